@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What every script of the lab needs to know: where things are, how to say
+# something, how to fail. Sourced, never run.
+
+set -Eeuo pipefail
+# No silent death: say which command stopped the script.
+trap 'echo "${0##*/}: line $LINENO: failed: $BASH_COMMAND" >&2' ERR
+
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+top=$(cd "$lab/../../.." && pwd -P)
+build=$top/build
+rootfs=$build/rootfs
+
+# Progress goes to stderr: stdout belongs to what a script is asked for.
+say()
+{
+	printf '[%4ds] %s\n' "$((SECONDS + ${LAB_SECONDS:-0}))" "$*" >&2
+}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+need_root()
+{
+	[ "$(id -u)" = 0 ] || die "needs root (try: sudo $0)"
+}
+
+# need_tool COMMAND PACKAGE: installs the package when the command is missing
+need_tool()
+{
+	command -v "$1" >/dev/null && return
+	need_root
+	say "installing $2 (for $1)"
+	apt-get install -qq -y --no-install-recommends "$2" >/dev/null 2>&1 ||
+		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends "$2" >/dev/null; } ||
+		die "cannot install $2, which has $1"
+}
+
+# need_space MIB DIR
+need_space()
+{
+	local free
+
+	mkdir -p "$2"
+	free=$(df -Pm "$2" | awk 'NR == 2 { print $4 }')
+	[ "$free" -ge "$1" ] || die "needs $1 MiB free in $2, has $free"
+}
+
+# A stamp is a hash of what a product was made from; a product whose stamp
+# says something else is made again.
+stamp_of()
+{
+	sha256sum "$@" | sha256sum | cut -c1-16
+}
+
+fresh()		# STAMPFILE KEY
+{
+	[ "$(cat "$1" 2>/dev/null)" = "$2" ]
+}
+
+# Only one setup at a time, also when two targets run side by side.
+lock()		# NAME
+{
+	mkdir -p "$build"
+	exec {lab_lock}>"$build/.$1.lock"
+	flock -n "$lab_lock" || { say "waiting for another $1"; flock "$lab_lock"; }
+}
