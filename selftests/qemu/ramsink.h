@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A RAM sink in SMEM mode (RISC-V Trace Control Interface 1.0): registers and the writing of
+ * trace into system memory.  Pure: memory is what the owner says it is.
+ */
+#ifndef RAMSINK_H
+#define RAMSINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "latebit.h"
+
+#define RAM_CONTROL		0x000
+#define  RAM_ACTIVE		(1u << 0)
+#define  RAM_ENABLE		(1u << 1)
+#define  RAM_EMPTY		(1u << 3)
+#define  RAM_MODE_SMEM		(1u << 4)
+#define  RAM_STOP_ON_WRAP	(1u << 8)
+#define RAM_IMPL		0x004
+#define RAM_START_LOW		0x010
+#define RAM_START_HIGH		0x014
+#define RAM_LIMIT_LOW		0x018
+#define RAM_LIMIT_HIGH		0x01c
+#define RAM_WP_LOW		0x020
+#define  RAM_WRAP		(1u << 0)
+#define RAM_WP_HIGH		0x024
+
+#define RAM_DO_ENABLE		(1u << 0)	/* Enable rose: there is room again */
+#define RAM_DO_RESET		(1u << 1)
+
+struct ram_ability {
+	uint32_t impl;
+	uint8_t addrbits;		/* of Start, Limit and WP; 32: no High registers */
+	uint8_t width;			/* bytes written at once: A of the specification */
+	struct late_bit_delay active, enable, empty;
+	uint32_t nostick[0x1000 / 4];
+};
+
+struct ram_sink {
+	const struct ram_ability *can;
+	uint8_t *mem;			/* system memory ... */
+	uint64_t base, size;		/* ... and where it lies */
+	struct late_bit active, enable, empty;
+	uint32_t control;		/* without Active, Enable, Empty */
+	uint64_t start, limit, wp;
+	bool wrap;
+	unsigned int fill;		/* bytes waiting for a whole word */
+	uint8_t word[64];
+	uint64_t written;		/* bytes of trace since reset */
+	unsigned int misuse;		/* writes that the specification forbids */
+};
+
+void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem, uint64_t base,
+	      uint64_t size);
+unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value);
+uint32_t ram_read(const struct ram_sink *ram, unsigned int offset);
+void ram_was_read(struct ram_sink *ram, unsigned int offset);
+
+/* Returns how many of the bytes the sink took: less than len only if it is or becomes full */
+unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len);
+
+#endif /* RAMSINK_H */

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * scontext (CSR 0x5a8), which QEMU lacks: whoever writes it in S or M mode finds what was
+ * written, and the encoder hears of it.  The instruction itself never reaches QEMU: the model
+ * does its work and resumes behind it.  In U mode QEMU raises the illegal instruction exception.
+ */
+
+#include "model.h"
+
+#define CSR_SCONTEXT	0x5a8
+#define SCONTEXT_MASK	0xffffffffull	/* as wide as the debug specification allows on RV64 */
+
+static bool is_scontext(uint32_t bits)
+{
+	return (bits & 0x7f) == 0x73 && (bits >> 12 & 3) && bits >> 20 == CSR_SCONTEXT;
+}
+
+/* Returns whether the instruction writes the CSR */
+static bool execute(struct hart *h, uint32_t bits)
+{
+	unsigned int rd = bits >> 7 & 31, rs = bits >> 15 & 31, op = bits >> 12 & 3;
+	uint64_t old = h->scontext, operand;
+
+	operand = bits & 1u << 14 ? rs : guest_reg(h, REG_GPR + rs);
+	if (op == 1)
+		h->scontext = operand & SCONTEXT_MASK;
+	else if (op == 2)
+		h->scontext = old | (operand & SCONTEXT_MASK);
+	else
+		h->scontext = old & ~operand;
+	guest_set_gpr(h, rd, old);
+	return op == 1 || rs;
+}
+
+static void on_exec(unsigned int vcpu, void *userdata)
+{
+	const struct insn *insn = userdata;
+	uint64_t next = insn->pc + insn->len;
+	struct hart *h = harts[vcpu];
+
+	if (guest_reg(h, REG_PRIV) == PRIV_U)
+		return;
+
+	hart_lock(h);
+	retire_now(h, insn, next);
+	if (execute(h, insn->bits))
+		encode_scontext(h);
+	hart_unlock(h);
+	qemu_plugin_set_pc(next);
+}
+
+bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn)
+{
+	if (!opt.scontext || insn->len != 4 || !is_scontext(insn->bits))
+		return false;
+	qemu_plugin_register_vcpu_insn_exec_cb(qi, on_exec, QEMU_PLUGIN_CB_RW_REGS_PC,
+					       (void *)insn);
+	return true;
+}

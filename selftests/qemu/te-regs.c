@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Register file of a trace encoder: see te-regs.h */
+
+#include <string.h>
+
+#include "te-regs.h"
+
+/* Control fields that tracing reads once when it is enabled: frozen until it is disabled */
+#define CONTROL_CONFIG	(TE_INST_MODE | TE_CONTEXT | TE_STALL_ENA | TE_INHIBIT_SRC | \
+			 TE_SYNC_MODE | TE_SYNC_MAX | TE_FORMAT)
+
+static void reset(struct te_regs *te)
+{
+	te->control = 0;
+	te->features = 0;
+	te->filters = 0;
+	te->ts_control = 0;
+	memset(te->filter_control, 0, sizeof(te->filter_control));
+	memset(te->filter_inst, 0, sizeof(te->filter_inst));
+	te->drop = 0;
+}
+
+void te_init(struct te_regs *te, const struct te_ability *can)
+{
+	memset(te, 0, sizeof(*te));
+	te->can = can;
+	te->empty.is = te->empty.shown = true;
+}
+
+/*
+ * WARL conversions: what is asked for -> what the hardware does
+ */
+
+/* A mode other than 0 never becomes 0 */
+static uint32_t warl_inst_mode(const struct te_ability *can, uint32_t mode)
+{
+	if (!mode)
+		return 0;
+	if (mode == TE_MODE_BTM && can->btm)
+		return TE_MODE_BTM;
+	return can->htm ? TE_MODE_HTM : TE_MODE_BTM;
+}
+
+static uint32_t warl_sync_mode(const struct te_ability *can, uint32_t mode)
+{
+	return can->syncmodes & (1u << mode) ? mode :
+	       31u - (uint32_t)__builtin_clz(can->syncmodes);
+}
+
+static uint32_t control_config(const struct te_ability *can, uint32_t value)
+{
+	uint32_t mode = (value & TE_INST_MODE) >> TE_INST_MODE_SHIFT;
+	uint32_t sync = (value & TE_SYNC_MODE) >> TE_SYNC_MODE_SHIFT;
+
+	return warl_inst_mode(can, mode) << TE_INST_MODE_SHIFT |
+	       (can->context ? value & TE_CONTEXT : 0) |
+	       (can->stall ? value & TE_STALL_ENA : 0) |
+	       (value & TE_INHIBIT_SRC) |
+	       warl_sync_mode(can, sync) << TE_SYNC_MODE_SHIFT |
+	       (value & TE_SYNC_MAX) |
+	       (uint32_t)can->format << TE_FORMAT_SHIFT;
+}
+
+static uint32_t warl_features(const struct te_ability *can, uint32_t value)
+{
+	uint32_t mode = (value & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
+	uint32_t bits = value >> TE_SRC_BITS_SHIFT;
+
+	if (!(can->retstack & (1u << mode)))
+		mode = 0;
+	if (bits > can->srcbits)
+		bits = can->srcbits;
+	return (can->retstack & ~1u ? value & TE_IMPLICIT_RETURN : 0) |
+	       mode << TE_RETURN_MODE_SHIFT |
+	       (can->extaddr ? value & TE_EXTEND_ADDR_MSB : 0) |
+	       (can->srcbits ? value & TE_SRC_ID : 0) |
+	       bits << TE_SRC_BITS_SHIFT;
+}
+
+static uint32_t warl_ts_control(const struct te_ability *can, uint32_t value)
+{
+	if (!can->timestamp)
+		return 0;
+	return (value & (TE_TS_COUNT | TE_TS_ENABLE)) |
+	       (value & TE_TS_MODE ? TE_TS_INTERNAL << TE_TS_MODE_SHIFT : 0);
+}
+
+/*
+ * Writes
+ */
+
+static unsigned int set_active(struct te_regs *te, bool active)
+{
+	unsigned int todo = 0;
+
+	if (!active && te->active.is) {
+		todo = TE_DO_STOP | TE_DO_RESET;
+		late_bit_set(&te->enable, false, (struct late_bit_delay){ 0 });
+		reset(te);
+		te_set_empty(te, true);
+	}
+	late_bit_set(&te->active, active, te->can->active);
+	return todo;
+}
+
+static unsigned int write_control(struct te_regs *te, uint32_t value)
+{
+	bool traced = te_tracing(te), enabled = te->enable.is;
+	bool enable = value & TE_ENABLE;
+	unsigned int todo;
+
+	todo = set_active(te, value & TE_ACTIVE);
+	if (!te->active.is)
+		return todo;
+
+	if (value & TE_STALL_OR_OVERFLOW)
+		te->control &= ~TE_STALL_OR_OVERFLOW;
+	te->control = (te->control & ~TE_INST_TRACING) | (value & TE_INST_TRACING);
+	if (!enabled)
+		te->control = (te->control & ~CONTROL_CONFIG) | control_config(te->can, value);
+	if (enable && !enabled) {
+		te->control &= ~TE_STALL_OR_OVERFLOW;
+		late_bit_set(&te->empty, false, (struct late_bit_delay){ 0 });
+	}
+	late_bit_set(&te->enable, enable, te->can->enable);
+
+	if (traced && !te_tracing(te))
+		todo |= TE_DO_STOP;
+	if (enabled && !enable)
+		todo |= TE_DO_FLUSH;
+	if (!traced && te_tracing(te))
+		todo |= TE_DO_START;
+	return todo;
+}
+
+static void write_filter(struct te_regs *te, unsigned int offset, uint32_t value)
+{
+	unsigned int i = (offset - TE_FILTER(0)) / 0x20;
+
+	if (i >= te->can->filters)
+		return;
+	if (offset == TE_FILTER(i))
+		te->filter_control[i] = value & (TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV);
+	else if (offset == TE_FILTER_INST(i))
+		te->filter_inst[i] = value & te->can->privileges;
+}
+
+/* Registers that only a disabled encoder takes; filters may change at any time */
+static void write_config(struct te_regs *te, unsigned int offset, uint32_t value)
+{
+	if (te->enable.is)
+		return;
+	if (offset == TE_INST_FEATURES)
+		te->features = warl_features(te->can, value);
+	else if (offset == TE_TS_CONTROL)
+		te->ts_control = warl_ts_control(te->can, value);
+}
+
+unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
+{
+	unsigned int todo = 0;
+
+	value &= ~te->can->nostick[offset / 4];
+	if (offset == TE_CONTROL)
+		return write_control(te, value);
+	if (!te->active.is)
+		return 0;
+
+	if (offset == TE_INST_FILTERS)
+		te->filters = value & ((1u << te->can->filters) - 1);
+	else if (offset == TE_DROP) {
+		te->drop = value;
+		return TE_DO_DROP;
+	} else if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
+		write_filter(te, offset, value);
+	else
+		write_config(te, offset, value);
+	if (offset == TE_TS_CONTROL && te->can->timestamp && value & TE_TS_RESET)
+		todo = TE_DO_TS_RESET;
+	return todo;
+}
+
+/*
+ * Reads
+ */
+
+static uint32_t read_filter(const struct te_regs *te, unsigned int offset)
+{
+	unsigned int i = (offset - TE_FILTER(0)) / 0x20;
+
+	if (offset == TE_FILTER(i))
+		return te->filter_control[i];
+	if (offset == TE_FILTER_INST(i))
+		return te->filter_inst[i];
+	return 0;
+}
+
+uint32_t te_read(const struct te_regs *te, unsigned int offset)
+{
+	if (offset == TE_CONTROL)
+		return te->control | (te->active.shown ? TE_ACTIVE : 0) |
+		       (te->enable.shown ? TE_ENABLE : 0) | (te->empty.shown ? TE_EMPTY : 0);
+	if (!te->active.is)
+		return 0;
+
+	switch (offset) {
+	case TE_IMPL:
+		return te->can->impl;
+	case TE_INST_FEATURES:
+		return te->features;
+	case TE_INST_FILTERS:
+		return te->filters;
+	case TE_TS_CONTROL:
+		if (!te->can->timestamp)
+			return 0;
+		return te->ts_control | TE_TS_ACTIVE | TE_TS_WIDTH << TE_TS_WIDTH_SHIFT;
+	case TE_TS_COUNTER_LOW:
+		return te->ts_counter;
+	case TE_TS_COUNTER_HIGH:
+		return te->ts_counter >> 32;
+	}
+	if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
+		return read_filter(te, offset);
+	return 0;
+}
+
+void te_was_read(struct te_regs *te, unsigned int offset)
+{
+	if (offset != TE_CONTROL)
+		return;
+	late_bit_was_read(&te->active);
+	late_bit_was_read(&te->enable);
+	late_bit_was_read(&te->empty);
+}
+
+void te_set_empty(struct te_regs *te, bool empty)
+{
+	late_bit_set(&te->empty, empty, te->can->empty);
+}
+
+void te_set_lost(struct te_regs *te)
+{
+	te->control |= TE_STALL_OR_OVERFLOW;
+}

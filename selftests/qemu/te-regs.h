@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Register file of a trace encoder (RISC-V Trace Control Interface 1.0).
+ *
+ * Pure: it knows neither QEMU nor the encoder behind it.  A write returns what the encoder has
+ * to do about it; what the encoder does comes back through te_set_*().
+ */
+#ifndef TE_REGS_H
+#define TE_REGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "latebit.h"
+
+#define TE_CONTROL		0x000
+#define  TE_ACTIVE		(1u << 0)
+#define  TE_ENABLE		(1u << 1)
+#define  TE_INST_TRACING	(1u << 2)
+#define  TE_EMPTY		(1u << 3)
+#define  TE_INST_MODE		(7u << 4)
+#define  TE_INST_MODE_SHIFT	4
+#define  TE_CONTEXT		(1u << 9)
+#define  TE_STALL_OR_OVERFLOW	(1u << 12)
+#define  TE_STALL_ENA		(1u << 13)
+#define  TE_INHIBIT_SRC		(1u << 15)
+#define  TE_SYNC_MODE		(3u << 16)
+#define  TE_SYNC_MODE_SHIFT	16
+#define  TE_SYNC_MAX		(15u << 20)
+#define  TE_SYNC_MAX_SHIFT	20
+#define  TE_FORMAT		(7u << 24)
+#define  TE_FORMAT_SHIFT	24
+#define TE_IMPL			0x004
+#define TE_INST_FEATURES	0x008
+#define  TE_IMPLICIT_RETURN	(1u << 3)
+#define  TE_RETURN_MODE		(3u << 6)
+#define  TE_RETURN_MODE_SHIFT	6
+#define  TE_EXTEND_ADDR_MSB	(1u << 10)
+#define  TE_SRC_ID		(0xfffu << 16)
+#define  TE_SRC_ID_SHIFT	16
+#define  TE_SRC_BITS		(15u << 28)
+#define  TE_SRC_BITS_SHIFT	28
+#define TE_INST_FILTERS		0x00c
+#define TE_TS_CONTROL		0x040
+#define  TE_TS_ACTIVE		(1u << 0)
+#define  TE_TS_COUNT		(1u << 1)
+#define  TE_TS_RESET		(1u << 2)
+#define  TE_TS_MODE		(7u << 4)
+#define  TE_TS_MODE_SHIFT	4
+#define  TE_TS_ENABLE		(1u << 15)
+#define  TE_TS_WIDTH_SHIFT	24
+#define TE_TS_COUNTER_LOW	0x048
+#define TE_TS_COUNTER_HIGH	0x04c
+#define TE_FILTER(i)		(0x400 + 0x20 * (i))
+#define  TE_FILTER_ENABLE	(1u << 0)
+#define  TE_FILTER_MATCH_PRIV	(1u << 1)
+#define TE_FILTER_INST(i)	(TE_FILTER(i) + 4)
+#define TE_DROP			0xe00	/* vendor: drop the next N messages */
+
+#define TE_MODE_BTM		3
+#define TE_MODE_HTM		6
+#define TE_MAX_FILTERS		16
+#define TE_TS_WIDTH		56
+#define TE_TS_INTERNAL		2	/* trTsMode: Internal System */
+
+/* What the encoder must do after a write, in the order of the bits */
+#define TE_DO_STOP		(1u << 0)	/* tracing ends */
+#define TE_DO_FLUSH		(1u << 1)	/* Enable fell: what is buffered leaves */
+#define TE_DO_RESET		(1u << 2)	/* Active fell: everything forgotten */
+#define TE_DO_START		(1u << 3)	/* tracing begins */
+#define TE_DO_TS_RESET		(1u << 4)
+#define TE_DO_DROP		(1u << 5)	/* te_regs.drop messages */
+
+/* What this encoder is able to do; everything else in its registers is hard-wired to zero */
+struct te_ability {
+	uint32_t impl;
+	uint8_t format;			/* 1 N-Trace, 0 E-Trace */
+	bool btm, htm;
+	bool context, timestamp, stall, extaddr;
+	uint8_t retstack;		/* mask of the accepted ImplicitReturnMode values */
+	uint8_t syncmodes;		/* mask of the accepted SyncMode values */
+	uint8_t srcbits;		/* widest SRC */
+	uint8_t filters;
+	uint8_t privileges;		/* mask of MatchChoicePrivilege */
+	struct late_bit_delay active, enable, empty;
+	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them */
+};
+
+struct te_regs {
+	const struct te_ability *can;
+	struct late_bit active, enable, empty;
+	uint32_t control;		/* without Active, Enable, Empty */
+	uint32_t features;
+	uint32_t filters;
+	uint32_t ts_control;
+	uint32_t filter_control[TE_MAX_FILTERS];
+	uint32_t filter_inst[TE_MAX_FILTERS];
+	uint64_t ts_counter;
+	uint32_t drop;
+};
+
+void te_init(struct te_regs *te, const struct te_ability *can);
+unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value);
+uint32_t te_read(const struct te_regs *te, unsigned int offset);
+void te_was_read(struct te_regs *te, unsigned int offset);
+
+/* The encoder's own doing */
+void te_set_empty(struct te_regs *te, bool empty);
+void te_set_lost(struct te_regs *te);
+
+static inline bool te_tracing(const struct te_regs *te)
+{
+	return te->enable.is && (te->control & TE_INST_TRACING) &&
+	       (te->control & TE_INST_MODE);
+}
+
+#endif /* TE_REGS_H */
