@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What there is to make. Everything that decides anything is in selftests/qemu/lab
+# (fetching, building, booting) and selftests/run (testing).
+
+lab	:= selftests/qemu/lab
+T	?= *
+
+help:
+	@echo 'make demo        record a program in an emulated machine and decode it'
+	@echo 'make check       every test (T=PATTERN: some, e.g. T="guest/*")'
+	@echo 'make check-host  library and tools only: no root, no emulator'
+	@echo 'make shell       a shell in the guest, driver loaded'
+	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
+	@echo 'make tools       library and command for this machine, in build/native'
+	@echo 'make lab         everything the guest needs, without booting it'
+	@echo 'make bench       how fast and how small'
+	@echo 'make clean       remove what was built, keep what was fetched'
+	@echo 'make distclean   remove build/'
+
+lab:
+	@$(lab)/build
+
+demo: lab
+	@$(lab)/demo
+
+check: lab
+	@selftests/run "$(T)"
+
+check-host:
+	@selftests/native-tools --tests
+	@selftests/run --native 'host/*'
+
+shell: lab
+	@$(lab)/boot --shell
+
+bench: lab
+	@selftests/bench/run
+
+tools:
+	@selftests/native-tools
+
+ifdef KDIR
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+else
+modules:
+	@$(lab)/setup
+	@$(lab)/build-module
+endif
+
+clean:
+	@$(lab)/clean
+
+distclean:
+	rm -rf build
+
+.PHONY: help lab demo check check-host shell bench tools modules clean distclean
