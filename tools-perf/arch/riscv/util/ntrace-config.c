@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The terms of an ntrace event: what the user wrote is checked against what
+ * the hardware offers, and what he left open becomes the best it has.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bits.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+
+#include "../../../util/debug.h"
+#include "../../../util/evlist.h"
+#include "../../../util/evsel.h"
+#include "../../../util/evsel_config.h"
+#include "../../../util/pmu.h"
+#include "../../../util/ntrace-compat.h"
+#include "../../../util/ntrace-info.h"
+#include "ntrace.h"
+
+enum field_kind {
+	FIELD_FLAG,		/* the capability is 0 or 1 */
+	FIELD_MASK,		/* bit n of the capability: value n is accepted */
+	FIELD_MAX,		/* the capability is the largest value */
+};
+
+/*
+ * Each config field once. @best: what to take if the user says nothing: the
+ * first of these values that the hardware accepts, up to a negative one.
+ */
+static const struct field {
+	const char *name;
+	enum field_kind kind;
+	int best[4];
+	u64 cap;
+} fields[] = {
+	{ "contextid",	FIELD_FLAG, { 1, -1 },		NTRACE_CAP_CONTEXTID },
+	{ "timestamp",	FIELD_FLAG, { 1, -1 },		NTRACE_CAP_TIMESTAMP },
+	/* Not 1: a counter that context switches corrupt. */
+	{ "retstack",	FIELD_MASK, { 3, 2, -1 },	0 },
+	{ "seqjump",	FIELD_FLAG, { 1, -1 },		NTRACE_CAP_SEQJUMP },
+	{ "repeathist",	FIELD_FLAG, { 1, -1 },		NTRACE_CAP_REPEATHIST },
+	{ "extaddr",	FIELD_FLAG, { 1, -1 },		NTRACE_CAP_EXTADDR },
+	/* Costs trace and tells nothing that the code does not. */
+	{ "alljumps",	FIELD_FLAG, { -1 },		NTRACE_CAP_ALLJUMPS },
+	/* Changes what is measured. */
+	{ "stall",	FIELD_FLAG, { -1 },		NTRACE_CAP_STALL },
+	/* Count messages: so a loss costs so much trace, not so much time. */
+	{ "syncmode",	FIELD_MASK, { 1, 3, 2, -1 },	0 },
+	{ "syncmax",	FIELD_MAX,  { 8, -1 },		0 },
+};
+
+static u64 read_cap(struct perf_pmu *pmu, const struct field *f)
+{
+	const char *fmt = f->kind == FIELD_MASK ? "%llx" : "%lli";
+	unsigned long long val;
+	char path[64];
+
+	snprintf(path, sizeof(path), "caps/%s", f->name);
+	if (perf_pmu__scan_file(pmu, path, fmt, &val) != 1)
+		return 0;
+	return val;
+}
+
+static bool accepts(const struct field *f, u64 cap, u64 val)
+{
+	switch (f->kind) {
+	case FIELD_FLAG:
+		return !val || cap;
+	case FIELD_MASK:
+		return val < 64 && (!val || (cap & BIT_ULL(val)));
+	case FIELD_MAX:
+	default:
+		return val <= cap;
+	}
+}
+
+static void explain(struct perf_pmu *pmu, const struct field *f, u64 cap, u64 val)
+{
+	char list[160] = "0";
+	size_t len = 1;
+	int i;
+
+	switch (f->kind) {
+	case FIELD_FLAG:
+		pr_err("%s: the trace encoders of this machine have no %s: leave %s=%" PRIu64 " out\n",
+		       pmu->name, f->name, f->name, val);
+		return;
+	case FIELD_MASK:
+		for (i = 1; i < 64 && len < sizeof(list) - 4; i++) {
+			if (cap & BIT_ULL(i))
+				len += scnprintf(list + len, sizeof(list) - len, ", %d", i);
+		}
+		pr_err("%s: the trace encoders of this machine do not accept %s=%" PRIu64 ", but %s\n",
+		       pmu->name, f->name, val, list);
+		return;
+	case FIELD_MAX:
+	default:
+		pr_err("%s: the trace encoders of this machine accept %s up to %" PRIu64 ", not %" PRIu64 "\n",
+		       pmu->name, f->name, cap, val);
+	}
+}
+
+u64 ntrace_config_get(struct perf_pmu *pmu, struct evsel *evsel, const char *name)
+{
+	u64 bits = perf_pmu__format_bits(pmu, name);
+
+	if (!bits)
+		return 0;
+	return (evsel->core.attr.config & bits) >> __builtin_ctzll(bits);
+}
+
+static int apply_field(struct perf_pmu *pmu, struct evsel *evsel, const struct field *f)
+{
+	u64 cap, val;
+	int i;
+
+	/* A driver that does not know the field: then nobody set it. */
+	if (!perf_pmu__format_bits(pmu, f->name))
+		return 0;
+
+	cap = read_cap(pmu, f);
+	for (i = 0; i < (int)ARRAY_SIZE(f->best) && f->best[i] >= 0; i++) {
+		val = f->best[i];
+		if (f->kind == FIELD_MAX && val > cap)
+			val = cap;
+		if (accepts(f, cap, val)) {
+			ntrace_compat_set_config_if_unset(pmu, evsel, f->name, val);
+			break;
+		}
+	}
+
+	val = ntrace_config_get(pmu, evsel, f->name);
+	if (accepts(f, cap, val))
+		return 0;
+	explain(pmu, f, cap, val);
+	return -EINVAL;
+}
+
+static bool has_cap(struct perf_pmu *pmu, const char *path)
+{
+	int val;
+
+	return perf_pmu__scan_file(pmu, path, "%d", &val) == 1 && val;
+}
+
+/* Branch history is the shorter encoding; BTM is for those who have only that. */
+static int apply_mode(struct perf_pmu *pmu, struct evsel *evsel)
+{
+	bool htm = has_cap(pmu, "caps/htm"), btm = has_cap(pmu, "caps/btm");
+
+	if (!htm && btm)
+		ntrace_compat_set_config_if_unset(pmu, evsel, "btm", 1);
+
+	if (ntrace_config_get(pmu, evsel, "btm") && !btm) {
+		pr_err("%s: the trace encoders of this machine have no branch trace mode: leave btm=1 out\n",
+		       pmu->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ntrace/@NAME/: the name's number stands in sysfs, for config2 */
+static int apply_sink(struct perf_pmu *pmu, struct evsel *evsel)
+{
+	struct evsel_config_term *term;
+	unsigned long long id;
+	char path[PATH_MAX];
+
+	list_for_each_entry(term, &evsel->config_terms, list) {
+		if (term->type != EVSEL__CONFIG_TERM_DRV_CFG)
+			continue;
+
+		snprintf(path, sizeof(path), "sinks/%s", term->val.str);
+		if (!perf_pmu__file_exists(pmu, path)) {
+			pr_err("%s: no sink \"%s\": see /sys/bus/event_source/devices/%s/sinks/\n",
+			       pmu->name, term->val.str, pmu->name);
+			return -EINVAL;
+		}
+		if (perf_pmu__scan_file(pmu, path, "%llx", &id) != 1) {
+			pr_err("%s: cannot read %s\n", pmu->name, path);
+			return -EINVAL;
+		}
+		evsel->core.attr.config2 &= ~(u64)GENMASK(31, 0);
+		evsel->core.attr.config2 |= id & GENMASK(31, 0);
+	}
+	return 0;
+}
+
+int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel)
+{
+	size_t i;
+	int err;
+
+	err = apply_mode(pmu, evsel);
+	if (err)
+		return err;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		err = apply_field(pmu, evsel, &fields[i]);
+		if (err)
+			return err;
+	}
+	return apply_sink(pmu, evsel);
+}
+
+u64 ntrace_config_caps(struct perf_pmu *pmu)
+{
+	u64 caps = 0, val;
+	size_t i;
+
+	if (has_cap(pmu, "caps/htm"))
+		caps |= NTRACE_CAP_HTM;
+	if (has_cap(pmu, "caps/btm"))
+		caps |= NTRACE_CAP_BTM;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		val = read_cap(pmu, &fields[i]);
+		if (fields[i].kind == FIELD_FLAG && val)
+			caps |= fields[i].cap;
+		else if (!strcmp(fields[i].name, "retstack"))
+			caps |= (val & 0xf) << NTRACE_CAP_RETSTACK_SHIFT;
+		else if (!strcmp(fields[i].name, "syncmode"))
+			caps |= (val & 0xf) << NTRACE_CAP_SYNCMODE_SHIFT;
+	}
+	return caps;
+}

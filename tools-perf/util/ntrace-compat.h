@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few of perf's own functions that are not the same in every kernel tree.
+ * ntrace-tree.h is written by the graft: it says what this tree has.
+ */
+#ifndef INCLUDE__PERF_NTRACE_COMPAT_H__
+#define INCLUDE__PERF_NTRACE_COMPAT_H__
+
+#include <string.h>
+
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "pmu.h"
+#include "sample.h"
+#include "synthetic-events.h"
+#include "ntrace-tree.h"
+
+static inline struct perf_evlist *ntrace_compat_evlist_core(struct evlist *evlist)
+{
+#ifdef NTRACE_TREE_EVLIST_CORE
+	return evlist__core(evlist);
+#else
+	return &evlist->core;
+#endif
+}
+
+static inline struct mmap *ntrace_compat_evlist_mmap(struct evlist *evlist)
+{
+#ifdef NTRACE_TREE_EVLIST_CORE
+	return evlist__mmap(evlist);
+#else
+	return evlist->mmap;
+#endif
+}
+
+static inline void ntrace_compat_set_config_if_unset(struct perf_pmu *pmu __maybe_unused,
+						     struct evsel *evsel,
+						     const char *name, u64 val)
+{
+#ifdef NTRACE_TREE_SET_CONFIG_BY_EVSEL
+	evsel__set_config_if_unset(evsel, name, val);
+#else
+	evsel__set_config_if_unset(pmu, evsel, name, val);
+#endif
+}
+
+static inline void ntrace_compat_sample_init(struct perf_sample *sample)
+{
+#ifdef NTRACE_TREE_SAMPLE_INIT
+	perf_sample__init(sample, /*all=*/true);
+#else
+	memset(sample, 0, sizeof(*sample));
+#endif
+}
+
+static inline void ntrace_compat_sample_exit(struct perf_sample *sample __maybe_unused)
+{
+#ifdef NTRACE_TREE_SAMPLE_INIT
+	perf_sample__exit(sample);
+#endif
+}
+
+/* Writes a sample as an event, for `perf inject`. */
+static inline int ntrace_compat_synthesize(union perf_event *event, u64 type,
+					   u64 branch_type __maybe_unused,
+					   struct perf_sample *sample)
+{
+	size_t size;
+
+#ifdef NTRACE_TREE_SYNTH_BRANCH_TYPE
+	size = perf_event__sample_event_size(sample, type, /*read_format=*/0, branch_type);
+#else
+	size = perf_event__sample_event_size(sample, type, /*read_format=*/0);
+#endif
+	if (size >= PERF_SAMPLE_MAX_SIZE)
+		return -E2BIG;
+	event->header.size = size;
+#ifdef NTRACE_TREE_SYNTH_BRANCH_TYPE
+	return perf_event__synthesize_sample(event, type, /*read_format=*/0, branch_type, sample);
+#else
+	return perf_event__synthesize_sample(event, type, /*read_format=*/0, sample);
+#endif
+}
+
+/* The first of the event numbers free for synthesized events. */
+static inline u64 ntrace_compat_id_start(struct evsel *evsel)
+{
+#ifdef NTRACE_TREE_ID_RANGE_START
+	return auxtrace_synth_id_range_start(evsel);
+#else
+	return evsel->core.id[0] + 1000000000 ?: 1;
+#endif
+}
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * `perf report -D`, `perf script -D`: the trace message by message.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+
+#include "color.h"
+#include "debug.h"
+#include "ntrace-priv.h"
+
+#define LINE_BYTES	16
+
+static void dump_bytes(const u8 *buf, size_t len, u64 offset)
+{
+	size_t i;
+
+	color_fprintf(stdout, PERF_COLOR_BLUE, "  %08" PRIx64 ": ", offset);
+	for (i = 0; i < len && i < LINE_BYTES; i++)
+		color_fprintf(stdout, PERF_COLOR_BLUE, " %02x", buf[i]);
+	for (; i < LINE_BYTES; i++)
+		color_fprintf(stdout, PERF_COLOR_BLUE, "   ");
+	color_fprintf(stdout, PERF_COLOR_BLUE, "%c ", len > LINE_BYTES ? '+' : ' ');
+}
+
+static void dump_message(const struct nt_params *params, const struct nt_msg *msg)
+{
+	char text[256];
+
+	nt_msg_format(msg, text, sizeof(text));
+	if (params->srcbits)
+		color_fprintf(stdout, PERF_COLOR_BLUE, "SRC=%u ", msg->src);
+	color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", text);
+}
+
+/* One message, or what stands where one should. Returns how far to go on. */
+static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len, u64 offset)
+{
+	struct nt_msg msg;
+	int n = nt_msg_decode(params, buf, len, &msg);
+	size_t skip;
+
+	if (n > 0) {
+		dump_bytes(buf + msg.idle, n - msg.idle, offset + msg.idle);
+		dump_message(params, &msg);
+		return n;
+	}
+	if (!n) {
+		if (msg.idle < len) {
+			dump_bytes(buf + msg.idle, len - msg.idle, offset + msg.idle);
+			color_fprintf(stdout, PERF_COLOR_RED, "cut message\n");
+		}
+		return len;
+	}
+	skip = msg.skip ?: 1;
+	dump_bytes(buf, skip, offset);
+	color_fprintf(stdout, PERF_COLOR_RED, "bad: %s\n", nt_strerror(n));
+	return skip;
+}
+
+static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrace_window *w)
+{
+	struct nt_params params;
+	ssize_t len, at;
+	u8 *buf;
+
+	printf("\n. ... ntrace: AUX %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64
+	       "%s%s%s\n", w->offset, w->size, w->cpu, w->tid, w->hw_id,
+	       w->flags & PERF_AUX_FLAG_TRUNCATED ? ", truncated" : "",
+	       w->flags & PERF_AUX_FLAG_PARTIAL ? ", partial" : "",
+	       w->orphan ? ", without AUX record" : "");
+	if (!w->size || !w->hw_id || ntrace_info_params(&nt->info, w->hw_id, &params))
+		return;
+
+	buf = malloc(w->size);
+	len = buf ? ntrace_window_read(nt, b, w, buf) : 0;
+	for (at = 0; at < len; )
+		at += dump_one(&params, buf + at, len - at, w->offset + at);
+	if ((u64)max(len, (ssize_t)0) < w->size)
+		printf("  the rest is not in the file\n");
+	free(buf);
+}
+
+/* The windows that begin in a piece of the file, which is about to be passed over */
+void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *b, u64 offset, u64 size)
+{
+	size_t i;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (b->window[i].offset >= offset && b->window[i].offset < offset + size)
+			dump_window(nt, b, &b->window[i]);
+	}
+}

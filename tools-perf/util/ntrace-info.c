@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads PERF_RECORD_AUXTRACE_INFO: see ntrace-info.h for the layout.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bitfield.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "debug.h"
+#include "event.h"
+#include "ntrace-priv.h"
+
+static void unpack(void *bytes, const __u64 *word, size_t len)
+{
+	u8 *b = bytes;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		b[i] = word[i / 8] >> (i % 8 * 8);
+}
+
+static int read_header(struct ntrace_info *info, const __u64 *word, size_t nr)
+{
+	struct perf_tsc_conversion *tc = &info->tc;
+
+	if (!nr) {
+		pr_err("ntrace: the file's AUXTRACE_INFO record is empty\n");
+		return -EINVAL;
+	}
+
+	info->major = word[NTRACE_INFO_VERSION] >> 16;
+	info->minor = word[NTRACE_INFO_VERSION] & 0xffff;
+	if (info->major != NTRACE_INFO_MAJOR) {
+		pr_err("ntrace: this file has layout version %u.%u, of a newer perf: this one reads %u.x\n",
+		       info->major, info->minor, NTRACE_INFO_MAJOR);
+		return -EINVAL;
+	}
+	if (nr < NTRACE_INFO_HEADER_MAX || word[NTRACE_INFO_HEADER_WORDS] > nr ||
+	    word[NTRACE_INFO_HEADER_WORDS] < NTRACE_INFO_HEADER_MAX) {
+		pr_err("ntrace: the file's AUXTRACE_INFO record is too short\n");
+		return -EINVAL;
+	}
+
+	info->pmu_type = word[NTRACE_INFO_PMU_TYPE];
+	info->flags    = word[NTRACE_INFO_FLAGS];
+	info->xlen     = word[NTRACE_INFO_XLEN];
+	if (info->xlen != 32 && info->xlen != 64) {
+		pr_err("ntrace: the file says XLEN %u\n", info->xlen);
+		return -EINVAL;
+	}
+
+	tc->time_shift	= word[NTRACE_INFO_TIME_SHIFT];
+	tc->time_mult	= word[NTRACE_INFO_TIME_MULT];
+	tc->time_zero	= word[NTRACE_INFO_TIME_ZERO];
+	tc->time_cycles	= word[NTRACE_INFO_TIME_CYCLES];
+	tc->time_mask	= word[NTRACE_INFO_TIME_MASK];
+	tc->cap_user_time_zero	= word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_ZERO;
+	tc->cap_user_time_short	= word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_SHORT;
+	info->have_clock = tc->cap_user_time_zero && tc->time_mult && tc->time_shift < 64;
+	return 0;
+}
+
+static int read_cpus(struct ntrace_info *info, const __u64 *word, size_t nr, u64 *used)
+{
+	u64 stride = word[NTRACE_INFO_CPU_WORDS], count = word[NTRACE_INFO_NR_CPUS];
+	const __u64 *block = word + word[NTRACE_INFO_HEADER_WORDS];
+	size_t room = nr - word[NTRACE_INFO_HEADER_WORDS];
+	unsigned int i;
+
+	if (!count || stride < NTRACE_INFO_CPU_MAX || stride > room || count > room / stride) {
+		pr_err("ntrace: the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
+		       " words in %zu words\n", count, stride, room);
+		return -EINVAL;
+	}
+
+	info->cpu = calloc(count, sizeof(*info->cpu));
+	if (!info->cpu)
+		return -ENOMEM;
+	info->nr_cpus = count;
+	for (i = 0; i < count; i++)
+		memcpy(info->cpu[i], block + i * stride, sizeof(*info->cpu));
+
+	*used = word[NTRACE_INFO_HEADER_WORDS] + count * stride;
+	return 0;
+}
+
+static int read_item(struct ntrace_info *info, u32 tag, const __u64 *word, size_t len)
+{
+	char *bytes;
+
+	if (tag != NTRACE_INFO_TAG_ISA && tag != NTRACE_INFO_TAG_VDSO)
+		return 0;
+
+	bytes = zalloc(len + 1);
+	if (!bytes)
+		return -ENOMEM;
+	unpack(bytes, word, len);
+
+	if (tag == NTRACE_INFO_TAG_ISA) {
+		free(info->isa);
+		info->isa = bytes;
+	} else {
+		free(info->vdso);
+		info->vdso = bytes;
+		info->vdso_size = len;
+	}
+	return 0;
+}
+
+static int read_items(struct ntrace_info *info, const __u64 *word, size_t nr)
+{
+	size_t len, words;
+	int err;
+
+	while (nr) {
+		len = word[0] & 0xffffffff;
+		words = 1 + (len + 7) / 8;
+		if (words > nr) {
+			pr_err("ntrace: the file's AUXTRACE_INFO record is cut\n");
+			return -EINVAL;
+		}
+		err = read_item(info, word[0] >> 32, word + 1, len);
+		if (err)
+			return err;
+		word += words;
+		nr -= words;
+	}
+	return 0;
+}
+
+int ntrace_info_read(struct ntrace_info *info, const struct perf_record_auxtrace_info *event)
+{
+	size_t nr = (event->header.size - sizeof(*event)) / sizeof(u64);
+	const __u64 *word = event->priv;
+	u64 used = 0;
+	int err;
+
+	err = read_header(info, word, nr);
+	if (!err)
+		err = read_cpus(info, word, nr, &used);
+	if (!err)
+		err = read_items(info, word + used, nr - used);
+	return err;
+}
+
+void ntrace_info_free(struct ntrace_info *info)
+{
+	zfree(&info->cpu);
+	zfree(&info->isa);
+	zfree(&info->vdso);
+}
+
+const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < info->nr_cpus; i++) {
+		if ((int)info->cpu[i][NTRACE_INFO_CPU_NR] == cpu)
+			return info->cpu[i];
+	}
+	return NULL;
+}
+
+static const struct {
+	u64 bit;
+	const char *name;
+} cap_names[] = {
+	{ NTRACE_CAP_HTM,	 "htm" },
+	{ NTRACE_CAP_BTM,	 "btm" },
+	{ NTRACE_CAP_CONTEXTID,	 "contextid" },
+	{ NTRACE_CAP_TIMESTAMP,	 "timestamp" },
+	{ NTRACE_CAP_SEQJUMP,	 "seqjump" },
+	{ NTRACE_CAP_REPEATHIST, "repeathist" },
+	{ NTRACE_CAP_EXTADDR,	 "extaddr" },
+	{ NTRACE_CAP_ALLJUMPS,	 "alljumps" },
+	{ NTRACE_CAP_STALL,	 "stall" },
+};
+
+static void print_cpu(const u64 *cpu)
+{
+	char sink[NTRACE_INFO_SINK_LEN + 1] = "";
+	size_t i;
+
+	unpack(sink, (const __u64 *)cpu + NTRACE_INFO_CPU_SINK, NTRACE_INFO_SINK_LEN);
+	printf("  CPU %-3" PRIu64 "            hart %" PRIu64 ", N-Trace %" PRIu64 ".%" PRIu64
+	       ", impl %#" PRIx64 ", SRC %" PRIu64 " in %" PRIu64 " bits, sink %s\n",
+	       cpu[NTRACE_INFO_CPU_NR], cpu[NTRACE_INFO_CPU_HART],
+	       cpu[NTRACE_INFO_CPU_PROTOCOL] >> 4, cpu[NTRACE_INFO_CPU_PROTOCOL] & 0xf,
+	       cpu[NTRACE_INFO_CPU_IMPL], cpu[NTRACE_INFO_CPU_SRCID],
+	       cpu[NTRACE_INFO_CPU_SRCBITS], sink[0] ? sink : "unknown");
+	printf("    Timestamps       mode %" PRIu64 ", %" PRIu64 " bits, prescale %" PRIu64
+	       ", %" PRIu64 " Hz, clock %s\n",
+	       cpu[NTRACE_INFO_CPU_TS_MODE], cpu[NTRACE_INFO_CPU_TS_WIDTH],
+	       cpu[NTRACE_INFO_CPU_TS_PRESCALE], cpu[NTRACE_INFO_CPU_TS_FREQ],
+	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME ? "time" : "none");
+	printf("    Capabilities    ");
+	for (i = 0; i < ARRAY_SIZE(cap_names); i++) {
+		if (cpu[NTRACE_INFO_CPU_CAPS] & cap_names[i].bit)
+			printf(" %s", cap_names[i].name);
+	}
+	printf(" retstack=%#" PRIx64 " syncmode=%#" PRIx64 "\n",
+	       cpu[NTRACE_INFO_CPU_CAPS] >> NTRACE_CAP_RETSTACK_SHIFT & 0xf,
+	       cpu[NTRACE_INFO_CPU_CAPS] >> NTRACE_CAP_SYNCMODE_SHIFT & 0xf);
+}
+
+void ntrace_info_print(const struct ntrace_info *info)
+{
+	unsigned int i;
+
+	printf("  Layout version     %u.%u\n", info->major, info->minor);
+	printf("  PMU type           %u\n", info->pmu_type);
+	printf("  Buffers            per %s\n",
+	       info->flags & NTRACE_INFO_FLAG_PER_THREAD ? "thread" : "CPU");
+	printf("  XLEN               %u\n", info->xlen);
+	printf("  ISA                %s\n", info->isa ?: "unknown");
+	printf("  vDSO               %zu bytes\n", info->vdso_size);
+	if (info->have_clock)
+		printf("  Clock              zero %" PRIu64 ", mult %u, shift %u%s\n",
+		       info->tc.time_zero, info->tc.time_mult, info->tc.time_shift,
+		       info->tc.cap_user_time_short ? ", short" : "");
+	else
+		printf("  Clock              does not convert\n");
+	for (i = 0; i < info->nr_cpus; i++)
+		print_cpu(info->cpu[i]);
+}
+
+/* trTeInstFeatures, of which a HW_ID carries bits 10:0 */
+#define FEATURE_SEQUENTIAL_JUMP		0x004
+#define FEATURE_IMPLICIT_RETURN		0x008
+#define FEATURE_RETURN_MODE_SHIFT	6
+#define FEATURE_RETURN_MODE_MASK	0x3
+#define FEATURE_ALL_JUMPS		0x200
+#define FEATURE_EXTEND_ADDR_MSB		0x400
+
+static void read_features(unsigned int features, struct nt_params *params)
+{
+	params->seqjump	 = features & FEATURE_SEQUENTIAL_JUMP;
+	params->alljumps = features & FEATURE_ALL_JUMPS;
+	params->extaddr	 = features & FEATURE_EXTEND_ADDR_MSB;
+	/* The enable bit and the mode are two words of the standards for one thing. */
+	params->retstack = features >> FEATURE_RETURN_MODE_SHIFT & FEATURE_RETURN_MODE_MASK;
+	if (!params->retstack && features & FEATURE_IMPLICIT_RETURN)
+		params->retstack = 3;
+}
+
+/* What the library has to know to read trace that was made under these terms. */
+int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_params *params)
+{
+	nt_params_init(params);
+	params->xlen = info->xlen;
+	params->src = -1;
+	/* An ISA string that is not one leaves the defaults: encodings that no one disputes. */
+	if (info->isa)
+		nt_isa_parse(info->isa, params);
+	params->xlen = info->xlen;
+
+	if (FIELD_GET(NTRACE_HW_ID_VERSION, hw_id) != NTRACE_HW_ID_VERSION_1) {
+		pr_err("ntrace: AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u\n",
+		       (unsigned int)FIELD_GET(NTRACE_HW_ID_VERSION, hw_id), NTRACE_HW_ID_VERSION_1);
+		return -EINVAL;
+	}
+	params->srcbits = FIELD_GET(NTRACE_HW_ID_SRCBITS, hw_id);
+	params->timestamps = !!(hw_id & NTRACE_HW_ID_TIMESTAMP);
+	read_features(FIELD_GET(NTRACE_HW_ID_FEATURES, hw_id), params);
+	return nt_params_check(params) ? -EINVAL : 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What perf.data says about RISC-V N-Trace: the layout of
+ * PERF_RECORD_AUXTRACE_INFO.
+ *
+ * The record is a list of 64-bit words, so that a machine of the other
+ * endianness reads it: strings and bytes are packed into words by arithmetic,
+ * first byte lowest. It goes
+ *
+ *	header	NTRACE_INFO_HEADER_WORDS words, as many as there are
+ *	CPUs	NTRACE_INFO_NR_CPUS blocks of NTRACE_INFO_CPU_WORDS words
+ *	items	up to the end: one word, tag in bits 63:32 and bytes in 31:0,
+ *		then the bytes, filled up to a word
+ *
+ * Words are added at the end of a header or block, items with new tags at the
+ * end, with a new minor version: a reader takes what it knows. All else is a
+ * new major version, which readers refuse.
+ */
+#ifndef INCLUDE__PERF_NTRACE_INFO_H__
+#define INCLUDE__PERF_NTRACE_INFO_H__
+
+#include <linux/ntrace.h>	/* NTRACE_AUXTRACE_TYPE */
+
+#define NTRACE_PMU_NAME			"ntrace"
+
+#define NTRACE_INFO_MAJOR		1
+#define NTRACE_INFO_MINOR		0
+
+enum {
+	NTRACE_INFO_VERSION,		/* major in 31:16, minor in 15:0 */
+	NTRACE_INFO_HEADER_WORDS,
+	NTRACE_INFO_NR_CPUS,
+	NTRACE_INFO_CPU_WORDS,
+	NTRACE_INFO_PMU_TYPE,
+	NTRACE_INFO_FLAGS,
+	NTRACE_INFO_XLEN,
+	/* perf's clock from the `time` CSR, as in the perf mmap page */
+	NTRACE_INFO_TIME_CAPS,
+	NTRACE_INFO_TIME_SHIFT,
+	NTRACE_INFO_TIME_MULT,
+	NTRACE_INFO_TIME_ZERO,
+	NTRACE_INFO_TIME_CYCLES,
+	NTRACE_INFO_TIME_MASK,
+	NTRACE_INFO_HEADER_MAX
+};
+
+/* NTRACE_INFO_FLAGS */
+#define NTRACE_INFO_FLAG_PER_THREAD	(1ULL << 0)	/* no CPU has its own buffer */
+#define NTRACE_INFO_FLAG_SNAPSHOT	(1ULL << 1)
+
+/* NTRACE_INFO_TIME_CAPS */
+#define NTRACE_INFO_TIME_CAP_ZERO	(1ULL << 0)	/* the conversion is valid */
+#define NTRACE_INFO_TIME_CAP_SHORT	(1ULL << 1)	/* counter is time_mask wide */
+
+/* Of each CPU: what its encoder is, not what an event made of it */
+enum {
+	NTRACE_INFO_CPU_NR,
+	NTRACE_INFO_CPU_HART,
+	NTRACE_INFO_CPU_IMPL,		/* trTeImpl as read */
+	NTRACE_INFO_CPU_FORMAT,		/* NTRACE_FORMAT_* */
+	NTRACE_INFO_CPU_PROTOCOL,	/* major in 7:4, minor in 3:0 */
+	NTRACE_INFO_CPU_CAPS,		/* NTRACE_CAP_* */
+	NTRACE_INFO_CPU_SRCID,
+	NTRACE_INFO_CPU_SRCBITS,
+	NTRACE_INFO_CPU_TS_MODE,
+	NTRACE_INFO_CPU_TS_WIDTH,
+	NTRACE_INFO_CPU_TS_PRESCALE,
+	NTRACE_INFO_CPU_TS_FREQ,	/* Hz, 0 if unknown */
+	NTRACE_INFO_CPU_TS_CLOCK,	/* NTRACE_TS_CLOCK_* */
+	NTRACE_INFO_CPU_SINK,		/* four words of a name */
+	NTRACE_INFO_CPU_SINK_END = NTRACE_INFO_CPU_SINK + 3,
+	NTRACE_INFO_CPU_MAX
+};
+
+#define NTRACE_INFO_SINK_LEN		32
+
+#define NTRACE_FORMAT_NTRACE		1
+
+#define NTRACE_TS_CLOCK_NONE		0	/* counts something of its own */
+#define NTRACE_TS_CLOCK_TIME		1	/* counts with the `time` CSR */
+
+#define NTRACE_CAP_HTM			(1ULL << 0)
+#define NTRACE_CAP_BTM			(1ULL << 1)
+#define NTRACE_CAP_CONTEXTID		(1ULL << 2)
+#define NTRACE_CAP_TIMESTAMP		(1ULL << 3)
+#define NTRACE_CAP_SEQJUMP		(1ULL << 4)
+#define NTRACE_CAP_REPEATHIST		(1ULL << 5)
+#define NTRACE_CAP_EXTADDR		(1ULL << 6)
+#define NTRACE_CAP_ALLJUMPS		(1ULL << 7)
+#define NTRACE_CAP_STALL		(1ULL << 8)
+#define NTRACE_CAP_RETSTACK_SHIFT	16	/* mask of accepted values */
+#define NTRACE_CAP_SYNCMODE_SHIFT	20	/* mask of accepted values */
+
+/* Items behind the CPU blocks */
+#define NTRACE_INFO_TAG_ISA		1	/* the ISA string of the first hart */
+#define NTRACE_INFO_TAG_VDSO		2	/* the vDSO, which is in no file */
+
+#endif

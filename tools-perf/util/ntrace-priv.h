@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Decoding of RISC-V N-Trace in perf: what the ntrace-*.c files share.
+ *
+ *	ntrace.c	 the session: events in, in the order of time
+ *	ntrace-queue.c	 a buffer's windows -> control flow
+ *	ntrace-synth.c	 control flow -> samples and errors
+ *	ntrace-space.c	 code bytes of a process and of the kernel
+ *	ntrace-window.c	 which bytes of the file are a window, and under which terms
+ *	ntrace-info.c	 what was recorded, on which machine
+ *	ntrace-dump.c	 all of it, readable
+ */
+#ifndef INCLUDE__PERF_NTRACE_PRIV_H__
+#define INCLUDE__PERF_NTRACE_PRIV_H__
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "auxtrace.h"
+#include "hashmap.h"
+#include "tsc.h"
+#include "ntrace-info.h"
+#include "ntrace-decoder/ntrace.h"
+
+struct machine;
+struct perf_session;
+struct thread;
+
+/* --- ntrace-info.c ---------------------------------------------------------- */
+
+struct ntrace_info {
+	unsigned int	major, minor;
+	unsigned int	nr_cpus;
+	u64		(*cpu)[NTRACE_INFO_CPU_MAX];
+	u32		pmu_type;
+	u64		flags;
+	unsigned int	xlen;
+	char		*isa;
+	void		*vdso;
+	size_t		vdso_size;
+	bool		have_clock;	/* `time` converts to perf's clock */
+	struct perf_tsc_conversion tc;
+};
+
+int ntrace_info_read(struct ntrace_info *info, const struct perf_record_auxtrace_info *event);
+void ntrace_info_print(const struct ntrace_info *info);
+void ntrace_info_free(struct ntrace_info *info);
+const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu);
+int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_params *params);
+
+/* --- ntrace-window.c -------------------------------------------------------- */
+
+/* A PERF_RECORD_AUXTRACE: bytes of the file */
+struct ntrace_piece {
+	u64	offset;			/* in the AUX stream of its buffer */
+	u64	size;
+	u64	file_offset;		/* of the first byte */
+};
+
+/* What one PERF_RECORD_AUX reports: a stretch of trace that begins with a sync */
+struct ntrace_window {
+	u64	offset;
+	u64	size;
+	u64	time;			/* of its end, perf's clock; 0 unknown */
+	u64	flags;			/* PERF_AUX_FLAG_* */
+	u64	hw_id;			/* the terms in effect, 0 unknown */
+	int	cpu;
+	pid_t	pid, tid;
+	bool	orphan;			/* no AUX record reports these bytes */
+};
+
+/* An AUX buffer: what one CPU, or one thread, wrote */
+struct ntrace_buffer {
+	int			cpu;	/* -1: of a thread */
+	pid_t			tid;
+	struct ntrace_piece	*piece;
+	size_t			nr_pieces;
+	struct ntrace_window	*window;
+	size_t			nr_windows;
+};
+
+struct ntrace;
+
+int ntrace_windows_find(struct ntrace *nt);
+void ntrace_buffer_free(struct ntrace_buffer *buffer);
+ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
+			   const struct ntrace_window *window, void *data);
+
+/* --- ntrace-space.c --------------------------------------------------------- */
+
+/* The code of a process, or of the kernel */
+struct ntrace_space;
+
+struct ntrace_space *ntrace_space_get(struct ntrace *nt, pid_t pid, struct thread *thread);
+struct ntrace_space *ntrace_space_kernel(struct ntrace *nt);
+struct nt_code *ntrace_space_code(struct ntrace_space *space);
+void ntrace_space_changed(struct ntrace *nt, pid_t pid, u64 start, u64 end);
+void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end);
+void ntrace_space_drop(struct ntrace *nt, pid_t pid);
+void ntrace_spaces_free(struct ntrace *nt);
+const char *ntrace_space_dso(struct ntrace *nt, struct thread *thread, u64 addr);
+
+/* --- ntrace-queue.c --------------------------------------------------------- */
+
+/* As many events as a message can make, and far more than the library wants */
+#define NTRACE_BATCH	256
+
+/* One decoder: follows one buffer, window by window */
+struct ntrace_queue {
+	struct ntrace		*nt;
+	struct ntrace_buffer	buffer;
+	struct nt_flow		*flow;
+	u64			flow_hw_id;
+	/* the window being decoded */
+	size_t			next_window;
+	struct ntrace_window	*window;
+	u8			*data;
+	size_t			data_room;
+	bool			timed;		/* its messages carry perf's time */
+	bool			lost_some;	/* an error was reported in it */
+	unsigned int		ts_shift;
+	/* what the library gave and has not been used */
+	struct nt_event		ev[NTRACE_BATCH];
+	int			nr, pos;
+	/* where the flow is */
+	struct thread		*thread;
+	struct ntrace_task	*task;
+	pid_t			pid, tid;
+	int			cpu;
+	u64			time;		/* perf's clock */
+	u64			pc;		/* where the linear code began ... */
+	bool			have_pc;
+	struct nt_event		held;		/* a START or STOP, until it is clear what follows */
+	bool			have_held;
+	u64			held_time;
+	/* periodic samples */
+	u64			insns;		/* retired, all in all */
+	u64			sampled_insns;	/* of which up to the last sample */
+	u64			next_sample_insn;
+	u64			next_sample_time;
+	/* buffers for samples */
+	union perf_event	*event;
+	struct ip_callchain	*chain;
+	struct branch_stack	*branches;
+};
+
+struct ntrace_queue *ntrace_queue_new(struct ntrace *nt);
+void ntrace_queue_free(struct ntrace_queue *q);
+int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit);
+int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
+u64 ntrace_queue_time(const struct ntrace_queue *q);
+int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
+void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
+struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
+
+/* --- ntrace-synth.c --------------------------------------------------------- */
+
+/* One kind of synthesized event */
+struct ntrace_synth {
+	bool	on;
+	u64	id;
+	u64	sample_type;
+};
+
+enum ntrace_error {
+	NTRACE_ERROR_OVERFLOW = 1,	/* the encoder lost messages */
+	NTRACE_ERROR_LOST,		/* trace did not get into the file */
+	NTRACE_ERROR_CODE,		/* no code for what was executed */
+	NTRACE_ERROR_FLOW,		/* trace and code do not fit */
+	NTRACE_ERROR_DATA,		/* bytes that are no messages */
+	NTRACE_ERROR_FILE,		/* the file is damaged */
+};
+
+int ntrace_synth_setup(struct ntrace *nt);
+int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns);
+int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* --- ntrace-dump.c ---------------------------------------------------------- */
+
+void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *buffer, u64 offset, u64 size);
+
+/* --- ntrace.c --------------------------------------------------------------- */
+
+/* What is remembered of a task while it is elsewhere */
+struct ntrace_task {
+	pid_t	tid;
+	u64	trace_nr;	/* changes with every loss: call stacks start anew */
+	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
+};
+
+struct ntrace {
+	struct auxtrace		auxtrace;
+	struct perf_session	*session;
+	struct machine		*machine;
+	struct ntrace_info	info;
+	struct itrace_synth_opts opts;
+	struct ntrace_queue	**queue;
+	unsigned int		nr_queues;
+	struct auxtrace_heap	heap;
+	struct hashmap		*spaces;	/* by pid */
+	struct ntrace_space	*kernel;
+	struct hashmap		*tasks;		/* by tid */
+	struct nt_params	code_params;
+	bool			have_code_params;
+	struct thread		*unknown_thread;
+	/* samples */
+	bool			timed;		/* samples have times */
+	bool			use_thread_stack;
+	bool			callstack;
+	unsigned int		br_stack_sz;
+	u32			branches_filter;
+	u64			skip;
+	u64			num_events;
+	struct ntrace_synth	branches;
+	struct ntrace_synth	instructions;
+};
+
+struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid);
+u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
+u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
+
+/* Addresses with the top bit set are the kernel's. */
+static inline bool ntrace_is_kernel(const struct ntrace *nt, u64 addr)
+{
+	return addr >> (nt->info.xlen - 1) & 1;
+}
+
+static inline u64 ntrace_kernel_start(const struct ntrace *nt)
+{
+	return 1ULL << (nt->info.xlen - 1);
+}
+
+#endif

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One AUX buffer on its way through the decoder: windows in, control flow out,
+ * in the order of time. Whose the flow is, and so which code it goes through,
+ * comes from Ownership messages where there are any, else from the AUX records
+ * and context switches.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bitfield.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "branch.h"
+#include "callchain.h"
+#include "debug.h"
+#include "event.h"
+#include "machine.h"
+#include "session.h"
+#include "thread.h"
+#include "ntrace-priv.h"
+
+/* No buffer is larger: a size beyond it is damage. */
+#define WINDOW_MAX	(1ULL << 32)
+
+struct ntrace_queue *ntrace_queue_new(struct ntrace *nt)
+{
+	struct ntrace_queue *q = zalloc(sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->nt = nt;
+	q->buffer.cpu = -1;
+	q->buffer.tid = -1;
+	q->cpu = -1;
+	q->pid = -1;
+	q->tid = -1;
+	q->event = malloc(PERF_SAMPLE_MAX_SIZE);
+	if (!q->event)
+		zfree(&q);
+	return q;
+}
+
+void ntrace_queue_free(struct ntrace_queue *q)
+{
+	if (!q)
+		return;
+	nt_flow_free(q->flow);
+	thread__zput(q->thread);
+	ntrace_buffer_free(&q->buffer);
+	free(q->data);
+	free(q->event);
+	free(q->chain);
+	free(q->branches);
+	free(q);
+}
+
+/* --- who runs --------------------------------------------------------------- */
+
+static struct thread *find_thread(struct ntrace *nt, pid_t tid)
+{
+	struct thread *thread;
+
+	if (!tid)
+		return machine__idle_thread(nt->machine);
+	thread = machine__find_thread(nt->machine, -1, tid);
+	return thread ?: machine__findnew_thread(nt->machine, -1, tid);
+}
+
+/*
+ * A thread whose process is not known is its own: its maps are what perf has
+ * for it, if anything.
+ */
+void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
+{
+	struct ntrace *nt = q->nt;
+
+	if (tid < 0) {
+		thread__zput(q->thread);
+		q->tid = q->pid = -1;
+		q->task = NULL;
+		return;
+	}
+
+	thread__zput(q->thread);
+	q->thread = find_thread(nt, tid);
+	q->tid = tid;
+	q->pid = q->thread ? thread__pid(q->thread) : -1;
+	if (q->pid == -1)
+		q->pid = tid;
+	q->task = ntrace_task(nt, tid);
+}
+
+static void use_code(struct ntrace_queue *q)
+{
+	struct ntrace *nt = q->nt;
+	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt);
+
+	if (q->thread && q->tid)
+		user = ntrace_space_get(nt, q->pid, q->thread);
+	nt_flow_set_code(q->flow, ntrace_space_code(user), ntrace_space_code(kernel));
+}
+
+struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr)
+{
+	struct ntrace *nt = q->nt;
+
+	if (ntrace_is_kernel(nt, addr))
+		return ntrace_space_code(ntrace_space_kernel(nt));
+	if (!q->thread || !q->tid)
+		return NULL;
+	return ntrace_space_code(ntrace_space_get(nt, q->pid, q->thread));
+}
+
+/* --- windows ---------------------------------------------------------------- */
+
+static bool same_code(const struct nt_params *a, const struct nt_params *b)
+{
+	return a->xlen == b->xlen && a->isa == b->isa && a->jvt == b->jvt &&
+	       a->seqjump == b->seqjump;
+}
+
+/* Code is read with the terms in mind: other terms, other reading. */
+static void use_code_params(struct ntrace *nt, const struct nt_params *params)
+{
+	unsigned int i;
+
+	if (nt->have_code_params && same_code(&nt->code_params, params))
+		return;
+	for (i = 0; i < nt->nr_queues; i++) {
+		if (nt->queue[i] && nt->queue[i]->flow)
+			nt_flow_set_code(nt->queue[i]->flow, NULL, NULL);
+	}
+	ntrace_spaces_free(nt);
+	nt->code_params = *params;
+	nt->have_code_params = true;
+}
+
+static int use_terms(struct ntrace_queue *q, u64 hw_id)
+{
+	struct nt_params params;
+	int err;
+
+	err = ntrace_info_params(&q->nt->info, hw_id, &params);
+	if (err)
+		return err;
+	use_code_params(q->nt, &params);
+
+	if (q->flow && q->flow_hw_id == hw_id)
+		return 0;
+	nt_flow_free(q->flow);
+	q->flow = nt_flow_new(&params);
+	q->flow_hw_id = hw_id;
+	return q->flow ? 0 : -ENOMEM;
+}
+
+/* Do the ticks in this window's messages convert to perf's time? */
+static bool is_timed(struct ntrace_queue *q, const struct ntrace_window *w)
+{
+	const u64 *cpu = ntrace_info_cpu(&q->nt->info, w->cpu);
+
+	return q->nt->timed && w->hw_id & NTRACE_HW_ID_TIMESTAMP && cpu &&
+	       (cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME ||
+		q->nt->opts.use_timestamp);
+}
+
+static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *len)
+{
+	ssize_t n;
+
+	if (w->size > WINDOW_MAX)
+		return -EINVAL;
+	if (w->size > q->data_room) {
+		free(q->data);
+		q->data_room = 0;
+		q->data = malloc(w->size);
+		if (!q->data)
+			return -ENOMEM;
+		q->data_room = w->size;
+	}
+
+	n = ntrace_window_read(q->nt, &q->buffer, w, q->data);
+	if (n < 0)
+		return n;
+	*len = n;
+	return 0;
+}
+
+/* Reports what is known to be wrong with a window, before anything of it. */
+static int report_early(struct ntrace_queue *q, const struct ntrace_window *w, size_t len)
+{
+	int err = 0;
+
+	if (w->orphan)
+		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
+					 w->size, w->offset);
+	if (!err && len < w->size)
+		err = ntrace_synth_error(q, NTRACE_ERROR_FILE, 0,
+					 "%#" PRIx64 " bytes not in the file at %#" PRIx64,
+					 w->size - len, w->offset + len);
+	return err;
+}
+
+static void enter(struct ntrace_queue *q, struct ntrace_window *w)
+{
+	q->window = w;
+	q->cpu = w->cpu;
+	q->lost_some = false;
+	q->timed = is_timed(q, w);
+	q->ts_shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
+	if (!q->timed && w->time > q->time)
+		q->time = w->time;
+	/* Else an Ownership message says it, right behind the first sync. */
+	if (!(w->hw_id & NTRACE_HW_ID_CONTEXT) && (q->buffer.cpu == -1 || q->tid == -1))
+		ntrace_queue_set_tid(q, w->tid);
+}
+
+/* Begins the next window. Returns 1 if there is something to decode in it. */
+static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
+{
+	size_t len = 0;
+	int err;
+
+	enter(q, w);
+	if (w->size && !w->hw_id) {
+		q->lost_some = true;
+		return ntrace_synth_error(q, NTRACE_ERROR_FILE, 0,
+					  "no HW_ID record for the trace at %#" PRIx64, w->offset);
+	}
+	if (!w->size)
+		return 1;
+
+	err = use_terms(q, w->hw_id);
+	if (!err)
+		err = load(q, w, &len);
+	if (!err)
+		err = report_early(q, w, len);
+	if (err)
+		return err;
+	nt_flow_window(q->flow, q->data, len, w->offset);
+	return 1;
+}
+
+/*
+ * A window that lost trace says so in an AUX flag. Where the messages said it
+ * already it is the same loss.
+ */
+static int close_window(struct ntrace_queue *q)
+{
+	struct ntrace_window *w = q->window;
+	int err = 0;
+
+	q->window = NULL;
+	if (w->flags & PERF_AUX_FLAG_TRUNCATED)
+		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+					 "trace lost: AUX buffer full at %#" PRIx64,
+					 w->offset + w->size);
+	else if (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some)
+		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+					 "trace lost: the sink was full at %#" PRIx64,
+					 w->offset + w->size);
+	return err;
+}
+
+/* --- events ----------------------------------------------------------------- */
+
+static u64 event_time(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u64 time;
+
+	if (!q->timed || !(ev->flags & NT_EVF_TIME))
+		return q->time;
+	time = ntrace_ticks_to_ns(q->nt, ev->time << q->ts_shift);
+	return max(time, q->time);
+}
+
+/* The time of the event that is next; there is one. */
+u64 ntrace_queue_time(const struct ntrace_queue *q)
+{
+	return event_time((struct ntrace_queue *)q, &q->ev[q->pos]);
+}
+
+static int decode(struct ntrace_queue *q, u64 limit)
+{
+	u64 ticks = UINT64_MAX;
+
+	if (!q->window->size)
+		return 0;
+	if (q->timed && limit != UINT64_MAX)
+		ticks = ntrace_ns_to_ticks(q->nt, limit) >> q->ts_shift;
+	nt_flow_limit(q->flow, ticks);
+	use_code(q);
+	q->nr = nt_flow_next(q->flow, q->ev, NTRACE_BATCH);
+	q->pos = 0;
+	if (q->nr < 0) {
+		pr_err("ntrace: decoder: %s\n", nt_strerror(q->nr));
+		q->nr = 0;
+		return -EINVAL;
+	}
+	return q->nr;
+}
+
+/*
+ * Have events ready that are not later than @limit. Returns 1 if there are, 0 if
+ * not yet or not any more.
+ */
+int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
+{
+	struct ntrace_window *w;
+	int ret;
+
+	while (q->pos == q->nr) {
+		if (!q->window) {
+			if (q->next_window == q->buffer.nr_windows)
+				return 0;
+			w = &q->buffer.window[q->next_window];
+			if (!is_timed(q, w) && w->time > limit)
+				return 0;
+			q->next_window++;
+			ret = open_window(q, w);
+			if (ret < 0)
+				return ret;
+			if (!ret)
+				q->window = NULL;
+			continue;
+		}
+
+		ret = decode(q, limit);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			break;
+		if (q->window->size && nt_flow_at_limit(q->flow))
+			return 0;
+		ret = close_window(q);
+		if (ret)
+			return ret;
+	}
+	return 1;
+}
+
+/* --- losses ----------------------------------------------------------------- */
+
+static enum ntrace_error loss_code(unsigned int reason)
+{
+	switch (reason) {
+	case NT_EOVERFLOW:
+		return NTRACE_ERROR_OVERFLOW;
+	case NT_EUNMAPPED:
+		return NTRACE_ERROR_CODE;
+	case NT_EMSEO:
+	case NT_EHEAD:
+	case NT_ELONG:
+	case NT_EFIELD:
+	case NT_ESHORT:
+	case NT_EEXTRA:
+	case NT_ECUT:
+	case NT_ETCODE:
+		return NTRACE_ERROR_DATA;
+	default:
+		return NTRACE_ERROR_FLOW;
+	}
+}
+
+static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
+	enum ntrace_error code = loss_code(ev->reason);
+	const char *dso;
+	int err = 0;
+
+	if (q->have_pc && ev->flags & NT_EVF_PC)
+		err = ntrace_synth_range(q, 0, ev->insns);
+	q->have_pc = false;
+	q->lost_some = true;
+	if (q->task)
+		q->task->trace_nr++;
+	if (err)
+		return err;
+
+	if (code == NTRACE_ERROR_CODE) {
+		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
+		return ntrace_synth_error(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
+					  dso ?: "unmapped memory", ev->offset);
+	}
+	if (code == NTRACE_ERROR_FLOW && ip) {
+		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ip);
+		if (dso)
+			return ntrace_synth_error(q, code, ip, "%s: %s: AUX %#" PRIx64,
+						  nt_strerror(ev->reason), dso, ev->offset);
+	}
+	return ntrace_synth_error(q, code, ip, "%s: AUX %#" PRIx64, nt_strerror(ev->reason),
+				  ev->offset);
+}
+
+/* --- the flow --------------------------------------------------------------- */
+
+static void on_context(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	/* Only scontext is Linux's; the driver puts the TID there. */
+	if (ev->reason != 2 || !(q->window->hw_id & NTRACE_HW_ID_CONTEXT))
+		return;
+	if (q->tid == (pid_t)ev->context && q->thread)
+		return;
+	ntrace_queue_set_tid(q, ev->context);
+}
+
+static int hold(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	q->held = *ev;
+	q->held_time = q->time;
+	q->have_held = true;
+	return 0;
+}
+
+static int flush_held(struct ntrace_queue *q)
+{
+	u64 now = q->time;
+	int err;
+
+	if (!q->have_held)
+		return 0;
+	q->have_held = false;
+	q->time = q->held_time;
+	if (q->held.kind == NT_EV_START)
+		err = ntrace_synth_start(q, &q->held);
+	else
+		err = ntrace_synth_stop(q, &q->held);
+	q->time = now;
+	return err;
+}
+
+/*
+ * A pause of the window: trace stopped, and resumes where it stopped. As far as
+ * the program is concerned nothing happened.
+ */
+static bool is_pause(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
+	       ev->to == q->held.from;
+}
+
+static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (is_pause(q, ev)) {
+		q->have_held = false;
+	} else {
+		err = flush_held(q);
+		/* Whose it is tells the Ownership message that follows. */
+		hold(q, ev);
+	}
+	q->pc = ev->to;
+	q->have_pc = true;
+	return err;
+}
+
+static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (q->have_pc)
+		err = ntrace_synth_range(q, 0, ev->insns);
+	q->have_pc = false;
+	/* It may be a mere pause. */
+	hold(q, ev);
+	return err;
+}
+
+/* The instruction that a trap is from did not retire. */
+static bool is_trap(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
+	       ev->type == NT_TYPE_TRAP;
+}
+
+static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (q->have_pc)
+		err = ntrace_synth_range(q, is_trap(ev) ? 0 : ev->from, ev->insns);
+	if (!err)
+		err = ntrace_synth_branch(q, ev);
+	q->pc = ev->to;
+	q->have_pc = true;
+	return err;
+}
+
+static int on_event(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	q->time = event_time(q, ev);
+	if (ev->kind == NT_EV_CONTEXT) {
+		/* A stop was the task's before. */
+		if (q->have_held && q->held.kind == NT_EV_STOP)
+			err = flush_held(q);
+		on_context(q, ev);
+		return err;
+	}
+
+	if (ev->kind != NT_EV_START)
+		err = flush_held(q);
+	if (err)
+		return err;
+
+	switch (ev->kind) {
+	case NT_EV_BRANCH:
+		return on_branch(q, ev);
+	case NT_EV_START:
+		return on_start(q, ev);
+	case NT_EV_STOP:
+		return on_stop(q, ev);
+	case NT_EV_LOSS:
+		return on_loss(q, ev);
+	default:
+		return 0;
+	}
+}
+
+/* Use up what was fetched, as far as it is not later than @until. */
+int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
+{
+	const struct nt_event *ev;
+	int err;
+
+	while (q->pos < q->nr) {
+		ev = &q->ev[q->pos];
+		if (event_time(q, ev) > until)
+			break;
+		q->pos++;
+		err = on_event(q, ev);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * What is held back since before that time is true: trace that was going to
+ * resume would have resumed.
+ */
+int ntrace_queue_flush(struct ntrace_queue *q, u64 before)
+{
+	if (!q->have_held || q->held_time >= before)
+		return 0;
+	return flush_held(q);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The code that a trace is read against: bytes of a process or of the kernel,
+ * as perf's maps know them at this moment.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "addr_location.h"
+#include "debug.h"
+#include "dso.h"
+#include "event.h"
+#include "machine.h"
+#include "map.h"
+#include "maps.h"
+#include "session.h"
+#include "symbol.h"
+#include "thread.h"
+#include "vdso.h"
+#include "ntrace-priv.h"
+
+/* Bytes are looked up by pieces of this size: looking up a map is dear. */
+#define CHUNK	256
+
+struct ntrace_space {
+	struct ntrace	*nt;
+	struct thread	*thread;	/* its maps */
+	u8		cpumode;
+	struct nt_code	*code;
+	u64		chunk_addr;
+	size_t		chunk_len;	/* 0: none */
+	u8		chunk[CHUNK];
+};
+
+/* The vDSO is in no file: what the kernel of the recording put there is in perf.data. */
+static ssize_t read_vdso(struct ntrace *nt, u64 offset, u8 *buf, size_t len)
+{
+	if (offset >= nt->info.vdso_size)
+		return 0;
+	len = min(len, nt->info.vdso_size - (size_t)offset);
+	memcpy(buf, (u8 *)nt->info.vdso + offset, len);
+	return len;
+}
+
+static void warn_unreadable(struct dso *dso, u64 addr)
+{
+	if (dso__auxtrace_warned(dso))
+		return;
+	pr_err("ntrace: cannot read %s, executed at %#" PRIx64
+	       ": its trace cannot be decoded (see --symfs, --kcore, perf buildid-cache)\n",
+	       dso__long_name(dso) ?: "an unnamed file", addr);
+	dso__set_auxtrace_warned(dso);
+}
+
+static ssize_t read_map(struct ntrace_space *s, struct map *map, u64 addr, u8 *buf, size_t len)
+{
+	struct dso *dso = map__dso(map);
+	u64 left = map__end(map) - addr;
+	ssize_t n;
+
+	if (!dso)
+		return 0;
+	if (left < len)
+		len = left;
+	if (dso__is_vdso(dso) && s->nt->info.vdso_size)
+		return read_vdso(s->nt, addr - map__start(map), buf, len);
+
+	n = dso__data_read_offset(dso, s->nt->machine, map__map_ip(map, addr), buf, len);
+	if (n <= 0)
+		warn_unreadable(dso, addr);
+	return n;
+}
+
+static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
+{
+	struct addr_location al;
+	ssize_t n = 0;
+
+	addr_location__init(&al);
+	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
+		/* Loading the kernel can put other maps in place of this one. */
+		if (s->cpumode == PERF_RECORD_MISC_KERNEL) {
+			map__load(al.map);
+			thread__find_map(s->thread, s->cpumode, addr, &al);
+		}
+		if (al.map)
+			n = read_map(s, al.map, addr, buf, len);
+	}
+	addr_location__exit(&al);
+	return n > 0 ? n : 0;
+}
+
+static size_t space_read(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct ntrace_space *s = ctx;
+	size_t at;
+
+	if (len > CHUNK)
+		len = CHUNK;
+	at = addr - s->chunk_addr;
+	if (addr < s->chunk_addr || at >= s->chunk_len) {
+		s->chunk_len = read_chunk(s, addr, s->chunk, CHUNK);
+		s->chunk_addr = addr;
+		at = 0;
+	}
+	if (len > s->chunk_len - at)
+		len = s->chunk_len - at;
+	memcpy(buf, s->chunk + at, len);
+	return len;
+}
+
+static struct ntrace_space *space_new(struct ntrace *nt, struct thread *thread, u8 cpumode)
+{
+	struct ntrace_space *s = zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->nt = nt;
+	s->cpumode = cpumode;
+	s->thread = thread__get(thread);
+	s->code = nt_code_new(&nt->code_params, space_read, s);
+	if (!s->code) {
+		thread__put(s->thread);
+		zfree(&s);
+	}
+	return s;
+}
+
+static void space_free(struct ntrace_space *s)
+{
+	if (!s)
+		return;
+	nt_code_free(s->code);
+	thread__put(s->thread);
+	free(s);
+}
+
+static void space_changed(struct ntrace_space *s, u64 start, u64 end)
+{
+	nt_code_invalidate(s->code, start, end);
+	s->chunk_len = 0;
+}
+
+struct nt_code *ntrace_space_code(struct ntrace_space *space)
+{
+	return space ? space->code : NULL;
+}
+
+struct ntrace_space *ntrace_space_get(struct ntrace *nt, pid_t pid, struct thread *thread)
+{
+	struct ntrace_space *s = NULL;
+
+	if (hashmap__find(nt->spaces, (long)pid, &s))
+		return s;
+
+	s = space_new(nt, thread, PERF_RECORD_MISC_USER);
+	if (s && hashmap__add(nt->spaces, (long)pid, s)) {
+		space_free(s);
+		s = NULL;
+	}
+	return s;
+}
+
+struct ntrace_space *ntrace_space_kernel(struct ntrace *nt)
+{
+	if (!nt->kernel)
+		nt->kernel = space_new(nt, nt->unknown_thread, PERF_RECORD_MISC_KERNEL);
+	return nt->kernel;
+}
+
+void ntrace_space_changed(struct ntrace *nt, pid_t pid, u64 start, u64 end)
+{
+	struct ntrace_space *s = NULL;
+
+	if (hashmap__find(nt->spaces, (long)pid, &s))
+		space_changed(s, start, end);
+}
+
+void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end)
+{
+	if (nt->kernel)
+		space_changed(nt->kernel, start, end);
+}
+
+/* A new process has the number of one that is gone. */
+void ntrace_space_drop(struct ntrace *nt, pid_t pid)
+{
+	struct ntrace_space *s = NULL;
+	unsigned int i;
+
+	if (!hashmap__delete(nt->spaces, (long)pid, NULL, &s))
+		return;
+	for (i = 0; i < nt->nr_queues; i++) {
+		if (nt->queue[i] && nt->queue[i]->flow)
+			nt_flow_set_code(nt->queue[i]->flow, NULL, NULL);
+	}
+	space_free(s);
+}
+
+void ntrace_spaces_free(struct ntrace *nt)
+{
+	struct hashmap_entry *entry;
+	size_t bkt;
+
+	if (nt->spaces) {
+		hashmap__for_each_entry(nt->spaces, entry, bkt)
+			space_free(entry->pvalue);
+		hashmap__clear(nt->spaces);
+	}
+	space_free(nt->kernel);
+	nt->kernel = NULL;
+}
+
+/* The name of what is mapped at an address, for messages */
+const char *ntrace_space_dso(struct ntrace *nt, struct thread *thread, u64 addr)
+{
+	bool kernel = ntrace_is_kernel(nt, addr);
+	u8 cpumode = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	const char *name = NULL;
+	struct addr_location al;
+
+	if (!thread)
+		return NULL;
+	addr_location__init(&al);
+	if (thread__find_map(thread, cpumode, addr, &al) && map__dso(al.map))
+		name = dso__short_name(map__dso(al.map));
+	addr_location__exit(&al);
+	return name;
+}

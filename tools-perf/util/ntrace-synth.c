@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Control flow -> samples: branches, instructions, errors, and the call chains
+ * and branch stacks that go with them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+
+#include "branch.h"
+#include "callchain.h"
+#include "debug.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "session.h"
+#include "sort.h"
+#include "synthetic-events.h"
+#include "thread.h"
+#include "thread-stack.h"
+#include "ntrace-compat.h"
+#include "ntrace-priv.h"
+
+#define ECALL	0x73
+
+/* --- the events that are synthesized ---------------------------------------- */
+
+static struct evsel *find_evsel(struct ntrace *nt)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(nt->session->evlist, evsel) {
+		if (evsel->core.attr.type == nt->info.pmu_type)
+			return evsel;
+	}
+	return NULL;
+}
+
+static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_HARDWARE;
+	attr->sample_type = evsel->core.attr.sample_type & PERF_SAMPLE_MASK;
+	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	attr->exclude_user   = evsel->core.attr.exclude_user;
+	attr->exclude_kernel = evsel->core.attr.exclude_kernel;
+	attr->exclude_hv     = evsel->core.attr.exclude_hv;
+	attr->exclude_host   = evsel->core.attr.exclude_host;
+	attr->exclude_guest  = evsel->core.attr.exclude_guest;
+	attr->sample_id_all  = evsel->core.attr.sample_id_all;
+	attr->read_format    = evsel->core.attr.read_format;
+	if (nt->opts.last_branch)
+		/* The stack that the samples get has a word for the index. */
+		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_HW_INDEX;
+}
+
+static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
+		     struct ntrace_synth *synth)
+{
+	int err = perf_session__deliver_synth_attr_event(nt->session, attr, id);
+
+	if (err) {
+		pr_err("ntrace: cannot add an event of type %" PRIu64 " to the session\n",
+		       (u64)attr->config);
+		return err;
+	}
+	synth->on = true;
+	synth->id = id;
+	synth->sample_type = attr->sample_type;
+	return 0;
+}
+
+int ntrace_synth_setup(struct ntrace *nt)
+{
+	struct evsel *evsel = find_evsel(nt);
+	struct perf_event_attr attr;
+	u64 id;
+	int err;
+
+	if (!evsel) {
+		pr_err("ntrace: the file has no event of PMU type %u\n", nt->info.pmu_type);
+		return -EINVAL;
+	}
+	init_attr(nt, evsel, &attr);
+	id = ntrace_compat_id_start(evsel);
+
+	if (nt->opts.branches) {
+		attr.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+		attr.sample_period = 1;
+		attr.sample_type |= PERF_SAMPLE_ADDR;
+		err = add_event(nt, &attr, id++, &nt->branches);
+		if (err)
+			return err;
+		attr.sample_type &= ~(u64)PERF_SAMPLE_ADDR;
+	}
+
+	if (nt->opts.instructions) {
+		if (nt->opts.callchain)
+			attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+		if (nt->opts.last_branch)
+			attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+		attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+		attr.sample_period = nt->opts.period;
+		err = add_event(nt, &attr, id++, &nt->instructions);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* --- samples ---------------------------------------------------------------- */
+
+static bool skip_event(struct ntrace *nt)
+{
+	return nt->opts.initial_skip && nt->num_events++ < nt->opts.initial_skip;
+}
+
+static u8 cpumode(const struct ntrace *nt, u64 addr)
+{
+	return ntrace_is_kernel(nt, addr) ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+}
+
+static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip)
+{
+	struct nt_code *code = ntrace_queue_code(q, ip);
+	struct nt_insn insn;
+	size_t i;
+
+	if (!code || nt_code_insn(code, ip, &insn) < 0)
+		return;
+	sample->insn_len = insn.len;
+	for (i = 0; i < insn.len && i < sizeof(insn.raw); i++)
+		sample->insn[i] = insn.raw >> (8 * i);
+}
+
+static void fill_sample(struct ntrace_queue *q, struct perf_sample *sample,
+			const struct ntrace_synth *synth, u64 ip, u64 addr)
+{
+	ntrace_compat_sample_init(sample);
+	q->event->sample.header.type = PERF_RECORD_SAMPLE;
+	q->event->sample.header.size = sizeof(struct perf_event_header);
+	sample->ip	  = ip;
+	sample->addr	  = addr;
+	sample->pid	  = q->pid;
+	sample->tid	  = q->tid;
+	sample->cpu	  = q->cpu;
+	sample->time	  = q->time;
+	sample->id	  = synth->id;
+	sample->stream_id = synth->id;
+	sample->period	  = 1;
+	sample->cpumode	  = cpumode(q->nt, ip ?: addr);
+	q->event->sample.header.misc = sample->cpumode;
+	if (ip)
+		fill_insn(q, sample, ip);
+}
+
+static int deliver(struct ntrace_queue *q, struct perf_sample *sample,
+		   const struct ntrace_synth *synth)
+{
+	struct ntrace *nt = q->nt;
+	int err = 0;
+
+	if (nt->opts.inject)
+		err = ntrace_compat_synthesize(q->event, synth->sample_type,
+					       PERF_SAMPLE_BRANCH_HW_INDEX, sample);
+	if (!err)
+		err = perf_session__deliver_synth_event(nt->session, q->event, sample);
+	if (err)
+		pr_err("ntrace: failed to deliver a sample: %d\n", err);
+	ntrace_compat_sample_exit(sample);
+	return err;
+}
+
+static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
+{
+	struct ntrace *nt = q->nt;
+	struct perf_sample sample;
+	struct {
+		u64			nr;
+		u64			hw_idx;
+		struct branch_entry	entries;
+	} one = {
+		.nr = 1,
+		.hw_idx = -1ULL,
+		.entries = { .from = from, .to = to },
+	};
+
+	if (!nt->branches.on || (nt->branches_filter && !(nt->branches_filter & flags)))
+		return 0;
+	if (skip_event(nt))
+		return 0;
+
+	fill_sample(q, &sample, &nt->branches, from, to);
+	sample.flags = flags;
+	/* Sorting by branches takes no sample without a stack. */
+	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH)
+		sample.branch_stack = (struct branch_stack *)&one;
+	return deliver(q, &sample, &nt->branches);
+}
+
+static void add_callchain(struct ntrace_queue *q, struct perf_sample *sample)
+{
+	struct ntrace *nt = q->nt;
+	size_t sz = nt->opts.callchain_sz + 1;
+
+	if (!q->chain)
+		q->chain = zalloc(sizeof(*q->chain) + sz * sizeof(u64));
+	if (!q->chain || !q->thread)
+		return;
+	thread_stack__sample(q->thread, q->cpu, q->chain, sz, sample->ip,
+			     ntrace_kernel_start(nt));
+	sample->callchain = q->chain;
+}
+
+static void add_branches(struct ntrace_queue *q, struct perf_sample *sample)
+{
+	struct ntrace *nt = q->nt;
+
+	if (!q->branches)
+		q->branches = zalloc(sizeof(*q->branches) +
+				     nt->br_stack_sz * sizeof(struct branch_entry));
+	if (!q->branches)
+		return;
+	q->branches->nr = 0;
+	if (q->thread)
+		thread_stack__br_sample(q->thread, q->cpu, q->branches, nt->br_stack_sz);
+	sample->branch_stack = q->branches;
+}
+
+/* @insns: how many have retired with this one */
+static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns)
+{
+	struct ntrace *nt = q->nt;
+	u64 period = insns - q->sampled_insns;
+	struct perf_sample sample;
+
+	q->sampled_insns = insns;
+	if (skip_event(nt))
+		return 0;
+
+	fill_sample(q, &sample, &nt->instructions, ip, 0);
+	sample.period = period;
+	if (nt->opts.callchain)
+		add_callchain(q, &sample);
+	if (nt->opts.last_branch)
+		add_branches(q, &sample);
+	return deliver(q, &sample, &nt->instructions);
+}
+
+/* Samples every so many instructions: walk to each that is due. */
+static int sample_by_insns(struct ntrace_queue *q, u32 insns)
+{
+	struct nt_code *code = ntrace_queue_code(q, q->pc);
+	u64 done = q->insns, pc = q->pc;
+	struct nt_insn insn;
+	int err;
+
+	if (!q->next_sample_insn)
+		q->next_sample_insn = q->nt->opts.period;
+
+	while (code && q->next_sample_insn <= q->insns + insns) {
+		for (; done + 1 < q->next_sample_insn; done++) {
+			if (nt_code_insn(code, pc, &insn) < 0)
+				return 0;
+			pc += insn.len;
+		}
+		err = insn_sample(q, pc, q->next_sample_insn);
+		if (err)
+			return err;
+		q->next_sample_insn += q->nt->opts.period;
+	}
+	return 0;
+}
+
+/* Samples every so many nanoseconds: as exact as the trace's timestamps. */
+static int sample_by_time(struct ntrace_queue *q, u64 last, u32 insns)
+{
+	u64 period = q->nt->opts.period;
+
+	if (!q->next_sample_time)
+		q->next_sample_time = q->time + period;
+	if (q->time < q->next_sample_time)
+		return 0;
+	q->next_sample_time += (q->time - q->next_sample_time) / period * period + period;
+	return insn_sample(q, last ?: q->pc, q->insns + insns);
+}
+
+/*
+ * @insns instructions have retired from q->pc on, one behind the other; the last
+ * of them is at @last, if that is known.
+ */
+int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns)
+{
+	struct ntrace *nt = q->nt;
+	int err = 0;
+
+	if (!insns)
+		return 0;
+	if (nt->instructions.on) {
+		if (nt->opts.period_type == PERF_ITRACE_PERIOD_INSTRUCTIONS || !q->timed)
+			err = sample_by_insns(q, insns);
+		else
+			err = sample_by_time(q, last, insns);
+	}
+	q->insns += insns;
+	return err;
+}
+
+/* --- branches --------------------------------------------------------------- */
+
+static bool is_ecall(struct ntrace_queue *q, u64 addr)
+{
+	struct nt_code *code = ntrace_queue_code(q, addr);
+	struct nt_insn insn;
+
+	return code && !ntrace_is_kernel(q->nt, addr) && nt_code_insn(code, addr, &insn) > 0 &&
+	       insn.raw == ECALL;
+}
+
+static u32 exception_flags(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	if (!is_ecall(q, ev->from))
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_INTERRUPT;
+	if (q->task)
+		q->task->syscall_ip = ev->from;
+	return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_SYSCALLRET;
+}
+
+static u32 eret_flags(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	if (!q->task || !q->task->syscall_ip || ev->to != q->task->syscall_ip + 4)
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_INTERRUPT;
+	q->task->syscall_ip = 0;
+	return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_SYSCALLRET;
+}
+
+static u32 branch_flags(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	switch (ev->type) {
+	case NT_TYPE_COND:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CONDITIONAL;
+	case NT_TYPE_CALL:
+	case NT_TYPE_ICALL:
+	case NT_TYPE_SWAP:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL;
+	case NT_TYPE_RET:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN;
+	case NT_TYPE_INTERRUPT:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_ASYNC |
+		       PERF_IP_FLAG_INTERRUPT;
+	case NT_TYPE_EXCEPTION:
+	case NT_TYPE_TRAP:
+		return exception_flags(q, ev);
+	case NT_TYPE_ERET:
+		return eret_flags(q, ev);
+	default:
+		return PERF_IP_FLAG_BRANCH;
+	}
+}
+
+/*
+ * How far behind @from a call returns: behind the instruction; to the
+ * instruction itself after most traps.
+ */
+static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
+{
+	struct nt_code *code;
+	struct nt_insn insn;
+
+	if (!(flags & PERF_IP_FLAG_CALL) || flags & PERF_IP_FLAG_INTERRUPT)
+		return 0;
+	code = ntrace_queue_code(q, from);
+	return code && nt_code_insn(code, from, &insn) > 0 ? insn.len : 0;
+}
+
+static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
+{
+	struct ntrace *nt = q->nt;
+	u64 trace_nr = q->task ? q->task->trace_nr : 0;
+
+	if (!q->thread)
+		return;
+	if (nt->use_thread_stack)
+		thread_stack__event(q->thread, q->cpu, flags, from, to,
+				    return_distance(q, from, flags), trace_nr,
+				    nt->callstack, nt->br_stack_sz, false);
+	else
+		thread_stack__set_trace_nr(q->thread, q->cpu, trace_nr);
+}
+
+int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u32 flags = branch_flags(q, ev);
+
+	feed_thread_stack(q, ev->from, ev->to, flags);
+	return branch_sample(q, ev->from, ev->to, flags);
+}
+
+int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN;
+
+	feed_thread_stack(q, 0, ev->to, flags);
+	return branch_sample(q, 0, ev->to, flags);
+}
+
+int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_END;
+
+	if (ev->reason == NT_EVCODE_DISABLE && is_ecall(q, ev->from))
+		flags |= PERF_IP_FLAG_CALL | PERF_IP_FLAG_SYSCALLRET;
+	feed_thread_stack(q, ev->from, 0, flags);
+	return branch_sample(q, ev->from, 0, flags);
+}
+
+/* --- errors ----------------------------------------------------------------- */
+
+static bool error_wanted(const struct ntrace *nt, enum ntrace_error code)
+{
+	unsigned int minus = nt->opts.error_minus_flags;
+
+	if (!nt->opts.errors)
+		return false;
+	if (code == NTRACE_ERROR_OVERFLOW && minus & AUXTRACE_ERR_FLG_OVERFLOW)
+		return false;
+	return !(code == NTRACE_ERROR_LOST && minus & AUXTRACE_ERR_FLG_DATA_LOST);
+}
+
+int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip,
+		       const char *fmt, ...)
+{
+	char msg[MAX_AUXTRACE_ERROR_MSG];
+	union perf_event event;
+	va_list args;
+	int err;
+
+	if (!error_wanted(q->nt, code))
+		return 0;
+
+	va_start(args, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, args);
+	va_end(args);
+	auxtrace_synth_error(&event.auxtrace_error, PERF_AUXTRACE_ERROR_ITRACE, code, q->cpu,
+			     q->pid, q->tid, ip, msg, q->time);
+
+	err = perf_session__deliver_synth_event(q->nt->session, &event, NULL);
+	if (err)
+		pr_err("ntrace: failed to deliver an error event: %d\n", err);
+	return err;
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finds the windows of a file: each PERF_RECORD_AUX reports bytes of an AUX
+ * buffer that begin with a sync message, PERF_RECORD_AUXTRACE holds the bytes,
+ * PERF_RECORD_AUX_OUTPUT_HW_ID tells under which terms they were made. All of
+ * them are looked up before anything is decoded, because an AUX record comes
+ * only when its trace is past.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "data.h"
+#include "debug.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "header.h"
+#include "session.h"
+#include "ntrace-compat.h"
+#include "ntrace-priv.h"
+
+/* The terms last reported, by buffer and CPU */
+struct terms {
+	int	idx;
+	int	cpu;
+	u64	hw_id;
+};
+
+struct search {
+	struct ntrace	*nt;
+	struct terms	*terms;
+	size_t		nr_terms;
+	bool		compressed;
+	int		err;
+};
+
+static void *grow(void *array, size_t nr, size_t size)
+{
+	/* At powers of two: the array is full, or is not there. */
+	if (nr & (nr - 1))
+		return array;
+	return realloc(array, (nr ? nr * 2 : 1) * size);
+}
+
+static struct ntrace_queue *queue_of(struct ntrace *nt, unsigned int idx)
+{
+	struct ntrace_queue **bigger;
+
+	if (idx > 65536)
+		return NULL;
+	if (idx >= nt->nr_queues) {
+		bigger = realloc(nt->queue, (idx + 1) * sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		memset(bigger + nt->nr_queues, 0, (idx + 1 - nt->nr_queues) * sizeof(*bigger));
+		nt->queue = bigger;
+		nt->nr_queues = idx + 1;
+	}
+	if (!nt->queue[idx])
+		nt->queue[idx] = ntrace_queue_new(nt);
+	return nt->queue[idx];
+}
+
+static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset)
+{
+	struct ntrace_queue *q = queue_of(nt, rec->idx);
+	struct ntrace_piece *piece;
+
+	if (!q)
+		return -ENOMEM;
+	q->buffer.cpu = rec->cpu;
+	q->buffer.tid = rec->tid;
+
+	piece = grow(q->buffer.piece, q->buffer.nr_pieces, sizeof(*piece));
+	if (!piece)
+		return -ENOMEM;
+	q->buffer.piece = piece;
+	piece[q->buffer.nr_pieces++] = (struct ntrace_piece) {
+		.offset	     = rec->offset,
+		.size	     = rec->size,
+		.file_offset = offset + rec->header.size,
+	};
+	return 0;
+}
+
+/* Which buffer a record of an event is about: perf numbered them by event ID. */
+static int sample_idx(struct ntrace *nt, const struct perf_sample *sample)
+{
+	struct perf_sample_id *sid = evlist__id2sid(nt->session->evlist, sample->id);
+
+	return sid ? sid->idx : -1;
+}
+
+static int parse(struct ntrace *nt, union perf_event *event, struct perf_sample *sample)
+{
+	struct evsel *evsel = evlist__event2evsel(nt->session->evlist, event);
+
+	if (!evsel)
+		return -EINVAL;
+	return evsel__parse_sample(evsel, event, sample);
+}
+
+static u64 terms_of(const struct search *s, int idx, int cpu)
+{
+	u64 hw_id = 0;
+	size_t i;
+
+	for (i = 0; i < s->nr_terms; i++) {
+		if (s->terms[i].idx == idx && s->terms[i].cpu == cpu)
+			return s->terms[i].hw_id;
+		/* Better than nothing: the same event, on another CPU */
+		if (s->terms[i].idx == idx)
+			hw_id = s->terms[i].hw_id;
+	}
+	return hw_id;
+}
+
+static int add_terms(struct search *s, union perf_event *event, struct perf_sample *sample)
+{
+	int idx = sample_idx(s->nt, sample);
+	struct terms *terms;
+	size_t i;
+
+	for (i = 0; i < s->nr_terms; i++) {
+		if (s->terms[i].idx == idx && s->terms[i].cpu == (int)sample->cpu) {
+			s->terms[i].hw_id = event->aux_output_hw_id.hw_id;
+			return 0;
+		}
+	}
+
+	terms = grow(s->terms, s->nr_terms, sizeof(*terms));
+	if (!terms)
+		return -ENOMEM;
+	s->terms = terms;
+	terms[s->nr_terms++] = (struct terms) {
+		.idx = idx,
+		.cpu = sample->cpu,
+		.hw_id = event->aux_output_hw_id.hw_id,
+	};
+	return 0;
+}
+
+static int add_window(struct search *s, const struct perf_record_aux *rec,
+		      struct perf_sample *sample)
+{
+	int idx = sample_idx(s->nt, sample);
+	struct ntrace_window *window;
+	struct ntrace_queue *q;
+
+	q = idx < 0 ? NULL : queue_of(s->nt, idx);
+	if (!q) {
+		pr_err("ntrace: an AUX record of an event that the file does not know\n");
+		return -EINVAL;
+	}
+
+	window = grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
+	if (!window)
+		return -ENOMEM;
+	q->buffer.window = window;
+	window[q->buffer.nr_windows++] = (struct ntrace_window) {
+		.offset	= rec->aux_offset,
+		.size	= rec->aux_size,
+		.flags	= rec->flags,
+		.time	= sample->time == (u64)-1 ? 0 : sample->time,
+		.cpu	= sample->cpu,
+		.pid	= sample->pid,
+		.tid	= sample->tid,
+		.hw_id	= terms_of(s, idx, sample->cpu),
+	};
+	return 0;
+}
+
+static int search_sample(struct search *s, union perf_event *event)
+{
+	struct perf_sample sample;
+	int err;
+
+	ntrace_compat_sample_init(&sample);
+	err = parse(s->nt, event, &sample);
+	if (!err && event->header.type == PERF_RECORD_AUX)
+		err = add_window(s, &event->aux, &sample);
+	else if (!err)
+		err = add_terms(s, event, &sample);
+	ntrace_compat_sample_exit(&sample);
+	return err;
+}
+
+static int search_event(struct perf_session *session __maybe_unused, union perf_event *event,
+			u64 offset, void *data)
+{
+	struct search *s = data;
+
+	switch (event->header.type) {
+	case PERF_RECORD_AUXTRACE:
+		if (event->header.size < sizeof(event->auxtrace))
+			return -EINVAL;
+		return s->err = add_piece(s->nt, &event->auxtrace, offset);
+	case PERF_RECORD_AUX:
+	case PERF_RECORD_AUX_OUTPUT_HW_ID:
+		return s->err = search_sample(s, event);
+	case PERF_RECORD_COMPRESSED:
+		s->compressed = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct ntrace_window *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	/* One without bytes goes first: it is about what was before. */
+	return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like)
+{
+	struct ntrace_window *window, orphan = { 0 };
+
+	if (b->nr_windows)
+		orphan = b->window[min(like, b->nr_windows - 1)];
+	window = grow(b->window, b->nr_windows, sizeof(*window));
+	if (!window)
+		return -ENOMEM;
+	b->window = window;
+
+	orphan.offset = offset;
+	orphan.size   = size;
+	orphan.flags  = 0;
+	orphan.orphan = true;
+	if (b->cpu >= 0)
+		orphan.cpu = b->cpu;
+	window[b->nr_windows++] = orphan;
+	return 0;
+}
+
+/*
+ * Trace without an AUX record: the record itself was lost, or the recording
+ * ended before it could be read. It can be decoded, as if it were one window.
+ */
+static int find_orphans(struct ntrace_buffer *b)
+{
+	size_t i, w, nr = b->nr_windows;
+	u64 at, end, stop;
+	int err = 0;
+
+	for (i = 0, w = 0; i < b->nr_pieces && !err; i++) {
+		at = b->piece[i].offset;
+		end = at + b->piece[i].size;
+		while (at < end && !err) {
+			while (w < nr && b->window[w].offset + b->window[w].size <= at)
+				w++;
+			stop = w < nr ? min(max(b->window[w].offset, at), end) : end;
+			if (stop > at)
+				err = add_orphan(b, at, stop - at, w);
+			at = w < nr ? max(stop, min(b->window[w].offset + b->window[w].size, end)) : end;
+		}
+	}
+	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+	return err;
+}
+
+int ntrace_windows_find(struct ntrace *nt)
+{
+	struct perf_session *session = nt->session;
+	struct search s = { .nt = nt };
+	unsigned int i;
+	int err;
+
+	if (perf_data__is_pipe(session->data)) {
+		pr_err("ntrace: trace cannot be decoded from a pipe: record into a file\n");
+		return -EINVAL;
+	}
+
+	err = perf_session__peek_events(session, session->header.data_offset,
+					session->header.data_size, search_event, &s);
+	free(s.terms);
+	if (s.err)
+		return s.err;
+	if (s.compressed) {
+		pr_err("ntrace: this file was recorded with compression (-z): its AUX records cannot be found\n");
+		return -EINVAL;
+	}
+	if (err)
+		pr_err("ntrace: the file ends early, or is damaged: decoding what there is\n");
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		struct ntrace_buffer *b;
+
+		if (!nt->queue[i])
+			continue;
+		b = &nt->queue[i]->buffer;
+		qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+		err = find_orphans(b);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void ntrace_buffer_free(struct ntrace_buffer *buffer)
+{
+	zfree(&buffer->piece);
+	zfree(&buffer->window);
+}
+
+/*
+ * Copy a window's bytes to @data. Returns how many there are, from the start on:
+ * fewer than its size if the file does not have them all.
+ */
+ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
+			   const struct ntrace_window *window, void *data)
+{
+	int fd = perf_data__fd(nt->session->data);
+	u64 done = 0, at, len;
+	size_t i;
+	ssize_t n;
+
+	for (i = 0; i < buffer->nr_pieces && done < window->size; i++) {
+		const struct ntrace_piece *p = &buffer->piece[i];
+
+		at = window->offset + done;
+		if (at < p->offset || at >= p->offset + p->size)
+			continue;
+		len = min(window->size - done, p->offset + p->size - at);
+		n = pread(fd, data + done, len, p->file_offset + (at - p->offset));
+		if (n < 0)
+			return -errno;
+		done += n;
+		if ((u64)n < len)
+			break;
+	}
+	return done;
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RISC-V N-Trace in a perf session: the other events of the file come in here in
+ * the order of time, and before each the trace is decoded up to its time, so
+ * that code is read through the mappings that there were when it ran.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "auxtrace.h"
+#include "callchain.h"
+#include "debug.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "machine.h"
+#include "session.h"
+#include "symbol.h"
+#include "thread.h"
+#include "thread-stack.h"
+#include "tool.h"
+#include "ntrace.h"
+#include "ntrace-compat.h"
+#include "ntrace-priv.h"
+
+/* After so long without trace, a stop is not a pause between two windows. */
+#define PAUSE_NS	10000000ULL
+
+static struct ntrace *to_ntrace(struct perf_session *session)
+{
+	return container_of(session->auxtrace, struct ntrace, auxtrace);
+}
+
+/* --- clocks ----------------------------------------------------------------- */
+
+u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks)
+{
+	return tsc_to_perf_time(ticks, &nt->info.tc);
+}
+
+/* A time before the clock began has nothing traced before it. */
+u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns)
+{
+	if ((s64)(ns - nt->info.tc.time_zero) < 0)
+		return 0;
+	return perf_time_to_tsc(ns, &nt->info.tc);
+}
+
+/* --- tasks ------------------------------------------------------------------ */
+
+static size_t hash_long(long key, void *ctx __maybe_unused)
+{
+	return key;
+}
+
+static bool equal_long(long a, long b, void *ctx __maybe_unused)
+{
+	return a == b;
+}
+
+struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid)
+{
+	struct ntrace_task *task = NULL;
+
+	if (hashmap__find(nt->tasks, (long)tid, &task))
+		return task;
+
+	task = zalloc(sizeof(*task));
+	if (!task)
+		return NULL;
+	task->tid = tid;
+	if (hashmap__add(nt->tasks, (long)tid, task))
+		zfree(&task);
+	return task;
+}
+
+static void free_tasks(struct ntrace *nt)
+{
+	struct hashmap_entry *entry;
+	size_t bkt;
+
+	if (!nt->tasks)
+		return;
+	hashmap__for_each_entry(nt->tasks, entry, bkt)
+		free(entry->pvalue);
+	hashmap__free(nt->tasks);
+}
+
+/* --- decoding in the order of time ------------------------------------------ */
+
+static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
+{
+	int cpu = q->buffer.cpu;
+
+	return cpu < 0 || !nt->opts.cpu_bitmap || test_bit(cpu, nt->opts.cpu_bitmap);
+}
+
+/* Puts a queue in its place among those that have events not later than @limit. */
+static int enqueue(struct ntrace *nt, unsigned int i, u64 limit)
+{
+	struct ntrace_queue *q = nt->queue[i];
+	int ret;
+
+	ret = ntrace_queue_fetch(q, limit);
+	if (ret < 0)
+		return ret;
+	if (ret)
+		return auxtrace_heap__add(&nt->heap, i, ntrace_queue_time(q));
+	if (limit == UINT64_MAX)
+		return ntrace_queue_flush(q, UINT64_MAX);
+	return limit > PAUSE_NS ? ntrace_queue_flush(q, limit - PAUSE_NS) : 0;
+}
+
+/* Decode everything up to @limit: always the queue whose turn it is. */
+static int decode_until(struct ntrace *nt, u64 limit)
+{
+	unsigned int i;
+	u64 until;
+	int err;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		if (!nt->queue[i] || !is_wanted(nt, nt->queue[i]))
+			continue;
+		err = enqueue(nt, i, limit);
+		if (err)
+			return err;
+	}
+
+	while (nt->heap.heap_cnt && nt->heap.heap_array[0].ordinal <= limit) {
+		i = nt->heap.heap_array[0].queue_nr;
+		auxtrace_heap__pop(&nt->heap);
+		until = nt->heap.heap_cnt ? min(limit, nt->heap.heap_array[0].ordinal) : limit;
+		err = ntrace_queue_deliver(nt->queue[i], until);
+		if (!err)
+			err = enqueue(nt, i, limit);
+		if (err)
+			return err;
+	}
+
+	/* Later ones stay fetched, and are queued again with the next limit. */
+	while (nt->heap.heap_cnt)
+		auxtrace_heap__pop(&nt->heap);
+	return 0;
+}
+
+/* --- the other events ------------------------------------------------------- */
+
+static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
+{
+	if (mode == PERF_RECORD_MISC_KERNEL)
+		ntrace_kernel_changed(nt, start, start + len);
+	else
+		ntrace_space_changed(nt, pid, start, start + len);
+}
+
+/* Who runs on a CPU, where the trace does not say it */
+static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		struct ntrace_queue *q = nt->queue[i];
+
+		if (!q || q->buffer.cpu != cpu || cpu < 0)
+			continue;
+		if (q->window && q->window->hw_id & NTRACE_HW_ID_CONTEXT)
+			continue;
+		ntrace_queue_set_tid(q, tid);
+	}
+}
+
+static void on_context_switch(struct ntrace *nt, union perf_event *event,
+			      struct perf_sample *sample)
+{
+	bool out = event->header.misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (event->header.type == PERF_RECORD_SWITCH_CPU_WIDE)
+		on_switch(nt, sample->cpu, out ? (pid_t)event->context_switch.next_prev_tid :
+						 (pid_t)sample->tid);
+	else if (!out)
+		on_switch(nt, sample->cpu, sample->tid);
+}
+
+static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sample *sample)
+{
+	u8 mode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	switch (event->header.type) {
+	case PERF_RECORD_MMAP:
+		on_mmap(nt, mode, event->mmap.pid, event->mmap.start, event->mmap.len);
+		break;
+	case PERF_RECORD_MMAP2:
+		on_mmap(nt, mode, event->mmap2.pid, event->mmap2.start, event->mmap2.len);
+		break;
+	case PERF_RECORD_COMM:
+		if (event->header.misc & PERF_RECORD_MISC_COMM_EXEC)
+			ntrace_space_changed(nt, event->comm.pid, 0, 0);
+		break;
+	case PERF_RECORD_FORK:
+		if (event->fork.pid != event->fork.ppid)
+			ntrace_space_drop(nt, event->fork.pid);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		ntrace_kernel_changed(nt, event->ksymbol.addr,
+				      event->ksymbol.addr + event->ksymbol.len);
+		break;
+	case PERF_RECORD_TEXT_POKE:
+		ntrace_kernel_changed(nt, event->text_poke.addr,
+				      event->text_poke.addr + max(event->text_poke.old_len,
+								  event->text_poke.new_len));
+		break;
+	case PERF_RECORD_ITRACE_START:
+		on_switch(nt, sample->cpu, event->itrace_start.tid);
+		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		on_context_switch(nt, event, sample);
+		break;
+	default:
+		break;
+	}
+}
+
+static int ntrace_process_event(struct perf_session *session, union perf_event *event,
+				struct perf_sample *sample, const struct perf_tool *tool)
+{
+	struct ntrace *nt = to_ntrace(session);
+	int err = 0;
+
+	if (dump_trace)
+		return 0;
+	if (!tool->ordered_events) {
+		pr_err("ntrace: decoding requires ordered events\n");
+		return -EINVAL;
+	}
+
+	if (sample->time && sample->time != (u64)-1)
+		err = decode_until(nt, sample->time);
+	if (!err)
+		on_event(nt, event, sample);
+	return err;
+}
+
+static int ntrace_process_auxtrace_event(struct perf_session *session, union perf_event *event,
+					 const struct perf_tool *tool __maybe_unused)
+{
+	struct ntrace *nt = to_ntrace(session);
+	unsigned int idx = event->auxtrace.idx;
+
+	/* All of them are known already, from ntrace_windows_find(). */
+	if (dump_trace && idx < nt->nr_queues && nt->queue[idx])
+		ntrace_dump_piece(nt, &nt->queue[idx]->buffer, event->auxtrace.offset,
+				  event->auxtrace.size);
+	return 0;
+}
+
+static int ntrace_flush_events(struct perf_session *session, const struct perf_tool *tool)
+{
+	if (dump_trace)
+		return 0;
+	if (!tool->ordered_events)
+		return -EINVAL;
+	return decode_until(to_ntrace(session), UINT64_MAX);
+}
+
+/* --- beginning and end ------------------------------------------------------ */
+
+static void ntrace_free_events(struct perf_session *session)
+{
+	struct ntrace *nt = to_ntrace(session);
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++)
+		ntrace_queue_free(nt->queue[i]);
+	nt->nr_queues = 0;
+	zfree(&nt->queue);
+	auxtrace_heap__free(&nt->heap);
+}
+
+static void ntrace_free(struct perf_session *session)
+{
+	struct ntrace *nt = to_ntrace(session);
+
+	ntrace_free_events(session);
+	session->auxtrace = NULL;
+	ntrace_spaces_free(nt);
+	hashmap__free(nt->spaces);
+	free_tasks(nt);
+	thread__put(nt->unknown_thread);
+	ntrace_info_free(&nt->info);
+	free(nt);
+}
+
+static bool ntrace_evsel_is_auxtrace(struct perf_session *session, struct evsel *evsel)
+{
+	return evsel->core.attr.type == to_ntrace(session)->info.pmu_type;
+}
+
+static void choose_samples(struct ntrace *nt)
+{
+	struct itrace_synth_opts *opts = nt->session->itrace_synth_opts;
+
+	if (opts->set) {
+		nt->opts = *opts;
+	} else {
+		itrace_synth_opts__set_default(&nt->opts, opts->default_no_sample);
+		if (!opts->default_no_sample && !opts->inject) {
+			nt->opts.branches = false;
+			nt->opts.callchain = true;
+			nt->opts.add_callchain = true;
+		}
+		nt->opts.thread_stack = opts->thread_stack;
+		nt->opts.cpu_bitmap = opts->cpu_bitmap;
+	}
+	if (!nt->opts.period)
+		nt->opts.period = 1;
+
+	/* A tick of the trace's clock is no unit that a user would know. */
+	if (nt->opts.period_type == PERF_ITRACE_PERIOD_TICKS)
+		nt->opts.period_type = PERF_ITRACE_PERIOD_NANOSECS;
+
+	if (nt->opts.calls)
+		nt->branches_filter |= PERF_IP_FLAG_CALL | PERF_IP_FLAG_ASYNC |
+				       PERF_IP_FLAG_TRACE_END;
+	if (nt->opts.returns)
+		nt->branches_filter |= PERF_IP_FLAG_RETURN | PERF_IP_FLAG_TRACE_BEGIN;
+}
+
+static int choose_stacks(struct ntrace *nt)
+{
+	struct itrace_synth_opts *opts = &nt->opts;
+
+	if ((opts->callchain || opts->add_callchain) && !symbol_conf.use_callchain) {
+		symbol_conf.use_callchain = true;
+		if (callchain_register_param(&callchain_param) < 0) {
+			symbol_conf.use_callchain = false;
+			opts->callchain = false;
+			opts->add_callchain = false;
+		}
+	}
+
+	if (opts->last_branch || opts->add_last_branch)
+		nt->br_stack_sz = opts->last_branch_sz;
+	nt->callstack = opts->callchain || opts->add_callchain || opts->thread_stack;
+	nt->use_thread_stack = nt->callstack || nt->br_stack_sz;
+	return 0;
+}
+
+/* The kernel's maps are everyone's: this thread stands for whoever is not known. */
+static int make_unknown_thread(struct ntrace *nt)
+{
+	nt->unknown_thread = thread__new(999999999, 999999999);
+	if (!nt->unknown_thread)
+		return -ENOMEM;
+	if (thread__set_comm(nt->unknown_thread, "unknown", 0) ||
+	    thread__init_maps(nt->unknown_thread, nt->machine))
+		return -ENOMEM;
+	return 0;
+}
+
+static struct ntrace *ntrace_new(struct perf_session *session)
+{
+	struct ntrace *nt = zalloc(sizeof(*nt));
+
+	if (!nt)
+		return NULL;
+	nt->session = session;
+	nt->machine = &session->machines.host;
+	nt->spaces  = hashmap__new(hash_long, equal_long, NULL);
+	nt->tasks   = hashmap__new(hash_long, equal_long, NULL);
+
+	nt->auxtrace.process_event	    = ntrace_process_event;
+	nt->auxtrace.process_auxtrace_event = ntrace_process_auxtrace_event;
+	nt->auxtrace.flush_events	    = ntrace_flush_events;
+	nt->auxtrace.free_events	    = ntrace_free_events;
+	nt->auxtrace.free		    = ntrace_free;
+	nt->auxtrace.evsel_is_auxtrace	    = ntrace_evsel_is_auxtrace;
+	return nt;
+}
+
+static int start(struct ntrace *nt, union perf_event *event)
+{
+	int err;
+
+	err = ntrace_info_read(&nt->info, &event->auxtrace_info);
+	if (err)
+		return err;
+	if (dump_trace)
+		ntrace_info_print(&nt->info);
+
+	choose_samples(nt);
+	nt->timed = nt->info.have_clock && !nt->opts.timeless_decoding;
+	err = make_unknown_thread(nt);
+	if (!err)
+		err = ntrace_windows_find(nt);
+	if (err || dump_trace)
+		return err;
+
+	err = choose_stacks(nt);
+	return err ?: ntrace_synth_setup(nt);
+}
+
+int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *session)
+{
+	struct ntrace *nt = ntrace_new(session);
+	int err;
+
+	if (!nt)
+		return -ENOMEM;
+	session->auxtrace = &nt->auxtrace;
+	err = start(nt, event);
+	if (err)
+		ntrace_free(session);
+	return err;
+}
