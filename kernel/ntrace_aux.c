@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where in the AUX area a sink may write, and when its window has to move on.
+ *
+ * head counts bytes since the buffer came to be; head modulo size is an offset. What is free begins at head and is `space`
+ * bytes long, possibly around the end of the area:
+ *
+ *	tail        head                     chunk end                  head + space
+ *	  v           v                          v                           v
+ *	+-------------+--------------------------+------------------+--------+-------+
+ *	| $$$$$$$$$$$ | ######################## | ................ | %%%%%% | $$$$$ |
+ *	+-------------+--------------------------+------------------+--------+-------+
+ *	$ not read by user space yet   # the window   . free, a later window   % reserve
+ *
+ * A window ends with its chunk: a sink knows only addresses without gaps. The reserve is never handed out as a first window.
+ * It takes what is still on its way when a window turned out too small, and belongs to the same AUX record then.
+ */
+#include <linux/align.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
+
+#include <kunit/visibility.h>
+
+#include "ntrace_aux.h"
+
+/* Windows */
+
+/**
+ * ntrace_aux_chunk_start - offset in the area at which a chunk begins
+ * @layout:	the area
+ * @chunk:	which one
+ */
+u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk)
+{
+	return chunk ? layout->end[chunk - 1] : 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_chunk_start);
+
+/* The chunk that holds an offset. */
+static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64 offset)
+{
+	unsigned int low = 0, high = layout->nr - 1, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (offset < layout->end[mid])
+			high = mid;
+		else
+			low = mid + 1;
+	}
+
+	return low;
+}
+
+/**
+ * ntrace_aux_reserve - how much to keep free for flushing
+ * @size:	of the AUX area
+ * @lossless:	the hart waits for room, possibly through several context switches, each of which flushes
+ */
+u32 ntrace_aux_reserve(u64 size, bool lossless)
+{
+	return lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_reserve);
+
+/**
+ * ntrace_aux_piece - the longest piece of free space that a sink can be given
+ * @layout:	the area
+ * @head:	where it begins, a multiple of @align
+ * @space:	bytes that are free from there on
+ * @align:	bytes that the sink writes at a time
+ * @window:	the piece; its size may be 0
+ */
+void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
+		      struct ntrace_aux_window *window)
+{
+	u64 offset = head & (layout->size - 1);
+
+	window->chunk = ntrace_aux_chunk(layout, offset);
+	window->offset = offset - ntrace_aux_chunk_start(layout, window->chunk);
+	window->size = ALIGN_DOWN(min(layout->end[window->chunk] - offset, space), (u64)align);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_piece);
+
+/**
+ * ntrace_aux_first - the first window of an AUX transaction
+ * @layout:	the area
+ * @limits:	what to respect
+ * @head:	of the transaction
+ * @space:	of the transaction
+ * @pad:	bytes to fill with idle and to skip first, nearly always 0
+ * @window:	the window
+ *
+ * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC when the area is as good
+ * as full
+ */
+int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
+		     u64 space, u64 *pad, struct ntrace_aux_window *window)
+{
+	u64 usable = space > limits->reserve ? space - limits->reserve : 0;
+	u64 gap = ALIGN(head, (u64)limits->align) - head;
+
+	*pad = 0;
+	if (gap + NTRACE_AUX_MIN_WINDOW > usable)
+		return -ENOSPC;
+
+	ntrace_aux_piece(layout, head + gap, usable - gap, limits->align, window);
+	if (window->size >= NTRACE_AUX_MIN_WINDOW) {
+		*pad = gap;
+		return 0;
+	}
+
+	gap += window->size;
+	if (gap + NTRACE_AUX_MIN_WINDOW > usable)
+		return -ENOSPC;
+
+	ntrace_aux_piece(layout, head + gap, usable - gap, limits->align, window);
+	if (window->size < NTRACE_AUX_MIN_WINDOW)
+		return -ENOSPC;
+
+	*pad = gap;
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_first);
+
+/**
+ * ntrace_aux_next - one more window for the same transaction, reserve and all
+ * @layout:	the area
+ * @limits:	what to respect
+ * @head:	of the transaction
+ * @space:	of the transaction
+ * @done:	bytes of its windows so far
+ * @window:	the window
+ *
+ * Return: 0, or -ENOSPC when nothing is left
+ */
+int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
+		    u64 space, u64 done, struct ntrace_aux_window *window)
+{
+	if (done >= space)
+		return -ENOSPC;
+
+	ntrace_aux_piece(layout, head + done, space - done, limits->align, window);
+
+	return window->size ? 0 : -ENOSPC;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
+
+/* Pace */
+
+/**
+ * ntrace_aux_learn - take in one more observation
+ * @pace:	what is known
+ * @bytes:	that came
+ * @ns:		meanwhile
+ *
+ * Peaks count at once and fade by an eighth per observation: a burst costs a few early looks, a missed one costs trace.
+ */
+void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
+{
+	u64 rate = div64_u64(bytes * NSEC_PER_SEC, max(ns, 1ULL));
+
+	pace->rate = max(min(rate, NTRACE_AUX_MAX_RATE), pace->rate - pace->rate / 8);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_learn);
+
+/**
+ * ntrace_aux_period - when to look next
+ * @pace:	what is known
+ * @used:	bytes of the window that are written
+ * @size:	of the window
+ *
+ * Return: nanoseconds, after which at most half of what is free should be written
+ */
+u64 ntrace_aux_period(const struct ntrace_aux_pace *pace, u64 used, u64 size)
+{
+	u64 half = (size - min(used, size)) / 2;
+
+	if (!pace->rate)
+		return NTRACE_AUX_MIN_PERIOD_NS;
+
+	return clamp(div64_u64(half * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_period);
+
+/**
+ * ntrace_aux_due - should the window move now?
+ * @pace:	what is known
+ * @used:	bytes of it that are written
+ * @size:	of it
+ *
+ * Half full is time to hand over, so that the reader reads while the rest fills; so is a rest that may not last until the
+ * soonest next look.
+ */
+bool ntrace_aux_due(const struct ntrace_aux_pace *pace, u64 used, u64 size)
+{
+	u64 soon = div64_u64(pace->rate * (2 * NTRACE_AUX_MIN_PERIOD_NS), NSEC_PER_SEC);
+
+	return used && (used >= size / 2 || size - used <= soon);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_due);

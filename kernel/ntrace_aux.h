@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Arithmetic of the AUX area: windows, heads, pace. No hardware, no perf.
+ */
+#ifndef _NTRACE_AUX_H
+#define _NTRACE_AUX_H
+
+#include <linux/types.h>
+
+/* No window is smaller: below it, moving costs more than what it holds. */
+#define NTRACE_AUX_MIN_WINDOW	512U
+
+/**
+ * struct ntrace_aux_layout - the AUX area as its physically contiguous chunks
+ * @size:	in bytes, a power of two
+ * @nr:		chunks
+ * @end:	offset at which each chunk ends, ascending; the last is @size
+ */
+struct ntrace_aux_layout {
+	u64 size;
+	unsigned int nr;
+	u64 *end;
+};
+
+/**
+ * struct ntrace_aux_window - a piece of one chunk
+ * @chunk:	index of the chunk
+ * @offset:	in the chunk
+ * @size:	in bytes
+ */
+struct ntrace_aux_window {
+	unsigned int chunk;
+	u64 offset;
+	u64 size;
+};
+
+/**
+ * struct ntrace_aux_limits - what a window must respect
+ * @align:	bytes that the sink writes at a time
+ * @reserve:	bytes at the end of the free space that stay free, to flush into
+ */
+struct ntrace_aux_limits {
+	u32 align;
+	u32 reserve;
+};
+
+/**
+ * struct ntrace_aux_pace - how fast trace comes
+ * @rate:	bytes per second: a peak that fades
+ */
+struct ntrace_aux_pace {
+	u64 rate;
+};
+
+/* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
+#define NTRACE_AUX_MAX_RATE		(1ULL << 40)
+#define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
+#define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
+
+u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
+u32 ntrace_aux_reserve(u64 size, bool lossless);
+void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
+		      struct ntrace_aux_window *window);
+int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
+		     u64 space, u64 *pad, struct ntrace_aux_window *window);
+int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
+		    u64 space, u64 done, struct ntrace_aux_window *window);
+
+void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns);
+u64 ntrace_aux_period(const struct ntrace_aux_pace *pace, u64 used, u64 size);
+bool ntrace_aux_due(const struct ntrace_aux_pace *pace, u64 used, u64 size);
+
+#endif /* _NTRACE_AUX_H */

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Claims the nodes of trace components: maps them, resets them, finds out what they are, decides whether their version is
+ * one we know, and bounds every wait for them.
+ *
+ * What a component is stands in its Impl register and nowhere else; the device tree only says where it is and what it is
+ * connected to.
+ */
+#include <linux/bitfield.h>
+#include <linux/cleanup.h>
+#include <linux/mod_devicetable.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/of.h>
+#include <linux/platform_device.h>
+#include <linux/timekeeping.h>
+
+#include "ntrace_component.h"
+#include "ntrace_regs.h"
+
+static unsigned int timeout_us = 10000;
+module_param(timeout_us, uint, 0644);
+MODULE_PARM_DESC(timeout_us, "longest wait for a trace component to do as told, in microseconds");
+
+/* Polls that are free of the clock; beyond them a wait is slow anyway */
+#define NTRACE_QUICK_POLLS	16
+
+DEFINE_MUTEX(ntrace_components_lock);
+static LIST_HEAD(ntrace_components);
+static const struct ntrace_component_type *const *ntrace_types;
+static const struct ntrace_component_listener *ntrace_listener;
+
+/* Waiting */
+
+/**
+ * ntrace_deadline_passed - count one more poll
+ * @deadline: zeroed before the first
+ *
+ * The specification gives no numbers: hardware may take its time. Callable with interrupts off.
+ */
+bool ntrace_deadline_passed(struct ntrace_deadline *deadline)
+{
+	if (++deadline->polls <= NTRACE_QUICK_POLLS)
+		return false;
+
+	cpu_relax();
+	if (!deadline->end)
+		deadline->end = ktime_get_mono_fast_ns() + (u64)timeout_us * NSEC_PER_USEC;
+
+	return ktime_get_mono_fast_ns() > deadline->end;
+}
+
+static void ntrace_component_report(struct irq_work *work)
+{
+	struct ntrace_component *comp = container_of(work, struct ntrace_component, report);
+
+	dev_err_ratelimited(comp->dev, "trace %s at %pa: waited in vain for %s, its register reads 0x%08x\n",
+			    comp->type ? comp->type->name : "component", &comp->start, comp->what, comp->last);
+}
+
+/**
+ * ntrace_component_fail - give up on a component
+ * @comp: the component
+ * @what: it did not do
+ * @last: value of the register that should have told
+ *
+ * Active = 0 is the one thing left that stops it from writing to memory. Return: -ETIMEDOUT
+ */
+int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last)
+{
+	comp->what = what;
+	comp->last = last;
+	comp->failed = true;
+	ntrace_write(comp, TR_CONTROL, 0);
+	irq_work_queue(&comp->report);
+
+	return -ETIMEDOUT;
+}
+
+/**
+ * ntrace_wait - wait until the Control register reads as wanted
+ * @comp:	the component
+ * @mask:	bits to look at
+ * @value:	what they should become
+ * @what:	the same in words
+ * @last:	where to leave the last value read, may be NULL
+ *
+ * Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+ */
+int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what, u32 *last)
+{
+	struct ntrace_deadline deadline = {};
+	u32 control;
+
+	do {
+		control = ntrace_read(comp, TR_CONTROL);
+		if (last)
+			*last = control;
+		if ((control & mask) == value)
+			return 0;
+	} while (!ntrace_deadline_passed(&deadline));
+
+	return ntrace_component_fail(comp, what, control);
+}
+
+/* Reset and identification */
+
+/**
+ * ntrace_component_reset - bring a component from whatever state to Active, not enabled, nothing undefined
+ * @comp: the component
+ */
+int ntrace_component_reset(struct ntrace_component *comp)
+{
+	int ret;
+
+	comp->failed = false;
+
+	ntrace_write(comp, TR_CONTROL, 0);
+	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, 0, "Active=0", NULL);
+	if (ret)
+		return ret;
+
+	ntrace_write(comp, TR_CONTROL, TR_CONTROL_ACTIVE);
+	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, TR_CONTROL_ACTIVE, "Active=1", NULL);
+	if (ret)
+		return ret;
+
+	return comp->type ? comp->type->reset(comp) : 0;
+}
+
+static const struct ntrace_component_type *ntrace_component_type_of(u32 impl)
+{
+	const struct ntrace_component_type *const *type;
+
+	for (type = ntrace_types; *type; type++)
+		if ((*type)->id == FIELD_GET(TR_IMPL_COMP_TYPE, impl))
+			return *type;
+
+	return NULL;
+}
+
+static const char *ntrace_component_type_name(u32 impl)
+{
+	switch (FIELD_GET(TR_IMPL_COMP_TYPE, impl)) {
+	case TR_COMP_ENCODER:	return "encoder";
+	case TR_COMP_FUNNEL:	return "funnel";
+	case TR_COMP_RAMSINK:	return "RAM sink";
+	case TR_COMP_PIBSINK:	return "PIB sink";
+	case TR_COMP_ATBBRIDGE:	return "ATB bridge";
+	default:		return "component of an unknown type";
+	}
+}
+
+/*
+ * Major 0 is a layout from before ratification, a higher major need not look like anything we know. A higher minor only
+ * adds to what we use.
+ */
+static int ntrace_component_check_version(struct ntrace_component *comp)
+{
+	u32 major = FIELD_GET(TR_IMPL_VER_MAJOR, comp->impl);
+	u32 minor = FIELD_GET(TR_IMPL_VER_MINOR, comp->impl);
+	const char *name = ntrace_component_type_name(comp->impl);
+
+	if (major != 1) {
+		dev_err(comp->dev, "trace %s at %pa: version %u.%u is not supported (Impl 0x%08x)\n",
+			name, &comp->start, major, minor, comp->impl);
+		return -ENODEV;
+	}
+
+	if (minor == TR_IMPL_VER_MINOR_EXPERIMENTAL)
+		dev_warn(comp->dev, "trace %s at %pa: version 1.15 is experimental (Impl 0x%08x)\n",
+			 name, &comp->start, comp->impl);
+	else if (minor)
+		dev_warn(comp->dev, "trace %s at %pa: version 1.%u is newer than 1.0, using what 1.0 has (Impl 0x%08x)\n",
+			 name, &comp->start, minor, comp->impl);
+
+	return 0;
+}
+
+static int ntrace_component_identify(struct ntrace_component *comp)
+{
+	const struct ntrace_component_type *type;
+	int ret;
+
+	comp->impl = ntrace_read(comp, TR_IMPL);
+	type = ntrace_component_type_of(comp->impl);
+	if (!type) {
+		dev_err(comp->dev, "trace %s at %pa is not supported (Impl 0x%08x)\n",
+			ntrace_component_type_name(comp->impl), &comp->start, comp->impl);
+		return -ENODEV;
+	}
+
+	ret = ntrace_component_check_version(comp);
+	if (ret)
+		return ret;
+
+	comp->type = type;
+	return 0;
+}
+
+/* Looking up. ntrace_components_lock is held */
+
+/**
+ * ntrace_component_find - the component of a device tree node, if it is bound
+ * @np: the node
+ */
+struct ntrace_component *ntrace_component_find(const struct device_node *np)
+{
+	struct ntrace_component *comp;
+
+	lockdep_assert_held(&ntrace_components_lock);
+	list_for_each_entry(comp, &ntrace_components, node)
+		if (comp->dev->of_node == np)
+			return comp;
+
+	return NULL;
+}
+
+/**
+ * ntrace_component_next - step through the components of a type
+ * @comp:	the one before, NULL to begin
+ * @type:	trXxCompType
+ */
+struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type)
+{
+	lockdep_assert_held(&ntrace_components_lock);
+
+	if (!comp)
+		comp = list_entry(&ntrace_components, struct ntrace_component, node);
+	list_for_each_entry_continue(comp, &ntrace_components, node)
+		if (comp->type->id == type)
+			return comp;
+
+	return NULL;
+}
+
+/* The driver */
+
+static int ntrace_component_cpu(struct device *dev)
+{
+	struct device_node *np __free(device_node) = of_parse_phandle(dev->of_node, "cpus", 0);
+	int cpu;
+
+	if (!np)
+		return -1;
+
+	cpu = of_cpu_node_to_id(np);
+	return cpu < 0 ? -ENODEV : cpu;
+}
+
+/*
+ * The type is known only after the first look at the registers, and with it the size of the structure around the component:
+ * hence the copy.
+ */
+static struct ntrace_component *ntrace_component_create(struct platform_device *pdev)
+{
+	struct ntrace_component first = { .dev = &pdev->dev }, *comp;
+	struct resource *res;
+	int ret;
+
+	first.base = devm_platform_get_and_ioremap_resource(pdev, 0, &res);
+	if (IS_ERR(first.base))
+		return ERR_CAST(first.base);
+	first.start = res->start;
+	init_irq_work(&first.report, ntrace_component_report);
+
+	first.cpu = ntrace_component_cpu(&pdev->dev);
+	if (first.cpu < -1) {
+		dev_err(&pdev->dev, "`cpus` names no CPU of this machine\n");
+		return ERR_PTR(first.cpu);
+	}
+
+	ret = ntrace_component_reset(&first) ?: ntrace_component_identify(&first);
+	irq_work_sync(&first.report);
+	if (ret)
+		return ERR_PTR(ret);
+
+	comp = devm_kzalloc(&pdev->dev, first.type->size, GFP_KERNEL);
+	if (!comp)
+		return ERR_PTR(-ENOMEM);
+	*comp = first;
+	init_irq_work(&comp->report, ntrace_component_report);
+
+	return comp;
+}
+
+static int ntrace_component_probe(struct platform_device *pdev)
+{
+	struct ntrace_component *comp = ntrace_component_create(pdev);
+	int ret;
+
+	if (IS_ERR(comp))
+		return PTR_ERR(comp);
+	platform_set_drvdata(pdev, comp);
+
+	ret = comp->type->reset(comp) ?: comp->type->probe(comp);
+	irq_work_sync(&comp->report);
+	if (ret)
+		goto err_off;
+
+	if (comp->type->group) {
+		ret = devm_device_add_group(&pdev->dev, comp->type->group);
+		if (ret)
+			goto err_off;
+	}
+
+	scoped_guard(mutex, &ntrace_components_lock) {
+		list_add_tail(&comp->node, &ntrace_components);
+		ret = ntrace_listener->bound(comp);
+		if (ret)
+			list_del(&comp->node);
+	}
+	if (!ret)
+		return 0;
+
+err_off:
+	ntrace_write(comp, TR_CONTROL, 0);
+	return ret;
+}
+
+static void ntrace_component_remove(struct platform_device *pdev)
+{
+	struct ntrace_component *comp = platform_get_drvdata(pdev);
+
+	scoped_guard(mutex, &ntrace_components_lock) {
+		ntrace_listener->unbound(comp);
+		list_del(&comp->node);
+	}
+
+	ntrace_write(comp, TR_CONTROL, 0);
+	irq_work_sync(&comp->report);
+}
+
+static const struct of_device_id ntrace_component_of_match[] = {
+	{ .compatible = "riscv,trace-component" },
+	{ }
+};
+MODULE_DEVICE_TABLE(of, ntrace_component_of_match);
+
+static struct platform_driver ntrace_component_driver = {
+	.driver = {
+		.name			= "ntrace",
+		.of_match_table		= ntrace_component_of_match,
+		/* Events hold paths, paths hold components: nothing may pull one out from under them. */
+		.suppress_bind_attrs	= true,
+	},
+	.probe	= ntrace_component_probe,
+	.remove	= ntrace_component_remove,
+};
+
+/**
+ * ntrace_component_driver_register - start claiming nodes
+ * @types:	the types that there are, NULL at the end
+ * @listener:	told of every component
+ */
+int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
+				     const struct ntrace_component_listener *listener)
+{
+	ntrace_types = types;
+	ntrace_listener = listener;
+
+	return platform_driver_register(&ntrace_component_driver);
+}
+
+/**
+ * ntrace_component_driver_unregister - let go of all of them
+ */
+void ntrace_component_driver_unregister(void)
+{
+	platform_driver_unregister(&ntrace_component_driver);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A trace component: one page of registers behind a `riscv,trace-component` node.
+ */
+#ifndef _NTRACE_COMPONENT_H
+#define _NTRACE_COMPONENT_H
+
+#include <linux/device.h>
+#include <linux/io.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct ntrace_component;
+
+/**
+ * struct ntrace_component_type - what a type of component can do
+ * @name:	for messages and sysfs
+ * @id:		trXxCompType
+ * @size:	of the structure whose first member is the component
+ * @reset:	give every register that may come up undefined a value; Active is 1, Enable is 0
+ * @probe:	find out what this one can do, after @reset
+ * @enable:	set Enable and see it stick
+ * @disable:	clear Enable and wait until the component is empty
+ * @group:	sysfs attributes of the component's device, may be NULL
+ */
+struct ntrace_component_type {
+	const char *name;
+	u8 id;
+	size_t size;
+	int (*reset)(struct ntrace_component *comp);
+	int (*probe)(struct ntrace_component *comp);
+	int (*enable)(struct ntrace_component *comp);
+	int (*disable)(struct ntrace_component *comp);
+	const struct attribute_group *group;
+};
+
+/**
+ * struct ntrace_component - one of them
+ * @dev:	its platform device
+ * @base:	its registers
+ * @start:	their physical address, for messages
+ * @impl:	trXxImpl
+ * @type:	from @impl
+ * @cpu:	the CPU that the `cpus` property names, -1 for a shared component
+ * @node:	in the list of all components
+ * @failed:	a wait ran out of time; the component is held in reset from then on
+ * @report:	prints the failure, which may have happened under the run queue lock
+ * @what:	the condition that never came true
+ * @last:	the register value seen instead
+ * @sysfs:	file of the PMU that stands for it, may be NULL
+ */
+struct ntrace_component {
+	struct device *dev;
+	void __iomem *base;
+	resource_size_t start;
+	u32 impl;
+	const struct ntrace_component_type *type;
+	int cpu;
+	struct list_head node;
+	bool failed;
+	struct irq_work report;
+	const char *what;
+	u32 last;
+	struct attribute *sysfs;
+};
+
+/**
+ * struct ntrace_component_listener - told of components that come and go
+ * @bound:	@comp is ready for use; an error fails its probe
+ * @unbound:	@comp is about to go
+ */
+struct ntrace_component_listener {
+	int (*bound)(struct ntrace_component *comp);
+	void (*unbound)(struct ntrace_component *comp);
+};
+
+static inline u32 ntrace_read(struct ntrace_component *comp, u32 offset)
+{
+	return readl(comp->base + offset);
+}
+
+static inline void ntrace_write(struct ntrace_component *comp, u32 offset, u32 value)
+{
+	writel(value, comp->base + offset);
+}
+
+/* Write a WARL register and say what became of it. */
+static inline u32 ntrace_write_back(struct ntrace_component *comp, u32 offset, u32 value)
+{
+	ntrace_write(comp, offset, value);
+	return ntrace_read(comp, offset);
+}
+
+/**
+ * struct ntrace_deadline - bounds a wait in polls and in time
+ * @polls:	so far
+ * @end:	in nanoseconds; set after the first polls, because a prompt component should not pay for reading the clock
+ */
+struct ntrace_deadline {
+	unsigned int polls;
+	u64 end;
+};
+
+bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
+int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what, u32 *last);
+int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
+int ntrace_component_reset(struct ntrace_component *comp);
+
+struct device_node;
+
+struct mutex;
+extern struct mutex ntrace_components_lock;
+struct ntrace_component *ntrace_component_find(const struct device_node *np);
+struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type);
+
+/* Walk all components of a type; ntrace_components_lock is held. */
+#define ntrace_for_each_component(comp, id)					\
+	for ((comp) = ntrace_component_next(NULL, id); (comp);			\
+	     (comp) = ntrace_component_next(comp, id))
+
+int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
+				     const struct ntrace_component_listener *listener);
+void ntrace_component_driver_unregister(void);
+
+#endif /* _NTRACE_COMPONENT_H */

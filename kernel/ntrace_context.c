@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * scontext at context switch: the TID, as the initial PID namespace knows it, of the task that runs.
+ *
+ * sched_switch fires before perf takes the previous task's event off the hart, so the tail of the switch belongs to the
+ * next task. With an event that traces the kernel this is visible, and it is the rule.
+ */
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/tracepoint.h>
+
+#include <asm/asm-extable.h>
+#include <asm/csr.h>
+
+#include "ntrace_context.h"
+
+#define CSR_SCONTEXT	0x5a8
+
+static DEFINE_MUTEX(ntrace_context_lock);
+static unsigned int ntrace_context_users;
+static struct tracepoint *ntrace_sched_switch;
+static struct cpumask ntrace_context_cpus;	/* those that have the CSR */
+
+/* The CSR may be missing, or closed by mstateen0.CONTEXT: then the instruction traps, and 0 comes back. */
+static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
+{
+	unsigned long ok = 0;
+
+	asm volatile("1:	csrrw	%[old], %[csr], %[value]\n"
+		     "	li	%[ok], 1\n"
+		     "2:\n"
+		     _ASM_EXTABLE(1b, 2b)
+		     : [old] "=&r" (*old), [ok] "+r" (ok)
+		     : [csr] "i" (CSR_SCONTEXT), [value] "r" (value)
+		     : "memory");
+
+	return ok;
+}
+
+/* Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes. */
+static void ntrace_context_probe(void *info)
+{
+	unsigned long before, first, second;
+	bool *present = info;
+
+	*present = ntrace_context_try_write(0x5555aaaa, &before) &&
+		   ntrace_context_try_write(0x2aaa5555, &first) &&
+		   ntrace_context_try_write(before, &second) &&
+		   (u32)first == 0x5555aaaa && (u32)second == 0x2aaa5555;
+}
+
+/**
+ * ntrace_context_present - does the hart have a scontext of 32 bits?
+ * @cpu: the hart's CPU; one that is offline counts as having none
+ */
+bool ntrace_context_present(int cpu)
+{
+	bool present = false;
+
+	if (smp_call_function_single(cpu, ntrace_context_probe, &present, 1))
+		return false;
+	if (present)
+		cpumask_set_cpu(cpu, &ntrace_context_cpus);
+
+	return present;
+}
+
+/**
+ * ntrace_context_write_current - write the TID of the task that runs on this hart, which has the CSR
+ */
+void ntrace_context_write_current(void)
+{
+	csr_write(CSR_SCONTEXT, task_pid_nr(current));
+}
+
+static void ntrace_context_switch(void *data, bool preempt, struct task_struct *prev,
+				  struct task_struct *next, unsigned int prev_state)
+{
+	if (cpumask_test_cpu(smp_processor_id(), &ntrace_context_cpus))
+		csr_write(CSR_SCONTEXT, task_pid_nr(next));
+}
+
+static void ntrace_context_match(struct tracepoint *tp, void *priv)
+{
+	struct tracepoint **found = priv;
+
+	if (!strcmp(tp->name, "sched_switch"))
+		*found = tp;
+}
+
+/**
+ * ntrace_context_get - have scontext kept up to date
+ *
+ * The first user patches kernel text: not for atomic context. Return: 0 or an error
+ */
+int ntrace_context_get(void)
+{
+	int ret;
+
+	guard(mutex)(&ntrace_context_lock);
+	if (ntrace_context_users++)
+		return 0;
+
+	if (!ntrace_sched_switch)
+		for_each_kernel_tracepoint(ntrace_context_match, &ntrace_sched_switch);
+
+	ret = -ENOENT;
+	if (ntrace_sched_switch)
+		ret = tracepoint_probe_register(ntrace_sched_switch, ntrace_context_switch, NULL);
+	if (ret)
+		ntrace_context_users--;
+
+	return ret;
+}
+
+/**
+ * ntrace_context_put - no longer
+ */
+void ntrace_context_put(void)
+{
+	guard(mutex)(&ntrace_context_lock);
+	if (--ntrace_context_users)
+		return;
+
+	tracepoint_probe_unregister(ntrace_sched_switch, ntrace_context_switch, NULL);
+	tracepoint_synchronize_unregister();
+}

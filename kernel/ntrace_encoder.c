@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Trace encoder: discovery of what its WARL fields accept, configuration, start and stop.
+ */
+#include <linux/bitfield.h>
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/log2.h>
+#include <linux/of.h>
+#include <linux/sysfs.h>
+
+
+#include "ntrace_context.h"
+#include "ntrace_encoder.h"
+#include "ntrace_regs.h"
+
+#define NTRACE_BASE_CONTROL	(TR_CONTROL_ACTIVE | FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE))
+
+/* Bits of trTeControl that hardware changes by itself */
+#define NTRACE_STATUS		(TR_CONTROL_ENABLE | TR_TE_CONTROL_INST_TRACING | TR_CONTROL_EMPTY |	\
+				 TR_TE_CONTROL_STALL_OR_OVERFLOW)
+
+/* Discovery: write, read back, believe what is read. Enable is 0 all the time */
+
+static u32 ntrace_encoder_try(struct ntrace_encoder *enc, u32 control)
+{
+	return ntrace_write_back(&enc->comp, TR_TE_CONTROL, NTRACE_BASE_CONTROL | control);
+}
+
+/* The same compatible stands for E-Trace encoders, and E-Trace is another protocol. */
+static int ntrace_encoder_probe_format(struct ntrace_encoder *enc)
+{
+	struct ntrace_component *comp = &enc->comp;
+	u32 control = ntrace_encoder_try(enc, 0);
+	u32 format = FIELD_GET(TR_TE_CONTROL_FORMAT, control);
+	u32 major = FIELD_GET(TR_TE_IMPL_PROTOCOL_MAJOR, comp->impl);
+
+	if (format == TR_TE_FORMAT_ETRACE) {
+		dev_err(comp->dev, "trace encoder at %pa is an E-Trace encoder, only N-Trace is supported (Impl 0x%08x)\n",
+			&comp->start, comp->impl);
+		return -ENODEV;
+	}
+	if (format != TR_TE_FORMAT_NTRACE) {
+		dev_err(comp->dev, "trace encoder at %pa has trace format %u, only N-Trace is supported (Impl 0x%08x)\n",
+			&comp->start, format, comp->impl);
+		return -ENODEV;
+	}
+	if (major != 1) {
+		dev_err(comp->dev, "trace encoder at %pa: N-Trace protocol %u.%u is not supported (Impl 0x%08x)\n",
+			&comp->start, major, (u32)FIELD_GET(TR_TE_IMPL_PROTOCOL_MINOR, comp->impl), comp->impl);
+		return -ENODEV;
+	}
+
+	return 0;
+}
+
+static int ntrace_encoder_probe_modes(struct ntrace_encoder *enc)
+{
+	static const u8 modes[] = { TR_TE_INST_MODE_HTM, TR_TE_INST_MODE_BTM };
+	u32 control = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		control = ntrace_encoder_try(enc, FIELD_PREP(TR_TE_CONTROL_INST_MODE, modes[i]));
+		if (FIELD_GET(TR_TE_CONTROL_INST_MODE, control) == modes[i])
+			enc->caps.inst_modes |= BIT(modes[i]);
+	}
+
+	if (enc->caps.inst_modes)
+		return 0;
+
+	dev_err(enc->comp.dev, "trace encoder at %pa accepts neither HTM nor BTM (Control 0x%08x)\n",
+		&enc->comp.start, control);
+	return -ENODEV;
+}
+
+static void ntrace_encoder_probe_control(struct ntrace_encoder *enc)
+{
+	struct ntrace_encoder_caps *caps = &enc->caps;
+	u32 bits = TR_TE_CONTROL_CONTEXT | TR_TE_CONTROL_STALL_ENA | TR_TE_CONTROL_INHIBIT_SRC;
+	u32 mode;
+
+	caps->control = ntrace_encoder_try(enc, bits) & bits;
+
+	for (mode = 0; mode <= FIELD_MAX(TR_TE_CONTROL_SYNC_MODE); mode++)
+		if (FIELD_GET(TR_TE_CONTROL_SYNC_MODE,
+			      ntrace_encoder_try(enc, FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, mode))) == mode)
+			caps->sync_modes |= BIT(mode);
+
+	caps->sync_max = FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
+	ntrace_encoder_try(enc, 0);
+}
+
+static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
+{
+	struct ntrace_component *comp = &enc->comp;
+	u32 bits = TR_TE_FEATURES_SEQUENTIAL_JUMP | TR_TE_FEATURES_REPEATED_HISTORY |
+		   TR_TE_FEATURES_ALL_JUMPS | TR_TE_FEATURES_EXTEND_ADDR_MSB;
+	u32 mode, value;
+
+	enc->caps.features = ntrace_write_back(comp, TR_TE_INST_FEATURES, bits) & bits;
+	enc->caps.retstack = BIT(0);
+	for (mode = 1; mode <= FIELD_MAX(TR_TE_FEATURES_IMPLICIT_RETURN_MODE); mode++) {
+		value = TR_TE_FEATURES_IMPLICIT_RETURN | FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, mode);
+		if ((ntrace_write_back(comp, TR_TE_INST_FEATURES, value) & value) == value)
+			enc->caps.retstack |= BIT(mode);
+	}
+	ntrace_write(comp, TR_TE_INST_FEATURES, 0);
+}
+
+/*
+ * A source ID of its own for every encoder, in a field of the same width for all: streams can then share a sink. An encoder
+ * with a sink to itself leaves SRC out where that can be chosen.
+ */
+static void ntrace_encoder_probe_source(struct ntrace_encoder *enc)
+{
+	u32 bits = clamp(order_base_2(nr_cpu_ids), 1, TR_TE_SRC_BITS_MAX);
+	u32 value = FIELD_PREP(TR_TE_FEATURES_SRC_BITS, bits) |
+		    FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->comp.cpu & GENMASK(bits - 1, 0));
+
+	value = ntrace_write_back(&enc->comp, TR_TE_INST_FEATURES, value);
+	enc->src_bits = min_t(u32, FIELD_GET(TR_TE_FEATURES_SRC_BITS, value), TR_TE_SRC_BITS_MAX);
+	enc->src_id = FIELD_GET(TR_TE_FEATURES_SRC_ID, value);
+	ntrace_write(&enc->comp, TR_TE_INST_FEATURES, 0);
+}
+
+static void ntrace_encoder_probe_filters(struct ntrace_encoder *enc)
+{
+	struct ntrace_component *comp = &enc->comp;
+	u32 match = TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE;
+	u32 mask, privs;
+	int i;
+
+	mask = ntrace_write_back(comp, TR_TE_INST_FILTERS, TR_TE_INST_FILTERS_MASK) & TR_TE_INST_FILTERS_MASK;
+	ntrace_write(comp, TR_TE_INST_FILTERS, 0);
+
+	for (i = 0; i < TR_TE_NR_FILTERS; i++) {
+		if (!(mask & BIT(i)))
+			continue;
+
+		privs = ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(i), TR_TE_FILTER_CHOICE_PRIVILEGE);
+		if ((ntrace_write_back(comp, TR_TE_FILTER_CONTROL(i), match) & match) == match) {
+			enc->caps.filters++;
+			if (i == 0)
+				enc->caps.privs = privs & TR_TE_FILTER_CHOICE_PRIVILEGE;
+		}
+		ntrace_write(comp, TR_TE_FILTER_CONTROL(i), 0);
+		ntrace_write(comp, TR_TE_FILTER_MATCH_INST(i), 0);
+	}
+}
+
+static u64 ntrace_encoder_hartid(struct device *dev)
+{
+	struct device_node *np __free(device_node) = of_parse_phandle(dev->of_node, "cpus", 0);
+	u64 hartid = 0;
+	u32 low;
+
+	if (of_property_read_u64(np, "reg", &hartid) && !of_property_read_u32(np, "reg", &low))
+		hartid = low;
+
+	return hartid;
+}
+
+static int ntrace_encoder_probe(struct ntrace_component *comp)
+{
+	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
+	int ret;
+
+	if (comp->cpu < 0) {
+		dev_err(comp->dev, "trace encoder at %pa: no `cpus`, so nobody knows whose it is\n", &comp->start);
+		return -ENODEV;
+	}
+
+	ret = ntrace_encoder_probe_format(enc) ?: ntrace_encoder_probe_modes(enc);
+	if (ret)
+		return ret;
+
+	enc->hartid = ntrace_encoder_hartid(comp->dev);
+	ntrace_encoder_probe_control(enc);
+	ntrace_encoder_probe_features(enc);
+	ntrace_encoder_probe_source(enc);
+	ntrace_encoder_probe_filters(enc);
+	ntrace_timestamp_probe(comp, &enc->ts);
+	enc->caps.scontext = ntrace_context_present(comp->cpu);
+
+	return 0;
+}
+
+/* Every register that may come up undefined. Whoever traces needs more than zeros, but nothing may be left to chance. */
+static int ntrace_encoder_reset(struct ntrace_component *comp)
+{
+	static const u32 zeroed[] = {
+		TR_TE_INST_FEATURES, TR_TE_INST_FILTERS, TR_TE_DATA_CONTROL, TR_TE_DATA_FILTERS,
+		TR_TE_TRIG_DBG_CONTROL, TR_TE_TRIG_EXT_IN_CONTROL, TR_TE_TRIG_EXT_OUT_CONTROL, TR_TS_CONTROL,
+	};
+	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
+	int i;
+
+	ntrace_write(comp, TR_TE_CONTROL, TR_CONTROL_ACTIVE);
+	for (i = 0; i < ARRAY_SIZE(zeroed); i++)
+		ntrace_write(comp, zeroed[i], 0);
+
+	/* Nothing to resume at the first reset, the counter's origin at a later one. */
+	ntrace_timestamp_run(comp, &enc->ts);
+	enc->config_valid = false;
+
+	return 0;
+}
+
+/* Configuration */
+
+/**
+ * ntrace_encoder_src_control - the SRC part of trTeControl for an encoder with a sink to itself
+ * @enc: the encoder
+ */
+u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc)
+{
+	return enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC;
+}
+
+/**
+ * ntrace_encoder_src_features - the SRC part of trTeInstFeatures
+ * @enc: the encoder
+ */
+u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
+{
+	return FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) | FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
+}
+
+static bool ntrace_encoder_write_filter(struct ntrace_encoder *enc, u32 privs)
+{
+	struct ntrace_component *comp = &enc->comp;
+	u32 match = privs ? TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE : 0;
+	u32 select = privs ? BIT(0) : 0;
+
+	if (!enc->caps.filters)
+		return !privs;
+
+	/* What to match stands before the bit that says to match it. */
+	return ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(0), privs) == privs &&
+	       ntrace_write_back(comp, TR_TE_FILTER_CONTROL(0), match) == match &&
+	       ntrace_write_back(comp, TR_TE_INST_FILTERS, select) == select;
+}
+
+/**
+ * ntrace_encoder_configure - write what an event wants, unless it is there already
+ * @enc:	the encoder, not enabled and empty
+ * @config:	the registers
+ *
+ * Return: 0, or -EIO when the encoder does not keep together what it accepted one by one.
+ */
+int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config)
+{
+	struct ntrace_component *comp = &enc->comp;
+	u32 control;
+
+	if (comp->failed)
+		return -EIO;
+	if (enc->config_valid && !memcmp(&enc->config, config, sizeof(*config)))
+		return 0;
+
+	enc->config_valid = false;
+	control = ntrace_write_back(comp, TR_TE_CONTROL, config->control) & ~NTRACE_STATUS;
+
+	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
+	if ((control ^ config->control) & ~(TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE) ||
+	    ntrace_write_back(comp, TR_TE_INST_FEATURES, config->features) != config->features ||
+	    !ntrace_encoder_write_filter(enc, config->privs)) {
+		comp->what = "its configuration to be kept";
+		comp->last = control;
+		irq_work_queue(&comp->report);
+		return -EIO;
+	}
+
+	if (enc->ts.mode != TR_TS_MODE_NONE)
+		ntrace_write(comp, TR_TS_CONTROL, config->ts_control);
+	enc->config = *config;
+	enc->config_valid = true;
+
+	return 0;
+}
+
+/* Start and stop */
+
+/* InstTracing may not be written before Enable reads 1. */
+static int ntrace_encoder_enable(struct ntrace_component *comp)
+{
+	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
+	u32 control = enc->config.control | TR_CONTROL_ENABLE;
+	int ret;
+
+	ntrace_write(comp, TR_TE_CONTROL, control);
+	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	if (!ret)
+		ntrace_write(comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
+
+	return ret;
+}
+
+/**
+ * ntrace_encoder_stop - clear Enable, do not wait
+ * @enc: the encoder
+ *
+ * The sticky overflow bit is written 0 and so stays as it is.
+ */
+void ntrace_encoder_stop(struct ntrace_encoder *enc)
+{
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | TR_TE_CONTROL_INST_TRACING);
+}
+
+/**
+ * ntrace_encoder_stopped - is it off, and everything that it had on its way?
+ * @control: trTeControl
+ */
+bool ntrace_encoder_stopped(u32 control)
+{
+	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
+}
+
+static int ntrace_encoder_disable(struct ntrace_component *comp)
+{
+	ntrace_encoder_stop(to_ntrace_encoder(comp));
+
+	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY, "Enable=0 and Empty=1", NULL);
+}
+
+/* sysfs */
+
+#define NTRACE_ENCODER_ATTR(_name, _fmt, _value)						\
+static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+{												\
+	struct ntrace_encoder *enc = dev_get_drvdata(dev);					\
+												\
+	return sysfs_emit(buf, _fmt "\n", _value);						\
+}												\
+static DEVICE_ATTR_RO(_name)
+
+NTRACE_ENCODER_ATTR(hartid, "%llu", enc->hartid);
+NTRACE_ENCODER_ATTR(impl, "0x%08x", enc->comp.impl);
+NTRACE_ENCODER_ATTR(srcid, "%u", enc->src_id);
+NTRACE_ENCODER_ATTR(srcbits, "%u", enc->src_bits);
+NTRACE_ENCODER_ATTR(ts_mode, "%u", enc->ts.mode);
+NTRACE_ENCODER_ATTR(ts_width, "%u", enc->ts.width);
+NTRACE_ENCODER_ATTR(ts_prescale, "%u", enc->ts.prescale);
+NTRACE_ENCODER_ATTR(ts_freq, "%lu", enc->ts.tracks_time ? riscv_timebase : 0);
+NTRACE_ENCODER_ATTR(ts_clock, "%s", enc->ts.tracks_time ? "time" : "none");
+
+static struct attribute *ntrace_encoder_attrs[] = {
+	&dev_attr_hartid.attr,
+	&dev_attr_impl.attr,
+	&dev_attr_srcid.attr,
+	&dev_attr_srcbits.attr,
+	&dev_attr_ts_mode.attr,
+	&dev_attr_ts_width.attr,
+	&dev_attr_ts_prescale.attr,
+	&dev_attr_ts_freq.attr,
+	&dev_attr_ts_clock.attr,
+	NULL
+};
+
+static const struct attribute_group ntrace_encoder_group = {
+	.attrs = ntrace_encoder_attrs,
+};
+
+const struct ntrace_component_type ntrace_encoder_type = {
+	.name		= "encoder",
+	.id		= TR_COMP_ENCODER,
+	.size		= sizeof(struct ntrace_encoder),
+	.reset		= ntrace_encoder_reset,
+	.probe		= ntrace_encoder_probe,
+	.enable		= ntrace_encoder_enable,
+	.disable	= ntrace_encoder_disable,
+	.group		= &ntrace_encoder_group,
+};

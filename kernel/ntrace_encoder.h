@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The trace encoder of one hart.
+ */
+#ifndef _NTRACE_ENCODER_H
+#define _NTRACE_ENCODER_H
+
+#include "ntrace_component.h"
+#include "ntrace_timestamp.h"
+
+/**
+ * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
+ * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
+ * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS, EXTEND_ADDR_MSB
+ * @inst_modes:	bit n: trTeInstMode n
+ * @retstack:	bit n: trTeInstImplicitReturnMode n
+ * @sync_modes:	bit n: trTeInstSyncMode n
+ * @sync_max:	the largest trTeInstSyncMax
+ * @filters:	how many filters match privilege
+ * @privs:	the privileges that they tell apart
+ * @scontext:	the hart has the CSR
+ */
+struct ntrace_encoder_caps {
+	u32 control;
+	u32 features;
+	u8 inst_modes;
+	u8 retstack;
+	u8 sync_modes;
+	u8 sync_max;
+	u8 filters;
+	u8 privs;
+	bool scontext;
+};
+
+/**
+ * struct ntrace_encoder_config - register values of an event
+ * @control:	trTeControl, without Enable and InstTracing
+ * @features:	trTeInstFeatures
+ * @ts_control:	trTsControl
+ * @privs:	the privileges that filter 0 lets through, 0: no filter
+ */
+struct ntrace_encoder_config {
+	u32 control;
+	u32 features;
+	u32 ts_control;
+	u32 privs;
+};
+
+/**
+ * struct ntrace_encoder - one encoder
+ * @comp:	the component that it is
+ * @hartid:	of the hart that it looks at
+ * @caps:	what it can do
+ * @ts:		its timestamp unit
+ * @src_bits:	trTeSrcBits
+ * @src_id:	trTeSrcID
+ * @config:	what its registers hold, if @config_valid
+ * @config_valid: see there
+ */
+struct ntrace_encoder {
+	struct ntrace_component comp;
+	u64 hartid;
+	struct ntrace_encoder_caps caps;
+	struct ntrace_timestamp ts;
+	u8 src_bits;
+	u16 src_id;
+	struct ntrace_encoder_config config;
+	bool config_valid;
+};
+
+static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
+{
+	return container_of(comp, struct ntrace_encoder, comp);
+}
+
+extern const struct ntrace_component_type ntrace_encoder_type;
+
+int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config);
+void ntrace_encoder_stop(struct ntrace_encoder *enc);
+bool ntrace_encoder_stopped(u32 control);
+u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc);
+u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
+
+#endif /* _NTRACE_ENCODER_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The way of trace from an encoder to a sink.
+ */
+#ifndef _NTRACE_PATH_H
+#define _NTRACE_PATH_H
+
+#include "ntrace_encoder.h"
+#include "ntrace_ramsink.h"
+
+/* Encoder, cascaded funnels, sink */
+#define NTRACE_PATH_MAX		8
+
+/**
+ * struct ntrace_path - one way
+ * @node:	in the list of all paths in use
+ * @users:	events that hold it
+ * @encoder:	where it begins
+ * @sink:	where it ends
+ * @nr:		components on it
+ * @comp:	these, from the encoder to the sink
+ */
+struct ntrace_path {
+	struct list_head node;
+	unsigned int users;
+	struct ntrace_encoder *encoder;
+	struct ntrace_ramsink *sink;
+	unsigned int nr;
+	struct ntrace_component *comp[NTRACE_PATH_MAX];
+};
+
+extern const struct ntrace_component_type *const ntrace_component_types[];
+
+struct ntrace_encoder *ntrace_path_encoder(int cpu);
+struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid);
+void ntrace_path_put(struct ntrace_path *path);
+
+int ntrace_path_enable(struct ntrace_path *path);
+int ntrace_path_enable_downstream(struct ntrace_path *path);
+int ntrace_path_disable_downstream(struct ntrace_path *path);
+int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow);
+
+int ntrace_path_bound(struct ntrace_component *comp);
+
+#endif /* _NTRACE_PATH_H */
