@@ -386,9 +386,9 @@ enum nt_event_kind {
  *		from = to = the last known pc; insns = 0.
  * LOSS		trace could not be followed.  from: last certain pc, exclusive,
  *		0 without NT_EVF_PC.  reason: enum nt_error.  to: with
- *		NT_EUNMAPPED the address without code.  skipped: bytes passed
- *		over until the next sync message, after the message (or bad
- *		byte) at offset; the stretch is over, the next event is START.
+ *		NT_EUNMAPPED the address without code.  skipped: bytes from
+ *		offset to the next sync message; 0 when the one at offset is
+ *		that itself.  The stretch is over, the next event is START.
  * NOTICE	something odd that did not disturb the flow: reason as for LOSS,
  *		from = to = the last known pc; insns = 0.
  *
@@ -510,5 +510,9 @@ const char *nt_image_isa(const struct nt_image *image);
 /* ------------------------------- nt_tv_: tandem-verification traces ---- */
 
 #include "nt-tv.h"
+
+/* --------------------------- nt_enc_: instructions to messages ---- */
+
+#include "nt-enc.h"
 
 #endif /* NTRACE_H */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nt_enc_: retired instructions -> N-Trace messages
+ *
+ * Part of ntrace.h, which includes it; the conventions are told there.
+ *
+ * The encoder is fed in program order with what a hart's trace ingress port
+ * tells: instructions that retired, traps, the end of a stretch.  Where an
+ * instruction led is known when the next one is told, so messages come with
+ * the next call.  It knows the instruction set by itself and shares nothing
+ * with nt_code_, which has to come to the same conclusions.
+ */
+#ifndef NT_ENC_H
+#define NT_ENC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nt_enc;
+
+/* An instruction as far as it matters to trace */
+struct nt_enc_op {
+	uint64_t pc;
+	uint64_t target;	/* of direct jumps and branches */
+	uint8_t len;		/* bytes */
+	uint8_t type;		/* enum nt_type */
+	uint8_t upper;		/* LUI, AUIPC: rd */
+	uint8_t base;		/* JALR: rs1 */
+};
+
+struct nt_enc_config {
+	size_t size;		/* sizeof(struct nt_enc_config) */
+	struct nt_params params; /* src < 0: 0 */
+	bool htm;		/* else BTM */
+	bool context;		/* Ownership messages */
+	bool btype_1;		/* traps are B-TYPE 1, else 2 and 3 */
+	uint8_t icnt_bits;	/* width of the I-CNT counter, 4..22; 0: 22 */
+	uint8_t hist_bits;	/* width of the HIST register, 2..32; 0: 32 */
+	uint8_t syncmode;	/* periodic sync by 1 messages, 2 instructions, 3 half-words */
+	uint8_t syncmax;	/* every 2^(syncmax + 4) of them */
+	/*
+	 * Takes a message.  false: no room, it is lost.  From then on messages
+	 * are only announced, with msg == NULL; answering true promises room for
+	 * two of the longest messages, and trace restarts with the next
+	 * instruction: Error, then a sync message.
+	 */
+	bool (*emit)(void *ctx, const uint8_t *msg, unsigned int len);
+	uint64_t (*time)(void *ctx);	/* with params.timestamps */
+	void *ctx;
+};
+
+/* The longest message the encoder makes */
+#define NT_ENC_MSG_MAX	48
+
+/* NULL: out of memory, or a parameter is out of range. */
+struct nt_enc *nt_enc_new(const struct nt_enc_config *config);
+void nt_enc_free(struct nt_enc *enc);
+
+/* Forget everything, as a reset of the component does; nothing is emitted. */
+void nt_enc_reset(struct nt_enc *enc);
+
+/*
+ * Tracing begins, for `reason` (enum nt_sync): the next instruction told is
+ * the first of a new stretch.
+ */
+void nt_enc_start(struct nt_enc *enc, uint8_t reason);
+
+/* Make an op of instruction bits.  Uses of params: xlen, isa. */
+void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint32_t insn, unsigned int len,
+		     struct nt_enc_op *op);
+
+/* The instruction has retired.  Ignored between stretches. */
+void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op);
+void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint32_t insn, unsigned int len);
+
+/*
+ * A trap: pc is the instruction that would have retired next.  The next
+ * instruction told is the handler's first.
+ */
+void nt_enc_trap(struct nt_enc *enc, uint64_t pc, bool interrupt);
+
+/* The stretch ends, for `evcode` (enum nt_evcode); next_pc is what would have come. */
+void nt_enc_stop(struct nt_enc *enc, uint8_t evcode, uint64_t next_pc);
+
+/* A sync message for `reason` (enum nt_sync) as soon as possible. */
+void nt_enc_event_sync(struct nt_enc *enc, uint8_t reason);
+
+/*
+ * Privilege and context from the next instruction on.  format: 0 only the
+ * privilege has changed, 2 scontext was written; told before the first stretch,
+ * it only sets what Ownership after sync messages reports.
+ */
+void nt_enc_context(struct nt_enc *enc, uint8_t format, uint8_t prv, bool v, uint64_t value);
+
+/* Messages were lost and trace has not yet restarted. */
+bool nt_enc_lost(const struct nt_enc *enc);
+
+/* Put one message together, for tests; returns its length. */
+struct nt_msg;
+unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg, uint8_t *buf);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NT_ENC_H */
