@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# truthcmp says "equal" when it is, and notices every kind of difference.
+#	usage: truthcmp-test.sh [DIRECTORY OF BINARIES]
+
+set -u
+bin=${1:-$(cd "$(dirname "$0")/../.." && pwd)/build/host}
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 2
+
+count=0 failed=0
+result()	# STATUS NAME
+{
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $2"
+		head -40 out err | sed 's/^/# /'
+	fi
+}
+
+harts() { for ((i = 0; i < $1; i++)); do printf -- '--truth\n%d=truth.%d\n' "$i" "$i"; done; }
+
+# gen FORMAT HARTS [OPTION...]: truth.N, list; $cmp compares them
+gen()
+{
+	local format=$1 n=$2
+	shift 2
+	"$bin/truthgen" -f "$format" -h "$n" -n 40000 "$@" . >list
+	mapfile -t cmp < <(harts "$n")
+	case $format in
+	perf-*) cmp=("$bin/truthcmp" "${cmp[@]}" --tid --types) ;;
+	*) cmp=("$bin/truthcmp" "${cmp[@]}" --format ntrace --types) ;;
+	esac
+}
+
+run() { "$@" >out 2>err; }
+
+# expect STATUS NAME [COMMAND...]: truthcmp's verdict about list
+expect()
+{
+	local want=$1 name=$2 got=0
+	shift 2
+	run "${cmp[@]}" "$@" list || got=$?
+	[ "$got" = "$want" ]
+	result $? "$name"
+}
+
+says()	# WORDS NAME: the last run's reason
+{
+	grep -q -- "$1" out err
+	result $? "$2"
+}
+
+mutate()	# AWK PROGRAM; at, $1..: lines all over the list, one after the other, are tried
+{
+	local n lines status=0 tried=0
+
+	cp list whole
+	lines=$(wc -l <whole)
+	for n in 2 $(seq 61 $((lines / 24)) $((lines - 1))); do
+		awk -v at="$n" "$1" whole >list
+		cmp -s whole list && continue
+		tried=$((tried + 1))
+		run "${cmp[@]}" list
+		[ $? = 1 ] && grep -q '^different ' out && continue
+		echo "line $n" >>err
+		status=1
+		break
+	done
+	cp whole list
+	[ "$tried" -ge 18 ] || { echo "only $tried changes tried" >err; status=1; }
+	return $status
+}
+
+changed() { mutate "$2"; result $? "$1"; }
+
+# ------------------------------------------------------------- what is equal
+for seed in 1 2 3; do
+	for format in perf-insn perf-branch pc branch; do
+		n=2
+		[[ $format == perf-* ]] || n=1
+		gen $format $n -s $seed
+		expect 0 "$format, seed $seed: equal"
+		gen $format $n -s $seed -l 300
+		expect 0 "$format, seed $seed: equal but for losses" --allow-loss
+	done
+done
+grep -q 'skipped=[1-9]' out && grep -q 'percent=[5-9]' out
+result $? "losses are counted"
+expect 1 "losses are a difference in a strict comparison"
+expect 1 "percent decoded can be required" --allow-loss --require percent=99.9
+
+gen perf-insn 2
+expect 0 "figures reach what is required" --require insns=30000,traps=1,migrations=1
+expect 1 "too few instructions" --require insns=50000
+says 'too little: insns=' "and says so"
+expect 2 "an unknown figure is refused" --require nonsense=1
+
+cmp=("$bin/truthcmp" --truth "0=|cat truth.0" --truth "1=|cat truth.1")
+expect 0 "truth through a pipe"
+cmp=("$bin/truthcmp" --truth "0=|cat truth.0; exit 3" --truth "1=truth.1")
+expect 2 "truth from a command that fails"
+if command -v zstd >/dev/null; then
+	zstd -q truth.0
+	cmp=("$bin/truthcmp" --truth 0=truth.0.zst --truth 1=truth.1)
+	expect 0 "compressed truth"
+fi
+
+# ------------------------------------------------------ what is not: instructions
+gen perf-insn 2
+changed "an instruction is missing" 'NR != at'
+changed "an instruction too many" '{ print } NR == at'
+changed "another instruction" 'NR == at { $NF = "12345" } { print }'
+changed "another task" 'NR == at { $1 = 4711 } { print }'
+changed "two instructions in the wrong order" 'NR == at { held = $0; next } { print } NR == at + 1 { print held }'
+changed "an instruction on another hart" 'NR == at { if (/\[000\]/) sub(/\[000\]/, "[001]"); else sub(/\[001\]/, "[000]") } { print }'
+changed "an error is reported" '{ print } NR == at { print " instruction trace error type 1 time 1.0 cpu 0 pid 1 tid 1 ip 0 code 1: x" }'
+changed "the end is missing" 'NR < at'
+changed "the beginning is missing" 'NR > at'
+changed "a stretch is missing" 'NR < at || NR > at + 100'
+cp list whole
+: >list
+expect 1 "nothing decoded"
+cp whole list
+
+gen pc 1
+changed "pc: an instruction is missing" 'NR != at'
+changed "pc: an instruction too many" '{ print } NR == at'
+
+# ------------------------------------------------------------------- branches
+for format in perf-branch branch; do
+	n=2
+	[ $format = perf-branch ] || n=1
+	gen $format $n
+	grep -v 'tr end' list >list2
+	[ $format = perf-branch ] || cp list list2
+	# without `tr end`: a start at the same place implies the end before
+	cp list2 list
+	expect 0 "$format: equal"
+	changed "$format: a branch is missing" 'NR == at && !/tr strt/ { next } { print }'
+	changed "$format: a branch too many" '{ print } NR == at'
+	changed "$format: another target" 'NR == at { for (i = NF; i && $i !~ /^[0-9a-f]+$/; i--) ; $i = "12346" } { print }'
+done
+gen branch 1
+changed "another type" 'NR == at { $3 = $3 == "cond" ? "jump" : "cond" } { print }'
+gen perf-branch 2
+awk '/tr strt/ && NR > 10 && !done { done = 1; next } { print }' list >list2
+cp list2 list
+expect 1 "a pause that cannot be joined is not shown"
+
+# --------------------------------------------------------------------- losses
+for format in perf-insn perf-branch pc branch; do
+	n=2
+	[[ $format == perf-* ]] || n=1
+	gen $format $n -l 300
+	cmp+=(--allow-loss)
+	cp list whole
+	sed -i '0,/error type\|^#/{/error type\|^#/d}' list
+	expect 1 "$format: the first loss is not reported"
+	sed '/error type\|^#/d' whole >list
+	expect 1 "$format: no loss is reported"
+	cp whole list
+	gen $format $n
+	cmp+=(--allow-loss)
+	if [[ $format == perf-* ]]; then
+		error=" instruction trace error type 1 time 1.0 cpu 1 pid 1 tid 1 ip 0 code 3: no code"
+	else
+		error="# no code"
+	fi
+	sed -i "1000a$error" list
+	expect 1 "$format: an error where nothing was lost"
+	sed -i '1002,1005d' list
+	expect 1 "$format: a gap with an error where nothing was lost"
+done
+gen perf-insn 2 -l 300
+cmp+=(--allow-loss)
+changed "another instruction between losses" 'NR == at && !/error/ { $NF = "12345" } { print }'
+
+# ----------------------------------------------------------------- recordings
+gen perf-insn 2 -S 3 -p 2
+expect 0 "the second recording of three" --segment 2
+expect 1 "another recording" --segment 3
+expect 1 "all recordings"
+expect 2 "a recording that is not there" --segment 9
+gen perf-insn 2 -S 3
+expect 0 "three recordings in a row"
+
+# ------------------------------------------------------------------- unusable
+gen perf-insn 2
+sed -i '5s/.*/garbage/' list
+expect 2 "a line that cannot be understood"
+gen perf-insn 2
+sed -i '5s/\[00.\]/[007]/' list
+expect 2 "a CPU without truth"
+gen perf-insn 2
+printf '\002\377' >>truth.0
+expect 2 "a truth stream that is none"
+gen perf-insn 2
+rm truth.1
+expect 2 "a truth stream that is not there"
+printf '\001\003\021\023\000\000\000\002' >truth.1
+expect 2 "an instruction outside BEGIN and END"
+run "$bin/truthcmp" list
+[ $? = 2 ]
+result $? "no truth at all"
+
+# The dump of perf: windows, bytes, ResourceFull
+cat >dump <<'END'
+0 1 PERF_RECORD_AUX offset: 0 size: 0x1000 flags: 0 []
+. ... ResourceFull RCODE=1 RDATA0=0x1f
+0 1 PERF_RECORD_AUX offset: 0x1000 size: 0x800 flags: 0x4 [P]
+0 1 PERF_RECORD_AUX offset: 0x1800 size: 0 flags: 0x1 [T]
+END
+gen perf-insn 2
+expect 0 "figures of a dump" --dump dump --require windows=2,bytes=6144,resourcefull=1,bits=0.1
+expect 1 "too few windows" --dump dump --require windows=3
+
+echo "1..$count"
+[ $failed = 0 ]

@@ -1,0 +1,947 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is what was decoded what ran? Compares decoded control flow, as text on standard
+ * input, with the truth streams of the harts, instruction by instruction or branch by
+ * branch, first to last, in one pass and without holding a run in memory.
+ *
+ * Instruction list: every INSN of the truth must be there, in order. Nothing marks
+ * where one stretch was joined to the next.
+ *
+ * Branch list: every taken transfer of the truth must be there. What is taken follows
+ * from the truth alone: the pc went elsewhere, or a trap. A transfer right before END
+ * may be missing, because trace need not tell where to it left. perf shows an END and
+ * the BEGIN after it as `tr end` and `tr strt`; both may be missing when the two
+ * sides join (the same pc, or behind an ECALL or EBREAK).
+ *
+ * Loss: from DROP until the next RESTART or BEGIN nothing of the truth can be decoded,
+ * nor what the dropped message would have told about instructions before it. With
+ * --allow-loss that is accepted where the decoder reported a loss.
+ *
+ * Whose: sched_switch fires before tp changes, so that in the kernel the decoder may
+ * already tell the next task while the truth still tells the previous one: accepted
+ * when the truth follows soon, and with the same task.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lines.h"
+#include "syms.h"
+#include "truth.h"
+
+#define CONTEXT		10	/* lines shown before and after a difference */
+#define TEXT_MAX	200
+#define HARTS		64
+#define TASKS		4096	/* power of two */
+#define SWITCH_TAIL	5000	/* instructions that a switch may take */
+
+struct task {
+	uint32_t tid;
+	int cpu;		/* where it was seen last, -1 nowhere */
+};
+
+struct past_line {
+	uint64_t number;
+	char text[TEXT_MAX];
+};
+
+struct past_event {
+	uint64_t index;
+	struct truth_event ev;
+};
+
+struct hart {
+	struct truth *truth;
+	int cpu;
+	bool segmented;		/* one recording of several */
+	/* where the truth is */
+	uint32_t owner;
+	struct task *task;
+	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
+	bool silent_drop;	/* trace was lost and nobody reported it */
+	bool skipping;
+	struct truth_event last;	/* the last INSN or TRAP taken */
+	bool hidden;		/* nothing ran since the BEGIN before */
+	/* where the decoder is */
+	unsigned int reports;	/* losses reported, not yet found in the truth */
+	unsigned int credit;	/* reported losses that belong further on */
+	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
+	unsigned int ahead;	/* for how long */
+	bool wrong_task;	/* the truth went on to another one */
+	/* figures */
+	uint64_t delivered, skipped, branches, traps, regions, drops, losses, slack;
+	/* for showing a difference */
+	struct past_line lines[CONTEXT];
+	struct past_event events[CONTEXT];
+	uint64_t nlines, nevents;
+};
+
+struct figure {
+	char name[32];
+	double value;
+};
+
+struct cmp {
+	struct hart *harts[HARTS];
+	unsigned int nharts;
+	struct lines *lines;
+	struct syms *syms;
+	struct task tasks[TASKS];
+	enum line_format format;
+	bool branches;		/* a list of branches, not of instructions */
+	bool allow_loss, check_tid, check_types;
+	uint64_t slack;
+	uint64_t migrations, nlines;
+	struct figure figures[64];
+	unsigned int nfigures;
+	const char *require;
+};
+
+/* ------------------------------------------------------ showing a difference */
+
+static const char *event_name(const struct truth_event *ev)
+{
+	static const char *const names[] = {
+		[TRUTH_INSN] = "", [TRUTH_BEGIN] = "BEGIN", [TRUTH_END] = "END",
+		[TRUTH_OWNER] = "OWNER", [TRUTH_DROP] = "DROP", [TRUTH_RESTART] = "RESTART",
+		[TRUTH_SEGMENT] = "SEGMENT", [TRUTH_TRAP] = "TRAP",
+	};
+
+	return names[ev->kind];
+}
+
+static void show_event(struct cmp *c, char mark, uint64_t index, const struct truth_event *ev)
+{
+	char name[128];
+
+	printf("# %c %12llu  %16llx ", mark, (unsigned long long)index, (unsigned long long)ev->pc);
+	if (ev->len)
+		printf("%*s%0*x", 8 - 2 * ev->len, "", 2 * ev->len, ev->insn);
+	else
+		printf("        ");
+	printf(" %s", event_name(ev));
+	if (ev->kind == TRUTH_TRAP)
+		printf(" cause %llx", (unsigned long long)ev->value);
+	else if (ev->kind == TRUTH_BEGIN || ev->kind == TRUTH_OWNER)
+		printf(" tid %u", ev->tid);
+	else if (ev->kind == TRUTH_SEGMENT)
+		printf(" %llu", (unsigned long long)ev->value);
+	if (ev->next != ev->pc + ev->len)
+		printf(" -> %llx", (unsigned long long)ev->next);
+	printf(" %s\n", syms_name(c->syms, ev->pc, name, sizeof(name)));
+}
+
+static void show_truth(struct cmp *c, struct hart *h)
+{
+	uint64_t from = h->nevents > CONTEXT ? h->nevents - CONTEXT : 0;
+	uint64_t index = h->delivered + h->skipped;
+
+	printf("# truth, cpu %d (%s):\n", h->cpu, truth_name(h->truth));
+	for (uint64_t i = from; i < h->nevents; i++)
+		show_event(c, ' ', h->events[i % CONTEXT].index, &h->events[i % CONTEXT].ev);
+	for (unsigned int i = 0; i <= CONTEXT; i++) {
+		const struct truth_event *ev = truth_peek(h->truth, i);
+
+		if (!ev) {
+			printf("# %c end of the truth\n", i ? ' ' : '>');
+			break;
+		}
+		show_event(c, i ? ' ' : '>', index, ev);
+		index += ev->kind == TRUTH_INSN;
+	}
+}
+
+static struct hart *hart_of(struct cmp *c, const struct line *line);
+
+static void show_decoded(struct cmp *c, struct hart *h, const struct line *line)
+{
+	uint64_t from = h->nlines > CONTEXT ? h->nlines - CONTEXT : 0;
+	struct line next;
+
+	printf("# decoded, cpu %d:\n", h->cpu);
+	for (uint64_t i = from; i < h->nlines; i++)
+		printf("#   %12llu %s\n", (unsigned long long)h->lines[i % CONTEXT].number,
+		       h->lines[i % CONTEXT].text);
+	if (!line) {
+		printf("# > end of the decoded input\n");
+		return;
+	}
+	printf("# > %12llu %.*s\n", (unsigned long long)line->number, (int)line->len, line->text);
+	for (unsigned int i = 0; i < CONTEXT && lines_next(c->lines, &next);) {
+		if (hart_of(c, &next) != h)
+			continue;
+		printf("#   %12llu %.*s\n", (unsigned long long)next.number, (int)next.len, next.text);
+		i++;
+	}
+}
+
+/* The first difference is the last thing looked at: what follows would be noise. */
+static void __attribute__((noreturn))
+differ(struct cmp *c, struct hart *h, const struct line *line, const char *why)
+{
+	char name[128];
+	const struct truth_event *ev = truth_peek(h->truth, 0);
+
+	printf("different cpu=%d index=%llu line=%llu tid=%u: %s", h->cpu,
+	       (unsigned long long)(h->delivered + h->skipped),
+	       (unsigned long long)(line ? line->number : 0), h->owner, why);
+	if (ev && syms_name(c->syms, ev->pc, name, sizeof(name))[0])
+		printf(", truth in %s", name);
+	if (h->dropping || h->silent_drop)
+		printf(", trace was dropped before");
+	putchar('\n');
+	show_truth(c, h);
+	show_decoded(c, h, line);
+	fflush(stdout);
+	exit(1);
+}
+
+static void remember_line(struct hart *h, const struct line *line)
+{
+	struct past_line *p = &h->lines[h->nlines++ % CONTEXT];
+	size_t n = line->len < TEXT_MAX ? line->len : TEXT_MAX - 1;
+
+	p->number = line->number;
+	memcpy(p->text, line->text, n);
+	p->text[n] = 0;
+}
+
+/* ---------------------------------------------------------------- the truth */
+
+static struct task *task_of(struct cmp *c, uint32_t tid)
+{
+	uint32_t i = tid * 2654435761u;
+
+	if (!tid)
+		return NULL;
+	for (unsigned int n = 0; n < TASKS; n++) {
+		struct task *task = &c->tasks[i++ & (TASKS - 1)];
+
+		if (task->tid == tid)
+			return task;
+		if (!task->tid) {
+			*task = (struct task) { tid, -1 };
+			return task;
+		}
+	}
+	die("more than %d tasks", TASKS);
+}
+
+static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
+{
+	h->owner = tid;
+	h->task = task_of(c, tid);
+	if (h->ahead_tid >= 0 && h->ahead_tid != tid)
+		h->wrong_task = true;
+	h->ahead_tid = -1;
+	h->ahead = 0;
+}
+
+/* RESTART or BEGIN after a DROP: unless we came here by skipping, it was not reported. */
+static void end_drop(struct hart *h)
+{
+	if (h->dropping && !h->skipping)
+		h->silent_drop = true;
+	h->dropping = false;
+}
+
+static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
+{
+	switch (ev->kind) {
+	case TRUTH_INSN:
+		*(h->skipping ? &h->skipped : &h->delivered) += 1;
+		h->last = *ev;
+		h->hidden = false;
+		break;
+	case TRUTH_TRAP:
+		h->traps += !h->skipping;
+		h->last = *ev;
+		h->hidden = false;
+		break;
+	case TRUTH_BEGIN:
+		h->regions++;
+		h->hidden = true;
+		end_drop(h);
+		set_owner(c, h, ev->tid);
+		break;
+	case TRUTH_OWNER:
+		set_owner(c, h, ev->tid);
+		break;
+	case TRUTH_DROP:
+		h->drops++;
+		h->dropping = true;
+		break;
+	case TRUTH_RESTART:
+		end_drop(h);
+		break;
+	}
+}
+
+/* Take the next event of the truth. */
+static void take(struct cmp *c, struct hart *h)
+{
+	struct past_event *p = &h->events[h->nevents++ % CONTEXT];
+
+	p->ev = *truth_peek(h->truth, 0);
+	p->index = h->delivered + h->skipped;
+	truth_pop(h->truth);
+	apply(c, h, &p->ev);
+}
+
+/* The next event of this recording, NULL behind its end */
+static const struct truth_event *next_event(struct hart *h)
+{
+	const struct truth_event *ev = truth_peek(h->truth, 0);
+
+	return ev && ev->kind == TRUTH_SEGMENT && h->segmented ? NULL : ev;
+}
+
+/* ------------------------------------------------------------------- losses */
+
+/* Is there a DROP within what a lost message can have told? */
+static bool drop_ahead(struct cmp *c, struct hart *h)
+{
+	uint64_t insns = 0;
+
+	if (h->dropping)
+		return true;
+	for (size_t i = 0; insns <= c->slack; i++) {
+		const struct truth_event *ev = truth_peek(h->truth, i);
+
+		if (!ev || (ev->kind == TRUTH_SEGMENT && h->segmented))
+			return false;
+		if (ev->kind == TRUTH_DROP)
+			return true;
+		insns += ev->kind == TRUTH_INSN;
+	}
+	return false;
+}
+
+/* Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. */
+static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h)
+{
+	const struct truth_event *ev;
+	uint64_t before = h->skipped;
+
+	while (!h->dropping && next_event(h))
+		take(c, h);
+	if (h->skipped - before > h->slack)
+		h->slack = h->skipped - before;
+	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART && ev->kind != TRUTH_BEGIN)
+		take(c, h);
+	return ev;
+}
+
+/* Is `pc` what a decoder would tell first of the stretch that begins with the next event? */
+static bool starts_at(const struct cmp *c, struct hart *h, uint64_t pc)
+{
+	const struct truth_event *ev = truth_peek(h->truth, 0);
+
+	/* of a trap at its very beginning, a list of instructions tells nothing */
+	for (size_t i = 1; ev && !c->branches && ev->kind != TRUTH_INSN; i++) {
+		ev = truth_peek(h->truth, i);
+		if (ev && ev->kind == TRUTH_DROP)
+			return false;
+	}
+	return ev && ev->pc == pc;
+}
+
+/*
+ * The decoder reported losses. Go on where trace goes on, at pc if that is known, and
+ * behind as many drops as there were reports: between two of them there may be
+ * nothing that could be decoded.
+ */
+static void resync(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
+{
+	bool there;
+
+	if (!drop_ahead(c, h))
+		differ(c, h, line, "the decoder reports an error where nothing was lost");
+	h->skipping = true;
+	do {
+		if (!skip_to_start(c, h))
+			differ(c, h, line, "decoded after a loss, but the truth does not go on");
+		h->reports -= h->reports > 0;
+		there = !h->reports && (!pc || starts_at(c, h, *pc));
+		take(c, h);
+	} while (!there && drop_ahead(c, h));
+	h->skipping = false;
+	if (!there)
+		differ(c, h, line, "decoding resumed where trace did not restart");
+}
+
+/* Something does not fit: is it a loss that was reported ahead? */
+static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
+{
+	if (!h->credit || !drop_ahead(c, h))
+		return false;
+	h->credit--;
+	resync(c, h, line, pc);
+	return true;
+}
+
+/*
+ * Every report belongs to one place, except that of a window which lost trace: its
+ * messages may have told it already, or the place may be further on.
+ */
+static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
+{
+	h->losses++;
+	if (!c->allow_loss)
+		differ(c, h, line, "the decoder reports an error");
+	if (line->kind == LINE_LOSS)
+		h->reports++;
+	else if (!h->reports && drop_ahead(c, h))
+		h->reports = 1;
+	else if (!h->reports)
+		h->credit++;
+}
+
+static void check_drop(struct cmp *c, struct hart *h, const struct line *line)
+{
+	if (h->silent_drop && !h->credit)
+		differ(c, h, line, "trace was lost before this, and the decoder did not report it");
+	h->credit -= h->silent_drop;
+	h->silent_drop = false;
+}
+
+/* -------------------------------------------------------------------- tasks */
+
+static void check_tid(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
+{
+	if (!c->check_tid)
+		return;
+	if (h->wrong_task)
+		differ(c, h, line, "before this, decoded for a task that was not next");
+	if (line->tid == (int32_t)h->owner && h->ahead_tid < 0)
+		return;
+	if (line->tid < 0 || !(pc >> 63) || (h->ahead_tid >= 0 && h->ahead_tid != line->tid) ||
+	    ++h->ahead > SWITCH_TAIL)
+		differ(c, h, line, "another task's");
+	h->ahead_tid = line->tid;
+}
+
+static void note_migration(struct cmp *c, struct hart *h)
+{
+	if (!h->task || h->task->cpu == h->cpu)
+		return;
+	c->migrations += h->task->cpu >= 0;
+	h->task->cpu = h->cpu;
+}
+
+/* ------------------------------------------------------- instruction by instruction */
+
+/* Pass the marks before the next instruction. */
+static const struct truth_event *next_insn(struct cmp *c, struct hart *h)
+{
+	const struct truth_event *ev;
+
+	while ((ev = next_event(h)) && ev->kind != TRUTH_INSN)
+		take(c, h);
+	return ev;
+}
+
+static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
+{
+	const struct truth_event *ev;
+
+	if (h->reports)
+		resync(c, h, line, &line->from);
+	ev = next_insn(c, h);
+	if ((!ev || ev->pc != line->from) && late_resync(c, h, line, &line->from))
+		ev = next_insn(c, h);
+	check_drop(c, h, line);
+	if (!ev)
+		differ(c, h, line, "decoded more than ran");
+	if (ev->pc != line->from)
+		differ(c, h, line, "another instruction");
+	check_tid(c, h, line, ev->pc);
+	note_migration(c, h);
+	take(c, h);
+}
+
+/* ------------------------------------------------------------- branch by branch */
+
+static bool is_transfer(const struct truth_event *ev)
+{
+	enum xfer x;
+
+	if (ev->kind == TRUTH_TRAP)
+		return true;
+	if (ev->kind != TRUTH_INSN)
+		return false;
+	if (ev->next != ev->pc + ev->len)
+		return true;
+	x = truth_xfer(ev);	/* a jump to the next instruction is one all the same */
+	return x != X_NONE && x != X_COND && x != X_EXCEPTION;
+}
+
+/* Trace need not tell where it left to. */
+static bool leaves_trace(struct hart *h)
+{
+	const struct truth_event *ev;
+
+	for (size_t i = 1;; i++) {
+		ev = truth_peek(h->truth, i);
+		if (!ev || ev->kind != TRUTH_OWNER)
+			return !ev || ev->kind == TRUTH_END;
+	}
+}
+
+/* A transfer that must be in the list */
+static bool is_required(struct hart *h, const struct truth_event *ev)
+{
+	return is_transfer(ev) && !leaves_trace(h);
+}
+
+/* Does trace begin where it ended, or behind an ECALL or EBREAK at which it ended? */
+static bool is_joined(const struct hart *h, const struct truth_event *begin)
+{
+	const struct truth_event *last = &h->last;
+
+	if (begin->pc == last->next)
+		return true;
+	if (last->kind != TRUTH_TRAP)
+		return false;
+	if (begin->pc == last->pc)
+		return true;
+	return last->value >= 3 && last->value <= 11 && begin->pc - last->pc <= 4;
+}
+
+/* Take an event that the list does not show, if it may be missing from it. */
+static void pass(struct cmp *c, struct hart *h, const struct line *line,
+		 const struct truth_event *ev)
+{
+	if (is_required(h, ev))
+		differ(c, h, line, "a branch is missing");
+	if (c->format == FORMAT_PERF && ev->kind == TRUTH_BEGIN && h->regions && !h->dropping &&
+	    !h->hidden && !is_joined(h, ev))
+		differ(c, h, line, "trace was interrupted here, and the list does not show it");
+	take(c, h);
+}
+
+static bool same_branch(const struct truth_event *ev, const struct line *line)
+{
+	if (ev->kind != TRUTH_INSN && ev->kind != TRUTH_TRAP)
+		return false;
+	if (ev->pc != line->from || ev->next != line->to)
+		return false;
+	/* a branch to the next instruction, taken or not: the truth can't tell */
+	return is_transfer(ev) || truth_xfer(ev) == X_COND;
+}
+
+static void check_type(struct cmp *c, struct hart *h, const struct line *line,
+		       const struct truth_event *ev)
+{
+	if (c->check_types && line->types && !(line->types >> truth_xfer(ev) & 1))
+		differ(c, h, line, "another type of branch");
+}
+
+static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
+{
+	const struct truth_event *ev;
+
+	if (h->reports)
+		resync(c, h, line, NULL);
+	for (;;) {
+		ev = next_event(h);
+		if (ev && same_branch(ev, line))
+			break;
+		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, NULL))
+			continue;
+		if (!ev)
+			differ(c, h, line, "decoded more than ran");
+		pass(c, h, line, ev);
+	}
+	check_drop(c, h, line);
+	check_type(c, h, line, ev);
+	check_tid(c, h, line, ev->pc);
+	note_migration(c, h);
+	h->branches++;
+	take(c, h);
+}
+
+/* Trace paused here, and resumed so that the list need not show it. */
+static bool is_pause(struct hart *h)
+{
+	const struct truth_event *begin = truth_peek(h->truth, 1);
+
+	return begin && begin->kind == TRUTH_BEGIN && is_joined(h, begin);
+}
+
+/* `tr end`: at the END, where the last instruction or the next one is, or the trap. */
+static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
+{
+	const struct truth_event *ev;
+
+	for (;;) {
+		ev = next_event(h);
+		if (!ev)
+			differ(c, h, line, "decoded an end that is not there");
+		if (ev->kind == TRUTH_END && (line->from == ev->pc || line->from == h->last.pc))
+			break;
+		if (ev->kind == TRUTH_END && !is_pause(h))
+			differ(c, h, line, "trace ended elsewhere");
+		/* the end of a window, before or behind the report of its loss */
+		if (c->allow_loss && (is_required(h, ev) || ev->kind == TRUTH_DROP))
+			return;
+		pass(c, h, line, ev);
+	}
+	take(c, h);
+}
+
+static void on_start(struct cmp *c, struct hart *h, const struct line *line)
+{
+	const struct truth_event *ev;
+	bool there;
+
+	if (h->reports) {
+		resync(c, h, line, &line->to);
+		return;
+	}
+	for (;;) {
+		ev = next_event(h);
+		there = ev && (ev->kind == TRUTH_BEGIN || ev->kind == TRUTH_RESTART) &&
+			ev->pc == line->to;
+		if (there)
+			break;
+		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, &line->to))
+			return;
+		if (!ev)
+			differ(c, h, line, "decoded a start that is not there");
+		pass(c, h, line, ev);
+	}
+	take(c, h);
+	check_drop(c, h, line);
+	note_migration(c, h);
+}
+
+/* --------------------------------------------------------------- all of it */
+
+static struct hart *hart_of(struct cmp *c, const struct line *line)
+{
+	if (line->cpu < 0 && c->nharts == 1)
+		return c->harts[0];
+	for (unsigned int i = 0; i < c->nharts; i++)
+		if (c->harts[i]->cpu == line->cpu)
+			return c->harts[i];
+	/* an error of no CPU in particular: of the one that its task ran on */
+	for (unsigned int i = 0; i < c->nharts && line->kind >= LINE_LOSS; i++)
+		if (c->harts[i]->owner == (uint32_t)line->tid)
+			return c->harts[i];
+	if (line->kind >= LINE_LOSS)
+		return c->harts[0];
+	die("decoded line %llu is of CPU %d, of which there is no truth: %.*s",
+	    (unsigned long long)line->number, line->cpu, (int)line->len, line->text);
+}
+
+static void on_line(struct cmp *c, struct hart *h, const struct line *line)
+{
+	switch (line->kind) {
+	case LINE_INSN:
+		if (c->branches)
+			die("decoded line %llu: instructions in a list of branches",
+			    (unsigned long long)line->number);
+		on_insn(c, h, line);
+		break;
+	case LINE_LOSS:
+	case LINE_LOST:
+		on_loss(c, h, line);
+		break;
+	default:
+		if (!c->branches && c->nlines)
+			die("decoded line %llu: branches in a list of instructions",
+			    (unsigned long long)line->number);
+		c->branches = true;
+		if (line->kind == LINE_BRANCH)
+			on_branch(c, h, line);
+		else if (line->kind == LINE_START)
+			on_start(c, h, line);
+		else
+			on_stop(c, h, line);
+	}
+	c->nlines += line->kind < LINE_LOSS;
+	remember_line(h, line);
+}
+
+/* Nothing more was decoded: then nothing more may have run, except what was lost. */
+static void finish(struct cmp *c, struct hart *h)
+{
+	const struct truth_event *ev;
+
+	while ((ev = next_event(h))) {
+		bool missing = c->branches ? is_required(h, ev) : ev->kind == TRUTH_INSN;
+
+		if (missing && h->reports + h->credit && drop_ahead(c, h)) {
+			*(h->reports ? &h->reports : &h->credit) -= 1;
+			h->skipping = true;
+			if (skip_to_start(c, h))
+				take(c, h);
+			h->skipping = false;
+			continue;
+		}
+		if (missing)
+			differ(c, h, NULL, "decoded less than ran");
+		take(c, h);
+	}
+	check_drop(c, h, NULL);
+}
+
+/* ----------------------------------------------------------------- figures */
+
+static void set_figure(struct cmp *c, const char *name, double value)
+{
+	struct figure *f;
+
+	for (unsigned int i = 0; i < c->nfigures; i++)
+		if (!strcmp(c->figures[i].name, name)) {
+			c->figures[i].value = value;
+			return;
+		}
+	if (c->nfigures == sizeof(c->figures) / sizeof(*c->figures))
+		die("too many figures");
+	f = &c->figures[c->nfigures++];
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	f->value = value;
+}
+
+static const struct figure *get_figure(const struct cmp *c, const char *name)
+{
+	for (unsigned int i = 0; i < c->nfigures; i++)
+		if (!strcmp(c->figures[i].name, name))
+			return &c->figures[i];
+	return NULL;
+}
+
+/* Windows, bytes and ResourceFull messages, from `perf report -D` */
+static void scan_dump(struct cmp *c, const char *spec)
+{
+	FILE *f = spec[0] == '|' ? popen(spec + 1, "r") : fopen(spec, "r");
+	unsigned long long size;
+	uint64_t windows = 0, bytes = 0, full = 0;
+	char *line = NULL, *p;
+	size_t room = 0;
+
+	if (!f)
+		die("%s: cannot be opened", spec);
+	while (getline(&line, &room, f) > 0) {
+		p = strstr(line, "PERF_RECORD_AUX ");
+		if (p) {
+			p = strstr(p, " size: ");
+			if (p && sscanf(p + 7, "%lli", (long long *)&size) == 1 && size) {
+				windows++;
+				bytes += size;
+			}
+		} else if (strstr(line, "ResourceFull")) {
+			full++;
+		}
+	}
+	free(line);
+	if (spec[0] == '|' ? pclose(f) : fclose(f))
+		die("%s: failed", spec);
+	set_figure(c, "windows", (double)windows);
+	set_figure(c, "bytes", (double)bytes);
+	set_figure(c, "resourcefull", (double)full);
+}
+
+static void sum_up(struct cmp *c, double seconds)
+{
+	uint64_t delivered = 0, skipped = 0, branches = 0, traps = 0, regions = 0, drops = 0;
+	uint64_t losses = 0, slack = 0, all;
+	const struct figure *bytes = get_figure(c, "bytes");
+
+	for (unsigned int i = 0; i < c->nharts; i++) {
+		const struct hart *h = c->harts[i];
+
+		delivered += h->delivered;
+		skipped += h->skipped;
+		branches += h->branches;
+		traps += h->traps;
+		regions += h->regions;
+		drops += h->drops;
+		losses += h->losses;
+		slack = h->slack > slack ? h->slack : slack;
+	}
+	all = delivered + skipped;
+	set_figure(c, "insns", (double)delivered);
+	set_figure(c, "branches", (double)branches);
+	set_figure(c, "traps", (double)traps);
+	set_figure(c, "migrations", (double)c->migrations);
+	set_figure(c, "regions", (double)regions);
+	set_figure(c, "drops", (double)drops);
+	set_figure(c, "losses", (double)losses);
+	set_figure(c, "skipped", (double)skipped);
+	set_figure(c, "slack", (double)slack);
+	set_figure(c, "percent", all ? 100.0 * (double)delivered / (double)all : 0);
+	if (bytes && delivered)
+		set_figure(c, "bits", bytes->value * 8 / (double)delivered);
+	set_figure(c, "lines", (double)c->nlines);
+	set_figure(c, "seconds", seconds);
+}
+
+/* "name=least,..."; says what is short of it */
+static bool meets_requirements(struct cmp *c)
+{
+	char *list = strdup(c->require ? c->require : ""), *save, *word, *eq;
+	const struct figure *f;
+	bool met = true;
+
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		eq = strchr(word, '=');
+		if (!eq)
+			die("--require %s: not NAME=LEAST", word);
+		*eq++ = 0;
+		f = get_figure(c, word);
+		if (!f)
+			die("--require %s: no such figure", word);
+		if (f->value >= atof(eq))
+			continue;
+		printf("too little: %s=%.15g, required %s\n", word, f->value, eq);
+		met = false;
+	}
+	free(list);
+	return met;
+}
+
+static void print_figures(const struct cmp *c)
+{
+	for (unsigned int i = 0; i < c->nfigures; i++)
+		printf(" %s=%.10g", c->figures[i].name, c->figures[i].value);
+	putchar('\n');
+}
+
+/* ----------------------------------------------------------------- arguments */
+
+static void __attribute__((noreturn)) usage(int status)
+{
+	fputs("usage: truthcmp --truth CPU=STREAM... [OPTION...] [DECODED]\n"
+	      "Compares DECODED (default: standard input) with truth streams.\n"
+	      "  --truth CPU=STREAM  a file, a .zst file or `|COMMAND'; once per hart\n"
+	      "  --format perf       lines of perf script -F cpu,tid,event,ip[,addr,flags] (default)\n"
+	      "  --format ntrace     lines of ntrace decode --output=pc|branch, one hart\n"
+	      "  --branches          a list of branches, even if it is empty\n"
+	      "  --segment N         only the truth behind the mark of recording N\n"
+	      "  --tid               compare whose each instruction is\n"
+	      "  --types             compare the types of branches\n"
+	      "  --allow-loss        accept what the decoder reported as lost and the truth as dropped\n"
+	      "  --slack N           instructions that one lost message may have told (65536)\n"
+	      "  --dump STREAM       count windows, bytes, ResourceFull in output of perf report -D\n"
+	      "  --figure NAME=N     a figure from elsewhere\n"
+	      "  --require NAME=N,.. least figures: insns branches traps migrations regions drops\n"
+	      "                      losses percent windows resourcefull, or one of --figure\n"
+	      "  --elf FILE[@BIAS]   names for addresses; --kallsyms FILE\n"
+	      "Exit status: 0 equal, 1 different or too little, 2 unusable.\n",
+	      status ? stderr : stdout);
+	exit(status);
+}
+
+static void add_hart(struct cmp *c, const char *arg)
+{
+	char *end;
+	long cpu = strtol(arg, &end, 0);
+	struct hart *h = calloc(1, sizeof(*h));
+
+	if (end == arg || *end != '=' || cpu < 0)
+		die("--truth %s: not CPU=STREAM", arg);
+	if (c->nharts == HARTS)
+		die("more than %d harts", HARTS);
+	if (!h)
+		die("out of memory");
+	h->cpu = (int)cpu;
+	h->ahead_tid = -1;
+	h->truth = truth_open(end + 1);
+	c->harts[c->nharts++] = h;
+}
+
+static void add_figure(struct cmp *c, const char *arg)
+{
+	const char *eq = strchr(arg, '=');
+	char name[32];
+
+	if (!eq || eq - arg >= (long)sizeof(name))
+		die("--figure %s: not NAME=VALUE", arg);
+	snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
+	set_figure(c, name, atof(eq + 1));
+}
+
+static const struct option options[] = {
+	{ "truth", 1, NULL, 't' }, { "format", 1, NULL, 'f' }, { "branches", 0, NULL, 'b' },
+	{ "segment", 1, NULL, 's' }, { "tid", 0, NULL, 'T' }, { "types", 0, NULL, 'y' },
+	{ "allow-loss", 0, NULL, 'l' }, { "slack", 1, NULL, 'S' }, { "dump", 1, NULL, 'd' },
+	{ "figure", 1, NULL, 'g' }, { "require", 1, NULL, 'r' }, { "elf", 1, NULL, 'e' },
+	{ "kallsyms", 1, NULL, 'k' }, { "help", 0, NULL, 'h' }, { 0 },
+};
+
+static void set_format(struct cmp *c, const char *arg)
+{
+	if (!strcmp(arg, "ntrace"))
+		c->format = FORMAT_NTRACE;
+	else if (strcmp(arg, "perf"))
+		die("--format %s: neither perf nor ntrace", arg);
+}
+
+static void parse(struct cmp *c, int argc, char **argv)
+{
+	const char *segment = NULL;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 't': add_hart(c, optarg); break;
+		case 'f': set_format(c, optarg); break;
+		case 'b': c->branches = true; break;
+		case 's': segment = optarg; break;
+		case 'T': c->check_tid = true; break;
+		case 'y': c->check_types = true; break;
+		case 'l': c->allow_loss = true; break;
+		case 'S': c->slack = strtoull(optarg, NULL, 0); break;
+		case 'd': scan_dump(c, optarg); break;
+		case 'g': add_figure(c, optarg); break;
+		case 'r': c->require = optarg; break;
+		case 'e': syms_add_elf(c->syms, optarg); break;
+		case 'k': syms_add_list(c->syms, optarg); break;
+		case 'h': usage(0);
+		default: usage(2);
+		}
+	}
+	if (!c->nharts || argc - optind > 1)
+		usage(2);
+	for (unsigned int i = 0; segment && i < c->nharts; i++) {
+		if (!truth_seek_segment(c->harts[i]->truth, strtoull(segment, NULL, 0)))
+			die("%s: no recording %s", truth_name(c->harts[i]->truth), segment);
+		c->harts[i]->segmented = true;
+	}
+	if (argc > optind && !freopen(argv[optind], "r", stdin))
+		die("%s: cannot be opened", argv[optind]);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv)
+{
+	static struct cmp c = { .slack = 65536 };
+	double start = now();
+	struct line line;
+	bool met;
+
+	c.syms = syms_new();
+	parse(&c, argc, argv);
+	c.lines = lines_open(fileno(stdin), c.format);
+	while (lines_next(c.lines, &line))
+		on_line(&c, hart_of(&c, &line), &line);
+	for (unsigned int i = 0; i < c.nharts; i++)
+		finish(&c, c.harts[i]);
+	sum_up(&c, now() - start);
+	met = meets_requirements(&c);
+	printf(met ? "equal" : "equal, but too little:");
+	print_figures(&c);
+	return met ? 0 : 1;
+}
