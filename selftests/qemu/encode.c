@@ -1,32 +1,423 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Gate of the encoder, FIFO, feeding nt_enc_ */
+/*
+ * The encoder: what its filters pass goes through nt_enc_, a FIFO, and into the sink.
+ *
+ * The sink takes whole messages at once as long as it is enabled, so the FIFO fills only when the
+ * sink is full or switched off.
+ */
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "model.h"
 
-void encode_init_hart(struct hart *h)
+/* What one block can add to the FIFO, with much to spare */
+#define BLOCK_RESERVE	384
+
+/* Where a message ends in the stream, and how many instructions it and those before it tell of */
+struct fixpoint {
+	uint64_t end;
+	uint64_t retired;
+};
+
+struct encode {
+	struct nt_enc *enc;
+	bool open;
+	uint8_t start;			/* SYNC of the next stretch */
+	FILE *file;			/* stand-alone */
+
+	uint8_t *fifo;
+	unsigned int fill;
+	uint64_t in, out;		/* bytes that entered, and left */
+	struct fixpoint *fix;		/* of messages in the FIFO, a ring */
+	unsigned int n_fix, first_fix;
+	uint64_t told;			/* instructions that what left the FIFO tells of */
+	bool dropping;
+	uint64_t messages, dropped, stalls;
+	uint64_t ts_offset;
+};
+
+/*
+ * FIFO and sink
+ */
+
+static unsigned int sink_put(struct hart *h, const uint8_t *buf, unsigned int len)
 {
-	(void)h;
+	if (h->encode->file)
+		return fwrite(buf, 1, len, h->encode->file);
+	len = ram_put(&h->sink, buf, len);
+	if (h->sink_page) {
+		h->sink_page[RAM_WP_LOW / 4] = ram_read(&h->sink, RAM_WP_LOW);
+		h->sink_page[RAM_WP_HIGH / 4] = ram_read(&h->sink, RAM_WP_HIGH);
+		h->sink_page[RAM_CONTROL / 4] = ram_read(&h->sink, RAM_CONTROL);
+	}
+	return len;
 }
 
-uint64_t encode_time(struct hart *h)
+/* Software sees at once what the encoder does by itself */
+static void show_control(struct hart *h)
 {
-	if (!(h->te.ts_control & TE_TS_COUNT))
-		return h->te.ts_counter;
-	return guest_time(h) & ((1ull << TE_TS_WIDTH) - 1);
+	if (h->te_page)
+		h->te_page[TE_CONTROL / 4] = te_read(&h->te, TE_CONTROL);
+}
+
+static void left(struct encode *e, unsigned int n)
+{
+	struct fixpoint *f = &e->fix[e->first_fix];
+
+	e->out += n;
+	while (e->n_fix && f->end <= e->out) {
+		e->told = f->retired;
+		e->first_fix = (e->first_fix + 1) % opt.fifo;
+		e->n_fix--;
+		f = &e->fix[e->first_fix];
+	}
 }
 
 void encode_drain(struct hart *h)
 {
-	(void)h;
+	struct encode *e = h->encode;
+	unsigned int n;
+
+	if (!e->fill)
+		return;
+	n = sink_put(h, e->fifo, e->fill);
+	memmove(e->fifo, e->fifo + n, e->fill - n);
+	e->fill -= n;
+	left(e, n);
+	if (!e->fill && !h->te.enable.is)
+		te_set_empty(&h->te, true);
+}
+
+/* ResourceFull, Ownership and Error alone do not tell how far execution has come */
+static bool tells(uint8_t first)
+{
+	unsigned int tcode = first >> 2;
+
+	return tcode != NT_TCODE_RESOURCE_FULL && tcode != NT_TCODE_OWNERSHIP &&
+	       tcode != NT_TCODE_ERROR;
+}
+
+static void fifo_put(struct hart *h, const uint8_t *msg, unsigned int len)
+{
+	struct encode *e = h->encode;
+
+	e->in += len;
+	if (tells(msg[0])) {
+		e->fix[(e->first_fix + e->n_fix++) % opt.fifo] =
+			(struct fixpoint){ e->in, h->retired };
+	}
+	memcpy(e->fifo + e->fill, msg, len);
+	e->fill += len;
+	encode_drain(h);
+}
+
+static void drop(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	e->dropped++;
+	te_set_lost(&h->te);
+	show_control(h);
+	if (e->dropping)
+		return;
+	e->dropping = true;
+	truth_drop(h, h->retired - e->told);
+}
+
+/* Loss on demand: the vendor register, and every so many messages by option */
+static bool drop_wanted(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (opt.overflow_period && !h->te.drop && ++e->messages % opt.overflow_period == 0)
+		h->te.drop = opt.overflow_count;
+	if (!h->te.drop)
+		return false;
+	h->te.drop--;
+	return true;
+}
+
+static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
+{
+	struct hart *h = ctx;
+	struct encode *e = h->encode;
+
+	if (drop_wanted(h) || e->fill + (msg ? len : 2 * NT_ENC_MSG_MAX) > opt.fifo) {
+		drop(h);
+		return false;
+	}
+	if (!msg)
+		return true;
+	/* Error comes first after a loss; the sync message behind it is where trace goes on */
+	if (e->dropping && msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
+		e->dropping = false;
+		truth_restart(h);
+	}
+	fifo_put(h, msg, len);
+	return true;
+}
+
+/*
+ * Time
+ */
+
+static uint64_t ts_mask(uint64_t time)
+{
+	return time & ((1ull << TE_TS_WIDTH) - 1);
+}
+
+uint64_t encode_time(struct hart *h)
+{
+	if (h->te.ts_control & TE_TS_COUNT && h->te.ts_control & TE_TS_MODE)
+		h->te.ts_counter = ts_mask(guest_time(h) - h->encode->ts_offset);
+	return h->te.ts_counter;
+}
+
+static uint64_t emit_time(void *ctx)
+{
+	return encode_time(ctx);
+}
+
+/*
+ * Gate
+ */
+
+bool encode_passes(const struct hart *h, enum priv priv)
+{
+	unsigned int i;
+
+	if (!h->te.filters)
+		return true;
+	for (i = 0; i < h->te.can->filters; i++) {
+		uint32_t control = h->te.filter_control[i];
+
+		if (!(h->te.filters & 1u << i) || !(control & TE_FILTER_ENABLE))
+			continue;
+		if (!(control & TE_FILTER_MATCH_PRIV) || h->te.filter_inst[i] & 1u << priv)
+			return true;
+	}
+	return false;
+}
+
+bool encode_is_open(const struct hart *h)
+{
+	return h->encode->open;
+}
+
+void encode_open(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (e->open || !e->enc || !te_tracing(&h->te) || !encode_passes(h, h->priv))
+		return;
+	e->open = true;
+	nt_enc_context(e->enc, 0, h->priv, false, h->scontext);
+	nt_enc_start(e->enc, e->start);
+	e->start = NT_SYNC_TRACE_ENABLE;
+}
+
+void encode_close(struct hart *h, uint8_t evcode)
+{
+	struct encode *e = h->encode;
+
+	if (!e->open)
+		return;
+	nt_enc_stop(e->enc, evcode, h->next_pc);
+	e->open = false;
+	if (evcode == NT_EVCODE_DEBUG)
+		e->start = NT_SYNC_DEBUG_EXIT;
+}
+
+/*
+ * What goes through
+ */
+
+void encode_insn(struct hart *h, const struct nt_enc_op *op)
+{
+	if (h->encode->open)
+		nt_enc_retire_op(h->encode->enc, op);
+}
+
+void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv)
+{
+	struct encode *e = h->encode;
+
+	if (!e->open)
+		return;
+	if (!encode_passes(h, h->priv)) {
+		encode_close(h, NT_EVCODE_DISABLE);
+		return;
+	}
+	nt_enc_trap(e->enc, from, interrupt);
+	if (new_priv)
+		encode_priv(h);
+}
+
+void encode_priv(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (!e->open)
+		return;
+	if (encode_passes(h, h->priv))
+		nt_enc_context(e->enc, 0, h->priv, false, h->scontext);
+	else
+		encode_close(h, NT_EVCODE_DISABLE);
 }
 
 void encode_scontext(struct hart *h)
 {
-	(void)h;
+	struct encode *e = h->encode;
+
+	if (e->open)
+		nt_enc_context(e->enc, 2, h->priv, false, h->scontext);
+}
+
+/*
+ * The hart waits before an instruction that would be traced as long as there may not be room for
+ * what it makes the encoder say.
+ */
+bool encode_stalls(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (!e->fill || !(h->te.control & TE_STALL_ENA) || !te_tracing(&h->te) ||
+	    e->fill + BLOCK_RESERVE <= opt.fifo || !encode_passes(h, h->priv))
+		return false;
+	te_set_lost(&h->te);
+	show_control(h);
+	e->stalls++;
+	return true;
+}
+
+/*
+ * Registers
+ */
+
+static struct nt_enc *new_enc(struct hart *h)
+{
+	uint32_t control = h->te.control, features = h->te.features;
+	struct nt_enc_config c = {
+		.size = sizeof(c),
+		.htm = (control & TE_INST_MODE) >> TE_INST_MODE_SHIFT == TE_MODE_HTM,
+		.context = control & TE_CONTEXT,
+		.syncmode = (control & TE_SYNC_MODE) >> TE_SYNC_MODE_SHIFT,
+		.syncmax = (control & TE_SYNC_MAX) >> TE_SYNC_MAX_SHIFT,
+		.icnt_bits = opt.icnt_bits,
+		.hist_bits = opt.hist_bits,
+		.btype_1 = opt.btype_1,
+		.emit = emit,
+		.time = emit_time,
+		.ctx = h,
+	};
+
+	nt_params_init(&c.params);
+	if (!(control & TE_INHIBIT_SRC))
+		c.params.srcbits = (features & TE_SRC_BITS) >> TE_SRC_BITS_SHIFT;
+	c.params.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << c.params.srcbits) - 1);
+	c.params.timestamps = h->te.ts_control & TE_TS_ENABLE && h->te.ts_control & TE_TS_MODE;
+	c.params.extaddr = features & TE_EXTEND_ADDR_MSB;
+	if (features & TE_IMPLICIT_RETURN)
+		c.params.retstack = (features & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
+	return nt_enc_new(&c);
+}
+
+static void forget(struct encode *e)
+{
+	nt_enc_free(e->enc);
+	e->enc = NULL;
+	e->open = false;
+	e->dropping = false;
+	e->start = NT_SYNC_TRACE_ENABLE;
+}
+
+/* Enable fell: what the sink does not take now is lost, unless told to wait for ever */
+static void flush(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	encode_drain(h);
+	if (e->fill && !opt.fifo_stuck) {
+		e->dropping = false;
+		drop(h);
+		left(e, e->fill);
+		e->fill = 0;
+	}
+	forget(e);
+	te_set_empty(&h->te, !e->fill);
 }
 
 void encode_regs(struct hart *h, unsigned int todo)
 {
+	struct encode *e = h->encode;
+
+	if (todo & TE_DO_TS_RESET)
+		e->ts_offset = guest_time(h);
+	if (todo & TE_DO_STOP) {
+		encode_close(h, NT_EVCODE_DISABLE);
+		truth_gate(h);
+	}
 	if (todo & TE_DO_FLUSH)
-		te_set_empty(&h->te, true);
+		flush(h);
+	if (todo & TE_DO_RESET) {
+		forget(e);
+		e->fill = e->n_fix = 0;
+		e->out = e->in;
+		e->ts_offset = 0;
+	}
+	if (todo & TE_DO_START) {
+		if (!e->enc)
+			e->enc = new_enc(h);
+		e->told = h->retired;
+		h->priv_stale = true;
+		h->cur = NULL;
+	}
+	if (todo)
+		retire_rewatch(h);
+}
+
+static FILE *open_trace(unsigned int hart)
+{
+	char *name = g_strdup_printf(opt.trace, hart);
+	FILE *f = fopen(name, "w");
+
+	if (!f)
+		die("trace: cannot write %s", name);
+	g_free(name);
+	return f;
+}
+
+static void start_alone(struct hart *h)
+{
+	h->encode->file = open_trace(h->index);
+	te_write(&h->te, TE_CONTROL, TE_ACTIVE);
+	te_write(&h->te, TE_INST_FEATURES, opt.features);
+	te_write(&h->te, TE_TS_CONTROL, opt.ts_control);
+	te_write(&h->te, TE_INST_FILTERS, 1);
+	te_write(&h->te, TE_FILTER_INST(0), opt.privileges);
+	te_write(&h->te, TE_FILTER(0), TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV);
+	encode_regs(h, te_write(&h->te, TE_CONTROL,
+				opt.control | TE_ACTIVE | TE_ENABLE | TE_INST_TRACING));
+	h->encode->start = NT_SYNC_RESET;
+}
+
+void encode_init_hart(struct hart *h)
+{
+	struct encode *e = g_new0(struct encode, 1);
+
+	e->fifo = g_malloc(opt.fifo + NT_ENC_MSG_MAX);
+	e->fix = g_new0(struct fixpoint, opt.fifo);
+	e->start = NT_SYNC_TRACE_ENABLE;
+	h->encode = e;
+	if (opt.trace)
+		start_alone(h);
+}
+
+void encode_exit(struct hart *h)
+{
+	if (!h->encode->file)
+		return;
+	encode_close(h, NT_EVCODE_DISABLE);
+	fclose(h->encode->file);
 }

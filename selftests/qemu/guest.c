@@ -91,14 +91,22 @@ static uint64_t host_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+/* Only where registers can be read */
+void guest_sync_time(struct hart *h)
+{
+	if (h->time_host)
+		return;
+	h->time_base = guest_reg(h, REG_TIME);
+	if (h->time_base)
+		h->time_host = host_ns();
+}
+
 uint64_t guest_time(struct hart *h)
 {
 	if (!opt.host_clock)
 		return guest_reg(h, REG_TIME);
-	if (!h->time_host) {
-		h->time_base = guest_reg(h, REG_TIME);
-		h->time_host = host_ns();
-	}
+	if (!h->time_host)
+		return 0;
 	return h->time_base + (host_ns() - h->time_host) / NS_PER_TICK;
 }
 

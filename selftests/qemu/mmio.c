@@ -41,21 +41,16 @@ static void show_all(struct hart *h)
 	}
 }
 
-/* What the encoder's and the sink's own doing changes */
-void mmio_show_te(struct hart *h)
+/* What changes by itself */
+static void show_te_status(struct hart *h)
 {
-	if (!h->te_page)
-		return;
 	show_te(h, TE_CONTROL);
 	show_te(h, TE_TS_COUNTER_LOW);
 	show_te(h, TE_TS_COUNTER_HIGH);
-	show_te(h, TE_DROP);
 }
 
-void mmio_show_sink(struct hart *h)
+static void show_sink_status(struct hart *h)
 {
-	if (!h->sink_page)
-		return;
 	show_sink_word(h, RAM_CONTROL);
 	show_sink_word(h, RAM_WP_LOW);
 	show_sink_word(h, RAM_WP_HIGH);
@@ -94,7 +89,7 @@ static void sink_store(struct hart *h, unsigned int offset, uint32_t value)
 	if (offset == RAM_CONTROL)
 		show_all(h);
 	show_sink_word(h, offset);
-	mmio_show_sink(h);
+	show_sink_status(h);
 }
 
 static void access_te(struct hart *h, unsigned int offset, bool store)
@@ -104,7 +99,7 @@ static void access_te(struct hart *h, unsigned int offset, bool store)
 		return;
 	}
 	te_was_read(&h->te, offset);
-	mmio_show_te(h);
+	show_te_status(h);
 }
 
 static void access_sink(struct hart *h, unsigned int offset, bool store)
@@ -114,15 +109,15 @@ static void access_sink(struct hart *h, unsigned int offset, bool store)
 		return;
 	}
 	ram_was_read(&h->sink, offset);
-	mmio_show_sink(h);
+	show_sink_status(h);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
 	const struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
 	const struct insn *insn = userdata;
-	uint64_t at;
 	struct hart *h;
+	uint64_t at;
 
 	if (!hw)
 		return;
@@ -133,8 +128,8 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	h = harts[at / HART_STRIDE];
 	hart_lock(h);
 	if (h->index == vcpu)
-		retire_now(h, insn, insn->pc + insn->len);
-	h->te.ts_counter = encode_time(h);
+		retire_until(h, insn, insn->op.pc + insn->op.len);
+	encode_time(h);
 	if (at & PAGE)
 		access_sink(h, at & (PAGE - 1) & ~3u, qemu_plugin_mem_is_store(info));
 	else
@@ -156,9 +151,9 @@ static bool is_word_access(uint32_t bits, unsigned int len)
 
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn)
 {
-	if (!opt.ram || !is_word_access(insn->bits, insn->len))
+	if (!opt.ram || !is_word_access(insn->bits, insn->op.len))
 		return;
-	if (!(insn->pc >> 63) && insn->pc - opt.rambase >= 1ull << 30)
+	if (!(insn->op.pc >> 63) && insn->op.pc - opt.rambase >= 1ull << 30)
 		return;
 	qemu_plugin_register_vcpu_mem_cb(qi, on_access, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, (void *)insn);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the trace hardware model share.
+ * What the files of the trace hardware model share.  Callers go down only:
  *
  *	plugin.c	options, installation, the life of harts
- *	te-regs.c	register file of an encoder		(pure)
- *	ramsink.c	RAM sink: registers and memory		(pure)
  *	mmio.c		the guest's loads and stores of registers
  *	scontext.c	the CSR that QEMU lacks
  *	retire.c	what QEMU tells -> instructions retired, traps
- *	encode.c	gate of the encoder, FIFO, feeding nt_enc_
- *	truth.c		gate and stream of the truth
+ *	encode.c	the encoder: gate, nt_enc_, FIFO
+ *	truth.c		the truth: its own gate, its stream
+ *	te-regs.c	register file of an encoder		(pure)
+ *	ramsink.c	RAM sink: registers and memory		(pure)
  *	guest.c		registers, memory and clock of the guest
  */
 #ifndef MODEL_H
@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../../tools-perf/util/ntrace-decoder/ntrace.h"
 #include "qemu-plugin-api.h"
 #include "ramsink.h"
 #include "te-regs.h"
@@ -58,50 +59,48 @@ struct options {
 	const char *ram;		/* file behind the guest's memory */
 	uint64_t rambase;
 	const char *trace;		/* stand-alone: trace of hart %d into this file */
-	const char *truth;
+	const char *truth;		/* file of hart %d, or a command after '|' */
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
 	bool scontext;
 	bool host_clock;
-	bool junk;			/* reset leaves junk in undefined registers */
-	unsigned int fifo;		/* bytes between encoder and sink */
-	unsigned int overflow_period, overflow_count;
+	uint32_t fifo;			/* bytes between encoder and sink */
+	uint32_t overflow_period, overflow_count;
+	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
+	uint8_t icnt_bits, hist_bits;
+	bool btype_1;
 	/* stand-alone: what a driver would have programmed */
-	uint32_t te_control, te_features, te_ts;
-	unsigned int privileges;	/* stand-alone: mask of what is traced */
+	uint32_t control, features, ts_control, privileges;
 	struct te_ability te;
 	struct ram_ability sink;
 };
 
 extern struct options opt;
 
-struct hart;
+struct block;
 
-/*
- * An instruction and a translation block as QEMU executes it
- */
+/* An instruction of a translation block */
 struct insn {
-	uint64_t pc;
+	struct nt_enc_op op;
 	uint32_t bits;
-	uint8_t len;
-	uint8_t flags;
-#define INSN_CONTEXT	(1 << 0)	/* writes tp or satp: whose the next ones are may change */
-#define INSN_XRET	(1 << 1)	/* mret, sret: privilege may change */
-	uint16_t index;			/* in its block */
+	uint16_t index;
+	bool context;			/* writes tp or satp: whose the next ones are may change */
 	struct block *block;
 };
 
+/* A translation block as QEMU executes it: linear code */
 struct block {
 	uint64_t pc;
 	uint32_t n;
-	bool partial;			/* QEMU may leave it early without telling */
-	bool context;			/* has an INSN_CONTEXT */
-	bool xret;			/* ends with an INSN_XRET */
-	const uint8_t *truth;		/* its groups as if all were sequential, see truth.c */
-	const uint16_t *truth_at;	/* n + 1 offsets into that */
+	bool partial;			/* QEMU may leave it before its end without telling */
+	bool context;			/* has an instruction with .context */
+	bool xret;			/* its last instruction returns from a trap */
+	bool wfi;			/* its last instruction waits */
+	uint8_t *truth;			/* all groups as if sequential ... */
+	uint16_t *truth_at;		/* ... and where they begin, n + 1 offsets */
 	struct insn insn[];
 };
 
-/* Per vCPU words that generated code reads or writes by itself */
+/* Words of each vCPU that generated code uses by itself; the size must be a power of two */
 struct score {
 	uint64_t watch;			/* call back at each block */
 	uint64_t armed;			/* call back at blocks that return from a trap */
@@ -109,23 +108,16 @@ struct score {
 	uint64_t pad;
 };
 
-struct trap {
-	bool interrupt;
-	uint64_t from, to;		/* from: did not retire */
-	const struct insn *insn;	/* the culprit, if known */
-	enum priv priv;			/* after */
-};
-
 struct encode;
 struct truth;
 
 struct hart {
 	unsigned int index;
-	atomic_flag lock;		/* everything below against other harts' register accesses */
+	atomic_flag lock;		/* of all below, against other harts' register accesses */
 
 	struct te_regs te;
 	struct ram_sink sink;
-	uint32_t *te_page, *sink_page;	/* the registers as the guest sees them; NULL stand-alone */
+	uint32_t *te_page, *sink_page;	/* registers as the guest sees them; NULL stand-alone */
 
 	struct qemu_plugin_register *reg[REG_COUNT];
 	GByteArray *buf;
@@ -133,15 +125,21 @@ struct hart {
 	uint64_t scontext;
 
 	struct score *score;
-	enum priv priv;			/* valid while watched */
-	struct block *cur;		/* running now, NULL unknown */
-	uint32_t from;			/* its first instruction not yet accounted for */
-	struct block *keep;		/* copy of cur over a flush of translations */
-	bool priv_stale;		/* a trap return retires: read priv at the next block */
+	enum priv priv;
+	bool priv_stale;		/* read it at the next block */
+	struct block *cur;		/* in execution; NULL: unknown */
+	uint32_t from;			/* its first instruction not accounted for */
+	struct block *keep;		/* copy of cur across a flush of translations */
+	uint64_t next_pc;		/* of the instruction to be accounted for next */
+	uint64_t retired;
+
+	/* the run of instructions that is being accounted for */
+	const struct block *run;
+	uint32_t run_at;		/* where encode.c is */
+	uint32_t run_truth;		/* what truth.c has written */
 
 	struct encode *encode;
 	struct truth *truth;
-	uint64_t retired;
 };
 
 extern struct hart *harts[MAX_HARTS];
@@ -158,10 +156,11 @@ static inline void hart_unlock(struct hart *h)
 	atomic_flag_clear_explicit(&h->lock, memory_order_release);
 }
 
-/* guest.c */
+/* guest.c: registers only in callbacks that QEMU lets read them */
 void guest_init_hart(struct hart *h);
 uint64_t guest_reg(struct hart *h, enum guest_reg reg);
 void guest_set_gpr(struct hart *h, unsigned int n, uint64_t value);
+void guest_sync_time(struct hart *h);
 uint64_t guest_time(struct hart *h);
 bool guest_map_ram(void);
 uint8_t *guest_ram(uint64_t *size);
@@ -170,8 +169,6 @@ bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);
 /* mmio.c */
 void mmio_init_hart(struct hart *h);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
-void mmio_show_sink(struct hart *h);
-void mmio_show_te(struct hart *h);
 
 /* scontext.c */
 bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
@@ -179,18 +176,39 @@ bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 /* retire.c */
 void retire_install(qemu_plugin_id_t id);
 void retire_init_hart(struct hart *h);
-void retire_now(struct hart *h, const struct insn *last, uint64_t next_pc);
+void retire_until(struct hart *h, const struct insn *last, uint64_t next_pc);
 void retire_rewatch(struct hart *h);
 
 /* encode.c */
 void encode_init_hart(struct hart *h);
 void encode_regs(struct hart *h, unsigned int todo);
-void encode_drain(struct hart *h);
+void encode_open(struct hart *h);
+void encode_close(struct hart *h, uint8_t evcode);
+void encode_insn(struct hart *h, const struct nt_enc_op *op);
+void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv);
+void encode_priv(struct hart *h);
 void encode_scontext(struct hart *h);
+bool encode_stalls(struct hart *h);
+bool encode_passes(const struct hart *h, enum priv priv);
+bool encode_is_open(const struct hart *h);
+void encode_drain(struct hart *h);
 uint64_t encode_time(struct hart *h);
+void encode_exit(struct hart *h);
 
 /* truth.c */
 void truth_init_hart(struct hart *h);
+void truth_translate(struct block *b);
+unsigned int truth_translate_size(const struct block *b);
+void truth_gate(struct hart *h);
+void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
+		  uint64_t next_pc);
+void truth_trap(struct hart *h, uint64_t to, const struct insn *insn);
+void truth_debug(struct hart *h);
+void truth_drop(struct hart *h, uint64_t unreported);
+void truth_restart(struct hart *h);
+bool truth_passes(const struct hart *h, enum priv priv);
+bool truth_wants_context(const struct hart *h);
+void truth_exit(struct hart *h);
 
 #define die(...) do { \
 	fprintf(stderr, "ntrace model: " __VA_ARGS__); \

@@ -26,10 +26,10 @@ struct options opt = {
 	.pid_offset = -1,
 	.scontext = true,
 	.host_clock = true,
-	.fifo = 256,
+	.fifo = 1024,
 	.privileges = 1 << PRIV_U | 1 << PRIV_S | 1 << PRIV_M,
-	.te_control = TE_MODE_HTM << TE_INST_MODE_SHIFT | 3 << TE_SYNC_MODE_SHIFT |
-		      8 << TE_SYNC_MAX_SHIFT,
+	.control = TE_MODE_HTM << TE_INST_MODE_SHIFT | 3 << TE_SYNC_MODE_SHIFT |
+		   8 << TE_SYNC_MAX_SHIFT,
 	.te = {
 		.impl = 0x00010101,	/* N-Trace 1.0, encoder, TCI 1.0 */
 		.format = 1,
@@ -56,13 +56,14 @@ struct options opt = {
  * Options
  */
 
-enum kind { U64, U32, U8, BOOL, STRING, LATE };
+enum kind { U64, U32, U8, BOOL, STRING, LATE, FIELD };
 
 static const struct option {
 	const char *name;
 	enum kind kind;
 	void *to, *too;
 	uint64_t max;
+	unsigned int shift;	/* FIELD of a register */
 } options[] = {
 	{ "regs", U64, &opt.regs, .max = UINT64_MAX },
 	{ "ram", STRING, &opt.ram },
@@ -84,6 +85,18 @@ static const struct option {
 	{ "can_extaddr", BOOL, &opt.te.extaddr },
 	{ "width", U8, &opt.sink.width, .max = 64 },
 	{ "addrbits", U8, &opt.sink.addrbits, .max = 64 },
+	{ "fifo_stuck", BOOL, &opt.fifo_stuck },
+	{ "icnt_bits", U8, &opt.icnt_bits, .max = 22 },
+	{ "hist_bits", U8, &opt.hist_bits, .max = 32 },
+	{ "privileges", U32, &opt.privileges, .max = 0xff },
+	{ "context", FIELD, &opt.control, .max = 1, .shift = 9 },
+	{ "stall", FIELD, &opt.control, .max = 1, .shift = 13 },
+	{ "inhibit_src", FIELD, &opt.control, .max = 1, .shift = 15 },
+	{ "syncmode", FIELD, &opt.control, .max = 3, .shift = TE_SYNC_MODE_SHIFT },
+	{ "syncmax", FIELD, &opt.control, .max = 15, .shift = TE_SYNC_MAX_SHIFT },
+	{ "extaddr", FIELD, &opt.features, .max = 1, .shift = 10 },
+	{ "src", FIELD, &opt.features, .max = 0xfff, .shift = TE_SRC_ID_SHIFT },
+	{ "srcbits", FIELD, &opt.features, .max = 12, .shift = TE_SRC_BITS_SHIFT },
 	{ "flush_polls", LATE, &opt.te.empty, &opt.sink.empty },
 	{ "active_polls", LATE, &opt.te.active, &opt.sink.active },
 	{ "enable_polls", LATE, &opt.te.enable, &opt.sink.enable },
@@ -150,14 +163,15 @@ static bool store(const struct option *o, const char *text)
 		if (o->too)
 			*(struct late_bit_delay *)o->too = *(struct late_bit_delay *)o->to;
 		return true;
-	case U64:
-	case U32:
-	case U8:
+	default:
 		break;
 	}
 	if (!parse_number(text, o->max, &number))
 		return false;
-	if (o->kind == U64)
+	if (o->kind == FIELD)
+		*(uint32_t *)o->to = (*(uint32_t *)o->to & ~(o->max << o->shift)) |
+				     number << o->shift;
+	else if (o->kind == U64)
 		*(uint64_t *)o->to = number;
 	else if (o->kind == U32)
 		*(uint32_t *)o->to = number;
@@ -197,6 +211,49 @@ static bool parse_clock(const char *text)
 	return opt.host_clock || !strcmp(text, "csr");
 }
 
+static bool parse_mode(const char *text)
+{
+	unsigned int mode = !strcmp(text, "btm") ? TE_MODE_BTM : TE_MODE_HTM;
+
+	opt.control = (opt.control & ~TE_INST_MODE) | mode << TE_INST_MODE_SHIFT;
+	return mode == TE_MODE_BTM || !strcmp(text, "htm");
+}
+
+static bool parse_retstack(const char *text)
+{
+	unsigned int mode = text[0] - '0';
+
+	if (mode > 3 || text[1])
+		return false;
+	opt.features = (opt.features & ~(TE_IMPLICIT_RETURN | TE_RETURN_MODE)) |
+		       (mode ? TE_IMPLICIT_RETURN | mode << TE_RETURN_MODE_SHIFT : 0);
+	return true;
+}
+
+static bool parse_timestamps(const char *text)
+{
+	bool on;
+
+	if (!parse_bool(text, &on))
+		return false;
+	opt.ts_control = on ? TE_TS_COUNT | TE_TS_ENABLE | TE_TS_INTERNAL << TE_TS_MODE_SHIFT : 0;
+	return true;
+}
+
+static bool parse_btype(const char *text)
+{
+	opt.btype_1 = !strcmp(text, "1");
+	return opt.btype_1 || !strcmp(text, "23");
+}
+
+/* overflow=PERIOD/COUNT */
+static bool parse_overflow(const char *text)
+{
+	char rest;
+
+	return sscanf(text, "%u/%u%c", &opt.overflow_period, &opt.overflow_count, &rest) == 2;
+}
+
 static const struct {
 	const char *name;
 	bool (*parse)(const char *text);
@@ -204,6 +261,11 @@ static const struct {
 	{ "nostick", parse_nostick },
 	{ "modes", parse_modes },
 	{ "clock", parse_clock },
+	{ "mode", parse_mode },
+	{ "retstack", parse_retstack },
+	{ "timestamps", parse_timestamps },
+	{ "btype", parse_btype },
+	{ "overflow", parse_overflow },
 };
 
 static bool parse_option(char *arg)
@@ -233,7 +295,7 @@ static bool check_options(void)
 		return complain("ram, trace", "either a driver's trace or a stand-alone one");
 	if (opt.sink.width < 4 || opt.sink.width & (opt.sink.width - 1))
 		return complain("width", "a power of two from 4 to 64");
-	if (opt.regs % PAGE || !opt.te.syncmodes || opt.fifo < 128)
+	if (opt.regs % PAGE || !opt.te.syncmodes || opt.fifo < 512)
 		return complain("regs, sync_modes, fifo", "unusable");
 	return true;
 }
@@ -241,6 +303,19 @@ static bool check_options(void)
 /*
  * Harts
  */
+
+/* Other harts may run on until the process ends: the locks keep them out for good */
+static void on_exit_qemu(void *userdata)
+{
+	unsigned int i;
+
+	(void)userdata;
+	for (i = 0; i < n_harts; i++) {
+		hart_lock(harts[i]);
+		encode_exit(harts[i]);
+		truth_exit(harts[i]);
+	}
+}
 
 static struct hart *new_hart(unsigned int index)
 {
@@ -291,6 +366,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
 	for (i = 0; i < (int)n_harts; i++)
 		harts[i] = new_hart(i);
 	qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init, NULL);
+	qemu_plugin_register_atexit_cb(id, on_exit_qemu, NULL);
 	retire_install(id);
 	return 0;
 }

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What QEMU tells about translation and execution -> instructions retired, traps */
+/*
+ * What QEMU tells about translation and execution -> instructions retired, traps.
+ *
+ * QEMU calls back at the beginning of a block, so what a block retired is known when the next one
+ * begins, or at a discontinuity.  Between the two it may have left the block early without
+ * telling: an access to a device must be a block's last instruction, else the block is left
+ * before or behind it and goes on in another one; an atomic operation may be repeated alone.
+ * That is why the last instruction of blocks with memory accesses leaves a mark (score.done):
+ * without it, the next block's address tells how far this one came.
+ *
+ * While no instruction can pass the filter, watch is 0 and blocks run at full speed; the next
+ * return from a trap, or trap, is looked at again (armed).
+ */
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,37 +21,339 @@
 
 static struct qemu_plugin_scoreboard *board;
 
-void retire_init_hart(struct hart *h)
+#define SCORE(member) ((qemu_plugin_u64){ board, offsetof(struct score, member) })
+
+/*
+ * Accounting
+ */
+
+/* Instructions [from, to) of the block retired, next_pc comes after them */
+static void account(struct hart *h, struct block *b, uint32_t from, uint32_t to, uint64_t next_pc)
 {
-	h->score = qemu_plugin_scoreboard_find(board, h->index);
+	uint32_t i;
+
+	h->next_pc = next_pc;
+	if (from >= to)
+		return;
+	h->run = b;
+	h->run_truth = from;
+	for (i = from; i < to; i++) {
+		h->run_at = i;
+		encode_insn(h, &b->insn[i].op);
+		h->retired++;
+	}
+	truth_groups(h, b, h->run_truth, to, next_pc);
+	h->run = NULL;
+	if (b->xret && to == b->n)
+		h->priv_stale = true;
 }
 
-void retire_now(struct hart *h, const struct insn *last, uint64_t next_pc)
+static uint32_t index_of(const struct block *b, uint64_t pc)
 {
-	(void)h;
-	(void)last;
-	(void)next_pc;
+	uint32_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (b->insn[i].op.pc == pc)
+			break;
+	return i;
+}
+
+/* How many instructions of the running block retired, if execution goes on at pc without a trap */
+static uint32_t retired_before(const struct hart *h, const struct block *b, uint64_t pc)
+{
+	const struct insn *last = &b->insn[b->n - 1];
+
+	if (!h->score->done)
+		return index_of(b, pc);
+	/* only a jump leads to itself: this one is to be repeated */
+	if (pc == last->op.pc && !last->op.type)
+		return b->n - 1;
+	return b->n;
+}
+
+/* The same, if the instruction at pc raised an exception */
+static uint32_t retired_before_exception(const struct hart *h, const struct block *b, uint64_t pc)
+{
+	uint32_t i = index_of(b, pc);
+
+	if (i < b->n - 1 && b->partial && h->score->done)
+		return b->n;	/* fetched again, behind the end */
+	return i;
+}
+
+static void account_block(struct hart *h, uint64_t pc, bool exception)
+{
+	struct block *b = h->cur;
+	uint32_t to;
+
+	h->cur = NULL;
+	if (!b) {
+		h->next_pc = pc;
+		return;
+	}
+	to = exception ? retired_before_exception(h, b, pc) : retired_before(h, b, pc);
+	account(h, b, h->from, to, pc);
+}
+
+/* The running instruction of the running block is the last to be accounted for now */
+void retire_until(struct hart *h, const struct insn *last, uint64_t next_pc)
+{
+	if (h->cur != last->block)
+		return;
+	account(h, h->cur, h->from, last->index + 1, next_pc);
+	h->from = last->index + 1;
+}
+
+/* Registers or privilege have changed: which callbacks are wanted now? */
+void retire_rewatch(struct hart *h)
+{
+	bool tracing = te_tracing(&h->te);
+	bool pass = h->priv_stale || encode_passes(h, h->priv) || truth_passes(h, h->priv);
+
+	h->score->watch = tracing && pass;
+	h->score->armed = tracing && !pass;
+	if (!h->score->watch)
+		h->cur = NULL;
+}
+
+static void update_priv(struct hart *h)
+{
+	enum priv priv = guest_reg(h, REG_PRIV);
+	bool changed = priv != h->priv;
+
+	h->priv_stale = false;
+	h->priv = priv;
+	if (changed)
+		encode_priv(h);
+}
+
+/*
+ * Callbacks of execution
+ */
+
+static void on_block(unsigned int vcpu, void *userdata)
+{
+	struct hart *h = harts[vcpu];
+	struct block *b = userdata;
+
+	hart_lock(h);
+	account_block(h, b->pc, false);
+	if (h->priv_stale)
+		update_priv(h);
+	if (encode_stalls(h)) {
+		hart_unlock(h);
+		sched_yield();
+		qemu_plugin_set_pc(b->pc);
+	}
+	encode_open(h);
+	truth_gate(h);
+	retire_rewatch(h);
+	if (h->score->watch) {
+		h->cur = b;
+		h->from = 0;
+		h->score->done = !b->partial;
+	}
+	hart_unlock(h);
+}
+
+/* Nothing passes, but a trap return is about to happen: look at what comes next */
+static void on_xret(unsigned int vcpu, void *userdata)
+{
+	struct hart *h = harts[vcpu];
+
+	(void)userdata;
+	hart_lock(h);
+	h->priv_stale = true;
+	h->cur = NULL;
+	retire_rewatch(h);
+	hart_unlock(h);
+}
+
+/* A trap closes what the handler's privilege does not pass, else it is part of the trace */
+static void trap(struct hart *h, bool interrupt, uint64_t from, uint64_t to,
+		 const struct insn *insn)
+{
+	enum priv before = h->priv;
+
+	h->priv = guest_reg(h, REG_PRIV);
+	h->priv_stale = false;
+	encode_trap(h, from, interrupt, h->priv != before);
+	truth_trap(h, to, insn);
+	h->next_pc = to;
+}
+
+/* The debugger at the other end of semihosting: debug mode is entered, and left behind EBREAK */
+static void host_call(struct hart *h, uint64_t to)
+{
+	encode_close(h, NT_EVCODE_DEBUG);
+	truth_debug(h);
+	h->next_pc = to;
+}
+
+static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type type,
+			     uint64_t from, uint64_t to, void *userdata)
+{
+	const struct insn *insn = NULL;
+	struct hart *h = harts[vcpu];
+	uint32_t i;
+
+	(void)userdata;
+	guest_sync_time(h);
+	if (!(h->score->watch | h->score->armed))
+		return;
+	hart_lock(h);
+	if (h->cur && type == QEMU_PLUGIN_DISCON_EXCEPTION) {
+		i = index_of(h->cur, from);
+		insn = i < h->cur->n ? &h->cur->insn[i] : NULL;
+	}
+	account_block(h, from, type != QEMU_PLUGIN_DISCON_INTERRUPT);
+	if (type == QEMU_PLUGIN_DISCON_HOSTCALL)
+		host_call(h, to);
+	else
+		trap(h, type == QEMU_PLUGIN_DISCON_INTERRUPT, from, to, insn);
+	retire_rewatch(h);
+	hart_unlock(h);
+}
+
+/* A hart that waits has retired everything up to its WFI */
+static void on_idle(unsigned int vcpu, void *userdata)
+{
+	struct hart *h = harts[vcpu];
+	const struct insn *last;
+
+	(void)userdata;
+	if (!h->score->watch)
+		return;
+	hart_lock(h);
+	if (h->cur && h->cur->wfi) {
+		last = &h->cur->insn[h->cur->n - 1];
+		retire_until(h, last, last->op.pc + last->op.len);
+	}
+	hart_unlock(h);
+}
+
+/*
+ * Translation
+ */
+
+static struct {
+	GMutex lock;
+	uint8_t *chunk;
+	size_t left;
+	GPtrArray *chunks;
+} arena;
+
+#define CHUNK	(1u << 20)
+
+/* Blocks live until QEMU flushes its translations */
+static void *arena_alloc(size_t size)
+{
+	uint8_t *at;
+
+	size = (size + 15) & ~15ul;
+	g_mutex_lock(&arena.lock);
+	if (arena.left < size) {
+		arena.left = size > CHUNK ? size : CHUNK;
+		arena.chunk = g_malloc(arena.left);
+		g_ptr_array_add(arena.chunks, arena.chunk);
+	}
+	at = arena.chunk;
+	arena.chunk += size;
+	arena.left -= size;
+	g_mutex_unlock(&arena.lock);
+	return memset(at, 0, size);
+}
+
+/* Block and groups in one piece, so that it can be copied */
+static size_t block_size(const struct block *b)
+{
+	return sizeof(*b) + b->n * sizeof(b->insn[0]) + (b->n + 1) * sizeof(uint16_t) +
+	       truth_translate_size(b);
+}
+
+static void block_link(struct block *b)
+{
+	uint32_t i;
+
+	b->truth_at = (uint16_t *)&b->insn[b->n];
+	b->truth = (uint8_t *)(b->truth_at + b->n + 1);
+	for (i = 0; i < b->n; i++)
+		b->insn[i].block = b;
+}
+
+static struct block *keep_block(struct block *old, const struct block *b)
+{
+	struct block *copy = g_memdup2(b, block_size(b));
+
+	g_free(old);
+	block_link(copy);
+	return copy;
+}
+
+/* All harts have stopped, possibly in the middle of a block */
+static void on_flush(void *userdata)
+{
+	unsigned int i;
+
+	(void)userdata;
+	for (i = 0; i < n_harts; i++)
+		if (harts[i]->cur)
+			harts[i]->cur = harts[i]->keep = keep_block(harts[i]->keep, harts[i]->cur);
+	g_ptr_array_set_size(arena.chunks, 0);
+	arena.left = 0;
+}
+
+/* Loads, stores, atomics, cache and system operations: what QEMU may leave a block at */
+static bool may_leave(uint32_t bits, unsigned int len)
+{
+	if (len == 2)
+		return ((bits & 3) == 0 || (bits & 3) == 2) && (bits & 0xe000) &&
+		       (bits & 0xe000) != 0x8000;
+	switch (bits & 0x7f) {
+	case 0x03: case 0x07: case 0x0f: case 0x23: case 0x27: case 0x2f: case 0x73:
+		return true;
+	}
+	return len > 4;
+}
+
+static bool writes_context(uint32_t bits, unsigned int len)
+{
+	unsigned int opcode = bits & 0x7f, rd = bits >> 7 & 31;
+
+	if (len == 2)
+		return rd == 4 && (bits & 3) != 0;
+	if (opcode == 0x73 && bits >> 20 == 0x180)
+		return true;
+	return rd == 4 && opcode != 0x23 && opcode != 0x27 && opcode != 0x63;
 }
 
 static struct block *new_block(struct qemu_plugin_tb *tb)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb), i;
-	struct block *b = calloc(1, sizeof(*b) + n * sizeof(b->insn[0]));
+	static const struct nt_params params = { .size = sizeof(params), .xlen = 64 };
+	struct block head = { .n = qemu_plugin_tb_n_insns(tb) }, *b;
+	struct insn *last;
+	uint32_t i;
 
-	if (!b)
-		die("out of memory");
+	b = arena_alloc(block_size(&head));
+	b->n = head.n;
 	b->pc = qemu_plugin_tb_vaddr(tb);
-	b->n = n;
-	for (i = 0; i < n; i++) {
+	block_link(b);
+	for (i = 0; i < b->n; i++) {
 		struct qemu_plugin_insn *qi = qemu_plugin_tb_get_insn(tb, i);
 		struct insn *insn = &b->insn[i];
+		unsigned int len = qemu_plugin_insn_size(qi);
 
-		insn->pc = qemu_plugin_insn_vaddr(qi);
-		insn->len = qemu_plugin_insn_size(qi);
 		qemu_plugin_insn_data(qi, &insn->bits, sizeof(insn->bits));
 		insn->index = i;
-		insn->block = b;
+		nt_enc_classify(&params, qemu_plugin_insn_vaddr(qi), insn->bits, len, &insn->op);
+		insn->context = writes_context(insn->bits, len);
+		b->context |= insn->context;
+		b->partial |= i + 1 < b->n && may_leave(insn->bits, len);
 	}
+	last = &b->insn[b->n - 1];
+	b->xret = last->op.type == NT_TYPE_ERET;
+	b->wfi = last->bits == 0x10500073;
+	truth_translate(b);
 	return b;
 }
 
@@ -48,16 +363,33 @@ static void on_translate(struct qemu_plugin_tb *tb, void *userdata)
 	uint32_t i;
 
 	(void)userdata;
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, on_block, QEMU_PLUGIN_CB_RW_REGS_PC,
+						  QEMU_PLUGIN_COND_NE, SCORE(watch), 0, b);
+	if (b->xret)
+		qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, on_xret, QEMU_PLUGIN_CB_RW_REGS_PC,
+							  QEMU_PLUGIN_COND_NE, SCORE(armed), 0, b);
 	for (i = 0; i < b->n; i++) {
 		struct qemu_plugin_insn *qi = qemu_plugin_tb_get_insn(tb, i);
 
+		if (i + 1 == b->n && b->partial)
+			qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+				qi, QEMU_PLUGIN_INLINE_STORE_U64, SCORE(done), 1);
 		if (!scontext_translate(qi, &b->insn[i]))
 			mmio_translate(qi, &b->insn[i]);
 	}
 }
 
+void retire_init_hart(struct hart *h)
+{
+	h->score = qemu_plugin_scoreboard_find(board, h->index);
+}
+
 void retire_install(qemu_plugin_id_t id)
 {
 	board = qemu_plugin_scoreboard_new(sizeof(struct score));
+	arena.chunks = g_ptr_array_new_with_free_func(g_free);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate, NULL);
+	qemu_plugin_register_vcpu_discon_cb(id, QEMU_PLUGIN_DISCON_ALL, on_discontinuity, NULL);
+	qemu_plugin_register_vcpu_idle_cb(id, on_idle, NULL);
+	qemu_plugin_register_flush_cb(id, on_flush, NULL);
 }

@@ -35,14 +35,14 @@ static bool execute(struct hart *h, uint32_t bits)
 static void on_exec(unsigned int vcpu, void *userdata)
 {
 	const struct insn *insn = userdata;
-	uint64_t next = insn->pc + insn->len;
+	uint64_t next = insn->op.pc + insn->op.len;
 	struct hart *h = harts[vcpu];
 
 	if (guest_reg(h, REG_PRIV) == PRIV_U)
 		return;
 
 	hart_lock(h);
-	retire_now(h, insn, next);
+	retire_until(h, insn, next);
 	if (execute(h, insn->bits))
 		encode_scontext(h);
 	hart_unlock(h);
@@ -51,7 +51,7 @@ static void on_exec(unsigned int vcpu, void *userdata)
 
 bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn)
 {
-	if (!opt.scontext || insn->len != 4 || !is_scontext(insn->bits))
+	if (!opt.scontext || insn->op.len != 4 || !is_scontext(insn->bits))
 		return false;
 	qemu_plugin_register_vcpu_insn_exec_cb(qi, on_exec, QEMU_PLUGIN_CB_RW_REGS_PC,
 					       (void *)insn);

@@ -1,9 +1,385 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Gate and stream of the truth */
+/*
+ * The truth: every instruction that retired while the registers said that it be traced, in the
+ * tandem-verification trace format.  Cut by a gate of its own: of what the encoder does, only
+ * losses are noted down.
+ *
+ * A group's program counter is the one after its instruction.  Marks are groups with opcode 11
+ * (state initialisation) and a register of the custom address space:
+ *	0xc000	kind of mark, see below
+ *	0xc001	thread id of the running task, 0 unknown
+ *	0xc002	DROP: so many of the instructions before it are in no message that arrived
+ */
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "model.h"
 
+#define BUFFER	(1u << 20)
+#define ROOM	256			/* the longest group */
+
+enum op {
+	OP_BEGIN = 1, OP_INCPC = 3, OP_REG = 4, OP_STATE = 7, OP_INIT = 11,
+	OP_INSN16 = 16, OP_INSN32 = 17,
+};
+
+enum state { STATE_PRIV = 1, STATE_PC = 10 };
+
+enum mark {
+	MARK_BEGIN = 1, MARK_END = 2, MARK_OWNER = 3, MARK_DROP = 4, MARK_RESTART = 5,
+};
+
+#define REG_MARK	0xc000
+#define REG_TID		0xc001
+#define REG_UNREPORTED	0xc002
+#define CSR_SATP	0x180
+
+struct truth {
+	FILE *file;
+	bool pipe;
+	uint8_t *buf;
+	unsigned int len;
+	bool open;
+	uint64_t satp;
+	uint32_t tid;
+};
+
+/*
+ * Bytes
+ */
+
+static uint8_t *room(struct truth *t, unsigned int len)
+{
+	if (t->len + len > BUFFER) {
+		if (fwrite(t->buf, 1, t->len, t->file) != t->len)
+			die("truth: cannot write");
+		t->len = 0;
+	}
+	return t->buf + t->len;
+}
+
+static uint8_t *put_u64(uint8_t *p, uint64_t value)
+{
+	memcpy(p, &value, 8);
+	return p + 8;
+}
+
+static uint8_t *put_reg(uint8_t *p, uint16_t reg, uint64_t value)
+{
+	*p++ = OP_REG;
+	*p++ = reg;
+	*p++ = reg >> 8;
+	return put_u64(p, value);
+}
+
+static uint8_t *put_pc(uint8_t *p, uint64_t pc)
+{
+	*p++ = OP_STATE;
+	*p++ = STATE_PC;
+	return put_u64(p, pc);
+}
+
+static uint8_t *put_priv(uint8_t *p, uint8_t priv)
+{
+	*p++ = OP_STATE;
+	*p++ = STATE_PRIV;
+	*p++ = priv;
+	return p;
+}
+
+static uint8_t *put_insn(uint8_t *p, const struct insn *insn)
+{
+	*p++ = insn->op.len == 2 ? OP_INSN16 : OP_INSN32;
+	memcpy(p, &insn->bits, insn->op.len);
+	return p + insn->op.len;
+}
+
+static uint8_t *put_mark(uint8_t *p, enum mark mark)
+{
+	*p++ = OP_BEGIN;
+	*p++ = OP_INIT;
+	return put_reg(p, REG_MARK, mark);
+}
+
+/*
+ * Whose: from satp and the kernel's current task.  In the kernel that is tp, which for a few
+ * instructions after a trap is still the program's; in U mode the kernel keeps it in sscratch.
+ */
+
+static uint32_t read_tid(struct hart *h)
+{
+	uint64_t task = guest_reg(h, h->priv == PRIV_U ? REG_SSCRATCH : REG_TP);
+	uint32_t tid;
+
+	if (opt.pid_offset < 0)
+		return 0;
+	if (h->priv == PRIV_M || !(task >> 63) ||
+	    !guest_read(h->truth->satp, task + opt.pid_offset, &tid, sizeof(tid)))
+		return h->truth->tid;
+	return tid;
+}
+
+/* Returns whether it changed */
+static bool read_owner(struct hart *h)
+{
+	struct truth *t = h->truth;
+	uint64_t satp = t->satp;
+	uint32_t tid = t->tid;
+
+	t->satp = guest_reg(h, REG_SATP);
+	t->tid = read_tid(h);
+	return t->satp != satp || t->tid != tid;
+}
+
+static uint8_t *put_owner(uint8_t *p, const struct truth *t)
+{
+	p = put_reg(p, CSR_SATP, t->satp);
+	return put_reg(p, REG_TID, t->tid);
+}
+
+/*
+ * Marks
+ */
+
+static void begin(struct hart *h, uint64_t pc)
+{
+	struct truth *t = h->truth;
+	uint8_t *p = room(t, ROOM), *start = p;
+
+	read_owner(h);
+	p = put_mark(p, MARK_BEGIN);
+	p = put_pc(p, pc);
+	p = put_priv(p, h->priv);
+	p = put_owner(p, t);
+	t->len += p - start;
+	t->open = true;
+}
+
+static void end(struct hart *h)
+{
+	struct truth *t = h->truth;
+	uint8_t *p = room(t, ROOM);
+
+	t->len += put_mark(p, MARK_END) - p;
+	t->open = false;
+}
+
+static void owner(struct hart *h)
+{
+	struct truth *t = h->truth;
+	uint8_t *p = room(t, ROOM);
+
+	if (read_owner(h))
+		t->len += put_owner(put_mark(p, MARK_OWNER), t) - p;
+}
+
+/* The instructions of a run before the one that the encoder is at */
+static void catch_up(struct hart *h)
+{
+	const struct block *b = h->run;
+
+	if (!b || h->run_at == h->run_truth)
+		return;
+	truth_groups(h, b, h->run_truth, h->run_at, b->insn[h->run_at].op.pc);
+	h->run_truth = h->run_at;
+}
+
+void truth_drop(struct hart *h, uint64_t unreported)
+{
+	struct truth *t = h->truth;
+	uint8_t *p;
+
+	if (!t)
+		return;
+	catch_up(h);
+	p = room(t, ROOM);
+	t->len += put_reg(put_mark(p, MARK_DROP), REG_UNREPORTED, unreported) - p;
+}
+
+void truth_restart(struct hart *h)
+{
+	struct truth *t = h->truth;
+	uint8_t *p;
+
+	if (!t || !t->open)
+		return;
+	catch_up(h);
+	p = room(t, ROOM);
+	t->len += put_pc(put_mark(p, MARK_RESTART),
+			 h->run ? h->run->insn[h->run_at].op.pc : h->next_pc) - p;
+}
+
+/*
+ * Gate: computed from the registers and the privilege, apart from the encoder's
+ */
+
+bool truth_passes(const struct hart *h, enum priv priv)
+{
+	uint32_t selected = te_read(&h->te, TE_INST_FILTERS);
+	bool pass = !selected;
+	unsigned int i;
+
+	if (!h->truth)
+		return false;
+	for (i = 0; selected; i++, selected >>= 1) {
+		uint32_t control = te_read(&h->te, TE_FILTER(i));
+		uint32_t modes = te_read(&h->te, TE_FILTER_INST(i)) & 0xff;
+
+		if (selected & 1 && control & 1)
+			pass |= !(control & 2) || modes >> priv & 1;
+	}
+	return pass;
+}
+
+static bool traced(const struct hart *h)
+{
+	uint32_t control = te_read(&h->te, TE_CONTROL);
+
+	return h->te.enable.is && control & TE_INST_TRACING && control & TE_INST_MODE &&
+	       truth_passes(h, h->priv);
+}
+
+void truth_gate(struct hart *h)
+{
+	if (!h->truth)
+		return;
+	if (h->truth->open && !traced(h))
+		end(h);
+	else if (!h->truth->open && !h->priv_stale && traced(h))
+		begin(h, h->next_pc);
+}
+
+/*
+ * Instructions and traps
+ */
+
+void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
+		  uint64_t next_pc)
+{
+	const struct insn *last = &b->insn[to - 1];
+	struct truth *t = h->truth;
+	unsigned int len;
+	uint32_t i;
+	uint8_t *p;
+
+	if (!t || !t->open || from >= to)
+		return;
+	for (i = from; b->context && i < to - 1; i++) {
+		if (!b->insn[i].context)
+			continue;
+		truth_groups(h, b, from, i + 1, b->insn[i + 1].op.pc);
+		from = i + 1;
+	}
+
+	len = b->truth_at[to - 1] - b->truth_at[from];
+	p = room(t, len + ROOM);
+	memcpy(p, b->truth + b->truth_at[from], len);
+	p += len;
+	*p++ = OP_BEGIN;
+	if (next_pc == last->op.pc + last->op.len)
+		*p++ = OP_INCPC;
+	else
+		p = put_pc(p, next_pc);
+	p = put_insn(p, last);
+	t->len = p - t->buf;
+	if (last->context)
+		owner(h);
+}
+
+static uint8_t *put_cause(uint8_t *p, struct hart *h)
+{
+	bool m = h->priv == PRIV_M;
+	unsigned int csr = m ? 0x300 : 0x100;
+
+	p = put_reg(p, csr + 0x41, guest_reg(h, m ? REG_MEPC : REG_SEPC));
+	p = put_reg(p, csr + 0x42, guest_reg(h, m ? REG_MCAUSE : REG_SCAUSE));
+	p = put_reg(p, csr, guest_reg(h, m ? REG_MSTATUS : REG_SSTATUS));
+	return put_reg(p, csr + 0x43, guest_reg(h, m ? REG_MTVAL : REG_STVAL));
+}
+
+/* A trap into what is not traced ends the stretch and is not told */
+void truth_trap(struct hart *h, uint64_t to, const struct insn *insn)
+{
+	struct truth *t = h->truth;
+	uint8_t *p;
+
+	if (!t || !t->open)
+		return;
+	truth_gate(h);
+	if (!t->open)
+		return;
+	p = room(t, ROOM);
+	*p++ = OP_BEGIN;
+	p = put_pc(p, to);
+	if (insn)
+		p = put_insn(p, insn);
+	p = put_priv(put_cause(p, h), h->priv);
+	t->len = p - t->buf;
+}
+
+/* Debug mode: nothing of it is seen, and EBREAK did not retire */
+void truth_debug(struct hart *h)
+{
+	if (h->truth && h->truth->open)
+		end(h);
+}
+
+/*
+ * Translation: the groups of a block as they are if nothing jumps
+ */
+
+unsigned int truth_translate_size(const struct block *b)
+{
+	return b->n * 7;
+}
+
+void truth_translate(struct block *b)
+{
+	uint8_t *p = b->truth;
+	uint32_t i;
+
+	for (i = 0; i < b->n; i++) {
+		b->truth_at[i] = p - b->truth;
+		*p++ = OP_BEGIN;
+		*p++ = OP_INCPC;
+		p = put_insn(p, &b->insn[i]);
+	}
+	b->truth_at[i] = p - b->truth;
+}
+
+/*
+ * Files
+ */
+
 void truth_init_hart(struct hart *h)
 {
-	(void)h;
+	struct truth *t;
+	char *name;
+
+	if (!opt.truth)
+		return;
+	t = g_new0(struct truth, 1);
+	name = g_strdup_printf(opt.truth, h->index);
+	t->pipe = name[0] == '|';
+	t->file = t->pipe ? popen(name + 1, "w") : fopen(name, "w");
+	if (!t->file)
+		die("truth: cannot write %s", name);
+	setvbuf(t->file, NULL, _IONBF, 0);
+	g_free(name);
+	t->buf = g_malloc(BUFFER + ROOM);
+	h->truth = t;
+}
+
+void truth_exit(struct hart *h)
+{
+	struct truth *t = h->truth;
+
+	if (!t)
+		return;
+	if (t->open)
+		end(h);
+	room(t, BUFFER);
+	if (t->pipe ? pclose(t->file) : fclose(t->file))
+		die("truth: writing failed");
 }
