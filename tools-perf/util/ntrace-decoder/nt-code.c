@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The program: instructions, and basic blocks made of them once
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nt-code.h"
+
+/* Bits [hi:lo] of an instruction, as an unsigned number */
+#define BITS(insn, hi, lo)	((uint32_t)((insn) >> (lo)) & ((2u << ((hi) - (lo))) - 1))
+
+/* Sign-extend a number of `width` bits. */
+static int64_t sext(uint64_t value, unsigned int width)
+{
+	return (int64_t)(value << (64 - width)) >> (64 - width);
+}
+
+static bool is_link(unsigned int reg)
+{
+	return reg == 1 || reg == 5;
+}
+
+/* ------------------------------------------------------ code in memory --- */
+
+/* Have at least `need` bytes at pc in the window; false when there are not. */
+static bool fetch(struct nt_code *code, uint64_t pc, size_t need, const uint8_t **bytes)
+{
+	uint64_t at = pc - code->window_pc;
+
+	if (at > code->window_len || code->window_len - at < need) {
+		code->window_pc = pc;
+		code->window_len = 0;
+		at = 0;
+	}
+	while (code->window_len - at < need) {
+		size_t have = code->window_len, room = sizeof(code->window) - have;
+		size_t got = code->read(code->ctx, (code->window_pc + have) & code->mask,
+					code->window + have, room);
+
+		if (!got || got > room)
+			return false;
+		code->window_len += got;
+	}
+	*bytes = code->window + at;
+	return true;
+}
+
+/* ------------------------------------------------------- instructions ---- */
+
+/*
+ * An instruction as the classification sees it: what nt_insn tells, and for
+ * sequential jumps who reads or writes which register.
+ */
+struct decoded {
+	struct nt_insn *i;
+	uint64_t mask;
+	int writes;		/* register that gets `value`, 0 none */
+	uint64_t value;
+	int jumps_to;		/* register that an indirect jump goes to, 0 none */
+	int64_t offset;		/* added to it */
+};
+
+/* Bytes of an instruction by its first half-word; 0 for the reserved lengths */
+static unsigned int insn_length(unsigned int half)
+{
+	if ((half & 0x03) != 0x03)
+		return 2;
+	if ((half & 0x1f) != 0x1f)
+		return 4;
+	if ((half & 0x3f) == 0x1f)
+		return 6;
+	if ((half & 0x7f) == 0x3f)
+		return 8;
+	if ((half >> 12 & 7) != 7)
+		return 10 + 2 * (half >> 12 & 7);
+	return 0;
+}
+
+static void set_direct(struct decoded *d, unsigned int type, int64_t offset)
+{
+	d->i->type = type;
+	d->i->flags |= NT_INSN_DIRECT;
+	d->i->target = (d->i->pc + offset) & d->mask;
+}
+
+static void set_traps(struct decoded *d)
+{
+	d->i->type = NT_TYPE_EXCEPTION;
+	d->i->flags |= NT_INSN_TRAPS;
+}
+
+static unsigned int jal_type(unsigned int rd)
+{
+	if (!rd)
+		return NT_TYPE_JUMP;
+	return is_link(rd) ? NT_TYPE_CALL : NT_TYPE_JUMP_LINK;
+}
+
+static unsigned int jalr_type(unsigned int rd, unsigned int rs)
+{
+	if (is_link(rd))
+		return is_link(rs) && rs != rd ? NT_TYPE_SWAP : NT_TYPE_ICALL;
+	if (is_link(rs))
+		return NT_TYPE_RET;
+	return rd ? NT_TYPE_IJUMP_LINK : NT_TYPE_IJUMP;
+}
+
+static void set_jalr(struct decoded *d, unsigned int rd, unsigned int rs, int64_t offset)
+{
+	d->i->type = jalr_type(rd, rs);
+	d->jumps_to = rs;
+	d->offset = offset;
+}
+
+/* ---- 32 bit */
+
+static int64_t imm_b(uint32_t x)
+{
+	return sext(BITS(x, 31, 31) << 12 | BITS(x, 7, 7) << 11 | BITS(x, 30, 25) << 5 |
+		    BITS(x, 11, 8) << 1, 13);
+}
+
+static int64_t imm_j(uint32_t x)
+{
+	return sext(BITS(x, 31, 31) << 20 | BITS(x, 19, 12) << 12 | BITS(x, 20, 20) << 11 |
+		    BITS(x, 30, 21) << 1, 21);
+}
+
+static void decode_system(struct decoded *d, uint32_t x)
+{
+	switch (x) {
+	case 0x00000073:	/* ECALL */
+	case 0x00100073:	/* EBREAK */
+		set_traps(d);
+		break;
+	case 0x10200073:	/* SRET */
+	case 0x30200073:	/* MRET */
+	case 0x70200073:	/* MNRET */
+	case 0x7b200073:	/* DRET */
+		d->i->type = NT_TYPE_ERET;
+		break;
+	}
+}
+
+static void decode_32(struct decoded *d, uint32_t x)
+{
+	switch (x & 0x7f) {
+	case 0x0b: case 0x2b: case 0x5b: case 0x7b:
+		d->i->flags |= NT_INSN_CUSTOM;
+		break;
+	case 0x17:		/* AUIPC */
+		d->writes = BITS(x, 11, 7);
+		d->value = d->i->pc + sext(x & 0xfffff000, 32);
+		break;
+	case 0x37:		/* LUI */
+		d->writes = BITS(x, 11, 7);
+		d->value = sext(x & 0xfffff000, 32);
+		break;
+	case 0x63:
+		if (BITS(x, 14, 13) != 1)
+			set_direct(d, NT_TYPE_COND, imm_b(x));
+		break;
+	case 0x67:
+		if (!BITS(x, 14, 12))
+			set_jalr(d, BITS(x, 11, 7), BITS(x, 19, 15), sext(BITS(x, 31, 20), 12));
+		break;
+	case 0x6f:
+		set_direct(d, jal_type(BITS(x, 11, 7)), imm_j(x));
+		break;
+	case 0x73:
+		decode_system(d, x);
+		break;
+	}
+}
+
+/* ---- 16 bit */
+
+static int64_t imm_cj(unsigned int x)
+{
+	return sext(BITS(x, 12, 12) << 11 | BITS(x, 8, 8) << 10 | BITS(x, 10, 9) << 8 |
+		    BITS(x, 6, 6) << 7 | BITS(x, 7, 7) << 6 | BITS(x, 2, 2) << 5 |
+		    BITS(x, 11, 11) << 4 | BITS(x, 5, 3) << 1, 12);
+}
+
+static int64_t imm_cb(unsigned int x)
+{
+	return sext(BITS(x, 12, 12) << 8 | BITS(x, 6, 5) << 6 | BITS(x, 2, 2) << 5 |
+		    BITS(x, 11, 10) << 3 | BITS(x, 4, 3) << 1, 9);
+}
+
+/* C.JR, C.JALR, C.EBREAK: funct4 100x with rs2 = 0 */
+static void decode_cr(struct decoded *d, unsigned int x)
+{
+	unsigned int rs1 = BITS(x, 11, 7), link = BITS(x, 12, 12);
+
+	if (BITS(x, 6, 2))
+		return;		/* C.MV, C.ADD */
+	if (rs1)
+		set_jalr(d, link, rs1, 0);
+	else
+		set_traps(d);	/* C.EBREAK, or reserved */
+}
+
+/*
+ * CM.JT and CM.JALT: the target stands in a table of XLEN-wide entries.  Where
+ * the table can't be read the jump stays indirect, which no trace will satisfy.
+ */
+static void decode_table_jump(struct nt_code *code, struct decoded *d, unsigned int x)
+{
+	unsigned int index = BITS(x, 9, 2), width = code->params.xlen / 8, i;
+	uint64_t entry = (code->params.jvt & ~63ull) + index * width, target = 0;
+	uint8_t bytes[8];
+
+	d->i->type = index < 32 ? NT_TYPE_JUMP : NT_TYPE_CALL;
+	for (i = 0; i < width; ) {
+		size_t got = code->read(code->ctx, (entry + i) & code->mask, bytes + i, width - i);
+
+		if (!got || got > width - i)
+			return;
+		i += got;
+	}
+	for (i = 0; i < width; i++)
+		target |= (uint64_t)bytes[i] << 8 * i;
+	d->i->flags |= NT_INSN_DIRECT;
+	d->i->target = target & ~1ull & code->mask;
+}
+
+/* Quadrant 2, funct3 101: C.FSDSP, or Zcmp and Zcmt in its place */
+static void decode_zcm(struct nt_code *code, struct decoded *d, unsigned int x)
+{
+	if ((code->params.isa & NT_ISA_ZCMT) && BITS(x, 12, 10) == 0)
+		decode_table_jump(code, d, x);
+	else if ((code->params.isa & NT_ISA_ZCMP) && (x & 0xfd00) == 0xbc00 &&
+		 BITS(x, 7, 4) >= 4)
+		set_jalr(d, 0, 1, 0);	/* CM.POPRET, CM.POPRETZ */
+}
+
+static void decode_16(struct nt_code *code, struct decoded *d, unsigned int x)
+{
+	switch (x & 0xe003) {
+	case 0x0000:
+		if (!x)
+			set_traps(d);	/* defined as illegal */
+		break;
+	case 0x2001:
+		if (code->params.xlen == 32)
+			set_direct(d, NT_TYPE_CALL, imm_cj(x));
+		break;
+	case 0x6001:		/* C.LUI; rd 2 is C.ADDI16SP, immediate 0 something else */
+		if (BITS(x, 11, 7) != 2 && (x & 0x107c)) {
+			d->writes = BITS(x, 11, 7);
+			d->value = sext(BITS(x, 12, 12) << 17 | BITS(x, 6, 2) << 12, 18);
+		}
+		break;
+	case 0xa001:
+		set_direct(d, NT_TYPE_JUMP, imm_cj(x));
+		break;
+	case 0xc001:
+	case 0xe001:
+		set_direct(d, NT_TYPE_COND, imm_cb(x));
+		break;
+	case 0x8002:
+		decode_cr(d, x);
+		break;
+	case 0xa002:
+		decode_zcm(code, d, x);
+		break;
+	}
+}
+
+/* ---- any */
+
+static uint64_t get_raw(const uint8_t *bytes, unsigned int len)
+{
+	uint64_t raw = 0;
+	unsigned int i;
+
+	for (i = 0; i < len && i < 8; i++)
+		raw |= (uint64_t)bytes[i] << 8 * i;
+	return raw;
+}
+
+/* Length, or -NT_EUNMAPPED */
+static int decode(struct nt_code *code, uint64_t pc, struct decoded *d)
+{
+	struct nt_insn *i = d->i;
+	const uint8_t *bytes;
+
+	memset(i, 0, sizeof(*i));
+	i->pc = pc;
+	d->mask = code->mask;
+	d->writes = d->jumps_to = 0;
+	if (!fetch(code, pc, 2, &bytes))
+		return -NT_EUNMAPPED;
+	i->len = insn_length(bytes[0] | bytes[1] << 8);
+	if (!i->len) {
+		i->len = 2;
+		set_traps(d);
+	} else if (!fetch(code, pc, i->len, &bytes)) {
+		return -NT_EUNMAPPED;
+	}
+	i->raw = get_raw(bytes, i->len);
+	if (i->flags & NT_INSN_TRAPS)
+		return i->len;
+	if (i->len == 2)
+		decode_16(code, d, (unsigned int)i->raw);
+	else if (i->len == 4)
+		decode_32(d, (uint32_t)i->raw);
+	else
+		i->flags |= NT_INSN_CUSTOM;
+	return i->len;
+}
+
+int nt_code_insn(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
+{
+	struct decoded d = { .i = insn };
+
+	return decode(code, pc & code->mask & ~1ull, &d);
+}
+
+const char *nt_type_name(unsigned int type)
+{
+	static const char *const names[16] = {
+		"none", "exception", "interrupt", "eret", "not", "cond", "trap", "?",
+		"icall", "call", "ijump", "jump", "swap", "ret", "ijump", "jump",
+	};
+
+	return type < 16 ? names[type] : "?";
+}
+
+/* ------------------------------------------------------------- blocks ---- */
+
+static enum nt_end end_of(const struct nt_insn *i)
+{
+	switch (i->type) {
+	case NT_TYPE_COND:
+		return NT_END_COND;
+	case NT_TYPE_JUMP:
+	case NT_TYPE_JUMP_LINK:
+		return i->flags & NT_INSN_DIRECT ? NT_END_JUMP : NT_END_INDIRECT;
+	case NT_TYPE_CALL:
+		return i->flags & NT_INSN_DIRECT ? NT_END_CALL : NT_END_ICALL;
+	case NT_TYPE_ICALL:
+		return NT_END_ICALL;
+	case NT_TYPE_RET:
+		return NT_END_RET;
+	case NT_TYPE_SWAP:
+		return NT_END_SWAP;
+	case NT_TYPE_IJUMP:
+	case NT_TYPE_IJUMP_LINK:
+	case NT_TYPE_ERET:
+		return NT_END_INDIRECT;
+	default:
+		return NT_END_LINEAR;
+	}
+}
+
+static void append(struct nt_block *blk, const struct nt_insn *i)
+{
+	blk->starts |= 1ull << blk->halfwords;
+	blk->halfwords += i->len / 2;
+	blk->insns++;
+	blk->last = i->len / 2;
+}
+
+/*
+ * The instruction before wrote the register that this one jumps to.  Function
+ * returns don't qualify, they are for the return stack.
+ */
+static void close_sequential(struct nt_block *blk, const struct decoded *d,
+			     int written, uint64_t value)
+{
+	if (!written || d->jumps_to != written || blk->end == NT_END_RET)
+		return;
+	blk->seq = true;
+	blk->target = (value + d->offset) & ~1ull & d->mask;
+}
+
+/* Does an instruction of this length, and for LUI the jump behind it, fit? */
+static bool fits(const struct nt_code *code, const struct nt_block *blk,
+		 const struct decoded *d)
+{
+	unsigned int need = d->i->len / 2;
+
+	if (code->params.seqjump && d->writes)
+		need += 2;
+	return blk->halfwords + need <= NT_BLOCK_MAX;
+}
+
+/* Fill a block from blk->pc on.  0 or -NT_EUNMAPPED: not one instruction there. */
+static int scan_block(struct nt_code *code, struct nt_block *blk)
+{
+	struct nt_insn insn;
+	struct decoded d = { .i = &insn };
+	uint64_t value = 0;
+	int written = 0;
+
+	for (;;) {
+		uint64_t pc = nt_block_end(blk) & code->mask;
+		int len = decode(code, pc, &d);
+
+		if (len < 0 && !blk->halfwords)
+			return len;
+		/* pc < blk->pc: no block spans the end of the address space */
+		if (len < 0 || pc < blk->pc || !fits(code, blk, &d))
+			return 0;
+		if (insn.flags & NT_INSN_TRAPS) {
+			if (!blk->halfwords)
+				blk->end = NT_END_TRAPS;
+			return 0;
+		}
+		append(blk, &insn);
+		blk->end = end_of(&insn);
+		if (blk->end != NT_END_LINEAR)
+			break;
+		written = code->params.seqjump ? d.writes : 0;
+		value = d.value;
+	}
+	blk->type = insn.type;
+	blk->target = insn.target;
+	close_sequential(blk, &d, written, value);
+	return 0;
+}
+
+/* -------------------------------------------------------------- graph ---- */
+
+static void table_insert(struct nt_code *code, uint32_t n)
+{
+	const uint32_t wrap = (1u << code->table_bits) - 1;
+	uint32_t slot = nt_code_slot(code, code->blocks[n].pc);
+
+	while (code->table[slot] != NT_BLOCK_NONE)
+		slot = (slot + 1) & wrap;
+	code->table[slot] = n;
+}
+
+static bool is_free(const struct nt_block *blk)
+{
+	return blk->end == NT_END_LINEAR && !blk->halfwords;
+}
+
+static void table_fill(struct nt_code *code)
+{
+	uint32_t n;
+
+	memset(code->table, 0xff, sizeof(*code->table) << code->table_bits);
+	for (n = 0; n < code->nr_blocks; n++)
+		if (!is_free(&code->blocks[n]))
+			table_insert(code, n);
+}
+
+static bool table_alloc(struct nt_code *code, unsigned int bits)
+{
+	uint32_t *table = malloc(sizeof(*table) << bits);
+
+	if (!table)
+		return false;
+	free(code->table);
+	code->table = table;
+	code->table_bits = bits;
+	table_fill(code);
+	return true;
+}
+
+/* Room for one more block, and a table at most half full. */
+static bool make_room(struct nt_code *code)
+{
+	struct nt_block *blocks;
+	uint32_t max;
+
+	if (code->nr_free)
+		return true;
+	if (code->nr_blocks >= 1u << (code->table_bits - 1) &&
+	    (code->table_bits == 31 || !table_alloc(code, code->table_bits + 1)))
+		return false;
+	if (code->nr_blocks < code->max_blocks)
+		return true;
+	max = code->max_blocks + code->max_blocks / 2;
+	blocks = realloc(code->blocks, (size_t)max * sizeof(*blocks));
+	if (!blocks)
+		return false;
+	code->blocks = blocks;
+	code->max_blocks = max;
+	return true;
+}
+
+static uint32_t take_block(struct nt_code *code)
+{
+	uint32_t n = code->free;
+
+	if (!code->nr_free)
+		return code->nr_blocks++;
+	code->free = code->blocks[n].fall;
+	code->nr_free--;
+	return n;
+}
+
+uint32_t nt_code_make(struct nt_code *code, uint64_t pc, int *error)
+{
+	struct nt_block blk = { .pc = pc, .taken = NT_BLOCK_NONE, .fall = NT_BLOCK_NONE };
+	uint32_t n;
+
+	if (scan_block(code, &blk)) {
+		*error = NT_EUNMAPPED;
+		return NT_BLOCK_NONE;
+	}
+	if (!make_room(code)) {
+		*error = NT_ENOMEM;
+		return NT_BLOCK_NONE;
+	}
+	n = take_block(code);
+	code->blocks[n] = blk;
+	table_insert(code, n);
+	return n;
+}
+
+/* ------------------------------------------------------- invalidation ---- */
+
+static void drop_block(struct nt_code *code, uint32_t n)
+{
+	struct nt_block *blk = &code->blocks[n];
+
+	memset(blk, 0, sizeof(*blk));
+	blk->fall = code->free;
+	code->free = n;
+	code->nr_free++;
+}
+
+static bool overlaps(const struct nt_block *blk, uint64_t start, uint64_t last)
+{
+	/* an empty block stands for the instruction that ended it */
+	uint64_t end = blk->halfwords ? nt_block_end(blk) - 1 : blk->pc + 1;
+
+	return blk->pc <= last && end >= start;
+}
+
+void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
+{
+	const uint64_t last = end - 1;
+	uint32_t n, dropped = 0;
+
+	code->window_len = 0;
+	for (n = 0; n < code->nr_blocks; n++) {
+		if (is_free(&code->blocks[n]) || !overlaps(&code->blocks[n], start, last))
+			continue;
+		drop_block(code, n);
+		dropped++;
+	}
+	if (!dropped)
+		return;
+	for (n = 0; n < code->nr_blocks; n++) {
+		struct nt_block *blk = &code->blocks[n];
+
+		if (is_free(blk))
+			continue;
+		if (blk->taken != NT_BLOCK_NONE && is_free(&code->blocks[blk->taken]))
+			blk->taken = NT_BLOCK_NONE;
+		if (blk->fall != NT_BLOCK_NONE && is_free(&code->blocks[blk->fall]))
+			blk->fall = NT_BLOCK_NONE;
+	}
+	table_fill(code);
+	code->generation++;
+}
+
+/* ------------------------------------------------------------ objects ---- */
+
+#define FIRST_BLOCKS	256
+#define FIRST_BITS	9
+
+struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx)
+{
+	struct nt_code *code;
+
+	if (nt_params_check(params) || !read)
+		return NULL;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return NULL;
+	nt_params_get(params, &code->params);
+	code->read = read;
+	code->ctx = ctx;
+	code->mask = code->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	code->free = NT_BLOCK_NONE;
+	code->max_blocks = FIRST_BLOCKS;
+	code->blocks = malloc(FIRST_BLOCKS * sizeof(*code->blocks));
+	if (!code->blocks || !table_alloc(code, FIRST_BITS)) {
+		nt_code_free(code);
+		return NULL;
+	}
+	return code;
+}
+
+void nt_code_free(struct nt_code *code)
+{
+	if (!code)
+		return;
+	free(code->blocks);
+	free(code->table);
+	free(code);
+}
+
+void nt_code_get_stats(const struct nt_code *code, struct nt_code_stats *stats)
+{
+	stats->blocks = code->nr_blocks - code->nr_free;
+	stats->bytes = sizeof(*code) + code->max_blocks * sizeof(*code->blocks) +
+		       (sizeof(*code->table) << code->table_bits);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The block graph, as nt_flow_ walks it
+ *
+ * A block is a run of instructions that is entered at its first one only; a
+ * jump into the middle makes a block of its own.  It ends behind a control
+ * transfer, or before whatever stops it: a full `starts`, missing code, an
+ * instruction that never retires.
+ */
+#ifndef NTRACE_NT_CODE_H
+#define NTRACE_NT_CODE_H
+
+#include "nt-int.h"
+
+enum nt_end {
+	NT_END_LINEAR,		/* goes on at the next address */
+	NT_END_COND,
+	NT_END_JUMP,		/* direct, no call */
+	NT_END_CALL,		/* direct call */
+	NT_END_INDIRECT,	/* target unknown, no effect on the return stack */
+	NT_END_ICALL,
+	NT_END_RET,
+	NT_END_SWAP,
+	NT_END_TRAPS,		/* an empty block: the instruction never retires */
+};
+
+/* Half-words in a block at most: the bits of nt_block.starts */
+#define NT_BLOCK_MAX	64
+
+/* No such block, or not yet looked for */
+#define NT_BLOCK_NONE	UINT32_MAX
+
+struct nt_block {
+	uint64_t pc;
+	uint64_t starts;	/* bit n: an instruction begins at pc + 2 * n */
+	/*
+	 * Where a taken transfer goes.  An indirect jump that cannot be
+	 * inferred keeps here where it went last, `taken` being its block.
+	 */
+	uint64_t target;
+	uint32_t taken;
+	uint32_t fall;		/* of calls: where the return goes */
+	uint8_t halfwords;
+	uint8_t insns;
+	uint8_t end;		/* enum nt_end */
+	uint8_t type;		/* enum nt_type of the last instruction */
+	uint8_t last;		/* half-words of the last instruction */
+	bool seq;		/* an indirect jump whose target is known (seqjump) */
+};
+
+struct nt_code {
+	struct nt_params params;
+	nt_read_fn read;
+	void *ctx;
+	uint64_t mask;		/* of addresses */
+
+	struct nt_block *blocks;
+	uint32_t nr_blocks;	/* ever made; some may be on the free list */
+	uint32_t nr_free;
+	uint32_t max_blocks;
+	uint32_t free;		/* first of the free list, linked by `fall` */
+
+	uint32_t *table;	/* open addressing: pc -> index into blocks */
+	unsigned int table_bits;
+
+	uint32_t generation;	/* changes when block numbers become stale */
+
+	/* the code bytes read last */
+	uint64_t window_pc;
+	size_t window_len;
+	uint8_t window[256];
+};
+
+/* Address behind a block, not masked to XLEN */
+static inline uint64_t nt_block_end(const struct nt_block *blk)
+{
+	return blk->pc + 2u * blk->halfwords;
+}
+
+/* Address of a block's last instruction */
+static inline uint64_t nt_block_last(const struct nt_block *blk)
+{
+	return blk->pc + 2u * (blk->halfwords - blk->last);
+}
+
+static inline uint32_t nt_code_slot(const struct nt_code *code, uint64_t pc)
+{
+	return (pc >> 1) * 0x9e3779b97f4a7c15u >> (64 - code->table_bits);
+}
+
+/*
+ * The block at pc, made if need be.  Its number, which stays valid until
+ * `generation` changes; code->blocks may move.  NT_BLOCK_NONE when there is no
+ * code (*error = NT_EUNMAPPED) or no memory (NT_ENOMEM).
+ */
+uint32_t nt_code_make(struct nt_code *code, uint64_t pc, int *error);
+
+static inline uint32_t nt_code_find(const struct nt_code *code, uint64_t pc)
+{
+	const uint32_t wrap = (1u << code->table_bits) - 1;
+	uint32_t slot = nt_code_slot(code, pc);
+
+	while (code->table[slot] != NT_BLOCK_NONE) {
+		if (code->blocks[code->table[slot]].pc == pc)
+			return code->table[slot];
+		slot = (slot + 1) & wrap;
+	}
+	return NT_BLOCK_NONE;
+}
+
+static inline uint32_t nt_code_block(struct nt_code *code, uint64_t pc, int *error)
+{
+	uint32_t n = nt_code_find(code, pc);
+
+	return n != NT_BLOCK_NONE ? n : nt_code_make(code, pc, error);
+}
+
+#endif /* NTRACE_NT_CODE_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Errors in words, and the parameters that every layer shares
+ */
+#include <string.h>
+
+#include "nt-int.h"
+
+static const char *const error_words[NT_ERROR_MAX] = {
+	[NT_OK]		= "no error",
+	[NT_EINVAL]	= "argument or parameter not allowed",
+	[NT_ENOMEM]	= "out of memory",
+	[NT_ENOTSUP]	= "profile or option not supported",
+	[NT_EFILE]	= "file cannot be read",
+	[NT_EFORMAT]	= "not a RISC-V ELF file",
+	[NT_EMSEO]	= "reserved MSEO value",
+	[NT_EHEAD]	= "byte cannot begin a message",
+	[NT_ELONG]	= "message without end",
+	[NT_EFIELD]	= "field is too wide",
+	[NT_ESHORT]	= "message ends before its last field",
+	[NT_EEXTRA]	= "message has a field too many",
+	[NT_ECUT]	= "message cut by the end of the buffer",
+	[NT_ETCODE]	= "reserved message type",
+	[NT_EVENDOR]	= "vendor defined message",
+	[NT_ERESERVED]	= "reserved value in a field",
+	[NT_EOVERFLOW]	= "encoder lost messages",
+	[NT_ENOSYNC]	= "no sync message yet",
+	[NT_EUNMAPPED]	= "no code",
+	[NT_EBOUNDARY]	= "trace ends inside an instruction",
+	[NT_ENEGATIVE]	= "branch history is longer than the instruction count",
+	[NT_EINDIRECT]	= "indirect jump without an address",
+	[NT_EHIST]	= "branch history does not fit the code",
+	[NT_ENOHIST]	= "conditional branch without branch history",
+	[NT_ESTACK]	= "return with an empty return stack",
+	[NT_ENORETIRE]	= "instruction that never retires was counted",
+	[NT_EADDR]	= "address does not follow from the code",
+	[NT_ENOBRANCH]	= "branch reported where there is none",
+	[NT_EREPEAT]	= "no branch message to repeat",
+	[NT_ERANGE]	= "count out of range",
+	[NT_ECDF]	= "no branch history at the end of trace",
+	[NT_ENOTIME]	= "sync message without timestamp",
+};
+
+const char *nt_strerror(int error)
+{
+	unsigned int n = error < 0 ? 0u - (unsigned int)error : (unsigned int)error;
+
+	if (n >= NT_ERROR_MAX || !error_words[n])
+		return "unknown error";
+	return error_words[n];
+}
+
+/* ---------------------------------------------------------- parameters --- */
+
+void nt_params_init(struct nt_params *params)
+{
+	memset(params, 0, sizeof(*params));
+	params->size = sizeof(*params);
+	params->xlen = 64;
+	params->src = -1;
+}
+
+int nt_params_check(const struct nt_params *p)
+{
+	struct nt_params all;
+	int ret = nt_params_get(p, &all);
+
+	if (ret)
+		return ret;
+	if (all.xlen != 32 && all.xlen != 64)
+		return -NT_EINVAL;
+	if (all.srcbits > 12 || all.retstack > 3)
+		return -NT_EINVAL;
+	if (all.src < -1 || (all.src >= 0 && all.src >> all.srcbits))
+		return -NT_EINVAL;
+	if ((unsigned int)all.profile > NT_PROFILE_SIFIVE)
+		return -NT_EINVAL;
+	return 0;
+}
+
+int nt_params_get(const struct nt_params *from, struct nt_params *to)
+{
+	const size_t least = offsetof(struct nt_params, isa) + sizeof(to->isa);
+
+	if (!from || from->size < least)
+		return -NT_EINVAL;
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
+	to->size = sizeof(*to);
+	return 0;
+}
+
+/* ---------------------------------------------------------- ISA strings -- */
+
+struct isa_name {
+	const char *name;
+	uint32_t flags;
+};
+
+static const struct isa_name isa_names[] = {
+	{ "zca", NT_ISA_C },
+	{ "zcb", NT_ISA_C | NT_ISA_ZCB },
+	{ "zcd", NT_ISA_C | NT_ISA_D },
+	{ "zcmp", NT_ISA_C | NT_ISA_ZCMP },
+	{ "zcmt", NT_ISA_C | NT_ISA_ZCMT },
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Length of a multi-letter name, without the version that may follow it. */
+static size_t name_length(const char *s)
+{
+	size_t n = 0, end;
+
+	while (s[n] && s[n] != '_')
+		n++;
+	/* a version is digits, or digits p digits, at the end */
+	end = n;
+	while (n && is_digit(s[n - 1]))
+		n--;
+	if (n > 1 && n < end && lower(s[n - 1]) == 'p' && is_digit(s[n - 2])) {
+		n--;
+		while (n && is_digit(s[n - 1]))
+			n--;
+	}
+	return n;
+}
+
+static uint32_t multi_letter(const char *s, size_t len)
+{
+	size_t i, j;
+
+	for (i = 0; i < sizeof(isa_names) / sizeof(isa_names[0]); i++) {
+		const char *name = isa_names[i].name;
+
+		for (j = 0; j < len && name[j] == lower(s[j]); j++)
+			;
+		if (j == len && !name[j])
+			return isa_names[i].flags;
+	}
+	return 0;
+}
+
+static uint32_t single_letter(char c)
+{
+	switch (c) {
+	case 'c':
+		return NT_ISA_C;
+	case 'd':
+	case 'g':
+	case 'q':
+		return NT_ISA_D;
+	default:
+		return 0;
+	}
+}
+
+int nt_isa_parse(const char *isa, struct nt_params *params)
+{
+	uint32_t flags = 0;
+	uint8_t xlen;
+	const char *s;
+
+	if (!isa || lower(isa[0]) != 'r' || lower(isa[1]) != 'v')
+		return -NT_EINVAL;
+	if (isa[2] == '3' && isa[3] == '2')
+		xlen = 32;
+	else if (isa[2] == '6' && isa[3] == '4')
+		xlen = 64;
+	else
+		return -NT_EINVAL;
+
+	for (s = isa + 4; *s; ) {
+		char c = lower(*s);
+
+		if (c == 'z' || c == 's' || c == 'x') {
+			flags |= multi_letter(s, name_length(s));
+			while (*s && *s != '_')
+				s++;
+			continue;
+		}
+		flags |= single_letter(c);
+		s++;
+		/* the p of a version is not the P extension; both are passed over */
+		while (is_digit(*s) || (lower(*s) == 'p' && is_digit(s[-1]) && is_digit(s[1])))
+			s++;
+	}
+	params->xlen = xlen;
+	params->isa = flags;
+	return 0;
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The message layer: bytes to one message
+ *
+ * A byte is MDO (6 bits) above MSEO (2 bits).  Fields are packed from the
+ * least significant bit on; the first variable field shares a byte with the
+ * end of the fixed ones, every later one begins a byte:
+ *
+ *	 TCODE  SRC  fixed fields  variable   variable    variable
+ *	|000000|ssss ff|ff ff vvvv|vvvvvv   |vvvvvv|...  |vvvvvv
+ *	 MSEO 0  0      0          1         0      1     3: end of message
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nt-int.h"
+
+#define MSEO(byte)	((byte) & 3)
+#define MDO(byte)	((byte) >> 2)
+
+#define MSEO_MORE	0	/* start or middle of a field */
+#define MSEO_FIELD	1	/* end of a field that is not the last */
+#define MSEO_RESERVED	2
+#define MSEO_END	3	/* end of message, or idle */
+
+#define IDLE		0xff
+
+/* ------------------------------------------------- what there can be ----- */
+
+/*
+ * fixed: a 4-bit field, then a 2-bit field; variable: in order.  HIST after
+ * CDF and RDATA1 depend on what comes before them, see var_count().
+ */
+struct layout {
+	const char *name;
+	uint32_t fixed4;
+	uint32_t fixed2;
+	uint32_t var[3];
+};
+
+static const struct layout layouts[64] = {
+	[NT_TCODE_OWNERSHIP] = { "Ownership", 0, 0, { NT_F_PROCESS } },
+	[NT_TCODE_DIRECT_BRANCH] = { "DirectBranch", 0, 0, { NT_F_ICNT } },
+	[NT_TCODE_INDIRECT_BRANCH] = {
+		"IndirectBranch", 0, NT_F_BTYPE, { NT_F_ICNT, NT_F_UADDR } },
+	[NT_TCODE_ERROR] = { "Error", NT_F_ETYPE, 0, { NT_F_ECODE } },
+	[NT_TCODE_PROG_TRACE_SYNC] = {
+		"ProgTraceSync", NT_F_SYNC, 0, { NT_F_ICNT, NT_F_FADDR } },
+	[NT_TCODE_DIRECT_BRANCH_SYNC] = {
+		"DirectBranchSync", NT_F_SYNC, 0, { NT_F_ICNT, NT_F_FADDR } },
+	[NT_TCODE_INDIRECT_BRANCH_SYNC] = {
+		"IndirectBranchSync", NT_F_SYNC, NT_F_BTYPE, { NT_F_ICNT, NT_F_FADDR } },
+	[NT_TCODE_RESOURCE_FULL] = {
+		"ResourceFull", NT_F_RCODE, 0, { NT_F_RDATA0, NT_F_RDATA1 } },
+	[NT_TCODE_INDIRECT_BRANCH_HIST] = {
+		"IndirectBranchHist", 0, NT_F_BTYPE, { NT_F_ICNT, NT_F_UADDR, NT_F_HIST } },
+	[NT_TCODE_INDIRECT_BRANCH_HIST_SYNC] = {
+		"IndirectBranchHistSync", NT_F_SYNC, NT_F_BTYPE,
+		{ NT_F_ICNT, NT_F_FADDR, NT_F_HIST } },
+	[NT_TCODE_REPEAT_BRANCH] = { "RepeatBranch", 0, 0, { NT_F_BCNT } },
+	[NT_TCODE_PROG_TRACE_CORRELATION] = {
+		"ProgTraceCorrelation", NT_F_EVCODE, NT_F_CDF, { NT_F_ICNT, NT_F_HIST } },
+};
+
+const char *nt_tcode_name(unsigned int tcode)
+{
+	if (tcode < 64 && layouts[tcode].name)
+		return layouts[tcode].name;
+	if (tcode >= NT_TCODE_VENDOR_FIRST && tcode <= NT_TCODE_VENDOR_LAST)
+		return "Vendor";
+	return "Reserved";
+}
+
+bool nt_tcode_is_known(unsigned int tcode)
+{
+	return tcode < 64 && layouts[tcode].name;
+}
+
+bool nt_tcode_is_sync(unsigned int tcode)
+{
+	return tcode < 64 && (layouts[tcode].fixed4 & NT_F_SYNC);
+}
+
+/* ------------------------------------------------------------ reading ---- */
+
+struct cursor {
+	const uint8_t *p;
+	const uint8_t *end;
+	unsigned int bit;	/* of the MDO of *p, 0..5 */
+	bool more;		/* the message goes on after what was read */
+};
+
+/* What a variable field held beyond bit 63 */
+struct excess {
+	unsigned int width;	/* of the field, in bits, zero fill included */
+	bool ones, zeros;	/* there were such bits at 64 and above */
+};
+
+/* Not an enum nt_error: the buffer ends inside the message */
+#define NEED_MORE	1
+
+static int read_fixed(struct cursor *c, unsigned int width, uint32_t *value)
+{
+	unsigned int have = 0;
+
+	*value = 0;
+	while (have < width) {
+		unsigned int n = 6 - c->bit;
+
+		if (c->p == c->end)
+			return NEED_MORE;
+		if (n > width - have)
+			n = width - have;
+		*value |= (uint32_t)(MDO(*c->p) >> c->bit & ((1u << n) - 1)) << have;
+		have += n;
+		c->bit += n;
+		if (c->bit < 6)
+			continue;
+		/* a byte that fixed fields fill cannot end one */
+		if (MSEO(*c->p) != MSEO_MORE)
+			return MSEO(*c->p) == MSEO_RESERVED ? -NT_EMSEO : -NT_ESHORT;
+		c->bit = 0;
+		c->p++;
+	}
+	return 0;
+}
+
+static void note_excess(struct excess *ex, unsigned int at, unsigned int mdo, unsigned int n)
+{
+	unsigned int inside = at >= 64 ? 0 : 64 - at;
+	unsigned int bits;
+
+	if (inside >= n)
+		return;
+	bits = mdo >> inside;
+	ex->ones |= bits != 0;
+	ex->zeros |= bits != (1u << (n - inside)) - 1;
+}
+
+static int read_var(struct cursor *c, uint64_t *value, struct excess *ex)
+{
+	unsigned int mseo;
+	uint64_t v = 0;
+
+	memset(ex, 0, sizeof(*ex));
+	if (!c->more)
+		return -NT_ESHORT;
+	do {
+		unsigned int mdo, n = 6 - c->bit;
+
+		if (c->p == c->end)
+			return NEED_MORE;
+		mseo = MSEO(*c->p);
+		mdo = MDO(*c->p) >> c->bit;
+		if (mseo == MSEO_RESERVED)
+			return -NT_EMSEO;
+		if (ex->width < 64)
+			v |= (uint64_t)mdo << ex->width;
+		if (ex->width > 58)
+			note_excess(ex, ex->width, mdo, n);
+		ex->width += n;
+		c->bit = 0;
+		c->p++;
+	} while (mseo == MSEO_MORE);
+
+	c->more = mseo == MSEO_FIELD;
+	*value = v;
+	return 0;
+}
+
+static int read_plain(struct cursor *c, uint64_t *value)
+{
+	struct excess ex;
+	int ret = read_var(c, value, &ex);
+
+	return !ret && ex.ones ? -NT_EFIELD : ret;
+}
+
+/*
+ * Address bits from bit 1 on.  With extaddr the top bit of the last MDO stands
+ * for all above it; bits beyond XLEN are then allowed to repeat it.
+ */
+static int read_addr(struct cursor *c, const struct nt_params *params, uint64_t *value)
+{
+	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
+	struct excess ex;
+	uint64_t v, above;
+	int ret = read_var(c, &v, &ex);
+
+	if (ret)
+		return ret;
+	if (params->extaddr && ex.width < 64 && v >> (ex.width - 1))
+		v |= UINT64_MAX << ex.width;
+	above = v & ~mask;
+	if (params->extaddr && above == ~mask && !ex.zeros)
+		ex.ones = false;
+	else if (above)
+		return -NT_EFIELD;
+	if (ex.ones)
+		return -NT_EFIELD;
+	*value = v & mask;
+	return 0;
+}
+
+/* Pass over the rest of a message of which only the framing is known. */
+static int read_opaque(struct cursor *c)
+{
+	uint64_t v;
+	struct excess ex;
+	int ret = 0;
+
+	while (c->more && !ret)
+		ret = read_var(c, &v, &ex);
+	return ret;
+}
+
+/* ------------------------------------------------------------ messages --- */
+
+static void set_fixed4(struct nt_msg *msg, uint32_t field, uint32_t value)
+{
+	switch (field) {
+	case NT_F_SYNC:
+		msg->sync = value;
+		break;
+	case NT_F_ETYPE:
+		msg->etype = value;
+		break;
+	case NT_F_RCODE:
+		msg->rcode = value;
+		break;
+	case NT_F_EVCODE:
+		msg->evcode = value;
+		break;
+	}
+}
+
+static int read_head(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
+{
+	const struct layout *l;
+	uint32_t v;
+	int ret;
+
+	ret = read_fixed(c, 6, &v);
+	if (ret)
+		return ret;
+	msg->tcode = v;
+	l = &layouts[v];
+	if (params->srcbits) {
+		ret = read_fixed(c, params->srcbits, &v);
+		if (ret)
+			return ret;
+		msg->src = v;
+		msg->fields |= NT_F_SRC;
+	}
+	if (l->fixed4) {
+		ret = read_fixed(c, 4, &v);
+		if (ret)
+			return ret;
+		set_fixed4(msg, l->fixed4, v);
+		msg->fields |= l->fixed4;
+	}
+	if (l->fixed2) {
+		ret = read_fixed(c, 2, &v);
+		if (ret)
+			return ret;
+		if (l->fixed2 == NT_F_CDF)
+			msg->cdf = v;
+		else
+			msg->btype = v;
+		msg->fields |= l->fixed2;
+	}
+	return 0;
+}
+
+static uint64_t *field_place(struct nt_msg *msg, uint32_t field)
+{
+	switch (field) {
+	case NT_F_ICNT:
+		return &msg->icnt;
+	case NT_F_HIST:
+		return &msg->hist;
+	case NT_F_RDATA1:
+		return &msg->rdata[1];
+	default:
+		return &msg->rdata[0];
+	}
+}
+
+/*
+ * How many of the layout's variable fields this message has; -1 when a
+ * reserved value leaves that open.
+ */
+static int var_count(const struct nt_params *params, const struct nt_msg *msg)
+{
+	switch (msg->tcode) {
+	case NT_TCODE_RESOURCE_FULL:
+		if (msg->rcode < 2)
+			return 1;
+		if (msg->rcode == 2)
+			return 2;
+		if (params->profile != NT_PROFILE_1_0 && (msg->rcode == 8 || msg->rcode == 9))
+			return 1;
+		return -1;
+	case NT_TCODE_PROG_TRACE_CORRELATION:
+		return msg->cdf < 2 ? 1 + msg->cdf : -1;
+	default:
+		return 3;
+	}
+}
+
+static int read_body(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
+{
+	const struct layout *l = &layouts[msg->tcode];
+	int i, ret, count = var_count(params, msg);
+
+	if (!l->name || count < 0)
+		return read_opaque(c);
+
+	for (i = 0; i < count && i < 3 && l->var[i]; i++) {
+		if (l->var[i] & NT_F_ADDR)
+			ret = read_addr(c, params, &msg->addr);
+		else
+			ret = read_plain(c, field_place(msg, l->var[i]));
+		if (ret)
+			return ret;
+		msg->fields |= l->var[i];
+	}
+	if (c->more && params->timestamps) {
+		ret = read_plain(c, &msg->tstamp);
+		if (ret)
+			return ret;
+		msg->fields |= NT_F_TSTAMP;
+	}
+	return c->more ? -NT_EEXTRA : 0;
+}
+
+static int read_message(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
+{
+	int ret;
+
+	if (MSEO(*c->p) == MSEO_RESERVED)
+		return -NT_EMSEO;
+	if (MSEO(*c->p) != MSEO_MORE)
+		return -NT_EHEAD;
+	ret = read_head(c, params, msg);
+	return ret ? ret : read_body(c, params, msg);
+}
+
+/* After bytes that are no message: to behind the next end of one. */
+static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
+{
+	while (from < len && MSEO(buf[from]) != MSEO_END)
+		from++;
+	return from < len ? from + 1 : len;
+}
+
+int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
+		  struct nt_msg *msg)
+{
+	struct cursor c = { .more = true };
+	size_t idle = 0, left;
+	int ret;
+
+	memset(msg, 0, sizeof(*msg));
+	/* what is returned must be an int: so much idle is returned piecemeal */
+	if (len > INT32_MAX)
+		len = INT32_MAX;
+	while (idle < len && buf[idle] == IDLE)
+		idle++;
+	msg->idle = idle;
+	if (idle == len)
+		return 0;
+
+	left = len - idle;
+	c.p = buf + idle;
+	c.end = c.p + (left < NT_MSG_MAX ? left : NT_MSG_MAX);
+	ret = read_message(&c, params, msg);
+	if (ret == NEED_MORE) {
+		if (left < NT_MSG_MAX)
+			return 0;
+		ret = -NT_ELONG;
+	}
+	if (ret < 0) {
+		msg->skip = skip_length(buf, idle, len);
+		return ret;
+	}
+	return c.p - buf;
+}
+
+size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
+			size_t from)
+{
+	size_t at = skip_length(buf, from < len ? from : len, len);
+
+	while (at < len) {
+		struct nt_msg msg;
+		int ret = nt_msg_decode(params, buf + at, len - at, &msg);
+
+		if (!ret)
+			break;
+		if (ret > 0 && nt_tcode_is_sync(msg.tcode))
+			return at + msg.idle;
+		at += ret > 0 ? (size_t)ret : msg.skip;
+	}
+	return len;
+}
+
+/* ------------------------------------------------------------ in words --- */
+
+struct text {
+	char *buf;
+	size_t size;
+	size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char *fmt, ...)
+{
+	size_t room = t->len < t->size ? t->size - t->len : 0;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(room ? t->buf + t->len : NULL, room, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += n;
+}
+
+static void put_process(struct text *t, uint64_t process)
+{
+	put(t, " PROCESS=0x%" PRIx64 " FORMAT=%u PRV=%u V=%u", process,
+	    (unsigned int)(process & 3), (unsigned int)(process >> 2 & 3),
+	    (unsigned int)(process >> 4 & 1));
+	if (process & 2)
+		put(t, " CONTEXT=0x%" PRIx64, process >> 5);
+}
+
+static void put_fixed(struct text *t, const struct nt_msg *msg)
+{
+	if (msg->fields & NT_F_SYNC)
+		put(t, " SYNC=%u", msg->sync);
+	if (msg->fields & NT_F_ETYPE)
+		put(t, " ETYPE=%u", msg->etype);
+	if (msg->fields & NT_F_RCODE)
+		put(t, " RCODE=%u", msg->rcode);
+	if (msg->fields & NT_F_EVCODE)
+		put(t, " EVCODE=%u", msg->evcode);
+	if (msg->fields & NT_F_CDF)
+		put(t, " CDF=%u", msg->cdf);
+	if (msg->fields & NT_F_BTYPE)
+		put(t, " B-TYPE=%u", msg->btype);
+}
+
+static void put_variable(struct text *t, const struct nt_msg *msg)
+{
+	if (msg->fields & NT_F_PROCESS)
+		put_process(t, msg->process);
+	if (msg->fields & NT_F_ECODE)
+		put(t, " ECODE=0x%" PRIx64, msg->ecode);
+	if (msg->fields & NT_F_BCNT)
+		put(t, " B-CNT=%" PRIu64, msg->bcnt);
+	if (msg->fields & NT_F_ICNT)
+		put(t, " I-CNT=%" PRIu64, msg->icnt);
+	if (msg->fields & NT_F_RDATA0) {
+		bool hist = msg->rcode == 1 || msg->rcode == 2;
+
+		put(t, hist ? " RDATA0=0x%" PRIx64 : " RDATA0=%" PRIu64, msg->rdata[0]);
+	}
+	if (msg->fields & NT_F_RDATA1)
+		put(t, " RDATA1=%" PRIu64, msg->rdata[1]);
+	if (msg->fields & NT_F_FADDR)
+		put(t, " F-ADDR=0x%" PRIx64, msg->addr);
+	if (msg->fields & NT_F_UADDR)
+		put(t, " U-ADDR=0x%" PRIx64, msg->addr);
+	if (msg->fields & NT_F_HIST)
+		put(t, " HIST=0x%" PRIx64, msg->hist);
+	if (msg->fields & NT_F_TSTAMP)
+		put(t, " TSTAMP=%" PRIu64, msg->tstamp);
+}
+
+int nt_msg_format(const struct nt_msg *msg, char *buf, size_t size)
+{
+	struct text t = { .buf = buf, .size = size };
+
+	put(&t, "%s", nt_tcode_name(msg->tcode));
+	if (!layouts[msg->tcode & 63].name)
+		put(&t, " TCODE=%u", msg->tcode);
+	put_fixed(&t, msg);
+	put_variable(&t, msg);
+	return (int)t.len;
+}
