@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace dump: a line per message: offset, SRC, name, fields
+ */
+#include <inttypes.h>
+
+#include "cmd.h"
+
+static void print_message(const struct input *in, size_t at, const struct nt_msg *msg)
+{
+	char text[256];
+
+	nt_msg_format(msg, text, sizeof(text));
+	if (in->params.srcbits)
+		printf("0x%08zx %u %s\n", at, msg->src, text);
+	else
+		printf("0x%08zx - %s\n", at, text);
+}
+
+/* What the bytes at `at` say; returns how many they are.  Counts bad ones. */
+static size_t dump_one(const struct input *in, size_t at, unsigned long *bad)
+{
+	size_t left = in->size - at;
+	struct nt_msg msg;
+	int ret = nt_msg_decode(&in->params, in->trace + at, left, &msg);
+
+	if (ret > 0) {
+		if (in->params.src < 0 || msg.src == in->params.src)
+			print_message(in, at + msg.idle, &msg);
+		return ret;
+	}
+	if (!ret && msg.idle)
+		return msg.idle;
+	if (!ret) {
+		msg.skip = left;
+		ret = -NT_ECUT;
+	}
+	printf("# 0x%08zx: %s, skipped %zu\n", at + msg.idle, nt_strerror(ret),
+	       msg.skip - msg.idle);
+	++*bad;
+	return msg.skip;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = {
+		.args_doc = "FILE",
+		.doc = "Print the messages of an N-Trace file.",
+		.children = children,
+	};
+	unsigned long bad = 0;
+	struct input in;
+	size_t at = 0;
+
+	input_init(&in);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &in))
+		return EXIT_UNUSABLE;
+	input_open(&in);
+	while (at < in.size)
+		at += dump_one(&in, at, &bad);
+	input_free(&in);
+	if (fflush(stdout))
+		die("cannot write");
+	return bad ? EXIT_LOSSES : EXIT_WHOLE;
+}

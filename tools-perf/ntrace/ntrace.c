@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace: RISC-V N-Trace on the command line
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+static const struct command commands[] = {
+	{ "dump", cmd_dump, "print messages" },
+	{ "decode", cmd_decode, "print what was executed" },
+	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
+};
+
+#define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("ntrace: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(EXIT_UNUSABLE);
+}
+
+static void usage(FILE *to)
+{
+	size_t i;
+
+	fputs("Usage: ntrace COMMAND [OPTION...] ...\n\n", to);
+	for (i = 0; i < NR_COMMANDS; i++)
+		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`ntrace COMMAND --help' tells about a command.\n"
+	      "Exit status: 0 decoded whole, 1 decoded with losses, 2 unusable input or arguments.\n",
+	      to);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	argp_err_exit_status = EXIT_UNUSABLE;
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_UNUSABLE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_WHOLE;
+	}
+	for (i = 0; i < NR_COMMANDS; i++) {
+		char name[32];
+
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		/* so that argp's messages name the whole command */
+		snprintf(name, sizeof(name), "ntrace %s", argv[1]);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	die("unknown command `%s'; `ntrace --help' lists them", argv[1]);
+}
