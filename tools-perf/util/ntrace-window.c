@@ -243,6 +243,28 @@ static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like
 }
 
 /*
+ * perf fills every AUXTRACE record up to a multiple of 8 bytes: those bytes are
+ * not of the AUX buffer, and the next record begins before them.
+ */
+static void trim_pieces(struct ntrace_buffer *b)
+{
+	u64 covered = 0;
+	size_t i;
+
+	for (i = 0; i < b->nr_windows; i++)
+		covered = max(covered, b->window[i].offset + b->window[i].size);
+
+	for (i = 0; i < b->nr_pieces; i++) {
+		struct ntrace_piece *p = &b->piece[i];
+		u64 end = i + 1 < b->nr_pieces ? p[1].offset : covered;
+
+		if (p->offset + p->size > end &&
+		    p->offset + p->size - end < PERF_AUXTRACE_RECORD_ALIGNMENT)
+			p->size = end - p->offset;
+	}
+}
+
+/*
  * Trace without an AUX record: the record itself was lost, or the recording
  * ended before it could be read. It can be decoded, as if it were one window.
  */
@@ -299,6 +321,7 @@ int ntrace_windows_find(struct ntrace *nt)
 			continue;
 		b = &nt->queue[i]->buffer;
 		qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+		trim_pieces(b);
 		err = find_orphans(b);
 		if (err)
 			return err;
