@@ -1,0 +1,971 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ntrace PMU seen through perf_event_open(): what it promises in sysfs, what it refuses, what it records.
+ *
+ * No perf is needed. Each test gets the hardware idle and leaves it so.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/ntrace.h>
+
+#define PMU		"/sys/bus/event_source/devices/ntrace/"
+#define PAGE		4096UL
+#define DATA_PAGES	16
+#define AUX_DEFAULT	(1UL << 20)
+
+#ifndef PERF_RECORD_AUX_OUTPUT_HW_ID
+#define PERF_RECORD_AUX_OUTPUT_HW_ID	21
+#endif
+
+/* TAP */
+
+static int test_number, test_failures;
+static const char *test_why;
+
+static void report(bool ok, const char *name)
+{
+	printf("%sok %d - %s\n", ok ? "" : "not ", ++test_number, name);
+	fflush(stdout);
+	test_failures += !ok;
+}
+
+static void remark(const char *fmt, ...)
+{
+	va_list args;
+
+	printf("# ");
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	printf("\n");
+}
+
+/* In a test: leave it, saying where */
+#define CHECK(cond)								\
+	do {									\
+		if (!(cond)) {							\
+			remark("line %d: %s (errno %s)", __LINE__, #cond,	\
+			       strerror(errno));				\
+			return false;						\
+		}								\
+	} while (0)
+
+#define SKIP(why)	do { test_why = why; return true; } while (0)
+
+/* sysfs */
+
+static bool sysfs_line(const char *name, char *line, size_t size)
+{
+	char path[512];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), PMU "%s", name);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	ok = fgets(line, size, f);
+	fclose(f);
+	line[strcspn(line, "\n")] = 0;
+
+	return ok;
+}
+
+static long sysfs_number(const char *name)
+{
+	char line[64];
+
+	return sysfs_line(name, line, sizeof(line)) ? strtol(line, NULL, 0) : -1;
+}
+
+static long cap(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "caps/%s", name);
+	return sysfs_number(path);
+}
+
+/* Value of the sink that a CPU's encoder leads to */
+static long sink_of_cpu(int cpu)
+{
+	char name[64], path[128];
+
+	snprintf(path, sizeof(path), "cpu%d/sink", cpu);
+	if (!sysfs_line(path, name, sizeof(name)))
+		return -1;
+	snprintf(path, sizeof(path), "sinks/%s", name);
+
+	return sysfs_number(path);
+}
+
+/* Events */
+
+#define FIELD_LO(_name, _word, _lo, _hi)	enum { LO_##_name = _lo };
+NTRACE_CONFIG_FIELDS(FIELD_LO)
+#define SET(name, value)	((uint64_t)(value) << LO_##name)
+
+static struct perf_event_attr user_attr(void)
+{
+	return (struct perf_event_attr) {
+		.size		= sizeof(struct perf_event_attr),
+		.type		= sysfs_number("type"),
+		.disabled	= 1,
+		.exclude_kernel	= 1,
+		.exclude_hv	= 1,
+		.exclude_guest	= 1,
+		.sample_period	= 1,
+		.sample_type	= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all	= 1,
+		.exclusive	= 0,
+	};
+}
+
+static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* errno of an open that must not work; 0 if it did */
+static int refused(struct perf_event_attr attr, pid_t pid, int cpu)
+{
+	int fd = event_open(&attr, pid, cpu);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+
+	return 0;
+}
+
+static int refused_config(uint64_t config)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.config = config;
+	return refused(attr, 0, -1);
+}
+
+struct aux_record {
+	uint64_t offset, size, flags;
+};
+
+struct session {
+	int fd;
+	size_t aux_size;
+	struct perf_event_mmap_page *page;
+	uint8_t *data, *aux;
+	uint64_t tail;
+	/* found by session_read() */
+	struct aux_record record[4096];
+	unsigned int records;
+	uint64_t hw_id;
+	unsigned int hw_ids;
+	uint64_t flags;
+};
+
+static struct session the_session;
+
+static void session_close(struct session *s)
+{
+	if (s->aux)
+		munmap(s->aux, s->aux_size);
+	if (s->page)
+		munmap(s->page, (1 + DATA_PAGES) * PAGE);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->aux = NULL;
+	s->page = NULL;
+	s->fd = -1;
+}
+
+static bool session_map_aux(struct session *s, size_t aux_size, int prot)
+{
+	s->page->aux_offset = (1 + DATA_PAGES) * PAGE;
+	s->page->aux_size = aux_size;
+	s->aux = mmap(NULL, aux_size, prot, MAP_SHARED, s->fd, s->page->aux_offset);
+	if (s->aux == MAP_FAILED) {
+		s->aux = NULL;
+		return false;
+	}
+	s->aux_size = aux_size;
+
+	return true;
+}
+
+static bool session_open_prot(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu, size_t aux_size,
+			      int prot)
+{
+	memset(s, 0, sizeof(*s));
+	s->fd = event_open(attr, pid, cpu);
+	if (s->fd < 0)
+		return false;
+	s->page = mmap(NULL, (1 + DATA_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (s->page == MAP_FAILED)
+		s->page = NULL;
+	else
+		s->data = (uint8_t *)s->page + PAGE;
+	if (s->page && session_map_aux(s, aux_size, prot))
+		return true;
+	session_close(s);
+
+	return false;
+}
+
+static bool session_open(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu, size_t aux_size)
+{
+	return session_open_prot(s, attr, pid, cpu, aux_size, PROT_READ | PROT_WRITE);
+}
+
+static void session_copy(struct session *s, uint64_t at, void *to, size_t size)
+{
+	uint8_t *bytes = to;
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = s->data[(at + i) % (DATA_PAGES * PAGE)];
+}
+
+/* Take in all records so far */
+static void session_read(struct session *s)
+{
+	uint64_t head = __atomic_load_n(&s->page->data_head, __ATOMIC_ACQUIRE);
+	struct perf_event_header header;
+	struct aux_record aux;
+
+	for (; s->tail < head; s->tail += header.size) {
+		session_copy(s, s->tail, &header, sizeof(header));
+		if (header.type == PERF_RECORD_AUX) {
+			session_copy(s, s->tail + sizeof(header), &aux, sizeof(aux));
+			if (s->records < sizeof(s->record) / sizeof(s->record[0]))
+				s->record[s->records++] = aux;
+			s->flags |= aux.flags;
+		} else if (header.type == PERF_RECORD_AUX_OUTPUT_HW_ID) {
+			session_copy(s, s->tail + sizeof(header), &s->hw_id, sizeof(s->hw_id));
+			s->hw_ids++;
+		}
+	}
+	__atomic_store_n(&s->page->data_tail, s->tail, __ATOMIC_RELEASE);
+}
+
+/* All of AUX is read */
+static void session_consume_aux(struct session *s)
+{
+	__atomic_store_n(&s->page->aux_tail, __atomic_load_n(&s->page->aux_head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+}
+
+static bool session_enable(struct session *s)
+{
+	return !ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static bool session_disable(struct session *s)
+{
+	return !ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* N-Trace, as far as it takes to see that it is some */
+
+enum { TCODE_PTSYNC = 9, TCODE_PTC = 33, TCODE_ERROR = 8, TCODES = 64 };
+
+struct messages {
+	unsigned int count[TCODES];
+	unsigned int total, bad;
+	int first, last;
+};
+
+static void count_messages(struct messages *m, const struct session *s, const struct aux_record *r)
+{
+	bool inside = false;
+
+	m->first = m->last = -1;
+	for (uint64_t i = 0; i < r->size; i++) {
+		uint8_t byte = s->aux[(r->offset + i) % s->aux_size];
+
+		if (!inside) {
+			if (byte == 0xff)
+				continue;
+			if (byte & 3) {
+				m->bad++;
+				continue;
+			}
+			m->last = byte >> 2;
+			m->first = m->first < 0 ? m->last : m->first;
+			m->count[m->last]++;
+			m->total++;
+			inside = true;
+		} else if ((byte & 3) == 2) {
+			m->bad++;
+		} else if ((byte & 3) == 3) {
+			inside = false;
+		}
+	}
+	m->bad += inside;
+}
+
+/* Work */
+
+static volatile uint64_t sink;
+
+/* Conditional branches, calls and returns, and no system call */
+__attribute__((noinline)) static uint64_t step(uint64_t x)
+{
+	return x & 1 ? 3 * x + 1 : x / 2;
+}
+
+static void spin(unsigned int n)
+{
+	uint64_t (*volatile indirect)(uint64_t) = step;
+
+	for (unsigned int i = 0; i < n; i++)
+		sink += i & 7 ? step(i) : indirect(i);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void unpin(void)
+{
+	cpu_set_t set;
+
+	memset(&set, 0xff, sizeof(set));
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Tests: what sysfs says */
+
+static bool test_format(void)
+{
+	static const struct { const char *name, *word; int lo, hi; } field[] = {
+#define FIELD(_name, _word, _lo, _hi)	{ #_name, #_word, _lo, _hi },
+		NTRACE_CONFIG_FIELDS(FIELD)
+	};
+	char name[64], line[64], want[64];
+
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		snprintf(name, sizeof(name), "format/%s", field[i].name);
+		if (field[i].lo == field[i].hi)
+			snprintf(want, sizeof(want), "%s:%d", field[i].word, field[i].lo);
+		else
+			snprintf(want, sizeof(want), "%s:%d-%d", field[i].word, field[i].lo, field[i].hi);
+		CHECK(sysfs_line(name, line, sizeof(line)));
+		CHECK(!strcmp(line, want));
+	}
+
+	return true;
+}
+
+static bool test_caps(void)
+{
+	static const char *const names[] = {
+		"htm", "btm", "contextid", "timestamp", "retstack", "seqjump", "repeathist", "extaddr", "alljumps",
+		"stall", "mmode", "syncmode", "syncmax", "filters",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CHECK(cap(names[i]) >= 0);
+	CHECK(cap("htm") || cap("btm"));
+	CHECK(cap("retstack") & 1);
+	CHECK(cap("syncmode") & ~1);
+
+	return true;
+}
+
+static bool test_encoders(void)
+{
+	static const char *const names[] = {
+		"hartid", "impl", "srcid", "srcbits", "ts_mode", "ts_width", "ts_prescale", "ts_freq", "ts_clock", "sink",
+	};
+	char path[128], line[128];
+
+	for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			snprintf(path, sizeof(path), "cpu%d/%s", cpu, names[i]);
+			CHECK(sysfs_line(path, line, sizeof(line)));
+			CHECK(line[0]);
+		}
+		CHECK(sink_of_cpu(cpu) > 0);
+	}
+
+	return true;
+}
+
+/* A counter that the lab lets follow `time` is found to do so. */
+static bool test_clock(void)
+{
+	char line[64];
+
+	if (!cap("timestamp"))
+		SKIP("no timestamp unit");
+	CHECK(sysfs_line("cpu0/ts_clock", line, sizeof(line)));
+	CHECK(!strcmp(line, "time"));
+	CHECK(sysfs_number("cpu0/ts_freq") > 0);
+
+	return true;
+}
+
+/* Tests: what is refused */
+
+static uint64_t known_bits(bool second)
+{
+	uint64_t bits[2] = {};
+
+#define IS_config	0
+#define IS_config2	1
+#define BITS(_name, _word, _lo, _hi)	bits[IS_##_word] |= (~0ULL >> (63 - (_hi) + (_lo))) << (_lo);
+	NTRACE_CONFIG_FIELDS(BITS)
+
+	return bits[second];
+}
+
+static bool test_unknown_bits(void)
+{
+	struct perf_event_attr attr;
+
+	for (int bit = 0; bit < 64; bit++) {
+		if (!(known_bits(false) >> bit & 1))
+			CHECK(refused_config(1ULL << bit) == EINVAL);
+		attr = user_attr();
+		attr.config2 = 1ULL << bit;
+		if (!(known_bits(true) >> bit & 1))
+			CHECK(refused(attr, 0, -1) == EINVAL);
+		attr = user_attr();
+		attr.config1 = 1ULL << bit;
+		CHECK(refused(attr, 0, -1) == EINVAL);
+		attr = user_attr();
+		attr.config3 = 1ULL << bit;
+		CHECK(refused(attr, 0, -1) == EINVAL);
+	}
+
+	return true;
+}
+
+/* Every single-bit capability: 1 opens, 0 is EOPNOTSUPP. */
+static bool test_unsupported(void)
+{
+	static const struct { const char *name; uint64_t config; } field[] = {
+		{ "btm", SET(btm, 1) }, { "contextid", SET(contextid, 1) }, { "timestamp", SET(timestamp, 1) },
+		{ "seqjump", SET(seqjump, 1) }, { "repeathist", SET(repeathist, 1) }, { "extaddr", SET(extaddr, 1) },
+		{ "alljumps", SET(alljumps, 1) }, { "stall", SET(stall, 1) },
+	};
+
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
+		CHECK(refused_config(field[i].config) == (cap(field[i].name) ? 0 : EOPNOTSUPP));
+	for (int mode = 0; mode < 4; mode++) {
+		CHECK(refused_config(SET(retstack, mode)) == (cap("retstack") >> mode & 1 ? 0 : EOPNOTSUPP));
+		if (mode)
+			CHECK(refused_config(SET(syncmode, mode)) == (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
+	}
+	CHECK(!refused_config(SET(syncmax, cap("syncmax"))));
+
+	return true;
+}
+
+static bool test_sinkid(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.config2 = sink_of_cpu(0) ^ 0x55;
+	CHECK(refused(attr, 0, 0) == EINVAL);
+	attr.config2 = sink_of_cpu(0);
+	CHECK(!refused(attr, 0, 0));
+	if (sysconf(_SC_NPROCESSORS_CONF) > 1 && sink_of_cpu(1) != sink_of_cpu(0))
+		CHECK(refused(attr, 0, 1) == EINVAL);
+
+	return true;
+}
+
+static bool test_privileges(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.exclude_user = 1;
+	CHECK(refused(attr, 0, -1) == EINVAL);
+	attr.exclude_kernel = 0;
+	CHECK(!refused(attr, 0, -1));
+	attr = user_attr();
+	attr.exclude_idle = 1;
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
+	attr = user_attr();
+	attr.exclude_host = 1;
+	CHECK(refused(attr, 0, -1) != 0);
+	attr = user_attr();
+	attr.config = SET(mmode, 1);
+	CHECK(refused(attr, 0, -1) == (cap("mmode") ? 0 : EOPNOTSUPP));
+
+	return true;
+}
+
+static bool test_stall_kernel(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	if (!cap("stall"))
+		SKIP("no stall");
+	attr.config = SET(stall, 1);
+	attr.exclude_kernel = 0;
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
+	attr.exclude_kernel = 1;
+	attr.config |= SET(mmode, 1);
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
+
+	return true;
+}
+
+static bool as_nobody(bool (*test)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(2);
+		_exit(test() ? 0 : 1);
+	}
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool nobody_mmode(void)
+{
+	return refused_config(SET(mmode, 1)) == EACCES;
+}
+
+static bool nobody_user(void)
+{
+	return refused_config(0) == 0;
+}
+
+static bool test_unprivileged(void)
+{
+	CHECK(as_nobody(nobody_user));
+	CHECK(as_nobody(nobody_mmode));
+
+	return true;
+}
+
+static bool test_aux_size(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+
+	CHECK(!session_open(s, &attr, 0, -1, PAGE));
+	CHECK(!session_open(s, &attr, 0, -1, 3 * PAGE));
+	CHECK(!session_open_prot(s, &attr, 0, -1, AUX_DEFAULT, PROT_READ));
+	CHECK(session_open(s, &attr, 0, -1, 2 * PAGE));
+	session_close(s);
+
+	return true;
+}
+
+static bool test_busy(void)
+{
+	struct perf_event_attr attr = user_attr();
+	int fd, other;
+
+	fd = event_open(&attr, 0, -1);
+	CHECK(fd >= 0);
+	CHECK(refused(attr, 0, -1) == EBUSY);		/* the same task */
+	CHECK(refused(attr, -1, 0) == EBUSY);		/* a CPU, while a task is traced */
+	other = event_open(&attr, getppid(), -1);	/* another task may wait for its turn */
+	CHECK(other >= 0);
+	close(other);
+	close(fd);
+
+	fd = event_open(&attr, -1, 0);
+	CHECK(fd >= 0);
+	CHECK(refused(attr, -1, 0) == EBUSY);		/* the same CPU */
+	CHECK(refused(attr, 0, -1) == EBUSY);		/* a task, while a CPU is traced */
+	close(fd);
+	CHECK(!refused(attr, 0, -1));
+
+	return true;
+}
+
+/* Tests: what is recorded */
+
+/* Every record begins with a synchronisation, has whole messages only, and the last one ends with a correlation. */
+static bool check_trace(struct session *s, bool correlated)
+{
+	struct messages m;
+
+	CHECK(s->records > 0);
+	CHECK(!(s->flags & PERF_AUX_FLAG_COLLISION));
+	for (unsigned int i = 0; i < s->records; i++) {
+		if (!s->record[i].size)
+			continue;
+		memset(&m, 0, sizeof(m));
+		count_messages(&m, s, &s->record[i]);
+		if (m.first != TCODE_PTSYNC || m.bad || (correlated && m.last != TCODE_PTC))
+			remark("record %u: offset %#llx size %llu flags %#llx: %u messages, first %d, last %d, bad %u", i,
+			       (unsigned long long)s->record[i].offset, (unsigned long long)s->record[i].size,
+			       (unsigned long long)s->record[i].flags, m.total, m.first, m.last, m.bad);
+		CHECK(m.first == TCODE_PTSYNC);
+		CHECK(!m.bad);
+		CHECK(!correlated || m.last == TCODE_PTC);
+	}
+
+	return true;
+}
+
+static uint64_t trace_bytes(const struct session *s)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < s->records; i++)
+		bytes += s->record[i].size;
+
+	return bytes;
+}
+
+static bool record_self(struct session *s, uint64_t config, int cpu)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.config = config;
+	CHECK(session_open(s, &attr, 0, cpu, AUX_DEFAULT));
+	CHECK(session_enable(s));
+	spin(20000);
+	CHECK(session_disable(s));
+	session_read(s);
+	remark("%llu bytes in %u records", (unsigned long long)trace_bytes(s), s->records);
+	CHECK(trace_bytes(s) > 100);
+	CHECK(!(s->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)));
+	CHECK(check_trace(s, true));
+	CHECK(s->hw_ids >= 1);
+	CHECK((s->hw_id & NTRACE_HW_ID_VERSION) == NTRACE_HW_ID_VERSION_1);
+	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U);
+	CHECK(!(s->hw_id & (NTRACE_HW_ID_PRIV_S | NTRACE_HW_ID_PRIV_M)));
+
+	return true;
+}
+
+static unsigned int hw_mode(const struct session *s)
+{
+	return (s->hw_id & NTRACE_HW_ID_INSTMODE) / (NTRACE_HW_ID_INSTMODE & -NTRACE_HW_ID_INSTMODE);
+}
+
+static bool test_record_htm(void)
+{
+	bool ok;
+
+	if (!cap("htm"))
+		SKIP("no HTM");
+	ok = record_self(&the_session, 0, -1) && hw_mode(&the_session) == 6;
+	session_close(&the_session);
+
+	return ok;
+}
+
+static bool test_record_btm(void)
+{
+	bool ok;
+
+	if (!cap("btm"))
+		SKIP("no BTM");
+	ok = record_self(&the_session, SET(btm, 1), -1) && hw_mode(&the_session) == 3;
+	session_close(&the_session);
+
+	return ok;
+}
+
+static bool test_record_fields(void)
+{
+	uint64_t config = SET(syncmode, 3) | SET(syncmax, 4);
+	bool ok;
+
+	config |= cap("contextid") ? SET(contextid, 1) : 0;
+	config |= cap("timestamp") ? SET(timestamp, 1) : 0;
+	config |= cap("extaddr") ? SET(extaddr, 1) : 0;
+	config |= cap("retstack") & 8 ? SET(retstack, 3) : 0;
+	pin(0);
+	ok = record_self(&the_session, config, 0);
+	unpin();
+	CHECK(ok);
+	CHECK(!!(the_session.hw_id & NTRACE_HW_ID_CONTEXT) == !!cap("contextid"));
+	CHECK(!!(the_session.hw_id & NTRACE_HW_ID_TIMESTAMP) == !!cap("timestamp"));
+	CHECK(the_session.hw_ids == 1);
+	session_close(&the_session);
+
+	return true;
+}
+
+/* Programs with different terms, one after the other, on the same hart: nothing of the first stays. */
+static bool test_reconfigure(void)
+{
+	for (int i = 0; i < 10; i++) {
+		CHECK(record_self(&the_session, i & 1 && cap("btm") ? SET(btm, 1) : SET(syncmode, 1) | SET(syncmax, i), 0));
+		session_close(&the_session);
+	}
+
+	return true;
+}
+
+/* The window moves many times, and the reader keeps up: nothing is lost. */
+static bool test_moving(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	struct messages m = {};
+	unsigned int moved;
+
+	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
+	for (int i = 0; i < 100; i++) {
+		CHECK(session_enable(s));
+		spin(100000);
+		CHECK(session_disable(s));
+		moved = s->records;
+		session_read(s);
+		for (; moved < s->records; moved++) {
+			count_messages(&m, s, &s->record[moved]);
+			CHECK(m.first == TCODE_PTSYNC || !s->record[moved].size);
+		}
+		session_consume_aux(s);
+	}
+	remark("%llu bytes, %u messages in %u records, flags %#llx", (unsigned long long)trace_bytes(s), m.total, s->records,
+	       (unsigned long long)s->flags);
+	CHECK(trace_bytes(s) > AUX_DEFAULT);
+	CHECK(!m.bad);
+	CHECK(!m.count[TCODE_ERROR]);
+	CHECK(!s->flags);
+	session_close(s);
+
+	return true;
+}
+
+/* Nobody reads: the event stops and says so; once there is room, it goes on. */
+static bool test_truncated(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	unsigned int before;
+
+	CHECK(session_open(s, &attr, 0, -1, 8 * PAGE));
+	CHECK(session_enable(s));
+	for (int i = 0; i < 1000 && !(s->flags & PERF_AUX_FLAG_TRUNCATED); i++) {
+		spin(10000);
+		session_read(s);
+	}
+	CHECK(s->flags & PERF_AUX_FLAG_TRUNCATED);
+	CHECK(trace_bytes(s) > 4 * PAGE);
+	CHECK(trace_bytes(s) < 8 * PAGE);
+
+	session_consume_aux(s);
+	before = s->records;
+	CHECK(session_enable(s));
+	spin(1000);
+	CHECK(session_disable(s));
+	session_read(s);
+	CHECK(s->records > before);
+	CHECK(s->record[before].size > 0);
+	session_close(s);
+
+	return true;
+}
+
+/* A child that stalls while nobody reads; and does not lose a byte when somebody does. */
+static bool stall_read(struct session *s, pid_t pid, int *status)
+{
+	struct timespec nap = { .tv_nsec = 20 * 1000 * 1000 };
+	unsigned int idle = 0;
+	uint64_t before = 0;
+
+	/* no progress for a while: full, and waiting */
+	while (idle < 10) {
+		nanosleep(&nap, NULL);
+		session_read(s);
+		idle = trace_bytes(s) == before ? idle + 1 : 0;
+		before = trace_bytes(s);
+		CHECK(!waitpid(pid, status, WNOHANG));
+	}
+	remark("waits after %llu bytes", (unsigned long long)before);
+
+	while (!waitpid(pid, status, WNOHANG)) {
+		session_consume_aux(s);
+		nanosleep(&nap, NULL);
+		session_read(s);
+	}
+	session_read(s);
+
+	return true;
+}
+
+static bool test_stall(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	int status, go[2];
+	pid_t pid;
+	char c;
+
+	if (!cap("stall"))
+		SKIP("no stall");
+	CHECK(!pipe(go));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		pin(0);
+		if (read(go[0], &c, 1) != 1)
+			_exit(1);
+		spin(3000000);
+		_exit(0);
+	}
+
+	attr.config = SET(stall, 1);
+	CHECK(session_open(s, &attr, pid, -1, 64 * PAGE));
+	CHECK(session_enable(s));
+	CHECK(write(go[1], "", 1) == 1);
+	close(go[0]);
+	close(go[1]);
+	pin(sysconf(_SC_NPROCESSORS_CONF) - 1);
+	CHECK(stall_read(s, pid, &status));
+	unpin();
+	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s), s->records,
+	       (unsigned long long)s->flags);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	CHECK(trace_bytes(s) > 64 * PAGE);
+	CHECK(!s->flags);
+	session_close(s);
+
+	return true;
+}
+
+/* A whole CPU, everything that runs there */
+static bool test_cpu_wide(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+
+	attr.exclude_kernel = 0;
+	pin(0);
+	CHECK(session_open(s, &attr, -1, 0, 4 * AUX_DEFAULT));
+	CHECK(session_enable(s));
+	spin(1000);
+	CHECK(session_disable(s));
+	unpin();
+	session_read(s);
+	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s), s->records,
+	       (unsigned long long)s->flags);
+	CHECK(check_trace(s, true));
+	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U && s->hw_id & NTRACE_HW_ID_PRIV_S);
+	session_close(s);
+
+	return true;
+}
+
+/* Tests: again and again */
+
+static bool test_cycles(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	for (int i = 0; i < 1000; i++) {
+		attr.config = (i & 1 ? SET(syncmode, 2) : 0) | (i & 2 && cap("contextid") ? SET(contextid, 1) : 0);
+		CHECK(session_open(&the_session, &attr, 0, i & 4 ? 0 : -1, 16 * PAGE));
+		if (i % 10 == 0)
+			CHECK(session_enable(&the_session));
+		session_close(&the_session);
+	}
+
+	return true;
+}
+
+static bool test_unload_while_used(void)
+{
+	struct perf_event_attr attr = user_attr();
+	int fd = event_open(&attr, 0, -1);
+
+	CHECK(fd >= 0);
+	CHECK(syscall(SYS_delete_module, "ntrace", O_NONBLOCK) < 0);
+	CHECK(errno == EWOULDBLOCK || errno == EBUSY);
+	close(fd);
+
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*run)(void);
+} tests[] = {
+	{ "format/ has every field of the header", test_format },
+	{ "caps/ says what the encoders can do", test_caps },
+	{ "each CPU links to an encoder that leads to a sink", test_encoders },
+	{ "the timestamp counter is known by its clock", test_clock },
+	{ "unknown config bits are refused", test_unknown_bits },
+	{ "what the hardware cannot do is refused, the rest is not", test_unsupported },
+	{ "an unknown sink is refused, and one that is out of reach", test_sinkid },
+	{ "exclude_* is kept or refused", test_privileges },
+	{ "stalling the kernel is refused", test_stall_kernel },
+	{ "without privilege: user space yes, machine mode no", test_unprivileged },
+	{ "an AUX area of one page, of three and a read-only one are refused", test_aux_size },
+	{ "a second user of an encoder gets EBUSY", test_busy },
+	{ "HTM: user space of this task", test_record_htm },
+	{ "BTM: user space of this task", test_record_btm },
+	{ "every optional field at once", test_record_fields },
+	{ "events with different terms in turn", test_reconfigure },
+	{ "moving windows with a reader lose nothing", test_moving },
+	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated },
+	{ "with stall a full AUX area loses nothing", test_stall },
+	{ "kernel and user of a CPU", test_cpu_wide },
+	{ "1000 times open, map and close", test_cycles },
+	{ "unloading while used is refused", test_unload_while_used },
+};
+
+int main(int argc, char **argv)
+{
+	const unsigned int nr = sizeof(tests) / sizeof(tests[0]);
+	char name[256];
+
+	if (sysfs_number("type") < 0) {
+		printf("1..0 # SKIP no ntrace PMU\n");
+		return 0;
+	}
+	printf("1..%u\n", nr);
+	for (unsigned int i = 0; i < nr; i++) {
+		test_why = NULL;
+		the_session.fd = -1;
+		snprintf(name, sizeof(name), "%s", tests[i].name);
+		if (argc > 1 && strtoul(argv[1], NULL, 0) != i + 1) {
+			test_number++;
+			continue;
+		}
+		bool ok = tests[i].run();
+
+		if (!ok) {
+			unpin();
+			session_close(&the_session);
+		}
+		if (test_why)
+			snprintf(name, sizeof(name), "%s # SKIP %s", tests[i].name, test_why);
+		report(ok, name);
+	}
+
+	return test_failures ? 1 : 0;
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The PMU as perf_event_open() shows it.
+exec event-test
