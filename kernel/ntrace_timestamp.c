@@ -26,9 +26,13 @@ static u64 ntrace_timestamp_read(struct ntrace_component *comp)
 	return (u64)high << 32 | low;
 }
 
-/* Is the counter, at one instant, within what `time` was just before and just after? */
+/*
+ * Is the counter, at one instant, what `time` was just before and just after? Two clock domains may see each other late: a
+ * microsecond is allowed for that.
+ */
 static bool ntrace_timestamp_matches(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
+	u64 slack = max(riscv_timebase / USEC_PER_SEC, 2UL);
 	u64 mask = GENMASK_ULL(ts->width - 1, 0);
 	u64 before, after, value;
 	unsigned long flags;
@@ -39,8 +43,8 @@ static bool ntrace_timestamp_matches(struct ntrace_component *comp, const struct
 	after = get_cycles64();
 	local_irq_restore(flags);
 
-	before >>= 2 * ts->prescale;
-	after >>= 2 * ts->prescale;
+	before = (before - slack) >> 2 * ts->prescale;
+	after = (after + slack) >> 2 * ts->prescale;
 
 	return ((value - before) & mask) <= after - before;
 }
