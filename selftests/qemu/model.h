@@ -126,6 +126,7 @@ struct hart {
 
 	struct score *score;
 	enum priv priv;
+	bool in_rom;			/* stand-alone: what QEMU runs before the program */
 	bool priv_stale;		/* read it at the next block */
 	struct block *cur;		/* in execution; NULL: unknown */
 	uint32_t from;			/* its first instruction not accounted for */
@@ -199,6 +200,7 @@ void encode_exit(struct hart *h);
 void truth_init_hart(struct hart *h);
 void truth_translate(struct block *b);
 unsigned int truth_translate_size(const struct block *b);
+void truth_translate_cut(struct qemu_plugin_insn *qi, const struct insn *insn);
 void truth_gate(struct hart *h);
 void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
 		  uint64_t next_pc);

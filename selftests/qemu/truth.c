@@ -7,7 +7,7 @@
  * A group's program counter is the one after its instruction.  Marks are groups with opcode 11
  * (state initialisation) and a register of the custom address space:
  *	0xc000	kind of mark, see below
- *	0xc001	thread id of the running task, 0 unknown
+ *	0xc001	thread id of the running task, 0 unknown; CUT: a0
  *	0xc002	DROP: so many of the instructions before it are in no message that arrived
  */
 
@@ -28,6 +28,7 @@ enum state { STATE_PRIV = 1, STATE_PC = 10 };
 
 enum mark {
 	MARK_BEGIN = 1, MARK_END = 2, MARK_OWNER = 3, MARK_DROP = 4, MARK_RESTART = 5,
+	MARK_CUT = 7,
 };
 
 #define REG_MARK	0xc000
@@ -208,6 +209,46 @@ void truth_restart(struct hart *h)
 	p = room(t, ROOM);
 	t->len += put_pc(put_mark(p, MARK_RESTART),
 			 h->run ? h->run->insn[h->run_at].op.pc : h->next_pc) - p;
+}
+
+/*
+ * Cuts: a program that executes the hint `slti x0, a0, 0x54e` marks all harts' truth with the
+ * number in a0, so that the recordings of one boot can be told apart.
+ */
+
+#define CUT_HINT	(0x54eu << 20 | 10 << 15 | 2 << 12 | 0x13)
+
+static void cut(struct hart *h, uint64_t number)
+{
+	struct truth *t = h->truth;
+	uint8_t *p;
+
+	catch_up(h);
+	p = room(t, ROOM);
+	t->len += put_reg(put_mark(p, MARK_CUT), REG_TID, number) - p;
+}
+
+static void on_cut(unsigned int vcpu, void *userdata)
+{
+	const struct insn *insn = userdata;
+	uint64_t number = guest_reg(harts[vcpu], REG_GPR + 10);
+	unsigned int i;
+
+	hart_lock(harts[vcpu]);
+	retire_until(harts[vcpu], insn, insn->op.pc + insn->op.len);
+	hart_unlock(harts[vcpu]);
+	for (i = 0; i < n_harts; i++) {
+		hart_lock(harts[i]);
+		cut(harts[i], number);
+		hart_unlock(harts[i]);
+	}
+}
+
+void truth_translate_cut(struct qemu_plugin_insn *qi, const struct insn *insn)
+{
+	if (opt.truth && insn->op.len == 4 && insn->bits == CUT_HINT)
+		qemu_plugin_register_vcpu_insn_exec_cb(qi, on_cut, QEMU_PLUGIN_CB_R_REGS,
+						       (void *)insn);
 }
 
 /*
