@@ -400,6 +400,7 @@ static void start_alone(struct hart *h)
 	encode_regs(h, te_write(&h->te, TE_CONTROL,
 				opt.control | TE_ACTIVE | TE_ENABLE | TE_INST_TRACING));
 	h->encode->start = NT_SYNC_RESET;
+	h->in_rom = true;
 }
 
 void encode_init_hart(struct hart *h)

@@ -145,8 +145,11 @@ static void on_block(unsigned int vcpu, void *userdata)
 		sched_yield();
 		qemu_plugin_set_pc(b->pc);
 	}
-	encode_open(h);
-	truth_gate(h);
+	h->in_rom &= b->pc < opt.rambase;
+	if (!h->in_rom) {
+		encode_open(h);
+		truth_gate(h);
+	}
 	retire_rewatch(h);
 	if (h->score->watch) {
 		h->cur = b;
@@ -376,6 +379,7 @@ static void on_translate(struct qemu_plugin_tb *tb, void *userdata)
 				qi, QEMU_PLUGIN_INLINE_STORE_U64, SCORE(done), 1);
 		if (!scontext_translate(qi, &b->insn[i]))
 			mmio_translate(qi, &b->insn[i]);
+		truth_translate_cut(qi, &b->insn[i]);
 	}
 }
 
