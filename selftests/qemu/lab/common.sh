@@ -3,8 +3,12 @@
 # something, how to fail. Sourced, never run.
 
 set -Eeuo pipefail
-# No silent death: say which command stopped the script.
-trap 'echo "${0##*/}: line $LINENO: failed: $BASH_COMMAND" >&2' ERR
+# No silent death: say which command stopped the script. The lab's own scripts
+# have said so already.
+trap 'case $BASH_COMMAND in
+	*\$lab/*|"\"\$@\"") ;;
+	*) echo "${0##*/}: line $LINENO: failed: $BASH_COMMAND" >&2 ;;
+	esac' ERR
 
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 top=$(cd "$lab/../../.." && pwd -P)
@@ -34,9 +38,16 @@ need_tool()
 	command -v "$1" >/dev/null && return
 	need_root
 	say "installing $2 (for $1)"
-	apt-get install -qq -y --no-install-recommends "$2" >/dev/null 2>&1 ||
-		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends "$2" >/dev/null; } ||
+	apt_install "$2" || { apt-get update -qq && apt_install "$2"; } >&2 ||
 		die "cannot install $2, which has $1"
+}
+
+apt_install()
+{
+	local log
+
+	log=$(DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$1" 2>&1) ||
+		{ printf '%s\n' "$log" | grep '^[EW]:' || :; return 1; }
 }
 
 # need_space MIB DIR
