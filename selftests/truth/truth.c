@@ -9,6 +9,7 @@
 
 #define REG_MARK	0xc000
 #define REG_VALUE	0xc001
+#define REG_UNREPORTED	0xc002
 
 enum mark {
 	MARK_BEGIN = 1,
@@ -21,10 +22,10 @@ enum mark {
 
 /* What one group said */
 struct group {
-	uint64_t pc, cause, mark, value;
+	uint64_t pc, cause, mark, value, unreported;
 	uint32_t insn;
 	uint8_t len;
-	bool has_pc, has_cause, init;
+	bool has_pc, has_cause, has_unreported, init;
 };
 
 struct truth {
@@ -228,6 +229,10 @@ static void note_reg(struct group *g, uint16_t reg, uint64_t value)
 	case REG_VALUE:
 		g->value = value;
 		break;
+	case REG_UNREPORTED:
+		g->has_unreported = true;
+		g->unreported = value;
+		break;
 	case 0x142:	/* scause */
 	case 0x342:	/* mcause */
 		g->has_cause = true;
@@ -299,6 +304,7 @@ static uint8_t mark_kind(const struct truth *t, uint64_t mark)
 
 static void end_mark(struct truth *t, const struct group *g)
 {
+	uint64_t unreported = g->has_unreported ? g->unreported : UINT64_MAX;
 	uint8_t kind = mark_kind(t, g->mark);
 
 	if ((kind == TRUTH_BEGIN || kind == TRUTH_RESTART) && !g->has_pc)
@@ -311,8 +317,8 @@ static void end_mark(struct truth *t, const struct group *g)
 	if (kind == TRUTH_END)
 		t->recording = false;
 	*push(t) = (struct truth_event) {
-		.kind = kind, .pc = t->pc, .next = t->pc, .value = g->value,
-		.tid = (uint32_t)g->value,
+		.kind = kind, .pc = t->pc, .next = t->pc, .tid = (uint32_t)g->value,
+		.value = kind == TRUTH_DROP ? unreported : g->value,
 	};
 }
 

@@ -17,7 +17,8 @@ enum truth_kind {
 	TRUTH_BEGIN,		/* recording starts at pc */
 	TRUTH_END,		/* recording stops; pc is what would be next */
 	TRUTH_OWNER,		/* another task's from here on */
-	TRUTH_DROP,		/* messages were dropped from here on */
+	TRUTH_DROP,		/* messages were dropped from here on, and have not told the last
+				 * `value` instructions before it (UINT64_MAX: not known) */
 	TRUTH_RESTART,		/* trace goes on at pc */
 	TRUTH_SEGMENT,		/* another recording, number in value */
 	TRUTH_TRAP,		/* pc did not retire, went to next; cause in value */

@@ -60,10 +60,12 @@ struct hart {
 	uint32_t owner;
 	struct task *task;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
+	uint64_t unreported;	/* so many instructions before it never arrived */
 	bool silent_drop;	/* trace was lost and nobody reported it */
 	bool skipping;
 	struct truth_event last;	/* the last INSN or TRAP taken */
 	bool hidden;		/* nothing ran since the BEGIN before */
+	uint64_t end_pc;	/* of the last END */
 	/* where the decoder is */
 	unsigned int reports;	/* losses reported, not yet found in the truth */
 	unsigned int credit;	/* reported losses that belong further on */
@@ -260,7 +262,12 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		h->last = *ev;
 		h->hidden = false;
 		break;
+	case TRUTH_END:
+		h->end_pc = ev->pc;
+		break;
 	case TRUTH_BEGIN:
+		/* only a trap can lead out of what is traced and back to elsewhere */
+		h->traps += h->regions && !h->skipping && ev->pc != h->end_pc;
 		h->regions++;
 		h->hidden = true;
 		end_drop(h);
@@ -272,6 +279,7 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 	case TRUTH_DROP:
 		h->drops++;
 		h->dropping = true;
+		h->unreported = ev->value;
 		break;
 	case TRUTH_RESTART:
 		end_drop(h);
@@ -319,8 +327,12 @@ static bool drop_ahead(struct cmp *c, struct hart *h)
 	return false;
 }
 
-/* Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. */
-static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h)
+/*
+ * Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. Before
+ * the DROP only that may be missing which no message told.
+ */
+static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h,
+					       const struct line *line)
 {
 	const struct truth_event *ev;
 	uint64_t before = h->skipped;
@@ -329,6 +341,8 @@ static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h)
 		take(c, h);
 	if (h->skipped - before > h->slack)
 		h->slack = h->skipped - before;
+	if (h->skipped - before > h->unreported)
+		differ(c, h, line, "the decoder lost more than was dropped");
 	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART && ev->kind != TRUTH_BEGIN)
 		take(c, h);
 	return ev;
@@ -361,7 +375,7 @@ static void resync(struct cmp *c, struct hart *h, const struct line *line, const
 		differ(c, h, line, "the decoder reports an error where nothing was lost");
 	h->skipping = true;
 	do {
-		if (!skip_to_start(c, h))
+		if (!skip_to_start(c, h, line))
 			differ(c, h, line, "decoded after a loss, but the truth does not go on");
 		h->reports -= h->reports > 0;
 		there = !h->reports && (!pc || starts_at(c, h, *pc));
@@ -677,7 +691,7 @@ static void finish(struct cmp *c, struct hart *h)
 		if (missing && h->reports + h->credit && drop_ahead(c, h)) {
 			*(h->reports ? &h->reports : &h->credit) -= 1;
 			h->skipping = true;
-			if (skip_to_start(c, h))
+			if (skip_to_start(c, h, NULL))
 				take(c, h);
 			h->skipping = false;
 			continue;

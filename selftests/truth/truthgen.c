@@ -208,9 +208,14 @@ static uint64_t same_side(const struct hart *h)
 
 static void drop(struct hart *h)
 {
+	unsigned int insns = 0;
+
+	for (unsigned int i = 0; i < h->npending; i++)
+		insns += !h->pending[i].to;
 	h->npending = 0;
 	h->dropping = h->lost = true;
 	mark(h, 4);
+	nt_tv_reg(&h->w, 0xc002, insns);
 }
 
 static void restart(struct hart *h)
