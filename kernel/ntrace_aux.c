@@ -57,16 +57,31 @@ static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64
 	return low;
 }
 
-/**
- * ntrace_aux_reserve - how much to keep free for flushing
- * @size:	of the AUX area
- * @lossless:	the hart waits for room, possibly through several context switches, each of which flushes
- */
-u32 ntrace_aux_reserve(u64 size, bool lossless)
+/* Bytes that come within a time, at the rate that is known */
+static u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
 {
-	return lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
+	return div64_u64(pace->rate * ns, NSEC_PER_SEC);
 }
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_reserve);
+
+/**
+ * ntrace_aux_limit - the limits for windows of an area
+ * @limits:	where to leave them
+ * @pace:	how fast trace comes
+ * @size:	of the area
+ * @align:	bytes that the sink writes at a time
+ * @lossless:	the hart waits for room, possibly through several context switches, each of which flushes into the reserve
+ */
+void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 size, u32 align,
+		      bool lossless)
+{
+	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
+
+	limits->align = align;
+	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
+	limits->want = clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
+	limits->quantum = size / 8;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit);
 
 /**
  * ntrace_aux_piece - the longest piece of free space that a sink can be given
@@ -87,13 +102,22 @@ void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 spac
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_piece);
 
+/* Enough to begin with? A chunk that is small as a whole has to do. */
+static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+			      const struct ntrace_aux_window *window)
+{
+	u64 chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
+
+	return window->size >= min(limits->want, chunk / 4);
+}
+
 /**
  * ntrace_aux_first - the first window of an AUX transaction
  * @layout:	the area
  * @limits:	what to respect
  * @head:	of the transaction
  * @space:	of the transaction
- * @pad:	bytes to fill with idle and to skip first, nearly always 0
+ * @pad:	bytes to fill with idle and to skip first, mostly 0
  * @window:	the window
  *
  * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC when the area is as good
@@ -103,28 +127,19 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 		     u64 space, u64 *pad, struct ntrace_aux_window *window)
 {
 	u64 usable = space > limits->reserve ? space - limits->reserve : 0;
-	u64 gap = ALIGN(head, (u64)limits->align) - head;
+	int chunks;
 
-	*pad = 0;
-	if (gap + NTRACE_AUX_MIN_WINDOW > usable)
-		return -ENOSPC;
-
-	ntrace_aux_piece(layout, head + gap, usable - gap, limits->align, window);
-	if (window->size >= NTRACE_AUX_MIN_WINDOW) {
-		*pad = gap;
-		return 0;
+	*pad = ALIGN(head, (u64)limits->align) - head;
+	for (chunks = 0; chunks < 2; chunks++) {
+		if (*pad + limits->want > usable)
+			break;
+		ntrace_aux_piece(layout, head + *pad, usable - *pad, limits->align, window);
+		if (ntrace_aux_enough(layout, limits, window))
+			return 0;
+		*pad += window->size;
 	}
 
-	gap += window->size;
-	if (gap + NTRACE_AUX_MIN_WINDOW > usable)
-		return -ENOSPC;
-
-	ntrace_aux_piece(layout, head + gap, usable - gap, limits->align, window);
-	if (window->size < NTRACE_AUX_MIN_WINDOW)
-		return -ENOSPC;
-
-	*pad = gap;
-	return 0;
+	return -ENOSPC;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_first);
 
@@ -159,48 +174,51 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
  * @bytes:	that came
  * @ns:		meanwhile
  *
- * Peaks count at once and fade by an eighth per observation: a burst costs a few early looks, a missed one costs trace.
+ * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs trace.
  */
 void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
 {
 	u64 rate = div64_u64(bytes * NSEC_PER_SEC, max(ns, 1ULL));
 
-	pace->rate = max(min(rate, NTRACE_AUX_MAX_RATE), pace->rate - pace->rate / 8);
+	pace->rate = max(min(rate, NTRACE_AUX_MAX_RATE), pace->rate - pace->rate / 32);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_learn);
 
+/* Bytes of a window after which it should move: for the reader's sake, or because the rest may not last. */
+static u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
+{
+	return min(limits->quantum, size - min(limits->want, size / 2));
+}
+
+/**
+ * ntrace_aux_due - should the window move now?
+ * @limits:	of the area
+ * @used:	bytes of it that are written
+ * @size:	of it
+ */
+bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
+{
+	return used >= ntrace_aux_mark(limits, size);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_due);
+
 /**
  * ntrace_aux_period - when to look next
- * @pace:	what is known
+ * @limits:	of the area
+ * @pace:	how fast trace comes
  * @used:	bytes of the window that are written
  * @size:	of the window
  *
- * Return: nanoseconds, after which at most half of what is free should be written
+ * Return: nanoseconds after which the window should be due, at the earliest
  */
-u64 ntrace_aux_period(const struct ntrace_aux_pace *pace, u64 used, u64 size)
+u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 used, u64 size)
 {
-	u64 half = (size - min(used, size)) / 2;
+	u64 mark = ntrace_aux_mark(limits, size);
+	u64 left = mark - min(used, mark);
 
 	if (!pace->rate)
 		return NTRACE_AUX_MIN_PERIOD_NS;
 
-	return clamp(div64_u64(half * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
+	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_period);
-
-/**
- * ntrace_aux_due - should the window move now?
- * @pace:	what is known
- * @used:	bytes of it that are written
- * @size:	of it
- *
- * Half full is time to hand over, so that the reader reads while the rest fills; so is a rest that may not last until the
- * soonest next look.
- */
-bool ntrace_aux_due(const struct ntrace_aux_pace *pace, u64 used, u64 size)
-{
-	u64 soon = div64_u64(pace->rate * (2 * NTRACE_AUX_MIN_PERIOD_NS), NSEC_PER_SEC);
-
-	return used && (used >= size / 2 || size - used <= soon);
-}
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_due);

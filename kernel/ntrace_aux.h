@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-/* No window is smaller: below it, moving costs more than what it holds. */
+/* No first window is smaller: below it, moving costs more than what it holds. More than any encoder has on its way. */
 #define NTRACE_AUX_MIN_WINDOW	512U
 
 /**
@@ -38,10 +38,14 @@ struct ntrace_aux_window {
  * struct ntrace_aux_limits - what a window must respect
  * @align:	bytes that the sink writes at a time
  * @reserve:	bytes at the end of the free space that stay free, to flush into
+ * @want:	bytes that are too few to let them fill up: they would, before anybody looks
+ * @quantum:	bytes after which the reader should get them
  */
 struct ntrace_aux_limits {
 	u32 align;
 	u32 reserve;
+	u64 want;
+	u64 quantum;
 };
 
 /**
@@ -54,11 +58,14 @@ struct ntrace_aux_pace {
 
 /* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
 #define NTRACE_AUX_MAX_RATE		(1ULL << 40)
+/* How long a look may be late */
+#define NTRACE_AUX_LATENCY_NS		(2 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
-u32 ntrace_aux_reserve(u64 size, bool lossless);
+void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 size, u32 align,
+		      bool lossless);
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window);
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
@@ -67,7 +74,7 @@ int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_
 		    u64 space, u64 done, struct ntrace_aux_window *window);
 
 void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns);
-u64 ntrace_aux_period(const struct ntrace_aux_pace *pace, u64 used, u64 size);
-bool ntrace_aux_due(const struct ntrace_aux_pace *pace, u64 used, u64 size);
+bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size);
+u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 used, u64 size);
 
 #endif /* _NTRACE_AUX_H */

@@ -833,8 +833,7 @@ static int ntrace_aux_open(struct ntrace_cpu *c)
 		perf_aux_output_end(handle, 0);
 		return -EINVAL;
 	}
-	c->limits.align = c->path->sink->align;
-	c->limits.reserve = ntrace_aux_reserve(c->buf->layout.size, ntrace_cpu_lossless(c));
+	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align, ntrace_cpu_lossless(c));
 
 	return 0;
 }
@@ -972,33 +971,42 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	return 0;
 }
 
-/* The window is full, and the encoder is not empty: take the next one. */
+/* The window is full, or nearly: take the next one. Its size is 0 if that fails. */
 static int ntrace_cpu_extend(struct ntrace_cpu *c)
 {
 	int ret;
 
 	ret = ntrace_path_disable_downstream(c->path);
+	if (!ret)
+		ntrace_cpu_account_window(c);
+	c->window.size = 0;
 	if (ret)
 		return ret;
-	ntrace_cpu_account_window(c);
-	c->window.size = 0;
 
-	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c);
+	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
+	if (ret)
+		c->window.size = 0;
 
-	return ret ?: ntrace_path_enable_downstream(c->path);
+	return ret;
 }
 
 /*
- * Encoder off and empty, then sink off and empty. When nothing is left to flush into, the encoder is emptied by a reset.
+ * Encoder off and empty, then sink off and empty. An encoder whose sink does not take any more may keep what it has, or throw
+ * it away: so the sink gets room first. When there is none, the encoder is emptied by a reset.
  */
 static void ntrace_cpu_drain(struct ntrace_cpu *c)
 {
+	u64 room = c->window.size - ntrace_ramsink_used(c->path->sink);
 	bool overflow = false;
-	int ret;
+	int ret = 0;
+
+	if (room < NTRACE_AUX_MIN_WINDOW)
+		ret = ntrace_cpu_extend(c);
+	c->lost |= ret;
 
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
-	while (ret == -ENOSPC && !(ret = ntrace_cpu_extend(c)) && (ret = -ENOSPC));
+	while (ret == -ENOSPC && c->window.size && !ntrace_cpu_extend(c));
 
 	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
 	if (ret == -ENOSPC)
@@ -1031,8 +1039,8 @@ static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 		return;
 	}
 
-	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c);
-	if (ret || ntrace_path_enable_downstream(c->path)) {
+	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
+	if (ret) {
 		ntrace_component_reset(comp);
 		c->lost = true;
 		c->state = NTRACE_OFF;
@@ -1058,7 +1066,7 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 	if (c->state == NTRACE_WAITING)
 		return NTRACE_WAIT_PERIOD_NS;
 
-	return ntrace_aux_period(&c->pace, c->seen, c->window.size);
+	return ntrace_aux_period(&c->limits, &c->pace, c->seen, c->window.size);
 }
 
 /* One look at the write pointer. Return: whether the window has to move */
@@ -1066,14 +1074,11 @@ static bool ntrace_cpu_look(struct ntrace_cpu *c)
 {
 	u64 used = ntrace_ramsink_used(c->path->sink), now = local_clock();
 
-	if (ntrace_aux_due(&c->pace, used, c->window.size))
-		return true;
-
 	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, now - c->seen_at);
 	c->seen = used;
 	c->seen_at = now;
 
-	return ntrace_aux_due(&c->pace, used, c->window.size);
+	return ntrace_aux_due(&c->limits, used, c->window.size);
 }
 
 static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
