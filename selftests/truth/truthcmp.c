@@ -60,7 +60,6 @@ struct hart {
 	uint32_t owner;
 	struct task *task;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
-	uint64_t unreported;	/* so many instructions before it never arrived */
 	bool silent_drop;	/* trace was lost and nobody reported it */
 	bool skipping;
 	struct truth_event last;	/* the last INSN or TRAP taken */
@@ -279,7 +278,6 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 	case TRUTH_DROP:
 		h->drops++;
 		h->dropping = true;
-		h->unreported = ev->value;
 		break;
 	case TRUTH_RESTART:
 		end_drop(h);
@@ -306,43 +304,98 @@ static const struct truth_event *next_event(struct hart *h)
 	return ev && ev->kind == TRUTH_SEGMENT && h->segmented ? NULL : ev;
 }
 
+/* ---------------------------------------------------------------- transfers */
+
+static bool is_transfer(const struct truth_event *ev)
+{
+	enum xfer x;
+
+	if (ev->kind == TRUTH_TRAP)
+		return true;
+	if (ev->kind != TRUTH_INSN)
+		return false;
+	if (ev->next != ev->pc + ev->len)
+		return true;
+	x = truth_xfer(ev);	/* a jump to the next instruction is one all the same */
+	return x != X_NONE && x != X_COND && x != X_EXCEPTION;
+}
+
+/* Trace need not tell where it left to. */
+static bool leaves_trace(struct hart *h)
+{
+	const struct truth_event *ev;
+
+	for (size_t i = 1;; i++) {
+		ev = truth_peek(h->truth, i);
+		if (!ev || ev->kind != TRUTH_OWNER)
+			return !ev || ev->kind == TRUTH_END;
+	}
+}
+
+/* A transfer that must be in the list */
+static bool is_required(struct hart *h, const struct truth_event *ev)
+{
+	return is_transfer(ev) && !leaves_trace(h);
+}
+
 /* ------------------------------------------------------------------- losses */
 
-/* Is there a DROP within what a lost message can have told? */
-static bool drop_ahead(struct cmp *c, struct hart *h)
+/* The DROP within what a lost message can have told, and how many instructions are before it */
+static const struct truth_event *find_drop(struct cmp *c, struct hart *h, uint64_t *insns)
 {
-	uint64_t insns = 0;
-
-	if (h->dropping)
-		return true;
-	for (size_t i = 0; insns <= c->slack; i++) {
+	*insns = 0;
+	for (size_t i = 0; *insns <= c->slack; i++) {
 		const struct truth_event *ev = truth_peek(h->truth, i);
 
 		if (!ev || (ev->kind == TRUTH_SEGMENT && h->segmented))
-			return false;
+			return NULL;
 		if (ev->kind == TRUTH_DROP)
-			return true;
-		insns += ev->kind == TRUTH_INSN;
+			return ev;
+		*insns += ev->kind == TRUTH_INSN;
 	}
-	return false;
+	return NULL;
 }
 
-/*
- * Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. Before
- * the DROP only that may be missing which no message told.
- */
+static bool drop_ahead(struct cmp *c, struct hart *h)
+{
+	uint64_t insns;
+
+	return h->dropping || find_drop(c, h, &insns);
+}
+
+/* What messages told before the DROP must have been decoded. */
+static void pass_told(struct cmp *c, struct hart *h, const struct line *line)
+{
+	uint64_t insns, end = h->delivered + h->skipped;
+	const struct truth_event *ev = find_drop(c, h, &insns);
+	bool missing;
+
+	if (h->dropping || !ev || insns <= ev->value)
+		return;
+	end += insns - ev->value;
+	while ((ev = next_event(h)) && h->delivered + h->skipped < end) {
+		missing = c->branches ? is_required(h, ev) : ev->kind == TRUTH_INSN;
+		if (missing)
+			differ(c, h, line, "the decoder lost more than was dropped");
+		take(c, h);
+	}
+}
+
+/* Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. */
 static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h,
 					       const struct line *line)
 {
 	const struct truth_event *ev;
-	uint64_t before = h->skipped;
+	uint64_t before;
 
+	h->skipping = false;
+	pass_told(c, h, line);
+	h->skipping = true;
+	before = h->skipped;
 	while (!h->dropping && next_event(h))
 		take(c, h);
 	if (h->skipped - before > h->slack)
 		h->slack = h->skipped - before;
-	if (h->skipped - before > h->unreported)
-		differ(c, h, line, "the decoder lost more than was dropped");
 	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART && ev->kind != TRUTH_BEGIN)
 		take(c, h);
 	return ev;
@@ -373,7 +426,6 @@ static void resync(struct cmp *c, struct hart *h, const struct line *line, const
 
 	if (!drop_ahead(c, h))
 		differ(c, h, line, "the decoder reports an error where nothing was lost");
-	h->skipping = true;
 	do {
 		if (!skip_to_start(c, h, line))
 			differ(c, h, line, "decoded after a loss, but the truth does not go on");
@@ -477,38 +529,6 @@ static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
 }
 
 /* ------------------------------------------------------------- branch by branch */
-
-static bool is_transfer(const struct truth_event *ev)
-{
-	enum xfer x;
-
-	if (ev->kind == TRUTH_TRAP)
-		return true;
-	if (ev->kind != TRUTH_INSN)
-		return false;
-	if (ev->next != ev->pc + ev->len)
-		return true;
-	x = truth_xfer(ev);	/* a jump to the next instruction is one all the same */
-	return x != X_NONE && x != X_COND && x != X_EXCEPTION;
-}
-
-/* Trace need not tell where it left to. */
-static bool leaves_trace(struct hart *h)
-{
-	const struct truth_event *ev;
-
-	for (size_t i = 1;; i++) {
-		ev = truth_peek(h->truth, i);
-		if (!ev || ev->kind != TRUTH_OWNER)
-			return !ev || ev->kind == TRUTH_END;
-	}
-}
-
-/* A transfer that must be in the list */
-static bool is_required(struct hart *h, const struct truth_event *ev)
-{
-	return is_transfer(ev) && !leaves_trace(h);
-}
 
 /* Does trace begin where it ended, or behind an ECALL or EBREAK at which it ended? */
 static bool is_joined(const struct hart *h, const struct truth_event *begin)
@@ -690,7 +710,6 @@ static void finish(struct cmp *c, struct hart *h)
 
 		if (missing && h->reports + h->credit && drop_ahead(c, h)) {
 			*(h->reports ? &h->reports : &h->credit) -= 1;
-			h->skipping = true;
 			if (skip_to_start(c, h, NULL))
 				take(c, h);
 			h->skipping = false;

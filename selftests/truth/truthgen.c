@@ -166,6 +166,9 @@ static void retire(struct hart *h, uint32_t insn, unsigned int len)
 
 static void jump(struct hart *h, uint64_t to, uint32_t insn, unsigned int len, const char *word)
 {
+	/* no message tells a jump but not where to */
+	if (h->npending > PENDING - 2 && !h->dropping)
+		flush_message(h);
 	tell(h, h->pc, 0, "");
 	tell(h, h->pc, to, word);
 	nt_tv_jump(&h->w, to, insn, len);
