@@ -19,7 +19,7 @@
  */
 
 static const char * const reg_name[REG_COUNT] = {
-	[REG_PRIV] = "priv", [REG_SATP] = "satp", [REG_TP] = "tp",
+	[REG_PRIV] = "priv", [REG_PC] = "pc", [REG_SATP] = "satp", [REG_TP] = "tp",
 	[REG_SSCRATCH] = "sscratch", [REG_TIME] = "time",
 	[REG_SEPC] = "sepc", [REG_SCAUSE] = "scause",
 	[REG_SSTATUS] = "sstatus", [REG_STVAL] = "stval",
@@ -52,8 +52,8 @@ void guest_init_hart(struct hart *h)
 	for (i = 0; i < REG_COUNT; i++)
 		h->reg[i] = find_reg(all, reg_name[i]);
 	g_array_free(all, TRUE);
-	if (!h->reg[REG_PRIV] || !h->reg[REG_GPR])
-		die("this CPU model shows no privilege mode or no integer registers");
+	if (!h->reg[REG_PRIV] || !h->reg[REG_PC] || !h->reg[REG_GPR])
+		die("this CPU model shows no privilege mode, no pc or no integer registers");
 	h->buf = g_byte_array_sized_new(16);
 }
 

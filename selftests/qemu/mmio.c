@@ -128,7 +128,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	h = harts[at / HART_STRIDE];
 	hart_lock(h);
 	if (h->index == vcpu)
-		retire_until(h, insn, insn->op.pc + insn->op.len);
+		retire_until(h, insn);
 	encode_time(h);
 	if (at & PAGE)
 		access_sink(h, at & (PAGE - 1) & ~3u, qemu_plugin_mem_is_store(info));

@@ -38,6 +38,7 @@ enum priv {
 /* Registers of a hart that the model reads or writes, by QEMU's names */
 enum guest_reg {
 	REG_PRIV,
+	REG_PC,
 	REG_SATP,
 	REG_TP,
 	REG_SSCRATCH,
@@ -87,9 +88,11 @@ struct insn {
 	struct block *block;
 };
 
-/* A translation block as QEMU executes it: linear code */
+/* A translation block as QEMU executes it: linear code, at one address */
 struct block {
 	uint64_t pc;
+	struct block *origin;		/* the one that callbacks know */
+	struct block *alias;		/* the same code at the next other address */
 	uint32_t n;
 	bool partial;			/* QEMU may leave it before its end without telling */
 	bool context;			/* has an instruction with .context */
@@ -177,7 +180,7 @@ bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 /* retire.c */
 void retire_install(qemu_plugin_id_t id);
 void retire_init_hart(struct hart *h);
-void retire_until(struct hart *h, const struct insn *last, uint64_t next_pc);
+void retire_until(struct hart *h, const struct insn *last);
 void retire_rewatch(struct hart *h);
 
 /* encode.c */

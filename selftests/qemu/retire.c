@@ -96,11 +96,14 @@ static void account_block(struct hart *h, uint64_t pc, bool exception)
 }
 
 /* The running instruction of the running block is the last to be accounted for now */
-void retire_until(struct hart *h, const struct insn *last, uint64_t next_pc)
+void retire_until(struct hart *h, const struct insn *last)
 {
-	if (h->cur != last->block)
+	const struct nt_enc_op *op;
+
+	if (!h->cur || h->cur->origin != last->block)
 		return;
-	account(h, h->cur, h->from, last->index + 1, next_pc);
+	op = &h->cur->insn[last->index].op;
+	account(h, h->cur, h->from, last->index + 1, op->pc + op->len);
 	h->from = last->index + 1;
 }
 
@@ -128,13 +131,96 @@ static void update_priv(struct hart *h)
 }
 
 /*
+ * Blocks
+ */
+
+static struct {
+	GMutex lock;
+	uint8_t *chunk;
+	size_t left;
+	GPtrArray *chunks;
+} arena;
+
+#define CHUNK	(1u << 20)
+
+/* Blocks live until QEMU flushes its translations */
+static void *arena_alloc(size_t size)
+{
+	uint8_t *at;
+
+	size = (size + 15) & ~15ul;
+	g_mutex_lock(&arena.lock);
+	if (arena.left < size) {
+		arena.left = size > CHUNK ? size : CHUNK;
+		arena.chunk = g_malloc(arena.left);
+		g_ptr_array_add(arena.chunks, arena.chunk);
+	}
+	at = arena.chunk;
+	arena.chunk += size;
+	arena.left -= size;
+	g_mutex_unlock(&arena.lock);
+	return memset(at, 0, size);
+}
+
+/* Block and groups in one piece, so that it can be copied */
+static size_t block_size(const struct block *b)
+{
+	return sizeof(*b) + b->n * sizeof(b->insn[0]) + (b->n + 1) * sizeof(uint16_t) +
+	       truth_translate_size(b);
+}
+
+static void block_link(struct block *b)
+{
+	uint32_t i;
+
+	b->truth_at = (uint16_t *)&b->insn[b->n];
+	b->truth = (uint8_t *)(b->truth_at + b->n + 1);
+	for (i = 0; i < b->n; i++)
+		b->insn[i].block = b;
+}
+
+/*
+ * QEMU translates a page's code once, even if it is mapped at several addresses: what a block's
+ * address is, tells only the pc when it is executed.  The kernel's text is at one address.
+ */
+static struct block *placed(struct hart *h, struct block *b)
+{
+	static GMutex lock;
+	struct block *at;
+	uint64_t pc;
+	uint32_t i;
+
+	if (b->pc >> 63 || (h->priv == PRIV_M && !h->priv_stale))
+		return b;
+	pc = guest_reg(h, REG_PC);
+	if (pc == b->pc)
+		return b;
+	g_mutex_lock(&lock);
+	for (at = b->alias; at; at = at->alias)
+		if (at->pc == pc)
+			break;
+	if (!at) {
+		at = memcpy(arena_alloc(block_size(b)), b, block_size(b));
+		block_link(at);
+		at->pc = pc;
+		for (i = 0; i < at->n; i++) {
+			at->insn[i].op.pc += pc - b->pc;
+			at->insn[i].op.target += pc - b->pc;
+		}
+		b->alias = at;
+	}
+	g_mutex_unlock(&lock);
+	return at;
+}
+
+/*
  * Callbacks of execution
  */
 
 static void on_block(unsigned int vcpu, void *userdata)
 {
 	struct hart *h = harts[vcpu];
-	struct block *b = userdata;
+	struct block *b = placed(h, userdata);
 
 	hart_lock(h);
 	account_block(h, b->pc, false);
@@ -222,15 +308,16 @@ static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type typ
 static void on_idle(unsigned int vcpu, void *userdata)
 {
 	struct hart *h = harts[vcpu];
-	const struct insn *last;
+	const struct nt_enc_op *op;
 
 	(void)userdata;
 	if (!h->score->watch)
 		return;
 	hart_lock(h);
 	if (h->cur && h->cur->wfi) {
-		last = &h->cur->insn[h->cur->n - 1];
-		retire_until(h, last, last->op.pc + last->op.len);
+		op = &h->cur->insn[h->cur->n - 1].op;
+		account(h, h->cur, h->from, h->cur->n, op->pc + op->len);
+		h->from = h->cur->n;
 	}
 	hart_unlock(h);
 }
@@ -239,57 +326,14 @@ static void on_idle(unsigned int vcpu, void *userdata)
  * Translation
  */
 
-static struct {
-	GMutex lock;
-	uint8_t *chunk;
-	size_t left;
-	GPtrArray *chunks;
-} arena;
-
-#define CHUNK	(1u << 20)
-
-/* Blocks live until QEMU flushes its translations */
-static void *arena_alloc(size_t size)
-{
-	uint8_t *at;
-
-	size = (size + 15) & ~15ul;
-	g_mutex_lock(&arena.lock);
-	if (arena.left < size) {
-		arena.left = size > CHUNK ? size : CHUNK;
-		arena.chunk = g_malloc(arena.left);
-		g_ptr_array_add(arena.chunks, arena.chunk);
-	}
-	at = arena.chunk;
-	arena.chunk += size;
-	arena.left -= size;
-	g_mutex_unlock(&arena.lock);
-	return memset(at, 0, size);
-}
-
-/* Block and groups in one piece, so that it can be copied */
-static size_t block_size(const struct block *b)
-{
-	return sizeof(*b) + b->n * sizeof(b->insn[0]) + (b->n + 1) * sizeof(uint16_t) +
-	       truth_translate_size(b);
-}
-
-static void block_link(struct block *b)
-{
-	uint32_t i;
-
-	b->truth_at = (uint16_t *)&b->insn[b->n];
-	b->truth = (uint8_t *)(b->truth_at + b->n + 1);
-	for (i = 0; i < b->n; i++)
-		b->insn[i].block = b;
-}
-
 static struct block *keep_block(struct block *old, const struct block *b)
 {
 	struct block *copy = g_memdup2(b, block_size(b));
 
 	g_free(old);
 	block_link(copy);
+	copy->origin = NULL;
+	copy->alias = NULL;
 	return copy;
 }
 
@@ -340,6 +384,7 @@ static struct block *new_block(struct qemu_plugin_tb *tb)
 	b = arena_alloc(block_size(&head));
 	b->n = head.n;
 	b->pc = qemu_plugin_tb_vaddr(tb);
+	b->origin = b;
 	block_link(b);
 	for (i = 0; i < b->n; i++) {
 		struct qemu_plugin_insn *qi = qemu_plugin_tb_get_insn(tb, i);

@@ -42,7 +42,7 @@ static void on_exec(unsigned int vcpu, void *userdata)
 		return;
 
 	hart_lock(h);
-	retire_until(h, insn, next);
+	retire_until(h, insn);
 	if (execute(h, insn->bits))
 		encode_scontext(h);
 	hart_unlock(h);

@@ -235,7 +235,7 @@ static void on_cut(unsigned int vcpu, void *userdata)
 	unsigned int i;
 
 	hart_lock(harts[vcpu]);
-	retire_until(harts[vcpu], insn, insn->op.pc + insn->op.len);
+	retire_until(harts[vcpu], insn);
 	hart_unlock(harts[vcpu]);
 	for (i = 0; i < n_harts; i++) {
 		hart_lock(harts[i]);
