@@ -82,13 +82,10 @@ static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
 
 	addr_location__init(&al);
 	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
-		/* Loading the kernel can put other maps in place of this one. */
-		if (s->cpumode == PERF_RECORD_MISC_KERNEL) {
+		/* A module's map finds its place in the file when it is loaded. */
+		if (s->cpumode == PERF_RECORD_MISC_KERNEL)
 			map__load(al.map);
-			thread__find_map(s->thread, s->cpumode, addr, &al);
-		}
-		if (al.map)
-			n = read_map(s, al.map, addr, buf, len);
+		n = read_map(s, al.map, addr, buf, len);
 	}
 	addr_location__exit(&al);
 	return n > 0 ? n : 0;
@@ -165,10 +162,24 @@ struct ntrace_space *ntrace_space_get(struct ntrace *nt, pid_t pid, struct threa
 	return s;
 }
 
+/*
+ * Loading the kernel's own map can put others in place of all kernel maps: those
+ * of a kcore, which has the modules too, as they were in memory.
+ */
+static void load_kernel(struct ntrace *nt)
+{
+	struct map *map = machine__kernel_map(nt->machine);
+
+	if (map)
+		map__load(map);
+}
+
 struct ntrace_space *ntrace_space_kernel(struct ntrace *nt)
 {
-	if (!nt->kernel)
+	if (!nt->kernel) {
+		load_kernel(nt);
 		nt->kernel = space_new(nt, nt->unknown_thread, PERF_RECORD_MISC_KERNEL);
+	}
 	return nt->kernel;
 }
 
