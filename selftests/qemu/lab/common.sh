@@ -15,10 +15,12 @@ top=$(cd "$lab/../../.." && pwd -P)
 build=$top/build
 rootfs=$build/rootfs
 
-# Progress goes to stderr: stdout belongs to what a script is asked for.
+# Progress goes to stderr: stdout belongs to what a script is asked for. Time
+# counts from the first script of a run.
+export LAB_START=${LAB_START:-$EPOCHSECONDS}
 say()
 {
-	printf '[%4ds] %s\n' "$((SECONDS + ${LAB_SECONDS:-0}))" "$*" >&2
+	printf '[%4ds] %s\n' "$((EPOCHSECONDS - LAB_START))" "$*" >&2
 }
 
 die()
