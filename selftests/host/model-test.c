@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The hardware model's register files: what they read after every kind of write, and where the sink
+ * puts its bytes. Names cite the requirements of the specification's fact sheet.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka-tap.h"
+
+#include "../qemu/ramsink.c"
+#define reset te_reset		/* both files have one */
+#define write_control te_write_control
+#include "../qemu/te-regs.c"
+
+static struct te_ability te_can;
+static struct ram_ability ram_can;
+static struct te_regs te;
+static struct ram_sink ram;
+static uint8_t mem[4096];
+
+#define BASE	0x80000000ull
+
+static void power_up(void)
+{
+	te_init(&te, &te_can);
+	memset(mem, 0, sizeof(mem));
+	ram_init(&ram, &ram_can, mem, BASE, sizeof(mem));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	te_can = (struct te_ability){
+		.impl = 0x00010101, .format = 1, .btm = true, .htm = true, .context = true,
+		.timestamp = true, .stall = true, .extaddr = true, .retstack = 9,
+		.syncmodes = 0xe, .srcbits = 12, .filters = 4, .privileges = 0xb,
+	};
+	ram_can = (struct ram_ability){ .impl = 0x2901, .addrbits = 64, .width = 4 };
+	power_up();
+	return 0;
+}
+
+static void te_activate(void)
+{
+	te_write(&te, TE_CONTROL, TE_ACTIVE);
+}
+
+static void ram_window(uint32_t start, uint32_t limit, uint32_t flags)
+{
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM | flags);
+	ram_write(&ram, RAM_START_LOW, BASE + start);
+	ram_write(&ram, RAM_LIMIT_LOW, BASE + limit);
+	ram_write(&ram, RAM_WP_LOW, BASE + start);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM | flags | RAM_ENABLE);
+}
+
+static uint32_t ram_wp(void)
+{
+	return ram_read(&ram, RAM_WP_LOW) - BASE;
+}
+
+/* ----------------------------------------------------------- encoder ---- */
+
+static void r5_power_up(void **state)
+{
+	(void)state;
+	assert_int_equal(te_read(&te, TE_CONTROL), TE_EMPTY);
+	assert_int_equal(ram_read(&ram, RAM_CONTROL), RAM_EMPTY);
+	/* Enable does not stick without Active */
+	te_write(&te, TE_CONTROL, TE_ENABLE);
+	assert_int_equal(te_read(&te, TE_CONTROL), TE_EMPTY);
+	ram_write(&ram, RAM_CONTROL, RAM_ENABLE);
+	assert_int_equal(ram_read(&ram, RAM_CONTROL), RAM_EMPTY);
+}
+
+static void r5_inactive_disables(void **state)
+{
+	unsigned int todo;
+
+	(void)state;
+	te_activate();
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_ENABLE | TE_INST_TRACING | TE_INST_MODE);
+	assert_true(te_tracing(&te));
+	todo = te_write(&te, TE_CONTROL, TE_ENABLE | TE_INST_TRACING | TE_INST_MODE);
+	assert_int_equal(todo & (TE_DO_STOP | TE_DO_RESET), TE_DO_STOP | TE_DO_RESET);
+	assert_int_equal(te_read(&te, TE_CONTROL) & (TE_ACTIVE | TE_ENABLE), 0);
+	ram_window(0, 0xfc, 0);
+	ram_write(&ram, RAM_CONTROL, RAM_ENABLE);
+	assert_int_equal(ram_read(&ram, RAM_CONTROL) & (RAM_ACTIVE | RAM_ENABLE), 0);
+}
+
+/* Whatever is written anywhere, only what exists reads other than 0 */
+static void r3_unimplemented(void **state)
+{
+	unsigned int offset;
+
+	(void)state;
+	te_activate();
+	for (offset = 4; offset < 0x1000; offset += 4)
+		te_write(&te, offset, 0xffffffff);
+	for (offset = 4; offset < 0x1000; offset += 4) {
+		bool filter = offset >= 0x400 && offset < 0x480 && (offset & 0x1f) < 8;
+
+		if (offset == TE_IMPL || offset == TE_INST_FEATURES || offset == TE_INST_FILTERS ||
+		    offset == TE_TS_CONTROL || filter)
+			assert_int_not_equal(te_read(&te, offset), 0);
+		else
+			assert_int_equal(te_read(&te, offset), 0);
+	}
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	for (offset = 4; offset < 0x1000; offset += 4)
+		ram_write(&ram, offset, 0xffffffff);
+	for (offset = 4; offset < 0x1000; offset += 4)
+		if (offset != RAM_IMPL && (offset < RAM_START_LOW || offset > RAM_WP_HIGH))
+			assert_int_equal(ram_read(&ram, offset), 0);
+}
+
+static void impl_is_read_only(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_IMPL, 0);
+	assert_int_equal(te_read(&te, TE_IMPL), 0x00010101);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_IMPL, 0);
+	assert_int_equal(ram_read(&ram, RAM_IMPL), 0x2901);
+}
+
+static unsigned int mode_for(unsigned int mode)
+{
+	te_write(&te, TE_CONTROL, TE_ACTIVE | mode << TE_INST_MODE_SHIFT);
+	return (te_read(&te, TE_CONTROL) & TE_INST_MODE) >> TE_INST_MODE_SHIFT;
+}
+
+static void r17_inst_mode(void **state)
+{
+	unsigned int mode, abilities;
+
+	(void)state;
+	te_activate();
+	for (abilities = 1; abilities < 4; abilities++) {
+		te_can.btm = abilities & 1;
+		te_can.htm = abilities & 2;
+		assert_int_equal(mode_for(0), 0);
+		for (mode = 1; mode < 8; mode++) {
+			unsigned int got = mode_for(mode);
+
+			assert_true((got == 3 && te_can.btm) || (got == 6 && te_can.htm));
+		}
+		assert_int_equal(mode_for(6), te_can.htm ? 6 : 3);
+		assert_int_equal(mode_for(3), te_can.btm ? 3 : 6);
+	}
+}
+
+static void r25_sync_mode(void **state)
+{
+	unsigned int modes, want;
+
+	(void)state;
+	te_activate();
+	for (modes = 2; modes < 16; modes++) {
+		te_can.syncmodes = modes;
+		for (want = 0; want < 4; want++) {
+			unsigned int got;
+
+			te_write(&te, TE_CONTROL, TE_ACTIVE | want << TE_SYNC_MODE_SHIFT);
+			got = (te_read(&te, TE_CONTROL) & TE_SYNC_MODE) >> TE_SYNC_MODE_SHIFT;
+			assert_true(modes & 1 << got);
+			if (modes & 1 << want)
+				assert_int_equal(got, want);
+		}
+	}
+}
+
+static void r20_overflow_bit(void **state)
+{
+	const uint32_t on = TE_ACTIVE | TE_INST_MODE;
+
+	(void)state;
+	te_activate();
+	te_write(&te, TE_CONTROL, on | TE_ENABLE);
+	te_set_lost(&te);
+	assert_true(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+	te_write(&te, TE_CONTROL, on | TE_ENABLE);		/* 0 leaves it */
+	assert_true(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+	te_write(&te, TE_CONTROL, on);				/* so does disabling */
+	assert_true(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+	te_write(&te, TE_CONTROL, on | TE_ENABLE);		/* enabling clears */
+	assert_false(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+	te_set_lost(&te);
+	te_write(&te, TE_CONTROL, on | TE_ENABLE | TE_STALL_OR_OVERFLOW);
+	assert_false(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+	te_set_lost(&te);
+	te_write(&te, TE_CONTROL, 0);
+	te_activate();
+	assert_false(te_read(&te, TE_CONTROL) & TE_STALL_OR_OVERFLOW);
+}
+
+static void r23_flush_then_empty(void **state)
+{
+	unsigned int todo;
+
+	(void)state;
+	te_activate();
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_INST_MODE | TE_ENABLE | TE_INST_TRACING);
+	assert_false(te_read(&te, TE_CONTROL) & TE_EMPTY);
+	todo = te_write(&te, TE_CONTROL, TE_ACTIVE | TE_INST_MODE);
+	assert_int_equal(todo, TE_DO_STOP | TE_DO_FLUSH);
+	/* not before the encoder says so */
+	assert_false(te_read(&te, TE_CONTROL) & TE_EMPTY);
+	te_set_empty(&te, true);
+	assert_true(te_read(&te, TE_CONTROL) & TE_EMPTY);
+}
+
+static void r29_hard_zeroes(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_INST_FEATURES, 0xffffffff);
+	assert_int_equal(te_read(&te, TE_INST_FEATURES) & (0x37 | 1 << 8 | 1 << 9 | 0xf800), 0);
+	te_write(&te, 0x010, 0xffffffff);
+	assert_int_equal(te_read(&te, 0x010), 0);
+	te_write(&te, 0x01c, 0xffffffff);
+	assert_int_equal(te_read(&te, 0x01c), 0);
+}
+
+static void features_warl(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_INST_FEATURES, 13u << 28 | 0x123 << 16 | 1 << 10 | 3 << 6 | 1 << 3);
+	assert_int_equal(te_read(&te, TE_INST_FEATURES),
+			 12u << 28 | 0x123 << 16 | 1 << 10 | 3 << 6 | 1 << 3);
+	te_write(&te, TE_INST_FEATURES, 2 << 6 | 1 << 3);	/* mode 2 is not there */
+	assert_int_equal(te_read(&te, TE_INST_FEATURES) & TE_RETURN_MODE, 0);
+}
+
+static void format_is_fixed(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_CONTROL, TE_ACTIVE | 7u << TE_FORMAT_SHIFT);
+	assert_int_equal(te_read(&te, TE_CONTROL) & TE_FORMAT, 1u << TE_FORMAT_SHIFT);
+	te_can.format = 0;	/* E-Trace */
+	te_write(&te, TE_CONTROL, TE_ACTIVE | 1u << TE_FORMAT_SHIFT);
+	assert_int_equal(te_read(&te, TE_CONTROL) & TE_FORMAT, 0);
+}
+
+static void enabled_keeps_its_configuration(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_INST_FEATURES, TE_EXTEND_ADDR_MSB);
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_ENABLE | 3 << TE_INST_MODE_SHIFT);
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_ENABLE | 6 << TE_INST_MODE_SHIFT);
+	te_write(&te, TE_INST_FEATURES, 0);
+	assert_int_equal((te_read(&te, TE_CONTROL) & TE_INST_MODE) >> TE_INST_MODE_SHIFT, 3);
+	assert_int_equal(te_read(&te, TE_INST_FEATURES), TE_EXTEND_ADDR_MSB);
+}
+
+static void inst_tracing_starts_and_stops(void **state)
+{
+	const uint32_t on = TE_ACTIVE | TE_ENABLE | TE_INST_MODE;
+
+	(void)state;
+	te_activate();
+	assert_int_equal(te_write(&te, TE_CONTROL, on), 0);
+	assert_int_equal(te_write(&te, TE_CONTROL, on | TE_INST_TRACING), TE_DO_START);
+	assert_int_equal(te_write(&te, TE_CONTROL, on | TE_INST_TRACING), 0);
+	assert_int_equal(te_write(&te, TE_CONTROL, on), TE_DO_STOP);
+}
+
+static void timestamp_unit(void **state)
+{
+	(void)state;
+	te_activate();
+	te_write(&te, TE_TS_CONTROL, 0xffffffff);
+	assert_int_equal(te_read(&te, TE_TS_CONTROL),
+			 TE_TS_ACTIVE | TE_TS_COUNT | 2 << TE_TS_MODE_SHIFT | TE_TS_ENABLE |
+			 TE_TS_WIDTH << TE_TS_WIDTH_SHIFT);
+	assert_int_equal(te_write(&te, TE_TS_CONTROL, TE_TS_RESET), TE_DO_TS_RESET);
+	te_can.timestamp = false;
+	te_write(&te, TE_TS_CONTROL, 0xffffffff);
+	assert_int_equal(te_read(&te, TE_TS_CONTROL), 0);
+}
+
+/* ------------------------------------------------------- late and never ---- */
+
+static void late_bits(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	te_can.active.polls = 3;
+	te_can.empty.polls = 2;
+	power_up();
+	te_activate();
+	for (i = 0; i < 3; i++) {
+		assert_false(te_read(&te, TE_CONTROL) & TE_ACTIVE);
+		te_was_read(&te, TE_CONTROL);
+	}
+	assert_true(te_read(&te, TE_CONTROL) & TE_ACTIVE);
+
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_ENABLE | TE_INST_MODE);
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_INST_MODE);
+	te_set_empty(&te, true);
+	for (i = 0; i < 2; i++) {
+		assert_false(te_read(&te, TE_CONTROL) & TE_EMPTY);
+		te_was_read(&te, TE_CONTROL);
+	}
+	assert_true(te_read(&te, TE_CONTROL) & TE_EMPTY);
+}
+
+static void never(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	te_can.active.polls = LATE_NEVER;
+	power_up();
+	te_activate();
+	for (i = 0; i < 100000; i++)
+		te_was_read(&te, TE_CONTROL);
+	assert_false(te_read(&te, TE_CONTROL) & TE_ACTIVE);
+}
+
+static void values_that_do_not_stick(void **state)
+{
+	(void)state;
+	te_can.nostick[TE_CONTROL / 4] = TE_CONTEXT;
+	ram_can.nostick[RAM_LIMIT_LOW / 4] = 0xff0;
+	te_write(&te, TE_CONTROL, TE_ACTIVE | TE_CONTEXT | TE_STALL_ENA);
+	assert_int_equal(te_read(&te, TE_CONTROL) & (TE_CONTEXT | TE_STALL_ENA), TE_STALL_ENA);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_LIMIT_LOW, 0x80000ffc);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), 0x8000000c);
+}
+
+/* -------------------------------------------------------------- sink ---- */
+
+static const uint8_t bytes[64] = {
+	1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+};
+
+static void r47_wrap(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x108, 0);
+	assert_int_equal(ram_put(&ram, bytes, 8), 8);
+	assert_int_equal(ram_wp(), 0x108);
+	ram_put(&ram, bytes + 8, 4);		/* the word at Limit */
+	assert_int_equal(ram_wp(), 0x100 | RAM_WRAP);
+	assert_int_equal(ram_put(&ram, bytes + 12, 4), 4);
+	assert_int_equal(ram_wp(), 0x104 | RAM_WRAP);
+	assert_memory_equal(mem + 0x100, bytes + 12, 4);
+	assert_memory_equal(mem + 0x104, bytes + 4, 8);
+	assert_int_equal(mem[0x10c], 0);
+}
+
+static void r48_r53_stop_on_wrap(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x108, RAM_STOP_ON_WRAP);
+	assert_int_equal(ram_put(&ram, bytes, 20), 12);	/* Limit + A - Start */
+	assert_false(ram_read(&ram, RAM_CONTROL) & RAM_ENABLE);
+	assert_true(ram_wp() & RAM_WRAP);
+	assert_int_equal(ram_put(&ram, bytes, 1), 0);
+	assert_memory_equal(mem + 0x100, bytes, 12);
+	assert_int_equal(mem[0x10c], 0);
+}
+
+static void r49_wrap_flag(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x100, 0);
+	ram_put(&ram, bytes, 4);
+	assert_true(ram_wp() & RAM_WRAP);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_ENABLE);
+	assert_true(ram_wp() & RAM_WRAP);	/* neither of these clears it */
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_WP_LOW, BASE + 0x100);
+	assert_false(ram_wp() & RAM_WRAP);
+	ram_write(&ram, RAM_WP_LOW, BASE + 0x103);
+	assert_int_equal(ram_wp(), 0x100 | RAM_WRAP);	/* bit 1 is always 0 */
+}
+
+static void r50_enable_moves_nothing(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x1fc, 0);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x100);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x1fc);
+	assert_int_equal(ram_wp(), 0x100);
+	ram_put(&ram, bytes, 6);
+	assert_int_equal(ram_wp(), 0x104);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_int_equal(ram_wp(), 0x108);	/* flushed */
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x100);
+}
+
+static void r61_flush_pads_with_idle(void **state)
+{
+	static const uint8_t want[] = { 5, 6, 0xff, 0xff };
+
+	(void)state;
+	ram_window(0x100, 0x1fc, 0);
+	ram_put(&ram, bytes, 6);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_memory_equal(mem + 0x104, want, 4);
+}
+
+static void r51_pointers_are_locked_while_enabled(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x1fc, 0);
+	ram_write(&ram, RAM_START_LOW, BASE);
+	ram_write(&ram, RAM_LIMIT_LOW, BASE);
+	ram_write(&ram, RAM_WP_LOW, BASE);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x100);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x1fc);
+	assert_int_equal(ram_wp(), 0x100);
+	assert_int_equal(ram.misuse, 3);
+}
+
+static void r52_widths(void **state)
+{
+	unsigned int width;
+
+	(void)state;
+	for (width = 4; width <= 64; width *= 2) {
+		ram_can.width = width;
+		power_up();
+		ram_window(0x100 + width - 1, 0x1ff, 0);
+		assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x100);
+		assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x200 - width);
+		ram_put(&ram, bytes, width - 1);
+		assert_int_equal(ram_wp() & ~RAM_WRAP, 0x100);
+		ram_put(&ram, bytes, 1);
+		assert_int_equal(ram_wp() & ~RAM_WRAP, 0x100 + width);
+	}
+}
+
+static void r59_32_bit_addresses(void **state)
+{
+	(void)state;
+	ram_can.addrbits = 32;
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_START_HIGH, 0xffffffff);
+	ram_write(&ram, RAM_LIMIT_HIGH, 0xffffffff);
+	ram_write(&ram, RAM_WP_HIGH, 0xffffffff);
+	assert_int_equal(ram_read(&ram, RAM_START_HIGH), 0);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_HIGH), 0);
+	assert_int_equal(ram_read(&ram, RAM_WP_HIGH), 0);
+	ram_can.addrbits = 64;
+	ram_write(&ram, RAM_LIMIT_HIGH, 0x12345678);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_HIGH), 0x12345678);
+}
+
+static void outside_memory_is_lost(void **state)
+{
+	(void)state;
+	ram_window(0xffc, 0x1000, 0);
+	assert_int_equal(ram_put(&ram, bytes, 8), 8);
+	assert_memory_equal(mem + 0xffc, bytes, 4);
+	assert_int_equal(ram.misuse, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(r5_power_up, setup),
+		cmocka_unit_test_setup(r5_inactive_disables, setup),
+		cmocka_unit_test_setup(r3_unimplemented, setup),
+		cmocka_unit_test_setup(impl_is_read_only, setup),
+		cmocka_unit_test_setup(r17_inst_mode, setup),
+		cmocka_unit_test_setup(r25_sync_mode, setup),
+		cmocka_unit_test_setup(r20_overflow_bit, setup),
+		cmocka_unit_test_setup(r23_flush_then_empty, setup),
+		cmocka_unit_test_setup(r29_hard_zeroes, setup),
+		cmocka_unit_test_setup(features_warl, setup),
+		cmocka_unit_test_setup(format_is_fixed, setup),
+		cmocka_unit_test_setup(enabled_keeps_its_configuration, setup),
+		cmocka_unit_test_setup(inst_tracing_starts_and_stops, setup),
+		cmocka_unit_test_setup(timestamp_unit, setup),
+		cmocka_unit_test_setup(late_bits, setup),
+		cmocka_unit_test_setup(never, setup),
+		cmocka_unit_test_setup(values_that_do_not_stick, setup),
+		cmocka_unit_test_setup(r47_wrap, setup),
+		cmocka_unit_test_setup(r48_r53_stop_on_wrap, setup),
+		cmocka_unit_test_setup(r49_wrap_flag, setup),
+		cmocka_unit_test_setup(r50_enable_moves_nothing, setup),
+		cmocka_unit_test_setup(r61_flush_pads_with_idle, setup),
+		cmocka_unit_test_setup(r51_pointers_are_locked_while_enabled, setup),
+		cmocka_unit_test_setup(r52_widths, setup),
+		cmocka_unit_test_setup(r59_32_bit_addresses, setup),
+		cmocka_unit_test_setup(outside_memory_is_lost, setup),
+	};
+
+	return RUN_TAP(tests);
+}
