@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Traces of others' encoders (selftests/captures) decode to the addresses that
+# others' tools say were executed: first to last, without a loss.
+
+set -u
+top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
+out=${out:-$top/build/host}
+captures=$top/selftests/captures
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0 failed=0
+
+# verdict STATUS DESCRIPTION
+verdict()
+{
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		failed=1
+	fi
+}
+
+# same GOT WANT: equal files, or the first difference of both
+same()
+{
+	cmp -s "$1" "$2" && return
+	diff <(cat -n "$1") <(cat -n "$2") | sed -n '2p;/^>/{p;q}' | sed 's/^/# /'
+	return 1
+}
+
+# capture FOLDER ELF TRACE OPTION...
+capture()
+{
+	local folder=$1 elf=$2 trace=$3 status=0
+	shift 3
+
+	"$out/ntrace" decode "$@" --elf "$captures/$folder/$elf" --output=pc \
+		"$captures/$folder/$trace" >"$scratch/got" || status=$?
+	grep '^#' "$scratch/got"
+	grep -v '^#' "$scratch/got" >"$scratch/pcs"
+	xz -dc "$captures/$folder/pc.txt.xz" >"$scratch/want"
+	[ "$status" = 0 ] && [ -s "$scratch/want" ] && same "$scratch/pcs" "$scratch/want"
+	verdict $? "$folder $trace ${*} ($(wc -l <"$scratch/want") instructions)"
+}
+
+for folder in dhrystone towers; do
+	for level in L0 L1 L2; do
+		capture ref_$folder $folder.elf $level.bin
+	done
+	for level in L3 L4; do
+		for mode in 1 2 3; do
+			capture ref_$folder $folder.elf $level.bin --retstack=$mode
+		done
+	done
+done
+capture e31_hello e31_hello.elf e31_hello.rtd --profile=sifive
+
+# implicit return not told: an error, not another program
+"$out/ntrace" decode --elf "$captures/ref_towers/towers.elf" "$captures/ref_towers/L3.bin" \
+	>"$scratch/got"
+[ $? = 1 ] && grep -q '^# loss' "$scratch/got"
+verdict $? "R132 returns without --retstack are a loss"
+
+echo "1..$number"
+exit $failed

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The message layer: bytes in, one message out. Tests are named after the
+ * requirements that they prove.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmocka-tap.h"
+#include "pack.h"
+
+static struct nt_params plain(void)
+{
+	struct nt_params p;
+
+	nt_params_init(&p);
+	return p;
+}
+
+/* Decode bytes given in hex. The message is poisoned first. */
+static int decode_hex(const struct nt_params *p, const char *hex, struct nt_msg *msg)
+{
+	uint8_t buf[512];
+	size_t len = 0;
+	int n;
+	unsigned int v;
+
+	memset(msg, 0xa5, sizeof(*msg));
+	while (sscanf(hex, " %2x%n", &v, &n) == 1) {
+		buf[len++] = v;
+		hex += n;
+	}
+	return nt_msg_decode(p, buf, len, msg);
+}
+
+static int decode_pack(const struct nt_params *p, const struct pack *pk, struct nt_msg *msg)
+{
+	memset(msg, 0xa5, sizeof(*msg));
+	return nt_msg_decode(p, pk->buf, pk->len, msg);
+}
+
+static void R64_mdo_and_reserved_mseo(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	/* DirectBranch I-CNT 5: TCODE 3, then MDO 5 with MSEO 11 */
+	assert_int_equal(decode_hex(&p, "0c 17", &m), 2);
+	assert_int_equal(m.tcode, NT_TCODE_DIRECT_BRANCH);
+	assert_int_equal(m.icnt, 5);
+	/* MSEO 2 in the middle, and as the first byte; skip to behind MSEO 3 */
+	assert_int_equal(decode_hex(&p, "0c 16 17 0c 17", &m), -NT_EMSEO);
+	assert_int_equal(m.skip, 3);
+	assert_int_equal(decode_hex(&p, "0e 17", &m), -NT_EMSEO);
+	assert_int_equal(m.skip, 2);
+}
+
+static void R65_idle_between_messages(void **state)
+{
+	struct nt_params p = plain();
+	uint8_t buf[1002];
+	struct nt_msg m;
+
+	(void)state;
+	memset(buf, 0xff, sizeof(buf));
+	buf[1000] = 0x0c;
+	buf[1001] = 0x17;
+	assert_int_equal(nt_msg_decode(&p, buf, sizeof(buf), &m), 1002);
+	assert_int_equal(m.idle, 1000);
+	assert_int_equal(m.icnt, 5);
+	assert_int_equal(nt_msg_decode(&p, buf, 1000, &m), 0);
+	assert_int_equal(m.idle, 1000);
+	/* a message's own last byte may be FF: I-CNT 63 */
+	assert_int_equal(decode_hex(&p, "0c ff ff ff", &m), 2);
+	assert_int_equal(m.icnt, 63);
+}
+
+static void R66_first_byte(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	assert_int_equal(decode_hex(&p, "0d 17", &m), -NT_EHEAD);	/* MSEO 01 */
+	assert_int_equal(m.skip, 2);
+	assert_int_equal(decode_hex(&p, "03 0c 17", &m), -NT_EHEAD);	/* MSEO 11, not idle */
+	assert_int_equal(m.skip, 1);
+	assert_int_equal(decode_hex(&p, "ff 0d 17", &m), -NT_EHEAD);
+	assert_int_equal(m.skip, 3);
+}
+
+static void R67_fixed_fields_straddle_bytes(void **state)
+{
+	unsigned int bits;
+
+	(void)state;
+	for (bits = 0; bits <= 12; bits++) {
+		struct nt_params p = plain();
+		unsigned int src = 0xfff >> (12 - bits);
+		struct nt_msg m;
+		struct pack pk;
+
+		p.srcbits = bits;
+		pack_init(&pk);
+		pk.srcbits = bits;
+		pk.src = bits ? src & 0xa5b : 0;
+		pack_ibhsync(&pk, 9, 2, 0x12345, 0x80001234, 0xbeef);
+		assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+		assert_int_equal(m.src, pk.src);
+		assert_int_equal(!!(m.fields & NT_F_SRC), bits > 0);
+		assert_int_equal(m.sync, 9);
+		assert_int_equal(m.btype, 2);
+		assert_int_equal(m.icnt, 0x12345);
+		assert_int_equal(m.addr, 0x80001234 >> 1);
+		assert_int_equal(m.hist, 0xbeef);
+	}
+}
+
+static void R68_variable_field_uses_all_bits(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	/* SYNC 4 bits leave 2 of the byte for I-CNT: 3, then F-ADDR 1 */
+	assert_int_equal(decode_hex(&p, "24 c9 07", &m), 3);
+	assert_int_equal(m.sync, 2);
+	assert_int_equal(m.icnt, 3);
+	assert_int_equal(m.addr, 1);
+	/* zero fill: I-CNT 3 with 6 needless bits */
+	assert_int_equal(decode_hex(&p, "24 c8 01 07", &m), 4);
+	assert_int_equal(m.icnt, 3);
+}
+
+static void R70_endless_field(void **state)
+{
+	struct nt_params p = plain();
+	size_t len = 1 << 20;
+	uint8_t *zeros = calloc(1, len);
+	struct nt_msg m;
+
+	(void)state;
+	assert_int_equal(nt_msg_decode(&p, zeros, len, &m), -NT_ELONG);
+	assert_int_equal(m.skip, len);
+	assert_int_equal(nt_msg_decode(&p, zeros, NT_MSG_MAX - 1, &m), 0);
+	zeros[0] = 0x0c;
+	assert_int_equal(nt_msg_decode(&p, zeros, len, &m), -NT_ELONG);
+	free(zeros);
+}
+
+static void R71_too_wide_is_diagnosed(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+	struct pack pk;
+	int i;
+
+	(void)state;
+	/* 64 bits fit, zero fill beyond is harmless, the 65th bit is not */
+	pack_init(&pk);
+	pack_head(&pk, NT_TCODE_DIRECT_BRANCH);
+	for (i = 0; i < 10; i++)
+		pack_bits(&pk, 0x3f, 6);
+	pk.buf[pk.len++] = 0x0f << 2 | 3;
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_true(m.icnt == UINT64_MAX);
+	pk.buf[pk.len - 1] = 0x1f << 2 | 3;
+	assert_int_equal(decode_pack(&p, &pk, &m), -NT_EFIELD);
+	assert_int_equal(m.skip, pk.len);
+	pk.buf[pk.len - 1] = 0x0f << 2;
+	pk.buf[pk.len++] = 3;
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	/* an address of more than XLEN bits */
+	p.xlen = 32;
+	pack_init(&pk);
+	pack_ptsync(&pk, 5, 0, 0x80000000);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	pack_init(&pk);
+	pack_ptsync(&pk, 5, 0, 0x180000000);
+	assert_int_equal(decode_pack(&p, &pk, &m), -NT_EFIELD);
+}
+
+static void R72_start_inside_a_message(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	/* tail of a message, then DirectBranch */
+	assert_int_equal(decode_hex(&p, "05 17 0c 17", &m), -NT_EHEAD);
+	assert_int_equal(m.skip, 2);
+	assert_int_equal(decode_hex(&p, "0c 17", &m), 2);
+}
+
+struct sample {
+	const char *text;
+	void (*pack)(struct pack *pk);
+};
+
+static void s_ownership(struct pack *k) { pack_ownership(k, 0x3b2); }
+static void s_db(struct pack *k) { pack_db(k, 1000); }
+static void s_ib(struct pack *k) { pack_ib(k, 3, 7, 0x2468); }
+static void s_error(struct pack *k) { pack_error(k, 0, 0x8c); }
+static void s_pts(struct pack *k) { pack_ptsync(k, 5, 0, 0x80000000); }
+static void s_dbs(struct pack *k) { pack_dbsync(k, 2, 70, 0x12344); }
+static void s_ibs(struct pack *k) { pack_ibsync(k, 2, 0, 9, 0x12344); }
+static void s_rf0(struct pack *k) { pack_rf(k, 0, 4096); }
+static void s_rf1(struct pack *k) { pack_rf(k, 1, 0x55555555); }
+static void s_rf2(struct pack *k) { pack_rf2(k, 0x55555555, 10); }
+static void s_ibh(struct pack *k) { pack_ibh(k, 0, 0x7d, 0xe, 0xffe); }
+static void s_ibhs(struct pack *k) { pack_ibhsync(k, 2, 1, 3, 0x40, 5); }
+static void s_rb(struct pack *k) { pack_repeat(k, 262143); }
+static void s_ptc0(struct pack *k) { pack_ptc(k, 4, 10, 0); }
+static void s_ptc1(struct pack *k) { pack_ptc(k, 0, 5, 1); }
+
+static const struct sample samples[] = {
+	{ "Ownership PROCESS=0x3b2 FORMAT=2 PRV=0 V=1 CONTEXT=0x1d", s_ownership },
+	{ "DirectBranch I-CNT=1000", s_db },
+	{ "IndirectBranch B-TYPE=3 I-CNT=7 U-ADDR=0x1234", s_ib },
+	{ "Error ETYPE=0 ECODE=0x8c", s_error },
+	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x40000000", s_pts },
+	{ "DirectBranchSync SYNC=2 I-CNT=70 F-ADDR=0x91a2", s_dbs },
+	{ "IndirectBranchSync SYNC=2 B-TYPE=0 I-CNT=9 F-ADDR=0x91a2", s_ibs },
+	{ "ResourceFull RCODE=0 RDATA0=4096", s_rf0 },
+	{ "ResourceFull RCODE=1 RDATA0=0x55555555", s_rf1 },
+	{ "ResourceFull RCODE=2 RDATA0=0x55555555 RDATA1=10", s_rf2 },
+	{ "IndirectBranchHist B-TYPE=0 I-CNT=125 U-ADDR=0x7 HIST=0xffe", s_ibh },
+	{ "IndirectBranchHistSync SYNC=2 B-TYPE=1 I-CNT=3 F-ADDR=0x20 HIST=0x5", s_ibhs },
+	{ "RepeatBranch B-CNT=262143", s_rb },
+	{ "ProgTraceCorrelation EVCODE=4 CDF=0 I-CNT=10", s_ptc0 },
+	{ "ProgTraceCorrelation EVCODE=0 CDF=1 I-CNT=5 HIST=0x1", s_ptc1 },
+};
+
+#define NR_SAMPLES (sizeof(samples) / sizeof(samples[0]))
+
+static void check_sample(const struct sample *s, unsigned int srcbits, int timestamp)
+{
+	struct nt_params p = plain();
+	char text[256], want[256];
+	struct nt_msg m;
+	struct pack pk;
+	size_t cut;
+
+	pack_init(&pk);
+	p.srcbits = pk.srcbits = srcbits;
+	pk.src = srcbits ? 5 : 0;
+	pk.timestamp = timestamp;
+	p.timestamps = timestamp >= 0;
+	s->pack(&pk);
+
+	snprintf(want, sizeof(want), "%s", s->text);
+	if (timestamp >= 0)
+		snprintf(want + strlen(want), sizeof(want) - strlen(want), " TSTAMP=%d", timestamp);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.src, pk.src);
+	nt_msg_format(&m, text, sizeof(text));
+	assert_string_equal(text, want);
+	for (cut = 0; cut < pk.len; cut++)
+		assert_int_equal(nt_msg_decode(&p, pk.buf, cut, &m), 0);
+}
+
+static void R73_all_messages(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NR_SAMPLES; i++) {
+		check_sample(&samples[i], 0, -1);
+		check_sample(&samples[i], 3, -1);
+		check_sample(&samples[i], 0, 123456);
+		check_sample(&samples[i], 12, 0);
+	}
+}
+
+static void R73_missing_and_extra_fields(void **state)
+{
+	struct nt_params p = plain();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NR_SAMPLES; i++) {
+		struct nt_msg m;
+		struct pack pk;
+
+		/* a timestamp that the parameters know nothing of */
+		pack_init(&pk);
+		pk.timestamp = 7;
+		p.timestamps = false;
+		samples[i].pack(&pk);
+		assert_int_equal(decode_pack(&p, &pk, &m), -NT_EEXTRA);
+		assert_int_equal(m.skip, pk.len);
+		/* and two where there may be one */
+		p.timestamps = true;
+		pk.buf[pk.len - 1] &= ~2;
+		pack_var(&pk, 8);
+		pk.buf[pk.len - 1] |= 3;
+		assert_int_equal(decode_pack(&p, &pk, &m), -NT_EEXTRA);
+	}
+	/* IndirectBranch that ends with I-CNT; ProgTraceSync that ends in SYNC */
+	p.timestamps = false;
+	{
+		struct nt_msg m;
+
+		assert_int_equal(decode_hex(&p, "10 07", &m), -NT_ESHORT);
+		assert_int_equal(decode_hex(&p, "24 03", &m), -NT_ESHORT);
+		assert_int_equal(decode_hex(&p, "84 43 ff", &m), -NT_ESHORT);
+	}
+}
+
+static void R74_vendor_and_reserved(void **state)
+{
+	struct nt_params p = plain();
+	unsigned int tcode;
+
+	(void)state;
+	for (tcode = 0; tcode < 64; tcode++) {
+		const char *name = nt_tcode_name(tcode);
+		struct nt_msg m;
+		struct pack pk;
+
+		if (strcmp(name, "Vendor") && strcmp(name, "Reserved"))
+			continue;
+		assert_int_equal(!strcmp(name, "Vendor"), tcode >= 56 && tcode <= 62);
+		pack_init(&pk);
+		pack_head(&pk, tcode);
+		pack_var(&pk, UINT64_MAX);
+		pack_var(&pk, 1);
+		pack_var(&pk, UINT64_MAX);
+		pack_end(&pk);
+		assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+		assert_int_equal(m.tcode, tcode);
+		assert_int_equal(m.fields, 0);
+	}
+}
+
+static void R75_vector_1(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	assert_int_equal(decode_hex(&p, "FF 70 D0 1D 1D F8 FF FF", &m), 7);
+	assert_int_equal(m.idle, 1);
+	assert_int_equal(m.tcode, NT_TCODE_INDIRECT_BRANCH_HIST);
+	assert_int_equal(m.btype, 0);
+	assert_int_equal(m.icnt, 0x7d);
+	assert_int_equal(m.addr, 7);
+	assert_int_equal(m.hist, 0xffe);
+}
+
+static void R76_rcode_decides_the_fields(void **state)
+{
+	struct nt_params p = plain();
+	struct nt_msg m;
+	struct pack pk;
+
+	(void)state;
+	p.timestamps = true;
+	/* RCODE 1 and a second field: that is TSTAMP, not HREPEAT */
+	pack_init(&pk);
+	pk.timestamp = 10;
+	pack_rf(&pk, 1, 5);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.fields, NT_F_RCODE | NT_F_RDATA0 | NT_F_TSTAMP);
+	assert_int_equal(m.tstamp, 10);
+	/* RCODE 2 without TSTAMP: the second is HREPEAT */
+	pack_init(&pk);
+	pack_rf2(&pk, 5, 10);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.fields, NT_F_RCODE | NT_F_RDATA0 | NT_F_RDATA1);
+	assert_int_equal(m.rdata[1], 10);
+	/* reserved and vendor RCODE: no field is guessed */
+	pack_init(&pk);
+	pack_rf(&pk, 3, 5);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.fields, NT_F_RCODE);
+	pack_init(&pk);
+	pack_rf(&pk, 8, 5);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.fields, NT_F_RCODE);
+	p.profile = NT_PROFILE_SIFIVE;
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	assert_int_equal(m.fields, NT_F_RCODE | NT_F_RDATA0);
+}
+
+static void R77_cdf(void **state)
+{
+	struct nt_params p = plain();
+	unsigned int cdf;
+
+	(void)state;
+	for (cdf = 2; cdf < 4; cdf++) {
+		struct nt_msg m;
+		struct pack pk;
+
+		pack_init(&pk);
+		pack_head(&pk, NT_TCODE_PROG_TRACE_CORRELATION);
+		pack_bits(&pk, 4, 4);
+		pack_bits(&pk, cdf, 2);
+		pack_var(&pk, 5);
+		pack_var(&pk, 6);
+		pack_end(&pk);
+		assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+		assert_int_equal(m.cdf, cdf);
+		assert_int_equal(m.fields, NT_F_EVCODE | NT_F_CDF);
+	}
+}
+
+static uint64_t extended(const struct nt_params *p, const uint8_t *mdo, size_t n)
+{
+	struct nt_msg m;
+	struct pack pk;
+	size_t i;
+
+	pack_init(&pk);
+	pack_head(&pk, NT_TCODE_PROG_TRACE_SYNC);
+	pack_bits(&pk, 5, 4);
+	pack_var(&pk, 0);
+	for (i = 0; i < n; i++)
+		pk.buf[pk.len++] = mdo[i] << 2;
+	pk.buf[pk.len - 1] |= 3;
+	assert_int_equal(decode_pack(p, &pk, &m), pk.len);
+	return m.addr << 1;
+}
+
+static void R86_extended_addresses(void **state)
+{
+	static const uint8_t a[] = { 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x1f };
+	static const uint8_t b[] = { 0x3f, 0x3f, 0x3f, 0x3f, 0x1f, 0x3c };
+	static const uint8_t c[] = { 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x00 };
+	static const uint8_t d[] = { 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f,
+				     0x3f, 0x3f, 0x05 };
+	static const uint8_t kernel[] = { 0x3a, 0x23, 0x01, 0x00, 0x00, 0x3f };
+	struct nt_params p = plain();
+
+	(void)state;
+	p.extaddr = true;
+	assert_true(extended(&p, a, sizeof(a)) == 0xffffffffe);
+	assert_true(extended(&p, b, sizeof(b)) == 0xfffffffe3ffffffe);
+	assert_true(extended(&p, c, sizeof(c)) == 0x1ffffffffe);
+	assert_true(extended(&p, d, sizeof(d)) == 0xbffffffffffffffe);
+	assert_true(extended(&p, kernel, sizeof(kernel)) == 0xffffffff800031f4);
+	p.extaddr = false;
+	assert_true(extended(&p, a, sizeof(a)) == 0xffffffffe);
+	assert_true(extended(&p, b, sizeof(b)) == 0x1e3ffffffe);
+	assert_true(extended(&p, d, sizeof(d)) == 0xbffffffffffffffe);
+	assert_true(extended(&p, kernel, sizeof(kernel)) == 0x1f800031f4);
+}
+
+static void R87_extension_on_rv32(void **state)
+{
+	static const uint8_t top[] = { 0x00, 0x20 };
+	struct nt_params p = plain();
+
+	(void)state;
+	p.xlen = 32;
+	p.extaddr = true;
+	assert_true(extended(&p, top, sizeof(top)) == 0xfffff000);
+	p.extaddr = false;
+	assert_true(extended(&p, top, sizeof(top)) == 0x1000);
+}
+
+static void R83_R90_full_addresses(void **state)
+{
+	static const uint64_t addrs[] = {
+		0, 2, 0x80000000, 0x7ffffffffffffffe, 0x8000000000000000,
+		0xffffffffffffffffull & ~1ull, 0x0000800000000000, 0xdeadbeefcafef00c,
+	};
+	struct nt_params p = plain();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		struct nt_msg m;
+		struct pack pk;
+
+		pack_init(&pk);
+		pack_ptsync(&pk, 5, 0, addrs[i]);
+		assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+		assert_true(m.addr << 1 == addrs[i]);
+	}
+}
+
+static void R127_ownership_words(void **state)
+{
+	struct nt_params p = plain();
+	char text[200];
+	struct nt_msg m;
+	struct pack pk;
+
+	(void)state;
+	pack_init(&pk);
+	pack_ownership(&pk, 0xc);
+	assert_int_equal(decode_pack(&p, &pk, &m), pk.len);
+	nt_msg_format(&m, text, sizeof(text));
+	assert_string_equal(text, "Ownership PROCESS=0xc FORMAT=0 PRV=3 V=0");
+}
+
+static void format_is_cut_to_size(void **state)
+{
+	struct nt_params p = plain();
+	char text[16];
+	struct nt_msg m;
+
+	(void)state;
+	assert_int_equal(decode_hex(&p, "FF 70 D0 1D 1D F8 FF", &m), 7);
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(nt_msg_format(&m, text, 10), 59);
+	assert_string_equal(text, "IndirectB");
+	assert_int_equal(text[10], 'x');
+	assert_int_equal(nt_msg_format(&m, NULL, 0), 59);
+}
+
+static void sync_is_found(void **state)
+{
+	struct nt_params p = plain();
+	struct pack pk;
+	size_t first, second;
+
+	(void)state;
+	pack_init(&pk);
+	pack_ptsync(&pk, 5, 0, 0x1000);
+	pack_db(&pk, 5);
+	first = pk.len;
+	pack_ibhsync(&pk, 2, 0, 1, 0x1000, 1);
+	pack_db(&pk, 5);
+	pk.buf[pk.len++] = 0xff;
+	second = pk.len;
+	pack_dbsync(&pk, 2, 1, 0x1000);
+	assert_int_equal(nt_msg_find_sync(&p, pk.buf, pk.len, 0), first);
+	assert_int_equal(nt_msg_find_sync(&p, pk.buf, pk.len, first), second);
+	assert_int_equal(nt_msg_find_sync(&p, pk.buf, pk.len, second), pk.len);
+	assert_int_equal(nt_msg_find_sync(&p, pk.buf, pk.len, pk.len + 5), pk.len);
+}
+
+static void params_are_checked(void **state)
+{
+	struct nt_params p = plain();
+
+	(void)state;
+	assert_int_equal(nt_params_check(&p), 0);
+	p.xlen = 128;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	p = plain();
+	p.srcbits = 13;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	p = plain();
+	p.srcbits = 2;
+	p.src = 3;
+	assert_int_equal(nt_params_check(&p), 0);
+	p.src = 4;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	p = plain();
+	p.retstack = 4;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	p = plain();
+	p.size = 8;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	assert_int_equal(nt_params_check(NULL), -NT_EINVAL);
+}
+
+static void isa_strings(void **state)
+{
+	struct nt_params p = plain();
+
+	(void)state;
+	assert_int_equal(nt_isa_parse("rv64imafdc_zicsr_zcb", &p), 0);
+	assert_int_equal(p.xlen, 64);
+	assert_int_equal(p.isa, NT_ISA_C | NT_ISA_D | NT_ISA_ZCB);
+	assert_int_equal(nt_isa_parse("rv32i2p1_m2p0_zca1p0_zcmp1p0_zcmt1p0", &p), 0);
+	assert_int_equal(p.xlen, 32);
+	assert_int_equal(p.isa, NT_ISA_C | NT_ISA_ZCMP | NT_ISA_ZCMT);
+	assert_int_equal(nt_isa_parse("RV64GC", &p), 0);
+	assert_int_equal(p.isa, NT_ISA_C | NT_ISA_D);
+	assert_int_equal(nt_isa_parse("rv64i_xzcmt_zcmtx", &p), 0);
+	assert_int_equal(p.isa, 0);
+	assert_int_equal(nt_isa_parse("armv8", &p), -NT_EINVAL);
+	assert_int_equal(nt_isa_parse("", &p), -NT_EINVAL);
+	assert_int_equal(nt_isa_parse(NULL, &p), -NT_EINVAL);
+}
+
+static void every_error_has_words(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = 0; i < NT_ERROR_MAX; i++) {
+		assert_string_not_equal(nt_strerror(i), "unknown error");
+		assert_string_equal(nt_strerror(i), nt_strerror(-i));
+		for (j = 0; j < i; j++)
+			assert_string_not_equal(nt_strerror(i), nt_strerror(j));
+	}
+	assert_string_equal(nt_strerror(NT_ERROR_MAX), "unknown error");
+	assert_string_equal(nt_strerror(INT32_MIN), "unknown error");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(R64_mdo_and_reserved_mseo),
+		cmocka_unit_test(R65_idle_between_messages),
+		cmocka_unit_test(R66_first_byte),
+		cmocka_unit_test(R67_fixed_fields_straddle_bytes),
+		cmocka_unit_test(R68_variable_field_uses_all_bits),
+		cmocka_unit_test(R70_endless_field),
+		cmocka_unit_test(R71_too_wide_is_diagnosed),
+		cmocka_unit_test(R72_start_inside_a_message),
+		cmocka_unit_test(R73_all_messages),
+		cmocka_unit_test(R73_missing_and_extra_fields),
+		cmocka_unit_test(R74_vendor_and_reserved),
+		cmocka_unit_test(R75_vector_1),
+		cmocka_unit_test(R76_rcode_decides_the_fields),
+		cmocka_unit_test(R77_cdf),
+		cmocka_unit_test(R83_R90_full_addresses),
+		cmocka_unit_test(R86_extended_addresses),
+		cmocka_unit_test(R87_extension_on_rv32),
+		cmocka_unit_test(R127_ownership_words),
+		cmocka_unit_test(format_is_cut_to_size),
+		cmocka_unit_test(sync_is_found),
+		cmocka_unit_test(params_are_checked),
+		cmocka_unit_test(isa_strings),
+		cmocka_unit_test(every_error_has_words),
+	};
+
+	return RUN_TAP(tests);
+}
