@@ -188,12 +188,27 @@ static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *l
 	return 0;
 }
 
+/*
+ * The driver fills with idle bytes what it has to pass over in the buffer, and
+ * makes no AUX record for it.
+ */
+static bool is_padding(const struct ntrace_queue *q, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (q->data[i] != 0xff)
+			return false;
+	}
+	return true;
+}
+
 /* Reports what is known to be wrong with a window, before anything of it. */
 static int report_early(struct ntrace_queue *q, const struct ntrace_window *w, size_t len)
 {
 	int err = 0;
 
-	if (w->orphan)
+	if (w->orphan && !is_padding(q, len))
 		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
 					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 					 w->size, w->offset);
