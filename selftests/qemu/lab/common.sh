@@ -31,7 +31,7 @@ die()
 
 need_root()
 {
-	[ "$(id -u)" = 0 ] || die "needs root (try: sudo $0)"
+	[ "$(id -u)" = 0 ] || die "needs root: it installs packages, mounts and enters a tree of its own"
 }
 
 # need_tool COMMAND PACKAGE: installs the package when the command is missing
@@ -40,7 +40,7 @@ need_tool()
 	command -v "$1" >/dev/null && return
 	need_root
 	say "installing $2 (for $1)"
-	apt_install "$2" || { apt-get update -qq && apt_install "$2"; } >&2 ||
+	apt_install "$2" 2>/dev/null || { apt-get update -qq && apt_install "$2"; } >&2 ||
 		die "cannot install $2, which has $1"
 }
 
