@@ -65,7 +65,8 @@ struct ntrace_window {
 	u64	flags;			/* PERF_AUX_FLAG_* */
 	u64	hw_id;			/* the terms in effect, 0 unknown */
 	int	cpu;
-	pid_t	pid, tid;
+	pid_t	pid, tid;		/* current when the window ended */
+	bool	of_task;		/* of an event that follows a task */
 	bool	orphan;			/* no AUX record reports these bytes */
 };
 
@@ -117,6 +118,8 @@ struct ntrace_queue {
 	u8			*data;
 	size_t			data_room;
 	bool			timed;		/* its messages carry perf's time */
+	bool			owned;		/* its messages tell whose they are ... */
+	u64			owned_until;	/* ... up to this offset */
 	bool			lost_some;	/* an error was reported in it */
 	unsigned int		ts_shift;
 	/* what the library gave and has not been used */
@@ -151,6 +154,7 @@ int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
 u64 ntrace_queue_time(const struct ntrace_queue *q);
 int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
+void ntrace_queue_renew_thread(struct ntrace_queue *q);
 struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
 
 /* --- ntrace-synth.c --------------------------------------------------------- */

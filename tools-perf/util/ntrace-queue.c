@@ -69,28 +69,32 @@ static struct thread *find_thread(struct ntrace *nt, pid_t tid)
 	return thread ?: machine__findnew_thread(nt->machine, -1, tid);
 }
 
-/*
- * A thread whose process is not known is its own: its maps are what perf has
- * for it, if anything.
- */
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
 {
-	struct ntrace *nt = q->nt;
-
-	if (tid < 0) {
-		thread__zput(q->thread);
-		q->tid = q->pid = -1;
-		q->task = NULL;
-		return;
-	}
-
-	thread__zput(q->thread);
-	q->thread = find_thread(nt, tid);
+	if (tid < 0)
+		tid = -1;
 	q->tid = tid;
+	q->task = tid < 0 ? NULL : ntrace_task(q->nt, tid);
+	ntrace_queue_renew_thread(q);
+}
+
+/* What perf knows of the thread has changed, or is about to. */
+void ntrace_queue_renew_thread(struct ntrace_queue *q)
+{
+	thread__zput(q->thread);
+}
+
+/*
+ * Looked up as late as can be: a window is entered before all that comes before
+ * its time is known. A thread whose process is not known is its own.
+ */
+static void look_up_thread(struct ntrace_queue *q)
+{
+	if (!q->thread && q->tid >= 0)
+		q->thread = find_thread(q->nt, q->tid);
 	q->pid = q->thread ? thread__pid(q->thread) : -1;
 	if (q->pid == -1)
-		q->pid = tid;
-	q->task = ntrace_task(nt, tid);
+		q->pid = q->tid;
 }
 
 static void use_code(struct ntrace_queue *q)
@@ -98,6 +102,7 @@ static void use_code(struct ntrace_queue *q)
 	struct ntrace *nt = q->nt;
 	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt);
 
+	look_up_thread(q);
 	if (q->thread && q->tid)
 		user = ntrace_space_get(nt, q->pid, q->thread);
 	nt_flow_set_code(q->flow, ntrace_space_code(user), ntrace_space_code(kernel));
@@ -138,20 +143,19 @@ static void use_code_params(struct ntrace *nt, const struct nt_params *params)
 	nt->have_code_params = true;
 }
 
-static int use_terms(struct ntrace_queue *q, u64 hw_id)
+static int use_terms(struct ntrace_queue *q, u64 hw_id, struct nt_params *params)
 {
-	struct nt_params params;
 	int err;
 
-	err = ntrace_info_params(&q->nt->info, hw_id, &params);
+	err = ntrace_info_params(&q->nt->info, hw_id, params);
 	if (err)
 		return err;
-	use_code_params(q->nt, &params);
+	use_code_params(q->nt, params);
 
 	if (q->flow && q->flow_hw_id == hw_id)
 		return 0;
 	nt_flow_free(q->flow);
-	q->flow = nt_flow_new(&params);
+	q->flow = nt_flow_new(params);
 	q->flow_hw_id = hw_id;
 	return q->flow ? 0 : -ENOMEM;
 }
@@ -219,6 +223,51 @@ static int report_early(struct ntrace_queue *q, const struct ntrace_window *w, s
 	return err;
 }
 
+/*
+ * Whose the trace is: Ownership messages tell it, the first of them right behind
+ * the first sync. Where there are none, context switches do. A thread's own
+ * buffer needs neither.
+ */
+static void choose_owner(struct ntrace_queue *q, struct ntrace_window *w)
+{
+	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
+
+	q->owned = !by_thread && w->hw_id & NTRACE_HW_ID_CONTEXT;
+	q->owned_until = UINT64_MAX;
+	if (by_thread || (!q->owned && q->tid == -1))
+		ntrace_queue_set_tid(q, w->tid);
+}
+
+/*
+ * The kernel tells the next task's number before the event of the previous one
+ * stops. In an event that follows tasks that is no switch: trace ends before the
+ * next task begins, and the AUX record says who was current until the end. So
+ * what the messages tell counts up to where they tell that task last.
+ */
+static void trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
+			   const struct nt_params *params, size_t len)
+{
+	struct nt_msg msg;
+	size_t at = 0;
+	int n;
+
+	if (!q->owned || !w->of_task || w->tid <= 0 || !(w->hw_id & NTRACE_HW_ID_PRIV_S))
+		return;
+
+	q->owned_until = 0;
+	while (at < len) {
+		n = nt_msg_decode(params, q->data + at, len - at, &msg);
+		if (!n)
+			break;
+		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP && (msg.process & 3) == 2 &&
+		    (pid_t)(msg.process >> 5) == w->tid)
+			q->owned_until = w->offset + at + msg.idle;
+		at += n > 0 ? (size_t)n : msg.skip ?: 1;
+	}
+	if (!q->owned_until)
+		ntrace_queue_set_tid(q, w->tid);
+}
+
 static void enter(struct ntrace_queue *q, struct ntrace_window *w)
 {
 	q->window = w;
@@ -228,14 +277,13 @@ static void enter(struct ntrace_queue *q, struct ntrace_window *w)
 	q->ts_shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
-	/* Else an Ownership message says it, right behind the first sync. */
-	if (!(w->hw_id & NTRACE_HW_ID_CONTEXT) && (q->buffer.cpu == -1 || q->tid == -1))
-		ntrace_queue_set_tid(q, w->tid);
+	choose_owner(q, w);
 }
 
 /* Begins the next window. Returns 1 if there is something to decode in it. */
 static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 {
+	struct nt_params params;
 	size_t len = 0;
 	int err;
 
@@ -248,13 +296,14 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	if (!w->size)
 		return 1;
 
-	err = use_terms(q, w->hw_id);
+	err = use_terms(q, w->hw_id, &params);
 	if (!err)
 		err = load(q, w, &len);
 	if (!err)
 		err = report_early(q, w, len);
 	if (err)
 		return err;
+	trim_ownership(q, w, &params, len);
 	nt_flow_window(q->flow, q->data, len, w->offset);
 	return 1;
 }
@@ -416,11 +465,11 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 static void on_context(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	/* Only scontext is Linux's; the driver puts the TID there. */
-	if (ev->reason != 2 || !(q->window->hw_id & NTRACE_HW_ID_CONTEXT))
+	if (ev->reason != 2 || !q->owned || ev->offset > q->owned_until)
 		return;
-	if (q->tid == (pid_t)ev->context && q->thread)
-		return;
-	ntrace_queue_set_tid(q, ev->context);
+	if (q->tid != (pid_t)ev->context)
+		ntrace_queue_set_tid(q, ev->context);
+	look_up_thread(q);
 }
 
 static int hold(struct ntrace_queue *q, const struct nt_event *ev)

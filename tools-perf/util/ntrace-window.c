@@ -96,6 +96,13 @@ static int sample_idx(struct ntrace *nt, const struct perf_sample *sample)
 	return sid ? sid->idx : -1;
 }
 
+static bool sample_of_task(struct ntrace *nt, const struct perf_sample *sample)
+{
+	struct perf_sample_id *sid = evlist__id2sid(nt->session->evlist, sample->id);
+
+	return sid && sid->tid != -1;
+}
+
 static int parse(struct ntrace *nt, union perf_event *event, struct perf_sample *sample)
 {
 	struct evsel *evsel = evlist__event2evsel(nt->session->evlist, event);
@@ -171,6 +178,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		.pid	= sample->pid,
 		.tid	= sample->tid,
 		.hw_id	= terms_of(s, idx, sample->cpu),
+		.of_task = sample_of_task(s->nt, sample),
 	};
 	return 0;
 }

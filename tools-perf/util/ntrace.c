@@ -157,6 +157,19 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 		ntrace_space_changed(nt, pid, start, start + len);
 }
 
+/* The numbers of a thread, and perhaps process, that are gone have come to new life. */
+static void on_fork(struct ntrace *nt, union perf_event *event)
+{
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		if (nt->queue[i] && nt->queue[i]->tid == (pid_t)event->fork.tid)
+			ntrace_queue_renew_thread(nt->queue[i]);
+	}
+	if (event->fork.pid != event->fork.ppid)
+		ntrace_space_drop(nt, event->fork.pid);
+}
+
 /* Who runs on a CPU, where the trace does not say it */
 static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 {
@@ -167,9 +180,8 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 
 		if (!q || q->buffer.cpu != cpu || cpu < 0)
 			continue;
-		if (q->window && q->window->hw_id & NTRACE_HW_ID_CONTEXT)
-			continue;
-		ntrace_queue_set_tid(q, tid);
+		if (!q->owned)
+			ntrace_queue_set_tid(q, tid);
 	}
 }
 
@@ -201,8 +213,7 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 			ntrace_space_changed(nt, event->comm.pid, 0, 0);
 		break;
 	case PERF_RECORD_FORK:
-		if (event->fork.pid != event->fork.ppid)
-			ntrace_space_drop(nt, event->fork.pid);
+		on_fork(nt, event);
 		break;
 	case PERF_RECORD_KSYMBOL:
 		ntrace_kernel_changed(nt, event->ksymbol.addr,
