@@ -273,7 +273,9 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		set_owner(c, h, ev->tid);
 		break;
 	case TRUTH_OWNER:
-		set_owner(c, h, ev->tid);
+		/* the address space changes first, in the same task */
+		if (ev->tid != h->owner)
+			set_owner(c, h, ev->tid);
 		break;
 	case TRUTH_DROP:
 		h->drops++;
