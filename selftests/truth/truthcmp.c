@@ -816,8 +816,8 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "seconds", seconds);
 }
 
-/* "name=least,..."; says what is short of it */
-static bool meets_requirements(struct cmp *c)
+/* "name=least,..."; says what is short of it, if asked to */
+static bool meets_requirements(struct cmp *c, bool say)
 {
 	char *list = strdup(c->require ? c->require : ""), *save, *word, *eq;
 	const struct figure *f;
@@ -833,7 +833,8 @@ static bool meets_requirements(struct cmp *c)
 			die("--require %s: no such figure", word);
 		if (f->value >= atof(eq))
 			continue;
-		printf("too little: %s=%.15g, required %s\n", word, f->value, eq);
+		if (say)
+			printf("too little: %s=%.15g, required %s\n", word, f->value, eq);
 		met = false;
 	}
 	free(list);
@@ -975,8 +976,9 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < c.nharts; i++)
 		finish(&c, c.harts[i]);
 	sum_up(&c, now() - start);
-	met = meets_requirements(&c);
+	met = meets_requirements(&c, false);
 	printf(met ? "equal" : "equal, but too little:");
 	print_figures(&c);
+	meets_requirements(&c, true);
 	return met ? 0 : 1;
 }

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 	unsigned long n = scale(argc, argv);
 
 	page = sysconf(_SC_PAGESIZE);
-	for (unsigned long i = 0; i < 2 * n; i++) {
+	for (unsigned long i = 0; i < 3 * n; i++) {
 		run_on((unsigned int)i);
 		fresh();
 		copied();

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	int fd[2];
 
 	expect(!pipe(fd), "pipe");
-	for (unsigned int i = 0; i < 2000 * n; i++) {
+	for (unsigned int i = 0; i < 3000 * n; i++) {
 		if (i % 500 == 0)
 			run_on(i / 500);
 		through_pipe(fd, i);

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
 	pthread_t thread[THREADS];
 
-	rounds = 40 * scale(argc, argv);
+	rounds = 60 * scale(argc, argv);
 	for (unsigned int i = 0; i < THREADS; i++)
 		expect(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i), "a thread");
 	for (unsigned int i = 0; i < THREADS; i++)

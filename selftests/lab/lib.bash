@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What the lab's tests share: TAP, recording in a guest, comparing on the host.
+# Sourced, with $name set to the test's own name.
+
+set -Euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+lab=$top/selftests/qemu/lab
+build=$top/build
+dir=$build/check/$name
+smp=${smp:-2}
+
+count=0 failures=0
+ok()	# STATUS DESCRIPTION [FILE...]: files are shown when it failed
+{
+	local status=$1 text=$2 f
+
+	shift 2
+	count=$((count + 1))
+	if [ "$status" = 0 ]; then
+		echo "ok $count - $text"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $count - $text"
+	for f; do
+		[ ! -s "$f" ] || head -n 45 "$f" | cut -c1-200 | sed 's/^#* */#   /'
+	done
+}
+
+finish()
+{
+	echo "1..$count"
+	[ $failures = 0 ]
+	exit
+}
+
+rm -rf "$dir"
+mkdir -p "$dir"
+
+# guest GROUP SCRIPT [BOOT OPTION...]: boot, run, leave everything in $dir/GROUP:
+# truth.N.zst, share/ (the guest's /mnt), console.log, guest.out
+guest()
+{
+	local group=$dir/$1 script=$2 status=0
+	shift 2
+
+	mkdir -p "$group/share"
+	"$lab/boot" --smp "$smp" --share "$group/share" --log "$group/console.log" \
+		--plugin-arg "truth=|zstd -q -1 -f -o $group/truth.%d.zst" \
+		"$@" --run "$script" >"$group/guest.out" 2>&1 </dev/null || status=$?
+	return $status
+}
+
+# perf for the host, in the rootfs that it was made for
+host_perf()	# GROUP ARGUMENT...
+{
+	local group=$dir/$1
+	shift
+	"$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$group/share/debug" "$@"
+}
+
+truths()	# GROUP
+{
+	local i
+
+	for ((i = 0; i < smp; i++)); do
+		[ ! -s "$dir/$1/truth.$i.zst" ] || printf -- '--truth %d=%s ' $i "$dir/$1/truth.$i.zst"
+	done
+}
+
+# compare GROUP NUMBER NAME i|b [TRUTHCMP OPTION...]: decode share/NAME.data, compare with
+# recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
+# $out and $err.
+compare()
+{
+	local group=$dir/$1 number=$2 what=$3 list=$4 fields=cpu,tid,event,ip itrace=i1ie status=0
+	shift 4
+
+	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
+	out=$group/$what.$list.out err=$group/$what.$list.err
+	[ -s "$group/$what.dump" ] || host_perf "${group##*/}" report -D \
+		-i "$group/share/$what.data" >"$group/$what.dump" 2>"$group/$what.dump.err" || status=$?
+	# what perf says of a file that is not there, and so on, must not look like an empty trace
+	[ $status = 0 ] && "$lab/enter" bash -o pipefail -c '
+		perf=$1 truthcmp=$2 fields=$3 itrace=$4 data=$5
+		shift 5
+		"${perf[@]}" --buildid-dir "${data%/*}/debug" script -i "$data" --itrace="$itrace" \
+			-F "$fields" | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
+		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
+		--segment "$number" --tid --dump "$group/$what.dump" \
+		$(truths "${group##*/}") "$@" >"$out" 2>"$err" || status=$?
+	verdict=$(head -n 1 "$out" 2>/dev/null)
+	return $status
+}
+
+figure()	# NAME: of the last verdict
+{
+	tr ' ' '\n' <<<"$verdict" | sed -n "s/^$1=//p"
+}
+
+# The short story of the last verdict, for a TAP line
+figures()
+{
+	local n text=
+
+	[[ $verdict == equal* ]] || { echo no; return; }
+	for n in insns branches traps migrations windows resourcefull; do
+		text+="$(figure $n) $n, "
+	done
+	printf '%s%s bytes, %.3f bits/insn' "$text" "$(figure bytes)" "$(figure bits)"
+}

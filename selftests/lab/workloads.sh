@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Every workload, in HTM and BTM, with implicit return off and on: what perf decodes is what
+# the harts retired, first to last, branch by branch; in two of the four also instruction by
+# instruction. One boot for each mode. For less: PROGRAMS="loop qsort" MODES=htm-0.
+
+name=workloads
+. "$(dirname "$0")/lib.bash"
+
+programs=${PROGRAMS:-loop recurse qsort qsort-dynamic syscalls signals threads forkexec faults bounce bigtrace}
+least=insns=1000000,traps=1,migrations=1,windows=2,resourcefull=1
+total=0
+
+terms()		# MODE RETSTACK
+{
+	[ "$1" = htm ] && echo "ntrace/retstack=$2/u" || echo "ntrace/btm,retstack=$2/u"
+}
+
+guest_script()	# TERMS
+{
+	local p n=0
+
+	echo 'cd /mnt; status=0'
+	for p in $programs; do
+		n=$((n + 1))
+		echo "recording $n"
+		echo "perf --buildid-dir /mnt/debug record -e $1 -o $p.data -- $p || status=1"
+	done
+	echo 'exit $status'
+}
+
+one_program()	# GROUP NUMBER NAME
+{
+	local insns
+
+	compare "$1" "$2" "$3" b --require $least
+	ok $? "$1: $3: branches are what ran: $(figures)" "$out" "$err"
+	insns=$(figure insns)
+	total=$((total + ${insns:-0}))
+	case $1 in
+	htm-3|btm-0)
+		compare "$1" "$2" "$3" i --require $least
+		ok $? "$1: $3: instructions are what ran" "$out" "$err" ;;
+	esac
+	rm -f "$dir/$1/$3.dump"
+}
+
+one_mode()	# MODE RETSTACK
+{
+	local group=$1-$2 p n=0
+
+	guest_script "$(terms "$1" "$2")" >"$dir/$group.sh"
+	# so that the straight code of the workloads overflows the counter also in BTM
+	guest "$group" "$dir/$group.sh" --timeout 180 --plugin-arg icnt_bits=16
+	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
+	for p in $programs; do
+		n=$((n + 1))
+		one_program "$group" $n $p
+	done
+	[ $failures != 0 ] || rm -rf "${dir:?}/$group"
+}
+
+modes=${MODES:-htm-0 htm-3 btm-0 btm-3}
+for mode in $modes; do
+	one_mode "${mode%-*}" "${mode#*-}"
+done
+
+if [ -z "${MODES:-}${PROGRAMS:-}" ]; then
+	[ "$total" -ge 10000000 ]
+	ok $? "$total instructions in all"
+fi
+finish
