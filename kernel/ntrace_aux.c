@@ -111,6 +111,19 @@ static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout, const stru
 	return window->size >= min(limits->want, chunk / 4);
 }
 
+/*
+ * The reserve should not begin with a sliver of a chunk: there would be no room to flush into before the next one.
+ */
+static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 align, struct ntrace_aux_window *window)
+{
+	u64 chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
+	u64 margin = ALIGN(min(chunk / 4, (u64)NTRACE_AUX_MARGIN), (u64)align);
+	u64 rest = chunk - window->offset - window->size;
+
+	if (rest && rest < margin)
+		window->size -= min(window->size, ALIGN(margin - rest, (u64)align));
+}
+
 /**
  * ntrace_aux_first - the first window of an AUX transaction
  * @layout:	the area
@@ -134,9 +147,10 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 		if (*pad + limits->want > usable)
 			break;
 		ntrace_aux_piece(layout, head + *pad, usable - *pad, limits->align, window);
+		ntrace_aux_avoid_sliver(layout, limits->align, window);
 		if (ntrace_aux_enough(layout, limits, window))
 			return 0;
-		*pad += window->size;
+		*pad = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk) - window->offset + *pad;
 	}
 
 	return -ENOSPC;

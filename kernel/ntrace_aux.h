@@ -10,6 +10,9 @@
 /* No first window is smaller: below it, moving costs more than what it holds. More than any encoder has on its way. */
 #define NTRACE_AUX_MIN_WINDOW	512U
 
+/* Room that should follow a window, to flush into */
+#define NTRACE_AUX_MARGIN	2048U
+
 /**
  * struct ntrace_aux_layout - the AUX area as its physically contiguous chunks
  * @size:	in bytes, a power of two

@@ -891,8 +891,11 @@ static int ntrace_cpu_set_window(struct ntrace_cpu *c)
 	return ntrace_ramsink_set_window(c->path->sink, c->map->addr[c->window.chunk] + c->window.offset, c->window.size);
 }
 
-/* The sink is off: what did it write? Make that visible before anybody is told. */
-static void ntrace_cpu_account_window(struct ntrace_cpu *c)
+/*
+ * The sink is off: what did it write? Make that visible before anybody is told. Return: whether the window is full, in which
+ * case its last message may have been cut, and the encoder may have dropped others
+ */
+static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 {
 	u64 used = ntrace_ramsink_used(c->path->sink);
 
@@ -900,11 +903,9 @@ static void ntrace_cpu_account_window(struct ntrace_cpu *c)
 		dma_sync_single_range_for_cpu(c->path->sink->comp.dev, c->map->addr[c->window.chunk], c->window.offset,
 					      used, DMA_FROM_DEVICE);
 	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, local_clock() - c->seen_at);
-
-	/* A window that filled early may have cut a message, and made the encoder drop others. */
-	if (used == c->window.size && !ntrace_cpu_lossless(c))
-		c->lost = true;
 	c->done += used;
+
+	return used == c->window.size;
 }
 
 /* Running */
@@ -971,23 +972,40 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	return 0;
 }
 
-/* The window is full, or nearly: take the next one. Its size is 0 if that fails. */
+/*
+ * The window is full, or nearly: take the next one of the same transaction, while the encoder is on. What goes on behind a full
+ * window is the rest of a message; what is left of another one becomes idle. Return: 0, or an error and the sink is off (the
+ * window's size is 0 then), or -ENOSPC and nothing has changed
+ */
 static int ntrace_cpu_extend(struct ntrace_cpu *c)
 {
+	u64 end = c->done + c->window.size;
 	int ret;
 
+	if (c->handle.size < end + NTRACE_AUX_MIN_WINDOW)
+		return -ENOSPC;
+
 	ret = ntrace_path_disable_downstream(c->path);
-	if (!ret)
-		ntrace_cpu_account_window(c);
-	c->window.size = 0;
 	if (ret)
-		return ret;
+		goto err;
+
+	if (ntrace_cpu_account_window(c))
+		c->lost |= !ntrace_cpu_lossless(c);
+	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
+	c->done = end;
 
 	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
-	if (ret)
-		c->window.size = 0;
-
+	if (!ret)
+		return 0;
+err:
+	c->window.size = 0;
 	return ret;
+}
+
+/* Bytes that the sink still takes */
+static u64 ntrace_cpu_room(const struct ntrace_cpu *c)
+{
+	return c->window.size ? c->window.size - ntrace_ramsink_used(c->path->sink) : 0;
 }
 
 /*
@@ -996,23 +1014,22 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
  */
 static void ntrace_cpu_drain(struct ntrace_cpu *c)
 {
-	u64 room = c->window.size - ntrace_ramsink_used(c->path->sink);
 	bool overflow = false;
-	int ret = 0;
+	int ret;
 
-	if (room < NTRACE_AUX_MIN_WINDOW)
-		ret = ntrace_cpu_extend(c);
-	c->lost |= ret;
+	while (ntrace_cpu_room(c) < NTRACE_AUX_MIN_WINDOW)
+		if (ntrace_cpu_extend(c))
+			break;
 
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
-	while (ret == -ENOSPC && c->window.size && !ntrace_cpu_extend(c));
+	while (ret == -ENOSPC && !ntrace_cpu_extend(c));
 
 	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
 	if (ret == -ENOSPC)
 		ntrace_component_reset(&c->path->encoder->comp);
-	if (c->window.size && !ntrace_path_disable_downstream(c->path))
-		ntrace_cpu_account_window(c);
+	if (!c->window.size || ntrace_path_disable_downstream(c->path) || ntrace_cpu_account_window(c))
+		c->lost = true;
 	c->window.size = 0;
 	c->state = NTRACE_OFF;
 }

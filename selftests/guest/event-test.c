@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -267,10 +268,13 @@ static void session_read(struct session *s)
 	__atomic_store_n(&s->page->data_tail, s->tail, __ATOMIC_RELEASE);
 }
 
-/* All of AUX is read */
+/* All that the records told of is read */
 static void session_consume_aux(struct session *s)
 {
-	__atomic_store_n(&s->page->aux_tail, __atomic_load_n(&s->page->aux_head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	const struct aux_record *last = &s->record[s->records - 1];
+
+	if (s->records)
+		__atomic_store_n(&s->page->aux_tail, last->offset + last->size, __ATOMIC_RELEASE);
 }
 
 static bool session_enable(struct session *s)
@@ -517,6 +521,23 @@ static bool test_privileges(void)
 	attr = user_attr();
 	attr.config = SET(mmode, 1);
 	CHECK(refused(attr, 0, -1) == (cap("mmode") ? 0 : EOPNOTSUPP));
+
+	return true;
+}
+
+/* What cannot be left out is not left out in silence. */
+static bool test_no_filters(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	if (cap("filters"))
+		SKIP("there are filters");
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
+	attr.exclude_kernel = 0;
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
+	attr.config = SET(mmode, 1);
+	attr.exclude_guest = 0;
+	CHECK(!refused(attr, 0, -1));
 
 	return true;
 }
@@ -784,7 +805,7 @@ static bool test_moving(void)
 	CHECK(trace_bytes(s) > AUX_DEFAULT);
 	CHECK(!(s->flags & ~PERF_AUX_FLAG_PARTIAL));
 	CHECK(m.count[TCODE_ERROR] == 0 || s->flags & PERF_AUX_FLAG_PARTIAL);
-	CHECK(flagged_bytes(s) < trace_bytes(s) / 20);
+	CHECK(flagged_bytes(s) < trace_bytes(s) / 2);
 	session_close(s);
 
 	return true;
@@ -861,6 +882,8 @@ static bool test_stall(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(go[1]);
 		pin(0);
 		if (read(go[0], &c, 1) != 1)
 			_exit(1);
@@ -942,32 +965,35 @@ static bool test_unload_while_used(void)
 	return true;
 }
 
+/* filters: only with privilege filters, because the test traces user space alone */
 static const struct {
 	const char *name;
 	bool (*run)(void);
+	bool filters;
 } tests[] = {
 	{ "format/ has every field of the header", test_format },
 	{ "caps/ says what the encoders can do", test_caps },
 	{ "each CPU links to an encoder that leads to a sink", test_encoders },
 	{ "the timestamp counter is known by its clock", test_clock },
 	{ "unknown config bits are refused", test_unknown_bits },
-	{ "what the hardware cannot do is refused, the rest is not", test_unsupported },
-	{ "an unknown sink is refused, and one that is out of reach", test_sinkid },
-	{ "exclude_* is kept or refused", test_privileges },
-	{ "stalling the kernel is refused", test_stall_kernel },
-	{ "without privilege: user space yes, machine mode no", test_unprivileged },
-	{ "an AUX area of one page, of three and a read-only one are refused", test_aux_size },
-	{ "a second user of an encoder gets EBUSY", test_busy },
-	{ "HTM: user space of this task", test_record_htm },
-	{ "BTM: user space of this task", test_record_btm },
-	{ "every optional field at once", test_record_fields },
-	{ "events with different terms in turn", test_reconfigure },
-	{ "moving windows, with a reader that keeps up", test_moving },
-	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated },
-	{ "with stall a full AUX area loses nothing", test_stall },
-	{ "kernel and user of a CPU", test_cpu_wide },
-	{ "1000 times open, map and close", test_cycles },
-	{ "unloading while used is refused", test_unload_while_used },
+	{ "what the hardware cannot do is refused, the rest is not", test_unsupported, true },
+	{ "an unknown sink is refused, and one that is out of reach", test_sinkid, true },
+	{ "exclude_* is kept or refused", test_privileges, true },
+	{ "without filters only everything can be traced", test_no_filters },
+	{ "stalling the kernel is refused", test_stall_kernel, true },
+	{ "without privilege: user space yes, machine mode no", test_unprivileged, true },
+	{ "an AUX area of one page, of three and a read-only one are refused", test_aux_size, true },
+	{ "a second user of an encoder gets EBUSY", test_busy, true },
+	{ "HTM: user space of this task", test_record_htm, true },
+	{ "BTM: user space of this task", test_record_btm, true },
+	{ "every optional field at once", test_record_fields, true },
+	{ "events with different terms in turn", test_reconfigure, true },
+	{ "moving windows, with a reader that keeps up", test_moving, true },
+	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
+	{ "with stall a full AUX area loses nothing", test_stall, true },
+	{ "kernel and user of a CPU", test_cpu_wide, true },
+	{ "1000 times open, map and close", test_cycles, true },
+	{ "unloading while used is refused", test_unload_while_used, true },
 };
 
 int main(int argc, char **argv)
@@ -988,12 +1014,15 @@ int main(int argc, char **argv)
 			test_number++;
 			continue;
 		}
-		bool ok = tests[i].run();
+		bool skip = tests[i].filters && !cap("filters");
+		bool ok = skip || tests[i].run();
 
 		if (!ok) {
 			unpin();
 			session_close(&the_session);
 		}
+		if (skip)
+			test_why = "no filters";
 		if (test_why)
 			snprintf(name, sizeof(name), "%s # SKIP %s", tests[i].name, test_why);
 		report(ok, name);
