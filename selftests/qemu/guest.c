@@ -94,11 +94,21 @@ static uint64_t host_ns(void)
 /* Only where registers can be read */
 void guest_sync_time(struct hart *h)
 {
+	uint64_t before, after;
+	unsigned int tries;
+
 	if (h->time_host)
 		return;
-	h->time_base = guest_reg(h, REG_TIME);
+	/* the two clocks must be read together, or they differ for ever */
+	for (tries = 0; tries < 100; tries++) {
+		before = host_ns();
+		h->time_base = guest_reg(h, REG_TIME);
+		after = host_ns();
+		if (after - before < 5 * NS_PER_TICK)
+			break;
+	}
 	if (h->time_base)
-		h->time_host = host_ns();
+		h->time_host = after;
 }
 
 uint64_t guest_time(struct hart *h)
