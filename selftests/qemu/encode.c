@@ -32,7 +32,8 @@ struct encode {
 	struct fixpoint *fix;		/* of messages in the FIFO, a ring */
 	unsigned int n_fix, first_fix;
 	uint64_t told;			/* instructions that what left the FIFO tells of */
-	bool dropping;
+	bool lost;			/* a message was dropped, trace has not restarted */
+	bool dropping;			/* the same, or what is in the FIFO gets no further */
 	uint64_t messages, dropped, stalls;
 	uint64_t ts_offset;
 };
@@ -74,6 +75,27 @@ static void left(struct encode *e, unsigned int n)
 	}
 }
 
+/* From here on nothing arrives: that is where the truth has to say so */
+static void set_dropping(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (e->dropping)
+		return;
+	e->dropping = true;
+	truth_drop(h, h->retired - e->told);
+}
+
+static void end_dropping(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (!e->dropping || e->lost || e->fill)
+		return;
+	e->dropping = false;
+	truth_restart(h);
+}
+
 void encode_drain(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -85,7 +107,9 @@ void encode_drain(struct hart *h)
 	memmove(e->fifo, e->fifo + n, e->fill - n);
 	e->fill -= n;
 	left(e, n);
-	if (!e->fill && !h->te.enable.is)
+	if (e->fill)
+		set_dropping(h);
+	else if (!h->te.enable.is)
 		te_set_empty(&h->te, true);
 }
 
@@ -119,10 +143,8 @@ static void drop(struct hart *h)
 	e->dropped++;
 	te_set_lost(&h->te);
 	show_control(h);
-	if (e->dropping)
-		return;
-	e->dropping = true;
-	truth_drop(h, h->retired - e->told);
+	e->lost = true;
+	set_dropping(h);
 }
 
 /* Loss on demand: the vendor register, and every so many messages by option */
@@ -149,12 +171,12 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	}
 	if (!msg)
 		return true;
-	/* Error comes first after a loss; the sync message behind it is where trace goes on */
-	if (e->dropping && msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
-		e->dropping = false;
-		truth_restart(h);
-	}
 	fifo_put(h, msg, len);
+	/* Error comes first after a loss; the sync message behind it is where trace goes on */
+	if (msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
+		e->lost = false;
+		end_dropping(h);
+	}
 	return true;
 }
 
@@ -200,9 +222,10 @@ bool encode_passes(const struct hart *h, enum priv priv)
 	return false;
 }
 
-bool encode_is_open(const struct hart *h)
+/* For the truth: a stretch that begins now is not to be seen in the trace */
+bool encode_is_dropping(const struct hart *h)
 {
-	return h->encode->open;
+	return h->encode->dropping;
 }
 
 void encode_open(struct hart *h)
@@ -275,15 +298,16 @@ void encode_scontext(struct hart *h)
 }
 
 /*
- * The hart waits before an instruction that would be traced as long as there may not be room for
- * what it makes the encoder say.
+ * The hart waits before an instruction that would be traced as long as there may not be room in
+ * the sink for what it makes the encoder say, and for the end of the stretch: so a window never
+ * ends in the middle of a message, and nothing is left in the FIFO when software moves it.
  */
 bool encode_stalls(struct hart *h)
 {
 	struct encode *e = h->encode;
 
-	if (!e->fill || !(h->te.control & TE_STALL_ENA) || !te_tracing(&h->te) ||
-	    e->fill + BLOCK_RESERVE <= opt.fifo || !encode_passes(h, h->priv))
+	if (!(h->te.control & TE_STALL_ENA) || e->file || !te_tracing(&h->te) ||
+	    ram_room(&h->sink) >= e->fill + BLOCK_RESERVE || !encode_passes(h, h->priv))
 		return false;
 	te_set_lost(&h->te);
 	show_control(h);
@@ -328,6 +352,7 @@ static void forget(struct encode *e)
 	nt_enc_free(e->enc);
 	e->enc = NULL;
 	e->open = false;
+	e->lost = false;
 	e->dropping = false;
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
@@ -339,7 +364,6 @@ static void flush(struct hart *h)
 
 	encode_drain(h);
 	if (e->fill && !opt.fifo_stuck) {
-		e->dropping = false;
 		drop(h);
 		left(e, e->fill);
 		e->fill = 0;

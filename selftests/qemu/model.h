@@ -194,7 +194,7 @@ void encode_priv(struct hart *h);
 void encode_scontext(struct hart *h);
 bool encode_stalls(struct hart *h);
 bool encode_passes(const struct hart *h, enum priv priv);
-bool encode_is_open(const struct hart *h);
+bool encode_is_dropping(const struct hart *h);
 void encode_drain(struct hart *h);
 uint64_t encode_time(struct hart *h);
 void encode_exit(struct hart *h);

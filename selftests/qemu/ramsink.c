@@ -67,6 +67,15 @@ unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len)
 	return i;
 }
 
+uint64_t ram_room(const struct ram_sink *ram)
+{
+	if (!ram->enable.is)
+		return 0;
+	if (!(ram->control & RAM_STOP_ON_WRAP))
+		return UINT64_MAX;
+	return ram->limit + ram->can->width - ram->wp - ram->fill;
+}
+
 /* Enable fell: the started word is filled up with idle bytes */
 static void flush(struct ram_sink *ram)
 {

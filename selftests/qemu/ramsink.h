@@ -60,4 +60,7 @@ void ram_was_read(struct ram_sink *ram, unsigned int offset);
 /* Returns how many of the bytes the sink took: less than len only if it is or becomes full */
 unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len);
 
+/* How many bytes it would take now; UINT64_MAX: it begins anew at the end of its window */
+uint64_t ram_room(const struct ram_sink *ram);
+
 #endif /* RAMSINK_H */

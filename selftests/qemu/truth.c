@@ -155,6 +155,8 @@ static void begin(struct hart *h, uint64_t pc)
 	p = put_owner(p, t);
 	t->len += p - start;
 	t->open = true;
+	if (encode_is_dropping(h))
+		truth_drop(h, 0);
 }
 
 static void end(struct hart *h)
