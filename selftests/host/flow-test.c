@@ -788,6 +788,12 @@ static void R137_all_jumps(void **state)
 	pack_ib(&t->pk, 0, 9, 0);
 	pack_ptc(&t->pk, 4, 0, 0);
 	expect(t, calls_silent);
+	/* trace ends behind a jump that was not reported yet */
+	t = calls(3);
+	t->params.alljumps = true;
+	pack_db(&t->pk, 2);
+	pack_ptc(&t->pk, 4, 2, 0);
+	expect(t, "start 5 100\ncall 100 200 n1\nstop 4 204 n1\n");
 	t = calls(3);
 	t->params.alljumps = true;
 	pack_db(&t->pk, 4);

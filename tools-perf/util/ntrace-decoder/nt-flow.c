@@ -403,6 +403,7 @@ static inline int step_direct(struct nt_flow *f, struct run *r,
 
 	if (f->params.alljumps) {
 		ret = step_reported_jump(f, r);
+		set_fall(f, &r->to, blk, n);
 		if (ret < 0 || ret == STEP_OPEN)
 			return ret;
 	}
