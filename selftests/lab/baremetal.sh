@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Stand-alone traces of a bare-metal program with every kind of control transfer: what the library
+# decodes is what the hart retired, in all modes of the encoder, and around losses.
+
+name=baremetal
+. "$(dirname "$0")/lib.bash"
+
+program=$build/baremetal/tour.elf
+plugin=$build/host/ntrace-plugin.so
+
+# trace OPTIONS: run the program with these options of the model
+trace()
+{
+	"$lab/enter" timeout 60 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
+		-kernel "$program" -display none -semihosting-config enable=on,target=native \
+		${icount:+-icount shift=0,sleep=off} \
+		-plugin "$plugin,trace=$dir/%d.nt,truth=$dir/%d.tv${1:+,$1}" \
+		</dev/null >"$dir/qemu.out" 2>&1
+}
+
+# same LEAST OPTIONS DECODE [TRUTHCMP OPTION...]
+same()
+{
+	local least=$1 options=$2 decode=$3 status=0
+	shift 3
+
+	trace "$options"
+	if [ $? != 0 ] || ! grep -q '^tour: .* user [1-9].* ticked' "$dir/qemu.out"; then
+		ok 1 "${options:-defaults}: runs" "$dir/qemu.out"
+		return
+	fi
+	# decoding with losses is status 1: what was lost is truthcmp's business
+	"$lab/enter" sh -c "$build/host/ntrace decode --elf $program $decode --output=pc $dir/0.nt |
+		$build/host/truthcmp --truth 0=$dir/0.tv --format ntrace --require $least $*" \
+		>"$dir/verdict" 2>"$dir/err" || status=$?
+	verdict=$(head -n 1 "$dir/verdict")
+	ok $status "${options:-defaults}${icount:+, icount}: $(figure insns) instructions, $(figure traps) traps" \
+		"$dir/verdict" "$dir/err"
+}
+
+"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal >"$dir/make.out" 2>&1
+ok $? "builds" "$dir/make.out"
+
+whole=insns=1000000,traps=900
+for mode in htm btm; do
+	for retstack in 0 3; do
+		base=mode=$mode,retstack=$retstack decode=--retstack=$retstack
+		same $whole $base $decode
+		same $whole $base,extaddr=1,srcbits=5,src=9,syncmode=1,syncmax=2 \
+			"$decode --extaddr --srcbits=5"
+		same $whole $base,timestamps=1,context=1,syncmode=2,syncmax=0 "$decode --timestamps"
+		same $whole $base,icnt_bits=4,hist_bits=2,syncmode=0 $decode
+		same $whole $base,btype=1,icnt_bits=6,hist_bits=8,syncmode=3,syncmax=1 $decode
+		same insns=100000,drops=10 $base,overflow=100/7,timestamps=1 "$decode --timestamps" \
+			--allow-loss
+	done
+done
+
+# Without a clock that runs by itself every run is the same, to the byte
+icount=1
+same $whole "clock=csr,timestamps=1" --timestamps
+cp "$dir/0.nt" "$dir/first.nt"
+same $whole "clock=csr,timestamps=1" --timestamps
+cmp "$dir/0.nt" "$dir/first.nt" >"$dir/cmp.out" 2>&1
+ok $? "icount: the same trace again" "$dir/cmp.out"
+
+finish
