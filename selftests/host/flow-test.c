@@ -975,6 +975,32 @@ static void window_ends_without_stop(void **state)
 	       "loss message cut by the end of the buffer at 6 pc 100 skipped 3\n");
 }
 
+static void R94_unclaimed_credit(void **state)
+{
+	struct bench *t = calls(3);
+
+	(void)state;
+	/* all that was counted did retire; how far is certain */
+	pack_rf(&t->pk, 0, 7);
+	pack_rf(&t->pk, 0, 4);
+	expect(t, "start 5 100\ncall 100 200 n1\ncall 200 300 n1\nret 302 204 inferred n2\n"
+	       "ret 204 104 inferred n1\nstop 16 108 n1\n");
+	t = calls(3);
+	pack_rf(&t->pk, 0, 6 + 10000);
+	pack_error(&t->pk, 0, 4);
+	expect(t, "start 5 100\ncall 100 200 n1\ncall 200 300 n1\nret 302 204 inferred n2\n"
+	       "ret 204 104 inferred n1\n"
+	       "loss encoder lost messages at 8 pc 108 skipped 3 n1\n");
+	/* a branch without outcome ends certainty */
+	t = loop();
+	pack_rf(&t->pk, 1, 3);
+	pack_rf(&t->pk, 0, 8);
+	pack_db(&t->pk, 1);
+	t->pk.len--;
+	expect(t, "start 5 100\ncond 102 100 n2\n"
+	       "loss message cut by the end of the buffer at 9 pc 102 skipped 1 n1\n");
+}
+
 static void joins(void **state)
 {
 	struct bench *t = traps();
@@ -1439,6 +1465,7 @@ int main(void)
 		cmocka_unit_test(R122_stop_before_any_sync),
 		cmocka_unit_test(R123_no_periodic_sync),
 		cmocka_unit_test(window_ends_without_stop),
+		cmocka_unit_test(R94_unclaimed_credit),
 		cmocka_unit_test(joins),
 		cmocka_unit_test(joins_over_windows),
 		cmocka_unit_test(R124_timestamps),

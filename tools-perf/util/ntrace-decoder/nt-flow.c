@@ -114,6 +114,8 @@ struct nt_flow {
 	int64_t total;		/* half-words it counts, credit included */
 	struct walk walk;
 	bool just_synced;	/* nothing retired since a sync message */
+	bool draining;		/* walking credit that no message will claim */
+	enum nt_error pending;	/* the loss that comes after it, if any */
 
 	/* for RepeatBranch: the last branch message without SYNC, resolved */
 	struct nt_msg last;
@@ -470,6 +472,14 @@ static int walk_part(struct nt_flow *f, struct run *r, const struct nt_block *bl
 	return WALK_DONE;
 }
 
+/* Where the block's last instruction leads is not known: it is left out. */
+static void stay_before(struct run *r, const struct nt_block *blk)
+{
+	r->insns--;
+	r->to.pc = nt_block_last(blk);
+	r->to.block = r->to.link = NT_BLOCK_NONE;
+}
+
 /* From f->at on.  WALK_*, or a negative enum nt_error */
 static int run_blocks(struct nt_flow *f, struct run *r, const struct nt_event *full)
 {
@@ -489,6 +499,8 @@ static int run_blocks(struct nt_flow *f, struct run *r, const struct nt_event *f
 			f->last_pc = nt_block_last(blk);
 			if (ret == STEP_OPEN)
 				f->open = n;
+			if (ret < 0)
+				stay_before(r, blk);
 			return ret < 0 ? ret : WALK_DONE;
 		}
 		n = r->to.block;
@@ -951,6 +963,21 @@ static void skip_to_sync(struct nt_flow *f)
 }
 
 /*
+ * The half-words of ResourceFull messages did retire, even when the message
+ * that should have claimed them never comes.  Walk them as far as the way is
+ * certain.
+ */
+static void drain(struct nt_flow *f, enum nt_error pending)
+{
+	struct walk w = { .left = f->credit, .plain = !f->htm };
+
+	f->credit = 0;
+	f->draining = true;
+	f->pending = pending;
+	begin_walk(f, &w);
+}
+
+/*
  * What the message at msg_offset says, or its bytes, cannot be followed.  Its
  * events are taken back; if it is a sync message itself, decoding goes on with
  * its address.
@@ -960,6 +987,10 @@ static void lose(struct nt_flow *f, struct batch *b, enum nt_error reason)
 	struct nt_event *ev;
 	bool here;
 
+	if (f->state == RUNNING && f->stage == NEXT_MESSAGE && f->credit > 0) {
+		drain(f, reason);
+		return;
+	}
 	b->n = b->mark;
 	ev = add_event(f, b, NT_EV_LOSS);
 	ev->reason = reason;
@@ -1107,7 +1138,10 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 		return true;
 	if (f->state != RUNNING)
 		return false;
-	stop(f, b, NT_EVCODE_NONE, false);
+	if (f->credit > 0)
+		drain(f, NT_OK);
+	else
+		stop(f, b, NT_EVCODE_NONE, false);
 	return true;
 }
 
@@ -1148,6 +1182,17 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	return true;
 }
 
+static void finish_drain(struct nt_flow *f, struct batch *b)
+{
+	f->draining = false;
+	f->stage = NEXT_MESSAGE;
+	mark(f, b);
+	if (f->pending)
+		lose(f, b, f->pending);
+	else
+		stop(f, b, NT_EVCODE_NONE, false);
+}
+
 /* Go on with f->walk.  0, or negative when decoding cannot go on at all */
 static int go_on(struct nt_flow *f, struct batch *b)
 {
@@ -1159,10 +1204,14 @@ static int go_on(struct nt_flow *f, struct batch *b)
 		b->end = true;
 		return 0;
 	}
-	if (ret == WALK_DONE)
-		ret = -finish(f, b);
 	if (ret == -NT_ENOMEM)
 		return ret;
+	if (f->draining) {
+		finish_drain(f, b);
+		return 0;
+	}
+	if (ret == WALK_DONE)
+		ret = -finish(f, b);
 	if (ret)
 		lose(f, b, (enum nt_error)-ret);
 	return 0;
@@ -1238,6 +1287,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->stage = NEXT_MESSAGE;
 	f->time_valid = false;
 	f->repeats = 0;
+	f->draining = false;
 	f->insns = 0;
 	f->at_limit = false;
 	resync(f);
