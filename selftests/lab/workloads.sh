@@ -51,7 +51,7 @@ one_mode()	# MODE RETSTACK
 
 	guest_script "$(terms "$1" "$2")" >"$dir/$group.sh"
 	# so that the straight code of the workloads overflows the counter also in BTM
-	guest "$group" "$dir/$group.sh" --timeout 180 --plugin-arg icnt_bits=16
+	guest "$group" "$dir/$group.sh" --timeout 180 --plugin-arg icnt_bits=14
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
 		n=$((n + 1))

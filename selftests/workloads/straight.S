@@ -5,7 +5,7 @@
 	.globl	straight
 	.type	straight, @function
 straight:
-	.rept	70000
+	.rept	40000
 	c.addi	a0, 1
 	.endr
 	ret
