@@ -52,6 +52,9 @@ for mode in htm btm; do
 		same $whole $base,timestamps=1,context=1,syncmode=2,syncmax=0 "$decode --timestamps"
 		same $whole $base,icnt_bits=4,hist_bits=2,syncmode=0 $decode
 		same $whole $base,btype=1,icnt_bits=6,hist_bits=8,syncmode=3,syncmax=1 $decode
+		same $whole $base,can_seqjump=1,seqjump=1 "$decode --seqjump"
+		same $whole $base,can_alljumps=1,alljumps=1,can_seqjump=1,seqjump=1 \
+			"$decode --alljumps --seqjump"
 		same insns=100000,drops=10 $base,overflow=100/7,timestamps=1 "$decode --timestamps" \
 			--allow-loss
 	done

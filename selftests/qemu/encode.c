@@ -342,6 +342,8 @@ static struct nt_enc *new_enc(struct hart *h)
 	c.params.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << c.params.srcbits) - 1);
 	c.params.timestamps = h->te.ts_control & TE_TS_ENABLE && h->te.ts_control & TE_TS_MODE;
 	c.params.extaddr = features & TE_EXTEND_ADDR_MSB;
+	c.params.seqjump = features & TE_SEQUENTIAL_JUMP;
+	c.params.alljumps = features & TE_ALL_JUMPS;
 	if (features & TE_IMPLICIT_RETURN)
 		c.params.retstack = (features & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
 	return nt_enc_new(&c);

@@ -73,6 +73,8 @@ static uint32_t warl_features(const struct te_ability *can, uint32_t value)
 	return (can->retstack & ~1u ? value & TE_IMPLICIT_RETURN : 0) |
 	       mode << TE_RETURN_MODE_SHIFT |
 	       (can->extaddr ? value & TE_EXTEND_ADDR_MSB : 0) |
+	       (can->seqjump ? value & TE_SEQUENTIAL_JUMP : 0) |
+	       (can->alljumps ? value & TE_ALL_JUMPS : 0) |
 	       (can->srcbits ? value & TE_SRC_ID : 0) |
 	       bits << TE_SRC_BITS_SHIFT;
 }

@@ -32,9 +32,11 @@
 #define  TE_FORMAT_SHIFT	24
 #define TE_IMPL			0x004
 #define TE_INST_FEATURES	0x008
+#define  TE_SEQUENTIAL_JUMP	(1u << 2)
 #define  TE_IMPLICIT_RETURN	(1u << 3)
 #define  TE_RETURN_MODE		(3u << 6)
 #define  TE_RETURN_MODE_SHIFT	6
+#define  TE_ALL_JUMPS		(1u << 9)
 #define  TE_EXTEND_ADDR_MSB	(1u << 10)
 #define  TE_SRC_ID		(0xfffu << 16)
 #define  TE_SRC_ID_SHIFT	16
@@ -76,7 +78,7 @@ struct te_ability {
 	uint32_t impl;
 	uint8_t format;			/* 1 N-Trace, 0 E-Trace */
 	bool btm, htm;
-	bool context, timestamp, stall, extaddr;
+	bool context, timestamp, stall, extaddr, seqjump, alljumps;
 	uint8_t retstack;		/* mask of the accepted ImplicitReturnMode values */
 	uint8_t syncmodes;		/* mask of the accepted SyncMode values */
 	uint8_t srcbits;		/* widest SRC */

@@ -92,10 +92,10 @@ __attribute__((noinline)) static unsigned long descend(unsigned int depth)
 	return depth ? descend(depth - 1) + x : 0;
 }
 
-static unsigned long add(unsigned long a, unsigned long b) { return a + b; }
+unsigned long add(unsigned long a, unsigned long b) { return a + b; }
 static unsigned long sub(unsigned long a, unsigned long b) { return a - b; }
 static unsigned long mul(unsigned long a, unsigned long b) { return a * b; }
-static unsigned long mix(unsigned long a, unsigned long b) { return (a ^ b) * 0x9e3779b97f4a7c15; }
+unsigned long mix(unsigned long a, unsigned long b) { return (a ^ b) * 0x9e3779b97f4a7c15; }
 
 static unsigned long (*volatile table[])(unsigned long, unsigned long) = { add, sub, mul, mix };
 
@@ -154,6 +154,18 @@ __attribute__((naked, noinline)) static void millicode(void)
 			 "jalr t0, ra\n");	/* swap back */
 }
 
+/* Calls and jumps by AUIPC and JALR, as to far places */
+__attribute__((naked, noinline)) static unsigned long far(unsigned long a, unsigned long b)
+{
+	__asm__ volatile(".option push\n\t"
+			 ".option norelax\n\t"
+			 "mv a2, ra\n\t"
+			 "call add\n\t"
+			 "mv ra, a2\n\t"
+			 "tail mix\n\t"
+			 ".option pop");
+}
+
 static void raise_traps(void)
 {
 	__asm__ volatile("ecall");
@@ -178,6 +190,7 @@ int main(void)
 		sum ^= values[round & 63] + descend(round % 100) + ackermann(2, 3);
 		leap(round % 40);
 		millicode();
+		sum = far(sum, round);
 		raise_traps();
 		if (round % 8 == 0)
 			visit_user();
