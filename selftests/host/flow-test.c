@@ -1164,6 +1164,31 @@ static void R126_R142_sources_are_apart(void **state)
 	expect(t, "start 5 106 t20\nijump 106 106 n1 t21\nijump 106 106 n1 t22\nstop 4 106 t23\n");
 }
 
+static void profiles(void **state)
+{
+	struct bench *t = loop();
+
+	(void)state;
+	/* RCODE 9: so many taken, 8: so many not taken; times are XORed */
+	t->params.profile = NT_PROFILE_SIFIVE;
+	t->params.timestamps = true;
+	t->pk.len = 0;
+	t->pk.timestamp = 1000;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	t->pk.timestamp = 8;
+	pack_rf(&t->pk, 9, 3);
+	t->pk.timestamp = 1;
+	pack_rf(&t->pk, 8, 1);
+	pack_ib(&t->pk, 0, 14, 0x300);
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "start 5 100 t1000\ncond 102 100 n2 t992\ncond 102 100 n2 t992\n"
+	       "cond 102 100 n2 t992\nijump 106 200 n3 t992\nstop 4 200 t993\n");
+	/* RCODE 9 means nothing in 1.0 */
+	t = loop();
+	pack_rf(&t->pk, 9, 3);
+	expect(t, "start 5 100\nloss reserved value in a field at 4 pc 100 skipped 2\n");
+}
+
 /* ---------------------------------------------------------------- defects - */
 
 static void R74_R82_odd_messages(void **state)
@@ -1472,6 +1497,7 @@ int main(void)
 		cmocka_unit_test(limit_holds_back),
 		cmocka_unit_test(R127_R128_context),
 		cmocka_unit_test(R126_R142_sources_are_apart),
+		cmocka_unit_test(profiles),
 		cmocka_unit_test(R74_R82_odd_messages),
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Instructions: what kind of transfer each is, where it goes, how long it is
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka-tap.h"
+#include "program.h"
+
+#define C	NT_ISA_C
+#define D	NT_ISA_D
+#define MP	NT_ISA_ZCMP
+#define MT	NT_ISA_ZCMT
+#define NOWHERE	UINT64_MAX	/* not a direct transfer */
+
+struct sample {
+	const char *text;
+	uint8_t xlen;
+	uint32_t isa;
+	uint64_t raw;
+	uint8_t len;
+	uint8_t type;
+	uint64_t target;	/* from pc 0x1000 */
+};
+
+static const struct sample samples[] = {
+	{ "jal x0", 64, C, 0x0000006f | 1 << 21, 4, NT_TYPE_JUMP, 0x1002 },
+	{ "jal x1, -4", 64, C, 0xffdff0ef, 4, NT_TYPE_CALL, 0xffc },
+	{ "jal x5, 1 MiB back", 64, C, 0x800002ef, 4, NT_TYPE_CALL, 0xfffffffffff01000 },
+	{ "the same, RV32", 32, C, 0x800002ef, 4, NT_TYPE_CALL, 0xfff01000 },
+	{ "jal x6", 64, C, 0x0000036f, 4, NT_TYPE_JUMP_LINK, 0x1000 },
+	{ "jalr x0, x1", 64, C, 0x00008067, 4, NT_TYPE_RET, NOWHERE },
+	{ "jalr x0, x5", 64, C, 0x00028067, 4, NT_TYPE_RET, NOWHERE },
+	{ "jalr x6, x1", 64, C, 0x00008367, 4, NT_TYPE_RET, NOWHERE },
+	{ "jalr x0, x6", 64, C, 0x00030067, 4, NT_TYPE_IJUMP, NOWHERE },
+	{ "jalr x7, x6", 64, C, 0x000303e7, 4, NT_TYPE_IJUMP_LINK, NOWHERE },
+	{ "jalr x1, x6", 64, C, 0x000300e7, 4, NT_TYPE_ICALL, NOWHERE },
+	{ "jalr x1, x1", 64, C, 0x000080e7, 4, NT_TYPE_ICALL, NOWHERE },
+	{ "jalr x5, x5", 64, C, 0x000282e7, 4, NT_TYPE_ICALL, NOWHERE },
+	{ "jalr x1, x5", 64, C, 0x000280e7, 4, NT_TYPE_SWAP, NOWHERE },
+	{ "jalr x5, x1", 64, C, 0x000082e7, 4, NT_TYPE_SWAP, NOWHERE },
+	{ "jalr with funct3 1", 64, C, 0x00009067, 4, NT_TYPE_NONE, NOWHERE },
+	{ "beq -4096", 64, C, 0x80000063, 4, NT_TYPE_COND, 0 },
+	{ "bne +4094", 64, C, 0x7e001fe3, 4, NT_TYPE_COND, 0x1ffe },
+	{ "blt", 64, C, 0x00004463, 4, NT_TYPE_COND, 0x1008 },
+	{ "bgeu", 64, C, 0x00007463, 4, NT_TYPE_COND, 0x1008 },
+	{ "branch with funct3 2", 64, C, 0x00002463, 4, NT_TYPE_NONE, NOWHERE },
+	{ "branch with funct3 3", 64, C, 0x00003463, 4, NT_TYPE_NONE, NOWHERE },
+	{ "ecall", 64, C, 0x00000073, 4, NT_TYPE_EXCEPTION, NOWHERE },
+	{ "ebreak", 64, C, 0x00100073, 4, NT_TYPE_EXCEPTION, NOWHERE },
+	{ "sret", 64, C, 0x10200073, 4, NT_TYPE_ERET, NOWHERE },
+	{ "mret", 64, C, 0x30200073, 4, NT_TYPE_ERET, NOWHERE },
+	{ "wfi", 64, C, 0x10500073, 4, NT_TYPE_NONE, NOWHERE },
+	{ "sfence.vma", 64, C, 0x12000073, 4, NT_TYPE_NONE, NOWHERE },
+	{ "csrw satp, x0", 64, C, 0x18001073, 4, NT_TYPE_NONE, NOWHERE },
+	{ "auipc", 64, C, 0x00000097, 4, NT_TYPE_NONE, NOWHERE },
+	{ "c.j -2048", 64, C, 0xb001, 2, NT_TYPE_JUMP, 0x800 },
+	{ "c.j +2046", 64, C, 0xaffd, 2, NT_TYPE_JUMP, 0x17fe },
+	{ "c.jal, RV32", 32, C, 0x2001, 2, NT_TYPE_CALL, 0x1000 },
+	{ "c.addiw, RV64", 64, C, 0x2001, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.beqz -256", 64, C, 0xd001, 2, NT_TYPE_COND, 0xf00 },
+	{ "c.bnez +254", 64, C, 0xeffd, 2, NT_TYPE_COND, 0x10fe },
+	{ "c.jr x1", 64, C, 0x8082, 2, NT_TYPE_RET, NOWHERE },
+	{ "c.jr x5", 64, C, 0x8282, 2, NT_TYPE_RET, NOWHERE },
+	{ "c.jr x6", 64, C, 0x8302, 2, NT_TYPE_IJUMP, NOWHERE },
+	{ "c.jalr x1", 64, C, 0x9082, 2, NT_TYPE_ICALL, NOWHERE },
+	{ "c.jalr x5", 64, C, 0x9282, 2, NT_TYPE_SWAP, NOWHERE },
+	{ "c.jalr x6", 64, C, 0x9302, 2, NT_TYPE_ICALL, NOWHERE },
+	{ "c.mv", 64, C, 0x852e, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.add", 64, C, 0x952e, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.ebreak", 64, C, 0x9002, 2, NT_TYPE_EXCEPTION, NOWHERE },
+	{ "all zero", 64, C, 0x0000, 2, NT_TYPE_EXCEPTION, NOWHERE },
+	{ "c.nop", 64, C, 0x0001, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.fsdsp", 64, C | D, 0xbe02, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.popret", 64, C | MP, 0xbe42, 2, NT_TYPE_RET, NOWHERE },
+	{ "cm.popretz", 64, C | MP, 0xbc42, 2, NT_TYPE_RET, NOWHERE },
+	{ "cm.popret over c.fsdsp", 64, C | D | MP, 0xbe42, 2, NT_TYPE_RET, NOWHERE },
+	{ "c.fsdsp under Zcmt alone", 64, C | MT, 0xbe42, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.pop", 64, C | MP, 0xba42, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.push", 64, C | MP, 0xb842, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.popret, reserved list", 64, C | MP, 0xbe32, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.mvsa01", 64, C | MP, 0xac22, 2, NT_TYPE_NONE, NOWHERE },
+	{ "cm.jt 3", 64, C | MT, 0xa00e, 2, NT_TYPE_JUMP, 0xabc0 },
+	{ "cm.jalt 40", 64, C | MT, 0xa0a2, 2, NT_TYPE_CALL, 0xdef0 },
+	{ "cm.jt without Zcmt", 64, C | MP, 0xa00e, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.lbu (Zcb)", 64, C | NT_ISA_ZCB, 0x8000, 2, NT_TYPE_NONE, NOWHERE },
+	{ "c.mul (Zcb)", 64, C | NT_ISA_ZCB, 0x9c41, 2, NT_TYPE_NONE, NOWHERE },
+	{ "custom-0", 64, C, 0x0000000b, 4, NT_TYPE_NONE, NOWHERE },
+	{ "48 bits", 64, C, 0x12345678901f, 6, NT_TYPE_NONE, NOWHERE },
+	{ "64 bits", 64, C, 0x123456789abcdc3f, 8, NT_TYPE_NONE, NOWHERE },
+	{ "80 bits", 64, C, 0x123456789abc007f, 10, NT_TYPE_NONE, NOWHERE },
+	{ "176 bits", 64, C, 0x123456789abc607f, 22, NT_TYPE_NONE, NOWHERE },
+	{ "192 bits and more", 64, C, 0xffff, 2, NT_TYPE_EXCEPTION, NOWHERE },
+};
+
+#define NR_SAMPLES (sizeof(samples) / sizeof(samples[0]))
+
+static struct program *program_new(void)
+{
+	struct program *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	return p;
+}
+
+static void check_sample(const struct sample *s)
+{
+	struct program *p = program_new();
+	struct nt_params params;
+	struct nt_code *code;
+	struct nt_insn insn;
+	int len;
+
+	nt_params_init(&params);
+	params.xlen = s->xlen;
+	params.isa = s->isa;
+	params.jvt = 0x2000;
+	org(p, 0x2000 + 3 * 8);
+	put_bytes(p, 0xabc0, 8);
+	org(p, 0x2000 + 40 * 8);
+	put_bytes(p, 0xdef0, 8);
+	org(p, 0x1000);
+	put_bytes(p, s->raw, s->len < 8 ? s->len : 8);
+	put_bytes(p, 0, s->len < 8 ? 0 : s->len - 8);
+
+	code = nt_code_new(&params, program_read, p);
+	assert_non_null(code);
+	len = nt_code_insn(code, 0x1000, &insn);
+	if (len != s->len || insn.type != s->type ||
+	    (s->target == NOWHERE) != !(insn.flags & NT_INSN_DIRECT) ||
+	    (s->target != NOWHERE && insn.target != s->target))
+		fail_msg("%s: length %d, type %s, target %" PRIx64, s->text, len,
+			 nt_type_name(insn.type), insn.target);
+	assert_true(insn.raw == s->raw);
+	assert_true(insn.pc == 0x1000);
+	assert_int_equal(!!(insn.flags & NT_INSN_TRAPS), s->type == NT_TYPE_EXCEPTION);
+	nt_code_free(code);
+	free(p);
+}
+
+static void R138_R139_R187_classification(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NR_SAMPLES; i++)
+		check_sample(&samples[i]);
+}
+
+static void half_an_instruction_is_none(void **state)
+{
+	struct program *p = program_new();
+	struct nt_params params;
+	struct nt_code *code;
+	struct nt_insn insn;
+
+	(void)state;
+	nt_params_init(&params);
+	org(p, 0x1000);
+	put_bytes(p, 0x0533, 2);
+	code = nt_code_new(&params, program_read, p);
+	assert_int_equal(nt_code_insn(code, 0x1000, &insn), -NT_EUNMAPPED);
+	assert_int_equal(nt_code_insn(code, 0x3000, &insn), -NT_EUNMAPPED);
+	/* more of it arrives, from another piece of memory */
+	org(p, 0x1002);
+	put_bytes(p, 0x00b5, 2);
+	nt_code_invalidate(code, 0x1000, 0x1004);
+	assert_int_equal(nt_code_insn(code, 0x1000, &insn), 4);
+	nt_code_free(code);
+	free(p);
+}
+
+/* Memory that hands out one byte at a time */
+static size_t read_single(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return program_read(ctx, addr, buf, len ? 1 : 0);
+}
+
+static void short_reads(void **state)
+{
+	struct program *p = program_new();
+	struct nt_params params;
+	struct nt_code *code;
+	struct nt_insn insn;
+
+	(void)state;
+	nt_params_init(&params);
+	params.isa = NT_ISA_ZCMT;
+	params.jvt = 0x2000;
+	org(p, 0x1000);
+	put_bytes(p, 0x12345678901f, 6);
+	org(p, 0x1006);
+	put_bytes(p, 0xa002, 2);
+	org(p, 0x2000);
+	put_bytes(p, 0x12345678, 8);
+	code = nt_code_new(&params, read_single, p);
+	assert_int_equal(nt_code_insn(code, 0x1000, &insn), 6);
+	assert_true(insn.raw == 0x12345678901f);
+	assert_int_equal(nt_code_insn(code, 0x1006, &insn), 2);
+	assert_true(insn.target == 0x12345678);
+	nt_code_free(code);
+	free(p);
+}
+
+static void type_names(void **state)
+{
+	(void)state;
+	assert_string_equal(nt_type_name(NT_TYPE_COND), "cond");
+	assert_string_equal(nt_type_name(NT_TYPE_IJUMP_LINK), "ijump");
+	assert_string_equal(nt_type_name(NT_TYPE_JUMP_LINK), "jump");
+	assert_string_equal(nt_type_name(NT_TYPE_TRAP), "trap");
+	assert_string_equal(nt_type_name(1000), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(R138_R139_R187_classification),
+		cmocka_unit_test(half_an_instruction_is_none),
+		cmocka_unit_test(short_reads),
+		cmocka_unit_test(type_names),
+	};
+
+	return RUN_TAP(tests);
+}
