@@ -309,7 +309,7 @@ static unsigned long rounds(unsigned long dflt)
 
 static void R70_damaged_traces(void **unused)
 {
-	unsigned long i, n = rounds(6000), whole = 0;
+	unsigned long i, n = rounds(3000), whole = 0;
 
 	(void)unused;
 	for (i = 0; i < n; i++) {
@@ -339,7 +339,7 @@ static void R70_damaged_traces(void **unused)
 
 static void random_bytes(void **unused)
 {
-	unsigned long i, n = rounds(6000) / 2;
+	unsigned long i, n = rounds(3000) / 2;
 
 	(void)unused;
 	for (i = 0; i < n; i++) {
@@ -359,7 +359,7 @@ static void random_bytes(void **unused)
 
 static void damaged_elf_files(void **unused)
 {
-	unsigned long i, n = rounds(6000) / 10;
+	unsigned long i, n = rounds(3000) / 10;
 	char name[] = "/tmp/ntrace-mutate-XXXXXX";
 	int fd = mkstemp(name);
 
