@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the AUX arithmetic: every boundary, by brute force where that is affordable.
+ */
+#include <kunit/test.h>
+#include <linux/align.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
+
+#include "ntrace_aux.h"
+
+/* An area of equal chunks; `end` has room for size / chunk entries */
+static struct ntrace_aux_layout layout_of(u64 *end, u64 size, u64 chunk)
+{
+	struct ntrace_aux_layout layout = { .size = size, .end = end };
+
+	while (layout.nr < size / chunk) {
+		end[layout.nr] = (layout.nr + 1) * chunk;
+		layout.nr++;
+	}
+
+	return layout;
+}
+
+/* The window lies in its chunk, in the free space, behind the pad, and is of whole words. */
+static void expect_window(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head, u64 space, u64 pad,
+			  u32 align, const struct ntrace_aux_window *w)
+{
+	u64 start, chunk;
+
+	KUNIT_ASSERT_LT(test, w->chunk, layout->nr);
+	start = ntrace_aux_chunk_start(layout, w->chunk);
+	chunk = layout->end[w->chunk] - start;
+
+	KUNIT_EXPECT_EQ(test, (head + pad) & (layout->size - 1), start + w->offset);
+	KUNIT_EXPECT_LE(test, w->offset + w->size, chunk);
+	KUNIT_EXPECT_LE(test, pad + w->size, space);
+	KUNIT_EXPECT_EQ(test, w->size % align, 0);
+}
+
+static void ntrace_aux_test_piece(struct kunit *test)
+{
+	u64 end[4], head, space;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_16K, SZ_4K);
+	struct ntrace_aux_window w;
+
+	for (head = 0; head < 3 * SZ_16K; head += 64) {
+		for (space = 1; space < SZ_16K; space += 509) {
+			ntrace_aux_piece(&layout, head, space, 4, &w);
+			expect_window(test, &layout, head, space, 0, 4, &w);
+			KUNIT_EXPECT_EQ(test, w.chunk, (head / SZ_4K) % 4);
+		}
+	}
+
+	/* one word, at the very end, and around it */
+	ntrace_aux_piece(&layout, SZ_16K - 4, SZ_8K, 4, &w);
+	KUNIT_EXPECT_EQ(test, w.size, 4);
+	KUNIT_EXPECT_EQ(test, w.chunk, 3);
+	ntrace_aux_piece(&layout, SZ_16K, SZ_8K, 4, &w);
+	KUNIT_EXPECT_EQ(test, w.chunk, 0);
+	KUNIT_EXPECT_EQ(test, w.offset, 0);
+
+	/* less than a word is nothing */
+	ntrace_aux_piece(&layout, 0, 7, 8, &w);
+	KUNIT_EXPECT_EQ(test, w.size, 0);
+}
+
+static void ntrace_aux_test_uneven(struct kunit *test)
+{
+	u64 end[] = { SZ_4K, SZ_4K + SZ_8K, SZ_16K, SZ_32K };
+	struct ntrace_aux_layout layout = { .size = SZ_32K, .nr = ARRAY_SIZE(end), .end = end };
+	struct ntrace_aux_window w;
+	u64 head;
+	int i;
+
+	for (head = 0, i = 0; head < SZ_32K; head += 4) {
+		i += head == end[i];
+		ntrace_aux_piece(&layout, head, SZ_32K, 4, &w);
+		KUNIT_EXPECT_EQ(test, w.chunk, i);
+		KUNIT_EXPECT_EQ(test, w.size, end[i] - head);
+	}
+}
+
+/* What ntrace_aux_first() promises, for one case. Return: whether there is a window */
+static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *layout,
+			 const struct ntrace_aux_limits *limits, u64 head, u64 space)
+{
+	struct ntrace_aux_window w, next;
+	u64 pad, done;
+
+	if (ntrace_aux_first(layout, limits, head, space, &pad, &w)) {
+		/* no room, whichever way it is turned: a chunk's rest and a window would not fit */
+		KUNIT_EXPECT_LT(test, space, limits->reserve + 2 * (limits->want + NTRACE_AUX_MARGIN) + 2 * limits->align);
+		return false;
+	}
+
+	expect_window(test, layout, head, space, pad, limits->align, &w);
+	KUNIT_EXPECT_LE(test, pad + w.size + limits->reserve, space);
+	KUNIT_EXPECT_GT(test, w.size, 0);
+
+	/* further windows follow without a gap, down to the last word */
+	for (done = w.size; !ntrace_aux_next(layout, limits, head + pad, space - pad, done, &next); done += next.size)
+		expect_window(test, layout, head + pad + done, space - pad - done, 0, limits->align, &next);
+	KUNIT_EXPECT_LT(test, space - pad - done, limits->align);
+
+	return true;
+}
+
+static void ntrace_aux_test_first(struct kunit *test)
+{
+	static const u32 aligns[] = { 4, 8, 64 };
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = { .rate = 1000 * 1000 };
+	u64 *end = kunit_kcalloc(test, SZ_1M / SZ_4K, sizeof(*end), GFP_KERNEL);
+	u64 size, chunk, head, space;
+	unsigned int a;
+
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	for (size = SZ_8K; size <= SZ_1M; size *= 4) {
+		for (chunk = max_t(u64, SZ_4K, size / 16); chunk <= size; chunk *= 2) {
+			struct ntrace_aux_layout layout = layout_of(end, size, chunk);
+
+			for (a = 0; a < ARRAY_SIZE(aligns); a++) {
+				ntrace_aux_limit(&limits, &pace, size, aligns[a], a & 1);
+				for (head = 0; head < 2 * size; head += ALIGN(size / 61, aligns[a]))
+					for (space = 1; space < size; space += size / 13)
+						expect_first(test, &layout, &limits, head, space);
+			}
+		}
+	}
+}
+
+/* An empty area always gives a window, a full one never does. */
+static void ntrace_aux_test_extremes(struct kunit *test)
+{
+	struct ntrace_aux_pace fast = { .rate = NTRACE_AUX_MAX_RATE };
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_window w;
+	u64 end[64], size, pad, head;
+
+	for (size = SZ_8K; size <= SZ_256M; size *= 2) {
+		struct ntrace_aux_layout layout = layout_of(end, size, max_t(u64, size / 64, SZ_4K));
+
+		ntrace_aux_limit(&limits, &fast, size, 4, false);
+		for (head = 0; head < 2 * size; head += size / 64 + 4) {
+			KUNIT_EXPECT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, size - 1, &pad, &w));
+			KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, head, 1, &pad, &w));
+			KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, head, limits.reserve, &pad, &w));
+		}
+	}
+}
+
+/* A head that another sink, with narrower words, left behind; a tail wherever user space put it */
+static void ntrace_aux_test_odd(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	struct ntrace_aux_window w;
+	u64 end[2], pad, head, space;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_64K, SZ_32K);
+
+	ntrace_aux_limit(&limits, &pace, SZ_64K, 64, false);
+	for (head = 0; head < SZ_64K; head += 4) {
+		for (space = SZ_32K; space < SZ_32K + 64; space += 7) {
+			KUNIT_ASSERT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
+			KUNIT_EXPECT_EQ(test, (head + pad) % 64, 0);
+			expect_window(test, &layout, head, space, pad, 64, &w);
+		}
+	}
+}
+
+/* A window that ends at the reserve leaves room behind it in the same chunk, or none. */
+static void ntrace_aux_test_sliver(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	struct ntrace_aux_window w;
+	u64 end[4], pad, head, space, rest;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_256K, SZ_64K);
+
+	ntrace_aux_limit(&limits, &pace, SZ_256K, 4, true);
+	for (head = 0; head < SZ_256K; head += 1020) {
+		for (space = SZ_32K; space < SZ_256K; space += 1011) {
+			KUNIT_ASSERT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
+			rest = SZ_64K - w.offset - w.size;
+			KUNIT_EXPECT_TRUE(test, !rest || rest >= NTRACE_AUX_MARGIN);
+		}
+	}
+}
+
+static void ntrace_aux_test_pace(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	u64 period, before;
+	int i;
+
+	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K), NTRACE_AUX_MIN_PERIOD_NS);
+
+	/* 100 MB/s: a window of 512 KiB is due after 128 KiB, in 1.3 ms */
+	ntrace_aux_learn(&pace, 100000, NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, pace.rate, 100 * 1000 * 1000);
+	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
+	period = ntrace_aux_period(&limits, &pace, 0, SZ_512K);
+	KUNIT_EXPECT_GT(test, period, 1250 * NSEC_PER_USEC);
+	KUNIT_EXPECT_LT(test, period, 1350 * NSEC_PER_USEC);
+	KUNIT_EXPECT_LT(test, ntrace_aux_period(&limits, &pace, SZ_64K, SZ_512K), period);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, SZ_512K, SZ_512K), NTRACE_AUX_MIN_PERIOD_NS);
+
+	/* quiet: fades, is never 0 at once, and looks become rare */
+	for (i = 0; i < 1000; i++) {
+		before = pace.rate;
+		ntrace_aux_learn(&pace, 0, 10 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_LE(test, pace.rate, before);
+	}
+	KUNIT_EXPECT_LT(test, pace.rate, 1000);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K), NTRACE_AUX_MAX_PERIOD_NS);
+
+	/* absurd input does not overflow */
+	ntrace_aux_learn(&pace, SZ_4M, 0);
+	KUNIT_EXPECT_EQ(test, pace.rate, NTRACE_AUX_MAX_RATE);
+	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
+	KUNIT_EXPECT_EQ(test, limits.want, SZ_64K);
+}
+
+static void ntrace_aux_test_due(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = { .rate = 1000 * 1000 };
+	u64 size;
+
+	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
+	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, 0, SZ_512K));
+	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_128K - 4, SZ_512K));
+	KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, SZ_128K, SZ_512K));
+
+	for (size = 4; size <= SZ_512K; size *= 2) {
+		KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, size, size));
+		KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, 0, size));
+	}
+}
+
+static struct kunit_case ntrace_aux_test_cases[] = {
+	KUNIT_CASE(ntrace_aux_test_piece),
+	KUNIT_CASE(ntrace_aux_test_uneven),
+	KUNIT_CASE(ntrace_aux_test_first),
+	KUNIT_CASE(ntrace_aux_test_extremes),
+	KUNIT_CASE(ntrace_aux_test_odd),
+	KUNIT_CASE(ntrace_aux_test_sliver),
+	KUNIT_CASE(ntrace_aux_test_pace),
+	KUNIT_CASE(ntrace_aux_test_due),
+	{}
+};
+
+static struct kunit_suite ntrace_aux_test_suite = {
+	.name		= "ntrace_aux",
+	.test_cases	= ntrace_aux_test_cases,
+};
+kunit_test_suite(ntrace_aux_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the ntrace driver's AUX arithmetic");
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+MODULE_LICENSE("GPL");
