@@ -30,14 +30,14 @@
 /* ------------------------------------------------- what there can be ----- */
 
 /*
- * fixed: a 4-bit field, then a 2-bit field; variable: in order.  HIST after
- * CDF and RDATA1 depend on what comes before them, see var_count().
+ * fixed: a 4-bit field, then a 2-bit field; variable: in order, up to a 0.
+ * HIST after CDF and RDATA1 depend on what comes before them, see var_count().
  */
 struct layout {
 	const char *name;
 	uint32_t fixed4;
 	uint32_t fixed2;
-	uint32_t var[3];
+	uint32_t var[4];
 };
 
 static const struct layout layouts[64] = {
@@ -101,32 +101,6 @@ struct excess {
 /* Not an enum nt_error: the buffer ends inside the message */
 #define NEED_MORE	1
 
-static int read_fixed(struct cursor *c, unsigned int width, uint32_t *value)
-{
-	unsigned int have = 0;
-
-	*value = 0;
-	while (have < width) {
-		unsigned int n = 6 - c->bit;
-
-		if (c->p == c->end)
-			return NEED_MORE;
-		if (n > width - have)
-			n = width - have;
-		*value |= (uint32_t)(MDO(*c->p) >> c->bit & ((1u << n) - 1)) << have;
-		have += n;
-		c->bit += n;
-		if (c->bit < 6)
-			continue;
-		/* a byte that fixed fields fill cannot end one */
-		if (MSEO(*c->p) != MSEO_MORE)
-			return MSEO(*c->p) == MSEO_RESERVED ? -NT_EMSEO : -NT_ESHORT;
-		c->bit = 0;
-		c->p++;
-	}
-	return 0;
-}
-
 static void note_excess(struct excess *ex, unsigned int at, unsigned int mdo, unsigned int n)
 {
 	unsigned int inside = at >= 64 ? 0 : 64 - at;
@@ -139,34 +113,51 @@ static void note_excess(struct excess *ex, unsigned int at, unsigned int mdo, un
 	ex->zeros |= bits != (1u << (n - inside)) - 1;
 }
 
-static int read_var(struct cursor *c, uint64_t *value, struct excess *ex)
+/* The rest of a field that is longer than 58 bits, so that some may not fit */
+static int read_long(struct cursor *c, uint64_t *value, struct excess *ex)
 {
-	unsigned int mseo;
-	uint64_t v = 0;
+	unsigned int byte;
 
-	memset(ex, 0, sizeof(*ex));
-	if (!c->more)
-		return -NT_ESHORT;
 	do {
-		unsigned int mdo, n = 6 - c->bit;
-
 		if (c->p == c->end)
 			return NEED_MORE;
-		mseo = MSEO(*c->p);
-		mdo = MDO(*c->p) >> c->bit;
-		if (mseo == MSEO_RESERVED)
+		byte = *c->p++;
+		if (MSEO(byte) == MSEO_RESERVED)
 			return -NT_EMSEO;
 		if (ex->width < 64)
-			v |= (uint64_t)mdo << ex->width;
-		if (ex->width > 58)
-			note_excess(ex, ex->width, mdo, n);
-		ex->width += n;
-		c->bit = 0;
-		c->p++;
-	} while (mseo == MSEO_MORE);
+			*value |= (uint64_t)MDO(byte) << ex->width;
+		note_excess(ex, ex->width, MDO(byte), 6);
+		ex->width += 6;
+	} while (MSEO(byte) == MSEO_MORE);
+	c->more = MSEO(byte) == MSEO_FIELD;
+	return 0;
+}
 
-	c->more = mseo == MSEO_FIELD;
+static inline int read_var(struct cursor *c, uint64_t *value, struct excess *ex)
+{
+	unsigned int byte, width = 0, shift = c->bit;
+	uint64_t v = 0;
+
+	ex->ones = ex->zeros = false;
+	if (!c->more)
+		return -NT_ESHORT;
+	c->bit = 0;
+	do {
+		if (c->p == c->end)
+			return NEED_MORE;
+		byte = *c->p++;
+		if (MSEO(byte) == MSEO_RESERVED)
+			return -NT_EMSEO;
+		v |= (uint64_t)(MDO(byte) >> shift) << width;
+		width += 6 - shift;
+		shift = 0;
+	} while (MSEO(byte) == MSEO_MORE && width <= 58);
+
+	ex->width = width;
 	*value = v;
+	if (MSEO(byte) == MSEO_MORE)
+		return read_long(c, value, ex);
+	c->more = MSEO(byte) == MSEO_FIELD;
 	return 0;
 }
 
@@ -236,41 +227,45 @@ static void set_fixed4(struct nt_msg *msg, uint32_t field, uint32_t value)
 	}
 }
 
+/*
+ * TCODE, SRC and the fixed fields: at most 24 bits.  Bytes that they fill go
+ * on; the one that they end in may end the first variable field too.
+ */
 static int read_head(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
 {
-	const struct layout *l;
-	uint32_t v;
-	int ret;
+	const struct layout *l = &layouts[MDO(*c->p)];
+	unsigned int need = 6 + params->srcbits + (l->fixed4 ? 4 : 0) + (l->fixed2 ? 2 : 0);
+	unsigned int have;
+	uint32_t bits = 0;
 
-	ret = read_fixed(c, 6, &v);
-	if (ret)
-		return ret;
-	msg->tcode = v;
-	l = &layouts[v];
+	for (have = 0; have < need; have += 6) {
+		if (c->p == c->end)
+			return NEED_MORE;
+		bits |= (uint32_t)MDO(*c->p) << have;
+		if (need - have < 6) {
+			c->bit = need - have;
+			break;
+		}
+		if (MSEO(*c->p) != MSEO_MORE)
+			return MSEO(*c->p) == MSEO_RESERVED ? -NT_EMSEO : -NT_ESHORT;
+		c->p++;
+	}
+	msg->tcode = bits & 0x3f;
+	bits >>= 6;
+	msg->fields = l->fixed4 | l->fixed2;
 	if (params->srcbits) {
-		ret = read_fixed(c, params->srcbits, &v);
-		if (ret)
-			return ret;
-		msg->src = v;
+		msg->src = bits & ((1u << params->srcbits) - 1);
 		msg->fields |= NT_F_SRC;
+		bits >>= params->srcbits;
 	}
 	if (l->fixed4) {
-		ret = read_fixed(c, 4, &v);
-		if (ret)
-			return ret;
-		set_fixed4(msg, l->fixed4, v);
-		msg->fields |= l->fixed4;
+		set_fixed4(msg, l->fixed4, bits & 15);
+		bits >>= 4;
 	}
-	if (l->fixed2) {
-		ret = read_fixed(c, 2, &v);
-		if (ret)
-			return ret;
-		if (l->fixed2 == NT_F_CDF)
-			msg->cdf = v;
-		else
-			msg->btype = v;
-		msg->fields |= l->fixed2;
-	}
+	if (l->fixed2 == NT_F_CDF)
+		msg->cdf = bits & 3;
+	else if (l->fixed2)
+		msg->btype = bits & 3;
 	return 0;
 }
 
@@ -318,7 +313,7 @@ static int read_body(struct cursor *c, const struct nt_params *params, struct nt
 	if (!l->name || count < 0)
 		return read_opaque(c);
 
-	for (i = 0; i < count && i < 3 && l->var[i]; i++) {
+	for (i = 0; i < count && l->var[i]; i++) {
 		if (l->var[i] & NT_F_ADDR)
 			ret = read_addr(c, params, &msg->addr);
 		else
