@@ -58,6 +58,7 @@ struct hart {
 	bool segmented;		/* one recording of several */
 	/* where the truth is */
 	uint32_t owner;
+	bool owned;		/* ... is valid */
 	struct task *task;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
 	bool silent_drop;	/* trace was lost and nobody reported it */
@@ -232,6 +233,9 @@ static struct task *task_of(struct cmp *c, uint32_t tid)
 
 static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
 {
+	if (h->owned && h->owner == tid)
+		return;		/* a switch that the decoder knows already may still come */
+	h->owned = true;
 	h->owner = tid;
 	h->task = task_of(c, tid);
 	if (h->ahead_tid >= 0 && h->ahead_tid != tid)

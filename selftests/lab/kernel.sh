@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# User and kernel together, in HTM and BTM, with implicit return off and on; the kernel alone;
+# everything that happens on all CPUs. The kernel's text is the one that ran (--kcore).
+
+name=kernel
+. "$(dirname "$0")/lib.bash"
+
+least=insns=1000000,traps=1,migrations=1,windows=2,resourcefull=1
+record="perf --buildid-dir /mnt/debug record --kcore"
+
+cat >"$dir/guest.sh" <<END
+cd /mnt; status=0
+recording 1; $record -e ntrace/retstack=0/ -o htm-0.data -- syscalls || status=1
+recording 2; $record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1
+recording 3; $record -e ntrace/btm,retstack=0/ -o btm-0.data -- signals || status=1
+recording 4; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- faults || status=1
+recording 5; $record -e ntrace//k -o kernel.data -- bounce || status=1
+recording 6; $record -a -e ntrace// -o all.data -- sh -c 'threads; forkexec' || status=1
+exit \$status
+END
+guest one "$dir/guest.sh" --timeout 180 --plugin-arg icnt_bits=14
+ok $? "recorded in the guest" "$dir/one/guest.out"
+
+n=0
+for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
+	n=$((n + 1))
+	compare one $n $what b --require $least
+	ok $? "$what: branches are what ran: $(figures)" "$out" "$err"
+	if [ $what = htm-3 ] || [ $what = all ]; then
+		compare one $n $what i --require $least
+		ok $? "$what: instructions are what ran" "$out" "$err"
+	fi
+	rm -f "$dir/one/$what.dump"
+done
+[ $failures != 0 ] || rm -rf "$dir/one"
+finish
