@@ -18,6 +18,7 @@
 struct fixpoint {
 	uint64_t end;
 	uint64_t retired;
+	unsigned int truth;		/* where the truth was, if it did not get through at once */
 };
 
 struct encode {
@@ -33,7 +34,6 @@ struct encode {
 	unsigned int n_fix, first_fix;
 	uint64_t told;			/* instructions that what left the FIFO tells of */
 	bool lost;			/* a message was dropped, trace has not restarted */
-	bool dropping;			/* the same, or what is in the FIFO gets no further */
 	uint64_t messages, dropped, stalls;
 	uint64_t ts_offset;
 };
@@ -75,27 +75,6 @@ static void left(struct encode *e, unsigned int n)
 	}
 }
 
-/* From here on nothing arrives: that is where the truth has to say so */
-static void set_dropping(struct hart *h)
-{
-	struct encode *e = h->encode;
-
-	if (e->dropping)
-		return;
-	e->dropping = true;
-	truth_drop(h, h->retired - e->told);
-}
-
-static void end_dropping(struct hart *h)
-{
-	struct encode *e = h->encode;
-
-	if (!e->dropping || e->lost || e->fill)
-		return;
-	e->dropping = false;
-	truth_restart(h);
-}
-
 void encode_drain(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -108,9 +87,27 @@ void encode_drain(struct hart *h)
 	e->fill -= n;
 	left(e, n);
 	if (e->fill)
-		set_dropping(h);
-	else if (!h->te.enable.is)
+		return;
+	truth_release(h);
+	if (!h->te.enable.is)
 		te_set_empty(&h->te, true);
+}
+
+/* What is in the FIFO will never arrive: the truth says so where the first of it was made */
+static void discard(struct hart *h)
+{
+	struct encode *e = h->encode;
+	const struct fixpoint *f = &e->fix[e->first_fix];
+
+	if (!e->fill)
+		return;
+	te_set_lost(&h->te);
+	show_control(h);
+	if (e->n_fix)
+		truth_discard(h, f->truth, f->retired - e->told);
+	truth_release(h);
+	left(e, e->fill);
+	e->fill = 0;
 }
 
 /* ResourceFull, Ownership and Error alone do not tell how far execution has come */
@@ -122,18 +119,30 @@ static bool tells(uint8_t first)
 	       tcode != NT_TCODE_ERROR;
 }
 
+/* As long as something is in the FIFO, the truth is held back: it depends on what becomes of it */
 static void fifo_put(struct hart *h, const uint8_t *msg, unsigned int len)
 {
 	struct encode *e = h->encode;
+	struct fixpoint *f = NULL;
 
 	e->in += len;
 	if (tells(msg[0])) {
-		e->fix[(e->first_fix + e->n_fix++) % opt.fifo] =
-			(struct fixpoint){ e->in, h->retired };
+		f = &e->fix[(e->first_fix + e->n_fix++) % opt.fifo];
+		*f = (struct fixpoint){ .end = e->in, .retired = h->retired };
 	}
 	memcpy(e->fifo + e->fill, msg, len);
 	e->fill += len;
 	encode_drain(h);
+	if (e->fill && f)
+		f->truth = truth_hold(h);
+	else if (e->fill)
+		truth_hold(h);
+}
+
+/* How far what was not dropped tells, provided that the FIFO's contents arrive */
+static uint64_t told(const struct encode *e)
+{
+	return e->n_fix ? e->fix[(e->first_fix + e->n_fix - 1) % opt.fifo].retired : e->told;
 }
 
 static void drop(struct hart *h)
@@ -143,8 +152,11 @@ static void drop(struct hart *h)
 	e->dropped++;
 	te_set_lost(&h->te);
 	show_control(h);
+	if (!e->lost)
+		truth_drop(h, h->retired - told(e));
 	e->lost = true;
-	set_dropping(h);
+	if (truth_holds_too_much(h))
+		discard(h);
 }
 
 /* Loss on demand: the vendor register, and every so many messages by option */
@@ -171,12 +183,12 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	}
 	if (!msg)
 		return true;
-	fifo_put(h, msg, len);
 	/* Error comes first after a loss; the sync message behind it is where trace goes on */
-	if (msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
+	if (e->lost && msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
 		e->lost = false;
-		end_dropping(h);
+		truth_restart(h);
 	}
+	fifo_put(h, msg, len);
 	return true;
 }
 
@@ -225,7 +237,7 @@ bool encode_passes(const struct hart *h, enum priv priv)
 /* For the truth: a stretch that begins now is not to be seen in the trace */
 bool encode_is_dropping(const struct hart *h)
 {
-	return h->encode->dropping;
+	return h->encode->lost;
 }
 
 void encode_open(struct hart *h)
@@ -355,7 +367,6 @@ static void forget(struct encode *e)
 	e->enc = NULL;
 	e->open = false;
 	e->lost = false;
-	e->dropping = false;
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
 
@@ -365,11 +376,8 @@ static void flush(struct hart *h)
 	struct encode *e = h->encode;
 
 	encode_drain(h);
-	if (e->fill && !opt.fifo_stuck) {
-		drop(h);
-		left(e, e->fill);
-		e->fill = 0;
-	}
+	if (!opt.fifo_stuck)
+		discard(h);
 	forget(e);
 	te_set_empty(&h->te, !e->fill);
 }
@@ -387,9 +395,8 @@ void encode_regs(struct hart *h, unsigned int todo)
 	if (todo & TE_DO_FLUSH)
 		flush(h);
 	if (todo & TE_DO_RESET) {
+		discard(h);
 		forget(e);
-		e->fill = e->n_fix = 0;
-		e->out = e->in;
 		e->ts_offset = 0;
 	}
 	if (todo & TE_DO_START) {

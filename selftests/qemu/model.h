@@ -211,8 +211,11 @@ void truth_trap(struct hart *h, uint64_t to, const struct insn *insn);
 void truth_debug(struct hart *h);
 void truth_drop(struct hart *h, uint64_t unreported);
 void truth_restart(struct hart *h);
+unsigned int truth_hold(struct hart *h);
+void truth_discard(struct hart *h, unsigned int at, uint64_t unreported);
+void truth_release(struct hart *h);
+bool truth_holds_too_much(const struct hart *h);
 bool truth_passes(const struct hart *h, enum priv priv);
-bool truth_wants_context(const struct hart *h);
 void truth_exit(struct hart *h);
 
 #define die(...) do { \

@@ -17,6 +17,7 @@
 #include "model.h"
 
 #define BUFFER	(1u << 20)
+#define HELD_MAX (64u << 20)
 #define ROOM	256			/* the longest group */
 
 enum op {
@@ -40,7 +41,9 @@ struct truth {
 	FILE *file;
 	bool pipe;
 	uint8_t *buf;
-	unsigned int len;
+	unsigned int len, size;
+	bool held;			/* nothing of buf may be written yet, ... */
+	GArray *begins;			/* ... where stretches begin in it (behind the mark) */
 	bool open;
 	uint64_t satp;
 	uint32_t tid;
@@ -50,12 +53,22 @@ struct truth {
  * Bytes
  */
 
+static void write_out(struct truth *t)
+{
+	if (fwrite(t->buf, 1, t->len, t->file) != t->len)
+		die("truth: cannot write");
+	t->len = 0;
+}
+
 static uint8_t *room(struct truth *t, unsigned int len)
 {
-	if (t->len + len > BUFFER) {
-		if (fwrite(t->buf, 1, t->len, t->file) != t->len)
-			die("truth: cannot write");
-		t->len = 0;
+	if (t->len + len <= t->size)
+		return t->buf + t->len;
+	if (t->held) {
+		t->size *= 2;
+		t->buf = g_realloc(t->buf, t->size);
+	} else {
+		write_out(t);
 	}
 	return t->buf + t->len;
 }
@@ -155,6 +168,8 @@ static void begin(struct hart *h, uint64_t pc)
 	p = put_owner(p, t);
 	t->len += p - start;
 	t->open = true;
+	if (t->held)
+		g_array_append_val(t->begins, t->len);
 	if (encode_is_dropping(h))
 		truth_drop(h, 0);
 }
@@ -211,6 +226,69 @@ void truth_restart(struct hart *h)
 	p = room(t, ROOM);
 	t->len += put_pc(put_mark(p, MARK_RESTART),
 			 h->run ? h->run->insn[h->run_at].op.pc : h->next_pc) - p;
+}
+
+/*
+ * Holding back: what the sink does not take at once may arrive later, or never
+ */
+
+/* From now on; returns the place in the truth */
+unsigned int truth_hold(struct hart *h)
+{
+	struct truth *t = h->truth;
+
+	if (!t)
+		return 0;
+	catch_up(h);
+	if (!t->held)
+		g_array_set_size(t->begins, 0);
+	t->held = true;
+	return t->len;
+}
+
+static void insert_drop(struct truth *t, unsigned int at, uint64_t unreported)
+{
+	uint8_t mark[ROOM];
+	unsigned int len = put_reg(put_mark(mark, MARK_DROP), REG_UNREPORTED, unreported) - mark;
+
+	room(t, ROOM);
+	memmove(t->buf + at + len, t->buf + at, t->len - at);
+	memcpy(t->buf + at, mark, len);
+	t->len += len;
+}
+
+/* Nothing arrived of what was made at that place, and behind it; from the last to the first */
+void truth_discard(struct hart *h, unsigned int at, uint64_t unreported)
+{
+	struct truth *t = h->truth;
+	guint i;
+
+	if (!t)
+		return;
+	catch_up(h);
+	for (i = t->begins->len; i--; )
+		if (g_array_index(t->begins, unsigned int, i) >= at)
+			insert_drop(t, g_array_index(t->begins, unsigned int, i), 0);
+	insert_drop(t, at, unreported);
+}
+
+void truth_release(struct hart *h)
+{
+	struct truth *t = h->truth;
+
+	if (!t || !t->held)
+		return;
+	t->held = false;
+	if (t->size > BUFFER) {
+		write_out(t);
+		t->size = BUFFER;
+		t->buf = g_realloc(t->buf, t->size);
+	}
+}
+
+bool truth_holds_too_much(const struct hart *h)
+{
+	return h->truth && h->truth->len > HELD_MAX;
 }
 
 /*
@@ -410,7 +488,9 @@ void truth_init_hart(struct hart *h)
 		die("truth: cannot write %s", name);
 	setvbuf(t->file, NULL, _IONBF, 0);
 	g_free(name);
-	t->buf = g_malloc(BUFFER + ROOM);
+	t->size = BUFFER;
+	t->buf = g_malloc(t->size);
+	t->begins = g_array_new(FALSE, FALSE, sizeof(unsigned int));
 	h->truth = t;
 }
 
@@ -422,7 +502,7 @@ void truth_exit(struct hart *h)
 		return;
 	if (t->open)
 		end(h);
-	room(t, BUFFER);
+	write_out(t);
 	if (t->pipe ? pclose(t->file) : fclose(t->file))
 		die("truth: writing failed");
 }
