@@ -6,6 +6,7 @@
  *	ntrace-queue.c	 a buffer's windows -> control flow
  *	ntrace-synth.c	 control flow -> samples and errors
  *	ntrace-space.c	 code bytes of a process and of the kernel
+ *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-window.c	 which bytes of the file are a window, and under which terms
  *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
@@ -82,6 +83,7 @@ struct ntrace_buffer {
 
 struct ntrace;
 
+int ntrace_file_check(struct perf_session *session);
 int ntrace_windows_find(struct ntrace *nt);
 void ntrace_buffer_free(struct ntrace_buffer *buffer);
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
@@ -100,6 +102,17 @@ void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end);
 void ntrace_space_drop(struct ntrace *nt, pid_t pid);
 void ntrace_spaces_free(struct ntrace *nt);
 const char *ntrace_space_dso(struct ntrace *nt, struct thread *thread, u64 addr);
+
+/* --- ntrace-kcore.c --------------------------------------------------------- */
+
+struct ntrace_kcore;
+struct perf_data;
+
+struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data);
+void ntrace_kcore_free(struct ntrace_kcore *kcore);
+void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len);
+void ntrace_kcore_turn(struct ntrace *nt);
+bool ntrace_kcore_differs(struct ntrace *nt);
 
 /* --- ntrace-queue.c --------------------------------------------------------- */
 
@@ -122,6 +135,16 @@ struct ntrace_queue {
 	u64			owned_until;	/* ... up to this offset */
 	bool			lost_some;	/* an error was reported in it */
 	unsigned int		ts_shift;
+	size_t			data_len;
+	pid_t			window_tid;	/* who ran when it began */
+	/* decoding it once more, against other code: see ntrace-queue.c */
+	u64			used;		/* events of it that were used ... */
+	u64			used_sum;	/* ... and what they were */
+	u64			replay;		/* events that are to be the same again */
+	u64			replay_sum;
+	u64			replay_ticks;	/* the code changed after that time, 0: all along */
+	u64			replayed_at;	/* offset of the loss that this was for */
+	bool			replay_back;	/* it did not help */
 	/* what the library gave and has not been used */
 	struct nt_event		ev[NTRACE_BATCH];
 	int			nr, pos;
@@ -207,6 +230,7 @@ struct ntrace {
 	struct auxtrace_heap	heap;
 	struct hashmap		*spaces;	/* by pid */
 	struct ntrace_space	*kernel;
+	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
 	struct hashmap		*tasks;		/* by tid */
 	struct nt_params	code_params;
 	bool			have_code_params;

@@ -304,6 +304,10 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	if (err)
 		return err;
 	trim_ownership(q, w, &params, len);
+	q->data_len = len;
+	q->window_tid = q->tid;
+	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
+	q->replay_back = false;
 	nt_flow_window(q->flow, q->data, len, w->offset);
 	return 1;
 }
@@ -327,6 +331,36 @@ static int close_window(struct ntrace_queue *q)
 					 "trace lost: the sink was full at %#" PRIx64,
 					 w->offset + w->size);
 	return err;
+}
+
+/* --- code that was patched while it was traced ------------------------------ */
+
+/*
+ * There are two copies of a kernel's text that was patched during the recording.
+ * Where trace does not fit one, the window is decoded again: with the same copy
+ * up to the time of the message that did not fit, from there on with the other;
+ * without timestamps with the other one from the beginning. What was used of the
+ * window must come out the same, and is passed over; if it does not, or does not
+ * get as far, the loss is real, and all is as before.
+ */
+static int replay(struct ntrace_queue *q, u64 events)
+{
+	q->replay = events;
+	q->replay_sum = 0;
+	q->nr = q->pos = 0;
+	ntrace_queue_set_tid(q, q->window_tid);
+	nt_flow_window(q->flow, q->data, q->data_len, q->window->offset);
+	return 0;
+}
+
+/* It came out otherwise: once more as it was, loss and all. */
+static int replay_failed(struct ntrace_queue *q)
+{
+	if (!q->replay_ticks)
+		ntrace_kcore_turn(q->nt);
+	q->replay_ticks = 0;
+	q->replay_back = true;
+	return replay(q, q->used);
 }
 
 /* --- events ----------------------------------------------------------------- */
@@ -355,6 +389,8 @@ static int decode(struct ntrace_queue *q, u64 limit)
 		return 0;
 	if (q->timed && limit != UINT64_MAX)
 		ticks = ntrace_ns_to_ticks(q->nt, limit) >> q->ts_shift;
+	if (q->replay_ticks)
+		ticks = min(ticks, q->replay_ticks);
 	nt_flow_limit(q->flow, ticks);
 	use_code(q);
 	q->nr = nt_flow_next(q->flow, q->ev, NTRACE_BATCH);
@@ -397,8 +433,17 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 			return ret;
 		if (ret)
 			break;
+		if (q->replay_ticks) {
+			q->replay_ticks = 0;
+			ntrace_kcore_turn(q->nt);
+			continue;
+		}
 		if (q->window->size && nt_flow_at_limit(q->flow))
 			return 0;
+		if (q->replay) {
+			replay_failed(q);
+			continue;
+		}
 		ret = close_window(q);
 		if (ret)
 			return ret;
@@ -587,18 +632,67 @@ static int on_event(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 }
 
+/* --- decoding once more ------------------------------------------------------- */
+
+static u64 sum_event(u64 sum, const struct nt_event *ev)
+{
+	sum = (sum ^ ev->from) * 0x9e3779b97f4a7c15ULL;
+	sum = (sum ^ ev->to) * 0x9e3779b97f4a7c15ULL;
+	return sum + ev->kind;
+}
+
+static bool can_replay(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_LOSS && loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
+	       ev->offset > q->replayed_at;
+}
+
+/* An event that was used before. Whose the code is must be known again, though. */
+static int pass_over(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	q->replay_sum = sum_event(q->replay_sum, ev);
+	if (ev->kind == NT_EV_CONTEXT)
+		on_context(q, ev);
+
+	if (--q->replay) {
+		return 0;
+	} else if (q->replay_sum == q->used_sum || q->replay_back) {
+		q->replay_back = false;
+		return 0;
+	}
+	return replay_failed(q);
+}
+
+static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	if (q->replay)
+		return pass_over(q, ev);
+
+	if (can_replay(q, ev) && ntrace_kcore_differs(q->nt)) {
+		q->replayed_at = ev->offset;
+		if (ev->flags & NT_EVF_TIME && ev->time > 1)
+			q->replay_ticks = ev->time - 1;
+		else
+			ntrace_kcore_turn(q->nt);
+		return replay(q, q->used);
+	}
+	q->used++;
+	q->used_sum = sum_event(q->used_sum, ev);
+	return on_event(q, ev);
+}
+
 /* Use up what was fetched, as far as it is not later than @until. */
 int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
 {
-	const struct nt_event *ev;
 	int err;
 
 	while (q->pos < q->nr) {
-		ev = &q->ev[q->pos];
-		if (event_time(q, ev) > until)
+		struct nt_event ev = q->ev[q->pos];
+
+		if (event_time(q, &ev) > until)
 			break;
 		q->pos++;
-		err = on_event(q, ev);
+		err = use_event(q, &ev);
 		if (err)
 			return err;
 	}

@@ -86,6 +86,8 @@ static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
 		if (s->cpumode == PERF_RECORD_MISC_KERNEL)
 			map__load(al.map);
 		n = read_map(s, al.map, addr, buf, len);
+		if (n > 0 && s->cpumode == PERF_RECORD_MISC_KERNEL && s->nt->kcore)
+			ntrace_kcore_compare(s->nt, addr, buf, n);
 	}
 	addr_location__exit(&al);
 	return n > 0 ? n : 0;

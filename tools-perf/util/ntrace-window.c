@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
@@ -298,6 +299,29 @@ static int find_orphans(struct ntrace_buffer *b)
 	return err;
 }
 
+/*
+ * perf maps the whole file, as long as its header says: what is not there would
+ * be found out by a signal.
+ */
+int ntrace_file_check(struct perf_session *session)
+{
+	u64 end = session->header.data_offset + session->header.data_size;
+	struct stat st;
+
+	if (perf_data__is_pipe(session->data)) {
+		pr_err("ntrace: trace cannot be decoded from a pipe: record into a file\n");
+		return -EINVAL;
+	}
+	if (fstat(perf_data__fd(session->data), &st))
+		return -errno;
+	if ((u64)st.st_size < end) {
+		pr_err("ntrace: the file is truncated: it has %" PRIu64 " bytes of %" PRIu64 "\n",
+		       (u64)st.st_size, end);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int ntrace_windows_find(struct ntrace *nt)
 {
 	struct perf_session *session = nt->session;
@@ -305,10 +329,6 @@ int ntrace_windows_find(struct ntrace *nt)
 	unsigned int i;
 	int err;
 
-	if (perf_data__is_pipe(session->data)) {
-		pr_err("ntrace: trace cannot be decoded from a pipe: record into a file\n");
-		return -EINVAL;
-	}
 
 	err = perf_session__peek_events(session, session->header.data_offset,
 					session->header.data_size, search_event, &s);

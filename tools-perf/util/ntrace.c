@@ -302,6 +302,7 @@ static void ntrace_free(struct perf_session *session)
 	hashmap__free(nt->spaces);
 	free_tasks(nt);
 	thread__put(nt->unknown_thread);
+	ntrace_kcore_free(nt->kcore);
 	ntrace_info_free(&nt->info);
 	free(nt);
 }
@@ -341,7 +342,7 @@ static void choose_samples(struct ntrace *nt)
 		nt->branches_filter |= PERF_IP_FLAG_RETURN | PERF_IP_FLAG_TRACE_BEGIN;
 }
 
-static int choose_stacks(struct ntrace *nt)
+static void choose_stacks(struct ntrace *nt)
 {
 	struct itrace_synth_opts *opts = &nt->opts;
 
@@ -358,7 +359,6 @@ static int choose_stacks(struct ntrace *nt)
 		nt->br_stack_sz = opts->last_branch_sz;
 	nt->callstack = opts->callchain || opts->add_callchain || opts->thread_stack;
 	nt->use_thread_stack = nt->callstack || nt->br_stack_sz;
-	return 0;
 }
 
 /* The kernel's maps are everyone's: this thread stands for whoever is not known. */
@@ -397,7 +397,9 @@ static int start(struct ntrace *nt, union perf_event *event)
 {
 	int err;
 
-	err = ntrace_info_read(&nt->info, &event->auxtrace_info);
+	err = ntrace_file_check(nt->session);
+	if (!err)
+		err = ntrace_info_read(&nt->info, &event->auxtrace_info);
 	if (err)
 		return err;
 	if (dump_trace)
@@ -411,8 +413,9 @@ static int start(struct ntrace *nt, union perf_event *event)
 	if (err || dump_trace)
 		return err;
 
-	err = choose_stacks(nt);
-	return err ?: ntrace_synth_setup(nt);
+	nt->kcore = ntrace_kcore_open(nt->session->data);
+	choose_stacks(nt);
+	return ntrace_synth_setup(nt);
 }
 
 int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *session)

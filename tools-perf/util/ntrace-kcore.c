@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The kernel's text as it ran: `perf record --kcore` copies it when recording
+ * starts, and for ntrace events again when it ends. Where the two differ the
+ * kernel was patched meanwhile, and neither alone is the truth.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "data.h"
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "machine.h"
+#include "map.h"
+#include "pmu.h"
+#include "pmus.h"
+#include "session.h"
+#include "symbol.h"
+#include "ntrace.h"
+#include "ntrace-compat.h"
+#include "ntrace-priv.h"
+
+#define END_DIR	"kcore_end"
+
+/* --- recording -------------------------------------------------------------- */
+
+static bool has_ntrace(struct evlist *evlist)
+{
+	struct perf_pmu *pmu = perf_pmus__find(NTRACE_PMU_NAME);
+	struct evsel *evsel;
+
+	if (!pmu)
+		return false;
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->core.attr.type == pmu->type)
+			return true;
+	}
+	return false;
+}
+
+/* Not having the second copy costs a check, not the recording. */
+void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
+		      struct machine *machine)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+
+	if (!kcore || !data->is_dir || !has_ntrace(evlist))
+		return;
+	/* Recording may have failed before there was a first one. */
+	snprintf(from, sizeof(from), "%s/kcore_dir/kcore", data->path);
+	if (access(from, F_OK))
+		return;
+	snprintf(from, sizeof(from), "%s/proc", machine->root_dir);
+	if (snprintf(to, sizeof(to), "%s/" END_DIR, data->path) >= (int)sizeof(to))
+		return;
+	if (mkdir(to, S_IRWXU) || kcore_copy(from, to))
+		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
+}
+
+/* --- decoding --------------------------------------------------------------- */
+
+struct ntrace_kcore {
+	int		fd;
+	unsigned int	nr;
+	Elf64_Phdr	*segment;
+	bool		in_use;		/* instead of the copy made at the start */
+	u64		*reported;	/* addresses of differences */
+	size_t		nr_reported;
+};
+
+static int read_segments(struct ntrace_kcore *k)
+{
+	Elf64_Ehdr ehdr;
+
+	if (pread(k->fd, &ehdr, sizeof(ehdr), 0) != sizeof(ehdr) ||
+	    memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_phentsize != sizeof(Elf64_Phdr))
+		return -EINVAL;
+	k->nr = ehdr.e_phnum;
+	k->segment = calloc(k->nr, sizeof(*k->segment));
+	if (!k->segment)
+		return -ENOMEM;
+	if (pread(k->fd, k->segment, k->nr * sizeof(*k->segment), ehdr.e_phoff) !=
+	    (ssize_t)(k->nr * sizeof(*k->segment)))
+		return -EINVAL;
+	return 0;
+}
+
+/* NULL: there is no such copy, or none that can be read. */
+struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
+{
+	struct ntrace_kcore *k;
+	char path[PATH_MAX];
+
+	if (!data->is_dir ||
+	    snprintf(path, sizeof(path), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(path))
+		return NULL;
+	k = zalloc(sizeof(*k));
+	if (!k)
+		return NULL;
+	k->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (k->fd < 0 || read_segments(k)) {
+		ntrace_kcore_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+void ntrace_kcore_free(struct ntrace_kcore *k)
+{
+	if (!k)
+		return;
+	if (k->fd >= 0)
+		close(k->fd);
+	free(k->segment);
+	free(k->reported);
+	free(k);
+}
+
+static ssize_t kcore_read(struct ntrace_kcore *k, u64 addr, u8 *buf, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < k->nr; i++) {
+		const Elf64_Phdr *p = &k->segment[i];
+
+		if (addr >= p->p_vaddr && addr - p->p_vaddr < p->p_filesz) {
+			len = min((u64)len, p->p_filesz - (addr - p->p_vaddr));
+			return pread(k->fd, buf, len, p->p_offset + (addr - p->p_vaddr));
+		}
+	}
+	return 0;
+}
+
+static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end)
+{
+	struct symbol *sym;
+	u64 *bigger;
+	size_t i;
+
+	for (i = 0; i < k->nr_reported; i++) {
+		if (k->reported[i] == start)
+			return;
+	}
+	bigger = realloc(k->reported, (k->nr_reported + 1) * sizeof(*bigger));
+	if (!bigger)
+		return;
+	k->reported = bigger;
+	k->reported[k->nr_reported++] = start;
+
+	sym = machine__find_kernel_symbol(nt->machine, start, NULL);
+	pr_warning("ntrace: the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end\n",
+		   start, end, sym ? sym->name : "unknown code");
+}
+
+/*
+ * @buf is code of the copy made at the start. Names the ranges that were not the
+ * same at the end, and puts those in place if they are in use.
+ */
+void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
+{
+	struct ntrace_kcore *k = nt->kcore;
+	u8 *other;
+	size_t i, from;
+	ssize_t n;
+
+	other = malloc(len);
+	if (!other)
+		return;
+	n = kcore_read(k, addr, other, len);
+	for (i = 0; (ssize_t)i < n; i++) {
+		for (from = i; (ssize_t)i < n && buf[i] != other[i]; i++)
+			;
+		/* What is patched are instructions. */
+		if (i > from)
+			report(nt, k, (addr + from) & ~3ULL, (addr + i + 3) & ~3ULL);
+	}
+	if (k->in_use && n > 0)
+		memcpy(buf, other, n);
+	free(other);
+}
+
+bool ntrace_kcore_differs(struct ntrace *nt)
+{
+	return nt->kcore && nt->kcore->nr_reported;
+}
+
+/* From here on the other copy may be the right one. */
+void ntrace_kcore_turn(struct ntrace *nt)
+{
+	nt->kcore->in_use = !nt->kcore->in_use;
+	ntrace_kernel_changed(nt, 0, 0);
+}
