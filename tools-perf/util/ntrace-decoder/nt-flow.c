@@ -290,46 +290,42 @@ static bool pushes(const struct nt_block *blk)
 	return blk->end == NT_END_CALL || blk->end == NT_END_ICALL || blk->end == NT_END_SWAP;
 }
 
-/*
- * Take the indirect transfer that ends block n to where the code or the return
- * stack say.  0, or an enum nt_error when neither does.
- */
-static enum nt_error infer(struct nt_flow *f, const struct nt_block *blk, uint32_t n,
-			   struct place *to)
+/* Is it known without the message where an indirect transfer leads? */
+static bool can_infer(const struct nt_flow *f, const struct nt_block *blk)
 {
-	const struct call *call = pops(blk) ? pop(&f->stack) : NULL;
+	return blk->seq || (pops(blk) && f->params.retstack && f->stack.depth);
+}
 
-	if (blk->seq) {
-		set_taken(to, blk, n);
-	} else if (!pops(blk) || !f->params.retstack) {
-		return NT_EINDIRECT;
-	} else if (!call) {
-		return NT_ESTACK;
-	} else {
-		/* the call's block knows the way behind it */
-		to->pc = call->pc;
-		to->link = call->block;
-		to->taken = false;
-		to->block = call->block == NT_BLOCK_NONE ? NT_BLOCK_NONE :
-			    f->code->blocks[call->block].fall;
-	}
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), n);
-	return NT_OK;
+static int cannot_infer(const struct nt_flow *f, const struct nt_block *blk)
+{
+	return pops(blk) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
 }
 
 /* ---------------------------------------------------------------- walk --- */
 
 /*
- * What changes with every block, kept apart from struct nt_flow so that the
- * compiler may keep it in registers
+ * The loop over blocks.  What changes with every block stays in struct run,
+ * whose address reaches only functions that are inlined: so it lives in
+ * registers.
  */
+#define INLINE	static inline __attribute__((always_inline))
+
+/* How a block was left: where its successor is remembered */
+enum way {
+	WAY_FALL,
+	WAY_TAKEN,
+	WAY_RETURN,	/* behind the call that is run.call */
+};
+
 struct run {
-	struct walk w;
+	int64_t left;
+	uint64_t hist;
+	unsigned int nbits;
 	uint32_t insns;
 	struct nt_event *ev;	/* next to be written */
-	struct nt_event proto;	/* what all branches of this message share */
-	struct place to;	/* what comes next */
+	uint32_t next;		/* block to go on with, NT_BLOCK_NONE unknown */
+	enum way way;
+	struct call call;
 };
 
 enum step {
@@ -338,113 +334,157 @@ enum step {
 	STEP_DONE,	/* the outcomes are used up */
 };
 
-static inline void run_branch(struct run *r, const struct nt_block *blk, unsigned int flags)
+INLINE void run_fall(struct run *r, const struct nt_block *blk)
+{
+	r->next = blk->fall;
+	r->way = WAY_FALL;
+}
+
+INLINE void run_branch(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
+		       uint64_t to, unsigned int flags)
 {
 	struct nt_event *ev = r->ev++;
 
-	*ev = r->proto;
+	*ev = *proto;
 	ev->type = blk->type;
 	ev->from = nt_block_last(blk);
-	ev->to = r->to.pc;
+	ev->to = to;
 	ev->insns = r->insns;
 	ev->flags |= flags;
 	r->insns = 0;
 }
 
-/* The outcomes of a HIST walk are used up: once more, or done? */
-static int hist_done(struct nt_flow *f, struct run *r)
+INLINE void run_taken(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
+		      unsigned int flags)
 {
-	if (!r->w.by_hist)
+	run_branch(r, proto, blk, blk->target, flags);
+	r->next = blk->taken;
+	r->way = WAY_TAKEN;
+}
+
+/* The outcomes of a HIST walk are used up: once more, or done? */
+INLINE int hist_done(struct nt_flow *f, struct run *r)
+{
+	if (!f->walk.by_hist)
 		return STEP_ON;
-	f->credit -= HIST_REACH - r->w.left;
-	r->w.left = HIST_REACH;
-	if (!r->w.repeat)
+	f->credit -= HIST_REACH - r->left;
+	r->left = HIST_REACH;
+	if (!f->walk.repeat)
 		return STEP_DONE;
-	r->w.repeat--;
-	r->w.nbits = r->w.reload;
+	f->walk.repeat--;
+	r->nbits = f->walk.reload;
 	return STEP_ON;
 }
 
-static inline int step_cond(struct nt_flow *f, struct run *r,
-			    const struct nt_block *blk, uint32_t n)
+INLINE int step_cond(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+		     const struct nt_block *blk)
 {
-	if (r->w.nbits) {
-		r->w.nbits--;
-		if (r->w.hist >> r->w.nbits & 1) {
-			set_taken(&r->to, blk, n);
-			run_branch(r, blk, 0);
-		} else {
-			set_fall(f, &r->to, blk, n);
-		}
-		return r->w.nbits ? STEP_ON : hist_done(f, r);
+	if (r->nbits) {
+		r->nbits--;
+		if (r->hist >> r->nbits & 1)
+			run_taken(r, proto, blk, 0);
+		else
+			run_fall(r, blk);
+		return r->nbits ? STEP_ON : hist_done(f, r);
 	}
-	if (!r->w.plain)
+	if (!f->walk.plain)
 		return -NT_ENOHIST;
-	set_fall(f, &r->to, blk, n);
-	return r->w.left ? STEP_ON : STEP_OPEN;
+	run_fall(r, blk);
+	return r->left ? STEP_ON : STEP_OPEN;
 }
 
 /* With alljumps a direct jump is reported like a taken branch. */
-static int step_reported_jump(struct nt_flow *f, struct run *r)
+INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
 {
-	if (r->w.nbits) {
-		r->w.nbits--;
-		if (!(r->w.hist >> r->w.nbits & 1))
+	if (r->nbits) {
+		r->nbits--;
+		if (!(r->hist >> r->nbits & 1))
 			return -NT_EHIST;
-		return r->w.nbits ? STEP_ON : hist_done(f, r);
+		return r->nbits ? STEP_ON : hist_done(f, r);
 	}
-	if (!r->w.plain || r->w.left)
+	if (!f->walk.plain || r->left)
 		return -NT_ENOHIST;
 	return STEP_OPEN;
 }
 
-static inline int step_direct(struct nt_flow *f, struct run *r,
-			      const struct nt_block *blk, uint32_t n)
+INLINE int step_direct(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+		       const struct nt_block *blk, uint32_t n)
 {
 	int ret = STEP_ON;
 
 	if (f->params.alljumps) {
 		ret = step_reported_jump(f, r);
-		set_fall(f, &r->to, blk, n);
+		run_fall(r, blk);
 		if (ret < 0 || ret == STEP_OPEN)
 			return ret;
 	}
 	if (blk->end == NT_END_CALL)
 		push(&f->stack, fall_pc(f, blk), n);
-	set_taken(&r->to, blk, n);
-	run_branch(r, blk, 0);
+	run_taken(r, proto, blk, 0);
 	return ret;
 }
 
-static inline int step_indirect(struct nt_flow *f, struct run *r,
-				const struct nt_block *blk, uint32_t n)
+INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+			 const struct nt_block *blk, uint32_t n)
 {
-	enum nt_error error;
+	const struct call *call = NULL;
 
-	if (!r->w.left && !r->w.by_hist) {
-		set_fall(f, &r->to, blk, n);
+	if (!r->left && !f->walk.by_hist) {
+		run_fall(r, blk);
 		return STEP_OPEN;
 	}
-	error = infer(f, blk, n, &r->to);
-	if (error)
-		return -(int)error;
-	run_branch(r, blk, NT_EVF_INFERRED);
+	if (!can_infer(f, blk))
+		return -cannot_infer(f, blk);
+	if (pops(blk))
+		call = pop(&f->stack);
+	if (blk->seq) {
+		run_taken(r, proto, blk, NT_EVF_INFERRED);
+	} else {
+		/* the call's block knows the way behind it */
+		r->call = *call;
+		r->way = WAY_RETURN;
+		r->next = call->block == NT_BLOCK_NONE ? NT_BLOCK_NONE :
+			  f->code->blocks[call->block].fall;
+		run_branch(r, proto, blk, call->pc, NT_EVF_INFERRED);
+	}
+	if (pushes(blk))
+		push(&f->stack, fall_pc(f, blk), n);
 	return STEP_ON;
 }
 
-static inline int step(struct nt_flow *f, struct run *r, const struct nt_block *blk, uint32_t n)
+INLINE int step(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+		const struct nt_block *blk, uint32_t n)
 {
 	switch (blk->end) {
 	case NT_END_COND:
-		return step_cond(f, r, blk, n);
+		return step_cond(f, r, proto, blk);
 	case NT_END_LINEAR:
-		set_fall(f, &r->to, blk, n);
+		run_fall(r, blk);
 		return STEP_ON;
 	case NT_END_JUMP:
 	case NT_END_CALL:
-		return step_direct(f, r, blk, n);
+		return step_direct(f, r, proto, blk, n);
 	default:
-		return step_indirect(f, r, blk, n);
+		return step_indirect(f, r, proto, blk, n);
+	}
+}
+
+/* Block n was left by r->way: the place that this leads to */
+INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block *blk, uint32_t n)
+{
+	switch (r->way) {
+	case WAY_FALL:
+		set_fall(f, &f->at, blk, n);
+		break;
+	case WAY_TAKEN:
+		set_taken(&f->at, blk, n);
+		break;
+	case WAY_RETURN:
+		f->at.pc = r->call.pc;
+		f->at.block = r->next;
+		f->at.link = r->call.block;
+		f->at.taken = false;
+		break;
 	}
 }
 
@@ -453,69 +493,81 @@ enum walked {
 	WALK_FULL,	/* the batch is; go on with the next */
 };
 
-/* The walk ends inside the block, behind `left` half-words of it. */
-static int walk_part(struct nt_flow *f, struct run *r, const struct nt_block *blk)
+/*
+ * The walk ends inside the block, behind `left` half-words of it.  The number
+ * of instructions in these, or a negative enum nt_error.
+ */
+static int walk_part(struct nt_flow *f, const struct nt_block *blk, int64_t left)
 {
-	const int64_t left = r->w.left;
+	uint64_t part;
 
-	if (r->w.by_hist)
+	if (f->walk.by_hist)
 		return -NT_ERANGE;
 	if (blk->end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
 	if (!(blk->starts >> left & 1))
 		return -NT_EBOUNDARY;
-	r->insns += __builtin_popcountll(blk->starts & ((1ull << left) - 1));
-	f->last_pc = blk->pc + 2 * (63 - __builtin_clzll(blk->starts & ((1ull << left) - 1)));
-	r->to.pc = (blk->pc + 2 * left) & f->mask;
-	r->to.block = r->to.link = NT_BLOCK_NONE;
-	r->w.left = 0;
-	return WALK_DONE;
+	part = blk->starts & ((1ull << left) - 1);
+	f->last_pc = blk->pc + 2 * (63 - __builtin_clzll(part));
+	go_to(f, (blk->pc + 2 * left) & f->mask);
+	return __builtin_popcountll(part);
 }
 
-/* Where the block's last instruction leads is not known: it is left out. */
-static void stay_before(struct run *r, const struct nt_block *blk)
+/* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
+static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *proto,
+		      const struct nt_event *full)
 {
-	r->insns--;
-	r->to.pc = nt_block_last(blk);
-	r->to.block = r->to.link = NT_BLOCK_NONE;
-}
-
-/* From f->at on.  WALK_*, or a negative enum nt_error */
-static int run_blocks(struct nt_flow *f, struct run *r, const struct nt_event *full)
-{
-	const struct nt_block *blocks = f->code->blocks;
+	const struct nt_block *blocks = f->code->blocks, *blk;
+	struct run r = *io;
 	uint32_t n = f->at.block;
+	int ret;
 
 	for (;;) {
-		const struct nt_block *blk = &blocks[n];
-		int ret;
-
-		if (blk->halfwords > r->w.left || !blk->halfwords)
-			return walk_part(f, r, blk);
-		r->w.left -= blk->halfwords;
-		r->insns += blk->insns;
-		ret = step(f, r, blk, n);
-		if (ret != STEP_ON || !r->w.left) {
+		blk = &blocks[n];
+		if (blk->halfwords > r.left || !blk->halfwords) {
+			ret = walk_part(f, blk, r.left);
+			if (ret < 0) {
+				go_to(f, blk->pc);
+				break;
+			}
+			r.insns += ret;
+			r.left = 0;
+			ret = WALK_DONE;
+			break;
+		}
+		r.left -= blk->halfwords;
+		r.insns += blk->insns;
+		ret = step(f, &r, proto, blk, n);
+		if (ret < 0) {
+			/* where the last instruction leads is not known */
+			r.insns--;
+			go_to(f, nt_block_last(blk));
+			break;
+		}
+		if (ret != STEP_ON || !r.left) {
 			f->last_pc = nt_block_last(blk);
+			arrive(f, &r, blk, n);
 			if (ret == STEP_OPEN)
 				f->open = n;
-			if (ret < 0)
-				stay_before(r, blk);
-			return ret < 0 ? ret : WALK_DONE;
+			ret = WALK_DONE;
+			break;
 		}
-		n = r->to.block;
-		if (n == NT_BLOCK_NONE) {
-			f->at = r->to;
-			ret = discover(f);
+		if (r.next == NT_BLOCK_NONE || r.ev >= full) {
+			arrive(f, &r, blk, n);
+			ret = f->at.block == NT_BLOCK_NONE ? -discover(f) : 0;
 			if (ret)
-				return -ret;
-			r->to = f->at;
+				break;
+			if (r.ev >= full) {
+				ret = WALK_FULL;
+				break;
+			}
 			blocks = f->code->blocks;
-			n = f->at.block;
+			r.next = f->at.block;
 		}
-		if (r->ev >= full)
-			return WALK_FULL;
+		n = r.next;
 	}
+	*io = r;
+	return ret;
 }
 
 static void set_proto(const struct nt_flow *f, struct nt_event *ev)
@@ -533,6 +585,7 @@ static void set_proto(const struct nt_flow *f, struct nt_event *ev)
 
 static int walk(struct nt_flow *f, struct batch *b)
 {
+	struct nt_event proto;
 	struct run r;
 	int ret;
 
@@ -541,18 +594,20 @@ static int walk(struct nt_flow *f, struct batch *b)
 		if (ret)
 			return -ret;
 	}
-	r.w = f->walk;
+	memset(&r, 0, sizeof(r));
+	r.left = f->walk.left;
+	r.hist = f->walk.hist;
+	r.nbits = f->walk.nbits;
 	r.insns = f->insns;
 	r.ev = b->ev + b->n;
-	r.to = f->at;
-	set_proto(f, &r.proto);
+	set_proto(f, &proto);
 
-	ret = run_blocks(f, &r, b->ev + b->max - ROOM);
+	ret = run_blocks(f, &r, &proto, b->ev + b->max - ROOM);
 
-	f->walk = r.w;
+	f->walk.left = r.left;
+	f->walk.nbits = r.nbits;
 	f->insns = r.insns;
 	b->n = r.ev - b->ev;
-	f->at = r.to;
 	return ret;
 }
 
@@ -603,8 +658,8 @@ static void take_direct(struct nt_flow *f, struct batch *b)
  */
 static int take_silent(struct nt_flow *f, struct batch *b)
 {
+	const struct call *call = NULL;
 	const struct nt_block *blk;
-	enum nt_error error;
 
 	if (f->open == NT_BLOCK_NONE)
 		return 0;
@@ -613,9 +668,16 @@ static int take_silent(struct nt_flow *f, struct batch *b)
 		return 0;
 	if (blk->end == NT_END_JUMP || blk->end == NT_END_CALL)
 		return NT_EADDR;
-	error = infer(f, blk, f->open, &f->at);
-	if (error)
-		return error;
+	if (!can_infer(f, blk))
+		return cannot_infer(f, blk);
+	if (pops(blk))
+		call = pop(&f->stack);
+	if (blk->seq)
+		set_taken(&f->at, blk, f->open);
+	else
+		go_to(f, call->pc);
+	if (pushes(blk))
+		push(&f->stack, fall_pc(f, blk), f->open);
 	add_open_branch(f, b, NT_EVF_INFERRED);
 	return 0;
 }
