@@ -2,8 +2,8 @@
 /*
  * Where in the AUX area a sink may write, and when its window has to move on.
  *
- * head counts bytes since the buffer came to be; head modulo size is an offset. What is free begins at head and is `space`
- * bytes long, possibly around the end of the area:
+ * head counts bytes since the buffer came to be; head modulo size is an offset. What is free begins
+ * at head and is `space` bytes long, possibly around the end of the area:
  *
  *	tail        head                     chunk end                  head + space
  *	  v           v                          v                           v
@@ -12,8 +12,9 @@
  *	+-------------+--------------------------+------------------+--------+-------+
  *	$ not read by user space yet   # the window   . free, a later window   % reserve
  *
- * A window ends with its chunk: a sink knows only addresses without gaps. The reserve is never handed out as a first window.
- * It takes what is still on its way when a window turned out too small, and belongs to the same AUX record then.
+ * A window ends with its chunk: a sink knows only addresses without gaps. The reserve is never
+ * handed out as a first window. It takes what is still on its way when a window turned out too
+ * small, and belongs to the same AUX record then.
  */
 #include <linux/align.h>
 #include <linux/errno.h>
@@ -69,16 +70,18 @@ static u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
  * @pace:	how fast trace comes
  * @size:	of the area
  * @align:	bytes that the sink writes at a time
- * @lossless:	the hart waits for room, possibly through several context switches, each of which flushes into the reserve
+ * @lossless:	the hart waits for room, possibly through several context switches, each of which
+ *		flushes into the reserve
  */
-void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 size, u32 align,
-		      bool lossless)
+void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+		      u64 size, u32 align, bool lossless)
 {
 	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
 
 	limits->align = align;
 	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
-	limits->want = clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
+	limits->want =
+		clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
 	limits->quantum = size / 8;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit);
@@ -103,7 +106,8 @@ void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 spac
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_piece);
 
 /* Enough to begin with? A chunk that is small as a whole has to do. */
-static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout,
+			      const struct ntrace_aux_limits *limits,
 			      const struct ntrace_aux_window *window)
 {
 	u64 chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
@@ -112,9 +116,11 @@ static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout, const stru
 }
 
 /*
- * The reserve should not begin with a sliver of a chunk: there would be no room to flush into before the next one.
+ * The reserve should not begin with a sliver of a chunk: there would be no room to flush into
+ * before the next one.
  */
-static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 align, struct ntrace_aux_window *window)
+static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 align,
+				    struct ntrace_aux_window *window)
 {
 	u64 chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
 	u64 margin = ALIGN(min(chunk / 4, (u64)NTRACE_AUX_MARGIN), (u64)align);
@@ -133,11 +139,11 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
  * @pad:	bytes to fill with idle and to skip first, mostly 0
  * @window:	the window
  *
- * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC when the area is as good
- * as full
+ * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC
+ * when the area is as good as full
  */
-int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
-		     u64 space, u64 *pad, struct ntrace_aux_window *window)
+int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
 {
 	u64 usable = space > limits->reserve ? space - limits->reserve : 0;
 	int chunks;
@@ -150,7 +156,8 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 		ntrace_aux_avoid_sliver(layout, limits->align, window);
 		if (ntrace_aux_enough(layout, limits, window))
 			return 0;
-		*pad = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk) - window->offset + *pad;
+		*pad = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk) -
+		       window->offset + *pad;
 	}
 
 	return -ENOSPC;
@@ -168,8 +175,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_first);
  *
  * Return: 0, or -ENOSPC when nothing is left
  */
-int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
-		    u64 space, u64 done, struct ntrace_aux_window *window)
+int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window)
 {
 	if (done >= space)
 		return -ENOSPC;
@@ -188,7 +195,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
  * @bytes:	that came
  * @ns:		meanwhile
  *
- * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs trace.
+ * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs
+ * trace.
  */
 void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
 {
@@ -198,7 +206,10 @@ void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_learn);
 
-/* Bytes of a window after which it should move: for the reader's sake, or because the rest may not last. */
+/*
+ * Bytes of a window after which it should move: for the reader's sake, or because the rest may not
+ * last.
+ */
 static u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
 {
 	return min(limits->quantum, size - min(limits->want, size / 2));
@@ -225,7 +236,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_due);
  *
  * Return: nanoseconds after which the window should be due, at the earliest
  */
-u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 used, u64 size)
+u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+		      u64 used, u64 size)
 {
 	u64 mark = ntrace_aux_mark(limits, size);
 	u64 left = mark - min(used, mark);
@@ -233,6 +245,7 @@ u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrac
 	if (!pace->rate)
 		return NTRACE_AUX_MIN_PERIOD_NS;
 
-	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
+	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS,
+		     NTRACE_AUX_MAX_PERIOD_NS);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_period);

@@ -5,9 +5,13 @@
 #ifndef _NTRACE_AUX_H
 #define _NTRACE_AUX_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 
-/* No first window is smaller: below it, moving costs more than what it holds. More than any encoder has on its way. */
+/*
+ * No first window is smaller: below it, moving costs more than what it holds. More than any encoder
+ * has on its way.
+ */
 #define NTRACE_AUX_MIN_WINDOW	512U
 
 /* Room that should follow a window, to flush into */
@@ -60,24 +64,25 @@ struct ntrace_aux_pace {
 };
 
 /* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
-#define NTRACE_AUX_MAX_RATE		(1ULL << 40)
+#define NTRACE_AUX_MAX_RATE		BIT_ULL(40)
 /* How long a look may be late */
 #define NTRACE_AUX_LATENCY_NS		(2 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
-void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 size, u32 align,
-		      bool lossless);
+void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+		      u64 size, u32 align, bool lossless);
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window);
-int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
-		     u64 space, u64 *pad, struct ntrace_aux_window *window);
-int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits, u64 head,
-		    u64 space, u64 done, struct ntrace_aux_window *window);
+int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window);
+int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
+		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window);
 
 void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns);
 bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size);
-u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace, u64 used, u64 size);
+u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+		      u64 used, u64 size);
 
 #endif /* _NTRACE_AUX_H */

@@ -24,8 +24,8 @@ static struct ntrace_aux_layout layout_of(u64 *end, u64 size, u64 chunk)
 }
 
 /* The window lies in its chunk, in the free space, behind the pad, and is of whole words. */
-static void expect_window(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head, u64 space, u64 pad,
-			  u32 align, const struct ntrace_aux_window *w)
+static void expect_window(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head,
+			  u64 space, u64 pad, u32 align, const struct ntrace_aux_window *w)
 {
 	u64 start, chunk;
 
@@ -91,7 +91,9 @@ static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *lay
 
 	if (ntrace_aux_first(layout, limits, head, space, &pad, &w)) {
 		/* no room, whichever way it is turned: a chunk's rest and a window would not fit */
-		KUNIT_EXPECT_LT(test, space, limits->reserve + 2 * (limits->want + NTRACE_AUX_MARGIN) + 2 * limits->align);
+		KUNIT_EXPECT_LT(test, space,
+				limits->reserve + 2 * (limits->want + NTRACE_AUX_MARGIN) +
+					2 * limits->align);
 		return false;
 	}
 
@@ -100,8 +102,10 @@ static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *lay
 	KUNIT_EXPECT_GT(test, w.size, 0);
 
 	/* further windows follow without a gap, down to the last word */
-	for (done = w.size; !ntrace_aux_next(layout, limits, head + pad, space - pad, done, &next); done += next.size)
-		expect_window(test, layout, head + pad + done, space - pad - done, 0, limits->align, &next);
+	for (done = w.size; !ntrace_aux_next(layout, limits, head + pad, space - pad, done, &next);
+	     done += next.size)
+		expect_window(test, layout, head + pad + done, space - pad - done, 0, limits->align,
+			      &next);
 	KUNIT_EXPECT_LT(test, space - pad - done, limits->align);
 
 	return true;
@@ -140,13 +144,19 @@ static void ntrace_aux_test_extremes(struct kunit *test)
 	u64 end[64], size, pad, head;
 
 	for (size = SZ_8K; size <= SZ_256M; size *= 2) {
-		struct ntrace_aux_layout layout = layout_of(end, size, max_t(u64, size / 64, SZ_4K));
+		struct ntrace_aux_layout layout =
+			layout_of(end, size, max_t(u64, size / 64, SZ_4K));
 
 		ntrace_aux_limit(&limits, &fast, size, 4, false);
 		for (head = 0; head < 2 * size; head += size / 64 + 4) {
-			KUNIT_EXPECT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, size - 1, &pad, &w));
-			KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, head, 1, &pad, &w));
-			KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, head, limits.reserve, &pad, &w));
+			KUNIT_EXPECT_EQ(test, 0,
+					ntrace_aux_first(&layout, &limits, head, size - 1, &pad,
+							 &w));
+			KUNIT_EXPECT_EQ(test, -ENOSPC,
+					ntrace_aux_first(&layout, &limits, head, 1, &pad, &w));
+			KUNIT_EXPECT_EQ(test, -ENOSPC,
+					ntrace_aux_first(&layout, &limits, head, limits.reserve,
+							 &pad, &w));
 		}
 	}
 }
@@ -163,7 +173,8 @@ static void ntrace_aux_test_odd(struct kunit *test)
 	ntrace_aux_limit(&limits, &pace, SZ_64K, 64, false);
 	for (head = 0; head < SZ_64K; head += 4) {
 		for (space = SZ_32K; space < SZ_32K + 64; space += 7) {
-			KUNIT_ASSERT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
+			KUNIT_ASSERT_EQ(test, 0,
+					ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
 			KUNIT_EXPECT_EQ(test, (head + pad) % 64, 0);
 			expect_window(test, &layout, head, space, pad, 64, &w);
 		}
@@ -182,7 +193,8 @@ static void ntrace_aux_test_sliver(struct kunit *test)
 	ntrace_aux_limit(&limits, &pace, SZ_256K, 4, true);
 	for (head = 0; head < SZ_256K; head += 1020) {
 		for (space = SZ_32K; space < SZ_256K; space += 1011) {
-			KUNIT_ASSERT_EQ(test, 0, ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
+			KUNIT_ASSERT_EQ(test, 0,
+					ntrace_aux_first(&layout, &limits, head, space, &pad, &w));
 			rest = SZ_64K - w.offset - w.size;
 			KUNIT_EXPECT_TRUE(test, !rest || rest >= NTRACE_AUX_MARGIN);
 		}
@@ -197,7 +209,8 @@ static void ntrace_aux_test_pace(struct kunit *test)
 	int i;
 
 	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
-	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K), NTRACE_AUX_MIN_PERIOD_NS);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K),
+			NTRACE_AUX_MIN_PERIOD_NS);
 
 	/* 100 MB/s: a window of 512 KiB is due after 128 KiB, in 1.3 ms */
 	ntrace_aux_learn(&pace, 100000, NSEC_PER_MSEC);
@@ -207,7 +220,8 @@ static void ntrace_aux_test_pace(struct kunit *test)
 	KUNIT_EXPECT_GT(test, period, 1250 * NSEC_PER_USEC);
 	KUNIT_EXPECT_LT(test, period, 1350 * NSEC_PER_USEC);
 	KUNIT_EXPECT_LT(test, ntrace_aux_period(&limits, &pace, SZ_64K, SZ_512K), period);
-	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, SZ_512K, SZ_512K), NTRACE_AUX_MIN_PERIOD_NS);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, SZ_512K, SZ_512K),
+			NTRACE_AUX_MIN_PERIOD_NS);
 
 	/* quiet: fades, is never 0 at once, and looks become rare */
 	for (i = 0; i < 1000; i++) {
@@ -216,7 +230,8 @@ static void ntrace_aux_test_pace(struct kunit *test)
 		KUNIT_EXPECT_LE(test, pace.rate, before);
 	}
 	KUNIT_EXPECT_LT(test, pace.rate, 1000);
-	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K), NTRACE_AUX_MAX_PERIOD_NS);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, 0, SZ_512K),
+			NTRACE_AUX_MAX_PERIOD_NS);
 
 	/* absurd input does not overflow */
 	ntrace_aux_learn(&pace, SZ_4M, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Claims the nodes of trace components: maps them, resets them, finds out what they are, decides whether their version is
- * one we know, and bounds every wait for them.
+ * Claims the nodes of trace components: maps them, resets them, finds out what they are, decides
+ * whether their version is one we know, and bounds every wait for them.
  *
- * What a component is stands in its Impl register and nowhere else; the device tree only says where it is and what it is
- * connected to.
+ * What a component is stands in its Impl register and nowhere else; the device tree only says where
+ * it is and what it is connected to.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -25,6 +25,7 @@ MODULE_PARM_DESC(timeout_us, "longest wait for a trace component to do as told, 
 /* Polls that are free of the clock; beyond them a wait is slow anyway */
 #define NTRACE_QUICK_POLLS	16
 
+/* The list of components, their sysfs files, paths through them */
 DEFINE_MUTEX(ntrace_components_lock);
 static LIST_HEAD(ntrace_components);
 static const struct ntrace_component_type *const *ntrace_types;
@@ -54,8 +55,10 @@ static void ntrace_component_report(struct irq_work *work)
 {
 	struct ntrace_component *comp = container_of(work, struct ntrace_component, report);
 
-	dev_err_ratelimited(comp->dev, "trace %s at %pa: waited in vain for %s, its register reads 0x%08x\n",
-			    comp->type ? comp->type->name : "component", &comp->start, comp->what, comp->last);
+	dev_err_ratelimited(comp->dev,
+			    "trace %s at %pa: waited in vain for %s, its register reads 0x%08x\n",
+			    comp->type ? comp->type->name : "component", &comp->start, comp->what,
+			    comp->last);
 }
 
 /**
@@ -106,7 +109,8 @@ int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *
 /* Reset and identification */
 
 /**
- * ntrace_component_reset - bring a component from whatever state to Active, not enabled, nothing undefined
+ * ntrace_component_reset - bring a component from whatever state to Active, not enabled, nothing
+ * undefined
  * @comp: the component
  */
 int ntrace_component_reset(struct ntrace_component *comp)
@@ -152,8 +156,8 @@ static const char *ntrace_component_type_name(u32 impl)
 }
 
 /*
- * Major 0 is a layout from before ratification, a higher major need not look like anything we know. A higher minor only
- * adds to what we use.
+ * Major 0 is a layout from before ratification, a higher major need not look like anything we know.
+ * A higher minor only adds to what we use.
  */
 static int ntrace_component_check_version(struct ntrace_component *comp)
 {
@@ -162,8 +166,9 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 	const char *name = ntrace_component_type_name(comp->impl);
 
 	if (major != 1) {
-		dev_err(comp->dev, "trace %s at %pa: version %u.%u is not supported (Impl 0x%08x)\n",
-			name, &comp->start, major, minor, comp->impl);
+		dev_err(comp->dev,
+			"trace %s at %pa: version %u.%u is not supported (Impl 0x%08x)\n", name,
+			&comp->start, major, minor, comp->impl);
 		return -ENODEV;
 	}
 
@@ -171,7 +176,8 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 		dev_warn(comp->dev, "trace %s at %pa: version 1.15 is experimental (Impl 0x%08x)\n",
 			 name, &comp->start, comp->impl);
 	else if (minor)
-		dev_warn(comp->dev, "trace %s at %pa: version 1.%u is newer than 1.0, using what 1.0 has (Impl 0x%08x)\n",
+		dev_warn(comp->dev,
+			 "trace %s at %pa: version 1.%u is newer than 1.0, using what 1.0 has (Impl 0x%08x)\n",
 			 name, &comp->start, minor, comp->impl);
 
 	return 0;
@@ -249,8 +255,8 @@ static int ntrace_component_cpu(struct device *dev)
 }
 
 /*
- * The type is known only after the first look at the registers, and with it the size of the structure around the component:
- * hence the copy.
+ * The type is known only after the first look at the registers, and with it the size of the
+ * structure around the component: hence the copy.
  */
 static struct ntrace_component *ntrace_component_create(struct platform_device *pdev)
 {
@@ -341,7 +347,10 @@ static struct platform_driver ntrace_component_driver = {
 	.driver = {
 		.name			= "ntrace",
 		.of_match_table		= ntrace_component_of_match,
-		/* Events hold paths, paths hold components: nothing may pull one out from under them. */
+		/*
+		 * Events hold paths, paths hold components: nothing may pull one out from under
+		 * them.
+		 */
 		.suppress_bind_attrs	= true,
 	},
 	.probe	= ntrace_component_probe,

@@ -95,7 +95,8 @@ static inline u32 ntrace_write_back(struct ntrace_component *comp, u32 offset, u
 /**
  * struct ntrace_deadline - bounds a wait in polls and in time
  * @polls:	so far
- * @end:	in nanoseconds; set after the first polls, because a prompt component should not pay for reading the clock
+ * @end:	in nanoseconds; set after the first polls, because a prompt component should not pay
+ *		for reading the clock
  */
 struct ntrace_deadline {
 	unsigned int polls;

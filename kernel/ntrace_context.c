@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * scontext at context switch: the TID, as the initial PID namespace knows it, of the task that runs.
+ * scontext at context switch: the TID, as the initial PID namespace knows it, of the task that
+ * runs.
  *
- * sched_switch fires before perf takes the previous task's event off the hart, so the tail of the switch belongs to the
- * next task. With an event that traces the kernel this is visible, and it is the rule.
+ * sched_switch fires before perf takes the previous task's event off the hart, so the tail of the
+ * switch belongs to the next task. With an event that traces the kernel this is visible, and it is
+ * the rule.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -25,7 +27,10 @@ static unsigned int ntrace_context_users;
 static struct tracepoint *ntrace_sched_switch;
 static struct cpumask ntrace_context_cpus;	/* those that have the CSR */
 
-/* The CSR may be missing, or closed by mstateen0.CONTEXT: then the instruction traps, and 0 comes back. */
+/*
+ * The CSR may be missing, or closed by mstateen0.CONTEXT: then the instruction traps, and 0 comes
+ * back.
+ */
 static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 {
 	unsigned long ok = 0;
@@ -41,7 +46,9 @@ static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 	return ok;
 }
 
-/* Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes. */
+/*
+ * Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes.
+ */
 static void ntrace_context_probe(void *info)
 {
 	unsigned long before, first, second;
@@ -70,7 +77,8 @@ bool ntrace_context_present(int cpu)
 }
 
 /**
- * ntrace_context_write_current - write the TID of the task that runs on this hart, which has the CSR
+ * ntrace_context_write_current - write the TID of the task that runs on this hart, which has the
+ * CSR
  */
 void ntrace_context_write_current(void)
 {

@@ -9,16 +9,17 @@
 #include <linux/of.h>
 #include <linux/sysfs.h>
 
-
 #include "ntrace_context.h"
 #include "ntrace_encoder.h"
 #include "ntrace_regs.h"
 
-#define NTRACE_BASE_CONTROL	(TR_CONTROL_ACTIVE | FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE))
+#define NTRACE_BASE_CONTROL \
+	(TR_CONTROL_ACTIVE | FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE))
 
 /* Bits of trTeControl that hardware changes by itself */
-#define NTRACE_STATUS		(TR_CONTROL_ENABLE | TR_TE_CONTROL_INST_TRACING | TR_CONTROL_EMPTY |	\
-				 TR_TE_CONTROL_STALL_OR_OVERFLOW)
+#define NTRACE_STATUS                                                        \
+	(TR_CONTROL_ENABLE | TR_TE_CONTROL_INST_TRACING | TR_CONTROL_EMPTY | \
+	 TR_TE_CONTROL_STALL_OR_OVERFLOW)
 
 /* Discovery: write, read back, believe what is read. Enable is 0 all the time */
 
@@ -36,18 +37,22 @@ static int ntrace_encoder_probe_format(struct ntrace_encoder *enc)
 	u32 major = FIELD_GET(TR_TE_IMPL_PROTOCOL_MAJOR, comp->impl);
 
 	if (format == TR_TE_FORMAT_ETRACE) {
-		dev_err(comp->dev, "trace encoder at %pa is an E-Trace encoder, only N-Trace is supported (Impl 0x%08x)\n",
+		dev_err(comp->dev,
+			"trace encoder at %pa is an E-Trace encoder, only N-Trace is supported (Impl 0x%08x)\n",
 			&comp->start, comp->impl);
 		return -ENODEV;
 	}
 	if (format != TR_TE_FORMAT_NTRACE) {
-		dev_err(comp->dev, "trace encoder at %pa has trace format %u, only N-Trace is supported (Impl 0x%08x)\n",
+		dev_err(comp->dev,
+			"trace encoder at %pa has trace format %u, only N-Trace is supported (Impl 0x%08x)\n",
 			&comp->start, format, comp->impl);
 		return -ENODEV;
 	}
 	if (major != 1) {
-		dev_err(comp->dev, "trace encoder at %pa: N-Trace protocol %u.%u is not supported (Impl 0x%08x)\n",
-			&comp->start, major, (u32)FIELD_GET(TR_TE_IMPL_PROTOCOL_MINOR, comp->impl), comp->impl);
+		dev_err(comp->dev,
+			"trace encoder at %pa: N-Trace protocol %u.%u is not supported (Impl 0x%08x)\n",
+			&comp->start, major, (u32)FIELD_GET(TR_TE_IMPL_PROTOCOL_MINOR, comp->impl),
+			comp->impl);
 		return -ENODEV;
 	}
 
@@ -69,7 +74,8 @@ static int ntrace_encoder_probe_modes(struct ntrace_encoder *enc)
 	if (enc->caps.inst_modes)
 		return 0;
 
-	dev_err(enc->comp.dev, "trace encoder at %pa accepts neither HTM nor BTM (Control 0x%08x)\n",
+	dev_err(enc->comp.dev,
+		"trace encoder at %pa accepts neither HTM nor BTM (Control 0x%08x)\n",
 		&enc->comp.start, control);
 	return -ENODEV;
 }
@@ -84,10 +90,12 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc)
 
 	for (mode = 0; mode <= FIELD_MAX(TR_TE_CONTROL_SYNC_MODE); mode++)
 		if (FIELD_GET(TR_TE_CONTROL_SYNC_MODE,
-			      ntrace_encoder_try(enc, FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, mode))) == mode)
+			      ntrace_encoder_try(enc, FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, mode))) ==
+		    mode)
 			caps->sync_modes |= BIT(mode);
 
-	caps->sync_max = FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
+	caps->sync_max =
+		FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
 	ntrace_encoder_try(enc, 0);
 }
 
@@ -101,7 +109,8 @@ static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
 	enc->caps.features = ntrace_write_back(comp, TR_TE_INST_FEATURES, bits) & bits;
 	enc->caps.retstack = BIT(0);
 	for (mode = 1; mode <= FIELD_MAX(TR_TE_FEATURES_IMPLICIT_RETURN_MODE); mode++) {
-		value = TR_TE_FEATURES_IMPLICIT_RETURN | FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, mode);
+		value = TR_TE_FEATURES_IMPLICIT_RETURN |
+			FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, mode);
 		if ((ntrace_write_back(comp, TR_TE_INST_FEATURES, value) & value) == value)
 			enc->caps.retstack |= BIT(mode);
 	}
@@ -109,8 +118,8 @@ static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
 }
 
 /*
- * A source ID of its own for every encoder, in a field of the same width for all: streams can then share a sink. An encoder
- * with a sink to itself leaves SRC out where that can be chosen.
+ * A source ID of its own for every encoder, in a field of the same width for all: streams can then
+ * share a sink. An encoder with a sink to itself leaves SRC out where that can be chosen.
  */
 static void ntrace_encoder_probe_source(struct ntrace_encoder *enc)
 {
@@ -131,14 +140,16 @@ static void ntrace_encoder_probe_filters(struct ntrace_encoder *enc)
 	u32 mask, privs;
 	int i;
 
-	mask = ntrace_write_back(comp, TR_TE_INST_FILTERS, TR_TE_INST_FILTERS_MASK) & TR_TE_INST_FILTERS_MASK;
+	mask = ntrace_write_back(comp, TR_TE_INST_FILTERS, TR_TE_INST_FILTERS_MASK) &
+	       TR_TE_INST_FILTERS_MASK;
 	ntrace_write(comp, TR_TE_INST_FILTERS, 0);
 
 	for (i = 0; i < TR_TE_NR_FILTERS; i++) {
 		if (!(mask & BIT(i)))
 			continue;
 
-		privs = ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(i), TR_TE_FILTER_CHOICE_PRIVILEGE);
+		privs = ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(i),
+					  TR_TE_FILTER_CHOICE_PRIVILEGE);
 		if ((ntrace_write_back(comp, TR_TE_FILTER_CONTROL(i), match) & match) == match) {
 			enc->caps.filters++;
 			if (i == 0)
@@ -167,7 +178,8 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 	int ret;
 
 	if (comp->cpu < 0) {
-		dev_err(comp->dev, "trace encoder at %pa: no `cpus`, so nobody knows whose it is\n", &comp->start);
+		dev_err(comp->dev, "trace encoder at %pa: no `cpus`, so nobody knows whose it is\n",
+			&comp->start);
 		return -ENODEV;
 	}
 
@@ -186,12 +198,16 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 	return 0;
 }
 
-/* Every register that may come up undefined. Whoever traces needs more than zeros, but nothing may be left to chance. */
+/*
+ * Every register that may come up undefined. Whoever traces needs more than zeros, but nothing may
+ * be left to chance.
+ */
 static int ntrace_encoder_reset(struct ntrace_component *comp)
 {
 	static const u32 zeroed[] = {
-		TR_TE_INST_FEATURES, TR_TE_INST_FILTERS, TR_TE_DATA_CONTROL, TR_TE_DATA_FILTERS,
-		TR_TE_TRIG_DBG_CONTROL, TR_TE_TRIG_EXT_IN_CONTROL, TR_TE_TRIG_EXT_OUT_CONTROL, TR_TS_CONTROL,
+		TR_TE_INST_FEATURES,	    TR_TE_INST_FILTERS,	    TR_TE_DATA_CONTROL,
+		TR_TE_DATA_FILTERS,	    TR_TE_TRIG_DBG_CONTROL, TR_TE_TRIG_EXT_IN_CONTROL,
+		TR_TE_TRIG_EXT_OUT_CONTROL, TR_TS_CONTROL,
 	};
 	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
 	int i;
@@ -224,7 +240,8 @@ u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc)
  */
 u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 {
-	return FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) | FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
+	return FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) |
+	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
 static bool ntrace_encoder_write_filter(struct ntrace_encoder *enc, u32 privs)
@@ -321,7 +338,8 @@ static int ntrace_encoder_disable(struct ntrace_component *comp)
 {
 	ntrace_encoder_stop(to_ntrace_encoder(comp));
 
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY, "Enable=0 and Empty=1", NULL);
+	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1", NULL);
 }
 
 /* sysfs */

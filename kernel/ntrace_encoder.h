@@ -11,7 +11,8 @@
 /**
  * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
  * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
- * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS, EXTEND_ADDR_MSB
+ * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS,
+ *		EXTEND_ADDR_MSB
  * @inst_modes:	bit n: trTeInstMode n
  * @retstack:	bit n: trTeInstImplicitReturnMode n
  * @sync_modes:	bit n: trTeInstSyncMode n
@@ -75,7 +76,8 @@ static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *
 
 extern const struct ntrace_component_type ntrace_encoder_type;
 
-int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config);
+int ntrace_encoder_configure(struct ntrace_encoder *enc,
+			     const struct ntrace_encoder_config *config);
 void ntrace_encoder_stop(struct ntrace_encoder *enc);
 bool ntrace_encoder_stopped(u32 control);
 u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc);

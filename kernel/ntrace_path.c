@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Paths: found in the graph of the device tree, counted, enabled from the sink up and disabled from the encoder down.
+ * Paths: found in the graph of the device tree, counted, enabled from the sink up and disabled from
+ * the encoder down.
  *
  * Any other order loses trace: what has no taker is dropped.
  */
@@ -46,7 +47,8 @@ struct ntrace_encoder *ntrace_path_encoder(int cpu)
 /* Why a node at the other end of a link cannot be part of a path */
 static int ntrace_path_refuse(struct ntrace_component *from, struct device_node *np)
 {
-	dev_err_ratelimited(from->dev, "trace %s at %pa leads to %pOF, which is no trace component in use (missing, refused or of an unsupported type)\n",
+	dev_err_ratelimited(from->dev,
+			    "trace %s at %pa leads to %pOF, which is no trace component in use (missing, refused or of an unsupported type)\n",
 			    from->type->name, &from->start, np);
 
 	return -ENODEV;
@@ -54,7 +56,8 @@ static int ntrace_path_refuse(struct ntrace_component *from, struct device_node 
 
 static unsigned int ntrace_path_count_inputs(struct ntrace_component *comp)
 {
-	struct device_node *ports __free(device_node) = of_get_child_by_name(comp->dev->of_node, "in-ports");
+	struct device_node *ports __free(device_node) =
+		of_get_child_by_name(comp->dev->of_node, "in-ports");
 
 	return ports ? of_graph_get_endpoint_count(ports) : 0;
 }
@@ -67,24 +70,27 @@ static int ntrace_path_check_sink(struct ntrace_component *comp)
 	if (inputs <= 1)
 		return 0;
 
-	dev_err_ratelimited(comp->dev, "trace RAM sink at %pa has %u inputs, shared sinks are not supported yet\n",
+	dev_err_ratelimited(comp->dev,
+			    "trace RAM sink at %pa has %u inputs, shared sinks are not supported yet\n",
 			    &comp->start, inputs);
 	return -EOPNOTSUPP;
 }
 
 /*
- * Follow the outputs of the path's last component until a sink is reached, the wanted one if any is wanted. On the first
- * link that leads nowhere the reason is kept, but another link may still do.
+ * Follow the outputs of the path's last component until a sink is reached, the wanted one if any is
+ * wanted. On the first link that leads nowhere the reason is kept, but another link may still do.
  */
 static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 {
 	struct ntrace_component *from = path->comp[path->nr - 1], *to;
-	struct device_node *ports __free(device_node) = of_get_child_by_name(from->dev->of_node, "out-ports");
+	struct device_node *ports __free(device_node) =
+		of_get_child_by_name(from->dev->of_node, "out-ports");
 	struct device_node *endpoint;
 	int ret = -ENOLINK;
 
 	for_each_endpoint_of_node(ports, endpoint) {
-		struct device_node *np __free(device_node) = of_graph_get_remote_port_parent(endpoint);
+		struct device_node *np __free(device_node) =
+			of_graph_get_remote_port_parent(endpoint);
 
 		if (!np || !of_device_is_available(np))
 			continue;
@@ -131,7 +137,8 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 	if (sinkid)
 		return ERR_PTR(-EINVAL);
 
-	dev_err_ratelimited(enc->comp.dev, "trace encoder at %pa: no sink reachable\n", &enc->comp.start);
+	dev_err_ratelimited(enc->comp.dev, "trace encoder at %pa: no sink reachable\n",
+			    &enc->comp.start);
 	return ERR_PTR(-ENODEV);
 }
 
@@ -161,8 +168,8 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
  * @cpu:	the CPU
  * @sinkid:	which sink, 0 for the first that is reachable
  *
- * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such sink), -EOPNOTSUPP
- * (something on the way is not supported) or -ENOMEM
+ * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
+ * sink), -EOPNOTSUPP (something on the way is not supported) or -ENOMEM
  */
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
 {
@@ -249,8 +256,8 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
  * @path:	the path
  * @overflow:	set when it lost trace, or wanted the hart to wait, since it was enabled
  *
- * What the encoder still holds needs a sink that takes it. Return: 0, -ENOSPC when the sink is full and the encoder is not
- * empty (give the sink another window and call again), -ETIMEDOUT
+ * What the encoder still holds needs a sink that takes it. Return: 0, -ENOSPC when the sink is full
+ * and the encoder is not empty (give the sink another window and call again), -ETIMEDOUT
  */
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 {
@@ -265,7 +272,8 @@ int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 			*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
 			return 0;
 		}
-		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && ntrace_ramsink_stopped(path->sink))
+		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 &&
+		    ntrace_ramsink_stopped(path->sink))
 			return -ENOSPC;
 	} while (!ntrace_deadline_passed(&deadline));
 

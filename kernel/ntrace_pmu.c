@@ -2,9 +2,10 @@
 /*
  * The perf PMU "ntrace".
  *
- * One PMU for the module's lifetime; encoders and sinks come and go beneath it. Trace goes directly from the sink into the
- * AUX pages: while an event runs on a CPU, a perf AUX transaction is open and the sink writes into a window of it. A timer on
- * the same CPU moves the window on before it is full. Nothing is copied.
+ * One PMU for the module's lifetime; encoders and sinks come and go beneath it. Trace goes directly
+ * from the sink into the AUX pages: while an event runs on a CPU, a perf AUX transaction is open
+ * and the sink writes into a window of it. A timer on the same CPU moves the window on before it is
+ * full. Nothing is copied.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -22,13 +23,13 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
-#include <linux/version.h>
 
 #include <asm/cpufeature.h>
 
 #include <uapi/linux/ntrace.h>
 
 #include "ntrace_aux.h"
+#include "ntrace_compat.h"
 #include "ntrace_context.h"
 #include "ntrace_path.h"
 #include "ntrace_regs.h"
@@ -45,64 +46,84 @@ static struct pmu ntrace_pmu;
 
 /* User ABI: fields of perf_event_attr */
 
-#define NTRACE_GETTER(_name, _word, _lo, _hi)							\
-static inline u64 ntrace_attr_##_name(const struct perf_event_attr *attr)			\
-{												\
-	return (attr->_word >> (_lo)) & GENMASK_ULL((_hi) - (_lo), 0);				\
-}
-NTRACE_CONFIG_FIELDS(NTRACE_GETTER)
+#define ntrace_attr(_attr, _field)	FIELD_GET(NTRACE_CONFIG_##_field, (_attr)->config)
+#define ntrace_attr_sinkid(_attr)	FIELD_GET(NTRACE_CONFIG2_SINKID, (_attr)->config2)
 
-#define NTRACE_IN_config_config(_mask)		_mask
-#define NTRACE_IN_config_config2(_mask)		0
-#define NTRACE_IN_config2_config(_mask)		0
-#define NTRACE_IN_config2_config2(_mask)	_mask
-#define NTRACE_OR_CONFIG(_name, _word, _lo, _hi)  | NTRACE_IN_config_##_word(GENMASK_ULL(_hi, _lo))
-#define NTRACE_OR_CONFIG2(_name, _word, _lo, _hi) | NTRACE_IN_config2_##_word(GENMASK_ULL(_hi, _lo))
-#define NTRACE_CONFIG_MASK	(0 NTRACE_CONFIG_FIELDS(NTRACE_OR_CONFIG))
-#define NTRACE_CONFIG2_MASK	(0 NTRACE_CONFIG_FIELDS(NTRACE_OR_CONFIG2))
-
-#define NTRACE_FORMAT(_name, _word, _lo, _hi)							\
-static ssize_t ntrace_format_##_name##_show(struct device *dev, struct device_attribute *attr,	\
-					    char *page)						\
-{												\
-	return (_lo) == (_hi) ? sysfs_emit(page, #_word ":" #_lo "\n")				\
-			      : sysfs_emit(page, #_word ":" #_lo "-" #_hi "\n");		\
-}												\
-static struct device_attribute ntrace_format_##_name =						\
-	__ATTR(_name, 0444, ntrace_format_##_name##_show, NULL);
-NTRACE_CONFIG_FIELDS(NTRACE_FORMAT)
-
-#define NTRACE_FORMAT_REF(_name, _word, _lo, _hi)	&ntrace_format_##_name.attr,
-static struct attribute *ntrace_format_attrs[] = {
-	NTRACE_CONFIG_FIELDS(NTRACE_FORMAT_REF)
-	NULL
+/**
+ * struct ntrace_field - a term
+ * @attr:	its file in format/
+ * @word:	of perf_event_attr, as it is called there
+ * @mask:	its bits
+ */
+struct ntrace_field {
+	struct device_attribute attr;
+	const char *word;
+	u64 mask;
 };
+
+static ssize_t ntrace_format_show(struct device *dev, struct device_attribute *attr, char *page)
+{
+	struct ntrace_field *field = container_of(attr, struct ntrace_field, attr);
+	int low = __ffs64(field->mask), high = fls64(field->mask) - 1;
+
+	return low == high ? sysfs_emit(page, "%s:%d\n", field->word, low)
+			   : sysfs_emit(page, "%s:%d-%d\n", field->word, low, high);
+}
+
+#define NTRACE_FIELD(_name, _word, _mask) \
+	{ __ATTR(_name, 0444, ntrace_format_show, NULL), _word, _mask }
+
+static struct ntrace_field ntrace_fields[] = {
+	NTRACE_FIELD(btm, "config", NTRACE_CONFIG_BTM),
+	NTRACE_FIELD(contextid, "config", NTRACE_CONFIG_CONTEXTID),
+	NTRACE_FIELD(timestamp, "config", NTRACE_CONFIG_TIMESTAMP),
+	NTRACE_FIELD(retstack, "config", NTRACE_CONFIG_RETSTACK),
+	NTRACE_FIELD(seqjump, "config", NTRACE_CONFIG_SEQJUMP),
+	NTRACE_FIELD(repeathist, "config", NTRACE_CONFIG_REPEATHIST),
+	NTRACE_FIELD(extaddr, "config", NTRACE_CONFIG_EXTADDR),
+	NTRACE_FIELD(alljumps, "config", NTRACE_CONFIG_ALLJUMPS),
+	NTRACE_FIELD(stall, "config", NTRACE_CONFIG_STALL),
+	NTRACE_FIELD(mmode, "config", NTRACE_CONFIG_MMODE),
+	NTRACE_FIELD(syncmode, "config", NTRACE_CONFIG_SYNCMODE),
+	NTRACE_FIELD(syncmax, "config", NTRACE_CONFIG_SYNCMAX),
+	NTRACE_FIELD(sinkid, "config2", NTRACE_CONFIG2_SINKID),
+};
+
+/* Filled from the fields */
+static struct attribute *ntrace_format_attrs[ARRAY_SIZE(ntrace_fields) + 1];
 
 static const struct attribute_group ntrace_format_group = {
 	.name	= "format",
 	.attrs	= ntrace_format_attrs,
 };
 
+static void ntrace_format_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ntrace_fields); i++)
+		ntrace_format_attrs[i] = &ntrace_fields[i].attr.attr;
+}
+
+static bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
+{
+	u64 config = attr->config, config2 = attr->config2;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ntrace_fields); i++) {
+		if (!strcmp(ntrace_fields[i].word, "config"))
+			config &= ~ntrace_fields[i].mask;
+		else
+			config2 &= ~ntrace_fields[i].mask;
+	}
+
+	return config || attr->config1 || config2 || attr->config3;
+}
+
 /* User ABI: what all encoders of this machine can do */
 
-/* _hex: a set of values, of which those that all encoders accept remain; else a count, of which the smallest remains */
-#define NTRACE_CAPS(C)										\
-	C(htm,		!!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM)), false)		\
-	C(btm,		!!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_BTM)), false)		\
-	C(contextid,	!!(enc->caps.control & TR_TE_CONTROL_CONTEXT) && enc->caps.scontext, false) \
-	C(timestamp,	enc->ts.mode != TR_TS_MODE_NONE, false)					\
-	C(retstack,	enc->caps.retstack, true)						\
-	C(seqjump,	!!(enc->caps.features & TR_TE_FEATURES_SEQUENTIAL_JUMP), false)		\
-	C(repeathist,	!!(enc->caps.features & TR_TE_FEATURES_REPEATED_HISTORY), false)	\
-	C(extaddr,	!!(enc->caps.features & TR_TE_FEATURES_EXTEND_ADDR_MSB), false)		\
-	C(alljumps,	!!(enc->caps.features & TR_TE_FEATURES_ALL_JUMPS), false)		\
-	C(stall,	!!(enc->caps.control & TR_TE_CONTROL_STALL_ENA), false)			\
-	C(mmode,	!enc->caps.filters || enc->caps.privs & TR_TE_PRIV_M, false)		\
-	C(syncmode,	enc->caps.sync_modes, true)						\
-	C(syncmax,	enc->caps.sync_max, false)						\
-	C(filters,	enc->caps.filters, false)
-
-static ssize_t ntrace_cap_show(char *page, u32 (*get)(const struct ntrace_encoder *enc), bool hex)
+/* Of sets of values, those that all encoders accept remain; of numbers, the smallest. */
+static ssize_t ntrace_cap_show(char *page, u32 (*get)(const struct ntrace_encoder *enc), bool set)
 {
 	struct ntrace_component *comp;
 	u32 value, all = U32_MAX;
@@ -110,31 +131,55 @@ static ssize_t ntrace_cap_show(char *page, u32 (*get)(const struct ntrace_encode
 	guard(mutex)(&ntrace_components_lock);
 	ntrace_for_each_component(comp, TR_COMP_ENCODER) {
 		value = get(to_ntrace_encoder(comp));
-		all = hex ? all & value : min(all, value);
+		all = set ? all & value : min(all, value);
 	}
 	if (all == U32_MAX)
 		all = 0;
 
-	return hex ? sysfs_emit(page, "0x%x\n", all) : sysfs_emit(page, "%u\n", all);
+	return set ? sysfs_emit(page, "0x%x\n", all) : sysfs_emit(page, "%u\n", all);
 }
 
-#define NTRACE_CAP(_name, _value, _hex)								\
-static u32 ntrace_cap_##_name##_get(const struct ntrace_encoder *enc)				\
+#define NTRACE_CAP(_name, _set, _value)								\
+static u32 ntrace_cap_##_name(const struct ntrace_encoder *enc)					\
 {												\
 	return _value;										\
 }												\
-static ssize_t ntrace_cap_##_name##_show(struct device *dev, struct device_attribute *attr,	\
-					 char *page)						\
+static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *page)	\
 {												\
-	return ntrace_cap_show(page, ntrace_cap_##_name##_get, _hex);				\
+	return ntrace_cap_show(page, ntrace_cap_##_name, _set);					\
 }												\
-static struct device_attribute ntrace_cap_##_name =						\
-	__ATTR(_name, 0444, ntrace_cap_##_name##_show, NULL);
-NTRACE_CAPS(NTRACE_CAP)
+static DEVICE_ATTR_RO(_name)
 
-#define NTRACE_CAP_REF(_name, _value, _hex)	&ntrace_cap_##_name.attr,
+NTRACE_CAP(htm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM)));
+NTRACE_CAP(btm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_BTM)));
+NTRACE_CAP(contextid, false, enc->caps.control & TR_TE_CONTROL_CONTEXT && enc->caps.scontext);
+NTRACE_CAP(timestamp, false, enc->ts.mode != TR_TS_MODE_NONE);
+NTRACE_CAP(retstack, true, enc->caps.retstack);
+NTRACE_CAP(seqjump, false, !!(enc->caps.features & TR_TE_FEATURES_SEQUENTIAL_JUMP));
+NTRACE_CAP(repeathist, false, !!(enc->caps.features & TR_TE_FEATURES_REPEATED_HISTORY));
+NTRACE_CAP(extaddr, false, !!(enc->caps.features & TR_TE_FEATURES_EXTEND_ADDR_MSB));
+NTRACE_CAP(alljumps, false, !!(enc->caps.features & TR_TE_FEATURES_ALL_JUMPS));
+NTRACE_CAP(stall, false, !!(enc->caps.control & TR_TE_CONTROL_STALL_ENA));
+NTRACE_CAP(mmode, false, !enc->caps.filters || enc->caps.privs & TR_TE_PRIV_M);
+NTRACE_CAP(syncmode, true, enc->caps.sync_modes);
+NTRACE_CAP(syncmax, false, enc->caps.sync_max);
+NTRACE_CAP(filters, false, enc->caps.filters);
+
 static struct attribute *ntrace_cap_attrs[] = {
-	NTRACE_CAPS(NTRACE_CAP_REF)
+	&dev_attr_htm.attr,
+	&dev_attr_btm.attr,
+	&dev_attr_contextid.attr,
+	&dev_attr_timestamp.attr,
+	&dev_attr_retstack.attr,
+	&dev_attr_seqjump.attr,
+	&dev_attr_repeathist.attr,
+	&dev_attr_extaddr.attr,
+	&dev_attr_alljumps.attr,
+	&dev_attr_stall.attr,
+	&dev_attr_mmode.attr,
+	&dev_attr_syncmode.attr,
+	&dev_attr_syncmax.attr,
+	&dev_attr_filters.attr,
 	NULL
 };
 
@@ -194,7 +239,8 @@ static int ntrace_encoder_bound(struct ntrace_component *comp)
 	snprintf(name, sizeof(name), "cpu%d", comp->cpu);
 	ret = sysfs_create_link(&ntrace_pmu.dev->kobj, &comp->dev->kobj, name);
 	if (ret == -EEXIST)
-		dev_err(comp->dev, "trace encoder at %pa: CPU %d has another one\n", &comp->start, comp->cpu);
+		dev_err(comp->dev, "trace encoder at %pa: CPU %d has another one\n", &comp->start,
+			comp->cpu);
 
 	return ret;
 }
@@ -206,7 +252,8 @@ static int ntrace_pmu_bound(struct ntrace_component *comp)
 	if (ret)
 		return ret;
 
-	return comp->type == &ntrace_encoder_type ? ntrace_encoder_bound(comp) : ntrace_sink_bound(comp);
+	return comp->type == &ntrace_encoder_type ? ntrace_encoder_bound(comp) :
+						    ntrace_sink_bound(comp);
 }
 
 static void ntrace_pmu_unbound(struct ntrace_component *comp)
@@ -217,7 +264,8 @@ static void ntrace_pmu_unbound(struct ntrace_component *comp)
 		snprintf(name, sizeof(name), "cpu%d", comp->cpu);
 		sysfs_remove_link(&ntrace_pmu.dev->kobj, name);
 	} else {
-		sysfs_remove_file_from_group(&ntrace_pmu.dev->kobj, comp->sysfs, ntrace_sink_group.name);
+		sysfs_remove_file_from_group(&ntrace_pmu.dev->kobj, comp->sysfs,
+					     ntrace_sink_group.name);
 	}
 }
 
@@ -242,8 +290,9 @@ static u32 ntrace_all_privs(void)
 }
 
 /*
- * The privileges that an event wants to see. Linux in HS mode is both the kernel and the hypervisor: exclude_kernel says
- * whether it is seen, exclude_hv adds nothing. Without the H extension there are no guests, so excluding them is no work.
+ * The privileges that an event wants to see. Linux in HS mode is both the kernel and the
+ * hypervisor: exclude_kernel says whether it is seen, exclude_hv adds nothing. Without the H
+ * extension there are no guests, so excluding them is no work.
  */
 static u32 ntrace_attr_privs(const struct perf_event_attr *attr)
 {
@@ -257,66 +306,72 @@ static u32 ntrace_attr_privs(const struct perf_event_attr *attr)
 		privs |= attr->exclude_user ? 0 : TR_TE_PRIV_VU;
 		privs |= attr->exclude_kernel ? 0 : TR_TE_PRIV_VS;
 	}
-	if (ntrace_attr_mmode(attr))
+	if (ntrace_attr(attr, MMODE))
 		privs |= TR_TE_PRIV_M;
 
 	return privs & ntrace_all_privs();
 }
 
 /*
- * The filter that lets these privileges through, 0 for none. Guests' privileges may be missing from a filter: then guests are
- * not traced, which shows nobody anything.
+ * The filter that lets these privileges through, 0 for none. Guests' privileges may be missing from
+ * a filter: then guests are not traced, which shows nobody anything.
  */
-static u32 ntrace_attr_to_filter(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static u32 ntrace_attr_to_filter(const struct perf_event_attr *attr,
+				 const struct ntrace_encoder *enc)
 {
 	u32 privs = ntrace_attr_privs(attr);
 
 	return privs == ntrace_all_privs() ? 0 : privs & enc->caps.privs;
 }
 
-static u32 ntrace_attr_to_control(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
+				  const struct ntrace_encoder *enc)
 {
-	bool btm = ntrace_attr_btm(attr) || !(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM));
+	bool btm = ntrace_attr(attr, BTM) || !(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM));
 
-	return TR_CONTROL_ACTIVE |
-	       FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE) |
-	       FIELD_PREP(TR_TE_CONTROL_INST_MODE, btm ? TR_TE_INST_MODE_BTM : TR_TE_INST_MODE_HTM) |
-	       FIELD_PREP(TR_TE_CONTROL_CONTEXT, ntrace_attr_contextid(attr)) |
-	       FIELD_PREP(TR_TE_CONTROL_STALL_ENA, ntrace_attr_stall(attr)) |
-	       FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, ntrace_attr_syncmode(attr)) |
-	       FIELD_PREP(TR_TE_CONTROL_SYNC_MAX, ntrace_attr_syncmax(attr)) |
+	return TR_CONTROL_ACTIVE | FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE) |
+	       FIELD_PREP(TR_TE_CONTROL_INST_MODE,
+			  btm ? TR_TE_INST_MODE_BTM : TR_TE_INST_MODE_HTM) |
+	       FIELD_PREP(TR_TE_CONTROL_CONTEXT, ntrace_attr(attr, CONTEXTID)) |
+	       FIELD_PREP(TR_TE_CONTROL_STALL_ENA, ntrace_attr(attr, STALL)) |
+	       FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, ntrace_attr(attr, SYNCMODE)) |
+	       FIELD_PREP(TR_TE_CONTROL_SYNC_MAX, ntrace_attr(attr, SYNCMAX)) |
 	       ntrace_encoder_src_control(enc);
 }
 
-static u32 ntrace_attr_to_features(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
+				   const struct ntrace_encoder *enc)
 {
-	return FIELD_PREP(TR_TE_FEATURES_SEQUENTIAL_JUMP, ntrace_attr_seqjump(attr)) |
-	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN, !!ntrace_attr_retstack(attr)) |
-	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, ntrace_attr_retstack(attr)) |
-	       FIELD_PREP(TR_TE_FEATURES_REPEATED_HISTORY, ntrace_attr_repeathist(attr)) |
-	       FIELD_PREP(TR_TE_FEATURES_ALL_JUMPS, ntrace_attr_alljumps(attr)) |
-	       FIELD_PREP(TR_TE_FEATURES_EXTEND_ADDR_MSB, ntrace_attr_extaddr(attr)) |
+	return FIELD_PREP(TR_TE_FEATURES_SEQUENTIAL_JUMP, ntrace_attr(attr, SEQJUMP)) |
+	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN, !!ntrace_attr(attr, RETSTACK)) |
+	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, ntrace_attr(attr, RETSTACK)) |
+	       FIELD_PREP(TR_TE_FEATURES_REPEATED_HISTORY, ntrace_attr(attr, REPEATHIST)) |
+	       FIELD_PREP(TR_TE_FEATURES_ALL_JUMPS, ntrace_attr(attr, ALLJUMPS)) |
+	       FIELD_PREP(TR_TE_FEATURES_EXTEND_ADDR_MSB, ntrace_attr(attr, EXTADDR)) |
 	       ntrace_encoder_src_features(enc);
 }
 
-static u32 ntrace_attr_to_ts_control(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static u32 ntrace_attr_to_ts_control(const struct perf_event_attr *attr,
+				     const struct ntrace_encoder *enc)
 {
-	return enc->ts.control | FIELD_PREP(TR_TS_CONTROL_ENABLE, ntrace_attr_timestamp(attr));
+	return enc->ts.control | FIELD_PREP(TR_TS_CONTROL_ENABLE, ntrace_attr(attr, TIMESTAMP));
 }
 
 /* What keeps an encoder from serving an event: a term, or NULL */
-static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr,
+					   const struct ntrace_encoder *enc)
 {
 	const struct ntrace_encoder_caps *caps = &enc->caps;
 	u32 features = ntrace_attr_to_features(attr, enc) & ~caps->features;
 
-	if (ntrace_attr_btm(attr) && !(caps->inst_modes & BIT(TR_TE_INST_MODE_BTM)))
+	if (ntrace_attr(attr, BTM) && !(caps->inst_modes & BIT(TR_TE_INST_MODE_BTM)))
 		return "btm";
-	if (ntrace_attr_contextid(attr) && !(caps->control & TR_TE_CONTROL_CONTEXT && caps->scontext))
+	if (ntrace_attr(attr, CONTEXTID) &&
+	    !(caps->control & TR_TE_CONTROL_CONTEXT && caps->scontext))
 		return "contextid";
-	if (ntrace_attr_timestamp(attr) && enc->ts.mode == TR_TS_MODE_NONE)
+	if (ntrace_attr(attr, TIMESTAMP) && enc->ts.mode == TR_TS_MODE_NONE)
 		return "timestamp";
-	if (!(caps->retstack & BIT(ntrace_attr_retstack(attr))))
+	if (!(caps->retstack & BIT(ntrace_attr(attr, RETSTACK))))
 		return "retstack";
 	if (features & TR_TE_FEATURES_SEQUENTIAL_JUMP)
 		return "seqjump";
@@ -326,18 +381,19 @@ static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr, c
 		return "extaddr";
 	if (features & TR_TE_FEATURES_ALL_JUMPS)
 		return "alljumps";
-	if (ntrace_attr_stall(attr) && !(caps->control & TR_TE_CONTROL_STALL_ENA))
+	if (ntrace_attr(attr, STALL) && !(caps->control & TR_TE_CONTROL_STALL_ENA))
 		return "stall";
-	if (ntrace_attr_syncmode(attr) && !(caps->sync_modes & BIT(ntrace_attr_syncmode(attr))))
+	if (ntrace_attr(attr, SYNCMODE) && !(caps->sync_modes & BIT(ntrace_attr(attr, SYNCMODE))))
 		return "syncmode";
-	if (ntrace_attr_syncmax(attr) > caps->sync_max)
+	if (ntrace_attr(attr, SYNCMAX) > caps->sync_max)
 		return "syncmax";
 
 	return NULL;
 }
 
 /* The same for what to leave out: in words, or NULL */
-static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr, const struct ntrace_encoder *enc)
+static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
+					  const struct ntrace_encoder *enc)
 {
 	u32 native = TR_TE_PRIV_U | TR_TE_PRIV_S | TR_TE_PRIV_M;
 	u32 privs = ntrace_attr_privs(attr);
@@ -345,21 +401,23 @@ static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr, co
 	if (privs == ntrace_all_privs())
 		return NULL;
 	if (!enc->caps.filters)
-		return "tracing less than everything, machine mode included: the encoder has no filters";
+		return "leaving out anything, machine mode included: it has no filters";
 	if (privs & native & ~enc->caps.privs || !(privs & enc->caps.privs))
-		return "this choice of privileges: the encoder's filters do not have them";
+		return "this choice of privileges: its filters do not have them";
 
 	return NULL;
 }
 
-static int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
+static int ntrace_attr_to_config(const struct perf_event_attr *attr,
+				 const struct ntrace_encoder *enc,
 				 struct ntrace_encoder_config *config)
 {
 	const char *what;
 
 	what = ntrace_attr_unsupported(attr, enc) ?: ntrace_attr_unfiltered(attr, enc);
 	if (what) {
-		dev_info_ratelimited(enc->comp.dev, "trace encoder at %pa does not support %s\n", &enc->comp.start, what);
+		dev_info_ratelimited(enc->comp.dev, "trace encoder at %pa does not support %s\n",
+				     &enc->comp.start, what);
 		return -EOPNOTSUPP;
 	}
 
@@ -374,17 +432,22 @@ static int ntrace_attr_to_config(const struct perf_event_attr *attr, const struc
 }
 
 /* From register values to what the reader of the trace needs to know */
-static u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config, const struct ntrace_encoder *enc)
+static u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
+				  const struct ntrace_encoder *enc)
 {
 	u32 privs = config->privs ?: ntrace_all_privs();
 	bool src = !(config->control & TR_TE_CONTROL_INHIBIT_SRC);
 
 	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
-	       FIELD_PREP(NTRACE_HW_ID_INSTMODE, FIELD_GET(TR_TE_CONTROL_INST_MODE, config->control)) |
+	       FIELD_PREP(NTRACE_HW_ID_INSTMODE,
+			  FIELD_GET(TR_TE_CONTROL_INST_MODE, config->control)) |
 	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, FIELD_GET(TR_TE_CONTROL_CONTEXT, config->control)) |
-	       FIELD_PREP(NTRACE_HW_ID_FEATURES, FIELD_GET(TR_TE_FEATURES_PROTOCOL, config->features)) |
-	       FIELD_PREP(NTRACE_HW_ID_SRCBITS, src ? FIELD_GET(TR_TE_FEATURES_SRC_BITS, config->features) : 0) |
-	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP, FIELD_GET(TR_TS_CONTROL_ENABLE, config->ts_control)) |
+	       FIELD_PREP(NTRACE_HW_ID_FEATURES,
+			  FIELD_GET(TR_TE_FEATURES_PROTOCOL, config->features)) |
+	       FIELD_PREP(NTRACE_HW_ID_SRCBITS,
+			  src ? FIELD_GET(TR_TE_FEATURES_SRC_BITS, config->features) : 0) |
+	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP,
+			  FIELD_GET(TR_TS_CONTROL_ENABLE, config->ts_control)) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_U, !!(privs & (TR_TE_PRIV_U | TR_TE_PRIV_VU))) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !!(privs & (TR_TE_PRIV_S | TR_TE_PRIV_VS))) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(privs & TR_TE_PRIV_M)) |
@@ -435,13 +498,13 @@ static int ntrace_event_check(struct perf_event *event)
 	u32 privs = ntrace_attr_privs(attr);
 	int ret;
 
-	if (attr->config & ~NTRACE_CONFIG_MASK || attr->config2 & ~NTRACE_CONFIG2_MASK || attr->config1 || attr->config3)
+	if (ntrace_attr_has_unknown_bits(attr))
 		return -EINVAL;
 	if (!privs)
 		return -EINVAL;
 	if (attr->exclude_idle || has_branch_stack(event))
 		return -EOPNOTSUPP;
-	if (ntrace_attr_mmode(attr) && !perfmon_capable())
+	if (ntrace_attr(attr, MMODE) && !perfmon_capable())
 		return -EACCES;
 	if (!attr->exclude_kernel) {
 		ret = perf_allow_kernel(attr);
@@ -449,10 +512,11 @@ static int ntrace_event_check(struct perf_event *event)
 			return ret;
 	}
 	/* TIDs are those of the initial namespace, which is not everybody's to see. */
-	if (ntrace_attr_contextid(attr) && task_active_pid_ns(current) != &init_pid_ns && !perfmon_capable())
+	if (ntrace_attr(attr, CONTEXTID) && task_active_pid_ns(current) != &init_pid_ns &&
+	    !perfmon_capable())
 		return -EACCES;
 	/* A hart that stalls takes interrupts only if their handlers do not stall too. */
-	if (ntrace_attr_stall(attr) && privs & ~(TR_TE_PRIV_U | TR_TE_PRIV_VU)) {
+	if (ntrace_attr(attr, STALL) && privs & ~(TR_TE_PRIV_U | TR_TE_PRIV_VU)) {
 		pr_info_ratelimited("stall is for user space only (exclude_kernel, no mmode): a stalled kernel could not make room\n");
 		return -EOPNOTSUPP;
 	}
@@ -547,12 +611,14 @@ static int ntrace_pmu_event_init(struct perf_event *event)
 	if (!ev)
 		return -ENOMEM;
 	ev->nr = nr;
-	ev->lossless = ntrace_attr_stall(&event->attr);
-	/* On a CPU that is traced whoever runs there, the reader itself might be the one to wait. */
+	ev->lossless = ntrace_attr(&event->attr, STALL);
+	/*
+	 * On a CPU that is traced whoever runs there, the reader itself might be the one to wait.
+	 */
 	ev->patient = ev->lossless && event->attach_state & PERF_ATTACH_TASK;
 
 	ret = ntrace_event_init_paths(event, ev);
-	if (!ret && ntrace_attr_contextid(&event->attr)) {
+	if (!ret && ntrace_attr(&event->attr, CONTEXTID)) {
 		ret = ntrace_context_get();
 		ev->context = !ret;
 	}
@@ -603,16 +669,18 @@ static u64 ntrace_buffer_chunk_size(const struct ntrace_buffer *buf, unsigned in
 static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *map)
 {
 	while (map->nr--)
-		dma_unmap_page(map->sink->comp.dev, map->addr[map->nr], ntrace_buffer_chunk_size(buf, map->nr),
-			       DMA_FROM_DEVICE);
+		dma_unmap_page(map->sink->comp.dev, map->addr[map->nr],
+			       ntrace_buffer_chunk_size(buf, map->nr), DMA_FROM_DEVICE);
 	kvfree(map->addr);
 }
 
-static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map, struct ntrace_ramsink *sink)
+static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
+			     struct ntrace_ramsink *sink)
 {
 	struct device *dev = sink->comp.dev;
 	struct page *page;
 	unsigned int i;
+	u64 start;
 
 	map->sink = sink;
 	map->addr = kvcalloc(buf->layout.nr, sizeof(*map->addr), GFP_KERNEL);
@@ -620,10 +688,13 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map, 
 		return -ENOMEM;
 
 	for (i = 0; i < buf->layout.nr; i++) {
-		page = virt_to_page(buf->pages[ntrace_aux_chunk_start(&buf->layout, i) >> PAGE_SHIFT]);
-		map->addr[i] = dma_map_page(dev, page, 0, ntrace_buffer_chunk_size(buf, i), DMA_FROM_DEVICE);
+		start = ntrace_aux_chunk_start(&buf->layout, i);
+		page = virt_to_page(buf->pages[start >> PAGE_SHIFT]);
+		map->addr[i] = dma_map_page(dev, page, 0, ntrace_buffer_chunk_size(buf, i),
+					    DMA_FROM_DEVICE);
 		if (dma_mapping_error(dev, map->addr[i])) {
-			dev_err_ratelimited(dev, "trace RAM sink at %pa cannot reach the AUX area with its %u address bits\n",
+			dev_err_ratelimited(dev,
+					    "trace RAM sink at %pa cannot reach the AUX area with its %u address bits\n",
 					    &sink->comp.start, sink->addr_bits);
 			return -ENOMEM;
 		}
@@ -647,7 +718,8 @@ static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u6
 	for (i = 1; i <= nr_pages; i++) {
 		offset = (u64)i << PAGE_SHIFT;
 		if (i < nr_pages && offset - start < max_chunk &&
-		    page_to_pfn(virt_to_page(buf->pages[i])) == page_to_pfn(virt_to_page(buf->pages[i - 1])) + 1)
+		    page_to_pfn(virt_to_page(buf->pages[i])) ==
+			    page_to_pfn(virt_to_page(buf->pages[i - 1])) + 1)
 			continue;
 		buf->layout.end[buf->layout.nr++] = offset;
 		largest = max(largest, offset - start);
@@ -655,7 +727,8 @@ static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u6
 	}
 
 	if (largest < NTRACE_SMALL_CHUNK && buf->layout.size > NTRACE_SMALL_CHUNK)
-		pr_warn_once("memory is fragmented: no more than %llu KiB of an AUX area are contiguous\n", largest / SZ_1K);
+		pr_warn_once("memory is fragmented: no more than %llu KiB of an AUX area are contiguous\n",
+			     largest / SZ_1K);
 
 	return 0;
 }
@@ -678,12 +751,14 @@ static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 
 	for (i = 0; i < ev->nr; i++)
 		if (ev->cpu[i].path)
-			max_chunk = min_t(u64, max_chunk, dma_max_mapping_size(ev->cpu[i].path->sink->comp.dev));
+			max_chunk = min_t(u64, max_chunk,
+					  dma_max_mapping_size(ev->cpu[i].path->sink->comp.dev));
 
 	return ALIGN_DOWN(max_chunk, PAGE_SIZE);
 }
 
-static void *ntrace_pmu_setup_aux(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
+static void *ntrace_pmu_setup_aux(struct perf_event *event, void **pages, int nr_pages,
+				  bool snapshot)
 {
 	struct ntrace_event *ev = event->pmu_private;
 	struct ntrace_buffer *buf;
@@ -695,7 +770,8 @@ static void *ntrace_pmu_setup_aux(struct perf_event *event, void **pages, int nr
 		return NULL;
 	}
 	if (nr_pages < 2 || !is_power_of_2(nr_pages)) {
-		pr_info_ratelimited("AUX area: %d pages are too few, at least 2 are needed\n", nr_pages);
+		pr_info_ratelimited("AUX area: %d pages are too few, at least 2 are needed\n",
+				    nr_pages);
 		return NULL;
 	}
 
@@ -717,7 +793,8 @@ static void *ntrace_pmu_setup_aux(struct perf_event *event, void **pages, int nr
 }
 
 /* An area may have been set up by another event, whose sinks are not this one's. */
-static struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf, const struct ntrace_ramsink *sink)
+static struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
+						 const struct ntrace_ramsink *sink)
 {
 	unsigned int i;
 
@@ -728,23 +805,29 @@ static struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf, cons
 	return NULL;
 }
 
-/* Idle bytes may stand between messages. The sink takes over memory that the CPU wrote: hence the syncs. */
-static void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
+/*
+ * Idle bytes may stand between messages. The sink takes over memory that the CPU wrote: hence the
+ * syncs.
+ */
+static void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head,
+				    u64 size)
 {
 	struct ntrace_aux_window piece;
 	u64 offset, done, n;
 
 	while (size) {
 		ntrace_aux_piece(&buf->layout, head, size, 1, &piece);
-		dma_sync_single_range_for_cpu(map->sink->comp.dev, map->addr[piece.chunk], piece.offset, piece.size,
-					      DMA_FROM_DEVICE);
+		dma_sync_single_range_for_cpu(map->sink->comp.dev, map->addr[piece.chunk],
+					      piece.offset, piece.size, DMA_FROM_DEVICE);
 		offset = ntrace_aux_chunk_start(&buf->layout, piece.chunk) + piece.offset;
 		for (done = 0; done < piece.size; done += n) {
 			n = min(piece.size - done, PAGE_SIZE - offset_in_page(offset + done));
-			memset(buf->pages[(offset + done) >> PAGE_SHIFT] + offset_in_page(offset + done), NTRACE_IDLE_BYTE, n);
+			memset(buf->pages[(offset + done) >> PAGE_SHIFT] +
+				       offset_in_page(offset + done),
+			       NTRACE_IDLE_BYTE, n);
 		}
-		dma_sync_single_range_for_device(map->sink->comp.dev, map->addr[piece.chunk], piece.offset, piece.size,
-						 DMA_FROM_DEVICE);
+		dma_sync_single_range_for_device(map->sink->comp.dev, map->addr[piece.chunk],
+						 piece.offset, piece.size, DMA_FROM_DEVICE);
 		head += piece.size;
 		size -= piece.size;
 	}
@@ -813,14 +896,17 @@ static bool ntrace_cpu_patient(const struct ntrace_cpu *c)
 /* AUX transactions */
 
 /*
- * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte (there is no transaction then), -EINVAL when
- * there is no area for this sink
+ * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte (there is no
+ * transaction then), -EINVAL when there is no area for this sink
  */
 static int ntrace_aux_open(struct ntrace_cpu *c)
 {
 	struct perf_output_handle *handle = &c->handle;
 
-	/* The core fills this in before it looks for space, and tells the two failures apart in no other way. */
+	/*
+	 * The core fills this in before it looks for space, and tells the two failures apart in no
+	 * other way.
+	 */
 	handle->rb = NULL;
 	c->buf = perf_aux_output_begin(handle, c->event);
 	if (!c->buf)
@@ -833,7 +919,8 @@ static int ntrace_aux_open(struct ntrace_cpu *c)
 		perf_aux_output_end(handle, 0);
 		return -EINVAL;
 	}
-	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align, ntrace_cpu_lossless(c));
+	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
+			 ntrace_cpu_lossless(c));
 
 	return 0;
 }
@@ -847,8 +934,9 @@ static void ntrace_aux_close(struct ntrace_cpu *c)
 }
 
 /*
- * Nothing can go on without the reader: say so, and leave the event to it. perf's own attempt to disable the event depends on
- * the kernel's version, so do not rely on it; being asked twice does not matter.
+ * Nothing can go on without the reader: say so, and leave the event to it. perf's own attempt to
+ * disable the event depends on the kernel's version, so do not rely on it; being asked twice does
+ * not matter.
  */
 static void ntrace_aux_full(struct ntrace_cpu *c)
 {
@@ -868,7 +956,8 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 	u64 pad;
 	int ret;
 
-	ret = ntrace_aux_first(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, &pad, &c->window);
+	ret = ntrace_aux_first(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, &pad,
+			       &c->window);
 	if (ret || !pad)
 		return ret;
 
@@ -880,28 +969,33 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 /* One more, reserve included. Return: 0 or -ENOSPC */
 static int ntrace_aux_next_window(struct ntrace_cpu *c)
 {
-	return ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done, &c->window);
+	return ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done,
+			       &c->window);
 }
 
 static int ntrace_cpu_set_window(struct ntrace_cpu *c)
 {
+	dma_addr_t start = c->map->addr[c->window.chunk] + c->window.offset;
+
 	c->seen = 0;
 	c->seen_at = local_clock();
 
-	return ntrace_ramsink_set_window(c->path->sink, c->map->addr[c->window.chunk] + c->window.offset, c->window.size);
+	return ntrace_ramsink_set_window(c->path->sink, start, c->window.size);
 }
 
 /*
- * The sink is off: what did it write? Make that visible before anybody is told. Return: whether the window is full, in which
- * case its last message may have been cut, and the encoder may have dropped others
+ * The sink is off: what did it write? Make that visible before anybody is told. Return: whether the
+ * window is full, in which case its last message may have been cut, and the encoder may have
+ * dropped others
  */
 static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 {
 	u64 used = ntrace_ramsink_used(c->path->sink);
 
 	if (used)
-		dma_sync_single_range_for_cpu(c->path->sink->comp.dev, c->map->addr[c->window.chunk], c->window.offset,
-					      used, DMA_FROM_DEVICE);
+		dma_sync_single_range_for_cpu(c->path->sink->comp.dev,
+					      c->map->addr[c->window.chunk], c->window.offset, used,
+					      DMA_FROM_DEVICE);
 	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, local_clock() - c->seen_at);
 	c->done += used;
 
@@ -937,7 +1031,10 @@ static int ntrace_cpu_wait(struct ntrace_cpu *c)
 	return 0;
 }
 
-/* Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an error and off */
+/*
+ * Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an
+ * error and off
+ */
 static int ntrace_cpu_run(struct ntrace_cpu *c)
 {
 	int ret;
@@ -962,7 +1059,8 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	ntrace_cpu_report_hw_id(c);
 	ret = ntrace_cpu_set_window(c);
 	if (!ret)
-		ret = c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) : ntrace_path_enable(c->path);
+		ret = c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
+						   ntrace_path_enable(c->path);
 	if (ret) {
 		perf_aux_output_end(&c->handle, 0);
 		return ret;
@@ -973,9 +1071,10 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 }
 
 /*
- * The window is full, or nearly: take the next one of the same transaction, while the encoder is on. What goes on behind a full
- * window is the rest of a message; what is left of another one becomes idle. Return: 0, or an error and the sink is off (the
- * window's size is 0 then), or -ENOSPC and nothing has changed
+ * The window is full, or nearly: take the next one of the same transaction, while the encoder is
+ * on. What goes on behind a full window is the rest of a message; what is left of another one
+ * becomes idle. Return: 0, or an error and the sink is off (the window's size is 0 then), or
+ * -ENOSPC and nothing has changed
  */
 static int ntrace_cpu_extend(struct ntrace_cpu *c)
 {
@@ -994,7 +1093,9 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
 	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
 	c->done = end;
 
-	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
+	ret = ntrace_aux_next_window(c)	       ?:
+		      ntrace_cpu_set_window(c) ?:
+						 ntrace_path_enable_downstream(c->path);
 	if (!ret)
 		return 0;
 err:
@@ -1009,8 +1110,9 @@ static u64 ntrace_cpu_room(const struct ntrace_cpu *c)
 }
 
 /*
- * Encoder off and empty, then sink off and empty. An encoder whose sink does not take any more may keep what it has, or throw
- * it away: so the sink gets room first. When there is none, the encoder is emptied by a reset.
+ * Encoder off and empty, then sink off and empty. An encoder whose sink does not take any more may
+ * keep what it has, or throw it away: so the sink gets room first. When there is none, the encoder
+ * is emptied by a reset.
  */
 static void ntrace_cpu_drain(struct ntrace_cpu *c)
 {
@@ -1028,7 +1130,8 @@ static void ntrace_cpu_drain(struct ntrace_cpu *c)
 	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
 	if (ret == -ENOSPC)
 		ntrace_component_reset(&c->path->encoder->comp);
-	if (!c->window.size || ntrace_path_disable_downstream(c->path) || ntrace_cpu_account_window(c))
+	if (!c->window.size || ntrace_path_disable_downstream(c->path) ||
+	    ntrace_cpu_account_window(c))
 		c->lost = true;
 	c->window.size = 0;
 	c->state = NTRACE_OFF;
@@ -1042,7 +1145,8 @@ static void ntrace_cpu_finish(struct ntrace_cpu *c)
 }
 
 /*
- * Stop what waits. The encoder holds trace of what the hart did before it stalled: the reserve is there for that.
+ * Stop what waits. The encoder holds trace of what the hart did before it stalled: the reserve is
+ * there for that.
  */
 static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 {
@@ -1056,7 +1160,9 @@ static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 		return;
 	}
 
-	ret = ntrace_aux_next_window(c) ?: ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
+	ret = ntrace_aux_next_window(c)	       ?:
+		      ntrace_cpu_set_window(c) ?:
+						 ntrace_path_enable_downstream(c->path);
 	if (ret) {
 		ntrace_component_reset(comp);
 		c->lost = true;
@@ -1192,19 +1298,22 @@ static void ntrace_pmu_read(struct perf_event *event)
 }
 
 static struct pmu ntrace_pmu = {
-	.module		= THIS_MODULE,
-	.capabilities	= PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_NO_SG,
-	.attr_groups	= ntrace_attr_groups,
-	/* Per-task events need a context that is scheduled; the software context has no limit of events. */
-	.task_ctx_nr	= perf_sw_context,
-	.event_init	= ntrace_pmu_event_init,
-	.add		= ntrace_pmu_add,
-	.del		= ntrace_pmu_del,
-	.start		= ntrace_pmu_start,
-	.stop		= ntrace_pmu_stop,
-	.read		= ntrace_pmu_read,
-	.setup_aux	= ntrace_pmu_setup_aux,
-	.free_aux	= ntrace_pmu_free_aux,
+	.module = THIS_MODULE,
+	.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_NO_SG,
+	.attr_groups = ntrace_attr_groups,
+	/*
+	 * Per-task events need a context that is scheduled; the software context has no limit of
+	 * events.
+	 */
+	.task_ctx_nr = perf_sw_context,
+	.event_init = ntrace_pmu_event_init,
+	.add = ntrace_pmu_add,
+	.del = ntrace_pmu_del,
+	.start = ntrace_pmu_start,
+	.stop = ntrace_pmu_stop,
+	.read = ntrace_pmu_read,
+	.setup_aux = ntrace_pmu_setup_aux,
+	.free_aux = ntrace_pmu_free_aux,
 };
 
 /* CPU hotplug */
@@ -1235,22 +1344,19 @@ static int ntrace_cpu_offline(unsigned int cpu)
 
 static void ntrace_cpu_init(struct ntrace_cpu *c)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 	hrtimer_setup(&c->timer, ntrace_cpu_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-#else
-	hrtimer_init(&c->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	c->timer.function = ntrace_cpu_timer;
-#endif
 }
 
 static int __init ntrace_init(void)
 {
 	int cpu, ret;
 
+	ntrace_format_init();
 	for_each_possible_cpu(cpu)
 		ntrace_cpu_init(per_cpu_ptr(&ntrace_cpus, cpu));
 
-	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/ntrace:online", ntrace_cpu_online, ntrace_cpu_offline);
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/ntrace:online", ntrace_cpu_online,
+				ntrace_cpu_offline);
 	if (ret < 0)
 		return ret;
 	ntrace_cpuhp_state = ret;

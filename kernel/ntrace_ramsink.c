@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RAM sink in SMEM mode. It writes into a window of system memory and stops when the window is full:
+ * RAM sink in SMEM mode. It writes into a window of system memory and stops when the window is
+ * full:
  *
  *	Start                    WP                          Limit
  *	  |                       |                            |
@@ -9,9 +10,11 @@
  *	+--------------------------------------------------------+
  *	$ written   # still free   Limit is the last word, inclusive
  *
- * After the word at Limit, WP is Start again, Wrap (bit 0 of WP) is 1 and, with StopOnWrap, Enable is 0.
+ * After the word at Limit, WP is Start again, Wrap (bit 0 of WP) is 1 and, with StopOnWrap, Enable
+ * is 0.
  *
- * A sink with memory of its own (SRAM) or at a fixed place needs its trace copied; that is not done here yet.
+ * A sink with memory of its own (SRAM) or at a fixed place needs its trace copied; that is not done
+ * here yet.
  */
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
@@ -21,7 +24,8 @@
 #include "ntrace_ramsink.h"
 #include "ntrace_regs.h"
 
-#define NTRACE_RAM_CONTROL	(TR_CONTROL_ACTIVE | TR_RAM_CONTROL_MODE_SMEM | TR_RAM_CONTROL_STOP_ON_WRAP)
+#define NTRACE_RAM_CONTROL \
+	(TR_CONTROL_ACTIVE | TR_RAM_CONTROL_MODE_SMEM | TR_RAM_CONTROL_STOP_ON_WRAP)
 
 static void ntrace_ramsink_write64(struct ntrace_ramsink *sink, u32 low, u64 value)
 {
@@ -50,16 +54,19 @@ static int ntrace_ramsink_reset(struct ntrace_component *comp)
 static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 {
 	struct ntrace_component *comp = &sink->comp;
-	u32 mask = TR_RAM_CONTROL_MODE_SMEM | TR_RAM_CONTROL_STOP_ON_WRAP | TR_RAM_CONTROL_MEM_FORMAT;
+	u32 mask = TR_RAM_CONTROL_MODE_SMEM | TR_RAM_CONTROL_STOP_ON_WRAP |
+		   TR_RAM_CONTROL_MEM_FORMAT;
 	u32 control = ntrace_read(comp, TR_RAM_CONTROL);
 
 	if (!(comp->impl & TR_RAM_IMPL_HAS_SMEM)) {
-		dev_err(comp->dev, "trace RAM sink at %pa cannot write to system memory, which is not supported yet (Impl 0x%08x)\n",
+		dev_err(comp->dev,
+			"trace RAM sink at %pa cannot write to system memory, which is not supported yet (Impl 0x%08x)\n",
 			&comp->start, comp->impl);
 		return -EOPNOTSUPP;
 	}
 	if ((control & mask) != (NTRACE_RAM_CONTROL & mask)) {
-		dev_err(comp->dev, "trace RAM sink at %pa cannot stop when full, or has a memory format of its own (Control 0x%08x)\n",
+		dev_err(comp->dev,
+			"trace RAM sink at %pa cannot stop when full, or has a memory format of its own (Control 0x%08x)\n",
 			&comp->start, control);
 		return -EOPNOTSUPP;
 	}
@@ -68,8 +75,8 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 }
 
 /*
- * What do Start, Limit and WP keep of all ones? Nothing is written to memory meanwhile, and nothing ever will be before the
- * registers hold a window that perf handed out.
+ * What do Start, Limit and WP keep of all ones? Nothing is written to memory meanwhile, and nothing
+ * ever will be before the registers hold a window that perf handed out.
  */
 static int ntrace_ramsink_probe_window(struct ntrace_ramsink *sink)
 {
@@ -88,13 +95,17 @@ static int ntrace_ramsink_probe_window(struct ntrace_ramsink *sink)
 
 	sink->addr_bits = fls64(start);
 	sink->align = wp ? 1U << __ffs64(wp) : 4;
-	if (ntrace_ramsink_read64(sink, TR_RAM_START_LOW) || fls64(limit) < sink->addr_bits || sink->addr_bits <= PAGE_SHIFT) {
-		dev_err(comp->dev, "trace RAM sink at %pa has its memory at a fixed place, which is not supported yet (Start 0x%llx, Limit 0x%llx)\n",
+	if (ntrace_ramsink_read64(sink, TR_RAM_START_LOW) || fls64(limit) < sink->addr_bits ||
+	    sink->addr_bits <= PAGE_SHIFT) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa has its memory at a fixed place, which is not supported yet (Start 0x%llx, Limit 0x%llx)\n",
 			&comp->start, start, limit);
 		return -EOPNOTSUPP;
 	}
 	if (sink->align > PAGE_SIZE) {
-		dev_err(comp->dev, "trace RAM sink at %pa writes %u bytes at a time, more than a page\n", &comp->start, sink->align);
+		dev_err(comp->dev,
+			"trace RAM sink at %pa writes %u bytes at a time, more than a page\n",
+			&comp->start, sink->align);
 		return -EOPNOTSUPP;
 	}
 
@@ -132,8 +143,8 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
  * @start:	bus address, a multiple of the write width
  * @size:	in bytes, likewise
  *
- * Start comes before Limit, because what Limit can be may depend on it. Return: 0, or -EIO when the sink did not take the
- * window as it is; it must not be enabled then.
+ * Start comes before Limit, because what Limit can be may depend on it. Return: 0, or -EIO when the
+ * sink did not take the window as it is; it must not be enabled then.
  */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
@@ -177,7 +188,8 @@ static int ntrace_ramsink_disable(struct ntrace_component *comp)
 {
 	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
 
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY, "Enable=0 and Empty=1", NULL);
+	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1", NULL);
 }
 
 /**

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Register map of the RISC-V Trace Control Interface 1.0, as far as an N-Trace encoder and a RAM sink need it.
+ * Register map of the RISC-V Trace Control Interface 1.0, as far as an N-Trace encoder and a RAM
+ * sink need it.
  *
- * Every component is a 4 KiB page of 32-bit registers. Only Control may be touched while its Active bit is 0. Reserved
- * bits are written 0.
+ * Every component is a 4 KiB page of 32-bit registers. Only Control may be touched while its Active
+ * bit is 0. Reserved bits are written 0.
  */
 #ifndef _NTRACE_REGS_H
 #define _NTRACE_REGS_H
@@ -34,7 +35,7 @@
 #define     TR_TE_INST_MODE_HTM			6
 #define   TR_TE_CONTROL_CONTEXT			BIT(9)
 #define   TR_TE_CONTROL_INST_TRIG_ENABLE	BIT(11)
-#define   TR_TE_CONTROL_STALL_OR_OVERFLOW	BIT(12)	/* write 1 to clear; Enable 0->1 clears it too */
+#define   TR_TE_CONTROL_STALL_OR_OVERFLOW	BIT(12)	/* write 1 or enable to clear */
 #define   TR_TE_CONTROL_STALL_ENA		BIT(13)
 #define   TR_TE_CONTROL_INHIBIT_SRC		BIT(15)
 #define   TR_TE_CONTROL_SYNC_MODE		GENMASK(17, 16)

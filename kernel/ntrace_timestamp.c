@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timestamp unit: choose a source, let it count, and find out whether its counter is the one that the kernel's clock
- * is made of. If it is, timestamps convert to perf's clock; if not they only order events.
+ * The timestamp unit: choose a source, let it count, and find out whether its counter is the one
+ * that the kernel's clock is made of. If it is, timestamps convert to perf's clock; if not they
+ * only order events.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -27,10 +28,11 @@ static u64 ntrace_timestamp_read(struct ntrace_component *comp)
 }
 
 /*
- * Is the counter, at one instant, what `time` was just before and just after? Two clock domains may see each other late: a
- * microsecond is allowed for that.
+ * Is the counter, at one instant, what `time` was just before and just after? Two clock domains may
+ * see each other late: a microsecond is allowed for that.
  */
-static bool ntrace_timestamp_matches(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
+static bool ntrace_timestamp_matches(struct ntrace_component *comp,
+				     const struct ntrace_timestamp *ts)
 {
 	u64 slack = max(riscv_timebase / USEC_PER_SEC, 2UL);
 	u64 mask = GENMASK_ULL(ts->width - 1, 0);
@@ -50,7 +52,8 @@ static bool ntrace_timestamp_matches(struct ntrace_component *comp, const struct
 }
 
 /* Three looks, at distances that no counter of another rate or origin fits */
-static bool ntrace_timestamp_tracks_time(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
+static bool ntrace_timestamp_tracks_time(struct ntrace_component *comp,
+					 const struct ntrace_timestamp *ts)
 {
 	unsigned int delay;
 
@@ -84,7 +87,10 @@ void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_tim
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	static const u8 modes[] = {
-		TR_TS_MODE_INTERNAL_SYSTEM, TR_TS_MODE_EXTERNAL, TR_TS_MODE_SHARED, TR_TS_MODE_INTERNAL_CORE,
+		TR_TS_MODE_INTERNAL_SYSTEM,
+		TR_TS_MODE_EXTERNAL,
+		TR_TS_MODE_SHARED,
+		TR_TS_MODE_INTERNAL_CORE,
 	};
 	u32 want, got;
 	int i;

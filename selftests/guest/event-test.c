@@ -122,9 +122,27 @@ static long sink_of_cpu(int cpu)
 
 /* Events */
 
-#define FIELD_LO(_name, _word, _lo, _hi)	enum { LO_##_name = _lo };
-NTRACE_CONFIG_FIELDS(FIELD_LO)
-#define SET(name, value)	((uint64_t)(value) << LO_##name)
+static const struct field {
+	const char *name, *word;
+	uint64_t mask;
+} fields[] = {
+	{ "btm", "config", NTRACE_CONFIG_BTM },
+	{ "contextid", "config", NTRACE_CONFIG_CONTEXTID },
+	{ "timestamp", "config", NTRACE_CONFIG_TIMESTAMP },
+	{ "retstack", "config", NTRACE_CONFIG_RETSTACK },
+	{ "seqjump", "config", NTRACE_CONFIG_SEQJUMP },
+	{ "repeathist", "config", NTRACE_CONFIG_REPEATHIST },
+	{ "extaddr", "config", NTRACE_CONFIG_EXTADDR },
+	{ "alljumps", "config", NTRACE_CONFIG_ALLJUMPS },
+	{ "stall", "config", NTRACE_CONFIG_STALL },
+	{ "mmode", "config", NTRACE_CONFIG_MMODE },
+	{ "syncmode", "config", NTRACE_CONFIG_SYNCMODE },
+	{ "syncmax", "config", NTRACE_CONFIG_SYNCMAX },
+	{ "sinkid", "config2", NTRACE_CONFIG2_SINKID },
+};
+
+/* Value of a field, at its place */
+#define SET(field, value)	((uint64_t)(value) * (NTRACE_CONFIG_##field & -NTRACE_CONFIG_##field))
 
 static struct perf_event_attr user_attr(void)
 {
@@ -365,18 +383,16 @@ static void unpin(void)
 
 static bool test_format(void)
 {
-	static const struct { const char *name, *word; int lo, hi; } field[] = {
-#define FIELD(_name, _word, _lo, _hi)	{ #_name, #_word, _lo, _hi },
-		NTRACE_CONFIG_FIELDS(FIELD)
-	};
 	char name[64], line[64], want[64];
 
-	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
-		snprintf(name, sizeof(name), "format/%s", field[i].name);
-		if (field[i].lo == field[i].hi)
-			snprintf(want, sizeof(want), "%s:%d", field[i].word, field[i].lo);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		int low = __builtin_ctzll(fields[i].mask), high = 63 - __builtin_clzll(fields[i].mask);
+
+		snprintf(name, sizeof(name), "format/%s", fields[i].name);
+		if (low == high)
+			snprintf(want, sizeof(want), "%s:%d", fields[i].word, low);
 		else
-			snprintf(want, sizeof(want), "%s:%d-%d", field[i].word, field[i].lo, field[i].hi);
+			snprintf(want, sizeof(want), "%s:%d-%d", fields[i].word, low, high);
 		CHECK(sysfs_line(name, line, sizeof(line)));
 		CHECK(!strcmp(line, want));
 	}
@@ -435,16 +451,14 @@ static bool test_clock(void)
 
 /* Tests: what is refused */
 
-static uint64_t known_bits(bool second)
+static uint64_t known_bits(const char *word)
 {
-	uint64_t bits[2] = {};
+	uint64_t bits = 0;
 
-#define IS_config	0
-#define IS_config2	1
-#define BITS(_name, _word, _lo, _hi)	bits[IS_##_word] |= (~0ULL >> (63 - (_hi) + (_lo))) << (_lo);
-	NTRACE_CONFIG_FIELDS(BITS)
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		bits |= strcmp(fields[i].word, word) ? 0 : fields[i].mask;
 
-	return bits[second];
+	return bits;
 }
 
 static bool test_unknown_bits(void)
@@ -452,11 +466,11 @@ static bool test_unknown_bits(void)
 	struct perf_event_attr attr;
 
 	for (int bit = 0; bit < 64; bit++) {
-		if (!(known_bits(false) >> bit & 1))
+		if (!(known_bits("config") >> bit & 1))
 			CHECK(refused_config(1ULL << bit) == EINVAL);
 		attr = user_attr();
 		attr.config2 = 1ULL << bit;
-		if (!(known_bits(true) >> bit & 1))
+		if (!(known_bits("config2") >> bit & 1))
 			CHECK(refused(attr, 0, -1) == EINVAL);
 		attr = user_attr();
 		attr.config1 = 1ULL << bit;
@@ -473,19 +487,19 @@ static bool test_unknown_bits(void)
 static bool test_unsupported(void)
 {
 	static const struct { const char *name; uint64_t config; } field[] = {
-		{ "btm", SET(btm, 1) }, { "contextid", SET(contextid, 1) }, { "timestamp", SET(timestamp, 1) },
-		{ "seqjump", SET(seqjump, 1) }, { "repeathist", SET(repeathist, 1) }, { "extaddr", SET(extaddr, 1) },
-		{ "alljumps", SET(alljumps, 1) }, { "stall", SET(stall, 1) },
+		{ "btm", SET(BTM, 1) }, { "contextid", SET(CONTEXTID, 1) }, { "timestamp", SET(TIMESTAMP, 1) },
+		{ "seqjump", SET(SEQJUMP, 1) }, { "repeathist", SET(REPEATHIST, 1) }, { "extaddr", SET(EXTADDR, 1) },
+		{ "alljumps", SET(ALLJUMPS, 1) }, { "stall", SET(STALL, 1) },
 	};
 
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		CHECK(refused_config(field[i].config) == (cap(field[i].name) ? 0 : EOPNOTSUPP));
 	for (int mode = 0; mode < 4; mode++) {
-		CHECK(refused_config(SET(retstack, mode)) == (cap("retstack") >> mode & 1 ? 0 : EOPNOTSUPP));
+		CHECK(refused_config(SET(RETSTACK, mode)) == (cap("retstack") >> mode & 1 ? 0 : EOPNOTSUPP));
 		if (mode)
-			CHECK(refused_config(SET(syncmode, mode)) == (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
+			CHECK(refused_config(SET(SYNCMODE, mode)) == (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
 	}
-	CHECK(!refused_config(SET(syncmax, cap("syncmax"))));
+	CHECK(!refused_config(SET(SYNCMAX, cap("syncmax"))));
 
 	return true;
 }
@@ -519,7 +533,7 @@ static bool test_privileges(void)
 	attr.exclude_host = 1;
 	CHECK(refused(attr, 0, -1) != 0);
 	attr = user_attr();
-	attr.config = SET(mmode, 1);
+	attr.config = SET(MMODE, 1);
 	CHECK(refused(attr, 0, -1) == (cap("mmode") ? 0 : EOPNOTSUPP));
 
 	return true;
@@ -535,7 +549,7 @@ static bool test_no_filters(void)
 	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
 	attr.exclude_kernel = 0;
 	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
-	attr.config = SET(mmode, 1);
+	attr.config = SET(MMODE, 1);
 	attr.exclude_guest = 0;
 	CHECK(!refused(attr, 0, -1));
 
@@ -548,11 +562,11 @@ static bool test_stall_kernel(void)
 
 	if (!cap("stall"))
 		SKIP("no stall");
-	attr.config = SET(stall, 1);
+	attr.config = SET(STALL, 1);
 	attr.exclude_kernel = 0;
 	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
 	attr.exclude_kernel = 1;
-	attr.config |= SET(mmode, 1);
+	attr.config |= SET(MMODE, 1);
 	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
 
 	return true;
@@ -576,7 +590,7 @@ static bool as_nobody(bool (*test)(void))
 
 static bool nobody_mmode(void)
 {
-	return refused_config(SET(mmode, 1)) == EACCES;
+	return refused_config(SET(MMODE, 1)) == EACCES;
 }
 
 static bool nobody_user(void)
@@ -721,7 +735,7 @@ static bool test_record_btm(void)
 
 	if (!cap("btm"))
 		SKIP("no BTM");
-	ok = record_self(&the_session, SET(btm, 1), -1) && hw_mode(&the_session) == 3;
+	ok = record_self(&the_session, SET(BTM, 1), -1) && hw_mode(&the_session) == 3;
 	session_close(&the_session);
 
 	return ok;
@@ -729,13 +743,13 @@ static bool test_record_btm(void)
 
 static bool test_record_fields(void)
 {
-	uint64_t config = SET(syncmode, 3) | SET(syncmax, 4);
+	uint64_t config = SET(SYNCMODE, 3) | SET(SYNCMAX, 4);
 	bool ok;
 
-	config |= cap("contextid") ? SET(contextid, 1) : 0;
-	config |= cap("timestamp") ? SET(timestamp, 1) : 0;
-	config |= cap("extaddr") ? SET(extaddr, 1) : 0;
-	config |= cap("retstack") & 8 ? SET(retstack, 3) : 0;
+	config |= cap("contextid") ? SET(CONTEXTID, 1) : 0;
+	config |= cap("timestamp") ? SET(TIMESTAMP, 1) : 0;
+	config |= cap("extaddr") ? SET(EXTADDR, 1) : 0;
+	config |= cap("retstack") & 8 ? SET(RETSTACK, 3) : 0;
 	pin(0);
 	ok = record_self(&the_session, config, 0);
 	unpin();
@@ -752,7 +766,7 @@ static bool test_record_fields(void)
 static bool test_reconfigure(void)
 {
 	for (int i = 0; i < 10; i++) {
-		CHECK(record_self(&the_session, i & 1 && cap("btm") ? SET(btm, 1) : SET(syncmode, 1) | SET(syncmax, i), 0));
+		CHECK(record_self(&the_session, i & 1 && cap("btm") ? SET(BTM, 1) : SET(SYNCMODE, 1) | SET(SYNCMAX, i), 0));
 		session_close(&the_session);
 	}
 
@@ -891,7 +905,7 @@ static bool test_stall(void)
 		_exit(0);
 	}
 
-	attr.config = SET(stall, 1);
+	attr.config = SET(STALL, 1);
 	CHECK(session_open(s, &attr, pid, -1, 64 * PAGE));
 	CHECK(session_enable(s));
 	CHECK(write(go[1], "", 1) == 1);
@@ -942,7 +956,7 @@ static bool test_cycles(void)
 	struct perf_event_attr attr = user_attr();
 
 	for (int i = 0; i < 1000; i++) {
-		attr.config = (i & 1 ? SET(syncmode, 2) : 0) | (i & 2 && cap("contextid") ? SET(contextid, 1) : 0);
+		attr.config = (i & 1 ? SET(SYNCMODE, 2) : 0) | (i & 2 && cap("contextid") ? SET(CONTEXTID, 1) : 0);
 		CHECK(session_open(&the_session, &attr, 0, i & 4 ? 0 : -1, 16 * PAGE));
 		if (i % 10 == 0)
 			CHECK(session_enable(&the_session));
