@@ -92,24 +92,38 @@ static void sink_store(struct hart *h, unsigned int offset, uint32_t value)
 	show_sink_status(h);
 }
 
-static void access_te(struct hart *h, unsigned int offset, bool store)
+static void te_load(struct hart *h, unsigned int offset)
 {
-	if (store) {
-		te_store(h, offset, h->te_page[offset / 4]);
-		return;
-	}
 	te_was_read(&h->te, offset);
 	show_te_status(h);
 }
 
-static void access_sink(struct hart *h, unsigned int offset, bool store)
+static void sink_load(struct hart *h, unsigned int offset)
 {
-	if (store) {
-		sink_store(h, offset, h->sink_page[offset / 4]);
-		return;
-	}
 	ram_was_read(&h->sink, offset);
 	show_sink_status(h);
+}
+
+/*
+ * What was stored is not to be read back from memory: meanwhile the model may have shown there
+ * what it did by itself.
+ */
+static void access_page(struct hart *h, bool sink, unsigned int offset, qemu_plugin_meminfo_t info)
+{
+	uint32_t value;
+
+	if (!qemu_plugin_mem_is_store(info)) {
+		if (sink)
+			sink_load(h, offset);
+		else
+			te_load(h, offset);
+		return;
+	}
+	value = qemu_plugin_mem_get_value(info).data.u32;
+	if (sink)
+		sink_store(h, offset, value);
+	else
+		te_store(h, offset, value);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
@@ -130,10 +144,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (h->index == vcpu)
 		retire_until(h, insn);
 	encode_time(h);
-	if (at & PAGE)
-		access_sink(h, at & (PAGE - 1) & ~3u, qemu_plugin_mem_is_store(info));
-	else
-		access_te(h, at & (PAGE - 1) & ~3u, qemu_plugin_mem_is_store(info));
+	access_page(h, at & PAGE, at & (PAGE - 1) & ~3u, info);
 	hart_unlock(h);
 }
 
