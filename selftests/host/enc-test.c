@@ -779,6 +779,21 @@ static void r119_error_alone_at_the_end(void **state)
 	check();
 }
 
+static void r119_error_when_switched_off(void **state)
+{
+	(void)state;
+	begin(htm);
+	run(0x100, CJR_A0);
+	bench.refuse = 2;
+	run(0x200, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x202);
+	nt_enc_flush(bench.enc);
+	nt_enc_flush(bench.enc);	/* told once */
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_error(&bench.want, 0, 4);
+	check();
+}
+
 /* Lost over a pause: the next stretch tells of it before it begins */
 static void loss_over_a_pause(void **state)
 {
@@ -947,6 +962,7 @@ int main(void)
 		cmocka_unit_test(r128_r129_ownership),
 		cmocka_unit_test(r119_loss_then_restart),
 		cmocka_unit_test(r119_error_alone_at_the_end),
+		cmocka_unit_test(r119_error_when_switched_off),
 		cmocka_unit_test(loss_over_a_pause),
 		cmocka_unit_test(r138_r139_types),
 		cmocka_unit_test(targets),

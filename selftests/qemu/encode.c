@@ -33,6 +33,7 @@ struct encode {
 	struct fixpoint *fix;		/* of messages in the FIFO, a ring */
 	unsigned int n_fix, first_fix;
 	uint64_t told;			/* instructions that what left the FIFO tells of */
+	bool flushing;			/* no loss on demand now */
 	bool lost;			/* a message was dropped, trace has not restarted */
 	uint64_t messages, dropped, stalls;
 	uint64_t ts_offset;
@@ -177,7 +178,7 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	struct hart *h = ctx;
 	struct encode *e = h->encode;
 
-	if (drop_wanted(h) || e->fill + (msg ? len : 2 * NT_ENC_MSG_MAX) > opt.fifo) {
+	if ((!e->flushing && drop_wanted(h)) || e->fill + (msg ? len : 2 * NT_ENC_MSG_MAX) > opt.fifo) {
 		drop(h);
 		return false;
 	}
@@ -375,6 +376,10 @@ static void flush(struct hart *h)
 {
 	struct encode *e = h->encode;
 
+	e->flushing = true;
+	if (e->enc)
+		nt_enc_flush(e->enc);
+	e->flushing = false;
 	encode_drain(h);
 	if (!opt.fifo_stuck)
 		discard(h);

@@ -510,6 +510,15 @@ void nt_enc_stop(struct nt_enc *enc, uint8_t evcode, uint64_t next_pc)
 	}
 }
 
+void nt_enc_flush(struct nt_enc *enc)
+{
+	if (!enc->lost || !enc->cfg.emit(enc->cfg.ctx, NULL, NT_ENC_MSG_MAX))
+		return;
+	enc->lost = false;
+	enc->restart = false;
+	send_error(enc);
+}
+
 void nt_enc_event_sync(struct nt_enc *enc, uint8_t reason)
 {
 	if (!enc->open || enc->starting)

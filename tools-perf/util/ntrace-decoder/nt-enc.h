@@ -87,6 +87,9 @@ void nt_enc_trap(struct nt_enc *enc, uint64_t pc, bool interrupt);
 /* The stretch ends, for `evcode` (enum nt_evcode); next_pc is what would have come. */
 void nt_enc_stop(struct nt_enc *enc, uint8_t evcode, uint64_t next_pc);
 
+/* Trace is switched off: a loss that was not told yet is told now, if there is room. */
+void nt_enc_flush(struct nt_enc *enc);
+
 /* A sync message for `reason` (enum nt_sync) as soon as possible. */
 void nt_enc_event_sync(struct nt_enc *enc, uint8_t reason);
 
