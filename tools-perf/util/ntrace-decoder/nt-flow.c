@@ -7,22 +7,16 @@
  * went (HIST), and what was at the end of it:
  *
  *	begin_*()	message -> how far to walk, and with which outcomes
- *	walk()		through the block graph; may take several batches
+ *	nt_walk()	through the block graph; may take several batches
  *	finish()	what the message says about the end of the walk
- *
- * Where a walk ends exactly at an instruction whose target only the message
- * knows (or says to have been overtaken by a trap), it is left open: f->open.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "nt-code.h"
+#include "nt-flow.h"
 
 /* Half-words that one I-CNT may count, and all credit together */
 #define ICNT_MAX	(1ull << 30)
 #define TOTAL_MAX	(1ll << 40)
-/* Half-words that the outcomes of one HIST may cover */
-#define HIST_REACH	(1ll << 24)
 /* Counts of repetitions: 18 bits by the specification */
 #define REPEAT_MAX	((1ull << 18) - 1)
 
@@ -30,142 +24,7 @@
 #define STACK_1_0	32
 #define STACK_COUNTER	1024
 
-/* Events that one message may need beside those of its walk */
-#define ROOM		8
-
-/* ---------------------------------------------------------- structures --- */
-
-enum state {
-	UNSYNCED,	/* no sync message yet, or none since a loss */
-	RUNNING,
-	STOPPED,	/* by ProgTraceCorrelation */
-};
-
-enum stage {
-	NEXT_MESSAGE,
-	WALKING,	/* f->walk goes on, then comes the end of f->msg */
-};
-
-struct call {
-	uint64_t pc;		/* where it returns to */
-	uint32_t block;		/* the call's, in f->code; NT_BLOCK_NONE unknown */
-};
-
-struct stack {
-	struct call *calls;
-	unsigned int wrap;	/* size - 1 */
-	unsigned int top;	/* next to be written */
-	unsigned int depth;
-};
-
-/* A place in the program, and what is known of how the graph leads there */
-struct place {
-	uint64_t pc;
-	uint32_t block;		/* at pc, or NT_BLOCK_NONE: to be looked up */
-	uint32_t link;		/* block that leads here and may remember it, or NONE */
-	bool taken;		/* by which of its successors */
-};
-
-struct walk {
-	int64_t left;		/* half-words; in a HIST walk what HIST may cover */
-	uint64_t hist;		/* outcomes: bit nbits - 1 is next */
-	unsigned int nbits;
-	unsigned int reload;	/* nbits at the start of each repetition */
-	uint64_t repeat;	/* of the outcomes, still to come */
-	bool by_hist;		/* ends with the outcomes, I-CNT comes later */
-	bool plain;		/* BTM: branches inside are not taken */
-};
-
-struct nt_flow {
-	struct nt_params params;
-	uint64_t mask;
-	struct nt_code *low, *high;
-
-	/* the window */
-	const uint8_t *buf;
-	size_t len, pos;
-	uint64_t offset;
-	bool at_limit;
-	uint64_t limit;
-
-	/* of the stream */
-	enum state state;
-	enum stage stage;
-	bool htm;
-	uint64_t ref;		/* address that U-ADDR is relative to */
-	int64_t credit;
-	uint64_t time;
-	bool time_valid;
-	struct stack stack;
-	uint64_t stop_pc;	/* where the last STOP left, for NT_EVF_JOIN */
-	bool stop_valid;
-
-	/* where we are */
-	struct place at;
-	struct nt_code *code;	/* of all block numbers here */
-	uint32_t generation;	/* of code when they were valid */
-	uint32_t open;		/* block whose end the message has to tell */
-	uint64_t last_pc;	/* last instruction of a finished walk */
-
-	/* the message being worked on */
-	struct nt_msg msg;
-	uint64_t msg_offset;
-	uint64_t msg_target;	/* its address, absolute */
-	int64_t total;		/* half-words it counts, credit included */
-	struct walk walk;
-	bool just_synced;	/* nothing retired since a sync message */
-	bool draining;		/* walking credit that no message will claim */
-	enum nt_error pending;	/* the loss that comes after it, if any */
-
-	/* for RepeatBranch: the last branch message without SYNC, resolved */
-	struct nt_msg last;
-	uint64_t last_target;
-	bool last_valid;
-	uint64_t repeats;
-
-	uint32_t insns;		/* since the last event */
-};
-
-/* The events of one call, and what to go back to when a message is refused */
-struct batch {
-	struct nt_event *ev;
-	unsigned int n, max;
-	bool end;		/* no more in this batch */
-	unsigned int mark;
-	uint64_t mark_pc;
-	uint32_t mark_insns;
-};
-
 /* ---------------------------------------------------------------- events - */
-
-static struct nt_event *add_event(struct nt_flow *f, struct batch *b, enum nt_event_kind kind)
-{
-	struct nt_event *ev = &b->ev[b->n++];
-
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = kind;
-	ev->offset = f->msg_offset;
-	ev->time = f->time;
-	ev->flags = f->time_valid ? NT_EVF_TIME : 0;
-	return ev;
-}
-
-static void add_branch(struct nt_flow *f, struct batch *b, unsigned int type,
-		       uint64_t from, uint64_t to, unsigned int flags)
-{
-	struct nt_event *ev = add_event(f, b, NT_EV_BRANCH);
-
-	ev->type = type;
-	ev->from = from;
-	ev->to = to;
-	ev->flags |= flags;
-	ev->insns = f->insns;
-	f->insns = 0;
-	if (nt_tcode_is_sync(f->msg.tcode)) {
-		ev->flags |= NT_EVF_SYNC;
-		ev->reason = f->msg.sync;
-	}
-}
 
 static void add_notice(struct nt_flow *f, struct batch *b, enum nt_error reason)
 {
@@ -183,523 +42,6 @@ static void mark(struct nt_flow *f, struct batch *b)
 	b->mark = b->n;
 	b->mark_pc = f->at.pc;
 	b->mark_insns = f->insns;
-}
-
-/* ---------------------------------------------------------- return stack - */
-
-static void push(struct stack *s, uint64_t pc, uint32_t block)
-{
-	s->calls[s->top].pc = pc;
-	s->calls[s->top].block = block;
-	s->top = (s->top + 1) & s->wrap;
-	if (s->depth <= s->wrap)
-		s->depth++;
-}
-
-/* NULL when empty; valid until the next push */
-static const struct call *pop(struct stack *s)
-{
-	if (!s->depth)
-		return NULL;
-	s->depth--;
-	s->top = (s->top - 1) & s->wrap;
-	return &s->calls[s->top];
-}
-
-/* Block numbers have become stale. */
-static void forget_blocks(struct nt_flow *f)
-{
-	unsigned int i;
-
-	f->at.block = f->at.link = NT_BLOCK_NONE;
-	for (i = 0; i <= f->stack.wrap; i++)
-		f->stack.calls[i].block = NT_BLOCK_NONE;
-}
-
-/* -------------------------------------------------------------- blocks --- */
-
-static struct nt_code *code_at(const struct nt_flow *f, uint64_t pc)
-{
-	return pc >> (f->params.xlen - 1) & 1 ? f->high : f->low;
-}
-
-static uint64_t fall_pc(const struct nt_flow *f, const struct nt_block *blk)
-{
-	return nt_block_end(blk) & f->mask;
-}
-
-static void go_to(struct nt_flow *f, uint64_t pc)
-{
-	f->at.pc = pc;
-	f->at.block = f->at.link = NT_BLOCK_NONE;
-}
-
-/*
- * Look up the block at f->at, and let the graph remember it.  0 or an enum
- * nt_error.
- */
-static int discover(struct nt_flow *f)
-{
-	struct nt_code *code = code_at(f, f->at.pc);
-	struct nt_block *link;
-	int error = NT_EUNMAPPED;
-
-	if (code != f->code) {
-		f->code = code;
-		forget_blocks(f);
-	}
-	if (!code)
-		return NT_EUNMAPPED;
-	f->generation = code->generation;
-	f->at.block = nt_code_block(code, f->at.pc, &error);
-	if (f->at.block == NT_BLOCK_NONE)
-		return error;
-	if (f->at.link != NT_BLOCK_NONE) {
-		link = &code->blocks[f->at.link];
-		*(f->at.taken ? &link->taken : &link->fall) = f->at.block;
-	}
-	return 0;
-}
-
-static inline void set_fall(const struct nt_flow *f, struct place *to,
-			    const struct nt_block *blk, uint32_t n)
-{
-	to->pc = fall_pc(f, blk);
-	to->block = blk->fall;
-	to->link = n;
-	to->taken = false;
-}
-
-static inline void set_taken(struct place *to, const struct nt_block *blk, uint32_t n)
-{
-	to->pc = blk->target;
-	to->block = blk->taken;
-	to->link = n;
-	to->taken = true;
-}
-
-/* ---------------------------------------------------- indirect transfers - */
-
-static bool pops(const struct nt_block *blk)
-{
-	return blk->end == NT_END_RET || blk->end == NT_END_SWAP;
-}
-
-static bool pushes(const struct nt_block *blk)
-{
-	return blk->end == NT_END_CALL || blk->end == NT_END_ICALL || blk->end == NT_END_SWAP;
-}
-
-/* Is it known without the message where an indirect transfer leads? */
-static bool can_infer(const struct nt_flow *f, const struct nt_block *blk)
-{
-	return blk->seq || (pops(blk) && f->params.retstack && f->stack.depth);
-}
-
-static int cannot_infer(const struct nt_flow *f, const struct nt_block *blk)
-{
-	return pops(blk) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
-}
-
-/* ---------------------------------------------------------------- walk --- */
-
-/*
- * The loop over blocks.  What changes with every block stays in struct run,
- * whose address reaches only functions that are inlined: so it lives in
- * registers.
- */
-#define INLINE	static inline __attribute__((always_inline))
-
-/* How a block was left: where its successor is remembered */
-enum way {
-	WAY_FALL,
-	WAY_TAKEN,
-	WAY_RETURN,	/* behind the call that is run.call */
-};
-
-struct run {
-	int64_t left;
-	uint64_t hist;
-	unsigned int nbits;
-	uint32_t insns;
-	struct nt_event *ev;	/* next to be written */
-	uint32_t next;		/* block to go on with, NT_BLOCK_NONE unknown */
-	enum way way;
-	struct call call;
-};
-
-enum step {
-	STEP_ON,
-	STEP_OPEN,	/* the message will tell how the block ended */
-	STEP_DONE,	/* the outcomes are used up */
-};
-
-INLINE void run_fall(struct run *r, const struct nt_block *blk)
-{
-	r->next = blk->fall;
-	r->way = WAY_FALL;
-}
-
-INLINE void run_branch(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
-		       uint64_t to, unsigned int flags)
-{
-	struct nt_event *ev = r->ev++;
-
-	*ev = *proto;
-	ev->type = blk->type;
-	ev->from = nt_block_last(blk);
-	ev->to = to;
-	ev->insns = r->insns;
-	ev->flags |= flags;
-	r->insns = 0;
-}
-
-INLINE void run_taken(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
-		      unsigned int flags)
-{
-	run_branch(r, proto, blk, blk->target, flags);
-	r->next = blk->taken;
-	r->way = WAY_TAKEN;
-}
-
-/* The outcomes of a HIST walk are used up: once more, or done? */
-INLINE int hist_done(struct nt_flow *f, struct run *r)
-{
-	if (!f->walk.by_hist)
-		return STEP_ON;
-	f->credit -= HIST_REACH - r->left;
-	r->left = HIST_REACH;
-	if (!f->walk.repeat)
-		return STEP_DONE;
-	f->walk.repeat--;
-	r->nbits = f->walk.reload;
-	return STEP_ON;
-}
-
-INLINE int step_cond(struct nt_flow *f, struct run *r, const struct nt_event *proto,
-		     const struct nt_block *blk)
-{
-	if (r->nbits) {
-		r->nbits--;
-		if (r->hist >> r->nbits & 1)
-			run_taken(r, proto, blk, 0);
-		else
-			run_fall(r, blk);
-		return r->nbits ? STEP_ON : hist_done(f, r);
-	}
-	if (!f->walk.plain)
-		return -NT_ENOHIST;
-	run_fall(r, blk);
-	return r->left ? STEP_ON : STEP_OPEN;
-}
-
-/* With alljumps a direct jump is reported like a taken branch. */
-INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
-{
-	if (r->nbits) {
-		r->nbits--;
-		if (!(r->hist >> r->nbits & 1))
-			return -NT_EHIST;
-		return r->nbits ? STEP_ON : hist_done(f, r);
-	}
-	if (!f->walk.plain || r->left)
-		return -NT_ENOHIST;
-	return STEP_OPEN;
-}
-
-INLINE int step_direct(struct nt_flow *f, struct run *r, const struct nt_event *proto,
-		       const struct nt_block *blk, uint32_t n)
-{
-	int ret = STEP_ON;
-
-	if (f->params.alljumps) {
-		ret = step_reported_jump(f, r);
-		run_fall(r, blk);
-		if (ret < 0 || ret == STEP_OPEN)
-			return ret;
-	}
-	if (blk->end == NT_END_CALL)
-		push(&f->stack, fall_pc(f, blk), n);
-	run_taken(r, proto, blk, 0);
-	return ret;
-}
-
-INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct nt_event *proto,
-			 const struct nt_block *blk, uint32_t n)
-{
-	const struct call *call = NULL;
-
-	if (!r->left && !f->walk.by_hist) {
-		run_fall(r, blk);
-		return STEP_OPEN;
-	}
-	if (!can_infer(f, blk))
-		return -cannot_infer(f, blk);
-	if (pops(blk))
-		call = pop(&f->stack);
-	if (blk->seq) {
-		run_taken(r, proto, blk, NT_EVF_INFERRED);
-	} else {
-		/* the call's block knows the way behind it */
-		r->call = *call;
-		r->way = WAY_RETURN;
-		r->next = call->block == NT_BLOCK_NONE ? NT_BLOCK_NONE :
-			  f->code->blocks[call->block].fall;
-		run_branch(r, proto, blk, call->pc, NT_EVF_INFERRED);
-	}
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), n);
-	return STEP_ON;
-}
-
-INLINE int step(struct nt_flow *f, struct run *r, const struct nt_event *proto,
-		const struct nt_block *blk, uint32_t n)
-{
-	switch (blk->end) {
-	case NT_END_COND:
-		return step_cond(f, r, proto, blk);
-	case NT_END_LINEAR:
-		run_fall(r, blk);
-		return STEP_ON;
-	case NT_END_JUMP:
-	case NT_END_CALL:
-		return step_direct(f, r, proto, blk, n);
-	default:
-		return step_indirect(f, r, proto, blk, n);
-	}
-}
-
-/* Block n was left by r->way: the place that this leads to */
-INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block *blk, uint32_t n)
-{
-	switch (r->way) {
-	case WAY_FALL:
-		set_fall(f, &f->at, blk, n);
-		break;
-	case WAY_TAKEN:
-		set_taken(&f->at, blk, n);
-		break;
-	case WAY_RETURN:
-		f->at.pc = r->call.pc;
-		f->at.block = r->next;
-		f->at.link = r->call.block;
-		f->at.taken = false;
-		break;
-	}
-}
-
-enum walked {
-	WALK_DONE,
-	WALK_FULL,	/* the batch is; go on with the next */
-};
-
-/*
- * The walk ends inside the block, behind `left` half-words of it.  The number
- * of instructions in these, or a negative enum nt_error.
- */
-static int walk_part(struct nt_flow *f, const struct nt_block *blk, int64_t left)
-{
-	uint64_t part;
-
-	if (f->walk.by_hist)
-		return -NT_ERANGE;
-	if (blk->end == NT_END_TRAPS)
-		return -NT_ENORETIRE;
-	if (!(blk->starts >> left & 1))
-		return -NT_EBOUNDARY;
-	part = blk->starts & ((1ull << left) - 1);
-	f->last_pc = blk->pc + 2 * (63 - __builtin_clzll(part));
-	go_to(f, (blk->pc + 2 * left) & f->mask);
-	return __builtin_popcountll(part);
-}
-
-/* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
-static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *proto,
-		      const struct nt_event *full)
-{
-	const struct nt_block *blocks = f->code->blocks, *blk;
-	struct run r = *io;
-	uint32_t n = f->at.block;
-	int ret;
-
-	for (;;) {
-		blk = &blocks[n];
-		if (blk->halfwords > r.left || !blk->halfwords) {
-			ret = walk_part(f, blk, r.left);
-			if (ret < 0) {
-				go_to(f, blk->pc);
-				break;
-			}
-			r.insns += ret;
-			r.left = 0;
-			ret = WALK_DONE;
-			break;
-		}
-		r.left -= blk->halfwords;
-		r.insns += blk->insns;
-		ret = step(f, &r, proto, blk, n);
-		if (ret < 0) {
-			/* where the last instruction leads is not known */
-			r.insns--;
-			go_to(f, nt_block_last(blk));
-			break;
-		}
-		if (ret != STEP_ON || !r.left) {
-			f->last_pc = nt_block_last(blk);
-			arrive(f, &r, blk, n);
-			if (ret == STEP_OPEN)
-				f->open = n;
-			ret = WALK_DONE;
-			break;
-		}
-		if (r.next == NT_BLOCK_NONE || r.ev >= full) {
-			arrive(f, &r, blk, n);
-			ret = f->at.block == NT_BLOCK_NONE ? -discover(f) : 0;
-			if (ret)
-				break;
-			if (r.ev >= full) {
-				ret = WALK_FULL;
-				break;
-			}
-			blocks = f->code->blocks;
-			r.next = f->at.block;
-		}
-		n = r.next;
-	}
-	*io = r;
-	return ret;
-}
-
-static void set_proto(const struct nt_flow *f, struct nt_event *ev)
-{
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = NT_EV_BRANCH;
-	ev->offset = f->msg_offset;
-	ev->time = f->time;
-	ev->flags = f->time_valid ? NT_EVF_TIME : 0;
-	if (nt_tcode_is_sync(f->msg.tcode)) {
-		ev->flags |= NT_EVF_SYNC;
-		ev->reason = f->msg.sync;
-	}
-}
-
-static int walk(struct nt_flow *f, struct batch *b)
-{
-	struct nt_event proto;
-	struct run r;
-	int ret;
-
-	if (f->at.block == NT_BLOCK_NONE) {
-		ret = discover(f);
-		if (ret)
-			return -ret;
-	}
-	memset(&r, 0, sizeof(r));
-	r.left = f->walk.left;
-	r.hist = f->walk.hist;
-	r.nbits = f->walk.nbits;
-	r.insns = f->insns;
-	r.ev = b->ev + b->n;
-	set_proto(f, &proto);
-
-	ret = run_blocks(f, &r, &proto, b->ev + b->max - ROOM);
-
-	f->walk.left = r.left;
-	f->walk.nbits = r.nbits;
-	f->insns = r.insns;
-	b->n = r.ev - b->ev;
-	return ret;
-}
-
-/* ------------------------------------------- what ends an open block ----- */
-
-static void add_open_branch(struct nt_flow *f, struct batch *b, unsigned int flags)
-{
-	const struct nt_block *blk = &f->code->blocks[f->open];
-
-	add_branch(f, b, blk->type, nt_block_last(blk), f->at.pc, flags);
-}
-
-/* The message tells where the open block's indirect transfer went. */
-static void take_told(struct nt_flow *f, struct batch *b, uint64_t addr)
-{
-	struct nt_block *blk = &f->code->blocks[f->open];
-
-	if (pops(blk))
-		pop(&f->stack);
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
-	if (blk->seq) {
-		go_to(f, addr);
-	} else {
-		if (blk->target != addr) {
-			blk->target = addr;
-			blk->taken = NT_BLOCK_NONE;
-		}
-		set_taken(&f->at, blk, f->open);
-	}
-	add_open_branch(f, b, 0);
-}
-
-/* The direct transfer at the open block's end was taken. */
-static void take_direct(struct nt_flow *f, struct batch *b)
-{
-	const struct nt_block *blk = &f->code->blocks[f->open];
-
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
-	set_taken(&f->at, blk, f->open);
-	add_open_branch(f, b, 0);
-}
-
-/*
- * The message does not tell about the open block: a branch was not taken, an
- * indirect transfer must be inferred.  0 or an enum nt_error.
- */
-static int take_silent(struct nt_flow *f, struct batch *b)
-{
-	const struct call *call = NULL;
-	const struct nt_block *blk;
-
-	if (f->open == NT_BLOCK_NONE)
-		return 0;
-	blk = &f->code->blocks[f->open];
-	if (blk->end == NT_END_COND)
-		return 0;
-	if (blk->end == NT_END_JUMP || blk->end == NT_END_CALL)
-		return NT_EADDR;
-	if (!can_infer(f, blk))
-		return cannot_infer(f, blk);
-	if (pops(blk))
-		call = pop(&f->stack);
-	if (blk->seq)
-		set_taken(&f->at, blk, f->open);
-	else
-		go_to(f, call->pc);
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
-	add_open_branch(f, b, NT_EVF_INFERRED);
-	return 0;
-}
-
-/* An instruction of a custom encoding may have jumped.  0 or an enum nt_error. */
-static int take_custom(struct nt_flow *f, struct batch *b, uint64_t addr)
-{
-	struct nt_insn insn;
-
-	if (!f->total || nt_code_insn(f->code, f->last_pc, &insn) < 0 ||
-	    !(insn.flags & NT_INSN_CUSTOM))
-		return NT_ENOBRANCH;
-	go_to(f, addr);
-	add_branch(f, b, NT_TYPE_IJUMP, f->last_pc, addr, 0);
-	return 0;
-}
-
-static bool open_is_direct(const struct nt_flow *f)
-{
-	unsigned int end = f->code->blocks[f->open].end;
-
-	return end == NT_END_COND || end == NT_END_JUMP || end == NT_END_CALL;
 }
 
 /* ------------------------------------------------------------- messages -- */
@@ -720,7 +62,7 @@ static void stop(struct nt_flow *f, struct batch *b, unsigned int reason, bool e
 /* Does execution that left at stop_pc go on at addr? */
 static bool joins(const struct nt_flow *f, uint64_t addr)
 {
-	struct nt_code *code = code_at(f, f->stop_pc);
+	struct nt_code *code = nt_walk_code_at(f, f->stop_pc);
 	struct nt_insn insn;
 
 	if (!f->stop_valid)
@@ -743,7 +85,7 @@ static void start(struct nt_flow *f, struct batch *b, uint64_t addr)
 	f->stop_valid = false;
 	f->state = RUNNING;
 	f->insns = 0;
-	go_to(f, addr);
+	nt_walk_go_to(f, addr);
 }
 
 /* What every sync message does to the decoder */
@@ -860,30 +202,30 @@ static const uint8_t trap_types[4] = {
 static int finish_trap(struct nt_flow *f, struct batch *b, unsigned int type)
 {
 	uint64_t to = f->msg_target;
-	int error = take_silent(f, b);
+	int error = nt_walk_silent(f, b);
 
 	if (error)
 		return error;
 	add_branch(f, b, type, f->at.pc, to, 0);
-	go_to(f, to);
+	nt_walk_go_to(f, to);
 	return 0;
 }
 
 static int finish_indirect(struct nt_flow *f, struct batch *b)
 {
 	if (f->open == NT_BLOCK_NONE)
-		return take_custom(f, b, f->msg_target);
-	if (open_is_direct(f))
+		return nt_walk_custom(f, b, f->msg_target);
+	if (nt_walk_open_is_direct(f))
 		return NT_ENOBRANCH;
-	take_told(f, b, f->msg_target);
+	nt_walk_told(f, b, f->msg_target);
 	return 0;
 }
 
 static int finish_direct(struct nt_flow *f, struct batch *b)
 {
-	if (f->open == NT_BLOCK_NONE || !open_is_direct(f))
+	if (f->open == NT_BLOCK_NONE || !nt_walk_open_is_direct(f))
 		return NT_ENOBRANCH;
-	take_direct(f, b);
+	nt_walk_direct(f, b);
 	return 0;
 }
 
@@ -908,20 +250,20 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 {
 	uint64_t addr = f->msg_target;
 
-	if (f->open != NT_BLOCK_NONE && !open_is_direct(f)) {
-		take_told(f, b, addr);
+	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f)) {
+		nt_walk_told(f, b, addr);
 		return 0;
 	}
 	if (f->open != NT_BLOCK_NONE && addr == f->code->blocks[f->open].target) {
-		take_direct(f, b);
+		nt_walk_direct(f, b);
 		return 0;
 	}
 	if (addr == f->at.pc)
-		return take_silent(f, b);
+		return nt_walk_silent(f, b);
 	/* a trap right after a trap return: two sync messages, nothing between */
 	if (just_synced && !f->total)
 		return finish_trap(f, b, NT_TYPE_TRAP);
-	return take_custom(f, b, addr) ? NT_EADDR : 0;
+	return nt_walk_custom(f, b, addr) ? NT_EADDR : 0;
 }
 
 static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
@@ -947,7 +289,7 @@ static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 
 static int finish_stop(struct nt_flow *f, struct batch *b)
 {
-	bool exact = !take_silent(f, b);
+	bool exact = !nt_walk_silent(f, b);
 
 	if (f->htm && !f->msg.cdf && f->params.profile == NT_PROFILE_1_0)
 		add_notice(f, b, NT_ECDF);
@@ -1258,11 +600,11 @@ static void finish_drain(struct nt_flow *f, struct batch *b)
 /* Go on with f->walk.  0, or negative when decoding cannot go on at all */
 static int go_on(struct nt_flow *f, struct batch *b)
 {
-	int ret = WALK_DONE;
+	int ret = NT_WALK_DONE;
 
 	if (f->walk.left)
-		ret = walk(f, b);
-	if (ret == WALK_FULL) {
+		ret = nt_walk(f, b);
+	if (ret == NT_WALK_FULL) {
 		b->end = true;
 		return 0;
 	}
@@ -1272,7 +614,7 @@ static int go_on(struct nt_flow *f, struct batch *b)
 		finish_drain(f, b);
 		return 0;
 	}
-	if (ret == WALK_DONE)
+	if (ret == NT_WALK_DONE)
 		ret = -finish(f, b);
 	if (ret)
 		lose(f, b, (enum nt_error)-ret);
@@ -1283,7 +625,7 @@ static void check_blocks(struct nt_flow *f)
 {
 	if (f->code && f->code->generation != f->generation) {
 		f->generation = f->code->generation;
-		forget_blocks(f);
+		nt_walk_forget(f);
 	}
 }
 
@@ -1336,7 +678,7 @@ void nt_flow_set_code(struct nt_flow *f, struct nt_code *low, struct nt_code *hi
 	f->low = low;
 	f->high = high;
 	f->code = NULL;
-	forget_blocks(f);
+	nt_walk_forget(f);
 }
 
 void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t offset)
@@ -1388,7 +730,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	f->stack.wrap = size - 1;
 	f->mask = f->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	f->limit = UINT64_MAX;
-	forget_blocks(f);
+	nt_walk_forget(f);
 	return f;
 }
 
