@@ -309,10 +309,14 @@ size_t nt_image_read(void *ctx, uint64_t addr, void *buf, size_t len)
 	size_t i;
 
 	for (i = 0; i < image->nr_segs; i++) {
-		size_t got = read_segment(&image->segs[i], addr, buf, len);
+		const struct segment *seg = &image->segs[i];
+		size_t got = read_segment(seg, addr, buf, len);
 
 		if (got)
 			return got;
+		/* it comes before those that are still to be looked at */
+		if (seg->start > addr && seg->start - addr < len)
+			len = seg->start - addr;
 	}
 	return 0;
 }

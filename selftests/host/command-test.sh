@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The ntrace command: exit statuses (0 whole, 1 losses, 2 unusable), what it says
+# about unusable input, where it reads from and writes to.
+
+set -u
+top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
+out=${out:-$top/build/host}
+ntrace=$out/ntrace
+towers=$top/selftests/captures/ref_towers
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0 failed=0
+
+verdict()	# STATUS DESCRIPTION
+{
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		failed=1
+	fi
+}
+
+# refuses DESCRIPTION WORDS ARGUMENT...: status 2, WORDS on stderr, nothing on stdout
+refuses()
+{
+	local description=$1 words=$2 status=0
+	shift 2
+
+	"$ntrace" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
+	[ $status = 2 ] && [ ! -s "$scratch/stdout" ] && grep -qF -- "$words" "$scratch/stderr"
+	verdict $? "refused: $description"
+}
+
+# status STATUS DESCRIPTION ARGUMENT...
+status()
+{
+	local want=$1 description=$2 status=0
+	shift 2
+
+	"$ntrace" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
+	[ $status = "$want" ] && [ ! -s "$scratch/stderr" ]
+	verdict $? "status $want: $description"
+}
+
+elf=$towers/towers.elf
+trace=$towers/L1.bin
+head -c 1000 "$trace" >"$scratch/cut"
+# two messages (DirectBranch, I-CNT 0) of sources 1 and 2, SRC of 2 bits
+printf '\x0c\x07\x0c\x0b' >"$scratch/sources"
+
+refuses 'no command' 'Usage: ntrace COMMAND'
+refuses 'an unknown command' "unknown command \`dmp'" dmp
+refuses 'an unknown option' 'unrecognized option' dump --frobnicate "$trace"
+refuses 'no file' 'no trace file' dump
+refuses 'two files' 'more than one trace file' dump "$trace" "$trace"
+refuses 'a missing file' 'No such file or directory' dump "$scratch/none"
+refuses 'a directory' 'Is a directory' dump "$scratch"
+refuses 'no program' 'no program given' decode "$trace"
+refuses 'a missing program' 'No such file or directory' decode --elf "$scratch/none" "$trace"
+refuses 'a program that is none' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
+refuses 'memory without address' 'is not FILE@ADDR' decode --raw "$elf" "$trace"
+refuses 'an unknown output' "\`dot' is none of" decode --elf "$elf" --output=dot "$trace"
+refuses 'an unknown profile' 'is none of 1.0, p550, sifive' dump --profile=2.0 "$trace"
+refuses 'XLEN 16' 'neither 32 nor 64' dump --xlen=16 "$trace"
+refuses 'a number that is none' 'is not a number' dump --srcbits=x "$trace"
+refuses 'SRC of 13 bits' '13 is more than 12' dump --srcbits=13 "$trace"
+refuses 'a source that does not fit' 'does not fit' dump --srcbits=2 --src=4 "$trace"
+refuses 'an ISA string that is none' 'is not an ISA string' dump --isa=armv8 "$trace"
+refuses 'R142 several sources, none chosen' 'choose one with --src' \
+	decode --srcbits=2 --elf "$elf" "$scratch/sources"
+
+status 0 'help' --help
+status 0 "a command's help" decode --help
+status 0 'dump' dump "$trace"
+status 0 'decode' decode --elf "$elf" "$trace"
+status 0 'stat without a program' stat "$trace"
+status 0 'stat' stat --elf "$elf" "$trace"
+grep -q '^instructions *19995$' "$scratch/stdout"
+verdict $? 'stat counts instructions'
+status 1 'dump of a cut file' dump "$scratch/cut"
+status 1 'decode of a cut file' decode --elf "$elf" "$scratch/cut"
+status 1 'stat of a cut file' stat --elf "$elf" "$scratch/cut"
+status 0 'R142 one of several sources' dump --srcbits=2 --src=1 "$scratch/sources"
+[ "$(wc -l <"$scratch/stdout")" = 1 ]
+verdict $? 'R142 only that source is shown'
+
+"$ntrace" dump "$trace" >"$scratch/file"
+"$ntrace" dump - <"$trace" >"$scratch/stdin" && cmp -s "$scratch/file" "$scratch/stdin"
+verdict $? 'reads standard input'
+"$ntrace" decode --elf "$elf" "$trace" 2>"$scratch/stderr" | head -n 1 >/dev/null
+[ ! -s "$scratch/stderr" ]
+verdict $? 'a closed pipe ends it quietly'
+status=0
+"$ntrace" decode --elf "$elf" "$trace" >/dev/full 2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"
+verdict $? 'a full disk is an error'
+
+# the same program as a piece of memory, and moved
+dd if="$elf" of="$scratch/text" bs=4096 skip=1 count=1 2>/dev/null
+dd if="$elf" of="$scratch/data" bs=4096 skip=2 2>/dev/null
+"$ntrace" decode --elf "$elf" "$trace" >"$scratch/file"
+"$ntrace" decode --raw "$scratch/text@0x80000000" --raw "$scratch/data@0x80001000" "$trace" \
+	>"$scratch/raw" && cmp -s "$scratch/file" "$scratch/raw"
+verdict $? 'decode with --raw'
+"$ntrace" decode --elf "$elf@0x1000" "$trace" >"$scratch/moved"
+! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
+verdict $? 'a bias moves the program'
+
+echo "1..$number"
+exit $failed
