@@ -92,10 +92,26 @@ __attribute__((noinline)) static unsigned long descend(unsigned int depth)
 	return depth ? descend(depth - 1) + x : 0;
 }
 
-unsigned long add(unsigned long a, unsigned long b) { return a + b; }
-static unsigned long sub(unsigned long a, unsigned long b) { return a - b; }
-static unsigned long mul(unsigned long a, unsigned long b) { return a * b; }
-unsigned long mix(unsigned long a, unsigned long b) { return (a ^ b) * 0x9e3779b97f4a7c15; }
+/* noipa: far() calls and jumps to them behind the compiler's back */
+__attribute__((noipa)) unsigned long add(unsigned long a, unsigned long b)
+{
+	return a + b;
+}
+
+__attribute__((noipa)) unsigned long mix(unsigned long a, unsigned long b)
+{
+	return (a ^ b) * 0x9e3779b97f4a7c15;
+}
+
+static unsigned long sub(unsigned long a, unsigned long b)
+{
+	return a - b;
+}
+
+static unsigned long mul(unsigned long a, unsigned long b)
+{
+	return a * b;
+}
 
 static unsigned long (*volatile table[])(unsigned long, unsigned long) = { add, sub, mul, mix };
 
@@ -139,7 +155,7 @@ static void leap(unsigned int depth)
 }
 
 /* Calls through x5, and a co-routine swap */
-__attribute__((naked, noinline)) static void millicode(void)
+__attribute__((naked, noipa)) static void millicode(void)
 {
 	__asm__ volatile("mv a2, ra\n\t"
 			 "jal t0, 1f\n\t"
@@ -155,7 +171,8 @@ __attribute__((naked, noinline)) static void millicode(void)
 }
 
 /* Calls and jumps by AUIPC and JALR, as to far places */
-__attribute__((naked, noinline)) static unsigned long far(unsigned long a, unsigned long b)
+__attribute__((naked, noipa)) static unsigned long far(unsigned long a __attribute__((unused)),
+						       unsigned long b __attribute__((unused)))
 {
 	__asm__ volatile(".option push\n\t"
 			 ".option norelax\n\t"
