@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The module comes and goes, and so do CPUs.
+
+pmu=/sys/bus/event_source/devices/ntrace
+ko=$PROJECT/build/kernel-module/ntrace.ko
+cpu=$((CPUS - 1))
+n=0
+
+check()		# DESCRIPTION COMMAND...
+{
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+	fi
+}
+
+works()
+{
+	event-test 'HTM: user space' >/dev/null
+}
+
+reload()
+{
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		rmmod ntrace || return 1
+		[ ! -e $pmu ] || return 1
+		insmod "$ko" || return 1
+		[ -e $pmu/cpu$cpu ] || return 1
+	done
+}
+
+# Unloading must fail as long as somebody has an event open, and must not hurt it.
+busy()
+{
+	perf record -q -e ntrace//u -o /tmp/module.data -- sleep 2 &
+	sleep 1
+	rmmod ntrace 2>/dev/null && return 1
+	wait $!
+}
+
+online()	# 0|1
+{
+	echo "$1" >/sys/devices/system/cpu/cpu$cpu/online
+}
+
+# Off and on under an event that traces all CPUs
+hotplug()
+{
+	perf record -q -e ntrace//u -a -o /tmp/module.data -- sleep 3 &
+	sleep 1
+	online 0 && sleep 0.5 && online 1 || return 1
+	wait $!
+}
+
+offline_task()
+{
+	online 0 || return 1
+	works
+	status=$?
+	online 1
+	return $status
+}
+
+again()
+{
+	perf record -q -e ntrace//u -C $cpu -o /tmp/module.data -- taskset -c $cpu true
+}
+
+echo 1..6
+check "unloads and loads ten times" reload
+check "does not unload while used" busy
+check "works afterwards" works
+check "a CPU goes offline and online while it is traced" hotplug
+check "tasks are traced while a CPU is offline" offline_task
+check "the CPU that came back is traced" again
+rm -f /tmp/module.data

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The driver on hardware that is incomplete, foreign, different, slow or broken:
+# what it cannot use it names, what it can use works, and nothing hangs.
+
+name=driver
+. "$(dirname "$0")/lib.bash"
+
+# in_guest SCRIPTTEXT BOOTOPTION...: leaves $status, $dir/out, $dir/err
+in_guest()
+{
+	{
+		echo "$1"
+		echo 'dmesg | grep -i "ntrace" >&2'
+	} >"$dir/script"
+	shift
+	status=0
+	"$lab/boot" --timeout 120 --share "$dir/share" --log "$dir/console.log" "$@" \
+		--run "$dir/script" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
+}
+
+check()		# DESCRIPTION CONDITION...
+{
+	local what=$1 status=0
+
+	shift
+	"$@" || status=$?
+	ok $status "$what" "$dir/err"
+}
+
+says()		# WORDS
+{
+	grep -q -- "$1" "$dir/err"
+}
+
+answers()	# WORDS
+{
+	grep -q -- "$1" "$dir/out"
+}
+
+# What is refused, and by which words. The module must unload whatever happened.
+record='perf record -q -e ntrace//u -C 0 -o /tmp/0 -- taskset -c 0 true && echo cpu0
+perf record -q -e ntrace//u -C 1 -o /tmp/1 -- taskset -c 1 true && echo cpu1
+perf record -q -e ntrace//u -o /tmp/t -- true && echo task
+rmmod ntrace && echo unloaded'
+
+refused()	# DESCRIPTION WORDS BOOTOPTION...
+{
+	local what=$1 words=$2
+
+	shift 2
+	in_guest "$record" "$@"
+	check "$what: told" says "$words"
+	check "$what: cannot be traced" eval '! answers cpu0'
+	check "$what: unloads" answers unloaded
+}
+
+refused "no sink" "trace encoder at 0x00000000bf000000: no sink reachable" --without sink0
+check "no sink: the other CPU works" answers cpu1
+refused "no encoder" "CPU 0 cannot be traced" --without encoder0
+check "no encoder: the other CPU works" answers cpu1
+refused "an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0
+refused "version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
+	--plugin-arg impl=0x00010100
+refused "version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
+	--plugin-arg impl=0x00010102
+refused "another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
+refused "a funnel" "trace funnel at 0x00000000bf001000 is not supported (Impl 0x00000801)" \
+	--plugin-arg sink_impl=0x00000801
+check "a funnel: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
+refused "a sink with memory of its own" "cannot write to system memory" \
+	--plugin-arg sink_impl=0x00001901
+
+# What goes wrong while it is used: a message with name, address and register, no hang
+broken()	# DESCRIPTION WORDS BOOTOPTION...
+{
+	local what=$1 words=$2
+
+	shift 2
+	in_guest "$record" "$@"
+	check "$what: told" says "$words"
+	check "$what: unloads" answers unloaded
+}
+
+broken "an encoder that never empties" "encoder at .*: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
+	--plugin-arg empty=never
+broken "a sink that never empties" "RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
+	--plugin-arg sink_empty=never
+broken "an encoder that is never enabled" "encoder at .*: waited in vain for Enable=1" \
+	--plugin-arg enable=never
+broken "a component that never wakes up" "waited in vain for Active=1" --plugin-arg active=never
+
+# What is different but good: the whole of the guest's test
+good()		# DESCRIPTION BOOTOPTION...
+{
+	local what=$1
+
+	shift
+	in_guest event-test "$@"
+	check "$what" [ "$status" = 0 ]
+}
+
+good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
+good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
+good "32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
+good "a later minor version" --plugin-arg impl=0x00010121
+check "a later minor version: told" says "version 1.2 is newer than 1.0"
+good "BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
+	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
+good "no filters" --plugin-arg filters=0
+
+finish
