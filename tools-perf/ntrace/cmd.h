@@ -30,6 +30,7 @@ struct command {
 int cmd_dump(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);

@@ -13,6 +13,7 @@ static const struct command commands[] = {
 	{ "dump", cmd_dump, "print messages" },
 	{ "decode", cmd_decode, "print what was executed" },
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
+	{ "tv", cmd_tv, "tandem-verification traces: print, count" },
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))

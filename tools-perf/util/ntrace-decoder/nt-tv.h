@@ -20,7 +20,9 @@
  * identifier of the program counter is 10 in chapter 2, byte 0x0a; appendix C
  * prints it `10` all the same. Byte 0x0a is what is written here, as by the
  * implementations at large. Byte 0x10 names nothing else, so it is read as the
- * program counter too, and told apart by NT_TV_F_PRINTED_PC.
+ * program counter too, and told apart by NT_TV_F_PRINTED_PC. Likewise C.4 prints
+ * a0 (x10) as 0x1010, which is a6, and C.5 a 32-bit instruction with opcode `10`:
+ * those are errors of the examples and have no meaning here.
  */
 #ifndef NTRACE_NT_TV_H
 #define NTRACE_NT_TV_H

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace tv: the protocol's examples in words; what is wrong, and where.
+
+set -u
+out=${out:-$(cd "$(dirname "$0")/../.." && pwd)/build/host}
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+
+count=0 failed=0
+result()	# STATUS NAME
+{
+	count=$((count + 1))
+	[ "$1" = 0 ] && { echo "ok $count - $2"; return; }
+	failed=$((failed + 1))
+	echo "not ok $count - $2"
+	sed 's/^/# /' "$tmp/got" "$tmp/err"
+}
+
+bytes() { printf "$(sed 's/ *\([0-9a-f][0-9a-f]\)/\\x\1/g' <<<"$*")" >"$tmp/in"; }
+
+# expect STATUS NAME ACTION [OPTION...]: stdout is what is on stdin
+expect()
+{
+	local want=$1 name=$2 status=0
+	shift 2
+	cat >"$tmp/want"
+	"$out/ntrace" tv "$@" "$tmp/in" >"$tmp/got" 2>"$tmp/err" || status=$?
+	[ $status = "$want" ] && diff -u "$tmp/want" "$tmp/got" >>"$tmp/err"
+	result $? "$name"
+}
+
+says()	# WORDS NAME
+{
+	grep -q -- "$1" "$tmp/err"
+	result $? "$2"
+}
+
+# (C.4 speaks of a0, but prints the address of a6.)
+bytes 01 03 11 b3 81 62 00 04 03 10 34 12 00 00 00 00 00 00 02 \
+	01 07 0a 00 01 00 0c 00 00 00 00 11 67 00 01 10 02 \
+	01 03 11 d3 f3 16 01 04 27 10 f9 f4 fe 66 ff ff ff ff 06 03 00 01 02 \
+	01 03 10 0d 8d 04 10 10 78 56 34 12 ff ff ff ff 02 \
+	01 03 11 03 a2 82 00 04 04 10 aa 55 aa 55 aa 55 aa 55 07 02 08 00 00 01 00 00 00 00 02 \
+	01 03 11 f3 b4 45 30 04 09 10 88 08 00 00 00 00 00 00 \
+	04 04 03 80 08 00 00 00 00 00 00 02 \
+	01 07 0a 00 00 01 00 00 00 00 00 11 00 00 00 00 04 41 03 34 12 08 00 00 00 00 00 \
+	04 42 03 02 00 00 00 00 00 00 00 04 00 03 b0 18 00 00 0a 00 00 00 \
+	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02 \
+	01 07 0a 00 00 01 00 00 00 00 00 04 41 03 56 12 08 00 00 00 00 00 \
+	04 42 03 03 00 00 00 00 00 00 80 04 00 03 b0 18 00 00 0a 00 00 00 \
+	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02
+expect 0 "the examples of appendix C" dump <<'END'
+0: pc+ insn=006281b3 gp=1234
+13: pc=c000100 insn=10010067
+24: pc+ insn=0116f3d3 ft7=ffffffff66fef4f9 fcsr|=1
+3b: pc+ insn=8d0d a6=ffffffff12345678
+4c: pc+ insn=0082a203 tp=55aa55aa55aa55aa paddr=1000008
+69: pc+ insn=3045b4f3 s1=888 mie=880
+87: pc=10000 insn=00000000 mepc=81234 mcause=2 mstatus=a000018b0 mtval=0 priv=M
+c7: pc=10000 mepc=81256 mcause=8000000000000003 mstatus=a000018b0 mtval=0 priv=M
+END
+
+bytes 01 03 11 13 00 00 00 01 03 10 01 00 05 02 10 f0 02 02 07 08 01 00 00 00 00 00 00 00 0a \
+	01 0b 08 10 00 00 00 00 00 00 00 31 08 07 06 05 04 03 02 01 09 03 \
+	01 08 10 00 00 00 00 00 00 00 25 55 00 00 00 09 12 66 00 00 00 07 06 77 00 00 00 02
+expect 0 "implied ends, what is outside of groups, memory" dump <<'END'
+0: pc+ insn=00000013
+7: pc+ insn=0001 sp-=10
+11: end outside of a group
+12: outside of groups: mtime=1
+1c: outside of groups: reset
+1d: init store64 addr=10 data=102030405060708 response=ok
+33: amoadd32 addr=10 data=55 response=failed data=66 store32=77
+END
+
+bytes 01 0b 04 00 c0 01 00 00 00 00 00 00 00 07 0a 00 01 00 00 00 00 00 00 07 01 00 \
+	04 80 01 05 00 00 00 00 00 00 00 04 01 c0 2a 00 00 00 00 00 00 00 \
+	01 0b 04 00 c0 04 00 00 00 00 00 00 00 04 02 c0 03 00 00 00 00 00 00 00 \
+	04 34 12 01 00 00 00 00 00 00 00 04 05 b0 01 00 00 00 00 00 00 00
+expect 0 "marks of the model" dump <<'END'
+0: init mark=BEGIN pc=100 priv=U satp=5 value=2a
+30: init mark=DROP unreported=3 reg1234=1 regb005=1
+END
+
+bytes 01 04 05 10 01 00 00 80 04 20 10 08 07 06 05 04 03 02 01 07 02 34 12 00 80 03 07 0a 00 01 00 80
+expect 0 "RV32 with Sv32 and D" dump --xlen=32 --mlen=34 <<'END'
+0: t0=80000001 ft0=102030405060708 paddr=380001234 pc=80000100
+END
+
+bytes 01 07 10 00 01 00 00 00 00 00 00 02
+expect 0 "the pc as appendix C prints it" dump <<'END'
+0: pc=100
+END
+expect 2 "and refused when strict" dump --strict <<'END'
+0:
+END
+says 'offset 0x2: unknown additional-state identifier' "saying where"
+
+bytes 01 03 10 03 a2 82 00
+expect 2 "the opcode that C.5 prints" dump <<'END'
+0: pc+ insn=a203
+END
+says 'offset 0x5: unknown opcode' "makes the next one wrong"
+
+bytes 01 03 11 13 00
+expect 2 "a truncated trace" dump <<'END'
+0: pc+
+END
+says 'offset 0x2: stream ends inside an item' "saying where"
+
+bytes 01 03 11 13 00 00 00 01 03 10 01 00
+expect 0 "counts" stat <<'END'
+begin group                         2 items              2 bytes
+increment pc                        2 items              2 bytes
+16-bit instruction                  1 items              3 bytes
+32-bit instruction                  1 items              5 bytes
+in all                             12 bytes
+bytes per instruction           6.000
+END
+bytes 01
+expect 2 "parameters that cannot be" dump --mlen=33 </dev/null
+expect 2 "no such file" dump "$tmp/none" </dev/null
+
+echo "1..$count"
+[ $failed = 0 ]
