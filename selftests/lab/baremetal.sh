@@ -26,7 +26,7 @@ same()
 	shift 3
 
 	trace "$options"
-	if [ $? != 0 ] || ! grep -q '^tour: .* user [1-9].* ticked' "$dir/qemu.out"; then
+	if [ $? != 0 ] || ! grep -q '^tour: sum .* illegal 400 fault 200 ecall 200 user 25 ticked' "$dir/qemu.out"; then
 		ok 1 "${options:-defaults}: runs" "$dir/qemu.out"
 		return
 	fi

@@ -72,8 +72,9 @@ static void visit_user(void)
 {
 	if (setjmp(to_machine))
 		return;
-	__asm__ volatile("csrc mstatus, %0; csrw mepc, %1; mret"
-			 : : "r"(3ul << 11), "r"(user_code));
+	/* no interrupt may come between mepc and mret */
+	__asm__ volatile("csrci mstatus, 8; csrc mstatus, %0; csrs mstatus, %1; csrw mepc, %2; mret"
+			 : : "r"(3ul << 11), "r"(1ul << 7), "r"(user_code));
 }
 
 __attribute__((noinline)) static unsigned long ackermann(unsigned long m, unsigned long n)
