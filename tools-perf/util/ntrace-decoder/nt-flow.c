@@ -316,7 +316,7 @@ static int finish(struct nt_flow *f, struct batch *b)
 		return 0;
 	if (f->walk.nbits)
 		return NT_EHIST;
-	if (nt_tcode_is_sync(f->msg.tcode))
+	if (nt_is_sync(&f->msg))
 		return finish_sync(f, b, just_synced);
 	if (f->msg.tcode == NT_TCODE_PROG_TRACE_CORRELATION)
 		return finish_stop(f, b);
@@ -357,7 +357,7 @@ static void skip_to_sync(struct nt_flow *f)
 
 		if (!ret) {
 			f->pos = is_idle(&m, f->len - f->pos) ? f->pos + m.idle : f->len;
-		} else if (ret > 0 && nt_tcode_is_sync(m.tcode) && !other_source(f, &m)) {
+		} else if (ret > 0 && nt_is_sync(&m) && !other_source(f, &m)) {
 			f->pos += m.idle;
 			return;
 		} else {
@@ -411,7 +411,7 @@ static void lose(struct nt_flow *f, struct batch *b, enum nt_error reason)
 	f->repeats = 0;
 	f->stop_valid = false;
 
-	here = f->msg.fields && nt_tcode_is_sync(f->msg.tcode);
+	here = f->msg.fields && nt_is_sync(&f->msg);
 	if (here) {
 		start(f, b, f->msg_target);
 		resync(f);
@@ -445,7 +445,7 @@ static void context(struct nt_flow *f, struct batch *b)
 /* Messages while nothing is being followed.  0 or an enum nt_error */
 static int on_stopped(struct nt_flow *f, struct batch *b)
 {
-	if (nt_tcode_is_sync(f->msg.tcode)) {
+	if (nt_is_sync(&f->msg)) {
 		start(f, b, f->msg_target);
 		resync(f);
 		return 0;
@@ -510,7 +510,7 @@ static bool take_time(struct nt_flow *f)
 
 	if (!(m->fields & NT_F_TSTAMP))
 		return !f->time_valid || f->time <= f->limit;
-	if (!nt_tcode_is_sync(m->tcode)) {
+	if (!nt_is_sync(m)) {
 		if (!f->time_valid)
 			return true;
 		if (f->params.profile == NT_PROFILE_1_0)
@@ -575,7 +575,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	}
 	f->pos += ret;
 	take_address(f);
-	if (!nt_tcode_is_known(f->msg.tcode)) {
+	if (!nt_is_known(&f->msg)) {
 		add_notice(f, b, f->msg.tcode >= NT_TCODE_VENDOR_FIRST &&
 			   f->msg.tcode <= NT_TCODE_VENDOR_LAST ? NT_EVENDOR : NT_ETCODE);
 		return true;

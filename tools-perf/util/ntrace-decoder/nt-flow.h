@@ -143,7 +143,7 @@ static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int t
 	ev->flags |= flags;
 	ev->insns = f->insns;
 	f->insns = 0;
-	if (nt_tcode_is_sync(f->msg.tcode)) {
+	if (nt_is_sync(&f->msg)) {
 		ev->flags |= NT_EVF_SYNC;
 		ev->reason = f->msg.sync;
 	}

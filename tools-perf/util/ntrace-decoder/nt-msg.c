@@ -73,14 +73,9 @@ const char *nt_tcode_name(unsigned int tcode)
 	return "Reserved";
 }
 
-bool nt_tcode_is_known(unsigned int tcode)
-{
-	return tcode < 64 && layouts[tcode].name;
-}
-
 bool nt_tcode_is_sync(unsigned int tcode)
 {
-	return tcode < 64 && (layouts[tcode].fixed4 & NT_F_SYNC);
+	return tcode < 64 && NT_TCODES_SYNC >> tcode & 1;
 }
 
 /* ------------------------------------------------------------ reading ---- */

@@ -394,7 +394,7 @@ static void set_proto(const struct nt_flow *f, struct nt_event *ev)
 	ev->offset = f->msg_offset;
 	ev->time = f->time;
 	ev->flags = f->time_valid ? NT_EVF_TIME : 0;
-	if (nt_tcode_is_sync(f->msg.tcode)) {
+	if (nt_is_sync(&f->msg)) {
 		ev->flags |= NT_EVF_SYNC;
 		ev->reason = f->msg.sync;
 	}
