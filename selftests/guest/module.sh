@@ -21,7 +21,18 @@ check()		# DESCRIPTION COMMAND...
 
 works()
 {
-	event-test 'HTM: user space' >/dev/null
+	event-test 'HTM: user space' | grep -q '^ok 1 - HTM'
+}
+
+# record ARGUMENT...: perf in the background, its events open
+record()
+{
+	perf record -q -e ntrace//u -o /tmp/module.data "$@" &
+	for i in $(seq 100); do
+		[ "$(cat /sys/module/ntrace/refcnt)" = 0 ] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 reload()
@@ -37,8 +48,7 @@ reload()
 # Unloading must fail as long as somebody has an event open, and must not hurt it.
 busy()
 {
-	perf record -q -e ntrace//u -o /tmp/module.data -- sleep 2 &
-	sleep 1
+	record -- sleep 2 || return 1
 	rmmod ntrace 2>/dev/null && return 1
 	wait $!
 }
@@ -51,8 +61,8 @@ online()	# 0|1
 # Off and on under an event that traces all CPUs
 hotplug()
 {
-	perf record -q -e ntrace//u -a -o /tmp/module.data -- sleep 3 &
-	sleep 1
+	record -a -- sleep 3 || return 1
+	sleep 0.5
 	online 0 && sleep 0.5 && online 1 || return 1
 	wait $!
 }
