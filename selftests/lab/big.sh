@@ -7,7 +7,7 @@
 name=big
 . "$(dirname "$0")/lib.bash"
 
-jumps=${JUMPS:-10500}		# thousands; more than 7 bytes each
+jumps=${JUMPS:-9200}		# thousands, of more than 7.3 bytes each: 64 MiB
 record="perf --buildid-dir /mnt/debug record -m ,1M"
 
 cat >"$dir/guest.sh" <<END
@@ -20,11 +20,11 @@ guest one "$dir/guest.sh" --timeout 280
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 # What ran in all is what the second recording has, of which nothing may be missing.
-compare one 2 stall b --require bytes=$((jumps * 6400)),windows=64
+compare one 2 stall b --require bytes=$((jumps * 7300)),windows=64
 ok $? "stalling: all that ran is decoded: $(figures)" "$out" "$err"
 all=$(figure insns)
 
-compare one 1 default b --allow-loss --require bytes=$((jumps * 5760)),windows=64
+compare one 1 default b --allow-loss --require bytes=$((jumps * 6570)),windows=64
 ok $? "default options: what is decoded is what ran: $(figures)" "$out" "$err"
 decoded=$(figure insns)
 percent=$(awk "BEGIN { print 100 * ${decoded:-0} / ${all:-1} }")

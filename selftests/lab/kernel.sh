@@ -11,15 +11,15 @@ record="perf --buildid-dir /mnt/debug record --kcore"
 
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0
-recording 1; $record -e ntrace/retstack=0/ -o htm-0.data -- syscalls || status=1
+recording 1; $record -e ntrace/retstack=0/ -o htm-0.data -- signals || status=1
 recording 2; $record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1
 recording 3; $record -e ntrace/btm,retstack=0/ -o btm-0.data -- signals || status=1
-recording 4; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- faults || status=1
+recording 4; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- threads || status=1
 recording 5; $record -e ntrace//k -o kernel.data -- bounce || status=1
 recording 6; $record -a -e ntrace// -o all.data -- sh -c 'threads; forkexec' || status=1
 exit \$status
 END
-guest one "$dir/guest.sh" --timeout 180 --plugin-arg icnt_bits=14
+guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 n=0
