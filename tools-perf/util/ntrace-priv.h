@@ -6,6 +6,7 @@
  *	ntrace-queue.c	 a buffer's windows -> control flow
  *	ntrace-synth.c	 control flow -> samples and errors
  *	ntrace-space.c	 code bytes of a process and of the kernel
+ *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-window.c	 which bytes of the file are a window, and under which terms
  *	ntrace-info.c	 what was recorded, on which machine
@@ -102,6 +103,12 @@ void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end);
 void ntrace_space_drop(struct ntrace *nt, pid_t pid);
 void ntrace_spaces_free(struct ntrace *nt);
 const char *ntrace_space_dso(struct ntrace *nt, struct thread *thread, u64 addr);
+
+/* --- ntrace-file.c ---------------------------------------------------------- */
+
+struct dso;
+
+bool ntrace_file_fits(struct ntrace *nt, struct dso *dso);
 
 /* --- ntrace-kcore.c --------------------------------------------------------- */
 
@@ -232,6 +239,7 @@ struct ntrace {
 	struct ntrace_space	*kernel;
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
 	struct hashmap		*tasks;		/* by tid */
+	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
 	bool			have_code_params;
 	struct thread		*unknown_thread;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
@@ -69,6 +70,8 @@ static ssize_t read_map(struct ntrace_space *s, struct map *map, u64 addr, u8 *b
 	if (dso__is_vdso(dso) && s->nt->info.vdso_size)
 		return read_vdso(s->nt, addr - map__start(map), buf, len);
 
+	if (s->cpumode == PERF_RECORD_MISC_USER && !ntrace_file_fits(s->nt, dso))
+		return 0;
 	n = dso__data_read_offset(dso, s->nt->machine, map__map_ip(map, addr), buf, len);
 	if (n <= 0)
 		warn_unreadable(dso, addr);
@@ -219,7 +222,7 @@ void ntrace_spaces_free(struct ntrace *nt)
 	struct hashmap_entry *entry;
 	size_t bkt;
 
-	if (nt->spaces) {
+	if (!IS_ERR_OR_NULL(nt->spaces)) {
 		hashmap__for_each_entry(nt->spaces, entry, bkt)
 			space_free(entry->pvalue);
 		hashmap__clear(nt->spaces);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
@@ -83,7 +84,7 @@ static void free_tasks(struct ntrace *nt)
 	struct hashmap_entry *entry;
 	size_t bkt;
 
-	if (!nt->tasks)
+	if (IS_ERR_OR_NULL(nt->tasks))
 		return;
 	hashmap__for_each_entry(nt->tasks, entry, bkt)
 		free(entry->pvalue);
@@ -300,8 +301,9 @@ static void ntrace_free(struct perf_session *session)
 	session->auxtrace = NULL;
 	ntrace_spaces_free(nt);
 	hashmap__free(nt->spaces);
+	hashmap__free(nt->files);
 	free_tasks(nt);
-	thread__put(nt->unknown_thread);
+	thread__zput(nt->unknown_thread);
 	ntrace_kcore_free(nt->kcore);
 	ntrace_info_free(&nt->info);
 	free(nt);
@@ -383,6 +385,7 @@ static struct ntrace *ntrace_new(struct perf_session *session)
 	nt->machine = &session->machines.host;
 	nt->spaces  = hashmap__new(hash_long, equal_long, NULL);
 	nt->tasks   = hashmap__new(hash_long, equal_long, NULL);
+	nt->files   = hashmap__new(hash_long, equal_long, NULL);
 
 	nt->auxtrace.process_event	    = ntrace_process_event;
 	nt->auxtrace.process_auxtrace_event = ntrace_process_auxtrace_event;
@@ -426,7 +429,8 @@ int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *s
 	if (!nt)
 		return -ENOMEM;
 	session->auxtrace = &nt->auxtrace;
-	err = start(nt, event);
+	err = IS_ERR(nt->spaces) || IS_ERR(nt->tasks) || IS_ERR(nt->files) ? -ENOMEM :
+									 start(nt, event);
 	if (err)
 		ntrace_free(session);
 	return err;
