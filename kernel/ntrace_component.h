@@ -21,7 +21,8 @@ struct ntrace_component;
  * @reset:	give every register that may come up undefined a value; Active is 1, Enable is 0
  * @probe:	find out what this one can do, after @reset
  * @enable:	set Enable and see it stick
- * @disable:	clear Enable and wait until the component is empty
+ * @disable:	clear Enable and wait until the component is empty; NULL for an encoder, which needs
+ *		its sink to get there
  * @group:	sysfs attributes of the component's device, may be NULL
  */
 struct ntrace_component_type {

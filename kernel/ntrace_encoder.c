@@ -334,14 +334,6 @@ bool ntrace_encoder_stopped(u32 control)
 	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
 }
 
-static int ntrace_encoder_disable(struct ntrace_component *comp)
-{
-	ntrace_encoder_stop(to_ntrace_encoder(comp));
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1", NULL);
-}
-
 /* sysfs */
 
 #define NTRACE_ENCODER_ATTR(_name, _fmt, _value)						\
@@ -387,6 +379,5 @@ const struct ntrace_component_type ntrace_encoder_type = {
 	.reset		= ntrace_encoder_reset,
 	.probe		= ntrace_encoder_probe,
 	.enable		= ntrace_encoder_enable,
-	.disable	= ntrace_encoder_disable,
 	.group		= &ntrace_encoder_group,
 };

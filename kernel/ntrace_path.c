@@ -164,29 +164,6 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
 }
 
 /**
- * ntrace_path_get - the path from a CPU's encoder to a sink
- * @cpu:	the CPU
- * @sinkid:	which sink, 0 for the first that is reachable
- *
- * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
- * sink), -EOPNOTSUPP (something on the way is not supported) or -ENOMEM
- */
-struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
-{
-	struct ntrace_encoder *enc = ntrace_path_encoder(cpu);
-	struct ntrace_path *path;
-
-	if (!enc)
-		return ERR_PTR(-ENODEV);
-
-	path = ntrace_path_find(enc, sinkid);
-	if (!IS_ERR(path))
-		path->users++;
-
-	return path;
-}
-
-/**
  * ntrace_path_put - give it back
  * @path: the path
  *
@@ -199,6 +176,51 @@ void ntrace_path_put(struct ntrace_path *path)
 
 	list_del(&path->node);
 	kfree(path);
+}
+
+/*
+ * A component that failed an earlier event gets another chance, from reset on. Nobody uses it: a
+ * failed one can be neither configured nor given a window.
+ */
+static int ntrace_path_revive(struct ntrace_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr; i++)
+		if (path->comp[i]->failed && ntrace_component_reset(path->comp[i]))
+			return -EIO;
+
+	return 0;
+}
+
+/**
+ * ntrace_path_get - the path from a CPU's encoder to a sink
+ * @cpu:	the CPU
+ * @sinkid:	which sink, 0 for the first that is reachable
+ *
+ * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
+ * sink), -EOPNOTSUPP (something on the way is not supported), -EIO (it does not react) or -ENOMEM
+ */
+struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
+{
+	struct ntrace_encoder *enc = ntrace_path_encoder(cpu);
+	struct ntrace_path *path;
+	int ret;
+
+	if (!enc)
+		return ERR_PTR(-ENODEV);
+
+	path = ntrace_path_find(enc, sinkid);
+	if (IS_ERR(path))
+		return path;
+
+	path->users++;
+	ret = ntrace_path_revive(path);
+	if (!ret)
+		return path;
+
+	ntrace_path_put(path);
+	return ERR_PTR(ret);
 }
 
 /* Order */
