@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Kernel text that changes while it is recorded: what ran before fits the copy made at the
+# start, what ran after it the one made at the end, and perf names the ranges. Text that was
+# patched and patched back fits neither: an error, never a wrong branch.
+
+name=text
+. "$(dirname "$0")/lib.bash"
+
+record="perf --buildid-dir /mnt/debug record"
+cat >"$dir/guest.sh" <<END
+cd /mnt; status=0
+events=/sys/kernel/tracing/events
+cat >/tmp/on <<E
+forkexec
+echo 1 >\$events/raw_syscalls/enable
+forkexec
+E
+cat >/tmp/on-off <<E
+forkexec
+echo 1 >\$events/sched/sched_process_exit/enable
+forkexec
+echo 0 >\$events/sched/sched_process_exit/enable
+forkexec
+E
+recording 1; $record --kcore -e ntrace//k -o on.data -- sh /tmp/on || status=1
+echo 0 >\$events/raw_syscalls/enable
+recording 2; $record --kcore -e ntrace//k -o on-off.data -- sh /tmp/on-off || status=1
+recording 3; $record -e ntrace//k -o none.data -- bounce || status=1
+exit \$status
+END
+guest one "$dir/guest.sh" --timeout 300
+ok $? "recorded in the guest" "$dir/one/guest.out"
+
+compare one 1 on b --require insns=1000000
+ok $? "patched while recording: branches are what ran: $(figures)" "$out" "$err"
+grep -q 'the kernel was patched while recording: 0x[0-9a-f]*\.\.0x[0-9a-f]* in [a-z_]' "$err"
+ok $? "perf names the ranges" "$err"
+
+# Up to the first error, everything must be right.
+compare one 2 on-off b --require insns=1000000
+grep -q -e '^equal' -e '^different .*: the decoder reports an error' "$out"
+ok $? "patched and patched back: no wrong branch before the first error" "$out" "$err"
+
+compare one 3 none b
+[ $? = 1 ] && grep -q '^different .* index=0 .*: the decoder reports an error' "$out" &&
+	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
+ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
+[ $failures != 0 ] || rm -rf "$dir/one"
+finish
