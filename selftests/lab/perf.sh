@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# perf's manners: what it cannot record or decode it says in words, and by name;
+# kernel text that was patched while it was traced is decoded all the same.
+
+name=perf
+. "$(dirname "$0")/lib.bash"
+
+share=$dir/run/share
+log=$dir/log
+
+cat >"$dir/record.sh" <<'END'
+cd /mnt
+record="perf --buildid-dir /mnt/debug record"
+
+# What cannot be recorded: the words of each, its status, and what it left behind
+refused()
+{
+	echo "== $*"
+	$record "$@" -o /tmp/refused.data -- true 2>&1
+	echo "status $?"
+	[ ! -e /tmp/refused.data ] || [ ! -s /tmp/refused.data ] || echo "left /tmp/refused.data"
+	rm -rf /tmp/refused.data*
+}
+{
+	refused -e ntrace/retstack=1/u
+	refused -e ntrace/seqjump=1/u
+	refused -e ntrace/@nosuch/u
+	refused -e ntrace//u -e ntrace//k
+	refused -z -e ntrace//u
+	refused -k mono -e ntrace//u
+	refused -Se -e ntrace//u
+	refused -m,4K -e ntrace//u
+	refused -e ntrace/config=0x100000000/u
+} >refused.txt
+
+recording 1; $record -e ntrace//u -o user.data -- ls /
+recording 2; $record -e ntrace/contextid=0,timestamp=0/u --per-thread -o thread.data -- ls /
+recording 3; $record --kcore -e ntrace//k -o patched.data -- sh -c '
+	ls / >/dev/null
+	echo 1 >/sys/kernel/tracing/events/kmem/kmalloc/enable
+	ls / >/dev/null'
+recording 4
+echo 0 >/sys/kernel/tracing/events/kmem/kmalloc/enable
+$record -o - -e ntrace//u -- true | perf script -i - >pipe.txt 2>&1
+true
+END
+guest run "$dir/record.sh"
+ok $? "recordings" "$dir/run/guest.out"
+
+# --- what is refused when recording -----------------------------------------------
+
+# says WHAT WORDS: the refusal of that command has these words
+says()
+{
+	awk -v what="== $1" '/^== / { on = ($0 == what) } on' "$share/refused.txt" >"$log"
+	grep -q -- "$2" "$log" && grep -q '^status [1-9]' "$log" && ! grep -q '^left' "$log"
+	ok $? "refused in words: $1" "$log"
+}
+says "-e ntrace/retstack=1/u" "do not accept retstack=1, but 0, 3"
+says "-e ntrace/seqjump=1/u" "no seqjump"
+says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
+says "-e ntrace//u -e ntrace//k" "only one ntrace event"
+says "-z -e ntrace//u" "compression"
+says "-k mono -e ntrace//u" "clockid"
+says "-Se -e ntrace//u" "snapshot"
+says "-m,4K -e ntrace//u" "at least 8KiB"
+says "-e ntrace/config=0x100000000/u" "not supported by kernel"
+grep -q "cannot be decoded from a pipe" "$share/pipe.txt"
+ok $? "refused in words: a pipe" "$share/pipe.txt"
+
+# --- what is decoded ----------------------------------------------------------------
+
+compare run 1 user b
+ok $? "user space: $(figures)" "$out" "$err"
+compare run 2 thread i
+ok $? "per thread, without context and time: $(figures)" "$out" "$err"
+compare run 3 patched b
+ok $? "a kernel patched meanwhile: $(figures)" "$out" "$err"
+grep -q 'patched while recording.* in __kmalloc' "$err"
+ok $? "what was patched is named" "$err"
+
+# --- damaged files, other files -----------------------------------------------------
+
+# script FILE [ARGUMENT...]: its standard error and errors in $log; false after a signal
+script()
+{
+	local status=0
+
+	host_perf run script -i "$@" --itrace=e >"$log" 2>&1 || status=$?
+	[ $status -lt 129 ] || [ $status -gt 159 ]
+}
+
+for size in 4000 20000 30000; do
+	head -c $size "$share/user.data" >"$share/cut.data"
+	script "$share/cut.data" && grep -q "truncated: it has $size bytes of" "$log"
+	ok $? "a file cut at $size bytes is refused in words" "$log"
+done
+
+# version MAJOR MINOR: as user.data, but by a perf that writes this layout
+version()
+{
+	python3 - "$share/user.data" "$share/version.data" "$1" "$2" <<-'END'
+	import struct, sys
+	data = bytearray(open(sys.argv[1], "rb").read())
+	at = data.index(struct.pack("<II", 0x4e54, 0)) + 8
+	struct.pack_into("<Q", data, at, int(sys.argv[3]) << 16 | int(sys.argv[4]))
+	open(sys.argv[2], "wb").write(data)
+	END
+}
+version 2 0
+script "$share/version.data" && grep -q "layout version 2.0, of a newer perf" "$log"
+ok $? "a newer major version is refused in words" "$log"
+version 1 9
+script "$share/version.data" && [ ! -s "$log" ]
+ok $? "a newer minor version is read" "$log"
+
+mv "$share/debug" "$share/elsewhere"
+script "$share/user.data" && grep -q 'code 3: no code in busybox' "$log" &&
+	grep -q 'cannot read .*busybox' "$log"
+ok $? "a missing binary is named" "$log"
+mkdir -p "$dir/fs/bin"
+cp "$build/perf-riscv64/perf" "$dir/fs/bin/busybox"
+script "$share/user.data" --symfs "$dir/fs" && grep -q 'busybox is not the file' "$log"
+ok $? "a wrong binary is named" "$log"
+mv "$share/elsewhere" "$share/debug"
+
+host_perf run report -D -i "$share/user.data" >"$log" 2>&1
+grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout version *1\.0' "$log"
+ok $? "report -D shows messages and what they were made with"
+host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/plain.data" \
+	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&
+	grep -q '0x.*/0x' "$log" && ! grep -q AUXTRACE <(host_perf run report -D -i "$share/plain.data")
+ok $? "inject --itrace --strip leaves samples with branch stacks, and no trace" "$log"
+finish
