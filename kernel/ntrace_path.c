@@ -226,35 +226,6 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
 /* Order */
 
 /**
- * ntrace_path_enable_downstream - enable everything but the encoder, from the sink up
- * @path: the path, configured
- */
-int ntrace_path_enable_downstream(struct ntrace_path *path)
-{
-	unsigned int i;
-	int ret;
-
-	for (i = path->nr - 1; i > 0; i--) {
-		ret = path->comp[i]->type->enable(path->comp[i]);
-		if (ret)
-			return ret;
-	}
-
-	return 0;
-}
-
-/**
- * ntrace_path_enable - enable the whole path, the encoder last
- * @path: the path, configured
- */
-int ntrace_path_enable(struct ntrace_path *path)
-{
-	int ret = ntrace_path_enable_downstream(path);
-
-	return ret ?: path->comp[0]->type->enable(path->comp[0]);
-}
-
-/**
  * ntrace_path_disable_downstream - disable everything but the encoder, the sink last
  * @path: the path, whose encoder is off or stalled
  *
@@ -266,9 +237,47 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
 	int ret = 0, err;
 
 	for (i = 1; i < path->nr; i++) {
-		err = path->comp[i]->type->disable(path->comp[i]);
+		/* A failed one is held in reset: leave it there. */
+		err = path->comp[i]->failed ? -EIO : path->comp[i]->type->disable(path->comp[i]);
 		ret = ret ?: err;
 	}
+
+	return ret;
+}
+
+/**
+ * ntrace_path_enable_downstream - enable everything but the encoder, from the sink up
+ * @path: the path, configured
+ */
+int ntrace_path_enable_downstream(struct ntrace_path *path)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = path->nr - 1; i > 0 && !ret; i--)
+		ret = path->comp[i]->type->enable(path->comp[i]);
+	if (ret)
+		ntrace_path_disable_downstream(path);
+
+	return ret;
+}
+
+/**
+ * ntrace_path_enable - enable the whole path, the encoder last
+ * @path: the path, configured
+ *
+ * When it fails, everything is off: a sink must not be left with a window into memory.
+ */
+int ntrace_path_enable(struct ntrace_path *path)
+{
+	int ret = ntrace_path_enable_downstream(path);
+
+	if (ret)
+		return ret;
+
+	ret = path->comp[0]->type->enable(path->comp[0]);
+	if (ret)
+		ntrace_path_disable_downstream(path);
 
 	return ret;
 }

@@ -79,6 +79,7 @@ broken()	# DESCRIPTION WORDS BOOTOPTION...
 	shift 2
 	in_guest "$record" "$@"
 	check "$what: told" says "$words"
+	check "$what: nothing is left on" eval '! says "its window to be kept"'
 	check "$what: unloads" answers unloaded
 }
 
