@@ -49,12 +49,12 @@ END
 guest run "$dir/record.sh"
 ok $? "a recording" "$dir/run/guest.out"
 
-# branches PERF: 7.x calls the start of a trace a jump too
+# branches PERF: 7.x calls start and end of a trace jumps too
 branches()
 {
 	"$lab/enter" "$build/$1/perf" --buildid-dir "$dir/run/share/debug" script \
 		-i "$dir/run/share/perf.data" --itrace=be -F cpu,tid,event,ip,addr,flags |
-		sed -E 's/tr strt jmp/tr strt/; s/ +/ /g; s/ $//'
+		sed -E 's/tr (strt|end) jmp/tr \1/; s/ +/ /g; s/ $//'
 }
 
 branches perf-x86_64 >"$dir/6.12.txt" 2>"$log"
