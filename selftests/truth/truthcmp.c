@@ -244,9 +244,19 @@ static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
 	h->ahead = 0;
 }
 
+/* A stretch whose very beginning is dropped, because the loss before it goes on */
+static bool begins_dropped(struct truth *t, size_t next)
+{
+	const struct truth_event *ev = truth_peek(t, next);
+
+	return ev && ev->kind == TRUTH_DROP;
+}
+
 /* RESTART or BEGIN after a DROP: unless we came here by skipping, it was not reported. */
 static void end_drop(struct hart *h)
 {
+	if (h->dropping && begins_dropped(h->truth, 0))
+		return;
 	if (h->dropping && !h->skipping)
 		h->silent_drop = true;
 	h->dropping = false;
@@ -282,7 +292,7 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 			set_owner(c, h, ev->tid);
 		break;
 	case TRUTH_DROP:
-		h->drops++;
+		h->drops += !h->dropping;
 		h->dropping = true;
 		break;
 	case TRUTH_RESTART:
@@ -402,7 +412,8 @@ static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h,
 		take(c, h);
 	if (h->skipped - before > h->slack)
 		h->slack = h->skipped - before;
-	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART && ev->kind != TRUTH_BEGIN)
+	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART &&
+	       (ev->kind != TRUTH_BEGIN || begins_dropped(h->truth, 1)))
 		take(c, h);
 	return ev;
 }

@@ -30,7 +30,7 @@ struct hart {
 	unsigned int id;
 	uint64_t pc, stop_pc;
 	uint32_t tid, decoded_tid;
-	bool dropping, lost;
+	bool dropping;
 	/* what the next message will tell */
 	struct pending pending[PENDING];
 	unsigned int npending;
@@ -139,9 +139,12 @@ static void begin(struct hart *h)
 	nt_tv_priv(&h->w, 0);
 	nt_tv_reg(&h->w, 0x180, 0x8000000000012345);
 	nt_tv_reg(&h->w, 0xc001, h->tid);
-	if (h->lost)
-		print_loss(h);
-	h->lost = h->dropping = false;
+	if (h->dropping) {
+		/* the loss goes on: nobody hears of this beginning */
+		mark(h, 4);
+		nt_tv_reg(&h->w, 0xc002, 0);
+		return;
+	}
 	h->decoded_tid = h->tid;
 	if (h->stop_pc != h->pc)
 		print_branch(h, 0, h->pc, "tr strt");
@@ -216,7 +219,7 @@ static void drop(struct hart *h)
 	for (unsigned int i = 0; i < h->npending; i++)
 		insns += !h->pending[i].to;
 	h->npending = 0;
-	h->dropping = h->lost = true;
+	h->dropping = true;
 	mark(h, 4);
 	nt_tv_reg(&h->w, 0xc002, insns);
 }
@@ -226,7 +229,7 @@ static void restart(struct hart *h)
 	mark(h, 5);
 	nt_tv_pc(&h->w, h->pc);
 	print_loss(h);
-	h->dropping = h->lost = false;
+	h->dropping = false;
 	h->decoded_tid = h->tid;
 	print_branch(h, 0, h->pc, "tr strt");
 }

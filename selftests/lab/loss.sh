@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Messages dropped by the encoder, again and again: each loss is reported, decoding resumes
+# where trace does, nothing more is missing than what the dropped messages would have told.
+
+name=loss
+. "$(dirname "$0")/lib.bash"
+
+record="perf --buildid-dir /mnt/debug record --kcore"
+
+# group NAME EVENT WORKLOAD DROPS PLUGINOPTION...
+group()
+{
+	local group=$1 event=$2 workload=$3 least=drops=$4,losses=$4,insns=100000
+
+	shift 4
+	echo "cd /mnt; recording 1; $record -e $event -o it.data -- $workload" >"$dir/$group.sh"
+	guest "$group" "$dir/$group.sh" --timeout 200 "$@"
+	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
+	for list in b i; do
+		compare "$group" 1 it $list --allow-loss --require $least
+		[ $? = 0 ] && [ "$(figure drops)" = "$(figure losses)" ]
+		ok $? "$group: $list: $(figure percent) % decoded, $(figure drops) drops, $(figure losses) reported, $(figure insns) insns" "$out" "$err"
+	done
+	[ $failures != 0 ] || rm -rf "${dir:?}/$group"
+}
+
+group single ntrace//u qsort 50 --plugin-arg overflow=2000/1
+group many ntrace/retstack=0/u recurse 20 --plugin-arg overflow=3000/300
+group btm ntrace/btm,retstack=0/u signals 50 --plugin-arg overflow=2000/7
+group btm-stack ntrace/btm,retstack=3/u forkexec 50 --plugin-arg overflow=2000/7
+group kernel ntrace// forkexec 50 --plugin-arg overflow=3000/10
+finish
