@@ -899,6 +899,145 @@ static void targets(void **state)
 	}
 }
 
+/* ----------------------------------------------------------- repeats ---- */
+
+/* A branch to itself, n times */
+static void spin(unsigned int n)
+{
+	while (n--)
+		run(0x100, beq(0));
+}
+
+static void r108_equal_histories(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.hist_bits = 5;
+	c.repeathist = true;
+	begin(c);
+	spin(4 * 10 + 2);
+	run(0x104, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x106);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_rf2(&bench.want, 0x1f, 10);
+	pack_ptc(&bench.want, 4, 4 * 10 * 2 + 4 + 1, 6);
+	check();
+}
+
+/* Other histories, and other messages, come in their places; one is no repeat */
+static void r114_histories_in_order(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.hist_bits = 3;
+	c.repeathist = true;
+	begin(c);
+	spin(4);
+	run(0x100, beq(8));
+	run(0x104, beq(8));
+	spin(2);
+	run(0x100, CJR_A0);
+	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
+	run(0x200, CADD);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_rf2(&bench.want, 7, 2);
+	pack_rf(&bench.want, 1, 4);
+	pack_rf(&bench.want, 1, 7);
+	pack_ibsync(&bench.want, 6, 0, 17, 0x200);
+	check();
+}
+
+static void r110_hrepeat_has_18_bits(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.hist_bits = 3;
+	c.repeathist = true;
+	c.icnt_bits = 22;
+	begin(c);
+	spin(2 * (0x3ffff + 1) + 1);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x104);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_rf2(&bench.want, 7, 0x3ffff);
+	pack_rf(&bench.want, 1, 7);
+	pack_ptc(&bench.want, 4, 2 * (2 * (0x3ffff + 1) + 1), 2);
+	check();
+}
+
+static void r106_equal_branches(void **state)
+{
+	struct nt_enc_config c = btm;
+
+	(void)state;
+	c.repeatbranch = true;
+	begin(c);
+	spin(11);
+	run(0x100, CADD);
+	run(0x102, beq(-2));
+	run(0x100, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x102);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_db(&bench.want, 2);
+	pack_repeat(&bench.want, 10);
+	pack_db(&bench.want, 3);
+	pack_ptc(&bench.want, 4, 1, 0);
+	check();
+}
+
+/* Equal I-CNT alone is not enough, and a U-ADDR has to be 0 */
+static void r107_same_target(void **state)
+{
+	struct nt_enc_config c = btm;
+	unsigned int i;
+
+	(void)state;
+	c.repeatbranch = true;
+	begin(c);
+	run(0x100, beq(0x10));
+	run(0x110, beq(0x10));
+	for (i = 0; i < 4; i++)
+		run(0x120, CJR_A0);
+	run(0x140, CJR_A0);
+	run(0x120, CJR_A0);
+	run(0x140, CADD);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_db(&bench.want, 2);
+	pack_db(&bench.want, 2);
+	pack_ib(&bench.want, 0, 1, 0x20);
+	pack_ib(&bench.want, 0, 1, 0);
+	pack_repeat(&bench.want, 1);
+	pack_ib(&bench.want, 0, 1, 0x60);
+	pack_ib(&bench.want, 0, 1, 0x60);
+	pack_ib(&bench.want, 0, 1, 0x60);
+	check();
+}
+
+/* What is held back when messages are lost is lost with them */
+static void r119_repeats_and_loss(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.hist_bits = 3;
+	c.repeathist = true;
+	begin(c);
+	spin(4);
+	bench.refuse = 2;
+	run(0x100, CJR_A0);
+	spin(4);
+	run(0x100, CJR_A0);
+	run(0x200, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x202);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_error(&bench.want, 0, 4);
+	pack_ptsync(&bench.want, 7, 0, 0x200);
+	pack_ptc(&bench.want, 4, 1, 1);
+	check();
+}
+
 static void refuses(void **state)
 {
 	struct nt_enc_config c = { .size = sizeof(c), .emit = emit };
@@ -915,6 +1054,13 @@ static void refuses(void **state)
 	c.hist_bits = 0;
 	c.params.srcbits = 13;
 	assert_null(nt_enc_new(&c));
+	c.params.srcbits = 0;
+	assert_non_null(bench.enc = nt_enc_new(&c));
+	nt_enc_free(bench.enc);
+	bench.enc = NULL;
+	c.htm = true;
+	c.repeatbranch = true;
+	assert_null(nt_enc_new(&c));	/* its meaning is not settled */
 }
 
 static int cleanup(void **state)
@@ -965,6 +1111,12 @@ int main(void)
 		cmocka_unit_test(r119_error_when_switched_off),
 		cmocka_unit_test(loss_over_a_pause),
 		cmocka_unit_test(r138_r139_types),
+		cmocka_unit_test(r108_equal_histories),
+		cmocka_unit_test(r114_histories_in_order),
+		cmocka_unit_test(r110_hrepeat_has_18_bits),
+		cmocka_unit_test(r106_equal_branches),
+		cmocka_unit_test(r107_same_target),
+		cmocka_unit_test(r119_repeats_and_loss),
 		cmocka_unit_test(targets),
 		cmocka_unit_test(refuses),
 	};

@@ -8,6 +8,14 @@
 
 #define STACK_DEPTH	32
 #define FORMAT_NONE	1	/* a reserved FORMAT: no Ownership message is due */
+#define REPEAT_FULL	0x3ffff	/* HREPEAT and B-CNT have 18 bits */
+
+/* A message that may come again, and how many of it are not yet sent */
+struct repeat {
+	struct nt_msg msg;
+	uint64_t target;		/* of a branch message */
+	uint32_t due;
+};
 
 struct nt_enc {
 	struct nt_enc_config cfg;
@@ -40,6 +48,9 @@ struct nt_enc {
 
 	uint64_t stack[STACK_DEPTH];
 	unsigned int top, depth;
+
+	struct repeat full;		/* ResourceFull with HIST; due: all of them */
+	struct repeat branch;		/* sent last, if .msg.tcode; due: of it again */
 };
 
 /*
@@ -159,7 +170,7 @@ static void stamp(struct nt_enc *enc, struct nt_msg *m)
 	enc->time = now;
 }
 
-static void send(struct nt_enc *enc, struct nt_msg *m)
+static void transmit(struct nt_enc *enc, struct nt_msg *m)
 {
 	struct writer w = { .len = 0 };
 
@@ -174,6 +185,54 @@ static void send(struct nt_enc *enc, struct nt_msg *m)
 		enc->lost = true;
 	if (enc->cfg.syncmode == 1)
 		enc->since_sync++;
+}
+
+/* What was held back because it might come once more */
+static void release(struct nt_enc *enc)
+{
+	struct nt_msg again = { .tcode = NT_TCODE_REPEAT_BRANCH, .fields = NT_F_BCNT };
+
+	if (enc->full.due > 1) {
+		enc->full.msg.rcode = 2;
+		enc->full.msg.fields |= NT_F_RDATA1;
+		enc->full.msg.rdata[1] = enc->full.due;
+	}
+	if (enc->full.due)
+		transmit(enc, &enc->full.msg);
+	enc->full.due = 0;
+	if (enc->branch.due) {
+		again.bcnt = enc->branch.due;
+		transmit(enc, &again);
+	}
+	enc->branch.due = 0;
+}
+
+static void send(struct nt_enc *enc, struct nt_msg *m)
+{
+	release(enc);
+	enc->branch.msg.tcode = 0;
+	transmit(enc, m);
+}
+
+/*
+ * A branch message without SYNC, to target. A repeated one goes to the same
+ * target; that of a U-ADDR other than 0 some decoders would compute anew from
+ * the U-ADDR, so it is not repeated.
+ */
+static void send_branch(struct nt_enc *enc, struct nt_msg *m, uint64_t target)
+{
+	struct repeat *r = &enc->branch;
+	bool again = r->msg.tcode == m->tcode && r->msg.btype == m->btype &&
+		     r->msg.icnt == m->icnt && !r->msg.addr && !m->addr && r->target == target;
+
+	if (again && !enc->lost && enc->cfg.repeatbranch) {
+		if (++r->due == REPEAT_FULL)
+			release(enc);
+		return;
+	}
+	send(enc, m);
+	r->msg = *m;
+	r->target = target;
 }
 
 /* Every sync message resets the encoder, and is followed by Ownership */
@@ -249,6 +308,10 @@ static void send_indirect(struct nt_enc *enc, uint8_t btype, uint64_t pc)
 	take_addr(enc, &m, pc);
 	if (hist)
 		take_hist(enc, &m);
+	if (!sync && !enc->cfg.htm) {
+		send_branch(enc, &m, pc);
+		return;
+	}
 	send(enc, &m);
 	if (sync)
 		was_sync(enc);
@@ -264,11 +327,13 @@ static void send_direct(struct nt_enc *enc, uint64_t pc)
 		take_sync(enc, &m);
 	}
 	take_icnt(enc, &m);
-	if (sync)
-		take_addr(enc, &m, pc);
+	if (!sync) {
+		send_branch(enc, &m, pc);
+		return;
+	}
+	take_addr(enc, &m, pc);
 	send(enc, &m);
-	if (sync)
-		was_sync(enc);
+	was_sync(enc);
 }
 
 static void send_full(struct nt_enc *enc, uint8_t rcode, uint64_t rdata)
@@ -278,6 +343,27 @@ static void send_full(struct nt_enc *enc, uint8_t rcode, uint64_t rdata)
 	m.rcode = rcode;
 	m.rdata[0] = rdata;
 	send(enc, &m);
+}
+
+/* With repeathist the next one is waited for: it may be the same */
+static void send_hist_full(struct nt_enc *enc)
+{
+	struct repeat *r = &enc->full;
+
+	if (!enc->cfg.repeathist) {
+		send_full(enc, 1, enc->hist);
+		return;
+	}
+	if (r->due && (r->msg.rdata[0] != enc->hist || r->due == REPEAT_FULL))
+		release(enc);
+	if (!r->due) {
+		memset(&r->msg, 0, sizeof(r->msg));
+		r->msg.tcode = NT_TCODE_RESOURCE_FULL;
+		r->msg.fields = NT_F_RCODE | NT_F_RDATA0;
+		r->msg.rcode = 1;
+		r->msg.rdata[0] = enc->hist;
+	}
+	r->due++;
 }
 
 static void send_error(struct nt_enc *enc)
@@ -404,7 +490,7 @@ static void resolve_trap(struct nt_enc *enc, uint64_t pc)
 static void check_full(struct nt_enc *enc)
 {
 	if (enc->hist & enc->hist_full) {
-		send_full(enc, 1, enc->hist);
+		send_hist_full(enc);
 		enc->hist = 1;
 	}
 	if (enc->icnt >= enc->icnt_full) {
@@ -417,6 +503,8 @@ static void restart(struct nt_enc *enc, uint64_t pc)
 {
 	enc->restart = false;
 	enc->lost = false;
+	enc->full.due = 0;
+	enc->branch.due = 0;
 	send_error(enc);
 	send_prog_trace_sync(enc, NT_SYNC_OVERRUN, pc);
 }
@@ -568,7 +656,8 @@ struct nt_enc *nt_enc_new(const struct nt_enc_config *config)
 	    p->profile != NT_PROFILE_1_0 || !config->emit ||
 	    (p->timestamps && !config->time) || config->syncmode > 3 || config->syncmax > 15 ||
 	    config->icnt_bits > 22 || config->hist_bits > 32 || config->hist_bits == 1 ||
-	    (config->icnt_bits && config->icnt_bits < 4))
+	    (config->icnt_bits && config->icnt_bits < 4) ||
+	    (config->htm && config->repeatbranch))
 		return NULL;
 	enc = malloc(sizeof(*enc));
 	if (!enc)

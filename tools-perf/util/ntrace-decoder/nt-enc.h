@@ -52,6 +52,8 @@ struct nt_enc_config {
 	bool (*emit)(void *ctx, const uint8_t *msg, unsigned int len);
 	uint64_t (*time)(void *ctx);	/* with params.timestamps */
 	void *ctx;
+	bool repeathist;	/* HTM: equal full histories are told once (RCODE 2) */
+	bool repeatbranch;	/* BTM only: equal branch messages are told once */
 };
 
 /* The longest message the encoder makes */
