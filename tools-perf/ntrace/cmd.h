@@ -29,6 +29,7 @@ struct command {
 
 int cmd_dump(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
+int cmd_encode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
@@ -43,6 +44,7 @@ struct input {
 	struct nt_image *image;
 	unsigned int images;	/* given on the command line */
 	bool xlen_given;
+	bool no_trace;		/* the command makes one, it reads none */
 	const char *isa;
 	const char *file;
 	uint8_t *trace;
@@ -67,6 +69,8 @@ struct nt_flow *input_flow(struct input *in, struct nt_code *code);
 
 /* Read a number (decimal, 0x hex, 0 octal) or die, naming the option. */
 uint64_t parse_number(const char *text, const char *what);
+/* ... of at most max */
+unsigned int parse_small(const char *text, const char *what, unsigned int max);
 
 /* -------------------------------------------------- buffered output ------ */
 

@@ -49,7 +49,7 @@ uint64_t parse_number(const char *text, const char *what)
 	return v;
 }
 
-static unsigned int parse_small(const char *text, const char *what, unsigned int max)
+unsigned int parse_small(const char *text, const char *what, unsigned int max)
 {
 	uint64_t v = parse_number(text, what);
 
@@ -153,12 +153,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_image(in, key, arg);
 		break;
 	case ARGP_KEY_ARG:
+		if (in->no_trace)
+			argp_error(state, "`%s' is no option", arg);
 		if (in->file)
 			argp_error(state, "more than one trace file");
 		in->file = arg;
 		break;
 	case ARGP_KEY_END:
-		if (!in->file)
+		if (!in->file && !in->no_trace)
 			argp_error(state, "no trace file");
 		break;
 	default:
@@ -251,7 +253,8 @@ void input_open(struct input *in)
 	ret = nt_params_check(&in->params);
 	if (ret)
 		die("%s", nt_strerror(ret));
-	read_trace(in);
+	if (!in->no_trace)
+		read_trace(in);
 }
 
 /* A trace of several sources is several streams; one must be chosen. */

@@ -12,6 +12,7 @@
 static const struct command commands[] = {
 	{ "dump", cmd_dump, "print messages" },
 	{ "decode", cmd_decode, "print what was executed" },
+	{ "encode", cmd_encode, "make a trace of a list of addresses" },
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count" },
 };
