@@ -168,26 +168,33 @@ static int read_plain(struct cursor *c, uint64_t *value)
  * Address bits from bit 1 on.  With extaddr the top bit of the last MDO stands
  * for all above it; bits beyond XLEN are then allowed to repeat it.
  */
-static int read_addr(struct cursor *c, const struct nt_params *params, uint64_t *value)
+static inline int fit_addr(const struct nt_params *params, uint64_t v, const struct excess *ex,
+			   uint64_t *value)
 {
 	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
-	struct excess ex;
-	uint64_t v, above;
-	int ret = read_var(c, &v, &ex);
+	bool ones = ex->ones;
+	uint64_t above;
 
-	if (ret)
-		return ret;
-	if (params->extaddr && ex.width < 64 && v >> (ex.width - 1))
-		v |= UINT64_MAX << ex.width;
+	if (params->extaddr && ex->width < 64 && v >> (ex->width - 1))
+		v |= UINT64_MAX << ex->width;
 	above = v & ~mask;
-	if (params->extaddr && above == ~mask && !ex.zeros)
-		ex.ones = false;
+	if (params->extaddr && above == ~mask && !ex->zeros)
+		ones = false;
 	else if (above)
 		return -NT_EFIELD;
-	if (ex.ones)
+	if (ones)
 		return -NT_EFIELD;
 	*value = v & mask;
 	return 0;
+}
+
+static int read_addr(struct cursor *c, const struct nt_params *params, uint64_t *value)
+{
+	struct excess ex;
+	uint64_t v;
+	int ret = read_var(c, &v, &ex);
+
+	return ret ? ret : fit_addr(params, v, &ex, value);
 }
 
 /* Pass over the rest of a message of which only the framing is known. */
@@ -338,6 +345,149 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 	return ret ? ret : read_body(c, params, msg);
 }
 
+/* ------------------------------------------- short messages, at once ----- */
+
+/*
+ * Nearly all messages are common ones of at most 8 bytes.  These are taken
+ * apart as one 64-bit word; whatever is unusual about a message, be it wrong
+ * or only long, is left to read_message().
+ */
+#define EACH(byte)	(0x0101010101010101ull * (byte))
+
+static inline uint64_t load_word(const uint8_t *p)
+{
+	return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+	       (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
+	       (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
+/* The MDOs of 8 bytes, 6 bits each, without gaps */
+static inline uint64_t pack_mdos(uint64_t w)
+{
+	w = w >> 2 & EACH(0x3f);
+	w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
+	w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
+	return (w & 0xffffff) | (w & 0x00ffffff00000000) >> 8;
+}
+
+struct word {
+	uint64_t bits;		/* MDOs that are not read yet */
+	uint64_t ends;		/* bit 8n: byte n ends a field that is not read yet */
+	unsigned int at;	/* bits that were read */
+};
+
+/* The next variable field, as wide as 48 bits */
+static inline uint64_t word_field(struct word *w, unsigned int *width)
+{
+	unsigned int end = ((unsigned int)__builtin_ctzll(w->ends) >> 3) * 6 + 6;
+	uint64_t value;
+
+	*width = end - w->at;
+	value = w->bits & ((1ull << *width) - 1);
+	w->bits >>= *width;
+	w->ends &= w->ends - 1;
+	w->at = end;
+	return value;
+}
+
+static inline bool word_addr(struct word *w, const struct nt_params *params, uint64_t *addr)
+{
+	struct excess ex = { .ones = false };
+	uint64_t v = word_field(w, &ex.width);
+
+	return !fit_addr(params, v, &ex, addr);
+}
+
+/* SRC, RCODE or B-TYPE; what is left of the word begins with I-CNT or RDATA0 */
+static inline void word_fixed(struct word *w, const struct nt_params *params, struct nt_msg *msg)
+{
+	w->bits >>= 6;
+	w->at = 6;
+	if (params->srcbits) {
+		msg->src = w->bits & ((1u << params->srcbits) - 1);
+		msg->fields |= NT_F_SRC;
+		w->bits >>= params->srcbits;
+		w->at += params->srcbits;
+	}
+	if (msg->tcode == NT_TCODE_RESOURCE_FULL) {
+		msg->rcode = w->bits & 15;
+		msg->fields |= NT_F_RCODE;
+		w->bits >>= 4;
+		w->at += 4;
+	} else if (msg->tcode != NT_TCODE_DIRECT_BRANCH) {
+		msg->btype = w->bits & 3;
+		msg->fields |= NT_F_BTYPE;
+		w->bits >>= 2;
+		w->at += 2;
+	}
+}
+
+#define FAST_TCODES							\
+	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
+	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
+
+/* The variable fields; false when they are not the ones there should be. */
+static inline bool word_variable(struct word *w, const struct nt_params *params,
+				 struct nt_msg *msg)
+{
+	unsigned int width;
+
+	if (msg->tcode == NT_TCODE_RESOURCE_FULL) {
+		if (msg->rcode > 1)
+			return false;
+		msg->rdata[0] = word_field(w, &width);
+		msg->fields |= NT_F_RDATA0;
+	} else {
+		msg->icnt = word_field(w, &width);
+		msg->fields |= NT_F_ICNT;
+		if (msg->tcode != NT_TCODE_DIRECT_BRANCH) {
+			if (!w->ends || !word_addr(w, params, &msg->addr))
+				return false;
+			msg->fields |= NT_F_UADDR;
+		}
+		if (msg->tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
+			if (!w->ends)
+				return false;
+			msg->hist = word_field(w, &width);
+			msg->fields |= NT_F_HIST;
+		}
+	}
+	if (w->ends && params->timestamps) {
+		msg->tstamp = word_field(w, &width);
+		msg->fields |= NT_F_TSTAMP;
+	}
+	return !w->ends;
+}
+
+/*
+ * Bytes of the message at buf, of which there are at least 8; 0: left to
+ * read_message(), and *msg may have been written to.
+ */
+static inline unsigned int read_short(const struct nt_params *params, const uint8_t *buf,
+				      struct nt_msg *msg)
+{
+	uint64_t word = load_word(buf), end = word & word >> 1 & EACH(1), mask;
+	unsigned int tcode = MDO(buf[0]);
+	struct word w;
+
+	if (!end || !(FAST_TCODES >> tcode & 1))
+		return 0;
+	mask = end ^ (end - 1);		/* up to the end's MSEO */
+	w.ends = word & EACH(1) & mask;
+	/* a reserved MSEO? */
+	if (word >> 1 & ~word & EACH(1) & mask)
+		return 0;
+	msg->tcode = tcode;
+	w.bits = pack_mdos(word);
+	word_fixed(&w, params, msg);
+	/* the first variable field has to reach beyond the fixed ones */
+	if (((unsigned int)__builtin_ctzll(w.ends) >> 3) * 6 + 6 <= w.at)
+		return 0;
+	if (!word_variable(&w, params, msg))
+		return 0;
+	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
+}
+
 /* After bytes that are no message: to behind the next end of one. */
 static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 {
@@ -346,14 +496,13 @@ static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 	return from < len ? from + 1 : len;
 }
 
-int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
-		  struct nt_msg *msg)
+static int decode_any(const struct nt_params *params, const uint8_t *buf, size_t len,
+		      struct nt_msg *msg)
 {
 	struct cursor c = { .more = true };
 	size_t idle = 0, left;
 	int ret;
 
-	memset(msg, 0, sizeof(*msg));
 	/* what is returned must be an int: so much idle is returned piecemeal */
 	if (len > INT32_MAX)
 		len = INT32_MAX;
@@ -377,6 +526,21 @@ int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len
 		return ret;
 	}
 	return c.p - buf;
+}
+
+int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
+		  struct nt_msg *msg)
+{
+	unsigned int ret;
+
+	memset(msg, 0, sizeof(*msg));
+	if (len >= 8) {
+		ret = read_short(params, buf, msg);
+		if (ret)
+			return ret;
+		memset(msg, 0, sizeof(*msg));
+	}
+	return decode_any(params, buf, len, msg);
 }
 
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
