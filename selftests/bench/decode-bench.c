@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How fast the library decodes, without files, printing or processes in the figures
+ *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|count|parse|pair] ELF TRACE
+ * Prints one line: instructions, branches, bytes, then the best run's rates in millions a second
+ * and the spread of the runs. The time is the thread's own CPU time.
+ */
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ntrace.h"
+
+struct job {
+	struct nt_params params;
+	struct nt_image *image;
+	uint8_t *trace;
+	size_t len;
+	unsigned int batch;
+	/* results of one run */
+	uint64_t insns, branches, lost, sum;
+	double seconds;
+	struct nt_code_stats code;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "decode-bench: %s\n", what);
+	exit(1);
+}
+
+static double now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static uint8_t *load(const char *path, size_t *len)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *bytes;
+	long size;
+
+	if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0)
+		die(path);
+	rewind(file);
+	bytes = malloc(size + 1);
+	if (!bytes || fread(bytes, 1, size, file) != (size_t)size)
+		die(path);
+	fclose(file);
+	*len = size;
+	return bytes;
+}
+
+/* ------------------------------------------------------------- what is run */
+
+static void consume(struct job *job, const struct nt_event *ev, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		job->insns += ev[i].insns;
+		if (ev[i].kind == NT_EV_BRANCH) {
+			job->branches++;
+			job->sum += ev[i].from ^ ev[i].to;
+		} else if (ev[i].kind == NT_EV_LOSS) {
+			job->lost++;
+		}
+	}
+}
+
+static void run_flow(struct job *job)
+{
+	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
+	struct nt_flow *flow = nt_flow_new(&job->params);
+	struct nt_event ev[256];
+	int n;
+
+	if (!code || !flow)
+		die("no memory");
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, job->trace, job->len, 0);
+	while ((n = nt_flow_next(flow, ev, job->batch)) > 0)
+		consume(job, ev, n);
+	if (n < 0)
+		die(nt_strerror(n));
+	job->code.size = sizeof(job->code);
+	nt_code_get_stats(code, &job->code);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+static void run_parse(struct job *job)
+{
+	size_t at = 0;
+
+	while (at < job->len) {
+		struct nt_msg msg;
+		int n = nt_msg_decode(&job->params, job->trace + at, job->len - at, &msg);
+
+		if (n <= 0)
+			break;
+		at += n;
+		job->branches++;	/* messages, here */
+		job->sum += msg.icnt ^ msg.addr ^ msg.hist;
+	}
+}
+
+static void timed(struct job *job, void (*run)(struct job *))
+{
+	double start = now(CLOCK_THREAD_CPUTIME_ID);
+
+	job->insns = job->branches = job->lost = job->sum = 0;
+	run(job);
+	job->seconds = now(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+/* -------------------------------------------------------------- two threads */
+
+static void *many_runs(void *arg)
+{
+	struct job *job = arg;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		run_flow(job);
+	return NULL;
+}
+
+/* Wall time of two decoders: in two threads on one buffer, or in two processes */
+static double pair(const struct job *from, bool threads)
+{
+	struct job job[2] = { *from, *from };
+	double start = now(CLOCK_MONOTONIC);
+	pthread_t thread;
+	pid_t pid = -1;
+
+	if (threads) {
+		if (pthread_create(&thread, NULL, many_runs, &job[1]))
+			die("no thread");
+	} else {
+		pid = fork();
+		if (pid < 0)
+			die("no process");
+		if (!pid) {
+			many_runs(&job[1]);
+			_exit(0);
+		}
+	}
+	many_runs(&job[0]);
+	if (threads)
+		pthread_join(thread, NULL);
+	else
+		waitpid(pid, NULL, 0);
+	return now(CLOCK_MONOTONIC) - start;
+}
+
+static void run_pair(const struct job *job, int runs)
+{
+	double threads = 1e9, processes = 1e9, t;
+
+	while (runs--) {
+		if ((t = pair(job, true)) < threads)
+			threads = t;
+		if ((t = pair(job, false)) < processes)
+			processes = t;
+	}
+	printf("two threads reach %.2f of two processes\n", processes / threads);
+}
+
+/* ------------------------------------------------------------------ figures */
+
+static void report(const struct job *job, const char *mode, double best, double worst)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf("%-6s insns %" PRIu64 " branches %" PRIu64 " bytes %zu  Minsn/s %.0f Mbranch/s %.1f "
+	       "MB/s %.1f  spread %.0f%%  blocks %" PRIu64 " code %" PRIu64 " rss %ld KB%s\n",
+	       mode, job->insns, job->branches, job->len, job->insns / best * 1e-6,
+	       job->branches / best * 1e-6, job->len / best * 1e-6, (worst / best - 1) * 100,
+	       job->code.blocks, job->code.bytes, usage.ru_maxrss,
+	       job->lost ? " LOSSES" : "");
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = { .batch = 256 };
+	void (*run)(struct job *) = run_flow;
+	double best = 1e9, worst = 0;
+	const char *mode = "flow";
+	int opt, i, runs = 5;
+
+	nt_params_init(&job.params);
+	while ((opt = getopt(argc, argv, "r:n:b:m:")) != -1) {
+		switch (opt) {
+		case 'r': job.params.retstack = atoi(optarg); break;
+		case 'n': runs = atoi(optarg); break;
+		case 'b': job.batch = atoi(optarg); break;
+		case 'm': mode = optarg; break;
+		default: return 2;
+		}
+	}
+	if (argc - optind != 2 || job.batch > 256 || runs < 1)
+		die("usage: [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] ELF TRACE");
+	job.image = nt_image_new();
+	if (!job.image || nt_image_add_elf(job.image, argv[optind], 0))
+		die(argv[optind]);
+	job.trace = load(argv[optind + 1], &job.len);
+	if (!strcmp(mode, "pair")) {
+		run_pair(&job, runs);
+		return 0;
+	}
+	if (!strcmp(mode, "parse"))
+		run = run_parse;
+	else if (strcmp(mode, "flow"))
+		die("no such mode");
+	for (i = 0; i < runs; i++) {
+		timed(&job, run);
+		best = job.seconds < best ? job.seconds : best;
+		worst = job.seconds > worst ? job.seconds : worst;
+	}
+	report(&job, mode, best, worst);
+	free(job.trace);
+	nt_image_free(job.image);
+	return job.lost != 0;
+}
