@@ -93,6 +93,17 @@ verdict $? 'reads standard input'
 "$ntrace" decode --elf "$elf" "$trace" 2>"$scratch/stderr" | head -n 1 >/dev/null
 [ ! -s "$scratch/stderr" ]
 verdict $? 'a closed pipe ends it quietly'
+# also under a parent that ignores SIGPIPE; 141 is death by it
+for command in "dump" "decode --elf $elf" "decode --elf $elf --output=branch"; do
+	(
+		trap '' PIPE
+		# shellcheck disable=SC2086
+		"$ntrace" $command "$trace" 2>"$scratch/stderr"
+		echo $? >"$scratch/status"
+	) | head -n 1 >/dev/null
+	[ ! -s "$scratch/stderr" ] && grep -qx '0\|141' "$scratch/status"
+	verdict $? "a closed pipe, SIGPIPE ignored: ${command%% --elf*}"
+done
 status=0
 "$ntrace" decode --elf "$elf" "$trace" >/dev/full 2>"$scratch/stderr" || status=$?
 [ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"

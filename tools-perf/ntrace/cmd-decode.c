@@ -220,9 +220,12 @@ static void decode(struct view *v)
 	struct nt_event ev[256];
 	int i, n;
 
-	while ((n = nt_flow_next(flow, ev, 256)) > 0)
+	while ((n = nt_flow_next(flow, ev, 256)) > 0) {
 		for (i = 0; i < n; i++)
 			show(v, &ev[i]);
+		progress(nt_flow_consumed(flow), v->in.size);
+	}
+	progress_end();
 	out_flush();
 	if (n < 0)
 		die("%s", nt_strerror(n));

@@ -57,8 +57,11 @@ int cmd_dump(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &in))
 		return EXIT_UNUSABLE;
 	input_open(&in);
-	while (at < in.size)
+	while (at < in.size) {
 		at += dump_one(&in, at, &bad);
+		progress(at, in.size);
+	}
+	progress_end();
 	input_free(&in);
 	if (fflush(stdout))
 		die("cannot write");

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd.h"
 
@@ -29,7 +30,7 @@ struct encode {
 	struct entry cache[CACHE_SIZE];
 	struct entry last;	/* of the list; what comes next is not yet known */
 	bool open;		/* there is a last one */
-	uint64_t line;
+	uint64_t line, bytes, size;	/* of the list: read so far, in all (0 unknown) */
 	uint64_t ticks;		/* of the trace clock: instructions so far */
 };
 
@@ -239,11 +240,15 @@ static void read_list(struct encode *e)
 {
 	char *text = NULL;
 	size_t room = 0;
+	ssize_t len;
 
-	while (getline(&text, &room, e->from) >= 0) {
+	while ((len = getline(&text, &room, e->from)) >= 0) {
 		e->line++;
+		e->bytes += len;
 		add_line(e, text);
+		progress(e->bytes, e->size);
 	}
+	progress_end();
 	free(text);
 	if (ferror(e->from))
 		die("%s: %s", e->list, strerror(errno));
@@ -280,6 +285,7 @@ static FILE *open_file(const char *path, const char *mode, FILE *std)
 static void start(struct encode *e)
 {
 	struct nt_enc_config *c = &e->config;
+	struct stat st;
 
 	c->size = sizeof(*c);
 	c->params = e->in.params;
@@ -295,6 +301,8 @@ static void start(struct encode *e)
 	if (!e->enc)
 		die("%s", nt_strerror(NT_ENOMEM));
 	e->from = open_file(e->list, "re", stdin);
+	if (!fstat(fileno(e->from), &st) && S_ISREG(st.st_mode))
+		e->size = st.st_size;
 	e->to = open_file(e->output, "we", stdout);
 }
 

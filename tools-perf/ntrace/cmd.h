@@ -85,6 +85,13 @@ void out_char(char c);
 /* Write out; dies when stdout can't take it. */
 void out_flush(void);
 
+/*
+ * Done so far of the whole, in any unit: draws a bar when stderr is a terminal,
+ * stdout another place, and the work long. Cheap to call often.
+ */
+void progress(uint64_t done, uint64_t total);
+void progress_end(void);
+
 /* One line "# ..." for a LOSS or NOTICE event */
 void out_trouble(const struct nt_event *ev);
 

@@ -3,6 +3,7 @@
  * ntrace: RISC-V N-Trace on the command line
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ void die(const char *fmt, ...)
 	va_list ap;
 
 	fflush(stdout);
+	progress_end();
 	fputs("ntrace: ", stderr);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
@@ -49,6 +51,8 @@ int main(int argc, char **argv)
 	size_t i;
 
 	argp_err_exit_status = EXIT_UNUSABLE;
+	/* who reads the output may have enough of it, even if our parent ignores that */
+	signal(SIGPIPE, SIG_DFL);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_UNUSABLE;
