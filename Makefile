@@ -12,6 +12,7 @@ help:
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
 	@echo 'make tools       library and command for this machine, in build/native'
+	@echo 'make install     those, under DESTDIR= and PREFIX= (/usr/local)'
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
 	@echo 'make clean       remove what was built, keep what was fetched'
@@ -39,6 +40,9 @@ bench: lab
 tools:
 	@selftests/native-tools
 
+install: tools
+	@$(MAKE) -s --no-print-directory -C tools-perf out=$(CURDIR)/build/native install
+
 ifdef KDIR
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -54,4 +58,4 @@ clean:
 distclean:
 	rm -rf build
 
-.PHONY: help lab demo check check-host shell bench tools modules clean distclean
+.PHONY: help lab demo check check-host shell bench tools install modules clean distclean

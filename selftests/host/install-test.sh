@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a user gets besides the programs: make install, manual pages that name
+# every command and option, completion in bash, a bar during long work.
+
+set -u
+top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
+out=${out:-$top/build/host}
+ntrace=$out/ntrace
+dhrystone=$top/selftests/captures/ref_dhrystone
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0 failed=0
+
+verdict()	# STATUS DESCRIPTION
+{
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		failed=1
+	fi
+}
+
+root=$scratch/root
+make -s --no-print-directory -C "$top/tools-perf" out="$out" DESTDIR="$root" PREFIX=/usr \
+	install >"$scratch/log" 2>&1
+verdict $? 'make install'
+sed 's/^/# /' "$scratch/log"
+missing=0
+for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrace/ntrace.h \
+		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
+		share/bash-completion/completions/ntrace; do
+	[ -s "$root/usr/$file" ] || { echo "# missing: $file"; missing=1; }
+done
+verdict $missing 'everything is in its place'
+"$root/usr/bin/ntrace" stat "$dhrystone/L1.bin" | grep -q '^IndirectBranchHist *6248 '
+verdict $? 'the installed command works'
+
+# manual pages
+for page in ntrace.1 libntrace.3; do
+	if command -v groff >/dev/null; then
+		groff -man -ww -Tutf8 "$top/Documentation/man/$page" >"$scratch/page" \
+			2>"$scratch/warnings"
+		[ -s "$scratch/page" ] && [ ! -s "$scratch/warnings" ]
+		verdict $? "$page: groff has nothing to say"
+		sed 's/^/# /' "$scratch/warnings"
+	else
+		verdict 0 "$page # SKIP no groff"
+	fi
+done
+sed 's/\\-/-/g' "$top/Documentation/man/ntrace.1" >"$scratch/page"
+missing=0
+commands=$("$ntrace" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -ge 5 ] || missing=1
+for command in $commands; do
+	grep -q "ntrace $command" "$scratch/page" || { echo "# not in ntrace.1: $command"; missing=1; }
+	[ "$command" != tv ] || continue
+	for option in $("$ntrace" "$command" --help | grep -o -- '--[a-z][a-z-]*' | sort -u); do
+		case $option in --help|--usage) continue ;; esac
+		grep -q -- "$option\>" "$scratch/page" ||
+			{ echo "# not in ntrace.1: $command $option"; missing=1; }
+	done
+done
+verdict $missing 'ntrace.1 has every command and option'
+
+# complete WORD...: what bash would offer for the last one
+complete_words()
+(
+	# shellcheck source=/dev/null
+	. "$top/tools-perf/ntrace/ntrace.bash"
+	COMP_WORDS=("$ntrace" "$@")
+	COMP_CWORD=$#
+	_ntrace
+	printf '%s\n' "${COMPREPLY[@]}"
+)
+
+offers()	# DESCRIPTION WANTED WORD...
+{
+	local description=$1 want=$2
+	shift 2
+
+	complete_words "$@" >"$scratch/got" 2>"$scratch/stderr"
+	grep -qxF -- "$want" "$scratch/got" && ! grep -v 'compopt' "$scratch/stderr"
+	verdict $? "completion: $description"
+}
+
+cd "$scratch" || exit 1
+touch trace.bin
+offers 'commands' decode de
+offers 'every command' encode ''
+offers 'options' --retstack= decode --ret
+offers 'options of one command' --repeathist encode --repe
+offers 'values' branch decode --output = b
+offers 'values after =' sifive decode --profile =
+offers 'files' trace.bin decode tr
+offers 'files after an option' trace.bin decode --elf tr
+! complete_words decode --r | grep -q repeathist
+verdict $? 'completion: no options of other commands'
+
+# the bar, on a terminal that script(1) makes
+for ((i = 0; i < 100; i++)); do cat "$dhrystone/L1.bin"; done >"$scratch/long"
+elf=$dhrystone/dhrystone.elf
+# bar COMMAND-LINE: what a terminal shows while it runs
+bar()
+{
+	script -qec "$1" /dev/null </dev/null >"$scratch/tty" 2>&1
+}
+if command -v script >/dev/null; then
+	bar "$ntrace decode --output=insn --elf $elf $scratch/long >$scratch/insns"
+	grep -q '\[#*\.*\] *[0-9]*%' "$scratch/tty"
+	verdict $? 'long work has a bar on a terminal'
+	tail -c 30 "$scratch/tty" | tr '\r' '\n' | grep -q '%'
+	[ $? = 1 ]
+	verdict $? 'which goes away in the end'
+	bar "$ntrace decode --elf $elf $dhrystone/L1.bin >$scratch/pcs"
+	[ ! -s "$scratch/tty" ]
+	verdict $? 'short work has none'
+else
+	verdict 0 'a bar # SKIP no script(1)'
+fi
+"$ntrace" decode --output=insn --elf "$elf" "$scratch/long" >"$scratch/insns" 2>"$scratch/stderr"
+[ ! -s "$scratch/stderr" ] && [ "$(wc -l <"$scratch/insns")" -gt 20000000 ]
+verdict $? 'no terminal, no bar'
+
+echo "1..$number"
+exit $failed

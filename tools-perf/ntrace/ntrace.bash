@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Completion of the ntrace command for bash
+
+_ntrace_options()	# COMMAND [tv's COMMAND]: as its help tells
+{
+	"${COMP_WORDS[0]}" "$@" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*=?' | sort -u
+}
+
+_ntrace_files()
+{
+	local IFS=$'\n'
+
+	compopt -o filenames 2>/dev/null
+	# shellcheck disable=SC2207
+	COMPREPLY=($(compgen -f -- "$1"))
+}
+
+_ntrace_values()	# OPTION: what may stand behind it
+{
+	case $1 in
+	--output) echo "pc insn branch block" ;;
+	--profile) echo "1.0 p550 sifive" ;;
+	--xlen) echo "32 64" ;;
+	--retstack|--syncmode) echo "0 1 2 3" ;;
+	esac
+}
+
+_ntrace()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} option
+
+	# bash splits --option=value at the =
+	if [ "$cur" = = ]; then
+		option=$prev cur=
+	elif [ "$prev" = = ]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ $prev == --elf || $prev == --raw || $prev == --pc || $prev == -o ]]; then
+		option=$prev
+	fi
+	if [ "$COMP_CWORD" = 1 ]; then
+		# shellcheck disable=SC2207
+		COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" --help | sed -n 's/^  \([a-z]*\) .*/\1/p') --help" \
+			-- "$cur"))
+	elif [ -n "${option:-}" ] && [ -n "$(_ntrace_values "$option")" ] &&
+	     [ "${COMP_WORDS[1]} $option" != "encode --output" ]; then
+		# shellcheck disable=SC2207
+		COMPREPLY=($(compgen -W "$(_ntrace_values "$option")" -- "$cur"))
+	elif [[ -z ${option:-} && $cur == -* ]]; then
+		# shellcheck disable=SC2207
+		COMPREPLY=($(compgen -W "$(_ntrace_options "${COMP_WORDS[1]}")" -- "$cur"))
+		[[ ${COMPREPLY[0]:-} != *= ]] || compopt -o nospace 2>/dev/null
+	else
+		_ntrace_files "$cur"
+	fi
+}
+
+complete -F _ntrace ntrace
