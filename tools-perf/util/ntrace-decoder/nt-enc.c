@@ -173,6 +173,7 @@ static void stamp(struct nt_enc *enc, struct nt_msg *m)
 static void transmit(struct nt_enc *enc, struct nt_msg *m)
 {
 	struct writer w = { .len = 0 };
+	uint64_t time = enc->time;
 
 	m->fields |= NT_F_SRC;
 	m->src = enc->cfg.params.src;
@@ -181,8 +182,10 @@ static void transmit(struct nt_enc *enc, struct nt_msg *m)
 	put_fields(&w, &enc->cfg.params, m);
 	if (enc->lost)
 		enc->restart |= enc->cfg.emit(enc->cfg.ctx, NULL, w.len);
-	else if (!enc->cfg.emit(enc->cfg.ctx, w.buf, w.len))
+	else if (!enc->cfg.emit(enc->cfg.ctx, w.buf, w.len)) {
 		enc->lost = true;
+		enc->time = time;	/* the next one's is relative to what was sent */
+	}
 	if (enc->cfg.syncmode == 1)
 		enc->since_sync++;
 }
