@@ -93,6 +93,7 @@ static void resync(struct nt_flow *f)
 {
 	f->stack.depth = 0;
 	f->credit = 0;
+	f->htm = f->btm = false;
 	f->last_valid = false;
 	f->just_synced = true;
 }
@@ -130,8 +131,8 @@ static int begin_total(struct nt_flow *f)
 		w.nbits = hist_bits(m->hist);
 		f->htm = true;
 	}
-	w.plain = !f->htm || m->tcode == NT_TCODE_DIRECT_BRANCH ||
-		  m->tcode == NT_TCODE_DIRECT_BRANCH_SYNC;
+	f->btm |= m->tcode == NT_TCODE_DIRECT_BRANCH || m->tcode == NT_TCODE_DIRECT_BRANCH_SYNC;
+	w.plain = !f->htm || f->btm;
 	begin_walk(f, &w);
 	return 0;
 }
@@ -369,11 +370,11 @@ static void skip_to_sync(struct nt_flow *f)
 /*
  * The half-words of ResourceFull messages did retire, even when the message
  * that should have claimed them never comes.  Walk them as far as the way is
- * certain.
+ * certain: over a branch only in what is known to be BTM.
  */
 static void drain(struct nt_flow *f, enum nt_error pending)
 {
-	struct walk w = { .left = f->credit, .plain = !f->htm };
+	struct walk w = { .left = f->credit, .plain = f->btm };
 
 	f->credit = 0;
 	f->draining = true;

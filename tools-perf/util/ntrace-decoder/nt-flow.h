@@ -73,7 +73,7 @@ struct nt_flow {
 	/* of the stream */
 	enum state state;
 	enum stage stage;
-	bool htm;
+	bool htm, btm;		/* messages since the last sync message show that it is */
 	uint64_t ref;		/* address that U-ADDR is relative to */
 	int64_t credit;
 	uint64_t time;
