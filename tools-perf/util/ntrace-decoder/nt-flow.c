@@ -12,7 +12,7 @@
  */
 #include <stdlib.h>
 
-#include "nt-flow.h"
+#include "nt-count.h"
 
 /* Half-words that one I-CNT may count, and all credit together */
 #define ICNT_MAX	(1ull << 30)
@@ -189,8 +189,12 @@ static int begin_repeat(struct nt_flow *f)
 static int begin_again(struct nt_flow *f)
 {
 	f->repeats--;
-	f->msg = f->last;
-	f->msg_target = f->last_target;
+	f->msg.fields = f->last.fields;
+	f->msg.tcode = f->last.tcode;
+	f->msg.btype = f->last.btype;
+	f->msg.icnt = f->last.icnt;
+	f->msg.hist = f->last.hist;
+	f->msg_target = f->last.target;
 	return begin_total(f);
 }
 
@@ -300,8 +304,12 @@ static int finish_stop(struct nt_flow *f, struct batch *b)
 
 static void remember(struct nt_flow *f)
 {
-	f->last = f->msg;
-	f->last_target = f->msg_target;
+	f->last.fields = f->msg.fields;
+	f->last.tcode = f->msg.tcode;
+	f->last.btype = f->msg.btype;
+	f->last.icnt = f->msg.icnt;
+	f->last.hist = f->msg.hist;
+	f->last.target = f->msg_target;
 	f->last_valid = true;
 }
 
@@ -604,7 +612,7 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	int ret = NT_WALK_DONE;
 
 	if (f->walk.left)
-		ret = nt_walk(f, b);
+		ret = f->counts ? nt_count_walk(f, b) : nt_walk(f, b);
 	if (ret == NT_WALK_FULL) {
 		b->end = true;
 		return 0;
@@ -617,6 +625,8 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	}
 	if (ret == NT_WALK_DONE)
 		ret = -finish(f, b);
+	if (f->counts)
+		nt_count_finish(f, !ret);
 	if (ret)
 		lose(f, b, (enum nt_error)-ret);
 	return 0;

@@ -58,6 +58,14 @@ struct walk {
 	bool plain;		/* BTM: branches inside are not taken */
 };
 
+/* What begin_total() and finish() want to know of a branch message */
+struct branch_msg {
+	uint64_t icnt, hist;
+	uint64_t target;
+	uint32_t fields;
+	uint8_t tcode, btype;
+};
+
 struct nt_flow {
 	struct nt_params params;
 	uint64_t mask;
@@ -100,12 +108,12 @@ struct nt_flow {
 	enum nt_error pending;	/* the loss that comes after it, if any */
 
 	/* for RepeatBranch: the last branch message without SYNC, resolved */
-	struct nt_msg last;
-	uint64_t last_target;
+	struct branch_msg last;
 	bool last_valid;
 	uint64_t repeats;
 
 	uint32_t insns;		/* since the last event */
+	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
 };
 
 /* The events of one call, and what to go back to when a message is refused */
@@ -132,21 +140,24 @@ static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enu
 	return ev;
 }
 
+/* Field by field: clearing it first costs more than all else about an event. */
 static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int type,
 		       uint64_t from, uint64_t to, unsigned int flags)
 {
-	struct nt_event *ev = add_event(f, b, NT_EV_BRANCH);
+	struct nt_event *ev = &b->ev[b->n++];
+	bool sync = nt_is_sync(&f->msg);
 
-	ev->type = type;
 	ev->from = from;
 	ev->to = to;
-	ev->flags |= flags;
+	ev->time = f->time;
+	ev->offset = f->msg_offset;
+	ev->context = 0;
 	ev->insns = f->insns;
+	ev->kind = NT_EV_BRANCH;
+	ev->type = type;
+	ev->reason = sync ? f->msg.sync : 0;
+	ev->flags = flags | (f->time_valid ? NT_EVF_TIME : 0) | (sync ? NT_EVF_SYNC : 0);
 	f->insns = 0;
-	if (nt_is_sync(&f->msg)) {
-		ev->flags |= NT_EVF_SYNC;
-		ev->reason = f->msg.sync;
-	}
 }
 
 /* --------------------------------------------------------- in nt-walk.c -- */
@@ -161,6 +172,12 @@ enum nt_walked {
  * negative enum nt_error; f->at is then as far as the way is certain.
  */
 int nt_walk(struct nt_flow *f, struct batch *b);
+
+/*
+ * Look up the block at f->at, and let the graph remember it.  0 or an enum
+ * nt_error.
+ */
+int nt_walk_discover(struct nt_flow *f);
 
 /* Be at pc, without knowing how one comes there. */
 void nt_walk_go_to(struct nt_flow *f, uint64_t pc);

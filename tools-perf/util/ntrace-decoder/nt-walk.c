@@ -56,11 +56,7 @@ void nt_walk_go_to(struct nt_flow *f, uint64_t pc)
 	f->at.block = f->at.link = NT_BLOCK_NONE;
 }
 
-/*
- * Look up the block at f->at, and let the graph remember it.  0 or an enum
- * nt_error.
- */
-static int discover(struct nt_flow *f)
+int nt_walk_discover(struct nt_flow *f)
 {
 	struct nt_code *code = nt_walk_code_at(f, f->at.pc);
 	struct nt_block *link;
@@ -150,6 +146,12 @@ struct run {
 	struct call call;
 };
 
+/* What the message tells about all events of its walk */
+struct told {
+	uint64_t time, offset;
+	uint8_t reason, flags;
+};
+
 enum step {
 	STEP_ON,
 	STEP_OPEN,	/* the message will tell how the block ended */
@@ -162,24 +164,28 @@ INLINE void run_fall(struct run *r, const struct nt_block *blk)
 	r->way = WAY_FALL;
 }
 
-INLINE void run_branch(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
+INLINE void run_branch(struct run *r, const struct told *told, const struct nt_block *blk,
 		       uint64_t to, unsigned int flags)
 {
 	struct nt_event *ev = r->ev++;
 
-	*ev = *proto;
-	ev->type = blk->type;
 	ev->from = nt_block_last(blk);
 	ev->to = to;
+	ev->time = told->time;
+	ev->offset = told->offset;
+	ev->context = 0;
 	ev->insns = r->insns;
-	ev->flags |= flags;
+	ev->kind = NT_EV_BRANCH;
+	ev->type = blk->type;
+	ev->reason = told->reason;
+	ev->flags = told->flags | flags;
 	r->insns = 0;
 }
 
-INLINE void run_taken(struct run *r, const struct nt_event *proto, const struct nt_block *blk,
+INLINE void run_taken(struct run *r, const struct told *told, const struct nt_block *blk,
 		      unsigned int flags)
 {
-	run_branch(r, proto, blk, blk->target, flags);
+	run_branch(r, told, blk, blk->target, flags);
 	r->next = blk->taken;
 	r->way = WAY_TAKEN;
 }
@@ -198,13 +204,13 @@ INLINE int hist_done(struct nt_flow *f, struct run *r)
 	return STEP_ON;
 }
 
-INLINE int step_cond(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
 		     const struct nt_block *blk)
 {
 	if (r->nbits) {
 		r->nbits--;
 		if (r->hist >> r->nbits & 1)
-			run_taken(r, proto, blk, 0);
+			run_taken(r, told, blk, 0);
 		else
 			run_fall(r, blk);
 		return r->nbits ? STEP_ON : hist_done(f, r);
@@ -229,7 +235,7 @@ INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
 	return STEP_OPEN;
 }
 
-INLINE int step_direct(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told,
 		       const struct nt_block *blk, uint32_t n)
 {
 	int ret = STEP_ON;
@@ -242,11 +248,11 @@ INLINE int step_direct(struct nt_flow *f, struct run *r, const struct nt_event *
 	}
 	if (blk->end == NT_END_CALL)
 		push(&f->stack, fall_pc(f, blk), n);
-	run_taken(r, proto, blk, 0);
+	run_taken(r, told, blk, 0);
 	return ret;
 }
 
-INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *told,
 			 const struct nt_block *blk, uint32_t n)
 {
 	const struct call *call = NULL;
@@ -260,34 +266,34 @@ INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct nt_event
 	if (pops(blk))
 		call = pop(&f->stack);
 	if (blk->seq) {
-		run_taken(r, proto, blk, NT_EVF_INFERRED);
+		run_taken(r, told, blk, NT_EVF_INFERRED);
 	} else {
 		/* the call's block knows the way behind it */
 		r->call = *call;
 		r->way = WAY_RETURN;
 		r->next = call->block == NT_BLOCK_NONE ? NT_BLOCK_NONE :
 			  f->code->blocks[call->block].fall;
-		run_branch(r, proto, blk, call->pc, NT_EVF_INFERRED);
+		run_branch(r, told, blk, call->pc, NT_EVF_INFERRED);
 	}
 	if (pushes(blk))
 		push(&f->stack, fall_pc(f, blk), n);
 	return STEP_ON;
 }
 
-INLINE int step(struct nt_flow *f, struct run *r, const struct nt_event *proto,
+INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
 		const struct nt_block *blk, uint32_t n)
 {
 	switch (blk->end) {
 	case NT_END_COND:
-		return step_cond(f, r, proto, blk);
+		return step_cond(f, r, told, blk);
 	case NT_END_LINEAR:
 		run_fall(r, blk);
 		return STEP_ON;
 	case NT_END_JUMP:
 	case NT_END_CALL:
-		return step_direct(f, r, proto, blk, n);
+		return step_direct(f, r, told, blk, n);
 	default:
-		return step_indirect(f, r, proto, blk, n);
+		return step_indirect(f, r, told, blk, n);
 	}
 }
 
@@ -331,7 +337,7 @@ static int walk_part(struct nt_flow *f, const struct nt_block *blk, int64_t left
 }
 
 /* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
-static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *proto,
+static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told,
 		      const struct nt_event *full)
 {
 	const struct nt_block *blocks = f->code->blocks, *blk;
@@ -354,7 +360,7 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *
 		}
 		r.left -= blk->halfwords;
 		r.insns += blk->insns;
-		ret = step(f, &r, proto, blk, n);
+		ret = step(f, &r, told, blk, n);
 		if (ret < 0) {
 			/* where the last instruction leads is not known */
 			r.insns--;
@@ -371,7 +377,7 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *
 		}
 		if (r.next == NT_BLOCK_NONE || r.ev >= full) {
 			arrive(f, &r, blk, n);
-			ret = f->at.block == NT_BLOCK_NONE ? -discover(f) : 0;
+			ret = f->at.block == NT_BLOCK_NONE ? -nt_walk_discover(f) : 0;
 			if (ret)
 				break;
 			if (r.ev >= full) {
@@ -387,27 +393,24 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct nt_event *
 	return ret;
 }
 
-static void set_proto(const struct nt_flow *f, struct nt_event *ev)
+static inline void set_told(const struct nt_flow *f, struct told *told)
 {
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = NT_EV_BRANCH;
-	ev->offset = f->msg_offset;
-	ev->time = f->time;
-	ev->flags = f->time_valid ? NT_EVF_TIME : 0;
-	if (nt_is_sync(&f->msg)) {
-		ev->flags |= NT_EVF_SYNC;
-		ev->reason = f->msg.sync;
-	}
+	bool sync = nt_is_sync(&f->msg);
+
+	told->offset = f->msg_offset;
+	told->time = f->time;
+	told->flags = (f->time_valid ? NT_EVF_TIME : 0) | (sync ? NT_EVF_SYNC : 0);
+	told->reason = sync ? f->msg.sync : 0;
 }
 
 int nt_walk(struct nt_flow *f, struct batch *b)
 {
-	struct nt_event proto;
+	struct told told;
 	struct run r;
 	int ret;
 
 	if (f->at.block == NT_BLOCK_NONE) {
-		ret = discover(f);
+		ret = nt_walk_discover(f);
 		if (ret)
 			return -ret;
 	}
@@ -417,9 +420,9 @@ int nt_walk(struct nt_flow *f, struct batch *b)
 	r.nbits = f->walk.nbits;
 	r.insns = f->insns;
 	r.ev = b->ev + b->n;
-	set_proto(f, &proto);
+	set_told(f, &told);
 
-	ret = run_blocks(f, &r, &proto, b->ev + b->max - ROOM);
+	ret = run_blocks(f, &r, &told, b->ev + b->max - ROOM);
 
 	f->walk.left = r.left;
 	f->walk.nbits = r.nbits;
