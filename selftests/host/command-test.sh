@@ -120,5 +120,33 @@ verdict $? 'decode with --raw'
 ! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
 verdict $? 'a bias moves the program'
 
+# a large program, most of it not code
+cp "$elf" "$scratch/large" && truncate -s 400M "$scratch/large" &&
+	timeout 1 "$ntrace" decode --elf "$scratch/large" "$trace" >"$scratch/got" &&
+	cmp -s "$scratch/file" "$scratch/got"
+verdict $? 'a program of 400 MB opens at once'
+
+# threads: the same figures, whatever the number of pieces, with and without losses
+"$ntrace" encode --elf "$elf" --pc "$scratch/file" -o "$scratch/synced" --syncmode=2 --syncmax=4 \
+	--srcbits=2 --src=1 --retstack=3
+size=$(stat -c %s "$scratch/synced")
+{ head -c $((size / 2)) "$scratch/synced"; tail -c +$((size / 2 + 30)) "$scratch/synced"; } \
+	>"$scratch/damaged"
+for file in synced damaged; do
+	options="--srcbits=2 --src=1 --retstack=3 --elf $elf $scratch/$file"
+	want=0
+	# shellcheck disable=SC2086
+	"$ntrace" stat $options >"$scratch/one" || want=$?
+	for threads in 2 3 7 200; do
+		status=0
+		# shellcheck disable=SC2086
+		"$ntrace" stat --threads=$threads $options >"$scratch/many" || status=$?
+		[ "$status" = "$want" ] && [ -s "$scratch/one" ] &&
+			cmp -s "$scratch/one" "$scratch/many"
+		verdict $? "stat in $threads threads: $file"
+	done
+done
+refuses 'no threads' '0 is too few' stat --threads=0 "$trace"
+
 echo "1..$number"
 exit $failed

@@ -43,6 +43,7 @@ struct input {
 	struct nt_params params;
 	struct nt_image *image;
 	unsigned int images;	/* given on the command line */
+	unsigned int threads;
 	bool xlen_given;
 	bool no_trace;		/* the command makes one, it reads none */
 	const char *isa;
@@ -64,8 +65,19 @@ void input_free(struct input *in);
  * The program as a graph, and a decoder of the trace over it.  Ends the
  * command when the trace has several sources and none was chosen.
  */
-struct nt_code *input_code(struct input *in);
+struct nt_code *input_code(const struct input *in);
 struct nt_flow *input_flow(struct input *in, struct nt_code *code);
+
+/*
+ * Split the trace at sync messages into at most max pieces of about the same
+ * size, each for a decoder of its own; returns their number.  A piece ends
+ * behind the sync message that the next one begins with.
+ */
+struct piece {
+	size_t begin, end;
+};
+
+unsigned int input_split(struct input *in, struct piece *pieces, unsigned int max);
 
 /* Read a number (decimal, 0x hex, 0 octal) or die, naming the option. */
 uint64_t parse_number(const char *text, const char *what);

@@ -15,6 +15,7 @@
 enum {
 	OPT_XLEN = 0x100, OPT_ISA, OPT_JVT, OPT_SRCBITS, OPT_SRC, OPT_TIMESTAMPS, OPT_PROFILE,
 	OPT_EXTADDR, OPT_RETSTACK, OPT_SEQJUMP, OPT_ALLJUMPS, OPT_ELF, OPT_RAW,
+	OPT_THREADS,
 };
 
 static const struct argp_option options[] = {
@@ -34,6 +35,8 @@ static const struct argp_option options[] = {
 	{ "retstack", OPT_RETSTACK, "0..3", 0, "implicit return mode", 2 },
 	{ "seqjump", OPT_SEQJUMP, NULL, 0, "sequential jumps are not reported", 2 },
 	{ "alljumps", OPT_ALLJUMPS, NULL, 0, "direct jumps are reported", 2 },
+	{ NULL, 0, NULL, 0, "How to work:", 3 },
+	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (stat; others take one)", 3 },
 	{ 0 }
 };
 
@@ -148,6 +151,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_ALLJUMPS:
 		p->alljumps = true;
 		break;
+	case OPT_THREADS:
+		in->threads = parse_small(arg, "--threads", 256);
+		if (!in->threads)
+			die("--threads: 0 is too few");
+		break;
 	case OPT_ELF:
 	case OPT_RAW:
 		add_image(in, key, arg);
@@ -175,6 +183,7 @@ void input_init(struct input *in)
 {
 	memset(in, 0, sizeof(*in));
 	nt_params_init(&in->params);
+	in->threads = 1;
 	in->image = nt_image_new();
 	if (!in->image)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -282,13 +291,53 @@ static void check_sources(const struct input *in)
 	}
 }
 
-struct nt_code *input_code(struct input *in)
+struct nt_code *input_code(const struct input *in)
 {
 	struct nt_code *code = nt_code_new(&in->params, nt_image_read, in->image);
 
 	if (!code)
 		die("%s", nt_strerror(NT_ENOMEM));
 	return code;
+}
+
+/* The sync message of our source at or behind `from`, and its end; or the end */
+static size_t find_sync(const struct input *in, size_t from, size_t *end)
+{
+	const struct nt_params *p = &in->params;
+	struct nt_msg msg;
+	int ret;
+
+	for (*end = in->size; from < in->size; from++) {
+		from = nt_msg_find_sync(p, in->trace, in->size, from);
+		if (from >= in->size)
+			break;
+		ret = nt_msg_decode(p, in->trace + from, in->size - from, &msg);
+		if (ret > 0 && (p->src < 0 || msg.src == p->src)) {
+			*end = from + ret;
+			return from;
+		}
+	}
+	return in->size;
+}
+
+unsigned int input_split(struct input *in, struct piece *pieces, unsigned int max)
+{
+	size_t begin = 0, next, end;
+	unsigned int n;
+
+	check_sources(in);
+	for (n = 0; n < max && (begin < in->size || !n); n++) {
+		next = in->size;
+		end = in->size;
+		if (n + 1 < max)
+			next = find_sync(in, in->size / max * (n + 1), &end);
+		if (next <= begin)
+			next = find_sync(in, begin + 1, &end);
+		/* what a sync message tells of the way to it belongs to the piece before */
+		pieces[n] = (struct piece){ begin, end };
+		begin = next;
+	}
+	return n;
 }
 
 struct nt_flow *input_flow(struct input *in, struct nt_code *code)
