@@ -68,6 +68,19 @@ truths()	# GROUP
 	done
 }
 
+# Only what truthcmp counts: windows, and messages that overflowed counters
+dump()	# GROUPDIRECTORY NAME
+{
+	local group=$1 what=$2
+
+	{
+		flock 9
+		[ -s "$group/$what.dump" ] || host_perf "${group##*/}" report -D \
+			-i "$group/share/$what.data" 2>"$group/$what.dump.err" |
+			grep -a -e PERF_RECORD_AUX -e ResourceFull >"$group/$what.dump"
+	} 9>"$group/$what.lock"
+}
+
 # compare GROUP NUMBER NAME i|b [TRUTHCMP OPTION...]: decode share/NAME.data, compare with
 # recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
 # $out and $err.
@@ -78,8 +91,7 @@ compare()
 
 	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
 	out=$group/$what.$list.out err=$group/$what.$list.err
-	[ -s "$group/$what.dump" ] || host_perf "${group##*/}" report -D \
-		-i "$group/share/$what.data" >"$group/$what.dump" 2>"$group/$what.dump.err" || status=$?
+	dump "$group" "$what" || status=$?
 	# what perf says of a file that is not there, and so on, must not look like an empty trace
 	[ $status = 0 ] && "$lab/enter" bash -o pipefail -c '
 		perf=$1 truthcmp=$2 fields=$3 itrace=$4 data=$5
@@ -91,6 +103,28 @@ compare()
 		$(truths "${group##*/}") "$@" >"$out" 2>"$err" || status=$?
 	verdict=$(head -n 1 "$out" 2>/dev/null)
 	return $status
+}
+
+# later ARGUMENT...: compare with these arguments in the background, one for each processor;
+# result ARGUMENT...: wait for that one, then it is as if compare had been called
+later()
+{
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+		wait -n || :
+	done
+	{
+		compare "$@" && echo 0 >"$out.status" || echo $? >"$out.status"
+	} &
+}
+
+result()
+{
+	out=$dir/$1/$3.$4.out err=$dir/$1/$3.$4.err
+	while [ ! -s "$out.status" ] && [ -n "$(jobs -rp)" ]; do
+		wait -n || :
+	done
+	verdict=$(head -n 1 "$out" 2>/dev/null)
+	return "$(cat "$out.status" 2>/dev/null || echo 2)"
 }
 
 figure()	# NAME: of the last verdict

@@ -155,6 +155,7 @@ static void parse_perf_error(struct line *line)
 {
 	line->cpu = number_behind(line, " cpu ");
 	line->tid = number_behind(line, " tid ");
+	line->from = memmem(line->text, line->len, " ip 0 ", 6) ? 0 : 1;
 	line->kind = number_behind(line, " code ") == PERF_ERROR_LOST ? LINE_LOST : LINE_LOSS;
 }
 
@@ -193,6 +194,7 @@ static int parse_ntrace(struct line *line)
 	const char *p = line->text, *end = p + line->len;
 
 	line->kind = LINE_LOSS;
+	line->from = 1;
 	if (!line->len)
 		return 0;
 	if (*p == '#')

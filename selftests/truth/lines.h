@@ -12,7 +12,8 @@ enum line_kind {
 	LINE_BRANCH,		/* from, to, type */
 	LINE_START,		/* perf's `tr strt`: to */
 	LINE_STOP,		/* perf's `tr end`: from */
-	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here */
+	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here;
+				 * from: 0 if decoding had not begun since the loss before */
 	LINE_LOST,		/* trace was lost at the end of this window; its messages may tell too */
 };
 

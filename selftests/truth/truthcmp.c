@@ -466,8 +466,9 @@ static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, 
 }
 
 /*
- * Every report belongs to one place, except that of a window which lost trace: its
- * messages may have told it already, or the place may be further on.
+ * Every report belongs to one place, unless decoding had not begun since the one before.
+ * Of that of a window which lost trace, messages may have told already, or the place may
+ * be further on.
  */
 static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 {
@@ -475,7 +476,7 @@ static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 	if (!c->allow_loss)
 		differ(c, h, line, "the decoder reports an error");
 	if (line->kind == LINE_LOSS)
-		h->reports++;
+		h->reports += line->from || !h->reports;
 	else if (!h->reports && drop_ahead(c, h))
 		h->reports = 1;
 	else if (!h->reports)

@@ -97,7 +97,7 @@ static void print_loss(struct hart *h)
 	if (mute)
 		return;
 	if (format == PERF_INSN || format == PERF_BRANCH)
-		printf(" instruction trace error type 1 time 1.000000001 cpu %u pid %u tid %u ip 0 code 1: lost\n",
+		printf(" instruction trace error type 1 time 1.000000001 cpu %u pid %u tid %u ip 0x1 code 1: lost\n",
 		       h->id, h->tid, h->tid);
 	else
 		printf("# lost\n");
