@@ -28,6 +28,7 @@ struct job {
 	uint64_t insns, branches, lost, sum;
 	double seconds;
 	struct nt_code_stats code;
+	struct nt_counts_stats counts;
 };
 
 static void die(const char *what)
@@ -71,7 +72,8 @@ static void consume(struct job *job, const struct nt_event *ev, int n)
 		job->insns += ev[i].insns;
 		if (ev[i].kind == NT_EV_BRANCH) {
 			job->branches++;
-			job->sum += ev[i].from ^ ev[i].to;
+			/* one that does not depend on the order, and edges can tell */
+			job->sum += ev[i].from ^ ev[i].to * 3;
 		} else if (ev[i].kind == NT_EV_LOSS) {
 			job->lost++;
 		}
@@ -95,6 +97,38 @@ static void run_flow(struct job *job)
 		die(nt_strerror(n));
 	job->code.size = sizeof(job->code);
 	nt_code_get_stats(code, &job->code);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+static void run_count(struct job *job)
+{
+	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
+	struct nt_flow *flow = nt_flow_new(&job->params);
+	struct nt_counts *counts = nt_counts_new();
+	const struct nt_edge *edges;
+	struct nt_event ev[256];
+	size_t i, nr;
+	int n;
+
+	if (!code || !flow || !counts)
+		die("no memory");
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, job->trace, job->len, 0);
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
+		while (n--)
+			job->lost += ev[n].kind == NT_EV_LOSS;
+	if (n < 0)
+		die(nt_strerror(n));
+	edges = nt_counts_edges(counts, &nr);
+	for (i = 0; i < nr; i++) {
+		job->branches += edges[i].count;
+		job->sum += (edges[i].from ^ edges[i].to * 3) * edges[i].count;
+	}
+	job->counts.size = sizeof(job->counts);
+	nt_counts_get_stats(counts, &job->counts);
+	job->insns = job->counts.insns;
+	nt_counts_free(counts);
 	nt_flow_free(flow);
 	nt_code_free(code);
 }
@@ -185,11 +219,16 @@ static void report(const struct job *job, const char *mode, double best, double 
 
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%-6s insns %" PRIu64 " branches %" PRIu64 " bytes %zu  Minsn/s %.0f Mbranch/s %.1f "
-	       "MB/s %.1f  spread %.0f%%  blocks %" PRIu64 " code %" PRIu64 " rss %ld KB%s\n",
+	       "MB/s %.1f  spread %.0f%%  sum %016" PRIx64 "  blocks %" PRIu64 " code %" PRIu64 " rss %ld KB%s\n",
 	       mode, job->insns, job->branches, job->len, job->insns / best * 1e-6,
 	       job->branches / best * 1e-6, job->len / best * 1e-6, (worst / best - 1) * 100,
+	       job->sum,
 	       job->code.blocks, job->code.bytes, usage.ru_maxrss,
 	       job->lost ? " LOSSES" : "");
+	if (job->counts.walks)
+		printf("       memo: hits %.2f%% of %" PRIu64 " walks, %" PRIu64 " kept, %" PRIu64 " bytes\n",
+		       100.0 * job->counts.hits / job->counts.walks, job->counts.walks,
+		       job->counts.memos, job->counts.bytes);
 }
 
 int main(int argc, char **argv)
@@ -222,6 +261,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(mode, "parse"))
 		run = run_parse;
+	else if (!strcmp(mode, "count"))
+		run = run_count;
 	else if (strcmp(mode, "flow"))
 		die("no such mode");
 	for (i = 0; i < runs; i++) {
