@@ -15,6 +15,7 @@ help:
 	@echo 'make install     those, under DESTDIR= and PREFIX= (/usr/local)'
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
+	@echo 'make fuzz        60 seconds of every fuzz target'
 	@echo 'make clean       remove what was built, keep what was fetched'
 	@echo 'make distclean   remove build/'
 
@@ -37,6 +38,9 @@ shell: lab
 bench: lab
 	@selftests/bench/run
 
+fuzz:
+	@selftests/fuzz/run
+
 tools:
 	@selftests/native-tools
 
@@ -58,4 +62,4 @@ clean:
 distclean:
 	rm -rf build
 
-.PHONY: help lab demo check check-host shell bench tools install modules clean distclean
+.PHONY: help lab demo check check-host shell bench fuzz tools install modules clean distclean
