@@ -1071,9 +1071,27 @@ static int cleanup(void **state)
 	return 0;
 }
 
+/* A variable field of 0 takes a byte only where no bits are left; ECODE 0 is there */
+static void r69_r80_empty_fields(void **state)
+{
+	struct nt_params p = { .size = sizeof(p), .xlen = 64 };
+	struct nt_msg owner = { .tcode = NT_TCODE_OWNERSHIP, .fields = NT_F_PROCESS };
+	struct nt_msg error = { .tcode = NT_TCODE_ERROR, .fields = NT_F_ETYPE | NT_F_ECODE };
+	uint8_t buf[NT_ENC_MSG_MAX];
+
+	(void)state;
+	assert_int_equal(nt_enc_msg(&p, &owner, buf), 2);
+	assert_int_equal(buf[1], 0x03);
+	assert_int_equal(nt_enc_msg(&p, &error, buf), 2);
+	p.srcbits = 2;		/* now ETYPE ends with its byte */
+	assert_int_equal(nt_enc_msg(&p, &error, buf), 3);
+	assert_int_equal(buf[2], 0x03);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(r69_r80_empty_fields),
 		cmocka_unit_test(vector_1),
 		cmocka_unit_test(vector_2),
 		cmocka_unit_test(vector_6_htm),
