@@ -123,8 +123,24 @@ static int choose_buffer_size(struct perf_pmu *pmu, struct record_opts *opts)
 	return 0;
 }
 
-static void set_up_event(struct evlist *evlist, struct evsel *evsel)
+/*
+ * Wake perf, and let the kernel make the buffer of pieces, a quarter of it long
+ * and not half: while perf is late there is more left to fill.  Pieces below
+ * 64 KiB would have the driver move windows all the time.
+ */
+static u32 watermark(const struct record_opts *opts)
 {
+	size_t quarter = opts->auxtrace_mmap_pages * (size_t)page_size / 4;
+
+	if (quarter < KiB(64))
+		return 0;
+	return quarter > UINT_MAX ? UINT_MAX : quarter;
+}
+
+static void set_up_event(struct evlist *evlist, struct evsel *evsel,
+			 const struct record_opts *opts)
+{
+	evsel->core.attr.aux_watermark = watermark(opts);
 	evsel->core.attr.freq = 0;
 	evsel->core.attr.sample_period = 1;
 	evsel->no_aux_samples = true;
@@ -197,7 +213,7 @@ static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *
 	if (err)
 		return err;
 
-	set_up_event(evlist, event);
+	set_up_event(evlist, event, opts);
 
 	if (!event->core.attr.exclude_kernel && perf_can_record_text_poke_events() &&
 	    perf_can_record_cpu_wide())
