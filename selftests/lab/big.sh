@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # 64 MB of trace in one run through a 1 MB AUX buffer. With default options at least 90 % of
 # what ran is decoded, each loss is reported by the decoder, and decoding resumed behind it;
-# with stalling all of it. For less: JUMPS=1000.
+# with stalling all of it. Recorded to memory first: /mnt is slower than a disk would be.
+# For less: JUMPS=1000.
 
 name=big
 . "$(dirname "$0")/lib.bash"
@@ -12,8 +13,9 @@ record="perf --buildid-dir /mnt/debug record -m ,1M"
 
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0
-recording 1; $record -e ntrace//u -o default.data -- bigtrace $jumps || status=1
-recording 2; $record -e ntrace/stall/u -o stall.data -- bigtrace $jumps || status=1
+recording 1; $record -e ntrace//u -o /tmp/default.data -- bigtrace $jumps || status=1
+recording 2; $record -e ntrace/stall/u -o /tmp/stall.data -- bigtrace $jumps || status=1
+cp /tmp/default.data /tmp/stall.data . || status=1
 exit \$status
 END
 guest one "$dir/guest.sh" --timeout 280
