@@ -3,25 +3,7 @@
 # Traces of others' encoders (selftests/captures) decode to the addresses that
 # others' tools say were executed: first to last, without a loss.
 
-set -u
-top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
-out=${out:-$top/build/host}
-captures=$top/selftests/captures
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0 failed=0
-
-# verdict STATUS DESCRIPTION
-verdict()
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/lib.bash"
 
 # same GOT WANT: equal files, or the first difference of both
 same()
@@ -88,5 +70,4 @@ times e31_timestamp timestamp.rtd
 [ $? = 1 ] && grep -q '^# loss' "$scratch/got"
 verdict $? "R132 returns without --retstack are a loss"
 
-echo "1..$number"
-exit $failed
+finish

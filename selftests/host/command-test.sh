@@ -3,25 +3,8 @@
 # The ntrace command: exit statuses (0 whole, 1 losses, 2 unusable), what it says
 # about unusable input, where it reads from and writes to.
 
-set -u
-top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
-out=${out:-$top/build/host}
-ntrace=$out/ntrace
-towers=$top/selftests/captures/ref_towers
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0 failed=0
-
-verdict()	# STATUS DESCRIPTION
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/lib.bash"
+towers=$captures/ref_towers
 
 # refuses DESCRIPTION WORDS ARGUMENT...: status 2, WORDS on stderr, nothing on stdout
 refuses()
@@ -148,5 +131,4 @@ for file in synced damaged; do
 done
 refuses 'no threads' '0 is too few' stat --threads=0 "$trace"
 
-echo "1..$number"
-exit $failed
+finish

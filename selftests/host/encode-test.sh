@@ -4,25 +4,7 @@
 # with every option, and none is larger than what the reference encoder made of
 # the same list with the same options.
 
-set -u
-top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
-out=${out:-$top/build/host}
-ntrace=$out/ntrace
-captures=$top/selftests/captures
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0 failed=0
-
-verdict()	# STATUS DESCRIPTION
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/lib.bash"
 
 # encode LIST OPTION...: to $scratch/trace
 encode()
@@ -183,5 +165,4 @@ refuses 'an odd address' 'line 1: an odd address' "${image[@]}" "${io[@]}"
 : >"$scratch/list"
 refuses 'an empty list' 'no addresses' "${image[@]}" "${io[@]}"
 
-echo "1..$number"
-exit $failed
+finish

@@ -3,25 +3,8 @@
 # What a user gets besides the programs: make install, manual pages that name
 # every command and option, completion in bash, a bar during long work.
 
-set -u
-top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
-out=${out:-$top/build/host}
-ntrace=$out/ntrace
-dhrystone=$top/selftests/captures/ref_dhrystone
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0 failed=0
-
-verdict()	# STATUS DESCRIPTION
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/lib.bash"
+dhrystone=$captures/ref_dhrystone
 
 root=$scratch/root
 make -s --no-print-directory -C "$top/tools-perf" out="$out" DESTDIR="$root" PREFIX=/usr \
@@ -124,5 +107,4 @@ fi
 [ ! -s "$scratch/stderr" ] && [ "$(wc -l <"$scratch/insns")" -gt 20000000 ]
 verdict $? 'no terminal, no bar'
 
-echo "1..$number"
-exit $failed
+finish

@@ -3,27 +3,11 @@
 # libntrace as others get it: what is installed, what it exports, and that the
 # example builds against it and decodes.
 
-set -u
-top=${top:-$(cd "$(dirname "$0")/../.." && pwd -P)}
-out=${out:-$top/build/host}
+. "$(dirname "$0")/lib.bash"
 CC=${CC:-gcc}
 folder=$top/tools-perf/util/ntrace-decoder
-towers=$top/selftests/captures/ref_towers
-dhrystone=$top/selftests/captures/ref_dhrystone
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0 failed=0
-
-verdict()	# STATUS DESCRIPTION
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		failed=1
-	fi
-}
+towers=$captures/ref_towers
+dhrystone=$captures/ref_dhrystone
 
 root=$scratch/root
 make -s --no-print-directory -C "$folder" O="$scratch/build" DESTDIR="$root" PREFIX=/opt/nt \
@@ -126,5 +110,4 @@ fi
 verdict $? "two decoders in two threads$sanitized"
 sed 's/^/# /' "$scratch/got" | head -n 20
 
-echo "1..$number"
-exit $failed
+finish
