@@ -42,6 +42,10 @@
 /* How often a hart that waits for the reader looks for room */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
 
+static unsigned int chunk_kib = SZ_4M / SZ_1K;
+module_param(chunk_kib, uint, 0644);
+MODULE_PARM_DESC(chunk_kib, "take no more than this for contiguous in an AUX area, in KiB (4096)");
+
 static struct pmu ntrace_pmu;
 
 /* User ABI: fields of perf_event_attr */
@@ -746,7 +750,7 @@ static void ntrace_pmu_free_aux(void *aux)
 
 static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 {
-	u64 max_chunk = SZ_4M;
+	u64 max_chunk = max_t(u64, (u64)chunk_kib * SZ_1K, PAGE_SIZE);
 	unsigned int i;
 
 	for (i = 0; i < ev->nr; i++)
