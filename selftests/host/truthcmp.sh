@@ -219,6 +219,8 @@ END
 gen perf-insn 2
 expect 0 "figures of a dump" --dump dump --require windows=2,bytes=6144,resourcefull=1,bits=0.1
 expect 1 "too few windows" --dump dump --require windows=3
+expect 0 "windows that moved" --dump dump --window 8192 --require moves=1
+expect 1 "windows that were too short to have moved" --dump dump --window 16384 --require moves=1
 
 echo "1..$count"
 [ $failed = 0 ]

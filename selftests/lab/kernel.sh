@@ -6,7 +6,9 @@
 name=kernel
 . "$(dirname "$0")/lib.bash"
 
-least=insns=1000000,traps=1,migrations=1,windows=2,resourcefull=1
+least=insns=1000000,traps=1,migrations=1,moves=1,resourcefull=1
+# The AUX area in pieces of this size, so that windows move between two context switches
+window=131072
 record="perf --buildid-dir /mnt/debug record --kcore"
 
 cat >"$dir/guest.sh" <<END
@@ -19,15 +21,16 @@ recording 5; $record -e ntrace//k -o kernel.data -- bounce || status=1
 recording 6; $record -a -e ntrace// -o all.data -- sh -c 'threads; forkexec' || status=1
 exit \$status
 END
-guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14
+guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14 \
+	--driver-arg chunk_kib=$((window / 1024))
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 n=0
 for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
 	n=$((n + 1))
-	later one $n $what b --require $least
+	later one $n $what b --window $window --require $least
 	case $what in
-	htm-3|btm-0) later one $n $what i --require $least ;;
+	htm-3|btm-0) later one $n $what i --window $window --require $least ;;
 	esac
 done
 for what in htm-0 htm-3 btm-0 btm-3 kernel all; do

@@ -138,7 +138,7 @@ figures()
 	local n text=
 
 	[[ $verdict == equal* ]] || { echo no; return; }
-	for n in insns branches traps migrations windows resourcefull; do
+	for n in insns branches traps migrations windows moves resourcefull; do
 		text+="$(figure $n) $n, "
 	done
 	printf '%s%s bytes, %.3f bits/insn' "$text" "$(figure bytes)" "$(figure bits)"

@@ -95,6 +95,8 @@ struct cmp {
 	bool branches;		/* a list of branches, not of instructions */
 	bool allow_loss, check_tid, check_types;
 	uint64_t slack;
+	uint64_t window;	/* bytes, 0 if not told */
+	const char *dump;
 	uint64_t migrations, nlines;
 	struct figure figures[64];
 	unsigned int nfigures;
@@ -766,12 +768,16 @@ static const struct figure *get_figure(const struct cmp *c, const char *name)
 	return NULL;
 }
 
-/* Windows, bytes and ResourceFull messages, from `perf report -D` */
+/*
+ * Windows, bytes and ResourceFull messages, from `perf report -D`. The driver moves a window
+ * when half of it is written, so a record as long as that is one that was moved; shorter ones
+ * may end because their task was scheduled out.
+ */
 static void scan_dump(struct cmp *c, const char *spec)
 {
 	FILE *f = spec[0] == '|' ? popen(spec + 1, "r") : fopen(spec, "r");
 	unsigned long long size;
-	uint64_t windows = 0, bytes = 0, full = 0;
+	uint64_t windows = 0, moves = 0, bytes = 0, full = 0;
 	char *line = NULL, *p;
 	size_t room = 0;
 
@@ -783,6 +789,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 			p = strstr(p, " size: ");
 			if (p && sscanf(p + 7, "%lli", (long long *)&size) == 1 && size) {
 				windows++;
+				moves += c->window && size >= c->window / 2;
 				bytes += size;
 			}
 		} else if (strstr(line, "ResourceFull")) {
@@ -793,6 +800,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 	if (spec[0] == '|' ? pclose(f) : fclose(f))
 		die("%s: failed", spec);
 	set_figure(c, "windows", (double)windows);
+	set_figure(c, "moves", (double)moves);
 	set_figure(c, "bytes", (double)bytes);
 	set_figure(c, "resourcefull", (double)full);
 }
@@ -880,9 +888,10 @@ static void __attribute__((noreturn)) usage(int status)
 	      "  --allow-loss        accept what the decoder reported as lost and the truth as dropped\n"
 	      "  --slack N           instructions that one lost message may have told (65536)\n"
 	      "  --dump STREAM       count windows, bytes, ResourceFull in output of perf report -D\n"
+	      "  --window BYTES      size of a window: count those that moved, too\n"
 	      "  --figure NAME=N     a figure from elsewhere\n"
 	      "  --require NAME=N,.. least figures: insns branches traps migrations regions drops\n"
-	      "                      losses percent windows resourcefull, or one of --figure\n"
+	      "                      losses percent windows moves resourcefull, or one of --figure\n"
 	      "  --elf FILE[@BIAS]   names for addresses; --kallsyms FILE\n"
 	      "Exit status: 0 equal, 1 different or too little, 2 unusable.\n",
 	      status ? stderr : stdout);
@@ -922,6 +931,7 @@ static const struct option options[] = {
 	{ "truth", 1, NULL, 't' }, { "format", 1, NULL, 'f' }, { "branches", 0, NULL, 'b' },
 	{ "segment", 1, NULL, 's' }, { "tid", 0, NULL, 'T' }, { "types", 0, NULL, 'y' },
 	{ "allow-loss", 0, NULL, 'l' }, { "slack", 1, NULL, 'S' }, { "dump", 1, NULL, 'd' },
+	{ "window", 1, NULL, 'w' },
 	{ "figure", 1, NULL, 'g' }, { "require", 1, NULL, 'r' }, { "elf", 1, NULL, 'e' },
 	{ "kallsyms", 1, NULL, 'k' }, { "help", 0, NULL, 'h' }, { 0 },
 };
@@ -949,7 +959,8 @@ static void parse(struct cmp *c, int argc, char **argv)
 		case 'y': c->check_types = true; break;
 		case 'l': c->allow_loss = true; break;
 		case 'S': c->slack = strtoull(optarg, NULL, 0); break;
-		case 'd': scan_dump(c, optarg); break;
+		case 'd': c->dump = optarg; break;
+		case 'w': c->window = strtoull(optarg, NULL, 0); break;
 		case 'g': add_figure(c, optarg); break;
 		case 'r': c->require = optarg; break;
 		case 'e': syms_add_elf(c->syms, optarg); break;
@@ -960,6 +971,8 @@ static void parse(struct cmp *c, int argc, char **argv)
 	}
 	if (!c->nharts || argc - optind > 1)
 		usage(2);
+	if (c->dump)
+		scan_dump(c, c->dump);
 	for (unsigned int i = 0; segment && i < c->nharts; i++) {
 		if (!truth_seek_segment(c->harts[i]->truth, strtoull(segment, NULL, 0)))
 			die("%s: no recording %s", truth_name(c->harts[i]->truth), segment);
