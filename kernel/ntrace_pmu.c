@@ -42,9 +42,9 @@
 /* How often a hart that waits for the reader looks for room */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
 
-static unsigned int chunk_kib = SZ_4M / SZ_1K;
-module_param(chunk_kib, uint, 0644);
-MODULE_PARM_DESC(chunk_kib, "take no more than this for contiguous in an AUX area, in KiB (4096)");
+static unsigned int move_bytes = SZ_4M;
+module_param(move_bytes, uint, 0644);
+MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
 
 static struct pmu ntrace_pmu;
 
@@ -750,7 +750,7 @@ static void ntrace_pmu_free_aux(void *aux)
 
 static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 {
-	u64 max_chunk = max_t(u64, (u64)chunk_kib * SZ_1K, PAGE_SIZE);
+	u64 max_chunk = SZ_4M;
 	unsigned int i;
 
 	for (i = 0; i < ev->nr; i++)
@@ -925,6 +925,7 @@ static int ntrace_aux_open(struct ntrace_cpu *c)
 	}
 	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
 			 ntrace_cpu_lossless(c));
+	c->limits.quantum = min(c->limits.quantum, (u64)READ_ONCE(move_bytes));
 
 	return 0;
 }
