@@ -7,8 +7,8 @@ name=kernel
 . "$(dirname "$0")/lib.bash"
 
 least=insns=1000000,traps=1,migrations=1,moves=1,resourcefull=1
-# The AUX area in pieces of this size, so that windows move between two context switches
-window=131072
+# Windows move when half of this is written, so that they do between two context switches, too.
+window=16384
 record="perf --buildid-dir /mnt/debug record --kcore"
 
 cat >"$dir/guest.sh" <<END
@@ -22,7 +22,7 @@ recording 6; $record -a -e ntrace// -o all.data -- sh -c 'threads; forkexec' || 
 exit \$status
 END
 guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14 \
-	--driver-arg chunk_kib=$((window / 1024))
+	--driver-arg move_bytes=$((window / 2))
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 n=0

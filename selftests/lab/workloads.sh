@@ -9,16 +9,14 @@ name=workloads
 
 programs=${PROGRAMS:-loop recurse qsort qsort-dynamic syscalls signals threads forkexec faults bounce bigtrace}
 least=insns=1000000,traps=1,migrations=1,moves=1,resourcefull=1
-# An AUX area in pieces of a page, so that windows move even between two context switches; and
-# stalling, because such a window may be full before the guest's timer comes. Without either:
-# kernel.sh, big.sh, loss.sh.
+# Windows move when half of this is written, so that they do between two context switches, too.
 window=4096
 total=0
 declare -A words=([b]=branches [i]=instructions)
 
 terms()		# MODE RETSTACK
 {
-	[ "$1" = htm ] && echo "ntrace/stall,retstack=$2/u" || echo "ntrace/stall,btm,retstack=$2/u"
+	[ "$1" = htm ] && echo "ntrace/retstack=$2/u" || echo "ntrace/btm,retstack=$2/u"
 }
 
 guest_script()	# TERMS
@@ -49,7 +47,7 @@ one_mode()	# MODE RETSTACK
 	guest_script "$(terms "$1" "$2")" >"$dir/$group.sh"
 	# so that the straight code of the workloads overflows the counter also in BTM
 	guest "$group" "$dir/$group.sh" --timeout 180 --plugin-arg icnt_bits=14 \
-		--driver-arg chunk_kib=$((window / 1024))
+		--driver-arg move_bytes=$((window / 2))
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
 		n=$((n + 1))

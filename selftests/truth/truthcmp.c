@@ -35,7 +35,8 @@
 #define TEXT_MAX	200
 #define HARTS		64
 #define TASKS		4096	/* power of two */
-#define SWITCH_TAIL	5000	/* instructions that a switch may take */
+/* Instructions of a switch, spinning for a lock included whose holder's hart is not running */
+#define SWITCH_TAIL	1000000
 
 struct task {
 	uint32_t tid;
