@@ -59,15 +59,6 @@ host_perf()	# GROUP ARGUMENT...
 	"$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$group/share/debug" "$@"
 }
 
-truths()	# GROUP
-{
-	local i
-
-	for ((i = 0; i < smp; i++)); do
-		[ ! -s "$dir/$1/truth.$i.zst" ] || printf -- '--truth %d=%s ' $i "$dir/$1/truth.$i.zst"
-	done
-}
-
 # Only what truthcmp counts: windows, and messages that overflowed counters
 dump()	# GROUPDIRECTORY NAME
 {
@@ -100,7 +91,7 @@ compare()
 			-F "$fields" | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
 		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
 		--segment "$number" --tid --dump "$group/$what.dump" \
-		$(truths "${group##*/}") "$@" >"$out" 2>"$err" || status=$?
+		$("$lab/truths" "$group") "$@" >"$out" 2>"$err" || status=$?
 	verdict=$(head -n 1 "$out" 2>/dev/null)
 	return $status
 }
