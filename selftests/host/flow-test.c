@@ -149,7 +149,7 @@ static void expect(struct bench *t, const char *want)
 {
 	unsigned int max;
 
-	for (max = 16; max <= 256; max *= 4) {
+	for (max = 1; max <= 256; max *= 4) {
 		bench_open(t);
 		decode(t, max, false);
 		assert_string_equal(t->answer, want);
@@ -1272,6 +1272,65 @@ static void R72_partial_window(void **state)
 	free(t);
 }
 
+/* Many times around the loop, by n messages; at its end they are told a wrong count */
+static struct bench *wrong_at_the_end(unsigned int way)
+{
+	struct bench *t = loop();
+
+	pack_db(&t->pk, 3);
+	switch (way) {
+	case 0:		/* one of 31 outcomes after others that are right */
+		pack_rf(&t->pk, 1, 0x7fffffff);
+		pack_ibh(&t->pk, 0, 61 * 3 + 7, 0x300, 0xffffffff);
+		break;
+	case 1:		/* more than any batch holds, then one that does not fit */
+		pack_rf2(&t->pk, 6, 1000);
+		break;
+	case 2:		/* the last repetition has no code */
+		pack_repeat(&t->pk, 1000);
+		break;
+	case 3:		/* two batches of 256 hold what one does not */
+		pack_rf2(&t->pk, 0x7fffffff, 8);
+		pack_rf2(&t->pk, 0x7fffffff, 8);
+		pack_rf2(&t->pk, 0x7ffffffe, 10);
+		break;
+	}
+	pack_ptsync(&t->pk, 2, 0, 0x100);
+	pack_ptc(&t->pk, 4, 0, 0);
+	return t;
+}
+
+/* Nothing of a refused message is reported, however small or large the batches are. */
+static void refused_messages_report_nothing(void **state)
+{
+	static const unsigned int branches[] = { 1 + 30, 1, 1 + 1000, 1 + 2 * 8 * 30 };
+	static const unsigned int sizes[] = { 1, 2, 7, 16, 17, 24, 63, 256 };
+	unsigned int way, i, k, n;
+
+	(void)state;
+	for (way = 0; way < 4; way++)
+	for (i = 0; i < 8; i++) {
+		struct bench *t = wrong_at_the_end(way);
+		struct nt_event ev[256];
+		unsigned int told = 0, losses = 0;
+
+		bench_open(t);
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		while ((n = nt_flow_next(t->flow, ev, sizes[i])) > 0)
+			for (k = 0; k < n; k++) {
+				told += ev[k].kind == NT_EV_BRANCH;
+				losses += ev[k].kind == NT_EV_LOSS;
+				if (ev[k].kind == NT_EV_LOSS)
+					assert_int_equal(ev[k].from, 0x100);
+			}
+		if (told != branches[way] || losses != (way != 2))
+			fail_msg("case %u, batches of %u: %u branches, %u losses", way, sizes[i],
+				 told, losses);
+		bench_close(t);
+		free(t);
+	}
+}
+
 static void endless_jump_under_history(void **state)
 {
 	struct bench *t = bench_new();
@@ -1441,7 +1500,7 @@ static void arguments_are_checked(void **state)
 	nt_params_init(&p);
 	flow = nt_flow_new(&p);
 	assert_non_null(flow);
-	assert_int_equal(nt_flow_next(flow, ev, 15), -NT_EINVAL);
+	assert_int_equal(nt_flow_next(flow, ev, 0), -NT_EINVAL);
 	assert_int_equal(nt_flow_next(flow, NULL, 16), -NT_EINVAL);
 	nt_flow_window(flow, NULL, 0, 0);
 	assert_int_equal(nt_flow_next(flow, ev, 16), 0);
@@ -1502,6 +1561,7 @@ int main(void)
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),
 		cmocka_unit_test(R72_partial_window),
+		cmocka_unit_test(refused_messages_report_nothing),
 		cmocka_unit_test(endless_jump_under_history),
 		cmocka_unit_test(code_is_invalidated),
 		cmocka_unit_test(invalidated_between_batches),

@@ -567,6 +567,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	if (!ret)
 		return end_of_window(f, b);
 	f->msg_offset = f->offset + f->pos + f->msg.idle;
+	f->sure = false;
 	mark(f, b);
 	if (ret < 0) {
 		f->pos += f->msg.skip;
@@ -606,7 +607,10 @@ static void finish_drain(struct nt_flow *f, struct batch *b)
 		stop(f, b, NT_EVCODE_NONE, false);
 }
 
-/* Go on with f->walk.  0, or negative when decoding cannot go on at all */
+/*
+ * Go on with f->walk.  0, an enum nt_error that the message is refused for, or
+ * negative when decoding cannot go on at all
+ */
 static int go_on(struct nt_flow *f, struct batch *b)
 {
 	int ret = NT_WALK_DONE;
@@ -627,9 +631,7 @@ static int go_on(struct nt_flow *f, struct batch *b)
 		ret = -finish(f, b);
 	if (f->counts)
 		nt_count_finish(f, !ret);
-	if (ret)
-		lose(f, b, (enum nt_error)-ret);
-	return 0;
+	return -ret;
 }
 
 static void check_blocks(struct nt_flow *f)
@@ -640,33 +642,125 @@ static void check_blocks(struct nt_flow *f)
 	}
 }
 
-/* ------------------------------------------------------------- interface - */
+/* ---------------------------------- batches that end inside a message ----- */
 
-int nt_flow_next(struct nt_flow *f, struct nt_event *ev, unsigned int max)
+/* Is there a message whose events may still have to be taken back? */
+static bool in_message(const struct nt_flow *f)
+{
+	return f->repeats || (f->stage == WALKING && !f->draining);
+}
+
+static int step_message(struct nt_flow *f, struct batch *b)
+{
+	return f->stage == WALKING ? go_on(f, b) : begin_again(f);
+}
+
+/* Follow the message to its end, reporting nothing.  As go_on(); 0: all is as before */
+static int look_ahead(struct nt_flow *f)
+{
+	const size_t size = (f->stack.wrap + 1) * sizeof(*f->stack.calls);
+	struct nt_event ev[8 * ROOM];
+	struct nt_flow was = *f;
+	int ret;
+
+	memcpy(f->stack.calls + f->stack.wrap + 1, f->stack.calls, size);
+	f->counts = NULL;
+	do {
+		struct batch b = { .ev = ev, .max = 8 * ROOM };
+
+		ret = step_message(f, &b);
+	} while (!ret && in_message(f));
+	was.at.pc = ret ? f->at.pc : was.at.pc;
+	*f = was;
+	memcpy(f->stack.calls, f->stack.calls + f->stack.wrap + 1, size);
+	return ret;
+}
+
+/*
+ * The batch is full.  What it has of a message that is not done with must not
+ * be handed out if that message is refused later: the next batch begins with
+ * it, unless it is too much; then the message is looked at to its end.
+ */
+static int hold_back(struct nt_flow *f, struct batch *b)
+{
+	int ret;
+
+	if (f->sure)
+		return 0;
+	if (b->mark && b->n - b->mark <= HELD_MAX) {
+		f->nr_held = b->n - b->mark;
+		f->held_pc = b->mark_pc;
+		f->held_insns = b->mark_insns;
+		memcpy(f->held, b->ev + b->mark, f->nr_held * sizeof(*f->held));
+		b->n = b->mark;
+		return 0;
+	}
+	ret = look_ahead(f);
+	if (ret > 0)
+		lose(f, b, (enum nt_error)ret);
+	f->sure = !ret;
+	return ret < 0 ? ret : 0;
+}
+
+static void take_held(struct nt_flow *f, struct batch *b)
+{
+	mark(f, b);
+	if (f->sure || !in_message(f))
+		return;
+	memcpy(b->ev, f->held, f->nr_held * sizeof(*b->ev));
+	b->n = f->nr_held;
+	b->mark_pc = f->held_pc;
+	b->mark_insns = f->held_insns;
+	f->nr_held = 0;
+}
+
+/* Fill a batch with room for what was held back.  Events, or negative */
+static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	struct batch b = { .ev = ev, .max = max };
 	int ret;
 
-	if (!ev || max < 2 * ROOM)
-		return -NT_EINVAL;
 	check_blocks(f);
 	f->at_limit = false;
-	mark(f, &b);
+	take_held(f, &b);
 	while (!b.end && b.n + ROOM <= max) {
-		if (f->stage == WALKING) {
-			ret = go_on(f, &b);
-			if (ret)
+		if (f->stage == WALKING || f->repeats) {
+			ret = step_message(f, &b);
+			if (ret < 0)
 				return ret;
-		} else if (f->repeats) {
-			mark(f, &b);
-			ret = begin_again(f);
 			if (ret)
 				lose(f, &b, (enum nt_error)ret);
 		} else if (!next_message(f, &b)) {
 			break;
 		}
 	}
-	return (int)b.n;
+	ret = in_message(f) ? hold_back(f, &b) : 0;
+	return ret ? ret : (int)b.n;
+}
+
+/* ------------------------------------------------------------- interface - */
+
+int nt_flow_next(struct nt_flow *f, struct nt_event *ev, unsigned int max)
+{
+	unsigned int n;
+	int ret;
+
+	if (!ev || !max)
+		return -NT_EINVAL;
+	if (f->queue_at == f->queue_end) {
+		if (max >= 2 * ROOM && max >= f->nr_held + ROOM)
+			return fill(f, ev, max);
+		ret = fill(f, f->queue, QUEUE_MAX);
+		if (ret <= 0)
+			return ret;
+		f->queue_at = 0;
+		f->queue_end = ret;
+	}
+	n = f->queue_end - f->queue_at;
+	n = n < max ? n : max;
+	memcpy(ev, f->queue + f->queue_at, n * sizeof(*ev));
+	f->queue_at += n;
+	return (int)n;
 }
 
 bool nt_flow_at_limit(const struct nt_flow *f)
@@ -704,6 +798,8 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->repeats = 0;
 	f->draining = false;
 	f->insns = 0;
+	f->nr_held = 0;
+	f->queue_at = f->queue_end = 0;
 	f->at_limit = false;
 	resync(f);
 	f->just_synced = false;
@@ -733,8 +829,10 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 		if (!f->params.retstack)
 			f->params.retstack = 1;
 	}
-	f->stack.calls = calloc(size, sizeof(*f->stack.calls));
-	if (!f->stack.calls) {
+	f->stack.calls = calloc(2 * size, sizeof(*f->stack.calls));
+	f->held = malloc(HELD_MAX * sizeof(*f->held));
+	f->queue = malloc(QUEUE_MAX * sizeof(*f->queue));
+	if (!f->stack.calls || !f->held || !f->queue) {
 		nt_flow_free(f);
 		return NULL;
 	}
@@ -750,5 +848,7 @@ void nt_flow_free(struct nt_flow *f)
 	if (!f)
 		return;
 	free(f->stack.calls);
+	free(f->held);
+	free(f->queue);
 	free(f);
 }

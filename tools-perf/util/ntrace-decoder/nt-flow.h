@@ -15,6 +15,12 @@
 /* Events that one message may need beside those of its walk */
 #define ROOM		8
 
+/* Events of an unfinished message that wait for its end */
+#define HELD_MAX	256
+
+/* A batch in which these and more have room */
+#define QUEUE_MAX	(HELD_MAX + 2 * ROOM)
+
 /* ---------------------------------------------------------- structures --- */
 
 enum state {
@@ -34,7 +40,7 @@ struct call {
 };
 
 struct stack {
-	struct call *calls;
+	struct call *calls;	/* twice as many: the others are for look_ahead() */
 	unsigned int wrap;	/* size - 1 */
 	unsigned int top;	/* next to be written */
 	unsigned int depth;
@@ -114,6 +120,21 @@ struct nt_flow {
 
 	uint32_t insns;		/* since the last event */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
+
+	/*
+	 * A message that turns out not to fit the code must not have been
+	 * reported: its events are held back until it is done with, or `sure`
+	 * to fit.
+	 */
+	bool sure;
+	unsigned int nr_held;
+	uint64_t held_pc;	/* batch.mark_pc, batch.mark_insns of that message */
+	uint32_t held_insns;
+	struct nt_event *held;	/* HELD_MAX */
+
+	/* a batch that was made to be handed out in smaller ones */
+	unsigned int queue_at, queue_end;
+	struct nt_event *queue;	/* QUEUE_MAX */
 };
 
 /* The events of one call, and what to go back to when a message is refused */

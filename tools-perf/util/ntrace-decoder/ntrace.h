@@ -459,20 +459,24 @@ void nt_flow_skip_partial(struct nt_flow *flow);
 void nt_flow_limit(struct nt_flow *flow, uint64_t ticks);
 
 /*
- * Decode on.  Writes up to max events (at least 16 must be allowed) and returns
- * their number; 0: the window is consumed or the limit reached.  A batch ends
- * after a CONTEXT event, so that the caller can set other code before what
- * follows is decoded.  -NT_EINVAL: max too small; -NT_ENOMEM.
+ * Decode on.  Writes up to max events (at least 1; 256 is a good number) and
+ * returns their number; 0: the window is consumed or the limit reached.  A batch
+ * ends after a CONTEXT event, so that the caller can set other code before what
+ * follows is decoded.  -NT_EINVAL: no room for events; -NT_ENOMEM.
  *
- * The events of a message that turns out not to fit the code are taken back
- * as far as they are in the same batch: choose max >= 64.
+ * Of a message that turns out not to fit the code nothing is reported, whatever
+ * the size of batches is, except a LOSS; unless code was changed between two
+ * batches that have events of one message.
  */
 int nt_flow_next(struct nt_flow *flow, struct nt_event *ev, unsigned int max);
 
 /* True when nt_flow_next() returned 0 because of nt_flow_limit(). */
 bool nt_flow_at_limit(const struct nt_flow *flow);
 
-/* Bytes of the window that are decoded, or given up as lost. */
+/*
+ * Bytes of the window that are decoded, or given up as lost.  Events of them may
+ * still be waiting for the next batch.
+ */
 size_t nt_flow_consumed(const struct nt_flow *flow);
 
 /* ---- counting, for profiles */
