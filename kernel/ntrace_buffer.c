@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The AUX area, as sinks see it: contiguous chunks, mapped for each sink that the event can reach.
+ */
+#define pr_fmt(fmt) "ntrace: " fmt
+
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "ntrace_buffer.h"
+#include "ntrace_event.h"
+
+#define NTRACE_IDLE_BYTE	0xff
+
+/* Below this, moving windows is a large part of the work. */
+#define NTRACE_SMALL_CHUNK	SZ_64K
+
+static u64 ntrace_buffer_chunk_size(const struct ntrace_buffer *buf, unsigned int chunk)
+{
+	return buf->layout.end[chunk] - ntrace_aux_chunk_start(&buf->layout, chunk);
+}
+
+static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *map)
+{
+	while (map->nr--)
+		dma_unmap_page(map->sink->comp.dev, map->addr[map->nr],
+			       ntrace_buffer_chunk_size(buf, map->nr), DMA_FROM_DEVICE);
+	kvfree(map->addr);
+}
+
+static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
+			     struct ntrace_ramsink *sink)
+{
+	struct device *dev = sink->comp.dev;
+	struct page *page;
+	unsigned int i;
+	u64 start;
+
+	map->sink = sink;
+	map->addr = kvcalloc(buf->layout.nr, sizeof(*map->addr), GFP_KERNEL);
+	if (!map->addr)
+		return -ENOMEM;
+
+	for (i = 0; i < buf->layout.nr; i++) {
+		start = ntrace_aux_chunk_start(&buf->layout, i);
+		page = virt_to_page(buf->pages[start >> PAGE_SHIFT]);
+		map->addr[i] = dma_map_page(dev, page, 0, ntrace_buffer_chunk_size(buf, i),
+					    DMA_FROM_DEVICE);
+		if (dma_mapping_error(dev, map->addr[i])) {
+			dev_err_ratelimited(dev,
+					    "trace RAM sink at %pa cannot reach the AUX area with its %u address bits\n",
+					    &sink->comp.start, sink->addr_bits);
+			return -ENOMEM;
+		}
+		map->nr++;
+	}
+
+	return 0;
+}
+
+/* perf hands out contiguous pages as far as it gets any; find out how far that was. */
+static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u64 max_chunk)
+{
+	u64 start = 0, largest = 0, offset;
+	int i;
+
+	buf->layout.size = (u64)nr_pages << PAGE_SHIFT;
+	buf->layout.end = kvcalloc(nr_pages, sizeof(*buf->layout.end), GFP_KERNEL);
+	if (!buf->layout.end)
+		return -ENOMEM;
+
+	for (i = 1; i <= nr_pages; i++) {
+		offset = (u64)i << PAGE_SHIFT;
+		if (i < nr_pages && offset - start < max_chunk &&
+		    page_to_pfn(virt_to_page(buf->pages[i])) ==
+			    page_to_pfn(virt_to_page(buf->pages[i - 1])) + 1)
+			continue;
+		buf->layout.end[buf->layout.nr++] = offset;
+		largest = max(largest, offset - start);
+		start = offset;
+	}
+
+	if (largest < NTRACE_SMALL_CHUNK && buf->layout.size > NTRACE_SMALL_CHUNK)
+		pr_warn_once("memory is fragmented: no more than %llu KiB of an AUX area are contiguous\n",
+			     largest / SZ_1K);
+
+	return 0;
+}
+
+/**
+ * ntrace_buffer_free - let go of an AUX area
+ * @aux: what ntrace_buffer_setup() returned
+ */
+void ntrace_buffer_free(void *aux)
+{
+	struct ntrace_buffer *buf = aux;
+	unsigned int i;
+
+	for (i = 0; i < buf->nr_maps; i++)
+		ntrace_buffer_unmap(buf, &buf->map[i]);
+	kvfree(buf->layout.end);
+	kvfree(buf);
+}
+
+static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
+{
+	u64 max_chunk = SZ_4M;
+	unsigned int i;
+
+	for (i = 0; i < ev->nr; i++)
+		if (ev->cpu[i].path)
+			max_chunk = min_t(u64, max_chunk,
+					  dma_max_mapping_size(ev->cpu[i].path->sink->comp.dev));
+
+	return ALIGN_DOWN(max_chunk, PAGE_SIZE);
+}
+
+/**
+ * ntrace_buffer_setup - get an AUX area ready for the sinks of an event
+ * @event:	perf's event
+ * @pages:	of the area
+ * @nr_pages:	of these
+ * @snapshot:	the newest trace overwrites the oldest
+ */
+void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
+{
+	struct ntrace_event *ev = to_ntrace_event(event);
+	struct ntrace_buffer *buf;
+	unsigned int i;
+	int ret;
+
+	if (snapshot) {
+		pr_info_ratelimited("AUX area: snapshot mode is not supported yet\n");
+		return NULL;
+	}
+	if (nr_pages < 2 || !is_power_of_2(nr_pages)) {
+		pr_info_ratelimited("AUX area: %d pages are too few, at least 2 are needed\n",
+				    nr_pages);
+		return NULL;
+	}
+
+	buf = kvzalloc(struct_size(buf, map, ev->nr), GFP_KERNEL);
+	if (!buf)
+		return NULL;
+	buf->pages = pages;
+	buf->nr_maps = ev->nr;
+
+	ret = ntrace_buffer_find_chunks(buf, nr_pages, ntrace_event_max_chunk(ev));
+	for (i = 0; !ret && i < ev->nr; i++)
+		if (ev->cpu[i].path)
+			ret = ntrace_buffer_map(buf, &buf->map[i], ev->cpu[i].path->sink);
+	if (!ret)
+		return buf;
+
+	ntrace_buffer_free(buf);
+	return NULL;
+}
+
+/**
+ * ntrace_buffer_find_map - the area as one sink sees it
+ * @buf:	the area
+ * @sink:	the sink
+ *
+ * Return: NULL if the area was set up by another event, whose sinks are not this one's
+ */
+struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
+					  const struct ntrace_ramsink *sink)
+{
+	unsigned int i;
+
+	for (i = 0; i < buf->nr_maps; i++)
+		if (buf->map[i].sink == sink)
+			return &buf->map[i];
+
+	return NULL;
+}
+
+/**
+ * ntrace_buffer_fill_idle - write what may stand between messages
+ * @buf:	the area
+ * @map:	as the sink sees it
+ * @head:	where to begin
+ * @size:	bytes
+ *
+ * The sink takes over memory that the CPU wrote: hence the syncs.
+ */
+void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
+{
+	struct ntrace_aux_window piece;
+	u64 offset, done, n;
+
+	while (size) {
+		ntrace_aux_piece(&buf->layout, head, size, 1, &piece);
+		dma_sync_single_range_for_cpu(map->sink->comp.dev, map->addr[piece.chunk],
+					      piece.offset, piece.size, DMA_FROM_DEVICE);
+		offset = ntrace_aux_chunk_start(&buf->layout, piece.chunk) + piece.offset;
+		for (done = 0; done < piece.size; done += n) {
+			n = min(piece.size - done, PAGE_SIZE - offset_in_page(offset + done));
+			memset(buf->pages[(offset + done) >> PAGE_SHIFT] +
+				       offset_in_page(offset + done),
+			       NTRACE_IDLE_BYTE, n);
+		}
+		dma_sync_single_range_for_device(map->sink->comp.dev, map->addr[piece.chunk],
+						 piece.offset, piece.size, DMA_FROM_DEVICE);
+		head += piece.size;
+		size -= piece.size;
+	}
+}

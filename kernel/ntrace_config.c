@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the user ABI to register values and back: pure functions, which serve validation and use
+ * alike.
+ */
+#include <asm/cpufeature.h>
+
+#include "ntrace_config.h"
+#include "ntrace_regs.h"
+
+/* The terms */
+const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS] = {
+	{ "btm", "config", NTRACE_CONFIG_BTM },
+	{ "contextid", "config", NTRACE_CONFIG_CONTEXTID },
+	{ "timestamp", "config", NTRACE_CONFIG_TIMESTAMP },
+	{ "retstack", "config", NTRACE_CONFIG_RETSTACK },
+	{ "seqjump", "config", NTRACE_CONFIG_SEQJUMP },
+	{ "repeathist", "config", NTRACE_CONFIG_REPEATHIST },
+	{ "extaddr", "config", NTRACE_CONFIG_EXTADDR },
+	{ "alljumps", "config", NTRACE_CONFIG_ALLJUMPS },
+	{ "stall", "config", NTRACE_CONFIG_STALL },
+	{ "mmode", "config", NTRACE_CONFIG_MMODE },
+	{ "syncmode", "config", NTRACE_CONFIG_SYNCMODE },
+	{ "syncmax", "config", NTRACE_CONFIG_SYNCMAX },
+	{ "sinkid", "config2", NTRACE_CONFIG2_SINKID },
+};
+
+/**
+ * ntrace_attr_has_unknown_bits - does an event ask for what no field stands for?
+ * @attr: its attributes
+ */
+bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
+{
+	u64 config = attr->config, config2 = attr->config2;
+	int i;
+
+	for (i = 0; i < NTRACE_NR_FIELDS; i++) {
+		if (!strcmp(ntrace_fields[i].word, "config"))
+			config &= ~ntrace_fields[i].mask;
+		else
+			config2 &= ~ntrace_fields[i].mask;
+	}
+
+	return config || attr->config1 || config2 || attr->config3;
+}
+
+/* To register values */
+
+static bool ntrace_has_hypervisor(void)
+{
+	return riscv_isa_extension_available(NULL, h);
+}
+
+/* The privileges that there are */
+static u32 ntrace_all_privs(void)
+{
+	u32 privs = TR_TE_PRIV_U | TR_TE_PRIV_S | TR_TE_PRIV_M;
+
+	return ntrace_has_hypervisor() ? privs | TR_TE_PRIV_VU | TR_TE_PRIV_VS : privs;
+}
+
+/**
+ * ntrace_attr_privs - the privileges that an event wants to see
+ * @attr: its attributes
+ *
+ * Linux in HS mode is both the kernel and the
+ * hypervisor: exclude_kernel says whether it is seen, exclude_hv adds nothing. Without the H
+ * extension there are no guests, so excluding them is no work.
+ */
+u32 ntrace_attr_privs(const struct perf_event_attr *attr)
+{
+	u32 privs = 0;
+
+	if (!attr->exclude_host) {
+		privs |= attr->exclude_user ? 0 : TR_TE_PRIV_U;
+		privs |= attr->exclude_kernel ? 0 : TR_TE_PRIV_S;
+	}
+	if (!attr->exclude_guest) {
+		privs |= attr->exclude_user ? 0 : TR_TE_PRIV_VU;
+		privs |= attr->exclude_kernel ? 0 : TR_TE_PRIV_VS;
+	}
+	if (ntrace_attr(attr, MMODE))
+		privs |= TR_TE_PRIV_M;
+
+	return privs & ntrace_all_privs();
+}
+
+/*
+ * The filter that lets these privileges through, 0 for none. Guests' privileges may be missing from
+ * a filter: then guests are not traced, which shows nobody anything.
+ */
+static u32 ntrace_attr_to_filter(const struct perf_event_attr *attr,
+				 const struct ntrace_encoder *enc)
+{
+	u32 privs = ntrace_attr_privs(attr);
+
+	return privs == ntrace_all_privs() ? 0 : privs & enc->caps.privs;
+}
+
+static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
+				  const struct ntrace_encoder *enc)
+{
+	bool btm = ntrace_attr(attr, BTM) || !(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM));
+
+	return TR_CONTROL_ACTIVE | FIELD_PREP(TR_TE_CONTROL_FORMAT, TR_TE_FORMAT_NTRACE) |
+	       FIELD_PREP(TR_TE_CONTROL_INST_MODE,
+			  btm ? TR_TE_INST_MODE_BTM : TR_TE_INST_MODE_HTM) |
+	       FIELD_PREP(TR_TE_CONTROL_CONTEXT, ntrace_attr(attr, CONTEXTID)) |
+	       FIELD_PREP(TR_TE_CONTROL_STALL_ENA, ntrace_attr(attr, STALL)) |
+	       FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, ntrace_attr(attr, SYNCMODE)) |
+	       FIELD_PREP(TR_TE_CONTROL_SYNC_MAX, ntrace_attr(attr, SYNCMAX)) |
+	       ntrace_encoder_src_control(enc);
+}
+
+static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
+				   const struct ntrace_encoder *enc)
+{
+	return FIELD_PREP(TR_TE_FEATURES_SEQUENTIAL_JUMP, ntrace_attr(attr, SEQJUMP)) |
+	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN, !!ntrace_attr(attr, RETSTACK)) |
+	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, ntrace_attr(attr, RETSTACK)) |
+	       FIELD_PREP(TR_TE_FEATURES_REPEATED_HISTORY, ntrace_attr(attr, REPEATHIST)) |
+	       FIELD_PREP(TR_TE_FEATURES_ALL_JUMPS, ntrace_attr(attr, ALLJUMPS)) |
+	       FIELD_PREP(TR_TE_FEATURES_EXTEND_ADDR_MSB, ntrace_attr(attr, EXTADDR)) |
+	       ntrace_encoder_src_features(enc);
+}
+
+static u32 ntrace_attr_to_ts_control(const struct perf_event_attr *attr,
+				     const struct ntrace_encoder *enc)
+{
+	return enc->ts.control | FIELD_PREP(TR_TS_CONTROL_ENABLE, ntrace_attr(attr, TIMESTAMP));
+}
+
+/* What keeps an encoder from serving an event: a term, or NULL */
+static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr,
+					   const struct ntrace_encoder *enc)
+{
+	const struct ntrace_encoder_caps *caps = &enc->caps;
+	u32 features = ntrace_attr_to_features(attr, enc) & ~caps->features;
+
+	if (ntrace_attr(attr, BTM) && !(caps->inst_modes & BIT(TR_TE_INST_MODE_BTM)))
+		return "btm";
+	if (ntrace_attr(attr, CONTEXTID) &&
+	    !(caps->control & TR_TE_CONTROL_CONTEXT && caps->scontext))
+		return "contextid";
+	if (ntrace_attr(attr, TIMESTAMP) && enc->ts.mode == TR_TS_MODE_NONE)
+		return "timestamp";
+	if (!(caps->retstack & BIT(ntrace_attr(attr, RETSTACK))))
+		return "retstack";
+	if (features & TR_TE_FEATURES_SEQUENTIAL_JUMP)
+		return "seqjump";
+	if (features & TR_TE_FEATURES_REPEATED_HISTORY)
+		return "repeathist";
+	if (features & TR_TE_FEATURES_EXTEND_ADDR_MSB)
+		return "extaddr";
+	if (features & TR_TE_FEATURES_ALL_JUMPS)
+		return "alljumps";
+	if (ntrace_attr(attr, STALL) && !(caps->control & TR_TE_CONTROL_STALL_ENA))
+		return "stall";
+	if (ntrace_attr(attr, SYNCMODE) && !(caps->sync_modes & BIT(ntrace_attr(attr, SYNCMODE))))
+		return "syncmode";
+	if (ntrace_attr(attr, SYNCMAX) > caps->sync_max)
+		return "syncmax";
+
+	return NULL;
+}
+
+/* The same for what to leave out: in words, or NULL */
+static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
+					  const struct ntrace_encoder *enc)
+{
+	u32 native = TR_TE_PRIV_U | TR_TE_PRIV_S | TR_TE_PRIV_M;
+	u32 privs = ntrace_attr_privs(attr);
+
+	if (privs == ntrace_all_privs())
+		return NULL;
+	if (!enc->caps.filters)
+		return "leaving out anything, machine mode included: it has no filters";
+	if (privs & native & ~enc->caps.privs || !(privs & enc->caps.privs))
+		return "this choice of privileges: its filters do not have them";
+
+	return NULL;
+}
+
+/**
+ * ntrace_attr_to_config - what an encoder's registers have to hold for an event
+ * @attr:	of the event
+ * @enc:	the encoder
+ * @config:	where to leave it
+ *
+ * Return: 0, or -EOPNOTSUPP, said in words too, when the encoder cannot do it
+ */
+int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
+			  struct ntrace_encoder_config *config)
+{
+	const char *what;
+
+	what = ntrace_attr_unsupported(attr, enc) ?: ntrace_attr_unfiltered(attr, enc);
+	if (what) {
+		dev_info_ratelimited(enc->comp.dev, "trace encoder at %pa does not support %s\n",
+				     &enc->comp.start, what);
+		return -EOPNOTSUPP;
+	}
+
+	*config = (struct ntrace_encoder_config) {
+		.control	= ntrace_attr_to_control(attr, enc),
+		.features	= ntrace_attr_to_features(attr, enc),
+		.ts_control	= ntrace_attr_to_ts_control(attr, enc),
+		.privs		= ntrace_attr_to_filter(attr, enc),
+	};
+
+	return 0;
+}
+
+/* From register values */
+
+/**
+ * ntrace_config_to_hw_id - what the reader of the trace needs to know
+ * @config:	the encoder's registers
+ * @enc:	the encoder
+ */
+u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
+			   const struct ntrace_encoder *enc)
+{
+	u32 privs = config->privs ?: ntrace_all_privs();
+	bool src = !(config->control & TR_TE_CONTROL_INHIBIT_SRC);
+
+	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
+	       FIELD_PREP(NTRACE_HW_ID_INSTMODE,
+			  FIELD_GET(TR_TE_CONTROL_INST_MODE, config->control)) |
+	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, FIELD_GET(TR_TE_CONTROL_CONTEXT, config->control)) |
+	       FIELD_PREP(NTRACE_HW_ID_FEATURES,
+			  FIELD_GET(TR_TE_FEATURES_PROTOCOL, config->features)) |
+	       FIELD_PREP(NTRACE_HW_ID_SRCBITS,
+			  src ? FIELD_GET(TR_TE_FEATURES_SRC_BITS, config->features) : 0) |
+	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP,
+			  FIELD_GET(TR_TS_CONTROL_ENABLE, config->ts_control)) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_U, !!(privs & (TR_TE_PRIV_U | TR_TE_PRIV_VU))) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !!(privs & (TR_TE_PRIV_S | TR_TE_PRIV_VS))) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(privs & TR_TE_PRIV_M)) |
+	       FIELD_PREP(NTRACE_HW_ID_SRCID, enc->src_id) |
+	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, enc->ts.prescale);
+}

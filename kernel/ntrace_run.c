@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A CPU that traces. While an event runs, a perf AUX transaction is open and the sink writes into a
+ * window of it. A timer on the same CPU moves the window on before it is full. Nothing is copied.
+ */
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/dma-mapping.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/module.h>
+#include <linux/sched/clock.h>
+#include <linux/sizes.h>
+
+#include "ntrace_buffer.h"
+#include "ntrace_compat.h"
+#include "ntrace_config.h"
+#include "ntrace_context.h"
+#include "ntrace_event.h"
+#include "ntrace_run.h"
+
+/* How often a hart that waits for the reader looks for room */
+#define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
+
+static unsigned int move_bytes = SZ_4M;
+module_param(move_bytes, uint, 0644);
+MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
+
+enum ntrace_state {
+	NTRACE_OFF,		/* encoder and sink are off */
+	NTRACE_RUNNING,		/* both are on, an AUX transaction is open */
+	NTRACE_WAITING,		/* AUX is full: the encoder is on and stalls, the sink is off */
+};
+
+/**
+ * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
+ * @state:	what it is doing
+ * @online:	events may run here
+ * @event:	that has the encoder, NULL if none
+ * @path:	of this event
+ * @handle:	AUX transaction
+ * @buf:	its area
+ * @map:	of the path's sink
+ * @limits:	for windows
+ * @window:	that the sink writes into
+ * @done:	bytes in windows before, of the same transaction
+ * @lost:	trace was lost in this transaction
+ * @timer:	for the next look at the window
+ * @pace:	how fast it fills
+ * @seen:	bytes written at the last look
+ * @seen_at:	time of the last look
+ */
+struct ntrace_cpu {
+	enum ntrace_state state;
+	bool online;
+	struct perf_event *event;
+	struct ntrace_path *path;
+	struct perf_output_handle handle;
+	struct ntrace_buffer *buf;
+	struct ntrace_map *map;
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_window window;
+	u64 done;
+	bool lost;
+	struct hrtimer timer;
+	struct ntrace_aux_pace pace;
+	u64 seen;
+	u64 seen_at;
+};
+
+static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
+
+static bool ntrace_cpu_lossless(const struct ntrace_cpu *c)
+{
+	const struct ntrace_event *ev = to_ntrace_event(c->event);
+
+	return ev->lossless;
+}
+
+static bool ntrace_cpu_patient(const struct ntrace_cpu *c)
+{
+	const struct ntrace_event *ev = to_ntrace_event(c->event);
+
+	return ev->patient;
+}
+
+/* AUX transactions */
+
+/*
+ * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte (there is no
+ * transaction then), -EINVAL when there is no area for this sink
+ */
+static int ntrace_aux_open(struct ntrace_cpu *c)
+{
+	struct perf_output_handle *handle = &c->handle;
+
+	/*
+	 * The core fills this in before it looks for space, and tells the two failures apart in no
+	 * other way.
+	 */
+	handle->rb = NULL;
+	c->buf = perf_aux_output_begin(handle, c->event);
+	if (!c->buf)
+		return handle->rb ? -ENOSPC : -EINVAL;
+
+	c->done = 0;
+	c->lost = false;
+	c->map = ntrace_buffer_find_map(c->buf, c->path->sink);
+	if (!c->map) {
+		perf_aux_output_end(handle, 0);
+		return -EINVAL;
+	}
+	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
+			 ntrace_cpu_lossless(c));
+	c->limits.quantum = min_t(u64, c->limits.quantum, READ_ONCE(move_bytes));
+
+	return 0;
+}
+
+/* End a transaction, all of whose windows are accounted in done. */
+static void ntrace_aux_close(struct ntrace_cpu *c)
+{
+	if (c->lost)
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	perf_aux_output_end(&c->handle, c->done);
+}
+
+/*
+ * Nothing can go on without the reader: say so, and leave the event to it. perf's own attempt to
+ * disable the event depends on the kernel's version, so do not rely on it; being asked twice does
+ * not matter.
+ */
+static void ntrace_aux_full(struct ntrace_cpu *c)
+{
+	struct perf_event *event = c->event;
+
+	if (perf_get_aux(&c->handle)) {
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+		perf_aux_output_end(&c->handle, 0);
+	}
+	event->pending_disable = 1;
+	irq_work_queue(&event->pending_disable_irq);
+}
+
+/* The first window, behind what has to be padded. Return: 0 or -ENOSPC */
+static int ntrace_aux_first_window(struct ntrace_cpu *c)
+{
+	u64 pad;
+	int ret;
+
+	ret = ntrace_aux_first(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, &pad,
+			       &c->window);
+	if (ret || !pad)
+		return ret;
+
+	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head, pad);
+
+	return perf_aux_output_skip(&c->handle, pad);
+}
+
+/* One more, reserve included. Return: 0 or -ENOSPC */
+static int ntrace_aux_next_window(struct ntrace_cpu *c)
+{
+	return ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done,
+			       &c->window);
+}
+
+static int ntrace_cpu_set_window(struct ntrace_cpu *c)
+{
+	dma_addr_t start = c->map->addr[c->window.chunk] + c->window.offset;
+
+	c->seen = 0;
+	c->seen_at = local_clock();
+
+	return ntrace_ramsink_set_window(c->path->sink, start, c->window.size);
+}
+
+/*
+ * The sink is off: what did it write? Make that visible before anybody is told. Return: whether the
+ * window is full, in which case its last message may have been cut, and the encoder may have
+ * dropped others
+ */
+static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
+{
+	u64 used = ntrace_ramsink_used(c->path->sink);
+
+	if (used)
+		dma_sync_single_range_for_cpu(c->path->sink->comp.dev,
+					      c->map->addr[c->window.chunk], c->window.offset, used,
+					      DMA_FROM_DEVICE);
+	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, local_clock() - c->seen_at);
+	c->done += used;
+
+	return used == c->window.size;
+}
+
+/* Running */
+
+static int ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
+{
+	struct ntrace_event *ev = to_ntrace_event(c->event);
+	struct ntrace_encoder *enc = c->path->encoder;
+
+	if (!cpumask_test_and_set_cpu(smp_processor_id(), &ev->reported))
+		perf_report_aux_output_id(c->event, ntrace_config_to_hw_id(&enc->config, enc));
+
+	return 0;
+}
+
+/* A full area, with room to flush into: let the encoder fill up and stall the hart. */
+static int ntrace_cpu_wait(struct ntrace_cpu *c)
+{
+	struct ntrace_component *comp = &c->path->encoder->comp;
+	int ret;
+
+	if (c->state == NTRACE_OFF) {
+		ret = comp->type->enable(comp);
+		if (ret)
+			return ret;
+	}
+	c->state = NTRACE_WAITING;
+
+	return 0;
+}
+
+/*
+ * Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an
+ * error and off
+ */
+static int ntrace_cpu_run(struct ntrace_cpu *c)
+{
+	int ret;
+
+	ret = ntrace_aux_open(c);
+	if (ret) {
+		if (ret == -ENOSPC)
+			ntrace_aux_full(c);
+		return ret;
+	}
+
+	ret = ntrace_aux_first_window(c);
+	if (ret && ntrace_cpu_patient(c) && c->handle.size >= NTRACE_AUX_MIN_WINDOW) {
+		perf_aux_output_end(&c->handle, 0);
+		return ntrace_cpu_wait(c);
+	}
+	if (ret) {
+		ntrace_aux_full(c);
+		return ret;
+	}
+
+	ntrace_cpu_report_hw_id(c);
+	ret = ntrace_cpu_set_window(c);
+	if (!ret)
+		ret = c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
+						   ntrace_path_enable(c->path);
+	if (ret) {
+		perf_aux_output_end(&c->handle, 0);
+		return ret;
+	}
+	c->state = NTRACE_RUNNING;
+
+	return 0;
+}
+
+/*
+ * The window is full, or nearly: take the next one of the same transaction, while the encoder is
+ * on. What goes on behind a full window is the rest of a message; what is left of another one
+ * becomes idle. Return: 0, or an error and the sink is off (the window's size is 0 then), or
+ * -ENOSPC and nothing has changed
+ */
+static int ntrace_cpu_extend(struct ntrace_cpu *c)
+{
+	u64 end = c->done + c->window.size;
+	int ret;
+
+	if (c->handle.size < end + NTRACE_AUX_MIN_WINDOW)
+		return -ENOSPC;
+
+	ret = ntrace_path_disable_downstream(c->path);
+	if (ret)
+		goto err;
+
+	if (ntrace_cpu_account_window(c))
+		c->lost |= !ntrace_cpu_lossless(c);
+	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
+	c->done = end;
+
+	ret = ntrace_aux_next_window(c)	       ?:
+		      ntrace_cpu_set_window(c) ?:
+						 ntrace_path_enable_downstream(c->path);
+	if (!ret)
+		return 0;
+err:
+	c->window.size = 0;
+	return ret;
+}
+
+/* Bytes that the sink still takes */
+static u64 ntrace_cpu_room(const struct ntrace_cpu *c)
+{
+	return c->window.size ? c->window.size - ntrace_ramsink_used(c->path->sink) : 0;
+}
+
+/*
+ * Encoder off and empty, then sink off and empty. An encoder whose sink does not take any more may
+ * keep what it has, or throw it away: so the sink gets room first. When there is none, the encoder
+ * is emptied by a reset.
+ */
+static void ntrace_cpu_drain(struct ntrace_cpu *c)
+{
+	bool overflow = false;
+	int ret;
+
+	while (ntrace_cpu_room(c) < NTRACE_AUX_MIN_WINDOW)
+		if (ntrace_cpu_extend(c))
+			break;
+
+	do
+		ret = ntrace_path_stop_encoder(c->path, &overflow);
+	while (ret == -ENOSPC && !ntrace_cpu_extend(c));
+
+	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
+	if (ret == -ENOSPC)
+		ntrace_component_reset(&c->path->encoder->comp);
+	if (!c->window.size || ntrace_path_disable_downstream(c->path) ||
+	    ntrace_cpu_account_window(c))
+		c->lost = true;
+	c->window.size = 0;
+	c->state = NTRACE_OFF;
+}
+
+/* Stop what runs, and publish it. */
+static void ntrace_cpu_finish(struct ntrace_cpu *c)
+{
+	ntrace_cpu_drain(c);
+	ntrace_aux_close(c);
+}
+
+/*
+ * Stop what waits. The encoder holds trace of what the hart did before it stalled: the reserve is
+ * there for that.
+ */
+static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
+{
+	struct ntrace_component *comp = &c->path->encoder->comp;
+	int ret;
+
+	ret = ntrace_aux_open(c);
+	if (ret) {
+		ntrace_component_reset(comp);
+		c->state = NTRACE_OFF;
+		return;
+	}
+
+	ret = ntrace_aux_next_window(c)	       ?:
+		      ntrace_cpu_set_window(c) ?:
+						 ntrace_path_enable_downstream(c->path);
+	if (ret) {
+		ntrace_component_reset(comp);
+		c->lost = true;
+		c->state = NTRACE_OFF;
+		ntrace_aux_close(c);
+		return;
+	}
+
+	ntrace_cpu_finish(c);
+}
+
+static void ntrace_cpu_stop(struct ntrace_cpu *c)
+{
+	if (c->state == NTRACE_RUNNING)
+		ntrace_cpu_finish(c);
+	else if (c->state == NTRACE_WAITING)
+		ntrace_cpu_finish_waiting(c);
+}
+
+/* The timer */
+
+static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
+{
+	if (c->state == NTRACE_WAITING)
+		return NTRACE_WAIT_PERIOD_NS;
+
+	return ntrace_aux_period(&c->limits, &c->pace, c->seen, c->window.size);
+}
+
+/* One look at the write pointer. Return: whether the window has to move */
+static bool ntrace_cpu_look(struct ntrace_cpu *c)
+{
+	u64 used = ntrace_ramsink_used(c->path->sink), now = local_clock();
+
+	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, now - c->seen_at);
+	c->seen = used;
+	c->seen_at = now;
+
+	return ntrace_aux_due(&c->limits, used, c->window.size);
+}
+
+static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
+{
+	struct ntrace_cpu *c = container_of(timer, struct ntrace_cpu, timer);
+	int ret = 0;
+
+	if (c->state == NTRACE_OFF)
+		return HRTIMER_NORESTART;
+
+	if (c->state == NTRACE_RUNNING && ntrace_cpu_look(c)) {
+		ntrace_cpu_finish(c);
+		ret = ntrace_cpu_run(c);
+	} else if (c->state == NTRACE_WAITING) {
+		ret = ntrace_cpu_run(c);
+		if (ret)
+			ntrace_cpu_stop(c);
+	}
+
+	if (ret) {
+		c->event->hw.state |= PERF_HES_STOPPED;
+		return HRTIMER_NORESTART;
+	}
+
+	hrtimer_forward_now(timer, ns_to_ktime(ntrace_cpu_period(c)));
+	return HRTIMER_RESTART;
+}
+
+/* perf callbacks */
+
+/**
+ * ntrace_run_start - switch the encoder on
+ * @event:	perf's event
+ * @flags:	PERF_EF_
+ */
+void ntrace_run_start(struct perf_event *event, int flags)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+	struct ntrace_event_cpu *on = ntrace_event_cpu(event, smp_processor_id());
+	struct ntrace_event *ev = to_ntrace_event(event);
+	int ret;
+
+	event->hw.state = 0;
+	if (ev->context)
+		ntrace_context_write_current();
+
+	ret = ntrace_encoder_configure(c->path->encoder, &on->config) ?: ntrace_cpu_run(c);
+	if (ret) {
+		event->hw.state |= PERF_HES_STOPPED;
+		return;
+	}
+
+	hrtimer_start(&c->timer, ns_to_ktime(ntrace_cpu_period(c)), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+/**
+ * ntrace_run_stop - switch the encoder off and publish what it had
+ * @event:	perf's event
+ * @flags:	PERF_EF_
+ */
+void ntrace_run_stop(struct perf_event *event, int flags)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	if (event->hw.state & PERF_HES_STOPPED)
+		return;
+
+	/* Pinned to this CPU, where interrupts are off: it cannot be running. */
+	hrtimer_try_to_cancel(&c->timer);
+	ntrace_cpu_stop(c);
+	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+/**
+ * ntrace_run_add - give an event the encoder of this CPU
+ * @event:	perf's event
+ * @flags:	PERF_EF_
+ */
+int ntrace_run_add(struct perf_event *event, int flags)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+	struct ntrace_event_cpu *on = ntrace_event_cpu(event, smp_processor_id());
+
+	if (!on->path || !c->online)
+		return -ENODEV;
+	if (c->event)
+		return -EBUSY;
+
+	c->event = event;
+	c->path = on->path;
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START)
+		ntrace_run_start(event, PERF_EF_RELOAD);
+
+	return 0;
+}
+
+/**
+ * ntrace_run_del - take it back
+ * @event:	perf's event
+ * @flags:	PERF_EF_
+ */
+void ntrace_run_del(struct perf_event *event, int flags)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	ntrace_run_stop(event, PERF_EF_UPDATE);
+	if (c->event == event)
+		c->event = NULL;
+}
+
+/* CPUs that come and go */
+
+/**
+ * ntrace_run_cpu_online - events may run on this CPU from now on
+ * @cpu: it
+ */
+int ntrace_run_cpu_online(unsigned int cpu)
+{
+	this_cpu_ptr(&ntrace_cpus)->online = true;
+
+	return 0;
+}
+
+/**
+ * ntrace_run_cpu_offline - stop what runs on this CPU
+ * @cpu: it
+ *
+ * perf takes its events off the CPU later than this; they find nothing to do then.
+ */
+int ntrace_run_cpu_offline(unsigned int cpu)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	guard(irqsave)();
+	c->online = false;
+	if (c->event)
+		ntrace_run_stop(c->event, PERF_EF_UPDATE);
+
+	return 0;
+}
+
+/**
+ * ntrace_run_init - get every CPU's part ready
+ */
+void ntrace_run_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_setup(&per_cpu(ntrace_cpus, cpu).timer, ntrace_cpu_timer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
