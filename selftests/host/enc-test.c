@@ -377,6 +377,66 @@ static void r78_r79_correlation(void **state)
 	check();
 }
 
+/* A stretch begins with ProgTraceSync, I-CNT 0 and the reason that there is */
+static void r117_starts(void **state)
+{
+	(void)state;
+	begin(htm);
+	run(0x100, beq(0x20));
+	nt_enc_stop(bench.enc, NT_EVCODE_DEBUG, 0x120);
+	nt_enc_start(bench.enc, NT_SYNC_DEBUG_EXIT);
+	run(0x120, ADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x124);
+	run(0x124, ADD);		/* not traced */
+	nt_enc_start(bench.enc, NT_SYNC_TRACE_ENABLE);
+	run(0x128, CJR_A0);
+	bench.refuse = 1;
+	run(0x200, CADD);
+	run(0x202, CJR_A0);
+	run(0x300, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x302);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_ptc(&bench.want, 0, 2, 3);
+	pack_ptsync(&bench.want, 3, 0, 0x120);
+	pack_ptc(&bench.want, 4, 2, 1);
+	pack_ptsync(&bench.want, 5, 0, 0x128);
+	pack_error(&bench.want, 0, 4);
+	pack_ptsync(&bench.want, 7, 0, 0x300);
+	pack_ptc(&bench.want, 4, 1, 1);
+	check();
+}
+
+/* Half-words: 1, 2 or more of each instruction, jumps of all kinds among them */
+static void r100_half_words(void **state)
+{
+	static const struct { uint32_t insn; unsigned int len; uint64_t next; } t[] = {
+		{ CADD, 2, 0x102 }, { ADD, 4, 0x104 }, { 0xa021, 2, 0x108 },	/* c.j +8 */
+		{ 0x0080006f, 4, 0x108 }, { 0xc00d, 2, 0x122 },			/* c.beqz +34 */
+		{ 0x00000463, 4, 0x108 }, { 0x0000001f, 6, 0x106 }, { 0x0000003f, 8, 0x108 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		begin(htm);
+		nt_enc_retire(bench.enc, 0x100, t[i].insn, t[i].len);
+		nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, t[i].next);
+		pack_ptsync(&bench.want, 5, 0, 0x100);
+		pack_ptc(&bench.want, 4, t[i].len / 2, i == 4 || i == 5 ? 3 : 1);
+		check();
+	}
+	begin(htm);
+	run(0x100, CJR_A0);
+	run(0x200, jalr(0, 10));
+	run(0x300, SRET);
+	run(0x400, ADD);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_ib(&bench.want, 0, 1, 0x100 ^ 0x200);
+	pack_ib(&bench.want, 0, 2, 0x200 ^ 0x300);
+	pack_ib(&bench.want, 0, 2, 0x300 ^ 0x400);
+	check();
+}
+
 /* R118: enabled and disabled with nothing between */
 static void r118_empty_stretch(void **state)
 {
@@ -740,6 +800,39 @@ static void r128_r129_ownership(void **state)
 	check();
 }
 
+/* With hcontext two messages after a sync; after a write the one that it is about */
+static void r128_hcontext_comes_first(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.context = c.hcontext = true;
+	begin(c);
+	nt_enc_context(bench.enc, 3, 0, true, 0x77);
+	nt_enc_context(bench.enc, 2, 0, true, 0x1d);
+	run(0x100, CADD);
+	nt_enc_context(bench.enc, 2, 0, true, 0x1e);
+	run(0x102, CADD);
+	nt_enc_context(bench.enc, 3, 1, true, 0x78);
+	run(0x104, CADD);
+	nt_enc_trap(bench.enc, 0x106, true);
+	nt_enc_context(bench.enc, 0, 1, false, 0x1e);
+	run(0x800, CADD);
+	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
+	run(0x802, CADD);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_ownership(&bench.want, 3 | 0x10 | 0x77 << 5);
+	pack_ownership(&bench.want, 2 | 0x10 | 0x1d << 5);
+	pack_ownership(&bench.want, 2 | 0x10 | 0x1e << 5);
+	pack_ownership(&bench.want, 3 | 1 << 2 | 0x10 | 0x78 << 5);
+	pack_ib(&bench.want, 3, 3, 0x100 ^ 0x800);
+	pack_ownership(&bench.want, 0 | 1 << 2);
+	pack_ibsync(&bench.want, 6, 0, 1, 0x802);
+	pack_ownership(&bench.want, 3 | 1 << 2 | 0x78 << 5);
+	pack_ownership(&bench.want, 2 | 1 << 2 | 0x1e << 5);
+	check();
+}
+
 /* -------------------------------------------------------------- loss ---- */
 
 static void r119_loss_then_restart(void **state)
@@ -879,6 +972,36 @@ static void r138_r139_types(void **state)
 	assert_int_equal(op.type, NT_TYPE_CALL);	/* c.jal */
 }
 
+/* 3 bits of itype: direct jumps are nothing, what JALR does is an indirect jump */
+static void r140_narrow_itype(void **state)
+{
+	static const uint32_t jumps[] = { 0x0080006f, 0x008000ef, 0xa021 };
+	struct nt_enc_config c = htm;
+	unsigned int i;
+
+	(void)state;
+	c.itype_3 = true;
+	c.params.seqjump = true;
+	begin(c);
+	for (i = 0; i < 3; i++)
+		run(0x100, jumps[i]);	/* to 108 each; nothing is told of any */
+	run(0x108, 0x000003b7);		/* lui t2 */
+	run(0x10c, jalr(1, 7));		/* sequential: silent as with 4 bits */
+	run(0x200, 0x000000b7);		/* lui ra */
+	run(0x204, jalr(0, 1));		/* a return: told */
+	run(0x300, jalr(1, 5));
+	run(0x400, CJR_RA);
+	run(0x500, beq(16));
+	run(0x510, SRET);
+	run(0x600, CADD);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_ib(&bench.want, 0, 2 + 2 + 1 + 4 + 4, 0x100 ^ 0x300);
+	pack_ib(&bench.want, 0, 2, 0x300 ^ 0x400);
+	pack_ib(&bench.want, 0, 1, 0x400 ^ 0x500);
+	pack_ibh(&bench.want, 0, 4, 0x500 ^ 0x600, 3);
+	check();
+}
+
 static void targets(void **state)
 {
 	static const struct { uint32_t insn; unsigned int len; int64_t offset; } t[] = {
@@ -987,6 +1110,24 @@ static void r106_equal_branches(void **state)
 	check();
 }
 
+static void r110_bcnt_has_18_bits(void **state)
+{
+	struct nt_enc_config c = btm;
+
+	(void)state;
+	c.repeatbranch = true;
+	begin(c);
+	spin(1 + 0x3ffff + 2);
+	run(0x104, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x106);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_db(&bench.want, 2);
+	pack_repeat(&bench.want, 0x3ffff);
+	pack_repeat(&bench.want, 1);
+	pack_ptc(&bench.want, 4, 3, 0);
+	check();
+}
+
 /* Equal I-CNT alone is not enough, and a U-ADDR has to be 0 */
 static void r107_same_target(void **state)
 {
@@ -1061,6 +1202,58 @@ static void refuses(void **state)
 	c.htm = true;
 	c.repeatbranch = true;
 	assert_null(nt_enc_new(&c));	/* its meaning is not settled */
+	c.repeatbranch = false;
+	c.hcontext = true;
+	assert_null(nt_enc_new(&c));	/* no Ownership messages at all */
+	c.hcontext = false;
+	c.itype_3 = true;
+	c.params.retstack = 3;
+	assert_null(nt_enc_new(&c));	/* no returns are told */
+	c.params.retstack = 0;
+	c.params.src = 1;
+	assert_null(nt_enc_new(&c));	/* SRC has no bits */
+	assert_null(nt_enc_new(NULL));
+}
+
+/* Who knew of fewer members gets what there was then, whatever lies behind them */
+static void older_callers(void **state)
+{
+	struct nt_enc_config c = { .params = { .xlen = 64 }, .emit = emit, .htm = true };
+	const size_t first = offsetof(struct nt_enc_config, repeathist);
+
+	(void)state;
+	begin(htm);
+	nt_enc_free(bench.enc);
+	memset((char *)&c + first, 0xff, sizeof(c) - first);
+	c.ctx = &bench;
+	c.hist_bits = 3;
+	c.size = first;
+	bench.enc = nt_enc_new(&c);
+	assert_non_null(bench.enc);
+	nt_enc_start(bench.enc, NT_SYNC_TRACE_ENABLE);
+	spin(5);
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x100);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_rf(&bench.want, 1, 7);
+	pack_rf(&bench.want, 1, 7);
+	pack_ptc(&bench.want, 4, 10, 3);
+	check();
+	c.size = first - 1;
+	assert_null(nt_enc_new(&c));
+	c.size = 0;
+	assert_null(nt_enc_new(&c));
+	/* who knows of more, later: what there is today */
+	memset((char *)&c + first, 0, sizeof(c) - first);
+	c.size = sizeof(c) + 100;
+	begin(htm);
+	{
+		struct { struct nt_enc_config c; char more[100]; } later = { .c = c };
+
+		memset(later.more, 0xff, sizeof(later.more));
+		nt_enc_free(bench.enc);
+		bench.enc = nt_enc_new(&later.c);
+		assert_non_null(bench.enc);
+	}
 }
 
 static int cleanup(void **state)
@@ -1105,6 +1298,8 @@ int main(void)
 		cmocka_unit_test(r97_both_full_at_once),
 		cmocka_unit_test(r104_icnt_full_in_btm),
 		cmocka_unit_test(r78_r79_correlation),
+		cmocka_unit_test(r117_starts),
+		cmocka_unit_test(r100_half_words),
 		cmocka_unit_test(r118_empty_stretch),
 		cmocka_unit_test(r99_r81_traps),
 		cmocka_unit_test(trap_behind_jump),
@@ -1124,6 +1319,7 @@ int main(void)
 		cmocka_unit_test(r125_timestamps),
 		cmocka_unit_test(src_in_every_message),
 		cmocka_unit_test(r128_r129_ownership),
+		cmocka_unit_test(r128_hcontext_comes_first),
 		cmocka_unit_test(r119_loss_then_restart),
 		cmocka_unit_test(r119_error_alone_at_the_end),
 		cmocka_unit_test(r119_error_when_switched_off),
@@ -1132,10 +1328,13 @@ int main(void)
 		cmocka_unit_test(r108_equal_histories),
 		cmocka_unit_test(r114_histories_in_order),
 		cmocka_unit_test(r110_hrepeat_has_18_bits),
+		cmocka_unit_test(r110_bcnt_has_18_bits),
 		cmocka_unit_test(r106_equal_branches),
 		cmocka_unit_test(r107_same_target),
 		cmocka_unit_test(r119_repeats_and_loss),
+		cmocka_unit_test(r140_narrow_itype),
 		cmocka_unit_test(targets),
+		cmocka_unit_test(older_callers),
 		cmocka_unit_test(refuses),
 	};
 

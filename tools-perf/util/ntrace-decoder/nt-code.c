@@ -147,6 +147,7 @@ static void decode_32(struct decoded *d, uint32_t x)
 {
 	switch (x & 0x7f) {
 	case 0x0b: case 0x2b: case 0x5b: case 0x7b:
+	case 0x6b:		/* reserved */
 		d->i->flags |= NT_INSN_CUSTOM;
 		break;
 	case 0x17:		/* AUIPC */
@@ -160,9 +161,13 @@ static void decode_32(struct decoded *d, uint32_t x)
 	case 0x63:
 		if (BITS(x, 14, 13) != 1)
 			set_direct(d, NT_TYPE_COND, imm_b(x));
+		else
+			d->i->flags |= NT_INSN_CUSTOM;
 		break;
 	case 0x67:
-		if (!BITS(x, 14, 12))
+		if (BITS(x, 14, 12))
+			d->i->flags |= NT_INSN_CUSTOM;
+		else
 			set_jalr(d, BITS(x, 11, 7), BITS(x, 19, 15), sext(BITS(x, 31, 20), 12));
 		break;
 	case 0x6f:

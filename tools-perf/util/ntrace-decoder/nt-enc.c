@@ -7,7 +7,12 @@
 #include "ntrace.h"
 
 #define STACK_DEPTH	32
-#define FORMAT_NONE	1	/* a reserved FORMAT: no Ownership message is due */
+/* FORMAT of Ownership messages, and as bits those that are due */
+#define FORMAT_PRIV	0
+#define FORMAT_SCONTEXT	2
+#define FORMAT_HCONTEXT	3
+#define DUE(format)	(1u << (format))
+
 #define REPEAT_FULL	0x3ffff	/* HREPEAT and B-CNT have 18 bits */
 
 /* A message that may come again, and how many of it are not yet sent */
@@ -41,10 +46,10 @@ struct nt_enc {
 	bool attention;			/* the next instruction needs more than counting */
 
 	uint8_t upper;			/* rd of the LUI or AUIPC that retired just before */
-	uint8_t owner;			/* FORMAT of a due Ownership message */
+	uint8_t owner;			/* Ownership messages that are due */
 	uint8_t prv;
 	bool v;
-	uint64_t context;
+	uint64_t scontext, hcontext;
 
 	uint64_t stack[STACK_DEPTH];
 	unsigned int top, depth;
@@ -245,7 +250,9 @@ static void was_sync(struct nt_enc *enc)
 	enc->since_sync = 0;
 	enc->sync_due = false;
 	if (enc->cfg.context)
-		enc->owner = 2;
+		enc->owner = DUE(FORMAT_SCONTEXT);
+	if (enc->cfg.hcontext)
+		enc->owner |= DUE(FORMAT_HCONTEXT);
 }
 
 static void take_icnt(struct nt_enc *enc, struct nt_msg *m)
@@ -390,15 +397,26 @@ static void send_correlation(struct nt_enc *enc, uint8_t evcode)
 	send(enc, &m);
 }
 
-static void send_owner(struct nt_enc *enc)
+static void send_owner(struct nt_enc *enc, unsigned int format, uint64_t context)
 {
 	struct nt_msg m = { .tcode = NT_TCODE_OWNERSHIP, .fields = NT_F_PROCESS };
 
-	m.process = enc->owner | enc->prv << 2 | enc->v << 4;
-	if (enc->owner == 2)
-		m.process |= enc->context << 5;
-	enc->owner = FORMAT_NONE;
+	m.process = format | enc->prv << 2 | enc->v << 4 | context << 5;
 	send(enc, &m);
+}
+
+/* hcontext comes first; a message with a context tells the privilege too */
+static void send_owners(struct nt_enc *enc)
+{
+	unsigned int due = enc->owner;
+
+	enc->owner = 0;
+	if (due & DUE(FORMAT_HCONTEXT))
+		send_owner(enc, FORMAT_HCONTEXT, enc->hcontext);
+	if (due & DUE(FORMAT_SCONTEXT))
+		send_owner(enc, FORMAT_SCONTEXT, enc->scontext);
+	if (due == DUE(FORMAT_PRIV))
+		send_owner(enc, FORMAT_PRIV, 0);
 }
 
 /*
@@ -532,15 +550,43 @@ static void arrive(struct nt_enc *enc, uint64_t pc)
 		send_indirect(enc, 0, pc);
 	if (enc->restart)
 		restart(enc, pc);
-	if (enc->owner != FORMAT_NONE)
-		send_owner(enc);
+	if (enc->owner)
+		send_owners(enc);
 	enc->attention = enc->restart;
+}
+
+/* What 3 bits tell of an instruction: no direct jumps, and all JALR alike */
+static uint8_t narrow_type(uint8_t type)
+{
+	switch (type) {
+	case NT_TYPE_CALL:
+	case NT_TYPE_JUMP:
+	case NT_TYPE_JUMP_LINK:
+		return NT_TYPE_NONE;
+	case NT_TYPE_ICALL:
+	case NT_TYPE_SWAP:
+	case NT_TYPE_RET:
+	case NT_TYPE_IJUMP_LINK:
+		return NT_TYPE_IJUMP;
+	default:
+		return type;
+	}
 }
 
 void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op)
 {
+	struct nt_enc_op narrow;
+
 	if (!enc->open)
 		return;
+	if (enc->cfg.itype_3) {
+		narrow = *op;
+		narrow.type = narrow_type(op->type);
+		/* a decoder doesn't expect a return to be a sequential jump */
+		if (op->type == NT_TYPE_RET)
+			narrow.base = 0;
+		op = &narrow;
+	}
 	if (enc->attention)
 		arrive(enc, op->pc);
 	/* a JALR can be inferred from the LUI before it only inside one message */
@@ -623,11 +669,14 @@ void nt_enc_context(struct nt_enc *enc, uint8_t format, uint8_t prv, bool v, uin
 {
 	enc->prv = prv;
 	enc->v = v;
-	enc->context = value;
-	if (!enc->cfg.context || !enc->open || enc->starting)
+	if (format == FORMAT_HCONTEXT)
+		enc->hcontext = value;
+	else
+		enc->scontext = value;
+	if (!enc->cfg.context || !enc->open || enc->starting ||
+	    (format == FORMAT_HCONTEXT && !enc->cfg.hcontext))
 		return;
-	if (enc->owner != 2)
-		enc->owner = format;
+	enc->owner |= DUE(format & 3);
 	enc->attention = true;
 }
 
@@ -647,26 +696,48 @@ void nt_enc_reset(struct nt_enc *enc)
 	enc->hist_full = 1ull << ((cfg.hist_bits ? cfg.hist_bits : 32) - 1);
 	enc->period = cfg.syncmode ? 16ull << cfg.syncmax : 0;
 	enc->hist = 1;
-	enc->owner = FORMAT_NONE;
+}
+
+/* Members that an older caller doesn't know of are 0. */
+static bool get_config(const struct nt_enc_config *from, struct nt_enc_config *to)
+{
+	if (!from || from->size < offsetof(struct nt_enc_config, repeathist))
+		return false;
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
+	return true;
+}
+
+static bool config_is_good(const struct nt_enc_config *c)
+{
+	const struct nt_params *p = &c->params;
+
+	if ((p->xlen != 32 && p->xlen != 64) || p->srcbits > 12 || p->retstack > 3 ||
+	    p->profile != NT_PROFILE_1_0 || (p->src >= 0 && p->src >> p->srcbits))
+		return false;
+	if (!c->emit || (p->timestamps && !c->time) || c->syncmode > 3 || c->syncmax > 15)
+		return false;
+	if (c->icnt_bits > 22 || (c->icnt_bits && c->icnt_bits < 4) || c->hist_bits > 32 ||
+	    c->hist_bits == 1)
+		return false;
+	if ((c->htm && c->repeatbranch) || (c->hcontext && !c->context))
+		return false;
+	/* of returns and of direct jumps 3 bits tell nothing */
+	return !c->itype_3 || (!p->retstack && !p->alljumps);
 }
 
 struct nt_enc *nt_enc_new(const struct nt_enc_config *config)
 {
-	const struct nt_params *p = &config->params;
+	struct nt_enc_config c;
 	struct nt_enc *enc;
 
-	if ((p->xlen != 32 && p->xlen != 64) || p->srcbits > 12 || p->retstack > 3 ||
-	    p->profile != NT_PROFILE_1_0 || !config->emit ||
-	    (p->timestamps && !config->time) || config->syncmode > 3 || config->syncmax > 15 ||
-	    config->icnt_bits > 22 || config->hist_bits > 32 || config->hist_bits == 1 ||
-	    (config->icnt_bits && config->icnt_bits < 4) ||
-	    (config->htm && config->repeatbranch))
+	if (!get_config(config, &c) || !config_is_good(&c))
 		return NULL;
 	enc = malloc(sizeof(*enc));
 	if (!enc)
 		return NULL;
-	enc->cfg = *config;
-	if (p->src < 0)
+	enc->cfg = c;
+	if (c.params.src < 0)
 		enc->cfg.params.src = 0;
 	nt_enc_reset(enc);
 	return enc;
@@ -764,8 +835,9 @@ static void classify_32(uint32_t i, struct nt_enc_op *op)
 		op->target = op->pc + imm_j(i);
 		break;
 	case 0x73:
-		if (i == 0x10200073 || i == 0x30200073 || i == 0x70200073)
-			op->type = NT_TYPE_ERET;	/* SRET, MRET, MNRET */
+		/* SRET, MRET, MNRET, DRET */
+		if (i == 0x10200073 || i == 0x30200073 || i == 0x70200073 || i == 0x7b200073)
+			op->type = NT_TYPE_ERET;
 		break;
 	}
 }
@@ -782,8 +854,8 @@ static void classify_c1(unsigned int xlen, uint32_t i, struct nt_enc_op *op)
 		op->target = op->pc + imm_cj(i);
 		break;
 	case 3:
-		if (rd != 2)
-			op->upper = rd;		/* C.LUI */
+		if (rd != 2 && (i & 0x107c))
+			op->upper = rd;		/* C.LUI; its immediate is not 0 */
 		break;
 	case 5:
 		op->type = NT_TYPE_JUMP;
@@ -804,7 +876,8 @@ static void classify_c2(uint32_t isa, uint32_t i, struct nt_enc_op *op)
 	if (f3 == 4 && !field(i, 6, 2) && rs1) {
 		op->base = rs1;
 		op->type = jalr_type(field(i, 12, 12), rs1);	/* C.JR, C.JALR */
-	} else if (f3 == 5 && isa & NT_ISA_ZCMP && (field(i, 15, 8) & 0xfd) == 0xbc) {
+	} else if (f3 == 5 && isa & NT_ISA_ZCMP && (field(i, 15, 8) & 0xfd) == 0xbc &&
+		   field(i, 7, 4) >= 4) {
 		op->type = NT_TYPE_RET;		/* CM.POPRET, CM.POPRETZ */
 	} else if (f3 == 5 && isa & NT_ISA_ZCMT && field(i, 15, 10) == 0x28) {
 		op->type = field(i, 9, 2) < 32 ? NT_TYPE_JUMP : NT_TYPE_CALL;

@@ -35,7 +35,7 @@ struct nt_enc_op {
 
 struct nt_enc_config {
 	size_t size;		/* sizeof(struct nt_enc_config) */
-	struct nt_params params; /* src < 0: 0 */
+	struct nt_params params; /* its size doesn't count; src < 0: 0 */
 	bool htm;		/* else BTM */
 	bool context;		/* Ownership messages */
 	bool btype_1;		/* traps are B-TYPE 1, else 2 and 3 */
@@ -54,12 +54,23 @@ struct nt_enc_config {
 	void *ctx;
 	bool repeathist;	/* HTM: equal full histories are told once (RCODE 2) */
 	bool repeatbranch;	/* BTM only: equal branch messages are told once */
+	bool hcontext;		/* with context: Ownership with hcontext, before scontext */
+	/*
+	 * The ingress port's itype has 3 bits: direct jumps are not told apart from
+	 * other instructions, nor returns and calls from indirect jumps. Not with
+	 * retstack, nor with alljumps.
+	 */
+	bool itype_3;
 };
 
 /* The longest message the encoder makes */
 #define NT_ENC_MSG_MAX	48
 
-/* NULL: out of memory, or a parameter is out of range. */
+/*
+ * NULL: out of memory, or a parameter is out of range, or two don't go together.
+ * A config of a smaller `size` is taken as that of an older caller: what it lacks
+ * is off.  `size` must reach behind `ctx`.
+ */
 struct nt_enc *nt_enc_new(const struct nt_enc_config *config);
 void nt_enc_free(struct nt_enc *enc);
 
@@ -97,8 +108,9 @@ void nt_enc_event_sync(struct nt_enc *enc, uint8_t reason);
 
 /*
  * Privilege and context from the next instruction on.  format: 0 only the
- * privilege has changed, 2 scontext was written; told before the first stretch,
- * it only sets what Ownership after sync messages reports.
+ * privilege has changed (value: scontext), 2 scontext was written, 3 hcontext;
+ * told before the first stretch, it only sets what Ownership after sync messages
+ * reports.
  */
 void nt_enc_context(struct nt_enc *enc, uint8_t format, uint8_t prv, bool v, uint64_t value);
 
