@@ -2,6 +2,7 @@
 /*
  * ntrace decode: what was executed, as instructions, branches or blocks
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,17 +17,41 @@ struct view;
 struct output {
 	const char *name;
 	void (*insn)(struct view *v, const struct nt_insn *insn);
-	void (*event)(struct view *v, const struct nt_event *ev);
+	void (*event)(struct view *v, const struct nt_event *ev, bool seam);
 };
 
-struct view {
+/* A linear run of instructions, without those that are elsewhere */
+struct run {
+	uint64_t first, last;
+	uint64_t insns;
+};
+
+struct decode {
 	struct input in;
-	struct nt_code *code;
 	const struct output *output;
 	bool not_taken;
+	unsigned long losses;
+	struct symbols *symbols;
+	struct run open;	/* run that the pieces printed so far leave open */
+};
+
+/* Of each thread */
+struct printer {
+	struct decode *d;
+	struct lines *lines;	/* of instructions */
+};
+
+/* Of each piece of the trace */
+struct view {
+	struct piece *piece;
+	struct decode *d;
+	struct lines *lines;
 	uint64_t pc;		/* next to be printed */
 	uint64_t last;		/* that was printed last */
 	unsigned long losses;
+	struct run head;	/* that the pieces before may have begun */
+	struct run tail;	/* ... that those behind will end */
+	bool ended;		/* head has */
 };
 
 static const struct output outputs[];
@@ -37,8 +62,9 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "output", OPT_OUTPUT, "pc|insn|branch|block", 0,
-	  "one line per instruction's address, instruction, taken transfer (from to type), "
-	  "or linear run (first last instructions); default pc", 0 },
+	  "one line per instruction's address, instruction (address bits symbol+offset text), "
+	  "taken transfer (from to type), or linear run (first last instructions); default pc",
+	  0 },
 	{ "not-taken", OPT_NOT_TAKEN, NULL, 0,
 	  "with --output=branch: branches not taken too, of type `not'", 0 },
 	{ 0 }
@@ -48,19 +74,19 @@ static const struct output *find_output(const char *name);
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct view *v = state->input;
+	struct decode *d = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &v->in;
+		state->child_inputs[0] = &d->in;
 		break;
 	case OPT_OUTPUT:
-		v->output = find_output(arg);
-		if (!v->output)
+		d->output = find_output(arg);
+		if (!d->output)
 			argp_error(state, "--output: `%s' is none of pc, insn, branch, block", arg);
 		break;
 	case OPT_NOT_TAKEN:
-		v->not_taken = true;
+		d->not_taken = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -79,22 +105,7 @@ static void pc_insn(struct view *v, const struct nt_insn *insn)
 
 static void insn_insn(struct view *v, const struct nt_insn *insn)
 {
-	unsigned int digits = insn->len < 8 ? 2 * insn->len : 16;
-
-	(void)v;
-	out_hex(insn->pc);
-	out_char(' ');
-	while (digits--)
-		out_char("0123456789abcdef"[insn->raw >> (4 * digits) & 15]);
-	if (insn->type != NT_TYPE_NONE) {
-		out_char(' ');
-		out_str(nt_type_name(insn->type));
-	}
-	if (insn->flags & NT_INSN_DIRECT) {
-		out_char(' ');
-		out_hex(insn->target);
-	}
-	out_char('\n');
+	lines_put(v->lines, insn);
 }
 
 static void put_branch(uint64_t from, uint64_t to, unsigned int type)
@@ -115,23 +126,54 @@ static void branch_insn(struct view *v, const struct nt_insn *insn)
 	(void)v;
 }
 
-static void branch_event(struct view *v, const struct nt_event *ev)
+static void branch_event(struct view *v, const struct nt_event *ev, bool seam)
 {
 	(void)v;
+	(void)seam;
 	if (ev->kind == NT_EV_BRANCH)
 		put_branch(ev->from, ev->to, ev->type);
 }
 
-static void block_event(struct view *v, const struct nt_event *ev)
+/* The run of the first piece's end and the second's beginning */
+static struct run join_runs(struct run a, struct run b)
 {
-	if (!ev->insns)
+	if (!a.insns)
+		return b;
+	if (!b.insns)
+		return a;
+	return (struct run){ a.first, b.last, a.insns + b.insns };
+}
+
+static void put_head(void *arg)
+{
+	struct view *v = arg;
+	struct run run = join_runs(v->d->open, v->head);
+
+	v->d->open.insns = 0;
+	if (run.insns)
+		printf("%" PRIx64 " %" PRIx64 " %" PRIu64 "\n", run.first, run.last, run.insns);
+}
+
+static void block_event(struct view *v, const struct nt_event *ev, bool seam)
+{
+	struct run run = { v->pc, v->last, ev->insns };
+
+	if (ev->kind != NT_EV_BRANCH && ev->kind != NT_EV_STOP && ev->kind != NT_EV_LOSS)
 		return;
-	out_hex(v->pc);
-	out_char(' ');
-	out_hex(v->last);
-	out_char(' ');
-	out_dec(ev->insns);
-	out_char('\n');
+	if (seam) {
+		v->tail = run;
+	} else if (!v->ended) {
+		v->ended = true;
+		v->head = run;
+		out_later(put_head, v);
+	} else if (run.insns) {
+		out_hex(run.first);
+		out_char(' ');
+		out_hex(run.last);
+		out_char(' ');
+		out_dec(run.insns);
+		out_char('\n');
+	}
 }
 
 static void no_insn(struct view *v, const struct nt_insn *insn)
@@ -169,36 +211,42 @@ static bool is_trap(const struct nt_event *ev)
 static void walk(struct view *v, const struct nt_event *ev)
 {
 	bool branch = ev->kind == NT_EV_BRANCH && !is_trap(ev);
-	bool own = v->output->event == branch_event && branch;
+	bool own = v->d->output->event == branch_event && branch;
 	uint64_t pc = v->pc;
 	uint32_t n;
 
 	for (n = 0; n < ev->insns; n++) {
 		struct nt_insn insn;
-		int len = nt_code_insn(v->code, pc, &insn);
+		int len = nt_code_insn(v->piece->code, pc, &insn);
 
 		if (len < 0)
 			die("no code at %llx any more", (unsigned long long)pc);
 		if (!own || n + 1 < ev->insns)
-			v->output->insn(v, &insn);
+			v->d->output->insn(v, &insn);
 		v->last = pc;
 		pc = insn.pc + len;
-		if (v->in.params.xlen == 32)
+		if (v->d->in.params.xlen == 32)
 			pc &= UINT32_MAX;
 	}
 }
 
-static bool walks(const struct view *v)
+static bool walks(const struct decode *d)
 {
-	return v->output->event != branch_event || v->not_taken;
+	return d->output->event != branch_event || d->not_taken;
 }
 
-static void show(struct view *v, const struct nt_event *ev)
+static void show(struct piece *p, void *state, const struct nt_event *ev, bool seam)
 {
-	if (walks(v))
+	const struct printer *printer = p->own;
+	struct view *v = state;
+
+	v->piece = p;
+	v->d = printer->d;
+	v->lines = printer->lines;
+	if (walks(v->d))
 		walk(v, ev);
-	if (v->output->event)
-		v->output->event(v, ev);
+	if (v->d->output->event)
+		v->d->output->event(v, ev, seam);
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 	case NT_EV_START:
@@ -214,22 +262,46 @@ static void show(struct view *v, const struct nt_event *ev)
 	}
 }
 
-static void decode(struct view *v)
+static void piece_done(void *ctx, void *state)
 {
-	struct nt_flow *flow = input_flow(&v->in, v->code);
-	struct nt_event ev[256];
-	int i, n;
+	struct decode *d = ctx;
+	struct view *v = state;
 
-	while ((n = nt_flow_next(flow, ev, 256)) > 0) {
-		for (i = 0; i < n; i++)
-			show(v, &ev[i]);
-		progress(nt_flow_consumed(flow), v->in.size);
-	}
-	progress_end();
-	out_flush();
-	if (n < 0)
-		die("%s", nt_strerror(n));
-	nt_flow_free(flow);
+	d->losses += v->losses;
+	d->open = join_runs(d->open, v->tail);
+}
+
+static void *new_printer(void *ctx)
+{
+	struct printer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		die("%s", nt_strerror(NT_ENOMEM));
+	p->d = ctx;
+	if (p->d->symbols)
+		p->lines = lines_new(&p->d->in.params, p->d->symbols);
+	return p;
+}
+
+static void free_printer(void *own)
+{
+	struct printer *p = own;
+
+	lines_free(p->lines);
+	free(p);
+}
+
+static void decode(struct decode *d)
+{
+	const struct consumer consumer = {
+		.size = sizeof(struct view), .event = show, .done = piece_done,
+		.thread_new = new_printer, .thread_free = free_printer, .ctx = d,
+	};
+
+	if (d->output->insn == insn_insn)
+		d->symbols = symbols_new(&d->in);
+	pieces_decode(&d->in, &consumer);
+	symbols_free(d->symbols);
 }
 
 int cmd_decode(int argc, char **argv)
@@ -242,17 +314,15 @@ int cmd_decode(int argc, char **argv)
 		.doc = "Decode an N-Trace file with the program that was traced.",
 		.children = children,
 	};
-	struct view v = { .output = &outputs[0] };
+	struct decode d = { .output = &outputs[0] };
 
-	input_init(&v.in);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &v))
+	input_init(&d.in);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &d))
 		return EXIT_UNUSABLE;
-	if (!v.in.images)
+	if (!d.in.images)
 		die("no program given: --elf or --raw");
-	input_open(&v.in);
-	v.code = input_code(&v.in);
-	decode(&v);
-	nt_code_free(v.code);
-	input_free(&v.in);
-	return v.losses ? EXIT_LOSSES : EXIT_WHOLE;
+	input_open(&d.in);
+	decode(&d);
+	input_free(&d.in);
+	return d.losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -3,8 +3,6 @@
  * ntrace stat: what a trace consists of
  */
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 #include "cmd.h"
 
@@ -71,108 +69,30 @@ struct totals {
 	uint64_t skipped;
 };
 
-/* A piece of the trace, decoded by a thread of its own */
-struct job {
-	pthread_t thread;
-	const struct input *in;
-	struct piece piece;
-	bool first;		/* the one that knows how far we are */
-	struct totals totals;
-	struct nt_event *troubles;	/* to be told in the trace's order */
-	size_t nr_troubles;
-	int error;
-};
-
-static void add_trouble(struct job *job, const struct nt_event *ev)
+static void add_event(struct piece *p, void *state, const struct nt_event *ev, bool seam)
 {
-	size_t n = job->nr_troubles;
+	struct totals *t = state;
 
-	/* a doubling at each power of two */
-	if (!(n & (n - 1)))
-		job->troubles = reallocarray(job->troubles, n ? 2 * n : 1, sizeof(*ev));
-	if (!job->troubles)
-		die("%s", nt_strerror(NT_ENOMEM));
-	job->troubles[job->nr_troubles++] = *ev;
-}
-
-static void add_event(struct job *job, const struct nt_event *ev)
-{
-	struct totals *t = &job->totals;
-
+	(void)p;
+	(void)seam;
 	t->insns += ev->insns;
 	if (ev->kind == NT_EV_BRANCH)
 		t->branches++;
 	if (ev->kind == NT_EV_LOSS) {
 		t->losses++;
 		t->skipped += ev->skipped;
-		add_trouble(job, ev);
+		out_trouble(ev);
 	}
 }
 
-static void *decode_piece(void *arg)
+static void add_totals(void *ctx, void *state)
 {
-	struct job *job = arg;
-	const struct input *in = job->in;
-	size_t size = job->piece.end - job->piece.begin;
-	struct nt_code *code = input_code(in);
-	struct nt_flow *flow = nt_flow_new(&in->params);
-	struct nt_event ev[256];
-	int i, n;
+	struct totals *sum = ctx, *t = state;
 
-	if (!flow)
-		die("%s", nt_strerror(NT_ENOMEM));
-	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, in->trace + job->piece.begin, size, job->piece.begin);
-	while ((n = nt_flow_next(flow, ev, 256)) > 0) {
-		for (i = 0; i < n; i++)
-			add_event(job, &ev[i]);
-		if (job->first)
-			progress(nt_flow_consumed(flow), size);
-	}
-	job->error = n;
-	nt_flow_free(flow);
-	nt_code_free(code);
-	return NULL;
-}
-
-static void join(struct job *job, struct totals *t)
-{
-	size_t i;
-
-	if (!job->first)
-		pthread_join(job->thread, NULL);
-	if (job->error)
-		die("%s", nt_strerror(job->error));
-	for (i = 0; i < job->nr_troubles; i++)
-		out_trouble(&job->troubles[i]);
-	free(job->troubles);
-	t->insns += job->totals.insns;
-	t->branches += job->totals.branches;
-	t->losses += job->totals.losses;
-	t->skipped += job->totals.skipped;
-}
-
-static void decode(struct input *in, struct totals *t)
-{
-	struct piece *pieces = calloc(in->threads, sizeof(*pieces));
-	struct job *jobs = calloc(in->threads, sizeof(*jobs));
-	unsigned int i, n;
-
-	if (!pieces || !jobs)
-		die("%s", nt_strerror(NT_ENOMEM));
-	n = input_split(in, pieces, in->threads);
-	for (i = 0; i < n; i++) {
-		jobs[i] = (struct job){ .in = in, .piece = pieces[i], .first = !i };
-		if (i && pthread_create(&jobs[i].thread, NULL, decode_piece, &jobs[i]))
-			die("cannot start %u threads", n);
-	}
-	decode_piece(&jobs[0]);
-	progress_end();
-	for (i = 0; i < n; i++)
-		join(&jobs[i], t);
-	out_flush();
-	free(pieces);
-	free(jobs);
+	sum->insns += t->insns;
+	sum->branches += t->branches;
+	sum->losses += t->losses;
+	sum->skipped += t->skipped;
 }
 
 static void print_totals(const struct input *in, const struct totals *t)
@@ -204,7 +124,8 @@ int cmd_stat(int argc, char **argv)
 	input_open(&in);
 	count_messages(&in, &kinds);
 	if (in.images)
-		decode(&in, &totals);
+		pieces_decode(&in, &(struct consumer){ .size = sizeof(totals), .event = add_event,
+						       .done = add_totals, .ctx = &totals });
 	print_messages(&in, &kinds);
 	if (in.images)
 		print_totals(&in, &totals);

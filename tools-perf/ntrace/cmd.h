@@ -38,11 +38,19 @@ void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
 
 /* ------------------------------------------------- options of input ------ */
 
+/* A program's file, which has symbols too */
+struct elf {
+	struct elf *next;
+	char *path;
+	uint64_t bias;
+};
+
 /* A trace, how to read it, and the program that made it */
 struct input {
 	struct nt_params params;
 	struct nt_image *image;
 	unsigned int images;	/* given on the command line */
+	struct elf *elfs;	/* those that are ELF files, the first first */
 	unsigned int threads;
 	bool xlen_given;
 	bool no_trace;		/* the command makes one, it reads none */
@@ -62,27 +70,75 @@ void input_open(struct input *in);
 void input_free(struct input *in);
 
 /*
- * The program as a graph, and a decoder of the trace over it.  Ends the
- * command when the trace has several sources and none was chosen.
+ * The program as a graph, and a decoder of a part of the trace over it. The last
+ * ends the command when the trace has several sources and none was chosen.
  */
 struct nt_code *input_code(const struct input *in);
-struct nt_flow *input_flow(struct input *in, struct nt_code *code);
+struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end);
+void input_check_sources(const struct input *in);
 
-/*
- * Split the trace at sync messages into at most max pieces of about the same
- * size, each for a decoder of its own; returns their number.  A piece ends
- * behind the sync message that the next one begins with.
- */
-struct piece {
-	size_t begin, end;
-};
-
-unsigned int input_split(struct input *in, struct piece *pieces, unsigned int max);
+/* The sync message of our source at or behind `from`, and its end; or the end */
+size_t input_find_sync(const struct input *in, size_t from, size_t *end);
 
 /* Read a number (decimal, 0x hex, 0 octal) or die, naming the option. */
 uint64_t parse_number(const char *text, const char *what);
 /* ... of at most max */
 unsigned int parse_small(const char *text, const char *what, unsigned int max);
+
+/* ------------------------------------------------------ in pieces -------- */
+
+/*
+ * A piece of the trace, from a sync message to behind the next piece's: what
+ * that one tells of the way to it belongs here.
+ */
+struct piece {
+	const struct input *in;
+	struct nt_code *code;	/* the thread's */
+	void *own;		/* the thread's too: what thread_new() returned */
+	size_t begin, end;
+	bool last;
+};
+
+/*
+ * What a command does with the trace's events. Pieces are decoded side by side
+ * in up to --threads threads; always the same pieces, so that the number of
+ * threads can't be told from what comes out.
+ */
+struct consumer {
+	size_t size;	/* of the state of each piece, which is 0 at first */
+	/* seam: a STOP which is none; execution goes on with the next piece */
+	void (*event)(struct piece *p, void *state, const struct nt_event *ev, bool seam);
+	/* in the trace's order, one at a time */
+	void (*done)(void *ctx, void *state);
+	/* may be NULL, both */
+	void *(*thread_new)(void *ctx);
+	void (*thread_free)(void *own);
+	void *ctx;
+};
+
+void pieces_decode(const struct input *in, const struct consumer *consumer);
+
+/* ------------------------------------------- instructions for people ----- */
+
+struct symbols;
+
+/* Read the symbols of the program's code; of what has none there are none. */
+struct symbols *symbols_new(const struct input *in);
+void symbols_free(struct symbols *symbols);
+/* The name of what pc is in, and how far; NULL when not known */
+const char *symbols_find(const struct symbols *symbols, uint64_t pc, uint64_t *offset);
+
+/*
+ * Lines "address bits symbol+offset text", the text from Capstone where the
+ * command is built with it; kept, for a program executes most of its lines often.
+ */
+struct lines;
+
+struct lines *lines_new(const struct nt_params *params, const struct symbols *symbols);
+void lines_free(struct lines *lines);
+void lines_put(struct lines *lines, const struct nt_insn *insn);
+/* What makes the text */
+const char *lines_disassembler(void);
 
 /* -------------------------------------------------- buffered output ------ */
 
@@ -94,8 +150,22 @@ void out_hex(uint64_t value);
 void out_dec(uint64_t value);
 void out_str(const char *s);
 void out_char(char c);
+void out_bytes(const char *text, size_t len);	/* at most 64 KiB */
 /* Write out; dies when stdout can't take it. */
 void out_flush(void);
+
+/*
+ * For threads that make parts of the output: turn() tells whether this thread's
+ * part is the one to be written now; if it is to wait, when that has come. Until
+ * then the thread keeps up to some megabytes of text.
+ */
+void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx);
+/*
+ * What belongs here is known only when it is this thread's turn: hole() then
+ * writes it to stdout. One at a time.
+ */
+void out_later(void (*hole)(void *ctx), void *ctx);
+void out_free(void);	/* before a thread ends */
 
 /*
  * Done so far of the whole, in any unit: draws a bar when stderr is a terminal,

@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	{ "seqjump", OPT_SEQJUMP, NULL, 0, "sequential jumps are not reported", 2 },
 	{ "alljumps", OPT_ALLJUMPS, NULL, 0, "direct jumps are reported", 2 },
 	{ NULL, 0, NULL, 0, "How to work:", 3 },
-	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (stat; others take one)", 3 },
+	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (decode, stat; others take one)", 3 },
 	{ 0 }
 };
 
@@ -87,6 +87,19 @@ static bool split_at(char *arg, uint64_t *number)
 	return true;
 }
 
+static void add_elf(struct input *in, char *path, uint64_t bias)
+{
+	struct elf *elf = calloc(1, sizeof(*elf)), **last = &in->elfs;
+
+	if (!elf)
+		die("%s", nt_strerror(NT_ENOMEM));
+	elf->path = path;
+	elf->bias = bias;
+	while (*last)
+		last = &(*last)->next;
+	*last = elf;
+}
+
 static void add_image(struct input *in, int key, const char *arg)
 {
 	char *path = strdup(arg);
@@ -107,8 +120,11 @@ static void add_image(struct input *in, int key, const char *arg)
 		die("%s: %s", path, strerror(errno));
 	if (ret)
 		die("%s: %s", path, nt_strerror(ret));
-	free(path);
 	in->images++;
+	if (key == OPT_ELF)
+		add_elf(in, path, addr);
+	else
+		free(path);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -191,6 +207,13 @@ void input_init(struct input *in)
 
 void input_free(struct input *in)
 {
+	while (in->elfs) {
+		struct elf *elf = in->elfs;
+
+		in->elfs = elf->next;
+		free(elf->path);
+		free(elf);
+	}
 	nt_image_free(in->image);
 	free(in->trace);
 }
@@ -267,7 +290,7 @@ void input_open(struct input *in)
 }
 
 /* A trace of several sources is several streams; one must be chosen. */
-static void check_sources(const struct input *in)
+void input_check_sources(const struct input *in)
 {
 	int first = -1;
 	size_t at = 0;
@@ -300,8 +323,7 @@ struct nt_code *input_code(const struct input *in)
 	return code;
 }
 
-/* The sync message of our source at or behind `from`, and its end; or the end */
-static size_t find_sync(const struct input *in, size_t from, size_t *end)
+size_t input_find_sync(const struct input *in, size_t from, size_t *end)
 {
 	const struct nt_params *p = &in->params;
 	struct nt_msg msg;
@@ -320,35 +342,13 @@ static size_t find_sync(const struct input *in, size_t from, size_t *end)
 	return in->size;
 }
 
-unsigned int input_split(struct input *in, struct piece *pieces, unsigned int max)
+struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end)
 {
-	size_t begin = 0, next, end;
-	unsigned int n;
+	struct nt_flow *flow = nt_flow_new(&in->params);
 
-	check_sources(in);
-	for (n = 0; n < max && (begin < in->size || !n); n++) {
-		next = in->size;
-		end = in->size;
-		if (n + 1 < max)
-			next = find_sync(in, in->size / max * (n + 1), &end);
-		if (next <= begin)
-			next = find_sync(in, begin + 1, &end);
-		/* what a sync message tells of the way to it belongs to the piece before */
-		pieces[n] = (struct piece){ begin, end };
-		begin = next;
-	}
-	return n;
-}
-
-struct nt_flow *input_flow(struct input *in, struct nt_code *code)
-{
-	struct nt_flow *flow;
-
-	check_sources(in);
-	flow = nt_flow_new(&in->params);
 	if (!flow)
 		die("%s", nt_strerror(NT_ENOMEM));
 	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, in->trace, in->size, 0);
+	nt_flow_window(flow, in->trace + begin, end - begin, begin);
 	return flow;
 }

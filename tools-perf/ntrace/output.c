@@ -8,36 +8,106 @@
 
 #include "cmd.h"
 
-/* One command writes one output: the only state that the command shares */
-static char buffer[1 << 16];
-static size_t used;
+#define ROOM_FIRST	((size_t)1 << 16)
+/* What one thread keeps while others are before it in the trace */
+#define ROOM_MAX	((size_t)8 << 20)
 
 /* The longest thing that is put at once without looking: a number */
-#define ROOM	32
+#define ROOM		32
+
+/*
+ * A command writes one output, but its threads make parts of it at a time: each
+ * has a buffer, the only state that the command shares.
+ */
+static _Thread_local struct {
+	char *text;
+	size_t used, room;
+	bool (*turn)(void *ctx, bool wait);
+	void *turn_ctx;
+	size_t hole_at;
+	void (*hole)(void *ctx);
+	void *hole_ctx;
+} out;
+
+static void write_text(size_t from, size_t to)
+{
+	if (from < to && fwrite(out.text + from, 1, to - from, stdout) != to - from)
+		die("cannot write: %s", strerror(errno));
+}
 
 void out_flush(void)
 {
-	if (fwrite(buffer, 1, used, stdout) != used || fflush(stdout))
+	size_t done = 0;
+
+	if (out.turn)
+		out.turn(out.turn_ctx, true);
+	if (out.hole) {
+		write_text(0, out.hole_at);
+		out.hole(out.hole_ctx);
+		done = out.hole_at;
+		out.hole = NULL;
+	}
+	write_text(done, out.used);
+	if (fflush(stdout))
 		die("cannot write: %s", strerror(errno));
-	used = 0;
+	out.used = 0;
+}
+
+static void make_room(void)
+{
+	bool mine = !out.turn || out.turn(out.turn_ctx, false);
+
+	if (out.room && (mine || out.room >= ROOM_MAX)) {
+		out_flush();
+		return;
+	}
+	out.room = out.room ? 2 * out.room : ROOM_FIRST;
+	out.text = realloc(out.text, out.room);
+	if (!out.text)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx)
+{
+	out.turn = turn;
+	out.turn_ctx = ctx;
+}
+
+void out_later(void (*hole)(void *ctx), void *ctx)
+{
+	out.hole = hole;
+	out.hole_ctx = ctx;
+	out.hole_at = out.used;
+}
+
+void out_free(void)
+{
+	free(out.text);
+	memset(&out, 0, sizeof(out));
 }
 
 static inline void need(size_t room)
 {
-	if (sizeof(buffer) - used < room)
-		out_flush();
+	if (__builtin_expect(out.room - out.used < room, 0))
+		make_room();
+}
+
+void out_bytes(const char *text, size_t len)
+{
+	need(len);
+	memcpy(out.text + out.used, text, len);
+	out.used += len;
 }
 
 void out_char(char c)
 {
 	need(1);
-	buffer[used++] = c;
+	out.text[out.used++] = c;
 }
 
 void out_str(const char *s)
 {
-	while (*s)
-		out_char(*s++);
+	out_bytes(s, strlen(s));
 }
 
 void out_hex(uint64_t value)
@@ -46,7 +116,7 @@ void out_hex(uint64_t value)
 
 	need(ROOM);
 	while (digits--)
-		buffer[used++] = "0123456789abcdef"[value >> (4 * digits) & 15];
+		out.text[out.used++] = "0123456789abcdef"[value >> (4 * digits) & 15];
 }
 
 void out_dec(uint64_t value)
