@@ -8,16 +8,36 @@
 
 #include "cmocka-tap.h"
 
+/* Each file has some of these */
+#define reset ram_reset
+#define write_control ram_write_control
+#define now ram_now
 #include "../qemu/ramsink.c"
-#define reset te_reset		/* both files have one */
+#undef reset
+#undef write_control
+#undef now
+#define reset te_reset
 #define write_control te_write_control
 #include "../qemu/te-regs.c"
+#undef reset
+#undef write_control
+#define reset funnel_reset
+#define write_control funnel_write_control
+#include "../qemu/funnel.c"
+#undef reset
+#undef write_control
+#define write_control bridge_write_control
+#include "../qemu/bridge.c"
 
 static struct te_ability te_can;
 static struct ram_ability ram_can;
+static struct funnel_ability funnel_can;
+static struct bridge_ability bridge_can;
 static struct te_regs te;
 static struct ram_sink ram;
-static uint8_t mem[4096];
+static struct funnel funnel;
+static struct bridge bridge;
+static uint8_t mem[4096], sram[1024];
 
 #define BASE	0x80000000ull
 
@@ -26,6 +46,8 @@ static void power_up(void)
 	te_init(&te, &te_can);
 	memset(mem, 0, sizeof(mem));
 	ram_init(&ram, &ram_can, mem, BASE, sizeof(mem));
+	funnel_init(&funnel, &funnel_can, 0xf);
+	bridge_init(&bridge, &bridge_can);
 }
 
 static int setup(void **state)
@@ -37,6 +59,8 @@ static int setup(void **state)
 		.syncmodes = 0xe, .srcbits = 12, .filters = 4, .privileges = 0xb,
 	};
 	ram_can = (struct ram_ability){ .impl = 0x2901, .addrbits = 64, .width = 4 };
+	funnel_can = (struct funnel_ability){ .impl = 0x801, .dis_inputs = 0xffff };
+	bridge_can = (struct bridge_ability){ .impl = 0xe01 };
 	power_up();
 	return 0;
 }
@@ -468,6 +492,276 @@ static void outside_memory_is_lost(void **state)
 	assert_int_equal(ram.misuse, 1);
 }
 
+/* --------------------------------------------------- sink's own memory ---- */
+
+static void sram_power_up(void)
+{
+	ram_can.impl = 0x1901;
+	power_up();
+	ram_set_sram(&ram, sram, sizeof(sram));
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+}
+
+static uint32_t read_ram(unsigned int offset)
+{
+	uint32_t value = ram_read(&ram, offset);
+
+	ram_was_read(&ram, offset);
+	return value;
+}
+
+static void r45_mode_warl(void **state)
+{
+	(void)state;
+	sram_power_up();
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_false(ram_read(&ram, RAM_CONTROL) & RAM_MODE_SMEM);
+	ram_can.impl = 0x2901;
+	power_up();
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	assert_true(ram_read(&ram, RAM_CONTROL) & RAM_MODE_SMEM);
+	ram_can.impl = 0x3901;
+	power_up();
+	ram_set_sram(&ram, sram, sizeof(sram));
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_true(ram_read(&ram, RAM_CONTROL) & RAM_MODE_SMEM);
+	ram_write(&ram, RAM_LIMIT_LOW, BASE + 0x1fc);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x1fc);
+	/* another mode, other registers */
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	assert_false(ram_read(&ram, RAM_CONTROL) & RAM_MODE_SMEM);
+	ram_write(&ram, RAM_LIMIT_LOW, 0xffffffff);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), sizeof(sram) - 4);
+	ram_write(&ram, RAM_LIMIT_HIGH, 0xffffffff);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_HIGH), 0);
+	ram_write(&ram, RAM_START_LOW, 0x10);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), 0);
+}
+
+static void fixed_limit(void **state)
+{
+	(void)state;
+	ram_can.fixed_limit = true;
+	sram_power_up();
+	ram_write(&ram, RAM_LIMIT_LOW, 0x10);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), sizeof(sram) - 4);
+}
+
+/* R56, R57: while it is enabled neither RP nor Data does anything */
+static void r55_data_advances(void **state)
+{
+	uint32_t word;
+	unsigned int i;
+
+	(void)state;
+	sram_power_up();
+	ram_write(&ram, RAM_LIMIT_LOW, 8);
+	ram_write(&ram, RAM_WP_LOW, 0);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_ENABLE);
+	assert_int_equal(ram_put(&ram, bytes, 11), 11);
+	ram_write(&ram, RAM_RP_LOW, 4);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0);
+	read_ram(RAM_DATA);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);		/* flush: the third word */
+	assert_int_equal(ram_read(&ram, RAM_WP_LOW), RAM_WRAP);
+	ram_write(&ram, RAM_RP_LOW, 8);
+	assert_int_equal(read_ram(RAM_RP_LOW), 8);
+	for (i = 2; i < 8; i++) {
+		word = read_ram(RAM_DATA);
+		if (i % 3 == 2)
+			assert_int_equal(word, 0xff0b0a09);
+		else
+			assert_memory_equal(&word, bytes + i % 3 * 4, 4);
+	}
+	assert_int_equal(read_ram(RAM_RP_LOW), 8);		/* twice round */
+	assert_int_equal(mem[0], 0);
+}
+
+static void r56_live_data(void **state)
+{
+	uint32_t word;
+
+	(void)state;
+	ram_can.live_data = true;
+	sram_power_up();
+	ram_write(&ram, RAM_LIMIT_LOW, 0x3fc);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_ENABLE);
+	ram_put(&ram, bytes, 8);
+	ram_write(&ram, RAM_RP_LOW, 4);
+	word = read_ram(RAM_DATA);
+	assert_memory_equal(&word, bytes + 4, 4);
+	assert_int_equal(read_ram(RAM_RP_LOW), 8);
+}
+
+static void region_is_a_fence(void **state)
+{
+	(void)state;
+	ram_set_region(&ram, BASE + 0x200, 0x100);
+	ram_window(0, 0xffc, 0);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x200);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x2fc);
+	assert_int_equal(ram_wp(), 0x200);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_LIMIT_LOW, BASE + 0x220);		/* trimmable */
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x220);
+	assert_int_equal(mem[0x1ff], 0);
+}
+
+static uint64_t wrote_from, wrote_to;
+
+static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
+{
+	(void)sink;
+	if (!wrote_from)
+		wrote_from = at;
+	wrote_to = at + len;
+}
+
+static void writes_are_told(void **state)
+{
+	(void)state;
+	wrote_from = wrote_to = 0;
+	ram.wrote = on_wrote;
+	ram_window(0x100, 0x1fc, 0);
+	ram_put(&ram, bytes, 10);
+	assert_int_equal(wrote_from, BASE + 0x100);
+	assert_int_equal(wrote_to, BASE + 0x108);
+}
+
+/* ------------------------------------------------------------ funnel ---- */
+
+static const uint8_t msg[] = { 0x24, 0x04, 0x07 };	/* the last one ends it */
+
+static void funnel_enable(void)
+{
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ACTIVE);
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ACTIVE | FUNNEL_ENABLE);
+}
+
+static void r5_funnel_power_up(void **state)
+{
+	unsigned int offset;
+
+	(void)state;
+	assert_int_equal(funnel_read(&funnel, FUNNEL_CONTROL), FUNNEL_EMPTY);
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ENABLE);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_CONTROL), FUNNEL_EMPTY);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_IMPL), 0);
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ACTIVE);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_IMPL), 0x801);
+	for (offset = 4; offset < 0x1000; offset += 4)
+		funnel_write(&funnel, offset, 0xffffffff);
+	for (offset = 12; offset < 0x1000; offset += 4)
+		assert_int_equal(funnel_read(&funnel, offset), 0);
+	funnel_enable();
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ENABLE);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_CONTROL), FUNNEL_EMPTY);
+}
+
+static void r44_dis_input_warl(void **state)
+{
+	(void)state;
+	funnel_enable();
+	funnel_write(&funnel, FUNNEL_DIS_INPUT, 0xffffffff);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_DIS_INPUT), 0xf);	/* there are four */
+	funnel_can.dis_inputs = 0xd;
+	funnel_write(&funnel, FUNNEL_DIS_INPUT, 0xffff);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_DIS_INPUT), 0xd);
+	funnel_write(&funnel, FUNNEL_DIS_INPUT, 0);
+	assert_int_equal(funnel_read(&funnel, FUNNEL_DIS_INPUT), 0);
+}
+
+static void r42_disabled_input_is_drained(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	funnel_enable();
+	funnel_write(&funnel, FUNNEL_DIS_INPUT, 2);
+	for (i = 0; i < 1000; i++)
+		assert_true(funnel_put(&funnel, 1, msg, sizeof(msg)));
+	assert_int_equal(funnel.fill, 0);
+	assert_true(funnel_put(&funnel, 0, msg, sizeof(msg)));
+	assert_int_equal(funnel.fill, sizeof(msg));
+	/* off, it takes nothing, not even that */
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ACTIVE);
+	assert_false(funnel_put(&funnel, 1, msg, sizeof(msg)));
+}
+
+static void r43_whole_messages(void **state)
+{
+	unsigned int n = 0, i;
+
+	(void)state;
+	funnel_enable();
+	while (funnel_put(&funnel, n % 4, msg, sizeof(msg)))
+		n++;
+	assert_int_equal(n, FUNNEL_BUFFER / sizeof(msg));
+	assert_int_equal(funnel.fill, n * sizeof(msg));
+	for (i = 0; i < n; i++) {
+		assert_int_equal(funnel_message(funnel.buf, funnel.fill), sizeof(msg));
+		assert_memory_equal(funnel.buf, msg, sizeof(msg));
+		funnel_took(&funnel, 1);		/* a sink that takes byte for byte */
+		funnel_took(&funnel, 2);
+	}
+	assert_int_equal(funnel.fill, 0);
+}
+
+static void funnel_empties_when_it_has_left(void **state)
+{
+	(void)state;
+	funnel_can.empty.polls = 1;
+	funnel_enable();
+	assert_false(funnel_read(&funnel, FUNNEL_CONTROL) & FUNNEL_EMPTY);
+	funnel_put(&funnel, 0, msg, sizeof(msg));
+	funnel_write(&funnel, FUNNEL_CONTROL, FUNNEL_ACTIVE);
+	funnel_was_read(&funnel, FUNNEL_CONTROL);
+	funnel_was_read(&funnel, FUNNEL_CONTROL);
+	assert_false(funnel_read(&funnel, FUNNEL_CONTROL) & FUNNEL_EMPTY);
+	funnel_took(&funnel, sizeof(msg));
+	assert_false(funnel_read(&funnel, FUNNEL_CONTROL) & FUNNEL_EMPTY);
+	funnel_was_read(&funnel, FUNNEL_CONTROL);
+	assert_true(funnel_read(&funnel, FUNNEL_CONTROL) & FUNNEL_EMPTY);
+}
+
+static void enable_that_falls_by_itself(void **state)
+{
+	(void)state;
+	funnel_enable();
+	funnel_drop_enable(&funnel);
+	assert_false(funnel_read(&funnel, FUNNEL_CONTROL) & FUNNEL_ENABLE);
+	assert_false(funnel_put(&funnel, 0, msg, sizeof(msg)));
+	ram_window(0, 0xfc, 0);
+	ram_drop_enable(&ram);
+	assert_false(ram_read(&ram, RAM_CONTROL) & RAM_ENABLE);
+	assert_int_equal(ram_put(&ram, bytes, 4), 0);
+}
+
+/* ------------------------------------------------------------ bridge ---- */
+
+static void r62_bridge(void **state)
+{
+	(void)state;
+	assert_int_equal(bridge_read(&bridge, BRIDGE_CONTROL), BRIDGE_EMPTY);
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE);
+	assert_int_equal(bridge_read(&bridge, BRIDGE_IMPL), 0xe01);
+	bridge_write(&bridge, BRIDGE_IMPL, 0xffffffff);
+	assert_int_equal(bridge_read(&bridge, BRIDGE_IMPL), 0x7e01);	/* AsyncFreq */
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE | BRIDGE_ENABLE | 0x35 << 8);
+	assert_int_equal(bridge_read(&bridge, BRIDGE_CONTROL),
+			 BRIDGE_ACTIVE | BRIDGE_ENABLE | 0x35 << 8);
+	assert_int_equal(bridge.misuse, 0);
+	assert_int_equal(bridge_put(&bridge, 7), 7);
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE);
+	assert_int_equal(bridge_read(&bridge, BRIDGE_CONTROL), BRIDGE_ACTIVE | BRIDGE_EMPTY);
+	assert_int_equal(bridge_put(&bridge, 7), 0);
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE | BRIDGE_ENABLE | 0x70 << 8);
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE);
+	bridge_write(&bridge, BRIDGE_CONTROL, BRIDGE_ACTIVE | BRIDGE_ENABLE);
+	assert_int_equal(bridge.misuse, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +791,19 @@ int main(void)
 		cmocka_unit_test_setup(r52_widths, setup),
 		cmocka_unit_test_setup(r59_32_bit_addresses, setup),
 		cmocka_unit_test_setup(outside_memory_is_lost, setup),
+		cmocka_unit_test_setup(r45_mode_warl, setup),
+		cmocka_unit_test_setup(fixed_limit, setup),
+		cmocka_unit_test_setup(r55_data_advances, setup),
+		cmocka_unit_test_setup(r56_live_data, setup),
+		cmocka_unit_test_setup(region_is_a_fence, setup),
+		cmocka_unit_test_setup(writes_are_told, setup),
+		cmocka_unit_test_setup(r5_funnel_power_up, setup),
+		cmocka_unit_test_setup(r44_dis_input_warl, setup),
+		cmocka_unit_test_setup(r42_disabled_input_is_drained, setup),
+		cmocka_unit_test_setup(r43_whole_messages, setup),
+		cmocka_unit_test_setup(funnel_empties_when_it_has_left, setup),
+		cmocka_unit_test_setup(enable_that_falls_by_itself, setup),
+		cmocka_unit_test_setup(r62_bridge, setup),
 	};
 
 	return RUN_TAP(tests);

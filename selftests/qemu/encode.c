@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The encoder: what its filters pass goes through nt_enc_, a FIFO, and into the sink.
+ * The encoder: what its filters pass goes through nt_enc_, a FIFO, and on towards the sink.
  *
- * The sink takes whole messages at once as long as it is enabled, so the FIFO fills only when the
- * sink is full or switched off.
+ * What follows takes whole messages at once as long as it is enabled, so the FIFO fills only when
+ * something is full or switched off.
  */
 
 #include <stdlib.h>
@@ -43,24 +43,18 @@ struct encode {
  * FIFO and sink
  */
 
-static unsigned int sink_put(struct hart *h, const uint8_t *buf, unsigned int len)
+static unsigned int send(struct hart *h, const uint8_t *buf, unsigned int len)
 {
 	if (h->encode->file)
 		return fwrite(buf, 1, len, h->encode->file);
-	len = ram_put(&h->sink, buf, len);
-	if (h->sink_page) {
-		h->sink_page[RAM_WP_LOW / 4] = ram_read(&h->sink, RAM_WP_LOW);
-		h->sink_page[RAM_WP_HIGH / 4] = ram_read(&h->sink, RAM_WP_HIGH);
-		h->sink_page[RAM_CONTROL / 4] = ram_read(&h->sink, RAM_CONTROL);
-	}
-	return len;
+	return net_send(h->comp, buf, len);
 }
 
 /* Software sees at once what the encoder does by itself */
 static void show_control(struct hart *h)
 {
-	if (h->te_page)
-		h->te_page[TE_CONTROL / 4] = te_read(&h->te, TE_CONTROL);
+	if (h->comp)
+		mmio_show_status(h->comp);
 }
 
 static void left(struct encode *e, unsigned int n)
@@ -76,22 +70,33 @@ static void left(struct encode *e, unsigned int n)
 	}
 }
 
-void encode_drain(struct hart *h)
+static bool drain(struct hart *h, unsigned int len)
 {
 	struct encode *e = h->encode;
 	unsigned int n;
 
-	if (!e->fill)
-		return;
-	n = sink_put(h, e->fifo, e->fill);
+	if (!len)
+		return false;
+	n = send(h, e->fifo, len);
 	memmove(e->fifo, e->fifo + n, e->fill - n);
 	e->fill -= n;
 	left(e, n);
 	if (e->fill)
-		return;
+		return n;
 	truth_release(h);
-	if (!h->te.enable.is)
+	if (!h->te.enable.is) {
 		te_set_empty(&h->te, true);
+		show_control(h);
+	}
+	return n;
+}
+
+/* A message, or what is left of it. Returns whether anything was taken. */
+bool encode_drain_one(struct hart *h)
+{
+	const struct encode *e = h->encode;
+
+	return drain(h, funnel_message(e->fifo, e->fill));
 }
 
 /* What is in the FIFO will never arrive: the truth says so where the first of it was made */
@@ -127,13 +132,15 @@ static void fifo_put(struct hart *h, const uint8_t *msg, unsigned int len)
 	struct fixpoint *f = NULL;
 
 	e->in += len;
+	if (h->comp)
+		h->comp->passed++;
 	if (tells(msg[0])) {
 		f = &e->fix[(e->first_fix + e->n_fix++) % opt.fifo];
 		*f = (struct fixpoint){ .end = e->in, .retired = h->retired };
 	}
 	memcpy(e->fifo + e->fill, msg, len);
 	e->fill += len;
-	encode_drain(h);
+	drain(h, e->fill);
 	if (e->fill && f)
 		f->truth = truth_hold(h);
 	else if (e->fill)
@@ -320,7 +327,7 @@ bool encode_stalls(struct hart *h)
 	struct encode *e = h->encode;
 
 	if (!(h->te.control & TE_STALL_ENA) || e->file || !te_tracing(&h->te) ||
-	    ram_room(&h->sink) >= e->fill + BLOCK_RESERVE || !encode_passes(h, h->priv))
+	    net_room(h->comp) >= e->fill + BLOCK_RESERVE || !encode_passes(h, h->priv))
 		return false;
 	te_set_lost(&h->te);
 	show_control(h);
@@ -380,7 +387,7 @@ static void flush(struct hart *h)
 	if (e->enc)
 		nt_enc_flush(e->enc);
 	e->flushing = false;
-	encode_drain(h);
+	drain(h, e->fill);
 	if (!opt.fifo_stuck)
 		discard(h);
 	forget(e);
@@ -413,6 +420,18 @@ void encode_regs(struct hart *h, unsigned int todo)
 	}
 	if (todo)
 		retire_rewatch(h);
+}
+
+/* Between blocks, where registers may change */
+void encode_fault(struct hart *h)
+{
+	struct component *c = h->comp;
+
+	if (!c || !c->fault.enable_after || c->passed < c->fault.enable_after)
+		return;
+	c->fault.enable_after = 0;
+	encode_regs(h, te_drop_enable(&h->te));
+	show_control(h);
 }
 
 static FILE *open_trace(unsigned int hart)

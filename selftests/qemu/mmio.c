@@ -11,6 +11,52 @@
 
 #include "model.h"
 
+static struct component *at_page[REG_PAGES];
+
+static uint32_t read_reg(const struct component *c, unsigned int offset)
+{
+	switch (c->type) {
+	case COMP_ENCODER:
+		return te_read(&c->hart->te, offset);
+	case COMP_FUNNEL:
+		return funnel_read(&c->funnel, offset);
+	case COMP_SINK:
+		return ram_read(&c->sink, offset);
+	default:
+		return bridge_read(&c->bridge, offset);
+	}
+}
+
+static void show(struct component *c, unsigned int offset)
+{
+	c->page[offset / 4] = c->fault.dead ? UINT32_MAX : read_reg(c, offset);
+}
+
+static void show_all(struct component *c)
+{
+	unsigned int offset;
+
+	for (offset = 0; offset < PAGE; offset += 4)
+		show(c, offset);
+}
+
+/* What changes by itself */
+void mmio_show_status(struct component *c)
+{
+	if (!c->page)
+		return;
+	show(c, 0);		/* Control */
+	if (c->type == COMP_ENCODER) {
+		show(c, TE_TS_COUNTER_LOW);
+		show(c, TE_TS_COUNTER_HIGH);
+	} else if (c->type == COMP_SINK) {
+		show(c, RAM_WP_LOW);
+		show(c, RAM_WP_HIGH);
+		show(c, RAM_RP_LOW);
+		show(c, RAM_DATA);
+	}
+}
+
 static uint32_t *page_at(uint64_t addr)
 {
 	uint64_t size;
@@ -21,131 +67,140 @@ static uint32_t *page_at(uint64_t addr)
 	return (uint32_t *)(ram + (addr - opt.rambase));
 }
 
-static void show_te(struct hart *h, unsigned int offset)
+void mmio_init(void)
 {
-	h->te_page[offset / 4] = te_read(&h->te, offset);
-}
+	unsigned int i;
 
-static void show_sink_word(struct hart *h, unsigned int offset)
-{
-	h->sink_page[offset / 4] = ram_read(&h->sink, offset);
-}
+	for (i = 0; i < n_components; i++) {
+		struct component *c = components[i];
+		uint64_t page = (c->addr - opt.regs) / PAGE;
 
-static void show_all(struct hart *h)
-{
-	unsigned int offset;
-
-	for (offset = 0; offset < PAGE; offset += 4) {
-		show_te(h, offset);
-		show_sink_word(h, offset);
+		if (c->type == COMP_ENCODER && !c->hart)
+			continue;
+		if (c->addr < opt.regs || page >= REG_PAGES || c->addr % PAGE || at_page[page])
+			die("%s: no place for its registers at 0x%llx", c->name,
+			    (unsigned long long)c->addr);
+		at_page[page] = c;
+		c->page = page_at(c->addr);
+		show_all(c);
 	}
 }
 
-/* What changes by itself */
-static void show_te_status(struct hart *h)
-{
-	show_te(h, TE_CONTROL);
-	show_te(h, TE_TS_COUNTER_LOW);
-	show_te(h, TE_TS_COUNTER_HIGH);
-}
-
-static void show_sink_status(struct hart *h)
-{
-	show_sink_word(h, RAM_CONTROL);
-	show_sink_word(h, RAM_WP_LOW);
-	show_sink_word(h, RAM_WP_HIGH);
-}
-
-void mmio_init_hart(struct hart *h)
-{
-	uint64_t base = opt.regs + (uint64_t)h->index * HART_STRIDE;
-
-	h->te_page = page_at(base);
-	h->sink_page = page_at(base + PAGE);
-	show_all(h);
-}
-
 /*
- * Accesses.  The hart that stores is not always the one whose encoder it is; if it is, everything
- * up to the store itself has retired by now.
+ * Accesses.  The hart that stores is not always the one whose encoder it is; everything that it
+ * did up to the store itself has retired by now.
  */
 
-static void te_store(struct hart *h, unsigned int offset, uint32_t value)
+/* Returns whether what waits upstream may come now */
+static bool store(struct component *c, unsigned int offset, uint32_t value)
 {
-	unsigned int todo = te_write(&h->te, offset, value);
+	unsigned int todo;
 
-	encode_regs(h, todo);
-	if (offset == TE_CONTROL)
-		show_all(h);
-	show_te(h, offset);
+	switch (c->type) {
+	case COMP_ENCODER:
+		encode_regs(c->hart, te_write(&c->hart->te, offset, value));
+		return false;
+	case COMP_FUNNEL:
+		return funnel_write(&c->funnel, offset, value) & FUNNEL_DO_PULL;
+	case COMP_SINK:
+		todo = ram_write(&c->sink, offset, value);
+		if (todo & RAM_DO_ENABLE)
+			net_log_enable(c);
+		return todo & RAM_DO_ENABLE;
+	default:
+		return bridge_write(&c->bridge, offset, value) & BRIDGE_DO_PULL;
+	}
 }
 
-static void sink_store(struct hart *h, unsigned int offset, uint32_t value)
+static void load(struct component *c, unsigned int offset)
 {
-	unsigned int todo = ram_write(&h->sink, offset, value);
-
-	if (todo & RAM_DO_ENABLE)
-		encode_drain(h);
-	if (offset == RAM_CONTROL)
-		show_all(h);
-	show_sink_word(h, offset);
-	show_sink_status(h);
+	switch (c->type) {
+	case COMP_ENCODER:
+		te_was_read(&c->hart->te, offset);
+		break;
+	case COMP_FUNNEL:
+		funnel_was_read(&c->funnel, offset);
+		break;
+	case COMP_SINK:
+		ram_was_read(&c->sink, offset);
+		break;
+	default:
+		bridge_was_read(&c->bridge, offset);
+	}
 }
 
-static void te_load(struct hart *h, unsigned int offset)
+/* Broken hardware: its bus answers with ones from now on */
+static void count_access(struct component *c)
 {
-	te_was_read(&h->te, offset);
-	show_te_status(h);
-}
-
-static void sink_load(struct hart *h, unsigned int offset)
-{
-	ram_was_read(&h->sink, offset);
-	show_sink_status(h);
+	if (!c->fault.ones_after || ++c->accesses != c->fault.ones_after)
+		return;
+	c->fault.dead = true;
+	show_all(c);
 }
 
 /*
  * What was stored is not to be read back from memory: meanwhile the model may have shown there
  * what it did by itself.
  */
-static void access_page(struct hart *h, bool sink, unsigned int offset, qemu_plugin_meminfo_t info)
+static bool access_page(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
 {
-	uint32_t value;
+	bool pull = false;
 
-	if (!qemu_plugin_mem_is_store(info)) {
-		if (sink)
-			sink_load(h, offset);
+	count_access(c);
+	if (qemu_plugin_mem_is_store(info)) {
+		pull = store(c, offset, qemu_plugin_mem_get_value(info).data.u32);
+		if (offset)
+			show(c, offset);
 		else
-			te_load(h, offset);
-		return;
+			show_all(c);
+	} else {
+		load(c, offset);
 	}
-	value = qemu_plugin_mem_get_value(info).data.u32;
-	if (sink)
-		sink_store(h, offset, value);
-	else
-		te_store(h, offset, value);
+	mmio_show_status(c);
+	return pull;
+}
+
+static void access_encoder(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
+{
+	hart_lock(c->hart);
+	encode_time(c->hart);
+	access_page(c, offset, info);
+	hart_unlock(c->hart);
+}
+
+static void access_other(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
+{
+	bool pull;
+
+	comp_lock(c);
+	pull = access_page(c, offset, info);
+	comp_unlock(c);
+	if (pull)
+		net_pull(c);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
 	const struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
-	const struct insn *insn = userdata;
-	struct hart *h;
+	struct component *c;
 	uint64_t at;
 
 	if (!hw)
 		return;
 	at = qemu_plugin_hwaddr_phys_addr(hw) - opt.regs;
-	if (at >= (uint64_t)n_harts * HART_STRIDE)
+	if (at >= REG_PAGES * PAGE)
+		return;
+	c = at_page[at / PAGE];
+	if (!c)
 		return;
 
-	h = harts[at / HART_STRIDE];
-	hart_lock(h);
-	if (h->index == vcpu)
-		retire_until(h, insn);
-	encode_time(h);
-	access_page(h, at & PAGE, at & (PAGE - 1) & ~3u, info);
-	hart_unlock(h);
+	hart_lock(harts[vcpu]);
+	retire_until(harts[vcpu], userdata);
+	hart_unlock(harts[vcpu]);
+	if (c->type == COMP_ENCODER)
+		access_encoder(c, at & (PAGE - 4), info);
+	else
+		access_other(c, at & (PAGE - 4), info);
 }
 
 /*

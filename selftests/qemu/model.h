@@ -4,30 +4,36 @@
  *
  *	plugin.c	options, installation, the life of harts
  *	mmio.c		the guest's loads and stores of registers
+ *	topology.c	which components there are
  *	scontext.c	the CSR that QEMU lacks
  *	retire.c	what QEMU tells -> instructions retired, traps
  *	encode.c	the encoder: gate, nt_enc_, FIFO
  *	truth.c		the truth: its own gate, its stream
+ *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
  *	te-regs.c	register file of an encoder		(pure)
+ *	funnel.c	funnel: registers, buffered messages	(pure)
  *	ramsink.c	RAM sink: registers and memory		(pure)
+ *	bridge.c	bridge to an AMBA trace bus: registers	(pure)
  *	guest.c		registers, memory and clock of the guest
  */
 #ifndef MODEL_H
 #define MODEL_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "../../tools-perf/util/ntrace-decoder/ntrace.h"
+#include "net.h"
 #include "qemu-plugin-api.h"
-#include "ramsink.h"
 #include "te-regs.h"
 
 #define MAX_HARTS	64
 #define PAGE		0x1000u
-#define HART_STRIDE	0x2000u		/* encoder, then sink */
+#define REG_PAGES	256u		/* register blocks are within so many pages */
+#define HART_STRIDE	0x2000u		/* without a topology: encoder, then sink */
 
 enum priv {
 	PRIV_U = 0,
@@ -61,6 +67,8 @@ struct options {
 	uint64_t rambase;
 	const char *trace;		/* stand-alone: trace of hart %d into this file */
 	const char *truth;		/* file of hart %d, or a command after '|' */
+	const char *topology;		/* file that says which components there are */
+	const char *sink_log;		/* file for what sinks wrote where */
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
 	bool scontext;
 	bool host_clock;
@@ -72,7 +80,10 @@ struct options {
 	/* stand-alone: what a driver would have programmed */
 	uint32_t control, features, ts_control, privileges;
 	struct te_ability te;
+	struct funnel_ability funnel;
 	struct ram_ability sink;
+	struct bridge_ability bridge;
+	uint32_t sram_size;		/* of sinks whose size the topology does not say */
 };
 
 extern struct options opt;
@@ -119,8 +130,7 @@ struct hart {
 	atomic_flag lock;		/* of all below, against other harts' register accesses */
 
 	struct te_regs te;
-	struct ram_sink sink;
-	uint32_t *te_page, *sink_page;	/* registers as the guest sees them; NULL stand-alone */
+	struct component *comp;		/* the encoder; NULL: it has none */
 
 	struct qemu_plugin_register *reg[REG_COUNT];
 	GByteArray *buf;
@@ -149,15 +159,35 @@ struct hart {
 extern struct hart *harts[MAX_HARTS];
 extern unsigned int n_harts;
 
+/* Whoever holds it may have been sent to sleep: there are more harts than processors */
+static inline void spin_lock(atomic_flag *lock)
+{
+	unsigned int tries = 0;
+
+	while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
+		if (++tries % 256 == 0)
+			sched_yield();
+}
+
 static inline void hart_lock(struct hart *h)
 {
-	while (atomic_flag_test_and_set_explicit(&h->lock, memory_order_acquire))
-		;
+	spin_lock(&h->lock);
 }
 
 static inline void hart_unlock(struct hart *h)
 {
 	atomic_flag_clear_explicit(&h->lock, memory_order_release);
+}
+
+/* Of a component that is no encoder; those upstream come first */
+static inline void comp_lock(struct component *c)
+{
+	spin_lock(&c->lock);
+}
+
+static inline void comp_unlock(struct component *c)
+{
+	atomic_flag_clear_explicit(&c->lock, memory_order_release);
 }
 
 /* guest.c: registers only in callbacks that QEMU lets read them */
@@ -171,7 +201,8 @@ uint8_t *guest_ram(uint64_t *size);
 bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);
 
 /* mmio.c */
-void mmio_init_hart(struct hart *h);
+void mmio_init(void);
+void mmio_show_status(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 
 /* scontext.c */
@@ -193,9 +224,10 @@ void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv);
 void encode_priv(struct hart *h);
 void encode_scontext(struct hart *h);
 bool encode_stalls(struct hart *h);
+void encode_fault(struct hart *h);
 bool encode_passes(const struct hart *h, enum priv priv);
 bool encode_is_dropping(const struct hart *h);
-void encode_drain(struct hart *h);
+bool encode_drain_one(struct hart *h);
 uint64_t encode_time(struct hart *h);
 void encode_exit(struct hart *h);
 

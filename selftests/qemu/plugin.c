@@ -45,11 +45,19 @@ struct options opt = {
 		.filters = 4,
 		.privileges = 0x6b,
 	},
+	.funnel = {
+		.impl = 0x00000801,	/* funnel, TCI 1.0 */
+		.dis_inputs = 0xffff,
+	},
 	.sink = {
 		.impl = 0x00002901,	/* SMEM, RAM sink, TCI 1.0 */
 		.addrbits = 64,
 		.width = 4,
 	},
+	.bridge = {
+		.impl = 0x00000e01,	/* ATB bridge, TCI 1.0 */
+	},
+	.sram_size = 0x4000,
 };
 
 /*
@@ -70,10 +78,17 @@ static const struct option {
 	{ "rambase", U64, &opt.rambase, .max = UINT64_MAX },
 	{ "trace", STRING, &opt.trace },
 	{ "truth", STRING, &opt.truth },
+	{ "topology", STRING, &opt.topology },
+	{ "sink_log", STRING, &opt.sink_log },
 	{ "pid_offset", U64, &opt.pid_offset, .max = 1 << 20 },
 	{ "fifo", U32, &opt.fifo, .max = 1 << 20 },
 	{ "impl", U32, &opt.te.impl, .max = UINT32_MAX },
 	{ "sink_impl", U32, &opt.sink.impl, .max = UINT32_MAX },
+	{ "funnel_impl", U32, &opt.funnel.impl, .max = UINT32_MAX },
+	{ "bridge_impl", U32, &opt.bridge.impl, .max = UINT32_MAX },
+	{ "dis_inputs", U32, &opt.funnel.dis_inputs, .max = 0xffff },
+	{ "live_data", BOOL, &opt.sink.live_data },
+	{ "fixed_limit", BOOL, &opt.sink.fixed_limit },
 	{ "format", U8, &opt.te.format, .max = 7 },
 	{ "filters", U8, &opt.te.filters, .max = TE_MAX_FILTERS },
 	{ "retstack_modes", U8, &opt.te.retstack, .max = 0xf },
@@ -101,15 +116,18 @@ static const struct option {
 	{ "alljumps", FIELD, &opt.features, .max = 1, .shift = 9 },
 	{ "src", FIELD, &opt.features, .max = 0xfff, .shift = TE_SRC_ID_SHIFT },
 	{ "srcbits", FIELD, &opt.features, .max = 12, .shift = TE_SRC_BITS_SHIFT },
-	{ "flush_polls", LATE, &opt.te.empty, &opt.sink.empty },
-	{ "active_polls", LATE, &opt.te.active, &opt.sink.active },
-	{ "enable_polls", LATE, &opt.te.enable, &opt.sink.enable },
 	{ "active", LATE, &opt.te.active },
 	{ "enable", LATE, &opt.te.enable },
 	{ "empty", LATE, &opt.te.empty },
+	{ "funnel_active", LATE, &opt.funnel.active },
+	{ "funnel_enable", LATE, &opt.funnel.enable },
+	{ "funnel_empty", LATE, &opt.funnel.empty },
 	{ "sink_active", LATE, &opt.sink.active },
 	{ "sink_enable", LATE, &opt.sink.enable },
 	{ "sink_empty", LATE, &opt.sink.empty },
+	{ "bridge_active", LATE, &opt.bridge.active },
+	{ "bridge_enable", LATE, &opt.bridge.enable },
+	{ "bridge_empty", LATE, &opt.bridge.empty },
 };
 
 static bool complain(const char *arg, const char *why)
@@ -162,11 +180,7 @@ static bool store(const struct option *o, const char *text)
 			*(bool *)o->too = *(bool *)o->to;
 		return true;
 	case LATE:
-		if (!parse_late(text, o->to))
-			return false;
-		if (o->too)
-			*(struct late_bit_delay *)o->too = *(struct late_bit_delay *)o->to;
-		return true;
+		return parse_late(text, o->to);
 	default:
 		break;
 	}
@@ -184,21 +198,144 @@ static bool store(const struct option *o, const char *text)
 	return true;
 }
 
-/* nostick=te|sink:OFFSET:MASK */
+/* Of all types of components at once */
+static bool parse_active_polls(const char *text)
+{
+	if (!parse_late(text, &opt.te.active))
+		return false;
+	opt.funnel.active = opt.sink.active = opt.bridge.active = opt.te.active;
+	return true;
+}
+
+static bool parse_enable_polls(const char *text)
+{
+	if (!parse_late(text, &opt.te.enable))
+		return false;
+	opt.funnel.enable = opt.sink.enable = opt.bridge.enable = opt.te.enable;
+	return true;
+}
+
+static bool parse_flush_polls(const char *text)
+{
+	if (!parse_late(text, &opt.te.empty))
+		return false;
+	opt.funnel.empty = opt.sink.empty = opt.bridge.empty = opt.te.empty;
+	return true;
+}
+
+/* nostick=te|funnel|sink|bridge:OFFSET:MASK */
 static bool parse_nostick(const char *text)
 {
-	unsigned int offset, mask;
-	char comp[8];
+	static const struct {
+		const char *name;
+		uint32_t *nostick;
+	} types[] = {
+		{ "te", opt.te.nostick },
+		{ "funnel", opt.funnel.nostick },
+		{ "sink", opt.sink.nostick },
+		{ "bridge", opt.bridge.nostick },
+	};
+	unsigned int offset, mask, i;
+	char comp[8], rest;
 
-	if (sscanf(text, "%4[a-z]:%i:%i", comp, (int *)&offset, (int *)&mask) != 3 ||
+	if (sscanf(text, "%7[a-z]:%i:%i%c", comp, (int *)&offset, (int *)&mask, &rest) != 3 ||
 	    offset >= PAGE || offset & 3)
 		return false;
-	if (!strcmp(comp, "te"))
-		opt.te.nostick[offset / 4] |= mask;
-	else if (!strcmp(comp, "sink"))
-		opt.sink.nostick[offset / 4] |= mask;
-	else
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (strcmp(comp, types[i].name))
+			continue;
+		types[i].nostick[offset / 4] |= mask;
+		return true;
+	}
+	return false;
+}
+
+/* What becomes of single components; they are known later */
+static struct {
+	char name[16];
+	struct fault fault;
+} faults[16];
+static unsigned int n_faults;
+
+static struct fault *fault_of(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_faults; i++)
+		if (!strcmp(faults[i].name, name))
+			return &faults[i].fault;
+	if (n_faults == sizeof(faults) / sizeof(faults[0]))
+		return NULL;
+	g_strlcpy(faults[n_faults].name, name, sizeof(faults[0].name));
+	return &faults[n_faults++].fault;
+}
+
+/* NAME:COUNT, at least 1 */
+static struct fault *parse_fault(const char *text, uint64_t *count)
+{
+	const char *colon = strchr(text, ':');
+	char name[16] = "";
+
+	if (!colon || colon - text >= (long)sizeof(name) ||
+	    !parse_number(colon + 1, UINT64_MAX, count) || !*count)
+		return NULL;
+	memcpy(name, text, colon - text);
+	return fault_of(name);
+}
+
+/* ones=NAME:ACCESSES */
+static bool parse_ones(const char *text)
+{
+	uint64_t count;
+	struct fault *fault = parse_fault(text, &count);
+
+	if (fault)
+		fault->ones_after = count;
+	return fault;
+}
+
+/* drop_enable=NAME:MESSAGES */
+static bool parse_drop_enable(const char *text)
+{
+	uint64_t count;
+	struct fault *fault = parse_fault(text, &count);
+
+	if (fault)
+		fault->enable_after = count;
+	return fault;
+}
+
+static void apply_faults(void)
+{
+	struct component *c;
+	unsigned int i;
+
+	for (i = 0; i < n_faults; i++) {
+		c = topology_find(faults[i].name);
+		if (!c)
+			die("%s: no such component", faults[i].name);
+		c->fault = faults[i].fault;
+	}
+}
+
+/* memory=smem|sram|both */
+static bool parse_memory(const char *text)
+{
+	bool both = !strcmp(text, "both"), smem = both || !strcmp(text, "smem");
+	bool sram = both || !strcmp(text, "sram");
+
+	opt.sink.impl &= ~(RAM_HAS_SRAM | RAM_HAS_SMEM);
+	opt.sink.impl |= (smem ? RAM_HAS_SMEM : 0) | (sram ? RAM_HAS_SRAM : 0);
+	return smem || sram;
+}
+
+static bool parse_sram(const char *text)
+{
+	uint64_t size;
+
+	if (!parse_number(text, 1 << 24, &size) || size < 256 || size & (size - 1))
 		return false;
+	opt.sram_size = size;
 	return true;
 }
 
@@ -262,7 +399,14 @@ static const struct {
 	const char *name;
 	bool (*parse)(const char *text);
 } special_options[] = {
+	{ "active_polls", parse_active_polls },
+	{ "enable_polls", parse_enable_polls },
+	{ "flush_polls", parse_flush_polls },
 	{ "nostick", parse_nostick },
+	{ "ones", parse_ones },
+	{ "drop_enable", parse_drop_enable },
+	{ "memory", parse_memory },
+	{ "sram", parse_sram },
 	{ "modes", parse_modes },
 	{ "clock", parse_clock },
 	{ "mode", parse_mode },
@@ -297,6 +441,8 @@ static bool check_options(void)
 		return complain("ram=FILE or trace=FILE", "one of them is needed");
 	if (opt.ram && opt.trace)
 		return complain("ram, trace", "either a driver's trace or a stand-alone one");
+	if (opt.trace && opt.topology)
+		return complain("topology", "a stand-alone trace has none");
 	if (opt.sink.width < 4 || opt.sink.width & (opt.sink.width - 1))
 		return complain("width", "a power of two from 4 to 64");
 	if (opt.regs % PAGE || !opt.te.syncmodes || opt.fifo < 512)
@@ -319,6 +465,7 @@ static void on_exit_qemu(void *userdata)
 		encode_exit(harts[i]);
 		truth_exit(harts[i]);
 	}
+	net_exit();
 }
 
 static struct hart *new_hart(unsigned int index)
@@ -332,24 +479,46 @@ static struct hart *new_hart(unsigned int index)
 	return h;
 }
 
+/* QEMU makes the guest's memory before its harts, and those one after the other */
+static void init_components(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	if (opt.ram && !guest_map_ram())
+		die("ram=%s: cannot map it", opt.ram);
+	net_init();
+	if (opt.ram)
+		mmio_init();
+}
+
 static void on_vcpu_init(unsigned int vcpu, void *userdata)
 {
 	struct hart *h = harts[vcpu];
-	uint64_t size;
-	uint8_t *ram;
 
 	(void)userdata;
 	guest_init_hart(h);
-	if (opt.ram && !guest_map_ram())
-		die("ram=%s: cannot map it", opt.ram);
-	ram = guest_ram(&size);
-	te_init(&h->te, &opt.te);
-	ram_init(&h->sink, &opt.sink, ram, opt.rambase, size);
+	init_components();
 	retire_init_hart(h);
 	encode_init_hart(h);
 	truth_init_hart(h);
-	if (opt.ram)
-		mmio_init_hart(h);
+}
+
+static void build(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_harts; i++)
+		harts[i] = new_hart(i);
+	if (opt.topology)
+		topology_read(opt.topology);
+	else
+		topology_default();
+	apply_faults();
+	for (i = 0; i < n_harts; i++)
+		te_init(&harts[i]->te, &opt.te);
 }
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
@@ -367,8 +536,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
 		return !complain(info->target_name, "only riscv64 system emulation, 64 harts");
 
 	n_harts = info->system.max_vcpus;
-	for (i = 0; i < (int)n_harts; i++)
-		harts[i] = new_hart(i);
+	build();
 	qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init, NULL);
 	qemu_plugin_register_atexit_cb(id, on_exit_qemu, NULL);
 	retire_install(id);

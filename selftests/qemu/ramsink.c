@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A RAM sink in SMEM mode: see ramsink.h */
+/* A RAM sink: see ramsink.h */
 
 #include <string.h>
 
@@ -7,14 +7,68 @@
 
 #define RAM_IDLE	0xff	/* padding that a decoder skips */
 
-static void reset(struct ram_sink *ram)
+static const struct late_bit_delay now;
+
+static unsigned int width(const struct ram_sink *ram)
 {
-	ram->control = 0;
-	ram->start = 0;
-	ram->limit = 0;
-	ram->wp = 0;
+	return ram_in_sram(ram) ? RAM_SRAM_WIDTH : ram->can->width;
+}
+
+/* What is hard-wired reads so from the beginning */
+static uint32_t warl_mode(const struct ram_sink *ram, uint32_t value)
+{
+	bool sram = ram->can->impl & RAM_HAS_SRAM, smem = ram->can->impl & RAM_HAS_SMEM;
+
+	if (sram && smem)
+		return value & RAM_MODE_SMEM;
+	return sram ? 0 : RAM_MODE_SMEM;
+}
+
+static uint64_t warl_address(const struct ram_sink *ram, uint64_t addr)
+{
+	uint64_t mask = ~(uint64_t)(width(ram) - 1), last;
+
+	if (ram_in_sram(ram))
+		return addr & (ram->sram_size - 1) & mask;
+	if (ram->can->addrbits < 64)
+		addr &= (1ull << ram->can->addrbits) - 1;
+	if (!ram->region_size)
+		return addr & mask;
+	last = ram->region + ram->region_size - width(ram);
+	return (addr < ram->region ? ram->region : addr > last ? last : addr) & mask;
+}
+
+/* Start of memory that is not anyone's choice is fixed, and so may be Limit of an SRAM */
+static void set_start(struct ram_sink *ram, uint64_t addr)
+{
+	if (ram_in_sram(ram))
+		addr = 0;
+	else if (ram->region_size)
+		addr = ram->region;
+	ram->start = warl_address(ram, addr);
+}
+
+static void set_limit(struct ram_sink *ram, uint64_t addr)
+{
+	if (ram_in_sram(ram) && ram->can->fixed_limit)
+		addr = ram->sram_size - RAM_SRAM_WIDTH;
+	ram->limit = warl_address(ram, addr);
+}
+
+static void reset_pointers(struct ram_sink *ram)
+{
+	set_start(ram, 0);
+	set_limit(ram, 0);
+	ram->wp = warl_address(ram, 0);
+	ram->rp = 0;
 	ram->wrap = false;
 	ram->fill = 0;
+}
+
+static void reset(struct ram_sink *ram)
+{
+	ram->control = warl_mode(ram, 0);
+	reset_pointers(ram);
 }
 
 void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem, uint64_t base,
@@ -26,6 +80,22 @@ void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem,
 	ram->base = base;
 	ram->size = size;
 	ram->empty.is = ram->empty.shown = true;
+	reset(ram);
+}
+
+/* size is a power of two */
+void ram_set_sram(struct ram_sink *ram, uint8_t *sram, uint32_t size)
+{
+	ram->sram = sram;
+	ram->sram_size = size;
+	reset(ram);
+}
+
+void ram_set_region(struct ram_sink *ram, uint64_t region, uint64_t size)
+{
+	ram->region = region;
+	ram->region_size = size;
+	reset(ram);
 }
 
 /*
@@ -33,25 +103,34 @@ void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem,
  */
 
 /* A word that would land outside memory is lost, like on a bus */
-static void store_word(struct ram_sink *ram)
+static void store_smem(struct ram_sink *ram)
 {
-	unsigned int width = ram->can->width;
 	uint64_t at = ram->wp - ram->base;
 
-	if (ram->wp >= ram->base && at + width <= ram->size)
-		memcpy(ram->mem + at, ram->word, width);
+	if (ram->wrote)
+		ram->wrote(ram, ram->wp, width(ram));
+	if (ram->wp >= ram->base && at + width(ram) <= ram->size)
+		memcpy(ram->mem + at, ram->word, width(ram));
 	else
 		ram->misuse++;
+}
+
+static void store_word(struct ram_sink *ram)
+{
+	if (ram_in_sram(ram))
+		memcpy(ram->sram + ram->wp, ram->word, RAM_SRAM_WIDTH);
+	else
+		store_smem(ram);
 	ram->fill = 0;
 
 	if (ram->wp != ram->limit) {
-		ram->wp += width;
+		ram->wp = warl_address(ram, ram->wp + width(ram));
 		return;
 	}
 	ram->wp = ram->start;
 	ram->wrap = true;
 	if (ram->control & RAM_STOP_ON_WRAP)
-		late_bit_set(&ram->enable, false, (struct late_bit_delay){ 0 });
+		late_bit_set(&ram->enable, false, now);
 }
 
 unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len)
@@ -60,7 +139,7 @@ unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len)
 
 	for (i = 0; i < len && ram->enable.is; i++) {
 		ram->word[ram->fill++] = buf[i];
-		if (ram->fill == ram->can->width)
+		if (ram->fill == width(ram))
 			store_word(ram);
 	}
 	ram->written += i;
@@ -73,23 +152,41 @@ uint64_t ram_room(const struct ram_sink *ram)
 		return 0;
 	if (!(ram->control & RAM_STOP_ON_WRAP))
 		return UINT64_MAX;
-	return ram->limit + ram->can->width - ram->wp - ram->fill;
+	return ram->limit + width(ram) - ram->wp - ram->fill;
 }
 
 /* Enable fell: the started word is filled up with idle bytes */
 static void flush(struct ram_sink *ram)
 {
-	late_bit_set(&ram->empty, false, (struct late_bit_delay){ 0 });
+	late_bit_set(&ram->empty, false, now);
 	if (ram->fill) {
-		memset(ram->word + ram->fill, RAM_IDLE, ram->can->width - ram->fill);
+		memset(ram->word + ram->fill, RAM_IDLE, width(ram) - ram->fill);
 		store_word(ram);
 	}
+	late_bit_set(&ram->empty, true, ram->can->empty);
+}
+
+void ram_drop_enable(struct ram_sink *ram)
+{
+	late_bit_set(&ram->enable, false, now);
 	late_bit_set(&ram->empty, true, ram->can->empty);
 }
 
 /*
  * Registers
  */
+
+/* Pointers into one memory mean nothing in the other */
+static void set_control(struct ram_sink *ram, uint32_t value)
+{
+	uint32_t mode = warl_mode(ram, value);
+
+	if (mode != (ram->control & RAM_MODE_SMEM)) {
+		ram->control = mode;
+		reset_pointers(ram);
+	}
+	ram->control = mode | (value & RAM_STOP_ON_WRAP);
+}
 
 static unsigned int write_control(struct ram_sink *ram, uint32_t value)
 {
@@ -98,8 +195,8 @@ static unsigned int write_control(struct ram_sink *ram, uint32_t value)
 
 	if (!(value & RAM_ACTIVE)) {
 		if (ram->active.is) {
-			late_bit_set(&ram->enable, false, (struct late_bit_delay){ 0 });
-			late_bit_set(&ram->empty, true, (struct late_bit_delay){ 0 });
+			late_bit_set(&ram->enable, false, now);
+			late_bit_set(&ram->empty, true, now);
 			reset(ram);
 			todo = RAM_DO_RESET;
 		}
@@ -108,7 +205,7 @@ static unsigned int write_control(struct ram_sink *ram, uint32_t value)
 	}
 	late_bit_set(&ram->active, true, ram->can->active);
 	if (!enabled)
-		ram->control = RAM_MODE_SMEM | (value & RAM_STOP_ON_WRAP);
+		set_control(ram, value);
 	if (enabled && !enable)
 		flush(ram);
 	if (!enabled && enable)
@@ -127,27 +224,20 @@ static uint64_t with_high(uint64_t old, uint32_t value)
 	return (old & 0xffffffffull) | (uint64_t)value << 32;
 }
 
-static uint64_t warl_address(const struct ram_sink *ram, uint64_t addr)
-{
-	if (ram->can->addrbits < 64)
-		addr &= (1ull << ram->can->addrbits) - 1;
-	return addr & ~(uint64_t)(ram->can->width - 1);
-}
-
 static void write_pointer(struct ram_sink *ram, unsigned int offset, uint32_t value)
 {
 	switch (offset) {
 	case RAM_START_LOW:
-		ram->start = warl_address(ram, with_low(ram->start, value));
+		set_start(ram, with_low(ram->start, value));
 		break;
 	case RAM_START_HIGH:
-		ram->start = warl_address(ram, with_high(ram->start, value));
+		set_start(ram, with_high(ram->start, value));
 		break;
 	case RAM_LIMIT_LOW:
-		ram->limit = warl_address(ram, with_low(ram->limit, value));
+		set_limit(ram, with_low(ram->limit, value));
 		break;
 	case RAM_LIMIT_HIGH:
-		ram->limit = warl_address(ram, with_high(ram->limit, value));
+		set_limit(ram, with_high(ram->limit, value));
 		break;
 	case RAM_WP_LOW:
 		ram->wp = warl_address(ram, with_low(ram->wp, value));
@@ -159,6 +249,34 @@ static void write_pointer(struct ram_sink *ram, unsigned int offset, uint32_t va
 	}
 }
 
+/* The way out of SRAM; SMEM is read as what it is */
+static bool data_works(const struct ram_sink *ram)
+{
+	return ram_in_sram(ram) && (ram->can->live_data || (!ram->enable.is && ram->empty.is));
+}
+
+static void write_rp(struct ram_sink *ram, uint32_t value)
+{
+	if (data_works(ram))
+		ram->rp = warl_address(ram, value);
+}
+
+static uint32_t read_data(const struct ram_sink *ram)
+{
+	uint32_t word = 0;
+
+	if (data_works(ram))
+		memcpy(&word, ram->sram + ram->rp, sizeof(word));
+	return word;
+}
+
+static void data_was_read(struct ram_sink *ram)
+{
+	if (!data_works(ram))
+		return;
+	ram->rp = ram->rp == ram->limit ? ram->start : warl_address(ram, ram->rp + RAM_SRAM_WIDTH);
+}
+
 unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value)
 {
 	value &= ~ram->can->nostick[offset / 4];
@@ -166,6 +284,10 @@ unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value
 		return write_control(ram, value);
 	if (!ram->active.is)
 		return 0;
+	if (offset == RAM_RP_LOW) {
+		write_rp(ram, value);
+		return 0;
+	}
 	if (ram->enable.is || !ram->empty.shown) {
 		ram->misuse++;
 		return 0;
@@ -177,7 +299,7 @@ unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value
 uint32_t ram_read(const struct ram_sink *ram, unsigned int offset)
 {
 	if (offset == RAM_CONTROL)
-		return ram->control | (ram->active.shown ? RAM_ACTIVE : 0) |
+		return (ram->active.is ? ram->control : 0) | (ram->active.shown ? RAM_ACTIVE : 0) |
 		       (ram->enable.shown ? RAM_ENABLE : 0) | (ram->empty.shown ? RAM_EMPTY : 0);
 	if (!ram->active.is)
 		return 0;
@@ -197,12 +319,18 @@ uint32_t ram_read(const struct ram_sink *ram, unsigned int offset)
 		return (uint32_t)ram->wp | (ram->wrap ? RAM_WRAP : 0);
 	case RAM_WP_HIGH:
 		return ram->wp >> 32;
+	case RAM_RP_LOW:
+		return ram->rp;
+	case RAM_DATA:
+		return read_data(ram);
 	}
 	return 0;
 }
 
 void ram_was_read(struct ram_sink *ram, unsigned int offset)
 {
+	if (offset == RAM_DATA && ram->active.is)
+		data_was_read(ram);
 	if (offset != RAM_CONTROL)
 		return;
 	late_bit_was_read(&ram->active);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A RAM sink in SMEM mode (RISC-V Trace Control Interface 1.0): registers and the writing of
- * trace into system memory.  Pure: memory is what the owner says it is.
+ * A RAM sink (RISC-V Trace Control Interface 1.0): registers and the writing of trace into system
+ * memory (SMEM) or into memory of its own (SRAM).  Pure: memory is what the owner says it is.
  */
 #ifndef RAMSINK_H
 #define RAMSINK_H
@@ -18,6 +18,8 @@
 #define  RAM_MODE_SMEM		(1u << 4)
 #define  RAM_STOP_ON_WRAP	(1u << 8)
 #define RAM_IMPL		0x004
+#define  RAM_HAS_SRAM		(1u << 12)
+#define  RAM_HAS_SMEM		(1u << 13)
 #define RAM_START_LOW		0x010
 #define RAM_START_HIGH		0x014
 #define RAM_LIMIT_LOW		0x018
@@ -25,6 +27,10 @@
 #define RAM_WP_LOW		0x020
 #define  RAM_WRAP		(1u << 0)
 #define RAM_WP_HIGH		0x024
+#define RAM_RP_LOW		0x028
+#define RAM_DATA		0x040
+
+#define RAM_SRAM_WIDTH		4	/* bytes written at once, whatever SMEM's are */
 
 #define RAM_DO_ENABLE		(1u << 0)	/* Enable rose: there is room again */
 #define RAM_DO_RESET		(1u << 1)
@@ -33,6 +39,8 @@ struct ram_ability {
 	uint32_t impl;
 	uint8_t addrbits;		/* of Start, Limit and WP; 32: no High registers */
 	uint8_t width;			/* bytes written at once: A of the specification */
+	bool live_data;			/* trRamData works while the sink is enabled */
+	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];
 };
@@ -41,24 +49,39 @@ struct ram_sink {
 	const struct ram_ability *can;
 	uint8_t *mem;			/* system memory ... */
 	uint64_t base, size;		/* ... and where it lies */
+	uint64_t region, region_size;	/* all of it that this sink can reach; size 0: any */
+	uint8_t *sram;
+	uint32_t sram_size;
 	struct late_bit active, enable, empty;
 	uint32_t control;		/* without Active, Enable, Empty */
 	uint64_t start, limit, wp;
+	uint32_t rp;
 	bool wrap;
 	unsigned int fill;		/* bytes waiting for a whole word */
 	uint8_t word[64];
 	uint64_t written;		/* bytes of trace since reset */
 	unsigned int misuse;		/* writes that the specification forbids */
+	void (*wrote)(struct ram_sink *ram, uint64_t at, unsigned int len);	/* into system memory */
 };
 
 void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem, uint64_t base,
 	      uint64_t size);
+void ram_set_sram(struct ram_sink *ram, uint8_t *sram, uint32_t size);
+void ram_set_region(struct ram_sink *ram, uint64_t region, uint64_t size);
 unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value);
 uint32_t ram_read(const struct ram_sink *ram, unsigned int offset);
 void ram_was_read(struct ram_sink *ram, unsigned int offset);
 
 /* Returns how many of the bytes the sink took: less than len only if it is or becomes full */
 unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len);
+
+/* The hardware's own doing: Enable falls without being asked */
+void ram_drop_enable(struct ram_sink *ram);
+
+static inline bool ram_in_sram(const struct ram_sink *ram)
+{
+	return !(ram->control & RAM_MODE_SMEM);
+}
 
 /* How many bytes it would take now; UINT64_MAX: it begins anew at the end of its window */
 uint64_t ram_room(const struct ram_sink *ram);

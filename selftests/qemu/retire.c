@@ -226,6 +226,7 @@ static void on_block(unsigned int vcpu, void *userdata)
 	account_block(h, b->pc, false);
 	if (h->priv_stale)
 		update_priv(h);
+	encode_fault(h);
 	if (encode_stalls(h)) {
 		hart_unlock(h);
 		sched_yield();

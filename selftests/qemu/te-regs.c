@@ -244,3 +244,14 @@ void te_set_lost(struct te_regs *te)
 {
 	te->control |= TE_STALL_OR_OVERFLOW;
 }
+
+/* A fault: as if software had disabled it */
+unsigned int te_drop_enable(struct te_regs *te)
+{
+	unsigned int todo = te_tracing(te) ? TE_DO_STOP : 0;
+
+	if (!te->enable.is)
+		return 0;
+	late_bit_set(&te->enable, false, (struct late_bit_delay){ 0 });
+	return todo | TE_DO_FLUSH;
+}

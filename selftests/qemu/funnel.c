@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A trace funnel: see funnel.h */
+
+#include <string.h>
+
+#include "funnel.h"
+
+void funnel_init(struct funnel *f, const struct funnel_ability *can, uint32_t inputs)
+{
+	memset(f, 0, sizeof(*f));
+	f->can = can;
+	f->inputs = inputs;
+	f->empty.is = f->empty.shown = true;
+}
+
+/*
+ * Messages
+ */
+
+unsigned int funnel_message(const uint8_t *buf, unsigned int len)
+{
+	unsigned int i;
+
+	for (i = 0; i < len; i++)
+		if ((buf[i] & 3) == 3)		/* MSEO: the last byte */
+			return i + 1;
+	return 0;
+}
+
+bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsigned int len)
+{
+	if (!f->enable.is)
+		return false;
+	if (f->dis_input >> input & 1)
+		return true;
+	if (f->fill + len > FUNNEL_BUFFER)
+		return false;
+	memcpy(f->buf + f->fill, msg, len);
+	f->fill += len;
+	return true;
+}
+
+/* Empty is about a disabled funnel: while it is enabled more may come any time */
+static void update_empty(struct funnel *f)
+{
+	late_bit_set(&f->empty, !f->enable.is && !f->fill,
+		     f->enable.is ? (struct late_bit_delay){ 0 } : f->can->empty);
+}
+
+void funnel_took(struct funnel *f, unsigned int len)
+{
+	if (!len)
+		return;
+	f->cut = (f->buf[len - 1] & 3) != 3;
+	memmove(f->buf, f->buf + len, f->fill - len);
+	f->fill -= len;
+	update_empty(f);
+}
+
+void funnel_drop_enable(struct funnel *f)
+{
+	late_bit_set(&f->enable, false, (struct late_bit_delay){ 0 });
+	update_empty(f);
+}
+
+/*
+ * Registers
+ */
+
+static void reset(struct funnel *f)
+{
+	late_bit_set(&f->enable, false, (struct late_bit_delay){ 0 });
+	late_bit_set(&f->empty, true, (struct late_bit_delay){ 0 });
+	f->dis_input = 0;
+	f->fill = 0;
+	f->cut = false;
+}
+
+static unsigned int write_control(struct funnel *f, uint32_t value)
+{
+	bool active = value & FUNNEL_ACTIVE, enabled = f->enable.is;
+
+	if (!active && f->active.is)
+		reset(f);
+	late_bit_set(&f->active, active, f->can->active);
+	if (!active)
+		return 0;
+	late_bit_set(&f->enable, value & FUNNEL_ENABLE, f->can->enable);
+	update_empty(f);
+	return f->enable.is && !enabled ? FUNNEL_DO_PULL : 0;
+}
+
+unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value)
+{
+	value &= ~f->can->nostick[offset / 4];
+	if (offset == FUNNEL_CONTROL)
+		return write_control(f, value);
+	if (!f->active.is || offset != FUNNEL_DIS_INPUT)
+		return 0;
+	f->dis_input = value & f->inputs & f->can->dis_inputs;
+	return FUNNEL_DO_PULL;
+}
+
+uint32_t funnel_read(const struct funnel *f, unsigned int offset)
+{
+	if (offset == FUNNEL_CONTROL)
+		return (f->active.shown ? FUNNEL_ACTIVE : 0) |
+		       (f->enable.shown ? FUNNEL_ENABLE : 0) |
+		       (f->empty.shown ? FUNNEL_EMPTY : 0);
+	if (!f->active.is)
+		return 0;
+	if (offset == FUNNEL_IMPL)
+		return f->can->impl;
+	return offset == FUNNEL_DIS_INPUT ? f->dis_input : 0;
+}
+
+void funnel_was_read(struct funnel *f, unsigned int offset)
+{
+	if (offset != FUNNEL_CONTROL)
+		return;
+	late_bit_was_read(&f->active);
+	late_bit_was_read(&f->enable);
+	late_bit_was_read(&f->empty);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A trace funnel (RISC-V Trace Control Interface 1.0): registers and a buffer of whole messages.
+ * Pure: what feeds it and what it feeds is the owner's business.
+ */
+#ifndef FUNNEL_H
+#define FUNNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "latebit.h"
+
+#define FUNNEL_CONTROL		0x000
+#define  FUNNEL_ACTIVE		(1u << 0)
+#define  FUNNEL_ENABLE		(1u << 1)
+#define  FUNNEL_EMPTY		(1u << 3)
+#define FUNNEL_IMPL		0x004
+#define FUNNEL_DIS_INPUT	0x008
+
+#define FUNNEL_INPUTS		16
+#define FUNNEL_BUFFER		256	/* several of the longest messages */
+
+#define FUNNEL_DO_PULL		(1u << 0)	/* it takes more than before */
+
+struct funnel_ability {
+	uint32_t impl;
+	uint32_t dis_inputs;		/* mask of the inputs that can be disabled */
+	struct late_bit_delay active, enable, empty;
+	uint32_t nostick[0x1000 / 4];
+};
+
+struct funnel {
+	const struct funnel_ability *can;
+	uint32_t inputs;		/* mask of those that there are */
+	struct late_bit active, enable, empty;
+	uint32_t dis_input;
+	uint8_t buf[FUNNEL_BUFFER];
+	unsigned int fill;
+	bool cut;			/* the sink has the beginning of what is first in buf */
+};
+
+void funnel_init(struct funnel *f, const struct funnel_ability *can, uint32_t inputs);
+unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value);
+uint32_t funnel_read(const struct funnel *f, unsigned int offset);
+void funnel_was_read(struct funnel *f, unsigned int offset);
+
+/* A message, whole: taken, or not. One at a disabled input is taken, and gone. */
+bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsigned int len);
+
+/* How long the first message of a buffer is; 0: it has no end there */
+unsigned int funnel_message(const uint8_t *buf, unsigned int len);
+
+/* So much of what is in buf has left */
+void funnel_took(struct funnel *f, unsigned int len);
+
+/* The hardware's own doing: Enable falls without being asked */
+void funnel_drop_enable(struct funnel *f);
+
+#endif /* FUNNEL_H */

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way of trace behind the encoders: through funnels, into sinks and over bridges.
+ *
+ * Nothing waits in a component that could go on: whoever brings a message takes it as far as it
+ * gets.  What is held up (a sink that is full or switched off) is fetched when there is room again,
+ * a message from each input in turn.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/*
+ * The log of what sinks wrote into memory: a line for each time that one was enabled, and one for
+ * each range of addresses
+ */
+
+static FILE *log_file;
+
+static void log_range(struct component *c)
+{
+	if (c->log_from != c->log_to)
+		fprintf(log_file, "%s wrote 0x%llx 0x%llx\n", c->name,
+			(unsigned long long)c->log_from, (unsigned long long)c->log_to);
+	c->log_from = c->log_to = 0;
+}
+
+static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
+{
+	struct component *c = (void *)((uint8_t *)sink - offsetof(struct component, sink));
+
+	if (at != c->log_to) {
+		log_range(c);
+		c->log_from = at;
+	}
+	c->log_to = at + len;
+}
+
+void net_log_enable(struct component *c)
+{
+	const struct ram_sink *sink = &c->sink;
+
+	if (!log_file)
+		return;
+	log_range(c);
+	fprintf(log_file, "%s window 0x%llx 0x%llx %s\n", c->name,
+		(unsigned long long)sink->start,
+		(unsigned long long)sink->limit +
+			(ram_in_sram(sink) ? RAM_SRAM_WIDTH : sink->can->width),
+		ram_in_sram(sink) ? "sram" : "smem");
+}
+
+/*
+ * Into one component; its lock is held
+ */
+
+/* Enable falls by itself after so many */
+static void count_passed(struct component *c)
+{
+	if (!c->fault.enable_after || ++c->passed != c->fault.enable_after)
+		return;
+	if (c->type == COMP_FUNNEL)
+		funnel_drop_enable(&c->funnel);
+	else if (c->type == COMP_SINK)
+		ram_drop_enable(&c->sink);
+}
+
+static unsigned int put(struct component *c, unsigned int input, const uint8_t *buf,
+			unsigned int len);
+
+/* What is in a funnel leaves as far as it can */
+static bool forward(struct component *c)
+{
+	const struct link *to = &c->out[0];
+	struct funnel *f = &c->funnel;
+	bool moved = false;
+	unsigned int n;
+
+	while (f->fill && c->n_out) {
+		n = put(to->to, to->input, f->buf, funnel_message(f->buf, f->fill));
+		if (!n)
+			break;
+		funnel_took(f, n);
+		moved = true;
+	}
+	return moved;
+}
+
+static unsigned int put_funnel(struct component *c, unsigned int input, const uint8_t *msg,
+			       unsigned int len)
+{
+	forward(c);
+	if (!funnel_put(&c->funnel, input, msg, len))
+		return 0;
+	forward(c);
+	return len;
+}
+
+/* Returns how much of it was taken: a sink may take a part, others take messages whole */
+static unsigned int put(struct component *c, unsigned int input, const uint8_t *buf,
+			unsigned int len)
+{
+	unsigned int n;
+
+	comp_lock(c);
+	if (c->type == COMP_FUNNEL)
+		n = put_funnel(c, input, buf, len);
+	else if (c->type == COMP_SINK)
+		n = ram_put(&c->sink, buf, len);
+	else
+		n = bridge_put(&c->bridge, len);
+	if (n)
+		count_passed(c);
+	mmio_show_status(c);
+	comp_unlock(c);
+	return n;
+}
+
+/*
+ * Out of an encoder.  With two outputs a message goes to both, as far as they are enabled, and so
+ * only when both have room.
+ */
+
+static bool takes(const struct component *c)
+{
+	switch (c->type) {
+	case COMP_FUNNEL:
+		return c->funnel.enable.is;
+	case COMP_SINK:
+		return c->sink.enable.is;
+	default:
+		return c->bridge.enable.is;
+	}
+}
+
+static uint64_t room_in(const struct component *c, unsigned int input)
+{
+	const struct funnel *f = &c->funnel;
+
+	if (!takes(c))
+		return 0;
+	if (c->type == COMP_SINK)
+		return ram_room(&c->sink);
+	if (c->type == COMP_BRIDGE || f->dis_input >> input & 1)
+		return UINT64_MAX;
+	if (f->fill || !c->n_out)
+		return FUNNEL_BUFFER - f->fill;
+	return room_in(c->out[0].to, c->out[0].input);
+}
+
+/* Read without the locks: what it says may be less true a moment later, and costs only a wait */
+uint64_t net_room(const struct component *from)
+{
+	uint64_t least = UINT64_MAX, room;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < from->n_out; i++) {
+		if (from->n_out > 1 && !takes(from->out[i].to))
+			continue;
+		room = room_in(from->out[i].to, from->out[i].input);
+		least = room < least ? room : least;
+		n++;
+	}
+	return n ? least : 0;
+}
+
+static unsigned int send_message(struct component *from, const uint8_t *msg, unsigned int len)
+{
+	unsigned int i, n = 0;
+
+	if (from->n_out > 1 && net_room(from) < len)
+		return 0;
+	for (i = 0; i < from->n_out; i++)
+		if (from->n_out == 1 || takes(from->out[i].to))
+			n = put(from->out[i].to, from->out[i].input, msg, len);
+	return n;
+}
+
+unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int len)
+{
+	unsigned int done = 0, n, msg;
+
+	if (from->n_out == 1 && from->out[0].to->type == COMP_SINK)
+		return put(from->out[0].to, 0, buf, len);
+	while (done < len) {
+		msg = funnel_message(buf + done, len - done);
+		n = send_message(from, buf + done, msg);
+		done += n;
+		if (!n || n < msg)
+			break;
+	}
+	return done;
+}
+
+/*
+ * There is room again: what waits upstream comes, no lock is held
+ */
+
+static bool pull_round(struct component *c)
+{
+	bool moved = false;
+	unsigned int i;
+
+	if (c->type == COMP_ENCODER) {
+		if (!c->hart)
+			return false;
+		hart_lock(c->hart);
+		moved = encode_drain_one(c->hart);
+		hart_unlock(c->hart);
+		return moved;
+	}
+	if (c->type == COMP_FUNNEL) {
+		comp_lock(c);
+		moved = forward(c);
+		mmio_show_status(c);
+		comp_unlock(c);
+	}
+	for (i = 0; i < c->n_in; i++)
+		moved |= pull_round(c->in[i]);
+	return moved;
+}
+
+void net_pull(struct component *c)
+{
+	while (pull_round(c))
+		;
+}
+
+/*
+ * Beginning and end
+ */
+
+static void init_component(struct component *c, uint8_t *ram, uint64_t size)
+{
+	uint32_t inputs = (1u << c->n_in) - 1;
+
+	if (c->type == COMP_FUNNEL) {
+		funnel_init(&c->funnel, &opt.funnel, inputs);
+	} else if (c->type == COMP_BRIDGE) {
+		bridge_init(&c->bridge, &opt.bridge);
+	} else if (c->type == COMP_SINK) {
+		ram_init(&c->sink, &opt.sink, ram, opt.rambase, size);
+		if (opt.sink.impl & RAM_HAS_SRAM)
+			ram_set_sram(&c->sink, g_malloc0(c->sram_size), c->sram_size);
+		if (c->region_size)
+			ram_set_region(&c->sink, c->region, c->region_size);
+		c->sink.wrote = opt.sink_log ? on_wrote : NULL;
+	}
+}
+
+void net_init(void)
+{
+	uint8_t *ram;
+	uint64_t size;
+	unsigned int i;
+
+	ram = guest_ram(&size);
+	if (opt.sink_log) {
+		log_file = fopen(opt.sink_log, "w");
+		if (!log_file)
+			die("sink_log: cannot write %s", opt.sink_log);
+	}
+	for (i = 0; i < n_components; i++)
+		init_component(components[i], ram, size);
+}
+
+void net_exit(void)
+{
+	unsigned int i;
+
+	if (!log_file)
+		return;
+	for (i = 0; i < n_components; i++)
+		if (components[i]->type == COMP_SINK)
+			log_range(components[i]);
+	if (fclose(log_file))
+		die("sink_log: writing failed");
+}
