@@ -304,7 +304,8 @@ int nt_count_walk(struct nt_flow *f, struct batch *b)
 	}
 	look(f, m, &was);
 	ret = nt_walk(f, b);
-	if (ret == NT_WALK_DONE)
+	/* outcomes that are left make the message one to be refused, every time */
+	if (ret == NT_WALK_DONE && !f->walk.nbits)
 		learn(c, f, &was, b, first);
 	return ret;
 }

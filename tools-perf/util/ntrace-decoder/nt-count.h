@@ -7,12 +7,17 @@
 
 #include "nt-flow.h"
 
+/* A fuzzer wants them small, so that everything happens to them */
+#ifndef MEMO_BITS
 #define MEMO_BITS	15
+#endif
 #define MEMOS		(1u << MEMO_BITS)
 #define MEMO_EDGES	40	/* taken by one walk that is kept */
 #define MEMO_STACK	4	/* returns and calls of it that are not paired */
 
+#ifndef EDGE_BITS
 #define EDGE_BITS	12	/* of the first table of edges */
+#endif
 #define EDGE_BITS_MAX	28
 #define NT_EDGE_NONE	UINT32_MAX
 
