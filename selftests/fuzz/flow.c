@@ -1,75 +1,152 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The flow layer with any program: parameters, 512 bytes (or what there is) of code at an address
- * where traces find it, then messages. What is reported has to be linear code.
+ * The flow layer with any program: parameters, a program, what happens between batches, then
+ * messages. What is reported has to be linear code.
  */
-#include <stdlib.h>
+#include "program.h"
 
-#include "fuzz.h"
+#define INSNS_MAX	4096	/* looked at, of a repetition that would not end */
 
-#define CODE_SIZE	512
-#define CODE_AT		0x80000000ull
-#define EVENTS_MAX	4096	/* of a repetition that would not end */
-
-struct code {
-	const uint8_t *bytes;
-	size_t size;
+struct follower {
+	struct fuzz_program prog;
+	struct nt_params params;
+	struct nt_code *code;
+	struct nt_flow *flow;
+	uint64_t pc;
+	size_t len;		/* of the window */
+	bool running;
+	unsigned int insns;
 };
 
-static size_t read_code(void *ctx, uint64_t addr, void *buf, size_t len)
+static bool is_trap(const struct nt_event *ev)
 {
-	const struct code *c = ctx;
-	uint64_t at = addr - CODE_AT;
-
-	if (at >= c->size)
-		return 0;
-	if (len > c->size - at)
-		len = c->size - at;
-	memcpy(buf, c->bytes + at, len);
-	return len;
+	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
+	       ev->type == NT_TYPE_TRAP;
 }
 
-static void check(struct nt_code *code, const struct nt_event *ev, uint64_t *pc, uint64_t mask)
+/* Is the code from the last event on linear, for as long as this one counts? */
+static void check_linear(struct follower *f, const struct nt_event *ev)
 {
 	struct nt_insn insn = { .type = NT_TYPE_NONE };
+	uint64_t last = f->pc;
 	uint32_t n;
 
-	for (n = 0; n < ev->insns && n < EVENTS_MAX; n++) {
-		if (insn.type != NT_TYPE_NONE && insn.type != NT_TYPE_COND)
-			abort();
-		if (nt_code_insn(code, *pc, &insn) <= 0)
-			abort();
-		*pc = (*pc + insn.len) & mask;
+	MUST(ev->insns <= FUZZ_CODE);
+	for (n = 0; n < ev->insns; n++) {
+		MUST(insn.type == NT_TYPE_NONE || insn.type == NT_TYPE_COND);
+		MUST(nt_code_insn(f->code, f->pc, &insn) > 0);
+		MUST(!(insn.flags & NT_INSN_TRAPS));
+		last = f->pc;
+		f->pc = (f->pc + insn.len) & f->prog.mask;
 	}
-	if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START)
-		*pc = ev->to;
+	f->insns += n + 1;
+	if (ev->kind != NT_EV_BRANCH || is_trap(ev)) {
+		MUST(ev->from == f->pc);
+		return;
+	}
+	MUST(ev->insns && ev->from == last);
+	if (insn.flags & NT_INSN_DIRECT)
+		MUST(ev->to == insn.target && ev->type == insn.type);
+}
+
+static void check(struct follower *f, const struct nt_event *ev)
+{
+	MUST(ev->offset <= f->len);
+	switch (ev->kind) {
+	case NT_EV_NOTICE:
+	case NT_EV_CONTEXT:
+		MUST(!ev->insns);
+		return;
+	case NT_EV_START:
+		MUST(!f->running && !ev->insns);
+		f->running = true;
+		break;
+	case NT_EV_BRANCH:
+	case NT_EV_STOP:
+		MUST(f->running);
+		check_linear(f, ev);
+		f->running = ev->kind == NT_EV_BRANCH;
+		break;
+	case NT_EV_LOSS:
+		if (f->running)
+			check_linear(f, ev);
+		f->running = false;
+		break;
+	default:
+		abort();
+	}
+	f->pc = ev->to;
+}
+
+/* Between two batches: the program goes away and comes back, other numbers for its blocks */
+static void interfere(struct follower *f, unsigned int d)
+{
+	switch (d & 7) {
+	case 1:
+		nt_code_invalidate(f->code, 0, 0);
+		break;
+	case 2:
+		nt_code_invalidate(f->code, f->prog.base + (d >> 3), f->prog.base + (d >> 3) + 2);
+		break;
+	case 3:
+		nt_flow_set_code(f->flow, f->code, NULL);
+		break;
+	case 4:
+		nt_flow_set_code(f->flow, f->code, f->code);
+		break;
+	case 5:
+		nt_flow_limit(f->flow, d);
+		break;
+	}
+}
+
+static void follow(struct follower *f, struct input *in, unsigned int what)
+{
+	unsigned int max = 16 + (what >> 2 & 0x3f);
+	struct nt_event ev[16 + 0x3f];
+	int n, i;
+
+	f->len = left(in);
+	f->running = false;
+	nt_flow_window(f->flow, in->p, f->len, 0);
+	if (what & 1)
+		nt_flow_skip_partial(f->flow);
+	for (;;) {
+		n = nt_flow_next(f->flow, ev, max);
+		MUST(n >= 0 && n <= (int)max);
+		for (i = 0; i < n; i++)
+			check(f, &ev[i]);
+		if (!n && nt_flow_at_limit(f->flow))
+			nt_flow_limit(f->flow, UINT64_MAX);
+		else if (!n || f->insns > INSNS_MAX)
+			break;
+		else if (what & 2)
+			interfere(f, f->pc ^ what);
+	}
+	if (!n)
+		MUST(nt_flow_consumed(f->flow) == f->len && !f->running);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct nt_event ev[64];
-	struct nt_params p;
-	struct nt_code *code;
-	struct nt_flow *flow;
-	struct code c;
-	uint64_t pc = 0;
-	int n, i, total = 0;
+	struct input in = { data, data + size };
+	static struct follower f;
+	unsigned int what;
 
-	if (!fuzz_params(&p, &data, &size))
-		return 0;
-	p.jvt = CODE_AT + 256;
-	c.bytes = data;
-	c.size = size / 2 < CODE_SIZE ? size / 2 : CODE_SIZE;
-	code = nt_code_new(&p, read_code, &c);
-	flow = nt_flow_new(&p);
-	if (code && flow) {
-		nt_flow_set_code(flow, code, code);
-		nt_flow_window(flow, data + c.size, size - c.size, 0);
-		while (total < EVENTS_MAX && (n = nt_flow_next(flow, ev, 64)) > 0)
-			for (i = 0; i < n; i++, total++)
-				check(code, &ev[i], &pc, p.xlen == 32 ? UINT32_MAX : UINT64_MAX);
-	}
-	nt_flow_free(flow);
-	nt_code_free(code);
+	take_params(&in, &f.params);
+	what = take(&in);
+	fuzz_program_make(&f.prog, &in, &f.params, false);
+	f.params.jvt = f.prog.base;
+	f.insns = 0;
+	f.code = nt_code_new(&f.params, fuzz_read, &f.prog);
+	f.flow = nt_flow_new(&f.params);
+	MUST(f.code && f.flow);
+	nt_flow_set_code(f.flow, f.code, f.code);
+	follow(&f, &in, what);
+	/* once more: the graph is there, a stretch may join the last */
+	if (what & 2)
+		follow(&f, &in, what & ~2u);
+	nt_flow_free(f.flow);
+	nt_code_free(f.code);
 	return 0;
 }
