@@ -16,6 +16,7 @@
 #undef reset
 #undef write_control
 #undef now
+#include "../qemu/tsunit.c"
 #define reset te_reset
 #define write_control te_write_control
 #include "../qemu/te-regs.c"
@@ -55,7 +56,7 @@ static int setup(void **state)
 	(void)state;
 	te_can = (struct te_ability){
 		.impl = 0x00010101, .format = 1, .btm = true, .htm = true, .context = true,
-		.timestamp = true, .stall = true, .extaddr = true, .retstack = 9,
+		.ts = { .modes = 5, .width = 56, .encoder = true }, .stall = true, .extaddr = true, .retstack = 9,
 		.syncmodes = 0xe, .srcbits = 12, .filters = 4, .privileges = 0xb,
 	};
 	ram_can = (struct ram_ability){ .impl = 0x2901, .addrbits = 64, .width = 4 };
@@ -128,7 +129,7 @@ static void r3_unimplemented(void **state)
 		bool filter = offset >= 0x400 && offset < 0x480 && (offset & 0x1f) < 8;
 
 		if (offset == TE_IMPL || offset == TE_INST_FEATURES || offset == TE_INST_FILTERS ||
-		    offset == TE_TS_CONTROL || filter)
+		    offset == TS_CONTROL || filter)
 			assert_int_not_equal(te_read(&te, offset), 0);
 		else
 			assert_int_equal(te_read(&te, offset), 0);
@@ -296,18 +297,71 @@ static void inst_tracing_starts_and_stops(void **state)
 	assert_int_equal(te_write(&te, TE_CONTROL, on), TE_DO_STOP);
 }
 
-static void timestamp_unit(void **state)
+static void r40_timestamp_unit(void **state)
 {
 	(void)state;
 	te_activate();
-	te_write(&te, TE_TS_CONTROL, 0xffffffff);
-	assert_int_equal(te_read(&te, TE_TS_CONTROL),
-			 TE_TS_ACTIVE | TE_TS_COUNT | 2 << TE_TS_MODE_SHIFT | TE_TS_ENABLE |
-			 TE_TS_WIDTH << TE_TS_WIDTH_SHIFT);
-	assert_int_equal(te_write(&te, TE_TS_CONTROL, TE_TS_RESET), TE_DO_TS_RESET);
-	te_can.timestamp = false;
-	te_write(&te, TE_TS_CONTROL, 0xffffffff);
-	assert_int_equal(te_read(&te, TE_TS_CONTROL), 0);
+	te_write(&te, TS_CONTROL, 0xffffffff);
+	assert_int_equal(te_read(&te, TS_CONTROL), TS_ACTIVE | TS_COUNT | 2 << TS_MODE_SHIFT |
+						   TS_ENABLE | 56 << TS_WIDTH_SHIFT);
+	assert_int_equal(te_write(&te, TS_CONTROL, TS_RESET | 2 << TS_MODE_SHIFT), TE_DO_TS_RESET);
+	assert_false(te_read(&te, TS_CONTROL) & TS_RESET);
+	te_can.ts.modes = 0;
+	te_write(&te, TS_CONTROL, 0xffffffff);
+	assert_int_equal(te_read(&te, TS_CONTROL), 0);
+}
+
+static uint32_t ts_mode_for(struct ts_unit *ts, uint32_t mode)
+{
+	ts_write(ts, TS_CONTROL, mode << TS_MODE_SHIFT);
+	return ts_mode(ts);
+}
+
+/* A.13-9: what is asked for, or the first there is; never none unasked */
+static void timestamp_modes(void **state)
+{
+	struct ts_ability can = { .width = 40, .prescale = 2 };
+	struct ts_unit ts;
+	unsigned int mode;
+
+	(void)state;
+	for (can.modes = 2; can.modes < 32; can.modes++) {
+		ts_init(&ts, &can);
+		assert_int_equal(ts_mode_for(&ts, 0), 0);
+		for (mode = 1; mode < 8 && can.modes & ~1; mode++) {
+			uint32_t got = ts_mode_for(&ts, mode);
+
+			assert_true(got && can.modes >> got & 1);
+			if (can.modes >> mode & 1)
+				assert_int_equal(got, mode);
+		}
+	}
+	ts_write(&ts, TS_CONTROL, 3 << TS_PRESCALE_SHIFT | TS_ENABLE);
+	assert_int_equal(ts_read(&ts, TS_CONTROL) & (TS_PRESCALE | TS_ENABLE),
+			 2 << TS_PRESCALE_SHIFT);	/* TS_ENABLE: encoders only */
+}
+
+static void r40_timestamp_counts(void **state)
+{
+	struct ts_ability can = { .width = 40, .prescale = 3, .modes = 0x1f };
+	struct ts_unit ts;
+
+	(void)state;
+	ts_init(&ts, &can);
+	ts_write(&ts, TS_CONTROL, TS_COUNT | TS_INTERNAL_SYSTEM << TS_MODE_SHIFT |
+				  2 << TS_PRESCALE_SHIFT);
+	ts_restart(&ts, 1000);
+	assert_int_equal(ts_advance(&ts, 1000 + 16 * 77 + 15), 77);
+	/* stopped, it stays */
+	ts_write(&ts, TS_CONTROL, TS_INTERNAL_SYSTEM << TS_MODE_SHIFT);
+	assert_int_equal(ts_advance(&ts, 99999), 77);
+	/* not its own: neither Count nor Prescale matter */
+	ts_write(&ts, TS_CONTROL, TS_EXTERNAL << TS_MODE_SHIFT | 3 << TS_PRESCALE_SHIFT);
+	assert_int_equal(ts_advance(&ts, 0x1234567890abcull), 0x1234567890abcull & 0xffffffffff);
+	assert_int_equal(ts_read(&ts, TS_COUNTER_HIGH), 0x45);
+	ts_write(&ts, TS_CONTROL, 0);
+	ts_advance(&ts, 5);
+	assert_int_equal(ts_read(&ts, TS_COUNTER_HIGH), 0x45);
 }
 
 /* ------------------------------------------------------- late and never ---- */
@@ -778,7 +832,9 @@ int main(void)
 		cmocka_unit_test_setup(format_is_fixed, setup),
 		cmocka_unit_test_setup(enabled_keeps_its_configuration, setup),
 		cmocka_unit_test_setup(inst_tracing_starts_and_stops, setup),
-		cmocka_unit_test_setup(timestamp_unit, setup),
+		cmocka_unit_test_setup(r40_timestamp_unit, setup),
+		cmocka_unit_test_setup(timestamp_modes, setup),
+		cmocka_unit_test_setup(r40_timestamp_counts, setup),
 		cmocka_unit_test_setup(late_bits, setup),
 		cmocka_unit_test_setup(never, setup),
 		cmocka_unit_test_setup(values_that_do_not_stick, setup),

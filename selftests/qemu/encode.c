@@ -36,7 +36,6 @@ struct encode {
 	bool flushing;			/* no loss on demand now */
 	bool lost;			/* a message was dropped, trace has not restarted */
 	uint64_t messages, dropped, stalls;
-	uint64_t ts_offset;
 };
 
 /*
@@ -204,16 +203,9 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
  * Time
  */
 
-static uint64_t ts_mask(uint64_t time)
-{
-	return time & ((1ull << TE_TS_WIDTH) - 1);
-}
-
 uint64_t encode_time(struct hart *h)
 {
-	if (h->te.ts_control & TE_TS_COUNT && h->te.ts_control & TE_TS_MODE)
-		h->te.ts_counter = ts_mask(guest_time(h) - h->encode->ts_offset);
-	return h->te.ts_counter;
+	return h->comp ? net_time(h, h->comp) : 0;
 }
 
 static uint64_t emit_time(void *ctx)
@@ -360,7 +352,7 @@ static struct nt_enc *new_enc(struct hart *h)
 	if (!(control & TE_INHIBIT_SRC))
 		c.params.srcbits = (features & TE_SRC_BITS) >> TE_SRC_BITS_SHIFT;
 	c.params.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << c.params.srcbits) - 1);
-	c.params.timestamps = h->te.ts_control & TE_TS_ENABLE && h->te.ts_control & TE_TS_MODE;
+	c.params.timestamps = h->te.ts.control & TS_ENABLE && ts_mode(&h->te.ts);
 	c.params.extaddr = features & TE_EXTEND_ADDR_MSB;
 	c.params.seqjump = features & TE_SEQUENTIAL_JUMP;
 	c.params.alljumps = features & TE_ALL_JUMPS;
@@ -394,12 +386,19 @@ static void flush(struct hart *h)
 	te_set_empty(&h->te, !e->fill);
 }
 
+static void restart_time(struct hart *h)
+{
+	bool core = ts_mode(&h->te.ts) == TS_INTERNAL_CORE;
+
+	ts_restart(&h->te.ts, core ? guest_core_clock(h) : guest_time(h));
+}
+
 void encode_regs(struct hart *h, unsigned int todo)
 {
 	struct encode *e = h->encode;
 
 	if (todo & TE_DO_TS_RESET)
-		e->ts_offset = guest_time(h);
+		restart_time(h);
 	if (todo & TE_DO_STOP) {
 		encode_close(h, NT_EVCODE_DISABLE);
 		truth_gate(h);
@@ -409,7 +408,6 @@ void encode_regs(struct hart *h, unsigned int todo)
 	if (todo & TE_DO_RESET) {
 		discard(h);
 		forget(e);
-		e->ts_offset = 0;
 	}
 	if (todo & TE_DO_START) {
 		if (!e->enc)
@@ -450,7 +448,7 @@ static void start_alone(struct hart *h)
 	h->encode->file = open_trace(h->index);
 	te_write(&h->te, TE_CONTROL, TE_ACTIVE);
 	te_write(&h->te, TE_INST_FEATURES, opt.features);
-	te_write(&h->te, TE_TS_CONTROL, opt.ts_control);
+	te_write(&h->te, TS_CONTROL, opt.ts_control);
 	te_write(&h->te, TE_INST_FILTERS, 1);
 	te_write(&h->te, TE_FILTER_INST(0), opt.privileges);
 	te_write(&h->te, TE_FILTER(0), TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV);

@@ -11,6 +11,7 @@ void funnel_init(struct funnel *f, const struct funnel_ability *can, uint32_t in
 	f->can = can;
 	f->inputs = inputs;
 	f->empty.is = f->empty.shown = true;
+	ts_init(&f->ts, &can->ts);
 }
 
 /*
@@ -72,6 +73,7 @@ static void reset(struct funnel *f)
 	late_bit_set(&f->enable, false, (struct late_bit_delay){ 0 });
 	late_bit_set(&f->empty, true, (struct late_bit_delay){ 0 });
 	f->dis_input = 0;
+	ts_init(&f->ts, &f->can->ts);
 	f->fill = 0;
 	f->cut = false;
 }
@@ -95,7 +97,11 @@ unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value)
 	value &= ~f->can->nostick[offset / 4];
 	if (offset == FUNNEL_CONTROL)
 		return write_control(f, value);
-	if (!f->active.is || offset != FUNNEL_DIS_INPUT)
+	if (!f->active.is)
+		return 0;
+	if (ts_write(&f->ts, offset, value))
+		return FUNNEL_DO_TS_RESET;
+	if (offset != FUNNEL_DIS_INPUT)
 		return 0;
 	f->dis_input = value & f->inputs & f->can->dis_inputs;
 	return FUNNEL_DO_PULL;
@@ -111,7 +117,9 @@ uint32_t funnel_read(const struct funnel *f, unsigned int offset)
 		return 0;
 	if (offset == FUNNEL_IMPL)
 		return f->can->impl;
-	return offset == FUNNEL_DIS_INPUT ? f->dis_input : 0;
+	if (offset == FUNNEL_DIS_INPUT)
+		return f->dis_input;
+	return ts_read(&f->ts, offset);
 }
 
 void funnel_was_read(struct funnel *f, unsigned int offset)

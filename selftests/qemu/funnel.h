@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "latebit.h"
+#include "tsunit.h"
 
 #define FUNNEL_CONTROL		0x000
 #define  FUNNEL_ACTIVE		(1u << 0)
@@ -22,10 +23,12 @@
 #define FUNNEL_BUFFER		256	/* several of the longest messages */
 
 #define FUNNEL_DO_PULL		(1u << 0)	/* it takes more than before */
+#define FUNNEL_DO_TS_RESET	(1u << 1)
 
 struct funnel_ability {
 	uint32_t impl;
 	uint32_t dis_inputs;		/* mask of the inputs that can be disabled */
+	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];
 };
@@ -35,6 +38,7 @@ struct funnel {
 	uint32_t inputs;		/* mask of those that there are */
 	struct late_bit active, enable, empty;
 	uint32_t dis_input;
+	struct ts_unit ts;
 	uint8_t buf[FUNNEL_BUFFER];
 	unsigned int fill;
 	bool cut;			/* the sink has the beginning of what is first in buf */

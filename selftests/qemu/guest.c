@@ -120,6 +120,16 @@ uint64_t guest_time(struct hart *h)
 	return h->time_base + (host_ns() - h->time_host) / NS_PER_TICK;
 }
 
+/* The clock of a core, 100 times as fast */
+uint64_t guest_core_clock(struct hart *h)
+{
+	if (!opt.host_clock)
+		return guest_reg(h, REG_TIME) * NS_PER_TICK;
+	if (!h->time_host)
+		return 0;
+	return h->time_base * NS_PER_TICK + (host_ns() - h->time_host);
+}
+
 /*
  * Memory
  */

@@ -46,9 +46,9 @@ void mmio_show_status(struct component *c)
 	if (!c->page)
 		return;
 	show(c, 0);		/* Control */
-	if (c->type == COMP_ENCODER) {
-		show(c, TE_TS_COUNTER_LOW);
-		show(c, TE_TS_COUNTER_HIGH);
+	if (c->type == COMP_ENCODER || c->type == COMP_FUNNEL) {
+		show(c, TS_COUNTER_LOW);
+		show(c, TS_COUNTER_HIGH);
 	} else if (c->type == COMP_SINK) {
 		show(c, RAM_WP_LOW);
 		show(c, RAM_WP_HIGH);
@@ -91,8 +91,17 @@ void mmio_init(void)
  * did up to the store itself has retired by now.
  */
 
+static bool store_funnel(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
+{
+	unsigned int todo = funnel_write(&c->funnel, offset, value);
+
+	if (todo & FUNNEL_DO_TS_RESET)
+		ts_restart(&c->funnel.ts, guest_time(h));
+	return todo & FUNNEL_DO_PULL;
+}
+
 /* Returns whether what waits upstream may come now */
-static bool store(struct component *c, unsigned int offset, uint32_t value)
+static bool store(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
 {
 	unsigned int todo;
 
@@ -101,7 +110,7 @@ static bool store(struct component *c, unsigned int offset, uint32_t value)
 		encode_regs(c->hart, te_write(&c->hart->te, offset, value));
 		return false;
 	case COMP_FUNNEL:
-		return funnel_write(&c->funnel, offset, value) & FUNNEL_DO_PULL;
+		return store_funnel(h, c, offset, value);
 	case COMP_SINK:
 		todo = ram_write(&c->sink, offset, value);
 		if (todo & RAM_DO_ENABLE)
@@ -142,13 +151,14 @@ static void count_access(struct component *c)
  * What was stored is not to be read back from memory: meanwhile the model may have shown there
  * what it did by itself.
  */
-static bool access_page(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
+static bool access_page(struct hart *h, struct component *c, unsigned int offset,
+			qemu_plugin_meminfo_t info)
 {
 	bool pull = false;
 
 	count_access(c);
 	if (qemu_plugin_mem_is_store(info)) {
-		pull = store(c, offset, qemu_plugin_mem_get_value(info).data.u32);
+		pull = store(h, c, offset, qemu_plugin_mem_get_value(info).data.u32);
 		if (offset)
 			show(c, offset);
 		else
@@ -160,20 +170,24 @@ static bool access_page(struct component *c, unsigned int offset, qemu_plugin_me
 	return pull;
 }
 
-static void access_encoder(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
+static void access_encoder(struct hart *h, struct component *c, unsigned int offset,
+			   qemu_plugin_meminfo_t info)
 {
 	hart_lock(c->hart);
 	encode_time(c->hart);
-	access_page(c, offset, info);
+	access_page(h, c, offset, info);
 	hart_unlock(c->hart);
 }
 
-static void access_other(struct component *c, unsigned int offset, qemu_plugin_meminfo_t info)
+static void access_other(struct hart *h, struct component *c, unsigned int offset,
+			 qemu_plugin_meminfo_t info)
 {
 	bool pull;
 
 	comp_lock(c);
-	pull = access_page(c, offset, info);
+	if (c->type == COMP_FUNNEL)
+		net_time(h, c);
+	pull = access_page(h, c, offset, info);
 	comp_unlock(c);
 	if (pull)
 		net_pull(c);
@@ -182,6 +196,7 @@ static void access_other(struct component *c, unsigned int offset, qemu_plugin_m
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
 	const struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
+	struct hart *h = harts[vcpu];
 	struct component *c;
 	uint64_t at;
 
@@ -194,13 +209,13 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (!c)
 		return;
 
-	hart_lock(harts[vcpu]);
-	retire_until(harts[vcpu], userdata);
-	hart_unlock(harts[vcpu]);
+	hart_lock(h);
+	retire_until(h, userdata);
+	hart_unlock(h);
 	if (c->type == COMP_ENCODER)
-		access_encoder(c, at & (PAGE - 4), info);
+		access_encoder(h, c, at & (PAGE - 4), info);
 	else
-		access_other(c, at & (PAGE - 4), info);
+		access_other(h, c, at & (PAGE - 4), info);
 }
 
 /*

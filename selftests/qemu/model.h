@@ -11,6 +11,7 @@
  *	truth.c		the truth: its own gate, its stream
  *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
  *	te-regs.c	register file of an encoder		(pure)
+ *	tsunit.c	timestamp unit of encoder or funnel	(pure)
  *	funnel.c	funnel: registers, buffered messages	(pure)
  *	ramsink.c	RAM sink: registers and memory		(pure)
  *	bridge.c	bridge to an AMBA trace bus: registers	(pure)
@@ -196,6 +197,7 @@ uint64_t guest_reg(struct hart *h, enum guest_reg reg);
 void guest_set_gpr(struct hart *h, unsigned int n, uint64_t value);
 void guest_sync_time(struct hart *h);
 uint64_t guest_time(struct hart *h);
+uint64_t guest_core_clock(struct hart *h);
 bool guest_map_ram(void);
 uint8_t *guest_ram(uint64_t *size);
 bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);

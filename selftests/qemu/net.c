@@ -195,6 +195,44 @@ unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int l
 }
 
 /*
+ * Time: where a unit's clock comes from.  What an encoder shares is the counter of the funnel that
+ * it leads to, and that may share another's.  Counters of funnels are read without their locks: a
+ * word, that any hart may bring up to date.
+ */
+
+static struct component *funnel_below(const struct component *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n_out; i++)
+		if (c->out[i].to->type == COMP_FUNNEL)
+			return c->out[i].to;
+	return NULL;
+}
+
+/* A funnel that is not active hands no time on */
+static uint64_t shared_time(struct hart *h, const struct component *c)
+{
+	struct component *below = funnel_below(c);
+
+	return below && below->funnel.active.is ? net_time(h, below) : 0;
+}
+
+uint64_t net_time(struct hart *h, struct component *c)
+{
+	struct ts_unit *ts = c->type == COMP_ENCODER ? &h->te.ts : &c->funnel.ts;
+
+	switch (ts_mode(ts)) {
+	case TS_SHARED:
+		return ts_advance(ts, shared_time(h, c));
+	case TS_INTERNAL_CORE:
+		return ts_advance(ts, guest_core_clock(h));
+	default:
+		return ts_advance(ts, guest_time(h));
+	}
+}
+
+/*
  * There is room again: what waits upstream comes, no lock is held
  */
 

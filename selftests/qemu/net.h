@@ -71,6 +71,7 @@ extern unsigned int n_components;
 /* net.c: what flows */
 unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int len);
 uint64_t net_room(const struct component *from);
+uint64_t net_time(struct hart *h, struct component *c);
 void net_pull(struct component *c);
 void net_init(void);
 void net_exit(void);

@@ -36,7 +36,8 @@ struct options opt = {
 		.btm = true,
 		.htm = true,
 		.context = true,
-		.timestamp = true,
+		.ts = { .modes = 1 << TS_NONE | 1 << TS_INTERNAL_SYSTEM, .width = 56,
+			.encoder = true },
 		.stall = true,
 		.extaddr = true,
 		.retstack = 1 << 0 | 1 << 3,
@@ -48,6 +49,7 @@ struct options opt = {
 	.funnel = {
 		.impl = 0x00000801,	/* funnel, TCI 1.0 */
 		.dis_inputs = 0xffff,
+		.ts = { .width = 56 },
 	},
 	.sink = {
 		.impl = 0x00002901,	/* SMEM, RAM sink, TCI 1.0 */
@@ -95,7 +97,12 @@ static const struct option {
 	{ "sync_modes", U8, &opt.te.syncmodes, .max = 0xf },
 	{ "srcbits_max", U8, &opt.te.srcbits, .max = 12 },
 	{ "scontext", BOOL, &opt.scontext, &opt.te.context },
-	{ "ts", BOOL, &opt.te.timestamp },
+	{ "ts_modes", U8, &opt.te.ts.modes, .max = 0x1f },
+	{ "ts_prescale", U8, &opt.te.ts.prescale, .max = 3 },
+	{ "ts_width", U8, &opt.te.ts.width, .max = 63 },
+	{ "funnel_ts_modes", U8, &opt.funnel.ts.modes, .max = 0x17 },
+	{ "funnel_ts_prescale", U8, &opt.funnel.ts.prescale, .max = 3 },
+	{ "funnel_ts_width", U8, &opt.funnel.ts.width, .max = 63 },
 	{ "can_stall", BOOL, &opt.te.stall },
 	{ "can_extaddr", BOOL, &opt.te.extaddr },
 	{ "can_seqjump", BOOL, &opt.te.seqjump },
@@ -377,7 +384,18 @@ static bool parse_timestamps(const char *text)
 
 	if (!parse_bool(text, &on))
 		return false;
-	opt.ts_control = on ? TE_TS_COUNT | TE_TS_ENABLE | TE_TS_INTERNAL << TE_TS_MODE_SHIFT : 0;
+	opt.ts_control = on ? TS_COUNT | TS_ENABLE | TS_INTERNAL_SYSTEM << TS_MODE_SHIFT : 0;
+	return true;
+}
+
+static bool parse_ts(const char *text)
+{
+	bool on;
+
+	if (!parse_bool(text, &on))
+		return false;
+	if (!on)
+		opt.te.ts.modes = 0;
 	return true;
 }
 
@@ -412,6 +430,7 @@ static const struct {
 	{ "mode", parse_mode },
 	{ "retstack", parse_retstack },
 	{ "timestamps", parse_timestamps },
+	{ "ts", parse_ts },
 	{ "btype", parse_btype },
 	{ "overflow", parse_overflow },
 };

@@ -14,7 +14,7 @@ static void reset(struct te_regs *te)
 	te->control = 0;
 	te->features = 0;
 	te->filters = 0;
-	te->ts_control = 0;
+	ts_init(&te->ts, &te->can->ts);
 	memset(te->filter_control, 0, sizeof(te->filter_control));
 	memset(te->filter_inst, 0, sizeof(te->filter_inst));
 	te->drop = 0;
@@ -25,6 +25,7 @@ void te_init(struct te_regs *te, const struct te_ability *can)
 	memset(te, 0, sizeof(*te));
 	te->can = can;
 	te->empty.is = te->empty.shown = true;
+	reset(te);
 }
 
 /*
@@ -77,14 +78,6 @@ static uint32_t warl_features(const struct te_ability *can, uint32_t value)
 	       (can->alljumps ? value & TE_ALL_JUMPS : 0) |
 	       (can->srcbits ? value & TE_SRC_ID : 0) |
 	       bits << TE_SRC_BITS_SHIFT;
-}
-
-static uint32_t warl_ts_control(const struct te_ability *can, uint32_t value)
-{
-	if (!can->timestamp)
-		return 0;
-	return (value & (TE_TS_COUNT | TE_TS_ENABLE)) |
-	       (value & TE_TS_MODE ? TE_TS_INTERNAL << TE_TS_MODE_SHIFT : 0);
 }
 
 /*
@@ -148,20 +141,19 @@ static void write_filter(struct te_regs *te, unsigned int offset, uint32_t value
 }
 
 /* Registers that only a disabled encoder takes; filters may change at any time */
-static void write_config(struct te_regs *te, unsigned int offset, uint32_t value)
+static unsigned int write_config(struct te_regs *te, unsigned int offset, uint32_t value)
 {
 	if (te->enable.is)
-		return;
+		return 0;
 	if (offset == TE_INST_FEATURES)
 		te->features = warl_features(te->can, value);
-	else if (offset == TE_TS_CONTROL)
-		te->ts_control = warl_ts_control(te->can, value);
+	else if (offset == TS_CONTROL && ts_write(&te->ts, offset, value))
+		return TE_DO_TS_RESET;
+	return 0;
 }
 
 unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
 {
-	unsigned int todo = 0;
-
 	value &= ~te->can->nostick[offset / 4];
 	if (offset == TE_CONTROL)
 		return write_control(te, value);
@@ -176,10 +168,8 @@ unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
 	} else if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
 		write_filter(te, offset, value);
 	else
-		write_config(te, offset, value);
-	if (offset == TE_TS_CONTROL && te->can->timestamp && value & TE_TS_RESET)
-		todo = TE_DO_TS_RESET;
-	return todo;
+		return write_config(te, offset, value);
+	return 0;
 }
 
 /*
@@ -212,14 +202,10 @@ uint32_t te_read(const struct te_regs *te, unsigned int offset)
 		return te->features;
 	case TE_INST_FILTERS:
 		return te->filters;
-	case TE_TS_CONTROL:
-		if (!te->can->timestamp)
-			return 0;
-		return te->ts_control | TE_TS_ACTIVE | TE_TS_WIDTH << TE_TS_WIDTH_SHIFT;
-	case TE_TS_COUNTER_LOW:
-		return te->ts_counter;
-	case TE_TS_COUNTER_HIGH:
-		return te->ts_counter >> 32;
+	case TS_CONTROL:
+	case TS_COUNTER_LOW:
+	case TS_COUNTER_HIGH:
+		return ts_read(&te->ts, offset);
 	}
 	if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
 		return read_filter(te, offset);

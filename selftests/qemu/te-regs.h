@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "latebit.h"
+#include "tsunit.h"
 
 #define TE_CONTROL		0x000
 #define  TE_ACTIVE		(1u << 0)
@@ -43,16 +44,6 @@
 #define  TE_SRC_BITS		(15u << 28)
 #define  TE_SRC_BITS_SHIFT	28
 #define TE_INST_FILTERS		0x00c
-#define TE_TS_CONTROL		0x040
-#define  TE_TS_ACTIVE		(1u << 0)
-#define  TE_TS_COUNT		(1u << 1)
-#define  TE_TS_RESET		(1u << 2)
-#define  TE_TS_MODE		(7u << 4)
-#define  TE_TS_MODE_SHIFT	4
-#define  TE_TS_ENABLE		(1u << 15)
-#define  TE_TS_WIDTH_SHIFT	24
-#define TE_TS_COUNTER_LOW	0x048
-#define TE_TS_COUNTER_HIGH	0x04c
 #define TE_FILTER(i)		(0x400 + 0x20 * (i))
 #define  TE_FILTER_ENABLE	(1u << 0)
 #define  TE_FILTER_MATCH_PRIV	(1u << 1)
@@ -62,8 +53,6 @@
 #define TE_MODE_BTM		3
 #define TE_MODE_HTM		6
 #define TE_MAX_FILTERS		16
-#define TE_TS_WIDTH		56
-#define TE_TS_INTERNAL		2	/* trTsMode: Internal System */
 
 /* What the encoder must do after a write, in the order of the bits */
 #define TE_DO_STOP		(1u << 0)	/* tracing ends */
@@ -78,12 +67,13 @@ struct te_ability {
 	uint32_t impl;
 	uint8_t format;			/* 1 N-Trace, 0 E-Trace */
 	bool btm, htm;
-	bool context, timestamp, stall, extaddr, seqjump, alljumps;
+	bool context, stall, extaddr, seqjump, alljumps;
 	uint8_t retstack;		/* mask of the accepted ImplicitReturnMode values */
 	uint8_t syncmodes;		/* mask of the accepted SyncMode values */
 	uint8_t srcbits;		/* widest SRC */
 	uint8_t filters;
 	uint8_t privileges;		/* mask of MatchChoicePrivilege */
+	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them */
 };
@@ -94,10 +84,9 @@ struct te_regs {
 	uint32_t control;		/* without Active, Enable, Empty */
 	uint32_t features;
 	uint32_t filters;
-	uint32_t ts_control;
+	struct ts_unit ts;
 	uint32_t filter_control[TE_MAX_FILTERS];
 	uint32_t filter_inst[TE_MAX_FILTERS];
-	uint64_t ts_counter;
 	uint32_t drop;
 };
 
