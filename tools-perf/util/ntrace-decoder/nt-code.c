@@ -363,10 +363,9 @@ static enum nt_end end_of(const struct nt_insn *i)
 
 static void append(struct nt_block *blk, const struct nt_insn *i)
 {
-	blk->starts |= 1ull << blk->halfwords;
+	blk->before = blk->halfwords;
 	blk->halfwords += i->len / 2;
 	blk->insns++;
-	blk->last = i->len / 2;
 }
 
 /*
@@ -428,7 +427,32 @@ static int scan_block(struct nt_code *code, struct nt_block *blk)
 	return 0;
 }
 
+int nt_code_part(struct nt_code *code, const struct nt_block *blk, unsigned int halfwords,
+		 uint64_t *last)
+{
+	struct nt_insn insn;
+	struct decoded d = { .i = &insn };
+	unsigned int at = 0;
+	int insns = 0, len;
+
+	while (at < halfwords) {
+		len = decode(code, blk->pc + 2 * at, &d);
+		if (len < 0)
+			return len;
+		*last = insn.pc;
+		at += len / 2;
+		insns++;
+	}
+	return at == halfwords ? insns : -NT_EBOUNDARY;
+}
+
 /* -------------------------------------------------------------- graph ---- */
+
+/* The table is at most 3/4 full, and the array of blocks 1/8 larger than need be. */
+static uint32_t table_room(const struct nt_code *code)
+{
+	return 3u << (code->table_bits - 2);
+}
 
 static void table_insert(struct nt_code *code, uint32_t n)
 {
@@ -468,7 +492,7 @@ static bool table_alloc(struct nt_code *code, unsigned int bits)
 	return true;
 }
 
-/* Room for one more block, and a table at most half full. */
+/* Room for one more block */
 static bool make_room(struct nt_code *code)
 {
 	struct nt_block *blocks;
@@ -476,12 +500,12 @@ static bool make_room(struct nt_code *code)
 
 	if (code->nr_free)
 		return true;
-	if (code->nr_blocks >= 1u << (code->table_bits - 1) &&
+	if (code->nr_blocks >= table_room(code) &&
 	    (code->table_bits == 31 || !table_alloc(code, code->table_bits + 1)))
 		return false;
 	if (code->nr_blocks < code->max_blocks)
 		return true;
-	max = code->max_blocks + code->max_blocks / 2;
+	max = code->max_blocks + code->max_blocks / 8;
 	blocks = realloc(code->blocks, (size_t)max * sizeof(*blocks));
 	if (!blocks)
 		return false;

@@ -4,7 +4,7 @@
  *
  * A block is a run of instructions that is entered at its first one only; a
  * jump into the middle makes a block of its own.  It ends behind a control
- * transfer, or before whatever stops it: a full `starts`, missing code, an
+ * transfer, or before whatever stops it: NT_BLOCK_MAX, missing code, an
  * instruction that never retires.
  */
 #ifndef NTRACE_NT_CODE_H
@@ -24,15 +24,18 @@ enum nt_end {
 	NT_END_TRAPS,		/* an empty block: the instruction never retires */
 };
 
-/* Half-words in a block at most: the bits of nt_block.starts */
+/* Half-words in a block at most */
 #define NT_BLOCK_MAX	64
 
 /* No such block, or not yet looked for */
 #define NT_BLOCK_NONE	UINT32_MAX
 
+/*
+ * 32 bytes: two to a cache line, and with their place in the table less than 48
+ * bytes each.  Where instructions begin inside is not kept, see nt_code_part().
+ */
 struct nt_block {
 	uint64_t pc;
-	uint64_t starts;	/* bit n: an instruction begins at pc + 2 * n */
 	/*
 	 * Where a taken transfer goes.  An indirect jump that cannot be
 	 * inferred keeps here where it went last, `taken` being its block.
@@ -41,10 +44,10 @@ struct nt_block {
 	uint32_t taken;
 	uint32_t fall;		/* of calls: where the return goes */
 	uint8_t halfwords;
+	uint8_t before;		/* half-words before the last instruction */
 	uint8_t insns;
 	uint8_t end;		/* enum nt_end */
 	uint8_t type;		/* enum nt_type of the last instruction */
-	uint8_t last;		/* half-words of the last instruction */
 	bool seq;		/* an indirect jump whose target is known (seqjump) */
 };
 
@@ -80,7 +83,7 @@ static inline uint64_t nt_block_end(const struct nt_block *blk)
 /* Address of a block's last instruction */
 static inline uint64_t nt_block_last(const struct nt_block *blk)
 {
-	return blk->pc + 2u * (blk->halfwords - blk->last);
+	return blk->pc + 2u * blk->before;
 }
 
 static inline uint32_t nt_code_slot(const struct nt_code *code, uint64_t pc)
@@ -94,6 +97,14 @@ static inline uint32_t nt_code_slot(const struct nt_code *code, uint64_t pc)
  * code (*error = NT_EUNMAPPED) or no memory (NT_ENOMEM).
  */
 uint32_t nt_code_make(struct nt_code *code, uint64_t pc, int *error);
+
+/*
+ * The instructions in the first `halfwords` half-words of a block, at least one
+ * and fewer than it has: how many, and the address of the last.  Or negative:
+ * -NT_EBOUNDARY when they end inside an instruction.
+ */
+int nt_code_part(struct nt_code *code, const struct nt_block *blk, unsigned int halfwords,
+		 uint64_t *last);
 
 static inline uint32_t nt_code_find(const struct nt_code *code, uint64_t pc)
 {

@@ -730,8 +730,10 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 				return ret;
 			if (ret)
 				lose(f, &b, (enum nt_error)ret);
-		} else if (!next_message(f, &b)) {
-			break;
+		} else {
+			nt_quick(f, &b);
+			if (b.n + ROOM > max || !next_message(f, &b))
+				break;
 		}
 	}
 	ret = in_message(f) ? hold_back(f, &b) : 0;

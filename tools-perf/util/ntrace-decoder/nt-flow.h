@@ -227,4 +227,9 @@ int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr);
 /* Is what is open a branch or direct jump? */
 bool nt_walk_open_is_direct(const struct nt_flow *f);
 
+/* -------------------------------------------------------- in nt-quick.c -- */
+
+/* Do as many messages as are of the common kinds, and there is room for. */
+void nt_quick(struct nt_flow *f, struct batch *b);
+
 #endif /* NTRACE_NT_FLOW_H */

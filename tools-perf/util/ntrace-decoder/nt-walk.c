@@ -5,28 +5,7 @@
  * Where a walk ends exactly at an instruction whose target only the message
  * knows (or says to have been overtaken by a trap), it is left open: f->open.
  */
-#include "nt-flow.h"
-
-/* ---------------------------------------------------------- return stack - */
-
-static void push(struct stack *s, uint64_t pc, uint32_t block)
-{
-	s->calls[s->top].pc = pc;
-	s->calls[s->top].block = block;
-	s->top = (s->top + 1) & s->wrap;
-	if (s->depth <= s->wrap)
-		s->depth++;
-}
-
-/* NULL when empty; valid until the next push */
-static const struct call *pop(struct stack *s)
-{
-	if (!s->depth)
-		return NULL;
-	s->depth--;
-	s->top = (s->top - 1) & s->wrap;
-	return &s->calls[s->top];
-}
+#include "nt-walk.h"
 
 /* Block numbers have become stale. */
 void nt_walk_forget(struct nt_flow *f)
@@ -43,11 +22,6 @@ void nt_walk_forget(struct nt_flow *f)
 struct nt_code *nt_walk_code_at(const struct nt_flow *f, uint64_t pc)
 {
 	return pc >> (f->params.xlen - 1) & 1 ? f->high : f->low;
-}
-
-static uint64_t fall_pc(const struct nt_flow *f, const struct nt_block *blk)
-{
-	return nt_block_end(blk) & f->mask;
 }
 
 void nt_walk_go_to(struct nt_flow *f, uint64_t pc)
@@ -79,34 +53,7 @@ int nt_walk_discover(struct nt_flow *f)
 	return 0;
 }
 
-static inline void set_fall(const struct nt_flow *f, struct place *to,
-			    const struct nt_block *blk, uint32_t n)
-{
-	to->pc = fall_pc(f, blk);
-	to->block = blk->fall;
-	to->link = n;
-	to->taken = false;
-}
-
-static inline void set_taken(struct place *to, const struct nt_block *blk, uint32_t n)
-{
-	to->pc = blk->target;
-	to->block = blk->taken;
-	to->link = n;
-	to->taken = true;
-}
-
 /* ---------------------------------------------------- indirect transfers - */
-
-static bool pops(const struct nt_block *blk)
-{
-	return blk->end == NT_END_RET || blk->end == NT_END_SWAP;
-}
-
-static bool pushes(const struct nt_block *blk)
-{
-	return blk->end == NT_END_CALL || blk->end == NT_END_ICALL || blk->end == NT_END_SWAP;
-}
 
 /* Is it known without the message where an indirect transfer leads? */
 static bool can_infer(const struct nt_flow *f, const struct nt_block *blk)
@@ -126,8 +73,6 @@ static int cannot_infer(const struct nt_flow *f, const struct nt_block *blk)
  * whose address reaches only functions that are inlined: so it lives in
  * registers.
  */
-#define INLINE	static inline __attribute__((always_inline))
-
 /* How a block was left: where its successor is remembered */
 enum way {
 	WAY_FALL,
@@ -146,12 +91,6 @@ struct run {
 	struct call call;
 };
 
-/* What the message tells about all events of its walk */
-struct told {
-	uint64_t time, offset;
-	uint8_t reason, flags;
-};
-
 enum step {
 	STEP_ON,
 	STEP_OPEN,	/* the message will tell how the block ended */
@@ -167,18 +106,7 @@ INLINE void run_fall(struct run *r, const struct nt_block *blk)
 INLINE void run_branch(struct run *r, const struct told *told, const struct nt_block *blk,
 		       uint64_t to, unsigned int flags)
 {
-	struct nt_event *ev = r->ev++;
-
-	ev->from = nt_block_last(blk);
-	ev->to = to;
-	ev->time = told->time;
-	ev->offset = told->offset;
-	ev->context = 0;
-	ev->insns = r->insns;
-	ev->kind = NT_EV_BRANCH;
-	ev->type = blk->type;
-	ev->reason = told->reason;
-	ev->flags = told->flags | flags;
+	write_branch(r->ev++, told, blk, to, r->insns, flags);
 	r->insns = 0;
 }
 
@@ -322,18 +250,19 @@ INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block
  */
 static int walk_part(struct nt_flow *f, const struct nt_block *blk, int64_t left)
 {
-	uint64_t part;
+	uint64_t last;
+	int ret;
 
 	if (f->walk.by_hist)
 		return -NT_ERANGE;
 	if (blk->end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
-	if (!(blk->starts >> left & 1))
-		return -NT_EBOUNDARY;
-	part = blk->starts & ((1ull << left) - 1);
-	f->last_pc = blk->pc + 2 * (63 - __builtin_clzll(part));
+	ret = nt_code_part(f->code, blk, (unsigned int)left, &last);
+	if (ret < 0)
+		return ret;
+	f->last_pc = last;
 	nt_walk_go_to(f, (blk->pc + 2 * left) & f->mask);
-	return __builtin_popcountll(part);
+	return ret;
 }
 
 /* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
@@ -391,16 +320,6 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told
 	}
 	*io = r;
 	return ret;
-}
-
-static inline void set_told(const struct nt_flow *f, struct told *told)
-{
-	bool sync = nt_is_sync(&f->msg);
-
-	told->offset = f->msg_offset;
-	told->time = f->time;
-	told->flags = (f->time_valid ? NT_EVF_TIME : 0) | (sync ? NT_EVF_SYNC : 0);
-	told->reason = sync ? f->msg.sync : 0;
 }
 
 int nt_walk(struct nt_flow *f, struct batch *b)
