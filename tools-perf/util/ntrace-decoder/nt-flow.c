@@ -732,7 +732,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 				lose(f, &b, (enum nt_error)ret);
 		} else {
 			nt_quick(f, &b);
-			if (b.n + ROOM > max || !next_message(f, &b))
+			if (b.end || !next_message(f, &b))
 				break;
 		}
 	}

@@ -152,7 +152,7 @@ struct now {
 struct quickly {
 	struct nt_flow *f;
 	struct nt_block *blocks;
-	const struct nt_event *full;
+	const struct nt_event *full;	/* no room from here on */
 	struct told told;
 	/* what calls of this message have overwritten in the return stack */
 	struct call undo[UNDO];
@@ -222,7 +222,7 @@ INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block
 		now->block = blk->fall;
 		return blk->halfwords;
 	}
-	if (now->ev + 1 >= k->full)
+	if (now->ev >= k->full)
 		return false;
 	if (blk->end == NT_END_RET)
 		return quick_return(k, now, blk);
@@ -282,7 +282,7 @@ INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, ui
 			now->block = blk->fall;
 			continue;
 		}
-		if (now->ev + 1 >= k->full)
+		if (now->ev >= k->full)
 			return 0;
 		quick_taken(k, now, blk);
 	}
@@ -336,39 +336,55 @@ INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
 	return true;
 }
 
-/* One message; false: leave it to the others */
+/* ResourceFull with outcomes; their half-words are in the I-CNT to come. */
+INLINE bool quick_outcomes(struct quickly *k, struct now *now, const struct quick *q)
+{
+	int64_t left = quick_hist(k, now, HIST_REACH, q->hist);
+
+	now->credit -= HIST_REACH - left;
+	return left;
+}
+
+/* A message with I-CNT; false: leave it to the others */
 INLINE bool quick_message(struct quickly *k, struct now *now, const struct quick *q)
 {
 	int64_t left = now->credit + (int64_t)q->icnt;
 	uint32_t n;
 
-	if (q->tcode == NT_TCODE_RESOURCE_FULL) {
-		left = quick_hist(k, now, HIST_REACH, q->hist);
-		now->credit -= HIST_REACH - left;
-		return left;
-	}
 	now->credit = 0;
-	if (q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST && left > 0)
-		left = quick_hist(k, now, left, q->hist);
 	if (left <= 0)
 		return false;
-	n = quick_plain(k, now, left, !k->f->htm && q->tcode != NT_TCODE_INDIRECT_BRANCH_HIST);
-	if (n == NT_BLOCK_NONE)
-		return false;
-	if (q->tcode == NT_TCODE_DIRECT_BRANCH)
-		return quick_direct(k, now, n);
+	if (q->tcode == NT_TCODE_DIRECT_BRANCH) {
+		n = quick_plain(k, now, left, true);
+		return n != NT_BLOCK_NONE && quick_direct(k, now, n);
+	}
+	if (q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
+		left = quick_hist(k, now, left, q->hist);
+		n = left ? quick_plain(k, now, left, false) : NT_BLOCK_NONE;
+	} else {
+		n = quick_plain(k, now, left, !k->f->htm);
+	}
 	now->ref = (now->ref ^ q->addr << 1) & k->f->mask;
-	return quick_indirect(k, now, n);
+	return n != NT_BLOCK_NONE && quick_indirect(k, now, n);
+}
+
+/* Is it known, or quickly known, which block we are at? */
+static bool quick_at(struct nt_flow *f)
+{
+	if (f->at.block != NT_BLOCK_NONE)
+		return true;
+	return f->code && f->code == nt_walk_code_at(f, f->at.pc) &&
+	       nt_code_find(f->code, f->at.pc) != NT_BLOCK_NONE && !nt_walk_discover(f);
 }
 
 /* May there be messages that can be done here? */
-static bool quick_may(const struct nt_flow *f)
+static bool quick_may(struct nt_flow *f)
 {
 	const struct nt_params *p = &f->params;
 
 	return f->state == RUNNING && !(f->btm && f->htm) && !f->counts &&
 	       !p->srcbits && !p->timestamps && !p->extaddr && !p->alljumps &&
-	       f->at.block != NT_BLOCK_NONE && (!f->time_valid || f->time <= f->limit);
+	       (!f->time_valid || f->time <= f->limit) && quick_at(f);
 }
 
 #define HTM_TCODES	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
@@ -418,22 +434,28 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	struct now now, was;
 	size_t pos = f->pos;
 	struct quickly k;
+	const struct nt_event *enough;
+	bool good;
 
 	if (!quick_may(f))
 		return;
 	k.f = f;
 	k.blocks = f->code->blocks;
-	k.full = b->ev + b->max - ROOM;
+	/* of a message that begins before `enough`, nearly always all have room */
+	k.full = b->ev + b->max - 1;
+	enough = b->ev + b->max - ROOM - b->max / 8;
 	k.told.time = f->time;
 	k.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
 	now = (struct now){ f->at.block, f->insns, b->ev + b->n, f->stack.top,
 			    f->stack.depth, f->ref, f->credit };
 	was = now;
-	while (now.ev <= k.full && f->len - pos >= 8 && get_message(load(f->buf + pos), &q) &&
+	while (now.ev < enough && f->len - pos >= 8 && get_message(load(f->buf + pos), &q) &&
 	       quick_fits(f, &q)) {
 		k.told.offset = f->offset + pos;
 		k.nr_undo = 0;
-		if (!quick_message(&k, &now, &q) || now.block == NT_BLOCK_NONE) {
+		good = q.tcode == NT_TCODE_RESOURCE_FULL ? quick_outcomes(&k, &now, &q) :
+		       quick_message(&k, &now, &q);
+		if (!good || now.block == NT_BLOCK_NONE) {
 			quick_undo(&k);
 			break;
 		}
@@ -447,6 +469,7 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	if (pos == f->pos)
 		return;
 	quick_done(f, b, &was, pos);
+	b->end = was.ev >= enough;
 	if (last.len)
 		quick_remember(f, &last);
 }
