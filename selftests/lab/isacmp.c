@@ -259,7 +259,7 @@ static bool excepted(const struct said *s, const struct nt_insn *i, const struct
 	if (i->raw == 0x70200073)
 		return !s->known && i->type == NT_TYPE_ERET;
 	/* Register lists 0 to 3 of CM.POPRET and CM.POPRETZ are reserved; objdump shows them as {ra}. */
-	if ((i->raw & 0xfd00) == 0xbc00 && i->len == 2 && (i->raw >> 4 & 15) < 4)
+	if ((i->raw & 0xfd03) == 0xbc02 && i->len == 2 && (i->raw >> 4 & 15) < 4)
 		return s->type == NT_TYPE_RET && i->type == NT_TYPE_NONE;
 	/* Without C a half-word is nothing; the library reads it all the same, see NT_ISA_C */
 	return s->len == 2 && !(p->isa & NT_ISA_C);
