@@ -7,15 +7,11 @@
  *
  * SEED and ROUNDS may be set in the environment.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cmocka-tap.h"
-#include "ntrace.h"
+#include "linear.h"
+#include "random.h"
 
 /* Of one trace, so that a repetition count cannot make a test out of itself */
 #define EVENTS_MAX	20000
@@ -42,16 +38,6 @@ static struct capture captures[] = {
 };
 
 #define NR_CAPTURES (sizeof(captures) / sizeof(captures[0]))
-
-static uint64_t state;
-
-static uint64_t rnd(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 static void path_of(char *path, size_t size, const struct capture *c, const char *file)
 {
@@ -199,84 +185,44 @@ static void wrong_params(struct nt_params *p)
 
 /* ------------------------------------------------------------ checking --- */
 
-/* Is the code from pc on linear for the event's count, up to its from? */
-static void check_linear(struct nt_code *code, const struct nt_event *ev, uint64_t pc,
-			 uint64_t mask)
-{
-	struct nt_insn insn = { 0 };
-	uint64_t last = pc;
-	uint32_t n;
-
-	for (n = 0; n < ev->insns; n++) {
-		int len = nt_code_insn(code, pc, &insn);
-
-		assert_true(len > 0);
-		assert_false(insn.flags & NT_INSN_TRAPS);
-		last = pc;
-		pc = (pc + len) & mask;
-		if (n + 1 < ev->insns)
-			assert_true(insn.type == NT_TYPE_NONE || insn.type == NT_TYPE_COND);
-	}
-	if (ev->kind != NT_EV_BRANCH || ev->type == NT_TYPE_EXCEPTION ||
-	    ev->type == NT_TYPE_INTERRUPT || ev->type == NT_TYPE_TRAP) {
-		assert_true(ev->from == pc);
-		return;
-	}
-	assert_true(ev->insns > 0);
-	assert_true(ev->from == last);
-	if (insn.flags & NT_INSN_DIRECT) {
-		assert_true(ev->to == insn.target);
-		assert_int_equal(ev->type, insn.type);
-	}
-}
-
 /* Follow one trace; true when it ended by itself */
 static bool follow(const struct capture *c, const struct nt_params *p, const uint8_t *b,
 		   size_t len)
 {
-	struct nt_code *code = nt_code_new(p, nt_image_read, c->image);
+	struct linear l = { .code = nt_code_new(p, nt_image_read, c->image) };
 	struct nt_flow *flow = nt_flow_new(p);
-	uint64_t mask = p->xlen == 32 ? UINT32_MAX : UINT64_MAX, pc = 0;
-	unsigned int max = 16 + rnd(240), total = 0;
+	unsigned int max = 1 + rnd(256), total = 0;
 	struct nt_event ev[256];
-	bool running = false;
 	int i, n;
 
-	assert_non_null(code);
+	l.mask = p->xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	assert_non_null(l.code);
 	assert_non_null(flow);
-	nt_flow_set_code(flow, code, code);
+	nt_flow_set_code(flow, l.code, l.code);
 	nt_flow_window(flow, b, len, 0);
 	if (!rnd(10))
 		nt_flow_skip_partial(flow);
 	while ((n = nt_flow_next(flow, ev, max)) > 0 && total < EVENTS_MAX) {
 		for (i = 0; i < n; i++) {
+			const char *wrong = linear_event(&l, &ev[i]);
+
+			if (wrong)
+				fail_msg("event %u, kind %u, %" PRIx64 " to %" PRIx64 ": %s",
+					 total + i, ev[i].kind, ev[i].from, ev[i].to, wrong);
 			assert_true(ev[i].offset <= len);
 			assert_in_range(ev[i].kind, NT_EV_BRANCH, NT_EV_NOTICE);
-			if (running && ev[i].kind != NT_EV_NOTICE &&
-			    ev[i].kind != NT_EV_CONTEXT)
-				check_linear(code, &ev[i], pc, mask);
-			else
-				assert_int_equal(ev[i].insns, 0);
-			if (ev[i].kind == NT_EV_BRANCH || ev[i].kind == NT_EV_START)
-				pc = ev[i].to;
-			if (ev[i].kind == NT_EV_START) {
-				assert_false(running);
-				running = true;
-			}
-			if (ev[i].kind == NT_EV_STOP || ev[i].kind == NT_EV_LOSS)
-				running = false;
 		}
 		total += n;
 		if (!rnd(50))
-			nt_code_invalidate(code, rnd(1ull << 32), 0);
+			nt_code_invalidate(l.code, rnd(1ull << 32), 0);
 		if (!rnd(50))
-			nt_flow_set_code(flow, code, code);
+			nt_flow_set_code(flow, l.code, l.code);
 	}
 	assert_true(n >= 0);
 	if (!n)
 		assert_int_equal(nt_flow_consumed(flow), len);
 	nt_flow_free(flow);
-	nt_code_free(code);
+	nt_code_free(l.code);
 	return !n;
 }
 
@@ -298,13 +244,6 @@ static void dump(const struct nt_params *p, const uint8_t *b, size_t len)
 		at += n > 0 ? (size_t)n : m.skip;
 		assert_true(at <= len);
 	}
-}
-
-static unsigned long rounds(unsigned long dflt)
-{
-	const char *s = getenv("ROUNDS");
-
-	return s ? strtoul(s, NULL, 0) : dflt;
 }
 
 static void R70_damaged_traces(void **unused)
@@ -405,12 +344,8 @@ int main(void)
 		cmocka_unit_test(random_bytes),
 		cmocka_unit_test(damaged_elf_files),
 	};
-	const char *seed = getenv("SEED");
 
-	state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + getpid();
-	state |= 1;
-	printf("# SEED=%" PRIu64 "\n", state);
-	fflush(stdout);
+	rnd_begin();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, load, unload);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "program.h"
+#include "random.h"
 
 #define SLOTS_MAX	1500
 #define CALLS_MAX	4096	/* what an execution remembers: more than any trace does */
@@ -41,16 +42,6 @@ struct randprog {
 	struct slot slots[SLOTS_MAX];
 	unsigned int nr;
 };
-
-static uint64_t rnd_state;
-
-static inline uint64_t rnd(uint64_t below)
-{
-	rnd_state ^= rnd_state << 13;
-	rnd_state ^= rnd_state >> 7;
-	rnd_state ^= rnd_state << 17;
-	return (rnd_state >> 8) % below;
-}
 
 static inline uint64_t slot_pc(const struct randprog *p, uint32_t n)
 {
@@ -344,6 +335,7 @@ struct hart {
 	uint32_t traps[64];
 	unsigned int nr_traps;
 	unsigned int stray;	/* of 100 returns how many go elsewhere */
+	bool busy;		/* loops go around often, and indirect jumps to the same places */
 };
 
 static inline void hart_call(struct hart *h, uint32_t back)
@@ -365,7 +357,7 @@ static inline uint32_t hart_return(struct hart *h)
 /* Where an indirect transfer goes */
 static inline uint32_t hart_indirect(struct hart *h, const struct slot *s)
 {
-	uint32_t to = rnd(h->prog->nr);
+	uint32_t to = h->busy && rnd(8) ? h->at : rnd(h->prog->nr);
 
 	if (s->type == NT_TYPE_RET || s->type == NT_TYPE_SWAP)
 		to = hart_return(h);
@@ -388,7 +380,8 @@ static inline bool hart_step(struct hart *h)
 	switch (s->op) {
 	case OP_COND:
 		/* loops end, most of the time */
-		taken = rnd(5) < (s->target < h->at ? 3u : 2u);
+		taken = s->target <= h->at && h->busy ? rnd(50) != 0 :
+			rnd(5) < (s->target < h->at ? 3u : 2u);
 		if (taken)
 			to = s->target;
 		break;
