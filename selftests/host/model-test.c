@@ -16,6 +16,7 @@
 #undef reset
 #undef write_control
 #undef now
+#include "../qemu/filter.c"
 #include "../qemu/tsunit.c"
 #define reset te_reset
 #define write_control te_write_control
@@ -57,7 +58,7 @@ static int setup(void **state)
 	te_can = (struct te_ability){
 		.impl = 0x00010101, .format = 1, .btm = true, .htm = true, .context = true,
 		.ts = { .modes = 5, .width = 56, .encoder = true }, .stall = true, .extaddr = true, .retstack = 9,
-		.syncmodes = 0xe, .srcbits = 12, .filters = 4, .privileges = 0xb,
+		.syncmodes = 0xe, .srcbits = 12, .filter = { .filters = 4, .privileges = 0xb },
 	};
 	ram_can = (struct ram_ability){ .impl = 0x2901, .addrbits = 64, .width = 4 };
 	funnel_can = (struct funnel_ability){ .impl = 0x801, .dis_inputs = 0xffff };
@@ -362,6 +363,170 @@ static void r40_timestamp_counts(void **state)
 	ts_write(&ts, TS_CONTROL, 0);
 	ts_advance(&ts, 5);
 	assert_int_equal(ts_read(&ts, TS_COUNTER_HIGH), 0x45);
+}
+
+/* ----------------------------------------------------------- filters ---- */
+
+static void filter_power_up(void)
+{
+	te_can.filter = (struct filter_ability){ .filters = 4, .comps = 4, .comp_modes = 0xf,
+						 .privileges = 0x6b };
+	power_up();
+	te_activate();
+}
+
+/* Filter i is enabled with these comparators, by a mask */
+static void filter_by(unsigned int i, uint32_t control, unsigned int comps)
+{
+	unsigned int j, k = 1;
+
+	for (j = 0; j < 4; j++)
+		if (comps >> j & 1) {
+			control |= TE_FILTER_MATCH_COMP(k) | j << TE_FILTER_COMP_SHIFT(k);
+			k++;
+		}
+	te_write(&te, TE_FILTER(i), TE_FILTER_ENABLE | control);
+	assert_int_equal(te_read(&te, TE_FILTER(i)), TE_FILTER_ENABLE | control);
+}
+
+static void comparator(unsigned int j, uint32_t p, uint32_t s, uint32_t mode, uint64_t pm,
+		       uint64_t sm)
+{
+	te_write(&te, TE_COMP_P_LOW(j), pm);
+	te_write(&te, TE_COMP_P_HIGH(j), pm >> 32);
+	te_write(&te, TE_COMP_S_LOW(j), sm);
+	te_write(&te, TE_COMP_S_HIGH(j), sm >> 32);
+	te_write(&te, TE_COMP(j), p << 4 | s << 8 | mode << 12);
+	assert_int_equal(te_read(&te, TE_COMP(j)), p << 4 | s << 8 | mode << 12);
+	assert_int_equal(te_read(&te, TE_COMP_S_HIGH(j)), sm >> 32);
+}
+
+static bool passes(unsigned int priv, uint64_t pc)
+{
+	return filters_pass(&te.filter, priv, pc);
+}
+
+static void r33_filters_are_ored(void **state)
+{
+	(void)state;
+	filter_power_up();
+	assert_true(passes(0, 0x1000));		/* none selected: all */
+	te_write(&te, TE_FILTER_INST(0), 1);
+	te_write(&te, TE_FILTER_INST(2), 2);
+	filter_by(0, TE_FILTER_MATCH_PRIV, 0);
+	filter_by(2, TE_FILTER_MATCH_PRIV, 0);
+	assert_true(passes(3, 0x1000));
+	te_write(&te, TE_INST_FILTERS, 0xffffffff);
+	assert_int_equal(te_read(&te, TE_INST_FILTERS), 0xf);
+	assert_true(passes(0, 0x1000));
+	assert_true(passes(1, 0x1000));
+	assert_false(passes(3, 0x1000));
+	te_write(&te, TE_INST_FILTERS, 4);
+	assert_false(passes(0, 0x1000));
+	te_write(&te, TE_FILTER(2), 0);
+	assert_false(passes(1, 0x1000));
+	te_write(&te, TE_INST_FILTERS, 8);		/* selected, not enabled */
+	assert_false(passes(0, 0x1000));
+}
+
+static void r34_conditions_are_anded(void **state)
+{
+	(void)state;
+	filter_power_up();
+	comparator(0, FN_GE, FN_LT, COMP_AND, 0x1000, 0x2000);
+	comparator(3, FN_NE, FN_TRUE, COMP_P, 0x1800, 0);
+	te_write(&te, TE_FILTER_INST(1), 1);
+	te_write(&te, TE_INST_FILTERS, 2);
+	filter_by(1, TE_FILTER_MATCH_PRIV, 9);
+	assert_true(passes(0, 0x1000));
+	assert_true(passes(0, 0x1ffe));
+	assert_false(passes(0, 0xffe));
+	assert_false(passes(0, 0x2000));
+	assert_false(passes(1, 0x1000));
+	assert_false(passes(0, 0x1800));
+	assert_true(filters_may_pass(&te.filter, 0));
+	assert_false(filters_may_pass(&te.filter, 1));
+}
+
+static void r36_functions(void **state)
+{
+	static const struct {
+		enum comp_function fn;
+		bool below, at, above;
+	} want[] = {
+		{ FN_EQ, 0, 1, 0 }, { FN_NE, 1, 0, 1 }, { FN_LT, 1, 0, 0 }, { FN_LE, 1, 1, 0 },
+		{ FN_GT, 0, 0, 1 }, { FN_GE, 0, 1, 1 }, { FN_SPECIAL, 0, 0, 0 }, { FN_TRUE, 1, 1, 1 },
+	};
+	const uint64_t at = 0xffffffff80000000ull;	/* unsigned, all 64 bits */
+	unsigned int i, mode;
+
+	(void)state;
+	filter_power_up();
+	te_write(&te, TE_INST_FILTERS, 1);
+	filter_by(0, 0, 1);
+	for (i = 0; i < 8; i++) {
+		comparator(0, want[i].fn, 0, COMP_P, at, 0);
+		assert_int_equal(passes(0, 0x80000000), want[i].below);
+		assert_int_equal(passes(0, at), want[i].at);
+		assert_int_equal(passes(0, at + 2), want[i].above);
+		/* the second one's 6 is true */
+		for (mode = COMP_AND; mode <= COMP_NAND; mode++) {
+			bool not = mode == COMP_NAND;
+
+			if (i == FN_SPECIAL)
+				continue;
+			comparator(0, FN_TRUE, want[i].fn, mode, 0, at);
+			assert_int_equal(passes(0, 0x80000000), want[i].below ^ not);
+			assert_int_equal(passes(0, at), want[i].at ^ not);
+			assert_int_equal(passes(0, at + 2), want[i].above ^ not);
+		}
+	}
+	comparator(0, FN_EQ, FN_SPECIAL, COMP_AND, 0x12345000, ~0xfffull);
+	assert_true(passes(0, 0x12345678));
+	assert_false(passes(0, 0x12346678));
+}
+
+static void r36_latch(void **state)
+{
+	(void)state;
+	filter_power_up();
+	te_write(&te, TE_INST_FILTERS, 1);
+	filter_by(0, 0, 2);
+	comparator(1, FN_EQ, FN_EQ, COMP_LATCH, 0x1000, 0x2000);
+	assert_true(te.filter.latching);
+	assert_false(passes(0, 0x2000));
+	assert_true(passes(0, 0x1000));
+	assert_true(passes(3, 0x5000));
+	assert_true(passes(0, 0x2000));		/* the stop itself */
+	assert_false(passes(0, 0x2002));
+	assert_false(passes(0, 0x1002));
+	assert_true(passes(0, 0x1000));
+	comparator(1, FN_EQ, FN_EQ, COMP_LATCH, 0x1000, 0x2000);	/* anew */
+	assert_false(passes(0, 0x1002));
+	comparator(1, FN_SPECIAL, FN_EQ, COMP_LATCH, 0, 0x2000);	/* primed */
+	assert_true(passes(0, 0x1002));
+	assert_true(passes(0, 0x2000));
+	assert_false(passes(0, 0x1002));
+}
+
+static void comparators_warl(void **state)
+{
+	(void)state;
+	filter_power_up();
+	te_write(&te, TE_COMP(0), 0xffffffff);
+	assert_int_equal(te_read(&te, TE_COMP(0)), 0x3770);
+	te_write(&te, TE_COMP(4), 0xffffffff);		/* there are four */
+	assert_int_equal(te_read(&te, TE_COMP(4)), 0);
+	te_write(&te, TE_COMP_P_LOW(4), 0xffffffff);
+	assert_int_equal(te_read(&te, TE_COMP_P_LOW(4)), 0);
+	te_write(&te, TE_FILTER(0), 0xffffffff);
+	assert_int_equal(te_read(&te, TE_FILTER(0)), 0x7773);
+	te_can.filter.comp_modes = 0x3;
+	te_write(&te, TE_COMP(0), 3 << 12);
+	assert_int_equal(te_read(&te, TE_COMP(0)), 0);
+	te_can.filter.comps = 0;
+	te_write(&te, TE_FILTER(0), 0xffffffff);
+	assert_int_equal(te_read(&te, TE_FILTER(0)), 3);
 }
 
 /* ------------------------------------------------------- late and never ---- */
@@ -835,6 +1000,11 @@ int main(void)
 		cmocka_unit_test_setup(r40_timestamp_unit, setup),
 		cmocka_unit_test_setup(timestamp_modes, setup),
 		cmocka_unit_test_setup(r40_timestamp_counts, setup),
+		cmocka_unit_test_setup(r33_filters_are_ored, setup),
+		cmocka_unit_test_setup(r34_conditions_are_anded, setup),
+		cmocka_unit_test_setup(r36_functions, setup),
+		cmocka_unit_test_setup(r36_latch, setup),
+		cmocka_unit_test_setup(comparators_warl, setup),
 		cmocka_unit_test_setup(late_bits, setup),
 		cmocka_unit_test_setup(never, setup),
 		cmocka_unit_test_setup(values_that_do_not_stick, setup),

@@ -219,19 +219,13 @@ static uint64_t emit_time(void *ctx)
 
 bool encode_passes(const struct hart *h, enum priv priv)
 {
-	unsigned int i;
+	return filters_may_pass(&h->te.filter, priv);
+}
 
-	if (!h->te.filters)
-		return true;
-	for (i = 0; i < h->te.can->filters; i++) {
-		uint32_t control = h->te.filter_control[i];
-
-		if (!(h->te.filters & 1u << i) || !(control & TE_FILTER_ENABLE))
-			continue;
-		if (!(control & TE_FILTER_MATCH_PRIV) || h->te.filter_inst[i] & 1u << priv)
-			return true;
-	}
-	return false;
+/* Instructions that do not pass matter too: they may set or clear a latch */
+bool encode_wants_all(const struct hart *h)
+{
+	return h->te.filter.latching;
 }
 
 /* For the truth: a stretch that begins now is not to be seen in the trace */
@@ -240,38 +234,69 @@ bool encode_is_dropping(const struct hart *h)
 	return h->encode->lost;
 }
 
-void encode_open(struct hart *h)
+static void open_stretch(struct hart *h)
 {
 	struct encode *e = h->encode;
 
-	if (e->open || !e->enc || !te_tracing(&h->te) || !encode_passes(h, h->priv))
-		return;
 	e->open = true;
 	nt_enc_context(e->enc, 0, h->priv, false, h->scontext);
 	nt_enc_start(e->enc, e->start);
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
 
-void encode_close(struct hart *h, uint8_t evcode)
+/* Where comparators look at addresses, encode_insn() finds out which instruction is the first */
+void encode_open(struct hart *h)
+{
+	struct encode *e = h->encode;
+
+	if (!e->open && e->enc && te_tracing(&h->te) && !h->te.filter.used &&
+	    encode_passes(h, h->priv))
+		open_stretch(h);
+}
+
+static void close_stretch(struct hart *h, uint8_t evcode, uint64_t next_pc)
 {
 	struct encode *e = h->encode;
 
 	if (!e->open)
 		return;
-	nt_enc_stop(e->enc, evcode, h->next_pc);
+	nt_enc_stop(e->enc, evcode, next_pc);
 	e->open = false;
 	if (evcode == NT_EVCODE_DEBUG)
 		e->start = NT_SYNC_DEBUG_EXIT;
+}
+
+void encode_close(struct hart *h, uint8_t evcode)
+{
+	close_stretch(h, evcode, h->next_pc);
+}
+
+static void gate_insn(struct hart *h, uint64_t pc)
+{
+	struct encode *e = h->encode;
+	bool pass;
+
+	if (!e->enc || !te_tracing(&h->te) || h->in_rom)
+		return;
+	pass = filters_pass(&h->te.filter, h->priv, pc);
+	if (pass && !e->open)
+		open_stretch(h);
+	else if (!pass && e->open)
+		close_stretch(h, NT_EVCODE_DISABLE, pc);
 }
 
 /*
  * What goes through
  */
 
-void encode_insn(struct hart *h, const struct nt_enc_op *op)
+/* Returns whether it was passed */
+bool encode_insn(struct hart *h, const struct nt_enc_op *op)
 {
+	if (h->te.filter.used)
+		gate_insn(h, op->pc);
 	if (h->encode->open)
 		nt_enc_retire_op(h->encode->enc, op);
+	return h->encode->open;
 }
 
 void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv)
@@ -451,7 +476,13 @@ static void start_alone(struct hart *h)
 	te_write(&h->te, TS_CONTROL, opt.ts_control);
 	te_write(&h->te, TE_INST_FILTERS, 1);
 	te_write(&h->te, TE_FILTER_INST(0), opt.privileges);
-	te_write(&h->te, TE_FILTER(0), TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV);
+	te_write(&h->te, TE_FILTER(0), TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV |
+				       (opt.comp_control ? TE_FILTER_MATCH_COMP(1) : 0));
+	te_write(&h->te, TE_COMP_P_LOW(0), opt.comp_p);
+	te_write(&h->te, TE_COMP_P_HIGH(0), opt.comp_p >> 32);
+	te_write(&h->te, TE_COMP_S_LOW(0), opt.comp_s);
+	te_write(&h->te, TE_COMP_S_HIGH(0), opt.comp_s >> 32);
+	te_write(&h->te, TE_COMP(0), opt.comp_control);
 	encode_regs(h, te_write(&h->te, TE_CONTROL,
 				opt.control | TE_ACTIVE | TE_ENABLE | TE_INST_TRACING));
 	h->encode->start = NT_SYNC_RESET;

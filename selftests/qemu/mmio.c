@@ -108,6 +108,8 @@ static bool store(struct hart *h, struct component *c, unsigned int offset, uint
 	switch (c->type) {
 	case COMP_ENCODER:
 		encode_regs(c->hart, te_write(&c->hart->te, offset, value));
+		truth_regs(c->hart, offset);
+		retire_rewatch(c->hart);
 		return false;
 	case COMP_FUNNEL:
 		return store_funnel(h, c, offset, value);

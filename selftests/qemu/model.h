@@ -8,9 +8,11 @@
  *	scontext.c	the CSR that QEMU lacks
  *	retire.c	what QEMU tells -> instructions retired, traps
  *	encode.c	the encoder: gate, nt_enc_, FIFO
- *	truth.c		the truth: its own gate, its stream
+ *	truth.c		the truth: its stream
+ *	truth-gate.c	what it takes for traced
  *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
  *	te-regs.c	register file of an encoder		(pure)
+ *	filter.c	filters and comparators of an encoder	(pure)
  *	tsunit.c	timestamp unit of encoder or funnel	(pure)
  *	funnel.c	funnel: registers, buffered messages	(pure)
  *	ramsink.c	RAM sink: registers and memory		(pure)
@@ -80,6 +82,8 @@ struct options {
 	bool btype_1;
 	/* stand-alone: what a driver would have programmed */
 	uint32_t control, features, ts_control, privileges;
+	uint32_t comp_control;		/* 0: no comparator is in use */
+	uint64_t comp_p, comp_s;
 	struct te_ability te;
 	struct funnel_ability funnel;
 	struct ram_ability sink;
@@ -125,6 +129,7 @@ struct score {
 
 struct encode;
 struct truth;
+struct truth_gate;
 
 struct hart {
 	unsigned int index;
@@ -155,6 +160,7 @@ struct hart {
 
 	struct encode *encode;
 	struct truth *truth;
+	struct truth_gate *gate;	/* NULL: nobody wants to know the truth */
 };
 
 extern struct hart *harts[MAX_HARTS];
@@ -221,13 +227,14 @@ void encode_init_hart(struct hart *h);
 void encode_regs(struct hart *h, unsigned int todo);
 void encode_open(struct hart *h);
 void encode_close(struct hart *h, uint8_t evcode);
-void encode_insn(struct hart *h, const struct nt_enc_op *op);
+bool encode_insn(struct hart *h, const struct nt_enc_op *op);
 void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv);
 void encode_priv(struct hart *h);
 void encode_scontext(struct hart *h);
 bool encode_stalls(struct hart *h);
 void encode_fault(struct hart *h);
 bool encode_passes(const struct hart *h, enum priv priv);
+bool encode_wants_all(const struct hart *h);
 bool encode_is_dropping(const struct hart *h);
 bool encode_drain_one(struct hart *h);
 uint64_t encode_time(struct hart *h);
@@ -249,8 +256,15 @@ unsigned int truth_hold(struct hart *h);
 void truth_discard(struct hart *h, unsigned int at, uint64_t unreported);
 void truth_release(struct hart *h);
 bool truth_holds_too_much(const struct hart *h);
-bool truth_passes(const struct hart *h, enum priv priv);
 void truth_exit(struct hart *h);
+
+/* truth-gate.c */
+void truth_init_gate(struct hart *h);
+void truth_regs(struct hart *h, unsigned int offset);
+bool truth_passes(const struct hart *h, enum priv priv);
+bool truth_passes_insn(struct hart *h, uint64_t pc);
+bool truth_by_address(const struct hart *h);
+bool truth_wants_all(const struct hart *h);
 
 #define die(...) do { \
 	fprintf(stderr, "ntrace model: " __VA_ARGS__); \

@@ -43,8 +43,7 @@ struct options opt = {
 		.retstack = 1 << 0 | 1 << 3,
 		.syncmodes = 0xf,
 		.srcbits = 12,
-		.filters = 4,
-		.privileges = 0x6b,
+		.filter = { .filters = 4, .comps = 4, .comp_modes = 0xf, .privileges = 0x6b },
 	},
 	.funnel = {
 		.impl = 0x00000801,	/* funnel, TCI 1.0 */
@@ -92,7 +91,9 @@ static const struct option {
 	{ "live_data", BOOL, &opt.sink.live_data },
 	{ "fixed_limit", BOOL, &opt.sink.fixed_limit },
 	{ "format", U8, &opt.te.format, .max = 7 },
-	{ "filters", U8, &opt.te.filters, .max = TE_MAX_FILTERS },
+	{ "filters", U8, &opt.te.filter.filters, .max = TE_MAX_FILTERS },
+	{ "comps", U8, &opt.te.filter.comps, .max = TE_MAX_COMPS },
+	{ "comp_modes", U8, &opt.te.filter.comp_modes, .max = 0xf },
 	{ "retstack_modes", U8, &opt.te.retstack, .max = 0xf },
 	{ "sync_modes", U8, &opt.te.syncmodes, .max = 0xf },
 	{ "srcbits_max", U8, &opt.te.srcbits, .max = 12 },
@@ -405,6 +406,28 @@ static bool parse_btype(const char *text)
 	return opt.btype_1 || !strcmp(text, "23");
 }
 
+/* START:END, or with another meaning of the two */
+static bool parse_addresses(const char *text, uint32_t control)
+{
+	char *end;
+
+	opt.comp_control = control;
+	opt.comp_p = strtoull(text, &end, 0);
+	return end != text && *end == ':' && parse_number(end + 1, UINT64_MAX, &opt.comp_s);
+}
+
+/* Instructions at START and above, and below END */
+static bool parse_range(const char *text)
+{
+	return parse_addresses(text, FN_GE << 4 | FN_LT << 8 | COMP_AND << 12);
+}
+
+/* From the one at START to the one at STOP */
+static bool parse_start_stop(const char *text)
+{
+	return parse_addresses(text, FN_EQ << 4 | FN_EQ << 8 | COMP_LATCH << 12);
+}
+
 /* overflow=PERIOD/COUNT */
 static bool parse_overflow(const char *text)
 {
@@ -432,6 +455,8 @@ static const struct {
 	{ "timestamps", parse_timestamps },
 	{ "ts", parse_ts },
 	{ "btype", parse_btype },
+	{ "range", parse_range },
+	{ "start_stop", parse_start_stop },
 	{ "overflow", parse_overflow },
 };
 

@@ -39,8 +39,7 @@ static void account(struct hart *h, struct block *b, uint32_t from, uint32_t to,
 	h->run_truth = from;
 	for (i = from; i < to; i++) {
 		h->run_at = i;
-		encode_insn(h, &b->insn[i].op);
-		h->retired++;
+		h->retired += encode_insn(h, &b->insn[i].op);
 	}
 	truth_groups(h, b, h->run_truth, to, next_pc);
 	h->run = NULL;
@@ -111,7 +110,8 @@ void retire_until(struct hart *h, const struct insn *last)
 void retire_rewatch(struct hart *h)
 {
 	bool tracing = te_tracing(&h->te);
-	bool pass = h->priv_stale || encode_passes(h, h->priv) || truth_passes(h, h->priv);
+	bool pass = h->priv_stale || encode_passes(h, h->priv) || truth_passes(h, h->priv) ||
+		    encode_wants_all(h) || truth_wants_all(h);
 
 	h->score->watch = tracing && pass;
 	h->score->armed = tracing && !pass;

@@ -13,10 +13,8 @@ static void reset(struct te_regs *te)
 {
 	te->control = 0;
 	te->features = 0;
-	te->filters = 0;
+	filters_init(&te->filter, &te->can->filter);
 	ts_init(&te->ts, &te->can->ts);
-	memset(te->filter_control, 0, sizeof(te->filter_control));
-	memset(te->filter_inst, 0, sizeof(te->filter_inst));
 	te->drop = 0;
 }
 
@@ -128,18 +126,6 @@ static unsigned int write_control(struct te_regs *te, uint32_t value)
 	return todo;
 }
 
-static void write_filter(struct te_regs *te, unsigned int offset, uint32_t value)
-{
-	unsigned int i = (offset - TE_FILTER(0)) / 0x20;
-
-	if (i >= te->can->filters)
-		return;
-	if (offset == TE_FILTER(i))
-		te->filter_control[i] = value & (TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV);
-	else if (offset == TE_FILTER_INST(i))
-		te->filter_inst[i] = value & te->can->privileges;
-}
-
 /* Registers that only a disabled encoder takes; filters may change at any time */
 static unsigned int write_config(struct te_regs *te, unsigned int offset, uint32_t value)
 {
@@ -161,12 +147,12 @@ unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
 		return 0;
 
 	if (offset == TE_INST_FILTERS)
-		te->filters = value & ((1u << te->can->filters) - 1);
+		filters_select(&te->filter, value);
 	else if (offset == TE_DROP) {
 		te->drop = value;
 		return TE_DO_DROP;
-	} else if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
-		write_filter(te, offset, value);
+	} else if (offset >= TE_FILTER(0) && offset < TE_FILTER_END)
+		filters_write(&te->filter, offset, value);
 	else
 		return write_config(te, offset, value);
 	return 0;
@@ -175,17 +161,6 @@ unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
 /*
  * Reads
  */
-
-static uint32_t read_filter(const struct te_regs *te, unsigned int offset)
-{
-	unsigned int i = (offset - TE_FILTER(0)) / 0x20;
-
-	if (offset == TE_FILTER(i))
-		return te->filter_control[i];
-	if (offset == TE_FILTER_INST(i))
-		return te->filter_inst[i];
-	return 0;
-}
 
 uint32_t te_read(const struct te_regs *te, unsigned int offset)
 {
@@ -201,14 +176,14 @@ uint32_t te_read(const struct te_regs *te, unsigned int offset)
 	case TE_INST_FEATURES:
 		return te->features;
 	case TE_INST_FILTERS:
-		return te->filters;
+		return te->filter.selected;
 	case TS_CONTROL:
 	case TS_COUNTER_LOW:
 	case TS_COUNTER_HIGH:
 		return ts_read(&te->ts, offset);
 	}
-	if (offset >= TE_FILTER(0) && offset < TE_FILTER(TE_MAX_FILTERS))
-		return read_filter(te, offset);
+	if (offset >= TE_FILTER(0) && offset < TE_FILTER_END)
+		return filters_read(&te->filter, offset);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "filter.h"
 #include "latebit.h"
 #include "tsunit.h"
 
@@ -44,15 +45,10 @@
 #define  TE_SRC_BITS		(15u << 28)
 #define  TE_SRC_BITS_SHIFT	28
 #define TE_INST_FILTERS		0x00c
-#define TE_FILTER(i)		(0x400 + 0x20 * (i))
-#define  TE_FILTER_ENABLE	(1u << 0)
-#define  TE_FILTER_MATCH_PRIV	(1u << 1)
-#define TE_FILTER_INST(i)	(TE_FILTER(i) + 4)
 #define TE_DROP			0xe00	/* vendor: drop the next N messages */
 
 #define TE_MODE_BTM		3
 #define TE_MODE_HTM		6
-#define TE_MAX_FILTERS		16
 
 /* What the encoder must do after a write, in the order of the bits */
 #define TE_DO_STOP		(1u << 0)	/* tracing ends */
@@ -71,8 +67,7 @@ struct te_ability {
 	uint8_t retstack;		/* mask of the accepted ImplicitReturnMode values */
 	uint8_t syncmodes;		/* mask of the accepted SyncMode values */
 	uint8_t srcbits;		/* widest SRC */
-	uint8_t filters;
-	uint8_t privileges;		/* mask of MatchChoicePrivilege */
+	struct filter_ability filter;
 	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them */
@@ -83,10 +78,8 @@ struct te_regs {
 	struct late_bit active, enable, empty;
 	uint32_t control;		/* without Active, Enable, Empty */
 	uint32_t features;
-	uint32_t filters;
+	struct filters filter;
 	struct ts_unit ts;
-	uint32_t filter_control[TE_MAX_FILTERS];
-	uint32_t filter_inst[TE_MAX_FILTERS];
 	uint32_t drop;
 };
 

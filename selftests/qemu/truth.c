@@ -156,6 +156,13 @@ static uint8_t *put_owner(uint8_t *p, const struct truth *t)
  * Marks
  */
 
+static void put_drop(struct truth *t, uint64_t unreported)
+{
+	uint8_t *p = room(t, ROOM);
+
+	t->len += put_reg(put_mark(p, MARK_DROP), REG_UNREPORTED, unreported) - p;
+}
+
 static void begin(struct hart *h, uint64_t pc)
 {
 	struct truth *t = h->truth;
@@ -171,7 +178,7 @@ static void begin(struct hart *h, uint64_t pc)
 	if (t->held)
 		g_array_append_val(t->begins, t->len);
 	if (encode_is_dropping(h))
-		truth_drop(h, 0);
+		put_drop(t, 0);
 }
 
 static void end(struct hart *h)
@@ -205,14 +212,10 @@ static void catch_up(struct hart *h)
 
 void truth_drop(struct hart *h, uint64_t unreported)
 {
-	struct truth *t = h->truth;
-	uint8_t *p;
-
-	if (!t)
+	if (!h->truth)
 		return;
 	catch_up(h);
-	p = room(t, ROOM);
-	t->len += put_reg(put_mark(p, MARK_DROP), REG_UNREPORTED, unreported) - p;
+	put_drop(h->truth, unreported);
 }
 
 void truth_restart(struct hart *h)
@@ -220,9 +223,11 @@ void truth_restart(struct hart *h)
 	struct truth *t = h->truth;
 	uint8_t *p;
 
-	if (!t || !t->open)
+	if (!t)
 		return;
 	catch_up(h);
+	if (!t->open)
+		return;
 	p = room(t, ROOM);
 	t->len += put_pc(put_mark(p, MARK_RESTART),
 			 h->run ? h->run->insn[h->run_at].op.pc : h->next_pc) - p;
@@ -332,33 +337,19 @@ void truth_translate_cut(struct qemu_plugin_insn *qi, const struct insn *insn)
 }
 
 /*
- * Gate: computed from the registers and the privilege, apart from the encoder's
+ * Stretches
  */
 
-bool truth_passes(const struct hart *h, enum priv priv)
+static bool enabled(const struct hart *h)
 {
-	uint32_t selected = te_read(&h->te, TE_INST_FILTERS);
-	bool pass = !selected;
-	unsigned int i;
+	uint32_t control = te_read(&h->te, TE_CONTROL);
 
-	if (!h->truth)
-		return false;
-	for (i = 0; selected; i++, selected >>= 1) {
-		uint32_t control = te_read(&h->te, TE_FILTER(i));
-		uint32_t modes = te_read(&h->te, TE_FILTER_INST(i)) & 0xff;
-
-		if (selected & 1 && control & 1)
-			pass |= !(control & 2) || modes >> priv & 1;
-	}
-	return pass;
+	return h->te.enable.is && control & TE_INST_TRACING && control & TE_INST_MODE;
 }
 
 static bool traced(const struct hart *h)
 {
-	uint32_t control = te_read(&h->te, TE_CONTROL);
-
-	return h->te.enable.is && control & TE_INST_TRACING && control & TE_INST_MODE &&
-	       truth_passes(h, h->priv);
+	return enabled(h) && truth_passes(h, h->priv);
 }
 
 void truth_gate(struct hart *h)
@@ -367,7 +358,7 @@ void truth_gate(struct hart *h)
 		return;
 	if (h->truth->open && !traced(h))
 		end(h);
-	else if (!h->truth->open && !h->priv_stale && traced(h))
+	else if (!h->truth->open && !h->priv_stale && !truth_by_address(h) && traced(h))
 		begin(h, h->next_pc);
 }
 
@@ -375,8 +366,8 @@ void truth_gate(struct hart *h)
  * Instructions and traps
  */
 
-void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
-		  uint64_t next_pc)
+static void put_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
+		       uint64_t next_pc)
 {
 	const struct insn *last = &b->insn[to - 1];
 	struct truth *t = h->truth;
@@ -384,12 +375,10 @@ void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t
 	uint32_t i;
 	uint8_t *p;
 
-	if (!t || !t->open || from >= to)
-		return;
 	for (i = from; b->context && i < to - 1; i++) {
 		if (!b->insn[i].context)
 			continue;
-		truth_groups(h, b, from, i + 1, b->insn[i + 1].op.pc);
+		put_groups(h, b, from, i + 1, b->insn[i + 1].op.pc);
 		from = i + 1;
 	}
 
@@ -406,6 +395,39 @@ void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t
 	t->len = p - t->buf;
 	if (last->context)
 		owner(h);
+}
+
+/* Where it depends on the address what is traced, one after the other */
+static void put_passed(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
+		       uint64_t next_pc)
+{
+	struct truth *t = h->truth;
+	uint32_t i;
+
+	if (!enabled(h) || h->in_rom)
+		return;
+	for (i = from; i < to; i++) {
+		uint64_t pc = b->insn[i].op.pc;
+		bool pass = truth_passes_insn(h, pc);
+
+		if (pass && !t->open)
+			begin(h, pc);
+		else if (!pass && t->open)
+			end(h);
+		if (pass)
+			put_groups(h, b, i, i + 1, i + 1 < to ? b->insn[i + 1].op.pc : next_pc);
+	}
+}
+
+void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
+		  uint64_t next_pc)
+{
+	if (!h->truth || from >= to)
+		return;
+	if (truth_by_address(h))
+		put_passed(h, b, from, to, next_pc);
+	else if (h->truth->open)
+		put_groups(h, b, from, to, next_pc);
 }
 
 static uint8_t *put_cause(uint8_t *p, struct hart *h)
@@ -492,6 +514,7 @@ void truth_init_hart(struct hart *h)
 	t->buf = g_malloc(t->size);
 	t->begins = g_array_new(FALSE, FALSE, sizeof(unsigned int));
 	h->truth = t;
+	truth_init_gate(h);
 }
 
 void truth_exit(struct hart *h)
