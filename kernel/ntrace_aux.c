@@ -249,3 +249,47 @@ u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrac
 		     NTRACE_AUX_MAX_PERIOD_NS);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_period);
+
+/* Circular areas */
+
+/* A rate that was never seen before may be so many times the highest that was. */
+#define NTRACE_AUX_SURPRISE	4
+
+/**
+ * ntrace_aux_advance - how far a sink came in a circular area
+ * @pace:	how fast trace comes
+ * @size:	of the area
+ * @from:	offset at the last look
+ * @to:		offset now
+ * @wrapped:	it has been around since it was started
+ * @ns:		time between the looks
+ *
+ * Return: bytes; at least @size if that cannot be ruled out
+ */
+u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
+		       u64 ns)
+{
+	u64 bytes = (to - from) & (size - 1);
+
+	if (wrapped && ns > div64_u64(size * NSEC_PER_SEC,
+				      max(pace->rate, 1ULL) * NTRACE_AUX_SURPRISE))
+		bytes += size;
+
+	return bytes;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_advance);
+
+/**
+ * ntrace_aux_lap_period - when to look next, so that no lap is missed
+ * @pace:	how fast trace comes
+ * @size:	of the area
+ *
+ * Return: nanoseconds
+ */
+u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
+{
+	return clamp(div64_u64(size * NSEC_PER_SEC,
+			       max(pace->rate, 1ULL) * (2 * NTRACE_AUX_SURPRISE)),
+		     NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_lap_period);

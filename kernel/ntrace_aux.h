@@ -85,4 +85,8 @@ bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size);
 u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
 		      u64 used, u64 size);
 
+u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
+		       u64 ns);
+u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size);
+
 #endif /* _NTRACE_AUX_H */

@@ -117,6 +117,35 @@ static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 	return ALIGN_DOWN(max_chunk, PAGE_SIZE);
 }
 
+/*
+ * A sink goes round what has no gaps in it; perf sees to that, but bounce buffers may be smaller.
+ * What was not written yet must not look like trace.
+ */
+static int ntrace_buffer_setup_ring(struct ntrace_buffer *buf)
+{
+	unsigned int i;
+
+	if (buf->layout.nr != 1) {
+		pr_info_ratelimited("AUX area: for a snapshot it must be in one piece, this one would have %u\n",
+				    buf->layout.nr);
+		return -EINVAL;
+	}
+
+	for (i = 0; i < buf->nr_maps; i++) {
+		if (!buf->map[i].sink)
+			continue;
+		if (!buf->map[i].sink->can_ring) {
+			dev_info_ratelimited(buf->map[i].sink->comp.dev,
+					     "trace RAM sink at %pa cannot go round: no snapshots, no AUX area samples\n",
+					     &buf->map[i].sink->comp.start);
+			return -EOPNOTSUPP;
+		}
+		ntrace_buffer_fill_idle(buf, &buf->map[i], 0, buf->layout.size);
+	}
+
+	return 0;
+}
+
 /**
  * ntrace_buffer_setup - get an AUX area ready for the sinks of an event
  * @event:	perf's event
@@ -131,10 +160,6 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	unsigned int i;
 	int ret;
 
-	if (snapshot) {
-		pr_info_ratelimited("AUX area: snapshot mode is not supported yet\n");
-		return NULL;
-	}
 	if (nr_pages < 2 || !is_power_of_2(nr_pages)) {
 		pr_info_ratelimited("AUX area: %d pages are too few, at least 2 are needed\n",
 				    nr_pages);
@@ -144,6 +169,7 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	buf = kvzalloc(struct_size(buf, map, ev->nr), GFP_KERNEL);
 	if (!buf)
 		return NULL;
+	buf->ring = snapshot;
 	buf->pages = pages;
 	buf->nr_maps = ev->nr;
 
@@ -151,6 +177,8 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	for (i = 0; !ret && i < ev->nr; i++)
 		if (ev->cpu[i].path)
 			ret = ntrace_buffer_map(buf, &buf->map[i], ev->cpu[i].path->sink);
+	if (!ret && snapshot)
+		ret = ntrace_buffer_setup_ring(buf);
 	if (!ret)
 		return buf;
 

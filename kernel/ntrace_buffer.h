@@ -25,12 +25,14 @@ struct ntrace_map {
 /**
  * struct ntrace_buffer - an AUX area
  * @layout:	its chunks
+ * @ring:	the newest trace overwrites the oldest
  * @pages:	its pages' addresses; perf's array
  * @nr_maps:	number of
  * @map:	the sinks that the event can reach
  */
 struct ntrace_buffer {
 	struct ntrace_aux_layout layout;
+	bool ring;
 	void **pages;
 	unsigned int nr_maps;
 	struct ntrace_map map[] __counted_by(nr_maps);

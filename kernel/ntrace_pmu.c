@@ -12,6 +12,7 @@
 #include "ntrace_event.h"
 #include "ntrace_path.h"
 #include "ntrace_run.h"
+#include "ntrace_sample.h"
 #include "ntrace_sysfs.h"
 
 static void ntrace_pmu_read(struct perf_event *event)
@@ -62,6 +63,8 @@ static int __init ntrace_init(void)
 {
 	int ret;
 
+	if (ntrace_sample_init())
+		ntrace_pmu.snapshot_aux = ntrace_run_sample;
 	ntrace_sysfs_init();
 	ntrace_run_init();
 

@@ -45,6 +45,7 @@ static int ntrace_ramsink_reset(struct ntrace_component *comp)
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
 
 	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
+	sink->control = NTRACE_RAM_CONTROL;
 	sink->start = 0;
 	sink->size = 0;
 
@@ -70,6 +71,11 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 			&comp->start, control);
 		return -EOPNOTSUPP;
 	}
+
+	control = NTRACE_RAM_CONTROL & ~TR_RAM_CONTROL_STOP_ON_WRAP;
+	control = ntrace_write_back(comp, TR_RAM_CONTROL, control);
+	sink->can_ring = !(control & TR_RAM_CONTROL_STOP_ON_WRAP);
+	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
 
 	return 0;
 }
@@ -137,16 +143,8 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	return ret;
 }
 
-/**
- * ntrace_ramsink_set_window - say where to write
- * @sink:	the sink, not enabled and empty
- * @start:	bus address, a multiple of the write width
- * @size:	in bytes, likewise
- *
- * Start comes before Limit, because what Limit can be may depend on it. Return: 0, or -EIO when the
- * sink did not take the window as it is; it must not be enabled then.
- */
-int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
+/* Start comes before Limit, because what Limit can be may depend on it. */
+static int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
 {
 	struct ntrace_component *comp = &sink->comp;
 	u64 limit = start + size - sink->align;
@@ -162,7 +160,7 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 	}
 	ntrace_write(comp, TR_RAM_START_LOW, lower_32_bits(start));
 	ntrace_write(comp, TR_RAM_LIMIT_LOW, lower_32_bits(limit));
-	ntrace_write(comp, TR_RAM_WP_LOW, lower_32_bits(start));
+	ntrace_write(comp, TR_RAM_WP_LOW, lower_32_bits(start + at));
 
 	sink->start = start;
 	sink->size = size;
@@ -177,16 +175,48 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 	return -EIO;
 }
 
+/**
+ * ntrace_ramsink_set_window - say where to write
+ * @sink:	the sink, not enabled and empty
+ * @start:	bus address, a multiple of the write width
+ * @size:	in bytes, likewise
+ *
+ * Start comes before Limit, because what Limit can be may depend on it. Return: 0, or -EIO when the
+ * sink did not take the window as it is; it must not be enabled then.
+ */
+int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
+{
+	sink->control = NTRACE_RAM_CONTROL;
+
+	return ntrace_ramsink_set(sink, start, size, 0);
+}
+
+/**
+ * ntrace_ramsink_set_ring - say where to go round
+ * @sink:	the sink, not enabled and empty
+ * @start:	bus address, a multiple of the write width
+ * @size:	in bytes, likewise
+ * @at:		offset at which to begin, likewise
+ *
+ * Return: as ntrace_ramsink_set_window()
+ */
+int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
+{
+	sink->control = NTRACE_RAM_CONTROL & ~TR_RAM_CONTROL_STOP_ON_WRAP;
+
+	return ntrace_ramsink_set(sink, start, size, at);
+}
+
 static int ntrace_ramsink_enable(struct ntrace_component *comp)
 {
-	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL | TR_CONTROL_ENABLE);
+	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control | TR_CONTROL_ENABLE);
 
 	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
 }
 
 static int ntrace_ramsink_disable(struct ntrace_component *comp)
 {
-	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
+	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control);
 
 	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
 			   "Enable=0 and Empty=1", NULL);
@@ -219,6 +249,23 @@ u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 	used = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
 
 	return used <= sink->size ? used : 0;
+}
+
+/**
+ * ntrace_ramsink_ring_at - where in its ring the sink writes next
+ * @sink:	the sink
+ * @wrapped:	it has come past Limit since it was set
+ *
+ * Never outside: a write pointer that is says nothing.
+ */
+u64 ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, bool *wrapped)
+{
+	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+	u64 at = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
+
+	*wrapped = wp & TR_RAM_WP_LOW_WRAP;
+
+	return at < sink->size ? at : 0;
 }
 
 /* sysfs */

@@ -17,7 +17,9 @@
 #include "ntrace_config.h"
 #include "ntrace_context.h"
 #include "ntrace_event.h"
+#include "ntrace_ring.h"
 #include "ntrace_run.h"
+#include "ntrace_sample.h"
 
 /* How often a hart that waits for the reader looks for room */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
@@ -45,6 +47,7 @@ enum ntrace_state {
  * @window:	that the sink writes into
  * @done:	bytes in windows before, of the same transaction
  * @lost:	trace was lost in this transaction
+ * @ring:	instead of windows, if the area is circular
  * @timer:	for the next look at the window
  * @pace:	how fast it fills
  * @seen:	bytes written at the last look
@@ -62,6 +65,7 @@ struct ntrace_cpu {
 	struct ntrace_aux_window window;
 	u64 done;
 	bool lost;
+	struct ntrace_ring ring;
 	struct hrtimer timer;
 	struct ntrace_aux_pace pace;
 	u64 seen;
@@ -223,6 +227,54 @@ static int ntrace_cpu_wait(struct ntrace_cpu *c)
 	return 0;
 }
 
+/* Circular areas: never full, and no window ever moves. */
+
+static int ntrace_cpu_run_ring(struct ntrace_cpu *c)
+{
+	int ret;
+
+	ntrace_ring_open(&c->ring, c->buf, c->map, c->handle.head);
+	ntrace_cpu_report_hw_id(c);
+	ret = ntrace_ring_aim(&c->ring) ?: ntrace_path_enable(c->path);
+	if (ret) {
+		perf_aux_output_end(&c->handle, 0);
+		return ret;
+	}
+	c->state = NTRACE_RUNNING;
+
+	return 0;
+}
+
+/* Encoder off, sink off, and what they wrote is there to be read. */
+static void ntrace_cpu_drain_ring(struct ntrace_cpu *c)
+{
+	bool overflow = false;
+	int ret;
+
+	ret = ntrace_path_stop_encoder(c->path, &overflow);
+	if (ret == -ENOSPC)
+		ntrace_component_reset(&c->path->encoder->comp);
+	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
+
+	/* What a sink that failed has written, nobody knows. */
+	if (ntrace_path_disable_downstream(c->path))
+		c->lost = true;
+	else
+		ntrace_ring_look(&c->ring, &c->pace);
+	ntrace_ring_sync(&c->ring);
+}
+
+/* In a circular area the driver says where the head is. */
+static void ntrace_cpu_finish_ring(struct ntrace_cpu *c)
+{
+	ntrace_cpu_drain_ring(c);
+	c->state = NTRACE_OFF;
+	if (c->lost)
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	c->handle.head = c->ring.head;
+	perf_aux_output_end(&c->handle, ntrace_ring_new(&c->ring));
+}
+
 /*
  * Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an
  * error and off
@@ -237,6 +289,9 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 			ntrace_aux_full(c);
 		return ret;
 	}
+
+	if (c->buf->ring)
+		return ntrace_cpu_run_ring(c);
 
 	ret = ntrace_aux_first_window(c);
 	if (ret && ntrace_cpu_patient(c) && c->handle.size >= NTRACE_AUX_MIN_WINDOW) {
@@ -332,6 +387,11 @@ static void ntrace_cpu_drain(struct ntrace_cpu *c)
 /* Stop what runs, and publish it. */
 static void ntrace_cpu_finish(struct ntrace_cpu *c)
 {
+	if (c->buf->ring) {
+		ntrace_cpu_finish_ring(c);
+		return;
+	}
+
 	ntrace_cpu_drain(c);
 	ntrace_aux_close(c);
 }
@@ -381,14 +441,23 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 	if (c->state == NTRACE_WAITING)
 		return NTRACE_WAIT_PERIOD_NS;
 
+	if (c->buf->ring)
+		return ntrace_aux_lap_period(&c->pace, c->buf->layout.size);
+
 	return ntrace_aux_period(&c->limits, &c->pace, c->seen, c->window.size);
 }
 
 /* One look at the write pointer. Return: whether the window has to move */
 static bool ntrace_cpu_look(struct ntrace_cpu *c)
 {
-	u64 used = ntrace_ramsink_used(c->path->sink), now = local_clock();
+	u64 used, now = local_clock();
 
+	if (c->buf->ring) {
+		ntrace_ring_look(&c->ring, &c->pace);
+		return false;
+	}
+
+	used = ntrace_ramsink_used(c->path->sink);
 	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, now - c->seen_at);
 	c->seen = used;
 	c->seen_at = now;
@@ -503,6 +572,40 @@ void ntrace_run_del(struct perf_event *event, int flags)
 	ntrace_run_stop(event, PERF_EF_UPDATE);
 	if (c->event == event)
 		c->event = NULL;
+}
+
+/**
+ * ntrace_run_sample - the last bytes of trace, for a sample of another event
+ * @event:	perf's event, whose AUX area is circular
+ * @handle:	of the sample
+ * @size:	how many bytes
+ *
+ * Called with interrupts off, in a handler of one. The encoder is emptied for it, which is a wait
+ * with an end. Return: how many bytes there are
+ */
+long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *handle,
+		       unsigned long size)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+	long ret;
+
+	if (c->event != event || c->state != NTRACE_RUNNING || !c->buf->ring)
+		return ntrace_sample_idle(handle, size);
+
+	ntrace_cpu_drain_ring(c);
+	ret = ntrace_sample_copy(&c->handle, handle, c->ring.head, size);
+	if (!ntrace_ring_aim(&c->ring) && !ntrace_path_enable(c->path))
+		return ret;
+
+	/* A component has failed: it said so. What is there so far is not lost. */
+	hrtimer_try_to_cancel(&c->timer);
+	c->state = NTRACE_OFF;
+	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	c->handle.head = c->ring.head;
+	perf_aux_output_end(&c->handle, ntrace_ring_new(&c->ring));
+
+	return ret;
 }
 
 /* CPUs that come and go */

@@ -11,6 +11,8 @@ int ntrace_run_add(struct perf_event *event, int flags);
 void ntrace_run_del(struct perf_event *event, int flags);
 void ntrace_run_start(struct perf_event *event, int flags);
 void ntrace_run_stop(struct perf_event *event, int flags);
+long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *handle,
+		       unsigned long size);
 
 int ntrace_run_cpu_online(unsigned int cpu);
 int ntrace_run_cpu_offline(unsigned int cpu);
