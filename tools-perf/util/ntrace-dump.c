@@ -10,6 +10,7 @@
 
 #include "color.h"
 #include "debug.h"
+#include "sample.h"
 #include "ntrace-priv.h"
 
 #define LINE_BYTES	16
@@ -71,13 +72,14 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	       "%s%s%s\n", w->offset, w->size, w->cpu, w->tid, w->hw_id,
 	       w->flags & PERF_AUX_FLAG_TRUNCATED ? ", truncated" : "",
 	       w->flags & PERF_AUX_FLAG_PARTIAL ? ", partial" : "",
-	       w->orphan ? ", without AUX record" : "");
+	       w->orphan ? ", without AUX record" : w->sampled ? ", sampled" : "");
 	if (!w->size || !w->hw_id || ntrace_info_params(&nt->info, w->hw_id, &params))
 		return;
 
 	buf = malloc(w->size);
 	len = buf ? ntrace_window_read(nt, b, w, buf) : 0;
-	for (at = 0; at < len; )
+	/* Where that is in the middle of a message, its rest looks like another one. */
+	for (at = len > 0 ? ntrace_window_skip(w, &params, buf, len) : 0; at < len; )
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
 	if ((u64)max(len, (ssize_t)0) < w->size)
 		printf("  the rest is not in the file\n");
@@ -92,5 +94,23 @@ void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *b, u64 offset, u
 	for (i = 0; i < b->nr_windows; i++) {
 		if (b->window[i].offset >= offset && b->window[i].offset < offset + size)
 			dump_window(nt, b, &b->window[i]);
+	}
+}
+
+/* The window that an AUX area sample is */
+void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample)
+{
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		struct ntrace_buffer *b = nt->queue[i] ? &nt->queue[i]->buffer : NULL;
+
+		for (n = 0; b && n < b->nr_windows; n++) {
+			struct ntrace_window *w = &b->window[n];
+
+			if (w->sampled && w->time == sample->time && w->cpu == (int)sample->cpu)
+				dump_window(nt, b, w);
+		}
 	}
 }

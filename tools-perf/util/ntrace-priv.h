@@ -9,6 +9,7 @@
  *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-window.c	 which bytes of the file are a window, and under which terms
+ *	ntrace-ring.c	 what is left of windows in a circular buffer
  *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
  */
@@ -25,6 +26,7 @@
 #include "ntrace-decoder/ntrace.h"
 
 struct machine;
+struct perf_sample;
 struct perf_session;
 struct thread;
 
@@ -59,7 +61,17 @@ struct ntrace_piece {
 	u64	file_offset;		/* of the first byte */
 };
 
-/* What one PERF_RECORD_AUX reports: a stretch of trace that begins with a sync */
+/* Where in the trace the first byte of a window is */
+enum ntrace_begin {
+	NTRACE_BEGIN_SYNC,	/* a sync message begins */
+	NTRACE_BEGIN_MESSAGE,	/* some message begins */
+	NTRACE_BEGIN_ANYWHERE,
+};
+
+/*
+ * What one PERF_RECORD_AUX reports: a stretch of trace that begins with a sync;
+ * or what a snapshot has of it; or an AUX area sample
+ */
 struct ntrace_window {
 	u64	offset;
 	u64	size;
@@ -70,6 +82,9 @@ struct ntrace_window {
 	pid_t	pid, tid;		/* current when the window ended */
 	bool	of_task;		/* of an event that follows a task */
 	bool	orphan;			/* no AUX record reports these bytes */
+	bool	ring;			/* of a circular buffer, maybe overwritten */
+	bool	sampled;		/* by another event */
+	enum ntrace_begin begin;
 };
 
 /* An AUX buffer: what one CPU, or one thread, wrote */
@@ -80,6 +95,7 @@ struct ntrace_buffer {
 	size_t			nr_pieces;
 	struct ntrace_window	*window;
 	size_t			nr_windows;
+	u64			sampled;	/* bytes of AUX area samples so far */
 };
 
 struct ntrace;
@@ -89,6 +105,14 @@ int ntrace_windows_find(struct ntrace *nt);
 void ntrace_buffer_free(struct ntrace_buffer *buffer);
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
 			   const struct ntrace_window *window, void *data);
+
+/* --- ntrace-ring.c ---------------------------------------------------------- */
+
+int ntrace_ring_clip(struct ntrace_buffer *buffer);
+int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *buffer);
+size_t ntrace_window_skip(const struct ntrace_window *window, const struct nt_params *params,
+			  const u8 *data, size_t len);
+void *ntrace_grow(void *array, size_t nr, size_t size);
 
 /* --- ntrace-space.c --------------------------------------------------------- */
 
@@ -143,6 +167,7 @@ struct ntrace_queue {
 	bool			lost_some;	/* an error was reported in it */
 	unsigned int		ts_shift;
 	size_t			data_len;
+	size_t			data_skip;	/* of it, before decoding can begin */
 	pid_t			window_tid;	/* who ran when it began */
 	/* decoding it once more, against other code: see ntrace-queue.c */
 	u64			used;		/* events of it that were used ... */
@@ -216,6 +241,7 @@ int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, c
 /* --- ntrace-dump.c ---------------------------------------------------------- */
 
 void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *buffer, u64 offset, u64 size);
+void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 
 /* --- ntrace.c --------------------------------------------------------------- */
 

@@ -280,6 +280,27 @@ static void enter(struct ntrace_queue *q, struct ntrace_window *w)
 	choose_owner(q, w);
 }
 
+static void start_flow(struct ntrace_queue *q)
+{
+	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
+		       q->window->offset + q->data_skip);
+}
+
+/* Of a window that was overwritten in part there may be nothing left to begin with. */
+static int no_begin(struct ntrace_queue *q, const struct ntrace_window *w)
+{
+	size_t i;
+
+	/* A buffer that was never full, or a stretch of which a few bytes are left */
+	for (i = 0; i < q->data_len && q->data[i] == 0xff; i++)
+		;
+	if (i == q->data_len || !w->sampled)
+		return 1;
+	return ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+				  "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
+				  w->size) ?: 1;
+}
+
 /* Begins the next window. Returns 1 if there is something to decode in it. */
 static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 {
@@ -308,8 +329,9 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	q->window_tid = q->tid;
 	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
 	q->replay_back = false;
-	nt_flow_window(q->flow, q->data, len, w->offset);
-	return 1;
+	q->data_skip = ntrace_window_skip(w, &params, q->data, len);
+	start_flow(q);
+	return q->data_skip < len || !w->size ? 1 : no_begin(q, w);
 }
 
 /*
@@ -349,7 +371,7 @@ static int replay(struct ntrace_queue *q, u64 events)
 	q->replay_sum = 0;
 	q->nr = q->pos = 0;
 	ntrace_queue_set_tid(q, q->window_tid);
-	nt_flow_window(q->flow, q->data, q->data_len, q->window->offset);
+	start_flow(q);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
@@ -37,16 +38,9 @@ struct search {
 	struct terms	*terms;
 	size_t		nr_terms;
 	bool		compressed;
+	bool		sampling;	/* some events take AUX area samples */
 	int		err;
 };
-
-static void *grow(void *array, size_t nr, size_t size)
-{
-	/* At powers of two: the array is full, or is not there. */
-	if (nr & (nr - 1))
-		return array;
-	return realloc(array, (nr ? nr * 2 : 1) * size);
-}
 
 static struct ntrace_queue *queue_of(struct ntrace *nt, unsigned int idx)
 {
@@ -77,7 +71,7 @@ static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, 
 	q->buffer.cpu = rec->cpu;
 	q->buffer.tid = rec->tid;
 
-	piece = grow(q->buffer.piece, q->buffer.nr_pieces, sizeof(*piece));
+	piece = ntrace_grow(q->buffer.piece, q->buffer.nr_pieces, sizeof(*piece));
 	if (!piece)
 		return -ENOMEM;
 	q->buffer.piece = piece;
@@ -141,7 +135,7 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 		}
 	}
 
-	terms = grow(s->terms, s->nr_terms, sizeof(*terms));
+	terms = ntrace_grow(s->terms, s->nr_terms, sizeof(*terms));
 	if (!terms)
 		return -ENOMEM;
 	s->terms = terms;
@@ -154,7 +148,7 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 }
 
 static int add_window(struct search *s, const struct perf_record_aux *rec,
-		      struct perf_sample *sample)
+		      const struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
 	struct ntrace_window *window;
@@ -166,13 +160,16 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		return -EINVAL;
 	}
 
-	window = grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
+	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
 	if (!window)
 		return -ENOMEM;
 	q->buffer.window = window;
+	/* A circular buffer has no room that is used up: there aux_offset is the end. */
 	window[q->buffer.nr_windows++] = (struct ntrace_window) {
-		.offset	= rec->aux_offset,
+		.offset	= rec->flags & PERF_AUX_FLAG_OVERWRITE ? rec->aux_offset - rec->aux_size :
+								 rec->aux_offset,
 		.size	= rec->aux_size,
+		.ring	= rec->flags & PERF_AUX_FLAG_OVERWRITE,
 		.flags	= rec->flags,
 		.time	= sample->time == (u64)-1 ? 0 : sample->time,
 		.cpu	= sample->cpu,
@@ -184,7 +181,41 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 	return 0;
 }
 
-static int search_sample(struct search *s, union perf_event *event)
+/* An AUX area sample: a piece and a window in one, at an offset of its own */
+static int add_sample(struct search *s, union perf_event *event, u64 offset,
+		      const struct perf_sample *sample)
+{
+	int idx = sample_idx(s->nt, sample);
+	struct perf_record_auxtrace rec = {
+		.header.size = (u8 *)sample->aux_sample.data - (u8 *)event,
+		.size = sample->aux_sample.size,
+		.idx = idx,
+	};
+	struct perf_record_aux aux = { .aux_size = rec.size };
+	struct perf_sample_id *sid;
+	struct ntrace_buffer *b;
+	struct ntrace_queue *q;
+	int err;
+
+	q = idx < 0 ? NULL : queue_of(s->nt, idx);
+	if (!q)
+		return -EINVAL;
+	sid = evlist__id2sid(s->nt->session->evlist, sample->id);
+	b = &q->buffer;
+	rec.cpu = sid->cpu.cpu;
+	rec.tid = sid->tid;
+	rec.offset = aux.aux_offset = b->sampled;
+	b->sampled += rec.size;
+
+	err = add_piece(s->nt, &rec, offset) ?: add_window(s, &aux, sample);
+	if (!err) {
+		b->window[b->nr_windows - 1].sampled = true;
+		b->window[b->nr_windows - 1].begin = NTRACE_BEGIN_ANYWHERE;
+	}
+	return err;
+}
+
+static int search_sample(struct search *s, union perf_event *event, u64 offset)
 {
 	struct perf_sample sample;
 	int err;
@@ -193,8 +224,10 @@ static int search_sample(struct search *s, union perf_event *event)
 	err = parse(s->nt, event, &sample);
 	if (!err && event->header.type == PERF_RECORD_AUX)
 		err = add_window(s, &event->aux, &sample);
-	else if (!err)
+	else if (!err && event->header.type == PERF_RECORD_AUX_OUTPUT_HW_ID)
 		err = add_terms(s, event, &sample);
+	else if (!err && sample.aux_sample.size)
+		err = add_sample(s, event, offset, &sample);
 	ntrace_compat_sample_exit(&sample);
 	return err;
 }
@@ -209,9 +242,13 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 		if (event->header.size < sizeof(event->auxtrace))
 			return -EINVAL;
 		return s->err = add_piece(s->nt, &event->auxtrace, offset);
+	case PERF_RECORD_SAMPLE:
+		if (!s->sampling)
+			return 0;
+		fallthrough;
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_AUX_OUTPUT_HW_ID:
-		return s->err = search_sample(s, event);
+		return s->err = search_sample(s, event, offset);
 	case PERF_RECORD_COMPRESSED:
 		s->compressed = true;
 		return 0;
@@ -236,7 +273,7 @@ static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like
 
 	if (b->nr_windows)
 		orphan = b->window[min(like, b->nr_windows - 1)];
-	window = grow(b->window, b->nr_windows, sizeof(*window));
+	window = ntrace_grow(b->window, b->nr_windows, sizeof(*window));
 	if (!window)
 		return -ENOMEM;
 	b->window = window;
@@ -245,6 +282,8 @@ static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like
 	orphan.size   = size;
 	orphan.flags  = 0;
 	orphan.orphan = true;
+	if (orphan.ring)
+		orphan.begin = NTRACE_BEGIN_ANYWHERE;
 	if (b->cpu >= 0)
 		orphan.cpu = b->cpu;
 	window[b->nr_windows++] = orphan;
@@ -280,6 +319,7 @@ static void trim_pieces(struct ntrace_buffer *b)
 static int find_orphans(struct ntrace_buffer *b)
 {
 	size_t i, w, nr = b->nr_windows;
+	bool ring = nr && b->window[0].ring;
 	u64 at, end, stop;
 	int err = 0;
 
@@ -290,7 +330,8 @@ static int find_orphans(struct ntrace_buffer *b)
 			while (w < nr && b->window[w].offset + b->window[w].size <= at)
 				w++;
 			stop = w < nr ? min(max(b->window[w].offset, at), end) : end;
-			if (stop > at)
+			/* Of a snapshot, what perf filled the record up with is still there. */
+			if (stop - at >= (ring ? PERF_AUXTRACE_RECORD_ALIGNMENT : 1))
 				err = add_orphan(b, at, stop - at, w);
 			at = w < nr ? max(stop, min(b->window[w].offset + b->window[w].size, end)) : end;
 		}
@@ -322,13 +363,37 @@ int ntrace_file_check(struct perf_session *session)
 	return 0;
 }
 
+static bool is_sampling(struct ntrace *nt)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(nt->session->evlist, evsel) {
+		if (evsel->core.attr.sample_type & PERF_SAMPLE_AUX)
+			return true;
+	}
+	return false;
+}
+
+/* Put a buffer's windows in order, and find out what the file has of them. */
+static int finish_buffer(struct ntrace *nt, struct ntrace_buffer *b)
+{
+	int err;
+
+	if (b->sampled)
+		return ntrace_samples_clip(nt, b);
+
+	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+	trim_pieces(b);
+	err = ntrace_ring_clip(b);
+	return err ?: find_orphans(b);
+}
+
 int ntrace_windows_find(struct ntrace *nt)
 {
 	struct perf_session *session = nt->session;
-	struct search s = { .nt = nt };
+	struct search s = { .nt = nt, .sampling = is_sampling(nt) };
 	unsigned int i;
 	int err;
-
 
 	err = perf_session__peek_events(session, session->header.data_offset,
 					session->header.data_size, search_event, &s);
@@ -343,14 +408,7 @@ int ntrace_windows_find(struct ntrace *nt)
 		pr_err("ntrace: the file ends early, or is damaged: decoding what there is\n");
 
 	for (i = 0; i < nt->nr_queues; i++) {
-		struct ntrace_buffer *b;
-
-		if (!nt->queue[i])
-			continue;
-		b = &nt->queue[i]->buffer;
-		qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
-		trim_pieces(b);
-		err = find_orphans(b);
+		err = nt->queue[i] ? finish_buffer(nt, &nt->queue[i]->buffer) : 0;
 		if (err)
 			return err;
 	}

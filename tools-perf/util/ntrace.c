@@ -270,6 +270,11 @@ static int ntrace_process_auxtrace_event(struct perf_session *session, union per
 	return 0;
 }
 
+static void ntrace_dump_auxtrace_sample(struct perf_session *session, struct perf_sample *sample)
+{
+	ntrace_dump_sample(to_ntrace(session), sample);
+}
+
 static int ntrace_flush_events(struct perf_session *session, const struct perf_tool *tool)
 {
 	if (dump_trace)
@@ -389,6 +394,7 @@ static struct ntrace *ntrace_new(struct perf_session *session)
 
 	nt->auxtrace.process_event	    = ntrace_process_event;
 	nt->auxtrace.process_auxtrace_event = ntrace_process_auxtrace_event;
+	nt->auxtrace.dump_auxtrace_sample   = ntrace_dump_auxtrace_sample;
 	nt->auxtrace.flush_events	    = ntrace_flush_events;
 	nt->auxtrace.free_events	    = ntrace_free_events;
 	nt->auxtrace.free		    = ntrace_free;

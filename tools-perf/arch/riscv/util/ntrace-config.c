@@ -113,7 +113,18 @@ u64 ntrace_config_get(struct perf_pmu *pmu, struct evsel *evsel, const char *nam
 	return (evsel->core.attr.config & bits) >> __builtin_ctzll(bits);
 }
 
-static int apply_field(struct perf_pmu *pmu, struct evsel *evsel, const struct field *f)
+/*
+ * Where only the last bytes are kept, decoding begins at the first full address
+ * among them: there should be several. Messages have some 8 bytes.
+ */
+static u64 syncmax_for(u64 kept, u64 val)
+{
+	while (kept && val && (8ULL << (val + 4)) > kept / 4)
+		val--;
+	return val;
+}
+
+static int apply_field(struct perf_pmu *pmu, struct evsel *evsel, const struct field *f, u64 kept)
 {
 	u64 cap, val;
 	int i;
@@ -125,8 +136,8 @@ static int apply_field(struct perf_pmu *pmu, struct evsel *evsel, const struct f
 	cap = read_cap(pmu, f);
 	for (i = 0; i < (int)ARRAY_SIZE(f->best) && f->best[i] >= 0; i++) {
 		val = f->best[i];
-		if (f->kind == FIELD_MAX && val > cap)
-			val = cap;
+		if (f->kind == FIELD_MAX)
+			val = min(syncmax_for(kept, val), cap);
 		if (accepts(f, cap, val)) {
 			ntrace_compat_set_config_if_unset(pmu, evsel, f->name, val);
 			break;
@@ -190,7 +201,8 @@ static int apply_sink(struct perf_pmu *pmu, struct evsel *evsel)
 	return 0;
 }
 
-int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel)
+/* @kept: how many bytes of trace are kept at a time, 0: all */
+int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept)
 {
 	size_t i;
 	int err;
@@ -200,10 +212,13 @@ int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel)
 		return err;
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++) {
-		err = apply_field(pmu, evsel, &fields[i]);
+		err = apply_field(pmu, evsel, &fields[i], kept);
 		if (err)
 			return err;
 	}
+	if (kept && !ntrace_config_get(pmu, evsel, "syncmode"))
+		pr_warning("%s: without syncmode only trace that begins in the %" PRIu64 " bytes kept can be decoded\n",
+			   pmu->name, kept);
 	return apply_sink(pmu, evsel);
 }
 

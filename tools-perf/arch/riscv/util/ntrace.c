@@ -65,11 +65,7 @@ static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
 {
 	const char *what = NULL;
 
-	if (opts->auxtrace_snapshot_mode)
-		what = "snapshot mode (-S option)";
-	else if (opts->auxtrace_sample_mode)
-		what = "AUX area sampling (--aux-sample option)";
-	else if (opts->use_clockid)
+	if (opts->use_clockid)
 		what = "clockid (-k option)";
 	else if (opts->comp_level)
 		what = "compression (-z option)";
@@ -99,9 +95,13 @@ static int find_event(struct perf_pmu *pmu, struct evlist *evlist, struct evsel 
 	return 0;
 }
 
-static int choose_buffer_size(struct perf_pmu *pmu, struct record_opts *opts)
+static int choose_buffer_size(struct perf_pmu *pmu, struct evlist *evlist,
+			      struct record_opts *opts)
 {
 	size_t size;
+
+	if (opts->auxtrace_snapshot_mode || opts->auxtrace_sample_mode)
+		return ntrace_ring_choose(pmu, evlist, opts);
 
 	if (!opts->auxtrace_mmap_pages) {
 		if (perf_event_paranoid_check(-1)) {
@@ -132,7 +132,8 @@ static u32 watermark(const struct record_opts *opts)
 {
 	size_t quarter = opts->auxtrace_mmap_pages * (size_t)page_size / 4;
 
-	if (quarter < KiB(64))
+	/* Nobody is woken to read a circular one. */
+	if (quarter < KiB(64) || opts->auxtrace_snapshot_mode || opts->auxtrace_sample_mode)
 		return 0;
 	return quarter > UINT_MAX ? UINT_MAX : quarter;
 }
@@ -205,15 +206,16 @@ static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *
 		return err;
 
 	opts->full_auxtrace = true;
-	err = ntrace_config_apply(ptr->pmu, event);
+	err = choose_buffer_size(ptr->pmu, evlist, opts);
 	if (err)
 		return err;
 
-	err = choose_buffer_size(ptr->pmu, opts);
+	err = ntrace_config_apply(ptr->pmu, event, ntrace_ring_kept(evlist, opts));
 	if (err)
 		return err;
 
 	set_up_event(evlist, event, opts);
+	ntrace_samples_set_up(evlist);
 
 	if (!event->core.attr.exclude_kernel && perf_can_record_text_poke_events() &&
 	    perf_can_record_cpu_wide())
@@ -278,6 +280,20 @@ static u64 ntrace_reference(struct auxtrace_record *itr __maybe_unused)
 	return now;
 }
 
+static int ntrace_recording_snapshot_start(struct auxtrace_record *itr)
+{
+	struct ntrace_recording *ptr = to_recording(itr);
+
+	return ntrace_snapshot_start(ptr->evlist, ptr->pmu);
+}
+
+static int ntrace_recording_snapshot_finish(struct auxtrace_record *itr)
+{
+	struct ntrace_recording *ptr = to_recording(itr);
+
+	return ntrace_snapshot_finish(ptr->evlist, ptr->pmu);
+}
+
 static void ntrace_recording_free(struct auxtrace_record *itr)
 {
 	struct ntrace_recording *ptr = to_recording(itr);
@@ -296,12 +312,17 @@ struct auxtrace_record *ntrace_recording_init(int *err, struct perf_pmu *pmu)
 	}
 
 	ptr->pmu = pmu;
-	ptr->itr.recording_options = ntrace_recording_options;
-	ptr->itr.info_priv_size	   = ntrace_info_priv_size;
-	ptr->itr.info_fill	   = ntrace_info_fill;
-	ptr->itr.free		   = ntrace_recording_free;
-	ptr->itr.reference	   = ntrace_reference;
-	ptr->itr.read_finish	   = auxtrace_record__read_finish;
+	ptr->itr.recording_options	 = ntrace_recording_options;
+	ptr->itr.info_priv_size		 = ntrace_info_priv_size;
+	ptr->itr.info_fill		 = ntrace_info_fill;
+	ptr->itr.free			 = ntrace_recording_free;
+	ptr->itr.parse_snapshot_options	 = ntrace_snapshot_parse;
+	ptr->itr.snapshot_start		 = ntrace_recording_snapshot_start;
+	ptr->itr.snapshot_finish	 = ntrace_recording_snapshot_finish;
+	ptr->itr.find_snapshot		 = ntrace_snapshot_find;
+	ptr->itr.reference		 = ntrace_reference;
+	ptr->itr.read_finish		 = auxtrace_record__read_finish;
+	ptr->itr.default_aux_sample_size = ntrace_default_sample_size();
 
 	*err = 0;
 	return &ptr->itr;

@@ -5,18 +5,31 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+struct auxtrace_mmap;
 struct auxtrace_record;
 struct evlist;
 struct evsel;
 struct perf_event_attr;
 struct perf_pmu;
+struct record_opts;
 
 /* ntrace.c: what is recorded, and how */
 struct auxtrace_record *ntrace_recording_init(int *err, struct perf_pmu *pmu);
 void ntrace_default_attr(const struct perf_pmu *pmu, struct perf_event_attr *attr);
 
+/* ntrace-snapshot.c: trace of which only the end is kept */
+int ntrace_snapshot_parse(struct auxtrace_record *itr, struct record_opts *opts, const char *str);
+int ntrace_snapshot_start(struct evlist *evlist, struct perf_pmu *pmu);
+int ntrace_snapshot_finish(struct evlist *evlist, struct perf_pmu *pmu);
+int ntrace_snapshot_find(struct auxtrace_record *itr, int idx, struct auxtrace_mmap *mm,
+			 unsigned char *data, u64 *head, u64 *old);
+int ntrace_ring_choose(struct perf_pmu *pmu, struct evlist *evlist, struct record_opts *opts);
+u64 ntrace_ring_kept(struct evlist *evlist, const struct record_opts *opts);
+void ntrace_samples_set_up(struct evlist *evlist);
+size_t ntrace_default_sample_size(void);
+
 /* ntrace-config.c: the terms of an event */
-int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel);
+int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept);
 u64 ntrace_config_get(struct perf_pmu *pmu, struct evsel *evsel, const char *name);
 u64 ntrace_config_caps(struct perf_pmu *pmu);
 
