@@ -29,7 +29,7 @@ refused()
 	refused -e ntrace//u -e ntrace//k
 	refused -z -e ntrace//u
 	refused -k mono -e ntrace//u
-	refused -Se -e ntrace//u
+	refused -Se5M -e ntrace//u
 	refused -m,4K -e ntrace//u
 	refused -e ntrace/config=0x100000000/u
 } >refused.txt
@@ -63,7 +63,7 @@ says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
 says "-e ntrace//u -e ntrace//k" "only one ntrace event"
 says "-z -e ntrace//u" "compression"
 says "-k mono -e ntrace//u" "clockid"
-says "-Se -e ntrace//u" "snapshot"
+says "-Se5M -e ntrace//u" "from 1 to 4194304 bytes"
 says "-m,4K -e ntrace//u" "at least 8KiB"
 says "-e ntrace/config=0x100000000/u" "not supported by kernel"
 grep -q "cannot be decoded from a pipe" "$share/pipe.txt"

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is what was decoded part of what ran? For snapshots and samples, of which a trace
+ * has only pieces: takes a list of instructions (perf script --itrace=i1i -F
+ * cpu,tid,event,ip) and finds it, CPU by CPU and piece by piece, in the truth.
+ *
+ * A piece is as long as decoded and true instructions are the same; the next one is
+ * looked for further on. Short ones match anywhere, so there must be few pieces.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lines.h"
+#include "truth.h"
+
+#define HARTS	64
+/* Instructions that are no accident */
+#define LONG	4096
+
+struct list {
+	uint64_t *pc;
+	size_t nr, room;
+};
+
+struct hart {
+	struct list truth, decoded;
+	unsigned int pieces;
+	size_t end;		/* in the truth, of the last piece */
+};
+
+static struct hart harts[HARTS];
+
+static void add(struct list *list, uint64_t pc)
+{
+	if (list->nr == list->room) {
+		list->room = list->room ? 2 * list->room : 1 << 16;
+		list->pc = realloc(list->pc, list->room * sizeof(*list->pc));
+		if (!list->pc)
+			die("no memory");
+	}
+	list->pc[list->nr++] = pc;
+}
+
+static void read_truth(const char *arg, uint64_t segment)
+{
+	const struct truth_event *ev;
+	struct truth *truth;
+	char *spec;
+	unsigned long cpu = strtoul(arg, &spec, 10);
+
+	if (cpu >= HARTS || *spec != '=')
+		die("--truth %s: not CPU=STREAM", arg);
+	truth = truth_open(spec + 1);
+	if (truth_seek_segment(truth, segment)) {
+		while ((ev = truth_peek(truth, 0)) && ev->kind != TRUTH_SEGMENT) {
+			if (ev->kind == TRUTH_INSN)
+				add(&harts[cpu].truth, ev->pc);
+			truth_pop(truth);
+		}
+	}
+	truth_close(truth);
+}
+
+static void read_decoded(void)
+{
+	struct lines *lines = lines_open(STDIN_FILENO, FORMAT_PERF);
+	struct line line;
+
+	while (lines_next(lines, &line)) {
+		if (line.kind != LINE_INSN)
+			continue;
+		if (line.cpu < 0 || line.cpu >= HARTS)
+			die("line %llu is of CPU %d", (unsigned long long)line.number, line.cpu);
+		add(&harts[line.cpu].decoded, line.from);
+	}
+}
+
+static size_t same(const struct hart *h, size_t at, size_t from)
+{
+	size_t n = 0;
+
+	while (at + n < h->decoded.nr && from + n < h->truth.nr &&
+	       h->decoded.pc[at + n] == h->truth.pc[from + n])
+		n++;
+	return n;
+}
+
+/*
+ * Where the next piece is, or the end of the truth: the first place that is alike for
+ * long, as loops are alike for short in many
+ */
+static size_t find(const struct hart *h, size_t at, size_t from)
+{
+	size_t left = h->decoded.nr - at, best = h->truth.nr, length = 0, n;
+
+	for (; from < h->truth.nr && length < left && length < LONG; from++) {
+		if (h->truth.pc[from] != h->decoded.pc[at] ||
+		    (length && (from + length >= h->truth.nr ||
+				h->truth.pc[from + length] != h->decoded.pc[at + length])))
+			continue;
+		n = same(h, at, from);
+		if (n > length) {
+			length = n;
+			best = from;
+		}
+	}
+	return best;
+}
+
+/* As much as the ends have in common is the last piece. */
+static size_t last_piece(const struct hart *h)
+{
+	size_t n = 0;
+
+	while (n < h->decoded.nr && n < h->truth.nr &&
+	       h->decoded.pc[h->decoded.nr - n - 1] == h->truth.pc[h->truth.nr - n - 1])
+		n++;
+	return n;
+}
+
+static bool match(struct hart *h, int cpu, bool last)
+{
+	size_t at = 0, here, end = h->decoded.nr - (last ? last_piece(h) : 0);
+
+	while (at < end) {
+		here = find(h, at, h->end);
+		if (here == h->truth.nr) {
+			printf("different: CPU %d: decoded instruction %zu of %zu, at %llx, is nowhere in the truth behind instruction %zu of %zu\n",
+			       cpu, at, h->decoded.nr, (unsigned long long)h->decoded.pc[at], h->end,
+			       h->truth.nr);
+			return false;
+		}
+		h->pieces++;
+		h->end = here + same(h, at, here);
+		at += h->end - here;
+	}
+	h->pieces += end < h->decoded.nr;
+	if (!last || end < h->decoded.nr || !h->decoded.nr)
+		return true;
+	printf("different: CPU %d: the last piece ends before the truth does\n", cpu);
+	return false;
+}
+
+static void __attribute__((noreturn)) usage(int status)
+{
+	fputs("usage: truthpart --segment N --truth CPU=STREAM... [OPTION...] <DECODED\n"
+	      "  --pieces N   at most so many in all\n"
+	      "  --insns N    at least so many instructions in all\n"
+	      "  --last       the last piece of a CPU ends where the truth does\n"
+	      "Exit status: 0 all of it is true, 1 different, too little or in too many pieces, 2 unusable.\n",
+	      status ? stderr : stdout);
+	exit(status);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "truth", required_argument, NULL, 't' }, { "segment", required_argument, NULL, 's' },
+		{ "pieces", required_argument, NULL, 'p' }, { "insns", required_argument, NULL, 'i' },
+		{ "last", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0;
+	bool fits = true, last = false;
+	const char *truths[HARTS];
+	int c, nr = 0;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 't': if (nr < HARTS) truths[nr++] = optarg; break;
+		case 's': segment = strtoull(optarg, NULL, 10); break;
+		case 'p': most = strtoull(optarg, NULL, 10); break;
+		case 'i': least = strtoull(optarg, NULL, 10); break;
+		case 'l': last = true; break;
+		default: usage(c == 'h' ? 0 : 2);
+		}
+	}
+	if (!nr || optind != argc)
+		usage(2);
+	for (int i = 0; i < nr; i++)
+		read_truth(truths[i], segment);
+	read_decoded();
+
+	for (int cpu = 0; cpu < HARTS && fits; cpu++) {
+		struct hart *h = &harts[cpu];
+
+		fits = match(h, cpu, last);
+		insns += h->decoded.nr;
+		pieces += h->pieces;
+	}
+	if (!fits)
+		return 1;
+	printf("%s insns=%llu pieces=%llu\n",
+	       insns < least ? "too little:" : pieces > most ? "too many pieces:" : "part",
+	       (unsigned long long)insns, (unsigned long long)pieces);
+	return insns < least || pieces > most;
+}
