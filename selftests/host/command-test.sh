@@ -35,8 +35,18 @@ head -c 1000 "$trace" >"$scratch/cut"
 printf '\x0c\x07\x0c\x0b' >"$scratch/sources"
 
 refuses 'no command' 'Usage: ntrace COMMAND'
-refuses 'an unknown command' "unknown command \`dmp'" dmp
-refuses 'an unknown option' 'unrecognized option' dump --frobnicate "$trace"
+refuses 'an unknown command' "unknown command \`frobnicate'; \`ntrace --help' lists them" frobnicate
+refuses 'a mistyped command' "unknown command \`dmp'; did you mean \`dump'?" dmp
+for command in dump decode encode stat profile; do
+	refuses "$command: an unknown option" \
+		"unrecognized option \`--frobnicate'; \`ntrace $command --help' lists them" \
+		$command --frobnicate "$trace"
+	refuses "$command: a mistyped option" \
+		"unrecognized option \`--srcbit5'; did you mean \`--srcbits'?" $command --srcbit5=3 "$trace"
+done
+refuses 'tv: a mistyped option' "did you mean \`--strict'?" tv dump --stict "$trace"
+refuses 'a mistyped option, value behind it' "did you mean \`--threads'?" stat --treads 3 "$trace"
+refuses 'an ambiguous option' 'ambiguous' dump --s "$trace"
 refuses 'no file' 'no trace file' dump
 refuses 'two files' 'more than one trace file' dump "$trace" "$trace"
 refuses 'a missing file' 'No such file or directory' dump "$scratch/none"
@@ -56,7 +66,17 @@ refuses 'R142 several sources, none chosen' 'choose one with --src' \
 	decode --srcbits=2 --elf "$elf" "$scratch/sources"
 
 status 0 'help' --help
-status 0 "a command's help" decode --help
+for command in dump decode encode stat profile tv 'tv dump' 'tv stat'; do
+	# shellcheck disable=SC2086
+	status 0 "$command: help" $command --help
+	grep -q '^Usage: ntrace' "$scratch/stdout"
+	verdict $? "$command: help tells the usage"
+done
+status 0 'version' --version
+grep -qx 'disassembler: .*Capstone.*' "$scratch/stdout"
+verdict $? 'version tells what disassembles'
+status 0 'an abbreviated option' decode --el "$elf" "$trace"
+status 0 'a file that looks like an option' stat -- "$trace"
 status 0 'dump' dump "$trace"
 status 0 'decode' decode --elf "$elf" "$trace"
 status 0 'stat without a program' stat "$trace"
@@ -102,6 +122,37 @@ verdict $? 'decode with --raw'
 "$ntrace" decode --elf "$elf@0x1000" "$trace" >"$scratch/moved"
 ! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
 verdict $? 'a bias moves the program'
+
+# instructions: the bits are those of the file, the text Capstone's, or data
+"$ntrace" decode --output=insn --elf "$elf" "$trace" >"$scratch/insns"
+cmp <(sed '/^#/d; s/ .*//' "$scratch/insns") <(grep -v '^#' "$scratch/file")
+verdict $? 'a line per instruction'
+e31=$captures/e31_hello
+"$ntrace" decode --output=insn --profile=sifive --elf "$e31/e31_hello.elf" "$e31/e31_hello.rtd" \
+	>"$scratch/insns32"
+if "$ntrace" --version | grep -q without; then
+	want64=('80000000 4081 _start+0x0 .2byte 0x4081' '80000040 3002a073 _start+0x40 .4byte 0x3002a073')
+	want32=('40400a7e 00b30023 memset+0x4 .4byte 0xb30023'
+		'40400a86 fe65 memset+0xc .2byte 0xfe65 # 40400a7e memset+0x4')
+else
+	want64=('80000000 4081 _start+0x0 c.li ra, 0' '80000040 3002a073 _start+0x40 csrs mstatus, t0')
+	want32=('40400a7e 00b30023 memset+0x4 sb a1, 0(t1)'
+		'40400a86 fe65 memset+0xc c.bnez a2, -8 # 40400a7e memset+0x4')
+fi
+for line in "${want64[@]}"; do
+	grep -qxF "$line" "$scratch/insns"
+	verdict $? "RV64: $line"
+done
+for line in "${want32[@]}"; do
+	grep -qxF "$line" "$scratch/insns32"
+	verdict $? "RV32: $line"
+done
+"$ntrace" decode --output=insn --raw "$scratch/text@0x80000000" --raw "$scratch/data@0x80001000" \
+	"$trace" | head -n 1 | grep -q '^80000000 4081 - '
+verdict $? 'no symbols without an ELF file'
+status 0 'decode tells its disassembler' decode --help
+grep -q 'Disassembler of' "$scratch/stdout"
+verdict $? 'help tells what disassembles'
 
 # a large program, most of it not code
 cp "$elf" "$scratch/large" && truncate -s 400M "$scratch/large" &&

@@ -307,18 +307,20 @@ static void decode(struct decode *d)
 int cmd_decode(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = {
+	char doc[200];
+	const struct argp argp = {
 		.options = options,
 		.parser = parse,
 		.args_doc = "FILE",
-		.doc = "Decode an N-Trace file with the program that was traced.",
+		.doc = doc,
 		.children = children,
 	};
 	struct decode d = { .output = &outputs[0] };
 
+	snprintf(doc, sizeof(doc), "Decode an N-Trace file with the program that was traced.\v"
+		 "Disassembler of --output=insn: %s.", lines_disassembler());
 	input_init(&d.in);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &d))
-		return EXIT_UNUSABLE;
+	parse_arguments(&argp, argc, argv, &d);
 	if (!d.in.images)
 		die("no program given: --elf or --raw");
 	input_open(&d.in);

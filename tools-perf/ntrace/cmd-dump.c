@@ -54,8 +54,7 @@ int cmd_dump(int argc, char **argv)
 	size_t at = 0;
 
 	input_init(&in);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &in))
-		return EXIT_UNUSABLE;
+	parse_arguments(&argp, argc, argv, &in);
 	input_open(&in);
 	while (at < in.size) {
 		at += dump_one(&in, at, &bad);

@@ -335,8 +335,7 @@ int cmd_encode(int argc, char **argv)
 	e->config.htm = true;
 	input_init(&e->in);
 	e->in.no_trace = true;
-	if (argp_parse(&argp, argc, argv, 0, NULL, e))
-		return EXIT_UNUSABLE;
+	parse_arguments(&argp, argc, argv, e);
 	if (!e->in.images)
 		die("no program given: --elf or --raw");
 	if (!e->list || !e->output)

@@ -119,8 +119,7 @@ int cmd_stat(int argc, char **argv)
 	struct input in;
 
 	input_init(&in);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &in))
-		return EXIT_UNUSABLE;
+	parse_arguments(&argp, argc, argv, &in);
 	input_open(&in);
 	count_messages(&in, &kinds);
 	if (in.images)

@@ -76,7 +76,7 @@ static void open_input(struct tv_input *in, int argc, char **argv, const char *d
 	const struct argp argp = { options, parse, "FILE", doc, NULL, NULL, NULL };
 
 	*in = (struct tv_input) { .params = { sizeof(in->params), 64, 64, 0, 0 } };
-	argp_parse(&argp, argc, argv, 0, NULL, in);
+	parse_arguments(&argp, argc, argv, in);
 	if (!in->params.mlen)
 		in->params.mlen = in->params.xlen;
 	if (nt_tv_reader_init(&in->reader, &in->params))

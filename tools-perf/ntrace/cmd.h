@@ -31,10 +31,21 @@ int cmd_dump(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
+
+/*
+ * argp_parse(), but an option that is none is refused with what it may have been
+ * meant to be. Argument errors end the command.
+ */
+void parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+
+/* What a mistyped word may have been meant to be: the one of words, up to NULL,
+ * that is nearest; NULL when none is near. */
+const char *nearest_word(const char *word, const char *const *words);
 
 /* ------------------------------------------------- options of input ------ */
 

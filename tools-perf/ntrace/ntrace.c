@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{ "decode", cmd_decode, "print what was executed" },
 	{ "encode", cmd_encode, "make a trace of a list of addresses" },
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
+	{ "profile", cmd_profile, "count what was executed, for compilers" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count" },
 };
 
@@ -34,6 +35,25 @@ void die(const char *fmt, ...)
 	exit(EXIT_UNUSABLE);
 }
 
+static void version(void)
+{
+	printf("ntrace " NTRACE_VERSION "\ndisassembler: %s\n", lines_disassembler());
+}
+
+static void __attribute__((noreturn)) unknown(const char *name)
+{
+	const char *words[NR_COMMANDS + 1] = { NULL };
+	const char *hint;
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		words[i] = commands[i].name;
+	hint = nearest_word(name, words);
+	if (hint)
+		die("unknown command `%s'; did you mean `%s'?", name, hint);
+	die("unknown command `%s'; `ntrace --help' lists them", name);
+}
+
 static void usage(FILE *to)
 {
 	size_t i;
@@ -41,7 +61,7 @@ static void usage(FILE *to)
 	fputs("Usage: ntrace COMMAND [OPTION...] ...\n\n", to);
 	for (i = 0; i < NR_COMMANDS; i++)
 		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`ntrace COMMAND --help' tells about a command.\n"
+	fputs("\n`ntrace COMMAND --help' tells about a command, `ntrace --version' what this is.\n"
 	      "Exit status: 0 decoded whole, 1 decoded with losses, 2 unusable input or arguments.\n",
 	      to);
 }
@@ -61,6 +81,10 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return EXIT_WHOLE;
 	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		version();
+		return EXIT_WHOLE;
+	}
 	for (i = 0; i < NR_COMMANDS; i++) {
 		char name[32];
 
@@ -71,5 +95,5 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return commands[i].run(argc - 1, argv + 1);
 	}
-	die("unknown command `%s'; `ntrace --help' lists them", argv[1]);
+	unknown(argv[1]);
 }

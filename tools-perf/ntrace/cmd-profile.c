@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace profile: counts of transfers and linear runs, exact ones, for compilers
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile.h"
+
+struct profile;
+
+struct format {
+	const char *name;
+	void (*write)(const struct profile *p);
+	bool offsets;		/* in the file, not addresses */
+};
+
+/* A piece of the program's file, which code may be in */
+struct segment {
+	uint64_t start, size, offset;
+};
+
+struct profile {
+	struct input in;
+	const struct format *format;
+	struct segment *segments;
+	size_t nr_segments;
+	bool anywhere;		/* there is no ELF file: every address is of the program */
+	struct points points;
+	struct ranges ranges;
+	struct nt_edge *edges;	/* the program's own */
+	size_t nr_edges;
+	uint64_t elsewhere;	/* transfers that are not */
+	uint64_t losses, skipped;
+};
+
+static const struct format formats[];
+
+enum { OPT_FORMAT = 0x200 };
+
+static const struct argp_option options[] = {
+	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt", 0,
+	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, or "
+	  "perf2bolt -pa", 0 },
+	{ 0 }
+};
+
+static const struct format *find_format(const char *name);
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct profile *p = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &p->in;
+		break;
+	case OPT_FORMAT:
+		p->format = find_format(arg);
+		if (!p->format)
+			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt",
+				   arg);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* -------------------------------------------------------------- program -- */
+
+static void add_segment(struct profile *p, const GElf_Phdr *ph)
+{
+	p->segments = reallocarray(p->segments, p->nr_segments + 1, sizeof(*p->segments));
+	if (!p->segments)
+		die("%s", nt_strerror(NT_ENOMEM));
+	p->segments[p->nr_segments++] = (struct segment){
+		ph->p_vaddr + p->in.elfs->bias, ph->p_filesz, ph->p_offset,
+	};
+}
+
+/* A profile is of one file, the first that was given. */
+static void read_segments(struct profile *p)
+{
+	const struct elf *file = p->in.elfs;
+	size_t i, count = 0;
+	Elf *elf;
+	int fd;
+
+	p->anywhere = !file;
+	if (!file && p->format->offsets)
+		die("--format=%s: wants a program as --elf", p->format->name);
+	if (!file)
+		return;
+	elf_version(EV_CURRENT);
+	fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("%s: %s", file->path, strerror(errno));
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || elf_getphdrnum(elf, &count))
+		die("%s: %s", file->path, nt_strerror(NT_EFORMAT));
+	for (i = 0; i < count; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
+			add_segment(p, &ph);
+	}
+	elf_end(elf);
+	close(fd);
+}
+
+/* The file's own address or offset of pc; false when it is not in the file */
+static bool place(const struct profile *p, uint64_t pc, uint64_t *at)
+{
+	size_t i;
+
+	*at = pc;
+	for (i = 0; i < p->nr_segments; i++) {
+		const struct segment *s = &p->segments[i];
+
+		if (pc - s->start >= s->size)
+			continue;
+		*at = p->format->offsets ? pc - s->start + s->offset : pc - p->in.elfs->bias;
+		return true;
+	}
+	return p->anywhere;
+}
+
+/* ------------------------------------------------------------- counting -- */
+
+static void add_event(struct profile *p, const struct nt_event *ev)
+{
+	switch (ev->kind) {
+	case NT_EV_START:
+		if (ev->flags & NT_EVF_JOIN)
+			points_add(&p->points, ev->to)->back++;
+		else
+			points_add(&p->points, ev->to)->in++;
+		break;
+	case NT_EV_STOP:
+		points_add(&p->points, ev->from)->away++;
+		break;
+	case NT_EV_LOSS:
+		p->losses++;
+		p->skipped += ev->skipped;
+		if (ev->flags & NT_EVF_PC)
+			points_add(&p->points, ev->from)->lost++;
+		break;
+	}
+}
+
+/* Where an instruction leads, as far as a compiler can know */
+static bool of_program(unsigned int type)
+{
+	return type != NT_TYPE_EXCEPTION && type != NT_TYPE_INTERRUPT && type != NT_TYPE_TRAP &&
+	       type != NT_TYPE_ERET;
+}
+
+static void add_edge(struct profile *p, const struct nt_edge *e)
+{
+	struct point *from = points_add(&p->points, e->from), *to;
+	struct nt_edge *own = &p->edges[p->nr_edges];
+
+	if (of_program(e->type) || e->type == NT_TYPE_ERET)
+		from->out += e->count;
+	else
+		from->away += e->count;
+	to = points_add(&p->points, e->to);
+	if (e->type == NT_TYPE_ERET)
+		to->back += e->count;
+	else
+		to->in += e->count;
+
+	if (!of_program(e->type))
+		return;
+	*own = *e;
+	if (place(p, e->from, &own->from) && place(p, e->to, &own->to))
+		p->nr_edges++;
+	else
+		p->elsewhere += e->count;
+}
+
+static void count(struct profile *p)
+{
+	struct nt_code *code = input_code(&p->in);
+	struct nt_flow *flow = input_flow(&p->in, code, 0, p->in.size);
+	struct nt_counts *counts = nt_counts_new();
+	const struct nt_edge *edges;
+	struct nt_event ev[256];
+	size_t i, nr_edges;
+	int n;
+
+	if (!counts)
+		die("%s", nt_strerror(NT_ENOMEM));
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0) {
+		for (i = 0; i < (size_t)n; i++)
+			add_event(p, &ev[i]);
+		progress(nt_flow_consumed(flow), p->in.size);
+	}
+	progress_end();
+	if (n < 0)
+		die("%s", nt_strerror(n));
+	edges = nt_counts_edges(counts, &nr_edges);
+	p->edges = calloc(nr_edges + 1, sizeof(*p->edges));
+	if (!p->edges)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < nr_edges; i++)
+		add_edge(p, &edges[i]);
+	ranges_make(&p->ranges, &p->points, code);
+	nt_counts_free(counts);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+/* In the file's terms; what is not in the file is dropped. */
+static void place_ranges(struct profile *p)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < p->ranges.n; i++) {
+		struct range r = p->ranges.list[i];
+
+		if (place(p, r.start, &r.start) && place(p, r.end, &r.end))
+			p->ranges.list[n++] = r;
+	}
+	p->ranges.n = n;
+}
+
+/* -------------------------------------------------------------- writing -- */
+
+static void write_ranges(const struct profile *p)
+{
+	size_t i;
+
+	printf("%zu\n", p->ranges.n);
+	for (i = 0; i < p->ranges.n; i++) {
+		const struct range *r = &p->ranges.list[i];
+
+		printf("%" PRIx64 "-%" PRIx64 ":%" PRIu64 "\n", r->start, r->end, r->count);
+	}
+}
+
+static void write_branches(const struct profile *p)
+{
+	size_t i;
+
+	printf("%zu\n", p->nr_edges);
+	for (i = 0; i < p->nr_edges; i++) {
+		const struct nt_edge *e = &p->edges[i];
+
+		printf("%" PRIx64 "->%" PRIx64 ":%" PRIu64 "\n", e->from, e->to, e->count);
+	}
+}
+
+static void write_profgen(const struct profile *p)
+{
+	write_ranges(p);
+	write_branches(p);
+}
+
+static void write_autofdo(const struct profile *p)
+{
+	write_ranges(p);
+	/* no samples of addresses: the ranges tell more */
+	printf("0\n");
+	write_branches(p);
+}
+
+static void write_bolt(const struct profile *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_edges; i++) {
+		const struct nt_edge *e = &p->edges[i];
+
+		printf("B %" PRIx64 " %" PRIx64 " %" PRIu64 " 0\n", e->from, e->to, e->count);
+	}
+	for (i = 0; i < p->ranges.n; i++) {
+		const struct range *r = &p->ranges.list[i];
+
+		printf("F %" PRIx64 " %" PRIx64 " %" PRIu64 "\n", r->start, r->end, r->count);
+	}
+}
+
+static const struct format formats[] = {
+	{ "llvm-profgen", write_profgen, false },
+	{ "autofdo", write_autofdo, true },
+	{ "bolt", write_bolt, false },
+};
+
+static const struct format *find_format(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+/* -------------------------------------------------------------- command -- */
+
+/* What is not in the profile; stdout is not for people here. */
+static void tell(const struct profile *p)
+{
+	if (p->losses)
+		fprintf(stderr, "ntrace: %" PRIu64 " losses, %" PRIu64 " bytes skipped\n",
+			p->losses, p->skipped);
+	if (p->elsewhere)
+		fprintf(stderr, "ntrace: %" PRIu64 " transfers to or from other code than %s's "
+			"left out\n", p->elsewhere, p->in.elfs->path);
+	if (p->ranges.unmatched)
+		fprintf(stderr, "ntrace: %" PRIu64 " runs left out that overlap others: code "
+			"entered in the middle of instructions\n", p->ranges.unmatched);
+}
+
+int cmd_profile(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "FILE",
+		.doc = "Count how often every branch and every instruction of a program was "
+		       "executed, for profile-guided optimisation of its first --elf.",
+		.children = children,
+	};
+	struct profile p = { .format = &formats[0] };
+
+	input_init(&p.in);
+	parse_arguments(&argp, argc, argv, &p);
+	if (!p.in.images)
+		die("no program given: --elf or --raw");
+	input_open(&p.in);
+	input_check_sources(&p.in);
+	read_segments(&p);
+	count(&p);
+	place_ranges(&p);
+	p.format->write(&p);
+	tell(&p);
+	free(p.segments);
+	free(p.points.list);
+	free(p.ranges.list);
+	free(p.edges);
+	input_free(&p.in);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write: %s", strerror(errno));
+	return p.losses || p.ranges.unmatched ? EXIT_LOSSES : EXIT_WHOLE;
+}

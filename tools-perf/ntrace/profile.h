@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* ntrace profile: how often what was executed */
+#ifndef NTRACE_PROFILE_H
+#define NTRACE_PROFILE_H
+
+#include "cmd.h"
+
+/*
+ * At an address, how many times execution came or went otherwise than from the
+ * instruction before, or to the one behind. Going away before the instruction
+ * retires, and coming back to it, are linear: in a trap that is no transfer that
+ * the program made.
+ */
+struct point {
+	uint64_t pc;
+	uint64_t in;		/* transfers to it, starts of the trace */
+	uint64_t back;		/* returns from traps, continuations of the trace */
+	uint64_t out;		/* transfers from it */
+	uint64_t away;		/* traps before it, pauses of the trace */
+	uint64_t lost;		/* the trace was lost before it */
+};
+
+struct points {
+	struct point *list;
+	size_t n;
+};
+
+/* start and end are instructions, both included */
+struct range {
+	uint64_t start, end;
+	uint64_t count;
+};
+
+struct ranges {
+	struct range *list;
+	size_t n;
+	uint64_t unmatched;	/* that went somewhere, nobody knows where */
+};
+
+struct point *points_add(struct points *points, uint64_t pc);
+
+/*
+ * Linear runs that explain all points. Which beginning belongs to which end is
+ * not to be known from sums; but how often each instruction and each way from
+ * one to the next was taken is. Sorts the points.
+ */
+void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *code);
+
+#endif /* NTRACE_PROFILE_H */
