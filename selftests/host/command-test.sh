@@ -107,6 +107,14 @@ for command in "dump" "decode --elf $elf" "decode --elf $elf --output=branch"; d
 	[ ! -s "$scratch/stderr" ] && grep -qx '0\|141' "$scratch/status"
 	verdict $? "a closed pipe, SIGPIPE ignored: ${command%% --elf*}"
 done
+# more than a pipe holds: 141 then
+cat "$trace" "$trace" "$trace" "$trace" "$trace" "$trace" "$trace" "$trace" >"$scratch/eight"
+for command in dump "decode --elf $elf" "decode --threads=3 --elf $elf"; do
+	# shellcheck disable=SC2086
+	"$ntrace" $command "$scratch/eight" 2>"$scratch/stderr" | head -n 1 >/dev/null
+	[ "${PIPESTATUS[0]}" = 141 ] && [ ! -s "$scratch/stderr" ]
+	verdict $? "status 141 when nobody reads: ${command%% --elf*}"
+done
 status=0
 "$ntrace" decode --elf "$elf" "$trace" >/dev/full 2>"$scratch/stderr" || status=$?
 [ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"
@@ -119,6 +127,11 @@ dd if="$elf" of="$scratch/data" bs=4096 skip=2 2>/dev/null
 "$ntrace" decode --raw "$scratch/text@0x80000000" --raw "$scratch/data@0x80001000" "$trace" \
 	>"$scratch/raw" && cmp -s "$scratch/file" "$scratch/raw"
 verdict $? 'decode with --raw'
+# a program in two files: what the first has not, the second has
+cp "$elf" "$scratch/other"
+"$ntrace" decode --elf "$captures/ref_dhrystone/dhrystone.elf@0x40000000" --elf "$scratch/other@0" \
+	--raw "$scratch/data@0x70000000" "$trace" | cmp - "$scratch/file"
+verdict $? 'several programs, each in its place'
 "$ntrace" decode --elf "$elf@0x1000" "$trace" >"$scratch/moved"
 ! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
 verdict $? 'a bias moves the program'
@@ -154,11 +167,80 @@ status 0 'decode tells its disassembler' decode --help
 grep -q 'Disassembler of' "$scratch/stdout"
 verdict $? 'help tells what disassembles'
 
-# a large program, most of it not code
-cp "$elf" "$scratch/large" && truncate -s 400M "$scratch/large" &&
-	timeout 1 "$ntrace" decode --elf "$scratch/large" "$trace" >"$scratch/got" &&
-	cmp -s "$scratch/file" "$scratch/got"
-verdict $? 'a program of 400 MB opens at once'
+# position-independent: the same, linked to 0 (third byte of the segments' addresses)
+cp "$elf" "$scratch/pie"
+phoff=$(od -An -tu8 -j32 -N8 "$elf") n=$(od -An -tu2 -j56 -N2 "$elf")
+for ((i = 0; i < n; i++)); do
+	at=$((phoff + 56 * i + 16 + 3))
+	[ "$(od -An -tx1 -j$at -N1 "$elf")" != ' 80' ] ||
+		printf '\0' | dd of="$scratch/pie" bs=1 seek=$at conv=notrunc status=none
+done
+printf '\3' | dd of="$scratch/pie" bs=1 seek=16 conv=notrunc status=none
+"$ntrace" decode --elf "$scratch/pie@0x80000000" "$trace" | cmp - "$scratch/file" &&
+	"$ntrace" decode --elf "$scratch/pie" "$trace" | grep -q 'no code'
+verdict $? 'a position-independent program at its bias'
+"$ntrace" profile --format=bolt --elf "$scratch/pie@0x80000000" "$trace" >"$scratch/got"
+"$ntrace" profile --format=bolt --elf "$elf" "$trace" | sed 's/ 8000/ 0000/g' |
+	awk '{ for (i = 2; i < 4; i++) { sub(/^0+/, "", $i); if ($i == "") $i = "0" } print }' |
+	cmp - "$scratch/got"
+verdict $? 'and its profile, at its own addresses'
+
+# the work that a program of 350 MB makes: a million symbols, 20,000 sections, debug information
+for tool in bigelf rusage; do
+	"${CC:-gcc}" -O1 -o "$scratch/$tool" "$top/selftests/host/$tool.c" || exit 1
+done
+# takes MS KB DESCRIPTION ARGUMENT...: at most so much processor time and memory
+takes()
+{
+	local ms kb most_ms=$1 most_kb=$2 description=$3
+	shift 3
+
+	"$scratch/rusage" "$scratch/usage" "$ntrace" "$@" >"$scratch/got" 2>"$scratch/stderr"
+	read -r ms kb _ <"$scratch/usage" && [ "$ms" -le "$most_ms" ] && [ "$kb" -le "$most_kb" ]
+	verdict $? "$description: $ms ms, $kb KB"
+}
+"$scratch/bigelf" "$elf" "$scratch/large" && [ "$(stat -c %s "$scratch/large")" -gt 350000000 ]
+verdict $? 'there is a large program'
+takes 300 16000 'a program of 350 MB is not read' decode --elf "$scratch/large" "$trace"
+cmp "$scratch/got" "$scratch/file"
+verdict $? 'and decodes as the small one'
+takes 1000 160000 'its symbols only when they are wanted' decode --output=insn --elf "$scratch/large" "$trace"
+grep -q '^80000000 4081 ' "$scratch/got"
+verdict $? 'and then there are some'
+rm "$scratch/large"
+
+# traces of every size, and what is none
+: >"$scratch/empty"
+for command in dump stat "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
+	# shellcheck disable=SC2086
+	status 0 "an empty file: ${command%% --elf*}" $command "$scratch/empty"
+	# shellcheck disable=SC2086
+	refuses "what cannot be read: ${command%% --elf*}" 'Input/output error' $command /proc/self/mem
+done
+cp "$trace" "$scratch/long"
+while [ "$(stat -c %s "$scratch/long")" -lt 20000000 ]; do
+	cat "$scratch/long" "$scratch/long" >"$scratch/twice" && mv "$scratch/twice" "$scratch/long"
+done
+takes 1000 12000 "a trace of $(stat -c %s "$scratch/long") bytes is not kept" stat "$scratch/long"
+takes 5000 20000 'nor by profile' profile --elf "$elf" "$scratch/long"
+rm "$scratch/long"
+for command in "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
+	# shellcheck disable=SC2086
+	"$ntrace" $command "$trace" >"$scratch/one" 2>&1
+	# shellcheck disable=SC2086
+	cat "$trace" | "$ntrace" $command - 2>&1 | cmp - "$scratch/one" && [ -s "$scratch/one" ]
+	verdict $? "a pipe: ${command%% --elf*}"
+	status=0
+	# shellcheck disable=SC2086
+	"$ntrace" $command "$scratch/cut" >"$scratch/one" 2>&1 || status=$?
+	[ $status = 1 ]
+	verdict $? "status 1, cut: ${command%% --elf*}"
+	refuses "a directory: ${command%% --elf*}" 'Is a directory' ${command%% *} --elf "$elf" "$scratch"
+done
+refuses 'a directory as program' 'Is a directory' decode --elf "$scratch" "$trace"
+refuses 'an empty program' 'not a RISC-V ELF file' decode --elf "$scratch/empty" "$trace"
+head -c 3000 "$elf" >"$scratch/half"
+refuses 'half a program' 'not a RISC-V ELF file' decode --elf "$scratch/half" "$trace"
 
 # threads: the same figures, whatever the number of pieces, with and without losses
 "$ntrace" encode --elf "$elf" --pc "$scratch/file" -o "$scratch/synced" --syncmode=2 --syncmax=4 \

@@ -58,7 +58,7 @@ int cmd_dump(int argc, char **argv)
 	input_open(&in);
 	while (at < in.size) {
 		at += dump_one(&in, at, &bad);
-		progress(at, in.size);
+		input_progress(&in, at);
 	}
 	progress_end();
 	input_free(&in);

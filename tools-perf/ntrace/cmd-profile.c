@@ -200,7 +200,7 @@ static void count(struct profile *p)
 	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0) {
 		for (i = 0; i < (size_t)n; i++)
 			add_event(p, &ev[i]);
-		progress(nt_flow_consumed(flow), p->in.size);
+		input_progress(&p->in, nt_flow_consumed(flow));
 	}
 	progress_end();
 	if (n < 0)

@@ -13,7 +13,7 @@ struct kinds {
 	uint64_t bad;		/* bytes that are no message */
 };
 
-static void count_messages(const struct input *in, struct kinds *k)
+static void count_messages(struct input *in, struct kinds *k)
 {
 	size_t at = 0;
 
@@ -38,6 +38,7 @@ static void count_messages(const struct input *in, struct kinds *k)
 			at += left;
 			k->bad += left;
 		}
+		input_progress(in, at);
 	}
 }
 
@@ -122,6 +123,7 @@ int cmd_stat(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &in);
 	input_open(&in);
 	count_messages(&in, &kinds);
+	in.dropped = 0;		/* once more */
 	if (in.images)
 		pieces_decode(&in, &(struct consumer){ .size = sizeof(totals), .event = add_event,
 						       .done = add_totals, .ctx = &totals });

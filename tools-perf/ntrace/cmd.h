@@ -69,6 +69,8 @@ struct input {
 	const char *file;
 	uint8_t *trace;
 	size_t size;
+	bool mapped;		/* the trace is, not read */
+	size_t dropped;		/* so much of it is not needed any more */
 };
 
 /* For argp_children: parameters and images, and the one FILE argument; the
@@ -78,6 +80,8 @@ extern const struct argp input_argp;
 void input_init(struct input *in);
 /* After parsing: settle what the images tell, read the trace, check it all. */
 void input_open(struct input *in);
+/* All before `done` has been looked at, for good; cheap to call often */
+void input_progress(struct input *in, size_t done);
 void input_free(struct input *in);
 
 /*
@@ -127,7 +131,7 @@ struct consumer {
 	void *ctx;
 };
 
-void pieces_decode(const struct input *in, const struct consumer *consumer);
+void pieces_decode(struct input *in, const struct consumer *consumer);
 
 /* ------------------------------------------- instructions for people ----- */
 

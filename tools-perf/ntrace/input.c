@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,7 +216,10 @@ void input_free(struct input *in)
 		free(elf);
 	}
 	nt_image_free(in->image);
-	free(in->trace);
+	if (in->mapped)
+		munmap(in->trace, in->size);
+	else
+		free(in->trace);
 }
 
 /* -------------------------------------------------------------- trace ---- */
@@ -232,21 +236,14 @@ static size_t read_some(int fd, struct input *in, size_t room)
 	return got;
 }
 
-/* Pipes too, so it is read, not mapped. */
-static void read_trace(struct input *in)
+/* Pipes, and what else can't be mapped */
+static void read_all(struct input *in, int fd)
 {
-	bool std = !strcmp(in->file, "-");
-	int fd = std ? STDIN_FILENO : open(in->file, O_RDONLY | O_CLOEXEC);
 	size_t room = 0, got;
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st))
-		die("%s: %s", in->file, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		die("%s: %s", in->file, strerror(EISDIR));
 	do {
 		if (in->size == room) {
-			room = room ? 2 * room : S_ISREG(st.st_mode) ? st.st_size + 1 : 65536;
+			room = room ? 2 * room : 65536;
 			in->trace = realloc(in->trace, room);
 			if (!in->trace)
 				die("%s: %s", in->file, nt_strerror(NT_ENOMEM));
@@ -254,8 +251,49 @@ static void read_trace(struct input *in)
 		got = read_some(fd, in, room - in->size);
 		in->size += got;
 	} while (got);
+}
+
+static bool map_trace(struct input *in, int fd, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode) || !st->st_size || (uint64_t)st->st_size > SIZE_MAX)
+		return false;
+	in->trace = mmap(NULL, st->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	in->mapped = in->trace != MAP_FAILED;
+	if (in->mapped)
+		in->size = st->st_size;
+	else
+		in->trace = NULL;
+	return in->mapped;
+}
+
+static void read_trace(struct input *in)
+{
+	bool std = !strcmp(in->file, "-");
+	int fd = std ? STDIN_FILENO : open(in->file, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		die("%s: %s", in->file, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		die("%s: %s", in->file, strerror(EISDIR));
+	/* standard input may have been read in part */
+	if (std || !map_trace(in, fd, &st))
+		read_all(in, fd);
 	if (!std)
 		close(fd);
+}
+
+#define DROP	((size_t)1 << 20)	/* at once, and a multiple of any page's size */
+
+void input_progress(struct input *in, size_t done)
+{
+	progress(done, in->size);
+	if (!in->mapped || done < in->dropped + 2 * DROP)
+		return;
+	done = done / DROP * DROP;
+	/* memory does not grow with the trace; that it can't be had back is no harm */
+	madvise(in->trace + in->dropped, done - in->dropped, MADV_DONTNEED);
+	in->dropped = done;
 }
 
 /* ------------------------------------------------------------ settling --- */

@@ -17,7 +17,7 @@
 #define PIECE	((size_t)16 << 10)
 
 struct crew {
-	const struct input *in;
+	struct input *in;
 	const struct consumer *consumer;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
@@ -101,7 +101,7 @@ static void decode_piece(struct worker *w)
 					ev[i].kind == NT_EV_STOP && ev[i].reason == NT_EVCODE_NONE);
 		}
 		if (my_turn(w, false))
-			progress(p->begin + consumed, p->in->size);
+			input_progress(w->crew->in, p->begin + consumed);
 	}
 	if (n < 0)
 		die("%s", nt_strerror(n));
@@ -136,7 +136,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-void pieces_decode(const struct input *in, const struct consumer *consumer)
+void pieces_decode(struct input *in, const struct consumer *consumer)
 {
 	struct crew crew = {
 		.in = in, .consumer = consumer,

@@ -23,6 +23,7 @@ struct point {
 struct points {
 	struct point *list;
 	size_t n;
+	size_t merged;		/* n after they were last merged */
 };
 
 /* start and end are instructions, both included */
@@ -37,6 +38,7 @@ struct ranges {
 	uint64_t unmatched;	/* that went somewhere, nobody knows where */
 };
 
+/* Valid until the next is added */
 struct point *points_add(struct points *points, uint64_t pc);
 
 /*

@@ -8,6 +8,8 @@
 
 #include "profile.h"
 
+#define MERGE	65536	/* points, before those at one address become one */
+
 struct sweep {
 	struct ranges *ranges;
 	struct nt_code *code;
@@ -25,13 +27,6 @@ static void *one_more(void *array, size_t n, size_t size)
 	if (!array)
 		die("%s", nt_strerror(NT_ENOMEM));
 	return array;
-}
-
-struct point *points_add(struct points *points, uint64_t pc)
-{
-	points->list = one_more(points->list, points->n, sizeof(*points->list));
-	points->list[points->n] = (struct point){ .pc = pc };
-	return &points->list[points->n++];
 }
 
 static int compare(const void *a, const void *b)
@@ -63,6 +58,18 @@ static void merge(struct points *points)
 		to->lost += p->lost;
 	}
 	points->n = n;
+}
+
+struct point *points_add(struct points *points, uint64_t pc)
+{
+	/* a trace may stop and start many times at few places */
+	if (points->n >= MERGE && points->n >= 2 * points->merged) {
+		merge(points);
+		points->merged = points->n;
+	}
+	points->list = one_more(points->list, points->n, sizeof(*points->list));
+	points->list[points->n] = (struct point){ .pc = pc };
+	return &points->list[points->n++];
 }
 
 static void begin(struct sweep *s, uint64_t pc, uint64_t count)
