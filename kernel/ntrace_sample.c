@@ -8,43 +8,64 @@
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
-#include <linux/err.h>
-#include <linux/kprobes.h>
+#include <linux/kallsyms.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
 
 #include "ntrace_sample.h"
+
+/* How far away a function of the same file may be */
+#define NTRACE_NEAR	SZ_32K
 
 static typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
 static typeof(perf_output_copy) *ntrace_output_copy;
 
 /*
- * A probe that is never armed tells the address of what it would probe. A function may begin with
- * what ftrace patches, where no probe is allowed: then somewhere behind it.
+ * Is it the function that this address is in? Fills in where that one begins, and how long it is.
+ *
+ * Not by a kprobe, which would tell an address at once: its page stays in kallsyms as a module, and
+ * perf cannot copy kcore then.
  */
+static bool ntrace_sample_is(const char *name, unsigned long addr, unsigned long *begin,
+			     unsigned long *size)
+{
+	char text[KSYM_SYMBOL_LEN], *plus;
+	unsigned long offset;
+
+	sprint_symbol(text, addr);
+	plus = strchr(text, '+');
+	if (!plus || sscanf(plus, "+0x%lx/0x%lx", &offset, size) != 2 || offset >= *size) {
+		*size = 0;
+		return false;
+	}
+	*begin = addr - offset;
+	*plus = 0;
+
+	return !strcmp(text, name);
+}
+
+/* They are in the same file as one that is exported. */
 static void *ntrace_sample_find(const char *name)
 {
-	struct kprobe probe;
-	unsigned int offset;
-	void *found;
-	int ret = -ENOENT;
+	const unsigned long near = (unsigned long)perf_aux_output_end;
+	unsigned long begin, size, addr;
 
-	for (offset = 0; offset < 32; offset += 4) {
-		probe = (struct kprobe){
-			.symbol_name	= name,
-			.offset		= offset,
-			.flags		= KPROBE_FLAG_DISABLED,
-		};
-		ret = register_kprobe(&probe);
-		if (ret)
-			continue;
-		found = (void *)probe.addr - offset;
-		unregister_kprobe(&probe);
+	for (addr = near; addr < near + NTRACE_NEAR; addr = begin + size)
+		if (ntrace_sample_is(name, addr, &begin, &size))
+			return (void *)begin;
+		else if (!size)
+			break;
 
-		return found;
-	}
+	for (addr = near; addr > near - NTRACE_NEAR; addr = begin - 1)
+		if (ntrace_sample_is(name, addr, &begin, &size))
+			return (void *)begin;
+		else if (!size)
+			break;
 
-	pr_notice("no AUX area samples: %s() is not to be found (%pe)\n", name, ERR_PTR(ret));
+	pr_notice("no AUX area samples: %s() is not to be found\n", name);
 	return NULL;
 }
 
