@@ -187,6 +187,62 @@ int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
 
+/* Copies */
+
+/**
+ * ntrace_aux_limit_store - the limits for windows in a store, whose content is copied
+ * @limits:	those of the area
+ * @store:	size of the store
+ * @fixed:	it fills as a whole, also when it has to be flushed into
+ */
+void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fixed)
+{
+	limits->quantum = min(limits->quantum, store / 4);
+	limits->want = min(limits->want, store / 4);
+	if (fixed)
+		limits->reserve = max_t(u64, limits->reserve, store);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_store);
+
+/**
+ * ntrace_aux_bounce - size of a window in a store
+ * @limits:	what to respect
+ * @space:	of the transaction
+ * @taken:	bytes of it that are used, or not to be used
+ * @store:	size of the store
+ * @fixed:	the store is used as a whole or not at all
+ *
+ * What is in the window will fit, whatever it turns out to be. Return: 0 when there is no room
+ */
+u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 taken, u64 store,
+		      bool fixed)
+{
+	u64 usable = space > taken ? space - taken : 0;
+
+	if (fixed && usable < store)
+		return 0;
+
+	return ALIGN_DOWN(min(usable, store), (u64)limits->align);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_bounce);
+
+/**
+ * ntrace_aux_copyable - how much of what waits in a store can be copied
+ * @limits:	what to respect
+ * @space:	of the transaction
+ * @done:	bytes of it that are used
+ * @pending:	bytes that wait
+ * @last:	nobody will have more room: take the reserve too
+ */
+u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 done, u64 pending,
+			bool last)
+{
+	u64 taken = done + (last ? 0 : limits->reserve);
+
+	return space > taken ? ALIGN_DOWN(min(space - taken, pending), (u64)limits->align) : 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_copyable);
+
 /* Pace */
 
 /**

@@ -17,6 +17,9 @@
 /* Room that should follow a window, to flush into */
 #define NTRACE_AUX_MARGIN	2048U
 
+/* A store that fills as a whole has to fit into the area so many times. */
+#define NTRACE_AUX_STORES	4
+
 /**
  * struct ntrace_aux_layout - the AUX area as its physically contiguous chunks
  * @size:	in bytes, a power of two
@@ -77,6 +80,11 @@ void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 spac
 		      struct ntrace_aux_window *window);
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window);
+void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fixed);
+u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 taken, u64 store,
+		      bool fixed);
+u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 done, u64 pending,
+			bool last);
 int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window);
 

@@ -30,6 +30,21 @@ static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *ma
 	kvfree(map->addr);
 }
 
+/* A sink that fills all of its memory or nothing needs room for all of it, more than once. */
+static int ntrace_buffer_check_store(struct ntrace_buffer *buf, struct ntrace_ramsink *sink)
+{
+	u64 least = sink->store.size * NTRACE_AUX_STORES;
+
+	if (!sink->store.fixed || buf->layout.size >= least)
+		return 0;
+
+	dev_info_ratelimited(sink->comp.dev,
+			     "AUX area: %llu KiB are too few for trace RAM sink at %pa, whose %llu bytes fill as a whole: %llu KiB are needed\n",
+			     buf->layout.size / SZ_1K, &sink->comp.start, sink->store.size,
+			     least / SZ_1K);
+	return -EINVAL;
+}
+
 static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 			     struct ntrace_ramsink *sink)
 {
@@ -39,6 +54,9 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 	u64 start;
 
 	map->sink = sink;
+	if (sink->copied || sink->shared)
+		return ntrace_buffer_check_store(buf, sink);
+
 	map->addr = kvcalloc(buf->layout.nr, sizeof(*map->addr), GFP_KERNEL);
 	if (!map->addr)
 		return -ENOMEM;
@@ -110,7 +128,7 @@ static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 	unsigned int i;
 
 	for (i = 0; i < ev->nr; i++)
-		if (ev->cpu[i].path)
+		if (ev->cpu[i].path && ev->cpu[i].path->sink)
 			max_chunk = min_t(u64, max_chunk,
 					  dma_max_mapping_size(ev->cpu[i].path->sink->comp.dev));
 
@@ -134,6 +152,12 @@ static int ntrace_buffer_setup_ring(struct ntrace_buffer *buf)
 	for (i = 0; i < buf->nr_maps; i++) {
 		if (!buf->map[i].sink)
 			continue;
+		if (!buf->map[i].addr) {
+			dev_info_ratelimited(buf->map[i].sink->comp.dev,
+					     "trace RAM sink at %pa cannot write into the AUX area: no snapshots, no AUX area samples\n",
+					     &buf->map[i].sink->comp.start);
+			return -EOPNOTSUPP;
+		}
 		if (!buf->map[i].sink->can_ring) {
 			dev_info_ratelimited(buf->map[i].sink->comp.dev,
 					     "trace RAM sink at %pa cannot go round: no snapshots, no AUX area samples\n",
@@ -175,7 +199,7 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 
 	ret = ntrace_buffer_find_chunks(buf, nr_pages, ntrace_event_max_chunk(ev));
 	for (i = 0; !ret && i < ev->nr; i++)
-		if (ev->cpu[i].path)
+		if (ev->cpu[i].path && ev->cpu[i].path->sink)
 			ret = ntrace_buffer_map(buf, &buf->map[i], ev->cpu[i].path->sink);
 	if (!ret && snapshot)
 		ret = ntrace_buffer_setup_ring(buf);
@@ -203,6 +227,34 @@ struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 			return &buf->map[i];
 
 	return NULL;
+}
+
+/**
+ * ntrace_buffer_copy - copy trace into the area
+ * @buf:	the area
+ * @head:	where to begin
+ * @sink:	whose store it is in
+ * @from:	offset there
+ * @size:	bytes, whole words; there is room for them
+ */
+void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
+			u64 size)
+{
+	struct ntrace_aux_window piece;
+	u64 start;
+
+	if (!size)
+		return;
+	ntrace_ramsink_fetch(sink, from, size);
+	while (size) {
+		ntrace_aux_piece(&buf->layout, head, size, 1, &piece);
+		start = ntrace_aux_chunk_start(&buf->layout, piece.chunk);
+		ntrace_ramsink_copy(sink, from, buf->pages[start >> PAGE_SHIFT] + piece.offset,
+				    piece.size);
+		head += piece.size;
+		from += piece.size;
+		size -= piece.size;
+	}
 }
 
 /**

@@ -13,7 +13,7 @@
 /**
  * struct ntrace_map - the area for one sink
  * @sink:	the sink
- * @addr:	bus address of each chunk
+ * @addr:	bus address of each chunk, NULL if the sink's trace is copied
  * @nr:		chunks that are mapped
  */
 struct ntrace_map {
@@ -42,6 +42,8 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 void ntrace_buffer_free(void *aux);
 struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 					  const struct ntrace_ramsink *sink);
+void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
+			u64 size);
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 
 #endif /* _NTRACE_BUFFER_H */

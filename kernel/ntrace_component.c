@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/of.h>
 #include <linux/platform_device.h>
+#include <linux/stringhash.h>
 #include <linux/timekeeping.h>
 
 #include "ntrace_component.h"
@@ -62,6 +63,19 @@ static void ntrace_component_report(struct irq_work *work)
 }
 
 /**
+ * ntrace_component_complain - say what a component did not do
+ * @comp: the component
+ * @what: it did not do
+ * @last: value of the register that should have told
+ */
+void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last)
+{
+	comp->what = what;
+	comp->last = last;
+	irq_work_queue(&comp->report);
+}
+
+/**
  * ntrace_component_fail - give up on a component
  * @comp: the component
  * @what: it did not do
@@ -71,11 +85,9 @@ static void ntrace_component_report(struct irq_work *work)
  */
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last)
 {
-	comp->what = what;
-	comp->last = last;
 	comp->failed = true;
 	ntrace_write(comp, TR_CONTROL, 0);
-	irq_work_queue(&comp->report);
+	ntrace_component_complain(comp, what, last);
 
 	return -ETIMEDOUT;
 }
@@ -254,6 +266,12 @@ static int ntrace_component_cpu(struct device *dev)
 	return cpu < 0 ? -ENODEV : cpu;
 }
 
+/* The number that `sinkid` takes; 0 stands for the default sink. */
+static u32 ntrace_component_hash(const char *name)
+{
+	return hashlen_hash(hashlen_string(NULL, name)) ?: 1;
+}
+
 /*
  * The type is known only after the first look at the registers, and with it the size of the
  * structure around the component: hence the copy.
@@ -269,6 +287,7 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 		return ERR_CAST(first.base);
 	first.start = res->start;
 	init_irq_work(&first.report, ntrace_component_report);
+	first.id = ntrace_component_hash(dev_name(&pdev->dev));
 
 	first.cpu = ntrace_component_cpu(&pdev->dev);
 	if (first.cpu < -1) {

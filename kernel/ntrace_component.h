@@ -44,12 +44,15 @@ struct ntrace_component_type {
  * @impl:	trXxImpl
  * @type:	from @impl
  * @cpu:	the CPU that the `cpus` property names, -1 for a shared component
+ * @id:		what `sinkid` calls it, should it be a sink
  * @node:	in the list of all components
  * @failed:	a wait ran out of time; the component is held in reset from then on
  * @report:	prints the failure, which may have happened under the run queue lock
  * @what:	the condition that never came true
  * @last:	the register value seen instead
  * @sysfs:	file of the PMU that stands for it, may be NULL
+ * @users:	events whose paths lead through it, under ntrace_components_lock
+ * @next:	where their trace goes from here
  */
 struct ntrace_component {
 	struct device *dev;
@@ -58,12 +61,15 @@ struct ntrace_component {
 	u32 impl;
 	const struct ntrace_component_type *type;
 	int cpu;
+	u32 id;
 	struct list_head node;
 	bool failed;
 	struct irq_work report;
 	const char *what;
 	u32 last;
 	struct attribute *sysfs;
+	unsigned int users;
+	struct ntrace_component *next;
 };
 
 /**
@@ -107,6 +113,7 @@ struct ntrace_deadline {
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
 int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what, u32 *last);
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
+void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
 int ntrace_component_reset(struct ntrace_component *comp);
 
 struct device_node;

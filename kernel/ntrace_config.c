@@ -98,7 +98,7 @@ static u32 ntrace_attr_to_filter(const struct perf_event_attr *attr,
 }
 
 static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
-				  const struct ntrace_encoder *enc)
+				  const struct ntrace_encoder *enc, bool shared)
 {
 	bool btm = ntrace_attr(attr, BTM) || !(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM));
 
@@ -109,7 +109,7 @@ static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
 	       FIELD_PREP(TR_TE_CONTROL_STALL_ENA, ntrace_attr(attr, STALL)) |
 	       FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, ntrace_attr(attr, SYNCMODE)) |
 	       FIELD_PREP(TR_TE_CONTROL_SYNC_MAX, ntrace_attr(attr, SYNCMAX)) |
-	       ntrace_encoder_src_control(enc);
+	       ntrace_encoder_src_control(enc, shared);
 }
 
 static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
@@ -185,12 +185,13 @@ static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
  * ntrace_attr_to_config - what an encoder's registers have to hold for an event
  * @attr:	of the event
  * @enc:	the encoder
+ * @shared:	its sink takes others' trace too
  * @config:	where to leave it
  *
  * Return: 0, or -EOPNOTSUPP, said in words too, when the encoder cannot do it
  */
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
-			  struct ntrace_encoder_config *config)
+			  bool shared, struct ntrace_encoder_config *config)
 {
 	const char *what;
 
@@ -202,7 +203,7 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
 	}
 
 	*config = (struct ntrace_encoder_config) {
-		.control	= ntrace_attr_to_control(attr, enc),
+		.control	= ntrace_attr_to_control(attr, enc, shared),
 		.features	= ntrace_attr_to_features(attr, enc),
 		.ts_control	= ntrace_attr_to_ts_control(attr, enc),
 		.privs		= ntrace_attr_to_filter(attr, enc),

@@ -34,7 +34,7 @@ extern const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS];
 bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr);
 u32 ntrace_attr_privs(const struct perf_event_attr *attr);
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
-			  struct ntrace_encoder_config *config);
+			  bool shared, struct ntrace_encoder_config *config);
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 			   const struct ntrace_encoder *enc);
 

@@ -226,12 +226,13 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 /* Configuration */
 
 /**
- * ntrace_encoder_src_control - the SRC part of trTeControl for an encoder with a sink to itself
- * @enc: the encoder
+ * ntrace_encoder_src_control - the SRC part of trTeControl
+ * @enc:	the encoder
+ * @shared:	its sink takes others' trace too
  */
-u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc)
+u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared)
 {
-	return enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC;
+	return shared ? 0 : enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC;
 }
 
 /**
@@ -283,9 +284,7 @@ int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_enc
 	if ((control ^ config->control) & ~(TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE) ||
 	    ntrace_write_back(comp, TR_TE_INST_FEATURES, config->features) != config->features ||
 	    !ntrace_encoder_write_filter(enc, config->privs)) {
-		comp->what = "its configuration to be kept";
-		comp->last = control;
-		irq_work_queue(&comp->report);
+		ntrace_component_complain(comp, "its configuration to be kept", control);
 		return -EIO;
 	}
 

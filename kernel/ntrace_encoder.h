@@ -80,7 +80,7 @@ int ntrace_encoder_configure(struct ntrace_encoder *enc,
 			     const struct ntrace_encoder_config *config);
 void ntrace_encoder_stop(struct ntrace_encoder *enc);
 bool ntrace_encoder_stopped(u32 control);
-u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc);
+u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);
 u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
 
 #endif /* _NTRACE_ENCODER_H */

@@ -45,16 +45,18 @@ static int ntrace_event_check(struct perf_event *event)
 	return 0;
 }
 
-static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event_cpu *on, int cpu)
+static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *ev,
+				 struct ntrace_event_cpu *on, int cpu)
 {
 	struct ntrace_path *path;
 	int ret;
 
-	path = ntrace_path_get(cpu, ntrace_attr_sinkid(&event->attr));
+	path = ntrace_path_get(cpu, ntrace_attr_sinkid(&event->attr), ev->owner);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 
-	ret = ntrace_attr_to_config(&event->attr, path->encoder, &on->config);
+	ret = ntrace_attr_to_config(&event->attr, path->encoder, ntrace_path_is_shared(path),
+				    &on->config);
 	if (ret)
 		ntrace_path_put(path);
 	else
@@ -71,14 +73,14 @@ static int ntrace_event_init_paths(struct perf_event *event, struct ntrace_event
 	guard(mutex)(&ntrace_components_lock);
 
 	if (event->cpu >= 0) {
-		ret = ntrace_event_init_cpu(event, &ev->cpu[0], event->cpu);
+		ret = ntrace_event_init_cpu(event, ev, &ev->cpu[0], event->cpu);
 		if (ret == -ENODEV)
 			pr_info_ratelimited("CPU %d cannot be traced\n", event->cpu);
 		return ret;
 	}
 
 	for_each_possible_cpu(cpu) {
-		ret = ntrace_event_init_cpu(event, &ev->cpu[cpu], cpu);
+		ret = ntrace_event_init_cpu(event, ev, &ev->cpu[cpu], cpu);
 		if (!ret)
 			found++;
 		else if (ret == -ENODEV || ret == -EINVAL)
@@ -101,6 +103,7 @@ static void ntrace_event_free(struct ntrace_event *ev)
 
 	if (ev->context)
 		ntrace_context_put();
+	put_pid(ev->owner);
 	kfree(ev);
 }
 
@@ -136,6 +139,7 @@ int ntrace_event_init(struct perf_event *event)
 	if (!ev)
 		return -ENOMEM;
 	ev->nr = nr;
+	ev->owner = get_task_pid(current, PIDTYPE_PID);
 	ev->lossless = ntrace_attr(&event->attr, STALL);
 	/*
 	 * On a CPU that is traced whoever runs there, the reader itself might be the one to wait.

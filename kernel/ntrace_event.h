@@ -25,6 +25,7 @@ struct ntrace_event_cpu {
  * @lossless:	the hart stalls rather than lose trace
  * @patient:	it also waits for the reader of a full AUX area
  * @context:	scontext is wanted
+ * @owner:	who opened it
  * @reported:	CPUs for which the hardware id record is written
  * @nr:		1 or, for an event that may run anywhere, all CPUs
  * @cpu:	these
@@ -33,6 +34,7 @@ struct ntrace_event {
 	bool lossless;
 	bool patient;
 	bool context;
+	struct pid *owner;
 	struct cpumask reported;
 	unsigned int nr;
 	struct ntrace_event_cpu cpu[] __counted_by(nr);

@@ -5,18 +5,26 @@
  *
  * Any other order loses trace: what has no taker is dropped.
  */
+#define pr_fmt(fmt) "ntrace: " fmt
+
+#include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/of.h>
 #include <linux/of_graph.h>
+#include <linux/pid.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "ntrace_atb.h"
+#include "ntrace_funnel.h"
 #include "ntrace_path.h"
 #include "ntrace_regs.h"
 
 const struct ntrace_component_type *const ntrace_component_types[] = {
 	&ntrace_encoder_type,
+	&ntrace_funnel_type,
 	&ntrace_ramsink_type,
+	&ntrace_atb_type,
 	NULL
 };
 
@@ -54,63 +62,83 @@ static int ntrace_path_refuse(struct ntrace_component *from, struct device_node 
 	return -ENODEV;
 }
 
-static unsigned int ntrace_path_count_inputs(struct ntrace_component *comp)
+static bool ntrace_path_is_end(const struct ntrace_component *comp)
 {
-	struct device_node *ports __free(device_node) =
-		of_get_child_by_name(comp->dev->of_node, "in-ports");
-
-	return ports ? of_graph_get_endpoint_count(ports) : 0;
+	return comp->type == &ntrace_ramsink_type || comp->type == &ntrace_atb_type;
 }
 
-/* A sink with several inputs would mix streams of which each user sees all. */
-static int ntrace_path_check_sink(struct ntrace_component *comp)
+/* Without a name, trace should get where perf sees it. */
+static bool ntrace_path_is_wanted(const struct ntrace_component *comp, u32 sinkid)
 {
-	unsigned int inputs = ntrace_path_count_inputs(comp);
+	return sinkid ? comp->id == sinkid : comp->type == &ntrace_ramsink_type;
+}
 
-	if (inputs <= 1)
-		return 0;
+static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid);
 
-	dev_err_ratelimited(comp->dev,
-			    "trace RAM sink at %pa has %u inputs, shared sinks are not supported yet\n",
-			    &comp->start, inputs);
-	return -EOPNOTSUPP;
+static int ntrace_path_port(struct device_node *endpoint)
+{
+	struct device_node *remote __free(device_node) = of_graph_get_remote_endpoint(endpoint);
+	struct of_endpoint parsed = {};
+
+	of_graph_parse_endpoint(remote, &parsed);
+
+	return parsed.port;
 }
 
 /*
- * Follow the outputs of the path's last component until a sink is reached, the wanted one if any is
- * wanted. On the first link that leads nowhere the reason is kept, but another link may still do.
+ * One link, and what lies behind it. Return: 0 when the end is reached, -ENOLINK when it is another
+ * one, or what is wrong with the link
+ */
+static int ntrace_path_step(struct ntrace_path *path, struct device_node *endpoint, u32 sinkid)
+{
+	struct ntrace_component *from = path->comp[path->nr - 1], *to;
+	struct device_node *np __free(device_node) = of_graph_get_remote_port_parent(endpoint);
+	int ret;
+
+	if (!np || !of_device_is_available(np))
+		return -ENOLINK;
+
+	to = ntrace_component_find(np);
+	if (!to || to->type == &ntrace_encoder_type)
+		return ntrace_path_refuse(from, np);
+	if (path->nr == NTRACE_PATH_MAX) {
+		dev_err_ratelimited(from->dev, "trace %s at %pa: more than %d components in a row\n",
+				    from->type->name, &from->start, NTRACE_PATH_MAX);
+		return -EOPNOTSUPP;
+	}
+
+	path->input[path->nr] = ntrace_path_port(endpoint) & (TR_FUNNEL_NR_INPUTS - 1);
+	path->comp[path->nr++] = to;
+	if (!ntrace_path_is_end(to))
+		ret = ntrace_path_walk(path, sinkid);
+	else
+		ret = ntrace_path_is_wanted(to, sinkid) ? 0 : -ENOLINK;
+	if (ret)
+		path->nr--;
+
+	return ret;
+}
+
+/*
+ * Follow the outputs of the path's last component until an end is reached, the wanted one if any is
+ * wanted. When a link leads nowhere the reason is kept, but another link may still do. The length
+ * of a path bounds how deep this goes.
  */
 static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 {
-	struct ntrace_component *from = path->comp[path->nr - 1], *to;
+	struct ntrace_component *from = path->comp[path->nr - 1];
 	struct device_node *ports __free(device_node) =
 		of_get_child_by_name(from->dev->of_node, "out-ports");
 	struct device_node *endpoint;
-	int ret = -ENOLINK;
+	int ret = -ENOLINK, err;
 
 	for_each_endpoint_of_node(ports, endpoint) {
-		struct device_node *np __free(device_node) =
-			of_graph_get_remote_port_parent(endpoint);
-
-		if (!np || !of_device_is_available(np))
-			continue;
-
-		to = ntrace_component_find(np);
-		if (!to) {
-			ret = ntrace_path_refuse(from, np);
-			continue;
+		err = ntrace_path_step(path, endpoint, sinkid);
+		if (!err) {
+			of_node_put(endpoint);
+			return 0;
 		}
-		if (to->type != &ntrace_ramsink_type) {
-			ret = ntrace_path_refuse(from, np);
-			continue;
-		}
-		if (sinkid && to_ntrace_ramsink(to)->id != sinkid)
-			continue;
-
-		of_node_put(endpoint);
-		path->comp[path->nr++] = to;
-		path->sink = to_ntrace_ramsink(to);
-		return ntrace_path_check_sink(to);
+		ret = err == -ENOLINK ? ret : err;
 	}
 
 	return ret;
@@ -118,6 +146,7 @@ static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 
 static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 sinkid)
 {
+	struct ntrace_component *last;
 	struct ntrace_path *path;
 	int ret;
 
@@ -128,8 +157,12 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 	path->encoder = enc;
 	path->comp[path->nr++] = &enc->comp;
 	ret = ntrace_path_walk(path, sinkid);
-	if (!ret)
+	if (!ret) {
+		last = path->comp[path->nr - 1];
+		if (last->type == &ntrace_ramsink_type)
+			path->sink = to_ntrace_ramsink(last);
 		return path;
+	}
 
 	kfree(path);
 	if (ret != -ENOLINK)
@@ -140,6 +173,154 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 	dev_err_ratelimited(enc->comp.dev, "trace encoder at %pa: no sink reachable\n",
 			    &enc->comp.start);
 	return ERR_PTR(-ENODEV);
+}
+
+/* Sharing */
+
+#define NTRACE_SRC_IDS	BIT(TR_TE_SRC_BITS_MAX)
+
+/**
+ * struct ntrace_path_sources - the encoders whose trace can reach a sink
+ * @nr:		of these
+ * @src_bits:	of the first
+ * @ids:	source IDs that are taken
+ * @bad:	one whose trace could not be told from another's
+ */
+struct ntrace_path_sources {
+	unsigned int nr;
+	u8 src_bits;
+	DECLARE_BITMAP(ids, NTRACE_SRC_IDS);
+	struct ntrace_encoder *bad;
+};
+
+static void ntrace_path_add_source(struct ntrace_path_sources *sources, struct ntrace_encoder *enc)
+{
+	if (!sources->nr++)
+		sources->src_bits = enc->src_bits;
+	if (!enc->src_bits || enc->src_bits != sources->src_bits ||
+	    test_and_set_bit(enc->src_id & (NTRACE_SRC_IDS - 1), sources->ids))
+		sources->bad = sources->bad ?: enc;
+}
+
+/* Upstream, as far as components are in use */
+static void ntrace_path_find_sources(struct ntrace_component *comp, unsigned int depth,
+				     struct ntrace_path_sources *sources)
+{
+	struct device_node *ports __free(device_node) =
+		of_get_child_by_name(comp->dev->of_node, "in-ports");
+	struct ntrace_component *from;
+	struct device_node *endpoint;
+
+	for_each_endpoint_of_node(ports, endpoint) {
+		struct device_node *np __free(device_node) =
+			of_graph_get_remote_port_parent(endpoint);
+
+		from = np ? ntrace_component_find(np) : NULL;
+		if (!from)
+			continue;
+		if (from->type == &ntrace_encoder_type)
+			ntrace_path_add_source(sources, to_ntrace_encoder(from));
+		else if (depth < NTRACE_PATH_MAX)
+			ntrace_path_find_sources(from, depth + 1, sources);
+	}
+}
+
+/*
+ * Whether a sink that nobody uses yet is shared depends on what leads there. Shared streams have to
+ * be told apart.
+ */
+static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
+{
+	struct ntrace_path_sources *sources __free(kfree) = kzalloc(sizeof(*sources), GFP_KERNEL);
+
+	if (!sources)
+		return -ENOMEM;
+
+	ntrace_path_find_sources(&sink->comp, 0, sources);
+	sink->shared = sources->nr > 1;
+	if (!sink->shared || !sources->bad)
+		return 0;
+
+	dev_err_ratelimited(sources->bad->comp.dev,
+			    "trace encoder at %pa: source ID %u of %u bits cannot be told from others' in RAM sink at %pa\n",
+			    &sources->bad->comp.start, sources->bad->src_id, sources->bad->src_bits,
+			    &sink->comp.start);
+	return -EOPNOTSUPP;
+}
+
+/*
+ * One more event for a sink. What lies in a shared one is published by whoever comes by, so all its
+ * users must be the same person's.
+ */
+static int ntrace_path_claim_sink(struct ntrace_path *path, struct pid *owner)
+{
+	struct ntrace_ramsink *sink = path->sink;
+	int ret;
+
+	if (!sink->comp.users) {
+		ret = ntrace_path_check_sharing(sink);
+		if (ret)
+			return ret;
+	} else if (!sink->shared && !path->users) {
+		/* There was but one encoder when somebody began to use it. */
+		return -EBUSY;
+	} else if (sink->shared && sink->owner != owner) {
+		pr_info_ratelimited("trace RAM sink at %pa is shared, and in use by another task\n",
+				    &sink->comp.start);
+		return -EBUSY;
+	}
+
+	if (sink->shared || sink->copied) {
+		ret = ntrace_ramsink_store_get(sink);
+		if (ret)
+			return ret;
+	}
+	if (sink->shared && !sink->owner)
+		sink->owner = get_pid(owner);
+
+	return 0;
+}
+
+static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
+{
+	if (sink->shared || sink->copied)
+		ntrace_ramsink_store_put(sink);
+	if (!sink->comp.users) {
+		put_pid(sink->owner);
+		sink->owner = NULL;
+	}
+}
+
+/* A funnel sends whatever it gets to all its outputs: it can serve one sink at a time. */
+static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 1; i + 1 < path->nr; i++)
+		if (path->comp[i]->users && path->comp[i]->next != path->comp[i + 1])
+			return -EBUSY;
+
+	ret = path->sink ? ntrace_path_claim_sink(path, owner) : 0;
+	if (ret)
+		return ret;
+
+	for (i = 0; i < path->nr; i++) {
+		path->comp[i]->users++;
+		path->comp[i]->next = i + 1 < path->nr ? path->comp[i + 1] : NULL;
+	}
+
+	return 0;
+}
+
+static void ntrace_path_release(struct ntrace_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr; i++)
+		path->comp[i]->users--;
+	if (path->sink)
+		ntrace_path_release_sink(path->sink);
 }
 
 /* References */
@@ -153,7 +334,8 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
 		return fresh;
 
 	list_for_each_entry(path, &ntrace_paths, node) {
-		if (path->encoder == enc && path->sink == fresh->sink) {
+		if (path->encoder == enc &&
+		    path->comp[path->nr - 1] == fresh->comp[fresh->nr - 1]) {
 			kfree(fresh);
 			return path;
 		}
@@ -161,6 +343,15 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
 
 	list_add(&fresh->node, &ntrace_paths);
 	return fresh;
+}
+
+static void ntrace_path_drop(struct ntrace_path *path)
+{
+	if (path->users)
+		return;
+
+	list_del(&path->node);
+	kfree(path);
 }
 
 /**
@@ -171,24 +362,39 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
  */
 void ntrace_path_put(struct ntrace_path *path)
 {
-	if (--path->users)
-		return;
+	ntrace_path_release(path);
+	path->users--;
+	ntrace_path_drop(path);
+}
 
-	list_del(&path->node);
-	kfree(path);
+/* Is a component in use now, and not only reserved? */
+static bool ntrace_path_is_active(struct ntrace_component *comp)
+{
+	if (comp->type == &ntrace_funnel_type)
+		return READ_ONCE(to_ntrace_funnel(comp)->users);
+	if (comp->type == &ntrace_atb_type)
+		return READ_ONCE(to_ntrace_atb(comp)->users);
+	if (comp->type == &ntrace_ramsink_type)
+		return READ_ONCE(to_ntrace_ramsink(comp)->active);
+
+	return false;
 }
 
 /*
- * A component that failed an earlier event gets another chance, from reset on. Nobody uses it: a
- * failed one can be neither configured nor given a window.
+ * A component that failed an earlier event gets another chance, from reset on, once nobody uses it
+ * any more: a failed one can be neither configured nor joined nor given a window.
  */
 static int ntrace_path_revive(struct ntrace_path *path)
 {
+	struct ntrace_component *comp;
 	unsigned int i;
 
-	for (i = 0; i < path->nr; i++)
-		if (path->comp[i]->failed && ntrace_component_reset(path->comp[i]))
+	for (i = 0; i < path->nr; i++) {
+		comp = path->comp[i];
+		if (comp->failed &&
+		    (ntrace_path_is_active(comp) || ntrace_component_reset(comp)))
 			return -EIO;
+	}
 
 	return 0;
 }
@@ -197,11 +403,13 @@ static int ntrace_path_revive(struct ntrace_path *path)
  * ntrace_path_get - the path from a CPU's encoder to a sink
  * @cpu:	the CPU
  * @sinkid:	which sink, 0 for the first that is reachable
+ * @owner:	for whom
  *
  * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
- * sink), -EOPNOTSUPP (something on the way is not supported), -EIO (it does not react) or -ENOMEM
+ * sink), -EOPNOTSUPP (something on the way is not supported), -EBUSY (a shared part is in use by
+ * others, or for another sink), -EIO (it does not react) or -ENOMEM
  */
-struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
+struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 {
 	struct ntrace_encoder *enc = ntrace_path_encoder(cpu);
 	struct ntrace_path *path;
@@ -214,16 +422,69 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
 	if (IS_ERR(path))
 		return path;
 
-	path->users++;
-	ret = ntrace_path_revive(path);
-	if (!ret)
+	ret = ntrace_path_revive(path) ?: ntrace_path_claim(path, owner);
+	if (!ret) {
+		path->users++;
 		return path;
+	}
 
-	ntrace_path_put(path);
+	ntrace_path_drop(path);
 	return ERR_PTR(ret);
 }
 
 /* Order */
+
+static int ntrace_path_enable_one(struct ntrace_path *path, unsigned int i)
+{
+	struct ntrace_component *comp = path->comp[i];
+
+	return comp->type == &ntrace_funnel_type ?
+		       ntrace_funnel_join(to_ntrace_funnel(comp), path->input[i]) :
+		       comp->type->enable(comp);
+}
+
+static int ntrace_path_disable_one(struct ntrace_path *path, unsigned int i)
+{
+	struct ntrace_component *comp = path->comp[i];
+
+	if (comp->type == &ntrace_funnel_type)
+		return ntrace_funnel_leave(to_ntrace_funnel(comp), path->input[i]);
+	if (comp->type == &ntrace_atb_type)
+		return comp->type->disable(comp);
+	/* A failed one is held in reset: leave it there. */
+	return comp->failed ? -EIO : comp->type->disable(comp);
+}
+
+/* All of [first, end) are tried, from the encoder's side. Return: 0 or the first error */
+static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int first,
+				     unsigned int end)
+{
+	int ret = 0, err;
+
+	for (; first < end; first++) {
+		err = ntrace_path_disable_one(path, first);
+		ret = ret ?: err;
+	}
+
+	return ret;
+}
+
+/* The other way round, from the sink's side. When it fails, all of them are as before. */
+static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = end; i > first; i--) {
+		ret = ntrace_path_enable_one(path, i - 1);
+		if (ret) {
+			ntrace_path_disable_range(path, i, end);
+			return ret;
+		}
+	}
+
+	return 0;
+}
 
 /**
  * ntrace_path_disable_downstream - disable everything but the encoder, the sink last
@@ -233,16 +494,7 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid)
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
-	unsigned int i;
-	int ret = 0, err;
-
-	for (i = 1; i < path->nr; i++) {
-		/* A failed one is held in reset: leave it there. */
-		err = path->comp[i]->failed ? -EIO : path->comp[i]->type->disable(path->comp[i]);
-		ret = ret ?: err;
-	}
-
-	return ret;
+	return ntrace_path_disable_range(path, 1, path->nr);
 }
 
 /**
@@ -251,15 +503,27 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
  */
 int ntrace_path_enable_downstream(struct ntrace_path *path)
 {
-	unsigned int i;
-	int ret = 0;
+	return ntrace_path_enable_range(path, 1, path->nr);
+}
 
-	for (i = path->nr - 1; i > 0 && !ret; i--)
-		ret = path->comp[i]->type->enable(path->comp[i]);
-	if (ret)
-		ntrace_path_disable_downstream(path);
+/**
+ * ntrace_path_leave_funnels - this path needs its funnels no longer
+ * @path: the path, whose encoder is off and empty
+ *
+ * Funnels that others need stay enabled. Return: 0 or the first error
+ */
+int ntrace_path_leave_funnels(struct ntrace_path *path)
+{
+	return ntrace_path_disable_range(path, 1, path->nr - 1);
+}
 
-	return ret;
+/**
+ * ntrace_path_join_funnels - enable what lies between the encoder and the sink
+ * @path: the path, whose sink is enabled
+ */
+int ntrace_path_join_funnels(struct ntrace_path *path)
+{
+	return ntrace_path_enable_range(path, 1, path->nr - 1);
 }
 
 /**
@@ -303,7 +567,7 @@ int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 			*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
 			return 0;
 		}
-		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 &&
+		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && path->sink &&
 		    ntrace_ramsink_stopped(path->sink))
 			return -ENOSPC;
 	} while (!ntrace_deadline_passed(&deadline));
@@ -320,12 +584,12 @@ static ssize_t sink_show(struct device *dev, struct device_attribute *attr, char
 	int len;
 
 	guard(mutex)(&ntrace_components_lock);
-	path = ntrace_path_get(comp->cpu, 0);
+	path = ntrace_path_create(to_ntrace_encoder(comp), 0);
 	if (IS_ERR(path))
 		return sysfs_emit(buf, "none\n");
 
 	len = sysfs_emit(buf, "%s\n", dev_name(path->sink->comp.dev));
-	ntrace_path_put(path);
+	kfree(path);
 
 	return len;
 }
@@ -340,14 +604,28 @@ static const struct attribute_group ntrace_path_group = {
 	.attrs = ntrace_path_attrs,
 };
 
+/* A source of time has come: those whose own it is not may make more of it now. */
+static void ntrace_path_time_bound(void)
+{
+	struct ntrace_component *comp;
+	struct ntrace_encoder *enc;
+
+	ntrace_for_each_component(comp, TR_COMP_ENCODER) {
+		enc = to_ntrace_encoder(comp);
+		if (enc->ts.mode == TR_TS_MODE_SHARED && !enc->ts.tracks_time && !comp->users)
+			ntrace_timestamp_check(comp, &enc->ts);
+	}
+}
+
 /**
  * ntrace_path_bound - a component has come
  * @comp: the component
  */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
-	if (comp->type != &ntrace_encoder_type)
-		return 0;
+	if (comp->type == &ntrace_funnel_type)
+		ntrace_path_time_bound();
 
-	return devm_device_add_group(comp->dev, &ntrace_path_group);
+	return comp->type == &ntrace_encoder_type ?
+		       devm_device_add_group(comp->dev, &ntrace_path_group) : 0;
 }

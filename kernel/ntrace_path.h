@@ -16,9 +16,10 @@
  * @node:	in the list of all paths in use
  * @users:	events that hold it
  * @encoder:	where it begins
- * @sink:	where it ends
+ * @sink:	where it ends, NULL if that is no RAM sink: its trace does not come to perf
  * @nr:		components on it
  * @comp:	these, from the encoder to the sink
+ * @input:	the port of each by which it is entered
  */
 struct ntrace_path {
 	struct list_head node;
@@ -27,15 +28,23 @@ struct ntrace_path {
 	struct ntrace_ramsink *sink;
 	unsigned int nr;
 	struct ntrace_component *comp[NTRACE_PATH_MAX];
+	u8 input[NTRACE_PATH_MAX];
 };
+
+static inline bool ntrace_path_is_shared(const struct ntrace_path *path)
+{
+	return path->sink && path->sink->shared;
+}
 
 extern const struct ntrace_component_type *const ntrace_component_types[];
 
 struct ntrace_encoder *ntrace_path_encoder(int cpu);
-struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid);
+struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner);
 void ntrace_path_put(struct ntrace_path *path);
 
 int ntrace_path_enable(struct ntrace_path *path);
+int ntrace_path_join_funnels(struct ntrace_path *path);
+int ntrace_path_leave_funnels(struct ntrace_path *path);
 int ntrace_path_enable_downstream(struct ntrace_path *path);
 int ntrace_path_disable_downstream(struct ntrace_path *path);
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow);

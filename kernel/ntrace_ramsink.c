@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RAM sink in SMEM mode. It writes into a window of system memory and stops when the window is
- * full:
+ * RAM sink. It writes into a window of memory and stops when the window is full:
  *
  *	Start                    WP                          Limit
  *	  |                       |                            |
@@ -13,19 +12,38 @@
  * After the word at Limit, WP is Start again, Wrap (bit 0 of WP) is 1 and, with StopOnWrap, Enable
  * is 0.
  *
- * A sink with memory of its own (SRAM) or at a fixed place needs its trace copied; that is not done
- * here yet.
+ * Whose memory that is:
+ *
+ *	any that the sink can address	the AUX area itself, or a buffer of the driver's
+ *	`memory-region` in the tree	that
+ *	Start does not move		what is there, if it is not the kernel's
+ *	the sink's own (SRAM)		read word by word through trRamData
  */
 #include <linux/bitfield.h>
+#include <linux/cleanup.h>
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
-#include <linux/stringhash.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/of_address.h>
+#include <linux/sizes.h>
 #include <linux/sysfs.h>
 
 #include "ntrace_ramsink.h"
 #include "ntrace_regs.h"
 
-#define NTRACE_RAM_CONTROL \
-	(TR_CONTROL_ACTIVE | TR_RAM_CONTROL_MODE_SMEM | TR_RAM_CONTROL_STOP_ON_WRAP)
+static bool copy;
+module_param(copy, bool, 0444);
+MODULE_PARM_DESC(copy, "copy trace even where a sink could write into the AUX area itself");
+
+/* A store of the driver's own: this, or what there is, but not less */
+#define NTRACE_STORE_SIZE	SZ_1M
+#define NTRACE_STORE_MIN	SZ_64K
+
+/* Users of stores */
+static DEFINE_MUTEX(ntrace_store_lock);
 
 static void ntrace_ramsink_write64(struct ntrace_ramsink *sink, u32 low, u64 value)
 {
@@ -43,11 +61,13 @@ static u64 ntrace_ramsink_read64(struct ntrace_ramsink *sink, u32 low)
 static int ntrace_ramsink_reset(struct ntrace_component *comp)
 {
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
+	u32 mode = comp->impl & TR_RAM_IMPL_HAS_SMEM ? TR_RAM_CONTROL_MODE_SMEM : 0;
 
-	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
-	sink->control = NTRACE_RAM_CONTROL;
+	sink->control = TR_CONTROL_ACTIVE | mode | TR_RAM_CONTROL_STOP_ON_WRAP;
+	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
 	sink->start = 0;
 	sink->size = 0;
+	sink->drained = 0;
 
 	return 0;
 }
@@ -59,89 +79,309 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 		   TR_RAM_CONTROL_MEM_FORMAT;
 	u32 control = ntrace_read(comp, TR_RAM_CONTROL);
 
-	if (!(comp->impl & TR_RAM_IMPL_HAS_SMEM)) {
+	if (!(comp->impl & (TR_RAM_IMPL_HAS_SMEM | TR_RAM_IMPL_HAS_SRAM))) {
 		dev_err(comp->dev,
-			"trace RAM sink at %pa cannot write to system memory, which is not supported yet (Impl 0x%08x)\n",
+			"trace RAM sink at %pa has neither SMEM nor SRAM mode (Impl 0x%08x)\n",
 			&comp->start, comp->impl);
 		return -EOPNOTSUPP;
 	}
-	if ((control & mask) != (NTRACE_RAM_CONTROL & mask)) {
+	if ((control & mask) != (sink->control & mask)) {
 		dev_err(comp->dev,
 			"trace RAM sink at %pa cannot stop when full, or has a memory format of its own (Control 0x%08x)\n",
 			&comp->start, control);
 		return -EOPNOTSUPP;
 	}
 
-	control = NTRACE_RAM_CONTROL & ~TR_RAM_CONTROL_STOP_ON_WRAP;
+	control = sink->control & ~TR_RAM_CONTROL_STOP_ON_WRAP;
 	control = ntrace_write_back(comp, TR_RAM_CONTROL, control);
 	sink->can_ring = !(control & TR_RAM_CONTROL_STOP_ON_WRAP);
-	ntrace_write(comp, TR_RAM_CONTROL, NTRACE_RAM_CONTROL);
+	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
 
 	return 0;
 }
 
-/*
- * What do Start, Limit and WP keep of all ones? Nothing is written to memory meanwhile, and nothing
- * ever will be before the registers hold a window that perf handed out.
+/**
+ * struct ntrace_ramsink_range - what the window registers accept
+ * @start_min:	trRamStart after a write of 0
+ * @start_max:	of all ones
+ * @limit_min:	trRamLimit likewise
+ * @limit_max:	likewise
  */
-static int ntrace_ramsink_probe_window(struct ntrace_ramsink *sink)
+struct ntrace_ramsink_range {
+	u64 start_min, start_max;
+	u64 limit_min, limit_max;
+};
+
+/*
+ * What do Start, Limit and WP keep of all ones, and of none? Nothing is written to memory
+ * meanwhile, and nothing ever will be before the registers hold a window that is meant.
+ */
+static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
+				      struct ntrace_ramsink_range *range)
 {
-	struct ntrace_component *comp = &sink->comp;
-	u64 start, limit, wp;
+	u64 wp;
 
 	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, U64_MAX);
-	start = ntrace_ramsink_read64(sink, TR_RAM_START_LOW);
+	range->start_max = ntrace_ramsink_read64(sink, TR_RAM_START_LOW);
 	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, 0);
+	range->start_min = ntrace_ramsink_read64(sink, TR_RAM_START_LOW);
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, U64_MAX);
-	limit = ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW);
+	range->limit_max = ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW);
 	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, U64_MAX & ~(u64)TR_RAM_WP_LOW_WRAP);
 	wp = ntrace_ramsink_read64(sink, TR_RAM_WP_LOW) & ~3ULL;
 	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, 0);
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, 0);
+	range->limit_min = ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW);
 
-	sink->addr_bits = fls64(start);
+	sink->addr_bits = fls64(range->limit_max);
+	if (range->start_max != range->start_min)
+		sink->addr_bits = min_t(u32, sink->addr_bits, fls64(range->start_max));
 	sink->align = wp ? 1U << __ffs64(wp) : 4;
-	if (ntrace_ramsink_read64(sink, TR_RAM_START_LOW) || fls64(limit) < sink->addr_bits ||
-	    sink->addr_bits <= PAGE_SHIFT) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa has its memory at a fixed place, which is not supported yet (Start 0x%llx, Limit 0x%llx)\n",
-			&comp->start, start, limit);
+}
+
+/* Memory of a known place: is it as large as it seems, and does the sink reach it? */
+static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 size)
+{
+	size = ALIGN_DOWN(size, sink->align);
+	if (size < 2 * SZ_1K || bus & (sink->align - 1) ||
+	    fls64(bus + size - 1) > sink->addr_bits) {
+		dev_err(sink->comp.dev,
+			"trace RAM sink at %pa: 0x%llx bytes at 0x%llx are no memory for it\n",
+			&sink->comp.start, size, bus);
 		return -EOPNOTSUPP;
 	}
-	if (sink->align > PAGE_SIZE) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa writes %u bytes at a time, more than a page\n",
-			&comp->start, sink->align);
-		return -EOPNOTSUPP;
-	}
+
+	sink->store.bus = bus;
+	sink->store.size = min_t(u64, size, SZ_1G);
+	sink->copied = true;
 
 	return 0;
 }
 
-/* The number that `sinkid` takes; 0 stands for the default sink. */
-static u32 ntrace_ramsink_hash(const char *name)
+static int ntrace_ramsink_probe_sram(struct ntrace_ramsink *sink,
+				     const struct ntrace_ramsink_range *range)
 {
-	return hashlen_hash(hashlen_string(NULL, name)) ?: 1;
-}
-
-static int ntrace_ramsink_probe(struct ntrace_component *comp)
-{
-	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
+	struct ntrace_component *comp = &sink->comp;
+	u64 limit = range->limit_max, rp;
 	int ret;
 
-	ret = ntrace_ramsink_probe_mode(sink) ?: ntrace_ramsink_probe_window(sink);
+	sink->align = 4;
+	ret = ntrace_ramsink_use_store(sink, range->start_min,
+				       limit + sink->align - range->start_min);
 	if (ret)
 		return ret;
 
-	sink->id = ntrace_ramsink_hash(dev_name(comp->dev));
+	/* A read pointer that holds still has something to point at. */
+	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, limit);
+	ntrace_ramsink_write64(sink, TR_RAM_RP_LOW, limit);
+	rp = ntrace_ramsink_read64(sink, TR_RAM_RP_LOW);
+	ntrace_ramsink_write64(sink, TR_RAM_RP_LOW, range->start_min);
+	if (lower_32_bits(rp) == lower_32_bits(limit))
+		return 0;
+
+	dev_err(comp->dev, "trace RAM sink at %pa: its SRAM cannot be read (RP 0x%llx)\n",
+		&comp->start, rp);
+	return -EOPNOTSUPP;
+}
+
+static int ntrace_ramsink_map_store(struct ntrace_ramsink *sink)
+{
+	struct ntrace_component *comp = &sink->comp;
+	unsigned long flags = dev_is_dma_coherent(comp->dev) ? MEMREMAP_WB : MEMREMAP_WC;
+
+	sink->store.cpu = devm_memremap(comp->dev, sink->store.bus, sink->store.size, flags);
+
+	return PTR_ERR_OR_ZERO(sink->store.cpu);
+}
+
+/* The tree names memory that is the sink's. */
+static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct device_node *np)
+{
+	struct resource res;
+	int ret;
+
+	ret = of_address_to_resource(np, 0, &res);
+	if (ret) {
+		dev_err(sink->comp.dev, "trace RAM sink at %pa: `memory-region` has no address\n",
+			&sink->comp.start);
+		return ret;
+	}
+
+	return ntrace_ramsink_use_store(sink, res.start, resource_size(&res)) ?:
+	       ntrace_ramsink_map_store(sink);
+}
+
+/* The sink insists on a place: it must not be the kernel's, unless the tree gives it away. */
+static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
+				      const struct ntrace_ramsink_range *range)
+{
+	struct ntrace_component *comp = &sink->comp;
+	u64 size = range->limit_max + sink->align - range->start_min;
+
+	if (region_intersects(range->start_min, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
+	    REGION_DISJOINT) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa writes to 0x%llx only, which is not set aside for it\n",
+			&comp->start, range->start_min);
+		return -EOPNOTSUPP;
+	}
+
+	return ntrace_ramsink_use_store(sink, range->start_min, size) ?:
+	       ntrace_ramsink_map_store(sink);
+}
+
+static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
+				     const struct ntrace_ramsink_range *range)
+{
+	struct ntrace_component *comp = &sink->comp;
+	struct device_node *np __free(device_node) =
+		of_parse_phandle(comp->dev->of_node, "memory-region", 0);
+	int ret;
+
+	if (range->start_min == range->start_max)
+		return ntrace_ramsink_probe_fixed(sink, range);
+	if (np)
+		return ntrace_ramsink_probe_region(sink, np);
 
 	ret = dma_set_mask_and_coherent(comp->dev, DMA_BIT_MASK(sink->addr_bits));
 	if (ret)
 		dev_err(comp->dev, "trace RAM sink at %pa: no memory within its %u address bits\n",
 			&comp->start, sink->addr_bits);
+	sink->copied = copy || dma_addressing_limited(comp->dev);
 
 	return ret;
 }
+
+static int ntrace_ramsink_probe(struct ntrace_component *comp)
+{
+	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
+	struct ntrace_ramsink_range range;
+	int ret;
+
+	raw_spin_lock_init(&sink->lock);
+	ret = ntrace_ramsink_probe_mode(sink);
+	if (ret)
+		return ret;
+
+	ntrace_ramsink_try_window(sink, &range);
+	sink->store.fixed = range.limit_min == range.limit_max;
+	if (sink->align > PAGE_SIZE || sink->addr_bits < 10) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa: %u address bits, %u bytes at a time are more or less than can be used\n",
+			&comp->start, sink->addr_bits, sink->align);
+		return -EOPNOTSUPP;
+	}
+
+	return sink->control & TR_RAM_CONTROL_MODE_SMEM ? ntrace_ramsink_probe_smem(sink, &range) :
+							  ntrace_ramsink_probe_sram(sink, &range);
+}
+
+/* Stores */
+
+static int ntrace_ramsink_store_alloc(struct ntrace_ramsink *sink)
+{
+	struct ntrace_ramsink_store *store = &sink->store;
+	size_t size;
+
+	for (size = NTRACE_STORE_SIZE; size >= NTRACE_STORE_MIN; size /= 2) {
+		store->cpu = dma_alloc_noncoherent(sink->comp.dev, size, &store->bus,
+						   DMA_FROM_DEVICE, GFP_KERNEL | __GFP_NOWARN);
+		if (!store->cpu)
+			continue;
+		store->size = size;
+		store->dma = true;
+		return 0;
+	}
+
+	dev_err_ratelimited(sink->comp.dev, "trace RAM sink at %pa: no memory to copy from\n",
+			    &sink->comp.start);
+	return -ENOMEM;
+}
+
+/**
+ * ntrace_ramsink_store_get - make sure that there is memory to copy from
+ * @sink: the sink
+ */
+int ntrace_ramsink_store_get(struct ntrace_ramsink *sink)
+{
+	int ret = 0;
+
+	guard(mutex)(&ntrace_store_lock);
+	if (!sink->store.size)
+		ret = ntrace_ramsink_store_alloc(sink);
+	if (!ret)
+		sink->store.users++;
+
+	return ret;
+}
+
+/**
+ * ntrace_ramsink_store_put - give it back
+ * @sink: the sink
+ */
+void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
+{
+	struct ntrace_ramsink_store *store = &sink->store;
+
+	guard(mutex)(&ntrace_store_lock);
+	if (--store->users || !store->dma)
+		return;
+
+	dma_free_noncoherent(sink->comp.dev, store->size, store->cpu, store->bus, DMA_FROM_DEVICE);
+	*store = (struct ntrace_ramsink_store) { .fixed = store->fixed };
+}
+
+/**
+ * ntrace_ramsink_fetch - the CPU is about to look at what was written
+ * @sink:	the sink
+ * @from:	offset in the store
+ * @size:	bytes
+ */
+void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
+{
+	if (sink->store.dma)
+		dma_sync_single_range_for_cpu(sink->comp.dev, sink->store.bus, from, size,
+					      DMA_FROM_DEVICE);
+	else
+		dma_rmb();
+	if (ntrace_ramsink_is_sram(sink))
+		ntrace_write(&sink->comp, TR_RAM_RP_LOW,
+			     lower_32_bits(sink->store.bus + from));
+}
+
+/**
+ * ntrace_ramsink_copy - copy what was written
+ * @sink:	the sink; an SRAM is disabled and empty
+ * @from:	offset in the store; the first one after ntrace_ramsink_fetch(), or where the last
+ *		copy ended
+ * @to:		where to
+ * @size:	bytes, whole words
+ */
+void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size)
+{
+	u32 *words = to;
+	u64 i;
+
+	if (!ntrace_ramsink_is_sram(sink)) {
+		memcpy(to, sink->store.cpu + from, size);
+		return;
+	}
+	for (i = 0; i < size / sizeof(*words); i++)
+		words[i] = ntrace_read(&sink->comp, TR_RAM_DATA);
+}
+
+/**
+ * ntrace_ramsink_hand_back - the sink is about to write again
+ * @sink: the sink
+ */
+void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
+{
+	if (sink->store.dma)
+		dma_sync_single_for_device(sink->comp.dev, sink->store.bus, sink->size,
+					   DMA_FROM_DEVICE);
+}
+
+/* Use */
 
 /* Start comes before Limit, because what Limit can be may depend on it. */
 static int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
@@ -169,9 +409,8 @@ static int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size, 
 		return 0;
 
 	sink->size = 0;
-	comp->what = "its window to be kept";
-	comp->last = ntrace_read(comp, TR_RAM_LIMIT_LOW);
-	irq_work_queue(&comp->report);
+	ntrace_component_complain(comp, "its window to be kept",
+				  ntrace_read(comp, TR_RAM_LIMIT_LOW));
 	return -EIO;
 }
 
@@ -186,7 +425,7 @@ static int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size, 
  */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
-	sink->control = NTRACE_RAM_CONTROL;
+	sink->control |= TR_RAM_CONTROL_STOP_ON_WRAP;
 
 	return ntrace_ramsink_set(sink, start, size, 0);
 }
@@ -202,7 +441,7 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
  */
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
 {
-	sink->control = NTRACE_RAM_CONTROL & ~TR_RAM_CONTROL_STOP_ON_WRAP;
+	sink->control &= ~TR_RAM_CONTROL_STOP_ON_WRAP;
 
 	return ntrace_ramsink_set(sink, start, size, at);
 }
@@ -282,11 +521,15 @@ static DEVICE_ATTR_RO(_name)
 NTRACE_RAMSINK_ATTR(impl, "0x%08x", sink->comp.impl);
 NTRACE_RAMSINK_ATTR(address_bits, "%u", sink->addr_bits);
 NTRACE_RAMSINK_ATTR(write_width, "%u", sink->align);
+NTRACE_RAMSINK_ATTR(mode, "%s", sink->control & TR_RAM_CONTROL_MODE_SMEM ? "smem" : "sram");
+NTRACE_RAMSINK_ATTR(size, "%llu", sink->store.dma ? 0 : sink->store.size);
 
 static struct attribute *ntrace_ramsink_attrs[] = {
 	&dev_attr_impl.attr,
 	&dev_attr_address_bits.attr,
 	&dev_attr_write_width.attr,
+	&dev_attr_mode.attr,
+	&dev_attr_size.attr,
 	NULL
 };
 

@@ -1,32 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The RAM sink, in SMEM mode: it writes trace to system memory.
+ * The RAM sink: it writes trace to system memory (SMEM) or to memory of its own (SRAM).
  */
 #ifndef _NTRACE_RAMSINK_H
 #define _NTRACE_RAMSINK_H
 
+#include <linux/spinlock.h>
+
 #include "ntrace_component.h"
+
+struct pid;
+
+/**
+ * struct ntrace_ramsink_store - memory that is not the AUX area, from which trace is copied
+ * @cpu:	where the CPU sees it, NULL for SRAM
+ * @bus:	where the sink sees it
+ * @size:	in bytes, 0: there is none
+ * @dma:	it came from the DMA API and goes back there
+ * @fixed:	the sink fills all of it, or nothing
+ * @users:	who want it, if it came from the DMA API
+ */
+struct ntrace_ramsink_store {
+	void *cpu;
+	dma_addr_t bus;
+	u64 size;
+	bool dma;
+	bool fixed;
+	unsigned int users;
+};
 
 /**
  * struct ntrace_ramsink - one sink
  * @comp:	the component that it is
- * @id:		what `sinkid` calls it
  * @addr_bits:	width of the addresses it can reach
  * @align:	bytes it writes at a time
  * @can_ring:	it can go on at Start when it comes to Limit
  * @control:	trRamControl, without Enable
  * @start:	address of the window it is set to
  * @size:	of that window
+ * @store:	its own memory, or the driver's for it
+ * @copied:	trace is copied from @store; else the sink writes into the AUX area
+ * @shared:	several encoders lead here
+ * @owner:	whose events share it
+ * @lock:	for what follows; interrupts off
+ * @active:	CPUs whose trace goes here now
+ * @drained:	bytes of the window that are copied
  */
 struct ntrace_ramsink {
 	struct ntrace_component comp;
-	u32 id;
 	u8 addr_bits;
 	u32 align;
 	bool can_ring;
 	u32 control;
 	u64 start;
 	u64 size;
+	struct ntrace_ramsink_store store;
+	bool copied;
+	bool shared;
+	struct pid *owner;
+	raw_spinlock_t lock;
+	unsigned int active;
+	u64 drained;
 };
 
 static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *comp)
@@ -34,12 +68,24 @@ static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *
 	return container_of(comp, struct ntrace_ramsink, comp);
 }
 
+/* Does trace have to be fetched word by word? */
+static inline bool ntrace_ramsink_is_sram(const struct ntrace_ramsink *sink)
+{
+	return sink->store.size && !sink->store.cpu;
+}
+
 extern const struct ntrace_component_type ntrace_ramsink_type;
+
+int ntrace_ramsink_store_get(struct ntrace_ramsink *sink);
+void ntrace_ramsink_store_put(struct ntrace_ramsink *sink);
 
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size);
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at);
 u64 ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, bool *wrapped);
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink);
 u64 ntrace_ramsink_used(struct ntrace_ramsink *sink);
+void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size);
+void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size);
+void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink);
 
 #endif /* _NTRACE_RAMSINK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Register map of the RISC-V Trace Control Interface 1.0, as far as an N-Trace encoder and a RAM
- * sink need it.
+ * Register map of the RISC-V Trace Control Interface 1.0, as far as an N-Trace encoder, a
+ * funnel, a RAM sink and an ATB bridge need it.
  *
  * Every component is a 4 KiB page of 32-bit registers. Only Control may be touched while its Active
  * bit is 0. Reserved bits are written 0.
@@ -92,6 +92,12 @@
 #define TR_TS_COUNTER_LOW			0x048
 #define TR_TS_COUNTER_HIGH			0x04c
 
+/* Funnel (chapter "Trace Funnel") */
+#define TR_FUNNEL_CONTROL			TR_CONTROL
+#define TR_FUNNEL_DIS_INPUT			0x008
+#define   TR_FUNNEL_DIS_INPUT_MASK		GENMASK(15, 0)	/* bit n: discard input n */
+#define     TR_FUNNEL_NR_INPUTS			16
+
 /* RAM sink (chapter "Trace RAM Sink") */
 #define TR_RAM_CONTROL				TR_CONTROL
 #define   TR_RAM_CONTROL_MODE_SMEM		BIT(4)
@@ -108,5 +114,14 @@
 #define   TR_RAM_WP_LOW_WRAP			BIT(0)
 #define   TR_RAM_WP_LOW_ADDR			GENMASK(31, 2)
 #define TR_RAM_WP_HIGH				0x024
+#define TR_RAM_RP_LOW				0x028
+#define TR_RAM_RP_HIGH				0x02c
+#define TR_RAM_DATA				0x040	/* a read advances RP */
+
+/* ATB bridge (chapter "Trace ATB Bridge") */
+#define TR_ATB_CONTROL				TR_CONTROL
+#define   TR_ATB_CONTROL_ID			GENMASK(14, 8)
+#define     TR_ATB_ID_MIN			0x01
+#define     TR_ATB_ID_MAX			0x6f
 
 #endif /* _NTRACE_REGS_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A CPU that traces. While an event runs, a perf AUX transaction is open and the sink writes into a
- * window of it. A timer on the same CPU moves the window on before it is full. Nothing is copied.
+ * window: of the AUX area itself, where nothing is copied then, or of a store from which it is
+ * copied when the window is done. A timer on the same CPU moves the window on before it is full.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -16,10 +17,12 @@
 #include "ntrace_compat.h"
 #include "ntrace_config.h"
 #include "ntrace_context.h"
+#include "ntrace_cpu.h"
 #include "ntrace_event.h"
 #include "ntrace_ring.h"
 #include "ntrace_run.h"
 #include "ntrace_sample.h"
+#include "ntrace_shared.h"
 
 /* How often a hart that waits for the reader looks for room */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
@@ -28,73 +31,29 @@ static unsigned int move_bytes = SZ_4M;
 module_param(move_bytes, uint, 0644);
 MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
 
-enum ntrace_state {
-	NTRACE_OFF,		/* encoder and sink are off */
-	NTRACE_RUNNING,		/* both are on, an AUX transaction is open */
-	NTRACE_WAITING,		/* AUX is full: the encoder is on and stalls, the sink is off */
-};
-
-/**
- * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
- * @state:	what it is doing
- * @online:	events may run here
- * @event:	that has the encoder, NULL if none
- * @path:	of this event
- * @handle:	AUX transaction
- * @buf:	its area
- * @map:	of the path's sink
- * @limits:	for windows
- * @window:	that the sink writes into
- * @done:	bytes in windows before, of the same transaction
- * @lost:	trace was lost in this transaction
- * @ring:	instead of windows, if the area is circular
- * @timer:	for the next look at the window
- * @pace:	how fast it fills
- * @seen:	bytes written at the last look
- * @seen_at:	time of the last look
- */
-struct ntrace_cpu {
-	enum ntrace_state state;
-	bool online;
-	struct perf_event *event;
-	struct ntrace_path *path;
-	struct perf_output_handle handle;
-	struct ntrace_buffer *buf;
-	struct ntrace_map *map;
-	struct ntrace_aux_limits limits;
-	struct ntrace_aux_window window;
-	u64 done;
-	bool lost;
-	struct ntrace_ring ring;
-	struct hrtimer timer;
-	struct ntrace_aux_pace pace;
-	u64 seen;
-	u64 seen_at;
-};
-
 static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
-
-static bool ntrace_cpu_lossless(const struct ntrace_cpu *c)
-{
-	const struct ntrace_event *ev = to_ntrace_event(c->event);
-
-	return ev->lossless;
-}
-
-static bool ntrace_cpu_patient(const struct ntrace_cpu *c)
-{
-	const struct ntrace_event *ev = to_ntrace_event(c->event);
-
-	return ev->patient;
-}
 
 /* AUX transactions */
 
-/*
- * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte (there is no
- * transaction then), -EINVAL when there is no area for this sink
+/* Copied trace needs limits of its own. */
+static void ntrace_aux_limit_copies(struct ntrace_cpu *c)
+{
+	const struct ntrace_ramsink_store *store = &c->path->sink->store;
+
+	if (c->path->sink->shared)
+		ntrace_shared_limit(c);
+	else if (c->copied)
+		ntrace_aux_limit_store(&c->limits, store->size, store->fixed);
+}
+
+/**
+ * ntrace_aux_open - open a transaction
+ * @c: the CPU
+ *
+ * Return: 0, -ENOSPC when the area is full to the last byte (there is no transaction then), -EINVAL
+ * when there is no area for this sink
  */
-static int ntrace_aux_open(struct ntrace_cpu *c)
+int ntrace_aux_open(struct ntrace_cpu *c)
 {
 	struct perf_output_handle *handle = &c->handle;
 
@@ -103,6 +62,7 @@ static int ntrace_aux_open(struct ntrace_cpu *c)
 	 * other way.
 	 */
 	handle->rb = NULL;
+	handle->size = 0;
 	c->buf = perf_aux_output_begin(handle, c->event);
 	if (!c->buf)
 		return handle->rb ? -ENOSPC : -EINVAL;
@@ -117,13 +77,20 @@ static int ntrace_aux_open(struct ntrace_cpu *c)
 	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
 			 ntrace_cpu_lossless(c));
 	c->limits.quantum = min_t(u64, c->limits.quantum, READ_ONCE(move_bytes));
+	c->copied = !c->map->addr;
+	ntrace_aux_limit_copies(c);
 
 	return 0;
 }
 
-/* End a transaction, all of whose windows are accounted in done. */
-static void ntrace_aux_close(struct ntrace_cpu *c)
+/**
+ * ntrace_aux_close - end a transaction, all of whose trace is accounted in done
+ * @c: the CPU
+ */
+void ntrace_aux_close(struct ntrace_cpu *c)
 {
+	if (!perf_get_aux(&c->handle))
+		return;
 	if (c->lost)
 		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
 	perf_aux_output_end(&c->handle, c->done);
@@ -146,11 +113,27 @@ static void ntrace_aux_full(struct ntrace_cpu *c)
 	irq_work_queue(&event->pending_disable_irq);
 }
 
+/* A window in the store, of which nothing is in the area yet. Return: 0 or -ENOSPC */
+static int ntrace_aux_bounce_window(struct ntrace_cpu *c, u64 taken, u64 least)
+{
+	const struct ntrace_ramsink_store *store = &c->path->sink->store;
+
+	c->window.chunk = 0;
+	c->window.offset = 0;
+	c->window.size = ntrace_aux_bounce(&c->limits, c->handle.size, taken, store->size,
+					   store->fixed);
+
+	return c->window.size >= least ? 0 : -ENOSPC;
+}
+
 /* The first window, behind what has to be padded. Return: 0 or -ENOSPC */
 static int ntrace_aux_first_window(struct ntrace_cpu *c)
 {
 	u64 pad;
 	int ret;
+
+	if (c->copied)
+		return ntrace_aux_bounce_window(c, c->limits.reserve, c->limits.want);
 
 	ret = ntrace_aux_first(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, &pad,
 			       &c->window);
@@ -165,18 +148,28 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 /* One more, reserve included. Return: 0 or -ENOSPC */
 static int ntrace_aux_next_window(struct ntrace_cpu *c)
 {
+	if (c->copied)
+		return ntrace_aux_bounce_window(c, c->done, c->limits.align);
+
 	return ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done,
 			       &c->window);
 }
 
 static int ntrace_cpu_set_window(struct ntrace_cpu *c)
 {
-	dma_addr_t start = c->map->addr[c->window.chunk] + c->window.offset;
+	struct ntrace_ramsink *sink = c->path->sink;
+	dma_addr_t start = c->copied ? sink->store.bus :
+				       c->map->addr[c->window.chunk] + c->window.offset;
+	int ret;
 
 	c->seen = 0;
 	c->seen_at = local_clock();
 
-	return ntrace_ramsink_set_window(c->path->sink, start, c->window.size);
+	ret = ntrace_ramsink_set_window(sink, start, c->window.size);
+	if (!ret && c->copied)
+		ntrace_ramsink_hand_back(sink);
+
+	return ret;
 }
 
 /*
@@ -188,7 +181,9 @@ static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 {
 	u64 used = ntrace_ramsink_used(c->path->sink);
 
-	if (used)
+	if (c->copied)
+		ntrace_buffer_copy(c->buf, c->handle.head + c->done, c->path->sink, 0, used);
+	else if (used)
 		dma_sync_single_range_for_cpu(c->path->sink->comp.dev,
 					      c->map->addr[c->window.chunk], c->window.offset, used,
 					      DMA_FROM_DEVICE);
@@ -275,6 +270,37 @@ static void ntrace_cpu_finish_ring(struct ntrace_cpu *c)
 	perf_aux_output_end(&c->handle, ntrace_ring_new(&c->ring));
 }
 
+/* Trace that leaves over a bridge: nothing to open, nothing to move. */
+static int ntrace_cpu_run_away(struct ntrace_cpu *c)
+{
+	int ret = ntrace_path_enable(c->path);
+
+	if (!ret)
+		c->state = NTRACE_AWAY;
+
+	return ret;
+}
+
+static void ntrace_cpu_finish_away(struct ntrace_cpu *c)
+{
+	bool overflow;
+
+	ntrace_path_stop_encoder(c->path, &overflow);
+	ntrace_path_disable_downstream(c->path);
+	c->state = NTRACE_OFF;
+}
+
+/* The encoder was perhaps on while it waited, and what is downstream was not. */
+static int ntrace_cpu_enable(struct ntrace_cpu *c)
+{
+	if (ntrace_path_is_shared(c->path))
+		return ntrace_shared_enable(c);
+
+	return ntrace_cpu_set_window(c) ?:
+	       (c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
+					     ntrace_path_enable(c->path));
+}
+
 /*
  * Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an
  * error and off
@@ -282,6 +308,9 @@ static void ntrace_cpu_finish_ring(struct ntrace_cpu *c)
 static int ntrace_cpu_run(struct ntrace_cpu *c)
 {
 	int ret;
+
+	if (!c->path->sink)
+		return ntrace_cpu_run_away(c);
 
 	ret = ntrace_aux_open(c);
 	if (ret) {
@@ -293,7 +322,7 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	if (c->buf->ring)
 		return ntrace_cpu_run_ring(c);
 
-	ret = ntrace_aux_first_window(c);
+	ret = ntrace_path_is_shared(c->path) ? ntrace_shared_first(c) : ntrace_aux_first_window(c);
 	if (ret && ntrace_cpu_patient(c) && c->handle.size >= NTRACE_AUX_MIN_WINDOW) {
 		perf_aux_output_end(&c->handle, 0);
 		return ntrace_cpu_wait(c);
@@ -304,10 +333,7 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	}
 
 	ntrace_cpu_report_hw_id(c);
-	ret = ntrace_cpu_set_window(c);
-	if (!ret)
-		ret = c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
-						   ntrace_path_enable(c->path);
+	ret = ntrace_cpu_enable(c);
 	if (ret) {
 		perf_aux_output_end(&c->handle, 0);
 		return ret;
@@ -330,6 +356,9 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
 
 	if (c->handle.size < end + NTRACE_AUX_MIN_WINDOW)
 		return -ENOSPC;
+	if (c->copied && !ntrace_aux_bounce(&c->limits, c->handle.size, end,
+					    c->path->sink->store.size, c->path->sink->store.fixed))
+		return -ENOSPC;
 
 	ret = ntrace_path_disable_downstream(c->path);
 	if (ret)
@@ -337,8 +366,10 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
 
 	if (ntrace_cpu_account_window(c))
 		c->lost |= !ntrace_cpu_lossless(c);
-	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
-	c->done = end;
+	if (!c->copied) {
+		ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
+		c->done = end;
+	}
 
 	ret = ntrace_aux_next_window(c)	       ?:
 		      ntrace_cpu_set_window(c) ?:
@@ -391,6 +422,10 @@ static void ntrace_cpu_finish(struct ntrace_cpu *c)
 		ntrace_cpu_finish_ring(c);
 		return;
 	}
+	if (ntrace_path_is_shared(c->path)) {
+		ntrace_shared_finish(c);
+		return;
+	}
 
 	ntrace_cpu_drain(c);
 	ntrace_aux_close(c);
@@ -412,9 +447,11 @@ static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 		return;
 	}
 
-	ret = ntrace_aux_next_window(c)	       ?:
-		      ntrace_cpu_set_window(c) ?:
-						 ntrace_path_enable_downstream(c->path);
+	if (ntrace_path_is_shared(c->path))
+		ret = ntrace_shared_enable(c);
+	else
+		ret = ntrace_aux_next_window(c) ?:
+		      ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
 	if (ret) {
 		ntrace_component_reset(comp);
 		c->lost = true;
@@ -432,6 +469,8 @@ static void ntrace_cpu_stop(struct ntrace_cpu *c)
 		ntrace_cpu_finish(c);
 	else if (c->state == NTRACE_WAITING)
 		ntrace_cpu_finish_waiting(c);
+	else if (c->state == NTRACE_AWAY)
+		ntrace_cpu_finish_away(c);
 }
 
 /* The timer */
@@ -443,8 +482,26 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 
 	if (c->buf->ring)
 		return ntrace_aux_lap_period(&c->pace, c->buf->layout.size);
+	if (ntrace_path_is_shared(c->path))
+		return ntrace_aux_period(&c->limits, &c->pace, ntrace_shared_pending(c),
+					 c->window.size);
 
 	return ntrace_aux_period(&c->limits, &c->pace, c->seen, c->window.size);
+}
+
+/*
+ * The trace that is there goes to the reader, and tracing goes on. Return: 0 when running or
+ * waiting, else an error and off
+ */
+static int ntrace_cpu_move(struct ntrace_cpu *c)
+{
+	/* The transaction of a shared sink can be replaced under way. */
+	if (ntrace_path_is_shared(c->path) && !ntrace_shared_drain(c))
+		return 0;
+
+	ntrace_cpu_finish(c);
+
+	return ntrace_cpu_run(c);
 }
 
 /* One look at the write pointer. Return: whether the window has to move */
@@ -462,7 +519,8 @@ static bool ntrace_cpu_look(struct ntrace_cpu *c)
 	c->seen = used;
 	c->seen_at = now;
 
-	return ntrace_aux_due(&c->limits, used, c->window.size);
+	return ntrace_path_is_shared(c->path) ? ntrace_shared_due(c) :
+						ntrace_aux_due(&c->limits, used, c->window.size);
 }
 
 static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
@@ -470,12 +528,11 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 	struct ntrace_cpu *c = container_of(timer, struct ntrace_cpu, timer);
 	int ret = 0;
 
-	if (c->state == NTRACE_OFF)
+	if (c->state == NTRACE_OFF || c->state == NTRACE_AWAY)
 		return HRTIMER_NORESTART;
 
 	if (c->state == NTRACE_RUNNING && ntrace_cpu_look(c)) {
-		ntrace_cpu_finish(c);
-		ret = ntrace_cpu_run(c);
+		ret = ntrace_cpu_move(c);
 	} else if (c->state == NTRACE_WAITING) {
 		ret = ntrace_cpu_run(c);
 		if (ret)
@@ -515,7 +572,9 @@ void ntrace_run_start(struct perf_event *event, int flags)
 		return;
 	}
 
-	hrtimer_start(&c->timer, ns_to_ktime(ntrace_cpu_period(c)), HRTIMER_MODE_REL_PINNED_HARD);
+	if (c->state != NTRACE_AWAY)
+		hrtimer_start(&c->timer, ns_to_ktime(ntrace_cpu_period(c)),
+			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /**

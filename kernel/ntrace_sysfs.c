@@ -7,6 +7,7 @@
 #include <linux/sysfs.h>
 
 #include "ntrace_config.h"
+#include "ntrace_funnel.h"
 #include "ntrace_path.h"
 #include "ntrace_regs.h"
 #include "ntrace_sysfs.h"
@@ -139,7 +140,7 @@ const struct attribute_group *ntrace_sysfs_groups[] = {
 static ssize_t ntrace_sink_show(struct device *dev, struct device_attribute *attr, char *page)
 {
 	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute, attr);
-	struct ntrace_ramsink *sink = ext->var;
+	struct ntrace_component *sink = ext->var;
 
 	return sysfs_emit(page, "0x%x\n", sink->id);
 }
@@ -156,7 +157,7 @@ static int ntrace_sink_bound(struct device *pmu, struct ntrace_component *comp)
 	ext->attr.attr.name = dev_name(comp->dev);
 	ext->attr.attr.mode = 0444;
 	ext->attr.show = ntrace_sink_show;
-	ext->var = to_ntrace_ramsink(comp);
+	ext->var = comp;
 	comp->sysfs = &ext->attr.attr;
 
 	return sysfs_add_file_to_group(&pmu->kobj, comp->sysfs, ntrace_sink_group.name);
@@ -185,6 +186,8 @@ int ntrace_sysfs_bound(struct device *pmu, struct ntrace_component *comp)
 {
 	if (comp->type == &ntrace_encoder_type)
 		return ntrace_encoder_bound(pmu, comp);
+	if (comp->type == &ntrace_funnel_type)
+		return 0;
 
 	return ntrace_sink_bound(pmu, comp);
 }
@@ -201,7 +204,7 @@ void ntrace_sysfs_unbound(struct device *pmu, struct ntrace_component *comp)
 	if (comp->type == &ntrace_encoder_type) {
 		snprintf(name, sizeof(name), "cpu%d", comp->cpu);
 		sysfs_remove_link(&pmu->kobj, name);
-	} else {
+	} else if (comp->sysfs) {
 		sysfs_remove_file_from_group(&pmu->kobj, comp->sysfs, ntrace_sink_group.name);
 	}
 }

@@ -32,7 +32,7 @@ static u64 ntrace_timestamp_read(struct ntrace_component *comp)
  * see each other late: a microsecond is allowed for that.
  */
 static bool ntrace_timestamp_matches(struct ntrace_component *comp,
-				     const struct ntrace_timestamp *ts)
+				     const struct ntrace_timestamp *ts, unsigned int prescale)
 {
 	u64 slack = max(riscv_timebase / USEC_PER_SEC, 2UL);
 	u64 mask = GENMASK_ULL(ts->width - 1, 0);
@@ -45,25 +45,56 @@ static bool ntrace_timestamp_matches(struct ntrace_component *comp,
 	after = get_cycles64();
 	local_irq_restore(flags);
 
-	before = (before - slack) >> 2 * ts->prescale;
-	after = (after + slack) >> 2 * ts->prescale;
+	before = (before - slack) >> 2 * prescale;
+	after = (after + slack) >> 2 * prescale;
 
 	return ((value - before) & mask) <= after - before;
 }
 
 /* Three looks, at distances that no counter of another rate or origin fits */
 static bool ntrace_timestamp_tracks_time(struct ntrace_component *comp,
-					 const struct ntrace_timestamp *ts)
+					 const struct ntrace_timestamp *ts, unsigned int prescale)
 {
 	unsigned int delay;
 
 	for (delay = 10; delay <= 1000; delay *= 10) {
-		if (!ntrace_timestamp_matches(comp, ts))
+		if (!ntrace_timestamp_matches(comp, ts, prescale))
 			return false;
 		usleep_range(delay, 2 * delay);
 	}
 
-	return ntrace_timestamp_matches(comp, ts);
+	return ntrace_timestamp_matches(comp, ts, prescale);
+}
+
+/* A source elsewhere: what it is divided by does not show here. */
+static bool ntrace_timestamp_is_elsewhere(const struct ntrace_timestamp *ts)
+{
+	return ts->mode == TR_TS_MODE_SHARED || ts->mode == TR_TS_MODE_EXTERNAL;
+}
+
+/**
+ * ntrace_timestamp_check - compare the counter with `time`
+ * @comp:	the component that the unit is part of
+ * @ts:		the unit, running
+ *
+ * Once more for a source elsewhere that has begun to run. Sleeps.
+ */
+void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts)
+{
+	unsigned int prescale = ts->prescale, last = ts->prescale;
+
+	if (ts->mode == TR_TS_MODE_NONE)
+		return;
+	if (ntrace_timestamp_is_elsewhere(ts)) {
+		prescale = 0;
+		last = FIELD_MAX(TR_TS_CONTROL_PRESCALE);
+	}
+
+	for (ts->tracks_time = false; prescale <= last && !ts->tracks_time; prescale++) {
+		ts->tracks_time = ntrace_timestamp_tracks_time(comp, ts, prescale);
+		if (ts->tracks_time)
+			ts->prescale = prescale;
+	}
 }
 
 /**
@@ -77,14 +108,12 @@ void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_tim
 		ntrace_write(comp, TR_TS_CONTROL, ts->control);
 }
 
-/**
- * ntrace_timestamp_probe - find out what there is
- * @comp:	the component that the unit is part of
- * @ts:		where to leave it
- *
- * A system-wide counter comes first, because time means the same on all harts then.
+/*
+ * Try the modes, the best first: with a system-wide counter time means the same on all harts.
+ * @enable is the bit that makes use of it, which only encoders have.
  */
-void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
+static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace_timestamp *ts,
+				    u32 enable)
 {
 	static const u8 modes[] = {
 		TR_TS_MODE_INTERNAL_SYSTEM,
@@ -96,10 +125,10 @@ void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timesta
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		want = TR_TS_CONTROL_ACTIVE | TR_TS_CONTROL_COUNT | TR_TS_CONTROL_ENABLE |
+		want = TR_TS_CONTROL_ACTIVE | TR_TS_CONTROL_COUNT | enable |
 		       FIELD_PREP(TR_TS_CONTROL_MODE, modes[i]);
 		got = ntrace_write_back(comp, TR_TS_CONTROL, want);
-		if (FIELD_GET(TR_TS_CONTROL_MODE, got) == modes[i] && got & TR_TS_CONTROL_ENABLE)
+		if (FIELD_GET(TR_TS_CONTROL_MODE, got) == modes[i] && (got & enable) == enable)
 			break;
 	}
 
@@ -112,8 +141,28 @@ void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timesta
 	ts->mode = modes[i];
 	ts->width = FIELD_GET(TR_TS_CONTROL_WIDTH, got) ?: 64;
 	ts->prescale = FIELD_GET(TR_TS_CONTROL_PRESCALE, got);
-	ts->control = want & ~TR_TS_CONTROL_ENABLE;
+	ts->control = want & ~enable;
 	ts->control |= got & TR_TS_CONTROL_PRESCALE;
 	ntrace_timestamp_run(comp, ts);
-	ts->tracks_time = ntrace_timestamp_tracks_time(comp, ts);
+}
+
+/**
+ * ntrace_timestamp_probe - find out what an encoder has
+ * @comp:	the encoder
+ * @ts:		where to leave it
+ */
+void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
+{
+	ntrace_timestamp_choose(comp, ts, TR_TS_CONTROL_ENABLE);
+	ntrace_timestamp_check(comp, ts);
+}
+
+/**
+ * ntrace_timestamp_probe_funnel - find out what a funnel has, and let it run for those below
+ * @comp:	the funnel
+ * @ts:		where to leave it
+ */
+void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts)
+{
+	ntrace_timestamp_choose(comp, ts, 0);
 }

@@ -71,11 +71,10 @@ refused "version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
 refused "version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
 refused "another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
-refused "a funnel" "trace funnel at 0x00000000bf001000 is not supported (Impl 0x00000801)" \
-	--plugin-arg sink_impl=0x00000801
-check "a funnel: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
-refused "a sink with memory of its own" "cannot write to system memory" \
-	--plugin-arg sink_impl=0x00001901
+refused "a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
+	--plugin-arg sink_impl=0x00000a01
+check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
+refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
 
 # What goes wrong while it is used: a message with name, address and register, no hang
 broken()	# DESCRIPTION WORDS BOOTOPTION...

@@ -82,7 +82,6 @@ struct nt_flow {
 	size_t len, pos;
 	uint64_t offset;
 	bool at_limit;
-	bool open_end;		/* the window's end is not that of the trace */
 	uint64_t limit;
 
 	/* of the stream */

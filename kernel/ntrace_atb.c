@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ATB bridge. Trace leaves here: what becomes of it is the business of the CoreSight component at
+ * the other end. So a bridge is where a path may end, if somebody asks for it by name, and nothing
+ * of that trace comes to perf.
+ */
+#include <linux/bitfield.h>
+#include <linux/cleanup.h>
+#include <linux/of.h>
+#include <linux/of_graph.h>
+#include <linux/sysfs.h>
+
+#include "ntrace_atb.h"
+#include "ntrace_regs.h"
+
+static u32 ntrace_atb_control(const struct ntrace_atb *atb)
+{
+	return TR_CONTROL_ACTIVE | FIELD_PREP(TR_ATB_CONTROL_ID, READ_ONCE(atb->id));
+}
+
+static int ntrace_atb_reset(struct ntrace_component *comp)
+{
+	ntrace_write(comp, TR_ATB_CONTROL, TR_CONTROL_ACTIVE);
+
+	return 0;
+}
+
+/* CoreSight hands out identifiers from below; this is the last legal one. */
+static int ntrace_atb_probe(struct ntrace_component *comp)
+{
+	struct ntrace_atb *atb = to_ntrace_atb(comp);
+	u32 got;
+
+	raw_spin_lock_init(&atb->lock);
+	atb->id = TR_ATB_ID_MAX;
+	got = ntrace_write_back(comp, TR_ATB_CONTROL, ntrace_atb_control(atb));
+	if (FIELD_GET(TR_ATB_CONTROL_ID, got) == atb->id)
+		return 0;
+
+	dev_err(comp->dev, "trace ATB bridge at %pa does not keep an ID (Control 0x%08x)\n",
+		&comp->start, got);
+	return -ENODEV;
+}
+
+/* For the first path. What is sent must bear the ID from its beginning. */
+static int ntrace_atb_enable(struct ntrace_component *comp)
+{
+	struct ntrace_atb *atb = to_ntrace_atb(comp);
+	u32 control = ntrace_atb_control(atb);
+	int ret;
+
+	guard(raw_spinlock)(&atb->lock);
+	if (comp->failed)
+		return -EIO;
+	if (atb->users++)
+		return 0;
+
+	ntrace_write(comp, TR_ATB_CONTROL, control);
+	ntrace_write(comp, TR_ATB_CONTROL, control | TR_CONTROL_ENABLE);
+	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	if (ret)
+		atb->users--;
+
+	return ret;
+}
+
+/* For the last one */
+static int ntrace_atb_disable(struct ntrace_component *comp)
+{
+	struct ntrace_atb *atb = to_ntrace_atb(comp);
+
+	guard(raw_spinlock)(&atb->lock);
+	if (--atb->users)
+		return 0;
+	/* A failed one is held in reset: leave it there. */
+	if (comp->failed)
+		return -EIO;
+
+	ntrace_write(comp, TR_ATB_CONTROL, ntrace_atb_control(atb));
+
+	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1", NULL);
+}
+
+/* sysfs */
+
+static ssize_t impl_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ntrace_atb *atb = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "0x%08x\n", atb->comp.impl);
+}
+static DEVICE_ATTR_RO(impl);
+
+static ssize_t atid_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ntrace_atb *atb = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "0x%02x\n", READ_ONCE(atb->id));
+}
+
+/* In effect when the bridge is enabled next */
+static ssize_t atid_store(struct device *dev, struct device_attribute *attr, const char *buf,
+			  size_t count)
+{
+	struct ntrace_atb *atb = dev_get_drvdata(dev);
+	u8 id;
+	int ret;
+
+	ret = kstrtou8(buf, 0, &id);
+	if (ret)
+		return ret;
+	/* 0 is no source, 0x70 and above mean something else on the bus. */
+	if (id < TR_ATB_ID_MIN || id > TR_ATB_ID_MAX)
+		return -EINVAL;
+	WRITE_ONCE(atb->id, id);
+
+	return count;
+}
+static DEVICE_ATTR_RW(atid);
+
+/* The CoreSight component at the other end */
+static ssize_t far_end_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct device_node *ports __free(device_node) =
+		of_get_child_by_name(dev->of_node, "out-ports");
+	struct device_node *endpoint __free(device_node) =
+		of_graph_get_next_endpoint(ports, NULL);
+	struct device_node *np __free(device_node) =
+		endpoint ? of_graph_get_remote_port_parent(endpoint) : NULL;
+
+	return np ? sysfs_emit(buf, "%pOF\n", np) : sysfs_emit(buf, "none\n");
+}
+static DEVICE_ATTR_RO(far_end);
+
+static struct attribute *ntrace_atb_attrs[] = {
+	&dev_attr_impl.attr,
+	&dev_attr_atid.attr,
+	&dev_attr_far_end.attr,
+	NULL
+};
+
+static const struct attribute_group ntrace_atb_group = {
+	.attrs = ntrace_atb_attrs,
+};
+
+const struct ntrace_component_type ntrace_atb_type = {
+	.name		= "ATB bridge",
+	.id		= TR_COMP_ATBBRIDGE,
+	.size		= sizeof(struct ntrace_atb),
+	.reset		= ntrace_atb_reset,
+	.probe		= ntrace_atb_probe,
+	.enable		= ntrace_atb_enable,
+	.disable	= ntrace_atb_disable,
+	.group		= &ntrace_atb_group,
+};

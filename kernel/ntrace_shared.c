@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A sink that the trace of several CPUs goes to. Each of them has an AUX transaction open;
+ * whichever comes to look copies what is there, whosever it is, into its own. So the stream goes on
+ * from one AUX record to the next in the order of their times, in whatever buffer they are:
+ *
+ *	        drained            WP                      Limit
+ *	           |                |                        |
+ *	+----------v----------------v------------------------v-+
+ *	| $$$$$$$$ | ############## |                          |
+ *	+------------------------------------------------------+
+ *	$ in somebody's AUX area   # waits
+ *
+ * The sink stops at Limit, so nothing is overwritten that nobody has seen, and harts that stall
+ * rather than lose trace do so. Long before that it is stopped, emptied and begun anew; what is
+ * upstream holds its messages meanwhile.
+ */
+#include <linux/align.h>
+#include <linux/cleanup.h>
+#include <linux/minmax.h>
+#include <linux/sched/clock.h>
+
+#include "ntrace_cpu.h"
+#include "ntrace_path.h"
+#include "ntrace_shared.h"
+
+/* How often a full sink is emptied to get one encoder empty */
+#define NTRACE_SHARED_TRIES	16
+
+/*
+ * How much of the store is used. What the last user flushes has to fit into its area: no more than
+ * a part of that, if nothing may get lost.
+ */
+static u64 ntrace_shared_size(const struct ntrace_cpu *c)
+{
+	const struct ntrace_ramsink *sink = c->path->sink;
+
+	if (sink->store.fixed || !ntrace_cpu_lossless(c))
+		return ALIGN_DOWN(sink->store.size, (u64)sink->align);
+
+	return ALIGN_DOWN(min(sink->store.size, c->buf->layout.size / 8), (u64)sink->align);
+}
+
+/**
+ * ntrace_shared_limit - the limits of a transaction
+ * @c: the CPU
+ */
+void ntrace_shared_limit(struct ntrace_cpu *c)
+{
+	u64 size = ntrace_shared_size(c);
+
+	ntrace_aux_limit_store(&c->limits, size, false);
+	if (ntrace_cpu_lossless(c))
+		c->limits.reserve += size;
+}
+
+/**
+ * ntrace_shared_first - is there room to begin with?
+ * @c: the CPU
+ *
+ * Return: 0 or -ENOSPC
+ */
+int ntrace_shared_first(struct ntrace_cpu *c)
+{
+	return c->handle.size < c->limits.reserve + c->limits.want ? -ENOSPC : 0;
+}
+
+/* All below: the sink's lock is held */
+
+static int ntrace_shared_set_window(struct ntrace_ramsink *sink, u64 size)
+{
+	sink->drained = 0;
+	ntrace_ramsink_hand_back(sink);
+
+	return ntrace_ramsink_set_window(sink, sink->store.bus, size);
+}
+
+static int ntrace_shared_enable_sink(struct ntrace_ramsink *sink)
+{
+	return sink->comp.type->enable(&sink->comp);
+}
+
+static int ntrace_shared_disable_sink(struct ntrace_ramsink *sink)
+{
+	return sink->comp.failed ? -EIO : sink->comp.type->disable(&sink->comp);
+}
+
+static void ntrace_shared_copy(struct ntrace_cpu *c, u64 used, bool last)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 size = ntrace_aux_copyable(&c->limits, c->handle.size, c->done, used - sink->drained,
+				       last);
+
+	ntrace_buffer_copy(c->buf, c->handle.head + c->done, sink, sink->drained, size);
+	sink->drained += size;
+	c->done += size;
+}
+
+/* The sink is off: take everything that fits. A full one may have cut its last message. */
+static u64 ntrace_shared_empty(struct ntrace_cpu *c, bool last)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 used = ntrace_ramsink_used(sink);
+
+	if (used == sink->size)
+		c->lost |= !ntrace_cpu_lossless(c);
+	ntrace_shared_copy(c, used, last);
+
+	return used;
+}
+
+/*
+ * Empty the sink and begin anew. When that is more than there is room for, it goes on where it is,
+ * unless it is full: somebody will come who has room. Return: 0, or an error and the sink is off
+ */
+static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 used;
+	int ret;
+
+	ret = ntrace_shared_disable_sink(sink);
+	if (ret) {
+		c->lost = true;
+		return ret;
+	}
+
+	used = ntrace_shared_empty(c, last);
+	if (sink->drained < used && used == sink->size)
+		return -ENOSPC;
+	if (sink->drained == used)
+		ret = ntrace_shared_set_window(sink, sink->size);
+
+	return ret ?: ntrace_shared_enable_sink(sink);
+}
+
+/* Copy, from the running sink if it can be read and has room for a while. */
+static int ntrace_shared_take(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 used = ntrace_ramsink_used(sink);
+
+	if (ntrace_ramsink_is_sram(sink) || used > sink->size / 2)
+		return ntrace_shared_restart(c, false);
+
+	ntrace_shared_copy(c, used, false);
+
+	return 0;
+}
+
+/* One more user. The first one finds the sink off and empty. */
+static int ntrace_shared_join(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	int ret = 0;
+
+	if (!sink->active)
+		ret = ntrace_shared_set_window(sink, ntrace_shared_size(c)) ?:
+		      ntrace_shared_enable_sink(sink);
+	if (ret)
+		return ret;
+
+	ret = ntrace_path_join_funnels(c->path);
+	if (!ret)
+		sink->active++;
+	else if (!sink->active)
+		ntrace_shared_disable_sink(sink);
+
+	return ret;
+}
+
+/*
+ * The last user flushes: funnels into the sink, which must have room for that, and the sink. What
+ * then does not fit into the area is lost for want of room there.
+ */
+static void ntrace_shared_flush(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 used;
+
+	if (sink->size - ntrace_ramsink_used(sink) < NTRACE_AUX_MARGIN &&
+	    ntrace_shared_restart(c, true) == -ENOSPC) {
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+		if (!ntrace_shared_set_window(sink, sink->size))
+			ntrace_shared_enable_sink(sink);
+	}
+
+	if (ntrace_path_leave_funnels(c->path))
+		c->lost = true;
+	if (ntrace_shared_disable_sink(sink)) {
+		c->lost = true;
+		return;
+	}
+	used = ntrace_shared_empty(c, true);
+	if (sink->drained < used)
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+}
+
+static void ntrace_shared_leave(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+
+	if (!--sink->active) {
+		ntrace_shared_flush(c);
+	} else {
+		if (ntrace_path_leave_funnels(c->path))
+			c->lost = true;
+		if (!ntrace_ramsink_is_sram(sink))
+			ntrace_shared_copy(c, ntrace_ramsink_used(sink), false);
+	}
+}
+
+/* Without the lock */
+
+/**
+ * ntrace_shared_enable - enable a path to a shared sink
+ * @c: the CPU; its encoder is on already if it waited
+ *
+ * Return: 0, or an error and the path is as before
+ */
+int ntrace_shared_enable(struct ntrace_cpu *c)
+{
+	struct ntrace_component *comp = &c->path->encoder->comp;
+	struct ntrace_ramsink *sink = c->path->sink;
+	int ret;
+
+	c->seen = 0;
+	c->seen_at = local_clock();
+	c->window.size = sink->store.size;
+
+	scoped_guard(raw_spinlock, &sink->lock)
+		ret = ntrace_shared_join(c);
+	if (ret || c->state == NTRACE_WAITING)
+		return ret;
+
+	ret = comp->type->enable(comp);
+	if (ret) {
+		scoped_guard(raw_spinlock, &sink->lock)
+			ntrace_shared_leave(c);
+	}
+
+	return ret;
+}
+
+/**
+ * ntrace_shared_pending - how much waits
+ * @c: the CPU
+ *
+ * Without the lock this is a guess, and a wrong one costs a look at most.
+ */
+u64 ntrace_shared_pending(const struct ntrace_cpu *c)
+{
+	u64 drained = READ_ONCE(c->path->sink->drained);
+
+	return c->seen > drained ? c->seen - drained : 0;
+}
+
+/**
+ * ntrace_shared_due - should the sink be drained?
+ * @c: the CPU
+ */
+bool ntrace_shared_due(const struct ntrace_cpu *c)
+{
+	return ntrace_shared_pending(c) >= c->limits.quantum ||
+	       c->seen > READ_ONCE(c->path->sink->size) / 2;
+}
+
+/**
+ * ntrace_shared_drain - publish what waits
+ * @c: the CPU
+ *
+ * Under the lock, so that the records' times are in the order of the stream. Return: 0, or an error
+ * when it cannot go on
+ */
+int ntrace_shared_drain(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	int ret;
+
+	guard(raw_spinlock)(&sink->lock);
+	ret = ntrace_shared_take(c);
+	if (ret && ret != -ENOSPC)
+		return ret;
+	if (c->handle.size < c->done + c->limits.reserve + c->limits.want)
+		return -ENOSPC;
+
+	c->seen = sink->drained;
+	ntrace_aux_close(c);
+
+	return ntrace_aux_open(c);
+}
+
+/* Room for what one encoder still holds. Return: whether there may be some */
+static bool ntrace_shared_make_room(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+
+	guard(raw_spinlock)(&sink->lock);
+	/* Somebody else may have had it off for a moment. */
+	return !ntrace_ramsink_stopped(sink) || !ntrace_shared_restart(c, true);
+}
+
+/**
+ * ntrace_shared_finish - stop a CPU's trace and publish
+ * @c: the CPU
+ */
+void ntrace_shared_finish(struct ntrace_cpu *c)
+{
+	struct ntrace_component *comp = &c->path->encoder->comp;
+	struct ntrace_ramsink *sink = c->path->sink;
+	bool overflow = false;
+	int ret, tries = 0;
+
+	do
+		ret = ntrace_path_stop_encoder(c->path, &overflow);
+	while (ret == -ENOSPC && ++tries < NTRACE_SHARED_TRIES && ntrace_shared_make_room(c));
+
+	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
+	if (ret == -ENOSPC)
+		ntrace_component_reset(comp);
+
+	scoped_guard(raw_spinlock, &sink->lock) {
+		ntrace_shared_leave(c);
+		ntrace_aux_close(c);
+	}
+	c->state = NTRACE_OFF;
+}
