@@ -461,6 +461,42 @@ static void R108_R109_repeated_history(void **state)
 	expect(t, "start 5 100\nloss count out of range at 4 pc 100 skipped 3\n");
 }
 
+/* More than an encoder can count between two I-CNT: a message has an end. */
+static void R108_R70_endless_history(void **state)
+{
+	struct bench *t = bench_new();
+	unsigned int n;
+
+	(void)state;
+	org(&t->prog, 0x100);
+	for (n = 0; n < 30000; n++)
+		c_add(&t->prog);
+	beq(&t->prog, t->prog.at + 8);
+	ecall(&t->prog);
+	j(&t->prog, 0x100);	/* not in reach of the branch */
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf2(&t->pk, 3, 0x3ffff);
+	bench_open(t);
+	decode(t, 64, false);
+	assert_string_equal(t->answer, "start 5 100\nloss count out of range at 4 pc 100 skipped 5\n");
+	bench_close(t);
+	free(t);
+
+	/* the second outcome has no branch, in this life */
+	t = bench_new();
+	org(&t->prog, 0x100);
+	beq(&t->prog, 0x200);
+	org(&t->prog, 0x200);
+	j(&t->prog, 0x200);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf(&t->pk, 1, 7);
+	bench_open(t);
+	decode(t, 64, false);
+	assert_string_equal(t->answer, "start 5 100\nloss count out of range at 4 pc 100 skipped 3\n");
+	bench_close(t);
+	free(t);
+}
+
 static void R106_repeat_direct_branch(void **state)
 {
 	struct bench *t = loop();
@@ -1526,6 +1562,7 @@ int main(void)
 		cmocka_unit_test(R95_R96_history_walked_first),
 		cmocka_unit_test(R97_both_full),
 		cmocka_unit_test(R108_R109_repeated_history),
+		cmocka_unit_test(R108_R70_endless_history),
 		cmocka_unit_test(R106_repeat_direct_branch),
 		cmocka_unit_test(R107_repeat_keeps_the_target),
 		cmocka_unit_test(R112_icnt_full_at_a_taken_branch),

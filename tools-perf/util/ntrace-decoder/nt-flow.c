@@ -14,11 +14,12 @@
 
 #include "nt-count.h"
 
-/* Half-words that one I-CNT may count, and all credit together */
-#define ICNT_MAX	(1ull << 30)
-#define TOTAL_MAX	(1ll << 40)
+/* Half-words that all credit together may count */
+#define TOTAL_MAX	(ICNT_MAX << 10)
 /* Counts of repetitions: 18 bits by the specification */
 #define REPEAT_MAX	((1ull << 18) - 1)
+/* Half-words of all repetitions of a branch message: one message has an end */
+#define REPEAT_REACH	(ICNT_MAX << 2)
 
 /* Calls remembered: by the specification, and by the profiles' counter */
 #define STACK_1_0	32
@@ -118,7 +119,7 @@ static int begin_total(struct nt_flow *f)
 	const struct nt_msg *m = &f->msg;
 	struct walk w = { .left = 0 };
 
-	if (m->icnt > ICNT_MAX)
+	if (m->icnt > (uint64_t)ICNT_MAX)
 		return NT_ERANGE;
 	f->total = w.left = f->credit + (int64_t)m->icnt;
 	f->credit = 0;
@@ -145,7 +146,7 @@ static int begin_hist(struct nt_flow *f, uint64_t hist, uint64_t times)
 	f->htm = true;
 	if (!hist)
 		return NT_EHIST;
-	if (!times || times > REPEAT_MAX)
+	if (!times || times > REPEAT_MAX || f->credit < -ICNT_MAX)
 		return NT_ERANGE;
 	w.nbits = w.reload = hist_bits(hist);
 	w.repeat = times - 1;
@@ -160,7 +161,7 @@ static int begin_resource_full(struct nt_flow *f)
 
 	switch (m->rcode) {
 	case 0:
-		if (m->rdata[0] > ICNT_MAX || f->credit > TOTAL_MAX)
+		if (m->rdata[0] > (uint64_t)ICNT_MAX || f->credit > TOTAL_MAX)
 			return NT_ERANGE;
 		f->credit += (int64_t)m->rdata[0];
 		return 0;
@@ -179,7 +180,7 @@ static int begin_repeat(struct nt_flow *f)
 {
 	if (!f->last_valid)
 		return NT_EREPEAT;
-	if (f->msg.bcnt > REPEAT_MAX)
+	if (f->msg.bcnt > REPEAT_MAX || f->msg.bcnt * f->last.icnt > (uint64_t)REPEAT_REACH)
 		return NT_ERANGE;
 	f->repeats = f->msg.bcnt;
 	return 0;
@@ -321,8 +322,8 @@ static int finish(struct nt_flow *f, struct batch *b)
 
 	f->stage = NEXT_MESSAGE;
 	f->just_synced = false;
-	if (f->walk.by_hist)
-		return 0;
+	if (f->walk.by_hist)	/* as far as it may reach, and outcomes are left? */
+		return f->walk.nbits ? NT_ERANGE : 0;
 	if (f->walk.nbits)
 		return NT_EHIST;
 	if (nt_is_sync(&f->msg))

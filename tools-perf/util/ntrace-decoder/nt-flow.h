@@ -9,8 +9,14 @@
 
 #include "nt-code.h"
 
-/* Half-words that the outcomes of one HIST may cover */
+/*
+ * Half-words that one I-CNT may count, and by how many outcomes may run ahead
+ * of I-CNT; that the outcomes of one HIST may cover.  A fuzzer wants them small.
+ */
+#ifndef ICNT_MAX
+#define ICNT_MAX	(1ll << 30)
 #define HIST_REACH	(1ll << 24)
+#endif
 
 /* Events that one message may need beside those of its walk */
 #define ROOM		8

@@ -342,7 +342,7 @@ INLINE bool quick_outcomes(struct quickly *k, struct now *now, const struct quic
 	int64_t left = quick_hist(k, now, HIST_REACH, q->hist);
 
 	now->credit -= HIST_REACH - left;
-	return left;
+	return left && now->credit >= -ICNT_MAX;
 }
 
 /* A message with I-CNT; false: leave it to the others */

@@ -127,6 +127,8 @@ INLINE int hist_done(struct nt_flow *f, struct run *r)
 	r->left = HIST_REACH;
 	if (!f->walk.repeat)
 		return STEP_DONE;
+	if (f->credit < -ICNT_MAX)
+		return -NT_ERANGE;
 	f->walk.repeat--;
 	r->nbits = f->walk.reload;
 	return STEP_ON;
