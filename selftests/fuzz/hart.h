@@ -8,7 +8,7 @@
 
 #include "program.h"
 
-#define STEPS_MAX	600
+#define STEPS_MAX	300
 #define TRACE_MAX	(STEPS_MAX * 4 * NT_ENC_MSG_MAX)
 #define NOWHERE		UINT32_MAX
 
