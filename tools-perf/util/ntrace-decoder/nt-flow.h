@@ -125,6 +125,7 @@ struct nt_flow {
 	uint64_t repeats;
 
 	uint32_t insns;		/* since the last event */
+	bool slow;		/* nothing by nt_quick(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
 
 	/*

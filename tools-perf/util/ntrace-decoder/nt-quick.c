@@ -382,7 +382,7 @@ static bool quick_may(struct nt_flow *f)
 {
 	const struct nt_params *p = &f->params;
 
-	return f->state == RUNNING && !(f->btm && f->htm) && !f->counts &&
+	return f->state == RUNNING && !(f->btm && f->htm) && !f->counts && !f->slow &&
 	       !p->srcbits && !p->timestamps && !p->extaddr && !p->alljumps &&
 	       (!f->time_valid || f->time <= f->limit) && quick_at(f);
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nt-quick.c does common messages in one loop, and must not be noticed: random programs, executed at
+ * random, encoded, and in two of three rounds damaged; decoded with it, and without it, into batches
+ * of different sizes. Both have to give the same events.
+ *
+ * SEED and ROUNDS may be set in the environment.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmocka-tap.h"
+#include "nt-flow.h"
+#include "randprog.h"
+
+#define BYTES_MAX	400000
+#define EVENTS_MAX	60000
+
+static struct run {
+	struct randprog prog;
+	struct hart hart;
+	uint8_t bytes[BYTES_MAX];
+	size_t len;
+	struct nt_event events[2][EVENTS_MAX + 256];
+} r;
+
+static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
+{
+	(void)ctx;
+	if (!msg)
+		return true;
+	assert_true(r.len + len <= BYTES_MAX);
+	memcpy(r.bytes + r.len, msg, len);
+	r.len += len;
+	return true;
+}
+
+/* What nt_quick() takes part in, and now and then what it must not */
+static void random_options(struct nt_enc_config *c)
+{
+	struct nt_params *p = &c->params;
+
+	memset(c, 0, sizeof(*c));
+	c->size = sizeof(*c);
+	nt_params_init(p);
+	p->xlen = rnd(3) ? 64 : 32;
+	p->isa = NT_ISA_C | (rnd(2) ? NT_ISA_ZCMP | NT_ISA_ZCMT : NT_ISA_D);
+	p->extaddr = rnd(20) == 0;
+	p->alljumps = rnd(20) == 0;
+	p->seqjump = rnd(2);
+	p->retstack = rnd(4);
+	c->htm = rnd(2);
+	c->context = rnd(3) == 0;
+	c->icnt_bits = rnd(2) ? 4 + rnd(19) : 0;
+	c->hist_bits = rnd(2) ? 2 + rnd(31) : 0;
+	c->syncmode = rnd(4);
+	c->syncmax = 2 + rnd(8);
+	c->emit = emit;
+}
+
+static void execute(const struct nt_enc_config *c, unsigned int steps)
+{
+	unsigned int trap_every = rnd(3) ? 100 + rnd(1000) : 0;
+	struct hart *h = &r.hart;
+	struct nt_enc *enc = nt_enc_new(c);
+
+	assert_non_null(enc);
+	*h = (struct hart){ .prog = &r.prog, .before = NO_SLOT, .at = rnd(r.prog.nr) };
+	h->stray = c->params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
+	nt_enc_start(enc, NT_SYNC_TRACE_ENABLE);
+	while (steps--) {
+		const struct slot *s = &r.prog.slots[h->at];
+
+		if (s->op == OP_TRAPS || (trap_every && rnd(trap_every) == 0)) {
+			nt_enc_trap(enc, slot_pc(&r.prog, h->at), s->op != OP_TRAPS);
+			hart_trap(h);
+			continue;
+		}
+		nt_enc_retire(enc, slot_pc(&r.prog, h->at), s->raw, s->len);
+		hart_step(h);
+	}
+	nt_enc_stop(enc, NT_EVCODE_DISABLE, slot_pc(&r.prog, h->at));
+	nt_enc_flush(enc);
+	nt_enc_free(enc);
+}
+
+static void damage(void)
+{
+	unsigned int times = 1 + rnd(6);
+
+	while (times-- && r.len > 100) {
+		size_t at = rnd(r.len), n = 1 + rnd(40);
+
+		if (n > r.len - at)
+			n = r.len - at;
+		if (rnd(2)) {
+			r.bytes[at] ^= 1u << rnd(8);
+			continue;
+		}
+		memmove(r.bytes + at, r.bytes + at + n, r.len - at - n);
+		r.len -= n;
+	}
+}
+
+/* Events into e; how many */
+static unsigned int decode(const struct nt_params *params, bool slow, struct nt_event *e)
+{
+	struct nt_code *code = nt_code_new(params, program_read, &r.prog.mem);
+	struct nt_flow *flow = nt_flow_new(params);
+	unsigned int n = 0, max = rnd(3) ? 64 + rnd(193) : 256;
+	int got;
+
+	assert_true(code && flow);
+	flow->slow = slow;
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, r.bytes, r.len, 1000);
+	while (n < EVENTS_MAX && (got = nt_flow_next(flow, e + n, max)) > 0) {
+		n += got;
+		if (rnd(100) == 0)
+			nt_code_invalidate(code, r.prog.mem.base, r.prog.mem.base + rnd(4000));
+	}
+	nt_flow_free(flow);
+	nt_code_free(code);
+	return n < EVENTS_MAX ? n : EVENTS_MAX;
+}
+
+static void print(const char *what, const struct nt_event *e)
+{
+	print_message("# %s: kind %u type %u reason %u flags %x %" PRIx64 "->%" PRIx64
+		      " insns %u at %" PRIu64 "\n", what, e->kind, e->type, e->reason, e->flags,
+		      e->from, e->to, e->insns, e->offset);
+}
+
+static void compare(const struct nt_params *p, unsigned int round)
+{
+	unsigned int n[2], i;
+
+	n[0] = decode(p, true, r.events[0]);
+	n[1] = decode(p, false, r.events[1]);
+	for (i = 0; i < n[0] && i < n[1]; i++) {
+		const struct nt_event *a = &r.events[0][i], *b = &r.events[1][i];
+
+		if (!memcmp(a, b, sizeof(*a)))
+			continue;
+		print("without", a);
+		print("with", b);
+		fail_msg("round %u, event %u differs", round, i);
+	}
+	assert_int_equal(n[0], n[1]);
+}
+
+static void R115_same_events(void **unused)
+{
+	unsigned int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 500, i;
+	uint64_t bytes = 0;
+
+	(void)unused;
+	for (i = 0; i < rounds; i++) {
+		struct nt_enc_config c;
+
+		random_options(&c);
+		randprog_make(&r.prog, &c.params);
+		c.params.jvt = r.prog.params.jvt;
+		r.len = 0;
+		execute(&c, 1000 + rnd(20000));
+		if (rnd(3))
+			damage();
+		bytes += r.len;
+		compare(&c.params, i);
+	}
+	print_message("# %u traces, %" PRIu64 " bytes\n", rounds, bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(R115_same_events) };
+	const char *seed = getenv("SEED");
+
+	rnd_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + getpid();
+	rnd_state |= 1;
+	printf("# SEED=%" PRIu64 "\n", rnd_state);
+	fflush(stdout);
+	return RUN_TAP(tests);
+}
