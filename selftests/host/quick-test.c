@@ -114,6 +114,8 @@ static unsigned int decode(const struct nt_params *params, bool slow, struct nt_
 
 	assert_true(code && flow);
 	flow->slow = slow;
+	if (rnd(2))
+		flow->ahead_from = 0;
 	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, r.bytes, r.len, 1000);
 	while (n < EVENTS_MAX && (got = nt_flow_next(flow, e + n, max)) > 0) {

@@ -479,13 +479,13 @@ static void table_fill(struct nt_code *code)
 			table_insert(code, n);
 }
 
+/* Not beside the old table: together they would be more than the blocks may take. */
 static bool table_alloc(struct nt_code *code, unsigned int bits)
 {
-	uint32_t *table = malloc(sizeof(*table) << bits);
+	uint32_t *table = realloc(code->table, sizeof(*table) << bits);
 
 	if (!table)
 		return false;
-	free(code->table);
 	code->table = table;
 	code->table_bits = bits;
 	table_fill(code);

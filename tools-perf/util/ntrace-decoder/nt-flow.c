@@ -842,6 +842,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	f->stack.wrap = size - 1;
 	f->mask = f->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	f->limit = UINT64_MAX;
+	f->ahead_from = AHEAD_FROM;
 	nt_walk_forget(f);
 	return f;
 }

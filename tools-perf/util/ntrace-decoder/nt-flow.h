@@ -18,6 +18,9 @@
 #define HIST_REACH	(1ll << 24)
 #endif
 
+/* Blocks that a core's caches may hold; more are worth asking for in time */
+#define AHEAD_FROM	8192
+
 /* Events that one message may need beside those of its walk */
 #define ROOM		8
 
@@ -125,6 +128,7 @@ struct nt_flow {
 	uint64_t repeats;
 
 	uint32_t insns;		/* since the last event */
+	uint32_t ahead_from;	/* blocks from which on nt_quick() reads ahead */
 	bool slow;		/* nothing by nt_quick(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
 

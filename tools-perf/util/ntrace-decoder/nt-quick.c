@@ -15,12 +15,12 @@
 
 /* ---------------------------------------------------------------- bytes -- */
 
-/* A message of at most 8 bytes, without SRC and TSTAMP, B-TYPE 0 */
+/* A message without SRC and TSTAMP, B-TYPE 0 */
 struct quick {
 	unsigned int len;	/* in bytes */
 	unsigned int tcode;
 	uint64_t icnt;		/* half-words */
-	uint64_t addr;		/* U-ADDR, from bit 1 on */
+	uint64_t addr;		/* U-ADDR, from bit 1 on; once it is in the queue: absolute */
 	uint64_t hist;		/* with the stop bit */
 };
 
@@ -86,14 +86,17 @@ INLINE uint64_t field(struct fields *s)
 	return value;
 }
 
-/* The others: their variable fields behind `fixed` bits. */
-INLINE bool get_fields(uint64_t w, unsigned int fixed, struct quick *q)
+/*
+ * The others, when they end within 8 bytes: their variable fields, behind
+ * `fixed` bits
+ */
+INLINE bool get_fields(uint64_t w, uint64_t end, unsigned int fixed, struct quick *q)
 {
-	uint64_t end = w & w >> 1 & EACH(1), mask = end ^ (end - 1);
+	uint64_t mask = end ^ (end - 1);
 	struct fields s = { .bits = pack(w) >> fixed, .ends = w & EACH(1) & mask, .at = fixed };
 
-	/* no end, or a reserved MSEO? */
-	if (!end || (w >> 1 & ~w & EACH(1) & mask))
+	/* a reserved MSEO? */
+	if (w >> 1 & ~w & EACH(1) & mask)
 		return false;
 	q->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 	if (q->tcode == NT_TCODE_RESOURCE_FULL) {
@@ -113,9 +116,48 @@ INLINE bool get_fields(uint64_t w, unsigned int fixed, struct quick *q)
 	return !s.ends;
 }
 
-/* The message at the beginning of w, 8 bytes; false: not one of these */
-INLINE bool get_message(uint64_t w, struct quick *q)
+/* Room that the longest message taken here may need */
+#define LONG	32
+
+/*
+ * A field byte by byte, up to 58 bits; `low` bits of the first are not of it.
+ * The byte behind it, NULL when there is no such field.
+ */
+INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, unsigned int mseo_end,
+				uint64_t *value)
 {
+	unsigned int shift = 0, byte;
+
+	*value = 0;
+	do {
+		byte = *p++;
+		*value |= (uint64_t)(byte >> 2 >> low) << shift;
+		shift += 6 - low;
+		low = 0;
+	} while (!(byte & 3) && shift <= 52);
+	return (byte & 3) == mseo_end ? p : NULL;
+}
+
+/* The others when they are longer, as those are that lead far: from byte 1 on */
+static bool get_long(const uint8_t *msg, struct quick *q)
+{
+	bool hist = q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	const uint8_t *p = get_field(msg + 1, 2, 1, &q->icnt);
+
+	if (p)
+		p = get_field(p, 0, hist ? 1 : 3, &q->addr);
+	if (p && hist)
+		p = get_field(p, 0, 3, &q->hist);
+	if (!p || (hist && !q->hist))
+		return false;
+	q->len = p - msg;
+	return true;
+}
+
+/* The message at the beginning of LONG bytes; false: not one of these */
+INLINE bool get_message(const struct nt_flow *f, size_t pos, struct quick *q)
+{
+	uint64_t w = load(f->buf + pos), end = w & w >> 1 & EACH(1);
 	/* the second byte has B-TYPE, or RCODE, in its lowest bits */
 	unsigned int low = mdo(w, 1);
 
@@ -125,9 +167,11 @@ INLINE bool get_message(uint64_t w, struct quick *q)
 		return get_direct(w, q);
 	case FIRST(INDIRECT_BRANCH):
 	case FIRST(INDIRECT_BRANCH_HIST):
-		return !(low & 3) && get_fields(w, 8, q);
+		return !(low & 3) &&
+		       (end ? get_fields(w, end, 8, q) : get_long(f->buf + pos, q)) &&
+		       !(q->addr >> (f->params.xlen - 1)) && !(q->icnt >> 30);
 	case FIRST(RESOURCE_FULL):
-		return (low & 15) == 1 && get_fields(w, 10, q);
+		return (low & 15) == 1 && end && get_fields(w, end, 10, q);
 	default:
 		return false;
 	}
@@ -289,6 +333,80 @@ INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, ui
 	return nbits ? 0 : left;
 }
 
+/* ---------------------------------------------------------- reading ahead - */
+
+/*
+ * In a large program the block that an indirect transfer leads to is not in the
+ * host's caches, nor is its place in the table.  So some messages are read ahead
+ * of the walk, and what they will need is asked for in time: first the place in
+ * the table, later the block that is told there, and those behind it.
+ */
+#define AHEAD		8	/* messages in the queue */
+#define AHEAD_BLOCK	4	/* when the block is asked for */
+
+struct queue {
+	struct quick q[AHEAD];
+	unsigned int first, end;	/* modulo AHEAD */
+	size_t pos;			/* behind the last */
+	uint64_t ref;			/* that the next U-ADDR is relative to */
+};
+
+INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
+{
+	const struct quick *q = &u->q[(u->first + AHEAD_BLOCK) % AHEAD];
+	const char *blk;
+	uint32_t n;
+
+	if (u->end - u->first <= AHEAD_BLOCK || q->tcode == NT_TCODE_DIRECT_BRANCH ||
+	    q->tcode == NT_TCODE_RESOURCE_FULL)
+		return;
+	n = code->table[nt_code_slot(code, q->addr)];
+	if (n == NT_BLOCK_NONE)
+		return;
+	blk = (const char *)&code->blocks[n];
+	__builtin_prefetch(blk);
+	__builtin_prefetch(blk + 64);
+	__builtin_prefetch(blk + 128);
+	__builtin_prefetch(blk + 192);
+}
+
+/* The message in u->q[u->end] is taken in. */
+INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
+{
+	u->pos += q->len;
+	u->end++;
+	if (q->tcode == NT_TCODE_DIRECT_BRANCH || q->tcode == NT_TCODE_RESOURCE_FULL)
+		return;
+	u->ref = q->addr = (u->ref ^ q->addr << 1) & f->mask;
+	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, q->addr)]);
+}
+
+/* The next message; NULL: none of these kinds */
+INLINE const struct quick *dequeue(const struct nt_flow *f, struct queue *u)
+{
+	while (u->end - u->first < AHEAD && f->len - u->pos >= LONG) {
+		struct quick *q = &u->q[u->end % AHEAD];
+
+		if (!get_message(f, u->pos, q))
+			break;
+		enqueue(f, u, q);
+	}
+	if (u->end == u->first)
+		return NULL;
+	ask_for_block(f->code, u);
+	return &u->q[u->first++ % AHEAD];
+}
+
+/* The same without a queue */
+INLINE const struct quick *next_quick(const struct nt_flow *f, size_t pos, uint64_t ref,
+				      struct quick *q)
+{
+	if (f->len - pos < LONG || !get_message(f, pos, q))
+		return NULL;
+	q->addr = (ref ^ q->addr << 1) & f->mask;
+	return q;
+}
+
 /* ------------------------------------------------------------- messages -- */
 
 /* The taken branch that the message reports; false: it is not of this kind */
@@ -364,7 +482,7 @@ INLINE bool quick_message(struct quickly *k, struct now *now, const struct quick
 	} else {
 		n = quick_plain(k, now, left, !k->f->htm);
 	}
-	now->ref = (now->ref ^ q->addr << 1) & k->f->mask;
+	now->ref = q->addr;
 	return n != NT_BLOCK_NONE && quick_indirect(k, now, n);
 }
 
@@ -428,48 +546,77 @@ static void quick_remember(struct nt_flow *f, const struct quick *q)
 	f->last_valid = true;
 }
 
+/* One message after the other until `enough`; what the last one left, and where it ended */
+INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct nt_event *enough,
+			     struct quick *last, bool ahead)
+{
+	struct nt_flow *f = k->f;
+	struct queue u = { .pos = f->pos, .ref = f->ref };
+	struct now now = *done;
+	size_t pos = f->pos;
+	const struct quick *q;
+	struct quick one = { .len = 0 };
+	bool good;
+
+	while (now.ev < enough) {
+		q = ahead ? dequeue(f, &u) : next_quick(f, pos, now.ref, &one);
+		if (!q || !quick_fits(f, q))
+			break;
+		k->told.offset = f->offset + pos;
+		k->nr_undo = 0;
+		good = q->tcode == NT_TCODE_RESOURCE_FULL ? quick_outcomes(k, &now, q) :
+		       quick_message(k, &now, q);
+		if (!good || now.block == NT_BLOCK_NONE) {
+			quick_undo(k);
+			break;
+		}
+		pos += q->len;
+		*done = now;
+		f->htm |= HTM_TCODES >> q->tcode & 1;
+		f->btm |= q->tcode == NT_TCODE_DIRECT_BRANCH;
+		if (q->tcode != NT_TCODE_RESOURCE_FULL)
+			*last = *q;
+	}
+	return pos;
+}
+
+/* Two functions, so that small programs don't pay for the queue */
+static __attribute__((noinline)) size_t
+quick_small(struct quickly *k, struct now *done, const struct nt_event *enough, struct quick *last)
+{
+	return quick_messages(k, done, enough, last, false);
+}
+
+static __attribute__((noinline)) size_t
+quick_large(struct quickly *k, struct now *done, const struct nt_event *enough, struct quick *last)
+{
+	return quick_messages(k, done, enough, last, true);
+}
+
 void nt_quick(struct nt_flow *f, struct batch *b)
 {
-	struct quick q, last = { .len = 0 };
-	struct now now, was;
-	size_t pos = f->pos;
+	/* of a message that begins before `enough`, nearly always all have room */
+	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
+	struct quick last = { .len = 0 };
 	struct quickly k;
-	const struct nt_event *enough;
-	bool good;
+	struct now now;
+	size_t pos;
 
 	if (!quick_may(f))
 		return;
 	k.f = f;
 	k.blocks = f->code->blocks;
-	/* of a message that begins before `enough`, nearly always all have room */
 	k.full = b->ev + b->max - 1;
-	enough = b->ev + b->max - ROOM - b->max / 8;
 	k.told.time = f->time;
 	k.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
 	now = (struct now){ f->at.block, f->insns, b->ev + b->n, f->stack.top,
 			    f->stack.depth, f->ref, f->credit };
-	was = now;
-	while (now.ev < enough && f->len - pos >= 8 && get_message(load(f->buf + pos), &q) &&
-	       quick_fits(f, &q)) {
-		k.told.offset = f->offset + pos;
-		k.nr_undo = 0;
-		good = q.tcode == NT_TCODE_RESOURCE_FULL ? quick_outcomes(&k, &now, &q) :
-		       quick_message(&k, &now, &q);
-		if (!good || now.block == NT_BLOCK_NONE) {
-			quick_undo(&k);
-			break;
-		}
-		pos += q.len;
-		was = now;
-		f->htm |= HTM_TCODES >> q.tcode & 1;
-		f->btm |= q.tcode == NT_TCODE_DIRECT_BRANCH;
-		if (q.tcode != NT_TCODE_RESOURCE_FULL)
-			last = q;
-	}
+	pos = f->code->nr_blocks < f->ahead_from ? quick_small(&k, &now, enough, &last) :
+	      quick_large(&k, &now, enough, &last);
 	if (pos == f->pos)
 		return;
-	quick_done(f, b, &was, pos);
-	b->end = was.ev >= enough;
+	quick_done(f, b, &now, pos);
+	b->end = now.ev >= enough;
 	if (last.len)
 		quick_remember(f, &last);
 }
