@@ -84,6 +84,8 @@ static const struct sample samples[] = {
 	{ "cm.popret, reserved list", 64, C | MP, 0xbe32, 2, NT_TYPE_NONE, NOWHERE },
 	{ "cm.mvsa01", 64, C | MP, 0xac22, 2, NT_TYPE_NONE, NOWHERE },
 	{ "cm.jt 3", 64, C | MT, 0xa00e, 2, NT_TYPE_JUMP, 0xabc0 },
+	{ "cm.jt 31", 64, C | MT, 0xa07e, 2, NT_TYPE_JUMP, 0 },
+	{ "cm.jalt 32", 64, C | MT, 0xa082, 2, NT_TYPE_CALL, 0 },
 	{ "cm.jalt 40", 64, C | MT, 0xa0a2, 2, NT_TYPE_CALL, 0xdef0 },
 	{ "cm.jt without Zcmt", 64, C | MP, 0xa00e, 2, NT_TYPE_NONE, NOWHERE },
 	{ "c.lbu (Zcb)", 64, C | NT_ISA_ZCB, 0x8000, 2, NT_TYPE_NONE, NOWHERE },
@@ -120,6 +122,8 @@ static void check_sample(const struct sample *s)
 	params.jvt = 0x2000;
 	org(p, 0x2000 + 3 * 8);
 	put_bytes(p, 0xabc0, 8);
+	org(p, 0x2000 + 31 * 8);
+	put_bytes(p, 0, 16);
 	org(p, 0x2000 + 40 * 8);
 	put_bytes(p, 0xdef0, 8);
 	org(p, 0x1000);

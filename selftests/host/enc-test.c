@@ -375,6 +375,13 @@ static void r78_r79_correlation(void **state)
 	pack_ptsync(&bench.want, 3, 0, 0x104);
 	pack_ptc(&bench.want, 4, 1, 0);
 	check();
+	/* in HTM with HIST, though it is empty */
+	begin(htm);
+	run(0x100, CADD);
+	nt_enc_stop(bench.enc, NT_EVCODE_DEBUG, 0x102);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_ptc(&bench.want, 0, 1, 1);
+	check();
 }
 
 /* A stretch begins with ProgTraceSync, I-CNT 0 and the reason that there is */
@@ -403,6 +410,30 @@ static void r117_starts(void **state)
 	pack_error(&bench.want, 0, 4);
 	pack_ptsync(&bench.want, 7, 0, 0x300);
 	pack_ptc(&bench.want, 4, 1, 1);
+	check();
+}
+
+/* What was pending when trace restarts belongs to what was lost. */
+static void r117_restart_begins_empty(void **state)
+{
+	struct nt_enc_config c = htm;
+
+	(void)state;
+	c.icnt_bits = 4;
+	begin(c);
+	run(0x100, CJR_A0);
+	bench.refuse = 1;
+	run(0x200, beq(16));
+	run(0x210, beq(16));
+	run(0x220, beq(16));
+	run(0x230, beq(16));
+	run(0x240, CADD);		/* I-CNT is full: there is room again; HIST has four */
+	run(0x242, beq(16));
+	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x252);
+	pack_ptsync(&bench.want, 5, 0, 0x100);
+	pack_error(&bench.want, 0, 4);
+	pack_ptsync(&bench.want, 7, 0, 0x240);
+	pack_ptc(&bench.want, 4, 3, 3);
 	check();
 }
 
@@ -975,7 +1006,7 @@ static void r138_r139_types(void **state)
 /* 3 bits of itype: direct jumps are nothing, what JALR does is an indirect jump */
 static void r140_narrow_itype(void **state)
 {
-	static const uint32_t jumps[] = { 0x0080006f, 0x008000ef, 0xa021 };
+	static const uint32_t jumps[] = { 0x0080006f, 0x008000ef, 0x008003ef };
 	struct nt_enc_config c = htm;
 	unsigned int i;
 
@@ -995,7 +1026,7 @@ static void r140_narrow_itype(void **state)
 	run(0x510, SRET);
 	run(0x600, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
-	pack_ib(&bench.want, 0, 2 + 2 + 1 + 4 + 4, 0x100 ^ 0x300);
+	pack_ib(&bench.want, 0, 2 + 2 + 2 + 4 + 4, 0x100 ^ 0x300);
 	pack_ib(&bench.want, 0, 2, 0x300 ^ 0x400);
 	pack_ib(&bench.want, 0, 1, 0x400 ^ 0x500);
 	pack_ibh(&bench.want, 0, 4, 0x500 ^ 0x600, 3);
@@ -1299,6 +1330,7 @@ int main(void)
 		cmocka_unit_test(r104_icnt_full_in_btm),
 		cmocka_unit_test(r78_r79_correlation),
 		cmocka_unit_test(r117_starts),
+		cmocka_unit_test(r117_restart_begins_empty),
 		cmocka_unit_test(r100_half_words),
 		cmocka_unit_test(r118_empty_stretch),
 		cmocka_unit_test(r99_r81_traps),

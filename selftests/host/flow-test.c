@@ -144,10 +144,70 @@ static void decode(struct bench *t, unsigned int max, bool pcs)
 	assert_int_equal(nt_flow_consumed(t->flow), t->pk.len);
 }
 
-/* Decode and compare; once more with the graph already there. Frees t. */
+/* The same in pieces, which may end anywhere; what is not consumed comes again */
+static void decode_pieces(struct bench *t, size_t size)
+{
+	size_t from = 0, to = size < t->pk.len ? size : t->pk.len;
+	struct nt_event ev[64];
+	int i, n;
+
+	t->used = 0;
+	t->answer[0] = '\0';
+	nt_flow_open_end(t->flow, to < t->pk.len);
+	nt_flow_window(t->flow, t->pk.buf, to, 0);
+	for (;;) {
+		while ((n = nt_flow_next(t->flow, ev, 64)) > 0)
+			for (i = 0; i < n; i++)
+				say_event(t, &ev[i]);
+		assert_int_equal(n, 0);
+		if (to == t->pk.len)
+			break;
+		from += nt_flow_consumed(t->flow);
+		assert_true(from <= to);
+		to = to + size < t->pk.len ? to + size : t->pk.len;
+		nt_flow_open_end(t->flow, to < t->pk.len);
+		nt_flow_more(t->flow, t->pk.buf + from, to - from, from);
+	}
+	assert_int_equal(from + nt_flow_consumed(t->flow), t->pk.len);
+}
+
+/* A loss at the end of a piece is told in pieces too: the rest must be the same. */
+static void without_losses(const char *answer, char *out, size_t size)
+{
+	const char *end;
+
+	for (; *answer; answer = end + 1) {
+		end = strchr(answer, '\n');
+		if (strncmp(answer, "loss", 4)) {
+			assert_true((size_t)(end + 1 - answer) < size);
+			memcpy(out, answer, end + 1 - answer);
+			out += end + 1 - answer;
+			size -= end + 1 - answer;
+		}
+	}
+	*out = '\0';
+}
+
+static void same_in_pieces(struct bench *t, size_t piece, const char *want)
+{
+	char wanted[4096], got[4096];
+
+	decode_pieces(t, piece);
+	if (!strstr(want, "loss")) {
+		assert_string_equal(t->answer, want);
+		return;
+	}
+	assert_non_null(strstr(t->answer, "loss"));
+	without_losses(want, wanted, sizeof(wanted));
+	without_losses(t->answer, got, sizeof(got));
+	assert_string_equal(got, wanted);
+}
+
+/* Decode and compare; once more with the graph already there, and in pieces. Frees t. */
 static void expect(struct bench *t, const char *want)
 {
 	unsigned int max;
+	size_t size;
 
 	for (max = 1; max <= 256; max *= 4) {
 		bench_open(t);
@@ -156,6 +216,11 @@ static void expect(struct bench *t, const char *want)
 		new_flow(t);
 		decode(t, max, false);
 		assert_string_equal(t->answer, want);
+		bench_close(t);
+	}
+	for (size = 1; size < t->pk.len && size < 40; size++) {
+		bench_open(t);
+		same_in_pieces(t, size, want);
 		bench_close(t);
 	}
 	free(t);
@@ -329,6 +394,18 @@ static void R84_R85_xor_chain(void **state)
 	/* relative to the last address sent, not to the pc, which has moved on */
 	expect(t, "start 5 3fc04\njump 3fc04 3fd00 n1\nijump 3fd00 3f368 n1\n"
 	       "ijump 3f368 3e100 n1\nstop 4 3e100\n");
+	/* a branch told before has moved the pc, not what U-ADDR is relative to */
+	t = bench_new();
+	t->prog.base = 0x3e000;
+	org(&t->prog, 0x3fc04);
+	beq(&t->prog, 0x3fd00);
+	org(&t->prog, 0x3fd00);
+	jr(&t->prog);
+	pack_ptsync(&t->pk, 5, 0, 0x3fc04);
+	pack_db(&t->pk, 2);
+	pack_ib(&t->pk, 0, 2, 0x7b6 << 1);
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "start 5 3fc04\ncond 3fc04 3fd00 n1\nijump 3fd00 3f368 n1\nstop 4 3f368\n");
 }
 
 /* A loop of 3 half-words that is left at 106, then a jump */
@@ -511,6 +588,12 @@ static void R106_repeat_direct_branch(void **state)
 	t = loop();
 	pack_repeat(&t->pk, 3);
 	expect(t, "start 5 100\nloss no branch message to repeat at 4 pc 100 skipped 2\n");
+	t = loop();
+	pack_db(&t->pk, 3);
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	pack_repeat(&t->pk, 3);
+	expect(t, "start 5 100\ncond 102 100 n2\ncond 102 100 n2\n"
+	       "loss no branch message to repeat at 10 pc 100 skipped 2\n");
 }
 
 static void R107_repeat_keeps_the_target(void **state)
@@ -1200,6 +1283,85 @@ static void R126_R142_sources_are_apart(void **state)
 	expect(t, "start 5 106 t20\nijump 106 106 n1 t21\nijump 106 106 n1 t22\nstop 4 106 t23\n");
 }
 
+/* Calls in each other, and their returns, of which none is told but the last */
+static void nested_calls(struct bench *t, unsigned int depth)
+{
+	struct program *p = &t->prog;
+
+	org(p, 0x100);
+	beq(p, 0x110);
+	call(p, 0x100);
+	org(p, 0x108);
+	ret(p);
+	org(p, 0x110);
+	ret(p);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf(&t->pk, 8, depth);
+	pack_rf(&t->pk, 9, 1);
+	pack_ib(&t->pk, 0, depth * 4 + 2 + 2 + depth * 2, 0);
+	pack_ptc(&t->pk, 4, 0, 0);
+}
+
+/* The P550 counts calls up to 1023, so that as many returns may be silent. */
+static void p550_return_counter(void **state)
+{
+	static const unsigned int depths[] = { 33, 1023 };
+	unsigned int i, k;
+	int n;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		unsigned int rets = 0, told = 0;
+		struct bench *t = bench_new();
+		struct nt_event ev[64];
+
+		t->params.profile = NT_PROFILE_P550;
+		nested_calls(t, depths[i]);
+		bench_open(t);
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		while ((n = nt_flow_next(t->flow, ev, 64)) > 0)
+			for (k = 0; k < (unsigned int)n; k++) {
+				assert_int_not_equal(ev[k].kind, NT_EV_LOSS);
+				if (ev[k].kind != NT_EV_BRANCH || ev[k].type != NT_TYPE_RET)
+					continue;
+				rets++;
+				told += !(ev[k].flags & NT_EVF_INFERRED);
+			}
+		assert_int_equal(rets, depths[i] + 1);
+		assert_int_equal(told, 1);
+		bench_close(t);
+		free(t);
+	}
+}
+
+/* By hand: TSTAMP is absolute in sync messages, elsewhere XORed with the time before. */
+static void p550_times(void **state)
+{
+	static const uint8_t trace[] = {
+		/* ProgTraceSync SYNC 5, I-CNT 0, F-ADDR 80, TSTAMP 1000 = 15:40 */
+		0x24, 0x15, 0x00, 0x09, 0xa0, 0x3f,
+		/* ResourceFull RCODE 9, 3, TSTAMP 8 = 992 ^ 1000 */
+		0x6c, 0xe5, 0x23,
+		/* ResourceFull RCODE 8, 1, without TSTAMP */
+		0x6c, 0x63,
+		/* IndirectBranch B-TYPE 0, I-CNT 14, U-ADDR 180, TSTAMP 4095 = 3103 ^ 992 */
+		0x10, 0xe1, 0x00, 0x19, 0xfc, 0xff,
+		/* DirectBranchSync SYNC 2, I-CNT 1, F-ADDR 101, TSTAMP 7 */
+		0x2c, 0x49, 0x04, 0x11, 0x1f,
+		/* ProgTraceCorrelation EVCODE 4, CDF 0, I-CNT 0, TSTAMP 3 */
+		0x84, 0x10, 0x01, 0x0f,
+	};
+	struct bench *t = loop();
+
+	(void)state;
+	t->params.profile = NT_PROFILE_P550;
+	t->params.timestamps = true;
+	memcpy(t->pk.buf, trace, sizeof(trace));
+	t->pk.len = sizeof(trace);
+	expect(t, "start 5 100 t1000\ncond 102 100 n2 t992\ncond 102 100 n2 t992\n"
+	       "cond 102 100 n2 t992\nijump 106 200 n3 t3103\nstop 4 202 n1 t4\n");
+}
+
 static void profiles(void **state)
 {
 	struct bench *t = loop();
@@ -1594,6 +1756,8 @@ int main(void)
 		cmocka_unit_test(R127_R128_context),
 		cmocka_unit_test(R126_R142_sources_are_apart),
 		cmocka_unit_test(profiles),
+		cmocka_unit_test(p550_times),
+		cmocka_unit_test(p550_return_counter),
 		cmocka_unit_test(R74_R82_odd_messages),
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),

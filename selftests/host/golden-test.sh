@@ -41,7 +41,9 @@ run()
 		"$out/ntrace" dump "${options[@]}" "$scratch/trace" || status=$?
 	else
 		"$out/ntrace" decode "${options[@]}" "${images[@]}" --output="$1" \
-			"$scratch/trace" || status=$?
+			"$scratch/trace" >"$scratch/lines" || status=$?
+		# the text of instructions is Capstone's, if it is there
+		sed "$([ "$1" != insn ] || echo 's/ - .*//')" "$scratch/lines"
 	fi
 }
 

@@ -366,7 +366,11 @@ static void skip_to_sync(struct nt_flow *f)
 		int ret = nt_msg_decode(&f->params, f->buf + f->pos, f->len - f->pos, &m);
 
 		if (!ret) {
-			f->pos = is_idle(&m, f->len - f->pos) ? f->pos + m.idle : f->len;
+			bool idle = is_idle(&m, f->len - f->pos);
+
+			if (!idle && f->open_end)
+				return;
+			f->pos = idle ? f->pos + m.idle : f->len;
 		} else if (ret > 0 && nt_is_sync(&m) && !other_source(f, &m)) {
 			f->pos += m.idle;
 			return;
@@ -544,13 +548,15 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 	f->msg.fields = 0;
 	mark(f, b);
 	if (!is_idle(&f->msg, left)) {
+		if (f->open_end)
+			return false;
 		lose(f, b, NT_ECUT);
 		return true;
 	}
 	f->pos += f->msg.idle;
 	if (f->pos < f->len)
 		return true;
-	if (f->state != RUNNING)
+	if (f->state != RUNNING || f->open_end)
 		return false;
 	if (f->credit > 0)
 		drain(f, NT_OK);
@@ -806,6 +812,20 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->at_limit = false;
 	resync(f);
 	f->just_synced = false;
+}
+
+void nt_flow_open_end(struct nt_flow *f, bool open)
+{
+	f->open_end = open;
+}
+
+void nt_flow_more(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t offset)
+{
+	f->buf = buf;
+	f->len = len;
+	f->pos = 0;
+	f->offset = offset;
+	f->at_limit = false;
 }
 
 void nt_flow_skip_partial(struct nt_flow *f)

@@ -91,6 +91,7 @@ struct nt_flow {
 	size_t len, pos;
 	uint64_t offset;
 	bool at_limit;
+	bool open_end;		/* the window's end is not that of the trace */
 	uint64_t limit;
 
 	/* of the stream */

@@ -447,6 +447,17 @@ void nt_flow_set_code(struct nt_flow *flow, struct nt_code *low, struct nt_code 
 void nt_flow_window(struct nt_flow *flow, const uint8_t *buf, size_t len, uint64_t offset);
 
 /*
+ * A stream that comes in pieces.  While `open` is set, the end of a window is
+ * not that of the trace: no STOP is made of it, and a message whose end is not
+ * there yet is left alone, so that nt_flow_consumed() is where it begins.  Then
+ * nt_flow_more() goes on with another buffer, which must begin there; all state
+ * is kept, and what of the old buffer was not consumed is given up.  Both
+ * nt_flow_window() and nt_flow_more() leave `open` as it is.
+ */
+void nt_flow_open_end(struct nt_flow *flow, bool open);
+void nt_flow_more(struct nt_flow *flow, const uint8_t *buf, size_t len, uint64_t offset);
+
+/*
  * The window just begun may begin inside a message (a circular buffer that has
  * wrapped): pass over everything up to the first end of a message.
  */
