@@ -7,6 +7,7 @@
 
 #include "cmocka-tap.h"
 #include "pack.h"
+#include "program.h"
 
 /* ------------------------------------------------------------- bench ---- */
 
@@ -78,27 +79,6 @@ static void check(void)
 #define CJALR	0x9502		/* c.jalr a0 */
 #define SRET	0x10200073
 
-static uint32_t beq(int offset)
-{
-	uint32_t o = offset;
-
-	return 0x63 | (o >> 11 & 1) << 7 | (o >> 1 & 15) << 8 | (o >> 5 & 63) << 25 |
-	       (o >> 12 & 1) << 31;
-}
-
-static uint32_t jal(unsigned int rd, int offset)
-{
-	uint32_t o = offset;
-
-	return 0x6f | rd << 7 | (o >> 12 & 0xff) << 12 | (o >> 11 & 1) << 20 |
-	       (o >> 1 & 0x3ff) << 21 | (o >> 20 & 1) << 31;
-}
-
-static uint32_t jalr(unsigned int rd, unsigned int rs1)
-{
-	return 0x67 | rd << 7 | rs1 << 15;
-}
-
 static void run(uint64_t pc, uint32_t insn)
 {
 	nt_enc_retire(bench.enc, pc, insn, (insn & 3) == 3 ? 4 : 2);
@@ -111,14 +91,14 @@ static void run(uint64_t pc, uint32_t insn)
 static void program(int taken)
 {
 	run(0x100, CADD);
-	run(0x102, beq(0xfe));
+	run(0x102, insn_b(0xfe));
 	if (taken == 1) {
 		run(0x200, CADD);
 		nt_enc_stop(bench.enc, NT_EVCODE_DEBUG, 0x202);
 		return;
 	}
 	run(0x106, ADD);
-	run(0x10a, beq(0x1f6));
+	run(0x10a, insn_b(0x1f6));
 	if (taken == 2) {
 		run(0x300, ADD);
 		nt_enc_stop(bench.enc, NT_EVCODE_DEBUG, 0x304);
@@ -170,7 +150,7 @@ static void vector_7(void **state)
 	c.icnt_bits = 4;
 	begin(c);
 	run(0x100, CADD);
-	run(0x102, beq(0xfe));
+	run(0x102, insn_b(0xfe));
 	run(0x106, ADD);
 	run(0x10a, ADD);
 	run(0x10e, ADD);
@@ -296,8 +276,8 @@ static void r91_hist_polarity(void **state)
 {
 	(void)state;
 	begin(htm);
-	run(0x100, beq(8));	/* not taken */
-	run(0x104, beq(8));	/* taken */
+	run(0x100, insn_b(8));	/* not taken */
+	run(0x104, insn_b(8));	/* taken */
 	run(0x10c, CJR_A0);
 	run(0x200, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -313,10 +293,10 @@ static void r97_both_full_at_once(void **state)
 	c.icnt_bits = 4;
 	c.hist_bits = 5;
 	begin(c);
-	run(0x100, beq(-0x80));
-	run(0x104, beq(-0x80));
-	run(0x108, beq(-0x80));
-	run(0x10c, beq(-0x80));
+	run(0x100, insn_b(-0x80));
+	run(0x104, insn_b(-0x80));
+	run(0x108, insn_b(-0x80));
+	run(0x10c, insn_b(-0x80));
 	run(0x110, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
 	pack_rf(&bench.want, 1, 0x10);
@@ -331,8 +311,8 @@ static void r93_resources_reset_alone(void **state)
 	(void)state;
 	c.hist_bits = 3;
 	begin(c);
-	run(0x100, beq(-0x80));
-	run(0x104, beq(-0x80));	/* full: I-CNT goes on */
+	run(0x100, insn_b(-0x80));
+	run(0x104, insn_b(-0x80));	/* full: I-CNT goes on */
 	run(0x108, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x10a);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -352,7 +332,7 @@ static void r104_icnt_full_in_btm(void **state)
 	run(0x104, ADD);
 	run(0x108, ADD);
 	run(0x10c, ADD);
-	run(0x110, jal(0, 16));
+	run(0x110, insn_jal(0, 16));
 	run(0x120, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x122);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -389,7 +369,7 @@ static void r117_starts(void **state)
 {
 	(void)state;
 	begin(htm);
-	run(0x100, beq(0x20));
+	run(0x100, insn_b(0x20));
 	nt_enc_stop(bench.enc, NT_EVCODE_DEBUG, 0x120);
 	nt_enc_start(bench.enc, NT_SYNC_DEBUG_EXIT);
 	run(0x120, ADD);
@@ -423,12 +403,12 @@ static void r117_restart_begins_empty(void **state)
 	begin(c);
 	run(0x100, CJR_A0);
 	bench.refuse = 1;
-	run(0x200, beq(16));
-	run(0x210, beq(16));
-	run(0x220, beq(16));
-	run(0x230, beq(16));
+	run(0x200, insn_b(16));
+	run(0x210, insn_b(16));
+	run(0x220, insn_b(16));
+	run(0x230, insn_b(16));
 	run(0x240, CADD);		/* I-CNT is full: there is room again; HIST has four */
-	run(0x242, beq(16));
+	run(0x242, insn_b(16));
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x252);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
 	pack_error(&bench.want, 0, 4);
@@ -458,7 +438,7 @@ static void r100_half_words(void **state)
 	}
 	begin(htm);
 	run(0x100, CJR_A0);
-	run(0x200, jalr(0, 10));
+	run(0x200, insn_jalr(0, 10, 0));
 	run(0x300, SRET);
 	run(0x400, ADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -527,7 +507,7 @@ static void taken_then_trap(void **state)
 {
 	(void)state;
 	begin(btm);
-	run(0x100, beq(0x20));
+	run(0x100, insn_b(0x20));
 	nt_enc_trap(bench.enc, 0x120, false);
 	run(0x800, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -550,7 +530,7 @@ static void r134_matching_return_is_silent(void **state)
 {
 	(void)state;
 	begin(with_stack(3));
-	run(0x100, jal(1, 0x100));
+	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x104, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x106);
@@ -563,7 +543,7 @@ static void r134_mismatch_and_empty_tell(void **state)
 {
 	(void)state;
 	begin(with_stack(3));
-	run(0x100, jal(1, 0x100));
+	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x300, CJR_RA);	/* it went elsewhere, and was popped all the same */
 	run(0x104, CADD);
@@ -577,10 +557,10 @@ static void r135_swap_pops_then_pushes(void **state)
 {
 	(void)state;
 	begin(with_stack(3));
-	run(0x100, jal(1, 0x100));
-	run(0x200, jalr(5, 1));		/* back to 104, pushes 204 */
+	run(0x100, insn_jal(1, 0x100));
+	run(0x200, insn_jalr(5, 1, 0));		/* back to 104, pushes 204 */
 	run(0x104, CADD);
-	run(0x106, jalr(1, 5));		/* to 204, pushes 10a */
+	run(0x106, insn_jalr(1, 5, 0));		/* to 204, pushes 10a */
 	run(0x204, CJR_RA);
 	run(0x10a, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x10c);
@@ -598,7 +578,7 @@ static void r131_oldest_is_dropped(void **state)
 	(void)state;
 	begin(with_stack(3));
 	for (i = 0; i < 33; i++, icnt += 2)
-		run(0x1000 + 4 * i, jal(1, 4));
+		run(0x1000 + 4 * i, insn_jal(1, 4));
 	for (i = 33; i-- > 0; icnt++)
 		run(i == 32 ? 0x1084 : 0x1008 + 4 * i, CJR_RA);
 	run(0x1004, CADD);
@@ -611,7 +591,7 @@ static void r113_sync_empties_the_stack(void **state)
 {
 	(void)state;
 	begin(with_stack(3));
-	run(0x100, jal(1, 0x100));
+	run(0x100, insn_jal(1, 0x100));
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
 	run(0x200, CJR_RA);
 	run(0x104, CADD);
@@ -625,7 +605,7 @@ static void counter_mode(void **state)
 {
 	(void)state;
 	begin(with_stack(1));
-	run(0x100, jal(1, 0x100));
+	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x300, CJR_RA);	/* silent though wrong, then the counter is 0 */
 	run(0x400, CADD);
@@ -644,10 +624,10 @@ static void r136_sequential_jump(void **state)
 	c.params.seqjump = true;
 	begin(c);
 	run(0x100, 0x00000337);		/* lui t1 */
-	run(0x104, jalr(0, 6));
+	run(0x104, insn_jalr(0, 6, 0));
 	run(0x300, 0x00000337);
 	run(0x304, CADD);		/* between the two */
-	run(0x306, jalr(0, 6));
+	run(0x306, insn_jalr(0, 6, 0));
 	run(0x400, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
 	pack_ib(&bench.want, 0, 9, 0x100 ^ 0x400);
@@ -663,7 +643,7 @@ static void r136_not_across_messages(void **state)
 	begin(c);
 	run(0x100, 0x00000337);
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
-	run(0x104, jalr(0, 6));
+	run(0x104, insn_jalr(0, 6, 0));
 	run(0x300, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
 	pack_ibsync(&bench.want, 6, 0, 2, 0x104);
@@ -678,7 +658,7 @@ static void r137_all_jumps(void **state)
 	(void)state;
 	c.params.alljumps = true;
 	begin(c);
-	run(0x100, jal(0, 0x100));
+	run(0x100, insn_jal(0, 0x100));
 	run(0x200, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x202);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -687,7 +667,7 @@ static void r137_all_jumps(void **state)
 
 	c.htm = false;
 	begin(c);
-	run(0x100, jal(0, 0x100));
+	run(0x100, insn_jal(0, 0x100));
 	run(0x200, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
 	pack_db(&bench.want, 2);
@@ -734,7 +714,7 @@ static void r24_periodic_by_messages(void **state)
 	c.syncmode = 1;
 	begin(c);
 	for (i = 0; i <= 18; i++)
-		run(0x1000 + 0x10 * i, beq(0x10));
+		run(0x1000 + 0x10 * i, insn_b(0x10));
 	pack_ptsync(&bench.want, 5, 0, 0x1000);
 	for (i = 0; i < 16; i++)
 		pack_db(&bench.want, 2);
@@ -747,7 +727,7 @@ static void r121_r114_event_keeps_history(void **state)
 {
 	(void)state;
 	begin(htm);
-	run(0x100, beq(8));
+	run(0x100, insn_b(8));
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
 	run(0x104, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -791,7 +771,7 @@ static void src_in_every_message(void **state)
 	c.params.src = 21;
 	begin(c);
 	run(0x100, CJR_A0);
-	run(0x200, beq(16));
+	run(0x200, insn_b(16));
 	run(0x210, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x212);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -875,7 +855,7 @@ static void r119_loss_then_restart(void **state)
 	run(0x200, CJR_A0);
 	run(0x300, CJR_A0);
 	run(0x400, CJR_A0);
-	run(0x500, beq(16));
+	run(0x500, insn_b(16));
 	run(0x510, CJR_A0);
 	run(0x600, CADD);
 	run(0x602, CADD);
@@ -1017,12 +997,12 @@ static void r140_narrow_itype(void **state)
 	for (i = 0; i < 3; i++)
 		run(0x100, jumps[i]);	/* to 108 each; nothing is told of any */
 	run(0x108, 0x000003b7);		/* lui t2 */
-	run(0x10c, jalr(1, 7));		/* sequential: silent as with 4 bits */
+	run(0x10c, insn_jalr(1, 7, 0));		/* sequential: silent as with 4 bits */
 	run(0x200, 0x000000b7);		/* lui ra */
-	run(0x204, jalr(0, 1));		/* a return: told */
-	run(0x300, jalr(1, 5));
+	run(0x204, insn_jalr(0, 1, 0));		/* a return: told */
+	run(0x300, insn_jalr(1, 5, 0));
 	run(0x400, CJR_RA);
-	run(0x500, beq(16));
+	run(0x500, insn_b(16));
 	run(0x510, SRET);
 	run(0x600, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -1059,7 +1039,7 @@ static void targets(void **state)
 static void spin(unsigned int n)
 {
 	while (n--)
-		run(0x100, beq(0));
+		run(0x100, insn_b(0));
 }
 
 static void r108_equal_histories(void **state)
@@ -1089,8 +1069,8 @@ static void r114_histories_in_order(void **state)
 	c.repeathist = true;
 	begin(c);
 	spin(4);
-	run(0x100, beq(8));
-	run(0x104, beq(8));
+	run(0x100, insn_b(8));
+	run(0x104, insn_b(8));
 	spin(2);
 	run(0x100, CJR_A0);
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
@@ -1130,7 +1110,7 @@ static void r106_equal_branches(void **state)
 	begin(c);
 	spin(11);
 	run(0x100, CADD);
-	run(0x102, beq(-2));
+	run(0x102, insn_b(-2));
 	run(0x100, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x102);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -1168,8 +1148,8 @@ static void r107_same_target(void **state)
 	(void)state;
 	c.repeatbranch = true;
 	begin(c);
-	run(0x100, beq(0x10));
-	run(0x110, beq(0x10));
+	run(0x100, insn_b(0x10));
+	run(0x110, insn_b(0x10));
 	for (i = 0; i < 4; i++)
 		run(0x120, CJR_A0);
 	run(0x140, CJR_A0);
