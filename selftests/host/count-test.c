@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counting edges: what nt_flow_count() adds up is what nt_flow_next() delivers,
- * for captures in all modes, and damaged ones do no harm.
+ * Counting edges: what nt_flow_count() adds up is what nt_flow_next() delivers: for captures in all
+ * modes, for random programs with random options, and for both damaged. SEED and ROUNDS may be set
+ * in the environment.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cmocka-tap.h"
-#include "ntrace.h"
+#include "randprog.h"
 
 static const struct {
 	const char *folder, *trace;
@@ -183,12 +187,311 @@ static void damage_does_no_harm(void **state)
 	}
 }
 
+/* ------------------------------------------------------ what a hit needs - */
+
+#define BYTES_MAX	200000
+
+static struct traced {
+	struct program mem;
+	struct nt_enc *enc;
+	struct nt_enc_config cfg;
+	uint8_t bytes[BYTES_MAX];
+	size_t len;
+	uint64_t now;
+} traced;
+
+static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
+{
+	struct traced *t = ctx;
+
+	assert_true(t->len + len <= BYTES_MAX);
+	if (msg)
+		memcpy(t->bytes + t->len, msg, len);
+	t->len += msg ? len : 0;
+	return true;
+}
+
+static uint64_t now(void *ctx)
+{
+	return ((struct traced *)ctx)->now;
+}
+
+static void retire(uint64_t pc)
+{
+	uint32_t insn = 0;
+
+	assert_true(program_read(&traced.mem, pc, &insn, 4) == 4);
+	nt_enc_retire(traced.enc, pc, insn, 4);
+}
+
+static void open_traced(struct setting *s, struct nt_params *params, void *mem)
+{
+	s->params = *params;
+	s->image = NULL;
+	s->bytes = traced.bytes;
+	s->len = traced.len;
+	s->code = nt_code_new(&s->params, program_read, mem);
+	s->flow = nt_flow_new(&s->params);
+	assert_non_null(s->code);
+	assert_non_null(s->flow);
+	nt_flow_set_code(s->flow, s->code, s->code);
+}
+
+static void close_traced(struct setting *s)
+{
+	nt_flow_free(s->flow);
+	nt_code_free(s->code);
+}
+
+/*
+ * The same message at the same place, but the return in it leads elsewhere: a function that jumps,
+ * then returns, called from two places that go on alike.
+ */
+static void two_callers(void)
+{
+	static const uint64_t path[2][7] = {
+		{ 0x1000, 0x2000, 0x3000, 0x3004, 0x2004, 0x2008, 0 },
+		{ 0x1000, 0x2100, 0x3000, 0x3004, 0x2104, 0x2108, 0 },
+	};
+	struct program *p = &traced.mem;
+	unsigned int i, k;
+
+	memset(&traced, 0, sizeof(traced));
+	org(p, 0x1000);
+	jr(p);
+	for (i = 0; i < 2; i++) {
+		org(p, 0x2000 + i * 0x100);
+		call(p, 0x3000);
+		add(p);
+		jr(p);
+	}
+	org(p, 0x3000);
+	jr(p);
+	ret(p);
+	traced.cfg.size = sizeof(traced.cfg);
+	nt_params_init(&traced.cfg.params);
+	traced.cfg.params.retstack = 3;
+	traced.cfg.htm = true;
+	traced.cfg.emit = emit;
+	traced.cfg.ctx = &traced;
+	traced.enc = nt_enc_new(&traced.cfg);
+	assert_non_null(traced.enc);
+	nt_enc_start(traced.enc, NT_SYNC_TRACE_ENABLE);
+	for (i = 0; i < 50; i++)
+		for (k = 0; path[i & 1][k]; k++)
+			retire(path[i & 1][k]);
+	nt_enc_stop(traced.enc, NT_EVCODE_DISABLE, 0x1000);
+	nt_enc_free(traced.enc);
+}
+
+static void a_hit_needs_the_same_return_stack(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct sums slow = { 0 }, fast = { 0 };
+	struct nt_counts_stats stats;
+	struct setting s;
+
+	(void)state;
+	two_callers();
+	open_traced(&s, &traced.cfg.params, &traced.mem);
+	deliver(&s, &slow);
+	count(&s, counts);
+	total(counts, &fast, &stats);
+	assert_int_equal(slow.losses, 0);
+	assert_int_equal(slow.branches, fast.branches);
+	assert_int_equal(slow.insns, fast.insns);
+	assert_int_equal(slow.mix, fast.mix);
+	/* both ways are remembered */
+	assert_true(stats.hits > stats.walks * 3 / 4);
+	nt_counts_free(counts);
+	close_traced(&s);
+}
+
+/* ------------------------------------------------------ random programs -- */
+
+static struct randprog prog;
+
+static void random_options(struct nt_enc_config *c)
+{
+	struct nt_params *p = &c->params;
+
+	memset(c, 0, sizeof(*c));
+	c->size = sizeof(*c);
+	nt_params_init(p);
+	p->xlen = rnd(3) ? 64 : 32;
+	p->isa = NT_ISA_C | (rnd(2) ? NT_ISA_ZCMP | NT_ISA_ZCMT : NT_ISA_D);
+	p->srcbits = rnd(3) ? 0 : rnd(13);
+	p->src = p->srcbits ? rnd(1u << p->srcbits) : 0;
+	p->timestamps = rnd(2);
+	p->extaddr = rnd(2);
+	p->seqjump = rnd(2);
+	p->alljumps = rnd(4) == 0;
+	p->retstack = rnd(4);
+	c->htm = rnd(2);
+	c->context = rnd(3) == 0;
+	c->btype_1 = rnd(2);
+	c->icnt_bits = rnd(2) ? 4 + rnd(19) : 0;
+	c->hist_bits = rnd(2) ? 2 + rnd(31) : 0;
+	c->syncmode = rnd(4);
+	c->syncmax = rnd(6);
+	c->repeathist = rnd(2);
+	c->repeatbranch = !c->htm && rnd(2);
+	c->emit = emit;
+	c->time = now;
+	c->ctx = &traced;
+}
+
+static void execute(unsigned int steps)
+{
+	struct hart hart = { .prog = &prog, .before = NO_SLOT };
+	unsigned int trap_every = rnd(3) ? 50 + rnd(300) : 0;
+
+	random_options(&traced.cfg);
+	randprog_make(&prog, &traced.cfg.params);
+	traced.cfg.params.jvt = prog.params.jvt;
+	traced.len = 0;
+	traced.now = rnd(1ull << 40);
+	hart.at = rnd(prog.nr);
+	hart.stray = traced.cfg.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
+	traced.enc = nt_enc_new(&traced.cfg);
+	assert_non_null(traced.enc);
+	nt_enc_start(traced.enc, NT_SYNC_TRACE_ENABLE);
+	while (steps--) {
+		const struct slot *slot = &prog.slots[hart.at];
+		uint64_t pc = slot_pc(&prog, hart.at);
+
+		traced.now += rnd(4);
+		if (traced.cfg.context && rnd(100) == 0)
+			nt_enc_context(traced.enc, 2, rnd(2), false, rnd(1000));
+		if (slot->op == OP_TRAPS || (trap_every && rnd(trap_every) == 0)) {
+			nt_enc_trap(traced.enc, pc, slot->op != OP_TRAPS);
+			hart_trap(&hart);
+			continue;
+		}
+		nt_enc_retire(traced.enc, pc, slot->raw, slot->len);
+		hart_step(&hart);
+	}
+	nt_enc_stop(traced.enc, NT_EVCODE_DISABLE, slot_pc(&prog, hart.at));
+	nt_enc_free(traced.enc);
+}
+
+static void mutate(uint8_t *bytes, size_t len)
+{
+	unsigned int n = 1 + rnd(10);
+
+	while (n-- && len) {
+		size_t at = rnd(len);
+
+		/* another one's byte, or any */
+		bytes[at] = rnd(2) ? bytes[rnd(len)] : rnd(256);
+	}
+}
+
+/* What nt_flow_next() delivers meanwhile counts too. */
+static int step(struct setting *s, struct nt_counts *counts, struct sums *sums)
+{
+	struct nt_event ev[256];
+	bool counted = rnd(4);
+	int i, n;
+
+	n = counted ? nt_flow_count(s->flow, counts, ev, 256) : nt_flow_next(s->flow, ev, 64);
+	for (i = 0; i < n; i++) {
+		sums->losses += ev[i].kind == NT_EV_LOSS;
+		sums->insns += counted ? 0 : ev[i].insns;
+		if (ev[i].kind != NT_EV_BRANCH)
+			continue;
+		assert_false(counted);
+		sums->branches++;
+		sums->mix += mix(ev[i].from, ev[i].to, ev[i].type);
+	}
+	return n;
+}
+
+/* In pieces of time */
+static void count_randomly(struct setting *s, struct nt_counts *counts, struct sums *sums)
+{
+	uint64_t limit = s->params.timestamps && rnd(2) ? traced.now - rnd(10000) : UINT64_MAX;
+	int n;
+
+	nt_flow_window(s->flow, s->bytes, s->len, 0);
+	for (;;) {
+		nt_flow_limit(s->flow, limit);
+		while ((n = step(s, counts, sums)) > 0)
+			;
+		assert_int_equal(n, 0);
+		if (!nt_flow_at_limit(s->flow))
+			break;
+		limit = rnd(20) ? limit + rnd(2000) : UINT64_MAX;
+	}
+}
+
+/* The trace, again and again: whole, with other code, damaged */
+static void count_often(struct nt_counts *counts, uint64_t *walks, uint64_t *hits)
+{
+	struct sums slow = { 0 }, fast = { 0 }, all;
+	struct nt_counts_stats stats;
+	struct setting s, own;
+	unsigned int pass, at;
+
+	open_traced(&s, &traced.cfg.params, &prog.mem);
+	open_traced(&own, &traced.cfg.params, &prog.mem);
+	for (pass = 0; pass < 5; pass++) {
+		if (pass == 2) {
+			at = 2 * rnd(20 + rnd(200));
+			memcpy(prog.mem.bytes + at, "\1", 2);	/* C.NOP */
+			nt_code_invalidate(s.code, prog.mem.base + at, prog.mem.base + at + 2);
+			nt_code_invalidate(own.code, prog.mem.base + at, prog.mem.base + at + 2);
+		}
+		if (pass >= 3)
+			mutate(traced.bytes, traced.len);
+		deliver(&own, &slow);
+		count_randomly(&s, counts, &fast);
+		all = fast;
+		total(counts, &all, &stats);
+		all.insns = fast.insns + stats.insns;
+		assert_int_equal(slow.losses, all.losses);
+		assert_int_equal(slow.branches, all.branches);
+		assert_int_equal(slow.insns, all.insns);
+		assert_int_equal(slow.mix, all.mix);
+	}
+	*walks += stats.walks;
+	*hits += stats.hits;
+	close_traced(&s);
+	close_traced(&own);
+}
+
+static void random_programs_are_counted(void **state)
+{
+	const char *set = getenv("ROUNDS");
+	unsigned long n, rounds = set ? strtoul(set, NULL, 0) : 300;
+	uint64_t walks = 0, hits = 0;
+
+	(void)state;
+	for (n = 0; n < rounds; n++) {
+		struct nt_counts *counts = nt_counts_new();
+
+		assert_non_null(counts);
+		execute(1 + rnd(3000));
+		count_often(counts, &walks, &hits);
+		nt_counts_free(counts);
+	}
+	print_message("# %" PRIu64 " of %" PRIu64 " messages were replayed\n", hits, walks);
+	assert_true(hits > walks / 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_equal),
 		cmocka_unit_test(damage_does_no_harm),
+		cmocka_unit_test(a_hit_needs_the_same_return_stack),
+		cmocka_unit_test(random_programs_are_counted),
 	};
+	const char *seed = getenv("SEED");
 
+	rnd_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + getpid();
+	rnd_state |= 1;
+	printf("# SEED=%" PRIu64 "\n", rnd_state);
+	fflush(stdout);
 	return RUN_TAP(tests);
 }

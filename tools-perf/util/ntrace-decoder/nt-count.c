@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Counting: edges instead of events, and walks that are not walked again
+ * Counting: edges instead of events, and messages that are not decoded again
  *
  * A program in a loop sends the same message from the same place over and over.
- * What such a message led to is kept in a memo: where it ended, which edges it
- * took, and what it did to the return stack. The next time only a counter of
- * the memo is incremented; its edges get their share when it is thrown out, or
- * when somebody asks.
+ * What such a message led to is kept in a memo, found by the bytes of the
+ * message and the decoder's state before it: the state after it, what it did to
+ * the return stack, and the edges that were taken. The next time neither is the
+ * message parsed nor the code walked, only a counter of the memo is
+ * incremented; its edges get their share when it is thrown out, or when
+ * somebody asks.
  *
- * A memo never stands for a walk that failed, or that filled a batch.
+ * A memo never stands for a message that failed, that delivered other events
+ * than branches, or whose events did not fit one batch.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "nt-count.h"
 
@@ -82,15 +86,76 @@ static uint32_t edge_get(struct nt_counts *c, const struct nt_event *ev)
 	return n;
 }
 
+/* ---------------------------------------------------------------- spots -- */
+
+static uint32_t spot_slot(const struct nt_counts *c, uint64_t pc, uint32_t world)
+{
+	uint64_t h = (pc ^ (uint64_t)world << 56) * 0x9e3779b97f4a7c15u;
+
+	return h >> (64 - c->spot_bits);
+}
+
+static bool spots_grow(struct nt_counts *c)
+{
+	unsigned int bits = c->spot_table ? c->spot_bits + 1 : SPOT_BITS;
+	struct spot *spots;
+	uint32_t *table, n, slot;
+
+	if (bits > SPOT_BITS_MAX)
+		return false;
+	spots = realloc(c->spots, sizeof(*spots) << (bits - 1));
+	if (!spots)
+		return false;
+	c->spots = spots;
+	table = calloc((size_t)1 << bits, sizeof(*table));
+	if (!table)
+		return false;
+	free(c->spot_table);
+	c->spot_table = table;
+	c->spot_bits = bits;
+	for (n = SPOT_NONE + 1; n < c->nr_spots; n++) {
+		slot = spot_slot(c, spots[n].pc, spots[n].world);
+		while (table[slot])
+			slot = (slot + 1) & ((1u << bits) - 1);
+		table[slot] = n;
+	}
+	return true;
+}
+
+/* The number of pc in the world that is now; SPOT_NONE: no room */
+static uint32_t spot_get(struct nt_counts *c, uint64_t pc)
+{
+	uint32_t slot, n;
+
+	if (c->nr_spots >= 1u << (c->spot_bits - 1) && !spots_grow(c))
+		return SPOT_NONE;
+	for (slot = spot_slot(c, pc, c->world); ; slot = (slot + 1) & ((1u << c->spot_bits) - 1)) {
+		n = c->spot_table[slot];
+		if (n == SPOT_NONE)
+			break;
+		if (c->spots[n].pc == pc && c->spots[n].world == c->world)
+			return n;
+	}
+	n = c->nr_spots++;
+	c->spots[n].pc = pc;
+	c->spots[n].world = c->world;
+	c->spot_table[slot] = n;
+	return n;
+}
+
 /* ---------------------------------------------------------------- memos -- */
 
 /* Give the edges what their memo has counted. */
 static void settle(struct nt_counts *c, struct memo *m)
 {
+	const struct path *path = &c->paths[m->path];
 	unsigned int i;
 
-	for (i = 0; i < m->nr_edges; i++)
-		c->edges[m->edges[i]].count += m->hits;
+	if (!m->hits)
+		return;
+	for (i = 0; i < path->nr_edges; i++)
+		c->edges[path->edges[i]].count += (uint64_t)m->hits * path->times[i];
+	c->stats.insns += (uint64_t)m->hits * path->insns;
 	m->hits = 0;
 }
 
@@ -99,218 +164,600 @@ static void settle_all(struct nt_counts *c)
 	unsigned int i;
 
 	for (i = 0; i < MEMOS; i++)
-		if (c->memos[i].hits)
-			settle(c, &c->memos[i]);
+		settle(c, &c->memos[i]);
 }
 
-static struct memo *memo_slot(struct nt_counts *c, const struct nt_flow *f)
+static void forget_all(struct nt_counts *c)
 {
-	uint64_t h = f->walk.hist * 0x9e3779b97f4a7c15u;
-
-	h ^= ((uint64_t)f->at.block << 32) + (uint64_t)f->walk.left + f->walk.nbits;
-	h *= 0xff51afd7ed558ccdu;
-	return &c->memos[h >> (64 - MEMO_BITS)];
+	settle_all(c);
+	memset(c->memos, 0, MEMOS * sizeof(*c->memos));
+	memset(c->spot_table, 0, sizeof(*c->spot_table) << c->spot_bits);
+	c->nr_paths = 0;
+	c->nr_spots = SPOT_NONE + 1;
+	c->nr_worlds = 0;
+	c->stats.memos = 0;
 }
 
-static bool memo_matches(const struct memo *m, const struct nt_flow *f)
+/* Be in the world of a decoder. */
+static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 {
-	return m->code == f->code && m->generation == f->generation &&
-	       m->block == f->at.block && m->hist == f->walk.hist &&
-	       m->left == f->walk.left && m->nbits == f->walk.nbits &&
-	       m->by_hist == f->walk.by_hist && m->plain == f->walk.plain;
-}
-
-/* Does the return stack allow it, and hold what the walk found there? */
-static bool stack_fits(const struct memo *m, const struct stack *s)
-{
+	struct world w;
 	unsigned int i;
 
-	if (s->depth < m->pops || s->depth + m->rise > s->wrap + 1)
+	memset(&w, 0, sizeof(w));
+	memcpy(&w.params, &f->params, sizeof(w.params));
+	w.low = f->low;
+	w.high = f->high;
+	w.low_generation = f->low ? f->low->generation : 0;
+	w.high_generation = f->high ? f->high->generation : 0;
+	if (c->nr_worlds && !memcmp(&c->worlds[c->world], &w, sizeof(w)))
+		return;
+	for (i = 0; i < c->nr_worlds; i++)
+		if (!memcmp(&c->worlds[i], &w, sizeof(w)))
+			break;
+	if (i == WORLDS) {
+		forget_all(c);
+		i = 0;
+	}
+	memcpy(&c->worlds[i], &w, sizeof(w));
+	c->world = i;
+	if (i == c->nr_worlds)
+		c->nr_worlds++;
+}
+
+/* ---- the decoder's state, in a word: credit, and what is asked of it */
+
+#define STATE_HTM	1
+#define STATE_BTM	2
+#define STATE_SYNCED	4	/* f->just_synced */
+#define STATE_FLAGS	7
+#define STATE_CREDIT	(~(int64_t)STATE_FLAGS)
+
+static int64_t get_state(const struct nt_flow *f)
+{
+	return f->credit * (STATE_FLAGS + 1) | (f->htm ? STATE_HTM : 0) |
+	       (f->btm ? STATE_BTM : 0) | (f->just_synced ? STATE_SYNCED : 0);
+}
+
+static void set_state(struct nt_flow *f, int64_t state)
+{
+	f->credit = (state & STATE_CREDIT) / (STATE_FLAGS + 1);
+	f->htm = state & STATE_HTM;
+	f->btm = state & STATE_BTM;
+	f->just_synced = state & STATE_SYNCED;
+}
+
+/* What messages of a kind depend on, and change: bits of state, all or none of spots */
+struct kind {
+	int64_t asks;		/* the state */
+	int64_t keeps, sets;	/* of the state */
+	int64_t adds;		/* the memo's state to it */
+	uint32_t asks_ref;
+	uint32_t sets_ref;	/* to where it leads */
+};
+
+/* Where outcomes may be missing from a message depends on HTM and BTM: begin_total(). */
+static const struct kind kinds[64] = {
+	[NT_TCODE_DIRECT_BRANCH] = {
+		.asks = STATE_CREDIT, .keeps = STATE_HTM | STATE_BTM, .sets = STATE_BTM },
+	[NT_TCODE_INDIRECT_BRANCH] = {
+		.asks = STATE_CREDIT | STATE_HTM | STATE_BTM, .keeps = STATE_HTM | STATE_BTM,
+		.asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_INDIRECT_BRANCH_HIST] = {
+		.asks = STATE_CREDIT | STATE_BTM, .keeps = STATE_BTM, .sets = STATE_HTM,
+		.asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_RESOURCE_FULL] = {
+		.keeps = ~STATE_SYNCED, .sets = STATE_HTM, .adds = ~0ll },
+	[NT_TCODE_PROG_TRACE_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
+	[NT_TCODE_DIRECT_BRANCH_SYNC] = {
+		.asks = STATE_CREDIT | STATE_SYNCED, .sets = STATE_SYNCED, .sets_ref = ~0u },
+	[NT_TCODE_INDIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
+	[NT_TCODE_INDIRECT_BRANCH_HIST_SYNC] = {
+		.asks = STATE_CREDIT | STATE_BTM | STATE_SYNCED, .sets = STATE_SYNCED,
+		.sets_ref = ~0u },
+};
+
+#define TCODES_KEPT							\
+	(NT_TCODES_SYNC | NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
+	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
+
+/* ---- keys */
+
+struct key {
+	uint64_t bytes[MEMO_BYTES / 8];
+	uint32_t at, ref;
+	const struct kind *kind;
+	int64_t state;
+};
+
+static inline void set_key(struct key *key, uint32_t at, uint32_t ref, int64_t state)
+{
+	const struct kind *kind = &kinds[key->bytes[0] >> 2 & 0x3f];
+
+	key->kind = kind;
+	key->at = at;
+	key->ref = ref & kind->asks_ref;
+	key->state = state & kind->asks;
+}
+
+/* The first of the key's two places */
+static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
+{
+	uint64_t h = key->bytes[0] ^ key->bytes[1] ^ (uint64_t)key->at << 42;
+
+	h ^= h >> 32;
+	h *= 0xff51afd7ed558ccdu;
+	return &memos[h >> (65 - MEMO_BITS) << 1];
+}
+
+/* ----------------------------------------------------------- replaying --- */
+
+#define EACH(byte)	(0x0101010101010101ull * (byte))
+
+/* Bytes that have to be left in the window: a message and a word */
+#define REPLAY_ROOM	(MEMO_BYTES + 8)
+
+static inline uint64_t load_word(const uint8_t *p)
+{
+	return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+	       (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
+	       (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
+/* All up to and with the byte whose lowest bit is `bit` */
+static inline uint64_t up_to(uint64_t bit)
+{
+	return (bit << 8) - 1;
+}
+
+static inline unsigned int byte_of(uint64_t bit)
+{
+	return (unsigned int)__builtin_ctzll(bit) >> 3;
+}
+
+/* Length of the message at p, whose bytes go to key; 0: too long */
+static inline unsigned int take_bytes(const uint8_t *p, struct key *key)
+{
+	uint64_t word = load_word(p), end = word & word >> 1 & EACH(1);
+
+	if (end) {
+		key->bytes[0] = word & up_to(end & -end);
+		key->bytes[1] = 0;
+		return byte_of(end) + 1;
+	}
+	key->bytes[0] = word;
+	word = load_word(p + 8);
+	end = word & word >> 1 & EACH(1);
+	if (!end)
+		return 0;
+	key->bytes[1] = word & up_to(end & -end);
+	return byte_of(end) + 9;
+}
+
+/*
+ * Take the message's last field, the timestamp, out of the key.  False: there
+ * is no other field, or it is unusual.
+ */
+static inline bool take_stamp(const uint8_t *p, unsigned int len, struct key *key, uint64_t *stamp)
+{
+	uint64_t word, mask;
+	unsigned int from = len - 1;
+
+	while (from && !(p[from - 1] & 1))
+		from--;
+	if (!from || len - from > 8)
 		return false;
-	for (i = 0; i < m->pops; i++)
-		if (s->calls[(s->top - 1 - i) & s->wrap].pc != m->popped[i])
+	word = load_word(p + from);
+	mask = up_to(1ull << 8 * (len - from - 1));
+	if (word >> 1 & ~word & EACH(1) & mask)
+		return false;
+	word = word >> 2 & EACH(0x3f) & mask;
+	word = (word & 0x003f003f003f003f) | (word & 0x3f003f003f003f00) >> 2;
+	word = (word & 0x00000fff00000fff) | (word & 0x0fff00000fff0000) >> 4;
+	*stamp = (word & 0xffffff) | (word & 0x00ffffff00000000) >> 8;
+	if (from < 8)
+		key->bytes[0] &= (1ull << 8 * from) - 1;
+	if (from <= 8)
+		key->bytes[1] = 0;
+	else
+		key->bytes[1] &= up_to(1ull << 8 * (from - 9));
+	return true;
+}
+
+/* The time a stamp tells; false when it is beyond the limit, or relative to nothing */
+static inline bool stamp_time(const struct nt_flow *f, const struct key *key, uint64_t stamp,
+			      uint64_t *time)
+{
+	if (!f->time_valid)
+		return false;
+	if (NT_TCODES_SYNC >> (key->bytes[0] >> 2 & 0x3f) & 1)
+		*time = stamp;
+	else if (f->params.profile == NT_PROFILE_1_0)
+		*time = f->time + stamp;
+	else
+		*time = f->time ^ stamp;
+	return *time <= f->limit;
+}
+
+/* What changes with every memo that is replayed, and what the compiler must know does not */
+struct replay {
+	const uint8_t *p;
+	uint32_t at, ref;	/* spots */
+	int64_t state;
+	uint64_t hits;
+	struct stack stack;
+	const struct spot *spots;
+	struct memo *memos;
+};
+
+#define INLINE	static inline __attribute__((always_inline))
+
+/* Does the return stack allow it, and hold what the walk found there? */
+INLINE bool stack_fits(const struct replay *r, const struct memo *m)
+{
+	const struct stack *s = &r->stack;
+	unsigned int i, pops = m->effect.pops;
+
+	if (s->depth < pops || s->depth + m->effect.rise > s->wrap + 1)
+		return false;
+	for (i = 0; i < pops; i++)
+		if (s->calls[(s->top - 1 - i) & s->wrap].pc != r->spots[m->stack[i]].pc)
 			return false;
 	return true;
 }
 
-static void replay(struct nt_flow *f, const struct memo *m)
+INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct key *key)
 {
-	struct stack *s = &f->stack;
-	unsigned int i;
-
-	s->depth -= m->pops;
-	s->top -= m->pops;
-	for (i = 0; i < m->pushes; i++)
-		s->calls[s->top++ & s->wrap] = m->pushed[i];
-	s->top &= s->wrap;
-	s->depth += m->pushes;
-	f->at = m->at;
-	if (f->at.block == NT_BLOCK_NONE && f->at.link != NT_BLOCK_NONE) {
-		/* the graph may know by now */
-		const struct nt_block *link = &f->code->blocks[f->at.link];
-
-		f->at.block = f->at.taken ? link->taken : link->fall;
-	}
-	f->open = m->open;
-	f->last_pc = m->last_pc;
-	f->credit -= m->credit;
-	f->insns += m->insns;
-	f->walk.left = 0;
-	f->walk.nbits = 0;
+	if ((m->bytes[0] ^ key->bytes[0]) | (m->bytes[1] ^ key->bytes[1]) |
+	    (m->at ^ key->at) | (m->ref ^ key->ref) |
+	    (uint64_t)((m->state ^ key->state) & ~key->kind->adds))
+		return false;
+	return !m->effect.any || stack_fits(r, m);
 }
 
-/* ---- making one */
-
-/* What the branches of a walk did to the return stack; false: too much */
-static bool stack_effect(struct memo *m, const struct nt_event *ev, unsigned int n)
+INLINE void move_stack(struct replay *r, const struct memo *m)
 {
-	int level = 0, low = 0, high = 0;
-	unsigned int i;
+	struct stack *s = &r->stack;
+	unsigned int i, pops = m->effect.pops, pushes = m->effect.pushes;
+	const uint32_t *pushed = &m->stack[pops];
 
-	for (i = 0; i < n; i++) {
-		if (ev[i].type == NT_TYPE_RET || ev[i].type == NT_TYPE_SWAP)
-			level--;
-		low = level < low ? level : low;
-		if (ev[i].type == NT_TYPE_CALL || ev[i].type == NT_TYPE_ICALL ||
-		    ev[i].type == NT_TYPE_SWAP)
-			level++;
-		high = level > high ? level : high;
+	if (m->effect.drops && s->depth > pops)
+		pops++;
+	s->depth += pushes - pops;
+	s->top -= pops;
+	for (i = 0; i < pushes; i++, s->top++) {
+		s->calls[s->top & s->wrap].pc = r->spots[pushed[i]].pc;
+		s->calls[s->top & s->wrap].block = NT_BLOCK_NONE;
 	}
-	if (-low > MEMO_STACK || level - low > MEMO_STACK)
+	s->top &= s->wrap;
+	if (m->effect.empties)
+		s->depth = 0;
+}
+
+/* Replay the message at r->p.  False: it is none of those known, nothing was done. */
+INLINE bool replay_one(struct nt_flow *f, struct replay *r, bool stamped)
+{
+	const struct kind *kind;
+	uint64_t stamp, time;
+	struct memo *m;
+	struct key key;
+	unsigned int len;
+
+	len = take_bytes(r->p, &key);
+	if (!len)
 		return false;
-	m->pops = -low;
-	m->pushes = level - low;
-	m->rise = high;
+	if (stamped && (!take_stamp(r->p, len, &key, &stamp) ||
+			!stamp_time(f, &key, stamp, &time)))
+		return false;
+	set_key(&key, r->at, r->ref, r->state);
+	kind = key.kind;
+	m = memo_slot(r->memos, &key);
+	if (!memo_fits(r, m, &key) && !memo_fits(r, ++m, &key))
+		return false;
+	if (m->hits == UINT32_MAX)
+		return false;		/* it is settled when it is learnt again */
+	m->hits++;
+	if (m->effect.any)
+		move_stack(r, m);
+	if (stamped)
+		f->time = time;
+	r->state = ((r->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
+	r->ref = (r->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
+	r->at = m->to;
+	r->p += len;
+	r->hits++;
 	return true;
 }
 
-/* What a walk began with */
-struct before {
-	struct memo *memo;	/* where it would be kept */
-	const struct nt_code *code;
-	uint32_t generation, block, insns;
-	int64_t credit;
-	struct walk walk;
-	unsigned int depth;
-	uint64_t popped[MEMO_STACK];
-};
-
-static void look(const struct nt_flow *f, struct memo *m, struct before *was)
-{
-	const struct stack *s = &f->stack;
-	unsigned int i;
-
-	was->memo = m;
-	was->code = f->code;
-	was->generation = f->generation;
-	was->block = f->at.block;
-	was->insns = f->insns;
-	was->credit = f->credit;
-	was->walk = f->walk;
-	was->depth = s->depth;
-	for (i = 0; i < MEMO_STACK; i++)
-		was->popped[i] = s->calls[(s->top - 1 - i) & s->wrap].pc;
-}
-
-static void memorise(struct memo *m, const struct nt_flow *f, const struct before *was)
-{
-	const struct stack *s = &f->stack;
-	unsigned int i;
-
-	m->code = was->code;
-	m->generation = was->generation;
-	m->block = was->block;
-	m->hist = was->walk.hist;
-	m->left = was->walk.left;
-	m->nbits = was->walk.nbits;
-	m->by_hist = was->walk.by_hist;
-	m->plain = was->walk.plain;
-	for (i = 0; i < m->pops; i++)
-		m->popped[i] = was->popped[i];
-	for (i = 0; i < m->pushes; i++)
-		m->pushed[i] = s->calls[(s->top - m->pushes + i) & s->wrap];
-	m->at = f->at;
-	m->open = f->open;
-	m->last_pc = f->last_pc;
-	m->credit = was->credit - f->credit;
-}
-
-/* Does the walk qualify, whose `n` events are at ev?  Then begin its memo. */
-static bool may_learn(const struct nt_flow *f, const struct before *was,
-		      const struct nt_event *ev, unsigned int n, struct memo *m)
-{
-	return n <= MEMO_EDGES && f->code == was->code && f->generation == was->generation &&
-	       stack_effect(m, ev, n) && was->depth >= m->pops &&
-	       was->depth + m->rise <= f->stack.wrap + 1;
-}
-
 /*
- * The walk from *was on succeeded, its events are b's from `first` on: let a
- * memo stand for them.
+ * For a RepeatBranch message that may come: which was the last branch message
+ * from `first` to `end`?
  */
-static void learn(struct nt_counts *c, struct nt_flow *f, const struct before *was,
-		  struct batch *b, unsigned int first)
+static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 {
-	const struct nt_event *ev = b->ev + first;
-	unsigned int i, n = b->n - first;
-	uint32_t insns = f->insns - was->insns;
-	struct memo *m = was->memo, fresh;
+	struct nt_msg msg;
 
-	fresh.nr_edges = n;
-	fresh.hits = 0;
-	if (!may_learn(f, was, ev, n, &fresh))
-		return;
-	for (i = 0; i < n; i++) {
-		fresh.edges[i] = edge_get(c, &ev[i]);
-		if (fresh.edges[i] == NT_EDGE_NONE)
+	while (end > first) {
+		const uint8_t *p = end - 1;
+
+		while (p > first && (p[-1] & 3) != 3)
+			p--;
+		if (*p >> 2 != NT_TCODE_RESOURCE_FULL) {
+			if (nt_msg_decode(&f->params, p, end - p, &msg) > 0)
+				nt_flow_remember(f, &msg);
 			return;
-		insns += ev[i].insns;
+		}
+		end = p;
 	}
-	fresh.insns = insns;
-	memorise(&fresh, f, was);
-	if (m->code)
-		settle(c, m);
-	else
-		c->stats.memos++;
-	*m = fresh;
-	b->n = first;
-	f->insns = was->insns + insns;
-	c->hit = m;
 }
 
-int nt_count_walk(struct nt_flow *f, struct batch *b)
+/* Back to what the rest of the decoder knows */
+static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct replay *r)
+{
+	const uint8_t *first = f->buf + f->pos;
+
+	c->stats.hits += r->hits;
+	c->stats.walks += r->hits;
+	f->pos = r->p - f->buf;
+	set_state(f, r->state);
+	f->stack = r->stack;
+	f->ref = f->msg_target = c->spots[r->ref].pc;
+	nt_walk_go_to(f, c->spots[r->at].pc);
+	recall(f, first, r->p);
+}
+
+void nt_count_replay(struct nt_flow *f)
 {
 	struct nt_counts *c = f->counts;
-	unsigned int first = b->n;
-	struct before was;
-	struct memo *m;
-	int ret;
+	struct replay r = { .p = f->buf + f->pos };
+	const uint8_t *const end = f->buf + f->len;
 
-	/* without events insns grows; let the walk pass it on before it is too much */
-	if (f->walk.repeat || f->draining || f->insns >> 30)
-		return nt_walk(f, b);
-	if (f->at.block == NT_BLOCK_NONE) {
-		ret = nt_walk_discover(f);
-		if (ret)
-			return -ret;
+	c->was.valid = false;
+	if (f->state != RUNNING)
+		return;
+	r.at = spot_get(c, f->at.pc);
+	r.ref = spot_get(c, f->ref);
+	if (r.at == SPOT_NONE || r.ref == SPOT_NONE)
+		return;
+	r.state = get_state(f);
+	r.stack = f->stack;
+	r.spots = c->spots;
+	r.memos = c->memos;
+	if (f->params.timestamps)
+		while (end - r.p >= REPLAY_ROOM && replay_one(f, &r, true))
+			;
+	else
+		while (end - r.p >= REPLAY_ROOM && replay_one(f, &r, false))
+			;
+	if (r.hits)
+		end_replay(f, c, &r);
+	c->was.valid = true;
+	c->was.at = r.at;
+	c->was.ref = r.ref;
+	c->was.state = r.state;
+	c->was.depth = f->stack.depth;
+}
+
+/* ------------------------------------------------------------ learning --- */
+
+static bool is_call(unsigned int type)
+{
+	return type == NT_TYPE_CALL || type == NT_TYPE_ICALL || type == NT_TYPE_SWAP;
+}
+
+/* A walk's work on the return stack, as it goes on */
+struct stacking {
+	unsigned int pops, pushes, rise;
+	bool drops;
+	uint32_t popped[MEMO_STACK];
+};
+
+/*
+ * A return that was inferred needs what it found on the stack; one that the
+ * message told only takes it away.  False: more than a memo holds.
+ */
+static bool stacking_pop(struct nt_counts *c, const struct nt_event *ev, struct stacking *s)
+{
+	if (s->pushes) {
+		s->pushes--;
+		return true;
 	}
+	if (!(ev->flags & NT_EVF_INFERRED)) {
+		s->drops = true;
+		return true;
+	}
+	if (s->pops == MEMO_STACK)
+		return false;
+	s->popped[s->pops] = spot_get(c, ev->to);
+	return s->popped[s->pops++] != SPOT_NONE;
+}
+
+/* False: more than a memo holds */
+static bool stacking_branches(struct nt_counts *c, const struct nt_flow *f,
+			      const struct nt_event *ev, unsigned int n, struct stacking *s)
+{
+	unsigned int i, high;
+
+	for (i = 0; i < n; i++) {
+		/* where a SWAP that is a sequential jump goes is not from the stack */
+		if (ev[i].type == NT_TYPE_SWAP && f->params.seqjump)
+			return false;
+		if ((ev[i].type == NT_TYPE_RET || ev[i].type == NT_TYPE_SWAP) &&
+		    !stacking_pop(c, &ev[i], s))
+			return false;
+		if (is_call(ev[i].type))
+			s->pushes++;
+		high = s->pushes > s->pops ? s->pushes - s->pops : 0;
+		s->rise = high > s->rise ? high : s->rise;
+	}
+	return s->rise <= RISE_MAX;
+}
+
+/* What the branches of a walk did to the return stack; false: too much */
+static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
+			 const struct nt_event *ev, unsigned int n, struct memo *m)
+{
+	const struct stack *stack = &f->stack;
+	struct stacking s = { .pops = 0 };
+	unsigned int i;
+
+	memset(&m->effect, 0, sizeof(m->effect));
+	/* without implicit return nobody asks what is on it */
+	if (!f->params.retstack)
+		return true;
+	if (!stacking_branches(c, f, ev, n, &s) || c->was.depth + s.rise > stack->wrap + 1)
+		return false;
+	if (nt_is_sync(&f->msg))
+		s.pushes = 0;		/* it empties the stack */
+	if (s.pops + s.pushes > MEMO_STACK)
+		return false;
+	memcpy(m->stack, s.popped, s.pops * sizeof(*m->stack));
+	for (i = 0; i < s.pushes; i++) {
+		unsigned int at = (stack->top - s.pushes + i) & stack->wrap;
+
+		m->stack[s.pops + i] = spot_get(c, stack->calls[at].pc);
+		if (m->stack[s.pops + i] == SPOT_NONE)
+			return false;
+	}
+	m->effect.pops = s.pops;
+	m->effect.pushes = s.pushes;
+	m->effect.rise = s.rise;
+	m->effect.drops = s.drops;
+	m->effect.empties = nt_is_sync(&f->msg);
+	return true;
+}
+
+/* The key of the message that is done; false: it is none that is kept */
+static bool learn_key(const struct nt_flow *f, const struct before *was, struct key *key)
+{
+	size_t start = f->msg_offset - f->offset, len = f->pos - start;
+	uint8_t raw[REPLAY_ROOM] = { 0 };
+	uint64_t stamp;
+
+	/* what a RepeatBranch message repeats is not its own effect */
+	if (len > MEMO_BYTES || !(TCODES_KEPT >> (f->buf[start] >> 2) & 1))
+		return false;
+	memcpy(raw, f->buf + start, len);
+	take_bytes(raw, key);
+	if (f->params.timestamps &&
+	    (!(f->msg.fields & NT_F_TSTAMP) || !take_stamp(raw, len, key, &stamp)))
+		return false;
+	set_key(key, was->at, was->ref, was->state);
+	return true;
+}
+
+static bool learn_memo(struct nt_counts *c, const struct nt_flow *f, const struct key *key,
+		       struct memo *m)
+{
+	int64_t state = key->state;
+
+	if (key->kind->adds)
+		state = (get_state(f) & STATE_CREDIT) - (c->was.state & STATE_CREDIT);
+	memcpy(m->bytes, key->bytes, sizeof(m->bytes));
+	m->at = key->at;
+	m->ref = key->ref;
+	m->state = (int32_t)state;
+	m->to = spot_get(c, f->at.pc);
+	m->hits = 1;
+	return m->state == state && m->to != SPOT_NONE;
+}
+
+#define RECENT		32
+
+/* The number in path of an edge that is there, or path->nr_edges */
+static unsigned int path_find(const struct nt_counts *c, const struct path *path,
+			      const struct nt_event *ev, const uint8_t *recent)
+{
+	unsigned int n = recent[(ev->from >> 1) % RECENT];
+	const struct nt_edge *e;
+
+	if (n >= path->nr_edges)
+		return path->nr_edges;
+	e = &c->edges[path->edges[n]];
+	return e->from == ev->from && e->to == ev->to && e->type == ev->type ? n : path->nr_edges;
+}
+
+/* False: something else than branches, too many, or no memory */
+static bool learn_path(struct nt_counts *c, const struct nt_event *ev, unsigned int n,
+		       struct path *path)
+{
+	uint8_t recent[RECENT] = { 0 };
+	unsigned int i, k;
+
+	path->nr_edges = 0;
+	path->insns = 0;
+	for (i = 0; i < n; i++) {
+		if (ev[i].kind != NT_EV_BRANCH)
+			return false;
+		path->insns += ev[i].insns;
+		k = path_find(c, path, &ev[i], recent);
+		if (k < path->nr_edges) {
+			path->times[k]++;
+			continue;
+		}
+		if (k == MEMO_EDGES)
+			return false;
+		path->edges[k] = edge_get(c, &ev[i]);
+		if (path->edges[k] == NT_EDGE_NONE)
+			return false;
+		path->times[k] = 1;
+		path->nr_edges++;
+		recent[(ev[i].from >> 1) % RECENT] = k;
+	}
+	return true;
+}
+
+/* An empty one, or the one that was of less use */
+static struct memo *memo_victim(struct nt_counts *c, const struct key *key)
+{
+	struct memo *m = memo_slot(c->memos, key);
+	bool second;
+
+	if (m[0].at == SPOT_NONE)
+		return m;
+	if (m[1].at == SPOT_NONE)
+		return m + 1;
+	second = m[1].hits < m[0].hits;
+	/* it has to be of use again, not to be the next one */
+	settle(c, &m[!second]);
+	return m + second;
+}
+
+void nt_count_learn(struct nt_flow *f, struct batch *b)
+{
+	struct nt_counts *c = f->counts;
+	const struct nt_event *ev = b->ev + b->mark;
+	unsigned int n = b->n - b->mark;
+	struct memo *m, fresh;
+	struct path path;
+	struct key key;
+
 	c->stats.walks++;
-	m = memo_slot(c, f);
-	if (memo_matches(m, f) && stack_fits(m, &f->stack)) {
-		c->stats.hits++;
-		replay(f, m);
-		c->hit = m;
-		return NT_WALK_DONE;
+	if (!c->was.valid)
+		return;
+	c->was.valid = false;
+	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
+	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
+	    !learn_path(c, ev, n, &path))
+		return;
+	path.insns += f->insns - b->mark_insns;
+	m = memo_victim(c, &key);
+	if (m->at == SPOT_NONE) {
+		fresh.path = c->nr_paths++;
+		c->stats.memos++;
+	} else {
+		settle(c, m);
+		fresh.path = m->path;
 	}
-	look(f, m, &was);
-	ret = nt_walk(f, b);
-	/* outcomes that are left make the message one to be refused, every time */
-	if (ret == NT_WALK_DONE && !f->walk.nbits)
-		learn(c, f, &was, b, first);
-	return ret;
+	*m = fresh;
+	c->paths[m->path] = path;
+	b->n = b->mark;
+	f->insns = b->mark_insns;
 }
 
 /* ------------------------------------------------------------- interface - */
+
+#define HUGE_PAGE	(2u << 20)
 
 /* 0, or -NT_ENOMEM */
 static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
@@ -341,7 +788,11 @@ int nt_flow_count(struct nt_flow *f, struct nt_counts *c, struct nt_event *other
 
 	if (max < 256)
 		return -NT_EINVAL;
+	if (c->nr_spots >= SPOTS_MAX)
+		forget_all(c);
+	enter_world(c, f);
 	do {
+		c->was.valid = false;
 		f->counts = c;
 		n = nt_flow_next(f, ev, 256);
 		f->counts = NULL;
@@ -354,14 +805,32 @@ int nt_flow_count(struct nt_flow *f, struct nt_counts *c, struct nt_event *other
 	return nr_others;
 }
 
+/*
+ * The table of memos is looked up at random, all over it: in huge pages, where
+ * the kernel gives some, there are a thousand fewer page faults and TLB entries.
+ */
+static struct memo *memos_new(void)
+{
+	const size_t bytes = MEMOS * sizeof(struct memo);
+	struct memo *memos = aligned_alloc(bytes < HUGE_PAGE ? 64 : HUGE_PAGE, bytes);
+
+	if (!memos)
+		return NULL;
+	madvise(memos, bytes, MADV_HUGEPAGE);
+	memset(memos, 0, bytes);
+	return memos;
+}
+
 struct nt_counts *nt_counts_new(void)
 {
 	struct nt_counts *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->memos = calloc(MEMOS, sizeof(*c->memos));
-	if (!c->memos || !edges_grow(c)) {
+	c->nr_spots = SPOT_NONE + 1;
+	c->memos = memos_new();
+	c->paths = malloc(MEMOS * sizeof(*c->paths));
+	if (!c->memos || !c->paths || !edges_grow(c) || !spots_grow(c)) {
 		nt_counts_free(c);
 		return NULL;
 	}
@@ -373,6 +842,9 @@ void nt_counts_free(struct nt_counts *c)
 	if (!c)
 		return;
 	free(c->memos);
+	free(c->paths);
+	free(c->spots);
+	free(c->spot_table);
 	free(c->table);
 	free(c->edges);
 	free(c);
@@ -385,16 +857,32 @@ const struct nt_edge *nt_counts_edges(struct nt_counts *c, size_t *n)
 	return c->edges;
 }
 
+/* Instructions of memos that are not settled */
+static uint64_t unsettled_insns(const struct nt_counts *c)
+{
+	uint64_t insns = 0;
+	unsigned int i;
+
+	for (i = 0; i < MEMOS; i++)
+		if (c->memos[i].hits)
+			insns += (uint64_t)c->memos[i].hits * c->paths[c->memos[i].path].insns;
+	return insns;
+}
+
 void nt_counts_get_stats(const struct nt_counts *c, struct nt_counts_stats *stats)
 {
+	struct nt_counts_stats now = c->stats;
 	size_t size = stats->size;
 
 	if (size > sizeof(*stats))
 		size = sizeof(*stats);
-	memcpy(stats, &c->stats, size);
+	now.insns += unsettled_insns(c);
+	now.bytes = sizeof(*c) + MEMOS * sizeof(struct memo) +
+		    MEMOS * sizeof(struct path) +
+		    (sizeof(*c->spots) << (c->spot_bits - 1)) +
+		    (sizeof(*c->spot_table) << c->spot_bits) +
+		    (sizeof(*c->edges) << (c->table_bits - 1)) +
+		    (sizeof(*c->table) << c->table_bits);
+	memcpy(stats, &now, size);
 	stats->size = size;
-	if (size >= sizeof(*stats))
-		stats->bytes = sizeof(*c) + MEMOS * sizeof(struct memo) +
-			       (sizeof(*c->edges) << (c->table_bits - 1)) +
-			       (sizeof(*c->table) << c->table_bits);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counting edges: nt-flow.c asks nt_count_walk() in nt_walk()'s place
+ * Counting edges: what nt-flow.c calls while it works for nt_flow_count()
  */
 #ifndef NTRACE_NT_COUNT_H
 #define NTRACE_NT_COUNT_H
@@ -9,11 +9,12 @@
 
 /* A fuzzer wants them small, so that everything happens to them */
 #ifndef MEMO_BITS
-#define MEMO_BITS	15
+#define MEMO_BITS	16
 #endif
 #define MEMOS		(1u << MEMO_BITS)
-#define MEMO_EDGES	40	/* taken by one walk that is kept */
-#define MEMO_STACK	4	/* returns and calls of it that are not paired */
+#define MEMO_BYTES	16	/* of a message that is kept */
+#define MEMO_EDGES	32	/* different ones, taken by its walk */
+#define MEMO_STACK	6	/* returns and calls in it that are not paired */
 
 #ifndef EDGE_BITS
 #define EDGE_BITS	12	/* of the first table of edges */
@@ -21,26 +22,70 @@
 #define EDGE_BITS_MAX	28
 #define NT_EDGE_NONE	UINT32_MAX
 
-/* A walk: from where with which outcomes, and what came of it */
-struct memo {
-	const struct nt_code *code;	/* of the block numbers; NULL: no memo */
-	uint64_t hist;
-	int64_t left;
-	uint32_t generation;
-	uint32_t block;
-	uint8_t nbits;
-	bool by_hist, plain;
+#define SPOT_BITS	12	/* of the first table of spots */
+#define SPOT_BITS_MAX	19
+#define SPOTS_MAX	(1u << (SPOT_BITS_MAX - 1))
+#define SPOT_NONE	0
 
-	uint8_t nr_edges, pops, pushes, rise;
+#define WORLDS		64
+
+/* What messages mean depends on: decoders with the same of it share memos. */
+struct world {
+	struct nt_params params;
+	const struct nt_code *low, *high;
+	uint32_t low_generation, high_generation;
+};
+
+/* An address in a world; its number stands for it. */
+struct spot {
+	uint64_t pc;
+	uint32_t world;
+};
+
+/* On the return stack */
+union effect {
+	struct {
+		uint16_t pops : 3, pushes : 3;
+		uint16_t rise : 7;	/* above where it was at first */
+		uint16_t drops : 1;	/* pops one more, whatever it is, if there is one */
+		uint16_t empties : 1;	/* after all this */
+	};
+	uint16_t any;
+};
+
+#define RISE_MAX	127
+
+/*
+ * A message that was met in some state of the decoder, and the state it led to.
+ * One cache line, all that a hit touches.
+ *
+ * `ref` and `state` are 0 as far as they make no difference, see struct kind.
+ */
+struct memo {
+	uint64_t bytes[MEMO_BYTES / 8];	/* without the timestamp; rest 0 */
+	uint32_t at, to;		/* spots; at SPOT_NONE: no memo */
+	uint32_t ref;			/* spot */
+	int32_t state;			/* see nt-count.c; ResourceFull: what is added to it */
+	uint32_t hits;			/* that its edges don't know of yet */
+	uint16_t path;			/* number of what it stands for */
+	union effect effect;
+	uint32_t stack[MEMO_STACK];	/* spots popped, top first, then those pushed */
+};
+
+/* What happened on the way */
+struct path {
 	uint32_t insns;
-	uint32_t open;
-	uint64_t hits;			/* that its edges don't know of yet */
-	int64_t credit;
-	uint64_t last_pc;
-	struct place at;
-	uint64_t popped[MEMO_STACK];	/* top of the stack first */
-	struct call pushed[MEMO_STACK];
+	uint32_t nr_edges;
 	uint32_t edges[MEMO_EDGES];
+	uint8_t times[MEMO_EDGES];
+};
+
+/* The decoder's state before a message, as far as the message's effect depends on it */
+struct before {
+	bool valid;
+	uint32_t at, ref;		/* spots */
+	int64_t state;
+	unsigned int depth;		/* of the return stack */
 };
 
 struct nt_counts {
@@ -48,22 +93,28 @@ struct nt_counts {
 	uint32_t nr_edges;
 	uint32_t *table;		/* open addressing: edge -> number */
 	unsigned int table_bits;
-	struct memo *memos;		/* by hash, one place each */
-	struct memo *hit;		/* stands for the walk of this message */
+
+	struct spot *spots;		/* the first is SPOT_NONE */
+	uint32_t nr_spots;
+	uint32_t *spot_table;		/* open addressing: spot -> number */
+	unsigned int spot_bits;
+	struct world worlds[WORLDS];
+	unsigned int nr_worlds, world;
+
+	struct memo *memos;		/* by hash, two places each */
+	struct path *paths;
+	uint32_t nr_paths;
+	struct before was;
 	struct nt_counts_stats stats;
 };
 
-/* nt_walk(), or the memo of one like it */
-int nt_count_walk(struct nt_flow *f, struct batch *b);
+/* Take all messages from f->pos on of which it is known what they do. */
+void nt_count_replay(struct nt_flow *f);
 
-/* The message that was walked is done with; its memo counts if all was well. */
-static inline void nt_count_finish(struct nt_flow *f, bool good)
-{
-	struct nt_counts *c = f->counts;
-
-	if (good && c->hit)
-		c->hit->hits++;
-	c->hit = NULL;
-}
+/*
+ * The walk of the message behind nt_count_replay() is done, its events are b's
+ * from b->mark on: count, and remember it.
+ */
+void nt_count_learn(struct nt_flow *f, struct batch *b);
 
 #endif /* NTRACE_NT_COUNT_H */

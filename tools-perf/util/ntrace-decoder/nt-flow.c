@@ -303,15 +303,16 @@ static int finish_stop(struct nt_flow *f, struct batch *b)
 	return 0;
 }
 
-static void remember(struct nt_flow *f)
+/* A message was done, for RepeatBranch to do it again; its address is f->msg_target. */
+void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 {
-	f->last.fields = f->msg.fields;
-	f->last.tcode = f->msg.tcode;
-	f->last.btype = f->msg.btype;
-	f->last.icnt = f->msg.icnt;
-	f->last.hist = f->msg.hist;
+	f->last_valid = !nt_is_sync(msg);
+	f->last.fields = msg->fields;
+	f->last.tcode = msg->tcode;
+	f->last.btype = msg->btype;
+	f->last.icnt = msg->icnt;
+	f->last.hist = msg->hist;
 	f->last.target = f->msg_target;
-	f->last_valid = true;
 }
 
 /* The walk is done.  0 or an enum nt_error */
@@ -337,7 +338,7 @@ static int finish(struct nt_flow *f, struct batch *b)
 	else
 		error = finish_indirect(f, b);
 	if (!error)
-		remember(f);
+		nt_flow_remember(f, &f->msg);
 	return error;
 }
 
@@ -623,7 +624,7 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	int ret = NT_WALK_DONE;
 
 	if (f->walk.left)
-		ret = f->counts ? nt_count_walk(f, b) : nt_walk(f, b);
+		ret = nt_walk(f, b);
 	if (ret == NT_WALK_FULL) {
 		b->end = true;
 		return 0;
@@ -636,8 +637,8 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	}
 	if (ret == NT_WALK_DONE)
 		ret = -finish(f, b);
-	if (f->counts)
-		nt_count_finish(f, !ret);
+	if (!ret && f->counts)
+		nt_count_learn(f, b);
 	return -ret;
 }
 
@@ -738,7 +739,10 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 			if (ret)
 				lose(f, &b, (enum nt_error)ret);
 		} else {
-			nt_quick(f, &b);
+			if (f->counts)
+				nt_count_replay(f);
+			else
+				nt_quick(f, &b);
 			if (b.end || !next_message(f, &b))
 				break;
 		}

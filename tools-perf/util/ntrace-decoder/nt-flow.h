@@ -244,4 +244,9 @@ bool nt_walk_open_is_direct(const struct nt_flow *f);
 /* Do as many messages as are of the common kinds, and there is room for. */
 void nt_quick(struct nt_flow *f, struct batch *b);
 
+/* -------------------------------------------- in nt-flow.c, for counting - */
+
+/* A message was done, for RepeatBranch to do it again; its address is f->msg_target. */
+void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg);
+
 #endif /* NTRACE_NT_FLOW_H */

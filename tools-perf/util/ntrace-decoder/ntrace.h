@@ -502,17 +502,18 @@ struct nt_edge {
 struct nt_counts_stats {
 	size_t size;		/* sizeof(struct nt_counts_stats), set by the caller */
 	uint64_t insns;		/* retired, as the events' insns tell */
-	uint64_t walks;		/* messages walked through the program */
-	uint64_t hits;		/* of these: known from an earlier one, not walked again */
-	uint64_t memos;		/* walks that are remembered */
+	uint64_t walks;		/* messages with a way through the program */
+	uint64_t hits;		/* of these: known from an earlier one, not decoded again */
+	uint64_t memos;		/* messages that are remembered */
 	uint64_t bytes;		/* memory taken by all */
 };
 
 struct nt_counts;
 
 /*
- * Counts of edges, none at first.  What is remembered of walks takes a fixed
- * 12 MB; an edge 40 to 80 bytes.
+ * Counts of edges, none at first.  What is remembered of messages takes
+ * 15 MB, and up to 6 MB more with the number of places they were met at; an edge
+ * 40 to 80 bytes.
  */
 struct nt_counts *nt_counts_new(void);
 void nt_counts_free(struct nt_counts *counts);
