@@ -59,12 +59,13 @@ static unsigned int rank(const GElf_Sym *sym)
 static void read_table(struct symbols *s, Elf *elf, Elf_Scn *scn, uint64_t bias, uint64_t mask)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t i, count;
+	/* the file's own sh_entsize is not to be trusted */
+	size_t i, count, size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	GElf_Shdr sh;
 
-	if (!data || !gelf_getshdr(scn, &sh) || !sh.sh_entsize)
+	if (!data || !gelf_getshdr(scn, &sh) || !size)
 		return;
-	count = data->d_size / sh.sh_entsize;
+	count = data->d_size / size;
 	s->list = reallocarray(s->list, s->n + count, sizeof(*s->list));
 	if (!s->list && s->n + count)
 		die("%s", nt_strerror(NT_ENOMEM));
