@@ -291,7 +291,7 @@ static void trace_line(const struct nt_params *params, bool htm, size_t insns, b
 	struct program p = { .text = NULL };
 	double best = 1e9;
 
-	make_text(&p, 65536);
+	make_text(&p, 8192);
 	make_trace(&p, params, htm, 1000000, random);
 	while (runs--) {
 		double seconds = 0;

@@ -448,7 +448,12 @@ int nt_code_part(struct nt_code *code, const struct nt_block *blk, unsigned int 
 
 /* -------------------------------------------------------------- graph ---- */
 
-/* The table is at most 3/4 full, and the array of blocks 1/8 larger than need be. */
+/*
+ * The table is at most 3/4 full, and the array of blocks at most 1/8 larger than
+ * need be, from some megabytes on: more often it would only cost time.
+ */
+#define MANY_BLOCKS	65536
+
 static uint32_t table_room(const struct nt_code *code)
 {
 	return 3u << (code->table_bits - 2);
@@ -457,11 +462,12 @@ static uint32_t table_room(const struct nt_code *code)
 static void table_insert(struct nt_code *code, uint32_t n)
 {
 	const uint32_t wrap = (1u << code->table_bits) - 1;
-	uint32_t slot = nt_code_slot(code, code->blocks[n].pc);
+	uint64_t hash = nt_code_hash(code->blocks[n].pc);
+	uint32_t slot = nt_code_slot(code, hash);
 
 	while (code->table[slot] != NT_BLOCK_NONE)
 		slot = (slot + 1) & wrap;
-	code->table[slot] = n;
+	code->table[slot] = ((uint32_t)hash & ~NT_ENTRY_NUMBER) | n;
 }
 
 static bool is_free(const struct nt_block *blk)
@@ -500,12 +506,14 @@ static bool make_room(struct nt_code *code)
 
 	if (code->nr_free)
 		return true;
-	if (code->nr_blocks >= table_room(code) &&
-	    (code->table_bits == 31 || !table_alloc(code, code->table_bits + 1)))
+	/* the last number would not be told apart from an empty place */
+	if (code->nr_blocks >= NT_ENTRY_NUMBER)
+		return false;
+	if (code->nr_blocks >= table_room(code) && !table_alloc(code, code->table_bits + 1))
 		return false;
 	if (code->nr_blocks < code->max_blocks)
 		return true;
-	max = code->max_blocks + code->max_blocks / 8;
+	max = code->max_blocks + code->max_blocks / (code->max_blocks < MANY_BLOCKS ? 1 : 8);
 	blocks = realloc(code->blocks, (size_t)max * sizeof(*blocks));
 	if (!blocks)
 		return false;

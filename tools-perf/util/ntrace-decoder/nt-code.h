@@ -63,7 +63,7 @@ struct nt_code {
 	uint32_t max_blocks;
 	uint32_t free;		/* first of the free list, linked by `fall` */
 
-	uint32_t *table;	/* open addressing: pc -> index into blocks */
+	uint32_t *table;	/* open addressing: pc -> index into blocks, see NT_ENTRY_* */
 	unsigned int table_bits;
 
 	uint32_t generation;	/* changes when block numbers become stale */
@@ -86,9 +86,26 @@ static inline uint64_t nt_block_last(const struct nt_block *blk)
 	return blk->pc + 2u * blk->before;
 }
 
-static inline uint32_t nt_code_slot(const struct nt_code *code, uint64_t pc)
+/*
+ * An entry of the table has a block's number, and above it bits of its address's
+ * hash: hardly ever is a block looked at that is not the one looked for.
+ */
+#define NT_ENTRY_BITS	27
+#define NT_ENTRY_NUMBER	((1u << NT_ENTRY_BITS) - 1)
+
+static inline uint64_t nt_code_hash(uint64_t pc)
 {
-	return (pc >> 1) * 0x9e3779b97f4a7c15u >> (64 - code->table_bits);
+	return (pc >> 1) * 0x9e3779b97f4a7c15u;
+}
+
+static inline uint32_t nt_code_slot(const struct nt_code *code, uint64_t hash)
+{
+	return hash >> (64 - code->table_bits);
+}
+
+static inline bool nt_code_tagged(uint32_t entry, uint64_t hash)
+{
+	return !((entry ^ (uint32_t)hash) >> NT_ENTRY_BITS);
 }
 
 /*
@@ -109,11 +126,14 @@ int nt_code_part(struct nt_code *code, const struct nt_block *blk, unsigned int 
 static inline uint32_t nt_code_find(const struct nt_code *code, uint64_t pc)
 {
 	const uint32_t wrap = (1u << code->table_bits) - 1;
-	uint32_t slot = nt_code_slot(code, pc);
+	uint64_t hash = nt_code_hash(pc);
+	uint32_t slot = nt_code_slot(code, hash), entry;
 
-	while (code->table[slot] != NT_BLOCK_NONE) {
-		if (code->blocks[code->table[slot]].pc == pc)
-			return code->table[slot];
+	while ((entry = code->table[slot]) != NT_BLOCK_NONE) {
+		uint32_t n = entry & NT_ENTRY_NUMBER;
+
+		if (nt_code_tagged(entry, hash) && code->blocks[n].pc == pc)
+			return n;
 		slot = (slot + 1) & wrap;
 	}
 	return NT_BLOCK_NONE;

@@ -354,16 +354,20 @@ struct queue {
 INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 {
 	const struct quick *q = &u->q[(u->first + AHEAD_BLOCK) % AHEAD];
+	uint64_t hash = nt_code_hash(q->addr);
+	uint32_t slot = nt_code_slot(code, hash), entry, tries = 4;
 	const char *blk;
-	uint32_t n;
 
 	if (u->end - u->first <= AHEAD_BLOCK || q->tcode == NT_TCODE_DIRECT_BRANCH ||
 	    q->tcode == NT_TCODE_RESOURCE_FULL)
 		return;
-	n = code->table[nt_code_slot(code, q->addr)];
-	if (n == NT_BLOCK_NONE)
+	do {
+		entry = code->table[slot];
+		slot = (slot + 1) & ((1u << code->table_bits) - 1);
+	} while (entry != NT_BLOCK_NONE && !nt_code_tagged(entry, hash) && --tries);
+	if (entry == NT_BLOCK_NONE)
 		return;
-	blk = (const char *)&code->blocks[n];
+	blk = (const char *)&code->blocks[entry & NT_ENTRY_NUMBER];
 	__builtin_prefetch(blk);
 	__builtin_prefetch(blk + 64);
 	__builtin_prefetch(blk + 128);
@@ -378,7 +382,7 @@ INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 	if (q->tcode == NT_TCODE_DIRECT_BRANCH || q->tcode == NT_TCODE_RESOURCE_FULL)
 		return;
 	u->ref = q->addr = (u->ref ^ q->addr << 1) & f->mask;
-	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, q->addr)]);
+	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, nt_code_hash(q->addr))]);
 }
 
 /* The next message; NULL: none of these kinds */
