@@ -24,6 +24,7 @@
  */
 #include "cmocka-tap.h"
 #include "linear.h"
+#include "nt-flow.h"
 #include "randprog.h"
 
 #define ITEMS_MAX	20000
@@ -569,6 +570,46 @@ static void follow(struct check *c)
 	nt_code_free(c->l.code);
 }
 
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+	return (digest ^ value) * 0x100000001b3 ^ digest >> 29;
+}
+
+/* All that is reported of a trace, as one number; `slow`: not by nt_quick() */
+static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, bool slow)
+{
+	struct nt_flow *flow = nt_flow_new(&r.cfg.params);
+	unsigned int max = 1 + rnd(256), total = 0;
+	struct nt_event ev[256];
+	uint64_t d = 0;
+	int i, n;
+
+	assert_non_null(flow);
+	flow->slow = slow;
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, bytes, len, 0);
+	while (total < UNTOLD_MAX * 4 && (n = nt_flow_next(flow, ev, max)) > 0)
+		for (i = 0; i < n && total < UNTOLD_MAX * 4; i++, total++) {
+			d = mix(mix(mix(d, ev[i].from), ev[i].to), ev[i].time);
+			d = mix(mix(mix(d, ev[i].offset), ev[i].context), ev[i].insns);
+			d = mix(mix(mix(mix(d, ev[i].kind), ev[i].type), ev[i].reason), ev[i].flags);
+		}
+	nt_flow_free(flow);
+	return d;
+}
+
+/* The quick way and the long way report the same, whatever the bytes are. */
+static void same_quickly(const uint8_t *bytes, size_t len)
+{
+	struct nt_code *code = nt_code_new(&r.cfg.params, program_read, &r.prog.mem);
+	uint64_t slow;
+
+	assert_non_null(code);
+	slow = digest(code, bytes, len, true);
+	assert_true(digest(code, bytes, len, false) == slow);
+	nt_code_free(code);
+}
+
 /* Follow the trace as it was sent, or lies in another that has more. */
 static void follow_whole(struct check *c, const uint8_t *bytes, size_t len)
 {
@@ -735,6 +776,8 @@ static void R72_R115_lost_bytes(void **state)
 			c.nr_msgs = r.nr_msgs;
 			sum.cuts += c.nr_cuts;
 			follow(&c);
+			if (!k)
+				same_quickly(bytes, c.len);
 		}
 	}
 	print_message("# %" PRIu64 " cuts: %" PRIu64 " losses told; %" PRIu64 " stretches between are whole; %" PRIu64
