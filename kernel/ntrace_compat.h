@@ -6,6 +6,7 @@
 #define _NTRACE_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/perf_event.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -15,6 +16,23 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
+}
+#endif
+
+/* AUX pause and resume: new in 6.13, and in some older ones since */
+#ifdef PERF_EF_PAUSE
+static inline bool ntrace_aux_paused(const struct perf_event *event)
+{
+	return READ_ONCE(event->hw.aux_paused);
+}
+#else
+#define PERF_EF_PAUSE		0
+#define PERF_EF_RESUME		0
+#define PERF_PMU_CAP_AUX_PAUSE	0
+
+static inline bool ntrace_aux_paused(const struct perf_event *event)
+{
+	return false;
 }
 #endif
 

@@ -133,33 +133,6 @@ static void ntrace_encoder_probe_source(struct ntrace_encoder *enc)
 	ntrace_write(&enc->comp, TR_TE_INST_FEATURES, 0);
 }
 
-static void ntrace_encoder_probe_filters(struct ntrace_encoder *enc)
-{
-	struct ntrace_component *comp = &enc->comp;
-	u32 match = TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE;
-	u32 mask, privs;
-	int i;
-
-	mask = ntrace_write_back(comp, TR_TE_INST_FILTERS, TR_TE_INST_FILTERS_MASK) &
-	       TR_TE_INST_FILTERS_MASK;
-	ntrace_write(comp, TR_TE_INST_FILTERS, 0);
-
-	for (i = 0; i < TR_TE_NR_FILTERS; i++) {
-		if (!(mask & BIT(i)))
-			continue;
-
-		privs = ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(i),
-					  TR_TE_FILTER_CHOICE_PRIVILEGE);
-		if ((ntrace_write_back(comp, TR_TE_FILTER_CONTROL(i), match) & match) == match) {
-			enc->caps.filters++;
-			if (i == 0)
-				enc->caps.privs = privs & TR_TE_FILTER_CHOICE_PRIVILEGE;
-		}
-		ntrace_write(comp, TR_TE_FILTER_CONTROL(i), 0);
-		ntrace_write(comp, TR_TE_FILTER_MATCH_INST(i), 0);
-	}
-}
-
 static u64 ntrace_encoder_hartid(struct device *dev)
 {
 	struct device_node *np __free(device_node) = of_parse_phandle(dev->of_node, "cpus", 0);
@@ -191,7 +164,7 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 	ntrace_encoder_probe_control(enc);
 	ntrace_encoder_probe_features(enc);
 	ntrace_encoder_probe_source(enc);
-	ntrace_encoder_probe_filters(enc);
+	ntrace_filter_probe(enc);
 	ntrace_timestamp_probe(comp, &enc->ts);
 	enc->caps.scontext = ntrace_context_present(comp->cpu);
 
@@ -245,36 +218,32 @@ u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
-static bool ntrace_encoder_write_filter(struct ntrace_encoder *enc, u32 privs)
+static bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
+				  const struct ntrace_encoder_config *config,
+				  const struct ntrace_ranges *ranges)
 {
-	struct ntrace_component *comp = &enc->comp;
-	u32 match = privs ? TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE : 0;
-	u32 select = privs ? BIT(0) : 0;
-
-	if (!enc->caps.filters)
-		return !privs;
-
-	/* What to match stands before the bit that says to match it. */
-	return ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(0), privs) == privs &&
-	       ntrace_write_back(comp, TR_TE_FILTER_CONTROL(0), match) == match &&
-	       ntrace_write_back(comp, TR_TE_INST_FILTERS, select) == select;
+	/* A latch has to be set to its beginning. */
+	return enc->config_valid && !ranges->nr && !enc->ranges &&
+	       !memcmp(&enc->config, config, sizeof(*config));
 }
 
 /**
  * ntrace_encoder_configure - write what an event wants, unless it is there already
  * @enc:	the encoder, not enabled and empty
  * @config:	the registers
+ * @ranges:	the addresses
  *
  * Return: 0, or -EIO when the encoder does not keep together what it accepted one by one.
  */
-int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config)
+int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config,
+			     const struct ntrace_ranges *ranges)
 {
 	struct ntrace_component *comp = &enc->comp;
 	u32 control;
 
 	if (comp->failed)
 		return -EIO;
-	if (enc->config_valid && !memcmp(&enc->config, config, sizeof(*config)))
+	if (ntrace_encoder_is_set(enc, config, ranges))
 		return 0;
 
 	enc->config_valid = false;
@@ -283,7 +252,7 @@ int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_enc
 	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
 	if ((control ^ config->control) & ~(TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE) ||
 	    ntrace_write_back(comp, TR_TE_INST_FEATURES, config->features) != config->features ||
-	    !ntrace_encoder_write_filter(enc, config->privs)) {
+	    !ntrace_filter_write(enc, config->privs, ranges)) {
 		ntrace_component_complain(comp, "its configuration to be kept", control);
 		return -EIO;
 	}
@@ -291,6 +260,7 @@ int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_enc
 	if (enc->ts.mode != TR_TS_MODE_NONE)
 		ntrace_write(comp, TR_TS_CONTROL, config->ts_control);
 	enc->config = *config;
+	enc->ranges = ranges->nr;
 	enc->config_valid = true;
 
 	return 0;
@@ -307,10 +277,27 @@ static int ntrace_encoder_enable(struct ntrace_component *comp)
 
 	ntrace_write(comp, TR_TE_CONTROL, control);
 	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
-	if (!ret)
+	if (!ret && !enc->paused)
 		ntrace_write(comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
 
 	return ret;
+}
+
+static u32 ntrace_encoder_tracing(const struct ntrace_encoder *enc)
+{
+	return enc->paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+}
+
+/**
+ * ntrace_encoder_pause - stop tracing, or go on, and leave everything else as it is
+ * @enc:	the encoder, enabled
+ * @paused:	which of both
+ */
+void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
+{
+	enc->paused = paused;
+	ntrace_write(&enc->comp, TR_TE_CONTROL,
+		     enc->config.control | TR_CONTROL_ENABLE | ntrace_encoder_tracing(enc));
 }
 
 /**
@@ -321,7 +308,8 @@ static int ntrace_encoder_enable(struct ntrace_component *comp)
  */
 void ntrace_encoder_stop(struct ntrace_encoder *enc)
 {
-	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | TR_TE_CONTROL_INST_TRACING);
+	ntrace_write(&enc->comp, TR_TE_CONTROL,
+		     enc->config.control | ntrace_encoder_tracing(enc));
 }
 
 /**

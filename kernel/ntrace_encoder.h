@@ -6,6 +6,7 @@
 #define _NTRACE_ENCODER_H
 
 #include "ntrace_component.h"
+#include "ntrace_filter.h"
 #include "ntrace_timestamp.h"
 
 /**
@@ -19,6 +20,8 @@
  * @sync_max:	the largest trTeInstSyncMax
  * @filters:	how many filters match privilege
  * @privs:	the privileges that they tell apart
+ * @ranges:	how many ranges of addresses they can have besides
+ * @latch:	a comparator can remember that trace was started, until it is stopped
  * @scontext:	the hart has the CSR
  */
 struct ntrace_encoder_caps {
@@ -30,6 +33,8 @@ struct ntrace_encoder_caps {
 	u8 sync_max;
 	u8 filters;
 	u8 privs;
+	u8 ranges;
+	bool latch;
 	bool scontext;
 };
 
@@ -57,6 +62,8 @@ struct ntrace_encoder_config {
  * @src_id:	trTeSrcID
  * @config:	what its registers hold, if @config_valid
  * @config_valid: see there
+ * @ranges:	how many ranges of addresses its filters hold
+ * @paused:	InstTracing stays 0
  */
 struct ntrace_encoder {
 	struct ntrace_component comp;
@@ -67,6 +74,8 @@ struct ntrace_encoder {
 	u16 src_id;
 	struct ntrace_encoder_config config;
 	bool config_valid;
+	unsigned int ranges;
+	bool paused;
 };
 
 static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
@@ -77,7 +86,9 @@ static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *
 extern const struct ntrace_component_type ntrace_encoder_type;
 
 int ntrace_encoder_configure(struct ntrace_encoder *enc,
-			     const struct ntrace_encoder_config *config);
+			     const struct ntrace_encoder_config *config,
+			     const struct ntrace_ranges *ranges);
+void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
 void ntrace_encoder_stop(struct ntrace_encoder *enc);
 bool ntrace_encoder_stopped(u32 control);
 u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);

@@ -8,6 +8,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
 
+#include "ntrace_addr.h"
 #include "ntrace_config.h"
 #include "ntrace_context.h"
 #include "ntrace_event.h"
@@ -107,8 +108,14 @@ static void ntrace_event_free(struct ntrace_event *ev)
 	kfree(ev);
 }
 
+static void ntrace_event_destroy_child(struct perf_event *event)
+{
+	ntrace_addr_free(event);
+}
+
 static void ntrace_event_destroy(struct perf_event *event)
 {
+	ntrace_addr_free(event);
 	ntrace_event_free(event->pmu_private);
 }
 
@@ -128,7 +135,8 @@ int ntrace_event_init(struct perf_event *event)
 	/* The parent outlives its children. */
 	if (event->parent) {
 		event->pmu_private = event->parent->pmu_private;
-		return 0;
+		event->destroy = ntrace_event_destroy_child;
+		return ntrace_addr_init(event);
 	}
 
 	ret = ntrace_event_check(event);
@@ -151,6 +159,7 @@ int ntrace_event_init(struct perf_event *event)
 		ret = ntrace_context_get();
 		ev->context = !ret;
 	}
+	ret = ret ?: ntrace_addr_init(event);
 	if (ret) {
 		ntrace_event_free(ev);
 		return ret;

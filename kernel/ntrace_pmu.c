@@ -8,7 +8,9 @@
 #include <linux/module.h>
 #include <linux/perf_event.h>
 
+#include "ntrace_addr.h"
 #include "ntrace_buffer.h"
+#include "ntrace_compat.h"
 #include "ntrace_event.h"
 #include "ntrace_path.h"
 #include "ntrace_run.h"
@@ -21,7 +23,8 @@ static void ntrace_pmu_read(struct perf_event *event)
 
 static struct pmu ntrace_pmu = {
 	.module = THIS_MODULE,
-	.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_NO_SG,
+	.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_NO_SG |
+			PERF_PMU_CAP_AUX_PAUSE,
 	.attr_groups = ntrace_sysfs_groups,
 	/*
 	 * Per-task events need a context that is scheduled; the software context has no limit of
@@ -36,13 +39,21 @@ static struct pmu ntrace_pmu = {
 	.read = ntrace_pmu_read,
 	.setup_aux = ntrace_buffer_setup,
 	.free_aux = ntrace_buffer_free,
+	.nr_addr_filters = TR_TE_NR_COMPS,	/* of which the encoders may have fewer */
+	.addr_filters_validate = ntrace_addr_validate,
+	.addr_filters_sync = ntrace_addr_sync,
 };
 
 /* Components */
 
 static int ntrace_pmu_bound(struct ntrace_component *comp)
 {
-	return ntrace_path_bound(comp) ?: ntrace_sysfs_bound(ntrace_pmu.dev, comp);
+	int ret = ntrace_path_bound(comp) ?: ntrace_sysfs_bound(ntrace_pmu.dev, comp);
+
+	if (!ret && comp->type == &ntrace_encoder_type)
+		ntrace_addr_bound(&ntrace_pmu, to_ntrace_encoder(comp));
+
+	return ret;
 }
 
 static void ntrace_pmu_unbound(struct ntrace_component *comp)

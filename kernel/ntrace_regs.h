@@ -68,8 +68,29 @@
 #define TR_TE_FILTER_CONTROL(i)			(0x400 + 0x20 * (i))
 #define   TR_TE_FILTER_ENABLE			BIT(0)
 #define   TR_TE_FILTER_MATCH_PRIVILEGE		BIT(1)
+#define   TR_TE_FILTER_MATCH_COMP1		BIT(4)
+#define   TR_TE_FILTER_COMP1			GENMASK(7, 5)
 #define TR_TE_FILTER_MATCH_INST(i)		(0x404 + 0x20 * (i))
 #define   TR_TE_FILTER_CHOICE_PRIVILEGE		GENMASK(7, 0)	/* bit n: ingress privilege n */
+
+/* Comparators: two comparisons each, P and S. Input 0 is the instruction's address. */
+#define TR_TE_NR_COMPS				8
+#define TR_TE_COMP_CONTROL(j)			(0x600 + 0x20 * (j))
+#define   TR_TE_COMP_P_INPUT			GENMASK(1, 0)
+#define   TR_TE_COMP_S_INPUT			GENMASK(3, 2)
+#define   TR_TE_COMP_P_FUNCTION			GENMASK(6, 4)
+#define   TR_TE_COMP_S_FUNCTION			GENMASK(10, 8)
+#define     TR_TE_COMP_EQ			0
+#define     TR_TE_COMP_LT			2
+#define     TR_TE_COMP_GE			5
+#define     TR_TE_COMP_P_PRIME			6	/* never, and the latch is set to begin with */
+#define   TR_TE_COMP_MATCH_MODE			GENMASK(13, 12)
+#define     TR_TE_COMP_P_AND_S			1
+#define     TR_TE_COMP_LATCH			3	/* set by P, held through S */
+#define TR_TE_COMP_P_MATCH_LOW(j)		(0x610 + 0x20 * (j))
+#define TR_TE_COMP_P_MATCH_HIGH(j)		(0x614 + 0x20 * (j))
+#define TR_TE_COMP_S_MATCH_LOW(j)		(0x618 + 0x20 * (j))
+#define TR_TE_COMP_S_MATCH_HIGH(j)		(0x61c + 0x20 * (j))
 #define     TR_TE_PRIV_U			BIT(0)
 #define     TR_TE_PRIV_S			BIT(1)
 #define     TR_TE_PRIV_M			BIT(3)

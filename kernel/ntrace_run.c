@@ -13,6 +13,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
 
+#include "ntrace_addr.h"
 #include "ntrace_buffer.h"
 #include "ntrace_compat.h"
 #include "ntrace_config.h"
@@ -548,6 +549,16 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
+/*
+ * Another event of the group wants trace to pause, or to go on: the transaction stays open. An
+ * encoder that is off learns of it when it is switched on.
+ */
+static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, bool paused)
+{
+	if (c->event == event && c->state != NTRACE_OFF)
+		ntrace_encoder_pause(c->path->encoder, paused);
+}
+
 /* perf callbacks */
 
 /**
@@ -562,11 +573,18 @@ void ntrace_run_start(struct perf_event *event, int flags)
 	struct ntrace_event *ev = to_ntrace_event(event);
 	int ret;
 
+	if (flags & PERF_EF_RESUME) {
+		ntrace_cpu_pause(c, event, false);
+		return;
+	}
+
 	event->hw.state = 0;
+	c->path->encoder->paused = ntrace_aux_paused(event);
 	if (ev->context)
 		ntrace_context_write_current();
 
-	ret = ntrace_encoder_configure(c->path->encoder, &on->config) ?: ntrace_cpu_run(c);
+	ret = ntrace_encoder_configure(c->path->encoder, &on->config, ntrace_addr_ranges(event)) ?:
+	      ntrace_cpu_run(c);
 	if (ret) {
 		event->hw.state |= PERF_HES_STOPPED;
 		return;
@@ -586,6 +604,10 @@ void ntrace_run_stop(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
+	if (flags & PERF_EF_PAUSE) {
+		ntrace_cpu_pause(c, event, true);
+		return;
+	}
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 
