@@ -457,6 +457,14 @@ void encode_fault(struct hart *h)
 	show_control(h);
 }
 
+void encode_power_loss(struct hart *h)
+{
+	encode_regs(h, te_power_loss(&h->te));
+	truth_regs(h, 0);
+	if (h->comp)
+		mmio_show_all(h->comp);
+}
+
 static FILE *open_trace(unsigned int hart)
 {
 	char *name = g_strdup_printf(opt.trace, hart);

@@ -32,10 +32,12 @@ static void show(struct component *c, unsigned int offset)
 	c->page[offset / 4] = c->fault.dead ? UINT32_MAX : read_reg(c, offset);
 }
 
-static void show_all(struct component *c)
+void mmio_show_all(struct component *c)
 {
 	unsigned int offset;
 
+	if (!c->page)
+		return;
 	for (offset = 0; offset < PAGE; offset += 4)
 		show(c, offset);
 }
@@ -82,7 +84,7 @@ void mmio_init(void)
 			    (unsigned long long)c->addr);
 		at_page[page] = c;
 		c->page = page_at(c->addr);
-		show_all(c);
+		mmio_show_all(c);
 	}
 }
 
@@ -146,7 +148,7 @@ static void count_access(struct component *c)
 	if (!c->fault.ones_after || ++c->accesses != c->fault.ones_after)
 		return;
 	c->fault.dead = true;
-	show_all(c);
+	mmio_show_all(c);
 }
 
 /*
@@ -164,7 +166,7 @@ static bool access_page(struct hart *h, struct component *c, unsigned int offset
 		if (offset)
 			show(c, offset);
 		else
-			show_all(c);
+			mmio_show_all(c);
 	} else {
 		load(c, offset);
 	}

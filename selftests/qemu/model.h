@@ -77,6 +77,7 @@ struct options {
 	bool host_clock;
 	uint32_t fifo;			/* bytes between encoder and sink */
 	uint32_t overflow_period, overflow_count;
+	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
 	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
 	uint8_t icnt_bits, hist_bits;
 	bool btype_1;
@@ -211,6 +212,7 @@ bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);
 /* mmio.c */
 void mmio_init(void);
 void mmio_show_status(struct component *c);
+void mmio_show_all(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 
 /* scontext.c */
@@ -233,6 +235,7 @@ void encode_priv(struct hart *h);
 void encode_scontext(struct hart *h);
 bool encode_stalls(struct hart *h);
 void encode_fault(struct hart *h);
+void encode_power_loss(struct hart *h);
 bool encode_passes(const struct hart *h, enum priv priv);
 bool encode_wants_all(const struct hart *h);
 bool encode_is_dropping(const struct hart *h);

@@ -428,6 +428,14 @@ static bool parse_start_stop(const char *text)
 	return parse_addresses(text, FN_EQ << 4 | FN_EQ << 8 | COMP_LATCH << 12);
 }
 
+/* lose=suspend|stop|suspend+stop */
+static bool parse_lose(const char *text)
+{
+	opt.lose_suspend = !strncmp(text, "suspend", 7);
+	opt.lose_stop = strstr(text, "stop");
+	return !strcmp(text, "suspend") || !strcmp(text, "stop") || !strcmp(text, "suspend+stop");
+}
+
 /* overflow=PERIOD/COUNT */
 static bool parse_overflow(const char *text)
 {
@@ -458,6 +466,7 @@ static const struct {
 	{ "range", parse_range },
 	{ "start_stop", parse_start_stop },
 	{ "overflow", parse_overflow },
+	{ "lose", parse_lose },
 };
 
 static bool parse_option(char *arg)

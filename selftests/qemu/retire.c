@@ -280,18 +280,30 @@ static void host_call(struct hart *h, uint64_t to)
 	h->next_pc = to;
 }
 
-static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type type,
-			     uint64_t from, uint64_t to, void *userdata)
+/*
+ * The kernel asks the firmware to suspend the hart without keeping its state, or to stop it.  The
+ * machine only waits, but an encoder on the hart's power would lose all its registers.
+ */
+static bool loses_power(struct hart *h)
+{
+	enum { ECALL_FROM_S = 9, HSM = 0x48534d, HSM_STOP = 1, HSM_SUSPEND = 3 };
+	const uint32_t non_retentive = 1u << 31;
+
+	if (guest_reg(h, REG_PRIV) != PRIV_M || guest_reg(h, REG_MCAUSE) != ECALL_FROM_S ||
+	    guest_reg(h, REG_GPR + 17) != HSM)
+		return false;
+	if (guest_reg(h, REG_GPR + 16) == HSM_STOP)
+		return opt.lose_stop;
+	return guest_reg(h, REG_GPR + 16) == HSM_SUSPEND && opt.lose_suspend &&
+	       guest_reg(h, REG_GPR + 10) & non_retentive;
+}
+
+static void discontinuity(struct hart *h, enum qemu_plugin_discon_type type, uint64_t from,
+			  uint64_t to)
 {
 	const struct insn *insn = NULL;
-	struct hart *h = harts[vcpu];
 	uint32_t i;
 
-	(void)userdata;
-	guest_sync_time(h);
-	if (!(h->score->watch | h->score->armed))
-		return;
-	hart_lock(h);
 	if (h->cur && type == QEMU_PLUGIN_DISCON_EXCEPTION) {
 		i = index_of(h->cur, from);
 		insn = i < h->cur->n ? &h->cur->insn[i] : NULL;
@@ -302,6 +314,25 @@ static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type typ
 	else
 		trap(h, type == QEMU_PLUGIN_DISCON_INTERRUPT, from, to, insn);
 	retire_rewatch(h);
+}
+
+static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type type,
+			     uint64_t from, uint64_t to, void *userdata)
+{
+	struct hart *h = harts[vcpu];
+	bool lost;
+
+	(void)userdata;
+	guest_sync_time(h);
+	lost = (opt.lose_suspend || opt.lose_stop) && type == QEMU_PLUGIN_DISCON_EXCEPTION &&
+	       loses_power(h);
+	if (!lost && !(h->score->watch | h->score->armed))
+		return;
+	hart_lock(h);
+	if (h->score->watch | h->score->armed)
+		discontinuity(h, type, from, to);
+	if (lost)
+		encode_power_loss(h);
 	hart_unlock(h);
 }
 

@@ -206,6 +206,15 @@ void te_set_lost(struct te_regs *te)
 	te->control |= TE_STALL_OR_OVERFLOW;
 }
 
+/* The hart's power is gone, and the encoder's with it: it comes up as from power-up */
+unsigned int te_power_loss(struct te_regs *te)
+{
+	unsigned int todo = te->active.is ? TE_DO_STOP | TE_DO_RESET : 0;
+
+	te_init(te, te->can);
+	return todo;
+}
+
 /* A fault: as if software had disabled it */
 unsigned int te_drop_enable(struct te_regs *te)
 {

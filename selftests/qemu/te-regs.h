@@ -92,6 +92,7 @@ void te_was_read(struct te_regs *te, unsigned int offset);
 void te_set_empty(struct te_regs *te, bool empty);
 void te_set_lost(struct te_regs *te);
 unsigned int te_drop_enable(struct te_regs *te);
+unsigned int te_power_loss(struct te_regs *te);
 
 static inline bool te_tracing(const struct te_regs *te)
 {
