@@ -10,6 +10,7 @@
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-window.c	 which bytes of the file are a window, and under which terms
  *	ntrace-ring.c	 what is left of windows in a circular buffer
+ *	ntrace-stream.c	 windows of a sink that several CPUs share
  *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
  */
@@ -84,6 +85,10 @@ struct ntrace_window {
 	bool	orphan;			/* no AUX record reports these bytes */
 	bool	ring;			/* of a circular buffer, maybe overwritten */
 	bool	sampled;		/* by another event */
+	bool	shared;			/* of a sink that others use too; then: */
+	bool	resume;			/* it goes on where the one before ended */
+	bool	echo;			/* another CPU took it: its flags are told there */
+	unsigned int idx;		/* the queue whose buffer has the bytes */
 	enum ntrace_begin begin;
 };
 
@@ -100,8 +105,18 @@ struct ntrace_buffer {
 
 struct ntrace;
 
+/* What an event uses on a CPU, as last reported, by buffer and CPU */
+struct ntrace_terms {
+	int	idx;
+	int	cpu;
+	u64	hw_id;
+};
+
+struct ntrace_queue;
+
 int ntrace_file_check(struct perf_session *session);
 int ntrace_windows_find(struct ntrace *nt);
+struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx);
 void ntrace_buffer_free(struct ntrace_buffer *buffer);
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
 			   const struct ntrace_window *window, void *data);
@@ -113,6 +128,12 @@ int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *buffer);
 size_t ntrace_window_skip(const struct ntrace_window *window, const struct nt_params *params,
 			  const u8 *data, size_t len);
 void *ntrace_grow(void *array, size_t nr, size_t size);
+
+/* --- ntrace-stream.c -------------------------------------------------------- */
+
+int ntrace_streams_find(struct ntrace *nt, const struct ntrace_terms *terms, size_t nr);
+void ntrace_stream_start(struct ntrace_queue *q, bool whole);
+int ntrace_stream_end(struct ntrace_queue *q);
 
 /* --- ntrace-space.c --------------------------------------------------------- */
 
@@ -168,6 +189,7 @@ struct ntrace_queue {
 	unsigned int		ts_shift;
 	size_t			data_len;
 	size_t			data_skip;	/* of it, before decoding can begin */
+	size_t			rest;		/* of it, from the window before */
 	pid_t			window_tid;	/* who ran when it began */
 	/* decoding it once more, against other code: see ntrace-queue.c */
 	u64			used;		/* events of it that were used ... */

@@ -150,6 +150,9 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, struct nt_params *params
 	err = ntrace_info_params(&q->nt->info, hw_id, params);
 	if (err)
 		return err;
+	/* Where there is a SRC, there may be others', too. */
+	if (params->srcbits)
+		params->src = FIELD_GET(NTRACE_HW_ID_SRCID, hw_id) & ((1U << params->srcbits) - 1);
 	use_code_params(q->nt, params);
 
 	if (q->flow && q->flow_hw_id == hw_id)
@@ -172,20 +175,23 @@ static bool is_timed(struct ntrace_queue *q, const struct ntrace_window *w)
 
 static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *len)
 {
+	const struct ntrace_buffer *b = w->shared ? &q->nt->queue[w->idx]->buffer : &q->buffer;
+	u8 *bigger;
 	ssize_t n;
 
 	if (w->size > WINDOW_MAX)
 		return -EINVAL;
-	if (w->size > q->data_room) {
-		free(q->data);
-		q->data_room = 0;
-		q->data = malloc(w->size);
-		if (!q->data)
+	if (!w->resume)
+		q->rest = 0;
+	if (q->rest + w->size > q->data_room) {
+		bigger = realloc(q->data, q->rest + w->size);
+		if (!bigger)
 			return -ENOMEM;
-		q->data_room = w->size;
+		q->data = bigger;
+		q->data_room = q->rest + w->size;
 	}
 
-	n = ntrace_window_read(q->nt, &q->buffer, w, q->data);
+	n = ntrace_window_read(q->nt, b, w, q->data + q->rest);
 	if (n < 0)
 		return n;
 	*len = n;
@@ -212,6 +218,8 @@ static int report_early(struct ntrace_queue *q, const struct ntrace_window *w, s
 {
 	int err = 0;
 
+	if (w->echo)
+		return 0;
 	if (w->orphan && !is_padding(q, len))
 		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
 					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
@@ -251,7 +259,7 @@ static void trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w
 	size_t at = 0;
 	int n;
 
-	if (!q->owned || !w->of_task || w->tid <= 0 || !(w->hw_id & NTRACE_HW_ID_PRIV_S))
+	if (!q->owned || w->shared || !w->of_task || w->tid <= 0 || !(w->hw_id & NTRACE_HW_ID_PRIV_S))
 		return;
 
 	q->owned_until = 0;
@@ -282,6 +290,7 @@ static void enter(struct ntrace_queue *q, struct ntrace_window *w)
 
 static void start_flow(struct ntrace_queue *q)
 {
+	nt_flow_open_end(q->flow, false);
 	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
 		       q->window->offset + q->data_skip);
 }
@@ -325,10 +334,15 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	if (err)
 		return err;
 	trim_ownership(q, w, &params, len);
-	q->data_len = len;
+	q->data_len = q->rest + len;
 	q->window_tid = q->tid;
 	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
 	q->replay_back = false;
+	if (w->shared) {
+		q->data_skip = w->resume ? 0 : ntrace_window_skip(w, &params, q->data, len);
+		ntrace_stream_start(q, len == w->size);
+		return 1;
+	}
 	q->data_skip = ntrace_window_skip(w, &params, q->data, len);
 	start_flow(q);
 	return q->data_skip < len || !w->size ? 1 : no_begin(q, w);
@@ -343,7 +357,11 @@ static int close_window(struct ntrace_queue *q)
 	struct ntrace_window *w = q->window;
 	int err = 0;
 
+	if (w->shared)
+		err = ntrace_stream_end(q);
 	q->window = NULL;
+	if (err || w->echo)
+		return err;
 	if (w->flags & PERF_AUX_FLAG_TRUNCATED)
 		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
 					 "trace lost: AUX buffer full at %#" PRIx64,
@@ -665,7 +683,7 @@ static u64 sum_event(u64 sum, const struct nt_event *ev)
 
 static bool can_replay(const struct ntrace_queue *q, const struct nt_event *ev)
 {
-	return ev->kind == NT_EV_LOSS && loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
+	return ev->kind == NT_EV_LOSS && !q->window->shared && loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
 	       ev->offset > q->replayed_at;
 }
 

@@ -26,23 +26,16 @@
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
 
-/* The terms last reported, by buffer and CPU */
-struct terms {
-	int	idx;
-	int	cpu;
-	u64	hw_id;
-};
-
 struct search {
 	struct ntrace	*nt;
-	struct terms	*terms;
+	struct ntrace_terms *terms;
 	size_t		nr_terms;
 	bool		compressed;
 	bool		sampling;	/* some events take AUX area samples */
 	int		err;
 };
 
-static struct ntrace_queue *queue_of(struct ntrace *nt, unsigned int idx)
+struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx)
 {
 	struct ntrace_queue **bigger;
 
@@ -63,7 +56,7 @@ static struct ntrace_queue *queue_of(struct ntrace *nt, unsigned int idx)
 
 static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset)
 {
-	struct ntrace_queue *q = queue_of(nt, rec->idx);
+	struct ntrace_queue *q = ntrace_queue_at(nt, rec->idx);
 	struct ntrace_piece *piece;
 
 	if (!q)
@@ -125,7 +118,7 @@ static u64 terms_of(const struct search *s, int idx, int cpu)
 static int add_terms(struct search *s, union perf_event *event, struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
-	struct terms *terms;
+	struct ntrace_terms *terms;
 	size_t i;
 
 	for (i = 0; i < s->nr_terms; i++) {
@@ -139,7 +132,7 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 	if (!terms)
 		return -ENOMEM;
 	s->terms = terms;
-	terms[s->nr_terms++] = (struct terms) {
+	terms[s->nr_terms++] = (struct ntrace_terms) {
 		.idx = idx,
 		.cpu = sample->cpu,
 		.hw_id = event->aux_output_hw_id.hw_id,
@@ -154,7 +147,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 	struct ntrace_window *window;
 	struct ntrace_queue *q;
 
-	q = idx < 0 ? NULL : queue_of(s->nt, idx);
+	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
 	if (!q) {
 		pr_err("ntrace: an AUX record of an event that the file does not know\n");
 		return -EINVAL;
@@ -197,7 +190,7 @@ static int add_sample(struct search *s, union perf_event *event, u64 offset,
 	struct ntrace_queue *q;
 	int err;
 
-	q = idx < 0 ? NULL : queue_of(s->nt, idx);
+	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
 	if (!q)
 		return -EINVAL;
 	sid = evlist__id2sid(s->nt->session->evlist, sample->id);
@@ -397,22 +390,21 @@ int ntrace_windows_find(struct ntrace *nt)
 
 	err = perf_session__peek_events(session, session->header.data_offset,
 					session->header.data_size, search_event, &s);
-	free(s.terms);
-	if (s.err)
-		return s.err;
-	if (s.compressed) {
-		pr_err("ntrace: this file was recorded with compression (-z): its AUX records cannot be found\n");
-		return -EINVAL;
-	}
 	if (err)
 		pr_err("ntrace: the file ends early, or is damaged: decoding what there is\n");
-
-	for (i = 0; i < nt->nr_queues; i++) {
-		err = nt->queue[i] ? finish_buffer(nt, &nt->queue[i]->buffer) : 0;
-		if (err)
-			return err;
+	err = s.err;
+	if (!err && s.compressed) {
+		pr_err("ntrace: this file was recorded with compression (-z): its AUX records cannot be found\n");
+		err = -EINVAL;
 	}
-	return 0;
+
+	for (i = 0; i < nt->nr_queues && !err; i++)
+		err = nt->queue[i] ? finish_buffer(nt, &nt->queue[i]->buffer) : 0;
+	/* A dump shows the records as they are. */
+	if (!err && !dump_trace)
+		err = ntrace_streams_find(nt, s.terms, s.nr_terms);
+	free(s.terms);
+	return err;
 }
 
 void ntrace_buffer_free(struct ntrace_buffer *buffer)
