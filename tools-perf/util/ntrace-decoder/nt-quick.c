@@ -341,24 +341,26 @@ INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, ui
  * of the walk, and what they will need is asked for in time: first the place in
  * the table, later the block that is told there, and those behind it.
  */
-#define AHEAD		8	/* messages in the queue */
-#define AHEAD_BLOCK	4	/* when the block is asked for */
+#define AHEAD		32	/* messages that the queue has room for */
+#define AHEAD_HTM	8	/* these are read ahead, which in HTM lead farther */
+#define AHEAD_BTM	24
 
 struct queue {
 	struct quick q[AHEAD];
 	unsigned int first, end;	/* modulo AHEAD */
+	unsigned int depth;		/* when half of that is left, the block is asked for */
 	size_t pos;			/* behind the last */
 	uint64_t ref;			/* that the next U-ADDR is relative to */
 };
 
 INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 {
-	const struct quick *q = &u->q[(u->first + AHEAD_BLOCK) % AHEAD];
+	const struct quick *q = &u->q[(u->first + u->depth / 2) % AHEAD];
 	uint64_t hash = nt_code_hash(q->addr);
 	uint32_t slot = nt_code_slot(code, hash), entry, tries = 4;
 	const char *blk;
 
-	if (u->end - u->first <= AHEAD_BLOCK || q->tcode == NT_TCODE_DIRECT_BRANCH ||
+	if (u->end - u->first <= u->depth / 2 || q->tcode == NT_TCODE_DIRECT_BRANCH ||
 	    q->tcode == NT_TCODE_RESOURCE_FULL)
 		return;
 	do {
@@ -388,7 +390,7 @@ INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 /* The next message; NULL: none of these kinds */
 INLINE const struct quick *dequeue(const struct nt_flow *f, struct queue *u)
 {
-	while (u->end - u->first < AHEAD && f->len - u->pos >= LONG) {
+	while (u->end - u->first < u->depth && f->len - u->pos >= LONG) {
 		struct quick *q = &u->q[u->end % AHEAD];
 
 		if (!get_message(f, u->pos, q))
@@ -555,13 +557,17 @@ INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct n
 			     struct quick *last, bool ahead)
 {
 	struct nt_flow *f = k->f;
-	struct queue u = { .pos = f->pos, .ref = f->ref };
+	struct queue u;
 	struct now now = *done;
 	size_t pos = f->pos;
 	const struct quick *q;
 	struct quick one = { .len = 0 };
 	bool good;
 
+	u.first = u.end = 0;
+	u.depth = f->htm ? AHEAD_HTM : AHEAD_BTM;
+	u.pos = f->pos;
+	u.ref = f->ref;
 	while (now.ev < enough) {
 		q = ahead ? dequeue(f, &u) : next_quick(f, pos, now.ref, &one);
 		if (!q || !quick_fits(f, q))
