@@ -1133,6 +1133,24 @@ static void R94_unclaimed_credit(void **state)
 	expect(t, "start 5 100\ncall 100 200 n1\ncall 200 300 n1\nret 302 204 inferred n2\n"
 	       "ret 204 104 inferred n1\n"
 	       "loss encoder lost messages at 8 pc 108 skipped 3 n1\n");
+	/* in BTM branches before the last instruction were not taken; of the last one nobody knows */
+	t = loop();
+	pack_db(&t->pk, 3);
+	pack_rf(&t->pk, 0, 3);
+	pack_error(&t->pk, 0, 0);
+	expect(t, "start 5 100\ncond 102 100 n2\n"
+	       "loss encoder lost messages at 8 pc 102 skipped 2 n1\n");
+	t = loop();
+	pack_db(&t->pk, 3);
+	pack_rf(&t->pk, 0, 5);
+	pack_error(&t->pk, 0, 0);
+	expect(t, "start 5 100\ncond 102 100 n2\n"
+	       "loss encoder lost messages at 9 pc 10a skipped 2 n3\n");
+	t = loop();
+	pack_rf(&t->pk, 0, 3);
+	pack_ptsync(&t->pk, 5, 0, 0x200);
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "start 5 100\nstop 16 102 n1\nstart 5 200\nstop 4 200\n");
 	/* a branch without outcome ends certainty */
 	t = loop();
 	pack_rf(&t->pk, 1, 3);

@@ -453,6 +453,9 @@ static void on_end(struct check *c, const struct nt_event *ev)
 
 	if (c->trusted && ev->kind == NT_EV_STOP && m && !m->sync)
 		CHECK(c, m->items == c->item);
+	/* the last instruction is not a branch that was taken */
+	if (c->trusted && c->nr_walked && c->item < r.nr_items)
+		CHECK(c, r.items[c->item].type != NT_TYPE_COND);
 	if (ev->kind != NT_EV_LOSS)
 		return;
 	/* of what is whole nothing is refused */

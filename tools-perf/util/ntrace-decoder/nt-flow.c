@@ -272,6 +272,18 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 	return nt_walk_custom(f, b, addr) ? NT_EADDR : 0;
 }
 
+/*
+ * No message tells whether the branch that is open was taken: be before it, or it
+ * would be taken for one that was not.
+ */
+static void leave_open_branch(struct nt_flow *f)
+{
+	if (f->open == NT_BLOCK_NONE || !nt_walk_open_is_direct(f))
+		return;
+	nt_walk_go_to(f, f->last_pc);
+	f->insns--;
+}
+
 static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 {
 	int error;
@@ -281,6 +293,7 @@ static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 	if (restarts(&f->msg)) {
 		bool exact = f->open == NT_BLOCK_NONE;
 
+		leave_open_branch(f);
 		stop(f, b, NT_EVCODE_NONE, exact);
 		start(f, b, f->msg_target);
 	} else {
@@ -608,6 +621,7 @@ static void finish_drain(struct nt_flow *f, struct batch *b)
 {
 	f->draining = false;
 	f->stage = NEXT_MESSAGE;
+	leave_open_branch(f);
 	mark(f, b);
 	if (f->pending)
 		lose(f, b, f->pending);
