@@ -5,9 +5,9 @@
  *	growth-bench [-n RUNS] [-m htm|btm]
  *
  * The program is functions of 128 bytes that an indirect call reaches: two branches over some
- * instructions, each way as likely, a loop of four rounds, a return. They are called in the order in
- * which they lie in memory, or at random: as bad as it gets, for nothing that is fetched with one
- * function is of use for the next.
+ * instructions, each way as likely, a loop of four rounds, a return. They are called in the order
+ * in which they lie in memory, or at random: as bad as it gets, for nothing that is fetched with
+ * one function is of use for the next.
  *
  * Traces are longer than the window that is fed to the decoder: it is fed again and again, as the
  * windows of an AUX buffer would be. The time is the thread's own CPU time, best of the runs.
@@ -286,7 +286,8 @@ static void text_line(const struct nt_params *params, bool htm, size_t size, boo
 	free(p.trace);
 }
 
-static void trace_line(const struct nt_params *params, bool htm, size_t insns, bool random, int runs)
+static void trace_line(const struct nt_params *params, bool htm, size_t insns, bool random,
+		       int runs)
 {
 	struct program p = { .text = NULL };
 	double best = 1e9;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nt-quick.c does common messages in one loop, and must not be noticed: random programs, executed at
- * random, encoded, and in two of three rounds damaged; decoded with it, and without it, into batches
- * of different sizes. Both have to give the same events.
+ * nt-quick.c does common messages in one loop, and must not be noticed: random programs, executed
+ * at random, encoded, and in two of three rounds damaged; decoded with it, and without it, into
+ * batches of different sizes. Both have to give the same events.
  *
  * SEED and ROUNDS may be set in the environment.
  */
