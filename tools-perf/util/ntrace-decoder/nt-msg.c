@@ -108,17 +108,25 @@ static void note_excess(struct excess *ex, unsigned int at, unsigned int mdo, un
 	ex->zeros |= bits != (1u << (n - inside)) - 1;
 }
 
+/* The next byte of a message.  0, NEED_MORE or -NT_EMSEO */
+static inline int read_byte(struct cursor *c, unsigned int *byte)
+{
+	if (c->p == c->end)
+		return NEED_MORE;
+	*byte = *c->p++;
+	return MSEO(*byte) == MSEO_RESERVED ? -NT_EMSEO : 0;
+}
+
 /* The rest of a field that is longer than 58 bits, so that some may not fit */
 static int read_long(struct cursor *c, uint64_t *value, struct excess *ex)
 {
 	unsigned int byte;
 
 	do {
-		if (c->p == c->end)
-			return NEED_MORE;
-		byte = *c->p++;
-		if (MSEO(byte) == MSEO_RESERVED)
-			return -NT_EMSEO;
+		int ret = read_byte(c, &byte);
+
+		if (ret)
+			return ret;
 		if (ex->width < 64)
 			*value |= (uint64_t)MDO(byte) << ex->width;
 		note_excess(ex, ex->width, MDO(byte), 6);
@@ -138,11 +146,10 @@ static inline int read_var(struct cursor *c, uint64_t *value, struct excess *ex)
 		return -NT_ESHORT;
 	c->bit = 0;
 	do {
-		if (c->p == c->end)
-			return NEED_MORE;
-		byte = *c->p++;
-		if (MSEO(byte) == MSEO_RESERVED)
-			return -NT_EMSEO;
+		int ret = read_byte(c, &byte);
+
+		if (ret)
+			return ret;
 		v |= (uint64_t)(MDO(byte) >> shift) << width;
 		width += 6 - shift;
 		shift = 0;
@@ -488,6 +495,22 @@ static inline unsigned int read_short(const struct nt_params *params, const uint
 	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 }
 
+/*
+ * A DirectBranch without SRC whose I-CNT takes one byte or two: what BTM
+ * consists of.  Otherwise as read_short().
+ */
+static inline unsigned int read_direct(const uint8_t *buf, struct nt_msg *msg)
+{
+	bool two = MSEO(buf[1]) == MSEO_END;
+
+	if (!two && (MSEO(buf[1]) != MSEO_MORE || MSEO(buf[2]) != MSEO_END))
+		return 0;
+	msg->tcode = NT_TCODE_DIRECT_BRANCH;
+	msg->fields = NT_F_ICNT;
+	msg->icnt = MDO(buf[1]) | (two ? 0 : MDO(buf[2]) << 6);
+	return two ? 2 : 3;
+}
+
 /* After bytes that are no message: to behind the next end of one. */
 static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 {
@@ -496,13 +519,15 @@ static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 	return from < len ? from + 1 : len;
 }
 
-static int decode_any(const struct nt_params *params, const uint8_t *buf, size_t len,
-		      struct nt_msg *msg)
+/* Not inlined: the registers that it needs would be saved for short messages too. */
+static __attribute__((noinline)) int decode_any(const struct nt_params *params,
+						const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
 	struct cursor c = { .more = true };
 	size_t idle = 0, left;
 	int ret;
 
+	*msg = (struct nt_msg){ .fields = 0 };
 	/* what is returned must be an int: so much idle is returned piecemeal */
 	if (len > INT32_MAX)
 		len = INT32_MAX;
@@ -531,16 +556,16 @@ static int decode_any(const struct nt_params *params, const uint8_t *buf, size_t
 int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
 		  struct nt_msg *msg)
 {
-	unsigned int ret;
+	unsigned int ret = 0;
 
-	memset(msg, 0, sizeof(*msg));
 	if (len >= 8) {
-		ret = read_short(params, buf, msg);
-		if (ret)
-			return ret;
-		memset(msg, 0, sizeof(*msg));
+		*msg = (struct nt_msg){ .fields = 0 };
+		if (buf[0] == NT_TCODE_DIRECT_BRANCH << 2 && !params->srcbits)
+			ret = read_direct(buf, msg);
+		if (!ret)
+			ret = read_short(params, buf, msg);
 	}
-	return decode_any(params, buf, len, msg);
+	return ret ? (int)ret : decode_any(params, buf, len, msg);
 }
 
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
