@@ -708,19 +708,13 @@ static bool learn_path(struct nt_counts *c, const struct nt_event *ev, unsigned 
 }
 
 /* An empty one, or the one that was of less use */
-static struct memo *memo_victim(struct nt_counts *c, const struct key *key)
+static struct memo *memo_victim(const struct nt_counts *c, const struct key *key)
 {
 	struct memo *m = memo_slot(c->memos, key);
-	bool second;
 
-	if (m[0].at == SPOT_NONE)
+	if (m[0].at == SPOT_NONE || (m[1].at != SPOT_NONE && m[0].hits <= m[1].hits))
 		return m;
-	if (m[1].at == SPOT_NONE)
-		return m + 1;
-	second = m[1].hits < m[0].hits;
-	/* it has to be of use again, not to be the next one */
-	settle(c, &m[!second]);
-	return m + second;
+	return m + 1;
 }
 
 void nt_count_learn(struct nt_flow *f, struct batch *b)
