@@ -16,6 +16,7 @@ help:
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
 	@echo 'make fuzz        60 seconds of every fuzz target'
+	@echo 'make coverage    how much of the library the tests reach'
 	@echo 'make clean       remove what was built, keep what was fetched'
 	@echo 'make distclean   remove build/'
 
@@ -41,6 +42,9 @@ bench: lab
 fuzz:
 	@selftests/fuzz/run
 
+coverage:
+	@selftests/coverage
+
 tools:
 	@selftests/native-tools
 
@@ -62,4 +66,4 @@ clean:
 distclean:
 	rm -rf build
 
-.PHONY: help lab demo check check-host shell bench fuzz tools install modules clean distclean
+.PHONY: help lab demo check check-host shell bench fuzz coverage tools install modules clean distclean

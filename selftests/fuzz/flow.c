@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The flow layer with any program: parameters, a program, what happens between batches, then
- * messages. What is reported has to be linear code.
+ * messages. What is reported has to be linear code, and the same when the messages come in pieces.
  */
 #include "program.h"
 
 #define INSNS_MAX	4096	/* looked at, of a repetition that would not end */
+#define EVENTS_KEPT	256	/* to be compared */
 
 struct follower {
 	struct fuzz_program prog;
@@ -16,6 +17,8 @@ struct follower {
 	size_t len;		/* of the window */
 	bool running;
 	unsigned int insns;
+	struct nt_event kept[EVENTS_KEPT];
+	unsigned int nr_kept;
 };
 
 static bool is_trap(const struct nt_event *ev)
@@ -47,6 +50,14 @@ static void check_linear(struct follower *f, const struct nt_event *ev)
 	MUST(ev->insns && ev->from == last);
 	if (insn.flags & NT_INSN_DIRECT)
 		MUST(ev->to == insn.target && ev->type == insn.type);
+}
+
+static bool same(const struct nt_event *a, const struct nt_event *b)
+{
+	return a->from == b->from && a->to == b->to && a->time == b->time &&
+	       a->offset == b->offset && a->context == b->context && a->insns == b->insns &&
+	       a->kind == b->kind && a->type == b->type && a->reason == b->reason &&
+	       a->flags == b->flags;
 }
 
 static void check(struct follower *f, const struct nt_event *ev)
@@ -102,8 +113,8 @@ static void interfere(struct follower *f, unsigned int d)
 
 static void follow(struct follower *f, struct input *in, unsigned int what)
 {
-	unsigned int max = 16 + (what >> 2 & 0x3f);
-	struct nt_event ev[16 + 0x3f];
+	unsigned int max = 1 + (what >> 2 & 0x3f);
+	struct nt_event ev[64];
 	int n, i;
 
 	f->len = left(in);
@@ -114,8 +125,11 @@ static void follow(struct follower *f, struct input *in, unsigned int what)
 	for (;;) {
 		n = nt_flow_next(f->flow, ev, max);
 		MUST(n >= 0 && n <= (int)max);
-		for (i = 0; i < n; i++)
+		for (i = 0; i < n; i++) {
 			check(f, &ev[i]);
+			if (f->nr_kept < EVENTS_KEPT)
+				f->kept[f->nr_kept++] = ev[i];
+		}
 		if (!n && nt_flow_at_limit(f->flow))
 			nt_flow_limit(f->flow, UINT64_MAX);
 		else if (!n || f->insns > INSNS_MAX)
@@ -125,6 +139,43 @@ static void follow(struct follower *f, struct input *in, unsigned int what)
 	}
 	if (!n)
 		MUST(nt_flow_consumed(f->flow) == f->len && !f->running);
+}
+
+/*
+ * What was kept, from a decoder that gets `piece` bytes more at a time. Up to the first loss: what
+ * is no message may be lost in several pieces.
+ */
+static void compare_pieces(struct follower *f, struct input *in, size_t piece)
+{
+	struct nt_flow *flow = nt_flow_new(&f->params);
+	struct nt_event ev[EVENTS_KEPT];
+	unsigned int nr = 0, i;
+	size_t end = 0;
+	int n = 0;
+
+	MUST(flow);
+	nt_flow_set_code(flow, f->code, f->code);
+	nt_flow_open_end(flow, true);
+	nt_flow_window(flow, in->p, 0, 0);
+	while (nr < f->nr_kept) {
+		n = nt_flow_next(flow, ev, EVENTS_KEPT);
+		MUST(n >= 0);
+		for (i = 0; i < (unsigned int)n && nr < f->nr_kept; i++, nr++) {
+			if (f->kept[nr].kind == NT_EV_LOSS)
+				goto out;
+			MUST(same(&ev[i], &f->kept[nr]));
+		}
+		if (n)
+			continue;
+		MUST(end < f->len);
+		in->p += nt_flow_consumed(flow);
+		end = end + piece < f->len ? end + piece : f->len;
+		nt_flow_open_end(flow, end < f->len);
+		nt_flow_more(flow, in->p, in->end - f->len + end - in->p,
+			     f->len - left(in));
+	}
+out:
+	nt_flow_free(flow);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -137,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	what = take(&in);
 	fuzz_program_make(&f.prog, &in, &f.params, false);
 	f.params.jvt = f.prog.base;
-	f.insns = 0;
+	f.insns = f.nr_kept = 0;
 	f.code = nt_code_new(&f.params, fuzz_read, &f.prog);
 	f.flow = nt_flow_new(&f.params);
 	MUST(f.code && f.flow);
@@ -146,6 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* once more: the graph is there, a stretch may join the last */
 	if (what & 2)
 		follow(&f, &in, what & ~2u);
+	else if (!(what & 1) && f.len)
+		compare_pieces(&f, &in, 1 + (what >> 2));
 	nt_flow_free(f.flow);
 	nt_code_free(f.code);
 	return 0;
