@@ -276,8 +276,11 @@ static void trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w
 		ntrace_queue_set_tid(q, w->tid);
 }
 
-static void enter(struct ntrace_queue *q, struct ntrace_window *w)
+static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 {
+	/* A thread that goes on elsewhere did not pause: it stopped where it was. */
+	int err = q->cpu == w->cpu ? 0 : ntrace_queue_flush(q, UINT64_MAX);
+
 	q->window = w;
 	q->cpu = w->cpu;
 	q->lost_some = false;
@@ -286,6 +289,7 @@ static void enter(struct ntrace_queue *q, struct ntrace_window *w)
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
 	choose_owner(q, w);
+	return err;
 }
 
 static void start_flow(struct ntrace_queue *q)
@@ -317,7 +321,9 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	size_t len = 0;
 	int err;
 
-	enter(q, w);
+	err = enter(q, w);
+	if (err)
+		return err;
 	if (w->size && !w->hw_id) {
 		q->lost_some = true;
 		return ntrace_synth_error(q, NTRACE_ERROR_FILE, 0,
