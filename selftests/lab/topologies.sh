@@ -27,6 +27,53 @@ perf record -q -e ntrace/mmode/ -o all.data -- true || exit 1
 perf report -D -i all.data 2>/dev/null | grep -q ProgTraceSync
 END
 
+# R58: what sinks wrote is inside the window that they were enabled with last, and every window is
+# in memory, not in anybody's registers, and inside the sink's region if it has one. Addresses have
+# leading zeros: they compare as strings.
+grants()	# TOPOLOGY
+{
+	"$lab/topology" "$1" | awk -v log="$dir/$1/sink.log" '
+	function address(text,	n)
+	{
+		sub(/^0x/, "", text)
+		while (length(text) < 16)
+			text = "0" text
+		return "0x" text
+	}
+	function bad(why)
+	{
+		print FNR ": " $0 ": " why
+		failed = 1
+	}
+	FILENAME != log {
+		for (i = 4; $1 == "node" && i <= NF; i++)
+			if (split($i, part, /[=+]/) == 3)
+				region[$2] = address(part[2])
+		next
+	}
+	$2 == "window" && $5 == "smem" {
+		windows++
+		from[$1] = $3
+		to[$1] = $4
+		if ($3 < address("0x80000000") || $4 <= $3)
+			bad("no memory")
+		if ($3 < address("0xbf100000") && $4 > address("0xbf000000"))
+			bad("registers")
+		if ($1 in region && $3 != region[$1])
+			bad("outside of its region")
+	}
+	$2 == "window" && $5 == "sram" { sram++; delete from[$1] }
+	$2 == "wrote" {
+		writes++
+		if (!($1 in from) || $3 < from[$1] || $4 > to[$1])
+			bad("outside of its window")
+	}
+	END {
+		printf "%d windows, %d of them in SRAM, %d ranges written\n", windows + sram, sram, writes
+		exit failed || !(windows + sram) || (windows && !writes)
+	}' - "$dir/$1/sink.log" >"$dir/$1/grants" 2>&1
+}
+
 one()		# TOPOLOGY
 {
 	local t=$1 script=record
@@ -36,6 +83,8 @@ one()		# TOPOLOGY
 	guest $t "$dir/$script.sh" --topology $t --timeout 120 \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
+	grants $t
+	ok $? "R58: $t: $(tail -n 1 "$dir/$t/grants")" "$dir/$t/grants"
 }
 
 for t in $wanted; do

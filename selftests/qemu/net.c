@@ -22,7 +22,7 @@ static FILE *log_file;
 static void log_range(struct component *c)
 {
 	if (c->log_from != c->log_to)
-		fprintf(log_file, "%s wrote 0x%llx 0x%llx\n", c->name,
+		fprintf(log_file, "%s wrote 0x%016llx 0x%016llx\n", c->name,
 			(unsigned long long)c->log_from, (unsigned long long)c->log_to);
 	c->log_from = c->log_to = 0;
 }
@@ -45,7 +45,7 @@ void net_log_enable(struct component *c)
 	if (!log_file)
 		return;
 	log_range(c);
-	fprintf(log_file, "%s window 0x%llx 0x%llx %s\n", c->name,
+	fprintf(log_file, "%s window 0x%016llx 0x%016llx %s\n", c->name,
 		(unsigned long long)sink->start,
 		(unsigned long long)sink->limit +
 			(ram_in_sram(sink) ? RAM_SRAM_WIDTH : sink->can->width),
