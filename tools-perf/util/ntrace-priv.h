@@ -4,6 +4,7 @@
  *
  *	ntrace.c	 the session: events in, in the order of time
  *	ntrace-queue.c	 a buffer's windows -> control flow
+ *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
  *	ntrace-synth.c	 control flow -> samples and errors
  *	ntrace-space.c	 code bytes of a process and of the kernel
  *	ntrace-file.c	 is a file the one that was recorded?
@@ -229,7 +230,8 @@ void ntrace_queue_free(struct ntrace_queue *q);
 int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit);
 int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
 u64 ntrace_queue_time(const struct ntrace_queue *q);
-int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
+void ntrace_queue_look_up_thread(struct ntrace_queue *q);
+u64 ntrace_event_time(struct ntrace_queue *q, const struct nt_event *ev);
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
 void ntrace_queue_renew_thread(struct ntrace_queue *q);
 struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
@@ -251,6 +253,11 @@ enum ntrace_error {
 	NTRACE_ERROR_DATA,		/* bytes that are no messages */
 	NTRACE_ERROR_FILE,		/* the file is damaged */
 };
+
+enum ntrace_error ntrace_loss_code(unsigned int reason);
+int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev);
+void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
 
 int ntrace_synth_setup(struct ntrace *nt);
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev);

@@ -13,7 +13,6 @@
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
-#include "branch.h"
 #include "callchain.h"
 #include "debug.h"
 #include "event.h"
@@ -88,7 +87,7 @@ void ntrace_queue_renew_thread(struct ntrace_queue *q)
  * Looked up as late as can be: a window is entered before all that comes before
  * its time is known. A thread whose process is not known is its own.
  */
-static void look_up_thread(struct ntrace_queue *q)
+void ntrace_queue_look_up_thread(struct ntrace_queue *q)
 {
 	if (!q->thread && q->tid >= 0)
 		q->thread = find_thread(q->nt, q->tid);
@@ -102,7 +101,7 @@ static void use_code(struct ntrace_queue *q)
 	struct ntrace *nt = q->nt;
 	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt);
 
-	look_up_thread(q);
+	ntrace_queue_look_up_thread(q);
 	if (q->thread && q->tid)
 		user = ntrace_space_get(nt, q->pid, q->thread);
 	nt_flow_set_code(q->flow, ntrace_space_code(user), ntrace_space_code(kernel));
@@ -411,7 +410,7 @@ static int replay_failed(struct ntrace_queue *q)
 
 /* --- events ----------------------------------------------------------------- */
 
-static u64 event_time(struct ntrace_queue *q, const struct nt_event *ev)
+u64 ntrace_event_time(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u64 time;
 
@@ -424,7 +423,7 @@ static u64 event_time(struct ntrace_queue *q, const struct nt_event *ev)
 /* The time of the event that is next; there is one. */
 u64 ntrace_queue_time(const struct ntrace_queue *q)
 {
-	return event_time((struct ntrace_queue *)q, &q->ev[q->pos]);
+	return ntrace_event_time((struct ntrace_queue *)q, &q->ev[q->pos]);
 }
 
 static int decode(struct ntrace_queue *q, u64 limit)
@@ -497,187 +496,6 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 	return 1;
 }
 
-/* --- losses ----------------------------------------------------------------- */
-
-static enum ntrace_error loss_code(unsigned int reason)
-{
-	switch (reason) {
-	case NT_EOVERFLOW:
-		return NTRACE_ERROR_OVERFLOW;
-	case NT_EUNMAPPED:
-		return NTRACE_ERROR_CODE;
-	case NT_EMSEO:
-	case NT_EHEAD:
-	case NT_ELONG:
-	case NT_EFIELD:
-	case NT_ESHORT:
-	case NT_EEXTRA:
-	case NT_ECUT:
-	case NT_ETCODE:
-		return NTRACE_ERROR_DATA;
-	default:
-		return NTRACE_ERROR_FLOW;
-	}
-}
-
-static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
-	enum ntrace_error code = loss_code(ev->reason);
-	const char *dso;
-	int err = 0;
-
-	if (q->have_pc && ev->flags & NT_EVF_PC)
-		err = ntrace_synth_range(q, 0, ev->insns);
-	q->have_pc = false;
-	q->lost_some = true;
-	if (q->task)
-		q->task->trace_nr++;
-	if (err)
-		return err;
-
-	if (code == NTRACE_ERROR_CODE) {
-		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
-		return ntrace_synth_error(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
-					  dso ?: "unmapped memory", ev->offset);
-	}
-	if (code == NTRACE_ERROR_FLOW && ip) {
-		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ip);
-		if (dso)
-			return ntrace_synth_error(q, code, ip, "%s: %s: AUX %#" PRIx64,
-						  nt_strerror(ev->reason), dso, ev->offset);
-	}
-	return ntrace_synth_error(q, code, ip, "%s: AUX %#" PRIx64, nt_strerror(ev->reason),
-				  ev->offset);
-}
-
-/* --- the flow --------------------------------------------------------------- */
-
-static void on_context(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	/* Only scontext is Linux's; the driver puts the TID there. */
-	if (ev->reason != 2 || !q->owned || ev->offset > q->owned_until)
-		return;
-	if (q->tid != (pid_t)ev->context)
-		ntrace_queue_set_tid(q, ev->context);
-	look_up_thread(q);
-}
-
-static int hold(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	q->held = *ev;
-	q->held_time = q->time;
-	q->have_held = true;
-	return 0;
-}
-
-static int flush_held(struct ntrace_queue *q)
-{
-	u64 now = q->time;
-	int err;
-
-	if (!q->have_held)
-		return 0;
-	q->have_held = false;
-	q->time = q->held_time;
-	if (q->held.kind == NT_EV_START)
-		err = ntrace_synth_start(q, &q->held);
-	else
-		err = ntrace_synth_stop(q, &q->held);
-	q->time = now;
-	return err;
-}
-
-/*
- * A pause of the window: trace stopped, and resumes where it stopped. As far as
- * the program is concerned nothing happened.
- */
-static bool is_pause(const struct ntrace_queue *q, const struct nt_event *ev)
-{
-	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
-	       ev->to == q->held.from;
-}
-
-static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	int err = 0;
-
-	if (is_pause(q, ev)) {
-		q->have_held = false;
-	} else {
-		err = flush_held(q);
-		/* Whose it is tells the Ownership message that follows. */
-		hold(q, ev);
-	}
-	q->pc = ev->to;
-	q->have_pc = true;
-	return err;
-}
-
-static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	int err = 0;
-
-	if (q->have_pc)
-		err = ntrace_synth_range(q, 0, ev->insns);
-	q->have_pc = false;
-	/* It may be a mere pause. */
-	hold(q, ev);
-	return err;
-}
-
-/* The instruction that a trap is from did not retire. */
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
-static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	int err = 0;
-
-	if (q->have_pc)
-		err = ntrace_synth_range(q, is_trap(ev) ? 0 : ev->from, ev->insns);
-	if (!err)
-		err = ntrace_synth_branch(q, ev);
-	q->pc = ev->to;
-	q->have_pc = true;
-	return err;
-}
-
-static int on_event(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	int err = 0;
-
-	q->time = event_time(q, ev);
-	if (ev->kind == NT_EV_CONTEXT) {
-		/* A stop was the task's before. */
-		if (q->have_held && q->held.kind == NT_EV_STOP)
-			err = flush_held(q);
-		on_context(q, ev);
-		return err;
-	}
-
-	if (ev->kind != NT_EV_START)
-		err = flush_held(q);
-	if (err)
-		return err;
-
-	switch (ev->kind) {
-	case NT_EV_BRANCH:
-		return on_branch(q, ev);
-	case NT_EV_START:
-		return on_start(q, ev);
-	case NT_EV_STOP:
-		return on_stop(q, ev);
-	case NT_EV_LOSS:
-		return on_loss(q, ev);
-	default:
-		return 0;
-	}
-}
-
 /* --- decoding once more ------------------------------------------------------- */
 
 static u64 sum_event(u64 sum, const struct nt_event *ev)
@@ -689,7 +507,7 @@ static u64 sum_event(u64 sum, const struct nt_event *ev)
 
 static bool can_replay(const struct ntrace_queue *q, const struct nt_event *ev)
 {
-	return ev->kind == NT_EV_LOSS && !q->window->shared && loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
+	return ev->kind == NT_EV_LOSS && !q->window->shared && ntrace_loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
 	       ev->offset > q->replayed_at;
 }
 
@@ -698,7 +516,7 @@ static int pass_over(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	q->replay_sum = sum_event(q->replay_sum, ev);
 	if (ev->kind == NT_EV_CONTEXT)
-		on_context(q, ev);
+		ntrace_flow_context(q, ev);
 
 	if (--q->replay) {
 		return 0;
@@ -724,7 +542,7 @@ static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 	q->used++;
 	q->used_sum = sum_event(q->used_sum, ev);
-	return on_event(q, ev);
+	return ntrace_flow_event(q, ev);
 }
 
 /* Use up what was fetched, as far as it is not later than @until. */
@@ -735,7 +553,7 @@ int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
 	while (q->pos < q->nr) {
 		struct nt_event ev = q->ev[q->pos];
 
-		if (event_time(q, &ev) > until)
+		if (ntrace_event_time(q, &ev) > until)
 			break;
 		q->pos++;
 		err = use_event(q, &ev);
@@ -743,15 +561,4 @@ int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
 			return err;
 	}
 	return 0;
-}
-
-/*
- * What is held back since before that time is true: trace that was going to
- * resume would have resumed.
- */
-int ntrace_queue_flush(struct ntrace_queue *q, u64 before)
-{
-	if (!q->have_held || q->held_time >= before)
-		return 0;
-	return flush_held(q);
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the decoder says of the control flow -> samples and errors. A stop is
+ * held back until it is clear whether it was only a pause.
+ */
+#include <inttypes.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+
+#include "event.h"
+#include "thread.h"
+#include "ntrace-priv.h"
+
+/* --- losses ----------------------------------------------------------------- */
+
+enum ntrace_error ntrace_loss_code(unsigned int reason)
+{
+	switch (reason) {
+	case NT_EOVERFLOW:
+		return NTRACE_ERROR_OVERFLOW;
+	case NT_EUNMAPPED:
+		return NTRACE_ERROR_CODE;
+	case NT_EMSEO:
+	case NT_EHEAD:
+	case NT_ELONG:
+	case NT_EFIELD:
+	case NT_ESHORT:
+	case NT_EEXTRA:
+	case NT_ECUT:
+	case NT_ETCODE:
+		return NTRACE_ERROR_DATA;
+	default:
+		return NTRACE_ERROR_FLOW;
+	}
+}
+
+static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
+	enum ntrace_error code = ntrace_loss_code(ev->reason);
+	const char *dso;
+	int err = 0;
+
+	if (q->have_pc && ev->flags & NT_EVF_PC)
+		err = ntrace_synth_range(q, 0, ev->insns);
+	q->have_pc = false;
+	q->lost_some = true;
+	if (q->task)
+		q->task->trace_nr++;
+	if (err)
+		return err;
+
+	if (code == NTRACE_ERROR_CODE) {
+		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
+		return ntrace_synth_error(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
+					  dso ?: "unmapped memory", ev->offset);
+	}
+	if (code == NTRACE_ERROR_FLOW && ip) {
+		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ip);
+		if (dso)
+			return ntrace_synth_error(q, code, ip, "%s: %s: AUX %#" PRIx64,
+						  nt_strerror(ev->reason), dso, ev->offset);
+	}
+	return ntrace_synth_error(q, code, ip, "%s: AUX %#" PRIx64, nt_strerror(ev->reason),
+				  ev->offset);
+}
+
+/* --- the flow --------------------------------------------------------------- */
+
+void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	/* Only scontext is Linux's; the driver puts the TID there. */
+	if (ev->reason != 2 || !q->owned || ev->offset > q->owned_until)
+		return;
+	if (q->tid != (pid_t)ev->context)
+		ntrace_queue_set_tid(q, ev->context);
+	ntrace_queue_look_up_thread(q);
+}
+
+static int hold(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	q->held = *ev;
+	q->held_time = q->time;
+	q->have_held = true;
+	return 0;
+}
+
+static int flush_held(struct ntrace_queue *q)
+{
+	u64 now = q->time;
+	int err;
+
+	if (!q->have_held)
+		return 0;
+	q->have_held = false;
+	q->time = q->held_time;
+	if (q->held.kind == NT_EV_START)
+		err = ntrace_synth_start(q, &q->held);
+	else
+		err = ntrace_synth_stop(q, &q->held);
+	q->time = now;
+	return err;
+}
+
+/*
+ * A pause of the window: trace stopped, and resumes where it stopped. As far as
+ * the program is concerned nothing happened.
+ */
+static bool is_pause(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
+	       ev->to == q->held.from;
+}
+
+static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (is_pause(q, ev)) {
+		q->have_held = false;
+	} else {
+		err = flush_held(q);
+		/* Whose it is tells the Ownership message that follows. */
+		hold(q, ev);
+	}
+	q->pc = ev->to;
+	q->have_pc = true;
+	return err;
+}
+
+static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (q->have_pc)
+		err = ntrace_synth_range(q, 0, ev->insns);
+	q->have_pc = false;
+	/* It may be a mere pause. */
+	hold(q, ev);
+	return err;
+}
+
+/* The instruction that a trap is from did not retire. */
+static bool is_trap(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
+	       ev->type == NT_TYPE_TRAP;
+}
+
+static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	if (q->have_pc)
+		err = ntrace_synth_range(q, is_trap(ev) ? 0 : ev->from, ev->insns);
+	if (!err)
+		err = ntrace_synth_branch(q, ev);
+	q->pc = ev->to;
+	q->have_pc = true;
+	return err;
+}
+
+int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	int err = 0;
+
+	q->time = ntrace_event_time(q, ev);
+	if (ev->kind == NT_EV_CONTEXT) {
+		/* A stop was the task's before. */
+		if (q->have_held && q->held.kind == NT_EV_STOP)
+			err = flush_held(q);
+		ntrace_flow_context(q, ev);
+		return err;
+	}
+
+	if (ev->kind != NT_EV_START)
+		err = flush_held(q);
+	if (err)
+		return err;
+
+	switch (ev->kind) {
+	case NT_EV_BRANCH:
+		return on_branch(q, ev);
+	case NT_EV_START:
+		return on_start(q, ev);
+	case NT_EV_STOP:
+		return on_stop(q, ev);
+	case NT_EV_LOSS:
+		return on_loss(q, ev);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * What is held back since before that time is true: trace that was going to
+ * resume would have resumed.
+ */
+int ntrace_queue_flush(struct ntrace_queue *q, u64 before)
+{
+	if (!q->have_held || q->held_time >= before)
+		return 0;
+	return flush_held(q);
+}
