@@ -257,6 +257,116 @@ static void ntrace_aux_test_due(struct kunit *test)
 	}
 }
 
+/* The pieces of one copy: they follow each other, stay in their chunks, and leave nothing out. */
+static void expect_pieces(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head,
+			  u64 size)
+{
+	struct ntrace_aux_window w;
+	u64 left;
+
+	for (left = size; left; head += w.size, left -= w.size) {
+		ntrace_aux_piece(layout, head, left, 1, &w);
+		expect_window(test, layout, head, left, 0, 1, &w);
+		KUNIT_ASSERT_GT(test, w.size, 0);
+	}
+}
+
+/* Around the end of the area, from each offset; chunks of one page, areas down to one page */
+static void ntrace_aux_test_copy_pieces(struct kunit *test)
+{
+	u64 end[4], size, head;
+
+	for (size = SZ_4K; size <= SZ_16K; size *= 2) {
+		struct ntrace_aux_layout layout = layout_of(end, size, SZ_4K);
+
+		for (head = 0; head <= 2 * size; head++) {
+			expect_pieces(test, &layout, head, 4);
+			expect_pieces(test, &layout, head, size - 1);
+		}
+	}
+}
+
+/* Nothing is copied that there is no room for, wherever user space put the tail. */
+static void ntrace_aux_test_copyable(struct kunit *test)
+{
+	static const u32 aligns[] = { 4, 8, 64 };
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	u64 size, space, done, pending, n;
+	unsigned int a;
+
+	for (size = SZ_4K; size <= SZ_256M; size *= 16) {
+		for (a = 0; a < ARRAY_SIZE(aligns); a++) {
+			ntrace_aux_limit(&limits, &pace, size, aligns[a], a & 1);
+			for (space = 0; space < size; space += size / 251 + 1) {
+				for (pending = 0; pending <= size; pending += size / 16) {
+					done = ALIGN_DOWN(space / 3, (u64)aligns[a]);
+					n = ntrace_aux_copyable(&limits, space, done, pending,
+								true);
+					KUNIT_EXPECT_LE(test, n, pending);
+					KUNIT_EXPECT_LE(test, done + n, space);
+					KUNIT_EXPECT_EQ(test, n % aligns[a], 0);
+					/* all of it, or all that there is room for */
+					if (n < pending)
+						KUNIT_EXPECT_LT(test, space - done - n, aligns[a]);
+
+					n = ntrace_aux_copyable(&limits, space, done, pending,
+								false);
+					KUNIT_EXPECT_LE(test, n, pending);
+					if (n)
+						KUNIT_EXPECT_LE(test, done + n + limits.reserve,
+								space);
+				}
+			}
+		}
+	}
+
+	/* one word */
+	ntrace_aux_limit(&limits, &pace, SZ_4K, 4, false);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, 3, 0, 4, true), 0);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, 4, 0, 4, true), 4);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, 7, 4, 4, true), 0);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, 8, 4, 8, true), 4);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, limits.reserve + 3, 0, 8, false), 0);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, limits.reserve + 4, 0, 8, false), 4);
+}
+
+/* What a window in a store holds fits into the area when it is copied. */
+static void ntrace_aux_test_bounce(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = { .rate = NTRACE_AUX_MAX_RATE };
+	u64 size, store, space, taken, n;
+
+	for (size = SZ_8K; size <= SZ_256M; size *= 8) {
+		for (store = SZ_2K; store <= size / NTRACE_AUX_STORES; store *= 4) {
+			ntrace_aux_limit(&limits, &pace, size, 4, false);
+			ntrace_aux_limit_store(&limits, store, true);
+			KUNIT_EXPECT_GE(test, limits.reserve, store);
+			KUNIT_EXPECT_LE(test, limits.want, store / 2);
+			KUNIT_EXPECT_LE(test, limits.quantum, store / 2);
+
+			/* an empty area always gives one, and room to flush into behind it */
+			KUNIT_EXPECT_EQ(test, store,
+					ntrace_aux_bounce(&limits, size - 1, limits.reserve, store,
+							  true));
+			KUNIT_EXPECT_EQ(test, store,
+					ntrace_aux_bounce(&limits, size - 1, store, store, true));
+
+			for (space = 1; space < size; space += size / 127 + 1) {
+				for (taken = 0; taken < size; taken += size / 8) {
+					n = ntrace_aux_bounce(&limits, space, taken, store, true);
+					KUNIT_EXPECT_TRUE(test, !n || n == store);
+					KUNIT_EXPECT_TRUE(test, !n || taken + n <= space);
+					n = ntrace_aux_bounce(&limits, space, taken, store, false);
+					KUNIT_EXPECT_LE(test, n, store);
+					KUNIT_EXPECT_TRUE(test, !n || taken + n <= space);
+				}
+			}
+		}
+	}
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_uneven),
@@ -266,6 +376,9 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_sliver),
 	KUNIT_CASE(ntrace_aux_test_pace),
 	KUNIT_CASE(ntrace_aux_test_due),
+	KUNIT_CASE(ntrace_aux_test_copy_pieces),
+	KUNIT_CASE(ntrace_aux_test_copyable),
+	KUNIT_CASE(ntrace_aux_test_bounce),
 	{}
 };
 

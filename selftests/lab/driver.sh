@@ -65,12 +65,12 @@ refused "no sink" "trace encoder at 0x00000000bf000000: no sink reachable" --wit
 check "no sink: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
 refused "no encoder" "CPU [01] cannot be traced" --without encoder0
 check "no encoder: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
-refused "an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0
-refused "version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
+refused "R18: an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0
+refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
 	--plugin-arg impl=0x00010100
-refused "version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
+refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
-refused "another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
+refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
 refused "a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
 check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
@@ -88,13 +88,72 @@ broken()	# DESCRIPTION WORDS BOOTOPTION...
 	check "$what: unloads" answers unloaded
 }
 
-broken "an encoder that never empties" "encoder at .*: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
+broken "R15: an encoder that never empties" "encoder at .*: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg empty=never
-broken "a sink that never empties" "RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
+broken "R15: a sink that never empties" "RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
 broken "an encoder that is never enabled" "encoder at .*: waited in vain for Enable=1" \
 	--plugin-arg enable=never
 broken "a component that never wakes up" "waited in vain for Active=1" --plugin-arg active=never
+
+# On the way to a sink that both share, either CPU may be the one that finds out.
+shared()	# DESCRIPTION WORDS BOOTOPTION...
+{
+	broken "$@" --topology funnel2
+}
+
+shared "R15: a funnel that never empties" "trace funnel at 0x00000000bf080000: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
+	--plugin-arg funnel_empty=never
+shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: waited in vain for Enable=1" \
+	--plugin-arg funnel_enable=never
+shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: waited in vain for Active=1" \
+	--plugin-arg funnel_active=never
+shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: waited in vain for Enable=0 and Empty=1" \
+	--plugin-arg sink_empty=never
+broken "an SRAM that never empties" "trace RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
+	--topology sram --plugin-arg sink_empty=never
+broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
+	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
+broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
+check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
+
+# Something that has fallen off its bus: all registers read ones, at some point between probe and use
+dead()		# TOPOLOGY COMPONENT TYPE ADDRESS ACCESSES
+{
+	in_guest "$record" --topology "$1" --plugin-arg "ones=$2:$5"
+	check "$1: $2 whose registers become ones: told" \
+		says "trace $3 at 0x00000000$4: waited in vain for .*, its register reads 0xffffffff"
+	check "$1: $2 whose registers become ones: unloads" answers unloaded
+}
+
+dead per-hart sink0 'RAM sink' bf001000 40
+dead funnel2 funnel0 funnel bf080000 24
+dead funnel2 sink0 'RAM sink' bf001000 40
+dead sram sink0 'RAM sink' bf001000 40
+
+# A bridge is used by its name only
+record_bridge='perf record -q -e ntrace/@bf090000.trace/u -C 0 -o /tmp/0 -- taskset -c 0 true
+perf record -q -e ntrace//u -o /tmp/t -- true && echo task
+cat /sys/bus/platform/devices/bf090000.trace/far_end
+echo 0x70 >/sys/bus/platform/devices/bf090000.trace/atid || echo refused
+rmmod ntrace && echo unloaded'
+bridge()	# DESCRIPTION WORDS BOOTOPTION...
+{
+	local record=$record_bridge
+
+	broken "$@" --topology atb
+}
+
+bridge "a bridge" "taints kernel"
+check "a bridge: the CoreSight component behind it is named" answers /soc/tmc@bf0a0000
+check "R62: a bridge: an ID that the bus reserves is refused" answers refused
+check "a bridge: others end in their sinks" answers task
+bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: waited in vain for Enable=0 and Empty=1" \
+	--plugin-arg bridge_empty=never
+bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: waited in vain for Enable=1" \
+	--plugin-arg bridge_enable=never
+bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
+	--plugin-arg nostick=bridge:0:0x7f00
 
 # What is different but good: the whole of the guest's test
 good()		# DESCRIPTION BOOTOPTION...
@@ -108,10 +167,10 @@ good()		# DESCRIPTION BOOTOPTION...
 
 good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
 good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
-good "32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
+good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
 good "a later minor version" --plugin-arg impl=0x00010121
 check "a later minor version: told" says "version 1.2 is newer than 1.0"
-good "BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
+good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 good "no filters" --plugin-arg filters=0
 
