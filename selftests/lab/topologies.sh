@@ -32,7 +32,7 @@ END
 # leading zeros: they compare as strings.
 grants()	# TOPOLOGY
 {
-	"$lab/topology" "$1" | awk -v log="$dir/$1/sink.log" '
+	"$lab/topology" "$1" | awk -v written="$dir/$1/sink.log" '
 	function address(text,	n)
 	{
 		sub(/^0x/, "", text)
@@ -45,7 +45,7 @@ grants()	# TOPOLOGY
 		print FNR ": " $0 ": " why
 		failed = 1
 	}
-	FILENAME != log {
+	FILENAME != written {
 		for (i = 4; $1 == "node" && i <= NF; i++)
 			if (split($i, part, /[=+]/) == 3)
 				region[$2] = address(part[2])
