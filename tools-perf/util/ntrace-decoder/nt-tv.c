@@ -27,6 +27,22 @@ const char *nt_tv_strerror(int err)
 		return "no room in the buffer";
 	case NT_TV_ETRUNC:
 		return "stream ends inside an item";
+	case NT_TV_ENOINSN:
+		return "increment pc without an instruction";
+	case NT_TV_ENOGROUP:
+		return "not in a group, but has to be";
+	case NT_TV_EINIT:
+		return "state initialisation together with execution or reset";
+	case NT_TV_ETWICE:
+		return "second change of the same state in a group";
+	case NT_TV_ERSPSIZE:
+		return "memory response of another size than its request";
+	case NT_TV_EADDRS:
+		return "store data without an address each";
+	case NT_TV_ELONG:
+		return "too many items in a group";
+	case NT_TV_EPAGES:
+		return "no room for more memory";
 	}
 	return "unknown error";
 }

@@ -3,15 +3,17 @@
  * The tandem-verification trace protocol (Bluespec, version 2018-11-20):
  * a byte stream of architectural state changes of one hart.
  *
- * Two independent halves:
+ * Two independent halves, and what is made of the second's items:
  *
  *   writer   appends items to a buffer of the caller's, inline, one bounds
  *            check per item, and hands full buffers to a flush callback
  *   reader   turns bytes into one item at a time and knows nothing but the
  *            parameters and, for a memory response, the request before it
+ *   shadow   applies items, group by group, to a hart's state
  *
- * Nothing here allocates, keeps globals or takes locks: writers and readers are
- * plain structs of the caller's, any number of threads may each use their own.
+ * Nothing here keeps globals or takes locks, and only the shadow allocates: writers
+ * and readers are plain structs of the caller's, any number of threads may each use
+ * their own.
  * The reader never keeps a pointer into the buffer it was given.
  *
  * Decimal and hexadecimal: chapter 2 of the protocol numbers opcodes and
@@ -108,6 +110,15 @@ enum nt_tv_error {
 	NT_TV_EPADDING,		/* strict: bits beyond MLEN or PRIVLEN are set */
 	NT_TV_EROOM,		/* writer: no room and nothing to flush to */
 	NT_TV_ETRUNC,		/* the stream ends inside an item (callers' use) */
+	/* of the shadow state: items that cannot stand together */
+	NT_TV_ENOINSN,		/* increment pc in a group without an instruction */
+	NT_TV_ENOGROUP,		/* an item that has to be in a group is in none */
+	NT_TV_EINIT,		/* initialisation with an instruction, increment pc or reset */
+	NT_TV_ETWICE,		/* a second change of the same state in one group */
+	NT_TV_ERSPSIZE,		/* a memory response of another size than its request */
+	NT_TV_EADDRS,		/* store data that may be of several addresses */
+	NT_TV_ELONG,		/* more items in a group than NT_TV_GROUP_MAX */
+	NT_TV_EPAGES,		/* more memory than the shadow may have, or than there is */
 };
 
 /* Message for a value that a function here returned; never NULL. */
@@ -479,6 +490,101 @@ static inline void nt_tv_jump(struct nt_tv_writer *w, uint64_t new_pc, uint32_t 
 	p = nt_tv_put32(p, insn);
 	w->pos = len == 2 ? p - 2 : p;
 }
+
+/* ---------------------------------------------------------------- shadow */
+
+/* The most items that a group can have */
+#define NT_TV_GROUP_MAX		1024
+
+/*
+ * The architectural state of a hart, as a trace tells it: registers (all of the
+ * 16-bit space), pc, privilege mode, mtime, memory.  Whatever no item has told
+ * yet is not known, and not made up.
+ *
+ * Memory is what stores and memory transactions said.  Store data is put at the
+ * physical address of its group, or, without one, at the effective address; data
+ * that loads and fetches got is memory, too; an AMO that has been answered writes
+ * what it makes of the two values.  It is kept in pages of 4096 bytes.
+ */
+struct nt_tv_shadow;
+
+/*
+ * pages: the most memory to keep, in pages of 4096 bytes; they are allocated when
+ * first written.  NULL: refused parameters or no memory (a shadow without pages has
+ * 650 KiB).
+ */
+struct nt_tv_shadow *nt_tv_shadow_new(const struct nt_tv_params *p, size_t pages);
+void nt_tv_shadow_free(struct nt_tv_shadow *sh);
+
+/* A group that has been applied */
+struct nt_tv_group {
+	uint64_t offset;		/* of its first item: BEGIN, or what stood alone */
+	const struct nt_tv_item *items;	/* without BEGIN and END */
+	size_t n;
+	uint64_t pc;			/* before the group, with NT_TV_G_PC */
+	uint32_t insn;
+	uint8_t insn_bytes;		/* 2, 4; 0: no instruction */
+	uint8_t flags;			/* NT_TV_G_* */
+};
+
+#define NT_TV_G_PC	0x01	/* pc was known before the group */
+#define NT_TV_G_INIT	0x02	/* state initialisation */
+#define NT_TV_G_RESET	0x04
+#define NT_TV_G_ALONE	0x08	/* an item outside of groups */
+
+/*
+ * Take the next item.  A group changes the state when it ends, as a whole, also
+ * when the end is implied by the next BEGIN; what stands outside of groups at once.
+ * Returns 1 when a group has been applied, which nt_tv_shadow_group() then tells;
+ * 0 when there was none; or
+ *
+ *   -NT_TV_ENOINSN	increment pc, and no instruction in the group (or no group)
+ *   -NT_TV_ENOGROUP	an instruction, an initialisation or an END outside of groups
+ *   -NT_TV_EINIT	initialisation together with an instruction, increment pc, reset
+ *   -NT_TV_ETWICE	a register, the pc (increment pc counts), the privilege mode, mtime
+ *			or the instruction for the second time in the group
+ *   -NT_TV_EORPHAN	a response that is not right behind its request
+ *   -NT_TV_ERSPSIZE	a response whose size is not its request's
+ *   -NT_TV_EADDRS	several store data, and not as many addresses
+ *   -NT_TV_ELONG, -NT_TV_EPAGES
+ *
+ * After an error nothing of that group is applied: its other items are passed over,
+ * and nt_tv_shadow_bad() is the offset of the item that is to blame.
+ */
+int nt_tv_shadow_item(struct nt_tv_shadow *sh, const struct nt_tv_item *item);
+
+/* The stream has ended: apply a group that is open, if any.  Returns as above. */
+int nt_tv_shadow_end(struct nt_tv_shadow *sh);
+
+/* The group applied last; valid until the next item is taken. */
+const struct nt_tv_group *nt_tv_shadow_group(const struct nt_tv_shadow *sh);
+
+uint64_t nt_tv_shadow_bad(const struct nt_tv_shadow *sh);
+
+/* The value of what is known; false, and *value unchanged, of what is not. */
+bool nt_tv_shadow_reg(const struct nt_tv_shadow *sh, uint16_t reg, uint64_t *value);
+
+/* ident: NT_TV_PC, NT_TV_PRIV, NT_TV_MTIME; of others nothing is known. */
+bool nt_tv_shadow_state(const struct nt_tv_shadow *sh, enum nt_tv_ident ident, uint64_t *value);
+
+/* Copies bytes of memory from addr on, up to the first that is not known; how many. */
+size_t nt_tv_shadow_read(const struct nt_tv_shadow *sh, uint64_t addr, void *buf, size_t len);
+
+/*
+ * The next register that is known, *reg or behind it; the next page of memory of
+ * which something is, in no order: *page is 0 at first, then not the caller's to
+ * change, and 4096 bytes from *addr on are worth a look.  False: no more.
+ */
+bool nt_tv_shadow_next_reg(const struct nt_tv_shadow *sh, uint32_t *reg);
+bool nt_tv_shadow_next_page(const struct nt_tv_shadow *sh, size_t *page, uint64_t *addr);
+
+/*
+ * Change what no item does: copy state of another place.  ident as above, of
+ * others -NT_TV_EARG; nt_tv_shadow_write() 0 or -NT_TV_EPAGES.
+ */
+void nt_tv_shadow_set_reg(struct nt_tv_shadow *sh, uint16_t reg, uint64_t value);
+int nt_tv_shadow_set_state(struct nt_tv_shadow *sh, enum nt_tv_ident ident, uint64_t value);
+int nt_tv_shadow_write(struct nt_tv_shadow *sh, uint64_t addr, const void *buf, size_t len);
 
 #ifdef __cplusplus
 }
