@@ -35,7 +35,8 @@ replay()	# TARGET
 	inputs=$(wc -l <"$scratch/list")
 	[ "$inputs" -gt 0 ] || return
 	"$CC" "${flags[@]}" -o "$scratch/$1" "$fuzz/replay.c" "$fuzz/$1.c" "$scratch"/nt-*.o -lelf &&
-		[ "$(xargs "$scratch/$1" <"$scratch/list")" = "$inputs" ]
+		xargs "$scratch/$1" <"$scratch/list" >"$scratch/counts" &&
+		[ "$(awk '{ n += $1 } END { print n }' "$scratch/counts")" = "$inputs" ]
 }
 
 library
