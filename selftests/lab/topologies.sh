@@ -19,12 +19,11 @@ recording 3
 exit $status
 END
 
-# An encoder that cannot choose is only for who wants everything
+# An encoder that cannot choose is only for who wants everything, and says so
 cat >"$dir/unfiltered.sh" <<'END'
 cd /tmp
 perf record -q -e ntrace//u -o none.data -- true && exit 1
-perf record -q -e ntrace/mmode/ -o all.data -- true || exit 1
-perf report -D -i all.data 2>/dev/null | grep -q ProgTraceSync
+dmesg | grep -q "it has no filters"
 END
 
 # R58: what sinks wrote is inside the window that they were enabled with last, and every window is
@@ -83,6 +82,7 @@ one()		# TOPOLOGY
 	guest $t "$dir/$script.sh" --topology $t --timeout 120 \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
+	[ $script = record ] || return 0
 	grants $t
 	ok $? "R58: $t: $(tail -n 1 "$dir/$t/grants")" "$dir/$t/grants"
 }
