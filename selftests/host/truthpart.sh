@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# truthpart takes pieces of the truth, and nothing else.
+#	usage: truthpart.sh [DIRECTORY OF BINARIES]
+
+set -u
+bin=${1:-${out:-$(cd "$(dirname "$0")/../.." && pwd)/build/host}}
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 2
+
+count=0 failed=0
+# expect STATUS NAME [OPTION...]: truthpart's verdict about the list `part`
+expect()
+{
+	local want=$1 name=$2 got=0
+	shift 2
+	"$bin/truthpart" --segment 1 --truth 0=truth.0 "$@" <part >log 2>&1 || got=$?
+	count=$((count + 1))
+	if [ "$got" = "$want" ]; then
+		echo "ok $count - $name"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $name"
+		head -5 log | sed 's/^/# /'
+	fi
+}
+
+"$bin/truthgen" -f perf-insn -h 1 -n 40000 . >list 2>log || sed 's/^/# /' log
+lines=$(wc -l <list)
+half=$((lines / 2))
+
+cp list part
+expect 0 "all of it" --last --pieces 1
+tail -n 9000 list >part
+expect 0 "the end" --last --pieces 1
+expect 1 "too little" --insns 1000000
+head -n $half list | tail -n 5000 >part
+expect 0 "a piece of the middle" --pieces 1
+expect 1 "a piece of the middle is not the end" --last
+{ head -n 6000 list; tail -n 6000 list; } >part
+expect 0 "two pieces" --last --pieces 2
+expect 1 "two are not one" --pieces 1
+{ tail -n 6000 list; head -n 6000 list; } >part
+expect 1 "two pieces in the wrong order"
+tail -n 9000 list | awk 'NR == 4500 { sub(/[0-9a-f]+ *$/, "deadbeee") } 1' >part
+expect 1 "an instruction that never ran" --last
+tail -n 9000 list | awk 'NR != 4500' >part
+expect 1 "an instruction is missing" --last --pieces 1
+echo "1..$count"
+[ $failed = 0 ]
