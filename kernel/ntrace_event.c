@@ -24,6 +24,10 @@ static int ntrace_event_check(struct perf_event *event)
 		return -EINVAL;
 	if (!privs)
 		return -EINVAL;
+	if (!is_sampling_event(event)) {
+		pr_info_ratelimited("an event without sample_period would count, but trace cannot be counted\n");
+		return -EOPNOTSUPP;
+	}
 	if (attr->exclude_idle || has_branch_stack(event))
 		return -EOPNOTSUPP;
 	if (ntrace_attr(attr, MMODE) && !perfmon_capable())

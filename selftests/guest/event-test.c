@@ -618,6 +618,67 @@ static bool test_unprivileged(void)
 	return true;
 }
 
+/* errno of an open by nobody, 0 if it worked; kernel included, on a CPU, or another's task */
+static int nobody_errno;
+
+static bool nobody_opens(uint64_t config, bool kernel, pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.config = config;
+	attr.exclude_kernel = !kernel;
+	return refused(attr, pid, cpu) == nobody_errno;
+}
+
+static bool nobody_own(void) { return nobody_opens(0, false, 0, -1); }
+static bool nobody_kernel(void) { return nobody_opens(0, true, 0, -1); }
+static bool nobody_cpu(void) { return nobody_opens(0, false, -1, 0); }
+static bool nobody_cpu_kernel(void) { return nobody_opens(0, true, -1, 0); }
+static bool nobody_other(void) { return nobody_opens(0, false, 1, -1); }
+static bool nobody_machine(void) { return nobody_opens(SET(MMODE, 1), true, 0, -1); }
+
+static bool nobody_gets(bool (*open)(void), int error)
+{
+	nobody_errno = error;
+	return as_nobody(open);
+}
+
+static bool set_paranoid(int level)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "w");
+	bool ok = f && fprintf(f, "%d", level) > 0;
+
+	return f && !fclose(f) && ok;
+}
+
+/* Each level: own user space, own kernel, a CPU, a CPU's kernel; never others', never machine mode */
+static bool test_paranoid(void)
+{
+	static const struct {
+		int level, own, kernel, cpu, cpu_kernel;
+	} levels[] = {
+		{ 0, 0, 0, 0, 0 },
+		{ 1, 0, 0, EACCES, EACCES },
+		{ 2, 0, EACCES, EACCES, EACCES },
+		{ 3, EACCES, EACCES, EACCES, EACCES },		/* Debian's */
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]) && ok; i++) {
+		if (!set_paranoid(levels[i].level))
+			continue;
+		ok = nobody_gets(nobody_own, levels[i].own) && nobody_gets(nobody_kernel, levels[i].kernel) &&
+		     nobody_gets(nobody_cpu, levels[i].cpu) &&
+		     nobody_gets(nobody_cpu_kernel, levels[i].cpu_kernel) &&
+		     nobody_gets(nobody_other, EACCES) && nobody_gets(nobody_machine, EACCES);
+		if (!ok)
+			remark("perf_event_paranoid %d", levels[i].level);
+	}
+	set_paranoid(-1);
+
+	return ok;
+}
+
 static bool test_aux_size(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -627,6 +688,61 @@ static bool test_aux_size(void)
 	CHECK(!session_open(s, &attr, 0, -1, 3 * PAGE));
 	CHECK(session_open(s, &attr, 0, -1, 2 * PAGE));
 	session_close(s);
+
+	return true;
+}
+
+/* A circular area is one piece of memory: larger ones than the kernel has are refused. */
+static bool test_ring_size(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+
+	CHECK(!session_open_prot(s, &attr, 0, -1, PAGE, PROT_READ));
+	CHECK(!session_open_prot(s, &attr, 0, -1, 8 << 20, PROT_READ));
+	CHECK(session_open_prot(s, &attr, 0, -1, AUX_DEFAULT, PROT_READ));
+	session_close(s);
+
+	return true;
+}
+
+/* The head counts all that was written, and is where the newest trace ends. */
+static bool test_ring(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	uint64_t head = 0, end = 0;
+
+	CHECK(session_open_prot(s, &attr, 0, -1, 2 * PAGE, PROT_READ));
+	for (int i = 0; i < 20; i++) {
+		CHECK(session_enable(s));
+		spin(20000);
+		CHECK(session_disable(s));
+		CHECK(s->page->aux_head > head);
+		head = s->page->aux_head;
+	}
+	session_read(s);
+	CHECK(s->records >= 20);
+	CHECK(head > s->aux_size);
+	CHECK(s->flags == PERF_AUX_FLAG_OVERWRITE);
+	for (unsigned int i = 0; i < s->records; i++) {
+		CHECK(s->record[i].size <= s->aux_size);
+		CHECK(s->record[i].offset >= end + s->record[i].size);
+		end = s->record[i].offset;
+	}
+	CHECK(end == head);
+	session_close(s);
+
+	return true;
+}
+
+/* perf stat: trace is nothing that counts */
+static bool test_counting(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	attr.sample_period = 0;
+	CHECK(refused(attr, 0, -1) == EOPNOTSUPP);
 
 	return true;
 }
@@ -992,6 +1108,95 @@ static bool test_cpu_wide(void)
 	return true;
 }
 
+/* Outside what it reports, the area stays as it was, all zeros: R58 */
+static bool test_red_zone(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	uint64_t end = 0, touched = 0;
+
+	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
+	for (int i = 0; i < 5; i++) {
+		CHECK(session_enable(s));
+		spin(3000);
+		CHECK(session_disable(s));
+		session_read(s);
+		CHECK(s->records && s->page->aux_head <= s->aux_size / 2);
+		for (unsigned int r = 0; r < s->records; r++)
+			if (s->record[r].offset + s->record[r].size > end)
+				end = s->record[r].offset + s->record[r].size;
+		CHECK(end == s->page->aux_head);
+		for (uint64_t at = end; at < s->aux_size; at++)
+			CHECK(!s->aux[at]);
+	}
+	for (uint64_t at = 0; at < end; at++)
+		touched += !!s->aux[at];
+	CHECK(touched > end / 2);
+	session_close(s);
+
+	return true;
+}
+
+/* AUX pause and resume: perf_event_attr::aux_action */
+enum { START_PAUSED = 1, PAUSE = 2, RESUME = 4 };
+
+static int clock_open(int group, uint64_t period, unsigned int action)
+{
+	struct perf_event_attr attr = {
+		.size		= sizeof(attr),
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period	= period,
+		.aux_action	= action,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool paused_run(struct session *s, unsigned int *syncs)
+{
+	struct messages m = { 0 };
+
+	CHECK(session_enable(s));
+	spin(3000000);
+	CHECK(session_disable(s));
+	session_read(s);
+	for (unsigned int i = 0; i < s->records; i++)
+		count_messages(&m, s, &s->record[i]);
+	CHECK(!m.bad);
+	*syncs = m.count[TCODE_PTSYNC];
+
+	return true;
+}
+
+static bool test_pause(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	unsigned int syncs;
+	int pause, resume;
+
+	attr.aux_action = START_PAUSED;
+	if (refused(attr, 0, -1))
+		SKIP("a kernel without AUX pause");
+	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
+	CHECK(paused_run(s, &syncs));
+	CHECK(!trace_bytes(s));
+
+	resume = clock_open(s->fd, 5000000, RESUME);
+	CHECK(resume >= 0);
+	pause = clock_open(s->fd, 2000000, PAUSE);
+	CHECK(pause >= 0);
+	CHECK(paused_run(s, &syncs));
+	remark("%u syncs, %llu bytes", syncs, (unsigned long long)trace_bytes(s));
+	CHECK(syncs >= 3);
+	close(pause);
+	close(resume);
+	session_close(s);
+
+	return true;
+}
+
 /* Tests: again and again */
 
 static bool test_cycles(void)
@@ -1040,6 +1245,9 @@ static const struct {
 	{ "stalling the kernel is refused", test_stall_kernel, true },
 	{ "without privilege: user space yes, machine mode no", test_unprivileged, true },
 	{ "an AUX area of one page and one of three are refused", test_aux_size, true },
+	{ "perf_event_paranoid 0 to 3: what nobody may trace", test_paranoid, true },
+	{ "a circular AUX area of one page or above 4 MiB is refused", test_ring_size, true },
+	{ "counting is refused", test_counting, true },
 	{ "a second user of an encoder gets EBUSY", test_busy, true },
 	{ "HTM: user space of this task", test_record_htm, true },
 	{ "BTM: user space of this task", test_record_btm, true },
@@ -1048,6 +1256,9 @@ static const struct {
 	{ "moving windows, with a reader that keeps up", test_moving, true },
 	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
+	{ "nothing is written outside what is reported (R58)", test_red_zone, true },
+	{ "a circular AUX area has the newest trace", test_ring, true },
+	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
 	{ "1000 times open, map and close", test_cycles, true },
 	{ "unloading while used is refused", test_unload_while_used, true },
