@@ -34,9 +34,11 @@ void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc)
  */
 int ntrace_addr_init(struct perf_event *event)
 {
-	event->hw.addr_filters = kzalloc(sizeof(struct ntrace_ranges), GFP_KERNEL);
+	struct ntrace_ranges *ranges = kzalloc(sizeof(*ranges), GFP_KERNEL);
 
-	return event->hw.addr_filters ? 0 : -ENOMEM;
+	event->hw.addr_filters = ranges;
+
+	return ranges ? 0 : -ENOMEM;
 }
 
 /**
@@ -96,7 +98,8 @@ int ntrace_addr_validate(struct list_head *filters)
 }
 
 /* A file that is not mapped has no addresses, and its range is empty. */
-static void ntrace_addr_add_range(struct ntrace_ranges *ranges, const struct perf_addr_filter *filter,
+static void ntrace_addr_add_range(struct ntrace_ranges *ranges,
+				  const struct perf_addr_filter *filter,
 				  const struct perf_addr_filter_range *range)
 {
 	bool mapped = range->size || !filter->path.dentry;
@@ -106,7 +109,8 @@ static void ntrace_addr_add_range(struct ntrace_ranges *ranges, const struct per
 	ranges->nr++;
 }
 
-static void ntrace_addr_add_latch(struct ntrace_ranges *ranges, const struct perf_addr_filter *filter,
+static void ntrace_addr_add_latch(struct ntrace_ranges *ranges,
+				  const struct perf_addr_filter *filter,
 				  const struct perf_addr_filter_range *range)
 {
 	u64 *at = filter->action == PERF_ADDR_FILTER_ACTION_START ? ranges->low : ranges->high;
@@ -117,7 +121,7 @@ static void ntrace_addr_add_latch(struct ntrace_ranges *ranges, const struct per
 	}
 	ranges->latch = true;
 	ranges->nr = 1;
-	/* Where the file is not mapped, an address that is none: but it must not mean "from now". */
+	/* Where the file is not mapped: an address that is none, but does not mean "from now" */
 	at[0] = range->start ?: filter->path.dentry ? NTRACE_NEVER - 2 : 0;
 }
 

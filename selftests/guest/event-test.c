@@ -1108,35 +1108,6 @@ static bool test_cpu_wide(void)
 	return true;
 }
 
-/* Outside what it reports, the area stays as it was, all zeros: R58 */
-static bool test_red_zone(void)
-{
-	struct perf_event_attr attr = user_attr();
-	struct session *s = &the_session;
-	uint64_t end = 0, touched = 0;
-
-	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
-	for (int i = 0; i < 5; i++) {
-		CHECK(session_enable(s));
-		spin(3000);
-		CHECK(session_disable(s));
-		session_read(s);
-		CHECK(s->records && s->page->aux_head <= s->aux_size / 2);
-		for (unsigned int r = 0; r < s->records; r++)
-			if (s->record[r].offset + s->record[r].size > end)
-				end = s->record[r].offset + s->record[r].size;
-		CHECK(end == s->page->aux_head);
-		for (uint64_t at = end; at < s->aux_size; at++)
-			CHECK(!s->aux[at]);
-	}
-	for (uint64_t at = 0; at < end; at++)
-		touched += !!s->aux[at];
-	CHECK(touched > end / 2);
-	session_close(s);
-
-	return true;
-}
-
 /* AUX pause and resume: perf_event_attr::aux_action */
 enum { START_PAUSED = 1, PAUSE = 2, RESUME = 4 };
 
@@ -1256,7 +1227,6 @@ static const struct {
 	{ "moving windows, with a reader that keeps up", test_moving, true },
 	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
-	{ "nothing is written outside what is reported (R58)", test_red_zone, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
