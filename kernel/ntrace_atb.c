@@ -57,7 +57,7 @@ static int ntrace_atb_enable(struct ntrace_component *comp)
 
 	ntrace_write(comp, TR_ATB_CONTROL, control);
 	ntrace_write(comp, TR_ATB_CONTROL, control | TR_CONTROL_ENABLE);
-	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
 	if (ret)
 		atb->users--;
 
@@ -79,7 +79,7 @@ static int ntrace_atb_disable(struct ntrace_component *comp)
 	ntrace_write(comp, TR_ATB_CONTROL, ntrace_atb_control(atb));
 
 	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1", NULL);
+			   "Enable=0 and Empty=1");
 }
 
 /* sysfs */

@@ -220,7 +220,11 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 					  const struct ntrace_ramsink *sink)
 {
-	unsigned int i;
+	unsigned int i = raw_smp_processor_id();
+
+	/* Mostly it is this event's own, with a map for each CPU. */
+	if (i < buf->nr_maps && buf->map[i].sink == sink)
+		return &buf->map[i];
 
 	for (i = 0; i < buf->nr_maps; i++)
 		if (buf->map[i].sink == sink)

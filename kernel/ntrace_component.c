@@ -93,24 +93,19 @@ int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 l
 }
 
 /**
- * ntrace_wait - wait until the Control register reads as wanted
+ * ntrace_wait_on - ntrace_wait(), when a first look was not enough
  * @comp:	the component
  * @mask:	bits to look at
  * @value:	what they should become
  * @what:	the same in words
- * @last:	where to leave the last value read, may be NULL
- *
- * Return: 0, or -ETIMEDOUT after ntrace_component_fail()
  */
-int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what, u32 *last)
+int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
 {
 	struct ntrace_deadline deadline = {};
 	u32 control;
 
 	do {
 		control = ntrace_read(comp, TR_CONTROL);
-		if (last)
-			*last = control;
 		if ((control & mask) == value)
 			return 0;
 	} while (!ntrace_deadline_passed(&deadline));
@@ -132,12 +127,12 @@ int ntrace_component_reset(struct ntrace_component *comp)
 	comp->failed = false;
 
 	ntrace_write(comp, TR_CONTROL, 0);
-	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, 0, "Active=0", NULL);
+	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, 0, "Active=0");
 	if (ret)
 		return ret;
 
 	ntrace_write(comp, TR_CONTROL, TR_CONTROL_ACTIVE);
-	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, TR_CONTROL_ACTIVE, "Active=1", NULL);
+	ret = ntrace_wait(comp, TR_CONTROL_ACTIVE, TR_CONTROL_ACTIVE, "Active=1");
 	if (ret)
 		return ret;
 

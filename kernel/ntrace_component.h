@@ -111,7 +111,25 @@ struct ntrace_deadline {
 };
 
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
-int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what, u32 *last);
+int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what);
+
+/**
+ * ntrace_wait - wait until the Control register reads as wanted
+ * @comp:	the component
+ * @mask:	bits to look at
+ * @value:	what they should become
+ * @what:	the same in words
+ *
+ * A prompt component costs one look. Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+ */
+static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
+{
+	if ((ntrace_read(comp, 0) & mask) == value)
+		return 0;
+
+	return ntrace_wait_on(comp, mask, value, what);
+}
+
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
 int ntrace_component_reset(struct ntrace_component *comp);

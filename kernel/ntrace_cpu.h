@@ -36,6 +36,7 @@ enum ntrace_state {
  * @lost:	trace was lost in this transaction
  * @ring:	instead of windows, if the area is circular
  * @timer:	for the next look at the window
+ * @armed:	for which period the timer was started last
  * @pace:	how fast it fills
  * @seen:	bytes written at the last look
  * @seen_at:	time of the last look
@@ -55,6 +56,7 @@ struct ntrace_cpu {
 	bool lost;
 	struct ntrace_ring ring;
 	struct hrtimer timer;
+	u64 armed;
 	struct ntrace_aux_pace pace;
 	u64 seen;
 	u64 seen_at;

@@ -218,13 +218,21 @@ u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
+/* At every context switch: worth more than a call of memcmp() */
+static bool ntrace_encoder_config_equal(const struct ntrace_encoder_config *a,
+					const struct ntrace_encoder_config *b)
+{
+	return a->control == b->control && a->features == b->features &&
+	       a->ts_control == b->ts_control && a->privs == b->privs;
+}
+
 static bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
 				  const struct ntrace_encoder_config *config,
 				  const struct ntrace_ranges *ranges)
 {
 	/* A latch has to be set to its beginning. */
 	return enc->config_valid && !ranges->nr && !enc->ranges &&
-	       !memcmp(&enc->config, config, sizeof(*config));
+	       ntrace_encoder_config_equal(&enc->config, config);
 }
 
 /**
@@ -276,7 +284,7 @@ static int ntrace_encoder_enable(struct ntrace_component *comp)
 	int ret;
 
 	ntrace_write(comp, TR_TE_CONTROL, control);
-	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
 	if (!ret && !enc->paused)
 		ntrace_write(comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
 

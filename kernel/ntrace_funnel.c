@@ -42,7 +42,7 @@ static int ntrace_funnel_enable(struct ntrace_component *comp)
 {
 	ntrace_write(comp, TR_FUNNEL_CONTROL, TR_CONTROL_ACTIVE | TR_CONTROL_ENABLE);
 
-	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
 }
 
 static int ntrace_funnel_disable(struct ntrace_component *comp)
@@ -50,7 +50,7 @@ static int ntrace_funnel_disable(struct ntrace_component *comp)
 	ntrace_write(comp, TR_FUNNEL_CONTROL, TR_CONTROL_ACTIVE);
 
 	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1", NULL);
+			   "Enable=0 and Empty=1");
 }
 
 /* The inputs that nobody uses are disabled, as far as they can be; all others must not be. */

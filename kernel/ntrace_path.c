@@ -546,6 +546,24 @@ int ntrace_path_enable(struct ntrace_path *path)
 	return ret;
 }
 
+/* When a first look was not enough */
+static int ntrace_path_wait_for_encoder(struct ntrace_path *path, u32 *control)
+{
+	struct ntrace_component *comp = &path->encoder->comp;
+	struct ntrace_deadline deadline = {};
+
+	do {
+		*control = ntrace_read(comp, TR_TE_CONTROL);
+		if (ntrace_encoder_stopped(*control))
+			return 0;
+		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && path->sink &&
+		    ntrace_ramsink_stopped(path->sink))
+			return -ENOSPC;
+	} while (!ntrace_deadline_passed(&deadline));
+
+	return ntrace_component_fail(comp, "Enable=0 and Empty=1", *control);
+}
+
 /**
  * ntrace_path_stop_encoder - switch the encoder off and let it run dry
  * @path:	the path
@@ -556,23 +574,19 @@ int ntrace_path_enable(struct ntrace_path *path)
  */
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 {
-	struct ntrace_component *comp = &path->encoder->comp;
-	struct ntrace_deadline deadline = {};
 	u32 control;
+	int ret;
 
 	ntrace_encoder_stop(path->encoder);
-	do {
-		control = ntrace_read(comp, TR_TE_CONTROL);
-		if (ntrace_encoder_stopped(control)) {
-			*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
-			return 0;
-		}
-		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && path->sink &&
-		    ntrace_ramsink_stopped(path->sink))
-			return -ENOSPC;
-	} while (!ntrace_deadline_passed(&deadline));
+	control = ntrace_read(&path->encoder->comp, TR_TE_CONTROL);
+	if (!ntrace_encoder_stopped(control)) {
+		ret = ntrace_path_wait_for_encoder(path, &control);
+		if (ret)
+			return ret;
+	}
+	*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
 
-	return ntrace_component_fail(comp, "Enable=0 and Empty=1", control);
+	return 0;
 }
 
 /* sysfs */

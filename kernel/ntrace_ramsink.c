@@ -450,7 +450,7 @@ static int ntrace_ramsink_enable(struct ntrace_component *comp)
 {
 	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control | TR_CONTROL_ENABLE);
 
-	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1", NULL);
+	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
 }
 
 static int ntrace_ramsink_disable(struct ntrace_component *comp)
@@ -458,7 +458,7 @@ static int ntrace_ramsink_disable(struct ntrace_component *comp)
 	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control);
 
 	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1", NULL);
+			   "Enable=0 and Empty=1");
 }
 
 /**

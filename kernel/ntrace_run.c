@@ -545,8 +545,24 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	}
 
-	hrtimer_forward_now(timer, ns_to_ktime(ntrace_cpu_period(c)));
+	c->armed = ntrace_cpu_period(c);
+	hrtimer_forward_now(timer, ns_to_ktime(c->armed));
 	return HRTIMER_RESTART;
+}
+
+/*
+ * See to it that the timer fires in time. One that was started before, for no longer a time, does:
+ * it looks early, which costs less than starting it at every context switch.
+ */
+static void ntrace_cpu_arm(struct ntrace_cpu *c)
+{
+	u64 period = ntrace_cpu_period(c);
+
+	if (hrtimer_is_queued(&c->timer) && c->armed <= period)
+		return;
+
+	c->armed = period;
+	hrtimer_start(&c->timer, ns_to_ktime(period), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /*
@@ -591,8 +607,7 @@ void ntrace_run_start(struct perf_event *event, int flags)
 	}
 
 	if (c->state != NTRACE_AWAY)
-		hrtimer_start(&c->timer, ns_to_ktime(ntrace_cpu_period(c)),
-			      HRTIMER_MODE_REL_PINNED_HARD);
+		ntrace_cpu_arm(c);
 }
 
 /**
@@ -611,8 +626,7 @@ void ntrace_run_stop(struct perf_event *event, int flags)
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 
-	/* Pinned to this CPU, where interrupts are off: it cannot be running. */
-	hrtimer_try_to_cancel(&c->timer);
+	/* The timer is left alone: likely a next event starts before it fires. */
 	ntrace_cpu_stop(c);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 }
@@ -712,10 +726,12 @@ int ntrace_run_cpu_offline(unsigned int cpu)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
-	guard(irqsave)();
-	c->online = false;
-	if (c->event)
-		ntrace_run_stop(c->event, PERF_EF_UPDATE);
+	scoped_guard(irqsave) {
+		c->online = false;
+		if (c->event)
+			ntrace_run_stop(c->event, PERF_EF_UPDATE);
+	}
+	hrtimer_cancel(&c->timer);
 
 	return 0;
 }
