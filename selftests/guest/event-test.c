@@ -194,8 +194,11 @@ static int refused_config(uint64_t config)
 	return refused(attr, 0, -1);
 }
 
+/* As in the data area: behind the record's own fields stand those that sample_id_all adds */
 struct aux_record {
 	uint64_t offset, size, flags;
+	uint32_t pid, tid;
+	uint64_t time;
 };
 
 struct session {
@@ -854,6 +857,7 @@ static bool record_self(struct session *s, uint64_t config, int cpu)
 	CHECK(check_trace(s, true));
 	CHECK(s->hw_ids >= 1);
 	CHECK((s->hw_id & NTRACE_HW_ID_VERSION) == NTRACE_HW_ID_VERSION_1);
+	CHECK(!sink_is_shared() || s->hw_id & NTRACE_HW_ID_SRCBITS);
 	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U);
 	CHECK(!(s->hw_id & (NTRACE_HW_ID_PRIV_S | NTRACE_HW_ID_PRIV_M)));
 
@@ -957,6 +961,30 @@ static bool session_check(struct session *s, struct messages *m, unsigned int *n
 	return true;
 }
 
+/*
+ * Nothing is lost as long as rate x (period + latency) < window, that is, as long as no window is full when somebody
+ * comes to look. What the records tell of that.
+ */
+static void remark_rate(const struct session *s)
+{
+	uint64_t longest = 0, window = 0, ns = 0, bytes = 0;
+
+	for (unsigned int i = 1; i < s->records; i++) {
+		uint64_t gap = s->record[i].time - s->record[i - 1].time;
+
+		/* while the event was off nothing came */
+		if (gap > 100000000)
+			continue;
+		ns += gap;
+		bytes += s->record[i].size;
+		longest = gap > longest ? gap : longest;
+		window = s->record[i].size > window ? s->record[i].size : window;
+	}
+	if (ns)
+		remark("rate %.1f MB/s x (period + latency) %.2f ms at most = %.1f KiB; largest record %.1f KiB",
+		       1e3 * bytes / ns, longest / 1e6, (double)bytes / ns * longest / 1024, window / 1024.0);
+}
+
 /* The window moves many times, and the reader keeps up: hardly anything is lost, and nothing without being flagged. */
 static bool test_moving(void)
 {
@@ -975,10 +1003,39 @@ static bool test_moving(void)
 	}
 	remark("%llu bytes, %u messages in %u records, flags %#llx", (unsigned long long)trace_bytes(s), m.total, s->records,
 	       (unsigned long long)s->flags);
+	remark_rate(s);
 	CHECK(trace_bytes(s) > AUX_DEFAULT);
 	CHECK(!(s->flags & ~PERF_AUX_FLAG_PARTIAL));
 	CHECK(m.count[TCODE_ERROR] == 0 || s->flags & PERF_AUX_FLAG_PARTIAL);
 	CHECK(flagged_bytes(s) < trace_bytes(s) / 2);
+	session_close(s);
+
+	return true;
+}
+
+/* An area so small that bursts overrun its windows: each loss is flagged, and trace goes on. */
+static bool test_burst(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	unsigned int next = 0, partial = 0;
+	struct messages m = {};
+
+	if (cap("btm"))
+		attr.config = SET(BTM, 1);
+	CHECK(session_open(s, &attr, 0, -1, 4 * PAGE));
+	for (int i = 0; i < 2000 && (!partial || s->records < partial + 10); i++) {
+		CHECK(session_enable(s));
+		spin(2000);
+		CHECK(session_disable(s));
+		CHECK(session_check(s, &m, &next));
+		session_consume_aux(s);
+		if (!partial && s->flags & PERF_AUX_FLAG_PARTIAL)
+			partial = s->records;
+	}
+	remark_rate(s);
+	CHECK(partial);
+	CHECK(s->records >= partial + 10);
 	session_close(s);
 
 	return true;
@@ -1075,6 +1132,7 @@ static bool test_stall(void)
 	unpin();
 	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s), s->records,
 	       (unsigned long long)s->flags);
+	remark_rate(s);
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	CHECK(trace_bytes(s) > 64 * PAGE);
 	CHECK(!s->flags);
@@ -1225,6 +1283,7 @@ static const struct {
 	{ "every optional field at once", test_record_fields, true },
 	{ "events with different terms in turn", test_reconfigure, true },
 	{ "moving windows, with a reader that keeps up", test_moving, true },
+	{ "a burst overruns a small window: PARTIAL, and trace goes on", test_burst, true },
 	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
