@@ -139,6 +139,30 @@ int ntrace_component_reset(struct ntrace_component *comp)
 	return comp->type ? comp->type->reset(comp) : 0;
 }
 
+/**
+ * ntrace_component_wake - reset a component that forgot what it was
+ * @comp: the component, in use by nobody
+ *
+ * One that failed is inactive on purpose, and stays so.
+ */
+void ntrace_component_wake(struct ntrace_component *comp)
+{
+	if (!comp->failed && !(ntrace_read(comp, TR_CONTROL) & TR_CONTROL_ACTIVE))
+		ntrace_component_reset(comp);
+}
+
+/**
+ * ntrace_component_wake_all - the system was asleep
+ */
+void ntrace_component_wake_all(void)
+{
+	struct ntrace_component *comp;
+
+	guard(mutex)(&ntrace_components_lock);
+	list_for_each_entry(comp, &ntrace_components, node)
+		ntrace_component_wake(comp);
+}
+
 static const struct ntrace_component_type *ntrace_component_type_of(u32 impl)
 {
 	const struct ntrace_component_type *const *type;

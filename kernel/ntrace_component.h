@@ -133,6 +133,8 @@ static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
 int ntrace_component_reset(struct ntrace_component *comp);
+void ntrace_component_wake(struct ntrace_component *comp);
+void ntrace_component_wake_all(void);
 
 struct device_node;
 

@@ -24,6 +24,9 @@ enum ntrace_state {
  * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
  * @state:	what it is doing
  * @online:	events may run here
+ * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
+ * @resume:	the event would be running if it were not for that
+ * @awoke:	components of this CPU may have lost their state since they were used
  * @event:	that has the encoder, NULL if none
  * @path:	of this event
  * @handle:	AUX transaction
@@ -44,6 +47,9 @@ enum ntrace_state {
 struct ntrace_cpu {
 	enum ntrace_state state;
 	bool online;
+	unsigned int asleep;
+	bool resume;
+	bool awoke;
 	struct perf_event *event;
 	struct ntrace_path *path;
 	struct perf_output_handle handle;

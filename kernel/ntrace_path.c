@@ -432,6 +432,19 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 	return ERR_PTR(ret);
 }
 
+/**
+ * ntrace_path_wake - a hart was asleep; what it has to itself may have slept, too
+ * @path: from its encoder, all off
+ *
+ * What it shares with others is theirs as well, and awake as long as one of them is.
+ */
+void ntrace_path_wake(struct ntrace_path *path)
+{
+	ntrace_component_wake(&path->encoder->comp);
+	if (!path->sink->shared)
+		ntrace_component_wake(&path->sink->comp);
+}
+
 /* Order */
 
 static int ntrace_path_enable_one(struct ntrace_path *path, unsigned int i)

@@ -42,6 +42,7 @@ struct ntrace_encoder *ntrace_path_encoder(int cpu);
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner);
 void ntrace_path_put(struct ntrace_path *path);
 
+void ntrace_path_wake(struct ntrace_path *path);
 int ntrace_path_enable(struct ntrace_path *path);
 int ntrace_path_join_funnels(struct ntrace_path *path);
 int ntrace_path_leave_funnels(struct ntrace_path *path);

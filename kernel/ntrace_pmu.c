@@ -13,6 +13,7 @@
 #include "ntrace_compat.h"
 #include "ntrace_event.h"
 #include "ntrace_path.h"
+#include "ntrace_pm.h"
 #include "ntrace_run.h"
 #include "ntrace_sample.h"
 #include "ntrace_sysfs.h"
@@ -93,8 +94,14 @@ static int __init ntrace_init(void)
 	if (ret)
 		goto err_pmu;
 
+	ret = ntrace_pm_register();
+	if (ret)
+		goto err_driver;
+
 	return 0;
 
+err_driver:
+	ntrace_component_driver_unregister();
 err_pmu:
 	perf_pmu_unregister(&ntrace_pmu);
 err_cpuhp:
@@ -105,6 +112,7 @@ module_init(ntrace_init);
 
 static void __exit ntrace_exit(void)
 {
+	ntrace_pm_unregister();
 	ntrace_component_driver_unregister();
 	perf_pmu_unregister(&ntrace_pmu);
 	cpuhp_remove_state(ntrace_cpuhp_state);

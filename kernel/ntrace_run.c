@@ -594,6 +594,14 @@ void ntrace_run_start(struct perf_event *event, int flags)
 		return;
 	}
 
+	if (c->asleep) {
+		c->resume = true;
+		return;
+	}
+	if (c->awoke)
+		ntrace_path_wake(c->path);
+	c->awoke = false;
+
 	event->hw.state = 0;
 	c->path->encoder->paused = ntrace_aux_paused(event);
 	if (ev->context)
@@ -623,6 +631,8 @@ void ntrace_run_stop(struct perf_event *event, int flags)
 		ntrace_cpu_pause(c, event, true);
 		return;
 	}
+	if (c->event == event)
+		c->resume = false;
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 
@@ -703,7 +713,45 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
 	return ret;
 }
 
-/* CPUs that come and go */
+/* CPUs that sleep, that come and go */
+
+/**
+ * ntrace_run_sleep - stop what runs on this CPU, for a while
+ * @why: NTRACE_ASLEEP_
+ *
+ * Called with interrupts off.
+ */
+void ntrace_run_sleep(unsigned int why)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+	bool resume = c->resume;
+
+	if (c->event && !(c->event->hw.state & PERF_HES_STOPPED)) {
+		ntrace_run_stop(c->event, PERF_EF_UPDATE);
+		resume = true;
+	}
+	c->resume = resume;
+	c->asleep |= why;
+}
+
+/**
+ * ntrace_run_wake - go on
+ * @why: NTRACE_ASLEEP_
+ *
+ * Called with interrupts off.
+ */
+void ntrace_run_wake(unsigned int why)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	c->asleep &= ~why;
+	c->awoke = true;
+	if (c->asleep || !c->resume)
+		return;
+
+	c->resume = false;
+	ntrace_run_start(c->event, PERF_EF_RELOAD);
+}
 
 /**
  * ntrace_run_cpu_online - events may run on this CPU from now on
@@ -711,7 +759,10 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
  */
 int ntrace_run_cpu_online(unsigned int cpu)
 {
-	this_cpu_ptr(&ntrace_cpus)->online = true;
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	c->online = true;
+	c->awoke = true;
 
 	return 0;
 }
