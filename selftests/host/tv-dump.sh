@@ -117,7 +117,53 @@ increment pc                        2 items              2 bytes
 32-bit instruction                  1 items              5 bytes
 in all                             12 bytes
 bytes per instruction           6.000
+
+groups                                  average  most  table D
+nop                                 2      6.00     7       12
 END
+
+# an instruction of each category; what appendix C prints is as large as D says
+bytes 01 03 11 b3 81 62 00 04 03 10 34 12 00 00 00 00 00 00 02 \
+	01 07 0a 00 01 00 0c 00 00 00 00 11 67 00 01 10 02 \
+	01 03 11 d3 f3 16 01 04 27 10 f9 f4 fe 66 ff ff ff ff 06 03 00 01 02 \
+	01 03 11 03 a2 82 00 04 04 10 aa 55 aa 55 aa 55 aa 55 07 02 08 00 00 01 00 00 00 00 02 \
+	01 07 0a 00 00 01 00 00 00 00 00 11 00 00 00 00 04 41 03 34 12 08 00 00 00 00 00 \
+	04 42 03 02 00 00 00 00 00 00 00 04 00 03 b0 18 00 00 0a 00 00 00 \
+	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02 \
+	01 07 0a 00 00 01 00 00 00 00 00 04 41 03 56 12 08 00 00 00 00 00 \
+	04 42 03 03 00 00 00 00 00 00 80 04 00 03 b0 18 00 00 0a 00 00 00 \
+	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02
+"$out/ntrace" tv stat "$tmp/in" >"$tmp/got" 2>"$tmp/err"
+sed -n '/table D/,$p' "$tmp/got" | sed 1d | awk '{ print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' |
+	diff - <(printf '%s\n' '1 19.00 19 23' '1 17.00 17 27' '1 29.00 29 33' '1 23.00 23 27' \
+		'1 59.00 59 59' '1 64.00 64 68') >>"$tmp/err"
+result $? "bytes by category"
+
+# from-elf: the program is in memory, and nothing else
+elf=$(cd "$(dirname "$0")/.." && pwd)/captures/ref_towers/towers.elf
+"$out/ntrace" tv from-elf "$elf" -o "$tmp/in" 2>"$tmp/err" &&
+	"$out/ntrace" tv dump "$tmp/in" >"$tmp/got" 2>>"$tmp/err"
+result $? "from-elf"
+entry=$(readelf -h "$elf" | sed -n 's/.*Entry point address: *0x//p')
+tail -1 "$tmp/got" | grep -q ": init pc=$entry\$"
+result $? "the pc is the entry"
+wanted=$(readelf -lW "$elf" | awk '$1 == "LOAD" { print $6 }' | { t=0; while read -r n; do t=$((t + n)); done; echo $t; })
+stored=$(grep -o 'store[0-9]*' "$tmp/got" | sed 's/store//' | awk '{ n += $1 / 8 } END { print n }')
+[ "$stored" = "$wanted" ]
+result $? "as many bytes as are loaded: $stored of $wanted"
+"$out/ntrace" tv verify "$tmp/in" --against "tv:$tmp/in" >"$tmp/got" 2>"$tmp/err"
+result $? "verify takes it"
+printf '\177ELF' >"$tmp/short"
+! "$out/ntrace" tv from-elf "$tmp/short" >"$tmp/got" 2>"$tmp/err"
+result $? "not an ELF file"
+says 'not a RISC-V ELF file' "and says so"
+! "$out/ntrace" tv verify "$tmp/in" --against gdb:localhost:1234 >"$tmp/got" 2>"$tmp/err"
+result $? "a verifier that is none"
+says 'none of tv:FILE, ntrace:FILE' "and says so"
+! "$out/ntrace" tv verify "$tmp/in" --against "tv:$tmp/in" --absent=y >"$tmp/got" 2>"$tmp/err"
+result $? "an element that is none"
+
+bytes 01 03 11 13 00 00 00 01 03 10 01 00
 bytes 01
 expect 2 "parameters that cannot be" dump --mlen=33 </dev/null
 expect 2 "no such file" dump "$tmp/none" </dev/null

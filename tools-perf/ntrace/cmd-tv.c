@@ -2,7 +2,6 @@
 /*
  * ntrace tv: traces in the tandem-verification format
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +15,6 @@
 
 static const char *const marks[] = {
 	NULL, "BEGIN", "END", "OWNER", "DROP", "RESTART", NULL, "RECORDING",
-};
-
-/* A file, read piece by piece */
-struct tv_input {
-	struct nt_tv_params params;
-	const char *path;
-	FILE *file;
-	struct nt_tv_reader reader;
-	uint8_t buf[1 << 16];
-	size_t at, len;
-	bool eof;
 };
 
 /* ----------------------------------------------------------- arguments --- */
@@ -79,43 +67,7 @@ static void open_input(struct tv_input *in, int argc, char **argv, const char *d
 	parse_arguments(&argp, argc, argv, in);
 	if (!in->params.mlen)
 		in->params.mlen = in->params.xlen;
-	if (nt_tv_reader_init(&in->reader, &in->params))
-		die("--xlen and --flen are 32 or 64, --mlen is 32, 34 or 64");
-	in->file = strcmp(in->path, "-") ? fopen(in->path, "rb") : stdin;
-	if (!in->file)
-		die("%s: %s", in->path, strerror(errno));
-}
-
-/* ----------------------------------------------------------------- items --- */
-
-static void refill(struct tv_input *in)
-{
-	size_t n;
-
-	in->len -= in->at;
-	memmove(in->buf, in->buf + in->at, in->len);
-	in->at = 0;
-	n = fread(in->buf + in->len, 1, sizeof(in->buf) - in->len, in->file);
-	if (ferror(in->file))
-		die("%s: %s", in->path, strerror(errno));
-	in->len += n;
-	in->eof = !n;
-}
-
-/* Returns 1 with an item, 0 at the end, or a negative error of nt_tv_. */
-static int next_item(struct tv_input *in, struct nt_tv_item *item)
-{
-	for (;;) {
-		int n = nt_tv_next(&in->reader, in->buf + in->at, in->len - in->at, item);
-
-		if (n > 0)
-			in->at += (size_t)n;
-		if (n)
-			return n < 0 ? n : 1;
-		if (in->eof)
-			return in->at == in->len ? 0 : -NT_TV_ETRUNC;
-		refill(in);
-	}
+	tv_open(in);
 }
 
 /* Says what ended the stream too early. Returns the exit status. */
@@ -247,7 +199,7 @@ static int dump(struct tv_input *in)
 	bool open = false;
 	int ret;
 
-	while ((ret = next_item(in, &it)) > 0) {
+	while ((ret = tv_next_item(in, &it)) > 0) {
 		if (it.opcode == NT_TV_END && open) {
 			out_char('\n');
 			open = false;
@@ -287,15 +239,73 @@ static const char *const opcode_names[] = {
 	[NT_TV_INSN32] = "32-bit instruction",
 };
 
+#define STAT_PAGES	65536	/* of memory that is not looked at */
 #define OPCODES	(sizeof(opcode_names) / sizeof(opcode_names[0]))
+
+/* Bytes of groups by category; of a trace whose groups are not as they should be, none */
+struct sizes {
+	uint64_t count[TV_CLASSES], bytes[TV_CLASSES], most[TV_CLASSES];
+	uint64_t from;		/* of the group that is open */
+	bool refused;
+};
+
+static void add_group(struct sizes *s, struct nt_tv_shadow *sh, bool rv32, uint64_t end)
+{
+	enum tv_class class = tv_classify(nt_tv_shadow_group(sh), rv32);
+	uint64_t bytes = end - s->from;
+
+	s->count[class]++;
+	s->bytes[class] += bytes;
+	if (bytes > s->most[class])
+		s->most[class] = bytes;
+}
+
+static void add_item(struct sizes *s, struct nt_tv_shadow *sh, const struct tv_input *in,
+		     const struct nt_tv_item *it)
+{
+	int ret = nt_tv_shadow_item(sh, it);
+	uint64_t end = it->opcode == NT_TV_BEGIN ? it->offset : in->reader.offset;
+
+	if (ret == 1)
+		add_group(s, sh, in->params.xlen == 32, end);
+	/* memory is not what this is about */
+	if (ret < 0 && ret != -NT_TV_EPAGES && !s->refused) {
+		s->refused = true;
+		fprintf(stderr, "ntrace: %s: offset 0x%" PRIx64 ": %s; not in the table\n", in->path,
+			nt_tv_shadow_bad(sh), nt_tv_strerror(ret));
+	}
+	if (ret == 1 || it->opcode == NT_TV_BEGIN)
+		s->from = end;
+}
+
+static void print_sizes(const struct sizes *s, bool rv64)
+{
+	printf("\n%-24s %12s %9s %5s  %s\n", "groups", "", "average", "most",
+	       rv64 ? "table D" : "");
+	for (unsigned int i = 0; i < TV_CLASSES; i++) {
+		if (!s->count[i])
+			continue;
+		printf("%-24s %12" PRIu64 " %9.2f %5" PRIu64, tv_classes[i].name, s->count[i],
+		       (double)s->bytes[i] / (double)s->count[i], s->most[i]);
+		if (tv_classes[i].table && rv64)
+			printf("  %7u%s", tv_classes[i].table,
+			       s->most[i] > tv_classes[i].table ? " exceeded" : "");
+		putchar('\n');
+	}
+}
 
 static int stat(struct tv_input *in)
 {
+	struct nt_tv_shadow *sh = nt_tv_shadow_new(&in->params, STAT_PAGES);
+	struct sizes sizes = { .from = 0 };
 	uint64_t count[OPCODES] = { 0 }, bytes[OPCODES] = { 0 }, insns, before = 0;
 	struct nt_tv_item it;
 	int ret;
 
-	while ((ret = next_item(in, &it)) > 0) {
+	if (!sh)
+		die("%s", nt_strerror(NT_ENOMEM));
+	while ((ret = tv_next_item(in, &it)) > 0) {
+		add_item(&sizes, sh, in, &it);
 		count[it.opcode]++;
 		bytes[it.opcode] += in->reader.offset - before;
 		before = in->reader.offset;
@@ -308,6 +318,10 @@ static int stat(struct tv_input *in)
 	printf("%-24s %12" PRIu64 " bytes\n", "in all", before);
 	if (insns)
 		printf("%-24s %12.3f\n", "bytes per instruction", (double)before / (double)insns);
+	if (!ret && nt_tv_shadow_end(sh) == 1)
+		add_group(&sizes, sh, in->params.xlen == 32, before);
+	print_sizes(&sizes, in->params.xlen == 64);
+	nt_tv_shadow_free(sh);
 	return finish(in, ret);
 }
 
@@ -320,7 +334,17 @@ static const struct {
 } actions[] = {
 	{ "dump", dump, "Print a tandem-verification trace, a group per line: its offset, then "
 			"what it changes. Numbers are hexadecimal." },
-	{ "stat", stat, "Count what is in a tandem-verification trace." },
+	{ "stat", stat, "Count what is in a tandem-verification trace: items, and bytes of groups "
+			"by kind of instruction, beside what the protocol's appendix D tells." },
+};
+
+/* With arguments of their own */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} others[] = {
+	{ "from-elf", tv_from_elf },
+	{ "verify", tv_verify },
 };
 
 int cmd_tv(int argc, char **argv)
@@ -337,10 +361,19 @@ int cmd_tv(int argc, char **argv)
 		open_input(&in, argc - 1, argv + 1, actions[i].doc);
 		return actions[i].run(&in);
 	}
+	for (size_t i = 0; argc > 1 && i < sizeof(others) / sizeof(others[0]); i++) {
+		char name[64];
+
+		if (strcmp(argv[1], others[i].name))
+			continue;
+		snprintf(name, sizeof(name), "%s %s", argv[0], argv[1]);
+		argv[1] = name;
+		return others[i].run(argc - 1, argv + 1);
+	}
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
-		puts("Usage: ntrace tv dump|stat [OPTION...] FILE\n\nTraces in the "
+		puts("Usage: ntrace tv dump|stat|from-elf|verify [OPTION...] FILE\n\nTraces in the "
 		     "tandem-verification format. `ntrace tv dump --help' tells the options.");
 		return EXIT_WHOLE;
 	}
-	die("tv: dump or stat; `ntrace tv --help' tells more");
+	die("tv: dump, stat, from-elf or verify; `ntrace tv --help' tells more");
 }

@@ -42,13 +42,18 @@ _ntrace()
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" --help | sed -n 's/^  \([a-z]*\) .*/\1/p') --help" \
 			-- "$cur"))
+	elif [[ $COMP_CWORD = 2 && ${COMP_WORDS[1]} = tv ]]; then
+		# shellcheck disable=SC2207
+		COMPREPLY=($(compgen -W "dump stat from-elf verify --help" -- "$cur"))
 	elif [ -n "${option:-}" ] && [ -n "$(_ntrace_values "$option")" ] &&
 	     [ "${COMP_WORDS[1]} $option" != "encode --output" ]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$(_ntrace_values "$option")" -- "$cur"))
 	elif [[ -z ${option:-} && $cur == -* ]]; then
 		# shellcheck disable=SC2207
-		COMPREPLY=($(compgen -W "$(_ntrace_options "${COMP_WORDS[1]}")" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(if [ "${COMP_WORDS[1]}" = tv ]; then
+			_ntrace_options tv "${COMP_WORDS[2]}"; else
+			_ntrace_options "${COMP_WORDS[1]}"; fi)" -- "$cur"))
 		[[ ${COMPREPLY[0]:-} != *= ]] || compopt -o nospace 2>/dev/null
 	else
 		_ntrace_files "$cur"

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What kind of instruction a group of a tandem-verification trace is about, in the
+ * categories of the protocol's appendix D
+ */
+#include "tv.h"
+
+/* In the order of enum tv_class; sizes in bytes for RV64 */
+const struct tv_class_info tv_classes[TV_CLASSES] = {
+	{ "integer computation", 23 }, { "nop", 12 }, { "branch, jump", 27 },
+	{ "branch and link", 32 }, { "load", 33 }, { "load, virtual", 43 }, { "store", 32 },
+	{ "store, virtual", 42 }, { "sc, amo", 53 }, { "csr read-write", 34 },
+	{ "csr read only", 23 }, { "csr write only", 23 }, { "fp computation", 27 },
+	{ "fp move", 23 }, { "fp conversion", 27 }, { "fp load", 43 }, { "fp store", 42 },
+	{ "interrupt", 59 }, { "exception", 68 }, { "other", 0 }, { "initialisation, reset", 0 },
+};
+
+/* Quadrant and funct3, RV64 */
+static enum tv_class class_16(uint32_t insn, bool rv32)
+{
+	static const uint8_t classes[3][8] = {
+		{ TV_INT, TV_FP_LOAD, TV_LOAD, TV_LOAD, TV_OTHER, TV_FP_STORE, TV_STORE, TV_STORE },
+		{ TV_INT, TV_INT, TV_INT, TV_INT, TV_INT, TV_JUMP, TV_JUMP, TV_JUMP },
+		{ TV_INT, TV_FP_LOAD, TV_LOAD, TV_LOAD, TV_INT, TV_FP_STORE, TV_STORE, TV_STORE },
+	};
+	unsigned int quadrant = insn & 3, funct = insn >> 13 & 7, rd = insn >> 7 & 31;
+
+	if (quadrant == 3)
+		return TV_OTHER;
+	if (rv32 && quadrant != 1 && (funct == 3 || funct == 7))
+		return funct == 3 ? TV_FP_LOAD : TV_FP_STORE;
+	if (rv32 && quadrant == 1 && funct == 1)
+		return TV_LINK;
+	if (quadrant == 1 && !funct && !rd)
+		return TV_NOP;
+	if (quadrant == 2 && funct == 4 && !(insn >> 2 & 31))	/* c.jr, c.jalr, c.ebreak */
+		return insn >> 12 & 1 ? TV_LINK : TV_JUMP;
+	return (enum tv_class)classes[quadrant][funct];
+}
+
+static enum tv_class class_system(uint32_t insn)
+{
+	unsigned int funct = insn >> 12 & 7, rd = insn >> 7 & 31, rs1 = insn >> 15 & 31;
+
+	if (!(funct & 3))
+		return TV_OTHER;
+	if (!rd)
+		return TV_CSR_WRITE;
+	/* set and clear without a bit only read */
+	return (funct & 2) && !rs1 ? TV_CSR_READ : TV_CSR;
+}
+
+static enum tv_class class_fp(uint32_t insn)
+{
+	switch (insn >> 27) {
+	case 0x1c:	/* fmv.x, fclass */
+	case 0x1e:
+	case 0x04:	/* sign injection */
+		return TV_FP_MOVE;
+	case 0x08:
+	case 0x14:	/* comparison: what it writes is as large */
+	case 0x18:
+	case 0x1a:
+		return TV_FP_CONV;
+	}
+	return TV_FP;
+}
+
+static enum tv_class class_32(uint32_t insn)
+{
+	unsigned int rd = insn >> 7 & 31;
+
+	switch (insn & 0x7f) {
+	case 0x13: case 0x17: case 0x1b: case 0x33: case 0x37: case 0x3b:
+		return rd ? TV_INT : TV_NOP;
+	case 0x0f:
+		return TV_NOP;
+	case 0x63:
+		return TV_JUMP;
+	case 0x67: case 0x6f:
+		return rd ? TV_LINK : TV_JUMP;
+	case 0x03:
+		return TV_LOAD;
+	case 0x23:
+		return TV_STORE;
+	case 0x2f:
+		return TV_AMO;
+	case 0x07:
+		return TV_FP_LOAD;
+	case 0x27:
+		return TV_FP_STORE;
+	case 0x43: case 0x47: case 0x4b: case 0x4f:
+		return TV_FP;
+	case 0x53:
+		return class_fp(insn);
+	case 0x73:
+		return class_system(insn);
+	}
+	return TV_OTHER;
+}
+
+enum tv_class tv_classify(const struct nt_tv_group *g, bool rv32)
+{
+	bool virtual = false, trap = false;
+	enum tv_class class;
+
+	if (g->flags & (NT_TV_G_INIT | NT_TV_G_RESET | NT_TV_G_ALONE))
+		return TV_SETUP;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct nt_tv_item *it = &g->items[i];
+
+		virtual |= it->opcode == NT_TV_STATE && it->ident == NT_TV_EADDR;
+		/* mcause, scause, vscause: software hardly ever writes them */
+		trap |= it->opcode == NT_TV_REG && (it->reg & ~0x200) == 0x142;
+		trap |= it->opcode == NT_TV_REG && it->reg == 0x242;
+	}
+	if (!g->insn_bytes)
+		return trap ? TV_INTERRUPT : TV_OTHER;
+	class = g->insn_bytes == 2 ? class_16(g->insn, rv32) : class_32(g->insn);
+	if (trap && class != TV_CSR && class != TV_CSR_WRITE)
+		return TV_EXCEPTION;
+	if (virtual && (class == TV_LOAD || class == TV_STORE))
+		class++;
+	return class;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace tv from-elf: state initialisation that loads a program
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tv.h"
+
+#define STORES	64			/* in a group */
+#define MOST	((uint64_t)1 << 30)	/* of a segment; a header can tell anything */
+
+struct loader {
+	const char *path, *to;
+	FILE *file;
+	struct nt_tv_writer w;
+	unsigned int stores;	/* in the group that is open */
+	uint8_t buf[1 << 16];
+};
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE, not to standard output", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct loader *l = state->input;
+
+	switch (key) {
+	case 'o':
+		l->to = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (l->path)
+			argp_error(state, "one ELF file only");
+		l->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!l->path)
+			argp_error(state, "no ELF file given");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int write_out(void *ctx, const uint8_t *buf, size_t len)
+{
+	const struct loader *l = ctx;
+
+	if (fwrite(buf, 1, len, l->file) != len)
+		die("%s: %s", l->to ? l->to : "standard output", strerror(errno));
+	return 0;
+}
+
+static void end_group(struct loader *l)
+{
+	if (l->stores)
+		nt_tv_end(&l->w);
+	l->stores = 0;
+}
+
+static void store(struct loader *l, uint64_t addr, unsigned int memsize, uint64_t value)
+{
+	if (!l->stores) {
+		nt_tv_begin(&l->w);
+		nt_tv_state_init(&l->w);
+	}
+	nt_tv_memreq(&l->w, NT_TV_STORE, memsize, addr, value);
+	nt_tv_memrsp(&l->w, NT_TV_STORE, memsize, NT_TV_SUCCESS, 0);
+	if (++l->stores == STORES)
+		end_group(l);
+}
+
+/* Aligned, as large as can be */
+static void store_segment(struct loader *l, const GElf_Phdr *ph, const uint8_t *bytes)
+{
+	uint64_t at = 0;
+
+	while (at < ph->p_memsz) {
+		uint64_t addr = ph->p_paddr + at, value = 0;
+		unsigned int memsize = 3;
+
+		while (memsize && (addr & ((1u << memsize) - 1) ||
+				   ph->p_memsz - at < 1u << memsize))
+			memsize--;
+		for (unsigned int i = 0; i < 1u << memsize && at + i < ph->p_filesz; i++)
+			value |= (uint64_t)bytes[at + i] << 8 * i;
+		store(l, addr, memsize, value);
+		at += 1u << memsize;
+	}
+	end_group(l);
+}
+
+static void load(struct loader *l, Elf *elf)
+{
+	size_t n, size, i;
+	const char *raw = elf_rawfile(elf, &size);
+	GElf_Phdr ph;
+
+	if (!raw || elf_getphdrnum(elf, &n))
+		die("%s: %s", l->path, elf_errmsg(-1));
+	for (i = 0; i < n; i++) {
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			die("%s: %s", l->path, elf_errmsg(-1));
+		if (ph.p_type != PT_LOAD)
+			continue;
+		if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
+			die("%s: segment %zu ends behind the file", l->path, i);
+		if (ph.p_filesz > ph.p_memsz)
+			die("%s: segment %zu is larger in the file than in memory", l->path, i);
+		if (ph.p_memsz > MOST)
+			die("%s: segment %zu has %" PRIu64 " bytes, more than %" PRIu64, l->path, i,
+			    (uint64_t)ph.p_memsz, MOST);
+		store_segment(l, &ph, (const uint8_t *)raw + ph.p_offset);
+	}
+}
+
+static void open_output(struct loader *l, const GElf_Ehdr *head)
+{
+	unsigned int xlen = head->e_ident[EI_CLASS] == ELFCLASS32 ? 32 : 64;
+	const struct nt_tv_params params = { sizeof(params), (uint8_t)xlen, 64, (uint8_t)xlen, 0 };
+
+	l->file = l->to ? fopen(l->to, "wb") : stdout;
+	if (!l->file)
+		die("%s: %s", l->to, strerror(errno));
+	nt_tv_writer_init(&l->w, &params, l->buf, sizeof(l->buf), write_out, l);
+}
+
+int tv_from_elf(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse, "ELF",
+		"Write state-initialisation groups that load an ELF file: its segments at their "
+		"physical addresses, what the file leaves out as zeros, and the pc.",
+		NULL, NULL, NULL };
+	static struct loader l;
+	GElf_Ehdr head;
+	Elf *elf;
+	int fd;
+
+	parse_arguments(&argp, argc, argv, &l);
+	fd = open(l.path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("%s: %s", l.path, strerror(errno));
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &head) ||
+	    head.e_machine != EM_RISCV)
+		die("%s: not a RISC-V ELF file", l.path);
+	open_output(&l, &head);
+	load(&l, elf);
+	nt_tv_begin(&l.w);
+	nt_tv_state_init(&l.w);
+	nt_tv_pc(&l.w, head.e_entry);
+	nt_tv_end(&l.w);
+	nt_tv_flush(&l.w);
+	if (fflush(l.file) || (l.to && fclose(l.file)))
+		die("%s: %s", l.to ? l.to : "standard output", strerror(errno));
+	elf_end(elf);
+	close(fd);
+	return EXIT_WHOLE;
+}

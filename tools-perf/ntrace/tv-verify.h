@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ntrace tv verify: what the algorithm, and those that it is run on, share
+ */
+#ifndef NTRACE_TV_VERIFY_H
+#define NTRACE_TV_VERIFY_H
+
+#include "tv.h"
+
+/*
+ * Where groups come from: a trace file, or an N-Trace that is decoded.  The shadow
+ * has their effect; `group` is what was applied last.
+ */
+struct tv_source {
+	struct nt_tv_shadow *shadow;
+	const struct nt_tv_group *group;
+	const char *name;
+	/* 1 a group, 0 the end, -1 what follows cannot be known (reported) */
+	int (*next)(struct tv_source *s);
+	uint64_t at;		/* offset of the group in the file */
+	bool pc_only;		/* all else is absent */
+	void *own;
+};
+
+/*
+ * A tandem verifier: the four operations of the protocol's section 3.4.  State is
+ * read and written piece by piece; what the verifier doesn't know is not read.
+ */
+struct tv_verifier {
+	const struct tv_verifier_ops *ops;
+	const struct nt_tv_group *group;	/* what the last step said it changed */
+	bool pc_only;
+	void *own;
+};
+
+struct tv_verifier_ops {
+	bool (*read_reg)(struct tv_verifier *v, uint16_t reg, uint64_t *value);
+	bool (*read_state)(struct tv_verifier *v, enum nt_tv_ident ident, uint64_t *value);
+	size_t (*read_memory)(struct tv_verifier *v, uint64_t addr, void *buf, size_t len);
+	void (*write_reg)(struct tv_verifier *v, uint16_t reg, uint64_t value);
+	void (*write_state)(struct tv_verifier *v, enum nt_tv_ident ident, uint64_t value);
+	void (*write_memory)(struct tv_verifier *v, uint64_t addr, const void *buf, size_t len);
+	/* as next() above */
+	int (*step)(struct tv_verifier *v);
+	void (*reset)(struct tv_verifier *v);
+};
+
+/* A verifier that was recorded: it goes its own way, whatever is written */
+void tv_recorded_init(struct tv_verifier *v, struct tv_source *s);
+
+/* The trace that in has opened, decoded; each instruction and each trap a group */
+void tv_source_ntrace(struct tv_source *s, const struct input *in);
+
+/* Does the group execute something? */
+bool tv_executes(const struct nt_tv_group *g);
+
+#endif /* NTRACE_TV_VERIFY_H */
