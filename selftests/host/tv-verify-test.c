@@ -409,6 +409,18 @@ static void captures(void **state)
 	one_capture("ref_dhrystone", "dhrystone.elf", "L0.bin");
 }
 
+static void clean_up(void)
+{
+	static const char *const names[] = { "truth", "good", "bad" };
+	char path[100];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,5 +431,6 @@ int main(void)
 	rnd_begin();
 	if (!mkdtemp(folder))
 		return 1;
+	atexit(clean_up);
 	return RUN_TAP(tests);
 }
