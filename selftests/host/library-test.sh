@@ -16,6 +16,7 @@ verdict $? 'make install'
 sed 's/^/# /' "$scratch/log"
 (cd "$root" && find . ! -type d | LC_ALL=C sort) >"$scratch/files"
 LC_ALL=C sort >"$scratch/want" <<-END
+	./opt/nt/include/ntrace/nt-ctr.h
 	./opt/nt/include/ntrace/nt-enc.h
 	./opt/nt/include/ntrace/nt-tv.h
 	./opt/nt/include/ntrace/ntrace.h

@@ -8,6 +8,7 @@
  *   nt_msg_    bytes -> one message; stateless
  *   nt_code_   instruction bytes -> basic blocks, decoded once, kept in a graph
  *   nt_flow_   messages and code -> control flow, in batches of events
+ *   nt_ctr_    control transfers -> CTR records (nt-ctr.h)
  *   nt_image_  ELF files and raw memory -> instruction bytes (stand-alone only)
  *   nt_enc_    retired instructions -> messages (nt-enc.h)
  *   nt_tv_     the tandem-verification trace format (nt-tv.h)
@@ -564,6 +565,10 @@ const char *nt_image_isa(const struct nt_image *image);
 #ifdef __cplusplus
 }
 #endif
+
+/* ------------------------------ nt_ctr_: control transfer records ---- */
+
+#include "nt-ctr.h"
 
 /* ------------------------------- nt_tv_: tandem-verification traces ---- */
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A buffer of control transfer records: what recording, registers and events share
+ */
+#ifndef NTRACE_NT_CTR_INT_H
+#define NTRACE_NT_CTR_INT_H
+
+#include "nt-int.h"
+
+/* The draft's master enable of external traps; WPRI in the ratified text */
+#define CTL_ETEN	(1ull << 38)
+
+/* A transfer that waits for what follows it to tell its mode and time */
+struct ctr_pending {
+	bool is;
+	struct nt_ctr_transfer transfer;
+	uint64_t offset;	/* of its message */
+};
+
+struct nt_ctr {
+	struct nt_ctr_params params;
+	uint64_t fields;	/* implemented, of the control registers */
+	uint64_t ctl, vsctl;	/* in the ratified text's bits, whatever the layout */
+	uint64_t mstateen, hstateen; /* in the ratified text's bits, too */
+	uint32_t mselect, select, vsselect;
+	uint64_t target_mask, data_mask; /* bits that entries have */
+
+	uint32_t depth, wrptr;	/* wrptr < depth, always */
+	uint32_t room;		/* depth at most */
+	bool frozen, wrap;
+
+	/* cycles since the last record, or what is wrong with them */
+	uint64_t cycles, last_time;
+	bool exact;
+
+	/* the flow that nt_ctr_events() follows */
+	uint8_t mode;
+	bool owned;		/* Ownership messages tell it */
+	bool pc_known;
+	uint64_t pc;		/* behind the last event */
+	struct ctr_pending pending;
+	/* sets of types of BRANCH events: to be put into the buffer without another
+	 * thought; of no effect */
+	uint32_t plain, idle;
+
+	struct nt_ctr_entry entries[];
+};
+
+static inline bool ctr_is_draft(const struct nt_ctr *c)
+{
+	return c->params.flags & NT_CTR_DRAFT;
+}
+
+static inline bool ctr_is_trap(unsigned int type)
+{
+	return type == NT_TYPE_EXCEPTION || type == NT_TYPE_INTERRUPT || type == NT_TYPE_TRAP;
+}
+
+static inline void ctr_advance(struct nt_ctr *c)
+{
+	if (++c->wrptr == c->depth) {
+		c->wrptr = 0;
+		c->wrap = true;
+	}
+}
+
+/* Logical entry i of fewer than depth */
+static inline struct nt_ctr_entry *ctr_at(struct nt_ctr *c, uint32_t i)
+{
+	return &c->entries[c->wrptr > i ? c->wrptr - i - 1 : c->wrptr + c->depth - i - 1];
+}
+
+bool ctr_enabled(const struct nt_ctr *c, unsigned int mode);
+/* Control or state has changed: decide anew what is plain. */
+void ctr_refresh(struct nt_ctr *c);
+/* Complete what is pending; next may be NULL. */
+void ctr_settle(struct nt_ctr *c, const struct nt_event *next);
+/* The counter starts again, and the next record can't have it. */
+void ctr_restart_cycles(struct nt_ctr *c);
+/* Entries are 0 from `from` physical on, up to `to`. */
+void ctr_zero(struct nt_ctr *c, uint32_t to);
+
+#endif /* NTRACE_NT_CTR_INT_H */

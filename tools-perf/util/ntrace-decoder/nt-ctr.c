@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Control transfer records: which transfers are recorded, and how
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nt-ctr-int.h"
+
+void nt_ctr_params_init(struct nt_ctr_params *params)
+{
+	*params = (struct nt_ctr_params){
+		.size = sizeof(*params), .depth = 256, .depths = 0x1f, .cce_bits = 4, .xlen = 64,
+	};
+}
+
+/* ------------------------------------------------------------ the modes -- */
+
+bool ctr_enabled(const struct nt_ctr *c, unsigned int mode)
+{
+	switch (mode) {
+	case NT_CTR_U:
+		return c->ctl & NT_CTRCTL_U;
+	case NT_CTR_S:
+		return c->ctl & NT_CTRCTL_S;
+	case NT_CTR_M:
+		return c->ctl & NT_CTRCTL_M;
+	case NT_CTR_VU:
+		return c->vsctl & NT_CTRCTL_U;
+	case NT_CTR_VS:
+		return c->vsctl & NT_CTRCTL_S;
+	default:		/* Debug Mode records nothing (R160) */
+		return false;
+	}
+}
+
+static bool is_virtual(unsigned int mode)
+{
+	return mode == NT_CTR_VU || mode == NT_CTR_VS;
+}
+
+/*
+ * The register whose filters and RASEMU a transfer is under.  Where V changes, it
+ * is vsctrctl in either direction (R166); in the draft, the one that is active when
+ * the instruction executes.
+ */
+static uint64_t settings(const struct nt_ctr *c, unsigned int source, unsigned int target)
+{
+	if (is_virtual(source) || (is_virtual(target) && !ctr_is_draft(c)))
+		return c->vsctl;
+	return c->ctl;
+}
+
+/*
+ * What has to be set in which register for a trap from an enabled mode into one that
+ * is not (R164): the bits of the target and of all modes on the way to it.
+ */
+static const struct external {
+	uint8_t source, target;
+	uint64_t ctl, vsctl;
+} externals[] = {
+	{ NT_CTR_U, NT_CTR_S, NT_CTRCTL_STE, 0 },
+	{ NT_CTR_U, NT_CTR_M, NT_CTRCTL_MTE | NT_CTRCTL_STE, 0 },
+	{ NT_CTR_S, NT_CTR_M, NT_CTRCTL_MTE, 0 },
+	{ NT_CTR_VU, NT_CTR_VS, 0, NT_CTRCTL_STE },
+	{ NT_CTR_VU, NT_CTR_S, NT_CTRCTL_STE, NT_CTRCTL_STE },
+	{ NT_CTR_VU, NT_CTR_M, NT_CTRCTL_MTE | NT_CTRCTL_STE, NT_CTRCTL_STE },
+	{ NT_CTR_VS, NT_CTR_S, NT_CTRCTL_STE, 0 },
+	{ NT_CTR_VS, NT_CTR_M, NT_CTRCTL_MTE | NT_CTRCTL_STE, 0 },
+};
+
+/* The draft asks the target alone, and the tool, which sets ETEN where it runs. */
+static bool draft_external(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	if (!(settings(c, t->source, t->target) & CTL_ETEN))
+		return false;
+	switch (t->target) {
+	case NT_CTR_M:
+		return c->ctl & NT_CTRCTL_MTE;
+	case NT_CTR_S:
+		return c->ctl & NT_CTRCTL_STE;
+	default:
+		return c->vsctl & NT_CTRCTL_STE;
+	}
+}
+
+static bool external(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(externals) / sizeof(externals[0]); i++) {
+		const struct external *e = &externals[i];
+
+		if (e->source != t->source || e->target != t->target)
+			continue;
+		return ctr_is_draft(c) ? draft_external(c, t) :
+		       !(e->ctl & ~c->ctl) && !(e->vsctl & ~c->vsctl);
+	}
+	return false;
+}
+
+/* ------------------------------------------------------- cycle counting -- */
+
+uint16_t nt_ctr_cycles_encode(uint64_t n, unsigned int cce_bits)
+{
+	unsigned int cce_max, cce;
+
+	if (cce_bits > 4)
+		cce_bits = 4;
+	cce_max = (1u << cce_bits) - 1;
+	if (n < 4096)
+		return (uint16_t)n;
+	/* the leading bit is implied, CCM is the twelve bits below (R167) */
+	cce = 63 - __builtin_clzll(n) - 11;
+	if (cce > cce_max)
+		return (uint16_t)(cce_max << 12 | 0xfff);
+	return (uint16_t)(cce << 12 | (n >> (cce - 1) & 0xfff));
+}
+
+uint32_t nt_ctr_cycles_decode(uint16_t cc)
+{
+	unsigned int cce = cc >> 12, ccm = cc & 0xfff;
+
+	return cce ? (4096 + ccm) << (cce - 1) : ccm;
+}
+
+void ctr_restart_cycles(struct nt_ctr *c)
+{
+	c->cycles = 0;
+	c->exact = false;
+}
+
+void nt_ctr_time(struct nt_ctr *c, unsigned int mode, uint64_t time)
+{
+	if (ctr_enabled(c, mode) && !c->frozen)
+		c->cycles += time - c->last_time;
+	c->last_time = time;
+}
+
+/*
+ * Time passes until the transfer.  Without knowing it, cycles of modes that are not
+ * counted can't be told from those that are.
+ */
+static void pass_time(struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	if (t->flags & NT_CTR_TIME)
+		nt_ctr_time(c, t->source, t->time);
+	else if (t->source != t->target)
+		c->exact = false;
+}
+
+/* CCV and CC of a record, from which on is counted anew */
+static uint64_t take_cycles(struct nt_ctr *c, bool timed)
+{
+	uint64_t data = 0;
+
+	if (timed && c->exact)
+		data = NT_CTRDATA_CCV |
+		       (uint64_t)nt_ctr_cycles_encode(c->cycles, c->params.cce_bits) << 16;
+	c->exact = timed;
+	c->cycles = 0;
+	return data;
+}
+
+/* ------------------------------------------------------------ recording -- */
+
+static void fill(struct nt_ctr *c, struct nt_ctr_entry *e, const struct nt_ctr_transfer *t,
+		 uint64_t from, uint64_t to)
+{
+	uint64_t misp = t->flags & NT_CTR_MISPREDICTED ? NT_CTRTARGET_MISP : 0;
+
+	e->source = (from & ~1ull) | NT_CTRSOURCE_V;
+	e->target = ((to & ~1ull) | misp) & c->target_mask;
+	e->data = (t->type | take_cycles(c, t->flags & NT_CTR_TIME)) & c->data_mask;
+}
+
+/* The youngest entry is invalid, and becomes the oldest; its cycles go on counting. */
+static void pop(struct nt_ctr *c)
+{
+	struct nt_ctr_entry *e = ctr_at(c, 0);
+
+	if ((e->source & NT_CTRSOURCE_V) && (e->data & NT_CTRDATA_CCV))
+		c->cycles += nt_ctr_cycles_decode((uint16_t)(e->data >> 16));
+	else
+		c->exact = false;
+	e->source &= ~NT_CTRSOURCE_V;
+	if (!c->wrptr) {
+		c->wrptr = c->depth;
+		c->wrap = false;
+	}
+	c->wrptr--;
+}
+
+/* RAS emulation: the buffer is a stack of calls, whatever the filters say (R171, R172). */
+static void emulate(struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	switch (t->type) {
+	case NT_TYPE_RET:
+		pop(c);
+		break;
+	case NT_TYPE_SWAP: {
+		bool wrap = c->wrap;
+
+		/* a return and a call, in place */
+		pop(c);
+		fill(c, &c->entries[c->wrptr], t, t->from, t->to);
+		ctr_advance(c);
+		c->wrap = wrap;
+		break;
+	}
+	case NT_TYPE_ICALL:
+	case NT_TYPE_CALL:
+		fill(c, &c->entries[c->wrptr], t, t->from, t->to);
+		ctr_advance(c);
+		break;
+	}
+}
+
+static bool inhibited(uint64_t set, unsigned int type)
+{
+	if (type == NT_TYPE_TRAP)
+		return !(~set & (NT_CTRCTL_TYPE(NT_TYPE_EXCEPTION) |
+				 NT_CTRCTL_TYPE(NT_TYPE_INTERRUPT)));
+	/* NTBREN has the other polarity (R148) */
+	return !(set & NT_CTRCTL_TYPE(type)) == (type == NT_TYPE_NOT_TAKEN);
+}
+
+/*
+ * FROZEN is set by a trap, of which there is no record then.  Which register decides
+ * depends on where the trap goes (R173-R175); in the draft, on where it comes from.
+ */
+static bool freezes(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	uint64_t set = is_virtual(ctr_is_draft(c) ? t->source : t->target) ? c->vsctl : c->ctl;
+
+	if (t->cause == NT_CTR_CAUSE_LCOFI && t->type == NT_TYPE_INTERRUPT)
+		return set & NT_CTRCTL_LCOFIFRZ;
+	if (t->cause == NT_CTR_CAUSE_BREAKPOINT && t->type == NT_TYPE_EXCEPTION)
+		return set & NT_CTRCTL_BPFRZ;
+	return false;
+}
+
+/* The table of modes (R163).  What the other mode's pc is, is not told. */
+static void record(struct nt_ctr *c, const struct nt_ctr_transfer *t, uint64_t set)
+{
+	bool source = ctr_enabled(c, t->source), target = ctr_enabled(c, t->target);
+	uint64_t from = t->from, to = t->to;
+
+	if (ctr_is_trap(t->type)) {
+		if (source && !target) {
+			if (!external(c, t))
+				return;
+			to = 0;
+		} else if (!target || inhibited(set, t->type)) {
+			return;
+		} else if (!source) {
+			from = 0;
+		}
+	} else {
+		if (!source || inhibited(set, t->type))
+			return;
+		if (t->type == NT_TYPE_ERET && !target)
+			to = 0;
+	}
+	fill(c, &c->entries[c->wrptr], t, from, to);
+	ctr_advance(c);
+}
+
+static void transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	uint64_t set;
+
+	if (t->type == NT_TYPE_NONE || t->type == 7 || t->type > 15)
+		return;
+	pass_time(c, t);
+	if (c->frozen || t->source == NT_CTR_DEBUG || t->target == NT_CTR_DEBUG)
+		return;
+	if (ctr_is_trap(t->type) && freezes(c, t)) {
+		c->frozen = true;
+		ctr_refresh(c);
+		return;
+	}
+	set = settings(c, t->source, t->target);
+	if (!(set & NT_CTRCTL_RASEMU))
+		record(c, t, set);
+	else if (ctr_enabled(c, t->source))
+		emulate(c, t);
+}
+
+int nt_ctr_transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
+{
+	if (t->size < sizeof(*t))
+		return -NT_EINVAL;
+	ctr_settle(c, NULL);
+	transfer(c, t);
+	return 0;
+}
+
+/* --------------------------------------------------------------- events -- */
+
+/* Types of transfers within a mode, which change nothing but the buffer */
+#define WITHIN	(~(1u << NT_TYPE_NONE | 1u << NT_TYPE_EXCEPTION | 1u << NT_TYPE_INTERRUPT |	\
+		   1u << NT_TYPE_ERET | 1u << NT_TYPE_TRAP | 1u << 7) & 0xffff)
+
+void ctr_refresh(struct nt_ctr *c)
+{
+	uint64_t set = settings(c, c->mode, c->mode);
+	unsigned int type;
+
+	c->plain = c->idle = 0;
+	if (!ctr_enabled(c, c->mode) || c->frozen) {
+		/* but time passes, and not-taken branches have to be passed over */
+		if (!c->pending.is && !c->params.cycles_per_tick && !(set & NT_CTRCTL_NTBREN))
+			c->idle = WITHIN;
+		return;
+	}
+	if (c->pending.is || c->params.cycles_per_tick ||
+	    (set & (NT_CTRCTL_NTBREN | NT_CTRCTL_RASEMU)))
+		return;
+	for (type = 0; type < 16; type++)
+		if (!(WITHIN >> type & 1))
+			continue;
+		else if (inhibited(set, type))
+			c->idle |= 1u << type;
+		else
+			c->plain |= 1u << type;
+}
+
+static uint8_t mode_of_address(const struct nt_ctr *c, uint64_t addr)
+{
+	return addr >> (c->params.code_xlen - 1) & 1 ? NT_CTR_S : NT_CTR_U;
+}
+
+static uint8_t mode_of_context(const struct nt_event *ev)
+{
+	return (ev->priv & 3) | (ev->flags & NT_EVF_VIRT ? 4 : 0);
+}
+
+/*
+ * Where a trap or trap return has led is told by an Ownership message directly behind
+ * it, if it has changed the privilege; without any, the address has to do.  The time
+ * of a message is that of its last transfer.
+ */
+void ctr_settle(struct nt_ctr *c, const struct nt_event *next)
+{
+	struct nt_ctr_transfer *t = &c->pending.transfer;
+
+	if (!c->pending.is)
+		return;
+	c->pending.is = false;
+	if (ctr_is_trap(t->type) || t->type == NT_TYPE_ERET) {
+		if (next && next->kind == NT_EV_CONTEXT)
+			t->target = mode_of_context(next);
+		else if (!c->owned)
+			t->target = mode_of_address(c, t->to);
+	}
+	if (next && next->offset == c->pending.offset && next->kind != NT_EV_CONTEXT)
+		t->flags &= (uint8_t)~NT_CTR_TIME;
+	/* a message without timestamp has the time of the one before */
+	if (t->flags & NT_CTR_TIME && t->time == c->last_time)
+		t->flags &= (uint8_t)~NT_CTR_TIME;
+	transfer(c, t);
+	c->mode = t->target;
+	ctr_refresh(c);
+}
+
+/* What the instruction that did not retire tells of a trap */
+static void look_at_trap(struct nt_code *code, struct nt_ctr_transfer *t)
+{
+	struct nt_insn insn;
+
+	if (!code || t->type == NT_TYPE_INTERRUPT || nt_code_insn(code, t->from, &insn) < 0 ||
+	    !(insn.flags & NT_INSN_TRAPS))
+		return;
+	t->type = NT_TYPE_EXCEPTION;
+	if (insn.raw == 0x00100073 || (insn.len == 2 && insn.raw == 0x9002))
+		t->cause = NT_CTR_CAUSE_BREAKPOINT;
+}
+
+static void branch(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
+{
+	struct nt_ctr_transfer t = {
+		.size = sizeof(t), .from = ev->from, .to = ev->to, .type = ev->type,
+		.cause = NT_CTR_CAUSE_UNKNOWN, .source = c->mode, .target = c->mode,
+	};
+	bool trap = ctr_is_trap(ev->type);
+
+	if (c->params.cycles_per_tick && ev->flags & NT_EVF_TIME) {
+		t.flags = NT_CTR_TIME;
+		t.time = ev->time * c->params.cycles_per_tick;
+	}
+	if (trap)
+		look_at_trap(code, &t);
+	if (!trap && ev->type != NT_TYPE_ERET && !c->params.cycles_per_tick) {
+		transfer(c, &t);
+		return;
+	}
+	c->pending.is = true;
+	c->pending.transfer = t;
+	c->pending.offset = ev->offset;
+	ctr_refresh(c);
+}
+
+/* Branches that fell through on the way to an event, whose own instruction is its */
+static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
+{
+	uint32_t n = ev->insns;
+	int len;
+
+	if (ev->kind == NT_EV_BRANCH && !ctr_is_trap(ev->type) && n)
+		n--;
+	if (!n)
+		return 0;
+	if (!code || !c->pc_known)
+		return -NT_EUNMAPPED;
+	while (n--) {
+		struct nt_ctr_transfer t = { .size = sizeof(t), .cause = NT_CTR_CAUSE_UNKNOWN };
+		struct nt_insn insn;
+
+		len = nt_code_insn(code, c->pc, &insn);
+		if (len < 0)
+			return -NT_EUNMAPPED;
+		t.from = c->pc;
+		c->pc += (uint64_t)len;
+		if (c->params.code_xlen == 32)
+			c->pc &= UINT32_MAX;
+		if (insn.type != NT_TYPE_COND)
+			continue;
+		t.to = c->pc;
+		t.type = NT_TYPE_NOT_TAKEN;
+		t.source = t.target = c->mode;
+		transfer(c, &t);
+	}
+	return 0;
+}
+
+/* What was lost would have come before the next record. */
+static void lose(struct nt_ctr *c)
+{
+	ctr_zero(c, c->room);
+	ctr_restart_cycles(c);
+	c->pc_known = false;
+}
+
+static int event(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
+{
+	int err = 0;
+
+	ctr_settle(c, ev);
+	if (settings(c, c->mode, c->mode) & NT_CTRCTL_NTBREN && ctr_enabled(c, c->mode) &&
+	    !c->frozen)
+		err = fall_through(c, code, ev);
+	switch (ev->kind) {
+	case NT_EV_BRANCH:
+		branch(c, code, ev);
+		break;
+	case NT_EV_START:
+		if (!c->owned)
+			c->mode = mode_of_address(c, ev->to);
+		c->exact = false;
+		break;
+	case NT_EV_STOP:
+		c->exact = false;
+		break;
+	case NT_EV_CONTEXT:
+		c->mode = mode_of_context(ev);
+		c->owned = true;
+		break;
+	case NT_EV_LOSS:
+		lose(c);
+		break;
+	default:
+		break;
+	}
+	if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START) {
+		c->pc = ev->to;
+		c->pc_known = true;
+	}
+	if (ev->kind != NT_EV_BRANCH)
+		ctr_refresh(c);
+	return err;
+}
+
+/* Plain events up to one that is not, or the end; *at is where records go */
+static const struct nt_event *put_plain(const struct nt_ctr *c, struct nt_ctr_entry **at,
+					const struct nt_event *ev, const struct nt_event *end)
+{
+	const uint32_t plain = c->plain, idle = c->idle;
+	const uint64_t mask = c->data_mask;
+	struct nt_ctr_entry *e = *at;
+
+	for (; ev < end && ev->kind == NT_EV_BRANCH; ev++) {
+		unsigned int type = ev->type & 15;
+
+		if (plain >> type & 1) {
+			e->source = ev->from | NT_CTRSOURCE_V;
+			e->target = ev->to & ~1ull;
+			e->data = type & mask;
+			e++;
+		} else if (!(idle >> type & 1)) {
+			break;
+		}
+	}
+	*at = e;
+	return ev;
+}
+
+/* Most events: the plain ones that come first.  Returns how many there were. */
+static unsigned int quick(struct nt_ctr *c, const struct nt_event *ev, unsigned int n)
+{
+	const struct nt_event *p = ev, *end = ev + n, *stop;
+
+	do {
+		/* as many as fit for certain before the buffer begins again */
+		struct nt_ctr_entry *e = &c->entries[c->wrptr];
+		uint32_t room = c->depth - c->wrptr;
+
+		stop = (size_t)(end - p) > room ? p + room : end;
+		p = put_plain(c, &e, p, stop);
+		c->wrptr = (uint32_t)(e - c->entries);
+		if (c->wrptr == c->depth) {
+			c->wrptr = 0;
+			c->wrap = true;
+		}
+	} while (p == stop && p < end);
+	if (p > ev)
+		c->pc = p[-1].to;
+	return (unsigned int)(p - ev);
+}
+
+int nt_ctr_events(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
+		  unsigned int n)
+{
+	unsigned int i = 0;
+	int err = 0;
+
+	while ((i += quick(c, ev + i, n - i)) < n) {
+		int e = event(c, code, &ev[i++]);
+
+		err = err ? err : e;
+	}
+	return err;
+}
