@@ -56,6 +56,14 @@ refuses 'a missing program' 'No such file or directory' decode --elf "$scratch/n
 refuses 'a program that is none' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
 refuses 'memory without address' 'is not FILE@ADDR' decode --raw "$elf" "$trace"
 refuses 'an unknown output' "\`dot' is none of" decode --elf "$elf" --output=dot "$trace"
+refuses 'an unknown field' "no field \`retin'; did you mean \`retinh'?" \
+	decode --elf "$elf" --output=ctr --ctrctl=u,retin "$trace"
+refuses 'a field of the draft only' "no field \`eten'" decode --elf "$elf" --output=ctr --ctrctl=u,eten "$trace"
+refuses 'records of no mode' 'no mode is enabled' decode --elf "$elf" --output=ctr --ctrctl=ste "$trace"
+refuses 'a buffer of nothing' 'at least one entry' decode --elf "$elf" --output=ctr --depth=0 "$trace"
+refuses 'a buffer too deep' '16777217 is more than' decode --elf "$elf" --output=ctr --depth=16777217 "$trace"
+refuses 'records of branches' '--depth is for --output=ctr' decode --elf "$elf" --depth=16 "$trace"
+refuses '--not-taken with records' 'ntbren' decode --elf "$elf" --output=ctr --not-taken "$trace"
 refuses 'an unknown profile' 'is none of 1.0, p550, sifive' dump --profile=2.0 "$trace"
 refuses 'XLEN 16' 'neither 32 nor 64' dump --xlen=16 "$trace"
 refuses 'a number that is none' 'is not a number' dump --srcbits=x "$trace"
@@ -135,6 +143,18 @@ verdict $? 'several programs, each in its place'
 "$ntrace" decode --elf "$elf@0x1000" "$trace" >"$scratch/moved"
 ! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
 verdict $? 'a bias moves the program'
+
+# the records of a deep buffer are the last transfers, backwards; bit 0 of the source is V
+for depth in 1 100 1000; do
+	"$ntrace" decode --output=branch --elf "$elf" "$trace" | grep -v '^#' | tail -n $depth | tac |
+		awk '{ n = length($1); digit = index("0.2.4.6.8.a.c.e", substr($1, n))
+		       print substr($1, 1, n - 1) substr("1.3.5.7.9.b.d.f", digit, 1), $2, $3 }' \
+		>"$scratch/want"
+	"$ntrace" decode --output=ctr --depth=$depth --elf "$elf" "$trace" |
+		awk '/^[0-9]/ { print $2, $3, $5 }' >"$scratch/got"
+	[ "$(wc -l <"$scratch/want")" = $depth ] && cmp -s "$scratch/want" "$scratch/got"
+	verdict $? "R153 the last $depth transfers as records"
+done
 
 # instructions: the bits are those of the file, the text Capstone's, or data
 "$ntrace" decode --output=insn --elf "$elf" "$trace" >"$scratch/insns"

@@ -9,7 +9,7 @@
 #	options OPTION...		for the command
 #	at ADDR BYTE...			code, in hexadecimal
 #	trace BYTE...			may be repeated
-#	dump|pc|insn|branch|block [EXIT]	expected lines, up to an empty one, and
+#	dump|pc|insn|branch|block|ctr [EXIT]	expected lines, up to an empty one, and
 #					exit status (0 if not given)
 #	# ...				a remark
 
@@ -112,7 +112,7 @@ for file; do
 		'options '*) read -ra options <<<"${line#options }" ;;
 		'at '*) code ${line#at } ;;
 		'trace '*) bytes ${line#trace } >>"$scratch/trace" ;;
-		dump*|pc*|insn*|branch*|block*)
+		dump*|pc*|insn*|branch*|block*|ctr*)
 			read -r kind exit <<<"$line"
 			expected "$kind" "${exit:-0}" ;;
 		*) echo "Bail out! $file: cannot read \`$line'"; exit 1 ;;

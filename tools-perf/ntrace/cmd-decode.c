@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace decode: what was executed, as instructions, branches or blocks
+ * ntrace decode: what was executed, as instructions, branches, blocks or records
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,6 +30,7 @@ struct decode {
 	struct input in;
 	const struct output *output;
 	bool not_taken;
+	struct records records;
 	unsigned long losses;
 	struct symbols *symbols;
 	struct run open;	/* run that the pieces printed so far leave open */
@@ -61,9 +62,10 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "output", OPT_OUTPUT, "pc|insn|branch|block", 0,
+	{ "output", OPT_OUTPUT, "pc|insn|branch|block|ctr", 0,
 	  "one line per instruction's address, instruction (address bits symbol+offset text), "
-	  "taken transfer (from to type), or linear run (first last instructions); default pc",
+	  "taken transfer (from to type), or linear run (first last instructions); or the "
+	  "control transfer records that a buffer would have at the end; default pc",
 	  0 },
 	{ "not-taken", OPT_NOT_TAKEN, NULL, 0,
 	  "with --output=branch: branches not taken too, of type `not'", 0 },
@@ -79,11 +81,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &d->in;
+		state->child_inputs[1] = &d->records;
 		break;
 	case OPT_OUTPUT:
 		d->output = find_output(arg);
 		if (!d->output)
-			argp_error(state, "--output: `%s' is none of pc, insn, branch, block", arg);
+			argp_error(state, "--output: `%s' is none of pc, insn, branch, block, ctr", arg);
 		break;
 	case OPT_NOT_TAKEN:
 		d->not_taken = true;
@@ -187,6 +190,7 @@ static const struct output outputs[] = {
 	{ "insn", insn_insn, NULL },
 	{ "branch", branch_insn, branch_event },
 	{ "block", no_insn, block_event },
+	{ "ctr", NULL, NULL },	/* by records_decode() */
 };
 
 static const struct output *find_output(const char *name)
@@ -306,7 +310,9 @@ static void decode(struct decode *d)
 
 int cmd_decode(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &records_argp, 0, NULL, 0 }, { 0 }
+	};
 	char doc[200];
 	const struct argp argp = {
 		.options = options,
@@ -316,6 +322,7 @@ int cmd_decode(int argc, char **argv)
 		.children = children,
 	};
 	struct decode d = { .output = &outputs[0] };
+	bool ctr;
 
 	snprintf(doc, sizeof(doc), "Decode an N-Trace file with the program that was traced.\v"
 		 "Disassembler of --output=insn: %s.", lines_disassembler());
@@ -323,8 +330,16 @@ int cmd_decode(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &d);
 	if (!d.in.images)
 		die("no program given: --elf or --raw");
+	ctr = !strcmp(d.output->name, "ctr");
+	if (ctr && d.not_taken)
+		die("--not-taken is for --output=branch; records have --ctrctl=...,ntbren");
+	if (!ctr && d.records.given)
+		die("--%s is for --output=ctr", d.records.given);
 	input_open(&d.in);
-	decode(&d);
+	if (ctr)
+		d.losses = records_decode(&d.records, &d.in);
+	else
+		decode(&d);
 	input_free(&d.in);
 	return d.losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -155,6 +155,23 @@ void lines_put(struct lines *lines, const struct nt_insn *insn);
 /* What makes the text */
 const char *lines_disassembler(void);
 
+/* ------------------------------------------- control transfer records ---- */
+
+/* A buffer of them, as options tell */
+struct records {
+	const char *ctl, *vsctl;	/* as given, or NULL */
+	unsigned int depth;		/* 0: not given */
+	unsigned int cycles_per_tick;
+	bool draft;
+	const char *given;		/* the first option of these that was */
+};
+
+/* For argp_children; the parser's input is the struct records. */
+extern const struct argp records_argp;
+
+/* Print what the buffer has when the trace ends; returns losses. */
+unsigned long records_decode(const struct records *records, struct input *in);
+
 /* -------------------------------------------------- buffered output ------ */
 
 /*

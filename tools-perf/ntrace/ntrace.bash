@@ -18,7 +18,7 @@ _ntrace_files()
 _ntrace_values()	# OPTION: what may stand behind it
 {
 	case $1 in
-	--output) echo "pc insn branch block" ;;
+	--output) echo "pc insn branch block ctr" ;;
 	--format) echo "llvm-profgen autofdo bolt" ;;
 	--profile) echo "1.0 p550 sifive" ;;
 	--xlen) echo "32 64" ;;
