@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How fast the library decodes, without files, printing or processes in the figures
- *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|count|parse|pair] ELF TRACE
+ *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|ctr|count|parse|pair] ELF TRACE
  * Prints one line: instructions, branches, bytes, then the best run's rates in millions a second
  * and the spread of the runs. The time is the thread's own CPU time.
  */
@@ -24,6 +24,7 @@ struct job {
 	uint8_t *trace;
 	size_t len;
 	unsigned int batch;
+	bool ctr;		/* records too, into a buffer of 256 */
 	/* results of one run */
 	uint64_t insns, branches, lost, sum;
 	double seconds;
@@ -80,10 +81,25 @@ static void consume(struct job *job, const struct nt_event *ev, int n)
 	}
 }
 
+/* Every transfer of every mode */
+static struct nt_ctr *new_ctr(void)
+{
+	struct nt_ctr_params params;
+	struct nt_ctr *ctr;
+
+	nt_ctr_params_init(&params);
+	ctr = nt_ctr_new(&params);
+	if (!ctr || nt_ctr_write(ctr, NT_CTR_M, NT_CSR_MCTRCTL,
+				 NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M))
+		die("no buffer of records");
+	return ctr;
+}
+
 static void run_flow(struct job *job)
 {
 	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
 	struct nt_flow *flow = nt_flow_new(&job->params);
+	struct nt_ctr *ctr = job->ctr ? new_ctr() : NULL;
 	struct nt_event ev[256];
 	int n;
 
@@ -91,12 +107,16 @@ static void run_flow(struct job *job)
 		die("no memory");
 	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, job->trace, job->len, 0);
-	while ((n = nt_flow_next(flow, ev, job->batch)) > 0)
+	while ((n = nt_flow_next(flow, ev, job->batch)) > 0) {
 		consume(job, ev, n);
+		if (ctr)
+			nt_ctr_events(ctr, code, ev, n);
+	}
 	if (n < 0)
 		die(nt_strerror(n));
 	job->code.size = sizeof(job->code);
 	nt_code_get_stats(code, &job->code);
+	nt_ctr_free(ctr);
 	nt_flow_free(flow);
 	nt_code_free(code);
 }
@@ -263,6 +283,8 @@ int main(int argc, char **argv)
 		run = run_parse;
 	else if (!strcmp(mode, "count"))
 		run = run_count;
+	else if (!strcmp(mode, "ctr"))
+		job.ctr = true;
 	else if (strcmp(mode, "flow"))
 		die("no such mode");
 	for (i = 0; i < runs; i++) {
