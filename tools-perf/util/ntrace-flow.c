@@ -165,6 +165,7 @@ int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev)
 	int err = 0;
 
 	q->time = ntrace_event_time(q, ev);
+	ntrace_log_flow(q, ev);
 	if (ev->kind == NT_EV_CONTEXT) {
 		/* A stop was the task's before. */
 		if (q->have_held && q->held.kind == NT_EV_STOP)

@@ -6,6 +6,8 @@
  *	ntrace-queue.c	 a buffer's windows -> control flow
  *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
  *	ntrace-synth.c	 control flow -> samples and errors
+ *	ntrace-stack.c	 last branches; samples of other events
+ *	ntrace-log.c	 how it went, for those who debug it
  *	ntrace-space.c	 code bytes of a process and of the kernel
  *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
@@ -219,6 +221,9 @@ struct ntrace_queue {
 	u64			sampled_insns;	/* of which up to the last sample */
 	u64			next_sample_insn;
 	u64			next_sample_time;
+	/* up to where its messages are in the log */
+	struct ntrace_window	*logged_window;
+	u64			logged;
 	/* buffers for samples */
 	union perf_event	*event;
 	struct ip_callchain	*chain;
@@ -245,6 +250,14 @@ struct ntrace_synth {
 	u64	sample_type;
 };
 
+/* Traps, by what the trace says of them */
+enum {
+	NTRACE_EXCEPTION,
+	NTRACE_INTERRUPT,
+	NTRACE_TRAP,			/* one of the two */
+	NTRACE_TRAPS
+};
+
 enum ntrace_error {
 	NTRACE_ERROR_OVERFLOW = 1,	/* the encoder lost messages */
 	NTRACE_ERROR_LOST,		/* trace did not get into the file */
@@ -267,6 +280,32 @@ int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns);
 int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* --- ntrace-stack.c --------------------------------------------------------- */
+
+struct branch_entry;
+struct branch_stack;
+struct ntrace_last;
+struct ntrace_task;
+
+struct branch_entry ntrace_branch_entry(u64 from, u64 to, unsigned int type, u32 flags);
+int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, const struct branch_entry *entry);
+struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_task *task,
+				      struct branch_stack **stack);
+void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample);
+void ntrace_stack_setup(struct ntrace *nt);
+void ntrace_stack_free(struct ntrace *nt);
+
+/* --- ntrace-log.c ----------------------------------------------------------- */
+
+struct ntrace_log;
+
+int ntrace_log_open(struct ntrace *nt);
+void ntrace_log_close(struct ntrace *nt);
+void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev);
+void ntrace_log_event(struct ntrace *nt, union perf_event *event,
+		      const struct perf_sample *sample);
+void ntrace_log_error(struct ntrace_queue *q, const char *msg);
+
 /* --- ntrace-dump.c ---------------------------------------------------------- */
 
 void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *buffer, u64 offset, u64 size);
@@ -279,6 +318,7 @@ struct ntrace_task {
 	pid_t	tid;
 	u64	trace_nr;	/* changes with every loss: call stacks start anew */
 	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
+	struct ntrace_last *last; /* branches, NULL none yet */
 };
 
 struct ntrace {
@@ -300,7 +340,6 @@ struct ntrace {
 	struct thread		*unknown_thread;
 	/* samples */
 	bool			timed;		/* samples have times */
-	bool			use_thread_stack;
 	bool			callstack;
 	unsigned int		br_stack_sz;
 	u32			branches_filter;
@@ -308,9 +347,13 @@ struct ntrace {
 	u64			num_events;
 	struct ntrace_synth	branches;
 	struct ntrace_synth	instructions;
+	struct ntrace_synth	traps[NTRACE_TRAPS];
+	struct ip_callchain	*late_chain;	/* for samples of other events */
+	struct branch_stack	*late_branches;
+	struct ntrace_log	*log;
 };
 
-struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid);
+struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 

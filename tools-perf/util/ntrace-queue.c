@@ -73,7 +73,7 @@ void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
 	if (tid < 0)
 		tid = -1;
 	q->tid = tid;
-	q->task = tid < 0 ? NULL : ntrace_task(q->nt, tid);
+	q->task = tid < 0 ? NULL : ntrace_task(q->nt, tid, q->cpu);
 	ntrace_queue_renew_thread(q);
 }
 

@@ -59,7 +59,8 @@ static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_
 	attr->read_format    = evsel->core.attr.read_format;
 	if (nt->opts.last_branch)
 		/* The stack that the samples get has a word for the index. */
-		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_HW_INDEX;
+		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_HW_INDEX |
+					    PERF_SAMPLE_BRANCH_TYPE_SAVE;
 }
 
 static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
@@ -76,6 +77,42 @@ static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
 	synth->id = id;
 	synth->sample_type = attr->sample_type;
 	return 0;
+}
+
+static int set_name(struct ntrace *nt, u64 id, const char *name)
+{
+	struct evsel *evsel = evlist__id2evsel(nt->session->evlist, id);
+	char *copy = strdup(name);
+
+	if (!evsel || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	free(evsel->name);
+	evsel->name = copy;
+	return 0;
+}
+
+/* They are no events of any hardware: their numbers are far from other synthesized ones. */
+static int add_traps(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
+{
+	static const char *const names[NTRACE_TRAPS] = {
+		[NTRACE_EXCEPTION] = "exception",
+		[NTRACE_INTERRUPT] = "interrupt",
+		[NTRACE_TRAP]	   = "trap",
+	};
+	int i, err = 0;
+
+	attr->type = PERF_TYPE_SYNTH;
+	attr->sample_type |= PERF_SAMPLE_ADDR;
+	attr->sample_period = 1;
+	for (i = 0; i < NTRACE_TRAPS && !err; i++, id++) {
+		attr->config = (u64)NTRACE_AUXTRACE_TYPE << 16 | i;
+		err = add_event(nt, attr, id, &nt->traps[i]);
+		if (!err)
+			err = set_name(nt, id, names[i]);
+	}
+	return err;
 }
 
 int ntrace_synth_setup(struct ntrace *nt)
@@ -112,8 +149,9 @@ int ntrace_synth_setup(struct ntrace *nt)
 		err = add_event(nt, &attr, id++, &nt->instructions);
 		if (err)
 			return err;
+		attr.sample_type &= ~(u64)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
 	}
-	return 0;
+	return nt->opts.intr_events ? add_traps(nt, &attr, id) : 0;
 }
 
 /* --- samples ---------------------------------------------------------------- */
@@ -179,7 +217,7 @@ static int deliver(struct ntrace_queue *q, struct perf_sample *sample,
 	return err;
 }
 
-static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
+static int branch_sample(struct ntrace_queue *q, const struct branch_entry *entry, u32 flags)
 {
 	struct ntrace *nt = q->nt;
 	struct perf_sample sample;
@@ -190,7 +228,7 @@ static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 	} one = {
 		.nr = 1,
 		.hw_idx = -1ULL,
-		.entries = { .from = from, .to = to },
+		.entries = *entry,
 	};
 
 	if (!nt->branches.on || (nt->branches_filter && !(nt->branches_filter & flags)))
@@ -198,12 +236,26 @@ static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 	if (skip_event(nt))
 		return 0;
 
-	fill_sample(q, &sample, &nt->branches, from, to);
+	fill_sample(q, &sample, &nt->branches, entry->from, entry->to);
 	sample.flags = flags;
 	/* Sorting by branches takes no sample without a stack. */
 	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH)
 		sample.branch_stack = (struct branch_stack *)&one;
 	return deliver(q, &sample, &nt->branches);
+}
+
+static int trap_sample(struct ntrace_queue *q, const struct nt_event *ev, u32 flags)
+{
+	int which = ev->type == NT_TYPE_EXCEPTION ? NTRACE_EXCEPTION :
+		    ev->type == NT_TYPE_INTERRUPT ? NTRACE_INTERRUPT :
+		    ev->type == NT_TYPE_TRAP ? NTRACE_TRAP : -1;
+	struct perf_sample sample;
+
+	if (which < 0 || !q->nt->traps[which].on || skip_event(q->nt))
+		return 0;
+	fill_sample(q, &sample, &q->nt->traps[which], ev->from, ev->to);
+	sample.flags = flags;
+	return deliver(q, &sample, &q->nt->traps[which]);
 }
 
 static void add_callchain(struct ntrace_queue *q, struct perf_sample *sample)
@@ -218,21 +270,6 @@ static void add_callchain(struct ntrace_queue *q, struct perf_sample *sample)
 	thread_stack__sample(q->thread, q->cpu, q->chain, sz, sample->ip,
 			     ntrace_kernel_start(nt));
 	sample->callchain = q->chain;
-}
-
-static void add_branches(struct ntrace_queue *q, struct perf_sample *sample)
-{
-	struct ntrace *nt = q->nt;
-
-	if (!q->branches)
-		q->branches = zalloc(sizeof(*q->branches) +
-				     nt->br_stack_sz * sizeof(struct branch_entry));
-	if (!q->branches)
-		return;
-	q->branches->nr = 0;
-	if (q->thread)
-		thread_stack__br_sample(q->thread, q->cpu, q->branches, nt->br_stack_sz);
-	sample->branch_stack = q->branches;
 }
 
 /* @insns: how many have retired with this one */
@@ -251,7 +288,7 @@ static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns)
 	if (nt->opts.callchain)
 		add_callchain(q, &sample);
 	if (nt->opts.last_branch)
-		add_branches(q, &sample);
+		sample.branch_stack = ntrace_last_copy(nt, q->task, &q->branches);
 	return deliver(q, &sample, &nt->instructions);
 }
 
@@ -388,28 +425,37 @@ static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flag
 
 	if (!q->thread)
 		return;
-	if (nt->use_thread_stack)
+	if (nt->callstack)
 		thread_stack__event(q->thread, q->cpu, flags, from, to,
-				    return_distance(q, from, flags), trace_nr,
-				    nt->callstack, nt->br_stack_sz, false);
+				    return_distance(q, from, flags), trace_nr, true, 0, false);
 	else
 		thread_stack__set_trace_nr(q->thread, q->cpu, trace_nr);
+}
+
+/* @type: enum nt_type, NT_TYPE_NONE where trace begins or ends */
+static int transfer(struct ntrace_queue *q, u64 from, u64 to, unsigned int type, u32 flags)
+{
+	struct branch_entry entry = ntrace_branch_entry(from, to, type, flags);
+	int err;
+
+	feed_thread_stack(q, from, to, flags);
+	err = ntrace_last_push(q->nt, q->task, &entry);
+	return err ?: branch_sample(q, &entry, flags);
 }
 
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u32 flags = branch_flags(q, ev);
+	int err;
 
-	feed_thread_stack(q, ev->from, ev->to, flags);
-	return branch_sample(q, ev->from, ev->to, flags);
+	err = transfer(q, ev->from, ev->to, ev->type, flags);
+	return err ?: trap_sample(q, ev, flags);
 }
 
 int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN;
-
-	feed_thread_stack(q, 0, ev->to, flags);
-	return branch_sample(q, 0, ev->to, flags);
+	return transfer(q, 0, ev->to, NT_TYPE_NONE,
+			PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN);
 }
 
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
@@ -418,8 +464,7 @@ int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 
 	if (ev->reason == NT_EVCODE_DISABLE && is_ecall(q, ev->from))
 		flags |= PERF_IP_FLAG_CALL | PERF_IP_FLAG_SYSCALLRET;
-	feed_thread_stack(q, ev->from, 0, flags);
-	return branch_sample(q, ev->from, 0, flags);
+	return transfer(q, ev->from, 0, NT_TYPE_NONE, flags);
 }
 
 /* --- errors ----------------------------------------------------------------- */
@@ -443,12 +488,13 @@ int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip,
 	va_list args;
 	int err;
 
-	if (!error_wanted(q->nt, code))
-		return 0;
-
 	va_start(args, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, args);
 	va_end(args);
+	ntrace_log_error(q, msg);
+	if (!error_wanted(q->nt, code))
+		return 0;
+
 	auxtrace_synth_error(&event.auxtrace_error, PERF_AUXTRACE_ERROR_ITRACE, code, q->cpu,
 			     q->pid, q->tid, ip, msg, q->time);
 

@@ -63,18 +63,20 @@ static bool equal_long(long a, long b, void *ctx __maybe_unused)
 	return a == b;
 }
 
-struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid)
+/* The idle tasks have one number between them: theirs are told apart by CPU. */
+struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 {
 	struct ntrace_task *task = NULL;
+	long key = tid ?: -1L - cpu;
 
-	if (hashmap__find(nt->tasks, (long)tid, &task))
+	if (hashmap__find(nt->tasks, key, &task))
 		return task;
 
 	task = zalloc(sizeof(*task));
 	if (!task)
 		return NULL;
 	task->tid = tid;
-	if (hashmap__add(nt->tasks, (long)tid, task))
+	if (hashmap__add(nt->tasks, key, task))
 		zfree(&task);
 	return task;
 }
@@ -86,8 +88,12 @@ static void free_tasks(struct ntrace *nt)
 
 	if (IS_ERR_OR_NULL(nt->tasks))
 		return;
-	hashmap__for_each_entry(nt->tasks, entry, bkt)
-		free(entry->pvalue);
+	hashmap__for_each_entry(nt->tasks, entry, bkt) {
+		struct ntrace_task *task = entry->pvalue;
+
+		free(task->last);
+		free(task);
+	}
 	hashmap__free(nt->tasks);
 }
 
@@ -161,7 +167,11 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 /* The numbers of a thread, and perhaps process, that are gone have come to new life. */
 static void on_fork(struct ntrace *nt, union perf_event *event)
 {
+	struct ntrace_task *task;
 	unsigned int i;
+
+	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task))
+		task->trace_nr++;
 
 	for (i = 0; i < nt->nr_queues; i++) {
 		if (nt->queue[i] && nt->queue[i]->tid == (pid_t)event->fork.tid)
@@ -225,6 +235,9 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 				      event->text_poke.addr + max(event->text_poke.old_len,
 								  event->text_poke.new_len));
 		break;
+	case PERF_RECORD_SAMPLE:
+		ntrace_stack_sample(nt, sample);
+		break;
 	case PERF_RECORD_ITRACE_START:
 		on_switch(nt, sample->cpu, event->itrace_start.tid);
 		break;
@@ -252,9 +265,11 @@ static int ntrace_process_event(struct perf_session *session, union perf_event *
 
 	if (sample->time && sample->time != (u64)-1)
 		err = decode_until(nt, sample->time);
-	if (!err)
-		on_event(nt, event, sample);
-	return err;
+	if (err)
+		return err;
+	ntrace_log_event(nt, event, sample);
+	on_event(nt, event, sample);
+	return 0;
 }
 
 static int ntrace_process_auxtrace_event(struct perf_session *session, union perf_event *event,
@@ -308,6 +323,8 @@ static void ntrace_free(struct perf_session *session)
 	hashmap__free(nt->spaces);
 	hashmap__free(nt->files);
 	free_tasks(nt);
+	ntrace_stack_free(nt);
+	ntrace_log_close(nt);
 	thread__zput(nt->unknown_thread);
 	ntrace_kcore_free(nt->kcore);
 	ntrace_info_free(&nt->info);
@@ -317,6 +334,28 @@ static void ntrace_free(struct perf_session *session)
 static bool ntrace_evsel_is_auxtrace(struct perf_session *session, struct evsel *evsel)
 {
 	return evsel->core.attr.type == to_ntrace(session)->info.pmu_type;
+}
+
+/* No period at all is the shortest that there is: every instruction. */
+static void choose_period(struct ntrace *nt)
+{
+	struct itrace_synth_opts *opts = &nt->opts;
+
+	if (!opts->period) {
+		opts->period = 1;
+		opts->period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
+	}
+	if (opts->period_type == PERF_ITRACE_PERIOD_TICKS) {
+		opts->period = ntrace_ticks_to_ns(nt, opts->period) -
+			       ntrace_ticks_to_ns(nt, 0) ?: 1;
+		opts->period_type = PERF_ITRACE_PERIOD_NANOSECS;
+	}
+	if (opts->instructions && opts->period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS &&
+	    !nt->timed) {
+		pr_warning("ntrace: no times in this trace: samples every %llu instructions instead\n",
+			   opts->period);
+		opts->period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
+	}
 }
 
 static void choose_samples(struct ntrace *nt)
@@ -332,15 +371,13 @@ static void choose_samples(struct ntrace *nt)
 			nt->opts.callchain = true;
 			nt->opts.add_callchain = true;
 		}
+		/* As perf documents it: traps are for those who ask. */
+		nt->opts.intr_events = false;
 		nt->opts.thread_stack = opts->thread_stack;
 		nt->opts.cpu_bitmap = opts->cpu_bitmap;
 	}
-	if (!nt->opts.period)
-		nt->opts.period = 1;
-
-	/* A tick of the trace's clock is no unit that a user would know. */
-	if (nt->opts.period_type == PERF_ITRACE_PERIOD_TICKS)
-		nt->opts.period_type = PERF_ITRACE_PERIOD_NANOSECS;
+	nt->timed = nt->info.have_clock && !nt->opts.timeless_decoding;
+	choose_period(nt);
 
 	if (nt->opts.calls)
 		nt->branches_filter |= PERF_IP_FLAG_CALL | PERF_IP_FLAG_ASYNC |
@@ -365,7 +402,7 @@ static void choose_stacks(struct ntrace *nt)
 	if (opts->last_branch || opts->add_last_branch)
 		nt->br_stack_sz = opts->last_branch_sz;
 	nt->callstack = opts->callchain || opts->add_callchain || opts->thread_stack;
-	nt->use_thread_stack = nt->callstack || nt->br_stack_sz;
+	ntrace_stack_setup(nt);
 }
 
 /* The kernel's maps are everyone's: this thread stands for whoever is not known. */
@@ -415,7 +452,6 @@ static int start(struct ntrace *nt, union perf_event *event)
 		ntrace_info_print(&nt->info);
 
 	choose_samples(nt);
-	nt->timed = nt->info.have_clock && !nt->opts.timeless_decoding;
 	err = make_unknown_thread(nt);
 	if (!err)
 		err = ntrace_windows_find(nt);
@@ -424,7 +460,8 @@ static int start(struct ntrace *nt, union perf_event *event)
 
 	nt->kcore = ntrace_kcore_open(nt->session->data);
 	choose_stacks(nt);
-	return ntrace_synth_setup(nt);
+	err = ntrace_log_open(nt);
+	return err ?: ntrace_synth_setup(nt);
 }
 
 int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *session)

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rebuild call chains and branch stacks from the branches of a `perf script -F
+cpu,tid,event,ip,addr,flags,insnlen,brstack`, and compare with those of the other
+samples in it: itrace.py STACKSIZE CHAINSIZE
+instructions|other <SCRIPT, the last being the samples that there must be. Knows nothing of
+how perf does it."""
+
+import re
+import sys
+
+TYPES = {
+    "jcc": {"COND"}, "jmp": {"UNCOND", "IND"}, "call": {"CALL", "IND_CALL"}, "return": {"RET"},
+    "hw int": {"IRQ"}, "int": {""}, "syscall": {"SYSCALL"}, "sysret": {"SYSRET"},
+    "iret": {"ERET"}, "tr strt": {""}, "tr end": {""}, "tr end syscall": {"SYSCALL"},
+}
+HEADER = re.compile(r"\s*(\d+) \[(\d+)\]\s+(\S+?):\S*\s+(.*)")
+ERROR = re.compile(r" instruction trace error .* tid (\d+)")
+
+stack_size, chain_size = int(sys.argv[1]), int(sys.argv[2])
+
+
+class Task:
+    def __init__(self):
+        self.last = []          # (from, to, flags), the newest at the end
+        self.calls = []         # return addresses, the innermost at the end
+        self.ip = 0             # trace is at least there
+        self.pending = []       # samples that the next branch has to be behind
+
+
+tasks = {}
+counts = {"instructions": 0, "other": 0, "entries": 0, "deep": 0, "branches": 0, "errors": 0}
+bad = 0
+
+
+def wrong(line, what, expected, found):
+    global bad
+    bad += 1
+    if bad <= 8:
+        print(f"# line {line}: {what}: expected {expected}, found {found}")
+
+
+def on_branch(number, task, rest):
+    m = re.match(r"(.*?)\s+([0-9a-f]+) =>\s+([0-9a-f]+)(?: ilen: (\d+))?", rest)
+    flags, source, target = " ".join(m[1].split()), int(m[2], 16), int(m[3], 16)
+    counts["branches"] += 1
+    for ip in task.pending:
+        if source < ip:
+            wrong(number, "a branch behind a sample at", hex(ip), hex(source))
+    task.pending = []
+    task.last = task.last[-2000:] + [(source, target, flags)]
+    task.ip = target
+    if flags == "call" and source + int(m[4]) != target:
+        task.calls.append(source + int(m[4]))
+    elif flags in ("int", "hw int"):
+        task.calls.append(source)
+    elif flags == "syscall":
+        task.calls.append(source + 4)
+    elif flags in ("return", "iret", "sysret", "tr strt") and target in task.calls:
+        # trace can begin behind a return, too
+        while task.calls.pop() != target:
+            pass
+
+
+def on_sample(number, task, event, chain, stack):
+    if not chain:
+        wrong(number, event, "a call chain", "none")
+        return
+    other, last = event != "instructions", task.last
+    ended = other and last and last[-1][2].startswith("tr end")
+    if ended:
+        # The trap that the sample is from is not among what was before it.
+        if last[-1][0] != chain[0]:
+            wrong(number, "trace ended before a sample at", hex(chain[0]), hex(last[-1][0]))
+        last = last[:-1]
+    else:
+        if last and chain[0] < task.ip:
+            wrong(number, "ip", f"at least {task.ip:#x}", hex(chain[0]))
+        # What is sampled has gaps behind the samples.
+        if last and not other:
+            task.pending.append(chain[0])
+    expected = [chain[0]] + task.calls[::-1]
+    if chain != expected[:len(chain)] or len(chain) < min(len(expected), chain_size - 2):
+        wrong(number, f"{event} chain", [hex(x) for x in expected], [hex(x) for x in chain])
+    expected = last[:-stack_size - 1:-1]
+    if [e[:2] for e in expected] != [e[:2] for e in stack]:
+        wrong(number, f"{event} branch stack", expected, stack)
+    for want, got in zip(expected, stack):
+        if got[3] not in TYPES[want[2]] or got[2] != "P":
+            wrong(number, f"type of {want[0]:#x}, {want[2]}", TYPES[want[2]], got[2:])
+    counts["other" if other else "instructions"] += 1
+    counts["entries"] += len(stack)
+    counts["deep"] += len(chain) > 4
+
+
+sample = None
+
+
+def finish():
+    global sample
+    if sample:
+        on_sample(*sample)
+    sample = None
+
+
+for number, line in enumerate(sys.stdin, 1):
+    line = line.rstrip("\n")
+    m = ERROR.match(line)
+    if m:
+        finish()
+        counts["errors"] += 1
+        tasks.pop((int(m[1]), 0), None)
+        continue
+    m = HEADER.match(line)
+    if m:
+        finish()
+        tid, cpu = int(m[1]), int(m[2])
+        task = tasks.setdefault((tid, 0 if tid else cpu), Task())
+        if m[3] == "branches":
+            on_branch(number, task, m[4])
+        else:
+            sample = (number, task, m[3], [], [])
+        continue
+    if sample and re.fullmatch(r"\s+[0-9a-f]+\s*", line):
+        sample[3].append(int(line, 16))
+    elif sample:
+        for entry in line.split():
+            if entry.startswith("0x"):
+                part = entry.split("/")
+                sample[4].append((int(part[0], 16), int(part[1], 16), part[2], part[6]))
+finish()
+print(", ".join(f"{v} {k}" for k, v in counts.items()) + f", {bad} wrong")
+sys.exit(bad > 0 or not counts[sys.argv[3]] or not counts["deep"] or not counts["entries"])

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * --itrace=d: how decoding went. Messages, what followed from them, and the other
+ * events of the file, in the order in which they were used. Into ntrace.log, or
+ * to standard output (+o); all of it, or what came before errors (+e).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "debug.h"
+#include "event.h"
+#include "machine.h"
+#include "sample.h"
+#include "session.h"
+#include "ntrace-priv.h"
+
+#define LOG_NAME	"ntrace.log"
+
+struct ntrace_log {
+	FILE	*to;		/* what is logged goes here ... */
+	FILE	*out;		/* ... and here in the end */
+	/* with +e, what was logged last: a ring */
+	char	*ring;
+	size_t	room, next;
+	bool	full;
+};
+
+/* --- where it goes ---------------------------------------------------------- */
+
+static ssize_t ring_write(void *cookie, const char *text, size_t len)
+{
+	struct ntrace_log *log = cookie;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		log->ring[log->next++] = text[i];
+		if (log->next == log->room) {
+			log->next = 0;
+			log->full = true;
+		}
+	}
+	return len;
+}
+
+static int open_ring(struct ntrace_log *log, size_t room)
+{
+	cookie_io_functions_t io = { .write = ring_write };
+
+	log->room = room;
+	log->ring = malloc(room);
+	log->to = log->ring ? fopencookie(log, "w", io) : NULL;
+	return log->to ? 0 : -ENOMEM;
+}
+
+/* An error: what led to it is worth reading. */
+static void ring_out(struct ntrace_log *log)
+{
+	const char *text = log->ring, *newline;
+
+	fflush(log->to);
+	if (log->full) {
+		/* The oldest line is not whole. */
+		newline = memchr(text + log->next, '\n', log->room - log->next);
+		if (newline)
+			fwrite(newline + 1, text + log->room - newline - 1, 1, log->out);
+	}
+	fwrite(text, log->next, 1, log->out);
+	log->next = 0;
+	log->full = false;
+}
+
+int ntrace_log_open(struct ntrace *nt)
+{
+	struct ntrace_log *log;
+
+	if (!nt->opts.log)
+		return 0;
+	log = zalloc(sizeof(*log));
+	if (!log)
+		return -ENOMEM;
+	nt->log = log;
+	if (nt->opts.log_plus_flags & AUXTRACE_LOG_FLG_USE_STDOUT)
+		log->out = stdout;
+	else
+		log->out = fopen(LOG_NAME, "w");
+	if (!log->out) {
+		pr_err("ntrace: cannot write %s here: %s\n", LOG_NAME, strerror(errno));
+		return -EINVAL;
+	}
+	log->to = log->out;
+	if (nt->opts.log_plus_flags & AUXTRACE_LOG_FLG_ON_ERROR)
+		return open_ring(log, nt->opts.log_on_error_size ?: 16384);
+	return 0;
+}
+
+void ntrace_log_close(struct ntrace *nt)
+{
+	struct ntrace_log *log = nt->log;
+
+	if (!log)
+		return;
+	if (log->to && log->to != log->out)
+		fclose(log->to);
+	if (log->out && log->out != stdout && fclose(log->out))
+		pr_err("ntrace: %s is not whole: %s\n", LOG_NAME, strerror(errno));
+	free(log->ring);
+	zfree(&nt->log);
+}
+
+/* --- what goes there --------------------------------------------------------- */
+
+/* One message, or what stands where one should. Returns how far to go on. */
+static size_t log_message(FILE *to, const struct nt_params *params, const u8 *data, size_t len,
+			  u64 offset)
+{
+	struct nt_msg msg;
+	char text[256];
+	int n = nt_msg_decode(params, data, len, &msg);
+
+	if (!n)
+		return len;
+	if (n < 0) {
+		fprintf(to, "  %08" PRIx64 ": bad: %s\n", offset, nt_strerror(n));
+		return msg.skip ?: 1;
+	}
+	nt_msg_format(&msg, text, sizeof(text));
+	fprintf(to, "  %08" PRIx64 ": %s\n", offset + msg.idle, text);
+	return n;
+}
+
+/* The messages up to that which an event is from */
+static void log_messages(struct ntrace_queue *q, u64 until)
+{
+	struct ntrace_window *w = q->window;
+	u64 begin = w->offset - q->rest;
+	struct nt_params params;
+	size_t at;
+
+	if (q->logged_window != w) {
+		q->logged_window = w;
+		q->logged = begin + q->data_skip;
+		fprintf(q->nt->log->to,
+			"window %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
+			w->offset, w->size, w->cpu, w->tid, w->hw_id);
+	}
+	if (ntrace_info_params(&q->nt->info, w->hw_id, &params))
+		return;
+	while (q->logged <= until && q->logged - begin < q->data_len) {
+		at = q->logged - begin;
+		q->logged += log_message(q->nt->log->to, &params, q->data + at, q->data_len - at,
+					 q->logged);
+	}
+}
+
+/* An event of the flow, behind the messages up to the one that it comes from */
+void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	FILE *to;
+
+	if (!q->nt->log)
+		return;
+	to = q->nt->log->to;
+	if (q->window)
+		log_messages(q, ev->offset);
+	switch (ev->kind) {
+	case NT_EV_BRANCH:
+		fprintf(to, "    %d: %#" PRIx64 " -> %#" PRIx64 " type %u\n", q->tid, ev->from,
+			ev->to, ev->type);
+		break;
+	case NT_EV_START:
+		fprintf(to, "    start %#" PRIx64 "%s\n", ev->to,
+			ev->flags & NT_EVF_JOIN ? ", where it stopped" : "");
+		break;
+	case NT_EV_STOP:
+		fprintf(to, "    %d: stop %#" PRIx64 " reason %u\n", q->tid, ev->from, ev->reason);
+		break;
+	case NT_EV_CONTEXT:
+		fprintf(to, "    context %" PRIu64 " format %u\n", ev->context, ev->reason);
+		break;
+	default:
+		fprintf(to, "    %s: %s\n", ev->kind == NT_EV_LOSS ? "loss" : "notice",
+			nt_strerror(ev->reason));
+		break;
+	}
+}
+
+/* An event of the file; with +a in full, with -a not at all */
+void ntrace_log_event(struct ntrace *nt, union perf_event *event,
+		      const struct perf_sample *sample)
+{
+	if (!nt->log || nt->opts.log_minus_flags & AUXTRACE_LOG_FLG_ALL_PERF_EVTS)
+		return;
+	fprintf(nt->log->to, "event %s: CPU %d TID %d time %" PRIu64 "\n",
+		perf_event__name(event->header.type), (int)sample->cpu, (int)sample->tid,
+		sample->time);
+	if (nt->opts.log_plus_flags & AUXTRACE_LOG_FLG_ALL_PERF_EVTS)
+		perf_event__fprintf(event, nt->machine, nt->log->to);
+}
+
+void ntrace_log_error(struct ntrace_queue *q, const char *msg)
+{
+	struct ntrace_log *log = q->nt->log;
+
+	if (!log)
+		return;
+	fprintf(log->to, "error: CPU %d TID %d: %s\n", q->cpu, q->tid, msg);
+	if (log->ring)
+		ring_out(log);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The last branches of each task, and what samples of other events get from the
+ * trace: call chains ('G') and last branches ('L').
+ *
+ * perf's own thread stacks keep call chains. The branches they could keep have
+ * neither type nor prediction, so these are here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+
+#include "branch.h"
+#include "callchain.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "machine.h"
+#include "sample.h"
+#include "session.h"
+#include "thread.h"
+#include "thread-stack.h"
+#include "ntrace-compat.h"
+#include "ntrace-priv.h"
+
+/*
+ * Between what was sampled and the time of its sample the kernel ran: as many
+ * branches may have to be passed over.
+ */
+#define LATE_BRANCHES	1024
+
+/* A ring; the newest entry is the one before @next */
+struct ntrace_last {
+	u64			trace_nr;
+	unsigned int		next, nr, room;
+	struct branch_entry	entry[];
+};
+
+/* --- a task's last branches -------------------------------------------------- */
+
+static unsigned int entry_type(unsigned int type, u32 flags)
+{
+	switch (type) {
+	case NT_TYPE_COND:
+		return PERF_BR_COND;
+	case NT_TYPE_JUMP:
+	case NT_TYPE_JUMP_LINK:
+		return PERF_BR_UNCOND;
+	case NT_TYPE_IJUMP:
+	case NT_TYPE_IJUMP_LINK:
+		return PERF_BR_IND;
+	case NT_TYPE_CALL:
+		return PERF_BR_CALL;
+	case NT_TYPE_ICALL:
+	case NT_TYPE_SWAP:
+		return PERF_BR_IND_CALL;
+	case NT_TYPE_RET:
+		return PERF_BR_RET;
+	case NT_TYPE_INTERRUPT:
+		return PERF_BR_IRQ;
+	case NT_TYPE_ERET:
+		return flags & PERF_IP_FLAG_SYSCALLRET ? PERF_BR_SYSRET : PERF_BR_ERET;
+	default:
+		/* The trace does not say which exception it was, unless it was an ECALL. */
+		return flags & PERF_IP_FLAG_SYSCALLRET ? PERF_BR_SYSCALL : PERF_BR_UNKNOWN;
+	}
+}
+
+/* @flags: those of the sample, PERF_IP_FLAG_*. The trace knows no predictions. */
+struct branch_entry ntrace_branch_entry(u64 from, u64 to, unsigned int type, u32 flags)
+{
+	struct branch_entry entry = { .from = from, .to = to };
+
+	entry.flags.predicted = 1;
+	entry.flags.type = entry_type(type, flags);
+	return entry;
+}
+
+static struct ntrace_last *last_new(unsigned int room)
+{
+	struct ntrace_last *last = zalloc(sizeof(*last) + room * sizeof(last->entry[0]));
+
+	if (last)
+		last->room = room;
+	return last;
+}
+
+int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, const struct branch_entry *entry)
+{
+	struct ntrace_last *last;
+
+	if (!nt->br_stack_sz || !task)
+		return 0;
+	if (!task->last)
+		task->last = last_new(nt->br_stack_sz +
+				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
+	last = task->last;
+	if (!last)
+		return -ENOMEM;
+	if (last->trace_nr != task->trace_nr) {
+		last->nr = 0;
+		last->trace_nr = task->trace_nr;
+	}
+	last->entry[last->next++] = *entry;
+	if (last->next == last->room)
+		last->next = 0;
+	if (last->nr < last->room)
+		last->nr++;
+	return 0;
+}
+
+/* The entry that has @age newer ones */
+static const struct branch_entry *entry_at(const struct ntrace_last *last, unsigned int age)
+{
+	unsigned int at = last->next + last->room - 1 - age;
+
+	return &last->entry[at < last->room ? at : at - last->room];
+}
+
+/* The newest branches from @age on */
+static void copy_last(const struct ntrace *nt, const struct ntrace_last *last, unsigned int age,
+		      struct branch_stack *stack)
+{
+	for (; age < last->nr && stack->nr < nt->br_stack_sz; age++)
+		stack->entries[stack->nr++] = *entry_at(last, age);
+}
+
+/* A loss, after which nothing came, leaves nothing either. */
+static struct ntrace_last *valid_last(const struct ntrace_task *task)
+{
+	return task && task->last && task->last->trace_nr == task->trace_nr ? task->last : NULL;
+}
+
+static struct branch_stack *clear(struct ntrace *nt, struct branch_stack **stack)
+{
+	if (!*stack)
+		*stack = zalloc(sizeof(**stack) + nt->br_stack_sz * sizeof(struct branch_entry));
+	if (*stack) {
+		(*stack)->nr = 0;
+		(*stack)->hw_idx = -1ULL;
+	}
+	return *stack;
+}
+
+/* The last branches of a task, into *@stack, which is allocated the first time */
+struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_task *task,
+				      struct branch_stack **stack)
+{
+	const struct ntrace_last *last = valid_last(task);
+
+	if (clear(nt, stack) && last)
+		copy_last(nt, last, 0, *stack);
+	return *stack;
+}
+
+/* --- samples of other events --------------------------------------------------- */
+
+static bool is_user(const struct ntrace *nt, u64 addr)
+{
+	return addr && !ntrace_is_kernel(nt, addr);
+}
+
+/*
+ * How many of the last branches came after @ip was sampled: for user space those
+ * that do not lead there, beginning with the trap that the sample is from; for
+ * the kernel those before the stretch of code that has @ip.
+ */
+static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
+{
+	const struct branch_entry *newer = NULL, *e;
+	unsigned int age;
+
+	for (age = 0; age < last->nr; age++) {
+		e = entry_at(last, age);
+		if (is_user(nt, e->to))
+			break;
+		if (is_user(nt, ip))
+			continue;
+		if (newer && e->to <= ip && ip <= newer->from)
+			break;
+		newer = e;
+	}
+	return age;
+}
+
+static void add_last(struct ntrace *nt, struct perf_sample *sample)
+{
+	const struct ntrace_task *task = ntrace_task(nt, sample->tid, sample->cpu);
+	const struct ntrace_last *last = valid_last(task);
+
+	if (!clear(nt, &nt->late_branches))
+		return;
+	if (last)
+		copy_last(nt, last, late_branches(nt, last, sample->ip), nt->late_branches);
+	sample->branch_stack = nt->late_branches;
+	/* The stack has a word for the index, whatever the event's own would have. */
+	sample->no_hw_idx = false;
+}
+
+/* perf's chain of return addresses, behind the address that was sampled */
+static void put_ip(struct ip_callchain *chain, u64 ip, u64 context)
+{
+	unsigned int skip;
+
+	/* Without return addresses that is all there is. */
+	if (chain->nr == 2 && chain->ips[1] == ip)
+		return;
+	skip = chain->nr && chain->ips[0] == context;
+	memmove(chain->ips + 2, chain->ips + skip, (chain->nr - skip) * sizeof(u64));
+	chain->ips[0] = context;
+	chain->ips[1] = ip;
+	chain->nr += 2 - skip;
+}
+
+static void add_chain(struct ntrace *nt, struct perf_sample *sample)
+{
+	struct thread *thread = machine__findnew_thread(nt->machine, sample->pid, sample->tid);
+	size_t sz = nt->opts.callchain_sz + 1;
+
+	if (!nt->late_chain)
+		nt->late_chain = zalloc(sizeof(*nt->late_chain) + (sz + 2) * sizeof(u64));
+	if (thread && nt->late_chain) {
+		thread_stack__sample_late(thread, sample->cpu, nt->late_chain, sz, sample->ip,
+					  ntrace_kernel_start(nt));
+		put_ip(nt->late_chain, sample->ip, is_user(nt, sample->ip) ? PERF_CONTEXT_USER :
+									      PERF_CONTEXT_KERNEL);
+		sample->callchain = nt->late_chain;
+	}
+	thread__put(thread);
+}
+
+/* A sample of another event, when trace is decoded up to its time */
+void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample)
+{
+	if (nt->opts.add_callchain && !sample->callchain)
+		add_chain(nt, sample);
+	if (nt->opts.add_last_branch && !sample->branch_stack)
+		add_last(nt, sample);
+}
+
+/* What the other events are going to have in their samples */
+void ntrace_stack_setup(struct ntrace *nt)
+{
+	struct evsel *evsel;
+	u64 more = 0;
+
+	if (nt->opts.add_callchain)
+		more |= PERF_SAMPLE_CALLCHAIN;
+	if (nt->opts.add_last_branch)
+		more |= PERF_SAMPLE_BRANCH_STACK;
+	evlist__for_each_entry(nt->session->evlist, evsel)
+		evsel->synth_sample_type |= more & ~evsel->core.attr.sample_type;
+}
+
+void ntrace_stack_free(struct ntrace *nt)
+{
+	free(nt->late_chain);
+	free(nt->late_branches);
+}
