@@ -144,17 +144,29 @@ verdict $? 'several programs, each in its place'
 ! cmp -s "$scratch/file" "$scratch/moved" && grep -q '^# loss.*no code' "$scratch/moved"
 verdict $? 'a bias moves the program'
 
-# the records of a deep buffer are the last transfers, backwards; bit 0 of the source is V
-for depth in 1 100 1000; do
-	"$ntrace" decode --output=branch --elf "$elf" "$trace" | grep -v '^#' | tail -n $depth | tac |
+# last_transfers DEPTH FIELDS OPTION...: the records of a deep buffer are the last transfers
+# that decode with OPTION prints, backwards; bit 0 of the source is V
+last_transfers()
+{
+	local depth=$1 fields=$2
+	shift 2
+
+	"$ntrace" decode --output=branch "$@" --elf "$elf" "$trace" | grep -v '^#' |
+		tail -n "$depth" | tac |
 		awk '{ n = length($1); digit = index("0.2.4.6.8.a.c.e", substr($1, n))
 		       print substr($1, 1, n - 1) substr("1.3.5.7.9.b.d.f", digit, 1), $2, $3 }' \
 		>"$scratch/want"
-	"$ntrace" decode --output=ctr --depth=$depth --elf "$elf" "$trace" |
+	"$ntrace" decode --output=ctr --depth="$depth" --ctrctl="$fields" --elf "$elf" "$trace" |
 		awk '/^[0-9]/ { print $2, $3, $5 }' >"$scratch/got"
-	[ "$(wc -l <"$scratch/want")" = $depth ] && cmp -s "$scratch/want" "$scratch/got"
+	[ "$(wc -l <"$scratch/want")" = "$depth" ] && cmp -s "$scratch/want" "$scratch/got"
+}
+
+for depth in 1 100 1000; do
+	last_transfers $depth u,s,m
 	verdict $? "R153 the last $depth transfers as records"
 done
+last_transfers 6500 u,s,m,ntbren --not-taken && grep -q ' not$' "$scratch/got"
+verdict $? 'R156 the last 6500 transfers, branches not taken too, as records'
 
 # instructions: the bits are those of the file, the text Capstone's, or data
 "$ntrace" decode --output=insn --elf "$elf" "$trace" >"$scratch/insns"
