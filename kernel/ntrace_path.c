@@ -441,7 +441,8 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 void ntrace_path_wake(struct ntrace_path *path)
 {
 	ntrace_component_wake(&path->encoder->comp);
-	if (!path->sink->shared)
+	/* A path to a bridge has no sink. */
+	if (path->sink && !path->sink->shared)
 		ntrace_component_wake(&path->sink->comp);
 }
 
