@@ -514,5 +514,6 @@ void encode_exit(struct hart *h)
 	if (!h->encode->file)
 		return;
 	encode_close(h, NT_EVCODE_DISABLE);
+	flush(h);
 	fclose(h->encode->file);
 }
