@@ -68,8 +68,11 @@ struct ntrace_aux_pace {
 
 /* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
 #define NTRACE_AUX_MAX_RATE		BIT_ULL(40)
-/* How long a look may be late */
-#define NTRACE_AUX_LATENCY_NS		(2 * 1000 * 1000ULL)
+/*
+ * How long a look may be late: what is left of a chunk and lasts no longer is no window. Where
+ * interrupts are off for long, as in a kernel that wakes many tasks, it does happen.
+ */
+#define NTRACE_AUX_LATENCY_NS		(10 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
 
