@@ -9,7 +9,8 @@ name=kernel
 least=insns=1000000,traps=1,migrations=1,moves=1,resourcefull=1
 # Windows move when half of this is written, so that they do between two context switches, too.
 window=16384
-record="perf --buildid-dir /mnt/debug record --kcore"
+# Few ends of chunks: what is left there is short, and a look at it may be late on a busy host.
+record="perf --buildid-dir /mnt/debug record --kcore -m ,16M"
 
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0

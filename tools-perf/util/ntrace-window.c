@@ -140,11 +140,24 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 	return 0;
 }
 
+/*
+ * The same record once more: perf record was seen to write one twice, on either side of AUX data.
+ * Bytes of an AUX area are reported once, so it is no other window.
+ */
+static bool is_repeated(const struct ntrace_buffer *b, const struct ntrace_window *window)
+{
+	const struct ntrace_window *last = b->nr_windows ? &b->window[b->nr_windows - 1] : NULL;
+
+	return last && window->size && window->time && last->offset == window->offset &&
+	       last->size == window->size && last->flags == window->flags &&
+	       last->time == window->time && last->cpu == window->cpu && last->tid == window->tid;
+}
+
 static int add_window(struct search *s, const struct perf_record_aux *rec,
 		      const struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
-	struct ntrace_window *window;
+	struct ntrace_window *window, new;
 	struct ntrace_queue *q;
 
 	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
@@ -153,12 +166,8 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		return -EINVAL;
 	}
 
-	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
-	if (!window)
-		return -ENOMEM;
-	q->buffer.window = window;
 	/* A circular buffer has no room that is used up: there aux_offset is the end. */
-	window[q->buffer.nr_windows++] = (struct ntrace_window) {
+	new = (struct ntrace_window) {
 		.offset	= rec->flags & PERF_AUX_FLAG_OVERWRITE ? rec->aux_offset - rec->aux_size :
 								 rec->aux_offset,
 		.size	= rec->aux_size,
@@ -171,6 +180,14 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		.hw_id	= terms_of(s, idx, sample->cpu),
 		.of_task = sample_of_task(s->nt, sample),
 	};
+	if (is_repeated(&q->buffer, &new))
+		return 0;
+
+	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
+	if (!window)
+		return -ENOMEM;
+	q->buffer.window = window;
+	window[q->buffer.nr_windows++] = new;
 	return 0;
 }
 
