@@ -130,16 +130,7 @@ static void random_options(struct nt_enc_config *c)
 
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
-	nt_params_init(p);
-	p->xlen = rnd(3) ? 64 : 32;
-	p->isa = NT_ISA_C | (rnd(2) ? NT_ISA_ZCMP | NT_ISA_ZCMT : NT_ISA_D);
-	p->srcbits = rnd(3) ? 0 : rnd(13);
-	p->src = p->srcbits ? rnd(1u << p->srcbits) : 0;
-	p->timestamps = rnd(2);
-	p->extaddr = rnd(2);
-	p->seqjump = rnd(2);
-	p->alljumps = rnd(4) == 0;
-	p->retstack = rnd(4);
+	random_params(p);
 	c->htm = rnd(2);
 	c->itype_3 = !p->retstack && !p->alljumps && rnd(2);
 	c->repeathist = rnd(2);

@@ -19,6 +19,21 @@
 #define JVT_OFFSET	0xf000u
 #define NO_SLOT		UINT32_MAX
 
+/* Every option of the protocol, each as likely as it is worth testing */
+static inline void random_params(struct nt_params *p)
+{
+	nt_params_init(p);
+	p->xlen = rnd(3) ? 64 : 32;
+	p->isa = NT_ISA_C | (rnd(2) ? NT_ISA_ZCMP | NT_ISA_ZCMT : NT_ISA_D);
+	p->srcbits = rnd(3) ? 0 : rnd(13);
+	p->src = p->srcbits ? rnd(1u << p->srcbits) : 0;
+	p->timestamps = rnd(2);
+	p->extaddr = rnd(2);
+	p->seqjump = rnd(2);
+	p->alljumps = rnd(4) == 0;
+	p->retstack = rnd(4);
+}
+
 enum op {
 	OP_PLAIN,
 	OP_UPPER,	/* LUI or AUIPC; the next slot jumps by it */
