@@ -1397,6 +1397,44 @@ static void one_walk(unsigned int depth, unsigned int steps)
 	nt_ctr_free(c);
 }
 
+static void control_words(void **state)
+{
+	uint64_t value;
+	size_t bad;
+
+	(void)state;
+	assert_int_equal(nt_ctr_parse(false, "u,STE,retinh", &value, &bad), 0);
+	assert_int_equal(value, 1 | 1 << 8 | 1ull << 45);
+	assert_int_equal(nt_ctr_parse(true, "u,ste,eten", &value, &bad), 0);
+	assert_int_equal(value, 1 << 2 | 1 << 9 | 1ull << 38);
+	assert_int_equal(nt_ctr_parse(false, "0x1003", &value, &bad), 0);
+	assert_int_equal(value, 0x1003);
+	assert_int_equal(nt_ctr_parse(false, "u,eten", &value, &bad), -NT_EINVAL);
+	assert_int_equal(bad, 2);
+	assert_int_equal(nt_ctr_parse(false, "ste,", &value, &bad), -NT_EINVAL);
+	assert_int_equal(bad, 4);
+	assert_int_equal(nt_ctr_parse(false, "", &value, &bad), -NT_EINVAL);
+	assert_int_equal(nt_ctr_parse(false, "st", &value, &bad), -NT_EINVAL);
+	assert_int_equal(nt_ctr_parse(false, "1x", &value, &bad), -NT_EINVAL);
+	assert_int_equal(bad, 0);
+}
+
+static void entries_as_text(void **state)
+{
+	struct nt_ctr_entry e = { 0x1001, 0x2000, NT_TYPE_CALL };
+	char line[80];
+	int n;
+
+	(void)state;
+	assert_int_equal(nt_ctr_format(&e, line, sizeof(line)), strlen("1001 2000 9 call"));
+	assert_string_equal(line, "1001 2000 9 call");
+	e = (struct nt_ctr_entry){ ~0ull, ~0ull, ~0ull << 16 | NT_CTRDATA_CCV | NT_TYPE_EXCEPTION };
+	n = nt_ctr_format(&e, line, sizeof(line));
+	assert_int_equal(n, strlen(line));
+	assert_true(n < 80);
+	assert_non_null(strstr(line, " exception 134201344"));
+}
+
 static void r152_r157_r163_r164_r166_r171_same_as_a_list(void **state)
 {
 	unsigned long i, n = rounds(20000);
@@ -1409,6 +1447,8 @@ static void r152_r157_r163_r164_r166_r171_same_as_a_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(control_words),
+		cmocka_unit_test(entries_as_text),
 		cmocka_unit_test(r144_numbers),
 		cmocka_unit_test(r145_control_fields),
 		cmocka_unit_test(r146_mode_bits),

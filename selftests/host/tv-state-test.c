@@ -115,6 +115,27 @@ static void nothing_is_known(void **state)
 	assert_unknown(f, 0);
 }
 
+/* Registers, pages, an open group, a request that waits for its response */
+static void forgets(void **state)
+{
+	struct fixture *f = *state;
+
+	nt_tv_reg(&f->w, 0x1001, 5);
+	nt_tv_memreq(&f->w, NT_TV_STORE, 3, 0x80000000, 7);
+	nt_tv_begin(&f->w);
+	nt_tv_pc(&f->w, 0x1000);
+	assert_int_equal(feed(f), 0);
+	nt_tv_shadow_forget(f->sh);
+	assert_int_equal(nt_tv_shadow_end(f->sh), 0);
+	nothing_is_known(state);
+	assert_unknown(f, 0x80000000);
+	nt_tv_begin(&f->w);
+	nt_tv_pc(&f->w, 0x2000);
+	nt_tv_end(&f->w);
+	assert_int_equal(feed(f), 1);
+	assert_int_equal(state_value(f, NT_TV_PC), 0x2000);
+}
+
 static void group_applies_at_its_end(void **state)
 {
 	struct fixture *f = *state;
@@ -553,6 +574,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(nothing_is_known), T(group_applies_at_its_end), T(begin_ends_the_group_before),
+		T(forgets),
 		T(increments_and_bits), cmocka_unit_test(widths), T(trap_and_mode),
 		T(reset_forgets), T(store_data_at_its_address), T(transactions), T(amos),
 		T(memory_is_bounded), cmocka_unit_test(illegal_combinations), T(too_many_items),

@@ -38,10 +38,12 @@ struct nt_ctr {
 	bool owned;		/* Ownership messages tell it */
 	bool pc_known;
 	uint64_t pc;		/* behind the last event */
+	uint32_t block;		/* of the nt_code: the one at pc, if it is that */
 	struct ctr_pending pending;
 	/* sets of types of BRANCH events: to be put into the buffer without another
 	 * thought; of no effect */
 	uint32_t plain, idle;
+	bool walks;		/* branches not taken are recorded */
 
 	struct nt_ctr_entry entries[];
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nt-code.h"
 #include "nt-ctr-int.h"
 
 void nt_ctr_params_init(struct nt_ctr_params *params)
@@ -308,14 +309,15 @@ void ctr_refresh(struct nt_ctr *c)
 	unsigned int type;
 
 	c->plain = c->idle = 0;
+	c->walks = false;
 	if (!ctr_enabled(c, c->mode) || c->frozen) {
-		/* but time passes, and not-taken branches have to be passed over */
-		if (!c->pending.is && !c->params.cycles_per_tick && !(set & NT_CTRCTL_NTBREN))
+		/* but time passes */
+		if (!c->pending.is && !c->params.cycles_per_tick)
 			c->idle = WITHIN;
 		return;
 	}
-	if (c->pending.is || c->params.cycles_per_tick ||
-	    (set & (NT_CTRCTL_NTBREN | NT_CTRCTL_RASEMU)))
+	c->walks = (set & (NT_CTRCTL_NTBREN | NT_CTRCTL_RASEMU)) == NT_CTRCTL_NTBREN;
+	if (c->pending.is || c->params.cycles_per_tick || set & NT_CTRCTL_RASEMU)
 		return;
 	for (type = 0; type < 16; type++)
 		if (!(WITHIN >> type & 1))
@@ -401,36 +403,85 @@ static void branch(struct nt_ctr *c, struct nt_code *code, const struct nt_event
 	ctr_refresh(c);
 }
 
-/* Branches that fell through on the way to an event, whose own instruction is its */
-static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
-{
-	uint32_t n = ev->insns;
-	int len;
+/* --- not-taken branches: each ends a block that the way to an event goes through -- */
 
-	if (ev->kind == NT_EV_BRANCH && !ctr_is_trap(ev->type) && n)
-		n--;
-	if (!n)
+/* The block at c->pc; most often the last one's end knows it */
+static uint32_t find_block(struct nt_ctr *c, struct nt_code *code)
+{
+	int error;
+
+	if (c->block < code->nr_blocks && code->blocks[c->block].pc == c->pc && c->pc)
+		return c->block;
+	return nt_code_block(code, c->pc, &error);
+}
+
+static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
+{
+	struct nt_ctr_entry *e = &c->entries[c->wrptr];
+
+	e->source = from | NT_CTRSOURCE_V;
+	e->target = to & ~1ull;
+	e->data = NT_TYPE_NOT_TAKEN & c->data_mask;
+	ctr_restart_cycles(c);
+	ctr_advance(c);
+}
+
+/* Behind a block, whose last instruction led nowhere else */
+static inline void pass_block(struct nt_ctr *c, const struct nt_code *code,
+			      const struct nt_block *blk)
+{
+	uint64_t end = nt_block_end(blk) & code->mask;
+
+	if (blk->end == NT_END_COND)
+		put_not_taken(c, nt_block_last(blk), end);
+	c->pc = end;
+	c->block = blk->fall;
+}
+
+/* So many instructions, where blocks do not tell */
+static int step(struct nt_ctr *c, struct nt_code *code, uint32_t n)
+{
+	struct nt_insn insn;
+
+	while (n--) {
+		uint64_t from = c->pc;
+		int len = nt_code_insn(code, from, &insn);
+
+		if (len < 0)
+			return -NT_EUNMAPPED;
+		c->pc = (from + (uint64_t)len) & code->mask;
+		if (insn.type == NT_TYPE_COND)
+			put_not_taken(c, from, c->pc);
+	}
+	return 0;
+}
+
+/* Branches that fell through on the way to an event, whose own instruction is its */
+static inline int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
+{
+	uint32_t own = ev->kind == NT_EV_BRANCH && !ctr_is_trap(ev->type), left = ev->insns;
+	const struct nt_block *blk = NULL;
+
+	if (left <= own)
 		return 0;
 	if (!code || !c->pc_known)
 		return -NT_EUNMAPPED;
-	while (n--) {
-		struct nt_ctr_transfer t = { .size = sizeof(t), .cause = NT_CTR_CAUSE_UNKNOWN };
-		struct nt_insn insn;
+	while (left) {
+		uint32_t n = find_block(c, code);
 
-		len = nt_code_insn(code, c->pc, &insn);
-		if (len < 0)
+		if (n == NT_BLOCK_NONE)
 			return -NT_EUNMAPPED;
-		t.from = c->pc;
-		c->pc += (uint64_t)len;
-		if (c->params.code_xlen == 32)
-			c->pc &= UINT32_MAX;
-		if (insn.type != NT_TYPE_COND)
-			continue;
-		t.to = c->pc;
-		t.type = NT_TYPE_NOT_TAKEN;
-		t.source = t.target = c->mode;
-		transfer(c, &t);
+		blk = &code->blocks[n];
+		if (!blk->insns)	/* it never retires; the trace knows better */
+			return step(c, code, left - own);
+		if (left < blk->insns + own)
+			break;
+		pass_block(c, code, blk);
+		left -= blk->insns;
 	}
+	if (ev->kind != NT_EV_BRANCH)
+		return step(c, code, left);
+	c->block = blk->taken;	/* most often */
 	return 0;
 }
 
@@ -447,8 +498,7 @@ static int event(struct nt_ctr *c, struct nt_code *code, const struct nt_event *
 	int err = 0;
 
 	ctr_settle(c, ev);
-	if (settings(c, c->mode, c->mode) & NT_CTRCTL_NTBREN && ctr_enabled(c, c->mode) &&
-	    !c->frozen)
+	if (c->walks)
 		err = fall_through(c, code, ev);
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
@@ -505,11 +555,39 @@ static const struct nt_event *put_plain(const struct nt_ctr *c, struct nt_ctr_en
 	return ev;
 }
 
+/* The same with branches not taken; one that misses some is left to event(). */
+static unsigned int quick_walk(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
+			       unsigned int n)
+{
+	const uint32_t plain = c->plain, idle = c->idle;
+	unsigned int i;
+
+	for (i = 0; i < n && ev[i].kind == NT_EV_BRANCH; i++) {
+		uint32_t type = 1u << (ev[i].type & 15);
+		struct nt_ctr_entry *e;
+
+		if (!((plain | idle) & type) || fall_through(c, code, &ev[i]))
+			break;
+		c->pc = ev[i].to;
+		if (!(plain & type))
+			continue;
+		e = &c->entries[c->wrptr];
+		e->source = ev[i].from | NT_CTRSOURCE_V;
+		e->target = ev[i].to & ~1ull;
+		e->data = ev[i].type & c->data_mask;
+		ctr_advance(c);
+	}
+	return i;
+}
+
 /* Most events: the plain ones that come first.  Returns how many there were. */
-static unsigned int quick(struct nt_ctr *c, const struct nt_event *ev, unsigned int n)
+static unsigned int quick(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
+			  unsigned int n)
 {
 	const struct nt_event *p = ev, *end = ev + n, *stop;
 
+	if (c->walks)
+		return quick_walk(c, code, ev, n);
 	do {
 		/* as many as fit for certain before the buffer begins again */
 		struct nt_ctr_entry *e = &c->entries[c->wrptr];
@@ -534,7 +612,7 @@ int nt_ctr_events(struct nt_ctr *c, struct nt_code *code, const struct nt_event 
 	unsigned int i = 0;
 	int err = 0;
 
-	while ((i += quick(c, ev + i, n - i)) < n) {
+	while ((i += quick(c, code, ev + i, n - i)) < n) {
 		int e = event(c, code, &ev[i++]);
 
 		err = err ? err : e;

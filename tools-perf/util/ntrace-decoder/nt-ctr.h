@@ -167,6 +167,13 @@ int nt_ctr_clear(struct nt_ctr *ctr, unsigned int mode);
  */
 const char *nt_ctr_field_name(bool draft, unsigned int bit);
 
+/*
+ * The value of a control register in its layout: "u,ste,retinh" or a number, 0x...
+ * or decimal.  0, or -NT_EINVAL: the word at text + *bad is no field, or what
+ * begins like a number is none (*bad is 0).
+ */
+int nt_ctr_parse(bool draft, const char *text, uint64_t *value, size_t *bad);
+
 /* ---- records */
 
 /* One entry */
@@ -185,6 +192,12 @@ bool nt_ctr_entry(struct nt_ctr *ctr, uint32_t i, struct nt_ctr_entry *entry);
 
 /* Entries now: logical ones are 0 to this, exclusive */
 uint32_t nt_ctr_depth(const struct nt_ctr *ctr);
+
+/*
+ * "SOURCE TARGET DATA TYPE", hexadecimal and nt_type_name()'s word, and " CYCLES"
+ * where CCV is set.  The length; with less than 80 bytes of room it may be cut.
+ */
+int nt_ctr_format(const struct nt_ctr_entry *entry, char *buf, size_t size);
 
 /* CC of n cycles, with so many exponent bits (0 to 4); and what CC stands for */
 uint16_t nt_ctr_cycles_encode(uint64_t n, unsigned int cce_bits);

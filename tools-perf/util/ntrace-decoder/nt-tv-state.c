@@ -83,14 +83,36 @@ struct nt_tv_shadow *nt_tv_shadow_new(const struct nt_tv_params *p, size_t pages
 	return sh;
 }
 
+static void free_pages(struct nt_tv_shadow *sh)
+{
+	for (size_t i = 0; i < sh->slots; i++)
+		free(sh->pages[i]);
+	free(sh->pages);
+	sh->pages = NULL;
+	sh->slots = sh->n_pages = 0;
+}
+
 void nt_tv_shadow_free(struct nt_tv_shadow *sh)
 {
 	if (!sh)
 		return;
-	for (size_t i = 0; i < sh->slots; i++)
-		free(sh->pages[i]);
-	free(sh->pages);
+	free_pages(sh);
 	free(sh);
+}
+
+/* What is not known need not be cleared: the values are by far the most. */
+void nt_tv_shadow_forget(struct nt_tv_shadow *sh)
+{
+	free_pages(sh);
+	memset(sh->reg_known, 0, sizeof(sh->reg_known));
+	memset(sh->reg_touched, 0, sizeof(sh->reg_touched));
+	sh->state_known = 0;
+	sh->n = 0;
+	sh->touched = sh->flags = sh->insn_bytes = 0;
+	sh->open = sh->refused = sh->has_incpc = sh->stale = false;
+	sh->request = (struct nt_tv_item){ .opcode = 0 };
+	sh->group = (struct nt_tv_group){ .offset = 0 };
+	sh->bad = 0;
 }
 
 /* --------------------------------------------------------------- memory -- */

@@ -516,6 +516,9 @@ struct nt_tv_shadow;
 struct nt_tv_shadow *nt_tv_shadow_new(const struct nt_tv_params *p, size_t pages);
 void nt_tv_shadow_free(struct nt_tv_shadow *sh);
 
+/* As if it were new, for another trace: cheaper than a new one. */
+void nt_tv_shadow_forget(struct nt_tv_shadow *sh);
+
 /* A group that has been applied */
 struct nt_tv_group {
 	uint64_t offset;		/* of its first item: BEGIN, or what stood alone */

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Control transfer records: control registers and records as people write them
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "nt-int.h"
+
+static uint64_t field_of(bool draft, const char *word, size_t len)
+{
+	unsigned int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		const char *field = nt_ctr_field_name(draft, bit);
+
+		if (field && strlen(field) == len && !strncasecmp(field, word, len))
+			return 1ull << bit;
+	}
+	return 0;
+}
+
+int nt_ctr_parse(bool draft, const char *text, uint64_t *value, size_t *bad)
+{
+	const char *word = text;
+
+	*value = 0;
+	*bad = 0;
+	if (*text >= '0' && *text <= '9') {
+		char *end;
+
+		*value = strtoull(text, &end, 0);
+		return *end ? -NT_EINVAL : 0;
+	}
+	for (;;) {
+		size_t len = strcspn(word, ",");
+		uint64_t field = field_of(draft, word, len);
+
+		if (!field) {
+			*bad = (size_t)(word - text);
+			return -NT_EINVAL;
+		}
+		*value |= field;
+		if (!word[len])
+			return 0;
+		word += len + 1;
+	}
+}
+
+int nt_ctr_format(const struct nt_ctr_entry *e, char *buf, size_t size)
+{
+	const char *type = nt_type_name(e->data & NT_CTRDATA_TYPE);
+
+	if (e->data & NT_CTRDATA_CCV)
+		return snprintf(buf, size, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %s %" PRIu32,
+				e->source, e->target, e->data, type,
+				nt_ctr_cycles_decode((uint16_t)(e->data >> 16)));
+	return snprintf(buf, size, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %s",
+			e->source, e->target, e->data, type);
+}
