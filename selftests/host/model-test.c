@@ -118,7 +118,7 @@ static void r5_inactive_disables(void **state)
 }
 
 /* Whatever is written anywhere, only what exists reads other than 0 */
-static void r3_unimplemented(void **state)
+static void r3_r32_unimplemented(void **state)
 {
 	unsigned int offset;
 
@@ -986,7 +986,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(r5_power_up, setup),
 		cmocka_unit_test_setup(r5_inactive_disables, setup),
-		cmocka_unit_test_setup(r3_unimplemented, setup),
+		cmocka_unit_test_setup(r3_r32_unimplemented, setup),
 		cmocka_unit_test_setup(impl_is_read_only, setup),
 		cmocka_unit_test_setup(r17_inst_mode, setup),
 		cmocka_unit_test_setup(r25_sync_mode, setup),

@@ -113,6 +113,19 @@ static void perf_branch(struct line *line, const char *flags, const char *end)
 		line->types = flag_types(flags, end);
 }
 
+/*
+ * With a call chain the address is in the lines that follow; what is here is the address
+ * of no branch, if branches were asked for.
+ */
+static bool is_sample(const char *p, const char *end)
+{
+	while (p < end && *p == ' ')
+		p++;
+	while (end > p && end[-1] == ' ')
+		end--;
+	return p == end || (end - p == 1 && *p == '0');
+}
+
 /* "... [CPU] ... EVENT: [FLAGS] IP [=> ADDR]", the tid being the word before [CPU] */
 static bool parse_perf_sample(struct line *line)
 {
@@ -134,8 +147,12 @@ static bool parse_perf_sample(struct line *line)
 		return false;
 	p = memmem(body, (size_t)(end - body), "=>", 2);
 	line->kind = LINE_INSN;
-	if (!p)
+	if (!p && is_sample(body, end))
+		line->kind = LINE_SAMPLE;
+	else if (!p)
 		return last_hex(body, &end, &line->from);
+	if (!p)
+		return true;
 	if (!last_hex(p + 2, &end, &line->to) || !last_hex(body, &p, &line->from))
 		return false;
 	perf_branch(line, body, p);
@@ -159,12 +176,27 @@ static void parse_perf_error(struct line *line)
 	line->kind = number_behind(line, " code ") == PERF_ERROR_LOST ? LINE_LOST : LINE_LOSS;
 }
 
+/* Below the line of a sample: callers one by one, then all branches in one line */
+static bool parse_perf_stack(struct line *line)
+{
+	const char *end = line->text + line->len;
+
+	if (line->text[0] == '\t') {
+		line->kind = LINE_FRAME;
+		return last_hex(line->text + 1, &end, &line->from);
+	}
+	line->kind = LINE_LAST;
+	return line->len > 3 && !memcmp(line->text, " 0x", 3);
+}
+
 /* 1 a line, 0 nothing of interest, -1 not understood */
 static int parse_perf(struct line *line)
 {
 	const char *p = line->text;
 	size_t n = line->len;
 
+	if (n && parse_perf_stack(line))
+		return 1;
 	while (n && *p == ' ')
 		p++, n--;
 	if (!n || *p == '#')

@@ -12,13 +12,16 @@ enum line_kind {
 	LINE_BRANCH,		/* from, to, type */
 	LINE_START,		/* perf's `tr strt`: to */
 	LINE_STOP,		/* perf's `tr end`: from */
+	LINE_SAMPLE,		/* what follows is of a sample: */
+	LINE_FRAME,		/* from: the sample's address, then its callers */
+	LINE_LAST,		/* text: its last branches */
 	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here;
 				 * from: 0 if decoding had not begun since the loss before */
 	LINE_LOST,		/* trace was lost at the end of this window; its messages may tell too */
 };
 
 enum line_format {
-	FORMAT_PERF,		/* perf script -F cpu,tid,event,ip[,addr,flags] */
+	FORMAT_PERF,		/* perf script -F cpu,tid,event,ip[,addr,flags[,brstack]] */
 	FORMAT_NTRACE,		/* ntrace decode --output=pc|branch */
 };
 

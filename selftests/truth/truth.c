@@ -22,7 +22,7 @@ enum mark {
 
 /* What one group said */
 struct group {
-	uint64_t pc, cause, mark, value, unreported;
+	uint64_t pc, cause, mark, value, unreported, satp;
 	uint32_t insn;
 	uint8_t len;
 	bool has_pc, has_cause, has_unreported, init;
@@ -233,6 +233,9 @@ static void note_reg(struct group *g, uint16_t reg, uint64_t value)
 		g->has_unreported = true;
 		g->unreported = value;
 		break;
+	case 0x180:
+		g->satp = value;
+		break;
 	case 0x142:	/* scause */
 	case 0x342:	/* mcause */
 		g->has_cause = true;
@@ -318,7 +321,8 @@ static void end_mark(struct truth *t, const struct group *g)
 		t->recording = false;
 	*push(t) = (struct truth_event) {
 		.kind = kind, .pc = t->pc, .next = t->pc, .tid = (uint32_t)g->value,
-		.value = kind == TRUTH_DROP ? unreported : g->value,
+		.value = kind == TRUTH_DROP ? unreported :
+			 kind == TRUTH_SEGMENT ? g->value : g->satp,
 	};
 }
 

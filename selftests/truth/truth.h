@@ -14,9 +14,9 @@
 
 enum truth_kind {
 	TRUTH_INSN,		/* retired at pc, went to next */
-	TRUTH_BEGIN,		/* recording starts at pc */
+	TRUTH_BEGIN,		/* recording starts at pc; value: satp */
 	TRUTH_END,		/* recording stops; pc is what would be next */
-	TRUTH_OWNER,		/* another task's from here on */
+	TRUTH_OWNER,		/* another task's from here on, or its satp, in value */
 	TRUTH_DROP,		/* messages were dropped from here on, and have not told the last
 				 * `value` instructions before it (UINT64_MAX: not known) */
 	TRUTH_RESTART,		/* trace goes on at pc */

@@ -13,6 +13,9 @@
  * the BEGIN after it as `tr end` and `tr strt`; both may be missing when the two
  * sides join (the same pc, or behind an ECALL or EBREAK).
  *
+ * Samples in a list of branches: at the next instruction of which the number is a multiple
+ * of the period, its task's call chain and last branches are as stacks.c rebuilds them.
+ *
  * Loss: from DROP until the next RESTART or BEGIN nothing of the truth can be decoded,
  * nor what the dropped message would have told about instructions before it. With
  * --allow-loss that is accepted where the decoder reported a loss.
@@ -28,6 +31,7 @@
 #include <time.h>
 
 #include "lines.h"
+#include "stacks.h"
 #include "syms.h"
 #include "truth.h"
 
@@ -41,6 +45,11 @@
 struct task {
 	uint32_t tid;
 	int cpu;		/* where it was seen last, -1 nowhere */
+	struct stacks *stacks;	/* NULL not yet */
+	uint64_t program;	/* its page table when it was in user space, 0 not yet */
+	struct truth_event last;	/* of it when its trace ended */
+	bool ended;		/* ... is valid */
+	bool ran;		/* something of it is in the truth */
 };
 
 struct past_line {
@@ -61,6 +70,8 @@ struct hart {
 	uint32_t owner;
 	bool owned;		/* ... is valid */
 	struct task *task;
+	struct task idle;	/* tasks with number 0 have nothing in common */
+	uint64_t satp;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
 	bool silent_drop;	/* trace was lost and nobody reported it */
 	bool skipping;
@@ -73,6 +84,9 @@ struct hart {
 	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
 	unsigned int ahead;	/* for how long */
 	bool wrong_task;	/* the truth went on to another one */
+	/* samples */
+	uint64_t sampled;	/* the instruction that the last one was of */
+	bool uncounted;		/* trace was lost: nobody knows how many */
 	/* figures */
 	uint64_t delivered, skipped, branches, traps, regions, drops, losses, slack;
 	/* for showing a difference */
@@ -96,6 +110,10 @@ struct cmp {
 	bool branches;		/* a list of branches, not of instructions */
 	bool allow_loss, check_tid, check_types;
 	uint64_t slack;
+	unsigned int chain, last;	/* how many callers and branches a sample has */
+	uint64_t period;	/* of samples, 0: there are none */
+	struct sample sample;	/* its lines up to now */
+	uint64_t samples, deepest, ran;
 	uint64_t window;	/* bytes, 0 if not told */
 	const char *dump;
 	uint64_t migrations, nlines;
@@ -227,11 +245,36 @@ static struct task *task_of(struct cmp *c, uint32_t tid)
 		if (task->tid == tid)
 			return task;
 		if (!task->tid) {
-			*task = (struct task) { tid, -1 };
+			*task = (struct task) { .tid = tid, .cpu = -1 };
 			return task;
 		}
 	}
 	die("more than %d tasks", TASKS);
+}
+
+/* Its call chain and last branches; NULL if nobody asks for them */
+static struct task *stacked(struct cmp *c, struct hart *h, int32_t tid)
+{
+	struct task *task;
+
+	if (!c->period || tid < 0)
+		return NULL;
+	task = tid ? task_of(c, (uint32_t)tid) : &h->idle;
+	if (!task->stacks)
+		task->stacks = stacks_new();
+	return task;
+}
+
+#define PAGE_TABLE	((1ull << 44) - 1)
+
+/* In user space again: with another page table it is another program. */
+static void enter_user(struct task *task, uint64_t satp)
+{
+	uint64_t program = satp & PAGE_TABLE;
+
+	if (task->program && task->program != program)
+		stacks_program(task->stacks);
+	task->program = program;
 }
 
 static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
@@ -270,6 +313,10 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 	switch (ev->kind) {
 	case TRUTH_INSN:
 		*(h->skipping ? &h->skipped : &h->delivered) += 1;
+		if (h->task && !h->task->ran) {
+			h->task->ran = true;
+			c->ran++;
+		}
 		h->last = *ev;
 		h->hidden = false;
 		break;
@@ -280,6 +327,10 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		break;
 	case TRUTH_END:
 		h->end_pc = ev->pc;
+		if (h->task && !h->hidden) {
+			h->task->last = h->last;
+			h->task->ended = true;
+		}
 		break;
 	case TRUTH_BEGIN:
 		/* only a trap can lead out of what is traced and back to elsewhere */
@@ -288,8 +339,10 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		h->hidden = true;
 		end_drop(h);
 		set_owner(c, h, ev->tid);
+		h->satp = ev->value;
 		break;
 	case TRUTH_OWNER:
+		h->satp = ev->value;
 		/* the address space changes first, in the same task */
 		if (ev->tid != h->owner)
 			set_owner(c, h, ev->tid);
@@ -475,7 +528,12 @@ static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, 
  */
 static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 {
+	struct task *task = stacked(c, h, line->tid);
+
 	h->losses++;
+	h->uncounted = true;
+	if (task)
+		stacks_forget(task->stacks);
 	if (!c->allow_loss)
 		differ(c, h, line, "the decoder reports an error");
 	if (line->kind == LINE_LOSS)
@@ -552,10 +610,8 @@ static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
 /* ------------------------------------------------------------- branch by branch */
 
 /* Does trace begin where it ended, or behind an ECALL or EBREAK at which it ended? */
-static bool is_joined(const struct hart *h, const struct truth_event *begin)
+static bool is_behind(const struct truth_event *last, const struct truth_event *begin)
 {
-	const struct truth_event *last = &h->last;
-
 	if (begin->pc == last->next)
 		return true;
 	if (last->kind != TRUTH_TRAP)
@@ -563,6 +619,11 @@ static bool is_joined(const struct hart *h, const struct truth_event *begin)
 	if (begin->pc == last->pc)
 		return true;
 	return last->value >= 3 && last->value <= 11 && begin->pc - last->pc <= 4;
+}
+
+static bool is_joined(const struct hart *h, const struct truth_event *begin)
+{
+	return is_behind(&h->last, begin);
 }
 
 /* Take an event that the list does not show, if it may be missing from it. */
@@ -594,6 +655,37 @@ static void check_type(struct cmp *c, struct hart *h, const struct line *line,
 		differ(c, h, line, "another type of branch");
 }
 
+static void stack_branch(struct cmp *c, struct hart *h, int32_t tid, const struct truth_event *ev)
+{
+	struct task *task = stacked(c, h, tid);
+
+	if (!task)
+		return;
+	if (truth_xfer(ev) == X_ERET && !(ev->next >> 63))
+		enter_user(task, h->satp);
+	stacks_branch(task->stacks, ev);
+}
+
+/* The BEGIN that was just taken is in the list. */
+static void stack_begin(struct cmp *c, struct hart *h, int32_t tid, const struct truth_event *begin)
+{
+	struct task *task = stacked(c, h, tid);
+
+	if (!task)
+		return;
+	if (!(begin->pc >> 63))
+		enter_user(task, h->satp);
+	stacks_begin(task->stacks, begin->pc, task->ended && is_behind(&task->last, begin));
+}
+
+/* The same behind a loss */
+static void stack_resync(struct cmp *c, struct hart *h, const struct line *line)
+{
+	struct truth_event begin = { .kind = TRUTH_BEGIN, .pc = line->to };
+
+	stack_begin(c, h, line->tid, &begin);
+}
+
 static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
@@ -615,6 +707,7 @@ static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
 	check_tid(c, h, line, ev->pc);
 	note_migration(c, h);
 	h->branches++;
+	stack_branch(c, h, line->tid, ev);
 	take(c, h);
 }
 
@@ -630,6 +723,7 @@ static bool is_pause(struct hart *h)
 static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
+	struct task *task;
 
 	for (;;) {
 		ev = next_event(h);
@@ -644,16 +738,21 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 			return;
 		pass(c, h, line, ev);
 	}
+	task = stacked(c, h, line->tid);
+	if (task)
+		stacks_end(task->stacks, line->from);
 	take(c, h);
 }
 
 static void on_start(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
+	struct truth_event begin;
 	bool there;
 
 	if (h->reports) {
 		resync(c, h, line, &line->to);
+		stack_resync(c, h, line);
 		return;
 	}
 	for (;;) {
@@ -662,15 +761,103 @@ static void on_start(struct cmp *c, struct hart *h, const struct line *line)
 			ev->pc == line->to;
 		if (there)
 			break;
-		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, &line->to))
+		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, &line->to)) {
+			stack_resync(c, h, line);
 			return;
+		}
 		if (!ev)
 			differ(c, h, line, "decoded a start that is not there");
 		pass(c, h, line, ev);
 	}
+	begin = *ev;
 	take(c, h);
 	check_drop(c, h, line);
 	note_migration(c, h);
+	stack_begin(c, h, line->tid, &begin);
+}
+
+/* ------------------------------------------------------------------ samples */
+
+/* Instruction number `number` if the list can have come to it, NULL if not */
+static const struct truth_event *insn_number(struct hart *h, uint64_t number)
+{
+	const struct truth_event *ev;
+	uint64_t at = h->delivered;
+
+	for (size_t i = 0; (ev = truth_peek(h->truth, i)); i++) {
+		if (ev->kind == TRUTH_SEGMENT && h->segmented)
+			break;
+		if (ev->kind != TRUTH_INSN)
+			continue;
+		if (++at == number)
+			return ev;
+		/* before the end of a stretch there may be one that is not told */
+		if (is_transfer(ev) && truth_peek(h->truth, i + 1) &&
+		    truth_peek(h->truth, i + 1)->kind == TRUTH_INSN)
+			break;
+	}
+	return NULL;
+}
+
+/* Trace was lost: then it is any of those up to the next transfer. */
+static const struct truth_event *insn_at(struct hart *h, uint64_t pc)
+{
+	const struct truth_event *ev;
+
+	for (size_t i = 0; (ev = truth_peek(h->truth, i)); i++) {
+		if (ev->kind == TRUTH_INSN && ev->pc == pc)
+			return ev;
+		if (is_transfer(ev))
+			break;
+	}
+	return NULL;
+}
+
+/* The lines of a sample are complete. */
+static void check_sample(struct cmp *c)
+{
+	struct line line = { .number = c->sample.number, .cpu = c->sample.cpu,
+			     .tid = c->sample.tid, .text = "", .kind = LINE_SAMPLE };
+	const struct truth_event *ev;
+	struct hart *h;
+	struct task *task;
+	const char *why;
+
+	if (!c->sample.number)
+		return;
+	h = hart_of(c, &line);
+	task = stacked(c, h, line.tid);
+	if (!task)
+		differ(c, h, &line, "a sample of no task");
+	h->sampled += c->period;
+	ev = h->uncounted ? insn_at(h, c->sample.chain[0]) : insn_number(h, h->sampled);
+	why = ev ? stacks_compare(task->stacks, &c->sample, ev->pc, c->chain, c->last) :
+		   "a sample of no instruction here";
+	if (why) {
+		stacks_show(task->stacks, &c->sample, stdout);
+		differ(c, h, &line, why);
+	}
+	c->samples++;
+	if (stacks_depth(task->stacks) > c->deepest)
+		c->deepest = stacks_depth(task->stacks);
+	c->sample.number = 0;
+}
+
+/* A line of a sample, or one that ends it */
+static bool is_of_sample(struct cmp *c, const struct line *line)
+{
+	if (line->kind == LINE_FRAME || line->kind == LINE_LAST) {
+		sample_add(&c->sample, line);
+		return true;
+	}
+	check_sample(c);
+	if (line->kind != LINE_SAMPLE)
+		return false;
+	if (!c->period)
+		die("decoded line %llu: a sample, but no --stacks",
+		    (unsigned long long)line->number);
+	sample_begin(&c->sample, line);
+	return true;
 }
 
 /* --------------------------------------------------------------- all of it */
@@ -741,6 +928,8 @@ static void finish(struct cmp *c, struct hart *h)
 		take(c, h);
 	}
 	check_drop(c, h, NULL);
+	if (c->period && !h->uncounted && h->delivered - h->sampled >= c->period)
+		differ(c, h, NULL, "fewer samples than there are periods");
 }
 
 /* ----------------------------------------------------------------- figures */
@@ -833,6 +1022,9 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "drops", (double)drops);
 	set_figure(c, "losses", (double)losses);
 	set_figure(c, "skipped", (double)skipped);
+	set_figure(c, "samples", (double)c->samples);
+	set_figure(c, "deepest", (double)c->deepest);
+	set_figure(c, "tasks", (double)c->ran);
 	set_figure(c, "slack", (double)slack);
 	set_figure(c, "percent", all ? 100.0 * (double)delivered / (double)all : 0);
 	if (bytes && delivered)
@@ -884,6 +1076,7 @@ static void __attribute__((noreturn)) usage(int status)
 	      "  --format ntrace     lines of ntrace decode --output=pc|branch, one hart\n"
 	      "  --branches          a list of branches, even if it is empty\n"
 	      "  --segment N         only the truth behind the mark of recording N\n"
+	      "  --stacks G,L,N      in a list of branches there are samples, as of --itrace=iNigGlL\n"
 	      "  --tid               compare whose each instruction is\n"
 	      "  --types             compare the types of branches\n"
 	      "  --allow-loss        accept what the decoder reported as lost and the truth as dropped\n"
@@ -932,7 +1125,7 @@ static const struct option options[] = {
 	{ "truth", 1, NULL, 't' }, { "format", 1, NULL, 'f' }, { "branches", 0, NULL, 'b' },
 	{ "segment", 1, NULL, 's' }, { "tid", 0, NULL, 'T' }, { "types", 0, NULL, 'y' },
 	{ "allow-loss", 0, NULL, 'l' }, { "slack", 1, NULL, 'S' }, { "dump", 1, NULL, 'd' },
-	{ "window", 1, NULL, 'w' },
+	{ "window", 1, NULL, 'w' }, { "stacks", 1, NULL, 'c' },
 	{ "figure", 1, NULL, 'g' }, { "require", 1, NULL, 'r' }, { "elf", 1, NULL, 'e' },
 	{ "kallsyms", 1, NULL, 'k' }, { "help", 0, NULL, 'h' }, { 0 },
 };
@@ -943,6 +1136,16 @@ static void set_format(struct cmp *c, const char *arg)
 		c->format = FORMAT_NTRACE;
 	else if (strcmp(arg, "perf"))
 		die("--format %s: neither perf nor ntrace", arg);
+}
+
+static void set_stacks(struct cmp *c, const char *arg)
+{
+	unsigned long long period;
+
+	if (sscanf(arg, "%u,%u,%llu", &c->chain, &c->last, &period) != 3 || !period ||
+	    c->chain > CHAIN_MAX || c->last > LAST_MAX)
+		die("--stacks %s: not CHAIN,LAST,PERIOD", arg);
+	c->period = period;
 }
 
 static void parse(struct cmp *c, int argc, char **argv)
@@ -962,6 +1165,7 @@ static void parse(struct cmp *c, int argc, char **argv)
 		case 'S': c->slack = strtoull(optarg, NULL, 0); break;
 		case 'd': c->dump = optarg; break;
 		case 'w': c->window = strtoull(optarg, NULL, 0); break;
+		case 'c': set_stacks(c, optarg); break;
 		case 'g': add_figure(c, optarg); break;
 		case 'r': c->require = optarg; break;
 		case 'e': syms_add_elf(c->syms, optarg); break;
@@ -1002,7 +1206,9 @@ int main(int argc, char **argv)
 	parse(&c, argc, argv);
 	c.lines = lines_open(fileno(stdin), c.format);
 	while (lines_next(c.lines, &line))
-		on_line(&c, hart_of(&c, &line), &line);
+		if (!is_of_sample(&c, &line))
+			on_line(&c, hart_of(&c, &line), &line);
+	check_sample(&c);
 	for (unsigned int i = 0; i < c.nharts; i++)
 		finish(&c, c.harts[i]);
 	sum_up(&c, now() - start);
