@@ -294,6 +294,19 @@ for file in synced damaged; do
 		verdict $? "stat in $threads threads: $file"
 	done
 done
+# a trace that someone makes shorter while it is read: the reader of what comes out does so, with
+# all but the first of it still to be decoded
+dhrystone=$captures/ref_dhrystone
+for command in 'decode --output=pc' 'decode --output=branch --threads=2' dump; do
+	for n in {1..120}; do cat "$dhrystone/L0.bin"; done >"$scratch/shrinks"
+	[ "$command" = dump ] && program= || program="--elf $dhrystone/dhrystone.elf"
+	# shellcheck disable=SC2086
+	{ timeout 20 "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"; echo "status $?"; } |
+		{ head -c 1000 >/dev/null; : >"$scratch/shrinks"; tail -n 1; } >"$scratch/stdout"
+	grep -aq 'status 2$' "$scratch/stdout" &&
+		grep -q 'shrinks: has become shorter than [0-9]* bytes while it was read' "$scratch/stderr"
+	verdict $? "a trace that becomes shorter: $command"
+done
 refuses 'no threads' '0 is too few' stat --threads=0 "$trace"
 
 finish

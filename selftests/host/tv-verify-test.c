@@ -3,6 +3,8 @@
  * ntrace tv verify: N-Traces of others' encoders against what was executed, both
  * ways; and single bits of a trace, flipped, are noticed in the very group where
  * they change anything.
+ *
+ * TRACE=FILE: pieces of this one, and not of traces by chance; the captures are left out.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -142,6 +144,74 @@ static void make_run(struct stream *s)
 	s->len = nt_tv_written(&w);
 }
 
+static const char *recording;
+
+/* All that is known, as a group of initialisation */
+static void put_setup(struct nt_tv_writer *w, const struct nt_tv_shadow *sh)
+{
+	uint64_t value;
+
+	nt_tv_begin(w);
+	nt_tv_state_init(w);
+	if (nt_tv_shadow_state(sh, NT_TV_PC, &value))
+		nt_tv_pc(w, value);
+	if (nt_tv_shadow_state(sh, NT_TV_PRIV, &value))
+		nt_tv_priv(w, value);
+	for (uint32_t reg = 0; nt_tv_shadow_next_reg(sh, &reg); reg++)
+		if (nt_tv_shadow_reg(sh, reg, &value))
+			nt_tv_reg(w, reg, value);
+	nt_tv_end(w);
+}
+
+static uint8_t *load_recording(size_t *len)
+{
+	static uint8_t *bytes;
+	static size_t size;
+
+	if (!bytes) {
+		FILE *f = fopen(recording, "rb");
+
+		assert_non_null(f);
+		bytes = malloc(1 << 22);
+		assert_non_null(bytes);
+		size = fread(bytes, 1, 1 << 22, f);
+		fclose(f);
+	}
+	*len = size;
+	return bytes;
+}
+
+/* GROUPS of its groups from anywhere on, and in front what the state is there */
+static void cut_run(struct stream *s)
+{
+	struct nt_tv_shadow *sh = nt_tv_shadow_new(&rv64, 4096);
+	struct nt_tv_reader r;
+	struct nt_tv_writer w;
+	size_t len, at = 0, from = 0;
+	const uint8_t *bytes = load_recording(&len);
+	unsigned int left = (unsigned int)rnd(20000), done = 0;
+
+	nt_tv_reader_init(&r, &rv64);
+	while (done <= GROUPS) {
+		struct nt_tv_item it;
+		int n = nt_tv_next(&r, bytes + at, len - at, &it);
+
+		assert_true(n > 0);
+		at += n;
+		if (nt_tv_shadow_item(sh, &it) != 1 || it.opcode != NT_TV_END || (left && --left))
+			continue;
+		if (!done++) {
+			nt_tv_writer_init(&w, &rv64, s->buf, sizeof(s->buf), NULL, NULL);
+			put_setup(&w, sh);
+			s->setup = nt_tv_written(&w);
+			from = at;
+		}
+	}
+	memcpy(s->buf + s->setup, bytes + from, at - from);
+	s->len = s->setup + (at - from);
+	nt_tv_shadow_free(sh);
+}
+
 /* One stream, up to the end of a group */
 struct reading {
 	const struct stream *s;
@@ -193,8 +263,18 @@ static bool same_byte(const struct reading *a, const struct reading *b, uint64_t
 	return p == q && x == y;
 }
 
-/* By brute force: all registers, and memory around what is named */
-static bool same_state(const struct reading *a, const struct reading *b)
+static bool is_memory(const struct nt_tv_group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->items[i].opcode == NT_TV_MEMREQ || g->items[i].opcode == NT_TV_MEMRSP ||
+		    (g->items[i].opcode == NT_TV_STATE && g->items[i].ident >= NT_TV_STORE8 &&
+		     g->items[i].ident <= NT_TV_STORE64))
+			return true;
+	return false;
+}
+
+/* By brute force: all registers, and all pages of memory when there is a store */
+static bool same_state(const struct reading *a, const struct reading *b, bool memory)
 {
 	static const enum nt_tv_ident idents[] = { NT_TV_PC, NT_TV_PRIV };
 	const struct reading *both[] = { a, b };
@@ -214,7 +294,7 @@ static bool same_state(const struct reading *a, const struct reading *b)
 		for (reg = 0; nt_tv_shadow_next_reg(both[i]->sh, &reg); reg++)
 			if (!same_reg(a, b, reg))
 				return false;
-		while (nt_tv_shadow_next_page(both[i]->sh, &page, &addr))
+		while (memory && nt_tv_shadow_next_page(both[i]->sh, &page, &addr))
 			for (unsigned int byte = 0; byte < 4096; byte++)
 				if (!same_byte(a, b, addr + byte))
 					return false;
@@ -246,11 +326,27 @@ static bool same_facts(const struct nt_tv_group *a, const struct nt_tv_group *b)
 	return i == a->n && j == b->n;
 }
 
-enum { SAME, DIFFERENT, REFUSED, SHAPE };
+enum { SAME, DIFFERENT, REFUSED, SHAPE, BUS };
+
+/* What was changed need not be seen, but what comes of it is if it cannot be read. */
+static int rest(struct reading *r, uint64_t *where)
+{
+	uint64_t at;
+	int ret;
+
+	do
+		ret = next_group(r, &at);
+	while (ret > 0);
+	if (!ret)
+		return BUS;
+	*where = at;
+	return REFUSED;
+}
 
 /*
  * What is to be seen of the fault, and where.  SHAPE: it is another sequence of
- * groups; then there is no saying what belongs together.
+ * groups; then there is no saying what belongs together.  BUS: transactions between groups, which
+ * are compared as far as the verifier knows the memory.
  */
 static int expected(uint64_t *where)
 {
@@ -270,11 +366,13 @@ static int expected(uint64_t *where)
 			ret = REFUSED;
 		else if (ra != rb || (ra && (g->flags != h->flags || !g->n != !h->n)))
 			ret = SHAPE;
-		else if (ra && (!same_state(&a, &b) || !same_facts(g, h)))
-			ret = DIFFERENT;
+		else if (ra && (!same_state(&a, &b, is_memory(g) || is_memory(h)) || !same_facts(g, h)))
+			ret = g->flags & NT_TV_G_ALONE && is_memory(g) ? BUS : DIFFERENT;
 		if (rb >= 0 && ret)
 			*where = g->offset;
 	} while (!ret && ra);
+	if (ret == BUS)
+		ret = rest(&b, where);
 	nt_tv_shadow_free(a.sh);
 	nt_tv_shadow_free(b.sh);
 	return ret;
@@ -282,7 +380,7 @@ static int expected(uint64_t *where)
 
 static void faults(void **state)
 {
-	unsigned long counts[4] = { 0 }, n = rounds(2000);
+	unsigned long counts[5] = { 0 }, n = rounds(2000);
 	char text[4000], want[40];
 
 	(void)state;
@@ -291,7 +389,10 @@ static void faults(void **state)
 		int status, what;
 
 		if (!(i % 50)) {
-			make_run(&good);
+			if (recording)
+				cut_run(&good);
+			else
+				make_run(&good);
 			save("good", &good);
 			assert_int_equal(ntrace_tv(text, sizeof(text), "verify good --against tv:good"), 0);
 		}
@@ -309,14 +410,16 @@ static void faults(void **state)
 		if (what == SAME ? status :
 		    what == REFUSED ? status != 2 || !strstr(text, want) :
 		    what == SHAPE ? !status :
+		    what == BUS ? status > 1 :
 		    /* it may not stay the only thing that is wrong */
 		    !status || strncmp(text, want, strlen(want)))
 			fail_msg("bit %" PRIu64 ": expected %d at %s got %d %s", bit, what, want,
 				 status, text);
 	}
 	print_message("# %lu faults: %lu differences, each in its group; %lu refused, at the item; "
-		      "%lu other sequences of groups; %lu change nothing that is compared\n", n,
-		      counts[DIFFERENT], counts[REFUSED], counts[SHAPE], counts[SAME]);
+		      "%lu other sequences of groups; %lu in transactions; %lu change nothing that "
+		      "is compared\n", n,
+		      counts[DIFFERENT], counts[REFUSED], counts[SHAPE], counts[BUS], counts[SAME]);
 	assert_true(counts[DIFFERENT] > n / 3);
 }
 
@@ -428,9 +531,12 @@ int main(void)
 		cmocka_unit_test(faults),
 	};
 
+	const struct CMUnitTest of_recording[] = { cmocka_unit_test(faults) };
+
 	rnd_begin();
+	recording = getenv("TRACE");
 	if (!mkdtemp(folder))
 		return 1;
 	atexit(clean_up);
-	return RUN_TAP(tests);
+	return recording ? RUN_TAP(of_recording) : RUN_TAP(tests);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "perf-script.h"
 #include "profile.h"
 
 struct profile;
@@ -37,16 +38,21 @@ struct profile {
 	size_t nr_edges;
 	uint64_t elsewhere;	/* transfers that are not */
 	uint64_t losses, skipped;
+	const char *perf;
+	bool text;		/* FILE is what perf printed */
+	bool of_perf;		/* ... or a perf.data */
 };
 
 static const struct format formats[];
 
-enum { OPT_FORMAT = 0x200 };
+enum { OPT_FORMAT = 0x200, OPT_PERF, OPT_TEXT };
 
 static const struct argp_option options[] = {
 	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt", 0,
 	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, or "
 	  "perf2bolt -pa", 0 },
+	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE if that is a perf.data (perf)", 0 },
+	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
 	{ 0 }
 };
 
@@ -65,6 +71,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!p->format)
 			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt",
 				   arg);
+		break;
+	case OPT_PERF:
+		p->perf = arg;
+		break;
+	case OPT_TEXT:
+		p->text = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -131,6 +143,19 @@ static bool place(const struct profile *p, uint64_t pc, uint64_t *at)
 	return p->anywhere;
 }
 
+uint64_t profile_address(const struct profile *p, uint64_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_segments; i++) {
+		const struct segment *s = &p->segments[i];
+
+		if (offset - s->offset < s->size)
+			return offset - s->offset + s->start;
+	}
+	return PROFILE_ELSEWHERE;
+}
+
 /* ------------------------------------------------------------- counting -- */
 
 static void add_event(struct profile *p, const struct nt_event *ev)
@@ -161,21 +186,33 @@ static bool of_program(unsigned int type)
 	       type != NT_TYPE_ERET;
 }
 
+static void add_ends(struct profile *p, const struct nt_edge *e)
+{
+	struct point *point;
+
+	if (e->from != PROFILE_ELSEWHERE) {
+		point = points_add(&p->points, e->from);
+		if (e->type == PROFILE_TYPE_LOST)
+			point->lost += e->count;
+		else if (of_program(e->type) || e->type == NT_TYPE_ERET)
+			point->out += e->count;
+		else
+			point->away += e->count;
+	}
+	if (e->to != PROFILE_ELSEWHERE) {
+		point = points_add(&p->points, e->to);
+		if (e->type == NT_TYPE_ERET)
+			point->back += e->count;
+		else
+			point->in += e->count;
+	}
+}
+
 static void add_edge(struct profile *p, const struct nt_edge *e)
 {
-	struct point *from = points_add(&p->points, e->from), *to;
 	struct nt_edge *own = &p->edges[p->nr_edges];
 
-	if (of_program(e->type) || e->type == NT_TYPE_ERET)
-		from->out += e->count;
-	else
-		from->away += e->count;
-	to = points_add(&p->points, e->to);
-	if (e->type == NT_TYPE_ERET)
-		to->back += e->count;
-	else
-		to->in += e->count;
-
+	add_ends(p, e);
 	if (!of_program(e->type))
 		return;
 	*own = *e;
@@ -214,6 +251,32 @@ static void count(struct profile *p)
 	ranges_make(&p->ranges, &p->points, code);
 	nt_counts_free(counts);
 	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+/* The edges were counted at the addresses that are in the file. */
+static void count_perf(struct profile *p)
+{
+	struct profile_perf r = { .profile = p };
+	struct nt_code *code = input_code(&p->in);
+	size_t i;
+
+	profile_perf_read(&r, p->text ? NULL : p->perf, p->in.file, p->in.elfs->path);
+	p->losses = r.losses;
+	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
+	if (!p->edges)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < r.room; i++) {
+		const struct nt_edge *e = &r.edges[i];
+
+		/* where trace begins or ends nothing was transferred */
+		if (e->count && (e->type == NT_TYPE_NONE || e->type == PROFILE_TYPE_LOST))
+			add_ends(p, e);
+		else if (e->count)
+			add_edge(p, e);
+	}
+	ranges_make(&p->ranges, &p->points, code);
+	free(r.edges);
 	nt_code_free(code);
 }
 
@@ -308,7 +371,9 @@ static const struct format *find_format(const char *name)
 /* What is not in the profile; stdout is not for people here. */
 static void tell(const struct profile *p)
 {
-	if (p->losses)
+	if (p->losses && p->of_perf)
+		fprintf(stderr, "ntrace: %" PRIu64 " losses\n", p->losses);
+	else if (p->losses)
 		fprintf(stderr, "ntrace: %" PRIu64 " losses, %" PRIu64 " bytes skipped\n",
 			p->losses, p->skipped);
 	if (p->elsewhere)
@@ -330,16 +395,23 @@ int cmd_profile(int argc, char **argv)
 		       "executed, for profile-guided optimisation of its first --elf.",
 		.children = children,
 	};
-	struct profile p = { .format = &formats[0] };
+	struct profile p = { .format = &formats[0], .perf = "perf" };
 
 	input_init(&p.in);
 	parse_arguments(&argp, argc, argv, &p);
 	if (!p.in.images)
 		die("no program given: --elf or --raw");
+	p.of_perf = p.text || perf_is_data(p.in.file);
+	if (p.of_perf && (!p.in.elfs || p.in.elfs->bias))
+		die("%s: perf knows where the program was mapped: give it as --elf=FILE", p.in.file);
+	p.in.no_trace = p.of_perf;
 	input_open(&p.in);
 	input_check_sources(&p.in);
 	read_segments(&p);
-	count(&p);
+	if (p.of_perf)
+		count_perf(&p);
+	else
+		count(&p);
 	place_ranges(&p);
 	p.format->write(&p);
 	tell(&p);

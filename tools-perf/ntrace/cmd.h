@@ -32,6 +32,7 @@ int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
+int cmd_timeline(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
@@ -152,6 +153,9 @@ struct lines;
 struct lines *lines_new(const struct nt_params *params, const struct symbols *symbols);
 void lines_free(struct lines *lines);
 void lines_put(struct lines *lines, const struct nt_insn *insn);
+/* The text alone */
+void lines_words(struct lines *lines, uint64_t pc, uint64_t raw, unsigned int len, char *text,
+		 size_t size);
 /* What makes the text */
 const char *lines_disassembler(void);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -253,6 +254,45 @@ static void read_all(struct input *in, int fd)
 	} while (got);
 }
 
+/*
+ * A mapped file that someone makes shorter has pages no more: looking at them is
+ * SIGBUS.  Nothing can be decoded then, but it can be said; the handler may do little.
+ */
+static struct {
+	const uint8_t *from;
+	size_t size;
+	char text[512];
+} mapped;
+
+static void on_bus_error(int signal, siginfo_t *info, void *context)
+{
+	static const char program[] = "ntrace: the program's file has become shorter while it was in use\n";
+	const uint8_t *at = info->si_addr;
+	bool trace = mapped.from && at >= mapped.from && at - mapped.from < (ptrdiff_t)mapped.size;
+	const char *text = trace ? mapped.text : program;
+
+	(void)signal;
+	(void)context;
+	if (info->si_code != BUS_ADRERR)
+		abort();
+	/* there is nobody left to tell that this failed */
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		_exit(EXIT_UNUSABLE);
+	_exit(EXIT_UNUSABLE);
+}
+
+static void watch_mapped(const struct input *in)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	snprintf(mapped.text, sizeof(mapped.text),
+		 "ntrace: %.400s: has become shorter than %zu bytes while it was read\n", in->file ?
+		 in->file : "", in->size);
+	mapped.from = in->mapped ? in->trace : NULL;
+	mapped.size = in->size;
+	sigaction(SIGBUS, &action, NULL);
+}
+
 static bool map_trace(struct input *in, int fd, const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode) || !st->st_size || (uint64_t)st->st_size > SIZE_MAX)
@@ -325,6 +365,7 @@ void input_open(struct input *in)
 		die("%s", nt_strerror(ret));
 	if (!in->no_trace)
 		read_trace(in);
+	watch_mapped(in);
 }
 
 /* A trace of several sources is several streams; one must be chosen. */

@@ -16,6 +16,7 @@ static const struct command commands[] = {
 	{ "encode", cmd_encode, "make a trace of a list of addresses" },
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
+	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count, verify" },
 };
 

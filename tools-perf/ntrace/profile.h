@@ -48,4 +48,31 @@ struct point *points_add(struct points *points, uint64_t pc);
  */
 void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *code);
 
+/* ------------------------------------------------------- of perf.data ---- */
+
+struct profile;
+
+/* Where the other end of a transfer is when it is not in the program */
+#define PROFILE_ELSEWHERE	UINT64_MAX
+/* The end of what is known of a run: beside enum nt_type */
+#define PROFILE_TYPE_LOST	255
+
+/*
+ * Transfers, starts (from elsewhere, NT_TYPE_NONE or, where trace goes on, _ERET), ends
+ * (to elsewhere, _TRAP) and losses; those of count 0 are none.
+ */
+struct profile_perf {
+	const struct profile *profile;
+	struct nt_edge *edges;
+	size_t room, nr_edges;
+	uint64_t losses;
+};
+
+/* Of a perf.data, or of what perf printed if `perf' is NULL. Ends the command if it can't. */
+void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
+		       const char *program);
+
+/* The program's address of an offset in its file, or PROFILE_ELSEWHERE */
+uint64_t profile_address(const struct profile *p, uint64_t offset);
+
 #endif /* NTRACE_PROFILE_H */

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cmd.h"
 
@@ -60,47 +59,43 @@ const struct argp records_argp = { .options = options, .parser = parse };
 
 /* ------------------------------------------------------- the registers -- */
 
-static uint64_t field_bit(const struct records *r, const char *name, const char *option)
+static void __attribute__((noreturn)) no_field(const struct records *r, const char *word,
+					       const char *option)
 {
 	const char *names[65], *near;
 	unsigned int bit, n = 0;
+	char *name = strndup(word, strcspn(word, ","));
 
 	for (bit = 0; bit < 64; bit++) {
 		const char *field = nt_ctr_field_name(r->draft, bit);
 
-		if (field && !strcasecmp(field, name))
-			return 1ull << bit;
 		if (field)
 			names[n++] = field;
 	}
 	names[n] = NULL;
-	near = nearest_word(name, names);
+	near = name ? nearest_word(name, names) : NULL;
 	if (near)
 		die("--%s: no field `%s'; did you mean `%s'?", option, name, near);
-	die("--%s: no field `%s'; ntrace(1) lists them", option, name);
+	die("--%s: no field `%s'; ntrace(1) lists them", option, name ? name : "");
 }
 
 /* "u,ste" or a number, in the bits of the layout chosen */
 static uint64_t parse_ctl(const struct records *r, const char *text, const char *option)
 {
-	char *copy, *word, *save;
-	uint64_t value = 0;
+	uint64_t value;
+	size_t bad;
 
 	if (*text >= '0' && *text <= '9')
 		return parse_number(text, option);
-	copy = strdup(text);
-	if (!copy)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
-		value |= field_bit(r, word, option);
-	free(copy);
+	if (nt_ctr_parse(r->draft, text, &value, &bad))
+		no_field(r, text + bad, option);
 	return value;
 }
 
 /* On RV32 too with registers of 64 bits: software there would reach no filter. */
 static struct nt_ctr *new_buffer(const struct records *r, const struct input *in)
 {
-	uint64_t modes = field_bit(r, "u", "") | field_bit(r, "s", "") | field_bit(r, "m", "");
+	uint64_t modes = parse_ctl(r, "u,s,m", "");
 	uint64_t ctl = r->ctl ? parse_ctl(r, r->ctl, "ctrctl") : modes;
 	uint64_t vsctl = r->vsctl ? parse_ctl(r, r->vsctl, "vsctrctl") : ctl;
 	struct nt_ctr_params params;
@@ -129,6 +124,7 @@ static void put_entries(const struct records *r, struct nt_ctr *ctr)
 	uint32_t i, depth = nt_ctr_depth(ctr);
 	struct nt_ctr_entry e;
 	uint64_t status;
+	char line[80];
 
 	nt_ctr_read(ctr, NT_CTR_M, r->draft ? NT_CSR_DRAFT_MCTRSTATUS : NT_CSR_SCTRSTATUS, &status);
 	out_str(r->draft ? "mctrstatus " : "sctrstatus ");
@@ -139,17 +135,7 @@ static void put_entries(const struct records *r, struct nt_ctr *ctr)
 			continue;
 		out_dec(i);
 		out_char(' ');
-		out_hex(e.source);
-		out_char(' ');
-		out_hex(e.target);
-		out_char(' ');
-		out_hex(e.data);
-		out_char(' ');
-		out_str(nt_type_name(e.data & NT_CTRDATA_TYPE));
-		if (e.data & NT_CTRDATA_CCV) {
-			out_char(' ');
-			out_dec(nt_ctr_cycles_decode((uint16_t)(e.data >> 16)));
-		}
+		out_bytes(line, (size_t)nt_ctr_format(&e, line, sizeof(line)));
 		out_char('\n');
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What kind of instruction a group of a tandem-verification trace is about, in the
- * categories of the protocol's appendix D
+ * categories of the protocol's appendix D, and what such an instruction writes
  */
-#include "tv.h"
+#include "tv-verify.h"
 
 /* In the order of enum tv_class; sizes in bytes for RV64 */
 const struct tv_class_info tv_classes[TV_CLASSES] = {
@@ -12,7 +12,7 @@ const struct tv_class_info tv_classes[TV_CLASSES] = {
 	{ "store, virtual", 42 }, { "sc, amo", 53 }, { "csr read-write", 34 },
 	{ "csr read only", 23 }, { "csr write only", 23 }, { "fp computation", 27 },
 	{ "fp move", 23 }, { "fp conversion", 27 }, { "fp load", 43 }, { "fp store", 42 },
-	{ "interrupt", 59 }, { "exception", 68 }, { "other", 0 }, { "initialisation, reset", 0 },
+	{ "interrupt", 59 }, { "exception", 68 }, { "other", 0 }, { "between groups, setup", 0 },
 };
 
 /* Quadrant and funct3, RV64 */
@@ -122,4 +122,84 @@ enum tv_class tv_classify(const struct nt_tv_group *g, bool rv32)
 	if (virtual && (class == TV_LOAD || class == TV_STORE))
 		class++;
 	return class;
+}
+
+unsigned int tv_own_registers(const struct nt_tv_group *g, uint16_t *regs)
+{
+	static const uint16_t traps[] = { 0x300, 0x341, 0x342, 0x343 };
+	uint32_t insn = g->insn;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (g->items[i].opcode != NT_TV_STATE || g->items[i].ident != NT_TV_PRIV ||
+		    insn == TV_MRET || insn == TV_SRET)
+			continue;
+		for (; n < 4; n++)
+			regs[n] = g->items[i].value == 1 && n ? traps[n] & ~0x200 : traps[n];
+		return n;
+	}
+	if (g->insn_bytes == 2) {
+		/* c.fld to one of eight, c.fldsp to any */
+		if ((insn & 0xe003) == 0x2000)
+			regs[n++] = NT_TV_REG_F + 8 + (insn >> 2 & 7);
+		if ((insn & 0xe003) == 0x2002)
+			regs[n++] = NT_TV_REG_F + (insn >> 7 & 31);
+		return n;
+	}
+	switch (g->insn_bytes ? insn & 0x7f : 0) {
+	case 0x43: case 0x47: case 0x4b: case 0x4f: case 0x53:
+		regs[n++] = 0x003;
+		/* fall through */
+	case 0x07:
+		regs[n++] = NT_TV_REG_F + (insn >> 7 & 31);
+		break;
+	case 0x73:
+		if (insn >> 12 & 3)
+			regs[n++] = insn >> 20;
+		break;
+	}
+	return n;
+}
+
+static size_t next_ident(const struct nt_tv_group *g, size_t i, unsigned int first,
+			 unsigned int last)
+{
+	while (i < g->n && (g->items[i].opcode != NT_TV_STATE || g->items[i].ident < first ||
+			    g->items[i].ident > last))
+		i++;
+	return i;
+}
+
+unsigned int tv_stores(const struct nt_tv_group *g, struct tv_store *stores)
+{
+	size_t p = next_ident(g, 0, NT_TV_PADDR, NT_TV_PADDR);
+	size_t e = next_ident(g, 0, NT_TV_EADDR, NT_TV_EADDR);
+	size_t d = next_ident(g, 0, NT_TV_STORE8, NT_TV_STORE64);
+	unsigned int n = 0;
+
+	while (d < g->n && (p < g->n || e < g->n) && n < TV_STORES) {
+		struct tv_store *s = &stores[n++];
+
+		s->paddr = g->items[p < g->n ? p : e].value;
+		s->eaddr = g->items[e < g->n ? e : p].value;
+		s->bytes = g->items[d].bytes;
+		p = next_ident(g, p + 1, NT_TV_PADDR, NT_TV_PADDR);
+		e = next_ident(g, e + 1, NT_TV_EADDR, NT_TV_EADDR);
+		d = next_ident(g, d + 1, NT_TV_STORE8, NT_TV_STORE64);
+	}
+	return n;
+}
+
+unsigned int tv_loads_to(const struct nt_tv_group *g)
+{
+	uint32_t insn = g->insn;
+
+	if (g->insn_bytes == 4)
+		return (insn & 0x7f) == 0x03 ? insn >> 7 & 31 : 0;
+	/* c.lw, c.ld; c.lwsp, c.ldsp */
+	if (g->insn_bytes == 2 && (insn & 0xc000) == 0x4000 && !(insn & 3))
+		return 8 + (insn >> 2 & 7);
+	if (g->insn_bytes == 2 && (insn & 0xc000) == 0x4000 && (insn & 3) == 2)
+		return insn >> 7 & 31;
+	return 0;
 }

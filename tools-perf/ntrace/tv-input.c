@@ -47,6 +47,20 @@ int tv_next_item(struct tv_input *in, struct nt_tv_item *item)
 	}
 }
 
+const uint8_t *tv_peek(struct tv_input *in, size_t len)
+{
+	while (in->len - in->at < len && !in->eof)
+		refill(in);
+	return in->len - in->at < len ? NULL : in->buf + in->at;
+}
+
+void tv_pass(struct tv_input *in, size_t len)
+{
+	in->at += len;
+	in->reader.offset += len;
+	in->reader.request = -1;
+}
+
 static void __attribute__((noreturn)) refuse(const struct tv_input *in, uint64_t at, int err)
 {
 	die("%s: offset 0x%" PRIx64 ": %s", in->path, at, nt_tv_strerror(err));

@@ -11,6 +11,8 @@
 
 /* ------------------------------------------------- a decoded N-Trace ----- */
 
+struct run;
+
 struct walker {
 	struct nt_code *code;
 	struct nt_flow *flow;
@@ -21,6 +23,7 @@ struct walker {
 	uint64_t mask;		/* of addresses */
 	struct nt_tv_group group;
 	struct nt_tv_item pc_item;
+	struct run *runs;	/* RUNS of them */
 };
 
 static int told(struct tv_source *s, const struct nt_event *ev, uint64_t to, unsigned int flags)
@@ -104,11 +107,147 @@ static int ntrace_next(struct tv_source *s)
 	return ret;
 }
 
+/* ------------------------------------------------ runs, as their bytes --- */
+
+/*
+ * What a program executes it executes often: the bytes of a run's groups are kept, and
+ * comparing is one memcmp().  A reader that is between groups has read the BEGIN
+ * of the next, so each group is without its own and with the next one's.
+ */
+#define RUNS		32768u
+#define RUN_INSNS	1024	/* of a longer one, group by group */
+#define GROUP_BYTES	16	/* the longest: BEGIN, pc, instruction */
+
+struct run {
+	uint64_t pc, to;
+	uint32_t insns, len;
+	uint8_t *bytes;
+};
+
+static uint8_t *put_group(uint8_t *p, const struct walker *w, const struct nt_insn *insn,
+			  unsigned int len, uint64_t pc, uint64_t next)
+{
+	unsigned int bytes = w->mask == UINT32_MAX ? 4 : 8;
+
+	if (next == ((pc + len) & w->mask)) {
+		*p++ = NT_TV_INCPC;
+	} else {
+		*p++ = NT_TV_STATE;
+		*p++ = NT_TV_PC;
+		p = nt_tv_put(p, next, bytes);
+	}
+	*p++ = len == 2 ? NT_TV_INSN16 : NT_TV_INSN32;
+	p = nt_tv_put32(p, (uint32_t)insn->raw) - (len == 2 ? 2 : 0);
+	*p++ = NT_TV_BEGIN;
+	return p;
+}
+
+static bool fill_run(struct run *r, const struct walker *w)
+{
+	uint64_t pc = r->pc;
+	uint8_t *p;
+
+	free(r->bytes);
+	r->bytes = p = malloc(r->insns * GROUP_BYTES);
+	if (!p)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (uint32_t i = 0; i < r->insns; i++) {
+		struct nt_insn insn;
+		int len = nt_code_insn(w->code, pc, &insn);
+		uint64_t next = (pc + (unsigned int)len) & w->mask;
+
+		if (len != 2 && len != 4)
+			return false;
+		p = put_group(p, w, &insn, (unsigned int)len, pc,
+			      i + 1 == r->insns ? r->to : next);
+		pc = next;
+	}
+	r->len = (uint32_t)(p - r->bytes);
+	return true;
+}
+
+static const struct run *find_run(struct walker *w, const struct nt_event *ev)
+{
+	uint64_t hash = (w->pc ^ ev->to << 21 ^ ev->to >> 5 ^ (uint64_t)ev->insns << 40) *
+			0x9e3779b97f4a7c15ull;
+	struct run *r = &w->runs[hash >> 49];
+
+	if (r->pc == w->pc && r->to == ev->to && r->insns == ev->insns && r->len)
+		return r;
+	*r = (struct run){ .pc = w->pc, .to = ev->to, .insns = ev->insns, .bytes = r->bytes };
+	if (fill_run(r, w))
+		return r;
+	r->len = 0;
+	return NULL;
+}
+
+/* The event that is next, if it is a run that has not been begun; NULL: another */
+static const struct nt_event *next_run(struct walker *w)
+{
+	const struct nt_event *ev = &w->events[w->i];
+
+	/* one that was looked at group by group, and has nothing behind its instructions */
+	if (w->i < w->n && w->done && w->done == ev->insns && ev->kind == NT_EV_BRANCH &&
+	    !is_trap(ev)) {
+		ev = &w->events[++w->i];
+		w->done = 0;
+	}
+	if (w->i == w->n) {
+		w->i = w->done = 0;
+		w->n = nt_flow_next(w->flow, w->events, BATCH);
+		if (w->n < 0)
+			die("%s", nt_strerror(w->n));
+		ev = w->events;
+		if (!w->n)
+			return NULL;
+	}
+	return w->done || ev->kind != NT_EV_BRANCH || is_trap(ev) || !ev->insns ||
+	       ev->insns > RUN_INSNS ? NULL : ev;
+}
+
+/* Both are where the N-Trace is; an empty group stands for those passed over. */
+static void catch_up(const struct walker *w, struct tv_source *ntrace, struct tv_source *tv)
+{
+	const struct tv_input *in = tv->own;
+	const struct nt_tv_item begin = { .offset = in->reader.offset - 1, .opcode = NT_TV_BEGIN };
+
+	nt_tv_shadow_set_state(ntrace->shadow, NT_TV_PC, w->pc);
+	nt_tv_shadow_set_state(tv->shadow, NT_TV_PC, w->pc);
+	nt_tv_shadow_item(tv->shadow, &begin);
+}
+
+uint64_t tv_same_runs(struct tv_source *ntrace, struct tv_source *tv, uint64_t max)
+{
+	struct walker *w = ntrace->own;
+	struct tv_input *in = tv->own;
+	const struct nt_event *ev;
+	uint64_t insns = 0, pc = 0;
+
+	if (!in->reader.in_group || !nt_tv_shadow_state(tv->shadow, NT_TV_PC, &pc) || pc != w->pc)
+		return 0;
+	while ((ev = next_run(w)) && insns + ev->insns <= max) {
+		const struct run *r = find_run(w, ev);
+		const uint8_t *bytes = r ? tv_peek(in, r->len) : NULL;
+
+		if (!bytes || memcmp(bytes, r->bytes, r->len))
+			break;
+		tv_pass(in, r->len);
+		insns += ev->insns;
+		w->pc = ev->to;
+		w->i++;
+	}
+	if (insns)
+		catch_up(w, ntrace, tv);
+	return insns;
+}
+
+/* ---------------------------------------------------------- a source ---- */
+
 void tv_source_ntrace(struct tv_source *s, const struct input *in)
 {
 	struct walker *w = calloc(1, sizeof(*w));
 
-	if (!w)
+	if (!w || !(w->runs = calloc(RUNS, sizeof(*w->runs))))
 		die("%s", nt_strerror(NT_ENOMEM));
 	w->code = input_code(in);
 	w->flow = input_flow(in, w->code, 0, in->size);
@@ -175,11 +314,13 @@ bool tv_executes(const struct nt_tv_group *g)
 }
 
 /* It was recorded what was set up; that is not the trace's business. */
-static int step(struct tv_verifier *v)
+static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t next_pc)
 {
 	struct tv_source *s = v->own;
 	int ret;
 
+	(void)g;
+	(void)next_pc;
 	do {
 		ret = s->next(s);
 	} while (ret > 0 && !tv_executes(s->group));

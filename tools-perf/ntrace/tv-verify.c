@@ -6,17 +6,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "gdb.h"
 #include "tv-verify.h"
 
 #define PAGES		262144	/* 1 GiB of memory at most, each side */
 #define MASKS		64
 
-/* State that the verifier cannot know: some bits of a register, or mtime */
+/*
+ * State that the verifier cannot know: some bits of a register, or mtime; and what
+ * loads from a range of addresses get
+ */
 struct mask {
-	bool mtime;
+	bool mtime, range;
 	uint16_t reg;
 	uint64_t bits;
+	uint64_t first, last;
+	/* of a live verifier: what it was given */
+	bool given;
+	uint64_t value;
 };
 
 /* Elements that a partial trace may be without */
@@ -37,28 +46,66 @@ struct verify {
 	struct tv_source trace, recorded;
 	struct tv_verifier verifier;
 	struct symbols *symbols;
-	uint64_t groups, insns, mismatches;
+	struct lines *lines;
+	struct gdb_place place;
+	const char *reset_command;
+	uint64_t sweep;		/* groups from one look at everything to the next */
+	uint64_t limit;		/* groups to verify */
+	uint64_t size;		/* of the trace, for progress; 0 unknown */
+	uint64_t groups, insns, mismatches, taken;
+	bool any_sc;		/* whether SC succeeds is not deterministic */
+	struct tv_store sc;	/* what the verifier's is about to store */
+	uint64_t sc_value;
+	uint64_t transaction;	/* address of the one that was requested last */
+	/* what a live verifier has never told */
+	bool untold[GDB_OF + 2];
 };
 
 /* ------------------------------------------------------------ arguments -- */
 
-enum { OPT_AGAINST = 0x200, OPT_FLEN, OPT_MLEN, OPT_NONDET, OPT_MOST, OPT_ABSENT };
+enum {
+	OPT_AGAINST = 0x200, OPT_FLEN, OPT_MLEN, OPT_NONDET, OPT_MOST, OPT_ABSENT, OPT_ANY,
+	OPT_TIMEOUT, OPT_RESET, OPT_SWEEP, OPT_LIMIT,
+};
 
 static const struct argp_option options[] = {
-	{ "against", OPT_AGAINST, "tv:FILE|ntrace:FILE", 0,
-	  "the verifier: a recorded trace of another implementation, or an N-Trace, decoded "
-	  "with the program", 0 },
+	{ "against", OPT_AGAINST, "tv:FILE|ntrace:FILE|gdb:HOST:PORT|gdb:/SOCKET|gdb-pipe:COMMAND", 0,
+	  "the verifier: a recorded trace of another implementation, an N-Trace, decoded "
+	  "with the program, or whatever a GDB stub is before: a simulator, a debug probe; "
+	  "that of a command by its standard input and output", 0 },
 	{ "nondeterministic", OPT_NONDET, "LIST", 0,
-	  "state to be taken from the trace: names of registers, or NAME.BIT, with commas "
-	  "between; default mip,mtime,time,cycle,instret", 0 },
+	  "state to be taken from the trace: names of registers, NAME.BIT, or FIRST-LAST for "
+	  "what is loaded from these addresses (hexadecimal), with commas between; default "
+	  "mip,mtime,time,cycle,instret,sc; sc is whether a store conditional succeeds", 0 },
 	{ "absent", OPT_ABSENT, "LIST", 0,
 	  "what the trace never tells, of x,f,csr,memory,priv,mtime,addr: neither compared nor "
 	  "copied", 0 },
 	{ "most", OPT_MOST, "N", 0, "mismatches to print; the others are counted (20)", 0 },
+	{ "limit", OPT_LIMIT, "N", 0, "verify the first N groups only", 0 },
+	{ "sweep", OPT_SWEEP, "N", 0, "over GDB: compare all registers, not only the integer ones "
+	  "and those that instruction and trace are about, with every Nth group (1000)", 0 },
+	{ "timeout", OPT_TIMEOUT, "SECONDS", 0, "over GDB: the longest silence (10)", 0 },
+	{ "reset-command", OPT_RESET, "WORDS", 0, "over GDB: what the monitor is told for a reset "
+	  "(system_reset)", 0 },
+	{ "any-address", OPT_ANY, NULL, 0, "gdb:HOST:PORT may be another machine", 0 },
 	{ "flen", OPT_FLEN, "32|64", 0, "width of floating-point registers (64)", 0 },
 	{ "mlen", OPT_MLEN, "32|34|64", 0, "width of addresses (XLEN)", 0 },
 	{ 0 },
 };
+
+/* FIRST-LAST */
+static bool find_range(const char *text, struct mask *m)
+{
+	char *end;
+
+	m->first = strtoull(text, &end, 16);
+	if (end == text || *end != '-')
+		return false;
+	text = end + 1;
+	m->last = strtoull(text, &end, 16);
+	m->range = true;
+	return end != text && !*end && m->last >= m->first;
+}
 
 static bool find_reg(const char *name, uint16_t *reg)
 {
@@ -82,8 +129,12 @@ static void add_mask(struct verify *v, char *name)
 		m.bits = 1ull << parse_small(dot + 1, "--nondeterministic", 63);
 		*dot = '\0';
 	}
+	if (!strcmp(name, "sc")) {
+		v->any_sc = true;
+		return;
+	}
 	m.mtime = !strcmp(name, "mtime");
-	if (!m.mtime && !find_reg(name, &m.reg))
+	if (!m.mtime && !find_reg(name, &m.reg) && !find_range(name, &m))
 		die("--nondeterministic: `%s' is no register", name);
 	if (v->n_masks == MASKS)
 		die("--nondeterministic: more than %u", MASKS);
@@ -97,6 +148,7 @@ static void set_masks(struct verify *v, const char *list)
 	if (!copy)
 		die("%s", nt_strerror(NT_ENOMEM));
 	v->n_masks = 0;
+	v->any_sc = false;
 	while ((name = strsep(&at, ",")))
 		if (*name)
 			add_mask(v, name);
@@ -139,6 +191,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_MOST:
 		v->most = parse_number(arg, "--most");
+		return 0;
+	case OPT_ANY:
+		v->place.any_address = true;
+		return 0;
+	case OPT_TIMEOUT:
+		v->place.seconds = parse_small(arg, "--timeout", 3600);
+		return 0;
+	case OPT_RESET:
+		v->reset_command = arg;
+		return 0;
+	case OPT_SWEEP:
+		v->sweep = parse_number(arg, "--sweep");
+		if (!v->sweep)
+			die("--sweep: at least 1");
+		return 0;
+	case OPT_LIMIT:
+		v->limit = parse_number(arg, "--limit");
 		return 0;
 	case OPT_FLEN:
 		v->tv.flen = (uint8_t)parse_small(arg, "--flen", 64);
@@ -197,12 +266,24 @@ static void open_source(struct verify *v, struct tv_source *s, const char *name)
 		open_tv(v, s, strncmp(name, "tv:", 3) ? name : name + 3);
 }
 
+/* For progress; what comes over a pipe has none */
+static uint64_t size_of(const struct verify *v, const char *ntrace)
+{
+	const struct tv_input *in = v->trace.own;
+	struct stat st;
+
+	if (ntrace)
+		return v->in.size;
+	return fstat(fileno(in->file), &st) || !S_ISREG(st.st_mode) ? 0 : (uint64_t)st.st_size;
+}
+
 static void open_all(struct verify *v, const char *trace)
 {
 	const char *first = ntrace_file(trace), *second = ntrace_file(v->against);
 
-	if (!second && strncmp(v->against, "tv:", 3))
-		die("--against: `%s' is none of tv:FILE, ntrace:FILE", v->against);
+	if (!second && !gdb_is_place(v->against) && strncmp(v->against, "tv:", 3))
+		die("--against: `%s' is none of tv:FILE, ntrace:FILE, gdb:HOST:PORT, gdb:/SOCKET, "
+		    "gdb-pipe:COMMAND", v->against);
 	if (first && second)
 		die("an N-Trace against an N-Trace: nothing would be verified");
 	if ((first || second) && !v->in.images)
@@ -216,6 +297,12 @@ static void open_all(struct verify *v, const char *trace)
 	if (!v->tv.mlen)
 		v->tv.mlen = v->tv.xlen;
 	open_source(v, &v->trace, trace);
+	v->size = size_of(v, first);
+	if (gdb_is_place(v->against)) {
+		v->place.name = v->against;
+		tv_gdb_init(&v->verifier, &v->place, v->reset_command);
+		return;
+	}
 	open_source(v, &v->recorded, v->against);
 	tv_recorded_init(&v->verifier, &v->recorded);
 }
@@ -227,10 +314,13 @@ static void where(const struct verify *v)
 	const struct nt_tv_group *g = v->trace.group;
 	const char *name = NULL;
 	uint64_t offset;
+	char text[160];
 
 	printf(" pc %" PRIx64, g->pc);
-	if (g->insn_bytes)
-		printf(" insn %0*" PRIx32, 2 * g->insn_bytes, g->insn);
+	if (g->insn_bytes) {
+		lines_words(v->lines, g->pc, g->insn, g->insn_bytes, text, sizeof(text));
+		printf(" insn %0*" PRIx32 " `%s'", 2 * g->insn_bytes, g->insn, text);
+	}
 	if (v->symbols)
 		name = symbols_find(v->symbols, g->pc, &offset);
 	if (name)
@@ -282,7 +372,8 @@ static uint64_t compared_bits(const struct verify *v, bool mtime, uint16_t reg)
 	uint64_t bits = ~0ull;
 
 	for (unsigned int i = 0; i < v->n_masks; i++)
-		if (v->masks[i].mtime == mtime && (mtime || v->masks[i].reg == reg))
+		if (!v->masks[i].range && v->masks[i].mtime == mtime &&
+		    (mtime || v->masks[i].reg == reg))
 			bits &= ~v->masks[i].bits;
 	return bits;
 }
@@ -297,6 +388,11 @@ static void compare_reg(struct verify *v, uint16_t reg)
 
 	if (absent_reg(v, reg) || (known == knows && ours == theirs))
 		return;
+	if (v->verifier.live && (!known || !knows)) {
+		if (known && reg < GDB_OF)
+			v->untold[reg] = true;
+		return;
+	}
 	name = tv_reg_name(reg, buf, sizeof(buf));
 	if (known != knows && bits)
 		missing(v, name, known, known ? ours : theirs);
@@ -314,6 +410,11 @@ static void compare_state(struct verify *v, enum nt_tv_ident ident, const char *
 
 	if (known == knows && ours == theirs)
 		return;
+	if (v->verifier.live && (!known || !knows)) {
+		if (known)
+			v->untold[ident == NT_TV_PRIV ? GDB_OF : GDB_OF + 1] = true;
+		return;
+	}
 	if (known != knows && bits)
 		missing(v, name, known, known ? ours : theirs);
 	else if ((ours ^ theirs) & bits)
@@ -402,10 +503,92 @@ static void compare_insn(struct verify *v, const struct nt_tv_group *ours,
 		differs(v, "pc before", ours->pc, theirs->pc);
 }
 
+/* Everything that the trace has told: after a mismatch, and now and then */
+static void compare_all(struct verify *v)
+{
+	for (uint32_t reg = 0; nt_tv_shadow_next_reg(v->trace.shadow, &reg); reg++)
+		compare_reg(v, (uint16_t)reg);
+	if (!(v->absent >> ABSENT_PRIV & 1))
+		compare_state(v, NT_TV_PRIV, "privilege mode", ~0ull);
+}
+
+static bool in_range(const struct verify *v, uint64_t addr)
+{
+	for (unsigned int i = 0; i < v->n_masks; i++)
+		if (v->masks[i].range && addr >= v->masks[i].first && addr <= v->masks[i].last)
+			return true;
+	return false;
+}
+
+static void compare_store(struct verify *v, const struct tv_store *s)
+{
+	uint8_t ours[8], theirs[8];
+	char what[40];
+
+	if (in_range(v, s->paddr) ||
+	    nt_tv_shadow_read(v->trace.shadow, s->paddr, ours, s->bytes) != s->bytes)
+		return;
+	if (v->verifier.ops->read_memory(&v->verifier, s->eaddr, theirs, s->bytes) != s->bytes) {
+		snprintf(what, sizeof(what), "memory %" PRIx64 " to be read", s->eaddr);
+		missing(v, what, true, ours[0]);
+		return;
+	}
+	for (unsigned int i = 0; i < s->bytes; i++) {
+		snprintf(what, sizeof(what), "memory %" PRIx64, s->paddr + i);
+		if (ours[i] != theirs[i])
+			differs(v, what, ours[i], theirs[i]);
+	}
+	if (memcmp(ours, theirs, s->bytes))
+		v->verifier.ops->write_memory(&v->verifier, s->eaddr, ours, s->bytes);
+}
+
+/* The instruction that the verifier is about to execute */
+static void compare_code(struct verify *v)
+{
+	const struct nt_tv_group *g = v->trace.group;
+	uint64_t pc = 0;
+	uint32_t theirs = 0;
+
+	if (g->insn_bytes && v->verifier.ops->read_state(&v->verifier, NT_TV_PC, &pc) &&
+	    v->verifier.ops->read_memory(&v->verifier, pc, &theirs, g->insn_bytes) ==
+	    g->insn_bytes && theirs != g->insn)
+		differs(v, "instruction", g->insn, theirs);
+}
+
+/* A live verifier has only what it has now: that is compared, as far as it may differ. */
+static void compare_live(struct verify *v)
+{
+	const struct nt_tv_group *g = v->trace.group;
+	struct tv_store stores[TV_STORES];
+	uint64_t before = v->mismatches;
+	uint16_t own[TV_OWN];
+	unsigned int n;
+
+	compare_state(v, NT_TV_PC, "pc", ~0ull);
+	for (unsigned int i = 1; i < 32; i++)
+		compare_reg(v, (uint16_t)(NT_TV_REG_X + i));
+	for (size_t i = 0; i < g->n; i++)
+		if (g->items[i].opcode >= NT_TV_REG && g->items[i].opcode <= NT_TV_REG_OR &&
+		    (g->items[i].reg < NT_TV_REG_X || g->items[i].reg >= NT_TV_REG_F))
+			compare_reg(v, g->items[i].reg);
+	for (n = tv_own_registers(g, own); n--; )
+		compare_reg(v, own[n]);
+	if (!(v->absent >> ABSENT_PRIV & 1) && (!g->insn_bytes || (g->insn & 0x7f) == 0x73))
+		compare_state(v, NT_TV_PRIV, "privilege mode", ~0ull);
+	for (n = v->absent >> ABSENT_MEMORY & 1 ? 0 : tv_stores(g, stores); n--; )
+		compare_store(v, &stores[n]);
+	if (v->mismatches != before || !(v->groups % v->sweep))
+		compare_all(v);
+}
+
 static void compare(struct verify *v)
 {
 	const struct nt_tv_group *ours = v->trace.group, *theirs = v->verifier.group;
 
+	if (v->verifier.live) {
+		compare_live(v);
+		return;
+	}
 	compare_insn(v, ours, theirs);
 	compare_state(v, NT_TV_PC, "pc", ~0ull);
 	if (v->trace.pc_only || v->verifier.pc_only)
@@ -433,16 +616,95 @@ static void copy_nondeterministic(struct verify *v)
 	if (v->trace.pc_only || v->verifier.pc_only)
 		return;
 	for (unsigned int i = 0; i < v->n_masks; i++) {
-		const struct mask *m = &v->masks[i];
+		struct mask *m = &v->masks[i];
 		uint64_t ours, theirs = 0;
 
+		if (m->range)
+			continue;
 		if (m->mtime && nt_tv_shadow_state(v->trace.shadow, NT_TV_MTIME, &ours))
 			ops->write_state(&v->verifier, NT_TV_MTIME, ours);
 		if (m->mtime || !nt_tv_shadow_reg(v->trace.shadow, m->reg, &ours))
 			continue;
+		/* a look at it would cost as much as the step */
+		if (v->verifier.live && m->given && m->value == ours)
+			continue;
+		m->given = true;
+		m->value = ours;
 		ops->read_reg(&v->verifier, m->reg, &theirs);
 		ops->write_reg(&v->verifier, m->reg, (theirs & ~m->bits) | (ours & m->bits));
 	}
+}
+
+/* Does it only read what is not deterministic, and which register has that then? */
+static unsigned int taken_register(const struct verify *v, const struct nt_tv_group *g)
+{
+	unsigned int rd = g->insn >> 7 & 31;
+
+	if (g->insn_bytes == 4 && (g->insn & 0x7f) == 0x73 && (g->insn >> 12 & 3)) {
+		for (unsigned int i = 0; i < v->n_masks; i++)
+			if (!v->masks[i].range && !v->masks[i].mtime &&
+			    v->masks[i].reg == g->insn >> 20)
+				return rd;
+		return 0;
+	}
+	for (size_t i = 0; i < g->n; i++)
+		if (g->items[i].opcode == NT_TV_STATE && g->items[i].ident == NT_TV_PADDR &&
+		    in_range(v, g->items[i].value))
+			return tv_loads_to(g);
+	return 0;
+}
+
+static bool is_sc(const struct nt_tv_group *g)
+{
+	return g->insn_bytes == 4 && (g->insn & 0xf800007f) == 0x1800002f;
+}
+
+static uint16_t xreg(uint32_t insn, unsigned int shift)
+{
+	return (uint16_t)(NT_TV_REG_X + (insn >> shift & 31));
+}
+
+/* Whoever stops after LR has lost the reservation by SC: it must be helped then. */
+static void prepare_sc(struct verify *v)
+{
+	const struct tv_verifier_ops *ops = v->verifier.ops;
+	uint32_t insn = v->trace.group->insn;
+
+	v->sc.bytes = 0;
+	if (v->any_sc && is_sc(v->trace.group) &&
+	    ops->read_reg(&v->verifier, xreg(insn, 15), &v->sc.eaddr) &&
+	    ops->read_reg(&v->verifier, xreg(insn, 20), &v->sc_value))
+		v->sc.bytes = insn & 0x1000 ? 8 : 4;
+}
+
+/* It stores what it would have, not what the trace says: that is still compared. */
+static void help_sc(struct verify *v)
+{
+	const struct tv_verifier_ops *ops = v->verifier.ops;
+	uint16_t rd = xreg(v->trace.group->insn, 7);
+	uint64_t ours = 0, theirs = 0;
+
+	if (!v->sc.bytes || rd == NT_TV_REG_X ||
+	    !nt_tv_shadow_reg(v->trace.shadow, rd, &ours) || ours ||
+	    !ops->read_reg(&v->verifier, rd, &theirs) || !theirs)
+		return;
+	v->taken++;
+	ops->write_reg(&v->verifier, rd, 0);
+	ops->write_memory(&v->verifier, v->sc.eaddr, &v->sc_value, v->sc.bytes);
+}
+
+/* A stub may not let its time be written: then what was read of it is. */
+static void copy_taken(struct verify *v)
+{
+	unsigned int rd = taken_register(v, v->trace.group);
+	uint64_t ours, theirs;
+
+	if (!rd || !nt_tv_shadow_reg(v->trace.shadow, (uint16_t)(NT_TV_REG_X + rd), &ours) ||
+	    !v->verifier.ops->read_reg(&v->verifier, (uint16_t)(NT_TV_REG_X + rd), &theirs) ||
+	    ours == theirs)
+		return;
+	v->taken++;
+	v->verifier.ops->write_reg(&v->verifier, (uint16_t)(NT_TV_REG_X + rd), ours);
 }
 
 static void copy_bytes(struct verify *v, uint64_t addr)
@@ -488,19 +750,91 @@ static void ended(struct verify *v, const char *words)
 	where(v);
 }
 
+/*
+ * What went over the bus is told behind the instruction: it has been executed by now,
+ * and what is in memory is to be compared, not to be copied.
+ */
+static bool is_transaction(const struct nt_tv_group *g)
+{
+	return (g->flags & NT_TV_G_ALONE) && g->n &&
+	       (g->items[0].opcode == NT_TV_MEMREQ || g->items[0].opcode == NT_TV_MEMRSP);
+}
+
+static void compare_transaction(struct verify *v)
+{
+	const struct nt_tv_item *it = v->trace.group->items;
+	uint8_t ours, theirs;
+	char what[40];
+
+	if (it->opcode == NT_TV_MEMREQ) {
+		v->transaction = it->addr;
+		return;
+	}
+	/* a stub's memory is looked at with the group's store data */
+	for (unsigned int i = 0; !v->verifier.live && i < 1u << it->memsize; i++) {
+		uint64_t addr = v->transaction + i;
+
+		if (!nt_tv_shadow_read(v->trace.shadow, addr, &ours, 1) ||
+		    !v->verifier.ops->read_memory(&v->verifier, addr, &theirs, 1) || ours == theirs)
+			continue;
+		snprintf(what, sizeof(what), "transaction at %" PRIx64, addr);
+		differs(v, what, ours, theirs);
+		nt_tv_shadow_write(v->trace.shadow, addr, &theirs, 1);
+	}
+}
+
+/*
+ * A register that changes between groups, when something has been executed: an input, if
+ * it is declared as one, else nothing that could have changed.
+ */
+static bool compare_alone(struct verify *v)
+{
+	const struct nt_tv_item *it = v->trace.group->items;
+	bool reg = it->opcode >= NT_TV_REG && it->opcode <= NT_TV_REG_OR;
+	uint64_t theirs;
+
+	if (!(v->trace.group->flags & NT_TV_G_ALONE) || !v->insns || v->verifier.pc_only)
+		return false;
+	if (reg && compared_bits(v, false, it->reg)) {
+		compare_reg(v, it->reg);
+		return true;
+	}
+	if (it->opcode != NT_TV_STATE || (it->ident != NT_TV_PC && it->ident != NT_TV_PRIV) ||
+	    !v->verifier.ops->read_state(&v->verifier, it->ident, &theirs))
+		return false;
+	compare_state(v, it->ident, it->ident == NT_TV_PC ? "pc" : "privilege mode", ~0ull);
+	return true;
+}
+
 /* False: it cannot go on. */
 static bool verify_group(struct verify *v)
 {
+	uint64_t next_pc = 0;
 	int ret;
 
 	v->groups++;
+	if (is_transaction(v->trace.group)) {
+		if (!(v->absent >> ABSENT_MEMORY & 1) && !v->verifier.pc_only)
+			compare_transaction(v);
+		return true;
+	}
 	if (!tv_executes(v->trace.group)) {
-		copy_setup(v);
+		if (!compare_alone(v))
+			copy_setup(v);
 		return true;
 	}
 	v->insns += v->trace.group->insn_bytes != 0;
 	copy_nondeterministic(v);
-	ret = v->verifier.ops->step(&v->verifier);
+	if (v->verifier.live) {
+		prepare_sc(v);
+		compare_code(v);
+	}
+	nt_tv_shadow_state(v->trace.shadow, NT_TV_PC, &next_pc);
+	ret = v->verifier.ops->step(&v->verifier, v->trace.group, next_pc);
+	if (ret > 0 && v->verifier.live) {
+		help_sc(v);
+		copy_taken(v);
+	}
 	if (ret > 0)
 		compare(v);
 	else
@@ -508,17 +842,58 @@ static bool verify_group(struct verify *v)
 	return ret > 0;
 }
 
+/* Declared, so that nobody takes it for verified */
+static void print_untold(const struct verify *v)
+{
+	bool any = false;
+	char buf[32];
+
+	for (unsigned int i = 0; i < GDB_OF + 2; i++) {
+		if (!v->untold[i])
+			continue;
+		printf("%s %s", any ? "" : "# not compared, the verifier does not tell:",
+		       i == GDB_OF ? "priv" : i > GDB_OF ? "mtime" :
+		       tv_reg_name((uint16_t)i, buf, sizeof(buf)));
+		any = true;
+	}
+	if (any)
+		putchar('\n');
+	if (v->taken)
+		printf("# values taken from the trace: %" PRIu64 "\n", v->taken);
+}
+
+/* Most of an N-Trace need not be looked at group by group. */
+static void ahead(struct verify *v)
+{
+	uint64_t n = 0;
+
+	if (v->trace.pc_only && !v->verifier.live)
+		n = tv_same_runs(&v->trace, &v->recorded, v->limit - v->groups);
+	else if (v->verifier.pc_only)
+		n = tv_same_runs(&v->recorded, &v->trace, v->limit - v->groups);
+	v->groups += n;
+	v->insns += n;
+}
+
 static int run(struct verify *v)
 {
 	bool whole = true;
 	int ret = 1;
 
-	while (whole && (ret = v->trace.next(&v->trace)) > 0)
+	while (whole && (ahead(v), v->groups < v->limit) && (ret = v->trace.next(&v->trace)) > 0) {
 		whole = verify_group(v);
+		progress(v->trace.at, v->size);
+	}
+	progress_end();
 	if (ret < 0)
 		ended(v, "the trace is lost");
-	else if (whole && v->verifier.ops->step(&v->verifier) > 0)
+	else if (whole && ret > 0)
+		;	/* --limit */
+	else if (whole && v->verifier.live)
+		compare_all(v);
+	else if (whole && v->verifier.ops->step(&v->verifier, v->trace.group, 0) > 0)
 		ended(v, "the trace ends, the verifier goes on");
+	print_untold(v);
 	printf("# groups %" PRIu64 " instructions %" PRIu64 " mismatches %" PRIu64 "%s\n", v->groups,
 	       v->insns, v->mismatches,
 	       v->trace.pc_only || v->verifier.pc_only ? " compared: pc, instruction" : "");
@@ -542,13 +917,21 @@ int tv_verify(int argc, char **argv)
 
 	v.tv = (struct nt_tv_params){ sizeof(v.tv), 64, 64, 0, 0 };
 	v.most = 20;
-	set_masks(&v, "mip,mtime,time,cycle,instret");
+	v.limit = UINT64_MAX;
+	v.sweep = 1000;
+	v.place.seconds = 10;
+	v.reset_command = "system_reset";
+	set_masks(&v, "mip,mtime,time,cycle,instret,sc");
 	input_init(&v.in);
 	parse_arguments(&argp, argc, argv, &v);
 	open_all(&v, v.in.file);
 	if (v.in.elfs)
 		v.symbols = symbols_new(&v.in);
+	v.lines = lines_new(&v.in.params, v.symbols);
 	status = run(&v);
+	if (v.verifier.live)
+		tv_gdb_end(&v.verifier);
+	lines_free(v.lines);
 	symbols_free(v.symbols);
 	input_free(&v.in);
 	return status;

@@ -32,6 +32,11 @@ void tv_open(struct tv_input *in);
 /* Returns 1 with an item, 0 at the end, or a negative error of nt_tv_. */
 int tv_next_item(struct tv_input *in, struct nt_tv_item *item);
 
+/* The next len bytes, at most 32 KiB, as they are; NULL: there are not so many. */
+const uint8_t *tv_peek(struct tv_input *in, size_t len);
+/* So many of them are done; what begins behind them is in a group. */
+void tv_pass(struct tv_input *in, size_t len);
+
 /*
  * Feed the shadow until a group is applied: 1, or 0 at the end. An error ends the
  * command in words; *end is the offset behind the group.

@@ -1,0 +1,195 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace tv verify over GDB's remote protocol: a stub of a few lines that executes one program of
+# its own, and stubs that do everything wrong. Each ends the command in words, and soon.
+
+set -u
+out=${out:-$(cd "$(dirname "$0")/../.." && pwd)/build/native}
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+
+count=0 failed=0
+result()	# STATUS NAME
+{
+	count=$((count + 1))
+	[ "$1" = 0 ] && { echo "ok $count - $2"; return; }
+	failed=$((failed + 1))
+	echo "not ok $count - $2"
+	sed 's/^/# /' "$tmp/got" "$tmp/err" | head -20
+}
+
+# verify WANTED-STATUS NAME OPTION...
+verify()
+{
+	local want=$1 name=$2 status=0
+	shift 2
+	timeout 20 "$out/ntrace" tv verify "$tmp/trace" "$@" >"$tmp/got" 2>"$tmp/err" || status=$?
+	[ $status = "$want" ]
+	result $? "$name"
+}
+
+says()	# WORDS NAME
+{
+	grep -qF -- "$1" "$tmp/got" "$tmp/err"
+	result $? "$2"
+}
+
+# A stub for a program of two instructions: `c.addi a0, 1` at 1000, again and again with `c.nop`.
+# What it is told to do wrong is its argument.
+cat >"$tmp/stub" <<'END'
+#!/usr/bin/env python3
+import random, sys
+
+wrong = sys.argv[1] if len(sys.argv) > 1 else ''
+random.seed(sys.argv[2] if len(sys.argv) > 2 else 0)
+regs = [0] * 34			# x, pc, fcsr
+regs[32] = 0x1000
+code = bytes.fromhex('05050100')
+xml = ('<?xml version="1.0"?><target><architecture>riscv:rv64</architecture>'
+       '<!-- <reg name="a0" bitsize="8"/> --><xi:include href="more.xml"/></target>')
+names = ['x%d' % i for i in range(32)] + ['pc', 'fcsr']
+abi = dict(zip(range(32), 'zero ra sp gp tp t0 t1 t2 fp s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 '
+               's8 s9 s10 s11 t3 t4 t5 t6'.split()))
+more = '<feature>' + ''.join('<reg name="%s" bitsize="64" regnum="%d"/>' % (abi.get(i, names[i]), i)
+                             for i in range(34)) + '</feature>'
+
+def put(text):
+    data = text.encode('latin1')
+    if wrong == 'noise' and data and random.random() < 0.2:
+        at = random.randrange(len(data))
+        data = data[:at] + bytes([random.choice(b'0f*}zE$ OST\xff')]) + data[at + random.randrange(3):]
+    s = sum(data) + (1 if wrong == 'checksum' else 0)
+    sys.stdout.buffer.write(b'+$' + data + b'#%02x' % (s & 255))
+    sys.stdout.buffer.flush()
+
+def hex64(v):
+    return (v & (1 << 64) - 1).to_bytes(8, 'little').hex()
+
+def step():
+    regs[32] = (regs[32] - 0x1000 + 2) % 4 + 0x1000
+    if regs[32] == 0x1002:
+        regs[10] += 2 if wrong == 'adds' else 1
+
+def runs(text):			# six equal digits, as stubs shorten them
+    return text.replace('000000', '0*"')
+
+def reply(p):
+    if p.startswith('qSupported'):
+        return 'PacketSize=1000'
+    if p.startswith('qXfer:features:read:'):
+        name, span = p.split(':')[3:5]
+        text = xml if name == 'target.xml' else more
+        if wrong == 'include':
+            text = '<target><xi:include href="again.xml"/></target>'
+        at, n = (int(x, 16) for x in span.split(','))
+        if wrong == 'endless':
+            return 'm' + ' ' * n
+        return ('m' if at + n < len(text) else 'l') + text[at:at + n]
+    if p == 'g':
+        return runs(''.join(hex64(r) for r in regs[:33])) if wrong != 'short' else '00112233445566'
+    if p[0] == 'p':
+        return hex64(regs[int(p[1:], 16)])
+    if p[0] == 'P':
+        n, v = p[1:].split('=')
+        regs[int(n, 16)] = int.from_bytes(bytes.fromhex(v), 'little')
+        return 'OK'
+    if p[0] == 'm':
+        at, n = (int(x, 16) for x in p[1:].split(','))
+        return (code + code)[at - 0x1000:at - 0x1000 + n].hex() if 0x1000 <= at < 0x1004 else 'E14'
+    if p == 's':
+        if wrong == 'ends':
+            return 'W00'
+        if wrong == 'OK':
+            return 'OK'
+        if wrong == 'dies':
+            sys.exit(0)
+        step()
+        put('O68690a')
+        return 'T05thread:01;'
+    return ''
+
+def get():
+    c = sys.stdin.buffer.read(1)
+    while c and c != b'$':
+        c = sys.stdin.buffer.read(1)
+    text = b''
+    while c and c != b'#':
+        c = sys.stdin.buffer.read(1)
+        text += c
+    sys.stdin.buffer.read(2)
+    return text[:-1].decode() if c else None
+
+if wrong == 'huge':
+    sys.stdout.write('+$' + 'x' * 10000000)
+while True:
+    p = get()
+    if p is None:
+        break
+    put(reply(p))
+END
+
+# 40 instructions of it, in a trace; a0 begins with 5
+python3 - "$tmp/trace" <<'END'
+import struct, sys
+t = bytearray(b'\x01\x0b\x07\x0a' + struct.pack('<Q', 0x1000) + b'\x04\x0a\x10' + struct.pack('<Q', 5) +
+              b'\x04\x03\x00' + struct.pack('<Q', 0) + b'\x02')
+for i in range(20):
+    t += b'\x01\x03\x10\x05\x05\x05\x0a\x10\x01\x02'
+    t += b'\x01\x07\x0a' + struct.pack('<Q', 0x1000) + b'\x10\x01\x00\x02'
+open(sys.argv[1], 'wb').write(t)
+END
+
+stub="python3 $tmp/stub"
+verify 0 "a stub that does what the trace says" --against "gdb-pipe:$stub"
+says '# groups 41 instructions 40 mismatches 0' "all of it"
+verify 0 "so much of it" --against "gdb-pipe:$stub" --limit 7
+says '# groups 7 instructions 6 mismatches 0' "and no more"
+verify 1 "an adder that is off" --against "gdb-pipe:$stub adds"
+says "0x23: a0: trace 6, verifier 7; pc 1000 insn 0505" "the first difference, in its group"
+says 'mismatches 20' "the state is copied over: the next ones are differences of their own"
+verify 0 "what is declared absent" --against "gdb-pipe:$stub adds" --absent=x
+verify 0 "what is declared not deterministic" --against "gdb-pipe:$stub adds" --nondeterministic=a0
+verify 1 "some bits of it" --against "gdb-pipe:$stub adds" --nondeterministic=a0.0 --most 1
+verify 1 "a program that ends" --against "gdb-pipe:$stub ends"
+says 'the verifier has ended' "and says so"
+verify 2 "a stub that dies" --against "gdb-pipe:$stub dies"
+says 'has ended the connection' "and says so"
+verify 2 "a step that is not answered" --against "gdb-pipe:$stub OK"
+says 'why it stopped' "and says so"
+verify 2 "a checksum" --against "gdb-pipe:$stub checksum"
+says 'checksum' "and says so"
+verify 2 "half a register" --against "gdb-pipe:$stub short"
+says 'whole registers' "and says so"
+verify 2 "a description without end" --against "gdb-pipe:$stub endless"
+says 'comes to an end' "and says so"
+verify 2 "one that includes itself" --against "gdb-pipe:$stub include"
+says 'fewer files' "and says so"
+verify 2 "a packet of megabytes" --against "gdb-pipe:$stub huge"
+says 'a packet of more than' "and says so"
+verify 2 "another protocol" --against "gdb-pipe:echo HTTP/1.1 400; sleep 5"
+says 'does not speak' "and says so"
+# replies with bytes changed: whatever comes of it, in words
+seed=${SEED:-$RANDOM}
+bad=
+for n in {1..8}; do
+	status=0
+	timeout 20 "$out/ntrace" tv verify "$tmp/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
+		--timeout 1 >"$tmp/got" 2>"$tmp/err" || status=$?
+	[ $status -le 2 ] && ! grep -q Sanitizer "$tmp/err" || { bad=$((seed + n)); break; }
+done
+[ -z "$bad" ]
+result $? "noise${bad:+: SEED=$bad}"
+begin=$SECONDS
+verify 2 "silence" --against "gdb-pipe:exec sleep 60" --timeout 1
+says 'silent for 1 s' "and says so"
+[ $((SECONDS - begin)) -le 5 ]
+result $? "no longer than that"
+verify 2 "another machine" --against gdb:192.0.2.1:3333
+says 'another machine' "and says so"
+verify 2 "nobody there" --against "gdb:$tmp/none" --timeout 1
+says 'cannot connect' "and says so"
+verify 2 "no port" --against gdb:localhost
+says 'not gdb:HOST:PORT' "and says so"
+
+echo "1..$count"
+[ $failed = 0 ]

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace timeline: who called what, when, for how long; as trace_event JSON, which
+ * Perfetto and Chrome draw
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf-script.h"
+#include "timeline.h"
+
+enum { OPT_PERF = 0x200, OPT_TEXT, OPT_MIN, OPT_DEPTH, OPT_SLICES };
+
+static const struct argp_option options[] = {
+	{ "min", OPT_MIN, "NS", 0, "leave out what is shorter (1000)", 0 },
+	{ "depth", OPT_DEPTH, "N", 0, "leave out what is nested deeper (64)", 0 },
+	{ "slices", OPT_SLICES, "N", 0, "double --min each time so many are written (500000)", 0 },
+	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE (perf)", 0 },
+	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
+	{ 0 }
+};
+
+struct arguments {
+	struct timeline_limits limits;
+	const char *perf, *file;
+	bool text;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case OPT_MIN:
+		a->limits.min = parse_number(arg, "--min");
+		break;
+	case OPT_DEPTH:
+		a->limits.depth = parse_small(arg, "--depth", TIMELINE_DEPTH_MAX);
+		break;
+	case OPT_SLICES:
+		a->limits.slices = parse_number(arg, "--slices");
+		if (!a->limits.slices)
+			argp_error(state, "--slices: 0 is too few");
+		break;
+	case OPT_PERF:
+		a->perf = arg;
+		break;
+	case OPT_TEXT:
+		a->text = true;
+		break;
+	case ARGP_KEY_ARG:
+		if (a->file)
+			argp_error(state, "more than one file");
+		a->file = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!a->file)
+			argp_error(state, "no perf.data");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* What is not in the picture */
+static void tell(const struct timeline_totals *t, const struct timeline_limits *limits)
+{
+	fprintf(stderr, "ntrace: %" PRIu64 " slices of %" PRIu64 " threads", t->slices, t->threads);
+	if (t->left_out)
+		fprintf(stderr, ", %" PRIu64 " left out (shorter than %" PRIu64 " ns%s, or deeper than %u)",
+			t->left_out, limits->min, t->min > limits->min ? " or more" : "",
+			limits->depth);
+	fprintf(stderr, ", %" PRIu64 " losses\n", t->losses);
+}
+
+int cmd_timeline(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PERF.DATA",
+		.doc = "Turn a trace into a timeline of calls: JSON for ui.perfetto.dev or "
+		       "chrome://tracing.",
+	};
+	struct arguments a = {
+		.limits = { .min = 1000, .depth = 64, .slices = 500000 }, .perf = "perf",
+	};
+	struct timeline_totals totals;
+	struct perf_event_line ev;
+	struct timeline *timeline;
+	struct perf_script script;
+
+	parse_arguments(&argp, argc, argv, &a);
+	if (!a.text && !perf_is_data(a.file))
+		die("%s: no perf.data; what perf script printed wants --perf-script", a.file);
+	timeline = timeline_new(&a.limits);
+	perf_script_open(&script, a.text ? NULL : a.perf, a.file, "cre",
+			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");
+	while (perf_script_next(&script, &ev))
+		timeline_event(timeline, &ev);
+	perf_script_close(&script);
+	timeline_end(timeline, &totals);
+	tell(&totals, &a.limits);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write: %s", strerror(errno));
+	return totals.losses ? EXIT_LOSSES : EXIT_WHOLE;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What `perf script` prints of a trace: perf knows what was mapped where and when,
+ * whose the trace is and what its times are, and nobody else needs to.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "perf-script.h"
+
+/* With --kcore perf.data is a folder, and `data' in it what else would be the file. */
+static FILE *open_data(const char *file)
+{
+	char *inside = NULL;
+	struct stat st;
+	FILE *f;
+
+	if (!stat(file, &st) && S_ISDIR(st.st_mode)) {
+		if (asprintf(&inside, "%s/data", file) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		file = inside;
+	}
+	f = fopen(file, "re");
+	free(inside);
+	return f;
+}
+
+bool perf_is_data(const char *file)
+{
+	FILE *f = open_data(file);
+	char magic[8] = "";
+	bool is;
+
+	if (!f)
+		return false;
+	is = fread(magic, sizeof(magic), 1, f) == 1 && !memcmp(magic, "PERFILE2", sizeof(magic));
+	fclose(f);
+	return is;
+}
+
+/* ------------------------------------------------------------- process -- */
+
+/* The shell takes `perf' apart, which may have arguments; the rest it is given. */
+static void become_perf(const char *perf, const char *file, const char *itrace,
+			const char *fields)
+{
+	static const char tail[] = " script -i \"$0\" --itrace=\"$1\" -F \"$2\" --ns";
+	char *script = malloc(strlen(perf) + sizeof("exec ") + sizeof(tail));
+
+	if (!script)
+		_exit(127);
+	strcpy(script, "exec ");
+	strcat(script, perf);
+	strcat(script, tail);
+	execl("/bin/sh", "sh", "-c", script, file, itrace, fields, (char *)NULL);
+	_exit(127);
+}
+
+static void start_perf(struct perf_script *s, const char *perf, const char *itrace,
+		       const char *fields)
+{
+	int fd[2];
+
+	fflush(stdout);
+	if (pipe(fd))
+		die("cannot run perf: %s", strerror(errno));
+	s->child = fork();
+	if (s->child < 0)
+		die("cannot run perf: %s", strerror(errno));
+	if (!s->child) {
+		dup2(fd[1], STDOUT_FILENO);
+		close(fd[0]);
+		close(fd[1]);
+		become_perf(perf, s->file, itrace, fields);
+	}
+	close(fd[1]);
+	s->in = fdopen(fd[0], "r");
+	if (!s->in)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+void perf_script_open(struct perf_script *s, const char *perf, const char *file,
+		      const char *itrace, const char *fields)
+{
+	memset(s, 0, sizeof(*s));
+	s->file = file;
+	if (perf)
+		start_perf(s, perf, itrace, fields);
+	else
+		s->in = strcmp(file, "-") ? fopen(file, "re") : stdin;
+	if (!s->in)
+		die("%s: %s", file, strerror(errno));
+}
+
+void perf_script_close(struct perf_script *s)
+{
+	int status = 0;
+
+	if (ferror(s->in))
+		die("%s: cannot read: %s", s->file, strerror(errno));
+	fclose(s->in);
+	free(s->line);
+	if (!s->child)
+		return;
+	if (waitpid(s->child, &status, 0) < 0)
+		die("perf: %s", strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		die("cannot run perf; it has to be one that decodes ntrace (see --perf)");
+	if (status)
+		die("perf script failed with status %d", WIFEXITED(status) ? WEXITSTATUS(status) :
+			128 + WTERMSIG(status));
+}
+
+/* ------------------------------------------------------------- parsing -- */
+
+/* The word that p is at, cut off; p goes behind it and the spaces. */
+static char *word(char **p)
+{
+	char *start = *p, *end = start + strcspn(start, " \t");
+
+	*p = end + strspn(end, " \t");
+	*end = '\0';
+	return start;
+}
+
+/* "SECONDS.FRACTION", as many digits as there are */
+static bool parse_time(const char *text, uint64_t *ns)
+{
+	uint64_t unit = 1000000000;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*ns = strtoull(text, &end, 10) * unit;
+	if (*end != '.')
+		return false;
+	for (end++; isdigit((unsigned char)*end); end++) {
+		unit /= 10;
+		*ns += unit * (*end - '0');
+	}
+	return true;
+}
+
+static bool is_address(const char *p)
+{
+	size_t n = strspn(p, "0123456789abcdef");
+
+	return n && (!p[n] || p[n] == ' ' || p[n] == '\n');
+}
+
+static char *behind(char *arrow)
+{
+	return arrow + 4 + strspn(arrow + 4, " ");
+}
+
+/* "ADDRESS SYMBOL" or "ADDRESS (DSO+0xOFFSET)", whichever was asked for */
+static void parse_place(char *p, struct perf_place *place)
+{
+	char *end, *plus;
+
+	memset(place, 0, sizeof(*place));
+	place->addr = strtoull(p, &p, 16);
+	p += strspn(p, " \t");
+	end = p + strlen(p);
+	while (end > p && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	if (!*p || !strcmp(p, "[unknown]") || !strcmp(p, "([unknown])"))
+		return;
+	plus = strrchr(p, '+');
+	if (*p != '(' || end[-1] != ')' || !plus || strncmp(plus, "+0x", 3)) {
+		place->sym = p;
+		return;
+	}
+	place->dso = p + 1;
+	place->offset = strtoull(plus + 1, NULL, 16);
+	*plus = '\0';
+}
+
+static const struct {
+	const char *word;
+	unsigned int flags;
+} flag_words[] = {
+	{ "call", PERF_CALL },
+	{ "return", PERF_RETURN },
+	{ "int", PERF_TRAP },
+	{ "syscall", PERF_TRAP | PERF_SYSCALL },
+	{ "iret", PERF_ERET },
+	{ "sysret", PERF_ERET },
+	{ "hw", PERF_INTERRUPT },
+	{ "strt", PERF_BEGIN },
+	{ "end", PERF_END },
+};
+
+/* The words before the first address; others (jcc, jmp, tr) tell nothing more. */
+static unsigned int parse_flags(char **p)
+{
+	unsigned int flags = 0;
+	size_t i;
+
+	while (**p && !is_address(*p)) {
+		const char *w = word(p);
+
+		for (i = 0; i < sizeof(flag_words) / sizeof(flag_words[0]); i++)
+			if (!strcmp(w, flag_words[i].word))
+				flags |= flag_words[i].flags;
+	}
+	/* Where trace ends no trap is seen, only what would make one. */
+	return flags & PERF_END ? flags & ~PERF_TRAP : flags;
+}
+
+/* The name may have spaces, and is filled up in front to 16 characters. */
+static void parse_comm(char *line, char comm[17])
+{
+	size_t skip = strspn(line, " ");
+
+	snprintf(comm, 17, "%.*s", (int)(16 - (skip < 16 ? skip : 16)), line + skip);
+}
+
+/* COMM PID/TID [CPU] TIME: FLAGS FROM => TO */
+static bool parse_branch(char *line, struct perf_event_line *ev)
+{
+	char *p = line, *arrow;
+	int len = 0;
+
+	if (strlen(line) < 17)
+		return false;
+	parse_comm(line, ev->comm);
+	p += 16;
+	if (sscanf(p, " %d/%d [%d] %n", &ev->pid, &ev->tid, &ev->cpu, &len) != 3 || !len)
+		return false;
+	p += len;
+	if (!parse_time(word(&p), &ev->time))
+		return false;
+	ev->flags = parse_flags(&p);
+	if (!is_address(p))
+		return false;
+	/* a symbol may have an arrow in it, but no address behind that */
+	for (arrow = strstr(p, " => "); arrow; arrow = strstr(arrow + 1, " => "))
+		if (is_address(behind(arrow)))
+			break;
+	if (!arrow)
+		return false;
+	parse_place(behind(arrow), &ev->to);
+	*arrow = '\0';
+	parse_place(p, &ev->from);
+	return true;
+}
+
+/* " instruction trace error type 1 time T cpu C pid P tid T ip 0xIP code N: REASON" */
+static bool parse_error(char *line, struct perf_event_line *ev)
+{
+	char time[64];
+	int len = 0;
+
+	if (sscanf(line, " instruction trace error type %*d time %63s cpu %d pid %d tid %d ip %"
+		   SCNx64 " code %*d: %n", time, &ev->cpu, &ev->pid, &ev->tid, &ev->from.addr,
+		   &len) != 5 || !len || !parse_time(time, &ev->time))
+		return false;
+	ev->error = line + len;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+bool perf_script_next(struct perf_script *s, struct perf_event_line *ev)
+{
+	ssize_t n;
+
+	do {
+		n = getline(&s->line, &s->room, s->in);
+		s->nr++;
+	} while (n == 1);
+	if (n < 0)
+		return false;
+	memset(ev, 0, sizeof(*ev));
+	/* a branch is cut apart by parsing, and so comes last */
+	if (parse_error(s->line, ev) || parse_branch(s->line, ev))
+		return true;
+	die("%s: line %" PRIu64 " is not what perf script prints of a branch: %.60s", s->file, s->nr,
+	    s->line);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * trace_event JSON, written as it comes
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "timeline.h"
+
+/* Numbers of threads are below this: the kernel's side of one gets another. */
+#define KERNEL_TRACK	(1 << 23)
+
+static const char *separator = "";
+
+static void put_string(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+/* Microseconds, as the format wants them, without rounding */
+static void put_time(const char *name, uint64_t ns)
+{
+	printf(",\"%s\":%" PRIu64 ".%03u", name, ns / 1000, (unsigned int)(ns % 1000));
+}
+
+static int number(const struct track *track)
+{
+	return track->kernel ? track->tid + KERNEL_TRACK : track->tid;
+}
+
+static void head(const struct track *track, char phase, const char *name, const char *category)
+{
+	printf("%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,\"name\":", separator, phase, track->pid,
+	       number(track));
+	separator = ",\n";
+	put_string(name);
+	if (category) {
+		printf(",\"cat\":");
+		put_string(category);
+	}
+}
+
+void json_begin(void)
+{
+	separator = "";
+	printf("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+}
+
+void json_track(const struct track *track)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", track->thread, track->kernel ? " (kernel)" : "");
+	head(track, 'M', "thread_name", NULL);
+	printf(",\"args\":{\"name\":");
+	put_string(name);
+	printf("}}");
+	/* user above kernel */
+	head(track, 'M', "thread_sort_index", NULL);
+	printf(",\"args\":{\"sort_index\":%d}}", 2 * track->tid + track->kernel);
+}
+
+void json_slice(const struct track *track, const char *name, const char *category,
+		uint64_t start, uint64_t end)
+{
+	head(track, 'X', name, category);
+	put_time("ts", start);
+	put_time("dur", end - start);
+	putchar('}');
+}
+
+void json_instant(const struct track *track, const char *name, const char *category, uint64_t time)
+{
+	head(track, 'i', name, category);
+	put_time("ts", time);
+	printf(",\"s\":\"t\"}");
+}
+
+void json_end(void)
+{
+	printf("\n]}\n");
+}
