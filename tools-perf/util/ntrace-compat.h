@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "branch.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -61,12 +62,25 @@ static inline void ntrace_compat_sample_exit(struct perf_sample *sample __maybe_
 #endif
 }
 
+/* Older ones write the index of a branch stack always: take it out of the end of an event. */
+static inline void ntrace_compat_drop_index(union perf_event *event __maybe_unused,
+					    const struct perf_sample *sample __maybe_unused)
+{
+#ifndef NTRACE_TREE_SYNTH_BRANCH_TYPE
+	size_t entries = sample->branch_stack->nr * sizeof(struct branch_entry);
+	u8 *end = (u8 *)event + event->header.size;
+
+	memmove(end - entries - sizeof(u64), end - entries, entries);
+	event->header.size -= sizeof(u64);
+#endif
+}
+
 /* Writes a sample as an event, for `perf inject`. */
-static inline int ntrace_compat_synthesize(union perf_event *event, u64 type,
-					   u64 branch_type __maybe_unused,
+static inline int ntrace_compat_synthesize(union perf_event *event, u64 type, u64 branch_type,
 					   struct perf_sample *sample)
 {
 	size_t size;
+	int err;
 
 #ifdef NTRACE_TREE_SYNTH_BRANCH_TYPE
 	size = perf_event__sample_event_size(sample, type, /*read_format=*/0, branch_type);
@@ -77,10 +91,13 @@ static inline int ntrace_compat_synthesize(union perf_event *event, u64 type,
 		return -E2BIG;
 	event->header.size = size;
 #ifdef NTRACE_TREE_SYNTH_BRANCH_TYPE
-	return perf_event__synthesize_sample(event, type, /*read_format=*/0, branch_type, sample);
+	err = perf_event__synthesize_sample(event, type, /*read_format=*/0, branch_type, sample);
 #else
-	return perf_event__synthesize_sample(event, type, /*read_format=*/0, sample);
+	err = perf_event__synthesize_sample(event, type, /*read_format=*/0, sample);
 #endif
+	if (!err && type & PERF_SAMPLE_BRANCH_STACK && !(branch_type & PERF_SAMPLE_BRANCH_HW_INDEX))
+		ntrace_compat_drop_index(event, sample);
+	return err;
 }
 
 /* The first of the event numbers free for synthesized events. */

@@ -34,6 +34,13 @@ enum ntrace_error ntrace_loss_code(unsigned int reason)
 	}
 }
 
+/* What ran here, and whatever runs here until trace goes on, is not known any more. */
+static void lose(struct ntrace_queue *q)
+{
+	ntrace_tasks_lost(q->nt, q);
+	q->behind_gap = true;
+}
+
 static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
@@ -45,13 +52,13 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 		err = ntrace_synth_range(q, 0, ev->insns);
 	q->have_pc = false;
 	q->lost_some = true;
-	if (q->task)
-		q->task->trace_nr++;
+	lose(q);
 	if (err)
 		return err;
 
 	if (code == NTRACE_ERROR_CODE) {
-		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
+		dso = q->guest ? "a guest" :
+		      ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
 		return ntrace_synth_error(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
 					  dso ?: "unmapped memory", ev->offset);
 	}
@@ -69,6 +76,18 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 
 void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 {
+	bool was_guest = q->guest;
+
+	q->guest = ev->flags & NT_EVF_VIRT;
+	if (q->guest != was_guest) {
+		/* A guest numbers its tasks as it likes. */
+		if (q->guest)
+			q->host_tid = q->tid;
+		ntrace_queue_set_tid(q, q->guest ? -1 : q->host_tid);
+		ntrace_queue_look_up_thread(q);
+	}
+	if (q->guest)
+		return;
 	/* Only scontext is Linux's; the driver puts the TID there. */
 	if (ev->reason != 2 || !q->owned || ev->offset > q->owned_until)
 		return;
@@ -85,6 +104,12 @@ static int hold(struct ntrace_queue *q, const struct nt_event *ev)
 	return 0;
 }
 
+/* --itrace=q: the address that a message tells is all there is. */
+static int address(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return q->quick && ev->to ? ntrace_synth_address(q, ev->to) : 0;
+}
+
 static int flush_held(struct ntrace_queue *q)
 {
 	u64 now = q->time;
@@ -95,7 +120,7 @@ static int flush_held(struct ntrace_queue *q)
 	q->have_held = false;
 	q->time = q->held_time;
 	if (q->held.kind == NT_EV_START)
-		err = ntrace_synth_start(q, &q->held);
+		err = ntrace_synth_start(q, &q->held) ?: address(q, &q->held);
 	else
 		err = ntrace_synth_stop(q, &q->held);
 	q->time = now;
@@ -137,6 +162,19 @@ static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
 	q->have_pc = false;
 	/* It may be a mere pause. */
 	hold(q, ev);
+	/* Here the trace did not say that it stops: it may have gone on. */
+	if (!err && ev->reason == NT_EVCODE_NONE)
+		err = ntrace_flow_gap(q);
+	return err;
+}
+
+/* Between what was and what comes next trace is missing. */
+int ntrace_flow_gap(struct ntrace_queue *q)
+{
+	int err = flush_held(q);
+
+	q->have_pc = false;
+	lose(q);
 	return err;
 }
 
@@ -160,25 +198,8 @@ static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
 	return err;
 }
 
-int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev)
+static int follow(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	int err = 0;
-
-	q->time = ntrace_event_time(q, ev);
-	ntrace_log_flow(q, ev);
-	if (ev->kind == NT_EV_CONTEXT) {
-		/* A stop was the task's before. */
-		if (q->have_held && q->held.kind == NT_EV_STOP)
-			err = flush_held(q);
-		ntrace_flow_context(q, ev);
-		return err;
-	}
-
-	if (ev->kind != NT_EV_START)
-		err = flush_held(q);
-	if (err)
-		return err;
-
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 		return on_branch(q, ev);
@@ -191,6 +212,34 @@ int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev)
 	default:
 		return 0;
 	}
+}
+
+/* @last: no other event is from the same message, as far as is known. */
+int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool last)
+{
+	int err = 0;
+
+	q->time = ntrace_event_time(q, ev);
+	if (q->behind_gap)
+		ntrace_tasks_lost(q->nt, q);
+	q->behind_gap = false;
+	ntrace_cycles_event(q, ev, last);
+	ntrace_log_flow(q, ev);
+	if (ev->kind == NT_EV_CONTEXT) {
+		/* A stop was the task's before. */
+		if (q->have_held && q->held.kind == NT_EV_STOP)
+			err = flush_held(q);
+		ntrace_flow_context(q, ev);
+		return err;
+	}
+
+	if (ev->kind != NT_EV_START)
+		err = flush_held(q);
+	if (!err)
+		err = follow(q, ev);
+	if (!err && ev->kind != NT_EV_START)
+		err = address(q, ev);
+	return err;
 }
 
 /*

@@ -30,7 +30,11 @@
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
 
-#define END_DIR	"kcore_end"
+/*
+ * Beside that of the start: by the name of a guest's, which no guest can have, for
+ * perf removes such with the rest of an old perf.data, and refuses to remove others.
+ */
+#define END_DIR	"kcore_dir__4294967295"
 
 /* --- recording -------------------------------------------------------------- */
 
@@ -189,9 +193,10 @@ void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 	free(other);
 }
 
+/* Is it worth while to try the other copy? */
 bool ntrace_kcore_differs(struct ntrace *nt)
 {
-	return nt->kcore && nt->kcore->nr_reported;
+	return nt->kcore && nt->kcore->nr_reported && !nt->poked;
 }
 
 /* From here on the other copy may be the right one. */

@@ -4,8 +4,10 @@
  *
  *	ntrace.c	 the session: events in, in the order of time
  *	ntrace-queue.c	 a buffer's windows -> control flow
+ *	ntrace-quick.c	 addresses only, without code; or the library's decoder
  *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
  *	ntrace-synth.c	 control flow -> samples and errors
+ *	ntrace-cycles.c	 cycles, where timestamps count them
  *	ntrace-stack.c	 last branches; samples of other events
  *	ntrace-log.c	 how it went, for those who debug it
  *	ntrace-space.c	 code bytes of a process and of the kernel
@@ -16,6 +18,7 @@
  *	ntrace-stream.c	 windows of a sink that several CPUs share
  *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
+ *	ntrace-plain.c	 what was injected, for others to read
  */
 #ifndef INCLUDE__PERF_NTRACE_PRIV_H__
 #define INCLUDE__PERF_NTRACE_PRIV_H__
@@ -169,6 +172,40 @@ void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len);
 void ntrace_kcore_turn(struct ntrace *nt);
 bool ntrace_kcore_differs(struct ntrace *nt);
 
+/* --- ntrace-cycles.c -------------------------------------------------------- */
+
+/* Kinds of samples that tell cycles, each since the last of its kind */
+enum ntrace_ipc {
+	NTRACE_IPC_BRANCHES,
+	NTRACE_IPC_INSTRUCTIONS,
+	NTRACE_IPC_CYCLES,
+	NTRACE_IPC_KINDS
+};
+
+struct ntrace_cycles {
+	bool		on;		/* timestamps are cycles */
+	bool		known;		/* what base was */
+	bool		exact;		/* count is that of this event ... */
+	bool		was_exact;	/* ... and was that of the event before */
+	unsigned int	shift;
+	u64		mask;
+	u64		base;		/* ticks up to which they are counted */
+	u64		ticks;		/* of the message that events are coming from ... */
+	u64		offset;		/* ... which is there */
+	u64		count;
+	u64		entry;		/* count at the last branch */
+	struct {
+		u64	cycles, insns;
+	} told[NTRACE_IPC_KINDS];
+};
+
+bool ntrace_cycles_possible(const struct ntrace *nt);
+void ntrace_cycles_window(struct ntrace_queue *q, const struct ntrace_window *w);
+void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool last);
+u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum ntrace_ipc which,
+		       u64 insns, bool exact);
+u64 ntrace_cycles_of_branch(struct ntrace_queue *q);
+
 /* --- ntrace-queue.c --------------------------------------------------------- */
 
 /* As many events as a message can make, and far more than the library wants */
@@ -178,7 +215,8 @@ bool ntrace_kcore_differs(struct ntrace *nt);
 struct ntrace_queue {
 	struct ntrace		*nt;
 	struct ntrace_buffer	buffer;
-	struct nt_flow		*flow;
+	struct nt_flow		*flow;		/* one of the two */
+	struct ntrace_quick	*quick;
 	u64			flow_hw_id;
 	/* the window being decoded */
 	size_t			next_window;
@@ -188,12 +226,17 @@ struct ntrace_queue {
 	bool			timed;		/* its messages carry perf's time */
 	bool			owned;		/* its messages tell whose they are ... */
 	u64			owned_until;	/* ... up to this offset */
+	bool			begun;		/* its own errors are reported */
 	bool			lost_some;	/* an error was reported in it */
+	bool			behind_gap;	/* trace is missing before the next event */
+	u64			next_offset;	/* behind its last byte */
 	unsigned int		ts_shift;
 	size_t			data_len;
 	size_t			data_skip;	/* of it, before decoding can begin */
 	size_t			rest;		/* of it, from the window before */
 	pid_t			window_tid;	/* who ran when it began */
+	bool			guest;		/* V=1: what runs is a guest's ... */
+	pid_t			host_tid;	/* ... by leave of this task */
 	/* decoding it once more, against other code: see ntrace-queue.c */
 	u64			used;		/* events of it that were used ... */
 	u64			used_sum;	/* ... and what they were */
@@ -201,7 +244,9 @@ struct ntrace_queue {
 	u64			replay_sum;
 	u64			replay_ticks;	/* the code changed after that time, 0: all along */
 	u64			replayed_at;	/* offset of the loss that this was for */
-	bool			replay_back;	/* it did not help */
+	unsigned int		replays;	/* of this window so far */
+	bool			replay_back;	/* it did not help: as it was */
+	bool			turned;		/* the code changed in this window */
 	/* what the library gave and has not been used */
 	struct nt_event		ev[NTRACE_BATCH];
 	int			nr, pos;
@@ -221,6 +266,7 @@ struct ntrace_queue {
 	u64			sampled_insns;	/* of which up to the last sample */
 	u64			next_sample_insn;
 	u64			next_sample_time;
+	struct ntrace_cycles	cycles;
 	/* up to where its messages are in the log */
 	struct ntrace_window	*logged_window;
 	u64			logged;
@@ -241,6 +287,16 @@ void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
 void ntrace_queue_renew_thread(struct ntrace_queue *q);
 struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
 
+/* --- ntrace-quick.c --------------------------------------------------------- */
+
+int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params);
+void ntrace_decoder_free(struct ntrace_queue *q);
+void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u64 offset,
+			   bool open, bool more);
+int ntrace_decoder_next(struct ntrace_queue *q, u64 limit);
+bool ntrace_decoder_at_limit(const struct ntrace_queue *q);
+size_t ntrace_decoder_consumed(const struct ntrace_queue *q);
+
 /* --- ntrace-synth.c --------------------------------------------------------- */
 
 /* One kind of synthesized event */
@@ -248,6 +304,7 @@ struct ntrace_synth {
 	bool	on;
 	u64	id;
 	u64	sample_type;
+	u64	branch_type;
 };
 
 /* Traps, by what the trace says of them */
@@ -268,15 +325,18 @@ enum ntrace_error {
 };
 
 enum ntrace_error ntrace_loss_code(unsigned int reason);
-int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool last);
 void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
+int ntrace_flow_gap(struct ntrace_queue *q);
 
 int ntrace_synth_setup(struct ntrace *nt);
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_synth_pass(struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 until);
 int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns);
+int ntrace_synth_address(struct ntrace_queue *q, u64 ip);
 int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -287,8 +347,12 @@ struct branch_stack;
 struct ntrace_last;
 struct ntrace_task;
 
-struct branch_entry ntrace_branch_entry(u64 from, u64 to, unsigned int type, u32 flags);
-int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, const struct branch_entry *entry);
+struct branch_entry ntrace_branch_entry(const struct ntrace *nt, u64 from, u64 to,
+					unsigned int type, u32 flags);
+int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 to,
+		     unsigned int type, u32 flags, u16 cycles);
+int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const struct nt_event *ev,
+			 int nr);
 struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_task *task,
 				      struct branch_stack **stack);
 void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample);
@@ -316,8 +380,12 @@ void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 /* What is remembered of a task while it is elsewhere */
 struct ntrace_task {
 	pid_t	tid;
-	u64	trace_nr;	/* changes with every loss: call stacks start anew */
+	u64	trace_nr;	/* changes with every loss: call stacks start anew; never 0 */
 	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
+	u64	left_at;	/* where its trace ended ... */
+	u64	left_behind;	/* ... or behind it, if that is an ECALL */
+	bool	exec;		/* it is going to run another program */
+	u32	execs;		/* and did so: with each one, call stacks start anew, too */
 	struct ntrace_last *last; /* branches, NULL none yet */
 };
 
@@ -333,6 +401,7 @@ struct ntrace {
 	struct hashmap		*spaces;	/* by pid */
 	struct ntrace_space	*kernel;
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
+	bool			poked;		/* the kernel tells what it changes: no need to guess */
 	struct hashmap		*tasks;		/* by tid */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
@@ -343,10 +412,12 @@ struct ntrace {
 	bool			callstack;
 	unsigned int		br_stack_sz;
 	u32			branches_filter;
+	u32			pass_types;	/* of transfers that only a sample looks at */
 	u64			skip;
 	u64			num_events;
 	struct ntrace_synth	branches;
 	struct ntrace_synth	instructions;
+	struct ntrace_synth	cycles;
 	struct ntrace_synth	traps[NTRACE_TRAPS];
 	struct ip_callchain	*late_chain;	/* for samples of other events */
 	struct branch_stack	*late_branches;
@@ -354,6 +425,7 @@ struct ntrace {
 };
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
+void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 

@@ -46,7 +46,7 @@ void ntrace_queue_free(struct ntrace_queue *q)
 {
 	if (!q)
 		return;
-	nt_flow_free(q->flow);
+	ntrace_decoder_free(q);
 	thread__zput(q->thread);
 	ntrace_buffer_free(&q->buffer);
 	free(q->data);
@@ -102,6 +102,13 @@ static void use_code(struct ntrace_queue *q)
 	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt);
 
 	ntrace_queue_look_up_thread(q);
+	if (q->quick)
+		return;
+	/* What a guest runs is in none of the files that perf knows of. */
+	if (q->guest) {
+		nt_flow_set_code(q->flow, NULL, NULL);
+		return;
+	}
 	if (q->thread && q->tid)
 		user = ntrace_space_get(nt, q->pid, q->thread);
 	nt_flow_set_code(q->flow, ntrace_space_code(user), ntrace_space_code(kernel));
@@ -111,6 +118,8 @@ struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr)
 {
 	struct ntrace *nt = q->nt;
 
+	if (q->guest)
+		return NULL;
 	if (ntrace_is_kernel(nt, addr))
 		return ntrace_space_code(ntrace_space_kernel(nt));
 	if (!q->thread || !q->tid)
@@ -154,12 +163,10 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, struct nt_params *params
 		params->src = FIELD_GET(NTRACE_HW_ID_SRCID, hw_id) & ((1U << params->srcbits) - 1);
 	use_code_params(q->nt, params);
 
-	if (q->flow && q->flow_hw_id == hw_id)
+	if ((q->flow || q->quick) && q->flow_hw_id == hw_id)
 		return 0;
-	nt_flow_free(q->flow);
-	q->flow = nt_flow_new(params);
 	q->flow_hw_id = hw_id;
-	return q->flow ? 0 : -ENOMEM;
+	return ntrace_decoder_new(q, params);
 }
 
 /* Do the ticks in this window's messages convert to perf's time? */
@@ -201,25 +208,33 @@ static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *l
  * The driver fills with idle bytes what it has to pass over in the buffer, and
  * makes no AUX record for it.
  */
-static bool is_padding(const struct ntrace_queue *q, size_t len)
+static bool is_padding(const struct ntrace_queue *q)
 {
 	size_t i;
 
-	for (i = 0; i < len; i++) {
+	for (i = 0; i < q->data_len; i++) {
 		if (q->data[i] != 0xff)
 			return false;
 	}
 	return true;
 }
 
-/* Reports what is known to be wrong with a window, before anything of it. */
-static int report_early(struct ntrace_queue *q, const struct ntrace_window *w, size_t len)
+/*
+ * Reports what is known to be wrong with a window, before anything of it, but when
+ * its time has come: it may have been opened early.
+ */
+static int report_early(struct ntrace_queue *q)
 {
+	const struct ntrace_window *w = q->window;
+	size_t len = q->data_len - q->rest;
 	int err = 0;
 
+	if (q->begun)
+		return 0;
+	q->begun = true;
 	if (w->echo)
 		return 0;
-	if (w->orphan && !is_padding(q, len))
+	if (w->orphan && !is_padding(q))
 		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
 					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 					 w->size, w->offset);
@@ -285,6 +300,7 @@ static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 	q->lost_some = false;
 	q->timed = is_timed(q, w);
 	q->ts_shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
+	ntrace_cycles_window(q, w);
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
 	choose_owner(q, w);
@@ -293,20 +309,26 @@ static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 
 static void start_flow(struct ntrace_queue *q)
 {
-	nt_flow_open_end(q->flow, false);
-	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
-		       q->window->offset + q->data_skip);
+	ntrace_decoder_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
+			      q->window->offset + q->data_skip, false, false);
+}
+
+/*
+ * Is trace missing between the window before and this one? Samples may have bytes
+ * in common, but what is before the first sync of the later one is not decoded.
+ */
+static bool is_behind_gap(const struct ntrace_queue *q, const struct ntrace_window *w)
+{
+	if (w->sampled || w->begin == NTRACE_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)))
+		return true;
+	return !w->shared && w->offset != q->next_offset;
 }
 
 /* Of a window that was overwritten in part there may be nothing left to begin with. */
 static int no_begin(struct ntrace_queue *q, const struct ntrace_window *w)
 {
-	size_t i;
-
 	/* A buffer that was never full, or a stretch of which a few bytes are left */
-	for (i = 0; i < q->data_len && q->data[i] == 0xff; i++)
-		;
-	if (i == q->data_len || !w->sampled)
+	if (is_padding(q) || !w->sampled)
 		return 1;
 	return ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
 				  "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
@@ -334,15 +356,23 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	err = use_terms(q, w->hw_id, &params);
 	if (!err)
 		err = load(q, w, &len);
-	if (!err)
-		err = report_early(q, w, len);
 	if (err)
 		return err;
-	trim_ownership(q, w, &params, len);
 	q->data_len = q->rest + len;
+	q->begun = q->guest = false;
+	if (is_behind_gap(q, w)) {
+		/* Others may not be as far in time: the first event makes it known. */
+		q->behind_gap = true;
+		err = ntrace_queue_flush(q, UINT64_MAX);
+		if (err)
+			return err;
+	}
+	q->next_offset = w->offset + len;
+	trim_ownership(q, w, &params, len);
 	q->window_tid = q->tid;
 	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
-	q->replay_back = false;
+	q->replays = 0;
+	q->replay_back = q->turned = false;
 	if (w->shared) {
 		q->data_skip = w->resume ? 0 : ntrace_window_skip(w, &params, q->data, len);
 		ntrace_stream_start(q, len == w->size);
@@ -362,10 +392,16 @@ static int close_window(struct ntrace_queue *q)
 	struct ntrace_window *w = q->window;
 	int err = 0;
 
-	if (w->shared)
+	if (w->size)
+		err = report_early(q);
+	if (!err && w->shared)
 		err = ntrace_stream_end(q);
 	q->window = NULL;
 	if (err || w->echo)
+		return err;
+	if (w->flags & PERF_AUX_FLAG_TRUNCATED || (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some))
+		err = ntrace_flow_gap(q);
+	if (err)
 		return err;
 	if (w->flags & PERF_AUX_FLAG_TRUNCATED)
 		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
@@ -380,13 +416,21 @@ static int close_window(struct ntrace_queue *q)
 
 /* --- code that was patched while it was traced ------------------------------ */
 
+/* What comes now was not used yet. */
+static void replay_done(struct ntrace_queue *q)
+{
+	q->turned = !q->replay_back;
+	q->replay_back = false;
+}
+
 /*
  * There are two copies of a kernel's text that was patched during the recording.
  * Where trace does not fit one, the window is decoded again: with the same copy
  * up to the time of the message that did not fit, from there on with the other;
  * without timestamps with the other one from the beginning. What was used of the
  * window must come out the same, and is passed over; if it does not, or does not
- * get as far, the loss is real, and all is as before.
+ * get farther, the loss is real, and all is as before. That happens once in a
+ * window: what was used of it came from both copies then.
  */
 static int replay(struct ntrace_queue *q, u64 events)
 {
@@ -395,7 +439,18 @@ static int replay(struct ntrace_queue *q, u64 events)
 	q->nr = q->pos = 0;
 	ntrace_queue_set_tid(q, q->window_tid);
 	start_flow(q);
+	if (!events)
+		replay_done(q);
 	return 0;
+}
+
+/* A decoder that is given the same does the same: this is for errors of ours. */
+static int not_alike(struct ntrace_queue *q)
+{
+	q->replay = 0;
+	return ntrace_synth_error(q, NTRACE_ERROR_FLOW, 0,
+				  "the trace at %#" PRIx64 " was not decoded twice alike",
+				  q->window->offset);
 }
 
 /* It came out otherwise: once more as it was, loss and all. */
@@ -436,9 +491,8 @@ static int decode(struct ntrace_queue *q, u64 limit)
 		ticks = ntrace_ns_to_ticks(q->nt, limit) >> q->ts_shift;
 	if (q->replay_ticks)
 		ticks = min(ticks, q->replay_ticks);
-	nt_flow_limit(q->flow, ticks);
 	use_code(q);
-	q->nr = nt_flow_next(q->flow, q->ev, NTRACE_BATCH);
+	q->nr = ntrace_decoder_next(q, ticks);
 	q->pos = 0;
 	if (q->nr < 0) {
 		pr_err("ntrace: decoder: %s\n", nt_strerror(q->nr));
@@ -483,13 +537,14 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 			ntrace_kcore_turn(q->nt);
 			continue;
 		}
-		if (q->window->size && nt_flow_at_limit(q->flow))
+		if (q->window->size && ntrace_decoder_at_limit(q))
 			return 0;
-		if (q->replay) {
+		if (q->replay && !q->replay_back) {
 			replay_failed(q);
 			continue;
 		}
-		ret = close_window(q);
+		ret = q->replay ? not_alike(q) : 0;
+		ret = ret ?: close_window(q);
 		if (ret)
 			return ret;
 	}
@@ -505,10 +560,32 @@ static u64 sum_event(u64 sum, const struct nt_event *ev)
 	return sum + ev->kind;
 }
 
+/* Only where there is another copy of the kernel is anything done once more. */
+static void note_used(struct ntrace_queue *q, const struct nt_event *ev, int nr)
+{
+	if (!q->nt->kcore)
+		return;
+	q->used += nr;
+	for (; nr--; ev++)
+		q->used_sum = sum_event(q->used_sum, ev);
+}
+
+/*
+ * Each one begins with the window: where code is wrong for another reason, and errors are many,
+ * their time would grow with the square of the window.
+ */
+#define MAX_REPLAYS	16
+
 static bool can_replay(const struct ntrace_queue *q, const struct nt_event *ev)
 {
 	return ev->kind == NT_EV_LOSS && !q->window->shared && ntrace_loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
-	       ev->offset > q->replayed_at;
+	       ev->offset > q->replayed_at && !q->turned && q->replays < MAX_REPLAYS;
+}
+
+/* The other copy does not fit either: it is not what changed. */
+static bool is_no_better(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_LOSS && q->turned && ev->offset == q->replayed_at;
 }
 
 /* An event that was used before. Whose the code is must be known again, though. */
@@ -518,31 +595,58 @@ static int pass_over(struct ntrace_queue *q, const struct nt_event *ev)
 	if (ev->kind == NT_EV_CONTEXT)
 		ntrace_flow_context(q, ev);
 
-	if (--q->replay) {
+	if (--q->replay)
 		return 0;
-	} else if (q->replay_sum == q->used_sum || q->replay_back) {
-		q->replay_back = false;
-		return 0;
-	}
-	return replay_failed(q);
+	if (q->replay_sum != q->used_sum && !q->replay_back)
+		return replay_failed(q);
+	replay_done(q);
+	return 0;
+}
+
+/* The event is @q's newest: is another one from the same message? */
+static bool is_last(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return q->pos < q->nr && q->ev[q->pos].offset != ev->offset;
 }
 
 static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
 {
+	int err;
+
 	if (q->replay)
 		return pass_over(q, ev);
+	if (is_no_better(q, ev)) {
+		q->turned = false;
+		return replay_failed(q);
+	}
 
 	if (can_replay(q, ev) && ntrace_kcore_differs(q->nt)) {
 		q->replayed_at = ev->offset;
+		q->replays++;
 		if (ev->flags & NT_EVF_TIME && ev->time > 1)
 			q->replay_ticks = ev->time - 1;
 		else
 			ntrace_kcore_turn(q->nt);
 		return replay(q, q->used);
 	}
-	q->used++;
-	q->used_sum = sum_event(q->used_sum, ev);
-	return ntrace_flow_event(q, ev);
+	note_used(q, ev, 1);
+	err = report_early(q);
+	return err ?: ntrace_flow_event(q, ev, is_last(q, ev));
+}
+
+/* Events that make no sample, all at once */
+static int pass(struct ntrace_queue *q, u64 until)
+{
+	int n;
+
+	if (!q->nt->pass_types || q->replay || !q->begun || q->behind_gap)
+		return 0;
+	n = ntrace_synth_pass(q, q->ev + q->pos, q->nr - q->pos, until);
+	if (n > 0) {
+		note_used(q, q->ev + q->pos, n);
+		q->pos += n;
+	}
+	return n;
 }
 
 /* Use up what was fetched, as far as it is not later than @until. */
@@ -551,8 +655,14 @@ int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
 	int err;
 
 	while (q->pos < q->nr) {
-		struct nt_event ev = q->ev[q->pos];
+		struct nt_event ev;
 
+		err = pass(q, until);
+		if (err < 0)
+			return err;
+		if (q->pos == q->nr)
+			break;
+		ev = q->ev[q->pos];
 		if (ntrace_event_time(q, &ev) > until)
 			break;
 		q->pos++;

@@ -32,11 +32,18 @@
  */
 #define LATE_BRANCHES	1024
 
+/* Entries are made of these when a sample wants them, which is one time in hundreds. */
+struct last_branch {
+	u64	from, to;
+	u16	type;			/* PERF_BR_* */
+	u16	cycles;			/* since the one before, 0 unknown */
+};
+
 /* A ring; the newest entry is the one before @next */
 struct ntrace_last {
 	u64			trace_nr;
 	unsigned int		next, nr, room;
-	struct branch_entry	entry[];
+	struct last_branch	entry[];
 };
 
 /* --- a task's last branches -------------------------------------------------- */
@@ -51,11 +58,11 @@ static unsigned int entry_type(unsigned int type, u32 flags)
 		return PERF_BR_UNCOND;
 	case NT_TYPE_IJUMP:
 	case NT_TYPE_IJUMP_LINK:
+	case NT_TYPE_SWAP:	/* there is no type for a return that is a call, too */
 		return PERF_BR_IND;
 	case NT_TYPE_CALL:
 		return PERF_BR_CALL;
 	case NT_TYPE_ICALL:
-	case NT_TYPE_SWAP:
 		return PERF_BR_IND_CALL;
 	case NT_TYPE_RET:
 		return PERF_BR_RET;
@@ -69,14 +76,32 @@ static unsigned int entry_type(unsigned int type, u32 flags)
 	}
 }
 
-/* @flags: those of the sample, PERF_IP_FLAG_*. The trace knows no predictions. */
-struct branch_entry ntrace_branch_entry(u64 from, u64 to, unsigned int type, u32 flags)
+/*
+ * The trace knows no predictions. The privilege is, as on other architectures, that
+ * of the target.
+ */
+static struct branch_entry make_entry(const struct ntrace *nt, const struct last_branch *last)
 {
-	struct branch_entry entry = { .from = from, .to = to };
+	bool kernel = ntrace_is_kernel(nt, last->to ?: last->from);
 
-	entry.flags.predicted = 1;
-	entry.flags.type = entry_type(type, flags);
-	return entry;
+	/* In one: bit by bit, each would wait for the one before. */
+	return (struct branch_entry) {
+		.from = last->from,
+		.to = last->to,
+		.flags = {
+			.predicted = 1,
+			.type = last->type,
+			.cycles = last->cycles,
+			.priv = kernel ? PERF_BR_PRIV_KERNEL : PERF_BR_PRIV_USER,
+		},
+	};
+}
+
+/* @flags: those of the sample, PERF_IP_FLAG_* */
+struct branch_entry ntrace_branch_entry(const struct ntrace *nt, u64 from, u64 to,
+					unsigned int type, u32 flags)
+{
+	return make_entry(nt, &(struct last_branch) { from, to, entry_type(type, flags), 0 });
 }
 
 static struct ntrace_last *last_new(unsigned int room)
@@ -88,32 +113,68 @@ static struct ntrace_last *last_new(unsigned int room)
 	return last;
 }
 
-int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, const struct branch_entry *entry)
+/* The ring of a task as it is to be added to: emptied after a loss */
+static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task)
+{
+	struct ntrace_last *last;
+
+	if (!task->last)
+		task->last = last_new(nt->br_stack_sz +
+				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
+	last = task->last;
+	if (last && last->trace_nr != task->trace_nr) {
+		last->nr = 0;
+		last->trace_nr = task->trace_nr;
+	}
+	return last;
+}
+
+static inline void push(struct ntrace_last *last, u64 from, u64 to, u16 type, u16 cycles)
+{
+	last->entry[last->next++] = (struct last_branch) { from, to, type, cycles };
+	if (last->next == last->room)
+		last->next = 0;
+	if (last->nr < last->room)
+		last->nr++;
+}
+
+int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 to,
+		     unsigned int type, u32 flags, u16 cycles)
 {
 	struct ntrace_last *last;
 
 	if (!nt->br_stack_sz || !task)
 		return 0;
-	if (!task->last)
-		task->last = last_new(nt->br_stack_sz +
-				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
-	last = task->last;
+	last = open_last(nt, task);
 	if (!last)
 		return -ENOMEM;
-	if (last->trace_nr != task->trace_nr) {
-		last->nr = 0;
-		last->trace_nr = task->trace_nr;
+	push(last, from, to, entry_type(type, flags), cycles);
+	return 0;
+}
+
+/* The same for many: taken transfers of types that flags do not matter for */
+int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const struct nt_event *ev,
+			 int nr)
+{
+	struct ntrace_last *last;
+
+	if (!nt->br_stack_sz || !task)
+		return 0;
+	last = open_last(nt, task);
+	if (!last)
+		return -ENOMEM;
+	/* Those that would be overwritten at once need not be written. */
+	if (nr > (int)last->room) {
+		ev += nr - last->room;
+		nr = last->room;
 	}
-	last->entry[last->next++] = *entry;
-	if (last->next == last->room)
-		last->next = 0;
-	if (last->nr < last->room)
-		last->nr++;
+	for (; nr--; ev++)
+		push(last, ev->from, ev->to, entry_type(ev->type, 0), 0);
 	return 0;
 }
 
 /* The entry that has @age newer ones */
-static const struct branch_entry *entry_at(const struct ntrace_last *last, unsigned int age)
+static const struct last_branch *entry_at(const struct ntrace_last *last, unsigned int age)
 {
 	unsigned int at = last->next + last->room - 1 - age;
 
@@ -125,7 +186,7 @@ static void copy_last(const struct ntrace *nt, const struct ntrace_last *last, u
 		      struct branch_stack *stack)
 {
 	for (; age < last->nr && stack->nr < nt->br_stack_sz; age++)
-		stack->entries[stack->nr++] = *entry_at(last, age);
+		stack->entries[stack->nr++] = make_entry(nt, entry_at(last, age));
 }
 
 /* A loss, after which nothing came, leaves nothing either. */
@@ -170,7 +231,7 @@ static bool is_user(const struct ntrace *nt, u64 addr)
  */
 static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
 {
-	const struct branch_entry *newer = NULL, *e;
+	const struct last_branch *newer = NULL, *e;
 	unsigned int age;
 
 	for (age = 0; age < last->nr; age++) {

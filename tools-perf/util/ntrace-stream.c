@@ -217,12 +217,11 @@ void ntrace_stream_start(struct ntrace_queue *q, bool whole)
 		q->buffer.window[q->next_window].resume = false;
 		q->buffer.window[q->next_window].begin = NTRACE_BEGIN_ANYWHERE;
 	}
-	nt_flow_open_end(q->flow, goes_on(q));
 	if (w->resume)
-		nt_flow_more(q->flow, q->data, q->data_len, w->offset - q->rest);
+		ntrace_decoder_window(q, q->data, q->data_len, w->offset - q->rest, goes_on(q), true);
 	else
-		nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
-			       w->offset + q->data_skip);
+		ntrace_decoder_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
+				      w->offset + q->data_skip, goes_on(q), false);
 }
 
 /* The window is used up. Keep the beginning of a message that ends in the next. */
@@ -233,7 +232,7 @@ int ntrace_stream_end(struct ntrace_queue *q)
 
 	if (!w->size)
 		return 0;
-	used = q->data_skip + nt_flow_consumed(q->flow);
+	used = q->data_skip + ntrace_decoder_consumed(q);
 	q->rest = goes_on(q) ? q->data_len - used : 0;
 	if (q->rest > REST_MAX) {
 		q->rest = 0;

@@ -42,6 +42,23 @@ static struct evsel *find_evsel(struct ntrace *nt)
 	return NULL;
 }
 
+/* Has a sample of this type anything behind its branch stack? */
+static bool stack_is_last(u64 sample_type)
+{
+	return !(sample_type & ~(u64)PERF_SAMPLE_IDENTIFIER & ~(2ULL * PERF_SAMPLE_BRANCH_STACK - 1));
+}
+
+/*
+ * The stacks that samples get here have a word for an index of the hardware's, which
+ * has none. In a file it is left out: not all that read branch stacks know of it.
+ */
+static u64 branch_type(const struct ntrace *nt, u64 sample_type)
+{
+	if (nt->opts.inject && stack_is_last(sample_type))
+		return PERF_SAMPLE_BRANCH_TYPE_SAVE;
+	return PERF_SAMPLE_BRANCH_TYPE_SAVE | PERF_SAMPLE_BRANCH_HW_INDEX;
+}
+
 static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -58,9 +75,7 @@ static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_
 	attr->sample_id_all  = evsel->core.attr.sample_id_all;
 	attr->read_format    = evsel->core.attr.read_format;
 	if (nt->opts.last_branch)
-		/* The stack that the samples get has a word for the index. */
-		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_HW_INDEX |
-					    PERF_SAMPLE_BRANCH_TYPE_SAVE;
+		attr->branch_sample_type = branch_type(nt, attr->sample_type);
 }
 
 static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
@@ -76,6 +91,7 @@ static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
 	synth->on = true;
 	synth->id = id;
 	synth->sample_type = attr->sample_type;
+	synth->branch_type = attr->branch_sample_type;
 	return 0;
 }
 
@@ -115,6 +131,20 @@ static int add_traps(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
 	return err;
 }
 
+/* Transfers that make no sample and change no call chain need only be remembered. */
+#define JUMP_TYPES	(1U << NT_TYPE_COND | 1U << NT_TYPE_JUMP | 1U << NT_TYPE_JUMP_LINK | \
+			 1U << NT_TYPE_IJUMP | 1U << NT_TYPE_IJUMP_LINK)
+#define CALL_TYPES	(1U << NT_TYPE_CALL | 1U << NT_TYPE_ICALL | 1U << NT_TYPE_SWAP | \
+			 1U << NT_TYPE_RET)
+
+static u32 pass_types(const struct ntrace *nt)
+{
+	if (nt->branches.on || nt->traps[NTRACE_TRAP].on || nt->log || nt->opts.quick ||
+	    ntrace_cycles_possible(nt))
+		return 0;
+	return nt->callstack ? JUMP_TYPES : JUMP_TYPES | CALL_TYPES;
+}
+
 int ntrace_synth_setup(struct ntrace *nt)
 {
 	struct evsel *evsel = find_evsel(nt);
@@ -139,19 +169,27 @@ int ntrace_synth_setup(struct ntrace *nt)
 		attr.sample_type &= ~(u64)PERF_SAMPLE_ADDR;
 	}
 
+	if (nt->opts.callchain)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (nt->opts.last_branch)
+		attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr.sample_period = nt->opts.period;
 	if (nt->opts.instructions) {
-		if (nt->opts.callchain)
-			attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-		if (nt->opts.last_branch)
-			attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 		attr.config = PERF_COUNT_HW_INSTRUCTIONS;
-		attr.sample_period = nt->opts.period;
 		err = add_event(nt, &attr, id++, &nt->instructions);
 		if (err)
 			return err;
-		attr.sample_type &= ~(u64)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
 	}
-	return nt->opts.intr_events ? add_traps(nt, &attr, id) : 0;
+	if (nt->opts.cycles && ntrace_cycles_possible(nt)) {
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		err = add_event(nt, &attr, id++, &nt->cycles);
+		if (err)
+			return err;
+	}
+	attr.sample_type &= ~(u64)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
+	err = nt->opts.intr_events ? add_traps(nt, &attr, id) : 0;
+	nt->pass_types = pass_types(nt);
+	return err;
 }
 
 /* --- samples ---------------------------------------------------------------- */
@@ -161,9 +199,13 @@ static bool skip_event(struct ntrace *nt)
 	return nt->opts.initial_skip && nt->num_events++ < nt->opts.initial_skip;
 }
 
-static u8 cpumode(const struct ntrace *nt, u64 addr)
+static u8 cpumode(const struct ntrace_queue *q, u64 addr)
 {
-	return ntrace_is_kernel(nt, addr) ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	bool kernel = ntrace_is_kernel(q->nt, addr);
+
+	if (q->guest)
+		return kernel ? PERF_RECORD_MISC_GUEST_KERNEL : PERF_RECORD_MISC_GUEST_USER;
+	return kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 }
 
 static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip)
@@ -194,9 +236,9 @@ static void fill_sample(struct ntrace_queue *q, struct perf_sample *sample,
 	sample->id	  = synth->id;
 	sample->stream_id = synth->id;
 	sample->period	  = 1;
-	sample->cpumode	  = cpumode(q->nt, ip ?: addr);
+	sample->cpumode	  = cpumode(q, ip ?: addr);
 	q->event->sample.header.misc = sample->cpumode;
-	if (ip)
+	if (ip && !q->quick)
 		fill_insn(q, sample, ip);
 }
 
@@ -207,8 +249,8 @@ static int deliver(struct ntrace_queue *q, struct perf_sample *sample,
 	int err = 0;
 
 	if (nt->opts.inject)
-		err = ntrace_compat_synthesize(q->event, synth->sample_type,
-					       PERF_SAMPLE_BRANCH_HW_INDEX, sample);
+		err = ntrace_compat_synthesize(q->event, synth->sample_type, synth->branch_type,
+					       sample);
 	if (!err)
 		err = perf_session__deliver_synth_event(nt->session, q->event, sample);
 	if (err)
@@ -217,7 +259,9 @@ static int deliver(struct ntrace_queue *q, struct perf_sample *sample,
 	return err;
 }
 
-static int branch_sample(struct ntrace_queue *q, const struct branch_entry *entry, u32 flags)
+/* @type: enum nt_type, NT_TYPE_NONE where trace begins or ends */
+static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, unsigned int type, u32 flags,
+			 u16 cycles)
 {
 	struct ntrace *nt = q->nt;
 	struct perf_sample sample;
@@ -225,22 +269,24 @@ static int branch_sample(struct ntrace_queue *q, const struct branch_entry *entr
 		u64			nr;
 		u64			hw_idx;
 		struct branch_entry	entries;
-	} one = {
-		.nr = 1,
-		.hw_idx = -1ULL,
-		.entries = *entry,
-	};
+	} one;
 
 	if (!nt->branches.on || (nt->branches_filter && !(nt->branches_filter & flags)))
 		return 0;
 	if (skip_event(nt))
 		return 0;
 
-	fill_sample(q, &sample, &nt->branches, entry->from, entry->to);
+	fill_sample(q, &sample, &nt->branches, from, to);
 	sample.flags = flags;
 	/* Sorting by branches takes no sample without a stack. */
-	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH)
+	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH) {
+		one.nr = 1;
+		one.hw_idx = -1ULL;
+		one.entries = ntrace_branch_entry(nt, from, to, type, flags);
+		one.entries.flags.cycles = cycles;
 		sample.branch_stack = (struct branch_stack *)&one;
+	}
+	ntrace_cycles_take(q, &sample, NTRACE_IPC_BRANCHES, q->insns, q->cycles.exact);
 	return deliver(q, &sample, &nt->branches);
 }
 
@@ -272,24 +318,57 @@ static void add_callchain(struct ntrace_queue *q, struct perf_sample *sample)
 	sample->callchain = q->chain;
 }
 
-/* @insns: how many have retired with this one */
-static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns)
+static void add_stacks(struct ntrace_queue *q, struct perf_sample *sample)
+{
+	if (q->nt->opts.callchain)
+		add_callchain(q, sample);
+	if (q->nt->opts.last_branch)
+		sample->branch_stack = ntrace_last_copy(q->nt, q->task, &q->branches);
+}
+
+static int cycles_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact)
+{
+	struct ntrace *nt = q->nt;
+	struct perf_sample sample;
+
+	fill_sample(q, &sample, &nt->cycles, ip, 0);
+	sample.period = ntrace_cycles_take(q, &sample, NTRACE_IPC_CYCLES, insns, exact);
+	if (!sample.period || skip_event(nt)) {
+		ntrace_compat_sample_exit(&sample);
+		return 0;
+	}
+	add_stacks(q, &sample);
+	return deliver(q, &sample, &nt->cycles);
+}
+
+/*
+ * @insns: how many have retired with this one; @exact: it is the last that its
+ * message tells
+ */
+static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact)
 {
 	struct ntrace *nt = q->nt;
 	u64 period = insns - q->sampled_insns;
 	struct perf_sample sample;
+	int err = 0;
 
 	q->sampled_insns = insns;
-	if (skip_event(nt))
-		return 0;
+	if (nt->instructions.on && !skip_event(nt)) {
+		fill_sample(q, &sample, &nt->instructions, ip, 0);
+		sample.period = period;
+		add_stacks(q, &sample);
+		ntrace_cycles_take(q, &sample, NTRACE_IPC_INSTRUCTIONS, insns, exact);
+		err = deliver(q, &sample, &nt->instructions);
+	}
+	/* As with Intel PT: a count, where one is known, that is all cycles up to here. */
+	if (!err && nt->cycles.on)
+		err = cycles_sample(q, ip, insns, true);
+	return err;
+}
 
-	fill_sample(q, &sample, &nt->instructions, ip, 0);
-	sample.period = period;
-	if (nt->opts.callchain)
-		add_callchain(q, &sample);
-	if (nt->opts.last_branch)
-		sample.branch_stack = ntrace_last_copy(nt, q->task, &q->branches);
-	return deliver(q, &sample, &nt->instructions);
+static bool samples_by_time(const struct ntrace_queue *q)
+{
+	return q->nt->opts.period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS && q->timed;
 }
 
 /* Samples every so many instructions: walk to each that is due. */
@@ -309,7 +388,8 @@ static int sample_by_insns(struct ntrace_queue *q, u32 insns)
 				return 0;
 			pc += insn.len;
 		}
-		err = insn_sample(q, pc, q->next_sample_insn);
+		err = insn_sample(q, pc, q->next_sample_insn,
+				  q->cycles.exact && q->next_sample_insn == q->insns + insns);
 		if (err)
 			return err;
 		q->next_sample_insn += q->nt->opts.period;
@@ -327,7 +407,7 @@ static int sample_by_time(struct ntrace_queue *q, u64 last, u32 insns)
 	if (q->time < q->next_sample_time)
 		return 0;
 	q->next_sample_time += (q->time - q->next_sample_time) / period * period + period;
-	return insn_sample(q, last ?: q->pc, q->insns + insns);
+	return insn_sample(q, last ?: q->pc, q->insns + insns, q->cycles.exact);
 }
 
 /*
@@ -341,21 +421,28 @@ int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns)
 
 	if (!insns)
 		return 0;
-	if (nt->instructions.on) {
-		if (nt->opts.period_type == PERF_ITRACE_PERIOD_INSTRUCTIONS || !q->timed)
-			err = sample_by_insns(q, insns);
-		else
+	if (nt->instructions.on || nt->cycles.on) {
+		if (samples_by_time(q))
 			err = sample_by_time(q, last, insns);
+		else
+			err = sample_by_insns(q, insns);
 	}
 	q->insns += insns;
 	return err;
+}
+
+/* --itrace=q: all that is known is that execution was there. */
+int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
+{
+	q->insns++;
+	return q->nt->instructions.on ? insn_sample(q, ip, q->insns, false) : 0;
 }
 
 /* --- branches --------------------------------------------------------------- */
 
 static bool is_ecall(struct ntrace_queue *q, u64 addr)
 {
-	struct nt_code *code = ntrace_queue_code(q, addr);
+	struct nt_code *code = q->quick ? NULL : ntrace_queue_code(q, addr);
 	struct nt_insn insn;
 
 	return code && !ntrace_is_kernel(q->nt, addr) && nt_code_insn(code, addr, &insn) > 0 &&
@@ -421,7 +508,7 @@ static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
 static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 {
 	struct ntrace *nt = q->nt;
-	u64 trace_nr = q->task ? q->task->trace_nr : 0;
+	u64 trace_nr = q->task ? q->task->trace_nr + q->task->execs : 0;
 
 	if (!q->thread)
 		return;
@@ -432,15 +519,23 @@ static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flag
 		thread_stack__set_trace_nr(q->thread, q->cpu, trace_nr);
 }
 
-/* @type: enum nt_type, NT_TYPE_NONE where trace begins or ends */
 static int transfer(struct ntrace_queue *q, u64 from, u64 to, unsigned int type, u32 flags)
 {
-	struct branch_entry entry = ntrace_branch_entry(from, to, type, flags);
+	u16 cycles = ntrace_cycles_of_branch(q);
 	int err;
 
 	feed_thread_stack(q, from, to, flags);
-	err = ntrace_last_push(q->nt, q->task, &entry);
-	return err ?: branch_sample(q, &entry, flags);
+	err = ntrace_last_push(q->nt, q->task, from, to, type, flags, cycles);
+	return err ?: branch_sample(q, from, to, type, flags, cycles);
+}
+
+/* A task is in user space: after an exec nobody who called before waits for it. */
+static void enter_user(struct ntrace_queue *q, u64 addr)
+{
+	if (!q->task || !q->task->exec || ntrace_is_kernel(q->nt, addr))
+		return;
+	q->task->exec = false;
+	q->task->execs++;
 }
 
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
@@ -448,23 +543,89 @@ int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
 	u32 flags = branch_flags(q, ev);
 	int err;
 
+	if (ev->type == NT_TYPE_ERET)
+		enter_user(q, ev->to);
 	err = transfer(q, ev->from, ev->to, ev->type, flags);
 	return err ?: trap_sample(q, ev, flags);
 }
 
+/* Trace of the task goes on where it ended, on whichever CPU that was. */
+static bool goes_on(const struct ntrace_task *task, u64 addr)
+{
+	return task && (addr == task->left_at || addr == task->left_behind);
+}
+
+/*
+ * perf takes a beginning for a return that was not seen, if there is such a caller.
+ * Where nothing was left out there was none, even if it is the address of one.
+ */
 int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	return transfer(q, 0, ev->to, NT_TYPE_NONE,
-			PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN);
+	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN;
+	int err;
+
+	enter_user(q, ev->to);
+	feed_thread_stack(q, 0, ev->to, goes_on(q->task, ev->to) ? PERF_IP_FLAG_BRANCH : flags);
+	err = ntrace_last_push(q->nt, q->task, 0, ev->to, NT_TYPE_NONE, flags, 0);
+	return err ?: branch_sample(q, 0, ev->to, NT_TYPE_NONE, flags, 0);
 }
 
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_END;
+	bool ecall = is_ecall(q, ev->from);
 
-	if (ev->reason == NT_EVCODE_DISABLE && is_ecall(q, ev->from))
+	if (q->task) {
+		q->task->left_at = ev->from;
+		q->task->left_behind = ecall ? ev->from + 4 : ev->from;
+	}
+	if (ev->reason == NT_EVCODE_DISABLE && ecall)
 		flags |= PERF_IP_FLAG_CALL | PERF_IP_FLAG_SYSCALLRET;
 	return transfer(q, ev->from, 0, NT_TYPE_NONE, flags);
+}
+
+/* --- transfers that make no sample --------------------------------------------- */
+
+/*
+ * Between two samples there are hundreds of transfers of which nothing is wanted
+ * but that they are remembered. Takes those that are at the front of @ev, and not
+ * later than @until, in one go. Returns how many.
+ */
+int ntrace_synth_pass(struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 until)
+{
+	const struct ntrace *nt = q->nt;
+	u64 insns = q->insns, end = UINT64_MAX, ticks = 0, time = q->time;
+	int i, err;
+
+	if (!q->have_pc || q->have_held)
+		return 0;
+	if (nt->instructions.on && samples_by_time(q)) {
+		if (!q->next_sample_time)
+			return 0;
+		until = min(until, q->next_sample_time - 1);
+	} else if (nt->instructions.on) {
+		end = q->next_sample_insn;
+	}
+
+	for (i = 0; i < nr; i++) {
+		if (ev[i].kind != NT_EV_BRANCH || !(nt->pass_types >> ev[i].type & 1) ||
+		    insns + ev[i].insns >= end)
+			break;
+		if (!i || ev[i].time != ticks) {
+			ticks = ev[i].time;
+			time = ntrace_event_time(q, &ev[i]);
+			if (time > until)
+				break;
+			q->time = time;
+		}
+		insns += ev[i].insns;
+	}
+	if (!i)
+		return 0;
+	q->insns = insns;
+	q->pc = ev[i - 1].to;
+	err = ntrace_last_push_all(q->nt, q->task, ev, i);
+	return err ?: i;
 }
 
 /* --- errors ----------------------------------------------------------------- */

@@ -140,24 +140,11 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 	return 0;
 }
 
-/*
- * The same record once more: perf record was seen to write one twice, on either side of AUX data.
- * Bytes of an AUX area are reported once, so it is no other window.
- */
-static bool is_repeated(const struct ntrace_buffer *b, const struct ntrace_window *window)
-{
-	const struct ntrace_window *last = b->nr_windows ? &b->window[b->nr_windows - 1] : NULL;
-
-	return last && window->size && window->time && last->offset == window->offset &&
-	       last->size == window->size && last->flags == window->flags &&
-	       last->time == window->time && last->cpu == window->cpu && last->tid == window->tid;
-}
-
 static int add_window(struct search *s, const struct perf_record_aux *rec,
 		      const struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
-	struct ntrace_window *window, new;
+	struct ntrace_window *window;
 	struct ntrace_queue *q;
 
 	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
@@ -166,8 +153,12 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		return -EINVAL;
 	}
 
+	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
+	if (!window)
+		return -ENOMEM;
+	q->buffer.window = window;
 	/* A circular buffer has no room that is used up: there aux_offset is the end. */
-	new = (struct ntrace_window) {
+	window[q->buffer.nr_windows++] = (struct ntrace_window) {
 		.offset	= rec->flags & PERF_AUX_FLAG_OVERWRITE ? rec->aux_offset - rec->aux_size :
 								 rec->aux_offset,
 		.size	= rec->aux_size,
@@ -180,14 +171,6 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		.hw_id	= terms_of(s, idx, sample->cpu),
 		.of_task = sample_of_task(s->nt, sample),
 	};
-	if (is_repeated(&q->buffer, &new))
-		return 0;
-
-	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
-	if (!window)
-		return -ENOMEM;
-	q->buffer.window = window;
-	window[q->buffer.nr_windows++] = new;
 	return 0;
 }
 
@@ -274,7 +257,31 @@ static int by_offset(const void *a, const void *b)
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
 	/* One without bytes goes first: it is about what was before. */
-	return x->size < y->size ? -1 : x->size > y->size;
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/*
+ * perf record looks twice how far its buffer is filled. What comes between the two
+ * looks is written now, and again the next time: records that are the same in
+ * all, time included, are one.
+ */
+static bool is_repeated(const struct ntrace_window *a, const struct ntrace_window *b)
+{
+	return a->time && a->offset == b->offset && a->size == b->size && a->flags == b->flags &&
+	       a->time == b->time && a->cpu == b->cpu && a->tid == b->tid;
+}
+
+static void drop_repeated(struct ntrace_buffer *b)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (!nr || !is_repeated(&b->window[nr - 1], &b->window[i]))
+			b->window[nr++] = b->window[i];
+	}
+	b->nr_windows = nr;
 }
 
 static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like)
@@ -393,6 +400,7 @@ static int finish_buffer(struct ntrace *nt, struct ntrace_buffer *b)
 		return ntrace_samples_clip(nt, b);
 
 	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+	drop_repeated(b);
 	trim_pieces(b);
 	err = ntrace_ring_clip(b);
 	return err ?: find_orphans(b);

@@ -76,9 +76,47 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 	if (!task)
 		return NULL;
 	task->tid = tid;
+	/* 0 is none for perf's thread stacks: a change from it would keep what they have. */
+	task->trace_nr = 1;
 	if (hashmap__add(nt->tasks, key, task))
 		zfree(&task);
 	return task;
+}
+
+static bool runs_elsewhere(const struct ntrace *nt, const struct ntrace_queue *q,
+			   const struct ntrace_task *task)
+{
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		const struct ntrace_queue *other = nt->queue[i];
+
+		if (other && other != q && other->have_pc && other->task == task)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * No one knows what was called, and returned, meanwhile: by a thread whose own the
+ * buffer is; on a CPU, by any task that does not run on another one.
+ */
+void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
+{
+	struct hashmap_entry *entry;
+	size_t bkt;
+
+	if (q->buffer.cpu < 0) {
+		if (q->task)
+			q->task->trace_nr++;
+		return;
+	}
+	hashmap__for_each_entry(nt->tasks, entry, bkt) {
+		struct ntrace_task *task = entry->pvalue;
+
+		if (!runs_elsewhere(nt, q, task))
+			task->trace_nr++;
+	}
 }
 
 static void free_tasks(struct ntrace *nt)
@@ -164,6 +202,16 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 		ntrace_space_changed(nt, pid, start, start + len);
 }
 
+/* Until it is in user space again, its calls are the kernel's. */
+static void on_exec(struct ntrace *nt, union perf_event *event)
+{
+	struct ntrace_task *task;
+
+	ntrace_space_changed(nt, event->comm.pid, 0, 0);
+	if (hashmap__find(nt->tasks, (long)(pid_t)event->comm.tid, &task))
+		task->exec = true;
+}
+
 /* The numbers of a thread, and perhaps process, that are gone have come to new life. */
 static void on_fork(struct ntrace *nt, union perf_event *event)
 {
@@ -196,6 +244,32 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 	}
 }
 
+/* A task that leaves the CPU does not pause there, whatever comes next. */
+static bool is_switch(struct ntrace *nt, const union perf_event *event,
+		      const struct perf_sample *sample)
+{
+	struct evsel *evsel;
+
+	if (event->header.type != PERF_RECORD_SAMPLE)
+		return event->header.type == PERF_RECORD_SWITCH ||
+		       event->header.type == PERF_RECORD_SWITCH_CPU_WIDE;
+	evsel = evlist__id2evsel(nt->session->evlist, sample->id);
+	return evsel && evsel->core.attr.type == PERF_TYPE_TRACEPOINT &&
+	       !strcmp(evsel__name(evsel), "sched:sched_switch");
+}
+
+static int flush_cpu(struct ntrace *nt, int cpu)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < nt->nr_queues && !err; i++) {
+		if (nt->queue[i] && nt->queue[i]->cpu == cpu)
+			err = ntrace_queue_flush(nt->queue[i], UINT64_MAX);
+	}
+	return err;
+}
+
 static void on_context_switch(struct ntrace *nt, union perf_event *event,
 			      struct perf_sample *sample)
 {
@@ -221,7 +295,7 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 		break;
 	case PERF_RECORD_COMM:
 		if (event->header.misc & PERF_RECORD_MISC_COMM_EXEC)
-			ntrace_space_changed(nt, event->comm.pid, 0, 0);
+			on_exec(nt, event);
 		break;
 	case PERF_RECORD_FORK:
 		on_fork(nt, event);
@@ -231,6 +305,7 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 				      event->ksymbol.addr + event->ksymbol.len);
 		break;
 	case PERF_RECORD_TEXT_POKE:
+		nt->poked = true;
 		ntrace_kernel_changed(nt, event->text_poke.addr,
 				      event->text_poke.addr + max(event->text_poke.old_len,
 								  event->text_poke.new_len));
@@ -265,6 +340,8 @@ static int ntrace_process_event(struct perf_session *session, union perf_event *
 
 	if (sample->time && sample->time != (u64)-1)
 		err = decode_until(nt, sample->time);
+	if (!err && is_switch(nt, event, sample))
+		err = flush_cpu(nt, sample->cpu);
 	if (err)
 		return err;
 	ntrace_log_event(nt, event, sample);
@@ -331,6 +408,11 @@ static void ntrace_free(struct perf_session *session)
 	free(nt);
 }
 
+bool ntrace_is_ours(struct perf_session *session)
+{
+	return session->auxtrace && session->auxtrace->process_event == ntrace_process_event;
+}
+
 static bool ntrace_evsel_is_auxtrace(struct perf_session *session, struct evsel *evsel)
 {
 	return evsel->core.attr.type == to_ntrace(session)->info.pmu_type;
@@ -390,6 +472,11 @@ static void choose_stacks(struct ntrace *nt)
 {
 	struct itrace_synth_opts *opts = &nt->opts;
 
+	/* Calls and most branches are in the code between the addresses told. */
+	if (opts->quick) {
+		opts->callchain = opts->add_callchain = opts->thread_stack = false;
+		opts->last_branch = opts->add_last_branch = false;
+	}
 	if ((opts->callchain || opts->add_callchain) && !symbol_conf.use_callchain) {
 		symbol_conf.use_callchain = true;
 		if (callchain_register_param(&callchain_param) < 0) {

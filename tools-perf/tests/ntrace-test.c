@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tables of the N-Trace decoder: bytes and what they say, code and trace and
+ * where it went, the words of PERF_RECORD_AUXTRACE_INFO. Nothing here needs the
+ * hardware, or a machine like it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+
+#include "debug.h"
+#include "event.h"
+#include "tests.h"
+
+#ifdef HAVE_AUXTRACE_SUPPORT
+#include "util/ntrace-priv.h"
+
+#define POISON		0xa5
+
+/* --- messages ----------------------------------------------------------------- */
+
+static const struct {
+	const char	*text;
+	unsigned int	len;
+	u8		bytes[16];
+	bool		timestamps, extaddr;
+	unsigned int	srcbits, src;
+} messages[] = {
+	{ "Ownership PROCESS=0x3b2 FORMAT=2 PRV=0 V=1 CONTEXT=0x1d", 3, { 0x08, 0xc8, 0x3b } },
+	{ "Ownership PROCESS=0xc FORMAT=0 PRV=3 V=0", 2, { 0x08, 0x33 } },
+	{ "DirectBranch I-CNT=5", 2, { 0x0c, 0x17 } },
+	{ "IndirectBranchHist B-TYPE=0 I-CNT=125 U-ADDR=0x7 HIST=0xffe", 7,
+	  { 0xff, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff } },
+	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0xfc00018fa", 8,
+	  { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff } },
+	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x7fffffffc00018fa", 8,
+	  { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff }, .extaddr = true },
+	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x40000000", 9,
+	  { 0x24, 0xb4, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07 }, .srcbits = 3, .src = 5 },
+	{ "ResourceFull RCODE=1 RDATA0=0x15 TSTAMP=9", 4, { 0x6c, 0x44, 0x15, 0x27 },
+	  .timestamps = true },
+	{ "ResourceFull RCODE=2 RDATA0=0x16 RDATA1=10", 4, { 0x6c, 0x88, 0x15, 0x2b },
+	  .timestamps = true },
+	{ "ProgTraceCorrelation EVCODE=4 CDF=1 I-CNT=21 HIST=0x1", 4, { 0x84, 0x50, 0x55, 0x07 } },
+	{ "Vendor TCODE=56", 2, { 0xe0, 0x03 } },
+};
+
+static void message_params(unsigned int i, struct nt_params *params)
+{
+	nt_params_init(params);
+	params->xlen	   = 64;
+	params->src	   = -1;
+	params->timestamps = messages[i].timestamps;
+	params->extaddr	   = messages[i].extaddr;
+	params->srcbits	   = messages[i].srcbits;
+}
+
+static int test_message(unsigned int i)
+{
+	struct nt_params params;
+	struct nt_msg msg;
+	unsigned int len;
+	char text[256];
+
+	message_params(i, &params);
+	memset(&msg, POISON, sizeof(msg));
+	TEST_ASSERT_EQUAL("length of a message",
+			  nt_msg_decode(&params, messages[i].bytes, messages[i].len, &msg),
+			  (int)messages[i].len);
+	TEST_ASSERT_EQUAL("SRC", (unsigned int)msg.src, messages[i].src);
+	nt_msg_format(&msg, text, sizeof(text));
+	if (strcmp(text, messages[i].text)) {
+		pr_debug("expected %s, found %s\n", messages[i].text, text);
+		return TEST_FAIL;
+	}
+	for (len = 0; len < messages[i].len; len++) {
+		TEST_ASSERT_EQUAL("part of a message",
+				  nt_msg_decode(&params, messages[i].bytes, len, &msg), 0);
+	}
+	return TEST_OK;
+}
+
+static int test__ntrace_messages(struct test_suite *test __maybe_unused,
+				 int subtest __maybe_unused)
+{
+	static const u8 damaged[] = { 0x0c, 0x02, 0x17, 0x0c, 0x17 };
+	struct nt_params params;
+	struct nt_msg msg;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(messages); i++) {
+		if (test_message(i) != TEST_OK)
+			return TEST_FAIL;
+	}
+	message_params(0, &params);
+	TEST_ASSERT_VAL("a reserved MSEO is no message",
+			nt_msg_decode(&params, damaged, sizeof(damaged), &msg) < 0);
+	TEST_ASSERT_EQUAL("bytes to pass over", (int)msg.skip, 3);
+	return TEST_OK;
+}
+
+/* --- control flow -------------------------------------------------------------- */
+
+/* 100 c.add; 102 beq 200; 106 add; 10a beq 300; ... 200 c.add; 202 c.ebreak; 300 add */
+static const u8 code_100[] = { 0x2e, 0x95, 0x63, 0x0f, 0xb5, 0x0e, 0x33, 0x05, 0xb5, 0x00,
+			       0x63, 0x0b, 0xb5, 0x1e };
+static const u8 code_200[] = { 0x2e, 0x95, 0x02, 0x90 };
+static const u8 code_300[] = { 0x33, 0x05, 0xb5, 0x00 };
+
+static size_t read_code(void *ctx __maybe_unused, uint64_t addr, void *buf, size_t len)
+{
+	static const struct {
+		u64		at;
+		size_t		len;
+		const u8	*bytes;
+	} pieces[] = {
+		{ 0x100, sizeof(code_100), code_100 },
+		{ 0x200, sizeof(code_200), code_200 },
+		{ 0x300, sizeof(code_300), code_300 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pieces); i++) {
+		if (addr < pieces[i].at || addr >= pieces[i].at + pieces[i].len)
+			continue;
+		len = min(len, pieces[i].len - (size_t)(addr - pieces[i].at));
+		memcpy(buf, pieces[i].bytes + (addr - pieces[i].at), len);
+		return len;
+	}
+	return 0;
+}
+
+/* What a trace is expected to be, the last of KIND NT_EV_STOP */
+struct step {
+	unsigned int	kind;
+	u64		from, to;
+	unsigned int	insns;
+};
+
+static int compare_flow(struct nt_flow *flow, const struct step *step)
+{
+	struct nt_event ev[16];
+	unsigned int at = 0;
+	int i, n;
+
+	while ((n = nt_flow_next(flow, ev, ARRAY_SIZE(ev))) > 0) {
+		for (i = 0; i < n; i++, at++) {
+			if (ev[i].kind == step[at].kind && ev[i].from == step[at].from &&
+			    ev[i].to == step[at].to && ev[i].insns == step[at].insns)
+				continue;
+			pr_debug("event %u: kind %u from %#" PRIx64 " to %#" PRIx64 " insns %u\n",
+				 at, ev[i].kind, ev[i].from, ev[i].to, ev[i].insns);
+			return TEST_FAIL;
+		}
+	}
+	TEST_ASSERT_VAL("the end of the trace", !n && at && step[at - 1].kind == NT_EV_STOP);
+	return TEST_OK;
+}
+
+static int test_flow(const u8 *trace, size_t len, const struct step *step)
+{
+	struct nt_params params;
+	struct nt_code *code;
+	struct nt_flow *flow;
+	int ret = TEST_FAIL;
+
+	nt_params_init(&params);
+	params.xlen = 64;
+	params.src = -1;
+	code = nt_code_new(&params, read_code, NULL);
+	flow = nt_flow_new(&params);
+	if (code && flow) {
+		nt_flow_set_code(flow, code, NULL);
+		nt_flow_window(flow, trace, len, 0);
+		ret = compare_flow(flow, step);
+	}
+	nt_flow_free(flow);
+	nt_code_free(code);
+	return ret;
+}
+
+static int test__ntrace_flow(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	/* Sync at 0x100, the first branch taken, one more instruction */
+	static const u8 btm[] = { 0x24, 0x05, 0x00, 0x0b, 0x0c, 0x0f, 0x84, 0x00, 0x07 };
+	static const struct step btm_steps[] = {
+		{ NT_EV_START, 0x100, 0x100, 0 },
+		{ NT_EV_BRANCH, 0x102, 0x200, 2 },
+		{ NT_EV_STOP, 0x202, 0, 1 },
+	};
+	/* Sync at 0x100, the second branch taken, one more instruction: a history of two */
+	static const u8 htm[] = { 0x24, 0x05, 0x00, 0x0b, 0x84, 0x40, 0x25, 0x17 };
+	static const struct step htm_steps[] = {
+		{ NT_EV_START, 0x100, 0x100, 0 },
+		{ NT_EV_BRANCH, 0x10a, 0x300, 4 },
+		{ NT_EV_STOP, 0x304, 0, 1 },
+	};
+
+	TEST_ASSERT_EQUAL("branch trace messages", test_flow(btm, sizeof(btm), btm_steps), TEST_OK);
+	TEST_ASSERT_EQUAL("history trace messages", test_flow(htm, sizeof(htm), htm_steps), TEST_OK);
+	return TEST_OK;
+}
+
+/* --- PERF_RECORD_AUXTRACE_INFO --------------------------------------------------- */
+
+static struct perf_record_auxtrace_info *new_info(size_t *size)
+{
+	static const char isa[] = "rv64imafdc";
+	size_t words = NTRACE_INFO_HEADER_MAX + NTRACE_INFO_CPU_MAX + 1 + 2, i;
+	struct perf_record_auxtrace_info *rec;
+	__u64 *word, *cpu, *item;
+
+	*size = sizeof(*rec) + words * sizeof(u64);
+	rec = calloc(1, *size);
+	if (!rec)
+		return NULL;
+	rec->header.size = *size;
+	word = rec->priv;
+	cpu  = word + NTRACE_INFO_HEADER_MAX;
+	item = cpu + NTRACE_INFO_CPU_MAX;
+	word[NTRACE_INFO_VERSION]      = NTRACE_INFO_MAJOR << 16 | NTRACE_INFO_MINOR;
+	word[NTRACE_INFO_HEADER_WORDS] = NTRACE_INFO_HEADER_MAX;
+	word[NTRACE_INFO_NR_CPUS]      = 1;
+	word[NTRACE_INFO_CPU_WORDS]    = NTRACE_INFO_CPU_MAX;
+	word[NTRACE_INFO_XLEN]	       = 64;
+	cpu[NTRACE_INFO_CPU_NR]	       = 3;
+	cpu[NTRACE_INFO_CPU_HART]      = 7;
+	*item++ = (u64)NTRACE_INFO_TAG_ISA << 32 | strlen(isa);
+	for (i = 0; isa[i]; i++)
+		item[i / 8] |= (u64)isa[i] << (i % 8 * 8);
+	return rec;
+}
+
+static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
+{
+	struct ntrace_info info = { 0 };
+	struct nt_params params;
+	size_t cut;
+
+	TEST_ASSERT_EQUAL("reading", ntrace_info_read(&info, rec), 0);
+	TEST_ASSERT_VAL("the CPU", ntrace_info_cpu(&info, 3) && !ntrace_info_cpu(&info, 0) &&
+			ntrace_info_cpu(&info, 3)[NTRACE_INFO_CPU_HART] == 7);
+	TEST_ASSERT_VAL("the ISA", info.isa && !strcmp(info.isa, "rv64imafdc"));
+	/* Version 1, history, all compared returns, timestamps */
+	TEST_ASSERT_EQUAL("terms", ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, &params), 0);
+	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 2, &params) < 0);
+	ntrace_info_free(&info);
+
+	/* Only the last item may be missing. */
+	for (cut = 8; cut <= size - sizeof(*rec); cut += 8) {
+		memset(&info, 0, sizeof(info));
+		rec->header.size = size - cut;
+		TEST_ASSERT_VAL("a record that is cut",
+				!ntrace_info_read(&info, rec) == (cut == 3 * sizeof(u64)));
+		ntrace_info_free(&info);
+	}
+	rec->header.size = size;
+	rec->priv[NTRACE_INFO_VERSION] = (NTRACE_INFO_MAJOR + 1) << 16;
+	memset(&info, 0, sizeof(info));
+	TEST_ASSERT_VAL("a newer major version is refused", ntrace_info_read(&info, rec) < 0);
+	ntrace_info_free(&info);
+	return TEST_OK;
+}
+
+static int test__ntrace_info(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	size_t size;
+	struct perf_record_auxtrace_info *rec = new_info(&size);
+	int ret = rec ? check_info(rec, size) : TEST_FAIL;
+
+	free(rec);
+	return ret;
+}
+
+#endif /* HAVE_AUXTRACE_SUPPORT */
+
+static struct test_case ntrace_tests[] = {
+#ifdef HAVE_AUXTRACE_SUPPORT
+	TEST_CASE("RISC-V N-Trace messages", ntrace_messages),
+	TEST_CASE("RISC-V N-Trace control flow", ntrace_flow),
+	TEST_CASE("RISC-V N-Trace description of the machine", ntrace_info),
+#endif
+	{ .name = NULL, }
+};
+
+struct test_suite suite__ntrace = {
+	.desc = "RISC-V N-Trace decoder",
+	.test_cases = ntrace_tests,
+};
