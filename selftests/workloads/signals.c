@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "common.h"
 
@@ -121,6 +123,28 @@ static void timer(unsigned long n)
 	expect(x == lcg_jump(1, steps), "interrupted computation");
 }
 
+/* A system call that signals interrupt, and that the kernel makes again each time */
+static void restarted(void)
+{
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct timespec while_waiting = { 0, 20000000 };
+	pid_t child;
+
+	caught = 0;
+	handle(SIGALRM, count, SA_RESTART);
+	while (caught < 3) {
+		child = fork();
+		if (!child) {
+			nanosleep(&while_waiting, NULL);
+			_exit(0);
+		}
+		expect(child > 0, "fork");
+		setitimer(ITIMER_REAL, &often, NULL);
+		expect(waitpid(child, NULL, 0) == child, "a wait that is made again");
+		setitimer(ITIMER_REAL, &never, NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = scale(argc, argv);
@@ -132,5 +156,6 @@ int main(int argc, char **argv)
 		jumps();
 	}
 	timer(n);
+	restarted();
 	return done("signals");
 }
