@@ -42,10 +42,15 @@ u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int 
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_chunk_start);
 
-/* The chunk that holds an offset. */
-static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64 offset)
+/* The chunk that holds an offset: mostly the one that the last offset was in */
+static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64 offset,
+				     unsigned int last)
 {
 	unsigned int low = 0, high = layout->nr - 1, mid;
+
+	if (last <= high && offset < layout->end[last] &&
+	    offset >= ntrace_aux_chunk_start(layout, last))
+		return last;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -58,48 +63,20 @@ static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64
 	return low;
 }
 
-/* Bytes that come within a time, at the rate that is known */
-static u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
-{
-	return div64_u64(pace->rate * ns, NSEC_PER_SEC);
-}
-
-/**
- * ntrace_aux_limit - the limits for windows of an area
- * @limits:	where to leave them
- * @pace:	how fast trace comes
- * @size:	of the area
- * @align:	bytes that the sink writes at a time
- * @lossless:	the hart waits for room, possibly through several context switches, each of which
- *		flushes into the reserve
- */
-void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
-		      u64 size, u32 align, bool lossless)
-{
-	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
-
-	limits->align = align;
-	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
-	limits->want =
-		clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
-	limits->quantum = size / 8;
-}
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit);
-
 /**
  * ntrace_aux_piece - the longest piece of free space that a sink can be given
  * @layout:	the area
  * @head:	where it begins, a multiple of @align
  * @space:	bytes that are free from there on
  * @align:	bytes that the sink writes at a time
- * @window:	the piece; its size may be 0
+ * @window:	the piece; its size may be 0. Its chunk, before, is where to look first
  */
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window)
 {
 	u64 offset = head & (layout->size - 1);
 
-	window->chunk = ntrace_aux_chunk(layout, offset);
+	window->chunk = ntrace_aux_chunk(layout, offset, window->chunk);
 	window->offset = offset - ntrace_aux_chunk_start(layout, window->chunk);
 	window->size = ALIGN_DOWN(min(layout->end[window->chunk] - offset, space), (u64)align);
 }
@@ -137,7 +114,7 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
  * @head:	of the transaction
  * @space:	of the transaction
  * @pad:	bytes to fill with idle and to skip first, mostly 0
- * @window:	the window
+ * @window:	the window, see ntrace_aux_piece()
  *
  * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC
  * when the area is as good as full
@@ -242,69 +219,6 @@ u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 d
 	return space > taken ? ALIGN_DOWN(min(space - taken, pending), (u64)limits->align) : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_copyable);
-
-/* Pace */
-
-/**
- * ntrace_aux_learn - take in one more observation
- * @pace:	what is known
- * @bytes:	that came
- * @ns:		meanwhile
- *
- * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs
- * trace.
- */
-void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
-{
-	u64 rate = div64_u64(bytes * NSEC_PER_SEC, max(ns, 1ULL));
-
-	pace->rate = max(min(rate, NTRACE_AUX_MAX_RATE), pace->rate - pace->rate / 32);
-}
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_learn);
-
-/*
- * Bytes of a window after which it should move: for the reader's sake, or because the rest may not
- * last.
- */
-static u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
-{
-	return min(limits->quantum, size - min(limits->want, size / 2));
-}
-
-/**
- * ntrace_aux_due - should the window move now?
- * @limits:	of the area
- * @used:	bytes of it that are written
- * @size:	of it
- */
-bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
-{
-	return used >= ntrace_aux_mark(limits, size);
-}
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_due);
-
-/**
- * ntrace_aux_period - when to look next
- * @limits:	of the area
- * @pace:	how fast trace comes
- * @used:	bytes of the window that are written
- * @size:	of the window
- *
- * Return: nanoseconds after which the window should be due, at the earliest
- */
-u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
-		      u64 used, u64 size)
-{
-	u64 mark = ntrace_aux_mark(limits, size);
-	u64 left = mark - min(used, mark);
-
-	if (!pace->rate)
-		return NTRACE_AUX_MIN_PERIOD_NS;
-
-	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS,
-		     NTRACE_AUX_MAX_PERIOD_NS);
-}
-EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_period);
 
 /* Circular areas */
 

@@ -6,6 +6,10 @@
 #define _NTRACE_AUX_H
 
 #include <linux/bits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 /*
@@ -77,8 +81,6 @@ struct ntrace_aux_pace {
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
-void ntrace_aux_limit(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
-		      u64 size, u32 align, bool lossless);
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window);
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
@@ -91,13 +93,96 @@ u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 d
 int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window);
 
-void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns);
-bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size);
-u64 ntrace_aux_period(const struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
-		      u64 used, u64 size);
-
 u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
 		       u64 ns);
 u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size);
+
+/* What follows runs at every context switch: a call would cost more than what it is for. */
+
+/* Bytes that come within a time, at the rate that is known */
+static inline u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
+{
+	return div64_u64(pace->rate * ns, NSEC_PER_SEC);
+}
+
+/**
+ * ntrace_aux_limit - the limits for windows of an area
+ * @limits:	where to leave them
+ * @pace:	how fast trace comes
+ * @size:	of the area
+ * @align:	bytes that the sink writes at a time
+ * @lossless:	the hart waits for room, possibly through several context switches, each of which
+ *		flushes into the reserve
+ */
+static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
+				    const struct ntrace_aux_pace *pace, u64 size, u32 align,
+				    bool lossless)
+{
+	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
+
+	limits->align = align;
+	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
+	limits->want =
+		clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
+	limits->quantum = size / 8;
+}
+
+/**
+ * ntrace_aux_learn - take in one more observation
+ * @pace:	what is known
+ * @bytes:	that came
+ * @ns:		meanwhile
+ *
+ * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs
+ * trace.
+ */
+static inline void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
+{
+	u64 rate = div64_u64(bytes * NSEC_PER_SEC, max(ns, 1ULL));
+
+	pace->rate = max(min(rate, NTRACE_AUX_MAX_RATE), pace->rate - pace->rate / 32);
+}
+
+/*
+ * Bytes of a window after which it should move: for the reader's sake, or because the rest may not
+ * last.
+ */
+static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
+{
+	return min(limits->quantum, size - min(limits->want, size / 2));
+}
+
+/**
+ * ntrace_aux_due - should the window move now?
+ * @limits:	of the area
+ * @used:	bytes of it that are written
+ * @size:	of it
+ */
+static inline bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
+{
+	return used >= ntrace_aux_mark(limits, size);
+}
+
+/**
+ * ntrace_aux_period - when to look next
+ * @limits:	of the area
+ * @pace:	how fast trace comes
+ * @used:	bytes of the window that are written
+ * @size:	of the window
+ *
+ * Return: nanoseconds after which the window should be due, at the earliest
+ */
+static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
+				    const struct ntrace_aux_pace *pace, u64 used, u64 size)
+{
+	u64 mark = ntrace_aux_mark(limits, size);
+	u64 left = mark - min(used, mark);
+
+	if (!pace->rate)
+		return NTRACE_AUX_MIN_PERIOD_NS;
+
+	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS,
+		     NTRACE_AUX_MAX_PERIOD_NS);
+}
 
 #endif /* _NTRACE_AUX_H */

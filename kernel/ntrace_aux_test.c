@@ -43,7 +43,7 @@ static void ntrace_aux_test_piece(struct kunit *test)
 {
 	u64 end[4], head, space;
 	struct ntrace_aux_layout layout = layout_of(end, SZ_16K, SZ_4K);
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 
 	for (head = 0; head < 3 * SZ_16K; head += 64) {
 		for (space = 1; space < SZ_16K; space += 509) {
@@ -66,11 +66,75 @@ static void ntrace_aux_test_piece(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.size, 0);
 }
 
+/* Wherever one looks first, a piece is the same; also where there is no such chunk. */
+static void ntrace_aux_test_hint(struct kunit *test)
+{
+	u64 end[] = { SZ_4K, SZ_4K + SZ_8K, SZ_16K, SZ_32K };
+	struct ntrace_aux_layout layout = { .size = SZ_32K, .nr = ARRAY_SIZE(end), .end = end };
+	struct ntrace_aux_window w = {}, hinted;
+	unsigned int hint;
+	u64 head;
+
+	for (head = 0; head < SZ_32K; head += 4) {
+		w.chunk = 0;
+		ntrace_aux_piece(&layout, head, SZ_32K, 4, &w);
+		for (hint = 0; hint < layout.nr + 2; hint++) {
+			hinted.chunk = hint;
+			ntrace_aux_piece(&layout, head, SZ_32K, 4, &hinted);
+			KUNIT_EXPECT_EQ(test, hinted.chunk, w.chunk);
+			KUNIT_EXPECT_EQ(test, hinted.offset, w.offset);
+			KUNIT_EXPECT_EQ(test, hinted.size, w.size);
+		}
+	}
+}
+
+/* Around the end of every chunk, and of the area: at each offset within a margin of it */
+static void expect_ends(struct kunit *test, const struct ntrace_aux_layout *layout, u32 align)
+{
+	struct ntrace_aux_window w = {};
+	unsigned int i, step = max(layout->nr / 64, 1U);
+	u64 head, rest;
+
+	for (i = 0; i < layout->nr; i += i + step < layout->nr ? step : 1) {
+		for (rest = 0; rest <= 2 * (u64)align; rest += 4) {
+			head = layout->size + layout->end[i] - rest;
+			ntrace_aux_piece(layout, head, layout->size - 1, align, &w);
+			expect_window(test, layout, head, layout->size - 1, 0, align, &w);
+			if (rest)
+				KUNIT_EXPECT_EQ(test, w.size, ALIGN_DOWN(rest, (u64)align));
+			else
+				KUNIT_EXPECT_EQ(test, w.offset, 0);
+
+			/* free space ends there, too: one byte short, just enough, one more */
+			ntrace_aux_piece(layout, head, rest + align - 1, align, &w);
+			KUNIT_EXPECT_LT(test, w.size, rest + align);
+		}
+	}
+}
+
+/* Areas of one page to 256 MB, in chunks of one page and in as few as there are */
+static void ntrace_aux_test_sizes(struct kunit *test)
+{
+	u64 *end = kunit_kcalloc(test, SZ_256M / SZ_4K, sizeof(*end), GFP_KERNEL);
+	struct ntrace_aux_layout layout;
+	u64 size;
+
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	for (size = SZ_4K; size <= SZ_256M; size *= 2) {
+		layout = layout_of(end, size, SZ_4K);
+		expect_ends(test, &layout, 4);
+		expect_ends(test, &layout, 64);
+		layout = layout_of(end, size, min_t(u64, size, SZ_4M));
+		expect_ends(test, &layout, 4);
+		expect_ends(test, &layout, 64);
+	}
+}
+
 static void ntrace_aux_test_uneven(struct kunit *test)
 {
 	u64 end[] = { SZ_4K, SZ_4K + SZ_8K, SZ_16K, SZ_32K };
 	struct ntrace_aux_layout layout = { .size = SZ_32K, .nr = ARRAY_SIZE(end), .end = end };
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 	u64 head;
 	int i;
 
@@ -86,7 +150,7 @@ static void ntrace_aux_test_uneven(struct kunit *test)
 static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *layout,
 			 const struct ntrace_aux_limits *limits, u64 head, u64 space)
 {
-	struct ntrace_aux_window w, next;
+	struct ntrace_aux_window w = {}, next = {};
 	u64 pad, done;
 
 	if (ntrace_aux_first(layout, limits, head, space, &pad, &w)) {
@@ -140,7 +204,7 @@ static void ntrace_aux_test_extremes(struct kunit *test)
 {
 	struct ntrace_aux_pace fast = { .rate = NTRACE_AUX_MAX_RATE };
 	struct ntrace_aux_limits limits;
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 	u64 end[64], size, pad, head;
 
 	for (size = SZ_8K; size <= SZ_256M; size *= 2) {
@@ -166,7 +230,7 @@ static void ntrace_aux_test_odd(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
 	struct ntrace_aux_pace pace = {};
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 	u64 end[2], pad, head, space;
 	struct ntrace_aux_layout layout = layout_of(end, SZ_64K, SZ_32K);
 
@@ -181,12 +245,52 @@ static void ntrace_aux_test_odd(struct kunit *test)
 	}
 }
 
+/* Wherever user space put the tail, to the byte, nothing behind it is handed out. */
+static void ntrace_aux_test_tail(struct kunit *test)
+{
+	static const u32 aligns[] = { 4, 8, 64 };
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	u64 end[4], head, space;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_16K, SZ_4K);
+	unsigned int a;
+
+	for (a = 0; a < ARRAY_SIZE(aligns); a++) {
+		ntrace_aux_limit(&limits, &pace, SZ_16K, aligns[a], a & 1);
+		for (head = 0; head < SZ_16K; head += 3 * SZ_1K - 4)
+			for (space = 0; space < SZ_16K; space++)
+				expect_first(test, &layout, &limits, head, space);
+	}
+}
+
+/* A window of one word: the last before the area is full */
+static void ntrace_aux_test_word(struct kunit *test)
+{
+	struct ntrace_aux_limits limits;
+	struct ntrace_aux_pace pace = {};
+	struct ntrace_aux_window w = {};
+	u64 end[4], head, done = SZ_4K;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_16K, SZ_4K);
+
+	ntrace_aux_limit(&limits, &pace, SZ_16K, 4, false);
+	for (head = 0; head <= SZ_16K; head += 4) {
+		KUNIT_EXPECT_EQ(test, 0,
+				ntrace_aux_next(&layout, &limits, head, done + 4, done, &w));
+		KUNIT_EXPECT_EQ(test, w.size, 4);
+		expect_window(test, &layout, head + done, 4, 0, 4, &w);
+		KUNIT_EXPECT_EQ(test, -ENOSPC,
+				ntrace_aux_next(&layout, &limits, head, done + 3, done, &w));
+		KUNIT_EXPECT_EQ(test, -ENOSPC,
+				ntrace_aux_next(&layout, &limits, head, done, done, &w));
+	}
+}
+
 /* A window that ends at the reserve leaves room behind it in the same chunk, or none. */
 static void ntrace_aux_test_sliver(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
 	struct ntrace_aux_pace pace = {};
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 	u64 end[4], pad, head, space, rest;
 	struct ntrace_aux_layout layout = layout_of(end, SZ_256K, SZ_64K);
 
@@ -251,6 +355,11 @@ static void ntrace_aux_test_due(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_128K - 4, SZ_512K));
 	KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, SZ_128K, SZ_512K));
 
+	/* smaller than what the reader waits for: before the rest may not last, 10 ms here */
+	KUNIT_EXPECT_EQ(test, limits.want, 10000);
+	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_64K - 10004, SZ_64K));
+	KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, SZ_64K - 10000, SZ_64K));
+
 	for (size = 4; size <= SZ_512K; size *= 2) {
 		KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, size, size));
 		KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, 0, size));
@@ -261,7 +370,7 @@ static void ntrace_aux_test_due(struct kunit *test)
 static void expect_pieces(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head,
 			  u64 size)
 {
-	struct ntrace_aux_window w;
+	struct ntrace_aux_window w = {};
 	u64 left;
 
 	for (left = size; left; head += w.size, left -= w.size) {
@@ -369,10 +478,14 @@ static void ntrace_aux_test_bounce(struct kunit *test)
 
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
+	KUNIT_CASE(ntrace_aux_test_hint),
+	KUNIT_CASE(ntrace_aux_test_sizes),
 	KUNIT_CASE(ntrace_aux_test_uneven),
 	KUNIT_CASE(ntrace_aux_test_first),
 	KUNIT_CASE(ntrace_aux_test_extremes),
 	KUNIT_CASE(ntrace_aux_test_odd),
+	KUNIT_CASE(ntrace_aux_test_tail),
+	KUNIT_CASE(ntrace_aux_test_word),
 	KUNIT_CASE(ntrace_aux_test_sliver),
 	KUNIT_CASE(ntrace_aux_test_pace),
 	KUNIT_CASE(ntrace_aux_test_due),
@@ -386,6 +499,7 @@ static struct kunit_suite ntrace_aux_test_suite = {
 	.name		= "ntrace_aux",
 	.test_cases	= ntrace_aux_test_cases,
 };
+
 kunit_test_suite(ntrace_aux_test_suite);
 
 MODULE_DESCRIPTION("KUnit tests of the ntrace driver's AUX arithmetic");

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/sizes.h>
@@ -17,6 +18,8 @@
 /* Below this, moving windows is a large part of the work. */
 #define NTRACE_SMALL_CHUNK	SZ_64K
 
+static LIST_HEAD(ntrace_buffers);	/* under ntrace_components_lock */
+
 static u64 ntrace_buffer_chunk_size(const struct ntrace_buffer *buf, unsigned int chunk)
 {
 	return buf->layout.end[chunk] - ntrace_aux_chunk_start(&buf->layout, chunk);
@@ -24,10 +27,27 @@ static u64 ntrace_buffer_chunk_size(const struct ntrace_buffer *buf, unsigned in
 
 static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *map)
 {
-	while (map->nr--)
-		dma_unmap_page(map->sink->comp.dev, map->addr[map->nr],
-			       ntrace_buffer_chunk_size(buf, map->nr), DMA_FROM_DEVICE);
-	kvfree(map->addr);
+	for (; map->nr; map->nr--)
+		dma_unmap_page_attrs(map->sink->comp.dev, map->addr[map->nr - 1],
+				     ntrace_buffer_chunk_size(buf, map->nr - 1), DMA_FROM_DEVICE,
+				     DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/**
+ * ntrace_buffer_unbound - a sink is about to go
+ * @sink: the sink
+ *
+ * No area stays mapped for it. ntrace_components_lock is held.
+ */
+void ntrace_buffer_unbound(struct ntrace_ramsink *sink)
+{
+	struct ntrace_buffer *buf;
+	unsigned int i;
+
+	list_for_each_entry(buf, &ntrace_buffers, node)
+		for (i = 0; i < buf->nr_maps; i++)
+			if (buf->map[i].sink == sink)
+				ntrace_buffer_unmap(buf, &buf->map[i]);
 }
 
 /* A sink that fills all of its memory or nothing needs room for all of it, more than once. */
@@ -45,15 +65,20 @@ static int ntrace_buffer_check_store(struct ntrace_buffer *buf, struct ntrace_ra
 	return -EINVAL;
 }
 
+/*
+ * An area is mapped for each sink that the event can reach, so no mapping owns it: it is handed to
+ * each device here, and back and forth as windows move.
+ */
 static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 			     struct ntrace_ramsink *sink)
 {
 	struct device *dev = sink->comp.dev;
 	struct page *page;
 	unsigned int i;
-	u64 start;
+	u64 start, size;
 
 	map->sink = sink;
+	ntrace_component_get(&sink->comp);
 	if (sink->copied || sink->shared)
 		return ntrace_buffer_check_store(buf, sink);
 
@@ -64,14 +89,16 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 	for (i = 0; i < buf->layout.nr; i++) {
 		start = ntrace_aux_chunk_start(&buf->layout, i);
 		page = virt_to_page(buf->pages[start >> PAGE_SHIFT]);
-		map->addr[i] = dma_map_page(dev, page, 0, ntrace_buffer_chunk_size(buf, i),
-					    DMA_FROM_DEVICE);
+		size = ntrace_buffer_chunk_size(buf, i);
+		map->addr[i] = dma_map_page_attrs(dev, page, 0, size, DMA_FROM_DEVICE,
+						  DMA_ATTR_SKIP_CPU_SYNC);
 		if (dma_mapping_error(dev, map->addr[i])) {
 			dev_err_ratelimited(dev,
 					    "trace RAM sink at %pa cannot reach the AUX area with its %u address bits\n",
 					    &sink->comp.start, sink->addr_bits);
 			return -ENOMEM;
 		}
+		dma_sync_single_for_device(dev, map->addr[i], size, DMA_FROM_DEVICE);
 		map->nr++;
 	}
 
@@ -114,12 +141,29 @@ static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u6
 void ntrace_buffer_free(void *aux)
 {
 	struct ntrace_buffer *buf = aux;
+	struct ntrace_map *map;
 	unsigned int i;
 
-	for (i = 0; i < buf->nr_maps; i++)
-		ntrace_buffer_unmap(buf, &buf->map[i]);
+	scoped_guard(mutex, &ntrace_components_lock) {
+		list_del(&buf->node);
+		for (i = 0; i < buf->nr_maps; i++)
+			ntrace_buffer_unmap(buf, &buf->map[i]);
+	}
+
+	for (map = buf->map; map < buf->map + buf->nr_maps; map++) {
+		kvfree(map->addr);
+		if (map->sink)
+			ntrace_component_put(&map->sink->comp);
+	}
 	kvfree(buf->layout.end);
 	kvfree(buf);
+}
+
+static struct ntrace_ramsink *ntrace_event_sink(const struct ntrace_event *ev, unsigned int i)
+{
+	const struct ntrace_path *path = ev->cpu[i].path;
+
+	return path && !path->gone ? path->sink : NULL;
 }
 
 static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
@@ -128,9 +172,9 @@ static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 	unsigned int i;
 
 	for (i = 0; i < ev->nr; i++)
-		if (ev->cpu[i].path && ev->cpu[i].path->sink)
+		if (ntrace_event_sink(ev, i))
 			max_chunk = min_t(u64, max_chunk,
-					  dma_max_mapping_size(ev->cpu[i].path->sink->comp.dev));
+					  dma_max_mapping_size(ntrace_event_sink(ev, i)->comp.dev));
 
 	return ALIGN_DOWN(max_chunk, PAGE_SIZE);
 }
@@ -170,6 +214,25 @@ static int ntrace_buffer_setup_ring(struct ntrace_buffer *buf)
 	return 0;
 }
 
+static int ntrace_buffer_map_all(struct ntrace_buffer *buf, const struct ntrace_event *ev,
+				 int nr_pages)
+{
+	struct ntrace_ramsink *sink;
+	unsigned int i;
+	int ret;
+
+	ret = ntrace_buffer_find_chunks(buf, nr_pages, ntrace_event_max_chunk(ev));
+	for (i = 0; !ret && i < ev->nr; i++) {
+		sink = ntrace_event_sink(ev, i);
+		if (sink)
+			ret = ntrace_buffer_map(buf, &buf->map[i], sink);
+	}
+	if (!ret && buf->ring)
+		ret = ntrace_buffer_setup_ring(buf);
+
+	return ret;
+}
+
 /**
  * ntrace_buffer_setup - get an AUX area ready for the sinks of an event
  * @event:	perf's event
@@ -181,7 +244,6 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 {
 	struct ntrace_event *ev = to_ntrace_event(event);
 	struct ntrace_buffer *buf;
-	unsigned int i;
 	int ret;
 
 	if (nr_pages < 2 || !is_power_of_2(nr_pages)) {
@@ -197,12 +259,10 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	buf->pages = pages;
 	buf->nr_maps = ev->nr;
 
-	ret = ntrace_buffer_find_chunks(buf, nr_pages, ntrace_event_max_chunk(ev));
-	for (i = 0; !ret && i < ev->nr; i++)
-		if (ev->cpu[i].path && ev->cpu[i].path->sink)
-			ret = ntrace_buffer_map(buf, &buf->map[i], ev->cpu[i].path->sink);
-	if (!ret && snapshot)
-		ret = ntrace_buffer_setup_ring(buf);
+	scoped_guard(mutex, &ntrace_components_lock) {
+		list_add(&buf->node, &ntrace_buffers);
+		ret = ntrace_buffer_map_all(buf, ev, nr_pages);
+	}
 	if (!ret)
 		return buf;
 
@@ -211,20 +271,16 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 }
 
 /**
- * ntrace_buffer_find_map - the area as one sink sees it
+ * ntrace_buffer_search_map - the area as one sink sees it
  * @buf:	the area
  * @sink:	the sink
  *
  * Return: NULL if the area was set up by another event, whose sinks are not this one's
  */
-struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
-					  const struct ntrace_ramsink *sink)
+struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
+					    const struct ntrace_ramsink *sink)
 {
-	unsigned int i = raw_smp_processor_id();
-
-	/* Mostly it is this event's own, with a map for each CPU. */
-	if (i < buf->nr_maps && buf->map[i].sink == sink)
-		return &buf->map[i];
+	unsigned int i;
 
 	for (i = 0; i < buf->nr_maps; i++)
 		if (buf->map[i].sink == sink)
@@ -244,7 +300,7 @@ struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
 			u64 size)
 {
-	struct ntrace_aux_window piece;
+	struct ntrace_aux_window piece = {};
 	u64 start;
 
 	if (!size)
@@ -272,7 +328,7 @@ void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsi
  */
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {
-	struct ntrace_aux_window piece;
+	struct ntrace_aux_window piece = {};
 	u64 offset, done, n;
 
 	while (size) {

@@ -13,10 +13,12 @@
 #include <linux/mutex.h>
 #include <linux/of.h>
 #include <linux/platform_device.h>
+#include <linux/slab.h>
 #include <linux/stringhash.h>
 #include <linux/timekeeping.h>
 
 #include "ntrace_component.h"
+#include "ntrace_power.h"
 #include "ntrace_regs.h"
 
 static unsigned int timeout_us = 10000;
@@ -26,7 +28,7 @@ MODULE_PARM_DESC(timeout_us, "longest wait for a trace component to do as told, 
 /* Polls that are free of the clock; beyond them a wait is slow anyway */
 #define NTRACE_QUICK_POLLS	16
 
-/* The list of components, their sysfs files, paths through them */
+/* The list of components, their sysfs files, paths through them, AUX areas mapped for them */
 DEFINE_MUTEX(ntrace_components_lock);
 static LIST_HEAD(ntrace_components);
 static const struct ntrace_component_type *const *ntrace_types;
@@ -149,18 +151,6 @@ void ntrace_component_wake(struct ntrace_component *comp)
 {
 	if (!comp->failed && !(ntrace_read(comp, TR_CONTROL) & TR_CONTROL_ACTIVE))
 		ntrace_component_reset(comp);
-}
-
-/**
- * ntrace_component_wake_all - the system was asleep
- */
-void ntrace_component_wake_all(void)
-{
-	struct ntrace_component *comp;
-
-	guard(mutex)(&ntrace_components_lock);
-	list_for_each_entry(comp, &ntrace_components, node)
-		ntrace_component_wake(comp);
 }
 
 static const struct ntrace_component_type *ntrace_component_type_of(u32 impl)
@@ -291,6 +281,41 @@ static u32 ntrace_component_hash(const char *name)
 	return hashlen_hash(hashlen_string(NULL, name)) ?: 1;
 }
 
+static void ntrace_component_free(struct kref *refs)
+{
+	struct ntrace_component *comp = container_of(refs, struct ntrace_component, refs);
+
+	put_device(comp->dev);
+	kfree(comp);
+}
+
+/**
+ * ntrace_component_get - see to it that a component can be looked at
+ * @comp: the component
+ *
+ * Its registers and its device are a matter of ntrace_components_lock.
+ */
+struct ntrace_component *ntrace_component_get(struct ntrace_component *comp)
+{
+	kref_get(&comp->refs);
+
+	return comp;
+}
+
+/**
+ * ntrace_component_put - no longer
+ * @comp: the component
+ */
+void ntrace_component_put(struct ntrace_component *comp)
+{
+	kref_put(&comp->refs, ntrace_component_free);
+}
+
+static void ntrace_component_put_action(void *comp)
+{
+	ntrace_component_put(comp);
+}
+
 /*
  * The type is known only after the first look at the registers, and with it the size of the
  * structure around the component: hence the copy.
@@ -319,23 +344,30 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 	if (ret)
 		return ERR_PTR(ret);
 
-	comp = devm_kzalloc(&pdev->dev, first.type->size, GFP_KERNEL);
+	comp = kzalloc(first.type->size, GFP_KERNEL);
 	if (!comp)
 		return ERR_PTR(-ENOMEM);
 	*comp = first;
+	kref_init(&comp->refs);
+	get_device(comp->dev);
 	init_irq_work(&comp->report, ntrace_component_report);
 
-	return comp;
+	/* The device's files, which come later, are gone by then. */
+	ret = devm_add_action_or_reset(&pdev->dev, ntrace_component_put_action, comp);
+
+	return ret ? ERR_PTR(ret) : comp;
 }
 
-static int ntrace_component_probe(struct platform_device *pdev)
+/* The last time that anybody touches it */
+static void ntrace_component_off(struct ntrace_component *comp)
 {
-	struct ntrace_component *comp = ntrace_component_create(pdev);
-	int ret;
+	ntrace_write(comp, TR_CONTROL, 0);
+	irq_work_sync(&comp->report);
+}
 
-	if (IS_ERR(comp))
-		return PTR_ERR(comp);
-	platform_set_drvdata(pdev, comp);
+static int ntrace_component_init(struct ntrace_component *comp)
+{
+	int ret;
 
 	ret = comp->type->reset(comp) ?: comp->type->probe(comp);
 	irq_work_sync(&comp->report);
@@ -343,7 +375,7 @@ static int ntrace_component_probe(struct platform_device *pdev)
 		goto err_off;
 
 	if (comp->type->group) {
-		ret = devm_device_add_group(&pdev->dev, comp->type->group);
+		ret = devm_device_add_group(comp->dev, comp->type->group);
 		if (ret)
 			goto err_off;
 	}
@@ -358,20 +390,43 @@ static int ntrace_component_probe(struct platform_device *pdev)
 		return 0;
 
 err_off:
-	ntrace_write(comp, TR_CONTROL, 0);
+	ntrace_component_off(comp);
+	return ret;
+}
+
+static int ntrace_component_probe(struct platform_device *pdev)
+{
+	struct ntrace_component *comp;
+	int ret;
+
+	ret = ntrace_power_init(&pdev->dev);
+	if (ret)
+		return ret;
+
+	comp = ntrace_component_create(pdev);
+	ret = PTR_ERR_OR_ZERO(comp);
+	if (!ret) {
+		platform_set_drvdata(pdev, comp);
+		ret = ntrace_component_init(comp);
+	}
+	if (!ret)
+		ntrace_power_put(comp);
+
 	return ret;
 }
 
 static void ntrace_component_remove(struct platform_device *pdev)
 {
 	struct ntrace_component *comp = platform_get_drvdata(pdev);
+	bool on = ntrace_power_last(comp);
 
 	scoped_guard(mutex, &ntrace_components_lock) {
-		ntrace_listener->unbound(comp);
 		list_del(&comp->node);
+		ntrace_listener->unbound(comp);
 	}
 
-	ntrace_write(comp, TR_CONTROL, 0);
+	if (on)
+		ntrace_component_off(comp);
 	irq_work_sync(&comp->report);
 }
 
@@ -383,13 +438,9 @@ MODULE_DEVICE_TABLE(of, ntrace_component_of_match);
 
 static struct platform_driver ntrace_component_driver = {
 	.driver = {
-		.name			= "ntrace",
-		.of_match_table		= ntrace_component_of_match,
-		/*
-		 * Events hold paths, paths hold components: nothing may pull one out from under
-		 * them.
-		 */
-		.suppress_bind_attrs	= true,
+		.name		= "ntrace",
+		.of_match_table	= ntrace_component_of_match,
+		.pm		= pm_ptr(&ntrace_power_ops),
 	},
 	.probe	= ntrace_component_probe,
 	.remove	= ntrace_component_remove,

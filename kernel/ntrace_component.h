@@ -8,6 +8,7 @@
 #include <linux/device.h>
 #include <linux/io.h>
 #include <linux/irq_work.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
@@ -37,9 +38,11 @@ struct ntrace_component_type {
 };
 
 /**
- * struct ntrace_component - one of them
+ * struct ntrace_component - one of them; it may outlive its device's being bound, because events
+ *			      refer to it
+ * @refs:	the device, while it is bound, and whoever may look at this later
  * @dev:	its platform device
- * @base:	its registers
+ * @base:	its registers, nobody's once it is unbound
  * @start:	their physical address, for messages
  * @impl:	trXxImpl
  * @type:	from @impl
@@ -55,6 +58,7 @@ struct ntrace_component_type {
  * @next:	where their trace goes from here
  */
 struct ntrace_component {
+	struct kref refs;
 	struct device *dev;
 	void __iomem *base;
 	resource_size_t start;
@@ -75,7 +79,8 @@ struct ntrace_component {
 /**
  * struct ntrace_component_listener - told of components that come and go
  * @bound:	@comp is ready for use; an error fails its probe
- * @unbound:	@comp is about to go
+ * @unbound:	@comp is about to go: nothing may touch its registers, nor use its device for DMA,
+ *		when this returns
  */
 struct ntrace_component_listener {
 	int (*bound)(struct ntrace_component *comp);
@@ -133,8 +138,9 @@ static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
 int ntrace_component_reset(struct ntrace_component *comp);
+struct ntrace_component *ntrace_component_get(struct ntrace_component *comp);
+void ntrace_component_put(struct ntrace_component *comp);
 void ntrace_component_wake(struct ntrace_component *comp);
-void ntrace_component_wake_all(void);
 
 struct device_node;
 

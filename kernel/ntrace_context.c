@@ -11,6 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/tracepoint.h>
@@ -26,6 +27,9 @@ static DEFINE_MUTEX(ntrace_context_lock);
 static unsigned int ntrace_context_users;
 static struct tracepoint *ntrace_sched_switch;
 static struct cpumask ntrace_context_cpus;	/* those that have the CSR */
+
+/* Who was switched to last, since there are users; not to be looked into */
+static DEFINE_PER_CPU(const struct task_struct *, ntrace_context_task);
 
 /*
  * The CSR may be missing, or closed by mstateen0.CONTEXT: then the instruction traps, and 0 comes
@@ -79,17 +83,26 @@ bool ntrace_context_present(int cpu)
 /**
  * ntrace_context_write_current - write the TID of the task that runs on this hart, which has the
  * CSR
+ *
+ * Events of a cgroup are added in the middle of a switch, when the previous task is still current:
+ * then the CSR has the next one's already.
  */
 void ntrace_context_write_current(void)
 {
-	csr_write(CSR_SCONTEXT, task_pid_nr(current));
+	const struct task_struct *task = this_cpu_read(ntrace_context_task);
+
+	if (!task || task == current)
+		csr_write(CSR_SCONTEXT, task_pid_nr(current));
 }
 
 static void ntrace_context_switch(void *data, bool preempt, struct task_struct *prev,
 				  struct task_struct *next, unsigned int prev_state)
 {
-	if (cpumask_test_cpu(smp_processor_id(), &ntrace_context_cpus))
-		csr_write(CSR_SCONTEXT, task_pid_nr(next));
+	if (!cpumask_test_cpu(smp_processor_id(), &ntrace_context_cpus))
+		return;
+
+	this_cpu_write(ntrace_context_task, next);
+	csr_write(CSR_SCONTEXT, task_pid_nr(next));
 }
 
 static void ntrace_context_match(struct tracepoint *tp, void *priv)
@@ -107,11 +120,14 @@ static void ntrace_context_match(struct tracepoint *tp, void *priv)
  */
 int ntrace_context_get(void)
 {
-	int ret;
+	int ret, cpu;
 
 	guard(mutex)(&ntrace_context_lock);
 	if (ntrace_context_users++)
 		return 0;
+
+	for_each_possible_cpu(cpu)
+		per_cpu(ntrace_context_task, cpu) = NULL;
 
 	if (!ntrace_sched_switch)
 		for_each_kernel_tracepoint(ntrace_context_match, &ntrace_sched_switch);
@@ -135,5 +151,15 @@ void ntrace_context_put(void)
 		return;
 
 	tracepoint_probe_unregister(ntrace_sched_switch, ntrace_context_switch, NULL);
+}
+
+/**
+ * ntrace_context_exit - wait for probes that still run
+ *
+ * Before their code goes. Nothing else waits: a grace period for each event that is closed
+ * would be much.
+ */
+void ntrace_context_exit(void)
+{
 	tracepoint_synchronize_unregister();
 }

@@ -10,6 +10,7 @@
 bool ntrace_context_present(int cpu);
 int ntrace_context_get(void);
 void ntrace_context_put(void);
+void ntrace_context_exit(void);
 void ntrace_context_write_current(void);
 
 #endif /* _NTRACE_CONTEXT_H */

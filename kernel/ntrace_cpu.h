@@ -26,7 +26,7 @@ enum ntrace_state {
  * @online:	events may run here
  * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
  * @resume:	the event would be running if it were not for that
- * @awoke:	components of this CPU may have lost their state since they were used
+ * @awoke:	components of this CPU may have lost their state, or gone, since they were used
  * @event:	that has the encoder, NULL if none
  * @path:	of this event
  * @handle:	AUX transaction
@@ -42,7 +42,7 @@ enum ntrace_state {
  * @armed:	for which period the timer was started last
  * @pace:	how fast it fills
  * @seen:	bytes written at the last look
- * @seen_at:	time of the last look
+ * @seen_at:	time of the last look, in ticks
  */
 struct ntrace_cpu {
 	enum ntrace_state state;

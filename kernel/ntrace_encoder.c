@@ -218,41 +218,23 @@ u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
-/* At every context switch: worth more than a call of memcmp() */
-static bool ntrace_encoder_config_equal(const struct ntrace_encoder_config *a,
-					const struct ntrace_encoder_config *b)
-{
-	return a->control == b->control && a->features == b->features &&
-	       a->ts_control == b->ts_control && a->privs == b->privs;
-}
-
-static bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
-				  const struct ntrace_encoder_config *config,
-				  const struct ntrace_ranges *ranges)
-{
-	/* A latch has to be set to its beginning. */
-	return enc->config_valid && !ranges->nr && !enc->ranges &&
-	       ntrace_encoder_config_equal(&enc->config, config);
-}
-
 /**
- * ntrace_encoder_configure - write what an event wants, unless it is there already
+ * ntrace_encoder_write_config - write what an event wants
  * @enc:	the encoder, not enabled and empty
  * @config:	the registers
  * @ranges:	the addresses
  *
  * Return: 0, or -EIO when the encoder does not keep together what it accepted one by one.
  */
-int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_encoder_config *config,
-			     const struct ntrace_ranges *ranges)
+int ntrace_encoder_write_config(struct ntrace_encoder *enc,
+				const struct ntrace_encoder_config *config,
+				const struct ntrace_ranges *ranges)
 {
 	struct ntrace_component *comp = &enc->comp;
 	u32 control;
 
 	if (comp->failed)
 		return -EIO;
-	if (ntrace_encoder_is_set(enc, config, ranges))
-		return 0;
 
 	enc->config_valid = false;
 	control = ntrace_write_back(comp, TR_TE_CONTROL, config->control) & ~NTRACE_STATUS;
@@ -276,24 +258,9 @@ int ntrace_encoder_configure(struct ntrace_encoder *enc, const struct ntrace_enc
 
 /* Start and stop */
 
-/* InstTracing may not be written before Enable reads 1. */
 static int ntrace_encoder_enable(struct ntrace_component *comp)
 {
-	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
-	u32 control = enc->config.control | TR_CONTROL_ENABLE;
-	int ret;
-
-	ntrace_write(comp, TR_TE_CONTROL, control);
-	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
-	if (!ret && !enc->paused)
-		ntrace_write(comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
-
-	return ret;
-}
-
-static u32 ntrace_encoder_tracing(const struct ntrace_encoder *enc)
-{
-	return enc->paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+	return ntrace_encoder_start(to_ntrace_encoder(comp));
 }
 
 /**
@@ -306,27 +273,6 @@ void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
 	enc->paused = paused;
 	ntrace_write(&enc->comp, TR_TE_CONTROL,
 		     enc->config.control | TR_CONTROL_ENABLE | ntrace_encoder_tracing(enc));
-}
-
-/**
- * ntrace_encoder_stop - clear Enable, do not wait
- * @enc: the encoder
- *
- * The sticky overflow bit is written 0 and so stays as it is.
- */
-void ntrace_encoder_stop(struct ntrace_encoder *enc)
-{
-	ntrace_write(&enc->comp, TR_TE_CONTROL,
-		     enc->config.control | ntrace_encoder_tracing(enc));
-}
-
-/**
- * ntrace_encoder_stopped - is it off, and everything that it had on its way?
- * @control: trTeControl
- */
-bool ntrace_encoder_stopped(u32 control)
-{
-	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
 }
 
 /* sysfs */

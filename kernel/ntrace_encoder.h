@@ -7,6 +7,7 @@
 
 #include "ntrace_component.h"
 #include "ntrace_filter.h"
+#include "ntrace_regs.h"
 #include "ntrace_timestamp.h"
 
 /**
@@ -85,13 +86,105 @@ static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *
 
 extern const struct ntrace_component_type ntrace_encoder_type;
 
-int ntrace_encoder_configure(struct ntrace_encoder *enc,
-			     const struct ntrace_encoder_config *config,
-			     const struct ntrace_ranges *ranges);
+int ntrace_encoder_write_config(struct ntrace_encoder *enc,
+				const struct ntrace_encoder_config *config,
+				const struct ntrace_ranges *ranges);
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
-void ntrace_encoder_stop(struct ntrace_encoder *enc);
-bool ntrace_encoder_stopped(u32 control);
 u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);
 u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
+
+/* What follows runs at every context switch: a call would cost more than what it is for. */
+
+static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
+					 const struct ntrace_encoder_config *config,
+					 const struct ntrace_ranges *ranges)
+{
+	const struct ntrace_encoder_config *now = &enc->config;
+
+	/* A latch has to be set to its beginning. */
+	return enc->config_valid && !ranges->nr && !enc->ranges &&
+	       now->control == config->control && now->features == config->features &&
+	       now->ts_control == config->ts_control && now->privs == config->privs;
+}
+
+/**
+ * ntrace_encoder_configure - write what an event wants, unless it is there already
+ * @enc:	the encoder, not enabled and empty
+ * @config:	the registers
+ * @ranges:	the addresses
+ *
+ * Return: as ntrace_encoder_write_config()
+ */
+static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
+					   const struct ntrace_encoder_config *config,
+					   const struct ntrace_ranges *ranges)
+{
+	if (!enc->comp.failed && ntrace_encoder_is_set(enc, config, ranges))
+		return 0;
+
+	return ntrace_encoder_write_config(enc, config, ranges);
+}
+
+static inline u32 ntrace_encoder_tracing(const struct ntrace_encoder *enc)
+{
+	return enc->paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+}
+
+/**
+ * ntrace_encoder_start - enable it, and let it trace
+ * @enc: the encoder
+ *
+ * InstTracing may not be written before Enable reads 1.
+ */
+static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
+{
+	u32 control = enc->config.control | TR_CONTROL_ENABLE;
+	int ret;
+
+	ntrace_write(&enc->comp, TR_TE_CONTROL, control);
+	ret = ntrace_wait(&enc->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+	if (!ret && !enc->paused)
+		ntrace_write(&enc->comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
+
+	return ret;
+}
+
+/**
+ * ntrace_encoder_stop - clear Enable, do not wait
+ * @enc: the encoder
+ *
+ * The sticky overflow bit is written 0 and so stays as it is.
+ */
+static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
+{
+	ntrace_write(&enc->comp, TR_TE_CONTROL,
+		     enc->config.control | ntrace_encoder_tracing(enc));
+}
+
+/**
+ * ntrace_encoder_fell - has it switched itself off?
+ * @enc: the encoder, enabled
+ *
+ * What it should have traced since is lost.
+ */
+static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc)
+{
+	u32 control = ntrace_read(&enc->comp, TR_TE_CONTROL);
+
+	if (control & TR_CONTROL_ENABLE)
+		return false;
+
+	ntrace_component_complain(&enc->comp, "Enable to stay 1", control);
+	return true;
+}
+
+/**
+ * ntrace_encoder_stopped - is it off, and everything that it had on its way?
+ * @control: trTeControl
+ */
+static inline bool ntrace_encoder_stopped(u32 control)
+{
+	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
+}
 
 #endif /* _NTRACE_ENCODER_H */

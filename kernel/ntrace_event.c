@@ -112,6 +112,22 @@ static void ntrace_event_free(struct ntrace_event *ev)
 	kfree(ev);
 }
 
+/**
+ * ntrace_event_is_lost - has everything gone that it could be traced with?
+ * @event: perf's event
+ */
+bool ntrace_event_is_lost(const struct perf_event *event)
+{
+	const struct ntrace_event *ev = to_ntrace_event(event);
+	unsigned int i;
+
+	for (i = 0; i < ev->nr; i++)
+		if (ev->cpu[i].path && !READ_ONCE(ev->cpu[i].path->gone))
+			return false;
+
+	return true;
+}
+
 static void ntrace_event_destroy_child(struct perf_event *event)
 {
 	ntrace_addr_free(event);
@@ -151,6 +167,11 @@ int ntrace_event_init(struct perf_event *event)
 	if (!ev)
 		return -ENOMEM;
 	ev->nr = nr;
+	/*
+	 * perf record -F asks all events for a frequency. For its sake the core would stop and
+	 * start this one at every tick, to adjust a period that means nothing.
+	 */
+	event->attr.freq = 0;
 	ev->owner = get_task_pid(current, PIDTYPE_PID);
 	ev->lossless = ntrace_attr(&event->attr, STALL);
 	/*

@@ -12,7 +12,7 @@
 
 /**
  * struct ntrace_event_cpu - an event on a CPU
- * @path:	NULL if the CPU cannot be traced
+ * @path:	NULL if the CPU cannot be traced; it may be gone
  * @config:	the encoder's registers
  */
 struct ntrace_event_cpu {
@@ -52,5 +52,6 @@ static inline struct ntrace_event_cpu *ntrace_event_cpu(struct perf_event *event
 }
 
 int ntrace_event_init(struct perf_event *event);
+bool ntrace_event_is_lost(const struct perf_event *event);
 
 #endif /* _NTRACE_EVENT_H */

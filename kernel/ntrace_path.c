@@ -18,6 +18,7 @@
 #include "ntrace_atb.h"
 #include "ntrace_funnel.h"
 #include "ntrace_path.h"
+#include "ntrace_power.h"
 #include "ntrace_regs.h"
 
 const struct ntrace_component_type *const ntrace_component_types[] = {
@@ -56,7 +57,7 @@ struct ntrace_encoder *ntrace_path_encoder(int cpu)
 static int ntrace_path_refuse(struct ntrace_component *from, struct device_node *np)
 {
 	dev_err_ratelimited(from->dev,
-			    "trace %s at %pa leads to %pOF, which is no trace component in use (missing, refused or of an unsupported type)\n",
+			    "trace %s at %pa leads to %pOF, which is no trace component in use (missing, refused, unbound or of an unsupported type)\n",
 			    from->type->name, &from->start, np);
 
 	return -ENODEV;
@@ -313,6 +314,29 @@ static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 	return 0;
 }
 
+/* The first @nr components need not be on any more, as far as this path is concerned. */
+static void ntrace_path_power_off(struct ntrace_path *path, unsigned int nr)
+{
+	while (nr)
+		ntrace_power_put(path->comp[--nr]);
+}
+
+static int ntrace_path_power_on(struct ntrace_path *path)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < path->nr; i++) {
+		ret = ntrace_power_get(path->comp[i]);
+		if (ret) {
+			ntrace_path_power_off(path, i);
+			return ret;
+		}
+	}
+
+	return 0;
+}
+
 static void ntrace_path_release(struct ntrace_path *path)
 {
 	unsigned int i;
@@ -321,6 +345,7 @@ static void ntrace_path_release(struct ntrace_path *path)
 		path->comp[i]->users--;
 	if (path->sink)
 		ntrace_path_release_sink(path->sink);
+	ntrace_path_power_off(path, path->nr);
 }
 
 /* References */
@@ -328,6 +353,7 @@ static void ntrace_path_release(struct ntrace_path *path)
 static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sinkid)
 {
 	struct ntrace_path *path, *fresh;
+	unsigned int i;
 
 	fresh = ntrace_path_create(enc, sinkid);
 	if (IS_ERR(fresh))
@@ -341,16 +367,22 @@ static struct ntrace_path *ntrace_path_find(struct ntrace_encoder *enc, u32 sink
 		}
 	}
 
+	for (i = 0; i < fresh->nr; i++)
+		ntrace_component_get(fresh->comp[i]);
 	list_add(&fresh->node, &ntrace_paths);
 	return fresh;
 }
 
 static void ntrace_path_drop(struct ntrace_path *path)
 {
+	unsigned int i;
+
 	if (path->users)
 		return;
 
 	list_del(&path->node);
+	for (i = 0; i < path->nr; i++)
+		ntrace_component_put(path->comp[i]);
 	kfree(path);
 }
 
@@ -362,7 +394,8 @@ static void ntrace_path_drop(struct ntrace_path *path)
  */
 void ntrace_path_put(struct ntrace_path *path)
 {
-	ntrace_path_release(path);
+	if (!path->gone)
+		ntrace_path_release(path);
 	path->users--;
 	ntrace_path_drop(path);
 }
@@ -422,10 +455,14 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 	if (IS_ERR(path))
 		return path;
 
-	ret = ntrace_path_revive(path) ?: ntrace_path_claim(path, owner);
+	ret = ntrace_path_power_on(path);
 	if (!ret) {
-		path->users++;
-		return path;
+		ret = ntrace_path_revive(path) ?: ntrace_path_claim(path, owner);
+		if (!ret) {
+			path->users++;
+			return path;
+		}
+		ntrace_path_power_off(path, path->nr);
 	}
 
 	ntrace_path_drop(path);
@@ -447,6 +484,12 @@ void ntrace_path_wake(struct ntrace_path *path)
 }
 
 /* Order */
+
+/* From the encoder straight into a sink: nothing between, nothing that others decide about */
+static bool ntrace_path_is_direct(const struct ntrace_path *path)
+{
+	return path->nr == 2 && path->sink;
+}
 
 static int ntrace_path_enable_one(struct ntrace_path *path, unsigned int i)
 {
@@ -508,7 +551,18 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
+	if (ntrace_path_is_direct(path))
+		return path->sink->comp.failed ? -EIO : ntrace_ramsink_stop(path->sink);
+
 	return ntrace_path_disable_range(path, 1, path->nr);
+}
+
+static __always_inline int __ntrace_path_enable_downstream(struct ntrace_path *path)
+{
+	if (ntrace_path_is_direct(path))
+		return ntrace_ramsink_start(path->sink);
+
+	return ntrace_path_enable_range(path, 1, path->nr);
 }
 
 /**
@@ -517,7 +571,7 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
  */
 int ntrace_path_enable_downstream(struct ntrace_path *path)
 {
-	return ntrace_path_enable_range(path, 1, path->nr);
+	return __ntrace_path_enable_downstream(path);
 }
 
 /**
@@ -548,12 +602,12 @@ int ntrace_path_join_funnels(struct ntrace_path *path)
  */
 int ntrace_path_enable(struct ntrace_path *path)
 {
-	int ret = ntrace_path_enable_downstream(path);
+	int ret = __ntrace_path_enable_downstream(path);
 
 	if (ret)
 		return ret;
 
-	ret = path->comp[0]->type->enable(path->comp[0]);
+	ret = ntrace_encoder_start(path->encoder);
 	if (ret)
 		ntrace_path_disable_downstream(path);
 
@@ -632,17 +686,49 @@ static const struct attribute_group ntrace_path_group = {
 	.attrs = ntrace_path_attrs,
 };
 
-/* A source of time has come: those whose own it is not may make more of it now. */
+/* Others' time comes through funnels, as far as they are on. */
+static unsigned int ntrace_path_funnels_on(void)
+{
+	struct ntrace_component *comp;
+	unsigned int nr = 0;
+
+	ntrace_for_each_component(comp, TR_COMP_FUNNEL) {
+		if (ntrace_power_get(comp))
+			break;
+		nr++;
+	}
+
+	return nr;
+}
+
+static void ntrace_path_funnels_off(unsigned int nr)
+{
+	struct ntrace_component *comp;
+
+	ntrace_for_each_component(comp, TR_COMP_FUNNEL) {
+		if (!nr--)
+			break;
+		ntrace_power_put(comp);
+	}
+}
+
+/* A part of paths has come: those whose own the time is not may make more of it now. */
 static void ntrace_path_time_bound(void)
 {
+	unsigned int nr = ntrace_path_funnels_on();
 	struct ntrace_component *comp;
 	struct ntrace_encoder *enc;
 
 	ntrace_for_each_component(comp, TR_COMP_ENCODER) {
 		enc = to_ntrace_encoder(comp);
-		if (enc->ts.mode == TR_TS_MODE_SHARED && !enc->ts.tracks_time && !comp->users)
-			ntrace_timestamp_check(comp, &enc->ts);
+		if (enc->ts.mode != TR_TS_MODE_SHARED || enc->ts.tracks_time || comp->users)
+			continue;
+		if (ntrace_power_get(comp))
+			continue;
+		ntrace_timestamp_check(comp, &enc->ts);
+		ntrace_power_put(comp);
 	}
+	ntrace_path_funnels_off(nr);
 }
 
 /**
@@ -651,9 +737,65 @@ static void ntrace_path_time_bound(void)
  */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
-	if (comp->type == &ntrace_funnel_type)
+	if (comp->type == &ntrace_funnel_type || comp->type == &ntrace_encoder_type)
 		ntrace_path_time_bound();
 
 	return comp->type == &ntrace_encoder_type ?
 		       devm_device_add_group(comp->dev, &ntrace_path_group) : 0;
+}
+
+/* Components that go */
+
+static bool ntrace_path_leads_through(const struct ntrace_path *path,
+				      const struct ntrace_component *comp)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr; i++)
+		if (path->comp[i] == comp)
+			return true;
+
+	return false;
+}
+
+/**
+ * ntrace_path_give_up - a component is about to go: nothing is to be started on paths through it
+ * @comp: the component, which is not found any more
+ *
+ * ntrace_components_lock is held. What runs has to be stopped then.
+ */
+void ntrace_path_give_up(struct ntrace_component *comp)
+{
+	struct ntrace_path *path;
+
+	list_for_each_entry(path, &ntrace_paths, node)
+		if (ntrace_path_leads_through(path, comp))
+			WRITE_ONCE(path->gone, true);
+}
+
+/**
+ * ntrace_path_gone - nothing runs on paths that were given up
+ * @comp: the component because of which
+ *
+ * The events that hold them want nothing of other components any more: those are free for others.
+ * ntrace_components_lock is held.
+ */
+void ntrace_path_gone(struct ntrace_component *comp)
+{
+	struct ntrace_path *path, *next;
+	unsigned int i, events = 0;
+
+	list_for_each_entry_safe(path, next, &ntrace_paths, node) {
+		if (!path->gone)
+			continue;
+		for (i = 0; i < path->users; i++)
+			ntrace_path_release(path);
+		events += path->users;
+		list_del_init(&path->node);
+	}
+
+	if (events)
+		dev_info(comp->dev,
+			 "trace %s at %pa: unbound; %u ways of events led through it, there will be no more trace of them\n",
+			 comp->type->name, &comp->start, events);
 }

@@ -15,6 +15,7 @@
  * struct ntrace_path - one way
  * @node:	in the list of all paths in use
  * @users:	events that hold it
+ * @gone:	one of its components is unbound: nothing is switched on any more
  * @encoder:	where it begins
  * @sink:	where it ends, NULL if that is no RAM sink: its trace does not come to perf
  * @nr:		components on it
@@ -24,6 +25,7 @@
 struct ntrace_path {
 	struct list_head node;
 	unsigned int users;
+	bool gone;
 	struct ntrace_encoder *encoder;
 	struct ntrace_ramsink *sink;
 	unsigned int nr;
@@ -51,5 +53,7 @@ int ntrace_path_disable_downstream(struct ntrace_path *path);
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow);
 
 int ntrace_path_bound(struct ntrace_component *comp);
+void ntrace_path_give_up(struct ntrace_component *comp);
+void ntrace_path_gone(struct ntrace_component *comp);
 
 #endif /* _NTRACE_PATH_H */

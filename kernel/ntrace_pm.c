@@ -9,7 +9,6 @@
 #include <linux/smp.h>
 #include <linux/suspend.h>
 
-#include "ntrace_component.h"
 #include "ntrace_pm.h"
 #include "ntrace_run.h"
 
@@ -53,7 +52,6 @@ static int ntrace_pm_system(struct notifier_block *nb, unsigned long action, voi
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		ntrace_component_wake_all();
 		on_each_cpu(ntrace_pm_wake_here, NULL, 1);
 		break;
 	}

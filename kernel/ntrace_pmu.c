@@ -11,6 +11,7 @@
 #include "ntrace_addr.h"
 #include "ntrace_buffer.h"
 #include "ntrace_compat.h"
+#include "ntrace_context.h"
 #include "ntrace_event.h"
 #include "ntrace_path.h"
 #include "ntrace_pm.h"
@@ -60,6 +61,11 @@ static int ntrace_pmu_bound(struct ntrace_component *comp)
 static void ntrace_pmu_unbound(struct ntrace_component *comp)
 {
 	ntrace_sysfs_unbound(ntrace_pmu.dev, comp);
+	ntrace_path_give_up(comp);
+	ntrace_run_evict();
+	ntrace_path_gone(comp);
+	if (comp->type == &ntrace_ramsink_type)
+		ntrace_buffer_unbound(to_ntrace_ramsink(comp));
 }
 
 static const struct ntrace_component_listener ntrace_pmu_listener = {
@@ -116,6 +122,7 @@ static void __exit ntrace_exit(void)
 	ntrace_component_driver_unregister();
 	perf_pmu_unregister(&ntrace_pmu);
 	cpuhp_remove_state(ntrace_cpuhp_state);
+	ntrace_context_exit();
 }
 module_exit(ntrace_exit);
 

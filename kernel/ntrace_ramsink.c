@@ -384,7 +384,8 @@ void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 /* Use */
 
 /* Start comes before Limit, because what Limit can be may depend on it. */
-static int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
+static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size,
+					      u64 at)
 {
 	struct ntrace_component *comp = &sink->comp;
 	u64 limit = start + size - sink->align;
@@ -448,17 +449,12 @@ int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u6
 
 static int ntrace_ramsink_enable(struct ntrace_component *comp)
 {
-	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control | TR_CONTROL_ENABLE);
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+	return ntrace_ramsink_start(to_ntrace_ramsink(comp));
 }
 
 static int ntrace_ramsink_disable(struct ntrace_component *comp)
 {
-	ntrace_write(comp, TR_RAM_CONTROL, to_ntrace_ramsink(comp)->control);
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1");
+	return ntrace_ramsink_stop(to_ntrace_ramsink(comp));
 }
 
 /**
@@ -468,26 +464,6 @@ static int ntrace_ramsink_disable(struct ntrace_component *comp)
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 {
 	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE);
-}
-
-/**
- * ntrace_ramsink_used - how much of the window is written
- * @sink: the sink
- *
- * Never more than the window: a write pointer that lies outside is no reason to publish anything.
- */
-u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
-{
-	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
-	u64 used;
-
-	if (wp & TR_RAM_WP_LOW_WRAP)
-		return sink->size;
-
-	/* A window is far smaller than 4 GiB: the low half is enough. */
-	used = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
-
-	return used <= sink->size ? used : 0;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/spinlock.h>
 
 #include "ntrace_component.h"
+#include "ntrace_regs.h"
 
 struct pid;
 
@@ -83,9 +84,53 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size);
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at);
 u64 ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, bool *wrapped);
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink);
-u64 ntrace_ramsink_used(struct ntrace_ramsink *sink);
 void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size);
 void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size);
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink);
+
+/* What follows runs at every context switch: a call would cost more than what it is for. */
+
+/**
+ * ntrace_ramsink_start - enable it
+ * @sink: the sink, set
+ */
+static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
+{
+	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control | TR_CONTROL_ENABLE);
+
+	return ntrace_wait(&sink->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+}
+
+/**
+ * ntrace_ramsink_stop - disable it, and wait until it is empty
+ * @sink: the sink
+ */
+static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
+{
+	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control);
+
+	return ntrace_wait(&sink->comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1");
+}
+
+/**
+ * ntrace_ramsink_used - how much of the window is written
+ * @sink: the sink
+ *
+ * Never more than the window: a write pointer that lies outside is no reason to publish anything.
+ */
+static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
+{
+	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+	u64 used;
+
+	if (wp & TR_RAM_WP_LOW_WRAP)
+		return sink->size;
+
+	/* A window is far smaller than 4 GiB: the low half is enough. */
+	used = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
+
+	return used <= sink->size ? used : 0;
+}
 
 #endif /* _NTRACE_RAMSINK_H */

@@ -83,7 +83,7 @@
 #define     TR_TE_COMP_EQ			0
 #define     TR_TE_COMP_LT			2
 #define     TR_TE_COMP_GE			5
-#define     TR_TE_COMP_P_PRIME			6	/* never, and the latch is set to begin with */
+#define     TR_TE_COMP_P_PRIME			6	/* never; its latch is set at first */
 #define   TR_TE_COMP_MATCH_MODE			GENMASK(13, 12)
 #define     TR_TE_COMP_P_AND_S			1
 #define     TR_TE_COMP_LATCH			3	/* set by P, held through S */

@@ -15,8 +15,8 @@
  */
 #include <linux/align.h>
 #include <linux/dma-mapping.h>
-#include <linux/sched/clock.h>
 
+#include "ntrace_clock.h"
 #include "ntrace_ring.h"
 
 /**
@@ -49,7 +49,7 @@ int ntrace_ring_aim(struct ntrace_ring *ring)
 {
 	u64 size = ring->buf->layout.size;
 
-	ring->seen_at = local_clock();
+	ring->seen_at = ntrace_clock();
 
 	return ntrace_ramsink_set_ring(ring->map->sink, ring->map->addr[0], size,
 				       ring->head & (size - 1));
@@ -62,13 +62,13 @@ int ntrace_ring_aim(struct ntrace_ring *ring)
  */
 void ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace)
 {
-	u64 size = ring->buf->layout.size, now = local_clock(), bytes;
+	u64 size = ring->buf->layout.size, now = ntrace_clock(), bytes;
+	u64 ns = ntrace_clock_ns(now - ring->seen_at);
 	bool wrapped;
 	u64 at = ntrace_ramsink_ring_at(ring->map->sink, &wrapped);
 
-	bytes = ntrace_aux_advance(pace, size, ring->head & (size - 1), at, wrapped,
-				   now - ring->seen_at);
-	ntrace_aux_learn(pace, bytes, now - ring->seen_at);
+	bytes = ntrace_aux_advance(pace, size, ring->head & (size - 1), at, wrapped, ns);
+	ntrace_aux_learn(pace, bytes, ns);
 	ring->head += bytes;
 	ring->seen_at = now;
 }

@@ -14,7 +14,7 @@
  * @head:	bytes that were ever written; modulo the area's size, where the next one goes
  * @begin:	@head when the AUX transaction was opened
  * @synced:	@head up to which the CPU sees what was written
- * @seen_at:	time of the last look
+ * @seen_at:	time of the last look, in ticks
  */
 struct ntrace_ring {
 	struct ntrace_buffer *buf;

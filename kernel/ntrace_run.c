@@ -10,11 +10,12 @@
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/module.h>
-#include <linux/sched/clock.h>
 #include <linux/sizes.h>
+#include <linux/smp.h>
 
 #include "ntrace_addr.h"
 #include "ntrace_buffer.h"
+#include "ntrace_clock.h"
 #include "ntrace_compat.h"
 #include "ntrace_config.h"
 #include "ntrace_context.h"
@@ -33,6 +34,8 @@ module_param(move_bytes, uint, 0644);
 MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
 
 static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
+
+u64 ntrace_clock_mult __read_mostly;
 
 /* AUX transactions */
 
@@ -164,13 +167,24 @@ static int ntrace_cpu_set_window(struct ntrace_cpu *c)
 	int ret;
 
 	c->seen = 0;
-	c->seen_at = local_clock();
+	c->seen_at = ntrace_clock();
 
 	ret = ntrace_ramsink_set_window(sink, start, c->window.size);
 	if (!ret && c->copied)
 		ntrace_ramsink_hand_back(sink);
 
 	return ret;
+}
+
+/* What is written until now, and how fast it came */
+static __always_inline void ntrace_cpu_see(struct ntrace_cpu *c, u64 used)
+{
+	u64 now = ntrace_clock();
+
+	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0,
+			 ntrace_clock_ns(now - c->seen_at));
+	c->seen = used;
+	c->seen_at = now;
 }
 
 /*
@@ -188,7 +202,7 @@ static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 		dma_sync_single_range_for_cpu(c->path->sink->comp.dev,
 					      c->map->addr[c->window.chunk], c->window.offset, used,
 					      DMA_FROM_DEVICE);
-	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, local_clock() - c->seen_at);
+	ntrace_cpu_see(c, used);
 	c->done += used;
 
 	return used == c->window.size;
@@ -196,15 +210,15 @@ static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 
 /* Running */
 
-static int ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
+static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 {
 	struct ntrace_event *ev = to_ntrace_event(c->event);
 	struct ntrace_encoder *enc = c->path->encoder;
+	int cpu = smp_processor_id();
 
-	if (!cpumask_test_and_set_cpu(smp_processor_id(), &ev->reported))
+	if (!cpumask_test_cpu(cpu, &ev->reported) &&
+	    !cpumask_test_and_set_cpu(cpu, &ev->reported))
 		perf_report_aux_output_id(c->event, ntrace_config_to_hw_id(&enc->config, enc));
-
-	return 0;
 }
 
 /* A full area, with room to flush into: let the encoder fill up and stall the hart. */
@@ -247,6 +261,7 @@ static void ntrace_cpu_drain_ring(struct ntrace_cpu *c)
 	bool overflow = false;
 	int ret;
 
+	c->lost |= ntrace_encoder_fell(c->path->encoder);
 	ret = ntrace_path_stop_encoder(c->path, &overflow);
 	if (ret == -ENOSPC)
 		ntrace_component_reset(&c->path->encoder->comp);
@@ -286,6 +301,7 @@ static void ntrace_cpu_finish_away(struct ntrace_cpu *c)
 {
 	bool overflow;
 
+	ntrace_encoder_fell(c->path->encoder);
 	ntrace_path_stop_encoder(c->path, &overflow);
 	ntrace_path_disable_downstream(c->path);
 	c->state = NTRACE_OFF;
@@ -402,6 +418,7 @@ static void ntrace_cpu_drain(struct ntrace_cpu *c)
 		if (ntrace_cpu_extend(c))
 			break;
 
+	c->lost |= ntrace_encoder_fell(c->path->encoder);
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
 	while (ret == -ENOSPC && !ntrace_cpu_extend(c));
@@ -464,7 +481,7 @@ static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 	ntrace_cpu_finish(c);
 }
 
-static void ntrace_cpu_stop(struct ntrace_cpu *c)
+static __always_inline void ntrace_cpu_stop(struct ntrace_cpu *c)
 {
 	if (c->state == NTRACE_RUNNING)
 		ntrace_cpu_finish(c);
@@ -508,25 +525,36 @@ static int ntrace_cpu_move(struct ntrace_cpu *c)
 /* One look at the write pointer. Return: whether the window has to move */
 static bool ntrace_cpu_look(struct ntrace_cpu *c)
 {
-	u64 used, now = local_clock();
-
 	if (c->buf->ring) {
 		ntrace_ring_look(&c->ring, &c->pace);
 		return false;
 	}
 
-	used = ntrace_ramsink_used(c->path->sink);
-	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0, now - c->seen_at);
-	c->seen = used;
-	c->seen_at = now;
+	ntrace_cpu_see(c, ntrace_ramsink_used(c->path->sink));
 
 	return ntrace_path_is_shared(c->path) ? ntrace_shared_due(c) :
-						ntrace_aux_due(&c->limits, used, c->window.size);
+						ntrace_aux_due(&c->limits, c->seen, c->window.size);
+}
+
+/*
+ * The next look. It follows from when this one was meant to be, which costs no look at the clock,
+ * unless the last one was so long ago, or nobody knows when, that many would be made up for.
+ */
+static void ntrace_cpu_forward(struct ntrace_cpu *c, u64 elapsed)
+{
+	u64 period = ntrace_cpu_period(c);
+
+	if (elapsed && elapsed <= 2 * c->armed)
+		hrtimer_add_expires_ns(&c->timer, period);
+	else
+		hrtimer_forward_now(&c->timer, ns_to_ktime(period));
+	c->armed = period;
 }
 
 static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 {
 	struct ntrace_cpu *c = container_of(timer, struct ntrace_cpu, timer);
+	u64 last = c->seen_at;
 	int ret = 0;
 
 	if (c->state == NTRACE_OFF || c->state == NTRACE_AWAY)
@@ -545,8 +573,8 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	}
 
-	c->armed = ntrace_cpu_period(c);
-	hrtimer_forward_now(timer, ns_to_ktime(c->armed));
+	ntrace_cpu_forward(c, ntrace_clock_ns(c->seen_at - last));
+
 	return HRTIMER_RESTART;
 }
 
@@ -575,32 +603,36 @@ static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, boo
 		ntrace_encoder_pause(c->path->encoder, paused);
 }
 
-/* perf callbacks */
-
-/**
- * ntrace_run_start - switch the encoder on
- * @event:	perf's event
- * @flags:	PERF_EF_
+/*
+ * Before the first start since components of this CPU may have slept, or gone. Return: whether they
+ * can be used
  */
-void ntrace_run_start(struct perf_event *event, int flags)
+static bool ntrace_cpu_awake(struct ntrace_cpu *c)
 {
-	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
-	struct ntrace_event_cpu *on = ntrace_event_cpu(event, smp_processor_id());
+	if (READ_ONCE(c->path->gone))
+		return false;
+
+	ntrace_path_wake(c->path);
+	c->awoke = false;
+
+	return true;
+}
+
+/* The event that the CPU has, from now on */
+static void ntrace_cpu_start(struct ntrace_cpu *c, const struct ntrace_event_cpu *on)
+{
+	struct perf_event *event = c->event;
 	struct ntrace_event *ev = to_ntrace_event(event);
 	int ret;
-
-	if (flags & PERF_EF_RESUME) {
-		ntrace_cpu_pause(c, event, false);
-		return;
-	}
 
 	if (c->asleep) {
 		c->resume = true;
 		return;
 	}
-	if (c->awoke)
-		ntrace_path_wake(c->path);
-	c->awoke = false;
+	if (c->awoke && !ntrace_cpu_awake(c)) {
+		event->hw.state |= PERF_HES_STOPPED;
+		return;
+	}
 
 	event->hw.state = 0;
 	c->path->encoder->paused = ntrace_aux_paused(event);
@@ -616,6 +648,23 @@ void ntrace_run_start(struct perf_event *event, int flags)
 
 	if (c->state != NTRACE_AWAY)
 		ntrace_cpu_arm(c);
+}
+
+/* perf callbacks */
+
+/**
+ * ntrace_run_start - switch the encoder on
+ * @event:	perf's event
+ * @flags:	PERF_EF_
+ */
+void ntrace_run_start(struct perf_event *event, int flags)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+
+	if (flags & PERF_EF_RESUME)
+		ntrace_cpu_pause(c, event, false);
+	else if (c->event == event)
+		ntrace_cpu_start(c, ntrace_event_cpu(event, smp_processor_id()));
 }
 
 /**
@@ -651,7 +700,7 @@ int ntrace_run_add(struct perf_event *event, int flags)
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 	struct ntrace_event_cpu *on = ntrace_event_cpu(event, smp_processor_id());
 
-	if (!on->path || !c->online)
+	if (!on->path || READ_ONCE(on->path->gone) || !c->online)
 		return -ENODEV;
 	if (c->event)
 		return -EBUSY;
@@ -660,7 +709,7 @@ int ntrace_run_add(struct perf_event *event, int flags)
 	c->path = on->path;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	if (flags & PERF_EF_START)
-		ntrace_run_start(event, PERF_EF_RELOAD);
+		ntrace_cpu_start(c, on);
 
 	return 0;
 }
@@ -711,6 +760,48 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
 	perf_aux_output_end(&c->handle, ntrace_ring_new(&c->ring));
 
 	return ret;
+}
+
+/* Components that go */
+
+/* Trace ends here, though there is room for more. */
+static void ntrace_aux_break(struct ntrace_cpu *c)
+{
+	if (!perf_aux_output_begin(&c->handle, c->event))
+		return;
+
+	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	perf_aux_output_end(&c->handle, 0);
+}
+
+static void ntrace_run_evict_here(void *unused)
+{
+	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
+	struct perf_event *event = c->event;
+
+	/* Whatever wants to start looks twice. */
+	c->awoke = true;
+	if (!event || !READ_ONCE(c->path->gone))
+		return;
+
+	ntrace_run_stop(event, PERF_EF_UPDATE);
+	if (c->path->sink)
+		ntrace_aux_break(c);
+	/* On other CPUs a task may be traced still. */
+	if (ntrace_event_is_lost(event)) {
+		event->pending_disable = 1;
+		irq_work_queue(&event->pending_disable_irq);
+	}
+}
+
+/**
+ * ntrace_run_evict - stop what runs on paths that are gone
+ *
+ * What was traced so far is published; the last AUX record has a flag. Nothing starts there again.
+ */
+void ntrace_run_evict(void)
+{
+	on_each_cpu(ntrace_run_evict_here, NULL, 1);
 }
 
 /* CPUs that sleep, that come and go */
@@ -794,6 +885,7 @@ void ntrace_run_init(void)
 {
 	int cpu;
 
+	ntrace_clock_init();
 	for_each_possible_cpu(cpu)
 		hrtimer_setup(&per_cpu(ntrace_cpus, cpu).timer, ntrace_cpu_timer, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_HARD);

@@ -19,6 +19,7 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
 #define NTRACE_ASLEEP_IDLE	BIT(0)
 #define NTRACE_ASLEEP_SYSTEM	BIT(1)
 
+void ntrace_run_evict(void);
 void ntrace_run_sleep(unsigned int why);
 void ntrace_run_wake(unsigned int why);
 

@@ -18,8 +18,8 @@
 #include <linux/align.h>
 #include <linux/cleanup.h>
 #include <linux/minmax.h>
-#include <linux/sched/clock.h>
 
+#include "ntrace_clock.h"
 #include "ntrace_cpu.h"
 #include "ntrace_path.h"
 #include "ntrace_shared.h"
@@ -225,7 +225,7 @@ int ntrace_shared_enable(struct ntrace_cpu *c)
 	int ret;
 
 	c->seen = 0;
-	c->seen_at = local_clock();
+	c->seen_at = ntrace_clock();
 	c->window.size = sink->store.size;
 
 	scoped_guard(raw_spinlock, &sink->lock)
@@ -311,6 +311,7 @@ void ntrace_shared_finish(struct ntrace_cpu *c)
 	bool overflow = false;
 	int ret, tries = 0;
 
+	c->lost |= ntrace_encoder_fell(c->path->encoder);
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
 	while (ret == -ENOSPC && ++tries < NTRACE_SHARED_TRIES && ntrace_shared_make_room(c));

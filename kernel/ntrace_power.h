@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Clocks and power of components.
+ */
+#ifndef _NTRACE_POWER_H
+#define _NTRACE_POWER_H
+
+#include <linux/pm.h>
+#include <linux/types.h>
+
+struct ntrace_component;
+
+int ntrace_power_init(struct device *dev);
+bool ntrace_power_last(struct ntrace_component *comp);
+int ntrace_power_get(struct ntrace_component *comp);
+void ntrace_power_put(struct ntrace_component *comp);
+
+extern const struct dev_pm_ops ntrace_power_ops;
+
+#endif /* _NTRACE_POWER_H */
