@@ -57,14 +57,27 @@ void guest_init_hart(struct hart *h)
 	h->buf = g_byte_array_sized_new(16);
 }
 
+/* In vcpu_init callbacks */
+struct qemu_plugin_register *guest_find_reg(const char *name)
+{
+	GArray *all = qemu_plugin_get_registers();
+	struct qemu_plugin_register *reg = find_reg(all, name);
+
+	g_array_free(all, TRUE);
+	return reg;
+}
+
 uint64_t guest_reg(struct hart *h, enum guest_reg reg)
+{
+	return h->reg[reg] ? guest_read_reg(h, h->reg[reg]) : 0;
+}
+
+uint64_t guest_read_reg(struct hart *h, struct qemu_plugin_register *reg)
 {
 	uint64_t value = 0;
 
-	if (!h->reg[reg])
-		return 0;
 	g_byte_array_set_size(h->buf, 0);
-	if (!qemu_plugin_read_register(h->reg[reg], h->buf))
+	if (!qemu_plugin_read_register(reg, h->buf))
 		return 0;
 	memcpy(&value, h->buf->data, h->buf->len < 8 ? h->buf->len : 8);
 	return value;

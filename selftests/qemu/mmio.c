@@ -7,11 +7,13 @@
  * right before the next instruction.
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "model.h"
 
 static struct component *at_page[REG_PAGES];
+static FILE *log_file;
 
 static uint32_t read_reg(const struct component *c, unsigned int offset)
 {
@@ -73,6 +75,11 @@ void mmio_init(void)
 {
 	unsigned int i;
 
+	if (opt.reg_log) {
+		log_file = fopen(opt.reg_log, "w");
+		if (!log_file)
+			die("reg_log: cannot write %s", opt.reg_log);
+	}
 	for (i = 0; i < n_components; i++) {
 		struct component *c = components[i];
 		uint64_t page = (c->addr - opt.regs) / PAGE;
@@ -86,6 +93,12 @@ void mmio_init(void)
 		c->page = page_at(c->addr);
 		mmio_show_all(c);
 	}
+}
+
+void mmio_exit(void)
+{
+	if (log_file && fclose(log_file))
+		die("reg_log: writing failed");
 }
 
 /*
@@ -161,6 +174,10 @@ static bool access_page(struct hart *h, struct component *c, unsigned int offset
 	bool pull = false;
 
 	count_access(c);
+	if (log_file)
+		fprintf(log_file, "%s %s %03x %08x\n", c->name,
+			qemu_plugin_mem_is_store(info) ? "write" : "read", offset,
+			qemu_plugin_mem_get_value(info).data.u32);
 	if (qemu_plugin_mem_is_store(info)) {
 		pull = store(h, c, offset, qemu_plugin_mem_get_value(info).data.u32);
 		if (offset)

@@ -10,6 +10,7 @@
  *	encode.c	the encoder: gate, nt_enc_, FIFO
  *	truth.c		the truth: its stream
  *	truth-gate.c	what it takes for traced
+ *	state.c		everything that instructions change
  *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
  *	te-regs.c	register file of an encoder		(pure)
  *	filter.c	filters and comparators of an encoder	(pure)
@@ -70,8 +71,11 @@ struct options {
 	uint64_t rambase;
 	const char *trace;		/* stand-alone: trace of hart %d into this file */
 	const char *truth;		/* file of hart %d, or a command after '|' */
+	const char *state;		/* file of hart %d for full state */
+	bool state_user;		/* of U mode only */
 	const char *topology;		/* file that says which components there are */
 	const char *sink_log;		/* file for what sinks wrote where */
+	const char *reg_log;		/* file for all accesses of registers */
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
 	bool scontext;
 	bool host_clock;
@@ -131,6 +135,7 @@ struct score {
 struct encode;
 struct truth;
 struct truth_gate;
+struct state;
 
 struct hart {
 	unsigned int index;
@@ -162,6 +167,7 @@ struct hart {
 	struct encode *encode;
 	struct truth *truth;
 	struct truth_gate *gate;	/* NULL: nobody wants to know the truth */
+	struct state *state;
 };
 
 extern struct hart *harts[MAX_HARTS];
@@ -201,6 +207,8 @@ static inline void comp_unlock(struct component *c)
 /* guest.c: registers only in callbacks that QEMU lets read them */
 void guest_init_hart(struct hart *h);
 uint64_t guest_reg(struct hart *h, enum guest_reg reg);
+uint64_t guest_read_reg(struct hart *h, struct qemu_plugin_register *reg);
+struct qemu_plugin_register *guest_find_reg(const char *name);
 void guest_set_gpr(struct hart *h, unsigned int n, uint64_t value);
 void guest_sync_time(struct hart *h);
 uint64_t guest_time(struct hart *h);
@@ -211,6 +219,7 @@ bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);
 
 /* mmio.c */
 void mmio_init(void);
+void mmio_exit(void);
 void mmio_show_status(struct component *c);
 void mmio_show_all(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
@@ -260,6 +269,13 @@ void truth_discard(struct hart *h, unsigned int at, uint64_t unreported);
 void truth_release(struct hart *h);
 bool truth_holds_too_much(const struct hart *h);
 void truth_exit(struct hart *h);
+
+/* state.c */
+void state_init_hart(struct hart *h);
+void state_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
+void state_discontinuity(struct hart *h, enum qemu_plugin_discon_type type, uint64_t from,
+			 uint64_t to);
+void state_exit(struct hart *h);
 
 /* truth-gate.c */
 void truth_init_gate(struct hart *h);

@@ -79,8 +79,11 @@ static const struct option {
 	{ "rambase", U64, &opt.rambase, .max = UINT64_MAX },
 	{ "trace", STRING, &opt.trace },
 	{ "truth", STRING, &opt.truth },
+	{ "state", STRING, &opt.state },
+	{ "state_user", BOOL, &opt.state_user },
 	{ "topology", STRING, &opt.topology },
 	{ "sink_log", STRING, &opt.sink_log },
+	{ "reg_log", STRING, &opt.reg_log },
 	{ "pid_offset", U64, &opt.pid_offset, .max = 1 << 20 },
 	{ "fifo", U32, &opt.fifo, .max = 1 << 20 },
 	{ "impl", U32, &opt.te.impl, .max = UINT32_MAX },
@@ -100,9 +103,11 @@ static const struct option {
 	{ "scontext", BOOL, &opt.scontext, &opt.te.context },
 	{ "ts_modes", U8, &opt.te.ts.modes, .max = 0x1f },
 	{ "ts_prescale", U8, &opt.te.ts.prescale, .max = 3 },
+	{ "ts_prescale_min", U8, &opt.te.ts.prescale_min, .max = 3 },
 	{ "ts_width", U8, &opt.te.ts.width, .max = 63 },
 	{ "funnel_ts_modes", U8, &opt.funnel.ts.modes, .max = 0x17 },
 	{ "funnel_ts_prescale", U8, &opt.funnel.ts.prescale, .max = 3 },
+	{ "funnel_ts_prescale_min", U8, &opt.funnel.ts.prescale_min, .max = 3 },
 	{ "funnel_ts_width", U8, &opt.funnel.ts.width, .max = 63 },
 	{ "can_stall", BOOL, &opt.te.stall },
 	{ "can_extaddr", BOOL, &opt.te.extaddr },
@@ -517,8 +522,10 @@ static void on_exit_qemu(void *userdata)
 		hart_lock(harts[i]);
 		encode_exit(harts[i]);
 		truth_exit(harts[i]);
+		state_exit(harts[i]);
 	}
 	net_exit();
+	mmio_exit();
 }
 
 static struct hart *new_hart(unsigned int index)
@@ -557,6 +564,7 @@ static void on_vcpu_init(unsigned int vcpu, void *userdata)
 	retire_init_hart(h);
 	encode_init_hart(h);
 	truth_init_hart(h);
+	state_init_hart(h);
 }
 
 static void build(void)

@@ -324,6 +324,7 @@ static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type typ
 
 	(void)userdata;
 	guest_sync_time(h);
+	state_discontinuity(h, type, from, to);
 	lost = (opt.lose_suspend || opt.lose_stop) && type == QEMU_PLUGIN_DISCON_EXCEPTION &&
 	       loses_power(h);
 	if (!lost && !(h->score->watch | h->score->armed))
@@ -454,6 +455,7 @@ static void on_translate(struct qemu_plugin_tb *tb, void *userdata)
 		if (i + 1 == b->n && b->partial)
 			qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 				qi, QEMU_PLUGIN_INLINE_STORE_U64, SCORE(done), 1);
+		state_translate(qi, &b->insn[i]);
 		if (!scontext_translate(qi, &b->insn[i]))
 			mmio_translate(qi, &b->insn[i]);
 		truth_translate_cut(qi, &b->insn[i]);

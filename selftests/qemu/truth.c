@@ -25,7 +25,7 @@ enum op {
 	OP_INSN16 = 16, OP_INSN32 = 17,
 };
 
-enum state { STATE_PRIV = 1, STATE_PC = 10 };
+enum { STATE_PRIV = 1, STATE_PC = 10 };
 
 enum mark {
 	MARK_BEGIN = 1, MARK_END = 2, MARK_OWNER = 3, MARK_DROP = 4, MARK_RESTART = 5,

@@ -31,6 +31,8 @@ static uint32_t warl(const struct ts_ability *can, uint32_t value)
 
 	if (prescale > can->prescale)
 		prescale = can->prescale;
+	if (prescale < can->prescale_min)
+		prescale = can->prescale_min;
 	return (value & TS_COUNT) | mode << TS_MODE_SHIFT | prescale << TS_PRESCALE_SHIFT |
 	       (can->encoder ? value & TS_ENABLE : 0) |
 	       (is_supported(can, TS_INTERNAL_CORE) ? value & TS_RUN_IN_DEBUG : 0);

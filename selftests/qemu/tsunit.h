@@ -30,6 +30,7 @@ enum ts_mode { TS_NONE, TS_EXTERNAL, TS_INTERNAL_SYSTEM, TS_INTERNAL_CORE, TS_SH
 struct ts_ability {
 	uint8_t modes;			/* mask of the accepted trTsMode values; 0: no unit at all */
 	uint8_t prescale;		/* the largest */
+	uint8_t prescale_min;		/* the smallest */
 	uint8_t width;
 	bool encoder;			/* has trTsEnable */
 };

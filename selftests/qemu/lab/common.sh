@@ -13,7 +13,8 @@ trap 'case $BASH_COMMAND in
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 top=$(cd "$lab/../../.." && pwd -P)
 build=$top/build
-rootfs=$build/rootfs
+# Another tree than the usual one, see setup-pgo
+rootfs=${LAB_ROOTFS:-$build/rootfs}
 
 # Progress goes to stderr: stdout belongs to what a script is asked for. Time
 # counts from the first script of a run.
