@@ -2,38 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The module comes and goes, and so do CPUs.
 
-pmu=/sys/bus/event_source/devices/ntrace
-ko=$PROJECT/build/kernel-module/ntrace.ko
+. "$(dirname "$0")/lib"
+ko=$DRIVER
 cpu=$((CPUS - 1))
-n=0
-
-check()		# DESCRIPTION COMMAND...
-{
-	what=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-	fi
-}
-
-works()
-{
-	event-test 'HTM: user space' | grep -q '^ok 1 - HTM'
-}
-
-# record ARGUMENT...: perf in the background, its events open
-record()
-{
-	perf record -q -e ntrace//u -o /tmp/module.data "$@" &
-	for i in $(seq 100); do
-		[ "$(cat /sys/module/ntrace/refcnt)" = 0 ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
+[ -n "$ko" ] || skip "\$DRIVER does not say where ntrace.ko is"
 
 reload()
 {
@@ -48,7 +20,7 @@ reload()
 # Unloading must fail as long as somebody has an event open, and must not hurt it.
 busy()
 {
-	record -- sleep 2 || return 1
+	record_behind -o /tmp/module.data -- sleep 2 || return 1
 	rmmod ntrace 2>/dev/null && return 1
 	wait $!
 }
@@ -61,7 +33,7 @@ online()	# 0|1
 # Off and on under an event that traces all CPUs
 hotplug()
 {
-	record -a -- sleep 3 || return 1
+	record_behind -o /tmp/module.data -a -- sleep 3 || return 1
 	sleep 0.5
 	online 0 && sleep 0.5 && online 1 || return 1
 	wait $!
@@ -70,7 +42,7 @@ hotplug()
 offline_task()
 {
 	online 0 || return 1
-	works
+	event_works
 	status=$?
 	online 1
 	return $status
@@ -84,8 +56,9 @@ again()
 echo 1..6
 check "unloads and loads ten times" reload
 check "does not unload while used" busy
-check "works afterwards" works
+check "works afterwards" event_works
 check "a CPU goes offline and online while it is traced" hotplug
 check "tasks are traced while a CPU is offline" offline_task
 check "the CPU that came back is traced" again
 rm -f /tmp/module.data
+finish

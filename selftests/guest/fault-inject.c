@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every allocation on a path fails once: the first, the second, and so on, until the path needs no more. Wants a kernel
+ * with FAILSLAB and FAIL_PAGE_ALLOC.
+ *
+ *	fault-inject load MODULE	insmod, which probes nothing (bind does), and rmmod
+ *	fault-inject bind		each component by the driver's bind, after its unbind
+ *	fault-inject open		perf_event_open: of a task, of a CPU, each with every field that allocates
+ *	fault-inject mmap		the AUX area of such events, one read-only too, and switching them on
+ *
+ * /proc/thread-self/fail-nth counts allocations of this task; it is 0 afterwards if that many were made.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/ntrace.h>
+
+#define PMU		"/sys/bus/event_source/devices/ntrace/"
+#define DRIVER		"/sys/bus/platform/drivers/ntrace/"
+#define AUTOPROBE	"/sys/bus/platform/drivers_autoprobe"
+#define FAIL		"/sys/kernel/debug/"
+#define PAGE		4096UL
+#define AUX		(128 * 1024UL)
+#define MOST		20000
+
+static long read_number(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	long value;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%li", &value) != 1)
+		value = -1;
+	fclose(f);
+
+	return value;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+
+	return good;
+}
+
+/* Allocations that may sleep, and those of one page, are to fail too; say nothing of each. */
+static bool prepare(void)
+{
+	return write_text(FAIL "failslab/ignore-gfp-wait", "N") &&
+	       write_text(FAIL "fail_page_alloc/ignore-gfp-wait", "N") &&
+	       write_text(FAIL "fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       write_text(FAIL "fail_page_alloc/min-order", "0") &&
+	       write_text(FAIL "failslab/verbose", "0") && write_text(FAIL "fail_page_alloc/verbose", "0");
+}
+
+static int nth_fd, pmu_type;
+
+static void arm(unsigned int nth)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", nth);
+	if (pwrite(nth_fd, text, strlen(text), 0) < 0)
+		perror("fail-nth");
+}
+
+/* True if the allocation was reached, and failed */
+static bool disarm(void)
+{
+	char text[16] = "";
+	ssize_t got = pread(nth_fd, text, sizeof(text) - 1, 0);
+	bool reached = got > 0 && !atoi(text);
+
+	arm(0);
+
+	return reached;
+}
+
+/* What is done with the n-th allocation failing, and undone if it worked all the same */
+struct path {
+	const char *name;
+	int (*run)(const struct path *path);
+	void (*undo)(const struct path *path, int result);
+	const void *what;
+};
+
+static struct { void *image; size_t size; } module;
+
+static int load(const struct path *path)
+{
+	return syscall(SYS_init_module, module.image, module.size, "");
+}
+
+static void unload(const struct path *path, int result)
+{
+	if (!result && syscall(SYS_delete_module, "ntrace", O_NONBLOCK))
+		printf("# rmmod: %s\n", strerror(errno));
+}
+
+static int bind(const struct path *path)
+{
+	return write_text(DRIVER "bind", path->what) ? 0 : -1;
+}
+
+static void unbind(const struct path *path, int result)
+{
+	if (!result && !write_text(DRIVER "unbind", path->what))
+		printf("# unbind %s: %s\n", (const char *)path->what, strerror(errno));
+}
+
+struct kind {
+	uint64_t config;
+	bool cpu;
+	int prot;
+};
+
+/* Events that children inherit allocate more, and cannot be mapped without a CPU. */
+static bool inherit;
+
+static int open_event(const struct path *path)
+{
+	const struct kind *kind = path->what;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = pmu_type,
+		.config = kind->config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.sample_period = 1,
+		.inherit = inherit && !kind->cpu,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, kind->cpu ? -1 : 0, kind->cpu ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void close_event(const struct path *path, int result)
+{
+	if (result >= 0)
+		close(result);
+}
+
+/* Mapped and traced; the event itself is opened with no fault on its way */
+static int map_event(const struct path *path)
+{
+	const struct kind *kind = path->what;
+	struct perf_event_mmap_page *page;
+	unsigned int nth = 0;
+	char text[16] = "";
+	void *aux = MAP_FAILED;
+	int fd;
+
+	if (pread(nth_fd, text, sizeof(text) - 1, 0) > 0)
+		nth = atoi(text);
+	arm(0);
+	fd = open_event(path);
+	if (fd < 0)
+		return -1;
+	arm(nth);
+	page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED) {
+		page->aux_offset = 3 * PAGE;
+		page->aux_size = AUX;
+		aux = mmap(NULL, AUX, kind->prot, MAP_SHARED, fd, 3 * PAGE);
+		if (aux != MAP_FAILED) {
+			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+			for (volatile int i = 0; i < 1000; i++)
+				;
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+			munmap(aux, AUX);
+		}
+		munmap(page, 3 * PAGE);
+	}
+	close(fd);
+
+	return aux == MAP_FAILED ? -1 : 0;
+}
+
+/* One line of TAP: how many allocations there were, how many of them were needed */
+static bool inject(int number, const struct path *path)
+{
+	unsigned int nth, refused = 0;
+	bool reached = true, works;
+	int result;
+
+	for (nth = 1; nth <= MOST && reached; nth++) {
+		if (!(nth % 100)) {
+			printf("# %s: %u allocations so far\n", path->name, nth);
+			fflush(stdout);
+		}
+		arm(nth);
+		result = path->run(path);
+		reached = disarm();
+		refused += reached && result < 0;
+		if (path->undo)
+			path->undo(path, result);
+	}
+	result = path->run(path);
+	works = result >= 0;
+	if (path->undo)
+		path->undo(path, result);
+	printf("%sok %d - %s: %u allocations failed in turn, %u of them refused it; then it works%s\n",
+	       works && !reached && nth > 2 ? "" : "not ", number, path->name, nth - 2, refused,
+	       works ? "" : " not");
+	fflush(stdout);
+
+	return works && !reached && nth > 2;
+}
+
+static int read_module(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	module.image = malloc(4 << 20);
+	if (fd < 0 || !module.image)
+		return -1;
+	while ((got = read(fd, (char *)module.image + module.size, (4 << 20) - module.size)) > 0)
+		module.size += got;
+	close(fd);
+
+	return got;
+}
+
+static int inject_load(const char *name)
+{
+	const struct path path = { "insmod", load, unload };
+	bool good;
+
+	if (read_module(name)) {
+		printf("Bail out! %s: %s\n", name, strerror(errno));
+		return 1;
+	}
+	syscall(SYS_delete_module, "ntrace", O_NONBLOCK);
+	printf("1..1\n");
+	if (!write_text(AUTOPROBE, "0"))
+		printf("# %s: %s\n", AUTOPROBE, strerror(errno));
+	good = inject(1, &path);
+	write_text(AUTOPROBE, "1");
+	if (load(&path))
+		printf("# insmod: %s\n", strerror(errno));
+
+	return !good;
+}
+
+static int inject_bind(void)
+{
+	struct path path[64] = {};
+	int nr = 0, failed = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (access(DRIVER "bind", W_OK)) {
+		printf("1..0 # SKIP the driver has no bind file\n");
+		return 4;
+	}
+	dir = opendir(DRIVER);
+	while (dir && (entry = readdir(dir)) && nr < 64)
+		if (strstr(entry->d_name, ".trace"))
+			path[nr++] = (struct path) { strdup(entry->d_name), bind, unbind, strdup(entry->d_name) };
+	printf("1..%d\n", nr);
+	for (int i = 0; i < nr; i++) {
+		unbind(&path[i], 0);
+		failed += !inject(i + 1, &path[i]);
+		if (bind(&path[i]))
+			printf("# bind %s: %s\n", path[i].name, strerror(errno));
+	}
+
+	return failed || !nr;
+}
+
+static int inject_events(int (*run)(const struct path *), void (*undo)(const struct path *, int))
+{
+	static const struct kind task = { 0, false, PROT_READ | PROT_WRITE }, cpu = { 0, true, PROT_READ | PROT_WRITE },
+		context = { NTRACE_CONFIG_CONTEXTID, false, PROT_READ | PROT_WRITE }, snapshot = { 0, false, PROT_READ };
+	const struct path path[] = {
+		{ "a task's event", run, undo, &task },
+		{ "a CPU's event", run, undo, &cpu },
+		{ "an event with contextid", run, undo, &context },
+		{ "an event in overwrite mode", run, undo, &snapshot },
+	};
+	const int nr = sizeof(path) / sizeof(path[0]);
+	int failed = 0;
+
+	printf("1..%d\n", nr);
+	for (int i = 0; i < nr; i++)
+		failed += !inject(i + 1, &path[i]);
+
+	return !!failed;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (nth_fd < 0 || !prepare()) {
+		printf("1..0 # SKIP this kernel cannot make allocations fail (FAILSLAB, FAIL_PAGE_ALLOC)\n");
+		return 4;
+	}
+	if (!strcmp(what, "load") && argc > 2)
+		return inject_load(argv[2]);
+	pmu_type = read_number(PMU "type");
+	if (pmu_type < 0) {
+		printf("1..0 # SKIP no ntrace PMU\n");
+		return 4;
+	}
+	if (!strcmp(what, "bind"))
+		return inject_bind();
+	inherit = !strcmp(what, "open");
+	if (inherit)
+		return inject_events(open_event, close_event);
+	if (!strcmp(what, "mmap"))
+		return inject_events(map_event, NULL);
+	fprintf(stderr, "usage: fault-inject load MODULE | bind | open | mmap\n");
+
+	return 2;
+}

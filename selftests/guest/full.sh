@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# An AUX area that is full before perf comes to read it: perf says so, the event is enabled again
+# once there is room, and trace goes on.
+
+. "$(dirname "$0")/lib"
+data=/tmp/full.data
+log=/tmp/full.records
+
+# Stopped, perf reads nothing, however fast it is otherwise. The program goes on for seconds.
+record()
+{
+	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 600 >$log 2>&1 &
+	perf=$!
+	tries=0
+	until pidof bigtrace >/dev/null || [ $tries = 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+	sleep 0.2
+	kill -STOP $perf
+	sleep 1
+	kill -CONT $perf
+	wait $perf || return 1
+	# OFFSET SIZE FLAGS of each record
+	perf report -D -i $data 2>/dev/null |
+		sed -n 's/.*PERF_RECORD_AUX offset: \([0-9a-fx]*\) size: \([0-9a-fx]*\) flags: \(0x[0-9a-f]*\).*/\1 \2 \3/p' >$log
+}
+
+truncated()
+{
+	awk '$3 ~ /[13579bdf]$/ { full++ }
+		END { print "# " NR " records, " full + 0 " found the area full"; exit !full }' $log
+}
+
+goes_on()
+{
+	awk 'full && $2 != "0" && $2 != "0x0" { after++ } $3 ~ /[13579bdf]$/ { full++ }
+		END { print "# " after + 0 " records of trace after the first such"; exit after < 3 }' $log
+}
+
+echo 1..3
+check "recorded through 32 KiB" record
+check "a full area is TRUNCATED" truncated
+check "trace goes on after it" goes_on
+rm -f $data $log
+finish
