@@ -71,7 +71,7 @@ refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100
 refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
 refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
-refused "a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
+refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
 check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
 refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
@@ -114,18 +114,34 @@ broken "an SRAM that never empties" "trace RAM sink at .*: waited in vain for En
 	--topology sram --plugin-arg sink_empty=never
 broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
 	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
+broken "a sink that is never enabled" "trace RAM sink at .*: waited in vain for Enable=1" \
+	--plugin-arg sink_enable=never
+broken "a sink that never wakes up" "trace component at 0x00000000bf001000: waited in vain for Active=1" \
+	--plugin-arg sink_active=never
+broken "an encoder that switches itself off" "trace encoder at 0x00000000bf000000: waited in vain for Enable to stay 1, its register reads 0x" \
+	--plugin-arg drop_enable=encoder0:5
+broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_enable=sink0:5
+check "a sink that switches itself off: its trace is taken all the same" answers task
+shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
+check "a funnel that switches itself off: others go on" answers task
 broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
 check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
 
 # Something that has fallen off its bus: all registers read ones, at some point between probe and use
 dead()		# TOPOLOGY COMPONENT TYPE ADDRESS ACCESSES
 {
-	in_guest "$record" --topology "$1" --plugin-arg "ones=$2:$5"
+	local script=$record
+
+	# more accesses than a probe needs
+	[ "$3" != encoder ] || script="perf record -q -e ntrace//u -o /tmp/t -- sh -c 'for i in \$(seq 20); do sleep 0.01; done'
+$record"
+	in_guest "$script" --topology "$1" --plugin-arg "ones=$2:$5"
 	check "$1: $2 whose registers become ones: told" \
 		says "trace $3 at 0x00000000$4: waited in vain for .*, its register reads 0xffffffff"
 	check "$1: $2 whose registers become ones: unloads" answers unloaded
 }
 
+dead per-hart encoder0 encoder bf000000 250
 dead per-hart sink0 'RAM sink' bf001000 40
 dead funnel2 funnel0 funnel bf080000 24
 dead funnel2 sink0 'RAM sink' bf001000 40
@@ -152,8 +168,30 @@ bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: wa
 	--plugin-arg bridge_empty=never
 bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: waited in vain for Enable=1" \
 	--plugin-arg bridge_enable=never
+bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: waited in vain for Active=1" \
+	--plugin-arg bridge_active=never
 bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
 	--plugin-arg nostick=bridge:0:0x7f00
+
+# Sources of time: which is found, and whether it is the kernel's clock
+clock()		# DESCRIPTION MODE PRESCALE WIDTH CLOCK BOOTOPTION...
+{
+	local what=$1 want="ts_mode $2 ts_prescale $3 ts_width $4 ts_clock $5"
+
+	shift 5
+	in_guest 'cd /sys/bus/event_source/devices/ntrace/cpu0
+for f in ts_mode ts_prescale ts_width ts_clock; do echo $f $(cat $f); done | xargs
+event-test "every optional field"' "$@"
+	check "$what: $want" answers "^$want\$"
+	check "$what: recorded" [ "$status" = 0 ]
+}
+
+clock "time of an external source" 1 0 56 time --plugin-arg ts_modes=0x02
+clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
+clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
+	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
+clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
+	--plugin-arg funnel_ts_prescale_min=3
 
 # What is different but good: the whole of the guest's test
 good()		# DESCRIPTION BOOTOPTION...
@@ -169,7 +207,11 @@ good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --
 good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
 good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
 good "a later minor version" --plugin-arg impl=0x00010121
-check "a later minor version: told" says "version 1.2 is newer than 1.0"
+check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
+in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
+check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
+in_guest 'event-test windows' --topology sram
+check "little memory of the sink's own: no loss without a reason" [ "$status" = 0 ]
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 good "no filters" --plugin-arg filters=0

@@ -15,7 +15,9 @@ TYPES = {
     "iret": {"ERET"}, "tr strt": {""}, "tr end": {""}, "tr end syscall": {"SYSCALL"},
 }
 HEADER = re.compile(r"\s*(\d+) \[(\d+)\]\s+(\S+?):\S*\s+(.*)")
-ERROR = re.compile(r" instruction trace error .* tid (\d+)")
+ERROR = re.compile(r" instruction trace error .* cpu (\d+) pid \d+ tid (\d+)")
+# of a log among the samples, which AUX area samples want: --itrace=d+o-a
+LOG = re.compile(r"  [0-9a-f]{8}: |    (start|stop|context|loss|notice|-?\d+:) ")
 
 stack_size, chain_size = int(sys.argv[1]), int(sys.argv[2])
 
@@ -93,7 +95,7 @@ def on_sample(number, task, event, chain, stack):
     counts["deep"] += len(chain) > 4
 
 
-sample = None
+sample, gaps = None, set()
 
 
 def finish():
@@ -109,16 +111,28 @@ for number, line in enumerate(sys.stdin, 1):
     if m:
         finish()
         counts["errors"] += 1
-        tasks.pop((int(m[1]), 0), None)
+        tasks.pop((int(m[2]), 0), None)
+        gaps.add(int(m[1]))
+        continue
+    if line.startswith("window "):
+        # an AUX area sample, and before it a gap
+        finish()
+        tasks.clear()
+        continue
+    if LOG.match(line):
         continue
     m = HEADER.match(line)
     if m:
         finish()
         tid, cpu = int(m[1]), int(m[2])
+        if cpu in gaps:
+            # up to now whatever ran there is not known; it may have been anyone
+            gaps.remove(cpu)
+            tasks.clear()
         task = tasks.setdefault((tid, 0 if tid else cpu), Task())
         if m[3] == "branches":
             on_branch(number, task, m[4])
-        else:
+        elif m[3] == "instructions" or sys.argv[3] == "other":
             sample = (number, task, m[3], [], [])
         continue
     if sample and re.fullmatch(r"\s+[0-9a-f]+\s*", line):

@@ -22,6 +22,9 @@ true
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
+echo 'cd /mnt; perf --buildid-dir /mnt/debug record -e ntrace/btm/u -o cycles.data -- qsort' >"$dir/cycles.sh"
+guest core "$dir/cycles.sh" --plugin-arg ts_modes=0x08
+ok $? "a recording with timestamps that count cycles" "$dir/core/guest.out"
 
 # script FILE LETTERS FIELDS [ARGUMENT...]
 script()
@@ -52,7 +55,7 @@ for file in user kernel; do
 	script $file bei997ig32l16 $fields | "$top/selftests/lab/itrace.py" 16 32 instructions >"$log"
 	ok $? "g l: as rebuilt from the branches, $file: $(tail -n 1 "$log")" "$log" "$log.err"
 done
-script clock beG32L16 $fields | "$top/selftests/lab/itrace.py" 16 32 other >"$log"
+script clock d+o-abeG32L16 $fields | "$top/selftests/lab/itrace.py" 16 32 other >"$log"
 ok $? "G L: as rebuilt from the branches: $(tail -n 1 "$log")" "$log" "$log.err"
 
 # --- lists of samples ---------------------------------------------------------------
@@ -89,11 +92,63 @@ script user i10usZ ip >"$log"
 grep -q 'no times in this trace: samples every 10000 instructions' "$log.err"
 ok $? "Z: a period in time becomes one in instructions, and that is said" "$log.err"
 
+# --- quicker ------------------------------------------------------------------------------
+
+# Addresses in messages, and how many of them are in sync messages
+host_perf run report -D -i "$share/small.data" 2>"$log.err" | grep -a '^  [0-9a-f]\{8\}: ' >"$dir/small.dump"
+same "q: every address that messages tell" "$(grep -c '[FU]-ADDR=' "$dir/small.dump")" \
+	"$(script small qi event,ip | grep -c instructions)"
+same "qq: every address that syncs tell" "$(grep -c 'F-ADDR=' "$dir/small.dump")" \
+	"$(script small qqi event,ip | grep -c instructions)"
+
+# Where trace goes on after a pause is no branch, but told.
+script small qb event,tid,cpu,time,flags,addr | grep branches: | grep -v 'tr strt' |
+	sed 's/ jmp \| int / /; s/ \+/ /g' >"$dir/some"
+script small b event,tid,cpu,time,addr | grep branches: | sed 's/ \+/ /g' >"$dir/all"
+awk 'NR == FNR { some[nr++] = $0; next } at < nr && $0 == some[at + 0] { at++ }
+	END { if (nr < 100 || at < nr) { print "not found:", some[at + 0]; exit 1 } }' "$dir/some" "$dir/all" >"$log"
+ok $? "q: its $(wc -l <"$dir/some") branches are among all, in their order, at their time" "$log"
+{ script small i1i ip; script small b ip; script small b addr | sed 's/=>//'; } | sort -u >"$dir/all"
+script small qi ip | sort -u | comm -23 - "$dir/all" >"$log" && [ ! -s "$log" ]
+ok $? "q: code was at all its addresses" "$log"
+mv "$share/debug" "$share/elsewhere"
+script small qi event,ip >"$log"
+same "q: without any binary" "$(grep -c '[FU]-ADDR=' "$dir/small.dump")" "$(grep -c instructions "$log")"
+mv "$share/elsewhere" "$share/debug"
+
+# --- cycles -------------------------------------------------------------------------------
+
+core()	# LETTERS FIELDS
+{
+	host_perf core script -i "$dir/core/share/cycles.data" --itrace="$1" -F "$2" 2>"$log.err"
+}
+# Time in the messages while trace was on, from sync to correlation
+ticks=$(host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" | grep -a '^  [0-9a-f]\{8\}: ' |
+	awk 'match($0, /TSTAMP=[0-9]+/) { t = substr($0, RSTART + 7, RLENGTH - 7) + 0
+			if (/Sync/) { if (on) sum += t - now; now = t; on = 1 } else { now += t; if (on) sum += t } }
+		/Correlation/ { on = 0 } END { printf "%.0f", sum }')
+found=$(core bei0nsy period,event | awk '/cycles/ { sum += $1 } END { printf "%.0f", sum }')
+[ "$ticks" -gt 100000 ] && [ "$found" -le "$ticks" ] && [ $((found * 1000)) -ge $((ticks * 995)) ]
+ok $? "y: $found cycles of the $ticks in the messages" "$log.err"
+found=$(core b event,ip,ipc | awk -F'[(/)]' '/IPC/ { insns += $2; cycles += $3 } END { printf "%.0f %.0f", insns, cycles }')
+all=$(core i0ns event | wc -l)
+[ $((${found% *} * 1000)) -ge $((all * 995)) ] && [ "${found% *}" -le "$all" ] && [ $((${found#* } * 1000)) -ge $((ticks * 995)) ]
+ok $? "ipc: $found instructions and cycles with branches, of $all" "$log.err"
+few=$(core i97i event,ip,ipc | grep -c IPC)
+many=$(core i97iA event,ip,ipc | grep -c IPC)
+[ "$few" -gt 0 ] && [ "$many" -gt $((3 * few)) ]
+ok $? "A: $many instructions with IPC, without only the $few at the end of messages"
+found=$(core i1000il event,brstack | grep -o '0x[0-9a-f]*/0x[0-9a-f]*/P/-/-/[1-9][0-9]*/' | wc -l)
+[ "$found" -gt 1000 ]
+ok $? "l: $found entries of branch stacks with cycles"
+same "y: nothing where timestamps count time" "$(script small i100i event | grep -c instructions)" \
+	"$(script small i100iy event | wc -l)"
+
 # --- logs, errors -----------------------------------------------------------------------
 
 script small d+o-a ip >"$dir/log.txt"
 same "d: every branch" "$(grep -c -v tr "$dir/small.flags")" "$(grep -c ': 0x[0-9a-f]* -> 0x' "$dir/log.txt")"
-same "d: every message" "$(host_perf run report -D -i "$share/small.data" 2>"$log.err" | grep -a -c '^  [0-9a-f]\{8\}: ')" \
+same "d: every message" "$(wc -l <"$dir/small.dump")" \
 	"$(grep -c '^  [0-9a-f]\{8\}: [A-Z]' "$dir/log.txt")"
 ! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" && grep -q '^event MMAP2: ' "$log"
 ok $? "d-a and d+a: without and with the other events" "$log.err"
@@ -125,10 +180,32 @@ host_perf run script -i "$share/user.data" --call-trace >"$log" 2>&1 &&
 ok $? "--call-trace: a recursion of 6 and more is indented" "$log"
 same "--insn-trace=disasm" "$insns" "$(host_perf run script -i "$share/small.data" --insn-trace=disasm \
 	2>"$log.err" | grep -c -P '\t\t[a-z]+[a-z0-9.]*( |$)')"
+host_perf run report --stdio -i "$share/user.data" 2>"$log.err" | grep -v '^#' >"$log"
+grep -q '%--msort_with_tmp' "$log" && [ "$(awk '$1 ~ /%$/ { print $1 + 0; exit }' "$log")" -ge 99 ]
+ok $? "report: a profile with call chains" "$log" "$log.err"
+host_perf run annotate --stdio -i "$share/user.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err"
+grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +[0-9a-f]+: +[a-z]+' "$log"
+ok $? "annotate: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" "$log.err"
 host_perf run inject --itrace=i997il16 --strip -i "$share/user.data" -o "$share/plain.data" 2>"$log.err"
 same "inject --itrace --strip: samples and branch stacks are the same" \
 	"$(script user i997il16 tid,time,ip,brstack | grep /P/ | md5sum)" \
 	"$(host_perf run script -i "$share/plain.data" -F tid,time,ip,brstack 2>"$log.err" | grep /P/ | tee "$log" | md5sum)"
 [ -s "$log" ]
 ok $? "... and there are some" "$log.err"
+
+# --- a timeline ------------------------------------------------------------------------------
+
+# timeline FILE: everything in it, against the branches
+timeline()
+{
+	"$lab/enter" "$build/host/ntrace" timeline --min=0 --depth=512 --slices=1000000000 \
+		--perf="$build/perf-x86_64/perf --buildid-dir $share/debug" "$share/$1.data" \
+		>"$dir/$1.json" 2>"$log.err"
+	script "$1" be comm,pid,tid,cpu,time,flags,ip,sym,addr --ns 2>/dev/null |
+		"$top/selftests/lab/timeline.py" "$dir/$1.json" >"$log"
+}
+for file in user kernel bad; do
+	timeline $file
+	ok $? "ntrace timeline, $file: $(tail -n 1 "$log")" "$log" "$log.err"
+done
 finish

@@ -29,14 +29,14 @@ ok $? "recorded in the guest" "$dir/one/guest.out"
 n=0
 for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
 	n=$((n + 1))
-	later one $n $what b --window $window --require $least
+	later one $n $what s --window $window --require $least,samples=200
 	case $what in
 	htm-3|btm-0) later one $n $what i --window $window --require $least ;;
 	esac
 done
 for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
-	result one - $what b
-	ok $? "$what: branches are what ran: $(figures)" "$out" "$err"
+	result one - $what s
+	ok $? "$what: branches, callers, last branches are what ran: $(figures)" "$out" "$err"
 done
 for what in htm-3 btm-0; do
 	result one - $what i

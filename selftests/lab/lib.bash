@@ -72,8 +72,8 @@ dump()	# GROUPDIRECTORY NAME
 	} 9>"$group/$what.lock"
 }
 
-# compare GROUP NUMBER NAME i|b [TRUTHCMP OPTION...]: decode share/NAME.data, compare with
-# recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
+# compare GROUP NUMBER NAME i|b|s [TRUTHCMP OPTION...]: decode share/NAME.data, compare its
+# instructions, branches, or branches with samples among them, with recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
 # $out and $err.
 compare()
 {
@@ -81,6 +81,8 @@ compare()
 	shift 4
 
 	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
+	# a period that is prime, and nothing's own
+	[ "$list" != s ] || { itrace+=i4999ig1024l64 fields+=,brstack; set -- --stacks 1024,64,4999 "$@"; }
 	out=$group/$what.$list.out err=$group/$what.$list.err
 	dump "$group" "$what" || status=$?
 	# what perf says of a file that is not there, and so on, must not look like an empty trace
@@ -129,8 +131,8 @@ figures()
 	local n text=
 
 	[[ $verdict == equal* ]] || { echo no; return; }
-	for n in insns branches traps migrations windows moves resourcefull; do
-		text+="$(figure $n) $n, "
+	for n in insns branches traps migrations windows moves resourcefull samples; do
+		[ "$(figure $n)" = 0 ] || text+="$(figure $n) $n, "
 	done
 	printf '%s%s bytes, %.3f bits/insn' "$text" "$(figure bytes)" "$(figure bits)"
 }

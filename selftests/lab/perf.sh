@@ -132,4 +132,8 @@ host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/p
 	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&
 	grep -q '0x.*/0x' "$log" && ! grep -q AUXTRACE <(host_perf run report -D -i "$share/plain.data")
 ok $? "inject --itrace --strip leaves samples with branch stacks, and no trace" "$log"
+"$lab/enter" "$build/perf-x86_64/perf" test -v 'N-Trace messages' 'N-Trace control flow' \
+	'N-Trace description' >"$log" 2>&1
+[ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 3 ] && ! grep -q FAILED "$log"
+ok $? "perf test: the tables of the decoder" "$log"
 finish

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Every machine of lab/topologies: the driver brings it up, a program is recorded there that moves
 # to another hart every millisecond, for all CPUs and for its thread, and what perf decodes is what
-# the harts retired. For less: TOPOLOGIES="funnel2 sram".
+# the harts retired. Where CPUs share a sink two of them fill it at once, too, and the harts wait
+# rather than lose trace. For less: TOPOLOGIES="funnel2 sram".
 
 name=topologies
 . "$(dirname "$0")/lib.bash"
@@ -18,6 +19,9 @@ recording 2; $record -e ntrace//u --per-thread -o thread.data -- bounce || statu
 recording 3
 exit $status
 END
+
+sed 's|^exit|$record -e ntrace/stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
+	"$dir/record.sh" >"$dir/both.sh"
 
 # An encoder that cannot choose is only for who wants everything, and says so
 cat >"$dir/unfiltered.sh" <<'END'
@@ -77,12 +81,15 @@ one()		# TOPOLOGY
 {
 	local t=$1 script=record
 
-	[ $t != no-filters ] || script=unfiltered
+	case $t in
+	no-filters)		script=unfiltered ;;
+	funnel2|cascade)	script=both ;;
+	esac
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
 	guest $t "$dir/$script.sh" --topology $t --timeout 120 \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
-	[ $script = record ] || return 0
+	[ $script != unfiltered ] || return 0
 	grants $t
 	ok $? "R58: $t: $(tail -n 1 "$dir/$t/grants")" "$dir/$t/grants"
 }
@@ -91,17 +98,26 @@ for t in $wanted; do
 	one $t
 done
 for t in $wanted; do
-	for what in cpus thread; do
+	for what in cpus thread both; do
 		[ -s "$dir/$t/share/$what.data" ] || continue
-		[ $what = cpus ] && number=1 || number=2
+		case $what in
+		cpus)	number=1 ;;
+		thread)	number=2 ;;
+		both)	number=3 ;;
+		esac
 		later $t $number $what b
 	done
 done
 for t in $wanted; do
-	for what in cpus thread; do
+	for what in cpus thread both; do
 		[ -s "$dir/$t/share/$what.data" ] || continue
 		result $t - $what b
-		ok $? "$t, $what: $(figures)" "$out" "$err"
+		status=$?
+		if [ $t = sram ]; then
+			ok $status "R60: $t, $what: $(figures)" "$out" "$err"
+		else
+			ok $status "$t, $what: $(figures)" "$out" "$err"
+		fi
 	done
 done
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Every workload, in HTM and BTM, with implicit return off and on: what perf decodes is what
-# the harts retired, first to last, branch by branch; in two of the four also instruction by
-# instruction. One boot for each mode. For less: PROGRAMS="loop qsort" MODES=htm-0.
+# the harts retired, first to last, branch by branch; every sample among them has the call chain
+# and the last branches that follow from what its task had retired; in two of the four also
+# instruction by instruction. One boot for each mode. For less: PROGRAMS="loop qsort" MODES=htm-0.
 
 name=workloads
 . "$(dirname "$0")/lib.bash"
@@ -12,7 +13,7 @@ least=insns=1000000,traps=1,migrations=1,moves=1,resourcefull=1
 # Windows move when half of this is written, so that they do between two context switches, too.
 window=4096
 total=0
-declare -A words=([b]=branches [i]=instructions)
+declare -A words=([s]='branches, callers, last branches' [i]=instructions)
 
 terms()		# MODE RETSTACK
 {
@@ -35,14 +36,14 @@ guest_script()	# TERMS
 lists()		# GROUP
 {
 	case $1 in
-	htm-3|btm-0) echo b i ;;
-	*) echo b ;;
+	htm-3|btm-0) echo s i ;;
+	*) echo s ;;
 	esac
 }
 
 one_mode()	# MODE RETSTACK
 {
-	local group=$1-$2 p list insns n=0
+	local group=$1-$2 p list more insns n=0
 
 	guest_script "$(terms "$1" "$2")" >"$dir/$group.sh"
 	# so that the straight code of the workloads overflows the counter also in BTM
@@ -52,7 +53,8 @@ one_mode()	# MODE RETSTACK
 	for p in $programs; do
 		n=$((n + 1))
 		for list in $(lists "$group"); do
-			later "$group" $n $p $list --window $window --require $least
+			[ $list = i ] && more= || more=,samples=200
+			later "$group" $n $p $list --window $window --require $least$more
 		done
 	done
 	for p in $programs; do

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What code ran, and whose: libraries loaded where others were, code made at run time, tasks told
+# by context switches where the trace does not tell them, other events between the right samples.
+
+name=code
+. "$(dirname "$0")/lib.bash"
+
+share=$dir/run/share
+log=$dir/log
+
+cat >"$dir/record.sh" <<'END'
+cd /mnt; status=0
+record="perf --buildid-dir /mnt/debug record"
+recording 1; $record -e ntrace/stall/u -o reload.data -- reload || status=1
+recording 2; $record -e ntrace/stall/u -o jit.data -- jit /mnt || status=1
+recording 3; $record -a -e ntrace/contextid=0,stall/u -o switch.data -- threads || status=1
+recording 4; $record -a -e ntrace/stall/u -e sched:sched_switch -o owned.data -- threads || status=1
+recording 5; $record -a -e ntrace/contextid=0,stall/u -e sched:sched_switch -o beside.data -- threads || status=1
+# The code that was made has names of this machine: it is decoded here.
+perf inject --jit -i jit.data -o jitted.data || status=1
+perf script -i jitted.data --itrace=be -F cpu,tid,event,ip,addr,flags >jit.txt || status=1
+perf script -i jitted.data --itrace=b -F ip,sym,addr >jit-names.txt || status=1
+perf script -i jit.data --itrace=e >jit-without.txt 2>&1
+exit $status
+END
+guest run "$dir/record.sh" --timeout 300
+ok $? "recordings" "$dir/run/guest.out"
+
+compare run 1 reload b
+ok $? "two libraries, one after the other at the same place: $(figures)" "$out" "$err"
+
+"$lab/enter" "$build/host/truthcmp" --branches --types --segment 2 --tid $("$lab/truths" "$dir/run") \
+	<"$share/jit.txt" >"$log" 2>&1
+ok $? "code made at run time, twice at the same place: $(head -n 1 "$log")" "$log"
+# Four times a loop of a thousand rounds, in the odd ones with half as many branches more
+for f in all:3996 odd:5996; do
+	n=$(grep -c -E "^ *[0-9a-f]+ ${f%:*} => +[0-9a-f]+ ${f%:*}\$" "$share/jit-names.txt")
+	[ "$n" = ${f#*:} ]
+	ok $? "its name is known: $n branches within \"${f%:*}\"" "$share/jit-names.txt"
+done
+grep -q 'instruction trace error.*no code in' "$share/jit-without.txt"
+ok $? "without perf inject --jit it is missed, and named" "$share/jit-without.txt"
+
+compare run 3 switch b --require insns=1000000,migrations=1
+ok $? "tasks by context switches, without Ownership: $(figures)" "$out" "$err"
+
+# Behind a switch on a CPU all samples there are the next task's; time does not go backwards.
+for file in owned beside; do
+	host_perf run script -i "$share/$file.data" --itrace=be -F cpu,tid,time,event,trace --ns 2>"$log.err" |
+		awk '{ cpu = $2; time = $3 + 0; if (time < last[cpu]) back++; last[cpu] = time }
+			/ error / { errors++; next }
+			/sched_switch:/ { match($0, /next_pid=[0-9]+/); next_pid = substr($0, RSTART + 9, RLENGTH - 9)
+				on[cpu] = next_pid; switches++; next }
+			cpu in on { samples++; if ($1 != on[cpu]) { wrong++; if (wrong < 9) print } }
+			END { print switches + 0, "switches,", samples + 0, "branches behind them,", wrong + 0,
+				"of another task,", back + 0, "times backwards,", errors + 0, "errors"
+				exit !(switches > 50 && samples > 10000 && !wrong && !back && !errors) }' >"$log"
+	ok $? "$file: sched_switch beside the trace: $(tail -n 1 "$log")" "$log" "$log.err"
+done
+[ $failures != 0 ] || rm -rf "$dir/run"
+finish

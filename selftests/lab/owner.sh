@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Whose trace is whose, and who gets what. Threads, children, other programs, PID
+# namespaces, whole CPUs and cgroups: each instruction is told under the TID that ran it,
+# in the initial namespace, as the kernel's own current task says. And what was not asked
+# for is not in the trace: the kernel, the firmware, other tasks; sinks write into pages of
+# the event's AUX area only.
+
+name=owner
+. "$(dirname "$0")/lib.bash"
+
+cat >"$dir/guest.sh" <<'END'
+cd /mnt; status=0
+record="perf --buildid-dir /mnt/debug record"
+mkdir -p /tmp/cgroup && mount -t cgroup -o perf_event cgroup /tmp/cgroup && mkdir /tmp/cgroup/traced || exit 1
+
+# Others' code runs on the same CPUs all the time.
+while [ ! -e /tmp/stop ]; do loop; done >/dev/null &
+while [ ! -e /tmp/stop ]; do loop; done >/dev/null &
+recording 1; $record -e ntrace//u -o task.data -- sh -c 'threads & forkexec; wait' || status=1
+recording 2; $record -e ntrace//u -C 1 -o cpu.data -- threads || status=1
+recording 3; $record -a -e ntrace//u -G traced -o cgroup.data -- sh -c '
+	echo $$ >/tmp/cgroup/traced/cgroup.procs; exec qsort' || status=1
+recording 4; $record -e ntrace//u -o space.data -- unshare -p -f sh -c 'qsort & forkexec; wait' || status=1
+>/tmp/stop; wait
+recording 5; $record -a -e ntrace//u -o spaces.data -- unshare -p -f sh -c 'threads & forkexec; wait' || status=1
+recording 6
+exit $status
+END
+guest run "$dir/guest.sh" --timeout 240 ${DRIVER:+--driver "$DRIVER"}
+ok $? "recorded in the guest" "$dir/run/guest.out"
+
+# strangers NAME WORDS: what of a trace is nobody's that was asked for
+lines()		# NAME FIELDS
+{
+	host_perf run script -i "$dir/run/share/$1.data" --itrace=b -F "$2" 2>/dev/null
+}
+
+declare -A text=([task]="threads and children" [cpu]="one CPU" [cgroup]="a cgroup" \
+	[space]="a PID namespace" [spaces]="a PID namespace, and everything else")
+declare -A others=([task]=loop [cgroup]=loop [space]=loop)
+declare -A own=([task]=threads [cpu]=loop [cgroup]=qsort [space]=qsort [spaces]=threads)
+n=0
+for what in task cpu cgroup space spaces; do
+	n=$((n + 1))
+	later run $n $what b
+done
+for what in task cpu cgroup space spaces; do
+	result run - $what b
+	ok $? "$what: ${text[$what]}, under their TIDs: $(figures)" "$out" "$err"
+	lines $what comm,ip,addr >"$dir/$what.lines"
+	awk -v own="${own[$what]}" -v other="${others[$what]:-}" '
+	{ seen += $1 == own; strangers += other != "" && $1 == other }
+	# the upper half is the kernel, the beginning of memory the firmware
+	/ ffffff/ || / 8[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f] / {
+		print
+		bad++
+	}
+	END {
+		printf "%d lines, %d of %s, %d of others, %d of kernel or firmware\n", NR, seen, own,
+			strangers, bad
+		exit !seen || strangers || bad
+	}' "$dir/$what.lines" >"$dir/log"
+	ok $? "$what: nobody else: $(tail -n 1 "$dir/log")" "$dir/log"
+done
+
+# Windows are pages of an AUX area that somebody had mapped then, or before.
+cat >"$dir/pages.sh" <<'END'
+export AUX_PAGES=/mnt/pages
+for test in HTM: moving burst circular 'every optional'; do
+	event-test "$test" || exit 1
+done
+END
+guest pages "$dir/pages.sh" ${DRIVER:+--driver "$DRIVER"} --plugin-arg "sink_log=$dir/pages/sink.log"
+ok $? "R58: traced into areas whose pages are known" "$dir/pages/guest.out"
+# Addresses have leading zeros on both sides: they compare as strings.
+sort -u "$dir/pages/share/pages" | awk -v windows_of="$dir/pages/sink.log" '
+$1 != to[nr] { from[++nr] = $1 }
+{ to[nr] = $2 }
+END {
+	while ((getline line <windows_of) > 0) {
+		split(line, word, " ")
+		if (word[2] != "window")
+			continue
+		windows++
+		for (i = 1; i <= nr && !(word[3] >= from[i] && word[4] <= to[i]); i++)
+			;
+		if (i > nr && !bad++)
+			print "not granted: " line
+	}
+	printf "%d windows in %d pages, %d outside\n", windows, NR, bad
+	exit bad || windows < 10
+}' >"$dir/log" 2>&1
+ok $? "R58: sinks hold addresses of these pages only: $(tail -n 1 "$dir/log")" "$dir/log"
+finish

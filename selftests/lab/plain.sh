@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What perf inject --itrace --strip writes is read by perfs that know nothing of N-Trace, those
+# of Debian 12 (6.1) and 13 (6.12), and by programs that make profiles: llvm-profgen, create_gcov,
+# perf2bolt. Every sample has there what it has here.
+
+name=plain
+. "$(dirname "$0")/lib.bash"
+
+share=$dir/run/share
+log=$dir/log
+program=$build/guest/bin/qsort
+
+# stock 12|13 COMMAND...: in the tree with that Debian's perf; $dir is /mnt
+stock()
+{
+	local tree=$build/stock-$1
+	shift
+
+	unshare --mount --propagation private "$BASH" -euc '
+		tree=$1 dir=$2
+		shift 2
+		mount --rbind /dev "$tree/dev"
+		mount -t proc proc "$tree/proc"
+		mount -t tmpfs tmpfs "$tree/tmp"
+		mount --rbind "$dir" "$tree/mnt"
+		exec env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/bin chroot "$tree" "$@"
+	' stock "$tree" "$dir" "$@"
+}
+
+# Addresses only: versions differ in what they print behind them.
+entries()
+{
+	sed 's,/P/[^ ]*,,g; s/  */ /g; s/ $//'
+}
+
+cat >"$dir/record.sh" <<'END'
+cd /mnt
+recording 1; perf --buildid-dir /mnt/debug record -e ntrace//u -o user.data -- qsort
+END
+guest run "$dir/record.sh"
+ok $? "recorded" "$dir/run/guest.out"
+compare run 1 user s --require samples=200
+ok $? "what ran, and what it had been called from: $(figures)" "$out" "$err"
+[ "$(figure tasks)" = 1 ]
+ok $? "no instruction of another task" "$out"
+host_perf run inject --itrace=i1000il --strip -i "$share/user.data" -o "$dir/plain.data" 2>"$log"
+ok $? "injected" "$log"
+[ "$(host_perf run report -D -i "$dir/plain.data" 2>/dev/null | grep -a -c -e PERF_RECORD_AUX)" = 0 ] &&
+	[ "$(stat -c %s "$dir/plain.data")" -gt 100000 ]
+ok $? "no trace in the file" "$log"
+
+host_perf run script -i "$share/user.data" --itrace=i1000il -F tid,time,ip,brstack 2>"$log" | entries >"$dir/here"
+cp "$program" "$dir/qsort"
+cp -a "$share/debug" "$dir/debug"
+for release in 12 13; do
+	"$lab/setup-stock" $release
+	version=$(stock $release perf --version)
+	stock $release perf script -i /mnt/plain.data -F tid,time,ip,brstack 2>"$log" | entries >"$dir/there"
+	[ "$(wc -l <"$dir/here")" -gt 1000 ] && cmp "$dir/here" "$dir/there" >>"$log" 2>&1
+	ok $? "$version: the same $(wc -l <"$dir/there") samples and branch stacks" "$log" "$dir/there"
+	stock $release perf --buildid-dir /mnt/debug report -i /mnt/plain.data --stdio --sort comm,dso,sym -g none \
+		--no-branch-stack >"$dir/report" 2>"$log"
+	grep -q '% *qsort *qsort *\[\.\] bits' "$dir/report" && grep -q "of event 'instructions" "$dir/report"
+	ok $? "$version: report names task, file and function" "$log" "$dir/report"
+	stock $release perf buildid-list -i /mnt/plain.data >"$log" 2>&1
+	id=$("$lab/enter" readelf -n "$program" | sed -n 's/.*Build ID: //p')
+	[ -n "$id" ] && grep -q "$id .*/qsort" "$log"
+	ok $? "$version: build-ids" "$log"
+done
+
+stock 13 llvm-profgen-22 --binary=/mnt/qsort --perfdata=/mnt/plain.data --format=text \
+	--output=/mnt/profgen >"$log" 2>&1 && grep -q '^bits:[0-9]' "$dir/profgen" && grep -q '^main:[0-9]' "$dir/profgen"
+ok $? "llvm-profgen" "$log" "$dir/profgen"
+# Debian's is too old for the debug information that there is: that it reads samples is what counts.
+stock 13 create_gcov --binary=/mnt/qsort --profile=/mnt/plain.data --gcov=/mnt/gcov --gcov_version=2 \
+	--logtostderr >"$log" 2>&1
+ok $? "create_gcov" "$log"
+samples=$(sed -n 's/.* \([0-9]*\) SAMPLE events, \([0-9]*\) of these were mapped.*/\1 \2/p' "$log")
+[ "${samples% *}" = "$(wc -l <"$dir/here")" ] && [ "${samples#* }" -gt $((${samples% *} * 9 / 10)) ]
+ok $? "... samples, and how many are of files: $samples" "$log"
+stock 13 perf2bolt-22 /mnt/qsort -p /mnt/plain.data -o /mnt/fdata >"$log" 2>&1 &&
+	grep -q '^1 bits/1 [0-9a-f]* 1 [a-z_0-9]*/*[0-9]* [0-9a-f]* ' "$dir/fdata"
+ok $? "perf2bolt: $(sed -n 's/^PERF2BOLT: read //p' "$log")" "$log" "$dir/fdata"
+finish

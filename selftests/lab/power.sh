@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The whole system is suspended, its devices too, while it is traced: trace goes on
+# afterwards, by way of a funnel to a sink that both harts share, which no hart would set
+# up again. The guest's files do not go on: the kernel's virtio transport of 9P, which
+# they come by, is reset with its device and has nothing to set it up again. So this test
+# takes what it needs into memory, and tells what became of it on the console.
+
+name=power
+. "$(dirname "$0")/lib.bash"
+
+cat >"$dir/script.sh" <<'END'
+mkdir /tmp/here && cp "$(which perf)" "$(which qsort)" "$(which event-test)" /tmp/here || exit 1
+cat >/tmp/here/go <<'EOF'
+PATH=/tmp/here:/bin:/usr/bin
+cd /tmp/here
+tell()	# WHAT ANSWER
+{
+	sleep 0.2
+	printf '\npower: %s=%s\n' "$1" "$2"
+}
+traced()
+{
+	perf script -i "$1" --itrace=i10000i -F comm,ip 2>/dev/null | grep -c '^ *qsort '
+}
+suspend='echo devices >/sys/power/pm_test && echo freeze >/sys/power/state'
+echo 1 >/sys/module/suspend/parameters/pm_test_delay
+perf record -q -a -e ntrace//u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
+tell all $?,$(traced all.data)
+perf record -q -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
+tell task $?,$(traced task.data)
+sh -c "$suspend" && event-test 'HTM: user space' | grep -q '^ok 1 - HTM'
+tell unused $?
+tell suspends $(cat /sys/power/suspend_stats/success)
+poweroff -f
+EOF
+exec setsid sh /tmp/here/go </dev/null >/dev/ttyS0 2>&1
+END
+
+status=0
+guest run "$dir/script.sh" --topology funnel2 --timeout 180 ${DRIVER:+--driver "$DRIVER"} || status=$?
+console=$dir/run/console.log
+said()	# WHAT: the answer
+{
+	tr -d '\r' <"$console" | sed -n "s/^power: $1=//p"
+}
+
+# The guest ends without going back to its script, and in no other way.
+[ $status = 125 ] && ! grep -Eq 'Kernel panic|Oops|WARNING:|BUG:' "$console"
+ok $? "suspended down to the devices and resumed" "$dir/run/guest.out"
+for what in all task; do
+	IFS=, read -r ended samples <<<"$(said $what)" || :
+	[ "${ended:-1}" = 0 ] && [ "${samples:-0}" -gt 10 ]
+	ok $? "$what: trace goes on, ${samples:-0} samples of what ran afterwards" "$console"
+done
+[ "$(said unused)" = 0 ]
+ok $? "what was not used is usable" "$console"
+finish
