@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How fast the library decodes, without files, printing or processes in the figures
- *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|ctr|count|parse|pair] ELF TRACE
+ *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|ctr|ctr-nt|count|parse|pair] ELF TRACE
  * Prints one line: instructions, branches, bytes, then the best run's rates in millions a second
  * and the spread of the runs. The time is the thread's own CPU time.
  */
@@ -24,7 +24,7 @@ struct job {
 	uint8_t *trace;
 	size_t len;
 	unsigned int batch;
-	bool ctr;		/* records too, into a buffer of 256 */
+	uint64_t ctr;		/* mctrctl: records too, into a buffer of 256 */
 	/* results of one run */
 	uint64_t insns, branches, lost, sum;
 	double seconds;
@@ -81,16 +81,14 @@ static void consume(struct job *job, const struct nt_event *ev, int n)
 	}
 }
 
-/* Every transfer of every mode */
-static struct nt_ctr *new_ctr(void)
+static struct nt_ctr *new_ctr(uint64_t ctl)
 {
 	struct nt_ctr_params params;
 	struct nt_ctr *ctr;
 
 	nt_ctr_params_init(&params);
 	ctr = nt_ctr_new(&params);
-	if (!ctr || nt_ctr_write(ctr, NT_CTR_M, NT_CSR_MCTRCTL,
-				 NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M))
+	if (!ctr || nt_ctr_write(ctr, NT_CTR_M, NT_CSR_MCTRCTL, ctl))
 		die("no buffer of records");
 	return ctr;
 }
@@ -99,7 +97,7 @@ static void run_flow(struct job *job)
 {
 	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
 	struct nt_flow *flow = nt_flow_new(&job->params);
-	struct nt_ctr *ctr = job->ctr ? new_ctr() : NULL;
+	struct nt_ctr *ctr = job->ctr ? new_ctr(job->ctr) : NULL;
 	struct nt_event ev[256];
 	int n;
 
@@ -283,8 +281,10 @@ int main(int argc, char **argv)
 		run = run_parse;
 	else if (!strcmp(mode, "count"))
 		run = run_count;
-	else if (!strcmp(mode, "ctr"))
-		job.ctr = true;
+	else if (!strcmp(mode, "ctr"))	/* every transfer of every mode */
+		job.ctr = NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M;
+	else if (!strcmp(mode, "ctr-nt"))	/* branches not taken, too */
+		job.ctr = NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M | NT_CTRCTL_NTBREN;
 	else if (strcmp(mode, "flow"))
 		die("no such mode");
 	for (i = 0; i < runs; i++) {
