@@ -8,13 +8,18 @@ T	?= *
 help:
 	@echo 'make demo        record a program in an emulated machine and decode it'
 	@echo 'make check       every test (T=PATTERN: some, e.g. T="guest/*")'
+	@echo 'make check-all   check, and programs of millions of instructions verified over GDB (an hour)'
 	@echo 'make check-host  library and tools only: no root, no emulator'
+	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
+	@echo '                 (OPTIONS="--minutes 1 --attrs 10000": shorter)'
+	@echo 'make lint        checkpatch, sparse, device tree schemas'
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
 	@echo 'make tools       library and command for this machine, in build/native'
 	@echo 'make install     those, under DESTDIR= and PREFIX= (/usr/local)'
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
+	@echo 'make pgo         optimise a program with a profile from its trace (clang, BOLT)'
 	@echo 'make fuzz        60 seconds of every fuzz target'
 	@echo 'make coverage    how much of the library the tests reach'
 	@echo 'make clean       remove what was built, keep what was fetched'
@@ -29,15 +34,28 @@ demo: lab
 check: lab
 	@selftests/run "$(T)"
 
+check-all: lab
+	@groups=all LAB_SECONDS=10800 selftests/run "$(T)"
+
 check-host:
 	@selftests/native-tools --tests
 	@selftests/run --native 'host/*'
+
+check-debug: lab
+	@selftests/debug/run $(OPTIONS)
+
+lint:
+	@selftests/lint
 
 shell: lab
 	@$(lab)/boot --shell
 
 bench: lab
 	@selftests/bench/run
+	@selftests/bench/driver
+
+pgo: lab
+	@selftests/pgo/run
 
 fuzz:
 	@selftests/fuzz/run
@@ -66,4 +84,4 @@ clean:
 distclean:
 	rm -rf build
 
-.PHONY: help lab demo check check-host shell bench fuzz coverage tools install modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug lint shell bench pgo fuzz coverage tools install modules clean distclean
