@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# While nothing is traced, the model may slow the guest's boot down by two.
+# While nothing is traced, the model may slow the guest's boot down by two. The least of some boots
+# each, in turn: what else the machine does makes single ones longer, not shorter.
 
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd -P)
@@ -8,23 +9,25 @@ dir=$top/build/check/boot-time
 mkdir -p "$dir"
 echo 'read -r up _ </proc/uptime; echo "$up"' >"$dir/script"
 
-# best BOOTOPTION...: hundredths of a second until the script starts, best of 3
-best()
+# boot_time BOOTOPTION...: hundredths of a second until the script starts
+boot_time()
 {
-	local least=999999 up i
+	local up
 
-	for i in 1 2 3; do
-		up=$("$top/selftests/qemu/lab/boot" --driver "" --share "$dir/share" \
-			--log "$dir/console.log" "$@" --run "$dir/script") || return
-		up=$((10#${up/./}))
-		[ "$up" -ge "$least" ] || least=$up
-	done
-	echo "$least"
+	up=$("$top/selftests/qemu/lab/boot" --driver "" --share "$dir/share" \
+		--log "$dir/console.log" "$@" --run "$dir/script") || return
+	echo $((10#${up/./}))
 }
 
 echo 1..1
-plain=$(best --no-plugin) && model=$(best) || { echo "not ok 1 - boots"; exit 1; }
-echo "# $plain without the model, $model with it (1/100 s)"
+plain=999999 model=999999
+for round in 1 2 3 4 5 6; do
+	a=$(boot_time --no-plugin) && b=$(boot_time) || { echo "not ok 1 - boots"; exit 1; }
+	[ "$a" -ge "$plain" ] || plain=$a
+	[ "$b" -ge "$model" ] || model=$b
+	[ $round -lt 2 ] || [ "$model" -gt $((2 * plain)) ] || break
+done
+echo "# $plain without the model, $model with it (1/100 s), the least of $round"
 if [ "$model" -le $((2 * plain)) ]; then
 	echo "ok 1 - boots at most twice as slowly"
 else
