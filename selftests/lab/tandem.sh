@@ -184,7 +184,7 @@ one_fault()
 		[ $status = 2 ] && grep -qxFf "$dir/recorded.err" "$dir/err" ;;
 	0)	seen=nothing
 		[ $status = 0 ] ;;
-	*)	if ! grep '^0x' "$dir/recorded" | grep -qvE "$hidden" || elsewhere; then
+	*)	if [ -z "$(grep '^0x' "$dir/recorded" | grep -vE "$hidden")" ] || elsewhere; then
 			seen=hidden
 			[ $status = 0 ] && return
 		fi
