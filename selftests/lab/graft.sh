@@ -54,7 +54,7 @@ branches()
 {
 	"$lab/enter" "$build/$1/perf" --buildid-dir "$dir/run/share/debug" script \
 		-i "$dir/run/share/perf.data" --itrace=be -F cpu,tid,event,ip,addr,flags |
-		sed -E 's/tr (strt|end) jmp/tr \1/; s/ +/ /g; s/ $//'
+		sed -E 's/ +/ /g; s/ $//; s/tr (strt|end) jmp/tr \1/'
 }
 
 branches perf-x86_64 >"$dir/6.12.txt" 2>"$log"
