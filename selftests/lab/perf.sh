@@ -29,6 +29,7 @@ refused()
 	refused -e ntrace//u -e ntrace//k
 	refused -z -e ntrace//u
 	refused -k mono -e ntrace//u
+	refused --overwrite -e ntrace//u
 	refused -Se5M -e ntrace//u
 	refused -m,4K -e ntrace//u
 	refused -e ntrace/config=0x100000000/u
@@ -63,6 +64,7 @@ says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
 says "-e ntrace//u -e ntrace//k" "only one ntrace event"
 says "-z -e ntrace//u" "compression"
 says "-k mono -e ntrace//u" "clockid"
+says "--overwrite -e ntrace//u" "-S keeps the newest trace"
 says "-Se5M -e ntrace//u" "from 1 to 4194304 bytes"
 says "-m,4K -e ntrace//u" "at least 8KiB"
 says "-e ntrace/config=0x100000000/u" "not supported by kernel"
@@ -132,6 +134,10 @@ host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/p
 	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&
 	grep -q '0x.*/0x' "$log" && ! grep -q AUXTRACE <(host_perf run report -D -i "$share/plain.data")
 ok $? "inject --itrace --strip leaves samples with branch stacks, and no trace" "$log"
+rm -f "$share/user.json"
+host_perf run data convert --to-json "$share/user.json" -i "$share/user.data" >"$log" 2>&1 &&
+	grep -q '"linux-perf-json-version"' "$share/user.json"
+ok $? "a command that has no options for trace reads the rest" "$log"
 "$lab/enter" "$build/perf-x86_64/perf" test -v 'N-Trace messages' 'N-Trace control flow' \
 	'N-Trace description' >"$log" 2>&1
 [ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 3 ] && ! grep -q FAILED "$log"

@@ -33,19 +33,6 @@ bool ntrace_cycles_possible(const struct ntrace *nt)
 	return false;
 }
 
-void ntrace_cycles_window(struct ntrace_queue *q, const struct ntrace_window *w)
-{
-	const u64 *cpu = ntrace_info_cpu(&q->nt->info, w->cpu);
-	struct ntrace_cycles *c = &q->cycles;
-
-	c->on = w->hw_id & NTRACE_HW_ID_TIMESTAMP && counts_cycles(cpu);
-	c->known = false;
-	c->shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
-	c->mask = ~0ULL;
-	if (cpu && cpu[NTRACE_INFO_CPU_TS_WIDTH] && cpu[NTRACE_INFO_CPU_TS_WIDTH] < 64)
-		c->mask = (1ULL << cpu[NTRACE_INFO_CPU_TS_WIDTH]) - 1;
-}
-
 /* The message of @c->ticks is over. */
 static void pass(struct ntrace_cycles *c)
 {
@@ -53,6 +40,21 @@ static void pass(struct ntrace_cycles *c)
 		c->count += ((c->ticks - c->base) & c->mask) << c->shift;
 	c->base = c->ticks;
 	c->known = true;
+}
+
+void ntrace_cycles_window(struct ntrace_queue *q, const struct ntrace_window *w)
+{
+	const u64 *cpu = ntrace_info_cpu(&q->nt->info, w->cpu);
+	struct ntrace_cycles *c = &q->cycles;
+
+	if (c->on)
+		pass(c);
+	c->on = w->hw_id & NTRACE_HW_ID_TIMESTAMP && counts_cycles(cpu);
+	c->known = false;
+	c->shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
+	c->mask = ~0ULL;
+	if (cpu && cpu[NTRACE_INFO_CPU_TS_WIDTH] && cpu[NTRACE_INFO_CPU_TS_WIDTH] < 64)
+		c->mask = (1ULL << cpu[NTRACE_INFO_CPU_TS_WIDTH]) - 1;
 }
 
 /* No one knows what retired meanwhile. */
@@ -80,7 +82,9 @@ void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool
 		return;
 	}
 	if (ev->kind == NT_EV_START) {
-		/* Trace was off. */
+		/* Trace was off since the last message. */
+		if (c->offset != ev->offset)
+			pass(c);
 		c->base = c->ticks = ev->time;
 		c->offset = ev->offset;
 		c->known = c->exact = true;

@@ -442,8 +442,12 @@ static void choose_period(struct ntrace *nt)
 
 static void choose_samples(struct ntrace *nt)
 {
+	struct itrace_synth_opts none = { .default_no_sample = false };
 	struct itrace_synth_opts *opts = nt->session->itrace_synth_opts;
 
+	/* Not every command has options for trace: perf data convert has none. */
+	if (!opts)
+		opts = &none;
 	if (opts->set) {
 		nt->opts = *opts;
 	} else {

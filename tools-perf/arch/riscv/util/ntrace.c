@@ -71,6 +71,8 @@ static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
 		what = "compression (-z option)";
 	else if (opts->threads_spec)
 		what = "parallel streaming (--threads option)";
+	else if (opts->overwrite)
+		what = "overwritten records (--overwrite option; -S keeps the newest trace)";
 
 	if (!what)
 		return 0;
