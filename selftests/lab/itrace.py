@@ -50,6 +50,9 @@ def on_branch(number, task, rest):
         if source < ip:
             wrong(number, "a branch behind a sample at", hex(ip), hex(source))
     task.pending = []
+    before = task.last[-1] if task.last else (0, 0, "")
+    joined = flags == "tr strt" and before[2].startswith("tr end") and \
+        target - before[0] in (0, 4 if before[2] == "tr end syscall" else 0)
     task.last = task.last[-2000:] + [(source, target, flags)]
     task.ip = target
     if flags == "call" and source + int(m[4]) != target:
@@ -58,8 +61,8 @@ def on_branch(number, task, rest):
         task.calls.append(source)
     elif flags == "syscall":
         task.calls.append(source + 4)
-    elif flags in ("return", "iret", "sysret", "tr strt") and target in task.calls:
-        # trace can begin behind a return, too
+    elif flags in ("return", "iret", "sysret", "tr strt") and not joined and target in task.calls:
+        # trace can begin behind a return, too, unless it goes on where it ended
         while task.calls.pop() != target:
             pass
 
