@@ -138,6 +138,28 @@ static inline void push(struct ntrace_last *last, u64 from, u64 to, u16 type, u1
 		last->nr++;
 }
 
+/*
+ * What perf inject makes is read by programs that take an entry from where there is no
+ * branch, or to the middle of a function, for one of another binary, and then leave the
+ * whole function out. So where trace ended is not among its entries, and where it began
+ * only if that is elsewhere: an interrupt or a system call is nothing to the program.
+ */
+static bool begins_elsewhere(struct ntrace_last *last, u64 to)
+{
+	const struct last_branch *end;
+	bool joined;
+
+	if (!last->nr)
+		return false;
+	end = &last->entry[(last->next ?: last->room) - 1];
+	if (end->to)
+		return true;
+	joined = to == end->from || (end->type == PERF_BR_SYSCALL && to == end->from + 4);
+	last->next = end - last->entry;
+	last->nr--;
+	return last->nr && !joined;
+}
+
 int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 to,
 		     unsigned int type, u32 flags, u16 cycles)
 {
@@ -148,6 +170,8 @@ int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 
 	last = open_last(nt, task);
 	if (!last)
 		return -ENOMEM;
+	if (!from && nt->opts.inject && !begins_elsewhere(last, to))
+		return 0;
 	push(last, from, to, entry_type(type, flags), cycles);
 	return 0;
 }
@@ -211,9 +235,12 @@ struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_tas
 				      struct branch_stack **stack)
 {
 	const struct ntrace_last *last = valid_last(task);
+	bool ended;
 
-	if (clear(nt, stack) && last)
-		copy_last(nt, last, 0, *stack);
+	if (clear(nt, stack) && last) {
+		ended = nt->opts.inject && last->nr && !entry_at(last, 0)->to;
+		copy_last(nt, last, ended, *stack);
+	}
 	return *stack;
 }
 
