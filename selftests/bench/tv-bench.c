@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "nt-tv.h"
+#include "../host/tv-write.h"
 
 #define MOST	(64u << 20)
 #define RUNS	5
@@ -50,39 +50,6 @@ static size_t read_all(const uint8_t *buf, size_t len, struct nt_tv_shadow *sh, 
 	if (n < 0)
 		die(nt_tv_strerror(n));
 	return at;
-}
-
-static void write_item(struct nt_tv_writer *w, const struct nt_tv_item *it)
-{
-	switch (it->opcode) {
-	case NT_TV_REG:
-		nt_tv_reg(w, it->reg, it->value);
-		break;
-	case NT_TV_REG_ADD:
-		nt_tv_reg_add(w, it->reg, (int8_t)it->value);
-		break;
-	case NT_TV_REG_OR:
-		nt_tv_reg_or(w, it->reg, (uint8_t)it->value);
-		break;
-	case NT_TV_STATE:
-		nt_tv_state(w, it->ident, it->value, it->bytes);
-		break;
-	case NT_TV_MEMREQ:
-		nt_tv_memreq(w, it->memop, it->memsize, it->addr, it->value);
-		break;
-	case NT_TV_MEMRSP:
-		nt_tv_memrsp(w, it->memop, it->memsize, it->result, it->value);
-		break;
-	case NT_TV_INSN16:
-		nt_tv_insn16(w, (uint16_t)it->value);
-		break;
-	case NT_TV_INSN32:
-		nt_tv_insn32(w, (uint32_t)it->value);
-		break;
-	default:
-		nt_tv_op(w, it->opcode);
-		break;
-	}
 }
 
 /* Items of the first part, often, so that reading them is not in the time */

@@ -50,4 +50,19 @@ static inline void take_params(struct input *in, struct nt_params *p)
 	p->isa = d >> 3;
 }
 
+/* Likewise those of tandem verification, of a byte */
+static inline void take_tv_params(struct input *in, struct nt_tv_params *p)
+{
+	static const uint8_t mlen[] = { 32, 34, 64, 64 };
+	unsigned int d = take(in);
+
+	*p = (struct nt_tv_params){
+		.size = sizeof(*p),
+		.xlen = d & 1 ? 32 : 64,
+		.flen = d & 2 ? 32 : 64,
+		.mlen = mlen[d >> 2 & 3],
+		.flags = d >> 4,
+	};
+}
+
 #endif /* SELFTESTS_FUZZ_H */

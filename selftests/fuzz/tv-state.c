@@ -47,19 +47,14 @@ static struct nt_tv_shadow *shadow(const struct nt_tv_params *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t mlen[] = { 32, 34, 64, 64 };
-	struct nt_tv_params p = { .size = sizeof(p) };
+	struct nt_tv_params p;
 	struct input in = { data, data + size };
 	struct nt_tv_reader reader;
 	struct nt_tv_shadow *sh;
 	struct nt_tv_item item;
-	unsigned int d = take(&in);
 	int n;
 
-	p.xlen = d & 1 ? 32 : 64;
-	p.flen = d & 2 ? 32 : 64;
-	p.mlen = mlen[d >> 2 & 3];
-	p.flags = d >> 4;
+	take_tv_params(&in, &p);
 	MUST(!nt_tv_reader_init(&reader, &p));
 	sh = shadow(&p);
 	while ((n = nt_tv_next(&reader, in.p, left(&in), &item)) > 0) {

@@ -4,43 +4,7 @@
  * read and is written again gives the same bytes.
  */
 #include "fuzz.h"
-
-static void write_item(struct nt_tv_writer *w, const struct nt_tv_item *it)
-{
-	w->pc_ident = it->flags & NT_TV_F_PRINTED_PC ? NT_TV_PC_PRINTED : NT_TV_PC;
-	switch (it->opcode) {
-	case NT_TV_REG:
-		nt_tv_reg(w, it->reg, it->value);
-		break;
-	case NT_TV_REG_ADD:
-		nt_tv_reg_add(w, it->reg, (int8_t)it->value);
-		break;
-	case NT_TV_REG_OR:
-		nt_tv_reg_or(w, it->reg, (uint8_t)it->value);
-		break;
-	case NT_TV_STATE:
-		if (it->ident == NT_TV_PC)
-			nt_tv_pc(w, it->value);
-		else
-			nt_tv_state(w, it->ident, it->value, it->bytes);
-		break;
-	case NT_TV_MEMREQ:
-		nt_tv_memreq(w, it->memop, it->memsize, it->addr, it->value);
-		break;
-	case NT_TV_MEMRSP:
-		nt_tv_memrsp(w, it->memop, it->memsize, it->result, it->value);
-		break;
-	case NT_TV_INSN16:
-		nt_tv_insn16(w, (uint16_t)it->value);
-		break;
-	case NT_TV_INSN32:
-		nt_tv_insn32(w, (uint32_t)it->value);
-		break;
-	default:
-		nt_tv_op(w, it->opcode);
-		break;
-	}
-}
+#include "../host/tv-write.h"
 
 static void check(const struct nt_tv_params *p, const struct nt_tv_item *it, const uint8_t *bytes,
 		  int n)
@@ -56,18 +20,13 @@ static void check(const struct nt_tv_params *p, const struct nt_tv_item *it, con
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t mlen[] = { 32, 34, 64, 64 };
-	struct nt_tv_params p = { .size = sizeof(p) };
+	struct nt_tv_params p;
 	struct input in = { data, data + size };
 	struct nt_tv_reader reader;
 	struct nt_tv_item item;
-	unsigned int d = take(&in);
 	int n;
 
-	p.xlen = d & 1 ? 32 : 64;
-	p.flen = d & 2 ? 32 : 64;
-	p.mlen = mlen[d >> 2 & 3];
-	p.flags = d >> 4;
+	take_tv_params(&in, &p);
 	MUST(!nt_tv_reader_init(&reader, &p));
 	while ((n = nt_tv_next(&reader, in.p, left(&in), &item)) > 0) {
 		MUST((size_t)n <= left(&in));

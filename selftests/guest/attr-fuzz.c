@@ -11,22 +11,18 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <linux/ntrace.h>
 
-#define PMU		"/sys/bus/event_source/devices/ntrace/"
-#define PAGE		4096UL
+#include "event.h"
+
 #define ERRNOS		256
 
 static uint64_t state;
@@ -62,37 +58,16 @@ static uint64_t random_value(void)
 	}
 }
 
-static long read_number(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	long value;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%li", &value) != 1)
-		value = -1;
-	fclose(f);
-
-	return value;
-}
-
 static const uint64_t config_bits = NTRACE_CONFIG_BTM | NTRACE_CONFIG_CONTEXTID | NTRACE_CONFIG_TIMESTAMP |
 	NTRACE_CONFIG_RETSTACK | NTRACE_CONFIG_SEQJUMP | NTRACE_CONFIG_REPEATHIST | NTRACE_CONFIG_EXTADDR |
 	NTRACE_CONFIG_ALLJUMPS | NTRACE_CONFIG_STALL | NTRACE_CONFIG_MMODE | NTRACE_CONFIG_SYNCMODE |
 	NTRACE_CONFIG_SYNCMAX;
 
-static void plain_attr(struct perf_event_attr *attr, int type)
+static void sampling_attr(struct perf_event_attr *attr, int type)
 {
-	*attr = (struct perf_event_attr) {
-		.size = sizeof(*attr),
-		.type = type,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CPU,
-		.sample_id_all = 1,
-	};
+	*attr = plain_attr(type);
+	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CPU;
+	attr->sample_id_all = 1;
 }
 
 /* The bit-fields behind read_format have no address of their own */
@@ -103,7 +78,7 @@ static __u64 *attr_flags(struct perf_event_attr *attr)
 
 static void random_attr(struct perf_event_attr *attr, int type)
 {
-	plain_attr(attr, type);
+	sampling_attr(attr, type);
 	if (!chance(4))
 		attr->config = random64() & random64() & config_bits;
 	/* its probe waits for a grace period, 50 ms, when it comes back */
@@ -266,8 +241,8 @@ static bool plain_opens(int type)
 	struct perf_event_attr attr;
 	int fd;
 
-	plain_attr(&attr, type);
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	sampling_attr(&attr, type);
+	fd = event_open(&attr, 0, -1);
 	if (fd < 0)
 		return false;
 	close(fd);
@@ -287,14 +262,10 @@ int main(int argc, char **argv)
 {
 	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 0) : 20000;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
-	int type = read_number(PMU "type"), failed = 0;
+	int type = pmu_type_or_skip(), failed = 0;
 	bool alone = argc <= 3;
 	struct timespec from, to;
 
-	if (type < 0) {
-		printf("1..0 # SKIP no ntrace PMU\n");
-		return 4;
-	}
 	printf("1..%d\n# repeat: attr-fuzz %lu %llu\n", alone ? 4 : 1, count, (unsigned long long)seed);
 	fflush(stdout);
 	state = seed;

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,8 +26,8 @@
 
 #include <linux/ntrace.h>
 
-#define PMU		"/sys/bus/event_source/devices/ntrace/"
-#define PAGE		4096UL
+#include "event.h"
+
 #define DATA_PAGES	16
 #define AUX_DEFAULT	(1UL << 20)
 
@@ -94,9 +91,11 @@ static bool sysfs_line(const char *name, char *line, size_t size)
 
 static long sysfs_number(const char *name)
 {
-	char line[64];
+	char path[512];
 
-	return sysfs_line(name, line, sizeof(line)) ? strtol(line, NULL, 0) : -1;
+	snprintf(path, sizeof(path), PMU "%s", name);
+
+	return read_number(path);
 }
 
 static long cap(const char *name)
@@ -133,19 +132,14 @@ static bool sink_is_shared(void)
 static long sink_memory(void)
 {
 	char name[64], path[128];
-	long size = 0;
-	FILE *f;
+	long size;
 
 	if (!sysfs_line("cpu0/sink", name, sizeof(name)))
-		return false;
+		return 0;
 	snprintf(path, sizeof(path), "/sys/bus/platform/devices/%s/size", name);
-	f = fopen(path, "r");
-	if (f) {
-		size = fscanf(f, "%ld", &size) == 1 ? size : 0;
-		fclose(f);
-	}
+	size = read_number(path);
 
-	return size;
+	return size < 0 ? 0 : size;
 }
 
 /* A sink with so little memory of its own that it may be full before anybody can look */
@@ -186,24 +180,15 @@ static const struct field {
 
 static struct perf_event_attr user_attr(void)
 {
-	return (struct perf_event_attr) {
-		.size		= sizeof(struct perf_event_attr),
-		.type		= sysfs_number("type"),
-		.disabled	= 1,
-		.exclude_kernel	= 1,
-		.exclude_hv	= 1,
-		.exclude_guest	= 1,
-		.sample_period	= 1,
-		.sample_type	= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
-		.sample_id_all	= 1,
-		.use_clockid	= 1,
-		.clockid	= CLOCK_MONOTONIC,
-	};
-}
+	struct perf_event_attr attr = plain_attr(sysfs_number("type"));
 
-static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
-{
-	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	attr.exclude_guest = 1;
+	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	attr.sample_id_all = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+
+	return attr;
 }
 
 /* errno of an open that must not work; 0 if it did */
@@ -1470,8 +1455,6 @@ static bool test_red_zone(void)
 
 /* Tests: components that go */
 
-#define DRIVER		"/sys/bus/platform/drivers/ntrace/"
-
 /* "bind" or "unbind" a device */
 static bool driver_write(const char *what, const char *device)
 {
@@ -1668,11 +1651,7 @@ int main(int argc, char **argv)
 	const char *words = argc > 1 ? argv[1] : "";
 	unsigned int i, plan = 0;
 
-	if (sysfs_number("type") < 0) {
-		printf("1..0 # SKIP no ntrace PMU\n");
-		return 4;
-	}
-
+	pmu_type_or_skip();
 	for (i = 0; i < nr; i++)
 		plan += !!strstr(tests[i].name, words);
 	printf("1..%u\n", plan);

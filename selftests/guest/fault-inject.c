@@ -14,40 +14,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/ntrace.h>
 
-#define PMU		"/sys/bus/event_source/devices/ntrace/"
-#define DRIVER		"/sys/bus/platform/drivers/ntrace/"
+#include "event.h"
+
 #define AUTOPROBE	"/sys/bus/platform/drivers_autoprobe"
 #define FAIL		"/sys/kernel/debug/"
-#define PAGE		4096UL
 #define AUX		(128 * 1024UL)
 #define MOST		20000
-
-static long read_number(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	long value;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%li", &value) != 1)
-		value = -1;
-	fclose(f);
-
-	return value;
-}
 
 static bool write_text(const char *path, const char *text)
 {
@@ -139,18 +121,12 @@ static bool inherit;
 static int open_event(const struct path *path)
 {
 	const struct kind *kind = path->what;
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = pmu_type,
-		.config = kind->config,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.sample_period = 1,
-		.inherit = inherit && !kind->cpu,
-	};
+	struct perf_event_attr attr = plain_attr(pmu_type);
 
-	return syscall(SYS_perf_event_open, &attr, kind->cpu ? -1 : 0, kind->cpu ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC);
+	attr.config = kind->config;
+	attr.inherit = inherit && !kind->cpu;
+
+	return event_open(&attr, kind->cpu ? -1 : 0, kind->cpu ? 0 : -1);
 }
 
 static void close_event(const struct path *path, int result)
@@ -163,10 +139,9 @@ static void close_event(const struct path *path, int result)
 static int map_event(const struct path *path)
 {
 	const struct kind *kind = path->what;
-	struct perf_event_mmap_page *page;
 	unsigned int nth = 0;
 	char text[16] = "";
-	void *aux = MAP_FAILED;
+	long bytes;
 	int fd;
 
 	if (pread(nth_fd, text, sizeof(text) - 1, 0) > 0)
@@ -176,23 +151,10 @@ static int map_event(const struct path *path)
 	if (fd < 0)
 		return -1;
 	arm(nth);
-	page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page != MAP_FAILED) {
-		page->aux_offset = 3 * PAGE;
-		page->aux_size = AUX;
-		aux = mmap(NULL, AUX, kind->prot, MAP_SHARED, fd, 3 * PAGE);
-		if (aux != MAP_FAILED) {
-			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-			for (volatile int i = 0; i < 1000; i++)
-				;
-			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-			munmap(aux, AUX);
-		}
-		munmap(page, 3 * PAGE);
-	}
+	bytes = trace_shortly(fd, AUX, kind->prot);
 	close(fd);
 
-	return aux == MAP_FAILED ? -1 : 0;
+	return bytes < 0 ? -1 : 0;
 }
 
 /* One line of TAP: how many allocations there were, how many of them were needed */
@@ -319,11 +281,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "load") && argc > 2)
 		return inject_load(argv[2]);
-	pmu_type = read_number(PMU "type");
-	if (pmu_type < 0) {
-		printf("1..0 # SKIP no ntrace PMU\n");
-		return 4;
-	}
+	pmu_type = pmu_type_or_skip();
 	if (!strcmp(what, "bind"))
 		return inject_bind();
 	inherit = !strcmp(what, "open");

@@ -2,37 +2,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace tv: the protocol's examples in words; what is wrong, and where.
 
-set -u
-out=${out:-$(cd "$(dirname "$0")/../.." && pwd)/build/host}
-tmp=$(mktemp -d) || exit 2
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/lib.bash"
 
-count=0 failed=0
 result()	# STATUS NAME
 {
-	count=$((count + 1))
-	[ "$1" = 0 ] && { echo "ok $count - $2"; return; }
-	failed=$((failed + 1))
-	echo "not ok $count - $2"
-	sed 's/^/# /' "$tmp/got" "$tmp/err"
+	verdict "$@"
+	[ "$1" = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err"
 }
 
-bytes() { printf "$(sed 's/ *\([0-9a-f][0-9a-f]\)/\\x\1/g' <<<"$*")" >"$tmp/in"; }
+bytes() { printf "$(sed 's/ *\([0-9a-f][0-9a-f]\)/\\x\1/g' <<<"$*")" >"$scratch/in"; }
 
 # expect STATUS NAME ACTION [OPTION...]: stdout is what is on stdin
 expect()
 {
 	local want=$1 name=$2 status=0
 	shift 2
-	cat >"$tmp/want"
-	"$out/ntrace" tv "$@" "$tmp/in" >"$tmp/got" 2>"$tmp/err" || status=$?
-	[ $status = "$want" ] && diff -u "$tmp/want" "$tmp/got" >>"$tmp/err"
+	cat >"$scratch/want"
+	"$ntrace" tv "$@" "$scratch/in" >"$scratch/got" 2>"$scratch/err" || status=$?
+	[ $status = "$want" ] && diff -u "$scratch/want" "$scratch/got" >>"$scratch/err"
 	result $? "$name"
 }
 
 says()	# WORDS NAME
 {
-	grep -q -- "$1" "$tmp/err"
+	grep -q -- "$1" "$scratch/err"
 	result $? "$2"
 }
 
@@ -133,40 +126,39 @@ bytes 01 03 11 b3 81 62 00 04 03 10 34 12 00 00 00 00 00 00 02 \
 	01 07 0a 00 00 01 00 00 00 00 00 04 41 03 56 12 08 00 00 00 00 00 \
 	04 42 03 03 00 00 00 00 00 00 80 04 00 03 b0 18 00 00 0a 00 00 00 \
 	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02
-"$out/ntrace" tv stat "$tmp/in" >"$tmp/got" 2>"$tmp/err"
-sed -n '/table D/,$p' "$tmp/got" | sed 1d | awk '{ print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' |
+"$ntrace" tv stat "$scratch/in" >"$scratch/got" 2>"$scratch/err"
+sed -n '/table D/,$p' "$scratch/got" | sed 1d | awk '{ print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' |
 	diff - <(printf '%s\n' '1 19.00 19 23' '1 17.00 17 27' '1 29.00 29 33' '1 23.00 23 27' \
-		'1 59.00 59 59' '1 64.00 64 68') >>"$tmp/err"
+		'1 59.00 59 59' '1 64.00 64 68') >>"$scratch/err"
 result $? "bytes by category"
 
 # from-elf: the program is in memory, and nothing else
 elf=$(cd "$(dirname "$0")/.." && pwd)/captures/ref_towers/towers.elf
-"$out/ntrace" tv from-elf "$elf" -o "$tmp/in" 2>"$tmp/err" &&
-	"$out/ntrace" tv dump "$tmp/in" >"$tmp/got" 2>>"$tmp/err"
+"$ntrace" tv from-elf "$elf" -o "$scratch/in" 2>"$scratch/err" &&
+	"$ntrace" tv dump "$scratch/in" >"$scratch/got" 2>>"$scratch/err"
 result $? "from-elf"
 entry=$(readelf -h "$elf" | sed -n 's/.*Entry point address: *0x//p')
-tail -1 "$tmp/got" | grep -q ": init pc=$entry\$"
+tail -1 "$scratch/got" | grep -q ": init pc=$entry\$"
 result $? "the pc is the entry"
 wanted=$(readelf -lW "$elf" | awk '$1 == "LOAD" { print $6 }' | { t=0; while read -r n; do t=$((t + n)); done; echo $t; })
-stored=$(grep -o 'store[0-9]*' "$tmp/got" | sed 's/store//' | awk '{ n += $1 / 8 } END { print n }')
+stored=$(grep -o 'store[0-9]*' "$scratch/got" | sed 's/store//' | awk '{ n += $1 / 8 } END { print n }')
 [ "$stored" = "$wanted" ]
 result $? "as many bytes as are loaded: $stored of $wanted"
-"$out/ntrace" tv verify "$tmp/in" --against "tv:$tmp/in" >"$tmp/got" 2>"$tmp/err"
+"$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" >"$scratch/got" 2>"$scratch/err"
 result $? "verify takes it"
-printf '\177ELF' >"$tmp/short"
-! "$out/ntrace" tv from-elf "$tmp/short" >"$tmp/got" 2>"$tmp/err"
+printf '\177ELF' >"$scratch/short"
+! "$ntrace" tv from-elf "$scratch/short" >"$scratch/got" 2>"$scratch/err"
 result $? "not an ELF file"
 says 'not a RISC-V ELF file' "and says so"
-! "$out/ntrace" tv verify "$tmp/in" --against spike:localhost:1234 >"$tmp/got" 2>"$tmp/err"
+! "$ntrace" tv verify "$scratch/in" --against spike:localhost:1234 >"$scratch/got" 2>"$scratch/err"
 result $? "a verifier that is none"
 says 'none of tv:FILE, ntrace:FILE' "and says so"
-! "$out/ntrace" tv verify "$tmp/in" --against "tv:$tmp/in" --absent=y >"$tmp/got" 2>"$tmp/err"
+! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --absent=y >"$scratch/got" 2>"$scratch/err"
 result $? "an element that is none"
 
 bytes 01 03 11 13 00 00 00 01 03 10 01 00
 bytes 01
 expect 2 "parameters that cannot be" dump --mlen=33 </dev/null
-expect 2 "no such file" dump "$tmp/none" </dev/null
+expect 2 "no such file" dump "$scratch/none" </dev/null
 
-echo "1..$count"
-[ $failed = 0 ]
+finish

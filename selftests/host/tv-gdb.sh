@@ -3,19 +3,12 @@
 # ntrace tv verify over GDB's remote protocol: a stub of a few lines that executes one program of
 # its own, and stubs that do everything wrong. Each ends the command in words, and soon.
 
-set -u
-out=${out:-$(cd "$(dirname "$0")/../.." && pwd)/build/native}
-tmp=$(mktemp -d) || exit 2
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/lib.bash"
 
-count=0 failed=0
 result()	# STATUS NAME
 {
-	count=$((count + 1))
-	[ "$1" = 0 ] && { echo "ok $count - $2"; return; }
-	failed=$((failed + 1))
-	echo "not ok $count - $2"
-	sed 's/^/# /' "$tmp/got" "$tmp/err" | head -20
+	verdict "$@"
+	[ "$1" = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err" | head -20
 }
 
 # verify WANTED-STATUS NAME OPTION...
@@ -23,20 +16,20 @@ verify()
 {
 	local want=$1 name=$2 status=0
 	shift 2
-	timeout 20 "$out/ntrace" tv verify "$tmp/trace" "$@" >"$tmp/got" 2>"$tmp/err" || status=$?
+	timeout 20 "$ntrace" tv verify "$scratch/trace" "$@" >"$scratch/got" 2>"$scratch/err" || status=$?
 	[ $status = "$want" ]
 	result $? "$name"
 }
 
 says()	# WORDS NAME
 {
-	grep -qF -- "$1" "$tmp/got" "$tmp/err"
+	grep -qF -- "$1" "$scratch/got" "$scratch/err"
 	result $? "$2"
 }
 
 # A stub for a program of two instructions: `c.addi a0, 1` at 1000, again and again with `c.nop`.
 # What it is told to do wrong is its argument.
-cat >"$tmp/stub" <<'END'
+cat >"$scratch/stub" <<'END'
 #!/usr/bin/env python3
 import random, sys
 
@@ -129,7 +122,7 @@ while True:
 END
 
 # 40 instructions of it, in a trace; a0 begins with 5
-python3 - "$tmp/trace" <<'END'
+python3 - "$scratch/trace" <<'END'
 import struct, sys
 t = bytearray(b'\x01\x0b\x07\x0a' + struct.pack('<Q', 0x1000) + b'\x04\x0a\x10' + struct.pack('<Q', 5) +
               b'\x04\x03\x00' + struct.pack('<Q', 0) + b'\x02')
@@ -139,7 +132,7 @@ for i in range(20):
 open(sys.argv[1], 'wb').write(t)
 END
 
-stub="python3 $tmp/stub"
+stub="python3 $scratch/stub"
 verify 0 "a stub that does what the trace says" --against "gdb-pipe:$stub"
 says '# groups 41 instructions 40 mismatches 0' "all of it"
 verify 0 "so much of it" --against "gdb-pipe:$stub" --limit 7
@@ -173,9 +166,9 @@ seed=${SEED:-$RANDOM}
 bad=
 for n in {1..8}; do
 	status=0
-	timeout 20 "$out/ntrace" tv verify "$tmp/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
-		--timeout 1 >"$tmp/got" 2>"$tmp/err" || status=$?
-	[ $status -le 2 ] && ! grep -q Sanitizer "$tmp/err" || { bad=$((seed + n)); break; }
+	timeout 20 "$ntrace" tv verify "$scratch/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
+		--timeout 1 >"$scratch/got" 2>"$scratch/err" || status=$?
+	[ $status -le 2 ] && ! grep -q Sanitizer "$scratch/err" || { bad=$((seed + n)); break; }
 done
 [ -z "$bad" ]
 result $? "noise${bad:+: SEED=$bad}"
@@ -186,10 +179,9 @@ says 'silent for 1 s' "and says so"
 result $? "no longer than that"
 verify 2 "another machine" --against gdb:192.0.2.1:3333
 says 'another machine' "and says so"
-verify 2 "nobody there" --against "gdb:$tmp/none" --timeout 1
+verify 2 "nobody there" --against "gdb:$scratch/none" --timeout 1
 says 'cannot connect' "and says so"
 verify 2 "no port" --against gdb:localhost
 says 'not gdb:HOST:PORT' "and says so"
 
-echo "1..$count"
-[ $failed = 0 ]
+finish

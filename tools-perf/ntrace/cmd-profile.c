@@ -38,21 +38,18 @@ struct profile {
 	size_t nr_edges;
 	uint64_t elsewhere;	/* transfers that are not */
 	uint64_t losses, skipped;
-	const char *perf;
-	bool text;		/* FILE is what perf printed */
-	bool of_perf;		/* ... or a perf.data */
+	struct perf_choice perf;
+	bool of_perf;		/* FILE is a perf.data, or what perf printed */
 };
 
 static const struct format formats[];
 
-enum { OPT_FORMAT = 0x200, OPT_PERF, OPT_TEXT };
+enum { OPT_FORMAT = 0x200 };
 
 static const struct argp_option options[] = {
 	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt", 0,
 	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, or "
 	  "perf2bolt -pa", 0 },
-	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE if that is a perf.data (perf)", 0 },
-	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
 	{ 0 }
 };
 
@@ -65,18 +62,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &p->in;
+		state->child_inputs[1] = &p->perf;
 		break;
 	case OPT_FORMAT:
 		p->format = find_format(arg);
 		if (!p->format)
 			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt",
 				   arg);
-		break;
-	case OPT_PERF:
-		p->perf = arg;
-		break;
-	case OPT_TEXT:
-		p->text = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -261,7 +253,7 @@ static void count_perf(struct profile *p)
 	struct nt_code *code = input_code(&p->in);
 	size_t i;
 
-	profile_perf_read(&r, p->text ? NULL : p->perf, p->in.file, p->in.elfs->path);
+	profile_perf_read(&r, p->perf.text ? NULL : p->perf.perf, p->in.file, p->in.elfs->path);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
@@ -386,7 +378,9 @@ static void tell(const struct profile *p)
 
 int cmd_profile(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &perf_argp, 0, NULL, 0 }, { 0 }
+	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -395,13 +389,13 @@ int cmd_profile(int argc, char **argv)
 		       "executed, for profile-guided optimisation of its first --elf.",
 		.children = children,
 	};
-	struct profile p = { .format = &formats[0], .perf = "perf" };
+	struct profile p = { .format = &formats[0] };
 
 	input_init(&p.in);
 	parse_arguments(&argp, argc, argv, &p);
 	if (!p.in.images)
 		die("no program given: --elf or --raw");
-	p.of_perf = p.text || perf_is_data(p.in.file);
+	p.of_perf = p.perf.text || perf_is_data(p.in.file);
 	if (p.of_perf && (!p.in.elfs || p.in.elfs->bias))
 		die("%s: perf knows where the program was mapped: give it as --elf=FILE", p.in.file);
 	p.in.no_trace = p.of_perf;

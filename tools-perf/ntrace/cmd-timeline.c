@@ -11,21 +11,19 @@
 #include "perf-script.h"
 #include "timeline.h"
 
-enum { OPT_PERF = 0x200, OPT_TEXT, OPT_MIN, OPT_DEPTH, OPT_SLICES };
+enum { OPT_MIN = 0x200, OPT_DEPTH, OPT_SLICES };
 
 static const struct argp_option options[] = {
 	{ "min", OPT_MIN, "NS", 0, "leave out what is shorter (1000)", 0 },
 	{ "depth", OPT_DEPTH, "N", 0, "leave out what is nested deeper (64)", 0 },
 	{ "slices", OPT_SLICES, "N", 0, "double --min each time so many are written (500000)", 0 },
-	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE (perf)", 0 },
-	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
 	{ 0 }
 };
 
 struct arguments {
 	struct timeline_limits limits;
-	const char *perf, *file;
-	bool text;
+	struct perf_choice perf;
+	const char *file;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -33,6 +31,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct arguments *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->perf;
+		break;
 	case OPT_MIN:
 		a->limits.min = parse_number(arg, "--min");
 		break;
@@ -43,12 +44,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->limits.slices = parse_number(arg, "--slices");
 		if (!a->limits.slices)
 			argp_error(state, "--slices: 0 is too few");
-		break;
-	case OPT_PERF:
-		a->perf = arg;
-		break;
-	case OPT_TEXT:
-		a->text = true;
 		break;
 	case ARGP_KEY_ARG:
 		if (a->file)
@@ -78,26 +73,26 @@ static void tell(const struct timeline_totals *t, const struct timeline_limits *
 
 int cmd_timeline(int argc, char **argv)
 {
+	static const struct argp_child children[] = { { &perf_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
 		.args_doc = "PERF.DATA",
 		.doc = "Turn a trace into a timeline of calls: JSON for ui.perfetto.dev or "
 		       "chrome://tracing.",
+		.children = children,
 	};
-	struct arguments a = {
-		.limits = { .min = 1000, .depth = 64, .slices = 500000 }, .perf = "perf",
-	};
+	struct arguments a = { .limits = { .min = 1000, .depth = 64, .slices = 500000 } };
 	struct timeline_totals totals;
 	struct perf_event_line ev;
 	struct timeline *timeline;
 	struct perf_script script;
 
 	parse_arguments(&argp, argc, argv, &a);
-	if (!a.text && !perf_is_data(a.file))
+	if (!a.perf.text && !perf_is_data(a.file))
 		die("%s: no perf.data; what perf script printed wants --perf-script", a.file);
 	timeline = timeline_new(&a.limits);
-	perf_script_open(&script, a.text ? NULL : a.perf, a.file, "cre",
+	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf, a.file, "cre",
 			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");
 	while (perf_script_next(&script, &ev))
 		timeline_event(timeline, &ev);

@@ -15,6 +15,36 @@
 #include "cmd.h"
 #include "perf-script.h"
 
+enum { OPT_PERF = 0x300, OPT_TEXT };
+
+static const struct argp_option options[] = {
+	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE if that is a perf.data (perf)", 0 },
+	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct perf_choice *choice = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		*choice = (struct perf_choice){ .perf = "perf" };
+		break;
+	case OPT_PERF:
+		choice->perf = arg;
+		break;
+	case OPT_TEXT:
+		choice->text = true;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp perf_argp = { .options = options, .parser = parse };
+
 /* With --kcore perf.data is a folder, and `data' in it what else would be the file. */
 static FILE *open_data(const char *file)
 {

@@ -3,6 +3,7 @@
 #ifndef NTRACE_PERF_SCRIPT_H
 #define NTRACE_PERF_SCRIPT_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,6 +49,14 @@ struct perf_script {
 
 /* Is it perf.data? Files that can't be read are not. */
 bool perf_is_data(const char *file);
+
+/* What decodes FILE; for argp_children, the parser's input is this */
+struct perf_choice {
+	const char *perf;	/* the command */
+	bool text;		/* FILE is what perf printed */
+};
+
+extern const struct argp perf_argp;
 
 /*
  * Have perf decode a perf.data, `perf' being the command to call it with; or, when

@@ -432,14 +432,14 @@ static void replay_done(struct ntrace_queue *q)
  * get farther, the loss is real, and all is as before. That happens once in a
  * window: what was used of it came from both copies then.
  */
-static int replay(struct ntrace_queue *q, u64 events)
+static int replay(struct ntrace_queue *q)
 {
-	q->replay = events;
+	q->replay = q->used;
 	q->replay_sum = 0;
 	q->nr = q->pos = 0;
 	ntrace_queue_set_tid(q, q->window_tid);
 	start_flow(q);
-	if (!events)
+	if (!q->replay)
 		replay_done(q);
 	return 0;
 }
@@ -460,7 +460,7 @@ static int replay_failed(struct ntrace_queue *q)
 		ntrace_kcore_turn(q->nt);
 	q->replay_ticks = 0;
 	q->replay_back = true;
-	return replay(q, q->used);
+	return replay(q);
 }
 
 /* --- events ----------------------------------------------------------------- */
@@ -627,7 +627,7 @@ static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
 			q->replay_ticks = ev->time - 1;
 		else
 			ntrace_kcore_turn(q->nt);
-		return replay(q, q->used);
+		return replay(q);
 	}
 	note_used(q, ev, 1);
 	err = report_early(q);
