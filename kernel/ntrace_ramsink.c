@@ -106,10 +106,12 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
  * @start_max:	of all ones
  * @limit_min:	trRamLimit likewise
  * @limit_max:	likewise
+ * @wp_max:	trRamWP of all ones, without Wrap
  */
 struct ntrace_ramsink_range {
 	u64 start_min, start_max;
 	u64 limit_min, limit_max;
+	u64 wp_max;
 };
 
 /*
@@ -119,8 +121,6 @@ struct ntrace_ramsink_range {
 static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 				      struct ntrace_ramsink_range *range)
 {
-	u64 wp;
-
 	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, U64_MAX);
 	range->start_max = ntrace_ramsink_read64(sink, TR_RAM_START_LOW);
 	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, 0);
@@ -128,7 +128,7 @@ static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, U64_MAX);
 	range->limit_max = ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW);
 	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, U64_MAX & ~(u64)TR_RAM_WP_LOW_WRAP);
-	wp = ntrace_ramsink_read64(sink, TR_RAM_WP_LOW) & ~3ULL;
+	range->wp_max = ntrace_ramsink_read64(sink, TR_RAM_WP_LOW) & ~3ULL;
 	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, 0);
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, 0);
 	range->limit_min = ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW);
@@ -136,7 +136,7 @@ static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 	sink->addr_bits = fls64(range->limit_max);
 	if (range->start_max != range->start_min)
 		sink->addr_bits = min_t(u32, sink->addr_bits, fls64(range->start_max));
-	sink->align = wp ? 1U << __ffs64(wp) : 4;
+	sink->align = range->wp_max ? 1U << __ffs64(range->wp_max) : 4;
 }
 
 /* Memory of a known place: is it as large as it seems, and does the sink reach it? */
@@ -230,6 +230,38 @@ static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 	       ntrace_ramsink_map_store(sink);
 }
 
+/* Memory may be anywhere: the registers must keep any address, up to some width. */
+static int ntrace_ramsink_probe_anywhere(struct ntrace_ramsink *sink,
+					 const struct ntrace_ramsink_range *range)
+{
+	const struct {
+		const char *name;
+		u64 kept;
+	} window[] = {
+		{ "trRamStart", range->start_max },
+		{ "trRamLimit", range->limit_max },
+		{ "trRamWP", range->wp_max },
+	};
+	struct ntrace_component *comp = &sink->comp;
+	unsigned int i;
+	u64 bits;
+
+	for (i = 0; i < ARRAY_SIZE(window); i++) {
+		bits = window[i].kept;
+		sink->addr_bits = min_t(u32, sink->addr_bits, fls64(bits));
+		bits = bits ? bits >> __ffs64(bits) : 0;
+		/* ones without a gap */
+		if (bits && !(bits & (bits + 1)))
+			continue;
+		dev_err(comp->dev,
+			"trace RAM sink at %pa: %s does not keep addresses (0x%llx of all ones)\n",
+			&comp->start, window[i].name, window[i].kept);
+		return -EOPNOTSUPP;
+	}
+
+	return 0;
+}
+
 static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 				     const struct ntrace_ramsink_range *range)
 {
@@ -242,6 +274,10 @@ static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 		return ntrace_ramsink_probe_fixed(sink, range);
 	if (np)
 		return ntrace_ramsink_probe_region(sink, np);
+
+	ret = ntrace_ramsink_probe_anywhere(sink, range);
+	if (ret)
+		return ret;
 
 	ret = dma_set_mask_and_coherent(comp->dev, DMA_BIT_MASK(sink->addr_bits));
 	if (ret)
@@ -383,36 +419,77 @@ void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 
 /* Use */
 
+/*
+ * A sink that lost a bit of its window would write to memory that nobody gave to it: which register
+ * is it?
+ */
+static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
+{
+	const struct {
+		const char *what;
+		u32 reg, want;
+	} window[] = {
+		{ "trRamStartHigh to be kept", TR_RAM_START_HIGH, upper_32_bits(start) },
+		{ "trRamLimitHigh to be kept", TR_RAM_LIMIT_HIGH, upper_32_bits(limit) },
+		{ "trRamWPHigh to be kept", TR_RAM_WP_HIGH, upper_32_bits(wp) },
+		{ "trRamStartLow to be kept", TR_RAM_START_LOW, lower_32_bits(start) },
+		{ "trRamLimitLow to be kept", TR_RAM_LIMIT_LOW, lower_32_bits(limit) },
+		{ "trRamWPLow to be kept", TR_RAM_WP_LOW, lower_32_bits(wp) },
+	};
+	unsigned int i;
+	u32 got;
+
+	sink->size = 0;
+	for (i = 0; i < ARRAY_SIZE(window); i++) {
+		got = ntrace_read(&sink->comp, window[i].reg);
+		if (got == window[i].want)
+			continue;
+		ntrace_component_complain(&sink->comp, window[i].what, got);
+		break;
+	}
+
+	return -EIO;
+}
+
+static bool ntrace_ramsink_high_is(struct ntrace_component *comp, u64 start, u64 limit,
+				   u64 wp)
+{
+	return ntrace_read(comp, TR_RAM_START_HIGH) == upper_32_bits(start) &&
+	       ntrace_read(comp, TR_RAM_LIMIT_HIGH) == upper_32_bits(limit) &&
+	       ntrace_read(comp, TR_RAM_WP_HIGH) == upper_32_bits(wp);
+}
+
 /* Start comes before Limit, because what Limit can be may depend on it. */
 static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size,
 					      u64 at)
 {
 	struct ntrace_component *comp = &sink->comp;
-	u64 limit = start + size - sink->align;
+	u64 limit = start + size - sink->align, wp = start + at;
+	bool high = !sink->size || upper_32_bits(start) != upper_32_bits(sink->start) ||
+		    upper_32_bits(limit) !=
+			    upper_32_bits(sink->start + sink->size - sink->align);
 
 	if (comp->failed)
 		return -EIO;
 
-	if (!sink->size || upper_32_bits(start) != upper_32_bits(sink->start) ||
-	    upper_32_bits(limit) != upper_32_bits(sink->start + sink->size - sink->align)) {
+	if (high) {
 		ntrace_write(comp, TR_RAM_START_HIGH, upper_32_bits(start));
 		ntrace_write(comp, TR_RAM_LIMIT_HIGH, upper_32_bits(limit));
-		ntrace_write(comp, TR_RAM_WP_HIGH, upper_32_bits(start));
+		ntrace_write(comp, TR_RAM_WP_HIGH, upper_32_bits(wp));
 	}
 	ntrace_write(comp, TR_RAM_START_LOW, lower_32_bits(start));
 	ntrace_write(comp, TR_RAM_LIMIT_LOW, lower_32_bits(limit));
-	ntrace_write(comp, TR_RAM_WP_LOW, lower_32_bits(start + at));
+	ntrace_write(comp, TR_RAM_WP_LOW, lower_32_bits(wp));
 
 	sink->start = start;
 	sink->size = size;
 	if (ntrace_read(comp, TR_RAM_START_LOW) == lower_32_bits(start) &&
-	    ntrace_read(comp, TR_RAM_LIMIT_LOW) == lower_32_bits(limit))
+	    ntrace_read(comp, TR_RAM_LIMIT_LOW) == lower_32_bits(limit) &&
+	    ntrace_read(comp, TR_RAM_WP_LOW) == lower_32_bits(wp) &&
+	    (!high || ntrace_ramsink_high_is(comp, start, limit, wp)))
 		return 0;
 
-	sink->size = 0;
-	ntrace_component_complain(comp, "its window to be kept",
-				  ntrace_read(comp, TR_RAM_LIMIT_LOW));
-	return -EIO;
+	return ntrace_ramsink_refuse(sink, start, limit, wp);
 }
 
 /**

@@ -236,31 +236,46 @@ static bool parse_flush_polls(const char *text)
 	return true;
 }
 
-/* nostick=te|funnel|sink|bridge:OFFSET:MASK */
-static bool parse_nostick(const char *text)
+struct type_bits {
+	const char *type;
+	uint32_t *bits;			/* of each register */
+};
+
+/* TYPE:OFFSET:MASK */
+static bool parse_bits(const char *text, const struct type_bits *types, size_t n)
 {
-	static const struct {
-		const char *name;
-		uint32_t *nostick;
-	} types[] = {
-		{ "te", opt.te.nostick },
-		{ "funnel", opt.funnel.nostick },
-		{ "sink", opt.sink.nostick },
-		{ "bridge", opt.bridge.nostick },
-	};
-	unsigned int offset, mask, i;
+	unsigned int offset, mask;
 	char comp[8], rest;
 
 	if (sscanf(text, "%7[a-z]:%i:%i%c", comp, (int *)&offset, (int *)&mask, &rest) != 3 ||
 	    offset >= PAGE || offset & 3)
 		return false;
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strcmp(comp, types[i].name))
+	for (; n; n--, types++) {
+		if (strcmp(comp, types->type))
 			continue;
-		types[i].nostick[offset / 4] |= mask;
+		types->bits[offset / 4] |= mask;
 		return true;
 	}
 	return false;
+}
+
+static bool parse_nostick(const char *text)
+{
+	static const struct type_bits types[] = {
+		{ "te", opt.te.nostick },
+		{ "funnel", opt.funnel.nostick },
+		{ "sink", opt.sink.nostick },
+		{ "bridge", opt.bridge.nostick },
+	};
+
+	return parse_bits(text, types, sizeof(types) / sizeof(types[0]));
+}
+
+static bool parse_stick(const char *text)
+{
+	static const struct type_bits types[] = { { "sink", opt.sink.stick } };
+
+	return parse_bits(text, types, 1);
 }
 
 /* What becomes of single components; they are known later */
@@ -457,6 +472,7 @@ static const struct {
 	{ "enable_polls", parse_enable_polls },
 	{ "flush_polls", parse_flush_polls },
 	{ "nostick", parse_nostick },
+	{ "stick", parse_stick },
 	{ "ones", parse_ones },
 	{ "drop_enable", parse_drop_enable },
 	{ "memory", parse_memory },

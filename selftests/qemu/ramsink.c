@@ -280,6 +280,7 @@ static void data_was_read(struct ram_sink *ram)
 unsigned int ram_write(struct ram_sink *ram, unsigned int offset, uint32_t value)
 {
 	value &= ~ram->can->nostick[offset / 4];
+	value |= ram->can->stick[offset / 4];
 	if (offset == RAM_CONTROL)
 		return write_control(ram, value);
 	if (!ram->active.is)

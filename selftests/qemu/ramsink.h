@@ -42,7 +42,8 @@ struct ram_ability {
 	bool live_data;			/* trRamData works while the sink is enabled */
 	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
 	struct late_bit_delay active, enable, empty;
-	uint32_t nostick[0x1000 / 4];
+	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
+	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */
 };
 
 struct ram_sink {
