@@ -113,10 +113,10 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
  * @limits:	what to respect
  * @head:	of the transaction
  * @space:	of the transaction
- * @pad:	bytes to fill with idle and to skip first, mostly 0
+ * @pad:	bytes to skip first, mostly 0
  * @window:	the window, see ntrace_aux_piece()
  *
- * What is left of a chunk may be too little to begin with: it is padded over. Return: 0, or -ENOSPC
+ * What is left of a chunk may be too little to begin with: it is skipped. Return: 0, or -ENOSPC
  * when the area is as good as full
  */
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
