@@ -235,31 +235,40 @@ struct session {
 
 static struct session the_session;
 
-static void session_close(struct session *s)
+/* The `time` CSR, which the model of the hardware reads too */
+static unsigned long long ticks(void)
 {
-	if (s->aux)
-		munmap(s->aux, s->aux_size);
-	if (s->page)
-		munmap(s->page, (1 + DATA_PAGES) * PAGE);
-	if (s->fd >= 0)
-		close(s->fd);
-	s->aux = NULL;
-	s->page = NULL;
-	s->fd = -1;
+	unsigned long long now = 0;
+
+#ifdef __riscv
+	__asm__ volatile("rdtime %0" : "=r"(now));
+#endif
+
+	return now;
 }
 
 /*
- * Into the file that $AUX_PAGES names, if any: where in physical memory the area is, "START END" for each page. Only
- * root is told.
+ * Into the file that $AUX_PAGES names, if any: when an area was there, and where in physical memory
+ * it is, "START END" for each page. Only root is told.
  */
-static void session_tell_pages(const struct session *s)
+static FILE *pages_file(void)
 {
 	const char *name = getenv("AUX_PAGES");
-	FILE *out = name ? fopen(name, "a") : NULL;
-	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	return name ? fopen(name, "a") : NULL;
+}
+
+static void session_tell_pages(const struct session *s)
+{
+	FILE *out = pages_file();
+	int map;
 	uint64_t entry, at;
 
-	for (size_t i = 0; out && i < s->aux_size; i += PAGE) {
+	if (!out)
+		return;
+	map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	fprintf(out, "mapped %llu\n", ticks());
+	for (size_t i = 0; i < s->aux_size; i += PAGE) {
 		(void)*(volatile uint8_t *)(s->aux + i);
 		at = ((uintptr_t)s->aux + i) / PAGE * sizeof(entry);
 		if (pread(map, &entry, sizeof(entry), at) != sizeof(entry))
@@ -267,9 +276,33 @@ static void session_tell_pages(const struct session *s)
 		at = (entry & ((1ULL << 55) - 1)) * PAGE;
 		fprintf(out, "0x%016llx 0x%016llx\n", (unsigned long long)at, (unsigned long long)(at + PAGE));
 	}
-	if (out)
-		fclose(out);
+	fclose(out);
 	close(map);
+}
+
+static void session_unmap_aux(struct session *s)
+{
+	FILE *out;
+
+	munmap(s->aux, s->aux_size);
+	s->aux = NULL;
+	out = pages_file();
+	if (!out)
+		return;
+	fprintf(out, "unmapped %llu\n", ticks());
+	fclose(out);
+}
+
+static void session_close(struct session *s)
+{
+	if (s->aux)
+		session_unmap_aux(s);
+	if (s->page)
+		munmap(s->page, (1 + DATA_PAGES) * PAGE);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->page = NULL;
+	s->fd = -1;
 }
 
 static bool session_map_aux(struct session *s, size_t aux_size, int prot)
@@ -1566,8 +1599,7 @@ static bool test_unbind_area(void)
 	CHECK(component_of_cpu(0, true, device, sizeof(device)));
 	CHECK(session_open(s, &attr, 0, 0, AUX_DEFAULT));
 	CHECK(driver_write("unbind", device));
-	munmap(s->aux, s->aux_size);
-	s->aux = NULL;
+	session_unmap_aux(s);
 	CHECK(session_map_aux(s, AUX_DEFAULT, PROT_READ | PROT_WRITE));
 	CHECK(driver_write("bind", device));
 	CHECK(session_enable(s));

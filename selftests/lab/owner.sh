@@ -64,7 +64,7 @@ for what in task cpu cgroup space spaces; do
 	ok $? "$what: nobody else: $(tail -n 1 "$dir/log")" "$dir/log"
 done
 
-# Windows are pages of an AUX area that somebody had mapped then, or before.
+# Windows are pages of an AUX area that somebody has mapped at that time.
 cat >"$dir/pages.sh" <<'END'
 export AUX_PAGES=/mnt/pages
 for test in HTM: moving burst circular 'every optional'; do
@@ -74,22 +74,27 @@ END
 guest pages "$dir/pages.sh" ${DRIVER:+--driver "$DRIVER"} --plugin-arg "sink_log=$dir/pages/sink.log"
 ok $? "R58: traced into areas whose pages are known" "$dir/pages/guest.out"
 # Addresses have leading zeros on both sides: they compare as strings.
-sort -u "$dir/pages/share/pages" | awk -v windows_of="$dir/pages/sink.log" '
-$1 != to[nr] { from[++nr] = $1 }
-{ to[nr] = $2 }
+awk -v windows_of="$dir/pages/sink.log" '
+$1 == "mapped" { begin = $2; open = nr + 1; next }
+$1 == "unmapped" { for (; open <= nr; open++) until[open] = $2; next }
+{ pages++ }
+$1 == to[nr] && nr >= open { to[nr] = $2; next }
+{ from[++nr] = $1; to[nr] = $2; since[nr] = begin }
 END {
 	while ((getline line <windows_of) > 0) {
 		split(line, word, " ")
 		if (word[2] != "window")
 			continue
 		windows++
-		for (i = 1; i <= nr && !(word[3] >= from[i] && word[4] <= to[i]); i++)
-			;
+		for (i = 1; i <= nr; i++)
+			if (word[3] >= from[i] && word[4] <= to[i] && word[6] + 0 >= since[i] + 0 &&
+			    word[6] + 0 <= until[i] + 0)
+				break;
 		if (i > nr && !bad++)
 			print "not granted: " line
 	}
-	printf "%d windows in %d pages, %d outside\n", windows, NR, bad
+	printf "%d windows in %d pages, %d outside of those that were mapped then\n", windows, pages, bad
 	exit bad || windows < 10
-}' >"$dir/log" 2>&1
+}' "$dir/pages/share/pages" >"$dir/log" 2>&1
 ok $? "R58: sinks hold addresses of these pages only: $(tail -n 1 "$dir/log")" "$dir/log"
 finish

@@ -131,7 +131,7 @@ static bool store(struct hart *h, struct component *c, unsigned int offset, uint
 	case COMP_SINK:
 		todo = ram_write(&c->sink, offset, value);
 		if (todo & RAM_DO_ENABLE)
-			net_log_enable(c);
+			net_log_enable(c, guest_time(h));
 		return todo & RAM_DO_ENABLE;
 	default:
 		return bridge_write(&c->bridge, offset, value) & BRIDGE_DO_PULL;

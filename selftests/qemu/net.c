@@ -38,18 +38,18 @@ static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
 	c->log_to = at + len;
 }
 
-void net_log_enable(struct component *c)
+void net_log_enable(struct component *c, uint64_t time)
 {
 	const struct ram_sink *sink = &c->sink;
 
 	if (!log_file)
 		return;
 	log_range(c);
-	fprintf(log_file, "%s window 0x%016llx 0x%016llx %s\n", c->name,
+	fprintf(log_file, "%s window 0x%016llx 0x%016llx %s %llu\n", c->name,
 		(unsigned long long)sink->start,
 		(unsigned long long)sink->limit +
 			(ram_in_sram(sink) ? RAM_SRAM_WIDTH : sink->can->width),
-		ram_in_sram(sink) ? "sram" : "smem");
+		ram_in_sram(sink) ? "sram" : "smem", (unsigned long long)time);
 }
 
 /*

@@ -75,7 +75,7 @@ uint64_t net_time(struct hart *h, struct component *c);
 void net_pull(struct component *c);
 void net_init(void);
 void net_exit(void);
-void net_log_enable(struct component *sink);
+void net_log_enable(struct component *sink, uint64_t time);
 
 /* topology.c: what there is */
 void topology_read(const char *file);
