@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The whole system is suspended, its devices too, while it is traced: trace goes on
 # afterwards, by way of a funnel to a sink that both harts share, which no hart would set
-# up again. The guest's files do not go on: the kernel's virtio transport of 9P, which
+# up again. All components are in a power domain, which is off while nobody uses any; then they
+# forget everything and answer with ones. The guest's files do not go on: the kernel's virtio transport of 9P, which
 # they come by, is reset with its device and has nothing to set it up again. So this test
 # takes what it needs into memory, and tells what became of it on the console.
 
@@ -23,7 +24,25 @@ traced()
 {
 	perf script -i "$1" --itrace=i10000i -F comm,ip 2>/dev/null | grep -c '^ *qsort '
 }
-suspend='echo devices >/sys/power/pm_test && echo freeze >/sys/power/state'
+domain()	# STATE: it comes
+{
+	for i in $(seq 300); do
+		[ "$(cat /sys/kernel/debug/pm_genpd/DPHY-TX/current_state)" != "$1" ] || return 0
+		sleep 0.1
+	done
+	cat /sys/kernel/debug/pm_genpd/pm_genpd_summary
+	return 1
+}
+domain off-0
+tell off $?
+perf record -q -a -e ntrace//u -o /dev/null -- sleep 5 &
+domain on
+tell on $?
+wait
+domain off-0
+tell off_again $?
+# all but the wait for somebody who wakes it up
+suspend='echo platform >/sys/power/pm_test && echo freeze >/sys/power/state'
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 perf record -q -a -e ntrace//u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
 tell all $?,$(traced all.data)
@@ -38,7 +57,7 @@ exec setsid sh /tmp/here/go </dev/null >/dev/ttyS0 2>&1
 END
 
 status=0
-guest run "$dir/script.sh" --topology funnel2 --timeout 180 ${DRIVER:+--driver "$DRIVER"} || status=$?
+guest run "$dir/script.sh" --topology funnel2 --power-domain --timeout 300 ${DRIVER:+--driver "$DRIVER"} || status=$?
 console=$dir/run/console.log
 said()	# WHAT: the answer
 {
@@ -47,7 +66,11 @@ said()	# WHAT: the answer
 
 # The guest ends without going back to its script, and in no other way.
 [ $status = 125 ] && ! grep -Eq 'Kernel panic|Oops|WARNING:|BUG:' "$console"
-ok $? "suspended down to the devices and resumed" "$dir/run/guest.out"
+ok $? "suspended, all but for the wait, and resumed" "$dir/run/guest.out"
+[ "$(said off),$(said on),$(said off_again)" = 0,0,0 ]
+ok $? "the power domain is off, on with an event, off after it" "$console"
+[ "$(said suspends)" = 3 ]
+ok $? "$(said suspends) suspends" "$console"
 for what in all task; do
 	IFS=, read -r ended samples <<<"$(said $what)" || :
 	[ "${ended:-1}" = 0 ] && [ "${samples:-0}" -gt 10 ]

@@ -12,6 +12,13 @@
 
 #include "model.h"
 
+/*
+ * The power domain's controller is one that kernels know, JH7110's for what is always on. It has
+ * one register, which reads what was written.
+ */
+#define POWER_PAGE		0xb0
+#define POWER_ON		(1u << 30)
+
 static struct component *at_page[REG_PAGES];
 static FILE *log_file;
 
@@ -31,7 +38,7 @@ static uint32_t read_reg(const struct component *c, unsigned int offset)
 
 static void show(struct component *c, unsigned int offset)
 {
-	c->page[offset / 4] = c->fault.dead ? UINT32_MAX : read_reg(c, offset);
+	c->page[offset / 4] = c->fault.dead || c->unpowered ? UINT32_MAX : read_reg(c, offset);
 }
 
 void mmio_show_all(struct component *c)
@@ -91,6 +98,7 @@ void mmio_init(void)
 			    (unsigned long long)c->addr);
 		at_page[page] = c;
 		c->page = page_at(c->addr);
+		c->unpowered = opt.power_domain;
 		mmio_show_all(c);
 	}
 }
@@ -178,7 +186,9 @@ static bool access_page(struct hart *h, struct component *c, unsigned int offset
 		fprintf(log_file, "%s %s %03x %08x\n", c->name,
 			qemu_plugin_mem_is_store(info) ? "write" : "read", offset,
 			qemu_plugin_mem_get_value(info).data.u32);
-	if (qemu_plugin_mem_is_store(info)) {
+	if (qemu_plugin_mem_is_store(info) && c->unpowered) {
+		show(c, offset);
+	} else if (qemu_plugin_mem_is_store(info)) {
 		pull = store(h, c, offset, qemu_plugin_mem_get_value(info).data.u32);
 		if (offset)
 			show(c, offset);
@@ -214,6 +224,41 @@ static void access_other(struct hart *h, struct component *c, unsigned int offse
 		net_pull(c);
 }
 
+/* Without power there are no registers; they come up as in a reset. */
+static void set_power(struct hart *h, struct component *c, bool on)
+{
+	if (!on && !c->unpowered)
+		store(h, c, 0, 0);
+	c->unpowered = !on;
+	mmio_show_all(c);
+}
+
+static void access_power(struct hart *h, qemu_plugin_meminfo_t info)
+{
+	bool on;
+	unsigned int i;
+
+	if (!qemu_plugin_mem_is_store(info))
+		return;
+	on = qemu_plugin_mem_get_value(info).data.u32 & POWER_ON;
+	for (i = 0; i < n_components; i++) {
+		struct component *c = components[i];
+
+		if (!c->page)
+			continue;
+		if (c->type == COMP_ENCODER) {
+			hart_lock(c->hart);
+			encode_time(c->hart);
+			set_power(h, c, on);
+			hart_unlock(c->hart);
+		} else {
+			comp_lock(c);
+			set_power(h, c, on);
+			comp_unlock(c);
+		}
+	}
+}
+
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
 	const struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
@@ -227,13 +272,15 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (at >= REG_PAGES * PAGE)
 		return;
 	c = at_page[at / PAGE];
-	if (!c)
+	if (!c && !(at / PAGE == POWER_PAGE && opt.power_domain))
 		return;
 
 	hart_lock(h);
 	retire_until(h, userdata);
 	hart_unlock(h);
-	if (c->type == COMP_ENCODER)
+	if (!c)
+		access_power(h, info);
+	else if (c->type == COMP_ENCODER)
 		access_encoder(h, c, at & (PAGE - 4), info);
 	else
 		access_other(h, c, at & (PAGE - 4), info);

@@ -82,6 +82,7 @@ struct options {
 	uint32_t fifo;			/* bytes between encoder and sink */
 	uint32_t overflow_period, overflow_count;
 	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
+	bool power_domain;		/* all components are in one */
 	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
 	uint8_t icnt_bits, hist_bits;
 	bool btype_1;

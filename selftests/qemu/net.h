@@ -51,6 +51,7 @@ struct component {
 		struct bridge bridge;
 	};
 	struct fault fault;
+	bool unpowered;
 	uint64_t accesses, passed;
 	uint64_t log_from, log_to;	/* what the sink wrote and is not in the log */
 

@@ -115,6 +115,8 @@ static void parse_line(char *line)
 		parse_node(word, n);
 	else if (n == 4 && !strcmp(word[0], "link"))
 		add_link(word[1], word[2], strtoul(word[3], NULL, 10));
+	else if (n == 2 && !strcmp(word[0], "power") && !strcmp(word[1], "domain"))
+		opt.power_domain = true;
 	g_strfreev(word);
 }
 
