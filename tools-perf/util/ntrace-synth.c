@@ -278,6 +278,9 @@ static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, unsigned int 
 
 	fill_sample(q, &sample, &nt->branches, from, to);
 	sample.flags = flags;
+	/* As with Intel PT: what a trap is from runs again, so a length is none of its call's. */
+	if (flags & PERF_IP_FLAG_CALL && flags & PERF_IP_FLAG_INTERRUPT)
+		sample.insn_len = 0;
 	/* Sorting by branches takes no sample without a stack. */
 	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH) {
 		one.nr = 1;
