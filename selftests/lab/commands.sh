@@ -24,6 +24,7 @@ elsewhere()
 	tools-perf/graft*) echo "this machine's: lab/graft" ;;
 	'perf archive'|tar\ *) echo "wants bash and a second machine" ;;
 	*'ntrace/@'*) echo "wants a sink that all CPUs reach: lab/topologies" ;;
+	*export-to-sqlite.py*) echo "wants a perf with Python, which the guest has none of: lab/python" ;;
 	*ntrace-ctr.so*) echo "with the filter's path: lab/ctr" ;;
 	*) return 1 ;;
 	esac
