@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What code ran, and whose: libraries loaded where others were, code made at run time, tasks told
-# by context switches where the trace does not tell them, other events between the right samples.
+# What code ran, and whose: libraries loaded where others were, code made at run time, the vDSO, tasks
+# told by context switches where the trace does not tell them, other events between the right samples.
 
 name=code
 . "$(dirname "$0")/lib.bash"
@@ -17,6 +17,7 @@ recording 2; $record -e ntrace/stall/u -o jit.data -- jit /mnt || status=1
 recording 3; $record -a -e ntrace/contextid=0,stall/u -o switch.data -- threads || status=1
 recording 4; $record -a -e ntrace/stall/u -e sched:sched_switch -o owned.data -- threads || status=1
 recording 5; $record -a -e ntrace/contextid=0,stall/u -e sched:sched_switch -o beside.data -- threads || status=1
+recording 6; $record -e ntrace/stall/u -o vdso.data -- bounce || status=1
 # The code that was made has names of this machine: it is decoded here.
 perf inject --jit -i jit.data -o jitted.data || status=1
 perf script -i jitted.data --itrace=be -F cpu,tid,event,ip,addr,flags >jit.txt || status=1
@@ -41,6 +42,16 @@ for f in all:3996 odd:5996; do
 done
 grep -q 'instruction trace error.*no code in' "$share/jit-without.txt"
 ok $? "without perf inject --jit it is missed, and named" "$share/jit-without.txt"
+
+compare run 6 vdso b --require migrations=10
+ok $? "the vDSO: $(figures)" "$out" "$err"
+# Whoever asks libc for the time comes to the vDSO, and back.
+host_perf run script -i "$share/vdso.data" --itrace=b -F flags,ip,sym,symoff,dso,addr >"$log" 2>"$log.err"
+calls=$(grep -c '^ *call .* => .* _*clock_gettime+0x0 (.*/bounce)' "$log")
+entered=$(grep -c '^ *call .* (.*/bounce) => .* __vdso_clock_gettime+0x0 (\[vdso\])' "$log")
+left=$(grep -c '^ *return .* __vdso_clock_gettime+0x[0-9a-f]* (\[vdso\]) => .*/bounce)' "$log")
+[ "$calls" -ge 100 ] && [ "$entered" = "$calls" ] && [ "$left" = "$calls" ]
+ok $? "the vDSO: $calls calls of clock_gettime, $entered into [vdso], $left back" "$log" "$log.err"
 
 compare run 3 switch b --require insns=1000000,migrations=1
 ok $? "tasks by context switches, without Ownership: $(figures)" "$out" "$err"
