@@ -113,7 +113,7 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
  * @limits:	what to respect
  * @head:	of the transaction
  * @space:	of the transaction
- * @pad:	bytes to skip first, mostly 0
+ * @pad:	bytes to skip first, mostly 0, see ntrace_buffer_skip()
  * @window:	the window, see ntrace_aux_piece()
  *
  * What is left of a chunk may be too little to begin with: it is skipped. Return: 0, or -ENOSPC

@@ -9,6 +9,8 @@
 #include <linux/log2.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/unaligned.h>
+#include <uapi/linux/ntrace.h>
 
 #include "ntrace_buffer.h"
 #include "ntrace_event.h"
@@ -317,34 +319,70 @@ void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsi
 	}
 }
 
+/*
+ * Bytes for the area, idle ones if there are none in @from. The sink takes over memory that the CPU
+ * wrote: hence the syncs.
+ */
+static void ntrace_buffer_write(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head,
+				const u8 *from, u64 size)
+{
+	struct device *dev = map->sink->comp.dev;
+	struct ntrace_aux_window piece = {};
+	u64 offset, done, n;
+	u8 *to;
+
+	for (; size; head += piece.size, size -= piece.size) {
+		ntrace_aux_piece(&buf->layout, head, size, 1, &piece);
+		dma_sync_single_range_for_cpu(dev, map->addr[piece.chunk], piece.offset, piece.size,
+					      DMA_FROM_DEVICE);
+		offset = ntrace_aux_chunk_start(&buf->layout, piece.chunk) + piece.offset;
+		for (done = 0; done < piece.size; done += n) {
+			n = min(piece.size - done, PAGE_SIZE - offset_in_page(offset + done));
+			to = buf->pages[(offset + done) >> PAGE_SHIFT] +
+			     offset_in_page(offset + done);
+			if (from) {
+				memcpy(to, from, n);
+				from += n;
+			} else {
+				memset(to, NTRACE_IDLE_BYTE, n);
+			}
+		}
+		dma_sync_single_range_for_device(dev, map->addr[piece.chunk], piece.offset,
+						 piece.size, DMA_FROM_DEVICE);
+	}
+}
+
 /**
  * ntrace_buffer_fill_idle - write what may stand between messages
  * @buf:	the area
  * @map:	as the sink sees it
  * @head:	where to begin
  * @size:	bytes
- *
- * The sink takes over memory that the CPU wrote: hence the syncs.
  */
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {
-	struct ntrace_aux_window piece = {};
-	u64 offset, done, n;
+	ntrace_buffer_write(buf, map, head, NULL, size);
+}
 
-	while (size) {
-		ntrace_aux_piece(&buf->layout, head, size, 1, &piece);
-		dma_sync_single_range_for_cpu(map->sink->comp.dev, map->addr[piece.chunk],
-					      piece.offset, piece.size, DMA_FROM_DEVICE);
-		offset = ntrace_aux_chunk_start(&buf->layout, piece.chunk) + piece.offset;
-		for (done = 0; done < piece.size; done += n) {
-			n = min(piece.size - done, PAGE_SIZE - offset_in_page(offset + done));
-			memset(buf->pages[(offset + done) >> PAGE_SHIFT] +
-				       offset_in_page(offset + done),
-			       NTRACE_IDLE_BYTE, n);
-		}
-		dma_sync_single_range_for_device(map->sink->comp.dev, map->addr[piece.chunk],
-						 piece.offset, piece.size, DMA_FROM_DEVICE);
-		head += piece.size;
-		size -= piece.size;
+/**
+ * ntrace_buffer_skip - say that here is no trace
+ * @buf:	the area
+ * @map:	as the sink sees it
+ * @head:	where to begin
+ * @size:	bytes
+ *
+ * It may be much, and interrupts are off: only its begin is written, see NTRACE_AUX_SKIP_MARK.
+ */
+void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
+{
+	u8 mark[NTRACE_AUX_SKIP_MARK];
+
+	if (size < sizeof(mark)) {
+		ntrace_buffer_fill_idle(buf, map, head, size);
+		return;
 	}
+
+	memset(mark, NTRACE_IDLE_BYTE, NTRACE_AUX_SKIP_IDLE);
+	put_unaligned_le64(size, mark + NTRACE_AUX_SKIP_IDLE);
+	ntrace_buffer_write(buf, map, head, mark, sizeof(mark));
 }

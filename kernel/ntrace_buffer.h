@@ -49,6 +49,7 @@ struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
 			u64 size);
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
+void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 
 /**
  * ntrace_buffer_find_map - ntrace_buffer_search_map(), at every context switch

@@ -130,10 +130,7 @@ static int ntrace_aux_bounce_window(struct ntrace_cpu *c, u64 taken, u64 least)
 	return c->window.size >= least ? 0 : -ENOSPC;
 }
 
-/*
- * The first window, behind what has to be passed over. No record tells of that, so it stays as it
- * is: it may be much, and this runs with interrupts off. Return: 0 or -ENOSPC
- */
+/* The first window, behind what has to be passed over. Return: 0 or -ENOSPC */
 static int ntrace_aux_first_window(struct ntrace_cpu *c)
 {
 	u64 pad;
@@ -146,6 +143,8 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 			       &c->window);
 	if (ret || !pad)
 		return ret;
+
+	ntrace_buffer_skip(c->buf, c->map, c->handle.head, pad);
 
 	return perf_aux_output_skip(&c->handle, pad);
 }

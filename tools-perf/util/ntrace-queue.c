@@ -205,8 +205,8 @@ static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *l
 }
 
 /*
- * The driver fills with idle bytes what it has to pass over in the buffer, and
- * makes no AUX record for it.
+ * The driver makes no AUX record for what it has to pass over in the buffer. As
+ * ntrace_window_read() gives it, that is idle bytes.
  */
 static bool is_padding(const struct ntrace_queue *q)
 {

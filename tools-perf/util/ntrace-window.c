@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
+#include <linux/unaligned.h>
 #include <linux/zalloc.h>
 
 #include "data.h"
@@ -438,6 +439,23 @@ void ntrace_buffer_free(struct ntrace_buffer *buffer)
 	zfree(&buffer->window);
 }
 
+/* What the driver passed over begins with a mark: idle bytes in place of whatever was there. */
+static void blank_skipped(const struct ntrace_window *window, u8 *data, u64 len)
+{
+	u64 skipped;
+	size_t i;
+
+	if (!window->orphan || len < NTRACE_AUX_SKIP_MARK)
+		return;
+	for (i = 0; i < NTRACE_AUX_SKIP_IDLE; i++) {
+		if (data[i] != 0xff)
+			return;
+	}
+	skipped = get_unaligned_le64(data + NTRACE_AUX_SKIP_IDLE);
+	if (skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len)
+		memset(data, 0xff, skipped);
+}
+
 /*
  * Copy a window's bytes to @data. Returns how many there are, from the start on:
  * fewer than its size if the file does not have them all.
@@ -464,5 +482,6 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 		if ((u64)n < len)
 			break;
 	}
+	blank_skipped(window, data, done);
 	return done;
 }

@@ -44,6 +44,13 @@
 #define NTRACE_CONFIG2_SINKID		0x00000000ffffffffULL
 
 /*
+ * What the driver passes over in the AUX area has no PERF_RECORD_AUX. It is idle bytes (0xff), or it
+ * begins with as many as here, and the number of all its bytes follows, in eight, least first.
+ */
+#define NTRACE_AUX_SKIP_IDLE		8
+#define NTRACE_AUX_SKIP_MARK		16
+
+/*
  * PERF_RECORD_AUX_OUTPUT_HW_ID: what an event really uses on a CPU, read back from the hardware.
  * One record comes before the first AUX data of the event on that CPU, and another when something
  * changed. A reader refuses a version that it does not know.
