@@ -31,7 +31,7 @@ class Task:
 
 
 tasks = {}
-counts = {"instructions": 0, "other": 0, "entries": 0, "deep": 0, "branches": 0, "errors": 0}
+counts = {"instructions": 0, "other": 0, "late": 0, "entries": 0, "deep": 0, "branches": 0, "errors": 0}
 bad = 0
 
 
@@ -74,9 +74,11 @@ def on_sample(number, task, event, chain, stack):
     other, last = event != "instructions", task.last
     ended = other and last and last[-1][2].startswith("tr end")
     if ended:
-        # The trap that the sample is from is not among what was before it.
+        # The trap that the sample is from is not among what was before it. The driver waits for
+        # the newest trace, but not for ever: on a busy host some samples are without.
         if last[-1][0] != chain[0]:
-            wrong(number, "trace ended before a sample at", hex(chain[0]), hex(last[-1][0]))
+            counts["late"] += 1
+            return
         last = last[:-1]
     else:
         if last and chain[0] < task.ip:
@@ -147,4 +149,4 @@ for number, line in enumerate(sys.stdin, 1):
                 sample[4].append((int(part[0], 16), int(part[1], 16), part[2], part[6]))
 finish()
 print(", ".join(f"{v} {k}" for k, v in counts.items()) + f", {bad} wrong")
-sys.exit(bad > 0 or not counts[sys.argv[3]] or not counts["deep"] or not counts["entries"])
+sys.exit(bad > 0 or 20 * counts["late"] > counts["other"] or not counts[sys.argv[3]] or not counts["deep"] or not counts["entries"])
