@@ -14,8 +14,10 @@
 #include "debug.h"
 #include "event.h"
 #include "tests.h"
+#include "util/ntrace-tree.h"
 
-#ifdef HAVE_AUXTRACE_SUPPORT
+#if defined(HAVE_AUXTRACE_SUPPORT) || defined(NTRACE_TREE_AUXTRACE)
+#define NTRACE_TESTS
 #include "util/ntrace-priv.h"
 
 #define POISON		0xa5
@@ -29,23 +31,26 @@ static const struct {
 	bool		timestamps, extaddr;
 	unsigned int	srcbits, src;
 } messages[] = {
-	{ "Ownership PROCESS=0x3b2 FORMAT=2 PRV=0 V=1 CONTEXT=0x1d", 3, { 0x08, 0xc8, 0x3b } },
-	{ "Ownership PROCESS=0xc FORMAT=0 PRV=3 V=0", 2, { 0x08, 0x33 } },
-	{ "DirectBranch I-CNT=5", 2, { 0x0c, 0x17 } },
+	{ "Ownership PROCESS=0x3b2 FORMAT=2 PRV=0 V=1 CONTEXT=0x1d", 3,
+	  .bytes = { 0x08, 0xc8, 0x3b } },
+	{ "Ownership PROCESS=0xc FORMAT=0 PRV=3 V=0", 2, .bytes = { 0x08, 0x33 } },
+	{ "DirectBranch I-CNT=5", 2, .bytes = { 0x0c, 0x17 } },
 	{ "IndirectBranchHist B-TYPE=0 I-CNT=125 U-ADDR=0x7 HIST=0xffe", 7,
-	  { 0xff, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff } },
+	  .bytes = { 0xff, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff } },
 	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0xfc00018fa", 8,
-	  { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff } },
+	  .bytes = { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff } },
 	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x7fffffffc00018fa", 8,
-	  { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff }, .extaddr = true },
+	  .bytes = { 0x24, 0x15, 0xe8, 0x8c, 0x04, 0x00, 0x00, 0xff }, .extaddr = true },
 	{ "ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x40000000", 9,
-	  { 0x24, 0xb4, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07 }, .srcbits = 3, .src = 5 },
-	{ "ResourceFull RCODE=1 RDATA0=0x15 TSTAMP=9", 4, { 0x6c, 0x44, 0x15, 0x27 },
+	  .bytes = { 0x24, 0xb4, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07 },
+	  .srcbits = 3, .src = 5 },
+	{ "ResourceFull RCODE=1 RDATA0=0x15 TSTAMP=9", 4, .bytes = { 0x6c, 0x44, 0x15, 0x27 },
 	  .timestamps = true },
-	{ "ResourceFull RCODE=2 RDATA0=0x16 RDATA1=10", 4, { 0x6c, 0x88, 0x15, 0x2b },
+	{ "ResourceFull RCODE=2 RDATA0=0x16 RDATA1=10", 4, .bytes = { 0x6c, 0x88, 0x15, 0x2b },
 	  .timestamps = true },
-	{ "ProgTraceCorrelation EVCODE=4 CDF=1 I-CNT=21 HIST=0x1", 4, { 0x84, 0x50, 0x55, 0x07 } },
-	{ "Vendor TCODE=56", 2, { 0xe0, 0x03 } },
+	{ "ProgTraceCorrelation EVCODE=4 CDF=1 I-CNT=21 HIST=0x1", 4,
+	  .bytes = { 0x84, 0x50, 0x55, 0x07 } },
+	{ "Vendor TCODE=56", 2, .bytes = { 0xe0, 0x03 } },
 };
 
 static void message_params(unsigned int i, struct nt_params *params)
@@ -199,8 +204,8 @@ static int test__ntrace_flow(struct test_suite *test __maybe_unused, int subtest
 		{ NT_EV_STOP, 0x304, 0, 1 },
 	};
 
-	TEST_ASSERT_EQUAL("branch trace messages", test_flow(btm, sizeof(btm), btm_steps), TEST_OK);
-	TEST_ASSERT_EQUAL("history trace messages", test_flow(htm, sizeof(htm), htm_steps), TEST_OK);
+	TEST_ASSERT_EQUAL("branch trace", test_flow(btm, sizeof(btm), btm_steps), TEST_OK);
+	TEST_ASSERT_EQUAL("history trace", test_flow(htm, sizeof(htm), htm_steps), TEST_OK);
 	return TEST_OK;
 }
 
@@ -245,7 +250,8 @@ static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 			ntrace_info_cpu(&info, 3)[NTRACE_INFO_CPU_HART] == 7);
 	TEST_ASSERT_VAL("the ISA", info.isa && !strcmp(info.isa, "rv64imafdc"));
 	/* Version 1, history, all compared returns, timestamps */
-	TEST_ASSERT_EQUAL("terms", ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, &params), 0);
+	TEST_ASSERT_EQUAL("terms",
+			  ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, &params), 0);
 	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 2, &params) < 0);
 	ntrace_info_free(&info);
 
@@ -275,10 +281,10 @@ static int test__ntrace_info(struct test_suite *test __maybe_unused, int subtest
 	return ret;
 }
 
-#endif /* HAVE_AUXTRACE_SUPPORT */
+#endif /* NTRACE_TESTS */
 
 static struct test_case ntrace_tests[] = {
-#ifdef HAVE_AUXTRACE_SUPPORT
+#ifdef NTRACE_TESTS
 	TEST_CASE("RISC-V N-Trace messages", ntrace_messages),
 	TEST_CASE("RISC-V N-Trace control flow", ntrace_flow),
 	TEST_CASE("RISC-V N-Trace description of the machine", ntrace_info),
