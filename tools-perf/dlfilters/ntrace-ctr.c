@@ -178,7 +178,8 @@ static int parse_argument(struct filter *f, const char *name, const char *value)
 		return 0;
 	}
 	if (!strcmp(name, "isa"))
-		return nt_isa_parse(value, &f->params) < 0 ? complain("isa=%s: not understood", value) : 0;
+		return nt_isa_parse(value, &f->params) < 0 ?
+			complain("isa=%s: not understood", value) : 0;
 	if (!strcmp(name, "list"))
 		return read_list(f, value);
 	return parse_place(f, name, value);
@@ -228,7 +229,8 @@ static struct nt_ctr *new_buffer(const struct filter *f, const struct setting *s
 	if (!ctr)
 		return NULL;
 	nt_ctr_write(ctr, NT_CTR_M, f->draft ? NT_CSR_DRAFT_MCTRCONTROL : NT_CSR_MCTRCTL, s->ctl);
-	nt_ctr_write(ctr, NT_CTR_M, f->draft ? NT_CSR_DRAFT_VSCTRCONTROL : NT_CSR_VSCTRCTL, s->vsctl);
+	nt_ctr_write(ctr, NT_CTR_M, f->draft ? NT_CSR_DRAFT_VSCTRCONTROL : NT_CSR_VSCTRCTL,
+		     s->vsctl);
 	return ctr;
 }
 
@@ -278,7 +280,8 @@ static void print_buffer(const struct filter *f, struct owner *o)
 		printf(" start %u", o->starts);
 	if (o->trouble)
 		printf(" %s", o->trouble);
-	nt_ctr_read(o->ctr, NT_CTR_M, f->draft ? NT_CSR_DRAFT_MCTRSTATUS : NT_CSR_SCTRSTATUS, &status);
+	nt_ctr_read(o->ctr, NT_CTR_M, f->draft ? NT_CSR_DRAFT_MCTRSTATUS : NT_CSR_SCTRSTATUS,
+		    &status);
 	printf("\n%s %" PRIx64 "\n", f->draft ? "mctrstatus" : "sctrstatus", status);
 	for (i = 0; i < depth; i++) {
 		if (!nt_ctr_entry(o->ctr, i, &e))
@@ -305,7 +308,8 @@ static int start_buffer(struct filter *f, struct owner *o)
 
 	if (f->list) {
 		if (o->starts >= f->nr_list)
-			return complain("the list has %zu lines, and there are more starts", f->nr_list);
+			return complain("the list has %zu lines, and there are more starts",
+					f->nr_list);
 		s = &f->list[o->starts];
 	}
 	o->starts++;

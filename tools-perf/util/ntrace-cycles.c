@@ -127,5 +127,5 @@ u64 ntrace_cycles_of_branch(struct ntrace_queue *q)
 	bool both = c->on && c->exact && c->was_exact;
 
 	c->entry = c->count;
-	return both ? min(cycles, (u64)0xffff) : 0;
+	return both ? min_t(u64, cycles, 0xffff) : 0;
 }

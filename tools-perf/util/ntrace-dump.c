@@ -68,8 +68,8 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	ssize_t len, at;
 	u8 *buf;
 
-	printf("\n. ... ntrace: AUX %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64
-	       "%s%s%s\n", w->offset, w->size, w->cpu, w->tid, w->hw_id,
+	printf("\n. ... ntrace: AUX %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#"
+	       PRIx64 "%s%s%s\n", w->offset, w->size, w->cpu, w->tid, w->hw_id,
 	       w->flags & PERF_AUX_FLAG_TRUNCATED ? ", truncated" : "",
 	       w->flags & PERF_AUX_FLAG_PARTIAL ? ", partial" : "",
 	       w->orphan ? ", without AUX record" : w->sampled ? ", sampled" : "");
@@ -81,7 +81,7 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	/* Where that is in the middle of a message, its rest looks like another one. */
 	for (at = len > 0 ? ntrace_window_skip(w, &params, buf, len) : 0; at < len; )
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
-	if ((u64)max(len, (ssize_t)0) < w->size)
+	if ((u64)max_t(ssize_t, len, 0) < w->size)
 		printf("  the rest is not in the file\n");
 	free(buf);
 }

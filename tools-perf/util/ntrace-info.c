@@ -260,7 +260,8 @@ int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_para
 
 	if (FIELD_GET(NTRACE_HW_ID_VERSION, hw_id) != NTRACE_HW_ID_VERSION_1) {
 		pr_err("ntrace: AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u\n",
-		       (unsigned int)FIELD_GET(NTRACE_HW_ID_VERSION, hw_id), NTRACE_HW_ID_VERSION_1);
+		       (unsigned int)FIELD_GET(NTRACE_HW_ID_VERSION, hw_id),
+		       NTRACE_HW_ID_VERSION_1);
 		return -EINVAL;
 	}
 	params->srcbits = FIELD_GET(NTRACE_HW_ID_SRCBITS, hw_id);

@@ -67,7 +67,7 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 	snprintf(from, sizeof(from), "%s/proc", machine->root_dir);
 	if (snprintf(to, sizeof(to), "%s/" END_DIR, data->path) >= (int)sizeof(to))
 		return;
-	if (mkdir(to, S_IRWXU) || kcore_copy(from, to))
+	if (mkdir(to, 0700) || kcore_copy(from, to))
 		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
 }
 

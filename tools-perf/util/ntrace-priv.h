@@ -258,7 +258,7 @@ struct ntrace_queue {
 	u64			time;		/* perf's clock */
 	u64			pc;		/* where the linear code began ... */
 	bool			have_pc;
-	struct nt_event		held;		/* a START or STOP, until it is clear what follows */
+	struct nt_event		held;		/* a START or STOP, until what follows is clear */
 	bool			have_held;
 	u64			held_time;
 	/* periodic samples */
@@ -338,7 +338,7 @@ int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns);
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip);
 int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+	__printf(4, 5);
 
 /* --- ntrace-stack.c --------------------------------------------------------- */
 
@@ -401,7 +401,7 @@ struct ntrace {
 	struct hashmap		*spaces;	/* by pid */
 	struct ntrace_space	*kernel;
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
-	bool			poked;		/* the kernel tells what it changes: no need to guess */
+	bool			poked;		/* the kernel tells what it changes: no guess */
 	struct hashmap		*tasks;		/* by tid */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;

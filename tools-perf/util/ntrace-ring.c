@@ -191,7 +191,8 @@ static size_t next_message(const u8 *data, size_t len)
 
 static bool is_sync(const struct nt_msg *msg)
 {
-	return msg->tcode == NT_TCODE_PROG_TRACE_SYNC || msg->tcode == NT_TCODE_DIRECT_BRANCH_SYNC ||
+	return msg->tcode == NT_TCODE_PROG_TRACE_SYNC ||
+	       msg->tcode == NT_TCODE_DIRECT_BRANCH_SYNC ||
 	       msg->tcode == NT_TCODE_INDIRECT_BRANCH_SYNC ||
 	       msg->tcode == NT_TCODE_INDIRECT_BRANCH_HIST_SYNC;
 }

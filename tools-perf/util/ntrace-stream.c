@@ -218,7 +218,8 @@ void ntrace_stream_start(struct ntrace_queue *q, bool whole)
 		q->buffer.window[q->next_window].begin = NTRACE_BEGIN_ANYWHERE;
 	}
 	if (w->resume)
-		ntrace_decoder_window(q, q->data, q->data_len, w->offset - q->rest, goes_on(q), true);
+		ntrace_decoder_window(q, q->data, q->data_len, w->offset - q->rest, goes_on(q),
+				      true);
 	else
 		ntrace_decoder_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
 				      w->offset + q->data_skip, goes_on(q), false);
@@ -236,8 +237,8 @@ int ntrace_stream_end(struct ntrace_queue *q)
 	q->rest = goes_on(q) ? q->data_len - used : 0;
 	if (q->rest > REST_MAX) {
 		q->rest = 0;
-		return ntrace_synth_error(q, NTRACE_ERROR_DATA, 0, "no end of a message: AUX %#" PRIx64,
-					  w->offset);
+		return ntrace_synth_error(q, NTRACE_ERROR_DATA, 0,
+					  "no end of a message: AUX %#" PRIx64, w->offset);
 	}
 	memmove(q->data, q->data + used, q->rest);
 	return 0;

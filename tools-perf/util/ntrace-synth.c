@@ -45,7 +45,9 @@ static struct evsel *find_evsel(struct ntrace *nt)
 /* Has a sample of this type anything behind its branch stack? */
 static bool stack_is_last(u64 sample_type)
 {
-	return !(sample_type & ~(u64)PERF_SAMPLE_IDENTIFIER & ~(2ULL * PERF_SAMPLE_BRANCH_STACK - 1));
+	u64 up_to_it = 2ULL * PERF_SAMPLE_BRANCH_STACK - 1;
+
+	return !(sample_type & ~(u64)PERF_SAMPLE_IDENTIFIER & ~up_to_it);
 }
 
 /*
@@ -254,7 +256,7 @@ static int deliver(struct ntrace_queue *q, struct perf_sample *sample,
 	if (!err)
 		err = perf_session__deliver_synth_event(nt->session, q->event, sample);
 	if (err)
-		pr_err("ntrace: failed to deliver a sample: %d\n", err);
+		pr_err("ntrace: a sample cannot be passed on: %d\n", err);
 	ntrace_compat_sample_exit(sample);
 	return err;
 }

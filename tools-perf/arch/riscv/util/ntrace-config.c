@@ -99,8 +99,8 @@ static void explain(struct perf_pmu *pmu, const struct field *f, u64 cap, u64 va
 		return;
 	case FIELD_MAX:
 	default:
-		pr_err("%s: the trace encoders of this machine accept %s up to %" PRIu64 ", not %" PRIu64 "\n",
-		       pmu->name, f->name, cap, val);
+		pr_err("%s: the trace encoders of this machine accept %s up to %" PRIu64
+		       ", not %" PRIu64 "\n", pmu->name, f->name, cap, val);
 	}
 }
 

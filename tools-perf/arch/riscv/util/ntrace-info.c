@@ -21,7 +21,7 @@
 
 static int words_add(struct ntrace_words *w, const u64 *word, size_t nr)
 {
-	size_t room = max(w->room, (size_t)64);
+	size_t room = max_t(size_t, w->room, 64);
 	u64 *bigger;
 
 	while (room < w->nr + nr)

@@ -81,8 +81,8 @@ static int check_ring(struct perf_pmu *pmu, const struct record_opts *opts, cons
 		return -EINVAL;
 	}
 	if (size > ring) {
-		pr_err("%s: %s of %llu bytes cannot come from an AUX area of %llu: see -m\n", pmu->name,
-		       what, size, ring);
+		pr_err("%s: %s of %llu bytes cannot come from an AUX area of %llu: see -m\n",
+		       pmu->name, what, size, ring);
 		return -EINVAL;
 	}
 	return 0;

@@ -57,8 +57,9 @@ void ntrace_default_attr(const struct perf_pmu *pmu __maybe_unused,
 /* Per thread: one buffer for each thread, whatever CPU it runs on */
 static bool is_per_thread(struct evlist *evlist)
 {
-	return perf_cpu_map__is_any_cpu_or_is_empty(
-			ntrace_compat_evlist_core(evlist)->user_requested_cpus);
+	struct perf_evlist *core = ntrace_compat_evlist_core(evlist);
+
+	return perf_cpu_map__is_any_cpu_or_is_empty(core->user_requested_cpus);
 }
 
 static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
