@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Messages dropped by the encoder, again and again: each loss is reported, decoding resumes
-# where trace does, nothing more is missing than what the dropped messages would have told.
+# where trace does, nothing more is missing than what the dropped messages would have told;
+# where one task runs (list s), no call chain and no branch stack has anything from before a loss.
 
 name=loss
 . "$(dirname "$0")/lib.bash"
 
 record="perf --buildid-dir /mnt/debug record --kcore"
 
-# group NAME EVENT WORKLOAD DROPS PLUGINOPTION...
+# group NAME LISTS EVENT WORKLOAD DROPS PLUGINOPTION...
 group()
 {
-	local group=$1 event=$2 workload=$3 least=drops=$4,losses=$4,insns=100000
+	local group=$1 lists=$2 event=$3 workload=$4 least=drops=$5,losses=$5,insns=100000 list more
 
-	shift 4
+	shift 5
 	echo "cd /mnt; recording 1; $record -e $event -o it.data -- $workload" >"$dir/$group.sh"
 	guest "$group" "$dir/$group.sh" --timeout 200 "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
-	for list in b i; do
-		later "$group" 1 it $list --allow-loss --require $least
+	for list in $lists; do
+		[ $list = s ] && more=,samples=100,whole=80 || more=
+		later "$group" 1 it $list --allow-loss --require $least$more
 	done
-	for list in b i; do
+	for list in $lists; do
 		result "$group" 1 it $list
 		[ $? = 0 ] && [ "$(figure drops)" -le "$(figure losses)" ]
 		ok $? "$group: $list: $(figure percent) % decoded, $(figure drops) drops, $(figure losses) reported, $(figure insns) insns" "$out" "$err"
@@ -28,9 +30,9 @@ group()
 	[ $failures != 0 ] || rm -rf "${dir:?}/$group"
 }
 
-group single ntrace//u qsort 50 --plugin-arg overflow=2000/1
-group many ntrace/retstack=0/u recurse 20 --plugin-arg overflow=3000/300
-group btm ntrace/btm,retstack=0/u signals 50 --plugin-arg overflow=2000/7
-group btm-stack ntrace/btm,retstack=3/u forkexec 50 --plugin-arg overflow=2000/7
-group kernel ntrace// signals 50 --plugin-arg overflow=3000/10
+group single 's i' ntrace//u qsort 50 --plugin-arg overflow=2000/1
+group many 's i' ntrace/retstack=0/u recurse 20 --plugin-arg overflow=3000/300
+group btm 'b i' ntrace/btm,retstack=0/u signals 50 --plugin-arg overflow=2000/7
+group btm-stack 'b i' ntrace/btm,retstack=3/u forkexec 50 --plugin-arg overflow=2000/7
+group kernel 'b i' ntrace// signals 50 --plugin-arg overflow=3000/10
 finish

@@ -205,7 +205,7 @@ static const struct last_branch *newest(const struct stacks *s, uint64_t age)
 }
 
 static const char *compare_last(const struct stacks *s, const struct sample *sample,
-				unsigned int last)
+				unsigned int last, bool *fewer)
 {
 	uint64_t there = s->nr < last ? s->nr : last;
 
@@ -217,11 +217,12 @@ static const char *compare_last(const struct stacks *s, const struct sample *sam
 		if (newest(s, i)->types && !(newest(s, i)->types & sample->last[i].types))
 			return "another type in the stack";
 	}
-	return sample->last_nr < there ? "fewer branches than there were" : NULL;
+	*fewer |= sample->last_nr < there;
+	return NULL;
 }
 
 const char *stacks_compare(const struct stacks *s, const struct sample *sample, uint64_t ip,
-			   unsigned int chain, unsigned int last)
+			   unsigned int chain, unsigned int last, bool *fewer)
 {
 	if (!sample->chain_nr)
 		return "no call chain";
@@ -234,9 +235,8 @@ const char *stacks_compare(const struct stacks *s, const struct sample *sample, 
 			return "another caller";
 	}
 	/* perf counts the marks between user and kernel, which it does not print */
-	if (sample->chain_nr < s->depth + 1 && sample->chain_nr + 4 < chain)
-		return "fewer callers than there were";
-	return compare_last(s, sample, last);
+	*fewer = sample->chain_nr < s->depth + 1 && sample->chain_nr + 4 < chain;
+	return compare_last(s, sample, last, fewer);
 }
 
 #define SHOWN	12

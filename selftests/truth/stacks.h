@@ -54,9 +54,12 @@ void stacks_program(struct stacks *s);
 /* Nothing before this is known any more. */
 void stacks_forget(struct stacks *s);
 
-/* As asked for with --itrace=gCHAINlLAST; NULL when they are the same, else what is wrong */
+/*
+ * As asked for with --itrace=gCHAINlLAST; NULL when what the sample has is true, else what is
+ * wrong. `fewer`: the oldest callers or branches are not in it.
+ */
 const char *stacks_compare(const struct stacks *s, const struct sample *sample, uint64_t ip,
-			   unsigned int chain, unsigned int last);
+			   unsigned int chain, unsigned int last, bool *fewer);
 
 void stacks_show(const struct stacks *s, const struct sample *sample, FILE *f);
 

@@ -14,7 +14,9 @@
  * sides join (the same pc, or behind an ECALL or EBREAK).
  *
  * Samples in a list of branches: at the next instruction of which the number is a multiple
- * of the period, its task's call chain and last branches are as stacks.c rebuilds them.
+ * of the period, its task's call chain and last branches are as stacks.c rebuilds them. With
+ * --allow-loss they may be fewer, as who was on a hart without trace nobody knows, but none
+ * of before the last loss: the figure `whole' says how many per cent have them all.
  *
  * Loss: from DROP until the next RESTART or BEGIN nothing of the truth can be decoded,
  * nor what the dropped message would have told about instructions before it. With
@@ -113,7 +115,7 @@ struct cmp {
 	unsigned int chain, last;	/* how many callers and branches a sample has */
 	uint64_t period;	/* of samples, 0: there are none */
 	struct sample sample;	/* its lines up to now */
-	uint64_t samples, deepest, ran;
+	uint64_t samples, whole, deepest, ran;
 	uint64_t window;	/* bytes, 0 if not told */
 	const char *dump;
 	uint64_t migrations, nlines;
@@ -521,6 +523,18 @@ static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, 
 	return true;
 }
 
+/* After a loss nothing is known of this task, nor of those that were on this hart last. */
+static void forget(struct cmp *c, struct hart *h, int32_t tid)
+{
+	struct task *task = stacked(c, h, tid);
+
+	if (task)
+		stacks_forget(task->stacks);
+	for (unsigned int i = 0; c->period && i < TASKS; i++)
+		if (c->tasks[i].stacks && c->tasks[i].cpu == h->cpu)
+			stacks_forget(c->tasks[i].stacks);
+}
+
 /*
  * Every report belongs to one place, unless decoding had not begun since the one before.
  * Of that of a window which lost trace, messages may have told already, or the place may
@@ -528,12 +542,9 @@ static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, 
  */
 static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 {
-	struct task *task = stacked(c, h, line->tid);
-
 	h->losses++;
 	h->uncounted = true;
-	if (task)
-		stacks_forget(task->stacks);
+	forget(c, h, line->tid);
 	if (!c->allow_loss)
 		differ(c, h, line, "the decoder reports an error");
 	if (line->kind == LINE_LOSS)
@@ -568,12 +579,29 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 	h->ahead_tid = line->tid;
 }
 
+/* The truth has more of the stretch that this hart was decoded in, and trace of it was dropped. */
+static bool is_cut_off(struct hart *h)
+{
+	const struct truth_event *ev;
+
+	for (size_t i = 0; !h->dropping && (ev = truth_peek(h->truth, i)); i++)
+		if (ev->kind == TRUTH_DROP || ev->kind == TRUTH_BEGIN || ev->kind == TRUTH_SEGMENT)
+			return ev->kind == TRUTH_DROP;
+	return h->dropping;
+}
+
+/* What it did last on the hart before may have been lost, and is reported there later. */
 static void note_migration(struct cmp *c, struct hart *h)
 {
-	if (!h->task || h->task->cpu == h->cpu)
+	struct task *task = h->task;
+
+	if (!task || task->cpu == h->cpu)
 		return;
-	c->migrations += h->task->cpu >= 0;
-	h->task->cpu = h->cpu;
+	c->migrations += task->cpu >= 0;
+	for (unsigned int i = 0; i < c->nharts && task->stacks; i++)
+		if (c->harts[i]->cpu == task->cpu && is_cut_off(c->harts[i]))
+			stacks_forget(task->stacks);
+	task->cpu = h->cpu;
 }
 
 /* ------------------------------------------------------- instruction by instruction */
@@ -694,6 +722,7 @@ static void stack_resync(struct cmp *c, struct hart *h, const struct line *line)
 {
 	struct truth_event begin = { .kind = TRUTH_BEGIN, .pc = line->to };
 
+	note_migration(c, h);
 	stack_begin(c, h, line->tid, &begin);
 }
 
@@ -832,6 +861,7 @@ static void check_sample(struct cmp *c)
 	const struct truth_event *ev;
 	struct hart *h;
 	struct task *task;
+	bool fewer = false;
 	const char *why;
 
 	if (!c->sample.number)
@@ -842,13 +872,16 @@ static void check_sample(struct cmp *c)
 		differ(c, h, &line, "a sample of no task");
 	h->sampled += c->period;
 	ev = h->uncounted ? insn_at(h, c->sample.chain[0]) : insn_number(h, h->sampled);
-	why = ev ? stacks_compare(task->stacks, &c->sample, ev->pc, c->chain, c->last) :
+	why = ev ? stacks_compare(task->stacks, &c->sample, ev->pc, c->chain, c->last, &fewer) :
 		   "a sample of no instruction here";
+	if (!why && fewer && !c->allow_loss)
+		why = "fewer callers or branches than there were";
 	if (why) {
 		stacks_show(task->stacks, &c->sample, stdout);
 		differ(c, h, &line, why);
 	}
 	c->samples++;
+	c->whole += !fewer;
 	if (stacks_depth(task->stacks) > c->deepest)
 		c->deepest = stacks_depth(task->stacks);
 	c->sample.number = 0;
@@ -1034,6 +1067,7 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "losses", (double)losses);
 	set_figure(c, "skipped", (double)skipped);
 	set_figure(c, "samples", (double)c->samples);
+	set_figure(c, "whole", c->samples ? 100.0 * (double)c->whole / (double)c->samples : 0);
 	set_figure(c, "deepest", (double)c->deepest);
 	set_figure(c, "tasks", (double)c->ran);
 	set_figure(c, "slack", (double)slack);
