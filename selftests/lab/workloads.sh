@@ -20,7 +20,7 @@ terms()		# MODE RETSTACK
 	[ "$1" = htm ] && echo "ntrace/retstack=$2/u" || echo "ntrace/btm,retstack=$2/u"
 }
 
-guest_script()	# TERMS
+guest_script()	# TERMS GROUP
 {
 	local p n=0
 
@@ -30,7 +30,23 @@ guest_script()	# TERMS
 		echo "recording $n"
 		echo "perf --buildid-dir /mnt/debug record -e $1 -o $p.data -- $p || status=1"
 	done
+	[ "$2" != htm-3 ] || busy_script "$1" $((n + 1))
 	echo 'exit $status'
+}
+
+# Another process of the same program, and one that is on each CPU by turns, while it is traced
+busy_script()	# TERMS NUMBER
+{
+	cat <<-END
+	threads 100000 >/dev/null & same=\$!
+	bounce 100000 >/dev/null & other=\$!
+	ticks() { awk '{ print \$14 + \$15 }' /proc/\$1/stat; }
+	before="\$(ticks \$same) \$(ticks \$other)"
+	recording $2
+	perf --buildid-dir /mnt/debug record -e $1 -o busy.data -- threads || status=1
+	echo \$before \$(ticks \$same) \$(ticks \$other) >busy.txt
+	kill \$same \$other
+	END
 }
 
 lists()		# GROUP
@@ -45,9 +61,9 @@ one_mode()	# MODE RETSTACK
 {
 	local group=$1-$2 p list more insns n=0
 
-	guest_script "$(terms "$1" "$2")" >"$dir/$group.sh"
+	guest_script "$(terms "$1" "$2")" "$group" >"$dir/$group.sh"
 	# so that the straight code of the workloads overflows the counter also in BTM
-	guest "$group" "$dir/$group.sh" --timeout 180 --plugin-arg icnt_bits=14 \
+	guest "$group" "$dir/$group.sh" --timeout 240 --plugin-arg icnt_bits=14 \
 		--driver-arg move_bytes=$((window / 2))
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
@@ -57,6 +73,9 @@ one_mode()	# MODE RETSTACK
 			later "$group" $n $p $list --window $window --require $least$more
 		done
 	done
+	# it is seldom on a hart for as long as it takes to fill a window
+	[ "$group" != htm-3 ] || later "$group" $((n + 1)) busy s --window $window \
+		--require insns=1000000,traps=1,migrations=1,samples=200
 	for p in $programs; do
 		for list in $(lists "$group"); do
 			result "$group" - $p $list
@@ -65,7 +84,20 @@ one_mode()	# MODE RETSTACK
 			[ $list = i ] || total=$((total + ${insns:-0}))
 		done
 	done
+	[ "$group" != htm-3 ] || busy "$group"
 	[ $failures != 0 ] || rm -rf "${dir:?}/$group"
+}
+
+# The threads of the one that was traced, and no other task; the others ran, too, meanwhile
+busy()		# GROUP
+{
+	local ticks
+
+	result "$1" - busy s && [ "$(figure tasks)" = 5 ]
+	ok $? "$1: busy: nothing of others: $(figure tasks) tasks, $(figure windows) windows: $(figures)" "$out" "$err"
+	ticks=$(awk '{ print $3 - $1, $4 - $2 }' "$dir/$1/share/busy.txt")
+	[ "${ticks% *}" -ge 5 ] && [ "${ticks#* }" -ge 5 ]
+	ok $? "$1: busy: the others ran meanwhile, ticks: $ticks"
 }
 
 modes=${MODES:-htm-0 htm-3 btm-0 btm-3}
