@@ -59,7 +59,8 @@ ok $? "a recording" "$dir/run/guest.out"
 [ "$(grep -c 'RISC-V N-Trace .*: Ok$' "$log")" = 3 ] && grep -q 'RISC-V N-Trace recording.*: Skip' "$log"
 ok $? "its perf test: 3 tables, and the script" "$log"
 
-# script PERF ARGUMENT...: 7.x calls start and end of a trace jumps too
+# script PERF ARGUMENT...: 7.x calls start and end of a trace jumps too, and has more names, of
+# .plt and of functions that are inlined: of a call chain addresses only
 script()
 {
 	local perf=$build/$1
@@ -67,7 +68,7 @@ script()
 	shift
 	"$lab/enter" "$perf/perf" --buildid-dir "$dir/run/share/debug" script \
 		-i "$dir/run/share/perf.data" "${@//DLFILTERS/$perf/dlfilters}" |
-		sed -E 's/ +/ /g; s/ $//; s/tr (strt|end) jmp/tr \1/'
+		sed -E 's/ +/ /g; s/ $//; s/tr (strt|end) jmp/tr \1/; s/^\t ([0-9a-f]+) .*/\1/'
 }
 
 # alike LINES WHAT ARGUMENT...: both print the same, and so many lines at least
@@ -84,8 +85,7 @@ alike()
 }
 
 alike 100000 branches --itrace=be -F cpu,tid,event,ip,addr,flags
-# 7.x names inlined functions in more places.
-alike 1000 "call chains and branch stacks" --no-inline --itrace=i9973ig16l16e -F tid,event,ip,sym,insn,brstack
+alike 1000 "call chains and branch stacks" --no-inline --itrace=i9973ig16l16e -F tid,event,ip,insn,brstack
 alike 100 "control transfer records" --itrace=b --dlfilter DLFILTERS/ntrace-ctr.so --dlarg ctrctl=u
 rm -f "$dir"/*.txt
 finish
