@@ -22,8 +22,16 @@
 #include <linux/ntrace.h>
 
 #include "event.h"
+#include "hold.h"
 
 #define ERRNOS		256
+/* One in so many events, and no more than that, finds nothing held for it */
+#define FEW		5
+#define FEW_MOST	5000UL
+/* From there on it is more of the same, done as fast as possible */
+#define MANY		50000UL
+#define TURN		1000UL
+#define PROGRESS	50000UL
 
 static uint64_t state;
 
@@ -81,7 +89,7 @@ static void random_attr(struct perf_event_attr *attr, int type)
 	sampling_attr(attr, type);
 	if (!chance(4))
 		attr->config = random64() & random64() & config_bits;
-	/* its probe waits for a grace period, 50 ms, when it comes back */
+	/* Without hold(), its probe waits for a grace period when it comes back. */
 	if (!chance(8))
 		attr->config &= ~NTRACE_CONFIG_CONTEXTID;
 	if (chance(8))
@@ -120,9 +128,8 @@ static void random_attr(struct perf_event_attr *attr, int type)
 		attr->size = random_value();
 }
 
-static int random_open(struct perf_event_attr *attr)
+static int random_open(struct perf_event_attr *attr, int cpus)
 {
-	int cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int cpu = (int)(random64() % (cpus + 2)) - 1;
 	pid_t pid = chance(3) ? -1 : 0;
 	unsigned long flags = PERF_FLAG_FD_CLOEXEC;
@@ -181,26 +188,39 @@ static bool random_use(int fd)
 
 static unsigned long refusals[ERRNOS], opened, traced;
 
-static void fuzz(unsigned long count, int type)
+static void fuzz(unsigned long count, int type, bool alone)
 {
+	unsigned long few = count / FEW < FEW_MOST ? count / FEW : FEW_MOST;
+	int cpus = sysconf(_SC_NPROCESSORS_CONF);	/* which reads files */
 	struct perf_event_attr attr;
+	int held = -1;
 
 	for (unsigned long i = 0; i < count; i++) {
 		int fd;
 
+		if (alone && i == few)
+			held = hold();
+		if (i && !(i % PROGRESS)) {
+			printf("# %lu events, %lu opened\n", i, opened);
+			fflush(stdout);
+		}
+		if (alone && i >= MANY && !(i % TURN))
+			hold_on_cpu(i / TURN % cpus);
 		random_attr(&attr, type);
-		fd = random_open(&attr);
+		fd = random_open(&attr, cpus);
 		if (fd < 0) {
 			refusals[errno % ERRNOS]++;
 			continue;
 		}
 		opened++;
-		/* mapping costs a hundred times what opening does */
-		if (chance(8))
+		/* mapping costs a hundred times what opening does: a thousandth of so many is enough */
+		if (chance(i < MANY ? 8 : 128))
 			traced += random_use(fd);
 		else
 			close(fd);
 	}
+	if (alone)
+		let_go(held);
 }
 
 /* What perf and the driver refuse with. ENOMEM: attr.aux_sample_size and the like of absurd size. */
@@ -270,7 +290,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	state = seed;
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	fuzz(count, type);
+	fuzz(count, type, alone);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	printf("# %lu events: %lu opened, %lu of them with an AUX area, in %ld s\n", count, opened, traced,
 	       (long)(to.tv_sec - from.tv_sec));

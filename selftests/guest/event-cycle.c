@@ -17,9 +17,12 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "hold.h"
 
 #define AUX		(64 * 1024UL)
 #define KINDS		4
+/* So many find nothing held for them */
+#define FEW		1000UL
 
 /* MemAvailable and the like, in KiB */
 static long meminfo(const char *name)
@@ -61,16 +64,22 @@ int main(int argc, char **argv)
 	int type = pmu_type_or_skip(), failed = 0;
 	long before, after = 0, least = (long)count / 2 + 4096;
 	time_t from = time(NULL);
+	int held = -1;
 
 	printf("1..2\n");
 	/* what is allocated once has been */
 	for (unsigned int i = 0; i < 100; i++)
 		cycle(type, i % KINDS);
 	before = meminfo("MemAvailable");
-	for (unsigned long i = 0; i < count; i++)
+	for (unsigned long i = 0; i < count; i++) {
+		if (i == FEW)
+			held = hold();
 		bad[i % KINDS] += !cycle(type, i % KINDS);
+	}
+	if (count > FEW)
+		let_go(held);
 	/* Buffers go after a grace period, a few at a time. A page lost in each cycle stays lost. */
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 120; i++) {
 		sleep(1);
 		after = meminfo("MemAvailable");
 		if (after >= before - least)
