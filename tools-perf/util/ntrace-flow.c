@@ -110,6 +110,35 @@ static int address(struct ntrace_queue *q, const struct nt_event *ev)
 	return q->quick && ev->to ? ntrace_synth_address(q, ev->to) : 0;
 }
 
+static int flush_stop(struct ntrace_queue *q)
+{
+	u64 now = q->time;
+	int err;
+
+	q->have_held = false;
+	q->time = q->held_time;
+	err = ntrace_synth_stop(q, &q->held);
+	q->time = now;
+	return err;
+}
+
+/* A task that goes on here did not pause where it stopped, and that was before. */
+static int stop_elsewhere(struct ntrace_queue *q)
+{
+	struct ntrace *nt = q->nt;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < nt->nr_queues && !err; i++) {
+		struct ntrace_queue *other = nt->queue[i];
+
+		if (other && other != q && other->have_held && other->task == q->task &&
+		    q->task && other->held.kind == NT_EV_STOP && other->held_time <= q->time)
+			err = flush_stop(other);
+	}
+	return err;
+}
+
 static int flush_held(struct ntrace_queue *q)
 {
 	u64 now = q->time;
@@ -117,12 +146,11 @@ static int flush_held(struct ntrace_queue *q)
 
 	if (!q->have_held)
 		return 0;
+	if (q->held.kind == NT_EV_STOP)
+		return flush_stop(q);
 	q->have_held = false;
 	q->time = q->held_time;
-	if (q->held.kind == NT_EV_START)
-		err = ntrace_synth_start(q, &q->held) ?: address(q, &q->held);
-	else
-		err = ntrace_synth_stop(q, &q->held);
+	err = stop_elsewhere(q) ?: ntrace_synth_start(q, &q->held) ?: address(q, &q->held);
 	q->time = now;
 	return err;
 }
