@@ -98,6 +98,20 @@ compare()
 	return $status
 }
 
+# own_branches N: of lines "TID TIME IP ENTRY..." the newest N entries that are branches, as perf
+# inject writes them: where trace ended and went on is none of the program's. False if all are.
+own_branches()
+{
+	awk -v most="$1" '{
+			line = $1 " " $2 " " $3
+			for (i = 4; i <= NF && n[NR] < most; i++)
+				if ($i ~ /^0x0\// || $i ~ /\/0x0(\/|$)/) gone++
+				else { line = line " " $i; n[NR]++ }
+			print line
+		}
+		END { exit !gone }'
+}
+
 # later ARGUMENT...: compare with these arguments in the background, one for each processor;
 # result ARGUMENT...: wait for that one, then it is as if compare had been called
 later()

@@ -52,12 +52,7 @@ ok $? "no trace in the file" "$log"
 
 # Where trace ended and went on is no branch of the program's, and not in the file.
 host_perf run script -i "$share/user.data" --itrace=i1000il200 -F tid,time,ip,brstack 2>"$log" | entries |
-	awk '{ line = $1 " " $2 " " $3
-		for (i = 4; i <= NF && n[NR] < 64; i++)
-			if ($i ~ /^0x0\// || $i ~ /\/0x0$/) gone++
-			else { line = line " " $i; n[NR]++ }
-		print line }
-		END { exit !gone }' >"$dir/here"
+	own_branches 64 >"$dir/here"
 ok $? "entries that are no branches are among those of the trace" "$log"
 cp "$program" "$dir/qsort"
 cp -a "$share/debug" "$dir/debug"

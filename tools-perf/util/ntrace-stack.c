@@ -118,8 +118,9 @@ static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task
 {
 	struct ntrace_last *last;
 
+	/* An end that is taken back must not have cost the oldest entry. */
 	if (!task->last)
-		task->last = last_new(nt->br_stack_sz +
+		task->last = last_new(nt->br_stack_sz + nt->opts.inject +
 				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
 	last = task->last;
 	if (last && last->trace_nr != task->trace_nr) {
