@@ -439,21 +439,37 @@ void ntrace_buffer_free(struct ntrace_buffer *buffer)
 	zfree(&buffer->window);
 }
 
-/* What the driver passed over begins with a mark: idle bytes in place of whatever was there. */
-static void blank_skipped(const struct ntrace_window *window, u8 *data, u64 len)
+/* The length that a mark of the driver's tells of what it passed over, 0 if this is none */
+static u64 skipped_at(const u8 *data, u64 len)
 {
 	u64 skipped;
 	size_t i;
 
-	if (!window->orphan || len < NTRACE_AUX_SKIP_MARK)
-		return;
+	if (len < NTRACE_AUX_SKIP_MARK)
+		return 0;
 	for (i = 0; i < NTRACE_AUX_SKIP_IDLE; i++) {
 		if (data[i] != 0xff)
-			return;
+			return 0;
 	}
 	skipped = get_unaligned_le64(data + NTRACE_AUX_SKIP_IDLE);
-	if (skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len)
-		memset(data, 0xff, skipped);
+	return skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len ? skipped : 0;
+}
+
+/*
+ * Idle bytes in place of whatever was there before it was passed over. Trace whose
+ * AUX record was lost may be behind that, or before it: then it goes up to the end.
+ */
+static void blank_skipped(u8 *data, u64 len)
+{
+	u64 at, skipped = skipped_at(data, len);
+
+	memset(data, 0xff, skipped);
+	for (at = skipped; at < len; at++) {
+		if (data[at] == 0xff && skipped_at(data + at, len - at) == len - at) {
+			memset(data + at, 0xff, len - at);
+			return;
+		}
+	}
 }
 
 /*
@@ -482,6 +498,7 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 		if ((u64)n < len)
 			break;
 	}
-	blank_skipped(window, data, done);
+	if (window->orphan)
+		blank_skipped(data, done);
 	return done;
 }

@@ -44,8 +44,8 @@
 #define NTRACE_CONFIG2_SINKID		0x00000000ffffffffULL
 
 /*
- * What the driver passes over in the AUX area has no PERF_RECORD_AUX. It is idle bytes (0xff), or it
- * begins with as many as here, and the number of all its bytes follows, in eight, least first.
+ * What the driver passes over in the AUX area has no PERF_RECORD_AUX. It is idle bytes (0xff), or
+ * it begins with as many as here, and the number of all its bytes follows, in eight, least first.
  */
 #define NTRACE_AUX_SKIP_IDLE		8
 #define NTRACE_AUX_SKIP_MARK		16
