@@ -250,6 +250,17 @@ static int inject_bind(void)
 	return failed || !nr;
 }
 
+/* Not every sink can go round: what it cannot do without a fault is not tried with one. */
+static bool is_possible(const struct path *path)
+{
+	int result = path->run(path);
+
+	if (path->undo)
+		path->undo(path, result);
+
+	return result >= 0;
+}
+
 static int inject_events(int (*run)(const struct path *), void (*undo)(const struct path *, int))
 {
 	static const struct kind task = { 0, false, PROT_READ | PROT_WRITE }, cpu = { 0, true, PROT_READ | PROT_WRITE },
@@ -264,8 +275,12 @@ static int inject_events(int (*run)(const struct path *), void (*undo)(const str
 	int failed = 0;
 
 	printf("1..%d\n", nr);
-	for (int i = 0; i < nr; i++)
-		failed += !inject(i + 1, &path[i]);
+	for (int i = 0; i < nr; i++) {
+		if (path[i].what == &snapshot && !is_possible(&path[i]))
+			printf("ok %d - %s # SKIP this sink cannot: %s\n", i + 1, path[i].name, strerror(errno));
+		else
+			failed += !inject(i + 1, &path[i]);
+	}
 
 	return !!failed;
 }
