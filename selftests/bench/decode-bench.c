@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ntrace.h"
+#include "bench.h"
 
 struct job {
 	struct nt_params params;
@@ -31,20 +31,6 @@ struct job {
 	struct nt_code_stats code;
 	struct nt_counts_stats counts;
 };
-
-static void die(const char *what)
-{
-	fprintf(stderr, "decode-bench: %s\n", what);
-	exit(1);
-}
-
-static double now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 static uint8_t *load(const char *path, size_t *len)
 {

@@ -18,10 +18,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ntrace.h"
+#include "bench.h"
 
 #define BASE		0x10000000u
 #define FUNCTION	128		/* bytes; the first is the caller */
@@ -40,20 +40,6 @@ struct result {
 	uint64_t insns, branches, sum;
 	double seconds;
 };
-
-static void die(const char *what)
-{
-	fprintf(stderr, "growth-bench: %s\n", what);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 static long resident(void)
 {
@@ -216,7 +202,7 @@ static void make_trace(struct program *p, const struct nt_params *params, bool h
 static void run(struct program *p, struct nt_flow *flow, struct result *r)
 {
 	struct nt_event ev[256];
-	double start = now();
+	double start = now(CLOCK_THREAD_CPUTIME_ID);
 	int n, i;
 
 	*r = (struct result){ .seconds = 0 };
@@ -229,7 +215,7 @@ static void run(struct program *p, struct nt_flow *flow, struct result *r)
 			if (ev[i].kind == NT_EV_LOSS)
 				die("the trace was not decoded");
 		}
-	r->seconds = now() - start;
+	r->seconds = now(CLOCK_THREAD_CPUTIME_ID) - start;
 	if (r->insns != p->insns)
 		die("instructions differ");
 }

@@ -9,28 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../host/tv-write.h"
+#include "bench.h"
 
 #define MOST	(64u << 20)
 #define RUNS	5
 
 static const struct nt_tv_params rv64 = NT_TV_PARAMS_RV64;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "tv-bench: %s\n", what);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 /* As many whole items as there are; sum keeps the compiler from leaving it out */
 static size_t read_all(const uint8_t *buf, size_t len, struct nt_tv_shadow *sh, uint64_t *sum)
@@ -72,14 +58,14 @@ static double write_rate(const uint8_t *buf, size_t len)
 	}
 	rounds = MOST / at + 1;
 	for (int run = 0; run < RUNS; run++) {
-		double t = now();
+		double t = now(CLOCK_THREAD_CPUTIME_ID);
 
 		for (size_t k = 0; k < rounds; k++) {
 			nt_tv_writer_init(&w, &rv64, out, sizeof(out), NULL, NULL);
 			for (size_t i = 0; i < n; i++)
 				write_item(&w, &items[i]);
 		}
-		t = at * rounds / (now() - t) / 1e6;
+		t = at * rounds / (now(CLOCK_THREAD_CPUTIME_ID) - t) / 1e6;
 		best = t > best ? t : best;
 	}
 	if (w.error || nt_tv_written(&w) != at || memcmp(out, buf, at))
@@ -93,10 +79,10 @@ static double read_rate(const uint8_t *buf, size_t len, bool apply, uint64_t *su
 
 	for (int run = 0; run < RUNS; run++) {
 		struct nt_tv_shadow *sh = apply ? nt_tv_shadow_new(&rv64, 65536) : NULL;
-		double t = now();
+		double t = now(CLOCK_THREAD_CPUTIME_ID);
 		size_t n = read_all(buf, len, sh, sum);
 
-		t = n / (now() - t) / 1e6;
+		t = n / (now(CLOCK_THREAD_CPUTIME_ID) - t) / 1e6;
 		best = t > best ? t : best;
 		nt_tv_shadow_free(sh);
 	}
