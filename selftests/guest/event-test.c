@@ -1012,9 +1012,10 @@ static bool lost_with_reason(const struct session *s)
 		if (!(r->flags & PERF_AUX_FLAG_PARTIAL))
 			continue;
 		ns = record_ns(s, i);
+		lost++;
 		if (!ns)
 			continue;
-		if (!lost++ || 2 * rate * ns < r->size)
+		if (lost == 1 || 2 * rate * ns < r->size)
 			remark("lost: rate %.1f MB/s x (period + latency) %.2f ms = %.1f KiB, window %.1f KiB", 1e3 * rate,
 			       ns / 1e6, rate * ns / 1024, r->size / 1024.0);
 		unexplained += rate && 2 * rate * ns < r->size;
