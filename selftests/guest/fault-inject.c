@@ -157,11 +157,22 @@ static int map_event(const struct path *path)
 	return bytes < 0 ? -1 : 0;
 }
 
+/* Does it work when no allocation fails? */
+static bool works(const struct path *path)
+{
+	int result = path->run(path);
+
+	if (path->undo)
+		path->undo(path, result);
+
+	return result >= 0;
+}
+
 /* One line of TAP: how many allocations there were, how many of them were needed */
 static bool inject(int number, const struct path *path)
 {
 	unsigned int nth, refused = 0;
-	bool reached = true, works;
+	bool reached = true, after;
 	int result;
 
 	for (nth = 1; nth <= MOST && reached; nth++) {
@@ -176,16 +187,13 @@ static bool inject(int number, const struct path *path)
 		if (path->undo)
 			path->undo(path, result);
 	}
-	result = path->run(path);
-	works = result >= 0;
-	if (path->undo)
-		path->undo(path, result);
+	after = works(path);
 	printf("%sok %d - %s: %u allocations failed in turn, %u of them refused it; then it works%s\n",
-	       works && !reached && nth > 2 ? "" : "not ", number, path->name, nth - 2, refused,
-	       works ? "" : " not");
+	       after && !reached && nth > 2 ? "" : "not ", number, path->name, nth - 2, refused,
+	       after ? "" : " not");
 	fflush(stdout);
 
-	return works && !reached && nth > 2;
+	return after && !reached && nth > 2;
 }
 
 static int read_module(const char *name)
@@ -250,17 +258,6 @@ static int inject_bind(void)
 	return failed || !nr;
 }
 
-/* Not every sink can go round: what it cannot do without a fault is not tried with one. */
-static bool is_possible(const struct path *path)
-{
-	int result = path->run(path);
-
-	if (path->undo)
-		path->undo(path, result);
-
-	return result >= 0;
-}
-
 static int inject_events(int (*run)(const struct path *), void (*undo)(const struct path *, int))
 {
 	static const struct kind task = { 0, false, PROT_READ | PROT_WRITE }, cpu = { 0, true, PROT_READ | PROT_WRITE },
@@ -276,7 +273,8 @@ static int inject_events(int (*run)(const struct path *), void (*undo)(const str
 
 	printf("1..%d\n", nr);
 	for (int i = 0; i < nr; i++) {
-		if (path[i].what == &snapshot && !is_possible(&path[i]))
+		/* Not every sink can go round: what fails anyway is not tried with a fault. */
+		if (path[i].what == &snapshot && !works(&path[i]))
 			printf("ok %d - %s # SKIP this sink cannot: %s\n", i + 1, path[i].name, strerror(errno));
 		else
 			failed += !inject(i + 1, &path[i]);
