@@ -129,11 +129,11 @@ static int stop_elsewhere(struct ntrace_queue *q)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < nt->nr_queues && !err; i++) {
+	for (i = 0; q->task && i < nt->nr_queues && !err; i++) {
 		struct ntrace_queue *other = nt->queue[i];
 
 		if (other && other != q && other->have_held && other->task == q->task &&
-		    q->task && other->held.kind == NT_EV_STOP && other->held_time <= q->time)
+		    other->held.kind == NT_EV_STOP && other->held_time <= q->time)
 			err = flush_stop(other);
 	}
 	return err;
