@@ -376,19 +376,23 @@ static void meet_cut(struct check *c, const struct nt_event *ev)
 {
 	const struct sent *m = find_msg(c, ev->offset);
 	unsigned int cut = c->cut, zone;
+	uint64_t damaged = ev->offset;
 	struct nt_msg msg;
 	int ret;
 
-	/* offset of the first damaged message: where the last intact one before it ended */
 	if (m) {
 		cut = m->cuts;
 	} else if (ev->offset < c->len) {
 		size_t n;
 
 		cut = 0;
+		damaged = 0;
 		for (n = 0; n < c->nr_msgs && c->msgs[n].at <= ev->offset; n++)
-			if (c->msgs[n].intact)
+			if (c->msgs[n].intact) {
 				cut = c->msgs[n].cuts;
+				/* where it ends; what follows there may look whole */
+				damaged = n + 1 < c->nr_msgs ? c->msgs[n + 1].at : ev->offset;
+			}
 		cut++;
 	} else {
 		cut = c->nr_cuts;
@@ -403,7 +407,7 @@ static void meet_cut(struct check *c, const struct nt_event *ev)
 	c->cut = cut;
 	c->sync = sync_behind(c, cut);
 	if (!m && ev->offset < c->len) {
-		ret = nt_msg_decode(&r.cfg.params, c->bytes + ev->offset, c->len - ev->offset, &msg);
+		ret = nt_msg_decode(&r.cfg.params, c->bytes + damaged, c->len - damaged, &msg);
 		/* what is no message is a loss here, after what was still certain */
 		if (ret <= 0 && c->trusted)
 			return;
