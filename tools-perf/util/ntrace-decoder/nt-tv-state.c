@@ -578,6 +578,8 @@ static int add_item(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 	if (!err && (sh->flags & NT_TV_G_INIT) &&
 	    (sh->insn_bytes || sh->has_incpc || (sh->flags & NT_TV_G_RESET)))
 		err = NT_TV_EINIT;
+	if (!err && (sh->flags & NT_TV_G_RESET) && (sh->insn_bytes || sh->has_incpc))
+		err = NT_TV_ERESET;
 	if (err)
 		return refuse(sh, it->offset, err);
 	sh->items[sh->n++] = *it;

@@ -43,6 +43,8 @@ const char *nt_tv_strerror(int err)
 		return "too many items in a group";
 	case NT_TV_EPAGES:
 		return "no room for more memory";
+	case NT_TV_ERESET:
+		return "reset together with execution";
 	}
 	return "unknown error";
 }

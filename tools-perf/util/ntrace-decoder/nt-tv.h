@@ -119,6 +119,7 @@ enum nt_tv_error {
 	NT_TV_EADDRS,		/* store data that may be of several addresses */
 	NT_TV_ELONG,		/* more items in a group than NT_TV_GROUP_MAX */
 	NT_TV_EPAGES,		/* more memory than the shadow may have, or than there is */
+	NT_TV_ERESET,		/* a reset with an instruction or increment pc */
 };
 
 /* Message for a value that a function here returned; never NULL. */
@@ -544,6 +545,7 @@ struct nt_tv_group {
  *   -NT_TV_ENOINSN	increment pc, and no instruction in the group (or no group)
  *   -NT_TV_ENOGROUP	an instruction, an initialisation or an END outside of groups
  *   -NT_TV_EINIT	initialisation together with an instruction, increment pc, reset
+ *   -NT_TV_ERESET	reset together with an instruction, increment pc: which came first?
  *   -NT_TV_ETWICE	a register, the pc (increment pc counts), the privilege mode, mtime
  *			or the instruction for the second time in the group
  *   -NT_TV_EORPHAN	a response that is not right behind its request
