@@ -203,3 +203,51 @@ unsigned int tv_loads_to(const struct nt_tv_group *g)
 		return insn >> 7 & 31;
 	return 0;
 }
+
+/* c.fsd, c.sw, c.sd (c.fsw), c.sb and c.sh; to the stack, too */
+static bool stores_to_16(uint32_t insn, bool rv32, struct tv_operand *to)
+{
+	unsigned int funct = insn >> 13 & 7;
+	bool stack = (insn & 3) == 2, word = funct == 6 || (rv32 && funct == 7);
+
+	if (!(insn & 1) && funct >= 5) {
+		to->bytes = word ? 4 : 8;
+		to->base = NT_TV_REG_X + (stack ? 2 : 8 + (insn >> 7 & 7));
+		if (stack && word)
+			to->offset = (insn >> 7 & 0x3c) | (insn >> 1 & 0xc0);
+		else if (stack)
+			to->offset = (insn >> 7 & 0x38) | (insn >> 1 & 0x1c0);
+		else if (word)
+			to->offset = (insn >> 7 & 0x38) | (insn >> 4 & 0x4) | (insn << 1 & 0x40);
+		else
+			to->offset = (insn >> 7 & 0x38) | (insn << 1 & 0xc0);
+		return true;
+	}
+	if ((insn & 0xfc03) != 0x8800 && (insn & 0xfc43) != 0x8c00)
+		return false;
+	to->bytes = insn & 0x400 ? 2 : 1;
+	to->base = NT_TV_REG_X + 8 + (insn >> 7 & 7);
+	to->offset = insn & 0x400 ? insn >> 4 & 2 : (insn >> 6 & 1) | (insn >> 4 & 2);
+	return true;
+}
+
+bool tv_stores_to(const struct nt_tv_group *g, bool rv32, struct tv_operand *to)
+{
+	uint32_t insn = g->insn;
+	unsigned int funct = insn >> 12 & 7, rd = insn >> 7 & 31, rs1 = insn >> 15 & 31;
+
+	if (g->insn_bytes == 2)
+		return (insn & 3) != 1 && stores_to_16(insn, rv32, to);
+	if (g->insn_bytes != 4 || funct > 3)
+		return false;
+	*to = (struct tv_operand){ .base = NT_TV_REG_X + rs1, .bytes = (uint8_t)(1u << funct) };
+	switch (insn & 0x7f) {
+	case 0x23:
+	case 0x27:
+		to->offset = (int16_t)((int32_t)(insn & 0xfe000000) >> 20 | (int32_t)rd);
+		return true;
+	case 0x2f:	/* all but LR; who changes his own address cannot be asked for it */
+		return insn >> 27 != 2 && rd != rs1;
+	}
+	return false;
+}

@@ -53,6 +53,7 @@ struct verify {
 	uint64_t limit;		/* groups to verify */
 	uint64_t size;		/* of the trace, for progress; 0 unknown */
 	uint64_t groups, insns, mismatches, taken;
+	bool tells_stores;	/* the trace has told of one */
 	bool any_sc;		/* whether SC succeeds is not deterministic */
 	struct tv_store sc;	/* what the verifier's is about to store */
 	uint64_t sc_value;
@@ -542,6 +543,53 @@ static void compare_store(struct verify *v, const struct tv_store *s)
 		v->verifier.ops->write_memory(&v->verifier, s->eaddr, ours, s->bytes);
 }
 
+/* Did a store, by its instruction, happen? What traps does not; nor does an SC that fails. */
+static bool has_stored(const struct verify *v, const struct tv_operand *to, uint64_t *addr)
+{
+	const struct nt_tv_group *g = v->trace.group;
+	uint64_t pc, rd;
+
+	if (!(g->flags & NT_TV_G_PC) || !nt_tv_shadow_state(v->trace.shadow, NT_TV_PC, &pc) ||
+	    pc != g->pc + g->insn_bytes ||
+	    !nt_tv_shadow_reg(v->trace.shadow, to->base, addr))
+		return false;
+	*addr += (uint64_t)(int64_t)to->offset;
+	return !TV_SC(g->insn) ||
+	       (nt_tv_shadow_reg(v->trace.shadow, NT_TV_REG_X + (g->insn >> 7 & 31), &rd) && !rd);
+}
+
+/*
+ * A store that a trace which tells of stores does not tell: a live verifier has it in its memory,
+ * and says nothing of it.
+ */
+static void compare_untold_store(struct verify *v)
+{
+	const struct nt_tv_group *g = v->trace.group;
+	struct tv_store s = { 0 };
+	struct tv_operand to;
+	uint8_t theirs[8];
+	char what[40];
+	size_t i;
+
+	if (!v->tells_stores || !tv_stores_to(g, v->tv.xlen == 32, &to) ||
+	    !has_stored(v, &to, &s.eaddr))
+		return;
+	for (i = 0; i < g->n; i++)
+		if (g->items[i].opcode == NT_TV_MEMREQ)
+			return;		/* told as transactions */
+	i = find_item(g, 0, NT_TV_PADDR);
+	s.paddr = i < g->n ? g->items[i].value : s.eaddr;
+	s.bytes = to.bytes;
+	if (nt_tv_shadow_read(v->trace.shadow, s.paddr, theirs, s.bytes) == s.bytes) {
+		compare_store(v, &s);
+		return;
+	}
+	snprintf(what, sizeof(what), "memory %" PRIx64, s.paddr);
+	if (!in_range(v, s.paddr) &&
+	    v->verifier.ops->read_memory(&v->verifier, s.eaddr, theirs, s.bytes) == s.bytes)
+		missing(v, what, false, theirs[0]);
+}
+
 /* The instruction that the verifier is about to execute */
 static void compare_code(struct verify *v)
 {
@@ -575,8 +623,14 @@ static void compare_live(struct verify *v)
 		compare_reg(v, own[n]);
 	if (!(v->absent >> ABSENT_PRIV & 1) && (!g->insn_bytes || (g->insn & 0x7f) == 0x73))
 		compare_state(v, NT_TV_PRIV, "privilege mode", ~0ull);
-	for (n = v->absent >> ABSENT_MEMORY & 1 ? 0 : tv_stores(g, stores); n--; )
-		compare_store(v, &stores[n]);
+	if (!(v->absent >> ABSENT_MEMORY & 1)) {
+		n = tv_stores(g, stores);
+		v->tells_stores |= n != 0;
+		if (!n)
+			compare_untold_store(v);
+		while (n--)
+			compare_store(v, &stores[n]);
+	}
 	if (v->mismatches != before || !(v->groups % v->sweep))
 		compare_all(v);
 }
@@ -654,11 +708,6 @@ static unsigned int taken_register(const struct verify *v, const struct nt_tv_gr
 	return 0;
 }
 
-static bool is_sc(const struct nt_tv_group *g)
-{
-	return g->insn_bytes == 4 && (g->insn & 0xf800007f) == 0x1800002f;
-}
-
 static uint16_t xreg(uint32_t insn, unsigned int shift)
 {
 	return (uint16_t)(NT_TV_REG_X + (insn >> shift & 31));
@@ -671,7 +720,7 @@ static void prepare_sc(struct verify *v)
 	uint32_t insn = v->trace.group->insn;
 
 	v->sc.bytes = 0;
-	if (v->any_sc && is_sc(v->trace.group) &&
+	if (v->any_sc && v->trace.group->insn_bytes == 4 && TV_SC(insn) &&
 	    ops->read_reg(&v->verifier, xreg(insn, 15), &v->sc.eaddr) &&
 	    ops->read_reg(&v->verifier, xreg(insn, 20), &v->sc_value))
 		v->sc.bytes = insn & 0x1000 ? 8 : 4;

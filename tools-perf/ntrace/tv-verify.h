@@ -75,6 +75,16 @@ struct tv_store {
 #define TV_STORES	16
 unsigned int tv_stores(const struct nt_tv_group *g, struct tv_store *stores);
 
+/* Where the group's instruction is there to store, SC if it succeeds; false: nowhere */
+struct tv_operand {
+	uint16_t base;		/* register, which it does not change */
+	int16_t offset;
+	uint8_t bytes;
+};
+
+#define TV_SC(insn)	(((insn) & 0xf800007f) == 0x1800002f)
+bool tv_stores_to(const struct nt_tv_group *g, bool rv32, struct tv_operand *to);
+
 /* The trace that in has opened, decoded; each instruction and each trap a group */
 void tv_source_ntrace(struct tv_source *s, const struct input *in);
 
