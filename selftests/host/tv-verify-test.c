@@ -311,10 +311,13 @@ static size_t next_addr(const struct nt_tv_group *g, size_t i)
 	return i;
 }
 
+/* Outside of groups an address is of no instruction: there is nothing to compare it with. */
 static bool same_facts(const struct nt_tv_group *a, const struct nt_tv_group *b)
 {
 	size_t i = next_addr(a, 0), j = next_addr(b, 0);
 
+	if (a->flags & b->flags & NT_TV_G_ALONE)
+		return true;
 	if (a->insn_bytes != b->insn_bytes || a->insn != b->insn)
 		return false;
 	while (i < a->n && j < b->n) {
