@@ -348,8 +348,8 @@ static int rest(struct reading *r, uint64_t *where)
 
 /*
  * What is to be seen of the fault, and where.  SHAPE: it is another sequence of
- * groups; then there is no saying what belongs together.  BUS: transactions between groups, which
- * are compared as far as the verifier knows the memory.
+ * groups; then there is no saying what belongs together.  BUS: transactions and inputs between
+ * groups, which are compared as far as the verifier knows the memory, or that state.
  */
 static int expected(uint64_t *where)
 {
@@ -368,7 +368,7 @@ static int expected(uint64_t *where)
 		if (rb < 0)
 			ret = REFUSED;
 		else if (ra != rb || (ra && (g->flags != h->flags || !g->n != !h->n)))
-			ret = SHAPE;
+			ret = ra && h->flags & NT_TV_G_ALONE ? BUS : SHAPE;
 		else if (ra && (!same_state(&a, &b, is_memory(g) || is_memory(h)) || !same_facts(g, h)))
 			ret = g->flags & NT_TV_G_ALONE && is_memory(g) ? BUS : DIFFERENT;
 		if (rb >= 0 && ret)
