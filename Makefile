@@ -4,6 +4,8 @@
 
 lab	:= selftests/qemu/lab
 T	?= *
+# The same chance each time: a failure is of a change, and not of the day
+SEED	?= 20260101
 
 help:
 	@echo 'make demo        record a program in an emulated machine and decode it'
@@ -32,14 +34,14 @@ demo: lab
 	@$(lab)/demo
 
 check: lab
-	@selftests/run "$(T)"
+	@SEED=$(SEED) selftests/run "$(T)"
 
 check-all: lab
 	@groups=all LAB_SECONDS=10800 selftests/run "$(T)"
 
 check-host:
 	@selftests/native-tools --tests
-	@selftests/run --native 'host/*'
+	@SEED=$(SEED) selftests/run --native 'host/*'
 
 check-debug: lab
 	@selftests/debug/run $(OPTIONS)
