@@ -11,7 +11,7 @@ static void apply(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 	const struct nt_tv_group *group = nt_tv_shadow_group(sh);
 	int ret = it ? nt_tv_shadow_item(sh, it) : nt_tv_shadow_end(sh);
 
-	MUST(ret >= -NT_TV_EPAGES && ret <= 1);
+	MUST(ret >= -NT_TV_ERESET && ret <= 1);
 	if (ret < 0)
 		MUST(*nt_tv_strerror(ret) && (!it || nt_tv_shadow_bad(sh) <= it->offset));
 	if (ret != 1)

@@ -511,7 +511,7 @@ static void too_many_items(void **state)
 static void words_for_errors(void **state)
 {
 	(void)state;
-	for (int err = NT_TV_EARG; err <= NT_TV_EPAGES; err++)
+	for (int err = NT_TV_EARG; err <= NT_TV_ERESET; err++)
 		assert_string_not_equal(nt_tv_strerror(-err), "unknown error");
 }
 
