@@ -547,15 +547,17 @@ static void compare_store(struct verify *v, const struct tv_store *s)
 static bool has_stored(const struct verify *v, const struct tv_operand *to, uint64_t *addr)
 {
 	const struct nt_tv_group *g = v->trace.group;
-	uint64_t pc, rd;
+	unsigned int rd = g->insn >> 7 & 31;
+	uint64_t pc, failed;
 
 	if (!(g->flags & NT_TV_G_PC) || !nt_tv_shadow_state(v->trace.shadow, NT_TV_PC, &pc) ||
 	    pc != g->pc + g->insn_bytes ||
 	    !nt_tv_shadow_reg(v->trace.shadow, to->base, addr))
 		return false;
 	*addr += (uint64_t)(int64_t)to->offset;
+	/* the result of an SC may be thrown away: then nobody knows */
 	return !TV_SC(g->insn) ||
-	       (nt_tv_shadow_reg(v->trace.shadow, NT_TV_REG_X + (g->insn >> 7 & 31), &rd) && !rd);
+	       (rd && nt_tv_shadow_reg(v->trace.shadow, (uint16_t)(NT_TV_REG_X + rd), &failed) && !failed);
 }
 
 /*
