@@ -543,11 +543,21 @@ static void compare_store(struct verify *v, const struct tv_store *s)
 		v->verifier.ops->write_memory(&v->verifier, s->eaddr, ours, s->bytes);
 }
 
+static bool is_sc(const struct nt_tv_group *g)
+{
+	return g->insn_bytes == 4 && (g->insn & 0xf800007f) == 0x1800002f;
+}
+
+static uint16_t xreg(uint32_t insn, unsigned int shift)
+{
+	return (uint16_t)(NT_TV_REG_X + (insn >> shift & 31));
+}
+
 /* Did a store, by its instruction, happen? What traps does not; nor does an SC that fails. */
 static bool has_stored(const struct verify *v, const struct tv_operand *to, uint64_t *addr)
 {
 	const struct nt_tv_group *g = v->trace.group;
-	unsigned int rd = g->insn >> 7 & 31;
+	uint16_t rd = xreg(g->insn, 7);
 	uint64_t pc, failed;
 
 	if (!(g->flags & NT_TV_G_PC) || !nt_tv_shadow_state(v->trace.shadow, NT_TV_PC, &pc) ||
@@ -556,8 +566,8 @@ static bool has_stored(const struct verify *v, const struct tv_operand *to, uint
 		return false;
 	*addr += (uint64_t)(int64_t)to->offset;
 	/* the result of an SC may be thrown away: then nobody knows */
-	return !TV_SC(g->insn) ||
-	       (rd && nt_tv_shadow_reg(v->trace.shadow, (uint16_t)(NT_TV_REG_X + rd), &failed) && !failed);
+	return !is_sc(g) ||
+	       (rd != NT_TV_REG_X && nt_tv_shadow_reg(v->trace.shadow, rd, &failed) && !failed);
 }
 
 /*
@@ -710,11 +720,6 @@ static unsigned int taken_register(const struct verify *v, const struct nt_tv_gr
 	return 0;
 }
 
-static uint16_t xreg(uint32_t insn, unsigned int shift)
-{
-	return (uint16_t)(NT_TV_REG_X + (insn >> shift & 31));
-}
-
 /* Whoever stops after LR has lost the reservation by SC: it must be helped then. */
 static void prepare_sc(struct verify *v)
 {
@@ -722,7 +727,7 @@ static void prepare_sc(struct verify *v)
 	uint32_t insn = v->trace.group->insn;
 
 	v->sc.bytes = 0;
-	if (v->any_sc && v->trace.group->insn_bytes == 4 && TV_SC(insn) &&
+	if (v->any_sc && is_sc(v->trace.group) &&
 	    ops->read_reg(&v->verifier, xreg(insn, 15), &v->sc.eaddr) &&
 	    ops->read_reg(&v->verifier, xreg(insn, 20), &v->sc_value))
 		v->sc.bytes = insn & 0x1000 ? 8 : 4;

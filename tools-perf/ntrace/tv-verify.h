@@ -82,7 +82,6 @@ struct tv_operand {
 	uint8_t bytes;
 };
 
-#define TV_SC(insn)	(((insn) & 0xf800007f) == 0x1800002f)
 bool tv_stores_to(const struct nt_tv_group *g, bool rv32, struct tv_operand *to);
 
 /* The trace that in has opened, decoded; each instruction and each trap a group */
