@@ -387,12 +387,13 @@ static void meet_cut(struct check *c, const struct nt_event *ev)
 
 		cut = 0;
 		damaged = 0;
-		for (n = 0; n < c->nr_msgs && c->msgs[n].at <= ev->offset; n++)
-			if (c->msgs[n].intact) {
-				cut = c->msgs[n].cuts;
-				/* where it ends; what follows there may look whole */
-				damaged = n + 1 < c->nr_msgs ? c->msgs[n + 1].at : ev->offset;
-			}
+		for (n = 0; n < c->nr_msgs && c->msgs[n].at <= ev->offset; n++) {
+			if (!c->msgs[n].intact)
+				continue;
+			cut = c->msgs[n].cuts;
+			/* where it ends; what follows there may look whole */
+			damaged = n + 1 < c->nr_msgs ? c->msgs[n + 1].at : ev->offset;
+		}
 		cut++;
 	} else {
 		cut = c->nr_cuts;
