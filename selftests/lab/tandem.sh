@@ -174,14 +174,20 @@ elsewhere()
 	head -n 1 "$dir/recorded" | grep -qE '^0x[0-9a-f]*: ((physical|effective) address|transaction at [0-9a-f]*): '
 }
 
+# $dir/bad.tv against good.tv as a recorded verifier: what it says in $dir/recorded
+against_recorded()
+{
+	"$lab/enter" "$ntrace" tv verify "$dir/bad.tv" --against "tv:$dir/good.tv" --most 1000000 \
+		>"$dir/recorded" 2>"$dir/recorded.err"
+}
+
 # one_fault MODE NAME [PROGRAM]: $seen is where, or why it is not to be seen; false: wrong
 one_fault()
 {
 	local mode=$1 wanted=0 status=0
 	shift 2
 
-	"$lab/enter" "$ntrace" tv verify "$dir/bad.tv" --against "tv:$dir/good.tv" --most 1000000 \
-		>"$dir/recorded" 2>"$dir/recorded.err" || wanted=$?
+	against_recorded || wanted=$?
 	against "$mode" bad "$@" || status=$?
 	# U mode's emulator has no reset, and one that is told there is a fault that was seen
 	if [ $status = 2 ] && [ "$mode" = user ] && grep -q 'the trace resets the hart' "$dir/err"; then
@@ -264,8 +270,7 @@ left_out()
 	shift 4
 
 	leave_out "$name" 12000 || wanted=2
-	[ $wanted = 2 ] || "$lab/enter" "$ntrace" tv verify "$dir/bad.tv" --against "tv:$dir/good.tv" --most 1000000 \
-		>"$dir/recorded" 2>"$dir/recorded.err" || wanted=$?
+	[ $wanted = 2 ] || against_recorded || wanted=$?
 	against "$mode" bad "$@" --most 1000000 || status=$?
 	for f in recorded said; do
 		sed -n 's/^\(0x[0-9a-f]*\): memory.*/\1/p' "$dir/$f" | LC_ALL=C sort -u |
