@@ -476,6 +476,121 @@ static void ntrace_aux_test_bounce(struct kunit *test)
 	}
 }
 
+/* What is left of a chunk is enough to begin with from a boundary on, and so is what is free. */
+static void ntrace_aux_test_enough(struct kunit *test)
+{
+	struct ntrace_aux_limits limits = { .align = 4, .reserve = 100, .want = 512 };
+	struct ntrace_aux_window w = {};
+	u64 end[4], pad, rest;
+	struct ntrace_aux_layout layout = layout_of(end, SZ_16K, SZ_4K);
+
+	for (rest = 4; rest < SZ_4K; rest += 4) {
+		KUNIT_ASSERT_EQ(test, 0,
+				ntrace_aux_first(&layout, &limits, SZ_4K - rest, SZ_16K - 1, &pad,
+						 &w));
+		KUNIT_EXPECT_EQ(test, pad, rest < 512 ? rest : 0);
+	}
+
+	/* no chunk has that much: a quarter of one has to do */
+	limits.want = SZ_8K;
+	for (rest = 4; rest < SZ_4K; rest += 4) {
+		KUNIT_ASSERT_EQ(test, 0,
+				ntrace_aux_first(&layout, &limits, SZ_4K - rest, SZ_16K - 1, &pad,
+						 &w));
+		KUNIT_EXPECT_EQ(test, pad, rest < SZ_1K ? rest : 0);
+	}
+
+	/* as much as is wanted, and the reserve; behind a pad, too */
+	limits.want = 512;
+	KUNIT_EXPECT_EQ(test, 0, ntrace_aux_first(&layout, &limits, 0, 612, &pad, &w));
+	KUNIT_EXPECT_EQ(test, w.size, 512);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, 0, 611, &pad, &w));
+	KUNIT_EXPECT_EQ(test, 0, ntrace_aux_first(&layout, &limits, 1, 615, &pad, &w));
+	KUNIT_EXPECT_EQ(test, pad, 3);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, 1, 614, &pad, &w));
+}
+
+/* A store takes from the limits what is too much for it, and adds to the reserve what it needs. */
+static void ntrace_aux_test_store(struct kunit *test)
+{
+	const struct ntrace_aux_limits area = {
+		.align = 4, .reserve = SZ_4K, .want = SZ_2K, .quantum = SZ_8K,
+	};
+	struct ntrace_aux_limits limits;
+	u64 store;
+
+	for (store = SZ_1K; store <= SZ_64K; store *= 2) {
+		limits = area;
+		ntrace_aux_limit_store(&limits, store, false);
+		KUNIT_EXPECT_EQ(test, limits.reserve, SZ_4K);
+		KUNIT_EXPECT_EQ(test, limits.want, min_t(u64, SZ_2K, store / 4));
+		KUNIT_EXPECT_EQ(test, limits.quantum, min_t(u64, SZ_8K, store / 4));
+		limits = area;
+		ntrace_aux_limit_store(&limits, store, true);
+		KUNIT_EXPECT_EQ(test, limits.reserve, max_t(u64, SZ_4K, store));
+		KUNIT_EXPECT_EQ(test, limits.align, 4);
+
+		/* just room enough for all of it, and a byte less */
+		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, store + 100, 100, store, true),
+				store);
+		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, store + 99, 100, store, true), 0);
+		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, store + 99, 100, store, false),
+				store - 4);
+		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, 100, 100, store, false), 0);
+		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, 99, 100, store, false), 0);
+	}
+}
+
+/* A lap counts from the time on in which there can have been one, at four times the rate. */
+static void ntrace_aux_test_advance(struct kunit *test)
+{
+	static const u64 rates[] = { 0, 1, 1000, 1000 * 1000, NTRACE_AUX_MAX_RATE };
+	unsigned int r;
+	u64 size, lap;
+
+	for (size = SZ_4K; size <= SZ_4M; size *= 4) {
+		for (r = 0; r < ARRAY_SIZE(rates); r++) {
+			const struct ntrace_aux_pace pace = { .rate = rates[r] };
+
+			lap = size * NSEC_PER_SEC / ((rates[r] ? rates[r] : 1) * 4);
+			KUNIT_EXPECT_EQ(test, 100,
+					ntrace_aux_advance(&pace, size, 0, 100, true, lap));
+			KUNIT_EXPECT_EQ(test, 100 + size,
+					ntrace_aux_advance(&pace, size, 0, 100, true, lap + 1));
+			KUNIT_EXPECT_EQ(test, 100,
+					ntrace_aux_advance(&pace, size, 0, 100, false, lap + 1));
+			/* around the end; nowhere */
+			KUNIT_EXPECT_EQ(test, 8,
+					ntrace_aux_advance(&pace, size, size - 4, 4, true, lap));
+			KUNIT_EXPECT_EQ(test, 0,
+					ntrace_aux_advance(&pace, size, 64, 64, true, lap));
+			KUNIT_EXPECT_EQ(test, size,
+					ntrace_aux_advance(&pace, size, 64, 64, true, lap + 1));
+		}
+	}
+}
+
+/* Who looks as often as that, and at most twice as late, never has to assume a lap. */
+static void ntrace_aux_test_lap_period(struct kunit *test)
+{
+	struct ntrace_aux_pace pace = {};
+	u64 period;
+
+	KUNIT_EXPECT_EQ(test, ntrace_aux_lap_period(&pace, SZ_4K), NTRACE_AUX_MAX_PERIOD_NS);
+	pace.rate = 1;
+	KUNIT_EXPECT_EQ(test, ntrace_aux_lap_period(&pace, SZ_4K), NTRACE_AUX_MAX_PERIOD_NS);
+	pace.rate = 8192000;
+	KUNIT_EXPECT_EQ(test, ntrace_aux_lap_period(&pace, SZ_64K), NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, ntrace_aux_lap_period(&pace, SZ_128K), 2 * NSEC_PER_MSEC);
+	pace.rate = NTRACE_AUX_MAX_RATE;
+	KUNIT_EXPECT_EQ(test, ntrace_aux_lap_period(&pace, SZ_4M), NTRACE_AUX_MIN_PERIOD_NS);
+
+	for (pace.rate = 1000 * 1000; pace.rate <= 80 * 1000 * 1000; pace.rate += 1234567) {
+		period = ntrace_aux_lap_period(&pace, SZ_64K);
+		KUNIT_EXPECT_EQ(test, 4, ntrace_aux_advance(&pace, SZ_64K, 0, 4, true, 2 * period));
+	}
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_hint),
@@ -492,6 +607,10 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_copy_pieces),
 	KUNIT_CASE(ntrace_aux_test_copyable),
 	KUNIT_CASE(ntrace_aux_test_bounce),
+	KUNIT_CASE(ntrace_aux_test_enough),
+	KUNIT_CASE(ntrace_aux_test_store),
+	KUNIT_CASE(ntrace_aux_test_advance),
+	KUNIT_CASE(ntrace_aux_test_lap_period),
 	{}
 };
 

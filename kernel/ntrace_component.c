@@ -59,7 +59,7 @@ static void ntrace_component_report(struct irq_work *work)
 	struct ntrace_component *comp = container_of(work, struct ntrace_component, report);
 
 	dev_err_ratelimited(comp->dev,
-			    "trace %s at %pa: waited in vain for %s, its register reads 0x%08x\n",
+			    "trace %s at %pa: timed out waiting for %s, its register reads 0x%08x\n",
 			    comp->type ? comp->type->name : "component", &comp->start, comp->what,
 			    comp->last);
 }
@@ -421,7 +421,10 @@ static void ntrace_component_remove(struct platform_device *pdev)
 	bool on = ntrace_power_last(comp);
 
 	scoped_guard(mutex, &ntrace_components_lock) {
-		list_del(&comp->node);
+		/* It may be unbound after it was shut down. */
+		if (list_empty(&comp->node))
+			return;
+		list_del_init(&comp->node);
 		ntrace_listener->unbound(comp);
 	}
 
@@ -430,8 +433,14 @@ static void ntrace_component_remove(struct platform_device *pdev)
 	irq_work_sync(&comp->report);
 }
 
+/* Of the model in selftests/qemu, with its option addr_bits=48 */
+static const struct ntrace_variant ntrace_variant_addr48 = {
+	.addr_bits = 48,
+};
+
 static const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
+	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
 	{ }
 };
 MODULE_DEVICE_TABLE(of, ntrace_component_of_match);
@@ -442,8 +451,10 @@ static struct platform_driver ntrace_component_driver = {
 		.of_match_table	= ntrace_component_of_match,
 		.pm		= pm_ptr(&ntrace_power_ops),
 	},
-	.probe	= ntrace_component_probe,
-	.remove	= ntrace_component_remove,
+	.probe		= ntrace_component_probe,
+	.remove		= ntrace_component_remove,
+	/* The next kernel uses memory as it likes: no sink may write to it any more. */
+	.shutdown	= ntrace_component_remove,
 };
 
 /**

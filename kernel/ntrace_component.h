@@ -77,6 +77,14 @@ struct ntrace_component {
 };
 
 /**
+ * struct ntrace_variant - what no register tells of an implementation, its compatible does
+ * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
+ */
+struct ntrace_variant {
+	u8 addr_bits;
+};
+
+/**
  * struct ntrace_component_listener - told of components that come and go
  * @bound:	@comp is ready for use; an error fails its probe
  * @unbound:	@comp is about to go: nothing may touch its registers, nor use its device for DMA,

@@ -6,6 +6,7 @@
 #include <asm/cpufeature.h>
 
 #include "ntrace_config.h"
+#include "ntrace_context.h"
 #include "ntrace_regs.h"
 
 /* The terms */
@@ -140,7 +141,7 @@ static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr,
 	if (ntrace_attr(attr, BTM) && !(caps->inst_modes & BIT(TR_TE_INST_MODE_BTM)))
 		return "btm";
 	if (ntrace_attr(attr, CONTEXTID) &&
-	    !(caps->control & TR_TE_CONTROL_CONTEXT && caps->scontext))
+	    !(caps->control & TR_TE_CONTROL_CONTEXT && ntrace_context_possible(enc->comp.cpu)))
 		return "contextid";
 	if (ntrace_attr(attr, TIMESTAMP) && enc->ts.mode == TR_TS_MODE_NONE)
 		return "timestamp";

@@ -9,11 +9,11 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
+#include <linux/irqflags.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/tracepoint.h>
 
 #include <asm/asm-extable.h>
@@ -27,6 +27,7 @@ static DEFINE_MUTEX(ntrace_context_lock);
 static unsigned int ntrace_context_users;
 static struct tracepoint *ntrace_sched_switch;
 static struct cpumask ntrace_context_cpus;	/* those that have the CSR */
+static struct cpumask ntrace_context_probed;	/* those that were asked */
 
 /* Who was switched to last, since there are users; not to be looked into */
 static DEFINE_PER_CPU(const struct task_struct *, ntrace_context_task);
@@ -53,31 +54,42 @@ static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 /*
  * Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes.
  */
-static void ntrace_context_probe(void *info)
+static bool ntrace_context_probe(void)
 {
 	unsigned long before, first, second;
-	bool *present = info;
 
-	*present = ntrace_context_try_write(0x5555aaaa, &before) &&
-		   ntrace_context_try_write(0x2aaa5555, &first) &&
-		   ntrace_context_try_write(before, &second) &&
-		   (u32)first == 0x5555aaaa && (u32)second == 0x2aaa5555;
+	return ntrace_context_try_write(0x5555aaaa, &before) &&
+	       ntrace_context_try_write(0x2aaa5555, &first) &&
+	       ntrace_context_try_write(before, &second) &&
+	       (u32)first == 0x5555aaaa && (u32)second == 0x2aaa5555;
 }
 
 /**
- * ntrace_context_present - does the hart have a scontext of 32 bits?
- * @cpu: the hart's CPU; one that is offline counts as having none
+ * ntrace_context_cpu_online - find out whether this hart has a scontext of 32 bits
+ * @cpu: this CPU
  */
-bool ntrace_context_present(int cpu)
+bool ntrace_context_cpu_online(unsigned int cpu)
 {
-	bool present = false;
+	bool present;
 
-	if (smp_call_function_single(cpu, ntrace_context_probe, &present, 1))
-		return false;
-	if (present)
-		cpumask_set_cpu(cpu, &ntrace_context_cpus);
+	/* A switch must not come between the probe's writes. */
+	scoped_guard(irqsave)
+		present = ntrace_context_probe();
+
+	cpumask_assign_cpu(cpu, &ntrace_context_cpus, present);
+	cpumask_set_cpu(cpu, &ntrace_context_probed);
 
 	return present;
+}
+
+/**
+ * ntrace_context_possible - may a hart have scontext?
+ * @cpu: the hart's CPU; one that never was online may
+ */
+bool ntrace_context_possible(int cpu)
+{
+	return cpumask_test_cpu(cpu, &ntrace_context_cpus) ||
+	       !cpumask_test_cpu(cpu, &ntrace_context_probed);
 }
 
 /**

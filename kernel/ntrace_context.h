@@ -7,7 +7,8 @@
 
 #include <linux/types.h>
 
-bool ntrace_context_present(int cpu);
+bool ntrace_context_cpu_online(unsigned int cpu);
+bool ntrace_context_possible(int cpu);
 int ntrace_context_get(void);
 void ntrace_context_put(void);
 void ntrace_context_exit(void);

@@ -24,6 +24,7 @@ enum ntrace_state {
  * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
  * @state:	what it is doing
  * @online:	events may run here
+ * @scontext:	the hart has the CSR
  * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
  * @resume:	the event would be running if it were not for that
  * @awoke:	components of this CPU may have lost their state, or gone, since they were used
@@ -47,6 +48,7 @@ enum ntrace_state {
 struct ntrace_cpu {
 	enum ntrace_state state;
 	bool online;
+	bool scontext;
 	unsigned int asleep;
 	bool resume;
 	bool awoke;

@@ -7,9 +7,9 @@
 #include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/of.h>
+#include <linux/property.h>
 #include <linux/sysfs.h>
 
-#include "ntrace_context.h"
 #include "ntrace_encoder.h"
 #include "ntrace_regs.h"
 
@@ -147,6 +147,7 @@ static u64 ntrace_encoder_hartid(struct device *dev)
 
 static int ntrace_encoder_probe(struct ntrace_component *comp)
 {
+	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
 	struct ntrace_encoder *enc = to_ntrace_encoder(comp);
 	int ret;
 
@@ -161,12 +162,12 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 		return ret;
 
 	enc->hartid = ntrace_encoder_hartid(comp->dev);
+	enc->addr_bits = variant ? variant->addr_bits : 0;
 	ntrace_encoder_probe_control(enc);
 	ntrace_encoder_probe_features(enc);
 	ntrace_encoder_probe_source(enc);
 	ntrace_filter_probe(enc);
 	ntrace_timestamp_probe(comp, &enc->ts);
-	enc->caps.scontext = ntrace_context_present(comp->cpu);
 
 	return 0;
 }
@@ -290,6 +291,7 @@ NTRACE_ENCODER_ATTR(hartid, "%llu", enc->hartid);
 NTRACE_ENCODER_ATTR(impl, "0x%08x", enc->comp.impl);
 NTRACE_ENCODER_ATTR(srcid, "%u", enc->src_id);
 NTRACE_ENCODER_ATTR(srcbits, "%u", enc->src_bits);
+NTRACE_ENCODER_ATTR(addrbits, "%u", enc->addr_bits);
 NTRACE_ENCODER_ATTR(ts_mode, "%u", enc->ts.mode);
 NTRACE_ENCODER_ATTR(ts_width, "%u", enc->ts.width);
 NTRACE_ENCODER_ATTR(ts_prescale, "%u", enc->ts.prescale);
@@ -301,6 +303,7 @@ static struct attribute *ntrace_encoder_attrs[] = {
 	&dev_attr_impl.attr,
 	&dev_attr_srcid.attr,
 	&dev_attr_srcbits.attr,
+	&dev_attr_addrbits.attr,
 	&dev_attr_ts_mode.attr,
 	&dev_attr_ts_width.attr,
 	&dev_attr_ts_prescale.attr,

@@ -23,7 +23,6 @@
  * @privs:	the privileges that they tell apart
  * @ranges:	how many ranges of addresses they can have besides
  * @latch:	a comparator can remember that trace was started, until it is stopped
- * @scontext:	the hart has the CSR
  */
 struct ntrace_encoder_caps {
 	u32 control;
@@ -36,7 +35,6 @@ struct ntrace_encoder_caps {
 	u8 privs;
 	u8 ranges;
 	bool latch;
-	bool scontext;
 };
 
 /**
@@ -57,6 +55,7 @@ struct ntrace_encoder_config {
  * struct ntrace_encoder - one encoder
  * @comp:	the component that it is
  * @hartid:	of the hart that it looks at
+ * @addr_bits:	see struct ntrace_variant
  * @caps:	what it can do
  * @ts:		its timestamp unit
  * @src_bits:	trTeSrcBits
@@ -69,6 +68,7 @@ struct ntrace_encoder_config {
 struct ntrace_encoder {
 	struct ntrace_component comp;
 	u64 hartid;
+	u8 addr_bits;
 	struct ntrace_encoder_caps caps;
 	struct ntrace_timestamp ts;
 	u8 src_bits;

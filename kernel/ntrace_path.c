@@ -289,6 +289,7 @@ static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
 	if (!sink->comp.users) {
 		put_pid(sink->owner);
 		sink->owner = NULL;
+		sink->lost = false;
 	}
 }
 
@@ -400,22 +401,9 @@ void ntrace_path_put(struct ntrace_path *path)
 	ntrace_path_drop(path);
 }
 
-/* Is a component in use now, and not only reserved? */
-static bool ntrace_path_is_active(struct ntrace_component *comp)
-{
-	if (comp->type == &ntrace_funnel_type)
-		return READ_ONCE(to_ntrace_funnel(comp)->users);
-	if (comp->type == &ntrace_atb_type)
-		return READ_ONCE(to_ntrace_atb(comp)->users);
-	if (comp->type == &ntrace_ramsink_type)
-		return READ_ONCE(to_ntrace_ramsink(comp)->active);
-
-	return false;
-}
-
 /*
- * A component that failed an earlier event gets another chance, from reset on, once nobody uses it
- * any more: a failed one can be neither configured nor joined nor given a window.
+ * A component that failed an earlier event gets another chance, from reset on, once no event holds
+ * it any more. As long as one does, a CPU may be using it.
  */
 static int ntrace_path_revive(struct ntrace_path *path)
 {
@@ -424,8 +412,7 @@ static int ntrace_path_revive(struct ntrace_path *path)
 
 	for (i = 0; i < path->nr; i++) {
 		comp = path->comp[i];
-		if (comp->failed &&
-		    (ntrace_path_is_active(comp) || ntrace_component_reset(comp)))
+		if (comp->failed && (comp->users || ntrace_component_reset(comp)))
 			return -EIO;
 	}
 

@@ -32,27 +32,17 @@ static struct notifier_block ntrace_pm_idle_block = {
 	.notifier_call = ntrace_pm_idle,
 };
 
-static void ntrace_pm_sleep_here(void *unused)
-{
-	ntrace_run_sleep(NTRACE_ASLEEP_SYSTEM);
-}
-
-static void ntrace_pm_wake_here(void *unused)
-{
-	ntrace_run_wake(NTRACE_ASLEEP_SYSTEM);
-}
-
 /* Before tasks are frozen, and after they are thawed */
 static int ntrace_pm_system(struct notifier_block *nb, unsigned long action, void *data)
 {
 	switch (action) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-		on_each_cpu(ntrace_pm_sleep_here, NULL, 1);
+		ntrace_run_suspend(true);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		on_each_cpu(ntrace_pm_wake_here, NULL, 1);
+		ntrace_run_suspend(false);
 		break;
 	}
 

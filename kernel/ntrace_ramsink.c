@@ -408,7 +408,7 @@ void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 si
 
 /**
  * ntrace_ramsink_hand_back - the sink is about to write again
- * @sink: the sink
+ * @sink: the sink, whose window is set
  */
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 {
@@ -524,6 +524,33 @@ int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u6
 	return ntrace_ramsink_set(sink, start, size, at);
 }
 
+/**
+ * ntrace_ramsink_wait_started - the first look did not show Enable=1
+ * @sink: the sink
+ *
+ * When the encoder is on already, it may fill a small window at once: a sink that stops on wrap has
+ * then enabled and disabled itself before the first look, and Wrap says so.
+ *
+ * Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+ */
+int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
+{
+	struct ntrace_component *comp = &sink->comp;
+	struct ntrace_deadline deadline = {};
+	u32 control;
+
+	do {
+		control = ntrace_read(comp, TR_RAM_CONTROL);
+		if (control & TR_CONTROL_ENABLE)
+			return 0;
+		if ((sink->control & TR_RAM_CONTROL_STOP_ON_WRAP) &&
+		    (ntrace_read(comp, TR_RAM_WP_LOW) & TR_RAM_WP_LOW_WRAP))
+			return 0;
+	} while (!ntrace_deadline_passed(&deadline));
+
+	return ntrace_component_fail(comp, "Enable=1", control);
+}
+
 static int ntrace_ramsink_enable(struct ntrace_component *comp)
 {
 	return ntrace_ramsink_start(to_ntrace_ramsink(comp));
@@ -544,20 +571,33 @@ bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 }
 
 /**
+ * ntrace_ramsink_lost_way - the write pointer is outside of the window
+ * @sink: the sink, off
+ *
+ * Return: an error, after ntrace_component_fail()
+ */
+int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
+{
+	return ntrace_component_fail(&sink->comp, "trRamWP to stay inside the window",
+				     ntrace_read(&sink->comp, TR_RAM_WP_LOW));
+}
+
+/**
  * ntrace_ramsink_ring_at - where in its ring the sink writes next
  * @sink:	the sink
+ * @at:		where to leave it, an offset
  * @wrapped:	it has come past Limit since it was set
  *
- * Never outside: a write pointer that is says nothing.
+ * Return: false when the write pointer is outside of the ring
  */
-u64 ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, bool *wrapped)
+bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 {
 	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
-	u64 at = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
 
+	*at = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
 	*wrapped = wp & TR_RAM_WP_LOW_WRAP;
 
-	return at < sink->size ? at : 0;
+	return *at < sink->size;
 }
 
 /* sysfs */

@@ -46,6 +46,7 @@ struct ntrace_ramsink_store {
  * @lock:	for what follows; interrupts off
  * @active:	CPUs whose trace goes here now
  * @drained:	bytes of the window that are copied
+ * @lost:	trace was lost when nobody had an AUX transaction to tell of it
  */
 struct ntrace_ramsink {
 	struct ntrace_component comp;
@@ -62,6 +63,7 @@ struct ntrace_ramsink {
 	raw_spinlock_t lock;
 	unsigned int active;
 	u64 drained;
+	bool lost;
 };
 
 static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *comp)
@@ -80,9 +82,11 @@ extern const struct ntrace_component_type ntrace_ramsink_type;
 int ntrace_ramsink_store_get(struct ntrace_ramsink *sink);
 void ntrace_ramsink_store_put(struct ntrace_ramsink *sink);
 
+int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink);
+int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink);
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size);
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at);
-u64 ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, bool *wrapped);
+bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped);
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink);
 void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size);
 void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size);
@@ -98,7 +102,10 @@ static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 {
 	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control | TR_CONTROL_ENABLE);
 
-	return ntrace_wait(&sink->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+	if (ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE)
+		return 0;
+
+	return ntrace_ramsink_wait_started(sink);
 }
 
 /**
@@ -114,23 +121,54 @@ static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
 }
 
 /**
- * ntrace_ramsink_used - how much of the window is written
+ * ntrace_ramsink_written - how much of the window is written
+ * @sink:	the sink
+ * @used:	where to leave it, in bytes
+ *
+ * Return: false when the write pointer is outside of the window: nobody knows then
+ */
+static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
+{
+	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+
+	/* A window is far smaller than 4 GiB: the low half is enough. */
+	*used = wp & TR_RAM_WP_LOW_WRAP ?
+			sink->size :
+			(u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
+
+	return *used <= sink->size;
+}
+
+/**
+ * ntrace_ramsink_used - the same for a poll
  * @sink: the sink
  *
- * Never more than the window: a write pointer that lies outside is no reason to publish anything.
+ * A write pointer outside of the window counts as a full window, so that the sink is stopped and
+ * ntrace_ramsink_account() finds out.
  */
 static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 {
-	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
 	u64 used;
 
-	if (wp & TR_RAM_WP_LOW_WRAP)
-		return sink->size;
+	return ntrace_ramsink_written(sink, &used) ? used : sink->size;
+}
 
-	/* A window is far smaller than 4 GiB: the low half is enough. */
-	used = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
+/**
+ * ntrace_ramsink_account - how much of the window is written, now that the sink is off
+ * @sink:	the sink
+ * @used:	where to leave it, in bytes
+ *
+ * Return: 0, or an error after ntrace_component_fail(): a sink whose write pointer is outside of
+ * its window may have written anywhere. @used is 0 then.
+ */
+static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
+{
+	if (ntrace_ramsink_written(sink, used))
+		return 0;
 
-	return used <= sink->size ? used : 0;
+	*used = 0;
+
+	return ntrace_ramsink_lost_way(sink);
 }
 
 #endif /* _NTRACE_RAMSINK_H */

@@ -59,18 +59,24 @@ int ntrace_ring_aim(struct ntrace_ring *ring)
  * ntrace_ring_look - see how far the sink has come
  * @ring:	the ring
  * @pace:	how fast trace comes
+ *
+ * Return: false when its write pointer is outside of the ring
  */
-void ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace)
+bool ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace)
 {
-	u64 size = ring->buf->layout.size, now = ntrace_clock(), bytes;
+	u64 size = ring->buf->layout.size, now = ntrace_clock(), bytes, at;
 	u64 ns = ntrace_clock_ns(now - ring->seen_at);
 	bool wrapped;
-	u64 at = ntrace_ramsink_ring_at(ring->map->sink, &wrapped);
+
+	if (!ntrace_ramsink_ring_at(ring->map->sink, &at, &wrapped))
+		return false;
 
 	bytes = ntrace_aux_advance(pace, size, ring->head & (size - 1), at, wrapped, ns);
 	ntrace_aux_learn(pace, bytes, ns);
 	ring->head += bytes;
 	ring->seen_at = now;
+
+	return true;
 }
 
 static void ntrace_ring_sync_piece(struct ntrace_ring *ring, u64 offset, u64 size)

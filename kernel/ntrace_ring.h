@@ -28,7 +28,7 @@ struct ntrace_ring {
 void ntrace_ring_open(struct ntrace_ring *ring, struct ntrace_buffer *buf, struct ntrace_map *map,
 		      u64 head);
 int ntrace_ring_aim(struct ntrace_ring *ring);
-void ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace);
+bool ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace);
 void ntrace_ring_sync(struct ntrace_ring *ring);
 u64 ntrace_ring_new(const struct ntrace_ring *ring);
 

@@ -5,6 +5,7 @@
  * copied when the window is done. A timer on the same CPU moves the window on before it is full.
  */
 #include <linux/cleanup.h>
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/hrtimer.h>
@@ -35,6 +36,9 @@ MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the la
 
 static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
 
+/* The system is suspended. A CPU may come back after that, or never. */
+static bool ntrace_suspended;
+
 u64 ntrace_clock_mult __read_mostly;
 
 /* AUX transactions */
@@ -54,8 +58,8 @@ static void ntrace_aux_limit_copies(struct ntrace_cpu *c)
  * ntrace_aux_open - open a transaction
  * @c: the CPU
  *
- * Return: 0, -ENOSPC when the area is full to the last byte (there is no transaction then), -EINVAL
- * when there is no area for this sink
+ * Return: 0, -ENOSPC when the area is full to the last byte, -EINVAL when there is no area for this
+ * sink. After an error there is no transaction, no buffer, and no room to copy to.
  */
 int ntrace_aux_open(struct ntrace_cpu *c)
 {
@@ -67,15 +71,17 @@ int ntrace_aux_open(struct ntrace_cpu *c)
 	 */
 	handle->rb = NULL;
 	handle->size = 0;
+	c->done = 0;
+	c->lost = false;
 	c->buf = perf_aux_output_begin(handle, c->event);
 	if (!c->buf)
 		return handle->rb ? -ENOSPC : -EINVAL;
 
-	c->done = 0;
-	c->lost = false;
 	c->map = ntrace_buffer_find_map(c->buf, c->path->sink);
 	if (!c->map) {
 		perf_aux_output_end(handle, 0);
+		handle->size = 0;
+		c->buf = NULL;
 		return -EINVAL;
 	}
 	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
@@ -188,13 +194,17 @@ static __always_inline void ntrace_cpu_see(struct ntrace_cpu *c, u64 used)
 }
 
 /*
- * The sink is off: what did it write? Make that visible before anybody is told. Return: whether the
- * window is full, in which case its last message may have been cut, and the encoder may have
- * dropped others
+ * The sink is off: what did it write? Make that visible before anybody is told. Return: 0, -ENOSPC
+ * if the window is full, or another error if nobody knows what the sink did
  */
-static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
+static int ntrace_cpu_account_window(struct ntrace_cpu *c)
 {
-	u64 used = ntrace_ramsink_used(c->path->sink);
+	u64 used;
+	int ret;
+
+	ret = ntrace_ramsink_account(c->path->sink, &used);
+	if (ret)
+		return ret;
 
 	if (c->copied)
 		ntrace_buffer_copy(c->buf, c->handle.head + c->done, c->path->sink, 0, used);
@@ -205,7 +215,7 @@ static bool ntrace_cpu_account_window(struct ntrace_cpu *c)
 	ntrace_cpu_see(c, used);
 	c->done += used;
 
-	return used == c->window.size;
+	return used == c->window.size ? -ENOSPC : 0;
 }
 
 /* Running */
@@ -268,10 +278,12 @@ static void ntrace_cpu_drain_ring(struct ntrace_cpu *c)
 	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
 
 	/* What a sink that failed has written, nobody knows. */
-	if (ntrace_path_disable_downstream(c->path))
+	if (ntrace_path_disable_downstream(c->path)) {
 		c->lost = true;
-	else
-		ntrace_ring_look(&c->ring, &c->pace);
+	} else if (!ntrace_ring_look(&c->ring, &c->pace)) {
+		ntrace_ramsink_lost_way(c->path->sink);
+		c->lost = true;
+	}
 	ntrace_ring_sync(&c->ring);
 }
 
@@ -381,8 +393,11 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
 	if (ret)
 		goto err;
 
-	if (ntrace_cpu_account_window(c))
+	ret = ntrace_cpu_account_window(c);
+	if (ret == -ENOSPC)
 		c->lost |= !ntrace_cpu_lossless(c);
+	else if (ret)
+		goto err;
 	if (!c->copied) {
 		ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
 		c->done = end;
@@ -436,12 +451,13 @@ static void ntrace_cpu_drain(struct ntrace_cpu *c)
 /* Stop what runs, and publish it. */
 static void ntrace_cpu_finish(struct ntrace_cpu *c)
 {
-	if (c->buf->ring) {
-		ntrace_cpu_finish_ring(c);
-		return;
-	}
+	/* After a drain that failed to open the next transaction there is no buffer. */
 	if (ntrace_path_is_shared(c->path)) {
 		ntrace_shared_finish(c);
+		return;
+	}
+	if (c->buf->ring) {
+		ntrace_cpu_finish_ring(c);
 		return;
 	}
 
@@ -525,10 +541,9 @@ static int ntrace_cpu_move(struct ntrace_cpu *c)
 /* One look at the write pointer. Return: whether the window has to move */
 static bool ntrace_cpu_look(struct ntrace_cpu *c)
 {
-	if (c->buf->ring) {
-		ntrace_ring_look(&c->ring, &c->pace);
-		return false;
-	}
+	/* A circular area never moves, but a sink that writes elsewhere has to be stopped. */
+	if (c->buf->ring)
+		return !ntrace_ring_look(&c->ring, &c->pace);
 
 	ntrace_cpu_see(c, ntrace_ramsink_used(c->path->sink));
 
@@ -702,6 +717,9 @@ int ntrace_run_add(struct perf_event *event, int flags)
 
 	if (!on->path || READ_ONCE(on->path->gone) || !c->online)
 		return -ENODEV;
+	/* The CPU was offline when the event was opened, so nobody knew. */
+	if (to_ntrace_event(event)->context && !c->scontext)
+		return -ENODEV;
 	if (c->event)
 		return -EBUSY;
 
@@ -844,6 +862,29 @@ void ntrace_run_wake(unsigned int why)
 	ntrace_run_start(c->event, PERF_EF_RELOAD);
 }
 
+static void ntrace_run_suspend_here(void *unused)
+{
+	ntrace_run_sleep(NTRACE_ASLEEP_SYSTEM);
+}
+
+static void ntrace_run_resume_here(void *unused)
+{
+	ntrace_run_wake(NTRACE_ASLEEP_SYSTEM);
+}
+
+/**
+ * ntrace_run_suspend - stop what runs on all CPUs, or go on
+ * @suspended: which of both
+ *
+ * Both hold for CPUs that are offline, too: they look when they come back.
+ */
+void ntrace_run_suspend(bool suspended)
+{
+	guard(cpus_read_lock)();
+	WRITE_ONCE(ntrace_suspended, suspended);
+	on_each_cpu(suspended ? ntrace_run_suspend_here : ntrace_run_resume_here, NULL, 1);
+}
+
 /**
  * ntrace_run_cpu_online - events may run on this CPU from now on
  * @cpu: it
@@ -852,8 +893,10 @@ int ntrace_run_cpu_online(unsigned int cpu)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
+	c->scontext = ntrace_context_cpu_online(cpu);
 	c->online = true;
 	c->awoke = true;
+	c->asleep = READ_ONCE(ntrace_suspended) ? NTRACE_ASLEEP_SYSTEM : 0;
 
 	return 0;
 }

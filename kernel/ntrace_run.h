@@ -22,6 +22,7 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
 void ntrace_run_evict(void);
 void ntrace_run_sleep(unsigned int why);
 void ntrace_run_wake(unsigned int why);
+void ntrace_run_suspend(bool suspended);
 
 int ntrace_run_cpu_online(unsigned int cpu);
 int ntrace_run_cpu_offline(unsigned int cpu);

@@ -69,10 +69,14 @@ int ntrace_shared_first(struct ntrace_cpu *c)
 
 static int ntrace_shared_set_window(struct ntrace_ramsink *sink, u64 size)
 {
-	sink->drained = 0;
-	ntrace_ramsink_hand_back(sink);
+	int ret;
 
-	return ntrace_ramsink_set_window(sink, sink->store.bus, size);
+	sink->drained = 0;
+	ret = ntrace_ramsink_set_window(sink, sink->store.bus, size);
+	if (!ret)
+		ntrace_ramsink_hand_back(sink);
+
+	return ret;
 }
 
 static int ntrace_shared_enable_sink(struct ntrace_ramsink *sink)
@@ -96,17 +100,28 @@ static void ntrace_shared_copy(struct ntrace_cpu *c, u64 used, bool last)
 	c->done += size;
 }
 
-/* The sink is off: take everything that fits. A full one may have cut its last message. */
-static u64 ntrace_shared_empty(struct ntrace_cpu *c, bool last)
+/*
+ * The sink is off: take everything that fits. A full one may have cut its last message. Return: 0,
+ * or an error when nobody knows what it wrote
+ */
+static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
-	u64 used = ntrace_ramsink_used(sink);
+	int ret;
 
-	if (used == sink->size)
+	ret = ntrace_ramsink_account(sink, used);
+	if (!ret && *used < sink->drained)
+		ret = ntrace_ramsink_lost_way(sink);
+	if (ret) {
+		c->lost = true;
+		return ret;
+	}
+
+	if (*used == sink->size)
 		c->lost |= !ntrace_cpu_lossless(c);
-	ntrace_shared_copy(c, used, last);
+	ntrace_shared_copy(c, *used, last);
 
-	return used;
+	return 0;
 }
 
 /*
@@ -125,7 +140,9 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 		return ret;
 	}
 
-	used = ntrace_shared_empty(c, last);
+	ret = ntrace_shared_empty(c, last, &used);
+	if (ret)
+		return ret;
 	if (sink->drained < used && used == sink->size)
 		return -ENOSPC;
 	if (sink->drained == used)
@@ -134,13 +151,20 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 	return ret ?: ntrace_shared_enable_sink(sink);
 }
 
+/* Can what waits be copied while the sink runs? */
+static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
+{
+	return !sink->comp.failed && !ntrace_ramsink_is_sram(sink) &&
+	       ntrace_ramsink_written(sink, used) && *used >= sink->drained;
+}
+
 /* Copy, from the running sink if it can be read and has room for a while. */
 static int ntrace_shared_take(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
-	u64 used = ntrace_ramsink_used(sink);
+	u64 used;
 
-	if (ntrace_ramsink_is_sram(sink) || used > sink->size / 2)
+	if (!ntrace_shared_can_read(sink, &used) || used > sink->size / 2)
 		return ntrace_shared_restart(c, false);
 
 	ntrace_shared_copy(c, used, false);
@@ -161,12 +185,34 @@ static int ntrace_shared_join(struct ntrace_cpu *c)
 		return ret;
 
 	ret = ntrace_path_join_funnels(c->path);
-	if (!ret)
-		sink->active++;
-	else if (!sink->active)
-		ntrace_shared_disable_sink(sink);
+	if (ret) {
+		if (!sink->active)
+			ntrace_shared_disable_sink(sink);
+		return ret;
+	}
 
-	return ret;
+	sink->active++;
+
+	return 0;
+}
+
+/* What is lost while a CPU has no transaction is told with the next one that closes. */
+static void ntrace_shared_close(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+
+	c->lost |= sink->lost;
+	sink->lost = c->lost && !perf_get_aux(&c->handle);
+	ntrace_aux_close(c);
+}
+
+/* Trace does not fit into the area, or there is no area any more. */
+static void ntrace_shared_no_room(struct ntrace_cpu *c)
+{
+	if (perf_get_aux(&c->handle))
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+	else
+		c->lost = true;
 }
 
 /*
@@ -180,7 +226,7 @@ static void ntrace_shared_flush(struct ntrace_cpu *c)
 
 	if (sink->size - ntrace_ramsink_used(sink) < NTRACE_AUX_MARGIN &&
 	    ntrace_shared_restart(c, true) == -ENOSPC) {
-		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+		ntrace_shared_no_room(c);
 		if (!ntrace_shared_set_window(sink, sink->size))
 			ntrace_shared_enable_sink(sink);
 	}
@@ -191,23 +237,25 @@ static void ntrace_shared_flush(struct ntrace_cpu *c)
 		c->lost = true;
 		return;
 	}
-	used = ntrace_shared_empty(c, true);
-	if (sink->drained < used)
-		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+	if (!ntrace_shared_empty(c, true, &used) && sink->drained < used)
+		ntrace_shared_no_room(c);
 }
 
 static void ntrace_shared_leave(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
+	u64 used;
 
 	if (!--sink->active) {
 		ntrace_shared_flush(c);
-	} else {
-		if (ntrace_path_leave_funnels(c->path))
-			c->lost = true;
-		if (!ntrace_ramsink_is_sram(sink))
-			ntrace_shared_copy(c, ntrace_ramsink_used(sink), false);
+		return;
 	}
+
+	/* A sink that failed under another CPU has nothing more of this one's either. */
+	if (ntrace_path_leave_funnels(c->path) || sink->comp.failed)
+		c->lost = true;
+	if (ntrace_shared_can_read(sink, &used))
+		ntrace_shared_copy(c, used, false);
 }
 
 /* Without the lock */
@@ -285,7 +333,7 @@ int ntrace_shared_drain(struct ntrace_cpu *c)
 		return -ENOSPC;
 
 	c->seen = sink->drained;
-	ntrace_aux_close(c);
+	ntrace_shared_close(c);
 
 	return ntrace_aux_open(c);
 }
@@ -322,7 +370,7 @@ void ntrace_shared_finish(struct ntrace_cpu *c)
 
 	scoped_guard(raw_spinlock, &sink->lock) {
 		ntrace_shared_leave(c);
-		ntrace_aux_close(c);
+		ntrace_shared_close(c);
 	}
 	c->state = NTRACE_OFF;
 }

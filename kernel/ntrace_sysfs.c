@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the PMU shows of itself: its terms, what the machine can make of them, its sinks and
+ * What the PMU shows of itself: its terms, what the machine can make of them, its CPUs, sinks and
  * encoders.
  */
+#include <linux/cpumask.h>
 #include <linux/perf_event.h>
+#include <linux/slab.h>
 #include <linux/sysfs.h>
 
 #include "ntrace_config.h"
+#include "ntrace_context.h"
 #include "ntrace_funnel.h"
 #include "ntrace_path.h"
 #include "ntrace_regs.h"
@@ -82,7 +85,8 @@ static DEVICE_ATTR_RO(_name)
 
 NTRACE_CAP(htm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM)));
 NTRACE_CAP(btm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_BTM)));
-NTRACE_CAP(contextid, false, enc->caps.control & TR_TE_CONTROL_CONTEXT && enc->caps.scontext);
+NTRACE_CAP(contextid, false,
+	   enc->caps.control & TR_TE_CONTROL_CONTEXT && ntrace_context_possible(enc->comp.cpu));
 NTRACE_CAP(timestamp, false, enc->ts.mode != TR_TS_MODE_NONE);
 NTRACE_CAP(retstack, true, enc->caps.retstack);
 NTRACE_CAP(seqjump, false, !!(enc->caps.features & TR_TE_FEATURES_SEQUENTIAL_JUMP));
@@ -132,7 +136,36 @@ static const struct attribute_group ntrace_sink_group = {
 	.attrs	= ntrace_sink_attrs,
 };
 
+/* perf opens a CPU-wide event on these CPUs only. */
+static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, char *page)
+{
+	struct cpumask *mask __free(kfree) = kzalloc(cpumask_size(), GFP_KERNEL);
+	struct ntrace_component *comp;
+
+	if (!mask)
+		return -ENOMEM;
+
+	scoped_guard(mutex, &ntrace_components_lock)
+		ntrace_for_each_component(comp, TR_COMP_ENCODER)
+			cpumask_set_cpu(comp->cpu, mask);
+
+	cpumask_and(mask, mask, cpu_online_mask);
+
+	return cpumap_print_to_pagebuf(true, page, mask);
+}
+static DEVICE_ATTR_RO(cpumask);
+
+static struct attribute *ntrace_pmu_attrs[] = {
+	&dev_attr_cpumask.attr,
+	NULL
+};
+
+static const struct attribute_group ntrace_pmu_group = {
+	.attrs	= ntrace_pmu_attrs,
+};
+
 const struct attribute_group *ntrace_sysfs_groups[] = {
+	&ntrace_pmu_group,
 	&ntrace_format_group,
 	&ntrace_cap_group,
 	&ntrace_sink_group,
