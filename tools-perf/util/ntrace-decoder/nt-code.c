@@ -59,6 +59,7 @@ struct decoded {
 	uint64_t value;
 	int jumps_to;		/* register that an indirect jump goes to, 0 none */
 	int64_t offset;		/* added to it */
+	bool table;		/* where it goes stands in the jump table */
 };
 
 /* Bytes of an instruction by its first half-word; 0 for the reserved lengths */
@@ -143,7 +144,7 @@ static void decode_system(struct decoded *d, uint32_t x)
 	}
 }
 
-static void decode_32(struct decoded *d, uint32_t x)
+static void decode_32(const struct nt_code *code, struct decoded *d, uint32_t x)
 {
 	switch (x & 0x7f) {
 	case 0x0b: case 0x2b: case 0x5b: case 0x7b:
@@ -159,7 +160,8 @@ static void decode_32(struct decoded *d, uint32_t x)
 		d->value = sext(x & 0xfffff000, 32);
 		break;
 	case 0x63:
-		if (BITS(x, 14, 13) != 1)
+		/* BEQI, BNEI compare with the number in the place of rs2 */
+		if (BITS(x, 14, 13) != 1 || code->params.isa & NT_ISA_ZIBI)
 			set_direct(d, NT_TYPE_COND, imm_b(x));
 		else
 			d->i->flags |= NT_INSN_CUSTOM;
@@ -218,6 +220,7 @@ static void decode_table_jump(struct nt_code *code, struct decoded *d, unsigned 
 	uint8_t bytes[8];
 
 	d->i->type = index < 32 ? NT_TYPE_JUMP : NT_TYPE_CALL;
+	d->table = true;
 	for (i = 0; i < width; ) {
 		size_t got = code->read(code->ctx, (entry + i) & code->mask, bytes + i, width - i);
 
@@ -231,9 +234,17 @@ static void decode_table_jump(struct nt_code *code, struct decoded *d, unsigned 
 	d->i->target = target & ~1ull & code->mask;
 }
 
+/* An encoding that only these extensions define: of a known ISA without them it may jump. */
+static void need_isa(const struct nt_code *code, struct decoded *d, uint32_t isa)
+{
+	if (code->params.isa && !(code->params.isa & isa))
+		d->i->flags |= NT_INSN_CUSTOM;
+}
+
 /* Quadrant 2, funct3 101: C.FSDSP, or Zcmp and Zcmt in its place */
 static void decode_zcm(struct nt_code *code, struct decoded *d, unsigned int x)
 {
+	need_isa(code, d, NT_ISA_D | NT_ISA_ZCMP | NT_ISA_ZCMT);
 	if ((code->params.isa & NT_ISA_ZCMT) && BITS(x, 12, 10) == 0)
 		decode_table_jump(code, d, x);
 	else if ((code->params.isa & NT_ISA_ZCMP) && (x & 0xfd00) == 0xbc00 &&
@@ -265,6 +276,13 @@ static void decode_16(struct nt_code *code, struct decoded *d, unsigned int x)
 	case 0xe001:
 		set_direct(d, NT_TYPE_COND, imm_cb(x));
 		break;
+	case 0x8001:		/* C.ZEXT.B to C.MUL, among the arithmetic ones */
+		if ((x & 0xfc40) == 0x9c40)
+			need_isa(code, d, NT_ISA_ZCB);
+		break;
+	case 0x8000:		/* C.LBU to C.SH */
+		need_isa(code, d, NT_ISA_ZCB);
+		break;
 	case 0x8002:
 		decode_cr(d, x);
 		break;
@@ -272,6 +290,43 @@ static void decode_16(struct nt_code *code, struct decoded *d, unsigned int x)
 		decode_zcm(code, d, x);
 		break;
 	}
+}
+
+/* ---- what the caller told of */
+
+static int64_t branch_offset(const struct nt_branch *b, uint64_t raw)
+{
+	unsigned int top = 1, i;
+	uint64_t offset = 0;
+
+	for (i = 0; i < NT_BRANCH_FIELDS; i++) {
+		const struct nt_branch_field *f = &b->offset[i];
+
+		if (!f->width)
+			continue;
+		offset |= (raw >> f->from & ((1ull << f->width) - 1)) << f->to;
+		if (f->to + f->width > top)
+			top = f->to + f->width;
+	}
+	return sext(offset, top);
+}
+
+/* The lengths agree, for mask and match settle theirs. */
+static bool decode_told(const struct nt_code *code, struct decoded *d)
+{
+	uint32_t n;
+
+	for (n = 0; n < code->params.nr_branches; n++) {
+		const struct nt_branch *b = &code->params.branches[n];
+
+		if ((d->i->raw & b->mask) != b->match)
+			continue;
+		d->i->type = b->type;
+		if (nt_type_has_offset(b->type))
+			set_direct(d, b->type, branch_offset(b, d->i->raw));
+		return true;
+	}
+	return false;
 }
 
 /* ---- any */
@@ -296,6 +351,7 @@ static int decode(struct nt_code *code, uint64_t pc, struct decoded *d)
 	i->pc = pc;
 	d->mask = code->mask;
 	d->writes = d->jumps_to = 0;
+	d->table = false;
 	if (!fetch(code, pc, 2, &bytes))
 		return -NT_EUNMAPPED;
 	i->len = insn_length(bytes[0] | bytes[1] << 8);
@@ -306,12 +362,12 @@ static int decode(struct nt_code *code, uint64_t pc, struct decoded *d)
 		return -NT_EUNMAPPED;
 	}
 	i->raw = get_raw(bytes, i->len);
-	if (i->flags & NT_INSN_TRAPS)
+	if (i->flags & NT_INSN_TRAPS || decode_told(code, d))
 		return i->len;
 	if (i->len == 2)
 		decode_16(code, d, (unsigned int)i->raw);
 	else if (i->len == 4)
-		decode_32(d, (uint32_t)i->raw);
+		decode_32(code, d, (uint32_t)i->raw);
 	else
 		i->flags |= NT_INSN_CUSTOM;
 	return i->len;
@@ -423,6 +479,7 @@ static int scan_block(struct nt_code *code, struct nt_block *blk)
 	}
 	blk->type = insn.type;
 	blk->target = insn.target;
+	blk->table = d.table;
 	close_sequential(blk, &d, written, value);
 	return 0;
 }
@@ -498,12 +555,65 @@ static bool table_alloc(struct nt_code *code, unsigned int bits)
 	return true;
 }
 
+/* ---- pages that have blocks */
+
+static bool pages_insert(struct nt_code *code, uint64_t page)
+{
+	const uint32_t wrap = (1u << code->page_bits) - 1;
+	uint32_t slot = nt_code_hash(2 * page) >> (64 - code->page_bits);
+
+	for (; code->pages[slot]; slot = (slot + 1) & wrap)
+		if (code->pages[slot] == page + 1)
+			return false;
+	code->pages[slot] = page + 1;
+	code->nr_pages++;
+	return true;
+}
+
+static bool pages_have(const struct nt_code *code, uint64_t page)
+{
+	const uint32_t wrap = (1u << code->page_bits) - 1;
+	uint32_t slot = nt_code_hash(2 * page) >> (64 - code->page_bits);
+
+	for (; code->pages[slot]; slot = (slot + 1) & wrap)
+		if (code->pages[slot] == page + 1)
+			return true;
+	return false;
+}
+
+/* The set of all blocks' pages, with room for twice as many */
+static bool pages_fill(struct nt_code *code, unsigned int bits)
+{
+	uint64_t *pages = calloc((size_t)1 << bits, sizeof(*pages));
+	uint32_t n;
+
+	if (!pages)
+		return false;
+	free(code->pages);
+	code->pages = pages;
+	code->page_bits = bits;
+	code->nr_pages = 0;
+	for (n = 0; n < code->nr_blocks; n++)
+		if (!is_free(&code->blocks[n]))
+			pages_insert(code, code->blocks[n].pc >> NT_PAGE_SHIFT);
+	return true;
+}
+
+/* A page for one more block */
+static bool pages_room(struct nt_code *code)
+{
+	return code->nr_pages < 1u << (code->page_bits - 1) ||
+	       pages_fill(code, code->page_bits + 1);
+}
+
 /* Room for one more block */
 static bool make_room(struct nt_code *code)
 {
 	struct nt_block *blocks;
 	uint32_t max;
 
+	if (!pages_room(code))
+		return false;
 	if (code->nr_free)
 		return true;
 	/* the last number would not be told apart from an empty place */
@@ -536,23 +646,108 @@ static uint32_t take_block(struct nt_code *code)
 uint32_t nt_code_make(struct nt_code *code, uint64_t pc, int *error)
 {
 	struct nt_block blk = { .pc = pc, .taken = NT_BLOCK_NONE, .fall = NT_BLOCK_NONE };
-	uint32_t n;
+	uint32_t n = nt_code_find(code, pc);
 
 	if (scan_block(code, &blk)) {
 		*error = NT_EUNMAPPED;
 		return NT_BLOCK_NONE;
 	}
+	code->nr_tables += blk.table;
+	if (n != NT_BLOCK_NONE) {	/* a stale one, which others lead to */
+		code->blocks[n] = blk;
+		code->nr_stale--;
+		return n;
+	}
 	if (!make_room(code)) {
+		code->nr_tables -= blk.table;
 		*error = NT_ENOMEM;
 		return NT_BLOCK_NONE;
 	}
 	n = take_block(code);
 	code->blocks[n] = blk;
 	table_insert(code, n);
+	pages_insert(code, pc >> NT_PAGE_SHIFT);
 	return n;
 }
 
 /* ------------------------------------------------------- invalidation ---- */
+
+/*
+ * A block whose code has changed becomes stale: empty, but still that at its
+ * address, so what leads to it need not be looked for.  It is made again when
+ * it is next met.  When most blocks are stale they go, all at once.
+ */
+#define STALE_MANY	1024
+
+/* Bytes from a block's address that it may reach beyond */
+#define BLOCK_REACH	(2 * NT_BLOCK_MAX - 1)
+
+static void make_stale(struct nt_code *code, uint32_t n)
+{
+	struct nt_block *blk = &code->blocks[n];
+
+	code->nr_tables -= blk->table;
+	*blk = (struct nt_block){ .pc = blk->pc, .taken = NT_BLOCK_NONE, .fall = NT_BLOCK_NONE,
+				  .end = NT_END_STALE };
+	code->nr_stale++;
+}
+
+static bool overlaps(const struct nt_block *blk, uint64_t start, uint64_t last)
+{
+	/* an empty block stands for the instruction that ended it: at most 4 bytes */
+	uint64_t bytes = blk->halfwords ? 2 * blk->halfwords : 4;
+
+	return blk->pc <= last && (blk->pc >= start || start - blk->pc < bytes);
+}
+
+static void forget_page(struct nt_code *code, uint64_t page, uint64_t start, uint64_t last)
+{
+	uint64_t pc = page << NT_PAGE_SHIFT;
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < 1u << (NT_PAGE_SHIFT - 1) && pc <= last; i++, pc += 2) {
+		if (pc < start && start - pc > BLOCK_REACH)
+			continue;
+		n = nt_code_find(code, pc);
+		if (n != NT_BLOCK_NONE && code->blocks[n].end != NT_END_STALE &&
+		    overlaps(&code->blocks[n], start, last))
+			make_stale(code, n);
+	}
+}
+
+static void forget_range(struct nt_code *code, uint64_t start, uint64_t last)
+{
+	const uint64_t first = (start > BLOCK_REACH ? start - BLOCK_REACH : 0) >> NT_PAGE_SHIFT;
+	const uint64_t end = last >> NT_PAGE_SHIFT;
+	uint64_t page;
+	uint32_t i;
+
+	if (end - first < 1u << code->page_bits) {
+		for (page = first; page <= end; page++)
+			if (pages_have(code, page))
+				forget_page(code, page, start, last);
+		return;
+	}
+	for (i = 0; i < 1u << code->page_bits; i++) {
+		page = code->pages[i] - 1;
+		if (code->pages[i] && page >= first && page <= end)
+			forget_page(code, page, start, last);
+	}
+}
+
+/* Where CM.JT and CM.JALT go stands in the table, which may have changed. */
+static void forget_tables(struct nt_code *code, uint64_t start, uint64_t last)
+{
+	const uint64_t table = code->params.jvt & ~63ull;
+	uint32_t n;
+
+	if (!code->nr_tables || table > last || table + 32 * code->params.xlen - 1 < start)
+		return;
+	for (n = 0; n < code->nr_blocks; n++)
+		if (code->blocks[n].table)
+			make_stale(code, n);
+}
 
 static void drop_block(struct nt_code *code, uint32_t n)
 {
@@ -564,28 +759,14 @@ static void drop_block(struct nt_code *code, uint32_t n)
 	code->nr_free++;
 }
 
-static bool overlaps(const struct nt_block *blk, uint64_t start, uint64_t last)
+static void drop_stale(struct nt_code *code)
 {
-	/* an empty block stands for the instruction that ended it */
-	uint64_t end = blk->halfwords ? nt_block_end(blk) - 1 : blk->pc + 1;
+	uint32_t n;
 
-	return blk->pc <= last && end >= start;
-}
-
-void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
-{
-	const uint64_t last = end - 1;
-	uint32_t n, dropped = 0;
-
-	code->window_len = 0;
-	for (n = 0; n < code->nr_blocks; n++) {
-		if (is_free(&code->blocks[n]) || !overlaps(&code->blocks[n], start, last))
-			continue;
-		drop_block(code, n);
-		dropped++;
-	}
-	if (!dropped)
-		return;
+	for (n = 0; n < code->nr_blocks; n++)
+		if (code->blocks[n].end == NT_END_STALE)
+			drop_block(code, n);
+	code->nr_stale = 0;
 	for (n = 0; n < code->nr_blocks; n++) {
 		struct nt_block *blk = &code->blocks[n];
 
@@ -597,13 +778,45 @@ void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
 			blk->fall = NT_BLOCK_NONE;
 	}
 	table_fill(code);
+	/* without memory for another the old set will do: it has pages too many */
+	pages_fill(code, code->page_bits);
+}
+
+void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
+{
+	const uint64_t last = end - 1;
+	const uint32_t stale = code->nr_stale;
+
+	code->window_len = 0;
+	if (last < start)
+		return;
+	forget_range(code, start, last);
+	forget_tables(code, start, last);
+	if (code->nr_stale == stale)
+		return;
 	code->generation++;
+	if (code->nr_stale > STALE_MANY &&
+	    code->nr_stale > (code->nr_blocks - code->nr_free) / 2)
+		drop_stale(code);
 }
 
 /* ------------------------------------------------------------ objects ---- */
 
 #define FIRST_BLOCKS	256
 #define FIRST_BITS	9
+#define FIRST_PAGES	6
+
+/* The caller's table may be gone when a block is made. */
+static bool copy_branches(struct nt_params *params)
+{
+	size_t size = params->nr_branches * sizeof(*params->branches);
+	struct nt_branch *copy = size ? malloc(size) : NULL;
+
+	if (copy)
+		memcpy(copy, params->branches, size);
+	params->branches = copy;
+	return copy || !size;
+}
 
 struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx)
 {
@@ -621,7 +834,8 @@ struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, voi
 	code->free = NT_BLOCK_NONE;
 	code->max_blocks = FIRST_BLOCKS;
 	code->blocks = malloc(FIRST_BLOCKS * sizeof(*code->blocks));
-	if (!code->blocks || !table_alloc(code, FIRST_BITS)) {
+	if (!copy_branches(&code->params) || !code->blocks || !table_alloc(code, FIRST_BITS) ||
+	    !pages_fill(code, FIRST_PAGES)) {
 		nt_code_free(code);
 		return NULL;
 	}
@@ -634,12 +848,20 @@ void nt_code_free(struct nt_code *code)
 		return;
 	free(code->blocks);
 	free(code->table);
+	free(code->pages);
+	free((void *)code->params.branches);
 	free(code);
 }
 
 void nt_code_get_stats(const struct nt_code *code, struct nt_code_stats *stats)
 {
-	stats->blocks = code->nr_blocks - code->nr_free;
-	stats->bytes = sizeof(*code) + code->max_blocks * sizeof(*code->blocks) +
-		       (sizeof(*code->table) << code->table_bits);
+	const struct nt_code_stats now = {
+		.size = stats->size < sizeof(now) ? stats->size : sizeof(now),
+		.blocks = code->nr_blocks - code->nr_free - code->nr_stale,
+		.bytes = sizeof(*code) + code->max_blocks * sizeof(*code->blocks) +
+			 (sizeof(*code->table) << code->table_bits) +
+			 (sizeof(*code->pages) << code->page_bits),
+	};
+
+	memcpy(stats, &now, now.size);
 }

@@ -22,6 +22,7 @@ enum nt_end {
 	NT_END_RET,
 	NT_END_SWAP,
 	NT_END_TRAPS,		/* an empty block: the instruction never retires */
+	NT_END_STALE,		/* an empty block: to be made again, its code has changed */
 };
 
 /* Half-words in a block at most */
@@ -49,7 +50,14 @@ struct nt_block {
 	uint8_t end;		/* enum nt_end */
 	uint8_t type;		/* enum nt_type of the last instruction */
 	bool seq;		/* an indirect jump whose target is known (seqjump) */
+	bool table;		/* CM.JT, CM.JALT: where it goes is read from the table */
 };
+
+/*
+ * What is forgotten together, at least: so many bytes of code.  Of pages that have
+ * blocks there is a set.
+ */
+#define NT_PAGE_SHIFT	10
 
 struct nt_code {
 	struct nt_params params;
@@ -66,7 +74,13 @@ struct nt_code {
 	uint32_t *table;	/* open addressing: pc -> index into blocks, see NT_ENTRY_* */
 	unsigned int table_bits;
 
-	uint32_t generation;	/* changes when block numbers become stale */
+	uint64_t *pages;	/* open addressing: page + 1 of addresses of blocks, 0 none */
+	unsigned int page_bits;
+	uint32_t nr_pages;
+	uint32_t nr_tables;	/* blocks that end with CM.JT, CM.JALT, stale ones included */
+	uint32_t nr_stale;
+
+	uint32_t generation;	/* changes when code does: what is known of a way is not */
 
 	/* the code bytes read last */
 	uint64_t window_pc;
@@ -143,7 +157,8 @@ static inline uint32_t nt_code_block(struct nt_code *code, uint64_t pc, int *err
 {
 	uint32_t n = nt_code_find(code, pc);
 
-	return n != NT_BLOCK_NONE ? n : nt_code_make(code, pc, error);
+	return n != NT_BLOCK_NONE && code->blocks[n].end != NT_END_STALE ? n :
+	       nt_code_make(code, pc, error);
 }
 
 #endif /* NTRACE_NT_CODE_H */

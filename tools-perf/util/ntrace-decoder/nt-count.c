@@ -190,6 +190,8 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 	w.high = f->high;
 	w.low_generation = f->low ? f->low->generation : 0;
 	w.high_generation = f->high ? f->high->generation : 0;
+	w.mode = f->mode;
+	w.reported_syncs = f->reported_syncs;
 	if (c->nr_worlds && !memcmp(&c->worlds[c->world], &w, sizeof(w)))
 		return;
 	for (i = 0; i < c->nr_worlds; i++)
@@ -207,23 +209,18 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 
 /* ---- the decoder's state, in a word: credit, and what is asked of it */
 
-#define STATE_HTM	1
-#define STATE_BTM	2
-#define STATE_SYNCED	4	/* f->just_synced */
-#define STATE_FLAGS	7
+#define STATE_SYNCED	1	/* f->just_synced */
+#define STATE_FLAGS	1
 #define STATE_CREDIT	(~(int64_t)STATE_FLAGS)
 
 static int64_t get_state(const struct nt_flow *f)
 {
-	return f->credit * (STATE_FLAGS + 1) | (f->htm ? STATE_HTM : 0) |
-	       (f->btm ? STATE_BTM : 0) | (f->just_synced ? STATE_SYNCED : 0);
+	return f->credit * (STATE_FLAGS + 1) | (f->just_synced ? STATE_SYNCED : 0);
 }
 
 static void set_state(struct nt_flow *f, int64_t state)
 {
 	f->credit = (state & STATE_CREDIT) / (STATE_FLAGS + 1);
-	f->htm = state & STATE_HTM;
-	f->btm = state & STATE_BTM;
 	f->just_synced = state & STATE_SYNCED;
 }
 
@@ -236,25 +233,18 @@ struct kind {
 	uint32_t sets_ref;	/* to where it leads */
 };
 
-/* Where outcomes may be missing from a message depends on HTM and BTM: begin_total(). */
 static const struct kind kinds[64] = {
-	[NT_TCODE_DIRECT_BRANCH] = {
-		.asks = STATE_CREDIT, .keeps = STATE_HTM | STATE_BTM, .sets = STATE_BTM },
+	[NT_TCODE_DIRECT_BRANCH] = { .asks = STATE_CREDIT },
 	[NT_TCODE_INDIRECT_BRANCH] = {
-		.asks = STATE_CREDIT | STATE_HTM | STATE_BTM, .keeps = STATE_HTM | STATE_BTM,
-		.asks_ref = ~0u, .sets_ref = ~0u },
+		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_HIST] = {
-		.asks = STATE_CREDIT | STATE_BTM, .keeps = STATE_BTM, .sets = STATE_HTM,
-		.asks_ref = ~0u, .sets_ref = ~0u },
-	[NT_TCODE_RESOURCE_FULL] = {
-		.keeps = ~STATE_SYNCED, .sets = STATE_HTM, .adds = ~0ll },
+		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_RESOURCE_FULL] = { .keeps = ~STATE_SYNCED, .adds = ~0ll },
 	[NT_TCODE_PROG_TRACE_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
-	[NT_TCODE_DIRECT_BRANCH_SYNC] = {
-		.asks = STATE_CREDIT | STATE_SYNCED, .sets = STATE_SYNCED, .sets_ref = ~0u },
+	[NT_TCODE_DIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_HIST_SYNC] = {
-		.asks = STATE_CREDIT | STATE_BTM | STATE_SYNCED, .sets = STATE_SYNCED,
-		.sets_ref = ~0u },
+		.asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 };
 
 #define TCODES_KEPT							\
@@ -370,12 +360,12 @@ static inline bool stamp_time(const struct nt_flow *f, const struct key *key, ui
 {
 	if (!f->time_valid)
 		return false;
-	if (NT_TCODES_SYNC >> (key->bytes[0] >> 2 & 0x3f) & 1)
-		*time = stamp;
+	if (NT_TCODES_SYNC >> (key->bytes[0] >> 2 & 0x3f) & 1 || nt_is_tt_dfd(&f->params))
+		*time = absolute_time(f, stamp);
 	else if (f->params.profile == NT_PROFILE_1_0)
 		*time = f->time + stamp;
 	else
-		*time = f->time ^ stamp;
+		*time = absolute_time(f, f->time ^ stamp);
 	return *time <= f->limit;
 }
 
@@ -513,8 +503,10 @@ void nt_count_replay(struct nt_flow *f)
 	const uint8_t *const end = f->buf + f->len;
 
 	c->was.valid = false;
-	if (f->state != RUNNING)
+	if (f->state != RUNNING || f->mode == NT_MODE_UNKNOWN)
 		return;
+	if (c->worlds[c->world].mode != f->mode)
+		enter_world(c, f);
 	r.at = spot_get(c, f->at.pc);
 	r.ref = spot_get(c, f->ref);
 	if (r.at == SPOT_NONE || r.ref == SPOT_NONE)
@@ -727,7 +719,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	struct key key;
 
 	c->stats.walks++;
-	if (!c->was.valid)
+	if (!c->was.valid || c->worlds[c->world].mode != f->mode)
 		return;
 	c->was.valid = false;
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||

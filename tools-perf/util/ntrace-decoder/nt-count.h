@@ -34,6 +34,8 @@ struct world {
 	struct nt_params params;
 	const struct nt_code *low, *high;
 	uint32_t low_generation, high_generation;
+	enum nt_mode mode;
+	uint32_t reported_syncs;
 };
 
 /* An address in a world; its number stands for it. */

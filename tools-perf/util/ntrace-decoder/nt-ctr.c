@@ -339,8 +339,8 @@ static uint8_t mode_of_context(const struct nt_event *ev)
 }
 
 /*
- * Where a trap or trap return has led is told by an Ownership message directly behind
- * it, if it has changed the privilege; without any, the address has to do.  The time
+ * An Ownership message directly behind a trap or trap return says which mode it has led
+ * to, if it has changed the privilege; without any, the address has to do.  The time
  * of a message is that of its last transfer.
  */
 void ctr_settle(struct nt_ctr *c, const struct nt_event *next)

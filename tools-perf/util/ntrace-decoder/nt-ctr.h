@@ -2,7 +2,7 @@
 /*
  * nt_ctr_: control transfers -> control transfer records (CTR, Smctr/Ssctr 1.0)
  *
- * Part of ntrace.h, which includes it; the conventions are told there.
+ * Part of ntrace.h, which includes it and states the conventions.
  *
  * A buffer of records with its registers, as a hart has them.  It is driven by
  * transfers, one by one (nt_ctr_transfer()) or as nt_flow_ reports them

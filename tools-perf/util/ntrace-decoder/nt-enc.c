@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ntrace.h"
+#include "nt-int.h"
 
 #define STACK_DEPTH	32
 /* FORMAT of Ownership messages, and as bits those that are due */
@@ -14,6 +14,9 @@
 #define DUE(format)	(1u << (format))
 
 #define REPEAT_FULL	0x3ffff	/* HREPEAT and B-CNT have 18 bits */
+#define REPEAT_FULL_TT	15	/* tt-dfd: 4 */
+
+#define STRAY		0x03	/* tt-dfd: behind ResourceFull and Ownership */
 
 /* A message that may come again, and how many of it are not yet sent */
 struct repeat {
@@ -25,6 +28,7 @@ struct repeat {
 struct nt_enc {
 	struct nt_enc_config cfg;
 	uint64_t mask;			/* of addresses */
+	bool tt_dfd;			/* the profile */
 	uint32_t icnt_full;		/* I-CNT is reported from here on */
 	uint64_t hist_full;		/* bit of HIST that means full */
 	uint64_t period;		/* of sync messages; 0 none */
@@ -43,6 +47,9 @@ struct nt_enc {
 	bool starting;			/* it is the stretch's first */
 	bool open;			/* inside a stretch */
 	bool lost, restart;
+	/* tt-dfd: Ownership behind ProgTraceSync is one message with it, without TSTAMP */
+	bool joined;			/* the next one will be */
+	bool bare;			/* this one is */
 	bool attention;			/* the next instruction needs more than counting */
 
 	uint8_t upper;			/* rd of the LUI or AUIPC that retired just before */
@@ -56,6 +63,8 @@ struct nt_enc {
 
 	struct repeat full;		/* ResourceFull with HIST; due: all of them */
 	struct repeat branch;		/* sent last, if .msg.tcode; due: of it again */
+
+	struct nt_branch branches[];	/* the config's */
 };
 
 /*
@@ -91,6 +100,15 @@ static void put_var(struct writer *w, uint64_t value)
 	w->buf[w->len - 1] |= MSEO_FIELD;
 }
 
+/* tt-dfd: a field of 0 has no bits where it would begin a byte */
+static void put_first(struct writer *w, const struct nt_params *params, uint64_t value)
+{
+	if (nt_is_tt_dfd(params) && !value && !w->bits)
+		w->buf[w->len - 1] |= MSEO_FIELD;
+	else
+		put_var(w, value);
+}
+
 /* Bytes needed until the topmost bit sent equals all that are not */
 static unsigned int extended_length(int64_t field)
 {
@@ -105,10 +123,11 @@ static unsigned int extended_length(int64_t field)
 /* An address field, which begins at a byte; only the bits above bit 0 of the address are in it */
 static void put_addr(struct writer *w, const struct nt_params *params, uint64_t field)
 {
-	unsigned int n, unused = params->xlen == 32 ? 33 : 1;
+	unsigned int bits = params->addr_bits ? params->addr_bits : params->xlen - 1;
+	unsigned int n, unused = 64 - bits;
 
 	if (!params->extaddr) {
-		put_var(w, field);
+		put_var(w, field & UINT64_MAX >> unused);
 		return;
 	}
 	n = extended_length((int64_t)(field << unused) >> unused);
@@ -122,7 +141,7 @@ static void put_addr(struct writer *w, const struct nt_params *params, uint64_t 
 static void put_fields(struct writer *w, const struct nt_params *params, const struct nt_msg *m)
 {
 	put_fixed(w, m->tcode, 6);
-	put_fixed(w, m->src, params->srcbits);
+	put_fixed(w, m->src, nt_srcbits(params));
 	if (m->fields & NT_F_SYNC)
 		put_fixed(w, m->sync, 4);
 	if (m->fields & NT_F_BTYPE)
@@ -140,7 +159,7 @@ static void put_fields(struct writer *w, const struct nt_params *params, const s
 	if (m->fields & NT_F_RDATA1)
 		put_var(w, m->rdata[1]);
 	if (m->fields & NT_F_ICNT)
-		put_var(w, m->icnt);
+		put_first(w, params, m->icnt);
 	if (m->fields & NT_F_ADDR)
 		put_addr(w, params, m->addr);
 	if (m->fields & NT_F_HIST)
@@ -165,15 +184,19 @@ unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg
 
 static void stamp(struct nt_enc *enc, struct nt_msg *m)
 {
+	const unsigned int bits = enc->cfg.params.tstamp_bits ? enc->cfg.params.tstamp_bits : 64;
 	uint64_t now;
 
-	if (!enc->cfg.params.timestamps)
+	if (!enc->cfg.params.timestamps || enc->bare)
 		return;
 	now = enc->cfg.time(enc->cfg.ctx);
-	m->tstamp = m->fields & NT_F_SYNC ? now : now - enc->time;
+	m->tstamp = (m->fields & NT_F_SYNC || enc->tt_dfd ? now : now - enc->time) &
+		    UINT64_MAX >> (64 - bits);
 	m->fields |= NT_F_TSTAMP;
 	enc->time = now;
 }
+
+#define TCODES_STRAY	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(OWNERSHIP))
 
 static void transmit(struct nt_enc *enc, struct nt_msg *m)
 {
@@ -185,6 +208,8 @@ static void transmit(struct nt_enc *enc, struct nt_msg *m)
 	if (!enc->lost)
 		stamp(enc, m);
 	put_fields(&w, &enc->cfg.params, m);
+	if (enc->tt_dfd && !enc->bare && TCODES_STRAY >> m->tcode & 1)
+		w.buf[w.len++] = STRAY;
 	if (enc->lost)
 		enc->restart |= enc->cfg.emit(enc->cfg.ctx, NULL, w.len);
 	else if (!enc->cfg.emit(enc->cfg.ctx, w.buf, w.len)) {
@@ -223,18 +248,29 @@ static void send(struct nt_enc *enc, struct nt_msg *m)
 }
 
 /*
- * A branch message without SYNC, to target. A repeated one goes to the same
- * target; that of a U-ADDR other than 0 some decoders would compute anew from
- * the U-ADDR, so it is not repeated.
+ * May RepeatBranch stand for this branch message, which leads to target? The repeated
+ * message must lead to the same target. Its U-ADDR must be 0, because some decoders
+ * apply U-ADDR once more with each repetition. tt-dfd repeats a message whose fields
+ * are all equal, except traps.
  */
+static bool is_again(const struct nt_enc *enc, const struct nt_msg *m, uint64_t target)
+{
+	const struct nt_msg *was = &enc->branch.msg;
+
+	if (was->tcode != m->tcode || was->btype != m->btype || was->icnt != m->icnt)
+		return false;
+	if (enc->tt_dfd)
+		return !m->btype && was->hist == m->hist && was->addr == m->addr;
+	return !was->addr && !m->addr && enc->branch.target == target;
+}
+
+/* A branch message without SYNC, to target */
 static void send_branch(struct nt_enc *enc, struct nt_msg *m, uint64_t target)
 {
 	struct repeat *r = &enc->branch;
-	bool again = r->msg.tcode == m->tcode && r->msg.btype == m->btype &&
-		     r->msg.icnt == m->icnt && !r->msg.addr && !m->addr && r->target == target;
 
-	if (again && !enc->lost && enc->cfg.repeatbranch) {
-		if (++r->due == REPEAT_FULL)
+	if (is_again(enc, m, target) && !enc->lost && enc->cfg.repeatbranch) {
+		if (++r->due == (enc->tt_dfd ? REPEAT_FULL_TT : REPEAT_FULL))
 			release(enc);
 		return;
 	}
@@ -299,12 +335,13 @@ static void send_prog_trace_sync(struct nt_enc *enc, uint8_t reason, uint64_t pc
 	take_addr(enc, &m, pc);
 	send(enc, &m);
 	was_sync(enc);
+	enc->joined = enc->tt_dfd;
 }
 
 /* An indirect jump, a trap, or (btype 0, with sync due) only a sync message on linear code */
 static void send_indirect(struct nt_enc *enc, uint8_t btype, uint64_t pc)
 {
-	bool sync = enc->sync_due, hist = enc->cfg.htm && enc->hist != 1;
+	bool sync = enc->sync_due, hist = enc->cfg.htm && (enc->hist != 1 || enc->tt_dfd);
 	struct nt_msg m = { .tcode = NT_TCODE_INDIRECT_BRANCH, .fields = NT_F_BTYPE };
 
 	m.btype = btype;
@@ -318,7 +355,7 @@ static void send_indirect(struct nt_enc *enc, uint8_t btype, uint64_t pc)
 	take_addr(enc, &m, pc);
 	if (hist)
 		take_hist(enc, &m);
-	if (!sync && !enc->cfg.htm) {
+	if (!sync && (!enc->cfg.htm || enc->tt_dfd)) {
 		send_branch(enc, &m, pc);
 		return;
 	}
@@ -411,6 +448,12 @@ static void send_owners(struct nt_enc *enc)
 	unsigned int due = enc->owner;
 
 	enc->owner = 0;
+	if (enc->tt_dfd) {
+		enc->bare = enc->joined;
+		send_owner(enc, FORMAT_PRIV, enc->scontext);
+		enc->bare = enc->joined = false;
+		return;
+	}
 	if (due & DUE(FORMAT_HCONTEXT))
 		send_owner(enc, FORMAT_HCONTEXT, enc->hcontext);
 	if (due & DUE(FORMAT_SCONTEXT))
@@ -449,9 +492,10 @@ static bool pop(struct nt_enc *enc, uint64_t pc)
 
 static void branch(struct nt_enc *enc, bool taken, uint64_t pc)
 {
-	if (enc->cfg.htm)
+	/* tt-dfd leaves the outcome out where a sync message is due: F-ADDR tells */
+	if (enc->cfg.htm && !(enc->tt_dfd && enc->sync_due))
 		enc->hist = enc->hist << 1 | taken;
-	else if (taken)
+	else if (!enc->cfg.htm && taken)
 		send_direct(enc, pc);
 }
 
@@ -459,6 +503,13 @@ static bool is_sequential(const struct nt_enc *enc, const struct nt_enc_op *op)
 {
 	return enc->cfg.params.seqjump && op->type != NT_TYPE_RET && enc->upper &&
 	       enc->upper == op->base;
+}
+
+/* tt-dfd tells privilege and context at each trap and return from one. */
+static void own_again(struct nt_enc *enc)
+{
+	if (enc->tt_dfd && enc->cfg.context)
+		enc->owner |= DUE(FORMAT_PRIV);
 }
 
 static void resolve(struct nt_enc *enc, uint64_t pc)
@@ -489,9 +540,11 @@ static void resolve(struct nt_enc *enc, uint64_t pc)
 		silent |= pop(enc, pc);
 		push(enc, behind);
 		break;
+	case NT_TYPE_ERET:
+		own_again(enc);
+		break;
 	case NT_TYPE_IJUMP:
 	case NT_TYPE_IJUMP_LINK:
-	case NT_TYPE_ERET:
 		break;
 	default:
 		return;
@@ -504,8 +557,11 @@ static void resolve_trap(struct nt_enc *enc, uint64_t pc)
 {
 	uint8_t btype = enc->trap == NT_TYPE_INTERRUPT ? 3 : 2;
 
+	if (enc->cfg.btype_1 || enc->trap == NT_TYPE_TRAP)
+		btype = 1;
 	enc->trap = 0;
-	send_indirect(enc, enc->cfg.btype_1 ? 1 : btype, pc);
+	send_indirect(enc, btype, pc);
+	own_again(enc);
 }
 
 static void check_full(struct nt_enc *enc)
@@ -514,7 +570,11 @@ static void check_full(struct nt_enc *enc)
 		send_hist_full(enc);
 		enc->hist = 1;
 	}
-	if (enc->icnt >= enc->icnt_full) {
+	/* tt-dfd reports a full I-CNT with the history that there is */
+	if (enc->icnt >= enc->icnt_full && enc->tt_dfd && enc->hist != 1) {
+		enc->sync_due = true;
+		enc->sync = NT_SYNC_ICNT_FULL;
+	} else if (enc->icnt >= enc->icnt_full) {
 		send_full(enc, 0, enc->icnt);
 		enc->icnt = 0;
 	}
@@ -601,7 +661,7 @@ void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op)
 			 (enc->period && enc->since_sync >= enc->period);
 }
 
-void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint32_t insn, unsigned int len)
+void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint64_t insn, unsigned int len)
 {
 	struct nt_enc_op op;
 
@@ -609,13 +669,18 @@ void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint32_t insn, unsigned int 
 	nt_enc_retire_op(enc, &op);
 }
 
-void nt_enc_trap(struct nt_enc *enc, uint64_t pc, bool interrupt)
+void nt_enc_trap_as(struct nt_enc *enc, uint64_t pc, uint8_t type)
 {
 	if (!enc->open)
 		return;
 	arrive(enc, pc);
-	enc->trap = interrupt ? NT_TYPE_INTERRUPT : NT_TYPE_EXCEPTION;
+	enc->trap = type;
 	enc->attention = true;
+}
+
+void nt_enc_trap(struct nt_enc *enc, uint64_t pc, bool interrupt)
+{
+	nt_enc_trap_as(enc, pc, interrupt ? NT_TYPE_INTERRUPT : NT_TYPE_EXCEPTION);
 }
 
 void nt_enc_start(struct nt_enc *enc, uint8_t reason)
@@ -692,7 +757,8 @@ void nt_enc_reset(struct nt_enc *enc)
 	memset(enc, 0, sizeof(*enc));
 	enc->cfg = cfg;
 	enc->mask = cfg.params.xlen == 32 ? 0xffffffff : UINT64_MAX;
-	enc->icnt_full = 1u << ((cfg.icnt_bits ? cfg.icnt_bits : 22) - 1);
+	enc->tt_dfd = nt_is_tt_dfd(&cfg.params);
+	enc->icnt_full = 1u << ((cfg.icnt_bits ? cfg.icnt_bits : enc->tt_dfd ? 12 : 22) - 1);
 	enc->hist_full = 1ull << ((cfg.hist_bits ? cfg.hist_bits : 32) - 1);
 	enc->period = cfg.syncmode ? 16ull << cfg.syncmax : 0;
 	enc->hist = 1;
@@ -713,14 +779,17 @@ static bool config_is_good(const struct nt_enc_config *c)
 	const struct nt_params *p = &c->params;
 
 	if ((p->xlen != 32 && p->xlen != 64) || p->srcbits > 12 || p->retstack > 3 ||
-	    p->profile != NT_PROFILE_1_0 || (p->src >= 0 && p->src >> p->srcbits))
+	    (p->profile != NT_PROFILE_1_0 && !nt_is_tt_dfd(p)) || p->addr_bits >= p->xlen ||
+	    (p->tstamp_bits && (p->tstamp_bits < 8 || p->tstamp_bits > 64)) ||
+	    (p->src >= 0 && p->src >> nt_srcbits(p)) || nt_branches_check(p))
 		return false;
 	if (!c->emit || (p->timestamps && !c->time) || c->syncmode > 3 || c->syncmax > 15)
 		return false;
 	if (c->icnt_bits > 22 || (c->icnt_bits && c->icnt_bits < 4) || c->hist_bits > 32 ||
 	    c->hist_bits == 1)
 		return false;
-	if ((c->htm && c->repeatbranch) || (c->hcontext && !c->context))
+	if (nt_is_tt_dfd(p) ? !c->htm || c->repeathist || c->hcontext :
+	    (c->htm && c->repeatbranch) || (c->hcontext && !c->context))
 		return false;
 	/* of returns and of direct jumps 3 bits tell nothing */
 	return !c->itype_3 || (!p->retstack && !p->alljumps);
@@ -730,13 +799,18 @@ struct nt_enc *nt_enc_new(const struct nt_enc_config *config)
 {
 	struct nt_enc_config c;
 	struct nt_enc *enc;
+	size_t size;
 
 	if (!get_config(config, &c) || !config_is_good(&c))
 		return NULL;
-	enc = malloc(sizeof(*enc));
+	size = c.params.nr_branches * sizeof(enc->branches[0]);
+	enc = malloc(sizeof(*enc) + size);
 	if (!enc)
 		return NULL;
+	if (size)
+		memcpy(enc->branches, c.params.branches, size);
 	enc->cfg = c;
+	enc->cfg.params.branches = enc->branches;
 	if (c.params.src < 0)
 		enc->cfg.params.src = 0;
 	nt_enc_reset(enc);
@@ -767,7 +841,7 @@ static bool is_link(unsigned int reg)
 	return reg == 1 || reg == 5;
 }
 
-/* What a JALR does is told by its registers */
+/* The registers of a JALR determine its type */
 static uint8_t jalr_type(unsigned int rd, unsigned int rs1)
 {
 	if (is_link(rd))
@@ -809,7 +883,7 @@ static int64_t imm_cb(uint32_t i)
 		    field(i, 11, 10) << 3 | field(i, 4, 3) << 1, 9);
 }
 
-static void classify_32(uint32_t i, struct nt_enc_op *op)
+static void classify_32(uint32_t isa, uint32_t i, struct nt_enc_op *op)
 {
 	unsigned int rd = field(i, 11, 7), f3 = field(i, 14, 12);
 
@@ -819,7 +893,7 @@ static void classify_32(uint32_t i, struct nt_enc_op *op)
 		op->upper = rd;
 		break;
 	case 0x63:
-		if (f3 == 2 || f3 == 3)
+		if ((f3 == 2 || f3 == 3) && !(isa & NT_ISA_ZIBI))
 			break;
 		op->type = NT_TYPE_COND;
 		op->target = op->pc + imm_b(i);
@@ -884,15 +958,50 @@ static void classify_c2(uint32_t isa, uint32_t i, struct nt_enc_op *op)
 	}
 }
 
-void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint32_t insn, unsigned int len,
+/* The offset, put together from its top bit down */
+static uint64_t told_offset(const struct nt_branch *b, uint64_t insn)
+{
+	uint64_t offset = 0;
+	bool sign_known = false;
+	int bit;
+
+	for (bit = 63; bit > 0; bit--) {
+		const struct nt_branch_field *f = b->offset, *end = f + NT_BRANCH_FIELDS;
+
+		while (f < end && (bit < f->to || bit >= f->to + f->width))
+			f++;
+		if (f < end && insn >> (f->from + bit - f->to) & 1)
+			offset |= sign_known ? 1ull << bit : -(1ull << bit);
+		sign_known |= f < end;
+	}
+	return offset;
+}
+
+/* A branch of the caller's table; indirect ones have no offset. */
+static bool classify_told(const struct nt_params *params, uint64_t insn, struct nt_enc_op *op)
+{
+	const struct nt_branch *b = params->branches, *end = b + params->nr_branches;
+
+	while (b < end && (insn ^ b->match) & b->mask)
+		b++;
+	if (b == end)
+		return false;
+	op->type = b->type;
+	op->target = op->pc + told_offset(b, insn);
+	return true;
+}
+
+void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint64_t insn, unsigned int len,
 		     struct nt_enc_op *op)
 {
 	memset(op, 0, sizeof(*op));
 	op->pc = pc;
 	op->len = len;
 	op->type = NT_TYPE_NONE;
-	if (len == 4)
-		classify_32(insn, op);
+	if (params->nr_branches && classify_told(params, insn, op))
+		;
+	else if (len == 4)
+		classify_32(params->isa, insn, op);
 	else if (len == 2 && (insn & 3) == 1)
 		classify_c1(params->xlen, insn & 0xffff, op);
 	else if (len == 2 && (insn & 3) == 2)

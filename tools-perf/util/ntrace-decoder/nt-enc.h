@@ -2,11 +2,11 @@
 /*
  * nt_enc_: retired instructions -> N-Trace messages
  *
- * Part of ntrace.h, which includes it; the conventions are told there.
+ * Part of ntrace.h, which includes it and states the conventions.
  *
  * The encoder is fed in program order with what a hart's trace ingress port
  * tells: instructions that retired, traps, the end of a stretch.  Where an
- * instruction led is known when the next one is told, so messages come with
+ * instruction led is known when the next one is passed, so messages come with
  * the next call.  It knows the instruction set by itself and shares nothing
  * with nt_code_, which has to come to the same conclusions.
  */
@@ -33,6 +33,11 @@ struct nt_enc_op {
 	uint8_t base;		/* JALR: rs1 */
 };
 
+/*
+ * Profiles: 1.0, and TT_DFD, which wants htm and has neither repeathist nor hcontext. A sync
+ * message at a branch lacks its outcome then, which nobody can tell when both lead to the same
+ * place. emit() gets a message together with the stray byte behind it.
+ */
 struct nt_enc_config {
 	size_t size;		/* sizeof(struct nt_enc_config) */
 	struct nt_params params; /* its size doesn't count; src < 0: 0 */
@@ -52,8 +57,8 @@ struct nt_enc_config {
 	bool (*emit)(void *ctx, const uint8_t *msg, unsigned int len);
 	uint64_t (*time)(void *ctx);	/* with params.timestamps */
 	void *ctx;
-	bool repeathist;	/* HTM: equal full histories are told once (RCODE 2) */
-	bool repeatbranch;	/* BTM only: equal branch messages are told once */
+	bool repeathist;	/* HTM: send equal full histories once, with a count (RCODE 2) */
+	bool repeatbranch;	/* BTM or TT_DFD only: send equal branch messages once, with a count */
 	bool hcontext;		/* with context: Ownership with hcontext, before scontext */
 	/*
 	 * The ingress port's itype has 3 bits: direct jumps are not told apart from
@@ -83,13 +88,16 @@ void nt_enc_reset(struct nt_enc *enc);
  */
 void nt_enc_start(struct nt_enc *enc, uint8_t reason);
 
-/* Make an op of instruction bits.  Uses of params: xlen, isa. */
-void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint32_t insn, unsigned int len,
+/*
+ * Make an op of instruction bits, the first 8 bytes of longer ones.  Uses of params: xlen, isa,
+ * branches.
+ */
+void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint64_t insn, unsigned int len,
 		     struct nt_enc_op *op);
 
 /* The instruction has retired.  Ignored between stretches. */
 void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op);
-void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint32_t insn, unsigned int len);
+void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint64_t insn, unsigned int len);
 
 /*
  * A trap: pc is the instruction that would have retired next.  The next
@@ -97,10 +105,16 @@ void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint32_t insn, unsigned int 
  */
 void nt_enc_trap(struct nt_enc *enc, uint64_t pc, bool interrupt);
 
+/*
+ * The same of type NT_TYPE_EXCEPTION, NT_TYPE_INTERRUPT, or NT_TYPE_TRAP: it is not
+ * known which of the two, and the message has B-TYPE 1 whatever btype_1 says.
+ */
+void nt_enc_trap_as(struct nt_enc *enc, uint64_t pc, uint8_t type);
+
 /* The stretch ends, for `evcode` (enum nt_evcode); next_pc is what would have come. */
 void nt_enc_stop(struct nt_enc *enc, uint8_t evcode, uint64_t next_pc);
 
-/* Trace is switched off: a loss that was not told yet is told now, if there is room. */
+/* Trace is switched off: report a loss that was not reported yet, if there is room. */
 void nt_enc_flush(struct nt_enc *enc);
 
 /* A sync message for `reason` (enum nt_sync) as soon as possible. */

@@ -39,6 +39,14 @@ static const char *const error_words[NT_ERROR_MAX] = {
 	[NT_ERANGE]	= "count out of range",
 	[NT_ECDF]	= "no branch history at the end of trace",
 	[NT_ENOTIME]	= "sync message without timestamp",
+	[NT_EMODE]	= "message of BTM in an HTM trace, or of HTM in a BTM trace",
+	[NT_ENOMODE]	= "conditional branch without outcome, and no message tells HTM from BTM",
+	[NT_EMATCH]	= "match of a branch encoding has bits that its mask has not",
+	[NT_ELENGTH]	= "mask of a branch encoding does not settle the instruction's length, or goes beyond it",
+	[NT_EKIND]	= "type of a branch encoding does not go with its offset, or is not that of a branch",
+	[NT_EOFFSET]	= "offset of a branch encoding has a bit twice, at bit 0, in the mask, or outside of the instruction",
+	[NT_EOVERLAP]	= "two branch encodings have an instruction in common",
+	[NT_EAMBIGUOUS]	= "RepeatBranch may mean two ways, profile unknown",
 };
 
 const char *nt_strerror(int error)
@@ -71,11 +79,18 @@ int nt_params_check(const struct nt_params *p)
 		return -NT_EINVAL;
 	if (all.srcbits > 12 || all.retstack > 3)
 		return -NT_EINVAL;
-	if (all.src < -1 || (all.src >= 0 && all.src >> all.srcbits))
+	if (all.addr_bits >= all.xlen)
 		return -NT_EINVAL;
-	if ((unsigned int)all.profile > NT_PROFILE_SIFIVE)
+	if (all.tstamp_bits && (all.tstamp_bits < 8 || all.tstamp_bits > 64))
 		return -NT_EINVAL;
-	return 0;
+	if (all.src < -1 || (all.src >= 0 && all.src >> nt_srcbits(&all)))
+		return -NT_EINVAL;
+	if ((unsigned int)all.profile > NT_PROFILE_TT_DFD)
+		return -NT_EINVAL;
+	if ((unsigned int)all.mode > NT_MODE_HTM ||
+	    (nt_is_tt_dfd(&all) && all.mode == NT_MODE_BTM))
+		return -NT_EINVAL;
+	return nt_branches_check(&all);
 }
 
 int nt_params_get(const struct nt_params *from, struct nt_params *to)
@@ -103,6 +118,7 @@ static const struct isa_name isa_names[] = {
 	{ "zcd", NT_ISA_C | NT_ISA_D },
 	{ "zcmp", NT_ISA_C | NT_ISA_ZCMP },
 	{ "zcmt", NT_ISA_C | NT_ISA_ZCMT },
+	{ "zibi", NT_ISA_ZIBI },
 };
 
 static bool is_digit(char c)

@@ -14,13 +14,6 @@
 
 #include "nt-count.h"
 
-/* Half-words that all credit together may count */
-#define TOTAL_MAX	(ICNT_MAX << 10)
-/* Counts of repetitions: 18 bits by the specification */
-#define REPEAT_MAX	((1ull << 18) - 1)
-/* Half-words of all repetitions of a branch message: one message has an end */
-#define REPEAT_REACH	(ICNT_MAX << 2)
-
 /* Calls remembered: by the specification, and by the profiles' counter */
 #define STACK_1_0	32
 #define STACK_COUNTER	1024
@@ -94,9 +87,65 @@ static void resync(struct nt_flow *f)
 {
 	f->stack.depth = 0;
 	f->credit = 0;
-	f->htm = f->btm = false;
 	f->last_valid = false;
 	f->just_synced = true;
+}
+
+/* ------------------------------------------------------------ HTM or BTM - */
+
+/* What only an encoder in this mode sends: B.2, B.3 */
+static enum nt_mode mode_told(const struct nt_msg *m)
+{
+	switch (m->tcode) {
+	case NT_TCODE_DIRECT_BRANCH:
+	case NT_TCODE_DIRECT_BRANCH_SYNC:
+		return NT_MODE_BTM;
+	case NT_TCODE_INDIRECT_BRANCH_HIST:
+	case NT_TCODE_INDIRECT_BRANCH_HIST_SYNC:
+		return NT_MODE_HTM;
+	case NT_TCODE_RESOURCE_FULL:
+		return m->rcode && m->fields & NT_F_RDATA0 ? NT_MODE_HTM : NT_MODE_UNKNOWN;
+	case NT_TCODE_PROG_TRACE_CORRELATION:
+		return m->fields & NT_F_HIST ? NT_MODE_HTM : NT_MODE_UNKNOWN;
+	default:
+		/* IndirectBranch in HTM has an empty HIST, RepeatBranch is open: B.6-6 */
+		return NT_MODE_UNKNOWN;
+	}
+}
+
+/* TCODEs of the messages that may contradict a mode */
+static const uint64_t strange[] = {
+	[NT_MODE_BTM] = NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL) |
+			NT_TCODE_BIT(INDIRECT_BRANCH_HIST_SYNC) |
+			NT_TCODE_BIT(PROG_TRACE_CORRELATION),
+	[NT_MODE_HTM] = NT_TCODE_BIT(DIRECT_BRANCH),
+};
+
+/*
+ * Is the message one of the other mode?  An empty HIST does no harm in BTM, and
+ * F-ADDR tells what DirectBranchSync leaves open.
+ */
+static bool contradicts(const struct nt_flow *f)
+{
+	const struct nt_msg *m = &f->msg;
+
+	if (!(strange[f->mode] >> m->tcode & 1))
+		return false;
+	return f->mode == NT_MODE_HTM || (mode_told(m) == NT_MODE_HTM &&
+					  (m->tcode != NT_TCODE_PROG_TRACE_CORRELATION || m->hist > 1));
+}
+
+/*
+ * Were branches without outcome not taken?  In BTM.  In HTM they have outcomes
+ * that the message does not tell, which only sync messages may do.
+ */
+static bool is_plain(const struct nt_flow *f)
+{
+	if (contradicts(f))
+		return f->msg.tcode == NT_TCODE_DIRECT_BRANCH;
+	if (f->mode != NT_MODE_UNKNOWN)
+		return f->mode == NT_MODE_BTM;
+	return !nt_is_sync(&f->msg) && !(f->msg.fields & NT_F_HIST);
 }
 
 /* ---- beginning: how far to walk */
@@ -130,29 +179,44 @@ static int begin_total(struct nt_flow *f)
 			return NT_EHIST;
 		w.hist = m->hist;
 		w.nbits = hist_bits(m->hist);
-		f->htm = true;
 	}
-	f->btm |= m->tcode == NT_TCODE_DIRECT_BRANCH || m->tcode == NT_TCODE_DIRECT_BRANCH_SYNC;
-	w.plain = !f->htm || f->btm;
+	w.plain = is_plain(f);
+	f->work += w.nbits * WORK_PER_OUTCOME;
 	begin_walk(f, &w);
 	return 0;
 }
 
-/* ResourceFull with outcomes; `times` in all.  0 or an enum nt_error */
-static int begin_hist(struct nt_flow *f, uint64_t hist, uint64_t times)
+/* ResourceFull with outcomes, once.  0 or an enum nt_error */
+static int begin_outcomes(struct nt_flow *f, uint64_t hist)
 {
 	struct walk w = { .left = HIST_REACH, .by_hist = true, .hist = hist };
 
-	f->htm = true;
-	if (!hist)
-		return NT_EHIST;
-	if (!times || times > REPEAT_MAX || f->credit < -ICNT_MAX)
+	if (f->credit < -ICNT_MAX)
 		return NT_ERANGE;
-	w.nbits = w.reload = hist_bits(hist);
-	w.repeat = times - 1;
+	w.nbits = hist_bits(hist);
+	f->work += w.nbits * WORK_PER_OUTCOME;
 	if (w.nbits)
 		begin_walk(f, &w);
 	return 0;
+}
+
+/* ... `times` in all */
+static int begin_hist(struct nt_flow *f, uint64_t hist, uint64_t times)
+{
+	if (!hist)
+		return NT_EHIST;
+	if (!times || times > REPEAT_MAX)
+		return NT_ERANGE;
+	if (times > 1 && hist > 1) {
+		f->repeats = times - 1;
+		f->rep.whole = false;
+		f->rep.left = 0;
+		/* begin_again() wants it there; what a memo stands for is one walk */
+		f->msg.hist = hist;
+		if (f->counts)
+			f->counts->was.valid = false;
+	}
+	return begin_outcomes(f, hist);
 }
 
 static int begin_resource_full(struct nt_flow *f)
@@ -161,7 +225,7 @@ static int begin_resource_full(struct nt_flow *f)
 
 	switch (m->rcode) {
 	case 0:
-		if (m->rdata[0] > (uint64_t)ICNT_MAX || f->credit > TOTAL_MAX)
+		if (m->rdata[0] > (uint64_t)ICNT_MAX)
 			return NT_ERANGE;
 		f->credit += (int64_t)m->rdata[0];
 		return 0;
@@ -180,22 +244,34 @@ static int begin_repeat(struct nt_flow *f)
 {
 	if (!f->last_valid)
 		return NT_EREPEAT;
-	if (f->msg.bcnt > REPEAT_MAX || f->msg.bcnt * f->last.icnt > (uint64_t)REPEAT_REACH)
+	if (f->msg.bcnt > REPEAT_MAX)
 		return NT_ERANGE;
 	f->repeats = f->msg.bcnt;
+	f->rep.left = 0;
 	return 0;
 }
 
-/* Once more the last branch message, to the same target. */
+static void take_address(struct nt_flow *f)
+{
+	if (f->msg.fields & NT_F_ADDR)
+		f->msg_target = f->ref = nt_msg_addr(&f->params, &f->msg, f->ref);
+}
+
+/* Once more the outcomes, or the last branch message: to its target, or by its U-ADDR. */
 static int begin_again(struct nt_flow *f)
 {
 	f->repeats--;
+	if (f->msg.tcode == NT_TCODE_RESOURCE_FULL)
+		return begin_outcomes(f, f->msg.hist);
 	f->msg.fields = f->last.fields;
 	f->msg.tcode = f->last.tcode;
 	f->msg.btype = f->last.btype;
 	f->msg.icnt = f->last.icnt;
 	f->msg.hist = f->last.hist;
+	f->msg.addr = f->last.addr;
 	f->msg_target = f->last.target;
+	if (f->by_uaddr)
+		take_address(f);
 	return begin_total(f);
 }
 
@@ -223,8 +299,7 @@ static int finish_indirect(struct nt_flow *f, struct batch *b)
 		return nt_walk_custom(f, b, f->msg_target);
 	if (nt_walk_open_is_direct(f))
 		return NT_ENOBRANCH;
-	nt_walk_told(f, b, f->msg_target);
-	return 0;
+	return nt_walk_told(f, b, f->msg_target);
 }
 
 static int finish_direct(struct nt_flow *f, struct batch *b)
@@ -238,8 +313,6 @@ static int finish_direct(struct nt_flow *f, struct batch *b)
 /* Does this sync message say that something else ran, or nothing, before it? */
 static bool restarts(const struct nt_msg *m)
 {
-	if (m->tcode != NT_TCODE_PROG_TRACE_SYNC)
-		return false;
 	switch (m->sync) {
 	case NT_SYNC_RESET:
 	case NT_SYNC_DEBUG_EXIT:
@@ -251,15 +324,33 @@ static bool restarts(const struct nt_msg *m)
 	}
 }
 
+/* Does what was counted lead to the address of the message, without a trap? */
+static bool leads_to_address(const struct nt_msg *m)
+{
+	return nt_is_sync(m) && m->sync != NT_SYNC_OVERRUN && !restarts(m) && !m->btype;
+}
+
+/* A mark for who asked for it */
+static void report_sync(struct nt_flow *f, struct batch *b)
+{
+	struct nt_event *ev;
+
+	if (!(f->reported_syncs >> f->msg.sync & 1))
+		return;
+	ev = add_event(f, b, NT_EV_SYNC);
+	ev->from = ev->to = f->at.pc;
+	ev->reason = f->msg.sync;
+	ev->insns = f->insns;
+	f->insns = 0;
+}
+
 /* The open block's end, or linear code, has to lead to the sync address. */
 static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 {
 	uint64_t addr = f->msg_target;
 
-	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f)) {
-		nt_walk_told(f, b, addr);
-		return 0;
-	}
+	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f))
+		return nt_walk_told(f, b, addr);
 	if (f->open != NT_BLOCK_NONE && addr == f->code->blocks[f->open].target) {
 		nt_walk_direct(f, b);
 		return 0;
@@ -301,6 +392,7 @@ static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 			check_sync(f, b, just_synced);
 		if (error)
 			return error;
+		report_sync(f, b);
 	}
 	resync(f);
 	return 0;
@@ -310,7 +402,7 @@ static int finish_stop(struct nt_flow *f, struct batch *b)
 {
 	bool exact = !nt_walk_silent(f, b);
 
-	if (f->htm && !f->msg.cdf && f->params.profile == NT_PROFILE_1_0)
+	if (f->mode == NT_MODE_HTM && !f->msg.cdf && !nt_is_sifive(&f->params))
 		add_notice(f, b, NT_ECDF);
 	stop(f, b, f->msg.evcode, exact);
 	return 0;
@@ -325,6 +417,7 @@ void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 	f->last.btype = msg->btype;
 	f->last.icnt = msg->icnt;
 	f->last.hist = msg->hist;
+	f->last.addr = msg->addr;
 	f->last.target = f->msg_target;
 }
 
@@ -401,7 +494,7 @@ static void skip_to_sync(struct nt_flow *f)
  */
 static void drain(struct nt_flow *f, enum nt_error pending)
 {
-	struct walk w = { .left = f->credit, .plain = f->btm };
+	struct walk w = { .left = f->credit, .plain = f->mode == NT_MODE_BTM };
 
 	f->credit = 0;
 	f->draining = true;
@@ -450,8 +543,6 @@ static void lose(struct nt_flow *f, struct batch *b, enum nt_error reason)
 	f->time_valid = false;
 }
 
-/* -------------------------------------------------------------- messages - */
-
 static void context(struct nt_flow *f, struct batch *b)
 {
 	uint64_t process = f->msg.process;
@@ -465,10 +556,92 @@ static void context(struct nt_flow *f, struct batch *b)
 	ev->reason = process & 3;
 	ev->priv = process >> 2 & 3;
 	ev->flags |= process & 0x10 ? NT_EVF_VIRT : 0;
-	ev->context = process & 2 ? process >> 5 : 0;
+	ev->context = process & 2 || nt_is_tt_dfd(&f->params) ? process >> 5 : 0;
 	ev->from = ev->to = f->at.pc;
 	b->end = true;
 }
+
+/* ------------------------------------------------------- finding the mode - */
+
+/* Messages that tell the mode */
+struct votes {
+	unsigned int nr[3];	/* by enum nt_mode */
+	enum nt_mode first;
+	bool stop;		/* ProgTraceCorrelation without HIST */
+};
+
+static void vote(struct votes *v, const struct nt_msg *m)
+{
+	enum nt_mode mode = mode_told(m);
+
+	v->nr[mode]++;
+	if (v->first == NT_MODE_UNKNOWN)
+		v->first = mode;
+	v->stop |= m->tcode == NT_TCODE_PROG_TRACE_CORRELATION && mode == NT_MODE_UNKNOWN;
+}
+
+static enum nt_mode elected(const struct nt_flow *f, const struct votes *v)
+{
+	if (v->nr[NT_MODE_BTM] != v->nr[NT_MODE_HTM])
+		return v->nr[NT_MODE_BTM] > v->nr[NT_MODE_HTM] ? NT_MODE_BTM : NT_MODE_HTM;
+	/* B.3: in HTM it must have HIST; encoders before 1.0 leave an empty one out */
+	if (!v->first && v->stop && !nt_is_sifive(&f->params))
+		return NT_MODE_BTM;
+	return v->first;
+}
+
+/*
+ * Infer the mode from the messages at f->pos and behind.  A majority, so that
+ * one damaged message does not decide.  False: wait, there will be more of them.
+ */
+static bool find_mode(struct nt_flow *f)
+{
+	size_t end = f->len - f->pos < MODE_AHEAD ? f->len : f->pos + MODE_AHEAD, pos = f->pos;
+	struct votes v = { .first = NT_MODE_UNKNOWN };
+	struct nt_msg m;
+	int ret = 1;
+
+	if (f->no_mode > pos)
+		pos = f->no_mode;
+	while (pos < end && v.nr[NT_MODE_BTM] + v.nr[NT_MODE_HTM] < MODE_VOTES) {
+		ret = nt_msg_decode(&f->params, f->buf + pos, f->len - pos, &m);
+		if (!ret)
+			break;
+		pos += ret > 0 ? (size_t)ret : m.skip;
+		if (ret > 0 && !other_source(f, &m))
+			vote(&v, &m);
+		else if (ret < 0 && pos == f->len)
+			ret = 0;	/* where it ends is not here yet */
+		if (!ret)
+			break;
+	}
+	if (f->open_end && (!ret || (pos >= f->len && f->len - f->pos < MODE_AHEAD)) &&
+	    v.nr[NT_MODE_BTM] + v.nr[NT_MODE_HTM] < MODE_VOTES)
+		return false;
+	f->mode = elected(f, &v);
+	if (f->mode == NT_MODE_UNKNOWN)
+		f->no_mode = pos;
+	return true;
+}
+
+/*
+ * Have the mode, if there is a way to.  A message that contradicts what was
+ * inferred begins another trace, or is damaged: those behind it tell.  False as
+ * find_mode()
+ */
+static bool have_mode(struct nt_flow *f)
+{
+	if (f->state != RUNNING || f->params.mode)
+		return true;
+	if (f->mode != NT_MODE_UNKNOWN && !contradicts(f))
+		return true;
+	/* what a memo stands for has nothing to infer */
+	if (f->counts)
+		f->counts->was.valid = false;
+	return find_mode(f);
+}
+
+/* -------------------------------------------------------------- messages - */
 
 /* Messages while nothing is being followed.  0 or an enum nt_error */
 static int on_stopped(struct nt_flow *f, struct batch *b)
@@ -493,6 +666,8 @@ static int on_stopped(struct nt_flow *f, struct batch *b)
 
 static int on_running(struct nt_flow *f, struct batch *b)
 {
+	if (f->params.mode && contradicts(f))
+		return NT_EMODE;
 	switch (f->msg.tcode) {
 	case NT_TCODE_OWNERSHIP:
 		context(f, b);
@@ -500,7 +675,7 @@ static int on_running(struct nt_flow *f, struct batch *b)
 	case NT_TCODE_RESOURCE_FULL:
 		return begin_resource_full(f);
 	case NT_TCODE_REPEAT_BRANCH:
-		return begin_repeat(f);
+		return f->unclear ? NT_EAMBIGUOUS : begin_repeat(f);
 	case NT_TCODE_PROG_TRACE_CORRELATION:
 		if (!(f->msg.fields & NT_F_ICNT))
 			return NT_ERESERVED;
@@ -519,17 +694,6 @@ static int on_message(struct nt_flow *f, struct batch *b)
 	return f->state == RUNNING ? on_running(f, b) : on_stopped(f, b);
 }
 
-static void take_address(struct nt_flow *f)
-{
-	uint64_t addr = f->msg.addr << 1;
-
-	if (!(f->msg.fields & NT_F_ADDR))
-		return;
-	if (f->msg.fields & NT_F_UADDR)
-		addr ^= f->ref;
-	f->msg_target = f->ref = addr & f->mask;
-}
-
 /* False when the message is beyond the limit; then nothing has changed. */
 static bool take_time(struct nt_flow *f)
 {
@@ -538,19 +702,29 @@ static bool take_time(struct nt_flow *f)
 
 	if (!(m->fields & NT_F_TSTAMP))
 		return !f->time_valid || f->time <= f->limit;
-	if (!nt_is_sync(m)) {
-		if (!f->time_valid)
-			return true;
-		if (f->params.profile == NT_PROFILE_1_0)
-			time += f->time;
-		else
-			time ^= f->time;
-	}
+	if (!nt_is_sync(m) && !f->time_valid)
+		return true;
+	if (nt_is_sync(m) || nt_is_tt_dfd(&f->params))
+		time = absolute_time(f, time);
+	else if (f->params.profile == NT_PROFILE_1_0)
+		time += f->time;
+	else
+		time = absolute_time(f, time ^ f->time);
 	if (time > f->limit)
 		return false;
 	f->time = time;
-	f->time_valid = true;
+	f->time_valid = f->had_time = true;
 	return true;
+}
+
+/* B.8: with timestamps every sync message has one.  Tell of a window's first that has none. */
+static void check_time(struct nt_flow *f, struct batch *b)
+{
+	if (!f->params.timestamps || f->no_time || !nt_is_sync(&f->msg) ||
+	    f->msg.fields & NT_F_TSTAMP)
+		return;
+	f->no_time = true;
+	add_notice(f, b, NT_ENOTIME);
 }
 
 /* The rest of the window is no whole message. */
@@ -579,6 +753,8 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 	return true;
 }
 
+static bool know_repeat(struct nt_flow *f, size_t len);
+
 /* Decode the next message and begin it.  False: window consumed, or limit. */
 static bool next_message(struct nt_flow *f, struct batch *b)
 {
@@ -600,11 +776,15 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 		f->pos += ret;
 		return true;
 	}
+	if (!have_mode(f) || !know_repeat(f, ret))
+		return false;
 	if (!take_time(f)) {
 		f->at_limit = true;
 		return false;
 	}
 	f->pos += ret;
+	f->work += (int64_t)ret * WORK_PER_BYTE;
+	check_time(f, b);
 	take_address(f);
 	if (!nt_is_known(&f->msg)) {
 		add_notice(f, b, f->msg.tcode >= NT_TCODE_VENDOR_FIRST &&
@@ -629,6 +809,334 @@ static void finish_drain(struct nt_flow *f, struct batch *b)
 		stop(f, b, NT_EVCODE_NONE, false);
 }
 
+/* --------------------------------------------- messages, and no events of it - */
+
+static int go_on(struct nt_flow *f, struct batch *b);
+
+/* Is there a message whose events may still have to be taken back? */
+static bool in_message(const struct nt_flow *f)
+{
+	return f->repeats || (f->stage == WALKING && !f->draining);
+}
+
+/* After how many repetitions may there be an equal one?  U-ADDR leads there and back. */
+static unsigned int period(const struct nt_flow *f)
+{
+	return f->by_uaddr && f->msg.tcode != NT_TCODE_RESOURCE_FULL && f->last.addr ? 2 : 1;
+}
+
+static int step_message(struct nt_flow *f, struct batch *b)
+{
+	if (f->stage == WALKING)
+		return go_on(f, b);
+	if (!f->rep.left)
+		f->rep = (struct repetition){ true, period(f), b->n, f->at.pc, f->credit, f->insns };
+	f->rep.left--;
+	return begin_again(f);
+}
+
+static bool moves_stack(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_CALL || ev->type == NT_TYPE_ICALL ||
+	       ev->type == NT_TYPE_RET || ev->type == NT_TYPE_SWAP;
+}
+
+/*
+ * Has a repetition, or a pair of them, led to where it began, so that all others do?
+ * Their number, as far as outcomes do not run too far ahead of I-CNT.
+ */
+static uint64_t equal_repetitions(const struct nt_flow *f, const struct batch *b)
+{
+	const struct repetition *r = &f->rep;
+	int64_t ahead = r->credit - f->credit;
+	uint64_t times = f->repeats / period(f), most;
+	unsigned int i;
+
+	if (f->stage == WALKING || r->left || !times || !r->whole || f->at.pc != r->pc ||
+	    f->insns != r->insns || b->n == r->first)
+		return 0;
+	for (i = r->first; f->params.retstack && i < b->n; i++)
+		if (moves_stack(&b->ev[i]))
+			return 0;
+	if (ahead <= 0)
+		return times;
+	most = f->credit < -ICNT_MAX ? 0 : (uint64_t)(f->credit + ICNT_MAX) / ahead;
+	return times < most ? times : most;
+}
+
+/* Copy the events of the last repetition for all those that are equal and have room. */
+static void copy_repetitions(struct nt_flow *f, struct batch *b)
+{
+	uint64_t times = equal_repetitions(f, b), room, i;
+	const struct nt_event *from = b->ev + f->rep.first;
+	unsigned int n = b->n - f->rep.first;
+
+	if (!times || b->n + ROOM > b->max)
+		return;
+	room = (b->max - ROOM - b->n) / n;
+	times = times < room ? times : room;
+	for (i = 0; i < times; i++, b->n += n)
+		memcpy(b->ev + b->n, from, n * sizeof(*from));
+	f->repeats -= times * period(f);
+	f->credit -= (f->rep.credit - f->credit) * (int64_t)times;
+	f->rep.whole = false;
+}
+
+/* Follow the message to its end, reporting nothing.  As go_on() */
+static int follow_message(struct nt_flow *f)
+{
+	struct nt_event ev[8 * ROOM];
+	struct batch b = { .ev = ev, .max = 8 * ROOM };
+	uint64_t equal;
+	int ret = 0;
+
+	f->counts = NULL;
+	f->rep.whole = false;
+	while (!ret && in_message(f)) {
+		if (!f->rep.left || !f->rep.whole)
+			b.n = 0;
+		ret = step_message(f, &b);
+		equal = ret ? 0 : equal_repetitions(f, &b);
+		/* it would only come back to here; half a pair may be left */
+		if (equal && equal == f->repeats / period(f))
+			f->repeats %= period(f);
+	}
+	return ret;
+}
+
+/*
+ * Follow the message to its end, reporting nothing; then all is as before.  As
+ * go_on(); *pc: where it ended.  `save` has room for the return stack.
+ */
+static int rehearse(struct nt_flow *f, struct call *save, uint64_t *pc)
+{
+	const size_t size = (f->stack.wrap + 1) * sizeof(*f->stack.calls);
+	struct nt_flow was;
+	int ret;
+
+	/* the block that it leads from may lead elsewhere, then */
+	f->at.link = NT_BLOCK_NONE;
+	was = *f;
+	memcpy(save, f->stack.calls, size);
+	ret = follow_message(f);
+	*pc = f->at.pc;
+	*f = was;
+	memcpy(f->stack.calls, save, size);
+	return ret;
+}
+
+/* ------------------------------------ what a RepeatBranch message repeats - */
+
+/* Of one way to read it */
+enum verdict {
+	CANNOT_BE,	/* the repetitions do not fit the code */
+	CONTRADICTED,	/* the messages behind do not, then */
+	MAY_BE,
+	MAY_BE_YET,	/* the messages that could tell are not here */
+};
+
+/* Messages that lead somewhere, and say so */
+#define TCODES_LEADING								\
+	(NT_TCODES_SYNC | NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
+	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL) |	\
+	 NT_TCODE_BIT(PROG_TRACE_CORRELATION))
+
+/* Does f->msg tell nothing of where execution came from? */
+static bool tells_nothing(const struct nt_flow *f)
+{
+	const struct nt_msg *m = &f->msg;
+
+	if (!(TCODES_LEADING >> m->tcode & 1) || (f->mode != NT_MODE_UNKNOWN && contradicts(f)))
+		return true;
+	return nt_is_sync(m) && (m->sync == NT_SYNC_OVERRUN || restarts(m));
+}
+
+/* Follow the messages at f->pos, up to a sync message. */
+static enum verdict try_messages(struct nt_flow *f)
+{
+	struct nt_event ev[ROOM];
+	struct batch b = { .ev = ev, .max = ROOM };
+	unsigned int n;
+	int ret;
+
+	for (n = 0; n < REPEAT_AHEAD; n++) {
+		ret = nt_msg_decode(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
+		if (!ret)
+			return f->open_end ? MAY_BE_YET : MAY_BE;
+		if (ret < 0)
+			return MAY_BE;
+		f->pos += ret;
+		if (other_source(f, &f->msg))
+			continue;
+		if (tells_nothing(f))
+			return MAY_BE;
+		take_address(f);
+		ret = on_running(f, &b);
+		if (!ret)
+			ret = follow_message(f);
+		if (ret > 0 && ret != NT_EUNMAPPED && ret != NT_ENOMODE)
+			return CONTRADICTED;
+		if (ret || nt_is_sync(&f->msg) || f->state != RUNNING)
+			return MAY_BE;
+	}
+	return MAY_BE;
+}
+
+/* The RepeatBranch of `len` bytes at f->pos and those behind, read this way; then all is as before. */
+static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
+{
+	const size_t size = (f->stack.wrap + 1) * sizeof(*f->stack.calls);
+	struct call *save = f->stack.calls + f->stack.wrap + 1;
+	struct nt_flow was;
+	enum verdict v;
+	int ret;
+
+	f->at.link = NT_BLOCK_NONE;	/* as rehearse() */
+	was = *f;
+	memcpy(save, f->stack.calls, size);
+	f->pos += len;
+	f->by_uaddr = by_uaddr;
+	ret = begin_repeat(f);
+	if (!ret)
+		ret = follow_message(f);
+	if (!ret)
+		v = try_messages(f);
+	else
+		v = ret < 0 || ret == NT_EUNMAPPED ? MAY_BE : CANNOT_BE;
+	/* it has to be paid for: many such messages are few bytes */
+	if (v != MAY_BE_YET)
+		was.work = f->work;
+	*f = was;
+	memcpy(f->stack.calls, save, size);
+	return v;
+}
+
+/*
+ * N-Trace 1.0 says that RepeatBranch repeats the branch, so the target (R107); there are
+ * encoders that repeat the message, so U-ADDR.  When it is not known whose trace it is, the
+ * code and the messages behind decide, or nobody.  False: wait for those messages.
+ */
+static bool know_repeat(struct nt_flow *f, size_t len)
+{
+	enum verdict target, uaddr;
+
+	f->unclear = false;
+	if (f->msg.tcode != NT_TCODE_REPEAT_BRANCH || f->params.profile != NT_PROFILE_1_0)
+		return true;
+	f->by_uaddr = false;
+	if (f->state != RUNNING || !f->last_valid || !f->last.addr || !f->msg.bcnt ||
+	    f->msg.bcnt > REPEAT_MAX)
+		return true;
+	target = try_repeat(f, len, false);
+	uaddr = try_repeat(f, len, true);
+	if (target == CANNOT_BE || uaddr == CANNOT_BE) {
+		f->by_uaddr = uaddr != CANNOT_BE;
+		return true;
+	}
+	if (target == MAY_BE_YET || uaddr == MAY_BE_YET)
+		return false;
+	f->unclear = (target == CONTRADICTED) == (uaddr == CONTRADICTED);
+	f->by_uaddr = target == CONTRADICTED;
+	return true;
+}
+
+/* ------------------------------------------------- outcomes that HIST lacks - */
+
+struct outcomes {
+	uint64_t hist;
+	unsigned int nbits;
+};
+
+/* What becomes of the message with these.  As go_on() */
+static int try_outcomes(struct nt_flow *f, const struct outcomes *o)
+{
+	const struct walk was = f->walk;
+	uint64_t pc;
+	int ret;
+
+	f->trying = true;
+	f->walk.hist = o->hist;
+	f->walk.nbits = o->nbits;
+	ret = rehearse(f, f->stack.calls + 2 * (f->stack.wrap + 1), &pc);
+	f->trying = false;
+	f->walk = was;
+	return ret;
+}
+
+/*
+ * A sync message has no outcome for the branch at f->at.  In HTM that is legal:
+ * ProgTraceSync has no HIST (sync examples, note 2), and encoders leave out the
+ * outcome of the branch that they send a periodic sync message at.  F-ADDR is
+ * where the outcomes lead.  When exactly one choice of them leads there, these
+ * they are.
+ */
+static int settle(struct nt_flow *f)
+{
+	struct outcomes todo[SETTLE_WAYS] = { { 0, 1 }, { 1, 1 } }, found = { .nbits = 0 };
+	int64_t reach = SETTLE_REACH;
+	unsigned int n = 2;
+
+	while (n) {
+		const struct outcomes o = todo[--n];
+		int ret;
+
+		reach -= f->walk.left;
+		if (reach < 0)
+			return -NT_ENOHIST;
+		ret = try_outcomes(f, &o);
+		if (ret < 0)
+			return ret;
+		/* where unknown code leads, nobody knows */
+		if (ret == NT_EUNMAPPED || (!ret && found.nbits))
+			return -NT_ENOHIST;
+		if (!ret)
+			found = o;
+		if (ret != NT_ENOHIST)
+			continue;
+		/* tt-dfd leaves out that of the last branch, none before it */
+		if (n + 2 > SETTLE_WAYS || nt_is_tt_dfd(&f->params))
+			return -NT_ENOHIST;
+		todo[n++] = (struct outcomes){ o.hist << 1, o.nbits + 1 };
+		todo[n++] = (struct outcomes){ o.hist << 1 | 1, o.nbits + 1 };
+	}
+	if (!found.nbits)
+		return -NT_ENOHIST;
+	f->walk.hist = found.hist;
+	f->walk.nbits = found.nbits;
+	/* it depends on more than a memo holds */
+	if (f->counts)
+		f->counts->was.valid = false;
+	return NT_WALK_ON;
+}
+
+/* The walk met a branch without outcome.  NT_WALK_ON, or a negative enum nt_error */
+static int no_outcome(struct nt_flow *f)
+{
+	int ret;
+
+	if (f->trying || f->mode == NT_MODE_BTM)
+		return -NT_ENOHIST;
+	if (leads_to_address(&f->msg)) {
+		ret = settle(f);
+		if (ret != -NT_ENOHIST)
+			return ret;
+	}
+	return f->mode == NT_MODE_UNKNOWN ? -NT_ENOMODE : -NT_ENOHIST;
+}
+
+/* nt_walk(), but there is an end to the work */
+static int walk(struct nt_flow *f, struct batch *b)
+{
+	const int64_t left = f->walk.left;
+	const unsigned int n = b->n;
+	int ret = nt_walk(f, b);
+
+	f->work -= b->n - n;
+	if (!f->walk.by_hist)
+		f->work -= (left - f->walk.left) / 16;
+	return f->work < 0 && ret == NT_WALK_FULL ? -NT_ERANGE : ret;
+}
+
 /*
  * Go on with f->walk.  0, an enum nt_error that the message is refused for, or
  * negative when decoding cannot go on at all
@@ -638,9 +1146,10 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	int ret = NT_WALK_DONE;
 
 	if (f->walk.left)
-		ret = nt_walk(f, b);
+		ret = walk(f, b);
 	if (ret == NT_WALK_FULL) {
 		b->end = true;
+		f->rep.whole = false;
 		return 0;
 	}
 	if (ret == -NT_ENOMEM)
@@ -649,6 +1158,10 @@ static int go_on(struct nt_flow *f, struct batch *b)
 		finish_drain(f, b);
 		return 0;
 	}
+	if (ret == -NT_ENOHIST)
+		ret = no_outcome(f);
+	if (ret == NT_WALK_ON)
+		return 0;
 	if (ret == NT_WALK_DONE)
 		ret = -finish(f, b);
 	if (!ret && f->counts)
@@ -666,35 +1179,14 @@ static void check_blocks(struct nt_flow *f)
 
 /* ---------------------------------- batches that end inside a message ----- */
 
-/* Is there a message whose events may still have to be taken back? */
-static bool in_message(const struct nt_flow *f)
-{
-	return f->repeats || (f->stage == WALKING && !f->draining);
-}
-
-static int step_message(struct nt_flow *f, struct batch *b)
-{
-	return f->stage == WALKING ? go_on(f, b) : begin_again(f);
-}
-
-/* Follow the message to its end, reporting nothing.  As go_on(); 0: all is as before */
+/* Will the message be refused?  As go_on(); then f->at.pc is where it went wrong. */
 static int look_ahead(struct nt_flow *f)
 {
-	const size_t size = (f->stack.wrap + 1) * sizeof(*f->stack.calls);
-	struct nt_event ev[8 * ROOM];
-	struct nt_flow was = *f;
-	int ret;
+	uint64_t pc;
+	int ret = rehearse(f, f->stack.calls + f->stack.wrap + 1, &pc);
 
-	memcpy(f->stack.calls + f->stack.wrap + 1, f->stack.calls, size);
-	f->counts = NULL;
-	do {
-		struct batch b = { .ev = ev, .max = 8 * ROOM };
-
-		ret = step_message(f, &b);
-	} while (!ret && in_message(f));
-	was.at.pc = ret ? f->at.pc : was.at.pc;
-	*f = was;
-	memcpy(f->stack.calls, f->stack.calls + f->stack.wrap + 1, size);
+	if (ret)
+		f->at.pc = pc;
 	return ret;
 }
 
@@ -744,6 +1236,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 
 	check_blocks(f);
 	f->at_limit = false;
+	f->rep.whole = false;
 	take_held(f, &b);
 	while (!b.end && b.n + ROOM <= max) {
 		if (f->stage == WALKING || f->repeats) {
@@ -752,6 +1245,8 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 				return ret;
 			if (ret)
 				lose(f, &b, (enum nt_error)ret);
+			else
+				copy_repetitions(f, &b);
 		} else {
 			if (f->counts)
 				nt_count_replay(f);
@@ -790,6 +1285,11 @@ int nt_flow_next(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	return (int)n;
 }
 
+void nt_flow_report_syncs(struct nt_flow *f, uint32_t reasons)
+{
+	f->reported_syncs = reasons;
+}
+
 bool nt_flow_at_limit(const struct nt_flow *f)
 {
 	return f->at_limit;
@@ -803,6 +1303,13 @@ size_t nt_flow_consumed(const struct nt_flow *f)
 void nt_flow_limit(struct nt_flow *f, uint64_t ticks)
 {
 	f->limit = ticks;
+}
+
+void nt_flow_time_from(struct nt_flow *f, uint64_t ticks)
+{
+	f->time_from = ticks;
+	if (!f->time_valid)
+		f->had_time = false;
 }
 
 void nt_flow_set_code(struct nt_flow *f, struct nt_code *low, struct nt_code *high)
@@ -822,7 +1329,10 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->state = UNSYNCED;
 	f->stage = NEXT_MESSAGE;
 	f->time_valid = false;
+	f->no_time = false;
+	f->no_mode = 0;
 	f->repeats = 0;
+	f->work = WORK_FIRST;
 	f->draining = false;
 	f->insns = 0;
 	f->nr_held = 0;
@@ -839,6 +1349,7 @@ void nt_flow_open_end(struct nt_flow *f, bool open)
 
 void nt_flow_more(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t offset)
 {
+	f->no_mode -= f->no_mode < f->pos ? f->no_mode : f->pos;
 	f->buf = buf;
 	f->len = len;
 	f->pos = 0;
@@ -865,12 +1376,22 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	if (!f)
 		return NULL;
 	nt_params_get(params, &f->params);
-	if (f->params.profile != NT_PROFILE_1_0) {
+	/* of the code alone, and the caller's */
+	f->params.branches = NULL;
+	f->params.nr_branches = 0;
+	f->params.srcbits = nt_srcbits(&f->params);
+	if (nt_is_tt_dfd(&f->params))
+		f->params.mode = NT_MODE_HTM;
+	f->params.addr_bits = nt_addr_bits(&f->params);
+	f->params.tstamp_bits = nt_tstamp_bits(&f->params);
+	if (!f->params.high_from)
+		f->params.high_from = 1ull << (f->params.xlen - 1);
+	if (nt_is_sifive(&f->params)) {
 		size = STACK_COUNTER;
 		if (!f->params.retstack)
 			f->params.retstack = 1;
 	}
-	f->stack.calls = calloc(2 * size, sizeof(*f->stack.calls));
+	f->stack.calls = calloc(3 * size, sizeof(*f->stack.calls));
 	f->held = malloc(HELD_MAX * sizeof(*f->held));
 	f->queue = malloc(QUEUE_MAX * sizeof(*f->queue));
 	if (!f->stack.calls || !f->held || !f->queue) {
@@ -879,6 +1400,8 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	}
 	f->stack.wrap = size - 1;
 	f->mask = f->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	f->mode = f->params.mode;
+	f->by_uaddr = nt_is_tt_dfd(&f->params);
 	f->limit = UINT64_MAX;
 	f->ahead_from = AHEAD_FROM;
 	nt_walk_forget(f);

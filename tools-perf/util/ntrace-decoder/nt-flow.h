@@ -10,13 +10,45 @@
 #include "nt-code.h"
 
 /*
- * Half-words that one I-CNT may count, and by how many outcomes may run ahead
- * of I-CNT; that the outcomes of one HIST may cover.  A fuzzer wants them small.
+ * Half-words that one I-CNT may count (22 bits, B.1-9), and by how many outcomes
+ * may run ahead of I-CNT, which is reported when it is full; that the outcomes of
+ * one HIST may cover.  A fuzzer wants them small.
  */
 #ifndef ICNT_MAX
-#define ICNT_MAX	(1ll << 30)
+#define ICNT_MAX	(1ll << 22)
 #define HIST_REACH	(1ll << 24)
 #endif
+
+/* Counts of repetitions: 18 bits by the specification */
+#ifndef REPEAT_MAX
+#define REPEAT_MAX	((1ull << 18) - 1)
+#endif
+
+/*
+ * Work that no outcome accounts for, as in a loop of nothing but direct jumps, is
+ * limited: an event is a unit of it, and so are 16 half-words.  A window has so
+ * many units at first, gets more with each byte of messages and with each
+ * outcome.  Repetitions (RepeatBranch, HREPEAT) are copied where they are equal.
+ */
+#ifndef WORK_FIRST
+#define WORK_FIRST	(1ll << 24)
+#endif
+#ifndef WORK_PER_BYTE
+#define WORK_PER_BYTE	4096
+#endif
+#define WORK_PER_OUTCOME	8
+
+/* Half-words that the search for missing outcomes may walk, all its ways together */
+#define SETTLE_REACH	4096
+/* Ways that it may have found and not walked yet */
+#define SETTLE_WAYS	16
+
+/* Messages behind a RepeatBranch that may tell what it repeats */
+#define REPEAT_AHEAD	16
+
+/* To infer the mode: bytes that may be looked at, messages that are counted */
+#define MODE_AHEAD	(64u << 10)
+#define MODE_VOTES	15
 
 /* Blocks that a core's caches may hold; more are worth asking for in time */
 #define AHEAD_FROM	8192
@@ -49,7 +81,7 @@ struct call {
 };
 
 struct stack {
-	struct call *calls;	/* twice as many: the others are for look_ahead() */
+	struct call *calls;	/* three times as many, for look_ahead() and settle() */
 	unsigned int wrap;	/* size - 1 */
 	unsigned int top;	/* next to be written */
 	unsigned int depth;
@@ -67,15 +99,24 @@ struct walk {
 	int64_t left;		/* half-words; in a HIST walk what HIST may cover */
 	uint64_t hist;		/* outcomes: bit nbits - 1 is next */
 	unsigned int nbits;
-	unsigned int reload;	/* nbits at the start of each repetition */
-	uint64_t repeat;	/* of the outcomes, still to come */
 	bool by_hist;		/* ends with the outcomes, I-CNT comes later */
 	bool plain;		/* BTM: branches inside are not taken */
+};
+
+/* The state in which a repetition began, so as to see that the next will be the same */
+struct repetition {
+	bool whole;		/* its events are in the batch, from the first on */
+	unsigned int left;	/* of a pair that counts as one: still to be done */
+	unsigned int first;
+	uint64_t pc;
+	int64_t credit;
+	uint32_t insns;
 };
 
 /* What begin_total() and finish() want to know of a branch message */
 struct branch_msg {
 	uint64_t icnt, hist;
+	uint64_t addr;		/* as in struct nt_msg */
 	uint64_t target;
 	uint32_t fields;
 	uint8_t tcode, btype;
@@ -97,11 +138,15 @@ struct nt_flow {
 	/* of the stream */
 	enum state state;
 	enum stage stage;
-	bool htm, btm;		/* messages since the last sync message show that it is */
+	enum nt_mode mode;	/* of params, or inferred */
+	size_t no_mode;		/* position up to which nothing tells it */
 	uint64_t ref;		/* address that U-ADDR is relative to */
 	int64_t credit;
-	uint64_t time;
+	uint64_t time;		/* the last, of whatever window */
 	bool time_valid;
+	bool had_time;
+	uint64_t time_from;	/* see nt_flow_time_from() */
+	bool no_time;		/* a sync message of the window had no timestamp */
 	struct stack stack;
 	uint64_t stop_pc;	/* where the last STOP left, for NT_EVF_JOIN */
 	bool stop_valid;
@@ -121,15 +166,21 @@ struct nt_flow {
 	struct walk walk;
 	bool just_synced;	/* nothing retired since a sync message */
 	bool draining;		/* walking credit that no message will claim */
+	bool trying;		/* outcomes that settle() has chosen */
 	enum nt_error pending;	/* the loss that comes after it, if any */
 
 	/* for RepeatBranch: the last branch message without SYNC, resolved */
 	struct branch_msg last;
 	bool last_valid;
-	uint64_t repeats;
+	bool by_uaddr;		/* it repeats U-ADDR, not the target ... */
+	bool unclear;		/* ... or may as well do the other */
+	uint64_t repeats;	/* of it, or of the outcomes of ResourceFull, to come */
+	struct repetition rep;
+	int64_t work;		/* units left, see WORK_FIRST */
 
 	uint32_t insns;		/* since the last event */
 	uint32_t ahead_from;	/* blocks from which on nt_quick() reads ahead */
+	uint32_t reported_syncs;	/* bits of the reasons that make events */
 	bool slow;		/* nothing by nt_quick(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
 
@@ -161,6 +212,21 @@ struct batch {
 
 /* ---------------------------------------------------------------- events - */
 
+/* The time that an absolute TSTAMP stands for */
+static inline uint64_t absolute_time(const struct nt_flow *f, uint64_t stamp)
+{
+	return nt_tstamp_behind(f->had_time ? f->time : 0, f->time_from, stamp,
+				f->params.tstamp_bits);
+}
+
+/* NT_EVF_TIME, NT_EVF_STAMP: what the message being worked on tells of its time */
+static inline unsigned int time_flags(const struct nt_flow *f)
+{
+	if (!f->time_valid)
+		return 0;
+	return NT_EVF_TIME | (f->msg.fields & NT_F_TSTAMP ? NT_EVF_STAMP : 0);
+}
+
 static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enum nt_event_kind kind)
 {
 	struct nt_event *ev = &b->ev[b->n++];
@@ -169,7 +235,7 @@ static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enu
 	ev->kind = kind;
 	ev->offset = f->msg_offset;
 	ev->time = f->time;
-	ev->flags = f->time_valid ? NT_EVF_TIME : 0;
+	ev->flags = time_flags(f);
 	return ev;
 }
 
@@ -189,7 +255,7 @@ static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int t
 	ev->kind = NT_EV_BRANCH;
 	ev->type = type;
 	ev->reason = sync ? f->msg.sync : 0;
-	ev->flags = flags | (f->time_valid ? NT_EVF_TIME : 0) | (sync ? NT_EVF_SYNC : 0);
+	ev->flags = flags | time_flags(f) | (sync ? NT_EVF_SYNC : 0);
 	f->insns = 0;
 }
 
@@ -198,6 +264,7 @@ static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int t
 enum nt_walked {
 	NT_WALK_DONE,
 	NT_WALK_FULL,	/* the batch is; go on with the next */
+	NT_WALK_ON,	/* there are more outcomes now; go on */
 };
 
 /*
@@ -231,7 +298,7 @@ struct nt_code *nt_walk_code_at(const struct nt_flow *f, uint64_t pc);
  *		encoding and may have jumped
  * int: 0 or an enum nt_error.
  */
-void nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr);
+int nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr);
 void nt_walk_direct(struct nt_flow *f, struct batch *b);
 int nt_walk_silent(struct nt_flow *f, struct batch *b);
 int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr);

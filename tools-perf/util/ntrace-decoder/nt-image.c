@@ -224,7 +224,7 @@ static int read_isa(struct nt_image *image, Elf *elf, const struct mapping *map)
 static int add_elf_segments(struct nt_image *image, Elf *elf, const struct mapping *map,
 			    uint64_t bias)
 {
-	size_t i, count;
+	size_t i, count, loaded = 0;
 
 	if (elf_getphdrnum(elf, &count))
 		return -NT_EFORMAT;
@@ -232,8 +232,12 @@ static int add_elf_segments(struct nt_image *image, Elf *elf, const struct mappi
 		GElf_Phdr ph;
 		int ret;
 
-		if (!gelf_getphdr(elf, i, &ph) || ph.p_type != PT_LOAD || !ph.p_filesz)
+		/* the file may be cut inside of them */
+		if (!gelf_getphdr(elf, i, &ph))
+			return -NT_EFORMAT;
+		if (ph.p_type != PT_LOAD || !ph.p_filesz)
 			continue;
+		loaded++;
 		if (ph.p_offset > map->size || ph.p_filesz > map->size - ph.p_offset)
 			return -NT_EFORMAT;
 		ret = add_segment(image, ph.p_vaddr + bias,
@@ -241,7 +245,8 @@ static int add_elf_segments(struct nt_image *image, Elf *elf, const struct mappi
 		if (ret)
 			return ret;
 	}
-	return 0;
+	/* an object file has none */
+	return loaded ? 0 : -NT_EFORMAT;
 }
 
 static int add_elf(struct nt_image *image, Elf *elf, const struct mapping *map, uint64_t bias)

@@ -13,6 +13,55 @@
  */
 int nt_params_get(const struct nt_params *from, struct nt_params *to);
 
+/* 0, or what is wrong with params->branches: see nt_params_check(). */
+int nt_branches_check(const struct nt_params *params);
+
+/* Of the encoders that SiFive made, which are older than 1.0? */
+static inline bool nt_is_sifive(const struct nt_params *params)
+{
+	return params->profile == NT_PROFILE_P550 || params->profile == NT_PROFILE_SIFIVE;
+}
+
+static inline bool nt_is_tt_dfd(const struct nt_params *params)
+{
+	return params->profile == NT_PROFILE_TT_DFD;
+}
+
+/* Bits of SRC, see nt_params.srcbits */
+static inline unsigned int nt_srcbits(const struct nt_params *params)
+{
+	return nt_is_tt_dfd(params) ? 4 : params->srcbits;
+}
+
+/* Does a branch of this type, in nt_params.branches, have an offset to where it goes? */
+static inline bool nt_type_has_offset(unsigned int type)
+{
+	return type == NT_TYPE_COND || type == NT_TYPE_CALL || type == NT_TYPE_JUMP ||
+	       type == NT_TYPE_JUMP_LINK;
+}
+
+/* Address bits in an address field, see nt_params.addr_bits */
+static inline unsigned int nt_addr_bits(const struct nt_params *params)
+{
+	if (params->addr_bits)
+		return params->addr_bits;
+	return nt_is_sifive(params) && params->xlen == 64 ? 48 : params->xlen - 1u;
+}
+
+/* Bits of the trace clock, see nt_params.tstamp_bits */
+static inline unsigned int nt_tstamp_bits(const struct nt_params *params)
+{
+	if (params->tstamp_bits)
+		return params->tstamp_bits;
+	return nt_is_sifive(params) ? 40 : 64;
+}
+
+/* Bits 1 to `bits` of an address are known: extend the sign to bit 63. */
+static inline uint64_t nt_extend_addr(uint64_t addr, unsigned int bits)
+{
+	return (uint64_t)((int64_t)(addr << (63 - bits)) >> (63 - bits));
+}
+
 #define NT_TCODE_BIT(t)	(1ull << NT_TCODE_##t)
 
 /* Messages with SYNC and F-ADDR; nt_tcode_is_sync() for the inner loops */

@@ -26,6 +26,8 @@
 #define MSEO_END	3	/* end of message, or idle */
 
 #define IDLE		0xff
+/* What a tt-dfd encoder sends behind some ResourceFull and Ownership messages */
+#define STRAY		0x03
 
 /* ------------------------------------------------- what there can be ----- */
 
@@ -85,6 +87,7 @@ struct cursor {
 	const uint8_t *end;
 	unsigned int bit;	/* of the MDO of *p, 0..5 */
 	bool more;		/* the message goes on after what was read */
+	bool empty;		/* the next variable field has no bits */
 };
 
 /* What a variable field held beyond bit 63 */
@@ -144,6 +147,12 @@ static inline int read_var(struct cursor *c, uint64_t *value, struct excess *ex)
 	ex->ones = ex->zeros = false;
 	if (!c->more)
 		return -NT_ESHORT;
+	if (c->empty) {
+		c->empty = false;
+		ex->width = 0;
+		*value = 0;
+		return 0;
+	}
 	c->bit = 0;
 	do {
 		int ret = read_byte(c, &byte);
@@ -172,6 +181,23 @@ static int read_plain(struct cursor *c, uint64_t *value)
 }
 
 /*
+ * A field that has more bits than the encoder's addresses: zero fill, or the sign
+ * once more.
+ */
+static inline bool fits_addr_bits(const struct nt_params *params, uint64_t v, uint64_t mask)
+{
+	unsigned int bits;
+	uint64_t above;
+
+	/* the usual case: all bits, none above them */
+	if (!params->addr_bits && !nt_is_sifive(params))
+		return true;
+	bits = nt_addr_bits(params);
+	above = v >> bits;
+	return !above || (above == mask >> bits && v >> (bits - 1) & 1);
+}
+
+/*
  * Address bits from bit 1 on.  With extaddr the top bit of the last MDO stands
  * for all above it; bits beyond XLEN are then allowed to repeat it.
  */
@@ -192,7 +218,7 @@ static inline int fit_addr(const struct nt_params *params, uint64_t v, const str
 	if (ones)
 		return -NT_EFIELD;
 	*value = v & mask;
-	return 0;
+	return fits_addr_bits(params, *value, mask) ? 0 : -NT_EFIELD;
 }
 
 static int read_addr(struct cursor *c, const struct nt_params *params, uint64_t *value)
@@ -243,7 +269,8 @@ static void set_fixed4(struct nt_msg *msg, uint32_t field, uint32_t value)
 static int read_head(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
 {
 	const struct layout *l = &layouts[MDO(*c->p)];
-	unsigned int need = 6 + params->srcbits + (l->fixed4 ? 4 : 0) + (l->fixed2 ? 2 : 0);
+	unsigned int srcbits = nt_srcbits(params);
+	unsigned int need = 6 + srcbits + (l->fixed4 ? 4 : 0) + (l->fixed2 ? 2 : 0);
 	unsigned int have;
 	uint32_t bits = 0;
 
@@ -255,17 +282,19 @@ static int read_head(struct cursor *c, const struct nt_params *params, struct nt
 			c->bit = need - have;
 			break;
 		}
-		if (MSEO(*c->p) != MSEO_MORE)
+		/* an I-CNT of 0 has no bits where the fixed fields end with a byte */
+		c->empty = need - have == 6 && MSEO(*c->p) == MSEO_FIELD && nt_is_tt_dfd(params);
+		if (MSEO(*c->p) != MSEO_MORE && !c->empty)
 			return MSEO(*c->p) == MSEO_RESERVED ? -NT_EMSEO : -NT_ESHORT;
 		c->p++;
 	}
 	msg->tcode = bits & 0x3f;
 	bits >>= 6;
 	msg->fields = l->fixed4 | l->fixed2;
-	if (params->srcbits) {
-		msg->src = bits & ((1u << params->srcbits) - 1);
+	if (srcbits) {
+		msg->src = bits & ((1u << srcbits) - 1);
 		msg->fields |= NT_F_SRC;
-		bits >>= params->srcbits;
+		bits >>= srcbits;
 	}
 	if (l->fixed4) {
 		set_fixed4(msg, l->fixed4, bits & 15);
@@ -304,7 +333,7 @@ static int var_count(const struct nt_params *params, const struct nt_msg *msg)
 			return 1;
 		if (msg->rcode == 2)
 			return 2;
-		if (params->profile != NT_PROFILE_1_0 && (msg->rcode == 8 || msg->rcode == 9))
+		if (nt_is_sifive(params) && (msg->rcode == 8 || msg->rcode == 9))
 			return 1;
 		return -1;
 	case NT_TCODE_PROG_TRACE_CORRELATION:
@@ -408,13 +437,15 @@ static inline bool word_addr(struct word *w, const struct nt_params *params, uin
 /* SRC, RCODE or B-TYPE; what is left of the word begins with I-CNT or RDATA0 */
 static inline void word_fixed(struct word *w, const struct nt_params *params, struct nt_msg *msg)
 {
+	const unsigned int srcbits = nt_srcbits(params);
+
 	w->bits >>= 6;
 	w->at = 6;
-	if (params->srcbits) {
-		msg->src = w->bits & ((1u << params->srcbits) - 1);
+	if (srcbits) {
+		msg->src = w->bits & ((1u << srcbits) - 1);
 		msg->fields |= NT_F_SRC;
-		w->bits >>= params->srcbits;
-		w->at += params->srcbits;
+		w->bits >>= srcbits;
+		w->at += srcbits;
 	}
 	if (msg->tcode == NT_TCODE_RESOURCE_FULL) {
 		msg->rcode = w->bits & 15;
@@ -531,7 +562,7 @@ static __attribute__((noinline)) int decode_any(const struct nt_params *params,
 	/* what is returned must be an int: so much idle is returned piecemeal */
 	if (len > INT32_MAX)
 		len = INT32_MAX;
-	while (idle < len && buf[idle] == IDLE)
+	while (idle < len && (buf[idle] == IDLE || (buf[idle] == STRAY && nt_is_tt_dfd(params))))
 		idle++;
 	msg->idle = idle;
 	if (idle == len)
@@ -560,7 +591,7 @@ int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len
 
 	if (len >= 8) {
 		*msg = (struct nt_msg){ .fields = 0 };
-		if (buf[0] == NT_TCODE_DIRECT_BRANCH << 2 && !params->srcbits)
+		if (buf[0] == NT_TCODE_DIRECT_BRANCH << 2 && !nt_srcbits(params))
 			ret = read_direct(buf, msg);
 		if (!ret)
 			ret = read_short(params, buf, msg);
@@ -584,6 +615,17 @@ size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size
 		at += ret > 0 ? (size_t)ret : msg.skip;
 	}
 	return len;
+}
+
+uint64_t nt_msg_addr(const struct nt_params *params, const struct nt_msg *msg, uint64_t last)
+{
+	uint64_t addr = msg->addr << 1;
+
+	if (msg->fields & NT_F_UADDR)
+		addr ^= last;
+	/* whether `last` was extended makes no difference to the bits that count */
+	addr = nt_extend_addr(addr, nt_addr_bits(params));
+	return params->xlen == 32 ? (uint32_t)addr : addr;
 }
 
 /* ------------------------------------------------------------ in words --- */
@@ -612,7 +654,7 @@ static void put_process(struct text *t, uint64_t process)
 	put(t, " PROCESS=0x%" PRIx64 " FORMAT=%u PRV=%u V=%u", process,
 	    (unsigned int)(process & 3), (unsigned int)(process >> 2 & 3),
 	    (unsigned int)(process >> 4 & 1));
-	if (process & 2)
+	if (process & 2 || process >> 5)
 		put(t, " CONTEXT=0x%" PRIx64, process >> 5);
 }
 

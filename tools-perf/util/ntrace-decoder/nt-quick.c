@@ -22,6 +22,7 @@ struct quick {
 	uint64_t icnt;		/* half-words */
 	uint64_t addr;		/* U-ADDR, from bit 1 on; once it is in the queue: absolute */
 	uint64_t hist;		/* with the stop bit */
+	uint64_t uaddr;		/* U-ADDR, also in the queue */
 };
 
 #define EACH(byte)	(0x0101010101010101ull * (byte))
@@ -154,6 +155,9 @@ static bool get_long(const uint8_t *msg, struct quick *q)
 	return true;
 }
 
+/* Bits of I-CNT here: more, without outcomes, may be more work than walk() allows */
+#define ICNT_QUICK	15
+
 /* The message at the beginning of LONG bytes; false: not one of these */
 INLINE bool get_message(const struct nt_flow *f, size_t pos, struct quick *q)
 {
@@ -169,7 +173,7 @@ INLINE bool get_message(const struct nt_flow *f, size_t pos, struct quick *q)
 	case FIRST(INDIRECT_BRANCH_HIST):
 		return !(low & 3) &&
 		       (end ? get_fields(w, end, 8, q) : get_long(f->buf + pos, q)) &&
-		       !(q->addr >> (f->params.xlen - 1)) && !(q->icnt >> 30);
+		       !(q->addr >> f->params.addr_bits) && !(q->icnt >> ICNT_QUICK);
 	case FIRST(RESOURCE_FULL):
 		return (low & 15) == 1 && end && get_fields(w, end, 10, q);
 	default:
@@ -339,7 +343,7 @@ INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, ui
  * In a large program the block that an indirect transfer leads to is not in the
  * host's caches, nor is its place in the table.  So some messages are read ahead
  * of the walk, and what they will need is asked for in time: first the place in
- * the table, later the block that is told there, and those behind it.
+ * the table, later the block that the table names, and those behind it.
  */
 #define AHEAD		32	/* messages that the queue has room for */
 #define AHEAD_HTM	8	/* these are read ahead, which in HTM lead farther */
@@ -376,6 +380,12 @@ INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 	__builtin_prefetch(blk + 192);
 }
 
+/* As nt_msg_addr(), of a U-ADDR */
+INLINE uint64_t quick_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr)
+{
+	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
+}
+
 /* The message in u->q[u->end] is taken in. */
 INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 {
@@ -383,7 +393,8 @@ INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 	u->end++;
 	if (q->tcode == NT_TCODE_DIRECT_BRANCH || q->tcode == NT_TCODE_RESOURCE_FULL)
 		return;
-	u->ref = q->addr = (u->ref ^ q->addr << 1) & f->mask;
+	q->uaddr = q->addr;
+	u->ref = q->addr = quick_addr(f, u->ref, q->addr);
 	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, nt_code_hash(q->addr))]);
 }
 
@@ -409,7 +420,8 @@ INLINE const struct quick *next_quick(const struct nt_flow *f, size_t pos, uint6
 {
 	if (f->len - pos < LONG || !get_message(f, pos, q))
 		return NULL;
-	q->addr = (ref ^ q->addr << 1) & f->mask;
+	q->uaddr = q->addr;
+	q->addr = quick_addr(f, ref, q->addr);
 	return q;
 }
 
@@ -434,7 +446,7 @@ INLINE bool quick_lead(const struct quickly *k, struct nt_block *blk, uint64_t a
 	if (blk->target == addr)
 		return true;
 	/* links are kept only inside one program */
-	if ((addr ^ blk->pc) >> (k->f->params.xlen - 1) & 1)
+	if ((addr >= k->f->params.high_from) != (blk->pc >= k->f->params.high_from))
 		return false;
 	n = nt_code_find(k->f->code, addr);
 	if (n == NT_BLOCK_NONE)
@@ -486,7 +498,7 @@ INLINE bool quick_message(struct quickly *k, struct now *now, const struct quick
 		left = quick_hist(k, now, left, q->hist);
 		n = left ? quick_plain(k, now, left, false) : NT_BLOCK_NONE;
 	} else {
-		n = quick_plain(k, now, left, !k->f->htm);
+		n = quick_plain(k, now, left, k->f->mode == NT_MODE_BTM);
 	}
 	now->ref = q->addr;
 	return n != NT_BLOCK_NONE && quick_indirect(k, now, n);
@@ -506,18 +518,18 @@ static bool quick_may(struct nt_flow *f)
 {
 	const struct nt_params *p = &f->params;
 
-	return f->state == RUNNING && !(f->btm && f->htm) && !f->counts && !f->slow &&
+	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->counts && !f->slow &&
 	       !p->srcbits && !p->timestamps && !p->extaddr && !p->alljumps &&
 	       (!f->time_valid || f->time <= f->limit) && quick_at(f);
 }
 
 #define HTM_TCODES	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
 
-/* Is the message one of those that there have been since the sync message? */
+/* Is the message one of the mode? */
 INLINE bool quick_fits(const struct nt_flow *f, const struct quick *q)
 {
-	return !(f->btm ? HTM_TCODES >> q->tcode & 1 :
-		 f->htm && q->tcode == NT_TCODE_DIRECT_BRANCH);
+	return !(f->mode == NT_MODE_BTM ? HTM_TCODES >> q->tcode & 1 :
+		 q->tcode == NT_TCODE_DIRECT_BRANCH);
 }
 
 /* What the message before that at `pos` has left */
@@ -545,6 +557,7 @@ static void quick_remember(struct nt_flow *f, const struct quick *q)
 	f->last = (struct branch_msg){
 		.icnt = q->icnt,
 		.hist = hist ? q->hist : 0,
+		.addr = direct ? 0 : q->uaddr,
 		.target = f->ref,
 		.fields = NT_F_ICNT | (direct ? 0 : NT_F_BTYPE | NT_F_UADDR) | (hist ? NT_F_HIST : 0),
 		.tcode = q->tcode,
@@ -565,7 +578,7 @@ INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct n
 	bool good;
 
 	u.first = u.end = 0;
-	u.depth = f->htm ? AHEAD_HTM : AHEAD_BTM;
+	u.depth = f->mode == NT_MODE_HTM ? AHEAD_HTM : AHEAD_BTM;
 	u.pos = f->pos;
 	u.ref = f->ref;
 	while (now.ev < enough) {
@@ -582,8 +595,6 @@ INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct n
 		}
 		pos += q->len;
 		*done = now;
-		f->htm |= HTM_TCODES >> q->tcode & 1;
-		f->btm |= q->tcode == NT_TCODE_DIRECT_BRANCH;
 		if (q->tcode != NT_TCODE_RESOURCE_FULL)
 			*last = *q;
 	}

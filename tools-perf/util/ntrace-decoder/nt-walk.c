@@ -21,7 +21,7 @@ void nt_walk_forget(struct nt_flow *f)
 
 struct nt_code *nt_walk_code_at(const struct nt_flow *f, uint64_t pc)
 {
-	return pc >> (f->params.xlen - 1) & 1 ? f->high : f->low;
+	return pc >= f->params.high_from ? f->high : f->low;
 }
 
 void nt_walk_go_to(struct nt_flow *f, uint64_t pc)
@@ -118,20 +118,14 @@ INLINE void run_taken(struct run *r, const struct told *told, const struct nt_bl
 	r->way = WAY_TAKEN;
 }
 
-/* The outcomes of a HIST walk are used up: once more, or done? */
+/* The outcomes are used up: those of a HIST walk end it. */
 INLINE int hist_done(struct nt_flow *f, struct run *r)
 {
 	if (!f->walk.by_hist)
 		return STEP_ON;
 	f->credit -= HIST_REACH - r->left;
 	r->left = HIST_REACH;
-	if (!f->walk.repeat)
-		return STEP_DONE;
-	if (f->credit < -ICNT_MAX)
-		return -NT_ERANGE;
-	f->walk.repeat--;
-	r->nbits = f->walk.reload;
-	return STEP_ON;
+	return STEP_DONE;
 }
 
 INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
@@ -279,6 +273,15 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told
 	for (;;) {
 		blk = &blocks[n];
 		if (blk->halfwords > r.left || !blk->halfwords) {
+			if (blk->end == NT_END_STALE) {
+				nt_walk_go_to(f, blk->pc);
+				ret = -nt_walk_discover(f);
+				if (ret)
+					break;
+				blocks = f->code->blocks;
+				n = f->at.block;
+				continue;
+			}
 			ret = walk_part(f, blk, r.left);
 			if (ret < 0) {
 				nt_walk_go_to(f, blk->pc);
@@ -293,8 +296,9 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told
 		r.insns += blk->insns;
 		ret = step(f, &r, told, blk, n);
 		if (ret < 0) {
-			/* where the last instruction leads is not known */
+			/* where the last instruction leads is not known: be before it */
 			r.insns--;
+			r.left += blk->halfwords - blk->before;
 			nt_walk_go_to(f, nt_block_last(blk));
 			break;
 		}
@@ -361,25 +365,27 @@ static void add_open_branch(struct nt_flow *f, struct batch *b, unsigned int fla
 	add_branch(f, b, blk->type, nt_block_last(blk), f->at.pc, flags);
 }
 
-/* The message tells where the open block's indirect transfer went. */
-void nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr)
+/* The message tells where the open block's indirect transfer went.  0 or an enum nt_error */
+int nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr)
 {
 	struct nt_block *blk = &f->code->blocks[f->open];
 
+	if (blk->seq && blk->target != addr)
+		return NT_EADDR;
 	if (pops(blk))
 		pop(&f->stack);
 	if (pushes(blk))
 		push(&f->stack, fall_pc(f, blk), f->open);
-	if (blk->seq) {
-		nt_walk_go_to(f, addr);
-	} else {
-		if (blk->target != addr) {
-			blk->target = addr;
-			blk->taken = NT_BLOCK_NONE;
-		}
-		set_taken(&f->at, blk, f->open);
+	if (blk->target != addr) {
+		blk->target = addr;
+		blk->taken = NT_BLOCK_NONE;
 	}
+	set_taken(&f->at, blk, f->open);
+	/* links are kept only inside one program */
+	if ((addr ^ blk->pc) >> (f->params.xlen - 1) & 1)
+		nt_walk_go_to(f, addr);
 	add_open_branch(f, b, 0);
+	return 0;
 }
 
 /* The direct transfer at the open block's end was taken. */

@@ -110,7 +110,7 @@ static inline void set_told(const struct nt_flow *f, struct told *told)
 	told->time = f->time;
 	told->offset = f->msg_offset;
 	told->tail = TAIL(0, NT_EV_BRANCH, 0, sync ? f->msg.sync : 0,
-			  (f->time_valid ? NT_EVF_TIME : 0) | (sync ? NT_EVF_SYNC : 0));
+			  time_flags(f) | (sync ? NT_EVF_SYNC : 0));
 }
 
 #endif /* NTRACE_NT_WALK_H */

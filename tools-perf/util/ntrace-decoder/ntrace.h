@@ -84,6 +84,16 @@ enum nt_error {
 	NT_ERANGE,		/* a count beyond every limit */
 	NT_ECDF,		/* ProgTraceCorrelation without HIST in HTM */
 	NT_ENOTIME,		/* a sync message without timestamp */
+	NT_EMODE,		/* a message of BTM in HTM, or of HTM in BTM */
+	NT_ENOMODE,		/* a branch without outcome, HTM or BTM unknown */
+	/* of nt_params.branches */
+	NT_EMATCH,		/* match has bits that mask has not */
+	NT_ELENGTH,		/* mask does not settle the length, or goes beyond it */
+	NT_EKIND,		/* not a branch's type, or with an offset too many or too few */
+	NT_EOFFSET,		/* a field of the offset is where it can't be */
+	NT_EOVERLAP,		/* two of them have an instruction in common */
+	/* of the flow layer */
+	NT_EAMBIGUOUS,		/* RepeatBranch, of an unknown encoder, may mean two ways */
 	NT_ERROR_MAX
 };
 
@@ -97,23 +107,79 @@ const char *nt_strerror(int error);
 
 /* Deviations from N-Trace 1.0 */
 enum nt_profile {
-	NT_PROFILE_1_0,		/* the ratified specification */
+	/*
+	 * The ratified specification, of whatever encoder: where encoders read it in
+	 * different ways, what fits the code counts (NT_EAMBIGUOUS: more than one).
+	 */
+	NT_PROFILE_1_0,
 	NT_PROFILE_P550,	/* XOR timestamps, RCODE 8 and 9, return counter of 1023 */
 	NT_PROFILE_SIFIVE,	/* pre-1.0 Nexus of the E31 */
+	/*
+	 * Tenstorrent's open encoder, tt-dfd: HTM, SRC of 4 bits, absolute TSTAMP in every
+	 * message; a byte 0x03 may stand between messages; an I-CNT of 0 may have no bits;
+	 * a sync message lacks the outcome of the branch that it is sent at; RepeatBranch
+	 * repeats U-ADDR, not the target; Ownership of FORMAT 0 has a context.
+	 */
+	NT_PROFILE_TT_DFD,
+};
+
+/* How the encoder reports conditional branches (trTeInstMode) */
+enum nt_mode {
+	NT_MODE_UNKNOWN,	/* the messages tell, see nt_flow_new() */
+	NT_MODE_BTM,		/* a message for each that is taken */
+	NT_MODE_HTM,		/* as bits of HIST */
 };
 
 /* Extensions that change how bytes are read as instructions (nt_params.isa) */
 #define NT_ISA_C	0x1	/* set by nt_isa_parse(), not needed for decoding */
+/*
+ * Where any of these is set, an encoding that D, Zcb, Zcmp and Zcmt alone could
+ * define, and that is of none of those set, may do anything (NT_INSN_CUSTOM).
+ */
 #define NT_ISA_D	0x2	/* c.fsdsp; yields to Zcmp and Zcmt where they are set */
-#define NT_ISA_ZCB	0x4
+#define NT_ISA_ZCB	0x4	/* c.lbu to c.sh, c.zext.b to c.mul */
 #define NT_ISA_ZCMP	0x8	/* cm.popret, cm.popretz are returns */
 #define NT_ISA_ZCMT	0x10	/* cm.jt, cm.jalt jump through the table at jvt */
+
+#define NT_ISA_ZIBI	0x20	/* beqi, bnei: BRANCH with funct3 2 and 3, reserved without it */
+
+/* A part of a branch's offset: `width` bits of the instruction, from bit `from` on */
+struct nt_branch_field {
+	uint8_t from;
+	uint8_t width;		/* 0: no field */
+	uint8_t to;		/* bit of the offset that bit `from` is, at least 1 */
+};
+
+#define NT_BRANCH_FIELDS	8
+#define NT_BRANCHES_MAX		64
+
+/*
+ * A branch or jump that the library does not know: a vendor's, or one of a later extension.
+ * It is an instruction with (bits & mask) == match, of 2, 4, 6 or 8 bytes.  The length must
+ * follow from mask and match.
+ */
+struct nt_branch {
+	uint64_t mask;
+	uint64_t match;
+	/*
+	 * Of a direct one: its target is at its own address plus the offset.  Bits in no field
+	 * are 0, the highest one in a field is the sign.  Fields lie outside of mask.
+	 */
+	struct nt_branch_field offset[NT_BRANCH_FIELDS];
+	/*
+	 * enum nt_type: COND, JUMP, JUMP_LINK, CALL with an offset; IJUMP, IJUMP_LINK, ICALL,
+	 * RET, SWAP without.  An indirect one is never a sequential jump.
+	 */
+	uint8_t type;
+	uint8_t reserved[7];	/* 0 */
+};
 
 /* What cannot be learnt from the trace itself */
 struct nt_params {
 	size_t size;		/* sizeof(struct nt_params) */
 	uint8_t xlen;		/* 32 or 64 */
-	uint8_t srcbits;	/* width of SRC in the stream, 0..12; 0 when inhibited */
+	/* width of SRC in the stream, 0..12; 0 when inhibited.  With TT_DFD always 4 */
+	uint8_t srcbits;
 	int32_t src;		/* the source to decode, -1 all (as one stream) */
 	bool timestamps;	/* messages may end with TSTAMP, sync messages do */
 	bool extaddr;		/* trTeInstExtendAddrMSB */
@@ -123,13 +189,50 @@ struct nt_params {
 	enum nt_profile profile;
 	uint64_t jvt;		/* the jvt CSR: base of the Zcmt jump table */
 	uint32_t isa;		/* NT_ISA_* */
+	enum nt_mode mode;	/* trTeInstMode, if the recording tells; not BTM with TT_DFD */
+	/*
+	 * Width of an address field: it holds address bits 1 to addr_bits, and
+	 * address bit addr_bits is the sign.  0: 48 with the profiles P550 and
+	 * SIFIVE when XLEN is 64, else XLEN - 1, all bits there are.
+	 */
+	uint8_t addr_bits;
+	/*
+	 * The first address of nt_flow_set_code()'s `high`.  0: the first with the
+	 * top bit of XLEN set.  Linux on RV32 has user space beyond it.
+	 */
+	uint64_t high_from;
+	/*
+	 * Width of the trace clock, 8 to 64: a TSTAMP is the time modulo
+	 * 2^tstamp_bits.  0: 40 with the profiles P550 and SIFIVE, else 64.  Of a
+	 * narrower clock see nt_event.time.
+	 */
+	uint8_t tstamp_bits;
+	/*
+	 * Branches that the library does not know, at most NT_BRANCHES_MAX; they go before those
+	 * it knows.  Copied by nt_code_new() and nt_enc_new() and not used by nt_flow_new();
+	 * nt_enc_classify() wants them for the time of the call.
+	 */
+	const struct nt_branch *branches;
+	uint32_t nr_branches;
 };
 
 /* Set *params to N-Trace 1.0, XLEN 64, no SRC, everything optional off. */
 void nt_params_init(struct nt_params *params);
 
-/* 0, -NT_EINVAL (a value out of range) or -NT_ENOTSUP. */
+/*
+ * 0, or -NT_EINVAL (a value out of range), or of a branch -NT_EMATCH, -NT_ELENGTH, -NT_EKIND,
+ * -NT_EOFFSET or -NT_EOVERLAP.
+ */
 int nt_params_check(const struct nt_params *params);
+
+/*
+ * Read MASK/MATCH[:TYPE[:OFFSET]] such as "0x707f/0x600b:cond:b" into *branch.  TYPE is cond (the
+ * default), jump, call, ijump, icall, ret or swap.  OFFSET is b, j, cb or cj, as BEQ, JAL, C.BEQZ
+ * and C.J have it, or HI[-LO]@TO,... for bits HI to LO of the instruction that are those of the
+ * offset from TO on; default: as the standard's branch or jump of 2 or 4 bytes.  0, -NT_EINVAL
+ * (not so written), or what nt_params_check() says of a branch; then *branch is unchanged.
+ */
+int nt_branch_parse(const char *text, struct nt_branch *branch);
 
 /*
  * Read an ISA string such as "rv64imafdc_zicsr2p0_zcb" into params->xlen and
@@ -217,7 +320,7 @@ struct nt_msg {
 	/*
 	 * The field as transmitted: address bits from bit 1 on; with extaddr
 	 * its most significant bits are already extended, up to address bit
-	 * XLEN-1.  An F-ADDR means address addr << 1.
+	 * XLEN-1.  nt_msg_addr() makes an address of it.
 	 */
 	uint64_t addr;
 	uint64_t hist;		/* with the stop bit */
@@ -240,11 +343,18 @@ struct nt_msg {
  * and at most len, lead to where the next message may begin.  Messages with
  * reserved TCODEs and field values are returned like any other.
  *
- * Uses of params: srcbits, timestamps, extaddr, xlen, profile.  params is
- * not checked.
+ * Uses of params: srcbits, timestamps, extaddr, addr_bits, xlen, profile.
+ * params is not checked.
  */
 int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
 		  struct nt_msg *msg);
+
+/*
+ * The address that a message with NT_F_ADDR reports.  `last` is the address
+ * that the message with NT_F_ADDR before it reported; an F-ADDR does not need
+ * it.  Uses of params: xlen, addr_bits, profile.
+ */
+uint64_t nt_msg_addr(const struct nt_params *params, const struct nt_msg *msg, uint64_t last);
 
 /*
  * Write "NAME FIELD=value ..." without SRC into buf, 0-terminated, cut to size.
@@ -266,6 +376,34 @@ bool nt_tcode_is_sync(unsigned int tcode);
  */
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
 			size_t from);
+
+/* ---- times of a clock of `bits` bits, 8 to 64, which wraps */
+
+/* The first time from `from` on that an absolute TSTAMP may stand for */
+static inline uint64_t nt_tstamp_widen(uint64_t from, uint64_t stamp, unsigned int bits)
+{
+	const unsigned int unused = 64 - bits;
+
+	return from + ((stamp - from) << unused >> unused);
+}
+
+/*
+ * Times rise, but one may be before the last by so much: an eighth of the clock's range, or
+ * a damaged message would add a whole range to all times behind it.
+ */
+static inline uint64_t nt_tstamp_slack(unsigned int bits)
+{
+	return 1ull << (bits - 3);
+}
+
+/* The time of an absolute TSTAMP behind the time `last` (0: none), not before `from` */
+static inline uint64_t nt_tstamp_behind(uint64_t last, uint64_t from, uint64_t stamp,
+					unsigned int bits)
+{
+	const uint64_t slack = nt_tstamp_slack(bits), first = last > slack ? last - slack : 0;
+
+	return nt_tstamp_widen(first > from ? first : from, stamp, bits);
+}
 
 /* ---------------------------------------------- nt_code_: the program ---- */
 
@@ -322,7 +460,7 @@ struct nt_code;
 
 /*
  * A program: basic blocks, made when first reached, from what `read` supplies.
- * Uses of params: xlen, isa, jvt, seqjump.  One nt_code may serve several
+ * Uses of params: xlen, isa, jvt, seqjump, branches.  One nt_code may serve several
  * nt_flow one after the other, or alternating, in one thread.
  */
 struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx);
@@ -349,6 +487,7 @@ struct nt_code_stats {
 	uint64_t bytes;		/* memory taken by all */
 };
 
+/* Fills in stats->size bytes at most, and sets it to how many have a meaning. */
 void nt_code_get_stats(const struct nt_code *code, struct nt_code_stats *stats);
 
 /* ----------------------------------------- nt_flow_: the control flow ---- */
@@ -360,6 +499,7 @@ enum nt_event_kind {
 	NT_EV_CONTEXT,
 	NT_EV_LOSS,
 	NT_EV_NOTICE,
+	NT_EV_SYNC,
 };
 
 /*
@@ -382,7 +522,8 @@ enum nt_event_kind {
  *		the last certain pc and instructions behind it may have retired.
  * CONTEXT	an Ownership message.  priv: PRV 0..3 and, with NT_EVF_VIRT, V.
  *		reason: its FORMAT, 0 only priv, 2 context is scontext, 3 it is
- *		hcontext.  It took place somewhere between the last event and
+ *		hcontext; with TT_DFD it is 0, and which CSR context is of only
+ *		the hart's maker knows.  It took place somewhere between the last event and
  *		the next, directly after the last if that was START or a trap.
  *		from = to = the last known pc; insns = 0.
  * LOSS		trace could not be followed.  from: last certain pc, exclusive,
@@ -391,9 +532,22 @@ enum nt_event_kind {
  *		offset to the next sync message; 0 when the one at offset is
  *		that itself.  The stretch is over, the next event is START.
  * NOTICE	something odd that did not disturb the flow: reason as for LOSS,
- *		from = to = the last known pc; insns = 0.
+ *		from = to = the last known pc; insns = 0.  NT_ENOTIME: this sync
+ *		message, the first such one of the window, lacks its timestamp.
+ *
+ * SYNC		a sync message that neither began nor restarted trace, if
+ *		nt_flow_report_syncs() asked for its reason: a trigger, a
+ *		watchpoint.  from = to: its F-ADDR, up to which insns counts.
+ *		reason: SYNC field.  The stretch goes on.  It comes behind the
+ *		BRANCH that the message reported, if any.
  *
  * There may be further kinds in future: pass over those that you don't know.
+ *
+ * A clock of less than 64 bits (nt_params.tstamp_bits) wraps, the time of events
+ * goes on rising: of the times that a TSTAMP may stand for it is the first that
+ * is not more than an eighth of the clock's range before the last time of this
+ * nt_flow, whatever window that was in.  The first time is the TSTAMP itself.
+ * Who knows more tells it: nt_flow_time_from().
  */
 struct nt_event {
 	uint64_t from;
@@ -420,23 +574,38 @@ struct nt_event {
 #define NT_EVF_VIRT	0x08	/* CONTEXT: V=1 */
 #define NT_EVF_PC	0x10	/* LOSS, NOTICE: from is valid */
 #define NT_EVF_INFERRED	0x20	/* BRANCH: a silent return or sequential jump */
+#define NT_EVF_STAMP	0x40	/* with NT_EVF_TIME: the message itself has a TSTAMP */
 
 struct nt_flow;
 
 /*
- * A decoder of one stream.  Uses all of params; -NT_ENOTSUP cases of
- * nt_params_check() give NULL.
+ * A decoder of one stream.  Uses all of params.
+ *
+ * With NT_MODE_UNKNOWN the decoder infers the mode when it needs it: from the
+ * messages that only one mode has among the next 64 KiB, by the majority of the
+ * first 15.  It keeps the mode across sync messages, losses and windows; a
+ * message that contradicts it makes the decoder infer it again.  A branch whose
+ * outcome depends on a mode that no message tells is a LOSS (NT_ENOMODE), not a
+ * guess.  With any other mode a message that contradicts it is a LOSS (NT_EMODE).
  */
 struct nt_flow *nt_flow_new(const struct nt_params *params);
 void nt_flow_free(struct nt_flow *flow);
 
 /*
- * The program to follow from now on: `high` for addresses with the top bit of
- * XLEN set, `low` for all others; may be equal; NULL: all unmapped.  Allowed
+ * The program to follow from now on: `high` for addresses from params.high_from
+ * on, `low` for all others; may be equal; NULL: all unmapped.  Allowed
  * between any two calls of nt_flow_next(); return stack, pc and all else are
  * kept.  The nt_code must be made with the same params and outlive their use.
  */
 void nt_flow_set_code(struct nt_flow *flow, struct nt_code *low, struct nt_code *high);
+
+/*
+ * Make a SYNC event of each sync message with one of these reasons, a bit for
+ * each: 1u << NT_SYNC_TRIGGER | 1u << NT_SYNC_TRACE_EVENT are the marks that
+ * someone set; periodic ones are many.  None at first.  START events, and
+ * BRANCH events with NT_EVF_SYNC, tell the reason of their message anyway.
+ */
+void nt_flow_report_syncs(struct nt_flow *flow, uint32_t reasons);
 
 /*
  * Begin a new window.  Decoder state restarts and wants a sync message; what
@@ -469,6 +638,15 @@ void nt_flow_skip_partial(struct nt_flow *flow);
  * no limit.  Messages without timestamp count as of the time before them.
  */
 void nt_flow_limit(struct nt_flow *flow, uint64_t ticks);
+
+/*
+ * A clock of less than 64 bits: no TSTAMP from here on stands for a time before
+ * `ticks`.  Called behind nt_flow_window(), it also puts an end to what earlier
+ * windows told of the time: the window may be decoded a second time, or follow a
+ * pause in which the clock wrapped, or be the first one of a clock that has
+ * wrapped before.
+ */
+void nt_flow_time_from(struct nt_flow *flow, uint64_t ticks);
 
 /*
  * Decode on.  Writes up to max events (at least 1; 256 is a good number) and
