@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "marks.h"
 
 struct view;
 
@@ -30,10 +30,12 @@ struct decode {
 	struct input in;
 	const struct output *output;
 	bool not_taken;
+	bool no_marks;
 	struct records records;
 	unsigned long losses;
 	struct symbols *symbols;
 	struct run open;	/* run that the pieces printed so far leave open */
+	struct marks_time time;	/* that they wrote last */
 };
 
 /* Of each thread */
@@ -49,7 +51,9 @@ struct view {
 	struct lines *lines;
 	uint64_t pc;		/* next to be printed */
 	uint64_t last;		/* that was printed last */
+	bool custom;		/* of an encoding that may do anything */
 	unsigned long losses;
+	struct marks marks;
 	struct run head;	/* that the pieces before may have begun */
 	struct run tail;	/* ... that those behind will end */
 	bool ended;		/* head has */
@@ -58,7 +62,7 @@ struct view {
 static const struct output outputs[];
 
 enum {
-	OPT_OUTPUT = 0x200, OPT_NOT_TAKEN,
+	OPT_OUTPUT = 0x200, OPT_NOT_TAKEN, OPT_NO_MARKS,
 };
 
 static const struct argp_option options[] = {
@@ -69,6 +73,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "not-taken", OPT_NOT_TAKEN, NULL, 0,
 	  "with --output=branch: branches not taken too, of type `not'", 0 },
+	{ "no-marks", OPT_NO_MARKS, NULL, 0,
+	  "no lines `# ...' for starts, stops, traps, contexts, time and source; losses stay", 0 },
 	{ 0 }
 };
 
@@ -90,6 +96,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_NOT_TAKEN:
 		d->not_taken = true;
+		break;
+	case OPT_NO_MARKS:
+		d->no_marks = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -224,10 +233,12 @@ static void walk(struct view *v, const struct nt_event *ev)
 		int len = nt_code_insn(v->piece->code, pc, &insn);
 
 		if (len < 0)
-			die("no code at %llx any more", (unsigned long long)pc);
+			die("%s: no code at 0x%llx, where the decoder found an instruction before: a "
+			    "mistake of ntrace", v->d->in.file, (unsigned long long)pc);
 		if (!own || n + 1 < ev->insns)
 			v->d->output->insn(v, &insn);
 		v->last = pc;
+		v->custom = insn.flags & NT_INSN_CUSTOM;
 		pc = insn.pc + len;
 		if (v->d->in.params.xlen == 32)
 			pc &= UINT32_MAX;
@@ -239,6 +250,14 @@ static bool walks(const struct decode *d)
 	return d->output->event != branch_event || d->not_taken;
 }
 
+/* Which transfers the output does not tell: MARKS_* */
+static unsigned int untold(const struct view *v, const struct nt_event *ev)
+{
+	if (v->d->output->event == branch_event)
+		return 0;
+	return MARKS_TRAP | (v->custom && v->last == ev->from ? MARKS_IJUMP : 0);
+}
+
 static void show(struct piece *p, void *state, const struct nt_event *ev, bool seam)
 {
 	const struct printer *printer = p->own;
@@ -247,13 +266,19 @@ static void show(struct piece *p, void *state, const struct nt_event *ev, bool s
 	v->piece = p;
 	v->d = printer->d;
 	v->lines = printer->lines;
+	v->marks.before = &v->d->time;
+	if (!v->d->no_marks)
+		marks_before(&v->marks, p, ev);
 	if (walks(v->d))
 		walk(v, ev);
 	if (v->d->output->event)
 		v->d->output->event(v, ev, seam);
+	if (!v->d->no_marks)
+		marks_behind(&v->marks, p, ev, seam, untold(v, ev));
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 	case NT_EV_START:
+	case NT_EV_SYNC:
 		v->pc = ev->to;
 		break;
 	case NT_EV_LOSS:
@@ -261,6 +286,7 @@ static void show(struct piece *p, void *state, const struct nt_event *ev, bool s
 		out_trouble(ev);
 		break;
 	case NT_EV_NOTICE:
+		v->losses += is_loss(ev);
 		out_trouble(ev);
 		break;
 	}
@@ -273,6 +299,8 @@ static void piece_done(void *ctx, void *state)
 
 	d->losses += v->losses;
 	d->open = join_runs(d->open, v->tail);
+	if (v->marks.timed)
+		d->time = (struct marks_time){ true, v->marks.time };
 }
 
 static void *new_printer(void *ctx)
@@ -297,7 +325,10 @@ static void free_printer(void *own)
 
 static void decode(struct decode *d)
 {
+	/* a block does not end there */
+	const bool syncs = !d->no_marks && d->output->event != block_event;
 	const struct consumer consumer = {
+		.syncs = syncs ? 1u << NT_SYNC_TRIGGER | 1u << NT_SYNC_TRACE_EVENT : 0,
 		.size = sizeof(struct view), .event = show, .done = piece_done,
 		.thread_new = new_printer, .thread_free = free_printer, .ctx = d,
 	};
@@ -335,11 +366,14 @@ int cmd_decode(int argc, char **argv)
 		die("--not-taken is for --output=branch; records have --ctrctl=...,ntbren");
 	if (!ctr && d.records.given)
 		die("--%s is for --output=ctr", d.records.given);
+	d.in.live = !ctr;
 	input_open(&d.in);
 	if (ctr)
 		d.losses = records_decode(&d.records, &d.in);
 	else
 		decode(&d);
+	if (d.losses)
+		diagnose(&d.in);
 	input_free(&d.in);
 	return d.losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

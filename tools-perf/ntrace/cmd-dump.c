@@ -2,7 +2,9 @@
 /*
  * ntrace dump: a line per message: offset, SRC, name, fields
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "cmd.h"
 
@@ -17,7 +19,10 @@ static void print_message(const struct input *in, size_t at, const struct nt_msg
 		printf("0x%08zx - %s\n", at, text);
 }
 
-/* What the bytes at `at` say; returns how many they are.  Counts bad ones. */
+/*
+ * What the bytes at `at` say; returns how many they are.  Counts bad ones.  0: to be seen when
+ * more have come.
+ */
 static size_t dump_one(const struct input *in, size_t at, unsigned long *bad)
 {
 	size_t left = in->size - at;
@@ -31,6 +36,8 @@ static size_t dump_one(const struct input *in, size_t at, unsigned long *bad)
 	}
 	if (!ret && msg.idle)
 		return msg.idle;
+	if (!in->ended && (!ret || (msg.skip == left && left < BAD_MAX)))
+		return 0;
 	if (!ret) {
 		msg.skip = left;
 		ret = -NT_ECUT;
@@ -51,18 +58,26 @@ int cmd_dump(int argc, char **argv)
 	};
 	unsigned long bad = 0;
 	struct input in;
-	size_t at = 0;
+	size_t at = 0, n;
 
 	input_init(&in);
+	in.live = true;
 	parse_arguments(&argp, argc, argv, &in);
 	input_open(&in);
-	while (at < in.size) {
-		at += dump_one(&in, at, &bad);
+	if (in.params.src >= 0)
+		input_check_sources(&in);
+	while (at < in.size || input_more(&in)) {
+		n = dump_one(&in, at, &bad);
+		if (!n)
+			input_more(&in);
+		at += n;
 		input_progress(&in, at);
 	}
 	progress_end();
+	if (bad)
+		diagnose(&in);
 	input_free(&in);
 	if (fflush(stdout))
-		die("cannot write");
+		die("cannot write to standard output: %s", strerror(errno));
 	return bad ? EXIT_LOSSES : EXIT_WHOLE;
 }

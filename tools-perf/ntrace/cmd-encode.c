@@ -4,13 +4,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd.h"
+#include "marks.h"
 
 #define CACHE_SIZE	16384	/* instructions, by address */
+#define OWED_MAX	16	/* contexts between two instructions */
 
 /* An instruction of the list, classified once */
 struct entry {
@@ -20,31 +22,51 @@ struct entry {
 	bool anywhere;		/* where it goes is not in the instruction */
 };
 
+/* What to make of an address that nothing explains */
+enum gaps { GAPS_REFUSE, GAPS_TRAP, GAPS_PAUSE };
+
 struct encode {
 	struct input in;
 	struct nt_enc_config config;
-	bool mode_given;
+	enum gaps gaps;
 	const char *list, *output;
 	FILE *from, *to;
-	struct nt_enc *enc;
+	struct nt_enc *enc;	/* from the first instruction on */
 	struct entry cache[CACHE_SIZE];
-	struct entry last;	/* of the list; what comes next is not yet known */
-	bool open;		/* there is a last one */
-	uint64_t line, bytes, size;	/* of the list: read so far, in all (0 unknown) */
-	uint64_t ticks;		/* of the trace clock: instructions so far */
+
+	/* of the list */
+	struct entry last;	/* instruction; what comes next is not yet known */
+	bool open;		/* a stretch is */
+	bool empty;		/* there is no last one in it yet */
+	bool exact;		/* a mark tells what comes next: */
+	uint64_t next;
+	uint8_t reason;		/* SYNC of the stretch that is to begin */
+	struct mark contexts[2];	/* before that: scontext, hcontext */
+	bool context_known[2];
+	struct mark owed[OWED_MAX];	/* contexts that the encoder does not send */
+	unsigned int nr_owed;
+	uint64_t line, bytes, size;	/* read so far, in all (0 unknown) */
+
+	uint64_t unreported;	/* instructions since the last message that counts */
+	uint64_t ticks;		/* of the trace clock: as marks tell, or instructions so far */
+	bool clock;		/* marks tell */
+	bool stamped;		/* the last mark has the time that was passed on */
+	bool fresh;		/* the last mark was a start */
 };
 
 enum {
-	OPT_BTM = 0x200, OPT_HTM, OPT_PC, OPT_SYNCMODE, OPT_SYNCMAX, OPT_REPEATHIST,
-	OPT_REPEATBRANCH,
+	OPT_PC = 0x200, OPT_SYNCMODE, OPT_SYNCMAX, OPT_REPEATHIST,
+	OPT_REPEATBRANCH, OPT_GAPS,
 };
 
 static const struct argp_option options[] = {
 	{ "pc", OPT_PC, "FILE", 0, "addresses of retired instructions, hexadecimal, one per line, "
-	  "as decode --output=pc prints them; a line `# loss...' is a pause of the trace", 0 },
+	  "as decode --output=pc prints them, with its marks: lines `# start', `# stop', "
+	  "`# exception' and so on", 0 },
+	{ "gaps", OPT_GAPS, "refuse|trap|pause", 0,
+	  "what an address is that neither an instruction nor a mark leads to: an error "
+	  "(default), the handler of a trap, or where a new stretch of trace begins", 0 },
 	{ "output", 'o', "FILE", 0, "where to write the trace", 0 },
-	{ "btm", OPT_BTM, NULL, 0, "a message per taken branch", 0 },
-	{ "htm", OPT_HTM, NULL, 0, "branches as history bits (default)", 0 },
 	{ "syncmode", OPT_SYNCMODE, "0..3", 0,
 	  "periodic sync messages: none, by messages, by instructions, by half-words", 0 },
 	{ "syncmax", OPT_SYNCMAX, "0..15", 0, "every 2^(N+4) of them", 0 },
@@ -53,6 +75,17 @@ static const struct argp_option options[] = {
 	  "with --btm: equal branches are one message", 0 },
 	{ 0 }
 };
+
+static enum gaps parse_gaps(const char *text)
+{
+	static const char *const names[] = { "refuse", "trap", "pause" };
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		if (!strcmp(text, names[i]))
+			return (enum gaps)i;
+	die("--gaps: `%s' is none of refuse, trap, pause", text);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -68,13 +101,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		e->output = arg;
 		break;
-	case OPT_BTM:
-	case OPT_HTM:
-		if (e->mode_given && e->config.htm != (key == OPT_HTM))
-			argp_error(state, "either --btm or --htm");
-		e->mode_given = true;
-		e->config.htm = key == OPT_HTM;
-		break;
 	case OPT_SYNCMODE:
 		e->config.syncmode = parse_small(arg, "--syncmode", 3);
 		break;
@@ -87,6 +113,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_REPEATBRANCH:
 		e->config.repeatbranch = true;
 		break;
+	case OPT_GAPS:
+		e->gaps = parse_gaps(arg);
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -95,35 +124,50 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* -------------------------------------------------------- instructions --- */
 
-static void __attribute__((noreturn)) bad_line(const struct encode *e, const char *what)
+static void __attribute__((format(printf, 2, 3), noreturn)) bad_line(const struct encode *e,
+								      const char *fmt, ...)
 {
-	die("%s: line %" PRIu64 ": %s", e->list, e->line, what);
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	die("%s: line %" PRIu64 ": %s", e->list, e->line, text);
 }
 
-/* The number of bytes there is code for, up to 4 */
-static unsigned int fetch(struct encode *e, uint64_t pc, uint32_t *insn)
-{
-	uint8_t b[4] = { 0 };
-	size_t got = nt_image_read(e->in.image, pc, b, 4);
+#define INSN_MAX	22	/* bytes of the longest instruction whose length is not reserved */
 
-	/* the second half may be in another piece */
-	if (got == 2)
-		got += nt_image_read(e->in.image, pc + 2, b + 2, 2);
-	*insn = b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
+/* What is at pc, up to so many bytes; how many there are */
+static unsigned int fetch(struct encode *e, uint64_t pc, uint8_t bytes[INSN_MAX])
+{
+	size_t got = 0, some;
+
+	memset(bytes, 0, INSN_MAX);
+	/* the rest may be in another piece */
+	do {
+		some = nt_image_read(e->in.image, pc + got, bytes + got, INSN_MAX - got);
+		got += some;
+	} while (some && got < INSN_MAX);
 	return got;
 }
 
-static unsigned int insn_length(uint32_t insn)
+/* By the first half-word; 0: reserved, for 192 bits and more */
+static unsigned int insn_length(uint64_t insn)
 {
+	unsigned int more = insn >> 12 & 7;
+
 	if ((insn & 3) != 3)
 		return 2;
 	if ((insn & 0x1f) != 0x1f)
 		return 4;
-	return insn & 0x20 ? 8 : 6;
+	if ((insn & 0x7f) != 0x7f)
+		return insn & 0x20 ? 8 : 6;
+	return more < 7 ? 10 + 2 * more : 0;
 }
 
 /* cm.jt and cm.jalt find their target in memory */
-static bool table_jump(struct encode *e, uint32_t insn, struct nt_enc_op *op)
+static bool table_jump(struct encode *e, uint64_t insn, struct nt_enc_op *op)
 {
 	unsigned int i, size = e->in.params.xlen / 8;
 	uint64_t addr = (e->in.params.jvt & ~63ull) + (insn >> 2 & 0xff) * size;
@@ -146,21 +190,28 @@ static bool is_direct(uint8_t type)
 static void classify(struct encode *e, uint64_t pc, struct entry *entry)
 {
 	struct nt_enc_op *op = &entry->op;
-	uint32_t insn;
-	unsigned int got = fetch(e, pc, &insn), len = insn_length(insn);
+	uint8_t bytes[INSN_MAX];
+	unsigned int got = fetch(e, pc, bytes), len, i;
+	uint64_t insn = 0;
 
+	for (i = 0; i < 8; i++)
+		insn |= (uint64_t)bytes[i] << 8 * i;
+	len = insn_length(insn);
 	if (pc & 1)
-		bad_line(e, "an odd address");
-	if (got < (len < 4 ? len : 4))
-		bad_line(e, "no code at this address");
+		bad_line(e, "%" PRIx64 " is an odd address; instructions begin at even ones", pc);
+	if (!len)
+		bad_line(e, "no instruction at %" PRIx64 ": %04x begins one of 192 bits or more, "
+			 "which the architecture reserves", pc, (unsigned int)(insn & 0xffff));
+	if (got < len)
+		bad_line(e, "no code at %" PRIx64 ": it is in no --elf or --raw", pc);
 	nt_enc_classify(&e->in.params, pc, insn, len, op);
 	entry->valid = true;
 	/* ECALL, EBREAK, C.EBREAK */
-	entry->traps = (len == 4 && (insn == 0x73 || insn == 0x100073)) ||
+	entry->traps = (len == 4 && ((uint32_t)insn == 0x73 || (uint32_t)insn == 0x100073)) ||
 		       (len == 2 && (insn & 0xffff) == 0x9002);
 	entry->anywhere = op->type != NT_TYPE_NONE && op->type != NT_TYPE_COND &&
 			  !is_direct(op->type);
-	if (len == 2 && is_direct(op->type) && (insn & 3) == 2)
+	if (len == 2 && is_direct(op->type) && (insn & 0xfc03) == 0xa002)
 		entry->anywhere = !table_jump(e, insn, op);
 }
 
@@ -190,33 +241,327 @@ static bool explains(const struct encode *e, const struct entry *entry, uint64_t
 	       (entry->op.type == NT_TYPE_COND && pc == entry->op.target);
 }
 
-static void add_pc(struct encode *e, uint64_t pc)
+/* May `pc` be next? */
+static bool follows(const struct encode *e, uint64_t pc)
 {
-	const struct entry *entry;
+	if (e->exact)
+		return pc == e->next;
+	if (e->empty)
+		return true;
+	return e->last.traps ? pc == e->last.op.pc : explains(e, &e->last, pc);
+}
 
-	if (e->in.params.xlen == 32 && pc > UINT32_MAX)
-		bad_line(e, "an address beyond 32 bits");
-	entry = lookup(e, pc);
-	if (!e->open)
-		nt_enc_start(e->enc, NT_SYNC_TRACE_ENABLE);
-	else if (e->last.traps || !explains(e, &e->last, pc))
-		nt_enc_trap(e->enc, e->last.traps ? e->last.op.pc : onward(e, &e->last), false);
-	e->ticks++;
-	if (!entry->traps)
-		nt_enc_retire_op(e->enc, &entry->op);
-	else if (!e->open)
-		bad_line(e, "begins with an instruction that never retires");
-	e->last = *entry;
+/* Where the list would go on if nothing interfered */
+static uint64_t expected(const struct encode *e)
+{
+	if (e->exact)
+		return e->next;
+	return e->last.traps ? e->last.op.pc : onward(e, &e->last);
+}
+
+/* What marks told before there was an encoder is in its configuration. */
+static void make_encoder(struct encode *e)
+{
+	unsigned int i;
+
+	if (e->enc)
+		return;
+	e->enc = nt_enc_new(&e->config);
+	if (!e->enc)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < 2; i++)
+		if (e->context_known[i])
+			nt_enc_context(e->enc, e->contexts[i].reason, e->contexts[i].priv,
+				       e->contexts[i].virt, e->contexts[i].value);
+	if (e->open)
+		nt_enc_start(e->enc, e->reason);
+}
+
+static void begin(struct encode *e, uint8_t reason)
+{
 	e->open = true;
+	e->empty = true;
+	e->exact = false;
+	e->stamped = e->fresh = true;
+	e->reason = reason;
+	if (e->enc)
+		nt_enc_start(e->enc, reason);
+}
+
+/*
+ * Execution has arrived at pc, and nothing retires there: an instruction of no length
+ * has the encoder tell what led to it.
+ */
+static void arrive(struct encode *e, uint64_t pc)
+{
+	const struct nt_enc_op nothing = { .pc = pc, .type = NT_TYPE_NONE };
+
+	nt_enc_retire_op(e->enc, &nothing);
+}
+
+static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
+{
+	unsigned int tcode = msg[0] >> 2;
+	struct encode *e = ctx;
+
+	if (fwrite(msg, 1, len, e->to) != len)
+		die("%s: %s", e->output, strerror(errno));
+	if (tcode != NT_TCODE_OWNERSHIP && tcode != NT_TCODE_RESOURCE_FULL)
+		e->unreported = 0;
+	return true;
+}
+
+/* Ownership messages that wait for what led to pc. They have no timestamp. */
+static void send_owed(struct encode *e, uint64_t pc)
+{
+	struct nt_msg msg = { .tcode = NT_TCODE_OWNERSHIP, .fields = NT_F_PROCESS };
+	uint8_t buf[NT_ENC_MSG_MAX];
+	unsigned int i;
+
+	if (!e->nr_owed)
+		return;
+	arrive(e, pc);
+	msg.src = e->config.params.src > 0 ? e->config.params.src : 0;
+	for (i = 0; i < e->nr_owed; i++) {
+		const struct mark *m = &e->owed[i];
+
+		msg.process = m->reason | m->priv << 2 | m->virt << 4 | m->value << 5;
+		emit(e, buf, nt_enc_msg(&e->config.params, &msg, buf));
+	}
+	e->nr_owed = 0;
 }
 
 static void pause_trace(struct encode *e)
 {
 	if (!e->open)
 		return;
-	nt_enc_stop(e->enc, NT_EVCODE_DISABLE,
-		    e->last.traps ? e->last.op.pc : onward(e, &e->last));
+	if (!e->empty || e->exact) {
+		make_encoder(e);
+		if (e->empty)
+			arrive(e, e->next);
+		nt_enc_stop(e->enc, NT_EVCODE_DISABLE, expected(e));
+	}
+	e->unreported = 0;
+	e->nr_owed = 0;
 	e->open = false;
+}
+
+/* An address that cannot follow from the one before */
+static void unexplained(struct encode *e, uint64_t pc)
+{
+	if (e->exact)
+		bad_line(e, "the mark before leads to %" PRIx64 ", not to %" PRIx64, e->next, pc);
+	if (e->gaps == GAPS_TRAP) {
+		nt_enc_trap_as(e->enc, expected(e), NT_TYPE_TRAP);
+	} else if (e->gaps == GAPS_PAUSE) {
+		pause_trace(e);
+		begin(e, NT_SYNC_TRACE_ENABLE);
+	} else {
+		bad_line(e, "%" PRIx64 " cannot follow %" PRIx64 ", and no mark tells of a trap or "
+			 "pause; --gaps=trap or --gaps=pause takes it for one", pc,
+			 e->last.op.pc);
+	}
+}
+
+static void check_address(const struct encode *e, uint64_t pc)
+{
+	if (e->in.params.xlen == 32 && pc > UINT32_MAX)
+		bad_line(e, "%" PRIx64 " is an address beyond the 32 bits of --xlen=32", pc);
+}
+
+static void add_pc(struct encode *e, uint64_t pc)
+{
+	const struct entry *entry;
+
+	check_address(e, pc);
+	entry = lookup(e, pc);
+	if (!e->open)
+		begin(e, NT_SYNC_TRACE_ENABLE);
+	make_encoder(e);
+	if (!e->empty && !e->exact && e->last.traps)
+		/* one that always traps is in the list: what comes is its handler */
+		nt_enc_trap_as(e->enc, e->last.op.pc, NT_TYPE_TRAP);
+	else if (!follows(e, pc))
+		unexplained(e, pc);
+	send_owed(e, pc);
+	if (!e->clock)
+		e->ticks++;
+	if (!entry->traps)
+		nt_enc_retire_op(e->enc, &entry->op);
+	else if (e->empty)
+		bad_line(e, "trace begins at %" PRIx64 ", an instruction that never retires: leave "
+			 "it out", pc);
+	/* what it made the encoder tell is of those before */
+	e->unreported++;
+	e->last = *entry;
+	e->empty = e->exact = false;
+}
+
+/* --------------------------------------------------------------- marks --- */
+
+static void mark_start(struct encode *e, const struct mark *m)
+{
+	if (e->open)
+		bad_line(e, "trace begins at %" PRIx64 ", but has not stopped before: `# stop' is "
+			 "missing", m->pc);
+	begin(e, m->reason);
+	e->exact = true;
+	e->next = m->pc;
+}
+
+static void check_follows(const struct encode *e, const struct mark *m, const char *what)
+{
+	if (!e->open)
+		bad_line(e, "%s at %" PRIx64 ", but trace has not begun: `# start' or an address is "
+			 "missing", what, m->pc);
+	if (!follows(e, m->pc))
+		bad_line(e, "%s at %" PRIx64 ", but what comes next is at %" PRIx64, what, m->pc,
+			 expected(e));
+}
+
+/*
+ * Without EVCODE no message ends the trace; so it ends with the last one.  One is
+ * needed nevertheless where that has not counted all instructions.
+ */
+static void mark_stop(struct encode *e, const struct mark *m)
+{
+	check_follows(e, m, "a stop");
+	make_encoder(e);
+	if (e->empty || !m->told)
+		arrive(e, m->pc);
+	send_owed(e, m->pc);
+	if (m->told || e->unreported)
+		nt_enc_stop(e->enc, m->told ? m->reason : NT_EVCODE_DISABLE, m->pc);
+	e->unreported = 0;
+	e->open = false;
+}
+
+static void mark_sync(struct encode *e, const struct mark *m)
+{
+	check_follows(e, m, "a sync message");
+	make_encoder(e);
+	nt_enc_event_sync(e->enc, m->reason);
+}
+
+static void mark_trap(struct encode *e, const struct mark *m)
+{
+	check_follows(e, m, "a trap");
+	make_encoder(e);
+	send_owed(e, m->pc);
+	nt_enc_trap_as(e->enc, m->pc, m->type);
+	e->empty = e->stamped = e->fresh = false;
+	e->exact = true;
+	e->next = m->to;
+}
+
+/* The last instruction is told again, without length, as what it did. */
+static void mark_ijump(struct encode *e, const struct mark *m)
+{
+	const struct nt_enc_op jump = { .pc = m->pc, .type = NT_TYPE_IJUMP };
+
+	if (!e->open || e->empty || e->exact || m->pc != e->last.op.pc)
+		bad_line(e, "a jump from %" PRIx64 ", which is not the instruction before", m->pc);
+	nt_enc_retire_op(e->enc, &jump);
+	e->exact = true;
+	e->next = m->to;
+}
+
+/*
+ * Where the first sync message is followed by a context, the encoder does that.  Else
+ * the Ownership messages are where the marks are, and nowhere else.
+ */
+static void mark_context(struct encode *e, const struct mark *m)
+{
+	bool hcontext = m->reason == 3;
+
+	e->fresh = false;
+	e->stamped = true;
+	if (!e->enc && e->open && !e->nr_owed &&
+	    (m->reason || e->in.params.profile == NT_PROFILE_TT_DFD))
+		e->config.context = true;
+	if (!e->config.context) {
+		if (e->nr_owed == OWED_MAX)
+			bad_line(e, "more than %d contexts at one place", OWED_MAX);
+		e->owed[e->nr_owed++] = *m;
+		return;
+	}
+	if (e->enc && hcontext && !e->config.hcontext)
+		bad_line(e, "an hcontext, but none before the first address: the encoder sends it "
+			 "behind every sync message or never");
+	e->config.hcontext |= hcontext;
+	if (e->enc) {
+		nt_enc_context(e->enc, m->reason, m->priv, m->virt, m->value);
+		return;
+	}
+	e->contexts[hcontext] = *m;
+	e->context_known[hcontext] = true;
+}
+
+/*
+ * What marks have announced up to here is of the time before; but a sync message and
+ * the context behind it cannot be parted.
+ */
+static void mark_time(struct encode *e, uint64_t time)
+{
+	if (e->open && e->exact && e->stamped && time != e->ticks && !e->fresh) {
+		make_encoder(e);
+		arrive(e, e->next);
+	}
+	e->ticks = time;
+	e->clock = true;
+	e->stamped = true;
+}
+
+static void mark_source(struct encode *e, const struct mark *m)
+{
+	if (e->enc || e->in.params.src >= 0)
+		return;
+	if (m->value >> e->config.params.srcbits)
+		bad_line(e, "source %" PRIu64 " does not fit in --srcbits=%u", m->value,
+			 e->config.params.srcbits);
+	e->config.params.src = (int)m->value;
+}
+
+static void add_mark(struct encode *e, const char *text)
+{
+	struct mark m;
+	const char *form = mark_parse(text, &m);
+
+	if (form)
+		bad_line(e, "expected %s, found `%.*s'", form, (int)strcspn(text, "\r\n"), text);
+	check_address(e, m.pc);
+	check_address(e, m.to);
+	switch (m.kind) {
+	case MARK_NONE:
+		break;
+	case MARK_SOURCE:
+		mark_source(e, &m);
+		break;
+	case MARK_TIME:
+		mark_time(e, m.value);
+		break;
+	case MARK_START:
+		mark_start(e, &m);
+		break;
+	case MARK_STOP:
+		mark_stop(e, &m);
+		break;
+	case MARK_SYNC:
+		mark_sync(e, &m);
+		break;
+	case MARK_CONTEXT:
+		mark_context(e, &m);
+		break;
+	case MARK_TRAP:
+		mark_trap(e, &m);
+		break;
+	case MARK_IJUMP:
+		mark_ijump(e, &m);
+		break;
+	case MARK_LOSS:
+		pause_trace(e);
+		break;
+	}
 }
 
 static void add_line(struct encode *e, const char *text)
@@ -225,14 +570,14 @@ static void add_line(struct encode *e, const char *text)
 	char *end;
 
 	if (*text == '#') {
-		if (!strncmp(text, "# loss", 6))
-			pause_trace(e);
+		add_mark(e, text);
 		return;
 	}
 	errno = 0;
 	pc = strtoull(text, &end, 16);
 	if (errno || end == text || *text == '-' || (*end && strcspn(end, "\r\n")))
-		bad_line(e, "not a hexadecimal address");
+		bad_line(e, "expected a hexadecimal address, found `%.*s'",
+			 (int)strcspn(text, "\r\n"), text);
 	add_pc(e, pc);
 }
 
@@ -252,21 +597,12 @@ static void read_list(struct encode *e)
 	free(text);
 	if (ferror(e->from))
 		die("%s: %s", e->list, strerror(errno));
-	if (!e->ticks)
-		die("%s: no addresses", e->list);
+	if (!e->enc && !e->open)
+		die("%s: no addresses; expected lines as decode --output=pc prints them", e->list);
 	pause_trace(e);
 }
 
 /* ---------------------------------------------------------------- trace -- */
-
-static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
-{
-	struct encode *e = ctx;
-
-	if (fwrite(msg, 1, len, e->to) != len)
-		die("%s: %s", e->output, strerror(errno));
-	return true;
-}
 
 static uint64_t ticks(void *ctx)
 {
@@ -282,6 +618,28 @@ static FILE *open_file(const char *path, const char *mode, FILE *std)
 	return f;
 }
 
+static bool is_file(const char *path, const struct stat *st)
+{
+	struct stat other;
+
+	return !stat(path, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* Opening the output empties it; by whatever name it must not be what is read. */
+static void check_output(const struct encode *e)
+{
+	const struct elf *elf;
+	struct stat st, list;
+
+	if (stat(e->output, &st) || !S_ISREG(st.st_mode))
+		return;
+	if (!fstat(fileno(e->from), &list) && list.st_dev == st.st_dev && list.st_ino == st.st_ino)
+		die("%s: is the list itself (--pc); give another file as -o", e->output);
+	for (elf = e->in.elfs; elf; elf = elf->next)
+		if (is_file(elf->path, &st))
+			die("%s: is the program itself (--elf); give another file as -o", e->output);
+}
+
 static void start(struct encode *e)
 {
 	struct nt_enc_config *c = &e->config;
@@ -289,20 +647,20 @@ static void start(struct encode *e)
 
 	c->size = sizeof(*c);
 	c->params = e->in.params;
-	c->btype_1 = true;	/* a list does not tell exceptions from interrupts */
+	c->htm = c->params.mode != NT_MODE_BTM;
 	c->emit = emit;
 	c->time = ticks;
 	c->ctx = e;
-	if (c->params.profile != NT_PROFILE_1_0)
-		die("--profile: only 1.0 can be encoded");
-	if (c->htm && c->repeatbranch)
+	if (c->params.profile != NT_PROFILE_1_0 && c->params.profile != NT_PROFILE_TT_DFD)
+		die("--profile: only 1.0 and tt-dfd can be encoded");
+	if (c->params.profile == NT_PROFILE_TT_DFD && c->repeathist)
+		die("--repeathist: there is none with --profile=tt-dfd");
+	if (c->htm && c->repeatbranch && c->params.profile != NT_PROFILE_TT_DFD)
 		die("--repeatbranch is for --btm: what it means with history is not settled");
-	e->enc = nt_enc_new(c);
-	if (!e->enc)
-		die("%s", nt_strerror(NT_ENOMEM));
 	e->from = open_file(e->list, "re", stdin);
 	if (!fstat(fileno(e->from), &st) && S_ISREG(st.st_mode))
 		e->size = st.st_size;
+	check_output(e);
 	e->to = open_file(e->output, "we", stdout);
 }
 
@@ -323,16 +681,15 @@ int cmd_encode(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "",
 		.doc = "Make an N-Trace file of a list of retired instructions."
-		       "\vWhat no instruction explains is a trap, of B-TYPE 1. A last instruction "
-		       "that jumps who knows where is taken to lead behind itself. The clock of "
-		       "--timestamps counts the list's instructions.",
+		       "\vThe last instruction, where it is an indirect jump, is taken to lead "
+		       "to what is behind it. The clock of --timestamps is that of the lines "
+		       "`# time'; without them it counts the list's instructions.",
 		.children = children,
 	};
 	struct encode *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		die("%s", nt_strerror(NT_ENOMEM));
-	e->config.htm = true;
 	input_init(&e->in);
 	e->in.no_trace = true;
 	parse_arguments(&argp, argc, argv, e);

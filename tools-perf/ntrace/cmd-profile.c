@@ -40,6 +40,7 @@ struct profile {
 	uint64_t losses, skipped;
 	struct perf_choice perf;
 	bool of_perf;		/* FILE is a perf.data, or what perf printed */
+	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
 };
 
 static const struct format formats[];
@@ -88,6 +89,25 @@ static void add_segment(struct profile *p, const GElf_Phdr *ph)
 	};
 }
 
+static void read_notes(struct profile *p, Elf *elf, const GElf_Phdr *ph)
+{
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)ph->p_offset, ph->p_filesz,
+					      ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t at = 0, name, desc, i;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &desc))) {
+		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
+		    memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")) ||
+		    note.n_descsz > PERF_BUILD_ID / 2)
+			continue;
+		for (i = 0; i < note.n_descsz; i++)
+			snprintf(&p->build_id[2 * i], 3, "%02x", id[i]);
+	}
+}
+
 /* A profile is of one file, the first that was given. */
 static void read_segments(struct profile *p)
 {
@@ -111,8 +131,12 @@ static void read_segments(struct profile *p)
 	for (i = 0; i < count; i++) {
 		GElf_Phdr ph;
 
-		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
+		if (!gelf_getphdr(elf, i, &ph))
+			continue;
+		if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
 			add_segment(p, &ph);
+		else if (ph.p_type == PT_NOTE)
+			read_notes(p, elf, &ph);
 	}
 	elf_end(elf);
 	close(fd);
@@ -145,6 +169,16 @@ uint64_t profile_address(const struct profile *p, uint64_t offset)
 		if (offset - s->offset < s->size)
 			return offset - s->offset + s->start;
 	}
+	return PROFILE_ELSEWHERE;
+}
+
+uint64_t profile_inside(const struct profile *p, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_segments; i++)
+		if (addr - p->segments[i].start < p->segments[i].size)
+			return addr;
 	return PROFILE_ELSEWHERE;
 }
 
@@ -217,7 +251,7 @@ static void add_edge(struct profile *p, const struct nt_edge *e)
 static void count(struct profile *p)
 {
 	struct nt_code *code = input_code(&p->in);
-	struct nt_flow *flow = input_flow(&p->in, code, 0, p->in.size);
+	struct nt_flow *flow = input_flow(&p->in, code, p->in.begin, p->in.size);
 	struct nt_counts *counts = nt_counts_new();
 	const struct nt_edge *edges;
 	struct nt_event ev[256];
@@ -253,7 +287,8 @@ static void count_perf(struct profile *p)
 	struct nt_code *code = input_code(&p->in);
 	size_t i;
 
-	profile_perf_read(&r, p->perf.text ? NULL : p->perf.perf, p->in.file, p->in.elfs->path);
+	profile_perf_read(&r, p->perf.text ? NULL : p->perf.perf, p->in.file, p->in.elfs->path,
+			  *p->build_id ? p->build_id : NULL);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
@@ -409,12 +444,14 @@ int cmd_profile(int argc, char **argv)
 	place_ranges(&p);
 	p.format->write(&p);
 	tell(&p);
+	if (p.losses && !p.of_perf)
+		diagnose(&p.in);
 	free(p.segments);
 	free(p.points.list);
 	free(p.ranges.list);
 	free(p.edges);
 	input_free(&p.in);
 	if (fflush(stdout) || ferror(stdout))
-		die("cannot write: %s", strerror(errno));
+		die("cannot write to standard output: %s", strerror(errno));
 	return p.losses || p.ranges.unmatched ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -2,43 +2,67 @@
 /*
  * ntrace stat: what a trace consists of
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "cmd.h"
 
 struct kinds {
+	struct input *in;
+	size_t at;		/* the bytes before that are counted */
 	uint64_t count[64];
 	uint64_t bytes[64];
 	uint64_t idle;
 	uint64_t bad;		/* bytes that are no message */
 };
 
-static void count_messages(struct input *in, struct kinds *k)
+/* Count the bytes at k->at.  False: wait, the end of the message may still come. */
+static bool count_one(struct kinds *k)
 {
-	size_t at = 0;
+	const struct input *in = k->in;
+	size_t left = in->size - k->at, len;
+	struct nt_msg msg;
+	int ret = nt_msg_decode(&in->params, in->trace + k->at, left, &msg);
 
-	while (at < in->size) {
-		struct nt_msg msg;
-		size_t left = in->size - at;
-		int ret = nt_msg_decode(&in->params, in->trace + at, left, &msg);
-
-		k->idle += msg.idle;
-		if (ret > 0) {
-			at += ret;
-			if (in->params.src >= 0 && msg.src != in->params.src)
-				continue;
+	if (ret > 0) {
+		len = ret;
+		if (in->params.src < 0 || msg.src == in->params.src) {
 			k->count[msg.tcode]++;
 			k->bytes[msg.tcode] += ret - msg.idle;
-		} else if (ret < 0) {
-			at += msg.skip;
-			k->bad += msg.skip - msg.idle;
-		} else if (msg.idle) {
-			at += msg.idle;
-		} else {
-			at += left;
-			k->bad += left;
 		}
-		input_progress(in, at);
+	} else if (!ret && msg.idle) {
+		len = msg.idle;
+	} else if (!in->ended && (!ret || (msg.skip == left && left < BAD_MAX))) {
+		return false;
+	} else {
+		len = ret ? msg.skip : left;
+		k->bad += len - msg.idle;
+	}
+	k->idle += msg.idle;
+	k->at += len;
+	return true;
+}
+
+/* Count the messages before `to`; returns how far that got. */
+static size_t count_messages(void *ctx, size_t to)
+{
+	struct kinds *k = ctx;
+
+	while (k->at < to && count_one(k))
+		;
+	return k->at;
+}
+
+/* Count them all, waiting for what has not come yet. */
+static void count_all(struct kinds *k)
+{
+	struct input *in = k->in;
+
+	while (k->at < in->size || input_more(in)) {
+		if (!count_one(k))
+			input_more(in);
+		input_progress(in, k->at);
 	}
 }
 
@@ -70,6 +94,12 @@ struct totals {
 	uint64_t skipped;
 };
 
+/* What there is to count, one of it in the context of pieces_decode() */
+struct stat {
+	struct kinds kinds;
+	struct totals totals;
+};
+
 static void add_event(struct piece *p, void *state, const struct nt_event *ev, bool seam)
 {
 	struct totals *t = state;
@@ -79,7 +109,7 @@ static void add_event(struct piece *p, void *state, const struct nt_event *ev, b
 	t->insns += ev->insns;
 	if (ev->kind == NT_EV_BRANCH)
 		t->branches++;
-	if (ev->kind == NT_EV_LOSS) {
+	if (is_loss(ev)) {
 		t->losses++;
 		t->skipped += ev->skipped;
 		out_trouble(ev);
@@ -88,7 +118,7 @@ static void add_event(struct piece *p, void *state, const struct nt_event *ev, b
 
 static void add_totals(void *ctx, void *state)
 {
-	struct totals *sum = ctx, *t = state;
+	struct totals *sum = &((struct stat *)ctx)->totals, *t = state;
 
 	sum->insns += t->insns;
 	sum->branches += t->branches;
@@ -115,23 +145,39 @@ int cmd_stat(int argc, char **argv)
 		.doc = "Count what is in an N-Trace file; instructions too when its program is given.",
 		.children = children,
 	};
-	struct totals totals = { 0 };
-	struct kinds kinds = { 0 };
+	struct stat stat = { 0 };
+	const struct kinds *kinds = &stat.kinds;
+	const struct totals *totals = &stat.totals;
+	const struct consumer consumer = {
+		.size = sizeof(struct totals), .event = add_event, .done = add_totals,
+		.passed = count_messages, .ctx = &stat,
+	};
 	struct input in;
 
 	input_init(&in);
+	in.live = true;
+	stat.kinds.in = &in;
 	parse_arguments(&argp, argc, argv, &in);
 	input_open(&in);
-	count_messages(&in, &kinds);
-	in.dropped = 0;		/* once more */
+	if (in.params.src >= 0)
+		input_check_sources(&in);
+	/* a file twice; what comes through a pipe is there once */
+	if (in.images && in.reserved) {
+		pieces_decode(&in, &consumer);
+		count_all(&stat.kinds);
+	} else {
+		count_all(&stat.kinds);
+		in.dropped = 0;
+		if (in.images)
+			pieces_decode(&in, &consumer);
+	}
+	print_messages(&in, kinds);
 	if (in.images)
-		pieces_decode(&in, &(struct consumer){ .size = sizeof(totals), .event = add_event,
-						       .done = add_totals, .ctx = &totals });
-	print_messages(&in, &kinds);
-	if (in.images)
-		print_totals(&in, &totals);
+		print_totals(&in, totals);
+	if (totals->losses || kinds->bad)
+		diagnose(&in);
 	input_free(&in);
 	if (fflush(stdout))
-		die("cannot write");
-	return totals.losses || kinds.bad ? EXIT_LOSSES : EXIT_WHOLE;
+		die("cannot write to standard output: %s", strerror(errno));
+	return totals->losses || kinds->bad ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -47,12 +47,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (a->file)
-			argp_error(state, "more than one file");
+			argp_error(state, "more than one file: `%s' and `%s'", a->file, arg);
 		a->file = arg;
 		break;
 	case ARGP_KEY_END:
 		if (!a->file)
-			argp_error(state, "no perf.data");
+			argp_error(state, "no perf.data given");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -90,7 +90,7 @@ int cmd_timeline(int argc, char **argv)
 
 	parse_arguments(&argp, argc, argv, &a);
 	if (!a.perf.text && !perf_is_data(a.file))
-		die("%s: no perf.data; what perf script printed wants --perf-script", a.file);
+		die("%s: is not a perf.data; what perf script printed wants --perf-script", a.file);
 	timeline = timeline_new(&a.limits);
 	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf, a.file, "cre",
 			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");
@@ -100,6 +100,6 @@ int cmd_timeline(int argc, char **argv)
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
 	if (fflush(stdout) || ferror(stdout))
-		die("cannot write: %s", strerror(errno));
+		die("cannot write to standard output: %s", strerror(errno));
 	return totals.losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -2,6 +2,7 @@
 /*
  * ntrace tv: traces in the tandem-verification format
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,20 +36,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_XLEN:
-		in->params.xlen = (uint8_t)parse_number(arg, "--xlen");
+		in->params.xlen = (uint8_t)parse_small(arg, "--xlen", 64);
 		return 0;
 	case OPT_FLEN:
-		in->params.flen = (uint8_t)parse_number(arg, "--flen");
+		in->params.flen = (uint8_t)parse_small(arg, "--flen", 64);
 		return 0;
 	case OPT_MLEN:
-		in->params.mlen = (uint8_t)parse_number(arg, "--mlen");
+		in->params.mlen = (uint8_t)parse_small(arg, "--mlen", 64);
 		return 0;
 	case OPT_STRICT:
 		in->params.flags |= NT_TV_P_STRICT;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (in->path)
-			argp_error(state, "one FILE only");
+			argp_error(state, "more than one FILE: `%s' and `%s'", in->path, arg);
 		in->path = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -77,7 +78,7 @@ static int finish(struct tv_input *in, int ret)
 
 	out_flush();
 	if (fflush(stdout))
-		die("cannot write");
+		die("cannot write to standard output: %s", strerror(errno));
 	if (!ret)
 		return EXIT_WHOLE;
 	if (ret != -NT_TV_ETRUNC)
@@ -375,5 +376,6 @@ int cmd_tv(int argc, char **argv)
 		     "tandem-verification format. `ntrace tv dump --help' tells the options.");
 		return EXIT_WHOLE;
 	}
-	die("tv: dump, stat, from-elf or verify; `ntrace tv --help' tells more");
+	die("tv: expected dump, stat, from-elf or verify%s%s%s; `ntrace tv --help' tells more",
+	    argc > 1 ? ", got `" : "", argc > 1 ? argv[1] : "", argc > 1 ? "'" : "");
 }

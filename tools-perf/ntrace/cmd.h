@@ -39,8 +39,8 @@ int cmd_tv(int argc, char **argv);
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
 
 /*
- * argp_parse(), but an option that is none is refused with what it may have been
- * meant to be. Argument errors end the command.
+ * argp_parse(), but the error for an unknown option names the option that was
+ * probably meant. Argument errors end the command.
  */
 void parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
 
@@ -64,13 +64,21 @@ struct input {
 	unsigned int images;	/* given on the command line */
 	struct elf *elfs;	/* those that are ELF files, the first first */
 	unsigned int threads;
-	bool xlen_given;
+	bool xlen_given, srcbits_given;
 	bool no_trace;		/* the command makes one, it reads none */
+	unsigned int source;	/* SRC that is decoded, after input_check_sources() */
 	const char *isa;
+	struct nt_branch *branches;	/* those of params */
 	const char *file;
 	uint8_t *trace;
 	size_t size;
+	size_t begin;		/* where decoding begins: the trace may begin inside a message */
+	bool wrapped;		/* it does, and what looks like the first one may be none */
 	bool mapped;		/* the trace is, not read */
+	bool live;		/* the command takes it as it comes: input_more() */
+	int fd;			/* where more of it comes from, while !ended */
+	bool ended;		/* all there is of the trace is in memory, or was */
+	size_t reserved;	/* addresses for a trace that comes */
 	size_t dropped;		/* so much of it is not needed any more */
 };
 
@@ -81,6 +89,13 @@ extern const struct argp input_argp;
 void input_init(struct input *in);
 /* After parsing: settle what the images tell, read the trace, check it all. */
 void input_open(struct input *in);
+/*
+ * Wait for more of a trace that comes through a pipe: in->size grows, or in->ended is set and
+ * false returned.  What was put out so far is written before waiting.
+ */
+bool input_more(struct input *in);
+/* To see the end of a run of bytes that are no message, wait for up to so many of a pipe */
+#define BAD_MAX		((size_t)64 << 10)
 /* All before `done` has been looked at, for good; cheap to call often */
 void input_progress(struct input *in, size_t done);
 void input_free(struct input *in);
@@ -90,8 +105,18 @@ void input_free(struct input *in);
  * ends the command when the trace has several sources and none was chosen.
  */
 struct nt_code *input_code(const struct input *in);
+bool input_clock_wraps(const struct input *in);
 struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end);
-void input_check_sources(const struct input *in);
+void input_check_sources(struct input *in);
+
+/*
+ * There were losses: say on stderr when other parameters would fit the trace, or when
+ * the program does not; of damage nothing.
+ */
+void diagnose(const struct input *in);
+
+/* Print a remark when decoding does not begin at the trace's first byte. */
+void input_say_begin(const struct input *in);
 
 /* The sync message of our source at or behind `from`, and its end; or the end */
 size_t input_find_sync(const struct input *in, size_t from, size_t *end);
@@ -99,6 +124,10 @@ size_t input_find_sync(const struct input *in, size_t from, size_t *end);
 /* Read a number (decimal, 0x hex, 0 octal) or die, naming the option. */
 uint64_t parse_number(const char *text, const char *what);
 /* ... of at most max */
+/* What --profile calls them */
+#define PROFILES	(NT_PROFILE_TT_DFD + 1)
+extern const char *const profile_names[PROFILES];
+
 unsigned int parse_small(const char *text, const char *what, unsigned int max);
 
 /* ------------------------------------------------------ in pieces -------- */
@@ -122,10 +151,16 @@ struct piece {
  */
 struct consumer {
 	size_t size;	/* of the state of each piece, which is 0 at first */
+	uint32_t syncs;	/* reasons of sync messages that make events: nt_flow_report_syncs() */
 	/* seam: a STOP which is none; execution goes on with the next piece */
 	void (*event)(struct piece *p, void *state, const struct nt_event *ev, bool seam);
 	/* in the trace's order, one at a time */
 	void (*done)(void *ctx, void *state);
+	/*
+	 * Of a trace that comes, or NULL: all before `to` has been decoded. Returns how far
+	 * the bytes are not needed any more.
+	 */
+	size_t (*passed)(void *ctx, size_t to);
 	/* may be NULL, both */
 	void *(*thread_new)(void *ctx);
 	void (*thread_free)(void *own);
@@ -198,7 +233,7 @@ void out_flush(void);
 void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx);
 /*
  * What belongs here is known only when it is this thread's turn: hole() then
- * writes it to stdout. One at a time.
+ * writes it to stdout.
  */
 void out_later(void (*hole)(void *ctx), void *ctx);
 void out_free(void);	/* before a thread ends */
@@ -212,5 +247,11 @@ void progress_end(void);
 
 /* One line "# ..." for a LOSS or NOTICE event */
 void out_trouble(const struct nt_event *ev);
+
+/* Is something missing that the trace should have? */
+static inline bool is_loss(const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_LOSS || (ev->kind == NT_EV_NOTICE && ev->reason == NT_ENOTIME);
+}
 
 #endif /* NTRACE_CMD_H */

@@ -78,7 +78,8 @@ static int connect_unix(const struct gdb_place *p, const char *path)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(a.sun_path))
-		die("%s: longer than the path of a socket can be", p->name);
+		die("%s: the path of a socket has at most %zu bytes, not %zu", p->name,
+		    sizeof(a.sun_path) - 1, strlen(path));
 	strcpy(a.sun_path, path);
 	return connect_patiently((const struct sockaddr *)&a, sizeof(a), p->seconds);
 }
@@ -96,7 +97,7 @@ static int connect_host(const struct gdb_place *p, const char *where)
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - where), where);
 	err = getaddrinfo(host, colon + 1, &hints, &list);
 	if (err)
-		die("%s: %s", p->name, gai_strerror(err));
+		die("%s: cannot find this machine and port: %s", p->name, gai_strerror(err));
 	for (a = list; a && !p->any_address; a = a->ai_next)
 		if (!is_loopback(a->ai_addr))
 			die("%s: another machine; anyone between could change what it says. "
@@ -124,10 +125,10 @@ static void open_pipe(struct gdb *g, const char *command)
 	int to[2], from[2];
 
 	if (pipe(to) || pipe(from))
-		die("%s: %s", g->name, strerror(errno));
+		die("%s: cannot make pipes to it: %s", g->name, strerror(errno));
 	g->child = fork();
 	if (g->child < 0)
-		die("%s: %s", g->name, strerror(errno));
+		die("%s: cannot start it: %s", g->name, strerror(errno));
 	if (!g->child) {
 		/* ended with all that it starts */
 		setpgid(0, 0);
@@ -237,7 +238,8 @@ void gdb_packet(struct gdb *g, const char *fmt, ...)
 	int n;
 
 	if (room < 8)
-		die("%s: too many packets at once", g->name);
+		die("%s: more than %zu bytes to send at once: a mistake of ntrace", g->name,
+		    sizeof(g->queue));
 	*p++ = g->queued || g->owes_ack ? '+' : '$';
 	g->owes_ack = false;
 	if (p[-1] == '+')
@@ -246,7 +248,8 @@ void gdb_packet(struct gdb *g, const char *fmt, ...)
 	n = vsnprintf(p, room - 6, fmt, ap);
 	va_end(ap);
 	if (n < 0 || (size_t)n >= room - 6)
-		die("%s: too many packets at once", g->name);
+		die("%s: more than %zu bytes to send at once: a mistake of ntrace", g->name,
+		    sizeof(g->queue));
 	sprintf(p + n, "#%02x", checksum(p, (size_t)n));
 	g->queued = (size_t)(p + n + 3 - g->queue);
 }
@@ -260,7 +263,7 @@ static void wait_for(const struct gdb *g, int fd, short what)
 		n = poll(&p, 1, (int)g->seconds * 1000);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		die("%s: %s", g->name, strerror(errno));
+		die("%s: cannot wait for it: %s", g->name, strerror(errno));
 	if (!n)
 		die("%s: silent for %u s; --timeout allows more", g->name, g->seconds);
 }
@@ -279,7 +282,7 @@ static void flush(struct gdb *g)
 		wait_for(g, g->out, POLLOUT);
 		n = write(g->out, g->queue + g->sent, end - g->sent);
 		if (n < 0 && errno != EINTR)
-			die("%s: %s", g->name, strerror(errno));
+			die("%s: cannot send to it: %s", g->name, strerror(errno));
 		g->sent += n > 0 ? (size_t)n : 0;
 	}
 	if (g->sent == g->queued)
@@ -297,9 +300,9 @@ static char next_byte(struct gdb *g)
 		n = read(g->in, g->bytes, sizeof(g->bytes));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		die("%s: %s", g->name, strerror(errno));
+		die("%s: cannot receive from it: %s", g->name, strerror(errno));
 	if (!n)
-		die("%s: has ended the connection", g->name);
+		die("%s: has ended the connection, a reply was expected", g->name);
 	g->got = (size_t)n;
 	g->at = 1;
 	return g->bytes[0];
@@ -310,7 +313,7 @@ void gdb_nonsense(const struct gdb *g, const char *expected, const char *got)
 	die("%s: expected %s, got `%.60s'", g->name, expected, got);
 }
 
-/* Runs are told by a count, escapes are for what has a meaning */
+/* Expand runs, which have a count, and escaped characters */
 static size_t put_byte(struct gdb *g, size_t len, char c, unsigned int times)
 {
 	if (len + times >= sizeof(g->reply))
@@ -330,7 +333,8 @@ static size_t read_body(struct gdb *g, unsigned int *sum)
 			c = next_byte(g);
 			*sum += (unsigned char)c;
 			if (c < ' ' || c > '~')
-				die("%s: a count that is none in a packet", g->name);
+				die("%s: expected how often a byte repeats in a packet, ` ' to `~', "
+				    "got byte %02x", g->name, (unsigned char)c);
 			len = put_byte(g, len, g->reply[len - 1], (unsigned int)(c - 29));
 			continue;
 		}
@@ -358,14 +362,15 @@ const char *gdb_reply(struct gdb *g, size_t *len)
 	}
 	while ((c = next_byte(g)) != '$')
 		if (c != '+')
-			die("%s: does not speak GDB's protocol: byte %02x between packets", g->name,
-			    (unsigned char)c);
+			die("%s: does not speak GDB's protocol: expected `$' or `+' between packets, "
+			    "got byte %02x", g->name, (unsigned char)c);
 	n = read_body(g, &sum);
 	told[0] = next_byte(g);
 	told[1] = next_byte(g);
 	snprintf(wanted, sizeof(wanted), "%02x", sum & 0xff);
 	if (strcasecmp(told, wanted))
-		die("%s: a packet's checksum is %s, not %s", g->name, wanted, told);
+		die("%s: expected the checksum %s of a packet's bytes, got `%s'", g->name, wanted,
+		    told);
 	if (len)
 		*len = n;
 	return g->reply;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 
 enum {
 	OPT_XLEN = 0x100, OPT_ISA, OPT_JVT, OPT_SRCBITS, OPT_SRC, OPT_TIMESTAMPS, OPT_PROFILE,
-	OPT_EXTADDR, OPT_RETSTACK, OPT_SEQJUMP, OPT_ALLJUMPS, OPT_ELF, OPT_RAW,
-	OPT_THREADS,
+	OPT_EXTADDR, OPT_ADDR_BITS, OPT_RETSTACK, OPT_SEQJUMP, OPT_ALLJUMPS, OPT_BTM, OPT_HTM,
+	OPT_WRAPPED, OPT_ELF, OPT_RAW, OPT_THREADS, OPT_TSTAMP_BITS, OPT_BRANCH,
 };
 
 static const struct argp_option options[] = {
@@ -28,15 +29,28 @@ static const struct argp_option options[] = {
 	{ "xlen", OPT_XLEN, "32|64", 0, "default: that of the ELF file, or 64", 2 },
 	{ "isa", OPT_ISA, "STRING", 0,
 	  "default: the ELF file's attributes; settles encodings that two extensions claim", 2 },
+	{ "branch", OPT_BRANCH, "MASK/MATCH[:TYPE[:OFFSET]]", 0,
+	  "instructions that are a branch or jump not known to ntrace (several)", 2 },
 	{ "jvt", OPT_JVT, "ADDR", 0, "jump table of cm.jt and cm.jalt", 2 },
 	{ "srcbits", OPT_SRCBITS, "N", 0, "width of the SRC field, 0 to 12", 2 },
 	{ "src", OPT_SRC, "ID", 0, "source to decode", 2 },
 	{ "timestamps", OPT_TIMESTAMPS, NULL, 0, "messages have timestamps", 2 },
-	{ "profile", OPT_PROFILE, "1.0|p550|sifive", 0, "which N-Trace it is", 2 },
-	{ "extaddr", OPT_EXTADDR, NULL, 0, "addresses are sign-extended", 2 },
+	{ "tstamp-bits", OPT_TSTAMP_BITS, "N", 0,
+	  "width of the trace clock, which wraps, 8 to 64 (default: 40 for p550 and sifive, else 64)",
+	  2 },
+	{ "profile", OPT_PROFILE, "1.0|p550|sifive|tt-dfd", 0, "which N-Trace it is", 2 },
+	{ "extaddr", OPT_EXTADDR, NULL, 0, "address fields leave out leading bits that are alike", 2 },
+	{ "addr-bits", OPT_ADDR_BITS, "N", 0,
+	  "address fields have N bits, the top one is the sign (default: 48 for p550 and sifive on "
+	  "RV64, else all)", 2 },
 	{ "retstack", OPT_RETSTACK, "0..3", 0, "implicit return mode", 2 },
 	{ "seqjump", OPT_SEQJUMP, NULL, 0, "sequential jumps are not reported", 2 },
 	{ "alljumps", OPT_ALLJUMPS, NULL, 0, "direct jumps are reported", 2 },
+	{ "btm", OPT_BTM, NULL, 0, "a message for each taken branch", 2 },
+	{ "htm", OPT_HTM, NULL, 0,
+	  "branches as history bits; default: what the messages tell, encode: HTM", 2 },
+	{ "wrapped", OPT_WRAPPED, NULL, 0,
+	  "FILE is a circular buffer: its first bytes are the end of a message", 2 },
 	{ NULL, 0, NULL, 0, "How to work:", 3 },
 	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (decode, stat; others take one)", 3 },
 	{ 0 }
@@ -47,10 +61,12 @@ uint64_t parse_number(const char *text, const char *what)
 	unsigned long long v;
 	char *end;
 
+	/* strtoull() takes spaces and signs, too */
 	errno = 0;
 	v = strtoull(text, &end, 0);
-	if (errno || end == text || *end || *text == '-')
-		die("%s: `%s' is not a number", what, text);
+	if (errno || *end || *text < '0' || *text > '9')
+		die("%s: `%s' is not a number; expected decimal, 0x hexadecimal, or 0 octal, "
+		    "at most 64 bits", what, text);
 	return v;
 }
 
@@ -63,15 +79,21 @@ unsigned int parse_small(const char *text, const char *what, unsigned int max)
 	return v;
 }
 
+const char *const profile_names[PROFILES] = {
+	[NT_PROFILE_1_0]	= "1.0",
+	[NT_PROFILE_P550]	= "p550",
+	[NT_PROFILE_SIFIVE]	= "sifive",
+	[NT_PROFILE_TT_DFD]	= "tt-dfd",
+};
+
 static enum nt_profile parse_profile(const char *text)
 {
-	static const char *const names[] = { "1.0", "p550", "sifive" };
 	unsigned int i;
 
-	for (i = 0; i < 3; i++)
-		if (!strcmp(text, names[i]))
+	for (i = 0; i < PROFILES; i++)
+		if (!strcmp(text, profile_names[i]))
 			return (enum nt_profile)i;
-	die("--profile: `%s' is none of 1.0, p550, sifive", text);
+	die("--profile: `%s' is none of 1.0, p550, sifive, tt-dfd", text);
 }
 
 /* Split FILE@NUMBER; false when there is no @ with a number behind it. */
@@ -79,7 +101,7 @@ static bool split_at(char *arg, uint64_t *number)
 {
 	char *at = strrchr(arg, '@'), *end;
 
-	if (!at || !at[1])
+	if (!at || at[1] < '0' || at[1] > '9')
 		return false;
 	errno = 0;
 	*number = strtoull(at + 1, &end, 0);
@@ -102,6 +124,21 @@ static void add_elf(struct input *in, char *path, uint64_t bias)
 	*last = elf;
 }
 
+/* The library has the XLEN of the first; all have to be of one. */
+static void check_xlen(struct input *in, const char *path)
+{
+	struct nt_image *alone = nt_image_new();
+	unsigned int xlen, first = nt_image_xlen(in->image);
+
+	if (!alone || nt_image_add_elf(alone, path, 0))
+		die("%s: %s", path, nt_strerror(NT_ENOMEM));
+	xlen = nt_image_xlen(alone);
+	nt_image_free(alone);
+	if (xlen != first)
+		die("%s: is a program of %u bits, and %s one of %u; give programs that one hart "
+		    "can execute", path, xlen, in->elfs->path, first);
+}
+
 static void add_image(struct input *in, int key, const char *arg)
 {
 	char *path = strdup(arg);
@@ -113,11 +150,16 @@ static void add_image(struct input *in, int key, const char *arg)
 		die("%s", nt_strerror(NT_ENOMEM));
 	split = split_at(path, &addr);
 	if (key == OPT_RAW && !split)
-		die("--raw: `%s' is not FILE@ADDR", arg);
+		die("--raw: `%s' is not FILE@ADDR, ADDR being where the memory was", arg);
 	if (key == OPT_RAW)
 		ret = nt_image_add_raw(in->image, path, addr);
 	else
 		ret = nt_image_add_elf(in->image, path, addr);
+	if (ret == -NT_EFORMAT && key == OPT_ELF)
+		die("%s: %s, or is cut, or has nothing that is loaded (as object files); expected "
+		    "the program that ran", path, nt_strerror(ret));
+	if (key == OPT_ELF && !ret)
+		check_xlen(in, path);
 	if (ret == -NT_EFILE)
 		die("%s: %s", path, strerror(errno));
 	if (ret)
@@ -127,6 +169,31 @@ static void add_image(struct input *in, int key, const char *arg)
 		add_elf(in, path, addr);
 	else
 		free(path);
+}
+
+static void add_branch(struct input *in, const char *text)
+{
+	struct nt_params *p = &in->params, alone;
+	struct nt_branch branch;
+	int ret = nt_branch_parse(text, &branch);
+
+	if (ret == -NT_EINVAL)
+		die("--branch: `%s' is not MASK/MATCH[:TYPE[:OFFSET]], as 0x707f/0x600b:cond:b", text);
+	if (ret)
+		die("--branch: `%s': %s", text, nt_strerror(ret));
+	if (p->nr_branches == NT_BRANCHES_MAX)
+		die("--branch: more than %u", NT_BRANCHES_MAX);
+	in->branches = realloc(in->branches, (p->nr_branches + 1) * sizeof(branch));
+	if (!in->branches)
+		die("%s", nt_strerror(NT_ENOMEM));
+	in->branches[p->nr_branches++] = branch;
+	p->branches = in->branches;
+	nt_params_init(&alone);
+	alone.branches = p->branches;
+	alone.nr_branches = p->nr_branches;
+	ret = nt_params_check(&alone);
+	if (ret)
+		die("--branch: `%s': %s", text, nt_strerror(ret));
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -142,11 +209,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_ISA:
 		in->isa = arg;
 		break;
+	case OPT_BRANCH:
+		add_branch(in, arg);
+		break;
 	case OPT_JVT:
 		p->jvt = parse_number(arg, "--jvt");
 		break;
 	case OPT_SRCBITS:
 		p->srcbits = parse_small(arg, "--srcbits", 12);
+		in->srcbits_given = true;
 		break;
 	case OPT_SRC:
 		p->src = parse_small(arg, "--src", 4095);
@@ -154,11 +225,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_TIMESTAMPS:
 		p->timestamps = true;
 		break;
+	case OPT_TSTAMP_BITS:
+		p->tstamp_bits = parse_small(arg, "--tstamp-bits", 64);
+		if (p->tstamp_bits < 8)
+			die("--tstamp-bits: a trace clock has 8 bits at least, not %u", p->tstamp_bits);
+		break;
 	case OPT_PROFILE:
 		p->profile = parse_profile(arg);
 		break;
 	case OPT_EXTADDR:
 		p->extaddr = true;
+		break;
+	case OPT_ADDR_BITS:
+		p->addr_bits = parse_small(arg, "--addr-bits", 63);
+		if (!p->addr_bits)
+			die("--addr-bits: an address field has at least 1 bit, not 0");
 		break;
 	case OPT_RETSTACK:
 		p->retstack = parse_small(arg, "--retstack", 3);
@@ -168,6 +249,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_ALLJUMPS:
 		p->alljumps = true;
+		break;
+	case OPT_BTM:
+	case OPT_HTM:
+		if (p->mode && (p->mode == NT_MODE_HTM) != (key == OPT_HTM))
+			argp_error(state, "either --btm or --htm: trace has one mode");
+		p->mode = key == OPT_HTM ? NT_MODE_HTM : NT_MODE_BTM;
+		break;
+	case OPT_WRAPPED:
+		in->wrapped = true;
 		break;
 	case OPT_THREADS:
 		in->threads = parse_small(arg, "--threads", 256);
@@ -180,14 +270,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (in->no_trace)
-			argp_error(state, "`%s' is no option", arg);
+			argp_error(state, "`%s' is no option; files are given with one", arg);
 		if (in->file)
-			argp_error(state, "more than one trace file");
+			argp_error(state, "more than one trace file: `%s' and `%s'", in->file, arg);
 		in->file = arg;
 		break;
 	case ARGP_KEY_END:
 		if (!in->file && !in->no_trace)
-			argp_error(state, "no trace file");
+			argp_error(state, "no trace file given (`-' is standard input)");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -217,8 +307,9 @@ void input_free(struct input *in)
 		free(elf);
 	}
 	nt_image_free(in->image);
-	if (in->mapped)
-		munmap(in->trace, in->size);
+	free(in->branches);
+	if (in->mapped || in->reserved)
+		munmap(in->trace, in->reserved ? in->reserved : in->size);
 	else
 		free(in->trace);
 }
@@ -237,12 +328,18 @@ static size_t read_some(int fd, struct input *in, size_t room)
 	return got;
 }
 
+/* More than anyone keeps in memory; devices have no end */
+#define READ_MAX	((size_t)1 << 30)
+
 /* Pipes, and what else can't be mapped */
 static void read_all(struct input *in, int fd)
 {
 	size_t room = 0, got;
 
 	do {
+		if (in->size >= READ_MAX)
+			die("%s: more than %zu MiB, and no file that can be mapped; save it to a "
+			    "file, or cut it into traces", in->file, READ_MAX >> 20);
 		if (in->size == room) {
 			room = room ? 2 * room : 65536;
 			in->trace = realloc(in->trace, room);
@@ -252,6 +349,58 @@ static void read_all(struct input *in, int fd)
 		got = read_some(fd, in, room - in->size);
 		in->size += got;
 	} while (got);
+}
+
+/* ---- as it comes */
+
+/*
+ * A trace that comes has addresses for all of it, and memory for what is not looked at yet:
+ * input_progress().  Where so many addresses are not to be had, fewer will do.
+ */
+#define RESERVED_MAX	((size_t)1 << (sizeof(size_t) > 4 ? 40 : 30))
+#define RESERVED_MIN	((size_t)1 << 28)
+#define READ_AT_ONCE	((size_t)64 << 10)
+
+static bool reserve(struct input *in)
+{
+	size_t size;
+
+	for (size = RESERVED_MAX; size >= RESERVED_MIN; size /= 4) {
+		in->trace = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (in->trace != MAP_FAILED) {
+			in->reserved = size;
+			return true;
+		}
+	}
+	in->trace = NULL;
+	return false;
+}
+
+bool input_more(struct input *in)
+{
+	struct pollfd fd = { .fd = in->fd, .events = POLLIN };
+	size_t room = in->reserved - in->size, got;
+
+	if (in->ended)
+		return false;
+	if (!poll(&fd, 1, 0))
+		out_flush();
+	if (!room)
+		die("%s: more than %zu MiB; cut it into traces", in->file, in->reserved >> 20);
+	got = read_some(in->fd, in, room < READ_AT_ONCE ? room : READ_AT_ONCE);
+	in->size += got;
+	in->ended = !got;
+	if (in->ended && in->fd != STDIN_FILENO)
+		close(in->fd);
+	return got;
+}
+
+/* Sources are looked at before anything is decoded; that needs the whole trace. */
+static bool comes(struct input *in, const struct stat *st)
+{
+	return in->live && (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) &&
+	       !in->params.srcbits && reserve(in);
 }
 
 /*
@@ -316,6 +465,10 @@ static void read_trace(struct input *in)
 		die("%s: %s", in->file, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		die("%s: %s", in->file, strerror(EISDIR));
+	in->ended = !comes(in, &st);
+	in->fd = fd;
+	if (!in->ended)
+		return;
 	/* standard input may have been read in part */
 	if (std || !map_trace(in, fd, &st))
 		read_all(in, fd);
@@ -327,8 +480,12 @@ static void read_trace(struct input *in)
 
 void input_progress(struct input *in, size_t done)
 {
-	progress(done, in->size);
-	if (!in->mapped || done < in->dropped + 2 * DROP)
+	if (!in->reserved)
+		progress(done, in->size);
+	/* diagnose() looks at the beginning once more */
+	if (in->reserved && in->dropped < DROP)
+		in->dropped = DROP;
+	if ((!in->mapped && !in->reserved) || done < in->dropped + 2 * DROP)
 		return;
 	done = done / DROP * DROP;
 	/* memory does not grow with the trace; that it can't be had back is no harm */
@@ -343,12 +500,110 @@ static void settle_isa(struct input *in)
 	const char *isa = in->isa ? in->isa : nt_image_isa(in->image);
 	uint8_t xlen = in->params.xlen;
 
-	if (nt_image_xlen(in->image) && !in->xlen_given)
-		xlen = nt_image_xlen(in->image);
+	unsigned int elf = nt_image_xlen(in->image);
+
+	if (elf && in->xlen_given && xlen != elf)
+		die("--xlen=%u: %s is a program of %u bits", xlen, in->elfs->path, elf);
+	if (elf)
+		xlen = elf;
 	if (isa && nt_isa_parse(isa, &in->params))
-		die("`%s' is not an ISA string", isa);
+		die("--isa: `%s' is not an ISA string; expected one such as rv64imac_zcmp", isa);
+	if (in->isa && (elf || in->xlen_given) && in->params.xlen != xlen)
+		die("--isa=%s: %s %u bits", in->isa, elf ? "the program has" : "--xlen tells", xlen);
 	if (!in->isa || in->xlen_given)
 		in->params.xlen = xlen;
+}
+
+/* Are there only whole messages from `at` to the sync message? */
+static bool whole_messages(const struct input *in, size_t at, size_t sync)
+{
+	while (at < sync) {
+		struct nt_msg msg;
+		int ret = nt_msg_decode(&in->params, in->trace + at, in->size - at, &msg);
+
+		if (ret <= 0)
+			return false;
+		at += ret;
+	}
+	return true;
+}
+
+/* Of a trace that comes: so much is waited for to see where it begins */
+#define BEGIN_MAX	((size_t)1 << 20)
+
+/*
+ * A circular buffer that has wrapped begins with the end of a message. Messages
+ * before the first sync message are of use only to who saw those that are gone:
+ * to pass over them is not a loss. Other bytes that are no message are one.
+ */
+static void find_begin(struct input *in)
+{
+	size_t first = 0, sync, end;
+	struct nt_msg msg;
+	int ret;
+
+	do
+		ret = nt_msg_decode(&in->params, in->trace, in->size, &msg);
+	while (!ret && input_more(in));
+	if (!in->wrapped && ret >= 0)
+		return;
+	while (input_find_sync(in, 0, &end) >= in->size && in->size < BEGIN_MAX && input_more(in))
+		;
+	while (first < in->size && first < NT_MSG_MAX && (in->trace[first] & 3) != 3)
+		first++;
+	sync = input_find_sync(in, 0, &end);
+	if (sync < in->size && (in->wrapped || whole_messages(in, first + 1, sync)))
+		in->begin = sync;
+}
+
+void input_say_begin(const struct input *in)
+{
+	if (in->begin)
+		printf("# note at 0x0: begins inside a message, the first sync message is at 0x%zx\n",
+		       in->begin);
+}
+
+/* What other tools make, and what has nothing in it */
+static void check_trace(struct input *in)
+{
+	static const struct {
+		const char *magic, *what;
+	} others[] = {
+		{ "\177ELF", "an ELF file, not a trace; programs are given as --elf=FILE" },
+		{ "PERFILE2", "a perf.data, not a raw trace; perf script, ntrace profile and ntrace "
+			      "timeline read it" },
+		{ "\050\265\057\375", "compressed; decompress it first, as with zstd -dc" },
+		{ "\037\213", "compressed; decompress it first, as with gzip -dc" },
+	};
+	size_t i, n;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		n = strlen(others[i].magic);
+		while (in->size < n && !memcmp(in->trace, others[i].magic, in->size) && input_more(in))
+			;
+		if (in->size >= n && !memcmp(in->trace, others[i].magic, n))
+			die("%s: is %s", in->file, others[i].what);
+	}
+	for (i = 0; (i < in->size || input_more(in)) && in->trace[i] == 0xff; i++)
+		;
+	if (i == in->size)
+		die("%s: is empty%s; expected N-Trace messages, as a sink took them", in->file,
+		    i ? " (idle bytes only)" : "");
+}
+
+/* What a profile leaves no choice of */
+static void settle_profile(struct input *in)
+{
+	struct nt_params *p = &in->params;
+
+	if (p->profile != NT_PROFILE_TT_DFD)
+		return;
+	if (in->srcbits_given && p->srcbits != 4)
+		die("--srcbits: SRC has 4 bits with --profile=tt-dfd, not %u", p->srcbits);
+	p->srcbits = 4;
+	if (p->mode == NT_MODE_BTM)
+		die("--btm: with --profile=tt-dfd there is only HTM");
+	p->mode = NT_MODE_HTM;
 }
 
 void input_open(struct input *in)
@@ -358,22 +613,67 @@ void input_open(struct input *in)
 	settle_isa(in);
 	if (in->params.xlen != 32 && in->params.xlen != 64)
 		die("--xlen: %u is neither 32 nor 64", in->params.xlen);
+	settle_profile(in);
 	if (in->params.src >= 0 && in->params.src >> in->params.srcbits)
 		die("--src: %d does not fit in --srcbits=%u", in->params.src, in->params.srcbits);
+	if (in->params.addr_bits >= in->params.xlen)
+		die("--addr-bits: %u is more than %u, the address bits above bit 0 with XLEN %u",
+		    in->params.addr_bits, in->params.xlen - 1, in->params.xlen);
 	ret = nt_params_check(&in->params);
 	if (ret)
 		die("%s", nt_strerror(ret));
-	if (!in->no_trace)
+	if (!in->no_trace) {
 		read_trace(in);
+		check_trace(in);
+	}
 	watch_mapped(in);
+	if (in->size)
+		find_begin(in);
+}
+
+#define SOURCES		8	/* to be named */
+
+/* The source that was chosen must be there. */
+static void check_source(const struct input *in)
+{
+	char text[SOURCES * 6] = "";
+	unsigned int seen[SOURCES], n = 0, i;
+	size_t at = in->begin, len = 0;
+
+	while (at < in->size) {
+		struct nt_msg msg;
+		int ret = nt_msg_decode(&in->params, in->trace + at, in->size - at, &msg);
+
+		if (!ret)
+			break;
+		at += ret > 0 ? (size_t)ret : msg.skip;
+		if (ret < 0)
+			continue;
+		if (msg.src == in->params.src)
+			return;
+		for (i = 0; i < n && seen[i] != msg.src; i++)
+			;
+		if (i < n || n == SOURCES)
+			continue;
+		seen[n++] = msg.src;
+		len += snprintf(text + len, sizeof(text) - len, " %u", msg.src);
+	}
+	if (!n)
+		return;
+	diagnose(in);
+	die("%s: has no message of source %d, but of:%s%s", in->file, in->params.src, text,
+	    n == SOURCES ? "..." : "");
 }
 
 /* A trace of several sources is several streams; one must be chosen. */
-void input_check_sources(const struct input *in)
+void input_check_sources(struct input *in)
 {
 	int first = -1;
 	size_t at = 0;
 
+	in->source = in->params.src > 0 ? in->params.src : 0;
+	if (in->params.srcbits && in->params.src >= 0)
+		check_source(in);
 	if (!in->params.srcbits || in->params.src >= 0)
 		return;
 	while (at < in->size) {
@@ -386,10 +686,12 @@ void input_check_sources(const struct input *in)
 		if (ret < 0)
 			continue;
 		if (first < 0)
-			first = msg.src;
-		else if (first != msg.src)
+			first = in->source = msg.src;
+		else if (first != msg.src) {
+			diagnose(in);
 			die("%s: has messages of several sources (%d, %u...): choose one with --src",
 			    in->file, first, msg.src);
+		}
 	}
 }
 
@@ -419,6 +721,15 @@ size_t input_find_sync(const struct input *in, size_t from, size_t *end)
 		}
 	}
 	return in->size;
+}
+
+/* Has the time of a message to be known from all those before it? */
+bool input_clock_wraps(const struct input *in)
+{
+	const struct nt_params *p = &in->params;
+
+	return p->timestamps && (p->tstamp_bits ? p->tstamp_bits < 64 :
+				 p->profile == NT_PROFILE_P550 || p->profile == NT_PROFILE_SIFIVE);
 }
 
 struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end)

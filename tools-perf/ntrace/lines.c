@@ -47,7 +47,7 @@ static void open_disassembler(struct lines *l, const struct nt_params *params)
 	int mode = params->xlen == 32 ? CS_MODE_RISCV32 : CS_MODE_RISCV64;
 
 	if (cs_open(CS_ARCH_RISCV, (cs_mode)(mode | CS_MODE_RISCVC), &l->capstone))
-		die("Capstone does not know RISC-V");
+		die("the Capstone that is installed was built without RISC-V: install one with it");
 	l->insn = cs_malloc(l->capstone);
 	if (!l->insn)
 		die("%s", nt_strerror(NT_ENOMEM));

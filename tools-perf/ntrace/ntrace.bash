@@ -20,7 +20,7 @@ _ntrace_values()	# OPTION: what may stand behind it
 	case $1 in
 	--output) echo "pc insn branch block ctr" ;;
 	--format) echo "llvm-profgen autofdo bolt" ;;
-	--profile) echo "1.0 p550 sifive" ;;
+	--profile) echo "1.0 p550 sifive tt-dfd" ;;
 	--xlen) echo "32 64" ;;
 	--retstack|--syncmode) echo "0 1 2 3" ;;
 	esac

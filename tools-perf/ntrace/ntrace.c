@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 
@@ -67,9 +68,20 @@ static void usage(FILE *to)
 	      to);
 }
 
+/* Whatever ended the command: what it has said has to be out, also what argp said. */
+static void close_stdout(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return;
+	fprintf(stderr, "ntrace: cannot write to standard output: %s\n", strerror(errno));
+	_exit(EXIT_UNUSABLE);
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
+
+	atexit(close_stdout);
 
 	argp_err_exit_status = EXIT_UNUSABLE;
 	/* who reads the output may have enough of it, even if our parent ignores that */

@@ -15,6 +15,9 @@
 /* The longest thing that is put at once without looking: a number */
 #define ROOM		32
 
+/* What out_later() keeps in mind before it waits for the thread's turn */
+#define OUT_HOLES	4
+
 /*
  * A command writes one output, but its threads make parts of it at a time: each
  * has a buffer, the only state that the command shares.
@@ -24,32 +27,36 @@ static _Thread_local struct {
 	size_t used, room;
 	bool (*turn)(void *ctx, bool wait);
 	void *turn_ctx;
-	size_t hole_at;
-	void (*hole)(void *ctx);
-	void *hole_ctx;
+	struct hole {
+		size_t at;
+		void (*put)(void *ctx);
+		void *ctx;
+	} holes[OUT_HOLES];
+	unsigned int n_holes;
 } out;
 
 static void write_text(size_t from, size_t to)
 {
 	if (from < to && fwrite(out.text + from, 1, to - from, stdout) != to - from)
-		die("cannot write: %s", strerror(errno));
+		die("cannot write to standard output: %s", strerror(errno));
 }
 
 void out_flush(void)
 {
 	size_t done = 0;
+	unsigned int i;
 
 	if (out.turn)
 		out.turn(out.turn_ctx, true);
-	if (out.hole) {
-		write_text(0, out.hole_at);
-		out.hole(out.hole_ctx);
-		done = out.hole_at;
-		out.hole = NULL;
+	for (i = 0; i < out.n_holes; i++) {
+		write_text(done, out.holes[i].at);
+		out.holes[i].put(out.holes[i].ctx);
+		done = out.holes[i].at;
 	}
+	out.n_holes = 0;
 	write_text(done, out.used);
 	if (fflush(stdout))
-		die("cannot write: %s", strerror(errno));
+		die("cannot write to standard output: %s", strerror(errno));
 	out.used = 0;
 }
 
@@ -75,9 +82,9 @@ void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx)
 
 void out_later(void (*hole)(void *ctx), void *ctx)
 {
-	out.hole = hole;
-	out.hole_ctx = ctx;
-	out.hole_at = out.used;
+	if (out.n_holes == OUT_HOLES)
+		out_flush();
+	out.holes[out.n_holes++] = (struct hole){ out.used, hole, ctx };
 }
 
 void out_free(void)

@@ -52,12 +52,18 @@ static FILE *open_data(const char *file)
 	struct stat st;
 	FILE *f;
 
-	if (!stat(file, &st) && S_ISDIR(st.st_mode)) {
-		if (asprintf(&inside, "%s/data", file) < 0)
-			die("%s", nt_strerror(NT_ENOMEM));
-		file = inside;
-	}
-	f = fopen(file, "re");
+	if (!strcmp(file, "-"))
+		return NULL;
+	if (stat(file, &st))
+		die("%s: %s", file, strerror(errno));
+	/* what is read of a pipe would be missing afterwards */
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return NULL;
+	if (S_ISDIR(st.st_mode) && asprintf(&inside, "%s/data", file) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	f = fopen(inside ? inside : file, "re");
+	if (!f && !inside)
+		die("%s: %s", file, strerror(errno));
 	free(inside);
 	return f;
 }
@@ -77,43 +83,49 @@ bool perf_is_data(const char *file)
 
 /* ------------------------------------------------------------- process -- */
 
-/* The shell takes `perf' apart, which may have arguments; the rest it is given. */
-static void become_perf(const char *perf, const char *file, const char *itrace,
-			const char *fields)
+/*
+ * The shell takes `perf' apart, which may have arguments; `tail' are perf's own, of "$0" on
+ * the file and what else is in args.
+ */
+static void become_perf(const char *perf, const char *tail, const char *const args[3])
 {
-	static const char tail[] = " script -i \"$0\" --itrace=\"$1\" -F \"$2\" --ns";
-	char *script = malloc(strlen(perf) + sizeof("exec ") + sizeof(tail));
+	char *script = malloc(strlen(perf) + sizeof("exec ") + strlen(tail));
 
 	if (!script)
 		_exit(127);
 	strcpy(script, "exec ");
 	strcat(script, perf);
 	strcat(script, tail);
-	execl("/bin/sh", "sh", "-c", script, file, itrace, fields, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", script, args[0], args[1], args[2], (char *)NULL);
 	_exit(127);
 }
 
-static void start_perf(struct perf_script *s, const char *perf, const char *itrace,
-		       const char *fields)
+/* What it prints, and its number in *child. What `quiet' says on stderr is not worth a word. */
+static FILE *start_perf(const char *perf, const char *tail, const char *const args[3], bool quiet,
+			pid_t *child)
 {
+	FILE *in;
 	int fd[2];
 
 	fflush(stdout);
 	if (pipe(fd))
 		die("cannot run perf: %s", strerror(errno));
-	s->child = fork();
-	if (s->child < 0)
+	*child = fork();
+	if (*child < 0)
 		die("cannot run perf: %s", strerror(errno));
-	if (!s->child) {
+	if (!*child) {
 		dup2(fd[1], STDOUT_FILENO);
 		close(fd[0]);
 		close(fd[1]);
-		become_perf(perf, s->file, itrace, fields);
+		if (quiet && !freopen("/dev/null", "w", stderr))
+			_exit(127);
+		become_perf(perf, tail, args);
 	}
 	close(fd[1]);
-	s->in = fdopen(fd[0], "r");
-	if (!s->in)
+	in = fdopen(fd[0], "r");
+	if (!in)
 		die("%s", nt_strerror(NT_ENOMEM));
+	return in;
 }
 
 void perf_script_open(struct perf_script *s, const char *perf, const char *file,
@@ -122,7 +134,8 @@ void perf_script_open(struct perf_script *s, const char *perf, const char *file,
 	memset(s, 0, sizeof(*s));
 	s->file = file;
 	if (perf)
-		start_perf(s, perf, itrace, fields);
+		s->in = start_perf(perf, " script -i \"$0\" --itrace=\"$1\" -F \"$2\" --ns",
+				   (const char *const[]){ file, itrace, fields }, false, &s->child);
 	else
 		s->in = strcmp(file, "-") ? fopen(file, "re") : stdin;
 	if (!s->in)
@@ -140,12 +153,72 @@ void perf_script_close(struct perf_script *s)
 	if (!s->child)
 		return;
 	if (waitpid(s->child, &status, 0) < 0)
-		die("perf: %s", strerror(errno));
+		die("cannot wait for perf: %s", strerror(errno));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		die("cannot run perf; it has to be one that decodes ntrace (see --perf)");
 	if (status)
 		die("perf script failed with status %d", WIFEXITED(status) ? WEXITSTATUS(status) :
 			128 + WTERMSIG(status));
+}
+
+/* ----------------------------------------------------------- build-ids -- */
+
+static void add_build_id(struct perf_build_ids *ids, const char *line)
+{
+	struct perf_build_id *id;
+	char *path;
+
+	ids->list = reallocarray(ids->list, ids->n + 1, sizeof(*ids->list));
+	if (!ids->list)
+		die("%s", nt_strerror(NT_ENOMEM));
+	id = &ids->list[ids->n];
+	if (sscanf(line, "%" PERF_STR(PERF_BUILD_ID) "[0-9a-f] %m[^\n]", id->hex, &path) != 2)
+		return;
+	id->path = path;
+	ids->n++;
+}
+
+void perf_build_ids_read(struct perf_build_ids *ids, const char *perf, const char *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+	pid_t child;
+	FILE *in;
+
+	*ids = (struct perf_build_ids){ .n = 0 };
+	in = start_perf(perf, " buildid-list -i \"$0\"", (const char *const[]){ file, NULL, NULL },
+			true, &child);
+	while (getline(&line, &room, in) > 0)
+		add_build_id(ids, line);
+	fclose(in);
+	free(line);
+	/* if perf fails at this, it says why at what is asked of it next */
+	waitpid(child, NULL, 0);
+}
+
+const char *perf_build_id(const struct perf_build_ids *ids, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < ids->n; i++)
+		if (!strcmp(ids->list[i].path, path))
+			return ids->list[i].hex;
+	return NULL;
+}
+
+bool perf_same_build_id(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	/* perf may fill up those that are short */
+	return !a[strspn(a, "0")] && !b[strspn(b, "0")];
+}
+
+void perf_build_ids_free(struct perf_build_ids *ids)
+{
+	while (ids->n)
+		free(ids->list[--ids->n].path);
+	free(ids->list);
 }
 
 /* ------------------------------------------------------------- parsing -- */
@@ -190,7 +263,7 @@ static char *behind(char *arrow)
 	return arrow + 4 + strspn(arrow + 4, " ");
 }
 
-/* "ADDRESS SYMBOL" or "ADDRESS (DSO+0xOFFSET)", whichever was asked for */
+/* "ADDRESS SYMBOL" or "ADDRESS (DSO+0xOFFSET)", whichever was asked for; "([DSO])" is no file */
 static void parse_place(char *p, struct perf_place *place)
 {
 	char *end, *plus;
@@ -204,6 +277,11 @@ static void parse_place(char *p, struct perf_place *place)
 	if (!*p || !strcmp(p, "[unknown]") || !strcmp(p, "([unknown])"))
 		return;
 	plus = strrchr(p, '+');
+	if (!plus && !strncmp(p, "([", 2) && !strcmp(end - 2, "])")) {
+		place->dso = p + 1;
+		end[-1] = '\0';
+		return;
+	}
 	if (*p != '(' || end[-1] != ')' || !plus || strncmp(plus, "+0x", 3)) {
 		place->sym = p;
 		return;

@@ -25,7 +25,7 @@ struct perf_place {
 	uint64_t addr;
 	const char *sym;	/* or NULL */
 	const char *dso;	/* or NULL */
-	uint64_t offset;	/* in the dso */
+	uint64_t offset;	/* in the dso; 0 of one that is no file, as [kernel.kallsyms] */
 };
 
 /* A branch, or what could not be decoded */
@@ -47,7 +47,7 @@ struct perf_script {
 	uint64_t nr;		/* of the line */
 };
 
-/* Is it perf.data? Files that can't be read are not. */
+/* Is it perf.data? Ends the command if it cannot be read. */
 bool perf_is_data(const char *file);
 
 /* What decodes FILE; for argp_children, the parser's input is this */
@@ -70,5 +70,25 @@ bool perf_script_next(struct perf_script *s, struct perf_event_line *ev);
 
 /* Ends the command when perf failed */
 void perf_script_close(struct perf_script *s);
+
+#define PERF_BUILD_ID	64	/* hexadecimal digits at most */
+#define PERF_STR(n)	PERF_STR_(n)
+#define PERF_STR_(n)	#n
+
+/* The build-ids that a perf.data has, of the files as perf script names them */
+struct perf_build_ids {
+	struct perf_build_id {
+		char *path;
+		char hex[PERF_BUILD_ID + 1];
+	} *list;
+	size_t n;
+};
+
+/* None of a perf.data that has none */
+void perf_build_ids_read(struct perf_build_ids *ids, const char *perf, const char *file);
+/* NULL: not known */
+const char *perf_build_id(const struct perf_build_ids *ids, const char *path);
+bool perf_same_build_id(const char *a, const char *b);
+void perf_build_ids_free(struct perf_build_ids *ids);
 
 #endif /* NTRACE_PERF_SCRIPT_H */

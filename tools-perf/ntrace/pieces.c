@@ -2,6 +2,7 @@
 /*
  * Decoding in threads: sync messages, which decoding could begin with, split the
  * trace. Threads take piece after piece, and write what they made of them in turn.
+ * A trace that comes through a pipe is decoded by one thread, in the same pieces.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,6 +33,8 @@ struct worker {
 	pthread_t thread;
 	struct piece piece;
 	unsigned long number;	/* of the piece */
+	struct nt_event loss;	/* of a trace that comes: it may go on in what has not come yet */
+	bool losing;
 	void *state;
 };
 
@@ -47,7 +50,7 @@ static bool take_piece(struct worker *w)
 	if (took) {
 		p->begin = c->begin;
 		next = p->end = size;
-		if (size - p->begin > PIECE)
+		if (size - p->begin > PIECE && !input_clock_wraps(c->in))
 			next = input_find_sync(c->in, p->begin + PIECE, &p->end);
 		p->last = next >= size;
 		c->taken = p->last;
@@ -56,6 +59,28 @@ static bool take_piece(struct worker *w)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return took;
+}
+
+/*
+ * Of a trace that comes: is the end of the piece there?  Where it is must not depend on how much
+ * came at a time, so the search goes on a little before where it had to stop.
+ */
+static bool find_end(struct crew *c, struct piece *p, size_t *searched)
+{
+	size_t size = c->in->size, next;
+
+	if (*searched < p->begin + PIECE)
+		*searched = p->begin + PIECE;
+	if (size <= *searched || input_clock_wraps(c->in))
+		return false;
+	next = input_find_sync(c->in, *searched, &p->end);
+	if (next < size) {
+		c->begin = next;
+		return true;
+	}
+	if (size - *searched > 2 * NT_MSG_MAX)
+		*searched = size - 2 * NT_MSG_MAX;
+	return false;
 }
 
 static bool my_turn(void *arg, bool wait)
@@ -82,29 +107,105 @@ static void end_turn(struct crew *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void decode_piece(struct worker *w)
+static void end_loss(struct worker *w)
 {
-	const struct consumer *consumer = w->crew->consumer;
+	if (w->losing)
+		w->crew->consumer->event(&w->piece, w->state, &w->loss, false);
+	w->losing = false;
+}
+
+/* Is this event part of a loss, of which one is made of all parts? */
+static bool keep_loss(struct worker *w, const struct nt_event *ev)
+{
+	struct nt_event *loss = &w->loss;
+
+	if (w->losing && ev->kind == NT_EV_LOSS && ev->reason == NT_ENOSYNC &&
+	    ev->offset == loss->offset + loss->skipped) {
+		loss->skipped += ev->skipped;
+		return true;
+	}
+	end_loss(w);
+	if (!w->crew->in->reserved || ev->kind != NT_EV_LOSS)
+		return false;
+	*loss = *ev;
+	w->losing = true;
+	return true;
+}
+
+/* All events of what flow has from `at` on */
+static void deliver(struct worker *w, struct nt_flow *flow, size_t at)
+{
+	const struct crew *c = w->crew;
+	const struct consumer *consumer = c->consumer;
 	const struct piece *p = &w->piece;
-	/* a new one, so that it can't know what this thread did before */
-	struct nt_flow *flow = input_flow(p->in, p->code, p->begin, p->end);
 	struct nt_event ev[256];
 	int i, n;
 
 	while ((n = nt_flow_next(flow, ev, 256)) > 0) {
-		size_t consumed = nt_flow_consumed(flow);
+		size_t done = at + nt_flow_consumed(flow), passed;
 
 		for (i = 0; i < n; i++) {
-			bool end = !p->last && i + 1 == n && consumed == p->end - p->begin;
+			bool end = !p->last && i + 1 == n && done == p->end;
 
+			if (keep_loss(w, &ev[i]))
+				continue;
 			consumer->event(&w->piece, w->state, &ev[i], end &&
 					ev[i].kind == NT_EV_STOP && ev[i].reason == NT_EVCODE_NONE);
 		}
+		/* the next piece begins with the message that this one ends with */
+		if (c->in->reserved && c->begin > p->begin && done > c->begin)
+			done = c->begin;
+		passed = c->in->reserved && consumer->passed ?
+			 consumer->passed(consumer->ctx, done) : done;
+		if (passed < done)
+			done = passed;
 		if (my_turn(w, false))
-			input_progress(w->crew->in, p->begin + consumed);
+			input_progress(c->in, done);
 	}
 	if (n < 0)
 		die("%s", nt_strerror(n));
+}
+
+static void decode_piece(struct worker *w)
+{
+	const struct piece *p = &w->piece;
+	/* a new one, so that it can't know what this thread did before */
+	struct nt_flow *flow = input_flow(p->in, p->code, p->begin, p->end);
+
+	nt_flow_report_syncs(flow, w->crew->consumer->syncs);
+	deliver(w, flow, p->begin);
+	nt_flow_free(flow);
+}
+
+/* A piece whose end may still have to come: from c->begin on, which moves behind it */
+static void decode_coming(struct worker *w)
+{
+	struct crew *c = w->crew;
+	struct piece *p = &w->piece;
+	size_t at = c->begin, searched = 0, end;
+	struct nt_flow *flow;
+	bool found;
+
+	p->begin = at;
+	w->number = c->pieces++;
+	flow = input_flow(p->in, p->code, at, at);
+	nt_flow_report_syncs(flow, c->consumer->syncs);
+	do {
+		found = find_end(c, p, &searched);
+		p->last = !found && c->in->ended;
+		if (!found)
+			p->end = c->in->size;
+		end = found && p->end < at ? at : p->end;
+		nt_flow_open_end(flow, !found && !p->last);
+		nt_flow_more(flow, c->in->trace + at, end - at, at);
+		deliver(w, flow, at);
+		at += nt_flow_consumed(flow);
+		/* at the end of the trace: once more, closed */
+		if (!found && !p->last)
+			input_more(c->in);
+	} while (!found && !p->last);
+	end_loss(w);
+	c->taken = p->last;
 	nt_flow_free(flow);
 }
 
@@ -121,9 +222,12 @@ static void *work(void *arg)
 	if (!w->state)
 		die("%s", nt_strerror(NT_ENOMEM));
 	out_turns(my_turn, w);
-	while (take_piece(w)) {
+	while (c->in->reserved ? !c->taken : take_piece(w)) {
 		memset(w->state, 0, consumer->size);
-		decode_piece(w);
+		if (c->in->reserved)
+			decode_coming(w);
+		else
+			decode_piece(w);
 		out_flush();
 		consumer->done(consumer->ctx, w->state);
 		end_turn(c);
@@ -139,23 +243,31 @@ static void *work(void *arg)
 void pieces_decode(struct input *in, const struct consumer *consumer)
 {
 	struct crew crew = {
-		.in = in, .consumer = consumer,
+		.in = in, .consumer = consumer, .begin = in->begin,
 		.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER,
 	};
 	size_t i, n = in->size / PIECE + 1;
+	int err;
 	struct worker *workers;
 
 	input_check_sources(in);
+	input_say_begin(in);
 	if (n > in->threads)
 		n = in->threads;
+	/* what comes is decoded as it comes */
+	if (in->reserved)
+		n = 1;
 	workers = calloc(n, sizeof(*workers));
 	if (!workers)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < n; i++)
 		workers[i].crew = &crew;
-	for (i = 1; i < n; i++)
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-			die("cannot start %zu threads", n);
+	for (i = 1; i < n; i++) {
+		err = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+		if (err)
+			die("cannot start thread %zu of %zu: %s; --threads asks for fewer", i + 1, n,
+			    strerror(err));
+	}
 	work(&workers[0]);
 	for (i = 1; i < n; i++)
 		pthread_join(workers[i].thread, NULL);

@@ -19,13 +19,28 @@ struct where {
 	uint64_t bias;		/* of where the program was mapped */
 };
 
+/* What the program is to a file that perf names */
+enum kinship { FILE_OTHER, FILE_OWN, FILE_KERNEL };
+
+struct named {
+	char *dso;
+	enum kinship kinship;
+};
+
 struct reader {
 	struct profile_perf *result;
-	const char *name;	/* of the program's file, without folders */
+	const char *data;	/* the perf.data */
+	const char *program;	/* the program's file */
+	const char *name;	/* the same without folders */
+	const char *build_id;	/* its build-id, or NULL */
+	struct perf_build_ids ids;
+	struct named *files;	/* that there is trace of */
+	size_t nr_files, last;
 	struct where *threads;
 	size_t nr_threads;
-	char *other;		/* another file that there is trace of */
+	const char *other;	/* another file that there is trace of */
 	bool found;		/* there is of the program's */
+	bool kernel;		/* the program is the kernel, of which there is trace */
 };
 
 /* -------------------------------------------------------------- counts -- */
@@ -78,7 +93,7 @@ static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int
 	e->count++;
 }
 
-/* --------------------------------------------------------------- flow -- */
+/* ------------------------------------------------------------ threads -- */
 
 static struct where *find_thread(struct reader *rd, const struct perf_event_line *ev)
 {
@@ -96,27 +111,103 @@ static struct where *find_thread(struct reader *rd, const struct perf_event_line
 	return &rd->threads[i];
 }
 
+/* -------------------------------------------------------------- files -- */
+
+static const char *without_folders(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_kernel(const char *dso)
+{
+	static const char kernel[] = "[kernel.kallsyms]";
+
+	return !strncmp(dso, kernel, sizeof(kernel) - 1);
+}
+
+/* By its name alone: perf knows the kernel by another one than its file has. */
+static bool same_name(const struct reader *rd, const char *dso)
+{
+	return is_kernel(dso) ? !strncmp(rd->name, "vmlinux", 7) :
+				!strcmp(without_folders(dso), rd->name);
+}
+
+/* Build-ids tell, if both are known: then a copy may have any name, and a name may be another's. */
+static enum kinship kinship(const struct reader *rd, const char *dso)
+{
+	const char *id = rd->build_id ? perf_build_id(&rd->ids, dso) : NULL;
+
+	if (id ? !perf_same_build_id(id, rd->build_id) : !same_name(rd, dso))
+		return FILE_OTHER;
+	return is_kernel(dso) ? FILE_KERNEL : FILE_OWN;
+}
+
+static enum kinship find_file(struct reader *rd, const char *dso)
+{
+	size_t i;
+
+	if (rd->nr_files && !strcmp(rd->files[rd->last].dso, dso))
+		return rd->files[rd->last].kinship;
+	for (i = 0; i < rd->nr_files && strcmp(rd->files[i].dso, dso); i++)
+		;
+	rd->last = i;
+	if (i < rd->nr_files)
+		return rd->files[i].kinship;
+	rd->files = reallocarray(rd->files, i + 1, sizeof(*rd->files));
+	if (!rd->files)
+		die("%s", nt_strerror(NT_ENOMEM));
+	rd->files[i] = (struct named){ strdup(dso), kinship(rd, dso) };
+	if (!rd->files[i].dso)
+		die("%s", nt_strerror(NT_ENOMEM));
+	rd->nr_files++;
+	return rd->files[i].kinship;
+}
+
+/* Another build of the program was traced: said before perf decodes for hours. */
+static void check_build_ids(const struct reader *rd)
+{
+	const struct perf_build_id *wrong = NULL;
+	size_t i;
+
+	for (i = 0; rd->build_id && i < rd->ids.n; i++) {
+		if (perf_same_build_id(rd->ids.list[i].hex, rd->build_id))
+			return;
+		if (same_name(rd, rd->ids.list[i].path))
+			wrong = &rd->ids.list[i];
+	}
+	if (wrong)
+		die("%s: has trace of %s with the build-id %s, and %s has %s: give the file that "
+		    "was executed", rd->data, wrong->path, wrong->hex, rd->program, rd->build_id);
+}
+
 /* The program's own address of a place; PROFILE_ELSEWHERE of others */
 static uint64_t own(struct reader *rd, const struct perf_place *place, struct where *w)
 {
-	const char *slash = place->dso ? strrchr(place->dso, '/') : NULL;
-	const char *name = slash ? slash + 1 : place->dso;
+	const struct profile *p = rd->result->profile;
+	enum kinship file;
 	uint64_t addr;
 
-	if (!name)
+	if (!place->dso)
 		return PROFILE_ELSEWHERE;
-	if (strcmp(name, rd->name)) {
-		if (!rd->other)
-			rd->other = strdup(place->dso);
+	file = find_file(rd, place->dso);
+	if (file == FILE_OTHER) {
+		rd->other = rd->files[rd->last].dso;
 		return PROFILE_ELSEWHERE;
 	}
-	addr = profile_address(rd->result->profile, place->offset);
+	/* the kernel runs at the addresses of vmlinux: there are no offsets in a file */
+	rd->kernel |= file == FILE_KERNEL;
+	addr = file == FILE_KERNEL ? profile_inside(p, place->addr) :
+				     profile_address(p, place->offset);
 	if (addr == PROFILE_ELSEWHERE)
 		return addr;
 	w->bias = place->addr - addr;
 	rd->found = true;
 	return addr;
 }
+
+/* --------------------------------------------------------------- flow -- */
 
 static void go_on(struct where *w, uint64_t to)
 {
@@ -166,14 +257,40 @@ static void on_error(struct reader *rd, const struct perf_event_line *ev)
 	w->inside = w->stopped = false;
 }
 
-void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
-		       const char *program)
+static void must_have_found(const struct reader *rd)
 {
-	const char *slash = strrchr(program, '/');
-	struct reader rd = { .result = r, .name = slash ? slash + 1 : program };
+	if (rd->found)
+		return;
+	if (rd->kernel)
+		die("%s: the kernel was not at the addresses that %s has: it moves itself, unless "
+		    "booted with nokaslr", rd->data, rd->program);
+	die("%s: has no trace of a file named %s%s%s%s", rd->data, rd->name,
+	    rd->other ? ", but of " : "", rd->other ? rd->other : "",
+	    rd->other ? ": give the file that was executed as --elf" : "");
+}
+
+static void free_reader(struct reader *rd)
+{
+	while (rd->nr_files)
+		free(rd->files[--rd->nr_files].dso);
+	free(rd->files);
+	free(rd->threads);
+	perf_build_ids_free(&rd->ids);
+}
+
+void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
+		       const char *program, const char *build_id)
+{
+	struct reader rd = {
+		.result = r, .data = file, .program = program, .name = without_folders(program),
+		.build_id = build_id,
+	};
 	struct perf_event_line ev;
 	struct perf_script s;
 
+	if (perf)
+		perf_build_ids_read(&rd.ids, perf, file);
+	check_build_ids(&rd);
 	perf_script_open(&s, perf, file, "be", "comm,pid,tid,cpu,time,flags,ip,addr,dso,dsoff");
 	while (perf_script_next(&s, &ev)) {
 		if (ev.error)
@@ -182,9 +299,6 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 			on_branch(&rd, &ev);
 	}
 	perf_script_close(&s);
-	if (!rd.found)
-		die("%s: has no trace of a file named %s%s%s", file, rd.name,
-		    rd.other ? ", but of " : "", rd.other ? rd.other : "");
-	free(rd.threads);
-	free(rd.other);
+	must_have_found(&rd);
+	free_reader(&rd);
 }

@@ -68,11 +68,16 @@ struct profile_perf {
 	uint64_t losses;
 };
 
-/* Of a perf.data, or of what perf printed if `perf' is NULL. Ends the command if it can't. */
+/*
+ * Of a perf.data, or of what perf printed if `perf' is NULL. build_id is the program's, as
+ * hexadecimal digits, or NULL. Ends the command if it can't.
+ */
 void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
-		       const char *program);
+		       const char *program, const char *build_id);
 
 /* The program's address of an offset in its file, or PROFILE_ELSEWHERE */
 uint64_t profile_address(const struct profile *p, uint64_t offset);
+/* The program's address itself, or PROFILE_ELSEWHERE */
+uint64_t profile_inside(const struct profile *p, uint64_t addr);
 
 #endif /* NTRACE_PROFILE_H */

@@ -150,13 +150,14 @@ unsigned long records_decode(const struct records *r, struct input *in)
 	int i, n, err = 0;
 
 	input_check_sources(in);
-	flow = input_flow(in, code, 0, in->size);
+	input_say_begin(in);
+	flow = input_flow(in, code, in->begin, in->size);
 	while ((n = nt_flow_next(flow, ev, 256)) > 0) {
 		int e = nt_ctr_events(ctr, code, ev, (unsigned int)n);
 
 		err = err ? err : e;
 		for (i = 0; i < n; i++) {
-			losses += ev[i].kind == NT_EV_LOSS;
+			losses += is_loss(&ev[i]);
 			if (ev[i].kind == NT_EV_LOSS || ev[i].kind == NT_EV_NOTICE)
 				out_trouble(&ev[i]);
 		}

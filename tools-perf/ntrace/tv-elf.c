@@ -38,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (l->path)
-			argp_error(state, "one ELF file only");
+			argp_error(state, "more than one ELF file: `%s' and `%s'", l->path, arg);
 		l->path = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -104,16 +104,20 @@ static void load(struct loader *l, Elf *elf)
 	GElf_Phdr ph;
 
 	if (!raw || elf_getphdrnum(elf, &n))
-		die("%s: %s", l->path, elf_errmsg(-1));
+		die("%s: cannot read its program headers: %s", l->path, elf_errmsg(-1));
 	for (i = 0; i < n; i++) {
 		if (!gelf_getphdr(elf, (int)i, &ph))
-			die("%s: %s", l->path, elf_errmsg(-1));
+			die("%s: cannot read program header %zu: %s", l->path, i, elf_errmsg(-1));
 		if (ph.p_type != PT_LOAD)
 			continue;
 		if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
-			die("%s: segment %zu ends behind the file", l->path, i);
+			die("%s: segment %zu has 0x%" PRIx64 " bytes from 0x%" PRIx64 ", the file "
+			    "only 0x%zx in all: it was cut", l->path, i, (uint64_t)ph.p_filesz,
+			    (uint64_t)ph.p_offset, size);
 		if (ph.p_filesz > ph.p_memsz)
-			die("%s: segment %zu is larger in the file than in memory", l->path, i);
+			die("%s: segment %zu has 0x%" PRIx64 " bytes in the file, more than the "
+			    "0x%" PRIx64 " in memory", l->path, i, (uint64_t)ph.p_filesz,
+			    (uint64_t)ph.p_memsz);
 		if (ph.p_memsz > MOST)
 			die("%s: segment %zu has %" PRIu64 " bytes, more than %" PRIu64, l->path, i,
 			    (uint64_t)ph.p_memsz, MOST);

@@ -12,7 +12,8 @@
 void tv_open(struct tv_input *in)
 {
 	if (nt_tv_reader_init(&in->reader, &in->params))
-		die("--xlen and --flen are 32 or 64, --mlen is 32, 34 or 64");
+		die("--xlen and --flen are 32 or 64, not %u and %u; --mlen is 32, 34 or 64, not %u: "
+		    "one of them", in->params.xlen, in->params.flen, in->params.mlen);
 	in->file = strcmp(in->path, "-") ? fopen(in->path, "rb") : stdin;
 	if (!in->file)
 		die("%s: %s", in->path, strerror(errno));
@@ -27,7 +28,7 @@ static void refill(struct tv_input *in)
 	in->at = 0;
 	n = fread(in->buf + in->len, 1, sizeof(in->buf) - in->len, in->file);
 	if (ferror(in->file))
-		die("%s: %s", in->path, strerror(errno));
+		die("%s: cannot read: %s", in->path, strerror(errno));
 	in->len += n;
 	in->eof = !n;
 }

@@ -55,7 +55,8 @@ static int one_insn(struct tv_source *s, const struct nt_event *ev)
 	bool last = ++w->done == ev->insns && ev->kind == NT_EV_BRANCH && !is_trap(ev);
 
 	if (len < 0)
-		die("no code at %llx any more", (unsigned long long)w->pc);
+		die("%s: no code at 0x%llx, where the decoder found an instruction before: a mistake "
+		    "of ntrace", s->name, (unsigned long long)w->pc);
 	w->group.insn = (uint32_t)insn.raw;
 	w->group.insn_bytes = len == 2 ? 2 : 4;
 	if (len == 2)
@@ -250,7 +251,7 @@ void tv_source_ntrace(struct tv_source *s, const struct input *in)
 	if (!w || !(w->runs = calloc(RUNS, sizeof(*w->runs))))
 		die("%s", nt_strerror(NT_ENOMEM));
 	w->code = input_code(in);
-	w->flow = input_flow(in, w->code, 0, in->size);
+	w->flow = input_flow(in, w->code, in->begin, in->size);
 	w->mask = in->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	w->pc_item = (struct nt_tv_item){ .opcode = NT_TV_STATE, .ident = NT_TV_PC };
 	w->group.items = &w->pc_item;

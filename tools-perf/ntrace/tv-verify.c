@@ -3,6 +3,7 @@
  * ntrace tv verify: a trace against another implementation, group by group, as the
  * protocol's section 3.1 has it, and 3.2 for partial traces
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,10 @@ enum { ABSENT_X, ABSENT_F, ABSENT_CSR, ABSENT_MEMORY, ABSENT_PRIV, ABSENT_MTIME,
 static const char *const absent_names[ABSENTS] = {
 	"x", "f", "csr", "memory", "priv", "mtime", "addr",
 };
+
+/* What only the traced machine itself knows, unless told otherwise */
+#define NONDETERMINISTIC "mip,mtime,time,timeh,cycle,cycleh,instret,instreth,mcycle,mcycleh," \
+	"minstret,minstreth,sc"
 
 struct verify {
 	struct input in;
@@ -77,7 +82,7 @@ static const struct argp_option options[] = {
 	{ "nondeterministic", OPT_NONDET, "LIST", 0,
 	  "state to be taken from the trace: names of registers, NAME.BIT, or FIRST-LAST for "
 	  "what is loaded from these addresses (hexadecimal), with commas between; default "
-	  "mip,mtime,time,cycle,instret,sc; sc is whether a store conditional succeeds", 0 },
+	  NONDETERMINISTIC "; sc is whether a store conditional succeeds", 0 },
 	{ "absent", OPT_ABSENT, "LIST", 0,
 	  "what the trace never tells, of x,f,csr,memory,priv,mtime,addr: neither compared nor "
 	  "copied", 0 },
@@ -136,9 +141,10 @@ static void add_mask(struct verify *v, char *name)
 	}
 	m.mtime = !strcmp(name, "mtime");
 	if (!m.mtime && !find_reg(name, &m.reg) && !find_range(name, &m))
-		die("--nondeterministic: `%s' is no register", name);
+		die("--nondeterministic: `%s' is no register; expected one such as a0, f0, mstatus, mtime, "
+		    "numbers such as b00-b1f, or sc", name);
 	if (v->n_masks == MASKS)
-		die("--nondeterministic: more than %u", MASKS);
+		die("--nondeterministic: more than %u registers", MASKS);
 	v->masks[v->n_masks++] = m;
 }
 
@@ -205,7 +211,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SWEEP:
 		v->sweep = parse_number(arg, "--sweep");
 		if (!v->sweep)
-			die("--sweep: at least 1");
+			die("--sweep: at least 1, not 0");
 		return 0;
 	case OPT_LIMIT:
 		v->limit = parse_number(arg, "--limit");
@@ -260,7 +266,8 @@ static void open_source(struct verify *v, struct tv_source *s, const char *name)
 	s->name = name;
 	s->shadow = nt_tv_shadow_new(&v->tv, PAGES);
 	if (!s->shadow)
-		die("--flen is 32 or 64, --mlen is 32, 34 or 64");
+		die("--flen is 32 or 64, not %u; --mlen is 32, 34 or 64, not %u: one of them", v->tv.flen,
+		    v->tv.mlen);
 	if (ntrace_file(name))
 		tv_source_ntrace(s, &v->in);
 	else
@@ -286,7 +293,8 @@ static void open_all(struct verify *v, const char *trace)
 		die("--against: `%s' is none of tv:FILE, ntrace:FILE, gdb:HOST:PORT, gdb:/SOCKET, "
 		    "gdb-pipe:COMMAND", v->against);
 	if (first && second)
-		die("an N-Trace against an N-Trace: nothing would be verified");
+		die("an N-Trace against an N-Trace: nothing would be verified; one of them has to be "
+		    "tv:FILE, gdb:HOST:PORT, gdb:/SOCKET or gdb-pipe:COMMAND");
 	if ((first || second) && !v->in.images)
 		die("an N-Trace means nothing without its program: --elf or --raw");
 	v->in.file = first ? first : second;
@@ -306,6 +314,53 @@ static void open_all(struct verify *v, const char *trace)
 	}
 	open_source(v, &v->recorded, v->against);
 	tv_recorded_init(&v->verifier, &v->recorded);
+}
+
+/* ----------------------------------------------------------- beginnings -- */
+
+static struct tv_source open_again(struct verify *v, const char *name)
+{
+	struct tv_source s = { .at = 0 };
+
+	open_source(v, &s, name);
+	return s;
+}
+
+/* Move `late` to where `early' begins, if it ever comes there. */
+static bool pass_over(struct verify *v, struct tv_source *late, const char *late_name,
+		      const char *early_name)
+{
+	struct tv_source s = open_again(v, late_name), other = open_again(v, early_name);
+	int64_t insns = tv_find_start(&s, &other);
+	uint64_t pc;
+
+	other = open_again(v, early_name);
+	if (insns <= 0 || !tv_first_pc(&other, &pc) || !tv_pass_over(late, (uint64_t)insns, pc))
+		return insns == 0;
+	printf("# aligned: %" PRId64 " instructions of %s passed over, up to pc %" PRIx64
+	       ", where %s begins\n", insns, late_name, pc, early_name);
+	return true;
+}
+
+static bool can_reopen(const char *name)
+{
+	const char *colon = strchr(name, ':');
+	const char *path = strncmp(name, "tv:", 3) && strncmp(name, "ntrace:", 7) ? name : colon + 1;
+	struct stat st;
+
+	return strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* An N-Trace and another recording of one run need not have been switched on together. */
+static void align(struct verify *v, const char *trace)
+{
+	if (!v->trace.pc_only && !v->verifier.pc_only)
+		return;
+	if (v->verifier.live || !can_reopen(trace) || !can_reopen(v->against))
+		return;
+	if (!pass_over(v, &v->trace, trace, v->against) &&
+	    !pass_over(v, &v->recorded, v->against, trace))
+		printf("# not aligned: neither recording comes to where the other begins\n");
 }
 
 /* ------------------------------------------------------------- reports --- */
@@ -954,7 +1009,7 @@ static int run(struct verify *v)
 	       v->insns, v->mismatches,
 	       v->trace.pc_only || v->verifier.pc_only ? " compared: pc, instruction" : "");
 	if (fflush(stdout))
-		die("cannot write");
+		die("cannot write to standard output: %s", strerror(errno));
 	return v->mismatches ? EXIT_LOSSES : EXIT_WHOLE;
 }
 
@@ -977,13 +1032,14 @@ int tv_verify(int argc, char **argv)
 	v.sweep = 1000;
 	v.place.seconds = 10;
 	v.reset_command = "system_reset";
-	set_masks(&v, "mip,mtime,time,cycle,instret,sc");
+	set_masks(&v, NONDETERMINISTIC);
 	input_init(&v.in);
 	parse_arguments(&argp, argc, argv, &v);
 	open_all(&v, v.in.file);
 	if (v.in.elfs)
 		v.symbols = symbols_new(&v.in);
 	v.lines = lines_new(&v.in.params, v.symbols);
+	align(&v, v.trace.name);
 	status = run(&v);
 	if (v.verifier.live)
 		tv_gdb_end(&v.verifier);

@@ -94,6 +94,18 @@ void tv_source_ntrace(struct tv_source *s, const struct input *in);
  */
 uint64_t tv_same_runs(struct tv_source *ntrace, struct tv_source *tv, uint64_t max);
 
+/*
+ * Instructions of s before those that other begins with: 0 also when both begin at the
+ * same address, or other has none; -1 when s never comes there.  Reads both.
+ */
+int64_t tv_find_start(struct tv_source *s, struct tv_source *other);
+
+/* Pass over so many instructions, and what is between them and pc. False: the end */
+bool tv_pass_over(struct tv_source *s, uint64_t insns, uint64_t pc);
+
+/* Address of the first instruction; false when there is none. Reads it. */
+bool tv_first_pc(struct tv_source *s, uint64_t *pc);
+
 /* Does the group execute something? */
 bool tv_executes(const struct nt_tv_group *g);
 
