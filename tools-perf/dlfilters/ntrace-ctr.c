@@ -350,7 +350,10 @@ static size_t read_code(void *arg, uint64_t addr, void *buf, size_t len)
 
 static unsigned int mode_of(const struct filter *f, uint64_t addr)
 {
-	return addr >> (f->params.xlen - 1) & 1 ? NT_CTR_S : NT_CTR_U;
+	/* RV32 Linux has user space beyond the top bit, up to its fixmap */
+	const uint64_t kernel = f->params.xlen == 32 ? 0x9fc00000 : 1ull << 63;
+
+	return addr >= kernel ? NT_CTR_S : NT_CTR_U;
 }
 
 /* Branches not taken from o->pc on; the instruction at `end` is another's affair. */
@@ -449,15 +452,17 @@ static int on_branch(struct filter *f, struct owner *o, const struct perf_dlfilt
 }
 
 /*
- * Trace goes on. Without an end before there was a loss; one that ended in the
- * kernel, and goes on elsewhere there, has a gap. Firmware returns to where it was
- * called, or behind the instruction that it stood in for.
+ * Trace goes on. Without an end before there was a loss. Where it ended or begins in
+ * the kernel, and goes on elsewhere, there is a gap. Firmware returns to where it was
+ * called, or behind the instruction that it stood in for; what it does to the kernel's
+ * trap vector, and an interrupt right behind it, look alike.
  */
 static void on_begin(struct filter *f, struct owner *o, uint64_t to)
 {
 	if (o->pc_known && !o->ended)
 		lose(o, "loss");
-	else if (o->ended && mode_of(f, o->pc) == NT_CTR_S && to - o->pc > 4)
+	else if (o->ended && to - o->pc > 4 &&
+		 (mode_of(f, o->pc) == NT_CTR_S || mode_of(f, to) == NT_CTR_S))
 		lose(o, "gap");
 	o->pc = to;
 	o->pc_known = true;

@@ -233,6 +233,8 @@ static struct perf_record_auxtrace_info *new_info(size_t *size)
 	word[NTRACE_INFO_XLEN]	       = 64;
 	cpu[NTRACE_INFO_CPU_NR]	       = 3;
 	cpu[NTRACE_INFO_CPU_HART]      = 7;
+	cpu[NTRACE_INFO_CPU_ADDR_BITS] = 48;
+	cpu[NTRACE_INFO_CPU_TS_WIDTH]  = 40;
 	*item++ = (u64)NTRACE_INFO_TAG_ISA << 32 | strlen(isa);
 	for (i = 0; isa[i]; i++)
 		item[i / 8] |= (u64)isa[i] << (i % 8 * 8);
@@ -251,8 +253,17 @@ static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 	TEST_ASSERT_VAL("the ISA", info.isa && !strcmp(info.isa, "rv64imafdc"));
 	/* Version 1, history, all compared returns, timestamps */
 	TEST_ASSERT_EQUAL("terms",
-			  ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, &params), 0);
-	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 2, &params) < 0);
+			  ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, 3, &params), 0);
+	TEST_ASSERT_EQUAL("address bits", params.addr_bits, 48);
+	TEST_ASSERT_EQUAL("timestamp bits", params.tstamp_bits, 40);
+	TEST_ASSERT_EQUAL("a CPU that is not known", ntrace_info_params(&info, 1, 0, &params), 0);
+	TEST_ASSERT_VAL("its bits", !params.addr_bits && params.tstamp_bits == 64);
+	TEST_ASSERT_EQUAL("mode that it does not tell", params.mode, NT_MODE_UNKNOWN);
+	TEST_ASSERT_EQUAL("BTM", ntrace_info_params(&info, 1 | 3 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("BTM", params.mode, NT_MODE_BTM);
+	TEST_ASSERT_EQUAL("HTM", ntrace_info_params(&info, 1 | 6 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("HTM", params.mode, NT_MODE_HTM);
+	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 2, 3, &params) < 0);
 	ntrace_info_free(&info);
 
 	/* Only the last item may be missing. */
@@ -281,6 +292,168 @@ static int test__ntrace_info(struct test_suite *test __maybe_unused, int subtest
 	return ret;
 }
 
+/* --- times and samples ----------------------------------------------------------- */
+
+#define STAMPED	(NT_EVF_TIME | NT_EVF_STAMP)
+#define BRANCH(at, n, f)	{ .kind = NT_EV_BRANCH, .offset = at, .insns = n, .flags = f }
+
+/* A ProgTraceSync with a timestamp of 16 bits */
+#define SYNC_AT(t)	0x24, 0x05, 0x00, 0x09, \
+	((t) & 0x3f) << 2, ((t) >> 6 & 0x3f) << 2, ((t) >> 12) << 2 | 3
+
+static int test_time_from(void)
+{
+	/* Three times, rising, of which the second begins another range */
+	static const u8 trace[] = { SYNC_AT(0xff00), SYNC_AT(0x4000), SYNC_AT(0xc000) };
+	struct nt_params params;
+
+	nt_params_init(&params);
+	params.timestamps = true;
+	TEST_ASSERT_EQUAL("64 bits", ntrace_time_from(&params, 0, 5000000, trace, sizeof(trace)),
+			  0);
+	params.tstamp_bits = 16;
+	TEST_ASSERT_EQUAL("no time of the window",
+			  ntrace_time_from(&params, 0, 0, trace, sizeof(trace)), 0);
+	TEST_ASSERT_EQUAL("the first range",
+			  ntrace_time_from(&params, 0, 0xd000, trace, sizeof(trace)), 0);
+	/* One time only: it is known from the end alone, with an eighth of the range behind it. */
+	TEST_ASSERT_EQUAL("a short window",
+			  ntrace_time_from(&params, 0x7d000, 0x85000, NULL, 0), 0x77001);
+	/* The last is 0x8c000, and the first lies 0xc100 before it. */
+	TEST_ASSERT_EQUAL("a long window", ntrace_time_from(&params, 0x10000, 0x8d000, trace,
+							    sizeof(trace)), 0x7ff00);
+	TEST_ASSERT_EQUAL("a record from before the last message", ntrace_time_from(&params, 0,
+			  0x8b000, trace, sizeof(trace)), 0x7ff00);
+	TEST_ASSERT_EQUAL("a long window without times",
+			  ntrace_time_from(&params, 0, 0x8d000, NULL, 0), 0x7f001);
+	TEST_ASSERT_EQUAL("the same stamp, a range later",
+			  nt_tstamp_widen(0x12346, 0x2345, 16), 0x22345);
+	return TEST_OK;
+}
+
+/* Messages at offsets 0 (a start), 10, 20 (without a time of its own), 30 */
+static const struct nt_event timed_events[] = {
+	{ .kind = NT_EV_START, .offset = 0, .flags = STAMPED },
+	BRANCH(10, 4, STAMPED), BRANCH(10, 6, STAMPED),
+	BRANCH(20, 5, NT_EVF_TIME), BRANCH(20, 1, NT_EVF_TIME),
+	BRANCH(30, 2, STAMPED), BRANCH(30, 2, STAMPED),
+	{ .kind = NT_EV_START, .offset = 40, .flags = STAMPED },
+};
+
+static bool next_span(struct ntrace_span *s, int nr, bool all)
+{
+	int first = s->end;
+
+	s->sum = 0;
+	if (!ntrace_span_scan(s, timed_events, first, nr, all))
+		return false;
+	s->end = s->scan;
+	return true;
+}
+
+static int test__ntrace_times(struct test_suite *test __maybe_unused,
+			      int subtest __maybe_unused)
+{
+	struct ntrace_span s = { .end = 0 };
+
+	TEST_ASSERT_VAL("a start", next_span(&s, 8, false) && s.end == 1 && !s.sum);
+	TEST_ASSERT_VAL("a message", next_span(&s, 8, false) && s.end == 3 && s.sum == 10);
+	TEST_ASSERT_VAL("one without a time, and the next", next_span(&s, 8, false) &&
+			s.end == 7 && s.sum == 10);
+	TEST_ASSERT_VAL("the next start", next_span(&s, 8, false) && s.end == 8 && !s.sum);
+
+	TEST_ASSERT_EQUAL("fewer bits", test_time_from(), TEST_OK);
+
+	/* There may be more of a message, as long as nobody says that there is not. */
+	s = (struct ntrace_span) { .end = 1, .scan = 1 };
+	TEST_ASSERT_VAL("part of a message", !ntrace_span_scan(&s, timed_events, 1, 3, false));
+	TEST_ASSERT_VAL("... and all of it",
+			ntrace_span_scan(&s, timed_events, 1, 3, true) && s.scan == 3 && s.sum == 10);
+	s = (struct ntrace_span) { .end = 3, .scan = 3 };
+	TEST_ASSERT_VAL("no time yet", !ntrace_span_scan(&s, timed_events, 3, 5, false));
+	TEST_ASSERT_VAL("... but in the rest of it",
+			ntrace_span_scan(&s, timed_events, 3, 8, false) && s.scan == 7 && s.sum == 10);
+
+	s = (struct ntrace_span) { .insns = 10, .from = 1000, .to = 1100 };
+	TEST_ASSERT_VAL("times between those of messages",
+			ntrace_span_at(&s, 0) == 1000 && ntrace_span_at(&s, 1) == 1010 &&
+			ntrace_span_at(&s, 7) == 1070 && ntrace_span_at(&s, 10) == 1100 &&
+			ntrace_span_at(&s, 11) == 1100);
+	s.insns = 0;
+	TEST_ASSERT_EQUAL("nothing retired", (int)ntrace_span_at(&s, 0), 1100);
+	return TEST_OK;
+}
+
+/* The clock of samples: the usual pace, whatever a tick or a stall adds to one span */
+static u64 advance(struct ntrace_pace *p, u64 insns, u64 ns)
+{
+	return ntrace_pace_advance(p, insns, ns << NTRACE_CLOCK_SHIFT, false) >> NTRACE_CLOCK_SHIFT;
+}
+
+static int test_pace(void)
+{
+	struct ntrace_pace p = { .tick = 100 << NTRACE_CLOCK_SHIFT,
+				 .period = 1000 << NTRACE_CLOCK_SHIFT };
+	u64 clock = 0, last = 0;
+	int i;
+
+	/* 30 instructions in 30 ns, in ticks of 100 ns */
+	for (i = 0; i < 10000; i++)
+		clock += advance(&p, 30, (i + 1) * 30 / 100 * 100 - i * 30 / 100 * 100);
+	TEST_ASSERT_VAL("time goes by", clock > 290000 && clock < 310000);
+	TEST_ASSERT_VAL("a stall is not sampled", advance(&p, 30, 1000000000) < 100);
+	for (i = 0; i < 10000; i++)
+		last = advance(&p, 30, 3000);
+	TEST_ASSERT_VAL("slower for good", last > 2900 && last < 3100);
+	TEST_ASSERT_VAL("nothing retires", !advance(&p, 0, 1000));
+	return TEST_OK;
+}
+
+/* A queue that is in the middle of a period, and what may follow */
+static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
+{
+	const struct nt_event start = { .kind = NT_EV_START, .to = 0x100 };
+	u64 seen = 0, place;
+	int i;
+
+	nt->opts.period = 1000;
+	nt->opts.period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
+	q->nt = nt;
+	for (i = 0; i < 4000; i++) {
+		q->insns += 50;
+		q->have_held = false;
+		TEST_ASSERT_EQUAL("a start", ntrace_flow_event(q, &start, true), 0);
+		TEST_ASSERT_VAL("the sample is in the period that began",
+				q->next_sample > q->insns && q->next_sample <= q->insns + 1000);
+		place = q->next_sample - q->insns;
+		seen += place <= 50;
+	}
+	/* One in 20 is in the 50 instructions that are left until the next gap. */
+	TEST_ASSERT_VAL("stretches shorter than a period", seen > 140 && seen < 260);
+
+	nt->exact_period = true;
+	place = q->next_sample;
+	q->insns += 50;
+	q->have_held = false;
+	TEST_ASSERT_EQUAL("a start", ntrace_flow_event(q, &start, true), 0);
+	TEST_ASSERT_VAL("exact periods go on", q->next_sample == place);
+	return TEST_OK;
+}
+
+static int test__ntrace_samples(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	struct ntrace *nt = calloc(1, sizeof(*nt));
+	struct ntrace_queue *q = calloc(1, sizeof(*q));
+	int ret = nt && q ? test_pace() : TEST_FAIL;
+
+	if (ret == TEST_OK)
+		ret = test_restart(nt, q);
+	free(q);
+	free(nt);
+	return ret;
+}
+
 #endif /* NTRACE_TESTS */
 
 static struct test_case ntrace_tests[] = {
@@ -288,6 +461,8 @@ static struct test_case ntrace_tests[] = {
 	TEST_CASE("RISC-V N-Trace messages", ntrace_messages),
 	TEST_CASE("RISC-V N-Trace control flow", ntrace_flow),
 	TEST_CASE("RISC-V N-Trace description of the machine", ntrace_info),
+	TEST_CASE("RISC-V N-Trace times", ntrace_times),
+	TEST_CASE("RISC-V N-Trace samples", ntrace_samples),
 #endif
 	{ .name = NULL, }
 };

@@ -6,6 +6,7 @@
 #ifndef INCLUDE__PERF_NTRACE_COMPAT_H__
 #define INCLUDE__PERF_NTRACE_COMPAT_H__
 
+#include <errno.h>
 #include <string.h>
 
 #include "branch.h"

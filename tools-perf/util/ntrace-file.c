@@ -44,36 +44,64 @@ static const u8 *find_build_id(const u8 *note, size_t len, size_t *size)
 	return NULL;
 }
 
-static bool notes_differ(struct ntrace *nt, struct dso *dso, const Elf64_Phdr *phdr)
+static bool notes_differ(struct ntrace *nt, struct dso *dso, u64 offset, u64 len)
 {
 	const struct build_id *bid = dso__bid(dso);
 	u8 note[NOTES_MAX];
 	size_t size = 0;
 	const u8 *id;
 
-	if (phdr->p_filesz > sizeof(note) ||
-	    !read_at(nt, dso, phdr->p_offset, note, phdr->p_filesz))
+	if (len > sizeof(note) || !read_at(nt, dso, offset, note, len))
 		return false;
-	id = find_build_id(note, phdr->p_filesz, &size);
+	/* Notes of both classes have the same layout. */
+	id = find_build_id(note, len, &size);
 	return id && (size != bid->size || memcmp(id, bid->data, size));
 }
 
-static bool file_differs(struct ntrace *nt, struct dso *dso)
+static bool differs_64(struct ntrace *nt, struct dso *dso)
 {
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr phdr;
 	unsigned int i;
 
-	if (!dso__has_build_id(dso) || !read_at(nt, dso, 0, &ehdr, sizeof(ehdr)) ||
-	    memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_CLASS] != ELFCLASS64)
+	if (!read_at(nt, dso, 0, &ehdr, sizeof(ehdr)))
 		return false;
 	for (i = 0; i < ehdr.e_phnum; i++) {
 		if (!read_at(nt, dso, ehdr.e_phoff + i * sizeof(phdr), &phdr, sizeof(phdr)))
 			return false;
-		if (phdr.p_type == PT_NOTE && notes_differ(nt, dso, &phdr))
+		if (phdr.p_type == PT_NOTE && notes_differ(nt, dso, phdr.p_offset, phdr.p_filesz))
 			return true;
 	}
 	return false;
+}
+
+static bool differs_32(struct ntrace *nt, struct dso *dso)
+{
+	Elf32_Ehdr ehdr;
+	Elf32_Phdr phdr;
+	unsigned int i;
+
+	if (!read_at(nt, dso, 0, &ehdr, sizeof(ehdr)))
+		return false;
+	for (i = 0; i < ehdr.e_phnum; i++) {
+		if (!read_at(nt, dso, ehdr.e_phoff + i * sizeof(phdr), &phdr, sizeof(phdr)))
+			return false;
+		if (phdr.p_type == PT_NOTE && notes_differ(nt, dso, phdr.p_offset, phdr.p_filesz))
+			return true;
+	}
+	return false;
+}
+
+static bool file_differs(struct ntrace *nt, struct dso *dso)
+{
+	u8 ident[EI_NIDENT];
+
+	if (!dso__has_build_id(dso) || !read_at(nt, dso, 0, ident, sizeof(ident)) ||
+	    memcmp(ident, ELFMAG, SELFMAG))
+		return false;
+	if (ident[EI_CLASS] == ELFCLASS64)
+		return differs_64(nt, dso);
+	return ident[EI_CLASS] == ELFCLASS32 && differs_32(nt, dso);
 }
 
 /* False if the file is known to be another one. */

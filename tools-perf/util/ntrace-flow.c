@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 
 #include "event.h"
+#include "maps.h"
 #include "thread.h"
 #include "ntrace-priv.h"
 
@@ -41,6 +42,28 @@ static void lose(struct ntrace_queue *q)
 	q->behind_gap = true;
 }
 
+/*
+ * perf record --switch-output writes the mappings of tasks into each file in which there is trace of
+ * them, unless they were too many, or some were lost.
+ */
+static bool is_of_another_file(struct ntrace_queue *q, u64 addr)
+{
+	return q->thread && !ntrace_is_kernel(q->nt, addr) && maps__empty(thread__maps(q->thread));
+}
+
+static int no_code(struct ntrace_queue *q, const struct nt_event *ev)
+{
+	const char *dso = q->guest ? "a guest" :
+			  ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
+
+	if (!dso && is_of_another_file(q, ev->to))
+		return ntrace_synth_error(q, NTRACE_ERROR_CODE, ev->to,
+					  "no mappings of the task in this file: AUX %#" PRIx64,
+					  ev->offset);
+	return ntrace_synth_error(q, NTRACE_ERROR_CODE, ev->to, "no code in %s: AUX %#" PRIx64,
+				  dso ?: "unmapped memory", ev->offset);
+}
+
 static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
@@ -49,19 +72,15 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 	int err = 0;
 
 	if (q->have_pc && ev->flags & NT_EVF_PC)
-		err = ntrace_synth_range(q, 0, ev->insns);
+		err = ntrace_synth_range(q, ev->insns);
 	q->have_pc = false;
 	q->lost_some = true;
 	lose(q);
 	if (err)
 		return err;
 
-	if (code == NTRACE_ERROR_CODE) {
-		dso = q->guest ? "a guest" :
-		      ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
-		return ntrace_synth_error(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
-					  dso ?: "unmapped memory", ev->offset);
-	}
+	if (code == NTRACE_ERROR_CODE)
+		return no_code(q, ev);
 	if (code == NTRACE_ERROR_FLOW && ip) {
 		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ip);
 		if (dso)
@@ -178,6 +197,7 @@ static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 	q->pc = ev->to;
 	q->have_pc = true;
+	ntrace_synth_restart(q);
 	return err;
 }
 
@@ -186,7 +206,7 @@ static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
 	int err = 0;
 
 	if (q->have_pc)
-		err = ntrace_synth_range(q, 0, ev->insns);
+		err = ntrace_synth_range(q, ev->insns);
 	q->have_pc = false;
 	/* It may be a mere pause. */
 	hold(q, ev);
@@ -206,19 +226,12 @@ int ntrace_flow_gap(struct ntrace_queue *q)
 	return err;
 }
 
-/* The instruction that a trap is from did not retire. */
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	int err = 0;
 
 	if (q->have_pc)
-		err = ntrace_synth_range(q, is_trap(ev) ? 0 : ev->from, ev->insns);
+		err = ntrace_synth_range(q, ev->insns);
 	if (!err)
 		err = ntrace_synth_branch(q, ev);
 	q->pc = ev->to;

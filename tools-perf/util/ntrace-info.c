@@ -8,6 +8,7 @@
 #include <string.h>
 #include <linux/bitfield.h>
 #include <linux/kernel.h>
+#include <linux/perf_event.h>
 #include <linux/zalloc.h>
 
 #include "debug.h"
@@ -71,7 +72,7 @@ static int read_cpus(struct ntrace_info *info, const __u64 *word, size_t nr, u64
 	size_t room = nr - word[NTRACE_INFO_HEADER_WORDS];
 	unsigned int i;
 
-	if (!count || stride < NTRACE_INFO_CPU_MAX || stride > room || count > room / stride) {
+	if (!count || stride < NTRACE_INFO_CPU_MIN || stride > room || count > room / stride) {
 		pr_err("ntrace: the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
 		       " words in %zu words\n", count, stride, room);
 		return -EINVAL;
@@ -82,7 +83,8 @@ static int read_cpus(struct ntrace_info *info, const __u64 *word, size_t nr, u64
 		return -ENOMEM;
 	info->nr_cpus = count;
 	for (i = 0; i < count; i++)
-		memcpy(info->cpu[i], block + i * stride, sizeof(*info->cpu));
+		memcpy(info->cpu[i], block + i * stride,
+		       min_t(u64, stride, NTRACE_INFO_CPU_MAX) * sizeof(u64));
 
 	*used = word[NTRACE_INFO_HEADER_WORDS] + count * stride;
 	return 0;
@@ -178,6 +180,7 @@ static const struct {
 	{ NTRACE_CAP_EXTADDR,	 "extaddr" },
 	{ NTRACE_CAP_ALLJUMPS,	 "alljumps" },
 	{ NTRACE_CAP_STALL,	 "stall" },
+	{ NTRACE_CAP_SRC_ALWAYS, "srcalways" },
 };
 
 static void print_cpu(const u64 *cpu)
@@ -192,6 +195,8 @@ static void print_cpu(const u64 *cpu)
 	       cpu[NTRACE_INFO_CPU_PROTOCOL] >> 4, cpu[NTRACE_INFO_CPU_PROTOCOL] & 0xf,
 	       cpu[NTRACE_INFO_CPU_IMPL], cpu[NTRACE_INFO_CPU_SRCID],
 	       cpu[NTRACE_INFO_CPU_SRCBITS], sink[0] ? sink : "unknown");
+	if (cpu[NTRACE_INFO_CPU_ADDR_BITS])
+		printf("    Address bits     %" PRIu64 "\n", cpu[NTRACE_INFO_CPU_ADDR_BITS]);
 	printf("    Timestamps       mode %" PRIu64 ", %" PRIu64 " bits, prescale %" PRIu64
 	       ", %" PRIu64 " Hz, clock %s\n",
 	       cpu[NTRACE_INFO_CPU_TS_MODE], cpu[NTRACE_INFO_CPU_TS_WIDTH],
@@ -233,8 +238,13 @@ void ntrace_info_print(const struct ntrace_info *info)
 #define FEATURE_IMPLICIT_RETURN		0x008
 #define FEATURE_RETURN_MODE_SHIFT	6
 #define FEATURE_RETURN_MODE_MASK	0x3
+#define FEATURE_REPEATED_HISTORY	0x100
 #define FEATURE_ALL_JUMPS		0x200
 #define FEATURE_EXTEND_ADDR_MSB		0x400
+
+/* trTeInstMode */
+#define MODE_BTM			3
+#define MODE_HTM			6
 
 static void read_features(unsigned int features, struct nt_params *params)
 {
@@ -247,8 +257,43 @@ static void read_features(unsigned int features, struct nt_params *params)
 		params->retstack = 3;
 }
 
-/* What the library has to know to read trace that was made under these terms. */
-int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_params *params)
+/* trTeInstMode; of others than these two, the messages tell */
+static enum nt_mode read_mode(unsigned int instmode)
+{
+	switch (instmode) {
+	case 3:
+		return NT_MODE_BTM;
+	case 6:
+		return NT_MODE_HTM;
+	default:
+		return NT_MODE_UNKNOWN;
+	}
+}
+
+/*
+ * TASK_SIZE: with 64 bits canonical addresses leave no doubt; RV32 Linux has it at
+ * the fixmap, not at the top bit.
+ */
+#define RV32_TASK_SIZE	0x9fc00000ULL
+
+u64 ntrace_info_kernel_start(const struct ntrace_info *info)
+{
+	return info->xlen == 32 ? RV32_TASK_SIZE : 1ULL << 63;
+}
+
+/* Widths of fields that not every encoder has in full; 0: all bits, or not known. */
+static void read_widths(const struct ntrace_info *info, int cpu_nr, struct nt_params *params)
+{
+	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
+	u64 addr = cpu ? cpu[NTRACE_INFO_CPU_ADDR_BITS] : 0;
+	u64 time = cpu ? cpu[NTRACE_INFO_CPU_TS_WIDTH] : 0;
+
+	params->addr_bits = addr < info->xlen ? addr : 0;
+	params->tstamp_bits = time >= 8 && time <= 64 ? time : 64;
+}
+
+/* What the library has to know to read trace that a CPU made under these terms. */
+int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struct nt_params *params)
 {
 	nt_params_init(params);
 	params->xlen = info->xlen;
@@ -264,8 +309,74 @@ int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_para
 		       NTRACE_HW_ID_VERSION_1);
 		return -EINVAL;
 	}
+	params->high_from = ntrace_info_kernel_start(info);
+	read_widths(info, cpu, params);
 	params->srcbits = FIELD_GET(NTRACE_HW_ID_SRCBITS, hw_id);
 	params->timestamps = !!(hw_id & NTRACE_HW_ID_TIMESTAMP);
+	params->mode = read_mode(FIELD_GET(NTRACE_HW_ID_INSTMODE, hw_id));
 	read_features(FIELD_GET(NTRACE_HW_ID_FEATURES, hw_id), params);
 	return nt_params_check(params) ? -EINVAL : 0;
+}
+
+/* --- what an event asks for, where no HW_ID tells what it got ---------------- */
+
+static unsigned int features(u64 config)
+{
+	unsigned int retstack = FIELD_GET(NTRACE_CONFIG_RETSTACK, config);
+
+	return (config & NTRACE_CONFIG_SEQJUMP ? FEATURE_SEQUENTIAL_JUMP : 0) |
+	       (config & NTRACE_CONFIG_REPEATHIST ? FEATURE_REPEATED_HISTORY : 0) |
+	       (config & NTRACE_CONFIG_ALLJUMPS ? FEATURE_ALL_JUMPS : 0) |
+	       (config & NTRACE_CONFIG_EXTADDR ? FEATURE_EXTEND_ADDR_MSB : 0) |
+	       (retstack ? FEATURE_IMPLICIT_RETURN : 0) | retstack << FEATURE_RETURN_MODE_SHIFT;
+}
+
+/*
+ * Has another CPU the same sink? Of one that was chosen by name only its number is known: that is
+ * done for sinks that are nobody's own.
+ */
+static bool has_shared_sink(const struct ntrace_info *info, const u64 *cpu, u64 sinkid)
+{
+	const size_t size = NTRACE_INFO_SINK_LEN;
+	unsigned int i;
+
+	for (i = 0; i < info->nr_cpus && !sinkid; i++) {
+		if (info->cpu[i] != cpu &&
+		    !memcmp(info->cpu[i] + NTRACE_INFO_CPU_SINK, cpu + NTRACE_INFO_CPU_SINK, size))
+			return true;
+	}
+	return sinkid;
+}
+
+static bool has_src(const struct ntrace_info *info, const u64 *cpu, const struct perf_event_attr *attr)
+{
+	return cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ||
+	       has_shared_sink(info, cpu, attr->config2 & NTRACE_CONFIG2_SINKID);
+}
+
+/*
+ * The kernel reports what an event uses when it is used first on a CPU. A file that begins later
+ * (perf record --switch-output) has no such report, but what was asked for, and what the encoder
+ * is: the driver gives what it is asked for or refuses. 0 if the CPU is not known either.
+ */
+u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_attr *attr, int cpu_nr)
+{
+	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
+	bool btm;
+
+	if (!cpu)
+		return 0;
+	btm = attr->config & NTRACE_CONFIG_BTM || !(cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_HTM);
+	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
+	       FIELD_PREP(NTRACE_HW_ID_INSTMODE, btm ? MODE_BTM : MODE_HTM) |
+	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, !!(attr->config & NTRACE_CONFIG_CONTEXTID)) |
+	       FIELD_PREP(NTRACE_HW_ID_FEATURES, features(attr->config)) |
+	       FIELD_PREP(NTRACE_HW_ID_SRCBITS,
+			  has_src(info, cpu, attr) ? cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
+	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP, !!(attr->config & NTRACE_CONFIG_TIMESTAMP)) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_U, !attr->exclude_user) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !attr->exclude_kernel) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(attr->config & NTRACE_CONFIG_MMODE)) |
+	       FIELD_PREP(NTRACE_HW_ID_SRCID, cpu[NTRACE_INFO_CPU_SRCID] & 0xfff) |
+	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, cpu[NTRACE_INFO_CPU_TS_PRESCALE] & 3);
 }

@@ -24,7 +24,7 @@
 #define NTRACE_PMU_NAME			"ntrace"
 
 #define NTRACE_INFO_MAJOR		1
-#define NTRACE_INFO_MINOR		0
+#define NTRACE_INFO_MINOR		1
 
 enum {
 	NTRACE_INFO_VERSION,		/* major in 31:16, minor in 15:0 */
@@ -34,7 +34,7 @@ enum {
 	NTRACE_INFO_PMU_TYPE,
 	NTRACE_INFO_FLAGS,
 	NTRACE_INFO_XLEN,
-	/* perf's clock from the `time` CSR, as in the perf mmap page */
+	/* the events' clock from the `time` CSR, as in the perf mmap page */
 	NTRACE_INFO_TIME_CAPS,
 	NTRACE_INFO_TIME_SHIFT,
 	NTRACE_INFO_TIME_MULT,
@@ -69,10 +69,19 @@ enum {
 	NTRACE_INFO_CPU_TS_CLOCK,	/* NTRACE_TS_CLOCK_* */
 	NTRACE_INFO_CPU_SINK,		/* four words of a name */
 	NTRACE_INFO_CPU_SINK_END = NTRACE_INFO_CPU_SINK + 3,
+	NTRACE_INFO_CPU_MIN,		/* so many words has layout 1.0 */
+	/* since layout 1.1 */
+	NTRACE_INFO_CPU_ADDR_BITS = NTRACE_INFO_CPU_MIN, /* of an address field, 0 all */
 	NTRACE_INFO_CPU_MAX
 };
 
 #define NTRACE_INFO_SINK_LEN		32
+
+/*
+ * The six reserved bytes of a PERF_RECORD_TIME_CONV that is of perf record -k: from the `time` CSR
+ * to that clock. The last one of a file has the rate that was measured while it was recorded.
+ */
+#define NTRACE_TIME_CONV_MARK		"ntrace"
 
 #define NTRACE_FORMAT_NTRACE		1
 
@@ -88,6 +97,7 @@ enum {
 #define NTRACE_CAP_EXTADDR		(1ULL << 6)
 #define NTRACE_CAP_ALLJUMPS		(1ULL << 7)
 #define NTRACE_CAP_STALL		(1ULL << 8)
+#define NTRACE_CAP_SRC_ALWAYS		(1ULL << 9)	/* also where a sink is its own */
 #define NTRACE_CAP_RETSTACK_SHIFT	16	/* mask of accepted values */
 #define NTRACE_CAP_SYNCMODE_SHIFT	20	/* mask of accepted values */
 

@@ -36,43 +36,7 @@
  */
 #define END_DIR	"kcore_dir__4294967295"
 
-/* --- recording -------------------------------------------------------------- */
-
-static bool has_ntrace(struct evlist *evlist)
-{
-	struct perf_pmu *pmu = perf_pmus__find(NTRACE_PMU_NAME);
-	struct evsel *evsel;
-
-	if (!pmu)
-		return false;
-	evlist__for_each_entry(evlist, evsel) {
-		if (evsel->core.attr.type == pmu->type)
-			return true;
-	}
-	return false;
-}
-
-/* Not having the second copy costs a check, not the recording. */
-void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
-		      struct machine *machine)
-{
-	char from[PATH_MAX], to[PATH_MAX];
-
-	if (!kcore || !data->is_dir || !has_ntrace(evlist))
-		return;
-	/* Recording may have failed before there was a first one. */
-	snprintf(from, sizeof(from), "%s/kcore_dir/kcore", data->path);
-	if (access(from, F_OK))
-		return;
-	snprintf(from, sizeof(from), "%s/proc", machine->root_dir);
-	if (snprintf(to, sizeof(to), "%s/" END_DIR, data->path) >= (int)sizeof(to))
-		return;
-	if (mkdir(to, 0700) || kcore_copy(from, to))
-		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
-}
-
-/* --- decoding --------------------------------------------------------------- */
-
+/* A kernel's image: /proc/kcore, or a copy of its text */
 struct ntrace_kcore {
 	int		fd;
 	unsigned int	nr;
@@ -99,26 +63,6 @@ static int read_segments(struct ntrace_kcore *k)
 	return 0;
 }
 
-/* NULL: there is no such copy, or none that can be read. */
-struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
-{
-	struct ntrace_kcore *k;
-	char path[PATH_MAX];
-
-	if (!data->is_dir ||
-	    snprintf(path, sizeof(path), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(path))
-		return NULL;
-	k = zalloc(sizeof(*k));
-	if (!k)
-		return NULL;
-	k->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (k->fd < 0 || read_segments(k)) {
-		ntrace_kcore_free(k);
-		return NULL;
-	}
-	return k;
-}
-
 void ntrace_kcore_free(struct ntrace_kcore *k)
 {
 	if (!k)
@@ -128,6 +72,20 @@ void ntrace_kcore_free(struct ntrace_kcore *k)
 	free(k->segment);
 	free(k->reported);
 	free(k);
+}
+
+static struct ntrace_kcore *open_image(const char *path)
+{
+	struct ntrace_kcore *k = zalloc(sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (k->fd < 0 || read_segments(k)) {
+		ntrace_kcore_free(k);
+		return NULL;
+	}
+	return k;
 }
 
 static ssize_t kcore_read(struct ntrace_kcore *k, u64 addr, u8 *buf, size_t len)
@@ -143,6 +101,103 @@ static ssize_t kcore_read(struct ntrace_kcore *k, u64 addr, u8 *buf, size_t len)
 		}
 	}
 	return 0;
+}
+
+/* --- recording -------------------------------------------------------------- */
+
+#define COPY_SIZE	(256 * 1024)
+
+static int copy_segment(struct ntrace_kcore *now, const Elf64_Phdr *p, int fd, u8 *buf)
+{
+	u64 at = 0;
+
+	while (at < p->p_filesz) {
+		ssize_t n = kcore_read(now, p->p_vaddr + at, buf,
+				       min(p->p_filesz - at, (u64)COPY_SIZE));
+
+		if (n <= 0 || pwrite(fd, buf, n, p->p_offset + at) != n)
+			return -EIO;
+		at += n;
+	}
+	return 0;
+}
+
+/*
+ * The same ranges as in the copy of the start, and in the same places: symbols and modules,
+ * which take far longer to read than the text, are those of the start.
+ */
+static int copy_text(struct ntrace_kcore *first, struct ntrace_kcore *now, int fd)
+{
+	u8 *buf = malloc(COPY_SIZE);
+	Elf64_Ehdr ehdr;
+	size_t size;
+	unsigned int i;
+	int err = -EIO;
+
+	if (!buf)
+		return -ENOMEM;
+	if (pread(first->fd, &ehdr, sizeof(ehdr), 0) != sizeof(ehdr))
+		goto out;
+	size = first->nr * sizeof(*first->segment);
+	if (pwrite(fd, &ehdr, sizeof(ehdr), 0) != sizeof(ehdr) ||
+	    pwrite(fd, first->segment, size, ehdr.e_phoff) != (ssize_t)size)
+		goto out;
+	for (err = 0, i = 0; i < first->nr && !err; i++)
+		err = copy_segment(now, &first->segment[i], fd, buf);
+out:
+	free(buf);
+	return err;
+}
+
+static int copy_again(const char *from, const char *kcore, const char *to)
+{
+	struct ntrace_kcore *first = open_image(from), *now = open_image(kcore);
+	int fd, err = -EIO;
+
+	fd = first && now ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0) {
+		err = copy_text(first, now, fd);
+		if (close(fd) && !err)
+			err = -EIO;
+		if (err)
+			unlink(to);
+	}
+	ntrace_kcore_free(first);
+	ntrace_kcore_free(now);
+	return err;
+}
+
+/* Not having the second copy costs a check, not the recording. */
+void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
+		      struct machine *machine)
+{
+	char first[PATH_MAX], from[PATH_MAX], dir[PATH_MAX], to[PATH_MAX];
+
+	if (!kcore || !data->is_dir || !ntrace_is_recorded(evlist))
+		return;
+	/* Recording may have failed before there was a first one. */
+	snprintf(first, sizeof(first), "%s/kcore_dir/kcore", data->path);
+	if (access(first, F_OK))
+		return;
+	snprintf(from, sizeof(from), "%s/proc/kcore", machine->root_dir);
+	snprintf(dir, sizeof(dir), "%s/" END_DIR, data->path);
+	if (snprintf(to, sizeof(to), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(to))
+		return;
+	if (mkdir(dir, 0700) || copy_again(first, from, to))
+		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
+}
+
+/* --- decoding --------------------------------------------------------------- */
+
+/* NULL: there is no such copy, or none that can be read. */
+struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
+{
+	char path[PATH_MAX];
+
+	if (!data->is_dir ||
+	    snprintf(path, sizeof(path), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(path))
+		return NULL;
+	return open_image(path);
 }
 
 static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end)

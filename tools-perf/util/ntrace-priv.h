@@ -7,6 +7,8 @@
  *	ntrace-quick.c	 addresses only, without code; or the library's decoder
  *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
  *	ntrace-synth.c	 control flow -> samples and errors
+ *	ntrace-span.c	 the time of each instruction, between those that messages tell
+ *	ntrace-period.c	 where the samples of a period are
  *	ntrace-cycles.c	 cycles, where timestamps count them
  *	ntrace-stack.c	 last branches; samples of other events
  *	ntrace-log.c	 how it went, for those who debug it
@@ -19,6 +21,10 @@
  *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
  *	ntrace-plain.c	 what was injected, for others to read
+ *	ntrace-record.c	 what perf record writes beside the trace
+ *	ntrace-switch.c	 what a new file needs of those before it (--switch-output)
+ *	ntrace-history.c what tasks were, and are
+ *	ntrace-insn.c	 instructions, for perf script
  */
 #ifndef INCLUDE__PERF_NTRACE_PRIV_H__
 #define INCLUDE__PERF_NTRACE_PRIV_H__
@@ -30,9 +36,12 @@
 #include "hashmap.h"
 #include "tsc.h"
 #include "ntrace-info.h"
+#include "ntrace-period.h"
 #include "ntrace-decoder/ntrace.h"
 
+struct evlist;
 struct machine;
+struct perf_event_attr;
 struct perf_sample;
 struct perf_session;
 struct thread;
@@ -57,7 +66,14 @@ int ntrace_info_read(struct ntrace_info *info, const struct perf_record_auxtrace
 void ntrace_info_print(const struct ntrace_info *info);
 void ntrace_info_free(struct ntrace_info *info);
 const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu);
-int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, struct nt_params *params);
+u64 ntrace_info_kernel_start(const struct ntrace_info *info);
+int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu,
+		       struct nt_params *params);
+u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_attr *attr, int cpu);
+
+/* --- ntrace-record.c -------------------------------------------------------- */
+
+bool ntrace_is_recorded(struct evlist *evlist);
 
 /* --- ntrace-window.c -------------------------------------------------------- */
 
@@ -98,6 +114,15 @@ struct ntrace_window {
 	enum ntrace_begin begin;
 };
 
+/*
+ * Where one file of several begins, or ends (see ntrace-switch.c): AUX records up to that time are
+ * about bytes before that offset, and later ones about those behind
+ */
+struct ntrace_mark {
+	bool	there;
+	u64	time, offset;
+};
+
 /* An AUX buffer: what one CPU, or one thread, wrote */
 struct ntrace_buffer {
 	int			cpu;	/* -1: of a thread */
@@ -107,6 +132,7 @@ struct ntrace_buffer {
 	struct ntrace_window	*window;
 	size_t			nr_windows;
 	u64			sampled;	/* bytes of AUX area samples so far */
+	struct ntrace_mark	begin, end;
 };
 
 struct ntrace;
@@ -206,6 +232,44 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 		       u64 insns, bool exact);
 u64 ntrace_cycles_of_branch(struct ntrace_queue *q);
 
+/* --- ntrace-time.c ---------------------------------------------------------- */
+
+u64 ntrace_time_from(const struct nt_params *params, u64 begin, u64 end, const u8 *data,
+		     size_t len);
+
+/* --- ntrace-span.c ---------------------------------------------------------- */
+
+/* The events up to the next time that a message tells: see ntrace-span.c */
+struct ntrace_span {
+	int	end;		/* index behind its last event; the next span begins there ... */
+	int	scan;		/* ... and no end of that was found before this index */
+	u64	sum;		/* instructions up to there */
+	u64	insns;		/* instructions that retire in the span ... */
+	u64	done;		/* ... up to the last event that was used */
+	u64	from, to;	/* perf's clock */
+	u64	advance;	/* of the clock of samples */
+	bool	known;		/* to is a time */
+};
+
+/* How fast instructions retired lately */
+struct ntrace_pace {
+	u64	insns, time;
+	u64	tick, period;	/* of timestamps, of samples */
+};
+
+/* The clock of samples by time counts 1/1024 ns: several instructions may retire in 1 ns. */
+#define NTRACE_CLOCK_SHIFT	10
+
+bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int first, int nr,
+		      bool all);
+u64 ntrace_span_at(const struct ntrace_span *s, u64 insn);
+u64 ntrace_pace_advance(struct ntrace_pace *p, u64 insns, u64 time, bool cut);
+bool ntrace_span_next(struct ntrace_queue *q, bool all);
+int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns);
+void ntrace_span_reset(struct ntrace_queue *q);
+int ntrace_span_room(struct ntrace_queue *q);
+u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
+
 /* --- ntrace-queue.c --------------------------------------------------------- */
 
 /* As many events as a message can make, and far more than the library wants */
@@ -218,6 +282,7 @@ struct ntrace_queue {
 	struct nt_flow		*flow;		/* one of the two */
 	struct ntrace_quick	*quick;
 	u64			flow_hw_id;
+	u8			addr_bits, tstamp_bits;	/* that it was made for */
 	/* the window being decoded */
 	size_t			next_window;
 	struct ntrace_window	*window;
@@ -231,6 +296,7 @@ struct ntrace_queue {
 	bool			behind_gap;	/* trace is missing before the next event */
 	u64			next_offset;	/* behind its last byte */
 	unsigned int		ts_shift;
+	u64			ticks_from;	/* no timestamp of it is of before that */
 	size_t			data_len;
 	size_t			data_skip;	/* of it, before decoding can begin */
 	size_t			rest;		/* of it, from the window before */
@@ -248,8 +314,11 @@ struct ntrace_queue {
 	bool			replay_back;	/* it did not help: as it was */
 	bool			turned;		/* the code changed in this window */
 	/* what the library gave and has not been used */
-	struct nt_event		ev[NTRACE_BATCH];
-	int			nr, pos;
+	struct nt_event		*ev;
+	int			nr, pos, room;
+	struct ntrace_span	span;		/* that pos is in, or behind */
+	struct ntrace_pace	pace;
+	u64			clock;		/* of samples by time, when the span began */
 	/* where the flow is */
 	struct thread		*thread;
 	struct ntrace_task	*task;
@@ -262,10 +331,10 @@ struct ntrace_queue {
 	bool			have_held;
 	u64			held_time;
 	/* periodic samples */
+	struct ntrace_period	period;
 	u64			insns;		/* retired, all in all */
 	u64			sampled_insns;	/* of which up to the last sample */
-	u64			next_sample_insn;
-	u64			next_sample_time;
+	u64			next_sample;	/* on the clock of samples, or which instruction */
 	struct ntrace_cycles	cycles;
 	/* up to where its messages are in the log */
 	struct ntrace_window	*logged_window;
@@ -282,7 +351,7 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit);
 int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
 u64 ntrace_queue_time(const struct ntrace_queue *q);
 void ntrace_queue_look_up_thread(struct ntrace_queue *q);
-u64 ntrace_event_time(struct ntrace_queue *q, const struct nt_event *ev);
+u64 ntrace_event_time(const struct ntrace_queue *q, const struct nt_event *ev);
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
 void ntrace_queue_renew_thread(struct ntrace_queue *q);
 struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
@@ -293,6 +362,7 @@ int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params);
 void ntrace_decoder_free(struct ntrace_queue *q);
 void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u64 offset,
 			   bool open, bool more);
+void ntrace_decoder_time_from(struct ntrace_queue *q, u64 ticks);
 int ntrace_decoder_next(struct ntrace_queue *q, u64 limit);
 bool ntrace_decoder_at_limit(const struct ntrace_queue *q);
 size_t ntrace_decoder_consumed(const struct ntrace_queue *q);
@@ -331,11 +401,12 @@ int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
 int ntrace_flow_gap(struct ntrace_queue *q);
 
 int ntrace_synth_setup(struct ntrace *nt);
+void ntrace_synth_restart(struct ntrace_queue *q);
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev);
-int ntrace_synth_pass(struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 until);
+int ntrace_synth_pass(struct ntrace_queue *q, u64 until);
 int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
-int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns);
+int ntrace_synth_range(struct ntrace_queue *q, u32 insns);
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip);
 int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
 	__printf(4, 5);
@@ -406,9 +477,14 @@ struct ntrace {
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
 	bool			have_code_params;
+	struct nt_branch	*custom;	/* branches of perf's configuration */
+	u32			nr_custom;
 	struct thread		*unknown_thread;
 	/* samples */
 	bool			timed;		/* samples have times */
+	bool			exact_period;	/* samples are one period apart, without chance */
+	u64			reached;	/* time of the newest other event so far */
+	bool			kernel_traced;
 	bool			callstack;
 	unsigned int		br_stack_sz;
 	u32			branches_filter;
@@ -429,15 +505,15 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 
-/* Addresses with the top bit set are the kernel's. */
-static inline bool ntrace_is_kernel(const struct ntrace *nt, u64 addr)
-{
-	return addr >> (nt->info.xlen - 1) & 1;
-}
-
+/* The kernel's addresses begin where user space ends: see ntrace_info_kernel_start() */
 static inline u64 ntrace_kernel_start(const struct ntrace *nt)
 {
-	return 1ULL << (nt->info.xlen - 1);
+	return ntrace_info_kernel_start(&nt->info);
+}
+
+static inline bool ntrace_is_kernel(const struct ntrace *nt, u64 addr)
+{
+	return addr >= ntrace_kernel_start(nt);
 }
 
 #endif

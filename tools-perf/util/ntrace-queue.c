@@ -50,6 +50,7 @@ void ntrace_queue_free(struct ntrace_queue *q)
 	thread__zput(q->thread);
 	ntrace_buffer_free(&q->buffer);
 	free(q->data);
+	free(q->ev);
 	free(q->event);
 	free(q->chain);
 	free(q->branches);
@@ -72,6 +73,8 @@ void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
 {
 	if (tid < 0)
 		tid = -1;
+	if (q->tid != tid)
+		ntrace_synth_restart(q);
 	q->tid = tid;
 	q->task = tid < 0 ? NULL : ntrace_task(q->nt, tid, q->cpu);
 	ntrace_queue_renew_thread(q);
@@ -151,21 +154,32 @@ static void use_code_params(struct ntrace *nt, const struct nt_params *params)
 	nt->have_code_params = true;
 }
 
-static int use_terms(struct ntrace_queue *q, u64 hw_id, struct nt_params *params)
+/* A thread that goes on elsewhere may find another encoder there. */
+static bool is_made_for(const struct ntrace_queue *q, u64 hw_id, const struct nt_params *params)
+{
+	return (q->flow || q->quick) && q->flow_hw_id == hw_id &&
+	       q->addr_bits == params->addr_bits && q->tstamp_bits == params->tstamp_bits;
+}
+
+static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_params *params)
 {
 	int err;
 
-	err = ntrace_info_params(&q->nt->info, hw_id, params);
+	err = ntrace_info_params(&q->nt->info, hw_id, cpu, params);
 	if (err)
 		return err;
+	params->branches = q->nt->custom;
+	params->nr_branches = q->nt->nr_custom;
 	/* Where there is a SRC, there may be others', too. */
 	if (params->srcbits)
 		params->src = FIELD_GET(NTRACE_HW_ID_SRCID, hw_id) & ((1U << params->srcbits) - 1);
 	use_code_params(q->nt, params);
 
-	if ((q->flow || q->quick) && q->flow_hw_id == hw_id)
+	if (is_made_for(q, hw_id, params))
 		return 0;
 	q->flow_hw_id = hw_id;
+	q->addr_bits = params->addr_bits;
+	q->tstamp_bits = params->tstamp_bits;
 	return ntrace_decoder_new(q, params);
 }
 
@@ -264,17 +278,19 @@ static void choose_owner(struct ntrace_queue *q, struct ntrace_window *w)
  * The kernel tells the next task's number before the event of the previous one
  * stops. In an event that follows tasks that is no switch: trace ends before the
  * next task begins, and the AUX record says who was current until the end. So
- * what the messages tell counts up to where they tell that task last.
+ * what the messages tell counts up to where they tell that task last. What the
+ * driver passed over has no AUX record, and nobody's name.
  */
-static void trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
-			   const struct nt_params *params, size_t len)
+static int trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
+			  const struct nt_params *params, size_t len)
 {
 	struct nt_msg msg;
 	size_t at = 0;
-	int n;
+	int n, err;
 
-	if (!q->owned || w->shared || !w->of_task || w->tid <= 0 || !(w->hw_id & NTRACE_HW_ID_PRIV_S))
-		return;
+	if (!q->owned || w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
+	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
+		return 0;
 
 	q->owned_until = 0;
 	while (at < len) {
@@ -286,8 +302,12 @@ static void trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w
 			q->owned_until = w->offset + at + msg.idle;
 		at += n > 0 ? (size_t)n : msg.skip ?: 1;
 	}
-	if (!q->owned_until)
-		ntrace_queue_set_tid(q, w->tid);
+	if (q->owned_until)
+		return 0;
+	/* A stop before the window was another task's. */
+	err = q->tid == w->tid ? 0 : ntrace_queue_flush(q, UINT64_MAX);
+	ntrace_queue_set_tid(q, w->tid);
+	return err;
 }
 
 static int enter(struct ntrace_queue *q, struct ntrace_window *w)
@@ -298,8 +318,14 @@ static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 	q->window = w;
 	q->cpu = w->cpu;
 	q->lost_some = false;
+	/* Samples by time, or else by instructions */
+	if (q->timed != is_timed(q, w))
+		q->period.period = 0;
 	q->timed = is_timed(q, w);
 	q->ts_shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
+	q->pace.tick = (ntrace_ticks_to_ns(q->nt, 1ULL << q->ts_shift) -
+			ntrace_ticks_to_ns(q->nt, 0) ?: 1) << NTRACE_CLOCK_SHIFT;
+	q->pace.period = q->nt->opts.period << NTRACE_CLOCK_SHIFT;
 	ntrace_cycles_window(q, w);
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
@@ -309,8 +335,30 @@ static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 
 static void start_flow(struct ntrace_queue *q)
 {
+	ntrace_span_reset(q);
 	ntrace_decoder_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
 			      q->window->offset + q->data_skip, false, false);
+	ntrace_decoder_time_from(q, q->ticks_from);
+}
+
+static u64 window_ticks(const struct ntrace_queue *q, const struct ntrace_window *w)
+{
+	return w->time ? ntrace_ns_to_ticks(q->nt, w->time) >> q->ts_shift : 0;
+}
+
+/*
+ * Since when the window's times are: it was begun when the one before ended. Samples of an AUX
+ * area go back farther than to the sample before.
+ */
+static u64 find_time(const struct ntrace_queue *q, const struct ntrace_window *w,
+		     const struct nt_params *params)
+{
+	bool follows = q->next_window > 1 && !w->sampled;
+
+	if (!q->timed)
+		return 0;
+	return ntrace_time_from(params, follows ? window_ticks(q, w - 1) : 0, window_ticks(q, w),
+				q->data + q->data_skip, q->data_len - q->data_skip);
 }
 
 /*
@@ -353,7 +401,7 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	if (!w->size)
 		return 1;
 
-	err = use_terms(q, w->hw_id, &params);
+	err = use_terms(q, w->hw_id, w->cpu, &params);
 	if (!err)
 		err = load(q, w, &len);
 	if (err)
@@ -368,17 +416,23 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 			return err;
 	}
 	q->next_offset = w->offset + len;
-	trim_ownership(q, w, &params, len);
+	err = trim_ownership(q, w, &params, len);
+	if (err)
+		return err;
 	q->window_tid = q->tid;
 	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
 	q->replays = 0;
 	q->replay_back = q->turned = false;
 	if (w->shared) {
 		q->data_skip = w->resume ? 0 : ntrace_window_skip(w, &params, q->data, len);
+		if (!w->resume)
+			ntrace_span_reset(q);
 		ntrace_stream_start(q, len == w->size);
+		ntrace_decoder_time_from(q, find_time(q, w, &params));
 		return 1;
 	}
 	q->data_skip = ntrace_window_skip(w, &params, q->data, len);
+	q->ticks_from = find_time(q, w, &params);
 	start_flow(q);
 	return q->data_skip < len || !w->size ? 1 : no_begin(q, w);
 }
@@ -436,7 +490,6 @@ static int replay(struct ntrace_queue *q)
 {
 	q->replay = q->used;
 	q->replay_sum = 0;
-	q->nr = q->pos = 0;
 	ntrace_queue_set_tid(q, q->window_tid);
 	start_flow(q);
 	if (!q->replay)
@@ -465,25 +518,22 @@ static int replay_failed(struct ntrace_queue *q)
 
 /* --- events ----------------------------------------------------------------- */
 
-u64 ntrace_event_time(struct ntrace_queue *q, const struct nt_event *ev)
+/* When the event happened that is used next */
+u64 ntrace_event_time(const struct ntrace_queue *q, const struct nt_event *ev)
 {
-	u64 time;
-
-	if (!q->timed || !(ev->flags & NT_EVF_TIME))
-		return q->time;
-	time = ntrace_ticks_to_ns(q->nt, ev->time << q->ts_shift);
-	return max(time, q->time);
+	return max(ntrace_span_time(q, ev->insns), q->time);
 }
 
-/* The time of the event that is next; there is one. */
+/* There is one, with all of its span. */
 u64 ntrace_queue_time(const struct ntrace_queue *q)
 {
-	return ntrace_event_time((struct ntrace_queue *)q, &q->ev[q->pos]);
+	return ntrace_event_time(q, &q->ev[q->pos]);
 }
 
 static int decode(struct ntrace_queue *q, u64 limit)
 {
 	u64 ticks = UINT64_MAX;
+	int n;
 
 	if (!q->window->size)
 		return 0;
@@ -492,14 +542,16 @@ static int decode(struct ntrace_queue *q, u64 limit)
 	if (q->replay_ticks)
 		ticks = min(ticks, q->replay_ticks);
 	use_code(q);
-	q->nr = ntrace_decoder_next(q, ticks);
-	q->pos = 0;
-	if (q->nr < 0) {
-		pr_err("ntrace: decoder: %s\n", nt_strerror(q->nr));
-		q->nr = 0;
+	n = ntrace_span_room(q);
+	if (n)
+		return n;
+	n = ntrace_decoder_next(q, ticks);
+	if (n < 0) {
+		pr_err("ntrace: decoder: %s\n", nt_strerror(n));
 		return -EINVAL;
 	}
-	return q->nr;
+	q->nr += n;
+	return n;
 }
 
 /*
@@ -511,7 +563,7 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 	struct ntrace_window *w;
 	int ret;
 
-	while (q->pos == q->nr) {
+	while (q->pos == q->span.end && !ntrace_span_next(q, false)) {
 		if (!q->window) {
 			if (q->next_window == q->buffer.nr_windows)
 				return 0;
@@ -530,8 +582,9 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 		ret = decode(q, limit);
 		if (ret < 0)
 			return ret;
-		if (ret)
-			break;
+		/* No message is decoded in part: what is there is all of the last one. */
+		if (ret || ntrace_span_next(q, true))
+			continue;
 		if (q->replay_ticks) {
 			q->replay_ticks = 0;
 			ntrace_kcore_turn(q->nt);
@@ -595,8 +648,10 @@ static int pass_over(struct ntrace_queue *q, const struct nt_event *ev)
 	if (ev->kind == NT_EV_CONTEXT)
 		ntrace_flow_context(q, ev);
 
+	q->span.done += ev->insns;
 	if (--q->replay)
 		return 0;
+	ntrace_synth_restart(q);
 	if (q->replay_sum != q->used_sum && !q->replay_back)
 		return replay_failed(q);
 	replay_done(q);
@@ -631,21 +686,21 @@ static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 	note_used(q, ev, 1);
 	err = report_early(q);
-	return err ?: ntrace_flow_event(q, ev, is_last(q, ev));
+	err = err ?: ntrace_flow_event(q, ev, is_last(q, ev));
+	q->span.done += ev->insns;
+	return err;
 }
 
 /* Events that make no sample, all at once */
 static int pass(struct ntrace_queue *q, u64 until)
 {
-	int n;
+	int first = q->pos, n;
 
 	if (!q->nt->pass_types || q->replay || !q->begun || q->behind_gap)
 		return 0;
-	n = ntrace_synth_pass(q, q->ev + q->pos, q->nr - q->pos, until);
-	if (n > 0) {
-		note_used(q, q->ev + q->pos, n);
-		q->pos += n;
-	}
+	n = ntrace_synth_pass(q, until);
+	if (n > 0)
+		note_used(q, q->ev + first, n);
 	return n;
 }
 
@@ -654,14 +709,14 @@ int ntrace_queue_deliver(struct ntrace_queue *q, u64 until)
 {
 	int err;
 
-	while (q->pos < q->nr) {
+	while (q->pos < q->span.end || ntrace_span_next(q, false)) {
 		struct nt_event ev;
 
 		err = pass(q, until);
 		if (err < 0)
 			return err;
-		if (q->pos == q->nr)
-			break;
+		if (q->pos == q->span.end)
+			continue;
 		ev = q->ev[q->pos];
 		if (ntrace_event_time(q, &ev) > until)
 			break;

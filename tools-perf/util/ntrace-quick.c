@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * --itrace=q: messages without the code. Addresses are told in full or as the
+ * --itrace=q: messages without the code. Addresses come in full or as the
  * difference to the one told before, so where indirect transfers, traps and syncs
  * go is known without following what lies between, and without a binary at all;
  * with qq, only the syncs. What decodes a queue's messages, one way or the other,
@@ -25,7 +25,7 @@ struct ntrace_quick {
 	bool			running;	/* ... and trace is on */
 	bool			lost;		/* a loss was reported; nothing to sync to since */
 	u64			addr;		/* as told last */
-	u64			time, limit;
+	u64			time, time_from, limit;
 	bool			have_time, at_limit;
 };
 
@@ -47,7 +47,7 @@ static struct nt_event new_event(const struct ntrace_quick *qk, unsigned int kin
 	return (struct nt_event) {
 		.kind	= kind,
 		.time	= qk->time,
-		.flags	= qk->have_time ? NT_EVF_TIME : 0,
+		.flags	= qk->have_time ? NT_EVF_TIME | NT_EVF_STAMP : 0,
 		.offset	= qk->offset + qk->pos,
 	};
 }
@@ -69,7 +69,10 @@ static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
 	u64 time = msg->tstamp;
 
 	if (msg->fields & NT_F_TSTAMP && (qk->have_time || nt_tcode_is_sync(msg->tcode))) {
-		if (!nt_tcode_is_sync(msg->tcode))
+		if (nt_tcode_is_sync(msg->tcode))
+			time = nt_tstamp_behind(qk->have_time ? qk->time : 0, qk->time_from, time,
+						qk->params.tstamp_bits);
+		else
 			time += qk->time;
 		if (time > qk->limit)
 			return false;
@@ -81,12 +84,8 @@ static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
 
 static void take_address(struct ntrace_quick *qk, const struct nt_msg *msg)
 {
-	u64 addr = msg->addr << 1;
-
-	if (msg->fields & NT_F_UADDR)
-		addr ^= qk->addr;
 	if (msg->fields & NT_F_ADDR)
-		qk->addr = qk->params.xlen == 32 ? (u32)addr : addr;
+		qk->addr = nt_msg_addr(&qk->params, msg, qk->addr);
 }
 
 static unsigned int branch_type(const struct nt_msg *msg)
@@ -237,14 +236,22 @@ void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u6
 		nt_flow_window(q->flow, buf, len, offset);
 }
 
+void ntrace_decoder_time_from(struct ntrace_queue *q, u64 ticks)
+{
+	if (q->quick)
+		q->quick->time_from = ticks;
+	else
+		nt_flow_time_from(q->flow, ticks);
+}
+
 int ntrace_decoder_next(struct ntrace_queue *q, u64 limit)
 {
 	if (q->quick) {
 		q->quick->limit = limit;
-		return quick_next(q->quick, q->ev, NTRACE_BATCH);
+		return quick_next(q->quick, q->ev + q->nr, NTRACE_BATCH);
 	}
 	nt_flow_limit(q->flow, limit);
-	return nt_flow_next(q->flow, q->ev, NTRACE_BATCH);
+	return nt_flow_next(q->flow, q->ev + q->nr, NTRACE_BATCH);
 }
 
 bool ntrace_decoder_at_limit(const struct ntrace_queue *q)

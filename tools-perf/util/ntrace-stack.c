@@ -252,16 +252,32 @@ static bool is_user(const struct ntrace *nt, u64 addr)
 	return addr && !ntrace_is_kernel(nt, addr);
 }
 
+/* The interrupt that a sample of the kernel is from, and how many branches are newer; -1 none */
+static int age_of_interrupt(const struct ntrace_last *last, u64 ip)
+{
+	unsigned int age;
+
+	for (age = 0; age < last->nr; age++) {
+		if (entry_at(last, age)->type == PERF_BR_IRQ && entry_at(last, age)->from == ip)
+			return age;
+	}
+	return -1;
+}
+
 /*
  * How many of the last branches came after @ip was sampled: for user space those
  * that do not lead there, beginning with the trap that the sample is from; for
- * the kernel those before the stretch of code that has @ip.
+ * the kernel those from the interrupt there on, or, if it was no interrupt, those before
+ * the stretch of code that has @ip.
  */
 static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
 {
 	const struct last_branch *newer = NULL, *e;
 	unsigned int age;
+	int interrupt = is_user(nt, ip) ? -1 : age_of_interrupt(last, ip);
 
+	if (interrupt >= 0)
+		return interrupt + 1;
 	for (age = 0; age < last->nr; age++) {
 		e = entry_at(last, age);
 		if (is_user(nt, e->to))
@@ -289,13 +305,17 @@ static void add_last(struct ntrace *nt, struct perf_sample *sample)
 	sample->no_hw_idx = false;
 }
 
-/* perf's chain of return addresses, behind the address that was sampled */
-static void put_ip(struct ip_callchain *chain, u64 ip, u64 context)
+/*
+ * perf's chain of return addresses, behind the address that was sampled. Where the kernel is
+ * traced the trap is on the stack, too, that the sample is from: it returns to that address.
+ */
+static void put_ip(struct ip_callchain *chain, u64 ip, u64 context, bool traced)
 {
 	unsigned int skip;
 
 	/* Without return addresses that is all there is. */
-	if (chain->nr == 2 && chain->ips[1] == ip)
+	if (chain->nr >= 2 && chain->ips[0] == context && chain->ips[1] == ip &&
+	    (traced || chain->nr == 2))
 		return;
 	skip = chain->nr && chain->ips[0] == context;
 	memmove(chain->ips + 2, chain->ips + skip, (chain->nr - skip) * sizeof(u64));
@@ -314,8 +334,9 @@ static void add_chain(struct ntrace *nt, struct perf_sample *sample)
 	if (thread && nt->late_chain) {
 		thread_stack__sample_late(thread, sample->cpu, nt->late_chain, sz, sample->ip,
 					  ntrace_kernel_start(nt));
-		put_ip(nt->late_chain, sample->ip, is_user(nt, sample->ip) ? PERF_CONTEXT_USER :
-									      PERF_CONTEXT_KERNEL);
+		put_ip(nt->late_chain, sample->ip,
+		       is_user(nt, sample->ip) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL,
+		       nt->kernel_traced);
 		sample->callchain = nt->late_chain;
 	}
 	thread__put(thread);

@@ -19,6 +19,7 @@
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "header.h"
 #include "session.h"
 #include "sort.h"
 #include "synthetic-events.h"
@@ -80,10 +81,38 @@ static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_
 		attr->branch_sample_type = branch_type(nt, attr->sample_type);
 }
 
+/*
+ * A command that takes no descriptions of events from a file, as perf data convert does, takes
+ * none from here either: then it is put where those of the file's header are.
+ */
+static int add_attr(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
+{
+	struct perf_session *session = nt->session;
+	union {
+		struct {
+			struct perf_record_header_attr attr;
+			u64 ids[1];
+		} with_id;
+		union perf_event event;
+	} ev = {
+		.with_id = {
+			.attr.header.type = PERF_RECORD_HEADER_ATTR,
+			.attr.header.size = sizeof(ev.with_id),
+			.attr.attr = *attr,
+			.ids[0] = id,
+		},
+	};
+	int err = perf_session__deliver_synth_attr_event(session, attr, id);
+
+	if (err || evlist__id2sid(session->evlist, id))
+		return err;
+	return perf_event__process_attr(session->tool, &ev.event, &session->evlist);
+}
+
 static int add_event(struct ntrace *nt, struct perf_event_attr *attr, u64 id,
 		     struct ntrace_synth *synth)
 {
-	int err = perf_session__deliver_synth_attr_event(nt->session, attr, id);
+	int err = add_attr(nt, attr, id);
 
 	if (err) {
 		pr_err("ntrace: cannot add an event of type %" PRIu64 " to the session\n",
@@ -158,6 +187,7 @@ int ntrace_synth_setup(struct ntrace *nt)
 		pr_err("ntrace: the file has no event of PMU type %u\n", nt->info.pmu_type);
 		return -EINVAL;
 	}
+	nt->kernel_traced = !evsel->core.attr.exclude_kernel;
 	init_attr(nt, evsel, &attr);
 	id = ntrace_compat_id_start(evsel);
 
@@ -210,6 +240,33 @@ static u8 cpumode(const struct ntrace_queue *q, u64 addr)
 	return kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 }
 
+/*
+ * What an instruction does to the flow, taken or not: whether a branch was, its successor tells.
+ * One that traps does not retire, and makes no sample. Branch samples have flags of their own.
+ */
+static u32 insn_flags(const struct nt_insn *insn)
+{
+	switch (insn->type) {
+	case NT_TYPE_COND:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CONDITIONAL;
+	case NT_TYPE_CALL:
+	case NT_TYPE_ICALL:
+	case NT_TYPE_SWAP:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL;
+	case NT_TYPE_RET:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN;
+	case NT_TYPE_ERET:
+		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_INTERRUPT;
+	case NT_TYPE_JUMP:
+	case NT_TYPE_JUMP_LINK:
+	case NT_TYPE_IJUMP:
+	case NT_TYPE_IJUMP_LINK:
+		return PERF_IP_FLAG_BRANCH;
+	default:
+		return 0;
+	}
+}
+
 static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip)
 {
 	struct nt_code *code = ntrace_queue_code(q, ip);
@@ -218,6 +275,7 @@ static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip
 
 	if (!code || nt_code_insn(code, ip, &insn) < 0)
 		return;
+	sample->flags = insn_flags(&insn);
 	sample->insn_len = insn.len;
 	for (i = 0; i < insn.len && i < sizeof(insn.raw); i++)
 		sample->insn[i] = insn.raw >> (8 * i);
@@ -348,16 +406,14 @@ static int cycles_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact)
 
 /*
  * @insns: how many have retired with this one; @exact: it is the last that its
- * message tells
+ * message tells; @period: how many it stands for
  */
-static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact)
+static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact, u64 period)
 {
 	struct ntrace *nt = q->nt;
-	u64 period = insns - q->sampled_insns;
 	struct perf_sample sample;
 	int err = 0;
 
-	q->sampled_insns = insns;
 	if (nt->instructions.on && !skip_event(nt)) {
 		fill_sample(q, &sample, &nt->instructions, ip, 0);
 		sample.period = period;
@@ -376,61 +432,161 @@ static bool samples_by_time(const struct ntrace_queue *q)
 	return q->nt->opts.period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS && q->timed;
 }
 
-/* Samples every so many instructions: walk to each that is due. */
-static int sample_by_insns(struct ntrace_queue *q, u32 insns)
+/* Where the queue is, in what periods are of */
+static u64 sample_clock(const struct ntrace_queue *q)
 {
-	struct nt_code *code = ntrace_queue_code(q, q->pc);
-	u64 done = q->insns, pc = q->pc;
-	struct nt_insn insn;
-	int err;
+	const struct ntrace_span *s = &q->span;
 
-	if (!q->next_sample_insn)
-		q->next_sample_insn = q->nt->opts.period;
-
-	while (code && q->next_sample_insn <= q->insns + insns) {
-		for (; done + 1 < q->next_sample_insn; done++) {
-			if (nt_code_insn(code, pc, &insn) < 0)
-				return 0;
-			pc += insn.len;
-		}
-		err = insn_sample(q, pc, q->next_sample_insn,
-				  q->cycles.exact && q->next_sample_insn == q->insns + insns);
-		if (err)
-			return err;
-		q->next_sample_insn += q->nt->opts.period;
-	}
-	return 0;
+	if (!samples_by_time(q))
+		return q->insns;
+	return q->clock + (s->insns ? ntrace_scale(s->advance, s->done, s->insns) : s->advance);
 }
 
-/* Samples every so many nanoseconds: as exact as the trace's timestamps. */
-static int sample_by_time(struct ntrace_queue *q, u64 last, u32 insns)
+static u64 queue_seed(const struct ntrace_queue *q)
 {
-	u64 period = q->nt->opts.period;
-
-	if (!q->next_sample_time)
-		q->next_sample_time = q->time + period;
-	if (q->time < q->next_sample_time)
-		return 0;
-	q->next_sample_time += (q->time - q->next_sample_time) / period * period + period;
-	return insn_sample(q, last ?: q->pc, q->insns + insns, q->cycles.exact);
+	return (u64)(u32)q->buffer.cpu << 32 | (u32)q->buffer.tid;
 }
 
 /*
- * @insns instructions have retired from q->pc on, one behind the other; the last
- * of them is at @last, if that is known.
+ * What comes next has nothing to do with what was before: another task, or trace was off.
+ * Exact periods go on over that: else nothing of stretches shorter than one were sampled.
  */
-int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns)
+void ntrace_synth_restart(struct ntrace_queue *q)
 {
+	const struct ntrace *nt = q->nt;
+	u64 period = nt->opts.period;
+
+	if (samples_by_time(q))
+		period <<= NTRACE_CLOCK_SHIFT;
+	if (!q->period.period)
+		ntrace_period_init(&q->period, period, queue_seed(q), nt->exact_period);
+	else if (nt->exact_period)
+		return;
+	q->next_sample = sample_clock(q) + ntrace_period_begin(&q->period);
+}
+
+/* The way through linear code: instruction number @at of it is at @pc. */
+struct walk {
+	struct nt_code	*code;
+	u64		pc;
+	u32		at;
+};
+
+static bool walk_to(struct walk *w, u32 nth)
+{
+	struct nt_insn insn;
+
+	for (; w->at < nth; w->at++) {
+		if (!w->code || nt_code_insn(w->code, w->pc, &insn) < 0)
+			return false;
+		w->pc += insn.len;
+	}
+	return true;
+}
+
+/* A sample of instruction number @nth, from 1, of the @insns of a range */
+static int sample_nth(struct ntrace_queue *q, struct walk *w, u32 nth, u32 insns, u64 period)
+{
+	u64 now = q->time;
+	int err;
+
+	if (!walk_to(w, nth))
+		return 0;
+	if (q->nt->exact_period)
+		period = q->insns + nth - q->sampled_insns;
+	if (!period)
+		return 0;
+	q->sampled_insns = q->insns + nth;
+	q->time = ntrace_span_time(q, nth);
+	err = insn_sample(q, w->pc, q->insns + nth, q->cycles.exact && nth == insns, period);
+	q->time = now;
+	return err;
+}
+
+/* Samples every so many instructions */
+static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
+{
+	int err = 0;
+
+	while (!err && q->next_sample <= q->insns + insns) {
+		err = sample_nth(q, w, q->next_sample - q->insns, insns, q->period.period);
+		q->next_sample += ntrace_period_next(&q->period);
+	}
+	return err;
+}
+
+/* The first instruction of the span at which the clock is not before the next sample */
+static u64 due(const struct ntrace_queue *q)
+{
+	const struct ntrace_span *s = &q->span;
+	u64 ahead = q->next_sample - q->clock;
+
+	if (q->next_sample > q->clock + s->advance)
+		return UINT64_MAX;
+	if (q->next_sample <= q->clock)
+		return 1;
+	return min(ntrace_scale(ahead - 1, s->insns, s->advance) + 1, s->insns);
+}
+
+/* The clock is so fast that there is no instruction without a sample. */
+static bool is_each_due(const struct ntrace_queue *q)
+{
+	return q->span.advance / q->period.period >= q->span.insns;
+}
+
+static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
+{
+	int err = 0;
+	u32 nth;
+
+	for (nth = 1; nth <= insns && !err; nth++)
+		err = sample_nth(q, w, nth, insns, 1);
+	if (q->span.done + insns == q->span.insns)
+		q->next_sample = q->clock + q->span.advance + ntrace_period_begin(&q->period);
+	return err;
+}
+
+/*
+ * Samples every so many nanoseconds, at the instruction that then retired. While instructions
+ * are fast there are few samples of them, so each stands for more: for as many as retire in a
+ * period at the speed of this span.
+ */
+static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
+{
+	const struct ntrace_span *s = &q->span;
+	u64 nth, periods;
+	int err = 0;
+
+	if (!q->nt->exact_period && is_each_due(q))
+		return sample_each(q, w, insns);
+
+	while (!err && (nth = due(q)) <= s->done + insns) {
+		for (periods = 0; due(q) == nth; periods++)
+			q->next_sample += ntrace_period_next(&q->period);
+		nth = nth > s->done ? nth - s->done : 1;
+		if (!q->nt->exact_period)
+			periods = ntrace_period_scale(&q->period, periods * q->period.period,
+						      s->insns, s->advance);
+		err = sample_nth(q, w, nth, insns, periods);
+	}
+	return err;
+}
+
+/* @insns instructions have retired from q->pc on, one behind the other. */
+int ntrace_synth_range(struct ntrace_queue *q, u32 insns)
+{
+	struct walk w = { .pc = q->pc, .at = 1 };
 	struct ntrace *nt = q->nt;
 	int err = 0;
 
 	if (!insns)
 		return 0;
 	if (nt->instructions.on || nt->cycles.on) {
+		w.code = ntrace_queue_code(q, q->pc);
 		if (samples_by_time(q))
-			err = sample_by_time(q, last, insns);
+			err = sample_by_time(q, &w, insns);
 		else
-			err = sample_by_insns(q, insns);
+			err = sample_by_insns(q, &w, insns);
 	}
 	q->insns += insns;
 	return err;
@@ -440,7 +596,7 @@ int ntrace_synth_range(struct ntrace_queue *q, u64 last, u32 insns)
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
 {
 	q->insns++;
-	return q->nt->instructions.on ? insn_sample(q, ip, q->insns, false) : 0;
+	return q->nt->instructions.on ? insn_sample(q, ip, q->insns, false, 1) : 0;
 }
 
 /* --- branches --------------------------------------------------------------- */
@@ -591,46 +747,91 @@ int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 
 /* --- transfers that make no sample --------------------------------------------- */
 
+/* How many of the @nr events are transfers before instruction number @most from here */
+static int passable(const struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 most,
+		    u64 *insns)
+{
+	int i;
+
+	*insns = 0;
+	for (i = 0; i < nr; i++) {
+		if (ev[i].kind != NT_EV_BRANCH || !(q->nt->pass_types >> ev[i].type & 1) ||
+		    *insns + ev[i].insns >= most)
+			break;
+		*insns += ev[i].insns;
+	}
+	return i;
+}
+
+static void pass_on(struct ntrace_queue *q, int nr, u64 insns)
+{
+	if (!nr)
+		return;
+	q->pos	 += nr;
+	q->insns += insns;
+	q->pc	  = q->ev[q->pos - 1].to;
+	q->time	  = max(ntrace_span_time(q, 0), q->time);
+}
+
+/* Of the span that the queue is in */
+static int pass_in_span(struct ntrace_queue *q, u64 until)
+{
+	struct ntrace_span *s = &q->span;
+	u64 insns, most = UINT64_MAX;
+	int nr;
+
+	if (max(s->to, q->time) > until)
+		return 0;
+	if (q->nt->instructions.on && samples_by_time(q)) {
+		if (is_each_due(q))
+			return 0;
+		most = due(q);
+		most -= min(most, s->done);
+	} else if (q->nt->instructions.on) {
+		most = q->next_sample - q->insns;
+	}
+	nr = passable(q, q->ev + q->pos, s->end - q->pos, most, &insns);
+	s->done += insns;
+	pass_on(q, nr, insns);
+	return nr;
+}
+
+/* Whole spans, when nothing of theirs is wanted: the clock of samples is not */
+static void pass_spans(struct ntrace_queue *q, u64 until)
+{
+	u64 insns, most = UINT64_MAX;
+	int nr;
+
+	if (q->nt->instructions.on) {
+		if (samples_by_time(q))
+			return;
+		most = q->next_sample - q->insns;
+	}
+	nr = passable(q, q->ev + q->pos, q->nr - q->pos, most, &insns);
+	nr = ntrace_span_pass(q, nr, until, &insns);
+	pass_on(q, nr, insns);
+}
+
 /*
  * Between two samples there are hundreds of transfers of which nothing is wanted
- * but that they are remembered. Takes those that are at the front of @ev, and not
- * later than @until, in one go. Returns how many.
+ * but that they are remembered. Takes those that are next, and not later than
+ * @until, in one go. Returns how many.
  */
-int ntrace_synth_pass(struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 until)
+int ntrace_synth_pass(struct ntrace_queue *q, u64 until)
 {
-	const struct ntrace *nt = q->nt;
-	u64 insns = q->insns, end = UINT64_MAX, ticks = 0, time = q->time;
-	int i, err;
+	int first = q->pos, err;
 
 	if (!q->have_pc || q->have_held)
 		return 0;
-	if (nt->instructions.on && samples_by_time(q)) {
-		if (!q->next_sample_time)
-			return 0;
-		until = min(until, q->next_sample_time - 1);
-	} else if (nt->instructions.on) {
-		end = q->next_sample_insn;
-	}
-
-	for (i = 0; i < nr; i++) {
-		if (ev[i].kind != NT_EV_BRANCH || !(nt->pass_types >> ev[i].type & 1) ||
-		    insns + ev[i].insns >= end)
+	while (pass_in_span(q, until) && q->pos == q->span.end) {
+		pass_spans(q, until);
+		if (!ntrace_span_next(q, false))
 			break;
-		if (!i || ev[i].time != ticks) {
-			ticks = ev[i].time;
-			time = ntrace_event_time(q, &ev[i]);
-			if (time > until)
-				break;
-			q->time = time;
-		}
-		insns += ev[i].insns;
 	}
-	if (!i)
+	if (q->pos == first)
 		return 0;
-	q->insns = insns;
-	q->pc = ev[i - 1].to;
-	err = ntrace_last_push_all(q->nt, q->task, ev, i);
-	return err ?: i;
+	err = ntrace_last_push_all(q->nt, q->task, q->ev + first, q->pos - first);
+	return err ?: q->pos - first;
 }
 
 /* --- errors ----------------------------------------------------------------- */

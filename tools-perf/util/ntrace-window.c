@@ -55,6 +55,16 @@ struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx)
 	return nt->queue[idx];
 }
 
+/* The mark of a beginning is before all AUX records of the buffer, that of an end behind them. */
+static void add_mark(struct ntrace_buffer *b, const struct perf_record_auxtrace *rec)
+{
+	struct ntrace_mark *mark = b->nr_windows ? &b->end : &b->begin;
+
+	mark->there = true;
+	mark->time = rec->reference;
+	mark->offset = rec->offset;
+}
+
 static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset)
 {
 	struct ntrace_queue *q = ntrace_queue_at(nt, rec->idx);
@@ -64,6 +74,10 @@ static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, 
 		return -ENOMEM;
 	q->buffer.cpu = rec->cpu;
 	q->buffer.tid = rec->tid;
+	if (!rec->size) {
+		add_mark(&q->buffer, rec);
+		return 0;
+	}
 
 	piece = ntrace_grow(q->buffer.piece, q->buffer.nr_pieces, sizeof(*piece));
 	if (!piece)
@@ -101,32 +115,31 @@ static int parse(struct ntrace *nt, union perf_event *event, struct perf_sample 
 	return evsel__parse_sample(evsel, event, sample);
 }
 
-static u64 terms_of(const struct search *s, int idx, int cpu)
+static struct ntrace_terms *find_terms(const struct search *s, int idx, int cpu)
 {
-	u64 hw_id = 0;
 	size_t i;
 
 	for (i = 0; i < s->nr_terms; i++) {
 		if (s->terms[i].idx == idx && s->terms[i].cpu == cpu)
-			return s->terms[i].hw_id;
-		/* Better than nothing: the same event, on another CPU */
-		if (s->terms[i].idx == idx)
-			hw_id = s->terms[i].hw_id;
+			return &s->terms[i];
 	}
-	return hw_id;
+	return NULL;
 }
 
-static int add_terms(struct search *s, union perf_event *event, struct perf_sample *sample)
+static u64 terms_of(const struct search *s, int idx, int cpu)
 {
-	int idx = sample_idx(s->nt, sample);
-	struct ntrace_terms *terms;
-	size_t i;
+	const struct ntrace_terms *terms = find_terms(s, idx, cpu);
 
-	for (i = 0; i < s->nr_terms; i++) {
-		if (s->terms[i].idx == idx && s->terms[i].cpu == (int)sample->cpu) {
-			s->terms[i].hw_id = event->aux_output_hw_id.hw_id;
-			return 0;
-		}
+	return terms ? terms->hw_id : 0;
+}
+
+static int add_terms(struct search *s, int idx, int cpu, u64 hw_id)
+{
+	struct ntrace_terms *terms = find_terms(s, idx, cpu);
+
+	if (terms) {
+		terms->hw_id = hw_id;
+		return 0;
 	}
 
 	terms = ntrace_grow(s->terms, s->nr_terms, sizeof(*terms));
@@ -135,8 +148,8 @@ static int add_terms(struct search *s, union perf_event *event, struct perf_samp
 	s->terms = terms;
 	terms[s->nr_terms++] = (struct ntrace_terms) {
 		.idx = idx,
-		.cpu = sample->cpu,
-		.hw_id = event->aux_output_hw_id.hw_id,
+		.cpu = cpu,
+		.hw_id = hw_id,
 	};
 	return 0;
 }
@@ -219,11 +232,27 @@ static int search_sample(struct search *s, union perf_event *event, u64 offset)
 	if (!err && event->header.type == PERF_RECORD_AUX)
 		err = add_window(s, &event->aux, &sample);
 	else if (!err && event->header.type == PERF_RECORD_AUX_OUTPUT_HW_ID)
-		err = add_terms(s, event, &sample);
+		err = add_terms(s, sample_idx(s->nt, &sample), sample.cpu,
+				event->aux_output_hw_id.hw_id);
 	else if (!err && sample.aux_sample.size)
 		err = add_sample(s, event, offset, &sample);
 	ntrace_compat_sample_exit(&sample);
 	return err;
+}
+
+static void take_clock(struct ntrace *nt, const struct perf_record_time_conv *ev)
+{
+	struct perf_tsc_conversion *tc = &nt->info.tc;
+
+	if (memcmp(ev->reserved, NTRACE_TIME_CONV_MARK, sizeof(ev->reserved)) ||
+	    !ev->time_mult || ev->time_shift >= 64)
+		return;
+	tc->time_shift	= ev->time_shift;
+	tc->time_mult	= ev->time_mult;
+	tc->time_zero	= ev->time_zero;
+	tc->time_cycles = ev->time_cycles;
+	tc->time_mask	= ev->time_mask;
+	tc->cap_user_time_short = ev->cap_user_time_short;
 }
 
 static int search_event(struct perf_session *session __maybe_unused, union perf_event *event,
@@ -243,6 +272,10 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_AUX_OUTPUT_HW_ID:
 		return s->err = search_sample(s, event, offset);
+	case PERF_RECORD_TIME_CONV:
+		if (event->header.size >= sizeof(event->time_conv))
+			take_clock(s->nt, &event->time_conv);
+		return 0;
 	case PERF_RECORD_COMPRESSED:
 		s->compressed = true;
 		return 0;
@@ -285,6 +318,26 @@ static void drop_repeated(struct ntrace_buffer *b)
 	b->nr_windows = nr;
 }
 
+/* An AUX record is where its bytes are. When another file has those, it is not about this one. */
+static bool is_elsewhere(const struct ntrace_buffer *b, const struct ntrace_window *w)
+{
+	u64 end = w->offset + w->size;
+
+	return (b->begin.there && w->time <= b->begin.time && end <= b->begin.offset) ||
+	       (b->end.there && w->time > b->end.time && end > b->end.offset);
+}
+
+static void drop_elsewhere(struct ntrace_buffer *b)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (!is_elsewhere(b, &b->window[i]))
+			b->window[nr++] = b->window[i];
+	}
+	b->nr_windows = nr;
+}
+
 static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like)
 {
 	struct ntrace_window *window, orphan = { 0 };
@@ -308,24 +361,38 @@ static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like
 	return 0;
 }
 
+static u64 window_end(const struct ntrace_window *w)
+{
+	return w->offset + w->size;
+}
+
 /*
  * perf fills every AUXTRACE record up to a multiple of 8 bytes: those bytes are
- * not of the AUX buffer, and the next record begins before them.
+ * not of the AUX buffer, and the next record begins before them. Of snapshots
+ * there may be no next one, though trace goes on, or it begins further behind;
+ * but a snapshot ends where a window does, and no window is as short as what it
+ * is filled up with.
  */
 static void trim_pieces(struct ntrace_buffer *b)
 {
+	bool ring = b->nr_windows && b->window[0].ring;
 	u64 covered = 0;
-	size_t i;
+	size_t i, w = 0;
 
 	for (i = 0; i < b->nr_windows; i++)
-		covered = max(covered, b->window[i].offset + b->window[i].size);
+		covered = max(covered, window_end(&b->window[i]));
 
 	for (i = 0; i < b->nr_pieces; i++) {
 		struct ntrace_piece *p = &b->piece[i];
+		u64 filled = p->offset + p->size;
 		u64 end = i + 1 < b->nr_pieces ? p[1].offset : covered;
 
-		if (p->offset + p->size > end &&
-		    p->offset + p->size - end < PERF_AUXTRACE_RECORD_ALIGNMENT)
+		while (ring && w < b->nr_windows &&
+		       window_end(&b->window[w]) + PERF_AUXTRACE_RECORD_ALIGNMENT <= filled)
+			w++;
+		if (ring && w < b->nr_windows && window_end(&b->window[w]) < filled)
+			end = min(end, window_end(&b->window[w]));
+		if (filled > end && filled - end < PERF_AUXTRACE_RECORD_ALIGNMENT)
 			p->size = end - p->offset;
 	}
 }
@@ -402,9 +469,83 @@ static int finish_buffer(struct ntrace *nt, struct ntrace_buffer *b)
 
 	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
 	drop_repeated(b);
+	drop_elsewhere(b);
 	trim_pieces(b);
 	err = ntrace_ring_clip(b);
 	return err ?: find_orphans(b);
+}
+
+static struct evsel *find_evsel(struct ntrace *nt)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(nt->session->evlist, evsel) {
+		if (evsel->core.attr.type == nt->info.pmu_type)
+			return evsel;
+	}
+	return NULL;
+}
+
+/* What the event was to use on a CPU: the CPU's own event's, or on any CPU that has an encoder */
+static int guess_terms(struct search *s, const struct evsel *evsel,
+		       const struct perf_sample_id *sid)
+{
+	const struct ntrace_info *info = &s->nt->info;
+	unsigned int i;
+	int cpu, err = 0;
+
+	for (i = 0; i < info->nr_cpus && !err; i++) {
+		cpu = info->cpu[i][NTRACE_INFO_CPU_NR];
+		if ((sid->cpu.cpu == -1 || sid->cpu.cpu == cpu) && !find_terms(s, sid->idx, cpu))
+			err = add_terms(s, sid->idx, cpu,
+					ntrace_info_hw_id(info, &evsel->core.attr, cpu));
+	}
+	return err;
+}
+
+static bool lack_terms(struct ntrace *nt)
+{
+	unsigned int i;
+	size_t k;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		for (k = 0; nt->queue[i] && k < nt->queue[i]->buffer.nr_windows; k++) {
+			if (!nt->queue[i]->buffer.window[k].hw_id)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The kernel tells once what an event uses. In a file that was begun later there is trace before
+ * that was told, or it never was: the event's attributes and the description of the machine have
+ * it, too.
+ */
+static int complete_terms(struct search *s)
+{
+	struct ntrace *nt = s->nt;
+	struct evsel *evsel = find_evsel(nt);
+	struct perf_sample_id *sid;
+	struct ntrace_buffer *b;
+	unsigned int i;
+	int err = 0;
+	size_t k;
+
+	if (!evsel || !lack_terms(nt))
+		return 0;
+	for (i = 0; i < evsel->core.ids && !err; i++) {
+		sid = evlist__id2sid(nt->session->evlist, evsel->core.id[i]);
+		err = sid ? guess_terms(s, evsel, sid) : 0;
+	}
+	for (i = 0; i < nt->nr_queues && !err; i++) {
+		b = nt->queue[i] ? &nt->queue[i]->buffer : NULL;
+		for (k = 0; b && k < b->nr_windows; k++) {
+			if (!b->window[k].hw_id)
+				b->window[k].hw_id = terms_of(s, i, b->window[k].cpu);
+		}
+	}
+	return err;
 }
 
 int ntrace_windows_find(struct ntrace *nt)
@@ -424,8 +565,11 @@ int ntrace_windows_find(struct ntrace *nt)
 		err = -EINVAL;
 	}
 
+	err = err ?: complete_terms(&s);
 	for (i = 0; i < nt->nr_queues && !err; i++)
 		err = nt->queue[i] ? finish_buffer(nt, &nt->queue[i]->buffer) : 0;
+	/* once more, for what has no record */
+	err = err ?: complete_terms(&s);
 	/* A dump shows the records as they are. */
 	if (!err && !dump_trace)
 		err = ntrace_streams_find(nt, s.terms, s.nr_terms);

@@ -14,6 +14,7 @@
 
 #include "auxtrace.h"
 #include "callchain.h"
+#include "config.h"
 #include "debug.h"
 #include "event.h"
 #include "evlist.h"
@@ -344,6 +345,8 @@ static int ntrace_process_event(struct perf_session *session, union perf_event *
 		err = flush_cpu(nt, sample->cpu);
 	if (err)
 		return err;
+	if (sample->time && sample->time != (u64)-1)
+		nt->reached = max(nt->reached, sample->time);
 	ntrace_log_event(nt, event, sample);
 	on_event(nt, event, sample);
 	return 0;
@@ -367,12 +370,25 @@ static void ntrace_dump_auxtrace_sample(struct perf_session *session, struct per
 	ntrace_dump_sample(to_ntrace(session), sample);
 }
 
+/* perf's own words for this flag are about virtual machines on x86. */
+static void warn_about_losses(struct perf_session *session, const struct perf_tool *tool)
+{
+	struct events_stats *stats = &session->evlist->stats;
+
+	if (!stats->total_aux_partial || tool->no_warn)
+		return;
+	pr_warning("ntrace: %" PRIu64 " of %u AUX records have lost trace, though there was room in the AUX area: the encoder had no room for its messages, or the driver came too late. --itrace=e shows where; a larger area (-m) or the term stall helps, see perf-riscv-ntrace(1)\n",
+		   (u64)stats->total_aux_partial, stats->nr_events[PERF_RECORD_AUX]);
+	stats->total_aux_partial = 0;
+}
+
 static int ntrace_flush_events(struct perf_session *session, const struct perf_tool *tool)
 {
 	if (dump_trace)
 		return 0;
 	if (!tool->ordered_events)
 		return -EINVAL;
+	warn_about_losses(session, tool);
 	return decode_until(to_ntrace(session), UINT64_MAX);
 }
 
@@ -405,6 +421,7 @@ static void ntrace_free(struct perf_session *session)
 	thread__zput(nt->unknown_thread);
 	ntrace_kcore_free(nt->kcore);
 	ntrace_info_free(&nt->info);
+	free(nt->custom);
 	free(nt);
 }
 
@@ -438,6 +455,65 @@ static void choose_period(struct ntrace *nt)
 			   opts->period);
 		opts->period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
 	}
+}
+
+/* One branch encoding of ntrace.branches.  0 or a negative enum nt_error */
+static int add_branch(struct ntrace *nt, const char *text)
+{
+	struct nt_params alone;
+	struct nt_branch *more;
+	int err;
+
+	more = realloc(nt->custom, (nt->nr_custom + 1) * sizeof(*more));
+	if (!more)
+		return -NT_ENOMEM;
+	nt->custom = more;
+	err = nt_branch_parse(text, &more[nt->nr_custom]);
+	if (err)
+		return err;
+	nt->nr_custom++;
+	/* not more than there may be, and no instruction of two of them */
+	nt_params_init(&alone);
+	alone.branches = nt->custom;
+	alone.nr_branches = nt->nr_custom;
+	return nt_params_check(&alone);
+}
+
+/* ntrace.branches: encodings as ntrace --branch takes them, with spaces between */
+static int read_branches(struct ntrace *nt, const char *value)
+{
+	char *copy = strdup(value), *rest = copy, *word;
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	/* of several files with configuration the last one counts */
+	nt->nr_custom = 0;
+	while (!err && (word = strsep(&rest, " \t"))) {
+		if (!*word)
+			continue;
+		err = add_branch(nt, word);
+		if (err == -NT_EINVAL && nt->nr_custom > NT_BRANCHES_MAX)
+			pr_err("ntrace.branches: more than %u\n", NT_BRANCHES_MAX);
+		else if (err == -NT_EINVAL)
+			pr_err("ntrace.branches: `%s' is not MASK/MATCH[:TYPE[:OFFSET]], as 0x707f/0x600b:cond:b\n",
+			       word);
+		else if (err)
+			pr_err("ntrace.branches: `%s': %s\n", word, nt_strerror(err));
+	}
+	free(copy);
+	return err ? -EINVAL : 0;
+}
+
+static int config(const char *name, const char *value, void *ctx)
+{
+	struct ntrace *nt = ctx;
+
+	if (!strcmp(name, "ntrace.exact-period"))
+		nt->exact_period = perf_config_bool(name, value);
+	if (!strcmp(name, "ntrace.branches"))
+		return read_branches(nt, value);
+	return 0;
 }
 
 static void choose_samples(struct ntrace *nt)
@@ -543,7 +619,9 @@ static int start(struct ntrace *nt, union perf_event *event)
 		ntrace_info_print(&nt->info);
 
 	choose_samples(nt);
-	err = make_unknown_thread(nt);
+	err = perf_config(config, nt);
+	if (!err)
+		err = make_unknown_thread(nt);
 	if (!err)
 		err = ntrace_windows_find(nt);
 	if (err || dump_trace)

@@ -2,13 +2,24 @@
 #ifndef INCLUDE__PERF_NTRACE_H__
 #define INCLUDE__PERF_NTRACE_H__
 
+#include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 union perf_event;
+struct auxtrace_record;
 struct evlist;
 struct machine;
+struct mmap;
 struct perf_data;
+struct perf_sample;
 struct perf_session;
+struct perf_tool;
+struct record_opts;
+
+/* What perf record hands its events to */
+typedef int (*ntrace_write_t)(const struct perf_tool *tool, union perf_event *event,
+			      struct perf_sample *sample, struct machine *machine);
 
 /* Takes over the decoding of a session that has RISC-V N-Trace. */
 int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *session);
@@ -19,8 +30,41 @@ bool ntrace_is_ours(struct perf_session *session);
 /* What was injected is written to @fd: make it readable for others. */
 int ntrace_plain_attrs(struct perf_session *session, int fd);
 
+/* A new output file begins: who runs, and what is mapped where, as far as perf leaves it out. */
+void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
+			    const struct perf_tool *tool, ntrace_write_t write,
+			    struct machine *machine);
+
+/* perf record with several files: recording begins; what perf reads and writes; files end, begin */
+void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool several, u64 size);
+void ntrace_switch_synthesized(const union perf_event *event);
+void ntrace_switch_read(struct mmap *map, const void *buf, size_t size);
+void ntrace_switch_round(void);
+void ntrace_switch_end(const struct perf_tool *tool, ntrace_write_t write, struct machine *machine);
+int ntrace_switch_write(const struct perf_tool *tool, ntrace_write_t write,
+			struct machine *machine);
+
+/* Where a file begins or ends: how the trace's clock goes with the one chosen with -k. */
+int ntrace_record_clock(struct auxtrace_record *itr, bool end, const struct perf_tool *tool,
+			ntrace_write_t write, struct machine *machine);
+
 /* When recording ends: the kernel's text once more, if it was asked for. */
 void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 		      struct machine *machine);
+
+/*
+ * Symbols that the assembler makes for the linker: local labels, and marks of where code of
+ * which extensions begins, and data ($x, $xrv64gc, $d.1). They are nobody's functions.
+ */
+static inline bool ntrace_symbol_is_label(const char *name)
+{
+	if (name[0] == '.')
+		return name[1] == 'L';
+	if (name[0] == 'L')
+		return name[1] == '0' && name[2] == '\001';
+	if (name[0] != '$' || (name[1] != 'x' && name[1] != 'd'))
+		return false;
+	return !name[2] || name[2] == '.' || (name[1] == 'x' && name[2] == 'r' && name[3] == 'v');
+}
 
 #endif

@@ -20,6 +20,8 @@ void perf_pmu__arch_init(struct perf_pmu *pmu)
 
 	pmu->auxtrace = true;
 	pmu->selectable = true;
+	/* perf takes a PMU with a cpumask for one that tasks cannot have events of. */
+	pmu->is_uncore = false;
 	pmu->perf_event_attr_init_default = ntrace_default_attr;
 }
 

@@ -8,10 +8,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
 #include <linux/bits.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 
+#include "../../../perf-sys.h"
+#include "../../../util/cloexec.h"
 #include "../../../util/debug.h"
 #include "../../../util/evlist.h"
 #include "../../../util/evsel.h"
@@ -174,6 +178,34 @@ static int apply_mode(struct perf_pmu *pmu, struct evsel *evsel)
 	return 0;
 }
 
+/*
+ * What the driver refuses for the privileges that the event has: it can tell why only in the kernel
+ * log, and perf would speak of sampling.
+ */
+static int check_privileges(struct perf_pmu *pmu, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	bool mmode = ntrace_config_get(pmu, evsel, "mmode");
+	int filters;
+
+	if (ntrace_config_get(pmu, evsel, "stall") && (!attr->exclude_kernel || mmode)) {
+		pr_err("%s: stall traces user space only, as a kernel that is stopped could not make room: use %s/stall/u\n",
+		       pmu->name, pmu->name);
+		return -EINVAL;
+	}
+	if (attr->exclude_idle) {
+		pr_err("%s: cannot leave out the idle task: leave the modifier I out\n", pmu->name);
+		return -EINVAL;
+	}
+	if (perf_pmu__scan_file(pmu, "caps/filters", "%d", &filters) == 1 && !filters &&
+	    (attr->exclude_user || attr->exclude_kernel || !mmode)) {
+		pr_err("%s: the trace encoders of this machine have no filters (caps/filters is 0): they trace everything, use %s/mmode/\n",
+		       pmu->name, pmu->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* ntrace/@NAME/: the name's number stands in sysfs, for config2 */
 static int apply_sink(struct perf_pmu *pmu, struct evsel *evsel)
 {
@@ -201,17 +233,81 @@ static int apply_sink(struct perf_pmu *pmu, struct evsel *evsel)
 	return 0;
 }
 
+/* The inode of the initial PID namespace, the same on all Linux machines */
+#define INIT_PID_NS	0xeffffffcU
+
+static bool in_container(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino != INIT_PID_NS;
+}
+
+/* Does the kernel let this user have an event like that, for a task of theirs? */
+static bool may_open(const struct perf_pmu *pmu, u64 config, bool *denied)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = pmu->type,
+		.config = config,
+		.sample_period = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.disabled = 1,
+	};
+	int fd = sys_perf_event_open(&attr, 0, -1, -1, perf_event_open_cloexec_flag());
+
+	*denied = fd < 0 && errno == EACCES;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/*
+ * The trace has thread ids as the initial PID namespace numbers them, which the kernel shows in
+ * other namespaces to those only who may see all of the machine. Whether one of those is here,
+ * it knows best: capabilities of a user namespace do not count.
+ */
+static bool contextid_denied(struct perf_pmu *pmu)
+{
+	u64 bit = perf_pmu__format_bits(pmu, "contextid");
+	bool denied, ignored;
+
+	if (!bit || !in_container() || may_open(pmu, bit, &denied) || !denied)
+		return false;
+	return may_open(pmu, 0, &ignored);
+}
+
+/* Without ids in the trace, context switches are recorded beside it. */
+static int apply_contextid(struct perf_pmu *pmu, struct evsel *evsel, bool *denied)
+{
+	*denied = contextid_denied(pmu);
+	if (!*denied)
+		return 0;
+	if (ntrace_config_get(pmu, evsel, "contextid")) {
+		pr_err("%s: contextid=1 in a container (a PID namespace of its own) needs CAP_PERFMON outside of it, for the trace has thread ids of the host: leave it out, or record with contextid=0\n",
+		       pmu->name);
+		return -EACCES;
+	}
+	pr_warning("%s: recording with contextid=0: in a container (a PID namespace of its own) contextid needs CAP_PERFMON outside of it\n",
+		   pmu->name);
+	return 0;
+}
+
 /* @kept: how many bytes of trace are kept at a time, 0: all */
 int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept)
 {
+	bool denied;
 	size_t i;
 	int err;
 
-	err = apply_mode(pmu, evsel);
+	err = apply_mode(pmu, evsel) ?: apply_contextid(pmu, evsel, &denied);
 	if (err)
 		return err;
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (denied && !strcmp(fields[i].name, "contextid"))
+			continue;
 		err = apply_field(pmu, evsel, &fields[i], kept);
 		if (err)
 			return err;
@@ -219,7 +315,8 @@ int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept)
 	if (kept && !ntrace_config_get(pmu, evsel, "syncmode"))
 		pr_warning("%s: without syncmode only trace that begins in the %" PRIu64 " bytes kept can be decoded\n",
 			   pmu->name, kept);
-	return apply_sink(pmu, evsel);
+	err = check_privileges(pmu, evsel);
+	return err ?: apply_sink(pmu, evsel);
 }
 
 u64 ntrace_config_caps(struct perf_pmu *pmu)
@@ -231,6 +328,8 @@ u64 ntrace_config_caps(struct perf_pmu *pmu)
 		caps |= NTRACE_CAP_HTM;
 	if (has_cap(pmu, "caps/btm"))
 		caps |= NTRACE_CAP_BTM;
+	if (!has_cap(pmu, "caps/inhibitsrc"))
+		caps |= NTRACE_CAP_SRC_ALWAYS;
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++) {
 		val = read_cap(pmu, &fields[i]);

@@ -75,6 +75,7 @@ static const struct {
 	{ NTRACE_INFO_CPU_TS_WIDTH,	"ts_width" },
 	{ NTRACE_INFO_CPU_TS_PRESCALE,	"ts_prescale" },
 	{ NTRACE_INFO_CPU_TS_FREQ,	"ts_freq" },
+	{ NTRACE_INFO_CPU_ADDR_BITS,	"addrbits" },
 };
 
 static void read_cpu(struct perf_pmu *pmu, int cpu, u64 *block)

@@ -3,9 +3,12 @@
  * Recording RISC-V N-Trace: the options of `perf record -e ntrace//`.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/perf_event.h>
@@ -14,11 +17,13 @@
 
 #include <internal/lib.h> // page_size
 #include "../../../util/auxtrace.h"
+#include "../../../util/callchain.h"
 #include "../../../util/cpumap.h"
 #include "../../../util/debug.h"
 #include "../../../util/event.h"
 #include "../../../util/evlist.h"
 #include "../../../util/evsel.h"
+#include "../../../util/evsel_config.h"
 #include "../../../util/mmap.h"
 #include "../../../util/perf_api_probe.h"
 #include "../../../util/pmu.h"
@@ -26,6 +31,7 @@
 #include "../../../util/session.h"
 #include "../../../util/target.h"
 #include "../../../util/tsc.h"
+#include "../../../util/ntrace.h"
 #include "../../../util/ntrace-compat.h"
 #include "../../../util/ntrace-info.h"
 #include "ntrace.h"
@@ -40,6 +46,9 @@ struct ntrace_recording {
 	struct perf_pmu		*pmu;
 	struct evlist		*evlist;
 	struct ntrace_words	info;
+	bool			wants_signal;	/* -S, and trace is being recorded */
+	unsigned int		snapshots;
+	struct ntrace_clock	clock;
 };
 
 static struct ntrace_recording *to_recording(struct auxtrace_record *itr)
@@ -62,12 +71,18 @@ static bool is_per_thread(struct evlist *evlist)
 	return perf_cpu_map__is_any_cpu_or_is_empty(core->user_requested_cpus);
 }
 
+/* Clocks that are set, or stand still, do not go with the hart's. */
+static bool goes_along(clockid_t id)
+{
+	return id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_RAW;
+}
+
 static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
 {
 	const char *what = NULL;
 
-	if (opts->use_clockid)
-		what = "clockid (-k option)";
+	if (opts->use_clockid && !goes_along(opts->clockid))
+		what = "a clockid (-k option) but monotonic and monotonic_raw";
 	else if (opts->comp_level)
 		what = "compression (-z option)";
 	else if (opts->threads_spec)
@@ -78,6 +93,76 @@ static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
 	if (!what)
 		return 0;
 	pr_err("Cannot use %s with %s\n", what, pmu->name);
+	return -EINVAL;
+}
+
+/* perf would find out when the events are open, and blame the session. */
+static int check_kcore(struct perf_pmu *pmu, const struct record_opts *opts)
+{
+	int fd, err;
+
+	if (!opts->kcore)
+		return 0;
+	fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+		return 0;
+	}
+	err = -errno;
+	pr_err("%s: --kcore copies /proc/kcore, which cannot be read (%s): that takes root. A trace of user space needs none: -e %s//u\n",
+	       pmu->name, strerror(-err), pmu->name);
+	return err;
+}
+
+/* An event that is sampled: its frequency and call chains are its own. */
+static bool has_sampled_event(struct perf_pmu *pmu, struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->core.attr.type != pmu->type && !evsel__is_dummy_event(evsel))
+			return true;
+	}
+	return false;
+}
+
+static const char *sampling_term(struct evsel *event)
+{
+	struct evsel_config_term *term;
+
+	list_for_each_entry(term, &event->config_terms, list) {
+		switch ((int)term->type) {
+		case EVSEL__CONFIG_TERM_PERIOD:
+			return "a period (the term period)";
+		case EVSEL__CONFIG_TERM_FREQ:
+			return "a frequency (the term freq)";
+		case EVSEL__CONFIG_TERM_CALLGRAPH:
+			return "call chains (the term call-graph)";
+		default:
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Nothing is sampled while a trace is recorded: who asks for it expects something else. */
+static int refuse_sampling(struct perf_pmu *pmu, struct evlist *evlist, struct evsel *event,
+			   struct record_opts *opts)
+{
+	const char *what = sampling_term(event);
+
+	if (!what && !has_sampled_event(pmu, evlist)) {
+		if (opts->user_freq != UINT_MAX)
+			what = "a frequency (-F option)";
+		else if (opts->user_interval != ULLONG_MAX)
+			what = "a period (-c option)";
+		else if (callchain_param.enabled)
+			what = "call chains (-g option)";
+	}
+	if (!what)
+		return 0;
+	pr_err("Cannot use %s with %s: the trace has every instruction. Choose samples and call chains when decoding, e.g. perf report --itrace=i100usg\n",
+	       what, pmu->name);
 	return -EINVAL;
 }
 
@@ -192,6 +277,23 @@ static int add_tracking_event(struct ntrace_recording *ptr, struct evsel *event,
 	return 0;
 }
 
+/* The trace of a task pauses while the task runs on a CPU without an encoder. */
+static void warn_of_untraced_cpus(struct perf_pmu *pmu, const struct record_opts *opts)
+{
+	struct perf_cpu_map *online;
+	char list[256];
+
+	if (opts->target.cpu_list || !pmu->cpus)
+		return;
+	online = perf_cpu_map__new_online_cpus();
+	if (online && !perf_cpu_map__equal(online, pmu->cpus)) {
+		cpu_map__snprint(pmu->cpus, list, sizeof(list));
+		pr_warning("Only the CPUs %s have a trace encoder: %s does not record what runs on others\n",
+			   list, pmu->name);
+	}
+	perf_cpu_map__put(online);
+}
+
 static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *evlist,
 				    struct record_opts *opts)
 {
@@ -205,9 +307,15 @@ static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *
 		return err;
 
 	err = refuse_options(ptr->pmu, opts);
+	if (!err)
+		err = check_kcore(ptr->pmu, opts);
+	if (!err)
+		err = refuse_sampling(ptr->pmu, evlist, event, opts);
 	if (err)
 		return err;
 
+	ptr->clock.wanted = opts->use_clockid;
+	ptr->clock.id = opts->clockid;
 	opts->full_auxtrace = true;
 	err = choose_buffer_size(ptr->pmu, evlist, opts);
 	if (err)
@@ -217,6 +325,8 @@ static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *
 	if (err)
 		return err;
 
+	warn_of_untraced_cpus(ptr->pmu, opts);
+	ptr->wants_signal = opts->auxtrace_snapshot_mode;
 	set_up_event(evlist, event, opts);
 	ntrace_samples_set_up(evlist);
 
@@ -238,15 +348,28 @@ static size_t ntrace_info_priv_size(struct auxtrace_record *itr, struct evlist *
 	return ptr->info.nr * sizeof(u64);
 }
 
-static void fill_clock(struct evlist *evlist, u64 *word)
+/* From the `time` CSR to the kernel's own clock, which events have times of without -k */
+static bool read_conversion(struct evlist *evlist, struct perf_tsc_conversion *tc)
 {
 	struct perf_event_mmap_page *pc = ntrace_compat_evlist_mmap(evlist)[0].core.base;
-	struct perf_tsc_conversion tc = { 0 };
 
-	if (!pc || perf_read_tsc_conversion(pc, &tc)) {
-		pr_debug("ntrace: the kernel does not convert `time` to perf's clock\n");
+	memset(tc, 0, sizeof(*tc));
+	if (pc && !perf_read_tsc_conversion(pc, tc))
+		return true;
+	pr_debug("ntrace: the kernel does not convert `time` to perf's clock\n");
+	return false;
+}
+
+static void fill_clock(const struct ntrace_clock *clock, struct evlist *evlist, u64 *word)
+{
+	struct perf_tsc_conversion tc;
+
+	if (clock->wanted && !clock->started)
 		return;
-	}
+	if (clock->wanted)
+		tc = clock->tc;
+	else if (!read_conversion(evlist, &tc))
+		return;
 
 	word[NTRACE_INFO_TIME_CAPS] = NTRACE_INFO_TIME_CAP_ZERO;
 	if (tc.cap_user_time_short)
@@ -268,10 +391,32 @@ static int ntrace_info_fill(struct auxtrace_record *itr, struct perf_session *se
 	if (!ntrace_compat_evlist_core(session->evlist)->nr_mmaps)
 		return -EINVAL;
 
-	fill_clock(session->evlist, ptr->info.word);
+	fill_clock(&ptr->clock, session->evlist, ptr->info.word);
 	info->type = NTRACE_AUXTRACE_TYPE;
 	memcpy(info->priv, ptr->info.word, priv_size);
 	return 0;
+}
+
+int ntrace_record_clock(struct auxtrace_record *itr, bool end, const struct perf_tool *tool,
+			ntrace_write_t write, struct machine *machine)
+{
+	struct perf_tsc_conversion tc;
+	struct ntrace_recording *ptr;
+	union perf_event ev;
+
+	if (!itr || itr->info_fill != ntrace_info_fill)
+		return 0;
+	ptr = to_recording(itr);
+	if (!ptr->clock.wanted || (end && !ptr->clock.started))
+		return 0;
+	if (end)
+		ntrace_clock_end(&ptr->clock);
+	else if (read_conversion(ptr->evlist, &tc))
+		ntrace_clock_start(&ptr->clock, &tc);
+	if (!ptr->clock.started)
+		return 0;
+	ntrace_clock_event(&ptr->clock, &ev.time_conv);
+	return write(tool, &ev, NULL, machine);
 }
 
 /* Only has to differ from one piece of trace to the next. */
@@ -287,6 +432,7 @@ static int ntrace_recording_snapshot_start(struct auxtrace_record *itr)
 {
 	struct ntrace_recording *ptr = to_recording(itr);
 
+	ptr->snapshots++;
 	return ntrace_snapshot_start(ptr->evlist, ptr->pmu);
 }
 
@@ -301,6 +447,10 @@ static void ntrace_recording_free(struct auxtrace_record *itr)
 {
 	struct ntrace_recording *ptr = to_recording(itr);
 
+	/* The words were filled in: so there was a recording. */
+	if (ptr->wants_signal && ptr->info.nr && !ptr->snapshots)
+		pr_warning("%s: no snapshot was taken, the file has no trace: send SIGUSR2 to perf while it records, or use -Se for one at the end\n",
+			   ptr->pmu->name);
 	free(ptr->info.word);
 	free(ptr);
 }

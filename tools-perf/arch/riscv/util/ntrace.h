@@ -3,7 +3,11 @@
 #define INCLUDE__ARCH_RISCV_NTRACE_H__
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
+
+#include "../../../util/tsc.h"
 
 struct auxtrace_mmap;
 struct auxtrace_record;
@@ -11,6 +15,7 @@ struct evlist;
 struct evsel;
 struct perf_event_attr;
 struct perf_pmu;
+struct perf_record_time_conv;
 struct record_opts;
 
 /* ntrace.c: what is recorded, and how */
@@ -32,6 +37,19 @@ size_t ntrace_default_sample_size(void);
 int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept);
 u64 ntrace_config_get(struct perf_pmu *pmu, struct evsel *evsel, const char *name);
 u64 ntrace_config_caps(struct perf_pmu *pmu);
+
+/* ntrace-clock.c: a clock of the user's choice */
+struct ntrace_clock {
+	bool		wanted;		/* perf record -k */
+	bool		started;
+	clockid_t	id;
+	u64		ticks, ns;	/* at the start of the file */
+	struct perf_tsc_conversion tc;
+};
+
+void ntrace_clock_start(struct ntrace_clock *clock, const struct perf_tsc_conversion *tc);
+void ntrace_clock_end(struct ntrace_clock *clock);
+void ntrace_clock_event(const struct ntrace_clock *clock, struct perf_record_time_conv *ev);
 
 /* ntrace-info.c: the words of PERF_RECORD_AUXTRACE_INFO */
 struct ntrace_words {

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef INCLUDE__PERF_NTRACE_HISTORY_H__
+#define INCLUDE__PERF_NTRACE_HISTORY_H__
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+union perf_event;
+
+/* A record that perf read from a ring, or wrote for a task that ran already (then time is 0) */
+struct ntrace_record {
+	struct list_head node;
+	u64		time;
+	u64		until;		/* what took its place did so then */
+	u64		seq;		/* of records of one time, the order */
+	u64		round;		/* perf read the rings for so many times */
+	unsigned int	ring;
+	u16		time_at;	/* where its time is: in the identifiers ... */
+	u16		ids;		/* ... and how many bytes those are */
+	u64		data[];		/* union perf_event, as long as its header says */
+};
+
+static inline union perf_event *ntrace_record_event(struct ntrace_record *rec)
+{
+	return (union perf_event *)rec->data;
+}
+
+/* What took a record's place */
+enum ntrace_history_list {
+	NTRACE_HISTORY_EXIT,		/* the task's end */
+	NTRACE_HISTORY_MAP,		/* another mapping there, another name */
+	NTRACE_HISTORY_RINGS,		/* two for each ring: */
+};
+
+/* ... another program, in a task that was on this ring's CPU; another task on this ring's CPU */
+#define NTRACE_HISTORY_EXEC(ring)	(NTRACE_HISTORY_RINGS + 2 * (ring))
+#define NTRACE_HISTORY_SWITCH(ring)	(NTRACE_HISTORY_RINGS + 2 * (ring) + 1)
+
+struct ntrace_history;
+
+struct ntrace_history *ntrace_history_new(unsigned int nr_rings);
+void ntrace_history_free(struct ntrace_history *h);
+int ntrace_history_add(struct ntrace_history *h, struct ntrace_record *rec);
+void ntrace_history_forget(struct ntrace_history *h, unsigned int list, u64 before);
+bool ntrace_history_limit(struct ntrace_history *h, size_t most);
+int ntrace_history_write(struct ntrace_history *h,
+			 int (*write)(void *ctx, struct ntrace_record *rec), void *ctx);
+
+#endif

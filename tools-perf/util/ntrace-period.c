@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Periods of samples. The same seed gives the same samples, so a file is decoded the same
+ * way each time.
+ */
+#include "ntrace-period.h"
+
+/* Sebastiano Vigna's splitmix64: any state is a good one */
+static uint64_t draw(struct ntrace_period *p)
+{
+	uint64_t x = p->random += 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+/* 0 to n - 1; for periods that are far below 2^64 the remainder is as good as uniform. */
+static uint64_t below(struct ntrace_period *p, uint64_t n)
+{
+	return draw(p) % n;
+}
+
+void ntrace_period_init(struct ntrace_period *p, uint64_t period, uint64_t seed, bool exact)
+{
+	p->period = period ? period : 1;
+	p->random = seed;
+	p->rest = 0;
+	p->exact = exact;
+}
+
+uint64_t ntrace_period_begin(struct ntrace_period *p)
+{
+	uint64_t place = p->exact ? p->period : below(p, p->period) + 1;
+
+	p->rest = p->period - place;
+	return place;
+}
+
+uint64_t ntrace_period_next(struct ntrace_period *p)
+{
+	uint64_t rest = p->rest;
+
+	return rest + ntrace_period_begin(p);
+}
+
+/*
+ * a * b / c and the remainder, of *c. Only where the product of the remainder of a / c and b
+ * has more than 64 bits are low bits given up.
+ */
+static uint64_t divide(uint64_t a, uint64_t b, uint64_t *c, uint64_t *rest)
+{
+	uint64_t whole = a / *c, part = a % *c;
+
+	if (whole && b > UINT64_MAX / 2 / whole) {
+		*rest = 0;
+		return UINT64_MAX;
+	}
+	whole *= b;
+	while (part && b > UINT64_MAX / part) {
+		part /= 2;
+		*c /= 2;
+	}
+	*rest = part * b % *c;
+	return whole + part * b / *c;
+}
+
+uint64_t ntrace_scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t rest;
+
+	return divide(a, b, &c, &rest);
+}
+
+uint64_t ntrace_period_scale(struct ntrace_period *p, uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t rest, value = divide(a, b, &c, &rest);
+
+	return value + (rest && below(p, c) < rest);
+}

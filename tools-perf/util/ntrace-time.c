@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timestamps of fewer than 64 bits. How often the counter wrapped before a window, no message of it
+ * tells; but the AUX record has the time of the window's end, so its last timestamp stands for
+ * the last time before that.
+ */
+#include <linux/bitfield.h>
+#include <linux/kernel.h>
+
+#include "event.h"
+#include "ntrace-priv.h"
+
+static u64 range_of(unsigned int bits)
+{
+	return 1ULL << bits;
+}
+
+/* The first and the last time of messages, as if the first were in the counter's first range */
+struct span {
+	u64	first, last;
+	bool	known;
+};
+
+static void take(struct span *s, const struct nt_params *params, const struct nt_msg *msg)
+{
+	if (!(msg->fields & NT_F_TSTAMP) ||
+	    (msg->fields & NT_F_SRC && params->src >= 0 && msg->src != params->src))
+		return;
+	if (!nt_tcode_is_sync(msg->tcode)) {
+		s->last += s->known ? msg->tstamp : 0;
+		return;
+	}
+	/* One range higher, for a time that is before the first by less than the slack */
+	if (!s->known)
+		s->first = s->last = range_of(params->tstamp_bits) +
+				     (msg->tstamp & (range_of(params->tstamp_bits) - 1));
+	else
+		s->last = nt_tstamp_behind(s->last, 0, msg->tstamp, params->tstamp_bits);
+	s->known = true;
+}
+
+static struct span find_span(const struct nt_params *params, const u8 *data, size_t len)
+{
+	struct span s = { 0 };
+	struct nt_msg msg;
+	size_t at = 0;
+	int n;
+
+	while (at < len) {
+		n = nt_msg_decode(params, data + at, len - at, &msg);
+		if (!n)
+			break;
+		if (n > 0)
+			take(&s, params, &msg);
+		at += n > 0 ? (size_t)n : msg.skip ?: 1;
+	}
+	return s;
+}
+
+/*
+ * No timestamp of a window stands for a time before the one that this returns, in ticks. @begin
+ * and @end: between these times the window was written, 0 not known. Where more than one time
+ * is possible, all messages are read: the window's last one was written just before the end.
+ */
+u64 ntrace_time_from(const struct nt_params *params, u64 begin, u64 end, const u8 *data, size_t len)
+{
+	unsigned int bits = params->tstamp_bits;
+	u64 range, last;
+	struct span s;
+
+	if (!params->timestamps || !bits || bits >= 63 || !end)
+		return 0;
+	range = range_of(bits);
+	/* the clock of a record and the trace's may differ by this */
+	end += nt_tstamp_slack(bits);
+	if (end < range)
+		return 0;
+	if (begin && end - begin < range)
+		return end - range + 1;
+
+	s = find_span(params, data, len);
+	if (!s.known)
+		return end - range + 1;
+	/* The first time behind end - range is the last one up to end. */
+	last = nt_tstamp_widen(end - range + 1, s.last, bits);
+	return last > s.last - s.first ? last - (s.last - s.first) : 0;
+}
