@@ -14,13 +14,6 @@
 /* What one block can add to the FIFO, with much to spare */
 #define BLOCK_RESERVE	384
 
-/* Where a message ends in the stream, and how many instructions it and those before it tell of */
-struct fixpoint {
-	uint64_t end;
-	uint64_t retired;
-	unsigned int truth;		/* where the truth was, if it did not get through at once */
-};
-
 struct encode {
 	struct nt_enc *enc;
 	bool open;
@@ -29,12 +22,7 @@ struct encode {
 
 	uint8_t *fifo;
 	unsigned int fill;
-	uint64_t in, out;		/* bytes that entered, and left */
-	struct fixpoint *fix;		/* of messages in the FIFO, a ring */
-	unsigned int n_fix, first_fix;
-	uint64_t told;			/* instructions that what left the FIFO tells of */
 	bool flushing;			/* no loss on demand now */
-	bool lost;			/* a message was dropped, trace has not restarted */
 	uint64_t messages, dropped, stalls;
 };
 
@@ -56,19 +44,6 @@ static void show_control(struct hart *h)
 		mmio_show_status(h->comp);
 }
 
-static void left(struct encode *e, unsigned int n)
-{
-	struct fixpoint *f = &e->fix[e->first_fix];
-
-	e->out += n;
-	while (e->n_fix && f->end <= e->out) {
-		e->told = f->retired;
-		e->first_fix = (e->first_fix + 1) % opt.fifo;
-		e->n_fix--;
-		f = &e->fix[e->first_fix];
-	}
-}
-
 static bool drain(struct hart *h, unsigned int len)
 {
 	struct encode *e = h->encode;
@@ -79,10 +54,9 @@ static bool drain(struct hart *h, unsigned int len)
 	n = send(h, e->fifo, len);
 	memmove(e->fifo, e->fifo + n, e->fill - n);
 	e->fill -= n;
-	left(e, n);
+	loss_taken(h, n);
 	if (e->fill)
 		return n;
-	truth_release(h);
 	if (!h->te.enable.is) {
 		te_set_empty(&h->te, true);
 		show_control(h);
@@ -98,58 +72,30 @@ bool encode_drain_one(struct hart *h)
 	return drain(h, funnel_message(e->fifo, e->fill));
 }
 
-/* What is in the FIFO will never arrive: the truth says so where the first of it was made */
+/* What is in the FIFO will never arrive */
 static void discard(struct hart *h)
 {
 	struct encode *e = h->encode;
-	const struct fixpoint *f = &e->fix[e->first_fix];
 
 	if (!e->fill)
 		return;
 	te_set_lost(&h->te);
 	show_control(h);
-	if (e->n_fix)
-		truth_discard(h, f->truth, f->retired - e->told);
-	truth_release(h);
-	left(e, e->fill);
 	e->fill = 0;
+	loss_gone(h);
 }
 
-/* ResourceFull, Ownership and Error alone do not tell how far execution has come */
-static bool tells(uint8_t first)
-{
-	unsigned int tcode = first >> 2;
-
-	return tcode != NT_TCODE_RESOURCE_FULL && tcode != NT_TCODE_OWNERSHIP &&
-	       tcode != NT_TCODE_ERROR;
-}
-
-/* As long as something is in the FIFO, the truth is held back: it depends on what becomes of it */
 static void fifo_put(struct hart *h, const uint8_t *msg, unsigned int len)
 {
 	struct encode *e = h->encode;
-	struct fixpoint *f = NULL;
 
-	e->in += len;
 	if (h->comp)
 		h->comp->passed++;
-	if (tells(msg[0])) {
-		f = &e->fix[(e->first_fix + e->n_fix++) % opt.fifo];
-		*f = (struct fixpoint){ .end = e->in, .retired = h->retired };
-	}
+	loss_message(h, msg, len);
 	memcpy(e->fifo + e->fill, msg, len);
 	e->fill += len;
 	drain(h, e->fill);
-	if (e->fill && f)
-		f->truth = truth_hold(h);
-	else if (e->fill)
-		truth_hold(h);
-}
-
-/* How far what was not dropped tells, provided that the FIFO's contents arrive */
-static uint64_t told(const struct encode *e)
-{
-	return e->n_fix ? e->fix[(e->first_fix + e->n_fix - 1) % opt.fifo].retired : e->told;
+	loss_wait(h);
 }
 
 static void drop(struct hart *h)
@@ -159,9 +105,7 @@ static void drop(struct hart *h)
 	e->dropped++;
 	te_set_lost(&h->te);
 	show_control(h);
-	if (!e->lost)
-		truth_drop(h, h->retired - told(e));
-	e->lost = true;
+	loss_refused(h);
 	if (truth_holds_too_much(h))
 		discard(h);
 }
@@ -190,11 +134,6 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	}
 	if (!msg)
 		return true;
-	/* Error comes first after a loss; the sync message behind it is where trace goes on */
-	if (e->lost && msg[0] >> 2 == NT_TCODE_PROG_TRACE_SYNC) {
-		e->lost = false;
-		truth_restart(h);
-	}
 	fifo_put(h, msg, len);
 	return true;
 }
@@ -228,12 +167,6 @@ bool encode_wants_all(const struct hart *h)
 	return h->te.filter.latching;
 }
 
-/* For the truth: a stretch that begins now is not to be seen in the trace */
-bool encode_is_dropping(const struct hart *h)
-{
-	return h->encode->lost;
-}
-
 static void open_stretch(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -249,6 +182,8 @@ void encode_open(struct hart *h)
 {
 	struct encode *e = h->encode;
 
+	if (opt.rtl)
+		feed_time(h);
 	if (!e->open && e->enc && te_tracing(&h->te) && !h->te.filter.used &&
 	    encode_passes(h, h->priv))
 		open_stretch(h);
@@ -268,6 +203,8 @@ static void close_stretch(struct hart *h, uint8_t evcode, uint64_t next_pc)
 
 void encode_close(struct hart *h, uint8_t evcode)
 {
+	if (opt.rtl && evcode == NT_EVCODE_DEBUG)
+		feed_debug(h);
 	close_stretch(h, evcode, h->next_pc);
 }
 
@@ -292,6 +229,8 @@ static void gate_insn(struct hart *h, uint64_t pc)
 /* Returns whether it was passed */
 bool encode_insn(struct hart *h, const struct nt_enc_op *op)
 {
+	if (opt.rtl)
+		return feed_insn(h, op);
 	if (h->te.filter.used)
 		gate_insn(h, op->pc);
 	if (h->encode->open)
@@ -303,6 +242,8 @@ void encode_trap(struct hart *h, uint64_t from, bool interrupt, bool new_priv)
 {
 	struct encode *e = h->encode;
 
+	if (opt.rtl)
+		feed_trap(h, from, interrupt);
 	if (!e->open)
 		return;
 	if (!encode_passes(h, h->priv)) {
@@ -330,6 +271,8 @@ void encode_scontext(struct hart *h)
 {
 	struct encode *e = h->encode;
 
+	if (opt.rtl)
+		feed_context(h);
 	if (e->open)
 		nt_enc_context(e->enc, 2, h->priv, false, h->scontext);
 }
@@ -343,7 +286,7 @@ bool encode_stalls(struct hart *h)
 {
 	struct encode *e = h->encode;
 
-	if (!(h->te.control & TE_STALL_ENA) || e->file || !te_tracing(&h->te) ||
+	if (!(h->te.control & TE_STALL_ENA) || e->file || opt.rtl || !te_tracing(&h->te) ||
 	    net_room(h->comp) >= e->fill + BLOCK_RESERVE || !encode_passes(h, h->priv))
 		return false;
 	te_set_lost(&h->te);
@@ -378,6 +321,7 @@ static struct nt_enc *new_enc(struct hart *h)
 		c.params.srcbits = (features & TE_SRC_BITS) >> TE_SRC_BITS_SHIFT;
 	c.params.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << c.params.srcbits) - 1);
 	c.params.timestamps = h->te.ts.control & TS_ENABLE && ts_mode(&h->te.ts);
+	c.params.addr_bits = opt.addr_bits;
 	c.params.extaddr = features & TE_EXTEND_ADDR_MSB;
 	c.params.seqjump = features & TE_SEQUENTIAL_JUMP;
 	c.params.alljumps = features & TE_ALL_JUMPS;
@@ -391,7 +335,6 @@ static void forget(struct encode *e)
 	nt_enc_free(e->enc);
 	e->enc = NULL;
 	e->open = false;
-	e->lost = false;
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
 
@@ -437,7 +380,7 @@ void encode_regs(struct hart *h, unsigned int todo)
 	if (todo & TE_DO_START) {
 		if (!e->enc)
 			e->enc = new_enc(h);
-		e->told = h->retired;
+		loss_begin(h);
 		h->priv_stale = true;
 		h->cur = NULL;
 	}
@@ -502,7 +445,6 @@ void encode_init_hart(struct hart *h)
 	struct encode *e = g_new0(struct encode, 1);
 
 	e->fifo = g_malloc(opt.fifo + NT_ENC_MSG_MAX);
-	e->fix = g_new0(struct fixpoint, opt.fifo);
 	e->start = NT_SYNC_TRACE_ENABLE;
 	h->encode = e;
 	if (opt.trace)

@@ -87,7 +87,7 @@ void mmio_init(void)
 		if (!log_file)
 			die("reg_log: cannot write %s", opt.reg_log);
 	}
-	for (i = 0; i < n_components; i++) {
+	for (i = 0; i < n_components && !opt.rtl; i++) {
 		struct component *c = components[i];
 		uint64_t page = (c->addr - opt.regs) / PAGE;
 
@@ -107,6 +107,12 @@ void mmio_exit(void)
 {
 	if (log_file && fclose(log_file))
 		die("reg_log: writing failed");
+}
+
+void mmio_log(const struct component *c, const char *what, unsigned int offset, uint32_t value)
+{
+	if (log_file)
+		fprintf(log_file, "%s %s %03x %08x\n", c->name, what, offset, value);
 }
 
 /*
@@ -182,10 +188,8 @@ static bool access_page(struct hart *h, struct component *c, unsigned int offset
 	bool pull = false;
 
 	count_access(c);
-	if (log_file)
-		fprintf(log_file, "%s %s %03x %08x\n", c->name,
-			qemu_plugin_mem_is_store(info) ? "write" : "read", offset,
-			qemu_plugin_mem_get_value(info).data.u32);
+	mmio_log(c, qemu_plugin_mem_is_store(info) ? "write" : "read", offset,
+		 qemu_plugin_mem_get_value(info).data.u32);
 	if (qemu_plugin_mem_is_store(info) && c->unpowered) {
 		show(c, offset);
 	} else if (qemu_plugin_mem_is_store(info)) {
@@ -300,9 +304,13 @@ static bool is_word_access(uint32_t bits, unsigned int len)
 
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn)
 {
-	if (!opt.ram || !is_word_access(insn->bits, insn->op.len))
+	if (!opt.ram || (!(insn->op.pc >> 63) && insn->op.pc - opt.rambase >= 1ull << 30))
 		return;
-	if (!(insn->op.pc >> 63) && insn->op.pc - opt.rambase >= 1ull << 30)
+	if (opt.rtl) {
+		rtl_translate(qi, insn);
+		return;
+	}
+	if (!is_word_access(insn->bits, insn->op.len))
 		return;
 	qemu_plugin_register_vcpu_mem_cb(qi, on_access, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, (void *)insn);

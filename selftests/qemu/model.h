@@ -8,7 +8,11 @@
  *	scontext.c	the CSR that QEMU lacks
  *	retire.c	what QEMU tells -> instructions retired, traps
  *	encode.c	the encoder: gate, nt_enc_, FIFO
+ *	rtl-bus.c	the guest's loads and stores, if all that follows is RTL
+ *	rtl-feed.c	what retires -> ports of an encoder that is RTL
+ *	rtl.c		the RTL: registers, clock, memory
  *	truth.c		the truth: its stream
+ *	truth-loss.c	what of it was lost
  *	truth-gate.c	what it takes for traced
  *	state.c		everything that instructions change
  *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
@@ -32,6 +36,7 @@
 #include "../../tools-perf/util/ntrace-decoder/ntrace.h"
 #include "net.h"
 #include "qemu-plugin-api.h"
+#include "rtl/shim.h"
 #include "te-regs.h"
 
 #define MAX_HARTS	64
@@ -74,6 +79,10 @@ struct options {
 	const char *state;		/* file of hart %d for full state */
 	bool state_user;		/* of U mode only */
 	const char *topology;		/* file that says which components there are */
+	const char *rtl;		/* shared object of hardware that is RTL */
+	bool wants_rtl;			/* the topology does */
+	uint8_t rtl_gap;		/* idle cycles behind what makes messages */
+	bool rtl_pairs;			/* two blocks in one cycle */
 	const char *sink_log;		/* file for what sinks wrote where */
 	const char *reg_log;		/* file for all accesses of registers */
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
@@ -84,7 +93,7 @@ struct options {
 	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
 	bool power_domain;		/* all components are in one */
 	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
-	uint8_t icnt_bits, hist_bits;
+	uint8_t icnt_bits, hist_bits, addr_bits;
 	bool btype_1;
 	/* stand-alone: what a driver would have programmed */
 	uint32_t control, features, ts_control, privileges;
@@ -136,7 +145,10 @@ struct score {
 struct encode;
 struct truth;
 struct truth_gate;
+struct losses;
 struct state;
+struct feed;
+struct bus_cache;
 
 struct hart {
 	unsigned int index;
@@ -167,8 +179,11 @@ struct hart {
 
 	struct encode *encode;
 	struct truth *truth;
+	struct losses *losses;		/* likewise */
 	struct truth_gate *gate;	/* NULL: nobody wants to know the truth */
 	struct state *state;
+	struct feed *feed;		/* RTL only, as is the next */
+	struct bus_cache *bus_cache;
 };
 
 extern struct hart *harts[MAX_HARTS];
@@ -224,6 +239,30 @@ void mmio_exit(void);
 void mmio_show_status(struct component *c);
 void mmio_show_all(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
+void mmio_log(const struct component *c, const char *what, unsigned int offset, uint32_t value);
+
+/* rtl-bus.c */
+void rtl_init_bus(struct hart *h);
+void rtl_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
+
+/* rtl-feed.c */
+void feed_init_hart(struct hart *h);
+bool feed_insn(struct hart *h, const struct nt_enc_op *op);
+void feed_time(struct hart *h);
+void feed_trap(struct hart *h, uint64_t pc, bool interrupt);
+void feed_debug(struct hart *h);
+void feed_context(struct hart *h);
+void feed_settle(struct hart *h);
+void feed_control(struct hart *h);
+
+/* rtl.c */
+void rtl_init(void);
+void rtl_exit(void);
+void rtl_cycle(const struct rtl_ports *ports);
+bool rtl_waits(void);
+bool rtl_read(const struct component *c, unsigned int offset, uint32_t *value);
+bool rtl_write(const struct component *c, unsigned int offset, uint32_t value);
+void rtl_sink_control(struct component *c, uint32_t value);
 
 /* scontext.c */
 bool scontext_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
@@ -248,7 +287,6 @@ void encode_fault(struct hart *h);
 void encode_power_loss(struct hart *h);
 bool encode_passes(const struct hart *h, enum priv priv);
 bool encode_wants_all(const struct hart *h);
-bool encode_is_dropping(const struct hart *h);
 bool encode_drain_one(struct hart *h);
 uint64_t encode_time(struct hart *h);
 void encode_exit(struct hart *h);
@@ -263,13 +301,26 @@ void truth_groups(struct hart *h, const struct block *b, uint32_t from, uint32_t
 		  uint64_t next_pc);
 void truth_trap(struct hart *h, uint64_t to, const struct insn *insn);
 void truth_debug(struct hart *h);
-void truth_drop(struct hart *h, uint64_t unreported);
-void truth_restart(struct hart *h);
+uint64_t truth_insns(struct hart *h);
+uint64_t truth_pc(const struct hart *h);
+bool truth_is_open(const struct hart *h);
+unsigned int truth_drop(struct hart *h, unsigned int at, uint64_t unreported);
+unsigned int truth_restart(struct hart *h, unsigned int at, uint64_t pc);
+void truth_drop_begins(struct hart *h, unsigned int at);
 unsigned int truth_hold(struct hart *h);
-void truth_discard(struct hart *h, unsigned int at, uint64_t unreported);
 void truth_release(struct hart *h);
 bool truth_holds_too_much(const struct hart *h);
 void truth_exit(struct hart *h);
+
+/* truth-loss.c */
+void loss_init_hart(struct hart *h);
+void loss_begin(struct hart *h);
+void loss_message(struct hart *h, const uint8_t *msg, unsigned int len);
+void loss_refused(struct hart *h);
+void loss_taken(struct hart *h, unsigned int bytes);
+void loss_wait(struct hart *h);
+void loss_gone(struct hart *h);
+bool loss_goes_on(const struct hart *h);
 
 /* state.c */
 void state_init_hart(struct hart *h);

@@ -27,15 +27,20 @@ static void log_range(struct component *c)
 	c->log_from = c->log_to = 0;
 }
 
-static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
+void net_log_store(struct component *c, uint64_t at, unsigned int len)
 {
-	struct component *c = (void *)((uint8_t *)sink - offsetof(struct component, sink));
-
+	if (!log_file)
+		return;
 	if (at != c->log_to) {
 		log_range(c);
 		c->log_from = at;
 	}
 	c->log_to = at + len;
+}
+
+static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
+{
+	net_log_store((void *)((uint8_t *)sink - offsetof(struct component, sink)), at, len);
 }
 
 void net_log_enable(struct component *c, uint64_t time)
@@ -56,10 +61,15 @@ void net_log_enable(struct component *c, uint64_t time)
  * Into one component; its lock is held
  */
 
-/* Enable falls by itself after so many */
+/* What breaks by itself after so many messages */
 static void count_passed(struct component *c)
 {
-	if (!c->fault.enable_after || ++c->passed != c->fault.enable_after)
+	if (!c->fault.enable_after && !c->fault.stray_after)
+		return;
+	c->passed++;
+	if (c->passed == c->fault.stray_after && c->type == COMP_SINK)
+		ram_stray(&c->sink);
+	if (c->passed != c->fault.enable_after)
 		return;
 	if (c->type == COMP_FUNNEL)
 		funnel_drop_enable(&c->funnel);

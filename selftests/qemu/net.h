@@ -34,6 +34,7 @@ struct link {
 struct fault {
 	uint64_t ones_after;		/* accesses; then all registers read ones. 0: never */
 	uint64_t enable_after;		/* messages, or what of them comes at once; then Enable falls */
+	uint64_t stray_after;		/* likewise; then a sink's WP is not in its window */
 	bool dead;
 };
 
@@ -77,6 +78,7 @@ void net_pull(struct component *c);
 void net_init(void);
 void net_exit(void);
 void net_log_enable(struct component *sink, uint64_t time);
+void net_log_store(struct component *sink, uint64_t at, unsigned int len);
 
 /* topology.c: what there is */
 void topology_read(const char *file);

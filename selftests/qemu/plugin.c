@@ -59,6 +59,8 @@ struct options opt = {
 		.impl = 0x00000e01,	/* ATB bridge, TCI 1.0 */
 	},
 	.sram_size = 0x4000,
+	.rtl_gap = 2,
+	.rtl_pairs = true,
 };
 
 /*
@@ -82,6 +84,9 @@ static const struct option {
 	{ "state", STRING, &opt.state },
 	{ "state_user", BOOL, &opt.state_user },
 	{ "topology", STRING, &opt.topology },
+	{ "rtl", STRING, &opt.rtl },
+	{ "rtl_gap", U8, &opt.rtl_gap, .max = 100 },
+	{ "rtl_pairs", BOOL, &opt.rtl_pairs },
 	{ "sink_log", STRING, &opt.sink_log },
 	{ "reg_log", STRING, &opt.reg_log },
 	{ "pid_offset", U64, &opt.pid_offset, .max = 1 << 20 },
@@ -117,6 +122,7 @@ static const struct option {
 	{ "addrbits", U8, &opt.sink.addrbits, .max = 64 },
 	{ "fifo_stuck", BOOL, &opt.fifo_stuck },
 	{ "icnt_bits", U8, &opt.icnt_bits, .max = 22 },
+	{ "addr_bits", U8, &opt.addr_bits, .max = 63 },
 	{ "hist_bits", U8, &opt.hist_bits, .max = 32 },
 	{ "privileges", U32, &opt.privileges, .max = 0xff },
 	{ "context", FIELD, &opt.control, .max = 1, .shift = 9 },
@@ -333,6 +339,17 @@ static bool parse_drop_enable(const char *text)
 	return fault;
 }
 
+/* stray=NAME:MESSAGES */
+static bool parse_stray(const char *text)
+{
+	uint64_t count;
+	struct fault *fault = parse_fault(text, &count);
+
+	if (fault)
+		fault->stray_after = count;
+	return fault;
+}
+
 static void apply_faults(void)
 {
 	struct component *c;
@@ -475,6 +492,7 @@ static const struct {
 	{ "stick", parse_stick },
 	{ "ones", parse_ones },
 	{ "drop_enable", parse_drop_enable },
+	{ "stray", parse_stray },
 	{ "memory", parse_memory },
 	{ "sram", parse_sram },
 	{ "modes", parse_modes },
@@ -517,6 +535,8 @@ static bool check_options(void)
 		return complain("ram, trace", "either a driver's trace or a stand-alone one");
 	if (opt.trace && opt.topology)
 		return complain("topology", "a stand-alone trace has none");
+	if (opt.rtl && !opt.topology)
+		return complain("rtl", "wants a topology of such hardware");
 	if (opt.sink.width < 4 || opt.sink.width & (opt.sink.width - 1))
 		return complain("width", "a power of two from 4 to 64");
 	if (opt.regs % PAGE || !opt.te.syncmodes || opt.fifo < 512)
@@ -540,6 +560,8 @@ static void on_exit_qemu(void *userdata)
 		truth_exit(harts[i]);
 		state_exit(harts[i]);
 	}
+	if (opt.rtl)
+		rtl_exit();
 	net_exit();
 	mmio_exit();
 }
@@ -568,6 +590,8 @@ static void init_components(void)
 	net_init();
 	if (opt.ram)
 		mmio_init();
+	if (opt.rtl)
+		rtl_init();
 }
 
 static void on_vcpu_init(unsigned int vcpu, void *userdata)
@@ -579,6 +603,10 @@ static void on_vcpu_init(unsigned int vcpu, void *userdata)
 	init_components();
 	retire_init_hart(h);
 	encode_init_hart(h);
+	if (opt.rtl) {
+		feed_init_hart(h);
+		rtl_init_bus(h);
+	}
 	truth_init_hart(h);
 	state_init_hart(h);
 }
@@ -593,6 +621,8 @@ static void build(void)
 		topology_read(opt.topology);
 	else
 		topology_default();
+	if (opt.wants_rtl != !!opt.rtl)
+		die("rtl: the topology and the options differ on whether the hardware is RTL");
 	apply_faults();
 	for (i = 0; i < n_harts; i++)
 		te_init(&harts[i]->te, &opt.te);

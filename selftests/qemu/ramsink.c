@@ -62,6 +62,7 @@ static void reset_pointers(struct ram_sink *ram)
 	ram->wp = warl_address(ram, 0);
 	ram->rp = 0;
 	ram->wrap = false;
+	ram->stray = false;
 	ram->fill = 0;
 }
 
@@ -172,6 +173,11 @@ void ram_drop_enable(struct ram_sink *ram)
 	late_bit_set(&ram->empty, true, ram->can->empty);
 }
 
+void ram_stray(struct ram_sink *ram)
+{
+	ram->stray = true;
+}
+
 /*
  * Registers
  */
@@ -242,6 +248,7 @@ static void write_pointer(struct ram_sink *ram, unsigned int offset, uint32_t va
 	case RAM_WP_LOW:
 		ram->wp = warl_address(ram, with_low(ram->wp, value));
 		ram->wrap = value & RAM_WRAP;
+		ram->stray = false;
 		break;
 	case RAM_WP_HIGH:
 		ram->wp = warl_address(ram, with_high(ram->wp, value));
@@ -317,6 +324,8 @@ uint32_t ram_read(const struct ram_sink *ram, unsigned int offset)
 	case RAM_LIMIT_HIGH:
 		return ram->limit >> 32;
 	case RAM_WP_LOW:
+		if (ram->stray)
+			return (uint32_t)ram->start - 0x1000;
 		return (uint32_t)ram->wp | (ram->wrap ? RAM_WRAP : 0);
 	case RAM_WP_HIGH:
 		return ram->wp >> 32;

@@ -62,6 +62,7 @@ struct ram_sink {
 	uint8_t word[64];
 	uint64_t written;		/* bytes of trace since reset */
 	unsigned int misuse;		/* writes that the specification forbids */
+	bool stray;			/* WP reads as an address outside of the window */
 	void (*wrote)(struct ram_sink *ram, uint64_t at, unsigned int len);	/* into system memory */
 };
 
@@ -78,6 +79,8 @@ unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len)
 
 /* The hardware's own doing: Enable falls without being asked */
 void ram_drop_enable(struct ram_sink *ram);
+/* WP reads as an address outside of the window until it is written */
+void ram_stray(struct ram_sink *ram);
 
 static inline bool ram_in_sram(const struct ram_sink *ram)
 {

@@ -215,6 +215,16 @@ unsigned int te_power_loss(struct te_regs *te)
 	return todo;
 }
 
+void te_mirror(struct te_regs *te, uint32_t control)
+{
+	static const struct late_bit_delay now;
+
+	te->control = control & ~(TE_ACTIVE | TE_ENABLE | TE_EMPTY);
+	late_bit_set(&te->active, control & TE_ACTIVE, now);
+	late_bit_set(&te->enable, control & TE_ENABLE, now);
+	late_bit_set(&te->empty, control & TE_EMPTY, now);
+}
+
 /* A fault: as if software had disabled it */
 unsigned int te_drop_enable(struct te_regs *te)
 {

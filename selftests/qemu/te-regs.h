@@ -94,6 +94,9 @@ void te_set_lost(struct te_regs *te);
 unsigned int te_drop_enable(struct te_regs *te);
 unsigned int te_power_loss(struct te_regs *te);
 
+/* This is the shadow of another register file, whose Control reads so */
+void te_mirror(struct te_regs *te, uint32_t control);
+
 static inline bool te_tracing(const struct te_regs *te)
 {
 	return te->enable.is && (te->control & TE_INST_TRACING) &&

@@ -117,6 +117,8 @@ static void parse_line(char *line)
 		add_link(word[1], word[2], strtoul(word[3], NULL, 10));
 	else if (n == 2 && !strcmp(word[0], "power") && !strcmp(word[1], "domain"))
 		opt.power_domain = true;
+	else if (n == 2 && !strcmp(word[0], "rtl") && !strcmp(word[1], "tt-dfd"))
+		opt.wants_rtl = true;
 	g_strfreev(word);
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The truth: every instruction that retired while the registers said that it be traced, in the
- * tandem-verification trace format.  Cut by a gate of its own: of what the encoder does, only
- * losses are noted down.
+ * tandem-verification trace format.  Cut by a gate of its own; what of it was lost on the way is in
+ * truth-loss.c.
  *
  * A group's program counter is the one after its instruction.  Marks are groups with opcode 11
  * (state initialisation) and a register of the custom address space:
  *	0xc000	kind of mark, see below
  *	0xc001	thread id of the running task, 0 unknown; CUT: a0
- *	0xc002	DROP: so many of the instructions before it are in no message that arrived
+ *	0xc002	DROP: so many of the instructions before it are in no message that arrived; missing
+ *		where a loss goes on at the beginning of another stretch
  */
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ struct truth {
 	bool held;			/* nothing of buf may be written yet, ... */
 	GArray *begins;			/* ... where stretches begin in it (behind the mark) */
 	bool open;
+	uint64_t insns;			/* that are in it, but for the run that is accounted for */
 	uint64_t satp;
 	uint32_t tid;
 };
@@ -156,11 +158,12 @@ static uint8_t *put_owner(uint8_t *p, const struct truth *t)
  * Marks
  */
 
-static void put_drop(struct truth *t, uint64_t unreported)
+/* The loss goes on: nobody hears of this beginning */
+static void put_drop_again(struct truth *t)
 {
 	uint8_t *p = room(t, ROOM);
 
-	t->len += put_reg(put_mark(p, MARK_DROP), REG_UNREPORTED, unreported) - p;
+	t->len += put_mark(p, MARK_DROP) - p;
 }
 
 static void begin(struct hart *h, uint64_t pc)
@@ -177,8 +180,8 @@ static void begin(struct hart *h, uint64_t pc)
 	t->open = true;
 	if (t->held)
 		g_array_append_val(t->begins, t->len);
-	if (encode_is_dropping(h))
-		put_drop(t, 0);
+	if (loss_goes_on(h))
+		put_drop_again(t);
 }
 
 static void end(struct hart *h)
@@ -210,27 +213,24 @@ static void catch_up(struct hart *h)
 	h->run_truth = h->run_at;
 }
 
-void truth_drop(struct hart *h, uint64_t unreported)
+/* With what the encoder has of the run, up to the one that it is at */
+uint64_t truth_insns(struct hart *h)
 {
-	if (!h->truth)
-		return;
-	catch_up(h);
-	put_drop(h->truth, unreported);
+	const struct truth *t = h->truth;
+
+	if (truth_by_address(h))
+		catch_up(h);
+	return t->insns + (h->run && t->open ? h->run_at - h->run_truth : 0);
 }
 
-void truth_restart(struct hart *h)
+uint64_t truth_pc(const struct hart *h)
 {
-	struct truth *t = h->truth;
-	uint8_t *p;
+	return h->run ? h->run->insn[h->run_at].op.pc : h->next_pc;
+}
 
-	if (!t)
-		return;
-	catch_up(h);
-	if (!t->open)
-		return;
-	p = room(t, ROOM);
-	t->len += put_pc(put_mark(p, MARK_RESTART),
-			 h->run ? h->run->insn[h->run_at].op.pc : h->next_pc) - p;
+bool truth_is_open(const struct hart *h)
+{
+	return h->truth->open;
 }
 
 /*
@@ -251,30 +251,51 @@ unsigned int truth_hold(struct hart *h)
 	return t->len;
 }
 
-static void insert_drop(struct truth *t, unsigned int at, uint64_t unreported)
-{
-	uint8_t mark[ROOM];
-	unsigned int len = put_reg(put_mark(mark, MARK_DROP), REG_UNREPORTED, unreported) - mark;
-
-	room(t, ROOM);
-	memmove(t->buf + at + len, t->buf + at, t->len - at);
-	memcpy(t->buf + at, mark, len);
-	t->len += len;
-}
-
-/* Nothing arrived of what was made at that place, and behind it; from the last to the first */
-void truth_discard(struct hart *h, unsigned int at, uint64_t unreported)
+/* Put a mark into the truth, where that is held back or at its end. Returns the mark's length. */
+static unsigned int insert(struct hart *h, unsigned int at, const uint8_t *mark, unsigned int len)
 {
 	struct truth *t = h->truth;
 	guint i;
 
-	if (!t)
-		return;
 	catch_up(h);
-	for (i = t->begins->len; i--; )
+	room(t, ROOM);
+	if (at > t->len)
+		at = t->len;
+	memmove(t->buf + at + len, t->buf + at, t->len - at);
+	memcpy(t->buf + at, mark, len);
+	t->len += len;
+	for (i = 0; t->held && i < t->begins->len; i++)
 		if (g_array_index(t->begins, unsigned int, i) >= at)
-			insert_drop(t, g_array_index(t->begins, unsigned int, i), 0);
-	insert_drop(t, at, unreported);
+			g_array_index(t->begins, unsigned int, i) += len;
+	return len;
+}
+
+unsigned int truth_drop(struct hart *h, unsigned int at, uint64_t unreported)
+{
+	uint8_t mark[ROOM];
+	uint8_t *end = put_reg(put_mark(mark, MARK_DROP), REG_UNREPORTED, unreported);
+
+	return insert(h, at, mark, end - mark);
+}
+
+unsigned int truth_restart(struct hart *h, unsigned int at, uint64_t pc)
+{
+	uint8_t mark[ROOM];
+
+	return insert(h, at, mark, put_pc(put_mark(mark, MARK_RESTART), pc) - mark);
+}
+
+/* Nobody will hear of the stretches that began from there on. From the last to the first. */
+void truth_drop_begins(struct hart *h, unsigned int at)
+{
+	struct truth *t = h->truth;
+	uint8_t mark[ROOM];
+	unsigned int len = put_mark(mark, MARK_DROP) - mark;
+	guint i;
+
+	for (i = t->begins->len; t->held && i--; )
+		if (g_array_index(t->begins, unsigned int, i) >= at)
+			insert(h, g_array_index(t->begins, unsigned int, i), mark, len);
 }
 
 void truth_release(struct hart *h)
@@ -393,6 +414,7 @@ static void put_groups(struct hart *h, const struct block *b, uint32_t from, uin
 		p = put_pc(p, next_pc);
 	p = put_insn(p, last);
 	t->len = p - t->buf;
+	t->insns += to - from;
 	if (last->context)
 		owner(h);
 }
@@ -515,6 +537,7 @@ void truth_init_hart(struct hart *h)
 	t->begins = g_array_new(FALSE, FALSE, sizeof(unsigned int));
 	h->truth = t;
 	truth_init_gate(h);
+	loss_init_hart(h);
 }
 
 void truth_exit(struct hart *h)

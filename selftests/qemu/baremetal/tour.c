@@ -192,15 +192,25 @@ static void raise_traps(void)
 	__asm__ volatile("lw t1, 8(zero)" : : : "t1");
 }
 
+/* How many instructions there were: those who watch the hart compare it with what they saw */
+static unsigned long count(void)
+{
+	unsigned long n;
+
+	__asm__ volatile("csrr %0, minstret" : "=r"(n));
+	return n;
+}
+
 int main(void)
 {
-	unsigned long sum = 0, values[64], i, round;
+	unsigned long sum = 0, values[64], i, round, counted;
 
 	__asm__ volatile("csrw mtvec, %0" : : "r"(on_trap));
 	__asm__ volatile("csrw pmpaddr0, %0; csrw pmpcfg0, %1" : : "r"(-1ul), "r"(0x1f));
 	MTIMECMP = MTIME + TICK;
 	__asm__ volatile("csrs mie, %0; csrsi mstatus, 8" : : "r"(1ul << 7));
 
+	counted = count();
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < 64; i++)
 			values[i] = sum = table[(i + round) & 3](sum + i, jump_table(sum >> 8));
@@ -213,8 +223,10 @@ int main(void)
 		if (round % 8 == 0)
 			visit_user();
 	}
+	counted = count() - counted;
 	printf("tour: sum %lx illegal %lu fault %lu ecall %lu user %lu %s\n", sum,
 	       traps[CAUSE_ILLEGAL], traps[CAUSE_LOAD_FAULT], traps[CAUSE_ECALL_M],
 	       traps[CAUSE_ECALL_U], ticks ? "ticked" : "no tick");
+	printf("tour: counted %lu\n", counted);
 	return 0;
 }

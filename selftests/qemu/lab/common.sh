@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What every script of the lab needs to know: where things are, how to say
-# something, how to fail. Sourced, never run.
+# something, how to fail. Sourced, never run. Whoever sources it is contained: nothing that
+# the script starts or mounts outlives it. contain_always=--always: with namespaces of its own.
+
+. "${BASH_SOURCE[0]%/*}/../../contain.sh"
+contain ${contain_always:-} "$@"
 
 set -Eeuo pipefail
 # No silent death: say which command stopped the script. The lab's own scripts
@@ -15,6 +19,7 @@ top=$(cd "$lab/../../.." && pwd -P)
 build=$top/build
 # Another tree than the usual one, see setup-pgo
 rootfs=${LAB_ROOTFS:-$build/rootfs}
+. "$lab/trees.sh"
 
 # Progress goes to stderr: stdout belongs to what a script is asked for. Time
 # counts from the first script of a run.
@@ -61,6 +66,12 @@ need_space()
 	mkdir -p "$2"
 	free=$(df -Pm "$2" | awk 'NR == 2 { print $4 }')
 	[ "$free" -ge "$1" ] || die "needs $1 MiB free in $2, has $free"
+}
+
+# private COMMAND...: in namespaces of its own, so that no mount and no process outlives the command
+private()
+{
+	unshare --mount --propagation private --pid --fork --kill-child --mount-proc "$@"
 }
 
 # A stamp is a hash of what a product was made from; a product whose stamp
