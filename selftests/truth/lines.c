@@ -75,28 +75,34 @@ static bool has(const struct line *line, const char *word)
 static const struct {
 	const char *word;
 	uint32_t types;
+	int8_t syscall;
 } perf_flags[] = {
-	{ "jcc", 1u << X_COND },
-	{ "jmp", 1u << X_JUMP | 1u << X_IJUMP },
-	{ "call", 1u << X_CALL | 1u << X_ICALL | 1u << X_SWAP },
-	{ "return", 1u << X_RET | 1u << X_SWAP | 1u << X_ERET },
-	{ "syscall", 1u << X_EXCEPTION },
-	{ "hw int", 1u << X_INTERRUPT },
-	{ "int", 1u << X_EXCEPTION | 1u << X_INTERRUPT | 1u << X_TRAP },
-	{ "iret", 1u << X_ERET },
-	{ "sysret", 1u << X_ERET },
-	{ "async", 1u << X_INTERRUPT },
+	{ "jcc", 1u << X_COND, -1 },
+	{ "jmp", 1u << X_JUMP | 1u << X_IJUMP, -1 },
+	{ "call", 1u << X_CALL | 1u << X_ICALL | 1u << X_SWAP, -1 },
+	{ "return", 1u << X_RET, -1 },
+	{ "syscall", 1u << X_EXCEPTION, 1 },
+	{ "int", 1u << X_EXCEPTION, 0 },
+	{ "hw int", 1u << X_INTERRUPT, -1 },
+	{ "iret", 1u << X_ERET, -1 },
+	{ "sysret", 1u << X_ERET, -1 },
 };
 
-static uint32_t flag_types(const char *p, const char *end)
+static bool is_word(const char *p, const char *end, const char *word)
+{
+	size_t n = strlen(word);
+
+	return (size_t)(end - p) == n && !memcmp(p, word, n);
+}
+
+static void perf_type(struct line *line, const char *p, const char *end)
 {
 	for (size_t i = 0; i < sizeof(perf_flags) / sizeof(*perf_flags); i++) {
-		size_t n = strlen(perf_flags[i].word);
-
-		if ((size_t)(end - p) >= n && !memcmp(p, perf_flags[i].word, n))
-			return perf_flags[i].types;
+		if (!is_word(p, end, perf_flags[i].word))
+			continue;
+		line->types = perf_flags[i].types;
+		line->syscall = perf_flags[i].syscall;
 	}
-	return 0;
 }
 
 /* `flags` are the words between the event and the addresses */
@@ -104,26 +110,35 @@ static void perf_branch(struct line *line, const char *flags, const char *end)
 {
 	while (flags < end && *flags == ' ')
 		flags++;
+	while (end > flags && end[-1] == ' ')
+		end--;
 	line->kind = LINE_BRANCH;
-	if ((size_t)(end - flags) >= 7 && !memcmp(flags, "tr strt", 7))
+	if (is_word(flags, end, "tr strt"))
 		line->kind = LINE_START;
-	else if ((size_t)(end - flags) >= 6 && !memcmp(flags, "tr end", 6))
+	else if (is_word(flags, end, "tr end") || is_word(flags, end, "tr end  syscall"))
 		line->kind = LINE_STOP;
 	else
-		line->types = flag_types(flags, end);
+		perf_type(line, flags, end);
 }
 
 /*
- * With a call chain the address is in the lines that follow; what is here is the address
- * of no branch, if branches were asked for.
+ * With a call chain the address is in the lines that follow; what is here is the flags of the
+ * instruction, if it is a branch, and the address of no branch, if branches were asked for.
  */
 static bool is_sample(const char *p, const char *end)
 {
+	struct line flags = { .types = 0 };
+
 	while (p < end && *p == ' ')
 		p++;
 	while (end > p && end[-1] == ' ')
 		end--;
-	return p == end || (end - p == 1 && *p == '0');
+	if (end > p && end[-1] == '0' && (end - p == 1 || end[-2] == ' '))
+		end--;
+	while (end > p && end[-1] == ' ')
+		end--;
+	perf_type(&flags, p, end);
+	return p == end || flags.types;
 }
 
 /* "... [CPU] ... EVENT: [FLAGS] IP [=> ADDR]", the tid being the word before [CPU] */
@@ -172,8 +187,9 @@ static void parse_perf_error(struct line *line)
 {
 	line->cpu = number_behind(line, " cpu ");
 	line->tid = number_behind(line, " tid ");
-	line->from = memmem(line->text, line->len, " ip 0 ", 6) ? 0 : 1;
-	line->kind = number_behind(line, " code ") == PERF_ERROR_LOST ? LINE_LOST : LINE_LOSS;
+	line->kind = LINE_LOSS;
+	if (number_behind(line, " code ") == PERF_ERROR_LOST)
+		line->kind = has(line, "AUX buffer full") ? LINE_FULL : LINE_LOST;
 }
 
 /* Below the line of a sample: callers one by one, then all branches in one line */
@@ -226,11 +242,11 @@ static int parse_ntrace(struct line *line)
 	const char *p = line->text, *end = p + line->len;
 
 	line->kind = LINE_LOSS;
-	line->from = 1;
 	if (!line->len)
 		return 0;
+	/* all others tell of what no instruction does */
 	if (*p == '#')
-		return 1;
+		return has(line, "# loss ") || has(line, "# note ");
 	line->kind = LINE_INSN;
 	p = get_hex(p, end, &line->from);
 	if (!p)
@@ -302,7 +318,7 @@ static bool raw_line(struct lines *l, struct line *line)
 	}
 	*line = (struct line) {
 		.text = l->buf + l->at, .len = (size_t)(nl - l->buf) - l->at,
-		.number = ++l->number, .cpu = -1, .tid = -1,
+		.number = ++l->number, .cpu = -1, .tid = -1, .syscall = -1,
 	};
 	l->at += line->len + 1;
 	if (l->at > l->len)

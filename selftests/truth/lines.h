@@ -15,9 +15,9 @@ enum line_kind {
 	LINE_SAMPLE,		/* what follows is of a sample: */
 	LINE_FRAME,		/* from: the sample's address, then its callers */
 	LINE_LAST,		/* text: its last branches */
-	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here;
-				 * from: 0 if decoding had not begun since the loss before */
-	LINE_LOST,		/* trace was lost at the end of this window; its messages may tell too */
+	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here */
+	LINE_LOST,		/* trace was lost at the end of this window */
+	LINE_FULL,		/* the AUX buffer was full: the driver stopped behind this window */
 };
 
 enum line_format {
@@ -32,7 +32,8 @@ struct line {
 	uint64_t number;	/* of the line, from 1 */
 	int32_t tid;		/* -1 unknown */
 	int32_t cpu;		/* -1 unknown */
-	uint32_t types;		/* set of enum xfer that the words allow, 0 any */
+	uint32_t types;		/* set of enum xfer that the words allow, 0: no words, or others */
+	int8_t syscall;		/* of an exception: 1 the words say so, 0 another, -1 nothing */
 	uint8_t kind;
 };
 

@@ -17,8 +17,9 @@ enum truth_kind {
 	TRUTH_BEGIN,		/* recording starts at pc; value: satp */
 	TRUTH_END,		/* recording stops; pc is what would be next */
 	TRUTH_OWNER,		/* another task's from here on, or its satp, in value */
-	TRUTH_DROP,		/* messages were dropped from here on, and have not told the last
-				 * `value` instructions before it (UINT64_MAX: not known) */
+	TRUTH_DROP,		/* messages are dropped from here on, which would have told the last
+				 * `value` instructions before it; UINT64_MAX: the loss before goes
+				 * on at the beginning of another stretch */
 	TRUTH_RESTART,		/* trace goes on at pc */
 	TRUTH_SEGMENT,		/* another recording, number in value */
 	TRUTH_TRAP,		/* pc did not retire, went to next; cause in value */

@@ -8,8 +8,7 @@
  * where one stretch was joined to the next.
  *
  * Branch list: every taken transfer of the truth must be there. What is taken follows
- * from the truth alone: the pc went elsewhere, or a trap. A transfer right before END
- * may be missing, because trace need not tell where to it left. perf shows an END and
+ * from the truth alone: the pc went elsewhere, or a trap. perf shows an END and
  * the BEGIN after it as `tr end` and `tr strt`; both may be missing when the two
  * sides join (the same pc, or behind an ECALL or EBREAK).
  *
@@ -19,12 +18,18 @@
  * of before the last loss: the figure `whole' says how many per cent have them all.
  *
  * Loss: from DROP until the next RESTART or BEGIN nothing of the truth can be decoded,
- * nor what the dropped message would have told about instructions before it. With
- * --allow-loss that is accepted where the decoder reported a loss.
+ * nor what the dropped message would have told about instructions before it: the DROP says
+ * how many these are. With --allow-loss each report of the decoder stands for one DROP, the
+ * next one: what was told before that DROP was decoded before the report. A DROP without
+ * a report is a difference, and so is a report without a DROP. A report that the AUX
+ * buffer was full stands for the END at which the driver stopped, and for the DROP before
+ * that END if there is one.
  *
- * Whose: sched_switch fires before tp changes, so that in the kernel the decoder may
- * already tell the next task while the truth still tells the previous one: accepted
- * when the truth follows soon, and with the same task.
+ * Whose: the kernel writes scontext before tp, so the decoder tells the next task while the
+ * truth still tells the previous one. Between the two instructions interrupts are off.
+ * The decoder may be ahead only there (and, as a message tells several instructions, back
+ * to the last indirect jump before), and the next task of the truth must be the one that it
+ * told. The longest such tail is the figure `ahead'.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -41,8 +46,10 @@
 #define TEXT_MAX	200
 #define HARTS		64
 #define TASKS		4096	/* power of two */
-/* Instructions of a switch, spinning for a lock included whose holder's hart is not running */
-#define SWITCH_TAIL	1000000
+/* No message tells more instructions: I-CNT has at most 22 bits */
+#define TOLD_MAX	(1u << 22)
+#define CSR_SCONTEXT	0x5a8
+#define ECALL_FROM_U	8	/* cause */
 
 struct task {
 	uint32_t tid;
@@ -75,22 +82,25 @@ struct hart {
 	struct task idle;	/* tasks with number 0 have nothing in common */
 	uint64_t satp;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
-	bool silent_drop;	/* trace was lost and nobody reported it */
 	bool skipping;
+	bool switching;		/* scontext was written, tp not yet */
 	struct truth_event last;	/* the last INSN or TRAP taken */
 	bool hidden;		/* nothing ran since the BEGIN before */
 	uint64_t end_pc;	/* of the last END */
+	bool ended;		/* END taken, BEGIN not yet */
+	bool full_told;		/* a report was for the END of this stretch */
 	/* where the decoder is */
-	unsigned int reports;	/* losses reported, not yet found in the truth */
-	unsigned int credit;	/* reported losses that belong further on */
+	bool reported;		/* a loss, whose DROP is the next event */
+	bool cut_off;		/* `tr end' where messages were dropped: a report must follow */
 	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
-	unsigned int ahead;	/* for how long */
-	bool wrong_task;	/* the truth went on to another one */
+	uint64_t ahead_since;	/* which instruction it began at */
+	bool wrong_task;	/* the truth went on to another one, or with the same */
 	/* samples */
 	uint64_t sampled;	/* the instruction that the last one was of */
 	bool uncounted;		/* trace was lost: nobody knows how many */
 	/* figures */
-	uint64_t delivered, skipped, branches, traps, regions, drops, losses, slack;
+	uint64_t delivered, skipped, branches, traps, regions, drops, losses, untold, ahead;
+	uint64_t truncated, full;	/* reports of a full buffer; those of them without a DROP */
 	/* for showing a difference */
 	struct past_line lines[CONTEXT];
 	struct past_event events[CONTEXT];
@@ -111,13 +121,13 @@ struct cmp {
 	enum line_format format;
 	bool branches;		/* a list of branches, not of instructions */
 	bool allow_loss, check_tid, check_types;
-	uint64_t slack;
 	unsigned int chain, last;	/* how many callers and branches a sample has */
 	uint64_t period;	/* of samples, 0: there are none */
 	struct sample sample;	/* its lines up to now */
 	uint64_t samples, whole, deepest, ran;
 	uint64_t window;	/* bytes, 0 if not told */
 	const char *dump;
+	uint64_t truncated;	/* AUX records that say that the buffer was full */
 	uint64_t migrations, nlines;
 	struct figure figures[64];
 	unsigned int nfigures;
@@ -180,6 +190,15 @@ static void show_truth(struct cmp *c, struct hart *h)
 
 static struct hart *hart_of(struct cmp *c, const struct line *line);
 
+static uint64_t delivered(const struct cmp *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < c->nharts; i++)
+		sum += c->harts[i]->delivered;
+	return sum;
+}
+
 static void show_decoded(struct cmp *c, struct hart *h, const struct line *line)
 {
 	uint64_t from = h->nlines > CONTEXT ? h->nlines - CONTEXT : 0;
@@ -209,12 +228,13 @@ differ(struct cmp *c, struct hart *h, const struct line *line, const char *why)
 	char name[128];
 	const struct truth_event *ev = truth_peek(h->truth, 0);
 
-	printf("different cpu=%d index=%llu line=%llu tid=%u: %s", h->cpu,
+	printf("different cpu=%d index=%llu line=%llu tid=%u insns=%llu: %s", h->cpu,
 	       (unsigned long long)(h->delivered + h->skipped),
-	       (unsigned long long)(line ? line->number : 0), h->owner, why);
+	       (unsigned long long)(line ? line->number : 0), h->owner,
+	       (unsigned long long)delivered(c), why);
 	if (ev && syms_name(c->syms, ev->pc, name, sizeof(name))[0])
 		printf(", truth in %s", name);
-	if (h->dropping || h->silent_drop)
+	if (h->dropping)
 		printf(", trace was dropped before");
 	putchar('\n');
 	show_truth(c, h);
@@ -279,20 +299,51 @@ static void enter_user(struct task *task, uint64_t satp)
 	task->program = program;
 }
 
+/* The switch of tasks is over: the decoder's next task must be the one that runs now. */
+static void end_switch(struct hart *h)
+{
+	uint64_t tail = h->delivered + h->skipped - h->ahead_since;
+
+	h->switching = false;
+	if (h->ahead_tid < 0)
+		return;
+	if (h->ahead_tid != h->owner)
+		h->wrong_task = true;
+	if (tail > h->ahead)
+		h->ahead = tail;
+	h->ahead_tid = -1;
+}
+
 static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
 {
-	if (h->owned && h->owner == tid)
-		return;		/* a switch that the decoder knows already may still come */
 	h->owned = true;
 	h->owner = tid;
 	h->task = task_of(c, tid);
-	if (h->ahead_tid >= 0 && h->ahead_tid != tid)
-		h->wrong_task = true;
-	h->ahead_tid = -1;
-	h->ahead = 0;
+	end_switch(h);
 }
 
-/* A stretch whose very beginning is dropped, because the loss before it goes on */
+static bool writes_scontext(const struct truth_event *ev)
+{
+	return ev->kind == TRUTH_INSN && ev->len == 4 && (ev->insn & 0x7f) == 0x73 &&
+	       ev->insn >> 12 & 3 && ev->insn >> 20 == CSR_SCONTEXT;
+}
+
+/* Interrupts are off in a switch of tasks: with a trap or a return from one there is none. */
+static void note_switch(struct hart *h, const struct truth_event *ev)
+{
+	if (writes_scontext(ev))
+		h->switching = true;
+	else if (h->switching && (ev->kind == TRUTH_TRAP || truth_xfer(ev) == X_ERET))
+		end_switch(h);
+}
+
+/* Messages are dropped from here on; the count is missing where a loss goes on in another stretch */
+static bool is_drop(const struct truth_event *ev)
+{
+	return ev->kind == TRUTH_DROP && ev->value != UINT64_MAX;
+}
+
+/* A stretch whose very beginning is dropped */
 static bool begins_dropped(struct truth *t, size_t next)
 {
 	const struct truth_event *ev = truth_peek(t, next);
@@ -300,14 +351,11 @@ static bool begins_dropped(struct truth *t, size_t next)
 	return ev && ev->kind == TRUTH_DROP;
 }
 
-/* RESTART or BEGIN after a DROP: unless we came here by skipping, it was not reported. */
+/* RESTART or BEGIN after a DROP */
 static void end_drop(struct hart *h)
 {
-	if (h->dropping && begins_dropped(h->truth, 0))
-		return;
-	if (h->dropping && !h->skipping)
-		h->silent_drop = true;
-	h->dropping = false;
+	if (!begins_dropped(h->truth, 0))
+		h->dropping = false;
 }
 
 static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
@@ -321,14 +369,17 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		}
 		h->last = *ev;
 		h->hidden = false;
+		note_switch(h, ev);
 		break;
 	case TRUTH_TRAP:
 		h->traps += !h->skipping;
 		h->last = *ev;
 		h->hidden = false;
+		note_switch(h, ev);
 		break;
 	case TRUTH_END:
 		h->end_pc = ev->pc;
+		h->ended = true;
 		if (h->task && !h->hidden) {
 			h->task->last = h->last;
 			h->task->ended = true;
@@ -339,8 +390,11 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		h->traps += h->regions && !h->skipping && ev->pc != h->end_pc;
 		h->regions++;
 		h->hidden = true;
+		h->ended = h->full_told = false;
 		end_drop(h);
-		set_owner(c, h, ev->tid);
+		/* the firmware may interrupt a switch, and returns to where it was */
+		if (!h->owned || ev->tid != h->owner || ev->pc != h->end_pc)
+			set_owner(c, h, ev->tid);
 		h->satp = ev->value;
 		break;
 	case TRUTH_OWNER:
@@ -350,8 +404,9 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 			set_owner(c, h, ev->tid);
 		break;
 	case TRUTH_DROP:
-		h->drops += !h->dropping;
+		h->drops += is_drop(ev);
 		h->dropping = true;
+		h->reported = false;
 		break;
 	case TRUTH_RESTART:
 		end_drop(h);
@@ -360,10 +415,13 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 }
 
 /* Take the next event of the truth. */
-static void take(struct cmp *c, struct hart *h)
+static void take(struct cmp *c, struct hart *h, const struct line *line)
 {
-	struct past_event *p = &h->events[h->nevents++ % CONTEXT];
+	struct past_event *p = &h->events[h->nevents % CONTEXT];
 
+	if (is_drop(truth_peek(h->truth, 0)) && !h->reported)
+		differ(c, h, line, "trace is lost here, and the decoder did not report it");
+	h->nevents++;
 	p->ev = *truth_peek(h->truth, 0);
 	p->index = h->delivered + h->skipped;
 	truth_pop(h->truth);
@@ -394,86 +452,71 @@ static bool is_transfer(const struct truth_event *ev)
 	return x != X_NONE && x != X_COND && x != X_EXCEPTION;
 }
 
-/* Trace need not tell where it left to. */
-static bool leaves_trace(struct hart *h)
+/* An event of which the list must have a line */
+static bool is_required(const struct cmp *c, const struct truth_event *ev)
 {
-	const struct truth_event *ev;
-
-	for (size_t i = 1;; i++) {
-		ev = truth_peek(h->truth, i);
-		if (!ev || ev->kind != TRUTH_OWNER)
-			return !ev || ev->kind == TRUTH_END;
-	}
-}
-
-/* A transfer that must be in the list */
-static bool is_required(struct hart *h, const struct truth_event *ev)
-{
-	return is_transfer(ev) && !leaves_trace(h);
+	return c->branches ? is_transfer(ev) : ev->kind == TRUTH_INSN;
 }
 
 /* ------------------------------------------------------------------- losses */
 
-/* The DROP within what a lost message can have told, and how many instructions are before it */
-static const struct truth_event *find_drop(struct cmp *c, struct hart *h, uint64_t *insns)
+/* The next DROP, and how many instructions are before it */
+static const struct truth_event *find_drop(struct hart *h, uint64_t *insns)
 {
-	*insns = 0;
-	for (size_t i = 0; *insns <= c->slack; i++) {
-		const struct truth_event *ev = truth_peek(h->truth, i);
+	const struct truth_event *ev;
 
-		if (!ev || (ev->kind == TRUTH_SEGMENT && h->segmented))
-			return NULL;
-		if (ev->kind == TRUTH_DROP)
+	*insns = 0;
+	for (size_t i = 0; *insns <= TOLD_MAX && (ev = truth_peek(h->truth, i)); i++) {
+		if (ev->kind == TRUTH_SEGMENT && h->segmented)
+			break;
+		if (is_drop(ev))
 			return ev;
 		*insns += ev->kind == TRUTH_INSN;
 	}
 	return NULL;
 }
 
-static bool drop_ahead(struct cmp *c, struct hart *h)
-{
-	uint64_t insns;
-
-	return h->dropping || find_drop(c, h, &insns);
-}
-
-/* What messages told before the DROP must have been decoded. */
+/* What messages told before the next DROP must have been decoded. */
 static void pass_told(struct cmp *c, struct hart *h, const struct line *line)
 {
-	uint64_t insns, end = h->delivered + h->skipped;
-	const struct truth_event *ev = find_drop(c, h, &insns);
-	bool missing;
+	uint64_t insns, told;
+	const struct truth_event *ev = find_drop(h, &insns);
 
-	if (h->dropping || !ev || insns <= ev->value)
-		return;
-	end += insns - ev->value;
-	while ((ev = next_event(h)) && h->delivered + h->skipped < end) {
-		missing = c->branches ? is_required(h, ev) : ev->kind == TRUTH_INSN;
-		if (missing)
+	if (!ev)
+		differ(c, h, line, "the decoder reports an error where nothing was lost");
+	told = insns > ev->value ? insns - ev->value : 0;
+	while (told) {
+		ev = next_event(h);
+		told -= ev->kind == TRUTH_INSN;
+		if (is_required(c, ev))
 			differ(c, h, line, "the decoder lost more than was dropped");
-		take(c, h);
+		take(c, h, line);
 	}
 }
 
-/* Skip to the start behind the next DROP, leaving it to be taken; NULL if there is none. */
-static const struct truth_event *skip_to_start(struct cmp *c, struct hart *h,
-					       const struct line *line)
+/* A loss was reported: it is the next one. There may be nothing that could be decoded before it. */
+static void pass_drop(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 	uint64_t before;
 
+	h->skipping = true;
+	while (h->dropping && (ev = next_event(h)) && !is_drop(ev))
+		take(c, h, line);
 	h->skipping = false;
-	pass_told(c, h, line);
+	if (!h->dropping)
+		pass_told(c, h, line);
 	h->skipping = true;
 	before = h->skipped;
-	while (!h->dropping && next_event(h))
-		take(c, h);
-	if (h->skipped - before > h->slack)
-		h->slack = h->skipped - before;
-	while ((ev = next_event(h)) && ev->kind != TRUTH_RESTART &&
-	       (ev->kind != TRUTH_BEGIN || begins_dropped(h->truth, 1)))
-		take(c, h);
-	return ev;
+	while ((ev = next_event(h)) && !is_drop(ev))
+		take(c, h, line);
+	if (!ev)
+		differ(c, h, line, "the decoder reports an error where nothing was lost");
+	if (h->skipped - before > h->untold)
+		h->untold = h->skipped - before;
+	h->reported = true;
+	take(c, h, line);
+	h->skipping = false;
 }
 
 /* Is `pc` what a decoder would tell first of the stretch that begins with the next event? */
@@ -490,37 +533,22 @@ static bool starts_at(const struct cmp *c, struct hart *h, uint64_t pc)
 	return ev && ev->pc == pc;
 }
 
-/*
- * The decoder reported losses. Go on where trace goes on, at pc if that is known, and
- * behind as many drops as there were reports: between two of them there may be
- * nothing that could be decoded.
- */
-static void resync(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
+/* Behind a loss the list goes on, at pc if that is known: there the trace must go on. */
+static void restart(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
 {
-	bool there;
+	const struct truth_event *ev;
 
-	if (!drop_ahead(c, h))
-		differ(c, h, line, "the decoder reports an error where nothing was lost");
-	do {
-		if (!skip_to_start(c, h, line))
+	h->skipping = true;
+	while (h->dropping) {
+		ev = next_event(h);
+		if (!ev)
 			differ(c, h, line, "decoded after a loss, but the truth does not go on");
-		h->reports -= h->reports > 0;
-		there = !h->reports && (!pc || starts_at(c, h, *pc));
-		take(c, h);
-	} while (!there && drop_ahead(c, h));
+		if ((ev->kind == TRUTH_RESTART || ev->kind == TRUTH_BEGIN) &&
+		    !begins_dropped(h->truth, 1) && pc && !starts_at(c, h, *pc))
+			differ(c, h, line, "decoding resumed where trace did not restart");
+		take(c, h, line);
+	}
 	h->skipping = false;
-	if (!there)
-		differ(c, h, line, "decoding resumed where trace did not restart");
-}
-
-/* Something does not fit: is it a loss that was reported ahead? */
-static bool late_resync(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
-{
-	if (!h->credit || !drop_ahead(c, h))
-		return false;
-	h->credit--;
-	resync(c, h, line, pc);
-	return true;
 }
 
 /* After a loss nothing is known of this task, nor of those that were on this hart last. */
@@ -536,34 +564,73 @@ static void forget(struct cmp *c, struct hart *h, int32_t tid)
 }
 
 /*
- * Every report belongs to one place, unless decoding had not begun since the one before.
- * Of that of a window which lost trace, messages may have told already, or the place may
- * be further on.
+ * The driver stopped because the AUX buffer was full: the truth has an END here, or messages
+ * were dropped before that END.
  */
+static void on_full(struct cmp *c, struct hart *h, const struct line *line)
+{
+	const struct truth_event *ev = truth_peek(h->truth, 0);
+
+	if (h->full_told)
+		differ(c, h, line, "the decoder reports one stop twice");
+	h->truncated++;
+	for (size_t i = 1; !h->ended && ev && ev->kind != TRUTH_END; i++) {
+		if (is_drop(ev)) {
+			pass_drop(c, h, line);
+			h->full_told = true;
+			return;
+		}
+		if (!h->dropping && is_required(c, ev))
+			differ(c, h, line, "the decoder reports a stop where trace went on");
+		ev = truth_peek(h->truth, i);
+	}
+	h->full++;
+	h->full_told = true;
+}
+
 static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 {
 	h->losses++;
 	h->uncounted = true;
+	h->cut_off = false;
 	forget(c, h, line->tid);
 	if (!c->allow_loss)
 		differ(c, h, line, "the decoder reports an error");
-	if (line->kind == LINE_LOSS)
-		h->reports += line->from || !h->reports;
-	else if (!h->reports && drop_ahead(c, h))
-		h->reports = 1;
-	else if (!h->reports)
-		h->credit++;
+	if (line->kind == LINE_FULL)
+		on_full(c, h, line);
+	else
+		pass_drop(c, h, line);
 }
 
-static void check_drop(struct cmp *c, struct hart *h, const struct line *line)
+/* Before a line that is no report */
+static void check_cut_off(struct cmp *c, struct hart *h, const struct line *line)
 {
-	if (h->silent_drop && !h->credit)
+	if (h->cut_off)
 		differ(c, h, line, "trace was lost before this, and the decoder did not report it");
-	h->credit -= h->silent_drop;
-	h->silent_drop = false;
 }
 
 /* -------------------------------------------------------------------- tasks */
+
+/*
+ * Is the hart switching tasks, or will it before a message can have told what is before? Such a
+ * message is that of a trap and of each jump whose target only the trace tells.
+ */
+static bool is_switching(struct hart *h)
+{
+	const struct truth_event *ev;
+
+	if (h->switching)
+		return true;
+	for (size_t i = 0; (ev = truth_peek(h->truth, i)) && ev->kind == TRUTH_INSN; i++) {
+		enum xfer x = truth_xfer(ev);
+
+		if (writes_scontext(ev))
+			return true;
+		if (x == X_IJUMP || x == X_ICALL || x == X_SWAP || x == X_ERET)
+			return false;
+	}
+	return false;
+}
 
 static void check_tid(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
 {
@@ -571,12 +638,12 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 		return;
 	if (h->wrong_task)
 		differ(c, h, line, "before this, decoded for a task that was not next");
-	if (line->tid == (int32_t)h->owner && h->ahead_tid < 0)
+	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner))
 		return;
-	if (line->tid < 0 || !(pc >> 63) || (h->ahead_tid >= 0 && h->ahead_tid != line->tid) ||
-	    ++h->ahead > SWITCH_TAIL)
+	if (line->tid < 0 || h->ahead_tid >= 0 || !(pc >> 63) || !is_switching(h))
 		differ(c, h, line, "another task's");
 	h->ahead_tid = line->tid;
+	h->ahead_since = h->delivered + h->skipped;
 }
 
 /* The truth has more of the stretch that this hart was decoded in, and trace of it was dropped. */
@@ -607,12 +674,12 @@ static void note_migration(struct cmp *c, struct hart *h)
 /* ------------------------------------------------------- instruction by instruction */
 
 /* Pass the marks before the next instruction. */
-static const struct truth_event *next_insn(struct cmp *c, struct hart *h)
+static const struct truth_event *next_insn(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 
 	while ((ev = next_event(h)) && ev->kind != TRUTH_INSN)
-		take(c, h);
+		take(c, h, line);
 	return ev;
 }
 
@@ -620,19 +687,15 @@ static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 
-	if (h->reports)
-		resync(c, h, line, &line->from);
-	ev = next_insn(c, h);
-	if ((!ev || ev->pc != line->from) && late_resync(c, h, line, &line->from))
-		ev = next_insn(c, h);
-	check_drop(c, h, line);
+	restart(c, h, line, &line->from);
+	ev = next_insn(c, h, line);
 	if (!ev)
 		differ(c, h, line, "decoded more than ran");
 	if (ev->pc != line->from)
 		differ(c, h, line, "another instruction");
 	check_tid(c, h, line, ev->pc);
 	note_migration(c, h);
-	take(c, h);
+	take(c, h, line);
 }
 
 /* ------------------------------------------------------------- branch by branch */
@@ -669,12 +732,12 @@ static bool is_empty(struct hart *h)
 static void pass(struct cmp *c, struct hart *h, const struct line *line,
 		 const struct truth_event *ev)
 {
-	if (is_required(h, ev))
+	if (is_required(c, ev))
 		differ(c, h, line, "a branch is missing");
 	if (c->format == FORMAT_PERF && ev->kind == TRUTH_BEGIN && h->regions && !h->dropping &&
 	    !h->hidden && !is_joined(h, ev) && !is_empty(h))
 		differ(c, h, line, "trace was interrupted here, and the list does not show it");
-	take(c, h);
+	take(c, h, line);
 }
 
 static bool same_branch(const struct truth_event *ev, const struct line *line)
@@ -690,8 +753,15 @@ static bool same_branch(const struct truth_event *ev, const struct line *line)
 static void check_type(struct cmp *c, struct hart *h, const struct line *line,
 		       const struct truth_event *ev)
 {
-	if (c->check_types && line->types && !(line->types >> truth_xfer(ev) & 1))
+	if (!c->check_types)
+		return;
+	if (!line->types)
+		differ(c, h, line, "a branch whose type is not told, or no type that there is");
+	if (!(line->types >> truth_xfer(ev) & 1))
 		differ(c, h, line, "another type of branch");
+	if (truth_xfer(ev) == X_EXCEPTION && line->syscall >= 0 &&
+	    line->syscall != (ev->kind == TRUTH_TRAP && ev->value == ECALL_FROM_U))
+		differ(c, h, line, "a system call, or none");
 }
 
 static void stack_branch(struct cmp *c, struct hart *h, int32_t tid, const struct truth_event *ev)
@@ -730,25 +800,21 @@ static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 
-	if (h->reports)
-		resync(c, h, line, NULL);
+	restart(c, h, line, NULL);
 	for (;;) {
 		ev = next_event(h);
 		if (ev && same_branch(ev, line))
 			break;
-		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, NULL))
-			continue;
 		if (!ev)
 			differ(c, h, line, "decoded more than ran");
 		pass(c, h, line, ev);
 	}
-	check_drop(c, h, line);
 	check_type(c, h, line, ev);
 	check_tid(c, h, line, ev->pc);
 	note_migration(c, h);
 	h->branches++;
 	stack_branch(c, h, line->tid, ev);
-	take(c, h);
+	take(c, h, line);
 }
 
 /* Trace paused here, and resumed so that the list need not show it. */
@@ -773,15 +839,18 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 			break;
 		if (ev->kind == TRUTH_END && !is_pause(h))
 			differ(c, h, line, "trace ended elsewhere");
-		/* the end of a window, before or behind the report of its loss */
-		if (c->allow_loss && (is_required(h, ev) || ev->kind == TRUTH_DROP))
+		/* the end of a window, in front of the report of its loss */
+		if (c->allow_loss && (is_required(c, ev) || ev->kind == TRUTH_DROP)) {
+			h->cut_off = true;
 			return;
+		}
 		pass(c, h, line, ev);
 	}
+	check_tid(c, h, line, line->from);
 	task = stacked(c, h, line->tid);
 	if (task)
 		stacks_end(task->stacks, line->from);
-	take(c, h);
+	take(c, h, line);
 }
 
 static void on_start(struct cmp *c, struct hart *h, const struct line *line)
@@ -790,8 +859,9 @@ static void on_start(struct cmp *c, struct hart *h, const struct line *line)
 	struct truth_event begin;
 	bool there;
 
-	if (h->reports) {
-		resync(c, h, line, &line->to);
+	if (h->dropping) {
+		restart(c, h, line, &line->to);
+		check_tid(c, h, line, line->to);
 		stack_resync(c, h, line);
 		return;
 	}
@@ -801,17 +871,13 @@ static void on_start(struct cmp *c, struct hart *h, const struct line *line)
 			ev->pc == line->to;
 		if (there)
 			break;
-		if ((!ev || is_required(h, ev)) && late_resync(c, h, line, &line->to)) {
-			stack_resync(c, h, line);
-			return;
-		}
 		if (!ev)
 			differ(c, h, line, "decoded a start that is not there");
 		pass(c, h, line, ev);
 	}
 	begin = *ev;
-	take(c, h);
-	check_drop(c, h, line);
+	take(c, h, line);
+	check_tid(c, h, line, line->to);
 	note_migration(c, h);
 	stack_begin(c, h, line->tid, &begin);
 }
@@ -925,6 +991,8 @@ static struct hart *hart_of(struct cmp *c, const struct line *line)
 
 static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 {
+	if (line->kind < LINE_LOSS)
+		check_cut_off(c, h, line);
 	switch (line->kind) {
 	case LINE_INSN:
 		if (c->branches)
@@ -934,6 +1002,7 @@ static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 		break;
 	case LINE_LOSS:
 	case LINE_LOST:
+	case LINE_FULL:
 		on_loss(c, h, line);
 		break;
 	default:
@@ -957,21 +1026,15 @@ static void finish(struct cmp *c, struct hart *h)
 {
 	const struct truth_event *ev;
 
+	check_cut_off(c, h, NULL);
 	while ((ev = next_event(h))) {
-		bool missing = c->branches ? is_required(h, ev) : ev->kind == TRUTH_INSN;
-
-		if (missing && h->reports + h->credit && drop_ahead(c, h)) {
-			*(h->reports ? &h->reports : &h->credit) -= 1;
-			if (skip_to_start(c, h, NULL))
-				take(c, h);
-			h->skipping = false;
-			continue;
-		}
-		if (missing)
+		h->skipping = h->dropping;
+		if (!h->dropping && is_required(c, ev))
 			differ(c, h, NULL, "decoded less than ran");
-		take(c, h);
+		take(c, h, NULL);
 	}
-	check_drop(c, h, NULL);
+	if (h->wrong_task || (h->ahead_tid >= 0 && !h->switching))
+		differ(c, h, NULL, "before this, decoded for a task that was not next");
 	if (c->period && !h->uncounted && h->delivered - h->sampled >= c->period)
 		differ(c, h, NULL, "fewer samples than there are periods");
 }
@@ -1002,6 +1065,15 @@ static const struct figure *get_figure(const struct cmp *c, const char *name)
 	return NULL;
 }
 
+#define AUX_TRUNCATED	1	/* PERF_AUX_FLAG_TRUNCATED */
+
+static bool is_truncated(const char *line)
+{
+	const char *flags = strstr(line, " flags: ");
+
+	return flags && strtoull(flags + 8, NULL, 0) & AUX_TRUNCATED;
+}
+
 /*
  * Windows, bytes and ResourceFull messages, from `perf report -D`. The driver moves a window
  * when half of it is written, so a record as long as that is one that was moved; shorter ones
@@ -1026,6 +1098,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 				moves += c->window && size >= c->window / 2;
 				bytes += size;
 			}
+			c->truncated += is_truncated(line);
 		} else if (strstr(line, "ResourceFull")) {
 			full++;
 		}
@@ -1042,7 +1115,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 static void sum_up(struct cmp *c, double seconds)
 {
 	uint64_t delivered = 0, skipped = 0, branches = 0, traps = 0, regions = 0, drops = 0;
-	uint64_t losses = 0, slack = 0, all;
+	uint64_t losses = 0, full = 0, untold = 0, ahead = 0, all;
 	const struct figure *bytes = get_figure(c, "bytes");
 
 	for (unsigned int i = 0; i < c->nharts; i++) {
@@ -1055,7 +1128,9 @@ static void sum_up(struct cmp *c, double seconds)
 		regions += h->regions;
 		drops += h->drops;
 		losses += h->losses;
-		slack = h->slack > slack ? h->slack : slack;
+		full += h->full;
+		untold = h->untold > untold ? h->untold : untold;
+		ahead = h->ahead > ahead ? h->ahead : ahead;
 	}
 	all = delivered + skipped;
 	set_figure(c, "insns", (double)delivered);
@@ -1070,7 +1145,9 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "whole", c->samples ? 100.0 * (double)c->whole / (double)c->samples : 0);
 	set_figure(c, "deepest", (double)c->deepest);
 	set_figure(c, "tasks", (double)c->ran);
-	set_figure(c, "slack", (double)slack);
+	set_figure(c, "full", (double)full);
+	set_figure(c, "untold", (double)untold);
+	set_figure(c, "ahead", (double)ahead);
 	set_figure(c, "percent", all ? 100.0 * (double)delivered / (double)all : 0);
 	if (bytes && delivered)
 		set_figure(c, "bits", bytes->value * 8 / (double)delivered);
@@ -1103,6 +1180,22 @@ static bool meets_requirements(struct cmp *c, bool say)
 	return met;
 }
 
+/* Whether the buffer was full, the truth does not know, but the records do. */
+static bool fits_dump(const struct cmp *c)
+{
+	uint64_t full = 0;
+
+	if (!c->dump || !c->allow_loss)
+		return true;
+	for (unsigned int i = 0; i < c->nharts; i++)
+		full += c->harts[i]->truncated;
+	if (full != c->truncated)
+		printf("different insns=%llu: %llu reports of a full AUX buffer, %llu records of one\n",
+		       (unsigned long long)delivered(c), (unsigned long long)full,
+		       (unsigned long long)c->truncated);
+	return full == c->truncated;
+}
+
 static void print_figures(const struct cmp *c)
 {
 	for (unsigned int i = 0; i < c->nfigures; i++)
@@ -1125,7 +1218,6 @@ static void __attribute__((noreturn)) usage(int status)
 	      "  --tid               compare whose each instruction is\n"
 	      "  --types             compare the types of branches\n"
 	      "  --allow-loss        accept what the decoder reported as lost and the truth as dropped\n"
-	      "  --slack N           instructions that one lost message may have told (65536)\n"
 	      "  --dump STREAM       count windows, bytes, ResourceFull in output of perf report -D\n"
 	      "  --window BYTES      size of a window: count those that moved, too\n"
 	      "  --figure NAME=N     a figure from elsewhere\n"
@@ -1169,7 +1261,7 @@ static void add_figure(struct cmp *c, const char *arg)
 static const struct option options[] = {
 	{ "truth", 1, NULL, 't' }, { "format", 1, NULL, 'f' }, { "branches", 0, NULL, 'b' },
 	{ "segment", 1, NULL, 's' }, { "tid", 0, NULL, 'T' }, { "types", 0, NULL, 'y' },
-	{ "allow-loss", 0, NULL, 'l' }, { "slack", 1, NULL, 'S' }, { "dump", 1, NULL, 'd' },
+	{ "allow-loss", 0, NULL, 'l' }, { "dump", 1, NULL, 'd' },
 	{ "window", 1, NULL, 'w' }, { "stacks", 1, NULL, 'c' },
 	{ "figure", 1, NULL, 'g' }, { "require", 1, NULL, 'r' }, { "elf", 1, NULL, 'e' },
 	{ "kallsyms", 1, NULL, 'k' }, { "help", 0, NULL, 'h' }, { 0 },
@@ -1207,7 +1299,6 @@ static void parse(struct cmp *c, int argc, char **argv)
 		case 'T': c->check_tid = true; break;
 		case 'y': c->check_types = true; break;
 		case 'l': c->allow_loss = true; break;
-		case 'S': c->slack = strtoull(optarg, NULL, 0); break;
 		case 'd': c->dump = optarg; break;
 		case 'w': c->window = strtoull(optarg, NULL, 0); break;
 		case 'c': set_stacks(c, optarg); break;
@@ -1242,7 +1333,7 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	static struct cmp c = { .slack = 65536 };
+	static struct cmp c;
 	double start = now();
 	struct line line;
 	bool met;
@@ -1256,6 +1347,8 @@ int main(int argc, char **argv)
 	check_sample(&c);
 	for (unsigned int i = 0; i < c.nharts; i++)
 		finish(&c, c.harts[i]);
+	if (!fits_dump(&c))
+		return 1;
 	sum_up(&c, now() - start);
 	met = meets_requirements(&c, false);
 	printf(met ? "equal" : "equal, but too little:");

@@ -15,6 +15,7 @@
 
 #define MAX_HARTS	8
 #define PENDING		64
+#define CSRW_SCONTEXT	0x5a851073
 
 enum format { PERF_INSN, PERF_BRANCH, NTRACE_PC, NTRACE_BRANCH };
 
@@ -92,15 +93,20 @@ static void print_branch(struct hart *h, uint64_t from, uint64_t to, const char 
 	printf("  %-12s %16llx => %16llx\n", word, (unsigned long long)from, (unsigned long long)to);
 }
 
-static void print_loss(struct hart *h)
+static void print_report(struct hart *h, int code, const char *words)
 {
 	if (mute)
 		return;
 	if (format == PERF_INSN || format == PERF_BRANCH)
-		printf(" instruction trace error type 1 time 1.000000001 cpu %u pid %u tid %u ip 0x1 code 1: lost\n",
-		       h->id, h->tid, h->tid);
+		printf(" instruction trace error type 1 time 1.000000001 cpu %u pid %u tid %u ip 0x1 code %d: %s\n",
+		       h->id, h->tid, h->tid, code, words);
 	else
-		printf("# lost\n");
+		printf("# loss at 0x0: %s\n", words);
+}
+
+static void print_loss(struct hart *h)
+{
+	print_report(h, 1, "encoder lost messages");
 }
 
 static void flush_message(struct hart *h)
@@ -142,7 +148,6 @@ static void begin(struct hart *h)
 	if (h->dropping) {
 		/* the loss goes on: nobody hears of this beginning */
 		mark(h, 4);
-		nt_tv_reg(&h->w, 0xc002, 0);
 		return;
 	}
 	h->decoded_tid = h->tid;
@@ -234,7 +239,29 @@ static void restart(struct hart *h)
 	print_branch(h, 0, h->pc, "tr strt");
 }
 
-/* The decoder knows the next task before tp does. */
+/* Something arrives, but no sync message, and then nothing again. */
+static void drop_again(struct hart *h)
+{
+	print_loss(h);
+	mark(h, 4);
+	nt_tv_reg(&h->w, 0xc002, 0);
+}
+
+/* Recording stops: a flag of the window reports what was lost until then. */
+static void stop_window(struct hart *h)
+{
+	bool full = !h->dropping && loss_every && rnd(2) && format <= PERF_BRANCH;
+
+	end(h, false);
+	if (h->dropping)
+		print_report(h, 2, "trace lost: the sink was full at 0x1000");
+	else if (full)
+		print_report(h, 2, "trace lost: AUX buffer full at 0x1000");
+	h->dropping = false;
+	begin(h);
+}
+
+/* The decoder knows the next task before tp does: from the message in which scontext is written. */
 static void switch_task(struct hart *h)
 {
 	uint32_t next = 100 + rnd(6);
@@ -242,7 +269,7 @@ static void switch_task(struct hart *h)
 	flush_message(h);
 	h->decoded_tid = next;
 	for (int i = 0; i < 20; i++)
-		retire(h, 0x13, 4);
+		retire(h, i == 3 ? CSRW_SCONTEXT : 0x13, 4);
 	flush_message(h);
 	h->tid = next;
 	mark(h, 3);
@@ -293,6 +320,8 @@ static void step(struct hart *h)
 		break;
 	case 13:
 		if (!rnd(8)) {
+			stop_window(h);
+		} else if (!rnd(8)) {
 			end(h, false);
 			h->pc = user_pc();
 			h->tid = 100 + rnd(6);
@@ -317,6 +346,8 @@ static void run(struct hart *harts, unsigned int n, unsigned long long steps)
 		step(h);
 		if (loss_every && !h->dropping && !rnd(loss_every))
 			drop(h);
+		else if (h->dropping && !rnd(200))
+			drop_again(h);
 		else if (h->dropping && !rnd(50))
 			restart(h);
 	}

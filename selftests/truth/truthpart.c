@@ -5,7 +5,8 @@
  * cpu,tid,event,ip) and finds it, CPU by CPU and piece by piece, in the truth.
  *
  * A piece is as long as decoded and true instructions are the same; the next one is
- * looked for further on. Short ones match anywhere, so there must be few pieces.
+ * looked for further on. Short ones match anywhere, so there must be few pieces. What the decoder
+ * reports as an error is no part of what ran: there must be none, or as few as are asked for.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ struct hart {
 };
 
 static struct hart harts[HARTS];
+static uint64_t errors;
 
 static void add(struct list *list, uint64_t pc)
 {
@@ -70,8 +72,14 @@ static void read_decoded(void)
 	struct line line;
 
 	while (lines_next(lines, &line)) {
-		if (line.kind != LINE_INSN)
+		if (line.kind >= LINE_LOSS) {
+			if (!errors++)
+				printf("# line %llu: %.*s\n", (unsigned long long)line.number,
+				       (int)line.len, line.text);
 			continue;
+		}
+		if (line.kind != LINE_INSN)
+			die("line %llu is no instruction", (unsigned long long)line.number);
 		if (line.cpu < 0 || line.cpu >= HARTS)
 			die("line %llu is of CPU %d", (unsigned long long)line.number, line.cpu);
 		add(&harts[line.cpu].decoded, line.from);
@@ -149,8 +157,9 @@ static void __attribute__((noreturn)) usage(int status)
 	fputs("usage: truthpart --segment N --truth CPU=STREAM... [OPTION...] <DECODED\n"
 	      "  --pieces N   at most so many in all\n"
 	      "  --insns N    at least so many instructions in all\n"
+	      "  --errors N   at most so many reports of errors among them (0)\n"
 	      "  --last       the last piece of a CPU ends where the truth does\n"
-	      "Exit status: 0 all of it is true, 1 different, too little or in too many pieces, 2 unusable.\n",
+	      "Exit status: 0 all of it is true, 1 different, too little, in too many pieces or with errors, 2 unusable.\n",
 	      status ? stderr : stdout);
 	exit(status);
 }
@@ -160,9 +169,10 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "truth", required_argument, NULL, 't' }, { "segment", required_argument, NULL, 's' },
 		{ "pieces", required_argument, NULL, 'p' }, { "insns", required_argument, NULL, 'i' },
+		{ "errors", required_argument, NULL, 'e' },
 		{ "last", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
 	};
-	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0;
+	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0, allowed = 0, ran = 0;
 	bool fits = true, last = false;
 	const char *truths[HARTS];
 	int c, nr = 0;
@@ -172,6 +182,7 @@ int main(int argc, char **argv)
 		case 't': if (nr < HARTS) truths[nr++] = optarg; break;
 		case 's': segment = strtoull(optarg, NULL, 10); break;
 		case 'p': most = strtoull(optarg, NULL, 10); break;
+		case 'e': allowed = strtoull(optarg, NULL, 10); break;
 		case 'i': least = strtoull(optarg, NULL, 10); break;
 		case 'l': last = true; break;
 		default: usage(c == 'h' ? 0 : 2);
@@ -188,12 +199,15 @@ int main(int argc, char **argv)
 
 		fits = match(h, cpu, last);
 		insns += h->decoded.nr;
+		ran += h->truth.nr;
 		pieces += h->pieces;
 	}
 	if (!fits)
 		return 1;
-	printf("%s insns=%llu pieces=%llu\n",
-	       insns < least ? "too little:" : pieces > most ? "too many pieces:" : "part",
-	       (unsigned long long)insns, (unsigned long long)pieces);
-	return insns < least || pieces > most;
+	printf("%s insns=%llu pieces=%llu errors=%llu truth=%llu\n",
+	       insns < least ? "too little:" : pieces > most ? "too many pieces:" :
+	       errors > allowed ? "errors:" : "part",
+	       (unsigned long long)insns, (unsigned long long)pieces, (unsigned long long)errors,
+	       (unsigned long long)ran);
+	return insns < least || pieces > most || errors > allowed;
 }
