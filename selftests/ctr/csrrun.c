@@ -40,6 +40,7 @@ static void add_access(struct ctr_test_accesses *a)
 	static const unsigned int readable[] = {
 		0x14e, 0x14f, 0x150, 0x151, 0x152, 0x153, 0x155, 0x156, 0x157, 0x15f,
 	};
+	unsigned int csr;
 
 	switch (rnd() % 12) {
 	case 0:
@@ -59,10 +60,14 @@ static void add_access(struct ctr_test_accesses *a)
 			put(a, 0, 1, 0);
 		break;
 	case 4: case 5: case 6:
-		put(a, 0x150, 1, 0x200 + rnd() % 256);
+		/* few of them, so that what was written is read */
+		put(a, 0x150, 1, 0x200 + rnd() % (rnd() % 2 ? 4 : 256));
 		break;
 	case 7: case 8: case 9:
-		put(a, 0x151 + (unsigned int)(rnd() % 3), 1, any());
+		csr = 0x151 + (unsigned int)(rnd() % 3);
+		put(a, csr, 1, any());
+		if (rnd() % 2)
+			put(a, csr, 0, 0);
 		break;
 	default:
 		put(a, readable[rnd() % 10], 0, 0);

@@ -13,6 +13,7 @@ struct follower {
 	struct nt_params params;
 	struct nt_code *code;
 	struct nt_flow *flow;
+	uint32_t syncs;		/* that are reported */
 	uint64_t pc;
 	size_t len;		/* of the window */
 	bool running;
@@ -73,10 +74,11 @@ static void check(struct follower *f, const struct nt_event *ev)
 		f->running = true;
 		break;
 	case NT_EV_BRANCH:
+	case NT_EV_SYNC:
 	case NT_EV_STOP:
 		MUST(f->running);
 		check_linear(f, ev);
-		f->running = ev->kind == NT_EV_BRANCH;
+		f->running = ev->kind != NT_EV_STOP;
 		break;
 	case NT_EV_LOSS:
 		if (f->running)
@@ -119,6 +121,7 @@ static void follow(struct follower *f, struct input *in, unsigned int what)
 
 	f->len = left(in);
 	f->running = false;
+	nt_flow_report_syncs(f->flow, f->syncs);
 	nt_flow_window(f->flow, in->p, f->len, 0);
 	if (what & 1)
 		nt_flow_skip_partial(f->flow);
@@ -155,6 +158,7 @@ static void compare_pieces(struct follower *f, struct input *in, size_t piece)
 
 	MUST(flow);
 	nt_flow_set_code(flow, f->code, f->code);
+	nt_flow_report_syncs(flow, f->syncs);
 	nt_flow_open_end(flow, true);
 	nt_flow_window(flow, in->p, 0, 0);
 	while (nr < f->nr_kept) {
@@ -189,6 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_program_make(&f.prog, &in, &f.params, false);
 	f.params.jvt = f.prog.base;
 	f.insns = f.nr_kept = 0;
+	f.syncs = what & 4 ? (uint32_t)what << 8 | what : 0;
 	f.code = nt_code_new(&f.params, fuzz_read, &f.prog);
 	f.flow = nt_flow_new(&f.params);
 	MUST(f.code && f.flow);

@@ -29,6 +29,12 @@ static inline size_t left(const struct input *in)
 	return in->end - in->p;
 }
 
+/* In half of all programs custom-0 is a branch, as BEQ is one. */
+static const struct nt_branch fuzz_told = {
+	.mask = 0x7f, .match = 0x0b, .type = NT_TYPE_COND,
+	.offset = { { 31, 1, 12 }, { 25, 6, 5 }, { 8, 4, 1 }, { 7, 1, 11 } },
+};
+
 /* Parameters that nt_params_check() has nothing against, of four bytes */
 static inline void take_params(struct input *in, struct nt_params *p)
 {
@@ -43,11 +49,24 @@ static inline void take_params(struct input *in, struct nt_params *p)
 	p->retstack = d >> 5 & 3;
 	d = take(in);
 	p->srcbits = d & 0x80 ? (d & 15) % 13 : 0;
+	/* wide enough for fuzz_program_make()'s addresses, wherever the program is */
+	p->addr_bits = p->xlen == 64 && d & 0x40 ? 32 + (d >> 4 & 3) * 8 : 0;
 	d = take(in);
 	p->src = d & 0x80 ? (int32_t)(d & ((1u << p->srcbits) - 1)) : -1;
 	d = take(in);
 	p->profile = (enum nt_profile)((d & 7) < 3 ? d & 7 : NT_PROFILE_1_0);
+	if ((d & 7) == 5) {
+		p->profile = NT_PROFILE_TT_DFD;
+		p->srcbits = 4;
+		p->src = p->src < 0 ? -1 : p->src & 15;
+	}
+	p->mode = (d & 7) == 6 ? NT_MODE_BTM : (d & 7) == 7 ? NT_MODE_HTM : NT_MODE_UNKNOWN;
 	p->isa = d >> 3;
+	/* NT_ISA_C means nothing to the library */
+	if (p->isa & NT_ISA_C) {
+		p->branches = &fuzz_told;
+		p->nr_branches = 1;
+	}
 }
 
 /* Likewise those of tandem verification, of a byte */

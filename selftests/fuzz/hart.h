@@ -66,15 +66,24 @@ static inline void fuzz_take_config(struct fuzz_hart *h, struct input *in)
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
 	take_params(in, &c->params);
-	c->params.profile = NT_PROFILE_1_0;
+	if (c->params.profile != NT_PROFILE_TT_DFD)
+		c->params.profile = NT_PROFILE_1_0;
 	if (c->params.src < 0)
 		c->params.src = 0;
 	d = take(in);
 	c->htm = d & 1;
+	if (c->params.mode)
+		c->params.mode = c->htm ? NT_MODE_HTM : NT_MODE_BTM;
 	c->context = d & 2;
 	c->btype_1 = d & 4;
 	c->repeathist = d & 8;
 	c->repeatbranch = (d & 16) && !c->htm;
+	if (c->params.profile == NT_PROFILE_TT_DFD) {
+		c->htm = true;
+		c->params.mode = NT_MODE_HTM;
+		c->repeathist = false;
+		c->repeatbranch = d & 16;
+	}
 	d = take(in);
 	c->icnt_bits = d & 1 ? 4 + (d >> 1) % 19 : 0;
 	d = take(in);

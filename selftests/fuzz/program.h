@@ -15,7 +15,7 @@
 
 enum fuzz_shape {
 	FZ_PLAIN,
-	FZ_B, FZ_CB, FZ_JAL, FZ_CJ, FZ_CJAL,	/* direct */
+	FZ_B, FZ_TOLD, FZ_CB, FZ_JAL, FZ_CJ, FZ_CJAL,	/* direct */
 	FZ_PAIR,		/* AUIPC, and the JALR behind it */
 	FZ_LOW,			/* that JALR */
 	FZ_INDIRECT,
@@ -31,7 +31,7 @@ struct fuzz_kind {
 static const struct fuzz_kind fuzz_kinds[] = {
 	{ 0x952e, 2, NT_TYPE_NONE, FZ_PLAIN },
 	{ 0x00b50533, 4, NT_TYPE_NONE, FZ_PLAIN },
-	{ 0x0000000b, 4, NT_TYPE_NONE, FZ_PLAIN },	/* custom */
+	{ 0x0000000b, 4, NT_TYPE_NONE, FZ_PLAIN },	/* custom, or a branch that parameters tell of */
 	{ 0x0000001f, 6, NT_TYPE_NONE, FZ_PLAIN },
 	{ 0x00000000, 4, NT_TYPE_COND, FZ_B },
 	{ 0x00001000, 4, NT_TYPE_COND, FZ_B },
@@ -106,7 +106,11 @@ static inline unsigned int fuzz_take_slot(struct fuzz_slot *s, struct input *in,
 		s->type = NT_TYPE_NONE;
 		s->shape = FZ_PLAIN;
 	}
-	if (k->shape >= FZ_B && k->shape <= FZ_PAIR)
+	if (k->raw == fuzz_told.match && params->nr_branches) {
+		s->type = NT_TYPE_COND;
+		s->shape = FZ_TOLD;
+	}
+	if (s->shape >= FZ_B && s->shape <= FZ_PAIR)
 		s->target = take(in);
 	if (k->shape == FZ_ANY)
 		s->raw = take(in) | take(in) << 8;
@@ -141,6 +145,8 @@ static inline uint32_t fuzz_encode(const struct fuzz_program *p, unsigned int n)
 	switch (s->shape) {
 	case FZ_B:
 		return insn_b(off) | s->raw;
+	case FZ_TOLD:
+		return (insn_b(off) & ~0x7fu) | s->raw;
 	case FZ_CB:
 		return insn_cb(s->raw, off);
 	case FZ_JAL:

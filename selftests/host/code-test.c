@@ -49,6 +49,10 @@ static const struct sample samples[] = {
 	{ "bgeu", 64, C, 0x00007463, 4, NT_TYPE_COND, 0x1008 },
 	{ "branch with funct3 2", 64, C, 0x00002463, 4, NT_TYPE_NONE, NOWHERE },
 	{ "branch with funct3 3", 64, C, 0x00003463, 4, NT_TYPE_NONE, NOWHERE },
+	{ "beqi a0, 3, +8 (Zibi)", 64, C | NT_ISA_ZIBI, 0x00352463, 4, NT_TYPE_COND, 0x1008 },
+	{ "bnei a0, -1, -4096 (Zibi)", 64, C | NT_ISA_ZIBI, 0x80053063, 4, NT_TYPE_COND, 0 },
+	{ "beqi, RV32 (Zibi)", 32, C | NT_ISA_ZIBI, 0x00352463, 4, NT_TYPE_COND, 0x1008 },
+	{ "beq under Zibi", 64, C | NT_ISA_ZIBI, 0x80000063, 4, NT_TYPE_COND, 0 },
 	{ "ecall", 64, C, 0x00000073, 4, NT_TYPE_EXCEPTION, NOWHERE },
 	{ "ebreak", 64, C, 0x00100073, 4, NT_TYPE_EXCEPTION, NOWHERE },
 	{ "sret", 64, C, 0x10200073, 4, NT_TYPE_ERET, NOWHERE },
@@ -154,6 +158,68 @@ static void R138_R139_R187_classification(void **state)
 		check_sample(&samples[i]);
 }
 
+/* Encodings that only D, Zcb, Zcmp or Zcmt define are reserved where the ISA has none of these. */
+static void R143_reserved_in_this_isa(void **state)
+{
+	static const struct {
+		uint32_t isa, raw;
+		bool custom;
+	} cases[] = {
+		{ 0, 0xbe02, false }, { C, 0xbe02, true }, { C | D, 0xbe02, false },
+		{ C | MP, 0xbe42, false }, { C | MT, 0xa00e, false },
+		{ 0, 0x8000, false }, { C | D, 0x8000, true }, { C | NT_ISA_ZCB, 0x8000, false },
+		{ 0, 0x9c41, false }, { C | D, 0x9c41, true }, { C | NT_ISA_ZCB, 0x9c41, false },
+		{ C, 0x9c01, false },	/* c.subw */
+		{ C, 0x8c41, false },	/* c.or */
+	};
+	struct program *p = program_new();
+	unsigned int i;
+
+	(void)state;
+	org(p, 0x1000);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nt_params params;
+		struct nt_code *code;
+		struct nt_insn insn;
+
+		nt_params_init(&params);
+		params.isa = cases[i].isa;
+		p->at = 0x1000;
+		put_bytes(p, cases[i].raw, 2);
+		code = nt_code_new(&params, program_read, p);
+		assert_non_null(code);
+		assert_int_equal(nt_code_insn(code, 0x1000, &insn), 2);
+		if (!!(insn.flags & NT_INSN_CUSTOM) != cases[i].custom)
+			fail_msg("isa %x, %x: flags %x", cases[i].isa, cases[i].raw, insn.flags);
+		nt_code_free(code);
+	}
+	free(p);
+}
+
+/* An older caller's structure is shorter. */
+static void figures_fit_the_caller(void **state)
+{
+	struct nt_code_stats stats;
+	struct nt_params params;
+	struct nt_code *code;
+
+	(void)state;
+	nt_params_init(&params);
+	code = nt_code_new(&params, program_read, NULL);
+	assert_non_null(code);
+	memset(&stats, 0xa5, sizeof(stats));
+	stats.size = offsetof(struct nt_code_stats, bytes);
+	nt_code_get_stats(code, &stats);
+	assert_int_equal(stats.size, offsetof(struct nt_code_stats, bytes));
+	assert_int_equal(stats.blocks, 0);
+	assert_true(stats.bytes == 0xa5a5a5a5a5a5a5a5);
+	stats.size = sizeof(stats) + 8;
+	nt_code_get_stats(code, &stats);
+	assert_int_equal(stats.size, sizeof(stats));
+	assert_true(stats.bytes > 0 && stats.bytes < 1 << 20);
+	nt_code_free(code);
+}
+
 static void half_an_instruction_is_none(void **state)
 {
 	struct program *p = program_new();
@@ -183,12 +249,20 @@ static size_t read_single(void *ctx, uint64_t addr, void *buf, size_t len)
 	return program_read(ctx, addr, buf, len ? 1 : 0);
 }
 
+/* The instruction at pc, which must have this length */
+static struct nt_insn insn_at(struct nt_code *code, uint64_t pc, int len)
+{
+	struct nt_insn insn;
+
+	assert_int_equal(nt_code_insn(code, pc, &insn), len);
+	return insn;
+}
+
 static void short_reads(void **state)
 {
 	struct program *p = program_new();
 	struct nt_params params;
 	struct nt_code *code;
-	struct nt_insn insn;
 
 	(void)state;
 	nt_params_init(&params);
@@ -201,10 +275,111 @@ static void short_reads(void **state)
 	org(p, 0x2000);
 	put_bytes(p, 0x12345678, 8);
 	code = nt_code_new(&params, read_single, p);
-	assert_int_equal(nt_code_insn(code, 0x1000, &insn), 6);
-	assert_true(insn.raw == 0x12345678901f);
-	assert_int_equal(nt_code_insn(code, 0x1006, &insn), 2);
-	assert_true(insn.target == 0x12345678);
+	assert_true(insn_at(code, 0x1000, 6).raw == 0x12345678901f);
+	assert_true(insn_at(code, 0x1006, 2).target == 0x12345678);
+	nt_code_free(code);
+	free(p);
+}
+
+/* Branches that the caller tells of, as the decoder and as the encoder read them, from pc 0x1000 */
+static void told_branches(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t xlen;
+		uint64_t raw;
+		uint8_t len, type;
+		uint64_t target;
+	} cases[] = {
+		{ "0x707f/0x600b", 64, 0x0035640b | 1u << 31, 4, NT_TYPE_COND, 0x8 },
+		{ "0x707f/0x600b", 64, 0x0035640b, 4, NT_TYPE_COND, 0x1008 },
+		{ "0x707f/0x600b:cond:b", 32, 0x8005600b, 4, NT_TYPE_COND, 0 },
+		{ "0x707f/0x600b", 64, 0x0035740b, 4, NT_TYPE_NONE, NOWHERE },
+		{ "0xfff/0x02b:jump", 64, 0x0010002b | 7 << 21, 4, NT_TYPE_JUMP, 0x180e },
+		{ "0xfff/0x0ab:call:j", 64, 0xffdff0ab, 4, NT_TYPE_CALL, 0xffc },
+		{ "0xfff/0x0ab:call:j", 32, 0x800000ab, 4, NT_TYPE_CALL, 0xfff01000 },
+		{ "0x7f/0x5b:ret", 64, 0xfffff0db, 4, NT_TYPE_RET, NOWHERE },
+		{ "0x7f/0x5b:icall", 64, 0x0000005b, 4, NT_TYPE_ICALL, NOWHERE },
+		{ "0x7f/0x5b:ijump", 64, 0x0000005b, 4, NT_TYPE_IJUMP, NOWHERE },
+		{ "0x7f/0x5b:swap", 64, 0x0000005b, 4, NT_TYPE_SWAP, NOWHERE },
+		{ "0xe003/0x8000", 64, 0x9ffc, 2, NT_TYPE_COND, 0xffe },
+		{ "0xe003/0x8000:jump", 64, 0x9000, 2, NT_TYPE_JUMP, 0x800 },
+		/* 10 bits, the sign at the top of the instruction */
+		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x8000505b, 4, NT_TYPE_COND, 0xc00 },
+		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x7e005fdb, 4, NT_TYPE_COND, 0x13fe },
+		/* of 48 and 64 bits; forwards and backwards by more than 2 GiB */
+		{ "0x7f/0x1f:jump:47-16@1", 64, 0x80000000001f, 6, NT_TYPE_JUMP, 0xffffffff00001000 },
+		{ "0x7f/0x1f:call:47-16@1", 64, 0x00000002001f, 6, NT_TYPE_CALL, 0x1004 },
+		{ "0xff/0x3f:jump:63-8@8", 64, 0x7fffffffffffff3f, 8, NT_TYPE_JUMP, 0x8000000000000f00 },
+		/* what the library knows as something else */
+		{ "0x707f/0x0067:cond", 64, 0x00050467, 4, NT_TYPE_COND, 0x1008 },
+		{ "0xffffffff/0x00000073:ijump", 64, 0x00000073, 4, NT_TYPE_IJUMP, NOWHERE },
+	};
+	struct program *p = program_new();
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nt_branch *branch = malloc(sizeof(*branch));
+		struct nt_params params;
+		struct nt_code *code;
+		struct nt_enc_op op;
+		struct nt_insn insn;
+		bool direct = cases[i].target != NOWHERE;
+
+		assert_int_equal(nt_branch_parse(cases[i].text, branch), 0);
+		nt_params_init(&params);
+		params.xlen = cases[i].xlen;
+		params.branches = branch;
+		params.nr_branches = 1;
+		org(p, 0x1000);
+		put_bytes(p, cases[i].raw, cases[i].len);
+		code = nt_code_new(&params, program_read, p);
+		assert_non_null(code);
+		nt_enc_classify(&params, 0x1000, cases[i].raw, cases[i].len, &op);
+		/* the table was copied */
+		memset(branch, 0xff, sizeof(*branch));
+		free(branch);
+		assert_int_equal(nt_code_insn(code, 0x1000, &insn), cases[i].len);
+		if (insn.type != cases[i].type || !(insn.flags & NT_INSN_DIRECT) == direct ||
+		    (direct && insn.target != cases[i].target))
+			fail_msg("%s, %" PRIx64 ": %s to %" PRIx64, cases[i].text, cases[i].raw,
+				 nt_type_name(insn.type), insn.target);
+		if (op.type != cases[i].type || (direct && op.target != cases[i].target))
+			fail_msg("%s, %" PRIx64 ", encoder: %s to %" PRIx64, cases[i].text,
+				 cases[i].raw, nt_type_name(op.type), op.target);
+		/* a branch that is known may not do just anything */
+		assert_int_equal(!!(insn.flags & NT_INSN_CUSTOM), cases[i].type == NT_TYPE_NONE);
+		assert_false(insn.flags & NT_INSN_TRAPS);
+		nt_code_free(code);
+	}
+	free(p);
+}
+
+/* Several in one table, in any order */
+static void the_branch_that_fits(void **state)
+{
+	static const char *const texts[] = { "0xfff/0x02b:jump", "0x707f/0x600b", "0xe003/0x8000:jump" };
+	struct nt_branch branches[3];
+	struct program *p = program_new();
+	struct nt_params params;
+	struct nt_code *code;
+	unsigned int i;
+
+	(void)state;
+	nt_params_init(&params);
+	params.branches = branches;
+	params.nr_branches = 3;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(nt_branch_parse(texts[i], &branches[i]), 0);
+	org(p, 0x1000);
+	put_bytes(p, 0x0035640b, 4);
+	put_bytes(p, 0x9000, 2);
+	put_bytes(p, 0x0010002b, 4);
+	code = nt_code_new(&params, program_read, p);
+	assert_int_equal(insn_at(code, 0x1000, 4).type, NT_TYPE_COND);
+	assert_true(insn_at(code, 0x1004, 2).target == 0x804);
+	assert_true(insn_at(code, 0x1006, 4).target == 0x1806);
 	nt_code_free(code);
 	free(p);
 }
@@ -223,8 +398,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(R138_R139_R187_classification),
+		cmocka_unit_test(R143_reserved_in_this_isa),
+		cmocka_unit_test(figures_fit_the_caller),
 		cmocka_unit_test(half_an_instruction_is_none),
 		cmocka_unit_test(short_reads),
+		cmocka_unit_test(told_branches),
+		cmocka_unit_test(the_branch_that_fits),
 		cmocka_unit_test(type_names),
 	};
 

@@ -4,7 +4,7 @@
 # about unusable input, where it reads from and writes to.
 
 . "$(dirname "$0")/lib.bash"
-towers=$captures/ref_towers
+towers=$samples/towers
 
 # refuses DESCRIPTION WORDS ARGUMENT...: status 2, WORDS on stderr, nothing on stdout
 refuses()
@@ -47,13 +47,13 @@ done
 refuses 'tv: a mistyped option' "did you mean \`--strict'?" tv dump --stict "$trace"
 refuses 'a mistyped option, value behind it' "did you mean \`--threads'?" stat --treads 3 "$trace"
 refuses 'an ambiguous option' 'ambiguous' dump --s "$trace"
-refuses 'no file' 'no trace file' dump
-refuses 'two files' 'more than one trace file' dump "$trace" "$trace"
+refuses 'no file' "no trace file given (\`-' is standard input)" dump
+refuses 'two files' "more than one trace file: \`$trace' and \`$elf'" dump "$trace" "$elf"
 refuses 'a missing file' 'No such file or directory' dump "$scratch/none"
 refuses 'a directory' 'Is a directory' dump "$scratch"
 refuses 'no program' 'no program given' decode "$trace"
 refuses 'a missing program' 'No such file or directory' decode --elf "$scratch/none" "$trace"
-refuses 'a program that is none' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
+refuses 'a file that is not a program' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
 refuses 'memory without address' 'is not FILE@ADDR' decode --raw "$elf" "$trace"
 refuses 'an unknown output' "\`dot' is none of" decode --elf "$elf" --output=dot "$trace"
 refuses 'an unknown field' "no field \`retin'; did you mean \`retinh'?" \
@@ -64,12 +64,17 @@ refuses 'a buffer of nothing' 'at least one entry' decode --elf "$elf" --output=
 refuses 'a buffer too deep' '16777217 is more than' decode --elf "$elf" --output=ctr --depth=16777217 "$trace"
 refuses 'records of branches' '--depth is for --output=ctr' decode --elf "$elf" --depth=16 "$trace"
 refuses '--not-taken with records' 'ntbren' decode --elf "$elf" --output=ctr --not-taken "$trace"
-refuses 'an unknown profile' 'is none of 1.0, p550, sifive' dump --profile=2.0 "$trace"
+refuses 'an unknown profile' 'is none of 1.0, p550, sifive, tt-dfd' dump --profile=2.0 "$trace"
 refuses 'XLEN 16' 'neither 32 nor 64' dump --xlen=16 "$trace"
-refuses 'a number that is none' 'is not a number' dump --srcbits=x "$trace"
+refuses 'an invalid number' 'is not a number' dump --srcbits=x "$trace"
 refuses 'SRC of 13 bits' '13 is more than 12' dump --srcbits=13 "$trace"
+refuses 'address fields of 64 bits' '64 is more than 63' dump --addr-bits=64 "$trace"
+refuses 'address fields without bits' 'at least 1 bit' dump --addr-bits=0 "$trace"
+refuses 'RV32, address fields of 32 bits' '32 is more than 31' dump --xlen=32 --addr-bits=32 "$trace"
+refuses 'a clock of 65 bits' '65 is more than 64' dump --tstamp-bits=65 "$trace"
+refuses 'a clock of 7 bits' '8 bits at least' dump --tstamp-bits=7 "$trace"
 refuses 'a source that does not fit' 'does not fit' dump --srcbits=2 --src=4 "$trace"
-refuses 'an ISA string that is none' 'is not an ISA string' dump --isa=armv8 "$trace"
+refuses 'an invalid ISA string' 'is not an ISA string' dump --isa=armv8 "$trace"
 refuses 'R142 several sources, none chosen' 'choose one with --src' \
 	decode --srcbits=2 --elf "$elf" "$scratch/sources"
 
@@ -89,7 +94,7 @@ status 0 'dump' dump "$trace"
 status 0 'decode' decode --elf "$elf" "$trace"
 status 0 'stat without a program' stat "$trace"
 status 0 'stat' stat --elf "$elf" "$trace"
-grep -q '^instructions *19995$' "$scratch/stdout"
+grep -q "^instructions *$(wc -l <"$towers/pc.txt")\$" "$scratch/stdout"
 verdict $? 'stat counts instructions'
 status 1 'dump of a cut file' dump "$scratch/cut"
 status 1 'decode of a cut file' decode --elf "$elf" "$scratch/cut"
@@ -137,7 +142,7 @@ dd if="$elf" of="$scratch/data" bs=4096 skip=2 2>/dev/null
 verdict $? 'decode with --raw'
 # a program in two files: what the first has not, the second has
 cp "$elf" "$scratch/other"
-"$ntrace" decode --elf "$captures/ref_dhrystone/dhrystone.elf@0x40000000" --elf "$scratch/other@0" \
+"$ntrace" decode --elf "$samples/mix/mix.elf@0x40000000" --elf "$scratch/other@0" \
 	--raw "$scratch/data@0x70000000" "$trace" | cmp - "$scratch/file"
 verdict $? 'several programs, each in its place'
 "$ntrace" decode --elf "$elf@0x1000" "$trace" >"$scratch/moved"
@@ -172,17 +177,17 @@ verdict $? 'R156 the last 6500 transfers, branches not taken too, as records'
 "$ntrace" decode --output=insn --elf "$elf" "$trace" >"$scratch/insns"
 cmp <(sed '/^#/d; s/ .*//' "$scratch/insns") <(grep -v '^#' "$scratch/file")
 verdict $? 'a line per instruction'
-e31=$captures/e31_hello
-"$ntrace" decode --output=insn --profile=sifive --elf "$e31/e31_hello.elf" "$e31/e31_hello.rtd" \
+rv32=$samples/rv32
+"$ntrace" decode --output=insn --profile=sifive --elf "$rv32/rv32.elf" "$rv32/L1.bin" \
 	>"$scratch/insns32"
 if "$ntrace" --version | grep -q without; then
-	want64=('80000000 4081 _start+0x0 .2byte 0x4081' '80000040 3002a073 _start+0x40 .4byte 0x3002a073')
-	want32=('40400a7e 00b30023 memset+0x4 .4byte 0xb30023'
-		'40400a86 fe65 memset+0xc .2byte 0xfe65 # 40400a7e memset+0x4')
+	want64=('80000000 4081 _start+0x0 .2byte 0x4081' '80000004 3002a073 _start+0x4 .4byte 0x3002a073')
+	want32=('4040100e 00b32023 fill+0x4 .4byte 0xb32023'
+		'4040101a fa75 fill+0x10 .2byte 0xfa75 # 4040100e fill+0x4')
 else
-	want64=('80000000 4081 _start+0x0 c.li ra, 0' '80000040 3002a073 _start+0x40 csrs mstatus, t0')
-	want32=('40400a7e 00b30023 memset+0x4 sb a1, 0(t1)'
-		'40400a86 fe65 memset+0xc c.bnez a2, -8 # 40400a7e memset+0x4')
+	want64=('80000000 4081 _start+0x0 c.li ra, 0' '80000004 3002a073 _start+0x4 csrs mstatus, t0')
+	want32=('4040100e 00b32023 fill+0x4 sw a1, 0(t1)'
+		'4040101a fa75 fill+0x10 c.bnez a2, -0xc # 4040100e fill+0x4')
 fi
 for line in "${want64[@]}"; do
 	grep -qxF "$line" "$scratch/insns"
@@ -193,7 +198,7 @@ for line in "${want32[@]}"; do
 	verdict $? "RV32: $line"
 done
 "$ntrace" decode --output=insn --raw "$scratch/text@0x80000000" --raw "$scratch/data@0x80001000" \
-	"$trace" | head -n 1 | grep -q '^80000000 4081 - '
+	"$trace" | grep -v '^#' | head -n 1 | grep -q '^80000000 4081 - '
 verdict $? 'no symbols without an ELF file'
 status 0 'decode tells its disassembler' decode --help
 grep -q 'Disassembler of' "$scratch/stdout"
@@ -245,7 +250,7 @@ rm "$scratch/large"
 : >"$scratch/empty"
 for command in dump stat "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
 	# shellcheck disable=SC2086
-	status 0 "an empty file: ${command%% --elf*}" $command "$scratch/empty"
+	refuses "an empty file: ${command%% --elf*}" 'is empty; expected N-Trace messages' $command "$scratch/empty"
 	# shellcheck disable=SC2086
 	refuses "what cannot be read: ${command%% --elf*}" 'Input/output error' $command /proc/self/mem
 done
@@ -268,6 +273,84 @@ for command in "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
 	[ $status = 1 ]
 	verdict $? "status 1, cut: ${command%% --elf*}"
 	refuses "a directory: ${command%% --elf*}" 'Is a directory' ${command%% *} --elf "$elf" "$scratch"
+done
+printf '\377\377\377' >"$scratch/idle"
+refuses 'idle bytes only' 'is empty (idle bytes only)' decode --elf "$elf" "$scratch/idle"
+refuses 'a program as trace' 'is an ELF file, not a trace; programs are given as --elf=FILE' \
+	decode --elf "$elf" "$elf"
+printf 'PERFILE2 and so on' >"$scratch/perf.data"
+refuses 'a perf.data as trace' 'is a perf.data, not a raw trace' decode --elf "$elf" "$scratch/perf.data"
+gzip -c "$trace" >"$scratch/packed"
+refuses 'a compressed trace' 'is compressed; decompress it first' stat "$scratch/packed"
+# at most so much is read of what has no end
+status=0
+( ulimit -v $((4 << 20)) && exec timeout 60 "$ntrace" stat /dev/zero ) >/dev/null 2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q '/dev/zero: more than 1024 MiB, and no file that can be mapped' "$scratch/stderr"
+verdict $? 'a device without end'
+
+# programs that cannot be
+refuses 'XLEN of another program' "--xlen=32: $elf is a program of 64 bits" decode --elf "$elf" --xlen=32 "$trace"
+refuses 'an ISA of another program' '--isa=rv32gc: the program has 64 bits' decode --elf "$elf" --isa=rv32gc "$trace"
+refuses 'an ISA and an XLEN' '--isa=rv64gc: --xlen tells 32 bits' dump --isa=rv64gc --xlen=32 "$trace"
+refuses 'programs of two XLENs' "is a program of 32 bits, and $elf one of 64" \
+	decode --elf "$elf" --elf "$rv32/rv32.elf" "$trace"
+# cut inside the second program header; an object file
+head -c $((64 + 56 + 20)) "$elf" >"$scratch/headers"
+refuses 'program headers that are cut' 'not a RISC-V ELF file, or is cut' decode --elf "$scratch/headers" "$trace"
+cp "$elf" "$scratch/object"
+printf '\1' | dd of="$scratch/object" bs=1 seek=16 conv=notrunc status=none	# ET_REL
+printf '\0\0' | dd of="$scratch/object" bs=1 seek=56 conv=notrunc status=none	# without program headers
+refuses 'an object file' 'nothing that is loaded (as object files)' decode --elf "$scratch/object" "$trace"
+
+# numbers
+refuses 'a negative number behind a space' "\` -5' is not a number" dump --jvt=' -5' "$trace"
+refuses 'a number with a plus' "\`+5' is not a number" dump --jvt=+5 "$trace"
+refuses 'memory at a negative address' 'is not FILE@ADDR' decode --raw "$elf@-5" "$trace"
+refuses 'memory at a space' 'is not FILE@ADDR' decode --raw "$elf@ 5" "$trace"
+
+# a source that no message has
+refuses 'a source that is not there' 'sources: has no message of source 3, but of: 1 2' \
+	stat --srcbits=2 --src=3 "$scratch/sources"
+refuses 'nor for dump' 'has no message of source 0, but of: 1 2' dump --srcbits=2 --src=0 "$scratch/sources"
+refuses 'nor for decode' 'has no message of source 3, but of: 1 2' \
+	decode --srcbits=2 --src=3 --elf "$elf" "$scratch/sources"
+"$ntrace" stat --srcbits=2 --src=2 "$scratch/sources" | grep -q '^total  *1 messages'
+verdict $? 'one that is'
+
+# what timeline and profile cannot read
+refuses 'timeline of nothing' 'nope: No such file' timeline "$scratch/nope"
+refuses 'timeline of a trace' 'is not a perf.data; what perf script printed wants --perf-script' timeline "$trace"
+refuses 'profile of nothing' 'nope: No such file' profile --elf "$elf" "$scratch/nope"
+
+# nothing of what is read is written to
+"$ntrace" decode --elf "$elf" "$trace" >"$scratch/keep.pc"
+cp "$scratch/keep.pc" "$scratch/kept"
+ln -s keep.pc "$scratch/link.pc"
+ln "$scratch/keep.pc" "$scratch/hard.pc"
+cp "$elf" "$scratch/keep.elf"
+for name in keep.pc link.pc hard.pc; do
+	refuses "encode to its own list: $name" 'is the list itself' \
+		encode --elf "$elf" --pc "$scratch/keep.pc" -o "$scratch/$name"
+done
+status=0
+"$ntrace" encode --elf "$elf" --pc - -o "$scratch/link.pc" <"$scratch/keep.pc" 2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q 'is the list itself' "$scratch/stderr" && cmp -s "$scratch/keep.pc" "$scratch/kept"
+verdict $? 'encode to its own list, as standard input'
+refuses 'encode to its program' 'is the program itself' \
+	encode --elf "$scratch/keep.elf" --pc "$scratch/keep.pc" -o "$scratch/keep.elf"
+cmp -s "$scratch/keep.elf" "$elf"
+verdict $? 'which is still there'
+
+# output that has no room, whatever it is
+"$ntrace" tv from-elf "$elf" -o "$scratch/state"
+for command in --help --version 'decode --help' "stat $trace" "dump $trace" "profile --elf $elf $trace" \
+		"encode --elf $elf --pc $scratch/keep.pc -o -" "tv --help" "tv dump $scratch/state" \
+		"tv stat $scratch/state" "tv verify $scratch/state --against tv:$scratch/state"; do
+	status=0
+	# shellcheck disable=SC2086
+	"$ntrace" $command >/dev/full 2>"$scratch/stderr" || status=$?
+	[ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"
+	verdict $? "no room for the output of ${command%%/*}"
 done
 refuses 'a directory as program' 'Is a directory' decode --elf "$scratch" "$trace"
 refuses 'an empty program' 'not a RISC-V ELF file' decode --elf "$scratch/empty" "$trace"
@@ -296,10 +379,10 @@ for file in synced damaged; do
 done
 # a trace that someone makes shorter while it is read: the reader of what comes out does so, with
 # all but the first of it still to be decoded
-dhrystone=$captures/ref_dhrystone
+mix=$samples/mix
 for command in 'decode --output=pc' 'decode --output=branch --threads=2' dump; do
-	for n in {1..120}; do cat "$dhrystone/L0.bin"; done >"$scratch/shrinks"
-	[ "$command" = dump ] && program= || program="--elf $dhrystone/dhrystone.elf"
+	for n in {1..120}; do cat "$mix/L0.bin"; done >"$scratch/shrinks"
+	[ "$command" = dump ] && program= || program="--elf $mix/mix.elf"
 	# shellcheck disable=SC2086
 	{ timeout 20 "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"; echo "status $?"; } |
 		{ head -c 1000 >/dev/null; : >"$scratch/shrinks"; tail -n 1; } >"$scratch/stdout"

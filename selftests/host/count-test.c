@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counting edges: what nt_flow_count() adds up is what nt_flow_next() delivers: for captures in all
+ * Counting edges: what nt_flow_count() adds up is what nt_flow_next() delivers: for samples in all
  * modes, for random programs with random options, and for both damaged. SEED and ROUNDS may be set
  * in the environment.
  */
@@ -12,19 +12,20 @@
 #include <unistd.h>
 
 #include "cmocka-tap.h"
+#include "pack.h"
 #include "randprog.h"
 
 static const struct {
 	const char *folder, *trace;
 	uint8_t retstack;
-} captures[] = {
+} samples[] = {
 	{ "towers", "L0.bin", 0 }, { "towers", "L1.bin", 0 }, { "towers", "L2.bin", 0 },
 	{ "towers", "L3.bin", 3 }, { "towers", "L4.bin", 3 },
-	{ "dhrystone", "L0.bin", 0 }, { "dhrystone", "L1.bin", 0 }, { "dhrystone", "L2.bin", 0 },
-	{ "dhrystone", "L3.bin", 3 }, { "dhrystone", "L4.bin", 3 },
+	{ "mix", "L0.bin", 0 }, { "mix", "L1.bin", 0 }, { "mix", "L2.bin", 0 },
+	{ "mix", "L3.bin", 3 }, { "mix", "L4.bin", 3 },
 };
 
-#define NR_CAPTURES (sizeof(captures) / sizeof(captures[0]))
+#define NR_SAMPLES (sizeof(samples) / sizeof(samples[0]))
 
 struct setting {
 	struct nt_params params;
@@ -49,20 +50,20 @@ static uint64_t mix(uint64_t from, uint64_t to, unsigned int type)
 	return h * 0xbf58476d1ce4e5b9u ^ from;
 }
 
-static void open_capture(struct setting *s, unsigned int n)
+static void open_sample(struct setting *s, unsigned int n)
 {
-	const char *top = getenv("top");
+	const char *out = getenv("out");
 	char path[4096];
 	FILE *file;
 
 	nt_params_init(&s->params);
-	s->params.retstack = captures[n].retstack;
+	s->params.retstack = samples[n].retstack;
 	s->image = nt_image_new();
-	snprintf(path, sizeof(path), "%s/selftests/captures/ref_%s/%s.elf", top ? top : ".",
-		 captures[n].folder, captures[n].folder);
+	snprintf(path, sizeof(path), "%s/samples/%s/%s.elf", out ? out : "build/host",
+		 samples[n].folder, samples[n].folder);
 	assert_int_equal(nt_image_add_elf(s->image, path, 0), 0);
-	snprintf(path, sizeof(path), "%s/selftests/captures/ref_%s/%s", top ? top : ".",
-		 captures[n].folder, captures[n].trace);
+	snprintf(path, sizeof(path), "%s/samples/%s/%s", out ? out : "build/host",
+		 samples[n].folder, samples[n].trace);
 	file = fopen(path, "rb");
 	assert_non_null(file);
 	s->bytes = malloc(1 << 20);
@@ -74,7 +75,7 @@ static void open_capture(struct setting *s, unsigned int n)
 	nt_flow_set_code(s->flow, s->code, s->code);
 }
 
-static void close_capture(struct setting *s)
+static void close_sample(struct setting *s)
 {
 	nt_flow_free(s->flow);
 	nt_code_free(s->code);
@@ -132,13 +133,13 @@ static void counts_are_equal(void **state)
 	unsigned int n, again;
 
 	(void)state;
-	for (n = 0; n < NR_CAPTURES; n++) {
+	for (n = 0; n < NR_SAMPLES; n++) {
 		struct nt_counts *counts = nt_counts_new();
 		struct sums slow = { 0 }, fast = { 0 };
 		struct nt_counts_stats stats;
 		struct setting s;
 
-		open_capture(&s, n);
+		open_sample(&s, n);
 		for (again = 0; again < 3; again++) {
 			deliver(&s, &slow);
 			count(&s, counts);
@@ -154,7 +155,7 @@ static void counts_are_equal(void **state)
 		assert_int_equal(slow.mix, fast.mix);
 		assert_true(stats.hits > stats.walks / 4);
 		nt_counts_free(counts);
-		close_capture(&s);
+		close_sample(&s);
 	}
 }
 
@@ -164,13 +165,13 @@ static void damage_does_no_harm(void **state)
 	unsigned int n, round, i;
 
 	(void)state;
-	for (n = 0; n < NR_CAPTURES; n++) {
+	for (n = 0; n < NR_SAMPLES; n++) {
 		struct nt_counts *counts = nt_counts_new();
 		struct nt_counts_stats stats;
 		struct sums fast = { 0 };
 		struct setting s;
 
-		open_capture(&s, n);
+		open_sample(&s, n);
 		for (round = 0; round < 20; round++) {
 			for (i = 0; i < 20; i++) {
 				x ^= x << 13;
@@ -183,7 +184,7 @@ static void damage_does_no_harm(void **state)
 		total(counts, &fast, &stats);
 		assert_true(fast.branches > 0);
 		nt_counts_free(counts);
-		close_capture(&s);
+		close_sample(&s);
 	}
 }
 
@@ -198,6 +199,7 @@ static struct traced {
 	uint8_t bytes[BYTES_MAX];
 	size_t len;
 	uint64_t now;
+	uint32_t syncs;		/* to be reported */
 } traced;
 
 static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
@@ -235,6 +237,7 @@ static void open_traced(struct setting *s, struct nt_params *params, void *mem)
 	assert_non_null(s->code);
 	assert_non_null(s->flow);
 	nt_flow_set_code(s->flow, s->code, s->code);
+	nt_flow_report_syncs(s->flow, traced.syncs);
 }
 
 static void close_traced(struct setting *s)
@@ -307,6 +310,115 @@ static void a_hit_needs_the_same_return_stack(void **state)
 	close_traced(&s);
 }
 
+/*
+ * More calls than the return stack holds, all of them by the same message at the same place, then
+ * `rets` returns in one message, all but the last silent.
+ */
+static void nested_calls(struct pack *k, unsigned int calls, unsigned int rets)
+{
+	pack_init(k);
+	pack_ptsync(k, 5, 0, 0x100);
+	pack_ibh(k, 0, 2, 0x100 ^ 0x104, 1);
+	while (--calls)
+		pack_ibh(k, 0, 4, 0, 1);
+	pack_ibh(k, 0, 4, 0x104 ^ 0x108, 1);
+	pack_ibh(k, 0, 2 * rets, 0x108 ^ 0x100, 1);
+	pack_ptc(k, 4, 0, 1);
+	memset(k->buf + k->len, 0xff, 64);
+	k->len += 64;
+}
+
+/* A memo is not for a return stack that has no room for what it pushes. */
+static void R131_a_hit_needs_room_on_the_stack(void **state)
+{
+	static struct program mem;
+	static struct pack k;
+	unsigned int calls, rets;
+	struct nt_params params;
+
+	(void)state;
+	org(&mem, 0x100);
+	jr(&mem);		/* to 104, or 108 */
+	call(&mem, 0x100);
+	ret(&mem);
+	nt_params_init(&params);
+	params.retstack = 3;
+	for (calls = 30; calls < 36; calls++)
+	for (rets = 31; rets < 36; rets++) {
+		struct nt_counts *counts = nt_counts_new();
+		struct sums slow = { 0 }, fast = { 0 };
+		struct nt_counts_stats stats;
+		struct setting s;
+		unsigned int again;
+
+		nested_calls(&k, calls, rets);
+		memcpy(traced.bytes, k.buf, k.len);
+		traced.len = k.len;
+		open_traced(&s, &params, &mem);
+		for (again = 0; again < 2; again++) {
+			deliver(&s, &slow);
+			count(&s, counts);
+		}
+		total(counts, &fast, &stats);
+		/* the stack has 32 entries; the last return is reported */
+		assert_int_equal(slow.losses, rets - 1 > (calls < 32 ? calls : 32) ? 2 : 0);
+		assert_int_equal(slow.branches, fast.branches);
+		assert_int_equal(slow.insns, fast.insns);
+		assert_int_equal(slow.mix, fast.mix);
+		assert_true(stats.hits > calls / 2);
+		nt_counts_free(counts);
+		close_traced(&s);
+	}
+}
+
+/* A message of exactly the time that is the limit is replayed, one of a later time is not. */
+static void R124_limit_holds_a_hit_back(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	static struct program mem;
+	static struct pack k;
+	struct nt_params params;
+	struct nt_counts_stats stats;
+	struct nt_event ev[256];
+	struct setting s;
+	uint64_t limit;
+	size_t at, i;
+
+	(void)state;
+	org(&mem, 0x100);
+	add(&mem);
+	beq(&mem, 0x100);
+	nt_params_init(&params);
+	params.timestamps = true;
+	params.mode = NT_MODE_BTM;
+	pack_init(&k);
+	k.timestamp = 1000;
+	pack_ptsync(&k, 5, 0, 0x100);
+	at = k.len;
+	k.timestamp = 1;
+	for (i = 0; i < 100; i++)
+		pack_db(&k, 4);
+	memset(k.buf + k.len, 0xff, 64);
+	k.len += 64;
+	memcpy(traced.bytes, k.buf, k.len);
+	traced.len = k.len;
+	open_traced(&s, &params, &mem);
+	nt_flow_window(s.flow, s.bytes, s.len, 0);
+	for (limit = 1000; limit < 1100; limit++) {
+		stats.size = sizeof(stats);
+		nt_flow_limit(s.flow, limit);
+		while (nt_flow_count(s.flow, counts, ev, 256) > 0)
+			;
+		assert_true(nt_flow_at_limit(s.flow));
+		assert_int_equal(nt_flow_consumed(s.flow), at + (limit - 1000) * 3);
+		nt_counts_get_stats(counts, &stats);
+		assert_int_equal(stats.insns, 2 * (limit - 1000));
+	}
+	assert_true(stats.hits > 90);
+	nt_counts_free(counts);
+	close_traced(&s);
+}
+
 /* ------------------------------------------------------ random programs -- */
 
 static struct randprog prog;
@@ -319,6 +431,8 @@ static void random_options(struct nt_enc_config *c)
 	c->size = sizeof(*c);
 	random_params(p);
 	c->htm = rnd(2);
+	if (rnd(2))
+		p->mode = rnd(20) && c->htm ? NT_MODE_HTM : NT_MODE_BTM;
 	c->context = rnd(3) == 0;
 	c->btype_1 = rnd(2);
 	c->icnt_bits = rnd(2) ? 4 + rnd(19) : 0;
@@ -340,8 +454,11 @@ static void execute(unsigned int steps)
 	random_options(&traced.cfg);
 	randprog_make(&prog, &traced.cfg.params);
 	traced.cfg.params.jvt = prog.params.jvt;
+	traced.cfg.params.addr_bits = prog.params.addr_bits;
+	traced.cfg.params.tstamp_bits = rnd(2) ? 8 + rnd(57) : 0;
 	traced.len = 0;
 	traced.now = rnd(1ull << 40);
+	traced.syncs = rnd(2) ? rnd(1 << 16) : 0;
 	hart.at = rnd(prog.nr);
 	hart.stray = traced.cfg.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
 	traced.enc = nt_enc_new(&traced.cfg);
@@ -396,6 +513,50 @@ static int step(struct setting *s, struct nt_counts *counts, struct sums *sums)
 		sums->mix += mix(ev[i].from, ev[i].to, ev[i].type);
 	}
 	return n;
+}
+
+/* What is replayed has the time of a clock that wraps, too */
+static void R124_hits_of_a_clock_that_wraps(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	static struct program mem;
+	static struct pack k;
+	struct nt_params params;
+	struct nt_event ev[256];
+	struct setting s;
+	uint64_t time = 0;
+	unsigned int i;
+	int n;
+
+	(void)state;
+	org(&mem, 0x100);
+	add(&mem);
+	beq(&mem, 0x100);
+	nt_params_init(&params);
+	params.timestamps = true;
+	params.tstamp_bits = 8;
+	params.mode = NT_MODE_BTM;
+	pack_init(&k);
+	k.timestamp = 0;
+	pack_ptsync(&k, 5, 0, 0x100);
+	for (i = 1; i <= 100; i++) {
+		k.timestamp = i * 100 & 0xff;
+		pack_dbsync(&k, 2, 4, 0x100);
+	}
+	k.timestamp = 1;
+	pack_ptc(&k, 4, 2, 0);
+	memset(k.buf + k.len, 0xff, 64);
+	k.len += 64;
+	memcpy(traced.bytes, k.buf, k.len);
+	traced.len = k.len;
+	open_traced(&s, &params, &mem);
+	nt_flow_window(s.flow, s.bytes, s.len, 0);
+	while ((n = nt_flow_count(s.flow, counts, ev, 256)) > 0)
+		time = ev[n - 1].time;
+	assert_int_equal(n, 0);
+	assert_int_equal(time, 100 * 100 + 1);
+	nt_counts_free(counts);
+	close_traced(&s);
 }
 
 /* In pieces of time */
@@ -476,6 +637,9 @@ int main(void)
 		cmocka_unit_test(counts_are_equal),
 		cmocka_unit_test(damage_does_no_harm),
 		cmocka_unit_test(a_hit_needs_the_same_return_stack),
+		cmocka_unit_test(R131_a_hit_needs_room_on_the_stack),
+		cmocka_unit_test(R124_limit_holds_a_hit_back),
+		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
 	};
 	const char *seed = getenv("SEED");

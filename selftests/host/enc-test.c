@@ -141,7 +141,7 @@ static void vector_6_btm(void **state)
 	}
 }
 
-/* A counter of 4 bits: the branch that ResourceFull covers is told after it */
+/* A counter of 4 bits: the branch that ResourceFull covers is reported after it */
 static void vector_7(void **state)
 {
 	struct nt_enc_config c = htm;
@@ -267,6 +267,76 @@ static void r90_addresses_survive(void **state)
 		len = nt_enc_msg(&p, &m, buf);
 		assert_int_equal(nt_msg_decode(&p, buf, len, &back), len);
 		assert_int_equal((back.addr << 1) & mask, addr);
+	}
+}
+
+/* `addr` behind `last`, from an encoder of p->addr_bits address bits, and back; its bytes */
+static int address_back(const struct nt_params *p, uint64_t last, uint64_t addr)
+{
+	struct nt_msg m = { .fields = NT_F_BTYPE | NT_F_ICNT | NT_F_UADDR,
+			    .tcode = NT_TCODE_INDIRECT_BRANCH, .addr = (addr ^ last) >> 1 }, back;
+	uint8_t buf[NT_ENC_MSG_MAX];
+	int len = nt_enc_msg(p, &m, buf);
+
+	assert_int_equal(nt_msg_decode(p, buf, len, &back), len);
+	assert_true(nt_msg_addr(p, &back, last) == addr);
+	/* a decoder need not know more of the address before than its bits in the field */
+	assert_true(nt_msg_addr(p, &back, last & ((2ull << p->addr_bits) - 1)) == addr);
+	m.fields = NT_F_SYNC | NT_F_ICNT | NT_F_FADDR;
+	m.tcode = NT_TCODE_PROG_TRACE_SYNC;
+	m.addr = addr >> 1;
+	len = nt_enc_msg(p, &m, buf);
+	assert_int_equal(nt_msg_decode(p, buf, len, &back), len);
+	assert_true(nt_msg_addr(p, &back, ~0ull) == addr);
+	return len;
+}
+
+/* Addresses around the sign bit of every width; RV32's are zero-extended here */
+static void addresses_of_n_bits(void **state)
+{
+	struct nt_params p = { .size = sizeof(p) };
+	unsigned int bits, ext, delta;
+
+	(void)state;
+	for (p.xlen = 32; p.xlen <= 64; p.xlen += 32)
+	for (ext = 0; ext < 2; ext++)
+	for (bits = 4; bits < p.xlen; bits++)
+	for (delta = 2; delta < 8; delta += 2) {
+		uint64_t mask = p.xlen == 32 ? 0xffffffff : ~0ull;
+		uint64_t highest = (1ull << bits) - delta, lowest = -(1ull << bits) + delta - 2;
+		int len, most = 2 + (bits + 5 + ext) / 6;
+
+		p.extaddr = ext;
+		p.addr_bits = bits;
+		len = address_back(&p, highest & mask, lowest & mask);
+		assert_true(len <= most);
+		len = address_back(&p, lowest & mask, highest & mask);
+		assert_true(len <= most);
+		address_back(&p, 0, -2 & mask);
+	}
+	p.extaddr = false;
+	p.xlen = 64;
+	p.addr_bits = 48;
+	assert_int_equal(address_back(&p, 0, 0xffffffff80098894), 10);
+}
+
+static void addr_bits_out_of_range(void **state)
+{
+	struct nt_enc_config c = { .size = sizeof(c) };
+	struct nt_enc *enc;
+
+	(void)state;
+	nt_params_init(&c.params);
+	c.emit = emit;
+	for (c.params.xlen = 32; c.params.xlen <= 64; c.params.xlen += 32) {
+		c.params.addr_bits = c.params.xlen - 1;
+		assert_int_equal(nt_params_check(&c.params), 0);
+		enc = nt_enc_new(&c);
+		assert_non_null(enc);
+		nt_enc_free(enc);
+		c.params.addr_bits = c.params.xlen;
+		assert_int_equal(nt_params_check(&c.params), -NT_EINVAL);
+		assert_null(nt_enc_new(&c));
 	}
 }
 
@@ -486,7 +556,7 @@ static void r99_r81_traps(void **state)
 	}
 }
 
-/* The jump led to where the interrupt was taken: that is told before the interrupt */
+/* The jump led to where the interrupt was taken: that is reported before the interrupt */
 static void trap_behind_jump(void **state)
 {
 	(void)state;
@@ -569,7 +639,7 @@ static void r135_swap_pops_then_pushes(void **state)
 	check();
 }
 
-/* 33 calls deep: the oldest is forgotten, its return must be told */
+/* 33 calls deep: the oldest is forgotten, its return must be reported */
 static void r131_oldest_is_dropped(void **state)
 {
 	uint64_t icnt = 0;
@@ -760,6 +830,49 @@ static void r125_timestamps(void **state)
 	bench.want.timestamp = 67;
 	pack_ptc(&bench.want, 4, 1, 1);
 	check();
+}
+
+/* A clock of 16 bits: absolute times and differences have no more, whether `now' wraps or not */
+static void R124_narrow_clock(void **state)
+{
+	struct nt_enc_config c = htm;
+	unsigned int wraps;
+
+	(void)state;
+	c.params.timestamps = true;
+	c.params.tstamp_bits = 16;
+	for (wraps = 0; wraps < 2; wraps++) {
+		begin(c);
+		bench.now = 0x1fffe;
+		run(0x100, CJR_A0);
+		bench.now = wraps ? 3 : 0x20003;
+		run(0x200, CJR_A0);
+		nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
+		run(0x300, CADD);
+		nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x302);
+		bench.want.timestamp = 0xfffe;
+		pack_ptsync(&bench.want, 5, 0, 0x100);
+		bench.want.timestamp = 5;
+		pack_ib(&bench.want, 0, 1, 0x100 ^ 0x200);
+		bench.want.timestamp = 3;
+		pack_ibsync(&bench.want, 6, 0, 1, 0x300);
+		bench.want.timestamp = 0;
+		pack_ptc(&bench.want, 4, 1, 1);
+		check();
+	}
+	c.size = sizeof(c);
+	c.params.xlen = 64;
+	c.emit = emit;
+	c.time = now;
+	for (c.params.tstamp_bits = 1; c.params.tstamp_bits < 70; c.params.tstamp_bits++) {
+		struct nt_enc *enc = nt_enc_new(&c);
+		bool good = c.params.tstamp_bits >= 8 && c.params.tstamp_bits <= 64;
+
+		assert_true(!!enc == good);
+		nt_enc_free(enc);
+		c.params.size = sizeof(c.params);
+		assert_int_equal(nt_params_check(&c.params), good ? 0 : -NT_EINVAL);
+	}
 }
 
 static void src_in_every_message(void **state)
@@ -995,7 +1108,7 @@ static void r140_narrow_itype(void **state)
 	c.params.seqjump = true;
 	begin(c);
 	for (i = 0; i < 3; i++)
-		run(0x100, jumps[i]);	/* to 108 each; nothing is told of any */
+		run(0x100, jumps[i]);	/* to 108 each; none is reported */
 	run(0x108, 0x000003b7);		/* lui t2 */
 	run(0x10c, insn_jalr(1, 7, 0));		/* sequential: silent as with 4 bits */
 	run(0x200, 0x000000b7);		/* lui ra */
@@ -1219,7 +1332,7 @@ static void refuses(void **state)
 	c.hcontext = false;
 	c.itype_3 = true;
 	c.params.retstack = 3;
-	assert_null(nt_enc_new(&c));	/* no returns are told */
+	assert_null(nt_enc_new(&c));	/* no returns are reported */
 	c.params.retstack = 0;
 	c.params.src = 1;
 	assert_null(nt_enc_new(&c));	/* SRC has no bits */
@@ -1304,6 +1417,8 @@ int main(void)
 		cmocka_unit_test(r89_kernel_address),
 		cmocka_unit_test(r88_extended_addresses),
 		cmocka_unit_test(r90_addresses_survive),
+		cmocka_unit_test(addresses_of_n_bits),
+		cmocka_unit_test(addr_bits_out_of_range),
 		cmocka_unit_test(r91_hist_polarity),
 		cmocka_unit_test(r93_resources_reset_alone),
 		cmocka_unit_test(r97_both_full_at_once),
@@ -1329,6 +1444,7 @@ int main(void)
 		cmocka_unit_test(r24_periodic_by_messages),
 		cmocka_unit_test(r121_r114_event_keeps_history),
 		cmocka_unit_test(r125_timestamps),
+		cmocka_unit_test(R124_narrow_clock),
 		cmocka_unit_test(src_in_every_message),
 		cmocka_unit_test(r128_r129_ownership),
 		cmocka_unit_test(r128_hcontext_comes_first),

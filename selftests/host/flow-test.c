@@ -22,6 +22,7 @@ struct bench {
 	struct pack pk;
 	struct nt_code *code;
 	struct nt_flow *flow;
+	uint32_t syncs;		/* to be reported */
 	char answer[ANSWER];
 	size_t used;
 };
@@ -72,6 +73,10 @@ static void say_event(struct bench *t, const struct nt_event *ev)
 			say(t, " pc %" PRIx64, ev->from);
 		say(t, " skipped %" PRIu64, ev->skipped);
 		break;
+	case NT_EV_SYNC:
+		assert_true(ev->from == ev->to);
+		say(t, "sync %u %" PRIx64, ev->reason, ev->to);
+		break;
 	default:
 		say(t, "notice %s", nt_strerror(ev->reason));
 	}
@@ -104,6 +109,7 @@ static void new_flow(struct bench *t)
 	t->flow = nt_flow_new(&t->params);
 	assert_non_null(t->flow);
 	nt_flow_set_code(t->flow, t->code, t->code);
+	nt_flow_report_syncs(t->flow, t->syncs);
 }
 
 static void bench_open(struct bench *t)
@@ -172,7 +178,7 @@ static void decode_pieces(struct bench *t, size_t size)
 	assert_int_equal(from + nt_flow_consumed(t->flow), t->pk.len);
 }
 
-/* A loss at the end of a piece is told in pieces too: the rest must be the same. */
+/* A loss at the end of a piece is reported in pieces too: the rest must be the same. */
 static void without_losses(const char *answer, char *out, size_t size)
 {
 	const char *end;
@@ -624,6 +630,7 @@ static void R107_repeat_keeps_the_target(void **state)
 	struct bench *t = bench_new();
 
 	(void)state;
+	t->params.profile = NT_PROFILE_P550;
 	org(&t->prog, 0x100);
 	jr(&t->prog);
 	org(&t->prog, 0x200);
@@ -659,6 +666,268 @@ static void R141_indirect_branch_in_htm(void **state)
 	pack_ptc(&t->pk, 4, 0, 1);
 	expect(t, "start 5 100\ncond 102 100 n2\ncond 102 100 n2\ncond 102 100 n2\n"
 	       "ijump 106 200 n3\nstop 4 200\n");
+}
+
+/* ------------------------------------------------------------ HTM or BTM - */
+
+/*
+ * An if/else: from 100 over the branch at 102 to 10a, 3 half-words either way; and a second one,
+ * 10a to 116, where the ways are of different length.
+ */
+static struct bench *if_else(void)
+{
+	struct bench *t = bench_new();
+	struct program *p = &t->prog;
+
+	org(p, 0x100);
+	c_add(p);
+	beq(p, 0x108);		/* 102 */
+	c_j(p, 0x10a);		/* 106: else */
+	c_add(p);		/* 108: then */
+	jr(p);			/* 10a */
+	org(p, 0x200);
+	c_add(p);
+	beq(p, 0x300);		/* 202 */
+	add(p);			/* 206 */
+	add(p);			/* 20a */
+	jr(p);			/* 20e */
+	org(p, 0x300);
+	add(p);			/* 300 */
+	c_j(p, 0x20a);		/* 304 */
+	return t;
+}
+
+/*
+ * B.7, sync examples, note 2: ProgTraceSync may mark an event in HTM although it has no HIST. What
+ * the branches did is then known only where one way alone leads to F-ADDR.
+ */
+static void R121_mode_is_kept_across_syncs(void **state)
+{
+	struct bench *t = if_else();
+
+	(void)state;
+	/* both ways lead to 10a */
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_ibhsync(&t->pk, 2, 0, 1, 0x102, 1);
+	pack_ptsync(&t->pk, 6, 3, 0x10a);
+	pack_ptc(&t->pk, 4, 0, 1);
+	expect(t, "start 5 100\n"
+	       "loss conditional branch without branch history at 10 pc 102 skipped 0 n1\n"
+	       "start 6 10a\nstop 4 10a\n");
+	/* 206 and what is behind it, or 300: F-ADDR tells */
+	t = if_else();
+	pack_ptsync(&t->pk, 5, 0, 0x200);
+	pack_ibhsync(&t->pk, 2, 0, 1, 0x202, 1);
+	pack_ptsync(&t->pk, 6, 4, 0x304);
+	pack_ibh(&t->pk, 0, 1 + 2 + 2, 0x304 ^ 0x100, 1);
+	pack_ptc(&t->pk, 4, 0, 1);
+	expect(t, "start 5 200\ncond 202 300 n2\njump 304 20a n2\nijump 20e 100 n2\nstop 4 100\n");
+	t = if_else();
+	pack_ptsync(&t->pk, 5, 0, 0x200);
+	pack_ibhsync(&t->pk, 2, 0, 1, 0x202, 1);
+	pack_ptsync(&t->pk, 6, 4, 0x20a);
+	pack_ptc(&t->pk, 4, 0, 1);
+	expect(t, "start 5 200\nstop 4 20a n3\n");
+}
+
+/* A periodic sync message on a conditional branch, of which HIST has no outcome yet */
+static void R121_last_outcome_is_missing(void **state)
+{
+	static const uint64_t to[] = { 0x300, 0x206 };
+	unsigned int i, carrier;
+
+	(void)state;
+	for (carrier = 0; carrier < 3; carrier++)
+	for (i = 0; i < 2; i++) {
+		struct bench *t = if_else();
+		char want[200];
+
+		pack_ptsync(&t->pk, 5, 0, 0x200);
+		if (carrier == 0)
+			pack_ptsync(&t->pk, 2, 3, to[i]);
+		else if (carrier == 1)
+			pack_ibsync(&t->pk, 2, 0, 3, to[i]);
+		else
+			pack_ibhsync(&t->pk, 2, 0, 3, to[i], 1);
+		pack_ibhsync(&t->pk, 6, 0, 2, to[i] + 4, 1);
+		pack_ptc(&t->pk, 4, 0, 1);
+		snprintf(want, sizeof(want), "start 5 200\n%sstop 4 %" PRIx64 " n%u\n",
+			 i ? "" : "cond 202 300 n2\n", to[i] + 4, i ? 3 : 1);
+		expect(t, want);
+	}
+}
+
+/* Nothing tells the mode, and both ways lead to the address: a loss, not a guess. */
+static void R121_mode_is_unknown(void **state)
+{
+	static const char *const want[] = {
+		[NT_MODE_UNKNOWN] = "start 5 100\nloss conditional branch without outcome, and no "
+			"message tells HTM from BTM at 4 pc 100 skipped 0\nstart 6 10a\nstop 16 10a\n",
+		[NT_MODE_BTM] = "start 5 100\njump 106 10a n3\nstop 16 10a\n",
+		[NT_MODE_HTM] = "start 5 100\nloss conditional branch without branch history"
+			" at 4 pc 100 skipped 0\nstart 6 10a\nstop 16 10a\n",
+	};
+	unsigned int mode;
+
+	(void)state;
+	for (mode = 0; mode < 3; mode++) {
+		struct bench *t = if_else();
+
+		t->params.mode = (enum nt_mode)mode;
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		pack_ptsync(&t->pk, 6, 4, 0x10a);
+		expect(t, want[mode]);
+	}
+	/* only one way leads there, whatever the mode */
+	for (mode = 0; mode < 3; mode++) {
+		struct bench *t = if_else();
+
+		t->params.mode = (enum nt_mode)mode;
+		pack_ptsync(&t->pk, 5, 0, 0x200);
+		pack_ptsync(&t->pk, 6, 5, 0x20a);
+		expect(t, "start 5 200\nstop 16 20a n3\n");
+	}
+	/* an address that no way leads to */
+	{
+		struct bench *t = if_else();
+
+		pack_ptsync(&t->pk, 5, 0, 0x200);
+		pack_ptsync(&t->pk, 6, 5, 0x20c);
+		expect(t, "start 5 200\nloss conditional branch without outcome, and no message tells "
+		       "HTM from BTM at 4 pc 200 skipped 0\nstart 6 20c\nstop 16 20c\n");
+	}
+}
+
+/* What tells the mode may come later, also after other messages that don't. */
+static void R121_mode_is_told_later(void **state)
+{
+	unsigned int way, i;
+
+	(void)state;
+	for (way = 0; way < 6; way++) {
+		bool htm = way & 1;
+		struct bench *t = if_else();
+		char want[1000];
+
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		pack_ptsync(&t->pk, 6, 4, 0x10a);
+		for (i = 0; i < 3 * way; i++)
+			pack_ib(&t->pk, 0, 2, 0);
+		switch (way) {
+		case 0:
+			pack_ptc(&t->pk, 4, 0, 0);
+			break;
+		case 1:
+			pack_ptc(&t->pk, 4, 0, 1);
+			break;
+		case 2:
+			pack_ib(&t->pk, 0, 2, 0x10a ^ 0x200);
+			pack_db(&t->pk, 3);
+			break;
+		case 3:
+			pack_ib(&t->pk, 0, 2, 0x10a ^ 0x200);
+			pack_rf(&t->pk, 1, 3);
+			break;
+		case 4:
+			pack_ib(&t->pk, 0, 2, 0x10a ^ 0x200);
+			pack_dbsync(&t->pk, 2, 3, 0x300);
+			break;
+		case 5:
+			pack_ib(&t->pk, 0, 2, 0x10a ^ 0x200);
+			pack_ibhsync(&t->pk, 2, 0, 3, 0x300, 3);
+			break;
+		}
+		snprintf(want, sizeof(want), "%s", htm ?
+			 "start 5 100\nloss conditional branch without branch history at 4 pc 100"
+			 " skipped 0\nstart 6 10a\n" : "start 5 100\njump 106 10a n3\n");
+		for (i = 0; i < 3 * way; i++)
+			strcat(want, "ijump 10a 10a n1\n");
+		if (way >= 2)
+			strcat(want, "ijump 10a 200 n1\ncond 202 300 n2\nstop 16 300\n");
+		else
+			strcat(want, "stop 4 10a\n");
+		expect(t, want);
+	}
+}
+
+/* One message of the other mode does not make the trace one of it. */
+static void R121_damage_does_not_tell_the_mode(void **state)
+{
+	struct bench *t = if_else();
+
+	(void)state;
+	pack_ptsync(&t->pk, 5, 0, 0x202);
+	pack_db(&t->pk, 2);
+	pack_ib(&t->pk, 0, 2 + 1 + 2 + 2, 0x202 ^ 0x100);	/* from 300, to 100 */
+	pack_ptsync(&t->pk, 6, 4, 0x10a);
+	pack_ibh(&t->pk, 0, 2, 0, 1);
+	pack_ibh(&t->pk, 0, 2, 0, 1);
+	pack_ptc(&t->pk, 4, 0, 1);
+	expect(t, "start 5 202\ncond 202 300 n1\njump 304 20a n2\nijump 20e 100 n2\n"
+	       "loss conditional branch without branch history at 10 pc 100 skipped 0\n"
+	       "start 6 10a\nijump 10a 10a n1\nijump 10a 10a n1\nstop 4 10a\n");
+}
+
+/* The recording told the mode: what contradicts it is no message of that trace. */
+static void R121_mode_is_given(void **state)
+{
+	static const char refused[] = "start 5 202\nloss message of BTM in an HTM trace, or of HTM in"
+		" a BTM trace at 4 pc 202 skipped %u\nstart 2 300\nstop 4 300\n";
+	unsigned int way;
+	char want[200];
+
+	(void)state;
+	for (way = 0; way < 4; way++) {
+		struct bench *t = if_else();
+		size_t at;
+
+		t->params.mode = way ? NT_MODE_BTM : NT_MODE_HTM;
+		pack_ptsync(&t->pk, 5, 0, 0x202);
+		at = t->pk.len;
+		if (way == 0)
+			pack_db(&t->pk, 2);
+		else if (way == 1)
+			pack_rf(&t->pk, 1, 3);
+		else if (way == 2)
+			pack_ibh(&t->pk, 0, 2, 0, 3);
+		else
+			pack_ptc(&t->pk, 4, 2, 3);
+		snprintf(want, sizeof(want), refused, (unsigned int)(t->pk.len - at));
+		pack_ptsync(&t->pk, 2, 0, 0x300);
+		pack_ptc(&t->pk, 4, 0, way ? 1 : 2);
+		if (!way)
+			strcpy(strstr(want, "start 2"), "start 2 300\nloss branch history does not fit"
+			       " the code at 10 pc 300 skipped 4\n");
+		expect(t, want);
+	}
+}
+
+/* The mode that one window told counts in the next one. */
+static void R121_mode_is_kept_across_windows(void **state)
+{
+	unsigned int htm;
+
+	(void)state;
+	for (htm = 0; htm < 2; htm++) {
+		struct bench *t = if_else();
+
+		pack_ptsync(&t->pk, 5, 0, 0x202);
+		if (htm)
+			pack_ibh(&t->pk, 0, 2 + 2 + 1 + 2 + 2, 0, 3);
+		else
+			pack_db(&t->pk, 2);
+		bench_open(t);
+		decode(t, 64, false);
+		t->pk.len = 0;
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		pack_ptsync(&t->pk, 6, 4, 0x10a);
+		decode(t, 64, false);
+		assert_string_equal(t->answer, htm ? "start 5 100\nloss conditional branch without"
+				    " branch history at 4 pc 100 skipped 0\nstart 6 10a\nstop 16 10a\n" :
+				    "start 5 100\njump 106 10a n3\nstop 16 10a\n");
+		bench_close(t);
+		free(t);
+	}
 }
 
 /* ------------------------------------------------------------------ traps - */
@@ -908,6 +1177,71 @@ static void R136_sequential_jumps(void **state)
 	       "ijump 104 300 n1\nstop 4 300\n");
 }
 
+/* A block holds 64 half-words: LUI and the jump behind it may not be in two of them. */
+static void R136_sequential_jump_at_the_end_of_a_block(void **state)
+{
+	unsigned int before, i;
+
+	(void)state;
+	for (before = 56; before <= 66; before++) {
+		struct bench *t = bench_new();
+		struct program *p = &t->prog;
+		char want[100];
+
+		t->params.seqjump = true;
+		org(p, 0x100);
+		for (i = 0; i < before; i++)
+			c_add(p);
+		lui(p, 7, 0);
+		jalr(p, 0, 7, 0x300);
+		org(p, 0x300);
+		add(p);
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		pack_ptc(&t->pk, 4, before + 4 + 2, 1);
+		snprintf(want, sizeof(want), "start 5 100\nijump %x 300 inferred n%u\nstop 4 304 n1\n",
+			 0x100 + 2 * before + 4, before + 2);
+		expect(t, want);
+	}
+}
+
+/* Where a sequential jump leads is known: another address does not follow. */
+static void R136_address_behind_a_sequential_jump(void **state)
+{
+	unsigned int way;
+
+	(void)state;
+	for (way = 0; way < 6; way++) {
+		uint64_t to = way & 1 ? 0x300 : 0x200;
+		struct bench *t = bench_new();
+		struct program *p = &t->prog;
+
+		t->params.seqjump = true;
+		org(p, 0x100);
+		auipc(p, 6, 0);
+		jalr(p, 0, 6, 0x100);	/* to 200 */
+		org(p, 0x200);
+		add(p);
+		org(p, 0x300);
+		add(p);
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		if (way < 2)
+			pack_ib(&t->pk, 0, 4, 0x100 ^ to);
+		else if (way < 4)
+			pack_ptsync(&t->pk, 2, 4, to);
+		else
+			pack_ibhsync(&t->pk, 2, 0, 4, to, 1);
+		pack_ptc(&t->pk, 4, 2, 1);
+		if (!(way & 1))
+			expect(t, "start 5 100\nijump 104 200 n2\nstop 4 204 n1\n");
+		else if (way == 1)
+			expect(t, "start 5 100\nloss address does not follow from the code at 4"
+			       " pc 100 skipped 8\n");
+		else
+			expect(t, "start 5 100\nloss address does not follow from the code at 4"
+			       " pc 100 skipped 0\nstart 2 300\nstop 4 304 n1\n");
+	}
+}
+
 static void R137_all_jumps(void **state)
 {
 	struct bench *t = calls(3);
@@ -1034,6 +1368,44 @@ static void R113_every_sync_reason(void **state)
 				 "start 5 100\nloss encoder lost messages at 6 pc 100 skipped 0\n"
 				 "start 7 200\ncall 200 300 n1\nret 302 204 inferred n2\n"
 				 "ret 204 104 n1\nstop 4 104\n");
+		expect(t, want);
+	}
+}
+
+/* Marks are reported to who asks for them, behind the transfer that the message reports. */
+static void R113_sync_messages_are_reported(void **state)
+{
+	unsigned int reason;
+
+	(void)state;
+	for (reason = 0; reason < 16; reason++) {
+		bool restarts = reason == 1 || reason == 3 || reason == 5 || reason == 9;
+		struct bench *t = loop();
+		char want[500];
+
+		t->syncs = 1u << reason;
+		pack_ibhsync(&t->pk, reason, 0, 1, 0x102, 1);	/* behind c.add */
+		pack_ibhsync(&t->pk, reason, 0, 2, 0x100, 3);	/* branch taken */
+		pack_ibhsync(&t->pk, reason ^ 1, 0, 3, 0x100, 3);
+		pack_ibhsync(&t->pk, reason, 3, 3, 0x200, 2);	/* and an interrupt */
+		pack_ptc(&t->pk, 4, 0, 1);
+		snprintf(want, sizeof(want), "start 5 100\nsync %u 102 n1\ncond 102 100 n1\n"
+			 "sync %u 100\ncond 102 100 n2\ninterrupt 106 200 n2\nsync %u 200\n"
+			 "stop 4 200\n", reason, reason, reason);
+		/* START tells the reason; of 7 is a loss */
+		if (restarts || (reason ^ 1) == 1 || (reason ^ 1) == 3 || (reason ^ 1) == 5 ||
+		    (reason ^ 1) == 9 || reason == 7 || reason == 6)
+			t->pk.len = 0;
+		if (!t->pk.len) {
+			pack_ptsync(&t->pk, reason, 0, 0x100);
+			pack_ibhsync(&t->pk, reason, 0, 1, 0x102, 1);
+			pack_ptc(&t->pk, 4, 0, 1);
+			snprintf(want, sizeof(want), restarts ?
+				 "start %u 100\nstop 16 102 n1\nstart %u 102 join\nstop 4 102\n" :
+				 reason == 7 ? "start %u 100\nloss encoder lost messages at 4 pc 100"
+				 " skipped 0\nstart %u 102\nstop 4 102\n" :
+				 "start %u 100\nsync %u 102 n1\nstop 4 102\n", reason, reason);
+		}
 		expect(t, want);
 	}
 }
@@ -1228,6 +1600,159 @@ static void R124_timestamps(void **state)
 	       "cond 102 100 n2 t1005\ncond 102 100 n2 t900\nstop 4 100 t901\n");
 }
 
+/* What a TSTAMP of `bits' bits says: `stamp' behind a time, in a sync message */
+static uint64_t time_behind(unsigned int bits, enum nt_profile profile, uint64_t first, uint64_t stamp,
+			    bool windows)
+{
+	struct bench *t = loop();
+	struct nt_event ev[64];
+	uint64_t time;
+	int n;
+
+	t->params.timestamps = true;
+	t->params.tstamp_bits = bits;
+	t->params.profile = profile;
+	t->pk.len = 0;
+	t->pk.timestamp = (int)first;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	t->pk.timestamp = (int)stamp;
+	bench_open(t);
+	if (windows) {
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		n = nt_flow_next(t->flow, ev, 64);
+		assert_int_equal(n, 2);
+		assert_true(ev[0].time == first);
+		t->pk.len = 0;
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		n = nt_flow_next(t->flow, ev, 64);
+		assert_int_equal(n, 2);
+		time = ev[0].time;
+	} else {
+		pack_ptsync(&t->pk, 2, 0, 0x100);
+		pack_ptc(&t->pk, 4, 0, 0);
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		n = nt_flow_next(t->flow, ev, 64);
+		assert_int_equal(n, 2);
+		assert_true(ev[0].time == first);
+		time = ev[n - 1].time;
+		if (profile == NT_PROFILE_1_0)
+			time -= stamp;
+	}
+	bench_close(t);
+	free(t);
+	return time;
+}
+
+/* A clock that wraps: time rises; it may go back by an eighth of the clock's range */
+static void R124_clock_that_wraps(void **state)
+{
+	unsigned int windows;
+
+	(void)state;
+	for (windows = 0; windows < 2; windows++) {
+		const enum nt_profile now = NT_PROFILE_1_0;
+
+		/* 16 bits */
+		assert_int_equal(time_behind(16, now, 0xfffe, 3, windows), 0x10003);
+		assert_int_equal(time_behind(16, now, 0x9000, 0x8fff, windows), 0x8fff);
+		assert_int_equal(time_behind(16, now, 0x9000, 0x7000, windows), 0x7000);
+		assert_int_equal(time_behind(16, now, 0x9000, 0x6fff, windows), 0x16fff);
+		assert_int_equal(time_behind(16, now, 0x10, 0xfff0, windows), 0xfff0);
+		/* what is wider than the clock */
+		assert_int_equal(time_behind(8, now, 0xfe, 0x4503, windows), 0x103);
+		/* all 64, as they are */
+		assert_int_equal(time_behind(0, now, 0xfffe, 3, windows), 3);
+		assert_int_equal(time_behind(64, now, 0xfffe, 3, windows), 3);
+	}
+	/* of the other profiles, with XORed times between */
+	for (windows = 0; windows < 2; windows++)
+		assert_int_equal(time_behind(16, NT_PROFILE_P550, 0xfffe, 3, windows),
+				 windows ? 0x10003 : 0x10000);
+}
+
+/* A loop, and a clock of 16 bits: `first` at its start, `ticks` more after one round */
+static struct bench *timed_loop(int first, int ticks)
+{
+	struct bench *t = loop();
+
+	t->params.timestamps = true;
+	t->params.tstamp_bits = 16;
+	t->pk.len = 0;
+	t->pk.timestamp = first;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	t->pk.timestamp = ticks;
+	pack_db(&t->pk, 3);
+	return t;
+}
+
+/* The difference leads across the end, and the next sync message counts from there. */
+static void R124_wrap_between_sync_messages(void **state)
+{
+	struct bench *t = timed_loop(0xfff0, 0x20);
+
+	(void)state;
+	t->pk.timestamp = 0x18;
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	t->pk.timestamp = 0x7fff;
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	t->pk.timestamp = 2;
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "start 5 100 t65520\ncond 102 100 n2 t65552\ncond 102 100 n2 t65560\n"
+	       "cond 102 100 n2 t98303\nstop 4 100 t98305\n");
+}
+
+/* Someone who knows how often the clock wrapped before says so, for each window. */
+static void R124_time_from(void **state)
+{
+	static const struct { uint64_t from, time; } windows[] = {
+		{ 0x7000, 0x8000 },
+		{ 0x98001, 0xa8000 },		/* a pause of ten ranges */
+		{ 0x98000, 0x98000 },		/* the same window once more, a range earlier */
+		{ 0, 0x8000 },
+	};
+	struct bench *t = timed_loop(0x8000, 0x10);
+	struct nt_event ev[64];
+	unsigned int i;
+
+	(void)state;
+	bench_open(t);
+	for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		nt_flow_time_from(t->flow, windows[i].from);
+		assert_true(nt_flow_next(t->flow, ev, 64) >= 2);
+		assert_true(ev[0].time == windows[i].time);
+		assert_true(ev[1].time == windows[i].time + 0x10);
+	}
+	/* In a stream that goes on, time does too: the next sync is behind the pause. */
+	nt_flow_open_end(t->flow, true);
+	nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+	assert_true(nt_flow_next(t->flow, ev, 64) >= 2);
+	nt_flow_more(t->flow, t->pk.buf, t->pk.len, 0);
+	nt_flow_time_from(t->flow, 0x98001);
+	assert_true(nt_flow_next(t->flow, ev, 64) >= 1);
+	assert_true(ev[0].time == 0xa8000 || ev[1].time == 0xa8000);
+	bench_close(t);
+	free(t);
+}
+
+/* Timestamps were promised, and the trace has none. */
+static void R125_sync_without_timestamp(void **state)
+{
+	struct bench *t = loop();
+
+	(void)state;
+	t->params.timestamps = true;
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	t->pk.timestamp = 900;
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	t->pk.timestamp = -1;
+	pack_dbsync(&t->pk, 2, 3, 0x100);
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "notice sync message without timestamp\nstart 5 100\ncond 102 100 n2\n"
+	       "cond 102 100 n2 t900\ncond 102 100 n2 t900\nstop 4 100 t900\n");
+}
+
 static void limit_holds_back(void **state)
 {
 	struct bench *t = loop();
@@ -1324,7 +1849,7 @@ static void R126_R142_sources_are_apart(void **state)
 	expect(t, "start 5 106 t20\nijump 106 106 n1 t21\nijump 106 106 n1 t22\nstop 4 106 t23\n");
 }
 
-/* Calls in each other, and their returns, of which none is told but the last */
+/* Calls in each other, and their returns, of which only the last is reported */
 static void nested_calls(struct bench *t, unsigned int depth)
 {
 	struct program *p = &t->prog;
@@ -1511,7 +2036,250 @@ static void R72_partial_window(void **state)
 	free(t);
 }
 
-/* Many times around the loop, by n messages; at its end they are told a wrong count */
+/* B-CNT has 18 bits. */
+static void R110_largest_repetition(void **state)
+{
+	unsigned int more;
+
+	(void)state;
+	for (more = 0; more < 2; more++) {
+		struct bench *t = loop();
+		struct nt_event ev[256];
+		unsigned int branches = 0, losses = 0;
+		int i, n;
+
+		pack_db(&t->pk, 3);
+		pack_repeat(&t->pk, (1 << 18) - 1 + more);
+		pack_ptc(&t->pk, 4, 0, 0);
+		bench_open(t);
+		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+		while ((n = nt_flow_next(t->flow, ev, 256)) > 0)
+			for (i = 0; i < n; i++) {
+				branches += ev[i].kind == NT_EV_BRANCH;
+				losses += ev[i].kind == NT_EV_LOSS && ev[i].reason == NT_ERANGE;
+			}
+		assert_int_equal(branches, more ? 1 : 1 << 18);
+		assert_int_equal(losses, more);
+		bench_close(t);
+		free(t);
+	}
+}
+
+/* 64 KB of code, of which the last instruction leads to the first */
+static struct bench *large_loop(bool branch)
+{
+	struct bench *t = bench_new();
+	struct program *p = &t->prog;
+	unsigned int i;
+
+	org(p, 0);
+	for (i = 0; i < PROGRAM_SIZE / 4 - 1; i++)
+		add(p);
+	/* a branch does not reach that far: it leads to a jump that does */
+	if (branch) {
+		org(p, PROGRAM_SIZE - 8);
+		beq(p, PROGRAM_SIZE - 4);
+	}
+	org(p, PROGRAM_SIZE - 4);
+	j(p, 0);
+	pack_ptsync(&t->pk, 5, 0, 0);
+	return t;
+}
+
+/* Events of a whole trace: transfers, and the last loss */
+static unsigned int count_transfers(struct bench *t, bool slow, enum nt_error *loss)
+{
+	struct nt_event ev[256];
+	unsigned int branches = 0;
+	int i, n;
+
+	*loss = NT_OK;
+	t->flow->slow = slow;
+	nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+	while ((n = nt_flow_next(t->flow, ev, 256)) > 0)
+		for (i = 0; i < n; i++) {
+			branches += ev[i].kind == NT_EV_BRANCH;
+			if (ev[i].kind == NT_EV_LOSS)
+				*loss = (enum nt_error)ev[i].reason;
+		}
+	assert_int_equal(n, 0);
+	return branches;
+}
+
+/* I-CNT has 22 bits, and more are accepted: up to 2^30 half-words. */
+static void R71_largest_count(void **state)
+{
+	unsigned int more;
+
+	(void)state;
+	for (more = 0; more < 2; more++) {
+		struct bench *t = large_loop(false);
+		enum nt_error loss;
+
+		pack_ptc(&t->pk, 4, (uint64_t)ICNT_MAX + 2 * more, 1);
+		bench_open(t);
+		assert_int_equal(count_transfers(t, true, &loss),
+				 more ? 0 : ICNT_MAX / (PROGRAM_SIZE / 2));
+		assert_int_equal(loss, more ? NT_ERANGE : NT_OK);
+		bench_close(t);
+		free(t);
+	}
+}
+
+/* Outcomes run ahead of I-CNT by 2^30 half-words and no more, on both ways of decoding. */
+static void R96_outcomes_far_ahead(void **state)
+{
+	/* half-words that each message of 31 outcomes covers */
+	const unsigned int each = 31 * (PROGRAM_SIZE / 2), nr = ICNT_MAX / each + 2;
+	struct bench *t = large_loop(true);
+	unsigned int i, slow, branches;
+	enum nt_error loss;
+
+	(void)state;
+	for (i = 0; i < nr + 20; i++)
+		pack_rf(&t->pk, 1, 0xffffffff);
+	bench_open(t);
+	/* the graph, first */
+	slow = count_transfers(t, true, &loss);
+	assert_int_equal(loss, NT_ERANGE);
+	assert_in_range(slow, 31 * 2 * (nr - 2), 31 * 2 * nr);
+	new_flow(t);
+	t->flow->mode = NT_MODE_HTM;
+	branches = count_transfers(t, false, &loss);
+	assert_int_equal(loss, NT_ERANGE);
+	assert_int_equal(branches, slow);
+	bench_close(t);
+	free(t);
+}
+
+/* A loss goes on to the next sync message of the same source. */
+static void R142_loss_among_sources(void **state)
+{
+	struct bench *t = loop();
+	struct pack *k = &t->pk;
+
+	(void)state;
+	t->params.srcbits = k->srcbits = 2;
+	t->params.src = 1;
+	k->len = 0;
+	k->src = 1;
+	pack_ptsync(k, 5, 0, 0x100);
+	pack_error(k, 0, 4);
+	k->src = 2;
+	pack_ptsync(k, 7, 0, 0x200);
+	pack_db(k, 3);
+	k->src = 1;
+	pack_ptsync(k, 7, 0, 0x100);
+	pack_ptc(k, 4, 1, 0);
+	expect(t, "start 5 100\nloss encoder lost messages at 5 pc 100 skipped 10\n"
+	       "start 7 100\nstop 4 102 n1\n");
+}
+
+/* What comes behind lost messages does not join what was before them. */
+static void loss_while_stopped_joins_nothing(void **state)
+{
+	struct bench *t = loop();
+
+	(void)state;
+	pack_ptc(&t->pk, 4, 1, 0);
+	pack_error(&t->pk, 0, 4);
+	pack_ptsync(&t->pk, 7, 0, 0x102);
+	pack_ptc(&t->pk, 4, 0, 0);
+	expect(t, "start 5 100\nstop 4 102 n1\nloss encoder lost messages at 7 skipped 3\n"
+	       "start 7 102\nstop 4 102\n");
+}
+
+/* Another window knows nothing of the time of the one before. */
+static void R124_time_of_another_window(void **state)
+{
+	struct bench *t = loop();
+
+	(void)state;
+	t->params.timestamps = true;
+	t->pk.len = 0;
+	t->pk.timestamp = 1000;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	bench_open(t);
+	decode(t, 64, false);
+	t->pk.len = 0;
+	t->pk.timestamp = -1;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	t->pk.timestamp = 3;
+	pack_ptc(&t->pk, 4, 1, 0);
+	decode(t, 64, false);
+	assert_string_equal(t->answer, "notice sync message without timestamp\nstart 5 100\n"
+			    "stop 4 102 n1\n");
+	bench_close(t);
+	free(t);
+}
+
+/* A window is given up while what ResourceFull counted is walked to the end. */
+static void R94_another_window_meanwhile(void **state)
+{
+	struct bench *t = bench_new();
+	struct nt_event ev[16];
+
+	(void)state;
+	org(&t->prog, 0x100);
+	j(&t->prog, 0x100);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf(&t->pk, 0, 1000);
+	bench_open(t);
+	nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+	assert_int_not_equal(nt_flow_next(t->flow, ev, 16), 0);
+	assert_int_not_equal(nt_flow_next(t->flow, ev, 16), 0);
+	t->pk.len = 0;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_ptc(&t->pk, 4, 4, 1);
+	decode(t, 64, false);
+	assert_string_equal(t->answer, "start 5 100\njump 100 100 n1\njump 100 100 n1\nstop 4 100\n");
+	bench_close(t);
+	free(t);
+}
+
+/* An address that has a bit too many is refused on both ways of decoding. */
+static void R71_address_too_wide(void **state)
+{
+	unsigned int wide;
+
+	(void)state;
+	for (wide = 0; wide < 2; wide++) {
+		struct bench *t = loop();
+
+		t->params.xlen = 32;
+		t->params.mode = NT_MODE_BTM;
+		pack_ib(&t->pk, 0, 5, 0);
+		pack_ib(&t->pk, 0, 5, 0);
+		pack_ib(&t->pk, 0, 5, (uint64_t)wide << 32);
+		pack_ptsync(&t->pk, 2, 0, 0x100);
+		expect(t, wide ? "start 5 100\nijump 106 100 n3\nijump 106 100 n3\n"
+		       "loss field is too wide at 10 pc 100 skipped 8\nstart 2 100\nstop 16 100\n" :
+		       "start 5 100\nijump 106 100 n3\nijump 106 100 n3\nijump 106 100 n3\n"
+		       "stop 16 100\n");
+	}
+}
+
+/* B.16-25: what RepeatBranch repeats is a branch message, whatever came behind it. */
+static void R106_repeat_behind_resource_full(void **state)
+{
+	struct bench *t = bench_new();
+
+	(void)state;
+	t->params.mode = NT_MODE_HTM;
+	org(&t->prog, 0x100);
+	beq(&t->prog, 0x100);
+	jr(&t->prog);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf(&t->pk, 1, 3);
+	pack_ibh(&t->pk, 0, 6, 0, 2);
+	pack_rf(&t->pk, 1, 3);
+	pack_repeat(&t->pk, 1);
+	pack_ptc(&t->pk, 4, 0, 1);
+	expect(t, "start 5 100\ncond 100 100 n1\nijump 104 100 n2\ncond 100 100 n1\n"
+	       "ijump 104 100 n2\nstop 4 100\n");
+}
+
+/* Many times around the loop, by n messages; at its end comes a wrong count */
 static struct bench *wrong_at_the_end(unsigned int way)
 {
 	struct bench *t = loop();
@@ -1701,6 +2469,84 @@ static void two_address_spaces(void **state)
 	free(kernel);
 }
 
+struct two_programs {
+	struct program low, high;
+};
+
+static size_t read_two(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct two_programs *p = ctx;
+
+	return program_read(addr >> 31 ? &p->high : &p->low, addr, buf, len);
+}
+
+static const char *link_events(char *want, bool low, bool high)
+{
+	unsigned int i, l = 0x100 + 2 * low, h = 2 * high;
+
+	sprintf(want, "start 5 100\n");
+	for (i = 0; i < 2; i++)
+		sprintf(want + strlen(want), "ijump %x 80000000 n%u\n"
+			"ijump 8000000%x 100 n%u\nijump %x 100 n%u\n", l, 1 + low, h, 1 + high,
+			l, 1 + low);
+	return strcat(want, "stop 4 100\n");
+}
+
+/*
+ * Two programs with code at the low addresses and at the high ones, the second one's is longer.
+ * First each alone; then the first at the low addresses and the second at the high ones.
+ */
+static void links_stay_in_one_program(void **state)
+{
+	const uint64_t top = 0x80000000;
+	static struct two_programs mem[2];
+	struct nt_code *code[2];
+	struct bench *t = bench_new();
+	unsigned int i, pass;
+	char want[1000];
+
+	(void)state;
+	t->params.xlen = 32;	/* jumps that the quick way takes */
+	for (i = 0; i < 2; i++) {
+		org(&mem[i].low, 0x100);
+		mem[i].high.base = top;
+		org(&mem[i].high, top);
+		if (i) {
+			c_add(&mem[i].low);
+			c_add(&mem[i].high);
+		}
+		jr(&mem[i].low);
+		jr(&mem[i].high);
+		code[i] = nt_code_new(&t->params, read_two, &mem[i]);
+		assert_non_null(code[i]);
+	}
+	t->params.mode = NT_MODE_BTM;
+	for (pass = 0; pass < 4; pass++) {
+		bool low = pass == 1, high = pass & 1;
+
+		pack_init(&t->pk);
+		pack_ptsync(&t->pk, 5, 0, 0x100);
+		for (i = 0; i < 2; i++) {
+			pack_ib(&t->pk, 0, 2 + low, 0x100 ^ top);
+			pack_ib(&t->pk, 0, 2 + high, 0x100 ^ top);
+			/* somewhere else, so that where it led last is not there */
+			pack_ib(&t->pk, 0, 2 + low, 0);
+		}
+		pack_ptc(&t->pk, 4, 0, 0);
+		for (i = 0; i < 64; i++)
+			t->pk.buf[t->pk.len++] = 0xff;
+		t->flow = nt_flow_new(&t->params);
+		assert_non_null(t->flow);
+		nt_flow_set_code(t->flow, code[low], code[high]);
+		decode(t, 64, false);
+		assert_string_equal(t->answer, link_events(want, low, high));
+		nt_flow_free(t->flow);
+	}
+	nt_code_free(code[0]);
+	nt_code_free(code[1]);
+	free(t);
+}
+
 static void long_blocks_and_the_end_of_memory(void **state)
 {
 	struct bench *t = bench_new();
@@ -1770,6 +2616,13 @@ int main(void)
 		cmocka_unit_test(R107_repeat_keeps_the_target),
 		cmocka_unit_test(R112_icnt_full_at_a_taken_branch),
 		cmocka_unit_test(R141_indirect_branch_in_htm),
+		cmocka_unit_test(R121_mode_is_kept_across_syncs),
+		cmocka_unit_test(R121_last_outcome_is_missing),
+		cmocka_unit_test(R121_mode_is_unknown),
+		cmocka_unit_test(R121_mode_is_told_later),
+		cmocka_unit_test(R121_damage_does_not_tell_the_mode),
+		cmocka_unit_test(R121_mode_is_given),
+		cmocka_unit_test(R121_mode_is_kept_across_windows),
 		cmocka_unit_test(R99_R101_traps),
 		cmocka_unit_test(R130_trap_right_after_return),
 		cmocka_unit_test(R131_silent_returns),
@@ -1779,12 +2632,15 @@ int main(void)
 		cmocka_unit_test(R133_trap_after_silent_return),
 		cmocka_unit_test(R135_swap_pops_then_pushes),
 		cmocka_unit_test(R136_sequential_jumps),
+		cmocka_unit_test(R136_sequential_jump_at_the_end_of_a_block),
+		cmocka_unit_test(R136_address_behind_a_sequential_jump),
 		cmocka_unit_test(R137_all_jumps),
 		cmocka_unit_test(R143_custom_instructions),
 		cmocka_unit_test(R105_sync_4_with_history),
 		cmocka_unit_test(R115_nothing_before_the_first_sync),
 		cmocka_unit_test(R116_linear_syncs),
 		cmocka_unit_test(R113_every_sync_reason),
+		cmocka_unit_test(R113_sync_messages_are_reported),
 		cmocka_unit_test(R120_overflow),
 		cmocka_unit_test(R122_stop_before_any_sync),
 		cmocka_unit_test(R123_no_periodic_sync),
@@ -1793,6 +2649,10 @@ int main(void)
 		cmocka_unit_test(joins),
 		cmocka_unit_test(joins_over_windows),
 		cmocka_unit_test(R124_timestamps),
+		cmocka_unit_test(R124_clock_that_wraps),
+		cmocka_unit_test(R124_wrap_between_sync_messages),
+		cmocka_unit_test(R124_time_from),
+		cmocka_unit_test(R125_sync_without_timestamp),
 		cmocka_unit_test(limit_holds_back),
 		cmocka_unit_test(R127_R128_context),
 		cmocka_unit_test(R126_R142_sources_are_apart),
@@ -1803,11 +2663,21 @@ int main(void)
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),
 		cmocka_unit_test(R72_partial_window),
+		cmocka_unit_test(R110_largest_repetition),
+		cmocka_unit_test(R71_largest_count),
+		cmocka_unit_test(R96_outcomes_far_ahead),
+		cmocka_unit_test(R142_loss_among_sources),
+		cmocka_unit_test(loss_while_stopped_joins_nothing),
+		cmocka_unit_test(R124_time_of_another_window),
+		cmocka_unit_test(R94_another_window_meanwhile),
+		cmocka_unit_test(R71_address_too_wide),
+		cmocka_unit_test(R106_repeat_behind_resource_full),
 		cmocka_unit_test(refused_messages_report_nothing),
 		cmocka_unit_test(endless_jump_under_history),
 		cmocka_unit_test(code_is_invalidated),
 		cmocka_unit_test(invalidated_between_batches),
 		cmocka_unit_test(two_address_spaces),
+		cmocka_unit_test(links_stay_in_one_program),
 		cmocka_unit_test(long_blocks_and_the_end_of_memory),
 		cmocka_unit_test(arguments_are_checked),
 	};

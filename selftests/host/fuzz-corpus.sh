@@ -7,7 +7,8 @@
 fuzz=$top/selftests/fuzz
 decoder=$top/tools-perf/util/ntrace-decoder
 # as fuzz/run has it: small tables and low limits
-flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll -O1 -g
+flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll
+	-DWORK_PER_BYTE=64 -O1 -g
 	-fsanitize=address,undefined -fno-sanitize-recover=all -I"$decoder")
 
 CC=${CC:-gcc}

@@ -4,7 +4,7 @@
 # every command and option, completion in bash, a bar during long work.
 
 . "$(dirname "$0")/lib.bash"
-dhrystone=$captures/ref_dhrystone
+mix=$samples/mix
 
 root=$scratch/root
 make -s --no-print-directory -C "$top/tools-perf" out="$out" DESTDIR="$root" PREFIX=/usr \
@@ -18,7 +18,8 @@ for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrac
 	[ -s "$root/usr/$file" ] || { echo "# missing: $file"; missing=1; }
 done
 verdict $missing 'everything is in its place'
-"$root/usr/bin/ntrace" stat "$dhrystone/L1.bin" | grep -q '^IndirectBranchHist *6248 '
+messages=$("$ntrace" dump "$mix/L1.bin" | grep -c ' IndirectBranchHist ')
+"$root/usr/bin/ntrace" stat "$mix/L1.bin" | grep -q "^IndirectBranchHist *$messages "
 verdict $? 'the installed command works'
 
 # manual pages
@@ -84,8 +85,8 @@ offers 'files after an option' trace.bin decode --elf tr
 verdict $? 'completion: no options of other commands'
 
 # the bar, on a terminal that script(1) makes
-for ((i = 0; i < 400; i++)); do cat "$dhrystone/L1.bin"; done >"$scratch/long"
-elf=$dhrystone/dhrystone.elf
+for ((i = 0; i < 400; i++)); do cat "$mix/L1.bin"; done >"$scratch/long"
+elf=$mix/mix.elf
 # bar COMMAND-LINE: what a terminal shows while it runs
 bar()
 {
@@ -98,7 +99,7 @@ if command -v script >/dev/null; then
 	tail -c 30 "$scratch/tty" | tr '\r' '\n' | grep -q '%'
 	[ $? = 1 ]
 	verdict $? 'which goes away in the end'
-	bar "$ntrace decode --elf $elf $dhrystone/L1.bin >$scratch/pcs"
+	bar "$ntrace decode --elf $elf $mix/L1.bin >$scratch/pcs"
 	[ ! -s "$scratch/tty" ]
 	verdict $? 'short work has none'
 else

@@ -6,7 +6,7 @@ set -u
 top=${top:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
 out=${out:-$top/build/host}
 ntrace=$out/ntrace
-captures=$top/selftests/captures
+samples=$out/samples
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 number=0 failed=0
@@ -20,6 +20,44 @@ verdict()	# STATUS DESCRIPTION
 		echo "not ok $number - $2"
 		failed=1
 	fi
+}
+
+# encode LIST OPTION...: to $scratch/trace
+encode()
+{
+	local list=$1
+	shift
+
+	"$ntrace" encode "$@" --pc "$list" -o "$scratch/trace"
+}
+
+# identity DESCRIPTION ENCODE-ONLY-OPTIONS OPTION... -- DECODE-ONLY-OPTION... TRACE: what encode makes
+# of decode's lines decodes to the same lines: instructions, starts, stops, traps, contexts, time
+identity()
+{
+	local description=$1 only=$2 params=()
+	shift 2
+
+	while [ "$1" != -- ]; do
+		params+=("$1")
+		shift
+	done
+	shift
+	# notes are of messages that encode does not make
+	"$ntrace" decode "${params[@]}" "$@" | grep -v '^# note' >"$scratch/first" &&
+		encode "$scratch/first" $only "${params[@]}" &&
+		"$ntrace" decode "${params[@]}" "$scratch/trace" >"$scratch/second" &&
+		grep -q '^# start' "$scratch/first" && cmp "$scratch/first" "$scratch/second"
+	verdict $? "decode, encode, decode: $description"
+}
+
+# have_captures: skip the test unless $captures has traces of others' encoders
+have_captures()
+{
+	[ ! -d "$captures" ] || return 0
+	echo "1..0 # SKIP no traces of others' encoders in ${CAPTURES_NAME:-$captures}: get them from" \
+		"riscv-non-isa/tg-nexus-trace and sifive/trace-decoder-tests, and set CAPTURES=DIR"
+	exit 4
 }
 
 finish()

@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 CC=${CC:-gcc}
 folder=$top/tools-perf/util/ntrace-decoder
-towers=$captures/ref_towers
-dhrystone=$captures/ref_dhrystone
+towers=$samples/towers
+mix=$samples/mix
 
 root=$scratch/root
 make -s --no-print-directory -C "$folder" O="$scratch/build" DESTDIR="$root" PREFIX=/opt/nt \
@@ -71,7 +71,7 @@ fi
 
 [ "$(wc -l <"$folder/example.c")" -le 60 ]
 verdict $? 'the example has at most 60 lines'
-"$out/ntrace" decode --elf "$towers/towers.elf" --output=branch "$towers/L1.bin" |
+"$out/ntrace" decode --no-marks --elf "$towers/towers.elf" --output=branch "$towers/L1.bin" |
 	grep -v '^# note' >"$scratch/want"
 # shellcheck disable=SC2086
 "$CC" -Wall -Wextra -Werror "$folder/example.c" $flags -o "$scratch/shared" &&
@@ -106,7 +106,7 @@ else
 	sanitized=" (no thread sanitizer here)"
 fi
 "$CC" "${thread_flags[@]}" "${sources[@]}" -lelf -o "$scratch/threads" &&
-	"${run[@]}" "$scratch/threads" "$dhrystone/dhrystone.elf" "$dhrystone/L1.bin" \
+	"${run[@]}" "$scratch/threads" "$mix/mix.elf" "$mix/L1.bin" \
 		>"$scratch/got" 2>&1
 verdict $? "two decoders in two threads$sanitized"
 sed 's/^/# /' "$scratch/got" | head -n 20

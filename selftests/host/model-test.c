@@ -529,6 +529,98 @@ static void comparators_warl(void **state)
 	assert_int_equal(te_read(&te, TE_FILTER(0)), 3);
 }
 
+/* Which comparators exist is which a filter can be told */
+static void comparators_of_filters(void **state)
+{
+	unsigned int comps, comp, k;
+
+	(void)state;
+	filter_power_up();
+	for (comps = 1; comps <= TE_MAX_COMPS; comps++) {
+		te_can.filter.comps = comps;
+		for (comp = 0; comp < 8; comp++) {
+			unsigned int want = comp < comps ? comp : comps - 1;
+
+			for (k = 1; k <= 3; k++) {
+				te_write(&te, TE_FILTER(1), comp << TE_FILTER_COMP_SHIFT(k));
+				assert_int_equal(te_read(&te, TE_FILTER(1)),
+						 want << TE_FILTER_COMP_SHIFT(k));
+			}
+		}
+	}
+}
+
+/* R34: all three that a filter can have count, whichever of them it is */
+static void r34_three_comparators(void **state)
+{
+	unsigned int j;
+
+	(void)state;
+	filter_power_up();
+	te_write(&te, TE_INST_FILTERS, 1);
+	filter_by(0, 0, 7);
+	assert_int_equal(te.filter.used, 7);
+	for (j = 0; j < 3; j++)
+		comparator(j, FN_NE, FN_TRUE, COMP_P, 0x1000 * (j + 1), 0);
+	assert_true(passes(0, 0x4000));
+	for (j = 0; j < 3; j++)
+		assert_false(passes(0, 0x1000 * (j + 1)));
+	for (j = 0; j < 3; j++) {
+		assert_false(te.filter.latching);
+		comparator(j, FN_EQ, FN_EQ, COMP_LATCH, 0x1000, 0x2000);
+		assert_true(te.filter.latching);
+		comparator(j, FN_NE, FN_TRUE, COMP_P, 0x1000, 0);
+	}
+	/* what no selected filter has is not looked at */
+	filter_by(0, 0, 4);
+	assert_int_equal(te.filter.used, 4);
+	te_write(&te, TE_INST_FILTERS, 2);
+	assert_int_equal(te.filter.used, 0);
+}
+
+/* R36: the mask is for both sides, and only where the secondary's function is that */
+static void r36_mask(void **state)
+{
+	(void)state;
+	filter_power_up();
+	te_write(&te, TE_INST_FILTERS, 1);
+	filter_by(0, 0, 1);
+	comparator(0, FN_EQ, FN_SPECIAL, COMP_AND, 0x12345678, ~0xfffull);
+	assert_true(passes(0, 0x12345000));
+	assert_true(passes(0, 0x12345678));
+	assert_false(passes(0, 0x12344678));
+	comparator(0, FN_GE, FN_SPECIAL, COMP_P, 0x12345678, ~0xfffull);
+	assert_true(passes(0, 0x12345000));
+	assert_false(passes(0, 0x12344ffe));
+	comparator(0, FN_EQ, FN_TRUE, COMP_P, 0x12345678, ~0xfffull);
+	assert_false(passes(0, 0x12345000));
+}
+
+/* R33: each of the filters, alone */
+static void r33_each_filter(void **state)
+{
+	unsigned int i, priv;
+
+	(void)state;
+	filter_power_up();
+	for (i = 0; i < 4; i++) {
+		te_write(&te, TE_FILTER_INST(i), i & 1 ? 1 : 2);
+		filter_by(i, TE_FILTER_MATCH_PRIV, 0);
+		te_write(&te, TE_INST_FILTERS, 1u << i);
+		for (priv = 0; priv < 2; priv++) {
+			assert_int_equal(passes(priv, 0x1000), priv != (i & 1));
+			assert_int_equal(filters_may_pass(&te.filter, priv), priv != (i & 1));
+		}
+		te_write(&te, TE_FILTER(i), 0);
+		assert_false(filters_may_pass(&te.filter, i & 1 ? 0 : 1));
+	}
+	/* comparators may pass any instruction, of the privileges that match */
+	comparator(0, FN_EQ, FN_TRUE, COMP_P, 0x1000, 0);
+	filter_by(3, 0, 1);
+	assert_true(filters_may_pass(&te.filter, 1));
+	assert_false(passes(1, 0x2000));
+}
+
 /* ------------------------------------------------------- late and never ---- */
 
 static void late_bits(void **state)
@@ -711,6 +803,54 @@ static void outside_memory_is_lost(void **state)
 	assert_int_equal(ram.misuse, 1);
 }
 
+/* The room that there is is what it takes, from every place in a word */
+static void room_is_what_it_takes(void **state)
+{
+	unsigned int width, used;
+
+	(void)state;
+	for (width = 4; width <= 64; width *= 2) {
+		for (used = 0; used <= 0x100; used++) {
+			uint8_t trace[0x140] = { 0 };
+			uint64_t room;
+
+			ram_can.width = width;
+			power_up();
+			ram_window(0x100, 0x1ff, RAM_STOP_ON_WRAP);
+			assert_int_equal(ram_put(&ram, trace, used), used);
+			room = ram_room(&ram);
+			assert_int_equal(room, 0x100 - used);
+			assert_int_equal(ram_put(&ram, trace, sizeof(trace)), room);
+			assert_int_equal(ram_room(&ram), 0);
+		}
+	}
+	ram_can.width = 4;
+	power_up();
+	ram_window(0x100, 0x1fc, 0);
+	assert_true(ram_room(&ram) == UINT64_MAX);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_int_equal(ram_room(&ram), 0);
+}
+
+/* R51: nor may pointers be written before it is empty */
+static void r51_pointers_are_locked_until_empty(void **state)
+{
+	(void)state;
+	ram_can.empty.polls = 2;
+	ram_window(0x100, 0x1fc, 0);
+	ram_put(&ram, bytes, 6);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	ram_write(&ram, RAM_START_LOW, BASE);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x100);
+	assert_int_equal(ram.misuse, 1);
+	ram_was_read(&ram, RAM_CONTROL);
+	ram_was_read(&ram, RAM_CONTROL);
+	assert_true(ram_read(&ram, RAM_CONTROL) & RAM_EMPTY);
+	ram_write(&ram, RAM_START_LOW, BASE);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE);
+	assert_int_equal(ram.misuse, 1);
+}
+
 /* --------------------------------------------------- sink's own memory ---- */
 
 static void sram_power_up(void)
@@ -825,6 +965,49 @@ static void region_is_a_fence(void **state)
 	ram_write(&ram, RAM_LIMIT_LOW, BASE + 0x220);		/* trimmable */
 	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x220);
 	assert_int_equal(mem[0x1ff], 0);
+}
+
+/* Pointers that are fixed are so from when the mode changes */
+static void modes_have_their_fences(void **state)
+{
+	(void)state;
+	ram_can.impl = 0x3901;
+	ram_can.fixed_limit = true;
+	power_up();
+	ram_set_sram(&ram, sram, sizeof(sram));
+	ram_set_region(&ram, BASE + 0x200, 0x100);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), BASE + 0x200);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), BASE + 0x200);
+	assert_int_equal(ram_wp(), 0x200);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE);
+	assert_int_equal(ram_read(&ram, RAM_START_LOW), 0);
+	assert_int_equal(ram_read(&ram, RAM_LIMIT_LOW), sizeof(sram) - 4);
+	assert_int_equal(ram_read(&ram, RAM_WP_LOW), 0);
+	/* without a change they stay */
+	ram_write(&ram, RAM_WP_LOW, 0x40);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_STOP_ON_WRAP);
+	assert_int_equal(ram_read(&ram, RAM_WP_LOW), 0x40);
+}
+
+/* R55: behind Limit, RP goes on to the end of the memory, and around that */
+static void r55_data_behind_limit(void **state)
+{
+	(void)state;
+	sram_power_up();
+	ram_write(&ram, RAM_LIMIT_LOW, 0x10);
+	ram_write(&ram, RAM_RP_LOW, 0x14);
+	read_ram(RAM_DATA);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0x18);
+	ram_write(&ram, RAM_RP_LOW, sizeof(sram) - 4);
+	read_ram(RAM_DATA);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0);
+	ram_write(&ram, RAM_RP_LOW, 0xc);
+	read_ram(RAM_DATA);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0x10);
+	read_ram(RAM_DATA);
+	assert_int_equal(read_ram(RAM_RP_LOW), 0);
 }
 
 static uint64_t wrote_from, wrote_to;
@@ -1005,6 +1188,10 @@ int main(void)
 		cmocka_unit_test_setup(r36_functions, setup),
 		cmocka_unit_test_setup(r36_latch, setup),
 		cmocka_unit_test_setup(comparators_warl, setup),
+		cmocka_unit_test_setup(comparators_of_filters, setup),
+		cmocka_unit_test_setup(r34_three_comparators, setup),
+		cmocka_unit_test_setup(r36_mask, setup),
+		cmocka_unit_test_setup(r33_each_filter, setup),
 		cmocka_unit_test_setup(late_bits, setup),
 		cmocka_unit_test_setup(never, setup),
 		cmocka_unit_test_setup(values_that_do_not_stick, setup),
@@ -1017,6 +1204,10 @@ int main(void)
 		cmocka_unit_test_setup(r52_widths, setup),
 		cmocka_unit_test_setup(r59_32_bit_addresses, setup),
 		cmocka_unit_test_setup(outside_memory_is_lost, setup),
+		cmocka_unit_test_setup(room_is_what_it_takes, setup),
+		cmocka_unit_test_setup(r51_pointers_are_locked_until_empty, setup),
+		cmocka_unit_test_setup(modes_have_their_fences, setup),
+		cmocka_unit_test_setup(r55_data_behind_limit, setup),
 		cmocka_unit_test_setup(r45_mode_warl, setup),
 		cmocka_unit_test_setup(fixed_limit, setup),
 		cmocka_unit_test_setup(r55_data_advances, setup),

@@ -448,6 +448,66 @@ static void R86_extended_addresses(void **state)
 	assert_true(extended(&p, kernel, sizeof(kernel)) == 0x1f800031f4);
 }
 
+/* Bits beyond the 64th repeat the sign, or the field is too wide. */
+static void R71_R86_sign_beyond_64_bits(void **state)
+{
+	static const struct {
+		uint8_t top[3];		/* MDOs behind ten that are 3f: bits 60 and up */
+		unsigned int nr;
+		bool fits;
+	} cases[] = {
+		{ { 0x3f }, 1, true }, { { 0x3f, 0x3f }, 2, true }, { { 0x3f, 0x3f, 0x3f }, 3, true },
+		{ { 0x1f }, 1, false }, { { 0x2f }, 1, false }, { { 0x37 }, 1, false },
+		{ { 0x3f, 0x1f }, 2, false }, { { 0x1f, 0x3f }, 2, false },
+		{ { 0x3f, 0x3f, 0x3e }, 3, false }, { { 0x07 }, 1, true },
+	};
+	struct nt_params p = plain();
+	struct nt_msg m;
+	unsigned int i, k;
+
+	(void)state;
+	p.extaddr = true;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pack pk;
+		int ret;
+
+		pack_init(&pk);
+		pack_head(&pk, NT_TCODE_PROG_TRACE_SYNC);
+		pack_bits(&pk, 5, 4);
+		pack_var(&pk, 0);
+		for (k = 0; k < 10; k++)
+			pk.buf[pk.len++] = 0x3f << 2;
+		for (k = 0; k < cases[i].nr; k++)
+			pk.buf[pk.len++] = cases[i].top[k] << 2;
+		pk.buf[pk.len - 1] |= 3;
+		ret = decode_pack(&p, &pk, &m);
+		if (ret != (cases[i].fits ? (int)pk.len : -NT_EFIELD))
+			fail_msg("case %u: %d", i, ret);
+		if (cases[i].fits)
+			assert_true(m.addr == UINT64_MAX >> 1);
+	}
+}
+
+/* The longest message there may be, and one that has no end by then */
+static void R70_longest_message(void **state)
+{
+	static uint8_t buf[NT_MSG_MAX + 1];
+	struct nt_params p = plain();
+	struct nt_msg m;
+
+	(void)state;
+	buf[0] = 60 << 2;
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX - 1, &m), 0);
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX, &m), -NT_ELONG);
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX + 1, &m), -NT_ELONG);
+	buf[NT_MSG_MAX] = 3;
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX + 1, &m), -NT_ELONG);
+	buf[NT_MSG_MAX - 1] = 3;
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX, &m), NT_MSG_MAX);
+	assert_int_equal(m.tcode, 60);
+	assert_int_equal(nt_msg_decode(&p, buf, NT_MSG_MAX + 1, &m), NT_MSG_MAX);
+}
+
 static void R87_extension_on_rv32(void **state)
 {
 	static const uint8_t top[] = { 0x00, 0x20 };
@@ -572,6 +632,14 @@ static void short_messages_read_alike(void **state)
 	assert_true(good > 10000);
 }
 
+static bool no_room(void *ctx, const uint8_t *msg, unsigned int len)
+{
+	(void)ctx;
+	(void)msg;
+	(void)len;
+	return false;
+}
+
 static void params_are_checked(void **state)
 {
 	struct nt_params p = plain();
@@ -596,6 +664,123 @@ static void params_are_checked(void **state)
 	p.size = 8;
 	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
 	assert_int_equal(nt_params_check(NULL), -NT_EINVAL);
+}
+
+/* nt_params_check() and nt_branch_parse() return the same error for the same mistake. */
+static void branches_are_checked(void **state)
+{
+	static const struct {
+		int ret;
+		struct nt_branch b;
+	} cases[] = {
+		{ 0, { 0x707f, 0x600b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ 0, { 0x3, 0x1, { { 2, 14, 1 } }, NT_TYPE_JUMP_LINK, { 0 } } },
+		{ 0, { 0x67, 0x43, { { 8, 1, 1 } }, NT_TYPE_COND, { 0 } } },	/* bit 2 is 0 */
+		{ 0, { 0x3f, 0x1f, { { 6, 42, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ 0, { 0x7f, 0x3f, { { 7, 57, 7 } }, NT_TYPE_COND, { 0 } } },
+		{ 0, { 0x7f, 0x0b, { { 0 } }, NT_TYPE_IJUMP_LINK, { 0 } } },
+		{ -NT_EMATCH, { 0x700f, 0x601b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0, 0, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x7060, 0x6000, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x7003, 0x6003, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x1f, 0x1f, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x3f, 0x3f, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x7f, 0x7f, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 0x10003, 0x1, { { 2, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_ELENGTH, { 1ull << 32 | 0x7f, 0xb, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EKIND, { 0x7f, 0x0b, { { 31, 1, 1 } }, NT_TYPE_NONE, { 0 } } },
+		{ -NT_EKIND, { 0x7f, 0x0b, { { 0 } }, NT_TYPE_TRAP, { 0 } } },
+		{ -NT_EKIND, { 0x7f, 0x0b, { { 0 } }, 77, { 0 } } },
+		{ -NT_EKIND, { 0x7f, 0x0b, { { 0 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EKIND, { 0x7f, 0x0b, { { 31, 1, 1 } }, NT_TYPE_RET, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 0 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 2, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 6, 2, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 31, 1, 2 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 30, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 7, 25, 40 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 255, 255, 255 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x3f, { { 0, 64, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EINVAL, { 0x7f, 0x0b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0, 1 } } },
+	};
+	struct nt_enc_config c = { .size = sizeof(c), .emit = no_room };
+	struct nt_branch two[2] = { cases[0].b, cases[0].b };
+	struct nt_branch many[NT_BRANCHES_MAX + 1];
+	struct nt_params p = plain();
+	struct nt_enc *enc;
+	unsigned int i;
+
+	(void)state;
+	p.nr_branches = 1;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		p.branches = &cases[i].b;
+		if (nt_params_check(&p) != cases[i].ret)
+			fail_msg("case %u: %s, not %s", i, nt_strerror(nt_params_check(&p)),
+				 nt_strerror(cases[i].ret));
+		c.params = p;
+		enc = nt_enc_new(&c);
+		assert_int_equal(!enc, cases[i].ret != 0);
+		nt_enc_free(enc);
+	}
+	p.branches = two;
+	p.nr_branches = 2;
+	assert_int_equal(nt_params_check(&p), -NT_EOVERLAP);
+	two[1].match |= 0x1000;		/* funct3 7 */
+	assert_int_equal(nt_params_check(&p), 0);
+	two[1].mask = 0x607f;		/* 6 and 7 */
+	two[1].match = 0x600b;
+	assert_int_equal(nt_params_check(&p), -NT_EOVERLAP);
+	two[1] = cases[1].b;		/* of another length */
+	assert_int_equal(nt_params_check(&p), 0);
+	for (i = 0; i <= NT_BRANCHES_MAX; i++)
+		many[i] = (struct nt_branch){ 0x3fff, i << 7 | 0x0b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } };
+	p.branches = many;
+	p.nr_branches = NT_BRANCHES_MAX;
+	assert_int_equal(nt_params_check(&p), 0);
+	p.nr_branches++;
+	assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+	/* an older caller's structure ends before them */
+	p.size = offsetof(struct nt_params, branches);
+	assert_int_equal(nt_params_check(&p), 0);
+}
+
+static void branches_as_text(void **state)
+{
+	static const char *const bad[] = {
+		"", "0x707f", "0x707f/", "/0x600b", "0x707f/0x600b:", "0x707f/0x600b:branch",
+		"0x707f/0x600b:not", "0x707f/0x600b:con", "0x707f/0x600b:conditional",
+		"0x707f/0x600b:cond:", "0x707f/0x600b:cond:u", "0x707f/0x600b:cond:b:b",
+		"0x707f/0x600b:cond:31", "0x707f/0x600b:cond:31@", "0x707f/0x600b:cond:31@12,",
+		"0x707f/0x600b:cond:7-8@1", "0x707f/0x600b:cond:64@1", "0x707f/0x600b:cond:31@64",
+		"0x707f/0x600b:cond:31-@1", "0x707f/0x600b:cond:-31@1", "0x/0x600b", "0xg/0",
+		"0x10000000000000000/0", "18446744073709551616/0", "0x707f/0x600b ", " 0x707f/0x600b",
+		"0x707f/0x600b:cond:31@1,30@2,29@3,28@4,27@5,26@6,25@7,24@8,23@9", "-1/0",
+	};
+	struct nt_branch b, untouched;
+	unsigned int i;
+
+	(void)state;
+	memset(&untouched, 0xa5, sizeof(untouched));
+	b = untouched;
+	assert_int_equal(nt_branch_parse(NULL, &b), -NT_EINVAL);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (nt_branch_parse(bad[i], &b) != -NT_EINVAL)
+			fail_msg("`%s' is taken", bad[i]);
+	assert_int_equal(nt_branch_parse("0x700f/0x601b", &b), -NT_EMATCH);
+	assert_int_equal(nt_branch_parse("0x7003/0x6003", &b), -NT_ELENGTH);
+	assert_int_equal(nt_branch_parse("0x7f/0x1f:cond", &b), -NT_EKIND);
+	assert_int_equal(nt_branch_parse("0x7f/0x0b:ret:b", &b), -NT_EKIND);
+	assert_int_equal(nt_branch_parse("0xff/0x0b", &b), -NT_EOFFSET);
+	assert_memory_equal(&b, &untouched, sizeof(b));
+	assert_int_equal(nt_branch_parse("28799/24587:cond:31-30@2,29@1", &b), 0);
+	assert_true(b.mask == 0x707f && b.match == 0x600b && b.type == NT_TYPE_COND);
+	assert_int_equal(b.offset[0].from, 30);
+	assert_int_equal(b.offset[0].width, 2);
+	assert_int_equal(b.offset[0].to, 2);
+	assert_int_equal(b.offset[1].width, 1);
+	assert_int_equal(b.offset[2].width, 0);
+	assert_int_equal(nt_branch_parse("0xFF00000000000000/0xFF00000000000000", &b), -NT_ELENGTH);
 }
 
 static void isa_strings(void **state)
@@ -652,12 +837,16 @@ int main(void)
 		cmocka_unit_test(R77_cdf),
 		cmocka_unit_test(R83_R90_full_addresses),
 		cmocka_unit_test(R86_extended_addresses),
+		cmocka_unit_test(R71_R86_sign_beyond_64_bits),
+		cmocka_unit_test(R70_longest_message),
 		cmocka_unit_test(R87_extension_on_rv32),
 		cmocka_unit_test(R127_ownership_words),
 		cmocka_unit_test(format_is_cut_to_size),
 		cmocka_unit_test(sync_is_found),
 		cmocka_unit_test(short_messages_read_alike),
 		cmocka_unit_test(params_are_checked),
+		cmocka_unit_test(branches_are_checked),
+		cmocka_unit_test(branches_as_text),
 		cmocka_unit_test(isa_strings),
 		cmocka_unit_test(every_error_has_words),
 	};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Damaged input under AddressSanitizer and UndefinedBehaviorSanitizer: captures
+ * Damaged input under AddressSanitizer and UndefinedBehaviorSanitizer: traces
  * with bytes changed, lost, repeated and cut off, with right and wrong
  * parameters, and damaged ELF files. Nothing may crash or hang, and whatever
  * comes out must still be what it claims to be: linear code up to each event.
@@ -16,7 +16,7 @@
 /* Of one trace, so that a repetition count cannot make a test out of itself */
 #define EVENTS_MAX	20000
 
-struct capture {
+struct sample {
 	const char *folder, *elf, *trace;
 	uint8_t retstack;
 	bool timestamps;
@@ -26,24 +26,24 @@ struct capture {
 	size_t len;
 };
 
-static struct capture captures[] = {
-	{ "ref_towers", "towers.elf", "L0.bin", 0, false, NT_PROFILE_1_0, NULL, NULL, 0 },
-	{ "ref_towers", "towers.elf", "L2.bin", 0, false, NT_PROFILE_1_0, NULL, NULL, 0 },
-	{ "ref_towers", "towers.elf", "L4.bin", 3, false, NT_PROFILE_1_0, NULL, NULL, 0 },
-	{ "ref_dhrystone", "dhrystone.elf", "L4.bin", 2, false, NT_PROFILE_1_0, NULL, NULL, 0 },
-	{ "e31_hello", "e31_hello.elf", "e31_hello.rtd", 1, false, NT_PROFILE_SIFIVE,
+static struct sample samples[] = {
+	{ "towers", "towers.elf", "L0.bin", 0, false, NT_PROFILE_1_0, NULL, NULL, 0 },
+	{ "towers", "towers.elf", "L2.bin", 0, false, NT_PROFILE_1_0, NULL, NULL, 0 },
+	{ "towers", "towers.elf", "L4.bin", 3, false, NT_PROFILE_1_0, NULL, NULL, 0 },
+	{ "mix", "mix.elf", "L4.bin", 2, false, NT_PROFILE_1_0, NULL, NULL, 0 },
+	{ "rv32", "rv32.elf", "L3.bin", 1, false, NT_PROFILE_SIFIVE,
 	  NULL, NULL, 0 },
-	{ "e31_timestamp", "timestamp.elf", "timestamp.rtd", 1, true, NT_PROFILE_SIFIVE,
+	{ "rv32", "rv32.elf", "timed.bin", 1, true, NT_PROFILE_SIFIVE,
 	  NULL, NULL, 0 },
 };
 
-#define NR_CAPTURES (sizeof(captures) / sizeof(captures[0]))
+#define NR_SAMPLES (sizeof(samples) / sizeof(samples[0]))
 
-static void path_of(char *path, size_t size, const struct capture *c, const char *file)
+static void path_of(char *path, size_t size, const struct sample *c, const char *file)
 {
-	const char *top = getenv("top");
+	const char *out = getenv("out");
 
-	snprintf(path, size, "%s/selftests/captures/%s/%s", top ? top : ".", c->folder, file);
+	snprintf(path, size, "%s/samples/%s/%s", out ? out : "build/host", c->folder, file);
 }
 
 static uint8_t *read_file(const char *path, size_t *len)
@@ -52,7 +52,7 @@ static uint8_t *read_file(const char *path, size_t *len)
 	uint8_t *bytes;
 
 	if (!f)
-		print_error("cannot open %s (is $top set?)\n", path);
+		print_error("cannot open %s (is $out set?)\n", path);
 	assert_non_null(f);
 	bytes = malloc(1 << 20);
 	*len = fread(bytes, 1, 1 << 20, f);
@@ -65,8 +65,8 @@ static int load(void **unused)
 	size_t i;
 
 	(void)unused;
-	for (i = 0; i < NR_CAPTURES; i++) {
-		struct capture *c = &captures[i];
+	for (i = 0; i < NR_SAMPLES; i++) {
+		struct sample *c = &samples[i];
 		char path[4096];
 
 		path_of(path, sizeof(path), c, c->trace);
@@ -83,9 +83,9 @@ static int unload(void **unused)
 	size_t i;
 
 	(void)unused;
-	for (i = 0; i < NR_CAPTURES; i++) {
-		nt_image_free(captures[i].image);
-		free(captures[i].bytes);
+	for (i = 0; i < NR_SAMPLES; i++) {
+		nt_image_free(samples[i].image);
+		free(samples[i].bytes);
 	}
 	return 0;
 }
@@ -186,7 +186,7 @@ static void wrong_params(struct nt_params *p)
 /* ------------------------------------------------------------ checking --- */
 
 /* Follow one trace; true when it ended by itself */
-static bool follow(const struct capture *c, const struct nt_params *p, const uint8_t *b,
+static bool follow(const struct sample *c, const struct nt_params *p, const uint8_t *b,
 		   size_t len)
 {
 	struct linear l = { .code = nt_code_new(p, nt_image_read, c->image) };
@@ -252,7 +252,7 @@ static void R70_damaged_traces(void **unused)
 
 	(void)unused;
 	for (i = 0; i < n; i++) {
-		const struct capture *c = &captures[rnd(NR_CAPTURES)];
+		const struct sample *c = &samples[rnd(NR_SAMPLES)];
 		size_t room = c->len + 512, len = c->len;
 		struct nt_params p;
 		uint8_t *b = malloc(room), *exact;
@@ -291,7 +291,7 @@ static void random_bytes(void **unused)
 		for (at = 0; at < len; at++)
 			b[at] = rnd(256);
 		dump(&p, b, len);
-		follow(&captures[rnd(NR_CAPTURES)], &p, b, len);
+		follow(&samples[rnd(NR_SAMPLES)], &p, b, len);
 		free(b);
 	}
 }
@@ -299,13 +299,16 @@ static void random_bytes(void **unused)
 static void damaged_elf_files(void **unused)
 {
 	unsigned long i, n = rounds(3000) / 10;
-	char name[] = "/tmp/ntrace-mutate-XXXXXX";
-	int fd = mkstemp(name);
+	const char *dir = getenv("TMPDIR");
+	char name[4096];
+	int fd;
 
 	(void)unused;
+	snprintf(name, sizeof(name), "%s/ntrace-mutate-XXXXXX", dir ? dir : "/tmp");
+	fd = mkstemp(name);
 	assert_true(fd >= 0);
 	for (i = 0; i < n; i++) {
-		const struct capture *c = &captures[rnd(NR_CAPTURES)];
+		const struct sample *c = &samples[rnd(NR_SAMPLES)];
 		struct nt_image *image = nt_image_new();
 		char path[4096];
 		uint8_t *b, buf[64];

@@ -90,6 +90,15 @@ static inline void jalr(struct program *p, unsigned int rd, unsigned int rs, uns
 }
 
 static inline void j(struct program *p, uint64_t to)	{ jal(p, 0, to); }
+static inline void c_j(struct program *p, uint64_t to)
+{
+	uint32_t o = (uint32_t)(to - p->at);
+
+	put_bytes(p, 0xa001 | (o >> 11 & 1) << 12 | (o >> 4 & 1) << 11 | (o >> 8 & 3) << 9 |
+		  (o >> 10 & 1) << 8 | (o >> 6 & 1) << 7 | (o >> 7 & 1) << 6 | (o >> 1 & 7) << 3 |
+		  (o >> 5 & 1) << 2, 2);
+}
+
 static inline void call(struct program *p, uint64_t to)	{ jal(p, 1, to); }
 static inline void ret(struct program *p)		{ jalr(p, 0, 1, 0); }
 static inline void jr(struct program *p)		{ jalr(p, 0, 10, 0); }

@@ -37,6 +37,11 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	return true;
 }
 
+static enum nt_mode true_mode(const struct nt_enc_config *c)
+{
+	return c->htm ? NT_MODE_HTM : NT_MODE_BTM;
+}
+
 /* What nt_quick() takes part in, and now and then what it must not */
 static void random_options(struct nt_enc_config *c)
 {
@@ -52,6 +57,8 @@ static void random_options(struct nt_enc_config *c)
 	p->seqjump = rnd(2);
 	p->retstack = rnd(4);
 	c->htm = rnd(2);
+	/* told, wrongly told, or to be inferred */
+	p->mode = rnd(3) ? NT_MODE_UNKNOWN : rnd(8) ? true_mode(c) : (enum nt_mode)(1 + rnd(2));
 	c->context = rnd(3) == 0;
 	c->icnt_bits = rnd(2) ? 4 + rnd(19) : 0;
 	c->hist_bits = rnd(2) ? 2 + rnd(31) : 0;
@@ -165,6 +172,7 @@ static void R115_same_events(void **unused)
 		random_options(&c);
 		randprog_make(&r.prog, &c.params);
 		c.params.jvt = r.prog.params.jvt;
+		c.params.addr_bits = r.prog.params.addr_bits;
 		r.len = 0;
 		execute(&c, 1000 + rnd(20000));
 		if (rnd(3))

@@ -19,6 +19,22 @@
 #define JVT_OFFSET	0xf000u
 #define NO_SLOT		UINT32_MAX
 
+/* Instructions that only the parameters tell of; what insn_told() makes */
+static const struct nt_branch told_branches[] = {
+	{ .mask = 0x707f, .match = 0x600b, .type = NT_TYPE_COND,
+	  .offset = { { 31, 1, 12 }, { 25, 6, 5 }, { 8, 4, 1 }, { 7, 1, 11 } } },
+	{ .mask = 0x7f, .match = 0x2b, .type = NT_TYPE_JUMP, .offset = { { 8, 24, 1 } } },
+	{ .mask = 0xffff, .match = 0x5b, .type = NT_TYPE_CALL, .offset = { { 16, 16, 1 } } },
+	{ .mask = 0x707f, .match = 0x007b, .type = NT_TYPE_RET },
+	{ .mask = 0x707f, .match = 0x107b, .type = NT_TYPE_ICALL },
+	{ .mask = 0x707f, .match = 0x207b, .type = NT_TYPE_IJUMP },
+	{ .mask = 0x707f, .match = 0x307b, .type = NT_TYPE_SWAP },
+	{ .mask = 0x3f, .match = 0x1f, .type = NT_TYPE_COND,
+	  .offset = { { 40, 8, 1 }, { 16, 8, 9 } } },
+	{ .mask = 0x7f, .match = 0x3f, .type = NT_TYPE_CALL, .offset = { { 32, 31, 1 } } },
+	{ .mask = 0xe003, .match = 0x6000, .type = NT_TYPE_COND, .offset = { { 2, 11, 1 } } },
+};
+
 /* Every option of the protocol, each as likely as it is worth testing */
 static inline void random_params(struct nt_params *p)
 {
@@ -32,6 +48,10 @@ static inline void random_params(struct nt_params *p)
 	p->seqjump = rnd(2);
 	p->alljumps = rnd(4) == 0;
 	p->retstack = rnd(4);
+	if (rnd(2)) {
+		p->branches = told_branches;
+		p->nr_branches = sizeof(told_branches) / sizeof(told_branches[0]);
+	}
 }
 
 enum op {
@@ -44,8 +64,8 @@ enum op {
 };
 
 struct slot {
+	uint64_t raw;
 	uint32_t off;		/* from the program's base */
-	uint32_t raw;
 	uint32_t target;	/* slot; of an indirect jump: by the OP_UPPER before it */
 	uint8_t len, op, type;
 	uint8_t shape;		/* how it is encoded; see put_slot() */
@@ -82,6 +102,34 @@ static inline uint32_t insn_cb(unsigned int funct3, int32_t off)
 	       (o >> 1 & 3) << 3 | (o >> 5 & 1) << 2;
 }
 
+/* Number n of told_branches, `off` from itself */
+static inline uint64_t insn_told(unsigned int n, int32_t off)
+{
+	uint64_t o = (uint32_t)off;
+
+	switch (n) {
+	case 0:
+		return (insn_b(off) & ~0x707fu) | 0x600b;
+	case 1:
+		return 0x2b | (o >> 1 & 0xffffff) << 8;
+	case 2:
+		return 0x5b | (o >> 1 & 0xffff) << 16;
+	case 7:
+		return 0x1f | (o >> 1 & 0xff) << 40 | (o >> 9 & 0xff) << 16;
+	case 8:
+		return 0x3f | (o >> 1) << 32;
+	case 9:
+		return 0x6000 | (o >> 1 & 0x7ff) << 2;
+	default:
+		return told_branches[n].match;
+	}
+}
+
+static inline unsigned int told_length(unsigned int n)
+{
+	return n == 9 ? 2 : n == 8 ? 8 : n == 7 ? 6 : 4;
+}
+
 enum shape {
 	SHAPE_RAW,	/* needs no target */
 	SHAPE_B, SHAPE_CB,
@@ -89,12 +137,13 @@ enum shape {
 	SHAPE_JT,	/* and JALT: raw is made of an index; the table gets the target */
 	SHAPE_AUIPC, SHAPE_LUI,
 	SHAPE_LOW,	/* JALR behind one of these */
+	SHAPE_TOLD,	/* number `raw` of told_branches */
 };
 
 /* ----------------------------------------------------------- generation - */
 
 static inline void set(struct slot *s, enum op op, unsigned int len, unsigned int type,
-		       enum shape shape, uint32_t raw)
+		       enum shape shape, uint64_t raw)
 {
 	s->op = op;
 	s->len = len;
@@ -190,9 +239,23 @@ static inline void make_traps(struct slot *s)
 	set(s, OP_TRAPS, (raw & 3) == 3 ? 4 : 2, NT_TYPE_NONE, SHAPE_RAW, raw);
 }
 
-/* A slot near n, so that branches reach it; not the one behind n */
-static inline uint32_t near(const struct randprog *p, uint32_t n, unsigned int reach)
+static inline void make_told(struct slot *s)
 {
+	unsigned int n = rnd(sizeof(told_branches) / sizeof(told_branches[0]));
+	unsigned int type = told_branches[n].type;
+	enum op op = type == NT_TYPE_COND ? OP_COND :
+		     told_branches[n].offset[0].width ? OP_JUMP : OP_INDIRECT;
+
+	set(s, op, told_length(n), type, SHAPE_TOLD, n);
+}
+
+/*
+ * A slot near n, so that branches reach it; not the one behind n.  told_branches may have 8 bytes,
+ * all others have 4.
+ */
+static inline uint32_t near(const struct randprog *p, uint32_t n, unsigned int most)
+{
+	unsigned int reach = p->params.nr_branches ? most / 2 : most;
 	uint32_t lo = n > reach ? n - reach : 0;
 	uint32_t hi = n + reach < p->nr ? n + reach : p->nr - 1;
 	uint32_t to = lo + rnd(hi - lo + 1);
@@ -222,6 +285,11 @@ static inline void choose_target(struct randprog *p, uint32_t n)
 	case SHAPE_AUIPC:
 	case SHAPE_LUI:
 		s->target = p->slots[n + 1].target = rnd(p->nr);
+		break;
+	case SHAPE_TOLD:
+		/* the shortest reaches 2 KB */
+		if (s->op != OP_INDIRECT)
+			s->target = near(p, n, rnd(4) ? 20 : 500);
 		break;
 	}
 }
@@ -277,6 +345,9 @@ static inline void put_slot(struct randprog *p, uint32_t n)
 			to -= slot_pc(p, n - 1);
 		s->raw = insn_jalr(s->raw & 0xff, s->raw >> 8, (uint32_t)to);
 		break;
+	case SHAPE_TOLD:
+		s->raw = insn_told(s->raw, off);
+		break;
 	}
 	org(&p->mem, pc);
 	put_bytes(&p->mem, s->raw, s->len);
@@ -294,6 +365,30 @@ static inline uint64_t random_base(unsigned int xlen)
 	return xlen == 32 ? base & 0xffff0000 : base;
 }
 
+/* Is the program where addresses of so many bits can tell it? */
+static inline bool fits_addr_bits(const struct randprog *p, unsigned int bits)
+{
+	const uint64_t mask = p->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	const uint64_t ends[] = { p->mem.base, p->mem.base + PROGRAM_SIZE - 1 };
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		uint64_t below = ends[i] & ((2ull << bits) - 1), sign = ends[i] >> bits & 1;
+
+		if (((below | (sign ? -(2ull << bits) : 0)) & mask) != ends[i])
+			return false;
+	}
+	return true;
+}
+
+static inline void random_addr_bits(struct randprog *p)
+{
+	unsigned int bits = 1 + rnd(p->params.xlen - 1);
+
+	if (rnd(2) && fits_addr_bits(p, bits))
+		p->params.addr_bits = bits;
+}
+
 /*
  * Make a program; params has xlen, isa, jvt and all else set when it is done.
  * plain: of ten slots how many do nothing.
@@ -305,6 +400,7 @@ static inline void randprog_make(struct randprog *p, const struct nt_params *par
 	memset(p, 0, sizeof(*p));
 	p->params = *params;
 	p->mem.base = random_base(params->xlen);
+	random_addr_bits(p);
 	if (params->isa & NT_ISA_ZCMT)
 		p->params.jvt = p->mem.base + JVT_OFFSET;
 	p->nr = 20 + rnd(rnd(3) ? 100 : SLOTS_MAX - 22);
@@ -313,6 +409,8 @@ static inline void randprog_make(struct randprog *p, const struct nt_params *par
 
 		if (rnd(10) < plain)
 			make_plain(s);
+		else if (params->nr_branches && rnd(4) == 0)
+			make_told(s);
 		else if (rnd(2))
 			make_cond(s);
 		else if (rnd(2))

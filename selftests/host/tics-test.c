@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The time of events, in a trace that SiFive's E31 made, is the time that SiFive's decoder gave
+ * The time of events, in a trace that SiFive's E31 made (CAPTURES=DIR/e31_timestamp), is the time that SiFive's decoder gave
  * to their messages; message_tics.txt.xz has a line for each: number from 1 on, time.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cmocka-tap.h"
 #include "ntrace.h"
@@ -25,9 +26,9 @@ static size_t len;
 static const char *path(const char *file)
 {
 	static char text[4096];
-	const char *top = getenv("top");
+	const char *dir = getenv("CAPTURES");
 
-	snprintf(text, sizeof(text), "%s/selftests/captures/e31_timestamp/%s", top ? top : ".", file);
+	snprintf(text, sizeof(text), "%s/e31_timestamp/%s", dir ? dir : "../shared/captures", file);
 	return text;
 }
 
@@ -133,6 +134,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(R124_times_of_events),
 	};
+
+	if (access(path("timestamp.rtd"), R_OK)) {
+		puts("1..0 # SKIP no traces of others' encoders: captures-test says where from");
+		return 4;
+	}
 
 	return RUN_TAP(tests);
 }

@@ -140,7 +140,7 @@ matches 'losses' <<'END'
 7 lost: to the end loss 4000050.001 0.001
 END
 [ $status = 1 ] && grep -q ', 3 losses$' "$scratch/stderr"
-verdict $? '... are told, and the exit status is 1'
+verdict $? '... are reported, and the exit status is 1'
 
 # another program in the same process; the same time for many branches; depth
 {
@@ -200,8 +200,8 @@ refuses()	# DESCRIPTION WORDS ARGUMENT...
 	[ $status = 2 ] && grep -qF -- "$words" "$scratch/stderr"
 	verdict $? "refused: $description"
 }
-refuses 'no file' 'no perf.data'
-refuses 'no perf.data' 'no perf.data; what perf script printed wants --perf-script' "$scratch/script"
+refuses 'no file' 'no perf.data given'
+refuses 'another file' 'is not a perf.data; what perf script printed wants --perf-script' "$scratch/script"
 refuses 'no --slices' '--slices: 0 is too few' --slices=0 "$scratch/script"
 refuses 'a depth that nothing draws' '--depth: 1000 is more than 512' --depth=1000 "$scratch/script"
 echo 'Hello' >"$scratch/hello"

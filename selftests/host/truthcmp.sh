@@ -78,6 +78,28 @@ mutate()	# AWK PROGRAM; at, $1..: lines all over the list, one after the other, 
 
 changed() { mutate "$2"; result $? "$1"; }
 
+# of_lines WORDS NAME AWK PROGRAM: as changed, with lines that have WORDS, at most 12 of them
+of_lines()
+{
+	local words=$1 n status=0 tried=0
+
+	cp list whole
+	for n in $(grep -n -- "$words" whole | awk -F: '
+		{ n[NR] = $1 }
+		END { for (i = 1; i <= NR; i += NR > 12 ? NR / 12 : 1) print n[int(i)] }'); do
+		awk -v at="$n" "$3" whole >list
+		tried=$((tried + 1))
+		run "${cmp[@]}" list
+		[ $? = 1 ] && grep -q '^different ' out && continue
+		echo "line $n" >>err
+		status=1
+		break
+	done
+	cp whole list
+	[ "$tried" -ge 5 ] || { echo "only $tried changes tried" >err; status=1; }
+	result $status "$2"
+}
+
 # ------------------------------------------------------------- what is equal
 for seed in 1 2 3; do
 	for format in perf-insn perf-branch pc branch; do
@@ -147,6 +169,69 @@ for format in perf-branch branch; do
 done
 gen branch 1
 changed "another type" 'NR == at { $3 = $3 == "cond" ? "jump" : "cond" } { print }'
+changed "no type" 'NR == at { NF = 2 } { print }'
+sed 's/ [a-z]*$//' list >list2
+cp list2 list
+expect 1 "no types at all"
+
+# what perf prints between event and address
+flags='function flags(word) {
+	at_flags = index($0, ":u:") + 3
+	return substr($0, 1, at_flags - 1) sprintf("   %-12s ", word) substr($0, at_flags + 16)
+}'
+gen perf-branch 2
+changed "perf-branch: no flags" "$flags"' NR == at && !/tr / { $0 = flags("") } { print }'
+changed "perf-branch: flags that there are not" "$flags"' NR == at && !/tr / { $0 = flags("jccc") } { print }'
+changed "perf-branch: words behind the flags" "$flags"' NR == at && !/tr / { $0 = flags("jcc jmp") } { print }'
+changed "perf-branch: another type" "$flags"' NR == at && !/tr / { $0 = flags(/jcc/ ? "jmp" : "jcc") } { print }'
+of_lines syscall "perf-branch: a system call is an interrupt" "$flags"' NR == at { $0 = flags("int") } { print }'
+of_lines syscall "perf-branch: a system call is a device" "$flags"' NR == at { $0 = flags("hw int") } { print }'
+of_lines 'hw int' "perf-branch: a device is an exception" "$flags"' NR == at { $0 = flags("int") } { print }'
+of_lines iret "perf-branch: a return from a trap is one from a call" "$flags"' NR == at { $0 = flags("return") } { print }'
+of_lines 'tr strt' "perf-branch: a beginning under another task" 'NR == at { $1 = 4711 } { print }'
+of_lines 'tr end' "perf-branch: an end under another task" 'NR == at { $1 = 4711 } { print }'
+sed 's/:u:   ............ /:u:                /' list >list2
+cp list2 list
+expect 1 "perf-branch: no flags at all"
+
+# ------------------------------------------------------- the end, and the next task
+for format in perf-insn perf-branch pc branch; do
+	n=2
+	[[ $format == perf-* ]] || n=1
+	gen $format $n
+	mutated=0
+	for cpu in 000 001; do
+		last=$(grep -n -e "\[$cpu\]" -e '^[0-9a-f]' list | grep -v 'tr ' | tail -n 1 | cut -d: -f1)
+		cp list whole
+		sed -i "${last}d" list
+		run "${cmp[@]}" list
+		[ $? = 1 ] && mutated=$((mutated + 1))
+		sed "${last}p" whole >list
+		run "${cmp[@]}" list
+		[ $? = 1 ] && mutated=$((mutated + 1))
+		cp whole list
+	done
+	[ $mutated = 4 ]
+	result $? "$format: the last of a hart is missing, or there twice"
+done
+gen perf-branch 2
+# a branch with nothing but a return to U mode or an END behind it is as necessary as any
+of_lines 'tr end' "perf-branch: the last branch before an end is missing" '
+	NR == FNR { line[NR] = $0 } END {
+		for (i = at - 1; i && (line[i] ~ /tr / || substr(line[i], 9, 5) != substr(line[at], 9, 5)); i--) ;
+		for (n = 1; n <= NR; n++) if (n != i) print line[n]
+	}'
+for format in perf-insn perf-branch; do
+	gen $format 2
+	kernel='ffffffff8[0-9a-f]* *$'
+	of_lines "$kernel" "$format: another task of the kernel, for one line" 'NR == at { $1 = 4711 } { print }'
+	of_lines "$kernel" "$format: another task of the kernel, until the next" '
+		NR == at { was = $1; cpu = $2 }
+		was && $2 == cpu && $1 != was { was = "" }
+		was && $2 == cpu { $1 = 4711 } { print }'
+	of_lines "$kernel" "$format: another task of the kernel, for ever" '
+		NR == at { cpu = $2 } $2 == cpu { $1 = 4711 } { print }'
+done
 gen perf-branch 2
 awk '/tr strt/ && NR > 10 && !done { done = 1; next } { print }' list >list2
 cp list2 list
@@ -169,12 +254,44 @@ for format in perf-insn perf-branch pc branch; do
 	if [[ $format == perf-* ]]; then
 		error=" instruction trace error type 1 time 1.0 cpu 1 pid 1 tid 1 ip 0 code 3: no code"
 	else
-		error="# no code"
+		error="# loss at 0x0: no code"
 	fi
 	sed -i "1000a$error" list
 	expect 1 "$format: an error where nothing was lost"
 	sed -i '1002,1005d' list
 	expect 1 "$format: a gap with an error where nothing was lost"
+done
+# each report has its place, and there is one for each place
+for format in perf-insn perf-branch pc branch; do
+	n=2 words='encoder lost\|sink was full\|^#' report=" instruction trace error type 1 time 1.0 cpu 1 pid 1 tid 1 ip 0"
+	[[ $format == perf-* ]] || { n=1; report="# loss at 0x0:"; }
+	gen $format $n -l 300
+	cmp+=(--allow-loss)
+	of_lines "$words" "$format: one loss is not reported" 'NR != at'
+	of_lines "$words" "$format: one is reported twice" '{ print } NR == at'
+	of_lines "$words" "$format: one is reported too early" '
+		NR == FNR { line[NR] = $0 } END {
+			for (n = 1; n <= NR; n++) {
+				if (n == at - 6) print line[at]
+				if (n != at) print line[n]
+			}
+		}'
+	changed "$format: a loss that was not" "{ print } NR == at { print \"$report code 1: lost\" }"
+	[[ $format == perf-* ]] || continue
+	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
+	# an instruction after which trace stopped is as good a place as any: then the records tell
+	grep 'AUX buffer full' list |
+		sed 's/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]/' >dump
+	expect 0 "$format: as many full buffers as the records say" --dump dump
+	cmp+=(--dump dump)
+	changed "$format: a full buffer that was not" "{ print } NR == at { print \"$report code 2: AUX buffer full\" }"
+	of_lines 'AUX buffer full' "$format: a full buffer is not reported" 'NR != at'
+	cp list whole
+	for code in "1: lost" "2: the sink was full" "2: AUX buffer full"; do
+		{ cat whole; for n in 1 2 3; do echo "$report code $code"; done; } >list
+		expect 1 "$format: three reports more at the end, code $code"
+	done
+	rm dump
 done
 gen perf-insn 2 -l 300
 cmp+=(--allow-loss)
@@ -199,7 +316,7 @@ sed -i '5s/\[00.\]/[007]/' list
 expect 2 "a CPU without truth"
 gen perf-insn 2
 printf '\002\377' >>truth.0
-expect 2 "a truth stream that is none"
+expect 2 "an invalid truth stream"
 gen perf-insn 2
 rm truth.1
 expect 2 "a truth stream that is not there"

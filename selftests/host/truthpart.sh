@@ -47,5 +47,13 @@ tail -n 9000 list | awk 'NR == 4500 { sub(/[0-9a-f]+ *$/, "deadbeee") } 1' >part
 expect 1 "an instruction that never ran" --last
 tail -n 9000 list | awk 'NR != 4500' >part
 expect 1 "an instruction is missing" --last --pieces 1
+error=" instruction trace error type 1 time 1.0 cpu 0 pid 1 tid 1 ip 0x1 code 4: trace and code do not fit"
+tail -n 9000 list | awk -v error="$error" '1; NR == 4500 { print error }' >part
+expect 1 "an error that the decoder reported" --last --pieces 1
+expect 0 "... that was expected" --last --pieces 1 --errors 1
+{ cat list; echo "$error"; echo "$error"; } >part
+expect 1 "one error more than expected, at the end" --last --pieces 1 --errors 1
+tail -n 9000 list | sed '4500s/.*/  100 [000]  branches:u:   jcc  10000 => 20000/' >part
+expect 2 "a branch among the instructions"
 echo "1..$count"
 [ $failed = 0 ]

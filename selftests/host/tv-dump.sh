@@ -133,7 +133,7 @@ sed -n '/table D/,$p' "$scratch/got" | sed 1d | awk '{ print $(NF - 3), $(NF - 2
 result $? "bytes by category"
 
 # from-elf: the program is in memory, and nothing else
-elf=$(cd "$(dirname "$0")/.." && pwd)/captures/ref_towers/towers.elf
+elf=$out/samples/towers/towers.elf
 "$ntrace" tv from-elf "$elf" -o "$scratch/in" 2>"$scratch/err" &&
 	"$ntrace" tv dump "$scratch/in" >"$scratch/got" 2>>"$scratch/err"
 result $? "from-elf"
@@ -151,14 +151,50 @@ printf '\177ELF' >"$scratch/short"
 result $? "not an ELF file"
 says 'not a RISC-V ELF file' "and says so"
 ! "$ntrace" tv verify "$scratch/in" --against spike:localhost:1234 >"$scratch/got" 2>"$scratch/err"
-result $? "a verifier that is none"
+result $? "an unknown verifier"
 says 'none of tv:FILE, ntrace:FILE' "and says so"
 ! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --absent=y >"$scratch/got" 2>"$scratch/err"
-result $? "an element that is none"
+result $? "an unknown element"
 
 bytes 01 03 11 13 00 00 00 01 03 10 01 00
 bytes 01
 expect 2 "parameters that cannot be" dump --mlen=33 </dev/null
+says '--mlen is 32, 34 or 64, not 33' "and says which"
+# what would be 64 in 8 bits
+for option in xlen flen mlen; do
+	expect 2 "--$option=320" dump --$option=320 </dev/null
+	says "--$option: 320 is more than 64" "is not 64"
+done
 expect 2 "no such file" dump "$scratch/none" </dev/null
+! "$ntrace" tv frobnicate "$scratch/in" >"$scratch/got" 2>"$scratch/err"
+result $? "an unknown action"
+says 'expected dump, stat, from-elf or verify, got `frobnicate'"'" "and says so"
+! "$ntrace" tv dump "$scratch/in" "$scratch/none" >"$scratch/got" 2>"$scratch/err"
+result $? "two files"
+says "more than one FILE: \`.*/in' and \`.*/none'" "and says which"
+! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --nondeterministic=a9 >"$scratch/got" 2>"$scratch/err"
+result $? "an unknown register"
+says "\`a9' is no register; expected one such as a0" "and says what would be one"
+! "$ntrace" tv verify "ntrace:$scratch/in" --against "ntrace:$scratch/in" >"$scratch/got" 2>"$scratch/err"
+result $? "an N-Trace against an N-Trace"
+says "one of them has to be tv:FILE" "and says what to give"
+
+# from-elf: a file that was cut, and a segment that is too large for its memory
+header() { readelf -hW "$elf" | sed -n "s/.*Start of program headers: *\\([0-9]*\\) .*/\\1/p"; }
+index=$(readelf -lW "$elf" | awk '/^  [A-Z]/ && $2 ~ /^0x/ { if ($1 == "LOAD") { print n + 0; exit } n++ }')
+at=$(($(header) + 56 * index))
+poke()		# OFFSET: a word of ones, as far as numbers of files go
+{
+	cp "$elf" "$scratch/poked.elf" && printf '\377\377\377\177' | dd of="$scratch/poked.elf" bs=1 seek=$(($1)) conv=notrunc 2>/dev/null
+	! "$ntrace" tv from-elf "$scratch/poked.elf" -o "$scratch/none" 2>"$scratch/err"
+}
+poke at+32
+result $? "a segment that the file does not have"
+says "poked.elf: segment $index has 0x7fffffff bytes from 0x[0-9a-f]*, the file only 0x" "and says how much there is"
+cp "$elf" "$scratch/poked.elf"
+printf '\0\0\0\0' | dd of="$scratch/poked.elf" bs=1 seek=$((at + 40)) conv=notrunc 2>/dev/null
+! "$ntrace" tv from-elf "$scratch/poked.elf" -o "$scratch/none" 2>"$scratch/err"
+result $? "a segment that is larger than its memory"
+says "segment $index has 0x[0-9a-f]* bytes in the file, more than the 0x0 in memory" "and says by how much"
 
 finish

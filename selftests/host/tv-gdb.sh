@@ -16,7 +16,7 @@ verify()
 {
 	local want=$1 name=$2 status=0
 	shift 2
-	timeout 20 "$ntrace" tv verify "$scratch/trace" "$@" >"$scratch/got" 2>"$scratch/err" || status=$?
+	timeout 200 "$ntrace" tv verify "$scratch/trace" "$@" >"$scratch/got" 2>"$scratch/err" || status=$?
 	[ $status = "$want" ]
 	result $? "$name"
 }
@@ -28,7 +28,7 @@ says()	# WORDS NAME
 }
 
 # A stub for a program of two instructions: `c.addi a0, 1` at 1000, again and again with `c.nop`.
-# What it is told to do wrong is its argument.
+# Its argument says which mistake it makes.
 cat >"$scratch/stub" <<'END'
 #!/usr/bin/env python3
 import random, sys
@@ -51,6 +51,8 @@ def put(text):
     if wrong == 'noise' and data and random.random() < 0.2:
         at = random.randrange(len(data))
         data = data[:at] + bytes([random.choice(b'0f*}zE$ OST\xff')]) + data[at + random.randrange(3):]
+    if wrong == 'count':
+        data += b'0*\x1f'
     s = sum(data) + (1 if wrong == 'checksum' else 0)
     sys.stdout.buffer.write(b'+$' + data + b'#%02x' % (s & 255))
     sys.stdout.buffer.flush()
@@ -62,11 +64,19 @@ def step():
     regs[32] = (regs[32] - 0x1000 + 2) % 4 + 0x1000
     if regs[32] == 0x1002:
         regs[10] += 2 if wrong == 'adds' else 1
+    # a floating-point state that no instruction is there to write
+    if wrong == 'flags' and regs[10] == 10:
+        regs[33] = 3
 
 def runs(text):			# six equal digits, as stubs shorten them
     return text.replace('000000', '0*"')
 
 def reply(p):
+    if p.startswith('qRcmd,'):
+        if bytes.fromhex(p[6:]).decode() != 'begin again':
+            return 'E01'
+        regs[10], regs[32] = 5, 0x1000
+        return 'OK'
     if p.startswith('qSupported'):
         return 'PacketSize=1000'
     if p.startswith('qXfer:features:read:'):
@@ -146,11 +156,11 @@ verify 1 "some bits of it" --against "gdb-pipe:$stub adds" --nondeterministic=a0
 verify 1 "a program that ends" --against "gdb-pipe:$stub ends"
 says 'the verifier has ended' "and says so"
 verify 2 "a stub that dies" --against "gdb-pipe:$stub dies"
-says 'has ended the connection' "and says so"
+says 'has ended the connection, a reply was expected' "and says so"
 verify 2 "a step that is not answered" --against "gdb-pipe:$stub OK"
 says 'why it stopped' "and says so"
 verify 2 "a checksum" --against "gdb-pipe:$stub checksum"
-says 'checksum' "and says so"
+says 'expected the checksum ' "and says so"
 verify 2 "half a register" --against "gdb-pipe:$stub short"
 says 'whole registers' "and says so"
 verify 2 "a description without end" --against "gdb-pipe:$stub endless"
@@ -159,8 +169,67 @@ verify 2 "one that includes itself" --against "gdb-pipe:$stub include"
 says 'fewer files' "and says so"
 verify 2 "a packet of megabytes" --against "gdb-pipe:$stub huge"
 says 'a packet of more than' "and says so"
+verify 2 "a byte that repeats no number of times" --against "gdb-pipe:$stub count"
+says "expected how often a byte repeats in a packet, \` ' to \`~', got byte 1f" "and says so"
 verify 2 "another protocol" --against "gdb-pipe:echo HTTP/1.1 400; sleep 5"
-says 'does not speak' "and says so"
+says "does not speak GDB's protocol: expected \`\$' or \`+' between packets, got byte 48" "and says so"
+# what only a sweep looks at: from the tenth instruction on
+verify 1 "a sweep with every fourth group" --against "gdb-pipe:$stub flags" --sweep 4
+says '0xa0: fcsr: trace 0, verifier 3' "finds it in the next fourth"
+verify 1 "no sweep" --against "gdb-pipe:$stub flags"
+says '0x208: fcsr: trace 0, verifier 3' "finds it at the end"
+verify 2 "a sweep of nothing" --against "gdb-pipe:$stub" --sweep 0
+says '--sweep: at least 1, not 0' "is refused"
+# a reset in the trace, behind all else, and all else once more
+python3 - "$scratch/trace" "$scratch/resets" <<'END'
+import sys
+t = open(sys.argv[1], 'rb').read()
+open(sys.argv[2], 'wb').write(t + b'\x01\x0a\x02' + t)
+END
+mv "$scratch/trace" "$scratch/plain"
+mv "$scratch/resets" "$scratch/trace"
+verify 2 "a reset that the verifier does not know" --against "gdb-pipe:$stub"
+says "does not take \`system_reset' for that (--reset-command)" "and says so"
+verify 0 "its own word for it" --against "gdb-pipe:$stub" --reset-command 'begin again'
+says 'instructions 80 mismatches 0' "both times"
+mv "$scratch/plain" "$scratch/trace"
+# floating-point registers of 32 bits: 4 bytes of each are in the trace
+python3 - "$scratch/single" <<'END'
+import struct, sys
+t = b'\x01\x0b\x07\x0a' + struct.pack('<Q', 0x1000) + b'\x04\x20\x10' + struct.pack('<I', 0x3f800000) + b'\x02'
+open(sys.argv[1], 'wb').write(t + b'\x01\x03\x10\x05\x05\x02')
+END
+for flen in 32 64; do
+	status=0
+	"$ntrace" tv verify "$scratch/single" --against "tv:$scratch/single" --flen=$flen \
+		>"$scratch/got" 2>"$scratch/err" || status=$?
+	[ $status = $((flen == 32 ? 0 : 2)) ]
+	result $? "--flen=$flen of a trace of 32 bits: status $status"
+done
+verify 2 "registers of 16 bits" --against "gdb-pipe:$stub" --flen=16
+says '--flen is 32 or 64, not 16' "are refused"
+# 0.0.0.0 is this machine, but not by its address
+python3 - "$scratch/stub" "$scratch/port" <<'END' &
+import socket, subprocess, sys
+s = socket.socket()
+s.bind(('0.0.0.0', 0))
+s.listen(1)
+s.settimeout(60)
+open(sys.argv[2] + '.new', 'w').write(str(s.getsockname()[1]))
+import os
+os.rename(sys.argv[2] + '.new', sys.argv[2])
+c = s.accept()[0]
+subprocess.run(['python3', sys.argv[1]], stdin=c, stdout=c, timeout=60)
+END
+server=$!
+until [ -s "$scratch/port" ] || ! kill -0 $server 2>/dev/null; do sleep 0.1; done
+port=$(cat "$scratch/port")
+verify 2 "another machine" --against "gdb:0.0.0.0:$port"
+says 'another machine; anyone between could change what it says' "is refused"
+verify 0 "another machine with --any-address" --against "gdb:0.0.0.0:$port" --any-address
+says '# groups 41 instructions 40 mismatches 0' "is verified"
+kill $server 2>/dev/null
+wait $server 2>/dev/null
 # replies with bytes changed: whatever comes of it, in words
 seed=${SEED:-$RANDOM}
 bad=
@@ -173,14 +242,19 @@ done
 [ -z "$bad" ]
 result $? "noise${bad:+: SEED=$bad}"
 begin=$SECONDS
-verify 2 "silence" --against "gdb-pipe:exec sleep 60" --timeout 1
+verify 2 "silence" --against "gdb-pipe:exec sleep 600" --timeout 1
 says 'silent for 1 s' "and says so"
-[ $((SECONDS - begin)) -le 5 ]
-result $? "no longer than that"
+[ $((SECONDS - begin)) -le 300 ]
+result $? "no longer than that, rather than 600 s"
 verify 2 "another machine" --against gdb:192.0.2.1:3333
 says 'another machine' "and says so"
 verify 2 "nobody there" --against "gdb:$scratch/none" --timeout 1
 says 'cannot connect' "and says so"
+long=/$(printf '%0200d' 0)
+verify 2 "a socket whose path is too long" --against "gdb:$long"
+says "the path of a socket has at most 107 bytes, not 201" "and says so"
+verify 2 "an invalid port" --against gdb:localhost:none
+says 'cannot find this machine and port' "and says so"
 verify 2 "no port" --against gdb:localhost
 says 'not gdb:HOST:PORT' "and says so"
 

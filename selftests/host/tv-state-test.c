@@ -210,6 +210,15 @@ static void widths(void **state)
 	assert_int_equal(nt_tv_shadow_item(sh, &it), 1);
 	assert_true(nt_tv_shadow_reg(sh, 0x1001, &v));
 	assert_int_equal(v, 0);
+	/* the PC, too; the time is wider */
+	it = (struct nt_tv_item){ .opcode = NT_TV_STATE, .ident = NT_TV_PC, .value = 0x300001000 };
+	assert_int_equal(nt_tv_shadow_item(sh, &it), 1);
+	assert_true(nt_tv_shadow_state(sh, NT_TV_PC, &v));
+	assert_int_equal(v, 0x1000);
+	it.ident = NT_TV_MTIME;
+	assert_int_equal(nt_tv_shadow_item(sh, &it), 1);
+	assert_true(nt_tv_shadow_state(sh, NT_TV_MTIME, &v));
+	assert_int_equal(v, 0x300001000);
 	nt_tv_shadow_set_reg(sh, 0x1020, 0x123456789a);
 	assert_true(nt_tv_shadow_reg(sh, 0x1020, &v));
 	assert_int_equal(v, 0x123456789a);
@@ -337,10 +346,11 @@ static void transactions(void **state)
 
 static void amos(void **state)
 {
-	static const struct { unsigned int op; uint32_t result; } cases[] = {
-		{ NT_TV_SWAP, 3 }, { NT_TV_ADD, 1 }, { NT_TV_XOR, 0xfffffffd }, { NT_TV_AND, 2 },
-		{ NT_TV_OR, 0xffffffff }, { NT_TV_MIN, 0xfffffffe }, { NT_TV_MAX, 3 },
-		{ NT_TV_MINU, 3 }, { NT_TV_MAXU, 0xfffffffe },
+	static const struct { unsigned int op; uint32_t result, swapped; } cases[] = {
+		{ NT_TV_SWAP, 3, 0xfffffffe }, { NT_TV_ADD, 1, 1 },
+		{ NT_TV_XOR, 0xfffffffd, 0xfffffffd }, { NT_TV_AND, 2, 2 },
+		{ NT_TV_OR, 0xffffffff, 0xffffffff }, { NT_TV_MIN, 0xfffffffe, 0xfffffffe },
+		{ NT_TV_MAX, 3, 3 }, { NT_TV_MINU, 3, 3 }, { NT_TV_MAXU, 0xfffffffe, 0xfffffffe },
 	};
 	struct fixture *f = *state;
 
@@ -351,6 +361,13 @@ static void amos(void **state)
 		nt_tv_end(&f->w);
 		assert_int_equal(feed(f), 1);
 		assert_memory(f, 0x100, cases[i].result, 4);
+		/* either operand has a sign */
+		nt_tv_begin(&f->w);
+		nt_tv_memreq(&f->w, cases[i].op, 2, 0x100, 0xfffffffe);
+		nt_tv_memrsp(&f->w, cases[i].op, 2, NT_TV_SUCCESS, 3);
+		nt_tv_end(&f->w);
+		assert_int_equal(feed(f), 1);
+		assert_memory(f, 0x100, cases[i].swapped, 4);
 	}
 	nt_tv_memreq(&f->w, NT_TV_ADD, 2, 0x100, 3);
 	assert_int_equal(feed(f), 1);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Makes code when it runs, and puts other code in its place later, as JIT compilers do. What
- * it made stands in a jitdump, with timestamps of the `time` CSR: perf inject --jit reads it.
+ * it made stands in a jitdump, with timestamps of the `time` CSR or, as those of V8 and OpenJDK,
+ * of CLOCK_MONOTONIC: perf inject --jit reads it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "common.h"
 
@@ -45,17 +48,24 @@ static const uint32_t odd[] = {
 	0x00008067,	/*	ret			*/
 };
 
+static bool monotonic;
+
 static uint64_t now(void)
 {
+	struct timespec ts;
 	uint64_t time;
 
+	if (monotonic) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	}
 	__asm__ volatile("rdtime %0" : "=r"(time));
 	return time;
 }
 
 static int dump_new(const char *dir)
 {
-	struct header h = { 0x4a695444, 1, sizeof(h), EM_RISCV, 0, (uint32_t)getpid(), now(), 1 };
+	struct header h = { 0x4a695444, 1, sizeof(h), EM_RISCV, 0, (uint32_t)getpid(), now(), !monotonic };
 	char path[200];
 	int fd;
 
@@ -86,13 +96,15 @@ static unsigned long run(int fd, void *place, const uint32_t *code, size_t len, 
 	return ((unsigned long (*)(unsigned long))place)(n);
 }
 
-/* argv[1]: where the dump goes */
+/* argv[1]: where the dump goes; argv[2]: "monotonic", the clock */
 int main(int argc, char **argv)
 {
-	int fd = dump_new(argc > 1 ? argv[1] : ".");
 	void *place = mmap(NULL, PLACE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd;
 
+	monotonic = argc > 2 && !strcmp(argv[2], "monotonic");
+	fd = dump_new(argc > 1 ? argv[1] : ".");
 	expect(place != MAP_FAILED, "memory");
 	run_on(0);
 	go_straight();

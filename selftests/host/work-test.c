@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work is bounded: what a few bytes may make a decoder do, counted in events and blocks, not in
+ * time. What is legal is delivered whole: the repetitions of RepeatBranch and HREPEAT.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cmocka-tap.h"
+#include "nt-flow.h"
+#include "pack.h"
+#include "program.h"
+
+#define ICNT_LEGAL	((1u << 22) - 1)
+#define REPEAT_LEGAL	((1u << 18) - 1)
+
+static struct program prog;
+static struct pack pk;
+static struct nt_params params;
+
+static struct {
+	uint64_t events, insns;
+	unsigned int losses, reason;
+	uint64_t stop;
+} got;
+
+static void begin(void)
+{
+	memset(&prog, 0, sizeof(prog));
+	prog.base = prog.at = 0x1000;
+	pack_init(&pk);
+	nt_params_init(&params);
+	pack_ptsync(&pk, NT_SYNC_TRACE_ENABLE, 0, 0x1000);
+}
+
+static void decode(unsigned int batch)
+{
+	struct nt_code *code = nt_code_new(&params, program_read, &prog);
+	struct nt_flow *flow = nt_flow_new(&params);
+	struct nt_event ev[256];
+	int i, n;
+
+	assert_non_null(code);
+	assert_non_null(flow);
+	memset(&got, 0, sizeof(got));
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, pk.buf, pk.len, 0);
+	while ((n = nt_flow_next(flow, ev, batch)) > 0) {
+		got.events += n;
+		for (i = 0; i < n; i++) {
+			got.insns += ev[i].insns;
+			if (ev[i].kind == NT_EV_LOSS) {
+				got.losses++;
+				got.reason = ev[i].reason;
+			} else if (ev[i].kind == NT_EV_STOP) {
+				got.stop = ev[i].from;
+			}
+		}
+	}
+	assert_int_equal(n, 0);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+/* 22 bits are what I-CNT has: B.1-9 */
+static void R71_counts_of_more_than_22_bits(void **state)
+{
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xa001, 2);	/* c.j . */
+	pack_ptc(&pk, 4, 1u << 30, 0);
+	decode(256);
+	assert_int_equal(got.losses, 1);
+	assert_int_equal(got.reason, NT_ERANGE);
+	assert_true(got.events < 10);
+
+	begin();
+	put_bytes(&prog, 0xa001, 2);
+	pack_ptc(&pk, 4, ICNT_LEGAL, 0);
+	decode(256);
+	assert_int_equal(got.losses, 0);
+	assert_true(got.insns == ICNT_LEGAL);
+
+	begin();
+	put_bytes(&prog, 0xa001, 2);
+	pack_rf(&pk, 0, (1u << 22) + 1);
+	pack_ptc(&pk, 4, 1, 0);
+	decode(256);
+	assert_int_equal(got.reason, NT_ERANGE);
+}
+
+/* A loop of jumps alone: nothing that the encoder tells says how often, but counts of half-words */
+static void R94_credit_of_jumps_alone_is_limited(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xa001, 2);
+	for (i = 0; i < 1000; i++)
+		pack_rf(&pk, 0, ICNT_LEGAL);
+	pack_ptc(&pk, 4, 1, 0);
+	decode(256);
+	assert_int_equal(got.losses, 1);
+	assert_int_equal(got.reason, NT_ERANGE);
+	assert_true(got.events <= (1u << 24) + pk.len * 4096);
+
+	/* for as long as it is allowed, it is delivered: 12 million times */
+	begin();
+	put_bytes(&prog, 0xa001, 2);
+	pack_rf(&pk, 0, ICNT_LEGAL);
+	pack_rf(&pk, 0, ICNT_LEGAL);
+	pack_ptc(&pk, 4, ICNT_LEGAL, 0);
+	decode(256);
+	assert_int_equal(got.losses, 0);
+	assert_true(got.insns == 3ull * ICNT_LEGAL);
+}
+
+/* HREPEAT of 18 bits, and the I-CNT of all that: 1000 c.bnez a0, 1000 */
+static void R108_R110_all_histories_that_are_legal(void **state)
+{
+	const uint64_t all = 31ull * REPEAT_LEGAL, some = 30ull * (REPEAT_LEGAL / 2);
+	unsigned int i;
+
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	pack_rf(&pk, 0, ICNT_LEGAL);
+	pack_rf(&pk, 0, all - ICNT_LEGAL);
+	pack_rf2(&pk, 0xffffffff, REPEAT_LEGAL);
+	pack_ptc(&pk, 4, 1, 2);
+	decode(256);
+	assert_int_equal(got.losses, 0);
+	assert_true(got.insns == all + 1);
+	/* START, STOP */
+	assert_true(got.events == all + 2);
+
+	/* I-CNT comes later */
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	pack_rf2(&pk, 0x7fffffff, REPEAT_LEGAL / 2);
+	pack_ptc(&pk, 4, some + 1, 2);
+	for (i = 1; i <= 256; i += 51) {
+		decode(i);
+		assert_int_equal(got.losses, 0);
+		assert_true(got.insns == some + 1);
+		assert_true(got.stop == 0x1002);
+	}
+}
+
+/* Outcomes may not run ahead of I-CNT by more than it can count: the rest is a loss, and soon */
+static void R96_histories_too_far_ahead(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	for (i = 0; i < 100; i++)
+		pack_rf2(&pk, 0xffffffff, REPEAT_LEGAL);
+	pack_ptc(&pk, 4, 0, 1);
+	decode(256);
+	assert_int_equal(got.losses, 1);
+	assert_int_equal(got.reason, NT_ERANGE);
+	assert_true(got.events < 10);
+}
+
+/* 18 bits of B-CNT times a long way: over 30,000 half-words without a branch that is taken */
+static void R106_R110_all_repetitions_that_are_legal(void **state)
+{
+	const unsigned int half_words = 30000;
+	unsigned int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < half_words - 2; i++)
+		put_bytes(&prog, i % 8 ? 0x952e : 0xc101, 2);	/* c.add, c.beqz a0, . */
+	/* those are never taken; bne back to the beginning reaches 4096 bytes, so: */
+	org(&prog, 0x1000 + 2 * (half_words - 2));
+	put_bytes(&prog, 0xc119, 2);	/* c.beqz a0, +6 */
+	put_bytes(&prog, 0x0001, 2);
+	put_bytes(&prog, 0x0001, 2);
+	j(&prog, 0x1000);
+	pack_db(&pk, half_words - 1);
+	pack_db(&pk, half_words + 1);
+	pack_repeat(&pk, REPEAT_LEGAL);
+	pack_ptc(&pk, 4, 0, 0);
+	decode(256);
+	assert_int_equal(got.losses, 0);
+	/* the jump and the branch of each; START, STOP */
+	assert_true(got.events == 2ull * (REPEAT_LEGAL + 1) + 1 + 2);
+}
+
+/* Repetitions with calls in them, with and without a return stack, in batches of any size */
+static void R106_repetitions_with_calls(void **state)
+{
+	unsigned int batch, retstack;
+
+	(void)state;
+	for (retstack = 0; retstack < 2; retstack++)
+	for (batch = 1; batch <= 256; batch += batch < 20 ? 1 : 59) {
+		begin();
+		params.retstack = retstack ? 3 : 0;
+		call(&prog, 0x1100);
+		beq(&prog, 0x1000);
+		c_add(&prog);
+		org(&prog, 0x1100);
+		if (retstack)
+			ret(&prog);
+		else
+			j(&prog, 0x1004);
+		pack_db(&pk, 6);
+		pack_repeat(&pk, 5000);
+		pack_ptc(&pk, 4, 7, 0);
+		decode(batch);
+		assert_int_equal(got.losses, 0);
+		assert_true(got.insns == 3 * 5001 + 4);
+		assert_true(got.events == 3 * 5001 + 2 + 2);
+		assert_true(got.stop == 0x100a);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(R71_counts_of_more_than_22_bits),
+		cmocka_unit_test(R94_credit_of_jumps_alone_is_limited),
+		cmocka_unit_test(R108_R110_all_histories_that_are_legal),
+		cmocka_unit_test(R96_histories_too_far_ahead),
+		cmocka_unit_test(R106_R110_all_repetitions_that_are_legal),
+		cmocka_unit_test(R106_repetitions_with_calls),
+	};
+
+	return RUN_TAP(tests);
+}
