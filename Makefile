@@ -3,6 +3,10 @@
 # (fetching, building, booting) and selftests/run (testing).
 
 lab	:= selftests/qemu/lab
+# What runs in a contained command ends with it, see selftests/contain.sh. make's own number: a
+# command that begins while make is killed ends, too.
+contained := selftests/contained
+export CONTAIN_MAKE := $(shell echo $$PPID)
 T	?= *
 # The same chance each time: a failure is of a change, and not of the day
 SEED	?= 20260101
@@ -10,6 +14,8 @@ SEED	?= 20260101
 help:
 	@echo 'make demo        record a program in an emulated machine and decode it'
 	@echo 'make check       every test (T=PATTERN: some, e.g. T="guest/*")'
+	@echo '                 (CAPTURES=DIR: traces of others'"'"' encoders, RTL=DIR: open RTL of'
+	@echo '                 hardware, see selftests/README)'
 	@echo 'make check-all   check, and programs of millions of instructions verified over GDB (an hour)'
 	@echo 'make check-host  library and tools only: no root, no emulator'
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
@@ -37,7 +43,7 @@ check: lab
 	@SEED=$(SEED) selftests/run "$(T)"
 
 check-all: lab
-	@groups=all LAB_SECONDS=10800 selftests/run "$(T)"
+	@groups=all LAB_SECONDS=14400 selftests/run "$(T)"
 
 check-host:
 	@selftests/native-tools --tests
@@ -69,11 +75,11 @@ tools:
 	@selftests/native-tools
 
 install: tools
-	@$(MAKE) -s --no-print-directory -C tools-perf out=$(CURDIR)/build/native install
+	@$(contained) $(MAKE) -s --no-print-directory -C tools-perf out=$(CURDIR)/build/native install
 
 ifdef KDIR
 modules:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	$(contained) $(MAKE) -C $(KDIR) M=$(CURDIR) modules
 else
 modules:
 	@$(lab)/setup
@@ -84,6 +90,6 @@ clean:
 	@$(lab)/clean
 
 distclean:
-	rm -rf build
+	@$(lab)/clean --all
 
 .PHONY: help lab demo check check-all check-host check-debug lint shell bench pgo fuzz coverage tools install modules clean distclean

@@ -1276,6 +1276,32 @@ static bool test_truncated(void)
 	return true;
 }
 
+/*
+ * The reader says that it is ahead of what was written: there is no room then, whatever was there
+ * before. An area that is unmapped while it is in use looks the same to the driver.
+ */
+static bool test_reader_ahead(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+
+	CHECK(session_open(s, &attr, 0, -1, 16 * PAGE));
+	CHECK(session_enable(s));
+	spin(1000);
+	__atomic_store_n(&s->page->aux_tail, 1ULL << 40, __ATOMIC_RELEASE);
+	for (int i = 0; i < 100; i++)
+		spin(10000);
+	CHECK(session_disable(s));
+	session_read(s);
+	CHECK(trace_bytes(s) < 16 * PAGE);
+	session_close(s);
+
+	CHECK(record_self(s, 0, -1));
+	session_close(s);
+
+	return true;
+}
+
 /* A child that stalls while nobody reads; and does not lose a byte when somebody does. */
 static bool stall_read(struct session *s, pid_t pid, int *status, struct messages *m)
 {
@@ -1446,6 +1472,34 @@ static bool test_cycles(void)
 			CHECK(session_enable(&the_session));
 		session_close(&the_session);
 	}
+
+	return true;
+}
+
+/*
+ * On hardware that fails, which the lab has: what failed is left alone as long as an event holds it,
+ * and works no worse afterwards.
+ */
+static bool test_failed_while_used(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+
+	pin(0);
+	CHECK(session_open(s, &attr, 0, 0, AUX_DEFAULT));
+	CHECK(session_enable(s));
+	spin(1000);
+	CHECK(session_disable(s));
+	session_read(s);
+	if (!(s->flags & PERF_AUX_FLAG_PARTIAL)) {
+		unpin();
+		session_close(s);
+		SKIP("nothing fails here");
+	}
+	CHECK(refused(attr, getppid(), 0) == EIO);
+	session_close(s);
+	CHECK(!refused(attr, getppid(), 0));
+	unpin();
 
 	return true;
 }
@@ -1650,12 +1704,14 @@ static const struct {
 	{ "moving windows, with a reader that keeps up", test_moving, true },
 	{ "a burst overruns a small window: PARTIAL, and trace goes on", test_burst, true },
 	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
+	{ "a reader that is ahead of the AUX area's head stops the event", test_reader_ahead, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
 	{ "R58: the AUX area has nothing outside of what its records tell of", test_red_zone, true },
 	{ "1000 times open, map and close", test_cycles, true },
+	{ "what has failed is not reset while an event holds it", test_failed_while_used, true },
 	{ "unloading while used is refused", test_unload_while_used, true },
 	{ "an encoder or a sink is unbound under an event", test_unbind, true },
 	{ "a sink is unbound under an AUX area", test_unbind_area, true },

@@ -7,20 +7,26 @@
 data=/tmp/full.data
 log=/tmp/full.records
 
-# Stopped, perf reads nothing, however fast it is otherwise. The program goes on for seconds.
-record()
+# ran TICKS: bigtrace has been on a CPU for so long (1/100 s): a tick is many times 32 KiB of trace
+ran()
 {
-	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 600 >$log 2>&1 &
-	perf=$!
-	tries=0
-	until pidof bigtrace >/dev/null || [ $tries = 100 ]; do
-		tries=$((tries + 1))
+	for i in $(seq 1200); do
+		ticks=$(cut -d' ' -f14 /proc/$(pidof bigtrace)/stat 2>/dev/null) && [ "$ticks" -ge $1 ] && return
 		sleep 0.1
 	done
-	sleep 0.2
-	kill -STOP $perf
-	sleep 1
+	echo "# bigtrace ran for ${ticks:-0} ticks, not $1"
+	return 1
+}
+
+# Stopped, perf reads nothing, however fast it is otherwise. The program runs for many times as long.
+record()
+{
+	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 6000 >$log 2>&1 &
+	perf=$!
+	ran 2 && kill -STOP $perf && ran $((ticks + 10))
+	status=$?
 	kill -CONT $perf
+	[ $status = 0 ] || return
 	wait $perf || return 1
 	# OFFSET SIZE FLAGS of each record
 	perf report -D -i $data 2>/dev/null |

@@ -20,9 +20,11 @@ reload()
 # Unloading must fail as long as somebody has an event open, and must not hurt it.
 busy()
 {
-	record_behind -o /tmp/module.data -- sleep 2 || return 1
-	rmmod ntrace 2>/dev/null && return 1
-	wait $!
+	local status=0
+
+	record_until -o /tmp/module.data -- || return 1
+	rmmod ntrace 2>/dev/null && status=1
+	end_behind && return $status
 }
 
 online()	# 0|1
@@ -33,10 +35,12 @@ online()	# 0|1
 # Off and on under an event that traces all CPUs
 hotplug()
 {
-	record_behind -o /tmp/module.data -a -- sleep 3 || return 1
+	local status=0
+
+	record_until -o /tmp/module.data -a -- || return 1
 	sleep 0.5
-	online 0 && sleep 0.5 && online 1 || return 1
-	wait $!
+	online 0 && sleep 0.5 && online 1 || status=1
+	end_behind && return $status
 }
 
 offline_task()

@@ -10,12 +10,33 @@ data=/tmp/power.data
 # Something that a file says only after a while
 comes()		# WANTED FILE
 {
-	for i in $(seq 50); do
+	for i in $(seq 600); do
 		[ "$(cat "$2")" = "$1" ] && return
 		sleep 0.1
 	done
 	echo "# $2: $(cat "$2"), not $1"
 	return 1
+}
+
+# What is recorded waits for the file, and says that it runs by another.
+on=/tmp/power.on go=/tmp/power.go
+waits=">$on; until [ -e $go ]; do sleep 0.1; done"
+runs()
+{
+	for i in $(seq 600); do
+		[ ! -e $on ] || return 0
+		sleep 0.1
+	done
+	echo "# perf does not run the program"
+	return 1
+}
+goes_on()	# PID OF PERF
+{
+	>$go
+	wait $1
+	ended=$?
+	rm -f $on $go
+	return $ended
 }
 
 # all STATUS: of every component
@@ -40,23 +61,23 @@ unused()
 used()
 {
 	set -- $drv/*.trace
-	perf record -q -C 0 -e ntrace//u -o $data -- sleep 2 >/dev/null &
-	comes active $pmu/cpu0/power/runtime_status &&
+	perf record -q -C 0 -e ntrace//u -o $data -- sh -c "$waits" >/dev/null &
+	runs && comes active $pmu/cpu0/power/runtime_status &&
 		sink=$(cat $pmu/cpu0/sink) &&
 		comes active $drv/$sink/power/runtime_status &&
 		clocks 2
 	status=$?
-	wait $!
+	goes_on $!
 	[ $status = 0 ] && unused
 }
 
 everything()
 {
 	set -- $drv/*.trace
-	perf record -q -a -e ntrace//u -o $data -- sh -c 'sleep 2; qsort' >/dev/null &
-	all_are active && clocks $#
+	perf record -q -a -e ntrace//u -o $data -- sh -c "$waits; qsort" >/dev/null &
+	runs && all_are active && clocks $#
 	status=$?
-	wait $! && [ $status = 0 ] && [ "$(traced qsort)" -gt 10 ] && unused
+	goes_on $! && [ $status = 0 ] && [ "$(traced qsort)" -gt 10 ] && unused
 }
 
 if [ ! -w /sys/power/pm_test ] || ! grep -q freeze /sys/power/state; then
@@ -82,10 +103,10 @@ traced()
 
 all()
 {
-	perf record -q -a -e ntrace//u -o $data -- sh -c 'sleep 4; qsort' >/dev/null &
-	sleep 1
-	suspend freezer || return 1
-	wait $! && [ "$(traced qsort)" -gt 10 ]
+	perf record -q -a -e ntrace//u -o $data -- sh -c "$waits; qsort" >/dev/null &
+	runs && suspend freezer
+	status=$?
+	goes_on $! && [ $status = 0 ] && [ "$(traced qsort)" -gt 10 ]
 }
 
 task()

@@ -80,9 +80,9 @@ done
 
 # Some of the program only: by address, and from one address to another. The truth's gate shares
 # nothing with the encoder's.
-at()		# SYMBOL
+at()		# SYMBOL [PROGRAM]
 {
-	"$lab/enter" riscv64-unknown-elf-nm "$program" | awk -v name="$1" '$3 == name { print "0x" $1 }'
+	"$lab/enter" riscv64-unknown-elf-nm "${2:-$program}" | awk -v name="$1" '$3 == name { print "0x" $1 }'
 }
 
 for mode in htm btm; do
@@ -91,6 +91,51 @@ for mode in htm btm; do
 	same 100000 1000 $some,start_stop=$(at on_trap):$(at compare) --retstack=3
 	lossy insns=100000,drops=100 $some,range=$(at ackermann):$(at far),overflow=100/7 --retstack=3
 done
+
+# The truth has witnesses, too: the full state of the same run, which the model writes by other means,
+# and the hart's own counter of instructions. A shorter run: the state is slow.
+short=$dir/short/tour.elf
+"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal ROUNDS=60 out="$dir/short" "$short" >"$dir/make.out" 2>&1
+ok $? "a shorter run builds" "$dir/make.out"
+
+# watch OPTIONS [QEMU OPTION...]: run it; leaves what it says in $dir/short.out
+watch()
+{
+	local options=$1
+
+	shift
+	"$lab/enter" timeout 300 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none -kernel "$short" \
+		-display none -semihosting-config enable=on,target=native "$@" \
+		-plugin "$plugin,trace=/dev/null,truth=$dir/%d.tv,$options" </dev/null >"$dir/short.out" 2>&1
+}
+
+# witness INSTRUCTIONS TITLE OPTIONS [TRUTHSTATE OPTION...]
+witness()
+{
+	local least=$1 title=$2 options=$3 status=0
+
+	shift 3
+	watch "state=$dir/%d.state${options:+,$options}" || status=$?
+	[ $status != 0 ] || "$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --state "$dir/0.state" \
+		--insns "$least" "$@" >"$dir/verdict" 2>"$dir/err" || status=$?
+	ok $status "truth and state of one run, $title: $(head -n 1 "$dir/verdict")" "$dir/short.out" "$dir/verdict" "$dir/err"
+}
+
+witness 600000 "all of it" ""
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --state "$dir/0.state" --privileges 8 >"$dir/verdict" 2>&1
+[ $? = 1 ] && grep -q '^different' "$dir/verdict"
+ok $? "... which is not that of M mode alone" "$dir/verdict"
+witness 20 "U mode alone" privileges=1 --privileges 1
+range=$(at qsort "$short"):$(at exit "$short")
+witness 100000 "a range of addresses" "range=$range" --range "$range"
+
+watch mode=btm -icount shift=0,sleep=off
+counted=$(sed -n 's/^tour: counted //p' "$dir/short.out")
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted "${counted:-0}" --insns 500000 >"$dir/verdict" 2>&1
+ok $? "minstret counts what the truth has: ${counted:-nothing}" "$dir/short.out" "$dir/verdict"
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted $((${counted:-0} + 1)) >"$dir/verdict" 2>&1
+[ $? = 1 ] && grep -q '^different' "$dir/verdict"
+ok $? "... and not one more" "$dir/verdict"
 
 # Without a clock that runs by itself every run is the same, to the byte
 icount=1

@@ -53,6 +53,31 @@ left=$(grep -c '^ *return .* __vdso_clock_gettime+0x[0-9a-f]* (\[vdso\]) => .*/b
 [ "$calls" -ge 100 ] && [ "$entered" = "$calls" ] && [ "$left" = "$calls" ]
 ok $? "the vDSO: $calls calls of clock_gettime, $entered into [vdso], $left back" "$log" "$log.err"
 
+# The same with branches and jumps that perf does not know, in each file it reads. Configuration tells.
+mkdir -p "$dir/custom/share"
+ln "$dir"/run/truth.*.zst "$dir/run/console.harts" "$dir/custom"
+ln "$share/vdso.data" "$dir/custom/share"
+cp -a "$share/debug" "$dir/custom/share"
+changed=$(find "$dir/custom/share/debug" -type f -name elf -exec "$top/selftests/lab/custom.py" {} +)
+[ "$changed" -gt 10000 ]
+ok $? "$changed branches and jumps have become custom ones"
+compare custom 6 vdso b
+[ $? = 1 ] && grep -q 'instruction trace error' "$out"
+ok $? "without ntrace.branches they are errors" "$out" "$err"
+mkdir -p "$dir/home"
+"$lab/enter" env HOME="$dir/home" "$build/perf-x86_64/perf" config --user \
+	ntrace.branches="0x7f/0xb 0xfff/0x2b:jump 0xfff/0xab:call:j" >"$log" 2>&1
+ok $? "perf config ntrace.branches" "$log"
+perf_config=$dir/home/.perfconfig compare custom 6 vdso b --require migrations=10
+ok $? "ntrace.branches: $(figures)" "$out" "$err"
+for words in "0x7f" "0x7f/0xb 0x707f/0x600b"; do
+	printf '[ntrace]\n\tbranches = %s\n' "$words" >"$dir/bad.perfconfig"
+	! "$lab/enter" env PERF_CONFIG="$dir/bad.perfconfig" "$build/perf-x86_64/perf" script \
+		-i "$share/vdso.data" --itrace=b >"$log" 2>"$log.err" &&
+		grep -q "^ntrace.branches: \`${words##* }'" "$log.err" && [ ! -s "$log" ]
+	ok $? "ntrace.branches=$words is refused: $(grep -m 1 ntrace.branches "$log.err")" "$log" "$log.err"
+done
+
 compare run 3 switch b --require insns=1000000,migrations=1
 ok $? "tasks by context switches, without Ownership: $(figures)" "$out" "$err"
 
@@ -69,5 +94,5 @@ for file in owned beside; do
 				exit !(switches > 50 && samples > 10000 && !wrong && !back && !errors) }' >"$log"
 	ok $? "$file: sched_switch beside the trace: $(tail -n 1 "$log")" "$log" "$log.err"
 done
-[ $failures != 0 ] || rm -rf "$dir/run"
+[ $failures != 0 ] || rm -rf "$dir/run" "$dir/custom"
 finish

@@ -19,26 +19,62 @@ ok $? "module, program and firmware" "$log"
 "$top/selftests/ctr/ctrlist.py" all "$seed" >"$share/task.list"
 "$top/selftests/ctr/ctrlist.py" cpu "$seed" >"$share/cpu.list"
 printf '0x0 16 %s\n' calls types syscalls longjmp deep types >"$share/user.list"
+# longer than anybody waits for it, with records on nearly all the time
+yes 0x3 64 sleep | head -n 100000 >"$share/never.list"
+echo 0x3 64 calls >"$share/again.list"
 
 cat >"$dir/guest.sh" <<'END'
 cd /mnt; status=0
 insmod $PROJECT/build/ctr-module/ctr_test.ko || exit 1
 awk '$3 ~ /^ctr_test_(start|stop|pause|resume)$/ { print substr($3, 10), $1 }' /proc/kallsyms >symbols
 record="perf --buildid-dir /mnt/debug record -q -m ,16M"
+recording 1
 $record --kcore -e ntrace// -o task.data -- ctrrun task.list task.hardware || status=1
 taskset -c 1 qsort 3 >/dev/null & busy=$!
+recording 2
 $record --kcore -a -e ntrace// -o cpu.data -- ctrrun cpu.list cpu.hardware 1 || status=1
 kill $busy; wait
+recording 3
 taskset -c 0 $record -e ntrace/retstack=3,timestamp=0,contextid=0,extaddr=0/u -o user.data -- ctrrun user.list user.hardware || status=1
 csrrun SEED csr.txt || status=1
 # with records on, ended by a signal, and without ever a stop
-ctrrun task.list /tmp/never & sleep 1; kill -9 $!; wait
+ctrrun never.list /tmp/never & sleep 1
+kill -9 $! && wait $!
+[ $? = 137 ] || { echo "ctrrun had ended before it was killed"; status=1; }
+# what it held is free again
+ctrrun again.list again.hardware || status=1
+[ "$(grep -c '^[0-9]' again.hardware)" = 64 ] || { echo "no records behind a killed program"; status=1; }
 rmmod ctr_test || status=1
 exit $status
 END
 sed -i "s/SEED/$seed/" "$dir/guest.sh"
 guest run "$dir/guest.sh" --cpu max --bios "$build/firmware/fw_dynamic.bin"
 ok $? "recordings" "$dir/run/guest.out"
+
+# Before anything is made of them: what is in the trace is what ran.
+compare run 1 task b --require insns=1000000,traps=1000
+ok $? "a thread's trace is what ran: $(figures)" "$out" "$err"
+compare run 2 cpu b --require insns=1000000,traps=100
+ok $? "all CPUs' trace is what ran: $(figures)" "$out" "$err"
+compare run 3 user b --require insns=1000
+ok $? "user space's trace is what ran: $(figures)" "$out" "$err"
+
+# Of each of 200 rounds the program said all that it did; every register was read, and holds something.
+awk '
+	$1 == "n" { rounds++ }
+	$1 == "r" { reads[$2]++; values[$2] += $3 !~ /^0+$/ }
+	$1 == "w" { writes++ }
+	END {
+		print rounds + 0, "rounds,", writes + 0, "writes"
+		n = split("14e 14f 150 151 152 153 155 156 157 15f", csr, " ")
+		for (i = 1; i <= n; i++)
+			if (reads[csr[i]] < 50 || (csr[i] !~ /^15[567]$/ && values[csr[i]] < 50)) {
+				print "register", csr[i], "read", reads[csr[i]] + 0, "times, not 0", values[csr[i]] + 0
+				bad = 1
+			}
+		exit bad || rounds != 200 || writes < 2000
+	}' "$share/csr.txt" >"$log"
+ok $? "registers written and read: $(head -n 1 "$log")" "$log"
 
 places=()
 while read -r place address; do
@@ -54,15 +90,26 @@ records()
 	host_perf run script -i "$share/$what.data" --itrace=b --dlfilter "$filter" "$@" 2>"$log"
 }
 
-# same NAME TITLE ARGUMENT...
+# stretches NUMBER: where each stretch of the recording begins and ends, as the harts say
+stretches()
+{
+	local file
+
+	for file in "$dir"/run/truth.*.zst; do
+		"$lab/enter" "$build/host/truthlist" --segment "$1" "$file" | grep '^[bed]'
+	done
+}
+
+# same NAME NUMBER TITLE ARGUMENT...
 same()
 {
-	local what=$1 title=$2 status=0
+	local what=$1 number=$2 title=$3 status=0
 
-	shift 2
+	shift 3
+	stretches "$number" >"$dir/$what.stretches"
 	records "$what" "${places[@]}" --dlarg list="$share/$what.list" "$@" >"$share/$what.trace" &&
 		"$top/selftests/ctr/ctrcmp.py" "$share/$what.list" "$share/$what.hardware" \
-			"$share/$what.trace" "$dir/$what.equal" >"$dir/$what.out" || status=1
+			"$share/$what.trace" "$dir/$what.stretches" "$dir/$what.equal" >"$dir/$what.out" || status=1
 	verdict=$(tail -n 1 "$dir/$what.out" 2>/dev/null)
 	ok $status "$title, seed $seed: ${verdict%% types*}" "$dir/$what.out" "$log"
 }
@@ -72,7 +119,7 @@ number()	# NAME: of the last verdict
 	tr ' ' '\n' <<<"$verdict" | grep -x -A 1 "$1" | tail -n 1
 }
 
-same task "a thread's records are what its trace says"
+same task 1 "a thread's records are what its trace says"
 [ "$(number switches)" -gt 0 ] && [ "$(number moves)" -gt 0 ]
 ok $? "R184 over $(number switches) switches and $(number moves) moves to another CPU" "$dir/task.out"
 missing=
@@ -108,7 +155,7 @@ for depth in 16 32 64 128 256; do
 	had "R149 R152 R153 depth $depth, full" 'depth == '$depth' && entries == '$depth
 done
 
-same cpu "a CPU's records are what its trace says" --dlarg per=cpu
+same cpu 2 "a CPU's records are what its trace says" --dlarg per=cpu
 
 # --- the registers themselves --------------------------------------------------------
 

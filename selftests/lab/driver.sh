@@ -95,7 +95,7 @@ not_kept()
 {
 	in_guest "$record" --plugin-arg "stick=sink:$2:$3" --plugin-arg "sink_log=$dir/sinks"
 	check "$1 is not as it was written: told" \
-		says "trace RAM sink at 0x00000000bf001000: waited in vain for $1 to be kept, its register reads 0x"
+		says "trace RAM sink at 0x00000000bf001000: timed out waiting for $1 to be kept, its register reads 0x"
 	check "$1 is not as it was written: nothing is written" eval '[ -e "$dir/sinks" ] && ! grep -q "^sink. " "$dir/sinks"'
 	check "$1 is not as it was written: unloads" answers unloaded
 }
@@ -116,13 +116,13 @@ broken()	# DESCRIPTION WORDS BOOTOPTION...
 	check "$what: unloads" answers unloaded
 }
 
-broken "R15: an encoder that never empties" "encoder at .*: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
+broken "R15: an encoder that never empties" "encoder at .*: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg empty=never
-broken "R15: a sink that never empties" "RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
+broken "R15: a sink that never empties" "RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
-broken "an encoder that is never enabled" "encoder at .*: waited in vain for Enable=1" \
+broken "an encoder that is never enabled" "encoder at .*: timed out waiting for Enable=1" \
 	--plugin-arg enable=never
-broken "a component that never wakes up" "waited in vain for Active=1" --plugin-arg active=never
+broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
 
 # On the way to a sink that both share, either CPU may be the one that finds out.
 shared()	# DESCRIPTION WORDS BOOTOPTION...
@@ -130,24 +130,52 @@ shared()	# DESCRIPTION WORDS BOOTOPTION...
 	broken "$@" --topology funnel2
 }
 
-shared "R15: a funnel that never empties" "trace funnel at 0x00000000bf080000: waited in vain for Enable=0 and Empty=1, its register reads 0x" \
+shared "R15: a funnel that never empties" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg funnel_empty=never
-shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: waited in vain for Enable=1" \
+shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=1" \
 	--plugin-arg funnel_enable=never
-shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: waited in vain for Active=1" \
+shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: timed out waiting for Active=1" \
 	--plugin-arg funnel_active=never
-shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: waited in vain for Enable=0 and Empty=1" \
+shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
-broken "an SRAM that never empties" "trace RAM sink at .*: waited in vain for Enable=0 and Empty=1" \
+broken "an SRAM that never empties" "trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--topology sram --plugin-arg sink_empty=never
 broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
 	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
-broken "a sink that is never enabled" "trace RAM sink at .*: waited in vain for Enable=1" \
+broken "a sink that is never enabled" "trace RAM sink at .*: timed out waiting for Enable=1" \
 	--plugin-arg sink_enable=never
-broken "a sink that never wakes up" "trace component at 0x00000000bf001000: waited in vain for Active=1" \
+broken "a sink that never wakes up" "trace component at 0x00000000bf001000: timed out waiting for Active=1" \
 	--plugin-arg sink_active=never
-broken "an encoder that switches itself off" "trace encoder at 0x00000000bf000000: waited in vain for Enable to stay 1, its register reads 0x" \
+broken "an encoder that switches itself off" "trace encoder at 0x00000000bf000000: timed out waiting for Enable to stay 1, its register reads 0x" \
 	--plugin-arg drop_enable=encoder0:5
+# stray WHAT OPTIONS TOPOLOGY BOOTOPTION...: a write pointer outside of the window says nothing of what is
+# in there, and that the sink wrote elsewhere. The program runs on each CPU, whichever has this sink.
+stray()
+{
+	local what="$1: a write pointer outside of its window" options=$2
+
+	shift 2
+	in_guest "perf record -q $options -e ntrace//u -o /tmp/s -- sh -c 'for c in \$(seq 0 \$((\$(nproc) - 1))); do
+	taskset -c \$c sh -c \"for i in \\\$(seq 20); do sleep 0.01; done\"
+done' >/dev/null 2>&1
+perf report -i /tmp/s -D 2>&1 >/dev/null | grep 'AUX data had gaps'
+$record" --topology "$@" --plugin-arg stray=sink0:40
+	check "$what: told" \
+		says "trace RAM sink at 0x00000000bf001000: timed out waiting for trRamWP to stay inside the window, its register reads 0x"
+	check "$what: flagged" answers "AUX data had gaps in it"
+	check "$what: works after a reset" answers task
+	check "$what: unloads" answers unloaded
+}
+stray direct "" per-hart
+stray circular "-Se -m,64K" per-hart
+stray shared "" funnel2
+stray "shared, one hart" "" funnel2 --smp 1
+stray copied "" sram
+
+# The failed encoder of CPU 0 belongs to the event that is open, until that is closed.
+in_guest 'event-test "what has failed"' --plugin-arg empty=never
+check "an encoder that failed is not reset under an event" eval 'answers "^ok 1 - what has failed" && ! answers SKIP'
+
 broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_enable=sink0:5
 check "a sink that switches itself off: its trace is taken all the same" answers task
 shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
@@ -165,7 +193,7 @@ dead()		# TOPOLOGY COMPONENT TYPE ADDRESS ACCESSES
 $record"
 	in_guest "$script" --topology "$1" --plugin-arg "ones=$2:$5"
 	check "$1: $2 whose registers become ones: told" \
-		says "trace $3 at 0x00000000$4: waited in vain for .*, its register reads 0xffffffff"
+		says "trace $3 at 0x00000000$4: timed out waiting for .*, its register reads 0xffffffff"
 	check "$1: $2 whose registers become ones: unloads" answers unloaded
 }
 
@@ -192,11 +220,11 @@ bridge "a bridge" "taints kernel"
 check "a bridge: the CoreSight component behind it is named" answers /soc/tmc@bf0a0000
 check "R62: a bridge: an ID that the bus reserves is refused" answers refused
 check "a bridge: others end in their sinks" answers task
-bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: waited in vain for Enable=0 and Empty=1" \
+bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg bridge_empty=never
-bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: waited in vain for Enable=1" \
+bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
 	--plugin-arg bridge_enable=never
-bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: waited in vain for Active=1" \
+bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: timed out waiting for Active=1" \
 	--plugin-arg bridge_active=never
 bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
 	--plugin-arg nostick=bridge:0:0x7f00
@@ -234,12 +262,57 @@ good()		# DESCRIPTION BOOTOPTION...
 good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
 good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
 good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
+
+# How long a wait may take is counted in what the hardware needs, 200 reads of a register: no time
+# at all is less, a minute is more. The driver is loaded with it, and it can be changed.
+in_guest 'timeout_us=/sys/module/ntrace/parameters/timeout_us
+told() { dmesg | grep -c "timed out waiting for"; }
+traced() { perf record -q -e ntrace//u -C 0 -o /tmp/0 -- taskset -c 0 true; }
+[ "$(cat $timeout_us)" = 60000000 ] && traced && [ "$(told)" = 0 ] && echo loaded with a minute
+echo 0 >$timeout_us && traced
+[ "$(told)" -gt 0 ] && echo changed to nothing
+before=$(told)
+echo 60000000 >$timeout_us && traced && [ "$(told)" = "$before" ] && echo changed to a minute
+rmmod ntrace && insmod $DRIVER timeout_us=0
+[ "$(cat $timeout_us)" = 0 ] && [ "$(told)" -gt "$before" ] && echo loaded with nothing
+[ ! -e /sys/bus/event_source/devices/ntrace/cpu0 ] && echo without a CPU' --driver-arg timeout_us=60000000 \
+	--plugin-arg active=200 --plugin-arg enable=200 --plugin-arg empty=200
+for way in "loaded with a minute" "changed to nothing" "changed to a minute" "loaded with nothing" "without a CPU"; do
+	check "timeout_us is how long the driver waits: $way" answers "^$way\$"
+done
+
+# What a sink can do is in sysfs
+sink()		# ADDRESS_BITS WRITE_WIDTH BOOTOPTION...
+{
+	local want="address_bits $1 write_width $2"
+
+	shift 2
+	in_guest 'cd /sys/bus/platform/drivers/ntrace
+for sink in $(ls /sys/bus/event_source/devices/ntrace/sinks); do
+	for f in address_bits write_width; do echo $f $(cat $sink/$f); done | xargs
+done | sort -u' "$@"
+	check "sysfs of the sinks: $want" answers "^$want\$"
+}
+
+sink 64 4
+sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
 in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostick=sink:0x24:0xfffffff0
-check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "in vain"'
+check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
 good "a later minor version" --plugin-arg impl=0x00010121
 check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
 check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
+for harts in 1 2; do
+	in_guest 'event-test "a reader that is ahead"' --topology funnel2 --smp $harts
+	check "shared by $harts, and an AUX area without room while it is drained" [ "$status" = 0 ]
+done
+in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/contextid | sed "s/^/contextid /"
+perf record -q --per-thread -e ntrace/contextid/u -o /tmp/t -- true && echo task
+echo 1 >/sys/devices/system/cpu/cpu1/online
+perf record -q -e ntrace/contextid/u -C 1 -o /tmp/1 -- taskset -c 1 true && echo cpu1' --append maxcpus=1
+check "a CPU that is offline when its encoder is found: context IDs are possible" answers "contextid 1"
+check "a CPU that is offline when its encoder is found: a task is traced" answers task
+check "a CPU that comes later: context IDs work" answers cpu1
 in_guest 'event-test windows' --topology sram
 check "little memory of the sink's own: no loss without a reason" [ "$status" = 0 ]
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \

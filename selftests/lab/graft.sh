@@ -15,11 +15,50 @@ sums()		# TREE
 	(cd "$1" && find tools -type f -exec sha256sum {} + | LC_ALL=C sort -k2)
 }
 
-pristine()
+pristine()	# [6.12|newest]
 {
 	rm -rf "$tree"
 	mkdir -p "$tree/tools"
-	cp -a "$build/linux-6.12/tools/perf" "$build/linux-6.12/tools/include" "$tree/tools/"
+	cp -a "$build/linux-${1:-6.12}/tools/perf" "$build/linux-${1:-6.12}/tools/include" "$tree/tools/"
+}
+
+# auxtrace_types TREE OUT NAMES: the value of each name, one on a line, as the tree's header has it
+auxtrace_types()
+{
+	local tree=$1 out=$2 names=$3
+
+	{
+		echo '#include <stdio.h>'
+		echo '#include "util/auxtrace.h"'
+		echo 'int main(void) {'
+		sed 's/.*/printf("& %d\\n", &);/' "$names"
+		echo 'return 0; }'
+	} >"$out.c"
+	"$lab/enter" sh -ec 'cd "$1/tools/perf"
+		gcc -w -D_GNU_SOURCE -DHAVE_AUXTRACE_SUPPORT -I. -Iutil -I../include -I../include/uapi -I"$2/tools/lib/perf/include" \
+			-I"$2/tools/lib" -I"$2/tools/lib/perf" -I"$2/tools/arch/x86/include" -I"$2/tools/arch/x86/include/uapi" \
+			"$3.c" -o "$3.bin"
+		"$3.bin"' types "$tree" "${4:?}" "$out" >"$out"
+}
+
+# Trees of others' have files of other tracers: their numbers stay, and ours is the project's.
+numbers()	# 6.12|newest
+{
+	local which=$1 status=0
+
+	pristine "$which"
+	sed -n '/^enum auxtrace_type {/,/^};/p' "$tree/tools/perf/util/auxtrace.h" |
+		sed -n 's/^\t\([A-Z0-9_]*\)[, ].*/\1/p' >"$dir/names"
+	auxtrace_types "$tree" "$dir/pristine" "$dir/names" "$build/linux-$which" 2>"$log" || status=$?
+	"$top/tools-perf/graft" "$tree" >>"$log" 2>&1 || status=$?
+	# A tree that an earlier graft was put into has the line in the middle.
+	[ -z "${2:-}" ] || sed -i "$2" "$tree/tools/perf/util/auxtrace.h"
+	"$top/tools-perf/graft" "$tree" >>"$log" 2>&1 || status=$?
+	auxtrace_types "$tree" "$dir/grafted" "$dir/names" "$build/linux-$which" 2>>"$log" || status=$?
+	echo PERF_AUXTRACE_NTRACE >"$dir/names.ours"
+	auxtrace_types "$tree" "$dir/ours" "$dir/names.ours" "$build/linux-$which" 2>>"$log" || status=$?
+	diff "$dir/pristine" "$dir/grafted" >>"$log" && grep -qx "PERF_AUXTRACE_NTRACE $((0x4e54))" "$dir/ours" || status=1
+	[ $status = 0 ] && [ "$(wc -l <"$dir/pristine")" -ge 7 ]
 }
 
 pristine
@@ -31,18 +70,29 @@ ok $? "a second time it changes nothing" "$log"
 [ -x "$tree/tools/perf/tests/shell/test_riscv_ntrace.sh" ]
 ok $? "perf test finds its script: it is executable"
 
+old='/PERF_AUXTRACE_NTRACE/d; s/^\tPERF_AUXTRACE_HISI_PTT,$/&\n\tPERF_AUXTRACE_NTRACE = NTRACE_AUXTRACE_TYPE,/'
+numbers 6.12
+ok $? "6.12: the $(wc -l <"$dir/pristine") types of trace have the numbers that they had" "$log"
+numbers 6.12 "$old"
+ok $? "6.12: and those of an earlier graft's tree" "$log"
+
 pristine
-sed -i 's/PERF_AUXTRACE_HISI_PTT/PERF_AUXTRACE_ELSE/' "$tree/tools/perf/util/auxtrace.h"
+sed -i 's/enum auxtrace_type/enum auxtrace_kind/' "$tree/tools/perf/util/auxtrace.h"
 sums "$tree" >"$dir/before"
 ! "$top/tools-perf/graft" "$tree" >"$log" 2>&1
 ok $? "a tree that has changed is refused"
-grep -q 'util/auxtrace.h.*PERF_AUXTRACE_HISI_PTT' "$log"
+grep -q 'util/auxtrace.h.*enum auxtrace_type' "$log"
 ok $? "the place is named" "$log"
 sums "$tree" | cmp - "$dir/before" >"$log" 2>&1
 ok $? "the refused tree is as it was" "$log"
 rm -rf "$tree"
 
-"$lab/setup-source" newest >"$log" 2>&1 && "$lab/build-perf" x86_64 newest >>"$log" 2>&1
+"$lab/setup-source" newest >"$log" 2>&1 && numbers newest
+ok $? "$(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE"): the $(wc -l <"$dir/pristine") types of trace have the numbers that they had" "$log"
+numbers newest "$old"
+ok $? "$(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE"): and those of an earlier graft's tree" "$log"
+rm -rf "$tree"
+"$lab/build-perf" x86_64 newest >>"$log" 2>&1
 ok $? "Linux $(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE") takes the graft, and its perf builds" "$log"
 # perf's own make takes warnings for errors.
 ! grep -h -A 4 -E '(ntrace[-a-z]*|nt-[-a-z]*)\.[ch]:[0-9:]* (warning|error):' "$build"/perf-*.log >"$log"
@@ -56,8 +106,8 @@ ok $? "a recording" "$dir/run/guest.out"
 
 # 7.x says Ok of the tables, too; without the hardware the script is skipped.
 "$lab/enter" "$build/perf-x86_64-newest/perf" test -v 'RISC-V N-Trace' >"$log" 2>&1
-[ "$(grep -c 'RISC-V N-Trace .*: Ok$' "$log")" = 3 ] && grep -q 'RISC-V N-Trace recording.*: Skip' "$log"
-ok $? "its perf test: 3 tables, and the script" "$log"
+[ "$(grep -c 'RISC-V N-Trace .*: Ok$' "$log")" = 5 ] && grep -q 'RISC-V N-Trace recording.*: Skip' "$log"
+ok $? "its perf test: 5 tables, and the script" "$log"
 
 # script PERF ARGUMENT...: 7.x calls start and end of a trace jumps too, and has more names, of
 # .plt and of functions that are inlined: of a call chain addresses only

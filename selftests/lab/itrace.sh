@@ -22,9 +22,20 @@ true
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
-echo 'cd /mnt; perf --buildid-dir /mnt/debug record -e ntrace/btm/u -o cycles.data -- qsort' >"$dir/cycles.sh"
-guest core "$dir/cycles.sh" --plugin-arg ts_modes=0x08
-ok $? "a recording with timestamps that count cycles" "$dir/core/guest.out"
+cat >"$dir/cycles.sh" <<'END'
+cd /mnt
+record="perf --buildid-dir /mnt/debug record"
+recording 1; $record -e ntrace/btm/u -o cycles.data -- qsort
+recording 2; $record -e ntrace/retstack=2/u -o part.data -- recurse
+recording 3
+# the best that there is
+$record -e ntrace//u -o best.data -- true
+perf record -e ntrace/retstack=3/u -o /tmp/none.data -- true >none.txt 2>&1
+END
+# returns are compared in part, which is as much as these encoders can
+guest core "$dir/cycles.sh" --plugin-arg ts_modes=0x08 --plugin-arg retstack_modes=0x5
+[ -s "$dir/core/share/cycles.data" ] && [ -s "$dir/core/share/best.data" ]
+ok $? "recordings with timestamps that count cycles, and with returns compared in part" "$dir/core/guest.out"
 
 # script FILE LETTERS FIELDS [ARGUMENT...]
 script()
@@ -80,9 +91,23 @@ list()	# LETTERS: the instructions
 insns=$(script small i1i ip,event | grep -c instructions)
 same "i: without a period, every instruction" "$(list i1i)" "$(list i0ns)"
 # each CPU's are counted by themselves
-found=$(script small i1000i ip,event | grep -c instructions)
+found=$("$lab/enter" env PERF_CONFIG=selftests/lab/exact.perfconfig "$build/perf-x86_64/perf" \
+	--buildid-dir "$share/debug" script -i "$share/small.data" --itrace=i1000i -F ip,event 2>"$log.err" |
+	grep -c instructions)
 [ "$found" -gt 10 ] && [ $((insns / 1000 - found)) -ge 0 ] && [ $((insns / 1000 - found)) -lt $smp ]
-ok $? "i: every 1000: $found of $insns"
+ok $? "i: exactly every 1000: $found of $insns" "$log.err"
+# one of each 100 by chance, in stretches of any length: within 5 standard deviations
+found=$(script small i100i period,event | awk '/instructions/ { n += $1 } END { print n + 0 }')
+[ $(((found - insns) * (found - insns))) -le $((25 * 100 * insns)) ]
+ok $? "i: one of 100: samples stand for $found instructions of $insns"
+same "i: the same samples each time" "$(list i100i)" "$(list i100i)"
+script small i50ns time,event --ns >"$log"
+awk '{ time = $1 + 0; bad += time < last; last = time } END { exit bad || NR < 1000 }' "$log"
+ok $? "i: $(wc -l <"$log") samples, one in 50 ns, in the order of time" "$log.err"
+# Dozens of instructions are of one message.
+found=$(script small i1i time,event --ns | grep -o '^ *[0-9.]*' | sort -u | wc -l)
+[ $((4 * found)) -ge "$insns" ]
+ok $? "i: $insns instructions at $found times"
 same "i: 100 ticks of 10 MHz are 10 us" "$(list i10us)" "$(list i100t)"
 same "i: 1000 us are 1 ms" "$(list i1ms)" "$(list i1000us)"
 script user i1ms time,event --ns | grep instructions >"$log"
@@ -144,6 +169,40 @@ ok $? "l: $found entries of branch stacks with cycles"
 same "y: nothing where timestamps count time" "$(script small i100i event | grep -c instructions)" \
 	"$(script small i100iy event | wc -l)"
 
+# The times of sync messages, as perf's clock would have them if `time` were what they count
+host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" | grep -a -e '^  Clock ' -e '^  [0-9a-f]\{8\}: .*Sync ' |
+	python3 -c '
+import re, sys
+text = sys.stdin.buffer.read().decode(errors="replace")
+zero, mult, shift = map(int, re.search(r"Clock +zero (\d+), mult (\d+), shift (\d+)", text).groups())
+for ticks in sorted(map(int, re.findall(r"TSTAMP=(\d+)", text))):
+    print(zero + (ticks * mult >> shift) & (1 << 64) - 1)' | sort -u >"$dir/syncs"
+begins()	# LETTERS: times at which trace begins, those of syncs among them
+{
+	host_perf core script -i "$dir/core/share/cycles.data" --itrace="$1" -F time,event,flags --ns \
+		2>"$log.err" | grep 'tr strt' |
+		sed 's/^ *\([0-9]*\)\.\([0-9]*\):.*/\1\2/; s/^0*//' | sort -u >"$dir/begins"
+	echo $(wc -l <"$dir/begins") $(comm -12 "$dir/begins" "$dir/syncs" | wc -l)
+}
+found=$(begins bT)
+[ "${found% *}" = "${found#* }" ] && [ "${found% *}" -gt 2 ] && [ "$(begins b | sed 's/.* //')" = 0 ]
+ok $? "T: what the timestamps say is perf's clock, at ${found#* } of ${found% *} beginnings" "$dir/begins" "$dir/syncs"
+
+# --- returns compared in part ---------------------------------------------------------------
+
+compare core 2 part b
+ok $? "retstack=2: $(figures)" "$out" "$err"
+for what in part best; do
+	host_perf core report -D -i "$dir/core/share/$what.data" 2>"$log.err" | grep -a -o 'terms 0x[0-9a-f]*' |
+		sort -u >"$log"
+	# trTeInstImplicitReturnMode, of what the encoder has
+	terms=$(sed -n '1s/terms //p' "$log")
+	[ "$(wc -l <"$log")" -ge 1 ] && [ $((${terms:-0} >> 14 & 3)) = 2 ]
+	ok $? "retstack=2: $what: the encoder compares a part" "$log" "$log.err"
+done
+grep -q 'do not accept retstack=3, but 0, 2' "$dir/core/share/none.txt"
+ok $? "retstack=3 is refused in words where it is not there" "$dir/core/share/none.txt"
+
 # --- logs, errors -----------------------------------------------------------------------
 
 script small d+o-a ip >"$dir/log.txt"
@@ -163,6 +222,18 @@ errors=$(script bad e ip | grep -c 'instruction trace error')
 [ "$errors" -gt 0 ] && script bad d+o+e ip >"$log" && grep -q '^error: ' "$log" &&
 	[ "$(wc -l <"$log")" -lt 20000 ] && [ -z "$(script small d+o+e ip)" ]
 ok $? "d+e: what led to $errors errors, nothing without: $(wc -l <"$log") lines" "$log"
+# longest CONFIG: the most bytes that d+e printed before an error
+longest()
+{
+	printf '%s\n' "$1" >"$dir/log.perfconfig"
+	"$lab/enter" env PERF_CONFIG="$dir/log.perfconfig" "$build/perf-x86_64/perf" --buildid-dir "$share/debug" \
+		script -i "$share/bad.data" --itrace=d+o+e -F ip 2>"$log.err" |
+		awk '{ n += length($0) + 1 } /^error: / { if (n > most) most = n; n = 0 } END { print most + 0 }'
+}
+most=$(longest '')
+some=$(longest $'[itrace]\n\tdebug-log-buffer-size = 4096')
+[ "$most" -le 16384 ] && [ "$most" -gt 15000 ] && [ "$some" -le 4096 ] && [ "$some" -gt 3000 ]
+ok $? "d+e: up to $most bytes before an error, $some with itrace.debug-log-buffer-size=4096" "$log.err"
 host_perf run report --stdio -i "$share/bad.data" >/dev/null 2>"$log"
 grep -q "$errors instruction trace errors" "$log"
 ok $? "report warns of $errors errors" "$log"
@@ -181,7 +252,7 @@ ok $? "--call-trace: a recursion of 6 and more is indented" "$log"
 same "--insn-trace=disasm" "$insns" "$(host_perf run script -i "$share/small.data" --insn-trace=disasm \
 	2>"$log.err" | grep -c -P '\t\t[a-z]+[a-z0-9.]*( |$)')"
 host_perf run report --stdio -i "$share/user.data" 2>"$log.err" | grep -v '^#' >"$log"
-grep -q '%--msort_with_tmp' "$log" && [ "$(awk '$1 ~ /%$/ { print $1 + 0; exit }' "$log")" -ge 99 ]
+grep -q '%--msort_with_tmp' "$log" && [ "$(awk '$1 ~ /%$/ { print int($1); exit }' "$log")" -ge 99 ]
 ok $? "report: a profile with call chains" "$log" "$log.err"
 host_perf run annotate --stdio -i "$share/user.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err"
 grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +[0-9a-f]+: +[a-z]+' "$log"

@@ -35,6 +35,10 @@ check "its standard output" [ "$(cat "$dir/out")" = out ]
 check "its standard error" says '^err$'
 check "the shared directory" [ "$(cat "$dir/share/file")" = file ]
 
+SEED=43 ROUNDS=1 "$top/selftests/run" host/property-test >"$dir/out" 2>"$dir/err"
+check "a host test by chance begins with SEED" grep -qx '# SEED=43' "$dir/out"
+check "and does ROUNDS" grep -q '^# 1 traces' "$dir/out"
+
 run 'sleep 100' --timeout 10
 check "a hang is a time-out" [ "$status" = 124 ]
 check "and is told" says 'did not finish within 10 s'

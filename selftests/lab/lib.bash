@@ -2,6 +2,8 @@
 # What the lab's tests share: TAP, recording in a guest, comparing on the host.
 # Sourced, with $name set to the test's own name.
 
+. "${BASH_SOURCE[0]%/*}/../contain.sh"
+contain --always "$@"
 set -Euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 lab=$top/selftests/qemu/lab
@@ -23,8 +25,21 @@ ok()	# STATUS DESCRIPTION [FILE...]: files are shown when it failed
 	failures=$((failures + 1))
 	echo "not ok $count - $text"
 	for f; do
-		[ ! -s "$f" ] || head -n 45 "$f" | cut -c1-200 | sed 's/^#* */#   /'
+		[ ! -s "$f" ] || ends "$f" | cut -c1-200 | sed 's/^#* */#   /'
 	done
+}
+
+# ends FILE: its first lines and its last
+ends()
+{
+	awk 'NR <= 20 { print; next }
+		{ last[NR % 25] = $0 }
+		END {
+			if (NR > 45)
+				print "[...]"
+			for (i = NR > 45 ? NR - 24 : 21; i <= NR; i++)
+				print last[i % 25]
+		}' "$1"
 }
 
 finish()
@@ -34,7 +49,8 @@ finish()
 	exit
 }
 
-rm -rf "$dir"
+. "$lab/trees.sh"
+delete_tree "$dir" || exit
 mkdir -p "$dir"
 
 # guest GROUP SCRIPT [BOOT OPTION...]: boot, run, leave everything in $dir/GROUP:
@@ -82,17 +98,19 @@ compare()
 
 	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
 	# a period that is prime, and nothing's own
+	# "exact": at which instruction each sample is follows from the period alone
 	[ "$list" != s ] || { itrace+=i4999ig1024l64 fields+=,brstack; set -- --stacks 1024,64,4999 "$@"; }
 	out=$group/$what.$list.out err=$group/$what.$list.err
 	dump "$group" "$what" || status=$?
 	# what perf says of a file that is not there, and so on, must not look like an empty trace
 	[ $status = 0 ] && "$lab/enter" bash -o pipefail -c '
 		perf=$1 truthcmp=$2 fields=$3 itrace=$4 data=$5
-		shift 5
+		export PERF_CONFIG=$6
+		shift 6
 		"${perf[@]}" --buildid-dir "${data%/*}/debug" script -i "$data" --itrace="$itrace" \
 			-F "$fields" | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
 		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
-		--segment "$number" --tid --dump "$group/$what.dump" \
+		"${perf_config:-selftests/lab/exact.perfconfig}" --segment "$number" --tid --dump "$group/$what.dump" \
 		$("$lab/truths" "$group") "$@" >"$out" 2>"$err" || status=$?
 	verdict=$(head -n 1 "$out" 2>/dev/null)
 	return $status

@@ -28,7 +28,7 @@ refused()
 	refused -e ntrace/@nosuch/u
 	refused -e ntrace//u -e ntrace//k
 	refused -z -e ntrace//u
-	refused -k mono -e ntrace//u
+	refused -k boottime -e ntrace//u
 	refused --overwrite -e ntrace//u
 	refused -Se5M -e ntrace//u
 	refused -m,4K -e ntrace//u
@@ -63,7 +63,7 @@ says "-e ntrace/seqjump=1/u" "no seqjump"
 says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
 says "-e ntrace//u -e ntrace//k" "only one ntrace event"
 says "-z -e ntrace//u" "compression"
-says "-k mono -e ntrace//u" "clockid"
+says "-k boottime -e ntrace//u" "clockid.*but monotonic and monotonic_raw"
 says "--overwrite -e ntrace//u" "-S keeps the newest trace"
 says "-Se5M -e ntrace//u" "from 1 to 4194304 bytes"
 says "-m,4K -e ntrace//u" "at least 8KiB"
@@ -125,10 +125,15 @@ mkdir -p "$dir/fs/bin"
 cp "$build/perf-riscv64/perf" "$dir/fs/bin/busybox"
 script "$share/user.data" --symfs "$dir/fs" && grep -q 'busybox is not the file' "$log"
 ok $? "a wrong binary is named" "$log"
+echo 'void _start(void) { for (;;); }' >"$dir/other.c"
+"$lab/enter" riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -nostdlib -Wl,--build-id \
+	"$dir/other.c" -o "$dir/fs/bin/busybox" >"$log" 2>&1 &&
+	script "$share/user.data" --symfs "$dir/fs" && grep -q 'busybox is not the file' "$log"
+ok $? "a wrong binary of 32 bits is named" "$log"
 mv "$share/elsewhere" "$share/debug"
 
 host_perf run report -D -i "$share/user.data" >"$log" 2>&1
-grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout version *1\.0' "$log"
+grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout version *1\.1' "$log"
 ok $? "report -D shows messages and what they were made with"
 host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/plain.data" \
 	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&
@@ -139,7 +144,7 @@ host_perf run data convert --to-json "$share/user.json" -i "$share/user.data" >"
 	grep -q '"linux-perf-json-version"' "$share/user.json"
 ok $? "a command that has no options for trace reads the rest" "$log"
 "$lab/enter" "$build/perf-x86_64/perf" test -v 'N-Trace messages' 'N-Trace control flow' \
-	'N-Trace description' >"$log" 2>&1
-[ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 3 ] && ! grep -q FAILED "$log"
-ok $? "perf test: the tables of the decoder" "$log"
+	'N-Trace description' 'N-Trace times' 'N-Trace samples' >"$log" 2>&1
+[ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 5 ] && ! grep -q FAILED "$log"
+ok $? "perf test: the tables of the decoder, times, samples" "$log"
 finish

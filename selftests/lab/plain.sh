@@ -72,9 +72,24 @@ for release in 12 13; do
 	ok $? "$version: build-ids" "$log"
 done
 
+# What is in their profiles is what is in the stacks, branch by branch.
+"$lab/enter" readelf -sW "$program" >"$dir/symbols"
+# counted TITLE KIND PROFILE
+counted()
+{
+	local figures status=0
+
+	figures=$("$top/selftests/lab/stackcounts.py" "$2" "$dir/here" "$3" "$dir/symbols" 2>&1) || status=$?
+	ok $status "... $1: $(tail -n 1 <<<"$figures")" "$log" "$3"
+}
+
 stock 13 llvm-profgen-22 --binary=/mnt/qsort --perfdata=/mnt/plain.data --format=text \
 	--output=/mnt/profgen >"$log" 2>&1 && grep -q '^bits:[0-9]' "$dir/profgen" && grep -q '^main:[0-9]' "$dir/profgen"
 ok $? "llvm-profgen" "$log" "$dir/profgen"
+stock 13 llvm-profgen-22 --binary=/mnt/qsort --perfdata=/mnt/plain.data --skip-symbolization \
+	--output=/mnt/unsymbolized >"$log" 2>&1
+ok $? "llvm-profgen --skip-symbolization" "$log"
+counted "its counts are those of the samples" llvm "$dir/unsymbolized"
 # Debian's is too old for the debug information that there is: that it reads samples is what counts.
 stock 13 create_gcov --binary=/mnt/qsort --profile=/mnt/plain.data --gcov=/mnt/gcov --gcov_version=2 \
 	--logtostderr >"$log" 2>&1
@@ -85,4 +100,5 @@ ok $? "... samples, and how many are of files: $samples" "$log"
 stock 13 perf2bolt-22 /mnt/qsort -p /mnt/plain.data -o /mnt/fdata >"$log" 2>&1 &&
 	grep -q '^1 bits/1 [0-9a-f]* 1 [a-z_0-9]*/*[0-9]* [0-9a-f]* ' "$dir/fdata"
 ok $? "perf2bolt: $(sed -n 's/^PERF2BOLT: read //p' "$log")" "$log" "$dir/fdata"
+counted "its counts are those of the samples" bolt "$dir/fdata"
 finish

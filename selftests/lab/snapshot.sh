@@ -10,16 +10,34 @@ name=snapshot
 cat >"$dir/guest.sh" <<'END'
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
-# a snapshot between two programs, by signal; perf is the shell's parent
-twice='qsort >/dev/null; kill -USR2 $PPID; sleep 0.5; threads >/dev/null'
+# a snapshot between two programs, by signal; perf is the shell's parent. It is taken when the file
+# has grown, and grows no more.
+cat >/tmp/twice <<'E'
+qsort >/dev/null
+before=$(wc -c <signal.data) last=
+kill -USR2 $PPID
+for i in $(seq 600); do
+	now=$(wc -c <signal.data)
+	[ $now -gt $before ] && [ "$now" = "$last" ] && break
+	last=$now
+	sleep 0.1
+done
+threads >/dev/null
+E
 
 recording 1; $record -Se -m,64K -e ntrace//u -o exit.data -- bigtrace || status=1
 recording 2; $record -Se -m,4M -e ntrace//u -o whole.data -- threads || status=1
-recording 3; $record -Se -m,256K -e ntrace//u -o signal.data -- sh -c "$twice" || status=1
+recording 3; $record -Se -m,256K -e ntrace//u -o signal.data -- sh /tmp/twice || status=1
 recording 4; $record -Se20000 -m,32K --per-thread -e ntrace/timestamp=0/u -o thread.data -- qsort || status=1
 recording 5; $record -Se -m,128K -a -e ntrace//u -o all.data -- threads || status=1
 recording 6; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
 recording 7; $record --aux-sample=8192 -m,32K -c 500000 -e '{ntrace//u,instructions:u}' -o counter.data -- qsort >counter.txt 2>&1 || echo none >>counter.txt
+# A snapshot that perf fills up, as it ends at no multiple of 8 bytes, and trace that goes on behind it
+recording 9
+behind='bigtrace >/dev/null & qsort >/dev/null; kill -USR2 $PPID; wait'
+for i in 1 2 3 4 5 6; do
+	$record -S -m,4M -e ntrace//u -o filled$i.data -- sh -c "$behind" || status=1
+done
 recording 8
 {
 	for size in 8M 4K; do $record -S -m,$size -e ntrace//u -o none.data -- true; done
@@ -29,24 +47,25 @@ recording 8
 grep -o 'sscofpmf' /proc/cpuinfo | head -n 1 >isa.txt
 exit $status
 END
-guest run "$dir/guest.sh" --timeout 300 --cpu max
+guest run "$dir/guest.sh" --timeout 450 --cpu max
 ok $? "recorded in the guest" "$dir/run/guest.out"
 share=$dir/run/share
 
 # part NUMBER NAME TEXT [TRUTHPART OPTION...]: what is decoded of it is part of what ran
 part()
 {
-	local number=$1 what=$2 text=$3 status=0
+	local number=$1 what=$2 text=$3 status=0 samples
 	local out=$dir/run/$what.out err=$dir/run/$what.err
 	shift 3
 
-	"$lab/enter" bash -o pipefail -c '
-		perf=$1 part=$2 data=$3
-		shift 3
-		"$perf" --buildid-dir "${data%/*}/debug" script -i "$data" --itrace=i1ie -F cpu,tid,event,ip |
-			grep -a -v -e cpu-clock -e "instructions:u:" >"$data.txt"
-		"$part" "$@" <"$data.txt"' part "$build/perf-x86_64/perf" "$build/host/truthpart" \
-		"$share/$what.data" --segment "$number" $("$lab/truths" "$dir/run") "$@" >"$out" 2>"$err" || status=$?
+	host_perf run script -i "$share/$what.data" --itrace=i1ie -F cpu,tid,event,ip >"$share/$what.all" 2>"$err" || status=$?
+	grep -a -v -e cpu-clock -e "instructions:u:" "$share/$what.all" >"$share/$what.txt"
+	# a sample has the trace before it in one piece
+	samples=$(grep -a -c -e cpu-clock -e "instructions:u:" "$share/$what.all")
+	[ "$samples" = 0 ] || set -- "$@" --pieces "$samples"
+	# shellcheck disable=SC2046
+	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" $("$lab/truths" "$dir/run") "$@" \
+		<"$share/$what.txt" >"$out" 2>>"$err" || status=$?
 	ok $status "$what: $text: $(head -n 1 "$out")" "$out" "$err"
 }
 
@@ -61,6 +80,35 @@ if [ ! -s "$share/isa.txt" ]; then
 	ok 0 "samples of a hardware counter # SKIP no Sscofpmf"
 else
 	part 7 counter "samples of a hardware counter" --insns 10000
+fi
+# filled FILE: snapshots that perf filled up with 4 bytes, and that are not the end of the trace
+filled()
+{
+	host_perf run report -D -i "$1" 2>/dev/null | grep -a PERF_RECORD_AUX | python3 -c '
+import re, sys
+windows, pieces = set(), {}
+for line in sys.stdin:
+    f = dict(re.findall(r"(\w+): +(\w+)", line))
+    if "PERF_RECORD_AUX " in line:
+        windows.add((line.split()[0], int(f["offset"], 0)))
+    elif "PERF_RECORD_AUXTRACE " in line:
+        pieces.setdefault(f["cpu"], []).append((int(f["offset"], 0), int(f["size"], 0)))
+ends = [(cpu, o + n) for cpu, list_ in pieces.items() for o, n in list_
+        if not any(o < begin < o + n for begin, _ in list_)]
+print(sum((cpu, end - 4) in windows and any(c == cpu and e > end for c, e in windows) for cpu, end in ends))'
+}
+
+filled=0
+: >"$dir/cut"
+for i in 1 2 3 4 5 6; do
+	filled=$((filled + $(filled "$share/filled$i.data")))
+	host_perf run script -i "$share/filled$i.data" --itrace=e 2>&1 | grep 'cut by the end' >>"$dir/cut"
+done
+if [ $filled = 0 ] && [ ! -s "$dir/cut" ]; then
+	ok 0 "snapshots in the middle of trace # SKIP none ended at 4 modulo 8 bytes"
+else
+	[ ! -s "$dir/cut" ]
+	ok $? "$filled snapshots that perf filled up, in the middle of trace: none ends within a message" "$dir/cut"
 fi
 for words in 'from 8KiB to 4MiB.*not 8192KiB' 'not 4KiB' '100000 bytes cannot come' 'not both'; do
 	grep -q -- "$words" "$share/refused.txt"

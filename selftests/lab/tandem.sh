@@ -23,7 +23,7 @@ supervisor="-kernel $build/baremetal/supervisor.elf -device
 supervisor=${supervisor/0x41001000/0x81001000}
 tour="-kernel $dir/tour.elf"
 # what nobody but the machine itself knows, the timer's registers among it
-unknown=mip,mtime,time,cycle,instret,sc,200bff8-200bfff
+unknown=mip,mtime,time,cycle,instret,minstret,sc,200bff8-200bfff
 
 # record NAME PROGRAM [OPTION]: its state in $dir/NAME.tv
 record()

@@ -34,16 +34,25 @@ ok $? "recorded in the guest" "$dir/one/guest.out"
 
 compare one 1 on b --require insns=1000000
 ok $? "patched while recording: branches are what ran: $(figures)" "$out" "$err"
+twice=$(figure insns)
 grep -q 'the kernel was patched while recording: 0x[0-9a-f]*\.\.0x[0-9a-f]* in [a-z_]' "$err"
 ok $? "perf names the ranges" "$err"
 
-# Up to the first error, everything must be right.
+# Symbols and modules take longer to copy than the text, and are those of the start.
+cmp <(ls "$dir/one/share/on.data/kcore_dir__4294967295") <(echo kcore) >"$dir/log" 2>&1 &&
+	[ "$(stat -c %s "$dir"/one/share/on.data/kcore_dir*/kcore | sort -u | wc -l)" = 1 ]
+ok $? "the second copy is of the text alone, and of all of it" "$dir/log"
+
+# Up to the first error, everything must be right. No error comes before what is patched is: the
+# first of the three programs has run by then, of which the recording before had two.
 compare one 2 on-off b --require insns=1000000
-grep -q -e '^equal' -e '^different .*: the decoder reports an error' "$out"
-ok $? "patched and patched back: no wrong branch before the first error" "$out" "$err"
+right=$(sed -n 's/^\(equal\|different .*\) insns=\([0-9]*\).*/\2/p' "$out")
+grep -q -e '^equal' -e '^different .*: the decoder reports an error' "$out" &&
+	[ "${right:-0}" -ge $((${twice:-0} / 3)) ] && [ "${right:-0}" -ge 300000 ]
+ok $? "patched and patched back: no wrong branch before the first error, and $right instructions, of twice a program's $twice" "$out" "$err"
 
 compare one 3 none b
-[ $? = 1 ] && grep -q '^different .* index=0 .*: the decoder reports an error' "$out" &&
+[ $? = 1 ] && grep -q '^different .* insns=0: the decoder reports an error' "$out" &&
 	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
 ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
 [ $failures != 0 ] || rm -rf "$dir/one"
