@@ -278,15 +278,23 @@ for format in perf-insn perf-branch pc branch; do
 		}'
 	changed "$format: a loss that was not" "{ print } NR == at { print \"$report code 1: lost\" }"
 	[[ $format == perf-* ]] || continue
-	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
 	# an instruction after which trace stopped is as good a place as any: then the records tell
 	grep 'AUX buffer full' list |
 		sed 's/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]/' >dump
 	expect 0 "$format: as many full buffers as the records say" --dump dump
 	cmp+=(--dump dump)
+	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
 	changed "$format: a full buffer that was not" "{ print } NR == at { print \"$report code 2: AUX buffer full\" }"
 	of_lines 'AUX buffer full' "$format: a full buffer is not reported" 'NR != at'
 	cp list whole
+	# a window that the last message filled: nothing was dropped, and a record says that it was full
+	sed -i '0,/AUX buffer full/s//the sink was full/' list
+	sed '1s/0x1/0x4/' dump >exact
+	cmp[-1]=exact
+	expect 0 "$format: a sink that was full to its last byte"
+	sed '1d' dump >exact
+	expect 1 "$format: a sink that was full to its last byte, and no record says so"
+	cmp[-1]=dump
 	for code in "1: lost" "2: the sink was full" "2: AUX buffer full"; do
 		{ cat whole; for n in 1 2 3; do echo "$report code $code"; done; } >list
 		expect 1 "$format: three reports more at the end, code $code"

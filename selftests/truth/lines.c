@@ -188,8 +188,13 @@ static void parse_perf_error(struct line *line)
 	line->cpu = number_behind(line, " cpu ");
 	line->tid = number_behind(line, " tid ");
 	line->kind = LINE_LOSS;
-	if (number_behind(line, " code ") == PERF_ERROR_LOST)
-		line->kind = has(line, "AUX buffer full") ? LINE_FULL : LINE_LOST;
+	if (number_behind(line, " code ") != PERF_ERROR_LOST)
+		return;
+	line->kind = LINE_LOST;
+	if (has(line, "AUX buffer full"))
+		line->kind = LINE_FULL;
+	else if (has(line, "the sink was full"))
+		line->kind = LINE_SINK;
 }
 
 /* Below the line of a sample: callers one by one, then all branches in one line */

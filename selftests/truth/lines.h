@@ -18,6 +18,7 @@ enum line_kind {
 	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here */
 	LINE_LOST,		/* trace was lost at the end of this window */
 	LINE_FULL,		/* the AUX buffer was full: the driver stopped behind this window */
+	LINE_SINK,		/* the sink was full: trace may be lost at the end of this window */
 };
 
 enum line_format {
