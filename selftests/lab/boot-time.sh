@@ -3,6 +3,8 @@
 # While nothing is traced, a boot of the guest takes at most twice the processor time that it takes
 # without the model. Time on the clock would depend on what else the machine does.
 
+# alone: compares processor times
+
 name=boot-time
 . "$(dirname "$0")/lib.bash"
 echo : >"$dir/script"

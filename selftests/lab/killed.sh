@@ -7,6 +7,8 @@
 # was written outside build/. Processes are known by their root directory. The last command makes
 # its own tree of Debian's, from the network.
 
+# alone: the commands that it kills write to build/check, too
+
 name=killed
 . "$(dirname "$0")/lib.bash"
 seed=${SEED:-$((($(date +%s%N) / 1000) % 1000000000))}
