@@ -433,13 +433,20 @@ static void ntrace_component_remove(struct platform_device *pdev)
 	irq_work_sync(&comp->report);
 }
 
-/* Of the model in selftests/qemu, with its option addr_bits=48 */
+/* Of the model in selftests/qemu */
+static const struct ntrace_variant ntrace_variant_model = {
+	.can_stall = true,
+};
+
+/* ... with its option addr_bits=48 */
 static const struct ntrace_variant ntrace_variant_addr48 = {
 	.addr_bits = 48,
+	.can_stall = true,
 };
 
 static const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
+	{ .compatible = "ntrace,qemu-encoder", .data = &ntrace_variant_model },
 	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
 	{ }
 };

@@ -79,9 +79,12 @@ struct ntrace_component {
 /**
  * struct ntrace_variant - what no register tells of an implementation, its compatible does
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
+ * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that is
+ *		not traced. A hart that does not could never make room in the AUX buffer.
  */
 struct ntrace_variant {
 	u8 addr_bits;
+	bool can_stall;
 };
 
 /**

@@ -80,12 +80,16 @@ static int ntrace_encoder_probe_modes(struct ntrace_encoder *enc)
 	return -ENODEV;
 }
 
-static void ntrace_encoder_probe_control(struct ntrace_encoder *enc)
+static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
+					 const struct ntrace_variant *variant)
 {
 	struct ntrace_encoder_caps *caps = &enc->caps;
-	u32 bits = TR_TE_CONTROL_CONTEXT | TR_TE_CONTROL_STALL_ENA | TR_TE_CONTROL_INHIBIT_SRC;
+	u32 bits = TR_TE_CONTROL_CONTEXT | TR_TE_CONTROL_INHIBIT_SRC;
 	u32 mode;
 
+	/* The specification leaves open what a stalled hart does with traps. */
+	if (variant && variant->can_stall)
+		bits |= TR_TE_CONTROL_STALL_ENA;
 	caps->control = ntrace_encoder_try(enc, bits) & bits;
 
 	for (mode = 0; mode <= FIELD_MAX(TR_TE_CONTROL_SYNC_MODE); mode++)
@@ -163,7 +167,7 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 
 	enc->hartid = ntrace_encoder_hartid(comp->dev);
 	enc->addr_bits = variant ? variant->addr_bits : 0;
-	ntrace_encoder_probe_control(enc);
+	ntrace_encoder_probe_control(enc, variant);
 	ntrace_encoder_probe_features(enc);
 	ntrace_encoder_probe_source(enc);
 	ntrace_filter_probe(enc);

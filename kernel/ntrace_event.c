@@ -30,7 +30,8 @@ static int ntrace_event_check(struct perf_event *event)
 	}
 	if (attr->exclude_idle || has_branch_stack(event))
 		return -EOPNOTSUPP;
-	if (ntrace_attr(attr, MMODE) && !perfmon_capable())
+	/* Who stalls a hart changes what others on it do. */
+	if ((ntrace_attr(attr, MMODE) || ntrace_attr(attr, STALL)) && !perfmon_capable())
 		return -EACCES;
 	if (!attr->exclude_kernel) {
 		ret = perf_allow_kernel(attr);

@@ -691,6 +691,11 @@ static bool nobody_mmode(void)
 	return refused_config(SET(MMODE, 1)) == EACCES;
 }
 
+static bool nobody_stall(void)
+{
+	return refused_config(SET(STALL, 1)) == EACCES;
+}
+
 static bool nobody_user(void)
 {
 	return refused_config(0) == 0;
@@ -700,6 +705,7 @@ static bool test_unprivileged(void)
 {
 	CHECK(as_nobody(nobody_user));
 	CHECK(as_nobody(nobody_mmode));
+	CHECK(as_nobody(nobody_stall));
 
 	return true;
 }

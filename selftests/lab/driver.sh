@@ -318,6 +318,20 @@ check "little memory of the sink's own: no loss without a reason" [ "$status" = 
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 good "no filters" --plugin-arg filters=0
+
+# What a stalled hart does with traps no register tells: some stop their own kernel, which then cannot
+# make room. The second machine has such harts, of a vendor that the driver trusts.
+in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/stall | sed "s/^/stall /"
+perf record -e ntrace/stall/u -o /tmp/t -- true 2>&1
+perf record -q -m,64K -e ntrace//u -o /tmp/t -- bigtrace 100000 && echo traced' \
+	--topology unknown --plugin-arg stall_any=1
+check "stall: not offered by an encoder of an unknown vendor" answers "stall 0"
+check "stall: perf says so" answers "have no stall"
+check "stall: without it, that encoder traces" answers traced
+in_guest 'perf record -q -m,64K -e ntrace/stall/u -o /tmp/t -- bigtrace 100000 && echo traced' \
+	--plugin-arg stall_any=1
+check "stall: a hart that stalls in its kernel would never go on" eval \
+	'! answers traced && says "stalled for ever"'
 check "in none of these machines the kernel complained, or lost memory" [ $complaints = 0 ]
 
 finish

@@ -13,6 +13,8 @@
 
 /* What one block can add to the FIFO, with much to spare */
 #define BLOCK_RESERVE	384
+/* Stalls one after the other from which nothing led out */
+#define STUCK		200000
 
 struct encode {
 	struct nt_enc *enc;
@@ -24,6 +26,7 @@ struct encode {
 	unsigned int fill;
 	bool flushing;			/* no loss on demand now */
 	uint64_t messages, dropped, stalls;
+	unsigned int stuck;		/* stalls one after the other where nothing is traced */
 };
 
 /*
@@ -287,8 +290,17 @@ bool encode_stalls(struct hart *h)
 	struct encode *e = h->encode;
 
 	if (!(h->te.control & TE_STALL_ENA) || e->file || opt.rtl || !te_tracing(&h->te) ||
-	    net_room(h->comp) >= e->fill + BLOCK_RESERVE || !encode_passes(h, h->priv))
+	    net_room(h->comp) >= e->fill + BLOCK_RESERVE) {
+		e->stuck = 0;
 		return false;
+	}
+	if (!encode_passes(h, h->priv)) {
+		if (!opt.stall_any)
+			return false;
+		/* Only the kernel of this hart could make room. */
+		if (++e->stuck == STUCK)
+			die("hart %u: stalled for ever, in code that is not traced", h->index);
+	}
 	te_set_lost(&h->te);
 	show_control(h);
 	e->stalls++;

@@ -32,6 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../../tools-perf/util/ntrace-decoder/ntrace.h"
 #include "net.h"
@@ -92,6 +93,7 @@ struct options {
 	uint32_t overflow_period, overflow_count;
 	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
 	bool power_domain;		/* all components are in one */
+	bool stall_any;			/* a hart that stalls does so in code that is not traced, too */
 	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
 	uint8_t icnt_bits, hist_bits, addr_bits;
 	bool btype_1;
@@ -337,10 +339,11 @@ bool truth_passes_insn(struct hart *h, uint64_t pc);
 bool truth_by_address(const struct hart *h);
 bool truth_wants_all(const struct hart *h);
 
+/* At once: exit() would call on_exit_qemu(), which takes the locks of all harts. */
 #define die(...) do { \
 	fprintf(stderr, "ntrace model: " __VA_ARGS__); \
 	fputc('\n', stderr); \
-	exit(1); \
+	_exit(1); \
 } while (0)
 
 #endif /* MODEL_H */

@@ -120,6 +120,7 @@ static const struct option {
 	{ "can_alljumps", BOOL, &opt.te.alljumps },
 	{ "width", U8, &opt.sink.width, .max = 64 },
 	{ "addrbits", U8, &opt.sink.addrbits, .max = 64 },
+	{ "stall_any", BOOL, &opt.stall_any },
 	{ "fifo_stuck", BOOL, &opt.fifo_stuck },
 	{ "icnt_bits", U8, &opt.icnt_bits, .max = 22 },
 	{ "addr_bits", U8, &opt.addr_bits, .max = 63 },
