@@ -279,8 +279,8 @@ for format in perf-insn perf-branch pc branch; do
 	changed "$format: a loss that was not" "{ print } NR == at { print \"$report code 1: lost\" }"
 	[[ $format == perf-* ]] || continue
 	# an instruction after which trace stopped is as good a place as any: then the records tell
-	grep 'AUX buffer full' list |
-		sed 's/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]/' >dump
+	sed -n '/AUX buffer full/s/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]/p
+		/sink was full/s/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x4 [P]/p' list | sort >dump
 	expect 0 "$format: as many full buffers as the records say" --dump dump
 	cmp+=(--dump dump)
 	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
@@ -289,7 +289,7 @@ for format in perf-insn perf-branch pc branch; do
 	cp list whole
 	# a window that the last message filled: nothing was dropped, and a record says that it was full
 	sed -i '0,/AUX buffer full/s//the sink was full/' list
-	sed '1s/0x1/0x4/' dump >exact
+	sed '1s/0x1/0x4/' dump >exact	# sorted: those of the AUX buffer come first
 	cmp[-1]=exact
 	expect 0 "$format: a sink that was full to its last byte"
 	sed '1d' dump >exact
