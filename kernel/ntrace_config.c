@@ -219,9 +219,10 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
  * ntrace_config_to_hw_id - what the reader of the trace needs to know
  * @config:	the encoder's registers
  * @enc:	the encoder
+ * @shared:	its sink takes others' trace too
  */
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
-			   const struct ntrace_encoder *enc)
+			   const struct ntrace_encoder *enc, bool shared)
 {
 	u32 privs = config->privs ?: ntrace_all_privs();
 	bool src = !(config->control & TR_TE_CONTROL_INHIBIT_SRC);
@@ -240,5 +241,6 @@ u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !!(privs & (TR_TE_PRIV_S | TR_TE_PRIV_VS))) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(privs & TR_TE_PRIV_M)) |
 	       FIELD_PREP(NTRACE_HW_ID_SRCID, enc->src_id) |
-	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, enc->ts.prescale);
+	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, enc->ts.prescale) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIVATE, !shared);
 }

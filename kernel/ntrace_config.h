@@ -36,6 +36,6 @@ u32 ntrace_attr_privs(const struct perf_event_attr *attr);
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
 			  bool shared, struct ntrace_encoder_config *config);
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
-			   const struct ntrace_encoder *enc);
+			   const struct ntrace_encoder *enc, bool shared);
 
 #endif /* _NTRACE_CONFIG_H */

@@ -228,7 +228,9 @@ static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 
 	if (!cpumask_test_cpu(cpu, &ev->reported) &&
 	    !cpumask_test_and_set_cpu(cpu, &ev->reported))
-		perf_report_aux_output_id(c->event, ntrace_config_to_hw_id(&enc->config, enc));
+		perf_report_aux_output_id(c->event,
+					  ntrace_config_to_hw_id(&enc->config, enc,
+								 ntrace_path_is_shared(c->path)));
 }
 
 /* A full area, with room to flush into: let the encoder fill up and stall the hart. */

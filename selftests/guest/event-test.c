@@ -1051,8 +1051,9 @@ static bool record_self(struct session *s, uint64_t config, int cpu)
 		CHECK(!s->flags && check_trace(s, true));
 	CHECK(s->hw_ids >= 1);
 	CHECK((s->hw_id & NTRACE_HW_ID_VERSION) == NTRACE_HW_ID_VERSION_1);
+	CHECK(sink_is_shared() == !(s->hw_id & NTRACE_HW_ID_PRIVATE));
 	/* A SRC is there for who shares a sink, and takes no room where it can be left out. */
-	CHECK(sink_is_shared() == !!(s->hw_id & NTRACE_HW_ID_SRCBITS));
+	CHECK((sink_is_shared() || !cap("inhibitsrc")) == !!(s->hw_id & NTRACE_HW_ID_SRCBITS));
 	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U);
 	CHECK(!(s->hw_id & (NTRACE_HW_ID_PRIV_S | NTRACE_HW_ID_PRIV_M)));
 

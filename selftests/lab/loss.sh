@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Messages dropped by the encoder, again and again: each loss is reported once, where messages
-# were dropped, and no other (truthcmp pairs them), decoding resumes where trace does, nothing more is missing than what the dropped messages would have told;
+# Messages dropped by the encoder, again and again, or an AUX area that is full: each loss is reported
+# once, where messages were dropped, and no other (truthcmp pairs them), decoding resumes where trace
+# does, nothing more is missing than what the dropped messages would have told;
 # where one task runs (list s), no call chain and no branch stack has anything from before a loss.
 
 name=loss
@@ -9,13 +10,13 @@ name=loss
 
 record="perf --buildid-dir /mnt/debug record --kcore"
 
-# group NAME LISTS EVENT WORKLOAD DROPS PLUGINOPTION...
+# group NAME LISTS EVENT WORKLOAD LEAST PLUGINOPTION...
 group()
 {
-	local group=$1 lists=$2 event=$3 workload=$4 least=drops=$5,losses=$5,insns=100000 list more
+	local group=$1 lists=$2 event=$3 workload=$4 least=$5,insns=100000 list more
 
 	shift 5
-	echo "cd /mnt; recording 1; $record -e $event -o it.data -- $workload" >"$dir/$group.sh"
+	echo "cd /mnt; recording 1; $record $event -o it.data -- $workload" >"$dir/$group.sh"
 	guest "$group" "$dir/$group.sh" --timeout 200 "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for list in $lists; do
@@ -30,9 +31,13 @@ group()
 	[ $failures != 0 ] || rm -rf "${dir:?}/$group"
 }
 
-group single 's i' ntrace//u qsort 50 --plugin-arg overflow=2000/1
-group many 's i' ntrace/retstack=0/u recurse 20 --plugin-arg overflow=3000/300
-group btm 'b i' ntrace/btm,retstack=0/u signals 50 --plugin-arg overflow=2000/7
-group btm-stack 'b i' ntrace/btm,retstack=3/u forkexec 50 --plugin-arg overflow=2000/7
-group kernel 'b i' ntrace// signals 50 --plugin-arg overflow=3000/10
+group single 's i' '-e ntrace//u' qsort drops=50,losses=50 --plugin-arg overflow=2000/1
+group many 's i' '-e ntrace/retstack=0/u' recurse drops=20,losses=20 --plugin-arg overflow=3000/300
+group btm 'b i' '-e ntrace/btm,retstack=0/u' signals drops=50,losses=50 --plugin-arg overflow=2000/7
+group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses=50 --plugin-arg overflow=2000/7
+group kernel 'b i' '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
+# SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often the
+# area is full depends on when perf comes.
+group src 'b i' '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
+group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 finish

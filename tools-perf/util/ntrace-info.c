@@ -348,12 +348,6 @@ static bool has_shared_sink(const struct ntrace_info *info, const u64 *cpu, u64 
 	return sinkid;
 }
 
-static bool has_src(const struct ntrace_info *info, const u64 *cpu, const struct perf_event_attr *attr)
-{
-	return cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ||
-	       has_shared_sink(info, cpu, attr->config2 & NTRACE_CONFIG2_SINKID);
-}
-
 /*
  * The kernel reports what an event uses when it is used first on a CPU. A file that begins later
  * (perf record --switch-output) has no such report, but what was asked for, and what the encoder
@@ -362,21 +356,24 @@ static bool has_src(const struct ntrace_info *info, const u64 *cpu, const struct
 u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_attr *attr, int cpu_nr)
 {
 	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
-	bool btm;
+	bool btm, shared;
 
 	if (!cpu)
 		return 0;
+	shared = has_shared_sink(info, cpu, attr->config2 & NTRACE_CONFIG2_SINKID);
 	btm = attr->config & NTRACE_CONFIG_BTM || !(cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_HTM);
 	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
 	       FIELD_PREP(NTRACE_HW_ID_INSTMODE, btm ? MODE_BTM : MODE_HTM) |
 	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, !!(attr->config & NTRACE_CONFIG_CONTEXTID)) |
 	       FIELD_PREP(NTRACE_HW_ID_FEATURES, features(attr->config)) |
 	       FIELD_PREP(NTRACE_HW_ID_SRCBITS,
-			  has_src(info, cpu, attr) ? cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
+			  shared || cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ?
+			  cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
 	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP, !!(attr->config & NTRACE_CONFIG_TIMESTAMP)) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_U, !attr->exclude_user) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !attr->exclude_kernel) |
 	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(attr->config & NTRACE_CONFIG_MMODE)) |
 	       FIELD_PREP(NTRACE_HW_ID_SRCID, cpu[NTRACE_INFO_CPU_SRCID] & 0xfff) |
-	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, cpu[NTRACE_INFO_CPU_TS_PRESCALE] & 3);
+	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, cpu[NTRACE_INFO_CPU_TS_PRESCALE] & 3) |
+	       FIELD_PREP(NTRACE_HW_ID_PRIVATE, !shared);
 }

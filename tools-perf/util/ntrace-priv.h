@@ -505,6 +505,15 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 
+/*
+ * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it out.
+ * Earlier drivers did not know those, and never set PRIVATE.
+ */
+static inline bool ntrace_is_shared(u64 hw_id)
+{
+	return hw_id & NTRACE_HW_ID_SRCBITS && !(hw_id & NTRACE_HW_ID_PRIVATE);
+}
+
 /* The kernel's addresses begin where user space ends: see ntrace_info_kernel_start() */
 static inline u64 ntrace_kernel_start(const struct ntrace *nt)
 {

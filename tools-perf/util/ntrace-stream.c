@@ -58,7 +58,7 @@ static u64 sink_of(struct ntrace *nt, int cpu)
  */
 static bool is_shared(const struct ntrace_window *w)
 {
-	return FIELD_GET(NTRACE_HW_ID_SRCBITS, w->hw_id) && !w->sampled;
+	return ntrace_is_shared(w->hw_id) && !w->sampled;
 }
 
 static int add_entry(struct ntrace *nt, struct streams *s, unsigned int idx,
@@ -166,10 +166,10 @@ static bool is_last(const struct ntrace_terms *terms, size_t i, size_t nr)
 	size_t k;
 
 	for (k = i + 1; k < nr; k++) {
-		if (terms[k].cpu == terms[i].cpu && FIELD_GET(NTRACE_HW_ID_SRCBITS, terms[k].hw_id))
+		if (terms[k].cpu == terms[i].cpu && ntrace_is_shared(terms[k].hw_id))
 			return false;
 	}
-	return FIELD_GET(NTRACE_HW_ID_SRCBITS, terms[i].hw_id);
+	return ntrace_is_shared(terms[i].hw_id);
 }
 
 /* Replaces the windows of shared sinks, all in the order that the file has them. */

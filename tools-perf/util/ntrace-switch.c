@@ -260,7 +260,7 @@ static int on_event(struct ring *ring, union perf_event *event, void *ctx __mayb
 
 	sw.lost |= event->header.type == PERF_RECORD_LOST;
 	if (event->header.type == PERF_RECORD_AUX_OUTPUT_HW_ID)
-		sw.shared |= FIELD_GET(NTRACE_HW_ID_SRCBITS, event->aux_output_hw_id.hw_id) != 0;
+		sw.shared |= ntrace_is_shared(event->aux_output_hw_id.hw_id);
 	if (!aux && !is_about_tasks(event))
 		return 0;
 	evsel = evlist__event2evsel(sw.evlist, event);

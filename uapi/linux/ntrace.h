@@ -66,6 +66,7 @@
 #define NTRACE_HW_ID_PRIV_M		0x0000000004000000ULL /* machine mode is traced */
 #define NTRACE_HW_ID_SRCID		0x0000007ff8000000ULL /* trTeSrcID */
 #define NTRACE_HW_ID_TSPRESCALE		0x0000018000000000ULL /* trTsPrescale */
+#define NTRACE_HW_ID_PRIVATE		0x0000020000000000ULL /* nobody shares the sink */
 
 #define NTRACE_HW_ID_VERSION_1		1
 
