@@ -233,14 +233,18 @@ static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 								 ntrace_path_is_shared(c->path)));
 }
 
-/* A full area, with room to flush into: let the encoder fill up and stall the hart. */
+/*
+ * A full area, with room to flush into: let the encoder fill up and stall the hart. A shared sink goes
+ * on, for a funnel's input that is disabled throws trace away. Others may have room for what it takes.
+ */
 static int ntrace_cpu_wait(struct ntrace_cpu *c)
 {
 	struct ntrace_component *comp = &c->path->encoder->comp;
 	int ret;
 
 	if (c->state == NTRACE_OFF) {
-		ret = comp->type->enable(comp);
+		ret = ntrace_path_is_shared(c->path) ? ntrace_shared_enable(c) :
+						       comp->type->enable(comp);
 		if (ret)
 			return ret;
 	}
@@ -325,7 +329,7 @@ static void ntrace_cpu_finish_away(struct ntrace_cpu *c)
 static int ntrace_cpu_enable(struct ntrace_cpu *c)
 {
 	if (ntrace_path_is_shared(c->path))
-		return ntrace_shared_enable(c);
+		return c->state == NTRACE_WAITING ? 0 : ntrace_shared_enable(c);
 
 	return ntrace_cpu_set_window(c) ?:
 	       (c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
@@ -355,8 +359,9 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 
 	ret = ntrace_path_is_shared(c->path) ? ntrace_shared_first(c) : ntrace_aux_first_window(c);
 	if (ret && ntrace_cpu_patient(c) && c->handle.size >= NTRACE_AUX_MIN_WINDOW) {
+		ret = ntrace_cpu_wait(c);
 		perf_aux_output_end(&c->handle, 0);
-		return ntrace_cpu_wait(c);
+		return ret;
 	}
 	if (ret) {
 		ntrace_aux_full(c);
@@ -477,17 +482,18 @@ static void ntrace_cpu_finish_waiting(struct ntrace_cpu *c)
 	int ret;
 
 	ret = ntrace_aux_open(c);
+	if (ntrace_path_is_shared(c->path)) {
+		ntrace_shared_finish(c);
+		return;
+	}
 	if (ret) {
 		ntrace_component_reset(comp);
 		c->state = NTRACE_OFF;
 		return;
 	}
 
-	if (ntrace_path_is_shared(c->path))
-		ret = ntrace_shared_enable(c);
-	else
-		ret = ntrace_aux_next_window(c) ?:
-		      ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
+	ret = ntrace_aux_next_window(c) ?:
+	      ntrace_cpu_set_window(c) ?: ntrace_path_enable_downstream(c->path);
 	if (ret) {
 		ntrace_component_reset(comp);
 		c->lost = true;
@@ -532,8 +538,14 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 static int ntrace_cpu_move(struct ntrace_cpu *c)
 {
 	/* The transaction of a shared sink can be replaced under way. */
-	if (ntrace_path_is_shared(c->path) && !ntrace_shared_drain(c))
-		return 0;
+	if (ntrace_path_is_shared(c->path)) {
+		int ret = ntrace_shared_drain(c);
+
+		if (ret == -EAGAIN)
+			c->state = NTRACE_WAITING;
+		if (!ret || ret == -EAGAIN)
+			return 0;
+	}
 
 	ntrace_cpu_finish(c);
 

@@ -262,7 +262,7 @@ static void ntrace_shared_leave(struct ntrace_cpu *c)
 
 /**
  * ntrace_shared_enable - enable a path to a shared sink
- * @c: the CPU; its encoder is on already if it waited
+ * @c: the CPU
  *
  * Return: 0, or an error and the path is as before
  */
@@ -278,7 +278,7 @@ int ntrace_shared_enable(struct ntrace_cpu *c)
 
 	scoped_guard(raw_spinlock, &sink->lock)
 		ret = ntrace_shared_join(c);
-	if (ret || c->state == NTRACE_WAITING)
+	if (ret)
 		return ret;
 
 	ret = comp->type->enable(comp);
@@ -317,25 +317,27 @@ bool ntrace_shared_due(const struct ntrace_cpu *c)
  * ntrace_shared_drain - publish what waits
  * @c: the CPU
  *
- * Under the lock, so that the records' times are in the order of the stream. Return: 0, or an error
- * when it cannot go on
+ * Under the lock, so that the records' times are in the order of the stream. Return: 0, -EAGAIN when
+ * the area has no more room and the event waits for some, or an error when it cannot go on
  */
 int ntrace_shared_drain(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
+	bool full;
 	int ret;
 
 	guard(raw_spinlock)(&sink->lock);
 	ret = ntrace_shared_take(c);
 	if (ret && ret != -ENOSPC)
 		return ret;
-	if (c->handle.size < c->done + c->limits.reserve + c->limits.want)
+	full = ret || c->handle.size < c->done + c->limits.reserve + c->limits.want;
+	if (full && !ntrace_cpu_patient(c))
 		return -ENOSPC;
 
 	c->seen = sink->drained;
 	ntrace_shared_close(c);
 
-	return ntrace_aux_open(c);
+	return full ? -EAGAIN : ntrace_aux_open(c);
 }
 
 /* Room for what one encoder still holds. Return: whether there may be some */

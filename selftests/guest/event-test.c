@@ -1381,6 +1381,122 @@ static bool test_stall(void)
 	return true;
 }
 
+/* The messages of a shared sink's stream, in whoever's records they are */
+static void count_stream(struct messages *m, const struct session *a, const struct session *b)
+{
+	unsigned int i = 0, k = 0;
+	bool first;
+
+	m->stream = true;
+	while (i < a->records || k < b->records) {
+		first = k == b->records || (i < a->records && a->record[i].time <= b->record[k].time);
+		if (first)
+			count_messages(m, a, &a->record[i++]);
+		else
+			count_messages(m, b, &b->record[k++]);
+	}
+}
+
+/* A child on a CPU that calls work when the pipe says so */
+static pid_t child_on(int cpu, int go[2], void (*work)(void))
+{
+	pid_t pid;
+	char c;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(go[1]);
+	pin(cpu);
+	if (read(go[0], &c, 1) != 1)
+		_exit(1);
+	work();
+	_exit(0);
+}
+
+#define INDIRECT	200000
+
+/* Each turn returns once, which only a message tells. */
+static void spin_indirect(void)
+{
+	spin(INDIRECT);
+}
+
+/* Conditional branches, for ever: a message tells 31 of them. */
+static void spin_direct(void)
+{
+	for (unsigned int i = 0; ; i++)
+		if (i & 1)
+			sink++;
+}
+
+/*
+ * One child's area is full and nobody reads it, while another's, which shares the sink, has room. Trace
+ * of the first one is in the second's records, or the child waits, but none is lost in silence.
+ */
+static bool test_stall_beside(void)
+{
+	static struct session other;
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	struct timespec nap = { .tv_nsec = 20 * 1000 * 1000 };
+	unsigned int idle = 0, told;
+	uint64_t before = 0;
+	struct messages m = {};
+	int status, go[2];
+	pid_t pid, second;
+
+	if (!cap("stall"))
+		SKIP("no stall");
+	if (!sink_is_shared() || sysconf(_SC_NPROCESSORS_CONF) < 2)
+		SKIP("no two CPUs share a sink");
+	CHECK(!pipe(go));
+	pid = child_on(0, go, spin_indirect);
+	second = child_on(1, go, spin_direct);
+
+	attr.config = SET(STALL, 1);
+	CHECK(session_open(s, &attr, pid, -1, 64 * PAGE));
+	CHECK(session_open(&other, &attr, second, -1, 16 * AUX_DEFAULT));
+	CHECK(session_enable(s) && session_enable(&other));
+	CHECK(write(go[1], "ab", 2) == 2);
+	/* to its end, or until it waits */
+	while (idle < 10 && !waitpid(pid, &status, WNOHANG)) {
+		nanosleep(&nap, NULL);
+		session_read(s);
+		session_read(&other);
+		idle = trace_bytes(s) + trace_bytes(&other) == before ? idle + 1 : 0;
+		before = trace_bytes(s) + trace_bytes(&other);
+	}
+	remark("%llu and %llu bytes%s", (unsigned long long)trace_bytes(s),
+	       (unsigned long long)trace_bytes(&other), idle < 10 ? "" : ", waits");
+	kill(second, SIGKILL);
+	waitpid(second, &status, 0);
+	if (idle == 10) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	session_read(s);
+	session_read(&other);
+	close(go[0]);
+	close(go[1]);
+	count_stream(&m, s, &other);
+	/* IndirectBranch and IndirectBranchHist, with synchronisation or without */
+	told = m.count[4] + m.count[12] + m.count[28] + m.count[29];
+	remark("%u messages, %u of jumps that nothing else tells, in %u and %u records, flags %#llx %#llx",
+	       m.total, told, s->records, other.records, (unsigned long long)s->flags,
+	       (unsigned long long)other.flags);
+	CHECK(idle < 10);
+	CHECK(!s->flags && !other.flags);
+	CHECK(!m.bad && !m.count[TCODE_ERROR]);
+	CHECK(told >= INDIRECT);
+	session_close(&other);
+	session_close(s);
+
+	return true;
+}
+
 /* A whole CPU, everything that runs there */
 static bool test_cpu_wide(void)
 {
@@ -1713,6 +1829,7 @@ static const struct {
 	{ "a full AUX area is TRUNCATED, and goes on when there is room", test_truncated, true },
 	{ "a reader that is ahead of the AUX area's head stops the event", test_reader_ahead, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
+	{ "with stall a full AUX area loses nothing, beside another CPU's", test_stall_beside, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
