@@ -100,7 +100,8 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
 
 	caps->sync_max =
 		FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
-	ntrace_encoder_try(enc, 0);
+	/* Ownership messages that nobody asked for tell of themselves that they are. */
+	caps->wired = ntrace_encoder_try(enc, 0) & TR_TE_CONTROL_CONTEXT;
 }
 
 static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
@@ -235,6 +236,8 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 				const struct ntrace_encoder_config *config,
 				const struct ntrace_ranges *ranges)
 {
+	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
+	u32 any = TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE | enc->caps.wired;
 	struct ntrace_component *comp = &enc->comp;
 	u32 control;
 
@@ -244,8 +247,7 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 	enc->config_valid = false;
 	control = ntrace_write_back(comp, TR_TE_CONTROL, config->control) & ~NTRACE_STATUS;
 
-	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
-	if ((control ^ config->control) & ~(TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE) ||
+	if ((control ^ config->control) & ~any ||
 	    ntrace_write_back(comp, TR_TE_INST_FEATURES, config->features) != config->features ||
 	    !ntrace_filter_write(enc, config->privs, ranges)) {
 		ntrace_component_complain(comp, "its configuration to be kept", control);

@@ -13,6 +13,7 @@
 /**
  * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
  * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
+ * @wired:	bits of trTeControl that are 1 whatever is written, and do no harm: CONTEXT
  * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS,
  *		EXTEND_ADDR_MSB
  * @inst_modes:	bit n: trTeInstMode n
@@ -26,6 +27,7 @@
  */
 struct ntrace_encoder_caps {
 	u32 control;
+	u32 wired;
 	u32 features;
 	u8 inst_modes;
 	u8 retstack;

@@ -23,6 +23,9 @@ END
 
 sed 's|^exit|$record -e ntrace/stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
 	"$dir/record.sh" >"$dir/both.sh"
+# Whoever did not ask for context has no TIDs in it, and they come from elsewhere.
+sed 's|^exit|$record -a -e ntrace/contextid=0,stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
+	"$dir/record.sh" >"$dir/context.sh"
 # A CPU without an encoder is no reason to refuse the others, and is named.
 sed 's|^exit|$record -a -e ntrace//u -o all.data -- bounce 2>err \|\| status=1\ncat err\nrecording 4\
 [ "$(cat /sys/bus/event_source/devices/ntrace/cpumask)" = 0-14 ] \|\| status=1\
@@ -92,6 +95,7 @@ one()		# TOPOLOGY
 	case $t in
 	no-filters)		script=unfiltered ;;
 	funnel2|cascade)	script=both ;;
+	context)		script=context ;;
 	clusters)		script=all ;;
 	esac
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')

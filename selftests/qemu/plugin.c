@@ -280,9 +280,12 @@ static bool parse_nostick(const char *text)
 
 static bool parse_stick(const char *text)
 {
-	static const struct type_bits types[] = { { "sink", opt.sink.stick } };
+	static const struct type_bits types[] = {
+		{ "te", opt.te.stick },
+		{ "sink", opt.sink.stick },
+	};
 
-	return parse_bits(text, types, 1);
+	return parse_bits(text, types, sizeof(types) / sizeof(types[0]));
 }
 
 /* What becomes of single components; they are known later */

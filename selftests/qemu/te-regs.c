@@ -141,6 +141,7 @@ static unsigned int write_config(struct te_regs *te, unsigned int offset, uint32
 unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value)
 {
 	value &= ~te->can->nostick[offset / 4];
+	value |= te->can->stick[offset / 4];
 	if (offset == TE_CONTROL)
 		return write_control(te, value);
 	if (!te->active.is)

@@ -70,7 +70,8 @@ struct te_ability {
 	struct filter_ability filter;
 	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
-	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them */
+	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
+	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */
 };
 
 struct te_regs {
