@@ -438,6 +438,10 @@ static const struct ntrace_variant ntrace_variant_model = {
 	.can_stall = true,
 };
 
+static const struct ntrace_variant ntrace_variant_model_sink = {
+	.wp_exact = true,
+};
+
 /* ... with its option addr_bits=48 */
 static const struct ntrace_variant ntrace_variant_addr48 = {
 	.addr_bits = 48,
@@ -447,6 +451,7 @@ static const struct ntrace_variant ntrace_variant_addr48 = {
 static const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
 	{ .compatible = "ntrace,qemu-encoder", .data = &ntrace_variant_model },
+	{ .compatible = "ntrace,qemu-sink", .data = &ntrace_variant_model_sink },
 	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
 	{ }
 };

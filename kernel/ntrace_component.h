@@ -81,10 +81,13 @@ struct ntrace_component {
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
  * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that is
  *		not traced. A hart that does not could never make room in the AUX buffer.
+ * @wp_exact:	of a sink: what is before the write pointer is in memory. Of another one the write pointer
+ *		may count writes that are under way, and only a sink that is off is read.
  */
 struct ntrace_variant {
 	u8 addr_bits;
 	bool can_stall;
+	bool wp_exact;
 };
 
 /**

@@ -28,6 +28,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/of_address.h>
+#include <linux/property.h>
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
 
@@ -290,10 +291,12 @@ static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 
 static int ntrace_ramsink_probe(struct ntrace_component *comp)
 {
+	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
 	struct ntrace_ramsink_range range;
 	int ret;
 
+	sink->wp_exact = variant && variant->wp_exact;
 	raw_spin_lock_init(&sink->lock);
 	ret = ntrace_ramsink_probe_mode(sink);
 	if (ret)

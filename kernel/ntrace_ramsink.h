@@ -36,6 +36,7 @@ struct ntrace_ramsink_store {
  * @addr_bits:	width of the addresses it can reach
  * @align:	bytes it writes at a time
  * @can_ring:	it can go on at Start when it comes to Limit
+ * @wp_exact:	see struct ntrace_variant
  * @control:	trRamControl, without Enable
  * @start:	address of the window it is set to
  * @size:	of that window
@@ -53,6 +54,7 @@ struct ntrace_ramsink {
 	u8 addr_bits;
 	u32 align;
 	bool can_ring;
+	bool wp_exact;
 	u32 control;
 	u64 start;
 	u64 size;

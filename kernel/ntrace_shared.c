@@ -154,7 +154,7 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 /* Can what waits be copied while the sink runs? */
 static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
 {
-	return !sink->comp.failed && !ntrace_ramsink_is_sram(sink) &&
+	return sink->wp_exact && !sink->comp.failed && !ntrace_ramsink_is_sram(sink) &&
 	       ntrace_ramsink_written(sink, used) && *used >= sink->drained;
 }
 

@@ -23,6 +23,8 @@ END
 
 sed 's|^exit|$record -e ntrace/stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
 	"$dir/record.sh" >"$dir/both.sh"
+# Without stall, which is not for everybody
+sed 's|ntrace/stall/u|ntrace//u|' "$dir/both.sh" >"$dir/full.sh"
 # Whoever did not ask for context has no TIDs in it, and they come from elsewhere.
 sed 's|^exit|$record -a -e ntrace/contextid=0,stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
 	"$dir/record.sh" >"$dir/context.sh"
@@ -95,6 +97,7 @@ one()		# TOPOLOGY
 	case $t in
 	no-filters)		script=unfiltered ;;
 	funnel2|cascade)	script=both ;;
+	unknown)		script=full ;;
 	context)		script=context ;;
 	clusters)		script=all ;;
 	esac

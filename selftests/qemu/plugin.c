@@ -96,6 +96,7 @@ static const struct option {
 	{ "funnel_impl", U32, &opt.funnel.impl, .max = UINT32_MAX },
 	{ "bridge_impl", U32, &opt.bridge.impl, .max = UINT32_MAX },
 	{ "dis_inputs", U32, &opt.funnel.dis_inputs, .max = 0xffff },
+	{ "wp_ahead", U8, &opt.sink.late, .max = RAM_LATE_MAX },
 	{ "live_data", BOOL, &opt.sink.live_data },
 	{ "fixed_limit", BOOL, &opt.sink.fixed_limit },
 	{ "format", U8, &opt.te.format, .max = 7 },

@@ -69,6 +69,7 @@ static void reset_pointers(struct ram_sink *ram)
 static void reset(struct ram_sink *ram)
 {
 	ram->control = warl_mode(ram, 0);
+	ram->n_late = 0;
 	reset_pointers(ram);
 }
 
@@ -104,16 +105,40 @@ void ram_set_region(struct ram_sink *ram, uint64_t region, uint64_t size)
  */
 
 /* A word that would land outside memory is lost, like on a bus */
-static void store_smem(struct ram_sink *ram)
+static void land(struct ram_sink *ram, uint64_t address, const uint8_t *word)
 {
-	uint64_t at = ram->wp - ram->base;
+	uint64_t at = address - ram->base;
 
 	if (ram->wrote)
-		ram->wrote(ram, ram->wp, width(ram));
-	if (ram->wp >= ram->base && at + width(ram) <= ram->size)
-		memcpy(ram->mem + at, ram->word, width(ram));
+		ram->wrote(ram, address, width(ram));
+	if (address >= ram->base && at + width(ram) <= ram->size)
+		memcpy(ram->mem + at, word, width(ram));
 	else
 		ram->misuse++;
+}
+
+/* All that is under way but the newest words */
+static void land_all_but(struct ram_sink *ram, unsigned int newest)
+{
+	unsigned int i, n = ram->n_late - newest;
+
+	for (i = 0; i < n; i++)
+		land(ram, ram->late_at[i], ram->late[i]);
+	memmove(ram->late_at, ram->late_at + n, newest * sizeof(ram->late_at[0]));
+	memmove(ram->late, ram->late + n, newest * sizeof(ram->late[0]));
+	ram->n_late = newest;
+}
+
+static void store_smem(struct ram_sink *ram)
+{
+	if (!ram->can->late) {
+		land(ram, ram->wp, ram->word);
+		return;
+	}
+	if (ram->n_late == ram->can->late)
+		land_all_but(ram, ram->n_late - 1);
+	ram->late_at[ram->n_late] = ram->wp;
+	memcpy(ram->late[ram->n_late++], ram->word, width(ram));
 }
 
 static void store_word(struct ram_sink *ram)
@@ -130,8 +155,10 @@ static void store_word(struct ram_sink *ram)
 	}
 	ram->wp = ram->start;
 	ram->wrap = true;
-	if (ram->control & RAM_STOP_ON_WRAP)
+	if (ram->control & RAM_STOP_ON_WRAP) {
 		late_bit_set(&ram->enable, false, now);
+		land_all_but(ram, 0);
+	}
 }
 
 unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len)
@@ -164,12 +191,14 @@ static void flush(struct ram_sink *ram)
 		memset(ram->word + ram->fill, RAM_IDLE, width(ram) - ram->fill);
 		store_word(ram);
 	}
+	land_all_but(ram, 0);
 	late_bit_set(&ram->empty, true, ram->can->empty);
 }
 
 void ram_drop_enable(struct ram_sink *ram)
 {
 	late_bit_set(&ram->enable, false, now);
+	land_all_but(ram, 0);
 	late_bit_set(&ram->empty, true, ram->can->empty);
 }
 

@@ -32,6 +32,8 @@
 
 #define RAM_SRAM_WIDTH		4	/* bytes written at once, whatever SMEM's are */
 
+#define RAM_LATE_MAX		16
+
 #define RAM_DO_ENABLE		(1u << 0)	/* Enable rose: there is room again */
 #define RAM_DO_RESET		(1u << 1)
 
@@ -40,6 +42,7 @@ struct ram_ability {
 	uint8_t addrbits;		/* of Start, Limit and WP; 32: no High registers */
 	uint8_t width;			/* bytes written at once: A of the specification */
 	bool live_data;			/* trRamData works while the sink is enabled */
+	uint8_t late;			/* words that are under way to SMEM when WP has passed them */
 	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
@@ -60,6 +63,9 @@ struct ram_sink {
 	bool wrap;
 	unsigned int fill;		/* bytes waiting for a whole word */
 	uint8_t word[64];
+	unsigned int n_late;		/* words under way, the oldest first */
+	uint64_t late_at[RAM_LATE_MAX];
+	uint8_t late[RAM_LATE_MAX][64];
 	uint64_t written;		/* bytes of trace since reset */
 	unsigned int misuse;		/* writes that the specification forbids */
 	bool stray;			/* WP reads as an address outside of the window */
