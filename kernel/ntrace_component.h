@@ -79,10 +79,10 @@ struct ntrace_component {
 /**
  * struct ntrace_variant - what no register tells of an implementation, its compatible does
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
- * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that is
- *		not traced. A hart that does not could never make room in the AUX buffer.
- * @wp_exact:	of a sink: what is before the write pointer is in memory. Of another one the write pointer
- *		may count writes that are under way, and only a sink that is off is read.
+ * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that
+ *		is not traced. Another one could never make room in the AUX buffer.
+ * @wp_exact:	of a sink: what is before the write pointer is in memory. The write pointer of
+ *		another one may count writes that are under way: it is off when it is read.
  */
 struct ntrace_variant {
 	u8 addr_bits;

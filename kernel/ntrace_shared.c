@@ -317,8 +317,8 @@ bool ntrace_shared_due(const struct ntrace_cpu *c)
  * ntrace_shared_drain - publish what waits
  * @c: the CPU
  *
- * Under the lock, so that the records' times are in the order of the stream. Return: 0, -EAGAIN when
- * the area has no more room and the event waits for some, or an error when it cannot go on
+ * Under the lock, so that the records' times are in the order of the stream. Return: 0, -EAGAIN
+ * when the area has no more room and the event waits for some, or an error when it cannot go on
  */
 int ntrace_shared_drain(struct ntrace_cpu *c)
 {

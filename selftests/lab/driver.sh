@@ -300,6 +300,7 @@ in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostic
 check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
 good "a later minor version" --plugin-arg impl=0x00010121
 check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
+good "two harts, a funnel, one sink" --topology funnel2
 in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
 check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
 for harts in 1 2; do
