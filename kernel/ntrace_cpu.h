@@ -16,8 +16,7 @@
 enum ntrace_state {
 	NTRACE_OFF,		/* encoder and sink are off */
 	NTRACE_RUNNING,		/* both are on, an AUX transaction is open */
-	NTRACE_WAITING,		/* AUX is full, the encoder is on: the hart stalls when a sink of its
-				 * own, which is off, or a shared one does not take any more */
+	NTRACE_WAITING,		/* AUX is full: encoder and shared sink on, an own sink off */
 	NTRACE_AWAY,		/* the path is on, and none of its trace comes to perf */
 };
 
