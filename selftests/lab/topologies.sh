@@ -8,8 +8,8 @@
 name=topologies
 . "$(dirname "$0")/lib.bash"
 
-# the driver does not know the RTL
-wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vx rtl)}
+# The driver does not know the RTL. lab/clusters has the machine of that name.
+wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vx -e rtl -e clusters)}
 
 cat >"$dir/record.sh" <<'END'
 cd /mnt

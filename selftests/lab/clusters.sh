@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The machine of sixteen harts, as lab/topologies has the others.
+
+# alone: with less than two processors the timers of sixteen harts leave no time for anything else
+
+TOPOLOGIES=clusters exec "$(dirname "$0")/topologies.sh"
