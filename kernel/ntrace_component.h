@@ -81,8 +81,8 @@ struct ntrace_component {
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
  * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that
  *		is not traced. Another one could never make room in the AUX buffer.
- * @wp_exact:	of a sink: what is before the write pointer is in memory. The write pointer of
- *		another one may count writes that are under way: it is off when it is read.
+ * @wp_exact:	of a sink: all trace before the write pointer is in memory. Otherwise the write
+ *		pointer may count pending writes, and the driver stops the sink before a read.
  */
 struct ntrace_variant {
 	u8 addr_bits;

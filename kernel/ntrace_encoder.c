@@ -100,7 +100,7 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
 
 	caps->sync_max =
 		FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
-	/* Ownership messages that nobody asked for tell of themselves that they are. */
+	/* Unrequested Ownership messages do no harm: their TCODE identifies them. */
 	caps->wired = ntrace_encoder_try(enc, 0) & TR_TE_CONTROL_CONTEXT;
 }
 

@@ -30,7 +30,7 @@ static int ntrace_event_check(struct perf_event *event)
 	}
 	if (attr->exclude_idle || has_branch_stack(event))
 		return -EOPNOTSUPP;
-	/* Who stalls a hart changes what others on it do. */
+	/* Stalling a hart delays all other tasks on it. */
 	if ((ntrace_attr(attr, MMODE) || ntrace_attr(attr, STALL)) && !perfmon_capable())
 		return -EACCES;
 	if (!attr->exclude_kernel) {

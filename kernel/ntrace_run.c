@@ -234,9 +234,9 @@ static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 }
 
 /*
- * A full area, with room to flush into: let the encoder fill up and stall the hart. A shared sink
- * goes on, for a funnel's input that is disabled throws trace away. Others may have room for what
- * it takes.
+ * The area is full, but has room for a flush: let the encoder fill up and stall the hart. A shared
+ * sink stays enabled, because a disabled funnel input discards trace. Other CPUs may have room to
+ * copy that trace.
  */
 static int ntrace_cpu_wait(struct ntrace_cpu *c)
 {

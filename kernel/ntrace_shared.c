@@ -318,7 +318,7 @@ bool ntrace_shared_due(const struct ntrace_cpu *c)
  * @c: the CPU
  *
  * Under the lock, so that the records' times are in the order of the stream. Return: 0, -EAGAIN
- * when the area has no more room and the event waits for some, or an error when it cannot go on
+ * when the area is full and the event must wait for room, or an error when tracing cannot go on
  */
 int ntrace_shared_drain(struct ntrace_cpu *c)
 {
