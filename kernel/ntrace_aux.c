@@ -87,9 +87,13 @@ static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout,
 			      const struct ntrace_aux_limits *limits,
 			      const struct ntrace_aux_window *window)
 {
-	u64 chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
+	u64 chunk;
 
-	return window->size >= min(limits->want, chunk / 4);
+	if (window->size >= limits->headroom + limits->want)
+		return true;
+	chunk = layout->end[window->chunk] - ntrace_aux_chunk_start(layout, window->chunk);
+
+	return window->size >= limits->headroom + min(limits->want, chunk / 4);
 }
 
 /*
@@ -123,10 +127,11 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
 {
 	u64 usable = space > limits->reserve ? space - limits->reserve : 0;
-	int chunks;
+	/* Any number of chunks may be too small for a sink that keeps headroom. */
+	unsigned int most = limits->headroom ? layout->nr + 1 : 2, chunks;
 
 	*pad = ALIGN(head, (u64)limits->align) - head;
-	for (chunks = 0; chunks < 2; chunks++) {
+	for (chunks = 0; chunks < most; chunks++) {
 		if (*pad + limits->want > usable)
 			break;
 		ntrace_aux_piece(layout, head + *pad, usable - *pad, limits->align, window);
@@ -216,7 +221,8 @@ u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 d
 {
 	u64 taken = done + (last ? 0 : limits->reserve);
 
-	return space > taken ? ALIGN_DOWN(min(space - taken, pending), (u64)limits->align) : 0;
+	/* Words are what is copied, whatever the sink writes at a time. */
+	return space > taken ? ALIGN_DOWN(min(space - taken, pending), (u64)sizeof(u32)) : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_copyable);
 

@@ -54,12 +54,14 @@ struct ntrace_aux_window {
  * @reserve:	bytes at the end of the free space that stay free, to flush into
  * @want:	bytes that are too few to let them fill up: they would, before anybody looks
  * @quantum:	bytes after which the reader should get them
+ * @headroom:	bytes at the end of each window that the sink keeps for what is on its way
  */
 struct ntrace_aux_limits {
 	u32 align;
 	u32 reserve;
 	u64 want;
 	u64 quantum;
+	u32 headroom;
 };
 
 /**
@@ -121,6 +123,7 @@ static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
 
 	limits->align = align;
+	limits->headroom = 0;
 	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
 	limits->want =
 		clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
@@ -149,6 +152,8 @@ static inline void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64
  */
 static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
 {
+	size -= min_t(u64, size, limits->headroom);
+
 	return min(limits->quantum, size - min(limits->want, size / 2));
 }
 

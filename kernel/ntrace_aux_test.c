@@ -245,6 +245,34 @@ static void ntrace_aux_test_odd(struct kunit *test)
 	}
 }
 
+/* A sink that keeps headroom gets no window that is hardly more, and is looked at before. */
+static void ntrace_aux_test_headroom(struct kunit *test)
+{
+	struct ntrace_aux_pace pace = { .rate = 1000 * 1000 };
+	struct ntrace_aux_window w = {};
+	struct ntrace_aux_limits limits;
+	u64 end[64], pad, head, used;
+	/* a large chunk between small ones */
+	struct ntrace_aux_layout layout = {
+		.size = SZ_64K, .nr = 3, .end = end,
+	};
+
+	end[0] = SZ_4K;
+	end[1] = SZ_64K - SZ_4K;
+	end[2] = SZ_64K;
+	ntrace_aux_limit(&limits, &pace, SZ_64K, 64, false);
+	limits.headroom = SZ_4K;
+	for (head = 0; head < SZ_128K; head += 64) {
+		KUNIT_ASSERT_EQ(test, 0,
+				ntrace_aux_first(&layout, &limits, head, SZ_64K - 1, &pad, &w));
+		KUNIT_ASSERT_EQ(test, w.chunk, 1U);
+		KUNIT_EXPECT_GE(test, w.size, (u64)SZ_4K + NTRACE_AUX_MIN_WINDOW);
+		for (used = w.size - SZ_4K; used <= w.size; used += 64)
+			KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, used, w.size));
+		KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, 0, w.size));
+	}
+}
+
 /* Wherever user space put the tail, to the byte, nothing behind it is handed out. */
 static void ntrace_aux_test_tail(struct kunit *test)
 {
@@ -414,7 +442,7 @@ static void ntrace_aux_test_copyable(struct kunit *test)
 								true);
 					KUNIT_EXPECT_LE(test, n, pending);
 					KUNIT_EXPECT_LE(test, done + n, space);
-					KUNIT_EXPECT_EQ(test, n % aligns[a], 0);
+					KUNIT_EXPECT_EQ(test, n % sizeof(u32), 0);
 					/* all of it, or all that there is room for */
 					if (n < pending)
 						KUNIT_EXPECT_LT(test, space - done - n, aligns[a]);
@@ -599,6 +627,7 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_first),
 	KUNIT_CASE(ntrace_aux_test_extremes),
 	KUNIT_CASE(ntrace_aux_test_odd),
+	KUNIT_CASE(ntrace_aux_test_headroom),
 	KUNIT_CASE(ntrace_aux_test_tail),
 	KUNIT_CASE(ntrace_aux_test_word),
 	KUNIT_CASE(ntrace_aux_test_sliver),

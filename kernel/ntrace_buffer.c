@@ -67,6 +67,23 @@ static int ntrace_buffer_check_store(struct ntrace_buffer *buf, struct ntrace_ra
 	return -EINVAL;
 }
 
+/* A sink that keeps headroom at the end of a window needs windows of more than that. */
+static int ntrace_buffer_check_chunks(struct ntrace_buffer *buf, struct ntrace_ramsink *sink)
+{
+	u64 largest = 0;
+	unsigned int i;
+
+	for (i = 0; i < buf->layout.nr; i++)
+		largest = max(largest, ntrace_buffer_chunk_size(buf, i));
+	if (largest >= 4 * sink->headroom)
+		return 0;
+
+	dev_info_ratelimited(sink->comp.dev,
+			     "AUX area: trace RAM sink at %pa needs %u KiB in one piece, this one has %llu\n",
+			     &sink->comp.start, 4 * sink->headroom / SZ_1K, largest / SZ_1K);
+	return -EINVAL;
+}
+
 /*
  * An area is mapped for each sink that the event can reach, so no mapping owns it: it is handed to
  * each device here, and back and forth as windows move.
@@ -83,6 +100,8 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 	ntrace_component_get(&sink->comp);
 	if (sink->copied || sink->shared)
 		return ntrace_buffer_check_store(buf, sink);
+	if (ntrace_buffer_check_chunks(buf, sink))
+		return -EINVAL;
 
 	map->addr = kvcalloc(buf->layout.nr, sizeof(*map->addr), GFP_KERNEL);
 	if (!map->addr)
@@ -289,6 +308,19 @@ struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 			return &buf->map[i];
 
 	return NULL;
+}
+
+/**
+ * ntrace_buffer_at - a place in the area, as the CPU sees it, up to the end of its page
+ * @buf:	the area
+ * @chunk:	which chunk
+ * @offset:	in that chunk
+ */
+void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 offset)
+{
+	offset += ntrace_aux_chunk_start(&buf->layout, chunk);
+
+	return buf->pages[offset >> PAGE_SHIFT] + offset_in_page(offset);
 }
 
 /**

@@ -48,6 +48,7 @@ struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 					    const struct ntrace_ramsink *sink);
 void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
 			u64 size);
+void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 offset);
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 

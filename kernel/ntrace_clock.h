@@ -7,6 +7,7 @@
 #define _NTRACE_CLOCK_H
 
 #include <linux/delay.h>
+#include <linux/math64.h>
 #include <linux/time64.h>
 #include <linux/timex.h>
 #include <linux/types.h>
@@ -18,7 +19,7 @@ extern u64 ntrace_clock_mult;
 
 static inline void ntrace_clock_init(void)
 {
-	ntrace_clock_mult = (NSEC_PER_SEC << NTRACE_CLOCK_SHIFT) / riscv_timebase;
+	ntrace_clock_mult = div_u64((u64)NSEC_PER_SEC << NTRACE_CLOCK_SHIFT, riscv_timebase);
 }
 
 /**

@@ -13,9 +13,12 @@
 #include <linux/mutex.h>
 #include <linux/of.h>
 #include <linux/platform_device.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 #include <linux/timekeeping.h>
+
+#include <asm/asm-extable.h>
 
 #include "ntrace_component.h"
 #include "ntrace_power.h"
@@ -33,6 +36,30 @@ DEFINE_MUTEX(ntrace_components_lock);
 static LIST_HEAD(ntrace_components);
 static const struct ntrace_component_type *const *ntrace_types;
 static const struct ntrace_component_listener *ntrace_listener;
+
+/**
+ * ntrace_has_register - does a register answer?
+ * @comp:	the component, active
+ * @offset:	of the register, of which a read changes nothing
+ *
+ * The specification lets a register that is not there read as 0. On some buses the access is an
+ * error instead, and the load an exception.
+ */
+bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
+{
+	unsigned long value, ok = 0;
+
+	mb();	/* as readl() */
+	asm volatile("1:	lw	%[value], 0(%[addr])\n"
+		     "	li	%[ok], 1\n"
+		     "2:\n"
+		     _ASM_EXTABLE(1b, 2b)
+		     : [value] "=&r" (value), [ok] "+r" (ok)
+		     : [addr] "r" (comp->base + offset)
+		     : "memory");
+
+	return ok;
+}
 
 /* Waiting */
 
@@ -448,11 +475,28 @@ static const struct ntrace_variant ntrace_variant_addr48 = {
 	.can_stall = true,
 };
 
-static const struct of_device_id ntrace_component_of_match[] = {
+/* Tenstorrent's open encoder, funnel and sink: github.com/tenstorrent/tt-dfd */
+static const struct ntrace_variant ntrace_variant_tt_dfd_encoder = {
+	.profile = "tt-dfd",
+	.src_bits = 4,
+	.filter_value = true,
+};
+
+static const struct ntrace_variant ntrace_variant_tt_dfd_sink = {
+	.align = 64,
+	.headroom = SZ_4K,
+	.overruns = true,
+	.rewinds = true,
+	.wrap_sticks = true,
+};
+
+const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
 	{ .compatible = "ntrace,qemu-encoder", .data = &ntrace_variant_model },
 	{ .compatible = "ntrace,qemu-sink", .data = &ntrace_variant_model_sink },
 	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
+	{ .compatible = "tenstorrent,tt-dfd-encoder", .data = &ntrace_variant_tt_dfd_encoder },
+	{ .compatible = "tenstorrent,tt-dfd-sink", .data = &ntrace_variant_tt_dfd_sink },
 	{ }
 };
 MODULE_DEVICE_TABLE(of, ntrace_component_of_match);

@@ -10,6 +10,7 @@
 #include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mod_devicetable.h>
 #include <linux/types.h>
 
 struct ntrace_component;
@@ -78,16 +79,34 @@ struct ntrace_component {
 
 /**
  * struct ntrace_variant - what no register tells of an implementation, its compatible does
+ * @profile:	of an encoder: the deviations of its messages, as a decoder calls them; NULL: none
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
+ * @src_bits:	of an encoder: its messages always have SRC, of so many bits
+ * @filter_value: of an encoder: its only filter compares with one privilege, and its registers
+ *		are elsewhere
  * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that
  *		is not traced. Another one could never make room in the AUX buffer.
  * @wp_exact:	of a sink: all trace before the write pointer is in memory. Otherwise the write
  *		pointer may count pending writes, and the driver stops the sink before a read.
+ * @align:	of a sink: bytes that it writes at a time, 0: what its write pointer tells
+ * @headroom:	of a sink: bytes at the end of a window for what is on its way when its encoder
+ *		stops. With StopOnWrap the sink stops there, and stops the encoders, too.
+ * @overruns:	of a sink: with system memory it may go on at Limit in spite of StopOnWrap
+ * @rewinds:	of a sink: it begins at Start whenever it is enabled
+ * @wrap_sticks: of a sink: software cannot clear Wrap
  */
 struct ntrace_variant {
+	const char *profile;
 	u8 addr_bits;
+	u8 src_bits;
+	bool filter_value;
 	bool can_stall;
 	bool wp_exact;
+	u32 align;
+	u32 headroom;
+	bool overruns;
+	bool rewinds;
+	bool wrap_sticks;
 };
 
 /**
@@ -109,6 +128,17 @@ static inline u32 ntrace_read(struct ntrace_component *comp, u32 offset)
 static inline void ntrace_write(struct ntrace_component *comp, u32 offset, u32 value)
 {
 	writel(value, comp->base + offset);
+}
+
+/* What no memory depends on yet: accesses of one component stay in their order. */
+static inline u32 ntrace_read_relaxed(struct ntrace_component *comp, u32 offset)
+{
+	return readl_relaxed(comp->base + offset);
+}
+
+static inline void ntrace_write_relaxed(struct ntrace_component *comp, u32 offset, u32 value)
+{
+	writel_relaxed(value, comp->base + offset);
 }
 
 /* Write a WARL register and say what became of it. */
@@ -149,6 +179,7 @@ static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value
 	return ntrace_wait_on(comp, mask, value, what);
 }
 
+bool ntrace_has_register(struct ntrace_component *comp, u32 offset);
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
 int ntrace_component_reset(struct ntrace_component *comp);
@@ -157,6 +188,8 @@ void ntrace_component_put(struct ntrace_component *comp);
 void ntrace_component_wake(struct ntrace_component *comp);
 
 struct device_node;
+
+extern const struct of_device_id ntrace_component_of_match[];
 
 struct mutex;
 extern struct mutex ntrace_components_lock;

@@ -3,6 +3,8 @@
  * From the user ABI to register values and back: pure functions, which serve validation and use
  * alike.
  */
+#include <linux/log2.h>
+
 #include <asm/cpufeature.h>
 
 #include "ntrace_config.h"
@@ -176,6 +178,8 @@ static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
 		return NULL;
 	if (!enc->caps.filters)
 		return "leaving out anything, machine mode included: it has no filters";
+	if (enc->caps.filter_value && !is_power_of_2(privs & enc->caps.privs))
+		return "this choice of privileges: its filter passes one of them at a time";
 	if (privs & native & ~enc->caps.privs || !(privs & enc->caps.privs))
 		return "this choice of privileges: its filters do not have them";
 
@@ -226,8 +230,10 @@ u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 {
 	u32 privs = config->privs ?: ntrace_all_privs();
 	bool src = !(config->control & TR_TE_CONTROL_INHIBIT_SRC);
+	bool deviates = strcmp(enc->profile, NTRACE_PROFILE_1_0);
 
-	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
+	return FIELD_PREP(NTRACE_HW_ID_VERSION,
+			  deviates ? NTRACE_HW_ID_VERSION_2 : NTRACE_HW_ID_VERSION_1) |
 	       FIELD_PREP(NTRACE_HW_ID_INSTMODE,
 			  FIELD_GET(TR_TE_CONTROL_INST_MODE, config->control)) |
 	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, FIELD_GET(TR_TE_CONTROL_CONTEXT, config->control)) |

@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/threads.h>
 #include <linux/tracepoint.h>
 
 #include <asm/asm-extable.h>
@@ -51,6 +52,9 @@ static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 	return ok;
 }
 
+/* Every bit of a TID: 15 on RV32, where 16 bits are recommended for the CSR, and 22 on RV64 */
+#define NTRACE_CONTEXT_MASK	(PID_MAX_LIMIT - 1)
+
 /*
  * Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes.
  */
@@ -61,11 +65,12 @@ static bool ntrace_context_probe(void)
 	return ntrace_context_try_write(0x5555aaaa, &before) &&
 	       ntrace_context_try_write(0x2aaa5555, &first) &&
 	       ntrace_context_try_write(before, &second) &&
-	       (u32)first == 0x5555aaaa && (u32)second == 0x2aaa5555;
+	       !((first ^ 0x5555aaaa) & NTRACE_CONTEXT_MASK) &&
+	       !((second ^ 0x2aaa5555) & NTRACE_CONTEXT_MASK);
 }
 
 /**
- * ntrace_context_cpu_online - find out whether this hart has a scontext of 32 bits
+ * ntrace_context_cpu_online - find out whether this hart has a scontext that holds any TID
  * @cpu: this CPU
  */
 bool ntrace_context_cpu_online(unsigned int cpu)

@@ -84,8 +84,11 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
 					 const struct ntrace_variant *variant)
 {
 	struct ntrace_encoder_caps *caps = &enc->caps;
-	u32 bits = TR_TE_CONTROL_CONTEXT | TR_TE_CONTROL_INHIBIT_SRC;
+	u32 bits = TR_TE_CONTROL_CONTEXT;
 	u32 mode;
+
+	if (!variant || !variant->src_bits)
+		bits |= TR_TE_CONTROL_INHIBIT_SRC;
 
 	/* The specification leaves open what a stalled hart does with traps. */
 	if (variant && variant->can_stall)
@@ -126,14 +129,15 @@ static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
  * A source ID of its own for every encoder, in a field of the same width for all: streams can then
  * share a sink. An encoder with a sink to itself leaves SRC out where that can be chosen.
  */
-static void ntrace_encoder_probe_source(struct ntrace_encoder *enc)
+static void ntrace_encoder_probe_source(struct ntrace_encoder *enc, u32 always)
 {
-	u32 bits = clamp(order_base_2(nr_cpu_ids), 1, TR_TE_SRC_BITS_MAX);
+	u32 bits = always ?: clamp(order_base_2(nr_cpu_ids), 1, TR_TE_SRC_BITS_MAX);
 	u32 value = FIELD_PREP(TR_TE_FEATURES_SRC_BITS, bits) |
 		    FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->comp.cpu & GENMASK(bits - 1, 0));
 
 	value = ntrace_write_back(&enc->comp, TR_TE_INST_FEATURES, value);
-	enc->src_bits = min_t(u32, FIELD_GET(TR_TE_FEATURES_SRC_BITS, value), TR_TE_SRC_BITS_MAX);
+	enc->src_bits = always ?: min_t(u32, FIELD_GET(TR_TE_FEATURES_SRC_BITS, value),
+					TR_TE_SRC_BITS_MAX);
 	enc->src_id = FIELD_GET(TR_TE_FEATURES_SRC_ID, value);
 	ntrace_write(&enc->comp, TR_TE_INST_FEATURES, 0);
 }
@@ -167,10 +171,12 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 		return ret;
 
 	enc->hartid = ntrace_encoder_hartid(comp->dev);
+	enc->profile = variant && variant->profile ? variant->profile : NTRACE_PROFILE_1_0;
 	enc->addr_bits = variant ? variant->addr_bits : 0;
+	enc->caps.filter_value = variant && variant->filter_value;
 	ntrace_encoder_probe_control(enc, variant);
 	ntrace_encoder_probe_features(enc);
-	ntrace_encoder_probe_source(enc);
+	ntrace_encoder_probe_source(enc, variant ? variant->src_bits : 0);
 	ntrace_filter_probe(enc);
 	ntrace_timestamp_probe(comp, &enc->ts);
 
@@ -193,11 +199,13 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 
 	ntrace_write(comp, TR_TE_CONTROL, TR_CONTROL_ACTIVE);
 	for (i = 0; i < ARRAY_SIZE(zeroed); i++)
-		ntrace_write(comp, zeroed[i], 0);
+		if (ntrace_has_register(comp, zeroed[i]))
+			ntrace_write(comp, zeroed[i], 0);
 
 	/* Nothing to resume at the first reset, the counter's origin at a later one. */
 	ntrace_timestamp_run(comp, &enc->ts);
 	enc->config_valid = false;
+	enc->started = false;
 
 	return 0;
 }
@@ -272,14 +280,17 @@ static int ntrace_encoder_enable(struct ntrace_component *comp)
 
 /**
  * ntrace_encoder_pause - stop tracing, or go on, and leave everything else as it is
- * @enc:	the encoder, enabled
+ * @enc:	the encoder
  * @paused:	which of both
+ *
+ * This may interrupt any other function of this encoder on its hart. The encoder is enabled, and
+ * nobody disables it, while @enc->started is set.
  */
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
 {
-	enc->paused = paused;
-	ntrace_write(&enc->comp, TR_TE_CONTROL,
-		     enc->config.control | TR_CONTROL_ENABLE | ntrace_encoder_tracing(enc));
+	WRITE_ONCE(enc->paused, paused);
+	if (READ_ONCE(enc->started))
+		ntrace_encoder_trace(enc);
 }
 
 /* sysfs */
@@ -298,6 +309,7 @@ NTRACE_ENCODER_ATTR(impl, "0x%08x", enc->comp.impl);
 NTRACE_ENCODER_ATTR(srcid, "%u", enc->src_id);
 NTRACE_ENCODER_ATTR(srcbits, "%u", enc->src_bits);
 NTRACE_ENCODER_ATTR(addrbits, "%u", enc->addr_bits);
+NTRACE_ENCODER_ATTR(profile, "%s", enc->profile);
 NTRACE_ENCODER_ATTR(ts_mode, "%u", enc->ts.mode);
 NTRACE_ENCODER_ATTR(ts_width, "%u", enc->ts.width);
 NTRACE_ENCODER_ATTR(ts_prescale, "%u", enc->ts.prescale);
@@ -310,6 +322,7 @@ static struct attribute *ntrace_encoder_attrs[] = {
 	&dev_attr_srcid.attr,
 	&dev_attr_srcbits.attr,
 	&dev_attr_addrbits.attr,
+	&dev_attr_profile.attr,
 	&dev_attr_ts_mode.attr,
 	&dev_attr_ts_width.attr,
 	&dev_attr_ts_prescale.attr,

@@ -10,6 +10,9 @@
 #include "ntrace_regs.h"
 #include "ntrace_timestamp.h"
 
+/* Of messages as the specification has them */
+#define NTRACE_PROFILE_1_0	"1.0"
+
 /**
  * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
  * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
@@ -21,6 +24,7 @@
  * @sync_modes:	bit n: trTeInstSyncMode n
  * @sync_max:	the largest trTeInstSyncMax
  * @filters:	how many filters match privilege
+ * @filter_value: see struct ntrace_variant
  * @privs:	the privileges that they tell apart
  * @ranges:	how many ranges of addresses they can have besides
  * @latch:	a comparator can remember that trace was started, until it is stopped
@@ -34,6 +38,7 @@ struct ntrace_encoder_caps {
 	u8 sync_modes;
 	u8 sync_max;
 	u8 filters;
+	bool filter_value;
 	u8 privs;
 	u8 ranges;
 	bool latch;
@@ -57,7 +62,8 @@ struct ntrace_encoder_config {
  * struct ntrace_encoder - one encoder
  * @comp:	the component that it is
  * @hartid:	of the hart that it looks at
- * @addr_bits:	see struct ntrace_variant
+ * @profile:	see struct ntrace_variant
+ * @addr_bits:	likewise
  * @caps:	what it can do
  * @ts:		its timestamp unit
  * @src_bits:	trTeSrcBits
@@ -66,10 +72,13 @@ struct ntrace_encoder_config {
  * @config_valid: see there
  * @ranges:	how many ranges of addresses its filters hold
  * @paused:	InstTracing stays 0
+ * @started:	it is enabled, and InstTracing may change
+ * @tracing:	InstTracing as it was written last
  */
 struct ntrace_encoder {
 	struct ntrace_component comp;
 	u64 hartid;
+	const char *profile;
 	u8 addr_bits;
 	struct ntrace_encoder_caps caps;
 	struct ntrace_timestamp ts;
@@ -79,6 +88,8 @@ struct ntrace_encoder {
 	bool config_valid;
 	unsigned int ranges;
 	bool paused;
+	bool started;
+	u32 tracing;
 };
 
 static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
@@ -127,9 +138,17 @@ static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
 	return ntrace_encoder_write_config(enc, config, ranges);
 }
 
-static inline u32 ntrace_encoder_tracing(const struct ntrace_encoder *enc)
+/* Write InstTracing. A pause may come in between, and must have the last word. */
+static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
 {
-	return enc->paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+	bool paused;
+
+	do {
+		paused = READ_ONCE(enc->paused);
+		enc->tracing = paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+		ntrace_write(&enc->comp, TR_TE_CONTROL,
+			     enc->config.control | TR_CONTROL_ENABLE | enc->tracing);
+	} while (paused != READ_ONCE(enc->paused));
 }
 
 /**
@@ -140,41 +159,51 @@ static inline u32 ntrace_encoder_tracing(const struct ntrace_encoder *enc)
  */
 static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 {
-	u32 control = enc->config.control | TR_CONTROL_ENABLE;
 	int ret;
 
-	ntrace_write(&enc->comp, TR_TE_CONTROL, control);
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | TR_CONTROL_ENABLE);
 	ret = ntrace_wait(&enc->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
-	if (!ret && !enc->paused)
-		ntrace_write(&enc->comp, TR_TE_CONTROL, control | TR_TE_CONTROL_INST_TRACING);
+	if (ret)
+		return ret;
 
-	return ret;
+	WRITE_ONCE(enc->started, true);
+	ntrace_encoder_trace(enc);
+
+	return 0;
 }
 
 /**
  * ntrace_encoder_stop - clear Enable, do not wait
  * @enc: the encoder
  *
- * The sticky overflow bit is written 0 and so stays as it is.
+ * The sticky overflow bit is written 0 and so stays as it is. InstTracing stays as it is, too: from
+ * here on a pause does not change it.
  */
 static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 {
-	ntrace_write(&enc->comp, TR_TE_CONTROL,
-		     enc->config.control | ntrace_encoder_tracing(enc));
+	WRITE_ONCE(enc->started, false);
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | enc->tracing);
 }
 
 /**
- * ntrace_encoder_fell - has it switched itself off?
- * @enc: the encoder, enabled
+ * ntrace_encoder_fell - has it stopped by itself?
+ * @enc:	the encoder, enabled
+ * @overflow:	set as by ntrace_path_stop_encoder(): the next write may clear what tells
  *
- * What it should have traced since is lost.
+ * What it should have traced since is lost. A sink that is nearly full may clear InstTracing.
  */
-static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc)
+static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
 {
-	u32 control = ntrace_read(&enc->comp, TR_TE_CONTROL);
+	u32 control, tracing;
 
+	do {
+		tracing = READ_ONCE(enc->tracing);
+		control = ntrace_read(&enc->comp, TR_TE_CONTROL);
+	} while (tracing != READ_ONCE(enc->tracing));
+
+	*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
 	if (control & TR_CONTROL_ENABLE)
-		return false;
+		return tracing & ~control;
 
 	ntrace_component_complain(&enc->comp, "Enable to stay 1", control);
 	return true;

@@ -21,12 +21,14 @@ static void ntrace_filter_probe_filters(struct ntrace_encoder *enc)
 	u32 mask, privs, both;
 	int i;
 
+	if (!ntrace_has_register(comp, TR_TE_INST_FILTERS))
+		return;
 	mask = ntrace_write_back(comp, TR_TE_INST_FILTERS, TR_TE_INST_FILTERS_MASK) &
 	       TR_TE_INST_FILTERS_MASK;
 	ntrace_write(comp, TR_TE_INST_FILTERS, 0);
 
 	for (i = 0; i < TR_TE_NR_FILTERS; i++) {
-		if (!(mask & BIT(i)))
+		if (!(mask & BIT(i)) || !ntrace_has_register(comp, TR_TE_FILTER_CONTROL(i)))
 			continue;
 
 		privs = ntrace_write_back(comp, TR_TE_FILTER_MATCH_INST(i),
@@ -78,6 +80,8 @@ static bool ntrace_filter_probe_comp(struct ntrace_component *comp, int j)
 	u32 control = ntrace_filter_range_control();
 	bool ok;
 
+	if (!ntrace_has_register(comp, TR_TE_COMP_CONTROL(j)))
+		return false;
 	ok = ntrace_filter_write64(comp, TR_TE_COMP_P_MATCH_LOW(j), U64_MAX - 1) &&
 	     ntrace_filter_write64(comp, TR_TE_COMP_S_MATCH_LOW(j), U64_MAX - 1) &&
 	     ntrace_write_back(comp, TR_TE_COMP_CONTROL(j), control) == control;
@@ -115,6 +119,11 @@ void ntrace_filter_probe(struct ntrace_encoder *enc)
 {
 	unsigned int j;
 
+	if (enc->caps.filter_value) {
+		enc->caps.filters = 1;
+		enc->caps.privs = TR_TE_PRIV_U | TR_TE_PRIV_S | TR_TE_PRIV_M;
+		return;
+	}
 	ntrace_filter_probe_filters(enc);
 	for (j = 0; j < enc->caps.ranges; j++)
 		if (!ntrace_filter_probe_comp(&enc->comp, j))
@@ -151,6 +160,17 @@ static bool ntrace_filter_write_one(struct ntrace_component *comp, u32 privs, bo
 	       ntrace_write_back(comp, TR_TE_FILTER_CONTROL(i), match) == match;
 }
 
+/* The filter of tt-dfd. It compares with a privilege, where others have a mask of them. */
+static bool ntrace_filter_write_value(struct ntrace_component *comp, u32 privs)
+{
+	u32 match = privs ? TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE : 0;
+	u32 priv = privs ? __ffs(privs) : 0;
+
+	return ntrace_write_back(comp, TR_TE_TT_FILTER_MATCH_INST, priv) == priv &&
+	       ntrace_write_back(comp, TR_TE_TT_FILTER_CONTROL, match) == match &&
+	       ntrace_write_back(comp, TR_TE_INST_FILTERS, !!privs) == !!privs;
+}
+
 /**
  * ntrace_filter_write - let through what an event wants
  * @enc:	the encoder, not enabled
@@ -167,6 +187,8 @@ bool ntrace_filter_write(struct ntrace_encoder *enc, u32 privs, const struct ntr
 
 	if (!enc->caps.filters || ranges->nr > enc->caps.ranges)
 		return !nr;
+	if (enc->caps.filter_value)
+		return ntrace_filter_write_value(comp, privs);
 
 	/* Filters that are not selected do nothing, whatever they hold. */
 	for (i = 0; i < nr; i++) {

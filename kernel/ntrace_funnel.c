@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Funnel. It is enabled by the first path that needs it and disabled by the last; inputs that no
- * enabled path uses are disabled, because what comes in there is somebody else's.
+ * Funnel. It is enabled by the first path that needs it and disabled by the last. Inputs that no
+ * path uses are disabled, because what comes in there is somebody else's. An input that was used
+ * stays enabled until the funnel is off: what its encoder sent may still wait there, only a funnel
+ * that is off says that it is empty, and a disabled input discards.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -15,8 +17,10 @@ static int ntrace_funnel_reset(struct ntrace_component *comp)
 	struct ntrace_funnel *funnel = to_ntrace_funnel(comp);
 
 	ntrace_write(comp, TR_FUNNEL_CONTROL, TR_CONTROL_ACTIVE);
-	ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
-	ntrace_write(comp, TR_TS_CONTROL, 0);
+	if (ntrace_has_register(comp, TR_FUNNEL_DIS_INPUT))
+		ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
+	if (ntrace_has_register(comp, TR_TS_CONTROL))
+		ntrace_write(comp, TR_TS_CONTROL, 0);
 	/* Nothing to resume at the first reset. Active alone makes it forward others' time. */
 	ntrace_timestamp_run(comp, &funnel->ts);
 	funnel->dis_input = 0;
@@ -29,10 +33,12 @@ static int ntrace_funnel_probe(struct ntrace_component *comp)
 	struct ntrace_funnel *funnel = to_ntrace_funnel(comp);
 
 	raw_spin_lock_init(&funnel->lock);
-	funnel->can_disable = ntrace_write_back(comp, TR_FUNNEL_DIS_INPUT,
-						TR_FUNNEL_DIS_INPUT_MASK) &
-			      TR_FUNNEL_DIS_INPUT_MASK;
-	ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
+	if (ntrace_has_register(comp, TR_FUNNEL_DIS_INPUT)) {
+		funnel->can_disable = ntrace_write_back(comp, TR_FUNNEL_DIS_INPUT,
+							TR_FUNNEL_DIS_INPUT_MASK) &
+				      TR_FUNNEL_DIS_INPUT_MASK;
+		ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
+	}
 	ntrace_timestamp_probe_funnel(comp, &funnel->ts);
 
 	return 0;
@@ -53,16 +59,12 @@ static int ntrace_funnel_disable(struct ntrace_component *comp)
 			   "Enable=0 and Empty=1");
 }
 
-/* The inputs that nobody uses are disabled, as far as they can be; all others must not be. */
-static int ntrace_funnel_set_inputs(struct ntrace_funnel *funnel)
+/* One more input that is used. Of a funnel that is off, it is the only one. */
+static int ntrace_funnel_use_input(struct ntrace_funnel *funnel, unsigned int input)
 {
-	u32 used = 0, want, got;
-	int i;
+	u32 others = funnel->users ? funnel->dis_input : funnel->can_disable;
+	u32 want = others & ~BIT(input), got;
 
-	for (i = 0; i < TR_FUNNEL_NR_INPUTS; i++)
-		used |= funnel->inputs[i] ? BIT(i) : 0;
-
-	want = funnel->can_disable & ~used;
 	if (want == funnel->dis_input)
 		return 0;
 
@@ -73,6 +75,19 @@ static int ntrace_funnel_set_inputs(struct ntrace_funnel *funnel)
 
 	ntrace_component_complain(&funnel->comp, "trFunnelDisInput to be kept", got);
 	return -EIO;
+}
+
+/**
+ * ntrace_funnel_wake - reset a funnel that forgot what it was
+ * @funnel: the funnel
+ *
+ * Interrupts are off.
+ */
+void ntrace_funnel_wake(struct ntrace_funnel *funnel)
+{
+	guard(raw_spinlock)(&funnel->lock);
+	if (!funnel->users)
+		ntrace_component_wake(&funnel->comp);
 }
 
 /**
@@ -90,13 +105,10 @@ int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input)
 	if (funnel->comp.failed)
 		return -EIO;
 
-	funnel->inputs[input]++;
-	ret = ntrace_funnel_set_inputs(funnel);
+	ret = ntrace_funnel_use_input(funnel, input);
 	if (!ret && !funnel->users)
 		ret = ntrace_funnel_enable(&funnel->comp);
-	if (ret)
-		funnel->inputs[input]--;
-	else
+	if (!ret)
 		funnel->users++;
 
 	return ret;
@@ -104,23 +116,19 @@ int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input)
 
 /**
  * ntrace_funnel_leave - one path less
- * @funnel:	the funnel
- * @input:	where the path enters
+ * @funnel: the funnel
  *
  * What comes before is off and empty. Interrupts are off.
  */
-int ntrace_funnel_leave(struct ntrace_funnel *funnel, unsigned int input)
+int ntrace_funnel_leave(struct ntrace_funnel *funnel)
 {
 	guard(raw_spinlock)(&funnel->lock);
-	funnel->inputs[input]--;
 	funnel->users--;
 	/* A failed one is held in reset: leave it there. */
 	if (funnel->comp.failed)
 		return -EIO;
 
-	/* Its inputs stay as they are: likely the next path is the same. */
-	return funnel->users ? ntrace_funnel_set_inputs(funnel) :
-			       ntrace_funnel_disable(&funnel->comp);
+	return funnel->users ? 0 : ntrace_funnel_disable(&funnel->comp);
 }
 
 /* sysfs */

@@ -18,7 +18,6 @@
  * @can_disable: inputs that can be disabled
  * @lock:	for all below; taken with interrupts off, within a sink's
  * @users:	paths that are enabled
- * @inputs:	the same for each input
  * @dis_input:	what trFunnelDisInput holds
  */
 struct ntrace_funnel {
@@ -27,7 +26,6 @@ struct ntrace_funnel {
 	u32 can_disable;
 	raw_spinlock_t lock;
 	unsigned int users;
-	u16 inputs[TR_FUNNEL_NR_INPUTS];
 	u32 dis_input;
 };
 
@@ -38,7 +36,8 @@ static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *co
 
 extern const struct ntrace_component_type ntrace_funnel_type;
 
+void ntrace_funnel_wake(struct ntrace_funnel *funnel);
 int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input);
-int ntrace_funnel_leave(struct ntrace_funnel *funnel, unsigned int input);
+int ntrace_funnel_leave(struct ntrace_funnel *funnel);
 
 #endif /* _NTRACE_FUNNEL_H */

@@ -239,7 +239,15 @@ static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
 
 	ntrace_path_find_sources(&sink->comp, 0, sources);
 	sink->shared = sources->nr > 1;
-	if (!sink->shared || !sources->bad)
+	if (!sink->shared)
+		return 0;
+	if (sink->headroom) {
+		dev_err_ratelimited(sink->comp.dev,
+				    "trace RAM sink at %pa stops all its encoders when it is read: %u of them cannot share it\n",
+				    &sink->comp.start, sources->nr);
+		return -EOPNOTSUPP;
+	}
+	if (!sources->bad)
 		return 0;
 
 	dev_err_ratelimited(sources->bad->comp.dev,
@@ -457,16 +465,25 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 }
 
 /**
- * ntrace_path_wake - a hart was asleep; what it has to itself may have slept, too
+ * ntrace_path_wake - a hart was asleep; what is on its path may have slept, too
  * @path: from its encoder, all off
  *
- * What it shares with others is theirs as well, and awake as long as one of them is.
+ * What it shares with others is awake as long as one of them uses it. When all of them slept, the
+ * first one to come wakes it.
  */
 void ntrace_path_wake(struct ntrace_path *path)
 {
+	unsigned int i;
+
 	ntrace_component_wake(&path->encoder->comp);
+	for (i = 1; i < path->nr; i++)
+		if (path->comp[i]->type == &ntrace_funnel_type)
+			ntrace_funnel_wake(to_ntrace_funnel(path->comp[i]));
 	/* A path to a bridge has no sink. */
-	if (path->sink && !path->sink->shared)
+	if (!path->sink)
+		return;
+	guard(raw_spinlock)(&path->sink->lock);
+	if (!path->sink->active)
 		ntrace_component_wake(&path->sink->comp);
 }
 
@@ -492,7 +509,7 @@ static int ntrace_path_disable_one(struct ntrace_path *path, unsigned int i)
 	struct ntrace_component *comp = path->comp[i];
 
 	if (comp->type == &ntrace_funnel_type)
-		return ntrace_funnel_leave(to_ntrace_funnel(comp), path->input[i]);
+		return ntrace_funnel_leave(to_ntrace_funnel(comp));
 	if (comp->type == &ntrace_atb_type)
 		return comp->type->disable(comp);
 	/* A failed one is held in reset: leave it there. */
@@ -612,7 +629,7 @@ static int ntrace_path_wait_for_encoder(struct ntrace_path *path, u32 *control)
 		if (ntrace_encoder_stopped(*control))
 			return 0;
 		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && path->sink &&
-		    ntrace_ramsink_stopped(path->sink))
+		    !path->sink->headroom && ntrace_ramsink_stopped(path->sink))
 			return -ENOSPC;
 	} while (!ntrace_deadline_passed(&deadline));
 

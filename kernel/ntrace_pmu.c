@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 
 #include "ntrace_addr.h"
+#include "ntrace_bringup.h"
 #include "ntrace_buffer.h"
 #include "ntrace_compat.h"
 #include "ntrace_context.h"
@@ -104,6 +105,8 @@ static int __init ntrace_init(void)
 	if (ret)
 		goto err_driver;
 
+	ntrace_bringup_init();
+
 	return 0;
 
 err_driver:
@@ -118,6 +121,7 @@ module_init(ntrace_init);
 
 static void __exit ntrace_exit(void)
 {
+	ntrace_bringup_exit();
 	ntrace_pm_unregister();
 	ntrace_component_driver_unregister();
 	perf_pmu_unregister(&ntrace_pmu);

@@ -15,12 +15,13 @@
  * Whose memory that is:
  *
  *	any that the sink can address	the AUX area itself, or a buffer of the driver's
- *	`memory-region` in the tree	that
+ *	`memory-region` in the tree	that, or a buffer from it if it is a DMA pool
  *	Start does not move		what is there, if it is not the kernel's
  *	the sink's own (SRAM)		read word by word through trRamData
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
+#include <linux/dma-direct.h>
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -28,6 +29,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/of_address.h>
+#include <linux/of_reserved_mem.h>
 #include <linux/property.h>
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
@@ -39,9 +41,22 @@ static bool copy;
 module_param(copy, bool, 0444);
 MODULE_PARM_DESC(copy, "copy trace even where a sink could write into the AUX area itself");
 
+static bool sram;
+module_param(sram, bool, 0444);
+MODULE_PARM_DESC(sram, "let sinks that have memory of their own write there, not to the system's");
+
+/*
+ * Bytes that are copied, or taken back from caches that do not see what sinks write, in one piece:
+ * interrupts are off meanwhile, and shall not be for more than 100 microseconds.
+ */
+#define NTRACE_BATCH		SZ_256K
+
 /* A store of the driver's own: this, or what there is, but not less */
-#define NTRACE_STORE_SIZE	SZ_1M
+#define NTRACE_STORE_SIZE	NTRACE_BATCH
 #define NTRACE_STORE_MIN	SZ_64K
+
+/* No sink that is known writes more at a time. */
+#define NTRACE_UNIT_MAX		64
 
 /* Users of stores */
 static DEFINE_MUTEX(ntrace_store_lock);
@@ -49,24 +64,29 @@ static DEFINE_MUTEX(ntrace_store_lock);
 static void ntrace_ramsink_write64(struct ntrace_ramsink *sink, u32 low, u64 value)
 {
 	/* The high half is the register behind the low one. */
-	ntrace_write(&sink->comp, low + 4, upper_32_bits(value));
+	if (sink->has_high)
+		ntrace_write(&sink->comp, low + 4, upper_32_bits(value));
 	ntrace_write(&sink->comp, low, lower_32_bits(value));
 }
 
 static u64 ntrace_ramsink_read64(struct ntrace_ramsink *sink, u32 low)
 {
-	return (u64)ntrace_read(&sink->comp, low + 4) << 32 | ntrace_read(&sink->comp, low);
+	u64 high = sink->has_high ? ntrace_read(&sink->comp, low + 4) : 0;
+
+	return high << 32 | ntrace_read(&sink->comp, low);
 }
 
 /* Mode comes first: the other registers may look different in the other one. */
 static int ntrace_ramsink_reset(struct ntrace_component *comp)
 {
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
-	u32 mode = comp->impl & TR_RAM_IMPL_HAS_SMEM ? TR_RAM_CONTROL_MODE_SMEM : 0;
+	bool own = sram && comp->impl & TR_RAM_IMPL_HAS_SRAM;
+	u32 mode = comp->impl & TR_RAM_IMPL_HAS_SMEM && !own ? TR_RAM_CONTROL_MODE_SMEM : 0;
 
 	sink->control = TR_CONTROL_ACTIVE | mode | TR_RAM_CONTROL_STOP_ON_WRAP;
 	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
 	sink->start = 0;
+	sink->limit = 0;
 	sink->size = 0;
 	sink->drained = 0;
 
@@ -153,7 +173,7 @@ static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 si
 	}
 
 	sink->store.bus = bus;
-	sink->store.size = min_t(u64, size, SZ_1G);
+	sink->store.size = min_t(u64, size, sink->store.fixed ? SZ_1G : NTRACE_BATCH);
 	sink->copied = true;
 
 	return 0;
@@ -166,9 +186,8 @@ static int ntrace_ramsink_probe_sram(struct ntrace_ramsink *sink,
 	u64 limit = range->limit_max, rp;
 	int ret;
 
-	sink->align = 4;
 	ret = ntrace_ramsink_use_store(sink, range->start_min,
-				       limit + sink->align - range->start_min);
+				       limit + sizeof(u32) - range->start_min);
 	if (ret)
 		return ret;
 
@@ -185,31 +204,112 @@ static int ntrace_ramsink_probe_sram(struct ntrace_ramsink *sink,
 	return -EOPNOTSUPP;
 }
 
-static int ntrace_ramsink_map_store(struct ntrace_ramsink *sink)
+static int ntrace_ramsink_map_store(struct ntrace_ramsink *sink, phys_addr_t phys)
 {
 	struct ntrace_component *comp = &sink->comp;
 	unsigned long flags = dev_is_dma_coherent(comp->dev) ? MEMREMAP_WB : MEMREMAP_WC;
 
-	sink->store.cpu = devm_memremap(comp->dev, sink->store.bus, sink->store.size, flags);
+	sink->store.cpu = devm_memremap(comp->dev, phys, sink->store.size, flags);
 
 	return PTR_ERR_OR_ZERO(sink->store.cpu);
 }
 
-/* The tree names memory that is the sink's. */
-static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct device_node *np)
+static bool ntrace_ramsink_is_pool(const struct device_node *np)
 {
-	struct resource res;
+	return of_device_is_compatible(np, "shared-dma-pool") ||
+	       of_device_is_compatible(np, "restricted-dma-pool");
+}
+
+/* Only where Limit cannot move, all of it is used. */
+static u64 ntrace_ramsink_store_size(const struct ntrace_ramsink *sink, const struct resource *res)
+{
+	return min_t(u64, resource_size(res), sink->store.fixed ? SZ_1G : NTRACE_BATCH);
+}
+
+static void ntrace_ramsink_unmap_region(void *data)
+{
+	struct ntrace_ramsink *sink = data;
+
+	dma_unmap_resource(sink->comp.dev, sink->store.bus, sink->store.size, DMA_FROM_DEVICE, 0);
+}
+
+/*
+ * Where the sink finds memory that is not the kernel's. The DMA API maps such memory for an IOMMU
+ * only; without one it does not look at dma-ranges.
+ */
+static int ntrace_ramsink_map_region(struct ntrace_ramsink *sink, const struct resource *res,
+				     dma_addr_t *bus)
+{
+	struct device *dev = sink->comp.dev;
 	int ret;
 
-	ret = of_address_to_resource(np, 0, &res);
-	if (ret) {
-		dev_err(sink->comp.dev, "trace RAM sink at %pa: `memory-region` has no address\n",
-			&sink->comp.start);
-		return ret;
+	if (!device_iommu_mapped(dev)) {
+		*bus = phys_to_dma(dev, res->start);
+		return *bus == DMA_MAPPING_ERROR ? -ERANGE : 0;
 	}
 
-	return ntrace_ramsink_use_store(sink, res.start, resource_size(&res)) ?:
-	       ntrace_ramsink_map_store(sink);
+	ret = dma_set_mask(dev, DMA_BIT_MASK(sink->addr_bits));
+	if (ret)
+		return ret;
+	*bus = dma_map_resource(dev, res->start, ntrace_ramsink_store_size(sink, res),
+				DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(dev, *bus))
+		return -ENOMEM;
+
+	return devm_add_action_or_reset(dev, ntrace_ramsink_unmap_region, sink);
+}
+
+static void ntrace_ramsink_leave_pool(void *dev)
+{
+	of_reserved_mem_device_release(dev);
+}
+
+/* The DMA API gives out what is in a pool, to others as well. */
+static int ntrace_ramsink_use_pool(struct ntrace_ramsink *sink)
+{
+	struct device *dev = sink->comp.dev;
+	int ret;
+
+	ret = of_reserved_mem_device_init(dev);
+	if (ret)
+		return ret;
+
+	sink->store.pool = true;
+
+	return devm_add_action_or_reset(dev, ntrace_ramsink_leave_pool, dev);
+}
+
+/* The tree names memory that is the sink's. */
+static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct device_node *np,
+				       const struct ntrace_ramsink_range *range)
+{
+	struct ntrace_component *comp = &sink->comp;
+	struct resource res;
+	dma_addr_t bus;
+	int ret;
+
+	if (ntrace_ramsink_is_pool(np)) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa writes to 0x%llx only, and `memory-region` is a DMA pool\n",
+			&comp->start, range->start_min);
+		return -EOPNOTSUPP;
+	}
+	ret = of_address_to_resource(np, 0, &res) ?: ntrace_ramsink_map_region(sink, &res, &bus);
+	if (ret) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa: `memory-region` has no address, or none on its bus\n",
+			&comp->start);
+		return ret;
+	}
+	if (range->start_min == range->start_max && range->start_min != bus) {
+		dev_err(comp->dev,
+			"trace RAM sink at %pa writes to 0x%llx only, `memory-region` is at 0x%llx\n",
+			&comp->start, range->start_min, (u64)bus);
+		return -EOPNOTSUPP;
+	}
+
+	return ntrace_ramsink_use_store(sink, bus, ntrace_ramsink_store_size(sink, &res)) ?:
+	       ntrace_ramsink_map_store(sink, res.start);
 }
 
 /* The sink insists on a place: it must not be the kernel's, unless the tree gives it away. */
@@ -218,9 +318,11 @@ static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 {
 	struct ntrace_component *comp = &sink->comp;
 	u64 size = range->limit_max + sink->align - range->start_min;
+	phys_addr_t phys = dma_to_phys(comp->dev, range->start_min);
 
-	if (region_intersects(range->start_min, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
-	    REGION_DISJOINT) {
+	if (device_iommu_mapped(comp->dev) ||
+	    region_intersects(phys, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
+		    REGION_DISJOINT) {
 		dev_err(comp->dev,
 			"trace RAM sink at %pa writes to 0x%llx only, which is not set aside for it\n",
 			&comp->start, range->start_min);
@@ -228,7 +330,7 @@ static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 	}
 
 	return ntrace_ramsink_use_store(sink, range->start_min, size) ?:
-	       ntrace_ramsink_map_store(sink);
+	       ntrace_ramsink_map_store(sink, phys);
 }
 
 /* Memory may be anywhere: the registers must keep any address, up to some width. */
@@ -269,24 +371,53 @@ static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 	struct ntrace_component *comp = &sink->comp;
 	struct device_node *np __free(device_node) =
 		of_parse_phandle(comp->dev->of_node, "memory-region", 0);
+	bool fixed = range->start_min == range->start_max;
+	bool pool = np && !fixed && ntrace_ramsink_is_pool(np);
 	int ret;
 
-	if (range->start_min == range->start_max)
+	if (np && !pool)
+		return ntrace_ramsink_probe_region(sink, np, range);
+	if (fixed)
 		return ntrace_ramsink_probe_fixed(sink, range);
-	if (np)
-		return ntrace_ramsink_probe_region(sink, np);
 
 	ret = ntrace_ramsink_probe_anywhere(sink, range);
 	if (ret)
 		return ret;
 
 	ret = dma_set_mask_and_coherent(comp->dev, DMA_BIT_MASK(sink->addr_bits));
+	if (!ret && pool)
+		ret = ntrace_ramsink_use_pool(sink);
 	if (ret)
 		dev_err(comp->dev, "trace RAM sink at %pa: no memory within its %u address bits\n",
 			&comp->start, sink->addr_bits);
-	sink->copied = copy || dma_addressing_limited(comp->dev);
+	/* Windows begin anywhere in the AUX area; the store's beginning is aligned to its size. */
+	sink->copied = copy || pool || dma_addressing_limited(comp->dev) ||
+		       1ULL << __ffs64(range->start_max) > sink->align;
 
 	return ret;
+}
+
+/*
+ * How many bytes the sink writes at a time. The write pointer may count in smaller steps. For an
+ * unknown implementation assume the largest unit, unless Limit is fixed.
+ */
+static void ntrace_ramsink_choose_unit(struct ntrace_ramsink *sink,
+				       const struct ntrace_ramsink_range *range,
+				       const struct ntrace_variant *variant)
+{
+	bool smem = sink->control & TR_RAM_CONTROL_MODE_SMEM;
+	bool fixed = range->limit_min == range->limit_max || range->start_min == range->start_max;
+
+	if (!smem)
+		sink->align = sizeof(u32);
+	if (variant && variant->align) {
+		sink->align = variant->align;
+	} else if (!variant && smem && !fixed && sink->align < NTRACE_UNIT_MAX) {
+		sink->align = NTRACE_UNIT_MAX;
+		sink->unit_unknown = true;
+		/* A message must not have a gap where the sink goes round. */
+		sink->rewinds = true;
+	}
 }
 
 static int ntrace_ramsink_probe(struct ntrace_component *comp)
@@ -296,14 +427,23 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	struct ntrace_ramsink_range range;
 	int ret;
 
-	sink->wp_exact = variant && variant->wp_exact;
+	if (variant) {
+		sink->wp_exact = variant->wp_exact;
+		sink->rewinds = variant->rewinds;
+		sink->wrap_sticks = variant->wrap_sticks;
+		sink->headroom = variant->headroom;
+		sink->overruns = variant->overruns && sink->control & TR_RAM_CONTROL_MODE_SMEM;
+	}
+	sink->has_high = ntrace_has_register(comp, TR_RAM_START_HIGH);
 	raw_spin_lock_init(&sink->lock);
 	ret = ntrace_ramsink_probe_mode(sink);
 	if (ret)
 		return ret;
 
 	ntrace_ramsink_try_window(sink, &range);
+	ntrace_ramsink_choose_unit(sink, &range, variant);
 	sink->store.fixed = range.limit_min == range.limit_max;
+	sink->window_max = dev_is_dma_coherent(comp->dev) ? U64_MAX : NTRACE_BATCH;
 	if (sink->align > PAGE_SIZE || sink->addr_bits < 10) {
 		dev_err(comp->dev,
 			"trace RAM sink at %pa: %u address bits, %u bytes at a time are more or less than can be used\n",
@@ -317,14 +457,24 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 
 /* Stores */
 
+/* What comes from a pool may have no struct page, so nobody can take it back from caches. */
+static void *ntrace_ramsink_store_memory(struct ntrace_ramsink *sink, size_t size)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
+
+	if (sink->store.pool)
+		return dma_alloc_coherent(sink->comp.dev, size, &sink->store.bus, gfp);
+
+	return dma_alloc_noncoherent(sink->comp.dev, size, &sink->store.bus, DMA_FROM_DEVICE, gfp);
+}
+
 static int ntrace_ramsink_store_alloc(struct ntrace_ramsink *sink)
 {
 	struct ntrace_ramsink_store *store = &sink->store;
 	size_t size;
 
 	for (size = NTRACE_STORE_SIZE; size >= NTRACE_STORE_MIN; size /= 2) {
-		store->cpu = dma_alloc_noncoherent(sink->comp.dev, size, &store->bus,
-						   DMA_FROM_DEVICE, GFP_KERNEL | __GFP_NOWARN);
+		store->cpu = ntrace_ramsink_store_memory(sink, size);
 		if (!store->cpu)
 			continue;
 		store->size = size;
@@ -366,8 +516,12 @@ void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
 	if (--store->users || !store->dma)
 		return;
 
-	dma_free_noncoherent(sink->comp.dev, store->size, store->cpu, store->bus, DMA_FROM_DEVICE);
-	*store = (struct ntrace_ramsink_store) { .fixed = store->fixed };
+	if (store->pool)
+		dma_free_coherent(sink->comp.dev, store->size, store->cpu, store->bus);
+	else
+		dma_free_noncoherent(sink->comp.dev, store->size, store->cpu, store->bus,
+				     DMA_FROM_DEVICE);
+	*store = (struct ntrace_ramsink_store) { .fixed = store->fixed, .pool = store->pool };
 }
 
 /**
@@ -378,7 +532,7 @@ void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
  */
 void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
 {
-	if (sink->store.dma)
+	if (sink->store.dma && !sink->store.pool)
 		dma_sync_single_range_for_cpu(sink->comp.dev, sink->store.bus, from, size,
 					      DMA_FROM_DEVICE);
 	else
@@ -415,12 +569,35 @@ void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 si
  */
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 {
-	if (sink->store.dma)
+	if (sink->store.dma && !sink->store.pool)
 		dma_sync_single_for_device(sink->comp.dev, sink->store.bus, sink->size,
 					   DMA_FROM_DEVICE);
 }
 
 /* Use */
+
+/* A Wrap that software cannot clear: a reset may. Return: whether the window is set now */
+static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
+{
+	u64 size = sink->size;
+	u32 control = sink->control;
+
+	if (ntrace_component_reset(&sink->comp))
+		return false;
+
+	sink->control = control;
+	sink->start = start;
+	sink->limit = limit;
+	sink->size = size;
+	ntrace_write(&sink->comp, TR_RAM_CONTROL, control);
+	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, start);
+	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, limit);
+	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, wp);
+
+	return ntrace_ramsink_read64(sink, TR_RAM_START_LOW) == start &&
+	       ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW) == limit &&
+	       ntrace_ramsink_read64(sink, TR_RAM_WP_LOW) == wp;
+}
 
 /*
  * A sink that lost a bit of its window would write to memory that nobody gave to it: which register
@@ -441,6 +618,10 @@ static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start
 	};
 	unsigned int i;
 	u32 got;
+
+	if (ntrace_read(&sink->comp, TR_RAM_WP_LOW) == (lower_32_bits(wp) | TR_RAM_WP_LOW_WRAP) &&
+	    ntrace_ramsink_unstick(sink, start, limit, wp))
+		return 0;
 
 	sink->size = 0;
 	for (i = 0; i < ARRAY_SIZE(window); i++) {
@@ -468,9 +649,9 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 {
 	struct ntrace_component *comp = &sink->comp;
 	u64 limit = start + size - sink->align, wp = start + at;
-	bool high = !sink->size || upper_32_bits(start) != upper_32_bits(sink->start) ||
-		    upper_32_bits(limit) !=
-			    upper_32_bits(sink->start + sink->size - sink->align);
+	bool high = sink->has_high &&
+		    (!sink->size || upper_32_bits((start ^ sink->start) | (limit ^ sink->limit)));
+	u32 got;
 
 	if (comp->failed)
 		return -EIO;
@@ -480,17 +661,22 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 		ntrace_write(comp, TR_RAM_LIMIT_HIGH, upper_32_bits(limit));
 		ntrace_write(comp, TR_RAM_WP_HIGH, upper_32_bits(wp));
 	}
-	ntrace_write(comp, TR_RAM_START_LOW, lower_32_bits(start));
-	ntrace_write(comp, TR_RAM_LIMIT_LOW, lower_32_bits(limit));
-	ntrace_write(comp, TR_RAM_WP_LOW, lower_32_bits(wp));
+	ntrace_write_relaxed(comp, TR_RAM_START_LOW, lower_32_bits(start));
+	ntrace_write_relaxed(comp, TR_RAM_LIMIT_LOW, lower_32_bits(limit));
+	ntrace_write_relaxed(comp, TR_RAM_WP_LOW, lower_32_bits(wp));
 
 	sink->start = start;
+	sink->limit = limit;
 	sink->size = size;
-	if (ntrace_read(comp, TR_RAM_START_LOW) == lower_32_bits(start) &&
-	    ntrace_read(comp, TR_RAM_LIMIT_LOW) == lower_32_bits(limit) &&
-	    ntrace_read(comp, TR_RAM_WP_LOW) == lower_32_bits(wp) &&
-	    (!high || ntrace_ramsink_high_is(comp, start, limit, wp)))
-		return 0;
+	sink->guard = NULL;
+	if (ntrace_read_relaxed(comp, TR_RAM_START_LOW) == lower_32_bits(start) &&
+	    ntrace_read_relaxed(comp, TR_RAM_LIMIT_LOW) == lower_32_bits(limit) &&
+	    (!high || ntrace_ramsink_high_is(comp, start, limit, wp))) {
+		got = ntrace_read_relaxed(comp, TR_RAM_WP_LOW);
+		sink->stuck = sink->wrap_sticks ? got & TR_RAM_WP_LOW_WRAP : 0;
+		if (got == (lower_32_bits(wp) | sink->stuck))
+			return 0;
+	}
 
 	return ntrace_ramsink_refuse(sink, start, limit, wp);
 }
@@ -506,7 +692,10 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
  */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
-	sink->control |= TR_RAM_CONTROL_STOP_ON_WRAP;
+	if (sink->overruns)
+		sink->control &= ~TR_RAM_CONTROL_STOP_ON_WRAP;
+	else
+		sink->control |= TR_RAM_CONTROL_STOP_ON_WRAP;
 
 	return ntrace_ramsink_set(sink, start, size, 0);
 }
@@ -547,7 +736,7 @@ int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
 		if (control & TR_CONTROL_ENABLE)
 			return 0;
 		if ((sink->control & TR_RAM_CONTROL_STOP_ON_WRAP) &&
-		    (ntrace_read(comp, TR_RAM_WP_LOW) & TR_RAM_WP_LOW_WRAP))
+		    (ntrace_read(comp, TR_RAM_WP_LOW) ^ sink->stuck) & TR_RAM_WP_LOW_WRAP)
 			return 0;
 	} while (!ntrace_deadline_passed(&deadline));
 
@@ -601,6 +790,40 @@ bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 	*wrapped = wp & TR_RAM_WP_LOW_WRAP;
 
 	return *at < sink->size;
+}
+
+/* No message has MSEO 2. */
+#define NTRACE_GUARD_BYTE	0x02
+
+/**
+ * ntrace_ramsink_set_guard - write a pattern that an overrun destroys
+ * @sink:	the sink, whose window is set
+ * @unit:	what it writes last in that window, as the CPU sees it
+ */
+void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
+{
+	struct device *dev = sink->comp.dev;
+
+	sink->guard = unit;
+	sink->guard_bus = sink->start + sink->size - sink->align;
+	dma_sync_single_for_cpu(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+	memset(unit, NTRACE_GUARD_BYTE, sink->align);
+	dma_sync_single_for_device(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+}
+
+/**
+ * ntrace_ramsink_overran - has the sink, which is off, gone beyond its window's end?
+ * @sink: the sink
+ *
+ * Then it went on at the beginning, and trace that nobody has read is overwritten.
+ */
+bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
+{
+	if (!sink->guard)
+		return false;
+	dma_sync_single_for_cpu(sink->comp.dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+
+	return memchr_inv(sink->guard, NTRACE_GUARD_BYTE, sink->align);
 }
 
 /* sysfs */

@@ -73,6 +73,10 @@
 #define TR_TE_FILTER_MATCH_INST(i)		(0x404 + 0x20 * (i))
 #define   TR_TE_FILTER_CHOICE_PRIVILEGE		GENMASK(7, 0)	/* bit n: ingress privilege n */
 
+/* Of tt-dfd: a filter that compares with one privilege */
+#define TR_TE_TT_FILTER_CONTROL			0x010
+#define TR_TE_TT_FILTER_MATCH_INST		0x014
+
 /* Comparators: two comparisons each, P and S. Input 0 is the instruction's address. */
 #define TR_TE_NR_COMPS				8
 #define TR_TE_COMP_CONTROL(j)			(0x600 + 0x20 * (j))

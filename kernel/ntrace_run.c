@@ -86,7 +86,11 @@ int ntrace_aux_open(struct ntrace_cpu *c)
 	}
 	ntrace_aux_limit(&c->limits, &c->pace, c->buf->layout.size, c->path->sink->align,
 			 ntrace_cpu_lossless(c));
+	c->limits.headroom = c->path->sink->headroom;
 	c->limits.quantum = min_t(u64, c->limits.quantum, READ_ONCE(move_bytes));
+	/* Nobody reads a circular area before it is asked for. */
+	if (c->buf->ring)
+		c->limits.quantum = U64_MAX;
 	c->copied = !c->map->addr;
 	ntrace_aux_limit_copies(c);
 
@@ -104,6 +108,13 @@ void ntrace_aux_close(struct ntrace_cpu *c)
 	if (c->lost)
 		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
 	perf_aux_output_end(&c->handle, c->done);
+}
+
+/* A component does not do as told, so nothing will be traced: the reader has to know. */
+static void ntrace_aux_fail(struct ntrace_cpu *c)
+{
+	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	perf_aux_output_end(&c->handle, 0);
 }
 
 /*
@@ -136,6 +147,12 @@ static int ntrace_aux_bounce_window(struct ntrace_cpu *c, u64 taken, u64 least)
 	return c->window.size >= least ? 0 : -ENOSPC;
 }
 
+/* What the sink writes into the window may take that long to become visible. */
+static void ntrace_aux_cap_window(struct ntrace_cpu *c)
+{
+	c->window.size = min(c->window.size, c->path->sink->window_max);
+}
+
 /* The first window, behind what has to be passed over. Return: 0 or -ENOSPC */
 static int ntrace_aux_first_window(struct ntrace_cpu *c)
 {
@@ -143,10 +160,12 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 	int ret;
 
 	if (c->copied)
-		return ntrace_aux_bounce_window(c, c->limits.reserve, c->limits.want);
+		return ntrace_aux_bounce_window(c, c->limits.reserve,
+						c->limits.want + c->limits.headroom);
 
 	ret = ntrace_aux_first(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, &pad,
 			       &c->window);
+	ntrace_aux_cap_window(c);
 	if (ret || !pad)
 		return ret;
 
@@ -158,11 +177,26 @@ static int ntrace_aux_first_window(struct ntrace_cpu *c)
 /* One more, reserve included. Return: 0 or -ENOSPC */
 static int ntrace_aux_next_window(struct ntrace_cpu *c)
 {
+	int ret;
+
 	if (c->copied)
 		return ntrace_aux_bounce_window(c, c->done, c->limits.align);
 
-	return ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done,
-			       &c->window);
+	ret = ntrace_aux_next(&c->buf->layout, &c->limits, c->handle.head, c->handle.size, c->done,
+			      &c->window);
+	ntrace_aux_cap_window(c);
+
+	return ret;
+}
+
+static void ntrace_cpu_guard_window(struct ntrace_cpu *c)
+{
+	struct ntrace_ramsink *sink = c->path->sink;
+	u64 at = c->window.size - sink->align;
+
+	ntrace_ramsink_set_guard(sink, c->copied ? sink->store.cpu + at :
+						   ntrace_buffer_at(c->buf, c->window.chunk,
+								    c->window.offset + at));
 }
 
 static int ntrace_cpu_set_window(struct ntrace_cpu *c)
@@ -176,10 +210,14 @@ static int ntrace_cpu_set_window(struct ntrace_cpu *c)
 	c->seen_at = ntrace_clock();
 
 	ret = ntrace_ramsink_set_window(sink, start, c->window.size);
-	if (!ret && c->copied)
+	if (ret)
+		return ret;
+	if (c->copied)
 		ntrace_ramsink_hand_back(sink);
+	if (sink->overruns)
+		ntrace_cpu_guard_window(c);
 
-	return ret;
+	return 0;
 }
 
 /* What is written until now, and how fast it came */
@@ -199,6 +237,7 @@ static __always_inline void ntrace_cpu_see(struct ntrace_cpu *c, u64 used)
  */
 static int ntrace_cpu_account_window(struct ntrace_cpu *c)
 {
+	bool full;
 	u64 used;
 	int ret;
 
@@ -206,6 +245,9 @@ static int ntrace_cpu_account_window(struct ntrace_cpu *c)
 	if (ret)
 		return ret;
 
+	full = used == c->window.size;
+	if (full)
+		used -= ntrace_ramsink_unsure(c->path->sink);
 	if (c->copied)
 		ntrace_buffer_copy(c->buf, c->handle.head + c->done, c->path->sink, 0, used);
 	else if (used)
@@ -215,7 +257,7 @@ static int ntrace_cpu_account_window(struct ntrace_cpu *c)
 	ntrace_cpu_see(c, used);
 	c->done += used;
 
-	return used == c->window.size ? -ENOSPC : 0;
+	return full ? -ENOSPC : 0;
 }
 
 /* Running */
@@ -244,7 +286,7 @@ static int ntrace_cpu_wait(struct ntrace_cpu *c)
 	int ret;
 
 	if (c->state == NTRACE_OFF) {
-		ret = ntrace_path_is_shared(c->path) ? ntrace_shared_enable(c) :
+		ret = ntrace_path_is_shared(c->path) ? ntrace_shared_enable(c, true) :
 						       comp->type->enable(comp);
 		if (ret)
 			return ret;
@@ -262,9 +304,9 @@ static int ntrace_cpu_run_ring(struct ntrace_cpu *c)
 
 	ntrace_ring_open(&c->ring, c->buf, c->map, c->handle.head);
 	ntrace_cpu_report_hw_id(c);
-	ret = ntrace_ring_aim(&c->ring) ?: ntrace_path_enable(c->path);
+	ret = ntrace_ring_aim(&c->ring, &c->limits) ?: ntrace_path_enable(c->path);
 	if (ret) {
-		perf_aux_output_end(&c->handle, 0);
+		ntrace_aux_fail(c);
 		return ret;
 	}
 	c->state = NTRACE_RUNNING;
@@ -278,7 +320,7 @@ static void ntrace_cpu_drain_ring(struct ntrace_cpu *c)
 	bool overflow = false;
 	int ret;
 
-	c->lost |= ntrace_encoder_fell(c->path->encoder);
+	c->lost |= ntrace_encoder_fell(c->path->encoder, &overflow);
 	ret = ntrace_path_stop_encoder(c->path, &overflow);
 	if (ret == -ENOSPC)
 		ntrace_component_reset(&c->path->encoder->comp);
@@ -289,6 +331,8 @@ static void ntrace_cpu_drain_ring(struct ntrace_cpu *c)
 		c->lost = true;
 	} else if (!ntrace_ring_look(&c->ring, &c->pace)) {
 		ntrace_ramsink_lost_way(c->path->sink);
+		c->lost = true;
+	} else if (ntrace_ring_overran(&c->ring)) {
 		c->lost = true;
 	}
 	ntrace_ring_sync(&c->ring);
@@ -318,9 +362,9 @@ static int ntrace_cpu_run_away(struct ntrace_cpu *c)
 
 static void ntrace_cpu_finish_away(struct ntrace_cpu *c)
 {
-	bool overflow;
+	bool overflow = false;
 
-	ntrace_encoder_fell(c->path->encoder);
+	ntrace_encoder_fell(c->path->encoder, &overflow);
 	ntrace_path_stop_encoder(c->path, &overflow);
 	ntrace_path_disable_downstream(c->path);
 	c->state = NTRACE_OFF;
@@ -330,7 +374,7 @@ static void ntrace_cpu_finish_away(struct ntrace_cpu *c)
 static int ntrace_cpu_enable(struct ntrace_cpu *c)
 {
 	if (ntrace_path_is_shared(c->path))
-		return c->state == NTRACE_WAITING ? 0 : ntrace_shared_enable(c);
+		return c->state == NTRACE_WAITING ? 0 : ntrace_shared_enable(c, false);
 
 	return ntrace_cpu_set_window(c) ?:
 	       (c->state == NTRACE_WAITING ? ntrace_path_enable_downstream(c->path) :
@@ -372,7 +416,7 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	ntrace_cpu_report_hw_id(c);
 	ret = ntrace_cpu_enable(c);
 	if (ret) {
-		perf_aux_output_end(&c->handle, 0);
+		ntrace_aux_fail(c);
 		return ret;
 	}
 	c->state = NTRACE_RUNNING;
@@ -403,7 +447,7 @@ static int ntrace_cpu_extend(struct ntrace_cpu *c)
 
 	ret = ntrace_cpu_account_window(c);
 	if (ret == -ENOSPC)
-		c->lost |= !ntrace_cpu_lossless(c);
+		c->lost |= !ntrace_cpu_lossless(c) || ntrace_ramsink_unsure(c->path->sink);
 	else if (ret)
 		goto err;
 	if (!c->copied) {
@@ -421,9 +465,12 @@ err:
 	return ret;
 }
 
-/* Bytes that the sink still takes */
+/* Bytes that the sink still takes. One that keeps headroom always has enough. */
 static u64 ntrace_cpu_room(const struct ntrace_cpu *c)
 {
+	if (c->path->sink->headroom)
+		return c->path->sink->headroom;
+
 	return c->window.size ? c->window.size - ntrace_ramsink_used(c->path->sink) : 0;
 }
 
@@ -441,7 +488,7 @@ static void ntrace_cpu_drain(struct ntrace_cpu *c)
 		if (ntrace_cpu_extend(c))
 			break;
 
-	c->lost |= ntrace_encoder_fell(c->path->encoder);
+	c->lost |= ntrace_encoder_fell(c->path->encoder, &overflow);
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
 	while (ret == -ENOSPC && !ntrace_cpu_extend(c));
@@ -524,7 +571,7 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 		return NTRACE_WAIT_PERIOD_NS;
 
 	if (c->buf->ring)
-		return ntrace_aux_lap_period(&c->pace, c->buf->layout.size);
+		return ntrace_ring_period(&c->ring, &c->limits, &c->pace);
 	if (ntrace_path_is_shared(c->path))
 		return ntrace_aux_period(&c->limits, &c->pace, ntrace_shared_pending(c),
 					 c->window.size);
@@ -558,7 +605,8 @@ static bool ntrace_cpu_look(struct ntrace_cpu *c)
 {
 	/* A circular area never moves, but a sink that writes elsewhere has to be stopped. */
 	if (c->buf->ring)
-		return !ntrace_ring_look(&c->ring, &c->pace);
+		return !ntrace_ring_look(&c->ring, &c->pace) ||
+		       ntrace_ring_ends(&c->ring, &c->limits);
 
 	ntrace_cpu_see(c, ntrace_ramsink_used(c->path->sink));
 
@@ -781,7 +829,7 @@ long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *hand
 
 	ntrace_cpu_drain_ring(c);
 	ret = ntrace_sample_copy(&c->handle, handle, c->ring.head, size);
-	if (!ntrace_ring_aim(&c->ring) && !ntrace_path_enable(c->path))
+	if (!ntrace_ring_aim(&c->ring, &c->limits) && !ntrace_path_enable(c->path))
 		return ret;
 
 	/* A component has failed: it said so. What is there so far is not lost. */

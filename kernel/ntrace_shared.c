@@ -29,13 +29,16 @@
 
 /*
  * How much of the store is used. What the last user flushes has to fit into its area: no more than
- * a part of that, if nothing may get lost.
+ * a part of that, if nothing may get lost. Without an area nothing is copied: other users keep the
+ * window as it is, and the last user may fill the whole store.
  */
 static u64 ntrace_shared_size(const struct ntrace_cpu *c)
 {
 	const struct ntrace_ramsink *sink = c->path->sink;
 
-	if (sink->store.fixed || !ntrace_cpu_lossless(c))
+	if (!c->buf && sink->active)
+		return sink->size;
+	if (sink->store.fixed || !ntrace_cpu_lossless(c) || !c->buf)
 		return ALIGN_DOWN(sink->store.size, (u64)sink->align);
 
 	return ALIGN_DOWN(min(sink->store.size, c->buf->layout.size / 8), (u64)sink->align);
@@ -104,7 +107,7 @@ static void ntrace_shared_copy(struct ntrace_cpu *c, u64 used, bool last)
  * The sink is off: take everything that fits. A full one may have cut its last message. Return: 0,
  * or an error when nobody knows what it wrote
  */
-static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used)
+static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used, bool *full)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
 	int ret;
@@ -117,8 +120,11 @@ static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used)
 		return ret;
 	}
 
-	if (*used == sink->size)
-		c->lost |= !ntrace_cpu_lossless(c);
+	*full = *used == sink->size;
+	if (*full) {
+		c->lost |= !ntrace_cpu_lossless(c) || ntrace_ramsink_unsure(sink);
+		*used = max(*used - ntrace_ramsink_unsure(sink), sink->drained);
+	}
 	ntrace_shared_copy(c, *used, last);
 
 	return 0;
@@ -131,6 +137,7 @@ static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used)
 static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
+	bool full;
 	u64 used;
 	int ret;
 
@@ -140,13 +147,14 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 		return ret;
 	}
 
-	ret = ntrace_shared_empty(c, last, &used);
+	ret = ntrace_shared_empty(c, last, &used, &full);
 	if (ret)
 		return ret;
-	if (sink->drained < used && used == sink->size)
+	if (sink->drained < used && full)
 		return -ENOSPC;
+	/* Its user may have waited for room before, see ntrace_shared_join(). */
 	if (sink->drained == used)
-		ret = ntrace_shared_set_window(sink, sink->size);
+		ret = ntrace_shared_set_window(sink, ntrace_shared_size(c));
 
 	return ret ?: ntrace_shared_enable_sink(sink);
 }
@@ -172,14 +180,21 @@ static int ntrace_shared_take(struct ntrace_cpu *c)
 	return 0;
 }
 
-/* One more user. The first one finds the sink off and empty. */
-static int ntrace_shared_join(struct ntrace_cpu *c)
+/*
+ * One more user. The first user finds the sink off and empty. While that user waits for room in
+ * its area, each context switch publishes what the sink took before the hart stalled. A small
+ * window keeps this within the reserve for many switches.
+ */
+static int ntrace_shared_join(struct ntrace_cpu *c, bool wait)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
+	u64 size = ntrace_shared_size(c);
 	int ret = 0;
 
+	if (wait && !sink->store.fixed)
+		size = min(size, ALIGN(NTRACE_AUX_MIN_WINDOW, (u64)sink->align));
 	if (!sink->active)
-		ret = ntrace_shared_set_window(sink, ntrace_shared_size(c)) ?:
+		ret = ntrace_shared_set_window(sink, size) ?:
 		      ntrace_shared_enable_sink(sink);
 	if (ret)
 		return ret;
@@ -222,12 +237,13 @@ static void ntrace_shared_no_room(struct ntrace_cpu *c)
 static void ntrace_shared_flush(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
+	bool full;
 	u64 used;
 
 	if (sink->size - ntrace_ramsink_used(sink) < NTRACE_AUX_MARGIN &&
 	    ntrace_shared_restart(c, true) == -ENOSPC) {
 		ntrace_shared_no_room(c);
-		if (!ntrace_shared_set_window(sink, sink->size))
+		if (!ntrace_shared_set_window(sink, ntrace_shared_size(c)))
 			ntrace_shared_enable_sink(sink);
 	}
 
@@ -237,7 +253,7 @@ static void ntrace_shared_flush(struct ntrace_cpu *c)
 		c->lost = true;
 		return;
 	}
-	if (!ntrace_shared_empty(c, true, &used) && sink->drained < used)
+	if (!ntrace_shared_empty(c, true, &used, &full) && sink->drained < used)
 		ntrace_shared_no_room(c);
 }
 
@@ -262,11 +278,12 @@ static void ntrace_shared_leave(struct ntrace_cpu *c)
 
 /**
  * ntrace_shared_enable - enable a path to a shared sink
- * @c: the CPU
+ * @c:		the CPU
+ * @wait:	its area has no room
  *
  * Return: 0, or an error and the path is as before
  */
-int ntrace_shared_enable(struct ntrace_cpu *c)
+int ntrace_shared_enable(struct ntrace_cpu *c, bool wait)
 {
 	struct ntrace_component *comp = &c->path->encoder->comp;
 	struct ntrace_ramsink *sink = c->path->sink;
@@ -277,7 +294,7 @@ int ntrace_shared_enable(struct ntrace_cpu *c)
 	c->window.size = sink->store.size;
 
 	scoped_guard(raw_spinlock, &sink->lock)
-		ret = ntrace_shared_join(c);
+		ret = ntrace_shared_join(c, wait);
 	if (ret)
 		return ret;
 
@@ -361,7 +378,7 @@ void ntrace_shared_finish(struct ntrace_cpu *c)
 	bool overflow = false;
 	int ret, tries = 0;
 
-	c->lost |= ntrace_encoder_fell(c->path->encoder);
+	c->lost |= ntrace_encoder_fell(c->path->encoder, &overflow);
 	do
 		ret = ntrace_path_stop_encoder(c->path, &overflow);
 	while (ret == -ENOSPC && ++tries < NTRACE_SHARED_TRIES && ntrace_shared_make_room(c));

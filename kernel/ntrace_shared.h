@@ -11,7 +11,7 @@ struct ntrace_cpu;
 
 void ntrace_shared_limit(struct ntrace_cpu *c);
 int ntrace_shared_first(struct ntrace_cpu *c);
-int ntrace_shared_enable(struct ntrace_cpu *c);
+int ntrace_shared_enable(struct ntrace_cpu *c, bool wait);
 u64 ntrace_shared_pending(const struct ntrace_cpu *c);
 bool ntrace_shared_due(const struct ntrace_cpu *c);
 int ntrace_shared_drain(struct ntrace_cpu *c);

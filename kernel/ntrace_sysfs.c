@@ -98,6 +98,7 @@ NTRACE_CAP(mmode, false, !enc->caps.filters || enc->caps.privs & TR_TE_PRIV_M);
 NTRACE_CAP(syncmode, true, enc->caps.sync_modes);
 NTRACE_CAP(syncmax, false, enc->caps.sync_max);
 NTRACE_CAP(filters, false, enc->caps.filters);
+NTRACE_CAP(anyfilter, false, enc->caps.filters && !enc->caps.filter_value);
 NTRACE_CAP(latch, false, enc->caps.latch);
 NTRACE_CAP(inhibitsrc, false, !!(enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC));
 
@@ -116,6 +117,7 @@ static struct attribute *ntrace_cap_attrs[] = {
 	&dev_attr_syncmode.attr,
 	&dev_attr_syncmax.attr,
 	&dev_attr_filters.attr,
+	&dev_attr_anyfilter.attr,
 	&dev_attr_latch.attr,
 	&dev_attr_inhibitsrc.attr,
 	NULL

@@ -83,18 +83,36 @@ void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timesta
 {
 	unsigned int prescale = ts->prescale, last = ts->prescale;
 
-	if (ts->mode == TR_TS_MODE_NONE)
+	ts->tracks_time = false;
+	if (ts->mode == TR_TS_MODE_NONE || !ntrace_has_register(comp, TR_TS_COUNTER_LOW))
 		return;
 	if (ntrace_timestamp_is_elsewhere(ts)) {
 		prescale = 0;
 		last = FIELD_MAX(TR_TS_CONTROL_PRESCALE);
 	}
 
-	for (ts->tracks_time = false; prescale <= last && !ts->tracks_time; prescale++) {
+	for (; prescale <= last && !ts->tracks_time; prescale++) {
 		ts->tracks_time = ntrace_timestamp_tracks_time(comp, ts, prescale);
 		if (ts->tracks_time)
 			ts->prescale = prescale;
 	}
+}
+
+/*
+ * Out of reset. While trTsActive reads 0, nothing else is kept; it may also be a copy of the
+ * component's Active that always reads 1 (R39). A unit that stays in reset gives no timestamps.
+ */
+static bool ntrace_timestamp_activate(struct ntrace_component *comp)
+{
+	struct ntrace_deadline deadline = {};
+
+	ntrace_write(comp, TR_TS_CONTROL, TR_TS_CONTROL_ACTIVE);
+	do {
+		if (ntrace_read(comp, TR_TS_CONTROL) & TR_TS_CONTROL_ACTIVE)
+			return true;
+	} while (!ntrace_deadline_passed(&deadline));
+
+	return false;
 }
 
 /**
@@ -104,7 +122,7 @@ void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timesta
  */
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
-	if (ts->mode != TR_TS_MODE_NONE)
+	if (ts->mode != TR_TS_MODE_NONE && ntrace_timestamp_activate(comp))
 		ntrace_write(comp, TR_TS_CONTROL, ts->control);
 }
 
@@ -124,6 +142,10 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 	u32 want, got;
 	int i;
 
+	*ts = (struct ntrace_timestamp) {};
+	if (!ntrace_has_register(comp, TR_TS_CONTROL) || !ntrace_timestamp_activate(comp))
+		return;
+
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		want = TR_TS_CONTROL_ACTIVE | TR_TS_CONTROL_COUNT | enable |
 		       FIELD_PREP(TR_TS_CONTROL_MODE, modes[i]);
@@ -132,7 +154,6 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 			break;
 	}
 
-	*ts = (struct ntrace_timestamp) {};
 	if (i == ARRAY_SIZE(modes)) {
 		ntrace_write(comp, TR_TS_CONTROL, 0);
 		return;

@@ -55,7 +55,7 @@
  * One record comes before the first AUX data of the event on that CPU, and another when something
  * changed. A reader refuses a version that it does not know.
  */
-#define NTRACE_HW_ID_VERSION		0x000000000000000fULL /* NTRACE_HW_ID_VERSION_1 */
+#define NTRACE_HW_ID_VERSION		0x000000000000000fULL /* NTRACE_HW_ID_VERSION_ */
 #define NTRACE_HW_ID_INSTMODE		0x0000000000000070ULL /* trTeInstMode: 3 BTM, 6 HTM */
 #define NTRACE_HW_ID_CONTEXT		0x0000000000000080ULL /* Ownership messages are on */
 #define NTRACE_HW_ID_FEATURES		0x000000000007ff00ULL /* trTeInstFeatures[10:0] */
@@ -69,6 +69,8 @@
 #define NTRACE_HW_ID_PRIVATE		0x0000020000000000ULL /* nobody shares the sink */
 
 #define NTRACE_HW_ID_VERSION_1		1
+/* The same; messages deviate from N-Trace 1.0 as the encoder's file `profile` in sysfs says */
+#define NTRACE_HW_ID_VERSION_2		2
 
 /*
  * Type of PERF_RECORD_AUXTRACE_INFO in perf.data files: far from the numbers that perf itself hands
