@@ -1097,6 +1097,29 @@ static void modes_of_events(void **state)
 	}
 }
 
+/* Linux for RV32 has user addresses above the middle. */
+static void modes_of_addresses_on_rv32(void **state)
+{
+	const struct nt_event e[] = {
+		ev(NT_EV_START, 0, 0x95000000, 0x95000000, 0, 0),
+		ev(NT_EV_BRANCH, NT_TYPE_JUMP, 0x95000000, 0x95000100, 1, 1),
+		ev(NT_EV_BRANCH, NT_TYPE_EXCEPTION, 0x95000100, 0xc0000000, 0, 2),
+		ev(NT_EV_BRANCH, NT_TYPE_JUMP, 0xc0000000, 0xc0000100, 1, 3),
+	};
+	struct nt_ctr_params p;
+	struct nt_ctr *c;
+
+	(void)state;
+	nt_ctr_params_init(&p);
+	p.xlen = 32;
+	c = nt_ctr_new(&p);
+	set(c, NT_CSR_MCTRCTL, NT_CTRCTL_U);
+	feed(c, NULL, e, 4, 4);
+	assert_int_equal(valid(c), 1);
+	assert_int_equal(entry(c, 0).source, 0x95000001);
+	nt_ctr_free(c);
+}
+
 static void losses_empty_the_buffer(void **state)
 {
 	const struct nt_event e[] = {
@@ -1488,6 +1511,7 @@ int main(void)
 		cmocka_unit_test(draft_upper_half_on_rv32),
 		cmocka_unit_test(parameters),
 		cmocka_unit_test(modes_of_events),
+		cmocka_unit_test(modes_of_addresses_on_rv32),
 		cmocka_unit_test(losses_empty_the_buffer),
 		cmocka_unit_test(cycles_of_events),
 		cmocka_unit_test(r188_r156_r174_code_of_events),

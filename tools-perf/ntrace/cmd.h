@@ -125,8 +125,6 @@ size_t input_find_sync(const struct input *in, size_t from, size_t *end);
 uint64_t parse_number(const char *text, const char *what);
 /* ... of at most max */
 /* What --profile calls them */
-#define PROFILES	(NT_PROFILE_TT_DFD + 1)
-extern const char *const profile_names[PROFILES];
 
 unsigned int parse_small(const char *text, const char *what, unsigned int max);
 

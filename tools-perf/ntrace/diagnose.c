@@ -226,7 +226,7 @@ static unsigned int find_forms(const struct diagnosis *d, struct trial *forms)
 {
 	unsigned int srcbits, timestamps, profile, n = 0;
 
-	for (profile = 0; profile < PROFILES; profile++) {
+	for (profile = 0; nt_profile_name(profile); profile++) {
 		for (timestamps = 0; timestamps < 2; timestamps++) {
 			for (srcbits = 0; srcbits <= 12; srcbits++) {
 				struct trial t = { .params = d->in->params };
@@ -310,7 +310,7 @@ static void advise(struct advice *a, const struct nt_params *p, const struct nt_
 {
 
 	if (p->profile != given->profile)
-		put_option(a->with, sizeof(a->with), "--profile=%s", profile_names[p->profile]);
+		put_option(a->with, sizeof(a->with), "--profile=%s", nt_profile_name(p->profile));
 	put_number(a, "xlen", p->xlen, given->xlen);
 	put_number(a, "srcbits", p->srcbits, given->srcbits);
 	if (p->src >= 0)

@@ -79,19 +79,12 @@ unsigned int parse_small(const char *text, const char *what, unsigned int max)
 	return v;
 }
 
-const char *const profile_names[PROFILES] = {
-	[NT_PROFILE_1_0]	= "1.0",
-	[NT_PROFILE_P550]	= "p550",
-	[NT_PROFILE_SIFIVE]	= "sifive",
-	[NT_PROFILE_TT_DFD]	= "tt-dfd",
-};
-
 static enum nt_profile parse_profile(const char *text)
 {
 	unsigned int i;
 
-	for (i = 0; i < PROFILES; i++)
-		if (!strcmp(text, profile_names[i]))
+	for (i = 0; nt_profile_name(i); i++)
+		if (!strcmp(text, nt_profile_name(i)))
 			return (enum nt_profile)i;
 	die("--profile: `%s' is none of 1.0, p550, sifive, tt-dfd", text);
 }

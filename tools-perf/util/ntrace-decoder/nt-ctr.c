@@ -330,7 +330,9 @@ void ctr_refresh(struct nt_ctr *c)
 
 static uint8_t mode_of_address(const struct nt_ctr *c, uint64_t addr)
 {
-	return addr >> (c->params.code_xlen - 1) & 1 ? NT_CTR_S : NT_CTR_U;
+	bool kernel = c->params.code_xlen == 32 ? (uint32_t)addr >= NT_RV32_TASK_SIZE : addr >> 63;
+
+	return kernel ? NT_CTR_S : NT_CTR_U;
 }
 
 static uint8_t mode_of_context(const struct nt_event *ev)

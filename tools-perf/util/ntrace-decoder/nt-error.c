@@ -68,6 +68,18 @@ void nt_params_init(struct nt_params *params)
 	params->src = -1;
 }
 
+const char *nt_profile_name(unsigned int profile)
+{
+	static const char *const names[] = {
+		[NT_PROFILE_1_0]    = "1.0",
+		[NT_PROFILE_P550]   = "p550",
+		[NT_PROFILE_SIFIVE] = "sifive",
+		[NT_PROFILE_TT_DFD] = "tt-dfd",
+	};
+
+	return profile < sizeof(names) / sizeof(names[0]) ? names[profile] : NULL;
+}
+
 int nt_params_check(const struct nt_params *p)
 {
 	struct nt_params all;
@@ -85,7 +97,7 @@ int nt_params_check(const struct nt_params *p)
 		return -NT_EINVAL;
 	if (all.src < -1 || (all.src >= 0 && all.src >> nt_srcbits(&all)))
 		return -NT_EINVAL;
-	if ((unsigned int)all.profile > NT_PROFILE_TT_DFD)
+	if (!nt_profile_name(all.profile))
 		return -NT_EINVAL;
 	if ((unsigned int)all.mode > NT_MODE_HTM ||
 	    (nt_is_tt_dfd(&all) && all.mode == NT_MODE_BTM))

@@ -46,8 +46,10 @@ static void stop(struct nt_flow *f, struct batch *b, unsigned int reason, bool e
 
 	ev->from = f->at.pc;
 	ev->reason = reason;
+	ev->flags |= f->left ? NT_EVF_LEFT : 0;
 	ev->insns = f->insns;
 	f->insns = 0;
+	f->left = false;
 	f->state = STOPPED;
 	f->stop_pc = f->at.pc;
 	f->stop_valid = exact;
@@ -299,6 +301,9 @@ static int finish_indirect(struct nt_flow *f, struct batch *b)
 		return nt_walk_custom(f, b, f->msg_target);
 	if (nt_walk_open_is_direct(f))
 		return NT_ENOBRANCH;
+	/* what the encoder does not know, the code may tell */
+	if (f->leaving && nt_walk_open_is_known(f, &f->msg_target))
+		f->leaving = false;
 	return nt_walk_told(f, b, f->msg_target);
 }
 
@@ -443,6 +448,10 @@ static int finish(struct nt_flow *f, struct batch *b)
 		error = finish_trap(f, b, trap_types[f->msg.btype]);
 	else
 		error = finish_indirect(f, b);
+	if (!error && f->leaving) {
+		b->ev[b->n - 1].flags |= NT_EVF_LEFT;
+		f->left = true;
+	}
 	if (!error)
 		nt_flow_remember(f, &f->msg);
 	return error;
@@ -753,6 +762,46 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 	return true;
 }
 
+/*
+ * tt-dfd learns a target from the next instruction.  When trace stops before that, by a filter or
+ * because the sink is full, the last transfer has a message with a U-ADDR of 0, and
+ * ProgTraceCorrelation with an I-CNT of 0 follows, maybe after Ownership.  With N-Trace 1.0 a
+ * trap into what is not traced has no message: make it the end of the stretch.  Of any other
+ * transfer the target stays unknown.  False: wait for the messages behind.
+ */
+static bool know_leaving(struct nt_flow *f, size_t len)
+{
+	size_t pos = f->pos + len;
+	struct nt_msg m;
+	int ret;
+
+	f->leaving = false;
+	if (!nt_is_tt_dfd(&f->params) || f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST ||
+	    f->msg.addr)
+		return true;
+	for (;; pos += ret) {
+		ret = nt_msg_decode(&f->params, f->buf + pos, f->len - pos, &m);
+		if (!ret)
+			return !f->open_end;
+		if (ret < 0)
+			return true;
+		if (!other_source(f, &m) && m.tcode < NT_TCODE_VENDOR_FIRST &&
+		    m.tcode != NT_TCODE_OWNERSHIP)
+			break;
+	}
+	if (m.tcode != NT_TCODE_PROG_TRACE_CORRELATION || m.icnt)
+		return true;
+	f->leaving = !f->msg.btype;
+	if (!f->leaving) {
+		f->msg.tcode = m.tcode;
+		f->msg.fields &= ~(NT_F_UADDR | NT_F_BTYPE);
+		f->msg.fields |= NT_F_EVCODE | NT_F_CDF;
+		f->msg.evcode = m.evcode;
+		f->msg.cdf = m.cdf;
+	}
+	return true;
+}
+
 static bool know_repeat(struct nt_flow *f, size_t len);
 
 /* Decode the next message and begin it.  False: window consumed, or limit. */
@@ -776,7 +825,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 		f->pos += ret;
 		return true;
 	}
-	if (!have_mode(f) || !know_repeat(f, ret))
+	if (!have_mode(f) || !know_leaving(f, ret) || !know_repeat(f, ret))
 		return false;
 	if (!take_time(f)) {
 		f->at_limit = true;
@@ -786,6 +835,8 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	f->work += (int64_t)ret * WORK_PER_BYTE;
 	check_time(f, b);
 	take_address(f);
+	if (f->leaving)
+		f->msg_target = 0;
 	if (!nt_is_known(&f->msg)) {
 		add_notice(f, b, f->msg.tcode >= NT_TCODE_VENDOR_FIRST &&
 			   f->msg.tcode <= NT_TCODE_VENDOR_LAST ? NT_EVENDOR : NT_ETCODE);

@@ -150,6 +150,8 @@ struct nt_flow {
 	struct stack stack;
 	uint64_t stop_pc;	/* where the last STOP left, for NT_EVF_JOIN */
 	bool stop_valid;
+	bool leaving;		/* the message leads to what is not traced, see know_leaving() */
+	bool left;		/* ... was followed */
 
 	/* where we are */
 	struct place at;
@@ -305,6 +307,8 @@ int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr);
 
 /* Is what is open a branch or direct jump? */
 bool nt_walk_open_is_direct(const struct nt_flow *f);
+/* A sequential jump: the code tells its target. */
+bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target);
 
 /* -------------------------------------------------------- in nt-quick.c -- */
 

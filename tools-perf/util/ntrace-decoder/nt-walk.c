@@ -448,3 +448,12 @@ bool nt_walk_open_is_direct(const struct nt_flow *f)
 
 	return end == NT_END_COND || end == NT_END_JUMP || end == NT_END_CALL;
 }
+
+bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target)
+{
+	const struct nt_block *blk = &f->code->blocks[f->open];
+
+	if (blk->seq)
+		*target = blk->target;
+	return blk->seq;
+}

@@ -174,6 +174,12 @@ struct nt_branch {
 	uint8_t reserved[7];	/* 0 */
 };
 
+/*
+ * Where Linux has its own addresses. On RV64 canonical addresses leave no doubt; on
+ * RV32 user space reaches beyond the middle, up to the fixmap.
+ */
+#define NT_RV32_TASK_SIZE	0x9fc00000u
+
 /* What cannot be learnt from the trace itself */
 struct nt_params {
 	size_t size;		/* sizeof(struct nt_params) */
@@ -215,6 +221,9 @@ struct nt_params {
 	const struct nt_branch *branches;
 	uint32_t nr_branches;
 };
+
+/* "1.0", "p550", "sifive", "tt-dfd"; NULL if the number is no profile's.  A static string. */
+const char *nt_profile_name(unsigned int profile);
 
 /* Set *params to N-Trace 1.0, XLEN 64, no SRC, everything optional off. */
 void nt_params_init(struct nt_params *params);
@@ -512,6 +521,8 @@ enum nt_event_kind {
  *		insns.  For traps from is the instruction that did not retire,
  *		or would have been next, and is not counted.  to: where it went.
  *		reason: of the sync message that reported it, if NT_EVF_SYNC.
+ *		NT_EVF_LEFT when it led to what is not traced, and the trace does not
+ *		tell where that is: to is 0, and so is the from of the STOP behind it.
  * START	decoding begins, or goes on after STOP or LOSS.  to: first pc;
  *		from = to.  reason: SYNC field.  NT_EVF_JOIN when it follows
  *		from where the last STOP left, at the same pc, or behind an
@@ -575,6 +586,7 @@ struct nt_event {
 #define NT_EVF_PC	0x10	/* LOSS, NOTICE: from is valid */
 #define NT_EVF_INFERRED	0x20	/* BRANCH: a silent return or sequential jump */
 #define NT_EVF_STAMP	0x40	/* with NT_EVF_TIME: the message itself has a TSTAMP */
+#define NT_EVF_LEFT	0x80	/* BRANCH, and the STOP behind it: the target is unknown */
 
 struct nt_flow;
 
