@@ -235,6 +235,7 @@ static struct perf_record_auxtrace_info *new_info(size_t *size)
 	cpu[NTRACE_INFO_CPU_HART]      = 7;
 	cpu[NTRACE_INFO_CPU_ADDR_BITS] = 48;
 	cpu[NTRACE_INFO_CPU_TS_WIDTH]  = 40;
+	cpu[NTRACE_INFO_CPU_PROFILE]   = NT_PROFILE_TT_DFD;
 	*item++ = (u64)NTRACE_INFO_TAG_ISA << 32 | strlen(isa);
 	for (i = 0; isa[i]; i++)
 		item[i / 8] |= (u64)isa[i] << (i % 8 * 8);
@@ -263,7 +264,12 @@ static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 	TEST_ASSERT_EQUAL("BTM", params.mode, NT_MODE_BTM);
 	TEST_ASSERT_EQUAL("HTM", ntrace_info_params(&info, 1 | 6 << 4, 3, &params), 0);
 	TEST_ASSERT_EQUAL("HTM", params.mode, NT_MODE_HTM);
-	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 2, 3, &params) < 0);
+	TEST_ASSERT_EQUAL("messages of 1.0", params.profile, NT_PROFILE_1_0);
+	TEST_ASSERT_EQUAL("others", ntrace_info_params(&info, 2 | 6 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("others", params.profile, NT_PROFILE_TT_DFD);
+	TEST_ASSERT_VAL("others, of which nobody knows what they are",
+			ntrace_info_params(&info, 2 | 6 << 4, 0, &params) < 0);
+	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 3, 3, &params) < 0);
 	ntrace_info_free(&info);
 
 	/* Only the last item may be missing. */

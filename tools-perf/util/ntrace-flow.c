@@ -107,8 +107,7 @@ void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 	if (q->guest)
 		return;
-	/* Only scontext is Linux's; the driver puts the TID there. */
-	if (ev->reason != 2 || !q->owned || ev->offset > q->owned_until)
+	if (!ntrace_is_scontext(q->profile, ev->reason) || !q->owned || ev->offset > q->owned_until)
 		return;
 	if (q->tid != (pid_t)ev->context)
 		ntrace_queue_set_tid(q, ev->context);
@@ -208,6 +207,9 @@ static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
 	if (q->have_pc)
 		err = ntrace_synth_range(q, ev->insns);
 	q->have_pc = false;
+	/* The branch before was the end. */
+	if (ev->flags & NT_EVF_LEFT)
+		return err;
 	/* It may be a mere pause. */
 	hold(q, ev);
 	/* Here the trace did not say that it stops: it may have gone on. */
@@ -235,7 +237,7 @@ static int on_branch(struct ntrace_queue *q, const struct nt_event *ev)
 	if (!err)
 		err = ntrace_synth_branch(q, ev);
 	q->pc = ev->to;
-	q->have_pc = true;
+	q->have_pc = !(ev->flags & NT_EVF_LEFT);
 	return err;
 }
 

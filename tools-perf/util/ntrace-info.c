@@ -195,6 +195,9 @@ static void print_cpu(const u64 *cpu)
 	       cpu[NTRACE_INFO_CPU_PROTOCOL] >> 4, cpu[NTRACE_INFO_CPU_PROTOCOL] & 0xf,
 	       cpu[NTRACE_INFO_CPU_IMPL], cpu[NTRACE_INFO_CPU_SRCID],
 	       cpu[NTRACE_INFO_CPU_SRCBITS], sink[0] ? sink : "unknown");
+	if (cpu[NTRACE_INFO_CPU_PROFILE])
+		printf("    Profile          %s\n",
+		       nt_profile_name(cpu[NTRACE_INFO_CPU_PROFILE]) ?: "unknown");
 	if (cpu[NTRACE_INFO_CPU_ADDR_BITS])
 		printf("    Address bits     %" PRIu64 "\n", cpu[NTRACE_INFO_CPU_ADDR_BITS]);
 	printf("    Timestamps       mode %" PRIu64 ", %" PRIu64 " bits, prescale %" PRIu64
@@ -270,15 +273,9 @@ static enum nt_mode read_mode(unsigned int instmode)
 	}
 }
 
-/*
- * TASK_SIZE: with 64 bits canonical addresses leave no doubt; RV32 Linux has it at
- * the fixmap, not at the top bit.
- */
-#define RV32_TASK_SIZE	0x9fc00000ULL
-
 u64 ntrace_info_kernel_start(const struct ntrace_info *info)
 {
-	return info->xlen == 32 ? RV32_TASK_SIZE : 1ULL << 63;
+	return info->xlen == 32 ? NT_RV32_TASK_SIZE : 1ULL << 63;
 }
 
 /* Widths of fields that not every encoder has in full; 0: all bits, or not known. */
@@ -292,6 +289,34 @@ static void read_widths(const struct ntrace_info *info, int cpu_nr, struct nt_pa
 	params->tstamp_bits = time >= 8 && time <= 64 ? time : 64;
 }
 
+static int check_version(unsigned int version)
+{
+	if (version == NTRACE_HW_ID_VERSION_1 || version == NTRACE_HW_ID_VERSION_2)
+		return 0;
+	pr_err("ntrace: AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u\n",
+	       version, NTRACE_HW_ID_VERSION_2);
+	return -EINVAL;
+}
+
+/* How messages deviate; the HW_ID tells whether they do. */
+static int read_profile(const struct ntrace_info *info, u64 hw_id, int cpu_nr,
+			struct nt_params *params)
+{
+	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
+	u64 profile = cpu ? cpu[NTRACE_INFO_CPU_PROFILE] : 0;
+
+	if (FIELD_GET(NTRACE_HW_ID_VERSION, hw_id) == NTRACE_HW_ID_VERSION_1)
+		return 0;
+	if (profile == NT_PROFILE_1_0 || profile >= NTRACE_PROFILE_UNKNOWN ||
+	    !nt_profile_name(profile)) {
+		pr_err("ntrace: CPU %d: its encoder's messages deviate from N-Trace 1.0, and the perf that recorded them does not say how: record with a newer perf\n",
+		       cpu_nr);
+		return -EINVAL;
+	}
+	params->profile = profile;
+	return 0;
+}
+
 /* What the library has to know to read trace that a CPU made under these terms. */
 int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struct nt_params *params)
 {
@@ -303,12 +328,10 @@ int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struc
 		nt_isa_parse(info->isa, params);
 	params->xlen = info->xlen;
 
-	if (FIELD_GET(NTRACE_HW_ID_VERSION, hw_id) != NTRACE_HW_ID_VERSION_1) {
-		pr_err("ntrace: AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u\n",
-		       (unsigned int)FIELD_GET(NTRACE_HW_ID_VERSION, hw_id),
-		       NTRACE_HW_ID_VERSION_1);
+	if (check_version(FIELD_GET(NTRACE_HW_ID_VERSION, hw_id)))
 		return -EINVAL;
-	}
+	if (read_profile(info, hw_id, cpu, params))
+		return -EINVAL;
 	params->high_from = ntrace_info_kernel_start(info);
 	read_widths(info, cpu, params);
 	params->srcbits = FIELD_GET(NTRACE_HW_ID_SRCBITS, hw_id);
@@ -362,7 +385,9 @@ u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_at
 		return 0;
 	shared = has_shared_sink(info, cpu, attr->config2 & NTRACE_CONFIG2_SINKID);
 	btm = attr->config & NTRACE_CONFIG_BTM || !(cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_HTM);
-	return FIELD_PREP(NTRACE_HW_ID_VERSION, NTRACE_HW_ID_VERSION_1) |
+	return FIELD_PREP(NTRACE_HW_ID_VERSION,
+			  cpu[NTRACE_INFO_CPU_PROFILE] == NT_PROFILE_1_0 ?
+			  NTRACE_HW_ID_VERSION_1 : NTRACE_HW_ID_VERSION_2) |
 	       FIELD_PREP(NTRACE_HW_ID_INSTMODE, btm ? MODE_BTM : MODE_HTM) |
 	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, !!(attr->config & NTRACE_CONFIG_CONTEXTID)) |
 	       FIELD_PREP(NTRACE_HW_ID_FEATURES, features(attr->config)) |

@@ -24,7 +24,7 @@
 #define NTRACE_PMU_NAME			"ntrace"
 
 #define NTRACE_INFO_MAJOR		1
-#define NTRACE_INFO_MINOR		1
+#define NTRACE_INFO_MINOR		2
 
 enum {
 	NTRACE_INFO_VERSION,		/* major in 31:16, minor in 15:0 */
@@ -72,6 +72,8 @@ enum {
 	NTRACE_INFO_CPU_MIN,		/* so many words has layout 1.0 */
 	/* since layout 1.1 */
 	NTRACE_INFO_CPU_ADDR_BITS = NTRACE_INFO_CPU_MIN, /* of an address field, 0 all */
+	/* since layout 1.2 */
+	NTRACE_INFO_CPU_PROFILE,	/* enum nt_profile */
 	NTRACE_INFO_CPU_MAX
 };
 
@@ -84,6 +86,9 @@ enum {
 #define NTRACE_TIME_CONV_MARK		"ntrace"
 
 #define NTRACE_FORMAT_NTRACE		1
+
+/* A profile that perf record does not know */
+#define NTRACE_PROFILE_UNKNOWN		255
 
 #define NTRACE_TS_CLOCK_NONE		0	/* counts something of its own */
 #define NTRACE_TS_CLOCK_TIME		1	/* counts with the `time` CSR */

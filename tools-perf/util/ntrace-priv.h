@@ -272,6 +272,15 @@ u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
 
 /* --- ntrace-queue.c --------------------------------------------------------- */
 
+/*
+ * Is this, by its FORMAT, an Ownership message with scontext? Only that is Linux's: the driver puts
+ * the TID there. Of tt-dfd the messages do not tell, but the device tree binding.
+ */
+static inline bool ntrace_is_scontext(unsigned int profile, unsigned int format)
+{
+	return format == (profile == NT_PROFILE_TT_DFD ? 0 : 2);
+}
+
 /* As many events as a message can make, and far more than the library wants */
 #define NTRACE_BATCH	256
 
@@ -282,7 +291,7 @@ struct ntrace_queue {
 	struct nt_flow		*flow;		/* one of the two */
 	struct ntrace_quick	*quick;
 	u64			flow_hw_id;
-	u8			addr_bits, tstamp_bits;	/* that it was made for */
+	u8			profile, addr_bits, tstamp_bits; /* that it was made for */
 	/* the window being decoded */
 	size_t			next_window;
 	struct ntrace_window	*window;

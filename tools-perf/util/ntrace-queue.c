@@ -158,7 +158,8 @@ static void use_code_params(struct ntrace *nt, const struct nt_params *params)
 static bool is_made_for(const struct ntrace_queue *q, u64 hw_id, const struct nt_params *params)
 {
 	return (q->flow || q->quick) && q->flow_hw_id == hw_id &&
-	       q->addr_bits == params->addr_bits && q->tstamp_bits == params->tstamp_bits;
+	       q->profile == params->profile && q->addr_bits == params->addr_bits &&
+	       q->tstamp_bits == params->tstamp_bits;
 }
 
 static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_params *params)
@@ -178,6 +179,7 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_param
 	if (is_made_for(q, hw_id, params))
 		return 0;
 	q->flow_hw_id = hw_id;
+	q->profile = params->profile;
 	q->addr_bits = params->addr_bits;
 	q->tstamp_bits = params->tstamp_bits;
 	return ntrace_decoder_new(q, params);
@@ -297,7 +299,8 @@ static int trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
 		n = nt_msg_decode(params, q->data + at, len - at, &msg);
 		if (!n)
 			break;
-		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP && (msg.process & 3) == 2 &&
+		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP &&
+		    ntrace_is_scontext(params->profile, msg.process & 3) &&
 		    (pid_t)(msg.process >> 5) == w->tid)
 			q->owned_until = w->offset + at + msg.idle;
 		at += n > 0 ? (size_t)n : msg.skip ?: 1;

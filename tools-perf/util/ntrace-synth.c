@@ -704,7 +704,9 @@ int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
 	u32 flags = branch_flags(q, ev);
 	int err;
 
-	if (ev->type == NT_TYPE_ERET)
+	if (ev->flags & NT_EVF_LEFT)
+		flags |= PERF_IP_FLAG_TRACE_END;
+	else if (ev->type == NT_TYPE_ERET)
 		enter_user(q, ev->to);
 	err = transfer(q, ev->from, ev->to, ev->type, flags);
 	return err ?: trap_sample(q, ev, flags);

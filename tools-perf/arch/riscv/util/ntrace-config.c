@@ -179,6 +179,36 @@ static int apply_mode(struct perf_pmu *pmu, struct evsel *evsel)
 }
 
 /*
+ * Encoders that cannot choose among user, kernel and machine mode cannot exclude guests either. perf
+ * excludes guests by default, so clear that, unless the user chose with the modifiers G or H.
+ */
+static int check_filters(struct perf_pmu *pmu, struct evsel *evsel, bool mmode)
+{
+	struct perf_event_attr *attr = &evsel->core.attr;
+	int filters, any, modes = !attr->exclude_user + !attr->exclude_kernel + mmode;
+
+	if (perf_pmu__scan_file(pmu, "caps/filters", "%d", &filters) != 1)
+		return 0;
+	/* Drivers without that file knew only filters that pass any set. */
+	if (perf_pmu__scan_file(pmu, "caps/anyfilter", "%d", &any) != 1)
+		any = filters;
+	if (any || (filters && modes == 1))
+		return 0;
+	if (modes == 3 && !evsel->exclude_GH)
+		attr->exclude_guest = 0;
+	if (modes == 3 && !attr->exclude_guest && !attr->exclude_host)
+		return 0;
+
+	if (filters)
+		pr_err("%s: the trace encoders of this machine pass one privilege or everything (caps/anyfilter is 0): use %s//u, %s//k or %s/mmode/\n",
+		       pmu->name, pmu->name, pmu->name, pmu->name);
+	else
+		pr_err("%s: the trace encoders of this machine have no filters (caps/filters is 0): they trace everything, use %s/mmode/\n",
+		       pmu->name, pmu->name);
+	return -EINVAL;
+}
+
+/*
  * What the driver refuses for the privileges that the event has: it can tell why only in the kernel
  * log, and perf would speak of sampling.
  */
@@ -186,7 +216,6 @@ static int check_privileges(struct perf_pmu *pmu, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	bool mmode = ntrace_config_get(pmu, evsel, "mmode");
-	int filters;
 
 	if (ntrace_config_get(pmu, evsel, "stall") && (!attr->exclude_kernel || mmode)) {
 		pr_err("%s: stall traces user space only, as a kernel that is stopped could not make room: use %s/stall/u\n",
@@ -197,13 +226,7 @@ static int check_privileges(struct perf_pmu *pmu, struct evsel *evsel)
 		pr_err("%s: cannot leave out the idle task: leave the modifier I out\n", pmu->name);
 		return -EINVAL;
 	}
-	if (perf_pmu__scan_file(pmu, "caps/filters", "%d", &filters) == 1 && !filters &&
-	    (attr->exclude_user || attr->exclude_kernel || !mmode)) {
-		pr_err("%s: the trace encoders of this machine have no filters (caps/filters is 0): they trace everything, use %s/mmode/\n",
-		       pmu->name, pmu->name);
-		return -EINVAL;
-	}
-	return 0;
+	return check_filters(pmu, evsel, mmode);
 }
 
 /* ntrace/@NAME/: the name's number stands in sysfs, for config2 */

@@ -13,6 +13,7 @@
 
 #include "../../../util/debug.h"
 #include "../../../util/pmu.h"
+#include "../../../util/ntrace-decoder/ntrace.h"
 #include "../../../util/ntrace-info.h"
 #include "ntrace.h"
 
@@ -78,6 +79,19 @@ static const struct {
 	{ NTRACE_INFO_CPU_ADDR_BITS,	"addrbits" },
 };
 
+static u64 read_profile(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; nt_profile_name(i); i++) {
+		if (!strcmp(nt_profile_name(i), name))
+			return i;
+	}
+	pr_warning("%s: this perf does not know encoders of the profile %s\n", NTRACE_PMU_NAME,
+		   name);
+	return NTRACE_PROFILE_UNKNOWN;
+}
+
 static void read_cpu(struct perf_pmu *pmu, int cpu, u64 *block)
 {
 	char path[64], text[NTRACE_INFO_SINK_LEN + 1];
@@ -98,6 +112,10 @@ static void read_cpu(struct perf_pmu *pmu, int cpu, u64 *block)
 	snprintf(path, sizeof(path), "cpu%d/ts_clock", cpu);
 	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1 && !strcmp(text, "time"))
 		block[NTRACE_INFO_CPU_TS_CLOCK] = NTRACE_TS_CLOCK_TIME;
+
+	snprintf(path, sizeof(path), "cpu%d/profile", cpu);
+	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1)
+		block[NTRACE_INFO_CPU_PROFILE] = read_profile(text);
 
 	snprintf(path, sizeof(path), "cpu%d/sink", cpu);
 	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1)
