@@ -24,6 +24,12 @@ more()
 	[ "$(age)" -lt "$seconds" ]
 }
 
+# On a slow machine a recorder has not recorded anything by then: it goes on alone.
+once_more()
+{
+	! grep -qs '^recorded$' $dir/$number.log && [ "$(age)" -lt $((10 * seconds)) ]
+}
+
 # kind NUMBER: perf's options for a while
 kind()
 {
@@ -65,7 +71,7 @@ verdict()	# STATUS FILE
 recorder()
 {
 	programs="loop qsort syscalls signals forkexec threads"
-	while more; do
+	while more || once_more; do
 		set -- $programs
 		program=$1
 		shift

@@ -221,6 +221,43 @@ of_lines 'tr end' "perf-branch: the last branch before an end is missing" '
 		for (i = at - 1; i && (line[i] ~ /tr / || substr(line[i], 9, 5) != substr(line[at], 9, 5)); i--) ;
 		for (n = 1; n <= NR; n++) if (n != i) print line[n]
 	}'
+# The last transfer before an end, whose target the trace does not tell: one line for both
+gen perf-branch 2
+awk '{ cpu = $2; line[NR] = $0; before = last[cpu]; last[cpu] = NR }
+	/tr end/ && before && line[before] !~ /tr |int|syscall/ {
+		n = split(line[before], was)
+		if (was[n] "" == $(NF - 2) "" && match(line[before], /branches:u: +/)) {
+			rest = substr(line[before], RSTART + RLENGTH)
+			sub(/=>.*/, "=> 0", rest)
+			line[NR] = substr(line[before], 1, RSTART + 10) "   tr end  " rest
+			line[before] = ""
+		}
+	}
+	END { for (i = 1; i <= NR; i++) if (line[i] != "") print line[i] }' list >list2
+cp list2 list
+[ "$(grep -c 'tr end  [a-z]' list)" -ge 10 ]
+result $? "perf-branch: ends with the transfer before: $(grep -c 'tr end  [a-z]' list)"
+expect 0 "perf-branch: where the last transfer led is not told"
+of_lines 'tr end  jmp' "perf-branch: ... another type" 'NR == at { sub(/jmp   /, "return") } { print }'
+of_lines 'tr end  jcc' "perf-branch: ... from elsewhere" 'NR == at { $(NF - 2) = "12346" } { print }'
+
+# An encoder that tells a task only at the next trap, or return from one
+gen perf-branch 2
+cp list whole
+# line of the first branch on CPU 0 after a switch that is no trap or return, and the task before it
+read -r at was < <(awk '$2 == "[000]" {
+		if (tid && $1 != tid && !/tr |int|syscall|iret|sysret/) { print NR, tid; exit }
+		tid = $1
+	}' whole)
+late='NR == at { sub(/[0-9]+/, was) } { print }'
+awk -v at="$at" -v was="$was" "$late" whole >list
+expect 1 "perf-branch: a switch that shows late"
+expect 0 "perf-branch: ... with --late-owner" --late-owner
+awk -v at="$at" -v was=4711 "$late" whole >list
+expect 1 "perf-branch: ... with --late-owner, another task" --late-owner
+awk -v at="$at" -v was="$was" 'NR >= at && $2 == "[000]" && $1 != was { sub(/[0-9]+/, was) } { print }' whole >list
+expect 1 "perf-branch: ... with --late-owner, for ever" --late-owner
+cp whole list
 for format in perf-insn perf-branch; do
 	gen $format 2
 	kernel='ffffffff8[0-9a-f]* *$'

@@ -25,8 +25,12 @@ cd /mnt
 status=0
 recording 1; perf record -q -a -e kprobes:give -e kprobes:take -o /tmp/syncs.data -- \
 	perf --buildid-dir /mnt/debug record -a -e ntrace//u -o cpus.data -- bounce || status=1
-recording 2
-perf script -i /tmp/syncs.data -F event,trace >syncs || status=1
+recording 2; perf record -q -a -e kprobes:give -e kprobes:take -o /tmp/more.data -- \
+	perf --buildid-dir /mnt/debug record -m,16M -e ntrace//u -o much.data -- bigtrace 200 || status=1
+recording 3
+for what in syncs more; do
+	perf script -i /tmp/$what.data -F event,trace || status=1
+done >syncs
 exit $status
 END
 
@@ -41,6 +45,8 @@ for t in noncoherent copy; do
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	compare $t 1 cpus b
 	ok $? "$t: $(figures)" "$out" "$err"
+	compare $t 2 much b
+	ok $? "$t, 16 MiB: $(figures)" "$out" "$err"
 	# DMA_FROM_DEVICE is 2
 	awk '
 	function number(text,	i, n)
@@ -66,13 +72,22 @@ for t in noncoherent copy; do
 		if (number($3) + number($4) >= ends[number($3)])
 			delete ends[number($3)]
 	}
-	$1 ~ /:take:$/ { taken += number($4) }
+	$1 ~ /:take:$/ {
+		taken += number($4)
+		if (number($4) > longest)
+			longest = number($4)
+	}
 	END {
 		for (at in ends) {
 			printf "0x%x: not all of this window was handed over\n", at
 			bad++
 		}
-		printf "%d handed over, %d of %d bytes taken back\n", given, taken, wrote
+		if (longest > 256 * 1024) {
+			printf "%d bytes are taken back with interrupts off\n", longest
+			bad++
+		}
+		printf "%d handed over, %d of %d bytes taken back, at most %d at a time\n", given, taken,
+			wrote, longest
 		exit bad || !given || !wrote || taken != wrote
 	}' "$dir/$t/sink.log" "$dir/$t/share/syncs" >"$dir/log" 2>&1
 	ok $? "$t: memory is handed to the sink, and taken back: $(tail -n 1 "$dir/log")" "$dir/log"

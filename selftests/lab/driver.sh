@@ -124,6 +124,19 @@ broken "an encoder that is never enabled" "encoder at .*: timed out waiting for 
 	--plugin-arg enable=never
 broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
 
+# Nothing is traced then, and the recording says so.
+untraced()	# DESCRIPTION BOOTOPTION...
+{
+	local what=$1
+
+	shift
+	in_guest 'perf record -q -e ntrace//u -C 0 -o /tmp/0 -- taskset -c 0 true
+perf script -i /tmp/0 --itrace=e 2>&1' "$@"
+	check "$what: perf says that trace is lost" answers "trace lost"
+}
+untraced "an encoder that is never enabled" --plugin-arg enable=never
+untraced "a sink that is never enabled" --plugin-arg sink_enable=never
+
 # On the way to a sink that both share, either CPU may be the one that finds out.
 shared()	# DESCRIPTION WORDS BOOTOPTION...
 {
@@ -246,6 +259,8 @@ clock "time of an external source" 1 0 56 time --plugin-arg ts_modes=0x02
 clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
 clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
 	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
+clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
+clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
 clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
 	--plugin-arg funnel_ts_prescale_min=3
 
@@ -298,6 +313,13 @@ sink 64 4
 sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
 in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostick=sink:0x24:0xfffffff0
 check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
+# K13: a window that filled up leaves a Wrap that only a reset clears
+in_guest 'for i in 1 2 3; do
+	perf record -q -e ntrace//u -m,8 -C 0 -o /tmp/0 -- taskset -c 0 bigtrace 50 || exit
+	perf report -D -i /tmp/0 2>/dev/null | sed -n "s/.*PERF_RECORD_AUX .*size: 0x[1-9a-f][0-9a-f]* flags: //p" | sort | uniq -c
+done' --topology careful
+check "a Wrap that only a reset clears: traced again and again" eval '[ "$status" = 0 ] && ! says "to be kept"'
+check "a Wrap that only a reset clears: windows were full" eval 'grep -q 0x4 "$dir/out"'
 good "a later minor version" --plugin-arg impl=0x00010121
 check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 good "two harts, a funnel, one sink" --topology funnel2
@@ -316,6 +338,15 @@ check "a CPU that is offline when its encoder is found: a task is traced" answer
 check "a CPU that comes later: context IDs work" answers cpu1
 in_guest 'event-test windows' --topology sram
 check "little memory of the sink's own: no loss without a reason" [ "$status" = 0 ]
+# A TID has 22 bits on RV64.
+contexts()	# CAPS-CONTEXTID
+{
+	in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/contextid && event-test' "${@:2}"
+	check "scontext of ${*: -1}: caps/contextid $1" answers "^$1\$"
+	check "scontext of ${*: -1}: recorded" [ "$status" = 0 ]
+}
+contexts 1 --plugin-arg scontext_bits=22
+contexts 0 --plugin-arg scontext_bits=21
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 good "no filters" --plugin-arg filters=0

@@ -53,6 +53,21 @@ finish()
 delete_tree "$dir" || exit
 mkdir -p "$dir"
 
+# need_rtl: the open RTL is built, or this test ends here
+need_rtl()
+{
+	local why
+
+	why=$("$lab/build-rtl")
+	case $? in
+	0)	;;
+	4)	echo "1..0 # SKIP $why"
+		exit 4 ;;
+	*)	ok 1 "the RTL builds" "$build/rtl/build.log"
+		finish ;;
+	esac
+}
+
 # guest GROUP SCRIPT [BOOT OPTION...]: boot, run, leave everything in $dir/GROUP:
 # truth.N.zst, share/ (the guest's /mnt), console.log, guest.out
 guest()

@@ -133,7 +133,7 @@ ok $? "a wrong binary of 32 bits is named" "$log"
 mv "$share/elsewhere" "$share/debug"
 
 host_perf run report -D -i "$share/user.data" >"$log" 2>&1
-grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout version *1\.1' "$log"
+grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout version *1\.2' "$log"
 ok $? "report -D shows messages and what they were made with"
 host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/plain.data" \
 	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&

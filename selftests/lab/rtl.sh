@@ -8,14 +8,7 @@ name=rtl
 . "$(dirname "$0")/lib.bash"
 
 plugin=$build/host/ntrace-plugin.so
-why=$("$lab/build-rtl")
-case $? in
-0)	;;
-4)	echo "1..0 # SKIP $why"
-	exit 4 ;;
-*)	ok 1 "the RTL builds" "$build/rtl/build.log"
-	finish ;;
-esac
+need_rtl
 "$lab/topology" rtl >"$dir/topology"
 model=$(awk '$1 == "option" { printf ",%s", $2 }' "$dir/topology")
 model+=",ram=$dir/ram,topology=$dir/topology,rtl=$build/rtl/librtl.so,clock=csr"

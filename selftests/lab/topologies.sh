@@ -8,7 +8,7 @@
 name=topologies
 . "$(dirname "$0")/lib.bash"
 
-# The driver does not know the RTL. lab/clusters has the machine of that name.
+# lab/rtl-linux and lab/clusters have the machines of those names.
 wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vx -e rtl -e clusters)}
 
 cat >"$dir/record.sh" <<'END'
@@ -40,7 +40,13 @@ cat >"$dir/unfiltered.sh" <<'END'
 cd /tmp
 perf record -e ntrace//u -o none.data -- true 2>err && exit 1
 cat err
-grep -q 'have no filters (caps/filters is 0)' err
+grep -q 'have no filters (caps/filters is 0)' err || exit
+# ... and what it says works
+perf record -e ntrace/mmode/ -o every.data -- true 2>err
+status=$?
+cat err
+perf script -i every.data --itrace=b -F ip 2>/dev/null | head -n 1 | grep . || exit 1
+exit $status
 END
 
 # R58: what sinks wrote is inside the window that they were enabled with last, and every window is
@@ -63,8 +69,10 @@ grants()	# TOPOLOGY
 	}
 	FILENAME != written {
 		for (i = 4; $1 == "node" && i <= NF; i++)
-			if (split($i, part, /[=+]/) == 3)
+			if (split($i, part, /[=+]/) == 3) {
 				region[$2] = address(part[2])
+				pool[$2] = part[1] == "pool"
+			}
 		next
 	}
 	$2 == "window" && $5 == "smem" {
@@ -75,7 +83,9 @@ grants()	# TOPOLOGY
 			bad("no memory")
 		if ($3 < address("0xbf100000") && $4 > address("0xbf000000"))
 			bad("registers")
-		if ($1 in region && $3 != region[$1])
+		# anywhere in the first megabyte of a pool
+		digits = pool[$1] ? 13 : 18
+		if ($1 in region && substr($3, 1, digits) != substr(region[$1], 1, digits))
 			bad("outside of its region")
 	}
 	$2 == "window" && $5 == "sram" { sram++; delete from[$1] }
@@ -96,7 +106,7 @@ one()		# TOPOLOGY
 
 	case $t in
 	no-filters)		script=unfiltered ;;
-	funnel2|cascade)	script=both ;;
+	funnel2|cascade|held)	script=both ;;
 	unknown)		script=full ;;
 	context)		script=context ;;
 	clusters)		script=all ;;

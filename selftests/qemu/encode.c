@@ -167,7 +167,8 @@ bool encode_passes(const struct hart *h, enum priv priv)
 /* Instructions that do not pass matter too: they may set or clear a latch */
 bool encode_wants_all(const struct hart *h)
 {
-	return h->te.filter.latching;
+	/* The port of an encoder that is RTL is before its filter. */
+	return h->te.filter.latching || opt.rtl;
 }
 
 static void open_stretch(struct hart *h)

@@ -28,12 +28,8 @@ unsigned int funnel_message(const uint8_t *buf, unsigned int len)
 	return 0;
 }
 
-bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsigned int len)
+static bool append(struct funnel *f, const uint8_t *msg, unsigned int len)
 {
-	if (!f->enable.is)
-		return false;
-	if (f->dis_input >> input & 1)
-		return true;
 	if (f->fill + len > FUNNEL_BUFFER)
 		return false;
 	memcpy(f->buf + f->fill, msg, len);
@@ -41,10 +37,53 @@ bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsign
 	return true;
 }
 
+/* What waits at the inputs goes on, as far as there is room */
+static bool release(struct funnel *f)
+{
+	unsigned int i;
+	bool all = true;
+
+	for (i = 0; i < FUNNEL_INPUTS; i++) {
+		if (!f->held_len[i])
+			continue;
+		if (append(f, f->held[i], f->held_len[i]))
+			f->held_len[i] = 0;
+		else
+			all = false;
+	}
+	return all;
+}
+
+bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsigned int len)
+{
+	if (!f->enable.is)
+		return false;
+	if (f->dis_input >> input & 1)
+		return true;
+	if (!f->can->input_fifo || len > FUNNEL_HELD)
+		return release(f) && append(f, msg, len);
+	release(f);
+	if (f->held_len[input])
+		return false;
+	memcpy(f->held[input], msg, len);
+	f->held_len[input] = len;
+	return true;
+}
+
+static bool holds(const struct funnel *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < FUNNEL_INPUTS; i++)
+		if (f->held_len[i])
+			return true;
+	return false;
+}
+
 /* Empty is about a disabled funnel: while it is enabled more may come any time */
 static void update_empty(struct funnel *f)
 {
-	late_bit_set(&f->empty, !f->enable.is && !f->fill,
+	late_bit_set(&f->empty, !f->enable.is && !f->fill && !holds(f),
 		     f->enable.is ? (struct late_bit_delay){ 0 } : f->can->empty);
 }
 
@@ -55,6 +94,8 @@ void funnel_took(struct funnel *f, unsigned int len)
 	f->cut = (f->buf[len - 1] & 3) != 3;
 	memmove(f->buf, f->buf + len, f->fill - len);
 	f->fill -= len;
+	if (!f->enable.is)
+		release(f);
 	update_empty(f);
 }
 
@@ -75,6 +116,7 @@ static void reset(struct funnel *f)
 	f->dis_input = 0;
 	ts_init(&f->ts, &f->can->ts);
 	f->fill = 0;
+	memset(f->held_len, 0, sizeof(f->held_len));
 	f->cut = false;
 }
 
@@ -88,12 +130,16 @@ static unsigned int write_control(struct funnel *f, uint32_t value)
 	if (!active)
 		return 0;
 	late_bit_set(&f->enable, value & FUNNEL_ENABLE, f->can->enable);
+	if (!f->enable.is)
+		release(f);
 	update_empty(f);
-	return f->enable.is && !enabled ? FUNNEL_DO_PULL : 0;
+	return f->enable.is != enabled ? FUNNEL_DO_PULL : 0;
 }
 
 unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value)
 {
+	unsigned int i;
+
 	value &= ~f->can->nostick[offset / 4];
 	if (offset == FUNNEL_CONTROL)
 		return write_control(f, value);
@@ -104,6 +150,9 @@ unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value)
 	if (offset != FUNNEL_DIS_INPUT)
 		return 0;
 	f->dis_input = value & f->inputs & f->can->dis_inputs;
+	for (i = 0; i < FUNNEL_INPUTS; i++)
+		if (f->dis_input >> i & 1)
+			f->held_len[i] = 0;
 	return FUNNEL_DO_PULL;
 }
 
@@ -124,6 +173,7 @@ uint32_t funnel_read(const struct funnel *f, unsigned int offset)
 
 void funnel_was_read(struct funnel *f, unsigned int offset)
 {
+	ts_was_read(&f->ts, offset);
 	if (offset != FUNNEL_CONTROL)
 		return;
 	late_bit_was_read(&f->active);

@@ -2,6 +2,9 @@
 /*
  * A trace funnel (RISC-V Trace Control Interface 1.0): registers and a buffer of whole messages.
  * Pure: what feeds it and what it feeds is the owner's business.
+ *
+ * With input_fifo a message waits at its input until another one comes to the funnel, or the funnel
+ * is switched off: what an encoder sent is not past the inputs when the encoder is empty.
  */
 #ifndef FUNNEL_H
 #define FUNNEL_H
@@ -21,6 +24,7 @@
 
 #define FUNNEL_INPUTS		16
 #define FUNNEL_BUFFER		256	/* several of the longest messages */
+#define FUNNEL_HELD		64	/* the longest message */
 
 #define FUNNEL_DO_PULL		(1u << 0)	/* it takes more than before */
 #define FUNNEL_DO_TS_RESET	(1u << 1)
@@ -30,6 +34,7 @@ struct funnel_ability {
 	uint32_t dis_inputs;		/* mask of the inputs that can be disabled */
 	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
+	bool input_fifo;
 	uint32_t nostick[0x1000 / 4];
 };
 
@@ -41,6 +46,8 @@ struct funnel {
 	struct ts_unit ts;
 	uint8_t buf[FUNNEL_BUFFER];
 	unsigned int fill;
+	uint8_t held[FUNNEL_INPUTS][FUNNEL_HELD];
+	unsigned int held_len[FUNNEL_INPUTS];
 	bool cut;			/* the sink has the beginning of what is first in buf */
 };
 

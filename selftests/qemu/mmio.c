@@ -58,6 +58,7 @@ void mmio_show_status(struct component *c)
 		return;
 	show(c, 0);		/* Control */
 	if (c->type == COMP_ENCODER || c->type == COMP_FUNNEL) {
+		show(c, TS_CONTROL);
 		show(c, TS_COUNTER_LOW);
 		show(c, TS_COUNTER_HIGH);
 	} else if (c->type == COMP_SINK) {
@@ -235,6 +236,23 @@ static void set_power(struct hart *h, struct component *c, bool on)
 		store(h, c, 0, 0);
 	c->unpowered = !on;
 	mmio_show_all(c);
+}
+
+/* The power of what harts share: it comes back as from a reset */
+void mmio_lose_shared(struct hart *h)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_components; i++) {
+		struct component *c = components[i];
+
+		if (c->type == COMP_ENCODER)
+			continue;
+		comp_lock(c);
+		store(h, c, 0, 0);
+		mmio_show_all(c);
+		comp_unlock(c);
+	}
 }
 
 static void access_power(struct hart *h, qemu_plugin_meminfo_t info)

@@ -75,6 +75,7 @@ struct options {
 	uint64_t regs;			/* address of the register blocks */
 	const char *ram;		/* file behind the guest's memory */
 	uint64_t rambase;
+	uint64_t dma_offset;		/* a sink finds memory so far below of where harts do */
 	const char *trace;		/* stand-alone: trace of hart %d into this file */
 	const char *truth;		/* file of hart %d, or a command after '|' */
 	const char *state;		/* file of hart %d for full state */
@@ -88,10 +89,12 @@ struct options {
 	const char *reg_log;		/* file for all accesses of registers */
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
 	bool scontext;
+	uint8_t scontext_bits;		/* at most 32 on RV64, by the debug specification */
 	bool host_clock;
 	uint32_t fifo;			/* bytes between encoder and sink */
 	uint32_t overflow_period, overflow_count;
 	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
+	bool lose_cluster;		/* ... and nothing else when all harts are in that state */
 	bool power_domain;		/* all components are in one */
 	bool stall_any;			/* a hart that stalls does so in code that is not traced, too */
 	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
@@ -163,6 +166,7 @@ struct hart {
 	GByteArray *buf;
 	uint64_t time_base, time_host;	/* guest time at a host time */
 	uint64_t scontext;
+	atomic_bool asleep;		/* without power, as far as lose_cluster is concerned */
 
 	struct score *score;
 	enum priv priv;
@@ -239,6 +243,7 @@ bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len);
 void mmio_init(void);
 void mmio_exit(void);
 void mmio_show_status(struct component *c);
+void mmio_lose_shared(struct hart *h);
 void mmio_show_all(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 void mmio_log(const struct component *c, const char *what, unsigned int offset, uint32_t value);

@@ -23,7 +23,8 @@ static void log_range(struct component *c)
 {
 	if (c->log_from != c->log_to)
 		fprintf(log_file, "%s wrote 0x%016llx 0x%016llx\n", c->name,
-			(unsigned long long)c->log_from, (unsigned long long)c->log_to);
+			(unsigned long long)(c->log_from + opt.dma_offset),
+			(unsigned long long)(c->log_to + opt.dma_offset));
 	c->log_from = c->log_to = 0;
 }
 
@@ -46,13 +47,14 @@ static void on_wrote(struct ram_sink *sink, uint64_t at, unsigned int len)
 void net_log_enable(struct component *c, uint64_t time)
 {
 	const struct ram_sink *sink = &c->sink;
+	uint64_t offset = ram_in_sram(sink) ? 0 : opt.dma_offset;
 
 	if (!log_file)
 		return;
 	log_range(c);
 	fprintf(log_file, "%s window 0x%016llx 0x%016llx %s %llu\n", c->name,
-		(unsigned long long)sink->start,
-		(unsigned long long)sink->limit +
+		(unsigned long long)(sink->start + offset),
+		(unsigned long long)(sink->limit + offset) +
 			(ram_in_sram(sink) ? RAM_SRAM_WIDTH : sink->can->width),
 		ram_in_sram(sink) ? "sram" : "smem", (unsigned long long)time);
 }
@@ -289,7 +291,7 @@ static void init_component(struct component *c, uint8_t *ram, uint64_t size)
 	} else if (c->type == COMP_BRIDGE) {
 		bridge_init(&c->bridge, &opt.bridge);
 	} else if (c->type == COMP_SINK) {
-		ram_init(&c->sink, &opt.sink, ram, opt.rambase, size);
+		ram_init(&c->sink, &opt.sink, ram, opt.rambase - opt.dma_offset, size);
 		if (opt.sink.impl & RAM_HAS_SRAM)
 			ram_set_sram(&c->sink, g_malloc0(c->sram_size), c->sram_size);
 		if (c->region_size)

@@ -25,6 +25,7 @@ struct options opt = {
 	.rambase = 0x80000000,
 	.pid_offset = -1,
 	.scontext = true,
+	.scontext_bits = 32,
 	.host_clock = true,
 	.fifo = 1024,
 	.privileges = 1 << PRIV_U | 1 << PRIV_S | 1 << PRIV_M,
@@ -78,6 +79,7 @@ static const struct option {
 } options[] = {
 	{ "regs", U64, &opt.regs, .max = UINT64_MAX },
 	{ "ram", STRING, &opt.ram },
+	{ "dma_offset", U64, &opt.dma_offset, .max = UINT64_MAX },
 	{ "rambase", U64, &opt.rambase, .max = UINT64_MAX },
 	{ "trace", STRING, &opt.trace },
 	{ "truth", STRING, &opt.truth },
@@ -95,10 +97,12 @@ static const struct option {
 	{ "sink_impl", U32, &opt.sink.impl, .max = UINT32_MAX },
 	{ "funnel_impl", U32, &opt.funnel.impl, .max = UINT32_MAX },
 	{ "bridge_impl", U32, &opt.bridge.impl, .max = UINT32_MAX },
+	{ "input_fifo", BOOL, &opt.funnel.input_fifo },
 	{ "dis_inputs", U32, &opt.funnel.dis_inputs, .max = 0xffff },
 	{ "wp_ahead", U8, &opt.sink.late, .max = RAM_LATE_MAX },
 	{ "live_data", BOOL, &opt.sink.live_data },
 	{ "fixed_limit", BOOL, &opt.sink.fixed_limit },
+	{ "wrap_sticks", BOOL, &opt.sink.wrap_sticks },
 	{ "format", U8, &opt.te.format, .max = 7 },
 	{ "filters", U8, &opt.te.filter.filters, .max = TE_MAX_FILTERS },
 	{ "comps", U8, &opt.te.filter.comps, .max = TE_MAX_COMPS },
@@ -106,15 +110,18 @@ static const struct option {
 	{ "retstack_modes", U8, &opt.te.retstack, .max = 0xf },
 	{ "sync_modes", U8, &opt.te.syncmodes, .max = 0xf },
 	{ "srcbits_max", U8, &opt.te.srcbits, .max = 12 },
+	{ "scontext_bits", U8, &opt.scontext_bits, .max = 32 },
 	{ "scontext", BOOL, &opt.scontext, &opt.te.context },
 	{ "ts_modes", U8, &opt.te.ts.modes, .max = 0x1f },
 	{ "ts_prescale", U8, &opt.te.ts.prescale, .max = 3 },
 	{ "ts_prescale_min", U8, &opt.te.ts.prescale_min, .max = 3 },
 	{ "ts_width", U8, &opt.te.ts.width, .max = 63 },
+	{ "ts_active", LATE, &opt.te.ts.active },
 	{ "funnel_ts_modes", U8, &opt.funnel.ts.modes, .max = 0x17 },
 	{ "funnel_ts_prescale", U8, &opt.funnel.ts.prescale, .max = 3 },
 	{ "funnel_ts_prescale_min", U8, &opt.funnel.ts.prescale_min, .max = 3 },
 	{ "funnel_ts_width", U8, &opt.funnel.ts.width, .max = 63 },
+	{ "funnel_ts_active", LATE, &opt.funnel.ts.active },
 	{ "can_stall", BOOL, &opt.te.stall },
 	{ "can_extaddr", BOOL, &opt.te.extaddr },
 	{ "can_seqjump", BOOL, &opt.te.seqjump },
@@ -470,12 +477,17 @@ static bool parse_start_stop(const char *text)
 	return parse_addresses(text, FN_EQ << 4 | FN_EQ << 8 | COMP_LATCH << 12);
 }
 
-/* lose=suspend|stop|suspend+stop */
+/* lose=suspend|stop|suspend+stop[+cluster] */
 static bool parse_lose(const char *text)
 {
+	const char *cluster = strstr(text, "+cluster");
+	size_t len = cluster && !cluster[8] ? (size_t)(cluster - text) : strlen(text);
+
+	opt.lose_cluster = text[len];
 	opt.lose_suspend = !strncmp(text, "suspend", 7);
-	opt.lose_stop = strstr(text, "stop");
-	return !strcmp(text, "suspend") || !strcmp(text, "stop") || !strcmp(text, "suspend+stop");
+	opt.lose_stop = len >= 4 && !strncmp(text + len - 4, "stop", 4);
+	return (len == 7 && opt.lose_suspend) || (len == 4 && opt.lose_stop) ||
+	       (len == 12 && !strncmp(text, "suspend+stop", 12));
 }
 
 /* overflow=PERIOD/COUNT */

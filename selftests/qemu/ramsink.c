@@ -276,7 +276,7 @@ static void write_pointer(struct ram_sink *ram, unsigned int offset, uint32_t va
 		break;
 	case RAM_WP_LOW:
 		ram->wp = warl_address(ram, with_low(ram->wp, value));
-		ram->wrap = value & RAM_WRAP;
+		ram->wrap = ram->can->wrap_sticks ? ram->wrap : value & RAM_WRAP;
 		ram->stray = false;
 		break;
 	case RAM_WP_HIGH:

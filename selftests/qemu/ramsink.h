@@ -44,6 +44,7 @@ struct ram_ability {
 	bool live_data;			/* trRamData works while the sink is enabled */
 	uint8_t late;			/* words that are under way to SMEM when WP has passed them */
 	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
+	bool wrap_sticks;		/* only a reset clears Wrap */
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
 	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */

@@ -298,6 +298,26 @@ static bool loses_power(struct hart *h)
 	       guest_reg(h, REG_GPR + 10) & non_retentive;
 }
 
+static void lose_power(struct hart *h)
+{
+	unsigned int i;
+
+	encode_power_loss(h);
+	if (!opt.lose_cluster)
+		return;
+	atomic_store(&h->asleep, true);
+	for (i = 0; i < n_harts; i++)
+		if (!atomic_load(&harts[i]->asleep))
+			return;
+	mmio_lose_shared(h);
+}
+
+static void on_resume(unsigned int vcpu, void *userdata)
+{
+	(void)userdata;
+	atomic_store(&harts[vcpu]->asleep, false);
+}
+
 static void discontinuity(struct hart *h, enum qemu_plugin_discon_type type, uint64_t from,
 			  uint64_t to)
 {
@@ -333,7 +353,7 @@ static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type typ
 	if (h->score->watch | h->score->armed)
 		discontinuity(h, type, from, to);
 	if (lost)
-		encode_power_loss(h);
+		lose_power(h);
 	hart_unlock(h);
 }
 
@@ -474,5 +494,6 @@ void retire_install(qemu_plugin_id_t id)
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate, NULL);
 	qemu_plugin_register_vcpu_discon_cb(id, QEMU_PLUGIN_DISCON_ALL, on_discontinuity, NULL);
 	qemu_plugin_register_vcpu_idle_cb(id, on_idle, NULL);
+	qemu_plugin_register_vcpu_resume_cb(id, on_resume, NULL);
 	qemu_plugin_register_flush_cb(id, on_flush, NULL);
 }

@@ -18,6 +18,10 @@
 #define DEBUG_IDLE	20
 #define MAX_WAIT	100000		/* cycles of backpressure */
 
+/* Registers that this encoder alone has */
+#define RTL_FILTER_CONTROL	0x010
+#define RTL_FILTER_INST		0x014
+
 struct feed {
 	struct rtl_block open;		/* it grows; no half-words: there is none */
 	struct nt_enc_op last;		/* its last instruction */
@@ -220,6 +224,24 @@ void feed_settle(struct hart *h)
 	idle(h, SETTLE_IDLE);
 }
 
+/*
+ * Its filter, as one of the model: what the truth takes for traced.  It compares with a privilege,
+ * where the model's have a mask of them.
+ */
+static void mirror_filter(struct hart *h)
+{
+	struct filters *f = &h->te.filter;
+	uint32_t selected, control, priv;
+
+	if (!rtl_read(h->comp, TE_INST_FILTERS, &selected) ||
+	    !rtl_read(h->comp, RTL_FILTER_CONTROL, &control) ||
+	    !rtl_read(h->comp, RTL_FILTER_INST, &priv))
+		die("rtl: no filter");
+	filters_select(f, selected & 1);
+	filters_write(f, TE_FILTER(0), control & (TE_FILTER_ENABLE | TE_FILTER_MATCH_PRIV));
+	filters_write(f, TE_FILTER_INST(0), 1u << (priv & 7));
+}
+
 /* Control may have changed: does tracing begin or end? */
 void feed_control(struct hart *h)
 {
@@ -233,6 +255,7 @@ void feed_control(struct hart *h)
 	f->tracing = te_tracing(&h->te);
 	if (f->tracing && !before) {
 		f->fed = false;
+		mirror_filter(h);
 		loss_begin(h);
 		h->priv_stale = true;
 		h->cur = NULL;

@@ -8,7 +8,6 @@
 #include "model.h"
 
 #define CSR_SCONTEXT	0x5a8
-#define SCONTEXT_MASK	0xffffffffull	/* as wide as the debug specification allows on RV64 */
 
 static bool is_scontext(uint32_t bits)
 {
@@ -19,13 +18,13 @@ static bool is_scontext(uint32_t bits)
 static bool execute(struct hart *h, uint32_t bits)
 {
 	unsigned int rd = bits >> 7 & 31, rs = bits >> 15 & 31, op = bits >> 12 & 3;
-	uint64_t old = h->scontext, operand;
+	uint64_t old = h->scontext, operand, mask = (1ull << opt.scontext_bits) - 1;
 
 	operand = bits & 1u << 14 ? rs : guest_reg(h, REG_GPR + rs);
 	if (op == 1)
-		h->scontext = operand & SCONTEXT_MASK;
+		h->scontext = operand & mask;
 	else if (op == 2)
-		h->scontext = old | (operand & SCONTEXT_MASK);
+		h->scontext = old | (operand & mask);
 	else
 		h->scontext = old & ~operand;
 	guest_set_gpr(h, rd, old);

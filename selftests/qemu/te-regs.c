@@ -190,6 +190,7 @@ uint32_t te_read(const struct te_regs *te, unsigned int offset)
 
 void te_was_read(struct te_regs *te, unsigned int offset)
 {
+	ts_was_read(&te->ts, offset);
 	if (offset != TE_CONTROL)
 		return;
 	late_bit_was_read(&te->active);

@@ -3,7 +3,7 @@
  * Which components there are, and how they are linked: from a file that lab/topology made, the
  * device tree being made of the same, or else an encoder and a sink for each hart.
  *
- *	node NAME ADDRESS [region=ADDRESS+SIZE] [sram=SIZE]
+ *	node NAME ADDRESS [region=ADDRESS+SIZE] [sram=SIZE] [memory=...] [pool=...]
  *	link NAME NAME INPUT
  *
  * Lines that begin with another word are not for the model.
@@ -92,6 +92,9 @@ static bool parse_attribute(struct component *c, const char *text)
 	if (sscanf(text, "region=%" G_GINT64_MODIFIER "i+%" G_GINT64_MODIFIER "i%c",
 		   (gint64 *)&c->region, (gint64 *)&c->region_size, &rest) == 2)
 		return c->region_size;
+	/* The device tree's business: this sink can write anywhere. */
+	if (g_str_has_prefix(text, "memory=") || g_str_has_prefix(text, "pool="))
+		return true;
 	return sscanf(text, "sram=%i%c", (int *)&c->sram_size, &rest) == 1 &&
 	       c->sram_size >= 256 && !(c->sram_size & (c->sram_size - 1));
 }

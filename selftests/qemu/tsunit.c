@@ -9,6 +9,7 @@ void ts_init(struct ts_unit *ts, const struct ts_ability *can)
 {
 	memset(ts, 0, sizeof(*ts));
 	ts->can = can;
+	ts->active.is = ts->active.shown = !can->active.polls;
 }
 
 static bool is_supported(const struct ts_ability *can, unsigned int mode)
@@ -42,6 +43,13 @@ unsigned int ts_write(struct ts_unit *ts, unsigned int offset, uint32_t value)
 {
 	if (offset != TS_CONTROL || !(ts->can->modes & ~1u))
 		return 0;
+	if (ts->can->active.polls)
+		late_bit_set(&ts->active, value & TS_ACTIVE, ts->can->active);
+	/* In reset, and on the way out of it, a unit keeps nothing. */
+	if (!ts->active.is || !ts->active.shown) {
+		ts->control = 0;
+		return 0;
+	}
 	ts->control = warl(ts->can, value);
 	return value & TS_RESET && ts_is_internal(ts) ? TS_DO_RESET : 0;
 }
@@ -52,13 +60,20 @@ uint32_t ts_read(const struct ts_unit *ts, unsigned int offset)
 		return 0;
 	switch (offset) {
 	case TS_CONTROL:
-		return ts->control | TS_ACTIVE | (uint32_t)ts->can->width << TS_WIDTH_SHIFT;
+		return ts->control | (ts->active.shown ? TS_ACTIVE : 0) |
+		       (uint32_t)ts->can->width << TS_WIDTH_SHIFT;
 	case TS_COUNTER_LOW:
 		return ts->counter;
 	case TS_COUNTER_HIGH:
 		return ts->counter >> 32;
 	}
 	return 0;
+}
+
+void ts_was_read(struct ts_unit *ts, unsigned int offset)
+{
+	if (offset == TS_CONTROL)
+		late_bit_was_read(&ts->active);
 }
 
 /* A counter that stands still keeps its value; started again it shows what it would have */

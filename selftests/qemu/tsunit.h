@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "latebit.h"
+
 #define TS_CONTROL		0x040
 #define  TS_ACTIVE		(1u << 0)
 #define  TS_COUNT		(1u << 1)
@@ -33,10 +35,12 @@ struct ts_ability {
 	uint8_t prescale_min;		/* the smallest */
 	uint8_t width;
 	bool encoder;			/* has trTsEnable */
+	struct late_bit_delay active;	/* 0: trTsActive reads 1 whatever is written */
 };
 
 struct ts_unit {
 	const struct ts_ability *can;
+	struct late_bit active;
 	uint32_t control;
 	uint64_t counter;
 	uint64_t zero;			/* the clock when the counter was 0 */
@@ -45,6 +49,7 @@ struct ts_unit {
 void ts_init(struct ts_unit *ts, const struct ts_ability *can);
 unsigned int ts_write(struct ts_unit *ts, unsigned int offset, uint32_t value);
 uint32_t ts_read(const struct ts_unit *ts, unsigned int offset);
+void ts_was_read(struct ts_unit *ts, unsigned int offset);
 
 /* Bring the counter up to date with the clock that its mode counts */
 uint64_t ts_advance(struct ts_unit *ts, uint64_t clock);

@@ -113,11 +113,15 @@ static void perf_branch(struct line *line, const char *flags, const char *end)
 	while (end > flags && end[-1] == ' ')
 		end--;
 	line->kind = LINE_BRANCH;
-	if (is_word(flags, end, "tr strt"))
+	if (is_word(flags, end, "tr strt")) {
 		line->kind = LINE_START;
-	else if (is_word(flags, end, "tr end") || is_word(flags, end, "tr end  syscall"))
+	} else if (is_word(flags, end, "tr end")) {
 		line->kind = LINE_STOP;
-	else
+	} else if (end - flags > 8 && !memcmp(flags, "tr end  ", 8)) {
+		line->kind = LINE_STOP;
+		flags += 8;
+	}
+	if (line->kind != LINE_START)
 		perf_type(line, flags, end);
 }
 

@@ -30,7 +30,8 @@
  * truth still tells the previous one. Between the two instructions interrupts are off.
  * The decoder may be ahead only there (and, as a message tells several instructions, back
  * to the last indirect jump before), and the next task of the truth must be the one that it
- * told. The longest such tail is the figure `ahead'.
+ * told. The longest such tail is the figure `ahead'. With --late-owner the encoder tells it no
+ * earlier than at the next trap, or return from one: up to there the decoder may be behind.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -95,6 +96,7 @@ struct hart {
 	bool cut_off;		/* `tr end' where messages were dropped: a report must follow */
 	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
 	uint64_t ahead_since;	/* which instruction it began at */
+	int64_t behind_tid;	/* the task that the decoder may still tell, -1 none */
 	bool wrong_task;	/* the truth went on to another one, or with the same */
 	/* samples */
 	uint64_t sampled;	/* the instruction that the last one was of */
@@ -123,7 +125,7 @@ struct cmp {
 	struct task tasks[TASKS];
 	enum line_format format;
 	bool branches;		/* a list of branches, not of instructions */
-	bool allow_loss, check_tid, check_types;
+	bool allow_loss, check_tid, check_types, late_owner;
 	unsigned int chain, last;	/* how many callers and branches a sample has */
 	uint64_t period;	/* of samples, 0: there are none */
 	struct sample sample;	/* its lines up to now */
@@ -320,6 +322,8 @@ static void end_switch(struct hart *h)
 
 static void set_owner(struct cmp *c, struct hart *h, uint32_t tid)
 {
+	if (c->late_owner && h->behind_tid < 0)
+		h->behind_tid = h->owner;
 	h->owned = true;
 	h->owner = tid;
 	h->task = task_of(c, tid);
@@ -374,8 +378,11 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		h->last = *ev;
 		h->hidden = false;
 		note_switch(h, ev);
+		if (truth_xfer(ev) == X_ERET)
+			h->behind_tid = -1;
 		break;
 	case TRUTH_TRAP:
+		h->behind_tid = -1;
 		h->traps += !h->skipping;
 		h->last = *ev;
 		h->hidden = false;
@@ -399,6 +406,8 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		/* the firmware may interrupt a switch, and returns to where it was */
 		if (!h->owned || ev->tid != h->owner || ev->pc != h->end_pc)
 			set_owner(c, h, ev->tid);
+		/* the encoder names the task where trace begins, too */
+		h->behind_tid = -1;
 		h->satp = ev->value;
 		break;
 	case TRUTH_OWNER:
@@ -677,7 +686,8 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 		return;
 	if (h->wrong_task)
 		differ(c, h, line, "before this, decoded for a task that was not next");
-	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner))
+	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner) ||
+	    (h->behind_tid >= 0 && line->tid == h->behind_tid))
 		return;
 	if (line->tid < 0 || h->ahead_tid >= 0 || !(pc >> 63) || !is_switching(h))
 		differ(c, h, line, "another task's");
@@ -864,6 +874,15 @@ static bool is_pause(struct hart *h)
 	return begin && begin->kind == TRUTH_BEGIN && is_joined(h, begin);
 }
 
+/* A transfer to what is not traced, whose target the trace does not tell */
+static bool is_leaving(struct hart *h, const struct truth_event *ev, const struct line *line)
+{
+	const struct truth_event *end = truth_peek(h->truth, 1);
+
+	return ev->kind == TRUTH_INSN && ev->pc == line->from &&
+	       line->types >> truth_xfer(ev) & 1 && end && end->kind == TRUTH_END;
+}
+
 /* `tr end`: at the END, where the last instruction or the next one is, or the trap. */
 static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 {
@@ -876,6 +895,10 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 			differ(c, h, line, "decoded an end that is not there");
 		if (ev->kind == TRUTH_END && (line->from == ev->pc || line->from == h->last.pc))
 			break;
+		if (is_leaving(h, ev, line)) {
+			take(c, h, line);
+			break;
+		}
 		if (ev->kind == TRUTH_END && !is_pause(h))
 			differ(c, h, line, "trace ended elsewhere");
 		/* the end of a window, in front of the report of its loss */
@@ -1266,6 +1289,7 @@ static void __attribute__((noreturn)) usage(int status)
 	      "  --stacks G,L,N      in a list of branches there are samples, as of --itrace=iNigGlL\n"
 	      "  --tid               compare whose each instruction is\n"
 	      "  --types             compare the types of branches\n"
+	      "  --late-owner        a switch may show at the next trap, or return from one, only\n"
 	      "  --allow-loss        accept what the decoder reported as lost and the truth as dropped\n"
 	      "  --dump STREAM       count windows, bytes, ResourceFull in output of perf report -D\n"
 	      "  --window BYTES      size of a window: count those that moved, too\n"
@@ -1291,7 +1315,7 @@ static void add_hart(struct cmp *c, const char *arg)
 	if (!h)
 		die("out of memory");
 	h->cpu = (int)cpu;
-	h->ahead_tid = -1;
+	h->ahead_tid = h->behind_tid = -1;
 	h->truth = truth_open(end + 1);
 	c->harts[c->nharts++] = h;
 }
@@ -1310,7 +1334,7 @@ static void add_figure(struct cmp *c, const char *arg)
 static const struct option options[] = {
 	{ "truth", 1, NULL, 't' }, { "format", 1, NULL, 'f' }, { "branches", 0, NULL, 'b' },
 	{ "segment", 1, NULL, 's' }, { "tid", 0, NULL, 'T' }, { "types", 0, NULL, 'y' },
-	{ "allow-loss", 0, NULL, 'l' }, { "dump", 1, NULL, 'd' },
+	{ "allow-loss", 0, NULL, 'l' }, { "late-owner", 0, NULL, 'o' }, { "dump", 1, NULL, 'd' },
 	{ "window", 1, NULL, 'w' }, { "stacks", 1, NULL, 'c' },
 	{ "figure", 1, NULL, 'g' }, { "require", 1, NULL, 'r' }, { "elf", 1, NULL, 'e' },
 	{ "kallsyms", 1, NULL, 'k' }, { "help", 0, NULL, 'h' }, { 0 },
@@ -1348,6 +1372,7 @@ static void parse(struct cmp *c, int argc, char **argv)
 		case 'T': c->check_tid = true; break;
 		case 'y': c->check_types = true; break;
 		case 'l': c->allow_loss = true; break;
+		case 'o': c->late_owner = true; break;
 		case 'd': c->dump = optarg; break;
 		case 'w': c->window = strtoull(optarg, NULL, 0); break;
 		case 'c': set_stacks(c, optarg); break;

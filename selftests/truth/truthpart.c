@@ -7,6 +7,9 @@
  * A piece is as long as decoded and true instructions are the same; the next one is
  * looked for further on. Short ones match anywhere, so there must be few pieces. What the decoder
  * reports as an error is no part of what ran: there must be none, or as few as are asked for.
+ *
+ * With --reported a piece ends where an error is reported and nowhere else: then all that was lost
+ * was told.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -28,6 +31,7 @@ struct list {
 
 struct hart {
 	struct list truth, decoded;
+	struct list cuts;	/* in decoded: where errors were reported */
 	unsigned int pieces;
 	size_t end;		/* in the truth, of the last piece */
 };
@@ -35,7 +39,7 @@ struct hart {
 static struct hart harts[HARTS];
 static uint64_t errors;
 
-static void add(struct list *list, uint64_t pc)
+static void add(struct list *list, uint64_t value)
 {
 	if (list->nr == list->room) {
 		list->room = list->room ? 2 * list->room : 1 << 16;
@@ -43,7 +47,7 @@ static void add(struct list *list, uint64_t pc)
 		if (!list->pc)
 			die("no memory");
 	}
-	list->pc[list->nr++] = pc;
+	list->pc[list->nr++] = value;
 }
 
 static void read_truth(const char *arg, uint64_t segment)
@@ -76,6 +80,8 @@ static void read_decoded(void)
 			if (!errors++)
 				printf("# line %llu: %.*s\n", (unsigned long long)line.number,
 				       (int)line.len, line.text);
+			if (line.cpu >= 0 && line.cpu < HARTS)
+				add(&harts[line.cpu].cuts, harts[line.cpu].decoded.nr);
 			continue;
 		}
 		if (line.kind != LINE_INSN)
@@ -152,12 +158,52 @@ static bool match(struct hart *h, int cpu, bool last)
 	return false;
 }
 
+/* The truth has instructions [at, end) of what was decoded, in one piece. */
+static bool match_piece(struct hart *h, size_t at, size_t end)
+{
+	const uint64_t *from = h->truth.pc + h->end, *here = from;
+	size_t left = h->truth.nr - h->end, n = end - at;
+
+	for (;; here++) {
+		const size_t rest = left - (size_t)(here - from);
+		const uint8_t *found = memmem(here, rest * sizeof(*here), h->decoded.pc + at,
+					      n * sizeof(*here));
+		size_t offset = found ? (size_t)(found - (const uint8_t *)here) : 0;
+
+		if (!found)
+			return false;
+		here += offset / sizeof(*here);
+		if (offset % sizeof(*here) == 0)
+			break;
+	}
+	h->end += (size_t)(here - from) + n;
+	h->pieces++;
+	return true;
+}
+
+static bool match_reported(struct hart *h, int cpu)
+{
+	size_t at = 0, end;
+
+	add(&h->cuts, h->decoded.nr);
+	for (size_t i = 0; i < h->cuts.nr; i++, at = end) {
+		end = h->cuts.pc[i];
+		if (end == at || match_piece(h, at, end))
+			continue;
+		printf("different: CPU %d: decoded instructions %zu to %zu of %zu are not in the truth in one piece behind instruction %zu of %zu\n",
+		       cpu, at, end, h->decoded.nr, h->end, h->truth.nr);
+		return false;
+	}
+	return true;
+}
+
 static void __attribute__((noreturn)) usage(int status)
 {
 	fputs("usage: truthpart --segment N --truth CPU=STREAM... [OPTION...] <DECODED\n"
 	      "  --pieces N   at most so many in all\n"
 	      "  --insns N    at least so many instructions in all\n"
 	      "  --errors N   at most so many reports of errors among them (0)\n"
+	      "  --reported   a piece ends where an error is reported, and nowhere else\n"
 	      "  --last       the last piece of a CPU ends where the truth does\n"
 	      "Exit status: 0 all of it is true, 1 different, too little, in too many pieces or with errors, 2 unusable.\n",
 	      status ? stderr : stdout);
@@ -169,11 +215,11 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "truth", required_argument, NULL, 't' }, { "segment", required_argument, NULL, 's' },
 		{ "pieces", required_argument, NULL, 'p' }, { "insns", required_argument, NULL, 'i' },
-		{ "errors", required_argument, NULL, 'e' },
+		{ "errors", required_argument, NULL, 'e' }, { "reported", no_argument, NULL, 'r' },
 		{ "last", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
 	};
 	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0, allowed = 0, ran = 0;
-	bool fits = true, last = false;
+	bool fits = true, last = false, reported = false;
 	const char *truths[HARTS];
 	int c, nr = 0;
 
@@ -185,6 +231,7 @@ int main(int argc, char **argv)
 		case 'e': allowed = strtoull(optarg, NULL, 10); break;
 		case 'i': least = strtoull(optarg, NULL, 10); break;
 		case 'l': last = true; break;
+		case 'r': reported = true; break;
 		default: usage(c == 'h' ? 0 : 2);
 		}
 	}
@@ -197,7 +244,7 @@ int main(int argc, char **argv)
 	for (int cpu = 0; cpu < HARTS && fits; cpu++) {
 		struct hart *h = &harts[cpu];
 
-		fits = match(h, cpu, last);
+		fits = reported ? match_reported(h, cpu) : match(h, cpu, last);
 		insns += h->decoded.nr;
 		ran += h->truth.nr;
 		pieces += h->pieces;

@@ -93,3 +93,7 @@ lock()		# NAME
 	exec {lab_lock}>"$build/.$1.lock"
 	flock -n "$lab_lock" || { say "waiting for another $1"; flock "$lab_lock"; }
 }
+
+# What a mirror calls Debian 13. While a mirror is written, one name may have indices that do not
+# fit their Release file, and the other may be whole. Whoever uses a name checks the code name.
+debian_names='trixie stable'

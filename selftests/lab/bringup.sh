@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# debugfs ntrace/bringup: of hardware as it should be it reports no difference, of each of
+# twenty that are broken, slow or different it says what is.
+
+name=bringup
+. "$(dirname "$0")/lib.bash"
+
+echo 'cat /sys/kernel/debug/ntrace/bringup' >"$dir/script"
+# What an event uses is left alone, and events come and go as ever.
+cat >"$dir/used" <<'END'
+perf record -q -C 0 -e ntrace//u -o /tmp/data -- cat /sys/kernel/debug/ntrace/bringup >/tmp/used
+grep 'in use, not touched' /tmp/used | sed 's/^/while an event runs: /'
+cat /sys/kernel/debug/ntrace/bringup
+event-test "every optional field" >/tmp/out 2>&1 || echo "no event after that"
+END
+
+# report NUMBER BOOTOPTION...: leaves $dir/NUMBER/out, err, status
+report()
+{
+	local at=$dir/$1 status=0
+
+	shift
+	mkdir -p "$at"
+	"$lab/boot" --timeout 300 --log "$at/console.log" "$@" >"$at/out" 2>"$at/err" </dev/null || status=$?
+	echo $status >"$at/status"
+}
+
+# Two at a time; the results in the order of the numbers
+n=0
+what=() words=()
+begin()		# DESCRIPTION WORDS BOOTOPTION...
+{
+	n=$((n + 1))
+	what[n]=$1 words[n]=$2
+	shift 2
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+		wait -n || :
+	done
+	report $n "$@" &
+}
+
+good()		# DESCRIPTION BOOTOPTION...
+{
+	begin "$1: no difference" '' "${@:2}" --run "$dir/used"
+}
+
+bad()		# WORDS MODEL-OPTION...
+{
+	local line=$1 args=() option
+
+	shift
+	for option in "$@"; do
+		args+=(--plugin-arg "$option")
+	done
+	begin "$*" "$line" "${args[@]}" ${topology:+--topology "$topology"} --run "$dir/script"
+}
+
+# Without words there must be no difference.
+judge()		# NUMBER
+{
+	local at=$dir/$1 status=0 found=
+
+	[ "$(cat "$at/status")" = 0 ] && grep -q '^# ntrace bring-up report' "$at/out" || status=1
+	if [ -n "${words[$1]}" ]; then
+		found=": $(grep -oE -m 1 "${words[$1]}" "$at/out")" || status=1
+	else
+		! grep -q -e ^DIFFERS -e '^no event' "$at/out" &&
+			grep -q 'a window of' "$at/out" &&
+			grep -q '^while an event runs: .*encoder' "$at/out" || status=1
+	fi
+	ok $status "${what[$1]}$found" "$at/out" "$at/err"
+}
+
+good "a sink for each hart"
+good "a funnel, one sink" --topology cascade
+good "sinks with memory of their own" --topology sram
+good "memory set aside" --topology region
+
+bad 'DIFFERS: a write to WP does not clear Wrap' wrap_sticks=1
+bad 'memory was behind a running WP at [1-9][0-9]* of' wp_ahead=16
+bad 'DIFFERS: the sink has disabled itself, its window is not full' drop_enable=sink0:3
+bad 'DIFFERS: WP is outside of the window' stray=sink0:3
+bad 'DIFFERS: bf000000.trace: timed out waiting for .*reads 0xffffffff' ones=encoder0:150
+bad 'DIFFERS: bf001000.trace: timed out waiting for Enable=1' sink_enable=never
+bad 'DIFFERS: bf001000.trace: timed out waiting for Enable=0 and Empty=1' sink_empty=never
+bad 'DIFFERS: bf000000.trace: timed out waiting for Enable=1' enable=never
+bad 'DIFFERS: bf000000.trace: timed out waiting for Enable=0 and Empty=1' empty=never
+bad 'DIFFERS: the encoder says that it overflowed' overflow=20/3
+bad 'DIFFERS: .*trace@bf000000 is not used' active=never
+bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0:0x100
+bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0x20:0xf00
+bad 'DIFFERS: .*trace@bf000000 is not used' nostick=te:0:0x70
+bad 'StartLow .* keeps 0xfffff000 of ones' nostick=sink:0x10:0xffc
+bad 'WPLow .* keeps 0xffffffc1 of ones' width=64
+bad 'StartHigh .* keeps 0x00000000 of ones' addrbits=32
+bad 'TsControl +0x040 0x38000000' ts_active=never
+bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0x18:0x80
+topology=cascade
+bad 'DIFFERS: bf080000.trace: timed out waiting for Enable=1' funnel_enable=never
+bad 'DIFFERS: bf08.000.trace: timed out waiting for Enable=0 and Empty=1' funnel_empty=never
+bad 'DisInput .* keeps 0x00000000 of ones' dis_inputs=0
+
+wait
+for i in $(seq $n); do
+	judge "$i"
+done
+finish

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Linux on open RTL: perf records through the registers of an encoder, a funnel and a sink that
+# others made, and what it decodes is what the hart retired: user and kernel, a thread and all
+# CPUs, in system memory and in the sink's own, a snapshot, and with losses, all of which are
+# reported. RTL=DIR says where the RTL is; groups=all records more.
+
+name=rtl-linux
+. "$(dirname "$0")/lib.bash"
+
+need_rtl
+
+# rtl GROUP SCRIPT SHIFT [BOOT OPTION...]: time is instructions, of 2^SHIFT ns, because what is traced
+# takes a thousand times as long as what is not
+rtl()
+{
+	local group=$1 script=$2 shift=$3
+
+	shift 3
+	smp=1 guest "$group" "$script" --topology rtl --qemu-arg -icount \
+		--qemu-arg "shift=$shift,sleep=off" --plugin-arg clock=csr --timeout 900 "$@"
+}
+
+cat >"$dir/run.sh" <<'END'
+cd /mnt; status=0
+record="perf --buildid-dir /mnt/debug record"
+recording 1; $record -e ntrace//u --per-thread -o thread.data -- signals || status=1
+recording 2; $record -m,16M -a -e ntrace//u -o all.data -- forkexec || status=1
+# Much trace for so fast a machine: perf reads it when it can.
+recording 3; $record -m,16M --kcore -e ntrace//k -o kernel.data -- syscalls || status=1
+recording 4; $record -m,16M --kcore -e ntrace/mmode/ -o every.data -- forkexec || status=1
+recording 5; $record -Se -m,1M -e ntrace//u -o snapshot.data -- qsort || status=1
+recording 6; [ -z "$LONG" ] || $record -m,16M -e ntrace//u -o user.data -- bounce || status=1
+recording 7
+{
+	$record -e ntrace// -o none.data -- true
+	$record -e ntrace/stall/u -o none.data -- true
+	$record -m,8K -e ntrace//u -o none.data -- true
+	dmesg
+} >refused.txt 2>&1
+cat /sys/kernel/debug/ntrace/bringup >bringup.txt || status=1
+exit $status
+END
+names=(thread all kernel every)
+[ "${groups:-}" != all ] || sed -i '1iLONG=1' "$dir/run.sh"
+rtl run "$dir/run.sh" 3
+ok $? "recorded in the guest" "$dir/run/guest.out"
+
+cat >"$dir/sram.sh" <<'END'
+cd /mnt; status=0
+recording 1; perf --buildid-dir /mnt/debug record -e ntrace//u -o sram.data -- qsort || status=1
+recording 2
+[ "$(cat /sys/bus/platform/devices/18005000.trace/mode)" = sram ] || status=1
+exit $status
+END
+rtl sram "$dir/sram.sh" 3 --driver-arg sram=1
+ok $? "recorded in the sink's own memory" "$dir/sram/guest.out"
+
+# The sink is full, and stops the encoder, before the driver comes to look. An encoder that
+# overflows is not here: with rtl_gap=0 this RTL loses messages without a word.
+cat >"$dir/lossy.sh" <<'END'
+cd /mnt; status=0
+recording 1; perf --buildid-dir /mnt/debug record -m,32K -e ntrace//u -o lossy.data -- qsort || status=1
+recording 2
+exit $status
+END
+rtl lossy "$dir/lossy.sh" 2
+ok $? "recorded what is too much" "$dir/lossy/guest.out"
+
+n=0
+for what in "${names[@]}"; do
+	n=$((n + 1))
+	later run $n $what b --late-owner --require insns=1000000,traps=1
+done
+[ "${groups:-}" != all ] || { names+=(user); later run 6 user b --require insns=20000000; }
+for what in "${names[@]}"; do
+	result run - $what b
+	ok $? "$what: $(figures)" "$out" "$err"
+done
+
+# pieces GROUP NUMBER NAME TEXT TRUTHPART-OPTION...
+pieces()
+{
+	local group=$1 number=$2 what=$3 text=$4 status=0
+	local list=$dir/$1/$3.txt out=$dir/$1/$3.out err=$dir/$1/$3.err
+
+	shift 4
+	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
+		-F cpu,tid,event,ip >"$list" 2>"$err" || status=$?
+	# shellcheck disable=SC2046
+	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" \
+		$("$lab/truths" "$dir/$group") "$@" <"$list" >"$out" 2>>"$err" || status=$?
+	ok $status "$what: $text: $(tail -n 1 "$out")" "$out" "$err"
+}
+# 16 KiB fill before a look comes now and then, and that is reported.
+pieces sram 1 sram "all but what is reported" --reported --insns 1000000 --errors 1000
+pieces run 5 snapshot "the end is what ran last" --last --insns 100000 --pieces 8 --errors 8
+pieces lossy 1 lossy "each loss is reported" --reported --insns 20000 --errors 1000
+grep -q 'the sink was full' "$dir/lossy/lossy.txt"
+ok $? "losses: $(grep -c 'the sink was full' "$dir/lossy/lossy.txt") of a full sink" "$dir/lossy/lossy.out"
+
+share=$dir/run/share
+for words in 'pass one privilege or everything' 'stall' 'needs 16 KiB in one piece'; do
+	grep -q -- "$words" "$share/refused.txt"
+	ok $? "refused in words: $words" "$share/refused.txt"
+done
+for words in 'TsCounterLow .* a bus error' 'messages, the first has TCODE 9' \
+		'^DIFFERS: the sink does not stop at Limit' '^DIFFERS: a write to WP does not clear Wrap'; do
+	grep -q -- "$words" "$share/bringup.txt"
+	ok $? "the bring-up report says: $words" "$share/bringup.txt"
+done
+finish
