@@ -76,8 +76,9 @@ contain_tmpdir()
 	for old in "$dir"/*; do
 		[ ! -d "$old" ] || ! flock -n "$old" true || rm -rf --one-file-system "$old"
 	done
-	contain_tmp=$(mktemp -d "$dir/XXXXXX") && exec {contain_lock}<"$contain_tmp" {all}<&- &&
-		flock "$contain_lock" && export TMPDIR=$contain_tmp
+	# Others look for dead directories as soon as they have the lock of all.
+	contain_tmp=$(mktemp -d "$dir/XXXXXX") && exec {contain_lock}<"$contain_tmp" &&
+		flock "$contain_lock" && exec {all}<&- && export TMPDIR=$contain_tmp
 }
 
 contain_supervise()	# SCRIPT ARGUMENT...
