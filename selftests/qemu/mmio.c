@@ -238,10 +238,25 @@ static void set_power(struct hart *h, struct component *c, bool on)
 	mmio_show_all(c);
 }
 
-/* The power of what harts share: it comes back as from a reset */
+static bool all_asleep(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_harts; i++)
+		if (!atomic_load(&harts[i]->asleep))
+			return false;
+	return true;
+}
+
+/*
+ * The power of what harts share: it comes back as from a reset. A hart that accesses registers is
+ * awake: an interrupt may end its wait before the wait begins, and then nobody tells of it.
+ */
 void mmio_lose_shared(struct hart *h)
 {
 	unsigned int i;
+
+	atomic_store(&h->asleep, true);
 
 	for (i = 0; i < n_components; i++) {
 		struct component *c = components[i];
@@ -249,8 +264,10 @@ void mmio_lose_shared(struct hart *h)
 		if (c->type == COMP_ENCODER)
 			continue;
 		comp_lock(c);
-		store(h, c, 0, 0);
-		mmio_show_all(c);
+		if (all_asleep()) {
+			store(h, c, 0, 0);
+			mmio_show_all(c);
+		}
 		comp_unlock(c);
 	}
 }
@@ -297,6 +314,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (!c && !(at / PAGE == POWER_PAGE && opt.power_domain))
 		return;
 
+	atomic_store(&h->asleep, false);
 	hart_lock(h);
 	retire_until(h, userdata);
 	hart_unlock(h);

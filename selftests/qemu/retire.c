@@ -300,16 +300,9 @@ static bool loses_power(struct hart *h)
 
 static void lose_power(struct hart *h)
 {
-	unsigned int i;
-
 	encode_power_loss(h);
-	if (!opt.lose_cluster)
-		return;
-	atomic_store(&h->asleep, true);
-	for (i = 0; i < n_harts; i++)
-		if (!atomic_load(&harts[i]->asleep))
-			return;
-	mmio_lose_shared(h);
+	if (opt.lose_cluster)
+		mmio_lose_shared(h);
 }
 
 static void on_resume(unsigned int vcpu, void *userdata)
