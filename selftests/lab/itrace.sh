@@ -18,6 +18,7 @@ recording 1; $record -e ntrace//u -o user.data -- qsort
 recording 2; $record --kcore -e ntrace// -o kernel.data -- ls /
 recording 3; $record -e ntrace//u -o small.data -- ls /
 recording 4; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort
+recording 5; $record -m,64K -e ntrace//u -o pieces.data -- qsort
 true
 END
 guest run "$dir/record.sh"
@@ -209,6 +210,14 @@ script small d+o-a ip >"$dir/log.txt"
 same "d: every branch" "$(grep -c -v tr "$dir/small.flags")" "$(grep -c ': 0x[0-9a-f]* -> 0x' "$dir/log.txt")"
 same "d: every message" "$(wc -l <"$dir/small.dump")" \
 	"$(grep -c '^  [0-9a-f]\{8\}: [A-Z]' "$dir/log.txt")"
+# The file's records of trace are filled up to 8 bytes: what begins in the filling is the next one's.
+host_perf run report -D -i "$share/pieces.data" 2>"$log.err" | grep -a -e '^  [0-9a-f]\{8\}: ' \
+	-e 'PERF_RECORD_AUXTRACE size' >"$dir/pieces.dump"
+script pieces d+o-a ip >"$log"
+same "-D: every message, once, in $(grep -c PERF_RECORD "$dir/pieces.dump") records" \
+	"$(grep -c '^  [0-9a-f]\{8\}: [A-Z]' "$log")" "$(grep -c -v PERF_RECORD "$dir/pieces.dump")"
+[ "$(grep -c PERF_RECORD "$dir/pieces.dump")" -ge 4 ]
+ok $? "-D: several records"
 ! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" && grep -q '^event MMAP2: ' "$log"
 ok $? "d-a and d+a: without and with the other events" "$log.err"
 

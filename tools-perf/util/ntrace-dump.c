@@ -86,13 +86,31 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	free(buf);
 }
 
-/* The windows that begin in a piece of the file, which is about to be passed over */
-void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *b, u64 offset, u64 size)
+/* A record's piece is filled up to 8 bytes, and the next piece begins before them. */
+static u64 piece_size(const struct ntrace_buffer *b, u64 offset, u64 size)
 {
 	size_t i;
 
+	for (i = 0; i < b->nr_pieces; i++) {
+		if (b->piece[i].offset == offset)
+			return min(size, b->piece[i].size);
+	}
+	return size;
+}
+
+/* The windows that begin in a piece of the file, which is about to be passed over */
+void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *b, u64 offset, u64 size)
+{
+	u64 at;
+	size_t i;
+
+	size = piece_size(b, offset, size);
 	for (i = 0; i < b->nr_windows; i++) {
-		if (b->window[i].offset >= offset && b->window[i].offset < offset + size)
+		at = b->window[i].offset;
+		/* One without bytes is about what was before. */
+		if (at && !b->window[i].size)
+			at--;
+		if (at >= offset && at - offset < size)
 			dump_window(nt, b, &b->window[i]);
 	}
 }
