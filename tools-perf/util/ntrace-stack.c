@@ -309,13 +309,11 @@ static void add_last(struct ntrace *nt, struct perf_sample *sample)
  * perf's chain of return addresses, behind the address that was sampled. Where the kernel is
  * traced the trap is on the stack, too, that the sample is from: it returns to that address.
  */
-static void put_ip(struct ip_callchain *chain, u64 ip, u64 context, bool traced)
+static void put_ip(struct ip_callchain *chain, u64 ip, u64 context, bool there)
 {
 	unsigned int skip;
 
-	/* Without return addresses that is all there is. */
-	if (chain->nr >= 2 && chain->ips[0] == context && chain->ips[1] == ip &&
-	    (traced || chain->nr == 2))
+	if (there && chain->nr >= 2 && chain->ips[0] == context && chain->ips[1] == ip)
 		return;
 	skip = chain->nr && chain->ips[0] == context;
 	memmove(chain->ips + 2, chain->ips + skip, (chain->nr - skip) * sizeof(u64));
@@ -328,15 +326,18 @@ static void add_chain(struct ntrace *nt, struct perf_sample *sample)
 {
 	struct thread *thread = machine__findnew_thread(nt->machine, sample->pid, sample->tid);
 	size_t sz = nt->opts.callchain_sz + 1;
+	bool there;
 
 	if (!nt->late_chain)
 		nt->late_chain = zalloc(sizeof(*nt->late_chain) + (sz + 2) * sizeof(u64));
 	if (thread && nt->late_chain) {
 		thread_stack__sample_late(thread, sample->cpu, nt->late_chain, sz, sample->ip,
 					  ntrace_kernel_start(nt));
+		/* Without return addresses perf makes a chain of the sampled one alone. */
+		there = nt->kernel_traced || !thread_stack__depth(thread, sample->cpu);
 		put_ip(nt->late_chain, sample->ip,
 		       is_user(nt, sample->ip) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL,
-		       nt->kernel_traced);
+		       there);
 		sample->callchain = nt->late_chain;
 	}
 	thread__put(thread);
