@@ -160,9 +160,6 @@ static unsigned long ntrace_bringup_work(unsigned int rounds)
 #define NTRACE_BRINGUP_LOOKS	20000
 #define NTRACE_BRINGUP_WINDOW	SZ_4K
 
-/* No message has MSEO 2. */
-#define NTRACE_BRINGUP_FILL	0x02
-
 /**
  * struct ntrace_bringup_run - one use of a path
  * @path:	the path, whose sink has a store
@@ -199,11 +196,6 @@ struct ntrace_bringup_run {
 	unsigned int looks;
 };
 
-static bool ntrace_bringup_has_memory(const struct ntrace_ramsink *sink)
-{
-	return !ntrace_ramsink_is_sram(sink);
-}
-
 /* Is what stands before WP in memory, while the sink runs? */
 static void ntrace_bringup_look(struct ntrace_bringup_run *run)
 {
@@ -213,10 +205,10 @@ static void ntrace_bringup_look(struct ntrace_bringup_run *run)
 	run->inside = ntrace_ramsink_written(sink, &used);
 	run->full = run->inside && used == run->size;
 	run->looks++;
-	if (!run->inside || run->full || !used || !ntrace_bringup_has_memory(sink))
+	if (!run->inside || run->full || !used || ntrace_ramsink_is_sram(sink))
 		return;
 	ntrace_ramsink_fetch(sink, 0, used);
-	run->ahead += ((u8 *)sink->store.cpu)[used - 1] == NTRACE_BRINGUP_FILL;
+	run->ahead += ((u8 *)sink->store.cpu)[used - 1] == NTRACE_UNWRITTEN_BYTE;
 }
 
 static void ntrace_bringup_trace(struct ntrace_bringup_run *run)
@@ -295,8 +287,8 @@ out:
 /* No window is set afterwards: the next one is written as a whole. */
 static void ntrace_bringup_clean(struct ntrace_ramsink *sink)
 {
-	if (ntrace_bringup_has_memory(sink)) {
-		memset(sink->store.cpu, NTRACE_BRINGUP_FILL, sink->store.size);
+	if (!ntrace_ramsink_is_sram(sink)) {
+		memset(sink->store.cpu, NTRACE_UNWRITTEN_BYTE, sink->store.size);
 		sink->size = sink->store.size;
 		ntrace_ramsink_hand_back(sink);
 	}
@@ -309,7 +301,7 @@ static u64 ntrace_bringup_untouched(const struct ntrace_ramsink *sink, u64 from,
 	u64 n = 0;
 
 	for (; from < to; from++)
-		n += byte[from] == NTRACE_BRINGUP_FILL;
+		n += byte[from] == NTRACE_UNWRITTEN_BYTE;
 
 	return n;
 }
@@ -320,7 +312,7 @@ static void ntrace_bringup_memory(struct seq_file *m, const struct ntrace_bringu
 	struct ntrace_ramsink *sink = run->path->sink;
 	u64 size = sink->store.size, n;
 
-	if (!ntrace_bringup_has_memory(sink) || !run->inside)
+	if (ntrace_ramsink_is_sram(sink) || !run->inside)
 		return;
 	ntrace_ramsink_fetch(sink, 0, size);
 	n = ntrace_bringup_untouched(sink, 0, run->used);
@@ -343,7 +335,7 @@ static void ntrace_bringup_messages(struct seq_file *m, const struct ntrace_brin
 	const u8 *byte = sink->store.cpu;
 	u64 i, messages = 0;
 
-	if (!ntrace_bringup_has_memory(sink) || !run->inside || !run->used)
+	if (ntrace_ramsink_is_sram(sink) || !run->inside || !run->used)
 		return;
 	for (i = 0; i < run->used; i++)
 		messages += (byte[i] & 3) == 3 && byte[i] != 0xff;

@@ -792,9 +792,6 @@ bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 	return *at < sink->size;
 }
 
-/* No message has MSEO 2. */
-#define NTRACE_GUARD_BYTE	0x02
-
 /**
  * ntrace_ramsink_set_guard - write a pattern that an overrun destroys
  * @sink:	the sink, whose window is set
@@ -807,7 +804,7 @@ void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 	sink->guard = unit;
 	sink->guard_bus = sink->start + sink->size - sink->align;
 	dma_sync_single_for_cpu(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
-	memset(unit, NTRACE_GUARD_BYTE, sink->align);
+	memset(unit, NTRACE_UNWRITTEN_BYTE, sink->align);
 	dma_sync_single_for_device(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
 }
 
@@ -823,7 +820,7 @@ bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 		return false;
 	dma_sync_single_for_cpu(sink->comp.dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
 
-	return memchr_inv(sink->guard, NTRACE_GUARD_BYTE, sink->align);
+	return memchr_inv(sink->guard, NTRACE_UNWRITTEN_BYTE, sink->align);
 }
 
 /* sysfs */

@@ -32,6 +32,9 @@ struct ntrace_ramsink_store {
 	unsigned int users;
 };
 
+/* Tells memory that no sink has written: no message has MSEO 2. */
+#define NTRACE_UNWRITTEN_BYTE	0x02
+
 /**
  * struct ntrace_ramsink - one sink
  * @comp:	the component that it is

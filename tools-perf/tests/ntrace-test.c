@@ -267,7 +267,7 @@ static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 	TEST_ASSERT_EQUAL("messages of 1.0", params.profile, NT_PROFILE_1_0);
 	TEST_ASSERT_EQUAL("others", ntrace_info_params(&info, 2 | 6 << 4, 3, &params), 0);
 	TEST_ASSERT_EQUAL("others", params.profile, NT_PROFILE_TT_DFD);
-	TEST_ASSERT_VAL("others, of which nobody knows what they are",
+	TEST_ASSERT_VAL("messages that deviate, nobody says how",
 			ntrace_info_params(&info, 2 | 6 << 4, 0, &params) < 0);
 	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 3, 3, &params) < 0);
 	ntrace_info_free(&info);
