@@ -244,17 +244,21 @@ int main(int argc, char **argv)
 	int opt, i, runs = 5;
 
 	nt_params_init(&job.params);
-	while ((opt = getopt(argc, argv, "r:n:b:m:")) != -1) {
+	while ((opt = getopt(argc, argv, "r:n:b:m:ts:xa")) != -1) {
 		switch (opt) {
 		case 'r': job.params.retstack = atoi(optarg); break;
 		case 'n': runs = atoi(optarg); break;
 		case 'b': job.batch = atoi(optarg); break;
 		case 'm': mode = optarg; break;
+		case 't': job.params.timestamps = 1; break;
+		case 's': job.params.srcbits = atoi(optarg); job.params.src = 1; break;
+		case 'x': job.params.extaddr = 1; break;
+		case 'a': job.params.alljumps = 1; break;
 		default: return 2;
 		}
 	}
 	if (argc - optind != 2 || job.batch > 256 || runs < 1)
-		die("usage: [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] ELF TRACE");
+		die("usage: [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] [-t] [-s SRCBITS] [-x] [-a] ELF TRACE");
 	job.image = nt_image_new();
 	if (!job.image || nt_image_add_elf(job.image, argv[optind], 0))
 		die(argv[optind]);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The flow layer with any program: parameters, a program, what happens between batches, then
- * messages. What is reported has to be linear code, and the same when the messages come in pieces.
+ * messages. What is reported has to be linear code, and the same when the messages come in pieces,
+ * or are all read the plain way.
  */
+#include "nt-flow.h"
 #include "program.h"
 
 #define INSNS_MAX	4096	/* looked at, of a repetition that would not end */
@@ -182,6 +184,30 @@ out:
 	nt_flow_free(flow);
 }
 
+/* What was kept, once more: the graph is there, so nt_quick() does all that it can, or it is off. */
+static void compare_again(struct follower *f, const uint8_t *bytes, bool skip, bool slow)
+{
+	struct nt_flow *flow = nt_flow_new(&f->params);
+	struct nt_event ev[EVENTS_KEPT];
+	unsigned int nr = 0, i;
+	int n;
+
+	MUST(flow);
+	flow->slow = slow;
+	nt_flow_set_code(flow, f->code, f->code);
+	nt_flow_report_syncs(flow, f->syncs);
+	nt_flow_window(flow, bytes, f->len, 0);
+	if (skip)
+		nt_flow_skip_partial(flow);
+	while (nr < f->nr_kept) {
+		n = nt_flow_next(flow, ev, EVENTS_KEPT);
+		MUST(n > 0);
+		for (i = 0; i < (unsigned int)n && nr < f->nr_kept; i++, nr++)
+			MUST(same(&ev[i], &f->kept[nr]));
+	}
+	nt_flow_free(flow);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, data + size };
@@ -202,7 +228,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* once more: the graph is there, a stretch may join the last */
 	if (what & 2)
 		follow(&f, &in, what & ~2u);
-	else if (!(what & 1) && f.len)
+	if (!(what & 2)) {
+		compare_again(&f, in.p, what & 1, false);
+		compare_again(&f, in.p, what & 1, true);
+	}
+	if (!(what & 3) && f.len)
 		compare_pieces(&f, &in, 1 + (what >> 2));
 	nt_flow_free(f.flow);
 	nt_code_free(f.code);

@@ -8,6 +8,8 @@
 
 #include "cmocka-tap.h"
 #include "pack.h"
+#include "nt-short.h"
+#include "random.h"
 
 static struct nt_params plain(void)
 {
@@ -640,6 +642,68 @@ static bool no_room(void *ctx, const uint8_t *msg, unsigned int len)
 	return false;
 }
 
+/* Nearly all bytes are of a message as nt-short.h reads them; the others make it end, or be bad. */
+static void random_short(uint8_t *buf, size_t len)
+{
+	static const uint8_t tcodes[] = {
+		NT_TCODE_DIRECT_BRANCH, NT_TCODE_INDIRECT_BRANCH, NT_TCODE_RESOURCE_FULL,
+		NT_TCODE_INDIRECT_BRANCH_HIST,
+	};
+	unsigned int field = 2 + rnd(12), end = 3 + rnd(20), i;
+
+	buf[0] = tcodes[rnd(4)] << 2 | (rnd(50) ? 0 : rnd(4));
+	for (i = 1; i < len; i++) {
+		unsigned int mdo = rnd(4) ? rnd(64) : rnd(2) * 0x3f;
+
+		buf[i] = mdo << 2 | (!rnd(end) ? 3 : !rnd(field) ? 1 : rnd(200) ? 0 : 2);
+	}
+	/* an RCODE that is common */
+	if (buf[0] == NT_TCODE_RESOURCE_FULL << 2 && rnd(2))
+		buf[1] = (buf[1] & ~0x3c) | rnd(3) << 2;
+}
+
+static void random_params(struct nt_params *p)
+{
+	nt_params_init(p);
+	p->xlen = rnd(2) ? 64 : 32;
+	p->timestamps = rnd(2);
+	p->extaddr = rnd(2);
+	p->srcbits = rnd(2) ? 0 : rnd(13);
+	p->addr_bits = rnd(3) ? 0 : 20 + rnd(p->xlen - 20);
+	p->profile = rnd(4) ? NT_PROFILE_1_0 : rnd(NT_PROFILE_TT_DFD + 1);
+}
+
+/*
+ * With less than NT_SHORT_ROOM bytes messages are read byte by byte, with more at once: neither may
+ * be noticed.
+ */
+static void R64_R69_short_messages_at_once(void **state)
+{
+	unsigned int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 300000, good = 0, i;
+	uint8_t buf[64];
+	struct nt_params p;
+	struct nt_msg at_once, bytewise;
+	int n, m;
+
+	(void)state;
+	rnd_begin();
+	for (i = 0; i < rounds; i++) {
+		random_params(&p);
+		random_short(buf, sizeof(buf));
+		n = nt_msg_decode(&p, buf, sizeof(buf), &at_once);
+		m = nt_msg_decode(&p, buf, NT_SHORT_ROOM - 1, &bytewise);
+		if (!m)
+			continue;
+		assert_int_equal(n, m);
+		if (m < 0 && bytewise.skip == NT_SHORT_ROOM - 1)
+			continue;
+		assert_memory_equal(&at_once, &bytewise, sizeof(bytewise));
+		good += m > 0;
+	}
+	assert_true(good > rounds / 10);
+	print_message("# %u of %u are messages\n", good, rounds);
+}
+
 static void params_are_checked(void **state)
 {
 	struct nt_params p = plain();
@@ -844,6 +908,7 @@ int main(void)
 		cmocka_unit_test(format_is_cut_to_size),
 		cmocka_unit_test(sync_is_found),
 		cmocka_unit_test(short_messages_read_alike),
+		cmocka_unit_test(R64_R69_short_messages_at_once),
 		cmocka_unit_test(params_are_checked),
 		cmocka_unit_test(branches_are_checked),
 		cmocka_unit_test(branches_as_text),

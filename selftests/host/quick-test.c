@@ -21,6 +21,8 @@
 static struct run {
 	struct randprog prog;
 	struct hart hart;
+	bool beside;		/* another source's messages among them */
+	uint64_t time, step;	/* of the trace clock; up to which it is decoded at a time */
 	uint8_t bytes[BYTES_MAX];
 	size_t len;
 	struct nt_event events[2][EVENTS_MAX + 256];
@@ -34,7 +36,20 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	assert_true(r.len + len <= BYTES_MAX);
 	memcpy(r.bytes + r.len, msg, len);
 	r.len += len;
+	while (r.beside && len > 1 && rnd(3) == 0) {
+		assert_true(r.len + len <= BYTES_MAX);
+		memcpy(r.bytes + r.len, msg, len);
+		r.bytes[r.len + 1] ^= 1 << 2;	/* SRC follows TCODE, which has the first byte */
+		r.len += len;
+	}
 	return true;
+}
+
+static uint64_t now(void *ctx)
+{
+	(void)ctx;
+	r.time += rnd(8) ? rnd(20) : rnd(100000);
+	return r.time;
 }
 
 static enum nt_mode true_mode(const struct nt_enc_config *c)
@@ -52,8 +67,13 @@ static void random_options(struct nt_enc_config *c)
 	nt_params_init(p);
 	p->xlen = rnd(3) ? 64 : 32;
 	p->isa = NT_ISA_C | (rnd(2) ? NT_ISA_ZCMP | NT_ISA_ZCMT : NT_ISA_D);
-	p->extaddr = rnd(20) == 0;
-	p->alljumps = rnd(20) == 0;
+	p->extaddr = rnd(4) == 0;
+	p->alljumps = rnd(4) == 0;
+	p->timestamps = rnd(2);
+	if (rnd(3) == 0) {
+		p->srcbits = 1 + rnd(12);
+		p->src = rnd(4) ? (int)rnd(1u << p->srcbits) : -1;
+	}
 	p->seqjump = rnd(2);
 	p->retstack = rnd(4);
 	c->htm = rnd(2);
@@ -64,7 +84,10 @@ static void random_options(struct nt_enc_config *c)
 	c->hist_bits = rnd(2) ? 2 + rnd(31) : 0;
 	c->syncmode = rnd(4);
 	c->syncmax = 2 + rnd(8);
+	c->repeathist = c->htm && rnd(2);
+	c->repeatbranch = !c->htm && rnd(2);
 	c->emit = emit;
+	c->time = now;
 }
 
 static void execute(const struct nt_enc_config *c, unsigned int steps)
@@ -117,6 +140,7 @@ static unsigned int decode(const struct nt_params *params, bool slow, struct nt_
 	struct nt_code *code = nt_code_new(params, program_read, &r.prog.mem);
 	struct nt_flow *flow = nt_flow_new(params);
 	unsigned int n = 0, max = rnd(3) ? 64 + rnd(193) : 256;
+	uint64_t limit = r.step ?: UINT64_MAX;
 	int got;
 
 	assert_true(code && flow);
@@ -125,7 +149,15 @@ static unsigned int decode(const struct nt_params *params, bool slow, struct nt_
 		flow->ahead_from = 0;
 	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, r.bytes, r.len, 1000);
-	while (n < EVENTS_MAX && (got = nt_flow_next(flow, e + n, max)) > 0) {
+	nt_flow_limit(flow, limit);
+	while (n < EVENTS_MAX &&
+	       ((got = nt_flow_next(flow, e + n, max)) > 0 || nt_flow_at_limit(flow))) {
+		/* which events are before the limit */
+		if (!got) {
+			e[n] = (struct nt_event){ .kind = UINT8_MAX, .time = limit };
+			got = 1;
+			nt_flow_limit(flow, limit += r.step);
+		}
 		n += got;
 		if (rnd(100) == 0)
 			nt_code_invalidate(code, r.prog.mem.base, r.prog.mem.base + rnd(4000));
@@ -163,6 +195,7 @@ static void compare(const struct nt_params *p, unsigned int round)
 static void R115_same_events(void **unused)
 {
 	unsigned int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 500, i;
+	unsigned int timed = 0, sourced = 0;
 	uint64_t bytes = 0;
 
 	(void)unused;
@@ -173,14 +206,20 @@ static void R115_same_events(void **unused)
 		randprog_make(&r.prog, &c.params);
 		c.params.jvt = r.prog.params.jvt;
 		c.params.addr_bits = r.prog.params.addr_bits;
+		r.beside = c.params.srcbits && c.params.src >= 0;
+		r.time = rnd(1000);
+		r.step = rnd(4) ? 0 : 1000 + rnd(1000000);
 		r.len = 0;
 		execute(&c, 1000 + rnd(20000));
 		if (rnd(3))
 			damage();
 		bytes += r.len;
+		timed += c.params.timestamps;
+		sourced += c.params.srcbits != 0;
 		compare(&c.params, i);
 	}
-	print_message("# %u traces, %" PRIu64 " bytes\n", rounds, bytes);
+	print_message("# %u traces, %" PRIu64 " bytes, %u with timestamps, %u with SRC\n", rounds,
+		      bytes, timed, sourced);
 }
 
 int main(void)

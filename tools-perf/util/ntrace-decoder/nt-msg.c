@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nt-int.h"
+#include "nt-short.h"
 
 #define MSEO(byte)	((byte) & 3)
 #define MDO(byte)	((byte) >> 2)
@@ -383,163 +383,43 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 
 /* ------------------------------------------- short messages, at once ----- */
 
-/*
- * Nearly all messages are common ones of at most 8 bytes.  These are taken
- * apart as one 64-bit word; whatever is unusual about a message, be it wrong
- * or only long, is left to read_message().
- */
-#define EACH(byte)	(0x0101010101010101ull * (byte))
-
-static inline uint64_t load_word(const uint8_t *p)
+/* Bytes of the message at buf, of which there are NT_SHORT_ROOM; 0: left to read_message() */
+NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shape shape,
+				  const uint8_t *buf, struct nt_msg *msg)
 {
-	return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
-	       (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
-	       (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
-
-/* The MDOs of 8 bytes, 6 bits each, without gaps */
-static inline uint64_t pack_mdos(uint64_t w)
-{
-	w = w >> 2 & EACH(0x3f);
-	w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
-	w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
-	return (w & 0xffffff) | (w & 0x00ffffff00000000) >> 8;
-}
-
-struct word {
-	uint64_t bits;		/* MDOs that are not read yet */
-	uint64_t ends;		/* bit 8n: byte n ends a field that is not read yet */
-	unsigned int at;	/* bits that were read */
-};
-
-/* The next variable field, as wide as 48 bits */
-static inline uint64_t word_field(struct word *w, unsigned int *width)
-{
-	unsigned int end = ((unsigned int)__builtin_ctzll(w->ends) >> 3) * 6 + 6;
-	uint64_t value;
-
-	*width = end - w->at;
-	value = w->bits & ((1ull << *width) - 1);
-	w->bits >>= *width;
-	w->ends &= w->ends - 1;
-	w->at = end;
-	return value;
-}
-
-static inline bool word_addr(struct word *w, const struct nt_params *params, uint64_t *addr)
-{
+	struct nt_short m = { .width = 1 };
 	struct excess ex = { .ones = false };
-	uint64_t v = word_field(w, &ex.width);
 
-	return !fit_addr(params, v, &ex, addr);
-}
-
-/* SRC, RCODE or B-TYPE; what is left of the word begins with I-CNT or RDATA0 */
-static inline void word_fixed(struct word *w, const struct nt_params *params, struct nt_msg *msg)
-{
-	const unsigned int srcbits = nt_srcbits(params);
-
-	w->bits >>= 6;
-	w->at = 6;
-	if (srcbits) {
-		msg->src = w->bits & ((1u << srcbits) - 1);
-		msg->fields |= NT_F_SRC;
-		w->bits >>= srcbits;
-		w->at += srcbits;
+	*msg = (struct nt_msg){ .fields = 0 };
+	if (!nt_short_get(buf, &shape, &m))
+		return 0;
+	msg->tcode = m.tcode;
+	if (shape.srcbits) {
+		msg->src = m.src;
+		msg->fields = NT_F_SRC;
 	}
-	if (msg->tcode == NT_TCODE_RESOURCE_FULL) {
-		msg->rcode = w->bits & 15;
-		msg->fields |= NT_F_RCODE;
-		w->bits >>= 4;
-		w->at += 4;
-	} else if (msg->tcode != NT_TCODE_DIRECT_BRANCH) {
-		msg->btype = w->bits & 3;
-		msg->fields |= NT_F_BTYPE;
-		w->bits >>= 2;
-		w->at += 2;
-	}
-}
-
-#define FAST_TCODES							\
-	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
-	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
-
-/* The variable fields; false when they are not the ones there should be. */
-static inline bool word_variable(struct word *w, const struct nt_params *params,
-				 struct nt_msg *msg)
-{
-	unsigned int width;
-
-	if (msg->tcode == NT_TCODE_RESOURCE_FULL) {
-		if (msg->rcode > 1)
-			return false;
-		msg->rdata[0] = word_field(w, &width);
-		msg->fields |= NT_F_RDATA0;
-	} else {
-		msg->icnt = word_field(w, &width);
-		msg->fields |= NT_F_ICNT;
-		if (msg->tcode != NT_TCODE_DIRECT_BRANCH) {
-			if (!w->ends || !word_addr(w, params, &msg->addr))
-				return false;
-			msg->fields |= NT_F_UADDR;
-		}
-		if (msg->tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
-			if (!w->ends)
-				return false;
-			msg->hist = word_field(w, &width);
-			msg->fields |= NT_F_HIST;
-		}
-	}
-	if (w->ends && params->timestamps) {
-		msg->tstamp = word_field(w, &width);
+	if (m.stamped) {
+		msg->tstamp = m.tstamp;
 		msg->fields |= NT_F_TSTAMP;
 	}
-	return !w->ends;
-}
-
-/*
- * Bytes of the message at buf, of which there are at least 8; 0: left to
- * read_message(), and *msg may have been written to.
- */
-static inline unsigned int read_short(const struct nt_params *params, const uint8_t *buf,
-				      struct nt_msg *msg)
-{
-	uint64_t word = load_word(buf), end = word & word >> 1 & EACH(1), mask;
-	unsigned int tcode = MDO(buf[0]);
-	struct word w;
-
-	if (!end || !(FAST_TCODES >> tcode & 1))
-		return 0;
-	mask = end ^ (end - 1);		/* up to the end's MSEO */
-	w.ends = word & EACH(1) & mask;
-	/* a reserved MSEO? */
-	if (word >> 1 & ~word & EACH(1) & mask)
-		return 0;
-	msg->tcode = tcode;
-	w.bits = pack_mdos(word);
-	word_fixed(&w, params, msg);
-	/* the first variable field has to reach beyond the fixed ones */
-	if (((unsigned int)__builtin_ctzll(w.ends) >> 3) * 6 + 6 <= w.at)
-		return 0;
-	if (!word_variable(&w, params, msg))
-		return 0;
-	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
-}
-
-/*
- * A DirectBranch without SRC whose I-CNT takes one byte or two: what BTM
- * consists of.  Otherwise as read_short().
- */
-static inline unsigned int read_direct(const uint8_t *buf, struct nt_msg *msg)
-{
-	bool two = MSEO(buf[1]) == MSEO_END;
-
-	if (!two && (MSEO(buf[1]) != MSEO_MORE || MSEO(buf[2]) != MSEO_END))
-		return 0;
-	msg->tcode = NT_TCODE_DIRECT_BRANCH;
-	msg->fields = NT_F_ICNT;
-	msg->icnt = MDO(buf[1]) | (two ? 0 : MDO(buf[2]) << 6);
-	return two ? 2 : 3;
+	if (m.tcode == NT_TCODE_RESOURCE_FULL) {
+		msg->rcode = m.fixed;
+		msg->rdata[0] = m.hist;
+		msg->fields |= NT_F_RCODE | NT_F_RDATA0;
+		return m.len;
+	}
+	msg->icnt = m.icnt;
+	msg->fields |= NT_F_ICNT;
+	if (m.tcode == NT_TCODE_DIRECT_BRANCH)
+		return m.len;
+	msg->btype = m.fixed;
+	msg->fields |= NT_F_BTYPE | NT_F_UADDR;
+	if (m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
+		msg->hist = m.hist;
+		msg->fields |= NT_F_HIST;
+	}
+	ex.width = m.width;
+	return fit_addr(params, m.addr, &ex, &msg->addr) ? 0 : m.len;
 }
 
 /* After bytes that are no message: to behind the next end of one. */
@@ -584,19 +464,30 @@ static __attribute__((noinline)) int decode_any(const struct nt_params *params,
 	return c.p - buf;
 }
 
+#define DECODE_SHAPE(name, ...)								\
+static __attribute__((noinline)) int name(const struct nt_params *params, const uint8_t *buf,	\
+					  size_t len, struct nt_msg *msg)			\
+{												\
+	unsigned int ret = read_shape(params, (struct nt_shape){ __VA_ARGS__ }, buf, msg);	\
+												\
+	return ret ? (int)ret : decode_any(params, buf, len, msg);				\
+}
+
+/* Without SRC there is less to do. */
+DECODE_SHAPE(decode_plain, .stamps = false)
+DECODE_SHAPE(decode_stamps, .stamps = true)
+DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps)
+
 int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
 		  struct nt_msg *msg)
 {
-	unsigned int ret = 0;
-
-	if (len >= 8) {
-		*msg = (struct nt_msg){ .fields = 0 };
-		if (buf[0] == NT_TCODE_DIRECT_BRANCH << 2 && !nt_srcbits(params))
-			ret = read_direct(buf, msg);
-		if (!ret)
-			ret = read_short(params, buf, msg);
-	}
-	return ret ? (int)ret : decode_any(params, buf, len, msg);
+	if (len < NT_SHORT_ROOM)
+		return decode_any(params, buf, len, msg);
+	if (nt_srcbits(params))
+		return decode_src(params, buf, len, msg);
+	if (params->timestamps)
+		return decode_stamps(params, buf, len, msg);
+	return decode_plain(params, buf, len, msg);
 }
 
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,

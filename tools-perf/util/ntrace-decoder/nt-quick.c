@@ -11,174 +11,107 @@
  * know the way yet, all is as it was before that message, and left to the
  * others; nothing is decided here that they would not decide.
  */
+#include "nt-short.h"
 #include "nt-walk.h"
 
 /* ---------------------------------------------------------------- bytes -- */
 
-/* A message without SRC and TSTAMP, B-TYPE 0 */
 struct quick {
-	unsigned int len;	/* in bytes */
-	unsigned int tcode;
-	uint64_t icnt;		/* half-words */
-	uint64_t addr;		/* U-ADDR, from bit 1 on; once it is in the queue: absolute */
-	uint64_t hist;		/* with the stop bit */
-	uint64_t uaddr;		/* U-ADDR, also in the queue */
+	struct nt_short m;
+	size_t pos;		/* in the window */
+	uint64_t to;		/* U-ADDR, absolute */
 };
 
-#define EACH(byte)	(0x0101010101010101ull * (byte))
-#define FIRST(tcode)	(NT_TCODE_##tcode << 2)	/* first byte of a message */
-
-INLINE uint64_t load(const uint8_t *p)
-{
-	uint64_t w;
-
-	memcpy(&w, p, sizeof(w));
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-	w = __builtin_bswap64(w);
-#endif
-	return w;
-}
-
-/* Bits 7:2 of a byte */
-INLINE uint64_t mdo(uint64_t w, unsigned int byte)
-{
-	return w >> (8 * byte + 2) & 0x3f;
-}
-
-/* Bits 1:0 */
-INLINE unsigned int mseo(uint64_t w, unsigned int byte)
-{
-	return w >> (8 * byte) & 3;
-}
-
-/* DirectBranch of 2 or 3 bytes: I-CNT begins at byte 1. */
-INLINE bool get_direct(uint64_t w, struct quick *q)
-{
-	bool two = mseo(w, 1) == 3, three = mseo(w, 1) == 0 && mseo(w, 2) == 3;
-
-	q->icnt = mdo(w, 1) | (two ? 0 : mdo(w, 2) << 6);
-	q->len = two ? 2 : 3;
-	return two || three;
-}
-
-/* The MDOs of 8 bytes, without gaps */
-INLINE uint64_t pack(uint64_t w)
-{
-	w = w >> 2 & EACH(0x3f);
-	w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
-	w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
-	return (w & 0xffffff) | (w & 0x00ffffff00000000) >> 8;
-}
-
-/* The bits of a message that are not read yet, and where its fields end in w */
-struct fields {
-	uint64_t bits, ends;
-	unsigned int at;
-};
-
-INLINE uint64_t field(struct fields *s)
-{
-	unsigned int end = ((unsigned int)__builtin_ctzll(s->ends) >> 3) * 6 + 6;
-	uint64_t value = s->bits & ((1ull << (end - s->at)) - 1);
-
-	s->bits >>= end - s->at;
-	s->ends &= s->ends - 1;
-	s->at = end;
-	return value;
-}
-
-/*
- * The others, when they end within 8 bytes: their variable fields, behind
- * `fixed` bits
- */
-INLINE bool get_fields(uint64_t w, uint64_t end, unsigned int fixed, struct quick *q)
-{
-	uint64_t mask = end ^ (end - 1);
-	struct fields s = { .bits = pack(w) >> fixed, .ends = w & EACH(1) & mask, .at = fixed };
-
-	/* a reserved MSEO? */
-	if (w >> 1 & ~w & EACH(1) & mask)
-		return false;
-	q->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
-	if (q->tcode == NT_TCODE_RESOURCE_FULL) {
-		q->hist = field(&s);
-		return !s.ends && q->hist > 1;
-	}
-	q->icnt = field(&s);
-	if (!s.ends)
-		return false;
-	q->addr = field(&s);
-	if (q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
-		if (!s.ends)
-			return false;
-		q->hist = field(&s);
-		return !s.ends && q->hist;
-	}
-	return !s.ends;
-}
-
-/* Room that the longest message taken here may need */
-#define LONG	32
+/* Room that the longest message taken here may need: four fields of 10 bytes */
+#define LONG	48
 
 /*
  * A field byte by byte, up to 58 bits; `low` bits of the first are not of it.
- * The byte behind it, NULL when there is no such field.
+ * The byte behind it, NULL when it is longer.
  */
-INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, unsigned int mseo_end,
-				uint64_t *value)
+INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, uint64_t *value,
+				unsigned int *width)
 {
-	unsigned int shift = 0, byte;
+	unsigned int byte;
 
-	*value = 0;
+	*value = *width = 0;
 	do {
 		byte = *p++;
-		*value |= (uint64_t)(byte >> 2 >> low) << shift;
-		shift += 6 - low;
+		*value |= (uint64_t)(byte >> 2 >> low) << *width;
+		*width += 6 - low;
 		low = 0;
-	} while (!(byte & 3) && shift <= 52);
-	return (byte & 3) == mseo_end ? p : NULL;
+	} while (!(byte & 3) && *width <= 52);
+	return byte & 1 ? p : NULL;
 }
 
-/* The others when they are longer, as those are that lead far: from byte 1 on */
-static bool get_long(const uint8_t *msg, struct quick *q)
+/* Is that the end of the message, too? */
+INLINE bool is_end(const uint8_t *behind)
 {
-	bool hist = q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
-	const uint8_t *p = get_field(msg + 1, 2, 1, &q->icnt);
+	return (behind[-1] & 3) == 3;
+}
 
-	if (p)
-		p = get_field(p, 0, hist ? 1 : 3, &q->addr);
-	if (p && hist)
-		p = get_field(p, 0, 3, &q->hist);
-	if (!p || (hist && !q->hist))
+/* Indirect branches without SRC whose fields are longer, as those are that lead far */
+static bool get_long(const uint8_t *msg, bool stamps, struct nt_short *m)
+{
+	bool hist = m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	const uint8_t *p = msg + 1;
+	unsigned int width;
+
+	if (*msg & 3 || (!hist && m->tcode != NT_TCODE_INDIRECT_BRANCH))
 		return false;
-	q->len = p - msg;
+	m->fixed = *p >> 2 & 3;
+	p = get_field(p, 2, &m->icnt, &width);
+	if (p && !is_end(p))
+		p = get_field(p, 0, &m->addr, &m->width);
+	else
+		return false;
+	if (hist && p)
+		p = is_end(p) ? NULL : get_field(p, 0, &m->hist, &width);
+	m->stamped = p && stamps && !is_end(p);
+	if (m->stamped)
+		p = get_field(p, 0, &m->tstamp, &width);
+	if (!p || !is_end(p))
+		return false;
+	m->len = p - msg;
 	return true;
+}
+
+/* Does U-ADDR have no more bits than addresses?  With extaddr: have it extended. */
+INLINE bool quick_fit_addr(const struct nt_flow *f, const struct nt_shape *shape,
+			   struct nt_short *m)
+{
+	const uint64_t mask = UINT64_MAX >> (65 - f->params.xlen);
+	const unsigned int bits = f->params.addr_bits;
+
+	if (!shape->extaddr || !(m->addr >> (m->width - 1)))
+		return !(m->addr >> bits);
+	m->addr |= UINT64_MAX << m->width;
+	if (~m->addr & ~mask)
+		return false;
+	m->addr &= mask;
+	return m->addr >> (bits - 1) == mask >> (bits - 1);
 }
 
 /* Bits of I-CNT here: more, without outcomes, may be more work than walk() allows */
 #define ICNT_QUICK	15
 
-/* The message at the beginning of LONG bytes; false: not one of these */
-INLINE bool get_message(const struct nt_flow *f, size_t pos, struct quick *q)
+/* The message at pos, behind which there are LONG bytes; false: not one of these */
+INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
+			struct nt_short *m)
 {
-	uint64_t w = load(f->buf + pos), end = w & w >> 1 & EACH(1);
-	/* the second byte has B-TYPE, or RCODE, in its lowest bits */
-	unsigned int low = mdo(w, 1);
+	const uint8_t *p = f->buf + pos;
 
-	q->tcode = mdo(w, 0);
-	switch (w & 0xff) {
-	case FIRST(DIRECT_BRANCH):
-		return get_direct(w, q);
-	case FIRST(INDIRECT_BRANCH):
-	case FIRST(INDIRECT_BRANCH_HIST):
-		return !(low & 3) &&
-		       (end ? get_fields(w, end, 8, q) : get_long(f->buf + pos, q)) &&
-		       !(q->addr >> f->params.addr_bits) && !(q->icnt >> ICNT_QUICK);
-	case FIRST(RESOURCE_FULL):
-		return (low & 15) == 1 && end && get_fields(w, end, 10, q);
-	default:
+	if (!nt_short_get(p, shape, m) &&
+	    (shape->srcbits || !get_long(p, shape->stamps, m)))
 		return false;
-	}
+	if (m->tcode == NT_TCODE_RESOURCE_FULL)
+		return m->fixed == 1 && m->hist > 1;
+	if (m->icnt >> ICNT_QUICK)
+		return false;
+	if (m->tcode == NT_TCODE_DIRECT_BRANCH)
+		return true;
+	return !m->fixed && (m->tcode != NT_TCODE_INDIRECT_BRANCH_HIST || m->hist) &&
+	       quick_fit_addr(f, shape, m);
 }
 
 /* ----------------------------------------------------------------- walk -- */
@@ -194,6 +127,7 @@ struct now {
 	unsigned int top, depth;	/* of the return stack */
 	uint64_t ref;
 	int64_t credit;
+	uint64_t time;
 };
 
 /* All that the walk needs beside */
@@ -206,6 +140,8 @@ struct quickly {
 	struct call undo[UNDO];
 	unsigned int slots[UNDO];
 	unsigned int nr_undo;
+	bool done;		/* with a message at least */
+	size_t last;		/* where the last one with I-CNT is, SIZE_MAX none */
 };
 
 /* A call, from block n; false: too many in one message */
@@ -263,7 +199,14 @@ INLINE bool quick_return(const struct quickly *k, struct now *now, const struct 
 	return true;
 }
 
-/* Over the end of block n, which is no conditional branch */
+/* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
+INLINE bool quick_told(const struct nt_shape *shape, const struct nt_block *blk)
+{
+	return blk->end == NT_END_COND ||
+	       (shape->alljumps && (blk->end == NT_END_JUMP || blk->end == NT_END_CALL));
+}
+
+/* Over the end of block n, of which the trace does not tell */
 INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block *blk, uint32_t n)
 {
 	if (blk->end == NT_END_LINEAR) {
@@ -285,7 +228,8 @@ INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block
  * number, or NT_BLOCK_NONE when that is not where they end, or not known.
  * plain: branches are not taken; otherwise there must be none.
  */
-INLINE uint32_t quick_plain(struct quickly *k, struct now *now, uint64_t left, bool plain)
+INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			    uint64_t left, bool plain)
 {
 	const struct nt_block *blk;
 	uint32_t n;
@@ -298,7 +242,7 @@ INLINE uint32_t quick_plain(struct quickly *k, struct now *now, uint64_t left, b
 		left -= blk->halfwords;
 		if (blk->end == NT_END_COND && plain)
 			now->block = blk->fall;
-		else if (blk->end == NT_END_COND || !quick_over(k, now, blk, n))
+		else if (quick_told(shape, blk) || !quick_over(k, now, blk, n))
 			break;
 	}
 	return NT_BLOCK_NONE;
@@ -308,7 +252,8 @@ INLINE uint32_t quick_plain(struct quickly *k, struct now *now, uint64_t left, b
  * Walk until all outcomes are used up, over fewer than `left` half-words.  How
  * many are left, 0 when that does not work out.
  */
-INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, uint64_t hist)
+INLINE uint64_t quick_hist(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			   uint64_t left, uint64_t hist)
 {
 	unsigned int nbits = 63 - __builtin_clzll(hist);
 	const struct nt_block *blk;
@@ -320,12 +265,17 @@ INLINE uint64_t quick_hist(struct quickly *k, struct now *now, uint64_t left, ui
 		if (blk->halfwords >= left)
 			return 0;
 		left -= blk->halfwords;
-		if (blk->end != NT_END_COND) {
+		if (!quick_told(shape, blk)) {
 			if (!quick_over(k, now, blk, n))
 				return 0;
 			continue;
 		}
 		nbits--;
+		if (shape->alljumps && blk->end != NT_END_COND) {
+			if (!(hist >> nbits & 1) || !quick_over(k, now, blk, n))
+				return 0;
+			continue;
+		}
 		if (!(hist >> nbits & 1)) {
 			now->block = blk->fall;
 			continue;
@@ -357,15 +307,19 @@ struct queue {
 	uint64_t ref;			/* that the next U-ADDR is relative to */
 };
 
+INLINE bool has_addr(const struct nt_short *m)
+{
+	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
 INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 {
 	const struct quick *q = &u->q[(u->first + u->depth / 2) % AHEAD];
-	uint64_t hash = nt_code_hash(q->addr);
+	uint64_t hash = nt_code_hash(q->to);
 	uint32_t slot = nt_code_slot(code, hash), entry, tries = 4;
 	const char *blk;
 
-	if (u->end - u->first <= u->depth / 2 || q->tcode == NT_TCODE_DIRECT_BRANCH ||
-	    q->tcode == NT_TCODE_RESOURCE_FULL)
+	if (u->end - u->first <= u->depth / 2 || !has_addr(&q->m))
 		return;
 	do {
 		entry = code->table[slot];
@@ -386,25 +340,38 @@ INLINE uint64_t quick_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr
 	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
 }
 
+/* Have *pos at the next message of this source; false: none of these kinds */
+INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
+		    struct quick *q)
+{
+	while (f->len - *pos >= LONG && get_message(f, shape, *pos, &q->m)) {
+		q->pos = *pos;
+		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
+			return true;
+		*pos += q->m.len;
+	}
+	return false;
+}
+
 /* The message in u->q[u->end] is taken in. */
 INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 {
-	u->pos += q->len;
+	u->pos += q->m.len;
 	u->end++;
-	if (q->tcode == NT_TCODE_DIRECT_BRANCH || q->tcode == NT_TCODE_RESOURCE_FULL)
+	if (!has_addr(&q->m))
 		return;
-	q->uaddr = q->addr;
-	u->ref = q->addr = quick_addr(f, u->ref, q->addr);
-	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, nt_code_hash(q->addr))]);
+	u->ref = q->to = quick_addr(f, u->ref, q->m.addr);
+	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, nt_code_hash(q->to))]);
 }
 
 /* The next message; NULL: none of these kinds */
-INLINE const struct quick *dequeue(const struct nt_flow *f, struct queue *u)
+INLINE const struct quick *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
+				   struct queue *u)
 {
-	while (u->end - u->first < u->depth && f->len - u->pos >= LONG) {
+	while (u->end - u->first < u->depth) {
 		struct quick *q = &u->q[u->end % AHEAD];
 
-		if (!get_message(f, u->pos, q))
+		if (!get_own(f, shape, &u->pos, q))
 			break;
 		enqueue(f, u, q);
 	}
@@ -415,24 +382,24 @@ INLINE const struct quick *dequeue(const struct nt_flow *f, struct queue *u)
 }
 
 /* The same without a queue */
-INLINE const struct quick *next_quick(const struct nt_flow *f, size_t pos, uint64_t ref,
-				      struct quick *q)
+INLINE const struct quick *next_quick(const struct nt_flow *f, const struct nt_shape *shape,
+				      size_t *pos, uint64_t ref, struct quick *q)
 {
-	if (f->len - pos < LONG || !get_message(f, pos, q))
+	if (!get_own(f, shape, pos, q))
 		return NULL;
-	q->uaddr = q->addr;
-	q->addr = quick_addr(f, ref, q->addr);
+	q->to = quick_addr(f, ref, q->m.addr);
 	return q;
 }
 
 /* ------------------------------------------------------------- messages -- */
 
 /* The taken branch that the message reports; false: it is not of this kind */
-INLINE bool quick_direct(const struct quickly *k, struct now *now, uint32_t n)
+INLINE bool quick_direct(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			 uint32_t n)
 {
 	const struct nt_block *blk = &k->blocks[n];
 
-	if (blk->end != NT_END_COND)
+	if (!quick_told(shape, blk) || (blk->end == NT_END_CALL && !quick_push(k, now, n)))
 		return false;
 	quick_taken(k, now, blk);
 	return true;
@@ -473,34 +440,36 @@ INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
 }
 
 /* ResourceFull with outcomes; their half-words are in the I-CNT to come. */
-INLINE bool quick_outcomes(struct quickly *k, struct now *now, const struct quick *q)
+INLINE bool quick_outcomes(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			   const struct quick *q)
 {
-	int64_t left = quick_hist(k, now, HIST_REACH, q->hist);
+	int64_t left = quick_hist(k, shape, now, HIST_REACH, q->m.hist);
 
 	now->credit -= HIST_REACH - left;
 	return left && now->credit >= -ICNT_MAX;
 }
 
 /* A message with I-CNT; false: leave it to the others */
-INLINE bool quick_message(struct quickly *k, struct now *now, const struct quick *q)
+INLINE bool quick_message(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			  const struct quick *q)
 {
-	int64_t left = now->credit + (int64_t)q->icnt;
+	int64_t left = now->credit + (int64_t)q->m.icnt;
 	uint32_t n;
 
 	now->credit = 0;
 	if (left <= 0)
 		return false;
-	if (q->tcode == NT_TCODE_DIRECT_BRANCH) {
-		n = quick_plain(k, now, left, true);
-		return n != NT_BLOCK_NONE && quick_direct(k, now, n);
+	if (q->m.tcode == NT_TCODE_DIRECT_BRANCH) {
+		n = quick_plain(k, shape, now, left, true);
+		return n != NT_BLOCK_NONE && quick_direct(k, shape, now, n);
 	}
-	if (q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
-		left = quick_hist(k, now, left, q->hist);
-		n = left ? quick_plain(k, now, left, false) : NT_BLOCK_NONE;
+	if (q->m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST) {
+		left = quick_hist(k, shape, now, left, q->m.hist);
+		n = left ? quick_plain(k, shape, now, left, false) : NT_BLOCK_NONE;
 	} else {
-		n = quick_plain(k, now, left, k->f->mode == NT_MODE_BTM);
+		n = quick_plain(k, shape, now, left, k->f->mode == NT_MODE_BTM);
 	}
-	now->ref = q->addr;
+	now->ref = q->to;
 	return n != NT_BLOCK_NONE && quick_indirect(k, now, n);
 }
 
@@ -519,7 +488,8 @@ static bool quick_may(struct nt_flow *f)
 	const struct nt_params *p = &f->params;
 
 	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->counts && !f->slow &&
-	       !p->srcbits && !p->timestamps && !p->extaddr && !p->alljumps &&
+	       p->profile != NT_PROFILE_TT_DFD &&
+	       (!p->timestamps || p->profile == NT_PROFILE_1_0) &&
 	       (!f->time_valid || f->time <= f->limit) && quick_at(f);
 }
 
@@ -528,14 +498,13 @@ static bool quick_may(struct nt_flow *f)
 /* Is the message one of the mode? */
 INLINE bool quick_fits(const struct nt_flow *f, const struct quick *q)
 {
-	return !(f->mode == NT_MODE_BTM ? HTM_TCODES >> q->tcode & 1 :
-		 q->tcode == NT_TCODE_DIRECT_BRANCH);
+	return !(f->mode == NT_MODE_BTM ? HTM_TCODES >> q->m.tcode & 1 :
+		 q->m.tcode == NT_TCODE_DIRECT_BRANCH);
 }
 
-/* What the message before that at `pos` has left */
-static void quick_done(struct nt_flow *f, struct batch *b, const struct now *now, size_t pos)
+/* What the last message has left */
+static void quick_done(struct nt_flow *f, struct batch *b, const struct now *now)
 {
-	f->pos = pos;
 	f->just_synced = false;
 	f->credit = now->credit;
 	f->ref = f->msg_target = now->ref;
@@ -545,36 +514,42 @@ static void quick_done(struct nt_flow *f, struct batch *b, const struct now *now
 	f->stack.top = now->top;
 	f->stack.depth = now->depth;
 	f->insns = now->insns;
+	f->time = now->time;
 	b->n = now->ev - b->ev;
 }
 
-/* What RepeatBranch may repeat */
-static void quick_remember(struct nt_flow *f, const struct quick *q)
+/* What RepeatBranch may repeat: the message at `last` */
+static void quick_remember(struct nt_flow *f, size_t last)
 {
-	bool direct = q->tcode == NT_TCODE_DIRECT_BRANCH;
-	bool hist = q->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	struct nt_msg msg;
 
-	f->last = (struct branch_msg){
-		.icnt = q->icnt,
-		.hist = hist ? q->hist : 0,
-		.addr = direct ? 0 : q->uaddr,
-		.target = f->ref,
-		.fields = NT_F_ICNT | (direct ? 0 : NT_F_BTYPE | NT_F_UADDR) | (hist ? NT_F_HIST : 0),
-		.tcode = q->tcode,
-	};
-	f->last_valid = true;
+	if (nt_msg_decode(&f->params, f->buf + last, f->len - last, &msg) > 0)
+		nt_flow_remember(f, &msg);
+}
+
+/* The message's time; false: it is beyond the limit */
+INLINE bool quick_time(struct quickly *k, struct now *now, const struct nt_short *m)
+{
+	const struct nt_flow *f = k->f;
+
+	if (!f->time_valid)
+		return true;
+	now->time += m->stamped ? m->tstamp : 0;
+	k->told.time = now->time;
+	k->told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, NT_EVF_TIME | (m->stamped ? NT_EVF_STAMP : 0));
+	return now->time <= f->limit;
 }
 
 /* One message after the other until `enough`; what the last one left, and where it ended */
-INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct nt_event *enough,
-			     struct quick *last, bool ahead)
+INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape, struct now *done,
+			     const struct nt_event *enough, bool ahead)
 {
 	struct nt_flow *f = k->f;
 	struct queue u;
 	struct now now = *done;
 	size_t pos = f->pos;
 	const struct quick *q;
-	struct quick one = { .len = 0 };
+	struct quick one = { .pos = 0 };
 	bool good;
 
 	u.first = u.end = 0;
@@ -582,43 +557,78 @@ INLINE size_t quick_messages(struct quickly *k, struct now *done, const struct n
 	u.pos = f->pos;
 	u.ref = f->ref;
 	while (now.ev < enough) {
-		q = ahead ? dequeue(f, &u) : next_quick(f, pos, now.ref, &one);
-		if (!q || !quick_fits(f, q))
+		q = ahead ? dequeue(f, shape, &u) : next_quick(f, shape, &pos, now.ref, &one);
+		/* the messages of other sources are done with */
+		if (!q)
+			return ahead ? u.pos : pos;
+		if (!quick_fits(f, q) || (shape->stamps && !quick_time(k, &now, &q->m)))
 			break;
-		k->told.offset = f->offset + pos;
+		k->told.offset = f->offset + q->pos;
 		k->nr_undo = 0;
-		good = q->tcode == NT_TCODE_RESOURCE_FULL ? quick_outcomes(k, &now, q) :
-		       quick_message(k, &now, q);
+		good = q->m.tcode == NT_TCODE_RESOURCE_FULL ? quick_outcomes(k, shape, &now, q) :
+		       quick_message(k, shape, &now, q);
 		if (!good || now.block == NT_BLOCK_NONE) {
 			quick_undo(k);
 			break;
 		}
-		pos += q->len;
+		pos = q->pos + q->m.len;
 		*done = now;
-		if (q->tcode != NT_TCODE_RESOURCE_FULL)
-			*last = *q;
+		k->done = true;
+		if (q->m.tcode != NT_TCODE_RESOURCE_FULL)
+			k->last = q->pos;
 	}
 	return pos;
 }
 
-/* Two functions, so that small programs don't pay for the queue */
-static __attribute__((noinline)) size_t
-quick_small(struct quickly *k, struct now *done, const struct nt_event *enough, struct quick *last)
-{
-	return quick_messages(k, done, enough, last, false);
+/*
+ * One for each shape that is worth it. Those of large programs are apart, so that small ones don't
+ * pay for the queue.
+ */
+#define QUICK(name, shape, ahead)							\
+static __attribute__((noinline)) size_t							\
+name(struct quickly *k, struct now *done, const struct nt_event *enough)			\
+{											\
+	const struct nt_params *p = &k->f->params;					\
+	const struct nt_shape s = shape;						\
+											\
+	(void)p;									\
+	return quick_messages(k, &s, done, enough, ahead);				\
 }
 
-static __attribute__((noinline)) size_t
-quick_large(struct quickly *k, struct now *done, const struct nt_event *enough, struct quick *last)
+#define SHAPE_PLAIN	{ 0, false, false, false }
+#define SHAPE_STAMPS	{ 0, true, false, false }
+#define SHAPE_MORE	{ 0, p->timestamps, p->extaddr, p->alljumps }
+#define SHAPE_ANY	{ p->srcbits, p->timestamps, p->extaddr, p->alljumps }
+
+QUICK(quick_plain_small, SHAPE_PLAIN, false)
+QUICK(quick_plain_large, SHAPE_PLAIN, true)
+QUICK(quick_stamps_small, SHAPE_STAMPS, false)
+QUICK(quick_stamps_large, SHAPE_STAMPS, true)
+QUICK(quick_more_small, SHAPE_MORE, false)
+QUICK(quick_more_large, SHAPE_MORE, true)
+QUICK(quick_any_small, SHAPE_ANY, false)
+QUICK(quick_any_large, SHAPE_ANY, true)
+
+typedef size_t (*quick_fn)(struct quickly *k, struct now *done, const struct nt_event *enough);
+
+static quick_fn quick_choose(const struct nt_flow *f)
 {
-	return quick_messages(k, done, enough, last, true);
+	static const quick_fn fns[4][2] = {
+		{ quick_plain_small, quick_plain_large },
+		{ quick_stamps_small, quick_stamps_large },
+		{ quick_more_small, quick_more_large },
+		{ quick_any_small, quick_any_large },
+	};
+	const struct nt_params *p = &f->params;
+	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;
+
+	return fns[shape][f->code->nr_blocks >= f->ahead_from];
 }
 
 void nt_quick(struct nt_flow *f, struct batch *b)
 {
 	/* of a message that begins before `enough`, nearly always all have room */
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
-	struct quick last = { .len = 0 };
 	struct quickly k;
 	struct now now;
 	size_t pos;
@@ -626,18 +636,20 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	if (!quick_may(f))
 		return;
 	k.f = f;
+	k.done = false;
+	k.last = SIZE_MAX;
 	k.blocks = f->code->blocks;
 	k.full = b->ev + b->max - 1;
 	k.told.time = f->time;
 	k.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
 	now = (struct now){ f->at.block, f->insns, b->ev + b->n, f->stack.top,
-			    f->stack.depth, f->ref, f->credit };
-	pos = f->code->nr_blocks < f->ahead_from ? quick_small(&k, &now, enough, &last) :
-	      quick_large(&k, &now, enough, &last);
-	if (pos == f->pos)
+			    f->stack.depth, f->ref, f->credit, f->time };
+	pos = quick_choose(f)(&k, &now, enough);
+	f->pos = pos;
+	if (!k.done)
 		return;
-	quick_done(f, b, &now, pos);
+	quick_done(f, b, &now);
 	b->end = now.ev >= enough;
-	if (last.len)
-		quick_remember(f, &last);
+	if (k.last != SIZE_MAX)
+		quick_remember(f, k.last);
 }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Common messages of up to 16 bytes, from bytes to fields without a loop over the
+ * bytes: DirectBranch, IndirectBranch, IndirectBranchHist, ResourceFull
+ *
+ * nt-msg.c and nt-quick.c read nearly all messages this way. Whatever is unusual about
+ * a message, be it wrong or only long, is left to nt-msg.c, which decides.
+ */
+#ifndef NTRACE_NT_SHORT_H
+#define NTRACE_NT_SHORT_H
+
+#include <string.h>
+
+#include "nt-int.h"
+
+#define NT_INLINE	static inline __attribute__((always_inline))
+
+/* Bytes that must be there to read, whatever the length of the message */
+#define NT_SHORT_ROOM	24
+
+/* What the messages of a stream have: constants where the compiler shall know */
+struct nt_shape {
+	unsigned int srcbits;
+	bool stamps;		/* messages may end with TSTAMP */
+	bool extaddr;
+	bool alljumps;
+};
+
+struct nt_short {
+	unsigned int len;	/* in bytes */
+	uint8_t tcode;
+	uint8_t fixed;		/* B-TYPE, or RCODE */
+	uint16_t src;
+	bool stamped;		/* with TSTAMP */
+	unsigned int width;	/* of U-ADDR, in bits */
+	uint64_t icnt;		/* half-words */
+	uint64_t addr;		/* U-ADDR, from bit 1 on */
+	uint64_t hist;		/* with the stop bit; of ResourceFull: RDATA0 */
+	uint64_t tstamp;
+};
+
+#define NT_EACH(byte)	(0x0101010101010101ull * (byte))
+
+NT_INLINE uint64_t nt_short_load(const uint8_t *p)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+	w = __builtin_bswap64(w);
+#endif
+	return w;
+}
+
+/* The MDOs of 8 bytes, without gaps */
+NT_INLINE uint64_t nt_short_pack(uint64_t w)
+{
+	w = w >> 2 & NT_EACH(0x3f);
+	w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
+	w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
+	return (w & 0xffffff) | (w & 0x00ffffff00000000) >> 8;
+}
+
+/* Bit 8n to bit n */
+NT_INLINE unsigned int nt_short_gather(uint64_t w)
+{
+	return (w * 0x0102040810204080u) >> 56;
+}
+
+/*
+ * Where the fields of a message are. All of a message of up to 8 bytes is in one word, and is
+ * shifted out of it; the fields of a longer one are loaded one by one.
+ */
+struct nt_short_fields {
+	const uint8_t *p;
+	uint64_t bits;		/* one word: that are not read yet */
+	uint64_t ends;		/* one word: bit 8n, otherwise bit n: byte n ends a field */
+	unsigned int at;	/* one word: bits that were read, otherwise bytes */
+};
+
+/* The next field, but for its `low` lowest bits; false: there is none, or it is too long. */
+NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned int low,
+			     uint64_t *value, unsigned int *width)
+{
+	unsigned int end, bits;
+
+	if (!s->ends)
+		return false;
+	end = (unsigned int)__builtin_ctzll(s->ends);
+	s->ends &= s->ends - 1;
+	end = one_word ? (end >> 3) * 6 + 6 : end + 1;
+	bits = one_word ? end - s->at : 6 * (end - s->at);
+	/* the first one has to reach beyond the fixed fields */
+	if ((low && bits <= low) || (!one_word && bits > 48))
+		return false;
+	if (!one_word)
+		s->bits = nt_short_pack(nt_short_load(s->p + s->at));
+	*value = (s->bits & ((1ull << bits) - 1)) >> low;
+	*width = bits - low;
+	if (one_word)
+		s->bits >>= bits;
+	s->at = end;
+	return true;
+}
+
+/* SRC, B-TYPE and RCODE, from the first bits of the message; how many bits these are */
+NT_INLINE unsigned int nt_short_fixed(uint64_t bits, unsigned int srcbits, struct nt_short *m)
+{
+	unsigned int at = 6 + srcbits;
+
+	m->src = bits >> 6 & ((1u << srcbits) - 1);
+	m->fixed = 0;
+	if (m->tcode == NT_TCODE_DIRECT_BRANCH)
+		return at;
+	m->fixed = bits >> at & (m->tcode == NT_TCODE_RESOURCE_FULL ? 15 : 3);
+	return at + (m->tcode == NT_TCODE_RESOURCE_FULL ? 4 : 2);
+}
+
+NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
+				 const struct nt_shape *shape, struct nt_short *m)
+{
+	uint64_t first = one_word ? s->bits : nt_short_pack(nt_short_load(s->p));
+	unsigned int low = nt_short_fixed(first, shape->srcbits, m), width;
+	bool hist = m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+
+	if (m->tcode == NT_TCODE_RESOURCE_FULL) {
+		if (m->fixed > 1 || !nt_short_next(s, one_word, low, &m->hist, &width))
+			return false;
+	} else {
+		if (!nt_short_next(s, one_word, low, &m->icnt, &width))
+			return false;
+		if ((hist || m->tcode == NT_TCODE_INDIRECT_BRANCH) &&
+		    !nt_short_next(s, one_word, 0, &m->addr, &m->width))
+			return false;
+		if (hist && !nt_short_next(s, one_word, 0, &m->hist, &width))
+			return false;
+	}
+	m->stamped = shape->stamps && s->ends;
+	if (m->stamped && !nt_short_next(s, one_word, 0, &m->tstamp, &width))
+		return false;
+	return !s->ends;
+}
+
+#define NT_SHORT_TCODES								\
+	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |		\
+	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
+
+/* One byte of a field, or two, at the lowest end of *w; false: not that many */
+NT_INLINE bool nt_short_bytes(uint64_t *w, uint64_t *value, unsigned int *len)
+{
+	bool two = !(*w & 3);
+
+	if (two && !(*w >> 8 & 3))
+		return false;
+	*value = (*w >> 2 & 0x3f) | (two ? (*w >> 10 & 0x3f) << 6 : 0);
+	/* with the end of the field in the lowest bits */
+	*w >>= two ? 8 : 0;
+	*len += two ? 2 : 1;
+	return true;
+}
+
+/*
+ * A DirectBranch without SRC whose I-CNT takes one byte or two, and TSTAMP, too: what BTM consists
+ * of. False: it may be another short message.
+ */
+NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
+{
+	m->src = m->fixed = 0;
+	m->stamped = false;
+	m->len = 1;
+	w >>= 8;
+	if (!nt_short_bytes(&w, &m->icnt, &m->len))
+		return false;
+	if ((w & 3) == 3)
+		return true;
+	if (!stamps || (w & 3) != 1)
+		return false;
+	w >>= 8;
+	m->stamped = true;
+	return nt_short_bytes(&w, &m->tstamp, &m->len) && (w & 3) == 3;
+}
+
+/* The message at p, which has NT_SHORT_ROOM bytes; false: none of these, and *m is undefined. */
+NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, struct nt_short *m)
+{
+	uint64_t word = nt_short_load(p), more, end = word & word >> 1 & NT_EACH(1), mask;
+	struct nt_short_fields s = { .p = p };
+	unsigned int ends, last;
+
+	m->tcode = p[0] >> 2;
+	if (!(NT_SHORT_TCODES >> m->tcode & 1) || p[0] & 3)
+		return false;
+	if (m->tcode == NT_TCODE_DIRECT_BRANCH && !shape->srcbits &&
+	    nt_short_direct(word, shape->stamps, m))
+		return true;
+	if (end) {
+		mask = end ^ (end - 1);		/* up to the end's MSEO */
+		/* a reserved MSEO? */
+		if (word >> 1 & ~word & NT_EACH(1) & mask)
+			return false;
+		m->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
+		s.bits = nt_short_pack(word);
+		s.ends = word & NT_EACH(1) & mask;
+		return nt_short_variable(&s, true, shape, m);
+	}
+	more = nt_short_load(p + 8);
+	ends = nt_short_gather(word & NT_EACH(1)) | nt_short_gather(more & NT_EACH(1)) << 8;
+	last = nt_short_gather(more & more >> 1 & NT_EACH(1)) << 8;
+	if (!last)
+		return false;
+	mask = last ^ (last - 1);
+	if ((nt_short_gather(word >> 1 & ~word & NT_EACH(1)) |
+	     nt_short_gather(more >> 1 & ~more & NT_EACH(1)) << 8) & mask)
+		return false;
+	m->len = (unsigned int)__builtin_ctz(last) + 1;
+	s.ends = ends & mask;
+	return nt_short_variable(&s, false, shape, m);
+}
+
+#endif /* NTRACE_NT_SHORT_H */
