@@ -704,6 +704,47 @@ static void R64_R69_short_messages_at_once(void **state)
 	print_message("# %u of %u are messages\n", good, rounds);
 }
 
+/* What a newer header has behind the end of a structure, and this library does not know */
+static void unknown_members_must_be_0(void **state)
+{
+	struct { struct nt_params p; uint8_t more[40]; } params = { .more = { 0 } };
+	struct { struct nt_ctr_params p; uint8_t more[40]; } ctr = { .more = { 0 } };
+	struct nt_flow *flow;
+	struct nt_ctr *c;
+	unsigned int i;
+
+	(void)state;
+	nt_params_init(&params.p);
+	nt_ctr_params_init(&ctr.p);
+	params.p.size = sizeof(params);
+	ctr.p.size = sizeof(ctr);
+	assert_int_equal(nt_params_check(&params.p), 0);
+	flow = nt_flow_new(&params.p);
+	c = nt_ctr_new(&ctr.p);
+	assert_true(flow && c);
+	nt_flow_free(flow);
+	nt_ctr_free(c);
+	for (i = 0; i < sizeof(params.more); i++) {
+		params.more[i] = ctr.more[i] = 0x80;
+		assert_int_equal(nt_params_check(&params.p), -NT_EINVAL);
+		assert_null(nt_flow_new(&params.p));
+		assert_null(nt_ctr_new(&ctr.p));
+		params.more[i] = ctr.more[i] = 0;
+	}
+	params.p.size = SIZE_MAX;
+	ctr.p.size = SIZE_MAX;
+	assert_int_equal(nt_params_check(&params.p), -NT_EINVAL);
+	assert_null(nt_ctr_new(&ctr.p));
+}
+
+static void the_version_is_the_header_s(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_version(), LIBNTRACE_VERSION);
+	assert_true(LIBNTRACE_VERSION >= LIBNTRACE_VERSION_OF(0, 1, 0));
+	assert_true(LIBNTRACE_VERSION < LIBNTRACE_VERSION_OF(1, 0, 0));
+}
+
 static void params_are_checked(void **state)
 {
 	struct nt_params p = plain();
@@ -909,6 +950,8 @@ int main(void)
 		cmocka_unit_test(sync_is_found),
 		cmocka_unit_test(short_messages_read_alike),
 		cmocka_unit_test(R64_R69_short_messages_at_once),
+		cmocka_unit_test(unknown_members_must_be_0),
+		cmocka_unit_test(the_version_is_the_header_s),
 		cmocka_unit_test(params_are_checked),
 		cmocka_unit_test(branches_are_checked),
 		cmocka_unit_test(branches_as_text),

@@ -121,7 +121,7 @@ static bool params_ok(const struct nt_ctr_params *p)
 			       NT_CTR_NO_SSCOFPMF | NT_CTR_NO_H;
 	unsigned int i;
 
-	if (p->size < sizeof(*p) || p->flags & ~flags || !p->depth ||
+	if (p->flags & ~flags || !p->depth ||
 	    p->depth > NT_CTR_DEPTH_MAX || p->depths > 0x1f || p->cce_bits > 4 ||
 	    (p->xlen != 32 && p->xlen != 64) ||
 	    (p->code_xlen && p->code_xlen != 32 && p->code_xlen != 64))
@@ -134,20 +134,21 @@ static bool params_ok(const struct nt_ctr_params *p)
 
 struct nt_ctr *nt_ctr_new(const struct nt_ctr_params *params)
 {
+	struct nt_ctr_params p;
 	struct nt_ctr *c;
 	uint32_t room;
 
-	if (!params_ok(params))
+	if (nt_take(&p, sizeof(p), params, params->size, sizeof(p)) || !params_ok(&p))
 		return NULL;
-	room = params->depths ? 16u << (31 - __builtin_clz(params->depths)) : params->depth;
+	room = p.depths ? 16u << (31 - __builtin_clz(p.depths)) : p.depth;
 	c = calloc(1, sizeof(*c) + (size_t)room * sizeof(c->entries[0]));
 	if (!c)
 		return NULL;
-	c->params = *params;
+	c->params = p;
 	if (!c->params.code_xlen)
 		c->params.code_xlen = c->params.xlen;
 	c->room = room;
-	c->depth = params->depth;
+	c->depth = p.depth;
 	c->fields = implemented(params);
 	c->mstateen = c->hstateen = NT_STATEEN_CTR | NT_STATEEN_CSRIND;
 	c->mselect = c->select = c->vsselect = 0;

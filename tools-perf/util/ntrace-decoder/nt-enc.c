@@ -764,14 +764,10 @@ void nt_enc_reset(struct nt_enc *enc)
 	enc->hist = 1;
 }
 
-/* Members that an older caller doesn't know of are 0. */
 static bool get_config(const struct nt_enc_config *from, struct nt_enc_config *to)
 {
-	if (!from || from->size < offsetof(struct nt_enc_config, repeathist))
-		return false;
-	memset(to, 0, sizeof(*to));
-	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
-	return true;
+	return from && !nt_take(to, sizeof(*to), from, from->size,
+				offsetof(struct nt_enc_config, repeathist));
 }
 
 static bool config_is_good(const struct nt_enc_config *c)

@@ -58,6 +58,11 @@ const char *nt_strerror(int error)
 	return error_words[n];
 }
 
+unsigned int nt_version(void)
+{
+	return LIBNTRACE_VERSION;
+}
+
 /* ---------------------------------------------------------- parameters --- */
 
 void nt_params_init(struct nt_params *params)
@@ -105,16 +110,29 @@ int nt_params_check(const struct nt_params *p)
 	return nt_branches_check(&all);
 }
 
+int nt_take(void *to, size_t known, const void *from, size_t size, size_t least)
+{
+	const uint8_t *byte = from;
+	size_t i;
+
+	if (size < least || size > NT_SIZE_MAX)
+		return -NT_EINVAL;
+	for (i = known; i < size; i++)
+		if (byte[i])
+			return -NT_EINVAL;
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
 int nt_params_get(const struct nt_params *from, struct nt_params *to)
 {
 	const size_t least = offsetof(struct nt_params, isa) + sizeof(to->isa);
+	int ret = from ? nt_take(to, sizeof(*to), from, from->size, least) : -NT_EINVAL;
 
-	if (!from || from->size < least)
-		return -NT_EINVAL;
-	memset(to, 0, sizeof(*to));
-	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
-	to->size = sizeof(*to);
-	return 0;
+	if (!ret)
+		to->size = sizeof(*to);
+	return ret;
 }
 
 /* ---------------------------------------------------------- ISA strings -- */

@@ -13,6 +13,16 @@
  */
 int nt_params_get(const struct nt_params *from, struct nt_params *to);
 
+/* No structure of a caller's is larger, or `size` was never set. */
+#define NT_SIZE_MAX	4096
+
+/*
+ * Copy a caller's structure of `size` bytes into the shape that the library knows, `known` bytes,
+ * without its `size`.  Members that the caller does not know are 0.  0, or -NT_EINVAL: it has fewer
+ * than the first version's `least` bytes, or members that the library does not know are not 0.
+ */
+int nt_take(void *to, size_t known, const void *from, size_t size, size_t least);
+
 /* 0, or what is wrong with params->branches: see nt_params_check(). */
 int nt_branches_check(const struct nt_params *params);
 

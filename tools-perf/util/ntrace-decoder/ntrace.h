@@ -22,7 +22,8 @@
  *		which).
  *   Sizes	Structures filled by the caller begin with `size`, which the
  *		caller sets to sizeof the structure; members beyond a smaller,
- *		older `size` count as 0.
+ *		older `size` count as 0.  Members that the library does not know
+ *		yet must be 0: whoever asks for more than there is is refused.
  *   Ownership	What is made by *_new() is freed by *_free(); *_free(NULL) is
  *		allowed.  Parameters are copied.  Buffers and callbacks stay the
  *		caller's and must outlive their use.
@@ -41,6 +42,21 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ------------------------------------------------------------ version ---- */
+
+#define LIBNTRACE_VERSION_MAJOR	0
+#define LIBNTRACE_VERSION_MINOR	1
+#define LIBNTRACE_VERSION_PATCH	0
+
+/* To compare with: LIBNTRACE_VERSION >= LIBNTRACE_VERSION_OF(0, 2, 0) */
+#define LIBNTRACE_VERSION_OF(major, minor, patch)	((major) << 16 | (minor) << 8 | (patch))
+#define LIBNTRACE_VERSION						\
+	LIBNTRACE_VERSION_OF(LIBNTRACE_VERSION_MAJOR, LIBNTRACE_VERSION_MINOR,	\
+			     LIBNTRACE_VERSION_PATCH)
+
+/* LIBNTRACE_VERSION of the library that is used, whichever the program was built with */
+unsigned int nt_version(void);
 
 /* ------------------------------------------------------------- errors ---- */
 
