@@ -185,7 +185,8 @@ out:
 }
 
 /* What was kept, once more: the graph is there, so nt_quick() does all that it can, or it is off. */
-static void compare_again(struct follower *f, const uint8_t *bytes, bool skip, bool slow)
+static void compare_again(struct follower *f, const uint8_t *bytes, bool skip, bool slow,
+			  bool large)
 {
 	struct nt_flow *flow = nt_flow_new(&f->params);
 	struct nt_event ev[EVENTS_KEPT];
@@ -194,6 +195,8 @@ static void compare_again(struct follower *f, const uint8_t *bytes, bool skip, b
 
 	MUST(flow);
 	flow->slow = slow;
+	if (large)
+		flow->ahead_from = 0;
 	nt_flow_set_code(flow, f->code, f->code);
 	nt_flow_report_syncs(flow, f->syncs);
 	nt_flow_window(flow, bytes, f->len, 0);
@@ -229,8 +232,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (what & 2)
 		follow(&f, &in, what & ~2u);
 	if (!(what & 2)) {
-		compare_again(&f, in.p, what & 1, false);
-		compare_again(&f, in.p, what & 1, true);
+		compare_again(&f, in.p, what & 1, false, false);
+		compare_again(&f, in.p, what & 1, false, true);
+		compare_again(&f, in.p, what & 1, true, false);
 	}
 	if (!(what & 3) && f.len)
 		compare_pieces(&f, &in, 1 + (what >> 2));

@@ -596,44 +596,6 @@ static void sync_is_found(void **state)
 	assert_int_equal(nt_msg_find_sync(&p, pk.buf, pk.len, pk.len + 5), pk.len);
 }
 
-/* What is read at once, with bytes behind it, is what is read byte by byte at the buffer's end. */
-static void short_messages_read_alike(void **state)
-{
-	static const uint8_t tcodes[] = { NT_TCODE_DIRECT_BRANCH, NT_TCODE_INDIRECT_BRANCH,
-					  NT_TCODE_RESOURCE_FULL, NT_TCODE_INDIRECT_BRANCH_HIST };
-	uint64_t x = 88172645463325252u;
-	unsigned int n, i, good = 0;
-
-	(void)state;
-	for (n = 0; n < 200000; n++) {
-		struct nt_params params;
-		struct nt_msg quick, slow;
-		uint8_t buf[16];
-		int ret;
-
-		for (i = 0; i < sizeof(buf); i++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			/* fields that go on are the rule */
-			buf[i] = x >> 20 & (x >> 40 & 1 ? 0xfc : 0xff);
-		}
-		buf[0] = tcodes[x >> 8 & 3] << 2;
-		nt_params_init(&params);
-		params.timestamps = x >> 16 & 1;
-		params.srcbits = x >> 17 & 1 ? 3 : 0;
-		memset(&quick, 0xa5, sizeof(quick));
-		memset(&slow, 0x5a, sizeof(slow));
-		ret = nt_msg_decode(&params, buf, sizeof(buf), &quick);
-		if (ret <= 0 || ret > 7)
-			continue;
-		good++;
-		assert_int_equal(nt_msg_decode(&params, buf, ret, &slow), ret);
-		assert_memory_equal(&quick, &slow, sizeof(quick));
-	}
-	assert_true(good > 10000);
-}
-
 static bool no_room(void *ctx, const uint8_t *msg, unsigned int len)
 {
 	(void)ctx;
@@ -948,7 +910,6 @@ int main(void)
 		cmocka_unit_test(R127_ownership_words),
 		cmocka_unit_test(format_is_cut_to_size),
 		cmocka_unit_test(sync_is_found),
-		cmocka_unit_test(short_messages_read_alike),
 		cmocka_unit_test(R64_R69_short_messages_at_once),
 		cmocka_unit_test(unknown_members_must_be_0),
 		cmocka_unit_test(the_version_is_the_header_s),

@@ -48,7 +48,7 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 static uint64_t now(void *ctx)
 {
 	(void)ctx;
-	r.time += rnd(8) ? rnd(20) : rnd(100000);
+	r.time += rnd(8) ? rnd(20) : rnd(50) ? rnd(100000) : rnd(1ull << 45);
 	return r.time;
 }
 
@@ -213,6 +213,9 @@ static void R115_same_events(void **unused)
 		execute(&c, 1000 + rnd(20000));
 		if (rnd(3))
 			damage();
+		/* other profiles: it is not theirs, but both have to say so */
+		if (rnd(8) == 0)
+			c.params.profile = rnd(2) ? NT_PROFILE_P550 : NT_PROFILE_SIFIVE;
 		bytes += r.len;
 		timed += c.params.timestamps;
 		sourced += c.params.srcbits != 0;

@@ -380,10 +380,8 @@ struct replay {
 	struct memo *memos;
 };
 
-#define INLINE	static inline __attribute__((always_inline))
-
 /* Does the return stack allow it, and hold what the walk found there? */
-INLINE bool stack_fits(const struct replay *r, const struct memo *m)
+NT_INLINE bool stack_fits(const struct replay *r, const struct memo *m)
 {
 	const struct stack *s = &r->stack;
 	unsigned int i, pops = m->effect.pops;
@@ -396,7 +394,7 @@ INLINE bool stack_fits(const struct replay *r, const struct memo *m)
 	return true;
 }
 
-INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct key *key)
+NT_INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct key *key)
 {
 	if ((m->bytes[0] ^ key->bytes[0]) | (m->bytes[1] ^ key->bytes[1]) |
 	    (m->at ^ key->at) | (m->ref ^ key->ref) |
@@ -405,7 +403,7 @@ INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct
 	return !m->effect.any || stack_fits(r, m);
 }
 
-INLINE void move_stack(struct replay *r, const struct memo *m)
+NT_INLINE void move_stack(struct replay *r, const struct memo *m)
 {
 	struct stack *s = &r->stack;
 	unsigned int i, pops = m->effect.pops, pushes = m->effect.pushes;
@@ -425,7 +423,7 @@ INLINE void move_stack(struct replay *r, const struct memo *m)
 }
 
 /* Replay the message at r->p.  False: it is none of those known, nothing was done. */
-INLINE bool replay_one(struct nt_flow *f, struct replay *r, bool stamped)
+NT_INLINE bool replay_one(struct nt_flow *f, struct replay *r, bool stamped)
 {
 	const struct kind *kind;
 	uint64_t stamp, time;

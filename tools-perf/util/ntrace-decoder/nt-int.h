@@ -13,6 +13,8 @@
  */
 int nt_params_get(const struct nt_params *from, struct nt_params *to);
 
+#define NT_INLINE	static inline __attribute__((always_inline))
+
 /* No structure of a caller's is larger, or `size` was never set. */
 #define NT_SIZE_MAX	4096
 

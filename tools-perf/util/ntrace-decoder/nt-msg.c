@@ -383,7 +383,7 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 
 /* ------------------------------------------- short messages, at once ----- */
 
-/* Bytes of the message at buf, of which there are NT_SHORT_ROOM; 0: left to read_message() */
+/* Bytes of the message at buf, from where NT_SHORT_ROOM can be read; 0: left to read_message() */
 NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shape shape,
 				  const uint8_t *buf, struct nt_msg *msg)
 {
@@ -473,7 +473,7 @@ static __attribute__((noinline)) int name(const struct nt_params *params, const 
 	return ret ? (int)ret : decode_any(params, buf, len, msg);				\
 }
 
-/* Without SRC there is less to do. */
+/* The compiler leaves out what a stream does not have. */
 DECODE_SHAPE(decode_plain, .stamps = false)
 DECODE_SHAPE(decode_stamps, .stamps = true)
 DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps)

@@ -22,15 +22,15 @@ struct quick {
 	uint64_t to;		/* U-ADDR, absolute */
 };
 
-/* Room that the longest message taken here may need: four fields of 10 bytes */
+/* Room that the longest message taken here may need: at most 38 bytes */
 #define LONG	48
 
 /*
  * A field byte by byte, up to 58 bits; `low` bits of the first are not of it.
  * The byte behind it, NULL when it is longer.
  */
-INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, uint64_t *value,
-				unsigned int *width)
+NT_INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, uint64_t *value,
+				   unsigned int *width)
 {
 	unsigned int byte;
 
@@ -45,12 +45,12 @@ INLINE const uint8_t *get_field(const uint8_t *p, unsigned int low, uint64_t *va
 }
 
 /* Is that the end of the message, too? */
-INLINE bool is_end(const uint8_t *behind)
+NT_INLINE bool is_end(const uint8_t *behind)
 {
 	return (behind[-1] & 3) == 3;
 }
 
-/* Indirect branches without SRC whose fields are longer, as those are that lead far */
+/* Indirect branches without SRC with longer fields: those that lead far away */
 static bool get_long(const uint8_t *msg, bool stamps, struct nt_short *m)
 {
 	bool hist = m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
@@ -76,9 +76,9 @@ static bool get_long(const uint8_t *msg, bool stamps, struct nt_short *m)
 	return true;
 }
 
-/* Does U-ADDR have no more bits than addresses?  With extaddr: have it extended. */
-INLINE bool quick_fit_addr(const struct nt_flow *f, const struct nt_shape *shape,
-			   struct nt_short *m)
+/* With extaddr, extend U-ADDR.  False: it does not fit an address. */
+NT_INLINE bool quick_fit_addr(const struct nt_flow *f, const struct nt_shape *shape,
+			      struct nt_short *m)
 {
 	const uint64_t mask = UINT64_MAX >> (65 - f->params.xlen);
 	const unsigned int bits = f->params.addr_bits;
@@ -95,9 +95,9 @@ INLINE bool quick_fit_addr(const struct nt_flow *f, const struct nt_shape *shape
 /* Bits of I-CNT here: more, without outcomes, may be more work than walk() allows */
 #define ICNT_QUICK	15
 
-/* The message at pos, behind which there are LONG bytes; false: not one of these */
-INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
-			struct nt_short *m)
+/* The message at pos, from where LONG bytes can be read; false: not one of these */
+NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
+			   struct nt_short *m)
 {
 	const uint8_t *p = f->buf + pos;
 
@@ -106,7 +106,7 @@ INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, s
 		return false;
 	if (m->tcode == NT_TCODE_RESOURCE_FULL)
 		return m->fixed == 1 && m->hist > 1;
-	if (m->icnt >> ICNT_QUICK)
+	if (m->icnt >> ICNT_QUICK || m->icnt > (uint64_t)ICNT_MAX)
 		return false;
 	if (m->tcode == NT_TCODE_DIRECT_BRANCH)
 		return true;
@@ -141,11 +141,12 @@ struct quickly {
 	unsigned int slots[UNDO];
 	unsigned int nr_undo;
 	bool done;		/* with a message at least */
+	int64_t work;		/* what they add to nt_flow.work */
 	size_t last;		/* where the last one with I-CNT is, SIZE_MAX none */
 };
 
 /* A call, from block n; false: too many in one message */
-INLINE bool quick_push(struct quickly *k, struct now *now, uint32_t n)
+NT_INLINE bool quick_push(struct quickly *k, struct now *now, uint32_t n)
 {
 	struct stack *s = &k->f->stack;
 
@@ -167,14 +168,14 @@ static void quick_undo(struct quickly *k)
 	}
 }
 
-INLINE void quick_pop(const struct quickly *k, struct now *now)
+NT_INLINE void quick_pop(const struct quickly *k, struct now *now)
 {
 	now->depth--;
 	now->top = (now->top - 1) & k->f->stack.wrap;
 }
 
 /* The transfer at the end of the block is taken. */
-INLINE void quick_taken(const struct quickly *k, struct now *now, const struct nt_block *blk)
+NT_INLINE void quick_taken(const struct quickly *k, struct now *now, const struct nt_block *blk)
 {
 	write_branch(now->ev++, &k->told, blk, blk->target, now->insns, 0);
 	now->insns = 0;
@@ -182,7 +183,7 @@ INLINE void quick_taken(const struct quickly *k, struct now *now, const struct n
 }
 
 /* A return that no message reports; false: where to is not known */
-INLINE bool quick_return(const struct quickly *k, struct now *now, const struct nt_block *blk)
+NT_INLINE bool quick_return(const struct quickly *k, struct now *now, const struct nt_block *blk)
 {
 	const struct stack *s = &k->f->stack;
 	const struct call *call;
@@ -200,14 +201,15 @@ INLINE bool quick_return(const struct quickly *k, struct now *now, const struct 
 }
 
 /* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
-INLINE bool quick_told(const struct nt_shape *shape, const struct nt_block *blk)
+NT_INLINE bool quick_reported(const struct nt_shape *shape, const struct nt_block *blk)
 {
 	return blk->end == NT_END_COND ||
 	       (shape->alljumps && (blk->end == NT_END_JUMP || blk->end == NT_END_CALL));
 }
 
 /* Over the end of block n, of which the trace does not tell */
-INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block *blk, uint32_t n)
+NT_INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block *blk,
+			  uint32_t n)
 {
 	if (blk->end == NT_END_LINEAR) {
 		now->block = blk->fall;
@@ -228,8 +230,8 @@ INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block
  * number, or NT_BLOCK_NONE when that is not where they end, or not known.
  * plain: branches are not taken; otherwise there must be none.
  */
-INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, struct now *now,
-			    uint64_t left, bool plain)
+NT_INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			       uint64_t left, bool plain)
 {
 	const struct nt_block *blk;
 	uint32_t n;
@@ -242,7 +244,7 @@ INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, str
 		left -= blk->halfwords;
 		if (blk->end == NT_END_COND && plain)
 			now->block = blk->fall;
-		else if (quick_told(shape, blk) || !quick_over(k, now, blk, n))
+		else if (quick_reported(shape, blk) || !quick_over(k, now, blk, n))
 			break;
 	}
 	return NT_BLOCK_NONE;
@@ -252,8 +254,8 @@ INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, str
  * Walk until all outcomes are used up, over fewer than `left` half-words.  How
  * many are left, 0 when that does not work out.
  */
-INLINE uint64_t quick_hist(struct quickly *k, const struct nt_shape *shape, struct now *now,
-			   uint64_t left, uint64_t hist)
+NT_INLINE uint64_t quick_hist(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			      uint64_t left, uint64_t hist)
 {
 	unsigned int nbits = 63 - __builtin_clzll(hist);
 	const struct nt_block *blk;
@@ -265,7 +267,7 @@ INLINE uint64_t quick_hist(struct quickly *k, const struct nt_shape *shape, stru
 		if (blk->halfwords >= left)
 			return 0;
 		left -= blk->halfwords;
-		if (!quick_told(shape, blk)) {
+		if (!quick_reported(shape, blk)) {
 			if (!quick_over(k, now, blk, n))
 				return 0;
 			continue;
@@ -303,24 +305,26 @@ struct queue {
 	struct quick q[AHEAD];
 	unsigned int first, end;	/* modulo AHEAD */
 	unsigned int depth;		/* when half of that is left, the block is asked for */
-	size_t pos;			/* behind the last */
+	size_t pos;			/* behind the last, and maybe others' behind that */
 	uint64_t ref;			/* that the next U-ADDR is relative to */
 };
 
-INLINE bool has_addr(const struct nt_short *m)
+NT_INLINE bool has_addr(const struct nt_short *m)
 {
 	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
 }
 
-INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
+NT_INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 {
 	const struct quick *q = &u->q[(u->first + u->depth / 2) % AHEAD];
-	uint64_t hash = nt_code_hash(q->to);
-	uint32_t slot = nt_code_slot(code, hash), entry, tries = 4;
+	uint32_t slot, entry, tries = 4;
 	const char *blk;
+	uint64_t hash;
 
 	if (u->end - u->first <= u->depth / 2 || !has_addr(&q->m))
 		return;
+	hash = nt_code_hash(q->to);
+	slot = nt_code_slot(code, hash);
 	do {
 		entry = code->table[slot];
 		slot = (slot + 1) & ((1u << code->table_bits) - 1);
@@ -335,26 +339,33 @@ INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
 }
 
 /* As nt_msg_addr(), of a U-ADDR */
-INLINE uint64_t quick_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr)
+NT_INLINE uint64_t quick_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr)
 {
 	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
 }
 
-/* Have *pos at the next message of this source; false: none of these kinds */
-INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
-		    struct quick *q)
+/* Other sources' messages that are passed over to read ahead: those may be read again. */
+#define AHEAD_OTHERS	32
+
+/*
+ * Have *pos at the next message of this source, behind fewer than `most` of others.  False: it is
+ * none of these kinds, or there are more.
+ */
+NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
+		       size_t most, struct quick *q)
 {
-	while (f->len - *pos >= LONG && get_message(f, shape, *pos, &q->m)) {
+	while (most && f->len - *pos >= LONG && get_message(f, shape, *pos, &q->m)) {
 		q->pos = *pos;
 		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
 			return true;
 		*pos += q->m.len;
+		most--;
 	}
 	return false;
 }
 
 /* The message in u->q[u->end] is taken in. */
-INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
+NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 {
 	u->pos += q->m.len;
 	u->end++;
@@ -365,13 +376,13 @@ INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 }
 
 /* The next message; NULL: none of these kinds */
-INLINE const struct quick *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
-				   struct queue *u)
+NT_INLINE const struct quick *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
+				      struct queue *u)
 {
 	while (u->end - u->first < u->depth) {
 		struct quick *q = &u->q[u->end % AHEAD];
 
-		if (!get_own(f, shape, &u->pos, q))
+		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q))
 			break;
 		enqueue(f, u, q);
 	}
@@ -382,10 +393,10 @@ INLINE const struct quick *dequeue(const struct nt_flow *f, const struct nt_shap
 }
 
 /* The same without a queue */
-INLINE const struct quick *next_quick(const struct nt_flow *f, const struct nt_shape *shape,
-				      size_t *pos, uint64_t ref, struct quick *q)
+NT_INLINE const struct quick *next_quick(const struct nt_flow *f, const struct nt_shape *shape,
+					 size_t *pos, uint64_t ref, struct quick *q)
 {
-	if (!get_own(f, shape, pos, q))
+	if (!get_own(f, shape, pos, SIZE_MAX, q))
 		return NULL;
 	q->to = quick_addr(f, ref, q->m.addr);
 	return q;
@@ -394,19 +405,19 @@ INLINE const struct quick *next_quick(const struct nt_flow *f, const struct nt_s
 /* ------------------------------------------------------------- messages -- */
 
 /* The taken branch that the message reports; false: it is not of this kind */
-INLINE bool quick_direct(struct quickly *k, const struct nt_shape *shape, struct now *now,
-			 uint32_t n)
+NT_INLINE bool quick_direct(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			    uint32_t n)
 {
 	const struct nt_block *blk = &k->blocks[n];
 
-	if (!quick_told(shape, blk) || (blk->end == NT_END_CALL && !quick_push(k, now, n)))
+	if (!quick_reported(shape, blk) || (blk->end == NT_END_CALL && !quick_push(k, now, n)))
 		return false;
 	quick_taken(k, now, blk);
 	return true;
 }
 
 /* Have where the transfer at the block's end leads; false: not known here */
-INLINE bool quick_lead(const struct quickly *k, struct nt_block *blk, uint64_t addr)
+NT_INLINE bool quick_lead(const struct quickly *k, struct nt_block *blk, uint64_t addr)
 {
 	uint32_t n;
 
@@ -424,7 +435,7 @@ INLINE bool quick_lead(const struct quickly *k, struct nt_block *blk, uint64_t a
 }
 
 /* The indirect transfer that the message reports; false: it is not of this kind */
-INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
+NT_INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
 {
 	struct nt_block *blk = &k->blocks[n];
 
@@ -440,8 +451,8 @@ INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
 }
 
 /* ResourceFull with outcomes; their half-words are in the I-CNT to come. */
-INLINE bool quick_outcomes(struct quickly *k, const struct nt_shape *shape, struct now *now,
-			   const struct quick *q)
+NT_INLINE bool quick_outcomes(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			      const struct quick *q)
 {
 	int64_t left = quick_hist(k, shape, now, HIST_REACH, q->m.hist);
 
@@ -450,8 +461,8 @@ INLINE bool quick_outcomes(struct quickly *k, const struct nt_shape *shape, stru
 }
 
 /* A message with I-CNT; false: leave it to the others */
-INLINE bool quick_message(struct quickly *k, const struct nt_shape *shape, struct now *now,
-			  const struct quick *q)
+NT_INLINE bool quick_message(struct quickly *k, const struct nt_shape *shape, struct now *now,
+			     const struct quick *q)
 {
 	int64_t left = now->credit + (int64_t)q->m.icnt;
 	uint32_t n;
@@ -496,7 +507,7 @@ static bool quick_may(struct nt_flow *f)
 #define HTM_TCODES	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
 
 /* Is the message one of the mode? */
-INLINE bool quick_fits(const struct nt_flow *f, const struct quick *q)
+NT_INLINE bool quick_fits(const struct nt_flow *f, const struct quick *q)
 {
 	return !(f->mode == NT_MODE_BTM ? HTM_TCODES >> q->m.tcode & 1 :
 		 q->m.tcode == NT_TCODE_DIRECT_BRANCH);
@@ -528,7 +539,7 @@ static void quick_remember(struct nt_flow *f, size_t last)
 }
 
 /* The message's time; false: it is beyond the limit */
-INLINE bool quick_time(struct quickly *k, struct now *now, const struct nt_short *m)
+NT_INLINE bool quick_time(struct quickly *k, struct now *now, const struct nt_short *m)
 {
 	const struct nt_flow *f = k->f;
 
@@ -540,9 +551,12 @@ INLINE bool quick_time(struct quickly *k, struct now *now, const struct nt_short
 	return now->time <= f->limit;
 }
 
-/* One message after the other until `enough`; what the last one left, and where it ended */
-INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape, struct now *done,
-			     const struct nt_event *enough, bool ahead)
+/*
+ * One message after the other until `enough`: what the last one left, and where the next one,
+ * or other sources' messages before it, begin.
+ */
+NT_INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape, struct now *done,
+				const struct nt_event *enough, bool ahead)
 {
 	struct nt_flow *f = k->f;
 	struct queue u;
@@ -558,9 +572,10 @@ INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape, st
 	u.ref = f->ref;
 	while (now.ev < enough) {
 		q = ahead ? dequeue(f, shape, &u) : next_quick(f, shape, &pos, now.ref, &one);
-		/* the messages of other sources are done with */
 		if (!q)
 			return ahead ? u.pos : pos;
+		/* the messages of other sources are done with */
+		pos = q->pos;
 		if (!quick_fits(f, q) || (shape->stamps && !quick_time(k, &now, &q->m)))
 			break;
 		k->told.offset = f->offset + q->pos;
@@ -574,6 +589,7 @@ INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape, st
 		pos = q->pos + q->m.len;
 		*done = now;
 		k->done = true;
+		k->work += q->m.len * WORK_PER_BYTE;
 		if (q->m.tcode != NT_TCODE_RESOURCE_FULL)
 			k->last = q->pos;
 	}
@@ -637,6 +653,7 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 		return;
 	k.f = f;
 	k.done = false;
+	k.work = 0;
 	k.last = SIZE_MAX;
 	k.blocks = f->code->blocks;
 	k.full = b->ev + b->max - 1;
@@ -648,6 +665,7 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	f->pos = pos;
 	if (!k.done)
 		return;
+	f->work += k.work - (now.ev - (b->ev + b->n));
 	quick_done(f, b, &now);
 	b->end = now.ev >= enough;
 	if (k.last != SIZE_MAX)

@@ -13,8 +13,6 @@
 
 #include "nt-int.h"
 
-#define NT_INLINE	static inline __attribute__((always_inline))
-
 /* Bytes that must be there to read, whatever the length of the message */
 #define NT_SHORT_ROOM	24
 
@@ -180,7 +178,10 @@ NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
 	return nt_short_bytes(&w, &m->tstamp, &m->len) && (w & 3) == 3;
 }
 
-/* The message at p, which has NT_SHORT_ROOM bytes; false: none of these, and *m is undefined. */
+/*
+ * The message at p, from where NT_SHORT_ROOM bytes can be read.  False: none of these, and *m is
+ * undefined.
+ */
 NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, struct nt_short *m)
 {
 	uint64_t word = nt_short_load(p), more, end = word & word >> 1 & NT_EACH(1), mask;

@@ -97,21 +97,21 @@ enum step {
 	STEP_DONE,	/* the outcomes are used up */
 };
 
-INLINE void run_fall(struct run *r, const struct nt_block *blk)
+NT_INLINE void run_fall(struct run *r, const struct nt_block *blk)
 {
 	r->next = blk->fall;
 	r->way = WAY_FALL;
 }
 
-INLINE void run_branch(struct run *r, const struct told *told, const struct nt_block *blk,
-		       uint64_t to, unsigned int flags)
+NT_INLINE void run_branch(struct run *r, const struct told *told, const struct nt_block *blk,
+			  uint64_t to, unsigned int flags)
 {
 	write_branch(r->ev++, told, blk, to, r->insns, flags);
 	r->insns = 0;
 }
 
-INLINE void run_taken(struct run *r, const struct told *told, const struct nt_block *blk,
-		      unsigned int flags)
+NT_INLINE void run_taken(struct run *r, const struct told *told, const struct nt_block *blk,
+			 unsigned int flags)
 {
 	run_branch(r, told, blk, blk->target, flags);
 	r->next = blk->taken;
@@ -119,7 +119,7 @@ INLINE void run_taken(struct run *r, const struct told *told, const struct nt_bl
 }
 
 /* The outcomes are used up: those of a HIST walk end it. */
-INLINE int hist_done(struct nt_flow *f, struct run *r)
+NT_INLINE int hist_done(struct nt_flow *f, struct run *r)
 {
 	if (!f->walk.by_hist)
 		return STEP_ON;
@@ -128,8 +128,8 @@ INLINE int hist_done(struct nt_flow *f, struct run *r)
 	return STEP_DONE;
 }
 
-INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
-		     const struct nt_block *blk)
+NT_INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
+			const struct nt_block *blk)
 {
 	if (r->nbits) {
 		r->nbits--;
@@ -146,7 +146,7 @@ INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
 }
 
 /* With alljumps a direct jump is reported like a taken branch. */
-INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
+NT_INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
 {
 	if (r->nbits) {
 		r->nbits--;
@@ -159,8 +159,8 @@ INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
 	return STEP_OPEN;
 }
 
-INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told,
-		       const struct nt_block *blk, uint32_t n)
+NT_INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told,
+			  const struct nt_block *blk, uint32_t n)
 {
 	int ret = STEP_ON;
 
@@ -176,8 +176,8 @@ INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told
 	return ret;
 }
 
-INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *told,
-			 const struct nt_block *blk, uint32_t n)
+NT_INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *told,
+			    const struct nt_block *blk, uint32_t n)
 {
 	const struct call *call = NULL;
 
@@ -204,8 +204,8 @@ INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *to
 	return STEP_ON;
 }
 
-INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
-		const struct nt_block *blk, uint32_t n)
+NT_INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
+		   const struct nt_block *blk, uint32_t n)
 {
 	switch (blk->end) {
 	case NT_END_COND:
@@ -222,7 +222,8 @@ INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
 }
 
 /* Block n was left by r->way: the place that this leads to */
-INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block *blk, uint32_t n)
+NT_INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block *blk,
+		      uint32_t n)
 {
 	switch (r->way) {
 	case WAY_FALL:

@@ -7,8 +7,6 @@
 
 #include "nt-flow.h"
 
-#define INLINE	static inline __attribute__((always_inline))
-
 /* ---------------------------------------------------------- return stack - */
 
 static inline void push(struct stack *s, uint64_t pc, uint32_t block)
@@ -89,9 +87,9 @@ _Static_assert(offsetof(struct nt_event, insns) + 8 == sizeof(struct nt_event) &
 	 (uint64_t)(reason) << 8 | (uint64_t)(flags))
 #endif
 
-INLINE void write_branch(struct nt_event *ev, const struct told *told,
-			 const struct nt_block *blk, uint64_t to, uint32_t insns,
-			 unsigned int flags)
+NT_INLINE void write_branch(struct nt_event *ev, const struct told *told,
+			    const struct nt_block *blk, uint64_t to, uint32_t insns,
+			    unsigned int flags)
 {
 	uint64_t tail = told->tail | TAIL(insns, 0, blk->type, 0, flags);
 
