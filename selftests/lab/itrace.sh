@@ -158,7 +158,7 @@ found=$(core bei0nsy period,event | awk '/cycles/ { sum += $1 } END { printf "%.
 ok $? "y: $found cycles of the $ticks in the messages" "$log.err"
 found=$(core b event,ip,ipc | awk -F'[(/)]' '/IPC/ { insns += $2; cycles += $3 } END { printf "%.0f %.0f", insns, cycles }')
 all=$(core i0ns event | wc -l)
-[ $((${found% *} * 1000)) -ge $((all * 995)) ] && [ "${found% *}" -le "$all" ] && [ $((${found#* } * 1000)) -ge $((ticks * 995)) ]
+[ $((${found% *} * 1000)) -ge $((all * 995)) ] && [ "${found% *}" -le "$all" ] && [ $((${found#* } * 1000)) -ge $((ticks * 999)) ]
 ok $? "ipc: $found instructions and cycles with branches, of $all" "$log.err"
 few=$(core i97i event,ip,ipc | grep -c IPC)
 many=$(core i97iA event,ip,ipc | grep -c IPC)

@@ -109,6 +109,9 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 
 	if (!c->on || !cycles || !(exact || q->nt->opts.approx_ipc))
 		return 0;
+	/* perf shows no IPC of no instructions: the next sample has these cycles, too. */
+	if (which != NTRACE_IPC_CYCLES && insns == c->told[which].insns)
+		return 0;
 	sample->cyc_cnt	 = cycles;
 	sample->insn_cnt = insns - c->told[which].insns;
 	c->told[which].cycles = c->count;
