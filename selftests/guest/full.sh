@@ -20,7 +20,8 @@ ran()
 	return 1
 }
 
-# Stopped, perf reads nothing, however fast it is otherwise. The program runs for many times as long.
+# Stopped, perf reads nothing, however fast it is otherwise. The program would run for many times as
+# long: it is ended, and perf ends as the program did.
 record()
 {
 	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 6000 >$log 2>&1 &
@@ -28,8 +29,9 @@ record()
 	ran 2 && kill -STOP $perf && ran $((ticks + 10))
 	status=$?
 	kill -CONT $perf
-	[ $status = 0 ] || return
-	wait $perf || return 1
+	[ $status = 0 ] && ran $((ticks + 10)) && kill $(pidof bigtrace) || return 1
+	wait $perf
+	[ $? = 143 ] || return 1
 	# OFFSET SIZE FLAGS of each record
 	perf report -D -i $data 2>/dev/null |
 		sed -n 's/.*PERF_RECORD_AUX offset: \([0-9a-fx]*\) size: \([0-9a-fx]*\) flags: \(0x[0-9a-f]*\).*/\1 \2 \3/p' >$log
