@@ -160,6 +160,12 @@ static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 	sink->align = range->wp_max ? 1U << __ffs64(range->wp_max) : 4;
 }
 
+/* How much of a region is used: all of it only where Limit cannot move. */
+static u64 ntrace_ramsink_store_size(const struct ntrace_ramsink *sink, u64 size)
+{
+	return min_t(u64, size, sink->store.fixed ? SZ_1G : NTRACE_BATCH);
+}
+
 /* Memory of a known place: is it as large as it seems, and does the sink reach it? */
 static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 size)
 {
@@ -173,7 +179,7 @@ static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 si
 	}
 
 	sink->store.bus = bus;
-	sink->store.size = min_t(u64, size, sink->store.fixed ? SZ_1G : NTRACE_BATCH);
+	sink->store.size = ntrace_ramsink_store_size(sink, size);
 	sink->copied = true;
 
 	return 0;
@@ -220,12 +226,6 @@ static bool ntrace_ramsink_is_pool(const struct device_node *np)
 	       of_device_is_compatible(np, "restricted-dma-pool");
 }
 
-/* Only where Limit cannot move, all of it is used. */
-static u64 ntrace_ramsink_store_size(const struct ntrace_ramsink *sink, const struct resource *res)
-{
-	return min_t(u64, resource_size(res), sink->store.fixed ? SZ_1G : NTRACE_BATCH);
-}
-
 static void ntrace_ramsink_unmap_region(void *data)
 {
 	struct ntrace_ramsink *sink = data;
@@ -251,7 +251,8 @@ static int ntrace_ramsink_map_region(struct ntrace_ramsink *sink, const struct r
 	ret = dma_set_mask(dev, DMA_BIT_MASK(sink->addr_bits));
 	if (ret)
 		return ret;
-	*bus = dma_map_resource(dev, res->start, ntrace_ramsink_store_size(sink, res),
+	*bus = dma_map_resource(dev, res->start,
+				ntrace_ramsink_store_size(sink, resource_size(res)),
 				DMA_FROM_DEVICE, 0);
 	if (dma_mapping_error(dev, *bus))
 		return -ENOMEM;
@@ -308,7 +309,8 @@ static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct devic
 		return -EOPNOTSUPP;
 	}
 
-	return ntrace_ramsink_use_store(sink, bus, ntrace_ramsink_store_size(sink, &res)) ?:
+	return ntrace_ramsink_use_store(sink, bus,
+					ntrace_ramsink_store_size(sink, resource_size(&res))) ?:
 	       ntrace_ramsink_map_store(sink, res.start);
 }
 
