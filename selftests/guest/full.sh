@@ -12,7 +12,7 @@ log=/tmp/full.records
 ran()
 {
 	for i in $(seq 1200); do
-		ticks=$(awk '{ print $14 + $15 }' /proc/$(pidof bigtrace)/stat 2>/dev/null) &&
+		pid=$(pidof bigtrace) && ticks=$(awk '{ print $14 + $15 }' /proc/$pid/stat 2>/dev/null) &&
 			[ "${ticks:-0}" -ge $1 ] && return
 		sleep 0.1
 	done
@@ -20,16 +20,28 @@ ran()
 	return 1
 }
 
-# Stopped, perf reads nothing, however fast it is otherwise. The program would run for many times as
-# long: it is ended, and perf ends as the program did.
+# perf has written more than BYTES and what the full area held, twice: trace goes on.
+reads_on()	# BYTES
+{
+	for i in $(seq 1200); do
+		[ $(wc -c <$data) -gt $(($1 + 65536)) ] && return
+		sleep 0.1
+	done
+	echo "# perf wrote $1 bytes, and then $(wc -c <$data)"
+	return 1
+}
+
+# Stopped, perf reads nothing, however fast it is otherwise. The program, which is fast while it is
+# not traced, would run for hours: it is ended, and perf ends as the program did.
 record()
 {
-	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 6000 >$log 2>&1 &
+	perf record -q -e ntrace//u -m,8 -o $data -- bigtrace 100000000 >$log 2>&1 &
 	perf=$!
 	ran 2 && kill -STOP $perf && ran $((ticks + 10))
 	status=$?
+	bytes=$(wc -c <$data)
 	kill -CONT $perf
-	[ $status = 0 ] && ran $((ticks + 10)) && kill $(pidof bigtrace) || return 1
+	[ $status = 0 ] && reads_on $bytes && kill $(pidof bigtrace) || return 1
 	wait $perf
 	[ $? = 143 ] || return 1
 	# OFFSET SIZE FLAGS of each record
