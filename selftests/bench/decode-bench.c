@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ntrace.h"
+#include "nt-ctr.h"
 #include "bench.h"
 
 struct job {
@@ -258,7 +258,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 2 || job.batch > 256 || runs < 1)
-		die("usage: [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] [-t] [-s SRCBITS] [-x] [-a] ELF TRACE");
+		die("usage: [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] [-t] [-s SRCBITS] "
+		    "[-x] [-a] ELF TRACE");
 	job.image = nt_image_new();
 	if (!job.image || nt_image_add_elf(job.image, argv[optind], 0))
 		die(argv[optind]);

@@ -59,11 +59,12 @@ static uint64_t rnd(struct program *p)
 
 /* -------------------------------------------------------------- program --- */
 
-static size_t read_text(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_text(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	const struct program *p = ctx;
 	uint64_t at = addr - BASE;
 
+	(void)space;
 	if (at >= p->size)
 		return 0;
 	if (len > p->size - at)
@@ -180,10 +181,10 @@ static void call(struct program *p, struct nt_enc *enc, size_t function)
 static void make_trace(struct program *p, const struct nt_params *params, bool htm, uint64_t insns,
 		       bool random)
 {
-	struct nt_enc_config c = { .size = sizeof(c), .params = *params, .htm = htm,
+	struct nt_enc_config c = { .size = sizeof(c), .htm = htm,
 				   .emit = emit, .ctx = p };
 	size_t functions = p->size / FUNCTION - 1, n;
-	struct nt_enc *enc = nt_enc_new(&c);
+	struct nt_enc *enc = nt_enc_new(params, &c);
 
 	if (!enc)
 		die("no encoder");

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ntrace.h"
+#include "nt-ctr.h"
 
 /* QEMU's entries have room for MISP and cycles, although it never puts any there. */
 static struct nt_ctr *new_buffer(void)

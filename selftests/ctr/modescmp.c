@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ntrace.h"
+#include "nt-ctr.h"
 
 #define FILTERS	(0xffffull << 32 | NT_CTRCTL_RASEMU)
 

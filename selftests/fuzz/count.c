@@ -47,7 +47,7 @@ static void take_trace(struct input *in)
 		damage[i].with = take(in);
 	}
 	fuzz_execute(&c.hart, in);
-	c.params = c.hart.cfg.params;
+	c.params = c.hart.params;
 	c.trace = c.hart.trace;
 	c.len = c.hart.len;
 	for (i = 0; i < n && c.len; i++)

@@ -26,25 +26,17 @@ static void check_retired(struct follower *f, const struct nt_event *ev)
 	f->item += n;
 }
 
-/* A stop in place of a trap to the last address: tt-dfd does not tell where the last one led */
 static bool is_last_trap(const struct follower *f, const struct nt_event *ev)
 {
 	const struct fuzz_item *it = &f->h->items[f->item];
-	struct nt_msg msg;
 
-	return f->h->cfg.params.profile == NT_PROFILE_TT_DFD && f->item < f->h->nr_items &&
-	       it->from == ev->from &&
-	       (it->type == NT_TYPE_TRAP || it->type == NT_TYPE_EXCEPTION ||
-		it->type == NT_TYPE_INTERRUPT) &&
-	       ev->offset < f->h->len &&
-	       nt_msg_decode(&f->h->cfg.params, f->h->trace + ev->offset, f->h->len - ev->offset,
-			     &msg) > 0 &&
-	       msg.tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	return f->item < f->h->nr_items && it->from == ev->from &&
+	       ends_at_trap(&f->h->params, ev, it->type, f->h->trace, f->h->len);
 }
 
 static void check(struct follower *f, const struct nt_event *ev)
 {
-	const bool tt_dfd = f->h->cfg.params.profile == NT_PROFILE_TT_DFD;
+	const bool tt_dfd = f->h->params.profile == NT_PROFILE_TT_DFD;
 	const struct fuzz_item *it = f->h->items;
 
 	switch (ev->kind) {
@@ -90,8 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int n, i;
 
 	fuzz_execute(&hart, &in);
-	code = nt_code_new(&hart.cfg.params, fuzz_read, &hart.prog);
-	flow = nt_flow_new(&hart.cfg.params);
+	code = nt_code_new(&hart.params, fuzz_read, &hart.prog);
+	flow = nt_flow_new(&hart.params);
 	MUST(code && flow);
 	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, hart.trace, hart.len, 0);

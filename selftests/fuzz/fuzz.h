@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ntrace.h"
+#include "nt-tv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

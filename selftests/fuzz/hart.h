@@ -21,6 +21,7 @@ struct fuzz_item {
 struct fuzz_hart {
 	struct fuzz_program prog;
 	struct nt_enc_config cfg;
+	struct nt_params params;
 	struct nt_enc *enc;
 	struct input *in;
 	unsigned int at, before;	/* slot to be executed; the one that retired last */
@@ -61,26 +62,27 @@ static inline uint64_t fuzz_now(void *ctx)
 static inline void fuzz_take_config(struct fuzz_hart *h, struct input *in)
 {
 	struct nt_enc_config *c = &h->cfg;
+	struct nt_params *p = &h->params;
 	unsigned int d;
 
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
-	take_params(in, &c->params);
-	if (c->params.profile != NT_PROFILE_TT_DFD)
-		c->params.profile = NT_PROFILE_1_0;
-	if (c->params.src < 0)
-		c->params.src = 0;
+	take_params(in, p);
+	if (p->profile != NT_PROFILE_TT_DFD)
+		p->profile = NT_PROFILE_1_0;
+	if (p->src < 0)
+		p->src = 0;
 	d = take(in);
 	c->htm = d & 1;
-	if (c->params.mode)
-		c->params.mode = c->htm ? NT_MODE_HTM : NT_MODE_BTM;
+	if (p->mode)
+		p->mode = c->htm ? NT_MODE_HTM : NT_MODE_BTM;
 	c->context = d & 2;
 	c->btype_1 = d & 4;
 	c->repeathist = d & 8;
 	c->repeatbranch = (d & 16) && !c->htm;
-	if (c->params.profile == NT_PROFILE_TT_DFD) {
+	if (p->profile == NT_PROFILE_TT_DFD) {
 		c->htm = true;
-		c->params.mode = NT_MODE_HTM;
+		p->mode = NT_MODE_HTM;
 		c->repeathist = false;
 		c->repeatbranch = d & 16;
 	}
@@ -156,7 +158,7 @@ static inline void fuzz_beside(struct fuzz_hart *h, unsigned int d)
 static inline unsigned int fuzz_return(struct fuzz_hart *h, unsigned int d)
 {
 	/* the counter of mode 1 takes every return for a true one */
-	bool stray = h->cfg.params.retstack != 1 && d & 0x40;
+	bool stray = h->params.retstack != 1 && d & 0x40;
 
 	if (!h->nr_calls || stray)
 		return take(h->in) % h->prog.nr;
@@ -236,7 +238,7 @@ static inline void fuzz_execute(struct fuzz_hart *h, struct input *in)
 	unsigned int step;
 
 	fuzz_take_config(h, in);
-	fuzz_program_make(&h->prog, in, &h->cfg.params, true);
+	fuzz_program_make(&h->prog, in, &h->params, true);
 	h->in = in;
 	h->at = 0;
 	h->before = NOWHERE;
@@ -244,7 +246,7 @@ static inline void fuzz_execute(struct fuzz_hart *h, struct input *in)
 	h->now = h->len = 0;
 	h->lossy = false;
 	h->open = true;
-	h->enc = nt_enc_new(&h->cfg);
+	h->enc = nt_enc_new(&h->params, &h->cfg);
 	MUST(h->enc);
 	nt_enc_start(h->enc, NT_SYNC_TRACE_ENABLE);
 	for (step = 0; step < STEPS_MAX && (step < 16 || in->p < in->end); step++)

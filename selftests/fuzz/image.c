@@ -42,7 +42,7 @@ static void read_some(struct nt_image *image)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++)
-		MUST(nt_image_read(image, at[i], buf, sizeof(buf)) <= sizeof(buf));
+		MUST(nt_image_read(image, 0, at[i], buf, sizeof(buf)) <= (int)sizeof(buf));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (what & 1) {
 		MUST(!nt_image_add_raw(image, path, RAW_AT));
 		/* what was added first counts, so maybe not these bytes */
-		MUST(!size || nt_image_read(image, RAW_AT, &first, 1) == 1);
+		MUST(!size || nt_image_read(image, 0, RAW_AT, &first, 1) == 1);
 	}
 	read_some(image);
 	nt_image_free(image);

@@ -75,11 +75,12 @@ struct fuzz_program {
 	uint8_t bytes[FUZZ_CODE];
 };
 
-static inline size_t fuzz_read(void *ctx, uint64_t addr, void *buf, size_t len)
+static inline int fuzz_read(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	const struct fuzz_program *p = ctx;
 	uint64_t at = (addr - p->base) & p->mask;
 
+	(void)space;
 	if (at >= p->size)
 		return 0;
 	if (len > p->size - at)

@@ -236,10 +236,10 @@ static int encode(void)
 {
 	unsigned int bytes = 0;
 	struct nt_enc_config c = { .size = sizeof(c), .emit = emit, .ctx = &bytes };
+	struct nt_params p = params();
 	struct nt_enc *enc;
 
-	c.params = params();
-	enc = nt_enc_new(&c);
+	enc = nt_enc_new(&p, &c);
 	if (!enc)
 		return -NT_ENOMEM;
 	nt_enc_start(enc, NT_SYNC_TRACE_ENABLE);
@@ -267,7 +267,7 @@ static int add_images(struct nt_image *image)
 		ret = nt_image_add_raw(image, raw, 0x1000 + 0x100000 * i);
 		if (ret)
 			return ret;
-		assert_int_equal(nt_image_read(image, 0x1000 + 0x100000 * i, &byte, 1), 1);
+		assert_int_equal(nt_image_read(image, 0, 0x1000 + 0x100000 * i, &byte, 1), 1);
 	}
 	return 0;
 }

@@ -244,9 +244,9 @@ static void half_an_instruction_is_none(void **state)
 }
 
 /* Memory that hands out one byte at a time */
-static size_t read_single(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_single(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
-	return program_read(ctx, addr, buf, len ? 1 : 0);
+	return program_read(ctx, space, addr, buf, len ? 1 : 0);
 }
 
 /* The instruction at pc, which must have this length */

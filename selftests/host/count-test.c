@@ -196,6 +196,7 @@ static struct traced {
 	struct program mem;
 	struct nt_enc *enc;
 	struct nt_enc_config cfg;
+	struct nt_params params;
 	uint8_t bytes[BYTES_MAX];
 	size_t len;
 	uint64_t now;
@@ -222,7 +223,7 @@ static void retire(uint64_t pc)
 {
 	uint32_t insn = 0;
 
-	assert_true(program_read(&traced.mem, pc, &insn, 4) == 4);
+	assert_true(program_read(&traced.mem, 0, pc, &insn, 4) == 4);
 	nt_enc_retire(traced.enc, pc, insn, 4);
 }
 
@@ -272,12 +273,12 @@ static void two_callers(void)
 	jr(p);
 	ret(p);
 	traced.cfg.size = sizeof(traced.cfg);
-	nt_params_init(&traced.cfg.params);
-	traced.cfg.params.retstack = 3;
+	nt_params_init(&traced.params);
+	traced.params.retstack = 3;
 	traced.cfg.htm = true;
 	traced.cfg.emit = emit;
 	traced.cfg.ctx = &traced;
-	traced.enc = nt_enc_new(&traced.cfg);
+	traced.enc = nt_enc_new(&traced.params, &traced.cfg);
 	assert_non_null(traced.enc);
 	nt_enc_start(traced.enc, NT_SYNC_TRACE_ENABLE);
 	for (i = 0; i < 50; i++)
@@ -296,7 +297,7 @@ static void a_hit_needs_the_same_return_stack(void **state)
 
 	(void)state;
 	two_callers();
-	open_traced(&s, &traced.cfg.params, &traced.mem);
+	open_traced(&s, &traced.params, &traced.mem);
 	deliver(&s, &slow);
 	count(&s, counts);
 	total(counts, &fast, &stats);
@@ -423,10 +424,8 @@ static void R124_limit_holds_a_hit_back(void **state)
 
 static struct randprog prog;
 
-static void random_options(struct nt_enc_config *c)
+static void random_options(struct nt_params *p, struct nt_enc_config *c)
 {
-	struct nt_params *p = &c->params;
-
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
 	random_params(p);
@@ -451,17 +450,17 @@ static void execute(unsigned int steps)
 	struct hart hart = { .prog = &prog, .before = NO_SLOT };
 	unsigned int trap_every = rnd(3) ? 50 + rnd(300) : 0;
 
-	random_options(&traced.cfg);
-	randprog_make(&prog, &traced.cfg.params);
-	traced.cfg.params.jvt = prog.params.jvt;
-	traced.cfg.params.addr_bits = prog.params.addr_bits;
-	traced.cfg.params.tstamp_bits = rnd(2) ? 8 + rnd(57) : 0;
+	random_options(&traced.params, &traced.cfg);
+	randprog_make(&prog, &traced.params);
+	traced.params.jvt = prog.params.jvt;
+	traced.params.addr_bits = prog.params.addr_bits;
+	traced.params.tstamp_bits = rnd(2) ? 8 + rnd(57) : 0;
 	traced.len = 0;
 	traced.now = rnd(1ull << 40);
 	traced.syncs = rnd(2) ? rnd(1 << 16) : 0;
 	hart.at = rnd(prog.nr);
-	hart.stray = traced.cfg.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
-	traced.enc = nt_enc_new(&traced.cfg);
+	hart.stray = traced.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
+	traced.enc = nt_enc_new(&traced.params, &traced.cfg);
 	assert_non_null(traced.enc);
 	nt_enc_start(traced.enc, NT_SYNC_TRACE_ENABLE);
 	while (steps--) {
@@ -585,8 +584,8 @@ static void count_often(struct nt_counts *counts, uint64_t *walks, uint64_t *hit
 	struct setting s, own;
 	unsigned int pass, at;
 
-	open_traced(&s, &traced.cfg.params, &prog.mem);
-	open_traced(&own, &traced.cfg.params, &prog.mem);
+	open_traced(&s, &traced.params, &prog.mem);
+	open_traced(&own, &traced.params, &prog.mem);
 	for (pass = 0; pass < 5; pass++) {
 		if (pass == 2) {
 			at = 2 * rnd(20 + rnd(200));

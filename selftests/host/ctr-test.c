@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmocka-tap.h"
+#include "nt-ctr.h"
 #include "program.h"
 #include "random.h"
 

@@ -41,25 +41,38 @@ static uint64_t now(void *ctx)
 	return ((struct bench *)ctx)->now;
 }
 
-static void begin(struct nt_enc_config c)
+static struct nt_params defaults(void)
+{
+	struct nt_params p;
+
+	nt_params_init(&p);
+	p.src = 0;
+	return p;
+}
+
+static void begin_with(const struct nt_params *p, struct nt_enc_config c)
 {
 	struct bench *b = &bench;
 
 	nt_enc_free(b->enc);
 	memset(b, 0, sizeof(*b));
 	pack_init(&b->want);
-	b->want.srcbits = c.params.srcbits;
-	b->want.src = c.params.src;
+	b->want.srcbits = p->srcbits;
+	b->want.src = p->src;
 	c.size = sizeof(c);
-	if (!c.params.xlen)
-		c.params.xlen = 64;
-	c.params.size = sizeof(c.params);
 	c.emit = emit;
 	c.time = now;
 	c.ctx = b;
-	b->enc = nt_enc_new(&c);
+	b->enc = nt_enc_new(p, &c);
 	assert_non_null(b->enc);
 	nt_enc_start(b->enc, NT_SYNC_TRACE_ENABLE);
+}
+
+static void begin(struct nt_enc_config c)
+{
+	const struct nt_params p = defaults();
+
+	begin_with(&p, c);
 }
 
 static const struct nt_enc_config htm = { .htm = true };
@@ -323,20 +336,20 @@ static void addresses_of_n_bits(void **state)
 static void addr_bits_out_of_range(void **state)
 {
 	struct nt_enc_config c = { .size = sizeof(c) };
+	struct nt_params p = defaults();
 	struct nt_enc *enc;
 
 	(void)state;
-	nt_params_init(&c.params);
 	c.emit = emit;
-	for (c.params.xlen = 32; c.params.xlen <= 64; c.params.xlen += 32) {
-		c.params.addr_bits = c.params.xlen - 1;
-		assert_int_equal(nt_params_check(&c.params), 0);
-		enc = nt_enc_new(&c);
+	for (p.xlen = 32; p.xlen <= 64; p.xlen += 32) {
+		p.addr_bits = p.xlen - 1;
+		assert_int_equal(nt_params_check(&p), 0);
+		enc = nt_enc_new(&p, &c);
 		assert_non_null(enc);
 		nt_enc_free(enc);
-		c.params.addr_bits = c.params.xlen;
-		assert_int_equal(nt_params_check(&c.params), -NT_EINVAL);
-		assert_null(nt_enc_new(&c));
+		p.addr_bits = p.xlen;
+		assert_int_equal(nt_params_check(&p), -NT_EINVAL);
+		assert_null(nt_enc_new(&p, &c));
 	}
 }
 
@@ -588,18 +601,18 @@ static void taken_then_trap(void **state)
 
 /* ---------------------------------------------------------- returns ---- */
 
-static struct nt_enc_config with_stack(unsigned int mode)
+static void begin_with_stack(unsigned int mode)
 {
-	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
-	c.params.retstack = mode;
-	return c;
+	p.retstack = mode;
+	begin_with(&p, htm);
 }
 
 static void r134_matching_return_is_silent(void **state)
 {
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x104, CADD);
@@ -612,7 +625,7 @@ static void r134_matching_return_is_silent(void **state)
 static void r134_mismatch_and_empty_tell(void **state)
 {
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x300, CJR_RA);	/* it went elsewhere, and was popped all the same */
@@ -626,7 +639,7 @@ static void r134_mismatch_and_empty_tell(void **state)
 static void r135_swap_pops_then_pushes(void **state)
 {
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	run(0x100, insn_jal(1, 0x100));
 	run(0x200, insn_jalr(5, 1, 0));		/* back to 104, pushes 204 */
 	run(0x104, CADD);
@@ -646,7 +659,7 @@ static void r131_oldest_is_dropped(void **state)
 	unsigned int i;
 
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	for (i = 0; i < 33; i++, icnt += 2)
 		run(0x1000 + 4 * i, insn_jal(1, 4));
 	for (i = 33; i-- > 0; icnt++)
@@ -660,7 +673,7 @@ static void r131_oldest_is_dropped(void **state)
 static void r113_sync_empties_the_stack(void **state)
 {
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	run(0x100, insn_jal(1, 0x100));
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
 	run(0x200, CJR_RA);
@@ -674,7 +687,7 @@ static void r113_sync_empties_the_stack(void **state)
 static void counter_mode(void **state)
 {
 	(void)state;
-	begin(with_stack(1));
+	begin_with_stack(1);
 	run(0x100, insn_jal(1, 0x100));
 	run(0x200, CJR_RA);
 	run(0x300, CJR_RA);	/* silent though wrong, then the counter is 0 */
@@ -689,10 +702,11 @@ static void counter_mode(void **state)
 static void r136_sequential_jump(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.seqjump = true;
-	begin(c);
+	p.seqjump = true;
+	begin_with(&p, c);
 	run(0x100, 0x00000337);		/* lui t1 */
 	run(0x104, insn_jalr(0, 6, 0));
 	run(0x300, 0x00000337);
@@ -707,10 +721,11 @@ static void r136_sequential_jump(void **state)
 static void r136_not_across_messages(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.seqjump = true;
-	begin(c);
+	p.seqjump = true;
+	begin_with(&p, c);
 	run(0x100, 0x00000337);
 	nt_enc_event_sync(bench.enc, NT_SYNC_TRACE_EVENT);
 	run(0x104, insn_jalr(0, 6, 0));
@@ -724,10 +739,11 @@ static void r136_not_across_messages(void **state)
 static void r137_all_jumps(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.alljumps = true;
-	begin(c);
+	p.alljumps = true;
+	begin_with(&p, c);
 	run(0x100, insn_jal(0, 0x100));
 	run(0x200, CADD);
 	nt_enc_stop(bench.enc, NT_EVCODE_DISABLE, 0x202);
@@ -736,7 +752,7 @@ static void r137_all_jumps(void **state)
 	check();
 
 	c.htm = false;
-	begin(c);
+	begin_with(&p, c);
 	run(0x100, insn_jal(0, 0x100));
 	run(0x200, CADD);
 	pack_ptsync(&bench.want, 5, 0, 0x100);
@@ -808,10 +824,11 @@ static void r121_r114_event_keeps_history(void **state)
 static void r125_timestamps(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.timestamps = true;
-	begin(c);
+	p.timestamps = true;
+	begin_with(&p, c);
 	bench.now = 1000;
 	run(0x100, CJR_A0);
 	bench.now = 1010;
@@ -836,13 +853,14 @@ static void r125_timestamps(void **state)
 static void R124_narrow_clock(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 	unsigned int wraps;
 
 	(void)state;
-	c.params.timestamps = true;
-	c.params.tstamp_bits = 16;
+	p.timestamps = true;
+	p.tstamp_bits = 16;
 	for (wraps = 0; wraps < 2; wraps++) {
-		begin(c);
+		begin_with(&p, c);
 		bench.now = 0x1fffe;
 		run(0x100, CJR_A0);
 		bench.now = wraps ? 3 : 0x20003;
@@ -861,28 +879,28 @@ static void R124_narrow_clock(void **state)
 		check();
 	}
 	c.size = sizeof(c);
-	c.params.xlen = 64;
+	p.xlen = 64;
 	c.emit = emit;
 	c.time = now;
-	for (c.params.tstamp_bits = 1; c.params.tstamp_bits < 70; c.params.tstamp_bits++) {
-		struct nt_enc *enc = nt_enc_new(&c);
-		bool good = c.params.tstamp_bits >= 8 && c.params.tstamp_bits <= 64;
+	for (p.tstamp_bits = 1; p.tstamp_bits < 70; p.tstamp_bits++) {
+		struct nt_enc *enc = nt_enc_new(&p, &c);
+		bool good = p.tstamp_bits >= 8 && p.tstamp_bits <= 64;
 
 		assert_true(!!enc == good);
 		nt_enc_free(enc);
-		c.params.size = sizeof(c.params);
-		assert_int_equal(nt_params_check(&c.params), good ? 0 : -NT_EINVAL);
+			assert_int_equal(nt_params_check(&p), good ? 0 : -NT_EINVAL);
 	}
 }
 
 static void src_in_every_message(void **state)
 {
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.srcbits = 5;
-	c.params.src = 21;
-	begin(c);
+	p.srcbits = 5;
+	p.src = 21;
+	begin_with(&p, c);
 	run(0x100, CJR_A0);
 	run(0x200, insn_b(16));
 	run(0x210, CADD);
@@ -962,7 +980,7 @@ static void r128_hcontext_comes_first(void **state)
 static void r119_loss_then_restart(void **state)
 {
 	(void)state;
-	begin(with_stack(3));
+	begin_with_stack(3);
 	run(0x100, CJR_A0);
 	bench.refuse = 3;	/* one message, then the question whether there is room, twice */
 	run(0x200, CJR_A0);
@@ -1101,12 +1119,13 @@ static void r140_narrow_itype(void **state)
 {
 	static const uint32_t jumps[] = { 0x0080006f, 0x008000ef, 0x008003ef };
 	struct nt_enc_config c = htm;
+	struct nt_params p = defaults();
 	unsigned int i;
 
 	(void)state;
 	c.itype_3 = true;
-	c.params.seqjump = true;
-	begin(c);
+	p.seqjump = true;
+	begin_with(&p, c);
 	for (i = 0; i < 3; i++)
 		run(0x100, jumps[i]);	/* to 108 each; none is reported */
 	run(0x108, 0x000003b7);		/* lui t2 */
@@ -1306,43 +1325,46 @@ static void r119_repeats_and_loss(void **state)
 static void refuses(void **state)
 {
 	struct nt_enc_config c = { .size = sizeof(c), .emit = emit };
+	struct nt_params p = defaults();
 
 	(void)state;
-	c.params.xlen = 48;
-	assert_null(nt_enc_new(&c));
-	c.params.xlen = 64;
-	c.params.timestamps = true;
-	assert_null(nt_enc_new(&c));	/* no clock */
-	c.params.timestamps = false;
+	p.xlen = 48;
+	assert_null(nt_enc_new(&p, &c));
+	p.xlen = 64;
+	p.timestamps = true;
+	assert_null(nt_enc_new(&p, &c));	/* no clock */
+	p.timestamps = false;
 	c.hist_bits = 33;
-	assert_null(nt_enc_new(&c));
+	assert_null(nt_enc_new(&p, &c));
 	c.hist_bits = 0;
-	c.params.srcbits = 13;
-	assert_null(nt_enc_new(&c));
-	c.params.srcbits = 0;
-	assert_non_null(bench.enc = nt_enc_new(&c));
+	p.srcbits = 13;
+	assert_null(nt_enc_new(&p, &c));
+	p.srcbits = 0;
+	assert_non_null(bench.enc = nt_enc_new(&p, &c));
 	nt_enc_free(bench.enc);
 	bench.enc = NULL;
 	c.htm = true;
 	c.repeatbranch = true;
-	assert_null(nt_enc_new(&c));	/* its meaning is not settled */
+	assert_null(nt_enc_new(&p, &c));	/* its meaning is not settled */
 	c.repeatbranch = false;
 	c.hcontext = true;
-	assert_null(nt_enc_new(&c));	/* no Ownership messages at all */
+	assert_null(nt_enc_new(&p, &c));	/* no Ownership messages at all */
 	c.hcontext = false;
 	c.itype_3 = true;
-	c.params.retstack = 3;
-	assert_null(nt_enc_new(&c));	/* no returns are reported */
-	c.params.retstack = 0;
-	c.params.src = 1;
-	assert_null(nt_enc_new(&c));	/* SRC has no bits */
-	assert_null(nt_enc_new(NULL));
+	p.retstack = 3;
+	assert_null(nt_enc_new(&p, &c));	/* no returns are reported */
+	p.retstack = 0;
+	p.src = 1;
+	assert_null(nt_enc_new(&p, &c));	/* SRC has no bits */
+	assert_null(nt_enc_new(&p, NULL));
+	assert_null(nt_enc_new(NULL, &c));
 }
 
 /* Who knew of fewer members gets what there was then, whatever lies behind them */
 static void older_callers(void **state)
 {
-	struct nt_enc_config c = { .params = { .xlen = 64 }, .emit = emit, .htm = true };
+	struct nt_enc_config c = { .emit = emit, .htm = true };
+	const struct nt_params p = defaults();
 	const size_t first = offsetof(struct nt_enc_config, repeathist);
 
 	(void)state;
@@ -1352,7 +1374,7 @@ static void older_callers(void **state)
 	c.ctx = &bench;
 	c.hist_bits = 3;
 	c.size = first;
-	bench.enc = nt_enc_new(&c);
+	bench.enc = nt_enc_new(&p, &c);
 	assert_non_null(bench.enc);
 	nt_enc_start(bench.enc, NT_SYNC_TRACE_ENABLE);
 	spin(5);
@@ -1363,9 +1385,9 @@ static void older_callers(void **state)
 	pack_ptc(&bench.want, 4, 10, 3);
 	check();
 	c.size = first - 1;
-	assert_null(nt_enc_new(&c));
+	assert_null(nt_enc_new(&p, &c));
 	c.size = 0;
-	assert_null(nt_enc_new(&c));
+	assert_null(nt_enc_new(&p, &c));
 	/* who knows of more, later: only if none of it is asked for */
 	memset((char *)&c + first, 0, sizeof(c) - first);
 	c.size = sizeof(c) + 100;
@@ -1374,10 +1396,10 @@ static void older_callers(void **state)
 		struct { struct nt_enc_config c; char more[100]; } later = { .c = c };
 
 		nt_enc_free(bench.enc);
-		bench.enc = nt_enc_new(&later.c);
+		bench.enc = nt_enc_new(&p, &later.c);
 		assert_non_null(bench.enc);
 		later.more[99] = 1;
-		assert_null(nt_enc_new(&later.c));
+		assert_null(nt_enc_new(&p, &later.c));
 	}
 }
 

@@ -2473,11 +2473,11 @@ struct two_programs {
 	struct program low, high;
 };
 
-static size_t read_two(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_two(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	struct two_programs *p = ctx;
 
-	return program_read(addr >> 31 ? &p->high : &p->low, addr, buf, len);
+	return program_read(addr >> 31 ? &p->high : &p->low, space, addr, buf, len);
 }
 
 static const char *link_events(char *want, bool low, bool high)

@@ -5,11 +5,12 @@
 
 . "$(dirname "$0")/lib.bash"
 fuzz=$top/selftests/fuzz
-decoder=$top/tools-perf/util/ntrace-decoder
+util=$top/tools-perf/util
 # as fuzz/run has it: small tables and low limits
 flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll
 	-DWORK_PER_BYTE=64 -O1 -g
-	-fsanitize=address,undefined -fno-sanitize-recover=all -I"$decoder")
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+	-I"$util/ntrace-decoder" -I"$util/ntrace-ctr" -I"$util/ntrace-tv")
 
 CC=${CC:-gcc}
 if ! echo 'int main(void) { return 0; }' |
@@ -22,7 +23,7 @@ library()
 {
 	local file
 
-	for file in "$decoder"/nt-*.c; do
+	for file in "$util"/ntrace-*/nt-*.c; do
 		"$CC" "${flags[@]}" -c -o "$scratch/$(basename "$file" .c).o" "$file" || return
 	done
 }
@@ -41,7 +42,7 @@ replay()	# TARGET
 }
 
 library
-verdict $? "the library builds with sanitizers"
+verdict $? "the libraries build with sanitizers"
 for target in $(cat "$fuzz/targets"); do
 	replay "$target"
 	verdict $? "$target: $inputs inputs"

@@ -35,7 +35,7 @@ static void assert_read(struct nt_image *image, uint64_t addr, size_t len, const
 	size_t n, i;
 
 	while (len) {
-		n = nt_image_read(image, addr, buf, len);
+		n = nt_image_read(image, 0, addr, buf, len);
 		assert_true(n <= len);
 		for (i = 0; i < n; i++)
 			*to++ = (char)buf[i];

@@ -13,7 +13,10 @@ verdict $? 'make install'
 sed 's/^/# /' "$scratch/log"
 missing=0
 for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrace/ntrace.h \
+		lib/libntrace-ctr.so lib/pkgconfig/libntrace-ctr.pc include/ntrace/nt-ctr.h \
+		lib/libntrace-tv.so lib/pkgconfig/libntrace-tv.pc include/ntrace/nt-tv.h \
 		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
+		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
 		share/bash-completion/completions/ntrace; do
 	[ -s "$root/usr/$file" ] || { echo "# missing: $file"; missing=1; }
 done
@@ -23,7 +26,7 @@ messages=$("$ntrace" dump "$mix/L1.bin" | grep -c ' IndirectBranchHist ')
 verdict $? 'the installed command works'
 
 # manual pages
-for page in ntrace.1 libntrace.3; do
+for page in ntrace.1 libntrace.3 libntrace-ctr.3 libntrace-tv.3; do
 	if command -v groff >/dev/null; then
 		groff -man -ww -Tutf8 "$top/Documentation/man/$page" >"$scratch/page" \
 			2>"$scratch/warnings"

@@ -13,6 +13,15 @@
 static struct program prog;
 static struct nt_params params;
 static struct nt_code *code;
+
+/* The number of the block there, made if need be */
+static uint32_t block_at(uint64_t pc)
+{
+	int error;
+	const struct nt_map *map = nt_code_map(code, pc, &error);
+
+	return nt_code_block(code, &map, pc, &error);
+}
 static struct nt_flow *flow;
 
 static void begin(void)
@@ -172,7 +181,6 @@ static void the_end_of_the_address_space(void **state)
 {
 	struct nt_code_stats stats = { .size = sizeof(stats) };
 	unsigned int i;
-	int error;
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
@@ -181,7 +189,7 @@ static void the_end_of_the_address_space(void **state)
 		org(&prog, -4);
 		put_bytes(&prog, 0x00000073, 4);
 		start();
-		assert_int_not_equal(nt_code_block(code, -4, &error), NT_BLOCK_NONE);
+		assert_int_not_equal(block_at(-4), NT_BLOCK_NONE);
 		nt_code_invalidate(code, -1, 0);
 		nt_code_get_stats(code, &stats);
 		assert_true(stats.blocks == 0);
@@ -192,10 +200,11 @@ static void the_end_of_the_address_space(void **state)
 /* Calls of `read` tell how many blocks are made again: those in the range, no others. */
 static unsigned int reads;
 
-static size_t read_nops(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_nops(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	size_t i;
 
+	(void)space;
 	(void)ctx;
 	reads++;
 	/* c.nop; c.j to behind itself, at every second place */
@@ -211,14 +220,13 @@ static void many_blocks(void **state)
 	struct nt_code_stats stats = { .size = sizeof(stats) };
 	uint64_t left = nr;
 	unsigned int i;
-	int error;
 
 	(void)state;
 	nt_params_init(&params);
 	code = nt_code_new(&params, read_nops, NULL);
 	assert_non_null(code);
 	for (i = 0; i < nr; i++)
-		assert_int_not_equal(nt_code_block(code, 0x10000 + 4 * i, &error), NT_BLOCK_NONE);
+		assert_int_not_equal(block_at(0x10000 + 4 * i), NT_BLOCK_NONE);
 	nt_code_invalidate(code, 0x10000 + 4 * 777, 0x10000 + 4 * 778);
 	left--;
 	nt_code_get_stats(code, &stats);
@@ -233,13 +241,13 @@ static void many_blocks(void **state)
 	nt_code_get_stats(code, &stats);
 	assert_true(stats.blocks == left);
 	for (i = 0; i < nr; i++) {
-		uint32_t n = nt_code_block(code, 0x10000 + 4 * i, &error);
+		uint32_t n = block_at(0x10000 + 4 * i);
 
 		assert_int_not_equal(n, NT_BLOCK_NONE);
-		assert_true(code->blocks[n].pc == 0x10000 + 4 * i);
-		assert_int_equal(code->blocks[n].halfwords, 2);
+		assert_true(code->store->blocks[n].pc == 0x10000 + 4 * i);
+		assert_int_equal(code->store->blocks[n].is.halfwords, 2);
 	}
-	assert_true(code->nr_blocks <= nr);
+	assert_true(code->store->nr_blocks <= nr);
 	nt_code_invalidate(code, 0, 0);
 	nt_code_get_stats(code, &stats);
 	assert_true(stats.blocks == 0);

@@ -8,6 +8,7 @@
 
 #include "cmocka-tap.h"
 #include "pack.h"
+#include "nt-ctr.h"
 #include "nt-short.h"
 #include "random.h"
 
@@ -785,8 +786,7 @@ static void branches_are_checked(void **state)
 		if (nt_params_check(&p) != cases[i].ret)
 			fail_msg("case %u: %s, not %s", i, nt_strerror(nt_params_check(&p)),
 				 nt_strerror(cases[i].ret));
-		c.params = p;
-		enc = nt_enc_new(&c);
+		enc = nt_enc_new(&p, &c);
 		assert_int_equal(!enc, cases[i].ret != 0);
 		nt_enc_free(enc);
 	}

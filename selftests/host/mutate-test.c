@@ -327,7 +327,7 @@ static void damaged_elf_files(void **unused)
 		assert_true(pwrite(fd, b, len, 0) == (ssize_t)len);
 		if (!nt_image_add_elf(image, name, rnd(2) ? 0 : rnd(UINT64_MAX)))
 			for (k = 0; k < 20; k++)
-				nt_image_read(image, 0x80000000 + rnd(0x3000), buf, rnd(64));
+				nt_image_read(image, 0, 0x80000000 + rnd(0x3000), buf, rnd(64));
 		if (nt_image_isa(image)) {
 			struct nt_params p;
 

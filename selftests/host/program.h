@@ -18,12 +18,13 @@ struct program {
 	uint8_t there[PROGRAM_SIZE];
 };
 
-static inline size_t program_read(void *ctx, uint64_t addr, void *buf, size_t len)
+static inline int program_read(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	struct program *p = ctx;
 	uint64_t off = addr - p->base;
 	size_t n = 0;
 
+	(void)space;
 	while (n < len && off + n < PROGRAM_SIZE && off < PROGRAM_SIZE && p->there[off + n]) {
 		((uint8_t *)buf)[n] = p->bytes[off + n];
 		n++;

@@ -60,6 +60,7 @@ static struct run {
 	struct randprog prog;
 	struct hart hart;
 	struct nt_enc_config cfg;
+	struct nt_params params;
 	struct nt_enc *enc;
 	struct item items[ITEMS_MAX];
 	size_t nr_items;
@@ -78,7 +79,7 @@ static struct {
 	uint64_t traces, insns, branches, messages, bytes;
 	uint64_t cuts, legal, false_syncs, untold, told, zones;
 	uint64_t htm, timed, sourced, repeating;
-	uint64_t unreported, unsettled, tt_dfd;
+	uint64_t unreported, unsettled, tt_dfd, sought;
 } sum;
 
 /* What the next execution has in common with others of one stream, or NULL */
@@ -100,18 +101,18 @@ static unsigned int without_hist(const uint8_t *msg, unsigned int len, struct pa
 {
 	struct nt_msg m;
 
-	if (nt_msg_decode(&r.cfg.params, msg, len, &m) != (int)len || m.btype ||
+	if (nt_msg_decode(&r.params, msg, len, &m) != (int)len || m.btype ||
 	    m.tcode != NT_TCODE_INDIRECT_BRANCH_HIST_SYNC)
 		return 0;
 	pack_init(p);
-	p->srcbits = r.cfg.params.srcbits;
+	p->srcbits = r.params.srcbits;
 	p->src = m.src;
 	pack_head(p, NT_TCODE_PROG_TRACE_SYNC);
 	pack_bits(p, m.sync, 4);
 	pack_var(p, m.icnt);
-	if (r.cfg.params.extaddr) {
+	if (r.params.extaddr) {
 		/* in full, so that there is nothing to be extended */
-		pack_bits(p, m.addr, r.cfg.params.xlen == 32 ? 36 : 66);
+		pack_bits(p, m.addr, r.params.xlen == 32 ? 36 : 66);
 		p->buf[p->len - 1] |= 1;
 	} else {
 		pack_var(p, m.addr);
@@ -165,22 +166,20 @@ static void add_item(uint64_t from, uint64_t to, unsigned int type)
 }
 
 /* The dialect of tt-dfd: HTM, four bits of SRC, no RCODE 2, no hcontext */
-static void random_tt_dfd(struct nt_enc_config *c)
+static void random_tt_dfd(struct nt_params *p, struct nt_enc_config *c)
 {
-	c->params.profile = NT_PROFILE_TT_DFD;
-	c->params.mode = rnd(2) ? NT_MODE_HTM : NT_MODE_UNKNOWN;
-	c->params.srcbits = 4;
-	c->params.src = rnd(16);
+	p->profile = NT_PROFILE_TT_DFD;
+	p->mode = rnd(2) ? NT_MODE_HTM : NT_MODE_UNKNOWN;
+	p->srcbits = 4;
+	p->src = rnd(16);
 	c->htm = true;
 	c->repeathist = c->hcontext = false;
 	c->repeatbranch = rnd(2);
 	sum.tt_dfd++;
 }
 
-static void random_options(struct nt_enc_config *c)
+static void random_options(struct nt_params *p, struct nt_enc_config *c)
 {
-	struct nt_params *p = &c->params;
-
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
 	random_params(p);
@@ -200,7 +199,7 @@ static void random_options(struct nt_enc_config *c)
 	c->emit = emit;
 	c->time = now;
 	if (!stream && !r.unreported && rnd(5) == 0)
-		random_tt_dfd(c);
+		random_tt_dfd(p, c);
 	if (!stream)
 		return;
 	p->xlen = stream->xlen;
@@ -272,20 +271,20 @@ static void execute(unsigned int steps)
 {
 	unsigned int trap_every = rnd(3) ? 10 + rnd(300) : 0;
 
-	random_options(&r.cfg);
-	randprog_make(&r.prog, &r.cfg.params);
-	r.cfg.params.jvt = r.prog.params.jvt;
+	random_options(&r.params, &r.cfg);
+	randprog_make(&r.prog, &r.params);
+	r.params.jvt = r.prog.params.jvt;
 	if (!stream)
-		r.cfg.params.addr_bits = r.prog.params.addr_bits;
+		r.params.addr_bits = r.prog.params.addr_bits;
 	r.nr_items = r.nr_msgs = r.len = r.refuse = 0;
 	r.now = rnd(1ull << 40);
 	r.scontext = r.hcontext = r.prv = 0;
 	r.open = false;
 	r.hart = (struct hart){ .prog = &r.prog, .before = NO_SLOT };
 	r.hart.at = rnd(r.prog.nr);
-	r.hart.stray = r.cfg.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
+	r.hart.stray = r.params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
 	r.hart.busy = rnd(2);
-	r.enc = nt_enc_new(&r.cfg);
+	r.enc = nt_enc_new(&r.params, &r.cfg);
 	assert_non_null(r.enc);
 	while (steps--) {
 		now_and_then();
@@ -301,8 +300,8 @@ static void execute(unsigned int steps)
 	nt_enc_free(r.enc);
 	sum.traces++;
 	sum.htm += r.cfg.htm;
-	sum.timed += r.cfg.params.timestamps;
-	sum.sourced += r.cfg.params.srcbits != 0;
+	sum.timed += r.params.timestamps;
+	sum.sourced += r.params.srcbits != 0;
 	sum.repeating += r.cfg.htm ? r.cfg.repeathist : r.cfg.repeatbranch;
 	sum.messages += r.nr_msgs;
 	sum.bytes += r.len;
@@ -333,7 +332,7 @@ struct check {
 
 static void wrong(const struct check *c, const struct nt_event *ev, int line, const char *cond)
 {
-	const struct nt_params *p = &r.cfg.params;
+	const struct nt_params *p = &r.params;
 	const struct item *it = &r.items[c->item];
 
 	print_message("# options: xlen %u htm %u icnt %u hist %u sync %u/%u retstack %u seqjump %u "
@@ -468,7 +467,7 @@ static void meet_cut(struct check *c, const struct nt_event *ev)
 	c->cut = cut;
 	c->sync = sync_behind(c, cut);
 	if (!m && ev->offset < c->len) {
-		ret = nt_msg_decode(&r.cfg.params, c->bytes + damaged, c->len - damaged, &msg);
+		ret = nt_msg_decode(&r.params, c->bytes + damaged, c->len - damaged, &msg);
 		/* what is no message is a loss here, after what was still certain */
 		if (ret <= 0 && c->trusted)
 			return;
@@ -488,7 +487,7 @@ static void on_branch(struct check *c, const struct nt_event *ev)
 	CHECK(c, r.items[c->item].type == ev->type);
 	CHECK(c, r.items[c->item].from == ev->from);
 	if (ev->flags & NT_EVF_LEFT)
-		CHECK(c, r.cfg.params.profile == NT_PROFILE_TT_DFD && !ev->to);
+		CHECK(c, r.params.profile == NT_PROFILE_TT_DFD && !ev->to);
 	else
 		CHECK(c, r.items[c->item].to == ev->to);
 	c->item++;
@@ -529,7 +528,7 @@ static bool tells_mode(const struct nt_msg *msg)
  */
 static bool mode_is_told(const struct check *c)
 {
-	const struct nt_params *p = &r.cfg.params;
+	const struct nt_params *p = &r.params;
 	bool synced = false;
 	struct nt_msg msg;
 	size_t at = 0;
@@ -551,19 +550,12 @@ static bool mode_is_told(const struct check *c)
 	return false;
 }
 
-/* A stop in place of a trap to the last address: tt-dfd does not tell where the last one led */
 static bool is_last_trap(const struct check *c, const struct nt_event *ev)
 {
 	const struct item *it = &r.items[c->item];
-	struct nt_msg msg;
 
-	return r.cfg.params.profile == NT_PROFILE_TT_DFD && ev->kind == NT_EV_STOP &&
-	       c->item < r.nr_items && it->from == ev->from &&
-	       (it->type == NT_TYPE_TRAP || it->type == NT_TYPE_EXCEPTION ||
-		it->type == NT_TYPE_INTERRUPT) &&
-	       ev->offset < c->len &&
-	       nt_msg_decode(&r.cfg.params, c->bytes + ev->offset, c->len - ev->offset, &msg) > 0 &&
-	       msg.tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	return c->item < r.nr_items && it->from == ev->from &&
+	       ends_at_trap(&r.params, ev, it->type, c->bytes, c->len);
 }
 
 static void on_end(struct check *c, const struct nt_event *ev)
@@ -605,7 +597,7 @@ static void check_silence(struct check *c, const struct nt_event *ev)
 		return;
 	CHECK(c, ev->kind == NT_EV_START);
 	CHECK(c, !find_msg(c, ev->offset));
-	CHECK(c, nt_msg_decode(&r.cfg.params, c->bytes + ev->offset, c->len - ev->offset, &msg) > 0);
+	CHECK(c, nt_msg_decode(&r.params, c->bytes + ev->offset, c->len - ev->offset, &msg) > 0);
 	CHECK(c, nt_tcode_is_sync(msg.tcode));
 	/* the rest of what was refused is not tried again */
 	CHECK(c, !ev->offset || (c->bytes[ev->offset - 1] & 3) == 3);
@@ -623,7 +615,7 @@ static void check_context(struct check *c, const struct nt_event *ev)
 		CHECK(c, ev->context == m->scontext && ev->priv == m->prv);
 	if (ev->kind == NT_EV_CONTEXT && ev->reason == 3)
 		CHECK(c, ev->context == m->hcontext && ev->priv == m->prv);
-	if (r.cfg.params.timestamps && ev->kind != NT_EV_NOTICE && ev->kind != NT_EV_LOSS) {
+	if (r.params.timestamps && ev->kind != NT_EV_NOTICE && ev->kind != NT_EV_LOSS) {
 		CHECK(c, ev->flags & NT_EVF_TIME);
 		CHECK(c, ev->time == m->time);
 	}
@@ -678,13 +670,13 @@ static bool gave_up(const struct check *c)
 
 static void follow(struct check *c)
 {
-	struct nt_flow *flow = nt_flow_new(&r.cfg.params);
+	struct nt_flow *flow = nt_flow_new(&r.params);
 	unsigned int max = rnd(4) ? 1 + rnd(256) : 1;
 	struct nt_event ev[256];
 	int i, n;
 
-	c->l.code = nt_code_new(&r.cfg.params, program_read, &r.prog.mem);
-	c->l.mask = r.cfg.params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	c->l.code = nt_code_new(&r.params, program_read, &r.prog.mem);
+	c->l.mask = r.params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	c->trusted = true;
 	assert_non_null(flow);
 	assert_non_null(c->l.code);
@@ -713,7 +705,7 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 /* All that is reported of a trace, as one number; `slow`: not by nt_quick() */
 static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, bool slow)
 {
-	struct nt_flow *flow = nt_flow_new(&r.cfg.params);
+	struct nt_flow *flow = nt_flow_new(&r.params);
 	unsigned int max = 1 + rnd(256), total = 0;
 	struct nt_event ev[256];
 	uint64_t d = 0;
@@ -736,12 +728,86 @@ static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, b
 /* The quick way and the long way report the same, whatever the bytes are. */
 static void same_quickly(const uint8_t *bytes, size_t len)
 {
-	struct nt_code *code = nt_code_new(&r.cfg.params, program_read, &r.prog.mem);
+	struct nt_code *code = nt_code_new(&r.params, program_read, &r.prog.mem);
 	uint64_t slow;
 
 	assert_non_null(code);
 	slow = digest(code, bytes, len, true);
 	assert_true(digest(code, bytes, len, false) == slow);
+	nt_code_free(code);
+}
+
+#define SEEK_EVENTS	8192
+
+/* Events of the trace from `from` on, as far as there is room; *sync: the last sync message's offset */
+static unsigned int decode_from(struct nt_code *code, size_t from, struct nt_event *ev,
+				uint64_t *sync)
+{
+	struct nt_flow *flow = nt_flow_new(&r.params);
+	unsigned int n = 0;
+	int got;
+
+	assert_non_null(flow);
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, r.bytes + from, r.len - from, from);
+	assert_true(nt_flow_last_sync(flow) == UINT64_MAX);
+	while (n + 64 <= SEEK_EVENTS && (got = nt_flow_next(flow, ev + n, 64)) > 0)
+		n += got;
+	*sync = nt_flow_last_sync(flow);
+	nt_flow_free(flow);
+	return n;
+}
+
+/*
+ * Decoding that begins at the last sync message before any place reports what is behind as decoding
+ * from the beginning does.
+ */
+static void seek(void)
+{
+	static struct nt_event all[SEEK_EVENTS], some[SEEK_EVENTS];
+	struct nt_code *code = nt_code_new(&r.params, program_read, &r.prog.mem);
+	const size_t before = rnd((uint32_t)r.len + 2);
+	size_t at = nt_msg_find_sync_before(&r.params, r.bytes, r.len, before), want = r.len, i;
+	unsigned int n, m, a = 0, s = 0;
+	uint64_t last, sync;
+	struct nt_msg msg;
+	bool early = true;
+
+	assert_non_null(code);
+	for (i = 0; i < r.nr_msgs && r.msgs[i].at < before; i++)
+		if (nt_msg_decode(&r.params, r.bytes + r.msgs[i].at, r.msgs[i].len, &msg) > 0 &&
+		    nt_tcode_is_sync(msg.tcode))
+			want = r.msgs[i].at;
+	assert_int_equal(at, want);
+	if (at == r.len)
+		goto out;
+	n = decode_from(code, 0, all, &last);
+	m = decode_from(code, at, some, &sync);
+	if (n + 64 <= SEEK_EVENTS)
+		assert_true(last == nt_msg_find_sync_before(&r.params, r.bytes, r.len, r.len));
+	if (m + 64 <= SEEK_EVENTS)
+		assert_true(sync == nt_msg_find_sync_before(&r.params, r.bytes, r.len, r.len));
+	assert_true(m && some[0].kind == NT_EV_START && some[0].offset == at);
+	while (a < n && all[a].offset <= at)
+		a++;
+	while (s < m && some[s].offset <= at)
+		s++;
+	for (i = 0; a < n && s < m; a++, s++, i++) {
+		assert_int_equal(all[a].kind, some[s].kind);
+		assert_int_equal(all[a].type, some[s].type);
+		assert_true(all[a].from == some[s].from && all[a].to == some[s].to);
+		assert_true(all[a].offset == some[s].offset);
+		/* some retired before the sync message, which made no event */
+		assert_true(all[a].insns == some[s].insns ||
+			    (early && all[a].insns > some[s].insns));
+		if (all[a].kind != NT_EV_CONTEXT && all[a].kind != NT_EV_NOTICE)
+			early = false;
+		if (!r.params.tstamp_bits || r.params.tstamp_bits == 64)
+			assert_true(all[a].time == some[s].time);
+	}
+	assert_true((a == n && s == m) || n + 64 > SEEK_EVENTS || m + 64 > SEEK_EVENTS);
+	sum.sought += i;
+out:
 	nt_code_free(code);
 }
 
@@ -779,7 +845,10 @@ static void R85_R93_R102_round_trip(void **state)
 		follow_whole(&c, r.bytes, r.len);
 		assert_int_equal(c.item, r.nr_items);
 		assert_false(c.l.running);
+		if (r.params.mode)
+			seek();
 	}
+	print_message("# %" PRIu64 " events behind places that were sought\n", sum.sought);
 	print_sum();
 }
 

@@ -2,7 +2,8 @@
 /*
  * nt-quick.c does common messages in one loop, and must not be noticed: random programs, executed
  * at random, encoded, and in two of three rounds damaged; decoded with it, and without it, into
- * batches of different sizes. Both have to give the same events.
+ * batches of different sizes. Both have to give the same events. The second time the program
+ * may be mapped from many small files, whose code is shared.
  *
  * SEED and ROUNDS may be set in the environment.
  */
@@ -22,6 +23,7 @@ static struct run {
 	struct randprog prog;
 	struct hart hart;
 	bool beside;		/* another source's messages among them */
+	unsigned int shift;	/* log2 of what is mapped in one piece */
 	uint64_t time, step;	/* of the trace clock; up to which it is decoded at a time */
 	uint8_t bytes[BYTES_MAX];
 	size_t len;
@@ -58,10 +60,8 @@ static enum nt_mode true_mode(const struct nt_enc_config *c)
 }
 
 /* What nt_quick() takes part in, and now and then what it must not */
-static void random_options(struct nt_enc_config *c)
+static void random_options(struct nt_params *p, struct nt_enc_config *c)
 {
-	struct nt_params *p = &c->params;
-
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
 	nt_params_init(p);
@@ -90,15 +90,16 @@ static void random_options(struct nt_enc_config *c)
 	c->time = now;
 }
 
-static void execute(const struct nt_enc_config *c, unsigned int steps)
+static void execute(const struct nt_params *p, const struct nt_enc_config *c,
+		    unsigned int steps)
 {
 	unsigned int trap_every = rnd(3) ? 100 + rnd(1000) : 0;
 	struct hart *h = &r.hart;
-	struct nt_enc *enc = nt_enc_new(c);
+	struct nt_enc *enc = nt_enc_new(p, c);
 
 	assert_non_null(enc);
 	*h = (struct hart){ .prog = &r.prog, .before = NO_SLOT, .at = rnd(r.prog.nr) };
-	h->stray = c->params.retstack == 1 ? 0 : rnd(3) ? 5 : 0;
+	h->stray = p->retstack == 1 ? 0 : rnd(3) ? 5 : 0;
 	nt_enc_start(enc, NT_SYNC_TRACE_ENABLE);
 	while (steps--) {
 		const struct slot *s = &r.prog.slots[h->at];
@@ -134,10 +135,32 @@ static void damage(void)
 	}
 }
 
-/* Events into e; how many */
-static unsigned int decode(const struct nt_params *params, bool slow, struct nt_event *e)
+/* One piece after the other: of files, of the process's own memory, or nobody knows */
+static int map_piece(void *ctx, uint64_t space, uint64_t addr, struct nt_mapping *m)
 {
-	struct nt_code *code = nt_code_new(params, program_read, &r.prog.mem);
+	const uint64_t piece = addr >> r.shift;
+
+	(void)ctx;
+	(void)space;
+	m->start = piece << r.shift;
+	m->end = (piece + 1) << r.shift;
+	m->file = piece % 7 ? 1 + piece : 0;
+	m->offset = (piece * 64) % 4096;
+	return piece % 11 ? 0 : -1;
+}
+
+static struct nt_code *new_code(const struct nt_params *params, struct nt_store *store)
+{
+	if (!store)
+		return nt_code_new(params, program_read, &r.prog.mem);
+	return nt_store_code(store, 0, program_read, map_piece, &r.prog.mem);
+}
+
+/* Events into e; how many */
+static unsigned int decode(const struct nt_params *params, bool slow, struct nt_store *store,
+			   struct nt_event *e)
+{
+	struct nt_code *code = new_code(params, store);
 	struct nt_flow *flow = nt_flow_new(params);
 	unsigned int n = 0, max = rnd(3) ? 64 + rnd(193) : 256;
 	uint64_t limit = r.step ?: UINT64_MAX;
@@ -176,10 +199,18 @@ static void print(const char *what, const struct nt_event *e)
 
 static void compare(const struct nt_params *p, unsigned int round)
 {
+	struct nt_store *store = NULL;
 	unsigned int n[2], i;
 
-	n[0] = decode(p, true, r.events[0]);
-	n[1] = decode(p, false, r.events[1]);
+	r.shift = 1 + rnd(14);
+	if (rnd(2))
+		store = nt_store_new(p, rnd(2));
+	n[0] = decode(p, true, NULL, r.events[0]);
+	/* the first process leaves code for the second */
+	if (store && rnd(2))
+		decode(p, rnd(2), store, r.events[1]);
+	n[1] = decode(p, false, store, r.events[1]);
+	nt_store_free(store);
 	for (i = 0; i < n[0] && i < n[1]; i++) {
 		const struct nt_event *a = &r.events[0][i], *b = &r.events[1][i];
 
@@ -187,7 +218,7 @@ static void compare(const struct nt_params *p, unsigned int round)
 			continue;
 		print("without", a);
 		print("with", b);
-		fail_msg("round %u, event %u differs", round, i);
+		fail_msg("round %u, event %u differs, pieces of %u bytes", round, i, 1u << r.shift);
 	}
 	assert_int_equal(n[0], n[1]);
 }
@@ -201,25 +232,26 @@ static void R115_same_events(void **unused)
 	(void)unused;
 	for (i = 0; i < rounds; i++) {
 		struct nt_enc_config c;
+		struct nt_params p;
 
-		random_options(&c);
-		randprog_make(&r.prog, &c.params);
-		c.params.jvt = r.prog.params.jvt;
-		c.params.addr_bits = r.prog.params.addr_bits;
-		r.beside = c.params.srcbits && c.params.src >= 0;
+		random_options(&p, &c);
+		randprog_make(&r.prog, &p);
+		p.jvt = r.prog.params.jvt;
+		p.addr_bits = r.prog.params.addr_bits;
+		r.beside = p.srcbits && p.src >= 0;
 		r.time = rnd(1000);
 		r.step = rnd(4) ? 0 : 1000 + rnd(1000000);
 		r.len = 0;
-		execute(&c, 1000 + rnd(20000));
+		execute(&p, &c, 1000 + rnd(20000));
 		if (rnd(3))
 			damage();
 		/* other profiles: it is not theirs, but both have to say so */
 		if (rnd(8) == 0)
-			c.params.profile = rnd(2) ? NT_PROFILE_P550 : NT_PROFILE_SIFIVE;
+			p.profile = rnd(2) ? NT_PROFILE_P550 : NT_PROFILE_SIFIVE;
 		bytes += r.len;
-		timed += c.params.timestamps;
-		sourced += c.params.srcbits != 0;
-		compare(&c.params, i);
+		timed += p.timestamps;
+		sourced += p.srcbits != 0;
+		compare(&p, i);
 	}
 	print_message("# %u traces, %" PRIu64 " bytes, %u with timestamps, %u with SRC\n", rounds,
 		      bytes, timed, sourced);

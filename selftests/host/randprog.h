@@ -526,4 +526,20 @@ static inline void hart_trap(struct hart *h)
 	h->at = rnd(h->prog->nr);
 }
 
+/*
+ * Is this a stop in place of a trap of `type`?  tt-dfd does not tell where the last one led, and
+ * nt_flow_ makes a STOP of its message.
+ */
+static inline bool ends_at_trap(const struct nt_params *p, const struct nt_event *ev,
+				unsigned int type, const uint8_t *bytes, size_t len)
+{
+	struct nt_msg msg;
+
+	return p->profile == NT_PROFILE_TT_DFD && ev->kind == NT_EV_STOP &&
+	       (type == NT_TYPE_TRAP || type == NT_TYPE_EXCEPTION || type == NT_TYPE_INTERRUPT) &&
+	       ev->offset < len &&
+	       nt_msg_decode(p, bytes + ev->offset, len - ev->offset, &msg) > 0 &&
+	       msg.tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
 #endif /* SELFTESTS_RANDPROG_H */

@@ -16,11 +16,11 @@ struct side {
 	bool high;
 };
 
-static size_t read_side(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_side(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	const struct side *s = ctx;
 
-	return (addr >= s->end) == s->high ? program_read(s->prog, addr, buf, len) : 0;
+	return (addr >= s->end) == s->high ? program_read(s->prog, space, addr, buf, len) : 0;
 }
 
 /*

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmocka-tap.h"
+#include "nt-tv.h"
 #include "ntrace.h"
 #include "random.h"
 

@@ -51,10 +51,9 @@ static int decode(struct work *w, struct nt_image *image, const uint8_t *trace, 
 	nt_params_init(&params);
 	if (nt_image_isa(image) && nt_isa_parse(nt_image_isa(image), &params))
 		return 1;
-	config.params = params;
 	code = nt_code_new(&params, nt_image_read, image);
 	flow = nt_flow_new(&params);
-	enc = nt_enc_new(&config);
+	enc = nt_enc_new(&params, &config);
 	if (!code || !flow || !enc)
 		return 1;
 	nt_enc_start(enc, NT_SYNC_TRACE_ENABLE);

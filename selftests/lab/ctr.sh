@@ -159,8 +159,10 @@ same cpu 2 "a CPU's records are what its trace says" --dlarg per=cpu
 
 # --- the registers themselves --------------------------------------------------------
 
-"$lab/enter" gcc -O2 -Wall -Wextra -I tools-perf/util/ntrace-decoder -o "$dir/csrcmp" \
-	selftests/ctr/csrcmp.c build/host/libntrace.a -lelf >"$log" 2>&1 &&
+headers=(-I tools-perf/util/ntrace-decoder -I tools-perf/util/ntrace-ctr)
+archives=(build/host/libntrace-ctr.a build/host/libntrace.a)
+"$lab/enter" gcc -O2 -Wall -Wextra "${headers[@]}" -o "$dir/csrcmp" \
+	selftests/ctr/csrcmp.c "${archives[@]}" -lelf >"$log" 2>&1 &&
 	"$lab/enter" "$dir/csrcmp" <"$share/csr.txt" >"$dir/csr.out" 2>>"$log"
 status=$? verdict=$(tail -n 1 "$dir/csr.out" 2>/dev/null)
 ok $status "R145 R147 R151 R154 R161 R162 R183 R186 registers read as the library's: $verdict, seed $seed" \
@@ -172,8 +174,8 @@ ok $status "R145 R147 R151 R154 R161 R162 R183 R186 registers read as the librar
 modes=$build/baremetal/modes.elf
 {
 	"$lab/enter" make -s -C selftests/qemu/baremetal out="$build/baremetal" "$modes" &&
-		"$lab/enter" gcc -O2 -Wall -Wextra -I tools-perf/util/ntrace-decoder -o "$dir/modescmp" \
-			selftests/ctr/modescmp.c build/host/libntrace.a -lelf &&
+		"$lab/enter" gcc -O2 -Wall -Wextra "${headers[@]}" -o "$dir/modescmp" \
+			selftests/ctr/modescmp.c "${archives[@]}" -lelf &&
 		"$lab/enter" timeout 60 qemu-system-riscv64 -M virt -m 128 -cpu max -bios none -kernel "$modes" \
 			-display none -monitor none -serial none \
 			-semihosting-config enable=on,target=native </dev/null >"$dir/modes.txt" 2>&1

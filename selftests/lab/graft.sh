@@ -67,6 +67,10 @@ ok $? "6.12 takes the graft" "$log"
 sums "$tree" >"$dir/once"
 "$top/tools-perf/graft" "$tree" >"$log" 2>&1 && sums "$tree" | cmp - "$dir/once" >"$log" 2>&1
 ok $? "a second time it changes nothing" "$log"
+# The filter was made of other files once.
+sed -i 's|^NTRACE_CTR := .*|NTRACE_CTR := dlfilters/ntrace-ctr.c \\|' "$tree/tools/perf/Makefile.perf"
+"$top/tools-perf/graft" "$tree" >"$log" 2>&1 && sums "$tree" | cmp - "$dir/once" >"$log" 2>&1
+ok $? "an earlier graft's rule for the filter is replaced" "$log"
 [ -x "$tree/tools/perf/tests/shell/test_riscv_ntrace.sh" ]
 ok $? "perf test finds its script: it is executable"
 

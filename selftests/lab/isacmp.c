@@ -265,11 +265,12 @@ static bool excepted(const struct said *s, const struct nt_insn *i, const struct
 	return s->len == 2 && !(p->isa & NT_ISA_C);
 }
 
-static size_t read_code(void *ctx, uint64_t addr, void *buf, size_t len)
+static int read_code(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	const struct nt_params *p = ctx;
 	size_t width = p->xlen / 8, i;
 
+	(void)space;
 	if (addr - BASE < size) {
 		len = len < size - (addr - BASE) ? len : size - (addr - BASE);
 		memcpy(buf, bytes + (addr - BASE), len);

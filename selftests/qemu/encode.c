@@ -328,19 +328,20 @@ static struct nt_enc *new_enc(struct hart *h)
 		.time = emit_time,
 		.ctx = h,
 	};
+	struct nt_params p;
 
-	nt_params_init(&c.params);
+	nt_params_init(&p);
 	if (!(control & TE_INHIBIT_SRC))
-		c.params.srcbits = (features & TE_SRC_BITS) >> TE_SRC_BITS_SHIFT;
-	c.params.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << c.params.srcbits) - 1);
-	c.params.timestamps = h->te.ts.control & TS_ENABLE && ts_mode(&h->te.ts);
-	c.params.addr_bits = opt.addr_bits;
-	c.params.extaddr = features & TE_EXTEND_ADDR_MSB;
-	c.params.seqjump = features & TE_SEQUENTIAL_JUMP;
-	c.params.alljumps = features & TE_ALL_JUMPS;
+		p.srcbits = (features & TE_SRC_BITS) >> TE_SRC_BITS_SHIFT;
+	p.src = (features & TE_SRC_ID) >> TE_SRC_ID_SHIFT & ((1u << p.srcbits) - 1);
+	p.timestamps = h->te.ts.control & TS_ENABLE && ts_mode(&h->te.ts);
+	p.addr_bits = opt.addr_bits;
+	p.extaddr = features & TE_EXTEND_ADDR_MSB;
+	p.seqjump = features & TE_SEQUENTIAL_JUMP;
+	p.alljumps = features & TE_ALL_JUMPS;
 	if (features & TE_IMPLICIT_RETURN)
-		c.params.retstack = (features & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
-	return nt_enc_new(&c);
+		p.retstack = (features & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
+	return nt_enc_new(&p, &c);
 }
 
 static void forget(struct encode *e)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools-perf/util/ntrace-decoder/nt-tv.h"
+#include "../../tools-perf/util/ntrace-tv/nt-tv.h"
 #include "model.h"
 
 #define BUFFER		(1u << 16)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ntrace.h"
+#include "nt-ctr.h"
 
 #define visible	__attribute__((visibility("default")))
 
@@ -340,11 +340,12 @@ static int at_place(struct filter *f, struct owner *o, int which)
 
 /* --- transfers ---------------------------------------------------------------- */
 
-static size_t read_code(void *arg, uint64_t addr, void *buf, size_t len)
+static int read_code(void *arg, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	const struct filter *f = arg;
 	int32_t n = perf_dlfilter_fns.object_code(f->ctx, addr, buf, (uint32_t)len);
 
+	(void)space;
 	return n > 0 ? (size_t)n : 0;
 }
 

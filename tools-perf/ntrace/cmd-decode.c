@@ -42,6 +42,7 @@ struct decode {
 struct printer {
 	struct decode *d;
 	struct lines *lines;	/* of instructions */
+	struct nt_path *path;
 };
 
 /* Of each piece of the trace */
@@ -49,6 +50,7 @@ struct view {
 	struct piece *piece;
 	struct decode *d;
 	struct lines *lines;
+	struct nt_path *path;
 	uint64_t pc;		/* next to be printed */
 	uint64_t last;		/* that was printed last */
 	bool custom;		/* of an encoding that may do anything */
@@ -225,24 +227,20 @@ static void walk(struct view *v, const struct nt_event *ev)
 {
 	bool branch = ev->kind == NT_EV_BRANCH && !is_trap(ev);
 	bool own = v->d->output->event == branch_event && branch;
-	uint64_t pc = v->pc;
-	uint32_t n;
+	struct nt_insn insn;
+	uint32_t n = 0;
+	int ret;
 
-	for (n = 0; n < ev->insns; n++) {
-		struct nt_insn insn;
-		int len = nt_code_insn(v->piece->code, pc, &insn);
-
-		if (len < 0)
-			die("%s: no code at 0x%llx, where the decoder found an instruction before: a "
-			    "mistake of ntrace", v->d->in.file, (unsigned long long)pc);
-		if (!own || n + 1 < ev->insns)
+	nt_path_linear(v->path, v->piece->code, v->pc, ev->insns);
+	while ((ret = nt_path_insn(v->path, &insn)) > 0) {
+		if (++n < ev->insns || !own)
 			v->d->output->insn(v, &insn);
-		v->last = pc;
+		v->last = insn.pc;
 		v->custom = insn.flags & NT_INSN_CUSTOM;
-		pc = insn.pc + len;
-		if (v->d->in.params.xlen == 32)
-			pc &= UINT32_MAX;
 	}
+	if (ret < 0)
+		die("%s: no code at 0x%llx, where the decoder found an instruction before: a "
+		    "mistake of ntrace", v->d->in.file, (unsigned long long)nt_path_pc(v->path));
 }
 
 static bool walks(const struct decode *d)
@@ -266,6 +264,7 @@ static void show(struct piece *p, void *state, const struct nt_event *ev, bool s
 	v->piece = p;
 	v->d = printer->d;
 	v->lines = printer->lines;
+	v->path = printer->path;
 	v->marks.before = &v->d->time;
 	if (!v->d->no_marks)
 		marks_before(&v->marks, p, ev);
@@ -310,6 +309,9 @@ static void *new_printer(void *ctx)
 	if (!p)
 		die("%s", nt_strerror(NT_ENOMEM));
 	p->d = ctx;
+	p->path = nt_path_new();
+	if (!p->path)
+		die("%s", nt_strerror(NT_ENOMEM));
 	if (p->d->symbols)
 		p->lines = lines_new(&p->d->in.params, p->d->symbols);
 	return p;
@@ -320,6 +322,7 @@ static void free_printer(void *own)
 	struct printer *p = own;
 
 	lines_free(p->lines);
+	nt_path_free(p->path);
 	free(p);
 }
 

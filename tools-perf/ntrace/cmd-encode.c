@@ -28,6 +28,7 @@ enum gaps { GAPS_REFUSE, GAPS_TRAP, GAPS_PAUSE };
 struct encode {
 	struct input in;
 	struct nt_enc_config config;
+	struct nt_params params;	/* those of the stream */
 	enum gaps gaps;
 	const char *list, *output;
 	FILE *from, *to;
@@ -141,14 +142,15 @@ static void __attribute__((format(printf, 2, 3), noreturn)) bad_line(const struc
 /* What is at pc, up to so many bytes; how many there are */
 static unsigned int fetch(struct encode *e, uint64_t pc, uint8_t bytes[INSN_MAX])
 {
-	size_t got = 0, some;
+	unsigned int got = 0;
+	int some;
 
 	memset(bytes, 0, INSN_MAX);
 	/* the rest may be in another piece */
 	do {
-		some = nt_image_read(e->in.image, pc + got, bytes + got, INSN_MAX - got);
-		got += some;
-	} while (some && got < INSN_MAX);
+		some = nt_image_read(e->in.image, 0, pc + got, bytes + got, INSN_MAX - got);
+		got += some > 0 ? some : 0;
+	} while (some > 0 && got < INSN_MAX);
 	return got;
 }
 
@@ -173,7 +175,7 @@ static bool table_jump(struct encode *e, uint64_t insn, struct nt_enc_op *op)
 	uint64_t addr = (e->in.params.jvt & ~63ull) + (insn >> 2 & 0xff) * size;
 	uint8_t b[8] = { 0 };
 
-	if (nt_image_read(e->in.image, addr, b, size) != size)
+	if (nt_image_read(e->in.image, 0, addr, b, size) != (int)size)
 		return false;
 	op->target = 0;
 	for (i = 0; i < size; i++)
@@ -266,7 +268,7 @@ static void make_encoder(struct encode *e)
 
 	if (e->enc)
 		return;
-	e->enc = nt_enc_new(&e->config);
+	e->enc = nt_enc_new(&e->params, &e->config);
 	if (!e->enc)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < 2; i++)
@@ -321,12 +323,12 @@ static void send_owed(struct encode *e, uint64_t pc)
 	if (!e->nr_owed)
 		return;
 	arrive(e, pc);
-	msg.src = e->config.params.src > 0 ? e->config.params.src : 0;
+	msg.src = e->params.src > 0 ? e->params.src : 0;
 	for (i = 0; i < e->nr_owed; i++) {
 		const struct mark *m = &e->owed[i];
 
 		msg.process = m->reason | m->priv << 2 | m->virt << 4 | m->value << 5;
-		emit(e, buf, nt_enc_msg(&e->config.params, &msg, buf));
+		emit(e, buf, nt_enc_msg(&e->params, &msg, buf));
 	}
 	e->nr_owed = 0;
 }
@@ -516,10 +518,10 @@ static void mark_source(struct encode *e, const struct mark *m)
 {
 	if (e->enc || e->in.params.src >= 0)
 		return;
-	if (m->value >> e->config.params.srcbits)
+	if (m->value >> e->params.srcbits)
 		bad_line(e, "source %" PRIu64 " does not fit in --srcbits=%u", m->value,
-			 e->config.params.srcbits);
-	e->config.params.src = (int)m->value;
+			 e->params.srcbits);
+	e->params.src = (int)m->value;
 }
 
 static void add_mark(struct encode *e, const char *text)
@@ -643,19 +645,20 @@ static void check_output(const struct encode *e)
 static void start(struct encode *e)
 {
 	struct nt_enc_config *c = &e->config;
+	struct nt_params *p = &e->params;
 	struct stat st;
 
 	c->size = sizeof(*c);
-	c->params = e->in.params;
-	c->htm = c->params.mode != NT_MODE_BTM;
+	*p = e->in.params;
+	c->htm = p->mode != NT_MODE_BTM;
 	c->emit = emit;
 	c->time = ticks;
 	c->ctx = e;
-	if (c->params.profile != NT_PROFILE_1_0 && c->params.profile != NT_PROFILE_TT_DFD)
+	if (p->profile != NT_PROFILE_1_0 && p->profile != NT_PROFILE_TT_DFD)
 		die("--profile: only 1.0 and tt-dfd can be encoded");
-	if (c->params.profile == NT_PROFILE_TT_DFD && c->repeathist)
+	if (p->profile == NT_PROFILE_TT_DFD && c->repeathist)
 		die("--repeathist: there is none with --profile=tt-dfd");
-	if (c->htm && c->repeatbranch && c->params.profile != NT_PROFILE_TT_DFD)
+	if (c->htm && c->repeatbranch && p->profile != NT_PROFILE_TT_DFD)
 		die("--repeatbranch is for --btm: what it means with history is not settled");
 	e->from = open_file(e->list, "re", stdin);
 	if (!fstat(fileno(e->from), &st) && S_ISREG(st.st_mode))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "nt-ctr.h"
 
 enum {
 	OPT_CTRCTL = 0x300, OPT_VSCTRCTL, OPT_DEPTH, OPT_DRAFT, OPT_CYCLES,

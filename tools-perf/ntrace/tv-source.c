@@ -16,6 +16,7 @@ struct run;
 struct walker {
 	struct nt_code *code;
 	struct nt_flow *flow;
+	struct nt_path *path;
 	struct nt_event events[BATCH];
 	int n, i;
 	uint32_t done;		/* instructions of events[i] */
@@ -145,23 +146,19 @@ static uint8_t *put_group(uint8_t *p, const struct walker *w, const struct nt_in
 
 static bool fill_run(struct run *r, const struct walker *w)
 {
-	uint64_t pc = r->pc;
+	struct nt_insn insn;
 	uint8_t *p;
 
 	free(r->bytes);
 	r->bytes = p = malloc(r->insns * GROUP_BYTES);
 	if (!p)
 		die("%s", nt_strerror(NT_ENOMEM));
+	nt_path_linear(w->path, w->code, r->pc, r->insns);
 	for (uint32_t i = 0; i < r->insns; i++) {
-		struct nt_insn insn;
-		int len = nt_code_insn(w->code, pc, &insn);
-		uint64_t next = (pc + (unsigned int)len) & w->mask;
-
-		if (len != 2 && len != 4)
+		if (nt_path_insn(w->path, &insn) <= 0 || (insn.len != 2 && insn.len != 4))
 			return false;
-		p = put_group(p, w, &insn, (unsigned int)len, pc,
-			      i + 1 == r->insns ? r->to : next);
-		pc = next;
+		p = put_group(p, w, &insn, insn.len, insn.pc,
+			      i + 1 == r->insns ? r->to : nt_path_pc(w->path));
 	}
 	r->len = (uint32_t)(p - r->bytes);
 	return true;
@@ -249,6 +246,9 @@ void tv_source_ntrace(struct tv_source *s, const struct input *in)
 	struct walker *w = calloc(1, sizeof(*w));
 
 	if (!w || !(w->runs = calloc(RUNS, sizeof(*w->runs))))
+		die("%s", nt_strerror(NT_ENOMEM));
+	w->path = nt_path_new();
+	if (!w->path)
 		die("%s", nt_strerror(NT_ENOMEM));
 	w->code = input_code(in);
 	w->flow = input_flow(in, w->code, in->begin, in->size);

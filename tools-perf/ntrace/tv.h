@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cmd.h"
+#include "nt-tv.h"
 
 /*
  * Name of a register: ABI names, CSR names, "customc000"; in buf if it is none

@@ -290,6 +290,7 @@ struct ntrace_queue {
 	struct ntrace_buffer	buffer;
 	struct nt_flow		*flow;		/* one of the two */
 	struct ntrace_quick	*quick;
+	struct nt_path		*path;
 	u64			flow_hw_id;
 	u8			profile, addr_bits, tstamp_bits; /* that it was made for */
 	/* the window being decoded */
@@ -369,6 +370,7 @@ struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
 
 int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params);
 void ntrace_decoder_free(struct ntrace_queue *q);
+void ntrace_decoder_forget_code(struct ntrace_queue *q);
 void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u64 offset,
 			   bool open, bool more);
 void ntrace_decoder_time_from(struct ntrace_queue *q, u64 ticks);
@@ -485,6 +487,7 @@ struct ntrace {
 	struct hashmap		*tasks;		/* by tid */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
+	struct nt_store		*store;		/* of all spaces */
 	bool			have_code_params;
 	struct nt_branch	*custom;	/* branches of perf's configuration */
 	u32			nr_custom;

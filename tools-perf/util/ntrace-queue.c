@@ -145,10 +145,8 @@ static void use_code_params(struct ntrace *nt, const struct nt_params *params)
 
 	if (nt->have_code_params && same_code(&nt->code_params, params))
 		return;
-	for (i = 0; i < nt->nr_queues; i++) {
-		if (nt->queue[i] && nt->queue[i]->flow)
-			nt_flow_set_code(nt->queue[i]->flow, NULL, NULL);
-	}
+	for (i = 0; i < nt->nr_queues; i++)
+		ntrace_decoder_forget_code(nt->queue[i]);
 	ntrace_spaces_free(nt);
 	nt->code_params = *params;
 	nt->have_code_params = true;

@@ -203,14 +203,27 @@ int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params)
 		q->quick = quick_new(params, q->nt->opts.quick);
 	else
 		q->flow = nt_flow_new(params);
-	return q->quick || q->flow ? 0 : -ENOMEM;
+	q->path = nt_path_new();
+	return (q->quick || q->flow) && q->path ? 0 : -ENOMEM;
 }
 
 void ntrace_decoder_free(struct ntrace_queue *q)
 {
 	nt_flow_free(q->flow);
 	q->flow = NULL;
+	nt_path_free(q->path);
+	q->path = NULL;
 	zfree(&q->quick);
+}
+
+/* Before code is freed */
+void ntrace_decoder_forget_code(struct ntrace_queue *q)
+{
+	if (!q || !q->path)
+		return;
+	if (q->flow)
+		nt_flow_set_code(q->flow, NULL, NULL);
+	nt_path_release(q->path);
 }
 
 /* @open: there is going to be more; @more: it goes on where the window before ended. */

@@ -27,6 +27,9 @@
 /* Bytes are looked up by pieces of this size: looking up a map is dear. */
 #define CHUNK	256
 
+/* What decoded code may take; what was not executed for the longest time goes first. */
+#define CODE_LIMIT	(512ull << 20)
+
 struct ntrace_space {
 	struct ntrace	*nt;
 	struct thread	*thread;	/* its maps */
@@ -96,7 +99,8 @@ static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
 	return n > 0 ? n : 0;
 }
 
-static size_t space_read(void *ctx, uint64_t addr, void *buf, size_t len)
+static int space_read(void *ctx, uint64_t space __maybe_unused, uint64_t addr, void *buf,
+		      size_t len)
 {
 	struct ntrace_space *s = ctx;
 	size_t at;
@@ -115,6 +119,31 @@ static size_t space_read(void *ctx, uint64_t addr, void *buf, size_t len)
 	return len;
 }
 
+/*
+ * A file's code is decoded once for all processes that map it. The machine keeps its dsos, so
+ * the address of one stands for it.
+ */
+static int space_map(void *ctx, uint64_t space __maybe_unused, uint64_t addr,
+		     struct nt_mapping *mapping)
+{
+	struct ntrace_space *s = ctx;
+	struct addr_location al;
+	struct dso *dso;
+	int err = -1;
+
+	addr_location__init(&al);
+	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
+		dso = map__dso(al.map);
+		mapping->start	= map__start(al.map);
+		mapping->end	= map__end(al.map);
+		mapping->file	= (uintptr_t)dso;
+		mapping->offset	= map__map_ip(al.map, mapping->start);
+		err = 0;
+	}
+	addr_location__exit(&al);
+	return err;
+}
+
 static struct ntrace_space *space_new(struct ntrace *nt, struct thread *thread, u8 cpumode)
 {
 	struct ntrace_space *s = zalloc(sizeof(*s));
@@ -124,7 +153,11 @@ static struct ntrace_space *space_new(struct ntrace *nt, struct thread *thread, 
 	s->nt = nt;
 	s->cpumode = cpumode;
 	s->thread = thread__get(thread);
-	s->code = nt_code_new(&nt->code_params, space_read, s);
+	if (!nt->store)
+		nt->store = nt_store_new(&nt->code_params, CODE_LIMIT);
+	/* The kernel is there once, and may change what its files have. */
+	s->code = nt_store_code(nt->store, 0, space_read,
+				cpumode == PERF_RECORD_MISC_USER ? space_map : NULL, s);
 	if (!s->code) {
 		thread__put(s->thread);
 		zfree(&s);
@@ -143,8 +176,8 @@ static void space_free(struct ntrace_space *s)
 
 static void space_changed(struct ntrace_space *s, u64 start, u64 end)
 {
-	nt_code_invalidate(s->code, start, end);
 	s->chunk_len = 0;
+	nt_code_invalidate(s->code, start, end);
 }
 
 struct nt_code *ntrace_space_code(struct ntrace_space *space)
@@ -210,10 +243,8 @@ void ntrace_space_drop(struct ntrace *nt, pid_t pid)
 
 	if (!hashmap__delete(nt->spaces, (long)pid, NULL, &s))
 		return;
-	for (i = 0; i < nt->nr_queues; i++) {
-		if (nt->queue[i] && nt->queue[i]->flow)
-			nt_flow_set_code(nt->queue[i]->flow, NULL, NULL);
-	}
+	for (i = 0; i < nt->nr_queues; i++)
+		ntrace_decoder_forget_code(nt->queue[i]);
 	space_free(s);
 }
 
@@ -229,6 +260,8 @@ void ntrace_spaces_free(struct ntrace *nt)
 	}
 	space_free(nt->kernel);
 	nt->kernel = NULL;
+	nt_store_free(nt->store);
+	nt->store = NULL;
 }
 
 /* The name of what is mapped at an address, for messages */

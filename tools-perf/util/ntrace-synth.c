@@ -467,20 +467,17 @@ void ntrace_synth_restart(struct ntrace_queue *q)
 
 /* The way through linear code: instruction number @at of it is at @pc. */
 struct walk {
-	struct nt_code	*code;
+	struct nt_path	*path;
 	u64		pc;
 	u32		at;
 };
 
 static bool walk_to(struct walk *w, u32 nth)
 {
-	struct nt_insn insn;
-
-	for (; w->at < nth; w->at++) {
-		if (!w->code || nt_code_insn(w->code, w->pc, &insn) < 0)
-			return false;
-		w->pc += insn.len;
-	}
+	if (nt_path_skip(w->path, nth - w->at))
+		return false;
+	w->at = nth;
+	w->pc = nt_path_pc(w->path);
 	return true;
 }
 
@@ -575,14 +572,14 @@ static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 /* @insns instructions have retired from q->pc on, one behind the other. */
 int ntrace_synth_range(struct ntrace_queue *q, u32 insns)
 {
-	struct walk w = { .pc = q->pc, .at = 1 };
+	struct walk w = { .path = q->path, .pc = q->pc, .at = 1 };
 	struct ntrace *nt = q->nt;
 	int err = 0;
 
 	if (!insns)
 		return 0;
 	if (nt->instructions.on || nt->cycles.on) {
-		w.code = ntrace_queue_code(q, q->pc);
+		nt_path_linear(w.path, ntrace_queue_code(q, q->pc), q->pc, insns);
 		if (samples_by_time(q))
 			err = sample_by_time(q, &w, insns);
 		else

@@ -1,335 +1,146 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The program: instructions, and basic blocks made of them once
+ * An address space: what is mapped where, and blocks made of its instructions
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "nt-code.h"
 
-/* Bits [hi:lo] of an instruction, as an unsigned number */
-#define BITS(insn, hi, lo)	((uint32_t)((insn) >> (lo)) & ((2u << ((hi) - (lo))) - 1))
+/* --------------------------------------------------------------- locks --- */
 
-/* Sign-extend a number of `width` bits. */
-static int64_t sext(uint64_t value, unsigned int width)
+/* Nothing of an nt_code with a store of its own is used by two threads at a time. */
+static void code_lock(struct nt_code *code)
 {
-	return (int64_t)(value << (64 - width)) >> (64 - width);
+	if (code->store->shared)
+		pthread_mutex_lock(&code->store->making);
 }
 
-static bool is_link(unsigned int reg)
+static void code_unlock(struct nt_code *code)
 {
-	return reg == 1 || reg == 5;
+	if (code->store->shared)
+		pthread_mutex_unlock(&code->store->making);
+}
+
+/* Alone with the store: nobody follows blocks. */
+static void code_lock_all(struct nt_code *code)
+{
+	if (code->store->shared)
+		pthread_rwlock_wrlock(&code->store->lock);
+	code_lock(code);
+}
+
+static void code_unlock_all(struct nt_code *code)
+{
+	code_unlock(code);
+	if (code->store->shared)
+		pthread_rwlock_unlock(&code->store->lock);
+}
+
+static bool too_much(const struct nt_store *store)
+{
+	return __atomic_load_n(&store->bytes, __ATOMIC_RELAXED) > store->limit;
+}
+
+static void evict(struct nt_code *code)
+{
+	if (!code || !too_much(code->store))
+		return;
+	code_lock_all(code);
+	if (too_much(code->store))
+		nt_store_evict(code->store);
+	code_unlock_all(code);
+}
+
+static void read_lock(struct nt_code *code)
+{
+	if (code && code->store->shared)
+		pthread_rwlock_rdlock(&code->store->lock);
+}
+
+/* Those of two stores are taken by address, and nothing else while one is held. */
+void nt_code_enter(struct nt_code *low, struct nt_code *high)
+{
+	evict(low);
+	evict(high);
+	if (low && high && low->store == high->store)
+		high = NULL;
+	if (low && high && (uintptr_t)high->store < (uintptr_t)low->store) {
+		read_lock(high);
+		high = NULL;
+	}
+	read_lock(low);
+	read_lock(high);
+}
+
+void nt_code_leave(struct nt_code *low, struct nt_code *high)
+{
+	if (high && high->store->shared && (!low || high->store != low->store))
+		pthread_rwlock_unlock(&high->store->lock);
+	if (low && low->store->shared)
+		pthread_rwlock_unlock(&low->store->lock);
 }
 
 /* ------------------------------------------------------ code in memory --- */
 
-/* Have at least `need` bytes at pc in the window; false when there are not. */
-static bool fetch(struct nt_code *code, uint64_t pc, size_t need, const uint8_t **bytes)
+/* How many bytes were read, at least one; or negative: why none */
+static int read_code(const struct nt_code *code, uint64_t addr, void *buf, size_t len)
 {
-	uint64_t at = pc - code->window_pc;
+	int got = code->read(code->ctx, code->space, addr & code->store->mask, buf, len);
 
-	if (at > code->window_len || code->window_len - at < need) {
-		code->window_pc = pc;
-		code->window_len = 0;
+	if (got > 0 && (size_t)got <= len)
+		return got;
+	if (!got)
+		return -NT_EUNMAPPED;
+	return got == -NT_EFORMAT || got == -NT_ENOTSUP ? got : -NT_EFILE;
+}
+
+/* Have at least `need` bytes at pc in the window.  0, or negative: why there are none */
+static int fetch(const struct nt_code *code, uint64_t pc, size_t need, const uint8_t **bytes)
+{
+	struct nt_store *s = code->store;
+	uint64_t at = pc - s->window_pc;
+
+	if (s->window_code != code || at > s->window_len || s->window_len - at < need) {
+		s->window_code = code;
+		s->window_pc = pc;
+		s->window_len = 0;
 		at = 0;
 	}
-	while (code->window_len - at < need) {
-		size_t have = code->window_len, room = sizeof(code->window) - have;
-		size_t got = code->read(code->ctx, (code->window_pc + have) & code->mask,
-					code->window + have, room);
+	while (s->window_len - at < need) {
+		size_t have = s->window_len, room = sizeof(s->window) - have;
+		int got = read_code(code, s->window_pc + have, s->window + have, room);
 
-		if (!got || got > room)
-			return false;
-		code->window_len += got;
+		if (got < 0)
+			return got;
+		s->window_len += got;
 	}
-	*bytes = code->window + at;
-	return true;
+	*bytes = s->window + at;
+	return 0;
 }
 
 /* ------------------------------------------------------- instructions ---- */
 
-/*
- * An instruction as the classification sees it: what nt_insn tells, and for
- * sequential jumps who reads or writes which register.
- */
-struct decoded {
-	struct nt_insn *i;
-	uint64_t mask;
-	int writes;		/* register that gets `value`, 0 none */
-	uint64_t value;
-	int jumps_to;		/* register that an indirect jump goes to, 0 none */
-	int64_t offset;		/* added to it */
-	bool table;		/* where it goes stands in the jump table */
-};
-
-/* Bytes of an instruction by its first half-word; 0 for the reserved lengths */
-static unsigned int insn_length(unsigned int half)
+/* Where a table jump leads; if the table can't be read it stays indirect, which no trace fits. */
+static void read_jump(const struct nt_code *code, struct nt_decoded *d)
 {
-	if ((half & 0x03) != 0x03)
-		return 2;
-	if ((half & 0x1f) != 0x1f)
-		return 4;
-	if ((half & 0x3f) == 0x1f)
-		return 6;
-	if ((half & 0x7f) == 0x3f)
-		return 8;
-	if ((half >> 12 & 7) != 7)
-		return 10 + 2 * (half >> 12 & 7);
-	return 0;
-}
-
-static void set_direct(struct decoded *d, unsigned int type, int64_t offset)
-{
-	d->i->type = type;
-	d->i->flags |= NT_INSN_DIRECT;
-	d->i->target = (d->i->pc + offset) & d->mask;
-}
-
-static void set_traps(struct decoded *d)
-{
-	d->i->type = NT_TYPE_EXCEPTION;
-	d->i->flags |= NT_INSN_TRAPS;
-}
-
-static unsigned int jal_type(unsigned int rd)
-{
-	if (!rd)
-		return NT_TYPE_JUMP;
-	return is_link(rd) ? NT_TYPE_CALL : NT_TYPE_JUMP_LINK;
-}
-
-static unsigned int jalr_type(unsigned int rd, unsigned int rs)
-{
-	if (is_link(rd))
-		return is_link(rs) && rs != rd ? NT_TYPE_SWAP : NT_TYPE_ICALL;
-	if (is_link(rs))
-		return NT_TYPE_RET;
-	return rd ? NT_TYPE_IJUMP_LINK : NT_TYPE_IJUMP;
-}
-
-static void set_jalr(struct decoded *d, unsigned int rd, unsigned int rs, int64_t offset)
-{
-	d->i->type = jalr_type(rd, rs);
-	d->jumps_to = rs;
-	d->offset = offset;
-}
-
-/* ---- 32 bit */
-
-static int64_t imm_b(uint32_t x)
-{
-	return sext(BITS(x, 31, 31) << 12 | BITS(x, 7, 7) << 11 | BITS(x, 30, 25) << 5 |
-		    BITS(x, 11, 8) << 1, 13);
-}
-
-static int64_t imm_j(uint32_t x)
-{
-	return sext(BITS(x, 31, 31) << 20 | BITS(x, 19, 12) << 12 | BITS(x, 20, 20) << 11 |
-		    BITS(x, 30, 21) << 1, 21);
-}
-
-static void decode_system(struct decoded *d, uint32_t x)
-{
-	switch (x) {
-	case 0x00000073:	/* ECALL */
-	case 0x00100073:	/* EBREAK */
-		set_traps(d);
-		break;
-	case 0x10200073:	/* SRET */
-	case 0x30200073:	/* MRET */
-	case 0x70200073:	/* MNRET */
-	case 0x7b200073:	/* DRET */
-		d->i->type = NT_TYPE_ERET;
-		break;
-	}
-}
-
-static void decode_32(const struct nt_code *code, struct decoded *d, uint32_t x)
-{
-	switch (x & 0x7f) {
-	case 0x0b: case 0x2b: case 0x5b: case 0x7b:
-	case 0x6b:		/* reserved */
-		d->i->flags |= NT_INSN_CUSTOM;
-		break;
-	case 0x17:		/* AUIPC */
-		d->writes = BITS(x, 11, 7);
-		d->value = d->i->pc + sext(x & 0xfffff000, 32);
-		break;
-	case 0x37:		/* LUI */
-		d->writes = BITS(x, 11, 7);
-		d->value = sext(x & 0xfffff000, 32);
-		break;
-	case 0x63:
-		/* BEQI, BNEI compare with the number in the place of rs2 */
-		if (BITS(x, 14, 13) != 1 || code->params.isa & NT_ISA_ZIBI)
-			set_direct(d, NT_TYPE_COND, imm_b(x));
-		else
-			d->i->flags |= NT_INSN_CUSTOM;
-		break;
-	case 0x67:
-		if (BITS(x, 14, 12))
-			d->i->flags |= NT_INSN_CUSTOM;
-		else
-			set_jalr(d, BITS(x, 11, 7), BITS(x, 19, 15), sext(BITS(x, 31, 20), 12));
-		break;
-	case 0x6f:
-		set_direct(d, jal_type(BITS(x, 11, 7)), imm_j(x));
-		break;
-	case 0x73:
-		decode_system(d, x);
-		break;
-	}
-}
-
-/* ---- 16 bit */
-
-static int64_t imm_cj(unsigned int x)
-{
-	return sext(BITS(x, 12, 12) << 11 | BITS(x, 8, 8) << 10 | BITS(x, 10, 9) << 8 |
-		    BITS(x, 6, 6) << 7 | BITS(x, 7, 7) << 6 | BITS(x, 2, 2) << 5 |
-		    BITS(x, 11, 11) << 4 | BITS(x, 5, 3) << 1, 12);
-}
-
-static int64_t imm_cb(unsigned int x)
-{
-	return sext(BITS(x, 12, 12) << 8 | BITS(x, 6, 5) << 6 | BITS(x, 2, 2) << 5 |
-		    BITS(x, 11, 10) << 3 | BITS(x, 4, 3) << 1, 9);
-}
-
-/* C.JR, C.JALR, C.EBREAK: funct4 100x with rs2 = 0 */
-static void decode_cr(struct decoded *d, unsigned int x)
-{
-	unsigned int rs1 = BITS(x, 11, 7), link = BITS(x, 12, 12);
-
-	if (BITS(x, 6, 2))
-		return;		/* C.MV, C.ADD */
-	if (rs1)
-		set_jalr(d, link, rs1, 0);
-	else
-		set_traps(d);	/* C.EBREAK, or reserved */
-}
-
-/*
- * CM.JT and CM.JALT: the target stands in a table of XLEN-wide entries.  Where
- * the table can't be read the jump stays indirect, which no trace will satisfy.
- */
-static void decode_table_jump(struct nt_code *code, struct decoded *d, unsigned int x)
-{
-	unsigned int index = BITS(x, 9, 2), width = code->params.xlen / 8, i;
-	uint64_t entry = (code->params.jvt & ~63ull) + index * width, target = 0;
+	const unsigned int width = code->store->params.xlen / 8;
+	const uint64_t entry = (code->store->params.jvt & ~63ull) + d->index * width;
 	uint8_t bytes[8];
+	uint64_t target = 0;
+	unsigned int i;
 
-	d->i->type = index < 32 ? NT_TYPE_JUMP : NT_TYPE_CALL;
-	d->table = true;
 	for (i = 0; i < width; ) {
-		size_t got = code->read(code->ctx, (entry + i) & code->mask, bytes + i, width - i);
+		int got = read_code(code, entry + i, bytes + i, width - i);
 
-		if (!got || got > width - i)
+		if (got < 0)
 			return;
 		i += got;
 	}
 	for (i = 0; i < width; i++)
 		target |= (uint64_t)bytes[i] << 8 * i;
 	d->i->flags |= NT_INSN_DIRECT;
-	d->i->target = target & ~1ull & code->mask;
+	d->i->target = target & ~1ull & code->store->mask;
 }
-
-/* An encoding that only these extensions define: of a known ISA without them it may jump. */
-static void need_isa(const struct nt_code *code, struct decoded *d, uint32_t isa)
-{
-	if (code->params.isa && !(code->params.isa & isa))
-		d->i->flags |= NT_INSN_CUSTOM;
-}
-
-/* Quadrant 2, funct3 101: C.FSDSP, or Zcmp and Zcmt in its place */
-static void decode_zcm(struct nt_code *code, struct decoded *d, unsigned int x)
-{
-	need_isa(code, d, NT_ISA_D | NT_ISA_ZCMP | NT_ISA_ZCMT);
-	if ((code->params.isa & NT_ISA_ZCMT) && BITS(x, 12, 10) == 0)
-		decode_table_jump(code, d, x);
-	else if ((code->params.isa & NT_ISA_ZCMP) && (x & 0xfd00) == 0xbc00 &&
-		 BITS(x, 7, 4) >= 4)
-		set_jalr(d, 0, 1, 0);	/* CM.POPRET, CM.POPRETZ */
-}
-
-static void decode_16(struct nt_code *code, struct decoded *d, unsigned int x)
-{
-	switch (x & 0xe003) {
-	case 0x0000:
-		if (!x)
-			set_traps(d);	/* defined as illegal */
-		break;
-	case 0x2001:
-		if (code->params.xlen == 32)
-			set_direct(d, NT_TYPE_CALL, imm_cj(x));
-		break;
-	case 0x6001:		/* C.LUI; rd 2 is C.ADDI16SP, immediate 0 something else */
-		if (BITS(x, 11, 7) != 2 && (x & 0x107c)) {
-			d->writes = BITS(x, 11, 7);
-			d->value = sext(BITS(x, 12, 12) << 17 | BITS(x, 6, 2) << 12, 18);
-		}
-		break;
-	case 0xa001:
-		set_direct(d, NT_TYPE_JUMP, imm_cj(x));
-		break;
-	case 0xc001:
-	case 0xe001:
-		set_direct(d, NT_TYPE_COND, imm_cb(x));
-		break;
-	case 0x8001:		/* C.ZEXT.B to C.MUL, among the arithmetic ones */
-		if ((x & 0xfc40) == 0x9c40)
-			need_isa(code, d, NT_ISA_ZCB);
-		break;
-	case 0x8000:		/* C.LBU to C.SH */
-		need_isa(code, d, NT_ISA_ZCB);
-		break;
-	case 0x8002:
-		decode_cr(d, x);
-		break;
-	case 0xa002:
-		decode_zcm(code, d, x);
-		break;
-	}
-}
-
-/* ---- what the caller told of */
-
-static int64_t branch_offset(const struct nt_branch *b, uint64_t raw)
-{
-	unsigned int top = 1, i;
-	uint64_t offset = 0;
-
-	for (i = 0; i < NT_BRANCH_FIELDS; i++) {
-		const struct nt_branch_field *f = &b->offset[i];
-
-		if (!f->width)
-			continue;
-		offset |= (raw >> f->from & ((1ull << f->width) - 1)) << f->to;
-		if (f->to + f->width > top)
-			top = f->to + f->width;
-	}
-	return sext(offset, top);
-}
-
-/* The lengths agree, for mask and match settle theirs. */
-static bool decode_told(const struct nt_code *code, struct decoded *d)
-{
-	uint32_t n;
-
-	for (n = 0; n < code->params.nr_branches; n++) {
-		const struct nt_branch *b = &code->params.branches[n];
-
-		if ((d->i->raw & b->mask) != b->match)
-			continue;
-		d->i->type = b->type;
-		if (nt_type_has_offset(b->type))
-			set_direct(d, b->type, branch_offset(b, d->i->raw));
-		return true;
-	}
-	return false;
-}
-
-/* ---- any */
 
 static uint64_t get_raw(const uint8_t *bytes, unsigned int len)
 {
@@ -341,53 +152,81 @@ static uint64_t get_raw(const uint8_t *bytes, unsigned int len)
 	return raw;
 }
 
-/* Length, or -NT_EUNMAPPED */
-static int decode(struct nt_code *code, uint64_t pc, struct decoded *d)
+/* Length, or negative: why there is no instruction */
+static int decode(const struct nt_code *code, uint64_t pc, struct nt_decoded *d)
 {
 	struct nt_insn *i = d->i;
 	const uint8_t *bytes;
+	int ret;
 
 	memset(i, 0, sizeof(*i));
 	i->pc = pc;
-	d->mask = code->mask;
-	d->writes = d->jumps_to = 0;
-	d->table = false;
-	if (!fetch(code, pc, 2, &bytes))
-		return -NT_EUNMAPPED;
-	i->len = insn_length(bytes[0] | bytes[1] << 8);
+	ret = fetch(code, pc, 2, &bytes);
+	if (ret)
+		return ret;
+	i->len = nt_insn_length(bytes[0] | bytes[1] << 8);
 	if (!i->len) {
 		i->len = 2;
-		set_traps(d);
-	} else if (!fetch(code, pc, i->len, &bytes)) {
-		return -NT_EUNMAPPED;
-	}
-	i->raw = get_raw(bytes, i->len);
-	if (i->flags & NT_INSN_TRAPS || decode_told(code, d))
+		i->raw = get_raw(bytes, 2);
+		nt_insn_traps(d);
 		return i->len;
-	if (i->len == 2)
-		decode_16(code, d, (unsigned int)i->raw);
-	else if (i->len == 4)
-		decode_32(code, d, (uint32_t)i->raw);
-	else
-		i->flags |= NT_INSN_CUSTOM;
+	}
+	ret = fetch(code, pc, i->len, &bytes);
+	if (ret)
+		return ret;
+	i->raw = get_raw(bytes, i->len);
+	nt_insn_decode(d);
+	if (d->table)
+		read_jump(code, d);
 	return i->len;
 }
 
-int nt_code_insn(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
+static struct nt_decoded decoded_in(const struct nt_code *code, struct nt_insn *insn)
 {
-	struct decoded d = { .i = insn };
-
-	return decode(code, pc & code->mask & ~1ull, &d);
+	return (struct nt_decoded){ .i = insn, .params = &code->store->params,
+				    .mask = code->store->mask };
 }
 
-const char *nt_type_name(unsigned int type)
+int nt_code_one(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
 {
-	static const char *const names[16] = {
-		"none", "exception", "interrupt", "eret", "not", "cond", "trap", "?",
-		"icall", "call", "ijump", "jump", "swap", "ret", "ijump", "jump",
-	};
+	struct nt_decoded d = decoded_in(code, insn);
+	int ret;
 
-	return type < 16 ? names[type] : "?";
+	code_lock(code);
+	ret = decode(code, pc & d.mask & ~1ull, &d);
+	code_unlock(code);
+	return ret;
+}
+
+int nt_code_insn_sized(struct nt_code *code, uint64_t pc, struct nt_insn *insn, size_t size)
+{
+	struct nt_insn known;
+	int ret;
+
+	if (size == sizeof(*insn))
+		return nt_code_one(code, pc, insn);
+	if (size < NT_INSN_LEAST)
+		return -NT_EINVAL;
+	ret = nt_code_one(code, pc, &known);
+	nt_give(insn, size, &known, sizeof(known));
+	return ret;
+}
+
+int nt_code_part(struct nt_code *code, uint64_t pc, unsigned int halfwords, uint64_t *last)
+{
+	struct nt_insn insn;
+	unsigned int at = 0;
+	int insns = 0, len;
+
+	while (at < halfwords) {
+		len = nt_code_one(code, pc + 2 * at, &insn);
+		if (len < 0)
+			return len;
+		*last = insn.pc;
+		at += len / 2;
+		insns++;
+	}
+	return at == halfwords ? insns : -NT_EBOUNDARY;
 }
 
 /* ------------------------------------------------------------- blocks ---- */
@@ -419,449 +258,473 @@ static enum nt_end end_of(const struct nt_insn *i)
 
 static void append(struct nt_block *blk, const struct nt_insn *i)
 {
-	blk->before = blk->halfwords;
-	blk->halfwords += i->len / 2;
-	blk->insns++;
+	blk->is.before = blk->is.halfwords;
+	blk->is.halfwords += i->len / 2;
+	blk->is.insns++;
 }
 
+/* The register that the instruction before wrote */
+struct written {
+	int reg;		/* 0: none */
+	uint64_t value;
+	bool absolute;
+};
+
 /*
- * The instruction before wrote the register that this one jumps to.  Function
- * returns don't qualify, they are for the return stack.
+ * Does this jump go where that register says?  Function returns don't qualify, they are for the
+ * return stack.
  */
-static void close_sequential(struct nt_block *blk, const struct decoded *d,
-			     int written, uint64_t value)
+static bool is_sequential(const struct nt_block *blk, const struct nt_decoded *d,
+			  const struct written *w)
 {
-	if (!written || d->jumps_to != written || blk->end == NT_END_RET)
-		return;
-	blk->seq = true;
-	blk->target = (value + d->offset) & ~1ull & d->mask;
+	return w->reg && d->jumps_to == w->reg && blk->is.end != NT_END_RET;
 }
 
 /* Does an instruction of this length, and for LUI the jump behind it, fit? */
-static bool fits(const struct nt_code *code, const struct nt_block *blk,
-		 const struct decoded *d)
+static bool fits(const struct nt_block *blk, const struct nt_decoded *d)
 {
 	unsigned int need = d->i->len / 2;
 
-	if (code->params.seqjump && d->writes)
+	if (d->params->seqjump && d->writes)
 		need += 2;
-	return blk->halfwords + need <= NT_BLOCK_MAX;
+	return blk->is.halfwords + need <= NT_BLOCK_MAX;
 }
 
-/* Fill a block from blk->pc on.  0 or -NT_EUNMAPPED: not one instruction there. */
-static int scan_block(struct nt_code *code, struct nt_block *blk)
+/* Into blk->is, `one`, `two`: the block, without its last instruction, without its last two */
+struct scan {
+	const struct nt_map *map;
+	uint64_t first;		/* the block's address */
+	struct nt_decoded d;
+	struct written w;
+	struct nt_body one, two;
+	bool outside;		/* what is mapped ends before a sequential jump */
+};
+
+/*
+ * What is mapped ends at pc, or in the instruction there, which may be the jump that belongs to the
+ * last one. Of a file neither is part: others have something else behind it.  As scan_linear()
+ */
+static int scan_outside(const struct nt_code *code, struct scan *s, struct nt_block *blk,
+			uint64_t pc)
 {
-	struct nt_insn insn;
-	struct decoded d = { .i = &insn };
-	uint64_t value = 0;
-	int written = 0;
+	if (!s->w.reg)
+		return 0;
+	s->outside = s->map->text->file;
+	if (s->outside)
+		return 1;
+	if (decode(code, pc, &s->d) < 0)
+		return 0;
+	blk->is.end = end_of(s->d.i);
+	if (!is_sequential(blk, &s->d, &s->w)) {
+		blk->is.end = NT_END_LINEAR;
+		return 0;
+	}
+	append(blk, s->d.i);
+	return 1;
+}
 
+/* Instructions up to a transfer: 1.  0: the block ends before; or negative: there is none */
+static int scan_linear(const struct nt_code *code, struct scan *s, struct nt_block *blk)
+{
 	for (;;) {
-		uint64_t pc = nt_block_end(blk) & code->mask;
-		int len = decode(code, pc, &d);
+		uint64_t pc = (s->first + 2 * blk->is.halfwords) & s->d.mask;
+		int len;
 
-		if (len < 0 && !blk->halfwords)
-			return len;
-		/* pc < blk->pc: no block spans the end of the address space */
-		if (len < 0 || pc < blk->pc || !fits(code, blk, &d))
+		/* pc < first: no block spans the end of the address space */
+		if (blk->is.halfwords && pc < s->first)
 			return 0;
-		if (insn.flags & NT_INSN_TRAPS) {
-			if (!blk->halfwords)
-				blk->end = NT_END_TRAPS;
+		if (blk->is.halfwords && !nt_map_has(s->map, pc))
+			return scan_outside(code, s, blk, pc);
+		len = decode(code, pc, &s->d);
+		if (len < 0)
+			return blk->is.halfwords ? 0 : len;
+		if (s->d.i->flags & NT_INSN_TRAPS) {
+			blk->is.end = blk->is.halfwords ? NT_END_LINEAR : NT_END_TRAPS;
 			return 0;
 		}
-		append(blk, &insn);
-		blk->end = end_of(&insn);
-		if (blk->end != NT_END_LINEAR)
-			break;
-		written = code->params.seqjump ? d.writes : 0;
-		value = d.value;
+		if (!fits(blk, &s->d))
+			return 0;
+		if (blk->is.halfwords && !nt_map_has(s->map, pc + len - 1))
+			return scan_outside(code, s, blk, pc);
+		s->two = s->one;
+		s->one = blk->is;
+		append(blk, s->d.i);
+		blk->is.end = end_of(s->d.i);
+		if (blk->is.end != NT_END_LINEAR)
+			return 1;
+		s->w = (struct written){ s->d.params->seqjump ? s->d.writes : 0, s->d.value,
+					 s->d.absolute };
 	}
-	blk->type = insn.type;
-	blk->target = insn.target;
-	blk->table = d.table;
-	close_sequential(blk, &d, written, value);
+}
+
+/* On RV32 a jump over the end of the address space leads elsewhere where the file is elsewhere. */
+static bool wraps(const struct scan *s, uint64_t target)
+{
+	return s->d.params->xlen == 32 && !nt_map_has(s->map, target);
+}
+
+/*
+ * Fill a block.  0, or negative: why there is not one instruction.  Positive: the instructions in
+ * so many bytes are no part of the file, for what they do depends on where the file is mapped,
+ * on other memory, or on what is mapped behind.
+ */
+static int scan_block(const struct nt_code *code, struct scan *s, struct nt_block *blk)
+{
+	const bool file = s->map->text->file;
+	int ret = scan_linear(code, s, blk), bytes = 2 * blk->is.halfwords;
+	uint64_t target;
+	bool sequential;
+
+	if (ret < 0)
+		return ret;
+	/* only a first instruction may reach beyond the map */
+	if (file && bytes && !nt_map_has(s->map, s->first + bytes - 1)) {
+		blk->is = (struct nt_body){ 0 };
+		return bytes;
+	}
+	if (!ret)
+		return 0;
+	sequential = is_sequential(blk, &s->d, &s->w);
+	target = sequential ? (s->w.value + s->d.offset) & ~1ull & s->d.mask : s->d.i->target;
+	if (file && (s->outside || s->d.table ||
+		     (s->d.i->flags & NT_INSN_DIRECT && wraps(s, target))))
+		blk->is = s->one;
+	else if (file && sequential && (s->w.absolute || wraps(s, target)))
+		blk->is = s->two;
+	else
+		goto whole;
+	return blk->is.halfwords ? 0 : bytes;
+whole:
+	blk->is.type = s->d.i->type;
+	blk->is.table = s->d.table;
+	blk->is.seq = sequential;
+	blk->target = target - s->map->base;
 	return 0;
 }
 
-int nt_code_part(struct nt_code *code, const struct nt_block *blk, unsigned int halfwords,
-		 uint64_t *last)
-{
-	struct nt_insn insn;
-	struct decoded d = { .i = &insn };
-	unsigned int at = 0;
-	int insns = 0, len;
+/* --------------------------------------------------------------- maps ---- */
 
-	while (at < halfwords) {
-		len = decode(code, blk->pc + 2 * at, &d);
-		if (len < 0)
-			return len;
-		*last = insn.pc;
-		at += len / 2;
-		insns++;
+/* Memory of which nobody says how far it reaches */
+#define PAGE	4096u
+
+/* The number of the first map that ends at pc or behind it */
+static uint32_t map_search(const struct nt_code *code, uint64_t pc)
+{
+	uint32_t from = 0, to = code->nr_maps;
+
+	while (from < to) {
+		uint32_t mid = from + (to - from) / 2;
+
+		if (code->maps[mid]->last < pc)
+			from = mid + 1;
+		else
+			to = mid;
 	}
-	return at == halfwords ? insns : -NT_EBOUNDARY;
+	return from;
 }
 
-/* -------------------------------------------------------------- graph ---- */
+static struct nt_text *own_text(struct nt_code *code)
+{
+	if (!code->own)
+		code->own = nt_store_text(code->store, 0, 0, 0);
+	return code->own;
+}
+
+/* Room for so many more maps */
+static bool maps_room(struct nt_code *code, uint32_t more)
+{
+	uint32_t max = code->max_maps ? 2 * code->max_maps : 4;
+	struct nt_map **maps;
+
+	if (code->nr_maps + more <= code->max_maps)
+		return true;
+	maps = realloc(code->maps, max * sizeof(*maps));
+	if (!maps)
+		return false;
+	code->maps = maps;
+	code->max_maps = max;
+	return true;
+}
+
+static struct nt_map *map_new(const struct nt_map *from)
+{
+	struct nt_map *map = from->text ? malloc(sizeof(*map)) : NULL;
+
+	if (!map)
+		return NULL;
+	*map = *from;
+	map->text->nr_maps++;
+	return map;
+}
+
+static void map_free(struct nt_map *map)
+{
+	if (map)
+		map->text->nr_maps--;
+	free(map);
+}
+
+/* There is room. */
+static void map_insert(struct nt_code *code, uint32_t at, struct nt_map *map)
+{
+	memmove(code->maps + at + 1, code->maps + at, (code->nr_maps - at) * sizeof(*code->maps));
+	code->maps[at] = map;
+	code->nr_maps++;
+}
+
+/* What the caller says of pc, between the maps there are */
+static struct nt_mapping map_ask(const struct nt_code *code, uint32_t at, uint64_t pc, bool *known)
+{
+	const uint64_t mask = code->store->mask;
+	struct nt_mapping m = { .size = sizeof(m) };
+	uint64_t first = 0, last = mask;
+
+	*known = !code->map || (!code->map(code->ctx, code->space, pc, &m) && pc >= m.start &&
+				pc <= ((m.end - 1) & mask));
+	if (!*known)
+		m = (struct nt_mapping){ .start = pc & ~(uint64_t)(PAGE - 1), .end = (pc | (PAGE - 1)) + 1 };
+	/* nor is a map on both sides of where another program begins */
+	if (pc >= code->store->params.high_from)
+		first = code->store->params.high_from;
+	else
+		last = code->store->params.high_from - 1;
+	if (at && code->maps[at - 1]->last >= first)
+		first = code->maps[at - 1]->last + 1;
+	if (at < code->nr_maps && code->maps[at]->first <= last)
+		last = code->maps[at]->first - 1;
+	m.offset += m.start < first ? first - m.start : 0;
+	m.start = m.start < first ? first : m.start;
+	m.end = (((m.end - 1) & mask) > last ? last : (m.end - 1) & mask) + 1;
+	return m;
+}
+
+/* As nt_code_map() */
+static const struct nt_map *map_get(struct nt_code *code, uint64_t pc, int *error)
+{
+	uint32_t at = map_search(code, pc);
+	struct nt_map from, *map;
+	struct nt_mapping m;
+	uint8_t bytes[2];
+	bool known;
+	int ret;
+
+	if (at < code->nr_maps && nt_map_has(code->maps[at], pc))
+		return code->maps[at];
+	m = map_ask(code, at, pc, &known);
+	/* a damaged trace leads to many places where nothing is: nothing is kept of them */
+	ret = known ? 0 : read_code(code, pc, bytes, sizeof(bytes));
+	if (ret < 0) {
+		*error = -ret;
+		return NULL;
+	}
+	*error = NT_ENOMEM;
+	from = (struct nt_map){ .first = m.start, .last = m.end - 1, .code = code };
+	if (m.file) {
+		from.base = m.start - m.offset;
+		from.text = nt_store_text(code->store, m.file, m.offset, m.end - m.start);
+	} else {
+		from.text = own_text(code);
+	}
+	map = maps_room(code, 1) ? map_new(&from) : NULL;
+	if (map)
+		map_insert(code, at, map);
+	return map;
+}
+
+const struct nt_map *nt_code_map(struct nt_code *code, uint64_t pc, int *error)
+{
+	const struct nt_map *map;
+
+	code_lock(code);
+	map = map_get(code, pc, error);
+	if (map)
+		__atomic_store_n(&map->text->used,
+				 __atomic_add_fetch(&code->store->clock, 1, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	code_unlock(code);
+	return map;
+}
 
 /*
- * The table is at most 3/4 full, and the array of blocks at most 1/8 larger than
- * need be, from some megabytes on: more often it would only cost time.
+ * These bytes of a mapped file are read as the address space's own.  Others may be using the old
+ * map, which is kept: what it says of the other bytes is right.  NULL: no memory
  */
-#define MANY_BLOCKS	65536
-
-static uint32_t table_room(const struct nt_code *code)
+static const struct nt_map *map_cut(struct nt_code *code, uint64_t pc, unsigned int bytes)
 {
-	return 3u << (code->table_bits - 2);
-}
+	const uint32_t at = map_search(code, pc);
+	struct nt_map *old = code->maps[at], *own, *left = NULL, *right = NULL;
+	struct nt_map from = { .first = pc, .text = own_text(code), .code = code };
 
-static void table_insert(struct nt_code *code, uint32_t n)
-{
-	const uint32_t wrap = (1u << code->table_bits) - 1;
-	uint64_t hash = nt_code_hash(code->blocks[n].pc);
-	uint32_t slot = nt_code_slot(code, hash);
-
-	while (code->table[slot] != NT_BLOCK_NONE)
-		slot = (slot + 1) & wrap;
-	code->table[slot] = ((uint32_t)hash & ~NT_ENTRY_NUMBER) | n;
-}
-
-static bool is_free(const struct nt_block *blk)
-{
-	return blk->end == NT_END_LINEAR && !blk->halfwords;
-}
-
-static void table_fill(struct nt_code *code)
-{
-	uint32_t n;
-
-	memset(code->table, 0xff, sizeof(*code->table) << code->table_bits);
-	for (n = 0; n < code->nr_blocks; n++)
-		if (!is_free(&code->blocks[n]))
-			table_insert(code, n);
-}
-
-/* Not beside the old table: together they would be more than the blocks may take. */
-static bool table_alloc(struct nt_code *code, unsigned int bits)
-{
-	uint32_t *table = realloc(code->table, sizeof(*table) << bits);
-
-	if (!table)
-		return false;
-	code->table = table;
-	code->table_bits = bits;
-	table_fill(code);
-	return true;
-}
-
-/* ---- pages that have blocks */
-
-static bool pages_insert(struct nt_code *code, uint64_t page)
-{
-	const uint32_t wrap = (1u << code->page_bits) - 1;
-	uint32_t slot = nt_code_hash(2 * page) >> (64 - code->page_bits);
-
-	for (; code->pages[slot]; slot = (slot + 1) & wrap)
-		if (code->pages[slot] == page + 1)
-			return false;
-	code->pages[slot] = page + 1;
-	code->nr_pages++;
-	return true;
-}
-
-static bool pages_have(const struct nt_code *code, uint64_t page)
-{
-	const uint32_t wrap = (1u << code->page_bits) - 1;
-	uint32_t slot = nt_code_hash(2 * page) >> (64 - code->page_bits);
-
-	for (; code->pages[slot]; slot = (slot + 1) & wrap)
-		if (code->pages[slot] == page + 1)
-			return true;
-	return false;
-}
-
-/* The set of all blocks' pages, with room for twice as many */
-static bool pages_fill(struct nt_code *code, unsigned int bits)
-{
-	uint64_t *pages = calloc((size_t)1 << bits, sizeof(*pages));
-	uint32_t n;
-
-	if (!pages)
-		return false;
-	free(code->pages);
-	code->pages = pages;
-	code->page_bits = bits;
-	code->nr_pages = 0;
-	for (n = 0; n < code->nr_blocks; n++)
-		if (!is_free(&code->blocks[n]))
-			pages_insert(code, code->blocks[n].pc >> NT_PAGE_SHIFT);
-	return true;
-}
-
-/* A page for one more block */
-static bool pages_room(struct nt_code *code)
-{
-	return code->nr_pages < 1u << (code->page_bits - 1) ||
-	       pages_fill(code, code->page_bits + 1);
-}
-
-/* Room for one more block */
-static bool make_room(struct nt_code *code)
-{
-	struct nt_block *blocks;
-	uint32_t max;
-
-	if (!pages_room(code))
-		return false;
-	if (code->nr_free)
-		return true;
-	/* the last number would not be told apart from an empty place */
-	if (code->nr_blocks >= NT_ENTRY_NUMBER)
-		return false;
-	if (code->nr_blocks >= table_room(code) && !table_alloc(code, code->table_bits + 1))
-		return false;
-	if (code->nr_blocks < code->max_blocks)
-		return true;
-	max = code->max_blocks + code->max_blocks / (code->max_blocks < MANY_BLOCKS ? 1 : 8);
-	blocks = realloc(code->blocks, (size_t)max * sizeof(*blocks));
-	if (!blocks)
-		return false;
-	code->blocks = blocks;
-	code->max_blocks = max;
-	return true;
-}
-
-static uint32_t take_block(struct nt_code *code)
-{
-	uint32_t n = code->free;
-
-	if (!code->nr_free)
-		return code->nr_blocks++;
-	code->free = code->blocks[n].fall;
-	code->nr_free--;
-	return n;
-}
-
-uint32_t nt_code_make(struct nt_code *code, uint64_t pc, int *error)
-{
-	struct nt_block blk = { .pc = pc, .taken = NT_BLOCK_NONE, .fall = NT_BLOCK_NONE };
-	uint32_t n = nt_code_find(code, pc);
-
-	if (scan_block(code, &blk)) {
-		*error = NT_EUNMAPPED;
-		return NT_BLOCK_NONE;
+	from.last = bytes - 1 < old->last - pc ? pc + bytes - 1 : old->last;
+	own = maps_room(code, 2) ? map_new(&from) : NULL;
+	from = *old;
+	from.last = pc - 1;
+	if (own && old->first < pc)
+		left = map_new(&from);
+	from = *old;
+	from.first = own ? own->last + 1 : 0;
+	if (own && own->last < old->last)
+		right = map_new(&from);
+	if (!own || (old->first < pc && !left) || (own->last < old->last && !right)) {
+		map_free(own);
+		map_free(left);
+		map_free(right);
+		return NULL;
 	}
-	code->nr_tables += blk.table;
-	if (n != NT_BLOCK_NONE) {	/* a stale one, which others lead to */
-		code->blocks[n] = blk;
-		code->nr_stale--;
+	old->next = code->old;
+	code->old = old;
+	code->maps[at] = own;
+	if (right)
+		map_insert(code, at + 1, right);
+	if (left)
+		map_insert(code, at, left);
+	return own;
+}
+
+/* ---- blocks in maps */
+
+static uint32_t block_make(struct nt_code *code, const struct nt_map **map, uint64_t pc, int *error)
+{
+	uint32_t n;
+	int ret;
+
+	*map = map_get(code, pc, error);
+	*error = *map ? NT_ENOMEM : *error;
+	while (*map) {
+		struct nt_block blk = { .pc = pc - (*map)->base, .taken = NT_BLOCK_NONE,
+					.fall = NT_BLOCK_NONE };
+		struct nt_insn insn;
+		struct scan s = { .map = *map, .first = pc, .d = decoded_in(code, &insn) };
+
+		/* another thread may have been faster */
+		n = nt_text_find(code->store, (*map)->text, blk.pc);
+		if (n != NT_BLOCK_NONE && code->store->blocks[n].is.end != NT_END_STALE)
+			return n;
+		ret = scan_block(code, &s, &blk);
+		if (!ret)
+			return nt_store_put(code->store, (*map)->text, &blk);
+		if (ret < 0) {
+			*error = -ret;
+			break;
+		}
+		*map = map_cut(code, pc, ret);
+	}
+	return NT_BLOCK_NONE;
+}
+
+uint32_t nt_code_block(struct nt_code *code, const struct nt_map **map, uint64_t pc, int *error)
+{
+	const struct nt_store *store = code->store;
+	uint32_t n = nt_text_find(store, (*map)->text, pc - (*map)->base);
+
+	if (n != NT_BLOCK_NONE && store->blocks[n].is.end != NT_END_STALE)
 		return n;
-	}
-	if (!make_room(code)) {
-		code->nr_tables -= blk.table;
-		*error = NT_ENOMEM;
-		return NT_BLOCK_NONE;
-	}
-	n = take_block(code);
-	code->blocks[n] = blk;
-	table_insert(code, n);
-	pages_insert(code, pc >> NT_PAGE_SHIFT);
+	code_lock(code);
+	n = block_make(code, map, pc, error);
+	code_unlock(code);
 	return n;
 }
 
 /* ------------------------------------------------------- invalidation ---- */
 
-/*
- * A block whose code has changed becomes stale: empty, but still that at its
- * address, so what leads to it need not be looked for.  It is made again when
- * it is next met.  When most blocks are stale they go, all at once.
- */
-#define STALE_MANY	1024
-
-/* Bytes from a block's address that it may reach beyond */
-#define BLOCK_REACH	(2 * NT_BLOCK_MAX - 1)
-
-static void make_stale(struct nt_code *code, uint32_t n)
+/* What is mapped in a range is to be asked for again. */
+static void maps_drop(struct nt_code *code, uint64_t start, uint64_t last)
 {
-	struct nt_block *blk = &code->blocks[n];
+	uint32_t from = map_search(code, start), to = from;
 
-	code->nr_tables -= blk->table;
-	*blk = (struct nt_block){ .pc = blk->pc, .taken = NT_BLOCK_NONE, .fall = NT_BLOCK_NONE,
-				  .end = NT_END_STALE };
-	code->nr_stale++;
-}
-
-static bool overlaps(const struct nt_block *blk, uint64_t start, uint64_t last)
-{
-	/* an empty block stands for the instruction that ended it: at most 4 bytes */
-	uint64_t bytes = blk->halfwords ? 2 * blk->halfwords : 4;
-
-	return blk->pc <= last && (blk->pc >= start || start - blk->pc < bytes);
-}
-
-static void forget_page(struct nt_code *code, uint64_t page, uint64_t start, uint64_t last)
-{
-	uint64_t pc = page << NT_PAGE_SHIFT;
-	unsigned int i;
-	uint32_t n;
-
-	for (i = 0; i < 1u << (NT_PAGE_SHIFT - 1) && pc <= last; i++, pc += 2) {
-		if (pc < start && start - pc > BLOCK_REACH)
-			continue;
-		n = nt_code_find(code, pc);
-		if (n != NT_BLOCK_NONE && code->blocks[n].end != NT_END_STALE &&
-		    overlaps(&code->blocks[n], start, last))
-			make_stale(code, n);
-	}
-}
-
-static void forget_range(struct nt_code *code, uint64_t start, uint64_t last)
-{
-	const uint64_t first = (start > BLOCK_REACH ? start - BLOCK_REACH : 0) >> NT_PAGE_SHIFT;
-	const uint64_t end = last >> NT_PAGE_SHIFT;
-	uint64_t page;
-	uint32_t i;
-
-	if (end - first < 1u << code->page_bits) {
-		for (page = first; page <= end; page++)
-			if (pages_have(code, page))
-				forget_page(code, page, start, last);
+	while (to < code->nr_maps && code->maps[to]->first <= last)
+		map_free(code->maps[to++]);
+	if (to == from)
 		return;
-	}
-	for (i = 0; i < 1u << code->page_bits; i++) {
-		page = code->pages[i] - 1;
-		if (code->pages[i] && page >= first && page <= end)
-			forget_page(code, page, start, last);
-	}
+	memmove(code->maps + from, code->maps + to, (code->nr_maps - to) * sizeof(*code->maps));
+	code->nr_maps -= to - from;
+	code->generation++;
 }
 
-/* Where CM.JT and CM.JALT go stands in the table, which may have changed. */
-static void forget_tables(struct nt_code *code, uint64_t start, uint64_t last)
+static void old_drop(struct nt_code *code)
 {
-	const uint64_t table = code->params.jvt & ~63ull;
-	uint32_t n;
+	code->generation += code->old != NULL;
+	while (code->old) {
+		struct nt_map *map = code->old;
 
-	if (!code->nr_tables || table > last || table + 32 * code->params.xlen - 1 < start)
-		return;
-	for (n = 0; n < code->nr_blocks; n++)
-		if (code->blocks[n].table)
-			make_stale(code, n);
-}
-
-static void drop_block(struct nt_code *code, uint32_t n)
-{
-	struct nt_block *blk = &code->blocks[n];
-
-	memset(blk, 0, sizeof(*blk));
-	blk->fall = code->free;
-	code->free = n;
-	code->nr_free++;
-}
-
-static void drop_stale(struct nt_code *code)
-{
-	uint32_t n;
-
-	for (n = 0; n < code->nr_blocks; n++)
-		if (code->blocks[n].end == NT_END_STALE)
-			drop_block(code, n);
-	code->nr_stale = 0;
-	for (n = 0; n < code->nr_blocks; n++) {
-		struct nt_block *blk = &code->blocks[n];
-
-		if (is_free(blk))
-			continue;
-		if (blk->taken != NT_BLOCK_NONE && is_free(&code->blocks[blk->taken]))
-			blk->taken = NT_BLOCK_NONE;
-		if (blk->fall != NT_BLOCK_NONE && is_free(&code->blocks[blk->fall]))
-			blk->fall = NT_BLOCK_NONE;
+		code->old = map->next;
+		map_free(map);
 	}
-	table_fill(code);
-	/* without memory for another the old set will do: it has pages too many */
-	pages_fill(code, code->page_bits);
 }
 
 void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
 {
 	const uint64_t last = end - 1;
-	const uint32_t stale = code->nr_stale;
 
-	code->window_len = 0;
-	if (last < start)
-		return;
-	forget_range(code, start, last);
-	forget_tables(code, start, last);
-	if (code->nr_stale == stale)
-		return;
-	code->generation++;
-	if (code->nr_stale > STALE_MANY &&
-	    code->nr_stale > (code->nr_blocks - code->nr_free) / 2)
-		drop_stale(code);
+	code_lock_all(code);
+	code->store->window_len = 0;
+	if (last >= start && code->own) {
+		/* what counting remembers may be of blocks that were evicted */
+		nt_store_forget(code->store, code->own, start, last);
+		code->generation++;
+	}
+	if (last >= start && code->map) {
+		maps_drop(code, start, last);
+		old_drop(code);
+	}
+	code_unlock_all(code);
 }
 
 /* ------------------------------------------------------------ objects ---- */
 
-#define FIRST_BLOCKS	256
-#define FIRST_BITS	9
-#define FIRST_PAGES	6
-
-/* The caller's table may be gone when a block is made. */
-static bool copy_branches(struct nt_params *params)
-{
-	size_t size = params->nr_branches * sizeof(*params->branches);
-	struct nt_branch *copy = size ? malloc(size) : NULL;
-
-	if (copy)
-		memcpy(copy, params->branches, size);
-	params->branches = copy;
-	return copy || !size;
-}
-
-struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx)
+struct nt_code *nt_store_code(struct nt_store *store, uint64_t space, nt_read_fn read,
+			      nt_map_fn map, void *ctx)
 {
 	struct nt_code *code;
 
-	if (nt_params_check(params) || !read)
+	if (!store || !read)
 		return NULL;
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return NULL;
-	nt_params_get(params, &code->params);
+	code->store = store;
+	code->space = space;
 	code->read = read;
+	code->map = map;
 	code->ctx = ctx;
-	code->mask = code->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
-	code->free = NT_BLOCK_NONE;
-	code->max_blocks = FIRST_BLOCKS;
-	code->blocks = malloc(FIRST_BLOCKS * sizeof(*code->blocks));
-	if (!copy_branches(&code->params) || !code->blocks || !table_alloc(code, FIRST_BITS) ||
-	    !pages_fill(code, FIRST_PAGES)) {
-		nt_code_free(code);
+	return code;
+}
+
+struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx)
+{
+	struct nt_store *store = nt_store_new(params, 0);
+	struct nt_code *code = nt_store_code(store, 0, read, NULL, ctx);
+
+	if (!code) {
+		nt_store_free(store);
 		return NULL;
 	}
+	store->shared = false;
+	code->own_store = true;
 	return code;
 }
 
 void nt_code_free(struct nt_code *code)
 {
+	struct nt_store *own_store;
+
 	if (!code)
 		return;
-	free(code->blocks);
-	free(code->table);
-	free(code->pages);
-	free((void *)code->params.branches);
+	own_store = code->own_store ? code->store : NULL;
+	code_lock_all(code);
+	maps_drop(code, 0, UINT64_MAX);
+	old_drop(code);
+	if (code->own)
+		nt_store_drop(code->store, code->own);
+	if (code->store->window_code == code)
+		code->store->window_code = NULL;
+	code_unlock_all(code);
+	nt_store_free(own_store);
+	free(code->maps);
 	free(code);
 }
 
 void nt_code_get_stats(const struct nt_code *code, struct nt_code_stats *stats)
 {
-	const struct nt_code_stats now = {
-		.size = stats->size < sizeof(now) ? stats->size : sizeof(now),
-		.blocks = code->nr_blocks - code->nr_free - code->nr_stale,
-		.bytes = sizeof(*code) + code->max_blocks * sizeof(*code->blocks) +
-			 (sizeof(*code->table) << code->table_bits) +
-			 (sizeof(*code->pages) << code->page_bits),
-	};
-
-	memcpy(stats, &now, now.size);
+	nt_store_get_stats(code->store, stats);
 }

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "nt-count.h"
+#include "nt-short.h"
 
 /* ---------------------------------------------------------------- edges -- */
 
@@ -282,17 +283,8 @@ static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 
 /* ----------------------------------------------------------- replaying --- */
 
-#define EACH(byte)	(0x0101010101010101ull * (byte))
-
 /* Bytes that have to be left in the window: a message and a word */
 #define REPLAY_ROOM	(MEMO_BYTES + 8)
-
-static inline uint64_t load_word(const uint8_t *p)
-{
-	return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
-	       (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
-	       (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
 
 /* All up to and with the byte whose lowest bit is `bit` */
 static inline uint64_t up_to(uint64_t bit)
@@ -308,7 +300,7 @@ static inline unsigned int byte_of(uint64_t bit)
 /* Length of the message at p, whose bytes go to key; 0: too long */
 static inline unsigned int take_bytes(const uint8_t *p, struct key *key)
 {
-	uint64_t word = load_word(p), end = word & word >> 1 & EACH(1);
+	uint64_t word = nt_short_load(p), end = word & word >> 1 & NT_EACH(1);
 
 	if (end) {
 		key->bytes[0] = word & up_to(end & -end);
@@ -316,8 +308,8 @@ static inline unsigned int take_bytes(const uint8_t *p, struct key *key)
 		return byte_of(end) + 1;
 	}
 	key->bytes[0] = word;
-	word = load_word(p + 8);
-	end = word & word >> 1 & EACH(1);
+	word = nt_short_load(p + 8);
+	end = word & word >> 1 & NT_EACH(1);
 	if (!end)
 		return 0;
 	key->bytes[1] = word & up_to(end & -end);
@@ -337,14 +329,11 @@ static inline bool take_stamp(const uint8_t *p, unsigned int len, struct key *ke
 		from--;
 	if (!from || len - from > 8)
 		return false;
-	word = load_word(p + from);
+	word = nt_short_load(p + from);
 	mask = up_to(1ull << 8 * (len - from - 1));
-	if (word >> 1 & ~word & EACH(1) & mask)
+	if (word >> 1 & ~word & NT_EACH(1) & mask)
 		return false;
-	word = word >> 2 & EACH(0x3f) & mask;
-	word = (word & 0x003f003f003f003f) | (word & 0x3f003f003f003f00) >> 2;
-	word = (word & 0x00000fff00000fff) | (word & 0x0fff00000fff0000) >> 4;
-	*stamp = (word & 0xffffff) | (word & 0x00ffffff00000000) >> 8;
+	*stamp = nt_short_pack(word & mask);
 	if (from < 8)
 		key->bytes[0] &= (1ull << 8 * from) - 1;
 	if (from <= 8)
@@ -471,7 +460,7 @@ static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 		while (p > first && (p[-1] & 3) != 3)
 			p--;
 		if (*p >> 2 != NT_TCODE_RESOURCE_FULL) {
-			if (nt_msg_decode(&f->params, p, end - p, &msg) > 0)
+			if (nt_msg_get(&f->params, p, end - p, &msg) > 0)
 				nt_flow_remember(f, &msg);
 			return;
 		}
@@ -745,7 +734,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 
 /* 0, or -NT_ENOMEM */
 static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
-			struct nt_event *others, int *nr_others)
+			struct nt_event *others, size_t size, int *nr_others)
 {
 	uint32_t edge;
 	int i;
@@ -753,7 +742,8 @@ static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
 	for (i = 0; i < n; i++) {
 		c->stats.insns += ev[i].insns;
 		if (ev[i].kind != NT_EV_BRANCH) {
-			others[(*nr_others)++] = ev[i];
+			nt_give((char *)others + *nr_others * size, size, &ev[i], sizeof(ev[i]));
+			++*nr_others;
 			continue;
 		}
 		edge = edge_get(c, &ev[i]);
@@ -764,13 +754,13 @@ static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
 	return 0;
 }
 
-int nt_flow_count(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
-		  unsigned int max)
+int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
+			size_t size, unsigned int max)
 {
 	struct nt_event ev[256];
 	int n, ret, nr_others = 0;
 
-	if (max < 256)
+	if (max < 256 || size < NT_EVENT_LEAST)
 		return -NT_EINVAL;
 	if (c->nr_spots >= SPOTS_MAX)
 		forget_all(c);
@@ -782,7 +772,7 @@ int nt_flow_count(struct nt_flow *f, struct nt_counts *c, struct nt_event *other
 		f->counts = NULL;
 		if (n < 0)
 			return n;
-		ret = count_events(c, ev, n, others, &nr_others);
+		ret = count_events(c, ev, n, others, size, &nr_others);
 		if (ret)
 			return ret;
 	} while (n && !nr_others);
@@ -831,14 +821,31 @@ void nt_counts_free(struct nt_counts *c)
 	free(c->spot_table);
 	free(c->table);
 	free(c->edges);
+	free(c->copy);
 	free(c);
 }
 
-const struct nt_edge *nt_counts_edges(struct nt_counts *c, size_t *n)
+/* Fields of the first version with a size */
+#define EDGE_LEAST	(offsetof(struct nt_edge, type) + 1)
+
+const struct nt_edge *nt_counts_edges_sized(struct nt_counts *c, size_t *n, size_t size)
 {
+	uint32_t i;
+	char *copy;
+
 	settle_all(c);
 	*n = c->nr_edges;
-	return c->edges;
+	if (size == sizeof(*c->edges))
+		return c->edges;
+	if (size < EDGE_LEAST || size > NT_SIZE_MAX)
+		return NULL;
+	copy = realloc(c->copy, c->nr_edges * size + 1);
+	if (!copy)
+		return NULL;
+	c->copy = copy;
+	for (i = 0; i < c->nr_edges; i++)
+		nt_give(copy + i * size, size, &c->edges[i], sizeof(c->edges[i]));
+	return (const struct nt_edge *)copy;
 }
 
 /* Instructions of memos that are not settled */

@@ -93,6 +93,7 @@ struct before {
 struct nt_counts {
 	struct nt_edge *edges;
 	uint32_t nr_edges;
+	char *copy;			/* of the edges, for a caller with another struct nt_edge */
 	uint32_t *table;		/* open addressing: edge -> number */
 	unsigned int table_bits;
 

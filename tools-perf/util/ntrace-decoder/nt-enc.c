@@ -27,6 +27,7 @@ struct repeat {
 
 struct nt_enc {
 	struct nt_enc_config cfg;
+	struct nt_params params;
 	uint64_t mask;			/* of addresses */
 	bool tt_dfd;			/* the profile */
 	uint32_t icnt_full;		/* I-CNT is reported from here on */
@@ -64,7 +65,7 @@ struct nt_enc {
 	struct repeat full;		/* ResourceFull with HIST; due: all of them */
 	struct repeat branch;		/* sent last, if .msg.tcode; due: of it again */
 
-	struct nt_branch branches[];	/* the config's */
+	struct nt_branch branches[];	/* of params */
 };
 
 /*
@@ -172,8 +173,9 @@ static void put_fields(struct writer *w, const struct nt_params *params, const s
 unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg, uint8_t *buf)
 {
 	struct writer w = { .len = 0 };
+	struct nt_params all;
 
-	put_fields(&w, params, msg);
+	put_fields(&w, nt_params_use(params, &all), msg);
 	memcpy(buf, w.buf, w.len);
 	return w.len;
 }
@@ -184,10 +186,10 @@ unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg
 
 static void stamp(struct nt_enc *enc, struct nt_msg *m)
 {
-	const unsigned int bits = enc->cfg.params.tstamp_bits ? enc->cfg.params.tstamp_bits : 64;
+	const unsigned int bits = enc->params.tstamp_bits ? enc->params.tstamp_bits : 64;
 	uint64_t now;
 
-	if (!enc->cfg.params.timestamps || enc->bare)
+	if (!enc->params.timestamps || enc->bare)
 		return;
 	now = enc->cfg.time(enc->cfg.ctx);
 	m->tstamp = (m->fields & NT_F_SYNC || enc->tt_dfd ? now : now - enc->time) &
@@ -204,10 +206,10 @@ static void transmit(struct nt_enc *enc, struct nt_msg *m)
 	uint64_t time = enc->time;
 
 	m->fields |= NT_F_SRC;
-	m->src = enc->cfg.params.src;
+	m->src = enc->params.src;
 	if (!enc->lost)
 		stamp(enc, m);
-	put_fields(&w, &enc->cfg.params, m);
+	put_fields(&w, &enc->params, m);
 	if (enc->tt_dfd && !enc->bare && TCODES_STRAY >> m->tcode & 1)
 		w.buf[w.len++] = STRAY;
 	if (enc->lost)
@@ -469,7 +471,7 @@ static void send_owners(struct nt_enc *enc)
 
 static void push(struct nt_enc *enc, uint64_t addr)
 {
-	if (!enc->cfg.params.retstack)
+	if (!enc->params.retstack)
 		return;
 	enc->stack[enc->top++ % STACK_DEPTH] = addr;
 	if (enc->depth < STACK_DEPTH)
@@ -483,7 +485,7 @@ static bool pop(struct nt_enc *enc, uint64_t pc)
 		return false;
 	enc->depth--;
 	enc->top--;
-	return enc->cfg.params.retstack == 1 || enc->stack[enc->top % STACK_DEPTH] == pc;
+	return enc->params.retstack == 1 || enc->stack[enc->top % STACK_DEPTH] == pc;
 }
 
 /*
@@ -501,7 +503,7 @@ static void branch(struct nt_enc *enc, bool taken, uint64_t pc)
 
 static bool is_sequential(const struct nt_enc *enc, const struct nt_enc_op *op)
 {
-	return enc->cfg.params.seqjump && op->type != NT_TYPE_RET && enc->upper &&
+	return enc->params.seqjump && op->type != NT_TYPE_RET && enc->upper &&
 	       enc->upper == op->base;
 }
 
@@ -527,7 +529,7 @@ static void resolve(struct nt_enc *enc, uint64_t pc)
 		/* fall through */
 	case NT_TYPE_JUMP:
 	case NT_TYPE_JUMP_LINK:
-		if (enc->cfg.params.alljumps)
+		if (enc->params.alljumps)
 			branch(enc, true, pc);
 		return;
 	case NT_TYPE_ICALL:
@@ -665,7 +667,7 @@ void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint64_t insn, unsigned int 
 {
 	struct nt_enc_op op;
 
-	nt_enc_classify(&enc->cfg.params, pc, insn, len, &op);
+	nt_enc_classify(&enc->params, pc, insn, len, &op);
 	nt_enc_retire_op(enc, &op);
 }
 
@@ -752,12 +754,14 @@ bool nt_enc_lost(const struct nt_enc *enc)
 
 void nt_enc_reset(struct nt_enc *enc)
 {
-	struct nt_enc_config cfg = enc->cfg;
+	const struct nt_enc_config cfg = enc->cfg;
+	const struct nt_params params = enc->params;
 
 	memset(enc, 0, sizeof(*enc));
 	enc->cfg = cfg;
-	enc->mask = cfg.params.xlen == 32 ? 0xffffffff : UINT64_MAX;
-	enc->tt_dfd = nt_is_tt_dfd(&cfg.params);
+	enc->params = params;
+	enc->mask = params.xlen == 32 ? 0xffffffff : UINT64_MAX;
+	enc->tt_dfd = nt_is_tt_dfd(&params);
 	enc->icnt_full = 1u << ((cfg.icnt_bits ? cfg.icnt_bits : enc->tt_dfd ? 12 : 22) - 1);
 	enc->hist_full = 1ull << ((cfg.hist_bits ? cfg.hist_bits : 32) - 1);
 	enc->period = cfg.syncmode ? 16ull << cfg.syncmax : 0;
@@ -770,10 +774,8 @@ static bool get_config(const struct nt_enc_config *from, struct nt_enc_config *t
 				offsetof(struct nt_enc_config, repeathist));
 }
 
-static bool config_is_good(const struct nt_enc_config *c)
+static bool config_is_good(const struct nt_params *p, const struct nt_enc_config *c)
 {
-	const struct nt_params *p = &c->params;
-
 	if ((p->xlen != 32 && p->xlen != 64) || p->srcbits > 12 || p->retstack > 3 ||
 	    (p->profile != NT_PROFILE_1_0 && !nt_is_tt_dfd(p)) || p->addr_bits >= p->xlen ||
 	    (p->tstamp_bits && (p->tstamp_bits < 8 || p->tstamp_bits > 64)) ||
@@ -791,24 +793,26 @@ static bool config_is_good(const struct nt_enc_config *c)
 	return !c->itype_3 || (!p->retstack && !p->alljumps);
 }
 
-struct nt_enc *nt_enc_new(const struct nt_enc_config *config)
+struct nt_enc *nt_enc_new(const struct nt_params *params, const struct nt_enc_config *config)
 {
 	struct nt_enc_config c;
+	struct nt_params p;
 	struct nt_enc *enc;
 	size_t size;
 
-	if (!get_config(config, &c) || !config_is_good(&c))
+	if (nt_params_get(params, &p) || !get_config(config, &c) || !config_is_good(&p, &c))
 		return NULL;
-	size = c.params.nr_branches * sizeof(enc->branches[0]);
+	size = p.nr_branches * sizeof(enc->branches[0]);
 	enc = malloc(sizeof(*enc) + size);
 	if (!enc)
 		return NULL;
 	if (size)
-		memcpy(enc->branches, c.params.branches, size);
+		memcpy(enc->branches, p.branches, size);
 	enc->cfg = c;
-	enc->cfg.params.branches = enc->branches;
-	if (c.params.src < 0)
-		enc->cfg.params.src = 0;
+	enc->params = p;
+	enc->params.branches = enc->branches;
+	if (p.src < 0)
+		enc->params.src = 0;
 	nt_enc_reset(enc);
 	return enc;
 }
@@ -990,6 +994,9 @@ static bool classify_told(const struct nt_params *params, uint64_t insn, struct 
 void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint64_t insn, unsigned int len,
 		     struct nt_enc_op *op)
 {
+	struct nt_params all;
+
+	params = nt_params_use(params, &all);
 	memset(op, 0, sizeof(*op));
 	op->pc = pc;
 	op->len = len;

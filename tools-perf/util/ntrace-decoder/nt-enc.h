@@ -22,6 +22,8 @@ extern "C" {
 #endif
 
 struct nt_enc;
+struct nt_msg;
+struct nt_params;
 
 /* An instruction as far as it matters to trace */
 struct nt_enc_op {
@@ -31,6 +33,7 @@ struct nt_enc_op {
 	uint8_t type;		/* enum nt_type */
 	uint8_t upper;		/* LUI, AUIPC: rd */
 	uint8_t base;		/* JALR: rs1 */
+	uint8_t reserved[4];	/* 0 */
 };
 
 /*
@@ -40,7 +43,6 @@ struct nt_enc_op {
  */
 struct nt_enc_config {
 	size_t size;		/* sizeof(struct nt_enc_config) */
-	struct nt_params params; /* its size doesn't count; src < 0: 0 */
 	bool htm;		/* else BTM */
 	bool context;		/* Ownership messages */
 	bool btype_1;		/* traps are B-TYPE 1, else 2 and 3 */
@@ -72,11 +74,13 @@ struct nt_enc_config {
 #define NT_ENC_MSG_MAX	48
 
 /*
+ * Uses all of params but mode and high_from; src < 0: 0.
+ *
  * NULL: out of memory, or a parameter is out of range, or two don't go together.
  * A config of a smaller `size` is taken as that of an older caller: what it lacks
  * is off.  `size` must reach behind `ctx`.
  */
-struct nt_enc *nt_enc_new(const struct nt_enc_config *config);
+struct nt_enc *nt_enc_new(const struct nt_params *params, const struct nt_enc_config *config);
 void nt_enc_free(struct nt_enc *enc);
 
 /* Forget everything, as a reset of the component does; nothing is emitted. */
@@ -132,7 +136,6 @@ void nt_enc_context(struct nt_enc *enc, uint8_t format, uint8_t prv, bool v, uin
 bool nt_enc_lost(const struct nt_enc *enc);
 
 /* Put one message together, for tests; returns its length. */
-struct nt_msg;
 unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg, uint8_t *buf);
 
 #ifdef __cplusplus

@@ -65,12 +65,11 @@ unsigned int nt_version(void)
 
 /* ---------------------------------------------------------- parameters --- */
 
-void nt_params_init(struct nt_params *params)
+void nt_params_init_sized(struct nt_params *params, size_t size)
 {
-	memset(params, 0, sizeof(*params));
-	params->size = sizeof(*params);
-	params->xlen = 64;
-	params->src = -1;
+	const struct nt_params first = { .size = size, .xlen = 64, .src = -1 };
+
+	nt_give(params, size, &first, sizeof(first));
 }
 
 const char *nt_profile_name(unsigned int profile)
@@ -125,10 +124,26 @@ int nt_take(void *to, size_t known, const void *from, size_t size, size_t least)
 	return 0;
 }
 
+void nt_give(void *to, size_t size, const void *from, size_t known)
+{
+	memcpy(to, from, size < known ? size : known);
+	if (size > known)
+		memset((char *)to + known, 0, size - known);
+}
+
+#define PARAMS_LEAST	(offsetof(struct nt_params, isa) + sizeof(uint32_t))
+
+const struct nt_params *nt_params_use(const struct nt_params *from, struct nt_params *copy)
+{
+	if (from->size >= sizeof(*from) || from->size < PARAMS_LEAST)
+		return from;
+	nt_params_get(from, copy);
+	return copy;
+}
+
 int nt_params_get(const struct nt_params *from, struct nt_params *to)
 {
-	const size_t least = offsetof(struct nt_params, isa) + sizeof(to->isa);
-	int ret = from ? nt_take(to, sizeof(*to), from, from->size, least) : -NT_EINVAL;
+	int ret = from ? nt_take(to, sizeof(*to), from, from->size, PARAMS_LEAST) : -NT_EINVAL;
 
 	if (!ret)
 		to->size = sizeof(*to);

@@ -65,7 +65,7 @@ static bool joins(const struct nt_flow *f, uint64_t addr)
 		return false;
 	if (addr == f->stop_pc)
 		return true;
-	return code && nt_code_insn(code, f->stop_pc, &insn) > 0 &&
+	return code && nt_code_one(code, f->stop_pc, &insn) > 0 &&
 	       (insn.flags & NT_INSN_TRAPS) &&
 	       addr == ((f->stop_pc + insn.len) & f->mask);
 }
@@ -91,6 +91,7 @@ static void resync(struct nt_flow *f)
 	f->credit = 0;
 	f->last_valid = false;
 	f->just_synced = true;
+	f->last_sync = f->msg_offset;
 }
 
 /* ------------------------------------------------------------ HTM or BTM - */
@@ -356,7 +357,7 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 
 	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f))
 		return nt_walk_told(f, b, addr);
-	if (f->open != NT_BLOCK_NONE && addr == f->code->blocks[f->open].target) {
+	if (f->open != NT_BLOCK_NONE && addr == nt_walk_open_target(f)) {
 		nt_walk_direct(f, b);
 		return 0;
 	}
@@ -479,7 +480,7 @@ static void skip_to_sync(struct nt_flow *f)
 	struct nt_msg m;
 
 	while (f->pos < f->len) {
-		int ret = nt_msg_decode(&f->params, f->buf + f->pos, f->len - f->pos, &m);
+		int ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &m);
 
 		if (!ret) {
 			bool idle = is_idle(&m, f->len - f->pos);
@@ -528,7 +529,7 @@ static void lose(struct nt_flow *f, struct batch *b, enum nt_error reason)
 	b->n = b->mark;
 	ev = add_event(f, b, NT_EV_LOSS);
 	ev->reason = reason;
-	if (reason == NT_EUNMAPPED)
+	if (nt_is_no_code(reason))
 		ev->to = f->at.pc;
 	if (f->state == RUNNING) {
 		ev->from = b->mark_pc;
@@ -613,7 +614,7 @@ static bool find_mode(struct nt_flow *f)
 	if (f->no_mode > pos)
 		pos = f->no_mode;
 	while (pos < end && v.nr[NT_MODE_BTM] + v.nr[NT_MODE_HTM] < MODE_VOTES) {
-		ret = nt_msg_decode(&f->params, f->buf + pos, f->len - pos, &m);
+		ret = nt_msg_get(&f->params, f->buf + pos, f->len - pos, &m);
 		if (!ret)
 			break;
 		pos += ret > 0 ? (size_t)ret : m.skip;
@@ -780,7 +781,7 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	    f->msg.addr)
 		return true;
 	for (;; pos += ret) {
-		ret = nt_msg_decode(&f->params, f->buf + pos, f->len - pos, &m);
+		ret = nt_msg_get(&f->params, f->buf + pos, f->len - pos, &m);
 		if (!ret)
 			return !f->open_end;
 		if (ret < 0)
@@ -809,7 +810,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 {
 	int error, ret;
 
-	ret = nt_msg_decode(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
+	ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
 	if (!ret)
 		return end_of_window(f, b);
 	f->msg_offset = f->offset + f->pos + f->msg.idle;
@@ -1011,7 +1012,7 @@ static enum verdict try_messages(struct nt_flow *f)
 	int ret;
 
 	for (n = 0; n < REPEAT_AHEAD; n++) {
-		ret = nt_msg_decode(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
+		ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
 		if (!ret)
 			return f->open_end ? MAY_BE_YET : MAY_BE;
 		if (ret < 0)
@@ -1025,7 +1026,7 @@ static enum verdict try_messages(struct nt_flow *f)
 		ret = on_running(f, &b);
 		if (!ret)
 			ret = follow_message(f);
-		if (ret > 0 && ret != NT_EUNMAPPED && ret != NT_ENOMODE)
+		if (ret > 0 && !nt_is_no_code(ret) && ret != NT_ENOMODE)
 			return CONTRADICTED;
 		if (ret || nt_is_sync(&f->msg) || f->state != RUNNING)
 			return MAY_BE;
@@ -1053,7 +1054,7 @@ static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 	if (!ret)
 		v = try_messages(f);
 	else
-		v = ret < 0 || ret == NT_EUNMAPPED ? MAY_BE : CANNOT_BE;
+		v = ret < 0 || nt_is_no_code(ret) ? MAY_BE : CANNOT_BE;
 	/* it has to be paid for: many such messages are few bytes */
 	if (v != MAY_BE_YET)
 		was.work = f->work;
@@ -1138,7 +1139,7 @@ static int settle(struct nt_flow *f)
 		if (ret < 0)
 			return ret;
 		/* where unknown code leads, nobody knows */
-		if (ret == NT_EUNMAPPED || (!ret && found.nbits))
+		if (nt_is_no_code(ret) || (!ret && found.nbits))
 			return -NT_ENOHIST;
 		if (!ret)
 			found = o;
@@ -1220,12 +1221,24 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	return -ret;
 }
 
+/* Changes when block numbers and maps are not valid any more */
+static uint32_t generation(const struct nt_flow *f)
+{
+	uint32_t sum = 0;
+
+	if (f->low)
+		sum += f->low->generation + f->low->store->generation;
+	if (f->high)
+		sum += f->high->generation + f->high->store->generation;
+	return sum;
+}
+
 static void check_blocks(struct nt_flow *f)
 {
-	if (f->code && f->code->generation != f->generation) {
-		f->generation = f->code->generation;
-		nt_walk_forget(f);
-	}
+	if (generation(f) == f->generation)
+		return;
+	f->generation = generation(f);
+	nt_walk_forget(f);
 }
 
 /* ---------------------------------- batches that end inside a message ----- */
@@ -1285,7 +1298,6 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	struct batch b = { .ev = ev, .max = max };
 	int ret;
 
-	check_blocks(f);
 	f->at_limit = false;
 	f->rep.whole = false;
 	take_held(f, &b);
@@ -1313,17 +1325,30 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 
 /* ------------------------------------------------------------- interface - */
 
-int nt_flow_next(struct nt_flow *f, struct nt_event *ev, unsigned int max)
+/* The same, while nobody changes the blocks that are followed */
+static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
-	unsigned int n;
 	int ret;
 
-	if (!ev || !max)
-		return -NT_EINVAL;
+	nt_code_enter(f->low, f->high);
+	check_blocks(f);
+	if (f->map)
+		__atomic_store_n(&f->map->text->used, __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	ret = fill(f, ev, max);
+	nt_code_leave(f->low, f->high);
+	return ret;
+}
+
+int nt_flow_events(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned int max)
+{
+	unsigned int n, i;
+	int ret;
+
 	if (f->queue_at == f->queue_end) {
-		if (max >= 2 * ROOM && max >= f->nr_held + ROOM)
-			return fill(f, ev, max);
-		ret = fill(f, f->queue, QUEUE_MAX);
+		if (size == sizeof(*ev) && max >= 2 * ROOM && max >= f->nr_held + ROOM)
+			return fill_safely(f, ev, max);
+		ret = fill_safely(f, f->queue, QUEUE_MAX);
 		if (ret <= 0)
 			return ret;
 		f->queue_at = 0;
@@ -1331,14 +1356,27 @@ int nt_flow_next(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	}
 	n = f->queue_end - f->queue_at;
 	n = n < max ? n : max;
-	memcpy(ev, f->queue + f->queue_at, n * sizeof(*ev));
+	for (i = 0; i < n; i++)
+		nt_give((char *)ev + i * size, size, f->queue + f->queue_at + i, sizeof(*ev));
 	f->queue_at += n;
 	return (int)n;
+}
+
+int nt_flow_next_sized(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned int max)
+{
+	if (!ev || !max || size < NT_EVENT_LEAST)
+		return -NT_EINVAL;
+	return nt_flow_events(f, ev, size, max);
 }
 
 void nt_flow_report_syncs(struct nt_flow *f, uint32_t reasons)
 {
 	f->reported_syncs = reasons;
+}
+
+uint64_t nt_flow_last_sync(const struct nt_flow *f)
+{
+	return f->last_sync;
 }
 
 bool nt_flow_at_limit(const struct nt_flow *f)
@@ -1367,7 +1405,7 @@ void nt_flow_set_code(struct nt_flow *f, struct nt_code *low, struct nt_code *hi
 {
 	f->low = low;
 	f->high = high;
-	f->code = NULL;
+	f->store = NULL;
 	nt_walk_forget(f);
 }
 
@@ -1391,6 +1429,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->at_limit = false;
 	resync(f);
 	f->just_synced = false;
+	f->last_sync = UINT64_MAX;
 }
 
 void nt_flow_open_end(struct nt_flow *f, bool open)

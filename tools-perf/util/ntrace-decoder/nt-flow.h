@@ -50,6 +50,9 @@
 #define MODE_AHEAD	(64u << 10)
 #define MODE_VOTES	15
 
+/* Maps that are found again without a lock */
+#define NR_RECENT	16
+
 /* Blocks that a core's caches may hold; more are worth asking for in time */
 #define AHEAD_FROM	8192
 
@@ -77,7 +80,8 @@ enum stage {
 
 struct call {
 	uint64_t pc;		/* where it returns to */
-	uint32_t block;		/* the call's, in f->code; NT_BLOCK_NONE unknown */
+	uint32_t block;		/* the call's, in f->store; NT_BLOCK_NONE unknown */
+	const struct nt_map *map;	/* ... and where that is */
 };
 
 struct stack {
@@ -87,7 +91,7 @@ struct stack {
 	unsigned int depth;
 };
 
-/* A place in the program, and what is known of how the graph leads there */
+/* A place in the program, and what is known of how the graph leads there: blocks in f->map */
 struct place {
 	uint64_t pc;
 	uint32_t block;		/* at pc, or NT_BLOCK_NONE: to be looked up */
@@ -155,9 +159,11 @@ struct nt_flow {
 
 	/* where we are */
 	struct place at;
-	struct nt_code *code;	/* of all block numbers here */
-	uint32_t generation;	/* of code when they were valid */
-	uint32_t open;		/* block whose end the message has to tell */
+	struct nt_store *store;	/* of all block numbers here */
+	const struct nt_map *map;	/* of at, or of the block walked last */
+	const struct nt_map *recent[NR_RECENT];	/* by address; NULL: none */
+	uint32_t generation;	/* of store, low and high, when all this was valid */
+	uint32_t open;		/* block in map whose end the message has to tell */
 	uint64_t last_pc;	/* last instruction of a finished walk */
 
 	/* the message being worked on */
@@ -166,6 +172,7 @@ struct nt_flow {
 	uint64_t msg_target;	/* its address, absolute */
 	int64_t total;		/* half-words it counts, credit included */
 	struct walk walk;
+	uint64_t last_sync;	/* offset of the last sync message, UINT64_MAX none */
 	bool just_synced;	/* nothing retired since a sync message */
 	bool draining;		/* walking credit that no message will claim */
 	bool trying;		/* outcomes that settle() has chosen */
@@ -305,6 +312,8 @@ void nt_walk_direct(struct nt_flow *f, struct batch *b);
 int nt_walk_silent(struct nt_flow *f, struct batch *b);
 int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr);
 
+/* Where the code says that what is open leads */
+uint64_t nt_walk_open_target(const struct nt_flow *f);
 /* Is what is open a branch or direct jump? */
 bool nt_walk_open_is_direct(const struct nt_flow *f);
 /* A sequential jump: the code tells its target. */
@@ -316,6 +325,9 @@ bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target);
 void nt_quick(struct nt_flow *f, struct batch *b);
 
 /* -------------------------------------------- in nt-flow.c, for counting - */
+
+/* nt_flow_next(), with events of `size` bytes; arguments are not checked. */
+int nt_flow_events(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned int max);
 
 /* A message was done, for RepeatBranch to do it again; its address is f->msg_target. */
 void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -308,17 +309,20 @@ static size_t read_segment(const struct segment *seg, uint64_t addr, void *buf, 
 	return len;
 }
 
-size_t nt_image_read(void *ctx, uint64_t addr, void *buf, size_t len)
+int nt_image_read(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
 	struct nt_image *image = ctx;
 	size_t i;
+
+	(void)space;
+	len = len < INT_MAX ? len : INT_MAX;
 
 	for (i = 0; i < image->nr_segs; i++) {
 		const struct segment *seg = &image->segs[i];
 		size_t got = read_segment(seg, addr, buf, len);
 
 		if (got)
-			return got;
+			return (int)got;
 		/* it comes before those that are still to be looked at */
 		if (seg->start > addr && seg->start - addr < len)
 			len = seg->start - addr;

@@ -13,6 +13,12 @@
  */
 int nt_params_get(const struct nt_params *from, struct nt_params *to);
 
+/*
+ * The caller's parameters for a function that uses them once and checks nothing: those of an older
+ * caller are completed in *copy.
+ */
+const struct nt_params *nt_params_use(const struct nt_params *from, struct nt_params *copy);
+
 #define NT_INLINE	static inline __attribute__((always_inline))
 
 /* No structure of a caller's is larger, or `size` was never set. */
@@ -24,6 +30,25 @@ int nt_params_get(const struct nt_params *from, struct nt_params *to);
  * than the first version's `least` bytes, or members that the library does not know are not 0.
  */
 int nt_take(void *to, size_t known, const void *from, size_t size, size_t least);
+
+/*
+ * Give a caller what it knows of the `known` bytes of a structure: `size` bytes, and 0 for what only
+ * it knows.
+ */
+void nt_give(void *to, size_t size, const void *from, size_t known);
+
+/* Bytes of what the library fills, in the first version that had a size */
+#define NT_EVENT_LEAST	(offsetof(struct nt_event, flags) + 1)
+#define NT_INSN_LEAST	(offsetof(struct nt_insn, flags) + 1)
+
+/* Did an error of nt_msg_ or nt_flow_ come from what supplies code? */
+static inline bool nt_is_no_code(int error)
+{
+	return error == NT_EUNMAPPED || (error > NT_OK && error <= NT_EFORMAT);
+}
+
+/* nt_msg_decode(), for whoever has the current shape of both structures */
+int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg);
 
 /* 0, or what is wrong with params->branches: see nt_params_check(). */
 int nt_branches_check(const struct nt_params *params);

@@ -478,8 +478,7 @@ DECODE_SHAPE(decode_plain, .stamps = false)
 DECODE_SHAPE(decode_stamps, .stamps = true)
 DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps)
 
-int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
-		  struct nt_msg *msg)
+int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
 	if (len < NT_SHORT_ROOM)
 		return decode_any(params, buf, len, msg);
@@ -490,14 +489,36 @@ int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len
 	return decode_plain(params, buf, len, msg);
 }
 
+/* Fields of the first version with a size */
+#define MSG_LEAST	(offsetof(struct nt_msg, tstamp) + sizeof(uint64_t))
+
+int nt_msg_decode_sized(const struct nt_params *params, const uint8_t *buf, size_t len,
+			struct nt_msg *msg, size_t size)
+{
+	struct nt_params all;
+	struct nt_msg known;
+	int ret;
+
+	params = nt_params_use(params, &all);
+	if (size == sizeof(*msg))
+		return nt_msg_get(params, buf, len, msg);
+	if (size < MSG_LEAST)
+		return -NT_EINVAL;
+	ret = nt_msg_get(params, buf, len, &known);
+	nt_give(msg, size, &known, sizeof(known));
+	return ret;
+}
+
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
 			size_t from)
 {
 	size_t at = skip_length(buf, from < len ? from : len, len);
+	struct nt_params all;
 
+	params = nt_params_use(params, &all);
 	while (at < len) {
 		struct nt_msg msg;
-		int ret = nt_msg_decode(params, buf + at, len - at, &msg);
+		int ret = nt_msg_get(params, buf + at, len - at, &msg);
 
 		if (!ret)
 			break;
@@ -508,10 +529,39 @@ size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size
 	return len;
 }
 
+/* Where the message begins that has the byte at `at` */
+static size_t begin_of(const uint8_t *buf, size_t at)
+{
+	while (at && MSEO(buf[at - 1]) != MSEO_END)
+		at--;
+	return at;
+}
+
+size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *buf, size_t len,
+			       size_t before)
+{
+	size_t at = before < len ? before : len;
+	struct nt_params all;
+	struct nt_msg msg;
+
+	params = nt_params_use(params, &all);
+	while (at) {
+		at = begin_of(buf, at - 1);
+		if (!nt_tcode_is_sync(buf[at] >> 2) ||
+		    nt_msg_get(params, buf + at, len - at, &msg) <= 0 || msg.idle)
+			continue;
+		if (!(msg.fields & NT_F_SRC) || params->src < 0 || msg.src == params->src)
+			return at;
+	}
+	return len;
+}
+
 uint64_t nt_msg_addr(const struct nt_params *params, const struct nt_msg *msg, uint64_t last)
 {
 	uint64_t addr = msg->addr << 1;
+	struct nt_params all;
 
+	params = nt_params_use(params, &all);
 	if (msg->fields & NT_F_UADDR)
 		addr ^= last;
 	/* whether `last` was extended makes no difference to the bits that count */

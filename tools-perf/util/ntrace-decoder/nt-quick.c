@@ -20,6 +20,8 @@ struct quick {
 	struct nt_short m;
 	size_t pos;		/* in the window */
 	uint64_t to;		/* U-ADDR, absolute */
+	const struct nt_table *table;	/* that is thought to have it, as `pc`; NULL: none */
+	uint64_t pc;
 };
 
 /* Room that the longest message taken here may need: at most 38 bytes */
@@ -130,9 +132,18 @@ struct now {
 	uint64_t time;
 };
 
+/* Where the block is */
+struct here {
+	const struct nt_map *map;
+	uint64_t base;
+	const struct nt_table *table;
+};
+
 /* All that the walk needs beside */
 struct quickly {
 	struct nt_flow *f;
+	struct here here, was;	/* was: before this message, if it `moved` */
+	bool moved;
 	struct nt_block *blocks;
 	const struct nt_event *full;	/* no room from here on */
 	struct told told;
@@ -145,6 +156,22 @@ struct quickly {
 	size_t last;		/* where the last one with I-CNT is, SIZE_MAX none */
 };
 
+static __attribute__((noinline)) void quick_move(struct quickly *k, const struct nt_map *map)
+{
+	if (!k->moved)
+		k->was = k->here;
+	k->moved = true;
+	k->here.map = map;
+	k->here.base = map->base;
+	k->here.table = nt_text_table(map->text);
+}
+
+NT_INLINE void quick_be_in(struct quickly *k, const struct nt_map *map)
+{
+	if (__builtin_expect(map != k->here.map, false))
+		quick_move(k, map);
+}
+
 /* A call, from block n; false: too many in one message */
 NT_INLINE bool quick_push(struct quickly *k, struct now *now, uint32_t n)
 {
@@ -154,7 +181,7 @@ NT_INLINE bool quick_push(struct quickly *k, struct now *now, uint32_t n)
 		return false;
 	k->slots[k->nr_undo] = now->top;
 	k->undo[k->nr_undo++] = s->calls[now->top];
-	s->calls[now->top] = (struct call){ fall_pc(k->f, &k->blocks[n]), n };
+	s->calls[now->top] = (struct call){ fall_pc(k->f, k->here.map, &k->blocks[n]), n, k->here.map };
 	now->top = (now->top + 1) & s->wrap;
 	now->depth += now->depth <= s->wrap;
 	return true;
@@ -166,6 +193,9 @@ static void quick_undo(struct quickly *k)
 		k->nr_undo--;
 		k->f->stack.calls[k->slots[k->nr_undo]] = k->undo[k->nr_undo];
 	}
+	if (k->moved)
+		k->here = k->was;
+	k->moved = false;
 }
 
 NT_INLINE void quick_pop(const struct quickly *k, struct now *now)
@@ -174,52 +204,59 @@ NT_INLINE void quick_pop(const struct quickly *k, struct now *now)
 	now->top = (now->top - 1) & k->f->stack.wrap;
 }
 
+NT_INLINE void quick_write(const struct quickly *k, struct now *now, const struct nt_block *blk,
+			   uint64_t to, unsigned int flags)
+{
+	write_branch(now->ev++, &k->told, nt_block_last(blk) + k->here.base, to,
+		     blk->is.type, now->insns, flags);
+	now->insns = 0;
+}
+
 /* The transfer at the end of the block is taken. */
 NT_INLINE void quick_taken(const struct quickly *k, struct now *now, const struct nt_block *blk)
 {
-	write_branch(now->ev++, &k->told, blk, blk->target, now->insns, 0);
-	now->insns = 0;
-	now->block = blk->taken;
+	quick_write(k, now, blk, blk->target + k->here.base, 0);
+	now->block = nt_block_link(&blk->taken);
 }
 
 /* A return that no message reports; false: where to is not known */
-NT_INLINE bool quick_return(const struct quickly *k, struct now *now, const struct nt_block *blk)
+NT_INLINE bool quick_return(struct quickly *k, struct now *now, const struct nt_block *blk)
 {
 	const struct stack *s = &k->f->stack;
 	const struct call *call;
 
-	if (blk->seq || !k->f->params.retstack || !now->depth)
+	if (blk->is.seq || !k->f->params.retstack || !now->depth)
 		return false;
 	quick_pop(k, now);
 	call = &s->calls[now->top];
 	if (call->block == NT_BLOCK_NONE)
 		return false;
-	write_branch(now->ev++, &k->told, blk, call->pc, now->insns, NT_EVF_INFERRED);
-	now->insns = 0;
-	now->block = k->blocks[call->block].fall;
+	quick_write(k, now, blk, call->pc, NT_EVF_INFERRED);
+	now->block = nt_block_link(&k->blocks[call->block].fall);
+	quick_be_in(k, call->map);
 	return true;
 }
 
 /* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
-NT_INLINE bool quick_reported(const struct nt_shape *shape, const struct nt_block *blk)
+NT_INLINE bool quick_reported(const struct nt_shape *shape, unsigned int end)
 {
-	return blk->end == NT_END_COND ||
-	       (shape->alljumps && (blk->end == NT_END_JUMP || blk->end == NT_END_CALL));
+	return end == NT_END_COND ||
+	       (shape->alljumps && (end == NT_END_JUMP || end == NT_END_CALL));
 }
 
 /* Over the end of block n, of which the trace does not tell */
 NT_INLINE bool quick_over(struct quickly *k, struct now *now, const struct nt_block *blk,
-			  uint32_t n)
+			  unsigned int end, uint32_t n)
 {
-	if (blk->end == NT_END_LINEAR) {
-		now->block = blk->fall;
-		return blk->halfwords;
+	if (end == NT_END_LINEAR) {
+		now->block = nt_block_link(&blk->fall);
+		return blk->is.halfwords;
 	}
 	if (now->ev >= k->full)
 		return false;
-	if (blk->end == NT_END_RET)
+	if (end == NT_END_RET)
 		return quick_return(k, now, blk);
-	if (blk->end > NT_END_CALL || (blk->end == NT_END_CALL && !quick_push(k, now, n)))
+	if (end > NT_END_CALL || (end == NT_END_CALL && !quick_push(k, now, n)))
 		return false;
 	quick_taken(k, now, blk);
 	return true;
@@ -234,17 +271,21 @@ NT_INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, 
 			       uint64_t left, bool plain)
 {
 	const struct nt_block *blk;
+	unsigned int end;
+	unsigned int size;
 	uint32_t n;
 
 	while ((n = now->block) != NT_BLOCK_NONE) {
 		blk = &k->blocks[n];
-		now->insns += blk->insns;
-		if (blk->halfwords >= left)
-			return blk->halfwords == left ? n : NT_BLOCK_NONE;
-		left -= blk->halfwords;
-		if (blk->end == NT_END_COND && plain)
-			now->block = blk->fall;
-		else if (quick_reported(shape, blk) || !quick_over(k, now, blk, n))
+		size = blk->is.halfwords;
+		now->insns += blk->is.insns;
+		if (size >= left)
+			return size == left ? n : NT_BLOCK_NONE;
+		left -= size;
+		end = blk->is.end;
+		if (end == NT_END_COND && plain)
+			now->block = nt_block_link(&blk->fall);
+		else if (quick_reported(shape, end) || !quick_over(k, now, blk, end, n))
 			break;
 	}
 	return NT_BLOCK_NONE;
@@ -257,29 +298,32 @@ NT_INLINE uint32_t quick_plain(struct quickly *k, const struct nt_shape *shape, 
 NT_INLINE uint64_t quick_hist(struct quickly *k, const struct nt_shape *shape, struct now *now,
 			      uint64_t left, uint64_t hist)
 {
-	unsigned int nbits = 63 - __builtin_clzll(hist);
+	unsigned int nbits = 63 - __builtin_clzll(hist), end;
 	const struct nt_block *blk;
+	unsigned int size;
 	uint32_t n;
 
 	while (nbits && (n = now->block) != NT_BLOCK_NONE) {
 		blk = &k->blocks[n];
-		now->insns += blk->insns;
-		if (blk->halfwords >= left)
+		size = blk->is.halfwords;
+		now->insns += blk->is.insns;
+		if (size >= left)
 			return 0;
-		left -= blk->halfwords;
-		if (!quick_reported(shape, blk)) {
-			if (!quick_over(k, now, blk, n))
+		left -= size;
+		end = blk->is.end;
+		if (!quick_reported(shape, end)) {
+			if (!quick_over(k, now, blk, end, n))
 				return 0;
 			continue;
 		}
 		nbits--;
-		if (shape->alljumps && blk->end != NT_END_COND) {
-			if (!(hist >> nbits & 1) || !quick_over(k, now, blk, n))
+		if (shape->alljumps && end != NT_END_COND) {
+			if (!(hist >> nbits & 1) || !quick_over(k, now, blk, end, n))
 				return 0;
 			continue;
 		}
 		if (!(hist >> nbits & 1)) {
-			now->block = blk->fall;
+			now->block = nt_block_link(&blk->fall);
 			continue;
 		}
 		if (now->ev >= k->full)
@@ -314,24 +358,24 @@ NT_INLINE bool has_addr(const struct nt_short *m)
 	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
 }
 
-NT_INLINE void ask_for_block(const struct nt_code *code, const struct queue *u)
+NT_INLINE void ask_for_block(const struct nt_store *store, const struct queue *u)
 {
 	const struct quick *q = &u->q[(u->first + u->depth / 2) % AHEAD];
 	uint32_t slot, entry, tries = 4;
 	const char *blk;
 	uint64_t hash;
 
-	if (u->end - u->first <= u->depth / 2 || !has_addr(&q->m))
+	if (u->end - u->first <= u->depth / 2 || !has_addr(&q->m) || !q->table)
 		return;
-	hash = nt_code_hash(q->to);
-	slot = nt_code_slot(code, hash);
+	hash = nt_code_hash(q->pc);
+	slot = nt_table_slot(q->table, hash);
 	do {
-		entry = code->table[slot];
-		slot = (slot + 1) & ((1u << code->table_bits) - 1);
+		entry = nt_block_link(&q->table->entry[slot]);
+		slot = (slot + 1) & ((1u << q->table->bits) - 1);
 	} while (entry != NT_BLOCK_NONE && !nt_code_tagged(entry, hash) && --tries);
 	if (entry == NT_BLOCK_NONE)
 		return;
-	blk = (const char *)&code->blocks[entry & NT_ENTRY_NUMBER];
+	blk = (const char *)&store->blocks[entry & NT_ENTRY_NUMBER];
 	__builtin_prefetch(blk);
 	__builtin_prefetch(blk + 64);
 	__builtin_prefetch(blk + 128);
@@ -367,12 +411,20 @@ NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, si
 /* The message in u->q[u->end] is taken in. */
 NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct quick *q)
 {
+	const struct nt_map *map;
+
 	u->pos += q->m.len;
 	u->end++;
 	if (!has_addr(&q->m))
 		return;
 	u->ref = q->to = quick_addr(f, u->ref, q->m.addr);
-	__builtin_prefetch(&f->code->table[nt_code_slot(f->code, nt_code_hash(q->to))]);
+	map = recent_map(f, f->map, q->to);
+	q->table = NULL;
+	if (!map)
+		return;
+	q->pc = q->to - map->base;
+	q->table = nt_text_table(map->text);
+	__builtin_prefetch(&q->table->entry[nt_table_slot(q->table, nt_code_hash(q->pc))]);
 }
 
 /* The next message; NULL: none of these kinds */
@@ -388,7 +440,7 @@ NT_INLINE const struct quick *dequeue(const struct nt_flow *f, const struct nt_s
 	}
 	if (u->end == u->first)
 		return NULL;
-	ask_for_block(f->code, u);
+	ask_for_block(f->store, u);
 	return &u->q[u->first++ % AHEAD];
 }
 
@@ -409,44 +461,67 @@ NT_INLINE bool quick_direct(struct quickly *k, const struct nt_shape *shape, str
 			    uint32_t n)
 {
 	const struct nt_block *blk = &k->blocks[n];
+	const unsigned int end = blk->is.end;
 
-	if (!quick_reported(shape, blk) || (blk->end == NT_END_CALL && !quick_push(k, now, n)))
+	if (!quick_reported(shape, end) || (end == NT_END_CALL && !quick_push(k, now, n)))
 		return false;
 	quick_taken(k, now, blk);
 	return true;
 }
 
-/* Have where the transfer at the block's end leads; false: not known here */
-NT_INLINE bool quick_lead(const struct quickly *k, struct nt_block *blk, uint64_t addr)
+/* Another map's block at addr; NT_BLOCK_NONE: not known here */
+static __attribute__((noinline)) uint32_t quick_far(const struct nt_flow *f, uint64_t addr,
+						    const struct nt_map **map)
 {
+	*map = recent_map(f, NULL, addr);
+	if (!*map || (*map)->code->store != f->store)
+		return NT_BLOCK_NONE;
+	return nt_text_find(f->store, (*map)->text, addr - (*map)->base);
+}
+
+/* The block at now->ref, where `blk` leads at its end; NT_BLOCK_NONE: not known here */
+NT_INLINE uint32_t quick_lead(const struct quickly *k, const struct now *now, struct nt_block *blk,
+			      const struct nt_map **map)
+{
+	const uint64_t pc = now->ref - k->here.base;
+	const struct nt_flow *f = k->f;
 	uint32_t n;
 
-	if (blk->target == addr)
-		return true;
-	/* links are kept only inside one program */
-	if ((addr >= k->f->params.high_from) != (blk->pc >= k->f->params.high_from))
-		return false;
-	n = nt_code_find(k->f->code, addr);
-	if (n == NT_BLOCK_NONE)
-		return false;
-	blk->target = addr;
-	blk->taken = n;
-	return true;
+	*map = k->here.map;
+	if (__atomic_load_n(&blk->target, __ATOMIC_RELAXED) == pc) {
+		n = nt_block_link(&blk->taken);
+		if (n != NT_BLOCK_NONE && k->blocks[n].pc == pc)
+			return n;
+	}
+	if (nt_map_has(*map, now->ref)) {
+		n = nt_table_block(f->store, k->here.table, pc);
+		if (n == NT_BLOCK_NONE)
+			return n;
+		__atomic_store_n(&blk->target, pc, __ATOMIC_RELAXED);
+		nt_block_set_link(&blk->taken, n);
+		return n;
+	}
+	return quick_far(f, now->ref, map);
 }
 
 /* The indirect transfer that the message reports; false: it is not of this kind */
 NT_INLINE bool quick_indirect(struct quickly *k, struct now *now, uint32_t n)
 {
 	struct nt_block *blk = &k->blocks[n];
+	const unsigned int end = blk->is.end;
+	const struct nt_map *map;
 
-	if (blk->end < NT_END_INDIRECT || blk->end > NT_END_RET || blk->seq ||
-	    !quick_lead(k, blk, now->ref))
+	if (end < NT_END_INDIRECT || end > NT_END_RET || blk->is.seq)
 		return false;
-	if (blk->end == NT_END_RET && now->depth)
+	now->block = quick_lead(k, now, blk, &map);
+	if (now->block == NT_BLOCK_NONE)
+		return false;
+	if (end == NT_END_RET && now->depth)
 		quick_pop(k, now);
-	if (blk->end == NT_END_ICALL && !quick_push(k, now, n))
+	if (end == NT_END_ICALL && !quick_push(k, now, n))
 		return false;
-	quick_taken(k, now, blk);
+	quick_write(k, now, blk, now->ref, 0);
+	quick_be_in(k, map);
 	return true;
 }
 
@@ -487,10 +562,14 @@ NT_INLINE bool quick_message(struct quickly *k, const struct nt_shape *shape, st
 /* Is it known, or quickly known, which block we are at? */
 static bool quick_at(struct nt_flow *f)
 {
+	const struct nt_map *map;
+
 	if (f->at.block != NT_BLOCK_NONE)
 		return true;
-	return f->code && f->code == nt_walk_code_at(f, f->at.pc) &&
-	       nt_code_find(f->code, f->at.pc) != NT_BLOCK_NONE && !nt_walk_discover(f);
+	map = recent_map(f, f->map, f->at.pc);
+	return map && map->code->store == f->store &&
+	       nt_text_find(f->store, map->text, f->at.pc - map->base) != NT_BLOCK_NONE &&
+	       !nt_walk_discover(f);
 }
 
 /* May there be messages that can be done here? */
@@ -514,13 +593,15 @@ NT_INLINE bool quick_fits(const struct nt_flow *f, const struct quick *q)
 }
 
 /* What the last message has left */
-static void quick_done(struct nt_flow *f, struct batch *b, const struct now *now)
+static void quick_done(struct nt_flow *f, struct batch *b, const struct quickly *k,
+		       const struct now *now)
 {
 	f->just_synced = false;
 	f->credit = now->credit;
 	f->ref = f->msg_target = now->ref;
+	f->map = k->here.map;
 	f->at.block = now->block;
-	f->at.pc = f->code->blocks[now->block].pc;
+	f->at.pc = k->blocks[now->block].pc + k->here.base;
 	f->at.link = NT_BLOCK_NONE;
 	f->stack.top = now->top;
 	f->stack.depth = now->depth;
@@ -534,7 +615,7 @@ static void quick_remember(struct nt_flow *f, size_t last)
 {
 	struct nt_msg msg;
 
-	if (nt_msg_decode(&f->params, f->buf + last, f->len - last, &msg) > 0)
+	if (nt_msg_get(&f->params, f->buf + last, f->len - last, &msg) > 0)
 		nt_flow_remember(f, &msg);
 }
 
@@ -588,6 +669,7 @@ NT_INLINE size_t quick_messages(struct quickly *k, const struct nt_shape *shape,
 		}
 		pos = q->pos + q->m.len;
 		*done = now;
+		k->moved = false;
 		k->done = true;
 		k->work += q->m.len * WORK_PER_BYTE;
 		if (q->m.tcode != NT_TCODE_RESOURCE_FULL)
@@ -638,7 +720,8 @@ static quick_fn quick_choose(const struct nt_flow *f)
 	const struct nt_params *p = &f->params;
 	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;
 
-	return fns[shape][f->code->nr_blocks >= f->ahead_from];
+	return fns[shape][__atomic_load_n(&f->map->text->nr_blocks, __ATOMIC_RELAXED) >=
+			  f->ahead_from];
 }
 
 void nt_quick(struct nt_flow *f, struct batch *b)
@@ -652,10 +735,12 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	if (!quick_may(f))
 		return;
 	k.f = f;
+	k.here = (struct here){ f->map, f->map->base, nt_text_table(f->map->text) };
+	k.moved = false;
 	k.done = false;
 	k.work = 0;
 	k.last = SIZE_MAX;
-	k.blocks = f->code->blocks;
+	k.blocks = f->store->blocks;
 	k.full = b->ev + b->max - 1;
 	k.told.time = f->time;
 	k.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
@@ -666,7 +751,7 @@ void nt_quick(struct nt_flow *f, struct batch *b)
 	if (!k.done)
 		return;
 	f->work += k.work - (now.ev - (b->ev + b->n));
-	quick_done(f, b, &now);
+	quick_done(f, b, &k, &now);
 	b->end = now.ev >= enough;
 	if (k.last != SIZE_MAX)
 		quick_remember(f, k.last);

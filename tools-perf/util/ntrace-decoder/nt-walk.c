@@ -13,6 +13,8 @@ void nt_walk_forget(struct nt_flow *f)
 	unsigned int i;
 
 	f->at.block = f->at.link = NT_BLOCK_NONE;
+	f->map = NULL;
+	memset(f->recent, 0, sizeof(f->recent));
 	for (i = 0; i <= f->stack.wrap; i++)
 		f->stack.calls[i].block = NT_BLOCK_NONE;
 }
@@ -30,25 +32,41 @@ void nt_walk_go_to(struct nt_flow *f, uint64_t pc)
 	f->at.block = f->at.link = NT_BLOCK_NONE;
 }
 
+/* Blocks in f->map are remembered as leading to each other, not those in another one. */
+static void be_in(struct nt_flow *f, const struct nt_map *map)
+{
+	if (map == f->map)
+		return;
+	f->map = map;
+	f->at.link = NT_BLOCK_NONE;
+	f->recent[recent_slot(f->at.pc)] = map;
+}
+
 int nt_walk_discover(struct nt_flow *f)
 {
 	struct nt_code *code = nt_walk_code_at(f, f->at.pc);
-	struct nt_block *link;
+	const struct nt_map *map;
 	int error = NT_EUNMAPPED;
+	struct nt_block *link;
 
-	if (code != f->code) {
-		f->code = code;
-		nt_walk_forget(f);
-	}
 	if (!code)
 		return NT_EUNMAPPED;
-	f->generation = code->generation;
-	f->at.block = nt_code_block(code, f->at.pc, &error);
+	if (code->store != f->store) {
+		nt_walk_forget(f);
+		f->store = code->store;
+	}
+	map = recent_map(f, f->map, f->at.pc);
+	if (!map)
+		map = nt_code_map(code, f->at.pc, &error);
+	if (!map)
+		return error;
+	f->at.block = nt_code_block(code, &map, f->at.pc, &error);
 	if (f->at.block == NT_BLOCK_NONE)
 		return error;
+	be_in(f, map);
 	if (f->at.link != NT_BLOCK_NONE) {
-		link = &code->blocks[f->at.link];
-		*(f->at.taken ? &link->taken : &link->fall) = f->at.block;
+		link = &f->store->blocks[f->at.link];
+		nt_block_set_link(f->at.taken ? &link->taken : &link->fall, f->at.block);
 	}
 	return 0;
 }
@@ -56,14 +74,14 @@ int nt_walk_discover(struct nt_flow *f)
 /* ---------------------------------------------------- indirect transfers - */
 
 /* Is it known without the message where an indirect transfer leads? */
-static bool can_infer(const struct nt_flow *f, const struct nt_block *blk)
+static bool can_infer(const struct nt_flow *f, const struct nt_body *is)
 {
-	return blk->seq || (pops(blk) && f->params.retstack && f->stack.depth);
+	return is->seq || (pops(is->end) && f->params.retstack && f->stack.depth);
 }
 
-static int cannot_infer(const struct nt_flow *f, const struct nt_block *blk)
+static int cannot_infer(const struct nt_flow *f, const struct nt_body *is)
 {
-	return pops(blk) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
+	return pops(is->end) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
 }
 
 /* ---------------------------------------------------------------- walk --- */
@@ -86,6 +104,7 @@ struct run {
 	unsigned int nbits;
 	uint32_t insns;
 	struct nt_event *ev;	/* next to be written */
+	const struct nt_map *map;	/* of the block */
 	uint32_t next;		/* block to go on with, NT_BLOCK_NONE unknown */
 	enum way way;
 	struct call call;
@@ -97,24 +116,31 @@ enum step {
 	STEP_DONE,	/* the outcomes are used up */
 };
 
-NT_INLINE void run_fall(struct run *r, const struct nt_block *blk)
+/* The block that is being walked over */
+struct over {
+	const struct nt_block *blk;
+	struct nt_body is;
+	uint32_t n;
+};
+
+NT_INLINE void run_fall(struct run *r, const struct over *o)
 {
-	r->next = blk->fall;
+	r->next = nt_block_link(&o->blk->fall);
 	r->way = WAY_FALL;
 }
 
-NT_INLINE void run_branch(struct run *r, const struct told *told, const struct nt_block *blk,
+NT_INLINE void run_branch(struct run *r, const struct told *told, const struct over *o,
 			  uint64_t to, unsigned int flags)
 {
-	write_branch(r->ev++, told, blk, to, r->insns, flags);
+	write_branch(r->ev++, told, last_pc(r->map, o->blk), to, o->is.type, r->insns, flags);
 	r->insns = 0;
 }
 
-NT_INLINE void run_taken(struct run *r, const struct told *told, const struct nt_block *blk,
-			 unsigned int flags)
+NT_INLINE void run_taken(struct run *r, const struct told *told,
+			 const struct over *o, unsigned int flags)
 {
-	run_branch(r, told, blk, blk->target, flags);
-	r->next = blk->taken;
+	run_branch(r, told, o, target_pc(r->map, o->blk), flags);
+	r->next = nt_block_link(&o->blk->taken);
 	r->way = WAY_TAKEN;
 }
 
@@ -129,19 +155,19 @@ NT_INLINE int hist_done(struct nt_flow *f, struct run *r)
 }
 
 NT_INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
-			const struct nt_block *blk)
+			const struct over *o)
 {
 	if (r->nbits) {
 		r->nbits--;
 		if (r->hist >> r->nbits & 1)
-			run_taken(r, told, blk, 0);
+			run_taken(r, told, o, 0);
 		else
-			run_fall(r, blk);
+			run_fall(r, o);
 		return r->nbits ? STEP_ON : hist_done(f, r);
 	}
 	if (!f->walk.plain)
 		return -NT_ENOHIST;
-	run_fall(r, blk);
+	run_fall(r, o);
 	return r->left ? STEP_ON : STEP_OPEN;
 }
 
@@ -160,159 +186,189 @@ NT_INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
 }
 
 NT_INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told,
-			  const struct nt_block *blk, uint32_t n)
+			  const struct over *o)
 {
 	int ret = STEP_ON;
 
 	if (f->params.alljumps) {
 		ret = step_reported_jump(f, r);
-		run_fall(r, blk);
+		run_fall(r, o);
 		if (ret < 0 || ret == STEP_OPEN)
 			return ret;
 	}
-	if (blk->end == NT_END_CALL)
-		push(&f->stack, fall_pc(f, blk), n);
-	run_taken(r, told, blk, 0);
+	if (o->is.end == NT_END_CALL)
+		push(&f->stack, fall_pc(f, r->map, o->blk), r->map, o->n);
+	run_taken(r, told, o, 0);
 	return ret;
 }
 
 NT_INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *told,
-			    const struct nt_block *blk, uint32_t n)
+			    const struct over *o)
 {
+	const struct nt_map *map = r->map;
 	const struct call *call = NULL;
 
 	if (!r->left && !f->walk.by_hist) {
-		run_fall(r, blk);
+		run_fall(r, o);
 		return STEP_OPEN;
 	}
-	if (!can_infer(f, blk))
-		return -cannot_infer(f, blk);
-	if (pops(blk))
+	if (!can_infer(f, &o->is))
+		return -cannot_infer(f, &o->is);
+	if (pops(o->is.end))
 		call = pop(&f->stack);
-	if (blk->seq) {
-		run_taken(r, told, blk, NT_EVF_INFERRED);
+	if (o->is.seq) {
+		run_taken(r, told, o, NT_EVF_INFERRED);
 	} else {
 		/* the call's block knows the way behind it */
+		run_branch(r, told, o, call->pc, NT_EVF_INFERRED);
 		r->call = *call;
 		r->way = WAY_RETURN;
-		r->next = call->block == NT_BLOCK_NONE ? NT_BLOCK_NONE :
-			  f->code->blocks[call->block].fall;
-		run_branch(r, told, blk, call->pc, NT_EVF_INFERRED);
+		r->next = NT_BLOCK_NONE;
+		if (call->block != NT_BLOCK_NONE) {
+			r->next = nt_block_link(&f->store->blocks[call->block].fall);
+			r->map = call->map;
+		}
 	}
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), n);
+	if (pushes(o->is.end))
+		push(&f->stack, fall_pc(f, map, o->blk), map, o->n);
 	return STEP_ON;
 }
 
 NT_INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
-		   const struct nt_block *blk, uint32_t n)
+		   const struct over *o)
 {
-	switch (blk->end) {
+	switch (o->is.end) {
 	case NT_END_COND:
-		return step_cond(f, r, told, blk);
+		return step_cond(f, r, told, o);
 	case NT_END_LINEAR:
-		run_fall(r, blk);
+		run_fall(r, o);
 		return STEP_ON;
 	case NT_END_JUMP:
 	case NT_END_CALL:
-		return step_direct(f, r, told, blk, n);
+		return step_direct(f, r, told, o);
 	default:
-		return step_indirect(f, r, told, blk, n);
+		return step_indirect(f, r, told, o);
 	}
 }
 
-/* Block n was left by r->way: the place that this leads to */
-NT_INLINE void arrive(struct nt_flow *f, const struct run *r, const struct nt_block *blk,
-		      uint32_t n)
+/* Where the way that the block was left by leads to */
+NT_INLINE void arrive(struct nt_flow *f, const struct run *r, const struct over *o)
 {
-	switch (r->way) {
-	case WAY_FALL:
-		set_fall(f, &f->at, blk, n);
-		break;
-	case WAY_TAKEN:
-		set_taken(&f->at, blk, n);
-		break;
-	case WAY_RETURN:
-		f->at.pc = r->call.pc;
-		f->at.block = r->next;
-		f->at.link = r->call.block;
-		f->at.taken = false;
-		break;
-	}
+	f->map = r->map;
+	f->at.block = r->next;
+	f->at.link = r->way == WAY_RETURN ? r->call.block : o->n;
+	f->at.taken = r->way == WAY_TAKEN;
+	if (r->way == WAY_FALL)
+		f->at.pc = fall_pc(f, r->map, o->blk);
+	else
+		f->at.pc = r->way == WAY_TAKEN ? target_pc(r->map, o->blk) : r->call.pc;
 }
 
 /*
  * The walk ends inside the block, behind `left` half-words of it.  The number
  * of instructions in these, or a negative enum nt_error.
  */
-static int walk_part(struct nt_flow *f, const struct nt_block *blk, int64_t left)
+static int walk_part(struct nt_flow *f, const struct nt_map *map, const struct over *o,
+		     int64_t left)
 {
+	const uint64_t pc = o->blk->pc + map->base;
 	uint64_t last;
 	int ret;
 
 	if (f->walk.by_hist)
 		return -NT_ERANGE;
-	if (blk->end == NT_END_TRAPS)
+	if (o->is.end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
-	ret = nt_code_part(f->code, blk, (unsigned int)left, &last);
+	ret = nt_code_part(map->code, pc, (unsigned int)left, &last);
 	if (ret < 0)
 		return ret;
 	f->last_pc = last;
-	nt_walk_go_to(f, (blk->pc + 2 * left) & f->mask);
+	nt_walk_go_to(f, (pc + 2 * left) & f->mask);
 	return ret;
+}
+
+/*
+ * The block at f->at is stale: its code is to be looked for, and what leads to it, if anything is
+ * known to, shall lead to that. 0 or an enum nt_error
+ */
+static int renew(struct nt_flow *f, struct run *r)
+{
+	int error;
+
+	f->at.block = NT_BLOCK_NONE;
+	error = nt_walk_discover(f);
+	r->map = f->map;
+	r->next = f->at.block;
+	return error;
+}
+
+/* A block that is longer than what is left, or empty: as run_blocks() */
+static int run_end(struct nt_flow *f, struct run *r, const struct over *o)
+{
+	int ret;
+
+	f->map = r->map;
+	ret = walk_part(f, r->map, o, r->left);
+	if (ret < 0) {
+		nt_walk_go_to(f, o->blk->pc + r->map->base);
+		return ret;
+	}
+	r->insns += ret;
+	r->left = 0;
+	return NT_WALK_DONE;
 }
 
 /* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
 static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told,
 		      const struct nt_event *full)
 {
-	const struct nt_block *blocks = f->code->blocks, *blk;
+	const struct nt_block *blocks = f->store->blocks;
+	const struct nt_map *map;
+	struct over o, from;
 	struct run r = *io;
-	uint32_t n = f->at.block;
 	int ret;
 
-	for (;;) {
-		blk = &blocks[n];
-		if (blk->halfwords > r.left || !blk->halfwords) {
-			if (blk->end == NT_END_STALE) {
-				nt_walk_go_to(f, blk->pc);
-				ret = -nt_walk_discover(f);
-				if (ret)
-					break;
-				blocks = f->code->blocks;
-				n = f->at.block;
-				continue;
-			}
-			ret = walk_part(f, blk, r.left);
-			if (ret < 0) {
-				nt_walk_go_to(f, blk->pc);
+	r.next = f->at.block;
+	r.map = f->map;
+	for (from.blk = NULL;; from = o) {
+		o.n = r.next;
+		o.blk = &blocks[o.n];
+		o.is = o.blk->is;
+		if (o.is.halfwords > r.left || !o.is.halfwords) {
+			if (o.is.end != NT_END_STALE) {
+				ret = run_end(f, &r, &o);
 				break;
 			}
-			r.insns += ret;
-			r.left = 0;
-			ret = NT_WALK_DONE;
-			break;
+			if (from.blk)
+				arrive(f, &r, &from);
+			ret = -renew(f, &r);
+			if (ret)
+				break;
+			blocks = f->store->blocks;
+			continue;
 		}
-		r.left -= blk->halfwords;
-		r.insns += blk->insns;
-		ret = step(f, &r, told, blk, n);
+		r.left -= o.is.halfwords;
+		r.insns += o.is.insns;
+		map = r.map;
+		ret = step(f, &r, told, &o);
 		if (ret < 0) {
 			/* where the last instruction leads is not known: be before it */
 			r.insns--;
-			r.left += blk->halfwords - blk->before;
-			nt_walk_go_to(f, nt_block_last(blk));
+			r.left += o.is.halfwords - o.is.before;
+			f->map = r.map;
+			nt_walk_go_to(f, last_pc(r.map, o.blk));
 			break;
 		}
 		if (ret != STEP_ON || !r.left) {
-			f->last_pc = nt_block_last(blk);
-			arrive(f, &r, blk, n);
+			f->last_pc = last_pc(map, o.blk);
+			arrive(f, &r, &o);
 			if (ret == STEP_OPEN)
-				f->open = n;
+				f->open = o.n;
 			ret = NT_WALK_DONE;
 			break;
 		}
 		if (r.next == NT_BLOCK_NONE || r.ev >= full) {
-			arrive(f, &r, blk, n);
+			arrive(f, &r, &o);
 			ret = f->at.block == NT_BLOCK_NONE ? -nt_walk_discover(f) : 0;
 			if (ret)
 				break;
@@ -320,10 +376,11 @@ static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told
 				ret = NT_WALK_FULL;
 				break;
 			}
-			blocks = f->code->blocks;
+			/* which may be in another store */
+			blocks = f->store->blocks;
 			r.next = f->at.block;
+			r.map = f->map;
 		}
-		n = r.next;
 	}
 	*io = r;
 	return ret;
@@ -359,32 +416,45 @@ int nt_walk(struct nt_flow *f, struct batch *b)
 
 /* ------------------------------------------- what ends an open block ----- */
 
+static const struct nt_block *open_block(const struct nt_flow *f)
+{
+	return &f->store->blocks[f->open];
+}
+
 static void add_open_branch(struct nt_flow *f, struct batch *b, unsigned int flags)
 {
-	const struct nt_block *blk = &f->code->blocks[f->open];
+	const struct nt_block *blk = open_block(f);
 
-	add_branch(f, b, blk->type, nt_block_last(blk), f->at.pc, flags);
+	add_branch(f, b, blk->is.type, last_pc(f->map, blk), f->at.pc, flags);
+}
+
+/* What is open leads to addr, by its link if that is there. */
+static void be_taken(struct nt_flow *f, uint64_t addr)
+{
+	const uint32_t n = nt_block_link(&open_block(f)->taken);
+
+	nt_walk_go_to(f, addr);
+	if (n != NT_BLOCK_NONE && f->store->blocks[n].pc + f->map->base == addr)
+		f->at.block = n;
+	f->at.link = f->open;
+	f->at.taken = true;
+}
+
+static void push_open(struct nt_flow *f)
+{
+	if (pushes(open_block(f)->is.end))
+		push(&f->stack, fall_pc(f, f->map, open_block(f)), f->map, f->open);
 }
 
 /* The message tells where the open block's indirect transfer went.  0 or an enum nt_error */
 int nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr)
 {
-	struct nt_block *blk = &f->code->blocks[f->open];
-
-	if (blk->seq && blk->target != addr)
+	if (open_block(f)->is.seq && nt_walk_open_target(f) != addr)
 		return NT_EADDR;
-	if (pops(blk))
+	if (pops(open_block(f)->is.end))
 		pop(&f->stack);
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
-	if (blk->target != addr) {
-		blk->target = addr;
-		blk->taken = NT_BLOCK_NONE;
-	}
-	set_taken(&f->at, blk, f->open);
-	/* links are kept only inside one program */
-	if ((addr ^ blk->pc) >> (f->params.xlen - 1) & 1)
-		nt_walk_go_to(f, addr);
+	push_open(f);
+	be_taken(f, addr);
 	add_open_branch(f, b, 0);
 	return 0;
 }
@@ -392,11 +462,8 @@ int nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr)
 /* The direct transfer at the open block's end was taken. */
 void nt_walk_direct(struct nt_flow *f, struct batch *b)
 {
-	const struct nt_block *blk = &f->code->blocks[f->open];
-
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
-	set_taken(&f->at, blk, f->open);
+	push_open(f);
+	be_taken(f, nt_walk_open_target(f));
 	add_open_branch(f, b, 0);
 }
 
@@ -407,25 +474,24 @@ void nt_walk_direct(struct nt_flow *f, struct batch *b)
 int nt_walk_silent(struct nt_flow *f, struct batch *b)
 {
 	const struct call *call = NULL;
-	const struct nt_block *blk;
+	struct nt_body is;
 
 	if (f->open == NT_BLOCK_NONE)
 		return 0;
-	blk = &f->code->blocks[f->open];
-	if (blk->end == NT_END_COND)
+	is = open_block(f)->is;
+	if (is.end == NT_END_COND)
 		return 0;
-	if (blk->end == NT_END_JUMP || blk->end == NT_END_CALL)
+	if (is.end == NT_END_JUMP || is.end == NT_END_CALL)
 		return NT_EADDR;
-	if (!can_infer(f, blk))
-		return cannot_infer(f, blk);
-	if (pops(blk))
+	if (!can_infer(f, &is))
+		return cannot_infer(f, &is);
+	if (pops(is.end))
 		call = pop(&f->stack);
-	if (blk->seq)
-		set_taken(&f->at, blk, f->open);
+	if (is.seq)
+		be_taken(f, nt_walk_open_target(f));
 	else
 		nt_walk_go_to(f, call->pc);
-	if (pushes(blk))
-		push(&f->stack, fall_pc(f, blk), f->open);
+	push_open(f);
 	add_open_branch(f, b, NT_EVF_INFERRED);
 	return 0;
 }
@@ -433,9 +499,10 @@ int nt_walk_silent(struct nt_flow *f, struct batch *b)
 /* An instruction of a custom encoding may have jumped.  0 or an enum nt_error. */
 int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr)
 {
+	struct nt_code *code = nt_walk_code_at(f, f->last_pc);
 	struct nt_insn insn;
 
-	if (!f->total || nt_code_insn(f->code, f->last_pc, &insn) < 0 ||
+	if (!f->total || !code || nt_code_one(code, f->last_pc, &insn) < 0 ||
 	    !(insn.flags & NT_INSN_CUSTOM))
 		return NT_ENOBRANCH;
 	nt_walk_go_to(f, addr);
@@ -445,16 +512,19 @@ int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr)
 
 bool nt_walk_open_is_direct(const struct nt_flow *f)
 {
-	unsigned int end = f->code->blocks[f->open].end;
+	const unsigned int end = open_block(f)->is.end;
 
 	return end == NT_END_COND || end == NT_END_JUMP || end == NT_END_CALL;
 }
 
+uint64_t nt_walk_open_target(const struct nt_flow *f)
+{
+	return target_pc(f->map, open_block(f));
+}
+
 bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target)
 {
-	const struct nt_block *blk = &f->code->blocks[f->open];
-
-	if (blk->seq)
-		*target = blk->target;
-	return blk->seq;
+	if (open_block(f)->is.seq)
+		*target = nt_walk_open_target(f);
+	return open_block(f)->is.seq;
 }

@@ -9,10 +9,11 @@
 
 /* ---------------------------------------------------------- return stack - */
 
-static inline void push(struct stack *s, uint64_t pc, uint32_t block)
+static inline void push(struct stack *s, uint64_t pc, const struct nt_map *map, uint32_t block)
 {
 	s->calls[s->top].pc = pc;
 	s->calls[s->top].block = block;
+	s->calls[s->top].map = map;
 	s->top = (s->top + 1) & s->wrap;
 	if (s->depth <= s->wrap)
 		s->depth++;
@@ -30,36 +31,49 @@ static inline const struct call *pop(struct stack *s)
 
 /* -------------------------------------------------------------- blocks --- */
 
-static inline uint64_t fall_pc(const struct nt_flow *f, const struct nt_block *blk)
+/* Addresses of a block that is in this map: behind it, of its last instruction, of its target */
+NT_INLINE uint64_t fall_pc(const struct nt_flow *f, const struct nt_map *map,
+			       const struct nt_block *blk)
 {
-	return nt_block_end(blk) & f->mask;
+	return (nt_block_end(blk) + map->base) & f->mask;
 }
 
-static inline void set_fall(const struct nt_flow *f, struct place *to,
-			    const struct nt_block *blk, uint32_t n)
+NT_INLINE uint64_t last_pc(const struct nt_map *map, const struct nt_block *blk)
 {
-	to->pc = fall_pc(f, blk);
-	to->block = blk->fall;
-	to->link = n;
-	to->taken = false;
+	return nt_block_last(blk) + map->base;
 }
 
-static inline void set_taken(struct place *to, const struct nt_block *blk, uint32_t n)
+NT_INLINE uint64_t target_pc(const struct nt_map *map, const struct nt_block *blk)
 {
-	to->pc = blk->target;
-	to->block = blk->taken;
-	to->link = n;
-	to->taken = true;
+	return blk->target + map->base;
 }
 
-static inline bool pops(const struct nt_block *blk)
+NT_INLINE bool pops(unsigned int end)
 {
-	return blk->end == NT_END_RET || blk->end == NT_END_SWAP;
+	return end == NT_END_RET || end == NT_END_SWAP;
 }
 
-static inline bool pushes(const struct nt_block *blk)
+NT_INLINE bool pushes(unsigned int end)
 {
-	return blk->end == NT_END_CALL || blk->end == NT_END_ICALL || blk->end == NT_END_SWAP;
+	return end == NT_END_CALL || end == NT_END_ICALL || end == NT_END_SWAP;
+}
+
+static inline unsigned int recent_slot(uint64_t pc)
+{
+	return (pc >> 12 ^ pc >> 20 ^ pc >> 28) % NR_RECENT;
+}
+
+/*
+ * The map at pc, if it was met lately: the last one, or another.  No map is on both sides of
+ * high_from, so it is one of the right program.
+ */
+static inline const struct nt_map *recent_map(const struct nt_flow *f, const struct nt_map *map,
+					      uint64_t pc)
+{
+	if (map && nt_map_has(map, pc))
+		return map;
+	map = f->recent[recent_slot(pc)];
+	return map && nt_map_has(map, pc) ? map : NULL;
 }
 
 /* -------------------------------------------------------------- events --- */
@@ -74,8 +88,8 @@ struct told {
 	uint64_t tail;		/* insns, kind, type, reason, flags */
 };
 
-_Static_assert(offsetof(struct nt_event, insns) + 8 == sizeof(struct nt_event) &&
-	       offsetof(struct nt_event, flags) + 1 == sizeof(struct nt_event), "event's tail");
+_Static_assert(offsetof(struct nt_event, flags) == offsetof(struct nt_event, insns) + 7,
+	       "event's tail");
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TAIL(insns, kind, type, reason, flags)				\
@@ -87,13 +101,12 @@ _Static_assert(offsetof(struct nt_event, insns) + 8 == sizeof(struct nt_event) &
 	 (uint64_t)(reason) << 8 | (uint64_t)(flags))
 #endif
 
-NT_INLINE void write_branch(struct nt_event *ev, const struct told *told,
-			    const struct nt_block *blk, uint64_t to, uint32_t insns,
-			    unsigned int flags)
+NT_INLINE void write_branch(struct nt_event *ev, const struct told *told, uint64_t from,
+			    uint64_t to, unsigned int type, uint32_t insns, unsigned int flags)
 {
-	uint64_t tail = told->tail | TAIL(insns, 0, blk->type, 0, flags);
+	uint64_t tail = told->tail | TAIL(insns, 0, type, 0, flags);
 
-	ev->from = nt_block_last(blk);
+	ev->from = from;
 	ev->to = to;
 	ev->time = told->time;
 	ev->offset = told->offset;

@@ -6,12 +6,11 @@
  * above it in this list, except that nt_flow_ uses both nt_msg_ and nt_code_:
  *
  *   nt_msg_    bytes -> one message; stateless
- *   nt_code_   instruction bytes -> basic blocks, decoded once, kept in a graph
+ *   nt_code_   instruction bytes -> basic blocks, decoded once, kept in a graph;
+ *		nt_store_: one graph for many programs and threads
  *   nt_flow_   messages and code -> control flow, in batches of events
- *   nt_ctr_    control transfers -> CTR records (nt-ctr.h)
  *   nt_image_  ELF files and raw memory -> instruction bytes (stand-alone only)
  *   nt_enc_    retired instructions -> messages (nt-enc.h)
- *   nt_tv_     the tandem-verification trace format (nt-tv.h)
  *
  * Conventions, valid for every function below:
  *
@@ -24,11 +23,14 @@
  *		caller sets to sizeof the structure; members beyond a smaller,
  *		older `size` count as 0.  Members that the library does not know
  *		yet must be 0: whoever asks for more than there is is refused.
+ *		Structures filled by the library have no `size`: functions named
+ *		*_sized() take it, and inline functions here pass it on.  Members
+ *		that only the caller knows are set to 0.
  *   Ownership	What is made by *_new() is freed by *_free(); *_free(NULL) is
  *		allowed.  Parameters are copied.  Buffers and callbacks stay the
  *		caller's and must outlive their use.
  *   Threads	There is no global state.  Objects may be used by one thread at
- *		a time; different objects by different threads.
+ *		a time; different objects by different threads.  nt_store_ goes further.
  *   Addresses	Byte addresses, zero-extended to 64 bits when XLEN is 32.
  *   Lengths	Bytes; I-CNT and counts of half-words are in 2-byte units.
  */
@@ -242,7 +244,12 @@ struct nt_params {
 const char *nt_profile_name(unsigned int profile);
 
 /* Set *params to N-Trace 1.0, XLEN 64, no SRC, everything optional off. */
-void nt_params_init(struct nt_params *params);
+void nt_params_init_sized(struct nt_params *params, size_t size);
+
+static inline void nt_params_init(struct nt_params *params)
+{
+	nt_params_init_sized(params, sizeof(*params));
+}
 
 /*
  * 0, or -NT_EINVAL (a value out of range), or of a branch -NT_EMATCH, -NT_ELENGTH, -NT_EKIND,
@@ -369,10 +376,16 @@ struct nt_msg {
  * reserved TCODEs and field values are returned like any other.
  *
  * Uses of params: srcbits, timestamps, extaddr, addr_bits, xlen, profile.
- * params is not checked.
+ * params is not checked.  -NT_EINVAL: `size` is smaller than the first version's.
  */
-int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
-		  struct nt_msg *msg);
+int nt_msg_decode_sized(const struct nt_params *params, const uint8_t *buf, size_t len,
+			struct nt_msg *msg, size_t size);
+
+static inline int nt_msg_decode(const struct nt_params *params, const uint8_t *buf, size_t len,
+				struct nt_msg *msg)
+{
+	return nt_msg_decode_sized(params, buf, len, msg, sizeof(*msg));
+}
 
 /*
  * The address that a message with NT_F_ADDR reports.  `last` is the address
@@ -401,6 +414,14 @@ bool nt_tcode_is_sync(unsigned int tcode);
  */
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
 			size_t from);
+
+/*
+ * Offset of the last sync message of params->src that begins before `before`, or len when
+ * there is none: where decoding begins that shall come to `before`.  buf must begin at a
+ * message or idle.  Looks at no more bytes before `before` than it has to.
+ */
+size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *buf, size_t len,
+			       size_t before);
 
 /* ---- times of a clock of `bits` bits, 8 to 64, which wraps */
 
@@ -475,37 +496,83 @@ struct nt_insn {
 #define NT_INSN_CUSTOM	0x4	/* of a custom or unknown encoding: may do anything */
 
 /*
- * Supplies code: copies up to len bytes of memory at addr to buf and returns
- * how many (0: nothing there).  Fewer than len means that the next byte is not
- * to be had from the same piece; it is asked for separately.
+ * Supplies code: copies up to len bytes (at most INT_MAX) of an address space's memory
+ * at addr to buf and returns how many (0: nothing there).  Fewer than len means that
+ * the next byte is not to be had from the same piece; it is asked for separately.
+ * `space` is the number that the address space was given.
+ *
+ * Or negative: -NT_EFILE, -NT_EFORMAT or -NT_ENOTSUP when there is something that can't
+ * be read, which is the reason of the LOSS then; anything else counts as -NT_EFILE.
  */
-typedef size_t (*nt_read_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
+typedef int (*nt_read_fn)(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len);
 
 struct nt_code;
 
 /*
- * A program: basic blocks, made when first reached, from what `read` supplies.
- * Uses of params: xlen, isa, jvt, seqjump, branches.  One nt_code may serve several
- * nt_flow one after the other, or alternating, in one thread.
+ * A program: basic blocks, made when first reached, from what `read` supplies for
+ * space 0.  Uses of params: xlen, isa, jvt, seqjump, branches, high_from.  One nt_code may serve
+ * several nt_flow one after the other, or alternating, in one thread.
  */
 struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, void *ctx);
 void nt_code_free(struct nt_code *code);
 
+/* ---- many address spaces, and threads */
+
+/* What is mapped at an address */
+struct nt_mapping {
+	size_t size;		/* of this structure, set by the library */
+	uint64_t start, end;	/* [start, end); end == 0: the end of the address space */
+	uint64_t file;		/* number of a file that these bytes are from; 0: none */
+	uint64_t offset;	/* of `start` in the file */
+};
+
 /*
- * The memory [start, end) has changed or is about to: forget what was made
- * from it.  end == 0 stands for the end of the address space.  Allowed between
- * any two calls of nt_flow_next().
+ * Tells what is mapped around addr: 0, or negative when nothing is known, which is asked for each
+ * page then.  The same bytes of a file have the same number and offset wherever they are
+ * mapped; what an address space has changed of them is no part of the file there.
+ */
+typedef int (*nt_map_fn)(void *ctx, uint64_t space, uint64_t addr, struct nt_mapping *mapping);
+
+struct nt_store;
+
+/*
+ * Blocks of many programs.  What is mapped from files is decoded once for all address spaces of
+ * the store.  All of this may take `limit` bytes, 0: any number; beyond, the files and
+ * memory that were not executed for the longest time are forgotten, and decoded again
+ * when need be.  Less than a megabyte counts as that much.  Uses of params as nt_code_new().
+ *
+ * What belongs to one store may be used by many threads at the same time: nt_flow_next()
+ * of different nt_flow, and everything of nt_code.  `read` and `map` are called by one
+ * thread at a time, and call nothing of the library.  The store outlives its nt_code.
+ */
+struct nt_store *nt_store_new(const struct nt_params *params, uint64_t limit);
+void nt_store_free(struct nt_store *store);
+
+/* An address space; map == NULL: nothing of it is from files that others map. */
+struct nt_code *nt_store_code(struct nt_store *store, uint64_t space, nt_read_fn read,
+			      nt_map_fn map, void *ctx);
+
+/*
+ * The memory [start, end) has changed or is about to, or what is mapped there: forget
+ * what was made from it.  end == 0 stands for the end of the address space.  Allowed
+ * between any two calls of nt_flow_next().
  */
 void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end);
 
 /*
- * Decode the one instruction at pc.  Returns its length, or -NT_EUNMAPPED.
+ * Decode the one instruction at pc.  Returns its length, or -NT_EUNMAPPED, or what
+ * nt_read_fn says; -NT_EINVAL: `size` is smaller than the first version's.
  * Does not look at other instructions: a jump that can be inferred only from
  * the instruction before it (seqjump) is reported as indirect.
  */
-int nt_code_insn(struct nt_code *code, uint64_t pc, struct nt_insn *insn);
+int nt_code_insn_sized(struct nt_code *code, uint64_t pc, struct nt_insn *insn, size_t size);
 
-/* What there is in a program's graph; for figures */
+static inline int nt_code_insn(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
+{
+	return nt_code_insn_sized(code, pc, insn, sizeof(*insn));
+}
+
+/* What there is in a store; for figures */
 struct nt_code_stats {
 	size_t size;		/* sizeof(struct nt_code_stats), set by the caller */
 	uint64_t blocks;	/* blocks that exist now */
@@ -513,6 +580,7 @@ struct nt_code_stats {
 };
 
 /* Fills in stats->size bytes at most, and sets it to how many have a meaning. */
+void nt_store_get_stats(struct nt_store *store, struct nt_code_stats *stats);
 void nt_code_get_stats(const struct nt_code *code, struct nt_code_stats *stats);
 
 /* ----------------------------------------- nt_flow_: the control flow ---- */
@@ -555,7 +623,8 @@ enum nt_event_kind {
  *		from = to = the last known pc; insns = 0.
  * LOSS		trace could not be followed.  from: last certain pc, exclusive,
  *		0 without NT_EVF_PC.  reason: enum nt_error.  to: with
- *		NT_EUNMAPPED the address without code.  skipped: bytes from
+ *		NT_EUNMAPPED, or what nt_read_fn said, the address without
+ *		code.  skipped: bytes from
  *		offset to the next sync message; 0 when the one at offset is
  *		that itself.  The stretch is over, the next event is START.
  * NOTICE	something odd that did not disturb the flow: reason as for LOSS,
@@ -680,13 +749,19 @@ void nt_flow_time_from(struct nt_flow *flow, uint64_t ticks);
  * Decode on.  Writes up to max events (at least 1; 256 is a good number) and
  * returns their number; 0: the window is consumed or the limit reached.  A batch
  * ends after a CONTEXT event, so that the caller can set other code before what
- * follows is decoded.  -NT_EINVAL: no room for events; -NT_ENOMEM.
+ * follows is decoded.  -NT_EINVAL: no room for events, or `size` is smaller than
+ * the first version's; -NT_ENOMEM.
  *
  * Of a message that turns out not to fit the code nothing is reported, whatever
  * the size of batches is, except a LOSS; unless code was changed between two
  * batches that have events of one message.
  */
-int nt_flow_next(struct nt_flow *flow, struct nt_event *ev, unsigned int max);
+int nt_flow_next_sized(struct nt_flow *flow, struct nt_event *ev, size_t size, unsigned int max);
+
+static inline int nt_flow_next(struct nt_flow *flow, struct nt_event *ev, unsigned int max)
+{
+	return nt_flow_next_sized(flow, ev, sizeof(*ev), max);
+}
 
 /* True when nt_flow_next() returned 0 because of nt_flow_limit(). */
 bool nt_flow_at_limit(const struct nt_flow *flow);
@@ -696,6 +771,75 @@ bool nt_flow_at_limit(const struct nt_flow *flow);
  * still be waiting for the next batch.
  */
 size_t nt_flow_consumed(const struct nt_flow *flow);
+
+/*
+ * Offset of the last sync message that decoding has come to in this window, or of an earlier one
+ * of it (nt_flow_count()): decoding that begins there comes to what is next, too.  UINT64_MAX:
+ * there was none yet.
+ */
+uint64_t nt_flow_last_sync(const struct nt_flow *flow);
+
+/* ---- what was executed between two events */
+
+/* Instructions one behind the other, of which only the last may be a transfer */
+struct nt_run {
+	uint64_t pc;		/* of the first */
+	uint64_t last;		/* of the last */
+	uint64_t end;		/* behind it */
+	uint32_t insns;		/* at least 1 */
+	uint8_t type;		/* of the last, as nt_insn.type */
+	bool taken;		/* the last is the transfer that the event tells of */
+};
+
+struct nt_path;
+
+/* Goes over linear code, over the instructions that an event's `insns` counts. */
+struct nt_path *nt_path_new(void);
+void nt_path_free(struct nt_path *path);
+
+/*
+ * Go over what retired between the event before, which was given to this function as well,
+ * and `ev`.  Every event is to be passed here in turn, whether anybody wants what was
+ * before it or not.  `code`: the program there, maybe NULL.  0, or -NT_EUNMAPPED: there are
+ * instructions, but it is not known where.
+ */
+int nt_path_event_sized(struct nt_path *path, struct nt_code *code, const struct nt_event *ev,
+			size_t size);
+
+static inline int nt_path_event(struct nt_path *path, struct nt_code *code,
+				const struct nt_event *ev)
+{
+	return nt_path_event_sized(path, code, ev, sizeof(*ev));
+}
+
+/* Before an nt_code is freed that the path was at: forget it, but not the address. */
+void nt_path_release(struct nt_path *path);
+
+/* Go over so many instructions from pc on. */
+void nt_path_linear(struct nt_path *path, struct nt_code *code, uint64_t pc, uint32_t insns);
+
+/*
+ * The next run, or instruction: 1.  0: there are no more.  Or negative: -NT_EUNMAPPED or what
+ * nt_read_fn says, -NT_ENOMEM, -NT_EINVAL (`size`).  The two may alternate.
+ */
+int nt_path_run_sized(struct nt_path *path, struct nt_run *run, size_t size);
+int nt_path_insn_sized(struct nt_path *path, struct nt_insn *insn, size_t size);
+
+static inline int nt_path_run(struct nt_path *path, struct nt_run *run)
+{
+	return nt_path_run_sized(path, run, sizeof(*run));
+}
+
+static inline int nt_path_insn(struct nt_path *path, struct nt_insn *insn)
+{
+	return nt_path_insn_sized(path, insn, sizeof(*insn));
+}
+
+/* Pass over so many instructions, or all that are left.  0, or negative as above */
+int nt_path_skip(struct nt_path *path, uint32_t insns);
+
+/* Address of the next instruction; when there are no more: where linear code goes on */
+uint64_t nt_path_pc(const struct nt_path *path);
 
 /* ---- counting, for profiles */
 
@@ -732,11 +876,25 @@ void nt_counts_free(struct nt_counts *counts);
  * their number, or what nt_flow_next() would.  The two may alternate.  The
  * nt_code set in flow must live as long as counts is used.
  */
-int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
-		  unsigned int max);
+int nt_flow_count_sized(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
+			size_t size, unsigned int max);
 
-/* The edges counted up to now, *n in all; counts' own, valid until it is used again. */
-const struct nt_edge *nt_counts_edges(struct nt_counts *counts, size_t *n);
+static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
+				struct nt_event *ev, unsigned int max)
+{
+	return nt_flow_count_sized(flow, counts, ev, sizeof(*ev), max);
+}
+
+/*
+ * The edges counted up to now, *n in all; counts' own, valid until it is used again.
+ * NULL: there is no memory, or `size` is smaller than the first version's.
+ */
+const struct nt_edge *nt_counts_edges_sized(struct nt_counts *counts, size_t *n, size_t size);
+
+static inline const struct nt_edge *nt_counts_edges(struct nt_counts *counts, size_t *n)
+{
+	return nt_counts_edges_sized(counts, n, sizeof(struct nt_edge));
+}
 
 void nt_counts_get_stats(const struct nt_counts *counts, struct nt_counts_stats *stats);
 
@@ -758,8 +916,8 @@ int nt_image_add_elf(struct nt_image *image, const char *path, uint64_t bias);
 /* Add a file of plain memory at addr.  0, -NT_EFILE or -NT_ENOMEM. */
 int nt_image_add_raw(struct nt_image *image, const char *path, uint64_t addr);
 
-/* An nt_read_fn; ctx is the nt_image. */
-size_t nt_image_read(void *image, uint64_t addr, void *buf, size_t len);
+/* An nt_read_fn; ctx is the nt_image, which is the same in all spaces. */
+int nt_image_read(void *image, uint64_t space, uint64_t addr, void *buf, size_t len);
 
 /*
  * XLEN of the ELF files added (0: none), and the ISA string of their
@@ -771,14 +929,6 @@ const char *nt_image_isa(const struct nt_image *image);
 #ifdef __cplusplus
 }
 #endif
-
-/* ------------------------------ nt_ctr_: control transfer records ---- */
-
-#include "nt-ctr.h"
-
-/* ------------------------------- nt_tv_: tandem-verification traces ---- */
-
-#include "nt-tv.h"
 
 /* --------------------------- nt_enc_: instructions to messages ---- */
 

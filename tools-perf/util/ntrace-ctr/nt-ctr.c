@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nt-code.h"
 #include "nt-ctr-int.h"
 
-void nt_ctr_params_init(struct nt_ctr_params *params)
+void nt_ctr_params_init_sized(struct nt_ctr_params *params, size_t size)
 {
-	*params = (struct nt_ctr_params){
-		.size = sizeof(*params), .depth = 256, .depths = 0x1f, .cce_bits = 4, .xlen = 64,
+	const struct nt_ctr_params first = {
+		.size = size, .depth = 256, .depths = 0x1f, .cce_bits = 4, .xlen = 64,
 	};
+
+	memset(params, 0, size);
+	memcpy(params, &first, size < sizeof(first) ? size : sizeof(first));
 }
 
 /* ------------------------------------------------------------ the modes -- */
@@ -288,12 +290,17 @@ static void transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 		emulate(c, t);
 }
 
+/* Bytes of the first version's */
+#define TRANSFER_LEAST	(offsetof(struct nt_ctr_transfer, flags) + 1)
+
 int nt_ctr_transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 {
-	if (t->size < sizeof(*t))
+	struct nt_ctr_transfer known;
+
+	if (!ctr_take(&known, sizeof(known), t, t->size, TRANSFER_LEAST))
 		return -NT_EINVAL;
 	ctr_settle(c, NULL);
-	transfer(c, t);
+	transfer(c, &known);
 	return 0;
 }
 
@@ -407,16 +414,6 @@ static void branch(struct nt_ctr *c, struct nt_code *code, const struct nt_event
 
 /* --- not-taken branches: each ends a block that the way to an event goes through -- */
 
-/* The block at c->pc; most often the last one's end knows it */
-static uint32_t find_block(struct nt_ctr *c, struct nt_code *code)
-{
-	int error;
-
-	if (c->block < code->nr_blocks && code->blocks[c->block].pc == c->pc && c->pc)
-		return c->block;
-	return nt_code_block(code, c->pc, &error);
-}
-
 static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
 {
 	struct nt_ctr_entry *e = &c->entries[c->wrptr];
@@ -428,63 +425,20 @@ static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
 	ctr_advance(c);
 }
 
-/* Behind a block, whose last instruction led nowhere else */
-static inline void pass_block(struct nt_ctr *c, const struct nt_code *code,
-			      const struct nt_block *blk)
-{
-	uint64_t end = nt_block_end(blk) & code->mask;
-
-	if (blk->end == NT_END_COND)
-		put_not_taken(c, nt_block_last(blk), end);
-	c->pc = end;
-	c->block = blk->fall;
-}
-
-/* So many instructions, where blocks do not tell */
-static int step(struct nt_ctr *c, struct nt_code *code, uint32_t n)
-{
-	struct nt_insn insn;
-
-	while (n--) {
-		uint64_t from = c->pc;
-		int len = nt_code_insn(code, from, &insn);
-
-		if (len < 0)
-			return -NT_EUNMAPPED;
-		c->pc = (from + (uint64_t)len) & code->mask;
-		if (insn.type == NT_TYPE_COND)
-			put_not_taken(c, from, c->pc);
-	}
-	return 0;
-}
-
 /* Branches that fell through on the way to an event, whose own instruction is its */
-static inline int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
+static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
 {
-	uint32_t own = ev->kind == NT_EV_BRANCH && !ctr_is_trap(ev->type), left = ev->insns;
-	const struct nt_block *blk = NULL;
+	int ret = nt_path_event(c->path, code, ev);
+	struct nt_run run;
 
-	if (left <= own)
+	if (!c->walks)
 		return 0;
-	if (!code || !c->pc_known)
-		return -NT_EUNMAPPED;
-	while (left) {
-		uint32_t n = find_block(c, code);
-
-		if (n == NT_BLOCK_NONE)
-			return -NT_EUNMAPPED;
-		blk = &code->blocks[n];
-		if (!blk->insns)	/* it never retires; the trace knows better */
-			return step(c, code, left - own);
-		if (left < blk->insns + own)
-			break;
-		pass_block(c, code, blk);
-		left -= blk->insns;
+	while (!ret && (ret = nt_path_run(c->path, &run)) > 0) {
+		if (run.type == NT_TYPE_COND && !run.taken)
+			put_not_taken(c, run.last, run.end);
+		ret = 0;
 	}
-	if (ev->kind != NT_EV_BRANCH)
-		return step(c, code, left);
-	c->block = blk->taken;	/* most often */
-	return 0;
+	return ret;
 }
 
 /* What was lost would have come before the next record. */
@@ -492,16 +446,14 @@ static void lose(struct nt_ctr *c)
 {
 	ctr_zero(c, c->room);
 	ctr_restart_cycles(c);
-	c->pc_known = false;
 }
 
 static int event(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
 {
-	int err = 0;
+	int err;
 
 	ctr_settle(c, ev);
-	if (c->walks)
-		err = fall_through(c, code, ev);
+	err = fall_through(c, code, ev);
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 		branch(c, code, ev);
@@ -523,10 +475,6 @@ static int event(struct nt_ctr *c, struct nt_code *code, const struct nt_event *
 		break;
 	default:
 		break;
-	}
-	if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START) {
-		c->pc = ev->to;
-		c->pc_known = true;
 	}
 	if (ev->kind != NT_EV_BRANCH)
 		ctr_refresh(c);
@@ -557,9 +505,9 @@ static const struct nt_event *put_plain(const struct nt_ctr *c, struct nt_ctr_en
 	return ev;
 }
 
-/* The same with branches not taken; one that misses some is left to event(). */
+/* The same with branches not taken */
 static unsigned int quick_walk(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
-			       unsigned int n)
+			       unsigned int n, int *err)
 {
 	const uint32_t plain = c->plain, idle = c->idle;
 	unsigned int i;
@@ -567,10 +515,12 @@ static unsigned int quick_walk(struct nt_ctr *c, struct nt_code *code, const str
 	for (i = 0; i < n && ev[i].kind == NT_EV_BRANCH; i++) {
 		uint32_t type = 1u << (ev[i].type & 15);
 		struct nt_ctr_entry *e;
+		int ret;
 
-		if (!((plain | idle) & type) || fall_through(c, code, &ev[i]))
+		if (!((plain | idle) & type))
 			break;
-		c->pc = ev[i].to;
+		ret = fall_through(c, code, &ev[i]);
+		*err = *err ? *err : ret;
 		if (!(plain & type))
 			continue;
 		e = &c->entries[c->wrptr];
@@ -584,12 +534,12 @@ static unsigned int quick_walk(struct nt_ctr *c, struct nt_code *code, const str
 
 /* Most events: the plain ones that come first.  Returns how many there were. */
 static unsigned int quick(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
-			  unsigned int n)
+			  unsigned int n, int *err)
 {
 	const struct nt_event *p = ev, *end = ev + n, *stop;
 
 	if (c->walks)
-		return quick_walk(c, code, ev, n);
+		return quick_walk(c, code, ev, n, err);
 	do {
 		/* as many as fit for certain before the buffer begins again */
 		struct nt_ctr_entry *e = &c->entries[c->wrptr];
@@ -604,20 +554,46 @@ static unsigned int quick(struct nt_ctr *c, struct nt_code *code, const struct n
 		}
 	} while (p == stop && p < end);
 	if (p > ev)
-		c->pc = p[-1].to;
+		nt_path_linear(c->path, code, p[-1].to, 0);
 	return (unsigned int)(p - ev);
 }
 
-int nt_ctr_events(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
+static int events(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
 		  unsigned int n)
 {
 	unsigned int i = 0;
 	int err = 0;
 
-	while ((i += quick(c, code, ev + i, n - i)) < n) {
+	while ((i += quick(c, code, ev + i, n - i, &err)) < n) {
 		int e = event(c, code, &ev[i++]);
 
 		err = err ? err : e;
+	}
+	/* the caller may free it */
+	nt_path_release(c->path);
+	return err;
+}
+
+/* Bytes of struct nt_event in the first version */
+#define EVENT_LEAST	(offsetof(struct nt_event, flags) + 1)
+
+int nt_ctr_events_sized(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
+			size_t size, unsigned int n)
+{
+	struct nt_event known;
+	unsigned int i;
+	int err = 0, ret;
+
+	if (size == sizeof(*ev))
+		return events(c, code, ev, n);
+	if (size < EVENT_LEAST)
+		return -NT_EINVAL;
+	for (i = 0; i < n; i++) {
+		memset(&known, 0, sizeof(known));
+		memcpy(&known, (const char *)ev + i * size,
+		       size < sizeof(known) ? size : sizeof(known));
+		ret = events(c, code, &known, 1);
+		err = err ? err : ret;
 	}
 	return err;
 }

@@ -5,7 +5,7 @@
 #ifndef NTRACE_NT_CTR_INT_H
 #define NTRACE_NT_CTR_INT_H
 
-#include "nt-int.h"
+#include "nt-ctr.h"
 
 /* The draft's master enable of external traps; WPRI in the ratified text */
 #define CTL_ETEN	(1ull << 38)
@@ -36,9 +36,7 @@ struct nt_ctr {
 	/* the flow that nt_ctr_events() follows */
 	uint8_t mode;
 	bool owned;		/* Ownership messages tell it */
-	bool pc_known;
-	uint64_t pc;		/* behind the last event */
-	uint32_t block;		/* of the nt_code: the one at pc, if it is that */
+	struct nt_path *path;	/* up to the event */
 	struct ctr_pending pending;
 	/* sets of types of BRANCH events: to be put into the buffer without another
 	 * thought; of no effect */
@@ -47,6 +45,12 @@ struct nt_ctr {
 
 	struct nt_ctr_entry entries[];
 };
+
+/*
+ * Copy a caller's structure of `size` bytes into the shape known here. False: it has fewer than the
+ * first version's `least` bytes, or members that are not known here are not 0.
+ */
+bool ctr_take(void *to, size_t known, const void *from, size_t size, size_t least);
 
 static inline bool ctr_is_draft(const struct nt_ctr *c)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * nt_ctr_: control transfers -> control transfer records (CTR, Smctr/Ssctr 1.0)
- *
- * Part of ntrace.h, which includes it and states the conventions.
+ * libntrace-ctr: control transfers -> control transfer records (CTR, Smctr/Ssctr 1.0)
  *
  * A buffer of records with its registers, as a hart has them.  It is driven by
  * transfers, one by one (nt_ctr_transfer()) or as nt_flow_ reports them
@@ -10,6 +8,27 @@
  * (nt_ctr_read(), nt_ctr_write()) or entry by entry (nt_ctr_entry()).  Its depth
  * may be beyond any hardware's.  With NT_CTR_DRAFT it is what the draft v0.1.4
  * describes: registers, fields and rules.
+ *
+ * Transfers, events and programs are libntrace's (ntrace.h), on which this is made.
+ * Conventions, valid for every function below:
+ *
+ *   Errors	Functions returning int return >= 0 on success and a negative
+ *		enum nt_error on failure, for nt_strerror(); accesses to registers
+ *		that the hart would refuse return NT_CTR_ILLEGAL or NT_CTR_VIRTUAL.
+ *		nt_ctr_new() returns NULL when memory is short or the parameters
+ *		are refused.
+ *   Sizes	Structures filled by the caller begin with `size`, which the
+ *		caller sets to sizeof the structure.  Members that the library does
+ *		not know yet must be 0.  Functions named *_sized() take the size of
+ *		other structures, and inline functions here pass it on.  An entry is
+ *		three registers and does not grow.
+ *   Ownership	What is made by nt_ctr_new() is freed by nt_ctr_free();
+ *		nt_ctr_free(NULL) is allowed.  Parameters are copied, a program is
+ *		used during the call only.
+ *   Threads	There is no global state.  A buffer may be used by one thread at a
+ *		time; different ones by different threads.
+ *   Addresses	Byte addresses, zero-extended to 64 bits when XLEN is 32.
+ *   Version	LIBNTRACE_VERSION: both libraries are built together.
  */
 #ifndef NT_CTR_H
 #define NT_CTR_H
@@ -18,12 +37,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ntrace.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct nt_code;
-struct nt_event;
 struct nt_ctr;
 
 /* Privilege modes: PRV, and V as bit 2; the Debug Mode of none */
@@ -134,7 +153,12 @@ struct nt_ctr_params {
 };
 
 /* Set *params to the ratified text, depth 256 of all five, XLEN 64, everything. */
-void nt_ctr_params_init(struct nt_ctr_params *params);
+void nt_ctr_params_init_sized(struct nt_ctr_params *params, size_t size);
+
+static inline void nt_ctr_params_init(struct nt_ctr_params *params)
+{
+	nt_ctr_params_init_sized(params, sizeof(*params));
+}
 
 /* NULL: no memory, or parameters out of range.  Registers and entries are 0. */
 struct nt_ctr *nt_ctr_new(const struct nt_ctr_params *params);
@@ -228,7 +252,8 @@ struct nt_ctr_transfer {
  * Record the transfer, or not, or freeze.  NT_TYPE_TRAP, of which nobody knows
  * whether it is an exception or an interrupt, is recorded unless both are
  * inhibited, and keeps its number, 6, which no hardware's TYPE has.  NT_TYPE_NONE
- * and 7 are no transfers and do nothing.  0, or -NT_EINVAL (a smaller size).
+ * and 7 are no transfers and do nothing.  0, or -NT_EINVAL (the size, or an
+ * unknown member).
  */
 int nt_ctr_transfer(struct nt_ctr *ctr, const struct nt_ctr_transfer *transfer);
 
@@ -257,8 +282,14 @@ void nt_ctr_time(struct nt_ctr *ctr, unsigned int mode, uint64_t time);
  * 0, or -NT_EUNMAPPED: some not-taken branches are missing because their code
  * could not be read, or `code` is NULL; all others are there.
  */
-int nt_ctr_events(struct nt_ctr *ctr, struct nt_code *code, const struct nt_event *ev,
-		  unsigned int n);
+int nt_ctr_events_sized(struct nt_ctr *ctr, struct nt_code *code, const struct nt_event *ev,
+			size_t size, unsigned int n);
+
+static inline int nt_ctr_events(struct nt_ctr *ctr, struct nt_code *code,
+				const struct nt_event *ev, unsigned int n)
+{
+	return nt_ctr_events_sized(ctr, code, ev, sizeof(*ev), n);
+}
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tandem-verification trace protocol (Bluespec, version 2018-11-20):
+ * libntrace-tv: the tandem-verification trace protocol (Bluespec, version 2018-11-20),
  * a byte stream of architectural state changes of one hart.
  *
  * Two independent halves, and what is made of the second's items:
@@ -11,10 +11,20 @@
  *            parameters and, for a memory response, the request before it
  *   shadow   applies items, group by group, to a hart's state
  *
- * Nothing here keeps globals or takes locks, and only the shadow allocates: writers
- * and readers are plain structs of the caller's, any number of threads may each use
- * their own.
- * The reader never keeps a pointer into the buffer it was given.
+ * It needs no other library. Conventions, valid for every function below:
+ *
+ *   Errors	Functions returning int return >= 0 on success and a negative enum
+ *		nt_tv_error on failure; nt_tv_strerror() takes exactly what was
+ *		returned. nt_tv_shadow_new() returns NULL when memory is short or
+ *		the parameters are refused.
+ *   Sizes	struct nt_tv_params begins with `size`, which the caller sets to sizeof
+ *		the structure; members that the library does not know must be 0.
+ *   Ownership	Writers and readers are plain structs of the caller's, and so are
+ *		their buffers; the reader never keeps a pointer into the buffer it was
+ *		given. Only the shadow allocates: nt_tv_shadow_free() frees it, and
+ *		may be called with NULL. Parameters are copied.
+ *   Threads	There is no global state, and there are no locks. An object may be
+ *		used by one thread at a time; different ones by different threads.
  *
  * Decimal and hexadecimal: chapter 2 of the protocol numbers opcodes and
  * identifiers in decimal, its appendix C prints bytes in hexadecimal, so that the
@@ -96,8 +106,7 @@ enum nt_tv_memresult {
 #define NT_TV_REG_CUSTOM	0xc000	/* .. 0xffff */
 
 /*
- * Errors, returned negative: -NT_TV_EARG and so on; distinct from every other
- * error of the library. nt_tv_strerror() takes what was returned.
+ * Errors, returned negative: -NT_TV_EARG and so on; distinct from those of libntrace.
  */
 enum nt_tv_error {
 	NT_TV_EARG	= 64,	/* parameters or argument out of range */

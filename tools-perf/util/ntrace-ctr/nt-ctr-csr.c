@@ -132,38 +132,66 @@ static bool params_ok(const struct nt_ctr_params *p)
 	return !p->depths;
 }
 
+/* No structure of a caller's is larger, or `size` was never set. */
+#define SIZE_MAX_TAKEN	4096
+
+bool ctr_take(void *to, size_t known, const void *from, size_t size, size_t least)
+{
+	const uint8_t *byte = from;
+	size_t i;
+
+	if (size < least || size > SIZE_MAX_TAKEN)
+		return false;
+	for (i = known; i < size; i++)
+		if (byte[i])
+			return false;
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
+	return true;
+}
+
+/* Bytes of the first version's */
+#define PARAMS_LEAST	(offsetof(struct nt_ctr_params, fields) + sizeof(uint64_t))
+
 struct nt_ctr *nt_ctr_new(const struct nt_ctr_params *params)
 {
 	struct nt_ctr_params p;
 	struct nt_ctr *c;
 	uint32_t room;
 
-	if (nt_take(&p, sizeof(p), params, params->size, sizeof(p)) || !params_ok(&p))
+	if (!ctr_take(&p, sizeof(p), params, params->size, PARAMS_LEAST) || !params_ok(&p))
 		return NULL;
 	room = p.depths ? 16u << (31 - __builtin_clz(p.depths)) : p.depth;
 	c = calloc(1, sizeof(*c) + (size_t)room * sizeof(c->entries[0]));
 	if (!c)
 		return NULL;
+	c->path = nt_path_new();
+	if (!c->path) {
+		free(c);
+		return NULL;
+	}
 	c->params = p;
 	if (!c->params.code_xlen)
 		c->params.code_xlen = c->params.xlen;
 	c->room = room;
 	c->depth = p.depth;
-	c->fields = implemented(params);
+	c->fields = implemented(&p);
 	c->mstateen = c->hstateen = NT_STATEEN_CTR | NT_STATEEN_CSRIND;
 	c->mselect = c->select = c->vsselect = 0;
-	c->target_mask = params->flags & NT_CTR_NO_MISP ? ~NT_CTRTARGET_MISP : UINT64_MAX;
-	if (!(params->flags & NT_CTR_NO_TYPE))
+	c->target_mask = p.flags & NT_CTR_NO_MISP ? ~NT_CTRTARGET_MISP : UINT64_MAX;
+	if (!(p.flags & NT_CTR_NO_TYPE))
 		c->data_mask |= NT_CTRDATA_TYPE;
-	if (!(params->flags & NT_CTR_NO_CC))
+	if (!(p.flags & NT_CTR_NO_CC))
 		c->data_mask |= NT_CTRDATA_CCV |
-				((1ull << (12 + params->cce_bits)) - 1) << 16;
+				((1ull << (12 + p.cce_bits)) - 1) << 16;
 	ctr_refresh(c);
 	return c;
 }
 
 void nt_ctr_free(struct nt_ctr *c)
 {
+	if (c)
+		nt_path_free(c->path);
 	free(c);
 }
 

@@ -49,11 +49,22 @@ const char *nt_tv_strerror(int err)
 	return "unknown error";
 }
 
+/* The first version's members */
+#define PARAMS_LEAST	(offsetof(struct nt_tv_params, flags) + 1)
+/* No structure of a caller's is larger, or `size` was never set. */
+#define PARAMS_MAX	4096
+
+/* Members that are not known here must be 0. */
 static bool params_valid(const struct nt_tv_params *p)
 {
-	return p->size >= sizeof(*p) &&
-	       (p->xlen == 32 || p->xlen == 64) &&
-	       (p->flen == 32 || p->flen == 64) &&
+	size_t i;
+
+	if (p->size < PARAMS_LEAST || p->size > PARAMS_MAX)
+		return false;
+	for (i = sizeof(*p); i < p->size; i++)
+		if (((const uint8_t *)p)[i])
+			return false;
+	return (p->xlen == 32 || p->xlen == 64) && (p->flen == 32 || p->flen == 64) &&
 	       (p->mlen == 32 || p->mlen == 34 || p->mlen == 64);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "nt-int.h"
+#include "nt-ctr.h"
 
 static uint64_t field_of(bool draft, const char *word, size_t len)
 {
