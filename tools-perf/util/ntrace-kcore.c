@@ -41,7 +41,6 @@ struct ntrace_kcore {
 	int		fd;
 	unsigned int	nr;
 	Elf64_Phdr	*segment;
-	bool		in_use;		/* instead of the copy made at the start */
 	u64		*reported;	/* addresses of differences */
 	size_t		nr_reported;
 };
@@ -223,9 +222,9 @@ static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end
 
 /*
  * @buf is code of the copy made at the start. Names the ranges that were not the
- * same at the end, and puts those in place if they are in use.
+ * same at the end, and puts those in place if it is to be as it was @at_end.
  */
-void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
+void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end)
 {
 	struct ntrace_kcore *k = nt->kcore;
 	u8 *other;
@@ -243,7 +242,7 @@ void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 		if (i > from)
 			report(nt, k, (addr + from) & ~3ULL, (addr + i + 3) & ~3ULL);
 	}
-	if (k->in_use && n > 0)
+	if (at_end && n > 0)
 		memcpy(buf, other, n);
 	free(other);
 }
@@ -252,11 +251,4 @@ void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 bool ntrace_kcore_differs(struct ntrace *nt)
 {
 	return nt->kcore && nt->kcore->nr_reported && !nt->poked;
-}
-
-/* From here on the other copy may be the right one. */
-void ntrace_kcore_turn(struct ntrace *nt)
-{
-	nt->kcore->in_use = !nt->kcore->in_use;
-	ntrace_kernel_changed(nt, 0, 0);
 }

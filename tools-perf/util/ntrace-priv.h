@@ -15,6 +15,7 @@
  *	ntrace-space.c	 code bytes of a process and of the kernel
  *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
+ *	ntrace-replay.c	 a window once more, where the kernel was patched in it
  *	ntrace-window.c	 which bytes of the file are a window, and under which terms
  *	ntrace-ring.c	 what is left of windows in a circular buffer
  *	ntrace-stream.c	 windows of a sink that several CPUs share
@@ -173,7 +174,7 @@ int ntrace_stream_end(struct ntrace_queue *q);
 struct ntrace_space;
 
 struct ntrace_space *ntrace_space_get(struct ntrace *nt, pid_t pid, struct thread *thread);
-struct ntrace_space *ntrace_space_kernel(struct ntrace *nt);
+struct ntrace_space *ntrace_space_kernel(struct ntrace *nt, bool at_end);
 struct nt_code *ntrace_space_code(struct ntrace_space *space);
 void ntrace_space_changed(struct ntrace *nt, pid_t pid, u64 start, u64 end);
 void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end);
@@ -194,9 +195,33 @@ struct perf_data;
 
 struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data);
 void ntrace_kcore_free(struct ntrace_kcore *kcore);
-void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len);
-void ntrace_kcore_turn(struct ntrace *nt);
+void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end);
 bool ntrace_kcore_differs(struct ntrace *nt);
+
+/* --- ntrace-replay.c -------------------------------------------------------- */
+
+struct ntrace_queue;
+
+struct ntrace_replay {
+	u64		used;		/* events of the window that were used ... */
+	u64		used_sum;	/* ... and what they were */
+	u64		left;		/* of them, to come again before a new one */
+	u64		sum;
+	u64		turn[64];	/* the code changed behind these times, 0: all along */
+	unsigned int	nr, next;	/* of the turns */
+	u64		at;		/* offset of the loss that the last one is for */
+	unsigned int	failed;		/* turns that were taken back */
+	bool		first;		/* the copy in use when the window began */
+	bool		trial;		/* the last turn may still be wrong */
+};
+
+void ntrace_replay_begin(struct ntrace_queue *q);
+void ntrace_replay_note(struct ntrace_queue *q, const struct nt_event *ev, int nr);
+u64 ntrace_replay_limit(const struct ntrace_queue *q);
+bool ntrace_replay_turn(struct ntrace_queue *q);
+bool ntrace_replay_take_back(struct ntrace_queue *q);
+bool ntrace_replay_same(struct ntrace_queue *q, const struct nt_event *ev);
+bool ntrace_replay_loss(struct ntrace_queue *q, const struct nt_event *ev);
 
 /* --- ntrace-cycles.c -------------------------------------------------------- */
 
@@ -313,16 +338,8 @@ struct ntrace_queue {
 	pid_t			window_tid;	/* who ran when it began */
 	bool			guest;		/* V=1: what runs is a guest's ... */
 	pid_t			host_tid;	/* ... by leave of this task */
-	/* decoding it once more, against other code: see ntrace-queue.c */
-	u64			used;		/* events of it that were used ... */
-	u64			used_sum;	/* ... and what they were */
-	u64			replay;		/* events that are to be the same again */
-	u64			replay_sum;
-	u64			replay_ticks;	/* the code changed after that time, 0: all along */
-	u64			replayed_at;	/* offset of the loss that this was for */
-	unsigned int		replays;	/* of this window so far */
-	bool			replay_back;	/* it did not help: as it was */
-	bool			turned;		/* the code changed in this window */
+	struct ntrace_replay	replay;
+	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
 	int			nr, pos, room;
@@ -481,7 +498,7 @@ struct ntrace {
 	unsigned int		nr_queues;
 	struct auxtrace_heap	heap;
 	struct hashmap		*spaces;	/* by pid */
-	struct ntrace_space	*kernel;
+	struct ntrace_space	*kernel[2];	/* with its text of the start, of the end */
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
 	bool			poked;		/* the kernel tells what it changes: no guess */
 	struct hashmap		*tasks;		/* by tid */

@@ -102,7 +102,7 @@ void ntrace_queue_look_up_thread(struct ntrace_queue *q)
 static void use_code(struct ntrace_queue *q)
 {
 	struct ntrace *nt = q->nt;
-	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt);
+	struct ntrace_space *user = NULL, *kernel = ntrace_space_kernel(nt, q->kernel_at_end);
 
 	ntrace_queue_look_up_thread(q);
 	if (q->quick)
@@ -124,7 +124,7 @@ struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr)
 	if (q->guest)
 		return NULL;
 	if (ntrace_is_kernel(nt, addr))
-		return ntrace_space_code(ntrace_space_kernel(nt));
+		return ntrace_space_code(ntrace_space_kernel(nt, q->kernel_at_end));
 	if (!q->thread || !q->tid)
 		return NULL;
 	return ntrace_space_code(ntrace_space_get(nt, q->pid, q->thread));
@@ -421,9 +421,7 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	if (err)
 		return err;
 	q->window_tid = q->tid;
-	q->used = q->used_sum = q->replay = q->replay_ticks = q->replayed_at = 0;
-	q->replays = 0;
-	q->replay_back = q->turned = false;
+	ntrace_replay_begin(q);
 	if (w->shared) {
 		q->data_skip = w->resume ? 0 : ntrace_window_skip(w, &params, q->data, len);
 		if (!w->resume)
@@ -469,52 +467,25 @@ static int close_window(struct ntrace_queue *q)
 	return err;
 }
 
-/* --- code that was patched while it was traced ------------------------------ */
-
-/* What comes now was not used yet. */
-static void replay_done(struct ntrace_queue *q)
+/* The window from its beginning, against other code: see ntrace-replay.c. */
+static void decode_again(struct ntrace_queue *q)
 {
-	q->turned = !q->replay_back;
-	q->replay_back = false;
-}
-
-/*
- * There are two copies of a kernel's text that was patched during the recording.
- * Where trace does not fit one, the window is decoded again: with the same copy
- * up to the time of the message that did not fit, from there on with the other;
- * without timestamps with the other one from the beginning. What was used of the
- * window must come out the same, and is passed over; if it does not, or does not
- * get farther, the loss is real, and all is as before. That happens once in a
- * window: what was used of it came from both copies then.
- */
-static int replay(struct ntrace_queue *q)
-{
-	q->replay = q->used;
-	q->replay_sum = 0;
 	ntrace_queue_set_tid(q, q->window_tid);
 	start_flow(q);
-	if (!q->replay)
-		replay_done(q);
-	return 0;
 }
 
-/* A decoder that is given the same does the same: this is for errors of ours. */
-static int not_alike(struct ntrace_queue *q)
+/* What was used of the window did not come again. */
+static int came_otherwise(struct ntrace_queue *q)
 {
-	q->replay = 0;
+	if (ntrace_replay_take_back(q)) {
+		decode_again(q);
+		return 0;
+	}
+	/* A decoder that is given the same does the same: this is for errors of ours. */
+	q->replay.left = 0;
 	return ntrace_synth_error(q, NTRACE_ERROR_FLOW, 0,
 				  "the trace at %#" PRIx64 " was not decoded twice alike",
 				  q->window->offset);
-}
-
-/* It came out otherwise: once more as it was, loss and all. */
-static int replay_failed(struct ntrace_queue *q)
-{
-	if (!q->replay_ticks)
-		ntrace_kcore_turn(q->nt);
-	q->replay_ticks = 0;
-	q->replay_back = true;
-	return replay(q);
 }
 
 /* --- events ----------------------------------------------------------------- */
@@ -531,17 +502,20 @@ u64 ntrace_queue_time(const struct ntrace_queue *q)
 	return ntrace_event_time(q, &q->ev[q->pos]);
 }
 
+static u64 limit_ticks(const struct ntrace_queue *q, u64 limit)
+{
+	if (!q->timed || limit == UINT64_MAX)
+		return UINT64_MAX;
+	return ntrace_ns_to_ticks(q->nt, limit) >> q->ts_shift;
+}
+
 static int decode(struct ntrace_queue *q, u64 limit)
 {
-	u64 ticks = UINT64_MAX;
+	u64 ticks = min(limit_ticks(q, limit), ntrace_replay_limit(q));
 	int n;
 
 	if (!q->window->size)
 		return 0;
-	if (q->timed && limit != UINT64_MAX)
-		ticks = ntrace_ns_to_ticks(q->nt, limit) >> q->ts_shift;
-	if (q->replay_ticks)
-		ticks = min(ticks, q->replay_ticks);
 	use_code(q);
 	n = ntrace_span_room(q);
 	if (n)
@@ -586,77 +560,34 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 		/* No message is decoded in part: what is there is all of the last one. */
 		if (ret || ntrace_span_next(q, true))
 			continue;
-		if (q->replay_ticks) {
-			q->replay_ticks = 0;
-			ntrace_kcore_turn(q->nt);
+		if (limit_ticks(q, limit) >= ntrace_replay_limit(q) && ntrace_replay_turn(q))
 			continue;
-		}
 		if (q->window->size && ntrace_decoder_at_limit(q))
 			return 0;
-		if (q->replay && !q->replay_back) {
-			replay_failed(q);
+		if (q->replay.left) {
+			ret = came_otherwise(q);
+			if (ret)
+				return ret;
 			continue;
 		}
-		ret = q->replay ? not_alike(q) : 0;
-		ret = ret ?: close_window(q);
+		ret = close_window(q);
 		if (ret)
 			return ret;
 	}
 	return 1;
 }
 
-/* --- decoding once more ------------------------------------------------------- */
-
-static u64 sum_event(u64 sum, const struct nt_event *ev)
-{
-	sum = (sum ^ ev->from) * 0x9e3779b97f4a7c15ULL;
-	sum = (sum ^ ev->to) * 0x9e3779b97f4a7c15ULL;
-	return sum + ev->kind;
-}
-
-/* Only where there is another copy of the kernel is anything done once more. */
-static void note_used(struct ntrace_queue *q, const struct nt_event *ev, int nr)
-{
-	if (!q->nt->kcore)
-		return;
-	q->used += nr;
-	for (; nr--; ev++)
-		q->used_sum = sum_event(q->used_sum, ev);
-}
-
-/*
- * Each one begins with the window: where code is wrong for another reason, and errors are many,
- * their time would grow with the square of the window.
- */
-#define MAX_REPLAYS	16
-
-static bool can_replay(const struct ntrace_queue *q, const struct nt_event *ev)
-{
-	return ev->kind == NT_EV_LOSS && !q->window->shared && ntrace_loss_code(ev->reason) == NTRACE_ERROR_FLOW &&
-	       ev->offset > q->replayed_at && !q->turned && q->replays < MAX_REPLAYS;
-}
-
-/* The other copy does not fit either: it is not what changed. */
-static bool is_no_better(const struct ntrace_queue *q, const struct nt_event *ev)
-{
-	return ev->kind == NT_EV_LOSS && q->turned && ev->offset == q->replayed_at;
-}
+/* --- using them --------------------------------------------------------------- */
 
 /* An event that was used before. Whose the code is must be known again, though. */
 static int pass_over(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	q->replay_sum = sum_event(q->replay_sum, ev);
 	if (ev->kind == NT_EV_CONTEXT)
 		ntrace_flow_context(q, ev);
-
 	q->span.done += ev->insns;
-	if (--q->replay)
-		return 0;
-	ntrace_synth_restart(q);
-	if (q->replay_sum != q->used_sum && !q->replay_back)
-		return replay_failed(q);
-	replay_done(q);
-	return 0;
+	if (q->replay.left == 1)
+		ntrace_synth_restart(q);
+	return ntrace_replay_same(q, ev) ? 0 : came_otherwise(q);
 }
 
 /* The event is @q's newest: is another one from the same message? */
@@ -669,23 +600,13 @@ static int use_event(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	int err;
 
-	if (q->replay)
+	if (q->replay.left)
 		return pass_over(q, ev);
-	if (is_no_better(q, ev)) {
-		q->turned = false;
-		return replay_failed(q);
+	if (ntrace_replay_loss(q, ev)) {
+		decode_again(q);
+		return 0;
 	}
-
-	if (can_replay(q, ev) && ntrace_kcore_differs(q->nt)) {
-		q->replayed_at = ev->offset;
-		q->replays++;
-		if (ev->flags & NT_EVF_TIME && ev->time > 1)
-			q->replay_ticks = ev->time - 1;
-		else
-			ntrace_kcore_turn(q->nt);
-		return replay(q);
-	}
-	note_used(q, ev, 1);
+	ntrace_replay_note(q, ev, 1);
 	err = report_early(q);
 	err = err ?: ntrace_flow_event(q, ev, is_last(q, ev));
 	q->span.done += ev->insns;
@@ -697,11 +618,11 @@ static int pass(struct ntrace_queue *q, u64 until)
 {
 	int first = q->pos, n;
 
-	if (!q->nt->pass_types || q->replay || !q->begun || q->behind_gap)
+	if (!q->nt->pass_types || q->replay.left || !q->begun || q->behind_gap)
 		return 0;
 	n = ntrace_synth_pass(q, until);
 	if (n > 0)
-		note_used(q, q->ev + first, n);
+		ntrace_replay_note(q, q->ev + first, n);
 	return n;
 }
 

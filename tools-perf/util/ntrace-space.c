@@ -34,6 +34,7 @@ struct ntrace_space {
 	struct ntrace	*nt;
 	struct thread	*thread;	/* its maps */
 	u8		cpumode;
+	bool		at_end;		/* the kernel's text as it was when recording ended */
 	struct nt_code	*code;
 	u64		chunk_addr;
 	size_t		chunk_len;	/* 0: none */
@@ -93,7 +94,7 @@ static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
 			map__load(al.map);
 		n = read_map(s, al.map, addr, buf, len);
 		if (n > 0 && s->cpumode == PERF_RECORD_MISC_KERNEL && s->nt->kcore)
-			ntrace_kcore_compare(s->nt, addr, buf, n);
+			ntrace_kcore_compare(s->nt, addr, buf, n, s->at_end);
 	}
 	addr_location__exit(&al);
 	return n > 0 ? n : 0;
@@ -212,13 +213,18 @@ static void load_kernel(struct ntrace *nt)
 		map__load(map);
 }
 
-struct ntrace_space *ntrace_space_kernel(struct ntrace *nt)
+/* @at_end: with the text as it was when recording ended, not when it started */
+struct ntrace_space *ntrace_space_kernel(struct ntrace *nt, bool at_end)
 {
-	if (!nt->kernel) {
+	struct ntrace_space **s = &nt->kernel[at_end];
+
+	if (!*s) {
 		load_kernel(nt);
-		nt->kernel = space_new(nt, nt->unknown_thread, PERF_RECORD_MISC_KERNEL);
+		*s = space_new(nt, nt->unknown_thread, PERF_RECORD_MISC_KERNEL);
+		if (*s)
+			(*s)->at_end = at_end;
 	}
-	return nt->kernel;
+	return *s;
 }
 
 void ntrace_space_changed(struct ntrace *nt, pid_t pid, u64 start, u64 end)
@@ -231,8 +237,12 @@ void ntrace_space_changed(struct ntrace *nt, pid_t pid, u64 start, u64 end)
 
 void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end)
 {
-	if (nt->kernel)
-		space_changed(nt->kernel, start, end);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nt->kernel); i++) {
+		if (nt->kernel[i])
+			space_changed(nt->kernel[i], start, end);
+	}
 }
 
 /* A new process has the number of one that is gone. */
@@ -251,6 +261,7 @@ void ntrace_space_drop(struct ntrace *nt, pid_t pid)
 void ntrace_spaces_free(struct ntrace *nt)
 {
 	struct hashmap_entry *entry;
+	unsigned int i;
 	size_t bkt;
 
 	if (!IS_ERR_OR_NULL(nt->spaces)) {
@@ -258,8 +269,10 @@ void ntrace_spaces_free(struct ntrace *nt)
 			space_free(entry->pvalue);
 		hashmap__clear(nt->spaces);
 	}
-	space_free(nt->kernel);
-	nt->kernel = NULL;
+	for (i = 0; i < ARRAY_SIZE(nt->kernel); i++) {
+		space_free(nt->kernel[i]);
+		nt->kernel[i] = NULL;
+	}
 	nt_store_free(nt->store);
 	nt->store = NULL;
 }
