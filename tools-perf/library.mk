@@ -5,7 +5,7 @@
 #	here	that folder
 #	library	its name, such as libntrace; NAME.map and NAME.pc.in are beside it
 #	parts	its objects
-#	headers	what whoever uses it includes
+#	headers	what a program that uses it includes
 #	wants	what it is linked with; -lntrace if it is made on libntrace
 
 decoder	:= $(abspath $(here)/../ntrace-decoder)

@@ -24,12 +24,6 @@ struct follower {
 	unsigned int nr_kept;
 };
 
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 /* Is the code from the last event on linear, for as long as this one counts? */
 static void check_linear(struct follower *f, const struct nt_event *ev)
 {
@@ -46,7 +40,7 @@ static void check_linear(struct follower *f, const struct nt_event *ev)
 		f->pc = (f->pc + insn.len) & f->prog.mask;
 	}
 	f->insns += n + 1;
-	if (ev->kind != NT_EV_BRANCH || is_trap(ev)) {
+	if (ev->kind != NT_EV_BRANCH || nt_type_is_trap(ev->type)) {
 		MUST(ev->from == f->pc);
 		return;
 	}

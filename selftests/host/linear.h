@@ -21,12 +21,6 @@ struct linear {
 	unsigned int nr_walked;
 };
 
-static inline bool linear_is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 /* The instructions that the event counts */
 static inline const char *linear_walk(struct linear *l, const struct nt_event *ev)
 {
@@ -47,7 +41,7 @@ static inline const char *linear_walk(struct linear *l, const struct nt_event *e
 		last = l->pc;
 		l->pc = (l->pc + insn.len) & l->mask;
 	}
-	if (ev->kind != NT_EV_BRANCH || linear_is_trap(ev))
+	if (ev->kind != NT_EV_BRANCH || nt_type_is_trap(ev->type))
 		return NULL;
 	if (!ev->insns || ev->from != last)
 		return "a branch is not the last instruction";
@@ -74,7 +68,7 @@ static inline const char *linear_event(struct linear *l, const struct nt_event *
 			return wrong;
 		if (ev->kind == NT_EV_START)
 			return "START in a stretch";
-		if ((ends || linear_is_trap(ev)) && ev->from != l->pc)
+		if ((ends || nt_type_is_trap(ev->type)) && ev->from != l->pc)
 			return "ends elsewhere";
 	}
 	if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START)

@@ -135,7 +135,7 @@ static void damage(void)
 	}
 }
 
-/* One piece after the other: of files, of the process's own memory, or nobody knows */
+/* One piece after the other: of files, of the process's own memory, or of unknown origin */
 static int map_piece(void *ctx, uint64_t space, uint64_t addr, struct nt_mapping *m)
 {
 	const uint64_t piece = addr >> r.shift;

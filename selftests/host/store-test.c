@@ -246,7 +246,7 @@ static void shared(void **state)
 	nt_store_free(store);
 }
 
-/* Where nobody tells what is mapped, or tells nonsense, it is the process's own */
+/* Without an answer about maps, or with a wrong one, memory is the process's own */
 static void unknown_mappings(void **state)
 {
 	struct nt_store *store = new_store(0);
@@ -266,6 +266,22 @@ static void unknown_mappings(void **state)
 		assert_int_equal(stats_of(store).blocks, 0);
 	}
 	nt_store_free(store);
+}
+
+/* The trace: started at pc, stopped after `icnt` halfwords with these outcomes of branches */
+static void trace_straight(uint64_t pc, uint32_t hist, uint32_t icnt)
+{
+	const struct nt_msg sync = { .fields = NT_F_SYNC | NT_F_ICNT | NT_F_FADDR,
+				     .tcode = NT_TCODE_PROG_TRACE_SYNC,
+				     .sync = NT_SYNC_TRACE_ENABLE, .addr = pc >> 1 };
+	const struct nt_msg stop = { .fields = NT_F_EVCODE | NT_F_CDF | NT_F_ICNT | NT_F_HIST,
+				     .tcode = NT_TCODE_PROG_TRACE_CORRELATION,
+				     .evcode = NT_EVCODE_DISABLE, .cdf = 1, .hist = hist,
+				     .icnt = icnt };
+	const struct nt_params p = params();
+
+	trace_len = nt_enc_msg(&p, &sync, trace);
+	trace_len += nt_enc_msg(&p, &stop, trace + trace_len);
 }
 
 /* What a jump does that depends on where the file is, or on other memory, is not shared */
@@ -289,19 +305,9 @@ static void not_shared(void **state)
 		}
 		for (i = 0; i < 4; i++) {
 			const uint64_t to = round ? 0x40000000 + 0x1000 * i : 0x20000000;
-			struct nt_msg sync = { .fields = NT_F_SYNC | NT_F_ICNT | NT_F_FADDR,
-					       .tcode = NT_TCODE_PROG_TRACE_SYNC,
-					       .sync = NT_SYNC_TRACE_ENABLE,
-					       .addr = base(i) >> 1 };
-			struct nt_msg stop = { .fields = NT_F_EVCODE | NT_F_CDF | NT_F_ICNT | NT_F_HIST,
-					       .tcode = NT_TCODE_PROG_TRACE_CORRELATION,
-					       .evcode = NT_EVCODE_DISABLE, .cdf = 1, .hist = 1,
-					       .icnt = round ? 3 + 2 : 6 + 2 };
-			struct nt_params p = params();
 
 			code[i] = nt_store_code(store, i, read_memory, map_memory, NULL);
-			trace_len = nt_enc_msg(&p, &sync, trace);
-			trace_len += nt_enc_msg(&p, &stop, trace + trace_len);
+			trace_straight(base(i), 1, round ? 3 + 2 : 6 + 2);
 			decode(code[i], &d);
 			assert_int_equal(d.losses, 0);
 			assert_int_equal(d.ev[1].kind, NT_EV_BRANCH);
@@ -321,7 +327,7 @@ static void not_shared(void **state)
 }
 
 /* Another file is mapped there now. */
-static void mapped_anew(void **state)
+static void remapped(void **state)
 {
 	struct nt_store *store = new_store(0);
 	struct nt_code *code = nt_store_code(store, 0, read_memory, map_memory, NULL);
@@ -364,15 +370,6 @@ static void limited(void **state)
 	(void)state;
 	for (k = 0; k < 2; k++) {
 		for (i = 0; i < 2500; i++) {
-			struct nt_msg sync = { .fields = NT_F_SYNC | NT_F_ICNT | NT_F_FADDR,
-					       .tcode = NT_TCODE_PROG_TRACE_SYNC,
-					       .sync = NT_SYNC_TRACE_ENABLE,
-					       .addr = (base(0) + i * (uint64_t)FILE_SIZE) >> 1 };
-			struct nt_msg stop = { .fields = NT_F_EVCODE | NT_F_CDF | NT_F_ICNT | NT_F_HIST,
-					       .tcode = NT_TCODE_PROG_TRACE_CORRELATION,
-					       .evcode = NT_EVCODE_DISABLE, .cdf = 1,
-					       .hist = 0x100, .icnt = 2 + 8 * 2 };
-			struct nt_params p = params();
 			unsigned int j;
 
 			memset(&m, 0, sizeof(m));
@@ -380,8 +377,7 @@ static void limited(void **state)
 			put(0, 0x00150513, 4);
 			for (j = 1; j < 10; j++)
 				put(4 * j, insn_b(8), 4);
-			trace_len = nt_enc_msg(&p, &sync, trace);
-			trace_len += nt_enc_msg(&p, &stop, trace + trace_len);
+			trace_straight(base(0) + i * (uint64_t)FILE_SIZE, 0x100, 2 + 8 * 2);
 			decode(code, &d);
 			assert_int_equal(d.losses, 0);
 			ev = &d.ev[d.n - 1];
@@ -711,7 +707,7 @@ int main(void)
 		cmocka_unit_test(shared),
 		cmocka_unit_test(unknown_mappings),
 		cmocka_unit_test(not_shared),
-		cmocka_unit_test(mapped_anew),
+		cmocka_unit_test(remapped),
 		cmocka_unit_test(limited),
 		cmocka_unit_test(unreadable),
 		cmocka_unit_test(paths),

@@ -216,16 +216,10 @@ static const struct output *find_output(const char *name)
 
 /* -------------------------------------------------------------- walking -- */
 
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 /* The linear code up to the event, whose own instruction is left to it. */
 static void walk(struct view *v, const struct nt_event *ev)
 {
-	bool branch = ev->kind == NT_EV_BRANCH && !is_trap(ev);
+	bool branch = ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type);
 	bool own = v->d->output->event == branch_event && branch;
 	struct nt_insn insn;
 	uint32_t n = 0;

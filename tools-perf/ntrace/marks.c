@@ -109,12 +109,6 @@ static void put_transfer(const struct nt_event *ev)
 	out_char('\n');
 }
 
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 void marks_before(struct marks *m, const struct piece *p, const struct nt_event *ev)
 {
 	if (!m->begun && p->begin == p->in->begin && p->in->params.srcbits) {
@@ -139,7 +133,7 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 	m->begun = true;
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
-		if (transfers & (is_trap(ev) ? MARKS_TRAP : MARKS_IJUMP))
+		if (transfers & (nt_type_is_trap(ev->type) ? MARKS_TRAP : MARKS_IJUMP))
 			put_transfer(ev);
 		m->due = ev->flags & NT_EVF_TIME;
 		m->due_time = ev->time;

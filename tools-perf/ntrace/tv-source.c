@@ -41,19 +41,13 @@ static int told(struct tv_source *s, const struct nt_event *ev, uint64_t to, uns
 	return 1;
 }
 
-static bool is_trap(const struct nt_event *ev)
-{
-	return ev->type == NT_TYPE_EXCEPTION || ev->type == NT_TYPE_INTERRUPT ||
-	       ev->type == NT_TYPE_TRAP;
-}
-
 /* The next of the instructions that the event tells of */
 static int one_insn(struct tv_source *s, const struct nt_event *ev)
 {
 	struct walker *w = s->own;
 	struct nt_insn insn;
 	int len = nt_code_insn(w->code, w->pc, &insn);
-	bool last = ++w->done == ev->insns && ev->kind == NT_EV_BRANCH && !is_trap(ev);
+	bool last = ++w->done == ev->insns && ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type);
 
 	if (len < 0)
 		die("%s: no code at 0x%llx, where the decoder found an instruction before: a mistake "
@@ -75,7 +69,7 @@ static int after_insns(struct tv_source *s, const struct nt_event *ev)
 	w->done = 0;
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
-		return is_trap(ev) ? told(s, ev, ev->to, 0) : 0;
+		return nt_type_is_trap(ev->type) ? told(s, ev, ev->to, 0) : 0;
 	case NT_EV_START:
 		return told(s, ev, ev->to, NT_TV_G_INIT);
 	case NT_EV_LOSS:
@@ -186,7 +180,7 @@ static const struct nt_event *next_run(struct walker *w)
 
 	/* one that was looked at group by group, and has nothing behind its instructions */
 	if (w->i < w->n && w->done && w->done == ev->insns && ev->kind == NT_EV_BRANCH &&
-	    !is_trap(ev)) {
+	    !nt_type_is_trap(ev->type)) {
 		ev = &w->events[++w->i];
 		w->done = 0;
 	}
@@ -199,7 +193,7 @@ static const struct nt_event *next_run(struct walker *w)
 		if (!w->n)
 			return NULL;
 	}
-	return w->done || ev->kind != NT_EV_BRANCH || is_trap(ev) || !ev->insns ||
+	return w->done || ev->kind != NT_EV_BRANCH || nt_type_is_trap(ev->type) || !ev->insns ||
 	       ev->insns > RUN_INSNS ? NULL : ev;
 }
 

@@ -57,11 +57,6 @@ static inline bool ctr_is_draft(const struct nt_ctr *c)
 	return c->params.flags & NT_CTR_DRAFT;
 }
 
-static inline bool ctr_is_trap(unsigned int type)
-{
-	return type == NT_TYPE_EXCEPTION || type == NT_TYPE_INTERRUPT || type == NT_TYPE_TRAP;
-}
-
 static inline void ctr_advance(struct nt_ctr *c)
 {
 	if (++c->wrptr == c->depth) {

@@ -249,7 +249,7 @@ static void record(struct nt_ctr *c, const struct nt_ctr_transfer *t, uint64_t s
 	bool source = ctr_enabled(c, t->source), target = ctr_enabled(c, t->target);
 	uint64_t from = t->from, to = t->to;
 
-	if (ctr_is_trap(t->type)) {
+	if (nt_type_is_trap(t->type)) {
 		if (source && !target) {
 			if (!external(c, t))
 				return;
@@ -278,7 +278,7 @@ static void transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 	pass_time(c, t);
 	if (c->frozen || t->source == NT_CTR_DEBUG || t->target == NT_CTR_DEBUG)
 		return;
-	if (ctr_is_trap(t->type) && freezes(c, t)) {
+	if (nt_type_is_trap(t->type) && freezes(c, t)) {
 		c->frozen = true;
 		ctr_refresh(c);
 		return;
@@ -359,7 +359,7 @@ void ctr_settle(struct nt_ctr *c, const struct nt_event *next)
 	if (!c->pending.is)
 		return;
 	c->pending.is = false;
-	if (ctr_is_trap(t->type) || t->type == NT_TYPE_ERET) {
+	if (nt_type_is_trap(t->type) || t->type == NT_TYPE_ERET) {
 		if (next && next->kind == NT_EV_CONTEXT)
 			t->target = mode_of_context(next);
 		else if (!c->owned)
@@ -394,7 +394,7 @@ static void branch(struct nt_ctr *c, struct nt_code *code, const struct nt_event
 		.size = sizeof(t), .from = ev->from, .to = ev->to, .type = ev->type,
 		.cause = NT_CTR_CAUSE_UNKNOWN, .source = c->mode, .target = c->mode,
 	};
-	bool trap = ctr_is_trap(ev->type);
+	bool trap = nt_type_is_trap(ev->type);
 
 	if (c->params.cycles_per_tick && ev->flags & NT_EVF_TIME) {
 		t.flags = NT_CTR_TIME;

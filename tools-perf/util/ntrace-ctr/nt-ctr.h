@@ -249,7 +249,7 @@ struct nt_ctr_transfer {
 #define NT_CTR_MISPREDICTED	0x2
 
 /*
- * Record the transfer, or not, or freeze.  NT_TYPE_TRAP, of which nobody knows
+ * Record the transfer, or not, or freeze.  NT_TYPE_TRAP, of which it is not known
  * whether it is an exception or an interrupt, is recorded unless both are
  * inhibited, and keeps its number, 6, which no hardware's TYPE has.  NT_TYPE_NONE
  * and 7 are no transfers and do nothing.  0, or -NT_EINVAL (the size, or an

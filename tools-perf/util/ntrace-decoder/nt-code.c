@@ -21,7 +21,7 @@ static void code_unlock(struct nt_code *code)
 		pthread_mutex_unlock(&code->store->making);
 }
 
-/* Alone with the store: nobody follows blocks. */
+/* Keep out all who follow blocks. */
 static void code_lock_all(struct nt_code *code)
 {
 	if (code->store->shared)
@@ -372,6 +372,7 @@ static int scan_block(const struct nt_code *code, struct scan *s, struct nt_bloc
 {
 	const bool file = s->map->text->file;
 	int ret = scan_linear(code, s, blk), bytes = 2 * blk->is.halfwords;
+	const struct nt_body *part = NULL;
 	uint64_t target;
 	bool sequential;
 
@@ -388,13 +389,13 @@ static int scan_block(const struct nt_code *code, struct scan *s, struct nt_bloc
 	target = sequential ? (s->w.value + s->d.offset) & ~1ull & s->d.mask : s->d.i->target;
 	if (file && (s->outside || s->d.table ||
 		     (s->d.i->flags & NT_INSN_DIRECT && wraps(s, target))))
-		blk->is = s->one;
+		part = &s->one;
 	else if (file && sequential && (s->w.absolute || wraps(s, target)))
-		blk->is = s->two;
-	else
-		goto whole;
-	return blk->is.halfwords ? 0 : bytes;
-whole:
+		part = &s->two;
+	if (part) {
+		blk->is = *part;
+		return part->halfwords ? 0 : bytes;
+	}
 	blk->is.type = s->d.i->type;
 	blk->is.table = s->d.table;
 	blk->is.seq = sequential;
@@ -404,7 +405,7 @@ whole:
 
 /* --------------------------------------------------------------- maps ---- */
 
-/* Memory of which nobody says how far it reaches */
+/* What is taken for a map where the caller tells of none */
 #define PAGE	4096u
 
 /* The number of the first map that ends at pc or behind it */
@@ -482,8 +483,9 @@ static struct nt_mapping map_ask(const struct nt_code *code, uint32_t at, uint64
 	*known = !code->map || (!code->map(code->ctx, code->space, pc, &m) && pc >= m.start &&
 				pc <= ((m.end - 1) & mask));
 	if (!*known)
-		m = (struct nt_mapping){ .start = pc & ~(uint64_t)(PAGE - 1), .end = (pc | (PAGE - 1)) + 1 };
-	/* nor is a map on both sides of where another program begins */
+		m = (struct nt_mapping){ .start = pc & ~(uint64_t)(PAGE - 1),
+					 .end = (pc | (PAGE - 1)) + 1 };
+	/* A map ends where the other half of the address space begins. */
 	if (pc >= code->store->params.high_from)
 		first = code->store->params.high_from;
 	else

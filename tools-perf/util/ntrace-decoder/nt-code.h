@@ -16,7 +16,7 @@
  * Threads: nt_flow_next() holds store->lock for reading and follows blocks without
  * any other lock. A block, once it can be found, only ever changes its links; what makes
  * one holds store->making. What makes blocks stale, or frees something, holds store->lock
- * for writing, so that nobody follows blocks, and then increments a `generation`.
+ * for writing, so that no thread follows blocks, and then increments a `generation`.
  */
 #ifndef NTRACE_NT_CODE_H
 #define NTRACE_NT_CODE_H
@@ -252,7 +252,7 @@ const struct nt_map *nt_code_map(struct nt_code *code, uint64_t pc, int *error);
  */
 uint32_t nt_code_block(struct nt_code *code, const struct nt_map **map, uint64_t pc, int *error);
 
-/* nt_code_insn(), for whoever has the structure's current shape */
+/* nt_code_insn(), for callers with the structure's current shape */
 int nt_code_one(struct nt_code *code, uint64_t pc, struct nt_insn *insn);
 
 /*
@@ -300,7 +300,7 @@ void nt_insn_traps(struct nt_decoded *d);
 void nt_store_evict(struct nt_store *store);
 void nt_store_drop(struct nt_store *store, struct nt_text *text);
 /* True: there are fewer blocks now, or stale ones */
-bool nt_store_forget(struct nt_store *store, struct nt_text *text, uint64_t start, uint64_t last);
+void nt_store_forget(struct nt_store *store, struct nt_text *text, uint64_t start, uint64_t last);
 
 struct nt_text *nt_store_text(struct nt_store *store, uint64_t file, uint64_t offset,
 			      uint64_t size);

@@ -581,7 +581,7 @@ static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
 	unsigned int i;
 
 	memset(&m->effect, 0, sizeof(m->effect));
-	/* without implicit return nobody asks what is on it */
+	/* without implicit return the stack is not used */
 	if (!f->params.retstack)
 		return true;
 	if (!stacking_branches(c, f, ev, n, &s) || c->was.depth + s.rise > stack->wrap + 1)

@@ -1138,7 +1138,7 @@ static int settle(struct nt_flow *f)
 		ret = try_outcomes(f, &o);
 		if (ret < 0)
 			return ret;
-		/* where unknown code leads, nobody knows */
+		/* where unknown code leads is not known */
 		if (nt_is_no_code(ret) || (!ret && found.nbits))
 			return -NT_ENOHIST;
 		if (!ret)
@@ -1325,7 +1325,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 
 /* ------------------------------------------------------------- interface - */
 
-/* The same, while nobody changes the blocks that are followed */
+/* The same, with the store's lock held */
 static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	int ret;

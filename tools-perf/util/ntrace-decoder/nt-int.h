@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the layers of the library share with each other, and nobody else
+ * What the layers of the library share with each other, and with no others
  */
 #ifndef NTRACE_NT_INT_H
 #define NTRACE_NT_INT_H
@@ -47,7 +47,7 @@ static inline bool nt_is_no_code(int error)
 	return error == NT_EUNMAPPED || (error > NT_OK && error <= NT_EFORMAT);
 }
 
-/* nt_msg_decode(), for whoever has the current shape of both structures */
+/* nt_msg_decode(), for callers with the current shape of both structures */
 int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg);
 
 /* 0, or what is wrong with params->branches: see nt_params_check(). */

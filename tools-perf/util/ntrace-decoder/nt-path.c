@@ -61,11 +61,6 @@ void nt_path_linear(struct nt_path *p, struct nt_code *code, uint64_t pc, uint32
 	p->left = insns;
 }
 
-static bool is_trap(unsigned int type)
-{
-	return type == NT_TYPE_EXCEPTION || type == NT_TYPE_INTERRUPT || type == NT_TYPE_TRAP;
-}
-
 int nt_path_event_sized(struct nt_path *p, struct nt_code *code, const struct nt_event *ev,
 			size_t size)
 {
@@ -76,7 +71,7 @@ int nt_path_event_sized(struct nt_path *p, struct nt_code *code, const struct nt
 	p->known = p->leads || (p->known && !p->ends);
 	set_code(p, code);
 	p->left = ev->insns;
-	p->branches = ev->kind == NT_EV_BRANCH && !is_trap(ev->type) && ev->insns;
+	p->branches = ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) && ev->insns;
 	p->to = ev->to;
 	p->leads = ev->kind == NT_EV_START || ev->kind == NT_EV_SYNC ||
 		   (ev->kind == NT_EV_BRANCH && !(ev->flags & NT_EVF_LEFT));

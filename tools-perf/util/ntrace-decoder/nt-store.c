@@ -364,19 +364,16 @@ static void drop_stale(struct nt_store *store, struct nt_text *text)
 	pages_fill(store, text, text->page_bits);
 }
 
-bool nt_store_forget(struct nt_store *store, struct nt_text *text, uint64_t start, uint64_t last)
+void nt_store_forget(struct nt_store *store, struct nt_text *text, uint64_t start, uint64_t last)
 {
 	const uint32_t stale = text->nr_stale;
 	uint32_t empty;
-	bool changed;
 
 	forget_range(store, text, start, last);
 	forget_jumps(store, text, start, last);
-	changed = text->nr_stale != stale;
 	empty = text->nr_stale + text->nr_dead;
-	if (changed && empty > STALE_MANY && empty > text->nr_blocks / 2)
+	if (text->nr_stale != stale && empty > STALE_MANY && empty > text->nr_blocks / 2)
 		drop_stale(store, text);
-	return changed;
 }
 
 /* ---------------------------------------------------------------- texts -- */
@@ -434,7 +431,7 @@ struct nt_text *nt_store_text(struct nt_store *store, uint64_t file, uint64_t of
 	return text;
 }
 
-/* Nobody has a number of one of its blocks any more. */
+/* No flow has a number of one of its blocks any more. */
 static void drop_blocks(struct nt_store *store, struct nt_text *text)
 {
 	uint32_t at = 0, n;
@@ -590,7 +587,7 @@ struct nt_store *nt_store_new(const struct nt_params *params, uint64_t limit)
 	store->bytes = sizeof(*store);
 	store->free = NT_BLOCK_NONE;
 	pthread_rwlockattr_init(&attr);
-	/* or many readers would keep out whoever invalidates */
+	/* or many readers would keep out a thread that invalidates */
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&store->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);

@@ -22,7 +22,7 @@
  *   Sizes	Structures filled by the caller begin with `size`, which the
  *		caller sets to sizeof the structure; members beyond a smaller,
  *		older `size` count as 0.  Members that the library does not know
- *		yet must be 0: whoever asks for more than there is is refused.
+ *		yet must be 0: a caller that asks for more than there is is refused.
  *		Structures filled by the library have no `size`: functions named
  *		*_sized() take it, and inline functions here pass it on.  Members
  *		that only the caller knows are set to 0.
@@ -474,6 +474,12 @@ enum nt_type {
 	NT_TYPE_IJUMP_LINK = 14, /* with linkage, but not to a link register */
 	NT_TYPE_JUMP_LINK = 15,
 };
+
+/* Is it a transfer that the hart made instead of an instruction? */
+static inline bool nt_type_is_trap(unsigned int type)
+{
+	return type == NT_TYPE_EXCEPTION || type == NT_TYPE_INTERRUPT || type == NT_TYPE_TRAP;
+}
 
 /*
  * The word for a type: cond jump ijump call icall ret swap exception interrupt
