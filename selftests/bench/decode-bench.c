@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How fast the library decodes, without files, printing or processes in the figures
- *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m flow|ctr|ctr-nt|count|parse|pair] ELF TRACE
+ *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] ELF TRACE
+ * MODE: flow, ctr, ctr-nt, count, parse, pair; harts: four sources in one stream, split; each: the
+ * same stream decoded four times.
  * Prints one line: instructions, branches, bytes, then the best run's rates in millions a second
  * and the spread of the runs. The time is the thread's own CPU time.
  */
@@ -153,6 +155,80 @@ static void run_parse(struct job *job)
 	}
 }
 
+#define HARTS	4
+#define CHUNK	(1 << 20)
+
+/* The trace of four harts, of which each sends the same messages in turn */
+static void multiply(struct job *job)
+{
+	uint8_t *bytes = malloc(HARTS * job->len);
+	size_t at = 0, len = 0;
+	struct nt_msg msg;
+	int n, i;
+
+	if (!bytes || nt_params_check(&job->params) || job->params.srcbits != 2)
+		die("four sources want -s 2");
+	while (at < job->len) {
+		n = nt_msg_decode(&job->params, job->trace + at, job->len - at, &msg);
+		if (n <= 0)
+			break;
+		for (i = 0; i < HARTS; i++) {
+			memcpy(bytes + len, job->trace + at + msg.idle, n - msg.idle);
+			/* the two bits behind TCODE, which has the first byte */
+			bytes[len + 1] = (bytes[len + 1] & ~0xc) | i << 2;
+			len += n - msg.idle;
+		}
+		at += n;
+	}
+	free(job->trace);
+	job->trace = bytes;
+	job->len = len;
+}
+
+static void run_each(struct job *job)
+{
+	for (job->params.src = 0; job->params.src < HARTS; job->params.src++)
+		run_flow(job);
+}
+
+static void run_harts(struct job *job)
+{
+	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
+	struct nt_demux *demux = nt_demux_new(&job->params);
+	struct nt_flow *flow[HARTS];
+	struct nt_event ev[256];
+	size_t from = 0, end, used, len;
+	int i, n;
+
+	for (i = 0; i < HARTS; i++) {
+		job->params.src = i;
+		flow[i] = nt_flow_new(&job->params);
+		if (!code || !demux || !flow[i])
+			die("no memory");
+		nt_flow_set_code(flow[i], code, code);
+		nt_flow_window(flow[i], NULL, 0, 0);
+	}
+	for (end = 0; end < job->len; from += used) {
+		end = job->len - end > CHUNK ? end + CHUNK : job->len;
+		if (nt_demux_split(demux, job->trace + from, end - from, from, end < job->len,
+				   &used))
+			die("no memory");
+		for (i = 0; i < HARTS; i++) {
+			const uint8_t *piece = nt_demux_piece(demux, i, &len);
+
+			nt_flow_open_end(flow[i], end < job->len);
+			nt_flow_more(flow[i], piece, len, 0);
+			while ((n = nt_flow_next(flow[i], ev, job->batch)) > 0)
+				consume(job, ev, n);
+			nt_demux_keep(demux, i, nt_flow_consumed(flow[i]));
+		}
+	}
+	for (i = 0; i < HARTS; i++)
+		nt_flow_free(flow[i]);
+	nt_demux_free(demux);
+	nt_code_free(code);
+}
+
 static void timed(struct job *job, void (*run)(struct job *))
 {
 	double start = now(CLOCK_THREAD_CPUTIME_ID);
@@ -268,16 +344,20 @@ int main(int argc, char **argv)
 		run_pair(&job, runs);
 		return 0;
 	}
-	if (!strcmp(mode, "parse"))
+	if (!strcmp(mode, "harts") || !strcmp(mode, "each")) {
+		multiply(&job);
+		run = *mode == 'h' ? run_harts : run_each;
+	} else if (!strcmp(mode, "parse")) {
 		run = run_parse;
-	else if (!strcmp(mode, "count"))
+	} else if (!strcmp(mode, "count")) {
 		run = run_count;
-	else if (!strcmp(mode, "ctr"))	/* every transfer of every mode */
+	} else if (!strcmp(mode, "ctr")) {	/* every transfer of every mode */
 		job.ctr = NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M;
-	else if (!strcmp(mode, "ctr-nt"))	/* branches not taken, too */
+	} else if (!strcmp(mode, "ctr-nt")) {	/* branches not taken, too */
 		job.ctr = NT_CTRCTL_U | NT_CTRCTL_S | NT_CTRCTL_M | NT_CTRCTL_NTBREN;
-	else if (strcmp(mode, "flow"))
+	} else if (strcmp(mode, "flow")) {
 		die("no such mode");
+	}
 	for (i = 0; i < runs; i++) {
 		timed(&job, run);
 		best = job.seconds < best ? job.seconds : best;

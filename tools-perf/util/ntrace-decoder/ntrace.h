@@ -423,6 +423,38 @@ size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size
 size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *buf, size_t len,
 			       size_t before);
 
+/* ---- a stream of several sources, split into one stream for each */
+
+struct nt_demux;
+
+/*
+ * Uses of params: those of nt_msg_decode().  NULL: no memory, params are refused, or the stream
+ * has no SRC.
+ */
+struct nt_demux *nt_demux_new(const struct nt_params *params);
+void nt_demux_free(struct nt_demux *demux);
+
+/*
+ * Split what begins at `offset` of the stream, at a message or idle.  Each source's messages
+ * become its piece, instead of the pieces of the call before, and without idle.  Damaged messages
+ * may be anyone's: each source has the first of several behind its last good one, cut if it is
+ * longer than any message.  So a flow with params->src makes the same events of the source's piece
+ * as of the whole stream, but counts `skipped` bytes, and offsets, in the piece.  While `open` is
+ * set a message whose end is not there yet is left alone.  *consumed bytes are done with.  0, or
+ * -NT_ENOMEM; then the pieces are undefined.
+ */
+int nt_demux_split(struct nt_demux *demux, const uint8_t *buf, size_t len, uint64_t offset,
+		   bool open, size_t *consumed);
+
+/* The piece of a source, until the next split; NULL and a length of 0 if it has none */
+const uint8_t *nt_demux_piece(const struct nt_demux *demux, unsigned int src, size_t *len);
+
+/* Offset in the stream of a byte of the piece; behind the piece: of the end of what was split */
+uint64_t nt_demux_offset(const struct nt_demux *demux, unsigned int src, size_t at);
+
+/* The next split puts the piece's bytes from `from` on, of which a flow wants more, in front. */
+void nt_demux_keep(struct nt_demux *demux, unsigned int src, size_t from);
+
 /* ---- times of a clock of `bits` bits, 8 to 64, which wraps */
 
 /* The first time from `from` on that an absolute TSTAMP may stand for */

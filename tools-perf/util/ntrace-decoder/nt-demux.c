@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A stream of several sources, split into one stream for each.
+ *
+ * Decoding a stream once for each of N sources reads all messages N times. Here each is read
+ * once, and copied to the piece of its source, with where it was. A damaged message may be
+ * anyone's, so that it goes to all: to each source once, in front of the source's next good
+ * message, because a flow passes over everything from the first damaged one to a sync message.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nt-short.h"
+
+/* What a damaged message does to a flow is settled by fewer bytes, and by its end. */
+#define BAD_MAX		(NT_MSG_MAX + 64u)
+
+/* Small messages are copied as one piece of this size. */
+#define COPY		16u
+
+/* The bytes of a piece from `at` on are those of the stream from `from` on. */
+struct run {
+	size_t at;
+	uint64_t from;
+};
+
+struct piece {
+	uint8_t *bytes;
+	size_t len, room;
+	struct run *runs;
+	size_t nr_runs, max_runs;
+	size_t kept;		/* where those begin that are wanted again; SIZE_MAX: none */
+	size_t nr_bad;		/* damaged messages that it does without, or has */
+};
+
+struct bad {
+	size_t at, len;		/* in the buffer */
+};
+
+struct nt_demux {
+	struct nt_params params;
+	uint64_t end;		/* in the stream, of what was split */
+	struct bad *bad;	/* the first one behind each good message */
+	size_t nr_bad, max_bad;
+	unsigned int nr;
+	struct piece piece[];
+};
+
+struct nt_demux *nt_demux_new(const struct nt_params *params)
+{
+	struct nt_demux *d;
+	unsigned int nr, i;
+
+	if (nt_params_check(params) || !nt_srcbits(params))
+		return NULL;
+	nr = 1u << nt_srcbits(params);
+	d = calloc(1, sizeof(*d) + nr * sizeof(*d->piece));
+	if (!d)
+		return NULL;
+	nt_params_get(params, &d->params);
+	d->params.srcbits = nt_srcbits(params);
+	d->params.addr_bits = nt_addr_bits(&d->params);
+	d->nr = nr;
+	for (i = 0; i < nr; i++)
+		d->piece[i].kept = SIZE_MAX;
+	return d;
+}
+
+void nt_demux_free(struct nt_demux *d)
+{
+	unsigned int i;
+
+	if (!d)
+		return;
+	for (i = 0; i < d->nr; i++) {
+		free(d->piece[i].bytes);
+		free(d->piece[i].runs);
+	}
+	free(d->bad);
+	free(d);
+}
+
+static bool piece_grow(struct piece *p, size_t len)
+{
+	size_t room = 2 * p->room + 4096;
+	uint8_t *bytes;
+
+	while (room - p->len < len + COPY)
+		room *= 2;
+	bytes = realloc(p->bytes, room);
+	if (!bytes)
+		return false;
+	p->bytes = bytes;
+	p->room = room;
+	return true;
+}
+
+static bool piece_run(struct piece *p, uint64_t from)
+{
+	size_t max = 2 * p->max_runs + 64;
+	struct run *runs;
+
+	if (p->nr_runs == p->max_runs) {
+		runs = reallocarray(p->runs, max, sizeof(*runs));
+		if (!runs)
+			return false;
+		p->runs = runs;
+		p->max_runs = max;
+	}
+	p->runs[p->nr_runs++] = (struct run){ p->len, from };
+	return true;
+}
+
+/* `left` bytes can be read at `bytes`, which is `from` in the stream. */
+static bool piece_add(struct piece *p, const uint8_t *bytes, size_t len, size_t left,
+		      uint64_t from)
+{
+	const struct run *last = p->nr_runs ? &p->runs[p->nr_runs - 1] : NULL;
+
+	if (p->room - p->len < len + COPY && !piece_grow(p, len))
+		return false;
+	if ((!last || from - last->from != p->len - last->at) && !piece_run(p, from))
+		return false;
+	if (len <= COPY && left >= COPY)
+		memcpy(p->bytes + p->len, bytes, COPY);
+	else
+		memcpy(p->bytes + p->len, bytes, len);
+	p->len += len;
+	return true;
+}
+
+/* The first of the damaged messages that the piece has nothing of yet */
+static bool piece_add_bad(const struct nt_demux *d, struct piece *p, const uint8_t *buf,
+			  uint64_t offset)
+{
+	const struct bad *b = &d->bad[p->nr_bad];
+	size_t first = b->len > BAD_MAX ? BAD_MAX - 1 : b->len, last = b->at + b->len - 1;
+
+	p->nr_bad = d->nr_bad;
+	return piece_add(p, buf + b->at, first, first, offset + b->at) &&
+	       (first == b->len || piece_add(p, buf + last, 1, 1, offset + last));
+}
+
+/* What the caller wants again comes first. */
+static void piece_begin(struct piece *p)
+{
+	size_t kept = p->kept < p->len ? p->kept : p->len, i, n = 0;
+
+	for (i = 0; i < p->nr_runs && p->len > kept; i++) {
+		struct run r = p->runs[i];
+		size_t end = i + 1 < p->nr_runs ? p->runs[i + 1].at : p->len;
+
+		if (end <= kept)
+			continue;
+		if (r.at < kept)
+			r = (struct run){ kept, r.from + (kept - r.at) };
+		p->runs[n++] = (struct run){ r.at - kept, r.from };
+	}
+	p->nr_runs = n;
+	p->len -= kept;
+	if (p->len)
+		memmove(p->bytes, p->bytes + kept, p->len);
+	p->kept = SIZE_MAX;
+	p->nr_bad = 0;
+}
+
+static bool note_bad(struct nt_demux *d, size_t at, size_t len)
+{
+	size_t max = 2 * d->max_bad + 64;
+	struct bad *bad;
+
+	if (d->nr_bad == d->max_bad) {
+		bad = reallocarray(d->bad, max, sizeof(*bad));
+		if (!bad)
+			return false;
+		d->bad = bad;
+		d->max_bad = max;
+	}
+	d->bad[d->nr_bad++] = (struct bad){ at, len };
+	return true;
+}
+
+/* As nt_msg_get(), of which a good message's source and length are enough here */
+static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct nt_msg *msg)
+{
+	const struct nt_shape shape = { .srcbits = d->params.srcbits,
+					.stamps = d->params.timestamps };
+	struct nt_short m = { .width = 1 };
+
+	if (len >= NT_SHORT_ROOM && nt_short_get(buf, &shape, &m) &&
+	    m.width <= d->params.addr_bits) {
+		msg->idle = 0;
+		msg->src = m.src;
+		return m.len;
+	}
+	return nt_msg_get(&d->params, buf, len, msg);
+}
+
+static bool put_good(struct nt_demux *d, const struct nt_msg *msg, const uint8_t *buf, size_t at,
+		     size_t end, size_t len, uint64_t offset)
+{
+	struct piece *p = &d->piece[msg->src];
+
+	if (p->nr_bad < d->nr_bad && !piece_add_bad(d, p, buf, offset))
+		return false;
+	return piece_add(p, buf + at, end - at, len - at, offset + at);
+}
+
+int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t offset,
+		   bool open, size_t *consumed)
+{
+	bool bad = false;	/* the message before */
+	struct nt_msg msg;
+	size_t pos = 0, at;
+	unsigned int i;
+	int ret;
+
+	d->nr_bad = 0;
+	for (i = 0; i < d->nr; i++)
+		piece_begin(&d->piece[i]);
+	while (pos < len) {
+		ret = get(d, buf + pos, len - pos, &msg);
+		at = pos + msg.idle;
+		if (!ret && (at == len || msg.idle == INT32_MAX)) {
+			pos = at;
+			continue;
+		}
+		if (!ret && open)
+			break;
+		pos = ret > 0 ? pos + (size_t)ret : ret ? pos + msg.skip : len;
+		if (ret > 0 ? !put_good(d, &msg, buf, at, pos, len, offset) :
+			      !bad && !note_bad(d, at, pos - at))
+			return -NT_ENOMEM;
+		bad = ret <= 0;
+	}
+	for (i = 0; i < d->nr && d->nr_bad; i++) {
+		if (d->piece[i].nr_bad < d->nr_bad && !piece_add_bad(d, &d->piece[i], buf, offset))
+			return -NT_ENOMEM;
+	}
+	*consumed = pos;
+	d->end = offset + *consumed;
+	return 0;
+}
+
+const uint8_t *nt_demux_piece(const struct nt_demux *d, unsigned int src, size_t *len)
+{
+	const struct piece *p = src < d->nr ? &d->piece[src] : NULL;
+
+	*len = p ? p->len : 0;
+	return *len ? p->bytes : NULL;
+}
+
+uint64_t nt_demux_offset(const struct nt_demux *d, unsigned int src, size_t at)
+{
+	const struct piece *p = src < d->nr ? &d->piece[src] : NULL;
+	size_t first = 0, n = p ? p->nr_runs : 0;
+
+	if (!p || at >= p->len)
+		return d->end;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		if (p->runs[first + half].at <= at) {
+			first += half;
+			n -= half;
+		} else {
+			n = half;
+		}
+	}
+	return p->runs[first].from + (at - p->runs[first].at);
+}
+
+void nt_demux_keep(struct nt_demux *d, unsigned int src, size_t from)
+{
+	if (src < d->nr)
+		d->piece[src].kept = from;
+}
