@@ -219,7 +219,9 @@ dead funnel2 sink0 'RAM sink' bf001000 40
 dead sram sink0 'RAM sink' bf001000 40
 
 # A bridge is used by its name only
-record_bridge='perf record -q -e ntrace/@bf090000.trace/u -C 0 -o /tmp/0 -- taskset -c 0 true
+# by the CPU that is hart 0; which hart the firmware boots first, and so is CPU 0, is by chance
+record_bridge='cpu=$(awk '"'"'$1 == "processor" { c = $3 } $1 == "hart" && $2 == ":" && $3 == 0 { print c }'"'"' /proc/cpuinfo)
+perf record -q -e ntrace/@bf090000.trace/u -C "$cpu" -o /tmp/0 -- taskset -c "$cpu" true
 perf record -q -e ntrace//u -o /tmp/t -- true && echo task
 cat /sys/bus/platform/devices/bf090000.trace/far_end
 echo 0x70 >/sys/bus/platform/devices/bf090000.trace/atid || echo refused
