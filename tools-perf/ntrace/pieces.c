@@ -8,6 +8,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cmd.h"
 
@@ -240,6 +244,20 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/*
+ * glibc reserves 128 MB of addresses for a moment whenever it gives a thread a heap of its own. Under
+ * ulimit -v an allocation of another thread may fail at that moment: all threads use one heap then.
+ */
+static void pieces_limit_heaps(void)
+{
+#ifdef __GLIBC__
+	struct rlimit all;
+
+	if (!getrlimit(RLIMIT_AS, &all) && all.rlim_cur != RLIM_INFINITY)
+		mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 void pieces_decode(struct input *in, const struct consumer *consumer)
 {
 	struct crew crew = {
@@ -262,6 +280,8 @@ void pieces_decode(struct input *in, const struct consumer *consumer)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < n; i++)
 		workers[i].crew = &crew;
+	if (n > 1)
+		pieces_limit_heaps();
 	for (i = 1; i < n; i++) {
 		err = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 		if (err)
