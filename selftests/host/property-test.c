@@ -739,7 +739,7 @@ static void same_quickly(const uint8_t *bytes, size_t len)
 
 #define SEEK_EVENTS	8192
 
-/* Events of the trace from `from` on, as far as there is room; *sync: the last sync message's offset */
+/* Events of the trace from `from` on; *sync: the last sync message's offset */
 static unsigned int decode_from(struct nt_code *code, size_t from, struct nt_event *ev,
 				uint64_t *sync)
 {

@@ -226,8 +226,8 @@ static void compare(const struct nt_params *p, unsigned int round)
 }
 
 /*
- * Events of the source's pieces, of the whole stream or of chunks of it. A flow that looks for a sync
- * message reports a loss in each chunk, so streams with losses must come whole.
+ * Events of the source's pieces, of the whole stream or of chunks of it. A flow that looks for a
+ * sync message reports a loss in each chunk, so streams with losses must come whole.
  */
 static unsigned int decode_split(const struct nt_params *params, bool whole, struct nt_event *e)
 {

@@ -219,8 +219,8 @@ dead funnel2 sink0 'RAM sink' bf001000 40
 dead sram sink0 'RAM sink' bf001000 40
 
 # A bridge is used by its name only
-# by the CPU that is hart 0; which hart the firmware boots first, and so is CPU 0, is by chance
-record_bridge='cpu=$(awk '"'"'$1 == "processor" { c = $3 } $1 == "hart" && $2 == ":" && $3 == 0 { print c }'"'"' /proc/cpuinfo)
+# Only hart 0 reaches it. The firmware starts either hart first, and that one is CPU 0.
+record_bridge='cpu=$(awk "/^processor/ { cpu = \$3 } /^hart\t+: 0\$/ { print cpu }" /proc/cpuinfo)
 perf record -q -e ntrace/@bf090000.trace/u -C "$cpu" -o /tmp/0 -- taskset -c "$cpu" true
 perf record -q -e ntrace//u -o /tmp/t -- true && echo task
 cat /sys/bus/platform/devices/bf090000.trace/far_end

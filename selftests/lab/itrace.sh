@@ -159,7 +159,8 @@ ok $? "y: $cycles cycles of the $ticks in the messages" "$log.err"
 found=$(core b event,ip,ipc | awk -F'[(/)]' '/IPC/ { insns += $2; cycles += $3 } END { printf "%.0f %.0f", insns, cycles }')
 all=$(core i0ns event | wc -l)
 [ $((${found% *} * 1000)) -ge $((all * 995)) ] && [ "${found% *}" -le "$all" ] &&
-	[ $((${found#* } * 1000)) -ge $((ticks * 999)) ] && [ $((${found#* } * 10000)) -ge $((cycles * 9999)) ]
+	[ $((${found#* } * 1000)) -ge $((ticks * 999)) ] &&
+	[ $((${found#* } * 10000)) -ge $((cycles * 9999)) ]
 ok $? "ipc: $found instructions and cycles with branches, of $all" "$log.err"
 few=$(core i97i event,ip,ipc | grep -c IPC)
 many=$(core i97iA event,ip,ipc | grep -c IPC)

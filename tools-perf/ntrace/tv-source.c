@@ -47,7 +47,8 @@ static int one_insn(struct tv_source *s, const struct nt_event *ev)
 	struct walker *w = s->own;
 	struct nt_insn insn;
 	int len = nt_code_insn(w->code, w->pc, &insn);
-	bool last = ++w->done == ev->insns && ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type);
+	bool last = ++w->done == ev->insns && ev->kind == NT_EV_BRANCH &&
+		    !nt_type_is_trap(ev->type);
 
 	if (len < 0)
 		die("%s: no code at 0x%llx, where the decoder found an instruction before: a mistake "

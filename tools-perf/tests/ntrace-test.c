@@ -115,8 +115,8 @@ static const u8 code_100[] = { 0x2e, 0x95, 0x63, 0x0f, 0xb5, 0x0e, 0x33, 0x05, 0
 static const u8 code_200[] = { 0x2e, 0x95, 0x02, 0x90 };
 static const u8 code_300[] = { 0x33, 0x05, 0xb5, 0x00 };
 
-static int read_code(void *ctx __maybe_unused, uint64_t space __maybe_unused, uint64_t addr, void *buf,
-		     size_t len)
+static int read_code(void *ctx __maybe_unused, uint64_t space __maybe_unused, uint64_t addr,
+		     void *buf, size_t len)
 {
 	static const struct {
 		u64		at;

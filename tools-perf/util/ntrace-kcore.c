@@ -222,7 +222,7 @@ static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end
 
 /*
  * @buf is code of the copy made at the start. Names the ranges that were not the
- * same at the end, and puts those in place if it is to be as it was @at_end.
+ * same at the end; @at_end: replaces them with what was there at the end.
  */
 void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end)
 {

@@ -18,8 +18,8 @@
 #include "ntrace-priv.h"
 
 /*
- * Turns in vain. Where code is wrong for another reason, errors are many, and each try starts
- * with the window.
+ * Give up after so many turns that did not help: code may be wrong for another reason, errors are
+ * many then, and each turn decodes the window from its beginning.
  */
 #define MAX_FAILED	16
 
@@ -57,7 +57,7 @@ u64 ntrace_replay_limit(const struct ntrace_queue *q)
 	return r->next < r->nr ? r->turn[r->next] : UINT64_MAX;
 }
 
-/* All up to that time is decoded: false if no other code comes behind it. */
+/* All up to the limit is decoded: use the other copy. False: there was no limit. */
 bool ntrace_replay_turn(struct ntrace_queue *q)
 {
 	struct ntrace_replay *r = &q->replay;
@@ -94,7 +94,7 @@ bool ntrace_replay_take_back(struct ntrace_queue *q)
 	return true;
 }
 
-/* An event that was used before: false if the last of them, and all together, were others. */
+/* An event that was used before came again. False: it was the last one, and they differ. */
 bool ntrace_replay_same(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	struct ntrace_replay *r = &q->replay;
@@ -103,30 +103,32 @@ bool ntrace_replay_same(struct ntrace_queue *q, const struct nt_event *ev)
 	return --r->left || r->sum == r->used_sum;
 }
 
-static bool can_turn(const struct ntrace_queue *q, const struct nt_event *ev)
+static bool can_turn(const struct ntrace_queue *q, const struct nt_event *ev, u64 time)
 {
 	const struct ntrace_replay *r = &q->replay;
 
 	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
 	    r->nr == ARRAY_SIZE(r->turn) || !ntrace_kcore_differs(q->nt))
 		return false;
-	/* Without a time, all or nothing */
-	return (ev->flags & NT_EVF_TIME && ev->time > 1) || !r->nr;
+	/* Without a time the whole window is decoded with the other copy, which helps once. */
+	return time || !r->nr;
 }
 
 /* A new event: returns true if the caller has to decode the window again before it is used. */
 bool ntrace_replay_loss(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	struct ntrace_replay *r = &q->replay;
+	u64 time;
 
 	if (ev->kind != NT_EV_LOSS)
 		return false;
 	if (r->trial && ev->offset == r->at)
 		return ntrace_replay_take_back(q);
-	if (ntrace_loss_code(ev->reason) != NTRACE_ERROR_FLOW || !can_turn(q, ev))
+	time = ev->flags & NT_EVF_TIME && ev->time ? ev->time - 1 : 0;
+	if (ntrace_loss_code(ev->reason) != NTRACE_ERROR_FLOW || !can_turn(q, ev, time))
 		return false;
 	r->at = ev->offset;
-	r->turn[r->nr++] = ev->flags & NT_EVF_TIME && ev->time > 1 ? ev->time - 1 : 0;
+	r->turn[r->nr++] = time;
 	r->trial = true;
 	restart(q);
 	return true;

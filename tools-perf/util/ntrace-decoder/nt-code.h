@@ -127,7 +127,7 @@ struct nt_store {
 	pthread_rwlock_t lock;
 	uint32_t generation;	/* changes when texts are evicted */
 
-	struct nt_block *blocks;	/* room for max_blocks, which the system gives when touched */
+	struct nt_block *blocks;	/* room for max_blocks, given when touched */
 	uint32_t max_blocks;
 
 	pthread_mutex_t making;	/* of all that follows */

@@ -37,6 +37,13 @@ struct bad {
 	size_t at, len;		/* in the buffer */
 };
 
+/* What is split: of the stream from `offset` on */
+struct buffer {
+	const uint8_t *bytes;
+	size_t len;
+	uint64_t offset;
+};
+
 struct nt_demux {
 	struct nt_params params;
 	uint64_t end;		/* in the stream, of what was split */
@@ -95,50 +102,58 @@ static bool piece_grow(struct piece *p, size_t len)
 	return true;
 }
 
+/* The array with room for another element; NULL: no memory, and the array is as it was */
+static void *grow(void *array, size_t *max, size_t size)
+{
+	void *bigger = reallocarray(array, 2 * *max + 64, size);
+
+	if (bigger)
+		*max = 2 * *max + 64;
+	return bigger;
+}
+
 static bool piece_run(struct piece *p, uint64_t from)
 {
-	size_t max = 2 * p->max_runs + 64;
-	struct run *runs;
+	struct run *runs = p->runs;
 
-	if (p->nr_runs == p->max_runs) {
-		runs = reallocarray(p->runs, max, sizeof(*runs));
-		if (!runs)
-			return false;
-		p->runs = runs;
-		p->max_runs = max;
-	}
-	p->runs[p->nr_runs++] = (struct run){ p->len, from };
+	if (p->nr_runs == p->max_runs)
+		runs = grow(runs, &p->max_runs, sizeof(*runs));
+	if (!runs)
+		return false;
+	p->runs = runs;
+	runs[p->nr_runs++] = (struct run){ p->len, from };
 	return true;
 }
 
-/* `left` bytes can be read at `bytes`, which is `from` in the stream. */
-static bool piece_add(struct piece *p, const uint8_t *bytes, size_t len, size_t left,
-		      uint64_t from)
+/* Bytes of the buffer, from `at` on */
+static bool piece_add(struct piece *p, const struct buffer *b, size_t at, size_t len)
 {
 	const struct run *last = p->nr_runs ? &p->runs[p->nr_runs - 1] : NULL;
+	const uint64_t from = b->offset + at;
+	const bool small = len <= COPY && b->len - at >= COPY;
 
 	if (p->room - p->len < len + COPY && !piece_grow(p, len))
 		return false;
 	if ((!last || from - last->from != p->len - last->at) && !piece_run(p, from))
 		return false;
-	if (len <= COPY && left >= COPY)
-		memcpy(p->bytes + p->len, bytes, COPY);
+	if (small)
+		memcpy(p->bytes + p->len, b->bytes + at, COPY);
 	else
-		memcpy(p->bytes + p->len, bytes, len);
+		memcpy(p->bytes + p->len, b->bytes + at, len);
 	p->len += len;
 	return true;
 }
 
 /* The first of the damaged messages that the piece has nothing of yet */
-static bool piece_add_bad(const struct nt_demux *d, struct piece *p, const uint8_t *buf,
-			  uint64_t offset)
+static bool piece_add_bad(const struct nt_demux *d, struct piece *p, const struct buffer *b)
 {
-	const struct bad *b = &d->bad[p->nr_bad];
-	size_t first = b->len > BAD_MAX ? BAD_MAX - 1 : b->len, last = b->at + b->len - 1;
+	const struct bad *bad = &d->bad[p->nr_bad];
 
 	p->nr_bad = d->nr_bad;
-	return piece_add(p, buf + b->at, first, first, offset + b->at) &&
-	       (first == b->len || piece_add(p, buf + last, 1, 1, offset + last));
+	if (bad->len <= BAD_MAX)
+		return piece_add(p, b, bad->at, bad->len);
+	return piece_add(p, b, bad->at, BAD_MAX - 1) &&
+	       piece_add(p, b, bad->at + bad->len - 1, 1);
 }
 
 /* What the caller wants again comes first. */
@@ -166,17 +181,14 @@ static void piece_begin(struct piece *p)
 
 static bool note_bad(struct nt_demux *d, size_t at, size_t len)
 {
-	size_t max = 2 * d->max_bad + 64;
-	struct bad *bad;
+	struct bad *bad = d->bad;
 
-	if (d->nr_bad == d->max_bad) {
-		bad = reallocarray(d->bad, max, sizeof(*bad));
-		if (!bad)
-			return false;
-		d->bad = bad;
-		d->max_bad = max;
-	}
-	d->bad[d->nr_bad++] = (struct bad){ at, len };
+	if (d->nr_bad == d->max_bad)
+		bad = grow(bad, &d->max_bad, sizeof(*bad));
+	if (!bad)
+		return false;
+	d->bad = bad;
+	bad[d->nr_bad++] = (struct bad){ at, len };
 	return true;
 }
 
@@ -196,19 +208,20 @@ static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct 
 	return nt_msg_get(&d->params, buf, len, msg);
 }
 
-static bool put_good(struct nt_demux *d, const struct nt_msg *msg, const uint8_t *buf, size_t at,
-		     size_t end, size_t len, uint64_t offset)
+static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *b, size_t at,
+		     size_t len)
 {
-	struct piece *p = &d->piece[msg->src];
+	struct piece *p = &d->piece[src];
 
-	if (p->nr_bad < d->nr_bad && !piece_add_bad(d, p, buf, offset))
+	if (p->nr_bad < d->nr_bad && !piece_add_bad(d, p, b))
 		return false;
-	return piece_add(p, buf + at, end - at, len - at, offset + at);
+	return piece_add(p, b, at, len);
 }
 
 int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t offset,
 		   bool open, size_t *consumed)
 {
+	const struct buffer b = { buf, len, offset };
 	bool bad = false;	/* the message before */
 	struct nt_msg msg;
 	size_t pos = 0, at;
@@ -221,24 +234,30 @@ int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t 
 	while (pos < len) {
 		ret = get(d, buf + pos, len - pos, &msg);
 		at = pos + msg.idle;
+		if (ret > 0) {
+			pos += ret;
+			bad = false;
+			if (!put_good(d, msg.src, &b, at, pos - at))
+				return -NT_ENOMEM;
+			continue;
+		}
 		if (!ret && (at == len || msg.idle == INT32_MAX)) {
 			pos = at;
 			continue;
 		}
 		if (!ret && open)
 			break;
-		pos = ret > 0 ? pos + (size_t)ret : ret ? pos + msg.skip : len;
-		if (ret > 0 ? !put_good(d, &msg, buf, at, pos, len, offset) :
-			      !bad && !note_bad(d, at, pos - at))
+		pos = ret ? pos + msg.skip : len;
+		if (!bad && !note_bad(d, at, pos - at))
 			return -NT_ENOMEM;
-		bad = ret <= 0;
+		bad = true;
 	}
-	for (i = 0; i < d->nr && d->nr_bad; i++) {
-		if (d->piece[i].nr_bad < d->nr_bad && !piece_add_bad(d, &d->piece[i], buf, offset))
+	for (i = 0; i < d->nr; i++) {
+		if (d->piece[i].nr_bad < d->nr_bad && !piece_add_bad(d, &d->piece[i], &b))
 			return -NT_ENOMEM;
 	}
 	*consumed = pos;
-	d->end = offset + *consumed;
+	d->end = offset + pos;
 	return 0;
 }
 

@@ -1333,7 +1333,8 @@ static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	nt_code_enter(f->low, f->high);
 	check_blocks(f);
 	if (f->map)
-		__atomic_store_n(&f->map->text->used, __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
+		__atomic_store_n(&f->map->text->used,
+				 __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
 	ret = fill(f, ev, max);
 	nt_code_leave(f->low, f->high);

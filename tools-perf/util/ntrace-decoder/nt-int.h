@@ -32,8 +32,8 @@ const struct nt_params *nt_params_use(const struct nt_params *from, struct nt_pa
 int nt_take(void *to, size_t known, const void *from, size_t size, size_t least);
 
 /*
- * Give a caller what it knows of the `known` bytes of a structure: `size` bytes, and 0 for what only
- * it knows.
+ * Give a caller what it knows of the `known` bytes of a structure: `size` bytes, and 0 for what
+ * only it knows.
  */
 void nt_give(void *to, size_t size, const void *from, size_t known);
 

@@ -10,7 +10,7 @@ struct nt_path {
 	struct nt_code *code;
 	uint64_t pc;		/* of the next instruction */
 	bool known;		/* pc is */
-	bool branches;		/* the last of `left` is the event's own, a transfer that was taken */
+	bool branches;		/* the last of `left` is the event's own transfer, taken */
 	uint32_t left;		/* instructions up to the event */
 
 	/* where the event leads to, for the one behind it */

@@ -181,7 +181,8 @@ NT_INLINE bool quick_push(struct quickly *k, struct now *now, uint32_t n)
 		return false;
 	k->slots[k->nr_undo] = now->top;
 	k->undo[k->nr_undo++] = s->calls[now->top];
-	s->calls[now->top] = (struct call){ fall_pc(k->f, k->here.map, &k->blocks[n]), n, k->here.map };
+	s->calls[now->top] = (struct call){ fall_pc(k->f, k->here.map, &k->blocks[n]), n,
+					    k->here.map };
 	now->top = (now->top + 1) & s->wrap;
 	now->depth += now->depth <= s->wrap;
 	return true;

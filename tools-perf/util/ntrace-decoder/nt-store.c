@@ -623,10 +623,12 @@ void nt_store_free(struct nt_store *store)
 
 void nt_store_get_stats(struct nt_store *store, struct nt_code_stats *stats)
 {
-	struct nt_code_stats now = { .size = stats->size < sizeof(now) ? stats->size : sizeof(now) };
+	struct nt_code_stats now = { .size = sizeof(now) };
 	struct nt_text *text;
 	unsigned int c;
 
+	if (stats->size < now.size)
+		now.size = stats->size;
 	pthread_mutex_lock(&store->making);
 	for (c = 0; c < NT_TEXT_CHAINS; c++)
 		for (text = store->chains[c]; text; text = text->next)
