@@ -245,8 +245,8 @@ static void *work(void *arg)
 }
 
 /*
- * glibc reserves 128 MB of addresses for a moment whenever it gives a thread a heap of its own. Under
- * ulimit -v an allocation of another thread may fail at that moment: all threads use one heap then.
+ * glibc reserves 128 MB of addresses for a moment whenever it gives a thread a heap of its own.
+ * Under ulimit -v another thread's allocation may fail at that moment, so all threads use one heap.
  */
 static void pieces_limit_heaps(void)
 {

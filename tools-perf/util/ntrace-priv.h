@@ -207,7 +207,7 @@ struct ntrace_replay {
 	u64		used_sum;	/* ... and what they were */
 	u64		left;		/* of them, to come again before a new one */
 	u64		sum;
-	u64		turn[64];	/* after these times the other copy is right; 0: from the beginning */
+	u64		turn[64];	/* the other copy is right behind these times */
 	unsigned int	nr, next;	/* of the turns */
 	u64		at;		/* offset of the loss that the last one is for */
 	unsigned int	failed;		/* turns that were taken back */
