@@ -347,9 +347,9 @@ static void ntrace_component_put_action(void *comp)
  * The type is known only after the first look at the registers, and with it the size of the
  * structure around the component: hence the copy.
  */
-static struct ntrace_component *ntrace_component_create(struct platform_device *pdev)
+static struct ntrace_component *ntrace_component_create(struct platform_device *pdev, int cpu)
 {
-	struct ntrace_component first = { .dev = &pdev->dev }, *comp;
+	struct ntrace_component first = { .dev = &pdev->dev, .cpu = cpu }, *comp;
 	struct resource *res;
 	int ret;
 
@@ -359,12 +359,6 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 	first.start = res->start;
 	init_irq_work(&first.report, ntrace_component_report);
 	first.id = ntrace_component_hash(dev_name(&pdev->dev));
-
-	first.cpu = ntrace_component_cpu(&pdev->dev);
-	if (first.cpu < -1) {
-		dev_err(&pdev->dev, "`cpus` names no CPU of this machine\n");
-		return ERR_PTR(first.cpu);
-	}
 
 	ret = ntrace_component_reset(&first) ?: ntrace_component_identify(&first);
 	irq_work_sync(&first.report);
@@ -423,19 +417,25 @@ err_off:
 
 static int ntrace_component_probe(struct platform_device *pdev)
 {
+	struct ntrace_awake awake = {};
 	struct ntrace_component *comp;
-	int ret;
+	int cpu, ret;
 
-	ret = ntrace_power_init(&pdev->dev);
+	cpu = ntrace_component_cpu(&pdev->dev);
+	if (cpu < -1)
+		return dev_err_probe(&pdev->dev, cpu, "`cpus` names no CPU of this machine\n");
+
+	ret = ntrace_power_init(&pdev->dev) ?: ntrace_power_keep_awake(&awake, cpu);
 	if (ret)
 		return ret;
 
-	comp = ntrace_component_create(pdev);
+	comp = ntrace_component_create(pdev, cpu);
 	ret = PTR_ERR_OR_ZERO(comp);
 	if (!ret) {
 		platform_set_drvdata(pdev, comp);
 		ret = ntrace_component_init(comp);
 	}
+	ntrace_power_let_sleep(&awake);
 	if (!ret)
 		ntrace_power_put(comp);
 

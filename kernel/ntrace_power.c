@@ -6,8 +6,11 @@
  * one that knows nothing: it is reset.
  */
 #include <linux/clk.h>
+#include <linux/cpu.h>
 #include <linux/device.h>
+#include <linux/pm_qos.h>
 #include <linux/pm_runtime.h>
+#include <linux/smp.h>
 
 #include "ntrace_component.h"
 #include "ntrace_power.h"
@@ -24,6 +27,56 @@ struct ntrace_clocks {
 	int nr;
 	struct clk_bulk_data *clk;
 };
+
+static void ntrace_power_awake(void *unused)
+{
+}
+
+/**
+ * ntrace_power_keep_awake - keep harts out of the idle states that reset components
+ * @awake:	to give back to ntrace_power_let_sleep(), zeroed
+ * @cpu:	whose encoder is about to be accessed, -1 for a component that several harts share
+ *
+ * A component that is reset between two accesses forgets the first, and has no effect of the second
+ * because Active is 0. May sleep. Return: 0 or an error, with nothing to give back
+ */
+int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
+{
+	struct device *dev;
+	int ret;
+
+	if (cpu < 0) {
+		cpu_latency_qos_add_request(&awake->all, 0);
+		/* A hart that chose its idle state before the request leaves it. */
+		kick_all_cpus_sync();
+		return 0;
+	}
+
+	/* With "nosmp" a CPU has no device, and is never online. */
+	dev = get_cpu_device(cpu);
+	if (!dev)
+		return 0;
+
+	ret = dev_pm_qos_add_request(dev, &awake->one, DEV_PM_QOS_RESUME_LATENCY, 0);
+	if (ret < 0)
+		return ret;
+	/* As above. The call fails if the CPU is offline, when it is in no idle state either. */
+	smp_call_function_single(cpu, ntrace_power_awake, NULL, 1);
+
+	return 0;
+}
+
+/**
+ * ntrace_power_let_sleep - end what ntrace_power_keep_awake() began
+ * @awake: what it was given
+ */
+void ntrace_power_let_sleep(struct ntrace_awake *awake)
+{
+	if (cpu_latency_qos_request_active(&awake->all))
+		cpu_latency_qos_remove_request(&awake->all);
+	if (dev_pm_qos_request_active(&awake->one))
+		dev_pm_qos_remove_request(&awake->one);
+}
 
 /* The registers are nobody's any more; runtime PM is disabled. */
 static void ntrace_power_exit(void *data)
@@ -125,12 +178,20 @@ static int ntrace_power_resume(struct device *dev)
 {
 	struct ntrace_clocks *clocks = ntrace_power_clocks(dev);
 	struct ntrace_component *comp = dev_get_drvdata(dev);
+	struct ntrace_awake awake = {};
 	int ret;
 
 	ret = clk_bulk_prepare_enable(clocks->nr, clocks->clk);
 	if (ret)
 		return ret;
+
+	ret = ntrace_power_keep_awake(&awake, comp->cpu);
+	if (ret) {
+		clk_bulk_disable_unprepare(clocks->nr, clocks->clk);
+		return ret;
+	}
 	ntrace_component_reset(comp);
+	ntrace_power_let_sleep(&awake);
 
 	return 0;
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What guest/unbind does, on machines that have more than encoders and sinks: funnels in
-# a row, a shared sink, a bridge. What is recorded afterwards is what the harts retired.
+# a row, a shared sink, a bridge. What is recorded afterwards is what the harts retired. A
+# component is also probed while the harts that it hangs on have nothing to do, and are in an
+# idle state that resets it: what the driver says of it is the same each time.
 
 name=unbind
 . "$(dirname "$0")/lib.bash"
@@ -21,5 +23,38 @@ for t in ${TOPOLOGIES:-cascade atb}; do
 	ok $? "$t: $(grep -c '^ok' "$dir/$t/share/tap") checks of components that go" "$dir/$t/share/tap"
 	compare $t 1 after b
 	ok $? "$t: afterwards: $(figures)" "$out" "$err"
+done
+
+cat >"$dir/again.sh" <<'END'
+drv=/sys/bus/platform/drivers/ntrace pmu=/sys/bus/event_source/devices/ntrace
+told()
+{
+	(cd $pmu && grep -r . caps format sinks | sort)
+	(cd $drv && grep . *.trace/ts_* *.trace/impl)
+}
+cd $drv && set -- *.trace && cd /mnt || exit 1
+told >told.first
+rounds=0
+while [ $rounds -lt 60 ]; do
+	for d; do
+		echo $d >$drv/unbind || exit 1
+	done
+	for d; do
+		# the other harts have gone to sleep by then
+		usleep 2000
+		echo $d >$drv/bind || exit 1
+	done
+	told >told.now
+	diff told.first told.now || exit 1
+	rounds=$((rounds + 1))
+done
+echo $rounds >rounds
+END
+
+for t in ${IDLE_TOPOLOGIES:-idle idle-cluster}; do
+	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
+	guest $t "$dir/again.sh" --topology $t --timeout 240
+	[ $? = 0 ] && [ "$(cat "$dir/$t/share/rounds")" = 60 ]
+	ok $? "$t: components are the same each of 60 times that they are probed" "$dir/$t/guest.out"
 done
 finish
