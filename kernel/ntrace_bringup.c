@@ -472,20 +472,29 @@ static void ntrace_bringup_paths(struct seq_file *m, struct ntrace_component *en
 
 static int ntrace_bringup_show(struct seq_file *m, void *unused)
 {
+	struct ntrace_awake awake = {};
 	struct ntrace_component *comp;
 	struct device_node *np;
 	unsigned int i;
+	int ret;
 
 	guard(mutex)(&ntrace_components_lock);
+	/* Registers are read and written from this CPU, paths traced from others. */
+	ret = ntrace_power_keep_awake(&awake, -1);
+	if (ret)
+		return ret;
 	seq_puts(m, "# ntrace bring-up report 1\n");
 	for_each_matching_node(np, ntrace_component_of_match)
 		if (of_device_is_available(np) && !ntrace_component_find(np))
-			seq_printf(m, "DIFFERS: %pOF is not used: the kernel's log says why\n", np);
+			seq_printf(m,
+				   "DIFFERS: %pOF is not used: the kernel's log has its registers and says why\n",
+				   np);
 	for (i = 0; ntrace_component_types[i]; i++)
 		ntrace_for_each_component(comp, ntrace_component_types[i]->id)
 			ntrace_bringup_component(m, comp);
 	ntrace_for_each_component(comp, TR_COMP_ENCODER)
 		ntrace_bringup_paths(m, comp);
+	ntrace_power_let_sleep(&awake);
 
 	return 0;
 }

@@ -252,6 +252,27 @@ static int ntrace_component_identify(struct ntrace_component *comp)
 	return 0;
 }
 
+/*
+ * For those who have to find out why a component is refused. Only what every component may have
+ * (0x000 to 0x03f): beyond, a read can have an effect.
+ */
+static void ntrace_component_dump(struct ntrace_component *comp)
+{
+	char words[4][sizeof("0x01234567")];
+	u32 offset = 0, i;
+
+	while (offset < 0x40) {
+		for (i = 0; i < ARRAY_SIZE(words); i++, offset += sizeof(u32))
+			if (ntrace_has_register(comp, offset))
+				scnprintf(words[i], sizeof(words[i]), "0x%08x",
+					  ntrace_read(comp, offset));
+			else
+				strscpy(words[i], "bus error");
+		dev_err(comp->dev, "its registers from 0x%03zx: %s, %s, %s, %s\n",
+			offset - i * sizeof(u32), words[0], words[1], words[2], words[3]);
+	}
+}
+
 /* Looking up. ntrace_components_lock is held */
 
 /**
@@ -362,8 +383,10 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 
 	ret = ntrace_component_reset(&first) ?: ntrace_component_identify(&first);
 	irq_work_sync(&first.report);
-	if (ret)
+	if (ret) {
+		ntrace_component_dump(&first);
 		return ERR_PTR(ret);
+	}
 
 	comp = kzalloc(first.type->size, GFP_KERNEL);
 	if (!comp)
@@ -392,8 +415,10 @@ static int ntrace_component_init(struct ntrace_component *comp)
 
 	ret = comp->type->reset(comp) ?: comp->type->probe(comp);
 	irq_work_sync(&comp->report);
-	if (ret)
+	if (ret) {
+		ntrace_component_dump(comp);
 		goto err_off;
+	}
 
 	if (comp->type->group) {
 		ret = devm_device_add_group(comp->dev, comp->type->group);

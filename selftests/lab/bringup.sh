@@ -1,18 +1,32 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # debugfs ntrace/bringup: of hardware as it should be it reports no difference, of each of
-# twenty that are broken, slow or different it says what is.
+# more than twenty that are broken, slow or different it says what is.
 
 name=bringup
 . "$(dirname "$0")/lib.bash"
 
-echo 'cat /sys/kernel/debug/ntrace/bringup' >"$dir/script"
+echo 'cat /sys/kernel/debug/ntrace/bringup; dmesg | sed -n "/its registers from/p"' >"$dir/script"
 # What an event uses is left alone, and events come and go as ever.
 cat >"$dir/used" <<'END'
 perf record -q -C 0 -e ntrace//u -o /tmp/data -- cat /sys/kernel/debug/ntrace/bringup >/tmp/used
 grep 'in use, not touched' /tmp/used | sed 's/^/while an event runs: /'
 cat /sys/kernel/debug/ntrace/bringup
 event-test "every optional field" >/tmp/out 2>&1 || echo "no event after that"
+END
+
+# Registers are the same in each report, while harts fall asleep all the time.
+cat - "$dir/used" >"$dir/idle" <<'END'
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+	taskset -c $cpu sh -c 'while [ ! -e /tmp/enough ]; do usleep 300; done' &
+done
+for i in $(seq 400); do
+	grep ' keeps ' /sys/kernel/debug/ntrace/bringup >/tmp/keeps
+	[ -e /tmp/keeps.first ] || cp /tmp/keeps /tmp/keeps.first
+	diff /tmp/keeps.first /tmp/keeps || echo "DIFFERS: report $i from the first"
+done
+>/tmp/enough
+wait
 END
 
 # report NUMBER BOOTOPTION...: leaves $dir/NUMBER/out, err, status
@@ -42,7 +56,7 @@ begin()		# DESCRIPTION WORDS BOOTOPTION...
 
 good()		# DESCRIPTION BOOTOPTION...
 {
-	begin "$1: no difference" '' "${@:2}" --run "$dir/used"
+	begin "$1: no difference" '' --run "$dir/used" "${@:2}"
 }
 
 bad()		# WORDS MODEL-OPTION...
@@ -76,6 +90,7 @@ good "a sink for each hart"
 good "a funnel, one sink" --topology cascade
 good "sinks with memory of their own" --topology sram
 good "memory set aside" --topology region
+good "harts that idle" --topology idle-cluster --run "$dir/idle"
 
 bad 'DIFFERS: a write to WP does not clear Wrap' wrap_sticks=1
 bad 'memory was behind a running WP at [1-9][0-9]* of' wp_ahead=16
@@ -88,6 +103,8 @@ bad 'DIFFERS: bf000000.trace: timed out waiting for Enable=1' enable=never
 bad 'DIFFERS: bf000000.trace: timed out waiting for Enable=0 and Empty=1' empty=never
 bad 'DIFFERS: the encoder says that it overflowed' overflow=20/3
 bad 'DIFFERS: .*trace@bf000000 is not used' active=never
+bad 'bf000000.trace: its registers from 0x000: 0x[0-9a-f]{8}, 0x00010100, ' impl=0x00010100
+bad 'bf001000.trace: its registers from 0x000: 0x[0-9a-f]{8}, 0x00002902, ' sink_impl=0x00002902
 bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0:0x100
 bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0x20:0xf00
 bad 'DIFFERS: .*trace@bf000000 is not used' nostick=te:0:0x70
