@@ -269,3 +269,42 @@ u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
 		     NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_MAX_PERIOD_NS);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_lap_period);
+
+/*
+ * Circular areas as a row of windows, for sinks that cannot resume in the middle. Such a sink
+ * overwrites a window that it fills, and all of the window is lost then.
+ */
+
+/**
+ * ntrace_aux_limit_row - the limits for a row of windows
+ * @limits:	those of the area
+ * @pace:	how fast trace comes
+ * @size:	of the area
+ *
+ * A window that is left early costs nothing, because the next one begins behind its trace. The
+ * reader asks for trace when it wants some.
+ */
+void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+			  u64 size)
+{
+	limits->quantum = U64_MAX;
+	limits->want = clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), size / 16, size / 8);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_row);
+
+/**
+ * ntrace_aux_row_period - when to poll next
+ * @limits:	of the area
+ * @pace:	how fast trace comes
+ * @used:	bytes of the window that are written
+ * @size:	of the window
+ *
+ * Return: nanoseconds, in which the window does not fill even if trace comes faster than expected
+ */
+u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
+			  const struct ntrace_aux_pace *pace, u64 used, u64 size)
+{
+	return clamp(ntrace_aux_period(limits, pace, used, size) / NTRACE_AUX_SURPRISE,
+		     NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_ROW_PERIOD_NS);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_row_period);

@@ -81,6 +81,8 @@ struct ntrace_aux_pace {
 #define NTRACE_AUX_LATENCY_NS		(10 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
+/* Of a row of windows: a burst that nobody expected must not fill a window between two polls. */
+#define NTRACE_AUX_ROW_PERIOD_NS	(1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
@@ -98,6 +100,10 @@ int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_
 u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
 		       u64 ns);
 u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size);
+void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
+			  u64 size);
+u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
+			  const struct ntrace_aux_pace *pace, u64 used, u64 size);
 
 /* What follows runs at every context switch: a call would cost more than what it is for. */
 

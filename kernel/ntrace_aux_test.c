@@ -619,6 +619,51 @@ static void ntrace_aux_test_lap_period(struct kunit *test)
 	}
 }
 
+/* Polls of a row of windows, with a rate that is four times the highest one seen before */
+static bool ntrace_aux_test_row_survives(u64 size, u64 rate, u64 lateness)
+{
+	struct ntrace_aux_pace pace = { .rate = rate / 4 };
+	struct ntrace_aux_limits limits = {};
+	u64 used = 0, ns, bytes;
+
+	ntrace_aux_limit_row(&limits, &pace, size);
+	while (used < size && !ntrace_aux_due(&limits, used, size)) {
+		ns = ntrace_aux_row_period(&limits, &pace, used, size) + lateness;
+		bytes = div64_u64(rate * ns, NSEC_PER_SEC);
+		used += bytes;
+		ntrace_aux_learn(&pace, bytes, ns);
+	}
+
+	return used < size;
+}
+
+/* A window that a sink fills is lost: it is left before. */
+static void ntrace_aux_test_row(struct kunit *test)
+{
+	struct ntrace_aux_limits limits = {};
+	struct ntrace_aux_pace pace = {};
+	u64 rate;
+
+	/* What the reader should get does not matter, only what may come. */
+	limits.quantum = SZ_4K;
+	ntrace_aux_limit_row(&limits, &pace, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_512K, SZ_1M));
+	KUNIT_EXPECT_EQ(test, ntrace_aux_row_period(&limits, &pace, 0, SZ_1M),
+			NTRACE_AUX_MIN_PERIOD_NS);
+	pace.rate = 1;
+	KUNIT_EXPECT_EQ(test, ntrace_aux_row_period(&limits, &pace, 0, SZ_1M),
+			NTRACE_AUX_ROW_PERIOD_NS);
+	KUNIT_EXPECT_EQ(test, limits.want, SZ_64K);
+	pace.rate = NTRACE_AUX_MAX_RATE;
+	ntrace_aux_limit_row(&limits, &pace, SZ_1M);
+	KUNIT_EXPECT_EQ(test, limits.want, SZ_128K);
+
+	for (rate = 1000 * 1000; rate <= 600 * 1000 * 1000; rate += 1234567)
+		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 0));
+	for (rate = 1000 * 1000; rate <= 120 * 1000 * 1000; rate += 1234567)
+		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 500 * 1000));
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_hint),
@@ -640,6 +685,7 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_store),
 	KUNIT_CASE(ntrace_aux_test_advance),
 	KUNIT_CASE(ntrace_aux_test_lap_period),
+	KUNIT_CASE(ntrace_aux_test_row),
 	{}
 };
 

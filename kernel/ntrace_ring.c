@@ -192,7 +192,8 @@ u64 ntrace_ring_period(const struct ntrace_ring *ring, const struct ntrace_aux_l
 	if (!ring->map->sink->rewinds)
 		return ntrace_aux_lap_period(pace, ring->buf->layout.size);
 
-	return ntrace_aux_period(limits, pace, ring->head - ring->turn, ntrace_ring_window(ring));
+	return ntrace_aux_row_period(limits, pace, ring->head - ring->turn,
+				     ntrace_ring_window(ring));
 }
 
 /**

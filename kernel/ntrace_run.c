@@ -88,9 +88,8 @@ int ntrace_aux_open(struct ntrace_cpu *c)
 			 ntrace_cpu_lossless(c));
 	c->limits.headroom = c->path->sink->headroom;
 	c->limits.quantum = min_t(u64, c->limits.quantum, READ_ONCE(move_bytes));
-	/* Nobody reads a circular area before it is asked for. */
 	if (c->buf->ring)
-		c->limits.quantum = U64_MAX;
+		ntrace_aux_limit_row(&c->limits, &c->pace, c->buf->layout.size);
 	c->copied = !c->map->addr;
 	ntrace_aux_limit_copies(c);
 

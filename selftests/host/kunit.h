@@ -15,6 +15,8 @@ typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
+#define U64_MAX			UINT64_MAX
+
 #define SZ_1K			(1 << 10)
 #define SZ_2K			(2 * SZ_1K)
 #define SZ_4K			(4 * SZ_1K)
