@@ -271,8 +271,8 @@ u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_lap_period);
 
 /*
- * Circular areas as a row of windows, for sinks that cannot resume in the middle. Such a sink
- * overwrites a window that it fills, and all of the window is lost then.
+ * Sinks that overwrite a window that they fill, so that all of it is lost; and circular areas as a
+ * row of such windows.
  */
 
 /**

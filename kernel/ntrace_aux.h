@@ -81,7 +81,7 @@ struct ntrace_aux_pace {
 #define NTRACE_AUX_LATENCY_NS		(10 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
-/* Of a row of windows: a burst that nobody expected must not fill a window between two polls. */
+/* Where a window that fills is lost: a burst that nobody expected must not do that between polls. */
 #define NTRACE_AUX_ROW_PERIOD_NS	(1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);

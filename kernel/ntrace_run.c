@@ -241,8 +241,11 @@ static int ntrace_cpu_account_window(struct ntrace_cpu *c)
 	int ret;
 
 	ret = ntrace_ramsink_account(c->path->sink, &used);
-	if (ret)
+	/* After an overrun nobody knows how much came, only that the window was too small. */
+	if (ret) {
+		ntrace_cpu_see(c, c->window.size);
 		return ret;
+	}
 
 	full = used == c->window.size;
 	if (full)
@@ -574,6 +577,8 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 	if (ntrace_path_is_shared(c->path))
 		return ntrace_aux_period(&c->limits, &c->pace, ntrace_shared_pending(c),
 					 c->window.size);
+	if (c->path->sink->overruns)
+		return ntrace_aux_row_period(&c->limits, &c->pace, c->seen, c->window.size);
 
 	return ntrace_aux_period(&c->limits, &c->pace, c->seen, c->window.size);
 }
