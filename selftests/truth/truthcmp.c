@@ -888,6 +888,7 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 	struct task *task;
+	bool checked = false;
 
 	for (;;) {
 		ev = next_event(h);
@@ -896,7 +897,10 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 		if (ev->kind == TRUTH_END && (line->from == ev->pc || line->from == h->last.pc))
 			break;
 		if (is_leaving(h, ev, line)) {
+			/* a return from a trap is what tells the next task, at the earliest */
+			check_tid(c, h, line, line->from);
 			take(c, h, line);
+			checked = true;
 			break;
 		}
 		if (ev->kind == TRUTH_END && !is_pause(h))
@@ -908,7 +912,8 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 		}
 		pass(c, h, line, ev);
 	}
-	check_tid(c, h, line, line->from);
+	if (!checked)
+		check_tid(c, h, line, line->from);
 	task = stacked(c, h, line->tid);
 	if (task)
 		stacks_end(task->stacks, line->from);
