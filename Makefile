@@ -16,7 +16,7 @@ help:
 	@echo 'make check       every test (T=PATTERN: some, e.g. T="guest/*")'
 	@echo '                 (CAPTURES=DIR: traces of others'"'"' encoders, RTL=DIR: open RTL of'
 	@echo '                 hardware, see selftests/README)'
-	@echo 'make check-all   check, and programs of millions of instructions verified over GDB (an hour)'
+	@echo 'make check-all   check, and what takes longer: each broken machine, long recordings (hours)'
 	@echo 'make check-host  libraries and tools only: no root, no emulator'
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
 	@echo '                 (OPTIONS="--minutes 1 --attrs 10000": shorter)'

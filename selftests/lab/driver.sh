@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The driver on hardware that is incomplete, foreign, different, slow or broken:
-# what it cannot use it names, what it can use works, and nothing hangs.
+# what it cannot use it names, what it can use works, and nothing hangs. make check has one machine
+# of each kind, groups=all (make check-all) the others, too.
 
 name=driver
 . "$(dirname "$0")/lib.bash"
@@ -75,18 +76,18 @@ check "no encoder: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
 refused "R18: an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0
 refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
 	--plugin-arg impl=0x00010100
-refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
+more refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
 refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
 refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
 check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
-refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
+more refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
 
 # A sink that loses bits of its window's addresses would write to memory that is not the trace's.
 refused "R46: a sink whose Start loses a bit" "trace RAM sink at 0x00000000bf001000: trRamStart does not keep addresses (0xffffffff7ffffffc of all ones)" \
 	--plugin-arg nostick=sink:0x10:0x80000000
-refused "R46: a sink whose Limit loses a bit" "trace RAM sink at 0x00000000bf001000: trRamLimit does not keep addresses (0xfffffffdfffffffc of all ones)" \
+more refused "R46: a sink whose Limit loses a bit" "trace RAM sink at 0x00000000bf001000: trRamLimit does not keep addresses (0xfffffffdfffffffc of all ones)" \
 	--plugin-arg nostick=sink:0x1c:0x2
 refused "a sink whose WP loses a bit" "trace RAM sink at 0x00000000bf001000: trRamWP does not keep addresses (0xffffffffffeffffc of all ones)" \
 	--plugin-arg nostick=sink:0x20:0x00100000
@@ -104,7 +105,7 @@ not_kept()
 
 # memory is from 2 to 3 GiB
 not_kept trRamWPLow 0x20 0x40000000
-not_kept trRamLimitHigh 0x1c 0x1
+more not_kept trRamLimitHigh 0x1c 0x1
 
 # What goes wrong while it is used: a message with name, address and register, no hang
 broken()	# DESCRIPTION WORDS BOOTOPTION...
@@ -120,9 +121,9 @@ broken()	# DESCRIPTION WORDS BOOTOPTION...
 
 broken "R15: an encoder that never empties" "encoder at .*: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg empty=never
-broken "R15: a sink that never empties" "RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
+more broken "R15: a sink that never empties" "RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
-broken "an encoder that is never enabled" "encoder at .*: timed out waiting for Enable=1" \
+more broken "an encoder that is never enabled" "encoder at .*: timed out waiting for Enable=1" \
 	--plugin-arg enable=never
 broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
 
@@ -137,7 +138,7 @@ perf script -i /tmp/0 --itrace=e 2>&1' "$@"
 	check "$what: perf says that trace is lost" answers "trace lost"
 }
 untraced "an encoder that is never enabled" --plugin-arg enable=never
-untraced "a sink that is never enabled" --plugin-arg sink_enable=never
+more untraced "a sink that is never enabled" --plugin-arg sink_enable=never
 
 # On the way to a sink that both share, either CPU may be the one that finds out.
 shared()	# DESCRIPTION WORDS BOOTOPTION...
@@ -147,19 +148,19 @@ shared()	# DESCRIPTION WORDS BOOTOPTION...
 
 shared "R15: a funnel that never empties" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg funnel_empty=never
-shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=1" \
+more shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=1" \
 	--plugin-arg funnel_enable=never
-shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: timed out waiting for Active=1" \
+more shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: timed out waiting for Active=1" \
 	--plugin-arg funnel_active=never
-shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: timed out waiting for Enable=0 and Empty=1" \
+more shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
-broken "an SRAM that never empties" "trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
+more broken "an SRAM that never empties" "trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--topology sram --plugin-arg sink_empty=never
 broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
 	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
-broken "a sink that is never enabled" "trace RAM sink at .*: timed out waiting for Enable=1" \
+more broken "a sink that is never enabled" "trace RAM sink at .*: timed out waiting for Enable=1" \
 	--plugin-arg sink_enable=never
-broken "a sink that never wakes up" "trace component at 0x00000000bf001000: timed out waiting for Active=1" \
+more broken "a sink that never wakes up" "trace component at 0x00000000bf001000: timed out waiting for Active=1" \
 	--plugin-arg sink_active=never
 broken "an encoder that switches itself off" "trace encoder at 0x00000000bf000000: timed out waiting for Enable to stay 1, its register reads 0x" \
 	--plugin-arg drop_enable=encoder0:5
@@ -184,7 +185,7 @@ $record" --topology "$@" --plugin-arg stray=sink0:40
 stray direct "" per-hart
 stray circular "-Se -m,64K" per-hart
 stray shared "" funnel2
-stray "shared, one hart" "" funnel2 --smp 1
+more stray "shared, one hart" "" funnel2 --smp 1
 stray copied "" sram
 
 # The failed encoder of CPU 0 belongs to the event that is open, until that is closed.
@@ -213,10 +214,10 @@ $record"
 }
 
 dead per-hart encoder0 encoder bf000000 250
-dead per-hart sink0 'RAM sink' bf001000 40
+more dead per-hart sink0 'RAM sink' bf001000 40
 dead funnel2 funnel0 funnel bf080000 24
-dead funnel2 sink0 'RAM sink' bf001000 40
-dead sram sink0 'RAM sink' bf001000 40
+more dead funnel2 sink0 'RAM sink' bf001000 40
+more dead sram sink0 'RAM sink' bf001000 40
 
 # A bridge is used by its name only
 # Only hart 0 reaches it. The firmware starts either hart first, and that one is CPU 0.
@@ -239,11 +240,11 @@ check "R62: a bridge: an ID that the bus reserves is refused" answers refused
 check "a bridge: others end in their sinks" answers task
 bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg bridge_empty=never
-bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
+more bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
 	--plugin-arg bridge_enable=never
-bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: timed out waiting for Active=1" \
+more bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: timed out waiting for Active=1" \
 	--plugin-arg bridge_active=never
-bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
+more bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
 	--plugin-arg nostick=bridge:0:0x7f00
 
 # Sources of time: which is found, and whether it is the kernel's clock
@@ -259,11 +260,11 @@ event-test "every optional field"' "$@"
 	check "$what: recorded" [ "$status" = 0 ]
 }
 
-clock "time of an external source" 1 0 56 time --plugin-arg ts_modes=0x02
-clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
+more clock "time of an external source" 1 0 56 time --plugin-arg ts_modes=0x02
+more clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
 clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
 	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
-clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
+more clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
 clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
 clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
 	--plugin-arg funnel_ts_prescale_min=3
@@ -314,7 +315,7 @@ done | sort -u' "$@"
 }
 
 sink 64 4
-sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
+more sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
 in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostick=sink:0x24:0xfffffff0
 check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
 # K13: a window that filled up leaves a Wrap that only a reset clears
@@ -350,10 +351,10 @@ contexts()	# CAPS-CONTEXTID
 	check "scontext of ${*: -1}: recorded" [ "$status" = 0 ]
 }
 contexts 1 --plugin-arg scontext_bits=22
-contexts 0 --plugin-arg scontext_bits=21
+more contexts 0 --plugin-arg scontext_bits=21
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
-good "no filters" --plugin-arg filters=0
+more good "no filters" --plugin-arg filters=0
 
 # What a stalled hart does with traps no register tells: some stop their own kernel, which then cannot
 # make room. The second machine has such harts, of a vendor that the driver trusts.

@@ -42,6 +42,12 @@ ends()
 		}' "$1"
 }
 
+# more COMMAND...: what only make check-all runs
+more()
+{
+	[ "${groups:-}" != all ] || "$@"
+}
+
 finish()
 {
 	echo "1..$count"
