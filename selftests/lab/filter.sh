@@ -14,8 +14,8 @@ record="perf --buildid-dir /mnt/debug record"
 q=$(command -v qsort) f=$(command -v forkexec) t=$(command -v threads)
 cat /sys/bus/event_source/devices/ntrace/nr_addr_filters >nr.txt
 
-recording 1; $record -e ntrace//u --filter "filter bits @ $q" -o one.data -- qsort || status=1
-recording 2; $record -e ntrace//u --filter "filter up @ $q,filter down @ $q,filter twist @ $q" -o three.data -- qsort || status=1
+recording 1; $record -e ntrace/stall/u --filter "filter bits @ $q" -o one.data -- qsort || status=1
+recording 2; $record -e ntrace/stall/u --filter "filter up @ $q,filter down @ $q,filter twist @ $q" -o three.data -- qsort || status=1
 recording 3; $record -e ntrace//u --filter "start bits @ $q,stop up @ $q" -o latch.data -- qsort || status=1
 recording 4; $record -e ntrace//u --filter "stop up @ $q" -o stop.data -- qsort || status=1
 recording 5; $record -e ntrace//u --filter "filter main @ $f" -o children.data -- forkexec || status=1
