@@ -10,8 +10,7 @@
 #include <linux/of_graph.h>
 #include <linux/sysfs.h>
 
-#include "ntrace_atb.h"
-#include "ntrace_regs.h"
+#include "ntrace_component.h"
 
 static u32 ntrace_atb_control(const struct ntrace_atb *atb)
 {

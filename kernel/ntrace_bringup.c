@@ -14,11 +14,7 @@
 #include <linux/sizes.h>
 #include <linux/smp.h>
 
-#include "ntrace_bringup.h"
-#include "ntrace_config.h"
-#include "ntrace_path.h"
-#include "ntrace_power.h"
-#include "ntrace_regs.h"
+#include "ntrace_pmu.h"
 
 /* Registers */
 

@@ -12,8 +12,7 @@
 #include <linux/unaligned.h>
 #include <uapi/linux/ntrace.h>
 
-#include "ntrace_buffer.h"
-#include "ntrace_event.h"
+#include "ntrace_pmu.h"
 
 #define NTRACE_IDLE_BYTE	0xff
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What newer kernels have, for older ones. Not needed within a kernel tree.
+ * What newer kernels have, for older ones, and what the kernel exports to no module. Not needed
+ * within a kernel tree.
  */
 #ifndef _NTRACE_COMPAT_H
 #define _NTRACE_COMPAT_H
@@ -35,5 +36,11 @@ static inline bool ntrace_aux_paused(const struct perf_event *event)
 	return false;
 }
 #endif
+
+/* What perf's core has for AUX area samples */
+bool ntrace_sample_init(void);
+long ntrace_sample_copy(struct perf_output_handle *aux, struct perf_output_handle *handle, u64 head,
+			unsigned long size);
+long ntrace_sample_idle(struct perf_output_handle *handle, unsigned long size);
 
 #endif /* _NTRACE_COMPAT_H */

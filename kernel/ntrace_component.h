@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A trace component: one page of registers behind a `riscv,trace-component` node.
+ * Trace components, the pages of registers behind `riscv,trace-component` nodes, and what types of
+ * them there are.
  */
 #ifndef _NTRACE_COMPONENT_H
 #define _NTRACE_COMPONENT_H
@@ -11,9 +12,19 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mod_devicetable.h>
+#include <linux/pm.h>
+#include <linux/pm_qos.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "ntrace_regs.h"
+
+struct device_node;
+struct mutex;
 struct ntrace_component;
+struct pid;
+
+/* A trace component: one page of registers behind a `riscv,trace-component` node. */
 
 /**
  * struct ntrace_component_type - what a type of component can do
@@ -187,11 +198,8 @@ struct ntrace_component *ntrace_component_get(struct ntrace_component *comp);
 void ntrace_component_put(struct ntrace_component *comp);
 void ntrace_component_wake(struct ntrace_component *comp);
 
-struct device_node;
-
 extern const struct of_device_id ntrace_component_of_match[];
 
-struct mutex;
 extern struct mutex ntrace_components_lock;
 struct ntrace_component *ntrace_component_find(const struct device_node *np);
 struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type);
@@ -204,5 +212,538 @@ struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8
 int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
 				     const struct ntrace_component_listener *listener);
 void ntrace_component_driver_unregister(void);
+
+/* Clocks and power of components. */
+
+/**
+ * struct ntrace_awake - harts that are kept out of idle states; at most one request is active
+ * @one:	request to a CPU
+ * @all:	request to all CPUs
+ */
+struct ntrace_awake {
+	struct dev_pm_qos_request one;
+	struct pm_qos_request all;
+};
+
+int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu);
+void ntrace_power_let_sleep(struct ntrace_awake *awake);
+int ntrace_power_get(struct ntrace_component *comp);
+void ntrace_power_put(struct ntrace_component *comp);
+
+/* The timestamp unit inside an encoder (a funnel has the same one). */
+
+/**
+ * struct ntrace_timestamp - what it turned out to be
+ * @mode:	trTsMode, 0: there is none
+ * @width:	bits of the counter
+ * @prescale:	a tick is 4^prescale of the source's, or of `time` if the source is elsewhere
+ * @tracks_time: the counter shows the `time` CSR, prescaled
+ * @control:	trTsControl while it runs, without Enable
+ */
+struct ntrace_timestamp {
+	u8 mode;
+	u8 width;
+	u8 prescale;
+	bool tracks_time;
+	u32 control;
+};
+
+void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts);
+void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts);
+void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts);
+void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts);
+
+/* Filters and comparators of an encoder. */
+
+/**
+ * struct ntrace_ranges - which addresses are traced
+ * @nr:		how many ranges, 0: all addresses
+ * @latch:	there is one, and it is no range: trace runs from @low until @high was executed
+ * @low:	first address
+ * @high:	the first one behind the range; 0: the range is empty
+ *
+ * With @latch, NTRACE_NEVER as an address stands for none.
+ */
+struct ntrace_ranges {
+	unsigned int nr;
+	bool latch;
+	u64 low[TR_TE_NR_COMPS];
+	u64 high[TR_TE_NR_COMPS];
+};
+
+/* No instruction has an odd address. */
+#define NTRACE_NEVER	U64_MAX
+
+/* The trace encoder of one hart. */
+
+/* Of messages as the specification has them */
+#define NTRACE_PROFILE_1_0	"1.0"
+
+/**
+ * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
+ * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
+ * @wired:	bits of trTeControl that are 1 whatever is written, and do no harm: CONTEXT
+ * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS,
+ *		EXTEND_ADDR_MSB
+ * @inst_modes:	bit n: trTeInstMode n
+ * @retstack:	bit n: trTeInstImplicitReturnMode n
+ * @sync_modes:	bit n: trTeInstSyncMode n
+ * @sync_max:	the largest trTeInstSyncMax
+ * @filters:	how many filters match privilege
+ * @filter_value: see struct ntrace_variant
+ * @privs:	the privileges that they tell apart
+ * @ranges:	how many ranges of addresses they can have besides
+ * @latch:	a comparator can remember that trace was started, until it is stopped
+ */
+struct ntrace_encoder_caps {
+	u32 control;
+	u32 wired;
+	u32 features;
+	u8 inst_modes;
+	u8 retstack;
+	u8 sync_modes;
+	u8 sync_max;
+	u8 filters;
+	bool filter_value;
+	u8 privs;
+	u8 ranges;
+	bool latch;
+};
+
+/**
+ * struct ntrace_encoder_config - register values of an event
+ * @control:	trTeControl, without Enable and InstTracing
+ * @features:	trTeInstFeatures
+ * @ts_control:	trTsControl
+ * @privs:	the privileges that filter 0 lets through, 0: no filter
+ */
+struct ntrace_encoder_config {
+	u32 control;
+	u32 features;
+	u32 ts_control;
+	u32 privs;
+};
+
+/**
+ * struct ntrace_encoder - one encoder
+ * @comp:	the component that it is
+ * @hartid:	of the hart that it looks at
+ * @profile:	see struct ntrace_variant
+ * @addr_bits:	likewise
+ * @caps:	what it can do
+ * @ts:		its timestamp unit
+ * @src_bits:	trTeSrcBits
+ * @src_id:	trTeSrcID
+ * @config:	what its registers hold, if @config_valid
+ * @config_valid: see there
+ * @ranges:	how many ranges of addresses its filters hold
+ * @paused:	InstTracing stays 0
+ * @started:	it is enabled, and InstTracing may change
+ * @tracing:	InstTracing as it was written last
+ */
+struct ntrace_encoder {
+	struct ntrace_component comp;
+	u64 hartid;
+	const char *profile;
+	u8 addr_bits;
+	struct ntrace_encoder_caps caps;
+	struct ntrace_timestamp ts;
+	u8 src_bits;
+	u16 src_id;
+	struct ntrace_encoder_config config;
+	bool config_valid;
+	unsigned int ranges;
+	bool paused;
+	bool started;
+	u32 tracing;
+};
+
+static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
+{
+	return container_of(comp, struct ntrace_encoder, comp);
+}
+
+extern const struct ntrace_component_type ntrace_encoder_type;
+
+int ntrace_encoder_write_config(struct ntrace_encoder *enc,
+				const struct ntrace_encoder_config *config,
+				const struct ntrace_ranges *ranges);
+void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
+u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);
+u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
+
+/* What follows runs at every context switch: a call would cost more than what it is for. */
+
+static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
+					 const struct ntrace_encoder_config *config,
+					 const struct ntrace_ranges *ranges)
+{
+	const struct ntrace_encoder_config *now = &enc->config;
+
+	/* A latch has to be set to its beginning. */
+	return enc->config_valid && !ranges->nr && !enc->ranges &&
+	       now->control == config->control && now->features == config->features &&
+	       now->ts_control == config->ts_control && now->privs == config->privs;
+}
+
+/**
+ * ntrace_encoder_configure - write what an event wants, unless it is there already
+ * @enc:	the encoder, not enabled and empty
+ * @config:	the registers
+ * @ranges:	the addresses
+ *
+ * Return: as ntrace_encoder_write_config()
+ */
+static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
+					   const struct ntrace_encoder_config *config,
+					   const struct ntrace_ranges *ranges)
+{
+	if (!enc->comp.failed && ntrace_encoder_is_set(enc, config, ranges))
+		return 0;
+
+	return ntrace_encoder_write_config(enc, config, ranges);
+}
+
+/* Write InstTracing. A pause may come in between, and must have the last word. */
+static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
+{
+	bool paused;
+
+	do {
+		paused = READ_ONCE(enc->paused);
+		enc->tracing = paused ? 0 : TR_TE_CONTROL_INST_TRACING;
+		ntrace_write(&enc->comp, TR_TE_CONTROL,
+			     enc->config.control | TR_CONTROL_ENABLE | enc->tracing);
+	} while (paused != READ_ONCE(enc->paused));
+}
+
+/**
+ * ntrace_encoder_start - enable it, and let it trace
+ * @enc: the encoder
+ *
+ * InstTracing may not be written before Enable reads 1.
+ */
+static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
+{
+	int ret;
+
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | TR_CONTROL_ENABLE);
+	ret = ntrace_wait(&enc->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+	if (ret)
+		return ret;
+
+	WRITE_ONCE(enc->started, true);
+	ntrace_encoder_trace(enc);
+
+	return 0;
+}
+
+/**
+ * ntrace_encoder_stop - clear Enable, do not wait
+ * @enc: the encoder
+ *
+ * The sticky overflow bit is written 0 and so stays as it is. InstTracing stays as it is, too: from
+ * here on a pause does not change it.
+ */
+static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
+{
+	WRITE_ONCE(enc->started, false);
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | enc->tracing);
+}
+
+/**
+ * ntrace_encoder_fell - has it stopped by itself?
+ * @enc:	the encoder, enabled
+ * @overflow:	set as by ntrace_path_stop_encoder(): the next write may clear what tells
+ *
+ * What it should have traced since is lost. A sink that is nearly full may clear InstTracing.
+ */
+static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
+{
+	u32 control, tracing;
+
+	do {
+		tracing = READ_ONCE(enc->tracing);
+		control = ntrace_read(&enc->comp, TR_TE_CONTROL);
+	} while (tracing != READ_ONCE(enc->tracing));
+
+	*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
+	if (control & TR_CONTROL_ENABLE)
+		return tracing & ~control;
+
+	ntrace_component_complain(&enc->comp, "Enable to stay 1", control);
+	return true;
+}
+
+/**
+ * ntrace_encoder_stopped - is it off, and everything that it had on its way?
+ * @control: trTeControl
+ */
+static inline bool ntrace_encoder_stopped(u32 control)
+{
+	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
+}
+
+/* The funnel: several streams become one, a message at a time. */
+
+/**
+ * struct ntrace_funnel - one funnel
+ * @comp:	the component that it is
+ * @ts:		its timestamp unit, which others may share
+ * @can_disable: inputs that can be disabled
+ * @lock:	for all below; taken with interrupts off, within a sink's
+ * @users:	paths that are enabled
+ * @dis_input:	what trFunnelDisInput holds
+ */
+struct ntrace_funnel {
+	struct ntrace_component comp;
+	struct ntrace_timestamp ts;
+	u32 can_disable;
+	raw_spinlock_t lock;
+	unsigned int users;
+	u32 dis_input;
+};
+
+static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *comp)
+{
+	return container_of(comp, struct ntrace_funnel, comp);
+}
+
+extern const struct ntrace_component_type ntrace_funnel_type;
+
+void ntrace_funnel_wake(struct ntrace_funnel *funnel);
+int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input);
+int ntrace_funnel_leave(struct ntrace_funnel *funnel);
+
+/* The RAM sink: it writes trace to system memory (SMEM) or to memory of its own (SRAM). */
+
+/**
+ * struct ntrace_ramsink_store - memory that is not the AUX area, from which trace is copied
+ * @cpu:	where the CPU sees it, NULL for SRAM
+ * @bus:	where the sink sees it
+ * @size:	in bytes, 0: there is none
+ * @dma:	it came from the DMA API and goes back there
+ * @pool:	likewise, which takes it from a pool that the tree names
+ * @fixed:	the sink fills all of it, or nothing
+ * @users:	who want it, if it came from the DMA API
+ */
+struct ntrace_ramsink_store {
+	void *cpu;
+	dma_addr_t bus;
+	u64 size;
+	bool dma;
+	bool pool;
+	bool fixed;
+	unsigned int users;
+};
+
+/* Tells memory that no sink has written: no message has MSEO 2. */
+#define NTRACE_UNWRITTEN_BYTE	0x02
+
+/**
+ * struct ntrace_ramsink - one sink
+ * @comp:	the component that it is
+ * @addr_bits:	width of the addresses it can reach
+ * @align:	bytes it writes at a time
+ * @unit_unknown: it may write fewer bytes at a time than @align
+ * @can_ring:	it can go on at Start when it comes to Limit
+ * @wp_exact:	see struct ntrace_variant
+ * @rewinds:	likewise
+ * @wrap_sticks: likewise
+ * @headroom:	likewise
+ * @overruns:	likewise, of the mode that it is in
+ * @has_high:	addresses have a high half
+ * @window_max:	bytes that a window of the AUX area may have
+ * @stuck:	Wrap, if it was 1 before the sink was enabled
+ * @control:	trRamControl, without Enable
+ * @start:	address of the window it is set to
+ * @limit:	of the last unit of that window
+ * @size:	of that window
+ * @guard:	the window's last unit, if the sink may overrun it; what it holds is not trace
+ * @guard_bus:	where the sink sees that
+ * @store:	its own memory, or the driver's for it
+ * @copied:	trace is copied from @store; else the sink writes into the AUX area
+ * @shared:	several encoders lead here
+ * @owner:	whose events share it
+ * @lock:	for what follows; interrupts off
+ * @active:	CPUs whose trace goes here now
+ * @drained:	bytes of the window that are copied
+ * @lost:	trace was lost when nobody had an AUX transaction to tell of it
+ */
+struct ntrace_ramsink {
+	struct ntrace_component comp;
+	u8 addr_bits;
+	u32 align;
+	bool unit_unknown;
+	bool can_ring;
+	bool wp_exact;
+	bool rewinds;
+	bool wrap_sticks;
+	u32 headroom;
+	bool overruns;
+	bool has_high;
+	u64 window_max;
+	u32 stuck;
+	u32 control;
+	u64 start;
+	u64 limit;
+	u64 size;
+	void *guard;
+	dma_addr_t guard_bus;
+	struct ntrace_ramsink_store store;
+	bool copied;
+	bool shared;
+	struct pid *owner;
+	raw_spinlock_t lock;
+	unsigned int active;
+	u64 drained;
+	bool lost;
+};
+
+static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *comp)
+{
+	return container_of(comp, struct ntrace_ramsink, comp);
+}
+
+/* Does trace have to be fetched word by word? */
+static inline bool ntrace_ramsink_is_sram(const struct ntrace_ramsink *sink)
+{
+	return sink->store.size && !sink->store.cpu;
+}
+
+extern const struct ntrace_component_type ntrace_ramsink_type;
+
+int ntrace_ramsink_store_get(struct ntrace_ramsink *sink);
+void ntrace_ramsink_store_put(struct ntrace_ramsink *sink);
+
+int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink);
+int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink);
+int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size);
+int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at);
+bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped);
+bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink);
+void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit);
+bool ntrace_ramsink_overran(struct ntrace_ramsink *sink);
+void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size);
+void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size);
+void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink);
+
+/* What follows runs at every context switch: a call would cost more than what it is for. */
+
+/**
+ * ntrace_ramsink_start - enable it
+ * @sink: the sink, set
+ */
+static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
+{
+	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control | TR_CONTROL_ENABLE);
+
+	if (ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE)
+		return 0;
+
+	return ntrace_ramsink_wait_started(sink);
+}
+
+/**
+ * ntrace_ramsink_stop - disable it, and wait until it is empty
+ * @sink: the sink
+ */
+static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
+{
+	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control);
+
+	return ntrace_wait(&sink->comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1");
+}
+
+/**
+ * ntrace_ramsink_written - how much of the window is written
+ * @sink:	the sink
+ * @used:	where to leave it, in bytes
+ *
+ * Return: false when the write pointer is outside of the window: nobody knows then
+ */
+static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
+{
+	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+
+	/* A window is far smaller than 4 GiB: the low half is enough. */
+	*used = (wp ^ sink->stuck) & TR_RAM_WP_LOW_WRAP ?
+			sink->size :
+			(u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
+
+	return *used <= sink->size;
+}
+
+/**
+ * ntrace_ramsink_used - the same for a poll
+ * @sink: the sink
+ *
+ * A write pointer outside of the window counts as a full window, so that the sink is stopped and
+ * ntrace_ramsink_account() finds out.
+ */
+static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
+{
+	u64 used;
+
+	return ntrace_ramsink_written(sink, &used) ? used : sink->size;
+}
+
+/**
+ * ntrace_ramsink_account - how much of the window is written, now that the sink is off
+ * @sink:	the sink
+ * @used:	where to leave it, in bytes
+ *
+ * Return: 0; -ENOSPC when the sink wrapped and overwrote unread trace; or an error after
+ * ntrace_component_fail(): a sink whose write pointer is outside of its window may have written
+ * anywhere. @used is 0 after an error.
+ */
+static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
+{
+	bool inside = ntrace_ramsink_written(sink, used);
+
+	if (inside && !(sink->headroom && *used == sink->size) &&
+	    !(sink->guard && ntrace_ramsink_overran(sink)))
+		return 0;
+
+	*used = 0;
+
+	return inside ? -ENOSPC : ntrace_ramsink_lost_way(sink);
+}
+
+/**
+ * ntrace_ramsink_unsure - bytes at the end of a full window that may be no trace
+ * @sink: the sink
+ *
+ * Limit is the address of the last unit of a window. If the length of a unit is unknown, the driver
+ * assumes the longest. A sink with shorter units does not write the rest of the last one.
+ */
+static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
+{
+	return sink->unit_unknown ? sink->align : 0;
+}
+
+/* The bridge to an AMBA trace bus, where CoreSight components take over. */
+
+/**
+ * struct ntrace_atb - one bridge
+ * @comp:	the component that it is
+ * @id:		the trace source that it is on the bus
+ * @lock:	for @users; interrupts off
+ * @users:	paths that are enabled
+ */
+struct ntrace_atb {
+	struct ntrace_component comp;
+	u8 id;
+	raw_spinlock_t lock;
+	unsigned int users;
+};
+
+static inline struct ntrace_atb *to_ntrace_atb(struct ntrace_component *comp)
+{
+	return container_of(comp, struct ntrace_atb, comp);
+}
+
+extern const struct ntrace_component_type ntrace_atb_type;
 
 #endif /* _NTRACE_COMPONENT_H */

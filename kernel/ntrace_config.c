@@ -7,9 +7,7 @@
 
 #include <asm/cpufeature.h>
 
-#include "ntrace_config.h"
-#include "ntrace_context.h"
-#include "ntrace_regs.h"
+#include "ntrace_pmu.h"
 
 /* The terms */
 const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS] = {

@@ -20,7 +20,7 @@
 #include <asm/asm-extable.h>
 #include <asm/csr.h>
 
-#include "ntrace_context.h"
+#include "ntrace_pmu.h"
 
 #define CSR_SCONTEXT	0x5a8
 

@@ -9,7 +9,7 @@
 #include <linux/cleanup.h>
 #include <linux/sysfs.h>
 
-#include "ntrace_funnel.h"
+#include "ntrace_component.h"
 
 /* Every register that may come up undefined */
 static int ntrace_funnel_reset(struct ntrace_component *comp)

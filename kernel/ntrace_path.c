@@ -15,11 +15,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "ntrace_atb.h"
-#include "ntrace_funnel.h"
 #include "ntrace_path.h"
-#include "ntrace_power.h"
-#include "ntrace_regs.h"
 
 const struct ntrace_component_type *const ntrace_component_types[] = {
 	&ntrace_encoder_type,

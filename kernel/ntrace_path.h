@@ -5,8 +5,7 @@
 #ifndef _NTRACE_PATH_H
 #define _NTRACE_PATH_H
 
-#include "ntrace_encoder.h"
-#include "ntrace_ramsink.h"
+#include "ntrace_component.h"
 
 /* Encoder, cascaded funnels, sink */
 #define NTRACE_PATH_MAX		8

@@ -34,8 +34,7 @@
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
 
-#include "ntrace_ramsink.h"
-#include "ntrace_regs.h"
+#include "ntrace_component.h"
 
 static bool copy;
 module_param(copy, bool, 0444);

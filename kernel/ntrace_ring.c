@@ -16,8 +16,7 @@
 #include <linux/align.h>
 #include <linux/dma-mapping.h>
 
-#include "ntrace_clock.h"
-#include "ntrace_ring.h"
+#include "ntrace_pmu.h"
 
 /**
  * ntrace_ring_open - begin a transaction

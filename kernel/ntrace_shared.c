@@ -19,10 +19,7 @@
 #include <linux/cleanup.h>
 #include <linux/minmax.h>
 
-#include "ntrace_clock.h"
-#include "ntrace_cpu.h"
-#include "ntrace_path.h"
-#include "ntrace_shared.h"
+#include "ntrace_pmu.h"
 
 /* How often a full sink is emptied to get one encoder empty */
 #define NTRACE_SHARED_TRIES	16

@@ -12,8 +12,6 @@
 #include <asm/timex.h>
 
 #include "ntrace_component.h"
-#include "ntrace_regs.h"
-#include "ntrace_timestamp.h"
 
 static u64 ntrace_timestamp_read(struct ntrace_component *comp)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * What only a module outside of the kernel's tree needs.
+ *
  * AUX area samples: bytes of the AUX area become part of another event's sample.
  *
  * perf's core has the functions for that, but exports them to no module; built into the kernel,
@@ -15,7 +17,7 @@
 #include <linux/sizes.h>
 #include <linux/string.h>
 
-#include "ntrace_sample.h"
+#include "ntrace_compat.h"
 
 /* How far away a function of the same file may be */
 #define NTRACE_NEAR	SZ_32K

@@ -6,26 +6,19 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
+#include <linux/cpu_pm.h>
 #include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include <linux/sizes.h>
 #include <linux/smp.h>
+#include <linux/suspend.h>
 
-#include "ntrace_addr.h"
-#include "ntrace_buffer.h"
-#include "ntrace_clock.h"
 #include "ntrace_compat.h"
-#include "ntrace_config.h"
-#include "ntrace_context.h"
-#include "ntrace_cpu.h"
-#include "ntrace_event.h"
-#include "ntrace_ring.h"
-#include "ntrace_run.h"
-#include "ntrace_sample.h"
-#include "ntrace_shared.h"
+#include "ntrace_pmu.h"
 
 /* How often a hart that waits for the reader looks for room */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
@@ -33,6 +26,10 @@
 static unsigned int move_bytes = SZ_4M;
 module_param(move_bytes, uint, 0644);
 MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
+
+/* Why tracing sleeps on a CPU */
+#define NTRACE_ASLEEP_IDLE	BIT(0)
+#define NTRACE_ASLEEP_SYSTEM	BIT(1)
 
 static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
 
@@ -897,7 +894,7 @@ void ntrace_run_evict(void)
  *
  * Called with interrupts off.
  */
-void ntrace_run_sleep(unsigned int why)
+static void ntrace_run_sleep(unsigned int why)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 	bool resume = c->resume;
@@ -916,7 +913,7 @@ void ntrace_run_sleep(unsigned int why)
  *
  * Called with interrupts off.
  */
-void ntrace_run_wake(unsigned int why)
+static void ntrace_run_wake(unsigned int why)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
@@ -945,11 +942,85 @@ static void ntrace_run_resume_here(void *unused)
  *
  * Both hold for CPUs that are offline, too: they look when they come back.
  */
-void ntrace_run_suspend(bool suspended)
+static void ntrace_run_suspend(bool suspended)
 {
 	guard(cpus_read_lock)();
 	WRITE_ONCE(ntrace_suspended, suspended);
 	on_each_cpu(suspended ? ntrace_run_suspend_here : ntrace_run_resume_here, NULL, 1);
+}
+
+/*
+ * Power management. A hart in a deep idle state, or a system that is suspended, may take the state
+ * of trace components with it. So tracing stops before, publishing what there is, and begins anew
+ * afterwards, with components that are reset if they forgot what they were.
+ */
+
+/* The hart's own: with interrupts off, on that hart */
+static int ntrace_pm_idle(struct notifier_block *nb, unsigned long action, void *data)
+{
+	switch (action) {
+	case CPU_PM_ENTER:
+		ntrace_run_sleep(NTRACE_ASLEEP_IDLE);
+		break;
+	case CPU_PM_ENTER_FAILED:
+	case CPU_PM_EXIT:
+		ntrace_run_wake(NTRACE_ASLEEP_IDLE);
+		break;
+	}
+
+	return NOTIFY_OK;
+}
+
+static struct notifier_block ntrace_pm_idle_block = {
+	.notifier_call = ntrace_pm_idle,
+};
+
+/* Before tasks are frozen, and after they are thawed */
+static int ntrace_pm_system(struct notifier_block *nb, unsigned long action, void *data)
+{
+	switch (action) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		ntrace_run_suspend(true);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		ntrace_run_suspend(false);
+		break;
+	}
+
+	return NOTIFY_OK;
+}
+
+static struct notifier_block ntrace_pm_system_block = {
+	.notifier_call = ntrace_pm_system,
+};
+
+/**
+ * ntrace_pm_register - be told from now on
+ */
+int ntrace_pm_register(void)
+{
+	int ret;
+
+	ret = cpu_pm_register_notifier(&ntrace_pm_idle_block);
+	if (ret)
+		return ret;
+
+	ret = register_pm_notifier(&ntrace_pm_system_block);
+	if (ret)
+		cpu_pm_unregister_notifier(&ntrace_pm_idle_block);
+
+	return ret;
+}
+
+/**
+ * ntrace_pm_unregister - no longer
+ */
+void ntrace_pm_unregister(void)
+{
+	unregister_pm_notifier(&ntrace_pm_system_block);
+	cpu_pm_unregister_notifier(&ntrace_pm_idle_block);
 }
 
 /**
