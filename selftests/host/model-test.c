@@ -953,6 +953,28 @@ static void r56_live_data(void **state)
 	assert_int_equal(read_ram(RAM_RP_LOW), 8);
 }
 
+/* When the encoder has flushed, what began a word is in memory, and before WP, unless it is lazy. */
+static void r23_settles(void **state)
+{
+	(void)state;
+	ram_window(0x100, 0x1fc, 0);
+	ram_put(&ram, bytes, 5);
+	assert_int_equal(ram_wp(), 0x104);
+	ram_can.lazy = true;
+	ram_settle(&ram);
+	assert_int_equal(ram_wp(), 0x104);
+	ram_can.lazy = false;
+	ram_settle(&ram);
+	assert_int_equal(ram_wp(), 0x108);
+	assert_memory_equal(mem + 0x104, "\x05\xff\xff\xff", 4);
+	ram_settle(&ram);				/* nothing waits */
+	assert_int_equal(ram_wp(), 0x108);
+	ram_put(&ram, bytes, 4);
+	assert_int_equal(ram_wp(), 0x10c);
+	ram_write(&ram, RAM_CONTROL, RAM_ACTIVE | RAM_MODE_SMEM);
+	assert_int_equal(ram_wp(), 0x10c);
+}
+
 static void region_is_a_fence(void **state)
 {
 	(void)state;
@@ -1212,6 +1234,7 @@ int main(void)
 		cmocka_unit_test_setup(fixed_limit, setup),
 		cmocka_unit_test_setup(r55_data_advances, setup),
 		cmocka_unit_test_setup(r56_live_data, setup),
+		cmocka_unit_test_setup(r23_settles, setup),
 		cmocka_unit_test_setup(region_is_a_fence, setup),
 		cmocka_unit_test_setup(writes_are_told, setup),
 		cmocka_unit_test_setup(r5_funnel_power_up, setup),

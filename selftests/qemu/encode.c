@@ -362,6 +362,8 @@ static void flush(struct hart *h)
 		nt_enc_flush(e->enc);
 	e->flushing = false;
 	drain(h, e->fill);
+	if (h->comp && !e->fill)
+		net_settle(h->comp);
 	if (!opt.fifo_stuck)
 		discard(h);
 	forget(e);

@@ -206,6 +206,23 @@ unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int l
 	return done;
 }
 
+/* An encoder has flushed */
+void net_settle(struct component *from)
+{
+	struct component *c;
+	unsigned int i;
+
+	for (i = 0; i < from->n_out; i++) {
+		c = from->out[i].to;
+		if (c->type != COMP_SINK)
+			continue;
+		comp_lock(c);
+		ram_settle(&c->sink);
+		mmio_show_status(c);
+		comp_unlock(c);
+	}
+}
+
 /*
  * Time: where a unit's clock comes from.  What an encoder shares is the counter of the funnel that
  * it leads to, and that may share another's.  Counters of funnels are read without their locks: a

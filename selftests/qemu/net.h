@@ -72,6 +72,7 @@ extern unsigned int n_components;
 
 /* net.c: what flows */
 unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int len);
+void net_settle(struct component *from);
 uint64_t net_room(const struct component *from);
 uint64_t net_time(struct hart *h, struct component *c);
 void net_pull(struct component *c);

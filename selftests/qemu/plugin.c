@@ -103,6 +103,7 @@ static const struct option {
 	{ "live_data", BOOL, &opt.sink.live_data },
 	{ "fixed_limit", BOOL, &opt.sink.fixed_limit },
 	{ "wrap_sticks", BOOL, &opt.sink.wrap_sticks },
+	{ "lazy", BOOL, &opt.sink.lazy },
 	{ "format", U8, &opt.te.format, .max = 7 },
 	{ "filters", U8, &opt.te.filter.filters, .max = TE_MAX_FILTERS },
 	{ "comps", U8, &opt.te.filter.comps, .max = TE_MAX_COMPS },

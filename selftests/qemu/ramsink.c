@@ -183,15 +183,27 @@ uint64_t ram_room(const struct ram_sink *ram)
 	return ram->limit + width(ram) - ram->wp - ram->fill;
 }
 
-/* Enable fell: the started word is filled up with idle bytes */
-static void flush(struct ram_sink *ram)
+/* The started word is filled up with idle bytes */
+static void write_through(struct ram_sink *ram)
 {
-	late_bit_set(&ram->empty, false, now);
 	if (ram->fill) {
 		memset(ram->word + ram->fill, RAM_IDLE, width(ram) - ram->fill);
 		store_word(ram);
 	}
 	land_all_but(ram, 0);
+}
+
+void ram_settle(struct ram_sink *ram)
+{
+	if (ram->enable.is && !ram->can->lazy)
+		write_through(ram);
+}
+
+/* Enable fell */
+static void flush(struct ram_sink *ram)
+{
+	late_bit_set(&ram->empty, false, now);
+	write_through(ram);
 	late_bit_set(&ram->empty, true, ram->can->empty);
 }
 

@@ -45,6 +45,7 @@ struct ram_ability {
 	uint8_t late;			/* words that are under way to SMEM when WP has passed them */
 	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
 	bool wrap_sticks;		/* only a reset clears Wrap */
+	bool lazy;			/* a started word waits until the sink is disabled */
 	struct late_bit_delay active, enable, empty;
 	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
 	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */
@@ -95,6 +96,8 @@ static inline bool ram_in_sram(const struct ram_sink *ram)
 }
 
 /* How many bytes it would take now; UINT64_MAX: it begins anew at the end of its window */
+/* The encoder has flushed: all of that goes to memory, as far as there is room */
+void ram_settle(struct ram_sink *ram);
 uint64_t ram_room(const struct ram_sink *ram);
 
 #endif /* RAMSINK_H */
