@@ -83,6 +83,11 @@ $1 == to[nr] && nr >= open { to[nr] = $2; next }
 END {
 	while ((getline line <windows_of) > 0) {
 		split(line, word, " ")
+		if (word[2] == "off") {
+			if ((word[1] in last) && word[3] + 0 > last[word[1]] + 0 && !bad++)
+				print "enabled when its pages were unmapped: " line
+			delete last[word[1]]
+		}
 		if (word[2] != "window")
 			continue
 		windows++
@@ -92,9 +97,13 @@ END {
 				break;
 		if (i > nr && !bad++)
 			print "not granted: " line
+		last[word[1]] = until[i]
 	}
+	for (i in last)
+		if (!bad++)
+			print "never disabled: " i
 	printf "%d windows in %d pages, %d outside of those that were mapped then\n", windows, pages, bad
 	exit bad || windows < 10
 }' "$dir/pages/share/pages" >"$dir/log" 2>&1
-ok $? "R58: sinks hold addresses of these pages only: $(tail -n 1 "$dir/log")" "$dir/log"
+ok $? "R58: sinks hold addresses of these pages only, and are disabled before these go: $(tail -n 1 "$dir/log")" "$dir/log"
 finish

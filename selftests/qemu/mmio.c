@@ -147,6 +147,8 @@ static bool store(struct hart *h, struct component *c, unsigned int offset, uint
 		todo = ram_write(&c->sink, offset, value);
 		if (todo & RAM_DO_ENABLE)
 			net_log_enable(c, guest_time(h));
+		else if (offset == RAM_CONTROL && !(value & RAM_ENABLE))
+			net_log_disable(c, guest_time(h));
 		return todo & RAM_DO_ENABLE;
 	default:
 		return bridge_write(&c->bridge, offset, value) & BRIDGE_DO_PULL;

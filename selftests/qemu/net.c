@@ -51,12 +51,22 @@ void net_log_enable(struct component *c, uint64_t time)
 
 	if (!log_file)
 		return;
+	c->logged = true;
 	log_range(c);
 	fprintf(log_file, "%s window 0x%016llx 0x%016llx %s %llu\n", c->name,
 		(unsigned long long)(sink->start + offset),
 		(unsigned long long)(sink->limit + offset) +
 			(ram_in_sram(sink) ? RAM_SRAM_WIDTH : sink->can->width),
 		ram_in_sram(sink) ? "sram" : "smem", (unsigned long long)time);
+}
+
+void net_log_disable(struct component *c, uint64_t time)
+{
+	if (!log_file || !c->logged)
+		return;
+	c->logged = false;
+	log_range(c);
+	fprintf(log_file, "%s off %llu\n", c->name, (unsigned long long)time);
 }
 
 /*

@@ -63,6 +63,7 @@ struct component {
 	unsigned int n_in;
 	uint64_t region, region_size;
 	uint32_t sram_size;
+	bool logged;			/* sink_log: enabled last */
 };
 
 #define MAX_COMPONENTS	160
@@ -79,6 +80,7 @@ void net_pull(struct component *c);
 void net_init(void);
 void net_exit(void);
 void net_log_enable(struct component *sink, uint64_t time);
+void net_log_disable(struct component *sink, uint64_t time);
 void net_log_store(struct component *sink, uint64_t at, unsigned int len);
 
 /* topology.c: what there is */
