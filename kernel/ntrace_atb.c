@@ -30,7 +30,6 @@ static int ntrace_atb_probe(struct ntrace_component *comp)
 	struct ntrace_atb *atb = to_ntrace_atb(comp);
 	u32 got;
 
-	raw_spin_lock_init(&atb->lock);
 	atb->id = TR_ATB_ID_MAX;
 	got = ntrace_write_back(comp, TR_ATB_CONTROL, ntrace_atb_control(atb));
 	if (FIELD_GET(TR_ATB_CONTROL_ID, got) == atb->id)
@@ -41,61 +40,28 @@ static int ntrace_atb_probe(struct ntrace_component *comp)
 	return -ENODEV;
 }
 
-/* For the first path. What is sent must bear the ID from its beginning. */
-static int ntrace_atb_enable(struct ntrace_component *comp)
+/* What is sent must bear the ID from its beginning. */
+static int ntrace_atb_enable(struct ntrace_component *comp, unsigned int input)
 {
-	struct ntrace_atb *atb = to_ntrace_atb(comp);
-	u32 control = ntrace_atb_control(atb);
-	int ret;
+	u32 control = ntrace_atb_control(to_ntrace_atb(comp));
 
-	guard(raw_spinlock)(&atb->lock);
-	if (comp->failed)
-		return -EIO;
-	if (atb->users++)
-		return 0;
+	guard(raw_spinlock)(&comp->lock);
+	if (!comp->failed && !comp->active)
+		ntrace_write(comp, TR_ATB_CONTROL, control);
 
-	ntrace_write(comp, TR_ATB_CONTROL, control);
-	ntrace_write(comp, TR_ATB_CONTROL, control | TR_CONTROL_ENABLE);
-	ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
-	if (ret)
-		atb->users--;
-
-	return ret;
+	return ntrace_component_enable(comp, control);
 }
 
-/* For the last one */
 static int ntrace_atb_disable(struct ntrace_component *comp)
 {
-	struct ntrace_atb *atb = to_ntrace_atb(comp);
-
-	guard(raw_spinlock)(&atb->lock);
-	if (--atb->users)
-		return 0;
-	/* A failed one is held in reset: leave it there. */
-	if (comp->failed)
-		return -EIO;
-
-	ntrace_write(comp, TR_ATB_CONTROL, ntrace_atb_control(atb));
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1");
+	return ntrace_component_disable(comp, ntrace_atb_control(to_ntrace_atb(comp)));
 }
 
 /* sysfs */
 
-static ssize_t impl_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct ntrace_atb *atb = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "0x%08x\n", atb->comp.impl);
-}
-static DEVICE_ATTR_RO(impl);
-
 static ssize_t atid_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	struct ntrace_atb *atb = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "0x%02x\n", READ_ONCE(atb->id));
+	return sysfs_emit(buf, "0x%02x\n", READ_ONCE(to_ntrace_atb(dev_get_drvdata(dev))->id));
 }
 
 /* In effect when the bridge is enabled next */
@@ -133,7 +99,6 @@ static ssize_t far_end_show(struct device *dev, struct device_attribute *attr, c
 static DEVICE_ATTR_RO(far_end);
 
 static struct attribute *ntrace_atb_attrs[] = {
-	&dev_attr_impl.attr,
 	&dev_attr_atid.attr,
 	&dev_attr_far_end.attr,
 	NULL
@@ -146,6 +111,7 @@ static const struct attribute_group ntrace_atb_group = {
 const struct ntrace_component_type ntrace_atb_type = {
 	.name		= "ATB bridge",
 	.id		= TR_COMP_ATBBRIDGE,
+	.ends		= true,
 	.size		= sizeof(struct ntrace_atb),
 	.reset		= ntrace_atb_reset,
 	.probe		= ntrace_atb_probe,

@@ -31,11 +31,7 @@
 
 /* Windows */
 
-/**
- * ntrace_aux_chunk_start - offset in the area at which a chunk begins
- * @layout:	the area
- * @chunk:	which one
- */
+/* Offset in the area at which a chunk begins */
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk)
 {
 	return chunk ? layout->end[chunk - 1] : 0;
@@ -255,13 +251,7 @@ u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_advance);
 
-/**
- * ntrace_aux_lap_period - when to look next, so that no lap is missed
- * @pace:	how fast trace comes
- * @size:	of the area
- *
- * Return: nanoseconds
- */
+/* When to look next, so that no lap is missed. Return: nanoseconds */
 u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
 {
 	return clamp(div64_u64(size * NSEC_PER_SEC,
@@ -275,14 +265,9 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_lap_period);
  * row of such windows.
  */
 
-/**
- * ntrace_aux_limit_row - the limits for a row of windows
- * @limits:	those of the area
- * @pace:	how fast trace comes
- * @size:	of the area
- *
- * A window that is left early costs nothing, because the next one begins behind its trace. The
- * reader asks for trace when it wants some.
+/*
+ * The limits for a row of windows. A window that is left early costs nothing, because the next one
+ * begins behind its trace. The reader asks for trace when it wants some.
  */
 void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
 			  u64 size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic of the AUX area: windows, heads, pace. No hardware, no perf.
+ * Arithmetic of the AUX area, windows, heads, pace; and what a sink may do when. No hardware, no
+ * perf.
  */
 #ifndef _NTRACE_AUX_H
 #define _NTRACE_AUX_H
@@ -81,7 +82,7 @@ struct ntrace_aux_pace {
 #define NTRACE_AUX_LATENCY_NS		(10 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
-/* Where a window that fills is lost: a burst that nobody expected must not do that between polls. */
+/* Where a window that fills is lost: an unexpected burst must not do that between polls. */
 #define NTRACE_AUX_ROW_PERIOD_NS	(1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
@@ -136,14 +137,9 @@ static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 	limits->quantum = size / 8;
 }
 
-/**
- * ntrace_aux_learn - take in one more observation
- * @pace:	what is known
- * @bytes:	that came
- * @ns:		meanwhile
- *
- * Peaks count at once and fade slowly: expecting a burst costs a few early looks, missing one costs
- * trace.
+/*
+ * Take in one more observation. Peaks count at once and fade slowly: expecting a burst costs a few
+ * early looks, missing one costs trace.
  */
 static inline void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
 {
@@ -194,6 +190,38 @@ static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
 
 	return clamp(div64_u64(left * NSEC_PER_SEC, pace->rate), NTRACE_AUX_MIN_PERIOD_NS,
 		     NTRACE_AUX_MAX_PERIOD_NS);
+}
+
+/* A RAM sink */
+
+enum ntrace_sink_state {
+	NTRACE_SINK_OFF,	/* disabled; its registers hold nothing that is meant */
+	NTRACE_SINK_ARMED,	/* disabled and empty; they hold a window */
+	NTRACE_SINK_RUNNING,	/* enabled */
+	NTRACE_SINK_FAILED,	/* held in reset */
+};
+
+enum ntrace_sink_op {
+	NTRACE_SINK_SET,	/* write the window's registers */
+	NTRACE_SINK_START,	/* enable, where the write pointer is */
+	NTRACE_SINK_STOP,	/* disable, and wait until it is empty */
+	NTRACE_SINK_RESET,
+	NTRACE_SINK_OPS
+};
+
+extern const s8 ntrace_sink_table[][NTRACE_SINK_OPS];
+
+/**
+ * ntrace_sink_next - what becomes of a sink
+ * @state:	its state
+ * @op:		what is to be done with it
+ *
+ * Return: the next state; -EIO when there is nothing to be done, because the sink has failed or is
+ * disabled already; -EPERM when it must not be done: that would be a mistake of the driver's
+ */
+static inline int ntrace_sink_next(enum ntrace_sink_state state, enum ntrace_sink_op op)
+{
+	return ntrace_sink_table[state][op];
 }
 
 #endif /* _NTRACE_AUX_H */

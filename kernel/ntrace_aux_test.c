@@ -664,6 +664,91 @@ static void ntrace_aux_test_row(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 500 * 1000));
 }
 
+/* What a sink may do: all of that, and nothing else */
+static const struct {
+	enum ntrace_sink_state from;
+	enum ntrace_sink_op op;
+	enum ntrace_sink_state to;
+} ntrace_sink_test_steps[] = {
+	{ NTRACE_SINK_OFF, NTRACE_SINK_SET, NTRACE_SINK_ARMED },
+	{ NTRACE_SINK_OFF, NTRACE_SINK_RESET, NTRACE_SINK_OFF },
+	{ NTRACE_SINK_ARMED, NTRACE_SINK_SET, NTRACE_SINK_ARMED },
+	{ NTRACE_SINK_ARMED, NTRACE_SINK_START, NTRACE_SINK_RUNNING },
+	{ NTRACE_SINK_ARMED, NTRACE_SINK_RESET, NTRACE_SINK_OFF },
+	{ NTRACE_SINK_RUNNING, NTRACE_SINK_STOP, NTRACE_SINK_ARMED },
+	{ NTRACE_SINK_FAILED, NTRACE_SINK_RESET, NTRACE_SINK_OFF },
+};
+
+static int ntrace_sink_test_step(enum ntrace_sink_state from, enum ntrace_sink_op op)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ntrace_sink_test_steps); i++)
+		if (ntrace_sink_test_steps[i].from == from && ntrace_sink_test_steps[i].op == op)
+			return ntrace_sink_test_steps[i].to;
+
+	return -1;
+}
+
+static void ntrace_sink_test_legal(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ntrace_sink_test_steps); i++)
+		KUNIT_EXPECT_EQ(test, (int)ntrace_sink_test_steps[i].to,
+				ntrace_sink_next(ntrace_sink_test_steps[i].from,
+						 ntrace_sink_test_steps[i].op));
+}
+
+/*
+ * To enable a sink without a window, to change the window of one that is enabled, or to reset it,
+ * is a mistake. The rest comes of a sink that has failed, or is disabled already.
+ */
+static void ntrace_sink_test_refused(struct kunit *test)
+{
+	enum ntrace_sink_state state;
+	enum ntrace_sink_op op;
+	bool mistake;
+
+	for (state = NTRACE_SINK_OFF; state <= NTRACE_SINK_FAILED; state++) {
+		for (op = NTRACE_SINK_SET; op <= NTRACE_SINK_RESET; op++) {
+			if (ntrace_sink_test_step(state, op) >= 0)
+				continue;
+			mistake = state == NTRACE_SINK_RUNNING ||
+				  (state == NTRACE_SINK_OFF && op == NTRACE_SINK_START);
+			KUNIT_EXPECT_EQ(test, ntrace_sink_next(state, op),
+					mistake ? -EPERM : -EIO);
+		}
+	}
+}
+
+/* Whatever is tried in whatever order: enabled sinks have a window, and failed ones were reset. */
+static void ntrace_sink_test_walk(struct kunit *test)
+{
+	enum ntrace_sink_state state = NTRACE_SINK_OFF;
+	u32 chance = 12345, steps;
+	bool window = false;
+	int next;
+
+	for (steps = 0; steps < 100000; steps++) {
+		enum ntrace_sink_op op;
+
+		chance = chance * 1664525 + 1013904223;
+		op = chance >> 16 & 3;
+		next = ntrace_sink_next(state, op);
+		if (next >= 0) {
+			window = op == NTRACE_SINK_SET || (window && op != NTRACE_SINK_RESET);
+			if (state == NTRACE_SINK_FAILED)
+				KUNIT_EXPECT_EQ(test, op, NTRACE_SINK_RESET);
+			state = next;
+		}
+		if (state == NTRACE_SINK_RUNNING || state == NTRACE_SINK_ARMED)
+			KUNIT_EXPECT_TRUE(test, window);
+		if (chance >> 28 == 0)
+			state = NTRACE_SINK_FAILED;
+	}
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_hint),
@@ -686,6 +771,9 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_advance),
 	KUNIT_CASE(ntrace_aux_test_lap_period),
 	KUNIT_CASE(ntrace_aux_test_row),
+	KUNIT_CASE(ntrace_sink_test_legal),
+	KUNIT_CASE(ntrace_sink_test_refused),
+	KUNIT_CASE(ntrace_sink_test_walk),
 	{}
 };
 
@@ -696,6 +784,6 @@ static struct kunit_suite ntrace_aux_test_suite = {
 
 kunit_test_suite(ntrace_aux_test_suite);
 
-MODULE_DESCRIPTION("KUnit tests of the ntrace driver's AUX arithmetic");
+MODULE_DESCRIPTION("KUnit tests of the ntrace driver's AUX arithmetic and sink states");
 MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 MODULE_LICENSE("GPL");

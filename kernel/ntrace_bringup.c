@@ -235,8 +235,7 @@ static void ntrace_bringup_stop_full(struct ntrace_bringup_run *run)
 	struct ntrace_path *path = run->path;
 	unsigned int i;
 
-	if (!path->sink->comp.failed)
-		path->sink->comp.type->disable(&path->sink->comp);
+	ntrace_ramsink_stop(path->sink);
 	for (i = 0; i + 1 < path->nr; i++)
 		ntrace_component_reset(path->comp[i]);
 	ntrace_path_leave_funnels(path);
@@ -511,18 +510,14 @@ static const struct file_operations ntrace_bringup_fops = {
 
 static struct dentry *ntrace_bringup_dir;
 
-/**
- * ntrace_bringup_init - make the file
- */
+/* Make the file */
 void ntrace_bringup_init(void)
 {
 	ntrace_bringup_dir = debugfs_create_dir("ntrace", NULL);
 	debugfs_create_file("bringup", 0400, ntrace_bringup_dir, NULL, &ntrace_bringup_fops);
 }
 
-/**
- * ntrace_bringup_exit - remove it
- */
+/* Remove it */
 void ntrace_bringup_exit(void)
 {
 	debugfs_remove_recursive(ntrace_bringup_dir);

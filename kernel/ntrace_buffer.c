@@ -34,12 +34,7 @@ static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *ma
 				     DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/**
- * ntrace_buffer_unbound - a sink is about to go
- * @sink: the sink
- *
- * No area stays mapped for it. ntrace_components_lock is held.
- */
+/* A sink is about to go. No area stays mapped for it. ntrace_components_lock is held. */
 void ntrace_buffer_unbound(struct ntrace_ramsink *sink)
 {
 	struct ntrace_buffer *buf;
@@ -154,20 +149,19 @@ static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u6
 	return 0;
 }
 
-/**
- * ntrace_buffer_free - let go of an AUX area
- * @aux: what ntrace_buffer_setup() returned
- */
+/* Let go of an AUX area */
 void ntrace_buffer_free(void *aux)
 {
 	struct ntrace_buffer *buf = aux;
 	struct ntrace_map *map;
-	unsigned int i;
 
 	scoped_guard(mutex, &ntrace_components_lock) {
 		list_del(&buf->node);
-		for (i = 0; i < buf->nr_maps; i++)
-			ntrace_buffer_unmap(buf, &buf->map[i]);
+		for (map = buf->map; map < buf->map + buf->nr_maps; map++) {
+			if (map->sink)
+				ntrace_path_recall(map->sink);
+			ntrace_buffer_unmap(buf, map);
+		}
 	}
 
 	for (map = buf->map; map < buf->map + buf->nr_maps; map++) {
@@ -290,12 +284,9 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	return NULL;
 }
 
-/**
- * ntrace_buffer_search_map - the area as one sink sees it
- * @buf:	the area
- * @sink:	the sink
- *
- * Return: NULL if the area was set up by another event, whose sinks are not this one's
+/*
+ * The area as one sink sees it. Return: NULL if the area was set up by another event, whose sinks
+ * are not this one's
  */
 struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 					    const struct ntrace_ramsink *sink)
@@ -309,12 +300,7 @@ struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 	return NULL;
 }
 
-/**
- * ntrace_buffer_at - a place in the area, as the CPU sees it, up to the end of its page
- * @buf:	the area
- * @chunk:	which chunk
- * @offset:	in that chunk
- */
+/* A place in the area, as the CPU sees it, up to the end of its page */
 void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 offset)
 {
 	offset += ntrace_aux_chunk_start(&buf->layout, chunk);
@@ -416,4 +402,48 @@ void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 h
 	memset(mark, NTRACE_IDLE_BYTE, NTRACE_AUX_SKIP_IDLE);
 	put_unaligned_le64(size, mark + NTRACE_AUX_SKIP_IDLE);
 	ntrace_buffer_write(buf, map, head, mark, sizeof(mark));
+}
+
+/* AUX transactions */
+
+/*
+ * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte, -EINVAL when there
+ * is no area for this sink. After an error there is no transaction, no buffer, and no room to copy
+ * to.
+ */
+int ntrace_buffer_open(struct ntrace_cpu *c)
+{
+	struct perf_output_handle *handle = &c->handle;
+
+	/*
+	 * The core fills this in before it looks for space, and tells the two failures apart in no
+	 * other way.
+	 */
+	handle->rb = NULL;
+	handle->size = 0;
+	c->done = 0;
+	c->lost = false;
+	c->buf = perf_aux_output_begin(handle, c->event);
+	if (!c->buf)
+		return handle->rb ? -ENOSPC : -EINVAL;
+
+	c->map = ntrace_buffer_find_map(c->buf, c->path->sink);
+	if (c->map)
+		return 0;
+
+	perf_aux_output_end(handle, 0);
+	handle->size = 0;
+	c->buf = NULL;
+
+	return -EINVAL;
+}
+
+/* End a transaction, all of whose trace is accounted in done */
+void ntrace_buffer_close(struct ntrace_cpu *c)
+{
+	if (!perf_get_aux(&c->handle))
+		return;
+	if (c->lost)
+		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	perf_aux_output_end(&c->handle, c->done);
 }

@@ -71,9 +71,7 @@ static void *ntrace_sample_find(const char *name)
 	return NULL;
 }
 
-/**
- * ntrace_sample_init - can samples be taken?
- */
+/* Can samples be taken? */
 bool ntrace_sample_init(void)
 {
 	ntrace_output_copy_aux = ntrace_sample_find("perf_output_copy_aux");
@@ -82,28 +80,16 @@ bool ntrace_sample_init(void)
 	return ntrace_output_copy_aux && ntrace_output_copy;
 }
 
-/**
- * ntrace_sample_copy - the last bytes of an AUX area
- * @aux:	its transaction
- * @handle:	of the sample
- * @head:	where they end
- * @size:	how many
- *
- * Return: bytes copied
- */
+/* The last bytes of an AUX area. Return: bytes copied */
 long ntrace_sample_copy(struct perf_output_handle *aux, struct perf_output_handle *handle, u64 head,
 			unsigned long size)
 {
 	return ntrace_output_copy_aux(aux, handle, head - size, head);
 }
 
-/**
- * ntrace_sample_idle - no trace: the core has made room for @size bytes, and nothing may stay
- *			undefined
- * @handle:	of the sample
- * @size:	how many
- *
- * Return: bytes written
+/*
+ * No trace: the core has made room for @size bytes, and nothing may stay undefined. Return: bytes
+ * written
  */
 long ntrace_sample_idle(struct perf_output_handle *handle, unsigned long size)
 {

@@ -67,11 +67,9 @@ bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 
 /* Waiting */
 
-/**
- * ntrace_deadline_passed - count one more poll
- * @deadline: zeroed before the first
- *
- * The specification gives no numbers: hardware may take its time. Callable with interrupts off.
+/*
+ * Count one more poll. The specification gives no numbers: hardware may take its time. Callable
+ * with interrupts off.
  */
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline)
 {
@@ -125,13 +123,7 @@ int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 l
 	return -ETIMEDOUT;
 }
 
-/**
- * ntrace_wait_on - ntrace_wait(), when a first look was not enough
- * @comp:	the component
- * @mask:	bits to look at
- * @value:	what they should become
- * @what:	the same in words
- */
+/* ntrace_wait(), when a first look was not enough */
 int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
 {
 	struct ntrace_deadline deadline = {};
@@ -148,15 +140,13 @@ int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const cha
 
 /* Reset and identification */
 
-/**
- * ntrace_component_reset - bring a component from whatever state to Active, not enabled, nothing
- * undefined
- * @comp: the component
- */
+/* Bring a component from whatever state to Active, not enabled, nothing undefined */
 int ntrace_component_reset(struct ntrace_component *comp)
 {
 	int ret;
 
+	if (comp->type && comp->type->busy && WARN_ON_ONCE(comp->type->busy(comp)))
+		return -EBUSY;
 	comp->failed = false;
 
 	ntrace_write(comp, TR_CONTROL, 0);
@@ -172,16 +162,60 @@ int ntrace_component_reset(struct ntrace_component *comp)
 	return comp->type ? comp->type->reset(comp) : 0;
 }
 
-/**
- * ntrace_component_wake - reset a component that forgot what it was
- * @comp: the component, in use by nobody
- *
- * One that failed is inactive on purpose, and stays so.
+/*
+ * Reset a component that forgot what it was, and nobody uses. One that failed is inactive on
+ * purpose, and stays so. Interrupts are off.
  */
 void ntrace_component_wake(struct ntrace_component *comp)
 {
-	if (!comp->failed && !(ntrace_read(comp, TR_CONTROL) & TR_CONTROL_ACTIVE))
+	guard(raw_spinlock)(&comp->lock);
+	if (!comp->active && !comp->failed && !(ntrace_read(comp, TR_CONTROL) & TR_CONTROL_ACTIVE))
 		ntrace_component_reset(comp);
+}
+
+/**
+ * ntrace_component_enable - one more path leads through a component
+ * @comp:	the component, its lock held
+ * @control:	its Control register, without Enable
+ *
+ * Return: 0 or an error, and the path does not count
+ */
+int ntrace_component_enable(struct ntrace_component *comp, u32 control)
+{
+	int ret = 0;
+
+	if (comp->failed)
+		return -EIO;
+
+	if (!comp->active) {
+		ntrace_write(comp, TR_CONTROL, control | TR_CONTROL_ENABLE);
+		ret = ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
+	}
+	if (!ret)
+		comp->active++;
+
+	return ret;
+}
+
+/**
+ * ntrace_component_disable - one path less: the last one disables it
+ * @comp:	the component
+ * @control:	its Control register, without Enable
+ */
+int ntrace_component_disable(struct ntrace_component *comp, u32 control)
+{
+	guard(raw_spinlock)(&comp->lock);
+	comp->active--;
+	/* A failed one is held in reset: leave it there. */
+	if (comp->failed)
+		return -EIO;
+	if (comp->active)
+		return 0;
+
+	ntrace_write(comp, TR_CONTROL, control);
+
+	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
+			   "Enable=0 and Empty=1");
 }
 
 static const struct ntrace_component_type *ntrace_component_type_of(u32 impl)
@@ -279,10 +313,7 @@ static void ntrace_component_dump(struct ntrace_component *comp)
 
 /* Looking up. ntrace_components_lock is held */
 
-/**
- * ntrace_component_find - the component of a device tree node, if it is bound
- * @np: the node
- */
+/* The component of a device tree node, if it is bound */
 struct ntrace_component *ntrace_component_find(const struct device_node *np)
 {
 	struct ntrace_component *comp;
@@ -370,10 +401,7 @@ int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 	return 0;
 }
 
-/**
- * ntrace_power_let_sleep - end what ntrace_power_keep_awake() began
- * @awake: what it was given
- */
+/* End what ntrace_power_keep_awake() began */
 void ntrace_power_let_sleep(struct ntrace_awake *awake)
 {
 	if (cpu_latency_qos_request_active(&awake->all))
@@ -435,31 +463,22 @@ static int ntrace_power_init(struct device *dev)
 	return devm_pm_runtime_enable(dev);
 }
 
-/**
- * ntrace_power_last - have a component on before it goes
- * @comp: the component
- *
- * To disable runtime PM can be to suspend: so it stays on, beyond the end of its structure. Return:
- * whether it is on
+/*
+ * Have a component on before it goes. To disable runtime PM can be to suspend: so it stays on,
+ * beyond the end of its structure. Return: whether it is on
  */
 static bool ntrace_power_last(struct ntrace_component *comp)
 {
 	return pm_runtime_get_sync(comp->dev) >= 0;
 }
 
-/**
- * ntrace_power_get - have a component on, reset if it was not
- * @comp: the component
- */
+/* Have a component on, reset if it was not */
 int ntrace_power_get(struct ntrace_component *comp)
 {
 	return pm_runtime_resume_and_get(comp->dev);
 }
 
-/**
- * ntrace_power_put - one user less
- * @comp: the component
- */
+/* One user less */
 void ntrace_power_put(struct ntrace_component *comp)
 {
 	pm_runtime_put(comp->dev);
@@ -534,11 +553,9 @@ static void ntrace_component_free(struct kref *refs)
 	kfree(comp);
 }
 
-/**
- * ntrace_component_get - see to it that a component can be looked at
- * @comp: the component
- *
- * Its registers and its device are a matter of ntrace_components_lock.
+/*
+ * See to it that a component can be looked at. Its registers and its device are a matter of
+ * ntrace_components_lock.
  */
 struct ntrace_component *ntrace_component_get(struct ntrace_component *comp)
 {
@@ -547,10 +564,7 @@ struct ntrace_component *ntrace_component_get(struct ntrace_component *comp)
 	return comp;
 }
 
-/**
- * ntrace_component_put - no longer
- * @comp: the component
- */
+/* No longer */
 void ntrace_component_put(struct ntrace_component *comp)
 {
 	kref_put(&comp->refs, ntrace_component_free);
@@ -590,6 +604,7 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 		return ERR_PTR(-ENOMEM);
 	*comp = first;
 	kref_init(&comp->refs);
+	raw_spin_lock_init(&comp->lock);
 	get_device(comp->dev);
 	init_irq_work(&comp->report, ntrace_component_report);
 
@@ -606,6 +621,23 @@ static void ntrace_component_off(struct ntrace_component *comp)
 	irq_work_sync(&comp->report);
 }
 
+static ssize_t impl_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct ntrace_component *comp = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "0x%08x\n", comp->impl);
+}
+static DEVICE_ATTR_RO(impl);
+
+static struct attribute *ntrace_component_attrs[] = {
+	&dev_attr_impl.attr,
+	NULL
+};
+
+static const struct attribute_group ntrace_component_group = {
+	.attrs = ntrace_component_attrs,
+};
+
 static int ntrace_component_init(struct ntrace_component *comp)
 {
 	int ret;
@@ -617,11 +649,10 @@ static int ntrace_component_init(struct ntrace_component *comp)
 		goto err_off;
 	}
 
-	if (comp->type->group) {
-		ret = devm_device_add_group(comp->dev, comp->type->group);
-		if (ret)
-			goto err_off;
-	}
+	ret = devm_device_add_group(comp->dev, &ntrace_component_group) ?:
+	      devm_device_add_group(comp->dev, comp->type->group);
+	if (ret)
+		goto err_off;
 
 	scoped_guard(mutex, &ntrace_components_lock) {
 		list_add_tail(&comp->node, &ntrace_components);
@@ -688,6 +719,7 @@ static const struct ntrace_variant ntrace_variant_model = {
 };
 
 static const struct ntrace_variant ntrace_variant_model_sink = {
+	.settles = true,
 	.wp_exact = true,
 };
 
@@ -749,9 +781,7 @@ int ntrace_component_driver_register(const struct ntrace_component_type *const *
 	return platform_driver_register(&ntrace_component_driver);
 }
 
-/**
- * ntrace_component_driver_unregister - let go of all of them
- */
+/* Let go of all of them */
 void ntrace_component_driver_unregister(void)
 {
 	platform_driver_unregister(&ntrace_component_driver);

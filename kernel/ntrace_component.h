@@ -15,8 +15,10 @@
 #include <linux/pm.h>
 #include <linux/pm_qos.h>
 #include <linux/spinlock.h>
+#include <linux/sysfs.h>
 #include <linux/types.h>
 
+#include "ntrace_aux.h"
 #include "ntrace_regs.h"
 
 struct device_node;
@@ -30,22 +32,27 @@ struct pid;
  * struct ntrace_component_type - what a type of component can do
  * @name:	for messages and sysfs
  * @id:		trXxCompType
+ * @ends:	a path may end here
  * @size:	of the structure whose first member is the component
  * @reset:	give every register that may come up undefined a value; Active is 1, Enable is 0
  * @probe:	find out what this one can do, after @reset
- * @enable:	set Enable and see it stick
- * @disable:	clear Enable and wait until the component is empty; NULL for an encoder, which needs
- *		its sink to get there
- * @group:	sysfs attributes of the component's device, may be NULL
+ * @enable:	one more path leads through it, from an input: set Enable and see it stick. What
+ *		follows is enabled. NULL for an encoder, see ntrace_encoder_start()
+ * @disable:	one path less: clear Enable, if it was the last, and wait until the component is
+ *		empty. What comes before is. NULL for an encoder, which needs its sink to get there
+ * @busy:	must it not be reset? NULL: it may be
+ * @group:	sysfs attributes of the component's device
  */
 struct ntrace_component_type {
 	const char *name;
 	u8 id;
+	bool ends;
 	size_t size;
 	int (*reset)(struct ntrace_component *comp);
 	int (*probe)(struct ntrace_component *comp);
-	int (*enable)(struct ntrace_component *comp);
+	int (*enable)(struct ntrace_component *comp, unsigned int input);
 	int (*disable)(struct ntrace_component *comp);
+	bool (*busy)(const struct ntrace_component *comp);
 	const struct attribute_group *group;
 };
 
@@ -68,6 +75,8 @@ struct ntrace_component_type {
  * @sysfs:	file of the PMU that stands for it, may be NULL
  * @users:	events whose paths lead through it, under ntrace_components_lock
  * @next:	where their trace goes from here
+ * @lock:	for @active and what goes with it; interrupts off. A sink's comes before a funnel's
+ * @active:	of a component that CPUs share: the paths that are enabled, or wait
  */
 struct ntrace_component {
 	struct kref refs;
@@ -86,6 +95,8 @@ struct ntrace_component {
 	struct attribute *sysfs;
 	unsigned int users;
 	struct ntrace_component *next;
+	raw_spinlock_t lock;
+	unsigned int active;
 };
 
 /**
@@ -97,6 +108,8 @@ struct ntrace_component {
  *		are elsewhere
  * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that
  *		is not traced. Another one could never make room in the AUX buffer.
+ * @settles:	of a sink: with its encoder off and empty, and Empty = 1 of its own, all that came
+ *		is before the write pointer. Another may keep a part of a unit until it is disabled.
  * @wp_exact:	of a sink: all trace before the write pointer is in memory. Otherwise the write
  *		pointer may count pending writes, and the driver stops the sink before a read.
  * @align:	of a sink: bytes that it writes at a time, 0: what its write pointer tells
@@ -112,6 +125,7 @@ struct ntrace_variant {
 	u8 src_bits;
 	bool filter_value;
 	bool can_stall;
+	bool settles;
 	bool wp_exact;
 	u32 align;
 	u32 headroom;
@@ -173,14 +187,9 @@ struct ntrace_deadline {
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
 int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what);
 
-/**
- * ntrace_wait - wait until the Control register reads as wanted
- * @comp:	the component
- * @mask:	bits to look at
- * @value:	what they should become
- * @what:	the same in words
- *
- * A prompt component costs one look. Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+/*
+ * Wait until the Control register reads as wanted. A prompt component costs one look. Return: 0, or
+ * -ETIMEDOUT after ntrace_component_fail()
  */
 static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
 {
@@ -190,6 +199,16 @@ static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value
 	return ntrace_wait_on(comp, mask, value, what);
 }
 
+/* A file of a component's device; what it shows is of `this` component */
+#define NTRACE_ATTR(_type, _name, _fmt, _value)							\
+static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+{												\
+	struct ntrace_##_type *this = to_ntrace_##_type(dev_get_drvdata(dev));			\
+												\
+	return sysfs_emit(buf, _fmt "\n", _value);						\
+}												\
+static DEVICE_ATTR_RO(_name)
+
 bool ntrace_has_register(struct ntrace_component *comp, u32 offset);
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last);
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last);
@@ -197,6 +216,8 @@ int ntrace_component_reset(struct ntrace_component *comp);
 struct ntrace_component *ntrace_component_get(struct ntrace_component *comp);
 void ntrace_component_put(struct ntrace_component *comp);
 void ntrace_component_wake(struct ntrace_component *comp);
+int ntrace_component_enable(struct ntrace_component *comp, u32 control);
+int ntrace_component_disable(struct ntrace_component *comp, u32 control);
 
 extern const struct of_device_id ntrace_component_of_match[];
 
@@ -417,12 +438,7 @@ static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
 	} while (paused != READ_ONCE(enc->paused));
 }
 
-/**
- * ntrace_encoder_start - enable it, and let it trace
- * @enc: the encoder
- *
- * InstTracing may not be written before Enable reads 1.
- */
+/* Enable it, and let it trace. InstTracing may not be written before Enable reads 1. */
 static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 {
 	int ret;
@@ -438,12 +454,9 @@ static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 	return 0;
 }
 
-/**
- * ntrace_encoder_stop - clear Enable, do not wait
- * @enc: the encoder
- *
- * The sticky overflow bit is written 0 and so stays as it is. InstTracing stays as it is, too: from
- * here on a pause does not change it.
+/*
+ * Clear Enable, do not wait. The sticky overflow bit is written 0 and so stays as it is.
+ * InstTracing stays as it is, too: from here on a pause does not change it.
  */
 static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 {
@@ -475,10 +488,7 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 	return true;
 }
 
-/**
- * ntrace_encoder_stopped - is it off, and everything that it had on its way?
- * @control: trTeControl
- */
+/* Is it off, and everything that it had on its way? */
 static inline bool ntrace_encoder_stopped(u32 control)
 {
 	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
@@ -491,16 +501,12 @@ static inline bool ntrace_encoder_stopped(u32 control)
  * @comp:	the component that it is
  * @ts:		its timestamp unit, which others may share
  * @can_disable: inputs that can be disabled
- * @lock:	for all below; taken with interrupts off, within a sink's
- * @users:	paths that are enabled
  * @dis_input:	what trFunnelDisInput holds
  */
 struct ntrace_funnel {
 	struct ntrace_component comp;
 	struct ntrace_timestamp ts;
 	u32 can_disable;
-	raw_spinlock_t lock;
-	unsigned int users;
 	u32 dis_input;
 };
 
@@ -510,10 +516,6 @@ static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *co
 }
 
 extern const struct ntrace_component_type ntrace_funnel_type;
-
-void ntrace_funnel_wake(struct ntrace_funnel *funnel);
-int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input);
-int ntrace_funnel_leave(struct ntrace_funnel *funnel);
 
 /* The RAM sink: it writes trace to system memory (SMEM) or to memory of its own (SRAM). */
 
@@ -547,7 +549,8 @@ struct ntrace_ramsink_store {
  * @align:	bytes it writes at a time
  * @unit_unknown: it may write fewer bytes at a time than @align
  * @can_ring:	it can go on at Start when it comes to Limit
- * @wp_exact:	see struct ntrace_variant
+ * @settles:	see struct ntrace_variant
+ * @wp_exact:	likewise
  * @rewinds:	likewise
  * @wrap_sticks: likewise
  * @headroom:	likewise
@@ -555,6 +558,8 @@ struct ntrace_ramsink_store {
  * @has_high:	addresses have a high half
  * @window_max:	bytes that a window of the AUX area may have
  * @stuck:	Wrap, if it was 1 before the sink was enabled
+ * @state:	what it may do next, while it has not failed
+ * @kept_by:	the CPU that left it enabled when its encoder stopped, -1: none
  * @control:	trRamControl, without Enable
  * @start:	address of the window it is set to
  * @limit:	of the last unit of that window
@@ -565,9 +570,7 @@ struct ntrace_ramsink_store {
  * @copied:	trace is copied from @store; else the sink writes into the AUX area
  * @shared:	several encoders lead here
  * @owner:	whose events share it
- * @lock:	for what follows; interrupts off
- * @active:	CPUs whose trace goes here now
- * @drained:	bytes of the window that are copied
+ * @drained:	bytes of the window that are copied, under the lock as what follows
  * @lost:	trace was lost when nobody had an AUX transaction to tell of it
  */
 struct ntrace_ramsink {
@@ -576,6 +579,7 @@ struct ntrace_ramsink {
 	u32 align;
 	bool unit_unknown;
 	bool can_ring;
+	bool settles;
 	bool wp_exact;
 	bool rewinds;
 	bool wrap_sticks;
@@ -584,6 +588,8 @@ struct ntrace_ramsink {
 	bool has_high;
 	u64 window_max;
 	u32 stuck;
+	enum ntrace_sink_state state;
+	int kept_by;
 	u32 control;
 	u64 start;
 	u64 limit;
@@ -594,8 +600,6 @@ struct ntrace_ramsink {
 	bool copied;
 	bool shared;
 	struct pid *owner;
-	raw_spinlock_t lock;
-	unsigned int active;
 	u64 drained;
 	bool lost;
 };
@@ -630,12 +634,27 @@ void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink);
 
 /* What follows runs at every context switch: a call would cost more than what it is for. */
 
-/**
- * ntrace_ramsink_start - enable it
- * @sink: the sink, set
- */
+/* May it? Then it does. Return: 0 or -EIO */
+static inline int ntrace_ramsink_go(struct ntrace_ramsink *sink, enum ntrace_sink_op op)
+{
+	int next = ntrace_sink_next(sink->comp.failed ? NTRACE_SINK_FAILED : sink->state, op);
+
+	if (next < 0) {
+		WARN_ON_ONCE(next == -EPERM);
+		return -EIO;
+	}
+	sink->state = next;
+
+	return 0;
+}
+
+/* Enable it */
 static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 {
+	int ret = ntrace_ramsink_go(sink, NTRACE_SINK_START);
+
+	if (ret)
+		return ret;
 	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control | TR_CONTROL_ENABLE);
 
 	if (ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE)
@@ -644,16 +663,44 @@ static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 	return ntrace_ramsink_wait_started(sink);
 }
 
-/**
- * ntrace_ramsink_stop - disable it, and wait until it is empty
- * @sink: the sink
- */
+/* Disable it, and wait until it is empty */
 static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
 {
+	int ret = ntrace_ramsink_go(sink, NTRACE_SINK_STOP);
+
+	if (ret)
+		return ret;
 	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control);
 
 	return ntrace_wait(&sink->comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
 			   "Enable=0 and Empty=1");
+}
+
+/* Has it nothing on its way, and may more come? */
+static inline bool ntrace_ramsink_is_settled(struct ntrace_ramsink *sink)
+{
+	const u32 mask = TR_CONTROL_ENABLE | TR_CONTROL_EMPTY;
+
+	return (ntrace_read(&sink->comp, TR_RAM_CONTROL) & mask) == mask;
+}
+
+/**
+ * ntrace_ramsink_advance - look at the rest of the window as if it were all of it
+ * @sink: the sink
+ * @used: bytes at the beginning of the window
+ *
+ * Return: false when that cannot be said with the low half of an address
+ */
+static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
+{
+	u64 start = sink->start + used;
+
+	if (upper_32_bits(start ^ sink->start))
+		return false;
+	sink->start = start;
+	sink->size -= used;
+
+	return true;
 }
 
 /**
@@ -675,12 +722,9 @@ static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used
 	return *used <= sink->size;
 }
 
-/**
- * ntrace_ramsink_used - the same for a poll
- * @sink: the sink
- *
- * A write pointer outside of the window counts as a full window, so that the sink is stopped and
- * ntrace_ramsink_account() finds out.
+/*
+ * The same for a poll. A write pointer outside of the window counts as a full window, so that the
+ * sink is stopped and ntrace_ramsink_account() finds out.
  */
 static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 {
@@ -711,12 +755,10 @@ static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 	return inside ? -ENOSPC : ntrace_ramsink_lost_way(sink);
 }
 
-/**
- * ntrace_ramsink_unsure - bytes at the end of a full window that may be no trace
- * @sink: the sink
- *
- * Limit is the address of the last unit of a window. If the length of a unit is unknown, the driver
- * assumes the longest. A sink with shorter units does not write the rest of the last one.
+/*
+ * Bytes at the end of a full window that may be no trace. Limit is the address of the last unit of
+ * a window. If the length of a unit is unknown, the driver assumes the longest. A sink with shorter
+ * units does not write the rest of the last one.
  */
 static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
 {
@@ -729,14 +771,10 @@ static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
  * struct ntrace_atb - one bridge
  * @comp:	the component that it is
  * @id:		the trace source that it is on the bus
- * @lock:	for @users; interrupts off
- * @users:	paths that are enabled
  */
 struct ntrace_atb {
 	struct ntrace_component comp;
 	u8 id;
-	raw_spinlock_t lock;
-	unsigned int users;
 };
 
 static inline struct ntrace_atb *to_ntrace_atb(struct ntrace_component *comp)

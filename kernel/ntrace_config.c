@@ -26,10 +26,7 @@ const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS] = {
 	{ "sinkid", "config2", NTRACE_CONFIG2_SINKID },
 };
 
-/**
- * ntrace_attr_has_unknown_bits - does an event ask for what no field stands for?
- * @attr: its attributes
- */
+/* Does an event ask for what no field stands for? */
 bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
 {
 	u64 config = attr->config, config2 = attr->config2;
@@ -60,11 +57,8 @@ static u32 ntrace_all_privs(void)
 	return ntrace_has_hypervisor() ? privs | TR_TE_PRIV_VU | TR_TE_PRIV_VS : privs;
 }
 
-/**
- * ntrace_attr_privs - the privileges that an event wants to see
- * @attr: its attributes
- *
- * Linux in HS mode is both the kernel and the
+/*
+ * The privileges that an event wants to see. Linux in HS mode is both the kernel and the
  * hypervisor: exclude_kernel says whether it is seen, exclude_hv adds nothing. Without the H
  * extension there are no guests, so excluding them is no work.
  */

@@ -69,10 +69,7 @@ static bool ntrace_context_probe(void)
 	       !((second ^ 0x2aaa5555) & NTRACE_CONTEXT_MASK);
 }
 
-/**
- * ntrace_context_cpu_online - find out whether this hart has a scontext that holds any TID
- * @cpu: this CPU
- */
+/* Find out whether this hart has a scontext that holds any TID */
 bool ntrace_context_cpu_online(unsigned int cpu)
 {
 	bool present;
@@ -97,12 +94,10 @@ bool ntrace_context_possible(int cpu)
 	       !cpumask_test_cpu(cpu, &ntrace_context_probed);
 }
 
-/**
- * ntrace_context_write_current - write the TID of the task that runs on this hart, which has the
- * CSR
- *
- * Events of a cgroup are added in the middle of a switch, when the previous task is still current:
- * then the CSR has the next one's already.
+/*
+ * Write the TID of the task that runs on this hart, which has the CSR. Events of a cgroup are added
+ * in the middle of a switch, when the previous task is still current: then the CSR has the next
+ * one's already.
  */
 void ntrace_context_write_current(void)
 {
@@ -130,10 +125,9 @@ static void ntrace_context_match(struct tracepoint *tp, void *priv)
 		*found = tp;
 }
 
-/**
- * ntrace_context_get - have scontext kept up to date
- *
- * The first user patches kernel text: not for atomic context. Return: 0 or an error
+/*
+ * Have scontext kept up to date. The first user patches kernel text: not for atomic context.
+ * Return: 0 or an error
  */
 int ntrace_context_get(void)
 {
@@ -158,9 +152,7 @@ int ntrace_context_get(void)
 	return ret;
 }
 
-/**
- * ntrace_context_put - no longer
- */
+/* No longer */
 void ntrace_context_put(void)
 {
 	guard(mutex)(&ntrace_context_lock);
@@ -170,11 +162,9 @@ void ntrace_context_put(void)
 	tracepoint_probe_unregister(ntrace_sched_switch, ntrace_context_switch, NULL);
 }
 
-/**
- * ntrace_context_exit - wait for probes that still run
- *
- * Before their code goes. Nothing else waits: a grace period for each event that is closed
- * would be much.
+/*
+ * Wait for probes that still run. Before their code goes. Nothing else waits: a grace period for
+ * each event that is closed would be much.
  */
 void ntrace_context_exit(void)
 {

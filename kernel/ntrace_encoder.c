@@ -8,7 +8,6 @@
 #include <linux/log2.h>
 #include <linux/of.h>
 #include <linux/property.h>
-#include <linux/sysfs.h>
 
 #include "ntrace_component.h"
 
@@ -120,10 +119,7 @@ static bool ntrace_filter_probe_latch(struct ntrace_component *comp)
 	return ok;
 }
 
-/**
- * ntrace_filter_probe - find out what there is
- * @enc: the encoder, reset
- */
+/* Find out what there is */
 static void ntrace_filter_probe(struct ntrace_encoder *enc)
 {
 	unsigned int j;
@@ -422,10 +418,7 @@ u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared)
 	return shared ? 0 : enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC;
 }
 
-/**
- * ntrace_encoder_src_features - the SRC part of trTeInstFeatures
- * @enc: the encoder
- */
+/* The SRC part of trTeInstFeatures */
 u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 {
 	return FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) |
@@ -473,18 +466,10 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 
 /* Start and stop */
 
-static int ntrace_encoder_enable(struct ntrace_component *comp)
-{
-	return ntrace_encoder_start(to_ntrace_encoder(comp));
-}
-
-/**
- * ntrace_encoder_pause - stop tracing, or go on, and leave everything else as it is
- * @enc:	the encoder
- * @paused:	which of both
- *
- * This may interrupt any other function of this encoder on its hart. The encoder is enabled, and
- * nobody disables it, while @enc->started is set.
+/*
+ * Stop tracing, or go on, and leave everything else as it is. This may interrupt any other function
+ * of this encoder on its hart. The encoder is enabled, and nobody disables it, while @enc->started
+ * is set.
  */
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
 {
@@ -495,30 +480,19 @@ void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
 
 /* sysfs */
 
-#define NTRACE_ENCODER_ATTR(_name, _fmt, _value)						\
-static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
-{												\
-	struct ntrace_encoder *enc = dev_get_drvdata(dev);					\
-												\
-	return sysfs_emit(buf, _fmt "\n", _value);						\
-}												\
-static DEVICE_ATTR_RO(_name)
-
-NTRACE_ENCODER_ATTR(hartid, "%llu", enc->hartid);
-NTRACE_ENCODER_ATTR(impl, "0x%08x", enc->comp.impl);
-NTRACE_ENCODER_ATTR(srcid, "%u", enc->src_id);
-NTRACE_ENCODER_ATTR(srcbits, "%u", enc->src_bits);
-NTRACE_ENCODER_ATTR(addrbits, "%u", enc->addr_bits);
-NTRACE_ENCODER_ATTR(profile, "%s", enc->profile);
-NTRACE_ENCODER_ATTR(ts_mode, "%u", enc->ts.mode);
-NTRACE_ENCODER_ATTR(ts_width, "%u", enc->ts.width);
-NTRACE_ENCODER_ATTR(ts_prescale, "%u", enc->ts.prescale);
-NTRACE_ENCODER_ATTR(ts_freq, "%lu", enc->ts.tracks_time ? riscv_timebase : 0);
-NTRACE_ENCODER_ATTR(ts_clock, "%s", enc->ts.tracks_time ? "time" : "none");
+NTRACE_ATTR(encoder, hartid, "%llu", this->hartid);
+NTRACE_ATTR(encoder, srcid, "%u", this->src_id);
+NTRACE_ATTR(encoder, srcbits, "%u", this->src_bits);
+NTRACE_ATTR(encoder, addrbits, "%u", this->addr_bits);
+NTRACE_ATTR(encoder, profile, "%s", this->profile);
+NTRACE_ATTR(encoder, ts_mode, "%u", this->ts.mode);
+NTRACE_ATTR(encoder, ts_width, "%u", this->ts.width);
+NTRACE_ATTR(encoder, ts_prescale, "%u", this->ts.prescale);
+NTRACE_ATTR(encoder, ts_freq, "%lu", this->ts.tracks_time ? riscv_timebase : 0);
+NTRACE_ATTR(encoder, ts_clock, "%s", this->ts.tracks_time ? "time" : "none");
 
 static struct attribute *ntrace_encoder_attrs[] = {
 	&dev_attr_hartid.attr,
-	&dev_attr_impl.attr,
 	&dev_attr_srcid.attr,
 	&dev_attr_srcbits.attr,
 	&dev_attr_addrbits.attr,
@@ -541,6 +515,5 @@ const struct ntrace_component_type ntrace_encoder_type = {
 	.size		= sizeof(struct ntrace_encoder),
 	.reset		= ntrace_encoder_reset,
 	.probe		= ntrace_encoder_probe,
-	.enable		= ntrace_encoder_enable,
 	.group		= &ntrace_encoder_group,
 };

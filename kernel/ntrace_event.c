@@ -19,13 +19,9 @@
 static unsigned int ntrace_addr_nr = TR_TE_NR_COMPS;
 static bool ntrace_addr_latch = true;
 
-/**
- * ntrace_addr_bound - an encoder has come
- * @pmu:	perf's PMU
- * @enc:	the encoder
- *
- * The core sizes what belongs to an event by nr_addr_filters: it must not grow again, even if the
- * encoder goes.
+/*
+ * An encoder has come. The core sizes what belongs to an event by nr_addr_filters: it must not grow
+ * again, even if the encoder goes.
  */
 void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc)
 {
@@ -34,10 +30,7 @@ void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc)
 	pmu->nr_addr_filters = ntrace_addr_nr;
 }
 
-/**
- * ntrace_addr_init - room for an event's ranges; children have their own, for their own mappings
- * @event: perf's event
- */
+/* Room for an event's ranges; children have their own, for their own mappings */
 static int ntrace_addr_init(struct perf_event *event)
 {
 	struct ntrace_ranges *ranges = kzalloc(sizeof(*ranges), GFP_KERNEL);
@@ -47,10 +40,7 @@ static int ntrace_addr_init(struct perf_event *event)
 	return ranges ? 0 : -ENOMEM;
 }
 
-/**
- * ntrace_addr_free - give it back
- * @event: perf's event
- */
+/* Give it back */
 static void ntrace_addr_free(struct perf_event *event)
 {
 	kfree(event->hw.addr_filters);
@@ -78,10 +68,7 @@ static const char *ntrace_addr_refuse(const struct perf_addr_filter *filter, uns
 	return NULL;
 }
 
-/**
- * ntrace_addr_validate - can this be filtered?
- * @filters: list of struct perf_addr_filter
- */
+/* Can this be filtered? */
 int ntrace_addr_validate(struct list_head *filters)
 {
 	unsigned int ranges = 0, starts = 0, stops = 0;
@@ -154,10 +141,7 @@ void ntrace_addr_sync(struct perf_event *event)
 	}
 }
 
-/**
- * ntrace_addr_ranges - what is to be traced now
- * @event: perf's event
- */
+/* What is to be traced now */
 const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event)
 {
 	perf_event_addr_filters_sync(event);
@@ -266,10 +250,7 @@ static void ntrace_event_free(struct ntrace_event *ev)
 	kfree(ev);
 }
 
-/**
- * ntrace_event_is_lost - has everything gone that it could be traced with?
- * @event: perf's event
- */
+/* Has everything gone that it could be traced with? */
 bool ntrace_event_is_lost(const struct perf_event *event)
 {
 	const struct ntrace_event *ev = to_ntrace_event(event);
@@ -293,10 +274,7 @@ static void ntrace_event_destroy(struct perf_event *event)
 	ntrace_event_free(event->pmu_private);
 }
 
-/**
- * ntrace_event_init - take an event or refuse it
- * @event: perf's event
- */
+/* Take an event or refuse it */
 int ntrace_event_init(struct perf_event *event)
 {
 	unsigned int nr = event->cpu < 0 ? nr_cpu_ids : 1;

@@ -7,7 +7,6 @@
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
-#include <linux/sysfs.h>
 
 #include "ntrace_component.h"
 
@@ -32,7 +31,6 @@ static int ntrace_funnel_probe(struct ntrace_component *comp)
 {
 	struct ntrace_funnel *funnel = to_ntrace_funnel(comp);
 
-	raw_spin_lock_init(&funnel->lock);
 	if (ntrace_has_register(comp, TR_FUNNEL_DIS_INPUT)) {
 		funnel->can_disable = ntrace_write_back(comp, TR_FUNNEL_DIS_INPUT,
 							TR_FUNNEL_DIS_INPUT_MASK) &
@@ -44,25 +42,10 @@ static int ntrace_funnel_probe(struct ntrace_component *comp)
 	return 0;
 }
 
-static int ntrace_funnel_enable(struct ntrace_component *comp)
-{
-	ntrace_write(comp, TR_FUNNEL_CONTROL, TR_CONTROL_ACTIVE | TR_CONTROL_ENABLE);
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
-}
-
-static int ntrace_funnel_disable(struct ntrace_component *comp)
-{
-	ntrace_write(comp, TR_FUNNEL_CONTROL, TR_CONTROL_ACTIVE);
-
-	return ntrace_wait(comp, TR_CONTROL_ENABLE | TR_CONTROL_EMPTY, TR_CONTROL_EMPTY,
-			   "Enable=0 and Empty=1");
-}
-
 /* One more input that is used. Of a funnel that is off, it is the only one. */
 static int ntrace_funnel_use_input(struct ntrace_funnel *funnel, unsigned int input)
 {
-	u32 others = funnel->users ? funnel->dis_input : funnel->can_disable;
+	u32 others = funnel->comp.active ? funnel->dis_input : funnel->can_disable;
 	u32 want = others & ~BIT(input), got;
 
 	if (want == funnel->dis_input)
@@ -77,79 +60,29 @@ static int ntrace_funnel_use_input(struct ntrace_funnel *funnel, unsigned int in
 	return -EIO;
 }
 
-/**
- * ntrace_funnel_wake - reset a funnel that forgot what it was
- * @funnel: the funnel
- *
- * Interrupts are off.
- */
-void ntrace_funnel_wake(struct ntrace_funnel *funnel)
+static int ntrace_funnel_enable(struct ntrace_component *comp, unsigned int input)
 {
-	guard(raw_spinlock)(&funnel->lock);
-	if (!funnel->users)
-		ntrace_component_wake(&funnel->comp);
-}
-
-/**
- * ntrace_funnel_join - one more path leads through a funnel
- * @funnel:	the funnel
- * @input:	where the path enters
- *
- * What follows is enabled. Interrupts are off. Return: 0 or an error, and the path does not count
- */
-int ntrace_funnel_join(struct ntrace_funnel *funnel, unsigned int input)
-{
-	int ret;
-
-	guard(raw_spinlock)(&funnel->lock);
-	if (funnel->comp.failed)
+	guard(raw_spinlock)(&comp->lock);
+	if (comp->failed)
 		return -EIO;
 
-	ret = ntrace_funnel_use_input(funnel, input);
-	if (!ret && !funnel->users)
-		ret = ntrace_funnel_enable(&funnel->comp);
-	if (!ret)
-		funnel->users++;
-
-	return ret;
+	return ntrace_funnel_use_input(to_ntrace_funnel(comp), input) ?:
+	       ntrace_component_enable(comp, TR_CONTROL_ACTIVE);
 }
 
-/**
- * ntrace_funnel_leave - one path less
- * @funnel: the funnel
- *
- * What comes before is off and empty. Interrupts are off.
- */
-int ntrace_funnel_leave(struct ntrace_funnel *funnel)
+static int ntrace_funnel_disable(struct ntrace_component *comp)
 {
-	guard(raw_spinlock)(&funnel->lock);
-	funnel->users--;
-	/* A failed one is held in reset: leave it there. */
-	if (funnel->comp.failed)
-		return -EIO;
-
-	return funnel->users ? 0 : ntrace_funnel_disable(&funnel->comp);
+	return ntrace_component_disable(comp, TR_CONTROL_ACTIVE);
 }
 
 /* sysfs */
 
-#define NTRACE_FUNNEL_ATTR(_name, _fmt, _value)							\
-static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
-{												\
-	struct ntrace_funnel *funnel = dev_get_drvdata(dev);					\
-												\
-	return sysfs_emit(buf, _fmt "\n", _value);						\
-}												\
-static DEVICE_ATTR_RO(_name)
-
-NTRACE_FUNNEL_ATTR(impl, "0x%08x", funnel->comp.impl);
-NTRACE_FUNNEL_ATTR(dis_input, "0x%x", funnel->can_disable);
-NTRACE_FUNNEL_ATTR(ts_mode, "%u", funnel->ts.mode);
-NTRACE_FUNNEL_ATTR(ts_width, "%u", funnel->ts.width);
-NTRACE_FUNNEL_ATTR(ts_prescale, "%u", funnel->ts.prescale);
+NTRACE_ATTR(funnel, dis_input, "0x%x", this->can_disable);
+NTRACE_ATTR(funnel, ts_mode, "%u", this->ts.mode);
+NTRACE_ATTR(funnel, ts_width, "%u", this->ts.width);
+NTRACE_ATTR(funnel, ts_prescale, "%u", this->ts.prescale);
 
 static struct attribute *ntrace_funnel_attrs[] = {
-	&dev_attr_impl.attr,
 	&dev_attr_dis_input.attr,
 	&dev_attr_ts_mode.attr,
 	&dev_attr_ts_width.attr,

@@ -13,6 +13,7 @@
 #include <linux/of_graph.h>
 #include <linux/pid.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/sysfs.h>
 
 #include "ntrace_path.h"
@@ -32,12 +33,7 @@ static LIST_HEAD(ntrace_paths);		/* under ntrace_components_lock */
 
 /* The graph */
 
-/**
- * ntrace_path_encoder - the encoder of a CPU
- * @cpu: the CPU
- *
- * ntrace_components_lock is held. Return: NULL if it has none
- */
+/* The encoder of a CPU. ntrace_components_lock is held. Return: NULL if it has none */
 struct ntrace_encoder *ntrace_path_encoder(int cpu)
 {
 	struct ntrace_component *comp;
@@ -57,11 +53,6 @@ static int ntrace_path_refuse(struct ntrace_component *from, struct device_node 
 			    from->type->name, &from->start, np);
 
 	return -ENODEV;
-}
-
-static bool ntrace_path_is_end(const struct ntrace_component *comp)
-{
-	return comp->type == &ntrace_ramsink_type || comp->type == &ntrace_atb_type;
 }
 
 /* Without a name, trace should get where perf sees it. */
@@ -106,7 +97,7 @@ static int ntrace_path_step(struct ntrace_path *path, struct device_node *endpoi
 
 	path->input[path->nr] = ntrace_path_port(endpoint) & (TR_FUNNEL_NR_INPUTS - 1);
 	path->comp[path->nr++] = to;
-	if (!ntrace_path_is_end(to))
+	if (!to->type->ends)
 		ret = ntrace_path_walk(path, sinkid);
 	else
 		ret = ntrace_path_is_wanted(to, sinkid) ? 0 : -ENOLINK;
@@ -222,6 +213,38 @@ static void ntrace_path_find_sources(struct ntrace_component *comp, unsigned int
 	}
 }
 
+/* Sinks that stay enabled while their encoders are off */
+
+DEFINE_PER_CPU(struct ntrace_ramsink *, ntrace_kept);
+
+/* Disable the sink that this CPU left enabled, if any. Interrupts are off. */
+void ntrace_path_let_go(void)
+{
+	struct ntrace_ramsink *sink = this_cpu_read(ntrace_kept);
+
+	if (!sink)
+		return;
+	ntrace_path_unkeep(sink);
+	ntrace_ramsink_stop(sink);
+}
+
+static void ntrace_path_let_go_here(void *unused)
+{
+	ntrace_path_let_go();
+}
+
+/*
+ * See to it that a sink is disabled which no event uses, or not in the memory where its window is.
+ * A CPU that is offline has left none enabled.
+ */
+void ntrace_path_recall(struct ntrace_ramsink *sink)
+{
+	int cpu = READ_ONCE(sink->kept_by);
+
+	if (cpu >= 0)
+		smp_call_function_single(cpu, ntrace_path_let_go_here, NULL, 1);
+}
+
 /*
  * Whether a sink that nobody uses yet is shared depends on what leads there. Shared streams have to
  * be told apart.
@@ -291,6 +314,7 @@ static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
 	if (sink->shared || sink->copied)
 		ntrace_ramsink_store_put(sink);
 	if (!sink->comp.users) {
+		ntrace_path_recall(sink);
 		put_pid(sink->owner);
 		sink->owner = NULL;
 		sink->lost = false;
@@ -391,12 +415,7 @@ static void ntrace_path_drop(struct ntrace_path *path)
 	kfree(path);
 }
 
-/**
- * ntrace_path_put - give it back
- * @path: the path
- *
- * ntrace_components_lock is held.
- */
+/* Give it back. ntrace_components_lock is held. */
 void ntrace_path_put(struct ntrace_path *path)
 {
 	if (!path->gone)
@@ -471,16 +490,8 @@ void ntrace_path_wake(struct ntrace_path *path)
 {
 	unsigned int i;
 
-	ntrace_component_wake(&path->encoder->comp);
-	for (i = 1; i < path->nr; i++)
-		if (path->comp[i]->type == &ntrace_funnel_type)
-			ntrace_funnel_wake(to_ntrace_funnel(path->comp[i]));
-	/* A path to a bridge has no sink. */
-	if (!path->sink)
-		return;
-	guard(raw_spinlock)(&path->sink->lock);
-	if (!path->sink->active)
-		ntrace_component_wake(&path->sink->comp);
+	for (i = 0; i < path->nr; i++)
+		ntrace_component_wake(path->comp[i]);
 }
 
 /* Order */
@@ -491,27 +502,6 @@ static bool ntrace_path_is_direct(const struct ntrace_path *path)
 	return path->nr == 2 && path->sink;
 }
 
-static int ntrace_path_enable_one(struct ntrace_path *path, unsigned int i)
-{
-	struct ntrace_component *comp = path->comp[i];
-
-	return comp->type == &ntrace_funnel_type ?
-		       ntrace_funnel_join(to_ntrace_funnel(comp), path->input[i]) :
-		       comp->type->enable(comp);
-}
-
-static int ntrace_path_disable_one(struct ntrace_path *path, unsigned int i)
-{
-	struct ntrace_component *comp = path->comp[i];
-
-	if (comp->type == &ntrace_funnel_type)
-		return ntrace_funnel_leave(to_ntrace_funnel(comp));
-	if (comp->type == &ntrace_atb_type)
-		return comp->type->disable(comp);
-	/* A failed one is held in reset: leave it there. */
-	return comp->failed ? -EIO : comp->type->disable(comp);
-}
-
 /* All of [first, end) are tried, from the encoder's side. Return: 0 or the first error */
 static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int first,
 				     unsigned int end)
@@ -519,7 +509,7 @@ static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int firs
 	int ret = 0, err;
 
 	for (; first < end; first++) {
-		err = ntrace_path_disable_one(path, first);
+		err = path->comp[first]->type->disable(path->comp[first]);
 		ret = ret ?: err;
 	}
 
@@ -529,11 +519,13 @@ static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int firs
 /* The other way round, from the sink's side. When it fails, all of them are as before. */
 static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first, unsigned int end)
 {
+	struct ntrace_component *comp;
 	unsigned int i;
 	int ret;
 
 	for (i = end; i > first; i--) {
-		ret = ntrace_path_enable_one(path, i - 1);
+		comp = path->comp[i - 1];
+		ret = comp->type->enable(comp, path->input[i - 1]);
 		if (ret) {
 			ntrace_path_disable_range(path, i, end);
 			return ret;
@@ -552,7 +544,7 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
 	if (ntrace_path_is_direct(path))
-		return path->sink->comp.failed ? -EIO : ntrace_ramsink_stop(path->sink);
+		return ntrace_ramsink_stop(path->sink);
 
 	return ntrace_path_disable_range(path, 1, path->nr);
 }
@@ -565,10 +557,7 @@ static __always_inline int __ntrace_path_enable_downstream(struct ntrace_path *p
 	return ntrace_path_enable_range(path, 1, path->nr);
 }
 
-/**
- * ntrace_path_enable_downstream - enable everything but the encoder, from the sink up
- * @path: the path, configured
- */
+/* Enable everything but the encoder, from the sink up */
 int ntrace_path_enable_downstream(struct ntrace_path *path)
 {
 	return __ntrace_path_enable_downstream(path);
@@ -595,23 +584,25 @@ int ntrace_path_join_funnels(struct ntrace_path *path)
 }
 
 /**
- * ntrace_path_enable - enable the whole path, the encoder last
- * @path: the path, configured
+ * ntrace_path_enable_encoder - enable what is left to be enabled
+ * @path: the path, the rest of it enabled
  *
  * When it fails, everything is off: a sink must not be left with a window into memory.
  */
-int ntrace_path_enable(struct ntrace_path *path)
+int ntrace_path_enable_encoder(struct ntrace_path *path)
 {
-	int ret = __ntrace_path_enable_downstream(path);
+	int ret = ntrace_encoder_start(path->encoder);
 
-	if (ret)
-		return ret;
-
-	ret = ntrace_encoder_start(path->encoder);
 	if (ret)
 		ntrace_path_disable_downstream(path);
 
 	return ret;
+}
+
+/* Enable the whole path, the encoder last. Return: as ntrace_path_enable_encoder() */
+int ntrace_path_enable(struct ntrace_path *path)
+{
+	return __ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
 }
 
 /* When a first look was not enough */
@@ -731,10 +722,7 @@ static void ntrace_path_time_bound(void)
 	ntrace_path_funnels_off(nr);
 }
 
-/**
- * ntrace_path_bound - a component has come
- * @comp: the component
- */
+/* A component has come */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
 	if (comp->type == &ntrace_funnel_type || comp->type == &ntrace_encoder_type)

@@ -5,6 +5,9 @@
 #ifndef _NTRACE_PATH_H
 #define _NTRACE_PATH_H
 
+#include <linux/percpu.h>
+#include <linux/smp.h>
+
 #include "ntrace_component.h"
 
 /* Encoder, cascaded funnels, sink */
@@ -37,6 +40,31 @@ static inline bool ntrace_path_is_shared(const struct ntrace_path *path)
 	return path->sink && path->sink->shared;
 }
 
+/* The sink that a CPU left enabled, with its window, when it stopped its encoder; mostly NULL */
+DECLARE_PER_CPU(struct ntrace_ramsink *, ntrace_kept);
+
+/* Is all that the encoder sent, before it was off and empty, where the write pointer says? */
+static inline bool ntrace_path_is_settled(const struct ntrace_path *path)
+{
+	return path->nr == 2 && path->sink->settles && ntrace_ramsink_is_settled(path->sink);
+}
+
+static inline bool ntrace_path_keep(struct ntrace_path *path, u64 used)
+{
+	if (!ntrace_ramsink_advance(path->sink, used))
+		return false;
+	path->sink->kept_by = smp_processor_id();
+	this_cpu_write(ntrace_kept, path->sink);
+
+	return true;
+}
+
+static inline void ntrace_path_unkeep(struct ntrace_ramsink *sink)
+{
+	sink->kept_by = -1;
+	this_cpu_write(ntrace_kept, NULL);
+}
+
 extern const struct ntrace_component_type *const ntrace_component_types[];
 
 struct ntrace_encoder *ntrace_path_encoder(int cpu);
@@ -45,6 +73,9 @@ void ntrace_path_put(struct ntrace_path *path);
 
 void ntrace_path_wake(struct ntrace_path *path);
 int ntrace_path_enable(struct ntrace_path *path);
+int ntrace_path_enable_encoder(struct ntrace_path *path);
+void ntrace_path_let_go(void);
+void ntrace_path_recall(struct ntrace_ramsink *sink);
 int ntrace_path_join_funnels(struct ntrace_path *path);
 int ntrace_path_leave_funnels(struct ntrace_path *path);
 int ntrace_path_enable_downstream(struct ntrace_path *path);

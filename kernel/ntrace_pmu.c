@@ -4,7 +4,6 @@
  *
  * One PMU for the module's lifetime; encoders and sinks come and go beneath it.
  */
-#include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
@@ -39,9 +38,7 @@ static const struct attribute_group ntrace_format_group = {
 	.attrs	= ntrace_format_attrs,
 };
 
-/**
- * ntrace_sysfs_init - make the files that stand for fields
- */
+/* Make the files that stand for fields */
 static void ntrace_sysfs_init(void)
 {
 	struct dev_ext_attribute *format;
@@ -220,11 +217,7 @@ static int ntrace_encoder_bound(struct device *pmu, struct ntrace_component *com
 	return ret;
 }
 
-/**
- * ntrace_sysfs_bound - a component has come
- * @pmu:	the PMU's device
- * @comp:	the component
- */
+/* A component has come */
 static int ntrace_sysfs_bound(struct device *pmu, struct ntrace_component *comp)
 {
 	if (comp->type == &ntrace_encoder_type)
@@ -235,11 +228,7 @@ static int ntrace_sysfs_bound(struct device *pmu, struct ntrace_component *comp)
 	return ntrace_sink_bound(pmu, comp);
 }
 
-/**
- * ntrace_sysfs_unbound - a component is about to go
- * @pmu:	the PMU's device
- * @comp:	the component
- */
+/* A component is about to go */
 static void ntrace_sysfs_unbound(struct device *pmu, struct ntrace_component *comp)
 {
 	char name[16];
@@ -269,10 +258,10 @@ static struct pmu ntrace_pmu = {
 	 */
 	.task_ctx_nr = perf_sw_context,
 	.event_init = ntrace_event_init,
-	.add = ntrace_run_add,
-	.del = ntrace_run_del,
-	.start = ntrace_run_start,
-	.stop = ntrace_run_stop,
+	.add = ntrace_cpu_add,
+	.del = ntrace_cpu_del,
+	.start = ntrace_cpu_start,
+	.stop = ntrace_cpu_stop,
 	.read = ntrace_pmu_read,
 	.setup_aux = ntrace_buffer_setup,
 	.free_aux = ntrace_buffer_free,
@@ -297,7 +286,7 @@ static void ntrace_pmu_unbound(struct ntrace_component *comp)
 {
 	ntrace_sysfs_unbound(ntrace_pmu.dev, comp);
 	ntrace_path_give_up(comp);
-	ntrace_run_evict();
+	ntrace_cpu_evict();
 	ntrace_path_gone(comp);
 	if (comp->type == &ntrace_ramsink_type)
 		ntrace_buffer_unbound(to_ntrace_ramsink(comp));
@@ -310,45 +299,33 @@ static const struct ntrace_component_listener ntrace_pmu_listener = {
 
 /* Module */
 
-static enum cpuhp_state ntrace_cpuhp_state;
-
 static int __init ntrace_init(void)
 {
 	int ret;
 
 	if (ntrace_sample_init())
-		ntrace_pmu.snapshot_aux = ntrace_run_sample;
+		ntrace_pmu.snapshot_aux = ntrace_cpu_sample;
 	ntrace_sysfs_init();
-	ntrace_run_init();
-
-	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/ntrace:online",
-				ntrace_run_cpu_online, ntrace_run_cpu_offline);
-	if (ret < 0)
+	ret = ntrace_cpu_init();
+	if (ret)
 		return ret;
-	ntrace_cpuhp_state = ret;
 
 	ret = perf_pmu_register(&ntrace_pmu, "ntrace", -1);
 	if (ret)
-		goto err_cpuhp;
+		goto err_cpu;
 
 	ret = ntrace_component_driver_register(ntrace_component_types, &ntrace_pmu_listener);
 	if (ret)
 		goto err_pmu;
 
-	ret = ntrace_pm_register();
-	if (ret)
-		goto err_driver;
-
 	ntrace_bringup_init();
 
 	return 0;
 
-err_driver:
-	ntrace_component_driver_unregister();
 err_pmu:
 	perf_pmu_unregister(&ntrace_pmu);
-err_cpuhp:
-	cpuhp_remove_state(ntrace_cpuhp_state);
+err_cpu:
+	ntrace_cpu_exit();
 	return ret;
 }
 module_init(ntrace_init);
@@ -356,10 +333,9 @@ module_init(ntrace_init);
 static void __exit ntrace_exit(void)
 {
 	ntrace_bringup_exit();
-	ntrace_pm_unregister();
 	ntrace_component_driver_unregister();
 	perf_pmu_unregister(&ntrace_pmu);
-	cpuhp_remove_state(ntrace_cpuhp_state);
+	ntrace_cpu_exit();
 	ntrace_context_exit();
 }
 module_exit(ntrace_exit);

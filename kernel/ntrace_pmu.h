@@ -155,12 +155,9 @@ void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 
-/**
- * ntrace_buffer_find_map - ntrace_buffer_search_map(), at every context switch
- * @buf:	the area
- * @sink:	the sink
- *
- * Mostly the area is this event's own, with a map for each CPU, or for the only one.
+/*
+ * Ntrace_buffer_search_map(), at every context switch. Mostly the area is this event's own, with a
+ * map for each CPU, or for the only one.
  */
 static inline struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 							const struct ntrace_ramsink *sink)
@@ -188,63 +185,78 @@ static inline void ntrace_clock_init(void)
 	ntrace_clock_mult = div_u64((u64)NSEC_PER_SEC << NTRACE_CLOCK_SHIFT, riscv_timebase);
 }
 
-/**
- * ntrace_clock - now, in ticks
- */
+/* Now, in ticks */
 static inline u64 ntrace_clock(void)
 {
 	return get_cycles64();
 }
 
-/**
- * ntrace_clock_ns - a distance in nanoseconds
- * @ticks: it
- */
+/* A distance in nanoseconds */
 static inline u64 ntrace_clock_ns(u64 ticks)
 {
 	return ticks * ntrace_clock_mult >> NTRACE_CLOCK_SHIFT;
 }
 
-/* A circular AUX area: the newest trace overwrites the oldest. */
+/* A CPU that traces */
+
+struct ntrace_cpu;
+
+/**
+ * struct ntrace_window_ops - a way for trace to get into the AUX area
+ * @begin:	what the sink is to write into first, now that a transaction is open. Return: 0 or
+ *		-ENOSPC, when there is not enough room
+ * @wait:	let the hart fill its encoder and stall, off before. Return: 0, or an error and off
+ * @enable:	set the sink and enable the path, as far as @wait did not. Return: 0, or an error
+ *		and off
+ * @look:	one look at the write pointer. Return: whether @move or @finish is due
+ * @period:	when to look next, in nanoseconds
+ * @move:	publish, and go on in a new transaction, while the encoder is on; NULL: that cannot
+ *		be. Return: 0, -EAGAIN when there is no room and the hart waits, or an error
+ * @extend:	give a sink that is full more room, while the encoder is on; NULL: it never is full.
+ *		Return: 0, or an error when there is none
+ * @finish:	all off, publish and close, if a transaction is open
+ * @next:	of windows: one more of the same transaction. Return: 0 or -ENOSPC
+ * @fits:	of windows: is there room for a next one behind so many bytes? NULL: @next tells
+ * @set:	of windows: set the sink to it
+ * @take:	of windows: make visible, in the area, what the sink has written
+ * @pass:	of windows: pass over what is left of one; NULL: nothing is
+ * @keeps:	of windows: the rest of one may be gone on with later
+ */
+struct ntrace_window_ops {
+	int (*begin)(struct ntrace_cpu *c);
+	int (*wait)(struct ntrace_cpu *c);
+	int (*enable)(struct ntrace_cpu *c);
+	bool (*look)(struct ntrace_cpu *c);
+	u64 (*period)(const struct ntrace_cpu *c);
+	int (*move)(struct ntrace_cpu *c);
+	int (*extend)(struct ntrace_cpu *c);
+	void (*finish)(struct ntrace_cpu *c);
+	int (*next)(struct ntrace_cpu *c);
+	bool (*fits)(const struct ntrace_cpu *c, u64 end);
+	int (*set)(struct ntrace_cpu *c);
+	void (*take)(struct ntrace_cpu *c, u64 used);
+	void (*pass)(struct ntrace_cpu *c, u64 end);
+	bool keeps;
+};
 
 /**
  * struct ntrace_ring - a sink's way round an area
- * @buf:	the area
- * @map:	as the sink sees it
  * @head:	bytes that were ever written; modulo the area's size, where the next one goes
  * @begin:	@head when the AUX transaction was opened
  * @synced:	@head up to which the CPU sees what was written
- * @seen_at:	time of the last look, in ticks
  * @turn:	@head when the sink was enabled, if it begins at Start then
  */
 struct ntrace_ring {
-	struct ntrace_buffer *buf;
-	struct ntrace_map *map;
 	u64 head;
 	u64 begin;
 	u64 synced;
-	u64 seen_at;
 	u64 turn;
 };
 
-void ntrace_ring_open(struct ntrace_ring *ring, struct ntrace_buffer *buf, struct ntrace_map *map,
-		      u64 head);
-int ntrace_ring_aim(struct ntrace_ring *ring, const struct ntrace_aux_limits *limits);
-bool ntrace_ring_look(struct ntrace_ring *ring, struct ntrace_aux_pace *pace);
-void ntrace_ring_sync(struct ntrace_ring *ring);
-bool ntrace_ring_overran(struct ntrace_ring *ring);
-bool ntrace_ring_ends(const struct ntrace_ring *ring, const struct ntrace_aux_limits *limits);
-u64 ntrace_ring_period(const struct ntrace_ring *ring, const struct ntrace_aux_limits *limits,
-		       const struct ntrace_aux_pace *pace);
-u64 ntrace_ring_new(const struct ntrace_ring *ring);
-
-/* A CPU that traces, for the files that make it go. */
-
-enum ntrace_state {
-	NTRACE_OFF,		/* encoder and sink are off */
-	NTRACE_RUNNING,		/* both are on, an AUX transaction is open */
+enum ntrace_cpu_state {
+	NTRACE_OFF,		/* the encoder is off */
+	NTRACE_RUNNING,		/* the path is on, and an AUX transaction open if it has a sink */
 	NTRACE_WAITING,		/* AUX is full: encoder and shared sink on, an own sink off */
-	NTRACE_AWAY,		/* the path is on, and none of its trace comes to perf */
 };
 
 /**
@@ -257,15 +269,18 @@ enum ntrace_state {
  * @awoke:	components of this CPU may have lost their state, or gone, since they were used
  * @event:	that has the encoder, NULL if none
  * @path:	of this event
+ * @ops:	how its trace gets into the area
  * @handle:	AUX transaction
  * @buf:	its area
  * @map:	of the path's sink
- * @copied:	the sink writes into its store, not into the area
  * @limits:	for windows
  * @window:	that the sink writes into
  * @done:	bytes in windows before, of the same transaction
  * @lost:	trace was lost in this transaction
  * @ring:	instead of windows, if the area is circular
+ * @kept:	the area that @window is in, if the sink keeps it
+ * @kept_head:	head of a transaction that goes on there
+ * @resumed:	@window is the rest of an earlier transaction's
  * @timer:	for the next look at the window
  * @armed:	for which period the timer was started last
  * @pace:	how fast it fills
@@ -273,7 +288,7 @@ enum ntrace_state {
  * @seen_at:	time of the last look, in ticks
  */
 struct ntrace_cpu {
-	enum ntrace_state state;
+	enum ntrace_cpu_state state;
 	bool online;
 	bool scontext;
 	unsigned int asleep;
@@ -281,15 +296,18 @@ struct ntrace_cpu {
 	bool awoke;
 	struct perf_event *event;
 	struct ntrace_path *path;
+	const struct ntrace_window_ops *ops;
 	struct perf_output_handle handle;
 	struct ntrace_buffer *buf;
 	struct ntrace_map *map;
-	bool copied;
 	struct ntrace_aux_limits limits;
 	struct ntrace_aux_window window;
 	u64 done;
 	bool lost;
 	struct ntrace_ring ring;
+	const struct ntrace_buffer *kept;
+	u64 kept_head;
+	bool resumed;
 	struct hrtimer timer;
 	u64 armed;
 	struct ntrace_aux_pace pace;
@@ -307,42 +325,44 @@ static inline bool ntrace_cpu_patient(const struct ntrace_cpu *c)
 	return to_ntrace_event(c->event)->patient;
 }
 
-int ntrace_aux_open(struct ntrace_cpu *c);
-void ntrace_aux_close(struct ntrace_cpu *c);
+/* What is written until now, and how fast it came */
+static __always_inline void ntrace_cpu_see(struct ntrace_cpu *c, u64 used)
+{
+	u64 now = ntrace_clock();
 
-/* A sink that the trace of several CPUs goes to. */
+	ntrace_aux_learn(&c->pace, used > c->seen ? used - c->seen : 0,
+			 ntrace_clock_ns(now - c->seen_at));
+	c->seen = used;
+	c->seen_at = now;
+}
 
-void ntrace_shared_limit(struct ntrace_cpu *c);
-int ntrace_shared_first(struct ntrace_cpu *c);
-int ntrace_shared_enable(struct ntrace_cpu *c, bool wait);
-u64 ntrace_shared_pending(const struct ntrace_cpu *c);
-bool ntrace_shared_due(const struct ntrace_cpu *c);
-int ntrace_shared_drain(struct ntrace_cpu *c);
-void ntrace_shared_finish(struct ntrace_cpu *c);
+int ntrace_buffer_open(struct ntrace_cpu *c);
+void ntrace_buffer_close(struct ntrace_cpu *c);
 
-/* What runs on each CPU: the event that has the encoder, its AUX transaction, the windows. */
+extern const struct ntrace_window_ops ntrace_window_direct;
+extern const struct ntrace_window_ops ntrace_window_copied;
+extern const struct ntrace_window_ops ntrace_window_circular;
+extern const struct ntrace_window_ops ntrace_shared_ops;
 
-int ntrace_run_add(struct perf_event *event, int flags);
-void ntrace_run_del(struct perf_event *event, int flags);
-void ntrace_run_start(struct perf_event *event, int flags);
-void ntrace_run_stop(struct perf_event *event, int flags);
-long ntrace_run_sample(struct perf_event *event, struct perf_output_handle *handle,
+void ntrace_window_limit(struct ntrace_cpu *c);
+void ntrace_window_stop_encoder(struct ntrace_cpu *c);
+bool ntrace_window_resume(struct ntrace_cpu *c);
+void ntrace_window_drain_ring(struct ntrace_cpu *c);
+void ntrace_window_close_ring(struct ntrace_cpu *c);
+
+int ntrace_cpu_add(struct perf_event *event, int flags);
+void ntrace_cpu_del(struct perf_event *event, int flags);
+void ntrace_cpu_start(struct perf_event *event, int flags);
+void ntrace_cpu_stop(struct perf_event *event, int flags);
+long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *handle,
 		       unsigned long size);
-
-void ntrace_run_evict(void);
-
-int ntrace_run_cpu_online(unsigned int cpu);
-int ntrace_run_cpu_offline(unsigned int cpu);
-void ntrace_run_init(void);
+void ntrace_cpu_evict(void);
+int ntrace_cpu_init(void);
+void ntrace_cpu_exit(void);
 
 /* A report on the hardware, for those who bring it up. */
 
 void ntrace_bringup_init(void);
 void ntrace_bringup_exit(void);
-
-/* Power management: harts and systems that sleep. */
-
-int ntrace_pm_register(void);
-void ntrace_pm_unregister(void);
 
 #endif /* _NTRACE_PMU_H */

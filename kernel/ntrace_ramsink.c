@@ -32,7 +32,6 @@
 #include <linux/of_reserved_mem.h>
 #include <linux/property.h>
 #include <linux/sizes.h>
-#include <linux/sysfs.h>
 
 #include "ntrace_component.h"
 
@@ -84,6 +83,7 @@ static int ntrace_ramsink_reset(struct ntrace_component *comp)
 
 	sink->control = TR_CONTROL_ACTIVE | mode | TR_RAM_CONTROL_STOP_ON_WRAP;
 	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
+	sink->state = NTRACE_SINK_OFF;
 	sink->start = 0;
 	sink->limit = 0;
 	sink->size = 0;
@@ -429,6 +429,7 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	int ret;
 
 	if (variant) {
+		sink->settles = variant->settles;
 		sink->wp_exact = variant->wp_exact;
 		sink->rewinds = variant->rewinds;
 		sink->wrap_sticks = variant->wrap_sticks;
@@ -436,7 +437,9 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 		sink->overruns = variant->overruns && sink->control & TR_RAM_CONTROL_MODE_SMEM;
 	}
 	sink->has_high = ntrace_has_register(comp, TR_RAM_START_HIGH);
-	raw_spin_lock_init(&sink->lock);
+	/* A class of its own for lockdep: a funnel is locked within. */
+	raw_spin_lock_init(&comp->lock);
+	sink->kept_by = -1;
 	ret = ntrace_ramsink_probe_mode(sink);
 	if (ret)
 		return ret;
@@ -488,10 +491,7 @@ static int ntrace_ramsink_store_alloc(struct ntrace_ramsink *sink)
 	return -ENOMEM;
 }
 
-/**
- * ntrace_ramsink_store_get - make sure that there is memory to copy from
- * @sink: the sink
- */
+/* Make sure that there is memory to copy from */
 int ntrace_ramsink_store_get(struct ntrace_ramsink *sink)
 {
 	int ret = 0;
@@ -505,10 +505,7 @@ int ntrace_ramsink_store_get(struct ntrace_ramsink *sink)
 	return ret;
 }
 
-/**
- * ntrace_ramsink_store_put - give it back
- * @sink: the sink
- */
+/* Give it back */
 void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
 {
 	struct ntrace_ramsink_store *store = &sink->store;
@@ -525,12 +522,7 @@ void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
 	*store = (struct ntrace_ramsink_store) { .fixed = store->fixed, .pool = store->pool };
 }
 
-/**
- * ntrace_ramsink_fetch - the CPU is about to look at what was written
- * @sink:	the sink
- * @from:	offset in the store
- * @size:	bytes
- */
+/* The CPU is about to look at what was written */
 void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
 {
 	if (sink->store.dma && !sink->store.pool)
@@ -586,6 +578,7 @@ static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 l
 	if (ntrace_component_reset(&sink->comp))
 		return false;
 
+	sink->state = NTRACE_SINK_ARMED;
 	sink->control = control;
 	sink->start = start;
 	sink->limit = limit;
@@ -624,6 +617,7 @@ static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start
 	    ntrace_ramsink_unstick(sink, start, limit, wp))
 		return 0;
 
+	sink->state = NTRACE_SINK_OFF;
 	sink->size = 0;
 	for (i = 0; i < ARRAY_SIZE(window); i++) {
 		got = ntrace_read(&sink->comp, window[i].reg);
@@ -654,7 +648,7 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 		    (!sink->size || upper_32_bits((start ^ sink->start) | (limit ^ sink->limit)));
 	u32 got;
 
-	if (comp->failed)
+	if (ntrace_ramsink_go(sink, NTRACE_SINK_SET))
 		return -EIO;
 
 	if (high) {
@@ -717,14 +711,10 @@ int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u6
 	return ntrace_ramsink_set(sink, start, size, at);
 }
 
-/**
- * ntrace_ramsink_wait_started - the first look did not show Enable=1
- * @sink: the sink
- *
- * When the encoder is on already, it may fill a small window at once: a sink that stops on wrap has
- * then enabled and disabled itself before the first look, and Wrap says so.
- *
- * Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+/*
+ * The first look did not show Enable=1. When the encoder is on already, it may fill a small window
+ * at once: a sink that stops on wrap has then enabled and disabled itself before the first look,
+ * and Wrap says so. Return: 0, or -ETIMEDOUT after ntrace_component_fail()
  */
 int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
 {
@@ -744,7 +734,7 @@ int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
 	return ntrace_component_fail(comp, "Enable=1", control);
 }
 
-static int ntrace_ramsink_enable(struct ntrace_component *comp)
+static int ntrace_ramsink_enable(struct ntrace_component *comp, unsigned int input)
 {
 	return ntrace_ramsink_start(to_ntrace_ramsink(comp));
 }
@@ -754,21 +744,20 @@ static int ntrace_ramsink_disable(struct ntrace_component *comp)
 	return ntrace_ramsink_stop(to_ntrace_ramsink(comp));
 }
 
-/**
- * ntrace_ramsink_stopped - did the sink, once enabled, run into the end of its window?
- * @sink: the sink
- */
+static bool ntrace_ramsink_busy(const struct ntrace_component *comp)
+{
+	const struct ntrace_ramsink *sink = container_of_const(comp, struct ntrace_ramsink, comp);
+
+	return !comp->failed && ntrace_sink_next(sink->state, NTRACE_SINK_RESET) < 0;
+}
+
+/* Did the sink, once enabled, run into the end of its window? */
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 {
 	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE);
 }
 
-/**
- * ntrace_ramsink_lost_way - the write pointer is outside of the window
- * @sink: the sink, off
- *
- * Return: an error, after ntrace_component_fail()
- */
+/* The write pointer is outside of the window. Return: an error, after ntrace_component_fail() */
 int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
 {
 	return ntrace_component_fail(&sink->comp, "trRamWP to stay inside the window",
@@ -809,11 +798,9 @@ void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 	dma_sync_single_for_device(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
 }
 
-/**
- * ntrace_ramsink_overran - has the sink, which is off, gone beyond its window's end?
- * @sink: the sink
- *
- * Then it went on at the beginning, and trace that nobody has read is overwritten.
+/*
+ * Has the sink, which is off, gone beyond its window's end? Then it went on at the beginning, and
+ * trace that nobody has read is overwritten.
  */
 bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 {
@@ -826,23 +813,12 @@ bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 
 /* sysfs */
 
-#define NTRACE_RAMSINK_ATTR(_name, _fmt, _value)						\
-static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
-{												\
-	struct ntrace_ramsink *sink = dev_get_drvdata(dev);					\
-												\
-	return sysfs_emit(buf, _fmt "\n", _value);						\
-}												\
-static DEVICE_ATTR_RO(_name)
-
-NTRACE_RAMSINK_ATTR(impl, "0x%08x", sink->comp.impl);
-NTRACE_RAMSINK_ATTR(address_bits, "%u", sink->addr_bits);
-NTRACE_RAMSINK_ATTR(write_width, "%u", sink->align);
-NTRACE_RAMSINK_ATTR(mode, "%s", sink->control & TR_RAM_CONTROL_MODE_SMEM ? "smem" : "sram");
-NTRACE_RAMSINK_ATTR(size, "%llu", sink->store.dma ? 0 : sink->store.size);
+NTRACE_ATTR(ramsink, address_bits, "%u", this->addr_bits);
+NTRACE_ATTR(ramsink, write_width, "%u", this->align);
+NTRACE_ATTR(ramsink, mode, "%s", this->control & TR_RAM_CONTROL_MODE_SMEM ? "smem" : "sram");
+NTRACE_ATTR(ramsink, size, "%llu", this->store.dma ? 0 : this->store.size);
 
 static struct attribute *ntrace_ramsink_attrs[] = {
-	&dev_attr_impl.attr,
 	&dev_attr_address_bits.attr,
 	&dev_attr_write_width.attr,
 	&dev_attr_mode.attr,
@@ -857,10 +833,12 @@ static const struct attribute_group ntrace_ramsink_group = {
 const struct ntrace_component_type ntrace_ramsink_type = {
 	.name		= "RAM sink",
 	.id		= TR_COMP_RAMSINK,
+	.ends		= true,
 	.size		= sizeof(struct ntrace_ramsink),
 	.reset		= ntrace_ramsink_reset,
 	.probe		= ntrace_ramsink_probe,
 	.enable		= ntrace_ramsink_enable,
 	.disable	= ntrace_ramsink_disable,
+	.busy		= ntrace_ramsink_busy,
 	.group		= &ntrace_ramsink_group,
 };

@@ -21,9 +21,6 @@
 
 #include "ntrace_pmu.h"
 
-/* How often a full sink is emptied to get one encoder empty */
-#define NTRACE_SHARED_TRIES	16
-
 /*
  * How much of the store is used. What the last user flushes has to fit into its area: no more than
  * a part of that, if nothing may get lost. Without an area nothing is copied: other users keep the
@@ -33,7 +30,7 @@ static u64 ntrace_shared_size(const struct ntrace_cpu *c)
 {
 	const struct ntrace_ramsink *sink = c->path->sink;
 
-	if (!c->buf && sink->active)
+	if (!c->buf && sink->comp.active)
 		return sink->size;
 	if (sink->store.fixed || !ntrace_cpu_lossless(c) || !c->buf)
 		return ALIGN_DOWN(sink->store.size, (u64)sink->align);
@@ -41,27 +38,20 @@ static u64 ntrace_shared_size(const struct ntrace_cpu *c)
 	return ALIGN_DOWN(min(sink->store.size, c->buf->layout.size / 8), (u64)sink->align);
 }
 
-/**
- * ntrace_shared_limit - the limits of a transaction
- * @c: the CPU
- */
-void ntrace_shared_limit(struct ntrace_cpu *c)
+static void ntrace_shared_limit(struct ntrace_cpu *c)
 {
 	u64 size = ntrace_shared_size(c);
 
+	ntrace_window_limit(c);
 	ntrace_aux_limit_store(&c->limits, size, false);
 	if (ntrace_cpu_lossless(c))
 		c->limits.reserve += size;
 }
 
-/**
- * ntrace_shared_first - is there room to begin with?
- * @c: the CPU
- *
- * Return: 0 or -ENOSPC
- */
-int ntrace_shared_first(struct ntrace_cpu *c)
+static int ntrace_shared_begin(struct ntrace_cpu *c)
 {
+	ntrace_shared_limit(c);
+
 	return c->handle.size < c->limits.reserve + c->limits.want ? -ENOSPC : 0;
 }
 
@@ -77,16 +67,6 @@ static int ntrace_shared_set_window(struct ntrace_ramsink *sink, u64 size)
 		ntrace_ramsink_hand_back(sink);
 
 	return ret;
-}
-
-static int ntrace_shared_enable_sink(struct ntrace_ramsink *sink)
-{
-	return sink->comp.type->enable(&sink->comp);
-}
-
-static int ntrace_shared_disable_sink(struct ntrace_ramsink *sink)
-{
-	return sink->comp.failed ? -EIO : sink->comp.type->disable(&sink->comp);
 }
 
 static void ntrace_shared_copy(struct ntrace_cpu *c, u64 used, bool last)
@@ -138,7 +118,8 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 	u64 used;
 	int ret;
 
-	ret = ntrace_shared_disable_sink(sink);
+	/* It may be off since nobody had room for what it holds. */
+	ret = sink->state == NTRACE_SINK_ARMED ? 0 : ntrace_ramsink_stop(sink);
 	if (ret) {
 		c->lost = true;
 		return ret;
@@ -153,7 +134,7 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 	if (sink->drained == used)
 		ret = ntrace_shared_set_window(sink, ntrace_shared_size(c));
 
-	return ret ?: ntrace_shared_enable_sink(sink);
+	return ret ?: ntrace_ramsink_start(sink);
 }
 
 /* Can what waits be copied while the sink runs? */
@@ -190,20 +171,20 @@ static int ntrace_shared_join(struct ntrace_cpu *c, bool wait)
 
 	if (wait && !sink->store.fixed)
 		size = min(size, ALIGN(NTRACE_AUX_MIN_WINDOW, (u64)sink->align));
-	if (!sink->active)
+	if (!sink->comp.active)
 		ret = ntrace_shared_set_window(sink, size) ?:
-		      ntrace_shared_enable_sink(sink);
+		      ntrace_ramsink_start(sink);
 	if (ret)
 		return ret;
 
 	ret = ntrace_path_join_funnels(c->path);
 	if (ret) {
-		if (!sink->active)
-			ntrace_shared_disable_sink(sink);
+		if (!sink->comp.active)
+			ntrace_ramsink_stop(sink);
 		return ret;
 	}
 
-	sink->active++;
+	sink->comp.active++;
 
 	return 0;
 }
@@ -215,7 +196,7 @@ static void ntrace_shared_close(struct ntrace_cpu *c)
 
 	c->lost |= sink->lost;
 	sink->lost = c->lost && !perf_get_aux(&c->handle);
-	ntrace_aux_close(c);
+	ntrace_buffer_close(c);
 }
 
 /* Trace does not fit into the area, or there is no area any more. */
@@ -241,12 +222,12 @@ static void ntrace_shared_flush(struct ntrace_cpu *c)
 	    ntrace_shared_restart(c, true) == -ENOSPC) {
 		ntrace_shared_no_room(c);
 		if (!ntrace_shared_set_window(sink, ntrace_shared_size(c)))
-			ntrace_shared_enable_sink(sink);
+			ntrace_ramsink_start(sink);
 	}
 
 	if (ntrace_path_leave_funnels(c->path))
 		c->lost = true;
-	if (ntrace_shared_disable_sink(sink)) {
+	if (ntrace_ramsink_stop(sink)) {
 		c->lost = true;
 		return;
 	}
@@ -259,7 +240,7 @@ static void ntrace_shared_leave(struct ntrace_cpu *c)
 	struct ntrace_ramsink *sink = c->path->sink;
 	u64 used;
 
-	if (!--sink->active) {
+	if (!--sink->comp.active) {
 		ntrace_shared_flush(c);
 		return;
 	}
@@ -273,16 +254,9 @@ static void ntrace_shared_leave(struct ntrace_cpu *c)
 
 /* Without the lock */
 
-/**
- * ntrace_shared_enable - enable a path to a shared sink
- * @c:		the CPU
- * @wait:	its area has no room
- *
- * Return: 0, or an error and the path is as before
- */
-int ntrace_shared_enable(struct ntrace_cpu *c, bool wait)
+/* Return: 0, or an error and the path is as before */
+static int ntrace_shared_start(struct ntrace_cpu *c, bool wait)
 {
-	struct ntrace_component *comp = &c->path->encoder->comp;
 	struct ntrace_ramsink *sink = c->path->sink;
 	int ret;
 
@@ -290,57 +264,62 @@ int ntrace_shared_enable(struct ntrace_cpu *c, bool wait)
 	c->seen_at = ntrace_clock();
 	c->window.size = sink->store.size;
 
-	scoped_guard(raw_spinlock, &sink->lock)
+	scoped_guard(raw_spinlock, &sink->comp.lock)
 		ret = ntrace_shared_join(c, wait);
 	if (ret)
 		return ret;
 
-	ret = comp->type->enable(comp);
+	ret = ntrace_encoder_start(c->path->encoder);
 	if (ret) {
-		scoped_guard(raw_spinlock, &sink->lock)
+		scoped_guard(raw_spinlock, &sink->comp.lock)
 			ntrace_shared_leave(c);
 	}
 
 	return ret;
 }
 
-/**
- * ntrace_shared_pending - how much waits
- * @c: the CPU
- *
- * Without the lock this is a guess, and a wrong one costs a look at most.
- */
-u64 ntrace_shared_pending(const struct ntrace_cpu *c)
+static int ntrace_shared_enable(struct ntrace_cpu *c)
+{
+	return c->state == NTRACE_WAITING ? 0 : ntrace_shared_start(c, false);
+}
+
+/* The sink stays enabled: a funnel's input that is disabled discards trace. */
+static int ntrace_shared_wait(struct ntrace_cpu *c)
+{
+	return ntrace_shared_start(c, true);
+}
+
+/* Without the lock this is a guess, and a wrong one costs a look at most. */
+static u64 ntrace_shared_pending(const struct ntrace_cpu *c)
 {
 	u64 drained = READ_ONCE(c->path->sink->drained);
 
 	return c->seen > drained ? c->seen - drained : 0;
 }
 
-/**
- * ntrace_shared_due - should the sink be drained?
- * @c: the CPU
- */
-bool ntrace_shared_due(const struct ntrace_cpu *c)
+static bool ntrace_shared_look(struct ntrace_cpu *c)
 {
+	ntrace_cpu_see(c, ntrace_ramsink_used(c->path->sink));
+
 	return ntrace_shared_pending(c) >= c->limits.quantum ||
 	       c->seen > READ_ONCE(c->path->sink->size) / 2;
 }
 
-/**
- * ntrace_shared_drain - publish what waits
- * @c: the CPU
- *
- * Under the lock, so that the records' times are in the order of the stream. Return: 0, -EAGAIN
- * when the area is full and the event must wait for room, or an error when tracing cannot go on
+static u64 ntrace_shared_period(const struct ntrace_cpu *c)
+{
+	return ntrace_aux_period(&c->limits, &c->pace, ntrace_shared_pending(c), c->window.size);
+}
+
+/*
+ * Publish what waits. Under the lock, so that the records' times are in the order of the stream.
  */
-int ntrace_shared_drain(struct ntrace_cpu *c)
+static int ntrace_shared_move(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
 	bool full;
 	int ret;
 
-	guard(raw_spinlock)(&sink->lock);
+	guard(raw_spinlock)(&sink->comp.lock);
 	ret = ntrace_shared_take(c);
 	if (ret && ret != -ENOSPC)
 		return ret;
@@ -351,42 +330,43 @@ int ntrace_shared_drain(struct ntrace_cpu *c)
 	c->seen = sink->drained;
 	ntrace_shared_close(c);
 
-	return full ? -EAGAIN : ntrace_aux_open(c);
+	if (full)
+		return -EAGAIN;
+	ret = ntrace_buffer_open(c);
+	if (!ret)
+		ntrace_shared_limit(c);
+
+	return ret;
 }
 
-/* Room for what one encoder still holds. Return: whether there may be some */
-static bool ntrace_shared_make_room(struct ntrace_cpu *c)
+static int ntrace_shared_extend(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
 
-	guard(raw_spinlock)(&sink->lock);
+	guard(raw_spinlock)(&sink->comp.lock);
 	/* Somebody else may have had it off for a moment. */
-	return !ntrace_ramsink_stopped(sink) || !ntrace_shared_restart(c, true);
+	return ntrace_ramsink_stopped(sink) ? ntrace_shared_restart(c, true) : 0;
 }
 
-/**
- * ntrace_shared_finish - stop a CPU's trace and publish
- * @c: the CPU
- */
-void ntrace_shared_finish(struct ntrace_cpu *c)
+static void ntrace_shared_finish(struct ntrace_cpu *c)
 {
-	struct ntrace_component *comp = &c->path->encoder->comp;
 	struct ntrace_ramsink *sink = c->path->sink;
-	bool overflow = false;
-	int ret, tries = 0;
 
-	c->lost |= ntrace_encoder_fell(c->path->encoder, &overflow);
-	do
-		ret = ntrace_path_stop_encoder(c->path, &overflow);
-	while (ret == -ENOSPC && ++tries < NTRACE_SHARED_TRIES && ntrace_shared_make_room(c));
-
-	c->lost |= ret || (overflow && !ntrace_cpu_lossless(c));
-	if (ret == -ENOSPC)
-		ntrace_component_reset(comp);
-
-	scoped_guard(raw_spinlock, &sink->lock) {
+	ntrace_window_stop_encoder(c);
+	scoped_guard(raw_spinlock, &sink->comp.lock) {
 		ntrace_shared_leave(c);
 		ntrace_shared_close(c);
 	}
 	c->state = NTRACE_OFF;
 }
+
+const struct ntrace_window_ops ntrace_shared_ops = {
+	.begin	= ntrace_shared_begin,
+	.wait	= ntrace_shared_wait,
+	.enable	= ntrace_shared_enable,
+	.look	= ntrace_shared_look,
+	.period	= ntrace_shared_period,
+	.move	= ntrace_shared_move,
+	.extend	= ntrace_shared_extend,
+	.finish	= ntrace_shared_finish,
+};

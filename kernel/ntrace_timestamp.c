@@ -165,22 +165,14 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 	ntrace_timestamp_run(comp, ts);
 }
 
-/**
- * ntrace_timestamp_probe - find out what an encoder has
- * @comp:	the encoder
- * @ts:		where to leave it
- */
+/* Find out what an encoder has */
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	ntrace_timestamp_choose(comp, ts, TR_TS_CONTROL_ENABLE);
 	ntrace_timestamp_check(comp, ts);
 }
 
-/**
- * ntrace_timestamp_probe_funnel - find out what a funnel has, and let it run for those below
- * @comp:	the funnel
- * @ts:		where to leave it
- */
+/* Find out what a funnel has, and let it run for those below */
 void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	ntrace_timestamp_choose(comp, ts, 0);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+typedef int8_t s8;
 typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
