@@ -270,15 +270,21 @@ static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int t
 
 /* --------------------------------------------------------- in nt-walk.c -- */
 
+/* How far a walk came; or negative, an enum nt_error about the instruction there */
 enum nt_walked {
+	NT_WALK_ON,		/* there is more to do */
 	NT_WALK_DONE,
-	NT_WALK_FULL,	/* the batch is; go on with the next */
-	NT_WALK_ON,	/* there are more outcomes now; go on */
+	NT_WALK_FULL,		/* the batch is; go on with the next */
+	/* of what is inside, see nt-walk.h */
+	NT_WALK_UNKNOWN,	/* the next block is not known */
+	NT_WALK_OUTCOMES,	/* they are used up */
+	NT_WALK_LAST,		/* the block ends where the walk does, or behind it, or is empty */
+	NT_WALK_OPEN,		/* the message will tell how the block ended that was the last */
 };
 
 /*
- * Do f->walk, which has half-words left, from f->at on.  NT_WALK_*, or a
- * negative enum nt_error; f->at is then as far as the way is certain.
+ * Do f->walk, which has half-words left, from f->at on.  NT_WALK_DONE, NT_WALK_FULL or
+ * negative; f->at is then as far as the way is certain.
  */
 int nt_walk(struct nt_flow *f, struct batch *b);
 

@@ -71,346 +71,97 @@ int nt_walk_discover(struct nt_flow *f)
 	return 0;
 }
 
-/* ---------------------------------------------------- indirect transfers - */
-
-/* Is it known without the message where an indirect transfer leads? */
-static bool can_infer(const struct nt_flow *f, const struct nt_body *is)
-{
-	return is->seq || (pops(is->end) && f->params.retstack && f->stack.depth);
-}
-
-static int cannot_infer(const struct nt_flow *f, const struct nt_body *is)
-{
-	return pops(is->end) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
-}
-
 /* ---------------------------------------------------------------- walk --- */
 
-/*
- * The loop over blocks.  What changes with every block stays in struct run,
- * whose address reaches only functions that are inlined: so it lives in
- * registers.
- */
-/* How a block was left: where its successor is remembered */
-enum way {
-	WAY_FALL,
-	WAY_TAKEN,
-	WAY_RETURN,	/* behind the call that is run.call */
-};
-
-struct run {
-	int64_t left;
-	uint64_t hist;
-	unsigned int nbits;
-	uint32_t insns;
-	struct nt_event *ev;	/* next to be written */
-	const struct nt_map *map;	/* of the block */
-	uint32_t next;		/* block to go on with, NT_BLOCK_NONE unknown */
-	enum way way;
-	struct call call;
-};
-
-enum step {
-	STEP_ON,
-	STEP_OPEN,	/* the message will tell how the block ended */
-	STEP_DONE,	/* the outcomes are used up */
-};
-
-/* The block that is being walked over */
-struct over {
-	const struct nt_block *blk;
-	struct nt_body is;
-	uint32_t n;
-};
-
-NT_INLINE void run_fall(struct run *r, const struct over *o)
+/* The walk ends inside the block, or the block is empty.  As walk_on() */
+static int walk_part(const struct walker *w, struct run *r)
 {
-	r->next = nt_block_link(&o->blk->fall);
-	r->way = WAY_FALL;
-}
-
-NT_INLINE void run_branch(struct run *r, const struct told *told, const struct over *o,
-			  uint64_t to, unsigned int flags)
-{
-	write_branch(r->ev++, told, last_pc(r->map, o->blk), to, o->is.type, r->insns, flags);
-	r->insns = 0;
-}
-
-NT_INLINE void run_taken(struct run *r, const struct told *told,
-			 const struct over *o, unsigned int flags)
-{
-	run_branch(r, told, o, target_pc(r->map, o->blk), flags);
-	r->next = nt_block_link(&o->blk->taken);
-	r->way = WAY_TAKEN;
-}
-
-/* The outcomes are used up: those of a HIST walk end it. */
-NT_INLINE int hist_done(struct nt_flow *f, struct run *r)
-{
-	if (!f->walk.by_hist)
-		return STEP_ON;
-	f->credit -= HIST_REACH - r->left;
-	r->left = HIST_REACH;
-	return STEP_DONE;
-}
-
-NT_INLINE int step_cond(struct nt_flow *f, struct run *r, const struct told *told,
-			const struct over *o)
-{
-	if (r->nbits) {
-		r->nbits--;
-		if (r->hist >> r->nbits & 1)
-			run_taken(r, told, o, 0);
-		else
-			run_fall(r, o);
-		return r->nbits ? STEP_ON : hist_done(f, r);
-	}
-	if (!f->walk.plain)
-		return -NT_ENOHIST;
-	run_fall(r, o);
-	return r->left ? STEP_ON : STEP_OPEN;
-}
-
-/* With alljumps a direct jump is reported like a taken branch. */
-NT_INLINE int step_reported_jump(struct nt_flow *f, struct run *r)
-{
-	if (r->nbits) {
-		r->nbits--;
-		if (!(r->hist >> r->nbits & 1))
-			return -NT_EHIST;
-		return r->nbits ? STEP_ON : hist_done(f, r);
-	}
-	if (!f->walk.plain || r->left)
-		return -NT_ENOHIST;
-	return STEP_OPEN;
-}
-
-NT_INLINE int step_direct(struct nt_flow *f, struct run *r, const struct told *told,
-			  const struct over *o)
-{
-	int ret = STEP_ON;
-
-	if (f->params.alljumps) {
-		ret = step_reported_jump(f, r);
-		run_fall(r, o);
-		if (ret < 0 || ret == STEP_OPEN)
-			return ret;
-	}
-	if (o->is.end == NT_END_CALL)
-		push(&f->stack, fall_pc(f, r->map, o->blk), r->map, o->n);
-	run_taken(r, told, o, 0);
-	return ret;
-}
-
-NT_INLINE int step_indirect(struct nt_flow *f, struct run *r, const struct told *told,
-			    const struct over *o)
-{
-	const struct nt_map *map = r->map;
-	const struct call *call = NULL;
-
-	if (!r->left && !f->walk.by_hist) {
-		run_fall(r, o);
-		return STEP_OPEN;
-	}
-	if (!can_infer(f, &o->is))
-		return -cannot_infer(f, &o->is);
-	if (pops(o->is.end))
-		call = pop(&f->stack);
-	if (o->is.seq) {
-		run_taken(r, told, o, NT_EVF_INFERRED);
-	} else {
-		/* the call's block knows the way behind it */
-		run_branch(r, told, o, call->pc, NT_EVF_INFERRED);
-		r->call = *call;
-		r->way = WAY_RETURN;
-		r->next = NT_BLOCK_NONE;
-		if (call->block != NT_BLOCK_NONE) {
-			r->next = nt_block_link(&f->store->blocks[call->block].fall);
-			r->map = call->map;
-		}
-	}
-	if (pushes(o->is.end))
-		push(&f->stack, fall_pc(f, map, o->blk), map, o->n);
-	return STEP_ON;
-}
-
-NT_INLINE int step(struct nt_flow *f, struct run *r, const struct told *told,
-		   const struct over *o)
-{
-	switch (o->is.end) {
-	case NT_END_COND:
-		return step_cond(f, r, told, o);
-	case NT_END_LINEAR:
-		run_fall(r, o);
-		return STEP_ON;
-	case NT_END_JUMP:
-	case NT_END_CALL:
-		return step_direct(f, r, told, o);
-	default:
-		return step_indirect(f, r, told, o);
-	}
-}
-
-/* Where the way that the block was left by leads to */
-NT_INLINE void arrive(struct nt_flow *f, const struct run *r, const struct over *o)
-{
-	f->map = r->map;
-	f->at.block = r->next;
-	f->at.link = r->way == WAY_RETURN ? r->call.block : o->n;
-	f->at.taken = r->way == WAY_TAKEN;
-	if (r->way == WAY_FALL)
-		f->at.pc = fall_pc(f, r->map, o->blk);
-	else
-		f->at.pc = r->way == WAY_TAKEN ? target_pc(r->map, o->blk) : r->call.pc;
-}
-
-/*
- * The walk ends inside the block, behind `left` half-words of it.  The number
- * of instructions in these, or a negative enum nt_error.
- */
-static int walk_part(struct nt_flow *f, const struct nt_map *map, const struct over *o,
-		     int64_t left)
-{
-	const uint64_t pc = o->blk->pc + map->base;
-	uint64_t last;
+	const struct nt_block *blk = &w->blocks[r->block];
+	const uint64_t pc = blk->pc + r->map->base;
+	struct nt_flow *f = w->f;
 	int ret;
 
+	run_store(w, r);
+	if (blk->is.end == NT_END_STALE) {
+		/* what leads here, if anything is known to, shall lead to the one that is made */
+		f->at.block = NT_BLOCK_NONE;
+		return NT_WALK_UNKNOWN;
+	}
+	nt_walk_go_to(f, pc);
 	if (f->walk.by_hist)
 		return -NT_ERANGE;
-	if (o->is.end == NT_END_TRAPS)
+	if (blk->is.end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
-	ret = nt_code_part(map->code, pc, (unsigned int)left, &last);
+	ret = nt_code_part(r->map->code, pc, (unsigned int)r->left, &f->last_pc);
 	if (ret < 0)
 		return ret;
-	f->last_pc = last;
-	nt_walk_go_to(f, (pc + 2 * left) & f->mask);
-	return ret;
-}
-
-/*
- * The block at f->at is stale: its code is to be looked for, and what leads to it, if anything is
- * known to, shall lead to that. 0 or an enum nt_error
- */
-static int renew(struct nt_flow *f, struct run *r)
-{
-	int error;
-
-	f->at.block = NT_BLOCK_NONE;
-	error = nt_walk_discover(f);
-	r->map = f->map;
-	r->next = f->at.block;
-	return error;
-}
-
-/* A block that is longer than what is left, or empty: as run_blocks() */
-static int run_end(struct nt_flow *f, struct run *r, const struct over *o)
-{
-	int ret;
-
-	f->map = r->map;
-	ret = walk_part(f, r->map, o, r->left);
-	if (ret < 0) {
-		nt_walk_go_to(f, o->blk->pc + r->map->base);
-		return ret;
-	}
-	r->insns += ret;
+	f->insns += ret;
+	nt_walk_go_to(f, (pc + 2 * r->left) & f->mask);
 	r->left = 0;
 	return NT_WALK_DONE;
 }
 
-/* From f->at on, whose block is known.  WALK_*, or a negative enum nt_error */
-static int run_blocks(struct nt_flow *f, struct run *io, const struct told *told,
-		      const struct nt_event *full)
+/* The walk ends with the block. */
+static int walk_last(const struct walker *w, const struct nt_shape *shape, struct run *r)
 {
-	const struct nt_block *blocks = f->store->blocks;
-	const struct nt_map *map;
-	struct over o, from;
-	struct run r = *io;
+	const struct nt_block *blk = &w->blocks[r->block];
+	const uint32_t n = r->block;
+	struct nt_flow *f = w->f;
 	int ret;
 
-	r.next = f->at.block;
-	r.map = f->map;
-	for (from.blk = NULL;; from = o) {
-		o.n = r.next;
-		o.blk = &blocks[o.n];
-		o.is = o.blk->is;
-		if (o.is.halfwords > r.left || !o.is.halfwords) {
-			if (o.is.end != NT_END_STALE) {
-				ret = run_end(f, &r, &o);
-				break;
-			}
-			if (from.blk)
-				arrive(f, &r, &from);
-			ret = -renew(f, &r);
-			if (ret)
-				break;
-			blocks = f->store->blocks;
-			continue;
-		}
-		r.left -= o.is.halfwords;
-		r.insns += o.is.insns;
-		map = r.map;
-		ret = step(f, &r, told, &o);
-		if (ret < 0) {
-			/* where the last instruction leads is not known: be before it */
-			r.insns--;
-			r.left += o.is.halfwords - o.is.before;
-			f->map = r.map;
-			nt_walk_go_to(f, last_pc(r.map, o.blk));
-			break;
-		}
-		if (ret != STEP_ON || !r.left) {
-			f->last_pc = last_pc(map, o.blk);
-			arrive(f, &r, &o);
-			if (ret == STEP_OPEN)
-				f->open = o.n;
-			ret = NT_WALK_DONE;
-			break;
-		}
-		if (r.next == NT_BLOCK_NONE || r.ev >= full) {
-			arrive(f, &r, &o);
-			ret = f->at.block == NT_BLOCK_NONE ? -nt_walk_discover(f) : 0;
-			if (ret)
-				break;
-			if (r.ev >= full) {
-				ret = NT_WALK_FULL;
-				break;
-			}
-			/* which may be in another store */
-			blocks = f->store->blocks;
-			r.next = f->at.block;
-			r.map = f->map;
-		}
+	f->last_pc = last_pc(r->map, blk);
+	r->left = 0;
+	r->insns += blk->is.insns;
+	ret = run_step(w, shape, r, blk, r->nbits, true);
+	if (ret < 0)
+		return ret;
+	if (ret == NT_WALK_OPEN)
+		f->open = n;
+	return w->by_hist && !r->nbits ? NT_WALK_OUTCOMES : NT_WALK_DONE;
+}
+
+/* As nt_walk(), or NT_WALK_UNKNOWN */
+static int walk_on(const struct walker *w, const struct nt_shape *shape, struct run *r)
+{
+	int ret = run_all(w, shape, r);
+
+	if (ret == NT_WALK_LAST) {
+		if (w->blocks[r->block].is.halfwords != r->left)
+			return walk_part(w, r);
+		ret = walk_last(w, shape, r);
 	}
-	*io = r;
+	if (ret == NT_WALK_OUTCOMES) {
+		w->f->credit -= HIST_REACH - r->left;
+		r->left = HIST_REACH;
+		ret = NT_WALK_DONE;
+	}
+	if (ret < 0)
+		run_back(w, r);
+	run_store(w, r);
 	return ret;
 }
 
 int nt_walk(struct nt_flow *f, struct batch *b)
 {
-	struct told told;
-	struct run r;
+	const struct nt_shape shape = { .alljumps = f->params.alljumps };
+	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = f->walk.plain,
+			    .by_hist = f->walk.by_hist };
 	int ret;
 
-	if (f->at.block == NT_BLOCK_NONE) {
-		ret = nt_walk_discover(f);
+	set_told(f, &w.told);
+	do {
+		struct run r = { .ev = b->ev + b->n };
+
+		ret = f->at.block == NT_BLOCK_NONE ? nt_walk_discover(f) : 0;
 		if (ret)
 			return -ret;
-	}
-	memset(&r, 0, sizeof(r));
-	r.left = f->walk.left;
-	r.hist = f->walk.hist;
-	r.nbits = f->walk.nbits;
-	r.insns = f->insns;
-	r.ev = b->ev + b->n;
-	set_told(f, &told);
-
-	ret = run_blocks(f, &r, &told, b->ev + b->max - ROOM);
-
-	f->walk.left = r.left;
-	f->walk.nbits = r.nbits;
-	f->insns = r.insns;
-	b->n = r.ev - b->ev;
+		w.blocks = f->store->blocks;
+		run_load(f, &r);
+		ret = walk_on(&w, &shape, &r);
+		f->walk.left = r.left;
+		f->walk.nbits = r.nbits;
+		b->n = r.ev - b->ev;
+	} while (ret == NT_WALK_UNKNOWN);
 	return ret;
 }
 

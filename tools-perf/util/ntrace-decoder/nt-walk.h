@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What nt-walk.c and nt-quick.c do at every block, inline in both
+ * The walk over blocks, which nt-walk.c and nt-loop.c do, inline in both
+ *
+ * nt-loop.c stops at whatever is rare, and nt-walk.c goes on from there.
  */
 #ifndef NTRACE_NT_WALK_H
 #define NTRACE_NT_WALK_H
 
 #include "nt-flow.h"
+#include "nt-short.h"
 
 /* ---------------------------------------------------------- return stack - */
 
@@ -122,6 +125,224 @@ static inline void set_told(const struct nt_flow *f, struct told *told)
 	told->offset = f->msg_offset;
 	told->tail = TAIL(0, NT_EV_BRANCH, 0, sync ? f->msg.sync : 0,
 			  time_flags(f) | (sync ? NT_EVF_SYNC : 0));
+}
+
+/* ---------------------------------------------------------------- walk -- */
+
+/* What a walk has beside, and does not change */
+struct walker {
+	struct nt_flow *f;
+	struct nt_block *blocks;
+	const struct nt_event *full;	/* no room from here on */
+	bool plain;		/* as in struct walk */
+	bool by_hist;
+	struct told told;
+};
+
+/* What changes with every block; only what is inlined gets its address, so it is in registers. */
+struct run {
+	int64_t left;
+	uint64_t hist;
+	unsigned int nbits;
+	uint32_t insns;
+	struct nt_event *ev;	/* next to be written */
+	const struct nt_map *map;	/* of the next two */
+	uint32_t block;		/* to go on with, or NT_BLOCK_NONE: not known yet */
+	uint32_t link;		/* that leads there, or NT_BLOCK_NONE: then f->at.pc is right */
+	bool taken;		/* by which of its successors */
+};
+
+NT_INLINE int run_fall(struct run *r, const struct nt_block *blk)
+{
+	r->link = r->block;
+	r->taken = false;
+	r->block = nt_block_link(&blk->fall);
+	return NT_WALK_ON;
+}
+
+NT_INLINE int run_branch(const struct walker *w, struct run *r, const struct nt_block *blk,
+			 uint64_t to, unsigned int flags)
+{
+	write_branch(r->ev++, &w->told, last_pc(r->map, blk), to, blk->is.type, r->insns, flags);
+	r->insns = 0;
+	return __builtin_expect(r->ev >= w->full, false) ? NT_WALK_FULL : NT_WALK_ON;
+}
+
+NT_INLINE int run_taken(const struct walker *w, struct run *r, const struct nt_block *blk,
+			unsigned int flags)
+{
+	r->link = r->block;
+	r->taken = true;
+	r->block = nt_block_link(&blk->taken);
+	return run_branch(w, r, blk, target_pc(r->map, blk), flags);
+}
+
+NT_INLINE void run_push(const struct walker *w, const struct run *r, const struct nt_block *blk,
+			uint32_t n)
+{
+	push(&w->f->stack, fall_pc(w->f, r->map, blk), r->map, n);
+}
+
+/* Is it known without the message where an indirect transfer leads? */
+NT_INLINE bool can_infer(const struct nt_flow *f, const struct nt_body *is)
+{
+	return is->seq || (pops(is->end) && f->params.retstack && f->stack.depth);
+}
+
+static inline int cannot_infer(const struct nt_flow *f, const struct nt_body *is)
+{
+	return pops(is->end) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
+}
+
+/* An indirect transfer that no message reports */
+NT_INLINE int run_inferred(const struct walker *w, struct run *r, const struct nt_block *blk)
+{
+	const struct nt_map *map = r->map;
+	const uint32_t n = r->block;
+	struct nt_flow *f = w->f;
+	struct call call = { .block = NT_BLOCK_NONE };
+	int ret;
+
+	if (blk->is.end > NT_END_SWAP)
+		return NT_WALK_LAST;
+	if (!can_infer(f, &blk->is))
+		return -cannot_infer(f, &blk->is);
+	if (pops(blk->is.end) && f->stack.depth)
+		call = *pop(&f->stack);
+	if (blk->is.seq) {
+		ret = run_taken(w, r, blk, NT_EVF_INFERRED);
+	} else {
+		ret = run_branch(w, r, blk, call.pc, NT_EVF_INFERRED);
+		/* the call's block knows the way behind it */
+		r->link = call.block;
+		r->taken = false;
+		r->block = NT_BLOCK_NONE;
+		if (__builtin_expect(call.block != NT_BLOCK_NONE, true)) {
+			r->block = nt_block_link(&w->blocks[call.block].fall);
+			r->map = call.map;
+		} else {
+			f->at.pc = call.pc;
+		}
+	}
+	if (pushes(blk->is.end))
+		push(&f->stack, fall_pc(f, map, blk), map, n);
+	return ret;
+}
+
+/* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
+NT_INLINE bool is_reported(const struct nt_shape *shape, unsigned int end)
+{
+	return end == NT_END_COND ||
+	       (shape->alljumps && (end == NT_END_JUMP || end == NT_END_CALL));
+}
+
+/*
+ * Over the end of run.block, of which the half-words are counted.  outcomes: there are some;
+ * last: it ends where the walk does.  Both are constants to the compiler, but for the last block.
+ */
+NT_INLINE int run_step(const struct walker *w, const struct nt_shape *shape, struct run *r,
+		       const struct nt_block *blk, bool outcomes, bool last)
+{
+	const unsigned int end = blk->is.end;
+
+	if (is_reported(shape, end)) {
+		if (!outcomes && (!w->plain || (end != NT_END_COND && !last)))
+			return -NT_ENOHIST;
+		if (!outcomes) {
+			run_fall(r, blk);
+			return last ? NT_WALK_OPEN : NT_WALK_ON;
+		}
+		if (!(r->hist >> (r->nbits - 1) & 1)) {
+			if (end != NT_END_COND)
+				return -NT_EHIST;
+			r->nbits--;
+			return run_fall(r, blk);
+		}
+		r->nbits--;
+	} else if (end == NT_END_LINEAR) {
+		return run_fall(r, blk);
+	} else if (end > NT_END_CALL) {
+		if (!last || w->by_hist)
+			return run_inferred(w, r, blk);
+		run_fall(r, blk);
+		return NT_WALK_OPEN;
+	}
+	if (end == NT_END_CALL)
+		run_push(w, r, blk, r->block);
+	return run_taken(w, r, blk, 0);
+}
+
+/* Walk up to the last block, or with `outcomes` until these are used up.  NT_WALK_*, or negative enum nt_error */
+NT_INLINE int run_blocks(const struct walker *w, const struct nt_shape *shape, struct run *r,
+			 bool outcomes)
+{
+	const struct nt_block *blk;
+	unsigned int halfwords;
+	int ret;
+
+	do {
+		if (outcomes && !r->nbits)
+			return NT_WALK_OUTCOMES;
+		if (__builtin_expect(r->block == NT_BLOCK_NONE, false))
+			return NT_WALK_UNKNOWN;
+		blk = &w->blocks[r->block];
+		halfwords = blk->is.halfwords;
+		if (halfwords >= r->left)
+			return NT_WALK_LAST;
+		r->left -= halfwords;
+		r->insns += blk->is.insns;
+		ret = run_step(w, shape, r, blk, outcomes, false);
+	} while (ret == NT_WALK_ON);
+	return ret;
+}
+
+/* The outcomes, and what is behind them */
+NT_INLINE int run_all(const struct walker *w, const struct nt_shape *shape, struct run *r)
+{
+	int ret = run_blocks(w, shape, r, true);
+
+	return ret == NT_WALK_OUTCOMES && !w->by_hist ? run_blocks(w, shape, r, false) : ret;
+}
+
+/* Begin where *f is, with what it has to walk. */
+NT_INLINE void run_load(const struct nt_flow *f, struct run *r)
+{
+	r->left = f->walk.left;
+	r->hist = f->walk.hist;
+	r->nbits = f->walk.nbits;
+	r->insns = f->insns;
+	r->map = f->map;
+	r->block = f->at.block;
+	r->link = f->at.link;
+	r->taken = f->at.taken;
+}
+
+/* Be where the run is. */
+NT_INLINE void run_store(const struct walker *w, const struct run *r)
+{
+	struct nt_flow *f = w->f;
+
+	f->insns = r->insns;
+	f->map = r->map;
+	f->at.block = r->block;
+	f->at.link = r->link;
+	f->at.taken = r->taken;
+	if (r->block != NT_BLOCK_NONE)
+		f->at.pc = w->blocks[r->block].pc + r->map->base;
+	else if (r->link != NT_BLOCK_NONE)
+		f->at.pc = r->taken ? target_pc(r->map, &w->blocks[r->link]) :
+				      fall_pc(f, r->map, &w->blocks[r->link]);
+}
+
+/* The run ended with an error: be before that instruction.  Where it leads is not known. */
+NT_INLINE void run_back(const struct walker *w, struct run *r)
+{
+	const struct nt_block *blk = &w->blocks[r->block];
+
+	r->insns--;
+	r->left += blk->is.halfwords - blk->is.before;
+	w->f->at.pc = last_pc(r->map, blk);
+	r->block = r->link = NT_BLOCK_NONE;
 }
 
 #endif /* NTRACE_NT_WALK_H */
