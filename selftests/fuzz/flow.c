@@ -178,7 +178,7 @@ out:
 	nt_flow_free(flow);
 }
 
-/* What was kept, once more: the graph is there, so nt_quick() does all that it can, or nothing. */
+/* What was kept, once more: the graph is there, so nt_loop() does all that it can, or nothing. */
 static void compare_again(struct follower *f, const uint8_t *bytes, bool skip, bool slow,
 			  bool large)
 {

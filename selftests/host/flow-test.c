@@ -210,7 +210,7 @@ static void same_in_pieces(struct bench *t, size_t piece, const char *want)
 	assert_string_equal(got, wanted);
 }
 
-/* nt_quick() wants some bytes behind a message, and a graph; it must not decide otherwise. */
+/* nt_loop() wants some bytes behind a message, and a graph; it must not decide otherwise. */
 static void same_quickly(struct bench *t)
 {
 	char slow[ANSWER];
@@ -228,7 +228,7 @@ static void same_quickly(struct bench *t)
 }
 
 /*
- * Decode and compare; once more with the graph already there, by nt_quick(), and in pieces.
+ * Decode and compare; once more with the graph already there, by nt_loop(), and in pieces.
  * Frees t.
  */
 static void expect(struct bench *t, const char *want)

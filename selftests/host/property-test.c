@@ -702,7 +702,7 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 	return (digest ^ value) * 0x100000001b3 ^ digest >> 29;
 }
 
-/* All that is reported of a trace, as one number; `slow`: not by nt_quick() */
+/* All that is reported of a trace, as one number; `slow`: not by nt_loop() */
 static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, bool slow)
 {
 	struct nt_flow *flow = nt_flow_new(&r.params);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nt-quick.c does common messages in one loop, and must not be noticed: random programs, executed
+ * nt-loop.c does common messages in one loop, and must not be noticed: random programs, executed
  * at random, encoded, and in two of three rounds damaged; decoded with it, and without it, into
  * batches of different sizes. Both have to give the same events. The second time the program
  * may be mapped from many small files, whose code is shared.
@@ -61,7 +61,7 @@ static enum nt_mode true_mode(const struct nt_enc_config *c)
 	return c->htm ? NT_MODE_HTM : NT_MODE_BTM;
 }
 
-/* What nt_quick() takes part in, and now and then what it must not */
+/* What nt_loop() takes part in, and now and then what it must not */
 static void random_options(struct nt_params *p, struct nt_enc_config *c)
 {
 	memset(c, 0, sizeof(*c));

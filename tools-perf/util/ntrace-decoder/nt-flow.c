@@ -89,6 +89,7 @@ static void resync(struct nt_flow *f)
 {
 	f->stack.depth = 0;
 	f->credit = 0;
+	f->last_at = SIZE_MAX;
 	f->last_valid = false;
 	f->just_synced = true;
 	f->last_sync = f->msg_offset;
@@ -417,6 +418,7 @@ static int finish_stop(struct nt_flow *f, struct batch *b)
 /* A message was done, for RepeatBranch to do it again; its address is f->msg_target. */
 void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 {
+	f->last_at = SIZE_MAX;
 	f->last_valid = !nt_is_sync(msg);
 	f->last.fields = msg->fields;
 	f->last.tcode = msg->tcode;
@@ -425,6 +427,18 @@ void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 	f->last.hist = msg->hist;
 	f->last.addr = msg->addr;
 	f->last.target = f->msg_target;
+}
+
+/* nt_loop() leaves the last message where it is: have it in f->last. */
+static void have_last(struct nt_flow *f)
+{
+	size_t at = f->last_at;
+	struct nt_msg msg;
+
+	if (at == SIZE_MAX || nt_msg_get(&f->params, f->buf + at, f->len - at, &msg) <= 0)
+		return;
+	nt_flow_remember(f, &msg);
+	f->last.target = f->ref;
 }
 
 /* The walk is done.  0 or an enum nt_error */
@@ -1073,7 +1087,10 @@ static bool know_repeat(struct nt_flow *f, size_t len)
 	enum verdict target, uaddr;
 
 	f->unclear = false;
-	if (f->msg.tcode != NT_TCODE_REPEAT_BRANCH || f->params.profile != NT_PROFILE_1_0)
+	if (f->msg.tcode != NT_TCODE_REPEAT_BRANCH)
+		return true;
+	have_last(f);
+	if (f->params.profile != NT_PROFILE_1_0)
 		return true;
 	f->by_uaddr = false;
 	if (f->state != RUNNING || !f->last_valid || !f->last.addr || !f->msg.bcnt ||
@@ -1314,11 +1331,12 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 			if (f->counts)
 				nt_count_replay(f);
 			else
-				nt_quick(f, &b);
-			if (b.end || !next_message(f, &b))
+				nt_loop(f, &b, false);
+			if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))
 				break;
 		}
 	}
+	have_last(f);
 	ret = in_message(f) ? hold_back(f, &b) : 0;
 	return ret ? ret : (int)b.n;
 }
@@ -1445,6 +1463,7 @@ void nt_flow_more(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t of
 	f->len = len;
 	f->pos = 0;
 	f->offset = offset;
+	f->last_at = SIZE_MAX;
 	f->at_limit = false;
 }
 
@@ -1495,6 +1514,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	f->by_uaddr = nt_is_tt_dfd(&f->params);
 	f->limit = UINT64_MAX;
 	f->ahead_from = AHEAD_FROM;
+	f->last_at = SIZE_MAX;
 	nt_walk_forget(f);
 	return f;
 }

@@ -178,7 +178,8 @@ struct nt_flow {
 	bool trying;		/* outcomes that settle() has chosen */
 	enum nt_error pending;	/* the loss that comes after it, if any */
 
-	/* for RepeatBranch: the last branch message without SYNC, resolved */
+	/* for RepeatBranch: the last branch message without SYNC, resolved, or where it is */
+	size_t last_at;		/* SIZE_MAX: in `last`, if that is valid */
 	struct branch_msg last;
 	bool last_valid;
 	bool by_uaddr;		/* it repeats U-ADDR, not the target ... */
@@ -188,9 +189,9 @@ struct nt_flow {
 	int64_t work;		/* units left, see WORK_FIRST */
 
 	uint32_t insns;		/* since the last event */
-	uint32_t ahead_from;	/* blocks from which on nt_quick() reads ahead */
+	uint32_t ahead_from;	/* blocks from which on nt_loop() reads ahead */
 	uint32_t reported_syncs;	/* bits of the reasons that make events */
-	bool slow;		/* nothing by nt_quick(); for tests, which compare */
+	bool slow;		/* nothing by nt_loop(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
 
 	/*
@@ -325,10 +326,13 @@ bool nt_walk_open_is_direct(const struct nt_flow *f);
 /* A sequential jump: the code tells its target. */
 bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target);
 
-/* -------------------------------------------------------- in nt-quick.c -- */
+/* --------------------------------------------------------- in nt-loop.c -- */
 
-/* Do as many messages as are of the common kinds, and there is room for. */
-void nt_quick(struct nt_flow *f, struct batch *b);
+/*
+ * Do as many messages as are of the common kinds, and there is room for, or `one`.  The last may
+ * not be done with: f->stage tells.
+ */
+void nt_loop(struct nt_flow *f, struct batch *b, bool one);
 
 /* -------------------------------------------- in nt-flow.c, for counting - */
 

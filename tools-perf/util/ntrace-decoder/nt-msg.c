@@ -388,10 +388,9 @@ NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shap
 				  const uint8_t *buf, struct nt_msg *msg)
 {
 	struct nt_short m = { .width = 1 };
-	struct excess ex = { .ones = false };
 
 	*msg = (struct nt_msg){ .fields = 0 };
-	if (!nt_short_get(buf, &shape, &m))
+	if (!nt_short_get(buf, &shape, &m) || !nt_short_fit(params, &shape, &m))
 		return 0;
 	msg->tcode = m.tcode;
 	if (shape.srcbits) {
@@ -418,8 +417,8 @@ NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shap
 		msg->hist = m.hist;
 		msg->fields |= NT_F_HIST;
 	}
-	ex.width = m.width;
-	return fit_addr(params, m.addr, &ex, &msg->addr) ? 0 : m.len;
+	msg->addr = m.addr;
+	return m.len;
 }
 
 /* After bytes that are no message: to behind the next end of one. */
@@ -474,9 +473,10 @@ static __attribute__((noinline)) int name(const struct nt_params *params, const 
 }
 
 /* The compiler leaves out what a stream does not have. */
-DECODE_SHAPE(decode_plain, .stamps = false)
-DECODE_SHAPE(decode_stamps, .stamps = true)
-DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps)
+DECODE_SHAPE(decode_plain, .extaddr = params->extaddr)
+DECODE_SHAPE(decode_stamps, .stamps = true, .extaddr = params->extaddr)
+DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
+	     .extaddr = params->extaddr)
 
 int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {

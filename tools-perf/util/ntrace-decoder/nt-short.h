@@ -3,7 +3,7 @@
  * Common messages of up to 16 bytes, from bytes to fields without a loop over the
  * bytes: DirectBranch, IndirectBranch, IndirectBranchHist, ResourceFull
  *
- * nt-msg.c and nt-quick.c read nearly all messages this way. Whatever is unusual about
+ * nt-msg.c and nt-loop.c read nearly all messages this way. Whatever is unusual about
  * a message, be it wrong or only long, is left to nt-msg.c, which decides.
  */
 #ifndef NTRACE_NT_SHORT_H
@@ -216,6 +216,24 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, stru
 	m->len = (unsigned int)__builtin_ctz(last) + 1;
 	s.ends = ends & mask;
 	return nt_short_variable(&s, false, shape, m);
+}
+
+/* With extaddr, extend U-ADDR.  False: it does not fit an address, or nt-msg.c says how. */
+NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shape *shape,
+			    struct nt_short *m)
+{
+	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
+	const unsigned int bits = nt_addr_bits(params);
+
+	if (m->tcode != NT_TCODE_INDIRECT_BRANCH && m->tcode != NT_TCODE_INDIRECT_BRANCH_HIST)
+		return true;
+	if (!shape->extaddr || !(m->addr >> (m->width - 1)))
+		return !(m->addr >> bits);
+	m->addr |= UINT64_MAX << m->width;
+	if (~m->addr & ~mask)
+		return false;
+	m->addr &= mask;
+	return m->addr >> (bits - 1) == mask >> (bits - 1);
 }
 
 #endif /* NTRACE_NT_SHORT_H */

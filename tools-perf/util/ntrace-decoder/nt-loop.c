@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The common messages, from bytes to events in one loop
+ *
+ * Most messages are a few bytes long and lead over a few blocks; their way
+ * through all layers costs more than their walk.  So the loop here does what
+ * nt_msg_decode(), next_message(), nt_walk() and finish() would for a
+ * DirectBranch, IndirectBranch, IndirectBranchHist and a ResourceFull with
+ * outcomes.  A message that is otherwise is left to next_message().  One that meets
+ * something rare on its way, as a block that is not known yet, is left where it is:
+ * nt_walk() and finish() go on with it.
+ */
+#include "nt-walk.h"
+
+/* ---------------------------------------------------------------- bytes -- */
+
+struct item {
+	struct nt_short m;
+	size_t pos;		/* in the window */
+	uint64_t to;		/* U-ADDR, absolute */
+	const struct nt_table *table;	/* that is thought to have it, as `pc`; NULL: none */
+	uint64_t pc;
+};
+
+/* One that is longer; false: it is of another kind, or none, or cut. */
+static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t pos,
+					       struct nt_short *m)
+{
+	struct nt_msg msg;
+	int len;
+
+	if (f->buf[pos] & 3 || !(NT_SHORT_TCODES >> (f->buf[pos] >> 2) & 1))
+		return false;
+	len = nt_msg_get(&f->params, f->buf + pos, f->len - pos, &msg);
+	if (len <= 0)
+		return false;
+	m->len = len;
+	m->tcode = msg.tcode;
+	m->fixed = msg.tcode == NT_TCODE_RESOURCE_FULL ? msg.rcode : msg.btype;
+	m->src = msg.src;
+	m->stamped = msg.fields & NT_F_TSTAMP;
+	m->tstamp = msg.tstamp;
+	m->icnt = msg.icnt;
+	m->addr = msg.addr;
+	m->hist = msg.tcode == NT_TCODE_RESOURCE_FULL ? msg.rdata[0] : msg.hist;
+	return true;
+}
+
+/* The message at pos, from where NT_SHORT_ROOM bytes can be read; false: not one of these */
+NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
+			   struct nt_short *m)
+{
+	if (!nt_short_get(f->buf + pos, shape, m) || !nt_short_fit(&f->params, shape, m)) {
+		if (!get_long(f, pos, m))
+			return false;
+	}
+	if (m->tcode == NT_TCODE_RESOURCE_FULL)
+		return m->fixed == 1 && m->hist > 1;
+	return m->icnt <= (uint64_t)ICNT_MAX && !m->fixed &&
+	       (m->tcode != NT_TCODE_INDIRECT_BRANCH_HIST || m->hist);
+}
+
+/* ---------------------------------------------------------- reading ahead - */
+
+/*
+ * In a large program the block that an indirect transfer leads to is not in the
+ * host's caches, nor is its place in the table.  So some messages are read ahead
+ * of the walk, and what they will need is asked for in time: first the place in
+ * the table, later the block that the table names, and those behind it.
+ */
+#define AHEAD		32	/* messages that the queue has room for */
+#define AHEAD_HTM	8	/* these are read ahead, which in HTM lead farther */
+#define AHEAD_BTM	24
+
+struct queue {
+	struct item q[AHEAD];
+	unsigned int first, end;	/* modulo AHEAD */
+	unsigned int depth;		/* when half of that is left, the block is asked for */
+	size_t pos;			/* behind the last, and maybe others' behind that */
+	uint64_t ref;			/* that the next U-ADDR is relative to */
+};
+
+NT_INLINE bool has_addr(const struct nt_short *m)
+{
+	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
+NT_INLINE bool has_hist(const struct nt_short *m)
+{
+	return m->tcode == NT_TCODE_RESOURCE_FULL || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
+NT_INLINE void ask_for_block(const struct nt_store *store, const struct queue *u)
+{
+	const struct item *q = &u->q[(u->first + u->depth / 2) % AHEAD];
+	uint32_t slot, entry, tries = 4;
+	const char *blk;
+	uint64_t hash;
+
+	if (u->end - u->first <= u->depth / 2 || !has_addr(&q->m) || !q->table)
+		return;
+	hash = nt_code_hash(q->pc);
+	slot = nt_table_slot(q->table, hash);
+	do {
+		entry = nt_block_link(&q->table->entry[slot]);
+		slot = (slot + 1) & ((1u << q->table->bits) - 1);
+	} while (entry != NT_BLOCK_NONE && !nt_code_tagged(entry, hash) && --tries);
+	if (entry == NT_BLOCK_NONE)
+		return;
+	blk = (const char *)&store->blocks[entry & NT_ENTRY_NUMBER];
+	__builtin_prefetch(blk);
+	__builtin_prefetch(blk + 64);
+	__builtin_prefetch(blk + 128);
+	__builtin_prefetch(blk + 192);
+}
+
+/* As nt_msg_addr(), of a U-ADDR */
+NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr)
+{
+	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
+}
+
+/* Other sources' messages that are passed over to read ahead: those may be read again. */
+#define AHEAD_OTHERS	32
+
+/*
+ * Have *pos at the next message of this source, behind fewer than `most` of others.  False: it is
+ * none of these kinds, or there are more.
+ */
+NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
+		       size_t most, struct item *q)
+{
+	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m)) {
+		q->pos = *pos;
+		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
+			return true;
+		*pos += q->m.len;
+		most--;
+	}
+	return false;
+}
+
+/* The message in u->q[u->end] is taken in. */
+NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
+{
+	const struct nt_map *map;
+
+	u->pos += q->m.len;
+	u->end++;
+	if (!has_addr(&q->m))
+		return;
+	u->ref = q->to = item_addr(f, u->ref, q->m.addr);
+	map = recent_map(f, f->map, q->to);
+	q->table = NULL;
+	if (!map)
+		return;
+	q->pc = q->to - map->base;
+	q->table = nt_text_table(map->text);
+	__builtin_prefetch(&q->table->entry[nt_table_slot(q->table, nt_code_hash(q->pc))]);
+}
+
+/* The next message; NULL: none of these kinds */
+NT_INLINE const struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
+				      struct queue *u)
+{
+	while (u->end - u->first < u->depth) {
+		struct item *q = &u->q[u->end % AHEAD];
+
+		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q))
+			break;
+		enqueue(f, u, q);
+	}
+	if (u->end == u->first)
+		return NULL;
+	ask_for_block(f->store, u);
+	return &u->q[u->first++ % AHEAD];
+}
+
+/* The same without a queue */
+NT_INLINE const struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
+					 size_t *pos, uint64_t ref, struct item *q)
+{
+	if (!get_own(f, shape, pos, SIZE_MAX, q))
+		return NULL;
+	q->to = item_addr(f, ref, q->m.addr);
+	return q;
+}
+
+/* ------------------------------------------------------------- messages -- */
+
+/* Another map's block at addr; NT_BLOCK_NONE: not known here */
+static __attribute__((noinline)) uint32_t loop_far(const struct nt_flow *f, uint64_t addr,
+						   struct run *r)
+{
+	const struct nt_map *map = recent_map(f, NULL, addr);
+
+	if (!map || map->code->store != f->store)
+		return NT_BLOCK_NONE;
+	r->map = map;
+	r->link = NT_BLOCK_NONE;
+	return nt_text_find(f->store, map->text, addr - map->base);
+}
+
+/* The block at `to`, where `blk` leads at its end; NT_BLOCK_NONE: not known here */
+NT_INLINE uint32_t loop_lead(const struct walker *w, const struct run *r, struct nt_block *blk,
+			     uint64_t to)
+{
+	const uint64_t pc = to - r->map->base;
+	uint32_t n;
+
+	if (__atomic_load_n(&blk->target, __ATOMIC_RELAXED) == pc) {
+		n = nt_block_link(&blk->taken);
+		if (n != NT_BLOCK_NONE && w->blocks[n].pc == pc)
+			return n;
+	}
+	if (!nt_map_has(r->map, to))
+		return NT_BLOCK_NONE;
+	n = nt_text_find(w->f->store, r->map->text, pc);
+	if (n == NT_BLOCK_NONE)
+		return n;
+	__atomic_store_n(&blk->target, pc, __ATOMIC_RELAXED);
+	nt_block_set_link(&blk->taken, n);
+	return n;
+}
+
+/* The message reports how the block ended at which the walk does; false: leave it to others */
+NT_INLINE bool loop_indirect(const struct walker *w, struct run *r, struct nt_block *blk,
+			     uint64_t to)
+{
+	const unsigned int end = blk->is.end;
+	struct nt_flow *f = w->f;
+	struct run there = { .map = r->map, .link = r->block };
+	uint32_t n;
+
+	if (end < NT_END_INDIRECT || end > NT_END_RET || blk->is.seq)
+		return false;
+	n = loop_lead(w, r, blk, to);
+	if (__builtin_expect(n == NT_BLOCK_NONE, false)) {
+		n = loop_far(f, to, &there);
+		if (n == NT_BLOCK_NONE)
+			return false;
+	}
+	if (end == NT_END_RET && f->stack.depth)
+		pop(&f->stack);
+	if (end == NT_END_ICALL)
+		run_push(w, r, blk, r->block);
+	r->insns += blk->is.insns;
+	run_branch(w, r, blk, to, 0);
+	r->map = there.map;
+	r->link = there.link;
+	r->taken = true;
+	r->block = n;
+	return true;
+}
+
+NT_INLINE bool loop_direct(const struct walker *w, const struct nt_shape *shape, struct run *r,
+			   const struct nt_block *blk)
+{
+	if (!is_reported(shape, blk->is.end))
+		return false;
+	if (blk->is.end == NT_END_CALL)
+		run_push(w, r, blk, r->block);
+	r->insns += blk->is.insns;
+	run_taken(w, r, blk, 0);
+	return true;
+}
+
+/* The walk of a message with I-CNT, and what the message tells of its end.  As run_all() */
+NT_INLINE int loop_walk(const struct walker *w, const struct nt_shape *shape, struct run *r,
+			const struct item *q)
+{
+	struct nt_block *blk;
+	bool good;
+	int ret;
+
+	if (q->m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST)
+		ret = run_all(w, shape, r);
+	else
+		ret = run_blocks(w, shape, r, false);
+	if (ret != NT_WALK_LAST)
+		return ret;
+	blk = &w->blocks[r->block];
+	if (blk->is.halfwords != r->left || r->nbits)
+		return ret;
+	good = q->m.tcode == NT_TCODE_DIRECT_BRANCH ? loop_direct(w, shape, r, blk) :
+	       loop_indirect(w, r, blk, q->to);
+	return good ? NT_WALK_DONE : ret;
+}
+
+/* Is it known, or quickly known, which block we are at? */
+static bool loop_at(struct nt_flow *f)
+{
+	const struct nt_map *map;
+
+	if (f->at.block != NT_BLOCK_NONE)
+		return true;
+	map = recent_map(f, f->map, f->at.pc);
+	return map && map->code->store == f->store &&
+	       nt_text_find(f->store, map->text, f->at.pc - map->base) != NT_BLOCK_NONE &&
+	       !nt_walk_discover(f);
+}
+
+/* May there be messages that can be done here? */
+static bool loop_may(struct nt_flow *f)
+{
+	const struct nt_params *p = &f->params;
+
+	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->slow &&
+	       p->profile != NT_PROFILE_TT_DFD &&
+	       (!p->timestamps || p->profile == NT_PROFILE_1_0) &&
+	       (!f->time_valid || f->time <= f->limit) && loop_at(f);
+}
+
+#define HTM_TCODES	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
+
+/* Is the message one of the mode? */
+NT_INLINE bool fits_mode(const struct walker *w, const struct item *q)
+{
+	return !(w->plain ? HTM_TCODES >> q->m.tcode & 1 : q->m.tcode == NT_TCODE_DIRECT_BRANCH);
+}
+
+/* The message that is being done: what it began with */
+struct message {
+	const struct item *q;
+	const struct nt_event *ev;
+	const struct nt_map *map;
+	uint32_t block, insns;
+	int64_t total;
+};
+
+/* Of the last message, what next_message() would have told */
+static void loop_tell(const struct walker *w, struct batch *b, const struct message *m)
+{
+	struct nt_flow *f = w->f;
+
+	nt_msg_get(&f->params, f->buf + m->q->pos, f->len - m->q->pos, &f->msg);
+	f->msg_offset = f->offset + m->q->pos;
+	f->total = m->total;
+	f->sure = false;
+	b->mark = m->ev - b->ev;
+	b->mark_pc = w->blocks[m->block].pc + m->map->base;
+	b->mark_insns = m->insns;
+}
+
+/* Be behind the last message, or inside, if its walk has come to something rare: `why`. */
+static __attribute__((noinline)) void loop_store(const struct walker *w, struct batch *b,
+						 struct run *r, const struct message *m, int why)
+{
+	struct nt_flow *f = w->f;
+
+	if (why < 0)
+		run_back(w, r);
+	run_store(w, r);
+	if (why == NT_WALK_DONE || why == NT_WALK_OUTCOMES) {
+		if (f->counts)
+			loop_tell(w, b, m);
+		return;
+	}
+	loop_tell(w, b, m);
+	f->walk = (struct walk){ r->left, r->hist, r->nbits, w->by_hist, w->plain };
+	f->open = NT_BLOCK_NONE;
+	f->stage = WALKING;
+	b->end |= why == NT_WALK_FULL;
+}
+
+/* The message's time; false: it is beyond the limit */
+NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *time)
+{
+	const struct nt_flow *f = w->f;
+	const uint64_t then = *time + (m->stamped ? m->tstamp : 0);
+
+	if (!f->time_valid)
+		return true;
+	if (then > f->limit)
+		return false;
+	*time = then;
+	w->told.time = then;
+	w->told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, NT_EVF_TIME | (m->stamped ? NT_EVF_STAMP : 0));
+	return true;
+}
+
+/*
+ * One message after the other, as long as they begin before `enough`, at least one.  Messages of
+ * other sources before the next are passed over.
+ */
+NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt_shape *shape,
+			     const struct nt_event *enough, bool ahead)
+{
+	struct walker w = { .f = f, .blocks = f->store->blocks, .full = b->ev + b->max - ROOM,
+			    .plain = f->mode == NT_MODE_BTM };
+	struct queue u = { .pos = f->pos, .ref = f->ref };
+	struct message m = { .q = NULL };
+	struct run r = { .ev = b->ev + b->n };
+	uint64_t ref = f->ref, time = f->time;
+	int64_t credit = f->credit, work = 0;
+	size_t pos = f->pos;
+	const struct item *q;
+	struct item one;
+	int ret;
+
+	u.depth = w.plain ? AHEAD_BTM : AHEAD_HTM;
+	w.told.time = time;
+	w.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
+	run_load(f, &r);
+	r.nbits = 0;
+	do {
+		ret = NT_WALK_DONE;
+		q = ahead ? dequeue(f, shape, &u) : next_item(f, shape, &pos, ref, &one);
+		if (!q) {
+			pos = ahead ? u.pos : pos;
+			break;
+		}
+		pos = q->pos;
+		r.left = credit + (int64_t)q->m.icnt;
+		w.by_hist = q->m.tcode == NT_TCODE_RESOURCE_FULL;
+		if (!fits_mode(&w, q) || (w.by_hist ? credit < -ICNT_MAX : r.left <= 0) ||
+		    (shape->stamps && !loop_time(&w, &q->m, &time)))
+			break;
+		m = (struct message){ q, r.ev, r.map, r.block, r.insns, r.left };
+		w.told.offset = f->offset + pos;
+		pos += q->m.len;
+		work += q->m.len * WORK_PER_BYTE;
+		if (has_hist(&q->m)) {
+			r.hist = q->m.hist;
+			r.nbits = 63 - __builtin_clzll(r.hist);
+			work += r.nbits * WORK_PER_OUTCOME;
+		}
+		if (w.by_hist) {
+			r.left = HIST_REACH;
+			ret = run_blocks(&w, shape, &r, true);
+			if (ret != NT_WALK_OUTCOMES)
+				break;
+			credit -= HIST_REACH - r.left;
+			continue;
+		}
+		work -= r.left / 16;
+		credit = 0;
+		ref = has_addr(&q->m) ? q->to : ref;
+		ret = loop_walk(&w, shape, &r, q);
+		if (ret != NT_WALK_DONE)
+			break;
+		f->last_at = m.q->pos;
+	} while (r.ev < enough && r.block != NT_BLOCK_NONE);
+	f->pos = pos;
+	if (!m.q)
+		return;
+	f->credit = credit;
+	f->ref = f->msg_target = ref;
+	f->time = time;
+	f->just_synced = false;
+	f->work += work - (r.ev - (b->ev + b->n));
+	b->n = r.ev - b->ev;
+	loop_store(&w, b, &r, &m, ret);
+}
+
+/*
+ * One for each shape that is worth it. Those of large programs are apart, so that small ones don't
+ * pay for the queue.
+ */
+#define LOOP(name, shape, ahead)							\
+static __attribute__((noinline)) void							\
+name(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
+{											\
+	const struct nt_params *p = &f->params;						\
+	const struct nt_shape s = shape;						\
+											\
+	(void)p;									\
+	loop_messages(f, b, &s, enough, ahead);						\
+}
+
+#define SHAPE_PLAIN	{ 0, false, false, false }
+#define SHAPE_STAMPS	{ 0, true, false, false }
+#define SHAPE_MORE	{ 0, p->timestamps, p->extaddr, p->alljumps }
+#define SHAPE_ANY	{ p->srcbits, p->timestamps, p->extaddr, p->alljumps }
+
+LOOP(loop_plain_small, SHAPE_PLAIN, false)
+LOOP(loop_plain_large, SHAPE_PLAIN, true)
+LOOP(loop_stamps_small, SHAPE_STAMPS, false)
+LOOP(loop_stamps_large, SHAPE_STAMPS, true)
+LOOP(loop_more_small, SHAPE_MORE, false)
+LOOP(loop_more_large, SHAPE_MORE, true)
+LOOP(loop_any_small, SHAPE_ANY, false)
+LOOP(loop_any_large, SHAPE_ANY, true)
+
+void nt_loop(struct nt_flow *f, struct batch *b, bool one)
+{
+	static void (*const loops[4][2])(struct nt_flow *f, struct batch *b,
+					 const struct nt_event *enough) = {
+		{ loop_plain_small, loop_plain_large },
+		{ loop_stamps_small, loop_stamps_large },
+		{ loop_more_small, loop_more_large },
+		{ loop_any_small, loop_any_large },
+	};
+	/* of a message that begins before `enough`, nearly always all have room */
+	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
+	const struct nt_params *p = &f->params;
+	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;
+	bool large;
+
+	if (!loop_may(f))
+		return;
+	large = !one && __atomic_load_n(&f->map->text->nr_blocks, __ATOMIC_RELAXED) >=
+			f->ahead_from;
+	loops[shape][large](f, b, one ? b->ev : enough);
+	b->end |= !one && b->ev + b->n >= enough;
+}
