@@ -36,7 +36,7 @@ enum nt_end {
 	NT_END_RET,
 	NT_END_SWAP,
 	NT_END_TRAPS,		/* an empty block: the instruction never retires */
-	NT_END_STALE,		/* an empty block: its code has changed, another is to be made */
+	NT_END_STALE,		/* an empty block: its code has changed; `taken`: the new one */
 };
 
 /* Half-words in a block at most */

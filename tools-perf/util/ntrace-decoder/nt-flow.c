@@ -174,7 +174,8 @@ static int begin_total(struct nt_flow *f)
 
 	if (m->icnt > (uint64_t)ICNT_MAX)
 		return NT_ERANGE;
-	f->total = w.left = f->credit + (int64_t)m->icnt;
+	w.left = f->credit + (int64_t)m->icnt;
+	f->empty = !w.left;
 	f->credit = 0;
 	if (w.left < 0)
 		return NT_ENEGATIVE;
@@ -365,7 +366,7 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 	if (addr == f->at.pc)
 		return nt_walk_silent(f, b);
 	/* a trap right after a trap return: two sync messages, nothing between */
-	if (just_synced && !f->total)
+	if (just_synced && f->empty)
 		return finish_trap(f, b, NT_TYPE_TRAP);
 	return nt_walk_custom(f, b, addr) ? NT_EADDR : 0;
 }

@@ -170,7 +170,7 @@ struct nt_flow {
 	struct nt_msg msg;
 	uint64_t msg_offset;
 	uint64_t msg_target;	/* its address, absolute */
-	int64_t total;		/* half-words it counts, credit included */
+	bool empty;		/* it counts no half-words, credit included */
 	struct walk walk;
 	uint64_t last_sync;	/* offset of the last sync message, UINT64_MAX none */
 	bool just_synced;	/* nothing retired since a sync message */

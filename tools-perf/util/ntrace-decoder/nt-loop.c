@@ -22,6 +22,16 @@ struct item {
 	uint64_t pc;
 };
 
+NT_INLINE bool has_addr(const struct nt_short *m)
+{
+	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
+NT_INLINE bool has_hist(const struct nt_short *m)
+{
+	return m->tcode == NT_TCODE_RESOURCE_FULL || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+}
+
 /* One that is longer; false: it is of another kind, or none, or cut. */
 static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t pos,
 					       struct nt_short *m)
@@ -48,16 +58,18 @@ static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t p
 
 /* The message at pos, from where NT_SHORT_ROOM bytes can be read; false: not one of these */
 NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
-			   struct nt_short *m)
+			   struct nt_short *m, bool btm)
 {
 	if (!nt_short_get(f->buf + pos, shape, m) || !nt_short_fit(&f->params, shape, m)) {
 		if (!get_long(f, pos, m))
 			return false;
 	}
+	/* what contradicts the mode is not common */
+	if (btm ? has_hist(m) : m->tcode == NT_TCODE_DIRECT_BRANCH)
+		return false;
 	if (m->tcode == NT_TCODE_RESOURCE_FULL)
 		return m->fixed == 1 && m->hist > 1;
-	return m->icnt <= (uint64_t)ICNT_MAX && !m->fixed &&
-	       (m->tcode != NT_TCODE_INDIRECT_BRANCH_HIST || m->hist);
+	return m->icnt <= (uint64_t)ICNT_MAX && !m->fixed && (!has_hist(m) || m->hist);
 }
 
 /* ---------------------------------------------------------- reading ahead - */
@@ -79,16 +91,6 @@ struct queue {
 	size_t pos;			/* behind the last, and maybe others' behind that */
 	uint64_t ref;			/* that the next U-ADDR is relative to */
 };
-
-NT_INLINE bool has_addr(const struct nt_short *m)
-{
-	return m->tcode == NT_TCODE_INDIRECT_BRANCH || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
-}
-
-NT_INLINE bool has_hist(const struct nt_short *m)
-{
-	return m->tcode == NT_TCODE_RESOURCE_FULL || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
-}
 
 NT_INLINE void ask_for_block(const struct nt_store *store, const struct queue *u)
 {
@@ -128,9 +130,9 @@ NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uad
  * none of these kinds, or there are more.
  */
 NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
-		       size_t most, struct item *q)
+		       size_t most, struct item *q, bool btm)
 {
-	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m)) {
+	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m, btm)) {
 		q->pos = *pos;
 		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
 			return true;
@@ -161,12 +163,13 @@ NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
 
 /* The next message; NULL: none of these kinds */
 NT_INLINE const struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
-				      struct queue *u)
+				      struct queue *u, bool btm)
 {
 	while (u->end - u->first < u->depth) {
 		struct item *q = &u->q[u->end % AHEAD];
 
-		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q))
+		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q,
+			     btm))
 			break;
 		enqueue(f, u, q);
 	}
@@ -176,46 +179,41 @@ NT_INLINE const struct item *dequeue(const struct nt_flow *f, const struct nt_sh
 	return &u->q[u->first++ % AHEAD];
 }
 
-/* The same without a queue */
+/* The same without a queue, and without the address */
 NT_INLINE const struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
-					 size_t *pos, uint64_t ref, struct item *q)
+				       size_t *pos, struct item *q, bool btm)
 {
-	if (!get_own(f, shape, pos, SIZE_MAX, q))
-		return NULL;
-	q->to = item_addr(f, ref, q->m.addr);
-	return q;
+	return get_own(f, shape, pos, SIZE_MAX, q, btm) ? q : NULL;
 }
 
 /* ------------------------------------------------------------- messages -- */
 
 /* Another map's block at addr; NT_BLOCK_NONE: not known here */
 static __attribute__((noinline)) uint32_t loop_far(const struct nt_flow *f, uint64_t addr,
-						   struct run *r)
+						   const struct nt_map **map)
 {
-	const struct nt_map *map = recent_map(f, NULL, addr);
-
-	if (!map || map->code->store != f->store)
+	*map = recent_map(f, NULL, addr);
+	if (!*map || (*map)->code->store != f->store)
 		return NT_BLOCK_NONE;
-	r->map = map;
-	r->link = NT_BLOCK_NONE;
-	return nt_text_find(f->store, map->text, addr - map->base);
+	return nt_text_find(f->store, (*map)->text, addr - (*map)->base);
 }
 
 /* The block at `to`, where `blk` leads at its end; NT_BLOCK_NONE: not known here */
-NT_INLINE uint32_t loop_lead(const struct walker *w, const struct run *r, struct nt_block *blk,
-			     uint64_t to)
+NT_INLINE uint32_t loop_lead(const struct walker *w, struct nt_block *blk, uint64_t to,
+			     const struct nt_map **map)
 {
-	const uint64_t pc = to - r->map->base;
+	const uint64_t pc = to - w->base;
 	uint32_t n;
 
+	*map = w->map;
 	if (__atomic_load_n(&blk->target, __ATOMIC_RELAXED) == pc) {
 		n = nt_block_link(&blk->taken);
 		if (n != NT_BLOCK_NONE && w->blocks[n].pc == pc)
 			return n;
 	}
-	if (!nt_map_has(r->map, to))
-		return NT_BLOCK_NONE;
-	n = nt_text_find(w->f->store, r->map->text, pc);
+	if (!nt_map_has(w->map, to))
+		return loop_far(w->f, to, map);
+	n = nt_text_find(w->f->store, w->map->text, pc);
 	if (n == NT_BLOCK_NONE)
 		return n;
 	__atomic_store_n(&blk->target, pc, __ATOMIC_RELAXED);
@@ -224,56 +222,50 @@ NT_INLINE uint32_t loop_lead(const struct walker *w, const struct run *r, struct
 }
 
 /* The message reports how the block ended at which the walk does; false: leave it to others */
-NT_INLINE bool loop_indirect(const struct walker *w, struct run *r, struct nt_block *blk,
-			     uint64_t to)
+NT_INLINE bool loop_indirect(struct walker *w, struct run *r, struct nt_block *blk, uint64_t to)
 {
 	const unsigned int end = blk->is.end;
-	struct nt_flow *f = w->f;
-	struct run there = { .map = r->map, .link = r->block };
+	const struct nt_map *map;
 	uint32_t n;
 
 	if (end < NT_END_INDIRECT || end > NT_END_RET || blk->is.seq)
 		return false;
-	n = loop_lead(w, r, blk, to);
-	if (__builtin_expect(n == NT_BLOCK_NONE, false)) {
-		n = loop_far(f, to, &there);
-		if (n == NT_BLOCK_NONE)
-			return false;
-	}
-	if (end == NT_END_RET && f->stack.depth)
-		pop(&f->stack);
+	n = loop_lead(w, blk, to, &map);
+	if (n == NT_BLOCK_NONE)
+		return false;
+	if (end == NT_END_RET && w->f->stack.depth)
+		pop(&w->f->stack);
 	if (end == NT_END_ICALL)
-		run_push(w, r, blk, r->block);
+		run_push(w, blk, r->block);
 	r->insns += blk->is.insns;
 	run_branch(w, r, blk, to, 0);
-	r->map = there.map;
-	r->link = there.link;
-	r->taken = true;
 	r->block = n;
+	if (__builtin_expect(map != w->map, false))
+		walker_move(w, map);
 	return true;
 }
 
-NT_INLINE bool loop_direct(const struct walker *w, const struct nt_shape *shape, struct run *r,
+NT_INLINE bool loop_direct(struct walker *w, const struct nt_shape *shape, struct run *r,
 			   const struct nt_block *blk)
 {
 	if (!is_reported(shape, blk->is.end))
 		return false;
 	if (blk->is.end == NT_END_CALL)
-		run_push(w, r, blk, r->block);
+		run_push(w, blk, r->block);
 	r->insns += blk->is.insns;
 	run_taken(w, r, blk, 0);
 	return true;
 }
 
-/* The walk of a message with I-CNT, and what the message tells of its end.  As run_all() */
-NT_INLINE int loop_walk(const struct walker *w, const struct nt_shape *shape, struct run *r,
-			const struct item *q)
+/* The walk of a message with I-CNT, and what the message tells of its end.  As run_blocks() */
+NT_INLINE int loop_walk(struct walker *w, const struct nt_shape *shape, struct run *r,
+			const struct item *q, bool btm)
 {
 	struct nt_block *blk;
 	bool good;
 	int ret;
 
-	if (q->m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST)
+	if (!btm && q->m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST)
 		ret = run_all(w, shape, r);
 	else
 		ret = run_blocks(w, shape, r, false);
@@ -282,8 +274,10 @@ NT_INLINE int loop_walk(const struct walker *w, const struct nt_shape *shape, st
 	blk = &w->blocks[r->block];
 	if (blk->is.halfwords != r->left || r->nbits)
 		return ret;
-	good = q->m.tcode == NT_TCODE_DIRECT_BRANCH ? loop_direct(w, shape, r, blk) :
-	       loop_indirect(w, r, blk, q->to);
+	if (btm && q->m.tcode == NT_TCODE_DIRECT_BRANCH)
+		good = loop_direct(w, shape, r, blk);
+	else
+		good = loop_indirect(w, r, blk, q->to);
 	return good ? NT_WALK_DONE : ret;
 }
 
@@ -311,21 +305,12 @@ static bool loop_may(struct nt_flow *f)
 	       (!f->time_valid || f->time <= f->limit) && loop_at(f);
 }
 
-#define HTM_TCODES	(NT_TCODE_BIT(RESOURCE_FULL) | NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
-
-/* Is the message one of the mode? */
-NT_INLINE bool fits_mode(const struct walker *w, const struct item *q)
-{
-	return !(w->plain ? HTM_TCODES >> q->m.tcode & 1 : q->m.tcode == NT_TCODE_DIRECT_BRANCH);
-}
-
 /* The message that is being done: what it began with */
 struct message {
 	const struct item *q;
 	const struct nt_event *ev;
-	const struct nt_map *map;
+	uint64_t base;
 	uint32_t block, insns;
-	int64_t total;
 };
 
 /* Of the last message, what next_message() would have told */
@@ -335,10 +320,10 @@ static void loop_tell(const struct walker *w, struct batch *b, const struct mess
 
 	nt_msg_get(&f->params, f->buf + m->q->pos, f->len - m->q->pos, &f->msg);
 	f->msg_offset = f->offset + m->q->pos;
-	f->total = m->total;
+	f->empty = false;
 	f->sure = false;
 	b->mark = m->ev - b->ev;
-	b->mark_pc = w->blocks[m->block].pc + m->map->base;
+	b->mark_pc = w->blocks[m->block].pc + m->base;
 	b->mark_insns = m->insns;
 }
 
@@ -379,67 +364,73 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 	return true;
 }
 
+/* Work, in the units of nt_flow.work, but for the events */
+NT_INLINE int64_t loop_work(uint64_t bytes, uint64_t outcomes, uint64_t halfwords)
+{
+	return (int64_t)(bytes * WORK_PER_BYTE + outcomes * WORK_PER_OUTCOME - halfwords / 16);
+}
+
 /*
  * One message after the other, as long as they begin before `enough`, at least one.  Messages of
  * other sources before the next are passed over.
  */
 NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt_shape *shape,
-			     const struct nt_event *enough, bool ahead)
+			     const struct nt_event *enough, bool ahead, bool btm)
 {
-	struct walker w = { .f = f, .blocks = f->store->blocks, .full = b->ev + b->max - ROOM,
-			    .plain = f->mode == NT_MODE_BTM };
-	struct queue u = { .pos = f->pos, .ref = f->ref };
+	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = btm };
+	struct queue u = { .depth = btm ? AHEAD_BTM : AHEAD_HTM, .pos = f->pos, .ref = f->ref };
+	uint64_t ref = f->ref, time = f->time, bytes = 0, outcomes = 0, halfwords = 0;
+	/* `end`, so that nobody outside gets the address of r */
+	struct run r = { .ev = b->ev + b->n }, end;
 	struct message m = { .q = NULL };
-	struct run r = { .ev = b->ev + b->n };
-	uint64_t ref = f->ref, time = f->time;
-	int64_t credit = f->credit, work = 0;
-	size_t pos = f->pos;
+	size_t pos = f->pos, last = f->last_at;
+	int64_t credit = f->credit;
 	const struct item *q;
 	struct item one;
 	int ret;
 
-	u.depth = w.plain ? AHEAD_BTM : AHEAD_HTM;
 	w.told.time = time;
 	w.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
-	run_load(f, &r);
-	r.nbits = 0;
+	run_load(f, &w, &r);
 	do {
 		ret = NT_WALK_DONE;
-		q = ahead ? dequeue(f, shape, &u) : next_item(f, shape, &pos, ref, &one);
+		q = ahead ? dequeue(f, shape, &u, btm) : next_item(f, shape, &pos, &one, btm);
 		if (!q) {
 			pos = ahead ? u.pos : pos;
 			break;
 		}
 		pos = q->pos;
-		r.left = credit + (int64_t)q->m.icnt;
-		w.by_hist = q->m.tcode == NT_TCODE_RESOURCE_FULL;
-		if (!fits_mode(&w, q) || (w.by_hist ? credit < -ICNT_MAX : r.left <= 0) ||
+		w.by_hist = !btm && q->m.tcode == NT_TCODE_RESOURCE_FULL;
+		r.left = w.by_hist ? HIST_REACH : credit + (int64_t)q->m.icnt;
+		if (r.left <= 0 || (w.by_hist && credit < -ICNT_MAX) ||
 		    (shape->stamps && !loop_time(&w, &q->m, &time)))
 			break;
-		m = (struct message){ q, r.ev, r.map, r.block, r.insns, r.left };
+		m = (struct message){ q, r.ev, w.base, r.block, r.insns };
 		w.told.offset = f->offset + pos;
 		pos += q->m.len;
-		work += q->m.len * WORK_PER_BYTE;
-		if (has_hist(&q->m)) {
+		bytes += q->m.len;
+		if (!btm && has_hist(&q->m)) {
 			r.hist = q->m.hist;
 			r.nbits = 63 - __builtin_clzll(r.hist);
-			work += r.nbits * WORK_PER_OUTCOME;
+			outcomes += r.nbits;
 		}
 		if (w.by_hist) {
-			r.left = HIST_REACH;
 			ret = run_blocks(&w, shape, &r, true);
 			if (ret != NT_WALK_OUTCOMES)
 				break;
 			credit -= HIST_REACH - r.left;
 			continue;
 		}
-		work -= r.left / 16;
+		halfwords += r.left;
 		credit = 0;
-		ref = has_addr(&q->m) ? q->to : ref;
-		ret = loop_walk(&w, shape, &r, q);
+		if (!ahead && has_addr(&q->m))
+			one.to = item_addr(f, ref, one.m.addr);
+		if (has_addr(&q->m))
+			ref = q->to;
+		ret = loop_walk(&w, shape, &r, q, btm);
 		if (ret != NT_WALK_DONE)
 			break;
-		f->last_at = m.q->pos;
+		last = q->pos;
 	} while (r.ev < enough && r.block != NT_BLOCK_NONE);
 	f->pos = pos;
 	if (!m.q)
@@ -447,60 +438,66 @@ NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	f->credit = credit;
 	f->ref = f->msg_target = ref;
 	f->time = time;
+	f->last_at = last;
 	f->just_synced = false;
-	f->work += work - (r.ev - (b->ev + b->n));
+	f->work += loop_work(bytes, outcomes, halfwords) - (r.ev - (b->ev + b->n));
 	b->n = r.ev - b->ev;
-	loop_store(&w, b, &r, &m, ret);
+	end = r;
+	loop_store(&w, b, &end, &m, ret);
 }
 
 /*
  * One for each shape that is worth it. Those of large programs are apart, so that small ones don't
  * pay for the queue.
  */
-#define LOOP(name, shape, ahead)							\
-static __attribute__((noinline)) void							\
-name(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
-{											\
-	const struct nt_params *p = &f->params;						\
-	const struct nt_shape s = shape;						\
-											\
-	(void)p;									\
-	loop_messages(f, b, &s, enough, ahead);						\
+#define LOOP(name, shape)								\
+NT_INLINE void name(struct nt_flow *f, struct batch *b, const struct nt_event *enough,		\
+		    bool ahead, bool btm)							\
+{												\
+	const struct nt_params *p = &f->params;							\
+	const struct nt_shape s = shape;							\
+												\
+	(void)p;										\
+	loop_messages(f, b, &s, enough, ahead, btm);						\
+}												\
+MODES(name, small, false)									\
+MODES(name, large, true)
+
+#define MODES(name, size, ahead)								\
+MODE(name##_##size##_htm, name, ahead, false)							\
+MODE(name##_##size##_btm, name, ahead, true)
+
+#define MODE(which, name, ahead, btm)								\
+static __attribute__((noinline)) void								\
+which(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
+{												\
+	name(f, b, enough, ahead, btm);								\
 }
 
-#define SHAPE_PLAIN	{ 0, false, false, false }
-#define SHAPE_STAMPS	{ 0, true, false, false }
-#define SHAPE_MORE	{ 0, p->timestamps, p->extaddr, p->alljumps }
+LOOP(loop_plain, { 0 })
+LOOP(loop_stamps, { .stamps = true })
 #define SHAPE_ANY	{ p->srcbits, p->timestamps, p->extaddr, p->alljumps }
+LOOP(loop_any, SHAPE_ANY)
 
-LOOP(loop_plain_small, SHAPE_PLAIN, false)
-LOOP(loop_plain_large, SHAPE_PLAIN, true)
-LOOP(loop_stamps_small, SHAPE_STAMPS, false)
-LOOP(loop_stamps_large, SHAPE_STAMPS, true)
-LOOP(loop_more_small, SHAPE_MORE, false)
-LOOP(loop_more_large, SHAPE_MORE, true)
-LOOP(loop_any_small, SHAPE_ANY, false)
-LOOP(loop_any_large, SHAPE_ANY, true)
+#define LOOPS(name)	{ { name##_small_htm, name##_large_htm },	\
+			  { name##_small_btm, name##_large_btm } }
 
 void nt_loop(struct nt_flow *f, struct batch *b, bool one)
 {
-	static void (*const loops[4][2])(struct nt_flow *f, struct batch *b,
-					 const struct nt_event *enough) = {
-		{ loop_plain_small, loop_plain_large },
-		{ loop_stamps_small, loop_stamps_large },
-		{ loop_more_small, loop_more_large },
-		{ loop_any_small, loop_any_large },
+	static void (*const loops[3][2][2])(struct nt_flow *f, struct batch *b,
+					    const struct nt_event *enough) = {
+		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_any),
 	};
 	/* of a message that begins before `enough`, nearly always all have room */
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
 	const struct nt_params *p = &f->params;
-	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;
+	unsigned int shape = p->srcbits || p->extaddr || p->alljumps ? 2 : p->timestamps;
 	bool large;
 
 	if (!loop_may(f))
 		return;
 	large = !one && __atomic_load_n(&f->map->text->nr_blocks, __ATOMIC_RELAXED) >=
 			f->ahead_from;
-	loops[shape][large](f, b, one ? b->ev : enough);
+	loops[shape][f->mode == NT_MODE_BTM][large](f, b, one ? b->ev : enough);
 	b->end |= !one && b->ev + b->n >= enough;
 }

@@ -193,7 +193,7 @@ static bool note_jump(struct nt_store *store, struct nt_text *text, uint32_t n)
 
 /*
  * The text has a block at that address that is stale: `n` takes its place. Others may still come to
- * the old one, see that it is stale, and look for this one.
+ * the old one, and go on with this one.
  */
 static void replace_stale(struct nt_store *store, struct nt_text *text, uint32_t old, uint32_t n)
 {
@@ -201,6 +201,7 @@ static void replace_stale(struct nt_store *store, struct nt_text *text, uint32_t
 	uint32_t slot, entry = nt_table_find(store, t, store->blocks[old].pc, &slot);
 
 	nt_block_set_link(&t->entry[slot], (entry & ~NT_ENTRY_NUMBER) | n);
+	nt_block_set_link(&store->blocks[old].taken, n);
 	store->blocks[old].fall = text->dead;
 	text->dead = old;
 	text->nr_dead++;

@@ -74,16 +74,15 @@ int nt_walk_discover(struct nt_flow *f)
 /* ---------------------------------------------------------------- walk --- */
 
 /* The walk ends inside the block, or the block is empty.  As walk_on() */
-static int walk_part(const struct walker *w, struct run *r)
+static int walk_part(struct walker *w, struct run *r)
 {
 	const struct nt_block *blk = &w->blocks[r->block];
-	const uint64_t pc = blk->pc + r->map->base;
+	const uint64_t pc = blk->pc + w->base;
 	struct nt_flow *f = w->f;
 	int ret;
 
 	run_store(w, r);
 	if (blk->is.end == NT_END_STALE) {
-		/* what leads here, if anything is known to, shall lead to the one that is made */
 		f->at.block = NT_BLOCK_NONE;
 		return NT_WALK_UNKNOWN;
 	}
@@ -92,7 +91,7 @@ static int walk_part(const struct walker *w, struct run *r)
 		return -NT_ERANGE;
 	if (blk->is.end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
-	ret = nt_code_part(r->map->code, pc, (unsigned int)r->left, &f->last_pc);
+	ret = nt_code_part(w->map->code, pc, (unsigned int)r->left, &f->last_pc);
 	if (ret < 0)
 		return ret;
 	f->insns += ret;
@@ -102,14 +101,14 @@ static int walk_part(const struct walker *w, struct run *r)
 }
 
 /* The walk ends with the block. */
-static int walk_last(const struct walker *w, const struct nt_shape *shape, struct run *r)
+static int walk_last(struct walker *w, const struct nt_shape *shape, struct run *r)
 {
 	const struct nt_block *blk = &w->blocks[r->block];
 	const uint32_t n = r->block;
 	struct nt_flow *f = w->f;
 	int ret;
 
-	f->last_pc = last_pc(r->map, blk);
+	f->last_pc = last_pc(w->map, blk);
 	r->left = 0;
 	r->insns += blk->is.insns;
 	ret = run_step(w, shape, r, blk, r->nbits, true);
@@ -121,7 +120,7 @@ static int walk_last(const struct walker *w, const struct nt_shape *shape, struc
 }
 
 /* As nt_walk(), or NT_WALK_UNKNOWN */
-static int walk_on(const struct walker *w, const struct nt_shape *shape, struct run *r)
+static int walk_on(struct walker *w, const struct nt_shape *shape, struct run *r)
 {
 	int ret = run_all(w, shape, r);
 
@@ -150,13 +149,13 @@ int nt_walk(struct nt_flow *f, struct batch *b)
 
 	set_told(f, &w.told);
 	do {
-		struct run r = { .ev = b->ev + b->n };
+		struct run r = { .left = f->walk.left, .hist = f->walk.hist,
+				 .nbits = f->walk.nbits, .ev = b->ev + b->n };
 
 		ret = f->at.block == NT_BLOCK_NONE ? nt_walk_discover(f) : 0;
 		if (ret)
 			return -ret;
-		w.blocks = f->store->blocks;
-		run_load(f, &r);
+		run_load(f, &w, &r);
 		ret = walk_on(&w, &shape, &r);
 		f->walk.left = r.left;
 		f->walk.nbits = r.nbits;
@@ -253,7 +252,7 @@ int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr)
 	struct nt_code *code = nt_walk_code_at(f, f->last_pc);
 	struct nt_insn insn;
 
-	if (!f->total || !code || nt_code_one(code, f->last_pc, &insn) < 0 ||
+	if (f->empty || !code || nt_code_one(code, f->last_pc, &insn) < 0 ||
 	    !(insn.flags & NT_INSN_CUSTOM))
 		return NT_ENOBRANCH;
 	nt_walk_go_to(f, addr);

@@ -129,12 +129,14 @@ static inline void set_told(const struct nt_flow *f, struct told *told)
 
 /* ---------------------------------------------------------------- walk -- */
 
-/* What a walk has beside, and does not change */
+/* What a walk has beside, and hardly changes */
 struct walker {
 	struct nt_flow *f;
 	struct nt_block *blocks;
 	const struct nt_event *full;	/* no room from here on */
-	bool plain;		/* as in struct walk */
+	const struct nt_map *map;	/* of run.block and run.link */
+	uint64_t base;			/* of the map */
+	bool plain;			/* as in struct walk */
 	bool by_hist;
 	struct told told;
 };
@@ -146,41 +148,63 @@ struct run {
 	unsigned int nbits;
 	uint32_t insns;
 	struct nt_event *ev;	/* next to be written */
-	const struct nt_map *map;	/* of the next two */
 	uint32_t block;		/* to go on with, or NT_BLOCK_NONE: not known yet */
-	uint32_t link;		/* that leads there, or NT_BLOCK_NONE: then f->at.pc is right */
-	bool taken;		/* by which of its successors */
+	/* of the unknown one: who leads there, by which of its successors; NONE: f->at.pc is right */
+	uint32_t link;
+	bool taken;
 };
+
+NT_INLINE void walker_move(struct walker *w, const struct nt_map *map)
+{
+	w->map = map;
+	w->base = map->base;
+}
+
+NT_INLINE uint64_t walker_fall(const struct walker *w, const struct nt_block *blk)
+{
+	return (nt_block_end(blk) + w->base) & w->f->mask;
+}
+
+/* The block that `link` leads to is `next`. */
+NT_INLINE int run_go(struct run *r, uint32_t link, bool taken, uint32_t next)
+{
+	r->block = next;
+	if (__builtin_expect(next != NT_BLOCK_NONE, true))
+		return NT_WALK_ON;
+	r->link = link;
+	r->taken = taken;
+	return NT_WALK_UNKNOWN;
+}
 
 NT_INLINE int run_fall(struct run *r, const struct nt_block *blk)
 {
-	r->link = r->block;
-	r->taken = false;
-	r->block = nt_block_link(&blk->fall);
-	return NT_WALK_ON;
+	return run_go(r, r->block, false, nt_block_link(&blk->fall));
 }
 
-NT_INLINE int run_branch(const struct walker *w, struct run *r, const struct nt_block *blk,
-			 uint64_t to, unsigned int flags)
+NT_INLINE void run_branch(const struct walker *w, struct run *r, const struct nt_block *blk,
+			  uint64_t to, unsigned int flags)
 {
-	write_branch(r->ev++, &w->told, last_pc(r->map, blk), to, blk->is.type, r->insns, flags);
+	write_branch(r->ev++, &w->told, nt_block_last(blk) + w->base, to, blk->is.type, r->insns,
+		     flags);
 	r->insns = 0;
-	return __builtin_expect(r->ev >= w->full, false) ? NT_WALK_FULL : NT_WALK_ON;
+}
+
+/* After a branch: where to, or there is no more room */
+NT_INLINE int run_room(const struct walker *w, const struct run *r, int ret)
+{
+	return __builtin_expect(r->ev >= w->full, false) ? NT_WALK_FULL : ret;
 }
 
 NT_INLINE int run_taken(const struct walker *w, struct run *r, const struct nt_block *blk,
 			unsigned int flags)
 {
-	r->link = r->block;
-	r->taken = true;
-	r->block = nt_block_link(&blk->taken);
-	return run_branch(w, r, blk, target_pc(r->map, blk), flags);
+	run_branch(w, r, blk, blk->target + w->base, flags);
+	return run_room(w, r, run_go(r, r->block, true, nt_block_link(&blk->taken)));
 }
 
-NT_INLINE void run_push(const struct walker *w, const struct run *r, const struct nt_block *blk,
-			uint32_t n)
+NT_INLINE void run_push(const struct walker *w, const struct nt_block *blk, uint32_t n)
 {
-	push(&w->f->stack, fall_pc(w->f, r->map, blk), r->map, n);
+	push(&w->f->stack, walker_fall(w, blk), w->map, n);
 }
 
 /* Is it known without the message where an indirect transfer leads? */
@@ -194,38 +218,52 @@ static inline int cannot_infer(const struct nt_flow *f, const struct nt_body *is
 	return pops(is->end) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
 }
 
-/* An indirect transfer that no message reports */
-NT_INLINE int run_inferred(const struct walker *w, struct run *r, const struct nt_block *blk)
+/* Behind the call that the return belongs to, of which the block knows the way */
+NT_INLINE int run_return(struct walker *w, struct run *r, const struct call *call)
 {
-	const struct nt_map *map = r->map;
-	const uint32_t n = r->block;
+	if (__builtin_expect(call->block == NT_BLOCK_NONE, false)) {
+		w->f->at.pc = call->pc;
+		return run_go(r, NT_BLOCK_NONE, false, NT_BLOCK_NONE);
+	}
+	if (__builtin_expect(call->map != w->map, false))
+		walker_move(w, call->map);
+	return run_go(r, call->block, false, nt_block_link(&w->blocks[call->block].fall));
+}
+
+/* An indirect transfer that no message reports, or an empty block */
+NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_block *blk)
+{
 	struct nt_flow *f = w->f;
-	struct call call = { .block = NT_BLOCK_NONE };
+	const struct call *call;
+	struct call pushed;
+	uint32_t n;
 	int ret;
 
-	if (blk->is.end > NT_END_SWAP)
-		return NT_WALK_LAST;
+	if (__builtin_expect(blk->is.end == NT_END_RET && !blk->is.seq, true)) {
+		if (!f->params.retstack || !f->stack.depth)
+			return -cannot_infer(f, &blk->is);
+		call = pop(&f->stack);
+		run_branch(w, r, blk, call->pc, NT_EVF_INFERRED);
+		return run_room(w, r, run_return(w, r, call));
+	}
+	if (blk->is.end > NT_END_SWAP) {
+		/* a stale one leads to the one that took its place, if there is one yet */
+		n = nt_block_link(&blk->taken);
+		r->block = n == NT_BLOCK_NONE ? r->block : n;
+		return n == NT_BLOCK_NONE ? NT_WALK_LAST : NT_WALK_ON;
+	}
 	if (!can_infer(f, &blk->is))
 		return -cannot_infer(f, &blk->is);
-	if (pops(blk->is.end) && f->stack.depth)
-		call = *pop(&f->stack);
+	pushed = (struct call){ walker_fall(w, blk), r->block, w->map };
+	call = pops(blk->is.end) ? pop(&f->stack) : NULL;
 	if (blk->is.seq) {
 		ret = run_taken(w, r, blk, NT_EVF_INFERRED);
 	} else {
-		ret = run_branch(w, r, blk, call.pc, NT_EVF_INFERRED);
-		/* the call's block knows the way behind it */
-		r->link = call.block;
-		r->taken = false;
-		r->block = NT_BLOCK_NONE;
-		if (__builtin_expect(call.block != NT_BLOCK_NONE, true)) {
-			r->block = nt_block_link(&w->blocks[call.block].fall);
-			r->map = call.map;
-		} else {
-			f->at.pc = call.pc;
-		}
+		run_branch(w, r, blk, call->pc, NT_EVF_INFERRED);
+		ret = run_room(w, r, run_return(w, r, call));
 	}
 	if (pushes(blk->is.end))
-		push(&f->stack, fall_pc(f, map, blk), map, n);
+		push(&f->stack, pushed.pc, pushed.map, pushed.block);
 	return ret;
 }
 
@@ -240,17 +278,18 @@ NT_INLINE bool is_reported(const struct nt_shape *shape, unsigned int end)
  * Over the end of run.block, of which the half-words are counted.  outcomes: there are some;
  * last: it ends where the walk does.  Both are constants to the compiler, but for the last block.
  */
-NT_INLINE int run_step(const struct walker *w, const struct nt_shape *shape, struct run *r,
+NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct run *r,
 		       const struct nt_block *blk, bool outcomes, bool last)
 {
 	const unsigned int end = blk->is.end;
+	int ret;
 
 	if (is_reported(shape, end)) {
 		if (!outcomes && (!w->plain || (end != NT_END_COND && !last)))
 			return -NT_ENOHIST;
 		if (!outcomes) {
-			run_fall(r, blk);
-			return last ? NT_WALK_OPEN : NT_WALK_ON;
+			ret = run_fall(r, blk);
+			return last ? NT_WALK_OPEN : ret;
 		}
 		if (!(r->hist >> (r->nbits - 1) & 1)) {
 			if (end != NT_END_COND)
@@ -268,12 +307,12 @@ NT_INLINE int run_step(const struct walker *w, const struct nt_shape *shape, str
 		return NT_WALK_OPEN;
 	}
 	if (end == NT_END_CALL)
-		run_push(w, r, blk, r->block);
+		run_push(w, blk, r->block);
 	return run_taken(w, r, blk, 0);
 }
 
-/* Walk up to the last block, or with `outcomes` until these are used up.  NT_WALK_*, or negative enum nt_error */
-NT_INLINE int run_blocks(const struct walker *w, const struct nt_shape *shape, struct run *r,
+/* Walk up to the last block, or with `outcomes` until these are used up.  Begins at a known block */
+NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct run *r,
 			 bool outcomes)
 {
 	const struct nt_block *blk;
@@ -283,8 +322,6 @@ NT_INLINE int run_blocks(const struct walker *w, const struct nt_shape *shape, s
 	do {
 		if (outcomes && !r->nbits)
 			return NT_WALK_OUTCOMES;
-		if (__builtin_expect(r->block == NT_BLOCK_NONE, false))
-			return NT_WALK_UNKNOWN;
 		blk = &w->blocks[r->block];
 		halfwords = blk->is.halfwords;
 		if (halfwords >= r->left)
@@ -297,24 +334,22 @@ NT_INLINE int run_blocks(const struct walker *w, const struct nt_shape *shape, s
 }
 
 /* The outcomes, and what is behind them */
-NT_INLINE int run_all(const struct walker *w, const struct nt_shape *shape, struct run *r)
+NT_INLINE int run_all(struct walker *w, const struct nt_shape *shape, struct run *r)
 {
 	int ret = run_blocks(w, shape, r, true);
 
 	return ret == NT_WALK_OUTCOMES && !w->by_hist ? run_blocks(w, shape, r, false) : ret;
 }
 
-/* Begin where *f is, with what it has to walk. */
-NT_INLINE void run_load(const struct nt_flow *f, struct run *r)
+/* Begin where *f is. */
+NT_INLINE void run_load(const struct nt_flow *f, struct walker *w, struct run *r)
 {
-	r->left = f->walk.left;
-	r->hist = f->walk.hist;
-	r->nbits = f->walk.nbits;
+	w->blocks = f->store->blocks;
+	walker_move(w, f->map);
 	r->insns = f->insns;
-	r->map = f->map;
 	r->block = f->at.block;
-	r->link = f->at.link;
-	r->taken = f->at.taken;
+	r->link = NT_BLOCK_NONE;
+	r->taken = false;
 }
 
 /* Be where the run is. */
@@ -323,15 +358,15 @@ NT_INLINE void run_store(const struct walker *w, const struct run *r)
 	struct nt_flow *f = w->f;
 
 	f->insns = r->insns;
-	f->map = r->map;
+	f->map = w->map;
 	f->at.block = r->block;
-	f->at.link = r->link;
+	f->at.link = r->block == NT_BLOCK_NONE ? r->link : NT_BLOCK_NONE;
 	f->at.taken = r->taken;
 	if (r->block != NT_BLOCK_NONE)
-		f->at.pc = w->blocks[r->block].pc + r->map->base;
+		f->at.pc = w->blocks[r->block].pc + w->base;
 	else if (r->link != NT_BLOCK_NONE)
-		f->at.pc = r->taken ? target_pc(r->map, &w->blocks[r->link]) :
-				      fall_pc(f, r->map, &w->blocks[r->link]);
+		f->at.pc = r->taken ? w->blocks[r->link].target + w->base :
+				      walker_fall(w, &w->blocks[r->link]);
 }
 
 /* The run ended with an error: be before that instruction.  Where it leads is not known. */
@@ -341,7 +376,7 @@ NT_INLINE void run_back(const struct walker *w, struct run *r)
 
 	r->insns--;
 	r->left += blk->is.halfwords - blk->is.before;
-	w->f->at.pc = last_pc(r->map, blk);
+	w->f->at.pc = nt_block_last(blk) + w->base;
 	r->block = r->link = NT_BLOCK_NONE;
 }
 
