@@ -13,6 +13,7 @@
  * A memo never stands for a message that failed, that delivered other events
  * than branches, or whose events did not fit one batch.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -187,6 +188,7 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 
 	memset(&w, 0, sizeof(w));
 	memcpy(&w.params, &f->params, sizeof(w.params));
+	w.params.src = 0;	/* no key has it */
 	w.low = f->low;
 	w.high = f->high;
 	w.low_generation = f->low ? f->low->generation : 0;
@@ -228,8 +230,9 @@ static void set_state(struct nt_flow *f, int64_t state)
 /* What messages of a kind depend on, and change: bits of state, all or none of spots */
 struct kind {
 	int64_t asks;		/* the state */
-	int64_t keeps, sets;	/* of the state */
-	int64_t adds;		/* the memo's state to it */
+	int64_t keeps;		/* of the state */
+	int32_t sets;
+	int32_t adds;		/* the memo's state to it */
 	uint32_t asks_ref;
 	uint32_t sets_ref;	/* to where it leads */
 };
@@ -240,7 +243,7 @@ static const struct kind kinds[64] = {
 		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_HIST] = {
 		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
-	[NT_TCODE_RESOURCE_FULL] = { .keeps = ~STATE_SYNCED, .adds = ~0ll },
+	[NT_TCODE_RESOURCE_FULL] = { .keeps = ~STATE_SYNCED, .adds = ~0 },
 	[NT_TCODE_PROG_TRACE_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_DIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
@@ -255,20 +258,29 @@ static const struct kind kinds[64] = {
 /* ---- keys */
 
 struct key {
-	uint64_t bytes[MEMO_BYTES / 8];
+	uint64_t bytes[MEMO_BYTES / 8];	/* without SRC and the timestamp */
 	uint32_t at, ref;
 	const struct kind *kind;
 	int64_t state;
 };
 
-static inline void set_key(struct key *key, uint32_t at, uint32_t ref, int64_t state)
+/* Where SRC is, if it is always the same */
+static uint64_t src_bits(const struct nt_flow *f)
 {
-	const struct kind *kind = &kinds[key->bytes[0] >> 2 & 0x3f];
+	return f->params.src < 0 ? 0 : nt_short_src(f->params.srcbits, UINT_MAX);
+}
 
+NT_INLINE void set_key(struct key *key, const struct nt_short_frame *frame, uint64_t src,
+		       const struct before *now)
+{
+	const struct kind *kind = &kinds[frame->word[0] >> 2 & 0x3f];
+
+	key->bytes[0] = frame->word[0] & ~src;
+	key->bytes[1] = frame->word[1];
 	key->kind = kind;
-	key->at = at;
-	key->ref = ref & kind->asks_ref;
-	key->state = state & kind->asks;
+	key->at = now->at;
+	key->ref = now->ref & kind->asks_ref;
+	key->state = now->state & kind->asks;
 }
 
 /* The first of the key's two places */
@@ -283,88 +295,15 @@ static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 
 /* ----------------------------------------------------------- replaying --- */
 
-/* Bytes that have to be left in the window: a message and a word */
-#define REPLAY_ROOM	(MEMO_BYTES + 8)
-
-/* All up to and with the byte whose lowest bit is `bit` */
-static inline uint64_t up_to(uint64_t bit)
-{
-	return (bit << 8) - 1;
-}
-
-static inline unsigned int byte_of(uint64_t bit)
-{
-	return (unsigned int)__builtin_ctzll(bit) >> 3;
-}
-
-/* Length of the message at p, whose bytes go to key; 0: too long */
-static inline unsigned int take_bytes(const uint8_t *p, struct key *key)
-{
-	uint64_t word = nt_short_load(p), end = word & word >> 1 & NT_EACH(1);
-
-	if (end) {
-		key->bytes[0] = word & up_to(end & -end);
-		key->bytes[1] = 0;
-		return byte_of(end) + 1;
-	}
-	key->bytes[0] = word;
-	word = nt_short_load(p + 8);
-	end = word & word >> 1 & NT_EACH(1);
-	if (!end)
-		return 0;
-	key->bytes[1] = word & up_to(end & -end);
-	return byte_of(end) + 9;
-}
-
-/*
- * Take the message's last field, the timestamp, out of the key.  False: there
- * is no other field, or it is unusual.
- */
-static inline bool take_stamp(const uint8_t *p, unsigned int len, struct key *key, uint64_t *stamp)
-{
-	uint64_t word, mask;
-	unsigned int from = len - 1;
-
-	while (from && !(p[from - 1] & 1))
-		from--;
-	if (!from || len - from > 8)
-		return false;
-	word = nt_short_load(p + from);
-	mask = up_to(1ull << 8 * (len - from - 1));
-	if (word >> 1 & ~word & NT_EACH(1) & mask)
-		return false;
-	*stamp = nt_short_pack(word & mask);
-	if (from < 8)
-		key->bytes[0] &= (1ull << 8 * from) - 1;
-	if (from <= 8)
-		key->bytes[1] = 0;
-	else
-		key->bytes[1] &= up_to(1ull << 8 * (from - 9));
-	return true;
-}
-
-/* The time a stamp tells; false when it is beyond the limit, or relative to nothing */
-static inline bool stamp_time(const struct nt_flow *f, const struct key *key, uint64_t stamp,
-			      uint64_t *time)
-{
-	if (!f->time_valid)
-		return false;
-	if (NT_TCODES_SYNC >> (key->bytes[0] >> 2 & 0x3f) & 1 || nt_is_tt_dfd(&f->params))
-		*time = absolute_time(f, stamp);
-	else if (f->params.profile == NT_PROFILE_1_0)
-		*time = f->time + stamp;
-	else
-		*time = absolute_time(f, f->time ^ stamp);
-	return *time <= f->limit;
-}
-
 /* What changes with every memo that is replayed, and what the compiler must know does not */
 struct replay {
 	const uint8_t *p;
-	uint32_t at, ref;	/* spots */
-	int64_t state;
+	struct before now;
+	uint64_t src_bits, src;	/* of the first word: where SRC is, and what it is to be */
+	uint64_t time, limit;
+	bool differences;	/* TSTAMP is one, but for sync messages */
 	uint64_t hits;
-	struct stack stack;
+	struct stack *stack;
 	const struct spot *spots;
 	struct memo *memos;
 };
@@ -372,7 +311,7 @@ struct replay {
 /* Does the return stack allow it, and hold what the walk found there? */
 NT_INLINE bool stack_fits(const struct replay *r, const struct memo *m)
 {
-	const struct stack *s = &r->stack;
+	const struct stack *s = r->stack;
 	unsigned int i, pops = m->effect.pops;
 
 	if (s->depth < pops || s->depth + m->effect.rise > s->wrap + 1)
@@ -387,14 +326,14 @@ NT_INLINE bool memo_fits(const struct replay *r, const struct memo *m, const str
 {
 	if ((m->bytes[0] ^ key->bytes[0]) | (m->bytes[1] ^ key->bytes[1]) |
 	    (m->at ^ key->at) | (m->ref ^ key->ref) |
-	    (uint64_t)((m->state ^ key->state) & ~key->kind->adds))
+	    (uint64_t)((m->state ^ key->state) & ~(int64_t)key->kind->adds))
 		return false;
 	return !m->effect.any || stack_fits(r, m);
 }
 
-NT_INLINE void move_stack(struct replay *r, const struct memo *m)
+NT_INLINE void move_stack(const struct replay *r, const struct memo *m)
 {
-	struct stack *s = &r->stack;
+	struct stack *s = r->stack;
 	unsigned int i, pops = m->effect.pops, pushes = m->effect.pushes;
 	const uint32_t *pushed = &m->stack[pops];
 
@@ -411,23 +350,38 @@ NT_INLINE void move_stack(struct replay *r, const struct memo *m)
 		s->depth = 0;
 }
 
-/* Replay the message at r->p.  False: it is none of those known, nothing was done. */
-NT_INLINE bool replay_one(struct nt_flow *f, struct replay *r, bool stamped)
+/* The time that TSTAMP stands for, where it is not just a difference */
+static __attribute__((noinline)) uint64_t stamp_time(const struct nt_flow *f, unsigned int tcode,
+						     uint64_t stamp, uint64_t time)
 {
+	bool sync = NT_TCODES_SYNC >> tcode & 1 || nt_is_tt_dfd(&f->params);
+
+	return nt_tstamp_behind(time, f->time_from, sync ? stamp : time ^ stamp,
+				f->params.tstamp_bits);
+}
+
+/* Replay the message at r->p.  False: it is none of those known, nothing was done. */
+NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stamped, bool sourced)
+{
+	struct before *now = &r->now;
+	struct nt_short_frame frame;
 	const struct kind *kind;
-	uint64_t stamp, time;
+	uint64_t time = r->time;
 	struct memo *m;
 	struct key key;
-	unsigned int len;
 
-	len = take_bytes(r->p, &key);
-	if (!len)
+	if (!nt_short_frame(r->p, stamped, &frame) ||
+	    (sourced && (frame.word[0] & r->src_bits) != r->src))
 		return false;
-	if (stamped && (!take_stamp(r->p, len, &key, &stamp) ||
-			!stamp_time(f, &key, stamp, &time)))
-		return false;
-	set_key(&key, r->at, r->ref, r->state);
+	set_key(&key, &frame, sourced ? r->src_bits : 0, now);
 	kind = key.kind;
+	if (stamped) {
+		time += frame.stamp;
+		if (__builtin_expect(kind->sets || !r->differences, false))
+			time = stamp_time(f, frame.word[0] >> 2 & 0x3f, frame.stamp, r->time);
+		if (time > r->limit)
+			return false;
+	}
 	m = memo_slot(r->memos, &key);
 	if (!memo_fits(r, m, &key) && !memo_fits(r, ++m, &key))
 		return false;
@@ -436,32 +390,41 @@ NT_INLINE bool replay_one(struct nt_flow *f, struct replay *r, bool stamped)
 	m->hits++;
 	if (m->effect.any)
 		move_stack(r, m);
-	if (stamped)
-		f->time = time;
-	r->state = ((r->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
-	r->ref = (r->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
-	r->at = m->to;
-	r->p += len;
+	r->time = time;
+	now->state = ((now->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
+	now->ref = (now->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
+	now->at = m->to;
+	r->p += frame.len;
 	r->hits++;
 	return true;
 }
 
-/*
- * For a RepeatBranch message that may come: which was the last branch message
- * from `first` to `end`?
- */
+#define REPLAY(name, stamped, sourced)							\
+static __attribute__((noinline)) void							\
+name(const struct nt_flow *f, struct replay *io, const uint8_t *end)			\
+{											\
+	struct replay r = *io;								\
+											\
+	while (end - r.p >= NT_SHORT_ROOM && replay_one(f, &r, stamped, sourced))	\
+		;									\
+	*io = r;									\
+}
+
+REPLAY(replay_plain, false, false)
+REPLAY(replay_stamps, true, false)
+REPLAY(replay_src, false, true)
+REPLAY(replay_all, true, true)
+
+/* Where in the window is the last branch message from `first` to `end`, for RepeatBranch? */
 static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 {
-	struct nt_msg msg;
-
 	while (end > first) {
 		const uint8_t *p = end - 1;
 
 		while (p > first && (p[-1] & 3) != 3)
 			p--;
 		if (*p >> 2 != NT_TCODE_RESOURCE_FULL) {
-			if (nt_msg_get(&f->params, p, end - p, &msg) > 0)
-				nt_flow_remember(f, &msg);
+			f->last_at = p - f->buf;
 			return;
 		}
 		end = p;
@@ -476,44 +439,45 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
 	f->pos = r->p - f->buf;
-	set_state(f, r->state);
-	f->stack = r->stack;
-	f->ref = f->msg_target = c->spots[r->ref].pc;
-	nt_walk_go_to(f, c->spots[r->at].pc);
+	set_state(f, r->now.state);
+	f->ref = f->msg_target = c->spots[r->now.ref].pc;
+	f->time = r->time;
+	nt_walk_go_to(f, c->spots[r->now.at].pc);
 	recall(f, first, r->p);
 }
 
 void nt_count_replay(struct nt_flow *f)
 {
+	const uint8_t *const end = f->buf + f->len;
 	struct nt_counts *c = f->counts;
 	struct replay r = { .p = f->buf + f->pos };
-	const uint8_t *const end = f->buf + f->len;
 
 	c->was.valid = false;
 	if (f->state != RUNNING || f->mode == NT_MODE_UNKNOWN)
 		return;
 	if (c->worlds[c->world].mode != f->mode)
 		enter_world(c, f);
-	r.at = spot_get(c, f->at.pc);
-	r.ref = spot_get(c, f->ref);
-	if (r.at == SPOT_NONE || r.ref == SPOT_NONE)
+	r.now.at = spot_get(c, f->at.pc);
+	r.now.ref = spot_get(c, f->ref);
+	if (r.now.at == SPOT_NONE || r.now.ref == SPOT_NONE)
 		return;
-	r.state = get_state(f);
-	r.stack = f->stack;
+	r.now.state = get_state(f);
+	r.stack = &f->stack;
 	r.spots = c->spots;
 	r.memos = c->memos;
-	if (f->params.timestamps)
-		while (end - r.p >= REPLAY_ROOM && replay_one(f, &r, true))
-			;
-	else
-		while (end - r.p >= REPLAY_ROOM && replay_one(f, &r, false))
-			;
+	r.src_bits = src_bits(f);
+	r.src = r.src_bits & nt_short_src(f->params.srcbits, (unsigned int)f->params.src);
+	r.time = f->time;
+	r.limit = f->limit;
+	r.differences = f->params.profile == NT_PROFILE_1_0;
+	if (!f->params.timestamps)
+		(r.src_bits ? replay_src : replay_plain)(f, &r, end);
+	else if (f->time_valid)
+		(r.src_bits ? replay_all : replay_stamps)(f, &r, end);
 	if (r.hits)
 		end_replay(f, c, &r);
+	c->was = r.now;
 	c->was.valid = true;
-	c->was.at = r.at;
-	c->was.ref = r.ref;
-	c->was.state = r.state;
 	c->was.depth = f->stack.depth;
 }
 
@@ -610,18 +574,17 @@ static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
 static bool learn_key(const struct nt_flow *f, const struct before *was, struct key *key)
 {
 	size_t start = f->msg_offset - f->offset, len = f->pos - start;
-	uint8_t raw[REPLAY_ROOM] = { 0 };
-	uint64_t stamp;
+	uint8_t raw[NT_SHORT_ROOM] = { 0 };
+	struct nt_short_frame frame;
 
 	/* what a RepeatBranch message repeats is not its own effect */
 	if (len > MEMO_BYTES || !(TCODES_KEPT >> (f->buf[start] >> 2) & 1))
 		return false;
 	memcpy(raw, f->buf + start, len);
-	take_bytes(raw, key);
-	if (f->params.timestamps &&
-	    (!(f->msg.fields & NT_F_TSTAMP) || !take_stamp(raw, len, key, &stamp)))
+	if ((f->params.timestamps && !(f->msg.fields & NT_F_TSTAMP)) ||
+	    !nt_short_frame(raw, f->params.timestamps, &frame))
 		return false;
-	set_key(key, was->at, was->ref, was->state);
+	set_key(key, &frame, src_bits(f), was);
 	return true;
 }
 

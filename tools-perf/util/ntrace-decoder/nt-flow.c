@@ -1331,9 +1331,9 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 		} else {
 			if (f->counts)
 				nt_count_replay(f);
-			else
-				nt_loop(f, &b, false);
-			if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))
+			if (nt_loop(f, &b, f->counts) && f->counts)
+				nt_count_learn(f, &b);
+			else if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))
 				break;
 		}
 	}

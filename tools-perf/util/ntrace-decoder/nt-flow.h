@@ -329,10 +329,10 @@ bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target);
 /* --------------------------------------------------------- in nt-loop.c -- */
 
 /*
- * Do as many messages as are of the common kinds, and there is room for, or `one`.  The last may
- * not be done with: f->stage tells.
+ * Do as many messages as are of the common kinds, and there is room for, or `one`.  False: there
+ * was none, or its walk goes on; f->stage tells.
  */
-void nt_loop(struct nt_flow *f, struct batch *b, bool one);
+bool nt_loop(struct nt_flow *f, struct batch *b, bool one);
 
 /* -------------------------------------------- in nt-flow.c, for counting - */
 

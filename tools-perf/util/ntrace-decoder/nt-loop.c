@@ -327,8 +327,8 @@ static void loop_tell(const struct walker *w, struct batch *b, const struct mess
 	b->mark_insns = m->insns;
 }
 
-/* Be behind the last message, or inside, if its walk has come to something rare: `why`. */
-static __attribute__((noinline)) void loop_store(const struct walker *w, struct batch *b,
+/* Be behind the last message, or inside, if its walk has come to something rare: `why`.  Was it done? */
+static __attribute__((noinline)) bool loop_store(const struct walker *w, struct batch *b,
 						 struct run *r, const struct message *m, int why)
 {
 	struct nt_flow *f = w->f;
@@ -339,13 +339,14 @@ static __attribute__((noinline)) void loop_store(const struct walker *w, struct 
 	if (why == NT_WALK_DONE || why == NT_WALK_OUTCOMES) {
 		if (f->counts)
 			loop_tell(w, b, m);
-		return;
+		return true;
 	}
 	loop_tell(w, b, m);
 	f->walk = (struct walk){ r->left, r->hist, r->nbits, w->by_hist, w->plain };
 	f->open = NT_BLOCK_NONE;
 	f->stage = WALKING;
 	b->end |= why == NT_WALK_FULL;
+	return false;
 }
 
 /* The message's time; false: it is beyond the limit */
@@ -374,7 +375,7 @@ NT_INLINE int64_t loop_work(uint64_t bytes, uint64_t outcomes, uint64_t halfword
  * One message after the other, as long as they begin before `enough`, at least one.  Messages of
  * other sources before the next are passed over.
  */
-NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt_shape *shape,
+NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt_shape *shape,
 			     const struct nt_event *enough, bool ahead, bool btm)
 {
 	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = btm };
@@ -434,7 +435,7 @@ NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	} while (r.ev < enough && r.block != NT_BLOCK_NONE);
 	f->pos = pos;
 	if (!m.q)
-		return;
+		return false;
 	f->credit = credit;
 	f->ref = f->msg_target = ref;
 	f->time = time;
@@ -443,7 +444,7 @@ NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	f->work += loop_work(bytes, outcomes, halfwords) - (r.ev - (b->ev + b->n));
 	b->n = r.ev - b->ev;
 	end = r;
-	loop_store(&w, b, &end, &m, ret);
+	return loop_store(&w, b, &end, &m, ret);
 }
 
 /*
@@ -451,14 +452,14 @@ NT_INLINE void loop_messages(struct nt_flow *f, struct batch *b, const struct nt
  * pay for the queue.
  */
 #define LOOP(name, shape)								\
-NT_INLINE void name(struct nt_flow *f, struct batch *b, const struct nt_event *enough,		\
+NT_INLINE bool name(struct nt_flow *f, struct batch *b, const struct nt_event *enough,		\
 		    bool ahead, bool btm)							\
 {												\
 	const struct nt_params *p = &f->params;							\
 	const struct nt_shape s = shape;							\
 												\
 	(void)p;										\
-	loop_messages(f, b, &s, enough, ahead, btm);						\
+	return loop_messages(f, b, &s, enough, ahead, btm);						\
 }												\
 MODES(name, small, false)									\
 MODES(name, large, true)
@@ -468,10 +469,10 @@ MODE(name##_##size##_htm, name, ahead, false)							\
 MODE(name##_##size##_btm, name, ahead, true)
 
 #define MODE(which, name, ahead, btm)								\
-static __attribute__((noinline)) void								\
+static __attribute__((noinline)) bool								\
 which(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
 {												\
-	name(f, b, enough, ahead, btm);								\
+	return name(f, b, enough, ahead, btm);							\
 }
 
 LOOP(loop_plain, { 0 })
@@ -482,9 +483,9 @@ LOOP(loop_any, SHAPE_ANY)
 #define LOOPS(name)	{ { name##_small_htm, name##_large_htm },	\
 			  { name##_small_btm, name##_large_btm } }
 
-void nt_loop(struct nt_flow *f, struct batch *b, bool one)
+bool nt_loop(struct nt_flow *f, struct batch *b, bool one)
 {
-	static void (*const loops[3][2][2])(struct nt_flow *f, struct batch *b,
+	static bool (*const loops[3][2][2])(struct nt_flow *f, struct batch *b,
 					    const struct nt_event *enough) = {
 		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_any),
 	};
@@ -492,12 +493,13 @@ void nt_loop(struct nt_flow *f, struct batch *b, bool one)
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
 	const struct nt_params *p = &f->params;
 	unsigned int shape = p->srcbits || p->extaddr || p->alljumps ? 2 : p->timestamps;
-	bool large;
+	bool large, done;
 
 	if (!loop_may(f))
-		return;
+		return false;
 	large = !one && __atomic_load_n(&f->map->text->nr_blocks, __ATOMIC_RELAXED) >=
 			f->ahead_from;
-	loops[shape][f->mode == NT_MODE_BTM][large](f, b, one ? b->ev : enough);
+	done = loops[shape][f->mode == NT_MODE_BTM][large](f, b, one ? b->ev : enough);
 	b->end |= !one && b->ev + b->n >= enough;
+	return done;
 }

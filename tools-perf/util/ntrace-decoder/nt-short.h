@@ -139,6 +139,110 @@ NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
 	return !s->ends;
 }
 
+/* The lowest bit of the byte that ends the first message in a word; 0: none does */
+NT_INLINE uint64_t nt_short_end(uint64_t word)
+{
+	uint64_t ends = word & word >> 1 & NT_EACH(1);
+
+	return ends & -ends;
+}
+
+/* All up to and with the byte whose lowest bit is `bit` */
+NT_INLINE uint64_t nt_short_up_to(uint64_t bit)
+{
+	return (bit << 8) - 1;
+}
+
+/* Is there a reserved MSEO in these bytes? */
+NT_INLINE bool nt_short_reserved(uint64_t word, uint64_t bytes)
+{
+	return word >> 1 & ~word & NT_EACH(1) & bytes;
+}
+
+/* TSTAMP of bytes that are in a word, 0 behind them.  False: a reserved MSEO */
+NT_INLINE bool nt_short_stamp(uint64_t word, uint64_t *stamp)
+{
+	if (word >> 16)
+		*stamp = nt_short_pack(word);
+	else
+		*stamp = (word >> 2 & 0x3f) | (word >> 4 & 0xfc0);
+	return !nt_short_reserved(word, UINT64_MAX);
+}
+
+/* A message of up to 16 bytes, as it is, but without TSTAMP */
+struct nt_short_frame {
+	uint64_t word[2];	/* its bytes, 0 behind them */
+	uint64_t stamp;
+	unsigned int len;	/* with TSTAMP */
+};
+
+/* More than 8 bytes, of which `word` are the first. */
+NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
+				   struct nt_short_frame *f)
+{
+	uint64_t more = nt_short_load(p + 8), end = nt_short_end(more), ends;
+	unsigned int last;
+
+	if (!end)
+		return false;
+	f->len = 9 + ((unsigned int)__builtin_ctzll(end) >> 3);
+	f->word[0] = word;
+	f->word[1] = more & nt_short_up_to(end);
+	if (!stamps)
+		return true;
+	ends = more & NT_EACH(1) & (end - 1);
+	if (ends) {
+		last = 9 + ((63 ^ (unsigned int)__builtin_clzll(ends)) >> 3);
+		f->word[1] &= UINT64_MAX >> (128 - 8 * last);
+	} else {
+		ends = word & NT_EACH(1);
+		last = ends ? 1 + ((63 ^ (unsigned int)__builtin_clzll(ends)) >> 3) : 0;
+		if (!ends || f->len - last > 8)
+			return false;
+		f->word[0] &= UINT64_MAX >> (64 - 8 * last);
+		f->word[1] = 0;
+	}
+	return nt_short_stamp(nt_short_load(p + last) & UINT64_MAX >> (64 - 8 * (f->len - last)),
+			      &f->stamp);
+}
+
+/*
+ * The bytes at p, from where NT_SHORT_ROOM can be read.  False: a longer message.  `stamps`: its
+ * last field is TSTAMP; false, then, also when it is its only one, or unusual.
+ */
+NT_INLINE bool nt_short_frame(const uint8_t *p, bool stamps, struct nt_short_frame *f)
+{
+	uint64_t word = nt_short_load(p), end = nt_short_end(word), ends;
+	unsigned int last;
+
+	if (!end)
+		return nt_short_frame_long(p, word, stamps, f);
+	f->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
+	f->word[0] = word & nt_short_up_to(end);
+	f->word[1] = 0;
+	if (!stamps)
+		return true;
+	ends = word & NT_EACH(1) & (end - 1);
+	if (!ends)
+		return false;
+	last = 63 ^ (unsigned int)__builtin_clzll(ends);
+	word = f->word[0];
+	f->word[0] = word & nt_short_up_to(1ull << last);
+	return nt_short_stamp(word >> last >> 8, &f->stamp);
+}
+
+/* SRC as it stands in the first word of a message */
+static inline uint64_t nt_short_src(unsigned int srcbits, unsigned int src)
+{
+	uint64_t word = 0;
+	unsigned int i;
+
+	for (i = 0; i < srcbits; i++)
+		if (src >> i & 1)
+			word |= 4ull << ((i + 6) / 6 * 8 + i % 6);
+	return word;
+}
+
 #define NT_SHORT_TCODES								\
 	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |		\
 	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
@@ -184,7 +288,7 @@ NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
  */
 NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, struct nt_short *m)
 {
-	uint64_t word = nt_short_load(p), more, end = word & word >> 1 & NT_EACH(1), mask;
+	uint64_t word = nt_short_load(p), more, end = nt_short_end(word), mask;
 	struct nt_short_fields s = { .p = p };
 	unsigned int ends, last;
 
@@ -195,9 +299,8 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, stru
 	    nt_short_direct(word, shape->stamps, m))
 		return true;
 	if (end) {
-		mask = end ^ (end - 1);		/* up to the end's MSEO */
-		/* a reserved MSEO? */
-		if (word >> 1 & ~word & NT_EACH(1) & mask)
+		mask = nt_short_up_to(end);
+		if (nt_short_reserved(word, mask))
 			return false;
 		m->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 		s.bits = nt_short_pack(word);
