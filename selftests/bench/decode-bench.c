@@ -2,8 +2,8 @@
 /*
  * How fast the library decodes, without files, printing or processes in the figures
  *	decode-bench [-r RETSTACK] [-n RUNS] [-b EVENTS] [-m MODE] ELF TRACE
- * MODE: flow, ctr, ctr-nt, count, parse, pair; harts: four sources in one stream, split; each: the
- * same stream decoded four times.
+ * MODE: flow, ctr, ctr-nt, count, parse, pair; harts: four sources in one stream, split;
+ * harts-count: the same, counted; each: the same stream decoded four times.
  * Prints one line: instructions, branches, bytes, then the best run's rates in millions a second
  * and the spread of the runs. The time is the thread's own CPU time.
  */
@@ -27,6 +27,7 @@ struct job {
 	size_t len;
 	unsigned int batch;
 	uint64_t ctr;		/* mctrctl: records too, into a buffer of 256 */
+	bool count;		/* harts: edges, no events */
 	/* results of one run */
 	uint64_t insns, branches, lost, sum;
 	double seconds;
@@ -107,25 +108,24 @@ static void run_flow(struct job *job)
 	nt_code_free(code);
 }
 
-static void run_count(struct job *job)
+/* All of the window */
+static void count(struct job *job, struct nt_flow *flow, struct nt_counts *counts)
 {
-	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
-	struct nt_flow *flow = nt_flow_new(&job->params);
-	struct nt_counts *counts = nt_counts_new();
-	const struct nt_edge *edges;
 	struct nt_event ev[256];
-	size_t i, nr;
 	int n;
 
-	if (!code || !flow || !counts)
-		die("no memory");
-	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, job->trace, job->len, 0);
 	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
 		while (n--)
 			job->lost += ev[n].kind == NT_EV_LOSS;
 	if (n < 0)
 		die(nt_strerror(n));
+}
+
+static void add_up(struct job *job, struct nt_counts *counts)
+{
+	const struct nt_edge *edges;
+	size_t i, nr;
+
 	edges = nt_counts_edges(counts, &nr);
 	for (i = 0; i < nr; i++) {
 		job->branches += edges[i].count;
@@ -135,6 +135,20 @@ static void run_count(struct job *job)
 	nt_counts_get_stats(counts, &job->counts);
 	job->insns = job->counts.insns;
 	nt_counts_free(counts);
+}
+
+static void run_count(struct job *job)
+{
+	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
+	struct nt_flow *flow = nt_flow_new(&job->params);
+	struct nt_counts *counts = nt_counts_new();
+
+	if (!code || !flow || !counts)
+		die("no memory");
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, job->trace, job->len, 0);
+	count(job, flow, counts);
+	add_up(job, counts);
 	nt_flow_free(flow);
 	nt_code_free(code);
 }
@@ -195,6 +209,7 @@ static void run_harts(struct job *job)
 {
 	struct nt_code *code = nt_code_new(&job->params, nt_image_read, job->image);
 	struct nt_demux *demux = nt_demux_new(&job->params);
+	struct nt_counts *counts = nt_counts_new();
 	struct nt_flow *flow[HARTS];
 	struct nt_event ev[256];
 	size_t from = 0, end, used, len;
@@ -203,7 +218,7 @@ static void run_harts(struct job *job)
 	for (i = 0; i < HARTS; i++) {
 		job->params.src = i;
 		flow[i] = nt_flow_new(&job->params);
-		if (!code || !demux || !flow[i])
+		if (!code || !demux || !counts || !flow[i])
 			die("no memory");
 		nt_flow_set_code(flow[i], code, code);
 		nt_flow_window(flow[i], NULL, 0, 0);
@@ -218,11 +233,18 @@ static void run_harts(struct job *job)
 
 			nt_flow_open_end(flow[i], end < job->len);
 			nt_flow_more(flow[i], piece, len, 0);
-			while ((n = nt_flow_next(flow[i], ev, job->batch)) > 0)
+			while (!job->count &&
+			       (n = nt_flow_next(flow[i], ev, job->batch)) > 0)
 				consume(job, ev, n);
+			if (job->count)
+				count(job, flow[i], counts);
 			nt_demux_keep(demux, i, nt_flow_consumed(flow[i]));
 		}
 	}
+	if (job->count)
+		add_up(job, counts);
+	else
+		nt_counts_free(counts);
 	for (i = 0; i < HARTS; i++)
 		nt_flow_free(flow[i]);
 	nt_demux_free(demux);
@@ -344,8 +366,9 @@ int main(int argc, char **argv)
 		run_pair(&job, runs);
 		return 0;
 	}
-	if (!strcmp(mode, "harts") || !strcmp(mode, "each")) {
+	if (!strncmp(mode, "harts", 5) || !strcmp(mode, "each")) {
 		multiply(&job);
+		job.count = !strcmp(mode, "harts-count");
 		run = *mode == 'h' ? run_harts : run_each;
 	} else if (!strcmp(mode, "parse")) {
 		run = run_parse;

@@ -4,6 +4,7 @@
  * requirements that they prove.
  */
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "cmocka-tap.h"
@@ -636,6 +637,54 @@ static void random_params(struct nt_params *p)
 	p->profile = rnd(4) ? NT_PROFILE_1_0 : rnd(NT_PROFILE_TT_DFD + 1);
 }
 
+/* What is known of a message without reading its fields fits it, as it was read byte by byte. */
+static bool check_length(const struct nt_params *p, const uint8_t *buf, const struct nt_msg *msg,
+			 int n)
+{
+	const struct nt_shape shape = { .srcbits = nt_srcbits(p), .stamps = p->timestamps };
+	uint16_t src;
+	unsigned int len = nt_short_length(buf, &shape, &src);
+
+	if (!len || nt_addr_bits(p) < NT_SHORT_ADDR_MAX)
+		return false;
+	assert_int_equal(n, len);
+	assert_int_equal(src, msg->src);
+	return true;
+}
+
+/* Of a good message: its bytes, TSTAMP and SRC as they stand there */
+static void check_frame(const struct nt_params *p, const uint8_t *buf, const struct nt_msg *msg,
+			int n)
+{
+	const bool stamped = msg->fields & NT_F_TSTAMP;
+	const uint64_t all = nt_short_src(nt_srcbits(p), UINT_MAX);
+	struct nt_short_frame frame;
+	uint8_t bytes[16];
+	struct nt_msg known;
+	unsigned int i;
+
+	if (p->timestamps != stamped || !nt_short_frame(buf, stamped, &frame))
+		return;
+	assert_int_equal(frame.len, n);
+	assert_true((frame.word[0] & all) == nt_short_src(nt_srcbits(p), msg->src));
+	for (i = 0; i < 16; i++)
+		bytes[i] = frame.word[i / 8] >> i % 8 * 8;
+	if (!stamped) {
+		assert_memory_equal(bytes, buf, n);
+		return;
+	}
+	assert_true(frame.stamp == msg->tstamp);
+	/* what is left ends with a field, and makes the same message with another TSTAMP */
+	for (i = 16; !bytes[i - 1]; i--)
+		;
+	assert_memory_equal(bytes, buf, i);
+	assert_int_equal(bytes[i - 1] & 3, 1);
+	bytes[i] = 3;
+	assert_int_equal(nt_msg_decode(p, bytes, i + 1, &known), i + 1);
+	known.tstamp = msg->tstamp;
+	assert_memory_equal(&known, msg, sizeof(known));
+}
+
 /*
  * With less than NT_SHORT_ROOM bytes messages are read byte by byte, with more at once: neither may
  * be noticed.
@@ -643,6 +692,7 @@ static void random_params(struct nt_params *p)
 static void R64_R69_short_messages_at_once(void **state)
 {
 	unsigned int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 300000, good = 0, i;
+	unsigned int skimmed = 0;
 	uint8_t buf[64];
 	struct nt_params p;
 	struct nt_msg at_once, bytewise;
@@ -662,9 +712,13 @@ static void R64_R69_short_messages_at_once(void **state)
 			continue;
 		assert_memory_equal(&at_once, &bytewise, sizeof(bytewise));
 		good += m > 0;
+		skimmed += check_length(&p, buf, &bytewise, m);
+		if (m > 0 && m <= 16)
+			check_frame(&p, buf, &bytewise, m);
 	}
 	assert_true(good > rounds / 10);
-	print_message("# %u of %u are messages\n", good, rounds);
+	assert_true(skimmed > rounds / 40);
+	print_message("# %u of %u are messages, %u short ones\n", good, rounds, skimmed);
 }
 
 /* What a newer header has behind the end of a structure, and this library does not know */

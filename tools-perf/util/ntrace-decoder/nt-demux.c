@@ -197,15 +197,12 @@ static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct 
 {
 	const struct nt_shape shape = { .srcbits = d->params.srcbits,
 					.stamps = d->params.timestamps };
-	struct nt_short m = { .width = 1 };
+	unsigned int n = 0;
 
-	if (len >= NT_SHORT_ROOM && nt_short_get(buf, &shape, &m) &&
-	    m.width <= d->params.addr_bits) {
-		msg->idle = 0;
-		msg->src = m.src;
-		return m.len;
-	}
-	return nt_msg_get(&d->params, buf, len, msg);
+	if (len >= NT_SHORT_ROOM && d->params.addr_bits >= NT_SHORT_ADDR_MAX)
+		n = nt_short_length(buf, &shape, &msg->src);
+	msg->idle = 0;
+	return n ? (int)n : nt_msg_get(&d->params, buf, len, msg);
 }
 
 static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *b, size_t at,

@@ -279,7 +279,7 @@ enum nt_walked {
 	/* of what is inside, see nt-walk.h */
 	NT_WALK_UNKNOWN,	/* the next block is not known */
 	NT_WALK_OUTCOMES,	/* they are used up */
-	NT_WALK_LAST,		/* the block ends where the walk does, or behind it, or is empty */
+	NT_WALK_LAST,		/* the block ends where the walk does, or behind it, or is rare */
 	NT_WALK_OPEN,		/* the message will tell how the block ended that was the last */
 };
 

@@ -60,10 +60,8 @@ static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t p
 NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
 			   struct nt_short *m, bool btm)
 {
-	if (!nt_short_get(f->buf + pos, shape, m) || !nt_short_fit(&f->params, shape, m)) {
-		if (!get_long(f, pos, m))
-			return false;
-	}
+	if (!nt_short_get(f->buf + pos, &f->params, shape, m) && !get_long(f, pos, m))
+		return false;
 	/* what contradicts the mode is not common */
 	if (btm ? has_hist(m) : m->tcode == NT_TCODE_DIRECT_BRANCH)
 		return false;
@@ -475,9 +473,15 @@ which(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
 	return name(f, b, enough, ahead, btm);							\
 }
 
-LOOP(loop_plain, { 0 })
-LOOP(loop_stamps, { .stamps = true })
-#define SHAPE_ANY	{ p->srcbits, p->timestamps, p->extaddr, p->alljumps }
+#define SHAPE_PLAIN	{ .stamps = false }
+#define SHAPE_STAMPS	{ .stamps = true }
+#define SHAPE_SRC	{ .srcbits = p->srcbits, .stamps = p->timestamps }
+#define SHAPE_ANY	{ .srcbits = p->srcbits, .stamps = p->timestamps,		\
+			  .extaddr = p->extaddr, .alljumps = p->alljumps }
+
+LOOP(loop_plain, SHAPE_PLAIN)
+LOOP(loop_stamps, SHAPE_STAMPS)
+LOOP(loop_src, SHAPE_SRC)
 LOOP(loop_any, SHAPE_ANY)
 
 #define LOOPS(name)	{ { name##_small_htm, name##_large_htm },	\
@@ -485,14 +489,14 @@ LOOP(loop_any, SHAPE_ANY)
 
 bool nt_loop(struct nt_flow *f, struct batch *b, bool one)
 {
-	static bool (*const loops[3][2][2])(struct nt_flow *f, struct batch *b,
+	static bool (*const loops[4][2][2])(struct nt_flow *f, struct batch *b,
 					    const struct nt_event *enough) = {
-		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_any),
+		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_src), LOOPS(loop_any),
 	};
 	/* of a message that begins before `enough`, nearly always all have room */
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
 	const struct nt_params *p = &f->params;
-	unsigned int shape = p->srcbits || p->extaddr || p->alljumps ? 2 : p->timestamps;
+	unsigned int shape = p->extaddr || p->alljumps ? 3 : p->srcbits ? 2 : p->timestamps;
 	bool large, done;
 
 	if (!loop_may(f))

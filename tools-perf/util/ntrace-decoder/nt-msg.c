@@ -387,10 +387,10 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shape shape,
 				  const uint8_t *buf, struct nt_msg *msg)
 {
-	struct nt_short m = { .width = 1 };
+	struct nt_short m = { .len = 0 };
 
 	*msg = (struct nt_msg){ .fields = 0 };
-	if (!nt_short_get(buf, &shape, &m) || !nt_short_fit(params, &shape, &m))
+	if (!nt_short_get(buf, params, &shape, &m))
 		return 0;
 	msg->tcode = m.tcode;
 	if (shape.srcbits) {
@@ -473,17 +473,17 @@ static __attribute__((noinline)) int name(const struct nt_params *params, const 
 }
 
 /* The compiler leaves out what a stream does not have. */
-DECODE_SHAPE(decode_plain, .extaddr = params->extaddr)
-DECODE_SHAPE(decode_stamps, .stamps = true, .extaddr = params->extaddr)
-DECODE_SHAPE(decode_src, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
+DECODE_SHAPE(decode_plain, .stamps = false)
+DECODE_SHAPE(decode_stamps, .stamps = true)
+DECODE_SHAPE(decode_more, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
 	     .extaddr = params->extaddr)
 
 int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
 	if (len < NT_SHORT_ROOM)
 		return decode_any(params, buf, len, msg);
-	if (nt_srcbits(params))
-		return decode_src(params, buf, len, msg);
+	if (nt_srcbits(params) || params->extaddr)
+		return decode_more(params, buf, len, msg);
 	if (params->timestamps)
 		return decode_stamps(params, buf, len, msg);
 	return decode_plain(params, buf, len, msg);
@@ -492,21 +492,27 @@ int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, s
 /* Fields of the first version with a size */
 #define MSG_LEAST	(offsetof(struct nt_msg, tstamp) + sizeof(uint64_t))
 
-int nt_msg_decode_sized(const struct nt_params *params, const uint8_t *buf, size_t len,
-			struct nt_msg *msg, size_t size)
+static __attribute__((noinline)) int decode_older(const struct nt_params *params,
+						  const uint8_t *buf, size_t len,
+						  struct nt_msg *msg, size_t size)
 {
 	struct nt_params all;
 	struct nt_msg known;
 	int ret;
 
-	params = nt_params_use(params, &all);
-	if (size == sizeof(*msg))
-		return nt_msg_get(params, buf, len, msg);
 	if (size < MSG_LEAST)
 		return -NT_EINVAL;
-	ret = nt_msg_get(params, buf, len, &known);
+	ret = nt_msg_get(nt_params_use(params, &all), buf, len, &known);
 	nt_give(msg, size, &known, sizeof(known));
 	return ret;
+}
+
+int nt_msg_decode_sized(const struct nt_params *params, const uint8_t *buf, size_t len,
+			struct nt_msg *msg, size_t size)
+{
+	if (size != sizeof(*msg) || params->size < sizeof(*params))
+		return decode_older(params, buf, len, msg, size);
+	return nt_msg_get(params, buf, len, msg);
 }
 
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,

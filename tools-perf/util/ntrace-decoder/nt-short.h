@@ -22,6 +22,7 @@ struct nt_shape {
 	bool stamps;		/* messages may end with TSTAMP */
 	bool extaddr;
 	bool alljumps;
+	bool rare;		/* the walk takes what is rare, too */
 };
 
 struct nt_short {
@@ -30,9 +31,8 @@ struct nt_short {
 	uint8_t fixed;		/* B-TYPE, or RCODE */
 	uint16_t src;
 	bool stamped;		/* with TSTAMP */
-	unsigned int width;	/* of U-ADDR, in bits */
 	uint64_t icnt;		/* half-words */
-	uint64_t addr;		/* U-ADDR, from bit 1 on */
+	uint64_t addr;		/* U-ADDR, from bit 1 on, extended */
 	uint64_t hist;		/* with the stop bit; of ResourceFull: RDATA0 */
 	uint64_t tstamp;
 };
@@ -114,8 +114,25 @@ NT_INLINE unsigned int nt_short_fixed(uint64_t bits, unsigned int srcbits, struc
 	return at + (m->tcode == NT_TCODE_RESOURCE_FULL ? 4 : 2);
 }
 
+/* With extaddr, extend U-ADDR.  False: it does not fit an address, or nt-msg.c says how. */
+NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shape *shape,
+			    unsigned int width, struct nt_short *m)
+{
+	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
+	const unsigned int bits = nt_addr_bits(params);
+
+	if (!shape->extaddr || !(m->addr >> (width - 1)))
+		return !(m->addr >> bits);
+	m->addr |= UINT64_MAX << width;
+	if (~m->addr & ~mask)
+		return false;
+	m->addr &= mask;
+	return m->addr >> (bits - 1) == mask >> (bits - 1);
+}
+
 NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
-				 const struct nt_shape *shape, struct nt_short *m)
+				 const struct nt_params *params, const struct nt_shape *shape,
+				 struct nt_short *m)
 {
 	uint64_t first = one_word ? s->bits : nt_short_pack(nt_short_load(s->p));
 	unsigned int low = nt_short_fixed(first, shape->srcbits, m), width;
@@ -128,7 +145,8 @@ NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
 		if (!nt_short_next(s, one_word, low, &m->icnt, &width))
 			return false;
 		if ((hist || m->tcode == NT_TCODE_INDIRECT_BRANCH) &&
-		    !nt_short_next(s, one_word, 0, &m->addr, &m->width))
+		    (!nt_short_next(s, one_word, 0, &m->addr, &width) ||
+		     !nt_short_fit(params, shape, width, m)))
 			return false;
 		if (hist && !nt_short_next(s, one_word, 0, &m->hist, &width))
 			return false;
@@ -286,7 +304,8 @@ NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
  * The message at p, from where NT_SHORT_ROOM bytes can be read.  False: none of these, and *m is
  * undefined.
  */
-NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, struct nt_short *m)
+NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
+			    const struct nt_shape *shape, struct nt_short *m)
 {
 	uint64_t word = nt_short_load(p), more, end = nt_short_end(word), mask;
 	struct nt_short_fields s = { .p = p };
@@ -305,7 +324,7 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, stru
 		m->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 		s.bits = nt_short_pack(word);
 		s.ends = word & NT_EACH(1) & mask;
-		return nt_short_variable(&s, true, shape, m);
+		return nt_short_variable(&s, true, params, shape, m);
 	}
 	more = nt_short_load(p + 8);
 	ends = nt_short_gather(word & NT_EACH(1)) | nt_short_gather(more & NT_EACH(1)) << 8;
@@ -318,25 +337,42 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_shape *shape, stru
 		return false;
 	m->len = (unsigned int)__builtin_ctz(last) + 1;
 	s.ends = ends & mask;
-	return nt_short_variable(&s, false, shape, m);
+	return nt_short_variable(&s, false, params, shape, m);
 }
 
-/* With extaddr, extend U-ADDR.  False: it does not fit an address, or nt-msg.c says how. */
-NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shape *shape,
-			    struct nt_short *m)
-{
-	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
-	const unsigned int bits = nt_addr_bits(params);
+/* U-ADDR of a message of up to 8 bytes has no more bits. */
+#define NT_SHORT_ADDR_MAX	36
 
-	if (m->tcode != NT_TCODE_INDIRECT_BRANCH && m->tcode != NT_TCODE_INDIRECT_BRANCH_HIST)
-		return true;
-	if (!shape->extaddr || !(m->addr >> (m->width - 1)))
-		return !(m->addr >> bits);
-	m->addr |= UINT64_MAX << m->width;
-	if (~m->addr & ~mask)
-		return false;
-	m->addr &= mask;
-	return m->addr >> (bits - 1) == mask >> (bits - 1);
+/*
+ * The length of the message at p, from where NT_SHORT_ROOM bytes can be read, and its source.  0: it
+ * has more than 8 bytes, or nt_short_get() would not take it.
+ */
+NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_shape *shape,
+				       uint16_t *src)
+{
+	const uint64_t word = nt_short_load(p), end = nt_short_end(word);
+	const uint64_t ends = word & NT_EACH(1) & nt_short_up_to(end);
+	unsigned int fields, low;
+	struct nt_short m;
+	uint64_t first;
+
+	m.tcode = p[0] >> 2;
+	if (!end || p[0] & 3 || !(NT_SHORT_TCODES >> m.tcode & 1) ||
+	    nt_short_reserved(word, nt_short_up_to(end)))
+		return 0;
+	first = word >> 2 & 0x3f3f3f3f;
+	first = (first & 0x003f003f) | (first & 0x3f003f00) >> 2;
+	low = nt_short_fixed((first & 0xfff) | (first & 0x0fff0000) >> 4, shape->srcbits, &m);
+	if (m.tcode == NT_TCODE_RESOURCE_FULL && m.fixed > 1)
+		return 0;
+	*src = m.src;
+	fields = m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST ? 3 :
+		 m.tcode == NT_TCODE_INDIRECT_BRANCH ? 2 : 1;
+	/* how many there are beyond these, and does the first reach beyond the fixed ones? */
+	if ((unsigned int)(ends * NT_EACH(1) >> 56) - fields > shape->stamps ||
+	    ((unsigned int)__builtin_ctzll(ends) >> 3) * 6 + 6 <= low)
+		return 0;
+	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 }
 
 #endif /* NTRACE_NT_SHORT_H */

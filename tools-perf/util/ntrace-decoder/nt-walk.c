@@ -142,7 +142,7 @@ static int walk_on(struct walker *w, const struct nt_shape *shape, struct run *r
 
 int nt_walk(struct nt_flow *f, struct batch *b)
 {
-	const struct nt_shape shape = { .alljumps = f->params.alljumps };
+	const struct nt_shape shape = { .alljumps = f->params.alljumps, .rare = true };
 	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = f->walk.plain,
 			    .by_hist = f->walk.by_hist };
 	int ret;

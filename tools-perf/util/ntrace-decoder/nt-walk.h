@@ -230,14 +230,35 @@ NT_INLINE int run_return(struct walker *w, struct run *r, const struct call *cal
 	return run_go(r, call->block, false, nt_block_link(&w->blocks[call->block].fall));
 }
 
-/* An indirect transfer that no message reports, or an empty block */
-NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_block *blk)
+/* An indirect transfer that no message reports and that is no return, or an empty block */
+NT_INLINE int run_rare(struct walker *w, struct run *r, const struct nt_block *blk)
+{
+	const struct call call = { walker_fall(w, blk), r->block, w->map };
+	struct nt_flow *f = w->f;
+	const struct call *back;
+	int ret;
+
+	if (blk->is.end > NT_END_SWAP)
+		return NT_WALK_LAST;
+	if (!can_infer(f, &blk->is))
+		return -cannot_infer(f, &blk->is);
+	back = pops(blk->is.end) ? pop(&f->stack) : NULL;
+	if (blk->is.seq) {
+		ret = run_taken(w, r, blk, NT_EVF_INFERRED);
+	} else {
+		run_branch(w, r, blk, back->pc, NT_EVF_INFERRED);
+		ret = run_room(w, r, run_return(w, r, back));
+	}
+	if (pushes(blk->is.end))
+		push(&f->stack, call.pc, call.map, call.block);
+	return ret;
+}
+
+/* An indirect transfer that no message reports, or an empty block.  rare: whatever it is */
+NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_block *blk, bool rare)
 {
 	struct nt_flow *f = w->f;
 	const struct call *call;
-	struct call pushed;
-	uint32_t n;
-	int ret;
 
 	if (__builtin_expect(blk->is.end == NT_END_RET && !blk->is.seq, true)) {
 		if (!f->params.retstack || !f->stack.depth)
@@ -246,25 +267,12 @@ NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_bloc
 		run_branch(w, r, blk, call->pc, NT_EVF_INFERRED);
 		return run_room(w, r, run_return(w, r, call));
 	}
-	if (blk->is.end > NT_END_SWAP) {
-		/* a stale one leads to the one that took its place, if there is one yet */
-		n = nt_block_link(&blk->taken);
-		r->block = n == NT_BLOCK_NONE ? r->block : n;
-		return n == NT_BLOCK_NONE ? NT_WALK_LAST : NT_WALK_ON;
+	/* a stale one leads to the one that took its place, if there is one yet */
+	if (blk->is.end == NT_END_STALE && nt_block_link(&blk->taken) != NT_BLOCK_NONE) {
+		r->block = nt_block_link(&blk->taken);
+		return NT_WALK_ON;
 	}
-	if (!can_infer(f, &blk->is))
-		return -cannot_infer(f, &blk->is);
-	pushed = (struct call){ walker_fall(w, blk), r->block, w->map };
-	call = pops(blk->is.end) ? pop(&f->stack) : NULL;
-	if (blk->is.seq) {
-		ret = run_taken(w, r, blk, NT_EVF_INFERRED);
-	} else {
-		run_branch(w, r, blk, call->pc, NT_EVF_INFERRED);
-		ret = run_room(w, r, run_return(w, r, call));
-	}
-	if (pushes(blk->is.end))
-		push(&f->stack, pushed.pc, pushed.map, pushed.block);
-	return ret;
+	return rare ? run_rare(w, r, blk) : NT_WALK_LAST;
 }
 
 /* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
@@ -302,7 +310,7 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 		return run_fall(r, blk);
 	} else if (end > NT_END_CALL) {
 		if (!last || w->by_hist)
-			return run_inferred(w, r, blk);
+			return run_inferred(w, r, blk, shape->rare);
 		run_fall(r, blk);
 		return NT_WALK_OPEN;
 	}
@@ -311,7 +319,7 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 	return run_taken(w, r, blk, 0);
 }
 
-/* Walk up to the last block, or with `outcomes` until these are used up.  Begins at a known block */
+/* Walk up to the last block, or a rare one, or with `outcomes` until these are used up.  Begins at a known block */
 NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct run *r,
 			 bool outcomes)
 {
@@ -330,6 +338,10 @@ NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct 
 		r->insns += blk->is.insns;
 		ret = run_step(w, shape, r, blk, outcomes, false);
 	} while (ret == NT_WALK_ON);
+	if (ret == NT_WALK_LAST) {
+		r->left += halfwords;
+		r->insns -= blk->is.insns;
+	}
 	return ret;
 }
 
