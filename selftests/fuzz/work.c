@@ -9,7 +9,7 @@
 /* A window's budget at first; small, as WORK_PER_BYTE is with -D, so that it is met */
 #define FIRST		512
 #define BATCH_MAX	64
-/* Events of a message beside those of its walk, which the budget does not count */
+/* Events of a message beside those of its walk and repetitions, which the budget does not count */
 #define PER_MESSAGE	4
 
 struct bound {
@@ -17,35 +17,12 @@ struct bound {
 	uint64_t icnt;		/* the longest that RepeatBranch may repeat */
 };
 
-static unsigned int outcomes(uint64_t hist)
-{
-	return hist ? 63 - __builtin_clzll(hist) : 0;
-}
-
-/* ResourceFull with outcomes, so often as is legal */
-static void pay_outcomes(struct bound *b, uint64_t hist, uint64_t times)
-{
-	if (times > (uint64_t)REPEAT_MAX)
-		return;
-	b->events += times * outcomes(hist) * WORK_PER_OUTCOME;
-	/* outcomes run no further ahead of I-CNT */
-	b->insns += ICNT_MAX + HIST_REACH;
-}
-
 static void pay_resource_full(struct bound *b, const struct nt_msg *m)
 {
-	switch (m->rcode) {
-	case 0:
-		if (m->rdata[0] <= (uint64_t)ICNT_MAX)
-			b->insns += m->rdata[0];
-		break;
-	case 1:
-	case 2:
-		pay_outcomes(b, m->rdata[0], m->rcode == 1 ? 1 : m->rdata[1]);
-		break;
-	default:
-		pay_outcomes(b, 2, m->rdata[0]);
-	}
+	if (m->rcode)	/* outcomes run no further ahead of I-CNT */
+		b->insns += ICNT_MAX + HIST_REACH;
+	else if (m->rdata[0] <= (uint64_t)ICNT_MAX)
+		b->insns += m->rdata[0];
 }
 
 /* What the message pays for, that is whole and legal */
@@ -54,18 +31,13 @@ static void pay(struct bound *b, const struct nt_msg *m)
 	b->events += PER_MESSAGE;
 	if (m->tcode == NT_TCODE_RESOURCE_FULL)
 		pay_resource_full(b, m);
-	if (m->tcode == NT_TCODE_REPEAT_BRANCH && m->bcnt <= (uint64_t)REPEAT_MAX) {
-		/* what is equal is copied: each event stands for one half-word at least */
-		b->events += m->bcnt * (b->icnt + 1 + 64 * WORK_PER_OUTCOME);
+	if (m->tcode == NT_TCODE_REPEAT_BRANCH && m->bcnt <= (uint64_t)REPEAT_MAX)
 		b->insns += m->bcnt * b->icnt;
-	}
 	if (!(m->fields & NT_F_ICNT) || m->icnt > (uint64_t)ICNT_MAX)
 		return;
 	b->insns += m->icnt;
 	if (b->icnt < m->icnt)
 		b->icnt = m->icnt;
-	if (m->fields & NT_F_HIST)
-		b->events += outcomes(m->hist) * WORK_PER_OUTCOME;
 }
 
 static struct bound bound_of(const struct nt_params *params, const uint8_t *p, size_t len)

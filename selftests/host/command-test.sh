@@ -73,6 +73,8 @@ refuses 'address fields without bits' 'at least 1 bit' dump --addr-bits=0 "$trac
 refuses 'RV32, address fields of 32 bits' '32 is more than 31' dump --xlen=32 --addr-bits=32 "$trace"
 refuses 'a clock of 65 bits' '65 is more than 64' dump --tstamp-bits=65 "$trace"
 refuses 'a clock of 7 bits' '8 bits at least' dump --tstamp-bits=7 "$trace"
+refuses 'events that no byte may stand for' 'too few' dump --work-per-byte=0 "$trace"
+refuses 'events beyond any limit' '1048577 is more than 1048576' dump --work-per-byte=1048577 "$trace"
 refuses 'a source that does not fit' 'does not fit' dump --srcbits=2 --src=4 "$trace"
 refuses 'an invalid ISA string' 'is not an ISA string' dump --isa=armv8 "$trace"
 refuses 'R142 several sources, none chosen' 'choose one with --src' \

@@ -20,8 +20,9 @@ static struct nt_params params;
 
 static struct {
 	uint64_t events, insns;
-	unsigned int losses, reason;
+	unsigned int starts, losses, reason;
 	uint64_t stop;
+	int64_t work;		/* that is left at the end */
 } got;
 
 static void begin(void)
@@ -49,6 +50,7 @@ static void decode(unsigned int batch)
 		got.events += n;
 		for (i = 0; i < n; i++) {
 			got.insns += ev[i].insns;
+			got.starts += ev[i].kind == NT_EV_START;
 			if (ev[i].kind == NT_EV_LOSS) {
 				got.losses++;
 				got.reason = ev[i].reason;
@@ -58,6 +60,7 @@ static void decode(unsigned int batch)
 		}
 	}
 	assert_int_equal(n, 0);
+	got.work = flow->work;
 	nt_flow_free(flow);
 	nt_code_free(code);
 }
@@ -102,7 +105,7 @@ static void R94_credit_of_jumps_alone_is_limited(void **state)
 	pack_ptc(&pk, 4, 1, 0);
 	decode(256);
 	assert_int_equal(got.losses, 1);
-	assert_int_equal(got.reason, NT_ERANGE);
+	assert_int_equal(got.reason, NT_EWORK);
 	assert_true(got.events <= (1u << 24) + pk.len * 4096);
 
 	/* for as long as it is allowed, it is delivered: 12 million times */
@@ -148,6 +151,160 @@ static void R108_R110_all_histories_that_are_legal(void **state)
 	}
 }
 
+/* 8 million branches of a loop in 20 bytes, again and again: see R108, R110 above */
+static void pack_loops(unsigned int n)
+{
+	const uint32_t times = ICNT_LEGAL / 31;
+
+	while (n--) {
+		pack_rf2(&pk, 0xffffffff, times);
+		pack_rf(&pk, 0, 31 * times);
+	}
+}
+
+static uint64_t units(uint64_t per_byte)
+{
+	return (4096 + pk.len) * per_byte;
+}
+
+/* Repetitions draw on what the bytes pay for, and decoding goes on behind them. */
+static void R110_histories_are_paid_for(void **state)
+{
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	pack_loops(50);
+	assert_true(pk.len < 1024);
+	pack_ptsync(&pk, NT_SYNC_PERIODIC, 0, 0x1000);
+	pack_rf2(&pk, 0xffffffff, 2);
+	pack_ptc(&pk, 4, 62, 1);
+	decode(256);
+	assert_int_equal(got.losses, 1);
+	assert_int_equal(got.reason, NT_EWORK);
+	assert_int_equal(got.starts, 2);
+	assert_true(got.stop == 0x1000);
+	assert_true(got.insns >= 2 * (ICNT_LEGAL / 31) * 31 && got.events <= units(4096));
+
+	/* more of them, of a caller who wants them, and all */
+	params.work_per_byte = 8192;
+	decode(256);
+	assert_int_equal(got.reason, NT_EWORK);
+	assert_true(got.insns >= 5 * (ICNT_LEGAL / 31) * 31 && got.events <= units(8192));
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	pack_loops(10);
+	pack_ptc(&pk, 4, 0, 1);
+	params.work_per_byte = NT_WORK_UNLIMITED;
+	decode(256);
+	assert_int_equal(got.losses, 0);
+	assert_true(got.insns == 10ull * (ICNT_LEGAL / 31) * 31);
+}
+
+/* Whatever the size of batches is, it is the same message that is refused. */
+static void R110_payment_does_not_depend_on_batches(void **state)
+{
+	uint64_t insns = 0;
+	unsigned int i;
+
+	(void)state;
+	for (i = 1; i <= 256; i += i < 20 ? 1 : 7) {
+		begin();
+		params.work_per_byte = 16;
+		put_bytes(&prog, 0xe101, 2);
+		while (pk.len < 2000) {
+			pack_rf2(&pk, 0xffffffff, 60);
+			pack_rf(&pk, 0, 31 * 60);
+		}
+		pack_ptc(&pk, 4, 0, 1);
+		decode(i);
+		assert_int_equal(got.losses, 1);
+		assert_int_equal(got.reason, NT_EWORK);
+		if (i == 1)
+			insns = got.insns;
+		assert_true(insns > 31 * 60 && insns < units(16));
+		assert_true(got.insns == insns);
+	}
+}
+
+/* What leads to nothing was work, too: jumps without end, and an address they do not lead to */
+static void what_is_refused_is_paid_for(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xa001, 2);
+	put_bytes(&prog, 0xa001, 2);
+	for (i = 0; i < 50; i++)
+		pack_ibsync(&pk, NT_SYNC_PERIODIC, 0, ICNT_LEGAL, i % 2 ? 0x1000 : 0x1002);
+	params.mode = NT_MODE_BTM;
+	decode(256);
+	assert_int_equal(got.losses, 50);
+	assert_int_equal(got.reason, NT_EWORK);
+	assert_true(got.work < ICNT_LEGAL);
+}
+
+/* No event, no outcome, a block each: branches that are not taken, in BTM */
+static void branches_not_taken_are_paid_for(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < 1000; i++)
+		put_bytes(&prog, 0xc111, 2);	/* c.beqz a0, +4 */
+	j(&prog, 0x1000);
+	for (i = 0; i < 50; i++)
+		pack_ibsync(&pk, NT_SYNC_PERIODIC, 0, 1002 * 4000, 0x1000);
+	params.mode = NT_MODE_BTM;
+	decode(256);
+	assert_true(got.losses > 0);
+	assert_int_equal(got.reason, NT_EWORK);
+	assert_true(got.insns > 0 && got.insns <= units(4096));
+}
+
+/* Counting is paid for as delivering is. */
+static void R110_counting_is_paid_for(void **state)
+{
+	struct nt_counts_stats stats = { .size = sizeof(stats) };
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_event ev[256];
+	struct nt_code *code;
+	struct nt_flow *flow;
+	int n;
+
+	(void)state;
+	begin();
+	put_bytes(&prog, 0xe101, 2);
+	pack_loops(50);
+	decode(256);
+	code = nt_code_new(&params, program_read, &prog);
+	flow = nt_flow_new(&params);
+	assert_true(code && flow && counts);
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, pk.buf, pk.len, 0);
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
+		assert_true(ev[n - 1].kind != NT_EV_LOSS || ev[n - 1].reason == NT_EWORK);
+	assert_int_equal(n, 0);
+	nt_counts_get_stats(counts, &stats);
+	assert_true(stats.insns == got.insns && got.losses == 1);
+	nt_counts_free(counts);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+static void work_per_byte_out_of_range(void **state)
+{
+	(void)state;
+	begin();
+	params.work_per_byte = NT_WORK_MAX;
+	assert_int_equal(nt_params_check(&params), 0);
+	params.work_per_byte++;
+	assert_int_equal(nt_params_check(&params), -NT_EINVAL);
+	params.work_per_byte = NT_WORK_UNLIMITED;
+	assert_int_equal(nt_params_check(&params), 0);
+}
+
 /* Outcomes may not run ahead of I-CNT by more than it can count: the rest is a loss, and soon */
 static void R96_histories_too_far_ahead(void **state)
 {
@@ -181,6 +338,7 @@ static void R106_R110_all_repetitions_that_are_legal(void **state)
 	put_bytes(&prog, 0x0001, 2);
 	put_bytes(&prog, 0x0001, 2);
 	j(&prog, 0x1000);
+	params.work_per_byte = NT_WORK_UNLIMITED;
 	pack_db(&pk, half_words - 1);
 	pack_db(&pk, half_words + 1);
 	pack_repeat(&pk, REPEAT_LEGAL);
@@ -226,6 +384,12 @@ int main(void)
 		cmocka_unit_test(R71_counts_of_more_than_22_bits),
 		cmocka_unit_test(R94_credit_of_jumps_alone_is_limited),
 		cmocka_unit_test(R108_R110_all_histories_that_are_legal),
+		cmocka_unit_test(R110_histories_are_paid_for),
+		cmocka_unit_test(R110_payment_does_not_depend_on_batches),
+		cmocka_unit_test(what_is_refused_is_paid_for),
+		cmocka_unit_test(branches_not_taken_are_paid_for),
+		cmocka_unit_test(R110_counting_is_paid_for),
+		cmocka_unit_test(work_per_byte_out_of_range),
 		cmocka_unit_test(R96_histories_too_far_ahead),
 		cmocka_unit_test(R106_R110_all_repetitions_that_are_legal),
 		cmocka_unit_test(R106_repetitions_with_calls),

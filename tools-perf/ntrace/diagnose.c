@@ -117,7 +117,7 @@ static bool looks_good(const struct looks *l)
 /* Losses that tell nothing about parameters */
 static bool is_innocent(const struct nt_event *ev)
 {
-	return ev->reason == NT_EOVERFLOW || ev->reason == NT_ECUT;
+	return ev->reason == NT_EOVERFLOW || ev->reason == NT_ECUT || ev->reason == NT_EWORK;
 }
 
 static struct outcome follow(const struct diagnosis *d, const struct nt_params *p,

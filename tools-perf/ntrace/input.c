@@ -19,6 +19,7 @@ enum {
 	OPT_XLEN = 0x100, OPT_ISA, OPT_JVT, OPT_SRCBITS, OPT_SRC, OPT_TIMESTAMPS, OPT_PROFILE,
 	OPT_EXTADDR, OPT_ADDR_BITS, OPT_RETSTACK, OPT_SEQJUMP, OPT_ALLJUMPS, OPT_BTM, OPT_HTM,
 	OPT_WRAPPED, OPT_ELF, OPT_RAW, OPT_THREADS, OPT_TSTAMP_BITS, OPT_BRANCH,
+	OPT_WORK,
 };
 
 static const struct argp_option options[] = {
@@ -53,6 +54,8 @@ static const struct argp_option options[] = {
 	  "FILE is a circular buffer: its first bytes are the end of a message", 2 },
 	{ NULL, 0, NULL, 0, "How to work:", 3 },
 	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (decode, stat; others take one)", 3 },
+	{ "work-per-byte", OPT_WORK, "N|all", 0,
+	  "events that a byte of trace may stand for, on average; more is a loss (default: 4096)", 3 },
 	{ 0 }
 };
 
@@ -87,6 +90,18 @@ static enum nt_profile parse_profile(const char *text)
 		if (!strcmp(text, nt_profile_name(i)))
 			return (enum nt_profile)i;
 	die("--profile: `%s' is none of 1.0, p550, sifive, tt-dfd", text);
+}
+
+static uint64_t parse_work(const char *text)
+{
+	uint64_t n;
+
+	if (!strcmp(text, "all"))
+		return NT_WORK_UNLIMITED;
+	n = parse_small(text, "--work-per-byte", NT_WORK_MAX);
+	if (!n)
+		die("--work-per-byte: 0 is too few; `all' follows everything that was counted");
+	return n;
 }
 
 /* Split FILE@NUMBER; false when there is no @ with a number behind it. */
@@ -256,6 +271,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		in->threads = parse_small(arg, "--threads", 256);
 		if (!in->threads)
 			die("--threads: 0 is too few");
+		break;
+	case OPT_WORK:
+		p->work_per_byte = parse_work(arg);
 		break;
 	case OPT_ELF:
 	case OPT_RAW:

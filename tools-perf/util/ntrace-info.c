@@ -323,6 +323,8 @@ int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struc
 	nt_params_init(params);
 	params->xlen = info->xlen;
 	params->src = -1;
+	/* A hart that spins is worth few bytes: a recording is decoded whole. */
+	params->work_per_byte = NT_WORK_UNLIMITED;
 	/* An ISA string that is not one leaves the defaults: encodings that no one disputes. */
 	if (info->isa)
 		nt_isa_parse(info->isa, params);

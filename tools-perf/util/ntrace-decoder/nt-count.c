@@ -438,6 +438,7 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
+	f->work += (r->p - first) * f->work_per_byte;
 	f->pos = r->p - f->buf;
 	set_state(f, r->now.state);
 	f->ref = f->msg_target = c->spots[r->now.ref].pc;

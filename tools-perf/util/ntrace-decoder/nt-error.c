@@ -47,6 +47,7 @@ static const char *const error_words[NT_ERROR_MAX] = {
 	[NT_EOFFSET]	= "offset of a branch encoding has a bit twice, at bit 0, in the mask, or outside of the instruction",
 	[NT_EOVERLAP]	= "two branch encodings have an instruction in common",
 	[NT_EAMBIGUOUS]	= "RepeatBranch may mean two ways, profile unknown",
+	[NT_EWORK]	= "more repetitions than so few bytes may tell of (work_per_byte, --work-per-byte)",
 };
 
 const char *nt_strerror(int error)
@@ -100,6 +101,8 @@ int nt_params_check(const struct nt_params *p)
 	if (all.tstamp_bits && (all.tstamp_bits < 8 || all.tstamp_bits > 64))
 		return -NT_EINVAL;
 	if (all.src < -1 || (all.src >= 0 && all.src >> nt_srcbits(&all)))
+		return -NT_EINVAL;
+	if (all.work_per_byte > NT_WORK_MAX && all.work_per_byte != NT_WORK_UNLIMITED)
 		return -NT_EINVAL;
 	if (!nt_profile_name(all.profile))
 		return -NT_EINVAL;

@@ -186,7 +186,6 @@ static int begin_total(struct nt_flow *f)
 		w.nbits = hist_bits(m->hist);
 	}
 	w.plain = is_plain(f);
-	f->work += w.nbits * WORK_PER_OUTCOME;
 	begin_walk(f, &w);
 	return 0;
 }
@@ -199,7 +198,6 @@ static int begin_outcomes(struct nt_flow *f, uint64_t hist)
 	if (f->credit < -ICNT_MAX)
 		return NT_ERANGE;
 	w.nbits = hist_bits(hist);
-	f->work += w.nbits * WORK_PER_OUTCOME;
 	if (w.nbits)
 		begin_walk(f, &w);
 	return 0;
@@ -265,6 +263,10 @@ static void take_address(struct nt_flow *f)
 /* Once more the outcomes, or the last branch message: to its target, or by its U-ADDR. */
 static int begin_again(struct nt_flow *f)
 {
+	if (f->work < 0)
+		return NT_EWORK;
+	f->work -= WORK_PER_REPETITION;
+	f->rep.cost += WORK_PER_REPETITION;
 	f->repeats--;
 	if (f->msg.tcode == NT_TCODE_RESOURCE_FULL)
 		return begin_outcomes(f, f->msg.hist);
@@ -848,7 +850,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 		return false;
 	}
 	f->pos += ret;
-	f->work += (int64_t)ret * WORK_PER_BYTE;
+	f->work += ret * f->work_per_byte;
 	check_time(f, b);
 	take_address(f);
 	if (f->leaving)
@@ -897,7 +899,8 @@ static int step_message(struct nt_flow *f, struct batch *b)
 	if (f->stage == WALKING)
 		return go_on(f, b);
 	if (!f->rep.left)
-		f->rep = (struct repetition){ true, period(f), b->n, f->at.pc, f->credit, f->insns };
+		f->rep = (struct repetition){ true, period(f), b->n, f->at.pc, f->credit, f->insns,
+					      0 };
 	f->rep.left--;
 	return begin_again(f);
 }
@@ -931,6 +934,12 @@ static uint64_t equal_repetitions(const struct nt_flow *f, const struct batch *b
 	return times < most ? times : most;
 }
 
+/* How many more may begin, as begin_again() has it */
+static uint64_t affordable(const struct nt_flow *f)
+{
+	return f->work < 0 ? 0 : f->work / f->rep.cost + 1;
+}
+
 /* Copy the events of the last repetition for all those that are equal and have room. */
 static void copy_repetitions(struct nt_flow *f, struct batch *b)
 {
@@ -942,6 +951,8 @@ static void copy_repetitions(struct nt_flow *f, struct batch *b)
 		return;
 	room = (b->max - ROOM - b->n) / n;
 	times = times < room ? times : room;
+	times = times < affordable(f) ? times : affordable(f);
+	f->work -= (int64_t)times * f->rep.cost;
 	for (i = 0; i < times; i++, b->n += n)
 		memcpy(b->ev + b->n, from, n * sizeof(*from));
 	f->repeats -= times * period(f);
@@ -965,8 +976,11 @@ static int follow_message(struct nt_flow *f)
 		ret = step_message(f, &b);
 		equal = ret ? 0 : equal_repetitions(f, &b);
 		/* it would only come back to here; half a pair may be left */
-		if (equal && equal == f->repeats / period(f))
+		if (equal && equal == f->repeats / period(f)) {
+			if (equal > affordable(f))
+				return NT_EWORK;
 			f->repeats %= period(f);
+		}
 	}
 	return ret;
 }
@@ -987,6 +1001,9 @@ static int rehearse(struct nt_flow *f, struct call *save, uint64_t *pc)
 	memcpy(save, f->stack.calls, size);
 	ret = follow_message(f);
 	*pc = f->at.pc;
+	/* what is not refused is done, and paid for, once more */
+	if (ret)
+		was.work = f->work;
 	*f = was;
 	memcpy(f->stack.calls, save, size);
 	return ret;
@@ -1194,17 +1211,36 @@ static int no_outcome(struct nt_flow *f)
 	return f->mode == NT_MODE_UNKNOWN ? -NT_ENOMODE : -NT_ENOHIST;
 }
 
+/* Outcomes of `was` that the walk has used up, and that made no event */
+static unsigned int not_taken(const struct walk *was, const struct walk *now)
+{
+	unsigned int n = was->nbits - now->nbits;
+
+	return n ? n - __builtin_popcountll(was->hist >> now->nbits & UINT64_MAX >> (64 - n)) : 0;
+}
+
+/*
+ * A unit of work is an event, or an outcome without one.  Of what only I-CNT counts it is a
+ * half-word where each may be a branch that was not taken, else 16 of them.
+ */
+static void charge_walk(struct nt_flow *f, const struct walk *was, unsigned int events)
+{
+	const int64_t halfwords = was->by_hist ? 0 : was->left - f->walk.left;
+	const int64_t units = events + not_taken(was, &f->walk);
+
+	f->rep.cost += units;
+	f->work -= was->plain && halfwords > 0 ? halfwords : units + halfwords / 16;
+}
+
 /* nt_walk(), but there is an end to the work */
 static int walk(struct nt_flow *f, struct batch *b)
 {
-	const int64_t left = f->walk.left;
+	const struct walk was = f->walk;
 	const unsigned int n = b->n;
 	int ret = nt_walk(f, b);
 
-	f->work -= b->n - n;
-	if (!f->walk.by_hist)
-		f->work -= (left - f->walk.left) / 16;
-	return f->work < 0 && ret == NT_WALK_FULL ? -NT_ERANGE : ret;
+	charge_walk(f, &was, b->n - n);
+	return f->work < 0 && ret == NT_WALK_FULL ? -NT_EWORK : ret;
 }
 
 /*
@@ -1441,7 +1477,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->no_time = false;
 	f->no_mode = 0;
 	f->repeats = 0;
-	f->work = WORK_FIRST;
+	f->work = f->work_per_byte ? WORK_FIRST / WORK_PER_BYTE * f->work_per_byte : INT64_MAX;
 	f->draining = false;
 	f->insns = 0;
 	f->nr_held = 0;
@@ -1476,6 +1512,14 @@ void nt_flow_skip_partial(struct nt_flow *f)
 		f->pos++;
 }
 
+/* 0: there is no limit */
+static int64_t work_per_byte(const struct nt_params *p)
+{
+	if (p->work_per_byte == NT_WORK_UNLIMITED)
+		return 0;
+	return p->work_per_byte ? (int64_t)p->work_per_byte : WORK_PER_BYTE;
+}
+
 struct nt_flow *nt_flow_new(const struct nt_params *params)
 {
 	struct nt_flow *f;
@@ -1495,6 +1539,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 		f->params.mode = NT_MODE_HTM;
 	f->params.addr_bits = nt_addr_bits(&f->params);
 	f->params.tstamp_bits = nt_tstamp_bits(&f->params);
+	f->work_per_byte = work_per_byte(&f->params);
 	if (!f->params.high_from)
 		f->params.high_from = 1ull << (f->params.xlen - 1);
 	if (nt_is_sifive(&f->params)) {

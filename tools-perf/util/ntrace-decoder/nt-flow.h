@@ -25,10 +25,8 @@
 #endif
 
 /*
- * Work that no outcome accounts for, as in a loop of nothing but direct jumps, is
- * limited: an event is a unit of it, and so are 16 half-words.  A window has so
- * many units at first, gets more with each byte of messages and with each
- * outcome.  Repetitions (RepeatBranch, HREPEAT) are copied where they are equal.
+ * Work is limited: a window has so many units at first, and gets more with each byte of
+ * messages, see nt_params.work_per_byte.  charge_walk() says what costs how much.
  */
 #ifndef WORK_FIRST
 #define WORK_FIRST	(1ll << 24)
@@ -36,7 +34,7 @@
 #ifndef WORK_PER_BYTE
 #define WORK_PER_BYTE	4096
 #endif
-#define WORK_PER_OUTCOME	8
+#define WORK_PER_REPETITION	8
 
 /* Half-words that the search for missing outcomes may walk, all its ways together */
 #define SETTLE_REACH	4096
@@ -115,6 +113,7 @@ struct repetition {
 	uint64_t pc;
 	int64_t credit;
 	uint32_t insns;
+	int64_t cost;		/* of its work, as a copy */
 };
 
 /* What begin_total() and finish() want to know of a branch message */
@@ -186,7 +185,8 @@ struct nt_flow {
 	bool unclear;		/* ... or may as well do the other */
 	uint64_t repeats;	/* of it, or of the outcomes of ResourceFull, to come */
 	struct repetition rep;
-	int64_t work;		/* units left, see WORK_FIRST */
+	int64_t work;		/* units left, see WORK_FIRST ... */
+	int64_t work_per_byte;
 
 	uint32_t insns;		/* since the last event */
 	uint32_t ahead_from;	/* blocks from which on nt_loop() reads ahead */

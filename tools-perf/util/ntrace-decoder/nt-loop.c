@@ -363,10 +363,10 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 	return true;
 }
 
-/* Work, in the units of nt_flow.work, but for the events */
-NT_INLINE int64_t loop_work(uint64_t bytes, uint64_t outcomes, uint64_t halfwords)
+/* Work, in the units of nt_flow.work, but for the events.  The bytes of an outcome pay for it. */
+NT_INLINE int64_t loop_work(const struct nt_flow *f, int64_t bytes, int64_t halfwords, bool btm)
 {
-	return (int64_t)(bytes * WORK_PER_BYTE + outcomes * WORK_PER_OUTCOME - halfwords / 16);
+	return bytes * f->work_per_byte - (btm ? halfwords : halfwords / 16);
 }
 
 /*
@@ -378,7 +378,7 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 {
 	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = btm };
 	struct queue u = { .depth = btm ? AHEAD_BTM : AHEAD_HTM, .pos = f->pos, .ref = f->ref };
-	uint64_t ref = f->ref, time = f->time, bytes = 0, outcomes = 0, halfwords = 0;
+	uint64_t ref = f->ref, time = f->time, bytes = 0, halfwords = 0;
 	/* `end`, so that nobody outside gets the address of r */
 	struct run r = { .ev = b->ev + b->n }, end;
 	struct message m = { .q = NULL };
@@ -411,7 +411,6 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 		if (!btm && has_hist(&q->m)) {
 			r.hist = q->m.hist;
 			r.nbits = 63 - __builtin_clzll(r.hist);
-			outcomes += r.nbits;
 		}
 		if (w.by_hist) {
 			ret = run_blocks(&w, shape, &r, true);
@@ -439,7 +438,7 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	f->time = time;
 	f->last_at = last;
 	f->just_synced = false;
-	f->work += loop_work(bytes, outcomes, halfwords) - (r.ev - (b->ev + b->n));
+	f->work += loop_work(f, bytes, halfwords, btm) - (r.ev - (b->ev + b->n));
 	b->n = r.ev - b->ev;
 	end = r;
 	return loop_store(&w, b, &end, &m, ret);

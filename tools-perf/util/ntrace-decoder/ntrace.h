@@ -112,6 +112,7 @@ enum nt_error {
 	NT_EOVERLAP,		/* two of them have an instruction in common */
 	/* of the flow layer */
 	NT_EAMBIGUOUS,		/* RepeatBranch, of an unknown encoder, may mean two ways */
+	NT_EWORK,		/* more work than its bytes pay for: nt_params.work_per_byte */
 	NT_ERROR_MAX
 };
 
@@ -238,7 +239,19 @@ struct nt_params {
 	 */
 	const struct nt_branch *branches;
 	uint32_t nr_branches;
+	/*
+	 * How much a byte of trace may stand for, 1 to NT_WORK_MAX: units of work that it pays
+	 * for, where a window has had 4096 bytes before its first.  0: NT_WORK_DEFAULT.  A unit
+	 * is an event, or a branch that was not taken; where neither is told for long, some
+	 * instructions.  Work that is not paid for is a LOSS, NT_EWORK: a message may tell of a
+	 * loop that went round millions of times.  NT_WORK_UNLIMITED: follow all that was counted.
+	 */
+	uint64_t work_per_byte;
 };
+
+#define NT_WORK_DEFAULT		4096
+#define NT_WORK_MAX		(1u << 20)
+#define NT_WORK_UNLIMITED	UINT64_MAX
 
 /* "1.0", "p550", "sifive", "tt-dfd"; NULL if the number is no profile's.  A static string. */
 const char *nt_profile_name(unsigned int profile);
