@@ -103,6 +103,47 @@ END
 grep -q '"tid":8388615,"name":"thread_name","args":{"name":"a prog (kernel)"}' "$scratch/json"
 verdict $? '... and a name'
 
+# RV32: programs have addresses with the top bit set, up to 0x9fc00000
+{
+	begin 7 2.000000 95550000 libc
+	line 7 2.000010 syscall 95550010 libc 9fc00000 entry
+	line 7 2.000020 call 9fc00004 entry c0002000 do_read
+	line 7 2.000050 return c0002010 do_read 9fc00008 entry
+	line 7 2.000060 sysret 9fc00090 entry 95550014 libc
+	stop 7 2.000070 9fbffffe libc
+} >"$scratch/script"
+timeline --min=0 --xlen=32
+cat >"$scratch/rv32" <<'END'
+8388615 do_read kernel 2000020.000 30.000
+8388615 system call trap 2000010.000 50.000
+7 not traced untraced 2000070.000 0.001
+7 libc user 2000000.000 70.002
+END
+matches "RV32's kernel" <"$scratch/rv32"
+timeline --min=0
+[ -s "$scratch/got" ] && ! grep -q '^8388615 ' "$scratch/got"
+verdict $? 'on RV64 the same addresses are all of a program'
+
+# a perf.data tells: a perf that has just this one
+printf PERFILE2 >"$scratch/data"
+cat >"$scratch/perf" <<END
+#!/bin/sh
+case " \$* " in
+*" --header-only "*) echo "# hostname : riscv64"; echo "# arch : \$ARCH" ;;
+*) cat "$scratch/script" ;;
+esac
+END
+chmod +x "$scratch/perf"
+for arch in riscv32 riscv64; do
+	ARCH=$arch "$ntrace" timeline --min=0 --perf="$scratch/perf" "$scratch/data" >"$scratch/json.$arch" 2>&1
+done
+timeline --min=0 --xlen=32
+grep -v '^ntrace:' "$scratch/json.riscv32" | cmp - "$scratch/json"
+verdict $? 'a perf.data of RV32 says so'
+timeline --min=0
+grep -v '^ntrace:' "$scratch/json.riscv64" | cmp - "$scratch/json"
+verdict $? '... and one of RV64'
+
 # a signal handler: what it interrupted goes on behind it
 {
 	begin 7 3.000000 1000 main
@@ -202,6 +243,7 @@ refuses()	# DESCRIPTION WORDS ARGUMENT...
 }
 refuses 'no file' 'no perf.data given'
 refuses 'another file' 'is not a perf.data; what perf script printed wants --perf-script' "$scratch/script"
+refuses 'XLEN 16' 'neither 32 nor 64' --xlen=16 "$scratch/script"
 refuses 'no --slices' '--slices: 0 is too few' --slices=0 "$scratch/script"
 refuses 'a depth that nothing draws' '--depth: 1000 is more than 512' --depth=1000 "$scratch/script"
 echo 'Hello' >"$scratch/hello"

@@ -11,12 +11,14 @@
 #include "perf-script.h"
 #include "timeline.h"
 
-enum { OPT_MIN = 0x200, OPT_DEPTH, OPT_SLICES };
+enum { OPT_MIN = 0x200, OPT_DEPTH, OPT_SLICES, OPT_XLEN };
 
 static const struct argp_option options[] = {
 	{ "min", OPT_MIN, "NS", 0, "leave out what is shorter (1000)", 0 },
 	{ "depth", OPT_DEPTH, "N", 0, "leave out what is nested deeper (64)", 0 },
 	{ "slices", OPT_SLICES, "N", 0, "double --min each time so many are written (500000)", 0 },
+	{ "xlen", OPT_XLEN, "32|64", 0,
+	  "of the kernel, which tells its addresses from programs' (what a perf.data says, else 64)", 0 },
 	{ 0 }
 };
 
@@ -24,6 +26,7 @@ struct arguments {
 	struct timeline_limits limits;
 	struct perf_choice perf;
 	const char *file;
+	unsigned int xlen;	/* 0: not given */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -44,6 +47,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->limits.slices = parse_number(arg, "--slices");
 		if (!a->limits.slices)
 			argp_error(state, "--slices: 0 is too few");
+		break;
+	case OPT_XLEN:
+		a->xlen = parse_small(arg, "--xlen", 64);
+		if (a->xlen != 32 && a->xlen != 64)
+			die("--xlen: %u is neither 32 nor 64", a->xlen);
 		break;
 	case ARGP_KEY_ARG:
 		if (a->file)
@@ -91,6 +99,9 @@ int cmd_timeline(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &a);
 	if (!a.perf.text && !perf_is_data(a.file))
 		die("%s: is not a perf.data; what perf script printed wants --perf-script", a.file);
+	if (!a.xlen)
+		a.xlen = a.perf.text ? 64 : perf_data_xlen(a.perf.perf, a.file);
+	a.limits.kernel_from = a.xlen == 32 ? NT_RV32_TASK_SIZE : 1ull << 63;
 	timeline = timeline_new(&a.limits);
 	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf, a.file, "cre",
 			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");

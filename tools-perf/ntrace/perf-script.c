@@ -161,6 +161,27 @@ void perf_script_close(struct perf_script *s)
 			128 + WTERMSIG(status));
 }
 
+/* ------------------------------------------------------------- machine -- */
+
+unsigned int perf_data_xlen(const char *perf, const char *file)
+{
+	unsigned int xlen = 64;
+	char *line = NULL;
+	size_t room = 0;
+	pid_t child;
+	FILE *in;
+
+	in = start_perf(perf, " script -i \"$0\" --header-only",
+			(const char *const[]){ file, NULL, NULL }, true, &child);
+	while (getline(&line, &room, in) > 0)
+		if (!strcmp(line, "# arch : riscv32\n"))
+			xlen = 32;
+	fclose(in);
+	free(line);
+	waitpid(child, NULL, 0);
+	return xlen;
+}
+
 /* ----------------------------------------------------------- build-ids -- */
 
 static void add_build_id(struct perf_build_ids *ids, const char *line)

@@ -50,6 +50,12 @@ struct perf_script {
 /* Is it perf.data? Ends the command if it cannot be read. */
 bool perf_is_data(const char *file);
 
+/*
+ * XLEN of the kernel that it was recorded under, 32 or 64; 64 too when perf does not say: then it
+ * can't decode either, and says why.
+ */
+unsigned int perf_data_xlen(const char *perf, const char *file);
+
 /* What decodes FILE; for argp_children, the parser's input is this */
 struct perf_choice {
 	const char *perf;	/* the command */

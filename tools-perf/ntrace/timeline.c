@@ -94,9 +94,9 @@ static const char *name_of(struct timeline *t, const struct perf_place *place)
 	return keep(t, number);
 }
 
-static bool is_kernel(const struct perf_place *place)
+static bool is_kernel(const struct timeline *t, const struct perf_place *place)
 {
-	return place->addr >> 63;
+	return place->addr >= t->limits.kernel_from;
 }
 
 /* ------------------------------------------------------------ output --- */
@@ -246,7 +246,7 @@ static long find_return(const struct thread *th, enum frame_kind least, uint64_t
 /* Code that nothing on the stack called */
 static void base(struct timeline *t, struct thread *th, const struct perf_place *to)
 {
-	push(t, th, FRAME_BASE, name_of(t, to), 0, is_kernel(to));
+	push(t, th, FRAME_BASE, name_of(t, to), 0, is_kernel(t, to));
 }
 
 /* To a caller from before the trace: what there was belongs to what it called. */
@@ -284,14 +284,14 @@ static void on_trap(struct timeline *t, struct thread *th, const struct perf_eve
 	const char *what = ev->flags & PERF_SYSCALL ? "system call" :
 			   ev->flags & PERF_INTERRUPT ? "interrupt" : "exception";
 
-	push(t, th, FRAME_TRAP, what, ev->from.addr, is_kernel(&ev->to));
+	push(t, th, FRAME_TRAP, what, ev->from.addr, is_kernel(t, &ev->to));
 }
 
 /* Why trace ended is known of system calls only. */
 static void on_end(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
 {
 	push(t, th, FRAME_GAP, ev->flags & PERF_SYSCALL ? "system call" : "not traced",
-	     ev->from.addr, is_kernel(&ev->from));
+	     ev->from.addr, is_kernel(t, &ev->from));
 }
 
 static void on_branch(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
@@ -305,7 +305,7 @@ static void on_branch(struct timeline *t, struct thread *th, const struct perf_e
 	else if (ev->flags & PERF_TRAP)
 		on_trap(t, th, ev);
 	else if (ev->flags & PERF_CALL)
-		push(t, th, FRAME_CALL, name_of(t, &ev->to), ev->from.addr, is_kernel(&ev->to));
+		push(t, th, FRAME_CALL, name_of(t, &ev->to), ev->from.addr, is_kernel(t, &ev->to));
 	else if (ev->flags & PERF_RETURN)
 		on_return(t, th, ev);
 }

@@ -12,6 +12,7 @@ struct timeline_limits {
 	uint64_t min;		/* ns */
 	unsigned int depth;
 	uint64_t slices;	/* written, until min doubles */
+	uint64_t kernel_from;	/* the kernel's addresses begin here */
 };
 
 struct timeline_totals {
