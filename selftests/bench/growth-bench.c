@@ -33,6 +33,7 @@ struct program {
 	uint8_t *trace;
 	size_t len, room;
 	uint64_t insns, rnd;
+	uint64_t reads;		/* of text, by the decoder */
 };
 
 /* What one run found */
@@ -61,10 +62,11 @@ static uint64_t rnd(struct program *p)
 
 static int read_text(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
 {
-	const struct program *p = ctx;
+	struct program *p = ctx;
 	uint64_t at = addr - BASE;
 
 	(void)space;
+	p->reads++;
 	if (at >= p->size)
 		return 0;
 	if (len > p->size - at)
@@ -302,6 +304,56 @@ static void trace_line(const struct nt_params *params, bool htm, size_t insns, b
 	free(p.trace);
 }
 
+/* Seconds for a call: at most `calls` functions change, one after the other, or memory without code */
+static double invalidate(struct program *p, struct decoder *d, size_t calls, bool code)
+{
+	size_t functions = p->size / FUNCTION - 1, n;
+	double start;
+
+	calls = calls < functions ? calls : functions;
+	start = now(CLOCK_THREAD_CPUTIME_ID);
+	for (n = 0; n < calls; n++) {
+		uint64_t at = BASE + (code ? (1 + n * (functions / calls)) * FUNCTION : p->size + n * 64);
+
+		nt_code_invalidate(d->code, at, at + 64);
+	}
+	return (now(CLOCK_THREAD_CPUTIME_ID) - start) / calls;
+}
+
+/* What nt_code_invalidate() costs, with so many blocks that stay */
+static void invalidate_line(const struct nt_params *params, bool htm, size_t size, bool random,
+			    int runs)
+{
+	struct nt_code_stats stats = { .size = sizeof(stats) };
+	double code = 1e9, nothing = 1e9, s;
+	struct program p = { .text = NULL };
+	struct result r;
+	struct decoder d;
+	uint64_t reads;
+
+	make_text(&p, size);
+	make_trace(&p, params, htm, 8000000, random);
+	while (runs--) {
+		open_decoder(&d, params, &p);
+		run(&p, d.flow, &r);
+		nt_code_get_stats(d.code, &stats);
+		s = invalidate(&p, &d, 1000, false);
+		nothing = s < nothing ? s : nothing;
+		reads = p.reads;
+		s = invalidate(&p, &d, 1000, true);
+		code = s < code ? s : code;
+		/* what was forgotten is made again, and comes to the same */
+		run(&p, d.flow, &r);
+		if (p.reads == reads)
+			die("nothing was forgotten");
+		close_decoder(&d);
+	}
+	printf("invalidate %4s: %7" PRIu64 " blocks: %8.3f us a call on 64 bytes of code, %8.3f us where there is none\n",
+	       htm ? "htm" : "btm", stats.blocks, code * 1e6, nothing * 1e6);
+	free(p.text);
+	free(p.trace);
+}
+
 /* Each line in a process of its own: the most memory that was ever resident is the line's own. */
 static void in_child(void (*line)(const struct nt_params *, bool, size_t, bool, int),
 		     const struct nt_params *params, bool htm, size_t size, bool random, int runs)
@@ -325,6 +377,8 @@ static void in_child(void (*line)(const struct nt_params *, bool, size_t, bool, 
 int main(int argc, char **argv)
 {
 	static const size_t kilobytes[] = { 1, 32, 1024, 8192, 51200 };
+	/* of text, which has a thousand blocks, and 200,000 */
+	static const size_t blocks[] = { 18432, 3659776 };
 	struct nt_params params;
 	bool htm = true;
 	int opt, runs = 3;
@@ -344,5 +398,7 @@ int main(int argc, char **argv)
 		in_child(trace_line, &params, htm, insns, true, insns < 100000000 ? 5 * runs : 1);
 	for (i = 0; i < 2 * sizeof(kilobytes) / sizeof(kilobytes[0]); i++)
 		in_child(text_line, &params, htm, kilobytes[i / 2] << 10, i % 2, runs);
+	for (i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		in_child(invalidate_line, &params, htm, blocks[i], false, runs);
 	return 0;
 }
