@@ -71,7 +71,7 @@ enum nt_error {
 	/* of the caller or the machine */
 	NT_EINVAL,		/* an argument or parameter is not allowed */
 	NT_ENOMEM,		/* out of memory */
-	NT_ENOTSUP,		/* this profile or option is not supported */
+	NT_ENOTSUP,		/* of nt_image_ and nt_read_fn: what has the code can't be read */
 	NT_EFILE,		/* a file cannot be read; errno has more */
 	NT_EFORMAT,		/* a file is not what it should be */
 	/* of the message layer: the bytes cannot be a message */
