@@ -797,6 +797,9 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	if (!nt_is_tt_dfd(&f->params) || f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST ||
 	    f->msg.addr)
 		return true;
+	/* it depends on what is behind, which a memo does not hold */
+	if (f->counts)
+		f->counts->was.valid = false;
 	for (;; pos += ret) {
 		ret = nt_msg_get(&f->params, f->buf + pos, f->len - pos, &m);
 		if (!ret)
