@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmocka-tap.h"
+#include "nt-flow.h"
 #include "pack.h"
 #include "randprog.h"
 
@@ -586,6 +587,8 @@ static void count_often(struct nt_counts *counts, uint64_t *walks, uint64_t *hit
 
 	open_traced(&s, &traced.params, &prog.mem);
 	open_traced(&own, &traced.params, &prog.mem);
+	/* against the plainest decoder there is, too */
+	own.flow->slow = rnd(2);
 	for (pass = 0; pass < 5; pass++) {
 		if (pass == 2) {
 			at = 2 * rnd(20 + rnd(200));
@@ -630,6 +633,59 @@ static void random_programs_are_counted(void **state)
 	assert_true(hits > walks / 4);
 }
 
+/* All messages become those of another source. */
+static void change_source(const struct nt_params *p, unsigned int bits)
+{
+	uint8_t *at = traced.bytes, *end = at + traced.len;
+	struct nt_msg msg;
+	unsigned int i;
+	int n;
+
+	while ((n = nt_msg_decode(p, at, end - at, &msg)) > 0) {
+		for (i = 0; i < p->srcbits; i++)
+			if (bits >> i & 1)
+				at[msg.idle + (i + 6) / 6] ^= 4 << i % 6;
+		at += n;
+	}
+}
+
+/* Harts that share a sink run the same program: what one's messages led to, another's do. */
+static void R126_sources_share_memos(void **state)
+{
+	unsigned int round, part, other;
+
+	(void)state;
+	for (round = 0; round < 50; round++) {
+		struct nt_counts *counts = nt_counts_new();
+		struct sums first = { 0 }, both = { 0 };
+		struct nt_counts_stats stats[2];
+		struct setting s;
+		uint64_t walked;
+
+		do
+			execute(500 + rnd(2000));
+		while (!traced.params.srcbits);
+		other = 1 + rnd((1u << traced.params.srcbits) - 1);
+		open_traced(&s, &traced.params, &prog.mem);
+		for (part = 0; part < 2; part++) {
+			count(&s, counts);
+			count(&s, counts);
+			total(counts, part ? &both : &first, &stats[part]);
+			/* what is not of the source does not count */
+			change_source(&traced.params, other);
+			count(&s, counts);
+			s.flow->params.src ^= other;
+		}
+		walked = stats[0].walks - stats[0].hits;
+		assert_int_equal(both.branches, 2 * first.branches);
+		assert_int_equal(both.insns, 2 * first.insns);
+		assert_true(both.mix == 2 * first.mix);
+		assert_true(stats[1].walks - stats[1].hits - walked <= walked);
+		nt_counts_free(counts);
+		close_traced(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +696,7 @@ int main(void)
 		cmocka_unit_test(R124_limit_holds_a_hit_back),
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
+		cmocka_unit_test(R126_sources_share_memos),
 	};
 	const char *seed = getenv("SEED");
 
