@@ -63,11 +63,14 @@ NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape
 	if (!nt_short_get(f->buf + pos, &f->params, shape, m) && !get_long(f, pos, m))
 		return false;
 	/* what contradicts the mode is not common */
-	if (btm ? has_hist(m) : m->tcode == NT_TCODE_DIRECT_BRANCH)
-		return false;
+	if (btm)
+		return !has_hist(m) && !m->fixed && m->icnt <= (uint64_t)ICNT_MAX;
+	if (m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST)
+		return !m->fixed && m->hist && m->icnt <= (uint64_t)ICNT_MAX;
 	if (m->tcode == NT_TCODE_RESOURCE_FULL)
 		return m->fixed == 1 && m->hist > 1;
-	return m->icnt <= (uint64_t)ICNT_MAX && !m->fixed && (!has_hist(m) || m->hist);
+	return m->tcode == NT_TCODE_INDIRECT_BRANCH && !m->fixed &&
+	       m->icnt <= (uint64_t)ICNT_MAX;
 }
 
 /* ---------------------------------------------------------- reading ahead - */
@@ -160,8 +163,8 @@ NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
 }
 
 /* The next message; NULL: none of these kinds */
-NT_INLINE const struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
-				      struct queue *u, bool btm)
+NT_INLINE struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
+			       struct queue *u, bool btm)
 {
 	while (u->end - u->first < u->depth) {
 		struct item *q = &u->q[u->end % AHEAD];
@@ -178,8 +181,8 @@ NT_INLINE const struct item *dequeue(const struct nt_flow *f, const struct nt_sh
 }
 
 /* The same without a queue, and without the address */
-NT_INLINE const struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
-				       size_t *pos, struct item *q, bool btm)
+NT_INLINE struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
+				 size_t *pos, struct item *q, bool btm)
 {
 	return get_own(f, shape, pos, SIZE_MAX, q, btm) ? q : NULL;
 }
@@ -325,7 +328,10 @@ static void loop_tell(const struct walker *w, struct batch *b, const struct mess
 	b->mark_insns = m->insns;
 }
 
-/* Be behind the last message, or inside, if its walk has come to something rare: `why`.  Was it done? */
+/*
+ * Be behind the last message, or inside, if its walk has come to something rare: `why`.  Was it
+ * done?
+ */
 static __attribute__((noinline)) bool loop_store(const struct walker *w, struct batch *b,
 						 struct run *r, const struct message *m, int why)
 {
@@ -334,7 +340,7 @@ static __attribute__((noinline)) bool loop_store(const struct walker *w, struct 
 	if (why < 0)
 		run_back(w, r);
 	run_store(w, r);
-	if (why == NT_WALK_DONE || why == NT_WALK_OUTCOMES) {
+	if (why == NT_WALK_DONE) {
 		if (f->counts)
 			loop_tell(w, b, m);
 		return true;
@@ -363,10 +369,81 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 	return true;
 }
 
-/* Work, in the units of nt_flow.work, but for the events.  The bytes of an outcome pay for it. */
-NT_INLINE int64_t loop_work(const struct nt_flow *f, int64_t bytes, int64_t halfwords, bool btm)
+/* What else changes with the messages */
+struct loop {
+	size_t pos;		/* in the window */
+	size_t last;		/* as nt_flow.last_at */
+	uint64_t ref, time;
+	int64_t credit;
+	uint64_t bytes, halfwords;	/* to pay for the work, and to do */
+};
+
+/* Begin the message.  False: it is left to others, all is as it was. */
+NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct run *r,
+			  const struct item *q, struct loop *l, struct message *m, bool btm)
 {
-	return bytes * f->work_per_byte - (btm ? halfwords : halfwords / 16);
+	l->pos = q->pos;
+	w->by_hist = !btm && q->m.tcode == NT_TCODE_RESOURCE_FULL;
+	r->left = w->by_hist ? HIST_REACH : l->credit + (int64_t)q->m.icnt;
+	if (r->left <= 0 || (w->by_hist && l->credit < -ICNT_MAX) ||
+	    (shape->stamps && !loop_time(w, &q->m, &l->time)))
+		return false;
+	*m = (struct message){ q, r->ev, w->base, r->block, r->insns };
+	w->told.offset = w->f->offset + l->pos;
+	l->pos += q->m.len;
+	l->bytes += q->m.len;
+	if (!btm && has_hist(&q->m)) {
+		r->hist = q->m.hist;
+		r->nbits = 63 - __builtin_clzll(r->hist);
+	}
+	return true;
+}
+
+/* Do it.  NT_WALK_DONE, or as run_blocks() */
+NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run *r,
+		      struct item *q, struct loop *l, bool ahead, bool btm)
+{
+	int ret;
+
+	if (w->by_hist) {
+		ret = run_blocks(w, shape, r, true);
+		if (ret != NT_WALK_OUTCOMES)
+			return ret;
+		l->credit -= HIST_REACH - r->left;
+		return NT_WALK_DONE;
+	}
+	l->halfwords += r->left;
+	l->credit = 0;
+	if (has_addr(&q->m)) {
+		if (!ahead)
+			q->to = item_addr(w->f, l->ref, q->m.addr);
+		l->ref = q->to;
+	}
+	ret = loop_walk(w, shape, r, q, btm);
+	if (ret == NT_WALK_DONE)
+		l->last = q->pos;
+	return ret;
+}
+
+/* Messages were begun, of which the last has come to `why`. */
+NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct run *r,
+			const struct loop *l, const struct message *m, int why)
+{
+	/* so that nobody outside gets the address of *r */
+	struct run end = *r;
+	struct nt_flow *f = w->f;
+
+	f->credit = l->credit;
+	f->ref = f->msg_target = l->ref;
+	f->time = l->time;
+	f->last_at = l->last;
+	f->just_synced = false;
+	/* as charge_walk() has it, but that the bytes of an outcome pay for it */
+	f->work += (int64_t)l->bytes * f->work_per_byte;
+	f->work -= (int64_t)(w->plain ? l->halfwords : l->halfwords / 16) +
+		   (r->ev - (b->ev + b->n));
+	b->n = r->ev - b->ev;
+	return loop_store(w, b, &end, m, why);
 }
 
 /*
@@ -378,70 +455,29 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 {
 	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = btm };
 	struct queue u = { .depth = btm ? AHEAD_BTM : AHEAD_HTM, .pos = f->pos, .ref = f->ref };
-	uint64_t ref = f->ref, time = f->time, bytes = 0, halfwords = 0;
-	/* `end`, so that nobody outside gets the address of r */
-	struct run r = { .ev = b->ev + b->n }, end;
+	struct loop l = { .pos = f->pos, .last = f->last_at, .ref = f->ref, .time = f->time,
+			  .credit = f->credit };
+	struct run r = { .ev = b->ev + b->n };
 	struct message m = { .q = NULL };
-	size_t pos = f->pos, last = f->last_at;
-	int64_t credit = f->credit;
-	const struct item *q;
-	struct item one;
+	struct item one, *q;
 	int ret;
 
-	w.told.time = time;
+	w.told.time = l.time;
 	w.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
 	run_load(f, &w, &r);
 	do {
 		ret = NT_WALK_DONE;
-		q = ahead ? dequeue(f, shape, &u, btm) : next_item(f, shape, &pos, &one, btm);
+		q = ahead ? dequeue(f, shape, &u, btm) : next_item(f, shape, &l.pos, &one, btm);
 		if (!q) {
-			pos = ahead ? u.pos : pos;
+			l.pos = ahead ? u.pos : l.pos;
 			break;
 		}
-		pos = q->pos;
-		w.by_hist = !btm && q->m.tcode == NT_TCODE_RESOURCE_FULL;
-		r.left = w.by_hist ? HIST_REACH : credit + (int64_t)q->m.icnt;
-		if (r.left <= 0 || (w.by_hist && credit < -ICNT_MAX) ||
-		    (shape->stamps && !loop_time(&w, &q->m, &time)))
+		if (!loop_begin(&w, shape, &r, q, &l, &m, btm))
 			break;
-		m = (struct message){ q, r.ev, w.base, r.block, r.insns };
-		w.told.offset = f->offset + pos;
-		pos += q->m.len;
-		bytes += q->m.len;
-		if (!btm && has_hist(&q->m)) {
-			r.hist = q->m.hist;
-			r.nbits = 63 - __builtin_clzll(r.hist);
-		}
-		if (w.by_hist) {
-			ret = run_blocks(&w, shape, &r, true);
-			if (ret != NT_WALK_OUTCOMES)
-				break;
-			credit -= HIST_REACH - r.left;
-			continue;
-		}
-		halfwords += r.left;
-		credit = 0;
-		if (!ahead && has_addr(&q->m))
-			one.to = item_addr(f, ref, one.m.addr);
-		if (has_addr(&q->m))
-			ref = q->to;
-		ret = loop_walk(&w, shape, &r, q, btm);
-		if (ret != NT_WALK_DONE)
-			break;
-		last = q->pos;
-	} while (r.ev < enough && r.block != NT_BLOCK_NONE);
-	f->pos = pos;
-	if (!m.q)
-		return false;
-	f->credit = credit;
-	f->ref = f->msg_target = ref;
-	f->time = time;
-	f->last_at = last;
-	f->just_synced = false;
-	f->work += loop_work(f, bytes, halfwords, btm) - (r.ev - (b->ev + b->n));
-	b->n = r.ev - b->ev;
-	end = r;
-	return loop_store(&w, b, &end, &m, ret);
+		ret = loop_do(&w, shape, &r, q, &l, ahead, btm);
+	} while (ret == NT_WALK_DONE && r.ev < enough && r.block != NT_BLOCK_NONE);
+	f->pos = l.pos;
+	return m.q && loop_end(&w, b, &r, &l, &m, ret);
 }
 
 /*

@@ -319,7 +319,10 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 	return run_taken(w, r, blk, 0);
 }
 
-/* Walk up to the last block, or a rare one, or with `outcomes` until these are used up.  Begins at a known block */
+/*
+ * Walk from a known block up to the last, or a rare one, or with `outcomes` until these are used
+ * up.
+ */
 NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct run *r,
 			 bool outcomes)
 {
