@@ -5,13 +5,14 @@
 # up again. All components are in a power domain, which is off while nobody uses any; then they
 # forget everything and answer with ones. The guest's files do not go on: the kernel's virtio transport of 9P, which
 # they come by, is reset with its device and has nothing to set it up again. So this test
-# takes what it needs into memory, and tells what became of it on the console.
+# takes what it needs into memory, and tells what became of it on the console. What was recorded
+# goes out by a transport of which nobody had any files: its driver sets it up again.
 
 name=power
 . "$(dirname "$0")/lib.bash"
 
 cat >"$dir/script.sh" <<'END'
-mkdir /tmp/here && cp "$(which perf)" "$(which qsort)" "$(which event-test)" /tmp/here || exit 1
+mkdir /tmp/here && cp "$(which perf)" "$(which qsort)" "$(which event-test)" "$(which recording)" /tmp/here || exit 1
 cat >/tmp/here/go <<'EOF'
 # perf puts the directory of its own commands, one of the guest's files, before PATH
 export PERF_EXEC_PATH=/tmp/here PATH=/tmp/here:/bin:/usr/bin
@@ -46,10 +47,14 @@ tell off_again $?
 # all but the wait for somebody who wakes it up
 suspend='echo platform >/sys/power/pm_test && echo freeze >/sys/power/state'
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
-perf record -q -a -e ntrace//u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
+record="perf --buildid-dir /tmp/here/debug record -q"
+recording 1
+$record -a -e ntrace//u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
 tell all $?,$(traced all.data)
-perf record -q -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
+recording 2
+$record -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
 tell task $?,$(traced task.data)
+recording 3
 sh -c "$suspend" && event-test 'HTM: user space' | grep -q '^ok 1 - HTM'
 tell unused $?
 tell suspends $(cat /sys/power/suspend_stats/success)
@@ -63,16 +68,35 @@ state()
 state irq/affinity:online >$cpus/cpu1/hotplug/fail
 echo processors >/sys/power/pm_test && echo disk >/sys/power/state
 tell without $?,$(cat $cpus/online)
+recording 4
 state online >$cpus/cpu1/hotplug/target &&
-	perf record -q -C 1 -e ntrace//u -o late.data -- taskset -c 1 ./qsort >/dev/null 2>&1
+	$record -C 1 -e ntrace//u -o late.data -- taskset -c 1 ./qsort >/dev/null 2>&1
 tell late $?,$(traced late.data)
+recording 5
+driver=/sys/bus/virtio/drivers/9pnet_virtio
+bring_out()
+{
+	for device in $driver/virtio*; do
+		[ "$(cat $device/mount_tag)" != out ] || break
+	done
+	echo ${device##*/} >$driver/unbind && echo ${device##*/} >$driver/bind && mkdir /tmp/out &&
+		mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288 out /tmp/out &&
+		cp -r all.data task.data late.data debug /tmp/out && umount /tmp/out
+}
+bring_out
+tell brought_out $?
+# "CPU HART", as /init leaves it where the guest ends in the usual way
+tell harts "$(awk '/^processor/ { cpu = $3 } /^hart[ \t]*:/ { printf "%s %s,", cpu, $3 }' /proc/cpuinfo)"
 poweroff -f
 EOF
 exec setsid sh /tmp/here/go </dev/null >/dev/ttyS0 2>&1
 END
 
 status=0
-guest run "$dir/script.sh" --topology funnel2 --power-domain --timeout 300 ${DRIVER:+--driver "$DRIVER"} || status=$?
+mkdir -p "$dir/run/out"
+guest run "$dir/script.sh" --topology funnel2 --power-domain --timeout 300 --qemu-arg -fsdev \
+	--qemu-arg "local,id=out,path=$dir/run/out,security_model=none" --qemu-arg -device \
+	--qemu-arg virtio-9p-pci,fsdev=out,mount_tag=out ${DRIVER:+--driver "$DRIVER"} || status=$?
 console=$dir/run/console.log
 said()	# WHAT: the answer
 {
@@ -93,6 +117,17 @@ for what in all task late; do
 	[ "${ended:-1}" = 0 ] && [ "${samples:-0}" -gt 10 ]
 	ok $? "$what: trace goes on, ${samples:-0} samples of what ran afterwards" "$console"
 done
+[ "$(said brought_out)" = 0 ] && mv "$dir"/run/out/* "$dir/run/share/"
+ok $? "what was recorded is here" "$console"
+said harts | tr ',' '\n' | sed '/^$/d' >"$dir/run/console.harts"
+equal()		# NAME RECORDING
+{
+	compare run "$2" "$1" i && [ "$(figure insns)" -gt 1000000 ]
+	ok $? "$1: what ran, before and afterwards: $(figures)" "$out" "$err"
+}
+equal all 1
+equal task 2
+equal late 4
 [ "$(said unused)" = 0 ]
 ok $? "what was not used is usable" "$console"
 finish
