@@ -7,6 +7,8 @@
 #	parts	its objects
 #	headers	what a program that uses it includes
 #	wants	what it is linked with; -lntrace if it is made on libntrace
+#	uses	options of the compiler, if it wants any of its own
+#	private	what only its static library is linked with, for NAME.pc.in
 
 decoder	:= $(abspath $(here)/../ntrace-decoder)
 O	?= $(abspath $(here)/../../..)/build/host
@@ -29,6 +31,7 @@ flags	:= -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wmissing-prototypes -Wstrict-pr
 ifneq ($(WERROR),0)
 flags	+= -Werror
 endif
+flags	+= $(uses)
 
 objects	:= $(addprefix $(O)/obj/$(library)/,$(parts))
 
@@ -59,7 +62,8 @@ $(O)/$(soname):
 $(O)/$(library).pc: $(here)/$(library).pc.in FORCE
 	@mkdir -p $(O)
 	@sed -e 's|@prefix@|$(PREFIX)|' -e 's|@libdir@|$(LIBDIR)|' \
-		-e 's|@includedir@|$(INCLUDEDIR)|' -e 's|@version@|$(version)|' $< >$@
+		-e 's|@includedir@|$(INCLUDEDIR)|' -e 's|@version@|$(version)|' \
+		-e 's|@private@|$(private)|' $< >$@
 
 $(O)/obj/$(library)/%.o: $(here)/%.c
 	@mkdir -p $(@D)

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PAGES = ["README.md", "Documentation/man/ntrace.1", "Documentation/man/libntrace.3",
          "Documentation/man/libntrace-ctr.3", "Documentation/man/libntrace-tv.3",
+         "Documentation/man/libntrace-perfdata.3",
          "tools-perf/Documentation/perf-riscv-ntrace.txt", "Documentation/tandem.rst", "Documentation/ctr.rst"]
 WORDS = {"guest", "host", "bare", "as", "before", "after", "check", "same", "by", "names"}
 

@@ -10,7 +10,12 @@ util=$top/tools-perf/util
 flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll
 	-DWORK_PER_BYTE=64 -O1 -g
 	-fsanitize=address,undefined -fno-sanitize-recover=all
-	-I"$util/ntrace-decoder" -I"$util/ntrace-ctr" -I"$util/ntrace-tv")
+	-I"$util/ntrace-decoder" -I"$util/ntrace-ctr" -I"$util/ntrace-tv" -I"$util/ntrace-perfdata")
+libs=(-lelf)
+if pkg-config --exists libzstd 2>/dev/null; then
+	flags+=(-DHAVE_ZSTD)
+	libs+=(-lzstd)
+fi
 
 CC=${CC:-gcc}
 if ! echo 'int main(void) { return 0; }' |
@@ -36,7 +41,8 @@ replay()	# TARGET
 	find "$fuzz/regressions" -name "$1-*" >>"$scratch/list"
 	inputs=$(wc -l <"$scratch/list")
 	[ "$inputs" -gt 0 ] || return
-	"$CC" "${flags[@]}" -o "$scratch/$1" "$fuzz/replay.c" "$fuzz/$1.c" "$scratch"/nt-*.o -lelf &&
+	"$CC" "${flags[@]}" -o "$scratch/$1" "$fuzz/replay.c" "$fuzz/$1.c" "$scratch"/nt-*.o \
+		"${libs[@]}" &&
 		xargs "$scratch/$1" <"$scratch/list" >"$scratch/counts" &&
 		[ "$(awk '{ n += $1 } END { print n }' "$scratch/counts")" = "$inputs" ]
 }

@@ -15,6 +15,8 @@ missing=0
 for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrace/ntrace.h \
 		lib/libntrace-ctr.so lib/pkgconfig/libntrace-ctr.pc include/ntrace/nt-ctr.h \
 		lib/libntrace-tv.so lib/pkgconfig/libntrace-tv.pc include/ntrace/nt-tv.h \
+		lib/libntrace-perfdata.so lib/pkgconfig/libntrace-perfdata.pc \
+		include/ntrace/nt-perfdata.h share/man/man3/libntrace-perfdata.3 \
 		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
 		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
 		share/bash-completion/completions/ntrace; do
@@ -26,7 +28,7 @@ messages=$("$ntrace" dump "$mix/L1.bin" | grep -c ' IndirectBranchHist ')
 verdict $? 'the installed command works'
 
 # manual pages
-for page in ntrace.1 libntrace.3 libntrace-ctr.3 libntrace-tv.3; do
+for page in ntrace.1 libntrace.3 libntrace-ctr.3 libntrace-tv.3 libntrace-perfdata.3; do
 	if command -v groff >/dev/null; then
 		groff -man -ww -Tutf8 "$top/Documentation/man/$page" >"$scratch/page" \
 			2>"$scratch/warnings"

@@ -11,7 +11,7 @@ towers=$samples/towers
 mix=$samples/mix
 
 root=$scratch/root
-for part in decoder ctr tv; do
+for part in decoder ctr tv perfdata; do
 	make -s --no-print-directory -C "$util/ntrace-$part" O="$scratch/build" DESTDIR="$root" \
 		PREFIX=/opt/nt CC="$CC" CFLAGS=-O1 install >"$scratch/log" 2>&1
 	verdict $? "make install: ntrace-$part"
@@ -21,9 +21,10 @@ done
 LC_ALL=C sort >"$scratch/want" <<-END
 	./opt/nt/include/ntrace/nt-ctr.h
 	./opt/nt/include/ntrace/nt-enc.h
+	./opt/nt/include/ntrace/nt-perfdata.h
 	./opt/nt/include/ntrace/nt-tv.h
 	./opt/nt/include/ntrace/ntrace.h
-	$(for name in libntrace libntrace-ctr libntrace-tv; do
+	$(for name in libntrace libntrace-ctr libntrace-perfdata libntrace-tv; do
 		printf './opt/nt/lib/%s\n' $name.a $name.so $name.so.0 $name.so.0.1.0 \
 			pkgconfig/$name.pc
 	done)
@@ -88,6 +89,7 @@ library()
 library libntrace ntrace.h nt_ '-lntrace'
 library libntrace-ctr nt-ctr.h nt_ctr_ '-lntrace-ctr -lntrace'
 library libntrace-tv nt-tv.h nt_tv_ '-lntrace-tv'
+library libntrace-perfdata nt-perfdata.h nt_perfdata_ '-lntrace-perfdata'
 
 [ "$(wc -l <"$folder/example.c")" -le 60 ]
 verdict $? 'the example has at most 60 lines'
@@ -125,6 +127,8 @@ cplusplus libntrace-ctr nt-ctr.h \
 	'struct nt_ctr_params p; nt_ctr_params_init(&p); nt_ctr_free(nt_ctr_new(&p));'
 cplusplus libntrace-tv nt-tv.h \
 	'nt_tv_params p = NT_TV_PARAMS_RV64; nt_tv_reader r; return nt_tv_reader_init(&r, &p);'
+cplusplus libntrace-perfdata nt-perfdata.h \
+	'nt_perfdata *pd = nt_perfdata_new(); nt_perfdata_free(pd); return !pd;'
 
 # The sanitizer does not start where addresses are too random
 sanitized=" with the thread sanitizer"
