@@ -976,6 +976,9 @@ static void refused_events(void **state)
 	h = put_header(&m);
 	set64(&m, h.attrs + ATTR_SIZE + 8, 1ull << 60);
 	refused(NT_PERFDATA_EDAMAGED, "the file ends before the IDs of event 0 do");
+	h = put_header(&m);
+	set64(&m, h.attrs + ATTR_SIZE, UINT64_MAX - 3);
+	refused(NT_PERFDATA_EDAMAGED, "the file ends before the IDs of event 0 do");
 }
 
 /* The words of the damage that reading comes to, and how many records came before */

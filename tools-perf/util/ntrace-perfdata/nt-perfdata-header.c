@@ -121,7 +121,6 @@ static int read_events(struct nt_perfdata *pd, struct nt_perfdata_section attrs,
 					   (unsigned long long)size);
 	for (at = 0; at < attrs.size && !err; at += size)
 		err = read_event(pd, attrs.offset + at, size);
-	pd->header_attrs = pd->nr_attrs;
 	return err;
 }
 

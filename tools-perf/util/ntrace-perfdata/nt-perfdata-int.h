@@ -127,6 +127,7 @@ struct nt_perfdata {
 	char *folder;		/* that was opened, or NULL */
 	struct nt_perfdata_source *source;	/* files */
 	unsigned int nr_sources;
+	bool opened;		/* and the header is read */
 	bool pipe_mode;
 	bool unfinished;	/* the header was never completed: nobody knows where data ends */
 	struct nt_perfdata_section data;	/* of the first file */
@@ -144,7 +145,7 @@ struct nt_perfdata {
 	struct nt_perfdata_stream stream;
 
 	struct nt_perfdata_event *attr;
-	unsigned int nr_attrs, header_attrs;	/* all; those of the header of a file */
+	unsigned int nr_attrs;
 	struct nt_perfdata_id *id;		/* hash table */
 	size_t nr_ids, id_room;
 	struct nt_perfdata_feat feat[NT_PERFDATA_FEAT_MAX];

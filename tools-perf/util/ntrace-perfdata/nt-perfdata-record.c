@@ -327,10 +327,14 @@ static void take_time_conv(struct nt_perfdata_record *rec, struct nt_perfdata_cu
 	nt_perfdata_take(c, rec->time_conv.reserved, sizeof(rec->time_conv.reserved));
 }
 
+/* Of pipe mode; the header of a file has them. */
 static int take_attr(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 {
-	int err = nt_perfdata_event_add(pd, c);
+	int err;
 
+	if (!pd->pipe_mode)
+		return 0;
+	err = nt_perfdata_event_add(pd, c);
 	return err ? err : nt_perfdata_event_add_ids(pd, pd->nr_attrs - 1, c);
 }
 

@@ -191,6 +191,10 @@ int nt_perfdata_peek(struct nt_perfdata *pd, uint64_t offset, size_t len, const 
 	uint64_t at;
 	int n;
 
+	*p = pd->window;
+	/* no file is so long */
+	if (offset > INT64_MAX)
+		return 0;
 	if (pd->window_of != pd->current || offset < pd->window_at ||
 	    offset + len > pd->window_at + pd->window_len) {
 		pd->window_len = 0;

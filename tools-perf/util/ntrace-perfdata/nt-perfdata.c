@@ -113,10 +113,10 @@ static int begin(struct nt_perfdata *pd)
 {
 	int err = nt_perfdata_header_read(pd);
 
-	if (err)
-		/* opened in vain: there is nothing to be read */
-		pd->done = true;
-	else
+	/* opened in vain: there is nothing to be read */
+	pd->done = err;
+	pd->opened = !err;
+	if (!err)
 		enter(pd, 0);
 	return err;
 }
@@ -418,16 +418,15 @@ int nt_perfdata_next_sized(struct nt_perfdata *pd, struct nt_perfdata_record *re
 
 int nt_perfdata_rewind(struct nt_perfdata *pd)
 {
-	size_t i;
-
-	if (!pd->nr_sources || (!pd->data.offset && !pd->pipe_mode))
+	if (!pd->opened)
 		return nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "nothing was opened");
 	/* records tell these again */
-	pd->nr_attrs = pd->header_attrs;
-	pd->file_ids_len = pd->file_id_nr = pd->file_id_at = 0;
-	for (i = 0; i < pd->id_room; i++)
-		if (pd->id[i].event >= (int32_t)pd->nr_attrs)
-			pd->id[i].event = -1;
+	if (pd->pipe_mode) {
+		pd->nr_attrs = pd->nr_ids = 0;
+		if (pd->id_room)
+			memset(pd->id, 0, pd->id_room * sizeof(*pd->id));
+		pd->file_ids_len = pd->file_id_nr = pd->file_id_at = 0;
+	}
 	enter(pd, 0);
 	return 0;
 }
