@@ -244,34 +244,53 @@ static struct perf_record_auxtrace_info *new_info(size_t *size)
 	return rec;
 }
 
+static int read_info(struct ntrace_info *info, const struct perf_record_auxtrace_info *rec)
+{
+	size_t words = (rec->header.size - sizeof(*rec)) / sizeof(u64);
+	char why[NTRACE_WHY] = "";
+	int err = ntrace_info_read(info, (const u64 *)rec->priv, words, why);
+
+	/* An error has a reason, and nothing else has. */
+	return !err == !*why ? err : 1;
+}
+
+static int read_terms(const struct ntrace_info *info, u64 hw_id, int cpu,
+		      struct nt_params *params)
+{
+	char why[NTRACE_WHY] = "";
+	int err = ntrace_info_params(info, hw_id, cpu, params, why);
+
+	return !err == !*why ? err : 1;
+}
+
 static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 {
 	struct ntrace_info info = { 0 };
 	struct nt_params params;
 	size_t cut;
 
-	TEST_ASSERT_EQUAL("reading", ntrace_info_read(&info, rec), 0);
+	TEST_ASSERT_EQUAL("reading", read_info(&info, rec), 0);
 	TEST_ASSERT_VAL("the CPU", ntrace_info_cpu(&info, 3) && !ntrace_info_cpu(&info, 0) &&
 			ntrace_info_cpu(&info, 3)[NTRACE_INFO_CPU_HART] == 7);
 	TEST_ASSERT_VAL("the ISA", info.isa && !strcmp(info.isa, "rv64imafdc"));
 	/* Version 1, history, all compared returns, timestamps */
 	TEST_ASSERT_EQUAL("terms",
-			  ntrace_info_params(&info, 1 | 0x808ULL << 8 | 1 << 23, 3, &params), 0);
+			  read_terms(&info, 1 | 0x808ULL << 8 | 1 << 23, 3, &params), 0);
 	TEST_ASSERT_EQUAL("address bits", params.addr_bits, 48);
 	TEST_ASSERT_EQUAL("timestamp bits", params.tstamp_bits, 40);
-	TEST_ASSERT_EQUAL("a CPU that is not known", ntrace_info_params(&info, 1, 0, &params), 0);
+	TEST_ASSERT_EQUAL("a CPU that is not known", read_terms(&info, 1, 0, &params), 0);
 	TEST_ASSERT_VAL("its bits", !params.addr_bits && params.tstamp_bits == 64);
 	TEST_ASSERT_EQUAL("mode that it does not tell", params.mode, NT_MODE_UNKNOWN);
-	TEST_ASSERT_EQUAL("BTM", ntrace_info_params(&info, 1 | 3 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("BTM", read_terms(&info, 1 | 3 << 4, 3, &params), 0);
 	TEST_ASSERT_EQUAL("BTM", params.mode, NT_MODE_BTM);
-	TEST_ASSERT_EQUAL("HTM", ntrace_info_params(&info, 1 | 6 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("HTM", read_terms(&info, 1 | 6 << 4, 3, &params), 0);
 	TEST_ASSERT_EQUAL("HTM", params.mode, NT_MODE_HTM);
 	TEST_ASSERT_EQUAL("messages of 1.0", params.profile, NT_PROFILE_1_0);
-	TEST_ASSERT_EQUAL("others", ntrace_info_params(&info, 2 | 6 << 4, 3, &params), 0);
+	TEST_ASSERT_EQUAL("others", read_terms(&info, 2 | 6 << 4, 3, &params), 0);
 	TEST_ASSERT_EQUAL("others", params.profile, NT_PROFILE_TT_DFD);
 	TEST_ASSERT_VAL("messages that deviate, nobody says how",
-			ntrace_info_params(&info, 2 | 6 << 4, 0, &params) < 0);
-	TEST_ASSERT_VAL("a newer HW_ID is refused", ntrace_info_params(&info, 3, 3, &params) < 0);
+			read_terms(&info, 2 | 6 << 4, 0, &params) < 0);
+	TEST_ASSERT_VAL("a newer HW_ID is refused", read_terms(&info, 3, 3, &params) < 0);
 	ntrace_info_free(&info);
 
 	/* Only the last item may be missing. */
@@ -279,13 +298,13 @@ static int check_info(struct perf_record_auxtrace_info *rec, size_t size)
 		memset(&info, 0, sizeof(info));
 		rec->header.size = size - cut;
 		TEST_ASSERT_VAL("a record that is cut",
-				!ntrace_info_read(&info, rec) == (cut == 3 * sizeof(u64)));
+				!read_info(&info, rec) == (cut == 3 * sizeof(u64)));
 		ntrace_info_free(&info);
 	}
 	rec->header.size = size;
 	rec->priv[NTRACE_INFO_VERSION] = (NTRACE_INFO_MAJOR + 1) << 16;
 	memset(&info, 0, sizeof(info));
-	TEST_ASSERT_VAL("a newer major version is refused", ntrace_info_read(&info, rec) < 0);
+	TEST_ASSERT_VAL("a newer major version is refused", read_info(&info, rec) < 0);
 	ntrace_info_free(&info);
 	return TEST_OK;
 }

@@ -73,7 +73,7 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	       w->flags & PERF_AUX_FLAG_TRUNCATED ? ", truncated" : "",
 	       w->flags & PERF_AUX_FLAG_PARTIAL ? ", partial" : "",
 	       w->orphan ? ", without AUX record" : w->sampled ? ", sampled" : "");
-	if (!w->size || !w->hw_id || ntrace_info_params(&nt->info, w->hw_id, w->cpu, &params))
+	if (!w->size || !w->hw_id || ntrace_params(nt, w->hw_id, w->cpu, &params))
 		return;
 
 	buf = malloc(w->size);

@@ -1,105 +1,115 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads PERF_RECORD_AUXTRACE_INFO: see ntrace-info.h for the layout.
+ * Reads PERF_RECORD_AUXTRACE_INFO: see ntrace-info.h for the layout. No part of perf: the ntrace
+ * command has this file, too.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/bitfield.h>
-#include <linux/kernel.h>
-#include <linux/perf_event.h>
-#include <linux/zalloc.h>
 
-#include "debug.h"
-#include "event.h"
-#include "ntrace-priv.h"
+#include "ntrace-info.h"
 
-static void unpack(void *bytes, const __u64 *word, size_t len)
+/* Of a mask with its bits side by side */
+#define GET(mask, word)		(((word) & (mask)) / ((mask) & -(mask)))
+#define PREP(mask, value)	(((uint64_t)(value) * ((mask) & -(mask))) & (mask))
+
+static int __attribute__((format(printf, 2, 3)))
+refuse(char *why, const char *fmt, ...)
 {
-	u8 *b = bytes;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, NTRACE_WHY, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int no_memory(char *why)
+{
+	refuse(why, "out of memory");
+	return -ENOMEM;
+}
+
+static void unpack(void *bytes, const uint64_t *word, size_t len)
+{
+	uint8_t *b = bytes;
 	size_t i;
 
 	for (i = 0; i < len; i++)
 		b[i] = word[i / 8] >> (i % 8 * 8);
 }
 
-static int read_header(struct ntrace_info *info, const __u64 *word, size_t nr)
+static int read_header(struct ntrace_info *info, const uint64_t *word, size_t nr, char *why)
 {
-	struct perf_tsc_conversion *tc = &info->tc;
+	struct ntrace_conversion *c = &info->conversion;
 
-	if (!nr) {
-		pr_err("ntrace: the file's AUXTRACE_INFO record is empty\n");
-		return -EINVAL;
-	}
+	if (!nr)
+		return refuse(why, "the file's AUXTRACE_INFO record is empty");
 
 	info->major = word[NTRACE_INFO_VERSION] >> 16;
 	info->minor = word[NTRACE_INFO_VERSION] & 0xffff;
-	if (info->major != NTRACE_INFO_MAJOR) {
-		pr_err("ntrace: this file has layout version %u.%u, of a newer perf: this one reads %u.x\n",
-		       info->major, info->minor, NTRACE_INFO_MAJOR);
-		return -EINVAL;
-	}
+	if (info->major != NTRACE_INFO_MAJOR)
+		return refuse(why, "this file has layout version %u.%u, of a newer perf: this one reads %u.x",
+			      info->major, info->minor, NTRACE_INFO_MAJOR);
 	if (nr < NTRACE_INFO_HEADER_MAX || word[NTRACE_INFO_HEADER_WORDS] > nr ||
-	    word[NTRACE_INFO_HEADER_WORDS] < NTRACE_INFO_HEADER_MAX) {
-		pr_err("ntrace: the file's AUXTRACE_INFO record is too short\n");
-		return -EINVAL;
-	}
+	    word[NTRACE_INFO_HEADER_WORDS] < NTRACE_INFO_HEADER_MAX)
+		return refuse(why, "the file's AUXTRACE_INFO record is too short");
 
 	info->pmu_type = word[NTRACE_INFO_PMU_TYPE];
 	info->flags    = word[NTRACE_INFO_FLAGS];
 	info->xlen     = word[NTRACE_INFO_XLEN];
-	if (info->xlen != 32 && info->xlen != 64) {
-		pr_err("ntrace: the file says XLEN %u\n", info->xlen);
-		return -EINVAL;
-	}
+	if (info->xlen != 32 && info->xlen != 64)
+		return refuse(why, "the file says XLEN %u", info->xlen);
 
-	tc->time_shift	= word[NTRACE_INFO_TIME_SHIFT];
-	tc->time_mult	= word[NTRACE_INFO_TIME_MULT];
-	tc->time_zero	= word[NTRACE_INFO_TIME_ZERO];
-	tc->time_cycles	= word[NTRACE_INFO_TIME_CYCLES];
-	tc->time_mask	= word[NTRACE_INFO_TIME_MASK];
-	tc->cap_user_time_zero	= word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_ZERO;
-	tc->cap_user_time_short	= word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_SHORT;
-	info->have_clock = tc->cap_user_time_zero && tc->time_mult && tc->time_shift < 64;
+	c->shift	 = word[NTRACE_INFO_TIME_SHIFT];
+	c->mult		 = word[NTRACE_INFO_TIME_MULT];
+	c->zero		 = word[NTRACE_INFO_TIME_ZERO];
+	c->cycles	 = word[NTRACE_INFO_TIME_CYCLES];
+	c->mask		 = word[NTRACE_INFO_TIME_MASK];
+	c->short_counter = word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_SHORT;
+	info->have_clock = word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_ZERO && c->mult &&
+			   c->shift < 64;
 	return 0;
 }
 
-static int read_cpus(struct ntrace_info *info, const __u64 *word, size_t nr, u64 *used)
+static int read_cpus(struct ntrace_info *info, const uint64_t *word, size_t nr, uint64_t *used,
+		     char *why)
 {
-	u64 stride = word[NTRACE_INFO_CPU_WORDS], count = word[NTRACE_INFO_NR_CPUS];
-	const __u64 *block = word + word[NTRACE_INFO_HEADER_WORDS];
+	uint64_t stride = word[NTRACE_INFO_CPU_WORDS], count = word[NTRACE_INFO_NR_CPUS];
+	const uint64_t *block = word + word[NTRACE_INFO_HEADER_WORDS];
 	size_t room = nr - word[NTRACE_INFO_HEADER_WORDS];
+	size_t known = stride < NTRACE_INFO_CPU_MAX ? stride : NTRACE_INFO_CPU_MAX;
 	unsigned int i;
 
-	if (!count || stride < NTRACE_INFO_CPU_MIN || stride > room || count > room / stride) {
-		pr_err("ntrace: the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
-		       " words in %zu words\n", count, stride, room);
-		return -EINVAL;
-	}
+	if (!count || stride < NTRACE_INFO_CPU_MIN || stride > room || count > room / stride)
+		return refuse(why, "the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
+			      " words in %zu words", count, stride, room);
 
 	info->cpu = calloc(count, sizeof(*info->cpu));
 	if (!info->cpu)
-		return -ENOMEM;
+		return no_memory(why);
 	info->nr_cpus = count;
 	for (i = 0; i < count; i++)
-		memcpy(info->cpu[i], block + i * stride,
-		       min_t(u64, stride, NTRACE_INFO_CPU_MAX) * sizeof(u64));
+		memcpy(info->cpu[i], block + i * stride, known * sizeof(uint64_t));
 
 	*used = word[NTRACE_INFO_HEADER_WORDS] + count * stride;
 	return 0;
 }
 
-static int read_item(struct ntrace_info *info, u32 tag, const __u64 *word, size_t len)
+static int read_item(struct ntrace_info *info, uint32_t tag, const uint64_t *word, size_t len,
+		     char *why)
 {
 	char *bytes;
 
 	if (tag != NTRACE_INFO_TAG_ISA && tag != NTRACE_INFO_TAG_VDSO)
 		return 0;
 
-	bytes = zalloc(len + 1);
+	bytes = calloc(1, len + 1);
 	if (!bytes)
-		return -ENOMEM;
+		return no_memory(why);
 	unpack(bytes, word, len);
 
 	if (tag == NTRACE_INFO_TAG_ISA) {
@@ -113,7 +123,7 @@ static int read_item(struct ntrace_info *info, u32 tag, const __u64 *word, size_
 	return 0;
 }
 
-static int read_items(struct ntrace_info *info, const __u64 *word, size_t nr)
+static int read_items(struct ntrace_info *info, const uint64_t *word, size_t nr, char *why)
 {
 	size_t len, words;
 	int err;
@@ -121,11 +131,9 @@ static int read_items(struct ntrace_info *info, const __u64 *word, size_t nr)
 	while (nr) {
 		len = word[0] & 0xffffffff;
 		words = 1 + (len + 7) / 8;
-		if (words > nr) {
-			pr_err("ntrace: the file's AUXTRACE_INFO record is cut\n");
-			return -EINVAL;
-		}
-		err = read_item(info, word[0] >> 32, word + 1, len);
+		if (words > nr)
+			return refuse(why, "the file's AUXTRACE_INFO record is cut");
+		err = read_item(info, word[0] >> 32, word + 1, len, why);
 		if (err)
 			return err;
 		word += words;
@@ -134,29 +142,28 @@ static int read_items(struct ntrace_info *info, const __u64 *word, size_t nr)
 	return 0;
 }
 
-int ntrace_info_read(struct ntrace_info *info, const struct perf_record_auxtrace_info *event)
+int ntrace_info_read(struct ntrace_info *info, const uint64_t *word, size_t nr, char *why)
 {
-	size_t nr = (event->header.size - sizeof(*event)) / sizeof(u64);
-	const __u64 *word = event->priv;
-	u64 used = 0;
+	uint64_t used = 0;
 	int err;
 
-	err = read_header(info, word, nr);
+	err = read_header(info, word, nr, why);
 	if (!err)
-		err = read_cpus(info, word, nr, &used);
+		err = read_cpus(info, word, nr, &used, why);
 	if (!err)
-		err = read_items(info, word + used, nr - used);
+		err = read_items(info, word + used, nr - used, why);
 	return err;
 }
 
 void ntrace_info_free(struct ntrace_info *info)
 {
-	zfree(&info->cpu);
-	zfree(&info->isa);
-	zfree(&info->vdso);
+	free(info->cpu);
+	free(info->isa);
+	free(info->vdso);
+	memset(info, 0, sizeof(*info));
 }
 
-const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu)
+const uint64_t *ntrace_info_cpu(const struct ntrace_info *info, int cpu)
 {
 	unsigned int i;
 
@@ -167,8 +174,44 @@ const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu)
 	return NULL;
 }
 
+/* --- clocks ----------------------------------------------------------------- */
+
+uint64_t ntrace_info_ns(const struct ntrace_info *info, uint64_t ticks)
+{
+	const struct ntrace_conversion *c = &info->conversion;
+	uint64_t whole, part;
+
+	if (c->short_counter)
+		ticks = c->cycles + ((ticks - c->cycles) & c->mask);
+	whole = ticks >> c->shift;
+	part  = ticks & ((1ULL << c->shift) - 1);
+	return c->zero + whole * c->mult + ((part * c->mult) >> c->shift);
+}
+
+/* A time before the clock began has nothing traced before it. */
+uint64_t ntrace_info_ticks(const struct ntrace_info *info, uint64_t ns)
+{
+	const struct ntrace_conversion *c = &info->conversion;
+	uint64_t since = ns - c->zero;
+
+	if ((int64_t)since < 0)
+		return 0;
+	return ((since / c->mult) << c->shift) + ((since % c->mult) << c->shift) / c->mult;
+}
+
+/* Measured while recording: what perf record put into a TIME_CONV record, @mark its last bytes */
+void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_conversion *c,
+			   const void *mark)
+{
+	if (!memcmp(mark, NTRACE_TIME_CONV_MARK, sizeof(NTRACE_TIME_CONV_MARK) - 1) && c->mult &&
+	    c->shift < 64)
+		info->conversion = *c;
+}
+
+/* --- for people ------------------------------------------------------------- */
+
 static const struct {
-	u64 bit;
+	uint64_t bit;
 	const char *name;
 } cap_names[] = {
 	{ NTRACE_CAP_HTM,	 "htm" },
@@ -183,12 +226,12 @@ static const struct {
 	{ NTRACE_CAP_SRC_ALWAYS, "srcalways" },
 };
 
-static void print_cpu(const u64 *cpu)
+static void print_cpu(const uint64_t *cpu)
 {
 	char sink[NTRACE_INFO_SINK_LEN + 1] = "";
 	size_t i;
 
-	unpack(sink, (const __u64 *)cpu + NTRACE_INFO_CPU_SINK, NTRACE_INFO_SINK_LEN);
+	unpack(sink, cpu + NTRACE_INFO_CPU_SINK, NTRACE_INFO_SINK_LEN);
 	printf("  CPU %-3" PRIu64 "            hart %" PRIu64 ", N-Trace %" PRIu64 ".%" PRIu64
 	       ", impl %#" PRIx64 ", SRC %" PRIu64 " in %" PRIu64 " bits, sink %s\n",
 	       cpu[NTRACE_INFO_CPU_NR], cpu[NTRACE_INFO_CPU_HART],
@@ -197,7 +240,8 @@ static void print_cpu(const u64 *cpu)
 	       cpu[NTRACE_INFO_CPU_SRCBITS], sink[0] ? sink : "unknown");
 	if (cpu[NTRACE_INFO_CPU_PROFILE])
 		printf("    Profile          %s\n",
-		       nt_profile_name(cpu[NTRACE_INFO_CPU_PROFILE]) ?: "unknown");
+		       nt_profile_name(cpu[NTRACE_INFO_CPU_PROFILE]) ?
+		       nt_profile_name(cpu[NTRACE_INFO_CPU_PROFILE]) : "unknown");
 	if (cpu[NTRACE_INFO_CPU_ADDR_BITS])
 		printf("    Address bits     %" PRIu64 "\n", cpu[NTRACE_INFO_CPU_ADDR_BITS]);
 	printf("    Timestamps       mode %" PRIu64 ", %" PRIu64 " bits, prescale %" PRIu64
@@ -206,7 +250,7 @@ static void print_cpu(const u64 *cpu)
 	       cpu[NTRACE_INFO_CPU_TS_PRESCALE], cpu[NTRACE_INFO_CPU_TS_FREQ],
 	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME ? "time" : "none");
 	printf("    Capabilities    ");
-	for (i = 0; i < ARRAY_SIZE(cap_names); i++) {
+	for (i = 0; i < sizeof(cap_names) / sizeof(cap_names[0]); i++) {
 		if (cpu[NTRACE_INFO_CPU_CAPS] & cap_names[i].bit)
 			printf(" %s", cap_names[i].name);
 	}
@@ -224,12 +268,12 @@ void ntrace_info_print(const struct ntrace_info *info)
 	printf("  Buffers            per %s\n",
 	       info->flags & NTRACE_INFO_FLAG_PER_THREAD ? "thread" : "CPU");
 	printf("  XLEN               %u\n", info->xlen);
-	printf("  ISA                %s\n", info->isa ?: "unknown");
+	printf("  ISA                %s\n", info->isa ? info->isa : "unknown");
 	printf("  vDSO               %zu bytes\n", info->vdso_size);
 	if (info->have_clock)
 		printf("  Clock              zero %" PRIu64 ", mult %u, shift %u%s\n",
-		       info->tc.time_zero, info->tc.time_mult, info->tc.time_shift,
-		       info->tc.cap_user_time_short ? ", short" : "");
+		       info->conversion.zero, info->conversion.mult, info->conversion.shift,
+		       info->conversion.short_counter ? ", short" : "");
 	else
 		printf("  Clock              does not convert\n");
 	for (i = 0; i < info->nr_cpus; i++)
@@ -273,7 +317,7 @@ static enum nt_mode read_mode(unsigned int instmode)
 	}
 }
 
-u64 ntrace_info_kernel_start(const struct ntrace_info *info)
+uint64_t ntrace_info_kernel_start(const struct ntrace_info *info)
 {
 	return info->xlen == 32 ? NT_RV32_TASK_SIZE : 1ULL << 63;
 }
@@ -281,44 +325,42 @@ u64 ntrace_info_kernel_start(const struct ntrace_info *info)
 /* Widths of fields that not every encoder has in full; 0: all bits, or not known. */
 static void read_widths(const struct ntrace_info *info, int cpu_nr, struct nt_params *params)
 {
-	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
-	u64 addr = cpu ? cpu[NTRACE_INFO_CPU_ADDR_BITS] : 0;
-	u64 time = cpu ? cpu[NTRACE_INFO_CPU_TS_WIDTH] : 0;
+	const uint64_t *cpu = ntrace_info_cpu(info, cpu_nr);
+	uint64_t addr = cpu ? cpu[NTRACE_INFO_CPU_ADDR_BITS] : 0;
+	uint64_t time = cpu ? cpu[NTRACE_INFO_CPU_TS_WIDTH] : 0;
 
 	params->addr_bits = addr < info->xlen ? addr : 0;
 	params->tstamp_bits = time >= 8 && time <= 64 ? time : 64;
 }
 
-static int check_version(unsigned int version)
+static int check_version(unsigned int version, char *why)
 {
 	if (version == NTRACE_HW_ID_VERSION_1 || version == NTRACE_HW_ID_VERSION_2)
 		return 0;
-	pr_err("ntrace: AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u\n",
-	       version, NTRACE_HW_ID_VERSION_2);
-	return -EINVAL;
+	return refuse(why, "AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u",
+		      version, NTRACE_HW_ID_VERSION_2);
 }
 
 /* How messages deviate; the HW_ID tells whether they do. */
-static int read_profile(const struct ntrace_info *info, u64 hw_id, int cpu_nr,
-			struct nt_params *params)
+static int read_profile(const struct ntrace_info *info, uint64_t hw_id, int cpu_nr,
+			struct nt_params *params, char *why)
 {
-	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
-	u64 profile = cpu ? cpu[NTRACE_INFO_CPU_PROFILE] : 0;
+	const uint64_t *cpu = ntrace_info_cpu(info, cpu_nr);
+	uint64_t profile = cpu ? cpu[NTRACE_INFO_CPU_PROFILE] : 0;
 
-	if (FIELD_GET(NTRACE_HW_ID_VERSION, hw_id) == NTRACE_HW_ID_VERSION_1)
+	if (GET(NTRACE_HW_ID_VERSION, hw_id) == NTRACE_HW_ID_VERSION_1)
 		return 0;
 	if (profile == NT_PROFILE_1_0 || profile >= NTRACE_PROFILE_UNKNOWN ||
-	    !nt_profile_name(profile)) {
-		pr_err("ntrace: CPU %d: its encoder's messages deviate from N-Trace 1.0, and the perf that recorded them does not say how: record with a newer perf\n",
-		       cpu_nr);
-		return -EINVAL;
-	}
+	    !nt_profile_name(profile))
+		return refuse(why, "CPU %d: its encoder's messages deviate from N-Trace 1.0, and the perf that recorded them does not say how: record with a newer perf",
+			      cpu_nr);
 	params->profile = profile;
 	return 0;
 }
 
 /* What the library has to know to read trace that a CPU made under these terms. */
-int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struct nt_params *params)
+int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
+		       struct nt_params *params, char *why)
 {
 	nt_params_init(params);
 	params->xlen = info->xlen;
@@ -330,24 +372,25 @@ int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu, struc
 		nt_isa_parse(info->isa, params);
 	params->xlen = info->xlen;
 
-	if (check_version(FIELD_GET(NTRACE_HW_ID_VERSION, hw_id)))
-		return -EINVAL;
-	if (read_profile(info, hw_id, cpu, params))
+	if (check_version(GET(NTRACE_HW_ID_VERSION, hw_id), why) ||
+	    read_profile(info, hw_id, cpu, params, why))
 		return -EINVAL;
 	params->high_from = ntrace_info_kernel_start(info);
 	read_widths(info, cpu, params);
-	params->srcbits = FIELD_GET(NTRACE_HW_ID_SRCBITS, hw_id);
+	params->srcbits = GET(NTRACE_HW_ID_SRCBITS, hw_id);
 	params->timestamps = !!(hw_id & NTRACE_HW_ID_TIMESTAMP);
-	params->mode = read_mode(FIELD_GET(NTRACE_HW_ID_INSTMODE, hw_id));
-	read_features(FIELD_GET(NTRACE_HW_ID_FEATURES, hw_id), params);
-	return nt_params_check(params) ? -EINVAL : 0;
+	params->mode = read_mode(GET(NTRACE_HW_ID_INSTMODE, hw_id));
+	read_features(GET(NTRACE_HW_ID_FEATURES, hw_id), params);
+	if (nt_params_check(params))
+		return refuse(why, "AUX_OUTPUT_HW_ID %#" PRIx64 " has values that cannot be", hw_id);
+	return 0;
 }
 
 /* --- what an event asks for, where no HW_ID tells what it got ---------------- */
 
-static unsigned int features(u64 config)
+static unsigned int features(uint64_t config)
 {
-	unsigned int retstack = FIELD_GET(NTRACE_CONFIG_RETSTACK, config);
+	unsigned int retstack = GET(NTRACE_CONFIG_RETSTACK, config);
 
 	return (config & NTRACE_CONFIG_SEQJUMP ? FEATURE_SEQUENTIAL_JUMP : 0) |
 	       (config & NTRACE_CONFIG_REPEATHIST ? FEATURE_REPEATED_HISTORY : 0) |
@@ -360,7 +403,7 @@ static unsigned int features(u64 config)
  * Has another CPU the same sink? Of one that was chosen by name only its number is known: that is
  * done for sinks that are nobody's own.
  */
-static bool has_shared_sink(const struct ntrace_info *info, const u64 *cpu, u64 sinkid)
+static bool has_shared_sink(const struct ntrace_info *info, const uint64_t *cpu, uint64_t sinkid)
 {
 	const size_t size = NTRACE_INFO_SINK_LEN;
 	unsigned int i;
@@ -378,29 +421,30 @@ static bool has_shared_sink(const struct ntrace_info *info, const u64 *cpu, u64 
  * (perf record --switch-output) has no such report, but what was asked for, and what the encoder
  * is: the driver gives what it is asked for or refuses. 0 if the CPU is not known either.
  */
-u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_attr *attr, int cpu_nr)
+uint64_t ntrace_info_hw_id(const struct ntrace_info *info, const struct ntrace_asked *asked,
+			   int cpu_nr)
 {
-	const u64 *cpu = ntrace_info_cpu(info, cpu_nr);
+	const uint64_t *cpu = ntrace_info_cpu(info, cpu_nr);
 	bool btm, shared;
 
 	if (!cpu)
 		return 0;
-	shared = has_shared_sink(info, cpu, attr->config2 & NTRACE_CONFIG2_SINKID);
-	btm = attr->config & NTRACE_CONFIG_BTM || !(cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_HTM);
-	return FIELD_PREP(NTRACE_HW_ID_VERSION,
+	shared = has_shared_sink(info, cpu, asked->config2 & NTRACE_CONFIG2_SINKID);
+	btm = asked->config & NTRACE_CONFIG_BTM || !(cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_HTM);
+	return PREP(NTRACE_HW_ID_VERSION,
 			  cpu[NTRACE_INFO_CPU_PROFILE] == NT_PROFILE_1_0 ?
 			  NTRACE_HW_ID_VERSION_1 : NTRACE_HW_ID_VERSION_2) |
-	       FIELD_PREP(NTRACE_HW_ID_INSTMODE, btm ? MODE_BTM : MODE_HTM) |
-	       FIELD_PREP(NTRACE_HW_ID_CONTEXT, !!(attr->config & NTRACE_CONFIG_CONTEXTID)) |
-	       FIELD_PREP(NTRACE_HW_ID_FEATURES, features(attr->config)) |
-	       FIELD_PREP(NTRACE_HW_ID_SRCBITS,
+	       PREP(NTRACE_HW_ID_INSTMODE, btm ? MODE_BTM : MODE_HTM) |
+	       PREP(NTRACE_HW_ID_CONTEXT, !!(asked->config & NTRACE_CONFIG_CONTEXTID)) |
+	       PREP(NTRACE_HW_ID_FEATURES, features(asked->config)) |
+	       PREP(NTRACE_HW_ID_SRCBITS,
 			  shared || cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ?
 			  cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
-	       FIELD_PREP(NTRACE_HW_ID_TIMESTAMP, !!(attr->config & NTRACE_CONFIG_TIMESTAMP)) |
-	       FIELD_PREP(NTRACE_HW_ID_PRIV_U, !attr->exclude_user) |
-	       FIELD_PREP(NTRACE_HW_ID_PRIV_S, !attr->exclude_kernel) |
-	       FIELD_PREP(NTRACE_HW_ID_PRIV_M, !!(attr->config & NTRACE_CONFIG_MMODE)) |
-	       FIELD_PREP(NTRACE_HW_ID_SRCID, cpu[NTRACE_INFO_CPU_SRCID] & 0xfff) |
-	       FIELD_PREP(NTRACE_HW_ID_TSPRESCALE, cpu[NTRACE_INFO_CPU_TS_PRESCALE] & 3) |
-	       FIELD_PREP(NTRACE_HW_ID_PRIVATE, !shared);
+	       PREP(NTRACE_HW_ID_TIMESTAMP, !!(asked->config & NTRACE_CONFIG_TIMESTAMP)) |
+	       PREP(NTRACE_HW_ID_PRIV_U, !asked->exclude_user) |
+	       PREP(NTRACE_HW_ID_PRIV_S, !asked->exclude_kernel) |
+	       PREP(NTRACE_HW_ID_PRIV_M, !!(asked->config & NTRACE_CONFIG_MMODE)) |
+	       PREP(NTRACE_HW_ID_SRCID, cpu[NTRACE_INFO_CPU_SRCID] & 0xfff) |
+	       PREP(NTRACE_HW_ID_TSPRESCALE, cpu[NTRACE_INFO_CPU_TS_PRESCALE] & 3) |
+	       PREP(NTRACE_HW_ID_PRIVATE, !shared);
 }

@@ -19,7 +19,13 @@
 #ifndef INCLUDE__PERF_NTRACE_INFO_H__
 #define INCLUDE__PERF_NTRACE_INFO_H__
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <linux/ntrace.h>	/* NTRACE_AUXTRACE_TYPE */
+
+#include "ntrace-decoder/ntrace.h"
 
 #define NTRACE_PMU_NAME			"ntrace"
 
@@ -109,5 +115,72 @@ enum {
 /* Items behind the CPU blocks */
 #define NTRACE_INFO_TAG_ISA		1	/* the ISA string of the first hart */
 #define NTRACE_INFO_TAG_VDSO		2	/* the vDSO, which is in no file */
+
+/* --- reading it: ntrace-info.c ---------------------------------------------- */
+
+/* Room for the reason of an error */
+#define NTRACE_WHY	256
+
+/* From the `time` CSR to the clock of the events, as perf_event_mmap_page has it */
+struct ntrace_conversion {
+	uint64_t	zero, cycles, mask;
+	uint32_t	mult;
+	uint16_t	shift;
+	bool		short_counter;	/* it has the bits of mask */
+};
+
+struct ntrace_info {
+	unsigned int	major, minor;
+	unsigned int	nr_cpus;
+	uint64_t	(*cpu)[NTRACE_INFO_CPU_MAX];
+	uint32_t	pmu_type;
+	uint64_t	flags;
+	unsigned int	xlen;
+	char		*isa;
+	void		*vdso;
+	size_t		vdso_size;
+	bool		have_clock;	/* `time` converts to the events' clock */
+	struct ntrace_conversion conversion;
+};
+
+/* What was asked for when an event was opened: of its perf_event_attr */
+struct ntrace_asked {
+	uint64_t	config, config2;
+	bool		exclude_user, exclude_kernel;
+};
+
+/* These return 0, or -EINVAL or -ENOMEM and the reason in @why, NTRACE_WHY bytes. */
+int ntrace_info_read(struct ntrace_info *info, const uint64_t *word, size_t nr, char *why);
+int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
+		       struct nt_params *params, char *why);
+
+void ntrace_info_print(const struct ntrace_info *info);
+void ntrace_info_free(struct ntrace_info *info);
+const uint64_t *ntrace_info_cpu(const struct ntrace_info *info, int cpu);
+uint64_t ntrace_info_kernel_start(const struct ntrace_info *info);
+uint64_t ntrace_info_hw_id(const struct ntrace_info *info, const struct ntrace_asked *asked,
+			   int cpu);
+uint64_t ntrace_info_ns(const struct ntrace_info *info, uint64_t ticks);
+uint64_t ntrace_info_ticks(const struct ntrace_info *info, uint64_t ns);
+void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_conversion *c,
+			   const void *mark);
+
+/*
+ * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it out.
+ * Earlier drivers did not know those, and never set PRIVATE.
+ */
+static inline bool ntrace_is_shared(uint64_t hw_id)
+{
+	return hw_id & NTRACE_HW_ID_SRCBITS && !(hw_id & NTRACE_HW_ID_PRIVATE);
+}
+
+/*
+ * Is this, by its FORMAT, an Ownership message with scontext? Only that is Linux's: the driver puts
+ * the TID there. Of tt-dfd the messages do not tell, but the device tree binding.
+ */
+static inline bool ntrace_is_scontext(unsigned int profile, unsigned int format)
+{
+	return format == (profile == NT_PROFILE_TT_DFD ? 0 : 2);
+}
 
 #endif

@@ -148,7 +148,7 @@ static void log_messages(struct ntrace_queue *q, u64 until)
 			"window %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
 			w->offset, w->size, w->cpu, w->tid, w->hw_id);
 	}
-	if (ntrace_info_params(&q->nt->info, w->hw_id, w->cpu, &params))
+	if (ntrace_params(q->nt, w->hw_id, w->cpu, &params))
 		return;
 	while (q->logged <= until && q->logged - begin < q->data_len) {
 		at = q->logged - begin;

@@ -7,8 +7,7 @@
  *	ntrace-quick.c	 addresses only, without code; or the library's decoder
  *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
  *	ntrace-synth.c	 control flow -> samples and errors
- *	ntrace-span.c	 the time of each instruction, between those that messages tell
- *	ntrace-period.c	 where the samples of a period are
+ *	ntrace-ahead.c	 events that wait for the next time that a message tells
  *	ntrace-cycles.c	 cycles, where timestamps count them
  *	ntrace-stack.c	 last branches; samples of other events
  *	ntrace-log.c	 how it went, for those who debug it
@@ -16,16 +15,23 @@
  *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-replay.c	 a window once more, where the kernel was patched in it
- *	ntrace-window.c	 which bytes of the file are a window, and under which terms
- *	ntrace-ring.c	 what is left of windows in a circular buffer
+ *	ntrace-window.c	 finds the windows in the file, and under which terms they are
+ *	ntrace-ring.c	 AUX area samples
  *	ntrace-stream.c	 windows of a sink that several CPUs share
- *	ntrace-info.c	 what was recorded, on which machine
  *	ntrace-dump.c	 all of it, readable
  *	ntrace-plain.c	 what was injected, for others to read
  *	ntrace-record.c	 what perf record writes beside the trace
  *	ntrace-switch.c	 what a new file needs of those before it (--switch-output)
  *	ntrace-history.c what tasks were, and are
  *	ntrace-insn.c	 instructions, for perf script
+ *
+ * What is no part of perf, and the ntrace command uses, too:
+ *
+ *	ntrace-info.c	 what was recorded, on which machine
+ *	ntrace-buffer.c	 which bytes of an AUX buffer are a window
+ *	ntrace-span.c	 the time of each instruction, between those that messages tell
+ *	ntrace-time.c	 timestamps that wrap
+ *	ntrace-period.c	 where the samples of a period are
  */
 #ifndef INCLUDE__PERF_NTRACE_PRIV_H__
 #define INCLUDE__PERF_NTRACE_PRIV_H__
@@ -35,9 +41,10 @@
 
 #include "auxtrace.h"
 #include "hashmap.h"
-#include "tsc.h"
+#include "ntrace-buffer.h"
 #include "ntrace-info.h"
 #include "ntrace-period.h"
+#include "ntrace-span.h"
 #include "ntrace-decoder/ntrace.h"
 
 struct evlist;
@@ -47,94 +54,11 @@ struct perf_sample;
 struct perf_session;
 struct thread;
 
-/* --- ntrace-info.c ---------------------------------------------------------- */
-
-struct ntrace_info {
-	unsigned int	major, minor;
-	unsigned int	nr_cpus;
-	u64		(*cpu)[NTRACE_INFO_CPU_MAX];
-	u32		pmu_type;
-	u64		flags;
-	unsigned int	xlen;
-	char		*isa;
-	void		*vdso;
-	size_t		vdso_size;
-	bool		have_clock;	/* `time` converts to perf's clock */
-	struct perf_tsc_conversion tc;
-};
-
-int ntrace_info_read(struct ntrace_info *info, const struct perf_record_auxtrace_info *event);
-void ntrace_info_print(const struct ntrace_info *info);
-void ntrace_info_free(struct ntrace_info *info);
-const u64 *ntrace_info_cpu(const struct ntrace_info *info, int cpu);
-u64 ntrace_info_kernel_start(const struct ntrace_info *info);
-int ntrace_info_params(const struct ntrace_info *info, u64 hw_id, int cpu,
-		       struct nt_params *params);
-u64 ntrace_info_hw_id(const struct ntrace_info *info, const struct perf_event_attr *attr, int cpu);
-
 /* --- ntrace-record.c -------------------------------------------------------- */
 
 bool ntrace_is_recorded(struct evlist *evlist);
 
 /* --- ntrace-window.c -------------------------------------------------------- */
-
-/* A PERF_RECORD_AUXTRACE: bytes of the file */
-struct ntrace_piece {
-	u64	offset;			/* in the AUX stream of its buffer */
-	u64	size;
-	u64	file_offset;		/* of the first byte */
-};
-
-/* Where in the trace the first byte of a window is */
-enum ntrace_begin {
-	NTRACE_BEGIN_SYNC,	/* a sync message begins */
-	NTRACE_BEGIN_MESSAGE,	/* some message begins */
-	NTRACE_BEGIN_ANYWHERE,
-};
-
-/*
- * What one PERF_RECORD_AUX reports: a stretch of trace that begins with a sync;
- * or what a snapshot has of it; or an AUX area sample
- */
-struct ntrace_window {
-	u64	offset;
-	u64	size;
-	u64	time;			/* of its end, perf's clock; 0 unknown */
-	u64	flags;			/* PERF_AUX_FLAG_* */
-	u64	hw_id;			/* the terms in effect, 0 unknown */
-	int	cpu;
-	pid_t	pid, tid;		/* current when the window ended */
-	bool	of_task;		/* of an event that follows a task */
-	bool	orphan;			/* no AUX record reports these bytes */
-	bool	ring;			/* of a circular buffer, maybe overwritten */
-	bool	sampled;		/* by another event */
-	bool	shared;			/* of a sink that others use too; then: */
-	bool	resume;			/* it goes on where the one before ended */
-	bool	echo;			/* another CPU took it: its flags are told there */
-	unsigned int idx;		/* the queue whose buffer has the bytes */
-	enum ntrace_begin begin;
-};
-
-/*
- * Where one file of several begins, or ends (see ntrace-switch.c): AUX records up to that time are
- * about bytes before that offset, and later ones about those behind
- */
-struct ntrace_mark {
-	bool	there;
-	u64	time, offset;
-};
-
-/* An AUX buffer: what one CPU, or one thread, wrote */
-struct ntrace_buffer {
-	int			cpu;	/* -1: of a thread */
-	pid_t			tid;
-	struct ntrace_piece	*piece;
-	size_t			nr_pieces;
-	struct ntrace_window	*window;
-	size_t			nr_windows;
-	u64			sampled;	/* bytes of AUX area samples so far */
-	struct ntrace_mark	begin, end;
-};
 
 struct ntrace;
 
@@ -150,17 +74,12 @@ struct ntrace_queue;
 int ntrace_file_check(struct perf_session *session);
 int ntrace_windows_find(struct ntrace *nt);
 struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx);
-void ntrace_buffer_free(struct ntrace_buffer *buffer);
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
 			   const struct ntrace_window *window, void *data);
 
 /* --- ntrace-ring.c ---------------------------------------------------------- */
 
-int ntrace_ring_clip(struct ntrace_buffer *buffer);
 int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *buffer);
-size_t ntrace_window_skip(const struct ntrace_window *window, const struct nt_params *params,
-			  const u8 *data, size_t len);
-void *ntrace_grow(void *array, size_t nr, size_t size);
 
 /* --- ntrace-stream.c -------------------------------------------------------- */
 
@@ -257,38 +176,8 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 		       u64 insns, bool exact);
 u64 ntrace_cycles_of_branch(struct ntrace_queue *q);
 
-/* --- ntrace-time.c ---------------------------------------------------------- */
+/* --- ntrace-ahead.c --------------------------------------------------------- */
 
-u64 ntrace_time_from(const struct nt_params *params, u64 begin, u64 end, const u8 *data,
-		     size_t len);
-
-/* --- ntrace-span.c ---------------------------------------------------------- */
-
-/* The events up to the next time that a message tells: see ntrace-span.c */
-struct ntrace_span {
-	int	end;		/* index behind its last event; the next span begins there ... */
-	int	scan;		/* ... and no end of that was found before this index */
-	u64	sum;		/* instructions up to there */
-	u64	insns;		/* instructions that retire in the span ... */
-	u64	done;		/* ... up to the last event that was used */
-	u64	from, to;	/* perf's clock */
-	u64	advance;	/* of the clock of samples */
-	bool	known;		/* to is a time */
-};
-
-/* How fast instructions retired lately */
-struct ntrace_pace {
-	u64	insns, time;
-	u64	tick, period;	/* of timestamps, of samples */
-};
-
-/* The clock of samples by time counts 1/1024 ns: several instructions may retire in 1 ns. */
-#define NTRACE_CLOCK_SHIFT	10
-
-bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int first, int nr,
-		      bool all);
-u64 ntrace_span_at(const struct ntrace_span *s, u64 insn);
-u64 ntrace_pace_advance(struct ntrace_pace *p, u64 insns, u64 time, bool cut);
 bool ntrace_span_next(struct ntrace_queue *q, bool all);
 int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns);
 void ntrace_span_reset(struct ntrace_queue *q);
@@ -296,15 +185,6 @@ int ntrace_span_room(struct ntrace_queue *q);
 u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
 
 /* --- ntrace-queue.c --------------------------------------------------------- */
-
-/*
- * Is this, by its FORMAT, an Ownership message with scontext? Only that is Linux's: the driver puts
- * the TID there. Of tt-dfd the messages do not tell, but the device tree binding.
- */
-static inline bool ntrace_is_scontext(unsigned int profile, unsigned int format)
-{
-	return format == (profile == NT_PROFILE_TT_DFD ? 0 : 2);
-}
 
 /* As many events as a message can make, and far more than the library wants */
 #define NTRACE_BATCH	256
@@ -537,14 +417,7 @@ void ntrace_task_resumes(struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 
-/*
- * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it out.
- * Earlier drivers did not know those, and never set PRIVATE.
- */
-static inline bool ntrace_is_shared(u64 hw_id)
-{
-	return hw_id & NTRACE_HW_ID_SRCBITS && !(hw_id & NTRACE_HW_ID_PRIVATE);
-}
+int ntrace_params(struct ntrace *nt, u64 hw_id, int cpu, struct nt_params *params);
 
 /* The kernel's addresses begin where user space ends: see ntrace_info_kernel_start() */
 static inline u64 ntrace_kernel_start(const struct ntrace *nt)

@@ -171,7 +171,7 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_param
 {
 	int err;
 
-	err = ntrace_info_params(&q->nt->info, hw_id, cpu, params);
+	err = ntrace_params(q->nt, hw_id, cpu, params);
 	if (err)
 		return err;
 	params->branches = q->nt->custom;

@@ -2,22 +2,18 @@
 /*
  * Timestamps of fewer than 64 bits. How often the counter wrapped before a window, no message of it
  * tells; but the AUX record has the time of the window's end, so its last timestamp stands for
- * the last time before that.
+ * the last time before that. No part of perf: the ntrace command has this file, too.
  */
-#include <linux/bitfield.h>
-#include <linux/kernel.h>
+#include "ntrace-span.h"
 
-#include "event.h"
-#include "ntrace-priv.h"
-
-static u64 range_of(unsigned int bits)
+static uint64_t range_of(unsigned int bits)
 {
 	return 1ULL << bits;
 }
 
 /* The first and the last time of messages, as if the first were in the counter's first range */
 struct span {
-	u64	first, last;
+	uint64_t	first, last;
 	bool	known;
 };
 
@@ -39,7 +35,7 @@ static void take(struct span *s, const struct nt_params *params, const struct nt
 	s->known = true;
 }
 
-static struct span find_span(const struct nt_params *params, const u8 *data, size_t len)
+static struct span find_span(const struct nt_params *params, const uint8_t *data, size_t len)
 {
 	struct span s = { 0 };
 	struct nt_msg msg;
@@ -52,7 +48,7 @@ static struct span find_span(const struct nt_params *params, const u8 *data, siz
 			break;
 		if (n > 0)
 			take(&s, params, &msg);
-		at += n > 0 ? (size_t)n : msg.skip ?: 1;
+		at += n > 0 ? (size_t)n : msg.skip;
 	}
 	return s;
 }
@@ -62,10 +58,10 @@ static struct span find_span(const struct nt_params *params, const u8 *data, siz
  * and @end: between these times the window was written, 0 not known. Where more than one time
  * is possible, all messages are read: the window's last one was written just before the end.
  */
-u64 ntrace_time_from(const struct nt_params *params, u64 begin, u64 end, const u8 *data, size_t len)
+uint64_t ntrace_time_from(const struct nt_params *params, uint64_t begin, uint64_t end, const uint8_t *data, size_t len)
 {
 	unsigned int bits = params->tstamp_bits;
-	u64 range, last;
+	uint64_t range, last;
 	struct span s;
 
 	if (!params->timestamps || !bits || bits >= 63 || !end)

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
-#include <linux/unaligned.h>
 #include <linux/zalloc.h>
 
 #include "data.h"
@@ -55,40 +54,20 @@ struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx)
 	return nt->queue[idx];
 }
 
-/* The mark of a beginning is before all AUX records of the buffer, that of an end behind them. */
-static void add_mark(struct ntrace_buffer *b, const struct perf_record_auxtrace *rec)
-{
-	struct ntrace_mark *mark = b->nr_windows ? &b->end : &b->begin;
-
-	mark->there = true;
-	mark->time = rec->reference;
-	mark->offset = rec->offset;
-}
-
 static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset)
 {
 	struct ntrace_queue *q = ntrace_queue_at(nt, rec->idx);
-	struct ntrace_piece *piece;
+	const struct ntrace_piece piece = {
+		.offset	     = rec->offset,
+		.size	     = rec->size,
+		.file_offset = offset + rec->header.size,
+	};
 
 	if (!q)
 		return -ENOMEM;
 	q->buffer.cpu = rec->cpu;
 	q->buffer.tid = rec->tid;
-	if (!rec->size) {
-		add_mark(&q->buffer, rec);
-		return 0;
-	}
-
-	piece = ntrace_grow(q->buffer.piece, q->buffer.nr_pieces, sizeof(*piece));
-	if (!piece)
-		return -ENOMEM;
-	q->buffer.piece = piece;
-	piece[q->buffer.nr_pieces++] = (struct ntrace_piece) {
-		.offset	     = rec->offset,
-		.size	     = rec->size,
-		.file_offset = offset + rec->header.size,
-	};
-	return 0;
+	return ntrace_buffer_add_piece(&q->buffer, &piece, rec->reference);
 }
 
 /* Which buffer a record of an event is about: perf numbered them by event ID. */
@@ -158,7 +137,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		      const struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
-	struct ntrace_window *window;
+	struct ntrace_window window;
 	struct ntrace_queue *q;
 
 	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
@@ -167,12 +146,8 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		return -EINVAL;
 	}
 
-	window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
-	if (!window)
-		return -ENOMEM;
-	q->buffer.window = window;
 	/* A circular buffer has no room that is used up: there aux_offset is the end. */
-	window[q->buffer.nr_windows++] = (struct ntrace_window) {
+	window = (struct ntrace_window) {
 		.offset	= rec->flags & PERF_AUX_FLAG_OVERWRITE ? rec->aux_offset - rec->aux_size :
 								 rec->aux_offset,
 		.size	= rec->aux_size,
@@ -185,7 +160,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		.hw_id	= terms_of(s, idx, sample->cpu),
 		.of_task = sample_of_task(s->nt, sample),
 	};
-	return 0;
+	return ntrace_buffer_add_window(&q->buffer, &window);
 }
 
 /* An AUX area sample: a piece and a window in one, at an offset of its own */
@@ -242,17 +217,16 @@ static int search_sample(struct search *s, union perf_event *event, u64 offset)
 
 static void take_clock(struct ntrace *nt, const struct perf_record_time_conv *ev)
 {
-	struct perf_tsc_conversion *tc = &nt->info.tc;
+	const struct ntrace_conversion c = {
+		.zero	= ev->time_zero,
+		.cycles	= ev->time_cycles,
+		.mask	= ev->time_mask,
+		.mult	= ev->time_mult,
+		.shift	= min_t(u64, ev->time_shift, UINT16_MAX),
+		.short_counter = ev->cap_user_time_short,
+	};
 
-	if (memcmp(ev->reserved, NTRACE_TIME_CONV_MARK, sizeof(ev->reserved)) ||
-	    !ev->time_mult || ev->time_shift >= 64)
-		return;
-	tc->time_shift	= ev->time_shift;
-	tc->time_mult	= ev->time_mult;
-	tc->time_zero	= ev->time_zero;
-	tc->time_cycles = ev->time_cycles;
-	tc->time_mask	= ev->time_mask;
-	tc->cap_user_time_short = ev->cap_user_time_short;
+	ntrace_info_set_clock(&nt->info, &c, ev->reserved);
 }
 
 static int search_event(struct perf_session *session __maybe_unused, union perf_event *event,
@@ -282,147 +256,6 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 	default:
 		return 0;
 	}
-}
-
-static int by_offset(const void *a, const void *b)
-{
-	const struct ntrace_window *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	/* One without bytes goes first: it is about what was before. */
-	if (x->size != y->size)
-		return x->size < y->size ? -1 : 1;
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
-/*
- * perf record looks twice how far its buffer is filled. What comes between the two
- * looks is written now, and again the next time: records that are the same in
- * all, time included, are one.
- */
-static bool is_repeated(const struct ntrace_window *a, const struct ntrace_window *b)
-{
-	return a->time && a->offset == b->offset && a->size == b->size && a->flags == b->flags &&
-	       a->time == b->time && a->cpu == b->cpu && a->tid == b->tid;
-}
-
-static void drop_repeated(struct ntrace_buffer *b)
-{
-	size_t i, nr = 0;
-
-	for (i = 0; i < b->nr_windows; i++) {
-		if (!nr || !is_repeated(&b->window[nr - 1], &b->window[i]))
-			b->window[nr++] = b->window[i];
-	}
-	b->nr_windows = nr;
-}
-
-/* An AUX record is where its bytes are. When another file has those, it is not about this one. */
-static bool is_elsewhere(const struct ntrace_buffer *b, const struct ntrace_window *w)
-{
-	u64 end = w->offset + w->size;
-
-	return (b->begin.there && w->time <= b->begin.time && end <= b->begin.offset) ||
-	       (b->end.there && w->time > b->end.time && end > b->end.offset);
-}
-
-static void drop_elsewhere(struct ntrace_buffer *b)
-{
-	size_t i, nr = 0;
-
-	for (i = 0; i < b->nr_windows; i++) {
-		if (!is_elsewhere(b, &b->window[i]))
-			b->window[nr++] = b->window[i];
-	}
-	b->nr_windows = nr;
-}
-
-static int add_orphan(struct ntrace_buffer *b, u64 offset, u64 size, size_t like)
-{
-	struct ntrace_window *window, orphan = { 0 };
-
-	if (b->nr_windows)
-		orphan = b->window[min(like, b->nr_windows - 1)];
-	window = ntrace_grow(b->window, b->nr_windows, sizeof(*window));
-	if (!window)
-		return -ENOMEM;
-	b->window = window;
-
-	orphan.offset = offset;
-	orphan.size   = size;
-	orphan.flags  = 0;
-	orphan.orphan = true;
-	if (orphan.ring)
-		orphan.begin = NTRACE_BEGIN_ANYWHERE;
-	if (b->cpu >= 0)
-		orphan.cpu = b->cpu;
-	window[b->nr_windows++] = orphan;
-	return 0;
-}
-
-static u64 window_end(const struct ntrace_window *w)
-{
-	return w->offset + w->size;
-}
-
-/*
- * perf fills every AUXTRACE record up to a multiple of 8 bytes: those bytes are
- * not of the AUX buffer, and the next record begins before them. Of snapshots
- * there may be no next one, though trace goes on, or it begins further behind;
- * but a snapshot ends where a window does, and no window is as short as what it
- * is filled up with.
- */
-static void trim_pieces(struct ntrace_buffer *b)
-{
-	bool ring = b->nr_windows && b->window[0].ring;
-	u64 covered = 0;
-	size_t i, w = 0;
-
-	for (i = 0; i < b->nr_windows; i++)
-		covered = max(covered, window_end(&b->window[i]));
-
-	for (i = 0; i < b->nr_pieces; i++) {
-		struct ntrace_piece *p = &b->piece[i];
-		u64 filled = p->offset + p->size;
-		u64 end = i + 1 < b->nr_pieces ? p[1].offset : covered;
-
-		while (ring && w < b->nr_windows &&
-		       window_end(&b->window[w]) + PERF_AUXTRACE_RECORD_ALIGNMENT <= filled)
-			w++;
-		if (ring && w < b->nr_windows && window_end(&b->window[w]) < filled)
-			end = min(end, window_end(&b->window[w]));
-		if (filled > end && filled - end < PERF_AUXTRACE_RECORD_ALIGNMENT)
-			p->size = end - p->offset;
-	}
-}
-
-/*
- * Trace without an AUX record: the record itself was lost, or the recording
- * ended before it could be read. It can be decoded, as if it were one window.
- */
-static int find_orphans(struct ntrace_buffer *b)
-{
-	size_t i, w, nr = b->nr_windows;
-	bool ring = nr && b->window[0].ring;
-	u64 at, end, stop;
-	int err = 0;
-
-	for (i = 0, w = 0; i < b->nr_pieces && !err; i++) {
-		at = b->piece[i].offset;
-		end = at + b->piece[i].size;
-		while (at < end && !err) {
-			while (w < nr && b->window[w].offset + b->window[w].size <= at)
-				w++;
-			stop = w < nr ? min(max(b->window[w].offset, at), end) : end;
-			/* Of a snapshot, what perf filled the record up with is still there. */
-			if (stop - at >= (ring ? PERF_AUXTRACE_RECORD_ALIGNMENT : 1))
-				err = add_orphan(b, at, stop - at, w);
-			at = w < nr ? max(stop, min(b->window[w].offset + b->window[w].size, end)) : end;
-		}
-	}
-	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
-	return err;
 }
 
 /*
@@ -459,20 +292,9 @@ static bool is_sampling(struct ntrace *nt)
 	return false;
 }
 
-/* Put a buffer's windows in order, and find out what the file has of them. */
 static int finish_buffer(struct ntrace *nt, struct ntrace_buffer *b)
 {
-	int err;
-
-	if (b->sampled)
-		return ntrace_samples_clip(nt, b);
-
-	qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
-	drop_repeated(b);
-	drop_elsewhere(b);
-	trim_pieces(b);
-	err = ntrace_ring_clip(b);
-	return err ?: find_orphans(b);
+	return b->sampled ? ntrace_samples_clip(nt, b) : ntrace_buffer_finish(b);
 }
 
 static struct evsel *find_evsel(struct ntrace *nt)
@@ -491,6 +313,12 @@ static int guess_terms(struct search *s, const struct evsel *evsel,
 		       const struct perf_sample_id *sid)
 {
 	const struct ntrace_info *info = &s->nt->info;
+	const struct ntrace_asked asked = {
+		.config		= evsel->core.attr.config,
+		.config2	= evsel->core.attr.config2,
+		.exclude_user	= evsel->core.attr.exclude_user,
+		.exclude_kernel = evsel->core.attr.exclude_kernel,
+	};
 	unsigned int i;
 	int cpu, err = 0;
 
@@ -498,7 +326,7 @@ static int guess_terms(struct search *s, const struct evsel *evsel,
 		cpu = info->cpu[i][NTRACE_INFO_CPU_NR];
 		if ((sid->cpu.cpu == -1 || sid->cpu.cpu == cpu) && !find_terms(s, sid->idx, cpu))
 			err = add_terms(s, sid->idx, cpu,
-					ntrace_info_hw_id(info, &evsel->core.attr, cpu));
+					ntrace_info_hw_id(info, &asked, cpu));
 	}
 	return err;
 }
@@ -577,45 +405,6 @@ int ntrace_windows_find(struct ntrace *nt)
 	return err;
 }
 
-void ntrace_buffer_free(struct ntrace_buffer *buffer)
-{
-	zfree(&buffer->piece);
-	zfree(&buffer->window);
-}
-
-/* The length that a mark of the driver's tells of what it passed over, 0 if this is none */
-static u64 skipped_at(const u8 *data, u64 len)
-{
-	u64 skipped;
-	size_t i;
-
-	if (len < NTRACE_AUX_SKIP_MARK)
-		return 0;
-	for (i = 0; i < NTRACE_AUX_SKIP_IDLE; i++) {
-		if (data[i] != 0xff)
-			return 0;
-	}
-	skipped = get_unaligned_le64(data + NTRACE_AUX_SKIP_IDLE);
-	return skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len ? skipped : 0;
-}
-
-/*
- * Idle bytes in place of whatever was there before it was passed over. Trace whose
- * AUX record was lost may be behind that, or before it: then it goes up to the end.
- */
-static void blank_skipped(u8 *data, u64 len)
-{
-	u64 at, skipped = skipped_at(data, len);
-
-	memset(data, 0xff, skipped);
-	for (at = skipped; at < len; at++) {
-		if (data[at] == 0xff && skipped_at(data + at, len - at) == len - at) {
-			memset(data + at, 0xff, len - at);
-			return;
-		}
-	}
-}
-
 /*
  * Copy a window's bytes to @data. Returns how many there are, from the start on:
  * fewer than its size if the file does not have them all.
@@ -643,6 +432,6 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 			break;
 	}
 	if (window->orphan)
-		blank_skipped(data, done);
+		ntrace_buffer_blank(data, done);
 	return done;
 }

@@ -41,15 +41,35 @@ static struct ntrace *to_ntrace(struct perf_session *session)
 
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks)
 {
-	return tsc_to_perf_time(ticks, &nt->info.tc);
+	return ntrace_info_ns(&nt->info, ticks);
 }
 
-/* A time before the clock began has nothing traced before it. */
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns)
 {
-	if ((s64)(ns - nt->info.tc.time_zero) < 0)
-		return 0;
-	return perf_time_to_tsc(ns, &nt->info.tc);
+	return ntrace_info_ticks(&nt->info, ns);
+}
+
+/* --- terms ------------------------------------------------------------------ */
+
+int ntrace_params(struct ntrace *nt, u64 hw_id, int cpu, struct nt_params *params)
+{
+	char why[NTRACE_WHY];
+	int err = ntrace_info_params(&nt->info, hw_id, cpu, params, why);
+
+	if (err)
+		pr_err("ntrace: %s\n", why);
+	return err;
+}
+
+static int read_info(struct ntrace *nt, const struct perf_record_auxtrace_info *event)
+{
+	size_t nr = (event->header.size - sizeof(*event)) / sizeof(u64);
+	char why[NTRACE_WHY];
+	int err = ntrace_info_read(&nt->info, (const u64 *)event->priv, nr, why);
+
+	if (err)
+		pr_err("ntrace: %s\n", why);
+	return err;
 }
 
 /* --- tasks ------------------------------------------------------------------ */
@@ -646,7 +666,7 @@ static int start(struct ntrace *nt, union perf_event *event)
 
 	err = ntrace_file_check(nt->session);
 	if (!err)
-		err = ntrace_info_read(&nt->info, &event->auxtrace_info);
+		err = read_info(nt, &event->auxtrace_info);
 	if (err)
 		return err;
 	if (dump_trace)

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A queue's events, up to the next time that a message tells: see ntrace-span.c
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "ntrace-priv.h"
+
+/* Events that may wait for the end of their span, 768 KB of them */
+#define WAITING_MAX	16384
+
+/* What a message says of its time, on perf's clock */
+static u64 message_time(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	if (!q->timed || !(ev->flags & NT_EVF_TIME))
+		return max(q->time, q->span.to);
+	return ntrace_ticks_to_ns(q->nt, ev->time << q->ts_shift);
+}
+
+static void begin_span(struct ntrace_queue *q, bool cut)
+{
+	struct ntrace_span *s = &q->span;
+	const struct nt_event *last = q->ev + s->scan - 1;
+	u64 to = message_time(q, last), time;
+
+	q->clock += s->advance;
+	if (!s->known || last->kind == NT_EV_START)
+		s->to = to;
+	s->from	 = min(s->to, to);
+	s->to	 = cut ? min(to, s->from + (ntrace_pace_of(&q->pace, s->sum) >> NTRACE_CLOCK_SHIFT)) : to;
+	s->known = true;
+	s->insns = s->sum;
+	s->done	 = 0;
+	s->end	 = s->scan;
+	s->sum	 = 0;
+	time	 = (s->to - s->from) << NTRACE_CLOCK_SHIFT;
+	if (q->nt->exact_period)
+		s->advance = s->insns ? time : 0;
+	else
+		s->advance = ntrace_pace_advance(&q->pace, s->insns, time, cut);
+}
+
+/*
+ * All of a span was used: begin the next, if all of its events are there. @all: no more
+ * events of the last message are going to come.
+ */
+bool ntrace_span_next(struct ntrace_queue *q, bool all)
+{
+	bool full = q->nr + NTRACE_BATCH > WAITING_MAX;
+
+	if (q->pos == q->nr)
+		return false;
+	/* A CONTEXT is one message, and wants to be used before more is decoded. */
+	all |= q->ev[q->nr - 1].kind == NT_EV_CONTEXT;
+	if (ntrace_span_scan(&q->span, q->ev, q->pos, q->nr, all || full)) {
+		begin_span(q, full && !all && q->span.scan == q->nr);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The span before was used. Pass over whole spans: those that end among the next @nr events,
+ * if that is not later than @until. Returns how many events these are, and in @insns
+ * how many instructions of the @insns that all of the @nr have.
+ */
+int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
+{
+	const struct nt_event *ev = q->ev + q->pos;
+	struct ntrace_span *s = &q->span;
+	u64 to;
+
+	/* The last one ends where the next message begins. */
+	if (q->pos + nr == q->nr && nr)
+		*insns -= ev[--nr].insns;
+	while (nr && !(ev[nr - 1].offset != ev[nr].offset && ntrace_span_ends(&ev[nr - 1])))
+		*insns -= ev[--nr].insns;
+	to = nr ? message_time(q, &ev[nr - 1]) : 0;
+	if (!nr || to > until)
+		return 0;
+	q->clock += s->advance;
+	*s = (struct ntrace_span) { .end = q->pos + nr, .scan = q->pos + nr, .from = to, .to = to,
+				    .known = true };
+	return nr;
+}
+
+/* What was not used is not wanted; what comes next begins with a START. */
+void ntrace_span_reset(struct ntrace_queue *q)
+{
+	q->clock += q->span.advance;
+	q->span = (struct ntrace_span) { .to = q->span.to };
+	q->nr = q->pos = 0;
+}
+
+/* Room for another batch behind the events that wait for the end of their span */
+int ntrace_span_room(struct ntrace_queue *q)
+{
+	struct ntrace_span *s = &q->span;
+	struct nt_event *ev;
+
+	memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
+	s->end	-= q->pos;
+	s->scan -= q->pos;
+	q->nr	-= q->pos;
+	q->pos	 = 0;
+	if (q->nr + NTRACE_BATCH <= q->room)
+		return 0;
+	ev = realloc(q->ev, (2 * q->room ?: 2 * NTRACE_BATCH) * sizeof(*ev));
+	if (!ev)
+		return -ENOMEM;
+	q->ev = ev;
+	q->room = 2 * q->room ?: 2 * NTRACE_BATCH;
+	return 0;
+}
+
+/*
+ * When the instruction retired that is @insns behind the last event. Other events of the
+ * session were there already: code is read through the mappings that they tell of, so
+ * nothing is before them.
+ */
+u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns)
+{
+	if (!q->timed)
+		return q->time;
+	return max(ntrace_span_at(&q->span, q->span.done + insns), q->nt->reached);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which bytes of an AUX buffer are a window. AUX records tell where windows are, AUXTRACE records
+ * have the bytes; what only one of the two tells of is found here. Of circular buffers, only what a
+ * snapshot took is in the file, and that may begin anywhere in the trace. No part of perf: the
+ * ntrace command has this file, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/ntrace.h>
+
+#include "ntrace-buffer.h"
+
+/* What perf fills AUXTRACE records up to */
+#define RECORD_ALIGNMENT	8
+
+#define MIN(a, b)	((a) < (b) ? (a) : (b))
+#define MAX(a, b)	((a) > (b) ? (a) : (b))
+
+/* Room for one more in an array of @nr */
+void *ntrace_grow(void *array, size_t nr, size_t size)
+{
+	/* At powers of two: the array is full, or is not there. */
+	if (nr & (nr - 1))
+		return array;
+	return realloc(array, (nr ? nr * 2 : 1) * size);
+}
+
+/* --- what records tell ------------------------------------------------------ */
+
+/* The mark of a beginning is before all AUX records of the buffer, that of an end behind them. */
+static void add_mark(struct ntrace_buffer *b, uint64_t offset, uint64_t time)
+{
+	struct ntrace_mark *mark = b->nr_windows ? &b->end : &b->begin;
+
+	mark->there = true;
+	mark->time = time;
+	mark->offset = offset;
+}
+
+/* An AUXTRACE record; without bytes it is a mark, and @reference its time */
+int ntrace_buffer_add_piece(struct ntrace_buffer *b, const struct ntrace_piece *piece,
+			    uint64_t reference)
+{
+	struct ntrace_piece *more;
+
+	if (!piece->size) {
+		add_mark(b, piece->offset, reference);
+		return 0;
+	}
+	more = ntrace_grow(b->piece, b->nr_pieces, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	b->piece = more;
+	more[b->nr_pieces++] = *piece;
+	return 0;
+}
+
+int ntrace_buffer_add_window(struct ntrace_buffer *b, const struct ntrace_window *window)
+{
+	struct ntrace_window *more = ntrace_grow(b->window, b->nr_windows, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	b->window = more;
+	more[b->nr_windows++] = *window;
+	return 0;
+}
+
+/* --- windows in order ------------------------------------------------------- */
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct ntrace_window *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	/* One without bytes goes first: it is about what was before. */
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/*
+ * perf record looks twice how far its buffer is filled. What comes between the two
+ * looks is written now, and again the next time: records that are the same in
+ * all, time included, are one.
+ */
+static bool is_repeated(const struct ntrace_window *a, const struct ntrace_window *b)
+{
+	return a->time && a->offset == b->offset && a->size == b->size && a->flags == b->flags &&
+	       a->time == b->time && a->cpu == b->cpu && a->tid == b->tid;
+}
+
+static void drop_repeated(struct ntrace_buffer *b)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (!nr || !is_repeated(&b->window[nr - 1], &b->window[i]))
+			b->window[nr++] = b->window[i];
+	}
+	b->nr_windows = nr;
+}
+
+/* An AUX record is where its bytes are. When another file has those, it is not about this one. */
+static bool is_elsewhere(const struct ntrace_buffer *b, const struct ntrace_window *w)
+{
+	uint64_t end = w->offset + w->size;
+
+	return (b->begin.there && w->time <= b->begin.time && end <= b->begin.offset) ||
+	       (b->end.there && w->time > b->end.time && end > b->end.offset);
+}
+
+static void drop_elsewhere(struct ntrace_buffer *b)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (!is_elsewhere(b, &b->window[i]))
+			b->window[nr++] = b->window[i];
+	}
+	b->nr_windows = nr;
+}
+
+static int add_orphan(struct ntrace_buffer *b, uint64_t offset, uint64_t size, size_t like)
+{
+	struct ntrace_window orphan = { 0 };
+
+	if (b->nr_windows)
+		orphan = b->window[MIN(like, b->nr_windows - 1)];
+	orphan.offset = offset;
+	orphan.size   = size;
+	orphan.flags  = 0;
+	orphan.orphan = true;
+	if (orphan.ring)
+		orphan.begin = NTRACE_BEGIN_ANYWHERE;
+	if (b->cpu >= 0)
+		orphan.cpu = b->cpu;
+	return ntrace_buffer_add_window(b, &orphan);
+}
+
+static uint64_t window_end(const struct ntrace_window *w)
+{
+	return w->offset + w->size;
+}
+
+/*
+ * perf fills every AUXTRACE record up to a multiple of 8 bytes: those bytes are
+ * not of the AUX buffer, and the next record begins before them. Of snapshots
+ * there may be no next one, though trace goes on, or it begins further behind;
+ * but a snapshot ends where a window does, and no window is as short as what it
+ * is filled up with.
+ */
+static void trim_pieces(struct ntrace_buffer *b)
+{
+	bool ring = b->nr_windows && b->window[0].ring;
+	uint64_t covered = 0;
+	size_t i, w = 0;
+
+	for (i = 0; i < b->nr_windows; i++)
+		covered = MAX(covered, window_end(&b->window[i]));
+
+	for (i = 0; i < b->nr_pieces; i++) {
+		struct ntrace_piece *p = &b->piece[i];
+		uint64_t filled = p->offset + p->size;
+		uint64_t end = i + 1 < b->nr_pieces ? p[1].offset : covered;
+
+		while (ring && w < b->nr_windows &&
+		       window_end(&b->window[w]) + RECORD_ALIGNMENT <= filled)
+			w++;
+		if (ring && w < b->nr_windows && window_end(&b->window[w]) < filled)
+			end = MIN(end, window_end(&b->window[w]));
+		if (filled > end && filled - end < RECORD_ALIGNMENT)
+			p->size = end - p->offset;
+	}
+}
+
+/*
+ * Trace without an AUX record: the record itself was lost, or the recording
+ * ended before it could be read. It can be decoded, as if it were one window.
+ */
+static int find_orphans(struct ntrace_buffer *b)
+{
+	size_t i, w, nr = b->nr_windows;
+	bool ring = nr && b->window[0].ring;
+	uint64_t at, end, stop;
+	int err = 0;
+
+	for (i = 0, w = 0; i < b->nr_pieces && !err; i++) {
+		at = b->piece[i].offset;
+		end = at + b->piece[i].size;
+		while (at < end && !err) {
+			while (w < nr && b->window[w].offset + b->window[w].size <= at)
+				w++;
+			stop = w < nr ? MIN(MAX(b->window[w].offset, at), end) : end;
+			/* Of a snapshot, what perf filled the record up with is still there. */
+			if (stop - at >= (ring ? RECORD_ALIGNMENT : 1))
+				err = add_orphan(b, at, stop - at, w);
+			at = w < nr ? MAX(stop, MIN(b->window[w].offset + b->window[w].size, end)) : end;
+		}
+	}
+	if (b->nr_windows)
+		qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+	return err;
+}
+
+/* --- snapshots -------------------------------------------------------------- */
+
+/* What the piece has of the window. Its end is that of the window, always. */
+static bool intersect(const struct ntrace_window *w, const struct ntrace_piece *p,
+		      struct ntrace_window *part)
+{
+	uint64_t begin = MAX(w->offset, p->offset), end = MIN(w->offset + w->size, p->offset + p->size);
+
+	if (begin >= end)
+		return false;
+	*part = *w;
+	part->offset = begin;
+	part->size = end - begin;
+	if (begin > w->offset)
+		part->begin = NTRACE_BEGIN_ANYWHERE;
+	return true;
+}
+
+static int clip_window(struct ntrace_buffer *b, const struct ntrace_window *w,
+		       struct ntrace_window **kept, size_t *nr)
+{
+	struct ntrace_window part, *bigger;
+	size_t i;
+
+	for (i = 0; i < b->nr_pieces; i++) {
+		if (!intersect(w, &b->piece[i], &part))
+			continue;
+		bigger = ntrace_grow(*kept, *nr, sizeof(part));
+		if (!bigger)
+			return -ENOMEM;
+		*kept = bigger;
+		bigger[(*nr)++] = part;
+	}
+	return 0;
+}
+
+/*
+ * Leave of each window what the snapshots have; the windows are in order. One
+ * that does not begin where the one before ended made more than a lap.
+ */
+static int clip_ring(struct ntrace_buffer *b)
+{
+	struct ntrace_window *kept = NULL;
+	size_t i, nr = 0;
+	uint64_t end = 0;
+	int err = 0;
+
+	if (!b->nr_windows || !b->window[0].ring)
+		return 0;
+
+	for (i = 0; i < b->nr_windows && !err; i++) {
+		struct ntrace_window *w = &b->window[i];
+
+		if (w->offset != end)
+			w->begin = NTRACE_BEGIN_ANYWHERE;
+		end = w->offset + w->size;
+		err = clip_window(b, w, &kept, &nr);
+	}
+	free(b->window);
+	b->window = kept;
+	b->nr_windows = nr;
+	return err;
+}
+
+/* Put a buffer's windows in order, and find out what there is of them. */
+int ntrace_buffer_finish(struct ntrace_buffer *b)
+{
+	int err;
+
+	if (b->nr_windows)
+		qsort(b->window, b->nr_windows, sizeof(*b->window), by_offset);
+	drop_repeated(b);
+	drop_elsewhere(b);
+	trim_pieces(b);
+	err = clip_ring(b);
+	return err ? err : find_orphans(b);
+}
+
+void ntrace_buffer_free(struct ntrace_buffer *b)
+{
+	free(b->piece);
+	free(b->window);
+	b->piece = NULL;
+	b->window = NULL;
+	b->nr_pieces = b->nr_windows = 0;
+}
+
+/* --- what was passed over --------------------------------------------------- */
+
+/* The length that a mark of the driver's tells of what it passed over, 0 if this is none */
+static uint64_t skipped_at(const uint8_t *data, uint64_t len)
+{
+	uint64_t skipped = 0;
+	size_t i;
+
+	if (len < NTRACE_AUX_SKIP_MARK)
+		return 0;
+	for (i = 0; i < NTRACE_AUX_SKIP_IDLE; i++) {
+		if (data[i] != 0xff)
+			return 0;
+	}
+	for (i = 0; i < 8; i++)
+		skipped |= (uint64_t)data[NTRACE_AUX_SKIP_IDLE + i] << (8 * i);
+	return skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len ? skipped : 0;
+}
+
+/*
+ * Idle bytes in place of whatever was there before it was passed over. Trace whose
+ * AUX record was lost may be behind that, or before it: then it goes up to the end.
+ */
+void ntrace_buffer_blank(uint8_t *data, uint64_t len)
+{
+	uint64_t at, skipped = skipped_at(data, len);
+
+	memset(data, 0xff, skipped);
+	for (at = skipped; at < len; at++) {
+		if (data[at] == 0xff && skipped_at(data + at, len - at) == len - at) {
+			memset(data + at, 0xff, len - at);
+			return;
+		}
+	}
+}
+
+/* --- where to begin --------------------------------------------------------- */
+
+/* The byte behind the first end of a message */
+static size_t next_message(const uint8_t *data, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if ((data[i] & 3) == 3)
+			return i + 1;
+	}
+	return len;
+}
+
+/* Bytes of a window to pass over: up to the first message with a full address */
+size_t ntrace_window_skip(const struct ntrace_window *w, const struct nt_params *params,
+			  const uint8_t *data, size_t len)
+{
+	struct nt_msg msg;
+	size_t at = 0;
+	int n;
+
+	if (w->begin == NTRACE_BEGIN_SYNC)
+		return 0;
+	if (w->begin == NTRACE_BEGIN_ANYWHERE)
+		at = next_message(data, len);
+	while (at < len) {
+		n = nt_msg_decode(params, data + at, len - at, &msg);
+		if (!n)
+			return len;
+		if (n > 0 && nt_tcode_is_sync(msg.tcode))
+			return at;
+		at += n > 0 ? (size_t)n : msg.skip;
+	}
+	return len;
+}
