@@ -178,7 +178,8 @@ class Lines:
 def branches(stream=True, most=None):
     elf = Elf(ARGS["elf"])
     lines = Lines(elf)
-    flagged = "flags" in ARGS.get("command", "flags")
+    command = ARGS.get("command", "flags")
+    flagged = "flags" in command or command.startswith("ntrace script")
     for line in output():
         m = BRANCH.match(line)
         if not m:

@@ -281,7 +281,16 @@ refuses 'idle bytes only' 'is empty (idle bytes only)' decode --elf "$elf" "$scr
 refuses 'a program as trace' 'is an ELF file, not a trace; programs are given as --elf=FILE' \
 	decode --elf "$elf" "$elf"
 printf 'PERFILE2 and so on' >"$scratch/perf.data"
-refuses 'a perf.data as trace' 'is a perf.data, not a raw trace' decode --elf "$elf" "$scratch/perf.data"
+refuses 'a perf.data with a program' 'is a perf.data, which tells what ran' decode --elf "$elf" "$scratch/perf.data"
+refuses 'a perf.data as trace' 'is a perf.data, not a raw trace' stat "$scratch/perf.data"
+printf '2ELIFREP and so on' >"$scratch/other.data"
+printf 'PERFILE2\150\0\0\0\0\0\0\0' >"$scratch/perf.data"
+for command in dump decode script; do
+	refuses "$command: a perf.data that is cut" 'perf.data: at 0x10: the file ends in its header' \
+		$command "$scratch/perf.data"
+	refuses "$command: of the other byte order" 'recorded on a big-endian machine' \
+		$command "$scratch/other.data"
+done
 gzip -c "$trace" >"$scratch/packed"
 refuses 'a compressed trace' 'is compressed; decompress it first' stat "$scratch/packed"
 # at most so much is read of what has no end

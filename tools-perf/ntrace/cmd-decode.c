@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "marks.h"
+#include "rec.h"
 
 struct view;
 
@@ -32,6 +33,7 @@ struct decode {
 	bool not_taken;
 	bool no_marks;
 	struct records records;
+	struct rec_options recording;
 	unsigned long losses;
 	struct symbols *symbols;
 	struct run open;	/* run that the pieces printed so far leave open */
@@ -90,6 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &d->in;
 		state->child_inputs[1] = &d->records;
+		state->child_inputs[2] = &d->recording;
 		break;
 	case OPT_OUTPUT:
 		d->output = find_output(arg);
@@ -336,12 +339,29 @@ static void decode(struct decode *d)
 	symbols_free(d->symbols);
 }
 
+/* A perf.data tells itself what was mapped, and how the trace was made. */
+static int decode_recording(const struct decode *d)
+{
+	bool branches = d->output->event == branch_event;
+
+	if (d->in.images)
+		die("%s: is a perf.data, which tells what ran; --symfs and --buildid-dir tell where the files are",
+		    d->in.file);
+	if (!branches && d->output->insn != pc_insn)
+		die("--output=%s: of a perf.data only pc and branch; ntrace script has symbols",
+		    d->output->name);
+	if (d->not_taken)
+		die("--not-taken: not of a perf.data");
+	return rec_decode(d->in.file, &d->recording, branches, !d->no_marks);
+}
+
 int cmd_decode(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 }, { &records_argp, 0, NULL, 0 }, { 0 }
+		{ &input_argp, 0, NULL, 0 }, { &records_argp, 0, NULL, 0 },
+		{ &rec_argp, 0, NULL, 0 }, { 0 }
 	};
-	char doc[200];
+	char doc[250];
 	const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -352,10 +372,13 @@ int cmd_decode(int argc, char **argv)
 	struct decode d = { .output = &outputs[0] };
 	bool ctr;
 
-	snprintf(doc, sizeof(doc), "Decode an N-Trace file with the program that was traced.\v"
+	snprintf(doc, sizeof(doc), "Decode an N-Trace file with the program that was traced, or a perf.data.\v"
 		 "Disassembler of --output=insn: %s.", lines_disassembler());
 	input_init(&d.in);
 	parse_arguments(&argp, argc, argv, &d);
+	if (rec_is_data(d.in.file))
+		return decode_recording(&d);
+	rec_refuse_options(&d.recording);
 	if (!d.in.images)
 		die("no program given: --elf or --raw");
 	ctr = !strcmp(d.output->name, "ctr");

@@ -31,6 +31,7 @@ int cmd_dump(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_script(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
@@ -173,6 +174,9 @@ struct symbols;
 
 /* Read the symbols of the program's code; of what has none there are none. */
 struct symbols *symbols_new(const struct input *in);
+/* ... of a file, at its own addresses; of a list of the kernel's */
+struct symbols *symbols_of_file(const char *path, unsigned int xlen);
+struct symbols *symbols_of_kallsyms(const char *path);
 void symbols_free(struct symbols *symbols);
 /* The name of what pc is in, and how far; NULL when not known */
 const char *symbols_find(const struct symbols *symbols, uint64_t pc, uint64_t *offset);

@@ -581,8 +581,8 @@ static void check_trace(struct input *in)
 		const char *magic, *what;
 	} others[] = {
 		{ "\177ELF", "an ELF file, not a trace; programs are given as --elf=FILE" },
-		{ "PERFILE2", "a perf.data, not a raw trace; perf script, ntrace profile and ntrace "
-			      "timeline read it" },
+		{ "PERFILE2", "a perf.data, not a raw trace; ntrace script, profile and timeline "
+			      "read it, dump and decode if it is a file" },
 		{ "\050\265\057\375", "compressed; decompress it first, as with zstd -dc" },
 		{ "\037\213", "compressed; decompress it first, as with gzip -dc" },
 	};

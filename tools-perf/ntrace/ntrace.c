@@ -16,6 +16,7 @@ static const struct command commands[] = {
 	{ "decode", cmd_decode, "print what was executed" },
 	{ "encode", cmd_encode, "make a trace of a list of addresses" },
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
+	{ "script", cmd_script, "print what a perf.data has trace of, without perf" },
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count, verify" },

@@ -29,6 +29,8 @@ struct symbols {
 	struct symbol *list;
 	size_t n;
 	struct source *sources;
+	char **names;		/* that are in none of these */
+	size_t nr_names;
 };
 
 /* Is it code, and no mark of the assembler's? */
@@ -50,10 +52,10 @@ static bool is_code(Elf *elf, const GElf_Sym *sym, const char *name)
 
 static unsigned int rank(const GElf_Sym *sym)
 {
-	unsigned int type = GELF_ST_TYPE(sym->st_info);
+	unsigned int type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
 
-	return 4 * (type != STT_NOTYPE) + 2 * !!sym->st_size +
-	       (GELF_ST_BIND(sym->st_info) == STB_GLOBAL);
+	return 8 * (type != STT_NOTYPE) + 4 * !!sym->st_size + 2 * (bind != STB_WEAK) +
+	       (bind == STB_GLOBAL);
 }
 
 static void read_table(struct symbols *s, Elf *elf, Elf_Scn *scn, uint64_t bias, uint64_t mask)
@@ -124,28 +126,91 @@ static int compare(const void *a, const void *b)
 		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
+	/* as perf chooses: what people call it, and what tells more */
+	if (strspn(x->name, "_") != strspn(y->name, "_"))
+		return strspn(x->name, "_") < strspn(y->name, "_") ? -1 : 1;
+	if (strlen(x->name) != strlen(y->name))
+		return strlen(x->name) > strlen(y->name) ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-struct symbols *symbols_new(const struct input *in)
+static struct symbols *new_symbols(void)
 {
-	uint64_t mask = in->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	struct symbols *s = calloc(1, sizeof(*s));
-	const struct elf *elf;
-	size_t i, n = 0;
 
 	if (!s)
 		die("%s", nt_strerror(NT_ENOMEM));
 	elf_version(EV_CURRENT);
-	for (elf = in->elfs; elf; elf = elf->next)
-		read_elf(s, elf, mask);
+	return s;
+}
+
+/* In the order of addresses, one for each */
+static void sort(struct symbols *s)
+{
+	size_t i, n = 0;
+
 	if (!s->n)
-		return s;
+		return;
 	qsort(s->list, s->n, sizeof(*s->list), compare);
 	for (i = 0; i < s->n; i++)
 		if (!n || s->list[n - 1].start != s->list[i].start)
 			s->list[n++] = s->list[i];
 	s->n = n;
+}
+
+struct symbols *symbols_new(const struct input *in)
+{
+	uint64_t mask = in->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
+	struct symbols *s = new_symbols();
+	const struct elf *elf;
+
+	for (elf = in->elfs; elf; elf = elf->next)
+		read_elf(s, elf, mask);
+	sort(s);
+	return s;
+}
+
+struct symbols *symbols_of_file(const char *path, unsigned int xlen)
+{
+	struct symbols *s = new_symbols();
+	struct elf file = { .path = (char *)path };
+
+	read_elf(s, &file, xlen == 32 ? UINT32_MAX : UINT64_MAX);
+	sort(s);
+	return s;
+}
+
+/*
+ * Lines "ADDRESS TYPE NAME", and "[MODULE]" behind a tab; data and local labels are left out. Of
+ * several at an address the last counts, as with perf, which takes the others for empty.
+ */
+struct symbols *symbols_of_kallsyms(const char *path)
+{
+	struct symbols *s = new_symbols();
+	FILE *f = fopen(path, "re");
+	unsigned long long addr;
+	size_t room = 0;
+	char *name, type;
+
+	while (f && fscanf(f, "%llx %c %ms%*[^\n]", &addr, &type, &name) == 3) {
+		if (!strchr("tTwW", type) || *name == '$' || !strncmp(name, ".L", 2)) {
+			free(name);
+			continue;
+		}
+		if (s->n == room) {
+			room = room ? 2 * room : 4096;
+			s->list = reallocarray(s->list, room, sizeof(*s->list));
+			s->names = reallocarray(s->names, room, sizeof(*s->names));
+			if (!s->list || !s->names)
+				die("%s", nt_strerror(NT_ENOMEM));
+		}
+		s->names[s->nr_names++] = name;
+		s->list[s->n] = (struct symbol){ addr, 0, name, (unsigned int)s->n };
+		s->n++;
+	}
+	if (f)
+		fclose(f);
+	sort(s);
 	return s;
 }
 
@@ -182,6 +247,9 @@ void symbols_free(struct symbols *s)
 			close(source->fd);
 		free(source);
 	}
+	while (s->nr_names)
+		free(s->names[--s->nr_names]);
+	free(s->names);
 	free(s->list);
 	free(s);
 }

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace script, which reads perf.data without perf, prints what perf script prints: every line of
+# branches and instructions, its time, thread, CPU, flags and symbols; what it cannot decode it
+# refuses in words, and of a file that is cut it decodes what there is.
+
+name=script
+. "$(dirname "$0")/lib.bash"
+
+share=$dir/run/share
+
+cat >"$dir/record.sh" <<'END'
+cd /mnt
+record="perf --buildid-dir /mnt/debug record"
+$record -e ntrace//u -o user.data -- qsort
+$record -e ntrace//u -o fork.data -- sh -c 'ls / >/dev/null; ls /bin >/dev/null'
+$record -e ntrace/contextid=0,timestamp=0/u --per-thread -o thread.data -- ls /
+$record -e ntrace/contextid=0/u -a -o switch.data -- ls /
+$record --kcore -a -e ntrace// -o all.data -- ls /
+$record --kcore -e ntrace//k -o kernel.data -- ls /
+$record -Se -m,64K -e ntrace//u -o snapshot.data -- qsort
+$record -o - -e ntrace//u -- ls / >pipe.data
+$record --aux-sample=8192 -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
+true
+END
+guest run "$dir/record.sh"
+ok $? "recordings" "$dir/run/guest.out"
+
+# What differs in form alone: spaces, the name of the event. Losses have one form, too.
+same_form()
+{
+	sed -E -e 's/ +/ /g; s/^ //; s/ $//; s/branches:[a-zA-Z]*:?/branches:/' \
+		-e 's/instructions:[a-zA-Z]*:?/instructions:/' \
+		-e 's/^instruction trace error type 1 time /# loss time /'
+}
+
+# perf has names of PLT entries, which no symbol table has
+without_plt()
+{
+	sed -E 's/ ([^ ]+@plt|\.plt)\+0x[0-9a-f]+/ [unknown]/g'
+}
+
+# like_perf NAME ITRACE FIELDS [OPTION...]: line for line. Leaves $dir/NAME.diff, $lines. Options are
+# ntrace's, and for perf what $perf_options has
+like_perf()
+{
+	local what=$1 itrace=$2 fields=$3 file=$share/$1.data status=0
+	shift 3
+
+	# shellcheck disable=SC2086
+	host_perf run script -i "$file" --itrace="$itrace" -F "$fields" --ns ${perf_options:-} \
+		2>"$dir/$what.perf.err" | same_form | without_plt >"$dir/$what.perf"
+	"$lab/enter" "$build/host/ntrace" script --buildid-dir "$share/debug" "$@" "$file" \
+		2>"$dir/$what.err" | same_form >"$dir/$what.ntrace"
+	lines=$(wc -l <"$dir/$what.perf")
+	diff "$dir/$what.perf" "$dir/$what.ntrace" >"$dir/$what.diff" || status=1
+	[ $status = 0 ] && [ "$lines" -ge 1000 ]
+}
+
+branches=comm,tid,cpu,time,event,ip,sym,symoff,addr,flags
+for what in user fork thread switch all kernel; do
+	like_perf $what be $branches
+	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" "$dir/$what.err"
+done
+like_perf snapshot be $branches
+ok $? "snapshots: $lines lines" "$dir/snapshot.diff" "$dir/snapshot.err"
+like_perf user i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
+ok $? "$lines instructions as perf script prints them" "$dir/user.diff" "$dir/user.err"
+
+# --- what is chosen -----------------------------------------------------------------
+
+ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.err
+{
+	local status=0
+
+	"$lab/enter" "$build/host/ntrace" "$@" >"$dir/got.raw" 2>"$dir/got.err" || status=$?
+	same_form <"$dir/got.raw" >"$dir/got"
+	return $status
+}
+
+# What is not decoded tells nothing of tasks that come from there, so perf leaves the same out.
+perf_options='-C 0' like_perf all be $branches --cpu 0
+ok $? "--cpu 0: $lines lines" "$dir/all.diff" "$dir/all.err"
+like_perf all be $branches
+tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/all.perf")
+awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/all.perf" >"$dir/want"
+ntrace script --buildid-dir "$share/debug" --tid "$tid" "$share/all.data"
+grep -v '^#' "$dir/got" | diff "$dir/want" - >"$dir/diff" && [ -s "$dir/want" ]
+ok $? "--tid $tid: what that thread ran" "$dir/diff"
+
+# --- where files are ------------------------------------------------------------------
+
+# busybox is nowhere else here; perf's cache has it by its path
+like_perf fork be $branches
+mv "$share/debug" "$share/elsewhere"
+program=$(find "$share/elsewhere" -path '*/busybox/*/elf')
+like_fork()	# ARGUMENT...: what came of fork.data is what perf printed
+{
+	"$lab/enter" env "$@" "$share/fork.data" 2>"$dir/got.err" | same_form |
+		diff "$dir/fork.perf" - >"$dir/diff"
+}
+
+ntrace script "$share/fork.data"
+[ $? = 1 ] && grep -q 'cannot find /bin/busybox' "$dir/got.err" &&
+	grep -q 'no code in /bin/busybox' "$dir/got"
+ok $? "a missing binary is named" "$dir/got.err"
+mkdir -p "$dir/fs/bin"
+cp "$program" "$dir/fs/bin/busybox"
+like_fork "$build/host/ntrace" script --symfs "$dir/fs"
+ok $? "--symfs" "$dir/got.err" "$dir/diff"
+cp "$build/guest/bin/loop" "$dir/fs/bin/busybox"
+ntrace script --symfs "$dir/fs" "$share/fork.data"
+[ $? = 1 ] && grep -q '/bin/busybox is not the file that was recorded' "$dir/got.err"
+ok $? "a wrong binary is named" "$dir/got.err"
+id=$(readelf -n "$program" | awk '/Build ID/ { print $3 }')
+mkdir -p "$dir/cache/$id"
+cp "$program" "$dir/cache/$id/executable"
+like_fork DEBUGINFOD_CACHE_PATH="$dir/cache" "$build/host/ntrace" script
+ok $? "debuginfod's cache" "$dir/got.err" "$dir/diff"
+mv "$share/elsewhere" "$share/debug"
+cp "$share"/debug/bin/busybox/*/elf "$dir/fs/bin/busybox"
+
+# --- pipes, damage, what is refused ---------------------------------------------------
+
+# such a recording has no build-ids
+"$lab/enter" bash -c 'cat "$1" | "$2" script --symfs "$3" -' pipe "$share/pipe.data" \
+	"$build/host/ntrace" "$dir/fs" >"$dir/got" 2>"$dir/got.err"
+[ $? = 0 ] && [ "$(grep -c ' ls .*branches:' "$dir/got")" -ge 1000 ]
+ok $? "a recording through a pipe: $(wc -l <"$dir/got") lines" "$dir/got.err"
+
+size=$(stat -c %s "$share/user.data")
+like_perf user be $branches
+head -c $((size - size / 4)) "$share/user.data" >"$share/cut.data"
+ntrace script --buildid-dir "$share/debug" "$share/cut.data"
+[ $? = 1 ] && grep -q 'cut.data: at 0x[0-9a-f]*: the file ends.*: decoded up to there' "$dir/got.err" &&
+	[ "$(grep -vc '^#' "$dir/got")" -ge 1000 ] &&
+	[ "$(grep -v '^#' "$dir/got" | head -n 1000 | md5sum)" = \
+	  "$(grep -v '^#' "$dir/user.perf" | head -n 1000 | md5sum)" ]
+ok $? "a file that is cut: $(wc -l <"$dir/got") lines, and where it ends" "$dir/got.err"
+
+ntrace script "$share/samples.data"
+[ $? = 2 ] && grep -q 'samples of the AUX area' "$dir/got.err"
+ok $? "refused in words: AUX area samples" "$dir/got.err"
+python3 - "$share/user.data" "$share/other.data" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[:8] = b"2ELIFREP"
+open(sys.argv[2], "wb").write(data)
+END
+ntrace script "$share/other.data"
+[ $? = 2 ] && grep -q 'big-endian' "$dir/got.err"
+ok $? "refused in words: the other byte order" "$dir/got.err"
+finish

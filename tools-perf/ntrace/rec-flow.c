@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the decoder says of the control flow -> branches, instructions, losses. A stop is held back
+ * until it is clear whether it was only a pause of the window.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "rec.h"
+
+#define ECALL	0x73
+
+/* ---------------------------------------------------------------- output - */
+
+static bool is_wanted(const struct rec_queue *q)
+{
+	const struct rec_options *o = q->rec->options;
+
+	return rec_cpu_is_wanted(o, q->cpu) && (o->pid < 0 || o->pid == q->pid) &&
+	       (o->tid < 0 || o->tid == q->tid);
+}
+
+static struct rec_sample sample_of(const struct rec_queue *q)
+{
+	return (struct rec_sample){
+		.time = q->time, .cpu = q->cpu, .pid = q->pid, .tid = q->tid, .task = q->task,
+	};
+}
+
+static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,
+		       unsigned int flags)
+{
+	const struct rec_output *out = q->rec->output;
+	struct rec_sample sample = sample_of(q);
+
+	sample.ip = from;
+	sample.addr = to;
+	sample.type = type;
+	sample.flags = flags;
+	if (out->branch && is_wanted(q))
+		out->branch(out->ctx, &sample);
+}
+
+void rec_flow_loss(struct rec_queue *q, unsigned int code, uint64_t ip, const char *fmt, ...)
+{
+	const struct rec_output *out = q->rec->output;
+	struct rec_loss loss = {
+		.code = code, .ip = ip, .time = q->time, .cpu = q->cpu, .pid = q->pid,
+		.tid = q->tid,
+	};
+	char text[256];
+	va_list ap;
+
+	if (!is_wanted(q))
+		return;
+	q->rec->losses++;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	loss.text = text;
+	if (out->loss)
+		out->loss(out->ctx, &loss);
+}
+
+/* So many instructions have retired from q->pc on, one behind the other. */
+static void put_range(struct rec_queue *q, uint32_t insns)
+{
+	const struct rec_output *out = q->rec->output;
+	struct rec_sample sample = sample_of(q);
+	struct nt_insn insn;
+	uint32_t nth = 0;
+
+	if (!insns || !out->insn || !is_wanted(q))
+		return;
+	nt_path_linear(q->path, rec_queue_code(q, q->pc), q->pc, insns);
+	while (nt_path_insn(q->path, &insn) > 0) {
+		sample.ip = insn.pc;
+		sample.time = rec_queue_event_time(q, ++nth);
+		out->insn(out->ctx, &sample);
+	}
+}
+
+/* -------------------------------------------------------------- branches - */
+
+static bool is_ecall(struct rec_queue *q, uint64_t addr)
+{
+	struct nt_code *code = rec_queue_code(q, addr);
+	struct nt_insn insn;
+
+	return code && !rec_is_kernel(q->rec, addr) && nt_code_insn(code, addr, &insn) > 0 &&
+	       insn.raw == ECALL;
+}
+
+static unsigned int exception_flags(struct rec_queue *q, const struct nt_event *ev)
+{
+	if (!is_ecall(q, ev->from))
+		return REC_BRANCH | REC_CALL | REC_INTERRUPT;
+	if (q->task)
+		q->task->syscall_ip = ev->from;
+	return REC_BRANCH | REC_CALL | REC_SYSCALL;
+}
+
+static unsigned int eret_flags(struct rec_queue *q, const struct nt_event *ev)
+{
+	if (!q->task || !q->task->syscall_ip || ev->to != q->task->syscall_ip + 4)
+		return REC_BRANCH | REC_RETURN | REC_INTERRUPT;
+	q->task->syscall_ip = 0;
+	return REC_BRANCH | REC_RETURN | REC_SYSCALL;
+}
+
+static unsigned int branch_flags(struct rec_queue *q, const struct nt_event *ev)
+{
+	switch (ev->type) {
+	case NT_TYPE_COND:
+		return REC_BRANCH | REC_CONDITIONAL;
+	case NT_TYPE_CALL:
+	case NT_TYPE_ICALL:
+	case NT_TYPE_SWAP:
+		return REC_BRANCH | REC_CALL;
+	case NT_TYPE_RET:
+		return REC_BRANCH | REC_RETURN;
+	case NT_TYPE_INTERRUPT:
+		return REC_BRANCH | REC_CALL | REC_ASYNC | REC_INTERRUPT;
+	case NT_TYPE_EXCEPTION:
+	case NT_TYPE_TRAP:
+		return exception_flags(q, ev);
+	case NT_TYPE_ERET:
+		return eret_flags(q, ev);
+	default:
+		return REC_BRANCH;
+	}
+}
+
+static void put_stop(struct rec_queue *q, const struct nt_event *ev)
+{
+	unsigned int flags = REC_BRANCH | REC_END;
+
+	if (ev->reason == NT_EVCODE_DISABLE && is_ecall(q, ev->from))
+		flags |= REC_CALL | REC_SYSCALL;
+	put_branch(q, ev->from, 0, NT_TYPE_NONE, flags);
+}
+
+/* ------------------------------------------------------------ what is held */
+
+static void flush_stop(struct rec_queue *q)
+{
+	uint64_t now = q->time;
+
+	q->have_held = false;
+	q->time = q->held_time;
+	put_stop(q, &q->held);
+	q->time = now;
+}
+
+/* A task that goes on here did not pause where it stopped, and that was before. */
+static void stop_elsewhere(struct rec_queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; q->task && i < q->rec->nr_queues; i++) {
+		struct rec_queue *other = q->rec->queue[i];
+
+		if (other && other != q && other->have_held && other->task == q->task &&
+		    other->held.kind == NT_EV_STOP && other->held_time <= q->time)
+			flush_stop(other);
+	}
+}
+
+static void flush_held(struct rec_queue *q)
+{
+	uint64_t now = q->time;
+
+	if (!q->have_held)
+		return;
+	if (q->held.kind == NT_EV_STOP) {
+		flush_stop(q);
+		return;
+	}
+	q->have_held = false;
+	q->time = q->held_time;
+	stop_elsewhere(q);
+	put_branch(q, 0, q->held.to, NT_TYPE_NONE, REC_BRANCH | REC_BEGIN);
+	q->time = now;
+}
+
+void rec_flow_flush(struct rec_queue *q, uint64_t before)
+{
+	if (q->have_held && q->held_time < before)
+		flush_held(q);
+}
+
+void rec_flow_gap(struct rec_queue *q)
+{
+	flush_held(q);
+	q->have_pc = false;
+}
+
+static void hold(struct rec_queue *q, const struct nt_event *ev)
+{
+	q->held = *ev;
+	q->held_time = q->time;
+	q->have_held = true;
+}
+
+/* ---------------------------------------------------------------- losses - */
+
+static unsigned int loss_code(unsigned int reason)
+{
+	switch (reason) {
+	case NT_EOVERFLOW:
+		return REC_LOSS_OVERFLOW;
+	case NT_EUNMAPPED:
+		return REC_LOSS_CODE;
+	case NT_EMSEO:
+	case NT_EHEAD:
+	case NT_ELONG:
+	case NT_EFIELD:
+	case NT_ESHORT:
+	case NT_EEXTRA:
+	case NT_ECUT:
+	case NT_ETCODE:
+		return REC_LOSS_DATA;
+	default:
+		return REC_LOSS_FLOW;
+	}
+}
+
+/* What is mapped at an address, for messages */
+static const char *place_of(struct rec_queue *q, uint64_t addr)
+{
+	const struct rec_mapping *m;
+
+	if (q->guest)
+		return "a guest";
+	if (rec_is_kernel(q->rec, addr))
+		return "the kernel";
+	m = q->space ? rec_space_find(q->space, addr) : NULL;
+	return m ? m->file->name : "unmapped memory";
+}
+
+static void on_loss(struct rec_queue *q, const struct nt_event *ev)
+{
+	uint64_t ip = ev->flags & NT_EVF_PC ? ev->from : 0;
+	unsigned int code = loss_code(ev->reason);
+
+	if (q->have_pc && ev->flags & NT_EVF_PC)
+		put_range(q, ev->insns);
+	q->have_pc = false;
+	q->lost_some = true;
+	if (code == REC_LOSS_CODE)
+		rec_flow_loss(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
+			      place_of(q, ev->to), ev->offset);
+	else if (code == REC_LOSS_FLOW && ip)
+		rec_flow_loss(q, code, ip, "%s: %s: AUX %#" PRIx64, nt_strerror(ev->reason),
+			      place_of(q, ip), ev->offset);
+	else
+		rec_flow_loss(q, code, ip, "%s: AUX %#" PRIx64, nt_strerror(ev->reason),
+			      ev->offset);
+}
+
+/* -------------------------------------------------------------- the flow - */
+
+static void on_context(struct rec_queue *q, const struct nt_event *ev)
+{
+	bool was_guest = q->guest;
+
+	q->guest = ev->flags & NT_EVF_VIRT;
+	if (q->guest != was_guest) {
+		/* A guest numbers its tasks as it likes. */
+		if (q->guest)
+			q->host_tid = q->tid;
+		rec_queue_set_tid(q, q->guest ? -1 : q->host_tid);
+	}
+	if (q->guest || !ntrace_is_scontext(q->params.profile, ev->reason) || !q->owned ||
+	    ev->offset > q->owned_until)
+		return;
+	if (q->tid != (int)ev->context)
+		rec_queue_set_tid(q, (int)ev->context);
+}
+
+/* Trace stopped, and resumes where it stopped: to the program nothing happened. */
+static bool is_pause(const struct rec_queue *q, const struct nt_event *ev)
+{
+	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
+	       ev->to == q->held.from;
+}
+
+static void on_start(struct rec_queue *q, const struct nt_event *ev)
+{
+	if (is_pause(q, ev)) {
+		q->have_held = false;
+	} else {
+		flush_held(q);
+		/* Whose it is tells the Ownership message that follows. */
+		hold(q, ev);
+	}
+	q->pc = ev->to;
+	q->have_pc = true;
+}
+
+static void on_stop(struct rec_queue *q, const struct nt_event *ev)
+{
+	if (q->have_pc)
+		put_range(q, ev->insns);
+	q->have_pc = false;
+	/* The branch before was the end. */
+	if (ev->flags & NT_EVF_LEFT)
+		return;
+	hold(q, ev);
+	/* Here the trace did not say that it stops: it may have gone on. */
+	if (ev->reason == NT_EVCODE_NONE)
+		rec_flow_gap(q);
+}
+
+static void on_branch(struct rec_queue *q, const struct nt_event *ev)
+{
+	unsigned int flags = branch_flags(q, ev);
+
+	if (q->have_pc)
+		put_range(q, ev->insns);
+	if (ev->flags & NT_EVF_LEFT)
+		flags |= REC_END;
+	put_branch(q, ev->from, ev->to, ev->type, flags);
+	q->pc = ev->to;
+	q->have_pc = !(ev->flags & NT_EVF_LEFT);
+}
+
+void rec_flow_event(struct rec_queue *q, const struct nt_event *ev)
+{
+	uint64_t time = rec_queue_event_time(q, ev->insns);
+
+	if (time > q->time)
+		q->time = time;
+	if (ev->kind == NT_EV_CONTEXT) {
+		/* A stop was the task's before. */
+		if (q->have_held && q->held.kind == NT_EV_STOP)
+			flush_held(q);
+		on_context(q, ev);
+		return;
+	}
+	if (ev->kind != NT_EV_START)
+		flush_held(q);
+	switch (ev->kind) {
+	case NT_EV_BRANCH:
+		on_branch(q, ev);
+		break;
+	case NT_EV_START:
+		on_start(q, ev);
+		break;
+	case NT_EV_STOP:
+		on_stop(q, ev);
+		break;
+	case NT_EV_LOSS:
+		on_loss(q, ev);
+		break;
+	}
+}

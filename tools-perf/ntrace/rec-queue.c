@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One AUX buffer on its way through the decoder: windows in, control flow out, in the order of
+ * time. Whose the flow is, and so which code it goes through, comes from Ownership messages where
+ * there are any, else from AUX records and context switches.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rec.h"
+
+/* No buffer is larger: a size beyond it is damage. */
+#define WINDOW_MAX	(1ull << 32)
+
+/* Events of one call of the library; events that may wait for the end of their span */
+#define BATCH		256
+#define WAITING_MAX	16384
+
+struct rec_queue *rec_queue_new(struct rec *rec)
+{
+	struct rec_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		die("%s", nt_strerror(NT_ENOMEM));
+	q->rec = rec;
+	q->buffer.cpu = q->buffer.tid = -1;
+	q->cpu = q->pid = q->tid = -1;
+	q->path = nt_path_new();
+	if (!q->path)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return q;
+}
+
+void rec_queue_free(struct rec_queue *q)
+{
+	if (!q)
+		return;
+	nt_flow_free(q->flow);
+	nt_path_free(q->path);
+	ntrace_buffer_free(&q->buffer);
+	free(q->data);
+	free(q->ev);
+	free(q);
+}
+
+/* -------------------------------------------------------------- who runs - */
+
+void rec_queue_set_tid(struct rec_queue *q, int tid)
+{
+	q->tid = tid < 0 ? -1 : tid;
+	rec_queue_renew_task(q);
+}
+
+void rec_queue_renew_task(struct rec_queue *q)
+{
+	q->task = NULL;
+	q->space = NULL;
+}
+
+/* As late as can be: a window is entered before all that comes before its time is known. */
+static void look_up_task(struct rec_queue *q)
+{
+	if (!q->task && q->tid >= 0)
+		q->task = rec_task_get(q->rec, q->tid, q->cpu);
+	q->pid = q->task && q->task->pid >= 0 ? q->task->pid : q->tid;
+	/* kernel threads have no number of their own but this, and nothing mapped */
+	q->space = q->tid > 0 ? rec_space_get(q->rec, q->pid) : NULL;
+}
+
+static void use_code(struct rec_queue *q)
+{
+	look_up_task(q);
+	/* What a guest runs is in none of the files. */
+	if (q->guest)
+		nt_flow_set_code(q->flow, NULL, NULL);
+	else
+		nt_flow_set_code(q->flow, rec_code_user(q->rec, q->space),
+				 rec_code_kernel(q->rec));
+}
+
+struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr)
+{
+	if (q->guest)
+		return NULL;
+	return rec_is_kernel(q->rec, addr) ? rec_code_kernel(q->rec) :
+					     rec_code_user(q->rec, q->space);
+}
+
+/* ----------------------------------------------------------------- spans - */
+
+static uint64_t message_time(const struct rec_queue *q, const struct nt_event *ev)
+{
+	if (!q->timed || !(ev->flags & NT_EVF_TIME))
+		return q->time > q->span.to ? q->time : q->span.to;
+	return ntrace_info_ns(&q->rec->info, ev->time << q->ts_shift);
+}
+
+static void begin_span(struct rec_queue *q, bool cut)
+{
+	struct ntrace_span *s = &q->span;
+	const struct nt_event *last = q->ev + s->scan - 1;
+	uint64_t to = message_time(q, last), usual;
+
+	if (!s->known || last->kind == NT_EV_START)
+		s->to = to;
+	s->from = s->to < to ? s->to : to;
+	usual = s->from + (ntrace_pace_of(&q->pace, s->sum) >> NTRACE_CLOCK_SHIFT);
+	s->to = cut && usual < to ? usual : to;
+	s->known = true;
+	s->insns = s->sum;
+	s->done = 0;
+	s->end = s->scan;
+	s->sum = 0;
+	ntrace_pace_advance(&q->pace, s->insns, (s->to - s->from) << NTRACE_CLOCK_SHIFT, cut);
+}
+
+/* All of a span was used: begin the next, if all of its events are there. */
+static bool next_span(struct rec_queue *q, bool all)
+{
+	bool full = q->nr + BATCH > WAITING_MAX;
+
+	if (q->pos == q->nr)
+		return false;
+	/* A CONTEXT is one message, and wants to be used before more is decoded. */
+	all |= q->ev[q->nr - 1].kind == NT_EV_CONTEXT;
+	if (!ntrace_span_scan(&q->span, q->ev, q->pos, q->nr, all || full))
+		return false;
+	begin_span(q, full && !all && q->span.scan == q->nr);
+	return true;
+}
+
+static void make_room(struct rec_queue *q)
+{
+	if (q->pos)
+		memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
+	q->span.end -= q->pos;
+	q->span.scan -= q->pos;
+	q->nr -= q->pos;
+	q->pos = 0;
+	if (q->nr + BATCH <= q->room)
+		return;
+	q->room = q->room ? 2 * q->room : 2 * BATCH;
+	q->ev = reallocarray(q->ev, q->room, sizeof(*q->ev));
+	if (!q->ev)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+/* Nothing is before other events that were there already: code was read through their mappings. */
+uint64_t rec_queue_event_time(const struct rec_queue *q, uint64_t insns)
+{
+	uint64_t time;
+
+	if (!q->timed)
+		return q->time;
+	time = ntrace_span_at(&q->span, q->span.done + insns);
+	return time > q->rec->reached ? time : q->rec->reached;
+}
+
+uint64_t rec_queue_time(const struct rec_queue *q)
+{
+	uint64_t time = rec_queue_event_time(q, q->ev[q->pos].insns);
+
+	return time > q->time ? time : q->time;
+}
+
+/* ----------------------------------------------------- a window's terms -- */
+
+static bool is_made_for(const struct rec_queue *q, uint64_t hw_id, const struct nt_params *p)
+{
+	return q->flow && q->hw_id == hw_id && q->params.profile == p->profile &&
+	       q->params.addr_bits == p->addr_bits && q->params.tstamp_bits == p->tstamp_bits;
+}
+
+static void use_terms(struct rec_queue *q, const struct ntrace_window *w, struct nt_params *params)
+{
+	char why[NTRACE_WHY];
+
+	if (ntrace_info_params(&q->rec->info, w->hw_id, w->cpu, params, why))
+		die("%s: %s", q->rec->path, why);
+	if (params->srcbits)
+		params->src = (w->hw_id & NTRACE_HW_ID_SRCID) /
+			      (NTRACE_HW_ID_SRCID & -NTRACE_HW_ID_SRCID) &
+			      ((1u << params->srcbits) - 1);
+	rec_code_use(q->rec, params);
+	if (is_made_for(q, w->hw_id, params))
+		return;
+	nt_flow_free(q->flow);
+	q->flow = nt_flow_new(params);
+	if (!q->flow)
+		die("%s", nt_strerror(NT_ENOMEM));
+	q->hw_id = w->hw_id;
+	q->params = *params;
+}
+
+/* Do the ticks in this window's messages convert to the recording's time? */
+static bool is_timed(const struct rec_queue *q, const struct ntrace_window *w)
+{
+	const uint64_t *cpu = ntrace_info_cpu(&q->rec->info, w->cpu);
+
+	return q->rec->info.have_clock && w->hw_id & NTRACE_HW_ID_TIMESTAMP && cpu &&
+	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME;
+}
+
+static void load(struct rec_queue *q, const struct ntrace_window *w)
+{
+	if (w->size > WINDOW_MAX)
+		die("%s: an AUX record of %#" PRIx64 " bytes: the file is damaged", q->rec->path,
+		    w->size);
+	if (w->size > q->data_room) {
+		free(q->data);
+		q->data = malloc(w->size);
+		if (!q->data)
+			die("%s", nt_strerror(NT_ENOMEM));
+		q->data_room = w->size;
+	}
+	q->data_len = rec_window_read(q->rec, &q->buffer, w, q->data);
+}
+
+/* The driver makes no AUX record for what it has to pass over: that is idle bytes. */
+static bool is_padding(const struct rec_queue *q)
+{
+	size_t i;
+
+	for (i = 0; i < q->data_len; i++)
+		if (q->data[i] != 0xff)
+			return false;
+	return true;
+}
+
+/* ------------------------------------------------------------- its owner - */
+
+static void choose_owner(struct rec_queue *q, const struct ntrace_window *w)
+{
+	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
+
+	q->owned = !by_thread && w->hw_id & NTRACE_HW_ID_CONTEXT;
+	q->owned_until = UINT64_MAX;
+	if (by_thread || (!q->owned && q->tid == -1))
+		rec_queue_set_tid(q, w->tid);
+}
+
+/*
+ * The kernel tells the next task's number before the event of the previous one stops. In an event
+ * that follows tasks that is no switch, so what messages tell counts up to where they tell the
+ * task of the AUX record last.
+ */
+static void trim_ownership(struct rec_queue *q, const struct ntrace_window *w)
+{
+	struct nt_msg msg;
+	size_t at = 0;
+	int n;
+
+	if (!q->owned || w->orphan || !w->of_task || w->tid <= 0 ||
+	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
+		return;
+	q->owned_until = 0;
+	while (at < q->data_len) {
+		n = nt_msg_decode(&q->params, q->data + at, q->data_len - at, &msg);
+		if (!n)
+			break;
+		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP &&
+		    ntrace_is_scontext(q->params.profile, msg.process & 3) &&
+		    (int)(msg.process >> 5) == w->tid)
+			q->owned_until = w->offset + at + msg.idle;
+		at += n > 0 ? (size_t)n : msg.skip;
+	}
+	if (q->owned_until)
+		return;
+	/* A stop before the window was another task's. */
+	if (q->tid != w->tid)
+		rec_flow_flush(q, UINT64_MAX);
+	rec_queue_set_tid(q, w->tid);
+}
+
+/* --------------------------------------------------------------- windows - */
+
+static void enter(struct rec_queue *q, struct ntrace_window *w)
+{
+	const struct ntrace_info *info = &q->rec->info;
+	uint64_t tick;
+
+	/* A thread that goes on elsewhere did not pause: it stopped where it was. */
+	if (q->cpu != w->cpu)
+		rec_flow_flush(q, UINT64_MAX);
+	q->window = w;
+	q->cpu = w->cpu;
+	q->lost_some = false;
+	q->timed = is_timed(q, w);
+	q->ts_shift = 2 * ((w->hw_id & NTRACE_HW_ID_TSPRESCALE) /
+			   (NTRACE_HW_ID_TSPRESCALE & -NTRACE_HW_ID_TSPRESCALE));
+	if (info->have_clock) {
+		tick = ntrace_info_ns(info, 1ull << q->ts_shift) - ntrace_info_ns(info, 0);
+		q->pace.tick = (tick ? tick : 1) << NTRACE_CLOCK_SHIFT;
+	}
+	q->pace.period = 1 << NTRACE_CLOCK_SHIFT;
+	if (!q->timed && w->time > q->time)
+		q->time = w->time;
+	choose_owner(q, w);
+}
+
+static uint64_t window_ticks(const struct rec_queue *q, const struct ntrace_window *w)
+{
+	return w->time ? ntrace_info_ticks(&q->rec->info, w->time) >> q->ts_shift : 0;
+}
+
+/* Since when the window's times are: it was begun when the one before ended. */
+static uint64_t find_time(const struct rec_queue *q, const struct ntrace_window *w,
+			  const struct nt_params *params)
+{
+	if (!q->timed)
+		return 0;
+	return ntrace_time_from(params, q->next_window > 1 ? window_ticks(q, w - 1) : 0,
+				window_ticks(q, w), q->data + q->data_skip,
+				q->data_len - q->data_skip);
+}
+
+static bool is_behind_gap(const struct rec_queue *q, const struct ntrace_window *w)
+{
+	return w->begin == NTRACE_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)) ||
+	       w->offset != q->next_offset;
+}
+
+/* Begins the next window. Is there something to decode in it? */
+static bool open_window(struct rec_queue *q, struct ntrace_window *w)
+{
+	struct nt_params params;
+
+	enter(q, w);
+	if (!w->size)
+		return true;
+	if (!w->hw_id) {
+		q->lost_some = true;
+		rec_flow_loss(q, REC_LOSS_FILE, 0, "no HW_ID record for the trace at %#" PRIx64,
+			      w->offset);
+		return false;
+	}
+	use_terms(q, w, &params);
+	load(q, w);
+	q->begun = q->guest = false;
+	if (is_behind_gap(q, w))
+		rec_flow_flush(q, UINT64_MAX);
+	q->next_offset = w->offset + q->data_len;
+	trim_ownership(q, w);
+	q->data_skip = ntrace_window_skip(w, &params, q->data, q->data_len);
+	q->span = (struct ntrace_span){ .to = q->span.to };
+	q->nr = q->pos = 0;
+	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
+		       w->offset + q->data_skip);
+	nt_flow_time_from(q->flow, find_time(q, w, &params));
+	return q->data_skip < q->data_len;
+}
+
+/* What is known to be wrong with a window, before anything of it, when its time has come */
+static void report_early(struct rec_queue *q)
+{
+	const struct ntrace_window *w = q->window;
+
+	if (q->begun)
+		return;
+	q->begun = true;
+	if (w->orphan && !is_padding(q))
+		rec_flow_loss(q, REC_LOSS_LOST, 0, "AUX record lost for %#" PRIx64 " at %#" PRIx64,
+			      w->size, w->offset);
+	if (q->data_len < w->size)
+		rec_flow_loss(q, REC_LOSS_FILE, 0, "%#" PRIx64 " bytes not in the file at %#" PRIx64,
+			      w->size - q->data_len, w->offset + q->data_len);
+}
+
+/* A window that lost trace says so in a flag; where messages said it, it is the same loss. */
+static void close_window(struct rec_queue *q)
+{
+	struct ntrace_window *w = q->window;
+	bool truncated = w->flags & NT_PERFDATA_AUX_TRUNCATED;
+	bool partial = !truncated && w->flags & NT_PERFDATA_AUX_PARTIAL && !q->lost_some;
+
+	if (w->size)
+		report_early(q);
+	q->window = NULL;
+	if (truncated || partial)
+		rec_flow_gap(q);
+	if (truncated || partial)
+		rec_flow_loss(q, REC_LOSS_LOST, 0, "trace lost: %s at %#" PRIx64,
+			      truncated ? "AUX buffer full" : "the sink was full",
+			      w->offset + w->size);
+}
+
+/* ---------------------------------------------------------------- events - */
+
+static uint64_t limit_ticks(const struct rec_queue *q, uint64_t limit)
+{
+	if (!q->timed || limit == UINT64_MAX)
+		return UINT64_MAX;
+	return ntrace_info_ticks(&q->rec->info, limit) >> q->ts_shift;
+}
+
+/* More events; false at the end of the window, or of what is not later than limit */
+static bool decode(struct rec_queue *q, uint64_t limit)
+{
+	int n;
+
+	if (!q->window->size)
+		return false;
+	use_code(q);
+	make_room(q);
+	nt_flow_limit(q->flow, limit_ticks(q, limit));
+	n = nt_flow_next(q->flow, q->ev + q->nr, BATCH);
+	if (n < 0)
+		die("%s", nt_strerror(n));
+	q->nr += n;
+	return n;
+}
+
+bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
+{
+	struct ntrace_window *w;
+
+	while (q->pos == q->span.end && !next_span(q, false)) {
+		if (!q->window) {
+			if (q->next_window == q->buffer.nr_windows)
+				return false;
+			w = &q->buffer.window[q->next_window];
+			if (!is_timed(q, w) && w->time > limit)
+				return false;
+			q->next_window++;
+			if (!open_window(q, w))
+				q->window = NULL;
+			continue;
+		}
+		/* No message is decoded in part: what is there is all of the last one. */
+		if (decode(q, limit) || next_span(q, true))
+			continue;
+		if (q->window->size && nt_flow_at_limit(q->flow))
+			return false;
+		close_window(q);
+	}
+	return true;
+}
+
+void rec_queue_deliver(struct rec_queue *q, uint64_t until)
+{
+	while (q->pos < q->span.end || next_span(q, false)) {
+		struct nt_event ev = q->ev[q->pos];
+
+		if (rec_queue_time(q) > until)
+			break;
+		q->pos++;
+		report_early(q);
+		look_up_task(q);
+		rec_flow_event(q, &ev);
+		q->span.done += ev.insns;
+	}
+}

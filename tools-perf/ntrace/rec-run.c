@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Decoding in the order of time: before each other event of the recording, trace is decoded up to
+ * its time, so that code is read through the mappings that there were when it ran.
+ */
+#include <stdlib.h>
+
+#include "rec.h"
+
+/* After so long without trace, a stop is not a pause between two windows. */
+#define PAUSE_NS	10000000ull
+
+/* Of the queues that have an event not later than limit, the first; NULL: none has */
+static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_t *next)
+{
+	struct rec_queue *first = NULL;
+	uint64_t best = UINT64_MAX;
+	unsigned int i;
+
+	*next = UINT64_MAX;
+	for (i = 0; i < rec->nr_queues; i++) {
+		uint64_t time;
+
+		if (!ready[i])
+			continue;
+		time = rec_queue_time(rec->queue[i]);
+		if (!first || time < best) {
+			if (first)
+				*next = best;
+			first = rec->queue[i];
+			best = time;
+		} else if (time < *next) {
+			*next = time;
+		}
+	}
+	return first;
+}
+
+static bool fetch(struct rec_queue *q, uint64_t limit)
+{
+	if (rec_queue_fetch(q, limit))
+		return true;
+	if (limit == UINT64_MAX)
+		rec_flow_flush(q, UINT64_MAX);
+	else if (limit > PAUSE_NS)
+		rec_flow_flush(q, limit - PAUSE_NS);
+	return false;
+}
+
+/* Always the queue whose turn it is */
+static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
+{
+	struct rec_queue *q;
+	uint64_t next;
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++)
+		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->buffer.cpu) &&
+			   fetch(rec->queue[i], limit);
+	while ((q = first_queue(rec, ready, &next)) && rec_queue_time(q) <= limit) {
+		rec_queue_deliver(q, next < limit ? next : limit);
+		for (i = 0; rec->queue[i] != q; i++)
+			;
+		ready[i] = fetch(q, limit);
+	}
+}
+
+/* ------------------------------------------------------ the other events - */
+
+/* Who runs on a CPU, where the trace does not say it */
+static void on_switch(struct rec *rec, int cpu, int tid)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		struct rec_queue *q = rec->queue[i];
+
+		if (q && q->buffer.cpu == cpu && cpu >= 0 && !q->owned)
+			rec_queue_set_tid(q, tid);
+	}
+}
+
+/* A task that leaves the CPU does not pause there, whatever comes next. */
+static void flush_cpu(struct rec *rec, int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++)
+		if (rec->queue[i] && rec->queue[i]->cpu == cpu)
+			rec_flow_flush(rec->queue[i], UINT64_MAX);
+}
+
+static void renew_tasks(struct rec *rec)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++)
+		if (rec->queue[i])
+			rec_queue_renew_task(rec->queue[i]);
+}
+
+static void on_note(struct rec *rec, const struct rec_note *n)
+{
+	switch (n->type) {
+	case NT_PERFDATA_MMAP:
+	case NT_PERFDATA_MMAP2:
+		rec_task_mmap(rec, n->mmap);
+		break;
+	case NT_PERFDATA_COMM:
+		rec_task_comm(rec, n->pid, n->tid, n->comm,
+			      n->misc & NT_PERFDATA_MISC_COMM_EXEC);
+		break;
+	case NT_PERFDATA_FORK:
+		rec_task_fork(rec, n->pid, n->ppid, n->tid, n->ptid);
+		renew_tasks(rec);
+		break;
+	case NT_PERFDATA_KSYMBOL:
+	case NT_PERFDATA_TEXT_POKE:
+		rec_code_kernel_changed(rec, n->start, n->end);
+		break;
+	case NT_PERFDATA_ITRACE_START:
+		on_switch(rec, n->cpu, n->tid);
+		break;
+	case NT_PERFDATA_SWITCH:
+		if (!(n->misc & NT_PERFDATA_MISC_SWITCH_OUT))
+			on_switch(rec, n->cpu, n->tid);
+		break;
+	case NT_PERFDATA_SWITCH_CPU_WIDE:
+		on_switch(rec, n->cpu, n->tid);
+		break;
+	}
+}
+
+/* A stream with others' trace goes on from AUX record to AUX record, whoever made them. */
+static void check_shared(const struct rec *rec)
+{
+	size_t i;
+
+	for (i = 0; i < rec->nr_terms; i++)
+		if (ntrace_is_shared(rec->terms[i].hw_id))
+			die("%s: its trace went to a sink that several CPUs share, which only perf decodes: perf script, perf report",
+			    rec->path);
+}
+
+void rec_run(struct rec *rec, const struct rec_output *output)
+{
+	bool *ready = calloc(rec->nr_queues + 1, sizeof(*ready));
+	const struct rec_note *n;
+	size_t i;
+
+	if (!ready)
+		die("%s", nt_strerror(NT_ENOMEM));
+	check_shared(rec);
+	rec->output = output;
+	for (i = 0; i < rec->nr_notes; i++) {
+		n = &rec->note[i];
+		if (n->time)
+			decode_until(rec, ready, n->time);
+		if (n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE)
+			flush_cpu(rec, n->cpu);
+		if (n->time > rec->reached)
+			rec->reached = n->time;
+		on_note(rec, n);
+		progress(i, rec->nr_notes);
+	}
+	decode_until(rec, ready, UINT64_MAX);
+	progress_end();
+	free(ready);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names of addresses in a recording: of files from their own symbol tables, of the kernel from the
+ * kallsyms that perf record --kcore copied.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "rec.h"
+
+/* From a file's offset to the address that its symbols have */
+static bool find_address(const struct rec_file *f, uint64_t offset, uint64_t *addr)
+{
+	size_t i;
+
+	for (i = 0; i < f->nr_segments; i++) {
+		const struct rec_segment *s = &f->segment[i];
+
+		if (offset < s->offset || offset - s->offset >= s->size)
+			continue;
+		*addr = offset - s->offset + s->addr;
+		return true;
+	}
+	return false;
+}
+
+static const char *user_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
+			       uint64_t *offset)
+{
+	const struct rec_mapping *m;
+	uint64_t at;
+
+	if (!task || task->tid <= 0)
+		return NULL;
+	m = rec_space_find(rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid), addr);
+	if (!m || !rec_file_path(rec, m->file) ||
+	    !find_address(m->file, m->offset + (addr - m->start), &at))
+		return NULL;
+	if (!m->file->symbols)
+		m->file->symbols = symbols_of_file(m->file->path, rec->info.xlen);
+	return symbols_find(m->file->symbols, at, offset);
+}
+
+static const char *kernel_symbol(struct rec *rec, uint64_t addr, uint64_t *offset)
+{
+	char path[PATH_MAX];
+	int n;
+
+	if (!rec->kernel_symbols_read) {
+		rec->kernel_symbols_read = true;
+		n = nt_perfdata_beside(rec->pd, "kcore_dir/kallsyms", path, sizeof(path));
+		if (n && n < (int)sizeof(path))
+			rec->kernel_symbols = symbols_of_kallsyms(path);
+	}
+	return rec->kernel_symbols ? symbols_find(rec->kernel_symbols, addr, offset) : NULL;
+}
+
+const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
+		       uint64_t *offset)
+{
+	if (!addr)
+		return NULL;
+	return rec_is_kernel(rec, addr) ? kernel_symbol(rec, addr, offset) :
+					  user_symbol(rec, task, addr, offset);
+}
+
+void rec_symbols_free(struct rec *rec)
+{
+	symbols_free(rec->kernel_symbols);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tasks, and what processes have mapped, as the records tell up to now
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rec.h"
+
+#define PROT_EXEC_BIT	4
+
+struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu)
+{
+	int64_t key = tid ? tid : -1 - (int64_t)cpu;
+	struct rec_task *task = rec_map_find(&rec->tasks, key);
+
+	if (task)
+		return task;
+	task = calloc(1, sizeof(*task));
+	if (!task)
+		die("%s", nt_strerror(NT_ENOMEM));
+	task->tid = tid;
+	task->pid = tid ? -1 : 0;
+	if (!tid)
+		strcpy(task->comm, "swapper");
+	else
+		snprintf(task->comm, sizeof(task->comm), ":%d", tid);
+	rec_map_set(&rec->tasks, key, task);
+	return task;
+}
+
+struct rec_space *rec_space_get(struct rec *rec, int pid)
+{
+	struct rec_space *space = rec_map_find(&rec->spaces, pid);
+
+	if (space)
+		return space;
+	space = calloc(1, sizeof(*space));
+	if (!space)
+		die("%s", nt_strerror(NT_ENOMEM));
+	space->rec = rec;
+	space->pid = pid;
+	rec_map_set(&rec->spaces, pid, space);
+	return space;
+}
+
+/* The first mapping that ends behind an address */
+static size_t find(const struct rec_space *space, uint64_t addr)
+{
+	size_t low = 0, high = space->nr_maps;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (space->map[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t addr)
+{
+	size_t i = find(space, addr);
+
+	return i < space->nr_maps && space->map[i].start <= addr ? &space->map[i] : NULL;
+}
+
+/* In place of mapping number `at' and `gone' - 1 behind it, these */
+static void replace(struct rec_space *space, size_t at, size_t gone,
+		    const struct rec_mapping *with, size_t nr)
+{
+	size_t rest = space->nr_maps - at - gone;
+	struct rec_mapping *map;
+
+	map = reallocarray(space->map, space->nr_maps + nr, sizeof(*map));
+	if (!map)
+		die("%s", nt_strerror(NT_ENOMEM));
+	memmove(map + at + nr, map + at + gone, rest * sizeof(*map));
+	memcpy(map + at, with, nr * sizeof(*map));
+	space->map = map;
+	space->nr_maps += nr - gone;
+}
+
+/* What was mapped there is no more; of what it reaches beyond, the rest stays. */
+static void add_mapping(struct rec_space *space, const struct rec_mapping *m)
+{
+	size_t first = find(space, m->start), last = first, nr = 0;
+	struct rec_mapping with[3];
+
+	while (last < space->nr_maps && space->map[last].start < m->end)
+		last++;
+	if (last > first && space->map[first].start < m->start) {
+		with[nr] = space->map[first];
+		with[nr++].end = m->start;
+	}
+	with[nr++] = *m;
+	if (last > first && space->map[last - 1].end > m->end) {
+		with[nr] = space->map[last - 1];
+		with[nr].offset += m->end - with[nr].start;
+		with[nr++].start = m->end;
+	}
+	replace(space, first, last - first, with, nr);
+}
+
+void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r)
+{
+	const struct nt_perfdata_mmap *m = &r->mmap;
+	struct rec_mapping map = { m->start, m->start + m->len, m->pgoff, NULL };
+	struct rec_space *space;
+
+	if ((r->misc & NT_PERFDATA_MISC_CPUMODE) == NT_PERFDATA_MISC_KERNEL) {
+		rec_code_kernel_changed(rec, map.start, map.end);
+		return;
+	}
+	space = rec_space_get(rec, m->pid);
+	rec_task_get(rec, m->tid, -1)->pid = m->pid;
+	if (!(m->prot & PROT_EXEC_BIT) || map.end <= map.start)
+		return;
+	map.file = rec_file_get(rec, m->name, &m->build_id);
+	add_mapping(space, &map);
+	rec_code_changed(space, map.start, map.end);
+}
+
+/* A new process has the number of one that is gone, and what its parent has mapped. */
+static void copy_space(struct rec *rec, int pid, int ppid)
+{
+	struct rec_space *space = rec_space_get(rec, pid), *parent = rec_space_get(rec, ppid);
+
+	rec_code_changed(space, 0, 0);
+	space->nr_maps = 0;
+	if (parent->nr_maps)
+		replace(space, 0, 0, parent->map, parent->nr_maps);
+}
+
+void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
+{
+	struct rec_task *task = rec_task_get(rec, tid, -1), *parent = rec_task_get(rec, ptid, -1);
+
+	task->pid = pid;
+	task->syscall_ip = 0;
+	/* the parent may be known by number alone */
+	if (*parent->comm == ':')
+		snprintf(task->comm, sizeof(task->comm), ":%d", tid);
+	else
+		memcpy(task->comm, parent->comm, sizeof(task->comm));
+	if (pid != ppid)
+		copy_space(rec, pid, ppid);
+}
+
+void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec)
+{
+	struct rec_task *task = rec_task_get(rec, tid, -1);
+	struct rec_space *space;
+
+	task->pid = pid;
+	snprintf(task->comm, sizeof(task->comm), "%s", name);
+	if (!exec)
+		return;
+	space = rec_space_get(rec, pid);
+	space->nr_maps = 0;
+	rec_code_changed(space, 0, 0);
+}
+
+void rec_tasks_free(struct rec *rec)
+{
+	struct rec_space *space;
+	size_t at = 0;
+	void *task;
+
+	while ((task = rec_map_next(&rec->tasks, &at)))
+		free(task);
+	rec_map_free(&rec->tasks);
+	for (at = 0; (space = rec_map_next(&rec->spaces, &at));) {
+		free(space->map);
+		free(space);
+	}
+	rec_map_free(&rec->spaces);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A recording: a perf.data with N-Trace in it, decoded without perf
+ *
+ *	rec.c		opening; what was recorded, and where its trace is
+ *	rec-run.c	decoding in the order of time, other events between
+ *	rec-queue.c	a buffer's windows -> control flow
+ *	rec-flow.c	control flow -> branches and instructions
+ *	rec-task.c	tasks, and what they have mapped
+ *	rec-code.c	bytes of code, of processes and of the kernel
+ *	rec-file.c	which file here is the one that was recorded
+ *	rec-symbol.c	names of addresses
+ *	rec-print.c	ntrace dump, ntrace decode
+ *	rec-map.c	number -> pointer
+ */
+#ifndef NTRACE_REC_H
+#define NTRACE_REC_H
+
+#include "nt-perfdata.h"
+#include "ntrace-buffer.h"
+#include "ntrace-info.h"
+#include "ntrace-span.h"
+
+#include "cmd.h"
+
+/* ----------------------------------------------------------- rec-map.c -- */
+
+/* Pointers by number; none at first */
+struct rec_map {
+	struct rec_entry {
+		int64_t key;
+		void *value;		/* NULL: free */
+	} *entry;
+	size_t room, used;
+};
+
+void *rec_map_find(const struct rec_map *map, int64_t key);
+void rec_map_set(struct rec_map *map, int64_t key, void *value);
+/* From *at == 0 on; NULL behind the last */
+void *rec_map_next(const struct rec_map *map, size_t *at);
+void rec_map_free(struct rec_map *map);
+
+/* ------------------------------------------------------------ options --- */
+
+struct rec_options {
+	const char *symfs;		/* NULL: / */
+	const char *buildid_dir;	/* NULL: ~/.debug */
+	bool *cpu;			/* NULL: all */
+	int nr_cpus;
+	int pid, tid;			/* -1: all */
+};
+
+/* For argp_children; the parser's input is the struct rec_options. */
+extern const struct argp rec_argp;
+
+/* -1 is no CPU's */
+static inline bool rec_cpu_is_wanted(const struct rec_options *o, int cpu)
+{
+	return cpu < 0 || !o->cpu || (cpu < o->nr_cpus && o->cpu[cpu]);
+}
+
+/* ----------------------------------------------------------- rec-file.c - */
+
+/* A file that was mapped: the same wherever it was, as long as its build-id is */
+struct rec_file {
+	struct rec_file *next;
+	char *name;			/* as it was mapped */
+	struct nt_perfdata_build_id id;	/* size 0: not known */
+	bool opened;
+	int fd;				/* -1: not found */
+	char *path;			/* where it was found */
+	bool vdso;
+	struct symbols *symbols;
+	struct rec_segment {
+		uint64_t offset, size, addr;
+	} *segment;			/* those that are loaded */
+	size_t nr_segments;
+};
+
+struct rec;
+
+struct rec_file *rec_file_get(struct rec *rec, const char *name,
+			      const struct nt_perfdata_build_id *id);
+/* Bytes at an offset; 0 if there are none */
+int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *buf, size_t len);
+/* Where it was found; NULL: nowhere */
+const char *rec_file_path(struct rec *rec, struct rec_file *f);
+void rec_files_free(struct rec *rec);
+
+/* ----------------------------------------------------------- rec-task.c - */
+
+struct rec_mapping {
+	uint64_t start, end, offset;
+	struct rec_file *file;
+};
+
+/* An address space, of a process */
+struct rec_space {
+	struct rec *rec;
+	int pid;
+	struct rec_mapping *map;	/* by address */
+	size_t nr_maps;
+	struct nt_code *code;
+	/* what was read last */
+	uint64_t chunk_addr;
+	size_t chunk_len;
+	uint8_t chunk[256];
+};
+
+struct rec_task {
+	int pid, tid;			/* pid -1: not known */
+	char comm[17];
+	uint64_t syscall_ip;		/* of the ECALL that it is in, or 0 */
+};
+
+/* The idle tasks have one number between them: they are told apart by CPU. */
+struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu);
+struct rec_space *rec_space_get(struct rec *rec, int pid);
+const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t addr);
+void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r);
+void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid);
+void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec);
+void rec_tasks_free(struct rec *rec);
+
+/* ----------------------------------------------------------- rec-code.c - */
+
+/* The kernel's text, as perf record --kcore copied it */
+struct rec_kcore {
+	int fd;				/* -1: there is none */
+	struct rec_segment *segment;
+	size_t nr_segments;
+};
+
+void rec_code_open(struct rec *rec);
+/* Code is read with the terms in mind: other terms, other reading. */
+void rec_code_use(struct rec *rec, const struct nt_params *params);
+struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space);
+struct nt_code *rec_code_kernel(struct rec *rec);
+void rec_code_changed(struct rec_space *space, uint64_t start, uint64_t end);
+void rec_code_kernel_changed(struct rec *rec, uint64_t start, uint64_t end);
+void rec_code_free(struct rec *rec);
+
+/* --------------------------------------------------------- rec-symbol.c - */
+
+/* The name of what an address is in, and how far; NULL: not known */
+const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
+		       uint64_t *offset);
+void rec_symbols_free(struct rec *rec);
+
+/* -------------------------------------------------------------- output -- */
+
+/* What a transfer is, as perf has it */
+enum rec_flag {
+	REC_BRANCH	= 1 << 0,
+	REC_CALL	= 1 << 1,
+	REC_RETURN	= 1 << 2,
+	REC_CONDITIONAL	= 1 << 3,
+	REC_SYSCALL	= 1 << 4,
+	REC_ASYNC	= 1 << 5,
+	REC_INTERRUPT	= 1 << 6,
+	REC_BEGIN	= 1 << 7,	/* trace begins: from is 0 */
+	REC_END		= 1 << 8,	/* trace ends: to is 0 */
+};
+
+struct rec_sample {
+	uint64_t ip, addr, time;
+	unsigned int flags;		/* of branches */
+	unsigned int type;		/* enum nt_type; NT_TYPE_NONE where trace begins or ends */
+	int cpu, pid, tid;
+	struct rec_task *task;		/* NULL: not known */
+};
+
+/* A loss: code as perf has it, 1 to 6 */
+struct rec_loss {
+	unsigned int code;
+	uint64_t ip, time;
+	int cpu, pid, tid;
+	const char *text;
+};
+
+/* Who wants what; members may be NULL */
+struct rec_output {
+	void (*branch)(void *ctx, const struct rec_sample *sample);
+	void (*insn)(void *ctx, const struct rec_sample *sample);
+	void (*loss)(void *ctx, const struct rec_loss *loss);
+	void *ctx;
+};
+
+/* ---------------------------------------------------------- rec-queue.c - */
+
+struct rec_queue {
+	struct rec *rec;
+	struct ntrace_buffer buffer;
+	struct nt_flow *flow;
+	struct nt_path *path;
+	struct nt_params params;	/* that it was made for */
+	uint64_t hw_id;
+	/* the window being decoded */
+	size_t next_window;
+	struct ntrace_window *window;
+	uint8_t *data;
+	size_t data_room, data_len, data_skip;
+	bool timed;			/* its messages carry the recording's time */
+	bool owned;			/* its messages tell whose they are ... */
+	uint64_t owned_until;		/* ... up to this offset */
+	bool begun;			/* its own losses are reported */
+	bool lost_some;			/* a loss was reported in it */
+	uint64_t next_offset;		/* behind its last byte */
+	unsigned int ts_shift;
+	bool guest;			/* V=1 */
+	int host_tid;
+	/* what the library gave and has not been used */
+	struct nt_event *ev;
+	int nr, pos, room;
+	struct ntrace_span span;	/* that pos is in, or behind */
+	struct ntrace_pace pace;
+	/* where the flow is */
+	struct rec_task *task;
+	struct rec_space *space;
+	int pid, tid, cpu;
+	uint64_t time;
+	uint64_t pc;			/* where the linear code began ... */
+	bool have_pc;
+	struct nt_event held;		/* a START or STOP, until what follows is clear */
+	bool have_held;
+	uint64_t held_time;
+};
+
+struct rec_queue *rec_queue_new(struct rec *rec);
+void rec_queue_free(struct rec_queue *q);
+/* Have events ready that are not later than limit: are there any? */
+bool rec_queue_fetch(struct rec_queue *q, uint64_t limit);
+/* Use up what was fetched, as far as it is not later than until. */
+void rec_queue_deliver(struct rec_queue *q, uint64_t until);
+uint64_t rec_queue_time(const struct rec_queue *q);
+uint64_t rec_queue_event_time(const struct rec_queue *q, uint64_t insns);
+void rec_queue_set_tid(struct rec_queue *q, int tid);
+/* What is known of the task has changed. */
+void rec_queue_renew_task(struct rec_queue *q);
+struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
+
+/* ----------------------------------------------------------- rec-flow.c - */
+
+enum {
+	REC_LOSS_OVERFLOW = 1,	/* the encoder lost messages */
+	REC_LOSS_LOST,		/* trace did not get into the file */
+	REC_LOSS_CODE,		/* no code for what was executed */
+	REC_LOSS_FLOW,		/* trace and code do not fit */
+	REC_LOSS_DATA,		/* bytes that are no messages */
+	REC_LOSS_FILE,		/* the file is damaged */
+};
+
+void rec_flow_event(struct rec_queue *q, const struct nt_event *ev);
+/* What is held back since before that time is true. */
+void rec_flow_flush(struct rec_queue *q, uint64_t before);
+/* Between what was and what comes next trace is missing. */
+void rec_flow_gap(struct rec_queue *q);
+void __attribute__((format(printf, 4, 5)))
+rec_flow_loss(struct rec_queue *q, unsigned int code, uint64_t ip, const char *fmt, ...);
+
+/* --------------------------------------------------------------- rec.c -- */
+
+/* Another event of the recording, until its time has come */
+struct rec_note {
+	uint64_t time;
+	uint32_t type;
+	uint16_t misc;
+	int32_t cpu;
+	int32_t pid, tid;	/* of the record; of SWITCH_CPU_WIDE, ITRACE_START: who comes */
+	int32_t ppid, ptid;
+	uint64_t start, end;	/* of code that changes */
+	struct nt_perfdata_record *mmap;	/* MMAP, MMAP2: a copy, its name behind it */
+	char *comm;
+};
+
+struct rec {
+	const char *path;
+	const struct rec_options *options;
+	const struct rec_output *output;
+	struct nt_perfdata *pd;
+	char *damage;		/* what is wrong with the file, or NULL */
+	struct ntrace_info info;
+	bool have_info;
+	struct rec_queue **queue;
+	unsigned int nr_queues;
+	struct rec_note *note;	/* in the order of time */
+	size_t nr_notes;
+	struct rec_terms {
+		int idx, cpu;
+		uint64_t hw_id;
+	} *terms;
+	size_t nr_terms;
+	uint64_t reached;	/* time of the newest other event so far */
+	unsigned long losses;
+	struct rec_map tasks, spaces;
+	struct rec_file *files;
+	struct rec_kcore kcore;
+	struct rec_space *kernel;
+	struct symbols *kernel_symbols;
+	bool kernel_symbols_read;
+	struct nt_store *store;
+	struct nt_params code_params;
+};
+
+/* Options of a recording were given for what is none: ends the command */
+void rec_refuse_options(const struct rec_options *options);
+
+/* Is it a perf.data, a file or a folder?  What is read of a pipe would be missing afterwards. */
+bool rec_is_data(const char *path);
+
+/* Find out what was recorded. Ends the command if that is not N-Trace, or cannot be decoded. */
+void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
+void rec_free(struct rec *rec);
+
+/* Decode all that was chosen. */
+void rec_run(struct rec *rec, const struct rec_output *output);
+
+/* Say on stderr what was wrong: the file's damage, how many losses. Exit status */
+int rec_status(const struct rec *rec);
+
+/* ntrace dump and ntrace decode of a recording; return an exit status. */
+int rec_dump(const char *path, const struct rec_options *options);
+int rec_decode(const char *path, const struct rec_options *options, bool branches, bool marks);
+
+/* Bytes of a window, or fewer if the file does not have them; the caller's room is enough. */
+size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
+		       const struct ntrace_window *w, uint8_t *data);
+
+static inline bool rec_is_kernel(const struct rec *rec, uint64_t addr)
+{
+	return addr >= ntrace_info_kernel_start(&rec->info);
+}
+
+#endif /* NTRACE_REC_H */
