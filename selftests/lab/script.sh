@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace script, which reads perf.data without perf, prints what perf script prints: every line of
-# branches and instructions, its time, thread, CPU, flags and symbols; what it cannot decode it
+# ntrace script and ntrace profile, which read perf.data without perf, print what they print with
+# perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it cannot decode it
 # refuses in words, and of a file that is cut it decodes what there is.
 
 name=script
@@ -66,6 +66,27 @@ like_perf snapshot be $branches
 ok $? "snapshots: $lines lines" "$dir/snapshot.diff" "$dir/snapshot.err"
 like_perf user i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
 ok $? "$lines instructions as perf script prints them" "$dir/user.diff" "$dir/user.err"
+
+# --- profiles -------------------------------------------------------------------------
+
+# profile_like_perf NAME PROGRAM: the counts are those of perf's lines. Leaves $lines
+profile_like_perf()
+{
+	local program
+
+	program=$(find "$share/debug" -path "*/$2/*/elf")
+	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=bolt \
+		--elf "$program" "$share/$1.data" >"$dir/profile" 2>"$dir/profile.err" &&
+		"$lab/enter" "$build/host/ntrace" profile --format=bolt --elf "$program" \
+			--perf="$build/perf-x86_64/perf --buildid-dir $share/debug" \
+			"$share/$1.data" >"$dir/profile.perf" 2>"$dir/profile.perf.err" || return
+	lines=$(wc -l <"$dir/profile")
+	[ "$lines" -ge 500 ] && cmp "$dir/profile" "$dir/profile.perf"
+}
+profile_like_perf user qsort
+ok $? "user: a profile of $lines lines as with perf" "$dir/profile.err"
+profile_like_perf fork busybox
+ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
 
 # --- what is chosen -----------------------------------------------------------------
 

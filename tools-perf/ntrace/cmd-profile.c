@@ -12,6 +12,7 @@
 
 #include "perf-script.h"
 #include "profile.h"
+#include "rec.h"
 
 struct profile;
 
@@ -39,6 +40,7 @@ struct profile {
 	uint64_t elsewhere;	/* transfers that are not */
 	uint64_t losses, skipped;
 	struct perf_choice perf;
+	struct rec_options recording;
 	bool of_perf;		/* FILE is a perf.data, or what perf printed */
 	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
 };
@@ -64,6 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &p->in;
 		state->child_inputs[1] = &p->perf;
+		state->child_inputs[2] = &p->recording;
 		break;
 	case OPT_FORMAT:
 		p->format = find_format(arg);
@@ -283,12 +286,16 @@ static void count(struct profile *p)
 /* The edges were counted at the addresses that are in the file. */
 static void count_perf(struct profile *p)
 {
+	const char *build_id = *p->build_id ? p->build_id : NULL;
 	struct profile_perf r = { .profile = p };
 	struct nt_code *code = input_code(&p->in);
 	size_t i;
 
-	profile_perf_read(&r, p->perf.text ? NULL : p->perf.perf, p->in.file, p->in.elfs->path,
-			  *p->build_id ? p->build_id : NULL);
+	p->recording.program = p->in.elfs->path;
+	if (p->perf.text || p->perf.perf)
+		profile_perf_read(&r, p->perf.perf, p->in.file, p->in.elfs->path, build_id);
+	else if (!profile_perf_decode(&r, &p->recording, p->in.file, p->in.elfs->path, build_id))
+		profile_perf_read(&r, "perf", p->in.file, p->in.elfs->path, build_id);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
@@ -414,7 +421,8 @@ static void tell(const struct profile *p)
 int cmd_profile(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 }, { &perf_argp, 0, NULL, 0 }, { 0 }
+		{ &input_argp, 0, NULL, 0 }, { &perf_argp, 0, NULL, 0 },
+		{ &rec_argp, 0, NULL, 0 }, { 0 }
 	};
 	static const struct argp argp = {
 		.options = options,
@@ -433,6 +441,10 @@ int cmd_profile(int argc, char **argv)
 	p.of_perf = p.perf.text || perf_is_data(p.in.file);
 	if (p.of_perf && (!p.in.elfs || p.in.elfs->bias))
 		die("%s: perf knows where the program was mapped: give it as --elf=FILE", p.in.file);
+	if (p.perf.text)
+		p.perf.perf = NULL;
+	if (!p.of_perf)
+		rec_refuse_options(&p.recording);
 	p.in.no_trace = p.of_perf;
 	input_open(&p.in);
 	input_check_sources(&p.in);

@@ -103,7 +103,7 @@ int cmd_timeline(int argc, char **argv)
 		a.xlen = a.perf.text ? 64 : perf_data_xlen(a.perf.perf, a.file);
 	a.limits.kernel_from = a.xlen == 32 ? NT_RV32_TASK_SIZE : 1ull << 63;
 	timeline = timeline_new(&a.limits);
-	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf, a.file, "cre",
+	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf ? a.perf.perf : "perf", a.file, "cre",
 			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");
 	while (perf_script_next(&script, &ev))
 		timeline_event(timeline, &ev);

@@ -18,7 +18,7 @@
 enum { OPT_PERF = 0x300, OPT_TEXT };
 
 static const struct argp_option options[] = {
-	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE if that is a perf.data (perf)", 0 },
+	{ "perf", OPT_PERF, "COMMAND", 0, "what decodes FILE if that is a perf.data", 0 },
 	{ "perf-script", OPT_TEXT, NULL, 0, "FILE is what perf script printed, see ntrace(1)", 0 },
 	{ 0 }
 };
@@ -29,7 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		*choice = (struct perf_choice){ .perf = "perf" };
+		*choice = (struct perf_choice){ .perf = NULL };
 		break;
 	case OPT_PERF:
 		choice->perf = arg;
@@ -184,19 +184,28 @@ unsigned int perf_data_xlen(const char *perf, const char *file)
 
 /* ----------------------------------------------------------- build-ids -- */
 
-static void add_build_id(struct perf_build_ids *ids, const char *line)
+void perf_build_ids_add(struct perf_build_ids *ids, const char *path, const char *hex)
 {
 	struct perf_build_id *id;
-	char *path;
 
 	ids->list = reallocarray(ids->list, ids->n + 1, sizeof(*ids->list));
 	if (!ids->list)
 		die("%s", nt_strerror(NT_ENOMEM));
-	id = &ids->list[ids->n];
-	if (sscanf(line, "%" PERF_STR(PERF_BUILD_ID) "[0-9a-f] %m[^\n]", id->hex, &path) != 2)
+	id = &ids->list[ids->n++];
+	snprintf(id->hex, sizeof(id->hex), "%s", hex);
+	id->path = strdup(path);
+	if (!id->path)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+static void add_build_id(struct perf_build_ids *ids, const char *line)
+{
+	char hex[PERF_BUILD_ID + 1], *path;
+
+	if (sscanf(line, "%" PERF_STR(PERF_BUILD_ID) "[0-9a-f] %m[^\n]", hex, &path) != 2)
 		return;
-	id->path = path;
-	ids->n++;
+	perf_build_ids_add(ids, path, hex);
+	free(path);
 }
 
 void perf_build_ids_read(struct perf_build_ids *ids, const char *perf, const char *file)

@@ -58,7 +58,7 @@ unsigned int perf_data_xlen(const char *perf, const char *file);
 
 /* What decodes FILE; for argp_children, the parser's input is this */
 struct perf_choice {
-	const char *perf;	/* the command */
+	const char *perf;	/* the command; NULL: none was given */
 	bool text;		/* FILE is what perf printed */
 };
 
@@ -90,6 +90,7 @@ struct perf_build_ids {
 	size_t n;
 };
 
+void perf_build_ids_add(struct perf_build_ids *ids, const char *path, const char *hex);
 /* None of a perf.data that has none */
 void perf_build_ids_read(struct perf_build_ids *ids, const char *perf, const char *file);
 /* NULL: not known */

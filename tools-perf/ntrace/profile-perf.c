@@ -8,6 +8,7 @@
 
 #include "perf-script.h"
 #include "profile.h"
+#include "rec.h"
 
 /* Where a thread is, as far as it is in the program */
 struct where {
@@ -278,6 +279,8 @@ static void free_reader(struct reader *rd)
 	perf_build_ids_free(&rd->ids);
 }
 
+/* ---------------------------------------------------------- perf prints -- */
+
 void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
 		       const char *program, const char *build_id)
 {
@@ -301,4 +304,113 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 	perf_script_close(&s);
 	must_have_found(&rd);
 	free_reader(&rd);
+}
+
+/* ------------------------------------------------------- without perf ---- */
+
+struct native {
+	struct reader rd;
+	struct rec rec;
+};
+
+static struct perf_place place_of(struct native *n, const struct rec_sample *s, uint64_t addr)
+{
+	struct perf_place place = { .addr = addr };
+
+	if (!rec_place(&n->rec, s->task, addr, &place.dso, &place.offset))
+		place.dso = NULL;
+	return place;
+}
+
+/* Those that matter here */
+static unsigned int flags_of(const struct rec_sample *s)
+{
+	const unsigned int how = REC_SYSCALL | REC_INTERRUPT;
+
+	if (s->flags & REC_BEGIN)
+		return PERF_BEGIN;
+	if (s->flags & REC_END)
+		return PERF_END;
+	if (s->flags & REC_CALL && s->flags & how)
+		return PERF_TRAP;
+	return s->flags & REC_RETURN && s->flags & how ? PERF_ERET : 0;
+}
+
+static void take_branch(void *ctx, const struct rec_sample *s)
+{
+	struct native *n = ctx;
+	const struct perf_event_line ev = {
+		.pid = s->pid, .tid = s->tid, .cpu = s->cpu, .time = s->time,
+		.flags = flags_of(s), .from = place_of(n, s, s->ip), .to = place_of(n, s, s->addr),
+	};
+
+	on_branch(&n->rd, &ev);
+}
+
+static void take_loss(void *ctx, const struct rec_loss *loss)
+{
+	struct native *n = ctx;
+	const struct perf_event_line ev = {
+		.error = loss->text, .pid = loss->pid, .tid = loss->tid, .cpu = loss->cpu,
+		.time = loss->time, .from.addr = loss->ip,
+	};
+
+	on_error(&n->rd, &ev);
+}
+
+static void add_id(struct perf_build_ids *ids, const char *name,
+		   const struct nt_perfdata_build_id *id)
+{
+	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1] = "";
+	unsigned int i;
+
+	for (i = 0; i < id->size; i++)
+		sprintf(hex + 2 * i, "%02x", id->data[i]);
+	if (*hex && !perf_build_id(ids, name))
+		perf_build_ids_add(ids, name, hex);
+}
+
+/* Of files that were hit, and of mappings that have theirs */
+static void read_ids(struct native *n)
+{
+	struct nt_perfdata_file_id id;
+	size_t i;
+
+	for (i = 0; nt_perfdata_file_id(n->rec.pd, i, &id) > 0; i++)
+		add_id(&n->rd.ids, id.name, &id.build_id);
+	for (i = 0; i < n->rec.nr_notes; i++)
+		if (n->rec.note[i].mmap)
+			add_id(&n->rd.ids, n->rec.note[i].mmap->mmap.name,
+			       &n->rec.note[i].mmap->mmap.build_id);
+}
+
+bool profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
+			 const char *file, const char *program, const char *build_id)
+{
+	struct native n = {
+		.rd = {
+			.result = r, .data = file, .program = program,
+			.name = without_folders(program), .build_id = build_id,
+		},
+	};
+	const struct rec_output output = {
+		.branch = take_branch, .loss = take_loss, .ctx = &n,
+	};
+	bool decoded;
+
+	rec_open(&n.rec, file, options);
+	decoded = !rec_undecoded(&n.rec);
+	if (decoded) {
+		read_ids(&n);
+		check_build_ids(&n.rd);
+		/* the damage that it was decoded up to */
+		r->losses = n.rec.losses;
+		rec_run(&n.rec, &output);
+		if (n.rec.damage)
+			fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+		must_have_found(&n.rd);
+	}
+	free_reader(&n.rd);
+	rec_free(&n.rec);
+	return decoded;
 }

@@ -75,6 +75,15 @@ struct profile_perf {
 void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
 		       const char *program, const char *build_id);
 
+struct rec_options;
+
+/*
+ * The same of a perf.data, without perf.  False: it has what only perf decodes, and nothing was
+ * counted.
+ */
+bool profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
+			 const char *file, const char *program, const char *build_id);
+
 /* The program's address of an offset in its file, or PROFILE_ELSEWHERE */
 uint64_t profile_address(const struct profile *p, uint64_t offset);
 /* The program's address itself, or PROFILE_ELSEWHERE */

@@ -93,7 +93,7 @@ static bool same_id(const struct nt_perfdata_build_id *a, const uint8_t *id, siz
 	return !memcmp(a->data + size, zero, a->size - size);
 }
 
-enum found { FOUND, NOT_THERE, ANOTHER };
+enum found { FOUND, NOT_THERE, ANOTHER };	/* the last: it has another build-id */
 
 /* Takes the file if it is the one. */
 static enum found take(struct rec_file *f, const char *path)
@@ -186,6 +186,19 @@ static enum found in_symfs(const struct rec *rec, struct rec_file *f)
 	return take(f, path);
 }
 
+/* Without a build-id its name has to tell. */
+static bool is_program(const struct rec *rec, const struct rec_file *f)
+{
+	const char *program = rec->options->program, *slash;
+
+	if (!program || f->id.size)
+		return program;
+	slash = strrchr(program, '/');
+	program = slash ? slash + 1 : program;
+	slash = strrchr(f->name, '/');
+	return slash && !strcmp(slash + 1, program);
+}
+
 static void open_file(const struct rec *rec, struct rec_file *f)
 {
 	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1] = "";
@@ -203,6 +216,8 @@ static void open_file(const struct rec *rec, struct rec_file *f)
 		found = take(f, f->name);
 		another |= found == ANOTHER;
 	}
+	if (found != FOUND && is_program(rec, f))
+		found = take(f, rec->options->program);
 	if (found == FOUND || *f->name != '/')
 		return;
 	if (another)

@@ -131,17 +131,6 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	}
 }
 
-/* A stream with others' trace goes on from AUX record to AUX record, whoever made them. */
-static void check_shared(const struct rec *rec)
-{
-	size_t i;
-
-	for (i = 0; i < rec->nr_terms; i++)
-		if (ntrace_is_shared(rec->terms[i].hw_id))
-			die("%s: its trace went to a sink that several CPUs share, which only perf decodes: perf script, perf report",
-			    rec->path);
-}
-
 void rec_run(struct rec *rec, const struct rec_output *output)
 {
 	bool *ready = calloc(rec->nr_queues + 1, sizeof(*ready));
@@ -150,7 +139,9 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 
 	if (!ready)
 		die("%s", nt_strerror(NT_ENOMEM));
-	check_shared(rec);
+	if (rec_undecoded(rec))
+		die("%s: %s, which only perf decodes: perf script, perf report", rec->path,
+		    rec_undecoded(rec));
 	rec->output = output;
 	for (i = 0; i < rec->nr_notes; i++) {
 		n = &rec->note[i];

@@ -24,6 +24,25 @@ static bool find_address(const struct rec_file *f, uint64_t offset, uint64_t *ad
 	return false;
 }
 
+bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, const char **file,
+	       uint64_t *offset)
+{
+	const struct rec_mapping *m;
+
+	*offset = 0;
+	*file = "[kernel.kallsyms]";
+	if (!addr || rec_is_kernel(rec, addr))
+		return addr;
+	if (!task || task->tid <= 0)
+		return false;
+	m = rec_space_find(rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid), addr);
+	if (!m)
+		return false;
+	*file = m->file->name;
+	*offset = m->offset + (addr - m->start);
+	return true;
+}
+
 static const char *user_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 			       uint64_t *offset)
 {

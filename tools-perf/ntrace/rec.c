@@ -494,15 +494,20 @@ static void read_records(struct rec *rec)
 	progress_end();
 }
 
-static void check_events(const struct rec *rec)
+const char *rec_undecoded(const struct rec *rec)
 {
 	struct nt_perfdata_event e;
 	unsigned int i;
+	size_t k;
 
 	for (i = 0; !nt_perfdata_event(rec->pd, i, &e); i++)
 		if (e.sample_type & SAMPLE_AUX)
-			die("%s: has samples of the AUX area (--aux-sample), which only perf decodes: perf script, perf report",
-			    rec->path);
+			return "has samples of the AUX area (--aux-sample)";
+	/* such a stream goes on from AUX record to AUX record, whoever made them */
+	for (k = 0; k < rec->nr_terms; k++)
+		if (ntrace_is_shared(rec->terms[k].hw_id))
+			return "its trace went to a sink that several CPUs share";
+	return NULL;
 }
 
 void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
@@ -518,7 +523,6 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 	if (!rec->have_info)
 		die("%s: %s", rec->path, rec->damage ? rec->damage :
 		    "has no trace: it was recorded without an ntrace event");
-	check_events(rec);
 	sort_notes(rec);
 	complete_terms(rec);
 	for (i = 0; i < rec->nr_queues; i++)

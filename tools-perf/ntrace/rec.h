@@ -48,6 +48,7 @@ struct rec_options {
 	bool *cpu;			/* NULL: all */
 	int nr_cpus;
 	int pid, tid;			/* -1: all */
+	const char *program;		/* a file that ran, if it is nowhere else */
 };
 
 /* For argp_children; the parser's input is the struct rec_options. */
@@ -146,6 +147,9 @@ void rec_code_free(struct rec *rec);
 const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 		       uint64_t *offset);
 void rec_symbols_free(struct rec *rec);
+/* The file that an address is in, by its recorded name, and where in it; false: not known */
+bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, const char **file,
+	       uint64_t *offset);
 
 /* -------------------------------------------------------------- output -- */
 
@@ -311,6 +315,9 @@ bool rec_is_data(const char *path);
 /* Find out what was recorded. Ends the command if that is not N-Trace, or cannot be decoded. */
 void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
 void rec_free(struct rec *rec);
+
+/* What it has that is not decoded here, in words; NULL: nothing */
+const char *rec_undecoded(const struct rec *rec);
 
 /* Decode all that was chosen. */
 void rec_run(struct rec *rec, const struct rec_output *output);
