@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef MAKE_ROOM
+#define MAKE_ROOM	((size_t)1 << 16)
+#endif
+
 struct make {
-	uint8_t bytes[1 << 16];
+	uint8_t bytes[MAKE_ROOM];
 	size_t len;
 	size_t record;		/* the one being made */
 };

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A perf.data by hand, around a trace of a program: recdata KIND ELF TRACE >perf.data
+ *	file		as perf record writes it
+ *	pipe		as perf record -o -
+ *	compressed	as perf record -z
+ *	partial		with a flag that trace was lost
+ *	switch		two threads of which the trace does not tell, but switches do: the second
+ *			begins with the second half of the trace, at a sync message
+ *	orphan		the AUX record of the second half is missing
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAKE_ROOM	((size_t)16 << 20)
+#include "ntrace-info.h"
+#include "perfdata-make.h"
+
+#define PID	100
+#define OTHER	101	/* thread of PID */
+
+static struct make m, side;
+static uint8_t *elf, *trace;
+static size_t elf_len, trace_len;
+
+static uint8_t *load(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY);
+	struct stat st;
+	uint8_t *p;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		perror(path);
+		exit(1);
+	}
+	p = malloc(st.st_size);
+	if (!p || read(fd, p, st.st_size) != st.st_size)
+		exit(1);
+	close(fd);
+	*len = st.st_size;
+	return p;
+}
+
+static void put_info(struct make *f)
+{
+	uint64_t header[NTRACE_INFO_HEADER_MAX] = {
+		[NTRACE_INFO_VERSION] = NTRACE_INFO_MAJOR << 16 | NTRACE_INFO_MINOR,
+		[NTRACE_INFO_HEADER_WORDS] = NTRACE_INFO_HEADER_MAX,
+		[NTRACE_INFO_NR_CPUS] = 1,
+		[NTRACE_INFO_CPU_WORDS] = NTRACE_INFO_CPU_MAX,
+		[NTRACE_INFO_PMU_TYPE] = PMU_TYPE,
+		[NTRACE_INFO_XLEN] = 64,
+	};
+	uint64_t cpu[NTRACE_INFO_CPU_MAX] = { [NTRACE_INFO_CPU_NR] = 1 };
+
+	begin(f, 70, 0);
+	put32(f, NTRACE_AUXTRACE_TYPE);
+	put32(f, 0);
+	put(f, header, sizeof(header));
+	put(f, cpu, sizeof(cpu));
+	end(f);
+}
+
+/* What was mapped of the program: at its own addresses */
+static void put_maps(struct make *f, const char *name)
+{
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)elf;
+	const Elf64_Phdr *ph = (const Elf64_Phdr *)(elf + eh->e_phoff);
+	unsigned int i;
+
+	for (i = 0; i < eh->e_phnum; i++) {
+		if (ph[i].p_type != PT_LOAD)
+			continue;
+		begin(f, 10, 2);
+		put32(f, PID);
+		put32(f, PID);
+		put64(f, ph[i].p_vaddr);
+		put64(f, ph[i].p_filesz);
+		put64(f, ph[i].p_offset);
+		put64(f, 0);
+		put64(f, 0);
+		put64(f, 0);
+		put32(f, 5);
+		put32(f, 2);
+		put_text(f, name, 8);
+		end_with(f, PID, PID, 1002, 1, ID_DUMMY);
+	}
+}
+
+static void put_switch(struct make *f, bool out, int tid, uint64_t time)
+{
+	begin(f, 14, out ? 1 << 13 : 0);
+	end_with(f, PID, tid, time, 1, ID_DUMMY);
+}
+
+static void put_side(struct make *f, const char *name)
+{
+	put_info(f);
+	put_id_index(f);
+	begin(f, 3, 1 << 13);
+	put32(f, PID);
+	put32(f, PID);
+	put_text(f, "prog", 8);
+	end_with(f, PID, PID, 1001, 1, ID_DUMMY);
+	put_maps(f, name);
+	begin(f, 7, 0);
+	put32(f, PID);
+	put32(f, PID);
+	put32(f, OTHER);
+	put32(f, PID);
+	put64(f, 1003);
+	end_with(f, PID, PID, 1003, 1, ID_DUMMY);
+	begin(f, 21, 0);
+	put64(f, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE);
+	end_with(f, PID, PID, 1004, 1, ID_TRACE);
+	begin(f, 12, 0);
+	put32(f, PID);
+	put32(f, PID);
+	end_with(f, PID, PID, 1005, 1, ID_TRACE);
+}
+
+static void put_window(struct make *f, uint64_t offset, uint64_t size, uint64_t flags, int tid,
+		       uint64_t time)
+{
+	begin(f, 11, 0);
+	put64(f, offset);
+	put64(f, size);
+	put64(f, flags);
+	end_with(f, PID, tid, time, 1, ID_TRACE);
+}
+
+static void put_trace(struct make *f)
+{
+	size_t filled = (trace_len + 7) & ~(size_t)7;
+
+	begin(f, 71, 0);
+	put64(f, filled);
+	put64(f, 0);
+	put64(f, 0);
+	put32(f, 3);
+	put32(f, (uint32_t)-1);
+	put32(f, 1);
+	put32(f, 0);
+	end(f);
+	put(f, trace, trace_len);
+	put(f, "\0\0\0\0\0\0\0", filled - trace_len);
+}
+
+/* Where a sync message begins in the second half */
+static size_t middle(void)
+{
+	struct nt_params p;
+
+	nt_params_init(&p);
+	return nt_msg_find_sync(&p, trace, trace_len, trace_len / 2);
+}
+
+static void put_windows(struct make *f, const char *kind)
+{
+	size_t half = middle();
+
+	if (!strcmp(kind, "switch")) {
+		put_window(f, 0, half, 0, PID, 2000);
+		put_switch(f, true, PID, 2001);
+		put_switch(f, false, OTHER, 2002);
+		put_window(f, half, trace_len - half, 0, OTHER, 3000);
+	} else {
+		put_window(f, 0, strcmp(kind, "orphan") ? trace_len : half,
+			   strcmp(kind, "partial") ? 0 : 4, PID, 2000);
+	}
+}
+
+static void put_pipe_header(struct make *f)
+{
+	put(f, "PERFILE2", 8);
+	put64(f, 16);
+	begin(f, 64, 0);
+	put_attr(f, PMU_TYPE, 0);
+	put64(f, ID_TRACE);
+	end(f);
+	begin(f, 64, 0);
+	put_attr(f, 1, 9);
+	put64(f, ID_DUMMY);
+	end(f);
+}
+
+/* All other records come compressed, cut wherever 1000 bytes end. */
+static void put_packed(struct make *f, const struct make *records)
+{
+	size_t at, n;
+
+	for (at = 0; at < records->len; at += n) {
+		n = records->len - at < 1000 ? records->len - at : 1000;
+		put_compressed(f, !at, at & 8, records->bytes + at, n);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc == 4 ? argv[1] : "";
+	bool pipe = !strcmp(kind, "pipe"), packed = !strcmp(kind, "compressed");
+	struct header h = { 0 };
+
+	if (argc != 4)
+		return 2;
+	elf = load(argv[2], &elf_len);
+	trace = load(argv[3], &trace_len);
+	if (pipe)
+		put_pipe_header(&m);
+	else
+		h = put_header(&m);
+	put_side(packed ? &side : &m, argv[2]);
+	put_windows(packed ? &side : &m, kind);
+	if (packed)
+		put_packed(&m, &side);
+	put_trace(&m);
+	if (!pipe)
+		put_features(&m, &h, 0, NULL);
+	return fwrite(m.bytes, 1, m.len, stdout) != m.len;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What the command decodes of a perf.data is what it decodes of the trace in it: whatever form
+# the file has, in which thread, and up to where it is damaged.
+
+. "$(dirname "$0")/lib.bash"
+CC=${CC:-gcc}
+mix=$samples/mix
+program=$mix/mix.elf
+
+"$CC" -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" \
+	-o "$scratch/recdata" "$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
+verdict $? 'recordings can be made'
+for kind in file pipe compressed partial switch orphan; do
+	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+done
+
+# lines COMMAND...: to $scratch/got without remarks
+lines()
+{
+	local status=0
+
+	"$@" >"$scratch/all" 2>"$scratch/stderr" || status=$?
+	grep -v '^#' "$scratch/all" >"$scratch/got"
+	return $status
+}
+
+# same DESCRIPTION: $scratch/want is what $scratch/got is, and not nothing
+same()
+{
+	[ -s "$scratch/want" ] && cmp "$scratch/got" "$scratch/want"
+	verdict $? "$1"
+}
+
+for output in pc branch; do
+	lines "$ntrace" decode --elf "$program" --output=$output "$mix/L1.bin"
+	mv "$scratch/got" "$scratch/$output"
+done
+forms=(file pipe)
+if "$ntrace" dump "$scratch/compressed.data" >"$scratch/log" 2>&1; then
+	forms+=(compressed)
+else
+	grep -q 'built without zstd: build it with libzstd-dev' "$scratch/log"
+	verdict $? 'without zstd a compressed file is refused in words'
+fi
+for kind in "${forms[@]}" switch; do
+	# where windows meet, the sync message tells how many instructions came before: nobody's there
+	outputs='pc branch'
+	[ $kind != switch ] || outputs=branch
+	for output in $outputs; do
+		lines "$ntrace" decode --output=$output "$scratch/$kind.data" &&
+			[ -s "$scratch/$output" ] && cmp "$scratch/got" "$scratch/$output"
+		verdict $? "$kind: decode --output=$output: $(wc -l <"$scratch/got") lines"
+	done
+	lines "$ntrace" script "$scratch/$kind.data" &&
+		sed -nE 's/.*: branches: .* ([0-9a-f]+) [^ ]+ => ([0-9a-f]+) [^ ]+$/\1 \2/p' "$scratch/got" |
+		grep -v -e '^0 ' -e ' 0$' | cmp - <(cut -d' ' -f1,2 "$scratch/branch")
+	verdict $? "$kind: script"
+	"$ntrace" dump "$scratch/$kind.data" | grep -v '^#' >"$scratch/got"
+	"$ntrace" dump "$mix/L1.bin" >"$scratch/want"
+	same "$kind: dump"
+	[ $kind != switch ] || continue
+	lines "$ntrace" script --insns "$scratch/$kind.data" &&
+		sed -E 's/.*: instructions: ([0-9a-f]+) .*/\1/' "$scratch/got" | cmp - "$scratch/pc"
+	verdict $? "$kind: script --insns"
+	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$kind.data" | sort >"$scratch/got"
+	"$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort >"$scratch/want"
+	same "$kind: profile"
+done
+cat "$scratch/pipe.data" | "$ntrace" script - >"$scratch/got"
+"$ntrace" script "$scratch/file.data" >"$scratch/want"
+same 'script reads a pipe'
+
+# who: the second thread has what comes behind the switch, and nothing else
+"$ntrace" script "$scratch/switch.data" | awk '{ print $2 }' | uniq | tr '\n' ' ' >"$scratch/got"
+[ "$(cat "$scratch/got")" = '100 101 ' ]
+verdict $? "switch: one thread behind the other"
+for tid in 100 101; do
+	"$ntrace" script "$scratch/switch.data" | awk -v tid=$tid '$2 == tid' >"$scratch/want"
+	"$ntrace" script --tid=$tid "$scratch/switch.data" >"$scratch/got"
+	same "switch: --tid=$tid: $(wc -l <"$scratch/want") lines"
+done
+for none in --tid=99 --pid=101 --cpu=0,2-3; do
+	"$ntrace" script $none "$scratch/switch.data" >"$scratch/got" && [ ! -s "$scratch/got" ]
+	verdict $? "$none: nothing"
+done
+"$ntrace" script --cpu=0-1 --pid=100 "$scratch/switch.data" >"$scratch/got"
+"$ntrace" script "$scratch/switch.data" >"$scratch/want"
+same '--cpu=0-1 --pid=100: everything'
+"$ntrace" decode "$scratch/switch.data" | grep '^# task' >"$scratch/got"
+printf '# task 100/%d cpu 1\n' 100 101 | cmp - "$scratch/got"
+verdict $? 'decode tells whose it is'
+
+# losses
+lines "$ntrace" script "$scratch/partial.data"
+[ $? = 1 ] && grep -q '^# loss .* code 2: trace lost: the sink was full' "$scratch/all"
+verdict $? 'a window that lost trace'
+lines "$ntrace" decode --output=branch "$scratch/orphan.data"
+[ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" && grep -q '^# loss: AUX record lost for 0x' "$scratch/all"
+verdict $? 'trace without its AUX record'
+cp "$program" "$scratch/gone.elf"
+"$scratch/recdata" file "$scratch/gone.elf" "$mix/L1.bin" >"$scratch/gone.data"
+rm "$scratch/gone.elf"
+lines "$ntrace" script "$scratch/gone.data"
+[ $? = 1 ] && grep -q "code 3: no code in $scratch/gone.elf" "$scratch/all" &&
+	grep -q "^ntrace: cannot find $scratch/gone.elf: " "$scratch/stderr"
+verdict $? 'a program that is missing is named'
+mkdir -p "$scratch/fs$scratch"
+cp "$program" "$scratch/fs$scratch/gone.elf"
+lines "$ntrace" decode --symfs "$scratch/fs" "$scratch/gone.data" && cmp "$scratch/got" "$scratch/pc"
+verdict $? '--symfs'
+
+# damage: what was before it, and where it is
+size=$(stat -c %s "$scratch/file.data")
+for cut in 100 1000 $((size / 2)); do
+	head -c $((size - cut)) "$scratch/file.data" >"$scratch/cut.data"
+	lines "$ntrace" decode "$scratch/cut.data"
+	[ $? = 1 ] && [ -s "$scratch/got" ] && cmp -n "$(($(stat -c %s "$scratch/got") / 2))" \
+		"$scratch/got" "$scratch/pc" &&
+		grep -q 'cut.data: at 0x[0-9a-f]*: the file ends in trace' "$scratch/stderr"
+	verdict $? "cut by $cut bytes: $(wc -l <"$scratch/got") instructions"
+done
+finish
