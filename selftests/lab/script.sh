@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace script and ntrace profile, which read perf.data without perf, print what they print with
+# ntrace script, profile and timeline, which read perf.data without perf, print what they print with
 # perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it cannot decode it
 # refuses in words, and of a file that is cut it decodes what there is.
 
@@ -34,7 +34,7 @@ same_form()
 		-e 's/^instruction trace error type 1 time /# loss time /'
 }
 
-# perf has names of PLT entries, which no symbol table has
+# perf 6.12 gives entries of the PLT the names of others
 without_plt()
 {
 	sed -E 's/ ([^ ]+@plt|\.plt)\+0x[0-9a-f]+/ [unknown]/g'
@@ -51,7 +51,8 @@ like_perf()
 	host_perf run script -i "$file" --itrace="$itrace" -F "$fields" --ns ${perf_options:-} \
 		2>"$dir/$what.perf.err" | same_form | without_plt >"$dir/$what.perf"
 	"$lab/enter" "$build/host/ntrace" script --buildid-dir "$share/debug" "$@" "$file" \
-		2>"$dir/$what.err" | same_form >"$dir/$what.ntrace"
+		2>"$dir/$what.err" | same_form >"$dir/$what.named"
+	without_plt <"$dir/$what.named" >"$dir/$what.ntrace"
 	lines=$(wc -l <"$dir/$what.perf")
 	diff "$dir/$what.perf" "$dir/$what.ntrace" >"$dir/$what.diff" || status=1
 	[ $status = 0 ] && [ "$lines" -ge 1000 ]
@@ -62,6 +63,16 @@ for what in user fork thread switch all kernel; do
 	like_perf $what be $branches
 	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" "$dir/$what.err"
 done
+# NAME@plt jumps to NAME, or to what has that and another name, or to who finds it first
+awk '/ jmp [^ ]+ [^ ]+@plt\+0x8 => / {
+	n++
+	split($0, side, " => ")
+	sub(/.* /, "", side[1])
+	sub(/@plt.*/, "", side[1])
+	split(side[2], to, /[ +]/)
+	same += side[1] == to[2]
+} END { print n + 0, same + 0; exit !(n >= 20 && same > n / 2) }' "$dir/all.named" >"$dir/plt"
+ok $? "entries of the PLT have the names of what they lead to: $(cat "$dir/plt")"
 like_perf snapshot be $branches
 ok $? "snapshots: $lines lines" "$dir/snapshot.diff" "$dir/snapshot.err"
 like_perf user i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
@@ -88,6 +99,21 @@ ok $? "user: a profile of $lines lines as with perf" "$dir/profile.err"
 profile_like_perf fork busybox
 ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
 
+# of programs without a PLT
+timeline()	# ARGUMENT...: to $dir/timeline
+{
+	"$lab/enter" "$build/host/ntrace" timeline --min=0 --depth=512 --slices=1000000000 "$@" 2>"$dir/timeline.err"
+}
+for what in user kernel; do
+	timeline --buildid-dir "$share/debug" "$share/$what.data" >"$dir/timeline" &&
+		timeline --perf="$build/perf-x86_64/perf --buildid-dir $share/debug" "$share/$what.data" \
+			>"$dir/timeline.perf" && cmp "$dir/timeline" "$dir/timeline.perf"
+	status=$?
+	lines=$(wc -l <"$dir/timeline")
+	[ $status = 0 ] && [ "$lines" -ge 1000 ]
+	ok $? "$what: a timeline of $lines lines as with perf" "$dir/timeline.err"
+done
+
 # --- what is chosen -----------------------------------------------------------------
 
 ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.err
@@ -95,7 +121,7 @@ ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.
 	local status=0
 
 	"$lab/enter" "$build/host/ntrace" "$@" >"$dir/got.raw" 2>"$dir/got.err" || status=$?
-	same_form <"$dir/got.raw" >"$dir/got"
+	same_form <"$dir/got.raw" | without_plt >"$dir/got"
 	return $status
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "perf-script.h"
+#include "rec.h"
 #include "timeline.h"
 
 enum { OPT_MIN = 0x200, OPT_DEPTH, OPT_SLICES, OPT_XLEN };
@@ -25,6 +26,7 @@ static const struct argp_option options[] = {
 struct arguments {
 	struct timeline_limits limits;
 	struct perf_choice perf;
+	struct rec_options recording;
 	const char *file;
 	unsigned int xlen;	/* 0: not given */
 };
@@ -36,6 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->perf;
+		state->child_inputs[1] = &a->recording;
 		break;
 	case OPT_MIN:
 		a->limits.min = parse_number(arg, "--min");
@@ -79,9 +82,76 @@ static void tell(const struct timeline_totals *t, const struct timeline_limits *
 	fprintf(stderr, ", %" PRIu64 " losses\n", t->losses);
 }
 
+/* ---------------------------------------------------------- perf prints -- */
+
+static void read_lines(struct timeline *timeline, const char *perf, const char *file)
+{
+	struct perf_event_line ev;
+	struct perf_script script;
+
+	perf_script_open(&script, perf, file, "cre", "comm,pid,tid,cpu,time,flags,ip,sym,addr");
+	while (perf_script_next(&script, &ev))
+		timeline_event(timeline, &ev);
+	perf_script_close(&script);
+}
+
+/* ------------------------------------------------------- without perf ---- */
+
+struct native {
+	struct timeline *timeline;
+	struct rec rec;
+};
+
+/* Calls and returns, of traps too, and where trace begins and ends */
+#define WANTED	(REC_CALL | REC_RETURN | REC_BEGIN | REC_END)
+
+static void take_branch(void *ctx, const struct rec_sample *s)
+{
+	struct native *n = ctx;
+	struct perf_event_line line;
+	uint64_t offset;
+
+	if (!(s->flags & WANTED))
+		return;
+	rec_line_branch(&n->rec, s, &line);
+	line.from.sym = rec_symbol(&n->rec, s->task, s->ip, &offset);
+	line.to.sym = rec_symbol(&n->rec, s->task, s->addr, &offset);
+	timeline_event(n->timeline, &line);
+}
+
+static void take_loss(void *ctx, const struct rec_loss *loss)
+{
+	struct native *n = ctx;
+	struct perf_event_line line;
+
+	rec_line_loss(loss, &line);
+	timeline_event(n->timeline, &line);
+}
+
+/* False: it has what only perf decodes. */
+static bool decode(struct timeline *timeline, const struct arguments *a)
+{
+	struct native n = { .timeline = timeline };
+	const struct rec_output output = {
+		.branch = take_branch, .loss = take_loss, .ctx = &n,
+	};
+	bool decoded;
+
+	rec_open(&n.rec, a->file, &a->recording);
+	decoded = !rec_undecoded(&n.rec);
+	if (decoded)
+		rec_run(&n.rec, &output);
+	if (decoded && n.rec.damage)
+		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+	rec_free(&n.rec);
+	return decoded;
+}
+
 int cmd_timeline(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &perf_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = {
+		{ &perf_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
+	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -92,9 +162,7 @@ int cmd_timeline(int argc, char **argv)
 	};
 	struct arguments a = { .limits = { .min = 1000, .depth = 64, .slices = 500000 } };
 	struct timeline_totals totals;
-	struct perf_event_line ev;
 	struct timeline *timeline;
-	struct perf_script script;
 
 	parse_arguments(&argp, argc, argv, &a);
 	if (!a.perf.text && !perf_is_data(a.file))
@@ -103,11 +171,10 @@ int cmd_timeline(int argc, char **argv)
 		a.xlen = a.perf.text ? 64 : perf_data_xlen(a.perf.perf, a.file);
 	a.limits.kernel_from = a.xlen == 32 ? NT_RV32_TASK_SIZE : 1ull << 63;
 	timeline = timeline_new(&a.limits);
-	perf_script_open(&script, a.perf.text ? NULL : a.perf.perf ? a.perf.perf : "perf", a.file, "cre",
-			 "comm,pid,tid,cpu,time,flags,ip,sym,addr");
-	while (perf_script_next(&script, &ev))
-		timeline_event(timeline, &ev);
-	perf_script_close(&script);
+	if (a.perf.text || a.perf.perf)
+		read_lines(timeline, a.perf.text ? NULL : a.perf.perf, a.file);
+	else if (!decode(timeline, &a))
+		read_lines(timeline, "perf", a.file);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
 	if (fflush(stdout) || ferror(stdout))

@@ -174,8 +174,9 @@ struct symbols;
 
 /* Read the symbols of the program's code; of what has none there are none. */
 struct symbols *symbols_new(const struct input *in);
-/* ... of a file, at its own addresses; of a list of the kernel's */
+/* ... of a file, at its own addresses; of one in memory, which stays there; of a list of the kernel's */
 struct symbols *symbols_of_file(const char *path, unsigned int xlen);
+struct symbols *symbols_of_memory(void *elf, size_t size, unsigned int xlen);
 struct symbols *symbols_of_kallsyms(const char *path);
 void symbols_free(struct symbols *symbols);
 /* The name of what pc is in, and how far; NULL when not known */

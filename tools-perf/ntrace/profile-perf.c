@@ -313,49 +313,22 @@ struct native {
 	struct rec rec;
 };
 
-static struct perf_place place_of(struct native *n, const struct rec_sample *s, uint64_t addr)
-{
-	struct perf_place place = { .addr = addr };
-
-	if (!rec_place(&n->rec, s->task, addr, &place.dso, &place.offset))
-		place.dso = NULL;
-	return place;
-}
-
-/* Those that matter here */
-static unsigned int flags_of(const struct rec_sample *s)
-{
-	const unsigned int how = REC_SYSCALL | REC_INTERRUPT;
-
-	if (s->flags & REC_BEGIN)
-		return PERF_BEGIN;
-	if (s->flags & REC_END)
-		return PERF_END;
-	if (s->flags & REC_CALL && s->flags & how)
-		return PERF_TRAP;
-	return s->flags & REC_RETURN && s->flags & how ? PERF_ERET : 0;
-}
-
 static void take_branch(void *ctx, const struct rec_sample *s)
 {
 	struct native *n = ctx;
-	const struct perf_event_line ev = {
-		.pid = s->pid, .tid = s->tid, .cpu = s->cpu, .time = s->time,
-		.flags = flags_of(s), .from = place_of(n, s, s->ip), .to = place_of(n, s, s->addr),
-	};
+	struct perf_event_line line;
 
-	on_branch(&n->rd, &ev);
+	rec_line_branch(&n->rec, s, &line);
+	on_branch(&n->rd, &line);
 }
 
 static void take_loss(void *ctx, const struct rec_loss *loss)
 {
 	struct native *n = ctx;
-	const struct perf_event_line ev = {
-		.error = loss->text, .pid = loss->pid, .tid = loss->tid, .cpu = loss->cpu,
-		.time = loss->time, .from.addr = loss->ip,
-	};
+	struct perf_event_line line;
 
-	on_error(&n->rd, &ev);
+	rec_line_loss(loss, &line);
+	on_error(&n->rd, &line);
 }
 
 static void add_id(struct perf_build_ids *ids, const char *name,

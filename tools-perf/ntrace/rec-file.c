@@ -268,13 +268,6 @@ struct rec_file *rec_file_get(struct rec *rec, const char *name,
 	return f;
 }
 
-const char *rec_file_path(struct rec *rec, struct rec_file *f)
-{
-	if (!f->opened)
-		open_file(rec, f);
-	return f->path;
-}
-
 /* The vDSO is in no file: what the kernel of the recording put there is in perf.data. */
 static int read_vdso(const struct rec *rec, uint64_t offset, void *buf, size_t len)
 {
@@ -286,16 +279,37 @@ static int read_vdso(const struct rec *rec, uint64_t offset, void *buf, size_t l
 	return (int)len;
 }
 
+static void open_vdso(struct rec *rec, struct rec_file *f)
+{
+	Elf *elf;
+
+	f->opened = true;
+	elf_version(EV_CURRENT);
+	elf = elf_memory(rec->info.vdso, rec->info.vdso_size);
+	if (elf)
+		read_segments(f, elf);
+	elf_end(elf);
+}
+
+bool rec_file_open(struct rec *rec, struct rec_file *f)
+{
+	bool here = f->vdso && rec->info.vdso_size;
+
+	if (!f->opened && here)
+		open_vdso(rec, f);
+	else if (!f->opened)
+		open_file(rec, f);
+	return here || f->fd >= 0;
+}
+
 int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *buf, size_t len)
 {
 	ssize_t n;
 
-	if (f->vdso && rec->info.vdso_size)
-		return read_vdso(rec, offset, buf, len);
-	if (!f->opened)
-		open_file(rec, f);
-	if (f->fd < 0 || offset > INT64_MAX)
+	if (!rec_file_open(rec, f) || offset > INT64_MAX)
 		return 0;
+	if (f->fd < 0)
+		return read_vdso(rec, offset, buf, len);
 	n = pread(f->fd, buf, len, offset);
 	return n > 0 ? (int)n : 0;
 }

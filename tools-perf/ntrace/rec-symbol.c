@@ -52,10 +52,13 @@ static const char *user_symbol(struct rec *rec, const struct rec_task *task, uin
 	if (!task || task->tid <= 0)
 		return NULL;
 	m = rec_space_find(rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid), addr);
-	if (!m || !rec_file_path(rec, m->file) ||
+	if (!m || !rec_file_open(rec, m->file) ||
 	    !find_address(m->file, m->offset + (addr - m->start), &at))
 		return NULL;
-	if (!m->file->symbols)
+	if (!m->file->symbols && m->file->vdso && rec->info.vdso_size)
+		m->file->symbols = symbols_of_memory(rec->info.vdso, rec->info.vdso_size,
+						     rec->info.xlen);
+	else if (!m->file->symbols)
 		m->file->symbols = symbols_of_file(m->file->path, rec->info.xlen);
 	return symbols_find(m->file->symbols, at, offset);
 }

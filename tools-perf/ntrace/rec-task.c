@@ -153,15 +153,12 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec)
 {
 	struct rec_task *task = rec_task_get(rec, tid, -1);
-	struct rec_space *space;
 
 	task->pid = pid;
 	snprintf(task->comm, sizeof(task->comm), "%s", name);
-	if (!exec)
-		return;
-	space = rec_space_get(rec, pid);
-	space->nr_maps = 0;
-	rec_code_changed(space, 0, 0);
+	/* What was mapped stays until something else is there: where trace ended is still asked for. */
+	if (exec)
+		rec_code_changed(rec_space_get(rec, pid), 0, 0);
 }
 
 void rec_tasks_free(struct rec *rec)

@@ -11,6 +11,7 @@
  *	rec-file.c	which file here is the one that was recorded
  *	rec-symbol.c	names of addresses
  *	rec-print.c	ntrace dump, ntrace decode
+ *	rec-line.c	in the words of perf script
  *	rec-map.c	number -> pointer
  */
 #ifndef NTRACE_REC_H
@@ -84,8 +85,8 @@ struct rec_file *rec_file_get(struct rec *rec, const char *name,
 			      const struct nt_perfdata_build_id *id);
 /* Bytes at an offset; 0 if there are none */
 int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *buf, size_t len);
-/* Where it was found; NULL: nowhere */
-const char *rec_file_path(struct rec *rec, struct rec_file *f);
+/* Look for it, once: was it found? */
+bool rec_file_open(struct rec *rec, struct rec_file *f);
 void rec_files_free(struct rec *rec);
 
 /* ----------------------------------------------------------- rec-task.c - */
@@ -321,6 +322,12 @@ const char *rec_undecoded(const struct rec *rec);
 
 /* Decode all that was chosen. */
 void rec_run(struct rec *rec, const struct rec_output *output);
+
+struct perf_event_line;
+
+/* As perf script would print it, but without symbols */
+void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_event_line *line);
+void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line);
 
 /* Say on stderr what was wrong: the file's damage, how many losses. Exit status */
 int rec_status(const struct rec *rec);

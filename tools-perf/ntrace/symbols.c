@@ -97,25 +97,116 @@ static Elf_Scn *find_table(Elf *elf, unsigned int type)
 	return NULL;
 }
 
-/* The image has read it before, so what goes wrong now costs names only. */
-static void read_elf(struct symbols *s, const struct elf *file, uint64_t mask)
+/* ---- what is called through the procedure linkage table: in no symbol table */
+
+#define PLT_HEADER	32	/* bytes, of RISC-V's psABI */
+#define PLT_ENTRY	16
+
+static Elf_Scn *find_section(Elf *elf, const char *wanted)
+{
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((scn = elf_nextscn(elf, scn))) {
+		name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		if (name && !strcmp(name, wanted))
+			return scn;
+	}
+	return NULL;
+}
+
+/* A name of our own */
+static void add_named(struct symbols *s, uint64_t start, uint64_t size, const char *name,
+		      const char *suffix)
+{
+	char *text = malloc(strlen(name) + strlen(suffix) + 1);
+
+	s->list = reallocarray(s->list, s->n + 1, sizeof(*s->list));
+	s->names = reallocarray(s->names, s->nr_names + 1, sizeof(*s->names));
+	if (!s->list || !s->names || !text)
+		die("%s", nt_strerror(NT_ENOMEM));
+	strcat(strcpy(text, name), suffix);
+	s->names[s->nr_names++] = text;
+	s->list[s->n++] = (struct symbol){ start, size, text, 0 };
+}
+
+static const char *name_of_relocation(Elf *elf, Elf_Data *relocations, size_t i, Elf_Data *symbols,
+				      size_t strings)
+{
+	GElf_Rela rela;
+	GElf_Sym sym;
+
+	if (!gelf_getrela(relocations, (int)i, &rela) ||
+	    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
+		return NULL;
+	return elf_strptr(elf, strings, sym.st_name);
+}
+
+static void read_plt(struct symbols *s, Elf *elf, uint64_t bias, uint64_t mask)
+{
+	Elf_Scn *plt = find_section(elf, ".plt"), *rela = find_section(elf, ".rela.plt");
+	Elf_Scn *dynsym = find_table(elf, SHT_DYNSYM);
+	GElf_Shdr plt_sh, rela_sh, sym_sh;
+	Elf_Data *relocations, *symbols;
+	const char *name;
+	uint64_t at;
+	size_t i;
+
+	if (!plt || !rela || !dynsym || !gelf_getshdr(plt, &plt_sh) ||
+	    !gelf_getshdr(rela, &rela_sh) || !gelf_getshdr(dynsym, &sym_sh) ||
+	    plt_sh.sh_size < PLT_HEADER)
+		return;
+	relocations = elf_getdata(rela, NULL);
+	symbols = elf_getdata(dynsym, NULL);
+	if (!relocations || !symbols)
+		return;
+	add_named(s, (plt_sh.sh_addr + bias) & mask, PLT_HEADER, ".plt", "");
+	for (i = 0; i < (plt_sh.sh_size - PLT_HEADER) / PLT_ENTRY; i++) {
+		name = name_of_relocation(elf, relocations, i, symbols, sym_sh.sh_link);
+		at = plt_sh.sh_addr + PLT_HEADER + i * PLT_ENTRY + bias;
+		if (name && *name)
+			add_named(s, at & mask, PLT_ENTRY, name, "@plt");
+	}
+}
+
+/* ---- files */
+
+static struct source *new_source(struct symbols *s)
 {
 	struct source *source = calloc(1, sizeof(*source));
-	Elf_Scn *scn;
 
 	if (!source)
 		die("%s", nt_strerror(NT_ENOMEM));
+	source->fd = -1;
 	source->next = s->sources;
 	s->sources = source;
-	source->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	source->elf = source->fd < 0 ? NULL : elf_begin(source->fd, ELF_C_READ_MMAP, NULL);
-	if (!source->elf)
-		return;
-	scn = find_table(source->elf, SHT_SYMTAB);
-	if (!scn)
-		scn = find_table(source->elf, SHT_DYNSYM);
+	return source;
+}
+
+static void read_tables(struct symbols *s, Elf *elf, uint64_t bias, uint64_t mask)
+{
+	Elf_Scn *scn = elf ? find_table(elf, SHT_SYMTAB) : NULL;
+
+	if (!scn && elf)
+		scn = find_table(elf, SHT_DYNSYM);
 	if (scn)
-		read_table(s, source->elf, scn, file->bias, mask);
+		read_table(s, elf, scn, bias, mask);
+	if (elf)
+		read_plt(s, elf, bias, mask);
+}
+
+/* Who asks has read the file before, so what goes wrong now costs names only. */
+static void read_elf(struct symbols *s, const char *path, uint64_t bias, uint64_t mask)
+{
+	struct source *source = new_source(s);
+
+	source->fd = open(path, O_RDONLY | O_CLOEXEC);
+	source->elf = source->fd < 0 ? NULL : elf_begin(source->fd, ELF_C_READ_MMAP, NULL);
+	read_tables(s, source->elf, bias, mask);
 }
 
 static int compare(const void *a, const void *b)
@@ -158,14 +249,18 @@ static void sort(struct symbols *s)
 	s->n = n;
 }
 
+static uint64_t mask_of(unsigned int xlen)
+{
+	return xlen == 32 ? UINT32_MAX : UINT64_MAX;
+}
+
 struct symbols *symbols_new(const struct input *in)
 {
-	uint64_t mask = in->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	struct symbols *s = new_symbols();
 	const struct elf *elf;
 
 	for (elf = in->elfs; elf; elf = elf->next)
-		read_elf(s, elf, mask);
+		read_elf(s, elf->path, elf->bias, mask_of(in->params.xlen));
 	sort(s);
 	return s;
 }
@@ -173,9 +268,19 @@ struct symbols *symbols_new(const struct input *in)
 struct symbols *symbols_of_file(const char *path, unsigned int xlen)
 {
 	struct symbols *s = new_symbols();
-	struct elf file = { .path = (char *)path };
 
-	read_elf(s, &file, xlen == 32 ? UINT32_MAX : UINT64_MAX);
+	read_elf(s, path, 0, mask_of(xlen));
+	sort(s);
+	return s;
+}
+
+struct symbols *symbols_of_memory(void *elf, size_t size, unsigned int xlen)
+{
+	struct symbols *s = new_symbols();
+	struct source *source = new_source(s);
+
+	source->elf = elf_memory(elf, size);
+	read_tables(s, source->elf, 0, mask_of(xlen));
 	sort(s);
 	return s;
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Branches and losses of a recording in the words of perf script's lines: for who reads either
+ */
+#include <stdio.h>
+
+#include "perf-script.h"
+#include "rec.h"
+
+static unsigned int kind_of(unsigned int flags)
+{
+	if (flags & REC_CALL && flags & REC_SYSCALL)
+		return PERF_TRAP | PERF_SYSCALL;
+	if (flags & REC_CALL && flags & REC_INTERRUPT)
+		return PERF_TRAP | (flags & REC_ASYNC ? PERF_INTERRUPT : 0);
+	if (flags & REC_RETURN && flags & (REC_SYSCALL | REC_INTERRUPT))
+		return PERF_ERET;
+	return (flags & REC_CALL ? PERF_CALL : 0) | (flags & REC_RETURN ? PERF_RETURN : 0);
+}
+
+static unsigned int flags_of(unsigned int flags)
+{
+	/* Where trace ends no trap is seen, only what would make one. */
+	if (flags & REC_END)
+		return PERF_END | (kind_of(flags) & ~PERF_TRAP);
+	return kind_of(flags) | (flags & REC_BEGIN ? PERF_BEGIN : 0);
+}
+
+static struct perf_place place_of(struct rec *rec, const struct rec_sample *s, uint64_t addr)
+{
+	struct perf_place place = { .addr = addr };
+
+	if (!rec_place(rec, s->task, addr, &place.dso, &place.offset))
+		place.dso = NULL;
+	return place;
+}
+
+void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_event_line *line)
+{
+	*line = (struct perf_event_line){
+		.pid = s->pid, .tid = s->tid, .cpu = s->cpu, .time = s->time,
+		.flags = flags_of(s->flags),
+		.from = place_of(rec, s, s->ip), .to = place_of(rec, s, s->addr),
+	};
+	snprintf(line->comm, sizeof(line->comm), "%s", s->task ? s->task->comm : "unknown");
+}
+
+void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line)
+{
+	*line = (struct perf_event_line){
+		.error = loss->text, .pid = loss->pid, .tid = loss->tid, .cpu = loss->cpu,
+		.time = loss->time, .from.addr = loss->ip,
+	};
+}
