@@ -87,6 +87,18 @@ done
 "$ntrace" script --cpu=0-1 --pid=100 "$scratch/switch.data" >"$scratch/got"
 "$ntrace" script "$scratch/switch.data" >"$scratch/want"
 same '--cpu=0-1 --pid=100: everything'
+# times of this trace are those of its AUX records: 2000 and 3000 ns
+for when in 0.000002,0.0000025:100 0.0000025,:101 ,0.000002999:100 ,0.000001: 0.000003001,0.000004:; do
+	"$ntrace" script "$scratch/switch.data" | awk -v tid="${when#*:}" '$2 == tid' >"$scratch/want"
+	"$ntrace" script --time="${when%:*}" "$scratch/switch.data" | cmp - "$scratch/want"
+	verdict $? "--time=${when%:*}: $(wc -l <"$scratch/want") lines"
+done
+status=0
+for when in , x 1 5,4 10%,20% 1,2,3; do
+	"$ntrace" script --time="$when" "$scratch/switch.data" >"$scratch/got" 2>"$scratch/stderr"
+	[ $? = 2 ] && grep -q "^ntrace: --time: .$when. is not FROM,TO" "$scratch/stderr" || status=1
+done
+verdict $status '--time: what is no interval is refused'
 "$ntrace" decode "$scratch/switch.data" | grep '^# task' >"$scratch/got"
 printf '# task 100/%d cpu 1\n' 100 101 | cmp - "$scratch/got"
 verdict $? 'decode tells whose it is'

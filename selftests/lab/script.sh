@@ -128,6 +128,19 @@ ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.
 # What is not decoded tells nothing of tasks that come from there, so perf leaves the same out.
 perf_options='-C 0' like_perf all be $branches --cpu 0
 ok $? "--cpu 0: $lines lines" "$dir/all.diff" "$dir/all.err"
+# between: FROM,TO at so many per cent of what perf printed of a recording
+between()
+{
+	awk -v a="$2" -v b="$3" '{ sub(/:$/, "", $4); t[NR] = $4 }
+		END { print t[int(NR * a / 100) + 1] "," t[int(NR * b / 100)] }' "$dir/$1.perf"
+}
+for what in user all; do
+	like_perf $what b $branches
+	when=$(between $what 40 60)
+	perf_options="--time $when" like_perf $what b $branches --time "$when"
+	grep -v '^#' "$dir/$what.ntrace" | diff "$dir/$what.perf" - >"$dir/$what.diff" && [ "$lines" -ge 1000 ]
+	ok $? "$what: --time $when: $lines lines" "$dir/$what.diff" "$dir/$what.err"
+done
 like_perf all be $branches
 tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/all.perf")
 awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/all.perf" >"$dir/want"

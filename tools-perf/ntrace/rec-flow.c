@@ -27,6 +27,11 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 	};
 }
 
+static bool is_wanted_at(const struct rec_queue *q, uint64_t time)
+{
+	return is_wanted(q) && rec_time_is_wanted(q->rec->options, time);
+}
+
 static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,
 		       unsigned int flags)
 {
@@ -37,7 +42,7 @@ static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned
 	sample.addr = to;
 	sample.type = type;
 	sample.flags = flags;
-	if (out->branch && is_wanted(q))
+	if (out->branch && is_wanted_at(q, q->time))
 		out->branch(out->ctx, &sample);
 }
 
@@ -51,7 +56,7 @@ void rec_flow_loss(struct rec_queue *q, unsigned int code, uint64_t ip, const ch
 	char text[256];
 	va_list ap;
 
-	if (!is_wanted(q))
+	if (!is_wanted_at(q, q->time))
 		return;
 	q->rec->losses++;
 	va_start(ap, fmt);
@@ -76,7 +81,8 @@ static void put_range(struct rec_queue *q, uint32_t insns)
 	while (nt_path_insn(q->path, &insn) > 0) {
 		sample.ip = insn.pc;
 		sample.time = rec_queue_event_time(q, ++nth);
-		out->insn(out->ctx, &sample);
+		if (rec_time_is_wanted(q->rec->options, sample.time))
+			out->insn(out->ctx, &sample);
 	}
 }
 

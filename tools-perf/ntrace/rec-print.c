@@ -100,6 +100,7 @@ int rec_dump(const char *path, const struct rec_options *o)
 
 		for (k = 0; b && k < b->nr_windows; k++)
 			if (rec_cpu_is_wanted(o, b->window[k].cpu) &&
+			    rec_time_is_wanted(o, b->window[k].time) &&
 			    (o->tid < 0 || o->tid == b->window[k].tid) &&
 			    (o->pid < 0 || o->pid == b->window[k].pid))
 				dump_window(&rec, b, &b->window[k]);

@@ -411,12 +411,28 @@ static bool decode(struct rec_queue *q, uint64_t limit)
 	return n;
 }
 
+/*
+ * A window needs nothing of those before it, so those that ended before what is wanted are not
+ * decoded. A task's system call that began in one of them is not known then.
+ */
+static void skip_windows(struct rec_queue *q)
+{
+	const struct ntrace_window *w;
+
+	for (; q->next_window < q->buffer.nr_windows; q->next_window++) {
+		w = &q->buffer.window[q->next_window];
+		if (!w->time || w->time + REC_PAUSE_NS >= q->rec->options->from)
+			break;
+	}
+}
+
 bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 {
 	struct ntrace_window *w;
 
 	while (q->pos == q->span.end && !next_span(q, false)) {
 		if (!q->window) {
+			skip_windows(q);
 			if (q->next_window == q->buffer.nr_windows)
 				return false;
 			w = &q->buffer.window[q->next_window];

@@ -7,9 +7,6 @@
 
 #include "rec.h"
 
-/* After so long without trace, a stop is not a pause between two windows. */
-#define PAUSE_NS	10000000ull
-
 /* Of the queues that have an event not later than limit, the first; NULL: none has */
 static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_t *next)
 {
@@ -42,8 +39,8 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 		return true;
 	if (limit == UINT64_MAX)
 		rec_flow_flush(q, UINT64_MAX);
-	else if (limit > PAUSE_NS)
-		rec_flow_flush(q, limit - PAUSE_NS);
+	else if (limit > REC_PAUSE_NS)
+		rec_flow_flush(q, limit - REC_PAUSE_NS);
 	return false;
 }
 
@@ -131,6 +128,12 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	}
 }
 
+/* Of what is wanted nothing is to come any more, not even a stop that may be a pause. */
+static bool is_behind(const struct rec_options *o, uint64_t time)
+{
+	return o->to && time > REC_PAUSE_NS && time - REC_PAUSE_NS > o->to;
+}
+
 void rec_run(struct rec *rec, const struct rec_output *output)
 {
 	bool *ready = calloc(rec->nr_queues + 1, sizeof(*ready));
@@ -143,7 +146,7 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 		die("%s: %s, which only perf decodes: perf script, perf report", rec->path,
 		    rec_undecoded(rec));
 	rec->output = output;
-	for (i = 0; i < rec->nr_notes; i++) {
+	for (i = 0; i < rec->nr_notes && !is_behind(rec->options, rec->reached); i++) {
 		n = &rec->note[i];
 		if (n->time)
 			decode_until(rec, ready, n->time);
@@ -154,7 +157,8 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 		on_note(rec, n);
 		progress(i, rec->nr_notes);
 	}
-	decode_until(rec, ready, UINT64_MAX);
+	if (i == rec->nr_notes)
+		decode_until(rec, ready, UINT64_MAX);
 	progress_end();
 	free(ready);
 }

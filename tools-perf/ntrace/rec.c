@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------ options --- */
 
 enum {
-	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID,
+	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_TIME,
 };
 
 static const struct argp_option options[] = {
@@ -26,6 +26,8 @@ static const struct argp_option options[] = {
 	{ "cpu", OPT_CPU, "LIST", 0, "these CPUs, as 0,2-3", 5 },
 	{ "pid", OPT_PID, "PID", 0, "this process", 5 },
 	{ "tid", OPT_TID, "TID", 0, "this thread", 5 },
+	{ "time", OPT_TIME, "FROM,TO", 0, "between these times, in seconds as they are printed; either "
+	  "may be left out", 5 },
 	{ NULL, 0, NULL, 0, "Where the files are that ran:", 6 },
 	{ "symfs", OPT_SYMFS, "DIR", 0, "DIR has them, at the paths at which they ran", 6 },
 	{ "buildid-dir", OPT_BUILDID_DIR, "DIR", 0, "perf's build-id cache, instead of ~/.debug", 6 },
@@ -67,6 +69,40 @@ static void parse_cpus(struct rec_options *o, const char *list)
 	} while (*p++ == ',');
 }
 
+/* Seconds, with at most nine digits behind a dot: *p goes behind them. */
+static bool parse_time(const char **p, uint64_t *ns)
+{
+	uint64_t unit = 100000000;
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return false;
+	errno = 0;
+	*ns = strtoull(*p, &end, 10);
+	if (errno || *ns > UINT64_MAX / 1000000000 - 1)
+		return false;
+	*ns *= 1000000000;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9' && unit; end++, unit /= 10)
+			*ns += unit * (*end - '0');
+	*p = end;
+	return true;
+}
+
+static void parse_times(struct rec_options *o, const char *text)
+{
+	const char *p = text;
+	bool from = parse_time(&p, &o->from), comma = *p == ',', to = false;
+
+	if (comma) {
+		p++;
+		to = parse_time(&p, &o->to);
+	}
+	if (*p || !comma || (!from && !to) || (to && (!o->to || o->to < o->from)))
+		die("--time: `%s' is not FROM,TO in seconds such as 12.5,12.501; percentages are perf's",
+		    text);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct rec_options *o = state->input;
@@ -90,6 +126,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_TID:
 		o->tid = (int)parse_small(arg, "--tid", INT32_MAX);
 		break;
+	case OPT_TIME:
+		parse_times(o, arg);
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -101,7 +140,7 @@ const struct argp rec_argp = { .options = options, .parser = parse };
 void rec_refuse_options(const struct rec_options *o)
 {
 	const char *given = o->cpu ? "cpu" : o->pid >= 0 ? "pid" : o->tid >= 0 ? "tid" :
-			    o->symfs ? "symfs" : o->buildid_dir ? "buildid-dir" : NULL;
+			    o->from || o->to ? "time" : o->symfs ? "symfs" : o->buildid_dir ? "buildid-dir" : NULL;
 
 	if (given)
 		die("--%s is for a perf.data; a raw trace does not tell", given);

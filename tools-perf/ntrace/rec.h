@@ -49,11 +49,17 @@ struct rec_options {
 	bool *cpu;			/* NULL: all */
 	int nr_cpus;
 	int pid, tid;			/* -1: all */
+	uint64_t from, to;		/* ns, both included; to 0: no end was given */
 	const char *program;		/* a file that ran, if it is nowhere else */
 };
 
 /* For argp_children; the parser's input is the struct rec_options. */
 extern const struct argp rec_argp;
+
+static inline bool rec_time_is_wanted(const struct rec_options *o, uint64_t time)
+{
+	return time >= o->from && (!o->to || time <= o->to);
+}
 
 /* -1 is no CPU's */
 static inline bool rec_cpu_is_wanted(const struct rec_options *o, int cpu)
@@ -230,6 +236,12 @@ struct rec_queue {
 	bool have_held;
 	uint64_t held_time;
 };
+
+/*
+ * After so long without trace, a stop is not a pause between two windows; by so much clocks of
+ * trace and of records differ at most.
+ */
+#define REC_PAUSE_NS	10000000ull
 
 struct rec_queue *rec_queue_new(struct rec *rec);
 void rec_queue_free(struct rec_queue *q);
