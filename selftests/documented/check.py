@@ -213,7 +213,7 @@ def insns():
             code = bytes.fromhex(m["insn"].replace(" ", ""))
             if elf.code(at, len(code)) != code or len(code) != (4 if code[0] & 3 == 3 else 2):
                 die(f"line {lines.number}: not the instruction there: {line.rstrip()}")
-        elif "insn" in ARGS.get("command", "").split("-F ")[-1]:
+        elif re.search(r"-F \S*\binsn\b", ARGS.get("command", "")):
             die(f"line {lines.number} has no bytes: {line.rstrip()}")
         sys.stdout.write(f"1 [000] instructions:u: {at:x}\n")
     lines.end(int(ARGS.get("least", 1000)))

@@ -108,7 +108,7 @@ lines "$ntrace" script "$scratch/partial.data"
 [ $? = 1 ] && grep -q '^# loss .* code 2: trace lost: the sink was full' "$scratch/all"
 verdict $? 'a window that lost trace'
 lines "$ntrace" decode --output=branch "$scratch/orphan.data"
-[ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" && grep -q '^# loss: AUX record lost for 0x' "$scratch/all"
+[ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" && grep -q '^# loss code 2: AUX record lost for 0x' "$scratch/all"
 verdict $? 'trace without its AUX record'
 cp "$program" "$scratch/gone.elf"
 "$scratch/recdata" file "$scratch/gone.elf" "$mix/L1.bin" >"$scratch/gone.data"

@@ -189,9 +189,10 @@ static void put_mark(void *ctx, const struct rec_sample *s)
 static void put_loss(void *ctx, const struct rec_loss *loss)
 {
 	(void)ctx;
-	out_str("# loss");
+	out_str("# loss code ");
+	out_dec(loss->code);
 	if (loss->ip) {
-		out_str(" at pc ");
+		out_str(" pc ");
 		out_hex(loss->ip);
 	}
 	out_str(": ");

@@ -3,6 +3,7 @@
  * A recording: a perf.data with N-Trace in it, decoded without perf
  *
  *	rec.c		opening; what was recorded, and where its trace is
+ *	rec-option.c	what to decode of it, and where files are
  *	rec-run.c	decoding in the order of time, other events between
  *	rec-queue.c	a buffer's windows -> control flow
  *	rec-flow.c	control flow -> branches and instructions
