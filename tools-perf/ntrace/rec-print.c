@@ -75,10 +75,11 @@ static void dump_window(struct rec *rec, const struct ntrace_buffer *b,
 	}
 	if (ntrace_info_params(&rec->info, w->hw_id, w->cpu, &params, why))
 		die("%s: %s", rec->path, why);
-	data = malloc(w->size);
+	len = rec_window_there(b, w);
+	data = malloc(len + 1);
 	if (!data)
 		die("%s", nt_strerror(NT_ENOMEM));
-	len = rec_window_read(rec, b, w, data);
+	len = rec_window_read(rec, b, w, data, len);
 	rec->losses += put_messages(&params, w, data, len,
 				    ntrace_window_skip(w, &params, data, len));
 	if (len < w->size)

@@ -10,9 +10,6 @@
 
 #include "rec.h"
 
-/* No buffer is larger: a size beyond it is damage. */
-#define WINDOW_MAX	(1ull << 32)
-
 /* Events of one call of the library; events that may wait for the end of their span */
 #define BATCH		256
 #define WAITING_MAX	16384
@@ -204,17 +201,16 @@ static bool is_timed(const struct rec_queue *q, const struct ntrace_window *w)
 
 static void load(struct rec_queue *q, const struct ntrace_window *w)
 {
-	if (w->size > WINDOW_MAX)
-		die("%s: an AUX record of %#" PRIx64 " bytes: the file is damaged", q->rec->path,
-		    w->size);
-	if (w->size > q->data_room) {
+	size_t size = rec_window_there(&q->buffer, w);
+
+	if (size > q->data_room) {
 		free(q->data);
-		q->data = malloc(w->size);
+		q->data = malloc(size);
 		if (!q->data)
 			die("%s", nt_strerror(NT_ENOMEM));
-		q->data_room = w->size;
+		q->data_room = size;
 	}
-	q->data_len = rec_window_read(q->rec, &q->buffer, w, q->data);
+	q->data_len = rec_window_read(q->rec, &q->buffer, w, q->data, size);
 }
 
 /* The driver makes no AUX record for what it has to pass over: that is idle bytes. */

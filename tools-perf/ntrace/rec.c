@@ -151,7 +151,7 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 {
 	struct rec_queue *q = queue_at(rec, r->auxtrace.idx);
 	const struct ntrace_piece piece = {
-		.offset = r->auxtrace.offset, .size = r->auxtrace.size,
+		.offset = r->auxtrace.offset, .size = r->auxtrace.there,
 		.file_offset = r->auxtrace.at,
 	};
 
@@ -159,6 +159,9 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 		die("%s: its trace is in several files (--threads), which is not decoded", rec->path);
 	q->buffer.cpu = r->auxtrace.cpu;
 	q->buffer.tid = r->auxtrace.tid;
+	/* of one that has lost all its bytes nothing is left, not even a mark */
+	if (r->auxtrace.size && !r->auxtrace.there)
+		return;
 	if (ntrace_buffer_add_piece(&q->buffer, &piece, r->auxtrace.reference))
 		die("%s", nt_strerror(NT_ENOMEM));
 }
@@ -197,22 +200,43 @@ static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
-		       const struct ntrace_window *w, uint8_t *data)
+/* The piece that has the byte at an offset, and how many from there on; NULL: none has */
+static const struct ntrace_piece *piece_at(const struct ntrace_buffer *b, size_t *i, uint64_t at,
+					   uint64_t *len)
 {
+	for (; *i < b->nr_pieces; (*i)++) {
+		const struct ntrace_piece *p = &b->piece[*i];
+
+		if (at < p->offset || at - p->offset >= p->size)
+			continue;
+		*len = p->size - (at - p->offset);
+		return p;
+	}
+	return NULL;
+}
+
+size_t rec_window_there(const struct ntrace_buffer *b, const struct ntrace_window *w)
+{
+	uint64_t done = 0, len;
+	size_t i = 0;
+
+	while (done < w->size && piece_at(b, &i, w->offset + done, &len))
+		done += len;
+	return done < w->size ? done : w->size;
+}
+
+size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
+		       const struct ntrace_window *w, uint8_t *data, size_t size)
+{
+	const struct ntrace_piece *p;
 	uint64_t done = 0, at, len;
-	size_t i;
+	size_t i = 0;
 	int n;
 
-	for (i = 0; i < b->nr_pieces && done < w->size; i++) {
-		const struct ntrace_piece *p = &b->piece[i];
-
+	while (done < size && (p = piece_at(b, &i, w->offset + done, &len))) {
 		at = w->offset + done;
-		if (at < p->offset || at >= p->offset + p->size)
-			continue;
-		len = p->offset + p->size - at;
-		if (len > w->size - done)
-			len = w->size - done;
+		if (len > size - done)
+			len = size - done;
 		n = nt_perfdata_read(rec->pd, 0, p->file_offset + (at - p->offset), data + done,
 				     len);
 		if (n < 0)

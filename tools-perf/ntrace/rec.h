@@ -349,9 +349,11 @@ int rec_status(const struct rec *rec);
 int rec_dump(const char *path, const struct rec_options *options);
 int rec_decode(const char *path, const struct rec_options *options, bool branches, bool marks);
 
-/* Bytes of a window, or fewer if the file does not have them; the caller's room is enough. */
+/* So many bytes of a window are in the file, from its begin on */
+size_t rec_window_there(const struct ntrace_buffer *b, const struct ntrace_window *w);
+/* So many of them, or fewer if the file has become shorter */
 size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
-		       const struct ntrace_window *w, uint8_t *data);
+		       const struct ntrace_window *w, uint8_t *data, size_t size);
 
 static inline bool rec_is_kernel(const struct rec *rec, uint64_t addr)
 {
