@@ -282,6 +282,8 @@ refuses 'a program as trace' 'is an ELF file, not a trace; programs are given as
 	decode --elf "$elf" "$elf"
 printf 'PERFILE2 and so on' >"$scratch/perf.data"
 refuses 'a perf.data with a program' 'is a perf.data, which tells what ran' decode --elf "$elf" "$scratch/perf.data"
+refuses 'a perf.data with parameters' 'is a perf.data, which tells how its trace was made' dump --timestamps "$scratch/perf.data"
+refuses 'a raw trace with options of a perf.data' '--pid is for a perf.data' decode --elf "$elf" --pid=1 "$trace"
 refuses 'a perf.data as trace' 'is a perf.data, not a raw trace' stat "$scratch/perf.data"
 printf '2ELIFREP and so on' >"$scratch/other.data"
 printf 'PERFILE2\150\0\0\0\0\0\0\0' >"$scratch/perf.data"

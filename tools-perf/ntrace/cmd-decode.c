@@ -339,20 +339,21 @@ static void decode(struct decode *d)
 	symbols_free(d->symbols);
 }
 
-/* A perf.data tells itself what was mapped, and how the trace was made. */
-static int decode_recording(const struct decode *d)
+static int decode_recording(struct decode *d)
 {
 	bool branches = d->output->event == branch_event;
+	int status;
 
-	if (d->in.images)
-		die("%s: is a perf.data, which tells what ran; --symfs and --buildid-dir tell where the files are",
-		    d->in.file);
+	rec_refuse_input(&d->in);
 	if (!branches && d->output->insn != pc_insn)
 		die("--output=%s: of a perf.data only pc and branch; ntrace script has symbols",
 		    d->output->name);
 	if (d->not_taken)
 		die("--not-taken: not of a perf.data");
-	return rec_decode(d->in.file, &d->recording, branches, !d->no_marks);
+	status = rec_decode(d->in.file, &d->recording, branches, !d->no_marks);
+	rec_options_free(&d->recording);
+	input_free(&d->in);
+	return status;
 }
 
 int cmd_decode(int argc, char **argv)

@@ -76,12 +76,18 @@ int cmd_dump(int argc, char **argv)
 	void *inputs[] = { &in, &options };
 	unsigned long bad = 0;
 	size_t at = 0, n;
+	int status;
 
 	input_init(&in);
 	in.live = true;
 	parse_arguments(&argp, argc, argv, inputs);
-	if (rec_is_data(in.file))
-		return rec_dump(in.file, &options);
+	if (rec_is_data(in.file)) {
+		rec_refuse_input(&in);
+		status = rec_dump(in.file, &options);
+		rec_options_free(&options);
+		input_free(&in);
+		return status;
+	}
 	rec_refuse_options(&options);
 	input_open(&in);
 	if (in.params.src >= 0)

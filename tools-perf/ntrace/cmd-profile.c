@@ -458,6 +458,7 @@ int cmd_profile(int argc, char **argv)
 	tell(&p);
 	if (p.losses && !p.of_perf)
 		diagnose(&p.in);
+	rec_options_free(&p.recording);
 	free(p.segments);
 	free(p.points.list);
 	free(p.ranges.list);

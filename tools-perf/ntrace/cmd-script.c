@@ -207,6 +207,6 @@ int cmd_script(int argc, char **argv)
 	out_free();
 	status = rec_status(&s.rec);
 	rec_free(&s.rec);
-	free(s.options.cpu);
+	rec_options_free(&s.options);
 	return status;
 }

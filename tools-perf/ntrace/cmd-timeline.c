@@ -175,6 +175,7 @@ int cmd_timeline(int argc, char **argv)
 		read_lines(timeline, a.perf.text ? NULL : a.perf.perf, a.file);
 	else if (!decode(timeline, &a))
 		read_lines(timeline, "perf", a.file);
+	rec_options_free(&a.recording);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
 	if (fflush(stdout) || ferror(stdout))

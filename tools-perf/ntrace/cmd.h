@@ -88,6 +88,8 @@ struct input {
 extern const struct argp input_argp;
 
 void input_init(struct input *in);
+/* After parsing: were there options that say how the trace was made? */
+bool input_has_parameters(const struct input *in);
 /* After parsing: settle what the images tell, read the trace, check it all. */
 void input_open(struct input *in);
 /*

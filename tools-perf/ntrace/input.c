@@ -325,6 +325,16 @@ void input_free(struct input *in)
 		free(in->trace);
 }
 
+bool input_has_parameters(const struct input *in)
+{
+	const struct nt_params *p = &in->params;
+
+	return in->xlen_given || in->srcbits_given || in->isa || in->wrapped || p->src >= 0 ||
+	       p->timestamps || p->tstamp_bits || p->extaddr || p->addr_bits || p->seqjump ||
+	       p->alljumps || p->retstack || p->profile != NT_PROFILE_1_0 || p->jvt ||
+	       p->mode != NT_MODE_UNKNOWN || p->nr_branches;
+}
+
 /* -------------------------------------------------------------- trace ---- */
 
 static size_t read_some(int fd, struct input *in, size_t room)

@@ -128,6 +128,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp rec_argp = { .options = options, .parser = parse };
 
+void rec_refuse_input(const struct input *in)
+{
+	if (in->images)
+		die("%s: is a perf.data, which tells what ran; --symfs and --buildid-dir tell where the files are",
+		    in->file);
+	if (input_has_parameters(in))
+		die("%s: is a perf.data, which tells how its trace was made: parameters are for raw traces",
+		    in->file);
+}
+
+void rec_options_free(struct rec_options *o)
+{
+	free(o->cpu);
+}
+
 void rec_refuse_options(const struct rec_options *o)
 {
 	const char *given = o->cpu ? "cpu" : o->pid >= 0 ? "pid" : o->tid >= 0 ? "tid" :

@@ -322,6 +322,9 @@ struct rec {
 
 /* Options of a recording were given for what is none: ends the command */
 void rec_refuse_options(const struct rec_options *options);
+/* The other way round: a recording tells itself what ran, and how its trace was made. */
+void rec_refuse_input(const struct input *in);
+void rec_options_free(struct rec_options *options);
 
 /* Is it a perf.data, a file or a folder?  What is read of a pipe would be missing afterwards. */
 bool rec_is_data(const char *path);
