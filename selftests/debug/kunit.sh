@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# KUnit of the AUX arithmetic, in the debug kernel.
+# KUnit of the AUX arithmetic and sink states, in the debug kernel.
 
 results=/sys/kernel/debug/kunit/ntrace_aux/results
 ko=${DRIVER%/*}/ntrace_aux_test.ko
