@@ -82,17 +82,27 @@ static void tell(const struct timeline_totals *t, const struct timeline_limits *
 	fprintf(stderr, ", %" PRIu64 " losses\n", t->losses);
 }
 
+/* `xlen` is the recording's, if the user did not say another one. */
+static struct timeline *begin(struct arguments *a, unsigned int xlen)
+{
+	xlen = a->xlen ? a->xlen : xlen;
+	a->limits.kernel_from = xlen == 32 ? NT_RV32_TASK_SIZE : 1ull << 63;
+	return timeline_new(&a->limits);
+}
+
 /* ---------------------------------------------------------- perf prints -- */
 
-static void read_lines(struct timeline *timeline, const char *perf, const char *file)
+static struct timeline *read_lines(struct arguments *a, const char *perf)
 {
+	struct timeline *timeline = begin(a, perf ? perf_data_xlen(perf, a->file) : 64);
 	struct perf_event_line ev;
 	struct perf_script script;
 
-	perf_script_open(&script, perf, file, "cre", "comm,pid,tid,cpu,time,flags,ip,sym,addr");
+	perf_script_open(&script, perf, a->file, "cre", "comm,pid,tid,cpu,time,flags,ip,sym,addr");
 	while (perf_script_next(&script, &ev))
 		timeline_event(timeline, &ev);
 	perf_script_close(&script);
+	return timeline;
 }
 
 /* ------------------------------------------------------- without perf ---- */
@@ -128,23 +138,23 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	timeline_event(n->timeline, &line);
 }
 
-/* False: it has what only perf decodes. */
-static bool decode(struct timeline *timeline, const struct arguments *a)
+/* NULL: it has what only perf decodes. */
+static struct timeline *decode(struct arguments *a)
 {
-	struct native n = { .timeline = timeline };
+	struct native n = { 0 };
 	const struct rec_output output = {
 		.branch = take_branch, .loss = take_loss, .ctx = &n,
 	};
-	bool decoded;
 
 	rec_open(&n.rec, a->file, &a->recording);
-	decoded = !rec_undecoded(&n.rec);
-	if (decoded)
+	if (!rec_undecoded(&n.rec)) {
+		n.timeline = begin(a, n.rec.info.xlen);
 		rec_run(&n.rec, &output);
-	if (decoded && n.rec.damage)
-		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+		if (n.rec.damage)
+			fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+	}
 	rec_free(&n.rec);
-	return decoded;
+	return n.timeline;
 }
 
 int cmd_timeline(int argc, char **argv)
@@ -167,14 +177,12 @@ int cmd_timeline(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &a);
 	if (!a.perf.text && !perf_is_data(a.file))
 		die("%s: is not a perf.data; what perf script printed wants --perf-script", a.file);
-	if (!a.xlen)
-		a.xlen = a.perf.text ? 64 : perf_data_xlen(a.perf.perf, a.file);
-	a.limits.kernel_from = a.xlen == 32 ? NT_RV32_TASK_SIZE : 1ull << 63;
-	timeline = timeline_new(&a.limits);
-	if (a.perf.text || a.perf.perf)
-		read_lines(timeline, a.perf.text ? NULL : a.perf.perf, a.file);
-	else if (!decode(timeline, &a))
-		read_lines(timeline, "perf", a.file);
+	if (a.perf.text)
+		timeline = read_lines(&a, NULL);
+	else if (a.perf.perf)
+		timeline = read_lines(&a, a.perf.perf);
+	else
+		timeline = decode(&a) ?: read_lines(&a, "perf");
 	rec_options_free(&a.recording);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
