@@ -478,15 +478,43 @@ DECODE_SHAPE(decode_stamps, .stamps = true)
 DECODE_SHAPE(decode_more, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
 	     .extaddr = params->extaddr)
 
-int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg)
+/* What BTM consists of, apart: so few registers do that none has to be saved. */
+NT_INLINE unsigned int read_direct(const uint8_t *buf, bool stamps, struct nt_msg *msg)
 {
+	struct nt_short m;
+
+	if (buf[0] != NT_TCODE_DIRECT_BRANCH << 2 ||
+	    !nt_short_direct(nt_short_load(buf), stamps, &m))
+		return 0;
+	*msg = (struct nt_msg){ .tcode = NT_TCODE_DIRECT_BRANCH, .icnt = m.icnt,
+				.fields = NT_F_ICNT };
+	if (m.stamped) {
+		msg->tstamp = m.tstamp;
+		msg->fields |= NT_F_TSTAMP;
+	}
+	return m.len;
+}
+
+NT_INLINE int get(const struct nt_params *params, const uint8_t *buf, size_t len,
+		  struct nt_msg *msg)
+{
+	unsigned int ret;
+
 	if (len < NT_SHORT_ROOM)
 		return decode_any(params, buf, len, msg);
 	if (nt_srcbits(params) || params->extaddr)
 		return decode_more(params, buf, len, msg);
-	if (params->timestamps)
-		return decode_stamps(params, buf, len, msg);
-	return decode_plain(params, buf, len, msg);
+	if (params->timestamps) {
+		ret = read_direct(buf, true, msg);
+		return ret ? (int)ret : decode_stamps(params, buf, len, msg);
+	}
+	ret = read_direct(buf, false, msg);
+	return ret ? (int)ret : decode_plain(params, buf, len, msg);
+}
+
+int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg)
+{
+	return get(params, buf, len, msg);
 }
 
 /* Fields of the first version with a size */
@@ -512,7 +540,7 @@ int nt_msg_decode_sized(const struct nt_params *params, const uint8_t *buf, size
 {
 	if (size != sizeof(*msg) || params->size < sizeof(*params))
 		return decode_older(params, buf, len, msg, size);
-	return nt_msg_get(params, buf, len, msg);
+	return get(params, buf, len, msg);
 }
 
 size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size_t len,
