@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cmocka-tap.h"
-#include "nt-flow.h"
+#include "nt-count.h"
 #include "pack.h"
 #include "randprog.h"
 
@@ -502,6 +502,9 @@ static int step(struct setting *s, struct nt_counts *counts, struct sums *sums)
 	bool counted = rnd(4);
 	int i, n;
 
+	/* now and then a while without memos, as if they were of no use */
+	if (rnd(20) == 0)
+		counts->pause = rnd(4);
 	n = counted ? nt_flow_count(s->flow, counts, ev, 256) : nt_flow_next(s->flow, ev, 64);
 	for (i = 0; i < n; i++) {
 		sums->losses += ev[i].kind == NT_EV_LOSS;
@@ -686,6 +689,39 @@ static void R126_sources_share_memos(void **state)
 	}
 }
 
+/* Messages that are never met again are not looked for any more; the sums are the same. */
+static void memos_of_no_use(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct sums slow = { 0 }, fast = { 0 };
+	struct nt_counts_stats stats;
+	struct setting s;
+
+	(void)state;
+	assert_non_null(counts);
+	do
+		execute(20000);
+	while (traced.params.mode == NT_MODE_BTM && traced.cfg.htm);
+	open_traced(&s, &traced.params, &prog.mem);
+	counts->misses = MEMO_MISSES - 1;
+	deliver(&s, &slow);
+	count(&s, counts);
+	total(counts, &fast, &stats);
+	assert_true(counts->pause);
+	assert_int_equal(stats.hits, 0);
+	assert_true(stats.walks > 1);
+	assert_int_equal(slow.branches, fast.branches);
+	assert_int_equal(slow.insns, fast.insns);
+	assert_true(slow.mix == fast.mix);
+	counts->pause = 0;
+	count(&s, counts);
+	count(&s, counts);
+	total(counts, &fast, &stats);
+	assert_true(stats.hits > 0);
+	nt_counts_free(counts);
+	close_traced(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -697,6 +733,7 @@ int main(void)
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
 		cmocka_unit_test(R126_sources_share_memos),
+		cmocka_unit_test(memos_of_no_use),
 	};
 	const char *seed = getenv("SEED");
 

@@ -660,6 +660,17 @@ static struct memo *memo_victim(const struct nt_counts *c, const struct key *key
 	return m + 1;
 }
 
+/* A message was not found: is it worth to look? */
+static void count_miss(struct nt_counts *c)
+{
+	if (++c->misses < MEMO_MISSES)
+		return;
+	if (c->stats.hits - c->hits_then < MEMO_GAIN * MEMO_MISSES)
+		c->pause = PAUSE;
+	c->misses = 0;
+	c->hits_then = c->stats.hits;
+}
+
 void nt_count_learn(struct nt_flow *f, struct batch *b)
 {
 	struct nt_counts *c = f->counts;
@@ -673,6 +684,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	if (!c->was.valid || c->worlds[c->world].mode != f->mode)
 		return;
 	c->was.valid = false;
+	count_miss(c);
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
 	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
 	    !learn_path(c, ev, n, &path))

@@ -13,6 +13,15 @@
 #endif
 #define MEMOS		(1u << MEMO_BITS)
 #define MEMO_BYTES	16	/* of a message that is kept */
+/*
+ * A program that hardly repeats its messages is counted faster without memos.  When so many were not
+ * found, and fewer than MEMO_GAIN times as many were, there is a pause of PAUSE batches.
+ */
+#ifndef MEMO_MISSES
+#define MEMO_MISSES	8192u
+#endif
+#define MEMO_GAIN	3
+#define PAUSE		(4 * MEMO_MISSES)
 #define MEMO_EDGES	32	/* different ones, taken by its walk */
 #define MEMO_STACK	6	/* returns and calls in it that are not paired */
 
@@ -108,6 +117,9 @@ struct nt_counts {
 	struct path *paths;
 	uint32_t nr_paths;
 	struct before was;
+	uint32_t misses;	/* of the last ones, and stats.hits before them */
+	uint64_t hits_then;
+	uint32_t pause;		/* batches to go without memos */
 	struct nt_counts_stats stats;
 };
 

@@ -1353,8 +1353,11 @@ static void take_held(struct nt_flow *f, struct batch *b)
 static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	struct batch b = { .ev = ev, .max = max };
+	bool memos;
 	int ret;
 
+	if (f->counts && f->counts->pause)
+		f->counts->pause--;
 	f->at_limit = false;
 	f->rep.whole = false;
 	take_held(f, &b);
@@ -1368,9 +1371,10 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 			else
 				copy_repetitions(f, &b);
 		} else {
-			if (f->counts)
+			memos = f->counts && !f->counts->pause;
+			if (memos)
 				nt_count_replay(f);
-			if (nt_loop(f, &b, f->counts) && f->counts)
+			if (nt_loop(f, &b, memos) && memos)
 				nt_count_learn(f, &b);
 			else if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))
 				break;

@@ -10,6 +10,7 @@
  * something rare on its way, as a block that is not known yet, is left where it is:
  * nt_walk() and finish() go on with it.
  */
+#include "nt-count.h"
 #include "nt-walk.h"
 
 /* ---------------------------------------------------------------- bytes -- */
@@ -376,6 +377,7 @@ struct loop {
 	uint64_t ref, time;
 	int64_t credit;
 	uint64_t bytes, halfwords;	/* to pay for the work, and to do */
+	uint64_t messages;	/* that are done with */
 };
 
 /* Begin the message.  False: it is left to others, all is as it was. */
@@ -410,6 +412,7 @@ NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run
 		if (ret != NT_WALK_OUTCOMES)
 			return ret;
 		l->credit -= HIST_REACH - r->left;
+		l->messages++;
 		return NT_WALK_DONE;
 	}
 	l->halfwords += r->left;
@@ -420,8 +423,10 @@ NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run
 		l->ref = q->to;
 	}
 	ret = loop_walk(w, shape, r, q, btm);
-	if (ret == NT_WALK_DONE)
-		l->last = q->pos;
+	if (ret != NT_WALK_DONE)
+		return ret;
+	l->last = q->pos;
+	l->messages++;
 	return ret;
 }
 
@@ -443,6 +448,9 @@ NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct ru
 	f->work -= (int64_t)(w->plain ? l->halfwords : l->halfwords / 16) +
 		   (r->ev - (b->ev + b->n));
 	b->n = r->ev - b->ev;
+	/* without memos: nt_count_learn() does not come to know them */
+	if (f->counts && f->counts->pause)
+		f->counts->stats.walks += l->messages;
 	return loop_store(w, b, &end, m, why);
 }
 
