@@ -344,6 +344,9 @@ NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct 
 	if (ret == NT_WALK_LAST) {
 		r->left += halfwords;
 		r->insns -= blk->is.insns;
+	} else if (outcomes && w->by_hist && ret > 0 && !r->nbits) {
+		/* what is behind the last outcome need not be known, nor have room */
+		ret = NT_WALK_OUTCOMES;
 	}
 	return ret;
 }
