@@ -140,16 +140,6 @@ static int walk_on(struct walker *w, const struct nt_shape *shape, struct run *r
 	return ret;
 }
 
-/* Outcomes that are used up ask for no more code: there may be none. */
-static bool walk_used_up(struct nt_flow *f)
-{
-	if (!f->walk.by_hist || f->walk.nbits)
-		return false;
-	f->credit -= HIST_REACH - f->walk.left;
-	f->walk.left = HIST_REACH;
-	return true;
-}
-
 int nt_walk(struct nt_flow *f, struct batch *b)
 {
 	const struct nt_shape shape = { .alljumps = f->params.alljumps, .rare = true };
@@ -162,8 +152,6 @@ int nt_walk(struct nt_flow *f, struct batch *b)
 		struct run r = { .left = f->walk.left, .hist = f->walk.hist,
 				 .nbits = f->walk.nbits, .ev = b->ev + b->n };
 
-		if (walk_used_up(f))
-			return NT_WALK_DONE;
 		ret = f->at.block == NT_BLOCK_NONE ? nt_walk_discover(f) : 0;
 		if (ret)
 			return -ret;
