@@ -284,10 +284,13 @@ printf 'PERFILE2 and so on' >"$scratch/perf.data"
 refuses 'a perf.data with a program' 'is a perf.data, which tells what ran' decode --elf "$elf" "$scratch/perf.data"
 refuses 'a perf.data with parameters' 'is a perf.data, which tells how its trace was made' dump --timestamps "$scratch/perf.data"
 refuses 'a raw trace with options of a perf.data' '--pid is for a perf.data' decode --elf "$elf" --pid=1 "$trace"
-refuses 'a perf.data as trace' 'is a perf.data, not a raw trace' stat "$scratch/perf.data"
+status=0
+"$ntrace" stat - <"$scratch/perf.data" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q 'is a perf.data, not a raw trace' "$scratch/stderr"
+verdict $? 'refused: a perf.data as trace'
 printf '2ELIFREP and so on' >"$scratch/other.data"
 printf 'PERFILE2\150\0\0\0\0\0\0\0' >"$scratch/perf.data"
-for command in dump decode script; do
+for command in dump stat decode script; do
 	refuses "$command: a perf.data that is cut" 'perf.data: at 0x10: the file ends in its header' \
 		$command "$scratch/perf.data"
 	refuses "$command: of the other byte order" 'recorded on a big-endian machine' \

@@ -60,6 +60,9 @@ for kind in "${forms[@]}" switch; do
 	"$ntrace" dump "$mix/L1.bin" >"$scratch/want"
 	same "$kind: dump"
 	[ $kind != switch ] || continue
+	"$ntrace" stat "$scratch/$kind.data" | sed 's/^windows /file    /' >"$scratch/got"
+	"$ntrace" stat --elf "$program" "$mix/L1.bin" >"$scratch/want"
+	same "$kind: stat"
 	lines "$ntrace" script --insns "$scratch/$kind.data" &&
 		sed -E 's/.*: instructions: ([0-9a-f]+) .*/\1/' "$scratch/got" | cmp - "$scratch/pc"
 	verdict $? "$kind: script --insns"
@@ -107,6 +110,8 @@ verdict $? 'decode tells whose it is'
 lines "$ntrace" script "$scratch/partial.data"
 [ $? = 1 ] && grep -q '^# loss .* code 2: trace lost: the sink was full' "$scratch/all"
 verdict $? 'a window that lost trace'
+"$ntrace" stat "$scratch/partial.data" | grep -q '^losses  *1$'
+verdict $? 'stat counts it'
 lines "$ntrace" decode --output=branch "$scratch/orphan.data"
 [ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" && grep -q '^# loss code 2: AUX record lost for 0x' "$scratch/all"
 verdict $? 'trace without its AUX record'

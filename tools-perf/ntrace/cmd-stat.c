@@ -6,15 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "rec.h"
+#include "stat.h"
 
 struct kinds {
 	struct input *in;
 	size_t at;		/* the bytes before that are counted */
-	uint64_t count[64];
-	uint64_t bytes[64];
-	uint64_t idle;
-	uint64_t bad;		/* bytes that are no message */
+	struct stat_messages messages;
 };
 
 /* Count the bytes at k->at.  False: wait, the end of the message may still come. */
@@ -28,8 +26,7 @@ static bool count_one(struct kinds *k)
 	if (ret > 0) {
 		len = ret;
 		if (in->params.src < 0 || msg.src == in->params.src) {
-			k->count[msg.tcode]++;
-			k->bytes[msg.tcode] += ret - msg.idle;
+			stat_add(&k->messages, &msg, ret);
 		}
 	} else if (!ret && msg.idle) {
 		len = msg.idle;
@@ -37,9 +34,9 @@ static bool count_one(struct kinds *k)
 		return false;
 	} else {
 		len = ret ? msg.skip : left;
-		k->bad += len - msg.idle;
+		k->messages.bad += len - msg.idle;
 	}
-	k->idle += msg.idle;
+	k->messages.idle += msg.idle;
 	k->at += len;
 	return true;
 }
@@ -66,43 +63,42 @@ static void count_all(struct kinds *k)
 	}
 }
 
-static void print_messages(const struct input *in, const struct kinds *k)
+void stat_add(struct stat_messages *m, const struct nt_msg *msg, size_t len)
+{
+	m->count[msg->tcode]++;
+	m->bytes[msg->tcode] += len - msg->idle;
+}
+
+void stat_print_messages(const struct stat_messages *m, const char *what, uint64_t size)
 {
 	uint64_t count = 0, bytes = 0;
 	unsigned int i;
 
 	for (i = 0; i < 64; i++) {
-		if (!k->count[i])
+		if (!m->count[i])
 			continue;
 		printf("%-24s %12" PRIu64 " messages %12" PRIu64 " bytes\n",
-		       nt_tcode_name(i), k->count[i], k->bytes[i]);
-		count += k->count[i];
-		bytes += k->bytes[i];
+		       nt_tcode_name(i), m->count[i], m->bytes[i]);
+		count += m->count[i];
+		bytes += m->bytes[i];
 	}
 	printf("%-24s %12" PRIu64 " messages %12" PRIu64 " bytes\n", "total", count, bytes);
-	if (k->idle)
-		printf("%-24s %34" PRIu64 " bytes\n", "idle", k->idle);
-	if (k->bad)
-		printf("%-24s %34" PRIu64 " bytes\n", "no message", k->bad);
-	printf("%-24s %34zu bytes\n", "file", in->size);
+	if (m->idle)
+		printf("%-24s %34" PRIu64 " bytes\n", "idle", m->idle);
+	if (m->bad)
+		printf("%-24s %34" PRIu64 " bytes\n", "no message", m->bad);
+	printf("%-24s %34" PRIu64 " bytes\n", what, size);
 }
-
-struct totals {
-	uint64_t insns;
-	uint64_t branches;
-	uint64_t losses;
-	uint64_t skipped;
-};
 
 /* What there is to count, one of it in the context of pieces_decode() */
 struct stat {
 	struct kinds kinds;
-	struct totals totals;
+	struct stat_totals totals;
 };
 
 static void add_event(struct piece *p, void *state, const struct nt_event *ev, bool seam)
 {
-	struct totals *t = state;
+	struct stat_totals *t = state;
 
 	(void)p;
 	(void)seam;
@@ -118,7 +114,7 @@ static void add_event(struct piece *p, void *state, const struct nt_event *ev, b
 
 static void add_totals(void *ctx, void *state)
 {
-	struct totals *sum = &((struct stat *)ctx)->totals, *t = state;
+	struct stat_totals *sum = &((struct stat *)ctx)->totals, *t = state;
 
 	sum->insns += t->insns;
 	sum->branches += t->branches;
@@ -126,38 +122,65 @@ static void add_totals(void *ctx, void *state)
 	sum->skipped += t->skipped;
 }
 
-static void print_totals(const struct input *in, const struct totals *t)
+void stat_print_totals(const struct stat_totals *t, uint64_t size)
 {
 	printf("%-24s %12" PRIu64 "\n", "instructions", t->insns);
 	printf("%-24s %12" PRIu64 "\n", "taken transfers", t->branches);
 	if (t->insns)
-		printf("%-24s %12.3f\n", "bits per instruction", 8.0 * in->size / t->insns);
+		printf("%-24s %12.3f\n", "bits per instruction", 8.0 * size / t->insns);
 	printf("%-24s %12" PRIu64 "\n", "losses", t->losses);
-	if (t->losses)
+	if (t->skipped)
 		printf("%-24s %12" PRIu64 " bytes\n", "skipped", t->skipped);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	void **inputs = state->input;
+
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = inputs[0];
+	state->child_inputs[1] = inputs[1];
+	return 0;
 }
 
 int cmd_stat(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
+	};
 	static const struct argp argp = {
+		.parser = parse,
 		.args_doc = "FILE",
-		.doc = "Count what is in an N-Trace file; instructions too when its program is given.",
+		.doc = "Count what is in an N-Trace file, or in a perf.data; instructions too when its "
+		       "program is given.",
 		.children = children,
 	};
 	struct stat stat = { 0 };
 	const struct kinds *kinds = &stat.kinds;
-	const struct totals *totals = &stat.totals;
+	const struct stat_totals *totals = &stat.totals;
 	const struct consumer consumer = {
-		.size = sizeof(struct totals), .event = add_event, .done = add_totals,
+		.size = sizeof(struct stat_totals), .event = add_event, .done = add_totals,
 		.passed = count_messages, .ctx = &stat,
 	};
+	struct rec_options options;
 	struct input in;
+	void *inputs[] = { &in, &options };
+	int status;
 
 	input_init(&in);
 	in.live = true;
 	stat.kinds.in = &in;
-	parse_arguments(&argp, argc, argv, &in);
+	parse_arguments(&argp, argc, argv, inputs);
+	if (rec_is_data(in.file)) {
+		rec_refuse_input(&in);
+		status = rec_stat(in.file, &options);
+		rec_options_free(&options);
+		input_free(&in);
+		return status;
+	}
+	rec_refuse_options(&options);
 	input_open(&in);
 	if (in.params.src >= 0)
 		input_check_sources(&in);
@@ -171,13 +194,13 @@ int cmd_stat(int argc, char **argv)
 		if (in.images)
 			pieces_decode(&in, &consumer);
 	}
-	print_messages(&in, kinds);
+	stat_print_messages(&kinds->messages, "file", in.size);
 	if (in.images)
-		print_totals(&in, totals);
-	if (totals->losses || kinds->bad)
+		stat_print_totals(totals, in.size);
+	if (totals->losses || kinds->messages.bad)
 		diagnose(&in);
 	input_free(&in);
 	if (fflush(stdout))
 		die("cannot write to standard output: %s", strerror(errno));
-	return totals->losses || kinds->bad ? EXIT_LOSSES : EXIT_WHOLE;
+	return totals->losses || kinds->messages.bad ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace dump and ntrace decode of a recording
+ * ntrace dump, stat and decode of a recording
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "rec.h"
+#include "stat.h"
 
 /* ------------------------------------------------------------------ dump - */
 
@@ -30,62 +31,86 @@ static void put_message(const struct nt_params *params, uint64_t offset, const s
 		printf("0x%08" PRIx64 " - %s\n", offset, text);
 }
 
-/* Messages from `at' on; returns how many bytes were none. */
-static unsigned long put_messages(const struct nt_params *params, const struct ntrace_window *w,
-				  const uint8_t *data, size_t len, size_t at)
+/* What is done with a message of so many bytes; or negative: msg->skip bytes are none */
+typedef void (*message_fn)(void *ctx, const struct nt_params *params, uint64_t offset,
+			   const struct nt_msg *msg, int len);
+
+static void walk(const struct nt_params *params, const struct ntrace_window *w,
+		 const uint8_t *data, size_t len, message_fn fn, void *ctx)
 {
-	unsigned long bad = 0;
+	size_t at = ntrace_window_skip(w, params, data, len);
 	struct nt_msg msg;
 	int n;
 
 	while (at < len) {
 		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (n > 0) {
-			put_message(params, w->offset + at + msg.idle, &msg);
-			at += n;
-			continue;
-		}
 		if (!n && msg.idle == len - at)
 			break;
-		if (!n)
+		if (!n) {
+			n = -NT_ECUT;
 			msg.skip = len - at;
-		printf("# 0x%08" PRIx64 ": %s, skipped %zu\n", w->offset + at + msg.idle,
-		       nt_strerror(n ? n : -NT_ECUT), msg.skip - msg.idle);
-		bad++;
-		at += msg.skip;
+		}
+		fn(ctx, params, w->offset + at + msg.idle, &msg, n);
+		at += n > 0 ? (size_t)n : msg.skip;
 	}
-	return bad;
+}
+
+/* Returns how many bytes of the window there are. */
+static size_t walk_window(struct rec *rec, const struct ntrace_buffer *b,
+			  const struct ntrace_window *w, message_fn fn, void *ctx)
+{
+	size_t len = rec_window_there(b, w);
+	struct nt_params params;
+	char why[NTRACE_WHY];
+	uint8_t *data;
+
+	if (ntrace_info_params(&rec->info, w->hw_id, w->cpu, &params, why))
+		die("%s: %s", rec->path, why);
+	data = malloc(len + 1);
+	if (!data)
+		die("%s", nt_strerror(NT_ENOMEM));
+	len = rec_window_read(rec, b, w, data, len);
+	walk(&params, w, data, len, fn, ctx);
+	free(data);
+	return len;
+}
+
+static bool window_is_wanted(const struct rec_options *o, const struct ntrace_window *w)
+{
+	return rec_cpu_is_wanted(o, w->cpu) && rec_time_is_wanted(o, w->time) &&
+	       (o->tid < 0 || o->tid == w->tid) && (o->pid < 0 || o->pid == w->pid);
+}
+
+static void dump_message(void *ctx, const struct nt_params *params, uint64_t offset,
+			 const struct nt_msg *msg, int len)
+{
+	struct rec *rec = ctx;
+
+	if (len > 0) {
+		put_message(params, offset, msg);
+		return;
+	}
+	printf("# 0x%08" PRIx64 ": %s, skipped %zu\n", offset, nt_strerror(len),
+	       msg->skip - msg->idle);
+	rec->losses++;
 }
 
 static void dump_window(struct rec *rec, const struct ntrace_buffer *b,
 			const struct ntrace_window *w)
 {
-	char why[NTRACE_WHY];
-	struct nt_params params;
-	uint8_t *data;
 	size_t len;
 
 	put_window(b, w);
-	if (!w->size)
-		return;
-	if (!w->hw_id) {
+	if (w->size && !w->hw_id) {
 		printf("# no HW_ID record tells how to read it\n");
 		rec->losses++;
-		return;
 	}
-	if (ntrace_info_params(&rec->info, w->hw_id, w->cpu, &params, why))
-		die("%s: %s", rec->path, why);
-	len = rec_window_there(b, w);
-	data = malloc(len + 1);
-	if (!data)
-		die("%s", nt_strerror(NT_ENOMEM));
-	len = rec_window_read(rec, b, w, data, len);
-	rec->losses += put_messages(&params, w, data, len,
-				    ntrace_window_skip(w, &params, data, len));
+	if (!w->size || !w->hw_id)
+		return;
+	len = walk_window(rec, b, w, dump_message, rec);
 	if (len < w->size)
 		printf("# 0x%08" PRIx64 ": the file does not have the rest, 0x%" PRIx64 " bytes\n",
 		       w->offset + len, w->size - len);
-	free(data);
 }
 
 int rec_dump(const char *path, const struct rec_options *o)
@@ -100,12 +125,93 @@ int rec_dump(const char *path, const struct rec_options *o)
 		const struct ntrace_buffer *b = rec.queue[i] ? &rec.queue[i]->buffer : NULL;
 
 		for (k = 0; b && k < b->nr_windows; k++)
-			if (rec_cpu_is_wanted(o, b->window[k].cpu) &&
-			    rec_time_is_wanted(o, b->window[k].time) &&
-			    (o->tid < 0 || o->tid == b->window[k].tid) &&
-			    (o->pid < 0 || o->pid == b->window[k].pid))
+			if (window_is_wanted(o, &b->window[k]))
 				dump_window(&rec, b, &b->window[k]);
 	}
+	status = rec_status(&rec);
+	rec_free(&rec);
+	return status;
+}
+
+static void put_loss(void *ctx, const struct rec_loss *loss)
+{
+	(void)ctx;
+	out_str("# loss code ");
+	out_dec(loss->code);
+	if (loss->ip) {
+		out_str(" pc ");
+		out_hex(loss->ip);
+	}
+	out_str(": ");
+	out_str(loss->text);
+	out_char('\n');
+}
+
+/* ------------------------------------------------------------------ stat - */
+
+struct counts {
+	struct stat_messages messages;
+	struct stat_totals totals;
+	uint64_t windows, size;
+};
+
+static void count_message(void *ctx, const struct nt_params *params, uint64_t offset,
+			  const struct nt_msg *msg, int len)
+{
+	struct counts *c = ctx;
+
+	(void)params;
+	(void)offset;
+	c->messages.idle += msg->idle;
+	if (len > 0)
+		stat_add(&c->messages, msg, len);
+	else
+		c->messages.bad += msg->skip - msg->idle;
+}
+
+static void count_branch(void *ctx, const struct rec_sample *s)
+{
+	struct counts *c = ctx;
+
+	c->totals.branches += s->type != NT_TYPE_NONE;
+}
+
+static void count_windows(struct rec *rec, struct counts *c)
+{
+	unsigned int i;
+	size_t k;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		const struct ntrace_buffer *b = rec->queue[i] ? &rec->queue[i]->buffer : NULL;
+
+		for (k = 0; b && k < b->nr_windows; k++) {
+			const struct ntrace_window *w = &b->window[k];
+
+			if (!w->hw_id || !w->size || !window_is_wanted(rec->options, w))
+				continue;
+			c->windows++;
+			c->size += walk_window(rec, b, w, count_message, c);
+		}
+	}
+}
+
+int rec_stat(const char *path, const struct rec_options *o)
+{
+	struct counts c = { .windows = 0 };
+	const struct rec_output output = { .branch = count_branch, .loss = put_loss, .ctx = &c };
+	struct rec rec;
+	int status;
+
+	rec_open(&rec, path, o);
+	if (!rec_undecoded(&rec))
+		count_windows(&rec, &c);
+	rec_run(&rec, &output);
+	out_flush();
+	out_free();
+	c.totals.insns = rec.insns;
+	c.totals.losses = rec.losses;
+	stat_print_messages(&c.messages, "windows", c.size);
+	stat_print_totals(&c.totals, c.size);
 	status = rec_status(&rec);
 	rec_free(&rec);
 	return status;
@@ -185,20 +291,6 @@ static void put_mark(void *ctx, const struct rec_sample *s)
 		out_hex(s->addr);
 		out_char('\n');
 	}
-}
-
-static void put_loss(void *ctx, const struct rec_loss *loss)
-{
-	(void)ctx;
-	out_str("# loss code ");
-	out_dec(loss->code);
-	if (loss->ip) {
-		out_str(" pc ");
-		out_hex(loss->ip);
-	}
-	out_str(": ");
-	out_str(loss->text);
-	out_char('\n');
 }
 
 int rec_decode(const char *path, const struct rec_options *o, bool branches, bool marks)

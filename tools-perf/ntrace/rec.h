@@ -11,7 +11,7 @@
  *	rec-code.c	bytes of code, of processes and of the kernel
  *	rec-file.c	which file here is the one that was recorded
  *	rec-symbol.c	names of addresses
- *	rec-print.c	ntrace dump, ntrace decode
+ *	rec-print.c	ntrace dump, stat and decode
  *	rec-line.c	in the words of perf script
  *	rec-map.c	number -> pointer
  */
@@ -310,6 +310,7 @@ struct rec {
 	size_t nr_terms;
 	uint64_t reached;	/* time of the newest other event so far */
 	unsigned long losses;
+	uint64_t insns;		/* retired, of what was chosen */
 	struct rec_map tasks, spaces;
 	struct rec_file *files;
 	struct rec_kcore kcore;
@@ -348,8 +349,9 @@ void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line);
 /* Say on stderr what was wrong: the file's damage, how many losses. Exit status */
 int rec_status(const struct rec *rec);
 
-/* ntrace dump and ntrace decode of a recording; return an exit status. */
+/* ntrace dump, stat and decode of a recording; return an exit status. */
 int rec_dump(const char *path, const struct rec_options *options);
+int rec_stat(const char *path, const struct rec_options *options);
 int rec_decode(const char *path, const struct rec_options *options, bool branches, bool marks);
 
 /* So many bytes of a window are in the file, from its begin on */
