@@ -45,17 +45,26 @@ static bool read_segments(struct rec_kcore *k)
 	return true;
 }
 
+static void open_kernel(struct rec_kcore *k, const char *path)
+{
+	k->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (k->fd >= 0 && !read_segments(k))
+		die("%s: is no copy of a kernel's text", path);
+}
+
+/* Without a copy the kernel's own file does, if that is the program: but for what it patches. */
 void rec_code_open(struct rec *rec)
 {
+	const char *program = rec->options->program, *slash;
 	char path[PATH_MAX];
 	int n = nt_perfdata_beside(rec->pd, "kcore_dir/kcore", path, sizeof(path));
 
 	rec->kcore.fd = -1;
-	if (!n || n >= (int)sizeof(path))
-		return;
-	rec->kcore.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (rec->kcore.fd >= 0 && !read_segments(&rec->kcore))
-		die("%s: is no copy of a kernel's text", path);
+	if (n && n < (int)sizeof(path))
+		open_kernel(&rec->kcore, path);
+	slash = program ? strrchr(program, '/') : NULL;
+	if (rec->kcore.fd < 0 && program && !strncmp(slash ? slash + 1 : program, "vmlinux", 7))
+		open_kernel(&rec->kcore, program);
 }
 
 static int read_kernel(void *ctx, uint64_t number, uint64_t addr, void *buf, size_t len)
