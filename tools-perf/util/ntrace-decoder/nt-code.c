@@ -212,21 +212,23 @@ int nt_code_insn_sized(struct nt_code *code, uint64_t pc, struct nt_insn *insn, 
 	return ret;
 }
 
-int nt_code_part(struct nt_code *code, uint64_t pc, unsigned int halfwords, uint64_t *last)
+int nt_code_part(struct nt_code *code, uint64_t pc, unsigned int halfwords, uint64_t *last,
+		 unsigned int *insns)
 {
 	struct nt_insn insn;
 	unsigned int at = 0;
-	int insns = 0, len;
+	int len;
 
-	while (at < halfwords) {
-		len = nt_code_one(code, pc + 2 * at, &insn);
+	for (*insns = 0; at < halfwords; ++*insns) {
+		*last = pc + 2 * at;
+		len = nt_code_one(code, *last, &insn);
 		if (len < 0)
 			return len;
-		*last = insn.pc;
 		at += len / 2;
-		insns++;
+		if (at > halfwords)
+			return -NT_EBOUNDARY;
 	}
-	return at == halfwords ? insns : -NT_EBOUNDARY;
+	return 0;
 }
 
 /* ------------------------------------------------------------- blocks ---- */

@@ -256,11 +256,13 @@ uint32_t nt_code_block(struct nt_code *code, const struct nt_map **map, uint64_t
 int nt_code_one(struct nt_code *code, uint64_t pc, struct nt_insn *insn);
 
 /*
- * The instructions in the first `halfwords` half-words of a block at pc, at least one
- * and fewer than it has: how many, and the address of the last.  Or negative:
- * -NT_EBOUNDARY when they end inside an instruction.
+ * The instructions in the first `halfwords` half-words of a block at pc, at least one and fewer
+ * than it has: how many there are, and the address of the last.  Returns 0 or a negative enum
+ * nt_error, -NT_EBOUNDARY when they end inside an instruction.  Then `last` is the one at fault,
+ * and `insns` those before it: where blocks begin must not show.
  */
-int nt_code_part(struct nt_code *code, uint64_t pc, unsigned int halfwords, uint64_t *last);
+int nt_code_part(struct nt_code *code, uint64_t pc, unsigned int halfwords, uint64_t *last,
+		 unsigned int *insns);
 
 /* Around all that follows blocks of these, one or both of which may be NULL */
 void nt_code_enter(struct nt_code *low, struct nt_code *high);

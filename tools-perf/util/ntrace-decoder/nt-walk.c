@@ -79,6 +79,8 @@ static int walk_part(struct walker *w, struct run *r)
 	const struct nt_block *blk = &w->blocks[r->block];
 	const uint64_t pc = blk->pc + w->base;
 	struct nt_flow *f = w->f;
+	unsigned int insns;
+	uint64_t last;
 	int ret;
 
 	run_store(w, r);
@@ -91,10 +93,13 @@ static int walk_part(struct walker *w, struct run *r)
 		return -NT_ERANGE;
 	if (blk->is.end == NT_END_TRAPS)
 		return -NT_ENORETIRE;
-	ret = nt_code_part(w->map->code, pc, (unsigned int)r->left, &f->last_pc);
-	if (ret < 0)
+	ret = nt_code_part(w->map->code, pc, (unsigned int)r->left, &last, &insns);
+	f->insns += insns;
+	if (ret < 0) {
+		nt_walk_go_to(f, last & f->mask);
 		return ret;
-	f->insns += ret;
+	}
+	f->last_pc = last;
 	nt_walk_go_to(f, (pc + 2 * r->left) & f->mask);
 	r->left = 0;
 	return NT_WALK_DONE;
