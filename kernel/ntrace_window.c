@@ -343,8 +343,10 @@ bool ntrace_window_resume(struct ntrace_cpu *c)
 	c->resumed = false;
 	if (!sink)
 		return false;
+	/* What is enough depends on how fast trace comes by now. */
+	ntrace_window_limit(c);
 	if (sink != c->path->sink || c->buf != c->kept || c->handle.head != c->kept_head ||
-	    !c->ops->keeps || ntrace_cpu_lossless(c) ||
+	    !c->ops->keeps || ntrace_cpu_lossless(c) || c->window.size < c->limits.want ||
 	    c->handle.size < c->window.size + c->limits.reserve) {
 		ntrace_path_let_go();
 		return false;
