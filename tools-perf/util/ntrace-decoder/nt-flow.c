@@ -491,11 +491,12 @@ static bool is_idle(const struct nt_msg *m, size_t left)
 	return m->idle == (left < INT32_MAX ? left : INT32_MAX);
 }
 
-/* Move on to the next sync message, or the end of the window. */
+/* Move on to the next sync message, or the end of the window: `skipping` if that may be to come. */
 static void skip_to_sync(struct nt_flow *f)
 {
 	struct nt_msg m;
 
+	f->skipping = f->open_end;
 	while (f->pos < f->len) {
 		int ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &m);
 
@@ -507,6 +508,7 @@ static void skip_to_sync(struct nt_flow *f)
 			f->pos = idle ? f->pos + m.idle : f->len;
 		} else if (ret > 0 && nt_is_sync(&m) && !other_source(f, &m)) {
 			f->pos += m.idle;
+			f->skipping = false;
 			return;
 		} else {
 			f->pos += ret > 0 ? (size_t)ret : m.skip;
@@ -825,11 +827,33 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 
 static bool know_repeat(struct nt_flow *f, size_t len);
 
+/*
+ * The rest of a loss, in bytes that came since: what is skipped must not depend on how much came at
+ * a time.  False: there is none.
+ */
+static bool skip_rest(struct nt_flow *f, struct batch *b)
+{
+	const size_t at = f->pos;
+	struct nt_event *ev;
+
+	f->msg_offset = f->offset + at;
+	skip_to_sync(f);
+	if (f->pos == at)
+		return false;
+	mark(f, b);
+	ev = add_event(f, b, NT_EV_LOSS);
+	ev->reason = NT_ENOSYNC;
+	ev->skipped = f->pos - at;
+	return true;
+}
+
 /* Decode the next message and begin it.  False: window consumed, or limit. */
 static bool next_message(struct nt_flow *f, struct batch *b)
 {
 	int error, ret;
 
+	if (f->skipping && skip_rest(f, b))
+		return true;
 	ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
 	if (!ret)
 		return end_of_window(f, b);
@@ -1490,6 +1514,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->nr_held = 0;
 	f->queue_at = f->queue_end = 0;
 	f->at_limit = false;
+	f->skipping = false;
 	resync(f);
 	f->just_synced = false;
 	f->last_sync = UINT64_MAX;
