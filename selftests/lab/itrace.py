@@ -3,10 +3,9 @@
 """Rebuild call chains and branch stacks from the branches of a `perf script -F
 cpu,tid,event,ip,addr,flags,insnlen,brstack`, and compare with those of the other
 samples in it: itrace.py STACKSIZE CHAINSIZE
-instructions|other|kernel [moving] <SCRIPT, the third being the samples that there must be: the
-trace's, of another event in user space, or of another event in a trace of the kernel. With moving
-the task runs on several CPUs of which trace is missing now and then: calls of before its trace began
-the last time may be left out. Knows nothing of how perf does it."""
+instructions|other|kernel <SCRIPT, the last being the samples that there must be: the trace's, of
+another event in user space, or of another event in a trace of the kernel. Knows nothing of how
+perf does it."""
 
 import re
 import sys
@@ -22,20 +21,18 @@ ERROR = re.compile(r" instruction trace error .* cpu (\d+) pid \d+ tid (\d+)")
 LOG = re.compile(r"  [0-9a-f]{8}: |    (start|stop|context|loss|notice|-?\d+:) ")
 
 stack_size, chain_size = int(sys.argv[1]), int(sys.argv[2])
-moving = sys.argv[4:] == ["moving"]
 
 
 class Task:
     def __init__(self):
         self.last = []          # (from, to, flags), the newest at the end
         self.calls = []         # return addresses, the innermost at the end
-        self.base = 0           # so many of them were there when trace began the last time
         self.ip = 0             # trace is at least there
         self.pending = []       # samples that the next branch has to be behind
 
 
 tasks = {}
-counts = {"instructions": 0, "shorter": 0, "other": 0, "kernel": 0, "late": 0, "entries": 0, "deep": 0, "branches": 0, "errors": 0}
+counts = {"instructions": 0, "other": 0, "kernel": 0, "late": 0, "entries": 0, "deep": 0, "branches": 0, "errors": 0}
 bad = 0
 
 
@@ -69,14 +66,11 @@ def on_branch(number, task, rest):
         # trace can begin behind a return, too, unless it goes on where it ended
         while task.calls.pop() != target:
             pass
-    task.base = len(task.calls) if flags == "tr strt" else min(task.base, len(task.calls))
 
 
-def compare(number, event, calls, chain, last, stack, base=0):
-    """The outermost `base` of the calls may be left out"""
-    if chain != calls[:len(chain)] or len(chain) < min(len(calls) - base, chain_size - 2):
+def compare(number, event, calls, chain, last, stack):
+    if chain != calls[:len(chain)] or len(chain) < min(len(calls), chain_size - 2):
         wrong(number, f"{event} chain", [hex(x) for x in calls], [hex(x) for x in chain])
-    counts["shorter"] += len(chain) < min(len(calls), chain_size - 2)
     if [e[:2] for e in last] != [e[:2] for e in stack]:
         wrong(number, f"{event} branch stack", last, stack)
     for want, got in zip(last, stack):
@@ -98,8 +92,7 @@ def on_kernel_sample(number, task, event, chain, stack):
             wrong(number, f"{event} chain", "the leaf once", [hex(x) for x in chain])
         return
     compare(number, event, [ip] + task.calls[:calls[-1]][::-1], chain,
-            task.last[:traps[-1]][:-stack_size - 1:-1], stack,
-            min(task.base, calls[-1]) if moving else 0)
+            task.last[:traps[-1]][:-stack_size - 1:-1], stack)
     counts["kernel"] += 1
 
 

@@ -18,7 +18,7 @@ recording 2; $record --switch-output=256K -m,256K -e ntrace/stall/u -o size.data
 recording 3; $record --switch-output -e ntrace//u -o signal.data -- sh -c '
 	threads & sleep 0.2; kill -USR2 $PPID; wait; sleep 0.5; kill -USR2 $PPID; sleep 0.5; qsort' || status=1
 recording 4; $record --switch-output=256K -m,256K -a -e ntrace/stall/u -o all.data -- sh -c 'threads; qsort' || status=1
-# On one CPU: of a task that may have run in another CPU's gap, calls are forgotten.
+# On one CPU: of a task that ran in another CPU's gap, perf may keep calls from which it returned.
 recording 5; taskset -c 0 $record --kcore --aux-sample=16384 -m,64K -c 4000000 -e '{ntrace//k,cpu-clock:k}' -o chains.data -- syscalls || status=1
 recording 6; $record -e ntrace//u -o user.data -- qsort || status=1
 perf script -i user.data --itrace=i4999il16 -F ip,brstackinsn >brstackinsn.txt 2>brstackinsn.err || status=1
@@ -39,7 +39,6 @@ cp /tmp/container.data . || status=1
 recording 10
 unshare -p -f -m --mount-proc perf record -e ntrace//u -o /tmp/root.data -- qsort >root.txt 2>&1 || status=1
 echo $paranoid >/proc/sys/kernel/perf_event_paranoid
-recording 11; $record --kcore --aux-sample=16384 -m,64K -c 4000000 -e '{ntrace//k,cpu-clock:k}' -o moving.data -- syscalls || status=1
 exit $status
 END
 mkdir -p "$share"
@@ -83,9 +82,6 @@ ok $? "ntrace timeline: no labels" "$log.err"
 host_perf run annotate --stdio -i "$share/names.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err" &&
 	grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +ffffffff' "$log"
 ok $? "annotate of a --kcore recording: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" "$log.err"
-host_perf run annotate --stdio -i "$share/user.data" --objdump=/nowhere/objdump >"$log" 2>&1
-grep -q '^Error running /nowhere/objdump ' "$log" && grep -q 'Invalid -1 error code' "$log"
-ok $? "annotate without objdump says what it could not run" "$log"
 
 # --- several output files ------------------------------------------------------------------
 
@@ -138,9 +134,6 @@ switched 4 all 3
 script chains.data d+o-abeG32L16 cpu,tid,event,ip,addr,flags,insnlen,brstack | tee "$log.script" |
 	"$top/selftests/lab/itrace.py" 16 32 kernel >"$log"
 ok $? "G L, kernel: as rebuilt from the branches: $(tail -n 1 "$log")" "$log" "$log.err"
-script moving.data d+o-abeG32L16 cpu,tid,event,ip,addr,flags,insnlen,brstack |
-	"$top/selftests/lab/itrace.py" 16 32 kernel moving >"$log"
-ok $? "G L, kernel, on two CPUs, calls of before a gap may be missing: $(tail -n 1 "$log")" "$log" "$log.err"
 
 # --- fields and converters ---------------------------------------------------------------------------
 

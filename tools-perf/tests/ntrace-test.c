@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/compiler.h>
-#include <linux/err.h>
 #include <linux/kernel.h>
 
 #include "debug.h"
@@ -467,107 +466,6 @@ static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
 	return TEST_OK;
 }
 
-static size_t hash_tid(long key, void *ctx __maybe_unused)
-{
-	return key;
-}
-
-static bool equal_tid(long a, long b, void *ctx __maybe_unused)
-{
-	return a == b;
-}
-
-static int begin(struct ntrace_queue *q, u64 addr)
-{
-	const struct nt_event start = { .kind = NT_EV_START, .to = addr };
-	const struct nt_event other = { .kind = NT_EV_NOTICE };
-
-	/* what was held back is used when something else follows */
-	return ntrace_flow_event(q, &start, true) ?: ntrace_flow_event(q, &other, true);
-}
-
-/* ... where trace of its task ended */
-static int again(struct ntrace_queue *q, u64 addr)
-{
-	q->task->left_at = addr;
-	return begin(q, addr);
-}
-
-/*
- * Task 7 runs on CPU 0 when trace of CPU 1 is lost, and when it is back. In between it was away:
- * it may have run there, and its calls are not known.
- */
-static int test_gap_elsewhere(struct ntrace *nt, struct ntrace_queue *q, struct ntrace_queue *lost)
-{
-	const struct nt_event loss = { .kind = NT_EV_LOSS, .reason = NT_EOVERFLOW };
-	const u64 addr = 0x100, kernel = 1ULL << 63;
-	u64 was;
-
-	nt->instructions.on = false;
-	ntrace_queue_set_tid(q, 7);
-	TEST_ASSERT_VAL("a task", q->task);
-	TEST_ASSERT_EQUAL("it begins", begin(q, addr), 0);
-
-	was = q->task->trace_nr;
-	TEST_ASSERT_EQUAL("trace of another CPU is lost", ntrace_flow_event(lost, &loss, true), 0);
-	TEST_ASSERT_EQUAL("it runs elsewhere", q->task->trace_nr, was);
-	was = q->task->gaps;
-
-	TEST_ASSERT_EQUAL("a system call", again(q, addr), 0);
-	TEST_ASSERT_EQUAL("it did not leave", q->task->gaps, was);
-
-	TEST_ASSERT_EQUAL("it goes on elsewhere in the code", begin(q, 2 * addr), 0);
-	TEST_ASSERT_VAL("it may have left", q->task->gaps > was);
-	was = q->task->gaps;
-	TEST_ASSERT_EQUAL("the kernel's trace", again(q, kernel), 0);
-	TEST_ASSERT_VAL("it may have left in the kernel", q->task->gaps > was);
-
-	was = q->task->gaps;
-	ntrace_queue_set_tid(q, 8);
-	ntrace_queue_set_tid(q, 7);
-	TEST_ASSERT_VAL("another task ran meanwhile", q->task->gaps > was);
-	TEST_ASSERT_EQUAL("it goes on", again(q, addr), 0);
-	was = q->task->gaps;
-	q->task->away = true;
-	TEST_ASSERT_EQUAL("it left, says perf", again(q, addr), 0);
-	TEST_ASSERT_VAL("and came back", q->task->gaps > was);
-
-	TEST_ASSERT_EQUAL("trace is back", begin(lost, kernel), 0);
-	was = q->task->gaps;
-	TEST_ASSERT_EQUAL("no gap", again(q, kernel), 0);
-	ntrace_queue_set_tid(q, 8);
-	ntrace_queue_set_tid(q, 7);
-	TEST_ASSERT_EQUAL("what it calls is known", q->task->gaps, was);
-	return TEST_OK;
-}
-
-static int test_two_cpus(void)
-{
-	struct ntrace *nt = calloc(1, sizeof(*nt));
-	struct ntrace_queue *queue[2] = { };
-	int ret = TEST_FAIL, i;
-
-	if (!nt)
-		return ret;
-	nt->tasks = hashmap__new(hash_tid, equal_tid, NULL);
-	nt->info.xlen = 64;
-	for (i = 0; i < 2; i++) {
-		queue[i] = ntrace_queue_new(nt);
-		if (!queue[i])
-			break;
-		queue[i]->cpu = queue[i]->buffer.cpu = i;
-	}
-	nt->queue = queue;
-	nt->nr_queues = 2;
-	if (!IS_ERR(nt->tasks) && i == 2)
-		ret = test_gap_elsewhere(nt, queue[0], queue[1]);
-	for (i = 0; i < 2; i++)
-		ntrace_queue_free(queue[i]);
-	hashmap__free(nt->tasks);
-	free(nt);
-	return ret;
-}
-
 static int test__ntrace_samples(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -577,8 +475,6 @@ static int test__ntrace_samples(struct test_suite *test __maybe_unused,
 
 	if (ret == TEST_OK)
 		ret = test_restart(nt, q);
-	if (ret == TEST_OK)
-		ret = test_two_cpus();
 	free(q);
 	free(nt);
 	return ret;

@@ -363,10 +363,8 @@ struct ntrace_task {
 	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
 	u64	left_at;	/* where its trace ended ... */
 	u64	left_behind;	/* ... or behind it, if that is an ECALL */
-	bool	away;		/* it left the CPU that it ran on */
 	bool	exec;		/* it is going to run another program */
-	u32	execs;		/* and did so: with each one, call stacks start anew, too ... */
-	u32	gaps;		/* ... and where it may have run without trace: ntrace_task_resumes() */
+	u32	execs;		/* and did so: with each one, call stacks start anew, too */
 	struct ntrace_last *last; /* branches, NULL none yet */
 };
 
@@ -413,7 +411,6 @@ struct ntrace {
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
-void ntrace_task_resumes(struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 

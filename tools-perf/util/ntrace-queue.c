@@ -71,19 +71,12 @@ static struct thread *find_thread(struct ntrace *nt, pid_t tid)
 
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
 {
-	bool other;
-
 	if (tid < 0)
 		tid = -1;
-	other = q->tid != tid;
-	if (other)
+	if (q->tid != tid)
 		ntrace_synth_restart(q);
-	if (other && q->task)
-		q->task->away = true;
 	q->tid = tid;
 	q->task = tid < 0 ? NULL : ntrace_task(q->nt, tid, q->cpu);
-	if (other)
-		ntrace_task_resumes(q);
 	ntrace_queue_renew_thread(q);
 }
 

@@ -666,8 +666,7 @@ static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
 static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 {
 	struct ntrace *nt = q->nt;
-	const struct ntrace_task *task = q->task;
-	u64 trace_nr = task ? task->trace_nr + task->execs + task->gaps : 0;
+	u64 trace_nr = q->task ? q->task->trace_nr + q->task->execs : 0;
 
 	if (!q->thread)
 		return;
@@ -716,13 +715,6 @@ static bool goes_on(const struct ntrace_task *task, u64 addr)
 	return task && (addr == task->left_at || addr == task->left_behind);
 }
 
-/* The kernel leaves a CPU and comes back at the same place, whoever it does it for. */
-static bool may_have_left(const struct ntrace_queue *q, u64 addr)
-{
-	return q->task && (q->task->away || !goes_on(q->task, addr) ||
-			   ntrace_is_kernel(q->nt, addr));
-}
-
 /*
  * perf takes a beginning for a return that was not seen, if there is such a caller.
  * Where nothing was left out there was none, even if it is the address of one.
@@ -732,8 +724,6 @@ int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
 	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_BEGIN;
 	int err;
 
-	if (may_have_left(q, ev->to))
-		ntrace_task_resumes(q);
 	enter_user(q, ev->to);
 	feed_thread_stack(q, 0, ev->to, goes_on(q->task, ev->to) ? PERF_IP_FLAG_BRANCH : flags);
 	err = ntrace_last_push(q->nt, q->task, 0, ev->to, NT_TYPE_NONE, flags, 0);

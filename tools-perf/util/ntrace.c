@@ -140,37 +140,6 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 	}
 }
 
-/* Is trace of its CPU missing at this time? */
-static bool is_in_gap(const struct ntrace_queue *q)
-{
-	const struct ntrace_buffer *b = &q->buffer;
-
-	if (b->cpu < 0)
-		return false;
-	return q->behind_gap || (!q->next_window && b->nr_windows && b->window[0].sampled);
-}
-
-/*
- * @q's task goes on, and it left the CPU meanwhile, or may have: for another one, of which trace is
- * missing. What it called there, and returned from, is not known. ntrace_tasks_lost() passes over a
- * task that runs elsewhere when the gap begins, and again when it ends.
- */
-void ntrace_task_resumes(struct ntrace_queue *q)
-{
-	const struct ntrace *nt = q->nt;
-	unsigned int i;
-
-	if (!q->task || q->buffer.cpu < 0)
-		return;
-	q->task->away = false;
-	for (i = 0; i < nt->nr_queues; i++) {
-		if (nt->queue[i] && nt->queue[i] != q && is_in_gap(nt->queue[i])) {
-			q->task->gaps++;
-			return;
-		}
-	}
-}
-
 static void free_tasks(struct ntrace *nt)
 {
 	struct hashmap_entry *entry;
@@ -326,10 +295,7 @@ static void on_context_switch(struct ntrace *nt, union perf_event *event,
 			      struct perf_sample *sample)
 {
 	bool out = event->header.misc & PERF_RECORD_MISC_SWITCH_OUT;
-	struct ntrace_task *task;
 
-	if (out && hashmap__find(nt->tasks, (long)(pid_t)sample->tid, &task))
-		task->away = true;
 	if (event->header.type == PERF_RECORD_SWITCH_CPU_WIDE)
 		on_switch(nt, sample->cpu, out ? (pid_t)event->context_switch.next_prev_tid :
 						 (pid_t)sample->tid);
