@@ -114,6 +114,14 @@ static inline u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
 	return div64_u64(pace->rate * ns, NSEC_PER_SEC);
 }
 
+/* How much of an area of `size` bytes comes before a late poll: less is no window */
+static inline u64 ntrace_aux_want(const struct ntrace_aux_pace *pace, u64 size)
+{
+	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
+
+	return clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
+}
+
 /**
  * ntrace_aux_limit - the limits for windows of an area
  * @limits:	where to leave them
@@ -127,13 +135,10 @@ static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 				    const struct ntrace_aux_pace *pace, u64 size, u32 align,
 				    bool lossless)
 {
-	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
-
 	limits->align = align;
 	limits->headroom = 0;
 	limits->reserve = lossless ? min_t(u64, size / 4, SZ_16K) : min_t(u64, size / 16, SZ_4K);
-	limits->want =
-		clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
+	limits->want = ntrace_aux_want(pace, size);
 	limits->quantum = size / 8;
 }
 

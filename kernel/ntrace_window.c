@@ -344,7 +344,7 @@ bool ntrace_window_resume(struct ntrace_cpu *c)
 	if (!sink)
 		return false;
 	/* What is enough depends on how fast trace comes by now. */
-	ntrace_window_limit(c);
+	c->limits.want = ntrace_aux_want(&c->pace, c->buf->layout.size);
 	if (sink != c->path->sink || c->buf != c->kept || c->handle.head != c->kept_head ||
 	    !c->ops->keeps || ntrace_cpu_lossless(c) || c->window.size < c->limits.want ||
 	    c->handle.size < c->window.size + c->limits.reserve) {
