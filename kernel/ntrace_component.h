@@ -708,7 +708,7 @@ static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
  * @sink:	the sink
  * @used:	where to leave it, in bytes
  *
- * Return: false when the write pointer is outside of the window: nobody knows then
+ * Return: false when the write pointer is outside of the window
  */
 static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
 {

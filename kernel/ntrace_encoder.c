@@ -119,7 +119,7 @@ static bool ntrace_filter_probe_latch(struct ntrace_component *comp)
 	return ok;
 }
 
-/* Find out what there is */
+/* Probe the registers */
 static void ntrace_filter_probe(struct ntrace_encoder *enc)
 {
 	unsigned int j;
@@ -145,7 +145,7 @@ static bool ntrace_filter_write_comp(struct ntrace_component *comp,
 	u32 control = ranges->latch ? ntrace_filter_latch_control(ranges) :
 				      ntrace_filter_range_control();
 
-	/* Control last: a latch begins anew with it. */
+	/* Control last: writing it resets the latch. */
 	ntrace_write(comp, TR_TE_COMP_CONTROL(j), 0);
 	return ntrace_filter_write64(comp, TR_TE_COMP_P_MATCH_LOW(j), ranges->low[j]) &&
 	       ntrace_filter_write64(comp, TR_TE_COMP_S_MATCH_LOW(j), ranges->high[j]) &&

@@ -212,7 +212,7 @@ static int ntrace_window_account(struct ntrace_cpu *c)
 	int ret;
 
 	ret = ntrace_ramsink_account(c->path->sink, &used);
-	/* After an overrun nobody knows how much came, only that the window was too small. */
+	/* After an overrun only one thing is known: the window was too small. */
 	if (ret) {
 		ntrace_cpu_see(c, c->window.size);
 		return ret;
@@ -599,7 +599,7 @@ static void ntrace_window_sync_ring(struct ntrace_cpu *c)
 void ntrace_window_drain_ring(struct ntrace_cpu *c)
 {
 	ntrace_window_stop_encoder(c);
-	/* What a sink that failed has written, nobody knows. */
+	/* It is unknown what a failed sink has written. */
 	if (ntrace_path_disable_downstream(c->path)) {
 		c->lost = true;
 	} else if (!ntrace_window_see_ring(c)) {
