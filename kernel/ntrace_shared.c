@@ -144,18 +144,21 @@ static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
 	       ntrace_ramsink_written(sink, used) && *used >= sink->drained;
 }
 
-/* Copy, from the running sink if it can be read and has room for a while. */
+/*
+ * Copy, from the running sink if it can be read. It is begun anew before it is full, and by then
+ * little is left to copy while it is off and other harts fill their encoders' buffers.
+ */
 static int ntrace_shared_take(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
 	u64 used;
 
-	if (!ntrace_shared_can_read(sink, &used) || used > sink->size / 2)
+	if (!ntrace_shared_can_read(sink, &used))
 		return ntrace_shared_restart(c, false);
 
 	ntrace_shared_copy(c, used, false);
 
-	return 0;
+	return used > sink->size / 2 ? ntrace_shared_restart(c, false) : 0;
 }
 
 /*

@@ -49,7 +49,8 @@ suspend='echo platform >/sys/power/pm_test && echo freeze >/sys/power/state'
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 record="perf --buildid-dir /tmp/here/debug record -q"
 recording 1
-$record -a -e ntrace//u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
+# Both harts fill the one sink: without stall what comes while it is begun anew may get lost
+$record -a -e ntrace/stall/u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
 tell all $?,$(traced all.data)
 recording 2
 $record -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
