@@ -658,7 +658,7 @@ static void check_frame(const struct nt_params *p, const uint8_t *buf, const str
 {
 	const bool stamped = msg->fields & NT_F_TSTAMP;
 	const uint64_t all = nt_short_src(nt_srcbits(p), UINT_MAX);
-	struct nt_short_frame frame;
+	struct nt_short_frame frame = { 0 };
 	uint8_t bytes[16];
 	struct nt_msg known;
 	unsigned int i;
