@@ -48,47 +48,23 @@ static size_t dump_one(const struct input *in, size_t at, unsigned long *bad)
 	return msg.skip;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	void **inputs = state->input;
-
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = inputs[0];
-	state->child_inputs[1] = inputs[1];
-	return 0;
-}
-
 int cmd_dump(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
-	};
-	static const struct argp argp = {
-		.parser = parse,
-		.args_doc = "FILE",
-		.doc = "Print the messages of an N-Trace file, or of a perf.data.",
-		.children = children,
-	};
+	static const char doc[] = "Print the messages of an N-Trace file, or of a perf.data.";
 	struct rec_options options;
 	struct input in;
-	void *inputs[] = { &in, &options };
 	unsigned long bad = 0;
 	size_t at = 0, n;
 	int status;
 
 	input_init(&in);
 	in.live = true;
-	parse_arguments(&argp, argc, argv, inputs);
-	if (rec_is_data(in.file)) {
-		rec_refuse_input(&in);
+	if (rec_parse_either(doc, argc, argv, &in, &options)) {
 		status = rec_dump(in.file, &options);
 		rec_options_free(&options);
 		input_free(&in);
 		return status;
 	}
-	rec_refuse_options(&options);
 	input_open(&in);
 	if (in.params.src >= 0)
 		input_check_sources(&in);

@@ -133,30 +133,10 @@ void stat_print_totals(const struct stat_totals *t, uint64_t size)
 		printf("%-24s %12" PRIu64 " bytes\n", "skipped", t->skipped);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	void **inputs = state->input;
-
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = inputs[0];
-	state->child_inputs[1] = inputs[1];
-	return 0;
-}
-
 int cmd_stat(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
-	};
-	static const struct argp argp = {
-		.parser = parse,
-		.args_doc = "FILE",
-		.doc = "Count what is in an N-Trace file, or in a perf.data; instructions too when its "
-		       "program is given.",
-		.children = children,
-	};
+	static const char doc[] = "Count what is in an N-Trace file, or in a perf.data; instructions "
+				  "too when its program is given.";
 	struct stat stat = { 0 };
 	const struct kinds *kinds = &stat.kinds;
 	const struct stat_totals *totals = &stat.totals;
@@ -166,21 +146,17 @@ int cmd_stat(int argc, char **argv)
 	};
 	struct rec_options options;
 	struct input in;
-	void *inputs[] = { &in, &options };
 	int status;
 
 	input_init(&in);
 	in.live = true;
 	stat.kinds.in = &in;
-	parse_arguments(&argp, argc, argv, inputs);
-	if (rec_is_data(in.file)) {
-		rec_refuse_input(&in);
+	if (rec_parse_either(doc, argc, argv, &in, &options)) {
 		status = rec_stat(in.file, &options);
 		rec_options_free(&options);
 		input_free(&in);
 		return status;
 	}
-	rec_refuse_options(&options);
 	input_open(&in);
 	if (in.params.src >= 0)
 		input_check_sources(&in);

@@ -151,3 +151,35 @@ void rec_refuse_options(const struct rec_options *o)
 	if (given)
 		die("--%s is for a perf.data; a raw trace does not tell", given);
 }
+
+static error_t parse_either(int key, char *arg, struct argp_state *state)
+{
+	void **inputs = state->input;
+
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = inputs[0];
+	state->child_inputs[1] = inputs[1];
+	return 0;
+}
+
+bool rec_parse_either(const char *doc, int argc, char **argv, struct input *in,
+		      struct rec_options *o)
+{
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
+	};
+	const struct argp argp = {
+		.parser = parse_either, .args_doc = "FILE", .doc = doc, .children = children,
+	};
+	void *inputs[] = { in, o };
+
+	parse_arguments(&argp, argc, argv, inputs);
+	if (rec_is_data(in->file)) {
+		rec_refuse_input(in);
+		return true;
+	}
+	rec_refuse_options(o);
+	return false;
+}

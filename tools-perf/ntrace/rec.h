@@ -325,6 +325,12 @@ struct rec {
 void rec_refuse_options(const struct rec_options *options);
 /* The other way round: a recording tells itself what ran, and how its trace was made. */
 void rec_refuse_input(const struct input *in);
+/*
+ * The arguments of a command that takes a raw trace or a perf.data.  Ends the command for options
+ * that the other one has.  Is FILE a perf.data?
+ */
+bool rec_parse_either(const char *doc, int argc, char **argv, struct input *in,
+		      struct rec_options *options);
 void rec_options_free(struct rec_options *options);
 
 /* Is it a perf.data, a file or a folder?  What is read of a pipe would be missing afterwards. */
