@@ -27,7 +27,6 @@ refused()
 	refused -e ntrace/seqjump=1/u
 	refused -e ntrace/@nosuch/u
 	refused -e ntrace//u -e ntrace//k
-	refused -z -e ntrace//u
 	refused -k boottime -e ntrace//u
 	refused --overwrite -e ntrace//u
 	refused -Se5M -e ntrace//u
@@ -49,8 +48,12 @@ recording 4
 for event in $events; do
 	echo 0 >/sys/kernel/tracing/events/$event/enable
 done
-$record -o - -e ntrace//u -- true | perf script -i - >pipe.txt 2>&1
-true
+# neither has build-ids of its own, and the cache has the program
+recording 5; $record -z --buildid-mmap -e ntrace//u -o packed.data -- ls /
+recording 6; $record --buildid-mmap -o - -e ntrace//u -- ls / >piped.data
+recording 7
+perf --buildid-dir /mnt/debug record -q -o - -e ntrace//u -- sh -c 'exec ls / >/dev/null' 2>pipe.err |
+	perf script -i - --itrace=be -F event,sym >pipe.txt 2>>pipe.err
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
@@ -68,14 +71,11 @@ says "-e ntrace/retstack=1/u" "do not accept retstack=1, but 0, 3"
 says "-e ntrace/seqjump=1/u" "no seqjump"
 says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
 says "-e ntrace//u -e ntrace//k" "only one ntrace event"
-says "-z -e ntrace//u" "compression"
 says "-k boottime -e ntrace//u" "clockid.*but monotonic and monotonic_raw"
 says "--overwrite -e ntrace//u" "-S keeps the newest trace"
 says "-Se5M -e ntrace//u" "from 1 to 4194304 bytes"
 says "-m,4K -e ntrace//u" "at least 8KiB"
 says "-e ntrace/config=0x100000000/u" "not supported by kernel"
-grep -q "cannot be decoded from a pipe" "$share/pipe.txt"
-ok $? "refused in words: a pipe" "$share/pipe.txt"
 
 # --- what is decoded ----------------------------------------------------------------
 
@@ -87,6 +87,19 @@ compare run 3 patched b
 ok $? "a kernel patched meanwhile: $(figures)" "$out" "$err"
 grep -q 'patched while recording.* in __kmalloc' "$err"
 ok $? "what was patched is named" "$err"
+
+compare run 5 packed b
+ok $? "compressed: $(figures)" "$out" "$err"
+compare run 6 piped b
+ok $? "through a pipe: $(figures)" "$out" "$err"
+got=$(grep -c 'branches' "$share/pipe.txt")
+[ "$got" -gt 1000 ] && [ ! -s "$share/pipe.err" ] && ! grep -q error "$share/pipe.txt"
+ok $? "decoded in the guest as it comes through a pipe: $got branches" "$share/pipe.err"
+host_perf run script -i "$share/piped.data" --itrace=be -F time,event,ip,sym,addr,flags >"$dir/file" 2>"$log"
+"$lab/enter" bash -c 'cat "$1" | "$2" --buildid-dir "$3" script -i - --itrace=be -F time,event,ip,sym,addr,flags' \
+	pipe "$share/piped.data" "$build/perf-x86_64/perf" "$share/debug" >"$dir/pipe" 2>"$log"
+[ "$(wc -l <"$dir/file")" -gt 1000 ] && cmp "$dir/file" "$dir/pipe" >>"$log"
+ok $? "a pipe decodes as the file does: $(wc -l <"$dir/pipe") lines" "$log"
 
 # --- damaged files, other files -----------------------------------------------------
 

@@ -33,6 +33,7 @@ recording 5; $record -Se -m,128K -a -e ntrace//u -o all.data -- threads || statu
 recording 6; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
 recording 7; $record --aux-sample=8192 -m,32K -c 500000 -e '{ntrace//u,instructions:u}' -o counter.data -- qsort >counter.txt 2>&1 || echo none >>counter.txt
 # A snapshot that perf fills up, as it ends at no multiple of 8 bytes, and trace that goes on behind it
+recording 10; $record -z --buildid-mmap --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o packed.data -- qsort || status=1
 recording 9
 behind='bigtrace >/dev/null & qsort >/dev/null; kill -USR2 $PPID; wait'
 for i in 1 2 3 4 5 6; do
@@ -75,6 +76,7 @@ part 3 signal "two snapshots, the first by SIGUSR2" --last --insns 100000 --piec
 part 4 thread "a thread's buffer, without times, less than the ring" --last --insns 10000 --pieces 4
 part 5 all "all CPUs" --last --insns 10000 --pieces 4
 part 6 clock "samples of cpu-clock" --insns 100000
+part 10 packed "samples of cpu-clock, compressed" --insns 100000
 
 if [ ! -s "$share/isa.txt" ]; then
 	ok 0 "samples of a hardware counter # SKIP no Sscofpmf"

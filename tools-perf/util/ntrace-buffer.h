@@ -15,6 +15,7 @@ struct ntrace_piece {
 	uint64_t	offset;			/* in the AUX stream of its buffer */
 	uint64_t	size;
 	uint64_t	file_offset;		/* of the first byte */
+	bool		unpacked;		/* in the file of what was compressed */
 };
 
 /* Where in the trace the first byte of a window is */

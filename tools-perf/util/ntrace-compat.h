@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <linux/kernel.h>
 
 #include "branch.h"
 #include "event.h"
@@ -45,6 +46,23 @@ static inline void ntrace_compat_set_config_if_unset(struct perf_pmu *pmu __mayb
 #else
 	evsel__set_config_if_unset(pmu, evsel, name, val);
 #endif
+}
+
+/* PERF_RECORD_COMPRESSED2, which 6.12 does not know: a length, and bytes that are filled up */
+#define NTRACE_RECORD_COMPRESSED2	83
+
+static inline void *ntrace_compat_compressed2(union perf_event *event, size_t *len)
+{
+	struct {
+		struct perf_event_header header;
+		__u64 size;
+		char data[];
+	} *rec = (void *)event;
+
+	*len = 0;
+	if (event->header.size >= sizeof(*rec))
+		*len = min_t(__u64, rec->size, event->header.size - sizeof(*rec));
+	return rec->data;
 }
 
 static inline void ntrace_compat_sample_init(struct perf_sample *sample)

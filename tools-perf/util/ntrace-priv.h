@@ -41,6 +41,7 @@
 
 #include "auxtrace.h"
 #include "hashmap.h"
+#include "session.h"
 #include "ntrace-buffer.h"
 #include "ntrace-info.h"
 #include "ntrace-period.h"
@@ -72,6 +73,10 @@ struct ntrace_terms {
 struct ntrace_queue;
 
 int ntrace_file_check(struct perf_session *session);
+int ntrace_pipe_file(void);
+int ntrace_pipe_open(struct perf_session *session, off_t *begin);
+int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t cb, void *ctx);
+int ntrace_pipe_skip(struct perf_session *session, u64 size);
 int ntrace_windows_find(struct ntrace *nt);
 struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx);
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
@@ -407,6 +412,7 @@ struct ntrace {
 	struct ip_callchain	*late_chain;	/* for samples of other events */
 	struct branch_stack	*late_branches;
 	struct ntrace_log	*log;
+	int			unpacked;	/* file with the trace of compressed records, or -1 */
 };
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);

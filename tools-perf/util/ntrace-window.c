@@ -16,6 +16,8 @@
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
+#include <internal/lib.h> // writen
+#include "compress.h"
 #include "data.h"
 #include "debug.h"
 #include "event.h"
@@ -30,7 +32,10 @@ struct search {
 	struct ntrace	*nt;
 	struct ntrace_terms *terms;
 	size_t		nr_terms;
-	bool		compressed;
+	struct zstd_data zstd;
+	u8		*unpacked;	/* out of a compressed record, behind the rest of the one before */
+	size_t		rest, room;
+	bool		packed;		/* what is looked at was compressed */
 	bool		sampling;	/* some events take AUX area samples */
 	int		err;
 };
@@ -54,13 +59,15 @@ struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx)
 	return nt->queue[idx];
 }
 
-static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset)
+static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, u64 offset,
+		     bool unpacked)
 {
 	struct ntrace_queue *q = ntrace_queue_at(nt, rec->idx);
 	const struct ntrace_piece piece = {
 		.offset	     = rec->offset,
 		.size	     = rec->size,
 		.file_offset = offset + rec->header.size,
+		.unpacked    = unpacked,
 	};
 
 	if (!q)
@@ -163,6 +170,22 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 	return ntrace_buffer_add_window(&q->buffer, &window);
 }
 
+/* The bytes of a sample that was compressed are in no file: they get one. */
+static int keep_sample(struct ntrace *nt, const struct perf_sample *sample, u64 *offset)
+{
+	off_t end;
+
+	if (nt->unpacked < 0)
+		nt->unpacked = ntrace_pipe_file();
+	if (nt->unpacked < 0)
+		return nt->unpacked;
+	end = lseek(nt->unpacked, 0, SEEK_END);
+	if (end < 0 || writen(nt->unpacked, sample->aux_sample.data, sample->aux_sample.size) < 0)
+		return -errno;
+	*offset = end;
+	return 0;
+}
+
 /* An AUX area sample: a piece and a window in one, at an offset of its own */
 static int add_sample(struct search *s, union perf_event *event, u64 offset,
 		      const struct perf_sample *sample)
@@ -189,7 +212,13 @@ static int add_sample(struct search *s, union perf_event *event, u64 offset,
 	rec.offset = aux.aux_offset = b->sampled;
 	b->sampled += rec.size;
 
-	err = add_piece(s->nt, &rec, offset) ?: add_window(s, &aux, sample);
+	if (s->packed) {
+		rec.header.size = 0;
+		err = keep_sample(s->nt, sample, &offset);
+		if (err)
+			return err;
+	}
+	err = add_piece(s->nt, &rec, offset, s->packed) ?: add_window(s, &aux, sample);
 	if (!err) {
 		b->window[b->nr_windows - 1].sampled = true;
 		b->window[b->nr_windows - 1].begin = NTRACE_BEGIN_ANYWHERE;
@@ -229,16 +258,66 @@ static void take_clock(struct ntrace *nt, const struct perf_record_time_conv *ev
 	ntrace_info_set_clock(&nt->info, &c, ev->reserved);
 }
 
+static int search_event(struct perf_session *session, union perf_event *event, u64 offset,
+			void *data);
+
+/* As perf_session__process_compressed_event() takes them: a record may end in the next one. */
+static int search_unpacked(struct search *s, size_t size)
+{
+	union perf_event *event;
+	size_t at = 0;
+	int err;
+
+	s->packed = true;
+	while (size - at >= sizeof(event->header)) {
+		event = (union perf_event *)(s->unpacked + at);
+		if (event->header.size < sizeof(event->header))
+			return -EINVAL;
+		if (event->header.size > size - at)
+			break;
+		err = search_event(s->nt->session, event, 0, s);
+		if (err)
+			return err;
+		at += event->header.size;
+	}
+	s->packed = false;
+	s->rest = size - at;
+	memmove(s->unpacked, s->unpacked + at, s->rest);
+	return 0;
+}
+
+static int search_compressed(struct search *s, void *src, size_t len)
+{
+	size_t room = s->nt->session->header.env.comp_mmap_len + PERF_SAMPLE_MAX_SIZE, size;
+	u8 *bigger;
+
+	if (room > s->room) {
+		bigger = realloc(s->unpacked, room);
+		if (!bigger)
+			return s->err = -ENOMEM;
+		s->unpacked = bigger;
+		s->room = room;
+	}
+	size = zstd_decompress_stream(&s->zstd, src, len, s->unpacked + s->rest, s->room - s->rest);
+	if (!size) {
+		pr_err("ntrace: a record that was compressed (perf record -z) cannot be read: it is damaged, or this perf was built without zstd\n");
+		return s->err = -EINVAL;
+	}
+	return search_unpacked(s, s->rest + size);
+}
+
 static int search_event(struct perf_session *session __maybe_unused, union perf_event *event,
 			u64 offset, void *data)
 {
 	struct search *s = data;
+	void *packed;
+	size_t len;
 
 	switch (event->header.type) {
 	case PERF_RECORD_AUXTRACE:
 		if (event->header.size < sizeof(event->auxtrace))
 			return -EINVAL;
-		return s->err = add_piece(s->nt, &event->auxtrace, offset);
+		return s->err = add_piece(s->nt, &event->auxtrace, offset, false);
 	case PERF_RECORD_SAMPLE:
 		if (!s->sampling)
 			return 0;
@@ -251,8 +330,11 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 			take_clock(s->nt, &event->time_conv);
 		return 0;
 	case PERF_RECORD_COMPRESSED:
-		s->compressed = true;
-		return 0;
+		return search_compressed(s, event->pack.data,
+					 event->header.size - sizeof(event->pack));
+	case NTRACE_RECORD_COMPRESSED2:
+		packed = ntrace_compat_compressed2(event, &len);
+		return search_compressed(s, packed, len);
 	default:
 		return 0;
 	}
@@ -267,10 +349,8 @@ int ntrace_file_check(struct perf_session *session)
 	u64 end = session->header.data_offset + session->header.data_size;
 	struct stat st;
 
-	if (perf_data__is_pipe(session->data)) {
-		pr_err("ntrace: trace cannot be decoded from a pipe: record into a file\n");
-		return -EINVAL;
-	}
+	if (perf_data__is_pipe(session->data))
+		return 0;
 	if (fstat(perf_data__fd(session->data), &st))
 		return -errno;
 	if ((u64)st.st_size < end) {
@@ -376,24 +456,31 @@ static int complete_terms(struct search *s)
 	return err;
 }
 
+static int search_all(struct search *s)
+{
+	struct perf_session *session = s->nt->session;
+	off_t begin = 0;
+
+	if (!perf_data__is_pipe(session->data))
+		return perf_session__peek_events(session, session->header.data_offset,
+						 session->header.data_size, search_event, s);
+	s->err = ntrace_pipe_open(session, &begin);
+	return s->err ?: ntrace_pipe_peek(session, begin, search_event, s);
+}
+
 int ntrace_windows_find(struct ntrace *nt)
 {
-	struct perf_session *session = nt->session;
 	struct search s = { .nt = nt, .sampling = is_sampling(nt) };
 	unsigned int i;
 	int err;
 
-	err = perf_session__peek_events(session, session->header.data_offset,
-					session->header.data_size, search_event, &s);
-	if (err)
+	zstd_init(&s.zstd, 0);
+	err = search_all(&s);
+	zstd_fini(&s.zstd);
+	free(s.unpacked);
+	if (err && !s.err)
 		pr_err("ntrace: the file ends early, or is damaged: decoding what there is\n");
-	err = s.err;
-	if (!err && s.compressed) {
-		pr_err("ntrace: this file was recorded with compression (-z): its AUX records cannot be found\n");
-		err = -EINVAL;
-	}
-
-	err = err ?: complete_terms(&s);
+	err = s.err ?: complete_terms(&s);
 	for (i = 0; i < nt->nr_queues && !err; i++)
 		err = nt->queue[i] ? finish_buffer(nt, &nt->queue[i]->buffer) : 0;
 	/* once more, for what has no record */
@@ -412,10 +499,10 @@ int ntrace_windows_find(struct ntrace *nt)
 ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
 			   const struct ntrace_window *window, void *data)
 {
-	int fd = perf_data__fd(nt->session->data);
 	u64 done = 0, at, len;
 	size_t i;
 	ssize_t n;
+	int fd;
 
 	for (i = 0; i < buffer->nr_pieces && done < window->size; i++) {
 		const struct ntrace_piece *p = &buffer->piece[i];
@@ -424,6 +511,7 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 		if (at < p->offset || at >= p->offset + p->size)
 			continue;
 		len = min(window->size - done, p->offset + p->size - at);
+		fd = p->unpacked ? nt->unpacked : perf_data__fd(nt->session->data);
 		n = pread(fd, data + done, len, p->file_offset + (at - p->offset));
 		if (n < 0)
 			return -errno;

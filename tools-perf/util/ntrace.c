@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
@@ -15,6 +16,7 @@
 #include "auxtrace.h"
 #include "callchain.h"
 #include "config.h"
+#include "data.h"
 #include "debug.h"
 #include "event.h"
 #include "evlist.h"
@@ -379,6 +381,8 @@ static int ntrace_process_auxtrace_event(struct perf_session *session, union per
 	unsigned int idx = event->auxtrace.idx;
 
 	/* All of them are known already, from ntrace_windows_find(). */
+	if (perf_data__is_pipe(session->data) && ntrace_pipe_skip(session, event->auxtrace.size))
+		return -EIO;
 	if (dump_trace && idx < nt->nr_queues && nt->queue[idx])
 		ntrace_dump_piece(nt, &nt->queue[idx]->buffer, event->auxtrace.offset,
 				  event->auxtrace.size);
@@ -441,6 +445,8 @@ static void ntrace_free(struct perf_session *session)
 	thread__zput(nt->unknown_thread);
 	ntrace_kcore_free(nt->kcore);
 	ntrace_info_free(&nt->info);
+	if (nt->unpacked >= 0)
+		close(nt->unpacked);
 	free(nt->custom);
 	free(nt);
 }
@@ -611,6 +617,7 @@ static struct ntrace *ntrace_new(struct perf_session *session)
 	if (!nt)
 		return NULL;
 	nt->session = session;
+	nt->unpacked = -1;
 	nt->machine = &session->machines.host;
 	nt->spaces  = hashmap__new(hash_long, equal_long, NULL);
 	nt->tasks   = hashmap__new(hash_long, equal_long, NULL);

@@ -83,8 +83,6 @@ static int refuse_options(struct perf_pmu *pmu, struct record_opts *opts)
 
 	if (opts->use_clockid && !goes_along(opts->clockid))
 		what = "a clockid (-k option) but monotonic and monotonic_raw";
-	else if (opts->comp_level)
-		what = "compression (-z option)";
 	else if (opts->threads_spec)
 		what = "parallel streaming (--threads option)";
 	else if (opts->overwrite)
