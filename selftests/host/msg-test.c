@@ -641,7 +641,8 @@ static void random_params(struct nt_params *p)
 static bool check_length(const struct nt_params *p, const uint8_t *buf, const struct nt_msg *msg,
 			 int n)
 {
-	const struct nt_shape shape = { .srcbits = nt_srcbits(p), .stamps = p->timestamps };
+	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES, .srcbits = nt_srcbits(p),
+					.stamps = p->timestamps };
 	uint16_t src;
 	unsigned int len = nt_short_length(buf, &shape, &src);
 

@@ -170,12 +170,12 @@ struct nt_code {
 /* In the text: the address behind a block, and that of its last instruction */
 NT_INLINE uint64_t nt_block_end(const struct nt_block *blk)
 {
-	return blk->pc + 2u * blk->is.halfwords;
+	return blk->pc + 2ull * blk->is.halfwords;
 }
 
 NT_INLINE uint64_t nt_block_last(const struct nt_block *blk)
 {
-	return blk->pc + 2u * blk->is.before;
+	return blk->pc + 2ull * blk->is.before;
 }
 
 /*

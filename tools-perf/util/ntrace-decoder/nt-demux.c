@@ -195,7 +195,7 @@ static bool note_bad(struct nt_demux *d, size_t at, size_t len)
 /* As nt_msg_get(), of which a good message's source and length are enough here */
 static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
-	const struct nt_shape shape = { .srcbits = d->params.srcbits,
+	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES, .srcbits = d->params.srcbits,
 					.stamps = d->params.timestamps };
 	unsigned int n = 0;
 

@@ -15,6 +15,10 @@
 
 /* ---------------------------------------------------------------- bytes -- */
 
+/* What contradicts the mode is not common. */
+#define BTM_TCODES	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH))
+#define HTM_TCODES	(NT_SHORT_TCODES & ~NT_TCODE_BIT(DIRECT_BRANCH))
+
 struct item {
 	struct nt_short m;
 	size_t pos;		/* in the window */
@@ -33,14 +37,14 @@ NT_INLINE bool has_hist(const struct nt_short *m)
 	return m->tcode == NT_TCODE_RESOURCE_FULL || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
 }
 
-/* One that is longer; false: it is of another kind, or none, or cut. */
-static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t pos,
-					       struct nt_short *m)
+/* One that is longer; false: it is of none of these kinds, or none at all, or cut. */
+static __attribute__((noinline)) bool get_long(const struct nt_flow *f, uint64_t tcodes,
+					       size_t pos, struct nt_short *m)
 {
 	struct nt_msg msg;
 	int len;
 
-	if (f->buf[pos] & 3 || !(NT_SHORT_TCODES >> (f->buf[pos] >> 2) & 1))
+	if (f->buf[pos] & 3 || !(tcodes >> (f->buf[pos] >> 2) & 1))
 		return false;
 	len = nt_msg_get(&f->params, f->buf + pos, f->len - pos, &msg);
 	if (len <= 0)
@@ -59,19 +63,15 @@ static __attribute__((noinline)) bool get_long(const struct nt_flow *f, size_t p
 
 /* The message at pos, from where NT_SHORT_ROOM bytes can be read; false: not one of these */
 NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
-			   struct nt_short *m, bool btm)
+			   struct nt_short *m)
 {
-	if (!nt_short_get(f->buf + pos, &f->params, shape, m) && !get_long(f, pos, m))
+	if (!nt_short_get(f->buf + pos, &f->params, shape, m) &&
+	    !get_long(f, shape->tcodes, pos, m))
 		return false;
-	/* what contradicts the mode is not common */
-	if (btm)
-		return !has_hist(m) && !m->fixed && m->icnt <= (uint64_t)ICNT_MAX;
-	if (m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST)
-		return !m->fixed && m->hist && m->icnt <= (uint64_t)ICNT_MAX;
-	if (m->tcode == NT_TCODE_RESOURCE_FULL)
+	if (nt_short_is(shape, m, NT_TCODE_RESOURCE_FULL))
 		return m->fixed == 1 && m->hist > 1;
-	return m->tcode == NT_TCODE_INDIRECT_BRANCH && !m->fixed &&
-	       m->icnt <= (uint64_t)ICNT_MAX;
+	return !m->fixed && m->icnt <= (uint64_t)ICNT_MAX &&
+	       (!nt_short_is(shape, m, NT_TCODE_INDIRECT_BRANCH_HIST) || m->hist);
 }
 
 /* ---------------------------------------------------------- reading ahead - */
@@ -132,9 +132,9 @@ NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uad
  * none of these kinds, or there are more.
  */
 NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
-		       size_t most, struct item *q, bool btm)
+		       size_t most, struct item *q)
 {
-	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m, btm)) {
+	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m)) {
 		q->pos = *pos;
 		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
 			return true;
@@ -165,13 +165,12 @@ NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
 
 /* The next message; NULL: none of these kinds */
 NT_INLINE struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
-			       struct queue *u, bool btm)
+			       struct queue *u)
 {
 	while (u->end - u->first < u->depth) {
 		struct item *q = &u->q[u->end % AHEAD];
 
-		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q,
-			     btm))
+		if (!get_own(f, shape, &u->pos, u->end == u->first ? SIZE_MAX : AHEAD_OTHERS, q))
 			break;
 		enqueue(f, u, q);
 	}
@@ -183,9 +182,9 @@ NT_INLINE struct item *dequeue(const struct nt_flow *f, const struct nt_shape *s
 
 /* The same without a queue, and without the address */
 NT_INLINE struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
-				 size_t *pos, struct item *q, bool btm)
+				 size_t *pos, struct item *q)
 {
-	return get_own(f, shape, pos, SIZE_MAX, q, btm) ? q : NULL;
+	return get_own(f, shape, pos, SIZE_MAX, q) ? q : NULL;
 }
 
 /* ------------------------------------------------------------- messages -- */
@@ -365,7 +364,6 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 	if (then > f->limit)
 		return false;
 	*time = then;
-	w->told.time = then;
 	w->told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, NT_EVF_TIME | (m->stamped ? NT_EVF_STAMP : 0));
 	return true;
 }
@@ -391,6 +389,8 @@ NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct
 	    (shape->stamps && !loop_time(w, &q->m, &l->time)))
 		return false;
 	*m = (struct message){ q, r->ev, w->base, r->block, r->insns };
+	/* both, or events that load them at once would wait for this one to be stored */
+	w->told.time = l->time;
 	w->told.offset = w->f->offset + l->pos;
 	l->pos += q->m.len;
 	l->bytes += q->m.len;
@@ -470,12 +470,11 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	struct item one, *q;
 	int ret;
 
-	w.told.time = l.time;
 	w.told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, f->time_valid ? NT_EVF_TIME : 0);
 	run_load(f, &w, &r);
 	do {
 		ret = NT_WALK_DONE;
-		q = ahead ? dequeue(f, shape, &u, btm) : next_item(f, shape, &l.pos, &one, btm);
+		q = ahead ? dequeue(f, shape, &u) : next_item(f, shape, &l.pos, &one);
 		if (!q) {
 			l.pos = ahead ? u.pos : l.pos;
 			break;
@@ -492,14 +491,14 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
  * One for each shape that is worth it. Those of large programs are apart, so that small ones don't
  * pay for the queue.
  */
-#define LOOP(name, shape)								\
+#define LOOP(name, ...)									\
 NT_INLINE bool name(struct nt_flow *f, struct batch *b, const struct nt_event *enough,		\
 		    bool ahead, bool btm)							\
 {												\
 	const struct nt_params *p = &f->params;							\
-	const struct nt_shape s = shape;							\
+	const struct nt_shape s = { .tcodes = btm ? BTM_TCODES : HTM_TCODES,			\
+				    .addr_bits = p->addr_bits, __VA_ARGS__ };			\
 												\
-	(void)p;										\
 	return loop_messages(f, b, &s, enough, ahead, btm);						\
 }												\
 MODES(name, small, false)									\
@@ -516,15 +515,14 @@ which(struct nt_flow *f, struct batch *b, const struct nt_event *enough)			\
 	return name(f, b, enough, ahead, btm);							\
 }
 
-#define SHAPE_PLAIN	{ .stamps = false }
-#define SHAPE_STAMPS	{ .stamps = true }
-#define SHAPE_SRC	{ .srcbits = p->srcbits, .stamps = p->timestamps }
-#define SHAPE_ANY	{ .srcbits = p->srcbits, .stamps = p->timestamps,		\
-			  .extaddr = p->extaddr, .alljumps = p->alljumps }
+#define SHAPE_PLAIN	.stamps = false
+#define SHAPE_STAMPS	.stamps = true
+#define SHAPE_MORE	.stamps = p->timestamps, .extaddr = p->extaddr, .alljumps = p->alljumps
+#define SHAPE_ANY	SHAPE_MORE, .srcbits = p->srcbits
 
 LOOP(loop_plain, SHAPE_PLAIN)
 LOOP(loop_stamps, SHAPE_STAMPS)
-LOOP(loop_src, SHAPE_SRC)
+LOOP(loop_more, SHAPE_MORE)
 LOOP(loop_any, SHAPE_ANY)
 
 #define LOOPS(name)	{ { name##_small_htm, name##_large_htm },	\
@@ -534,12 +532,12 @@ bool nt_loop(struct nt_flow *f, struct batch *b, bool one)
 {
 	static bool (*const loops[4][2][2])(struct nt_flow *f, struct batch *b,
 					    const struct nt_event *enough) = {
-		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_src), LOOPS(loop_any),
+		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_more), LOOPS(loop_any),
 	};
 	/* of a message that begins before `enough`, nearly always all have room */
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
 	const struct nt_params *p = &f->params;
-	unsigned int shape = p->extaddr || p->alljumps ? 3 : p->srcbits ? 2 : p->timestamps;
+	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;
 	bool large, done;
 
 	if (!loop_may(f))

@@ -384,16 +384,16 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 /* ------------------------------------------- short messages, at once ----- */
 
 /* Bytes of the message at buf, from where NT_SHORT_ROOM can be read; 0: left to read_message() */
-NT_INLINE unsigned int read_shape(const struct nt_params *params, struct nt_shape shape,
+NT_INLINE unsigned int read_shape(const struct nt_params *params, const struct nt_shape *shape,
 				  const uint8_t *buf, struct nt_msg *msg)
 {
 	struct nt_short m = { .len = 0 };
 
 	*msg = (struct nt_msg){ .fields = 0 };
-	if (!nt_short_get(buf, params, &shape, &m))
+	if (!nt_short_get(buf, params, shape, &m))
 		return 0;
 	msg->tcode = m.tcode;
-	if (shape.srcbits) {
+	if (shape->srcbits) {
 		msg->src = m.src;
 		msg->fields = NT_F_SRC;
 	}
@@ -467,7 +467,9 @@ static __attribute__((noinline)) int decode_any(const struct nt_params *params,
 static __attribute__((noinline)) int name(const struct nt_params *params, const uint8_t *buf,	\
 					  size_t len, struct nt_msg *msg)			\
 {												\
-	unsigned int ret = read_shape(params, (struct nt_shape){ __VA_ARGS__ }, buf, msg);	\
+	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES,				\
+					.addr_bits = nt_addr_bits(params), __VA_ARGS__ };	\
+	unsigned int ret = read_shape(params, &shape, buf, msg);				\
 												\
 	return ret ? (int)ret : decode_any(params, buf, len, msg);				\
 }

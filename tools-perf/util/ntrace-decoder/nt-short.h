@@ -18,6 +18,8 @@
 
 /* What the messages of a stream have: constants where the compiler shall know */
 struct nt_shape {
+	uint64_t tcodes;	/* that are wanted, of NT_SHORT_TCODES */
+	unsigned int addr_bits;	/* see nt_addr_bits() */
 	unsigned int srcbits;
 	bool stamps;		/* messages may end with TSTAMP */
 	bool extaddr;
@@ -36,6 +38,17 @@ struct nt_short {
 	uint64_t hist;		/* with the stop bit; of ResourceFull: RDATA0 */
 	uint64_t tstamp;
 };
+
+#define NT_SHORT_TCODES								\
+	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |		\
+	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
+
+/* A question about a kind that is not wanted costs nothing. */
+NT_INLINE bool nt_short_is(const struct nt_shape *shape, const struct nt_short *m,
+			   unsigned int tcode)
+{
+	return shape->tcodes >> tcode & 1 && m->tcode == tcode;
+}
 
 #define NT_EACH(byte)	(0x0101010101010101ull * (byte))
 
@@ -102,16 +115,18 @@ NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned 
 }
 
 /* SRC, B-TYPE and RCODE, from the first bits of the message; how many bits these are */
-NT_INLINE unsigned int nt_short_fixed(uint64_t bits, unsigned int srcbits, struct nt_short *m)
+NT_INLINE unsigned int nt_short_fixed(uint64_t bits, const struct nt_shape *shape,
+				      struct nt_short *m)
 {
-	unsigned int at = 6 + srcbits;
+	const bool full = nt_short_is(shape, m, NT_TCODE_RESOURCE_FULL);
+	unsigned int at = 6 + shape->srcbits;
 
-	m->src = bits >> 6 & ((1u << srcbits) - 1);
+	m->src = bits >> 6 & ((1u << shape->srcbits) - 1);
 	m->fixed = 0;
-	if (m->tcode == NT_TCODE_DIRECT_BRANCH)
+	if (nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH))
 		return at;
-	m->fixed = bits >> at & (m->tcode == NT_TCODE_RESOURCE_FULL ? 15 : 3);
-	return at + (m->tcode == NT_TCODE_RESOURCE_FULL ? 4 : 2);
+	m->fixed = bits >> at & (full ? 15 : 3);
+	return at + (full ? 4 : 2);
 }
 
 /* With extaddr, extend U-ADDR.  False: it does not fit an address, or nt-msg.c says how. */
@@ -119,15 +134,14 @@ NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shap
 			    unsigned int width, struct nt_short *m)
 {
 	const uint64_t mask = UINT64_MAX >> (65 - params->xlen);
-	const unsigned int bits = nt_addr_bits(params);
 
 	if (!shape->extaddr || !(m->addr >> (width - 1)))
-		return !(m->addr >> bits);
+		return !(m->addr >> shape->addr_bits);
 	m->addr |= UINT64_MAX << width;
 	if (~m->addr & ~mask)
 		return false;
 	m->addr &= mask;
-	return m->addr >> (bits - 1) == mask >> (bits - 1);
+	return m->addr >> (shape->addr_bits - 1) == mask >> (shape->addr_bits - 1);
 }
 
 NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
@@ -135,16 +149,16 @@ NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
 				 struct nt_short *m)
 {
 	uint64_t first = one_word ? s->bits : nt_short_pack(nt_short_load(s->p));
-	unsigned int low = nt_short_fixed(first, shape->srcbits, m), width;
-	bool hist = m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
+	unsigned int low = nt_short_fixed(first, shape, m), width;
+	bool hist = nt_short_is(shape, m, NT_TCODE_INDIRECT_BRANCH_HIST);
 
-	if (m->tcode == NT_TCODE_RESOURCE_FULL) {
+	if (nt_short_is(shape, m, NT_TCODE_RESOURCE_FULL)) {
 		if (m->fixed > 1 || !nt_short_next(s, one_word, low, &m->hist, &width))
 			return false;
 	} else {
 		if (!nt_short_next(s, one_word, low, &m->icnt, &width))
 			return false;
-		if ((hist || m->tcode == NT_TCODE_INDIRECT_BRANCH) &&
+		if (!nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH) &&
 		    (!nt_short_next(s, one_word, 0, &m->addr, &width) ||
 		     !nt_short_fit(params, shape, width, m)))
 			return false;
@@ -261,10 +275,6 @@ static inline uint64_t nt_short_src(unsigned int srcbits, unsigned int src)
 	return word;
 }
 
-#define NT_SHORT_TCODES								\
-	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |		\
-	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
-
 /* One byte of a field, or two, at the lowest end of *w; false: not that many */
 NT_INLINE bool nt_short_bytes(uint64_t *w, uint64_t *value, unsigned int *len)
 {
@@ -312,9 +322,9 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 	unsigned int ends, last;
 
 	m->tcode = p[0] >> 2;
-	if (!(NT_SHORT_TCODES >> m->tcode & 1) || p[0] & 3)
+	if (!(shape->tcodes >> m->tcode & 1) || p[0] & 3)
 		return false;
-	if (m->tcode == NT_TCODE_DIRECT_BRANCH && !shape->srcbits &&
+	if (nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH) && !shape->srcbits &&
 	    nt_short_direct(word, shape->stamps, m))
 		return true;
 	if (end) {
@@ -357,12 +367,12 @@ NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_shape *
 	uint64_t first;
 
 	m.tcode = p[0] >> 2;
-	if (!end || p[0] & 3 || !(NT_SHORT_TCODES >> m.tcode & 1) ||
+	if (!end || p[0] & 3 || !(shape->tcodes >> m.tcode & 1) ||
 	    nt_short_reserved(word, nt_short_up_to(end)))
 		return 0;
 	first = word >> 2 & 0x3f3f3f3f;
 	first = (first & 0x003f003f) | (first & 0x3f003f00) >> 2;
-	low = nt_short_fixed((first & 0xfff) | (first & 0x0fff0000) >> 4, shape->srcbits, &m);
+	low = nt_short_fixed((first & 0xfff) | (first & 0x0fff0000) >> 4, shape, &m);
 	if (m.tcode == NT_TCODE_RESOURCE_FULL && m.fixed > 1)
 		return 0;
 	*src = m.src;
