@@ -641,15 +641,15 @@ static void random_params(struct nt_params *p)
 static bool check_length(const struct nt_params *p, const uint8_t *buf, const struct nt_msg *msg,
 			 int n)
 {
-	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES, .srcbits = nt_srcbits(p),
-					.stamps = p->timestamps };
-	uint16_t src;
-	unsigned int len = nt_short_length(buf, &shape, &src);
+	struct nt_short_kind kinds[64];
+	unsigned int len;
 
+	nt_short_kinds(nt_srcbits(p), kinds);
+	len = nt_short_length(buf, kinds, p->timestamps);
 	if (!len || nt_addr_bits(p) < NT_SHORT_ADDR_MAX)
 		return false;
 	assert_int_equal(n, len);
-	assert_int_equal(src, msg->src);
+	assert_int_equal(nt_short_source(nt_short_load(buf), nt_srcbits(p)), msg->src);
 	return true;
 }
 

@@ -29,6 +29,7 @@ struct piece {
 	size_t len, room;
 	struct run *runs;
 	size_t nr_runs, max_runs;
+	uint64_t shift;		/* run.from - run.at of the last */
 	size_t kept;		/* where those begin that are wanted again; SIZE_MAX: none */
 	size_t nr_bad;		/* damaged messages that it does without, or has */
 };
@@ -46,6 +47,7 @@ struct buffer {
 
 struct nt_demux {
 	struct nt_params params;
+	struct nt_short_kind kinds[64];	/* none, if an address may be too large */
 	uint64_t end;		/* in the stream, of what was split */
 	struct bad *bad;	/* the first one behind each good message */
 	size_t nr_bad, max_bad;
@@ -67,6 +69,8 @@ struct nt_demux *nt_demux_new(const struct nt_params *params)
 	nt_params_get(params, &d->params);
 	d->params.srcbits = nt_srcbits(params);
 	d->params.addr_bits = nt_addr_bits(&d->params);
+	if (d->params.addr_bits >= NT_SHORT_ADDR_MAX)
+		nt_short_kinds(d->params.srcbits, d->kinds);
 	d->nr = nr;
 	for (i = 0; i < nr; i++)
 		d->piece[i].kept = SIZE_MAX;
@@ -112,7 +116,8 @@ static void *grow(void *array, size_t *max, size_t size)
 	return bigger;
 }
 
-static bool piece_run(struct piece *p, uint64_t from)
+/* Room for so many bytes more, and another run */
+static __attribute__((noinline)) bool piece_room(struct piece *p, size_t len)
 {
 	struct run *runs = p->runs;
 
@@ -121,27 +126,30 @@ static bool piece_run(struct piece *p, uint64_t from)
 	if (!runs)
 		return false;
 	p->runs = runs;
-	runs[p->nr_runs++] = (struct run){ p->len, from };
-	return true;
+	return p->room - p->len >= len + COPY || piece_grow(p, len);
 }
 
 /* Bytes of the buffer, from `at` on */
-static bool piece_add(struct piece *p, const struct buffer *b, size_t at, size_t len)
+NT_INLINE bool piece_put(struct piece *p, const struct buffer *b, size_t at, size_t len)
 {
-	const struct run *last = p->nr_runs ? &p->runs[p->nr_runs - 1] : NULL;
-	const uint64_t from = b->offset + at;
-	const bool small = len <= COPY && b->len - at >= COPY;
+	const uint64_t from = b->offset + at, shift = from - p->len;
 
-	if (p->room - p->len < len + COPY && !piece_grow(p, len))
+	if ((p->room - p->len < len + COPY || p->nr_runs == p->max_runs) && !piece_room(p, len))
 		return false;
-	if ((!last || from - last->from != p->len - last->at) && !piece_run(p, from))
-		return false;
-	if (small)
+	if (shift != p->shift || !p->nr_runs)
+		p->runs[p->nr_runs++] = (struct run){ p->len, from };
+	p->shift = shift;
+	if (len <= COPY && b->len - at >= COPY)
 		memcpy(p->bytes + p->len, b->bytes + at, COPY);
 	else
 		memcpy(p->bytes + p->len, b->bytes + at, len);
 	p->len += len;
 	return true;
+}
+
+static bool piece_add(struct piece *p, const struct buffer *b, size_t at, size_t len)
+{
+	return piece_put(p, b, at, len);
 }
 
 /* The first of the damaged messages that the piece has nothing of yet */
@@ -172,6 +180,7 @@ static void piece_begin(struct piece *p)
 		p->runs[n++] = (struct run){ r.at - kept, r.from };
 	}
 	p->nr_runs = n;
+	p->shift += kept;
 	p->len -= kept;
 	if (p->len)
 		memmove(p->bytes, p->bytes + kept, p->len);
@@ -195,14 +204,15 @@ static bool note_bad(struct nt_demux *d, size_t at, size_t len)
 /* As nt_msg_get(), of which a good message's source and length are enough here */
 static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
-	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES, .srcbits = d->params.srcbits,
-					.stamps = d->params.timestamps };
 	unsigned int n = 0;
 
-	if (len >= NT_SHORT_ROOM && d->params.addr_bits >= NT_SHORT_ADDR_MAX)
-		n = nt_short_length(buf, &shape, &msg->src);
+	if (len >= NT_SHORT_ROOM)
+		n = nt_short_length(buf, d->kinds, d->params.timestamps);
+	if (!n)
+		return nt_msg_get(&d->params, buf, len, msg);
+	msg->src = nt_short_source(nt_short_load(buf), d->params.srcbits);
 	msg->idle = 0;
-	return n ? (int)n : nt_msg_get(&d->params, buf, len, msg);
+	return (int)n;
 }
 
 static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *b, size_t at,
@@ -212,7 +222,7 @@ static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *
 
 	if (p->nr_bad < d->nr_bad && !piece_add_bad(d, p, b))
 		return false;
-	return piece_add(p, b, at, len);
+	return piece_put(p, b, at, len);
 }
 
 int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t offset,

@@ -9,6 +9,7 @@
 #ifndef NTRACE_NT_SHORT_H
 #define NTRACE_NT_SHORT_H
 
+#include <limits.h>
 #include <string.h>
 
 #include "nt-int.h"
@@ -353,34 +354,60 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 /* U-ADDR of a message of up to 8 bytes has no more bits. */
 #define NT_SHORT_ADDR_MAX	36
 
+/* SRC, from the first word of a message; as nt_short_src() puts it there */
+NT_INLINE uint16_t nt_short_source(uint64_t word, unsigned int srcbits)
+{
+	uint64_t src = word >> 10 & 0x3f;
+
+	if (srcbits > 6)
+		src |= (word >> 18 & 0x3f) << 6 | (word >> 26 & 0x3f) << 12;
+	return src & ((1u << srcbits) - 1);
+}
+
+/* What the first word of a message must be like so that its length is known, by TCODE */
+struct nt_short_kind {
+	uint64_t fixed;		/* bytes that end no field, as the fixed ones go on: lowest bits */
+	uint64_t zero;		/* bits that are 0: RCODE is 0 or 1 */
+	unsigned int fields;	/* variable ones, without TSTAMP; 0: none of NT_SHORT_TCODES */
+};
+
+static inline void nt_short_kinds(unsigned int srcbits, struct nt_short_kind kinds[64])
+{
+	const struct nt_shape shape = { .tcodes = NT_SHORT_TCODES, .srcbits = srcbits };
+	struct nt_short m;
+	unsigned int low;
+
+	memset(kinds, 0, 64 * sizeof(*kinds));
+	for (m.tcode = 0; m.tcode < 64; m.tcode++) {
+		struct nt_short_kind *k = &kinds[m.tcode];
+
+		if (!(NT_SHORT_TCODES >> m.tcode & 1))
+			continue;
+		/* so many bits have the fixed fields */
+		low = nt_short_fixed(0, &shape, &m);
+		k->fixed = NT_EACH(1) & ((1ull << low / 6 * 8) - 1);
+		k->fields = m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST ? 3 :
+			    m.tcode == NT_TCODE_INDIRECT_BRANCH ? 2 : 1;
+		if (m.tcode == NT_TCODE_RESOURCE_FULL)
+			k->zero = nt_short_src(low - 6, UINT_MAX) &
+				  ~nt_short_src(low - 9, UINT_MAX);
+	}
+}
+
 /*
- * The length of the message at p, from where NT_SHORT_ROOM bytes can be read, and its source.  0: it
- * has more than 8 bytes, or nt_short_get() would not take it.
+ * The length of the message at p, from where NT_SHORT_ROOM bytes can be read.  0: it has more than
+ * 8 bytes, or nt_short_get() would not take it.
  */
-NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_shape *shape,
-				       uint16_t *src)
+NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_short_kind kinds[64],
+				       bool stamps)
 {
 	const uint64_t word = nt_short_load(p), end = nt_short_end(word);
-	const uint64_t ends = word & NT_EACH(1) & nt_short_up_to(end);
-	unsigned int fields, low;
-	struct nt_short m;
-	uint64_t first;
+	const uint64_t bytes = nt_short_up_to(end), ends = word & NT_EACH(1) & bytes;
+	const struct nt_short_kind *k = &kinds[p[0] >> 2];
 
-	m.tcode = p[0] >> 2;
-	if (!end || p[0] & 3 || !(shape->tcodes >> m.tcode & 1) ||
-	    nt_short_reserved(word, nt_short_up_to(end)))
-		return 0;
-	first = word >> 2 & 0x3f3f3f3f;
-	first = (first & 0x003f003f) | (first & 0x3f003f00) >> 2;
-	low = nt_short_fixed((first & 0xfff) | (first & 0x0fff0000) >> 4, shape, &m);
-	if (m.tcode == NT_TCODE_RESOURCE_FULL && m.fixed > 1)
-		return 0;
-	*src = m.src;
-	fields = m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST ? 3 :
-		 m.tcode == NT_TCODE_INDIRECT_BRANCH ? 2 : 1;
-	/* how many there are beyond these, and does the first reach beyond the fixed ones? */
-	if ((unsigned int)(ends * NT_EACH(1) >> 56) - fields > shape->stamps ||
-	    ((unsigned int)__builtin_ctzll(ends) >> 3) * 6 + 6 <= low)
+	if (!end || !k->fields || word & k->zero || ends & k->fixed ||
+	    nt_short_reserved(word, bytes) ||
+	    (unsigned int)(ends * NT_EACH(1) >> 56) - k->fields > stamps)
 		return 0;
 	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 }
