@@ -13,7 +13,7 @@
 
 #define FILE_SIZE	0x1000u
 #define FILE_OFFSET	0x3000u
-#define SPACES		1000
+#define SPACES		10000
 #define JVT		0x7000000u
 
 /* A file that space n maps at base(n), and what else is in its memory */
@@ -215,12 +215,12 @@ static struct nt_code_stats stats_of(struct nt_store *store)
 	return s;
 }
 
-/* A thousand processes execute the same file at different addresses: decoded once */
+/* 10,000 processes execute the same file at different addresses: decoded once */
 static void shared(void **state)
 {
 	struct nt_store *store = new_store(0);
 	struct nt_code_stats one, all;
-	struct nt_code *code[SPACES];
+	static struct nt_code *code[SPACES];
 	static struct decoded d;
 	unsigned int i;
 
