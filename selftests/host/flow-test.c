@@ -2016,6 +2016,113 @@ static void bad_bytes(void **state)
 	       "start 2 100\nstop 4 100\n");
 }
 
+struct list {
+	struct nt_event ev[64];
+	int nr;
+};
+
+/* The rest of a loss, in what came later, is the same loss. */
+static bool goes_on_losing(const struct list *l, const struct nt_event *ev)
+{
+	const struct nt_event *last = &l->ev[l->nr - 1];
+
+	return l->nr && last->kind == NT_EV_LOSS && ev->kind == NT_EV_LOSS &&
+	       ev->reason == NT_ENOSYNC && !(ev->flags & NT_EVF_PC) &&
+	       ev->offset == last->offset + last->skipped;
+}
+
+/* What is decoded when no more than the bytes up to each of the ends is there at first */
+static void decode_cut(struct bench *t, const size_t *end, unsigned int nr, struct list *l)
+{
+	struct nt_event ev;
+	unsigned int i;
+	size_t from = 0;
+
+	l->nr = 0;
+	bench_open(t);
+	for (i = 0; i < nr; i++) {
+		nt_flow_open_end(t->flow, end[i] < t->pk.len);
+		if (i)
+			nt_flow_more(t->flow, t->pk.buf + from, end[i] - from, from);
+		else
+			nt_flow_window(t->flow, t->pk.buf, end[i], 0);
+		while (nt_flow_next(t->flow, &ev, 1) == 1) {
+			if (goes_on_losing(l, &ev)) {
+				l->ev[l->nr - 1].skipped += ev.skipped;
+				continue;
+			}
+			assert_true(l->nr < 64);
+			l->ev[l->nr++] = ev;
+		}
+		from += nt_flow_consumed(t->flow);
+		assert_true(from <= end[i]);
+	}
+	assert_int_equal(from, t->pk.len);
+	bench_close(t);
+}
+
+static void say_list(struct bench *t, const struct list *l)
+{
+	int i;
+
+	t->used = 0;
+	t->answer[0] = '\0';
+	for (i = 0; i < l->nr; i++)
+		say_event(t, &l->ev[i]);
+}
+
+static void pack_odd(struct pack *p, unsigned int tcode)
+{
+	pack_head(p, tcode);
+	pack_var(p, 123456);
+	pack_end(p);
+}
+
+/* What lies between a loss and the next sync message is skipped, whenever it comes. */
+static void a_loss_in_pieces(void **state)
+{
+	const char *want = "start 5 100\ncond 102 100 n2\n"
+			   "loss reserved MSEO value at 6 pc 100 skipped 24\n"
+			   "start 2 100\nnotice reserved message type\ncond 102 100 n2\n"
+			   "loss reserved value in a field at 40 pc 100 skipped 10\n"
+			   "start 2 100\nstop 4 100\n";
+	struct bench *t = loop();
+	struct list l;
+	size_t end[3];
+
+	(void)state;
+	t->params.mode = NT_MODE_BTM;	/* else it is to come first, and all waits for it */
+	pack_db(&t->pk, 3);
+	t->pk.buf[t->pk.len++] = 0x02;
+	t->pk.buf[t->pk.len++] = 0x07;
+	pack_odd(&t->pk, 5);		/* reserved, and once more between others */
+	pack_odd(&t->pk, 60);		/* a vendor's */
+	pack_db(&t->pk, 3);
+	t->pk.buf[t->pk.len++] = 0xff;
+	t->pk.buf[t->pk.len++] = 0xff;
+	pack_odd(&t->pk, 5);
+	pack_rf(&t->pk, 5, 1);		/* a reserved RCODE */
+	pack_odd(&t->pk, 5);
+	pack_ptsync(&t->pk, 2, 0, 0x100);
+	/* and behind the sync message the same is told */
+	pack_odd(&t->pk, 5);
+	pack_db(&t->pk, 3);
+	pack_rf(&t->pk, 5, 1);
+	pack_odd(&t->pk, 5);
+	pack_odd(&t->pk, 60);
+	pack_ptsync(&t->pk, 2, 0, 0x100);
+	pack_ptc(&t->pk, 4, 0, 0);
+
+	end[2] = t->pk.len;
+	for (end[0] = 0; end[0] <= end[2]; end[0]++)
+		for (end[1] = end[0]; end[1] <= end[2]; end[1]++) {
+			decode_cut(t, end, 3, &l);
+			say_list(t, &l);
+			assert_string_equal(t->answer, want);
+		}
+	free(t);
+}
+
 static void R72_partial_window(void **state)
 {
 	struct bench *t = loop();
@@ -2662,6 +2769,7 @@ int main(void)
 		cmocka_unit_test(R74_R82_odd_messages),
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),
+		cmocka_unit_test(a_loss_in_pieces),
 		cmocka_unit_test(R72_partial_window),
 		cmocka_unit_test(R110_largest_repetition),
 		cmocka_unit_test(R71_largest_count),
