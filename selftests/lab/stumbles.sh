@@ -82,6 +82,9 @@ ok $? "ntrace timeline: no labels" "$log.err"
 host_perf run annotate --stdio -i "$share/names.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err" &&
 	grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +ffffffff' "$log"
 ok $? "annotate of a --kcore recording: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" "$log.err"
+host_perf run annotate --stdio -i "$share/user.data" --objdump=/nowhere/objdump >"$log" 2>&1
+grep -q '^Error running /nowhere/objdump ' "$log" && grep -q 'Invalid -1 error code' "$log"
+ok $? "annotate without objdump says what it could not run" "$log"
 
 # --- several output files ------------------------------------------------------------------
 
