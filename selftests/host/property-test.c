@@ -77,7 +77,7 @@ static struct run {
 
 static struct {
 	uint64_t traces, insns, branches, messages, bytes;
-	uint64_t cuts, legal, false_syncs, untold, told, zones;
+	uint64_t cuts, legal, misled, false_syncs, untold, told, zones;
 	uint64_t htm, timed, sourced, repeating;
 	uint64_t unreported, unsettled, tt_dfd, sought;
 } sum;
@@ -550,6 +550,56 @@ static bool mode_is_told(const struct check *c)
 	return false;
 }
 
+/* Does a message tell HTM of an encoder in BTM, or BTM of one in HTM? */
+static bool tells_other_mode(const struct nt_msg *msg)
+{
+	switch (msg->tcode) {
+	case NT_TCODE_DIRECT_BRANCH:
+	case NT_TCODE_DIRECT_BRANCH_SYNC:
+		return r.cfg.htm;
+	case NT_TCODE_INDIRECT_BRANCH_HIST:
+	case NT_TCODE_INDIRECT_BRANCH_HIST_SYNC:
+		return !r.cfg.htm;
+	case NT_TCODE_PROG_TRACE_CORRELATION:
+		return !r.cfg.htm == !!(msg->fields & NT_F_HIST);
+	default:
+		return tells_mode(msg) && !r.cfg.htm;
+	}
+}
+
+/*
+ * Where bytes were cut out, what is left of two messages may look like one, and that may tell the
+ * other mode. When the messages behind it do not outvote it, decoding follows it: what is whole does
+ * not fit then.
+ */
+static bool is_misled(const struct check *c)
+{
+	const struct nt_params *p = &r.params;
+	unsigned int right = 0, wrong = 0;
+	size_t at = 0, since = 0;
+	struct nt_msg msg;
+	int ret;
+
+	if (!c->nr_cuts || p->mode != NT_MODE_UNKNOWN || p->profile == NT_PROFILE_TT_DFD)
+		return false;
+	while (at < c->len && (ret = nt_msg_decode(p, c->bytes + at, c->len - at, &msg))) {
+		if (ret > 0 && tells_mode(&msg) && (p->src < 0 || msg.src == p->src)) {
+			if (!tells_other_mode(&msg)) {
+				right += msg.tcode != NT_TCODE_PROG_TRACE_CORRELATION || r.cfg.htm;
+			} else if (!find_msg(c, at + msg.idle)) {
+				since = wrong++ ? since : at;
+				right = wrong == 1 ? 0 : right;
+			}
+		}
+		at += ret > 0 ? (size_t)ret : msg.skip;
+		if (wrong && right > wrong)
+			wrong = right = 0;
+		if (wrong && at - since > MODE_AHEAD)
+			return true;
+	}
+	return wrong;
+}
+
 static bool is_last_trap(const struct check *c, const struct nt_event *ev)
 {
 	const struct item *it = &r.items[c->item];
@@ -678,6 +728,8 @@ static void follow(struct check *c)
 	c->l.code = nt_code_new(&r.params, program_read, &r.prog.mem);
 	c->l.mask = r.params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	c->trusted = true;
+	c->modeless = is_misled(c);
+	sum.misled += c->modeless;
 	assert_non_null(flow);
 	assert_non_null(c->l.code);
 	nt_flow_set_code(flow, c->l.code, c->l.code);
@@ -1005,8 +1057,8 @@ static void R72_R115_lost_bytes(void **state)
 		}
 	}
 	print_message("# %" PRIu64 " cuts: %" PRIu64 " losses told; %" PRIu64 " stretches between are whole; %" PRIu64
-		      " merged messages look whole; %" PRIu64 " false sync messages; %" PRIu64 " transfers before the cut "
-		      "could be told\n", sum.cuts, sum.told, sum.zones, sum.legal, sum.false_syncs, sum.untold);
+		      " merged messages look whole, %" PRIu64 " traces have more of another mode; %" PRIu64 " false sync messages; %" PRIu64 " transfers before the cut "
+		      "could be told\n", sum.cuts, sum.told, sum.zones, sum.legal, sum.misled, sum.false_syncs, sum.untold);
 	print_sum();
 }
 
