@@ -103,12 +103,15 @@ ok $? "a pipe decodes as the file does: $(wc -l <"$dir/pipe") lines" "$log"
 
 # --- damaged files, other files -----------------------------------------------------
 
-# script FILE [ARGUMENT...]: its standard error and errors in $log; false after a signal
+# script FILE [ARGUMENT...]: its standard error and errors in $log; false after a signal, and if it
+# does not end
 script()
 {
 	local status=0
 
-	host_perf run script -i "$@" --itrace=e >"$log" 2>&1 || status=$?
+	timeout 120 "$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$share/debug" script -i "$@" \
+		--itrace=e >"$log" 2>&1 || status=$?
+	[ $status != 124 ] || return
 	[ $status -lt 129 ] || [ $status -gt 159 ]
 }
 
@@ -116,6 +119,28 @@ for size in 4000 20000 30000; do
 	head -c $size "$share/user.data" >"$share/cut.data"
 	script "$share/cut.data" && grep -q "truncated: it has $size bytes of" "$log"
 	ok $? "a file cut at $size bytes is refused in words" "$log"
+done
+
+# zeros N: user.data with 64 zero bytes where its record number N should be
+zeros()
+{
+	python3 - "$share/user.data" "$share/zeros.data" "$1" <<-'END'
+	import struct, sys
+	data = bytearray(open(sys.argv[1], "rb").read())
+	at, size = struct.unpack_from("<QQ", data, 40)
+	end = at + size
+	for _ in range(int(sys.argv[3])):
+	    kind, _, size = struct.unpack_from("<IHH", data, at)
+	    at += size + (struct.unpack_from("<Q", data, at + 8)[0] if kind == 71 else 0)
+	    assert at < end
+	data[at:at + 64] = bytes(64)
+	open(sys.argv[2], "wb").write(data)
+	END
+}
+for number in 3 12; do
+	zeros $number && script "$share/zeros.data" &&
+		grep -q 'ntrace: no record at 0x[0-9a-f]* of the file, but one of 0 bytes' "$log"
+	ok $? "zero bytes where record $number should be are told in words" "$log"
 done
 
 # version MAJOR MINOR: as user.data, but by a perf that writes this layout

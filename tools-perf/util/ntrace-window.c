@@ -313,6 +313,12 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 	void *packed;
 	size_t len;
 
+	/* perf would look at the same place for ever. */
+	if (event->header.size < sizeof(event->header)) {
+		pr_err("ntrace: no record at %#" PRIx64 " of the file, but one of %u bytes\n",
+		       offset, event->header.size);
+		return -EINVAL;
+	}
 	switch (event->header.type) {
 	case PERF_RECORD_AUXTRACE:
 		if (event->header.size < sizeof(event->auxtrace))
