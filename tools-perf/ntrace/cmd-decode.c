@@ -40,9 +40,23 @@ struct decode {
 	struct marks_time time;	/* that they wrote last */
 };
 
+#define STRETCHES	4096
+#define STRETCH_INSNS	16
+#define PC_LINE		17	/* of --output=pc, at its longest */
+
+/* Instructions in a row, as --output=pc prints them: loops come again and again. */
+struct stretch {
+	uint64_t pc, last;
+	uint32_t insns;		/* 0: none here */
+	bool custom;
+	uint16_t len;
+	char text[STRETCH_INSNS * PC_LINE];
+};
+
 /* Of each thread */
 struct printer {
 	struct decode *d;
+	struct stretch *stretches;	/* NULL: not for this output */
 	struct lines *lines;	/* of instructions */
 	struct nt_path *path;
 };
@@ -53,6 +67,7 @@ struct view {
 	struct decode *d;
 	struct lines *lines;
 	struct nt_path *path;
+	struct stretch *stretches;
 	uint64_t pc;		/* next to be printed */
 	uint64_t last;		/* that was printed last */
 	bool custom;		/* of an encoding that may do anything */
@@ -240,6 +255,35 @@ static void walk(struct view *v, const struct nt_event *ev)
 		    "mistake of ntrace", v->d->in.file, (unsigned long long)nt_path_pc(v->path));
 }
 
+/* The same, from what was printed before */
+static void walk_again(struct view *v, const struct nt_event *ev)
+{
+	struct stretch *s = &v->stretches[(v->pc / 2 + 31 * ev->insns) % STRETCHES];
+	const char *text;
+	size_t begin, len;
+
+	if (!ev->insns || ev->insns > STRETCH_INSNS) {
+		walk(v, ev);
+		return;
+	}
+	if (s->insns == ev->insns && s->pc == v->pc) {
+		out_bytes(s->text, s->len);
+		v->last = s->last;
+		v->custom = s->custom;
+		return;
+	}
+	/* twice: a line wants more room than it takes */
+	begin = out_room(2 * sizeof(s->text));
+	walk(v, ev);
+	text = out_since(begin, &len);
+	memcpy(s->text, text, len);
+	s->len = (uint16_t)len;
+	s->pc = v->pc;
+	s->insns = ev->insns;
+	s->last = v->last;
+	s->custom = v->custom;
+}
+
 static bool walks(const struct decode *d)
 {
 	return d->output->event != branch_event || d->not_taken;
@@ -262,10 +306,13 @@ static void show(struct piece *p, void *state, const struct nt_event *ev, bool s
 	v->d = printer->d;
 	v->lines = printer->lines;
 	v->path = printer->path;
+	v->stretches = printer->stretches;
 	v->marks.before = &v->d->time;
 	if (!v->d->no_marks)
 		marks_before(&v->marks, p, ev);
-	if (walks(v->d))
+	if (v->stretches)
+		walk_again(v, ev);
+	else if (walks(v->d))
 		walk(v, ev);
 	if (v->d->output->event)
 		v->d->output->event(v, ev, seam);
@@ -309,6 +356,8 @@ static void *new_printer(void *ctx)
 	p->path = nt_path_new();
 	if (!p->path)
 		die("%s", nt_strerror(NT_ENOMEM));
+	if (p->d->output->insn == pc_insn)
+		p->stretches = calloc(STRETCHES, sizeof(*p->stretches));
 	if (p->d->symbols)
 		p->lines = lines_new(&p->d->in.params, p->d->symbols);
 	return p;
@@ -320,6 +369,7 @@ static void free_printer(void *own)
 
 	lines_free(p->lines);
 	nt_path_free(p->path);
+	free(p->stretches);
 	free(p);
 }
 

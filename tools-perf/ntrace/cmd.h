@@ -223,6 +223,8 @@ unsigned long records_decode(const struct records *records, struct input *in);
  * most of the time for.
  */
 void out_hex(uint64_t value);
+size_t out_room(size_t room);
+const char *out_since(size_t begin, size_t *len);
 void out_dec(uint64_t value);
 void out_str(const char *s);
 void out_char(char c);

@@ -99,6 +99,19 @@ static inline void need(size_t room)
 		make_room();
 }
 
+/* There is room for so much: out_since() has it. Returns where that begins. */
+size_t out_room(size_t room)
+{
+	need(room);
+	return out.used;
+}
+
+const char *out_since(size_t begin, size_t *len)
+{
+	*len = out.used - begin;
+	return out.text + begin;
+}
+
 void out_bytes(const char *text, size_t len)
 {
 	need(len);
@@ -117,13 +130,16 @@ void out_str(const char *s)
 	out_bytes(s, strlen(s));
 }
 
+/* Not digit by digit into out.text: a char may be any of out's members, which are read anew then. */
 void out_hex(uint64_t value)
 {
 	unsigned int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+	char *p;
 
 	need(ROOM);
-	while (digits--)
-		out.text[out.used++] = "0123456789abcdef"[value >> (4 * digits) & 15];
+	out.used += digits;
+	for (p = out.text + out.used; digits--; value >>= 4)
+		*--p = "0123456789abcdef"[value & 15];
 }
 
 void out_dec(uint64_t value)
