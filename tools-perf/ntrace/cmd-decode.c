@@ -53,10 +53,22 @@ struct stretch {
 	char text[STRETCH_INSNS * PC_LINE];
 };
 
+#define TRANSFERS	4096
+#define TRANSFER_LINE	64
+
+/* The same of --output=branch */
+struct transfer {
+	uint64_t from, to;
+	unsigned int type;
+	unsigned int len;	/* 0: none here */
+	char text[TRANSFER_LINE];
+};
+
 /* Of each thread */
 struct printer {
 	struct decode *d;
-	struct stretch *stretches;	/* NULL: not for this output */
+	struct stretch *stretches;	/* NULL: not for this output ... */
+	struct transfer *transfers;	/* ... either */
 	struct lines *lines;	/* of instructions */
 	struct nt_path *path;
 };
@@ -68,6 +80,7 @@ struct view {
 	struct lines *lines;
 	struct nt_path *path;
 	struct stretch *stretches;
+	struct transfer *transfers;
 	uint64_t pc;		/* next to be printed */
 	uint64_t last;		/* that was printed last */
 	bool custom;		/* of an encoding that may do anything */
@@ -140,30 +153,43 @@ static void insn_insn(struct view *v, const struct nt_insn *insn)
 	lines_put(v->lines, insn);
 }
 
-static void put_branch(uint64_t from, uint64_t to, unsigned int type)
+static void put_branch(struct view *v, uint64_t from, uint64_t to, unsigned int type)
 {
+	struct transfer *t = &v->transfers[(from ^ to << 3) / 2 % TRANSFERS];
+	const char *text;
+	size_t begin, len;
+
+	if (t->len && t->from == from && t->to == to && t->type == type) {
+		out_bytes(t->text, t->len);
+		return;
+	}
+	/* twice: a part of the line wants more room than it takes */
+	begin = out_room(2 * sizeof(t->text));
 	out_hex(from);
 	out_char(' ');
 	out_hex(to);
 	out_char(' ');
 	out_str(nt_type_name(type));
 	out_char('\n');
+	text = out_since(begin, &len);
+	if (len > sizeof(t->text))
+		return;
+	*t = (struct transfer){ from, to, type, (unsigned int)len, "" };
+	memcpy(t->text, text, len);
 }
 
 /* The one that the event is about is printed by branch_event(). */
 static void branch_insn(struct view *v, const struct nt_insn *insn)
 {
 	if (insn->type == NT_TYPE_COND)
-		put_branch(insn->pc, insn->pc + insn->len, NT_TYPE_NOT_TAKEN);
-	(void)v;
+		put_branch(v, insn->pc, insn->pc + insn->len, NT_TYPE_NOT_TAKEN);
 }
 
 static void branch_event(struct view *v, const struct nt_event *ev, bool seam)
 {
-	(void)v;
 	(void)seam;
 	if (ev->kind == NT_EV_BRANCH)
-		put_branch(ev->from, ev->to, ev->type);
+		put_branch(v, ev->from, ev->to, ev->type);
 }
 
 /* The run of the first piece's end and the second's beginning */
@@ -307,6 +333,7 @@ static void show(struct piece *p, void *state, const struct nt_event *ev, bool s
 	v->lines = printer->lines;
 	v->path = printer->path;
 	v->stretches = printer->stretches;
+	v->transfers = printer->transfers;
 	v->marks.before = &v->d->time;
 	if (!v->d->no_marks)
 		marks_before(&v->marks, p, ev);
@@ -358,6 +385,11 @@ static void *new_printer(void *ctx)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (p->d->output->insn == pc_insn)
 		p->stretches = calloc(STRETCHES, sizeof(*p->stretches));
+	if (p->d->output->event == branch_event) {
+		p->transfers = calloc(TRANSFERS, sizeof(*p->transfers));
+		if (!p->transfers)
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
 	if (p->d->symbols)
 		p->lines = lines_new(&p->d->in.params, p->d->symbols);
 	return p;
@@ -370,6 +402,7 @@ static void free_printer(void *own)
 	lines_free(p->lines);
 	nt_path_free(p->path);
 	free(p->stretches);
+	free(p->transfers);
 	free(p);
 }
 
