@@ -19,7 +19,7 @@ help:
 	@echo 'make check-all   check, and what takes longer: each broken machine, long recordings (hours)'
 	@echo 'make check-host  libraries and tools only: no root, no emulator'
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
-	@echo '                 (OPTIONS="--minutes 1 --attrs 10000": shorter)'
+	@echo '                 (OPTIONS="--minutes 1 --attrs 10000 --unmaps 10000": shorter)'
 	@echo 'make lint        checkpatch, sparse, device tree schemas'
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -39,6 +40,7 @@
 
 static int test_number, test_failures;
 static const char *test_why;
+static unsigned long test_times;
 
 static void report(bool ok, const char *name)
 {
@@ -1497,6 +1499,89 @@ static bool test_stall_beside(void)
 	return true;
 }
 
+/*
+ * The AUX area goes, again and again, while a thread on another CPU is traced into it, and
+ * disables, enables and reads its event. What finds no area must not look into one.
+ */
+static struct {
+	struct session *s;
+	volatile pid_t tid;
+	volatile bool go, end;
+} unmapping;
+
+static void *unmapping_traced(void *arg)
+{
+	uint64_t value;
+
+	pin(1);
+	unmapping.tid = syscall(SYS_gettid);
+	while (!unmapping.go)
+		sched_yield();
+	for (unsigned int i = 1; !unmapping.end; i++) {
+		session_enable(unmapping.s);
+		spin(i % 1024);
+		session_disable(unmapping.s);
+		if (read(unmapping.s->fd, &value, sizeof(value)) != sizeof(value))
+			break;
+	}
+
+	return NULL;
+}
+
+static bool unmap_often(unsigned long times, uint64_t config)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	unsigned long done = 0;
+	pthread_t thread;
+	bool ok;
+
+	memset(&unmapping, 0, sizeof(unmapping));
+	unmapping.s = s;
+	CHECK(!pthread_create(&thread, NULL, unmapping_traced, NULL));
+	while (!unmapping.tid)
+		sched_yield();
+	attr.config = config;
+	ok = session_open(s, &attr, unmapping.tid, -1, 2 * PAGE);
+	unmapping.end = !ok;
+	unmapping.go = true;
+	while (ok && done < times) {
+		/* at another moment each time */
+		for (volatile unsigned int i = done % 2048; i; i--)
+			;
+		session_unmap_aux(s);
+		/* the records' times and sizes do not matter */
+		s->page->data_tail = s->page->data_head;
+		s->page->aux_tail = s->page->aux_head;
+		ok = session_map_aux(s, 2 * PAGE, PROT_READ | PROT_WRITE);
+		done++;
+	}
+	unmapping.end = true;
+	pthread_join(thread, NULL);
+	CHECK(ok);
+	remark("%lu times, %llu bytes of trace", done, (unsigned long long)s->page->aux_head);
+	CHECK(s->page->aux_head);
+	session_close(s);
+
+	return true;
+}
+
+static bool test_unmap(void)
+{
+	unsigned long times = test_times ? test_times : 2000;
+
+	if (sysconf(_SC_NPROCESSORS_CONF) < 2)
+		SKIP("one CPU");
+	pin(0);
+	if (!cap("stall"))
+		CHECK(unmap_often(times, 0));
+	else
+		CHECK(unmap_often(times / 2, 0) && unmap_often(times - times / 2, SET(STALL, 1)));
+	unpin();
+
+	return true;
+}
+
 /* A whole CPU, everything that runs there */
 static bool test_cpu_wide(void)
 {
@@ -1830,6 +1915,7 @@ static const struct {
 	{ "a reader that is ahead of the AUX area's head stops the event", test_reader_ahead, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
 	{ "with stall a full AUX area loses nothing, beside another CPU's", test_stall_beside, true },
+	{ "the AUX area is unmapped again and again while trace comes", test_unmap, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
@@ -1862,13 +1948,17 @@ static void run(unsigned int i)
 	report(ok, name);
 }
 
-/* event-test [WORDS]: all tests, or those that have the words in their description */
+/*
+ * event-test [WORDS [TIMES]]: all tests, or those that have the words in their description; what is
+ * done again and again is done so often
+ */
 int main(int argc, char **argv)
 {
 	const unsigned int nr = sizeof(tests) / sizeof(tests[0]);
 	const char *words = argc > 1 ? argv[1] : "";
 	unsigned int i, plan = 0;
 
+	test_times = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
 	pmu_type_or_skip();
 	for (i = 0; i < nr; i++)
 		plan += !!strstr(tests[i].name, words);
