@@ -262,6 +262,9 @@ static void ntrace_aux_test_headroom(struct kunit *test)
 	end[2] = SZ_64K;
 	ntrace_aux_limit(&limits, &pace, SZ_64K, 64, false);
 	limits.headroom = SZ_4K;
+	/* the headroom says when */
+	limits.want = NTRACE_AUX_MIN_WINDOW;
+	limits.quantum = U64_MAX;
 	for (head = 0; head < SZ_128K; head += 64) {
 		KUNIT_ASSERT_EQ(test, 0,
 				ntrace_aux_first(&layout, &limits, head, SZ_64K - 1, &pad, &w));
@@ -370,6 +373,24 @@ static void ntrace_aux_test_pace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pace.rate, NTRACE_AUX_MAX_RATE);
 	ntrace_aux_limit(&limits, &pace, SZ_1M, 4, false);
 	KUNIT_EXPECT_EQ(test, limits.want, SZ_64K);
+}
+
+/* What is wanted, and kept free, of an area: between limits, and more where harts wait for room. */
+static void ntrace_aux_test_limit(struct kunit *test)
+{
+	struct ntrace_aux_pace fast = { .rate = NTRACE_AUX_MAX_RATE }, still = {};
+	struct ntrace_aux_limits limits;
+	u64 size;
+
+	for (size = SZ_8K; size <= SZ_256M; size *= 2) {
+		ntrace_aux_limit(&limits, &still, size, 4, false);
+		KUNIT_EXPECT_EQ(test, limits.want, NTRACE_AUX_MIN_WINDOW);
+		KUNIT_EXPECT_EQ(test, limits.reserve, min_t(u64, size / 16, SZ_4K));
+		KUNIT_EXPECT_EQ(test, limits.quantum, size / 8);
+		ntrace_aux_limit(&limits, &fast, size, 4, true);
+		KUNIT_EXPECT_LE(test, limits.want, size / 16);
+		KUNIT_EXPECT_EQ(test, limits.reserve, min_t(u64, size / 4, SZ_16K));
+	}
 }
 
 static void ntrace_aux_test_due(struct kunit *test)
@@ -658,7 +679,7 @@ static void ntrace_aux_test_row(struct kunit *test)
 	ntrace_aux_limit_row(&limits, &pace, SZ_1M);
 	KUNIT_EXPECT_EQ(test, limits.want, SZ_128K);
 
-	for (rate = 1000 * 1000; rate <= 600 * 1000 * 1000; rate += 1234567)
+	for (rate = 1000 * 1000; rate <= 1200 * 1000 * 1000; rate += 1234567)
 		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 0));
 	for (rate = 1000 * 1000; rate <= 120 * 1000 * 1000; rate += 1234567)
 		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 500 * 1000));
@@ -762,6 +783,7 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_word),
 	KUNIT_CASE(ntrace_aux_test_sliver),
 	KUNIT_CASE(ntrace_aux_test_pace),
+	KUNIT_CASE(ntrace_aux_test_limit),
 	KUNIT_CASE(ntrace_aux_test_due),
 	KUNIT_CASE(ntrace_aux_test_copy_pieces),
 	KUNIT_CASE(ntrace_aux_test_copyable),
