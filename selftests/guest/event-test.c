@@ -1112,7 +1112,6 @@ static bool test_record_fields(void)
 	return true;
 }
 
-/* Programs with different terms, one after the other, on the same hart: nothing of the first stays. */
 /* How often trace was begun while the task ran for a third of a second without a system call */
 static bool count_records(struct session *s, struct perf_event_attr *attr, unsigned int *records)
 {
@@ -1149,18 +1148,49 @@ static bool test_frequency(void)
 	return true;
 }
 
+/*
+ * Programs with different terms, one after the other, on the same hart: nothing of the first stays.
+ */
+static bool reconfigured(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	uint64_t config = 0, returns = cap("retstack") & 8 ? SET(RETSTACK, 3) : 0;
+	bool btm;
+
+	for (int i = 0; i < 12; i++) {
+		btm = !cap("htm") || (i % 3 == 1 && cap("btm"));
+		config = btm ? SET(BTM, 1) : SET(SYNCMODE, 1) | SET(SYNCMAX, i);
+		config |= i & 1 ? returns : 0;
+		CHECK(record_self(s, config, 0));
+		CHECK(hw_mode(s) == (btm ? 3 : 6));
+		CHECK(!!(s->hw_id & NTRACE_HW_ID_FEATURES) == (i & 1 && returns));
+		session_close(s);
+	}
+	attr.exclude_kernel = 0;
+	CHECK(session_open(s, &attr, 0, 0, AUX_DEFAULT));
+	CHECK(session_enable(s));
+	spin(1000);
+	CHECK(session_disable(s));
+	session_read(s);
+	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_S);
+	session_close(s);
+
+	return true;
+}
+
 static bool test_reconfigure(void)
 {
-	uint64_t config;
-	bool ok = true;
+	struct perf_event_attr attr = user_attr();
+	/* the components stay on, so that what they hold is not forgotten between two events */
+	int other = event_open(&attr, getppid(), -1);
+	bool ok;
 
+	CHECK(other >= 0);
 	pin(0);
-	for (int i = 0; ok && i < 10; i++) {
-		config = i & 1 && cap("btm") ? SET(BTM, 1) : SET(SYNCMODE, 1) | SET(SYNCMAX, i);
-		ok = record_self(&the_session, config, 0);
-		session_close(&the_session);
-	}
+	ok = reconfigured();
 	unpin();
+	close(other);
 
 	return ok;
 }
