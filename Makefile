@@ -20,6 +20,7 @@ help:
 	@echo 'make check-host  libraries and tools only: no root, no emulator'
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
 	@echo '                 (OPTIONS="--minutes 1 --attrs 10000 --unmaps 10000": shorter)'
+	@echo 'make mutants     mistakes put into the driver, each of which a test has to find (an hour)'
 	@echo 'make lint        checkpatch, sparse, device tree schemas'
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
@@ -51,6 +52,9 @@ check-host:
 
 check-debug: lab
 	@selftests/debug/run $(OPTIONS)
+
+mutants: lab
+	@selftests/mutants/run
 
 lint:
 	@selftests/lint
@@ -92,4 +96,4 @@ clean:
 distclean:
 	@$(lab)/clean --all
 
-.PHONY: help lab demo check check-all check-host check-debug lint shell bench pgo fuzz coverage tools install modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools install modules clean distclean
