@@ -1,39 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace timeline: a stack for each thread, as calls and returns make it
+ * ntrace timeline: slices of the time between calls and returns
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "follow.h"
 #include "timeline.h"
 
-/* A stack that is deeper than any program's has lost its returns. */
-#define FRAMES_MAX	65536
 /* Idle threads all have number 0. */
 #define IDLE_TRACK	(1 << 22)
 
-enum frame_kind {
-	FRAME_BASE,		/* where trace found the thread, or a return led that was no call's */
-	FRAME_CALL,
-	FRAME_TRAP,		/* into the kernel, which is traced */
-	FRAME_GAP,		/* the same, and it is not */
-};
-
 struct frame {
-	enum frame_kind kind;
+	struct follow_frame f;
 	const char *name;
-	uint64_t from;		/* the instruction that left */
 	uint64_t start;
-	bool kernel;		/* the code of this frame is */
 };
 
 struct thread {
-	struct thread *next;
-	int pid, tid, cpu;
+	struct follow_thread f;
 	char *name;
-	struct frame *frames;
-	size_t nr, room;
 	uint64_t now;		/* of the last event; no two have the same */
 	bool lost;		/* nobody knows what was executed */
 	uint64_t lost_since;
@@ -52,7 +39,7 @@ struct timeline {
 	struct timeline_limits limits;
 	struct timeline_totals totals;
 	uint64_t min, until;	/* slices until min doubles */
-	struct thread *threads[BUCKETS];
+	struct follow follow;
 	struct name *names[BUCKETS];
 };
 
@@ -94,17 +81,12 @@ static const char *name_of(struct timeline *t, const struct perf_place *place)
 	return keep(t, number);
 }
 
-static bool is_kernel(const struct timeline *t, const struct perf_place *place)
-{
-	return place->addr >= t->limits.kernel_from;
-}
-
 /* ------------------------------------------------------------ output --- */
 
 static struct track track_of(struct thread *th, bool kernel)
 {
 	struct track track = {
-		.pid = th->pid, .tid = th->tid > 0 ? th->tid : IDLE_TRACK + th->cpu,
+		.pid = th->f.pid, .tid = th->f.tid > 0 ? th->f.tid : IDLE_TRACK + th->f.cpu,
 		.thread = th->name, .kernel = kernel,
 	};
 
@@ -139,16 +121,43 @@ static void put_slice(struct timeline *t, struct thread *th, bool kernel, const 
 	ration(t, th);
 }
 
-static void pop(struct timeline *t, struct thread *th)
+/* Why trace ended is known of system calls only. */
+static const char *frame_name(struct timeline *t, enum follow_kind kind,
+			      const struct perf_event_line *ev, const struct perf_place *at)
+{
+	if (kind < FOLLOW_TRAP)
+		return name_of(t, at);
+	if (ev->flags & PERF_SYSCALL)
+		return "system call";
+	if (kind == FOLLOW_GAP)
+		return "not traced";
+	return ev->flags & PERF_INTERRUPT ? "interrupt" : "exception";
+}
+
+static void enter(void *ctx, struct follow_thread *thread, void *frame,
+		  const struct perf_event_line *ev, const struct perf_place *at)
+{
+	struct thread *th = (struct thread *)thread;
+	struct frame *f = frame;
+
+	f->name = frame_name(ctx, f->f.kind, ev, at);
+	f->start = th->now;
+}
+
+static void leave(void *ctx, struct follow_thread *thread, void *frame, enum follow_end why)
 {
 	static const char *const categories[] = { "user", "user", "trap", "untraced" };
-	struct frame *f = &th->frames[--th->nr];
-	const char *category = f->kernel && f->kind < FRAME_TRAP ? "kernel" : categories[f->kind];
+	struct thread *th = (struct thread *)thread;
+	const struct frame *f = frame;
+	struct timeline *t = ctx;
+	const char *category = f->f.kernel && f->f.kind < FOLLOW_TRAP ? "kernel" :
+			       categories[f->f.kind];
 
-	if (th->now - f->start < t->min || th->nr >= t->limits.depth)
+	(void)why;
+	if (th->now - f->start < t->min || thread->nr >= t->limits.depth)
 		t->totals.left_out++;
 	else
-		put_slice(t, th, f->kernel, f->name, category, f->start, th->now);
+		put_slice(t, th, f->f.kernel, f->name, category, f->start, th->now);
 	/*
 	 * Viewers add start and duration in floating point, and take what ends with its
 	 * caller, or where the next begins, for longer than it is.
@@ -156,42 +165,18 @@ static void pop(struct timeline *t, struct thread *th)
 	th->now++;
 }
 
-static void pop_to(struct timeline *t, struct thread *th, size_t nr)
-{
-	while (th->nr > nr)
-		pop(t, th);
-}
-
-static void push(struct timeline *t, struct thread *th, enum frame_kind kind, const char *name,
-		 uint64_t from, bool kernel)
-{
-	if (th->nr == FRAMES_MAX)
-		pop_to(t, th, 0);
-	if (th->nr == th->room) {
-		th->room = th->room ? 2 * th->room : 64;
-		th->frames = checked(reallocarray(th->frames, th->room, sizeof(*th->frames)));
-	}
-	th->frames[th->nr++] = (struct frame){ kind, name, from, th->now, kernel };
-}
-
 /* ----------------------------------------------------------- threads --- */
 
 static struct thread *find_thread(struct timeline *t, const struct perf_event_line *ev)
 {
-	int cpu = ev->tid > 0 ? 0 : ev->cpu;
-	struct thread **at = &t->threads[(unsigned int)(ev->tid * 31 + cpu) % BUCKETS], *th;
+	struct thread *th = (struct thread *)follow_thread(&t->follow, ev->pid, ev->tid, ev->cpu);
 	char number[32];
 
-	for (; *at; at = &(*at)->next)
-		if ((*at)->tid == ev->tid && (*at)->cpu == cpu)
-			return *at;
-	th = checked(calloc(1, sizeof(*th)));
-	th->pid = ev->pid;
-	th->tid = ev->tid;
-	th->cpu = cpu;
-	snprintf(number, sizeof(number), ev->tid > 0 ? "%d" : "CPU %d", ev->tid > 0 ? ev->tid : cpu);
+	if (th->name)
+		return th;
+	snprintf(number, sizeof(number), ev->tid > 0 ? "%d" : "CPU %d",
+		 ev->tid > 0 ? ev->tid : ev->cpu);
 	th->name = checked(strdup(number));
-	*at = th;
 	t->totals.threads++;
 	return th;
 }
@@ -208,113 +193,20 @@ static void advance(struct thread *th, uint64_t time)
 /* A program that was executed anew begins anew; names of branches are perf's. */
 static void identify(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
 {
-	if (th->pid == ev->pid && !strcmp(th->name, ev->comm))
+	if (th->f.pid == ev->pid && !strcmp(th->name, ev->comm))
 		return;
-	pop_to(t, th, 0);
+	follow_leave(&t->follow, &th->f, 0, FOLLOW_LEFT);
 	free(th->name);
 	th->name = checked(strdup(ev->comm));
-	th->pid = ev->pid;
+	th->f.pid = ev->pid;
 	th->named[0] = th->named[1] = false;
-}
-
-/* ------------------------------------------------------------- stack --- */
-
-/* Does the frame return there? Calls have two or four bytes, most traps return to what trapped. */
-static bool returns_to(const struct frame *f, uint64_t addr)
-{
-	return addr == f->from + 2 || addr == f->from + 4 ||
-	       (f->kind >= FRAME_TRAP && addr == f->from);
-}
-
-/* The innermost frame of a kind that returns there; -1 without one */
-static long find_return(const struct thread *th, enum frame_kind least, uint64_t addr)
-{
-	long i;
-
-	for (i = (long)th->nr - 1; i >= 0; i--) {
-		const struct frame *f = &th->frames[i];
-
-		/* What a trap interrupted is not what the kernel returns to with `ret'. */
-		if (least < FRAME_TRAP && f->kind >= FRAME_TRAP)
-			return -1;
-		if (f->kind != FRAME_BASE && f->kind >= least && returns_to(f, addr))
-			return i;
-	}
-	return -1;
-}
-
-/* Code that nothing on the stack called */
-static void base(struct timeline *t, struct thread *th, const struct perf_place *to)
-{
-	push(t, th, FRAME_BASE, name_of(t, to), 0, is_kernel(t, to));
-}
-
-/* To a caller from before the trace: what there was belongs to what it called. */
-static void on_return(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
-{
-	long at = find_return(th, FRAME_CALL, ev->to.addr);
-	size_t nr;
-
-	if (at >= 0) {
-		pop_to(t, th, at);
-	} else {
-		for (nr = th->nr; nr && th->frames[nr - 1].kind < FRAME_TRAP; nr--)
-			;
-		pop_to(t, th, nr);
-		base(t, th, &ev->to);
-	}
-}
-
-/*
- * A trap that returns elsewhere, as the kernel's does to a signal handler, stays
- * open: sigreturn comes back to what it left.
- */
-static void on_resume(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
-{
-	long at = find_return(th, FRAME_TRAP, ev->to.addr);
-
-	if (at >= 0)
-		pop_to(t, th, at);
-	if (at < 0 || !th->nr)
-		base(t, th, &ev->to);
-}
-
-static void on_trap(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
-{
-	const char *what = ev->flags & PERF_SYSCALL ? "system call" :
-			   ev->flags & PERF_INTERRUPT ? "interrupt" : "exception";
-
-	push(t, th, FRAME_TRAP, what, ev->from.addr, is_kernel(t, &ev->to));
-}
-
-/* Why trace ended is known of system calls only. */
-static void on_end(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
-{
-	push(t, th, FRAME_GAP, ev->flags & PERF_SYSCALL ? "system call" : "not traced",
-	     ev->from.addr, is_kernel(t, &ev->from));
-}
-
-static void on_branch(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
-{
-	if (!th->nr && !(ev->flags & (PERF_BEGIN | PERF_END)))
-		base(t, th, &ev->from);
-	if (ev->flags & PERF_END)
-		on_end(t, th, ev);
-	else if (ev->flags & (PERF_BEGIN | PERF_ERET))
-		on_resume(t, th, ev);
-	else if (ev->flags & PERF_TRAP)
-		on_trap(t, th, ev);
-	else if (ev->flags & PERF_CALL)
-		push(t, th, FRAME_CALL, name_of(t, &ev->to), ev->from.addr, is_kernel(t, &ev->to));
-	else if (ev->flags & PERF_RETURN)
-		on_return(t, th, ev);
 }
 
 /* ------------------------------------------------------------ losses --- */
 
 static void on_loss(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
 {
-	pop_to(t, th, 0);
+	follow_leave(&t->follow, &th->f, 0, FOLLOW_CUT);
 	t->totals.losses++;
 	if (th->lost)
 		return;
@@ -348,7 +240,7 @@ void timeline_event(struct timeline *t, const struct perf_event_line *ev)
 	identify(t, th, ev);
 	if (th->lost)
 		end_loss(t, th);
-	on_branch(t, th, ev);
+	follow_branch(&t->follow, &th->f, ev);
 }
 
 /* --------------------------------------------------------------- all --- */
@@ -360,21 +252,12 @@ struct timeline *timeline_new(const struct timeline_limits *limits)
 	t->limits = *limits;
 	t->min = limits->min;
 	t->until = limits->slices;
+	t->follow.user = (struct follow_user){
+		.thread_size = sizeof(struct thread), .frame_size = sizeof(struct frame),
+		.kernel_from = limits->kernel_from, .enter = enter, .leave = leave, .ctx = t,
+	};
 	json_begin();
 	return t;
-}
-
-static void free_threads(struct thread *th)
-{
-	struct thread *next;
-
-	for (; th; th = next) {
-		next = th->next;
-		free(th->frames);
-		free(th->reason);
-		free(th->name);
-		free(th);
-	}
 }
 
 static void free_names(struct name *n)
@@ -387,25 +270,28 @@ static void free_names(struct name *n)
 	}
 }
 
+static void end_thread(struct timeline *t, struct thread *th)
+{
+	advance(th, 0);
+	follow_leave(&t->follow, &th->f, 0, FOLLOW_CUT);
+	if (th->lost)
+		end_loss(t, th);
+	free(th->reason);
+	free(th->name);
+}
+
 void timeline_end(struct timeline *t, struct timeline_totals *totals)
 {
-	struct thread *th;
+	struct follow_thread *th;
 	size_t i;
 
-	for (i = 0; i < BUCKETS; i++) {
-		for (th = t->threads[i]; th; th = th->next) {
-			advance(th, 0);
-			pop_to(t, th, 0);
-			if (th->lost)
-				end_loss(t, th);
-		}
-	}
+	for (th = follow_next(&t->follow, NULL); th; th = follow_next(&t->follow, th))
+		end_thread(t, (struct thread *)th);
 	json_end();
 	*totals = t->totals;
 	totals->min = t->min;
-	for (i = 0; i < BUCKETS; i++) {
-		free_threads(t->threads[i]);
+	follow_free(&t->follow);
+	for (i = 0; i < BUCKETS; i++)
 		free_names(t->names[i]);
-	}
 	free(t);
 }
