@@ -33,6 +33,7 @@ int cmd_encode(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
+int cmd_calls(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
@@ -244,6 +245,9 @@ void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx);
  */
 void out_later(void (*hole)(void *ctx), void *ctx);
 void out_free(void);	/* before a thread ends */
+
+/* A string of JSON, to stdout */
+void json_string(const char *s);
 
 /*
  * Done so far of the whole, in any unit: draws a bar when stderr is a terminal,

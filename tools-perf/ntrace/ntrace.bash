@@ -15,11 +15,12 @@ _ntrace_files()
 	COMPREPLY=($(compgen -f -- "$1"))
 }
 
-_ntrace_values()	# OPTION: what may stand behind it
+_ntrace_values()	# COMMAND OPTION: what may stand behind it
 {
-	case $1 in
+	case $2 in
 	--output) echo "pc insn branch block ctr" ;;
-	--format) echo "llvm-profgen autofdo bolt" ;;
+	--format) [ "$1" = calls ] && echo "table csv json" || echo "llvm-profgen autofdo bolt" ;;
+	--by) echo "time insns" ;;
 	--profile) echo "1.0 p550 sifive tt-dfd" ;;
 	--xlen) echo "32 64" ;;
 	--retstack|--syncmode) echo "0 1 2 3" ;;
@@ -45,10 +46,10 @@ _ntrace()
 	elif [[ $COMP_CWORD = 2 && ${COMP_WORDS[1]} = tv ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "dump stat from-elf verify --help" -- "$cur"))
-	elif [ -n "${option:-}" ] && [ -n "$(_ntrace_values "$option")" ] &&
+	elif [ -n "${option:-}" ] && [ -n "$(_ntrace_values "${COMP_WORDS[1]}" "$option")" ] &&
 	     [ "${COMP_WORDS[1]} $option" != "encode --output" ]; then
 		# shellcheck disable=SC2207
-		COMPREPLY=($(compgen -W "$(_ntrace_values "$option")" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(_ntrace_values "${COMP_WORDS[1]}" "$option")" -- "$cur"))
 	elif [[ -z ${option:-} && $cur == -* ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$(if [ "${COMP_WORDS[1]}" = tv ]; then

@@ -75,8 +75,12 @@ static void put_range(struct rec_queue *q, uint32_t insns)
 	struct nt_insn insn;
 	uint32_t nth = 0;
 
-	if (is_wanted_at(q, q->time))
+	if (is_wanted_at(q, q->time)) {
 		q->rec->insns += insns;
+		sample.ip = q->pc;
+		if (insns && out->run)
+			out->run(out->ctx, &sample, insns);
+	}
 	if (!insns || !out->insn || !is_wanted(q))
 		return;
 	nt_path_linear(q->path, rec_queue_code(q, q->pc), q->pc, insns);

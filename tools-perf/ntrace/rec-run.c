@@ -155,6 +155,8 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 		if (n->time > rec->reached)
 			rec->reached = n->time;
 		on_note(rec, n);
+		if (output->note)
+			output->note(output->ctx, n);
 		progress(i, rec->nr_notes);
 	}
 	if (i == rec->nr_notes)

@@ -190,11 +190,17 @@ struct rec_loss {
 	const char *text;
 };
 
+struct rec_note;
+
 /* Who wants what; members may be NULL */
 struct rec_output {
 	void (*branch)(void *ctx, const struct rec_sample *sample);
 	void (*insn)(void *ctx, const struct rec_sample *sample);
 	void (*loss)(void *ctx, const struct rec_loss *loss);
+	/* So many instructions from ip on, one behind the other */
+	void (*run)(void *ctx, const struct rec_sample *sample, uint32_t insns);
+	/* Any other event of the recording; it has taken effect */
+	void (*note)(void *ctx, const struct rec_note *note);
 	void *ctx;
 };
 

@@ -12,7 +12,7 @@
 
 static const char *separator = "";
 
-static void put_string(const char *s)
+void json_string(const char *s)
 {
 	putchar('"');
 	for (; *s; s++) {
@@ -42,10 +42,10 @@ static void head(const struct track *track, char phase, const char *name, const 
 	printf("%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,\"name\":", separator, phase, track->pid,
 	       number(track));
 	separator = ",\n";
-	put_string(name);
+	json_string(name);
 	if (category) {
 		printf(",\"cat\":");
-		put_string(category);
+		json_string(category);
 	}
 }
 
@@ -62,7 +62,7 @@ void json_track(const struct track *track)
 	snprintf(name, sizeof(name), "%s%s", track->thread, track->kernel ? " (kernel)" : "");
 	head(track, 'M', "thread_name", NULL);
 	printf(",\"args\":{\"name\":");
-	put_string(name);
+	json_string(name);
 	printf("}}");
 	/* user above kernel */
 	head(track, 'M', "thread_sort_index", NULL);

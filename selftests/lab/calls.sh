@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace calls counts what the hart did: of each function of a program how many calls came to their
+# end, how many were left without a return or cut, and how many instructions retired in it and in
+# what it called. calls.py works that out from the truth, by itself.
+
+name=calls
+smp=1		# one hart's truth is the whole truth, in its order
+. "$(dirname "$0")/lib.bash"
+
+share=$dir/run/share
+programs=(prog signals recurse qsort forkexec)
+
+{
+	echo 'cd /mnt; status=0'
+	n=0
+	for p in "${programs[@]}"; do
+		n=$((n + 1))
+		echo "recording $n"
+		echo "perf --buildid-dir /mnt/debug record -e ntrace//u -o $p.data -- $p || status=1"
+	done
+	echo "recording $((n + 1))"
+	echo 'perf --buildid-dir /mnt/debug record --kcore -e ntrace// -o kernel.data -- prog || status=1'
+	echo 'exit $status'
+} >"$dir/record.sh"
+guest run "$dir/record.sh" --timeout 400
+ok $? "recordings" "$dir/run/guest.out"
+stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
+
+calls()		# NAME ARGUMENT...: to $dir/NAME.csv
+{
+	local what=$1
+	shift
+	"$lab/enter" "$build/host/ntrace" calls --buildid-dir "$share/debug" --format=csv "$@" \
+		"$share/$what.data" >"$dir/$what.csv" 2>"$dir/$what.err"
+}
+
+# judge NUMBER NAME PROGRAM [KEY=VALUE...]: $said is what calls.py says
+judge()
+{
+	local number=$1 what=$2 program=$3
+	shift 3
+
+	"$lab/enter" "$build/host/truthlist" --segment "$number" "$stream" |
+		python3 "$top/selftests/lab/calls.py" elf="$build/guest/bin/$program" csv="$dir/$what.csv" "$@" \
+			>"$dir/$what.said" 2>&1
+	local status=$?
+
+	said=$(tail -n 1 "$dir/$what.said")
+	return $status
+}
+
+n=0
+for p in "${programs[@]}"; do
+	n=$((n + 1))
+	calls "$p" && judge $n "$p" "$p"
+	ok $? "$p: $said" "$dir/$p.err" "$dir/$p.said"
+done
+
+# Of each single call the sums are those of its function.
+for p in prog recurse; do
+	function=compare
+	[ $p = prog ] || function=fib
+	"$lab/enter" "$build/host/ntrace" calls --buildid-dir "$share/debug" --format=csv --function=$function \
+		"$share/$p.data" >"$dir/$p.one" 2>"$dir/$p.err" &&
+		python3 "$top/selftests/lab/calls.py" one="$dir/$p.one" csv="$dir/$p.csv" >"$dir/$p.said" 2>&1
+	ok $? "$p: $(tail -n 1 "$dir/$p.said")" "$dir/$p.said" "$dir/$p.err"
+done
+
+# as the documentation has it
+cd "$share" || exit
+cp prog.data perf.data
+documented()	# ARGUMENT...
+{
+	"$lab/enter" sh -c 'cd "$1" && shift && "$@"' calls "$share" "$build/host/ntrace" "$@"
+}
+documented calls --buildid-dir "$share/debug" perf.data >"$dir/table" 2>"$dir/prog.err" &&
+	awk 'NR > 1 && $12 ~ /^(load|draw|shade|weigh|fib|compare)$/ { print $12, $1, $2, $3, $4 }' "$dir/table" |
+	sort >"$dir/got"
+tr -d '"' <"$dir/prog.csv" | awk -F, '$1 ~ /^(load|draw|shade|weigh|fib|compare)$/ { print $1, $4, $6, $7, $8 }' |
+	sort | diff - "$dir/got" >"$dir/diff" && [ "$(wc -l <"$dir/got")" = 6 ]
+ok $? "ntrace calls perf.data: the table has what the CSV has" "$dir/diff" "$dir/table"
+documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/table" 2>"$dir/prog.err" &&
+	[ "$(($(wc -l <"$dir/table") - 1))" = "$(awk '$1 == "fib" { print $2 }' "$dir/got")" ]
+ok $? "ntrace calls --function=fib perf.data: $(($(wc -l <"$dir/table") - 1)) calls" "$dir/prog.err"
+
+# With the kernel there are gaps, of the handler that moves windows; the program is the same.
+calls kernel
+[ $? -le 1 ] && judge $((n + 1)) kernel prog only=user
+ok $? "kernel: $said" "$dir/kernel.err" "$dir/kernel.said"
+finish
