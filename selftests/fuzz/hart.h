@@ -68,18 +68,23 @@ static inline void fuzz_take_config(struct fuzz_hart *h, struct input *in)
 	memset(c, 0, sizeof(*c));
 	c->size = sizeof(*c);
 	take_params(in, p);
-	if (p->profile != NT_PROFILE_TT_DFD)
+	if (p->profile == NT_PROFILE_SIFIVE)
 		p->profile = NT_PROFILE_1_0;
 	if (p->src < 0)
 		p->src = 0;
 	d = take(in);
 	c->htm = d & 1;
-	if (p->mode)
+	/* What is left out at the end of P550's trace does not tell the mode. */
+	if (p->mode || p->profile == NT_PROFILE_P550)
 		p->mode = c->htm ? NT_MODE_HTM : NT_MODE_BTM;
 	c->context = d & 2;
 	c->btype_1 = d & 4;
 	c->repeathist = d & 8;
 	c->repeatbranch = (d & 16) && !c->htm;
+	if (p->profile == NT_PROFILE_P550) {
+		p->retstack = 1;
+		c->repeathist = false;
+	}
 	if (p->profile == NT_PROFILE_TT_DFD) {
 		c->htm = true;
 		p->mode = NT_MODE_HTM;

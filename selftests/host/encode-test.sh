@@ -231,7 +231,11 @@ refuses 'no program' 'no program given' "${io[@]}"
 refuses 'no list' 'no list given' "${image[@]}" -o "$scratch/trace"
 refuses 'no output' 'no output given' "${image[@]}" --pc "$scratch/list"
 refuses 'both modes' 'either --btm or --htm' "${image[@]}" "${io[@]}" --btm --htm
-refuses 'a profile' 'only 1.0 and tt-dfd can be encoded' "${image[@]}" "${io[@]}" --profile=p550
+refuses 'a profile' 'only 1.0, p550 and tt-dfd can be encoded' "${image[@]}" "${io[@]}" --profile=sifive
+refuses 'a return stack that is a counter' 'with --profile=p550 it is always 1' "${image[@]}" "${io[@]}" \
+	--profile=p550 --retstack=3
+refuses 'repeated history of another kind' 'there is none with --profile=p550' "${image[@]}" "${io[@]}" \
+	--profile=p550 --repeathist
 refuses 'RepeatBranch in HTM' '--repeatbranch is for --btm' "${image[@]}" "${io[@]}" --repeatbranch
 refuses 'a missing list' 'No such file' "${image[@]}" --pc "$scratch/none" -o "$scratch/trace"
 refuses 'a disk that is full' 'No space left' "${image[@]}" --pc "$scratch/list" -o /dev/full

@@ -79,7 +79,7 @@ static struct {
 	uint64_t traces, insns, branches, messages, bytes;
 	uint64_t cuts, legal, misled, false_syncs, untold, told, zones;
 	uint64_t htm, timed, sourced, repeating;
-	uint64_t unreported, unsettled, tt_dfd, sought;
+	uint64_t unreported, unsettled, p550, tt_dfd, sought;
 } sum;
 
 /* What the next execution has in common with others of one stream, or NULL */
@@ -178,6 +178,18 @@ static void random_tt_dfd(struct nt_params *p, struct nt_enc_config *c)
 	sum.tt_dfd++;
 }
 
+/* The dialect of P550: a counter of calls, no RCODE 2 */
+static void random_p550(struct nt_params *p, struct nt_enc_config *c)
+{
+	p->profile = NT_PROFILE_P550;
+	p->retstack = 1;
+	/* Programs may be where 48 bits do not reach; a time that is damaged may seem to be 2^40 later. */
+	p->addr_bits = p->xlen - 1;
+	p->tstamp_bits = 64;
+	c->repeathist = c->itype_3 = false;
+	sum.p550++;
+}
+
 static void random_options(struct nt_params *p, struct nt_enc_config *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -200,6 +212,8 @@ static void random_options(struct nt_params *p, struct nt_enc_config *c)
 	c->time = now;
 	if (!stream && !r.unreported && rnd(5) == 0)
 		random_tt_dfd(p, c);
+	else if (!stream && !r.unreported && rnd(5) == 0)
+		random_p550(p, c);
 	if (!stream)
 		return;
 	p->xlen = stream->xlen;
@@ -878,10 +892,11 @@ static void follow_whole(struct check *c, const uint8_t *bytes, size_t len)
 static void print_sum(void)
 {
 	print_message("# %" PRIu64 " traces (%" PRIu64 " HTM, %" PRIu64 " with repeats, %" PRIu64
-		      " with timestamps, %" PRIu64 " with SRC, %" PRIu64 " of tt-dfd), %" PRIu64 " messages, %" PRIu64
+		      " with timestamps, %" PRIu64 " with SRC, %" PRIu64 " of p550, %" PRIu64
+		      " of tt-dfd), %" PRIu64 " messages, %" PRIu64
 		      " bytes; reported %" PRIu64 " instructions, %" PRIu64 " transfers\n", sum.traces,
-		      sum.htm, sum.repeating, sum.timed, sum.sourced, sum.tt_dfd, sum.messages, sum.bytes,
-		      sum.insns, sum.branches);
+		      sum.htm, sum.repeating, sum.timed, sum.sourced, sum.p550, sum.tt_dfd, sum.messages,
+		      sum.bytes, sum.insns, sum.branches);
 	memset(&sum, 0, sizeof(sum));
 }
 

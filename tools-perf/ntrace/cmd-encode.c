@@ -654,10 +654,12 @@ static void start(struct encode *e)
 	c->emit = emit;
 	c->time = ticks;
 	c->ctx = e;
-	if (p->profile != NT_PROFILE_1_0 && p->profile != NT_PROFILE_TT_DFD)
-		die("--profile: only 1.0 and tt-dfd can be encoded");
-	if (p->profile == NT_PROFILE_TT_DFD && c->repeathist)
-		die("--repeathist: there is none with --profile=tt-dfd");
+	if (p->profile == NT_PROFILE_SIFIVE)
+		die("--profile: only 1.0, p550 and tt-dfd can be encoded");
+	if (p->profile != NT_PROFILE_1_0 && c->repeathist)
+		die("--repeathist: there is none with --profile=%s", nt_profile_name(p->profile));
+	if (p->profile == NT_PROFILE_P550 && p->retstack > 1)
+		die("--retstack: with --profile=p550 it is always 1");
 	if (c->htm && c->repeatbranch && p->profile != NT_PROFILE_TT_DFD)
 		die("--repeatbranch is for --btm: what it means with history is not settled");
 	e->from = open_file(e->list, "re", stdin);

@@ -7,6 +7,7 @@
 #include "nt-int.h"
 
 #define STACK_DEPTH	32
+#define COUNTER_DEPTH	1023	/* P550: it counts calls */
 /* FORMAT of Ownership messages, and as bits those that are due */
 #define FORMAT_PRIV	0
 #define FORMAT_SCONTEXT	2
@@ -29,7 +30,8 @@ struct nt_enc {
 	struct nt_enc_config cfg;
 	struct nt_params params;
 	uint64_t mask;			/* of addresses */
-	bool tt_dfd;			/* the profile */
+	bool tt_dfd, p550;		/* the profile */
+	unsigned int depth_max;
 	uint32_t icnt_full;		/* I-CNT is reported from here on */
 	uint64_t hist_full;		/* bit of HIST that means full */
 	uint64_t period;		/* of sync messages; 0 none */
@@ -124,8 +126,7 @@ static unsigned int extended_length(int64_t field)
 /* An address field, which begins at a byte; only the bits above bit 0 of the address are in it */
 static void put_addr(struct writer *w, const struct nt_params *params, uint64_t field)
 {
-	unsigned int bits = params->addr_bits ? params->addr_bits : params->xlen - 1;
-	unsigned int n, unused = 64 - bits;
+	unsigned int n, unused = 64 - nt_addr_bits(params);
 
 	if (!params->extaddr) {
 		put_var(w, field & UINT64_MAX >> unused);
@@ -186,14 +187,17 @@ unsigned int nt_enc_msg(const struct nt_params *params, const struct nt_msg *msg
 
 static void stamp(struct nt_enc *enc, struct nt_msg *m)
 {
-	const unsigned int bits = enc->params.tstamp_bits ? enc->params.tstamp_bits : 64;
+	const unsigned int bits = nt_tstamp_bits(&enc->params);
 	uint64_t now;
 
 	if (!enc->params.timestamps || enc->bare)
 		return;
 	now = enc->cfg.time(enc->cfg.ctx);
-	m->tstamp = (m->fields & NT_F_SYNC || enc->tt_dfd ? now : now - enc->time) &
-		    UINT64_MAX >> (64 - bits);
+	if (m->fields & NT_F_SYNC || enc->tt_dfd)
+		m->tstamp = now;
+	else
+		m->tstamp = enc->p550 ? now ^ enc->time : now - enc->time;
+	m->tstamp &= UINT64_MAX >> (64 - bits);
 	m->fields |= NT_F_TSTAMP;
 	enc->time = now;
 }
@@ -222,12 +226,22 @@ static void transmit(struct nt_enc *enc, struct nt_msg *m)
 		enc->since_sync++;
 }
 
+/* Outcomes that a full history holds */
+static unsigned int full_bits(const struct nt_enc *enc)
+{
+	return __builtin_ctzll(enc->hist_full);
+}
+
 /* What was held back because it might come once more */
 static void release(struct nt_enc *enc)
 {
 	struct nt_msg again = { .tcode = NT_TCODE_REPEAT_BRANCH, .fields = NT_F_BCNT };
 
-	if (enc->full.due > 1) {
+	if (enc->p550 && enc->full.due) {
+		/* so many were taken, or were not */
+		enc->full.msg.rcode = enc->full.msg.rdata[0] == enc->hist_full ? 8 : 9;
+		enc->full.msg.rdata[0] = (uint64_t)enc->full.due * full_bits(enc);
+	} else if (enc->full.due > 1) {
 		enc->full.msg.rcode = 2;
 		enc->full.msg.fields |= NT_F_RDATA1;
 		enc->full.msg.rdata[1] = enc->full.due;
@@ -394,16 +408,23 @@ static void send_full(struct nt_enc *enc, uint8_t rcode, uint64_t rdata)
 	send(enc, &m);
 }
 
+/* P550: all outcomes are equal */
+static bool is_run(const struct nt_enc *enc)
+{
+	return enc->p550 && (enc->hist == enc->hist_full || enc->hist == 2 * enc->hist_full - 1);
+}
+
 /* With repeathist the next one is waited for: it may be the same */
 static void send_hist_full(struct nt_enc *enc)
 {
+	const uint32_t most = enc->p550 ? REPEAT_FULL / full_bits(enc) : REPEAT_FULL;
 	struct repeat *r = &enc->full;
 
-	if (!enc->cfg.repeathist) {
+	if (!enc->cfg.repeathist && !is_run(enc)) {
 		send_full(enc, 1, enc->hist);
 		return;
 	}
-	if (r->due && (r->msg.rdata[0] != enc->hist || r->due == REPEAT_FULL))
+	if (r->due && (r->msg.rdata[0] != enc->hist || r->due == most))
 		release(enc);
 	if (!r->due) {
 		memset(&r->msg, 0, sizeof(r->msg));
@@ -466,7 +487,7 @@ static void send_owners(struct nt_enc *enc)
 
 /*
  * The return stack.  It drops its oldest entry when full; the counter of mode 1 is its depth
- * without the addresses.
+ * without the addresses, and P550's is deeper.
  */
 
 static void push(struct nt_enc *enc, uint64_t addr)
@@ -474,7 +495,7 @@ static void push(struct nt_enc *enc, uint64_t addr)
 	if (!enc->params.retstack)
 		return;
 	enc->stack[enc->top++ % STACK_DEPTH] = addr;
-	if (enc->depth < STACK_DEPTH)
+	if (enc->depth < enc->depth_max)
 		enc->depth++;
 }
 
@@ -762,6 +783,8 @@ void nt_enc_reset(struct nt_enc *enc)
 	enc->params = params;
 	enc->mask = params.xlen == 32 ? 0xffffffff : UINT64_MAX;
 	enc->tt_dfd = nt_is_tt_dfd(&params);
+	enc->p550 = params.profile == NT_PROFILE_P550;
+	enc->depth_max = enc->p550 ? COUNTER_DEPTH : STACK_DEPTH;
 	enc->icnt_full = 1u << ((cfg.icnt_bits ? cfg.icnt_bits : enc->tt_dfd ? 12 : 22) - 1);
 	enc->hist_full = 1ull << ((cfg.hist_bits ? cfg.hist_bits : 32) - 1);
 	enc->period = cfg.syncmode ? 16ull << cfg.syncmax : 0;
@@ -777,7 +800,7 @@ static bool get_config(const struct nt_enc_config *from, struct nt_enc_config *t
 static bool config_is_good(const struct nt_params *p, const struct nt_enc_config *c)
 {
 	if ((p->xlen != 32 && p->xlen != 64) || p->srcbits > 12 || p->retstack > 3 ||
-	    (p->profile != NT_PROFILE_1_0 && !nt_is_tt_dfd(p)) || p->addr_bits >= p->xlen ||
+	    p->profile == NT_PROFILE_SIFIVE || p->addr_bits >= p->xlen ||
 	    (p->tstamp_bits && (p->tstamp_bits < 8 || p->tstamp_bits > 64)) ||
 	    (p->src >= 0 && p->src >> nt_srcbits(p)) || nt_branches_check(p))
 		return false;
@@ -785,6 +808,9 @@ static bool config_is_good(const struct nt_params *p, const struct nt_enc_config
 		return false;
 	if (c->icnt_bits > 22 || (c->icnt_bits && c->icnt_bits < 4) || c->hist_bits > 32 ||
 	    c->hist_bits == 1)
+		return false;
+	/* of P550 the counter cannot be chosen, nor what stands for equal outcomes */
+	if (p->profile == NT_PROFILE_P550 && (p->retstack > 1 || c->repeathist || c->itype_3))
 		return false;
 	if (nt_is_tt_dfd(p) ? !c->htm || c->repeathist || c->hcontext :
 	    (c->htm && c->repeatbranch) || (c->hcontext && !c->context))
@@ -813,6 +839,8 @@ struct nt_enc *nt_enc_new(const struct nt_params *params, const struct nt_enc_co
 	enc->params.branches = enc->branches;
 	if (p.src < 0)
 		enc->params.src = 0;
+	if (p.profile == NT_PROFILE_P550)
+		enc->params.retstack = 1;
 	nt_enc_reset(enc);
 	return enc;
 }

@@ -37,9 +37,10 @@ struct nt_enc_op {
 };
 
 /*
- * Profiles: 1.0, and TT_DFD, which wants htm and has neither repeathist nor hcontext. A sync
- * message at a branch lacks its outcome then, which nobody can tell when both lead to the same
- * place. emit() gets a message together with the stray byte behind it.
+ * Profiles: 1.0; P550, whose retstack is 1 whatever is asked for (2 and 3 are refused) and which
+ * has neither repeathist nor itype_3; and TT_DFD, which wants htm and has neither repeathist nor
+ * hcontext. With TT_DFD a sync message at a branch lacks its outcome, which nobody can tell when
+ * both lead to the same place, and emit() gets a message together with the stray byte behind it.
  */
 struct nt_enc_config {
 	size_t size;		/* sizeof(struct nt_enc_config) */
