@@ -331,6 +331,8 @@ static int test_time_from(void)
 {
 	/* Three times, rising, of which the second begins another range */
 	static const u8 trace[] = { SYNC_AT(0xff00), SYNC_AT(0x4000), SYNC_AT(0xc000) };
+	/* A ResourceFull tells the third: 0x5000 + 0xc000, another range, or 0x5000 ^ 0xc000 */
+	static const u8 full[] = { SYNC_AT(0xff00), SYNC_AT(0x5000), 0x6c, 0x41, 0x00, 0x00, 0x33 };
 	struct nt_params params;
 
 	nt_params_init(&params);
@@ -348,6 +350,12 @@ static int test_time_from(void)
 	/* The last is 0x8c000, and the first lies 0xc100 before it. */
 	TEST_ASSERT_EQUAL("a long window", ntrace_time_from(&params, 0x10000, 0x8d000, trace,
 							    sizeof(trace)), 0x7ff00);
+	TEST_ASSERT_EQUAL("a distance", ntrace_time_from(&params, 0x10000, 0x8d000, full,
+							 sizeof(full)), 0x6ff00);
+	params.profile = NT_PROFILE_P550;
+	TEST_ASSERT_EQUAL("bits that changed", ntrace_time_from(&params, 0x10000, 0x8d000, full,
+								sizeof(full)), 0x7ff00);
+	params.profile = NT_PROFILE_1_0;
 	TEST_ASSERT_EQUAL("a record from before the last message", ntrace_time_from(&params, 0,
 			  0x8b000, trace, sizeof(trace)), 0x7ff00);
 	TEST_ASSERT_EQUAL("a long window without times",

@@ -66,14 +66,11 @@ static int lose(struct ntrace_quick *qk, struct nt_event *ev, unsigned int reaso
 /* False when the message is later than is wanted now. */
 static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
 {
-	u64 time = msg->tstamp;
+	u64 time;
 
 	if (msg->fields & NT_F_TSTAMP && (qk->have_time || nt_tcode_is_sync(msg->tcode))) {
-		if (nt_tcode_is_sync(msg->tcode))
-			time = nt_tstamp_behind(qk->have_time ? qk->time : 0, qk->time_from, time,
-						qk->params.tstamp_bits);
-		else
-			time += qk->time;
+		time = ntrace_span_stamp(&qk->params, msg, qk->have_time ? qk->time : 0,
+					 qk->time_from);
 		if (time > qk->limit)
 			return false;
 		qk->time = time;

@@ -29,6 +29,20 @@ struct ntrace_pace {
 /* The clock of samples by time counts 1/1024 ns: several instructions may retire in 1 ns. */
 #define NTRACE_CLOCK_SHIFT	10
 
+/* The time that a message with TSTAMP tells, @last being the one before, and none before @from */
+static inline uint64_t ntrace_span_stamp(const struct nt_params *params, const struct nt_msg *msg,
+					 uint64_t last, uint64_t from)
+{
+	uint64_t stamp = msg->tstamp;
+
+	if (!nt_tcode_is_sync(msg->tcode) && params->profile == NT_PROFILE_1_0)
+		return last + stamp;
+	if (!nt_tcode_is_sync(msg->tcode) && params->profile != NT_PROFILE_TT_DFD)
+		stamp ^= last;
+
+	return nt_tstamp_behind(last, from, stamp, params->tstamp_bits);
+}
+
 bool ntrace_span_ends(const struct nt_event *ev);
 bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int first, int nr,
 		      bool all);

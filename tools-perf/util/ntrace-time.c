@@ -22,16 +22,14 @@ static void take(struct span *s, const struct nt_params *params, const struct nt
 	if (!(msg->fields & NT_F_TSTAMP) ||
 	    (msg->fields & NT_F_SRC && params->src >= 0 && msg->src != params->src))
 		return;
-	if (!nt_tcode_is_sync(msg->tcode)) {
-		s->last += s->known ? msg->tstamp : 0;
+	if (!s->known && !nt_tcode_is_sync(msg->tcode))
 		return;
-	}
 	/* One range higher, for a time that is before the first by less than the slack */
 	if (!s->known)
 		s->first = s->last = range_of(params->tstamp_bits) +
 				     (msg->tstamp & (range_of(params->tstamp_bits) - 1));
 	else
-		s->last = nt_tstamp_behind(s->last, 0, msg->tstamp, params->tstamp_bits);
+		s->last = ntrace_span_stamp(params, msg, s->last, 0);
 	s->known = true;
 }
 
