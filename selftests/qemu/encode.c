@@ -341,6 +341,12 @@ static struct nt_enc *new_enc(struct hart *h)
 	p.alljumps = features & TE_ALL_JUMPS;
 	if (features & TE_IMPLICIT_RETURN)
 		p.retstack = (features & TE_RETURN_MODE) >> TE_RETURN_MODE_SHIFT;
+	if (opt.version0) {
+		p.profile = NT_PROFILE_P550;
+		p.srcbits = v0_src_bits(h);
+		p.src = p.srcbits ? v0_src(h) : 0;
+		p.timestamps = v0_has_timestamps(h);
+	}
 	return nt_enc_new(&p, &c);
 }
 

@@ -24,6 +24,8 @@ static FILE *log_file;
 
 static uint32_t read_reg(const struct component *c, unsigned int offset)
 {
+	if (opt.version0)
+		return v0_read(c, offset);
 	switch (c->type) {
 	case COMP_ENCODER:
 		return te_read(&c->hart->te, offset);
@@ -54,10 +56,16 @@ void mmio_show_all(struct component *c)
 /* What changes by itself */
 void mmio_show_status(struct component *c)
 {
+	unsigned int offset;
+
 	if (!c->page)
 		return;
 	show(c, 0);		/* Control */
-	if (c->type == COMP_ENCODER || c->type == COMP_FUNNEL) {
+	if (opt.version0) {
+		for (offset = TS_CONTROL; offset <= TS_COUNTER_LOW; offset += 4)
+			show(c, offset);
+		show(c, RAM_LIMIT_HIGH);	/* is WP */
+	} else if (c->type == COMP_ENCODER || c->type == COMP_FUNNEL) {
 		show(c, TS_CONTROL);
 		show(c, TS_COUNTER_LOW);
 		show(c, TS_COUNTER_HIGH);
@@ -92,7 +100,7 @@ void mmio_init(void)
 		struct component *c = components[i];
 		uint64_t page = (c->addr - opt.regs) / PAGE;
 
-		if (c->type == COMP_ENCODER && !c->hart)
+		if ((c->type == COMP_ENCODER && !c->hart) || (c->type == COMP_SINK && opt.version0))
 			continue;
 		if (c->addr < opt.regs || page >= REG_PAGES || c->addr % PAGE || at_page[page])
 			die("%s: no place for its registers at 0x%llx", c->name,
@@ -137,11 +145,14 @@ static bool store(struct hart *h, struct component *c, unsigned int offset, uint
 
 	switch (c->type) {
 	case COMP_ENCODER:
-		encode_regs(c->hart, te_write(&c->hart->te, offset, value));
+		encode_regs(c->hart, opt.version0 ? v0_write_encoder(c, offset, value) :
+						    te_write(&c->hart->te, offset, value));
 		truth_regs(c->hart, offset);
 		retire_rewatch(c->hart);
 		return false;
 	case COMP_FUNNEL:
+		if (opt.version0)
+			return v0_write_funnel(h, c, offset, value);
 		return store_funnel(h, c, offset, value);
 	case COMP_SINK:
 		todo = ram_write(&c->sink, offset, value);
@@ -157,6 +168,10 @@ static bool store(struct hart *h, struct component *c, unsigned int offset, uint
 
 static void load(struct component *c, unsigned int offset)
 {
+	if (opt.version0) {
+		v0_was_read(c, offset);
+		return;
+	}
 	switch (c->type) {
 	case COMP_ENCODER:
 		te_was_read(&c->hart->te, offset);

@@ -16,6 +16,7 @@
  *	truth-gate.c	what it takes for traced
  *	state.c		everything that instructions change
  *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
+ *	version0.c	the same in registers of version 0
  *	te-regs.c	register file of an encoder		(pure)
  *	filter.c	filters and comparators of an encoder	(pure)
  *	tsunit.c	timestamp unit of encoder or funnel	(pure)
@@ -91,6 +92,7 @@ struct options {
 	bool scontext;
 	uint8_t scontext_bits;		/* at most 32 on RV64, by the debug specification */
 	bool host_clock;
+	bool version0;			/* registers of version 0, and messages like P550's */
 	uint32_t fifo;			/* bytes between encoder and sink */
 	uint32_t overflow_period, overflow_count;
 	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
@@ -247,6 +249,15 @@ void mmio_lose_shared(struct hart *h);
 void mmio_show_all(struct component *c);
 void mmio_translate(struct qemu_plugin_insn *qi, const struct insn *insn);
 void mmio_log(const struct component *c, const char *what, unsigned int offset, uint32_t value);
+
+/* version0.c */
+uint32_t v0_read(const struct component *c, unsigned int offset);
+void v0_was_read(struct component *c, unsigned int offset);
+unsigned int v0_write_encoder(struct component *c, unsigned int offset, uint32_t value);
+bool v0_write_funnel(struct hart *h, struct component *c, unsigned int offset, uint32_t value);
+uint32_t v0_src(const struct hart *h);
+uint32_t v0_src_bits(const struct hart *h);
+bool v0_has_timestamps(const struct hart *h);
 
 /* rtl-bus.c */
 void rtl_init_bus(struct hart *h);

@@ -92,6 +92,18 @@ static void count_passed(struct component *c)
 static unsigned int put(struct component *c, unsigned int input, const uint8_t *buf,
 			unsigned int len);
 
+static bool takes(const struct component *c)
+{
+	switch (c->type) {
+	case COMP_FUNNEL:
+		return c->funnel.enable.is;
+	case COMP_SINK:
+		return c->sink.enable.is;
+	default:
+		return c->bridge.enable.is;
+	}
+}
+
 /* What is in a funnel leaves as far as it can */
 static bool forward(struct component *c)
 {
@@ -114,6 +126,9 @@ static unsigned int put_funnel(struct component *c, unsigned int input, const ui
 			       unsigned int len)
 {
 	forward(c);
+	/* of version 0 they are one component */
+	if (opt.version0 && !takes(c->out[0].to))
+		return 0;
 	if (!funnel_put(&c->funnel, input, msg, len))
 		return 0;
 	forward(c);
@@ -144,18 +159,6 @@ static unsigned int put(struct component *c, unsigned int input, const uint8_t *
  * Out of an encoder.  With two outputs a message goes to both, as far as they are enabled, and so
  * only when both have room.
  */
-
-static bool takes(const struct component *c)
-{
-	switch (c->type) {
-	case COMP_FUNNEL:
-		return c->funnel.enable.is;
-	case COMP_SINK:
-		return c->sink.enable.is;
-	default:
-		return c->bridge.enable.is;
-	}
-}
 
 static uint64_t room_in(const struct component *c, unsigned int input)
 {

@@ -64,6 +64,7 @@ struct component {
 	uint64_t region, region_size;
 	uint32_t sram_size;
 	bool logged;			/* sink_log: enabled last */
+	uint32_t v0_control, v0_ts;	/* bits that only version 0 has */
 };
 
 #define MAX_COMPONENTS	160

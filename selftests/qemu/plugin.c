@@ -376,6 +376,23 @@ static void apply_faults(void)
 	}
 }
 
+/* version=0: what SiFive's P550 has, which other options may change */
+static bool parse_version(const char *text)
+{
+	opt.version0 = !strcmp(text, "0");
+	if (!opt.version0)
+		return !strcmp(text, "1");
+	opt.te.filter.filters = opt.te.filter.comps = 0;
+	opt.te.context = false;
+	opt.te.ts = (struct ts_ability){ .modes = 1 << TS_NONE | 1 << TS_SHARED, .width = 40,
+					 .encoder = true };
+	opt.funnel.ts = (struct ts_ability){ .modes = 1 << TS_NONE | 1 << TS_INTERNAL_SYSTEM,
+					     .width = 40 };
+	opt.sink.addrbits = 41;
+	opt.sink.width = 8;
+	return true;
+}
+
 /* memory=smem|sram|both */
 static bool parse_memory(const char *text)
 {
@@ -511,6 +528,7 @@ static const struct {
 	{ "ones", parse_ones },
 	{ "drop_enable", parse_drop_enable },
 	{ "stray", parse_stray },
+	{ "version", parse_version },
 	{ "memory", parse_memory },
 	{ "sram", parse_sram },
 	{ "modes", parse_modes },
