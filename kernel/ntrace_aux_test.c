@@ -9,6 +9,7 @@
 #include <linux/time64.h>
 
 #include "ntrace_aux.h"
+#include "ntrace_version0.h"
 
 /* An area of equal chunks; `end` has room for size / chunk entries */
 static struct ntrace_aux_layout layout_of(u64 *end, u64 size, u64 chunk)
@@ -770,6 +771,47 @@ static void ntrace_sink_test_walk(struct kunit *test)
 	}
 }
 
+/* Version 0: fields are where it has them, and nothing else is written. */
+static void ntrace_version0_test_control(struct kunit *test)
+{
+	/* Active, HTM, no SRC, N-Trace */
+	u32 htm = 0x01008061, funnel = 0x80000000;
+	u32 max, messages, icnt;
+
+	/* HTM+sync, both periods off */
+	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(htm), 0x81ff8071);
+	/* BTM+sync */
+	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(0x01000031), 0x81ff0031);
+	/* Trace, Enable and what is read-only come from elsewhere; Context is not there. */
+	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(htm | 0x120e), 0x81ff8071);
+
+	for (max = 0; max <= 15; max++) {
+		messages = ntrace_version0_te_control(htm | 1 << 16 | max << 20);
+		icnt = ntrace_version0_te_control(htm | 3 << 16 | max << 20);
+		/* 2^(n + 5) where 1.0 has 2^(n + 4), and 15 would be never */
+		KUNIT_EXPECT_EQ(test, messages >> 16 & 15, max ? max - 1 : 0);
+		KUNIT_EXPECT_EQ(test, messages >> 20 & 15, 15);
+		KUNIT_EXPECT_EQ(test, icnt >> 20 & 15, max ? max - 1 : 0);
+		KUNIT_EXPECT_EQ(test, icnt >> 16 & 15, 15);
+		KUNIT_EXPECT_EQ(test, messages & ~0xff0000, (htm | 0x10) | funnel);
+		KUNIT_EXPECT_EQ(test, icnt & ~0xff0000, (htm | 0x10) | funnel);
+	}
+}
+
+/* Version 0: Limit is in the 4 GiB of the base. */
+static void ntrace_version0_test_reach(struct kunit *test)
+{
+	const u64 g = 1ULL << 32;
+
+	KUNIT_EXPECT_TRUE(test, ntrace_version0_reaches(0, g - 8));
+	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(0, g));
+	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(g - 8, g));
+	KUNIT_EXPECT_TRUE(test, ntrace_version0_reaches(g - 8, g - 8));
+	KUNIT_EXPECT_TRUE(test, ntrace_version0_reaches(g, 2 * g - 8));
+	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(511 * g + 0x100, 510 * g + 0x100));
+	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(g + 0x100, g + 0xf8));
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_hint),
@@ -796,6 +838,8 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_sink_test_legal),
 	KUNIT_CASE(ntrace_sink_test_refused),
 	KUNIT_CASE(ntrace_sink_test_walk),
+	KUNIT_CASE(ntrace_version0_test_control),
+	KUNIT_CASE(ntrace_version0_test_reach),
 	{}
 };
 

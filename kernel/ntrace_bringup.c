@@ -32,6 +32,24 @@ struct ntrace_bringup_reg {
 	const char *name;
 };
 
+/* Version 0: of what the driver takes for a sink, which is a funnel, too */
+static const struct ntrace_bringup_reg ntrace_bringup_regs0[] = {
+	{ TR_COMP_ENCODER, TR_TE_CONTROL, 0, "Control" },
+	{ TR_COMP_ENCODER, TR_TE_IMPL, 0, "Impl" },
+	{ TR_COMP_ENCODER, TR_TS_CONTROL, 0, "TsControl" },
+	{ TR_COMP_ENCODER, TR0_TS_COUNTER_LOW, 0, "TsCounterLow" },
+	{ TR_COMP_ENCODER, TR0_TS_COUNTER_HIGH, 0, "TsCounterHigh" },
+	{ TR_COMP_RAMSINK, TR_RAM_CONTROL, 0, "Control" },
+	{ TR_COMP_RAMSINK, TR_RAM_IMPL, 0, "Impl" },
+	{ TR_COMP_RAMSINK, TR_RAM_START_LOW, U32_MAX, "BaseLow" },
+	{ TR_COMP_RAMSINK, TR_RAM_START_HIGH, U32_MAX, "BaseHigh" },
+	{ TR_COMP_RAMSINK, TR_RAM_LIMIT_LOW, U32_MAX, "LimitLow" },
+	{ TR_COMP_RAMSINK, TR0_WP, U32_MAX, "WPLow" },
+	{ TR_COMP_RAMSINK, TR_TS_CONTROL, 0, "TsControl" },
+	{ TR_COMP_RAMSINK, TR0_TS_COUNTER_LOW, 0, "TsCounterLow" },
+	{ TR_COMP_RAMSINK, TR0_TS_COUNTER_HIGH, 0, "TsCounterHigh" },
+};
+
 static const struct ntrace_bringup_reg ntrace_bringup_regs[] = {
 	{ TR_COMP_ENCODER, TR_TE_CONTROL, 0, "Control" },
 	{ TR_COMP_ENCODER, TR_TE_IMPL, 0, "Impl" },
@@ -90,12 +108,16 @@ static void ntrace_bringup_failed(struct seq_file *m, struct ntrace_component *c
 
 static void ntrace_bringup_component(struct seq_file *m, struct ntrace_component *comp)
 {
-	const struct ntrace_bringup_reg *reg = ntrace_bringup_regs;
+	const struct ntrace_bringup_reg *reg =
+		comp->version0 ? ntrace_bringup_regs0 : ntrace_bringup_regs;
+	unsigned int nr = comp->version0 ? ARRAY_SIZE(ntrace_bringup_regs0) :
+					   ARRAY_SIZE(ntrace_bringup_regs);
 	unsigned int i;
 
-	seq_printf(m, "%s: %s, version %lu.%lu", dev_name(comp->dev), comp->type->name,
-		   FIELD_GET(TR_IMPL_VER_MAJOR, comp->impl),
-		   FIELD_GET(TR_IMPL_VER_MINOR, comp->impl));
+	seq_printf(m, "%s: %s, version %lu", dev_name(comp->dev), comp->type->name,
+		   FIELD_GET(TR_IMPL_VER_MAJOR, comp->impl));
+	if (!comp->version0)
+		seq_printf(m, ".%lu", FIELD_GET(TR_IMPL_VER_MINOR, comp->impl));
 	if (comp->cpu >= 0)
 		seq_printf(m, ", CPU %d", comp->cpu);
 	if (comp->users) {
@@ -110,7 +132,7 @@ static void ntrace_bringup_component(struct seq_file *m, struct ntrace_component
 	if (ntrace_component_reset(comp)) {
 		ntrace_bringup_failed(m, comp);
 	} else {
-		for (i = 0; i < ARRAY_SIZE(ntrace_bringup_regs); i++, reg++)
+		for (i = 0; i < nr; i++, reg++)
 			if (reg->type == comp->type->id)
 				ntrace_bringup_reg(m, comp, reg);
 		ntrace_component_reset(comp);
@@ -403,10 +425,10 @@ static void ntrace_bringup_much(struct seq_file *m, struct ntrace_bringup_run *r
 		seq_puts(m, "DIFFERS: the sink does not stop at Limit\n");
 	ntrace_bringup_memory(m, run);
 
-	wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+	wp = ntrace_read(&sink->comp, sink->layout->wp);
 	if (run->full && (wp & TR_RAM_WP_LOW_ADDR) != lower_32_bits(sink->start))
 		seq_printf(m, "DIFFERS: WP is 0x%08x behind a full window, not Start\n", wp);
-	wp = ntrace_write_back(&sink->comp, TR_RAM_WP_LOW, lower_32_bits(sink->start));
+	wp = ntrace_write_back(&sink->comp, sink->layout->wp, lower_32_bits(sink->start));
 	if (wp & TR_RAM_WP_LOW_WRAP)
 		seq_puts(m, "DIFFERS: a write to WP does not clear Wrap\n");
 }

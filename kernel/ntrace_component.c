@@ -3,8 +3,8 @@
  * Claims the nodes of trace components: maps them, resets them, finds out what they are, decides
  * whether their version is one we know, and bounds every wait for them.
  *
- * What a component is stands in its Impl register and nowhere else; the device tree only says where
- * it is and what it is connected to.
+ * What a component is stands in its Impl register, or in its compatible if the register has no
+ * place for that (version 0). The device tree says where it is and what it is connected to.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -18,6 +18,7 @@
 #include <linux/platform_device.h>
 #include <linux/pm_qos.h>
 #include <linux/pm_runtime.h>
+#include <linux/property.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -269,12 +270,29 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 	return 0;
 }
 
+/* What a component of version 0 is stands in the device tree only. */
+static int ntrace_component_identify_version0(struct ntrace_component *comp, u8 id)
+{
+	comp->type = ntrace_component_type_of(FIELD_PREP(TR_IMPL_COMP_TYPE, id));
+	comp->version0 = true;
+	if (!FIELD_GET(TR0_IMPL_VERSION, comp->impl))
+		return 0;
+
+	dev_err(comp->dev, "trace component at %pa is not of version 0 (Impl 0x%08x)\n",
+		&comp->start, comp->impl);
+	return -ENODEV;
+}
+
 static int ntrace_component_identify(struct ntrace_component *comp)
 {
+	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
 	const struct ntrace_component_type *type;
 	int ret;
 
 	comp->impl = ntrace_read(comp, TR_IMPL);
+	if (variant && variant->version0)
+		return ntrace_component_identify_version0(comp, variant->version0);
+
 	type = ntrace_component_type_of(comp->impl);
 	if (!type) {
 		dev_err(comp->dev, "trace %s at %pa is not supported (Impl 0x%08x)\n",
@@ -744,11 +762,24 @@ static const struct ntrace_variant ntrace_variant_tt_dfd_sink = {
 	.wrap_sticks = true,
 };
 
+/* SiFive's P550: registers of version 0, and a funnel that has the sink in it */
+static const struct ntrace_variant ntrace_variant_p550_encoder = {
+	.version0 = TR_COMP_ENCODER,
+	.profile = "p550",
+	.addr_bits = 48,
+};
+
+static const struct ntrace_variant ntrace_variant_p550_funnel = {
+	.version0 = TR_COMP_RAMSINK,
+};
+
 const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
 	{ .compatible = "ntrace,qemu-encoder", .data = &ntrace_variant_model },
 	{ .compatible = "ntrace,qemu-sink", .data = &ntrace_variant_model_sink },
 	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
+	{ .compatible = "sifive,p550-trace-encoder", .data = &ntrace_variant_p550_encoder },
+	{ .compatible = "sifive,p550-trace-funnel", .data = &ntrace_variant_p550_funnel },
 	{ .compatible = "tenstorrent,tt-dfd-encoder", .data = &ntrace_variant_tt_dfd_encoder },
 	{ .compatible = "tenstorrent,tt-dfd-sink", .data = &ntrace_variant_tt_dfd_sink },
 	{ }

@@ -65,6 +65,7 @@ struct ntrace_component_type {
  * @start:	their physical address, for messages
  * @impl:	trXxImpl
  * @type:	from @impl
+ * @version0:	its registers are of version 0
  * @cpu:	the CPU that the `cpus` property names, -1 for a shared component
  * @id:		what `sinkid` calls it, should it be a sink
  * @node:	in the list of all components
@@ -85,6 +86,7 @@ struct ntrace_component {
 	resource_size_t start;
 	u32 impl;
 	const struct ntrace_component_type *type;
+	bool version0;
 	int cpu;
 	u32 id;
 	struct list_head node;
@@ -101,6 +103,7 @@ struct ntrace_component {
 
 /**
  * struct ntrace_variant - what no register tells of an implementation, its compatible does
+ * @version0:	trXxCompType, where registers of version 0 do not tell; 0: of version 1
  * @profile:	of an encoder: the deviations of its messages, as a decoder calls them; NULL: none
  * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
  * @src_bits:	of an encoder: its messages always have SRC, of so many bits
@@ -120,6 +123,7 @@ struct ntrace_component {
  * @wrap_sticks: of a sink: software cannot clear Wrap
  */
 struct ntrace_variant {
+	u8 version0;
 	const char *profile;
 	u8 addr_bits;
 	u8 src_bits;
@@ -260,6 +264,7 @@ void ntrace_power_put(struct ntrace_component *comp);
  * @prescale:	a tick is 4^prescale of the source's, or of `time` if the source is elsewhere
  * @tracks_time: the counter shows the `time` CSR, prescaled
  * @control:	trTsControl while it runs, without Enable
+ * @counter:	where the counter's low half is; the high half is the register behind it
  */
 struct ntrace_timestamp {
 	u8 mode;
@@ -267,6 +272,7 @@ struct ntrace_timestamp {
 	u8 prescale;
 	bool tracks_time;
 	u32 control;
+	u16 counter;
 };
 
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts);
@@ -306,6 +312,7 @@ struct ntrace_ranges {
  * @wired:	bits of trTeControl that are 1 whatever is written, and do no harm: CONTEXT
  * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS,
  *		EXTEND_ADDR_MSB
+ * @always:	bits of trTeInstFeatures that are on whatever is asked for
  * @inst_modes:	bit n: trTeInstMode n
  * @retstack:	bit n: trTeInstImplicitReturnMode n
  * @sync_modes:	bit n: trTeInstSyncMode n
@@ -320,6 +327,7 @@ struct ntrace_encoder_caps {
 	u32 control;
 	u32 wired;
 	u32 features;
+	u32 always;
 	u8 inst_modes;
 	u8 retstack;
 	u8 sync_modes;
@@ -355,6 +363,9 @@ struct ntrace_encoder_config {
  * @ts:		its timestamp unit
  * @src_bits:	trTeSrcBits
  * @src_id:	trTeSrcID
+ * @lost:	bits of Control that say that trace was lost, or the hart was to wait
+ * @enable:	bits of Control that are written when it is enabled
+ * @control:	Control as @config has it, without Enable and InstTracing
  * @config:	what its registers hold, if @config_valid
  * @config_valid: see there
  * @ranges:	how many ranges of addresses its filters hold
@@ -371,6 +382,9 @@ struct ntrace_encoder {
 	struct ntrace_timestamp ts;
 	u8 src_bits;
 	u16 src_id;
+	u32 lost;
+	u32 enable;
+	u32 control;
 	struct ntrace_encoder_config config;
 	bool config_valid;
 	unsigned int ranges;
@@ -392,6 +406,15 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
 u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);
 u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
+
+/*
+ * Does it leave out any return as long as there were more calls, wherever it leads? After a context
+ * switch returns lead to where nobody called from.
+ */
+static inline bool ntrace_encoder_counts_calls(const struct ntrace_encoder *enc)
+{
+	return enc->caps.always & TR_TE_FEATURES_IMPLICIT_RETURN;
+}
 
 /* What follows runs at every context switch: a call would cost more than what it is for. */
 
@@ -434,16 +457,20 @@ static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
 		paused = READ_ONCE(enc->paused);
 		enc->tracing = paused ? 0 : TR_TE_CONTROL_INST_TRACING;
 		ntrace_write(&enc->comp, TR_TE_CONTROL,
-			     enc->config.control | TR_CONTROL_ENABLE | enc->tracing);
+			     enc->control | TR_CONTROL_ENABLE | enc->tracing);
 	} while (paused != READ_ONCE(enc->paused));
 }
 
-/* Enable it, and let it trace. InstTracing may not be written before Enable reads 1. */
+/*
+ * Enable it, and let it trace. InstTracing may not be written before Enable reads 1, but in version
+ * 0, where it goes with Enable.
+ */
 static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 {
+	u32 enable = enc->enable & ~(READ_ONCE(enc->paused) ? TR_TE_CONTROL_INST_TRACING : 0);
 	int ret;
 
-	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | TR_CONTROL_ENABLE);
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->control | enable);
 	ret = ntrace_wait(&enc->comp, TR_CONTROL_ENABLE, TR_CONTROL_ENABLE, "Enable=1");
 	if (ret)
 		return ret;
@@ -461,7 +488,7 @@ static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 {
 	WRITE_ONCE(enc->started, false);
-	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->config.control | enc->tracing);
+	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->control | enc->tracing);
 }
 
 /**
@@ -480,7 +507,7 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 		control = ntrace_read(&enc->comp, TR_TE_CONTROL);
 	} while (tracing != READ_ONCE(enc->tracing));
 
-	*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
+	*overflow |= !!(control & enc->lost);
 	if (control & TR_CONTROL_ENABLE)
 		return tracing & ~control;
 
@@ -543,8 +570,28 @@ struct ntrace_ramsink_store {
 #define NTRACE_UNWRITTEN_BYTE	0x02
 
 /**
+ * struct ntrace_ramsink_layout - where a version has what, beyond what all have in common
+ * @mode:	bits of Control: it writes to system memory
+ * @stop_on_wrap: likewise: it stops at Limit
+ * @error:	likewise: what it wrote did not arrive, write 1 to clear; 0: nothing tells
+ * @falls:	Enable is 0 when it has stopped at Limit
+ * @highs:	Limit and WP have a high half of their own, like Start
+ * @wp:		register, the low half
+ */
+struct ntrace_ramsink_layout {
+	u32 mode;
+	u32 stop_on_wrap;
+	u32 error;
+	bool falls;
+	bool highs;
+	u16 wp;
+};
+
+/**
  * struct ntrace_ramsink - one sink
  * @comp:	the component that it is
+ * @layout:	of its version
+ * @ts:		of version 0: the timestamp unit that encoders share
  * @addr_bits:	width of the addresses it can reach
  * @align:	bytes it writes at a time
  * @unit_unknown: it may write fewer bytes at a time than @align
@@ -575,6 +622,8 @@ struct ntrace_ramsink_store {
  */
 struct ntrace_ramsink {
 	struct ntrace_component comp;
+	const struct ntrace_ramsink_layout *layout;
+	struct ntrace_timestamp ts;
 	u8 addr_bits;
 	u32 align;
 	bool unit_unknown;
@@ -655,7 +704,8 @@ static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 
 	if (ret)
 		return ret;
-	ntrace_write(&sink->comp, TR_RAM_CONTROL, sink->control | TR_CONTROL_ENABLE);
+	ntrace_write(&sink->comp, TR_RAM_CONTROL,
+		     sink->control | TR_CONTROL_ENABLE | sink->layout->error);
 
 	if (ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE)
 		return 0;
@@ -712,7 +762,7 @@ static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
  */
 static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
 {
-	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+	u32 wp = ntrace_read(&sink->comp, sink->layout->wp);
 
 	/* A window is far smaller than 4 GiB: the low half is enough. */
 	*used = (wp ^ sink->stuck) & TR_RAM_WP_LOW_WRAP ?
@@ -753,6 +803,14 @@ static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 	*used = 0;
 
 	return inside ? -ENOSPC : ntrace_ramsink_lost_way(sink);
+}
+
+/* Has something not arrived in memory, now that the sink is off? */
+static inline bool ntrace_ramsink_erred(struct ntrace_ramsink *sink)
+{
+	u32 error = sink->layout->error;
+
+	return error && ntrace_read(&sink->comp, TR_RAM_CONTROL) & error;
 }
 
 /*

@@ -110,7 +110,8 @@ static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
 static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
 				   const struct ntrace_encoder *enc)
 {
-	return FIELD_PREP(TR_TE_FEATURES_SEQUENTIAL_JUMP, ntrace_attr(attr, SEQJUMP)) |
+	return enc->caps.always |
+	       FIELD_PREP(TR_TE_FEATURES_SEQUENTIAL_JUMP, ntrace_attr(attr, SEQJUMP)) |
 	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN, !!ntrace_attr(attr, RETSTACK)) |
 	       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, ntrace_attr(attr, RETSTACK)) |
 	       FIELD_PREP(TR_TE_FEATURES_REPEATED_HISTORY, ntrace_attr(attr, REPEATHIST)) |

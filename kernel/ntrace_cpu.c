@@ -367,6 +367,14 @@ int ntrace_cpu_add(struct perf_event *event, int flags)
 
 	c->event = event;
 	c->path = on->path;
+	/*
+	 * The core may leave an event alone when a task of a program follows another one. An
+	 * encoder that counts calls has to be off between the two: a context that is pinned stays
+	 * with its task. It is locked now.
+	 */
+	c->pinned = ntrace_encoder_counts_calls(c->path->encoder);
+	if (c->pinned)
+		event->ctx->pin_count++;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	if (flags & PERF_EF_START)
 		ntrace_cpu_start_on(c, on);
@@ -380,8 +388,11 @@ void ntrace_cpu_del(struct perf_event *event, int flags)
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
 	ntrace_cpu_stop(event, PERF_EF_UPDATE);
-	if (c->event == event)
-		c->event = NULL;
+	if (c->event != event)
+		return;
+	if (c->pinned)
+		event->ctx->pin_count--;
+	c->event = NULL;
 }
 
 /**

@@ -10,6 +10,7 @@
 #include <linux/property.h>
 
 #include "ntrace_component.h"
+#include "ntrace_version0.h"
 
 /*
  * Filters and comparators of an encoder. What must hold together is in one filter; filters add up.
@@ -350,6 +351,25 @@ static u64 ntrace_encoder_hartid(struct device *dev)
 	return hartid;
 }
 
+static int ntrace_encoder_probe_version1(struct ntrace_encoder *enc,
+					 const struct ntrace_variant *variant)
+{
+	int ret = ntrace_encoder_probe_format(enc) ?: ntrace_encoder_probe_modes(enc);
+
+	if (ret)
+		return ret;
+
+	enc->lost = TR_TE_CONTROL_STALL_OR_OVERFLOW;
+	enc->enable = TR_CONTROL_ENABLE;
+	enc->caps.filter_value = variant && variant->filter_value;
+	ntrace_encoder_probe_control(enc, variant);
+	ntrace_encoder_probe_features(enc);
+	ntrace_encoder_probe_source(enc, variant ? variant->src_bits : 0);
+	ntrace_filter_probe(enc);
+
+	return 0;
+}
+
 static int ntrace_encoder_probe(struct ntrace_component *comp)
 {
 	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
@@ -362,18 +382,14 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 		return -ENODEV;
 	}
 
-	ret = ntrace_encoder_probe_format(enc) ?: ntrace_encoder_probe_modes(enc);
+	ret = comp->version0 ? ntrace_version0_probe_encoder(enc) :
+			       ntrace_encoder_probe_version1(enc, variant);
 	if (ret)
 		return ret;
 
 	enc->hartid = ntrace_encoder_hartid(comp->dev);
 	enc->profile = variant && variant->profile ? variant->profile : NTRACE_PROFILE_1_0;
 	enc->addr_bits = variant ? variant->addr_bits : 0;
-	enc->caps.filter_value = variant && variant->filter_value;
-	ntrace_encoder_probe_control(enc, variant);
-	ntrace_encoder_probe_features(enc);
-	ntrace_encoder_probe_source(enc, variant ? variant->src_bits : 0);
-	ntrace_filter_probe(enc);
 	ntrace_timestamp_probe(comp, &enc->ts);
 
 	return 0;
@@ -395,7 +411,8 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 
 	ntrace_write(comp, TR_TE_CONTROL, TR_CONTROL_ACTIVE);
 	for (i = 0; i < ARRAY_SIZE(zeroed); i++)
-		if (ntrace_has_register(comp, zeroed[i]))
+		if ((!comp->version0 || zeroed[i] == TR_TS_CONTROL) &&
+		    ntrace_has_register(comp, zeroed[i]))
 			ntrace_write(comp, zeroed[i], 0);
 
 	/* Nothing to resume at the first reset, the counter's origin at a later one. */
@@ -425,6 +442,13 @@ u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
 	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
+/* What version 0 has is always on. */
+static bool ntrace_encoder_write_features(struct ntrace_encoder *enc, u32 features)
+{
+	return enc->comp.version0 ||
+	       ntrace_write_back(&enc->comp, TR_TE_INST_FEATURES, features) == features;
+}
+
 /**
  * ntrace_encoder_write_config - write what an event wants
  * @enc:	the encoder, not enabled and empty
@@ -437,19 +461,20 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 				const struct ntrace_encoder_config *config,
 				const struct ntrace_ranges *ranges)
 {
-	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
-	u32 any = TR_TE_CONTROL_SYNC_MAX | TR_TE_CONTROL_SYNC_MODE | enc->caps.wired;
 	struct ntrace_component *comp = &enc->comp;
+	u32 want = comp->version0 ? ntrace_version0_te_control(config->control) : config->control;
+	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
+	u32 any = enc->caps.wired | TR_TE_CONTROL_SYNC_MAX |
+		  (comp->version0 ? TR0_TE_SYNC_MAX_MESSAGES : TR_TE_CONTROL_SYNC_MODE);
 	u32 control;
 
 	if (comp->failed)
 		return -EIO;
 
 	enc->config_valid = false;
-	control = ntrace_write_back(comp, TR_TE_CONTROL, config->control) & ~NTRACE_STATUS;
+	control = ntrace_write_back(comp, TR_TE_CONTROL, want) & ~(NTRACE_STATUS | enc->lost);
 
-	if ((control ^ config->control) & ~any ||
-	    ntrace_write_back(comp, TR_TE_INST_FEATURES, config->features) != config->features ||
+	if ((control ^ want) & ~any || !ntrace_encoder_write_features(enc, config->features) ||
 	    !ntrace_filter_write(enc, config->privs, ranges)) {
 		ntrace_component_complain(comp, "its configuration to be kept", control);
 		return -EIO;
@@ -457,6 +482,7 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 
 	if (enc->ts.mode != TR_TS_MODE_NONE)
 		ntrace_write(comp, TR_TS_CONTROL, config->ts_control);
+	enc->control = want;
 	enc->config = *config;
 	enc->ranges = ranges->nr;
 	enc->config_valid = true;

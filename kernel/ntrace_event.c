@@ -188,6 +188,18 @@ static int ntrace_event_check(struct perf_event *event)
 	return 0;
 }
 
+/* Between two tasks an encoder that counts calls must be off: an event of a CPU goes on there. */
+static int ntrace_event_check_counter(const struct perf_event *event,
+				      const struct ntrace_encoder *enc)
+{
+	if (event->attach_state & PERF_ATTACH_TASK || !ntrace_encoder_counts_calls(enc))
+		return 0;
+
+	pr_info_ratelimited("CPU %d: its encoder takes returns of one task for those of another, so tasks can be traced, but no CPU\n",
+			    enc->comp.cpu);
+	return -EOPNOTSUPP;
+}
+
 static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *ev,
 				 struct ntrace_event_cpu *on, int cpu)
 {
@@ -198,7 +210,8 @@ static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 
-	ret = ntrace_attr_to_config(&event->attr, path->encoder, ntrace_path_is_shared(path),
+	ret = ntrace_event_check_counter(event, path->encoder) ?:
+	      ntrace_attr_to_config(&event->attr, path->encoder, ntrace_path_is_shared(path),
 				    &on->config);
 	if (ret)
 		ntrace_path_put(path);

@@ -17,6 +17,7 @@
 #include <linux/sysfs.h>
 
 #include "ntrace_path.h"
+#include "ntrace_version0.h"
 
 const struct ntrace_component_type *const ntrace_component_types[] = {
 	&ntrace_encoder_type,
@@ -643,7 +644,11 @@ int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 		if (ret)
 			return ret;
 	}
-	*overflow |= !!(control & TR_TE_CONTROL_STALL_OR_OVERFLOW);
+	if (control & path->encoder->lost) {
+		*overflow = true;
+		if (path->encoder->comp.version0)
+			ntrace_version0_clear_lost(path->encoder);
+	}
 
 	return 0;
 }
@@ -677,13 +682,21 @@ static const struct attribute_group ntrace_path_group = {
 	.attrs = ntrace_path_attrs,
 };
 
+/* In version 0 funnels are sinks, too. */
+static bool ntrace_path_is_funnel(const struct ntrace_component *comp)
+{
+	return comp->type == &ntrace_funnel_type || comp->version0;
+}
+
 /* Others' time comes through funnels, as far as they are on. */
-static unsigned int ntrace_path_funnels_on(void)
+static unsigned int ntrace_path_funnels_on(u8 type)
 {
 	struct ntrace_component *comp;
 	unsigned int nr = 0;
 
-	ntrace_for_each_component(comp, TR_COMP_FUNNEL) {
+	ntrace_for_each_component(comp, type) {
+		if (!ntrace_path_is_funnel(comp))
+			continue;
 		if (ntrace_power_get(comp))
 			break;
 		nr++;
@@ -692,11 +705,13 @@ static unsigned int ntrace_path_funnels_on(void)
 	return nr;
 }
 
-static void ntrace_path_funnels_off(unsigned int nr)
+static void ntrace_path_funnels_off(u8 type, unsigned int nr)
 {
 	struct ntrace_component *comp;
 
-	ntrace_for_each_component(comp, TR_COMP_FUNNEL) {
+	ntrace_for_each_component(comp, type) {
+		if (!ntrace_path_is_funnel(comp))
+			continue;
 		if (!nr--)
 			break;
 		ntrace_power_put(comp);
@@ -706,7 +721,8 @@ static void ntrace_path_funnels_off(unsigned int nr)
 /* A part of paths has come: those whose own the time is not may make more of it now. */
 static void ntrace_path_time_bound(void)
 {
-	unsigned int nr = ntrace_path_funnels_on();
+	unsigned int funnels = ntrace_path_funnels_on(TR_COMP_FUNNEL);
+	unsigned int sinks = ntrace_path_funnels_on(TR_COMP_RAMSINK);
 	struct ntrace_component *comp;
 	struct ntrace_encoder *enc;
 
@@ -719,13 +735,14 @@ static void ntrace_path_time_bound(void)
 		ntrace_timestamp_check(comp, &enc->ts);
 		ntrace_power_put(comp);
 	}
-	ntrace_path_funnels_off(nr);
+	ntrace_path_funnels_off(TR_COMP_RAMSINK, sinks);
+	ntrace_path_funnels_off(TR_COMP_FUNNEL, funnels);
 }
 
 /* A component has come */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
-	if (comp->type == &ntrace_funnel_type || comp->type == &ntrace_encoder_type)
+	if (ntrace_path_is_funnel(comp) || comp->type == &ntrace_encoder_type)
 		ntrace_path_time_bound();
 
 	return comp->type == &ntrace_encoder_type ?

@@ -100,6 +100,7 @@ NTRACE_CAP(syncmode, true, enc->caps.sync_modes);
 NTRACE_CAP(syncmax, false, enc->caps.sync_max);
 NTRACE_CAP(filters, false, enc->caps.filters);
 NTRACE_CAP(anyfilter, false, enc->caps.filters && !enc->caps.filter_value);
+NTRACE_CAP(cpuwide, false, !ntrace_encoder_counts_calls(enc));
 NTRACE_CAP(latch, false, enc->caps.latch);
 NTRACE_CAP(inhibitsrc, false, !!(enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC));
 
@@ -119,6 +120,7 @@ static struct attribute *ntrace_cap_attrs[] = {
 	&dev_attr_syncmax.attr,
 	&dev_attr_filters.attr,
 	&dev_attr_anyfilter.attr,
+	&dev_attr_cpuwide.attr,
 	&dev_attr_latch.attr,
 	&dev_attr_inhibitsrc.attr,
 	NULL

@@ -269,6 +269,7 @@ enum ntrace_cpu_state {
  * @awoke:	components of this CPU may have lost their state, or gone, since they were used
  * @event:	that has the encoder, NULL if none
  * @path:	of this event
+ * @pinned:	the event's context is pinned because of it
  * @ops:	how its trace gets into the area
  * @handle:	AUX transaction
  * @buf:	its area
@@ -296,6 +297,7 @@ struct ntrace_cpu {
 	bool awoke;
 	struct perf_event *event;
 	struct ntrace_path *path;
+	bool pinned;
 	const struct ntrace_window_ops *ops;
 	struct perf_output_handle handle;
 	struct ntrace_buffer *buf;

@@ -34,6 +34,7 @@
 #include <linux/sizes.h>
 
 #include "ntrace_component.h"
+#include "ntrace_version0.h"
 
 static bool copy;
 module_param(copy, bool, 0444);
@@ -59,19 +60,47 @@ MODULE_PARM_DESC(sram, "let sinks that have memory of their own write there, not
 /* Users of stores */
 static DEFINE_MUTEX(ntrace_store_lock);
 
+static const struct ntrace_ramsink_layout ntrace_ramsink_version1 = {
+	.mode = TR_RAM_CONTROL_MODE_SMEM,
+	.stop_on_wrap = TR_RAM_CONTROL_STOP_ON_WRAP,
+	.falls = true,
+	.highs = true,
+	.wp = TR_RAM_WP_LOW,
+};
+
+static const struct ntrace_ramsink_layout ntrace_ramsink_version0 = {
+	.mode = FIELD_PREP_CONST(TR0_SINK, TR0_SINK_SYSTEM_MEMORY),
+	.stop_on_wrap = TR0_STOP_ON_WRAP,
+	.error = TR0_SINK_ERROR,
+	.wp = TR0_WP,
+};
+
+/* The high half is the register behind the low one. */
+static bool ntrace_ramsink_has_high(const struct ntrace_ramsink *sink, u32 low)
+{
+	return sink->has_high && (sink->layout->highs || low == TR_RAM_START_LOW);
+}
+
 static void ntrace_ramsink_write64(struct ntrace_ramsink *sink, u32 low, u64 value)
 {
-	/* The high half is the register behind the low one. */
-	if (sink->has_high)
+	if (ntrace_ramsink_has_high(sink, low))
 		ntrace_write(&sink->comp, low + 4, upper_32_bits(value));
 	ntrace_write(&sink->comp, low, lower_32_bits(value));
 }
 
 static u64 ntrace_ramsink_read64(struct ntrace_ramsink *sink, u32 low)
 {
-	u64 high = sink->has_high ? ntrace_read(&sink->comp, low + 4) : 0;
+	u64 high = ntrace_ramsink_has_high(sink, low) ? ntrace_read(&sink->comp, low + 4) : 0;
 
 	return high << 32 | ntrace_read(&sink->comp, low);
+}
+
+static bool ntrace_ramsink_keeps(struct ntrace_ramsink *sink, u32 low, u64 value)
+{
+	if (!ntrace_ramsink_has_high(sink, low))
+		value = lower_32_bits(value);
+
+	return ntrace_ramsink_read64(sink, low) == value;
 }
 
 /* Mode comes first: the other registers may look different in the other one. */
@@ -79,10 +108,14 @@ static int ntrace_ramsink_reset(struct ntrace_component *comp)
 {
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
 	bool own = sram && comp->impl & TR_RAM_IMPL_HAS_SRAM;
-	u32 mode = comp->impl & TR_RAM_IMPL_HAS_SMEM && !own ? TR_RAM_CONTROL_MODE_SMEM : 0;
+	bool smem = comp->version0 || (comp->impl & TR_RAM_IMPL_HAS_SMEM && !own);
 
-	sink->control = TR_CONTROL_ACTIVE | mode | TR_RAM_CONTROL_STOP_ON_WRAP;
+	sink->layout = comp->version0 ? &ntrace_ramsink_version0 : &ntrace_ramsink_version1;
+	sink->control = TR_CONTROL_ACTIVE | sink->layout->stop_on_wrap |
+			(smem ? sink->layout->mode : 0);
 	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
+	/* Nothing to resume at the first reset, nor without a clock. */
+	ntrace_timestamp_run(comp, &sink->ts);
 	sink->state = NTRACE_SINK_OFF;
 	sink->start = 0;
 	sink->limit = 0;
@@ -437,9 +470,12 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 		sink->overruns = variant->overruns && sink->control & TR_RAM_CONTROL_MODE_SMEM;
 	}
 	sink->has_high = ntrace_has_register(comp, TR_RAM_START_HIGH);
+	sink->window_max = dev_is_dma_coherent(comp->dev) ? U64_MAX : NTRACE_BATCH;
 	/* A class of its own for lockdep: a funnel is locked within. */
 	raw_spin_lock_init(&comp->lock);
 	sink->kept_by = -1;
+	if (comp->version0)
+		return ntrace_version0_probe_sink(sink);
 	ret = ntrace_ramsink_probe_mode(sink);
 	if (ret)
 		return ret;
@@ -447,7 +483,6 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	ntrace_ramsink_try_window(sink, &range);
 	ntrace_ramsink_choose_unit(sink, &range, variant);
 	sink->store.fixed = range.limit_min == range.limit_max;
-	sink->window_max = dev_is_dma_coherent(comp->dev) ? U64_MAX : NTRACE_BATCH;
 	if (sink->align > PAGE_SIZE || sink->addr_bits < 10) {
 		dev_err(comp->dev,
 			"trace RAM sink at %pa: %u address bits, %u bytes at a time are more or less than can be used\n",
@@ -586,11 +621,11 @@ static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 l
 	ntrace_write(&sink->comp, TR_RAM_CONTROL, control);
 	ntrace_ramsink_write64(sink, TR_RAM_START_LOW, start);
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, limit);
-	ntrace_ramsink_write64(sink, TR_RAM_WP_LOW, wp);
+	ntrace_ramsink_write64(sink, sink->layout->wp, wp);
 
-	return ntrace_ramsink_read64(sink, TR_RAM_START_LOW) == start &&
-	       ntrace_ramsink_read64(sink, TR_RAM_LIMIT_LOW) == limit &&
-	       ntrace_ramsink_read64(sink, TR_RAM_WP_LOW) == wp;
+	return ntrace_ramsink_keeps(sink, TR_RAM_START_LOW, start) &&
+	       ntrace_ramsink_keeps(sink, TR_RAM_LIMIT_LOW, limit) &&
+	       ntrace_ramsink_keeps(sink, sink->layout->wp, wp);
 }
 
 /*
@@ -599,27 +634,32 @@ static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 l
  */
 static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
 {
+	const u32 limit_high = sink->layout->highs ? TR_RAM_LIMIT_HIGH : 0;
+	const u32 wp_high = sink->layout->highs ? TR_RAM_WP_HIGH : 0;
 	const struct {
 		const char *what;
 		u32 reg, want;
 	} window[] = {
 		{ "trRamStartHigh to be kept", TR_RAM_START_HIGH, upper_32_bits(start) },
-		{ "trRamLimitHigh to be kept", TR_RAM_LIMIT_HIGH, upper_32_bits(limit) },
-		{ "trRamWPHigh to be kept", TR_RAM_WP_HIGH, upper_32_bits(wp) },
+		{ "trRamLimitHigh to be kept", limit_high, upper_32_bits(limit) },
+		{ "trRamWPHigh to be kept", wp_high, upper_32_bits(wp) },
 		{ "trRamStartLow to be kept", TR_RAM_START_LOW, lower_32_bits(start) },
 		{ "trRamLimitLow to be kept", TR_RAM_LIMIT_LOW, lower_32_bits(limit) },
-		{ "trRamWPLow to be kept", TR_RAM_WP_LOW, lower_32_bits(wp) },
+		{ "trRamWPLow to be kept", sink->layout->wp, lower_32_bits(wp) },
 	};
 	unsigned int i;
 	u32 got;
 
-	if (ntrace_read(&sink->comp, TR_RAM_WP_LOW) == (lower_32_bits(wp) | TR_RAM_WP_LOW_WRAP) &&
+	got = ntrace_read(&sink->comp, sink->layout->wp);
+	if (got == (lower_32_bits(wp) | TR_RAM_WP_LOW_WRAP) &&
 	    ntrace_ramsink_unstick(sink, start, limit, wp))
 		return 0;
 
 	sink->state = NTRACE_SINK_OFF;
 	sink->size = 0;
 	for (i = 0; i < ARRAY_SIZE(window); i++) {
+		if (!window[i].reg)
+			continue;
 		got = ntrace_read(&sink->comp, window[i].reg);
 		if (got == window[i].want)
 			continue;
@@ -630,12 +670,14 @@ static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start
 	return -EIO;
 }
 
-static bool ntrace_ramsink_high_is(struct ntrace_component *comp, u64 start, u64 limit,
-				   u64 wp)
+static bool ntrace_ramsink_high_is(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
 {
+	struct ntrace_component *comp = &sink->comp;
+
 	return ntrace_read(comp, TR_RAM_START_HIGH) == upper_32_bits(start) &&
-	       ntrace_read(comp, TR_RAM_LIMIT_HIGH) == upper_32_bits(limit) &&
-	       ntrace_read(comp, TR_RAM_WP_HIGH) == upper_32_bits(wp);
+	       (!sink->layout->highs ||
+		(ntrace_read(comp, TR_RAM_LIMIT_HIGH) == upper_32_bits(limit) &&
+		 ntrace_read(comp, TR_RAM_WP_HIGH) == upper_32_bits(wp)));
 }
 
 /* Start comes before Limit, because what Limit can be may depend on it. */
@@ -643,6 +685,7 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 					      u64 at)
 {
 	struct ntrace_component *comp = &sink->comp;
+	const struct ntrace_ramsink_layout *layout = sink->layout;
 	u64 limit = start + size - sink->align, wp = start + at;
 	bool high = sink->has_high &&
 		    (!sink->size || upper_32_bits((start ^ sink->start) | (limit ^ sink->limit)));
@@ -651,14 +694,15 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 	if (ntrace_ramsink_go(sink, NTRACE_SINK_SET))
 		return -EIO;
 
-	if (high) {
+	if (high)
 		ntrace_write(comp, TR_RAM_START_HIGH, upper_32_bits(start));
+	if (high && layout->highs) {
 		ntrace_write(comp, TR_RAM_LIMIT_HIGH, upper_32_bits(limit));
 		ntrace_write(comp, TR_RAM_WP_HIGH, upper_32_bits(wp));
 	}
 	ntrace_write_relaxed(comp, TR_RAM_START_LOW, lower_32_bits(start));
 	ntrace_write_relaxed(comp, TR_RAM_LIMIT_LOW, lower_32_bits(limit));
-	ntrace_write_relaxed(comp, TR_RAM_WP_LOW, lower_32_bits(wp));
+	ntrace_write_relaxed(comp, layout->wp, lower_32_bits(wp));
 
 	sink->start = start;
 	sink->limit = limit;
@@ -666,8 +710,9 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 	sink->guard = NULL;
 	if (ntrace_read_relaxed(comp, TR_RAM_START_LOW) == lower_32_bits(start) &&
 	    ntrace_read_relaxed(comp, TR_RAM_LIMIT_LOW) == lower_32_bits(limit) &&
-	    (!high || ntrace_ramsink_high_is(comp, start, limit, wp))) {
-		got = ntrace_read_relaxed(comp, TR_RAM_WP_LOW);
+	    (layout->highs || ntrace_version0_reaches(start, limit)) &&
+	    (!high || ntrace_ramsink_high_is(sink, start, limit, wp))) {
+		got = ntrace_read_relaxed(comp, layout->wp);
 		sink->stuck = sink->wrap_sticks ? got & TR_RAM_WP_LOW_WRAP : 0;
 		if (got == (lower_32_bits(wp) | sink->stuck))
 			return 0;
@@ -688,9 +733,9 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
 	if (sink->overruns)
-		sink->control &= ~TR_RAM_CONTROL_STOP_ON_WRAP;
+		sink->control &= ~sink->layout->stop_on_wrap;
 	else
-		sink->control |= TR_RAM_CONTROL_STOP_ON_WRAP;
+		sink->control |= sink->layout->stop_on_wrap;
 
 	return ntrace_ramsink_set(sink, start, size, 0);
 }
@@ -706,7 +751,7 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
  */
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
 {
-	sink->control &= ~TR_RAM_CONTROL_STOP_ON_WRAP;
+	sink->control &= ~sink->layout->stop_on_wrap;
 
 	return ntrace_ramsink_set(sink, start, size, at);
 }
@@ -726,8 +771,8 @@ int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
 		control = ntrace_read(comp, TR_RAM_CONTROL);
 		if (control & TR_CONTROL_ENABLE)
 			return 0;
-		if ((sink->control & TR_RAM_CONTROL_STOP_ON_WRAP) &&
-		    (ntrace_read(comp, TR_RAM_WP_LOW) ^ sink->stuck) & TR_RAM_WP_LOW_WRAP)
+		if ((sink->control & sink->layout->stop_on_wrap) &&
+		    (ntrace_read(comp, sink->layout->wp) ^ sink->stuck) & TR_RAM_WP_LOW_WRAP)
 			return 0;
 	} while (!ntrace_deadline_passed(&deadline));
 
@@ -754,14 +799,16 @@ static bool ntrace_ramsink_busy(const struct ntrace_component *comp)
 /* Did the sink, once enabled, run into the end of its window? */
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 {
-	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE);
+	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE) ||
+	       (!sink->layout->falls &&
+		ntrace_read(&sink->comp, sink->layout->wp) & TR_RAM_WP_LOW_WRAP);
 }
 
 /* The write pointer is outside of the window. Return: an error, after ntrace_component_fail() */
 int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
 {
 	return ntrace_component_fail(&sink->comp, "trRamWP to stay inside the window",
-				     ntrace_read(&sink->comp, TR_RAM_WP_LOW));
+				     ntrace_read(&sink->comp, sink->layout->wp));
 }
 
 /**
@@ -774,7 +821,7 @@ int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
  */
 bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 {
-	u32 wp = ntrace_read(&sink->comp, TR_RAM_WP_LOW);
+	u32 wp = ntrace_read(&sink->comp, sink->layout->wp);
 
 	*at = (u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
 	*wrapped = wp & TR_RAM_WP_LOW_WRAP;
@@ -815,7 +862,7 @@ bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 
 NTRACE_ATTR(ramsink, address_bits, "%u", this->addr_bits);
 NTRACE_ATTR(ramsink, write_width, "%u", this->align);
-NTRACE_ATTR(ramsink, mode, "%s", this->control & TR_RAM_CONTROL_MODE_SMEM ? "smem" : "sram");
+NTRACE_ATTR(ramsink, mode, "%s", this->control & this->layout->mode ? "smem" : "sram");
 NTRACE_ATTR(ramsink, size, "%llu", this->store.dma ? 0 : this->store.size);
 
 static struct attribute *ntrace_ramsink_attrs[] = {

@@ -39,6 +39,8 @@
 #define   TR_TE_CONTROL_STALL_ENA		BIT(13)
 #define   TR_TE_CONTROL_INHIBIT_SRC		BIT(15)
 #define   TR_TE_CONTROL_SYNC_MODE		GENMASK(17, 16)
+#define     TR_TE_SYNC_MESSAGES			1
+#define     TR_TE_SYNC_ICNT			3
 #define   TR_TE_CONTROL_SYNC_MAX		GENMASK(23, 20)
 #define   TR_TE_CONTROL_FORMAT			GENMASK(26, 24)
 #define     TR_TE_FORMAT_ETRACE			0
@@ -50,6 +52,7 @@
 #define   TR_TE_FEATURES_SEQUENTIAL_JUMP	BIT(2)
 #define   TR_TE_FEATURES_IMPLICIT_RETURN	BIT(3)
 #define   TR_TE_FEATURES_IMPLICIT_RETURN_MODE	GENMASK(7, 6)
+#define     TR_TE_RETURN_COUNTER		1
 #define   TR_TE_FEATURES_REPEATED_HISTORY	BIT(8)
 #define   TR_TE_FEATURES_ALL_JUMPS		BIT(9)
 #define   TR_TE_FEATURES_EXTEND_ADDR_MSB	BIT(10)
@@ -148,5 +151,29 @@
 #define   TR_ATB_CONTROL_ID			GENMASK(14, 8)
 #define     TR_ATB_ID_MIN			0x01
 #define     TR_ATB_ID_MAX			0x6f
+
+/*
+ * Version 0, where it differs: P550. Enable, InstTracing, Empty, StallOrOverflow, StallEna,
+ * InhibitSrc and the format are where they are in 1.0.
+ */
+#define TR0_STOP_ON_WRAP			BIT(14)
+#define TR0_SINK_ERROR				BIT(27)	/* write 1 to clear */
+#define TR0_SINK				GENMASK(31, 28)
+#define   TR0_SINK_SYSTEM_MEMORY		7
+#define   TR0_SINK_FUNNEL			8
+#define TR0_TE_INST_MODE_HTM_SYNC		7
+#define TR0_TE_SYNC_MAX_MESSAGES		GENMASK(19, 16)	/* every 2^(n + 5) */
+#define TR0_TE_SYNC_MAX_ICNT			GENMASK(23, 20)	/* likewise */
+#define   TR0_TE_SYNC_OFF			15
+#define TR0_IMPL_VERSION			GENMASK(3, 0)
+#define TR0_IMPL_SYSTEM_MEMORY			BIT(7)
+#define TR0_IMPL_TO_FUNNEL			BIT(8)
+#define TR0_IMPL_WIDTH				GENMASK(17, 16)	/* 4 << n bytes */
+#define TR0_TE_IMPL_SRC_ID			GENMASK(23, 20)
+#define TR0_TE_IMPL_SRC_BITS			GENMASK(26, 24)
+#define TR0_WP					0x01c
+#define TR0_TS_MESSAGES				GENMASK(19, 16)	/* which have TSTAMP */
+#define TR0_TS_COUNTER_LOW			0x044
+#define TR0_TS_COUNTER_HIGH			0x048
 
 #endif /* _NTRACE_REGS_H */

@@ -97,6 +97,7 @@ static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used, bool 
 		return ret;
 	}
 
+	c->lost |= ntrace_ramsink_erred(sink);
 	*full = *used == sink->size;
 	if (*full) {
 		c->lost |= !ntrace_cpu_lossless(c) || ntrace_ramsink_unsure(sink);

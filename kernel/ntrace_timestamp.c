@@ -13,14 +13,14 @@
 
 #include "ntrace_component.h"
 
-static u64 ntrace_timestamp_read(struct ntrace_component *comp)
+static u64 ntrace_timestamp_read(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
 	u32 high, low;
 
 	do {
-		high = ntrace_read(comp, TR_TS_COUNTER_HIGH);
-		low = ntrace_read(comp, TR_TS_COUNTER_LOW);
-	} while (high != ntrace_read(comp, TR_TS_COUNTER_HIGH));
+		high = ntrace_read(comp, ts->counter + 4);
+		low = ntrace_read(comp, ts->counter);
+	} while (high != ntrace_read(comp, ts->counter + 4));
 
 	return (u64)high << 32 | low;
 }
@@ -39,7 +39,7 @@ static bool ntrace_timestamp_matches(struct ntrace_component *comp,
 
 	local_irq_save(flags);
 	before = get_cycles64();
-	value = ntrace_timestamp_read(comp);
+	value = ntrace_timestamp_read(comp, ts);
 	after = get_cycles64();
 	local_irq_restore(flags);
 
@@ -82,7 +82,7 @@ void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timesta
 	unsigned int prescale = ts->prescale, last = ts->prescale;
 
 	ts->tracks_time = false;
-	if (ts->mode == TR_TS_MODE_NONE || !ntrace_has_register(comp, TR_TS_COUNTER_LOW))
+	if (ts->mode == TR_TS_MODE_NONE || !ntrace_has_register(comp, ts->counter))
 		return;
 	if (ntrace_timestamp_is_elsewhere(ts)) {
 		prescale = 0;
@@ -120,8 +120,26 @@ static bool ntrace_timestamp_activate(struct ntrace_component *comp)
  */
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
-	if (ts->mode != TR_TS_MODE_NONE && ntrace_timestamp_activate(comp))
-		ntrace_write(comp, TR_TS_CONTROL, ts->control);
+	if (ts->mode == TR_TS_MODE_NONE || !ntrace_timestamp_activate(comp))
+		return;
+	/* Version 0 wants its source before it counts. */
+	if (comp->version0)
+		ntrace_write(comp, TR_TS_CONTROL, ts->control & ~TR_TS_CONTROL_COUNT);
+	ntrace_write(comp, TR_TS_CONTROL, ts->control);
+}
+
+/* Control for a mode. In version 0 funnels count, and encoders are told which messages have it. */
+static u32 ntrace_timestamp_want(struct ntrace_component *comp, u8 mode, u32 enable)
+{
+	u32 want = TR_TS_CONTROL_ACTIVE | enable | FIELD_PREP(TR_TS_CONTROL_MODE, mode);
+
+	return want | (comp->version0 && enable ? TR0_TS_MESSAGES : TR_TS_CONTROL_COUNT);
+}
+
+/* Version 0: the clock is the funnel's. */
+static bool ntrace_timestamp_may(const struct ntrace_component *comp, u8 mode, u32 enable)
+{
+	return !comp->version0 || mode == (enable ? TR_TS_MODE_SHARED : TR_TS_MODE_INTERNAL_SYSTEM);
 }
 
 /*
@@ -140,13 +158,16 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 	u32 want, got;
 	int i;
 
-	*ts = (struct ntrace_timestamp) {};
+	*ts = (struct ntrace_timestamp) {
+		.counter = comp->version0 ? TR0_TS_COUNTER_LOW : TR_TS_COUNTER_LOW,
+	};
 	if (!ntrace_has_register(comp, TR_TS_CONTROL) || !ntrace_timestamp_activate(comp))
 		return;
 
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		want = TR_TS_CONTROL_ACTIVE | TR_TS_CONTROL_COUNT | enable |
-		       FIELD_PREP(TR_TS_CONTROL_MODE, modes[i]);
+		want = ntrace_timestamp_want(comp, modes[i], enable);
+		if (!ntrace_timestamp_may(comp, modes[i], enable))
+			continue;
 		got = ntrace_write_back(comp, TR_TS_CONTROL, want);
 		if (FIELD_GET(TR_TS_CONTROL_MODE, got) == modes[i] && (got & enable) == enable)
 			break;

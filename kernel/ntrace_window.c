@@ -218,6 +218,7 @@ static int ntrace_window_account(struct ntrace_cpu *c)
 		return ret;
 	}
 
+	c->lost |= ntrace_ramsink_erred(c->path->sink);
 	full = used == c->window.size;
 	if (full)
 		used -= ntrace_ramsink_unsure(c->path->sink);

@@ -31,7 +31,7 @@ link_tree()
 add_sources()
 {
 	mkdir -p "$tree/lib/ntrace"
-	cp "$top"/kernel/ntrace_{aux.c,aux.h,sink.c,aux_test.c} "$tree/lib/ntrace/"
+	cp "$top"/kernel/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} "$tree/lib/ntrace/"
 	printf 'config NTRACE_AUX_KUNIT_TEST\n\tbool "ntrace: AUX arithmetic"\n\tdepends on KUNIT=y\n' \
 		>"$tree/lib/ntrace/Kconfig"
 	echo 'obj-y := ntrace_aux.o ntrace_sink.o ntrace_aux_test.o' >"$tree/lib/ntrace/Makefile"

@@ -504,7 +504,7 @@ static bool test_caps(void)
 {
 	static const char *const names[] = {
 		"htm", "btm", "contextid", "timestamp", "retstack", "seqjump", "repeathist", "extaddr", "alljumps",
-		"stall", "mmode", "syncmode", "syncmax", "filters", "latch", "inhibitsrc",
+		"stall", "mmode", "syncmode", "syncmax", "filters", "cpuwide", "latch", "inhibitsrc",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

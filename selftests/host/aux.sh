@@ -6,7 +6,7 @@
 kernel=$top/kernel
 
 # What a source includes from the kernel is in kunit.h.
-for header in $(sed -n 's/^#include <\(.*\)>$/\1/p' "$kernel"/ntrace_{aux.c,aux.h,sink.c,aux_test.c} |
+for header in $(sed -n 's/^#include <\(.*\)>$/\1/p' "$kernel"/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} |
 	sort -u); do
 	mkdir -p "$scratch/include/${header%/*}"
 	: >"$scratch/include/$header"

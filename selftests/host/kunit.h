@@ -35,7 +35,12 @@ typedef uint64_t u64;
 #define NSEC_PER_MSEC		1000000L
 #define NSEC_PER_SEC		1000000000L
 
+#define BIT(n)			(1UL << (n))
 #define BIT_ULL(n)		(1ULL << (n))
+#define GENMASK(high, low)	(~0UL >> (63 - (high)) & ~0UL << (low))
+#define FIELD_PREP(mask, value)	((__typeof__(mask))(value) << __builtin_ctzl(mask) & (mask))
+#define FIELD_GET(mask, value)	(((value) & (mask)) >> __builtin_ctzl(mask))
+#define upper_32_bits(x)	((u32)((u64)(x) >> 32))
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
