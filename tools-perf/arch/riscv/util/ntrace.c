@@ -292,6 +292,19 @@ static void warn_of_untraced_cpus(struct perf_pmu *pmu, const struct record_opts
 	perf_cpu_map__put(online);
 }
 
+/* An encoder that counts calls cannot follow a CPU from one task to the next. */
+static int check_target(struct perf_pmu *pmu, const struct record_opts *opts)
+{
+	int wide;
+
+	if (!target__has_cpu(&opts->target) ||
+	    perf_pmu__scan_file(pmu, "caps/cpuwide", "%d", &wide) != 1 || wide)
+		return 0;
+	pr_err("%s: the trace encoders of this machine take returns of one task for those of another (caps/cpuwide is 0): record a program or a task (-p, -t), not CPUs (-a, -C)\n",
+	       pmu->name);
+	return -EINVAL;
+}
+
 static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *evlist,
 				    struct record_opts *opts)
 {
@@ -304,7 +317,7 @@ static int ntrace_recording_options(struct auxtrace_record *itr, struct evlist *
 	if (err || !event)
 		return err;
 
-	err = refuse_options(ptr->pmu, opts);
+	err = refuse_options(ptr->pmu, opts) ?: check_target(ptr->pmu, opts);
 	if (!err)
 		err = check_kcore(ptr->pmu, opts);
 	if (!err)
