@@ -173,6 +173,22 @@ result()
 	return "$(cat "$out.status" 2>/dev/null || echo 2)"
 }
 
+# pieces GROUP NUMBER NAME TEXT TRUTHPART-OPTION...: what is decoded of share/NAME.data is part of
+# recording NUMBER
+pieces()
+{
+	local group=$1 number=$2 what=$3 text=$4 status=0
+	local list=$dir/$1/$3.txt out=$dir/$1/$3.out err=$dir/$1/$3.err
+
+	shift 4
+	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
+		-F cpu,tid,event,ip >"$list" 2>"$err" || status=$?
+	# shellcheck disable=SC2046
+	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" \
+		$("$lab/truths" "$dir/$group") "$@" <"$list" >"$out" 2>>"$err" || status=$?
+	ok $status "$what: $text: $(tail -n 1 "$out")" "$out" "$err"
+}
+
 figure()	# NAME: of the last verdict
 {
 	tr ' ' '\n' <<<"$verdict" | sed -n "s/^$1=//p"

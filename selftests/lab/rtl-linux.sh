@@ -83,20 +83,6 @@ for what in "${numbers[@]}"; do
 	ok $? "$what: $(figures)" "$out" "$err"
 done
 
-# pieces GROUP NUMBER NAME TEXT TRUTHPART-OPTION...
-pieces()
-{
-	local group=$1 number=$2 what=$3 text=$4 status=0
-	local list=$dir/$1/$3.txt out=$dir/$1/$3.out err=$dir/$1/$3.err
-
-	shift 4
-	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
-		-F cpu,tid,event,ip >"$list" 2>"$err" || status=$?
-	# shellcheck disable=SC2046
-	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" \
-		$("$lab/truths" "$dir/$group") "$@" <"$list" >"$out" 2>>"$err" || status=$?
-	ok $status "$what: $text: $(tail -n 1 "$out")" "$out" "$err"
-}
 # 16 KiB fill before a look comes now and then, and that is reported.
 pieces sram 1 sram "all but what is reported" --reported --insns 1000000 --errors 1000
 pieces run 5 snapshot "the end is what ran last" --last --insns 100000 --pieces 8 --errors 8

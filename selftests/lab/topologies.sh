@@ -49,6 +49,25 @@ perf script -i every.data --itrace=b -F ip 2>/dev/null | head -n 1 | grep . || e
 exit $status
 END
 
+# An encoder of version 0 has no filters, and counts calls: tasks can be traced, CPUs cannot. Of two
+# threads of a program one follows the other, and the count begins anew.
+cat >"$dir/version0.sh" <<'END'
+cd /mnt
+record="perf --buildid-dir /mnt/debug record --kcore -m ,4M"
+pmu=/sys/bus/event_source/devices/ntrace
+status=0
+recording 1; $record -e ntrace/mmode,syncmax=3/ -o cpus.data -- threads || status=1
+recording 2; $record -e ntrace/mmode,syncmax=3/ --per-thread -o thread.data -- bounce || status=1
+recording 3
+perf record -e ntrace//u -o none.data -- true 2>err && status=1
+cat err; grep -q 'have no filters (caps/filters is 0)' err || status=1
+perf record -a -e ntrace/mmode/ -o none.data -- true 2>err && status=1
+cat err; grep -q 'caps/cpuwide is 0' err || status=1
+grep . $pmu/caps/* $pmu/cpu*/* >files.txt 2>/dev/null
+cat /sys/kernel/debug/ntrace/bringup >bringup.txt || status=1
+exit $status
+END
+
 # R58: what sinks wrote is inside the window that they were enabled with last, and every window is
 # in memory, not in anybody's registers, and inside the sink's region if it has one. Addresses have
 # leading zeros: they compare as strings.
@@ -109,6 +128,7 @@ one()		# TOPOLOGY
 	funnel2|cascade|held)	script=both ;;
 	unknown)		script=full ;;
 	context)		script=context ;;
+	p550)			script=version0 ;;
 	clusters)		script=all ;;
 	esac
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
@@ -118,6 +138,25 @@ one()		# TOPOLOGY
 	[ $script != unfiltered ] || return 0
 	grants $t
 	ok $? "R58: $t: $(tail -n 1 "$dir/$t/grants")" "$dir/$t/grants"
+	[ $script != version0 ] || version0 $t
+}
+
+# There is no code of firmware: what is decoded between two losses is what ran.
+version0()	# TOPOLOGY
+{
+	local share=$dir/$1/share fact
+
+	pieces $1 1 cpus "all but what is reported" --reported --insns 1000000 --errors 20000
+	pieces $1 2 thread "all but what is reported" --reported --insns 1000000 --errors 20000
+	! grep -h 'trace error' "$dir/$1"/{cpus,thread}.txt | grep -qv ' ip 0x800.* no code in '
+	ok $? "$1: nothing is lost but what firmware does"
+	for fact in caps/contextid:0 caps/filters:0 caps/retstack:0x3 caps/cpuwide:0 caps/stall:0 \
+			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 cpu1/srcid:1; do
+		grep -q "/$fact\$" "$share/files.txt"
+		ok $? "$1: $fact" "$share/files.txt"
+	done
+	! grep -q '^DIFFERS' "$share/bringup.txt" && grep -q 'RAM sink, version 0$' "$share/bringup.txt"
+	ok $? "$1: the bring-up report finds nothing that differs" "$share/bringup.txt"
 }
 
 for t in $wanted; do
@@ -125,7 +164,7 @@ for t in $wanted; do
 done
 for t in $wanted; do
 	for what in cpus thread both all; do
-		[ -s "$dir/$t/share/$what.data" ] || continue
+		[ -s "$dir/$t/share/$what.data" ] && [ $t != p550 ] || continue
 		case $what in
 		cpus)	number=1 ;;
 		thread)	number=2 ;;
@@ -136,7 +175,7 @@ for t in $wanted; do
 done
 for t in $wanted; do
 	for what in cpus thread both all; do
-		[ -s "$dir/$t/share/$what.data" ] || continue
+		[ -s "$dir/$t/share/$what.data" ] && [ $t != p550 ] || continue
 		result $t - $what b
 		status=$?
 		if [ $t = sram ]; then
