@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which bytes of an AUX buffer are a window (util/ntrace-buffer.c): records twice, in another file,
+ * Which bytes of an AUX buffer are a window (nt-session-buffer.c): records twice, in another file,
  * filled up, lost; circular buffers; what the driver passed over; where decoding begins.
  */
 #include "cmocka-tap.h"
@@ -10,27 +10,27 @@
 
 #include <linux/ntrace.h>
 
-#include "ntrace-buffer.h"
+#include "nt-session.h"
 
-static void add_piece(struct ntrace_buffer *b, uint64_t offset, uint64_t size, uint64_t time)
+static void add_piece(struct nt_session_buffer *b, uint64_t offset, uint64_t size, uint64_t time)
 {
-	const struct ntrace_piece piece = { .offset = offset, .size = size, .file_offset = 1000 };
+	const struct nt_session_piece piece = { .offset = offset, .size = size, .file_offset = 1000 };
 
-	assert_int_equal(ntrace_buffer_add_piece(b, &piece, time), 0);
+	assert_int_equal(nt_session_buffer_add_piece(b, &piece, time), 0);
 }
 
-static void add_window(struct ntrace_buffer *b, uint64_t offset, uint64_t size, uint64_t time)
+static void add_window(struct nt_session_buffer *b, uint64_t offset, uint64_t size, uint64_t time)
 {
-	const struct ntrace_window window = {
+	const struct nt_session_window window = {
 		.offset = offset, .size = size, .time = time, .flags = 4, .hw_id = 7, .cpu = 1,
 		.tid = 10,
 	};
 
-	assert_int_equal(ntrace_buffer_add_window(b, &window), 0);
+	assert_int_equal(nt_session_buffer_add_window(b, &window), 0);
 }
 
 /* Window number i of the buffer in the end */
-static void expect(const struct ntrace_buffer *b, size_t i, uint64_t offset, uint64_t size,
+static void expect(const struct nt_session_buffer *b, size_t i, uint64_t offset, uint64_t size,
 		   bool orphan)
 {
 	assert_true(i < b->nr_windows);
@@ -40,15 +40,15 @@ static void expect(const struct ntrace_buffer *b, size_t i, uint64_t offset, uin
 			 b->window[i].orphan, offset, size, orphan);
 }
 
-static void finish(struct ntrace_buffer *b, size_t windows)
+static void finish(struct nt_session_buffer *b, size_t windows)
 {
-	assert_int_equal(ntrace_buffer_finish(b), 0);
+	assert_int_equal(nt_session_buffer_finish(b), 0);
 	assert_int_equal(b->nr_windows, windows);
 }
 
 static void order(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 1 };
+	struct nt_session_buffer b = { .cpu = 1 };
 
 	(void)state;
 	add_piece(&b, 0, 300, 0);
@@ -62,7 +62,7 @@ static void order(void **state)
 	expect(&b, 1, 100, 0, false);
 	expect(&b, 2, 100, 100, false);
 	expect(&b, 3, 200, 100, false);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 	assert_int_equal(b.nr_windows, 0);
 	finish(&b, 0);
 }
@@ -70,7 +70,7 @@ static void order(void **state)
 /* perf record writes what comes between two looks twice; without a time nothing tells. */
 static void repeated(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 1 };
+	struct nt_session_buffer b = { .cpu = 1 };
 
 	(void)state;
 	add_piece(&b, 0, 200, 0);
@@ -82,13 +82,13 @@ static void repeated(void **state)
 	finish(&b, 4);
 	expect(&b, 0, 0, 100, false);
 	expect(&b, 1, 100, 100, false);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 }
 
 /* Files of --switch-output: AUX records of bytes that are in the file before, or behind */
 static void elsewhere(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 1 };
+	struct nt_session_buffer b = { .cpu = 1 };
 
 	(void)state;
 	add_piece(&b, 1000, 0, 50);
@@ -101,13 +101,13 @@ static void elsewhere(void **state)
 	assert_true(b.end.there);
 	finish(&b, 1);
 	expect(&b, 0, 1000, 100, false);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 }
 
 /* perf fills records up to 8 bytes: those are no trace, up to 7 of them. */
 static void filled(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 1 };
+	struct nt_session_buffer b = { .cpu = 1 };
 
 	(void)state;
 	add_piece(&b, 0, 16, 0);
@@ -117,19 +117,19 @@ static void filled(void **state)
 	finish(&b, 2);
 	assert_int_equal(b.piece[0].size, 13);
 	assert_int_equal(b.piece[1].size, 9);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 
 	add_piece(&b, 0, 16, 0);
 	add_window(&b, 0, 8, 10);
 	finish(&b, 2);
 	expect(&b, 1, 8, 8, true);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 }
 
 /* Trace whose AUX record was lost: before, between, behind others; it is like its neighbours. */
 static void orphans(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 3 };
+	struct nt_session_buffer b = { .cpu = 3 };
 
 	(void)state;
 	add_piece(&b, 0, 300, 0);
@@ -145,20 +145,20 @@ static void orphans(void **state)
 	assert_int_equal(b.window[2].tid, 10);
 	assert_int_equal(b.window[2].flags, 0);
 	assert_int_equal(b.window[2].cpu, 3);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 
 	/* nobody to be like */
 	add_piece(&b, 0, 100, 0);
 	finish(&b, 1);
 	expect(&b, 0, 0, 100, true);
 	assert_int_equal(b.window[0].hw_id, 0);
-	ntrace_buffer_free(&b);
+	nt_session_buffer_free(&b);
 }
 
 /* A snapshot has the end of one window and all of the next. */
 static void ring(void **state)
 {
-	struct ntrace_buffer b = { .cpu = 1 };
+	struct nt_session_buffer b = { .cpu = 1 };
 	size_t i;
 
 	(void)state;
@@ -171,9 +171,9 @@ static void ring(void **state)
 	finish(&b, 2);
 	expect(&b, 0, 160, 40, false);
 	expect(&b, 1, 200, 100, false);
-	assert_int_equal(b.window[0].begin, NTRACE_BEGIN_ANYWHERE);
-	assert_int_equal(b.window[1].begin, NTRACE_BEGIN_SYNC);
-	ntrace_buffer_free(&b);
+	assert_int_equal(b.window[0].begin, NT_SESSION_BEGIN_ANYWHERE);
+	assert_int_equal(b.window[1].begin, NT_SESSION_BEGIN_SYNC);
+	nt_session_buffer_free(&b);
 }
 
 static void mark(uint8_t *data, uint64_t skipped)
@@ -197,25 +197,25 @@ static void blank(void **state)
 	(void)state;
 	memset(data, 0x11, sizeof(data));
 	mark(data, 60);
-	ntrace_buffer_blank(data, sizeof(data));
+	nt_session_buffer_blank(data, sizeof(data));
 	assert_true(all_idle(data, 60));
 	assert_int_equal(data[60], 0x11);
 
 	memset(data, 0x11, sizeof(data));
 	mark(data + 40, 60);
-	ntrace_buffer_blank(data, sizeof(data));
+	nt_session_buffer_blank(data, sizeof(data));
 	assert_int_equal(data[39], 0x11);
 	assert_true(all_idle(data + 40, 60));
 
 	/* no mark: shorter than one, or of more than there is */
 	memset(data, 0x11, sizeof(data));
 	mark(data, 15);
-	ntrace_buffer_blank(data, sizeof(data));
+	nt_session_buffer_blank(data, sizeof(data));
 	assert_int_equal(data[8], 15);
 	mark(data, 101);
-	ntrace_buffer_blank(data, sizeof(data));
+	nt_session_buffer_blank(data, sizeof(data));
 	assert_int_equal(data[8], 101);
-	ntrace_buffer_blank(data, 12);
+	nt_session_buffer_blank(data, 12);
 	assert_int_equal(data[8], 101);
 }
 
@@ -228,23 +228,23 @@ static void begin(void **state)
 		9 << 2, 5 << 2 | 1, 0x40 | 3,		/* ProgTraceSync */
 		9 << 2, 5 << 2 | 1, 0x40 | 3,
 	};
-	struct ntrace_window w = { .begin = NTRACE_BEGIN_SYNC };
+	struct nt_session_window w = { .begin = NT_SESSION_BEGIN_SYNC };
 	struct nt_params p;
 	struct nt_msg msg;
 	size_t at;
 
 	(void)state;
 	nt_params_init(&p);
-	assert_int_equal(ntrace_window_skip(&w, &p, data, sizeof(data)), 0);
-	w.begin = NTRACE_BEGIN_ANYWHERE;
-	at = ntrace_window_skip(&w, &p, data, sizeof(data));
+	assert_int_equal(nt_session_window_skip(&w, &p, data, sizeof(data)), 0);
+	w.begin = NT_SESSION_BEGIN_ANYWHERE;
+	at = nt_session_window_skip(&w, &p, data, sizeof(data));
 	assert_int_equal(at, 6);
 	assert_true(nt_msg_decode(&p, data + at, sizeof(data) - at, &msg) > 0);
 	assert_int_equal(msg.tcode, NT_TCODE_PROG_TRACE_SYNC);
-	w.begin = NTRACE_BEGIN_MESSAGE;
-	assert_int_equal(ntrace_window_skip(&w, &p, data + at, sizeof(data) - at), 0);
+	w.begin = NT_SESSION_BEGIN_MESSAGE;
+	assert_int_equal(nt_session_window_skip(&w, &p, data + at, sizeof(data) - at), 0);
 	/* there is none */
-	assert_int_equal(ntrace_window_skip(&w, &p, data + 3, 3), 3);
+	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3), 3);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cmocka-tap.h"
-#include "ntrace-period.h"
+#include "nt-session.h"
 
 #define PERIOD	1000
 #define LOOPS	1000
@@ -31,14 +31,14 @@ static double sampling_error(double n, double m)
 static double loop_error(unsigned int length, unsigned int n, bool exact)
 {
 	static unsigned int hits[LOOPS];
-	struct ntrace_period p;
+	struct nt_session_period p;
 	double tv = 0;
 	uint64_t at;
 
 	memset(hits, 0, sizeof(hits));
-	ntrace_period_init(&p, PERIOD, length, exact);
-	at = ntrace_period_begin(&p);
-	for (unsigned int i = 0; i < n; i++, at += ntrace_period_next(&p))
+	nt_session_period_init(&p, PERIOD, length, exact);
+	at = nt_session_period_begin(&p);
+	for (unsigned int i = 0; i < n; i++, at += nt_session_period_next(&p))
 		hits[(at - 1) % length]++;
 	for (unsigned int i = 0; i < length; i++)
 		tv += fabs((double)hits[i] / n - 1.0 / length) / 2;
@@ -73,15 +73,15 @@ static void test_exact(void **state)
 /* Each block has one, so no two are farther apart than two periods, and the sum is exact. */
 static void test_blocks(void **state)
 {
-	struct ntrace_period p;
+	struct nt_session_period p;
 	uint64_t at, step;
 
 	(void)state;
-	ntrace_period_init(&p, PERIOD, 1, false);
-	at = ntrace_period_begin(&p);
+	nt_session_period_init(&p, PERIOD, 1, false);
+	at = nt_session_period_begin(&p);
 	for (uint64_t block = 0; block < 100000; block++) {
 		assert_true(at > block * PERIOD && at <= (block + 1) * PERIOD);
-		step = ntrace_period_next(&p);
+		step = nt_session_period_next(&p);
 		assert_true(step >= 1 && step < 2 * PERIOD);
 		at += step;
 	}
@@ -89,31 +89,31 @@ static void test_blocks(void **state)
 
 static void test_one(void **state)
 {
-	struct ntrace_period p;
+	struct nt_session_period p;
 
 	(void)state;
 	for (uint64_t period = 0; period < 2; period++) {
-		ntrace_period_init(&p, period, 7, false);
-		assert_int_equal(ntrace_period_begin(&p), 1);
+		nt_session_period_init(&p, period, 7, false);
+		assert_int_equal(nt_session_period_begin(&p), 1);
 		for (int i = 0; i < 100; i++)
-			assert_int_equal(ntrace_period_next(&p), 1);
+			assert_int_equal(nt_session_period_next(&p), 1);
 	}
 }
 
 static void test_same(void **state)
 {
-	struct ntrace_period a, b, c;
+	struct nt_session_period a, b, c;
 	unsigned int differ = 0;
 
 	(void)state;
-	ntrace_period_init(&a, PERIOD, 3, false);
-	ntrace_period_init(&b, PERIOD, 3, false);
-	ntrace_period_init(&c, PERIOD, 4, false);
+	nt_session_period_init(&a, PERIOD, 3, false);
+	nt_session_period_init(&b, PERIOD, 3, false);
+	nt_session_period_init(&c, PERIOD, 4, false);
 	for (int i = 0; i < 1000; i++) {
-		uint64_t next = ntrace_period_next(&a);
+		uint64_t next = nt_session_period_next(&a);
 
-		assert_int_equal(next, ntrace_period_next(&b));
-		differ += next != ntrace_period_next(&c);
+		assert_int_equal(next, nt_session_period_next(&b));
+		differ += next != nt_session_period_next(&c);
 	}
 	assert_true(differ > 900);
 }
@@ -121,12 +121,12 @@ static void test_same(void **state)
 /* --- stretches ------------------------------------------------------------------- */
 
 /* Samples of a stretch that begins anew, of which the first @part are told apart */
-static unsigned int stretch(struct ntrace_period *p, uint64_t length, uint64_t part,
+static unsigned int stretch(struct nt_session_period *p, uint64_t length, uint64_t part,
 			    unsigned int *early)
 {
 	unsigned int n = 0;
 
-	for (uint64_t at = ntrace_period_begin(p); at <= length; at += ntrace_period_next(p)) {
+	for (uint64_t at = nt_session_period_begin(p); at <= length; at += nt_session_period_next(p)) {
 		*early += at <= part;
 		n++;
 	}
@@ -137,10 +137,10 @@ static unsigned int stretch(struct ntrace_period *p, uint64_t length, uint64_t p
 static void test_stretches(void **state)
 {
 	static const unsigned int lengths[] = { 1, 7, 50, 400, 999, 1000, 1001, 1700, 5000 };
-	struct ntrace_period p;
+	struct nt_session_period p;
 
 	(void)state;
-	ntrace_period_init(&p, PERIOD, 11, false);
+	nt_session_period_init(&p, PERIOD, 11, false);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		unsigned int rounds = 40000000 / lengths[i], n = 0, early = 0;
 		double insns = (double)rounds * lengths[i], error;
@@ -162,26 +162,26 @@ static void test_stretches(void **state)
 static void test_scale(void **state)
 {
 	(void)state;
-	assert_int_equal(ntrace_scale(7, 3, 2), 10);
-	assert_int_equal(ntrace_scale(0, 3, 2), 0);
-	assert_int_equal(ntrace_scale(UINT64_MAX, 1, UINT64_MAX), 1);
-	assert_int_equal(ntrace_scale(1ull << 40, 1ull << 20, 1ull << 30), 1ull << 30);
-	assert_int_equal(ntrace_scale(1ull << 60, 1ull << 60, 3), UINT64_MAX);
+	assert_int_equal(nt_session_scale(7, 3, 2), 10);
+	assert_int_equal(nt_session_scale(0, 3, 2), 0);
+	assert_int_equal(nt_session_scale(UINT64_MAX, 1, UINT64_MAX), 1);
+	assert_int_equal(nt_session_scale(1ull << 40, 1ull << 20, 1ull << 30), 1ull << 30);
+	assert_int_equal(nt_session_scale(1ull << 60, 1ull << 60, 3), UINT64_MAX);
 	/* more than 64 bits between: to a part in 2^20 */
-	uint64_t x = ntrace_scale((1ull << 50) - 1, 1ull << 40, 1ull << 50);
+	uint64_t x = nt_session_scale((1ull << 50) - 1, 1ull << 40, 1ull << 50);
 	assert_true(x <= 1ull << 40 && x >= (1ull << 40) - (1ull << 20));
 }
 
 static void test_rounding(void **state)
 {
-	struct ntrace_period p;
+	struct nt_session_period p;
 	double sum = 0;
 
 	(void)state;
-	ntrace_period_init(&p, PERIOD, 5, false);
-	assert_int_equal(ntrace_period_scale(&p, 6, 5, 3), 10);
+	nt_session_period_init(&p, PERIOD, 5, false);
+	assert_int_equal(nt_session_period_scale(&p, 6, 5, 3), 10);
 	for (int i = 0; i < 100000; i++) {
-		uint64_t x = ntrace_period_scale(&p, 1, 7, 30);
+		uint64_t x = nt_session_period_scale(&p, 1, 7, 30);
 
 		assert_true(x <= 1);
 		sum += (double)x;

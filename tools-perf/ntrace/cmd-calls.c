@@ -195,8 +195,8 @@ static void take_branch(void *ctx, const struct rec_sample *s)
 	if (s->type == NT_TYPE_COND)
 		return;
 	ev = event_of(cc, s);
-	ev.flags = (s->flags & REC_BEGIN ? PERF_BEGIN : 0) | (s->flags & REC_END ? PERF_END : 0) |
-		   (s->flags & REC_SYSCALL ? PERF_SYSCALL : 0);
+	ev.flags = (s->flags & NT_SESSION_BEGIN ? PERF_BEGIN : 0) | (s->flags & NT_SESSION_END ? PERF_END : 0) |
+		   (s->flags & NT_SESSION_SYSCALL ? PERF_SYSCALL : 0);
 	calls_transfer(&cc->calls, &ev);
 }
 
@@ -235,7 +235,7 @@ static void take_note(void *ctx, const struct rec_note *n)
 
 static bool has_time(const struct rec *rec)
 {
-	const struct ntrace_buffer *b;
+	const struct nt_session_buffer *b;
 	unsigned int i;
 
 	if (!rec->info.have_clock)

@@ -59,15 +59,15 @@ static const struct {
 	unsigned int flags;
 	const char *name;
 } kinds[] = {
-	{ REC_BRANCH | REC_CALL, "call" },
-	{ REC_BRANCH | REC_RETURN, "return" },
-	{ REC_BRANCH | REC_CONDITIONAL, "jcc" },
-	{ REC_BRANCH, "jmp" },
-	{ REC_BRANCH | REC_CALL | REC_INTERRUPT, "int" },
-	{ REC_BRANCH | REC_RETURN | REC_INTERRUPT, "iret" },
-	{ REC_BRANCH | REC_CALL | REC_SYSCALL, "syscall" },
-	{ REC_BRANCH | REC_RETURN | REC_SYSCALL, "sysret" },
-	{ REC_BRANCH | REC_CALL | REC_ASYNC | REC_INTERRUPT, "hw int" },
+	{ NT_SESSION_BRANCH | NT_SESSION_CALL, "call" },
+	{ NT_SESSION_BRANCH | NT_SESSION_RETURN, "return" },
+	{ NT_SESSION_BRANCH | NT_SESSION_CONDITIONAL, "jcc" },
+	{ NT_SESSION_BRANCH, "jmp" },
+	{ NT_SESSION_BRANCH | NT_SESSION_CALL | NT_SESSION_INTERRUPT, "int" },
+	{ NT_SESSION_BRANCH | NT_SESSION_RETURN | NT_SESSION_INTERRUPT, "iret" },
+	{ NT_SESSION_BRANCH | NT_SESSION_CALL | NT_SESSION_SYSCALL, "syscall" },
+	{ NT_SESSION_BRANCH | NT_SESSION_RETURN | NT_SESSION_SYSCALL, "sysret" },
+	{ NT_SESSION_BRANCH | NT_SESSION_CALL | NT_SESSION_ASYNC | NT_SESSION_INTERRUPT, "hw int" },
 };
 
 static const char *kind_of(unsigned int flags)
@@ -97,12 +97,12 @@ static void put_flags(unsigned int flags)
 {
 	char text[32];
 
-	if (flags == (REC_BRANCH | REC_BEGIN))
+	if (flags == (NT_SESSION_BRANCH | NT_SESSION_BEGIN))
 		strcpy(text, "tr strt");
-	else if (flags == (REC_BRANCH | REC_END))
+	else if (flags == (NT_SESSION_BRANCH | NT_SESSION_END))
 		strcpy(text, "tr end");
-	else if (flags & REC_END)
-		snprintf(text, sizeof(text), "tr end  %s", kind_of(flags & ~REC_END));
+	else if (flags & NT_SESSION_END)
+		snprintf(text, sizeof(text), "tr end  %s", kind_of(flags & ~NT_SESSION_END));
 	else
 		snprintf(text, sizeof(text), "%s", kind_of(flags));
 	put_padded(text, 15);

@@ -113,7 +113,7 @@ struct native {
 };
 
 /* Calls and returns, of traps too, and where trace begins and ends */
-#define WANTED	(REC_CALL | REC_RETURN | REC_BEGIN | REC_END)
+#define WANTED	(NT_SESSION_CALL | NT_SESSION_RETURN | NT_SESSION_BEGIN | NT_SESSION_END)
 
 static void take_branch(void *ctx, const struct rec_sample *s)
 {

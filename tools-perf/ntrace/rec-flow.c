@@ -8,8 +8,6 @@
 
 #include "rec.h"
 
-#define ECALL	0x73
-
 /* ---------------------------------------------------------------- output - */
 
 static bool is_wanted(const struct rec_queue *q)
@@ -94,61 +92,25 @@ static void put_range(struct rec_queue *q, uint32_t insns)
 
 /* -------------------------------------------------------------- branches - */
 
-static bool is_ecall(struct rec_queue *q, uint64_t addr)
+/* Code at an address of user space, else NULL */
+static struct nt_code *user_code(struct rec_queue *q, uint64_t addr)
 {
-	struct nt_code *code = rec_queue_code(q, addr);
-	struct nt_insn insn;
-
-	return code && !rec_is_kernel(q->rec, addr) && nt_code_insn(code, addr, &insn) > 0 &&
-	       insn.raw == ECALL;
-}
-
-static unsigned int exception_flags(struct rec_queue *q, const struct nt_event *ev)
-{
-	if (!is_ecall(q, ev->from))
-		return REC_BRANCH | REC_CALL | REC_INTERRUPT;
-	if (q->task)
-		q->task->syscall_ip = ev->from;
-	return REC_BRANCH | REC_CALL | REC_SYSCALL;
-}
-
-static unsigned int eret_flags(struct rec_queue *q, const struct nt_event *ev)
-{
-	if (!q->task || !q->task->syscall_ip || ev->to != q->task->syscall_ip + 4)
-		return REC_BRANCH | REC_RETURN | REC_INTERRUPT;
-	q->task->syscall_ip = 0;
-	return REC_BRANCH | REC_RETURN | REC_SYSCALL;
+	return rec_is_kernel(q->rec, addr) ? NULL : rec_queue_code(q, addr);
 }
 
 static unsigned int branch_flags(struct rec_queue *q, const struct nt_event *ev)
 {
-	switch (ev->type) {
-	case NT_TYPE_COND:
-		return REC_BRANCH | REC_CONDITIONAL;
-	case NT_TYPE_CALL:
-	case NT_TYPE_ICALL:
-	case NT_TYPE_SWAP:
-		return REC_BRANCH | REC_CALL;
-	case NT_TYPE_RET:
-		return REC_BRANCH | REC_RETURN;
-	case NT_TYPE_INTERRUPT:
-		return REC_BRANCH | REC_CALL | REC_ASYNC | REC_INTERRUPT;
-	case NT_TYPE_EXCEPTION:
-	case NT_TYPE_TRAP:
-		return exception_flags(q, ev);
-	case NT_TYPE_ERET:
-		return eret_flags(q, ev);
-	default:
-		return REC_BRANCH;
-	}
+	struct nt_code *code = nt_type_is_trap(ev->type) ? user_code(q, ev->from) : NULL;
+
+	return nt_session_branch_flags(ev, code, q->task ? &q->task->syscall_ip : NULL);
 }
 
 static void put_stop(struct rec_queue *q, const struct nt_event *ev)
 {
-	unsigned int flags = REC_BRANCH | REC_END;
+	unsigned int flags = NT_SESSION_BRANCH | NT_SESSION_END;
 
-	if (ev->reason == NT_EVCODE_DISABLE && is_ecall(q, ev->from))
-		flags |= REC_CALL | REC_SYSCALL;
+	if (ev->reason == NT_EVCODE_DISABLE && nt_session_is_ecall(user_code(q, ev->from), ev->from))
+		flags |= NT_SESSION_CALL | NT_SESSION_SYSCALL;
 	put_branch(q, ev->from, 0, NT_TYPE_NONE, flags);
 }
 
@@ -191,7 +153,7 @@ static void flush_held(struct rec_queue *q)
 	q->have_held = false;
 	q->time = q->held_time;
 	stop_elsewhere(q);
-	put_branch(q, 0, q->held.to, NT_TYPE_NONE, REC_BRANCH | REC_BEGIN);
+	put_branch(q, 0, q->held.to, NT_TYPE_NONE, NT_SESSION_BRANCH | NT_SESSION_BEGIN);
 	q->time = now;
 }
 
@@ -216,27 +178,6 @@ static void hold(struct rec_queue *q, const struct nt_event *ev)
 
 /* ---------------------------------------------------------------- losses - */
 
-static unsigned int loss_code(unsigned int reason)
-{
-	switch (reason) {
-	case NT_EOVERFLOW:
-		return REC_LOSS_OVERFLOW;
-	case NT_EUNMAPPED:
-		return REC_LOSS_CODE;
-	case NT_EMSEO:
-	case NT_EHEAD:
-	case NT_ELONG:
-	case NT_EFIELD:
-	case NT_ESHORT:
-	case NT_EEXTRA:
-	case NT_ECUT:
-	case NT_ETCODE:
-		return REC_LOSS_DATA;
-	default:
-		return REC_LOSS_FLOW;
-	}
-}
-
 /* What is mapped at an address, for messages */
 static const char *place_of(struct rec_queue *q, uint64_t addr)
 {
@@ -253,16 +194,16 @@ static const char *place_of(struct rec_queue *q, uint64_t addr)
 static void on_loss(struct rec_queue *q, const struct nt_event *ev)
 {
 	uint64_t ip = ev->flags & NT_EVF_PC ? ev->from : 0;
-	unsigned int code = loss_code(ev->reason);
+	enum nt_session_loss code = nt_session_loss(ev->reason);
 
 	if (q->have_pc && ev->flags & NT_EVF_PC)
 		put_range(q, ev->insns);
 	q->have_pc = false;
 	q->lost_some = true;
-	if (code == REC_LOSS_CODE)
+	if (code == NT_SESSION_LOSS_CODE)
 		rec_flow_loss(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
 			      place_of(q, ev->to), ev->offset);
-	else if (code == REC_LOSS_FLOW && ip)
+	else if (code == NT_SESSION_LOSS_FLOW && ip)
 		rec_flow_loss(q, code, ip, "%s: %s: AUX %#" PRIx64, nt_strerror(ev->reason),
 			      place_of(q, ip), ev->offset);
 	else
@@ -331,7 +272,7 @@ static void on_branch(struct rec_queue *q, const struct nt_event *ev)
 	if (q->have_pc)
 		put_range(q, ev->insns);
 	if (ev->flags & NT_EVF_LEFT)
-		flags |= REC_END;
+		flags |= NT_SESSION_END;
 	put_branch(q, ev->from, ev->to, ev->type, flags);
 	q->pc = ev->to;
 	q->have_pc = !(ev->flags & NT_EVF_LEFT);

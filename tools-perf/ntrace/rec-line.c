@@ -9,21 +9,21 @@
 
 static unsigned int kind_of(unsigned int flags)
 {
-	if (flags & REC_CALL && flags & REC_SYSCALL)
+	if (flags & NT_SESSION_CALL && flags & NT_SESSION_SYSCALL)
 		return PERF_TRAP | PERF_SYSCALL;
-	if (flags & REC_CALL && flags & REC_INTERRUPT)
-		return PERF_TRAP | (flags & REC_ASYNC ? PERF_INTERRUPT : 0);
-	if (flags & REC_RETURN && flags & (REC_SYSCALL | REC_INTERRUPT))
+	if (flags & NT_SESSION_CALL && flags & NT_SESSION_INTERRUPT)
+		return PERF_TRAP | (flags & NT_SESSION_ASYNC ? PERF_INTERRUPT : 0);
+	if (flags & NT_SESSION_RETURN && flags & (NT_SESSION_SYSCALL | NT_SESSION_INTERRUPT))
 		return PERF_ERET;
-	return (flags & REC_CALL ? PERF_CALL : 0) | (flags & REC_RETURN ? PERF_RETURN : 0);
+	return (flags & NT_SESSION_CALL ? PERF_CALL : 0) | (flags & NT_SESSION_RETURN ? PERF_RETURN : 0);
 }
 
 static unsigned int flags_of(unsigned int flags)
 {
 	/* Where trace ends no trap is seen, only what would make one. */
-	if (flags & REC_END)
+	if (flags & NT_SESSION_END)
 		return PERF_END | (kind_of(flags) & ~PERF_TRAP);
-	return kind_of(flags) | (flags & REC_BEGIN ? PERF_BEGIN : 0);
+	return kind_of(flags) | (flags & NT_SESSION_BEGIN ? PERF_BEGIN : 0);
 }
 
 static struct perf_place place_of(struct rec *rec, const struct rec_sample *s, uint64_t addr)

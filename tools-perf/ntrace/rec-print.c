@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ dump - */
 
-static void put_window(const struct ntrace_buffer *b, const struct ntrace_window *w)
+static void put_window(const struct nt_session_buffer *b, const struct nt_session_window *w)
 {
 	printf("# window cpu %d tid %d AUX 0x%" PRIx64 " size 0x%" PRIx64 " time %" PRIu64
 	       ".%09" PRIu64 "%s%s%s%s\n", w->cpu, b->cpu < 0 ? b->tid : w->tid, w->offset, w->size,
@@ -35,10 +35,10 @@ static void put_message(const struct nt_params *params, uint64_t offset, const s
 typedef void (*message_fn)(void *ctx, const struct nt_params *params, uint64_t offset,
 			   const struct nt_msg *msg, int len);
 
-static void walk(const struct nt_params *params, const struct ntrace_window *w,
+static void walk(const struct nt_params *params, const struct nt_session_window *w,
 		 const uint8_t *data, size_t len, message_fn fn, void *ctx)
 {
-	size_t at = ntrace_window_skip(w, params, data, len);
+	size_t at = nt_session_window_skip(w, params, data, len);
 	struct nt_msg msg;
 	int n;
 
@@ -56,8 +56,8 @@ static void walk(const struct nt_params *params, const struct ntrace_window *w,
 }
 
 /* Returns how many bytes of the window there are. */
-static size_t walk_window(struct rec *rec, const struct ntrace_buffer *b,
-			  const struct ntrace_window *w, message_fn fn, void *ctx)
+static size_t walk_window(struct rec *rec, const struct nt_session_buffer *b,
+			  const struct nt_session_window *w, message_fn fn, void *ctx)
 {
 	size_t len = rec_window_there(b, w);
 	struct nt_params params;
@@ -75,7 +75,7 @@ static size_t walk_window(struct rec *rec, const struct ntrace_buffer *b,
 	return len;
 }
 
-static bool window_is_wanted(const struct rec_options *o, const struct ntrace_window *w)
+static bool window_is_wanted(const struct rec_options *o, const struct nt_session_window *w)
 {
 	return rec_cpu_is_wanted(o, w->cpu) && rec_time_is_wanted(o, w->time) &&
 	       (o->tid < 0 || o->tid == w->tid) && (o->pid < 0 || o->pid == w->pid);
@@ -95,8 +95,8 @@ static void dump_message(void *ctx, const struct nt_params *params, uint64_t off
 	rec->losses++;
 }
 
-static void dump_window(struct rec *rec, const struct ntrace_buffer *b,
-			const struct ntrace_window *w)
+static void dump_window(struct rec *rec, const struct nt_session_buffer *b,
+			const struct nt_session_window *w)
 {
 	size_t len;
 
@@ -122,7 +122,7 @@ int rec_dump(const char *path, const struct rec_options *o)
 
 	rec_open(&rec, path, o);
 	for (i = 0; i < rec.nr_queues; i++) {
-		const struct ntrace_buffer *b = rec.queue[i] ? &rec.queue[i]->buffer : NULL;
+		const struct nt_session_buffer *b = rec.queue[i] ? &rec.queue[i]->buffer : NULL;
 
 		for (k = 0; b && k < b->nr_windows; k++)
 			if (window_is_wanted(o, &b->window[k]))
@@ -182,10 +182,10 @@ static void count_windows(struct rec *rec, struct counts *c)
 	size_t k;
 
 	for (i = 0; i < rec->nr_queues; i++) {
-		const struct ntrace_buffer *b = rec->queue[i] ? &rec->queue[i]->buffer : NULL;
+		const struct nt_session_buffer *b = rec->queue[i] ? &rec->queue[i]->buffer : NULL;
 
 		for (k = 0; b && k < b->nr_windows; k++) {
-			const struct ntrace_window *w = &b->window[k];
+			const struct nt_session_window *w = &b->window[k];
 
 			if (!w->hw_id || !w->size || !window_is_wanted(rec->options, w))
 				continue;
@@ -253,8 +253,8 @@ static void put_edge(const struct print *p, const struct rec_sample *s)
 {
 	if (!p->marks)
 		return;
-	out_str(s->flags & REC_BEGIN ? "# start " : "# stop ");
-	out_hex(s->flags & REC_BEGIN ? s->addr : s->ip);
+	out_str(s->flags & NT_SESSION_BEGIN ? "# start " : "# stop ");
+	out_hex(s->flags & NT_SESSION_BEGIN ? s->addr : s->ip);
 	out_char('\n');
 }
 

@@ -35,7 +35,7 @@ void rec_queue_free(struct rec_queue *q)
 		return;
 	nt_flow_free(q->flow);
 	nt_path_free(q->path);
-	ntrace_buffer_free(&q->buffer);
+	nt_session_buffer_free(&q->buffer);
 	free(q->data);
 	free(q->ev);
 	free(q);
@@ -95,21 +95,21 @@ static uint64_t message_time(const struct rec_queue *q, const struct nt_event *e
 
 static void begin_span(struct rec_queue *q, bool cut)
 {
-	struct ntrace_span *s = &q->span;
+	struct nt_session_span *s = &q->span;
 	const struct nt_event *last = q->ev + s->scan - 1;
 	uint64_t to = message_time(q, last), usual;
 
 	if (!s->known || last->kind == NT_EV_START)
 		s->to = to;
 	s->from = s->to < to ? s->to : to;
-	usual = s->from + (ntrace_pace_of(&q->pace, s->sum) >> NTRACE_CLOCK_SHIFT);
+	usual = s->from + (nt_session_pace_of(&q->pace, s->sum) >> NT_SESSION_CLOCK_SHIFT);
 	s->to = cut && usual < to ? usual : to;
 	s->known = true;
 	s->insns = s->sum;
 	s->done = 0;
 	s->end = s->scan;
 	s->sum = 0;
-	ntrace_pace_advance(&q->pace, s->insns, (s->to - s->from) << NTRACE_CLOCK_SHIFT, cut);
+	nt_session_pace_advance(&q->pace, s->insns, (s->to - s->from) << NT_SESSION_CLOCK_SHIFT, cut);
 }
 
 /* All of a span was used: begin the next, if all of its events are there. */
@@ -121,7 +121,7 @@ static bool next_span(struct rec_queue *q, bool all)
 		return false;
 	/* A CONTEXT is one message, and wants to be used before more is decoded. */
 	all |= q->ev[q->nr - 1].kind == NT_EV_CONTEXT;
-	if (!ntrace_span_scan(&q->span, q->ev, q->pos, q->nr, all || full))
+	if (!nt_session_span_scan(&q->span, q->ev, q->pos, q->nr, all || full))
 		return false;
 	begin_span(q, full && !all && q->span.scan == q->nr);
 	return true;
@@ -150,7 +150,7 @@ uint64_t rec_queue_event_time(const struct rec_queue *q, uint64_t insns)
 
 	if (!q->timed)
 		return q->time;
-	time = ntrace_span_at(&q->span, q->span.done + insns);
+	time = nt_session_span_at(&q->span, q->span.done + insns);
 	return time > q->rec->reached ? time : q->rec->reached;
 }
 
@@ -169,7 +169,7 @@ static bool is_made_for(const struct rec_queue *q, uint64_t hw_id, const struct 
 	       q->params.addr_bits == p->addr_bits && q->params.tstamp_bits == p->tstamp_bits;
 }
 
-static void use_terms(struct rec_queue *q, const struct ntrace_window *w, struct nt_params *params)
+static void use_terms(struct rec_queue *q, const struct nt_session_window *w, struct nt_params *params)
 {
 	char why[NTRACE_WHY];
 
@@ -191,7 +191,7 @@ static void use_terms(struct rec_queue *q, const struct ntrace_window *w, struct
 }
 
 /* Do the ticks in this window's messages convert to the recording's time? */
-static bool is_timed(const struct rec_queue *q, const struct ntrace_window *w)
+static bool is_timed(const struct rec_queue *q, const struct nt_session_window *w)
 {
 	const uint64_t *cpu = ntrace_info_cpu(&q->rec->info, w->cpu);
 
@@ -199,7 +199,7 @@ static bool is_timed(const struct rec_queue *q, const struct ntrace_window *w)
 	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME;
 }
 
-static void load(struct rec_queue *q, const struct ntrace_window *w)
+static void load(struct rec_queue *q, const struct nt_session_window *w)
 {
 	size_t size = rec_window_there(&q->buffer, w);
 
@@ -226,7 +226,7 @@ static bool is_padding(const struct rec_queue *q)
 
 /* ------------------------------------------------------------- its owner - */
 
-static void choose_owner(struct rec_queue *q, const struct ntrace_window *w)
+static void choose_owner(struct rec_queue *q, const struct nt_session_window *w)
 {
 	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
 
@@ -241,7 +241,7 @@ static void choose_owner(struct rec_queue *q, const struct ntrace_window *w)
  * that follows tasks that is no switch, so what messages tell counts up to where they tell the
  * task of the AUX record last.
  */
-static void trim_ownership(struct rec_queue *q, const struct ntrace_window *w)
+static void trim_ownership(struct rec_queue *q, const struct nt_session_window *w)
 {
 	struct nt_msg msg;
 	size_t at = 0;
@@ -271,7 +271,7 @@ static void trim_ownership(struct rec_queue *q, const struct ntrace_window *w)
 
 /* --------------------------------------------------------------- windows - */
 
-static void enter(struct rec_queue *q, struct ntrace_window *w)
+static void enter(struct rec_queue *q, struct nt_session_window *w)
 {
 	const struct ntrace_info *info = &q->rec->info;
 	uint64_t tick;
@@ -287,38 +287,38 @@ static void enter(struct rec_queue *q, struct ntrace_window *w)
 			   (NTRACE_HW_ID_TSPRESCALE & -NTRACE_HW_ID_TSPRESCALE));
 	if (info->have_clock) {
 		tick = ntrace_info_ns(info, 1ull << q->ts_shift) - ntrace_info_ns(info, 0);
-		q->pace.tick = (tick ? tick : 1) << NTRACE_CLOCK_SHIFT;
+		q->pace.tick = (tick ? tick : 1) << NT_SESSION_CLOCK_SHIFT;
 	}
-	q->pace.period = 1 << NTRACE_CLOCK_SHIFT;
+	q->pace.period = 1 << NT_SESSION_CLOCK_SHIFT;
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
 	choose_owner(q, w);
 }
 
-static uint64_t window_ticks(const struct rec_queue *q, const struct ntrace_window *w)
+static uint64_t window_ticks(const struct rec_queue *q, const struct nt_session_window *w)
 {
 	return w->time ? ntrace_info_ticks(&q->rec->info, w->time) >> q->ts_shift : 0;
 }
 
 /* Since when the window's times are: it was begun when the one before ended. */
-static uint64_t find_time(const struct rec_queue *q, const struct ntrace_window *w,
+static uint64_t find_time(const struct rec_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params)
 {
 	if (!q->timed)
 		return 0;
-	return ntrace_time_from(params, q->next_window > 1 ? window_ticks(q, w - 1) : 0,
+	return nt_session_time_from(params, q->next_window > 1 ? window_ticks(q, w - 1) : 0,
 				window_ticks(q, w), q->data + q->data_skip,
 				q->data_len - q->data_skip);
 }
 
-static bool is_behind_gap(const struct rec_queue *q, const struct ntrace_window *w)
+static bool is_behind_gap(const struct rec_queue *q, const struct nt_session_window *w)
 {
-	return w->begin == NTRACE_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)) ||
+	return w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)) ||
 	       w->offset != q->next_offset;
 }
 
 /* Begins the next window. Is there something to decode in it? */
-static bool open_window(struct rec_queue *q, struct ntrace_window *w)
+static bool open_window(struct rec_queue *q, struct nt_session_window *w)
 {
 	struct nt_params params;
 
@@ -327,7 +327,7 @@ static bool open_window(struct rec_queue *q, struct ntrace_window *w)
 		return true;
 	if (!w->hw_id) {
 		q->lost_some = true;
-		rec_flow_loss(q, REC_LOSS_FILE, 0, "no HW_ID record for the trace at %#" PRIx64,
+		rec_flow_loss(q, NT_SESSION_LOSS_FILE, 0, "no HW_ID record for the trace at %#" PRIx64,
 			      w->offset);
 		return false;
 	}
@@ -338,8 +338,8 @@ static bool open_window(struct rec_queue *q, struct ntrace_window *w)
 		rec_flow_flush(q, UINT64_MAX);
 	q->next_offset = w->offset + q->data_len;
 	trim_ownership(q, w);
-	q->data_skip = ntrace_window_skip(w, &params, q->data, q->data_len);
-	q->span = (struct ntrace_span){ .to = q->span.to };
+	q->data_skip = nt_session_window_skip(w, &params, q->data, q->data_len);
+	q->span = (struct nt_session_span){ .to = q->span.to };
 	q->nr = q->pos = 0;
 	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
 		       w->offset + q->data_skip);
@@ -350,23 +350,23 @@ static bool open_window(struct rec_queue *q, struct ntrace_window *w)
 /* What is known to be wrong with a window, before anything of it, when its time has come */
 static void report_early(struct rec_queue *q)
 {
-	const struct ntrace_window *w = q->window;
+	const struct nt_session_window *w = q->window;
 
 	if (q->begun)
 		return;
 	q->begun = true;
 	if (w->orphan && !is_padding(q))
-		rec_flow_loss(q, REC_LOSS_LOST, 0, "AUX record lost for %#" PRIx64 " at %#" PRIx64,
+		rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0, "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 			      w->size, w->offset);
 	if (q->data_len < w->size)
-		rec_flow_loss(q, REC_LOSS_FILE, 0, "%#" PRIx64 " bytes not in the file at %#" PRIx64,
+		rec_flow_loss(q, NT_SESSION_LOSS_FILE, 0, "%#" PRIx64 " bytes not in the file at %#" PRIx64,
 			      w->size - q->data_len, w->offset + q->data_len);
 }
 
 /* A window that lost trace says so in a flag; where messages said it, it is the same loss. */
 static void close_window(struct rec_queue *q)
 {
-	struct ntrace_window *w = q->window;
+	struct nt_session_window *w = q->window;
 	bool truncated = w->flags & NT_PERFDATA_AUX_TRUNCATED;
 	bool partial = !truncated && w->flags & NT_PERFDATA_AUX_PARTIAL && !q->lost_some;
 
@@ -376,7 +376,7 @@ static void close_window(struct rec_queue *q)
 	if (truncated || partial)
 		rec_flow_gap(q);
 	if (truncated || partial)
-		rec_flow_loss(q, REC_LOSS_LOST, 0, "trace lost: %s at %#" PRIx64,
+		rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0, "trace lost: %s at %#" PRIx64,
 			      truncated ? "AUX buffer full" : "the sink was full",
 			      w->offset + w->size);
 }
@@ -413,7 +413,7 @@ static bool decode(struct rec_queue *q, uint64_t limit)
  */
 static void skip_windows(struct rec_queue *q)
 {
-	const struct ntrace_window *w;
+	const struct nt_session_window *w;
 
 	for (; q->next_window < q->buffer.nr_windows; q->next_window++) {
 		w = &q->buffer.window[q->next_window];
@@ -424,7 +424,7 @@ static void skip_windows(struct rec_queue *q)
 
 bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 {
-	struct ntrace_window *w;
+	struct nt_session_window *w;
 
 	while (q->pos == q->span.end && !next_span(q, false)) {
 		if (!q->window) {

@@ -109,7 +109,7 @@ static void complete_terms(struct rec *rec)
 {
 	struct nt_perfdata_event e;
 	struct nt_perfdata_id id;
-	struct ntrace_window *w;
+	struct nt_session_window *w;
 	unsigned int i;
 	size_t at = 0, k;
 
@@ -150,7 +150,7 @@ static struct rec_queue *queue_at(struct rec *rec, uint32_t idx)
 static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 {
 	struct rec_queue *q = queue_at(rec, r->auxtrace.idx);
-	const struct ntrace_piece piece = {
+	const struct nt_session_piece piece = {
 		.offset = r->auxtrace.offset, .size = r->auxtrace.there,
 		.file_offset = r->auxtrace.at,
 	};
@@ -162,7 +162,7 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 	/* of one that has lost all its bytes nothing is left, not even a mark */
 	if (r->auxtrace.size && !r->auxtrace.there)
 		return;
-	if (ntrace_buffer_add_piece(&q->buffer, &piece, r->auxtrace.reference))
+	if (nt_session_buffer_add_piece(&q->buffer, &piece, r->auxtrace.reference))
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
@@ -183,7 +183,7 @@ static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 	const struct nt_perfdata_id id = id_of(rec, r);
 	bool ring = r->aux.flags & NT_PERFDATA_AUX_OVERWRITE;
 	/* A circular buffer has no room that is used up: there offset is the end. */
-	const struct ntrace_window window = {
+	const struct nt_session_window window = {
 		.offset = ring ? r->aux.offset - r->aux.size : r->aux.offset,
 		.size = r->aux.size,
 		.ring = ring,
@@ -196,16 +196,16 @@ static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 		.of_task = id.tid != -1,
 	};
 
-	if (ntrace_buffer_add_window(&queue_at(rec, id.idx)->buffer, &window))
+	if (nt_session_buffer_add_window(&queue_at(rec, id.idx)->buffer, &window))
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
 /* The piece that has the byte at an offset, and how many from there on; NULL: none has */
-static const struct ntrace_piece *piece_at(const struct ntrace_buffer *b, size_t *i, uint64_t at,
+static const struct nt_session_piece *piece_at(const struct nt_session_buffer *b, size_t *i, uint64_t at,
 					   uint64_t *len)
 {
 	for (; *i < b->nr_pieces; (*i)++) {
-		const struct ntrace_piece *p = &b->piece[*i];
+		const struct nt_session_piece *p = &b->piece[*i];
 
 		if (at < p->offset || at - p->offset >= p->size)
 			continue;
@@ -215,7 +215,7 @@ static const struct ntrace_piece *piece_at(const struct ntrace_buffer *b, size_t
 	return NULL;
 }
 
-size_t rec_window_there(const struct ntrace_buffer *b, const struct ntrace_window *w)
+size_t rec_window_there(const struct nt_session_buffer *b, const struct nt_session_window *w)
 {
 	uint64_t done = 0, len;
 	size_t i = 0;
@@ -225,10 +225,10 @@ size_t rec_window_there(const struct ntrace_buffer *b, const struct ntrace_windo
 	return done < w->size ? done : w->size;
 }
 
-size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
-		       const struct ntrace_window *w, uint8_t *data, size_t size)
+size_t rec_window_read(struct rec *rec, const struct nt_session_buffer *b,
+		       const struct nt_session_window *w, uint8_t *data, size_t size)
 {
-	const struct ntrace_piece *p;
+	const struct nt_session_piece *p;
 	uint64_t done = 0, at, len;
 	size_t i = 0;
 	int n;
@@ -246,7 +246,7 @@ size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
 			break;
 	}
 	if (w->orphan)
-		ntrace_buffer_blank(data, done);
+		nt_session_buffer_blank(data, done);
 	return done;
 }
 
@@ -306,7 +306,7 @@ static void fill_note(struct rec_note *n, const struct nt_perfdata_record *r)
 
 static void add_note(struct rec *rec, const struct nt_perfdata_record *r)
 {
-	struct rec_note *n = ntrace_grow(rec->note, rec->nr_notes, sizeof(*n));
+	struct rec_note *n = nt_session_grow(rec->note, rec->nr_notes, sizeof(*n));
 
 	if (!n)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -457,7 +457,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 	sort_notes(rec);
 	complete_terms(rec);
 	for (i = 0; i < rec->nr_queues; i++)
-		if (rec->queue[i] && ntrace_buffer_finish(&rec->queue[i]->buffer))
+		if (rec->queue[i] && nt_session_buffer_finish(&rec->queue[i]->buffer))
 			die("%s", nt_strerror(NT_ENOMEM));
 	/* once more, for what has no record */
 	complete_terms(rec);

@@ -19,9 +19,8 @@
 #define NTRACE_REC_H
 
 #include "nt-perfdata.h"
-#include "ntrace-buffer.h"
 #include "ntrace-info.h"
-#include "ntrace-span.h"
+#include "nt-session.h"
 
 #include "cmd.h"
 
@@ -161,22 +160,9 @@ bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, cons
 
 /* -------------------------------------------------------------- output -- */
 
-/* What a transfer is, as perf has it */
-enum rec_flag {
-	REC_BRANCH	= 1 << 0,
-	REC_CALL	= 1 << 1,
-	REC_RETURN	= 1 << 2,
-	REC_CONDITIONAL	= 1 << 3,
-	REC_SYSCALL	= 1 << 4,
-	REC_ASYNC	= 1 << 5,
-	REC_INTERRUPT	= 1 << 6,
-	REC_BEGIN	= 1 << 7,	/* trace begins: from is 0 */
-	REC_END		= 1 << 8,	/* trace ends: to is 0 */
-};
-
 struct rec_sample {
 	uint64_t ip, addr, time;
-	unsigned int flags;		/* of branches */
+	unsigned int flags;		/* of branches: enum nt_session_flag */
 	unsigned int type;		/* enum nt_type; NT_TYPE_NONE where trace begins or ends */
 	int cpu, pid, tid;
 	struct rec_task *task;		/* NULL: not known */
@@ -208,14 +194,14 @@ struct rec_output {
 
 struct rec_queue {
 	struct rec *rec;
-	struct ntrace_buffer buffer;
+	struct nt_session_buffer buffer;
 	struct nt_flow *flow;
 	struct nt_path *path;
 	struct nt_params params;	/* that it was made for */
 	uint64_t hw_id;
 	/* the window being decoded */
 	size_t next_window;
-	struct ntrace_window *window;
+	struct nt_session_window *window;
 	uint8_t *data;
 	size_t data_room, data_len, data_skip;
 	bool timed;			/* its messages carry the recording's time */
@@ -230,8 +216,8 @@ struct rec_queue {
 	/* what the library gave and has not been used */
 	struct nt_event *ev;
 	int nr, pos, room;
-	struct ntrace_span span;	/* that pos is in, or behind */
-	struct ntrace_pace pace;
+	struct nt_session_span span;	/* that pos is in, or behind */
+	struct nt_session_pace pace;
 	/* where the flow is */
 	struct rec_task *task;
 	struct rec_space *space;
@@ -264,15 +250,6 @@ void rec_queue_renew_task(struct rec_queue *q);
 struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
 
 /* ----------------------------------------------------------- rec-flow.c - */
-
-enum {
-	REC_LOSS_OVERFLOW = 1,	/* the encoder lost messages */
-	REC_LOSS_LOST,		/* trace did not get into the file */
-	REC_LOSS_CODE,		/* no code for what was executed */
-	REC_LOSS_FLOW,		/* trace and code do not fit */
-	REC_LOSS_DATA,		/* bytes that are no messages */
-	REC_LOSS_FILE,		/* the file is damaged */
-};
 
 void rec_flow_event(struct rec_queue *q, const struct nt_event *ev);
 /* What is held back since before that time is true. */
@@ -367,10 +344,10 @@ int rec_stat(const char *path, const struct rec_options *options);
 int rec_decode(const char *path, const struct rec_options *options, bool branches, bool marks);
 
 /* So many bytes of a window are in the file, from its begin on */
-size_t rec_window_there(const struct ntrace_buffer *b, const struct ntrace_window *w);
+size_t rec_window_there(const struct nt_session_buffer *b, const struct nt_session_window *w);
 /* So many of them, or fewer if the file has become shorter */
-size_t rec_window_read(struct rec *rec, const struct ntrace_buffer *b,
-		       const struct ntrace_window *w, uint8_t *data, size_t size);
+size_t rec_window_read(struct rec *rec, const struct nt_session_buffer *b,
+		       const struct nt_session_window *w, uint8_t *data, size_t size);
 
 static inline bool rec_is_kernel(const struct rec *rec, uint64_t addr)
 {

@@ -337,29 +337,29 @@ static int test_time_from(void)
 
 	nt_params_init(&params);
 	params.timestamps = true;
-	TEST_ASSERT_EQUAL("64 bits", ntrace_time_from(&params, 0, 5000000, trace, sizeof(trace)),
+	TEST_ASSERT_EQUAL("64 bits", nt_session_time_from(&params, 0, 5000000, trace, sizeof(trace)),
 			  0);
 	params.tstamp_bits = 16;
 	TEST_ASSERT_EQUAL("no time of the window",
-			  ntrace_time_from(&params, 0, 0, trace, sizeof(trace)), 0);
+			  nt_session_time_from(&params, 0, 0, trace, sizeof(trace)), 0);
 	TEST_ASSERT_EQUAL("the first range",
-			  ntrace_time_from(&params, 0, 0xd000, trace, sizeof(trace)), 0);
+			  nt_session_time_from(&params, 0, 0xd000, trace, sizeof(trace)), 0);
 	/* One time only: it is known from the end alone, with an eighth of the range behind it. */
 	TEST_ASSERT_EQUAL("a short window",
-			  ntrace_time_from(&params, 0x7d000, 0x85000, NULL, 0), 0x77001);
+			  nt_session_time_from(&params, 0x7d000, 0x85000, NULL, 0), 0x77001);
 	/* The last is 0x8c000, and the first lies 0xc100 before it. */
-	TEST_ASSERT_EQUAL("a long window", ntrace_time_from(&params, 0x10000, 0x8d000, trace,
+	TEST_ASSERT_EQUAL("a long window", nt_session_time_from(&params, 0x10000, 0x8d000, trace,
 							    sizeof(trace)), 0x7ff00);
-	TEST_ASSERT_EQUAL("a distance", ntrace_time_from(&params, 0x10000, 0x8d000, full,
+	TEST_ASSERT_EQUAL("a distance", nt_session_time_from(&params, 0x10000, 0x8d000, full,
 							 sizeof(full)), 0x6ff00);
 	params.profile = NT_PROFILE_P550;
-	TEST_ASSERT_EQUAL("bits that changed", ntrace_time_from(&params, 0x10000, 0x8d000, full,
+	TEST_ASSERT_EQUAL("bits that changed", nt_session_time_from(&params, 0x10000, 0x8d000, full,
 								sizeof(full)), 0x7ff00);
 	params.profile = NT_PROFILE_1_0;
-	TEST_ASSERT_EQUAL("a record from before the last message", ntrace_time_from(&params, 0,
+	TEST_ASSERT_EQUAL("a record from before the last message", nt_session_time_from(&params, 0,
 			  0x8b000, trace, sizeof(trace)), 0x7ff00);
 	TEST_ASSERT_EQUAL("a long window without times",
-			  ntrace_time_from(&params, 0, 0x8d000, NULL, 0), 0x7f001);
+			  nt_session_time_from(&params, 0, 0x8d000, NULL, 0), 0x7f001);
 	TEST_ASSERT_EQUAL("the same stamp, a range later",
 			  nt_tstamp_widen(0x12346, 0x2345, 16), 0x22345);
 	return TEST_OK;
@@ -374,12 +374,12 @@ static const struct nt_event timed_events[] = {
 	{ .kind = NT_EV_START, .offset = 40, .flags = STAMPED },
 };
 
-static bool next_span(struct ntrace_span *s, int nr, bool all)
+static bool next_span(struct nt_session_span *s, int nr, bool all)
 {
 	int first = s->end;
 
 	s->sum = 0;
-	if (!ntrace_span_scan(s, timed_events, first, nr, all))
+	if (!nt_session_span_scan(s, timed_events, first, nr, all))
 		return false;
 	s->end = s->scan;
 	return true;
@@ -388,7 +388,7 @@ static bool next_span(struct ntrace_span *s, int nr, bool all)
 static int test__ntrace_times(struct test_suite *test __maybe_unused,
 			      int subtest __maybe_unused)
 {
-	struct ntrace_span s = { .end = 0 };
+	struct nt_session_span s = { .end = 0 };
 
 	TEST_ASSERT_VAL("a start", next_span(&s, 8, false) && s.end == 1 && !s.sum);
 	TEST_ASSERT_VAL("a message", next_span(&s, 8, false) && s.end == 3 && s.sum == 10);
@@ -399,35 +399,35 @@ static int test__ntrace_times(struct test_suite *test __maybe_unused,
 	TEST_ASSERT_EQUAL("fewer bits", test_time_from(), TEST_OK);
 
 	/* There may be more of a message, as long as nobody says that there is not. */
-	s = (struct ntrace_span) { .end = 1, .scan = 1 };
-	TEST_ASSERT_VAL("part of a message", !ntrace_span_scan(&s, timed_events, 1, 3, false));
+	s = (struct nt_session_span) { .end = 1, .scan = 1 };
+	TEST_ASSERT_VAL("part of a message", !nt_session_span_scan(&s, timed_events, 1, 3, false));
 	TEST_ASSERT_VAL("... and all of it",
-			ntrace_span_scan(&s, timed_events, 1, 3, true) && s.scan == 3 && s.sum == 10);
-	s = (struct ntrace_span) { .end = 3, .scan = 3 };
-	TEST_ASSERT_VAL("no time yet", !ntrace_span_scan(&s, timed_events, 3, 5, false));
+			nt_session_span_scan(&s, timed_events, 1, 3, true) && s.scan == 3 && s.sum == 10);
+	s = (struct nt_session_span) { .end = 3, .scan = 3 };
+	TEST_ASSERT_VAL("no time yet", !nt_session_span_scan(&s, timed_events, 3, 5, false));
 	TEST_ASSERT_VAL("... but in the rest of it",
-			ntrace_span_scan(&s, timed_events, 3, 8, false) && s.scan == 7 && s.sum == 10);
+			nt_session_span_scan(&s, timed_events, 3, 8, false) && s.scan == 7 && s.sum == 10);
 
-	s = (struct ntrace_span) { .insns = 10, .from = 1000, .to = 1100 };
+	s = (struct nt_session_span) { .insns = 10, .from = 1000, .to = 1100 };
 	TEST_ASSERT_VAL("times between those of messages",
-			ntrace_span_at(&s, 0) == 1000 && ntrace_span_at(&s, 1) == 1010 &&
-			ntrace_span_at(&s, 7) == 1070 && ntrace_span_at(&s, 10) == 1100 &&
-			ntrace_span_at(&s, 11) == 1100);
+			nt_session_span_at(&s, 0) == 1000 && nt_session_span_at(&s, 1) == 1010 &&
+			nt_session_span_at(&s, 7) == 1070 && nt_session_span_at(&s, 10) == 1100 &&
+			nt_session_span_at(&s, 11) == 1100);
 	s.insns = 0;
-	TEST_ASSERT_EQUAL("nothing retired", (int)ntrace_span_at(&s, 0), 1100);
+	TEST_ASSERT_EQUAL("nothing retired", (int)nt_session_span_at(&s, 0), 1100);
 	return TEST_OK;
 }
 
 /* The clock of samples: the usual pace, whatever a tick or a stall adds to one span */
-static u64 advance(struct ntrace_pace *p, u64 insns, u64 ns)
+static u64 advance(struct nt_session_pace *p, u64 insns, u64 ns)
 {
-	return ntrace_pace_advance(p, insns, ns << NTRACE_CLOCK_SHIFT, false) >> NTRACE_CLOCK_SHIFT;
+	return nt_session_pace_advance(p, insns, ns << NT_SESSION_CLOCK_SHIFT, false) >> NT_SESSION_CLOCK_SHIFT;
 }
 
 static int test_pace(void)
 {
-	struct ntrace_pace p = { .tick = 100 << NTRACE_CLOCK_SHIFT,
-				 .period = 1000 << NTRACE_CLOCK_SHIFT };
+	struct nt_session_pace p = { .tick = 100 << NT_SESSION_CLOCK_SHIFT,
+				 .period = 1000 << NT_SESSION_CLOCK_SHIFT };
 	u64 clock = 0, last = 0;
 	int i;
 

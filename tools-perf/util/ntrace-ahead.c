@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue's events, up to the next time that a message tells: see ntrace-span.c
+ * A queue's events, up to the next time that a message tells: see nt-session-span.c
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static u64 message_time(const struct ntrace_queue *q, const struct nt_event *ev)
 
 static void begin_span(struct ntrace_queue *q, bool cut)
 {
-	struct ntrace_span *s = &q->span;
+	struct nt_session_span *s = &q->span;
 	const struct nt_event *last = q->ev + s->scan - 1;
 	u64 to = message_time(q, last), time;
 
@@ -30,17 +30,17 @@ static void begin_span(struct ntrace_queue *q, bool cut)
 	if (!s->known || last->kind == NT_EV_START)
 		s->to = to;
 	s->from	 = min(s->to, to);
-	s->to	 = cut ? min(to, s->from + (ntrace_pace_of(&q->pace, s->sum) >> NTRACE_CLOCK_SHIFT)) : to;
+	s->to	 = cut ? min(to, s->from + (nt_session_pace_of(&q->pace, s->sum) >> NT_SESSION_CLOCK_SHIFT)) : to;
 	s->known = true;
 	s->insns = s->sum;
 	s->done	 = 0;
 	s->end	 = s->scan;
 	s->sum	 = 0;
-	time	 = (s->to - s->from) << NTRACE_CLOCK_SHIFT;
+	time	 = (s->to - s->from) << NT_SESSION_CLOCK_SHIFT;
 	if (q->nt->exact_period)
 		s->advance = s->insns ? time : 0;
 	else
-		s->advance = ntrace_pace_advance(&q->pace, s->insns, time, cut);
+		s->advance = nt_session_pace_advance(&q->pace, s->insns, time, cut);
 }
 
 /*
@@ -55,7 +55,7 @@ bool ntrace_span_next(struct ntrace_queue *q, bool all)
 		return false;
 	/* A CONTEXT is one message, and wants to be used before more is decoded. */
 	all |= q->ev[q->nr - 1].kind == NT_EV_CONTEXT;
-	if (ntrace_span_scan(&q->span, q->ev, q->pos, q->nr, all || full)) {
+	if (nt_session_span_scan(&q->span, q->ev, q->pos, q->nr, all || full)) {
 		begin_span(q, full && !all && q->span.scan == q->nr);
 		return true;
 	}
@@ -70,19 +70,19 @@ bool ntrace_span_next(struct ntrace_queue *q, bool all)
 int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
 {
 	const struct nt_event *ev = q->ev + q->pos;
-	struct ntrace_span *s = &q->span;
+	struct nt_session_span *s = &q->span;
 	u64 to;
 
 	/* The last one ends where the next message begins. */
 	if (q->pos + nr == q->nr && nr)
 		*insns -= ev[--nr].insns;
-	while (nr && !(ev[nr - 1].offset != ev[nr].offset && ntrace_span_ends(&ev[nr - 1])))
+	while (nr && !(ev[nr - 1].offset != ev[nr].offset && nt_session_span_ends(&ev[nr - 1])))
 		*insns -= ev[--nr].insns;
 	to = nr ? message_time(q, &ev[nr - 1]) : 0;
 	if (!nr || to > until)
 		return 0;
 	q->clock += s->advance;
-	*s = (struct ntrace_span) { .end = q->pos + nr, .scan = q->pos + nr, .from = to, .to = to,
+	*s = (struct nt_session_span) { .end = q->pos + nr, .scan = q->pos + nr, .from = to, .to = to,
 				    .known = true };
 	return nr;
 }
@@ -91,14 +91,14 @@ int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
 void ntrace_span_reset(struct ntrace_queue *q)
 {
 	q->clock += q->span.advance;
-	q->span = (struct ntrace_span) { .to = q->span.to };
+	q->span = (struct nt_session_span) { .to = q->span.to };
 	q->nr = q->pos = 0;
 }
 
 /* Room for another batch behind the events that wait for the end of their span */
 int ntrace_span_room(struct ntrace_queue *q)
 {
-	struct ntrace_span *s = &q->span;
+	struct nt_session_span *s = &q->span;
 	struct nt_event *ev;
 
 	memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
@@ -125,5 +125,5 @@ u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns)
 {
 	if (!q->timed)
 		return q->time;
-	return max(ntrace_span_at(&q->span, q->span.done + insns), q->nt->reached);
+	return max(nt_session_span_at(&q->span, q->span.done + insns), q->nt->reached);
 }

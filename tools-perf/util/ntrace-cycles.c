@@ -42,7 +42,7 @@ static void pass(struct ntrace_cycles *c)
 	c->known = true;
 }
 
-void ntrace_cycles_window(struct ntrace_queue *q, const struct ntrace_window *w)
+void ntrace_cycles_window(struct ntrace_queue *q, const struct nt_session_window *w)
 {
 	const u64 *cpu = ntrace_info_cpu(&q->nt->info, w->cpu);
 	struct ntrace_cycles *c = &q->cycles;

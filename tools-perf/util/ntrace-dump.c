@@ -62,7 +62,7 @@ static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len
 	return skip;
 }
 
-static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrace_window *w)
+static void dump_window(struct ntrace *nt, struct nt_session_buffer *b, struct nt_session_window *w)
 {
 	struct nt_params params;
 	ssize_t len, at;
@@ -79,7 +79,7 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 	buf = malloc(w->size);
 	len = buf ? ntrace_window_read(nt, b, w, buf) : 0;
 	/* Where that is in the middle of a message, its rest looks like another one. */
-	for (at = len > 0 ? ntrace_window_skip(w, &params, buf, len) : 0; at < len; )
+	for (at = len > 0 ? nt_session_window_skip(w, &params, buf, len) : 0; at < len; )
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
 	if ((u64)max_t(ssize_t, len, 0) < w->size)
 		printf("  the rest is not in the file\n");
@@ -87,7 +87,7 @@ static void dump_window(struct ntrace *nt, struct ntrace_buffer *b, struct ntrac
 }
 
 /* A record's piece is filled up to 8 bytes, and the next piece begins before them. */
-static u64 piece_size(const struct ntrace_buffer *b, u64 offset, u64 size)
+static u64 piece_size(const struct nt_session_buffer *b, u64 offset, u64 size)
 {
 	size_t i;
 
@@ -99,7 +99,7 @@ static u64 piece_size(const struct ntrace_buffer *b, u64 offset, u64 size)
 }
 
 /* The windows that begin in a piece of the file, which is about to be passed over */
-void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *b, u64 offset, u64 size)
+void ntrace_dump_piece(struct ntrace *nt, struct nt_session_buffer *b, u64 offset, u64 size)
 {
 	u64 at;
 	size_t i;
@@ -122,10 +122,10 @@ void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample)
 	size_t n;
 
 	for (i = 0; i < nt->nr_queues; i++) {
-		struct ntrace_buffer *b = nt->queue[i] ? &nt->queue[i]->buffer : NULL;
+		struct nt_session_buffer *b = nt->queue[i] ? &nt->queue[i]->buffer : NULL;
 
 		for (n = 0; b && n < b->nr_windows; n++) {
-			struct ntrace_window *w = &b->window[n];
+			struct nt_session_window *w = &b->window[n];
 
 			if (w->sampled && w->time == sample->time && w->cpu == (int)sample->cpu)
 				dump_window(nt, b, w);

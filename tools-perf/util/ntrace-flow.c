@@ -14,27 +14,6 @@
 
 /* --- losses ----------------------------------------------------------------- */
 
-enum ntrace_error ntrace_loss_code(unsigned int reason)
-{
-	switch (reason) {
-	case NT_EOVERFLOW:
-		return NTRACE_ERROR_OVERFLOW;
-	case NT_EUNMAPPED:
-		return NTRACE_ERROR_CODE;
-	case NT_EMSEO:
-	case NT_EHEAD:
-	case NT_ELONG:
-	case NT_EFIELD:
-	case NT_ESHORT:
-	case NT_EEXTRA:
-	case NT_ECUT:
-	case NT_ETCODE:
-		return NTRACE_ERROR_DATA;
-	default:
-		return NTRACE_ERROR_FLOW;
-	}
-}
-
 /* What ran here, and whatever runs here until trace goes on, is not known any more. */
 static void lose(struct ntrace_queue *q)
 {
@@ -57,17 +36,17 @@ static int no_code(struct ntrace_queue *q, const struct nt_event *ev)
 			  ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ev->to);
 
 	if (!dso && is_of_another_file(q, ev->to))
-		return ntrace_synth_error(q, NTRACE_ERROR_CODE, ev->to,
+		return ntrace_synth_error(q, NT_SESSION_LOSS_CODE, ev->to,
 					  "no mappings of the task in this file: AUX %#" PRIx64,
 					  ev->offset);
-	return ntrace_synth_error(q, NTRACE_ERROR_CODE, ev->to, "no code in %s: AUX %#" PRIx64,
+	return ntrace_synth_error(q, NT_SESSION_LOSS_CODE, ev->to, "no code in %s: AUX %#" PRIx64,
 				  dso ?: "unmapped memory", ev->offset);
 }
 
 static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u64 ip = ev->flags & NT_EVF_PC ? ev->from : 0;
-	enum ntrace_error code = ntrace_loss_code(ev->reason);
+	enum nt_session_loss code = nt_session_loss(ev->reason);
 	const char *dso;
 	int err = 0;
 
@@ -79,9 +58,9 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 	if (err)
 		return err;
 
-	if (code == NTRACE_ERROR_CODE)
+	if (code == NT_SESSION_LOSS_CODE)
 		return no_code(q, ev);
-	if (code == NTRACE_ERROR_FLOW && ip) {
+	if (code == NT_SESSION_LOSS_FLOW && ip) {
 		dso = ntrace_space_dso(q->nt, q->thread ?: q->nt->unknown_thread, ip);
 		if (dso)
 			return ntrace_synth_error(q, code, ip, "%s: %s: AUX %#" PRIx64,

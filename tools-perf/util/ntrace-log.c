@@ -136,7 +136,7 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 /* The messages up to that which an event is from */
 static void log_messages(struct ntrace_queue *q, u64 until)
 {
-	struct ntrace_window *w = q->window;
+	struct nt_session_window *w = q->window;
 	u64 begin = w->offset - q->rest;
 	struct nt_params params;
 	size_t at;

@@ -25,13 +25,8 @@
  *	ntrace-history.c what tasks were, and are
  *	ntrace-insn.c	 instructions, for perf script
  *
- * What is no part of perf, and the ntrace command uses, too:
- *
- *	ntrace-info.c	 what was recorded, on which machine
- *	ntrace-buffer.c	 which bytes of an AUX buffer are a window
- *	ntrace-span.c	 the time of each instruction, between those that messages tell
- *	ntrace-time.c	 timestamps that wrap
- *	ntrace-period.c	 where the samples of a period are
+ * What is no part of perf, and the ntrace command uses, too: ntrace-info.c (what was
+ * recorded, on which machine) and ntrace-session/.
  */
 #ifndef INCLUDE__PERF_NTRACE_PRIV_H__
 #define INCLUDE__PERF_NTRACE_PRIV_H__
@@ -42,11 +37,9 @@
 #include "auxtrace.h"
 #include "hashmap.h"
 #include "session.h"
-#include "ntrace-buffer.h"
 #include "ntrace-info.h"
-#include "ntrace-period.h"
-#include "ntrace-span.h"
 #include "ntrace-decoder/ntrace.h"
+#include "ntrace-session/nt-session.h"
 
 struct evlist;
 struct machine;
@@ -79,12 +72,12 @@ int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t
 int ntrace_pipe_skip(struct perf_session *session, u64 size);
 int ntrace_windows_find(struct ntrace *nt);
 struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx);
-ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
-			   const struct ntrace_window *window, void *data);
+ssize_t ntrace_window_read(struct ntrace *nt, const struct nt_session_buffer *buffer,
+			   const struct nt_session_window *window, void *data);
 
 /* --- ntrace-ring.c ---------------------------------------------------------- */
 
-int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *buffer);
+int ntrace_samples_clip(struct ntrace *nt, struct nt_session_buffer *buffer);
 
 /* --- ntrace-stream.c -------------------------------------------------------- */
 
@@ -175,7 +168,7 @@ struct ntrace_cycles {
 };
 
 bool ntrace_cycles_possible(const struct ntrace *nt);
-void ntrace_cycles_window(struct ntrace_queue *q, const struct ntrace_window *w);
+void ntrace_cycles_window(struct ntrace_queue *q, const struct nt_session_window *w);
 void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool last);
 u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum ntrace_ipc which,
 		       u64 insns, bool exact);
@@ -197,7 +190,7 @@ u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
 /* One decoder: follows one buffer, window by window */
 struct ntrace_queue {
 	struct ntrace		*nt;
-	struct ntrace_buffer	buffer;
+	struct nt_session_buffer	buffer;
 	struct nt_flow		*flow;		/* one of the two */
 	struct ntrace_quick	*quick;
 	struct nt_path		*path;
@@ -205,7 +198,7 @@ struct ntrace_queue {
 	u8			profile, addr_bits, tstamp_bits; /* that it was made for */
 	/* the window being decoded */
 	size_t			next_window;
-	struct ntrace_window	*window;
+	struct nt_session_window	*window;
 	u8			*data;
 	size_t			data_room;
 	bool			timed;		/* its messages carry perf's time */
@@ -228,8 +221,8 @@ struct ntrace_queue {
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
 	int			nr, pos, room;
-	struct ntrace_span	span;		/* that pos is in, or behind */
-	struct ntrace_pace	pace;
+	struct nt_session_span	span;		/* that pos is in, or behind */
+	struct nt_session_pace	pace;
 	u64			clock;		/* of samples by time, when the span began */
 	/* where the flow is */
 	struct thread		*thread;
@@ -243,13 +236,13 @@ struct ntrace_queue {
 	bool			have_held;
 	u64			held_time;
 	/* periodic samples */
-	struct ntrace_period	period;
+	struct nt_session_period	period;
 	u64			insns;		/* retired, all in all */
 	u64			sampled_insns;	/* of which up to the last sample */
 	u64			next_sample;	/* on the clock of samples, or which instruction */
 	struct ntrace_cycles	cycles;
 	/* up to where its messages are in the log */
-	struct ntrace_window	*logged_window;
+	struct nt_session_window	*logged_window;
 	u64			logged;
 	/* buffers for samples */
 	union perf_event	*event;
@@ -298,16 +291,6 @@ enum {
 	NTRACE_TRAPS
 };
 
-enum ntrace_error {
-	NTRACE_ERROR_OVERFLOW = 1,	/* the encoder lost messages */
-	NTRACE_ERROR_LOST,		/* trace did not get into the file */
-	NTRACE_ERROR_CODE,		/* no code for what was executed */
-	NTRACE_ERROR_FLOW,		/* trace and code do not fit */
-	NTRACE_ERROR_DATA,		/* bytes that are no messages */
-	NTRACE_ERROR_FILE,		/* the file is damaged */
-};
-
-enum ntrace_error ntrace_loss_code(unsigned int reason);
 int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool last);
 void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
@@ -321,7 +304,7 @@ int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_range(struct ntrace_queue *q, u32 insns);
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip);
-int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip, const char *fmt, ...)
+int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip, const char *fmt, ...)
 	__printf(4, 5);
 
 /* --- ntrace-stack.c --------------------------------------------------------- */
@@ -356,7 +339,7 @@ void ntrace_log_error(struct ntrace_queue *q, const char *msg);
 
 /* --- ntrace-dump.c ---------------------------------------------------------- */
 
-void ntrace_dump_piece(struct ntrace *nt, struct ntrace_buffer *buffer, u64 offset, u64 size);
+void ntrace_dump_piece(struct ntrace *nt, struct nt_session_buffer *buffer, u64 offset, u64 size);
 void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 
 /* --- ntrace.c --------------------------------------------------------------- */

@@ -48,7 +48,7 @@ void ntrace_queue_free(struct ntrace_queue *q)
 		return;
 	ntrace_decoder_free(q);
 	thread__zput(q->thread);
-	ntrace_buffer_free(&q->buffer);
+	nt_session_buffer_free(&q->buffer);
 	free(q->data);
 	free(q->ev);
 	free(q->event);
@@ -184,7 +184,7 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_param
 }
 
 /* Do the ticks in this window's messages convert to perf's time? */
-static bool is_timed(struct ntrace_queue *q, const struct ntrace_window *w)
+static bool is_timed(struct ntrace_queue *q, const struct nt_session_window *w)
 {
 	const u64 *cpu = ntrace_info_cpu(&q->nt->info, w->cpu);
 
@@ -193,9 +193,9 @@ static bool is_timed(struct ntrace_queue *q, const struct ntrace_window *w)
 		q->nt->opts.use_timestamp);
 }
 
-static int load(struct ntrace_queue *q, const struct ntrace_window *w, size_t *len)
+static int load(struct ntrace_queue *q, const struct nt_session_window *w, size_t *len)
 {
-	const struct ntrace_buffer *b = w->shared ? &q->nt->queue[w->idx]->buffer : &q->buffer;
+	const struct nt_session_buffer *b = w->shared ? &q->nt->queue[w->idx]->buffer : &q->buffer;
 	u8 *bigger;
 	ssize_t n;
 
@@ -239,7 +239,7 @@ static bool is_padding(const struct ntrace_queue *q)
  */
 static int report_early(struct ntrace_queue *q)
 {
-	const struct ntrace_window *w = q->window;
+	const struct nt_session_window *w = q->window;
 	size_t len = q->data_len - q->rest;
 	int err = 0;
 
@@ -249,11 +249,11 @@ static int report_early(struct ntrace_queue *q)
 	if (w->echo)
 		return 0;
 	if (w->orphan && !is_padding(q))
-		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+		err = ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
 					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 					 w->size, w->offset);
 	if (!err && len < w->size)
-		err = ntrace_synth_error(q, NTRACE_ERROR_FILE, 0,
+		err = ntrace_synth_error(q, NT_SESSION_LOSS_FILE, 0,
 					 "%#" PRIx64 " bytes not in the file at %#" PRIx64,
 					 w->size - len, w->offset + len);
 	return err;
@@ -264,7 +264,7 @@ static int report_early(struct ntrace_queue *q)
  * the first sync. Where there are none, context switches do. A thread's own
  * buffer needs neither.
  */
-static void choose_owner(struct ntrace_queue *q, struct ntrace_window *w)
+static void choose_owner(struct ntrace_queue *q, struct nt_session_window *w)
 {
 	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
 
@@ -281,7 +281,7 @@ static void choose_owner(struct ntrace_queue *q, struct ntrace_window *w)
  * what the messages tell counts up to where they tell that task last. What the
  * driver passed over has no AUX record, and nobody's name.
  */
-static int trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
+static int trim_ownership(struct ntrace_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params, size_t len)
 {
 	struct nt_msg msg;
@@ -311,7 +311,7 @@ static int trim_ownership(struct ntrace_queue *q, const struct ntrace_window *w,
 	return err;
 }
 
-static int enter(struct ntrace_queue *q, struct ntrace_window *w)
+static int enter(struct ntrace_queue *q, struct nt_session_window *w)
 {
 	/* A thread that goes on elsewhere did not pause: it stopped where it was. */
 	int err = q->cpu == w->cpu ? 0 : ntrace_queue_flush(q, UINT64_MAX);
@@ -325,8 +325,8 @@ static int enter(struct ntrace_queue *q, struct ntrace_window *w)
 	q->timed = is_timed(q, w);
 	q->ts_shift = 2 * FIELD_GET(NTRACE_HW_ID_TSPRESCALE, w->hw_id);
 	q->pace.tick = (ntrace_ticks_to_ns(q->nt, 1ULL << q->ts_shift) -
-			ntrace_ticks_to_ns(q->nt, 0) ?: 1) << NTRACE_CLOCK_SHIFT;
-	q->pace.period = q->nt->opts.period << NTRACE_CLOCK_SHIFT;
+			ntrace_ticks_to_ns(q->nt, 0) ?: 1) << NT_SESSION_CLOCK_SHIFT;
+	q->pace.period = q->nt->opts.period << NT_SESSION_CLOCK_SHIFT;
 	ntrace_cycles_window(q, w);
 	if (!q->timed && w->time > q->time)
 		q->time = w->time;
@@ -342,7 +342,7 @@ static void start_flow(struct ntrace_queue *q)
 	ntrace_decoder_time_from(q, q->ticks_from);
 }
 
-static u64 window_ticks(const struct ntrace_queue *q, const struct ntrace_window *w)
+static u64 window_ticks(const struct ntrace_queue *q, const struct nt_session_window *w)
 {
 	return w->time ? ntrace_ns_to_ticks(q->nt, w->time) >> q->ts_shift : 0;
 }
@@ -351,14 +351,14 @@ static u64 window_ticks(const struct ntrace_queue *q, const struct ntrace_window
  * Since when the window's times are: it was begun when the one before ended. Samples of an AUX
  * area go back farther than to the sample before.
  */
-static u64 find_time(const struct ntrace_queue *q, const struct ntrace_window *w,
+static u64 find_time(const struct ntrace_queue *q, const struct nt_session_window *w,
 		     const struct nt_params *params)
 {
 	bool follows = q->next_window > 1 && !w->sampled;
 
 	if (!q->timed)
 		return 0;
-	return ntrace_time_from(params, follows ? window_ticks(q, w - 1) : 0, window_ticks(q, w),
+	return nt_session_time_from(params, follows ? window_ticks(q, w - 1) : 0, window_ticks(q, w),
 				q->data + q->data_skip, q->data_len - q->data_skip);
 }
 
@@ -366,26 +366,26 @@ static u64 find_time(const struct ntrace_queue *q, const struct ntrace_window *w
  * Is trace missing between the window before and this one? Samples may have bytes
  * in common, but what is before the first sync of the later one is not decoded.
  */
-static bool is_behind_gap(const struct ntrace_queue *q, const struct ntrace_window *w)
+static bool is_behind_gap(const struct ntrace_queue *q, const struct nt_session_window *w)
 {
-	if (w->sampled || w->begin == NTRACE_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)))
+	if (w->sampled || w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)))
 		return true;
 	return !w->shared && w->offset != q->next_offset;
 }
 
 /* Of a window that was overwritten in part there may be nothing left to begin with. */
-static int no_begin(struct ntrace_queue *q, const struct ntrace_window *w)
+static int no_begin(struct ntrace_queue *q, const struct nt_session_window *w)
 {
 	/* A buffer that was never full, or a stretch of which a few bytes are left */
 	if (is_padding(q) || !w->sampled)
 		return 1;
-	return ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+	return ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
 				  "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
 				  w->size) ?: 1;
 }
 
 /* Begins the next window. Returns 1 if there is something to decode in it. */
-static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
+static int open_window(struct ntrace_queue *q, struct nt_session_window *w)
 {
 	struct nt_params params;
 	size_t len = 0;
@@ -396,7 +396,7 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 		return err;
 	if (w->size && !w->hw_id) {
 		q->lost_some = true;
-		return ntrace_synth_error(q, NTRACE_ERROR_FILE, 0,
+		return ntrace_synth_error(q, NT_SESSION_LOSS_FILE, 0,
 					  "no HW_ID record for the trace at %#" PRIx64, w->offset);
 	}
 	if (!w->size)
@@ -423,14 +423,14 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
 	q->window_tid = q->tid;
 	ntrace_replay_begin(q);
 	if (w->shared) {
-		q->data_skip = w->resume ? 0 : ntrace_window_skip(w, &params, q->data, len);
+		q->data_skip = w->resume ? 0 : nt_session_window_skip(w, &params, q->data, len);
 		if (!w->resume)
 			ntrace_span_reset(q);
 		ntrace_stream_start(q, len == w->size);
 		ntrace_decoder_time_from(q, find_time(q, w, &params));
 		return 1;
 	}
-	q->data_skip = ntrace_window_skip(w, &params, q->data, len);
+	q->data_skip = nt_session_window_skip(w, &params, q->data, len);
 	q->ticks_from = find_time(q, w, &params);
 	start_flow(q);
 	return q->data_skip < len || !w->size ? 1 : no_begin(q, w);
@@ -442,7 +442,7 @@ static int open_window(struct ntrace_queue *q, struct ntrace_window *w)
  */
 static int close_window(struct ntrace_queue *q)
 {
-	struct ntrace_window *w = q->window;
+	struct nt_session_window *w = q->window;
 	int err = 0;
 
 	if (w->size)
@@ -457,11 +457,11 @@ static int close_window(struct ntrace_queue *q)
 	if (err)
 		return err;
 	if (w->flags & PERF_AUX_FLAG_TRUNCATED)
-		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+		err = ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
 					 "trace lost: AUX buffer full at %#" PRIx64,
 					 w->offset + w->size);
 	else if (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some)
-		err = ntrace_synth_error(q, NTRACE_ERROR_LOST, 0,
+		err = ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
 					 "trace lost: the sink was full at %#" PRIx64,
 					 w->offset + w->size);
 	return err;
@@ -483,7 +483,7 @@ static int came_otherwise(struct ntrace_queue *q)
 	}
 	/* A decoder that is given the same does the same: this is for errors of ours. */
 	q->replay.left = 0;
-	return ntrace_synth_error(q, NTRACE_ERROR_FLOW, 0,
+	return ntrace_synth_error(q, NT_SESSION_LOSS_FLOW, 0,
 				  "the trace at %#" PRIx64 " was not decoded twice alike",
 				  q->window->offset);
 }
@@ -535,7 +535,7 @@ static int decode(struct ntrace_queue *q, u64 limit)
  */
 int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 {
-	struct ntrace_window *w;
+	struct nt_session_window *w;
 	int ret;
 
 	while (q->pos == q->span.end && !ntrace_span_next(q, false)) {

@@ -125,7 +125,7 @@ bool ntrace_replay_loss(struct ntrace_queue *q, const struct nt_event *ev)
 	if (r->trial && ev->offset == r->at)
 		return ntrace_replay_take_back(q);
 	time = ev->flags & NT_EVF_TIME && ev->time ? ev->time - 1 : 0;
-	if (ntrace_loss_code(ev->reason) != NTRACE_ERROR_FLOW || !can_turn(q, ev, time))
+	if (nt_session_loss(ev->reason) != NT_SESSION_LOSS_FLOW || !can_turn(q, ev, time))
 		return false;
 	r->at = ev->offset;
 	r->turn[r->nr++] = time;

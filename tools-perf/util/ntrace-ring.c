@@ -43,8 +43,8 @@ static ssize_t overlap(const u8 *a, size_t len_a, const u8 *b, size_t len_b)
 }
 
 /* Samples that were taken in quick succession have bytes in common. */
-static int clip_sample(struct ntrace *nt, struct ntrace_buffer *b, const struct ntrace_window *last,
-		       struct ntrace_window *w)
+static int clip_sample(struct ntrace *nt, struct nt_session_buffer *b, const struct nt_session_window *last,
+		       struct nt_session_window *w)
 {
 	u8 *data = malloc(last->size + w->size);
 	ssize_t len_a, len_b, n = -ENOMEM;
@@ -62,14 +62,14 @@ static int clip_sample(struct ntrace *nt, struct ntrace_buffer *b, const struct 
 	if (n >= MIN_OVERLAP) {
 		w->offset += n;
 		w->size -= n;
-		w->begin = NTRACE_BEGIN_MESSAGE;
+		w->begin = NT_SESSION_BEGIN_MESSAGE;
 	}
 	return 0;
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct ntrace_window *x = a, *y = b;
+	const struct nt_session_window *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
@@ -77,9 +77,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Of a buffer with AUX area samples, leave these, and each byte once. */
-int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *b)
+int ntrace_samples_clip(struct ntrace *nt, struct nt_session_buffer *b)
 {
-	struct ntrace_window last = { 0 }, *w;
+	struct nt_session_window last = { 0 }, *w;
 	size_t i, nr = 0;
 	int err = 0;
 
@@ -91,7 +91,7 @@ int ntrace_samples_clip(struct ntrace *nt, struct ntrace_buffer *b)
 	qsort(b->window, nr, sizeof(*b->window), by_time);
 
 	for (i = 0; i < nr && !err; i++) {
-		struct ntrace_window whole = b->window[i];
+		struct nt_session_window whole = b->window[i];
 
 		w = &b->window[i];
 		if (i && last.cpu == w->cpu)

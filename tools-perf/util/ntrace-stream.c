@@ -27,7 +27,7 @@
 struct entry {
 	u64			sink;
 	size_t			nr;	/* in the order of the file */
-	struct ntrace_window	window;
+	struct nt_session_window	window;
 };
 
 struct streams {
@@ -56,15 +56,15 @@ static u64 sink_of(struct ntrace *nt, int cpu)
  * Of a circular AUX buffer no one can tell what is missing between two records;
  * a sample is a stretch by itself.
  */
-static bool is_shared(const struct ntrace_window *w)
+static bool is_shared(const struct nt_session_window *w)
 {
 	return ntrace_is_shared(w->hw_id) && !w->sampled;
 }
 
 static int add_entry(struct ntrace *nt, struct streams *s, unsigned int idx,
-		     const struct ntrace_window *w)
+		     const struct nt_session_window *w)
 {
-	struct entry *entry = ntrace_grow(s->entry, s->nr, sizeof(*entry));
+	struct entry *entry = nt_session_grow(s->entry, s->nr, sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;
@@ -79,7 +79,7 @@ static int add_entry(struct ntrace *nt, struct streams *s, unsigned int idx,
 /* Take the windows of shared sinks from the buffer that they were found in. */
 static int take_windows(struct ntrace *nt, struct streams *s, unsigned int idx)
 {
-	struct ntrace_buffer *b = &nt->queue[idx]->buffer;
+	struct nt_session_buffer *b = &nt->queue[idx]->buffer;
 	size_t i, kept = 0;
 	int err = 0;
 
@@ -105,7 +105,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Trace that was lost, or bytes that are in no order, break the stream. */
-static bool is_broken(const struct ntrace_window *w)
+static bool is_broken(const struct nt_session_window *w)
 {
 	return w->orphan || w->ring ||
 	       w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL);
@@ -116,20 +116,20 @@ static void link_windows(struct streams *s)
 	size_t i;
 
 	for (i = 0; i < s->nr; i++) {
-		struct ntrace_window *w = &s->entry[i].window;
+		struct nt_session_window *w = &s->entry[i].window;
 		bool first = !i || s->entry[i].sink != s->entry[i - 1].sink;
 		bool ordered = !w->orphan && !w->ring;
 
 		w->resume = !first && ordered && !is_broken(&s->entry[i - 1].window);
 		if (!w->resume && !(first && ordered))
-			w->begin = NTRACE_BEGIN_ANYWHERE;
+			w->begin = NT_SESSION_BEGIN_ANYWHERE;
 	}
 }
 
 /* What the CPU is to see of a window. Flags are for the CPU that it came by. */
-static struct ntrace_window window_for(const struct entry *entry, const struct ntrace_terms *terms)
+static struct nt_session_window window_for(const struct entry *entry, const struct ntrace_terms *terms)
 {
-	struct ntrace_window w = entry->window;
+	struct nt_session_window w = entry->window;
 
 	w.echo	= w.cpu != terms->cpu;
 	w.tid	= w.echo ? -1 : w.tid;
@@ -142,7 +142,7 @@ static int add_queue(struct ntrace *nt, const struct streams *s, const struct nt
 {
 	struct ntrace_queue *q = ntrace_queue_at(nt, nt->nr_queues);
 	u64 sink = sink_of(nt, terms->cpu);
-	struct ntrace_window *window;
+	struct nt_session_window *window;
 	size_t i;
 
 	if (!q)
@@ -151,7 +151,7 @@ static int add_queue(struct ntrace *nt, const struct streams *s, const struct nt
 	for (i = 0; i < s->nr; i++) {
 		if (s->entry[i].sink != sink)
 			continue;
-		window = ntrace_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
+		window = nt_session_grow(q->buffer.window, q->buffer.nr_windows, sizeof(*window));
 		if (!window)
 			return -ENOMEM;
 		q->buffer.window = window;
@@ -211,11 +211,11 @@ static bool goes_on(const struct ntrace_queue *q)
  */
 void ntrace_stream_start(struct ntrace_queue *q, bool whole)
 {
-	struct ntrace_window *w = q->window;
+	struct nt_session_window *w = q->window;
 
 	if (!whole && goes_on(q)) {
 		q->buffer.window[q->next_window].resume = false;
-		q->buffer.window[q->next_window].begin = NTRACE_BEGIN_ANYWHERE;
+		q->buffer.window[q->next_window].begin = NT_SESSION_BEGIN_ANYWHERE;
 	}
 	if (w->resume)
 		ntrace_decoder_window(q, q->data, q->data_len, w->offset - q->rest, goes_on(q),
@@ -228,7 +228,7 @@ void ntrace_stream_start(struct ntrace_queue *q, bool whole)
 /* The window is used up. Keep the beginning of a message that ends in the next. */
 int ntrace_stream_end(struct ntrace_queue *q)
 {
-	const struct ntrace_window *w = q->window;
+	const struct nt_session_window *w = q->window;
 	size_t used;
 
 	if (!w->size)
@@ -237,7 +237,7 @@ int ntrace_stream_end(struct ntrace_queue *q)
 	q->rest = goes_on(q) ? q->data_len - used : 0;
 	if (q->rest > REST_MAX) {
 		q->rest = 0;
-		return ntrace_synth_error(q, NTRACE_ERROR_DATA, 0,
+		return ntrace_synth_error(q, NT_SESSION_LOSS_DATA, 0,
 					  "no end of a message: AUX %#" PRIx64, w->offset);
 	}
 	memmove(q->data, q->data + used, q->rest);

@@ -168,7 +168,7 @@ static u64 aux_end(const struct perf_record_aux *aux)
 /* Takes @rec over. */
 static int on_aux(struct ring *ring, struct ntrace_record *rec)
 {
-	struct unread *unread = ntrace_grow(ring->unread, ring->nr_unread, sizeof(*unread));
+	struct unread *unread = nt_session_grow(ring->unread, ring->nr_unread, sizeof(*unread));
 
 	if (!unread) {
 		free(rec);

@@ -28,7 +28,10 @@
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
 
-#define ECALL	0x73
+static_assert((u64)NT_SESSION_SYSCALL == PERF_IP_FLAG_SYSCALLRET &&
+	      (u64)NT_SESSION_INTERRUPT == PERF_IP_FLAG_INTERRUPT &&
+	      (u64)NT_SESSION_BEGIN == PERF_IP_FLAG_TRACE_BEGIN &&
+	      (u64)NT_SESSION_END == PERF_IP_FLAG_TRACE_END);
 
 /* --- the events that are synthesized ---------------------------------------- */
 
@@ -240,33 +243,6 @@ static u8 cpumode(const struct ntrace_queue *q, u64 addr)
 	return kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 }
 
-/*
- * What an instruction does to the flow, taken or not: whether a branch was, its successor tells.
- * One that traps does not retire, and makes no sample. Branch samples have flags of their own.
- */
-static u32 insn_flags(const struct nt_insn *insn)
-{
-	switch (insn->type) {
-	case NT_TYPE_COND:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CONDITIONAL;
-	case NT_TYPE_CALL:
-	case NT_TYPE_ICALL:
-	case NT_TYPE_SWAP:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL;
-	case NT_TYPE_RET:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN;
-	case NT_TYPE_ERET:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_INTERRUPT;
-	case NT_TYPE_JUMP:
-	case NT_TYPE_JUMP_LINK:
-	case NT_TYPE_IJUMP:
-	case NT_TYPE_IJUMP_LINK:
-		return PERF_IP_FLAG_BRANCH;
-	default:
-		return 0;
-	}
-}
-
 static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip)
 {
 	struct nt_code *code = ntrace_queue_code(q, ip);
@@ -275,7 +251,11 @@ static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip
 
 	if (!code || nt_code_insn(code, ip, &insn) < 0)
 		return;
-	sample->flags = insn_flags(&insn);
+	/*
+	 * Taken or not: whether a branch was, its successor tells. One that traps does not retire.
+	 * Branch samples have flags of their own.
+	 */
+	sample->flags = nt_session_flags(insn.type);
 	sample->insn_len = insn.len;
 	for (i = 0; i < insn.len && i < sizeof(insn.raw); i++)
 		sample->insn[i] = insn.raw >> (8 * i);
@@ -435,11 +415,11 @@ static bool samples_by_time(const struct ntrace_queue *q)
 /* Where the queue is, in what periods are of */
 static u64 sample_clock(const struct ntrace_queue *q)
 {
-	const struct ntrace_span *s = &q->span;
+	const struct nt_session_span *s = &q->span;
 
 	if (!samples_by_time(q))
 		return q->insns;
-	return q->clock + (s->insns ? ntrace_scale(s->advance, s->done, s->insns) : s->advance);
+	return q->clock + (s->insns ? nt_session_scale(s->advance, s->done, s->insns) : s->advance);
 }
 
 static u64 queue_seed(const struct ntrace_queue *q)
@@ -457,12 +437,12 @@ void ntrace_synth_restart(struct ntrace_queue *q)
 	u64 period = nt->opts.period;
 
 	if (samples_by_time(q))
-		period <<= NTRACE_CLOCK_SHIFT;
+		period <<= NT_SESSION_CLOCK_SHIFT;
 	if (!q->period.period)
-		ntrace_period_init(&q->period, period, queue_seed(q), nt->exact_period);
+		nt_session_period_init(&q->period, period, queue_seed(q), nt->exact_period);
 	else if (nt->exact_period)
 		return;
-	q->next_sample = sample_clock(q) + ntrace_period_begin(&q->period);
+	q->next_sample = sample_clock(q) + nt_session_period_begin(&q->period);
 }
 
 /* The way through linear code: instruction number @at of it is at @pc. */
@@ -507,7 +487,7 @@ static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
 
 	while (!err && q->next_sample <= q->insns + insns) {
 		err = sample_nth(q, w, q->next_sample - q->insns, insns, q->period.period);
-		q->next_sample += ntrace_period_next(&q->period);
+		q->next_sample += nt_session_period_next(&q->period);
 	}
 	return err;
 }
@@ -515,14 +495,14 @@ static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
 /* The first instruction of the span at which the clock is not before the next sample */
 static u64 due(const struct ntrace_queue *q)
 {
-	const struct ntrace_span *s = &q->span;
+	const struct nt_session_span *s = &q->span;
 	u64 ahead = q->next_sample - q->clock;
 
 	if (q->next_sample > q->clock + s->advance)
 		return UINT64_MAX;
 	if (q->next_sample <= q->clock)
 		return 1;
-	return min(ntrace_scale(ahead - 1, s->insns, s->advance) + 1, s->insns);
+	return min(nt_session_scale(ahead - 1, s->insns, s->advance) + 1, s->insns);
 }
 
 /* The clock is so fast that there is no instruction without a sample. */
@@ -539,7 +519,7 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
 	for (nth = 1; nth <= insns && !err; nth++)
 		err = sample_nth(q, w, nth, insns, 1);
 	if (q->span.done + insns == q->span.insns)
-		q->next_sample = q->clock + q->span.advance + ntrace_period_begin(&q->period);
+		q->next_sample = q->clock + q->span.advance + nt_session_period_begin(&q->period);
 	return err;
 }
 
@@ -550,7 +530,7 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
  */
 static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 {
-	const struct ntrace_span *s = &q->span;
+	const struct nt_session_span *s = &q->span;
 	u64 nth, periods;
 	int err = 0;
 
@@ -559,10 +539,10 @@ static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 
 	while (!err && (nth = due(q)) <= s->done + insns) {
 		for (periods = 0; due(q) == nth; periods++)
-			q->next_sample += ntrace_period_next(&q->period);
+			q->next_sample += nt_session_period_next(&q->period);
 		nth = nth > s->done ? nth - s->done : 1;
 		if (!q->nt->exact_period)
-			periods = ntrace_period_scale(&q->period, periods * q->period.period,
+			periods = nt_session_period_scale(&q->period, periods * q->period.period,
 						      s->insns, s->advance);
 		err = sample_nth(q, w, nth, insns, periods);
 	}
@@ -598,54 +578,17 @@ int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
 
 /* --- branches --------------------------------------------------------------- */
 
-static bool is_ecall(struct ntrace_queue *q, u64 addr)
+/* Code at an address of user space, else NULL */
+static struct nt_code *user_code(struct ntrace_queue *q, u64 addr)
 {
-	struct nt_code *code = q->quick ? NULL : ntrace_queue_code(q, addr);
-	struct nt_insn insn;
-
-	return code && !ntrace_is_kernel(q->nt, addr) && nt_code_insn(code, addr, &insn) > 0 &&
-	       insn.raw == ECALL;
-}
-
-static u32 exception_flags(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	if (!is_ecall(q, ev->from))
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_INTERRUPT;
-	if (q->task)
-		q->task->syscall_ip = ev->from;
-	return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_SYSCALLRET;
-}
-
-static u32 eret_flags(struct ntrace_queue *q, const struct nt_event *ev)
-{
-	if (!q->task || !q->task->syscall_ip || ev->to != q->task->syscall_ip + 4)
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_INTERRUPT;
-	q->task->syscall_ip = 0;
-	return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN | PERF_IP_FLAG_SYSCALLRET;
+	return q->quick || ntrace_is_kernel(q->nt, addr) ? NULL : ntrace_queue_code(q, addr);
 }
 
 static u32 branch_flags(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	switch (ev->type) {
-	case NT_TYPE_COND:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CONDITIONAL;
-	case NT_TYPE_CALL:
-	case NT_TYPE_ICALL:
-	case NT_TYPE_SWAP:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL;
-	case NT_TYPE_RET:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_RETURN;
-	case NT_TYPE_INTERRUPT:
-		return PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_CALL | PERF_IP_FLAG_ASYNC |
-		       PERF_IP_FLAG_INTERRUPT;
-	case NT_TYPE_EXCEPTION:
-	case NT_TYPE_TRAP:
-		return exception_flags(q, ev);
-	case NT_TYPE_ERET:
-		return eret_flags(q, ev);
-	default:
-		return PERF_IP_FLAG_BRANCH;
-	}
+	struct nt_code *code = nt_type_is_trap(ev->type) ? user_code(q, ev->from) : NULL;
+
+	return nt_session_branch_flags(ev, code, q->task ? &q->task->syscall_ip : NULL);
 }
 
 /*
@@ -733,7 +676,7 @@ int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	u32 flags = PERF_IP_FLAG_BRANCH | PERF_IP_FLAG_TRACE_END;
-	bool ecall = is_ecall(q, ev->from);
+	bool ecall = nt_session_is_ecall(user_code(q, ev->from), ev->from);
 
 	if (q->task) {
 		q->task->left_at = ev->from;
@@ -775,7 +718,7 @@ static void pass_on(struct ntrace_queue *q, int nr, u64 insns)
 /* Of the span that the queue is in */
 static int pass_in_span(struct ntrace_queue *q, u64 until)
 {
-	struct ntrace_span *s = &q->span;
+	struct nt_session_span *s = &q->span;
 	u64 insns, most = UINT64_MAX;
 	int nr;
 
@@ -835,18 +778,18 @@ int ntrace_synth_pass(struct ntrace_queue *q, u64 until)
 
 /* --- errors ----------------------------------------------------------------- */
 
-static bool error_wanted(const struct ntrace *nt, enum ntrace_error code)
+static bool error_wanted(const struct ntrace *nt, enum nt_session_loss code)
 {
 	unsigned int minus = nt->opts.error_minus_flags;
 
 	if (!nt->opts.errors)
 		return false;
-	if (code == NTRACE_ERROR_OVERFLOW && minus & AUXTRACE_ERR_FLG_OVERFLOW)
+	if (code == NT_SESSION_LOSS_OVERFLOW && minus & AUXTRACE_ERR_FLG_OVERFLOW)
 		return false;
-	return !(code == NTRACE_ERROR_LOST && minus & AUXTRACE_ERR_FLG_DATA_LOST);
+	return !(code == NT_SESSION_LOSS_LOST && minus & AUXTRACE_ERR_FLG_DATA_LOST);
 }
 
-int ntrace_synth_error(struct ntrace_queue *q, enum ntrace_error code, u64 ip,
+int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip,
 		       const char *fmt, ...)
 {
 	char msg[MAX_AUXTRACE_ERROR_MSG];

@@ -63,7 +63,7 @@ static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, 
 		     bool unpacked)
 {
 	struct ntrace_queue *q = ntrace_queue_at(nt, rec->idx);
-	const struct ntrace_piece piece = {
+	const struct nt_session_piece piece = {
 		.offset	     = rec->offset,
 		.size	     = rec->size,
 		.file_offset = offset + rec->header.size,
@@ -74,7 +74,7 @@ static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, 
 		return -ENOMEM;
 	q->buffer.cpu = rec->cpu;
 	q->buffer.tid = rec->tid;
-	return ntrace_buffer_add_piece(&q->buffer, &piece, rec->reference);
+	return nt_session_buffer_add_piece(&q->buffer, &piece, rec->reference);
 }
 
 /* Which buffer a record of an event is about: perf numbered them by event ID. */
@@ -128,7 +128,7 @@ static int add_terms(struct search *s, int idx, int cpu, u64 hw_id)
 		return 0;
 	}
 
-	terms = ntrace_grow(s->terms, s->nr_terms, sizeof(*terms));
+	terms = nt_session_grow(s->terms, s->nr_terms, sizeof(*terms));
 	if (!terms)
 		return -ENOMEM;
 	s->terms = terms;
@@ -144,7 +144,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		      const struct perf_sample *sample)
 {
 	int idx = sample_idx(s->nt, sample);
-	struct ntrace_window window;
+	struct nt_session_window window;
 	struct ntrace_queue *q;
 
 	q = idx < 0 ? NULL : ntrace_queue_at(s->nt, idx);
@@ -154,7 +154,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 	}
 
 	/* A circular buffer has no room that is used up: there aux_offset is the end. */
-	window = (struct ntrace_window) {
+	window = (struct nt_session_window) {
 		.offset	= rec->flags & PERF_AUX_FLAG_OVERWRITE ? rec->aux_offset - rec->aux_size :
 								 rec->aux_offset,
 		.size	= rec->aux_size,
@@ -167,7 +167,7 @@ static int add_window(struct search *s, const struct perf_record_aux *rec,
 		.hw_id	= terms_of(s, idx, sample->cpu),
 		.of_task = sample_of_task(s->nt, sample),
 	};
-	return ntrace_buffer_add_window(&q->buffer, &window);
+	return nt_session_buffer_add_window(&q->buffer, &window);
 }
 
 /* The bytes of a sample that was compressed are in no file: they get one. */
@@ -198,7 +198,7 @@ static int add_sample(struct search *s, union perf_event *event, u64 offset,
 	};
 	struct perf_record_aux aux = { .aux_size = rec.size };
 	struct perf_sample_id *sid;
-	struct ntrace_buffer *b;
+	struct nt_session_buffer *b;
 	struct ntrace_queue *q;
 	int err;
 
@@ -221,7 +221,7 @@ static int add_sample(struct search *s, union perf_event *event, u64 offset,
 	err = add_piece(s->nt, &rec, offset, s->packed) ?: add_window(s, &aux, sample);
 	if (!err) {
 		b->window[b->nr_windows - 1].sampled = true;
-		b->window[b->nr_windows - 1].begin = NTRACE_BEGIN_ANYWHERE;
+		b->window[b->nr_windows - 1].begin = NT_SESSION_BEGIN_ANYWHERE;
 	}
 	return err;
 }
@@ -378,9 +378,9 @@ static bool is_sampling(struct ntrace *nt)
 	return false;
 }
 
-static int finish_buffer(struct ntrace *nt, struct ntrace_buffer *b)
+static int finish_buffer(struct ntrace *nt, struct nt_session_buffer *b)
 {
-	return b->sampled ? ntrace_samples_clip(nt, b) : ntrace_buffer_finish(b);
+	return b->sampled ? ntrace_samples_clip(nt, b) : nt_session_buffer_finish(b);
 }
 
 static struct evsel *find_evsel(struct ntrace *nt)
@@ -441,7 +441,7 @@ static int complete_terms(struct search *s)
 	struct ntrace *nt = s->nt;
 	struct evsel *evsel = find_evsel(nt);
 	struct perf_sample_id *sid;
-	struct ntrace_buffer *b;
+	struct nt_session_buffer *b;
 	unsigned int i;
 	int err = 0;
 	size_t k;
@@ -502,8 +502,8 @@ int ntrace_windows_find(struct ntrace *nt)
  * Copy a window's bytes to @data. Returns how many there are, from the start on:
  * fewer than its size if the file does not have them all.
  */
-ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer,
-			   const struct ntrace_window *window, void *data)
+ssize_t ntrace_window_read(struct ntrace *nt, const struct nt_session_buffer *buffer,
+			   const struct nt_session_window *window, void *data)
 {
 	u64 done = 0, at, len;
 	size_t i;
@@ -511,7 +511,7 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 	int fd;
 
 	for (i = 0; i < buffer->nr_pieces && done < window->size; i++) {
-		const struct ntrace_piece *p = &buffer->piece[i];
+		const struct nt_session_piece *p = &buffer->piece[i];
 
 		at = window->offset + done;
 		if (at < p->offset || at >= p->offset + p->size)
@@ -526,6 +526,6 @@ ssize_t ntrace_window_read(struct ntrace *nt, const struct ntrace_buffer *buffer
 			break;
 	}
 	if (window->orphan)
-		ntrace_buffer_blank(data, done);
+		nt_session_buffer_blank(data, done);
 	return done;
 }

@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Periods of samples. The same seed gives the same samples, so a file is decoded the same
  * way each time.
  */
-#include "ntrace-period.h"
+#include "nt-session.h"
 
 /* Sebastiano Vigna's splitmix64: any state is a good one */
-static uint64_t draw(struct ntrace_period *p)
+static uint64_t draw(struct nt_session_period *p)
 {
 	uint64_t x = p->random += 0x9e3779b97f4a7c15ULL;
 
@@ -16,12 +16,12 @@ static uint64_t draw(struct ntrace_period *p)
 }
 
 /* 0 to n - 1; for periods that are far below 2^64 the remainder is as good as uniform. */
-static uint64_t below(struct ntrace_period *p, uint64_t n)
+static uint64_t below(struct nt_session_period *p, uint64_t n)
 {
 	return draw(p) % n;
 }
 
-void ntrace_period_init(struct ntrace_period *p, uint64_t period, uint64_t seed, bool exact)
+void nt_session_period_init(struct nt_session_period *p, uint64_t period, uint64_t seed, bool exact)
 {
 	p->period = period ? period : 1;
 	p->random = seed;
@@ -29,7 +29,7 @@ void ntrace_period_init(struct ntrace_period *p, uint64_t period, uint64_t seed,
 	p->exact = exact;
 }
 
-uint64_t ntrace_period_begin(struct ntrace_period *p)
+uint64_t nt_session_period_begin(struct nt_session_period *p)
 {
 	uint64_t place = p->exact ? p->period : below(p, p->period) + 1;
 
@@ -37,11 +37,11 @@ uint64_t ntrace_period_begin(struct ntrace_period *p)
 	return place;
 }
 
-uint64_t ntrace_period_next(struct ntrace_period *p)
+uint64_t nt_session_period_next(struct nt_session_period *p)
 {
 	uint64_t rest = p->rest;
 
-	return rest + ntrace_period_begin(p);
+	return rest + nt_session_period_begin(p);
 }
 
 /*
@@ -65,14 +65,14 @@ static uint64_t divide(uint64_t a, uint64_t b, uint64_t *c, uint64_t *rest)
 	return whole + part * b / *c;
 }
 
-uint64_t ntrace_scale(uint64_t a, uint64_t b, uint64_t c)
+uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest;
 
 	return divide(a, b, &c, &rest);
 }
 
-uint64_t ntrace_period_scale(struct ntrace_period *p, uint64_t a, uint64_t b, uint64_t c)
+uint64_t nt_session_period_scale(struct nt_session_period *p, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest, value = divide(a, b, &c, &rest);
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The time of each instruction. A message tells the time of its last transfer. The
  * instructions since the message before are spread evenly between the two times: number k of
@@ -15,11 +15,8 @@
  * is shorter than a tick it has no time, or a whole tick, depending on where a tick happens
  * to end; and where nothing retires for a while (WFI, a virtual machine that does not run)
  * one instruction would get all of the samples.
- *
- * No part of perf: the ntrace command has this file, too.
  */
-#include "ntrace-period.h"
-#include "ntrace-span.h"
+#include "nt-session.h"
 
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
@@ -35,7 +32,7 @@
 /* --- of events ---------------------------------------------------------------- */
 
 /* Is the end of @ev's message where its span ends? */
-bool ntrace_span_ends(const struct nt_event *ev)
+bool nt_session_span_ends(const struct nt_event *ev)
 {
 	return !(ev->flags & NT_EVF_TIME) || ev->flags & NT_EVF_STAMP;
 }
@@ -44,7 +41,7 @@ bool ntrace_span_ends(const struct nt_event *ev)
  * Goes on looking for the end of the span that begins at @first; @all: no more events of its
  * last message are going to come. True if it is found: @s->scan.
  */
-bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int first, int nr,
+bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, int first, int nr,
 		      bool all)
 {
 	while (s->scan < nr) {
@@ -52,7 +49,7 @@ bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int firs
 
 		if (s->scan > first &&
 		    (next->kind == NT_EV_START ||
-		     (next->offset != next[-1].offset && ntrace_span_ends(next - 1))))
+		     (next->offset != next[-1].offset && nt_session_span_ends(next - 1))))
 			return true;
 		s->sum += next->insns;
 		s->scan++;
@@ -64,26 +61,26 @@ bool ntrace_span_scan(struct ntrace_span *s, const struct nt_event *ev, int firs
 }
 
 /* When instruction number @insn of the span retired */
-uint64_t ntrace_span_at(const struct ntrace_span *s, uint64_t insn)
+uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn)
 {
 	if (insn >= s->insns)
 		return s->to;
-	return s->from + ntrace_scale(s->to - s->from, insn, s->insns);
+	return s->from + nt_session_scale(s->to - s->from, insn, s->insns);
 }
 
 /* --- the clock of samples ------------------------------------------------------- */
 
 /* What so many instructions take; at the very beginning, a nanosecond each */
-uint64_t ntrace_pace_of(const struct ntrace_pace *p, uint64_t insns)
+uint64_t nt_session_pace_of(const struct nt_session_pace *p, uint64_t insns)
 {
 	if (!p->time || !p->insns)
-		return insns << NTRACE_CLOCK_SHIFT;
-	return ntrace_scale(insns, p->time, p->insns);
+		return insns << NT_SESSION_CLOCK_SHIFT;
+	return nt_session_scale(insns, p->time, p->insns);
 }
 
-static void pace_add(struct ntrace_pace *p, uint64_t insns, uint64_t time)
+static void pace_add(struct nt_session_pace *p, uint64_t insns, uint64_t time)
 {
-	uint64_t stall = (p->insns ? STALL * ntrace_scale(insns, p->time, p->insns) : 0) +
+	uint64_t stall = (p->insns ? STALL * nt_session_scale(insns, p->time, p->insns) : 0) +
 		    STALL_TICKS * p->tick;
 
 	p->insns += insns;
@@ -100,12 +97,12 @@ static void pace_add(struct ntrace_pace *p, uint64_t insns, uint64_t time)
  * because a sample's weight is the inverse of how fast the clock was. @cut: there is more of
  * the span, in the same time.
  */
-uint64_t ntrace_pace_advance(struct ntrace_pace *p, uint64_t insns, uint64_t time, bool cut)
+uint64_t nt_session_pace_advance(struct nt_session_pace *p, uint64_t insns, uint64_t time, bool cut)
 {
 	if (!insns)
 		return 0;
 	if (!cut)
 		pace_add(p, insns, time);
-	insns = ntrace_pace_of(p, insns);
+	insns = nt_session_pace_of(p, insns);
 	return insns ? insns : 1;
 }

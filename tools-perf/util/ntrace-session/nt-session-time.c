@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Timestamps of fewer than 64 bits. How often the counter wrapped before a window, no message of it
  * tells; but the AUX record has the time of the window's end, so its last timestamp stands for
- * the last time before that. No part of perf: the ntrace command has this file, too.
+ * the last time before that.
  */
-#include "ntrace-span.h"
+#include "nt-session.h"
 
 static uint64_t range_of(unsigned int bits)
 {
@@ -29,7 +29,7 @@ static void take(struct span *s, const struct nt_params *params, const struct nt
 		s->first = s->last = range_of(params->tstamp_bits) +
 				     (msg->tstamp & (range_of(params->tstamp_bits) - 1));
 	else
-		s->last = ntrace_span_stamp(params, msg, s->last, 0);
+		s->last = nt_session_span_stamp(params, msg, s->last, 0);
 	s->known = true;
 }
 
@@ -56,7 +56,7 @@ static struct span find_span(const struct nt_params *params, const uint8_t *data
  * and @end: between these times the window was written, 0 not known. Where more than one time
  * is possible, all messages are read: the window's last one was written just before the end.
  */
-uint64_t ntrace_time_from(const struct nt_params *params, uint64_t begin, uint64_t end, const uint8_t *data, size_t len)
+uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, uint64_t end, const uint8_t *data, size_t len)
 {
 	unsigned int bits = params->tstamp_bits;
 	uint64_t range, last;

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which bytes of an AUX buffer are a window. AUX records tell where windows are, AUXTRACE records
  * have the bytes; what only one of the two tells of is found here. Of circular buffers, only what a
- * snapshot took is in the file, and that may begin anywhere in the trace. No part of perf: the
- * ntrace command has this file, too.
+ * snapshot took is in the file, and that may begin anywhere in the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include <linux/ntrace.h>
 
-#include "ntrace-buffer.h"
+#include "nt-session.h"
 
 /* What perf fills AUXTRACE records up to */
 #define RECORD_ALIGNMENT	8
@@ -20,7 +19,7 @@
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 
 /* Room for one more in an array of @nr */
-void *ntrace_grow(void *array, size_t nr, size_t size)
+void *nt_session_grow(void *array, size_t nr, size_t size)
 {
 	/* At powers of two: the array is full, or is not there. */
 	if (nr & (nr - 1))
@@ -31,9 +30,9 @@ void *ntrace_grow(void *array, size_t nr, size_t size)
 /* --- what records tell ------------------------------------------------------ */
 
 /* The mark of a beginning is before all AUX records of the buffer, that of an end behind them. */
-static void add_mark(struct ntrace_buffer *b, uint64_t offset, uint64_t time)
+static void add_mark(struct nt_session_buffer *b, uint64_t offset, uint64_t time)
 {
-	struct ntrace_mark *mark = b->nr_windows ? &b->end : &b->begin;
+	struct nt_session_mark *mark = b->nr_windows ? &b->end : &b->begin;
 
 	mark->there = true;
 	mark->time = time;
@@ -41,16 +40,16 @@ static void add_mark(struct ntrace_buffer *b, uint64_t offset, uint64_t time)
 }
 
 /* An AUXTRACE record; without bytes it is a mark, and @reference its time */
-int ntrace_buffer_add_piece(struct ntrace_buffer *b, const struct ntrace_piece *piece,
+int nt_session_buffer_add_piece(struct nt_session_buffer *b, const struct nt_session_piece *piece,
 			    uint64_t reference)
 {
-	struct ntrace_piece *more;
+	struct nt_session_piece *more;
 
 	if (!piece->size) {
 		add_mark(b, piece->offset, reference);
 		return 0;
 	}
-	more = ntrace_grow(b->piece, b->nr_pieces, sizeof(*more));
+	more = nt_session_grow(b->piece, b->nr_pieces, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	b->piece = more;
@@ -58,9 +57,9 @@ int ntrace_buffer_add_piece(struct ntrace_buffer *b, const struct ntrace_piece *
 	return 0;
 }
 
-int ntrace_buffer_add_window(struct ntrace_buffer *b, const struct ntrace_window *window)
+int nt_session_buffer_add_window(struct nt_session_buffer *b, const struct nt_session_window *window)
 {
-	struct ntrace_window *more = ntrace_grow(b->window, b->nr_windows, sizeof(*more));
+	struct nt_session_window *more = nt_session_grow(b->window, b->nr_windows, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -73,7 +72,7 @@ int ntrace_buffer_add_window(struct ntrace_buffer *b, const struct ntrace_window
 
 static int by_offset(const void *a, const void *b)
 {
-	const struct ntrace_window *x = a, *y = b;
+	const struct nt_session_window *x = a, *y = b;
 
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
@@ -88,13 +87,13 @@ static int by_offset(const void *a, const void *b)
  * looks is written now, and again the next time: records that are the same in
  * all, time included, are one.
  */
-static bool is_repeated(const struct ntrace_window *a, const struct ntrace_window *b)
+static bool is_repeated(const struct nt_session_window *a, const struct nt_session_window *b)
 {
 	return a->time && a->offset == b->offset && a->size == b->size && a->flags == b->flags &&
 	       a->time == b->time && a->cpu == b->cpu && a->tid == b->tid;
 }
 
-static void drop_repeated(struct ntrace_buffer *b)
+static void drop_repeated(struct nt_session_buffer *b)
 {
 	size_t i, nr = 0;
 
@@ -106,7 +105,7 @@ static void drop_repeated(struct ntrace_buffer *b)
 }
 
 /* An AUX record is where its bytes are. When another file has those, it is not about this one. */
-static bool is_elsewhere(const struct ntrace_buffer *b, const struct ntrace_window *w)
+static bool is_elsewhere(const struct nt_session_buffer *b, const struct nt_session_window *w)
 {
 	uint64_t end = w->offset + w->size;
 
@@ -114,7 +113,7 @@ static bool is_elsewhere(const struct ntrace_buffer *b, const struct ntrace_wind
 	       (b->end.there && w->time > b->end.time && end > b->end.offset);
 }
 
-static void drop_elsewhere(struct ntrace_buffer *b)
+static void drop_elsewhere(struct nt_session_buffer *b)
 {
 	size_t i, nr = 0;
 
@@ -125,9 +124,9 @@ static void drop_elsewhere(struct ntrace_buffer *b)
 	b->nr_windows = nr;
 }
 
-static int add_orphan(struct ntrace_buffer *b, uint64_t offset, uint64_t size, size_t like)
+static int add_orphan(struct nt_session_buffer *b, uint64_t offset, uint64_t size, size_t like)
 {
-	struct ntrace_window orphan = { 0 };
+	struct nt_session_window orphan = { 0 };
 
 	if (b->nr_windows)
 		orphan = b->window[MIN(like, b->nr_windows - 1)];
@@ -136,13 +135,13 @@ static int add_orphan(struct ntrace_buffer *b, uint64_t offset, uint64_t size, s
 	orphan.flags  = 0;
 	orphan.orphan = true;
 	if (orphan.ring)
-		orphan.begin = NTRACE_BEGIN_ANYWHERE;
+		orphan.begin = NT_SESSION_BEGIN_ANYWHERE;
 	if (b->cpu >= 0)
 		orphan.cpu = b->cpu;
-	return ntrace_buffer_add_window(b, &orphan);
+	return nt_session_buffer_add_window(b, &orphan);
 }
 
-static uint64_t window_end(const struct ntrace_window *w)
+static uint64_t window_end(const struct nt_session_window *w)
 {
 	return w->offset + w->size;
 }
@@ -154,7 +153,7 @@ static uint64_t window_end(const struct ntrace_window *w)
  * but a snapshot ends where a window does, and no window is as short as what it
  * is filled up with.
  */
-static void trim_pieces(struct ntrace_buffer *b)
+static void trim_pieces(struct nt_session_buffer *b)
 {
 	bool ring = b->nr_windows && b->window[0].ring;
 	uint64_t covered = 0;
@@ -164,7 +163,7 @@ static void trim_pieces(struct ntrace_buffer *b)
 		covered = MAX(covered, window_end(&b->window[i]));
 
 	for (i = 0; i < b->nr_pieces; i++) {
-		struct ntrace_piece *p = &b->piece[i];
+		struct nt_session_piece *p = &b->piece[i];
 		uint64_t filled = p->offset + p->size;
 		uint64_t end = i + 1 < b->nr_pieces ? p[1].offset : covered;
 
@@ -182,7 +181,7 @@ static void trim_pieces(struct ntrace_buffer *b)
  * Trace without an AUX record: the record itself was lost, or the recording
  * ended before it could be read. It can be decoded, as if it were one window.
  */
-static int find_orphans(struct ntrace_buffer *b)
+static int find_orphans(struct nt_session_buffer *b)
 {
 	size_t i, w, nr = b->nr_windows;
 	bool ring = nr && b->window[0].ring;
@@ -210,8 +209,8 @@ static int find_orphans(struct ntrace_buffer *b)
 /* --- snapshots -------------------------------------------------------------- */
 
 /* What the piece has of the window. Its end is that of the window, always. */
-static bool intersect(const struct ntrace_window *w, const struct ntrace_piece *p,
-		      struct ntrace_window *part)
+static bool intersect(const struct nt_session_window *w, const struct nt_session_piece *p,
+		      struct nt_session_window *part)
 {
 	uint64_t begin = MAX(w->offset, p->offset), end = MIN(w->offset + w->size, p->offset + p->size);
 
@@ -221,20 +220,20 @@ static bool intersect(const struct ntrace_window *w, const struct ntrace_piece *
 	part->offset = begin;
 	part->size = end - begin;
 	if (begin > w->offset)
-		part->begin = NTRACE_BEGIN_ANYWHERE;
+		part->begin = NT_SESSION_BEGIN_ANYWHERE;
 	return true;
 }
 
-static int clip_window(struct ntrace_buffer *b, const struct ntrace_window *w,
-		       struct ntrace_window **kept, size_t *nr)
+static int clip_window(struct nt_session_buffer *b, const struct nt_session_window *w,
+		       struct nt_session_window **kept, size_t *nr)
 {
-	struct ntrace_window part, *bigger;
+	struct nt_session_window part, *bigger;
 	size_t i;
 
 	for (i = 0; i < b->nr_pieces; i++) {
 		if (!intersect(w, &b->piece[i], &part))
 			continue;
-		bigger = ntrace_grow(*kept, *nr, sizeof(part));
+		bigger = nt_session_grow(*kept, *nr, sizeof(part));
 		if (!bigger)
 			return -ENOMEM;
 		*kept = bigger;
@@ -247,9 +246,9 @@ static int clip_window(struct ntrace_buffer *b, const struct ntrace_window *w,
  * Leave of each window what the snapshots have; the windows are in order. One
  * that does not begin where the one before ended made more than a lap.
  */
-static int clip_ring(struct ntrace_buffer *b)
+static int clip_ring(struct nt_session_buffer *b)
 {
-	struct ntrace_window *kept = NULL;
+	struct nt_session_window *kept = NULL;
 	size_t i, nr = 0;
 	uint64_t end = 0;
 	int err = 0;
@@ -258,10 +257,10 @@ static int clip_ring(struct ntrace_buffer *b)
 		return 0;
 
 	for (i = 0; i < b->nr_windows && !err; i++) {
-		struct ntrace_window *w = &b->window[i];
+		struct nt_session_window *w = &b->window[i];
 
 		if (w->offset != end)
-			w->begin = NTRACE_BEGIN_ANYWHERE;
+			w->begin = NT_SESSION_BEGIN_ANYWHERE;
 		end = w->offset + w->size;
 		err = clip_window(b, w, &kept, &nr);
 	}
@@ -272,7 +271,7 @@ static int clip_ring(struct ntrace_buffer *b)
 }
 
 /* Put a buffer's windows in order, and find out what there is of them. */
-int ntrace_buffer_finish(struct ntrace_buffer *b)
+int nt_session_buffer_finish(struct nt_session_buffer *b)
 {
 	int err;
 
@@ -285,7 +284,7 @@ int ntrace_buffer_finish(struct ntrace_buffer *b)
 	return err ? err : find_orphans(b);
 }
 
-void ntrace_buffer_free(struct ntrace_buffer *b)
+void nt_session_buffer_free(struct nt_session_buffer *b)
 {
 	free(b->piece);
 	free(b->window);
@@ -317,7 +316,7 @@ static uint64_t skipped_at(const uint8_t *data, uint64_t len)
  * Idle bytes in place of whatever was there before it was passed over. Trace whose
  * AUX record was lost may be behind that, or before it: then it goes up to the end.
  */
-void ntrace_buffer_blank(uint8_t *data, uint64_t len)
+void nt_session_buffer_blank(uint8_t *data, uint64_t len)
 {
 	uint64_t at, skipped = skipped_at(data, len);
 
@@ -345,16 +344,16 @@ static size_t next_message(const uint8_t *data, size_t len)
 }
 
 /* Bytes of a window to pass over: up to the first message with a full address */
-size_t ntrace_window_skip(const struct ntrace_window *w, const struct nt_params *params,
+size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
 			  const uint8_t *data, size_t len)
 {
 	struct nt_msg msg;
 	size_t at = 0;
 	int n;
 
-	if (w->begin == NTRACE_BEGIN_SYNC)
+	if (w->begin == NT_SESSION_BEGIN_SYNC)
 		return 0;
-	if (w->begin == NTRACE_BEGIN_ANYWHERE)
+	if (w->begin == NT_SESSION_BEGIN_ANYWHERE)
 		at = next_message(data, len);
 	while (at < len) {
 		n = nt_msg_decode(params, data + at, len - at, &msg);
