@@ -1294,11 +1294,101 @@ static int write_seeds(const char *dir)
 	return 0;
 }
 
+/* --------------------------------------------------------- AUX samples - */
+
+
+static void put64s(unsigned int nr, uint64_t value)
+{
+	while (nr--)
+		put64(&m, value);
+}
+
+/* All that can be before the AUX area's in a sample, or nothing; returns where its bytes are */
+static size_t put_aux_sample(bool all, uint64_t size)
+{
+	size_t at;
+
+	begin(&m, 9, 2);
+	put64(&m, ID_DUMMY);
+	put64s(all, 0x1234);		/* IP */
+	put32(&m, 70);
+	put32(&m, 71);
+	put64(&m, 907);
+	put32(&m, 3);
+	put32(&m, 0);
+	if (all) {
+		put64(&m, 1000);	/* PERIOD */
+		put64(&m, 2);		/* READ: a group of two with IDs, and times */
+		put64s(2 + 2 * 2, 5);
+		put64(&m, 3);		/* CALLCHAIN */
+		put64s(3, 0x4000);
+		put32(&m, 12);		/* RAW */
+		put64(&m, 6);
+		put32(&m, 6);
+		put64(&m, 2);		/* BRANCH_STACK with an index */
+		put64s(1 + 2 * 3, 7);
+		put64(&m, 2);		/* REGS_USER: three */
+		put64s(3, 8);
+		put64(&m, 16);		/* STACK_USER */
+		put64s(2 + 1, 9);
+		put64s(3, 10);		/* WEIGHT, DATA_SRC, TRANSACTION */
+		put64(&m, 0);		/* REGS_INTR: none */
+		put64s(4, 11);		/* PHYS_ADDR, CGROUP, sizes of pages */
+	}
+	put64(&m, size);
+	at = m.len;
+	put64(&m, 0x1122334455667788);
+	end(&m);
+	return at;
+}
+
+static void aux_samples(void **state)
+{
+	struct nt_perfdata_record rec;
+	size_t attr, at[2];
+	struct nt_perfdata *pd;
+	struct header h;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		h = put_header(&m);
+		attr = h.attrs + ATTR_SIZE + 16;
+		set64(&m, attr + 24, SAMPLE_TYPE | 1u << 20 | (i != 1 ? 0 :
+		      1u << 0 | 1u << 8 | 1u << 4 | 1u << 5 | 1u << 10 | 1u << 11 | 1u << 12 |
+		      1u << 13 | 1u << 14 | 1u << 15 | 1u << 17 | 1u << 18 | 1u << 19 | 7u << 21));
+		set64(&m, attr + 32, 0xf);		/* read_format */
+		set64(&m, attr + 72, 1u << 17);	/* branch_sample_type: HW_INDEX */
+		set64(&m, attr + 80, 0x111);	/* sample_regs_user */
+		set64(&m, attr + 96, 0x11);		/* sample_regs_intr */
+		at[0] = put_aux_sample(i == 1, i == 2 ? 9 : 8);
+		at[1] = put_aux_sample(i == 1, i == 2 ? 0 : 8);
+		put_features(&m, &h, 0, NULL);
+		pd = open_made();
+		if (i == 2) {
+			/* longer than the record */
+			assert_int_equal(nt_perfdata_next(pd, &rec), -NT_PERFDATA_EDAMAGED);
+			nt_perfdata_free(pd);
+			continue;
+		}
+		expect(pd, &rec, NT_PERFDATA_SAMPLE);
+		assert_int_equal(rec.aux_sample.size, 8);
+		assert_int_equal(rec.aux_sample.at, at[0]);
+		assert_int_equal(rec.tid, 71);
+		assert_int_equal(rec.cpu, 3);
+		expect(pd, &rec, NT_PERFDATA_SAMPLE);
+		assert_int_equal(rec.aux_sample.at, at[1]);
+		expect_end(pd);
+		nt_perfdata_free(pd);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mmap2),
 		cmocka_unit_test(all_records),
+		cmocka_unit_test(aux_samples),
 		cmocka_unit_test(events),
 		cmocka_unit_test(features),
 		cmocka_unit_test(pipe_in_file),

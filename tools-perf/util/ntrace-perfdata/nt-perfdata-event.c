@@ -125,7 +125,12 @@ static void unpack(struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 	e->flags = nt_perfdata_u64(c);
 	nt_perfdata_u64(c);			/* wakeup_events, bp_type */
 	e->config1 = nt_perfdata_u64(c);
-	e->config2 = c->end - c->p >= 8 ? nt_perfdata_u64(c) : 0;
+	/* what an older perf did not know is 0 */
+	e->config2 = nt_perfdata_u64(c);
+	e->branch_sample_type = nt_perfdata_u64(c);
+	e->regs_user = nt_perfdata_u64(c);
+	nt_perfdata_u64(c);			/* sample_stack_user, clockid */
+	e->regs_intr = nt_perfdata_u64(c);
 }
 
 /*

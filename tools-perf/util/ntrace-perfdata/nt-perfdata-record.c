@@ -14,6 +14,7 @@
 #define SAMPLE_CPU		(1ull << 7)
 #define SAMPLE_STREAM_ID	(1ull << 9)
 #define SAMPLE_IDENTIFIER	(1ull << 16)
+#define SAMPLE_AUX		(1ull << 20)
 
 #define MISC_MMAP_DATA		(1 << 13)
 #define MISC_MMAP_BUILD_ID	(1 << 14)
@@ -102,6 +103,87 @@ static void take_sample(struct nt_perfdata_record *rec, uint64_t type,
 		nt_perfdata_u64(c);
 	if (type & SAMPLE_CPU)
 		set_cpu(rec, c);
+}
+
+/* So many elements of so many bytes */
+static void skip_array(struct nt_perfdata_cursor *c, uint64_t nr, unsigned int size)
+{
+	if (nr > RECORD_MAX)
+		c->bad = true;
+	else
+		nt_perfdata_bytes(c, nr * size);
+}
+
+/* Values of counters */
+static void skip_read(uint64_t format, struct nt_perfdata_cursor *c)
+{
+	const bool group = format & 1u << 3;
+	uint64_t nr = group ? nt_perfdata_u64(c) : 1;
+
+	skip_array(c, !!(format & 1u << 0) + !!(format & 1u << 1), 8);
+	skip_array(c, nr, 8 * (1 + !!(format & 1u << 2) + !!(format & 1u << 4)));
+}
+
+static void skip_branches(uint64_t type, struct nt_perfdata_cursor *c)
+{
+	uint64_t nr = nt_perfdata_u64(c);
+
+	if (type & 1u << 17)	/* PERF_SAMPLE_BRANCH_HW_INDEX */
+		nt_perfdata_u64(c);
+	skip_array(c, nr, type & 1u << 19 ? 24 + 8 : 24);	/* ..._COUNTERS */
+}
+
+static void skip_regs(uint64_t mask, struct nt_perfdata_cursor *c)
+{
+	if (nt_perfdata_u64(c))		/* without an ABI there are none */
+		skip_array(c, __builtin_popcountll(mask), 8);
+}
+
+static void skip_stack(struct nt_perfdata_cursor *c)
+{
+	uint64_t size = nt_perfdata_u64(c);
+
+	if (!size)
+		return;
+	skip_array(c, size, 1);
+	nt_perfdata_u64(c);
+}
+
+/* What is between CPU and the sample of the AUX area, which comes last, in the order of the bits */
+static void skip_to_aux(const struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
+{
+	const uint64_t type = e->sample_type;
+	/* PERIOD is before READ, all others of one word are together but for registers */
+	if (type & 1u << 8)
+		nt_perfdata_u64(c);
+	if (type & 1u << 4)
+		skip_read(e->read_format, c);
+	if (type & 1u << 5)
+		skip_array(c, nt_perfdata_u64(c), 8);	/* CALLCHAIN */
+	if (type & 1u << 10)
+		skip_array(c, nt_perfdata_u32(c), 1);	/* RAW */
+	if (type & 1u << 11)
+		skip_branches(e->branch_sample_type, c);
+	if (type & 1u << 12)
+		skip_regs(e->regs_user, c);
+	if (type & 1u << 13)
+		skip_stack(c);
+	/* WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION */
+	skip_array(c, !!(type & (1u << 14 | 1u << 24)) + !!(type & 1u << 15) +
+		   !!(type & 1u << 17), 8);
+	if (type & 1u << 18)
+		skip_regs(e->regs_intr, c);
+	/* PHYS_ADDR, CGROUP, DATA_PAGE_SIZE, CODE_PAGE_SIZE */
+	skip_array(c, __builtin_popcountll(type & (1u << 19 | 7u << 21)), 8);
+}
+
+static void take_aux_sample(struct nt_perfdata_record *rec, const struct nt_perfdata_event *e,
+			    struct nt_perfdata_cursor *c)
+{
+	skip_to_aux(e, c);
+	rec->aux_sample.size = nt_perfdata_u64(c);
+	rec->aux_sample.at = rec->offset + (c->p - rec->data);
+	nt_perfdata_bytes(c, rec->aux_sample.size);
 }
 
 /* Where in a sample its ID is: a word from the front; -1 it has none */
@@ -401,6 +483,8 @@ int nt_perfdata_record_parse(struct nt_perfdata *pd, struct nt_perfdata_record *
 	e = &pd->attr[rec->event];
 	if (rec->type == NT_PERFDATA_SAMPLE) {
 		take_sample(rec, e->sample_type, &c);
+		if (e->sample_type & SAMPLE_AUX)
+			take_aux_sample(rec, e, &c);
 	} else {
 		behind = e->flags & NT_PERFDATA_SAMPLE_ID_ALL ? trailer_len(e->sample_type) : 0;
 		if (behind > (size_t)(c.end - c.p))

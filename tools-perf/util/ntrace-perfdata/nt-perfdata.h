@@ -211,6 +211,10 @@ struct nt_perfdata_record {
 			const uint8_t *bytes;	/* the old ones, then the new ones */
 		} text_poke;
 		uint64_t hw_id;		/* AUX_OUTPUT_HW_ID */
+		struct {		/* SAMPLE: of the AUX area; size 0: none */
+			uint64_t size;
+			uint64_t at;	/* for nt_perfdata_read(), unless compressed */
+		} aux_sample;
 		struct {
 			uint32_t type;
 			size_t words;	/* of 64 bits, not aligned */
@@ -270,6 +274,7 @@ struct nt_perfdata_event {
 	uint64_t sample_type, read_format;
 	uint64_t flags;		/* its bit field, bit 0 being `disabled' */
 	uint32_t nr_ids;
+	uint64_t branch_sample_type, regs_user, regs_intr;
 };
 
 /* Bits of flags */
