@@ -240,8 +240,8 @@ static bool has_time(const struct rec *rec)
 
 	if (!rec->info.have_clock)
 		return false;
-	for (i = 0; i < rec->nr_queues; i++) {
-		b = rec->queue[i] ? &rec->queue[i]->buffer : NULL;
+	for (i = 0; i < rec->trace.nr_buffers; i++) {
+		b = rec->trace.buffer[i];
 		if (b && b->nr_windows && b->window[0].hw_id & NTRACE_HW_ID_TIMESTAMP)
 			return true;
 	}

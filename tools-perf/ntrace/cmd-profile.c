@@ -294,8 +294,8 @@ static void count_perf(struct profile *p)
 	p->recording.program = p->in.elfs->path;
 	if (p->perf.text || p->perf.perf)
 		profile_perf_read(&r, p->perf.perf, p->in.file, p->in.elfs->path, build_id);
-	else if (!profile_perf_decode(&r, &p->recording, p->in.file, p->in.elfs->path, build_id))
-		profile_perf_read(&r, "perf", p->in.file, p->in.elfs->path, build_id);
+	else
+		profile_perf_decode(&r, &p->recording, p->in.file, p->in.elfs->path, build_id);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)

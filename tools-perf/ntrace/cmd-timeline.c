@@ -138,7 +138,6 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	timeline_event(n->timeline, &line);
 }
 
-/* NULL: it has what only perf decodes. */
 static struct timeline *decode(struct arguments *a)
 {
 	struct native n = { 0 };
@@ -147,12 +146,10 @@ static struct timeline *decode(struct arguments *a)
 	};
 
 	rec_open(&n.rec, a->file, &a->recording);
-	if (!rec_undecoded(&n.rec)) {
-		n.timeline = begin(a, n.rec.info.xlen);
-		rec_run(&n.rec, &output);
-		if (n.rec.damage)
-			fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
-	}
+	n.timeline = begin(a, n.rec.info.xlen);
+	rec_run(&n.rec, &output);
+	if (n.rec.damage)
+		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
 	rec_free(&n.rec);
 	return n.timeline;
 }
@@ -182,7 +179,7 @@ int cmd_timeline(int argc, char **argv)
 	else if (a.perf.perf)
 		timeline = read_lines(&a, a.perf.perf);
 	else
-		timeline = decode(&a) ?: read_lines(&a, "perf");
+		timeline = decode(&a);
 	rec_options_free(&a.recording);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);

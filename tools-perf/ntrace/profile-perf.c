@@ -357,7 +357,7 @@ static void read_ids(struct native *n)
 			       &n->rec.note[i].mmap->mmap.build_id);
 }
 
-bool profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
+void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
 			 const char *file, const char *program, const char *build_id)
 {
 	struct native n = {
@@ -369,21 +369,16 @@ bool profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	const struct rec_output output = {
 		.branch = take_branch, .loss = take_loss, .ctx = &n,
 	};
-	bool decoded;
 
 	rec_open(&n.rec, file, options);
-	decoded = !rec_undecoded(&n.rec);
-	if (decoded) {
-		read_ids(&n);
-		check_build_ids(&n.rd);
-		/* the damage that it was decoded up to */
-		r->losses = n.rec.losses;
-		rec_run(&n.rec, &output);
-		if (n.rec.damage)
-			fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
-		must_have_found(&n.rd);
-	}
+	read_ids(&n);
+	check_build_ids(&n.rd);
+	/* the damage that it was decoded up to */
+	r->losses = n.rec.losses;
+	rec_run(&n.rec, &output);
+	if (n.rec.damage)
+		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+	must_have_found(&n.rd);
 	free_reader(&n.rd);
 	rec_free(&n.rec);
-	return decoded;
 }

@@ -77,11 +77,8 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 
 struct rec_options;
 
-/*
- * The same of a perf.data, without perf.  False: it has what only perf decodes, and nothing was
- * counted.
- */
-bool profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
+/* The same of a perf.data, without perf */
+void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
 			 const char *file, const char *program, const char *build_id);
 
 /* The program's address of an offset in its file, or PROFILE_ELSEWHERE */

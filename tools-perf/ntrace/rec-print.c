@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rec.h"
 #include "stat.h"
@@ -35,43 +36,64 @@ static void put_message(const struct nt_params *params, uint64_t offset, const s
 typedef void (*message_fn)(void *ctx, const struct nt_params *params, uint64_t offset,
 			   const struct nt_msg *msg, int len);
 
-static void walk(const struct nt_params *params, const struct nt_session_window *w,
-		 const uint8_t *data, size_t len, message_fn fn, void *ctx)
+/* Of a message that ends in the next window */
+struct rest {
+	uint8_t *data;
+	size_t len;
+};
+
+/* Returns where the last message begins if its end is in the next window. */
+static size_t walk(const struct nt_params *params, uint64_t offset, const uint8_t *data, size_t at,
+		   size_t len, bool more, message_fn fn, void *ctx)
 {
-	size_t at = nt_session_window_skip(w, params, data, len);
 	struct nt_msg msg;
 	int n;
 
 	while (at < len) {
 		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (!n && msg.idle == len - at)
+		if (!n && (more || msg.idle == len - at))
 			break;
 		if (!n) {
 			n = -NT_ECUT;
 			msg.skip = len - at;
 		}
-		fn(ctx, params, w->offset + at + msg.idle, &msg, n);
+		fn(ctx, params, offset + at + msg.idle, &msg, n);
 		at += n > 0 ? (size_t)n : msg.skip;
 	}
+	return at;
 }
 
-/* Returns how many bytes of the window there are. */
-static size_t walk_window(struct rec *rec, const struct nt_session_buffer *b,
-			  const struct nt_session_window *w, message_fn fn, void *ctx)
+/* Window number k of a buffer. Returns how many bytes of it there are. */
+static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k, struct rest *rest,
+			  message_fn fn, void *ctx)
 {
-	size_t len = rec_window_there(b, w);
+	const struct nt_session_window *w = &b->window[k];
+	size_t len = nt_session_there(&rec->trace, w), at = 0;
 	struct nt_params params;
 	char why[NTRACE_WHY];
 	uint8_t *data;
+	bool more;
 
 	if (ntrace_info_params(&rec->info, w->hw_id, w->cpu, &params, why))
 		die("%s: %s", rec->path, why);
-	data = malloc(len + 1);
+	if (!w->resume)
+		rest->len = 0;
+	data = malloc(rest->len + len + 1);
 	if (!data)
 		die("%s", nt_strerror(NT_ENOMEM));
-	len = rec_window_read(rec, b, w, data, len);
-	walk(&params, w, data, len, fn, ctx);
-	free(data);
+	if (rest->len)
+		memcpy(data, rest->data, rest->len);
+	len = nt_session_read(&rec->trace, w, data + rest->len, len);
+	if (!w->resume)
+		at = nt_session_window_skip(w, &params, data, len);
+	more = nt_session_goes_on(b, k + 1, len == w->size);
+	if (w->shared)
+		nt_session_choose_src(&params, w->hw_id);
+	at = walk(&params, w->offset - rest->len, data, at, rest->len + len, more, fn, ctx);
+	rest->len = more ? rest->len + len - at : 0;
+	memmove(data, data + at, rest->len);
+	free(rest->data);
+	rest->data = data;
 	return len;
 }
 
@@ -95,9 +117,10 @@ static void dump_message(void *ctx, const struct nt_params *params, uint64_t off
 	rec->losses++;
 }
 
-static void dump_window(struct rec *rec, const struct nt_session_buffer *b,
-			const struct nt_session_window *w)
+static void dump_window(struct rec *rec, struct nt_session_buffer *b, size_t k)
 {
+	const struct nt_session_window *w = &b->window[k];
+	struct rest rest = { .len = 0 };
 	size_t len;
 
 	put_window(b, w);
@@ -107,7 +130,8 @@ static void dump_window(struct rec *rec, const struct nt_session_buffer *b,
 	}
 	if (!w->size || !w->hw_id)
 		return;
-	len = walk_window(rec, b, w, dump_message, rec);
+	len = walk_window(rec, b, k, &rest, dump_message, rec);
+	free(rest.data);
 	if (len < w->size)
 		printf("# 0x%08" PRIx64 ": the file does not have the rest, 0x%" PRIx64 " bytes\n",
 		       w->offset + len, w->size - len);
@@ -121,12 +145,12 @@ int rec_dump(const char *path, const struct rec_options *o)
 	int status;
 
 	rec_open(&rec, path, o);
-	for (i = 0; i < rec.nr_queues; i++) {
-		const struct nt_session_buffer *b = rec.queue[i] ? &rec.queue[i]->buffer : NULL;
+	for (i = 0; i < rec.trace.nr_buffers; i++) {
+		struct nt_session_buffer *b = rec.trace.buffer[i];
 
 		for (k = 0; b && k < b->nr_windows; k++)
 			if (window_is_wanted(o, &b->window[k]))
-				dump_window(&rec, b, &b->window[k]);
+				dump_window(&rec, b, k);
 	}
 	status = rec_status(&rec);
 	rec_free(&rec);
@@ -153,6 +177,7 @@ struct counts {
 	struct stat_messages messages;
 	struct stat_totals totals;
 	uint64_t windows, size;
+	bool wanted, echo;	/* the window */
 };
 
 static void count_message(void *ctx, const struct nt_params *params, uint64_t offset,
@@ -160,12 +185,15 @@ static void count_message(void *ctx, const struct nt_params *params, uint64_t of
 {
 	struct counts *c = ctx;
 
-	(void)params;
 	(void)offset;
+	/* another CPU's, which counts it */
+	if (!c->wanted || (len > 0 && params->src >= 0 && msg->fields & NT_F_SRC &&
+			   msg->src != params->src))
+		return;
 	c->messages.idle += msg->idle;
 	if (len > 0)
 		stat_add(&c->messages, msg, len);
-	else
+	else if (!c->echo)
 		c->messages.bad += msg->skip - msg->idle;
 }
 
@@ -176,23 +204,32 @@ static void count_branch(void *ctx, const struct rec_sample *s)
 	c->totals.branches += s->type != NT_TYPE_NONE;
 }
 
+/* Of a shared sink's stream, which each CPU has, a byte counts where it was found. */
 static void count_windows(struct rec *rec, struct counts *c)
 {
+	struct rest rest = { .len = 0 };
 	unsigned int i;
-	size_t k;
+	size_t k, len;
 
-	for (i = 0; i < rec->nr_queues; i++) {
-		const struct nt_session_buffer *b = rec->queue[i] ? &rec->queue[i]->buffer : NULL;
+	for (i = 0; i < rec->trace.nr_buffers; i++) {
+		struct nt_session_buffer *b = rec->trace.buffer[i];
 
 		for (k = 0; b && k < b->nr_windows; k++) {
 			const struct nt_session_window *w = &b->window[k];
 
-			if (!w->hw_id || !w->size || !window_is_wanted(rec->options, w))
+			c->wanted = window_is_wanted(rec->options, w);
+			c->echo = w->echo;
+			/* a message may begin in one that is not wanted */
+			if (!w->hw_id || !w->size || !(c->wanted || w->shared))
 				continue;
-			c->windows++;
-			c->size += walk_window(rec, b, w, count_message, c);
+			len = walk_window(rec, b, k, &rest, count_message, c);
+			if (c->wanted && !c->echo) {
+				c->windows++;
+				c->size += len;
+			}
 		}
 	}
+	free(rest.data);
 }
 
 int rec_stat(const char *path, const struct rec_options *o)
@@ -203,9 +240,8 @@ int rec_stat(const char *path, const struct rec_options *o)
 	int status;
 
 	rec_open(&rec, path, o);
-	if (!rec_undecoded(&rec))
-		count_windows(&rec, &c);
 	rec_run(&rec, &output);
+	count_windows(&rec, &c);
 	out_flush();
 	out_free();
 	c.totals.insns = rec.insns;

@@ -14,14 +14,14 @@
 #define BATCH		256
 #define WAITING_MAX	16384
 
-struct rec_queue *rec_queue_new(struct rec *rec)
+struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffer)
 {
 	struct rec_queue *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		die("%s", nt_strerror(NT_ENOMEM));
 	q->rec = rec;
-	q->buffer.cpu = q->buffer.tid = -1;
+	q->buffer = buffer;
 	q->cpu = q->pid = q->tid = -1;
 	q->path = nt_path_new();
 	if (!q->path)
@@ -35,7 +35,6 @@ void rec_queue_free(struct rec_queue *q)
 		return;
 	nt_flow_free(q->flow);
 	nt_path_free(q->path);
-	nt_session_buffer_free(&q->buffer);
 	free(q->data);
 	free(q->ev);
 	free(q);
@@ -175,10 +174,7 @@ static void use_terms(struct rec_queue *q, const struct nt_session_window *w, st
 
 	if (ntrace_info_params(&q->rec->info, w->hw_id, w->cpu, params, why))
 		die("%s: %s", q->rec->path, why);
-	if (params->srcbits)
-		params->src = (w->hw_id & NTRACE_HW_ID_SRCID) /
-			      (NTRACE_HW_ID_SRCID & -NTRACE_HW_ID_SRCID) &
-			      ((1u << params->srcbits) - 1);
+	nt_session_choose_src(params, w->hw_id);
 	rec_code_use(q->rec, params);
 	if (is_made_for(q, w->hw_id, params))
 		return;
@@ -201,34 +197,29 @@ static bool is_timed(const struct rec_queue *q, const struct nt_session_window *
 
 static void load(struct rec_queue *q, const struct nt_session_window *w)
 {
-	size_t size = rec_window_there(&q->buffer, w);
+	size_t size = nt_session_there(&q->rec->trace, w);
 
-	if (size > q->data_room) {
-		free(q->data);
-		q->data = malloc(size);
+	if (!w->resume)
+		q->rest = 0;
+	if (q->rest + size > q->data_room) {
+		q->data = realloc(q->data, q->rest + size);
 		if (!q->data)
 			die("%s", nt_strerror(NT_ENOMEM));
-		q->data_room = size;
+		q->data_room = q->rest + size;
 	}
-	q->data_len = rec_window_read(q->rec, &q->buffer, w, q->data, size);
+	q->data_len = q->rest + nt_session_read(&q->rec->trace, w, q->data + q->rest, size);
 }
 
-/* The driver makes no AUX record for what it has to pass over: that is idle bytes. */
 static bool is_padding(const struct rec_queue *q)
 {
-	size_t i;
-
-	for (i = 0; i < q->data_len; i++)
-		if (q->data[i] != 0xff)
-			return false;
-	return true;
+	return nt_session_is_padding(q->data, q->data_len);
 }
 
 /* ------------------------------------------------------------- its owner - */
 
 static void choose_owner(struct rec_queue *q, const struct nt_session_window *w)
 {
-	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
+	bool by_thread = q->buffer->cpu == -1 && w->tid > 0;
 
 	q->owned = !by_thread && w->hw_id & NTRACE_HW_ID_CONTEXT;
 	q->owned_until = UINT64_MAX;
@@ -236,31 +227,10 @@ static void choose_owner(struct rec_queue *q, const struct nt_session_window *w)
 		rec_queue_set_tid(q, w->tid);
 }
 
-/*
- * The kernel tells the next task's number before the event of the previous one stops. In an event
- * that follows tasks that is no switch, so what messages tell counts up to where they tell the
- * task of the AUX record last.
- */
 static void trim_ownership(struct rec_queue *q, const struct nt_session_window *w)
 {
-	struct nt_msg msg;
-	size_t at = 0;
-	int n;
-
-	if (!q->owned || w->orphan || !w->of_task || w->tid <= 0 ||
-	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
-		return;
-	q->owned_until = 0;
-	while (at < q->data_len) {
-		n = nt_msg_decode(&q->params, q->data + at, q->data_len - at, &msg);
-		if (!n)
-			break;
-		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP &&
-		    ntrace_is_scontext(q->params.profile, msg.process & 3) &&
-		    (int)(msg.process >> 5) == w->tid)
-			q->owned_until = w->offset + at + msg.idle;
-		at += n > 0 ? (size_t)n : msg.skip;
-	}
+	if (q->owned)
+		q->owned_until = nt_session_owned_until(w, &q->params, q->data, q->data_len);
 	if (q->owned_until)
 		return;
 	/* A stop before the window was another task's. */
@@ -300,27 +270,74 @@ static uint64_t window_ticks(const struct rec_queue *q, const struct nt_session_
 	return w->time ? ntrace_info_ticks(&q->rec->info, w->time) >> q->ts_shift : 0;
 }
 
-/* Since when the window's times are: it was begun when the one before ended. */
+/*
+ * Since when the window's times are: it was begun when the one before ended. Samples of an AUX
+ * area go back farther than to the sample before.
+ */
 static uint64_t find_time(const struct rec_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params)
 {
+	bool follows = q->next_window > 1 && !w->sampled;
+
 	if (!q->timed)
 		return 0;
-	return nt_session_time_from(params, q->next_window > 1 ? window_ticks(q, w - 1) : 0,
-				window_ticks(q, w), q->data + q->data_skip,
+	return nt_session_time_from(params, follows ? window_ticks(q, w - 1) : 0,
+				    window_ticks(q, w), q->data + q->data_skip,
 				q->data_len - q->data_skip);
 }
 
 static bool is_behind_gap(const struct rec_queue *q, const struct nt_session_window *w)
 {
-	return w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)) ||
-	       w->offset != q->next_offset;
+	if (w->sampled || w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)))
+		return true;
+	return !w->shared && w->offset != q->next_offset;
 }
 
-/* Begins the next window. Is there something to decode in it? */
+/* A shared sink's windows go on from one to the next, if all bytes of the one before are there. */
+static void start_flow(struct rec_queue *q, bool whole)
+{
+	const struct nt_session_window *w = q->window;
+	uint64_t offset = w->offset + q->data_skip - q->rest;
+
+	nt_flow_open_end(q->flow, nt_session_goes_on(q->buffer, q->next_window, whole));
+	if (w->resume) {
+		nt_flow_more(q->flow, q->data, q->data_len, offset);
+		return;
+	}
+	q->span = (struct nt_session_span){ .to = q->span.to };
+	q->nr = q->pos = 0;
+	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip, offset);
+}
+
+/* The window is used up. Keep the beginning of a message that ends in the next. */
+static void keep_rest(struct rec_queue *q)
+{
+	size_t used = q->data_skip + nt_flow_consumed(q->flow);
+
+	q->rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
+	if (q->rest > NT_SESSION_REST_MAX) {
+		q->rest = 0;
+		rec_flow_loss(q, NT_SESSION_LOSS_DATA, 0, "no end of a message: AUX %#" PRIx64,
+			      q->window->offset);
+	}
+	memmove(q->data, q->data + used, q->rest);
+}
+
+/* Of a window that was overwritten in part there may be nothing left to begin with. */
+static void report_no_begin(struct rec_queue *q, const struct nt_session_window *w)
+{
+	/* A buffer that was never full, or a stretch of which a few bytes are left */
+	if (w->sampled && !is_padding(q))
+		rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
+			      "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
+			      w->size);
+}
+
+/* Begins the next window. Is it known how to decode it? */
 static bool open_window(struct rec_queue *q, struct nt_session_window *w)
 {
 	struct nt_params params;
+	bool whole;
 
 	enter(q, w);
 	if (!w->size)
@@ -336,15 +353,15 @@ static bool open_window(struct rec_queue *q, struct nt_session_window *w)
 	q->begun = q->guest = false;
 	if (is_behind_gap(q, w))
 		rec_flow_flush(q, UINT64_MAX);
-	q->next_offset = w->offset + q->data_len;
+	whole = q->data_len - q->rest == w->size;
+	q->next_offset = w->offset + q->data_len - q->rest;
 	trim_ownership(q, w);
-	q->data_skip = nt_session_window_skip(w, &params, q->data, q->data_len);
-	q->span = (struct nt_session_span){ .to = q->span.to };
-	q->nr = q->pos = 0;
-	nt_flow_window(q->flow, q->data + q->data_skip, q->data_len - q->data_skip,
-		       w->offset + q->data_skip);
+	q->data_skip = w->resume ? 0 : nt_session_window_skip(w, &params, q->data, q->data_len);
+	start_flow(q, whole);
 	nt_flow_time_from(q->flow, find_time(q, w, &params));
-	return q->data_skip < q->data_len;
+	if (!w->shared && q->data_skip == q->data_len)
+		report_no_begin(q, w);
+	return true;
 }
 
 /* What is known to be wrong with a window, before anything of it, when its time has come */
@@ -352,15 +369,19 @@ static void report_early(struct rec_queue *q)
 {
 	const struct nt_session_window *w = q->window;
 
+	size_t len = q->data_len - q->rest;
+
 	if (q->begun)
 		return;
 	q->begun = true;
+	if (w->echo)
+		return;
 	if (w->orphan && !is_padding(q))
 		rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0, "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 			      w->size, w->offset);
-	if (q->data_len < w->size)
+	if (len < w->size)
 		rec_flow_loss(q, NT_SESSION_LOSS_FILE, 0, "%#" PRIx64 " bytes not in the file at %#" PRIx64,
-			      w->size - q->data_len, w->offset + q->data_len);
+			      w->size - len, w->offset + len);
 }
 
 /* A window that lost trace says so in a flag; where messages said it, it is the same loss. */
@@ -370,9 +391,13 @@ static void close_window(struct rec_queue *q)
 	bool truncated = w->flags & NT_PERFDATA_AUX_TRUNCATED;
 	bool partial = !truncated && w->flags & NT_PERFDATA_AUX_PARTIAL && !q->lost_some;
 
-	if (w->size)
+	if (w->size) {
 		report_early(q);
+		keep_rest(q);
+	}
 	q->window = NULL;
+	if (w->echo)
+		return;
 	if (truncated || partial)
 		rec_flow_gap(q);
 	if (truncated || partial)
@@ -408,16 +433,16 @@ static bool decode(struct rec_queue *q, uint64_t limit)
 }
 
 /*
- * A window needs nothing of those before it, so those that ended before what is wanted are not
- * decoded. A task's system call that began in one of them is not known then.
+ * A window of a private sink needs nothing of those before it, so those that ended before what is
+ * wanted are not decoded. A task's system call that began in one of them is not known then.
  */
 static void skip_windows(struct rec_queue *q)
 {
 	const struct nt_session_window *w;
 
-	for (; q->next_window < q->buffer.nr_windows; q->next_window++) {
-		w = &q->buffer.window[q->next_window];
-		if (!w->time || w->time + REC_PAUSE_NS >= q->rec->options->from)
+	for (; q->next_window < q->buffer->nr_windows; q->next_window++) {
+		w = &q->buffer->window[q->next_window];
+		if (w->shared || !w->time || w->time + REC_PAUSE_NS >= q->rec->options->from)
 			break;
 	}
 }
@@ -429,9 +454,9 @@ bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 	while (q->pos == q->span.end && !next_span(q, false)) {
 		if (!q->window) {
 			skip_windows(q);
-			if (q->next_window == q->buffer.nr_windows)
+			if (q->next_window == q->buffer->nr_windows)
 				return false;
-			w = &q->buffer.window[q->next_window];
+			w = &q->buffer->window[q->next_window];
 			if (!is_timed(q, w) && w->time > limit)
 				return false;
 			q->next_window++;

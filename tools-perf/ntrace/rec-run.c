@@ -52,7 +52,7 @@ static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->buffer.cpu) &&
+		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->buffer->cpu) &&
 			   fetch(rec->queue[i], limit);
 	while ((q = first_queue(rec, ready, &next)) && rec_queue_time(q) <= limit) {
 		rec_queue_deliver(q, next < limit ? next : limit);
@@ -72,7 +72,7 @@ static void on_switch(struct rec *rec, int cpu, int tid)
 	for (i = 0; i < rec->nr_queues; i++) {
 		struct rec_queue *q = rec->queue[i];
 
-		if (q && q->buffer.cpu == cpu && cpu >= 0 && !q->owned)
+		if (q && q->buffer->cpu == cpu && cpu >= 0 && !q->owned)
 			rec_queue_set_tid(q, tid);
 	}
 }
@@ -134,18 +134,32 @@ static bool is_behind(const struct rec_options *o, uint64_t time)
 	return o->to && time > REC_PAUSE_NS && time - REC_PAUSE_NS > o->to;
 }
 
+static void make_queues(struct rec *rec)
+{
+	unsigned int i;
+
+	if (nt_session_streams(&rec->trace))
+		die("%s", nt_strerror(NT_ENOMEM));
+	rec->nr_queues = rec->trace.nr_buffers;
+	rec->queue = calloc(rec->nr_queues + 1, sizeof(*rec->queue));
+	if (!rec->queue)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < rec->nr_queues; i++)
+		if (rec->trace.buffer[i])
+			rec->queue[i] = rec_queue_new(rec, rec->trace.buffer[i]);
+}
+
 void rec_run(struct rec *rec, const struct rec_output *output)
 {
-	bool *ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	const struct rec_note *n;
+	bool *ready;
 	size_t i;
 
+	rec->output = output;
+	make_queues(rec);
+	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	if (!ready)
 		die("%s", nt_strerror(NT_ENOMEM));
-	if (rec_undecoded(rec))
-		die("%s: %s, which only perf decodes: perf script, perf report", rec->path,
-		    rec_undecoded(rec));
-	rec->output = output;
 	for (i = 0; i < rec->nr_notes && !is_behind(rec->options, rec->reached); i++) {
 		n = &rec->note[i];
 		if (n->time)

@@ -11,8 +11,6 @@
 
 #include "rec.h"
 
-#define SAMPLE_AUX	(1ull << 20)	/* of sample_type: AUX area samples */
-#define BUFFERS_MAX	65536
 
 bool rec_is_data(const char *path)
 {
@@ -36,120 +34,39 @@ bool rec_is_data(const char *path)
 	return nt_perfdata_is(magic, n);
 }
 
-/* --------------------------------------------------------------- terms -- */
+/* ------------------------------------------------------------- windows -- */
 
-static struct rec_terms *find_terms(const struct rec *rec, int idx, int cpu)
+/* Of the session: a negative errno */
+static void check(const struct rec *rec, int err, uint32_t idx)
 {
-	size_t i;
-
-	for (i = 0; i < rec->nr_terms; i++)
-		if (rec->terms[i].idx == idx && rec->terms[i].cpu == cpu)
-			return &rec->terms[i];
-	return NULL;
+	if (err && idx >= NT_SESSION_BUFFERS_MAX)
+		die("%s: has a buffer number %u: the file is damaged", rec->path, idx);
+	if (err)
+		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-static uint64_t terms_of(const struct rec *rec, int idx, int cpu)
-{
-	const struct rec_terms *terms = find_terms(rec, idx, cpu);
-
-	return terms ? terms->hw_id : 0;
-}
-
-static void add_terms(struct rec *rec, int idx, int cpu, uint64_t hw_id)
-{
-	struct rec_terms *terms = find_terms(rec, idx, cpu);
-
-	if (!terms) {
-		rec->terms = reallocarray(rec->terms, rec->nr_terms + 1, sizeof(*terms));
-		if (!rec->terms)
-			die("%s", nt_strerror(NT_ENOMEM));
-		terms = &rec->terms[rec->nr_terms++];
-	}
-	*terms = (struct rec_terms){ idx, cpu, hw_id };
-}
-
-/* What an event was to use on a CPU, where no record tells what it got */
-static void guess_terms(struct rec *rec, const struct nt_perfdata_event *e,
-			const struct nt_perfdata_id *id)
-{
-	const struct ntrace_info *info = &rec->info;
-	const struct ntrace_asked asked = {
-		.config = e->config, .config2 = e->config2,
-		.exclude_user = e->flags & NT_PERFDATA_EXCLUDE_USER,
-		.exclude_kernel = e->flags & NT_PERFDATA_EXCLUDE_KERNEL,
-	};
-	unsigned int i;
-
-	for (i = 0; i < info->nr_cpus; i++) {
-		int cpu = (int)info->cpu[i][NTRACE_INFO_CPU_NR];
-
-		if ((id->cpu == -1 || id->cpu == cpu) && !find_terms(rec, id->idx, cpu))
-			add_terms(rec, id->idx, cpu, ntrace_info_hw_id(info, &asked, cpu));
-	}
-}
-
-static bool lack_terms(const struct rec *rec)
-{
-	unsigned int i;
-	size_t k;
-
-	for (i = 0; i < rec->nr_queues; i++)
-		for (k = 0; rec->queue[i] && k < rec->queue[i]->buffer.nr_windows; k++)
-			if (!rec->queue[i]->buffer.window[k].hw_id)
-				return true;
-	return false;
-}
-
-/*
- * The kernel tells once what an event uses. In a file that was begun later there is trace before
- * that was told, or it never was: the event's attributes and the description of the machine have
- * it, too.
- */
-static void complete_terms(struct rec *rec)
+static void ask(struct rec *rec)
 {
 	struct nt_perfdata_event e;
 	struct nt_perfdata_id id;
-	struct nt_session_window *w;
-	unsigned int i;
-	size_t at = 0, k;
+	size_t at = 0;
 
-	if (!lack_terms(rec))
-		return;
-	while (nt_perfdata_next_id(rec->pd, &at, &id))
-		if (id.event >= 0 && !nt_perfdata_event(rec->pd, id.event, &e) &&
-		    e.type == rec->info.pmu_type)
-			guess_terms(rec, &e, &id);
-	for (i = 0; i < rec->nr_queues; i++) {
-		for (k = 0; rec->queue[i] && k < rec->queue[i]->buffer.nr_windows; k++) {
-			w = &rec->queue[i]->buffer.window[k];
-			if (!w->hw_id)
-				w->hw_id = terms_of(rec, i, w->cpu);
-		}
+	while (nt_perfdata_next_id(rec->pd, &at, &id)) {
+		if (id.event < 0 || id.idx < 0 || nt_perfdata_event(rec->pd, id.event, &e) ||
+		    e.type != rec->info.pmu_type)
+			continue;
+		const struct ntrace_asked asked = {
+			.config = e.config, .config2 = e.config2,
+			.exclude_user = e.flags & NT_PERFDATA_EXCLUDE_USER,
+			.exclude_kernel = e.flags & NT_PERFDATA_EXCLUDE_KERNEL,
+		};
+
+		check(rec, nt_session_ask(&rec->trace, id.idx, id.cpu, &asked), id.idx);
 	}
-}
-
-/* ------------------------------------------------------------- windows -- */
-
-static struct rec_queue *queue_at(struct rec *rec, uint32_t idx)
-{
-	if (idx >= BUFFERS_MAX)
-		die("%s: has a buffer number %u: the file is damaged", rec->path, idx);
-	if (idx >= rec->nr_queues) {
-		rec->queue = reallocarray(rec->queue, idx + 1, sizeof(*rec->queue));
-		if (!rec->queue)
-			die("%s", nt_strerror(NT_ENOMEM));
-		memset(rec->queue + rec->nr_queues, 0,
-		       (idx + 1 - rec->nr_queues) * sizeof(*rec->queue));
-		rec->nr_queues = idx + 1;
-	}
-	if (!rec->queue[idx])
-		rec->queue[idx] = rec_queue_new(rec);
-	return rec->queue[idx];
 }
 
 static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 {
-	struct rec_queue *q = queue_at(rec, r->auxtrace.idx);
 	const struct nt_session_piece piece = {
 		.offset = r->auxtrace.offset, .size = r->auxtrace.there,
 		.file_offset = r->auxtrace.at,
@@ -157,13 +74,11 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 
 	if (r->file)
 		die("%s: its trace is in several files (--threads), which is not decoded", rec->path);
-	q->buffer.cpu = r->auxtrace.cpu;
-	q->buffer.tid = r->auxtrace.tid;
 	/* of one that has lost all its bytes nothing is left, not even a mark */
-	if (r->auxtrace.size && !r->auxtrace.there)
-		return;
-	if (nt_session_buffer_add_piece(&q->buffer, &piece, r->auxtrace.reference))
-		die("%s", nt_strerror(NT_ENOMEM));
+	if (!r->auxtrace.size || r->auxtrace.there)
+		check(rec, nt_session_add_piece(&rec->trace, r->auxtrace.idx, r->auxtrace.cpu,
+						r->auxtrace.tid, &piece, r->auxtrace.reference),
+		      r->auxtrace.idx);
 }
 
 /* Which buffer a record of an event is about: perf numbered them by event ID. */
@@ -178,76 +93,61 @@ static struct nt_perfdata_id id_of(const struct rec *rec, const struct nt_perfda
 	return id;
 }
 
-static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
+static struct nt_session_window window_of(const struct nt_perfdata_record *r)
 {
-	const struct nt_perfdata_id id = id_of(rec, r);
-	bool ring = r->aux.flags & NT_PERFDATA_AUX_OVERWRITE;
-	/* A circular buffer has no room that is used up: there offset is the end. */
-	const struct nt_session_window window = {
-		.offset = ring ? r->aux.offset - r->aux.size : r->aux.offset,
-		.size = r->aux.size,
-		.ring = ring,
-		.flags = r->aux.flags,
+	return (struct nt_session_window){
 		.time = r->has & NT_PERFDATA_HAS_TIME ? r->time : 0,
 		.cpu = (int)r->cpu,
 		.pid = r->pid,
 		.tid = r->tid,
-		.hw_id = terms_of(rec, id.idx, (int)r->cpu),
-		.of_task = id.tid != -1,
 	};
-
-	if (nt_session_buffer_add_window(&queue_at(rec, id.idx)->buffer, &window))
-		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-/* The piece that has the byte at an offset, and how many from there on; NULL: none has */
-static const struct nt_session_piece *piece_at(const struct nt_session_buffer *b, size_t *i, uint64_t at,
-					   uint64_t *len)
+static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 {
-	for (; *i < b->nr_pieces; (*i)++) {
-		const struct nt_session_piece *p = &b->piece[*i];
+	const struct nt_perfdata_id id = id_of(rec, r);
+	struct nt_session_window window = window_of(r);
 
-		if (at < p->offset || at - p->offset >= p->size)
-			continue;
-		*len = p->size - (at - p->offset);
-		return p;
-	}
-	return NULL;
+	window.offset = r->aux.offset;
+	window.size = r->aux.size;
+	window.flags = r->aux.flags;
+	window.ring = r->aux.flags & NT_PERFDATA_AUX_OVERWRITE;
+	window.of_task = id.tid != -1;
+	check(rec, nt_session_add_window(&rec->trace, id.idx, &window), id.idx);
 }
 
-size_t rec_window_there(const struct nt_session_buffer *b, const struct nt_session_window *w)
+/* A window and its bytes in one */
+static void add_sample(struct rec *rec, const struct nt_perfdata_record *r)
 {
-	uint64_t done = 0, len;
-	size_t i = 0;
+	struct nt_session_window window = window_of(r);
+	struct nt_perfdata_id id;
 
-	while (done < w->size && piece_at(b, &i, w->offset + done, &len))
-		done += len;
-	return done < w->size ? done : w->size;
+	if (!r->aux_sample.size)
+		return;
+	if (r->compressed || r->file)
+		die("%s: has samples of the AUX area in %s, which are not decoded", rec->path,
+		    r->file ? "several files (--threads)" : "compressed records");
+	id = id_of(rec, r);
+	window.size = r->aux_sample.size;
+	check(rec, nt_session_add_sample(&rec->trace, id.idx, id.cpu, id.tid, &window, 0,
+					 r->aux_sample.at), id.idx);
 }
 
-size_t rec_window_read(struct rec *rec, const struct nt_session_buffer *b,
-		       const struct nt_session_window *w, uint8_t *data, size_t size)
+static void add_terms(struct rec *rec, const struct nt_perfdata_record *r)
 {
-	const struct nt_session_piece *p;
-	uint64_t done = 0, at, len;
-	size_t i = 0;
-	int n;
+	int idx = id_of(rec, r).idx;
 
-	while (done < size && (p = piece_at(b, &i, w->offset + done, &len))) {
-		at = w->offset + done;
-		if (len > size - done)
-			len = size - done;
-		n = nt_perfdata_read(rec->pd, 0, p->file_offset + (at - p->offset), data + done,
-				     len);
-		if (n < 0)
-			die("%s", nt_perfdata_message(rec->pd));
-		done += n;
-		if ((uint64_t)n < len)
-			break;
-	}
-	if (w->orphan)
-		nt_session_buffer_blank(data, done);
-	return done;
+	check(rec, nt_session_add_terms(&rec->trace, idx, (int)r->cpu, r->hw_id), idx);
+}
+
+static ssize_t read_file(void *ctx, unsigned int file, uint64_t offset, void *buf, size_t len)
+{
+	struct rec *rec = ctx;
+	int n = nt_perfdata_read(rec->pd, file, offset, buf, len);
+
+	if (n < 0)
+		die("%s", nt_perfdata_message(rec->pd));
+	return n;
 }
 
 /* --------------------------------------------------------------- notes -- */
@@ -394,8 +294,11 @@ static void take_record(struct rec *rec, const struct nt_perfdata_record *r)
 	case NT_PERFDATA_AUX:
 		add_window(rec, r);
 		break;
+	case NT_PERFDATA_SAMPLE:
+		add_sample(rec, r);
+		break;
 	case NT_PERFDATA_AUX_OUTPUT_HW_ID:
-		add_terms(rec, id_of(rec, r).idx, (int)r->cpu, r->hw_id);
+		add_terms(rec, r);
 		break;
 	}
 	if (r->type < NT_PERFDATA_USER_FIRST)
@@ -425,27 +328,12 @@ static void read_records(struct rec *rec)
 	progress_end();
 }
 
-const char *rec_undecoded(const struct rec *rec)
-{
-	struct nt_perfdata_event e;
-	unsigned int i;
-	size_t k;
-
-	for (i = 0; !nt_perfdata_event(rec->pd, i, &e); i++)
-		if (e.sample_type & SAMPLE_AUX)
-			return "has samples of the AUX area (--aux-sample)";
-	/* such a stream goes on from AUX record to AUX record, whoever made them */
-	for (k = 0; k < rec->nr_terms; k++)
-		if (ntrace_is_shared(rec->terms[k].hw_id))
-			return "its trace went to a sink that several CPUs share";
-	return NULL;
-}
-
 void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 {
-	unsigned int i;
-
-	*rec = (struct rec){ .path = path, .options = o, .pd = nt_perfdata_new() };
+	*rec = (struct rec){
+		.path = path, .options = o, .pd = nt_perfdata_new(),
+		.trace = { .info = &rec->info, .read = read_file, .ctx = rec },
+	};
 	if (!rec->pd)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (nt_perfdata_open(rec->pd, path))
@@ -455,12 +343,8 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 		die("%s: %s", rec->path, rec->damage ? rec->damage :
 		    "has no trace: it was recorded without an ntrace event");
 	sort_notes(rec);
-	complete_terms(rec);
-	for (i = 0; i < rec->nr_queues; i++)
-		if (rec->queue[i] && nt_session_buffer_finish(&rec->queue[i]->buffer))
-			die("%s", nt_strerror(NT_ENOMEM));
-	/* once more, for what has no record */
-	complete_terms(rec);
+	ask(rec);
+	check(rec, nt_session_finish(&rec->trace), 0);
 	rec_code_open(rec);
 }
 
@@ -483,7 +367,6 @@ void rec_free(struct rec *rec)
 		free(rec->note[k].comm);
 	}
 	free(rec->note);
-	free(rec->terms);
 	free(rec->damage);
 	rec_code_free(rec);
 	for (i = 0; i < rec->nr_queues; i++)
@@ -491,6 +374,7 @@ void rec_free(struct rec *rec)
 	free(rec->queue);
 	rec_tasks_free(rec);
 	rec_files_free(rec);
+	nt_session_free(&rec->trace);
 	rec_symbols_free(rec);
 	ntrace_info_free(&rec->info);
 	nt_perfdata_free(rec->pd);

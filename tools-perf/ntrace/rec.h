@@ -194,7 +194,7 @@ struct rec_output {
 
 struct rec_queue {
 	struct rec *rec;
-	struct nt_session_buffer buffer;
+	struct nt_session_buffer *buffer;
 	struct nt_flow *flow;
 	struct nt_path *path;
 	struct nt_params params;	/* that it was made for */
@@ -204,6 +204,7 @@ struct rec_queue {
 	struct nt_session_window *window;
 	uint8_t *data;
 	size_t data_room, data_len, data_skip;
+	size_t rest;			/* of data, from the window before */
 	bool timed;			/* its messages carry the recording's time */
 	bool owned;			/* its messages tell whose they are ... */
 	uint64_t owned_until;		/* ... up to this offset */
@@ -236,7 +237,7 @@ struct rec_queue {
  */
 #define REC_PAUSE_NS	10000000ull
 
-struct rec_queue *rec_queue_new(struct rec *rec);
+struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffer);
 void rec_queue_free(struct rec_queue *q);
 /* Have events ready that are not later than limit: are there any? */
 bool rec_queue_fetch(struct rec_queue *q, uint64_t limit);
@@ -282,15 +283,11 @@ struct rec {
 	char *damage;		/* what is wrong with the file, or NULL */
 	struct ntrace_info info;
 	bool have_info;
+	struct nt_session trace;
 	struct rec_queue **queue;
 	unsigned int nr_queues;
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
-	struct rec_terms {
-		int idx, cpu;
-		uint64_t hw_id;
-	} *terms;
-	size_t nr_terms;
 	uint64_t reached;	/* time of the newest other event so far */
 	unsigned long losses;
 	uint64_t insns;		/* retired, of what was chosen */
@@ -323,9 +320,6 @@ bool rec_is_data(const char *path);
 void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
 void rec_free(struct rec *rec);
 
-/* What it has that is not decoded here, in words; NULL: nothing */
-const char *rec_undecoded(const struct rec *rec);
-
 /* Decode all that was chosen. */
 void rec_run(struct rec *rec, const struct rec_output *output);
 
@@ -342,12 +336,6 @@ int rec_status(const struct rec *rec);
 int rec_dump(const char *path, const struct rec_options *options);
 int rec_stat(const char *path, const struct rec_options *options);
 int rec_decode(const char *path, const struct rec_options *options, bool branches, bool marks);
-
-/* So many bytes of a window are in the file, from its begin on */
-size_t rec_window_there(const struct nt_session_buffer *b, const struct nt_session_window *w);
-/* So many of them, or fewer if the file has become shorter */
-size_t rec_window_read(struct rec *rec, const struct nt_session_buffer *b,
-		       const struct nt_session_window *w, uint8_t *data, size_t size);
 
 static inline bool rec_is_kernel(const struct rec *rec, uint64_t addr)
 {

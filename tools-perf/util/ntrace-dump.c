@@ -62,10 +62,11 @@ static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len
 	return skip;
 }
 
-static void dump_window(struct ntrace *nt, struct nt_session_buffer *b, struct nt_session_window *w)
+static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 {
 	struct nt_params params;
 	ssize_t len, at;
+	size_t size;
 	u8 *buf;
 
 	printf("\n. ... ntrace: AUX %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#"
@@ -76,8 +77,9 @@ static void dump_window(struct ntrace *nt, struct nt_session_buffer *b, struct n
 	if (!w->size || !w->hw_id || ntrace_params(nt, w->hw_id, w->cpu, &params))
 		return;
 
-	buf = malloc(w->size);
-	len = buf ? ntrace_window_read(nt, b, w, buf) : 0;
+	size = nt_session_there(&nt->trace, w);
+	buf = malloc(size + 1);
+	len = buf ? nt_session_read(&nt->trace, w, buf, size) : 0;
 	/* Where that is in the middle of a message, its rest looks like another one. */
 	for (at = len > 0 ? nt_session_window_skip(w, &params, buf, len) : 0; at < len; )
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
@@ -99,7 +101,8 @@ static u64 piece_size(const struct nt_session_buffer *b, u64 offset, u64 size)
 }
 
 /* The windows that begin in a piece of the file, which is about to be passed over */
-void ntrace_dump_piece(struct ntrace *nt, struct nt_session_buffer *b, u64 offset, u64 size)
+void ntrace_dump_piece(struct ntrace *nt, const struct nt_session_buffer *b, u64 offset,
+		       u64 size)
 {
 	u64 at;
 	size_t i;
@@ -111,7 +114,7 @@ void ntrace_dump_piece(struct ntrace *nt, struct nt_session_buffer *b, u64 offse
 		if (at && !b->window[i].size)
 			at--;
 		if (at >= offset && at - offset < size)
-			dump_window(nt, b, &b->window[i]);
+			dump_window(nt, &b->window[i]);
 	}
 }
 
@@ -121,14 +124,14 @@ void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample)
 	unsigned int i;
 	size_t n;
 
-	for (i = 0; i < nt->nr_queues; i++) {
-		struct nt_session_buffer *b = nt->queue[i] ? &nt->queue[i]->buffer : NULL;
+	for (i = 0; i < nt->trace.nr_buffers; i++) {
+		const struct nt_session_buffer *b = nt->trace.buffer[i];
 
 		for (n = 0; b && n < b->nr_windows; n++) {
-			struct nt_session_window *w = &b->window[n];
+			const struct nt_session_window *w = &b->window[n];
 
 			if (w->sampled && w->time == sample->time && w->cpu == (int)sample->cpu)
-				dump_window(nt, b, w);
+				dump_window(nt, w);
 		}
 	}
 }

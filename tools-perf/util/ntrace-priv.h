@@ -16,8 +16,6 @@
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
  *	ntrace-replay.c	 a window once more, where the kernel was patched in it
  *	ntrace-window.c	 finds the windows in the file, and under which terms they are
- *	ntrace-ring.c	 AUX area samples
- *	ntrace-stream.c	 windows of a sink that several CPUs share
  *	ntrace-dump.c	 all of it, readable
  *	ntrace-plain.c	 what was injected, for others to read
  *	ntrace-record.c	 what perf record writes beside the trace
@@ -56,34 +54,12 @@ bool ntrace_is_recorded(struct evlist *evlist);
 
 struct ntrace;
 
-/* What an event uses on a CPU, as last reported, by buffer and CPU */
-struct ntrace_terms {
-	int	idx;
-	int	cpu;
-	u64	hw_id;
-};
-
-struct ntrace_queue;
-
 int ntrace_file_check(struct perf_session *session);
 int ntrace_pipe_file(void);
 int ntrace_pipe_open(struct perf_session *session, off_t *begin);
 int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t cb, void *ctx);
 int ntrace_pipe_skip(struct perf_session *session, u64 size);
 int ntrace_windows_find(struct ntrace *nt);
-struct ntrace_queue *ntrace_queue_at(struct ntrace *nt, unsigned int idx);
-ssize_t ntrace_window_read(struct ntrace *nt, const struct nt_session_buffer *buffer,
-			   const struct nt_session_window *window, void *data);
-
-/* --- ntrace-ring.c ---------------------------------------------------------- */
-
-int ntrace_samples_clip(struct ntrace *nt, struct nt_session_buffer *buffer);
-
-/* --- ntrace-stream.c -------------------------------------------------------- */
-
-int ntrace_streams_find(struct ntrace *nt, const struct ntrace_terms *terms, size_t nr);
-void ntrace_stream_start(struct ntrace_queue *q, bool whole);
-int ntrace_stream_end(struct ntrace_queue *q);
 
 /* --- ntrace-space.c --------------------------------------------------------- */
 
@@ -190,7 +166,7 @@ u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
 /* One decoder: follows one buffer, window by window */
 struct ntrace_queue {
 	struct ntrace		*nt;
-	struct nt_session_buffer	buffer;
+	struct nt_session_buffer *buffer;
 	struct nt_flow		*flow;		/* one of the two */
 	struct ntrace_quick	*quick;
 	struct nt_path		*path;
@@ -250,7 +226,7 @@ struct ntrace_queue {
 	struct branch_stack	*branches;
 };
 
-struct ntrace_queue *ntrace_queue_new(struct ntrace *nt);
+struct ntrace_queue *ntrace_queue_new(struct ntrace *nt, struct nt_session_buffer *buffer);
 void ntrace_queue_free(struct ntrace_queue *q);
 int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit);
 int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
@@ -339,7 +315,8 @@ void ntrace_log_error(struct ntrace_queue *q, const char *msg);
 
 /* --- ntrace-dump.c ---------------------------------------------------------- */
 
-void ntrace_dump_piece(struct ntrace *nt, struct nt_session_buffer *buffer, u64 offset, u64 size);
+void ntrace_dump_piece(struct ntrace *nt, const struct nt_session_buffer *buffer, u64 offset,
+		       u64 size);
 void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 
 /* --- ntrace.c --------------------------------------------------------------- */
@@ -361,6 +338,7 @@ struct ntrace {
 	struct perf_session	*session;
 	struct machine		*machine;
 	struct ntrace_info	info;
+	struct nt_session	trace;
 	struct itrace_synth_opts opts;
 	struct ntrace_queue	**queue;
 	unsigned int		nr_queues;

@@ -24,15 +24,14 @@
 /* No buffer is larger: a size beyond it is damage. */
 #define WINDOW_MAX	(1ULL << 32)
 
-struct ntrace_queue *ntrace_queue_new(struct ntrace *nt)
+struct ntrace_queue *ntrace_queue_new(struct ntrace *nt, struct nt_session_buffer *buffer)
 {
 	struct ntrace_queue *q = zalloc(sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->nt = nt;
-	q->buffer.cpu = -1;
-	q->buffer.tid = -1;
+	q->buffer = buffer;
 	q->cpu = -1;
 	q->pid = -1;
 	q->tid = -1;
@@ -48,7 +47,6 @@ void ntrace_queue_free(struct ntrace_queue *q)
 		return;
 	ntrace_decoder_free(q);
 	thread__zput(q->thread);
-	nt_session_buffer_free(&q->buffer);
 	free(q->data);
 	free(q->ev);
 	free(q->event);
@@ -169,9 +167,7 @@ static int use_terms(struct ntrace_queue *q, u64 hw_id, int cpu, struct nt_param
 		return err;
 	params->branches = q->nt->custom;
 	params->nr_branches = q->nt->nr_custom;
-	/* Where there is a SRC, there may be others', too. */
-	if (params->srcbits)
-		params->src = FIELD_GET(NTRACE_HW_ID_SRCID, hw_id) & ((1U << params->srcbits) - 1);
+	nt_session_choose_src(params, hw_id);
 	use_code_params(q->nt, params);
 
 	if (is_made_for(q, hw_id, params))
@@ -195,7 +191,7 @@ static bool is_timed(struct ntrace_queue *q, const struct nt_session_window *w)
 
 static int load(struct ntrace_queue *q, const struct nt_session_window *w, size_t *len)
 {
-	const struct nt_session_buffer *b = w->shared ? &q->nt->queue[w->idx]->buffer : &q->buffer;
+	size_t size = nt_session_there(&q->nt->trace, w);
 	u8 *bigger;
 	ssize_t n;
 
@@ -203,34 +199,24 @@ static int load(struct ntrace_queue *q, const struct nt_session_window *w, size_
 		return -EINVAL;
 	if (!w->resume)
 		q->rest = 0;
-	if (q->rest + w->size > q->data_room) {
-		bigger = realloc(q->data, q->rest + w->size);
+	if (q->rest + size > q->data_room) {
+		bigger = realloc(q->data, q->rest + size);
 		if (!bigger)
 			return -ENOMEM;
 		q->data = bigger;
-		q->data_room = q->rest + w->size;
+		q->data_room = q->rest + size;
 	}
 
-	n = ntrace_window_read(q->nt, b, w, q->data + q->rest);
+	n = nt_session_read(&q->nt->trace, w, q->data + q->rest, size);
 	if (n < 0)
 		return n;
 	*len = n;
 	return 0;
 }
 
-/*
- * The driver makes no AUX record for what it has to pass over in the buffer. As
- * ntrace_window_read() gives it, that is idle bytes.
- */
 static bool is_padding(const struct ntrace_queue *q)
 {
-	size_t i;
-
-	for (i = 0; i < q->data_len; i++) {
-		if (q->data[i] != 0xff)
-			return false;
-	}
-	return true;
+	return nt_session_is_padding(q->data, q->data_len);
 }
 
 /*
@@ -266,7 +252,7 @@ static int report_early(struct ntrace_queue *q)
  */
 static void choose_owner(struct ntrace_queue *q, struct nt_session_window *w)
 {
-	bool by_thread = q->buffer.cpu == -1 && w->tid > 0;
+	bool by_thread = q->buffer->cpu == -1 && w->tid > 0;
 
 	q->owned = !by_thread && w->hw_id & NTRACE_HW_ID_CONTEXT;
 	q->owned_until = UINT64_MAX;
@@ -274,35 +260,13 @@ static void choose_owner(struct ntrace_queue *q, struct nt_session_window *w)
 		ntrace_queue_set_tid(q, w->tid);
 }
 
-/*
- * The kernel tells the next task's number before the event of the previous one
- * stops. In an event that follows tasks that is no switch: trace ends before the
- * next task begins, and the AUX record says who was current until the end. So
- * what the messages tell counts up to where they tell that task last. What the
- * driver passed over has no AUX record, and nobody's name.
- */
 static int trim_ownership(struct ntrace_queue *q, const struct nt_session_window *w,
-			  const struct nt_params *params, size_t len)
+			  const struct nt_params *params)
 {
-	struct nt_msg msg;
-	size_t at = 0;
-	int n, err;
+	int err;
 
-	if (!q->owned || w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
-	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
-		return 0;
-
-	q->owned_until = 0;
-	while (at < len) {
-		n = nt_msg_decode(params, q->data + at, len - at, &msg);
-		if (!n)
-			break;
-		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP &&
-		    ntrace_is_scontext(params->profile, msg.process & 3) &&
-		    (pid_t)(msg.process >> 5) == w->tid)
-			q->owned_until = w->offset + at + msg.idle;
-		at += n > 0 ? (size_t)n : msg.skip ?: 1;
-	}
+	if (q->owned)
+		q->owned_until = nt_session_owned_until(w, params, q->data, q->data_len);
 	if (q->owned_until)
 		return 0;
 	/* A stop before the window was another task's. */
@@ -334,12 +298,32 @@ static int enter(struct ntrace_queue *q, struct nt_session_window *w)
 	return err;
 }
 
-static void start_flow(struct ntrace_queue *q)
+/* @whole: all of the window's bytes are in the file, as they must be for the next to go on. */
+static void start_flow(struct ntrace_queue *q, bool whole)
 {
-	ntrace_span_reset(q);
+	const struct nt_session_window *w = q->window;
+	bool open = nt_session_goes_on(q->buffer, q->next_window, whole);
+
+	if (!w->resume)
+		ntrace_span_reset(q);
 	ntrace_decoder_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
-			      q->window->offset + q->data_skip, false, false);
+			      w->offset + q->data_skip - q->rest, open, w->resume);
 	ntrace_decoder_time_from(q, q->ticks_from);
+}
+
+/* The window is used up. Keep the beginning of a message that ends in the next. */
+static int keep_rest(struct ntrace_queue *q)
+{
+	size_t used = q->data_skip + ntrace_decoder_consumed(q);
+
+	q->rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
+	if (q->rest > NT_SESSION_REST_MAX) {
+		q->rest = 0;
+		return ntrace_synth_error(q, NT_SESSION_LOSS_DATA, 0,
+					  "no end of a message: AUX %#" PRIx64, q->window->offset);
+	}
+	memmove(q->data, q->data + used, q->rest);
+	return 0;
 }
 
 static u64 window_ticks(const struct ntrace_queue *q, const struct nt_session_window *w)
@@ -417,23 +401,15 @@ static int open_window(struct ntrace_queue *q, struct nt_session_window *w)
 			return err;
 	}
 	q->next_offset = w->offset + len;
-	err = trim_ownership(q, w, &params, len);
+	err = trim_ownership(q, w, &params);
 	if (err)
 		return err;
 	q->window_tid = q->tid;
 	ntrace_replay_begin(q);
-	if (w->shared) {
-		q->data_skip = w->resume ? 0 : nt_session_window_skip(w, &params, q->data, len);
-		if (!w->resume)
-			ntrace_span_reset(q);
-		ntrace_stream_start(q, len == w->size);
-		ntrace_decoder_time_from(q, find_time(q, w, &params));
-		return 1;
-	}
-	q->data_skip = nt_session_window_skip(w, &params, q->data, len);
+	q->data_skip = w->resume ? 0 : nt_session_window_skip(w, &params, q->data, len);
 	q->ticks_from = find_time(q, w, &params);
-	start_flow(q);
-	return q->data_skip < len || !w->size ? 1 : no_begin(q, w);
+	start_flow(q, len == w->size);
+	return w->shared || q->data_skip < len ? 1 : no_begin(q, w);
 }
 
 /*
@@ -447,8 +423,8 @@ static int close_window(struct ntrace_queue *q)
 
 	if (w->size)
 		err = report_early(q);
-	if (!err && w->shared)
-		err = ntrace_stream_end(q);
+	if (!err && w->size)
+		err = keep_rest(q);
 	q->window = NULL;
 	if (err || w->echo)
 		return err;
@@ -471,7 +447,7 @@ static int close_window(struct ntrace_queue *q)
 static void decode_again(struct ntrace_queue *q)
 {
 	ntrace_queue_set_tid(q, q->window_tid);
-	start_flow(q);
+	start_flow(q, true);
 }
 
 /* What was used of the window did not come again. */
@@ -540,9 +516,9 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 
 	while (q->pos == q->span.end && !ntrace_span_next(q, false)) {
 		if (!q->window) {
-			if (q->next_window == q->buffer.nr_windows)
+			if (q->next_window == q->buffer->nr_windows)
 				return 0;
-			w = &q->buffer.window[q->next_window];
+			w = &q->buffer->window[q->next_window];
 			if (!is_timed(q, w) && w->time > limit)
 				return 0;
 			q->next_window++;

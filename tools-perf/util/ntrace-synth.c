@@ -424,7 +424,7 @@ static u64 sample_clock(const struct ntrace_queue *q)
 
 static u64 queue_seed(const struct ntrace_queue *q)
 {
-	return (u64)(u32)q->buffer.cpu << 32 | (u32)q->buffer.tid;
+	return (u64)(u32)q->buffer->cpu << 32 | (u32)q->buffer->tid;
 }
 
 /*

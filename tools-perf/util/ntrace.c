@@ -129,7 +129,7 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 	struct hashmap_entry *entry;
 	size_t bkt;
 
-	if (q->buffer.cpu < 0) {
+	if (q->buffer->cpu < 0) {
 		if (q->task)
 			q->task->trace_nr++;
 		return;
@@ -162,7 +162,7 @@ static void free_tasks(struct ntrace *nt)
 
 static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
 {
-	int cpu = q->buffer.cpu;
+	int cpu = q->buffer->cpu;
 
 	return cpu < 0 || !nt->opts.cpu_bitmap || test_bit(cpu, nt->opts.cpu_bitmap);
 }
@@ -260,7 +260,7 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 	for (i = 0; i < nt->nr_queues; i++) {
 		struct ntrace_queue *q = nt->queue[i];
 
-		if (!q || q->buffer.cpu != cpu || cpu < 0)
+		if (!q || q->buffer->cpu != cpu || cpu < 0)
 			continue;
 		if (!q->owned)
 			ntrace_queue_set_tid(q, tid);
@@ -383,8 +383,8 @@ static int ntrace_process_auxtrace_event(struct perf_session *session, union per
 	/* All of them are known already, from ntrace_windows_find(). */
 	if (perf_data__is_pipe(session->data) && ntrace_pipe_skip(session, event->auxtrace.size))
 		return -EIO;
-	if (dump_trace && idx < nt->nr_queues && nt->queue[idx])
-		ntrace_dump_piece(nt, &nt->queue[idx]->buffer, event->auxtrace.offset,
+	if (dump_trace && idx < nt->trace.nr_buffers && nt->trace.buffer[idx])
+		ntrace_dump_piece(nt, nt->trace.buffer[idx], event->auxtrace.offset,
 				  event->auxtrace.size);
 	return 0;
 }
@@ -444,6 +444,7 @@ static void ntrace_free(struct perf_session *session)
 	ntrace_log_close(nt);
 	thread__zput(nt->unknown_thread);
 	ntrace_kcore_free(nt->kcore);
+	nt_session_free(&nt->trace);
 	ntrace_info_free(&nt->info);
 	if (nt->unpacked >= 0)
 		close(nt->unpacked);

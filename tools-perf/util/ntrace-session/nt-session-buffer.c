@@ -53,6 +53,9 @@ int nt_session_buffer_add_piece(struct nt_session_buffer *b, const struct nt_ses
 	if (!more)
 		return -ENOMEM;
 	b->piece = more;
+	b->unordered |= b->nr_pieces && (piece->offset < more[b->nr_pieces - 1].offset ||
+					 piece->offset + piece->size <
+					 more[b->nr_pieces - 1].offset + more[b->nr_pieces - 1].size);
 	more[b->nr_pieces++] = *piece;
 	return 0;
 }
@@ -136,6 +139,7 @@ static int add_orphan(struct nt_session_buffer *b, uint64_t offset, uint64_t siz
 	orphan.orphan = true;
 	if (orphan.ring)
 		orphan.begin = NT_SESSION_BEGIN_ANYWHERE;
+	orphan.idx    = b->idx;
 	if (b->cpu >= 0)
 		orphan.cpu = b->cpu;
 	return nt_session_buffer_add_window(b, &orphan);

@@ -3,7 +3,10 @@
  * Recordings of N-Trace: what lies between the records of a perf.data and control flow with
  * CPU, task and time. No part of perf: perf's glue and the ntrace command both have it.
  *
+ *	nt-session-windows.c	records -> buffers with windows, and their terms
  *	nt-session-buffer.c	which bytes of an AUX buffer are a window
+ *	nt-session-ring.c	AUX area samples
+ *	nt-session-stream.c	windows of a sink that several CPUs share
  *	nt-session-span.c	the time of each instruction, between those that messages tell
  *	nt-session-time.c	timestamps that wrap
  *	nt-session-period.c	where the samples of a period are
@@ -20,6 +23,7 @@
 #include <sys/types.h>
 
 #include "ntrace-decoder/ntrace.h"
+#include "ntrace-info.h"
 
 /* Room for one more in an array of nr */
 void *nt_session_grow(void *array, size_t nr, size_t size);
@@ -31,7 +35,7 @@ struct nt_session_piece {
 	uint64_t	offset;			/* in the AUX stream of its buffer */
 	uint64_t	size;
 	uint64_t	file_offset;		/* of the first byte */
-	bool		unpacked;		/* in the file of what was compressed */
+	unsigned int	file;			/* of several, as the host numbers them */
 };
 
 /* Where in the trace the first byte of a window is */
@@ -60,7 +64,7 @@ struct nt_session_window {
 	bool	shared;			/* of a sink that others use too; then: */
 	bool	resume;			/* it goes on where the one before ended */
 	bool	echo;			/* another CPU took it: its flags are told there */
-	unsigned int idx;		/* the queue whose buffer has the bytes */
+	unsigned int idx;		/* of the buffer that has the bytes */
 	enum nt_session_begin begin;
 };
 
@@ -73,15 +77,25 @@ struct nt_session_mark {
 	uint64_t	time, offset;
 };
 
-/* An AUX buffer: what one CPU, or one thread, wrote */
+/* What an event uses on a CPU, as last reported */
+struct nt_session_terms {
+	int		cpu;
+	uint64_t	hw_id;
+};
+
+/* An AUX buffer: what one CPU, or one thread, wrote; or a CPU's view of a shared sink's stream */
 struct nt_session_buffer {
+	unsigned int		idx;
 	int			cpu;	/* -1: of a thread */
 	pid_t			tid;
 	struct nt_session_piece	*piece;
 	size_t			nr_pieces;
 	struct nt_session_window	*window;
 	size_t			nr_windows;
+	bool			unordered;	/* pieces are not by their offsets */
 	uint64_t		sampled;	/* bytes of AUX area samples so far */
+	struct nt_session_terms	*terms;
+	size_t			nr_terms;
 	struct nt_session_mark	begin, end;
 };
 
@@ -94,6 +108,82 @@ void nt_session_buffer_free(struct nt_session_buffer *buffer);
 void nt_session_buffer_blank(uint8_t *data, uint64_t len);
 size_t nt_session_window_skip(const struct nt_session_window *window,
 			      const struct nt_params *params, const uint8_t *data, size_t len);
+
+/* ------------------------------------------------ nt-session-windows.c -- */
+
+/* What an event asked for; cpu -1: on any */
+struct nt_session_asked {
+	unsigned int		idx;
+	int			cpu;
+	struct ntrace_asked	what;
+};
+
+/* The trace of a recording. All 0 at first but for info, read and ctx, which are the caller's */
+struct nt_session {
+	const struct ntrace_info *info;
+	/* Bytes of the file, as many as there are of len; or negative */
+	ssize_t (*read)(void *ctx, unsigned int file, uint64_t file_offset, void *buf, size_t len);
+	void			*ctx;
+	struct nt_session_buffer **buffer;	/* by number; NULL there is none */
+	unsigned int		nr_buffers;
+	struct nt_session_asked	*asked;
+	size_t			nr_asked;
+	uint64_t		sink;		/* that was asked for, 0 the default */
+};
+
+/*
+ * In the order of the file: an AUXTRACE record, what HW_ID tells, an AUX record, an AUX area sample;
+ * and what each ID of an event was asked for, at any time. 0 or a negative errno
+ */
+int nt_session_add_piece(struct nt_session *s, unsigned int idx, int cpu, pid_t tid,
+			 const struct nt_session_piece *piece, uint64_t reference);
+int nt_session_add_terms(struct nt_session *s, unsigned int idx, int cpu, uint64_t hw_id);
+int nt_session_add_window(struct nt_session *s, unsigned int idx,
+			  const struct nt_session_window *window);
+int nt_session_add_sample(struct nt_session *s, unsigned int idx, int cpu, pid_t tid,
+			  const struct nt_session_window *window, unsigned int file,
+			  uint64_t file_offset);
+int nt_session_ask(struct nt_session *s, unsigned int idx, int cpu,
+		   const struct ntrace_asked *what);
+/* Then: find out what there is of each window. */
+int nt_session_finish(struct nt_session *s);
+void nt_session_free(struct nt_session *s);
+
+/* The buffer of a number, made if need be; NULL: no memory, or no such number */
+struct nt_session_buffer *nt_session_buffer(struct nt_session *s, unsigned int idx);
+/* No recording has more. */
+#define NT_SESSION_BUFFERS_MAX	65536
+
+/* So many bytes of a window are in the file, from its begin on */
+size_t nt_session_there(const struct nt_session *s, const struct nt_session_window *w);
+/* So many of them, or fewer if the file has become shorter; or negative, of s->read */
+ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w, uint8_t *data,
+			size_t size);
+
+/* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
+bool nt_session_is_padding(const uint8_t *data, size_t len);
+/*
+ * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
+ * task's of the AUX record
+ */
+uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
+				const uint8_t *data, size_t len);
+
+/* --------------------------- nt-session-ring.c, nt-session-stream.c -- */
+
+/* Of a buffer with AUX area samples, leave these, and each byte once. */
+int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b);
+/* Take the windows of shared sinks out of their buffers, and give each CPU a buffer with all. */
+int nt_session_streams(struct nt_session *s);
+/*
+ * Does a stream go on in window number next of a buffer? whole: all bytes of the one before are
+ * there; else it does not any more.
+ */
+bool nt_session_goes_on(struct nt_session_buffer *b, size_t next, bool whole);
+/* Where messages have a SRC, there may be others', too: decode those of the CPU. */
+void nt_session_choose_src(struct nt_params *params, uint64_t hw_id);
+/* What there is of a message that ends in the next window: none is longer, or even nearly as long */
+#define NT_SESSION_REST_MAX	4096
 
 /* --------------------------- nt-session-span.c and nt-session-time.c -- */
 

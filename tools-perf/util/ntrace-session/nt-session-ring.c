@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * AUX area samples, which may have bytes in common. Like a snapshot, one may begin anywhere
  * in the trace.
@@ -6,22 +6,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/kernel.h>
-#include <linux/zalloc.h>
 
-#include "event.h"
-#include "ntrace-priv.h"
+#include "nt-session.h"
 
 /* Fewer bytes that are alike may be alike by chance. */
 #define MIN_OVERLAP	16
-
-/* --- samples ---------------------------------------------------------------- */
 
 /*
  * How many of the last bytes of @a are the first of @b? The longest prefix of b
  * that a ends with, by Knuth, Morris and Pratt.
  */
-static ssize_t overlap(const u8 *a, size_t len_a, const u8 *b, size_t len_b)
+static ssize_t overlap(const uint8_t *a, size_t len_a, const uint8_t *b, size_t len_b)
 {
 	size_t *border = calloc(len_b + 1, sizeof(*border)), i, k;
 
@@ -43,16 +38,16 @@ static ssize_t overlap(const u8 *a, size_t len_a, const u8 *b, size_t len_b)
 }
 
 /* Samples that were taken in quick succession have bytes in common. */
-static int clip_sample(struct ntrace *nt, struct nt_session_buffer *b, const struct nt_session_window *last,
+static int clip_sample(const struct nt_session *s, const struct nt_session_window *last,
 		       struct nt_session_window *w)
 {
-	u8 *data = malloc(last->size + w->size);
+	uint8_t *data = malloc(last->size + w->size);
 	ssize_t len_a, len_b, n = -ENOMEM;
 
 	if (!data)
 		return n;
-	len_a = ntrace_window_read(nt, b, last, data);
-	len_b = ntrace_window_read(nt, b, w, data + last->size);
+	len_a = nt_session_read(s, last, data, last->size);
+	len_b = nt_session_read(s, w, data + last->size, w->size);
 	if (len_a >= 0 && len_b >= 0)
 		n = overlap(data, len_a, data + last->size, len_b);
 	free(data);
@@ -77,7 +72,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Of a buffer with AUX area samples, leave these, and each byte once. */
-int ntrace_samples_clip(struct ntrace *nt, struct nt_session_buffer *b)
+int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b)
 {
 	struct nt_session_window last = { 0 }, *w;
 	size_t i, nr = 0;
@@ -95,7 +90,7 @@ int ntrace_samples_clip(struct ntrace *nt, struct nt_session_buffer *b)
 
 		w = &b->window[i];
 		if (i && last.cpu == w->cpu)
-			err = clip_sample(nt, b, &last, w);
+			err = clip_sample(s, &last, w);
 		last = whole;
 	}
 	return err;

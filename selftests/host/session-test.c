@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What perf's glue and the command have in common (nt_session_): records become buffers and windows,
+ * those of shared sinks and AUX area samples too; terms; transfers and losses in perf's words.
+ */
+#include "cmocka-tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/ntrace.h>
+#include <linux/perf_event.h>
+
+#include "nt-session.h"
+
+/* Two CPUs, whose encoders' sources are 1 and 2 */
+#define SRC_OF(cpu)	((uint64_t)((cpu) + 1))
+#define HW_ID(cpu)	(4 * (NTRACE_HW_ID_SRCBITS & -NTRACE_HW_ID_SRCBITS) | \
+			 SRC_OF(cpu) * (NTRACE_HW_ID_SRCID & -NTRACE_HW_ID_SRCID))
+
+static uint64_t cpus[2][NTRACE_INFO_CPU_MAX] = {
+	{ [NTRACE_INFO_CPU_NR] = 0, [NTRACE_INFO_CPU_SRCID] = 1, [NTRACE_INFO_CPU_SRCBITS] = 4,
+	  [NTRACE_INFO_CPU_SINK] = 7 },
+	{ [NTRACE_INFO_CPU_NR] = 1, [NTRACE_INFO_CPU_SRCID] = 2, [NTRACE_INFO_CPU_SRCBITS] = 4,
+	  [NTRACE_INFO_CPU_SINK] = 7 },
+};
+static const struct ntrace_info info = { .nr_cpus = 2, .cpu = cpus };
+
+/* The file: each byte is its offset */
+static ssize_t read_file(void *ctx, unsigned int file, uint64_t offset, void *buf, size_t len)
+{
+	const size_t size = *(size_t *)ctx;
+	size_t i;
+
+	if (file || offset >= size)
+		return 0;
+	if (len > size - offset)
+		len = size - offset;
+	for (i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = (uint8_t)(offset + i);
+	return len;
+}
+
+static size_t file_size = 200;
+
+static struct nt_session new_session(void)
+{
+	return (struct nt_session){ .info = &info, .read = read_file, .ctx = &file_size };
+}
+
+static void add_piece(struct nt_session *s, unsigned int idx, uint64_t offset, uint64_t size,
+		      uint64_t at)
+{
+	const struct nt_session_piece piece = { offset, size, at, 0 };
+
+	assert_int_equal(nt_session_add_piece(s, idx, (int)idx, -1, &piece, 0), 0);
+}
+
+static void add_window(struct nt_session *s, unsigned int idx, uint64_t offset, uint64_t size,
+		       uint64_t time, uint64_t flags)
+{
+	const struct nt_session_window window = {
+		.offset = offset, .size = size, .time = time, .flags = flags, .cpu = (int)idx,
+		.tid = 10, .ring = flags & PERF_AUX_FLAG_OVERWRITE,
+	};
+
+	assert_int_equal(nt_session_add_window(s, idx, &window), 0);
+}
+
+/* ----------------------------------------------------------------- terms - */
+
+static void terms(void **state)
+{
+	const struct ntrace_asked asked = { .config2 = 7 };
+	struct nt_session s = new_session();
+
+	(void)state;
+	/* what was told counts for what comes then, the last one of the CPU */
+	assert_int_equal(nt_session_add_terms(&s, 1, 1, 5), 0);
+	assert_int_equal(nt_session_add_terms(&s, 1, 0, 6), 0);
+	assert_int_equal(nt_session_add_terms(&s, 1, 1, 8), 0);
+	add_window(&s, 1, 0, 8, 10, 0);
+	assert_int_equal(s.buffer[1]->window[0].hw_id, 8);
+	assert_int_equal(s.buffer[1]->window[0].idx, 1);
+	assert_null(s.buffer[0]);
+	/* nobody told, but it was asked for: of that CPU alone */
+	add_window(&s, 0, 0, 8, 10, 0);
+	assert_int_equal(nt_session_ask(&s, 0, 0, &asked), 0);
+	assert_int_equal(nt_session_ask(&s, 1, -1, &asked), 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(s.buffer[0]->window[0].hw_id, ntrace_info_hw_id(&info, &asked, 0));
+	assert_int_equal(s.buffer[0]->nr_terms, 1);
+	assert_int_equal(s.buffer[1]->window[0].hw_id, 8);
+	assert_int_equal(s.sink, 7);
+	/* a number that is damage */
+	assert_true(nt_session_add_terms(&s, NT_SESSION_BUFFERS_MAX, 0, 1) < 0);
+	nt_session_free(&s);
+}
+
+/* ----------------------------------------------------------------- bytes - */
+
+static void expect_bytes(const struct nt_session *s, uint64_t offset, uint64_t size, size_t there,
+			 const char *want)
+{
+	const struct nt_session_window w = { .offset = offset, .size = size };
+	uint8_t data[64];
+
+	assert_int_equal(nt_session_there(s, &w), there);
+	assert_int_equal(nt_session_read(s, &w, data, there), strlen(want));
+	assert_memory_equal(data, want, strlen(want));
+}
+
+static void bytes(void **state)
+{
+	struct nt_session s = new_session();
+
+	(void)state;
+	add_piece(&s, 0, 0, 8, 'a');
+	add_piece(&s, 0, 8, 4, 'p');
+	add_piece(&s, 0, 16, 4, 'w');
+	expect_bytes(&s, 0, 12, 12, "abcdefghpqrs");
+	expect_bytes(&s, 6, 4, 4, "ghpq");
+	expect_bytes(&s, 10, 8, 2, "rs");
+	expect_bytes(&s, 13, 8, 0, "");
+	expect_bytes(&s, 17, 9, 3, "xyz");
+	/* the file has become shorter */
+	file_size = 'r';
+	expect_bytes(&s, 6, 6, 6, "ghpq");
+	file_size = 200;
+	nt_session_free(&s);
+	/* in no order */
+	s = new_session();
+	add_piece(&s, 0, 16, 4, 'w');
+	add_piece(&s, 0, 0, 8, 'a');
+	add_piece(&s, 0, 8, 4, 'p');
+	expect_bytes(&s, 17, 3, 3, "xyz");
+	expect_bytes(&s, 6, 4, 4, "ghpq");
+	nt_session_free(&s);
+}
+
+/* The end of a ring's record is told, and not its begin. */
+static void ring(void **state)
+{
+	struct nt_session s = new_session();
+
+	(void)state;
+	add_piece(&s, 0, 16, 32, 0);
+	add_window(&s, 0, 48, 32, 10, PERF_AUX_FLAG_OVERWRITE);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(s.buffer[0]->nr_windows, 1);
+	assert_int_equal(s.buffer[0]->window[0].offset, 16);
+	nt_session_free(&s);
+}
+
+/* ---------------------------------------------------------- shared sinks - */
+
+static void expect(const struct nt_session_buffer *b, size_t i, unsigned int idx, uint64_t time,
+		   bool resume, bool echo)
+{
+	const struct nt_session_window *w = &b->window[i];
+
+	assert_true(i < b->nr_windows);
+	assert_int_equal(w->idx, idx);
+	assert_int_equal(w->time, time);
+	assert_int_equal(w->resume, resume);
+	assert_int_equal(w->echo, echo);
+	assert_int_equal(w->tid, echo ? -1 : 10);
+	assert_int_equal(w->cpu, b->cpu);
+	assert_int_equal(w->hw_id, HW_ID(b->cpu));
+	assert_true(w->shared);
+	assert_int_equal(w->begin, resume || !i ? NT_SESSION_BEGIN_SYNC : NT_SESSION_BEGIN_ANYWHERE);
+}
+
+static void streams(void **state)
+{
+	struct nt_session s = new_session();
+	struct nt_params params;
+	unsigned int cpu;
+
+	(void)state;
+	for (cpu = 0; cpu < 2; cpu++)
+		assert_int_equal(nt_session_add_terms(&s, cpu, (int)cpu, HW_ID(cpu)), 0);
+	add_piece(&s, 0, 0, 24, 0);
+	add_piece(&s, 1, 0, 24, 50);
+	add_window(&s, 0, 0, 8, 10, 0);
+	add_window(&s, 0, 8, 8, 30, PERF_AUX_FLAG_PARTIAL);
+	add_window(&s, 1, 0, 8, 20, 0);
+	add_window(&s, 1, 8, 8, 40, 0);
+	add_window(&s, 1, 16, 8, 50, 0);
+	/* one that is not shared stays where it is */
+	assert_int_equal(nt_session_add_terms(&s, 0, 0, NTRACE_HW_ID_PRIVATE | HW_ID(0)), 0);
+	add_window(&s, 0, 16, 8, 60, 0);
+	assert_int_equal(nt_session_add_terms(&s, 0, 0, HW_ID(0)), 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(nt_session_streams(&s), 0);
+
+	assert_int_equal(s.nr_buffers, 4);
+	assert_int_equal(s.buffer[0]->nr_windows, 1);
+	assert_int_equal(s.buffer[0]->window[0].time, 60);
+	assert_int_equal(s.buffer[1]->nr_windows, 0);
+	for (cpu = 0; cpu < 2; cpu++) {
+		struct nt_session_buffer *b = s.buffer[2 + cpu];
+
+		assert_int_equal(b->cpu, cpu);
+		assert_int_equal(b->nr_windows, 5);
+		expect(b, 0, 0, 10, false, cpu == 1);
+		expect(b, 1, 1, 20, true, cpu == 0);
+		expect(b, 2, 0, 30, true, cpu == 1);
+		/* what was lost before it, no one knows */
+		expect(b, 3, 1, 40, false, cpu == 0);
+		expect(b, 4, 1, 50, true, cpu == 0);
+		assert_true(nt_session_goes_on(b, 1, true));
+		assert_false(nt_session_goes_on(b, 3, true));
+		assert_false(nt_session_goes_on(b, 5, true));
+		/* its bytes are those of the buffer that it was found in */
+		assert_int_equal(nt_session_there(&s, &b->window[3]), 8);
+	}
+	/* not all of number 3 is there */
+	assert_false(nt_session_goes_on(s.buffer[2], 4, false));
+	assert_false(nt_session_goes_on(s.buffer[2], 4, true));
+	assert_int_equal(s.buffer[2]->window[4].begin, NT_SESSION_BEGIN_ANYWHERE);
+	assert_true(nt_session_goes_on(s.buffer[3], 4, true));
+
+	nt_params_init(&params);
+	nt_session_choose_src(&params, HW_ID(1));
+	assert_int_equal(params.src, -1);
+	params.srcbits = 4;
+	nt_session_choose_src(&params, HW_ID(1));
+	assert_int_equal(params.src, 2);
+	nt_session_free(&s);
+}
+
+/* Each sink has a stream of its own. */
+static void two_sinks(void **state)
+{
+	struct nt_session s = new_session();
+	unsigned int cpu;
+
+	(void)state;
+	cpus[1][NTRACE_INFO_CPU_SINK] = 8;
+	for (cpu = 0; cpu < 2; cpu++) {
+		assert_int_equal(nt_session_add_terms(&s, cpu, (int)cpu, HW_ID(cpu)), 0);
+		add_piece(&s, cpu, 0, 8, 0);
+		add_window(&s, cpu, 0, 8, 10 + cpu, 0);
+	}
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(nt_session_streams(&s), 0);
+	cpus[1][NTRACE_INFO_CPU_SINK] = 7;
+	for (cpu = 0; cpu < 2; cpu++) {
+		assert_int_equal(s.buffer[2 + cpu]->nr_windows, 1);
+		expect(s.buffer[2 + cpu], 0, cpu, 10 + cpu, false, false);
+	}
+	nt_session_free(&s);
+}
+
+/* --------------------------------------------------------------- samples - */
+
+static void add_sample(struct nt_session *s, uint64_t size, uint64_t time, uint64_t at)
+{
+	const struct nt_session_window window = { .size = size, .time = time, .cpu = 0, .tid = 10 };
+
+	assert_int_equal(nt_session_add_sample(s, 0, 0, -1, &window, 0, at), 0);
+}
+
+/* Bytes that two have in common are decoded once. */
+static void samples(void **state)
+{
+	struct nt_session s = new_session();
+	const struct nt_session_buffer *b;
+
+	(void)state;
+	add_sample(&s, 40, 10, 20);
+	add_sample(&s, 40, 30, 100);
+	add_sample(&s, 40, 20, 40);		/* the first 20 are the last of the one before */
+	assert_int_equal(nt_session_finish(&s), 0);
+	b = s.buffer[0];
+	assert_int_equal(b->nr_windows, 3);
+	assert_int_equal(b->window[0].time, 10);
+	assert_int_equal(b->window[0].size, 40);
+	assert_int_equal(b->window[0].begin, NT_SESSION_BEGIN_ANYWHERE);
+	assert_int_equal(b->window[1].time, 20);
+	assert_int_equal(b->window[1].offset, 80 + 20);
+	assert_int_equal(b->window[1].size, 20);
+	assert_int_equal(b->window[1].begin, NT_SESSION_BEGIN_MESSAGE);
+	assert_int_equal(b->window[2].time, 30);
+	assert_int_equal(b->window[2].size, 40);
+	nt_session_free(&s);
+}
+
+/* ----------------------------------------------------------------- words - */
+
+static int read_code(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
+{
+	static const uint8_t code[] = { 0x73, 0, 0, 0, 0x13, 0, 0, 0 };	/* ecall; nop */
+
+	(void)ctx;
+	(void)space;
+	if (addr < 0x1000 || addr >= 0x1000 + sizeof(code))
+		return 0;
+	if (len > 0x1000 + sizeof(code) - addr)
+		len = 0x1000 + sizeof(code) - addr;
+	memcpy(buf, code + (addr - 0x1000), len);
+	return (int)len;
+}
+
+static void flags(void **state)
+{
+	const uint32_t call = NT_SESSION_BRANCH | NT_SESSION_CALL;
+	const uint32_t ret = NT_SESSION_BRANCH | NT_SESSION_RETURN;
+	struct nt_event ev = { .from = 0x1000, .to = 0xffffffff80000000 };
+	struct nt_params params;
+	struct nt_code *code;
+	uint64_t syscall = 0;
+
+	(void)state;
+	assert_int_equal(nt_session_flags(NT_TYPE_NONE), 0);
+	assert_int_equal(nt_session_flags(NT_TYPE_COND), NT_SESSION_BRANCH | NT_SESSION_CONDITIONAL);
+	assert_int_equal(nt_session_flags(NT_TYPE_IJUMP_LINK), NT_SESSION_BRANCH);
+	assert_int_equal(nt_session_flags(NT_TYPE_SWAP), call);
+	assert_int_equal(nt_session_flags(NT_TYPE_RET), ret);
+	assert_int_equal(nt_session_flags(NT_TYPE_INTERRUPT),
+			 call | NT_SESSION_ASYNC | NT_SESSION_INTERRUPT);
+
+	nt_params_init(&params);
+	code = nt_code_new(&params, read_code, NULL);
+	assert_non_null(code);
+	/* an ECALL, and its return, which is behind it; then it is over */
+	ev.type = NT_TYPE_EXCEPTION;
+	assert_int_equal(nt_session_branch_flags(&ev, code, &syscall), call | NT_SESSION_SYSCALL);
+	assert_int_equal(syscall, 0x1000);
+	ev = (struct nt_event){ .type = NT_TYPE_ERET, .from = ev.to, .to = 0x1000 };
+	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	ev.to = 0x1004;
+	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	/* no ECALL; code that is not known; a task that is not */
+	ev = (struct nt_event){ .type = NT_TYPE_TRAP, .from = 0x1004 };
+	assert_int_equal(nt_session_branch_flags(&ev, code, &syscall), call | NT_SESSION_INTERRUPT);
+	ev.from = 0x1000;
+	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), call | NT_SESSION_INTERRUPT);
+	assert_int_equal(syscall, 0);
+	assert_int_equal(nt_session_branch_flags(&ev, code, NULL), call | NT_SESSION_SYSCALL);
+	nt_code_free(code);
+}
+
+static void losses(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_session_loss(NT_EOVERFLOW), NT_SESSION_LOSS_OVERFLOW);
+	assert_int_equal(nt_session_loss(NT_EUNMAPPED), NT_SESSION_LOSS_CODE);
+	assert_int_equal(nt_session_loss(NT_ECUT), NT_SESSION_LOSS_DATA);
+	assert_int_equal(nt_session_loss(NT_ETCODE), NT_SESSION_LOSS_DATA);
+	assert_int_equal(nt_session_loss(NT_ENOMODE), NT_SESSION_LOSS_FLOW);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(terms),
+		cmocka_unit_test(bytes),
+		cmocka_unit_test(ring),
+		cmocka_unit_test(streams),
+		cmocka_unit_test(two_sinks),
+		cmocka_unit_test(samples),
+		cmocka_unit_test(flags),
+		cmocka_unit_test(losses),
+	};
+
+	return RUN_TAP(tests);
+}

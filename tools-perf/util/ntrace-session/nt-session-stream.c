@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sinks that several CPUs share. Whichever CPU comes to look takes what there
+ * is into its own AUX buffer, whosever it is, so the sink's stream is in the AUX
+ * records of all buffers, in the order of their times, and a message may begin
+ * in one and end in the next. SRC in the messages tells whose they are: each CPU
+ * gets a buffer of its own that has the whole stream, and its decoder leaves the
+ * others'.
+ *
+ * What an event uses on a CPU, HW_ID tells: SRC in its messages means that the
+ * sink is shared, and which SRC is which CPU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <linux/perf_event.h>
+
+#include "nt-session.h"
+
+/* A window of a shared sink's stream, wherever it was found */
+struct entry {
+	uint64_t			sink;
+	size_t				nr;	/* in the order of the file */
+	struct nt_session_window	window;
+};
+
+struct streams {
+	struct entry		*entry;
+	size_t			nr;
+	struct nt_session_terms	*cpu;	/* each that has such a sink, once */
+	size_t			nr_cpus;
+};
+
+/* Which sink a CPU's trace went to: the one that was asked for, or its default */
+static uint64_t sink_of(const struct nt_session *session, int cpu)
+{
+	const uint64_t *info = ntrace_info_cpu(session->info, cpu);
+	uint64_t sum = session->sink;
+	int i;
+
+	for (i = NTRACE_INFO_CPU_SINK; info && !sum && i <= NTRACE_INFO_CPU_SINK_END; i++)
+		sum = sum * 0x9e3779b97f4a7c15ULL + info[i];
+	return sum;
+}
+
+/*
+ * Of a circular AUX buffer no one can tell what is missing between two records;
+ * a sample is a stretch by itself.
+ */
+static bool is_shared(const struct nt_session_window *w)
+{
+	return ntrace_is_shared(w->hw_id) && !w->sampled;
+}
+
+static int add_entry(const struct nt_session *session, struct streams *s,
+		     const struct nt_session_window *w)
+{
+	struct entry *entry = nt_session_grow(s->entry, s->nr, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	s->entry = entry;
+	entry[s->nr] = (struct entry) { .sink = sink_of(session, w->cpu), .nr = s->nr, .window = *w };
+	entry[s->nr].window.shared = true;
+	s->nr++;
+	return 0;
+}
+
+/* What was reported last of a CPU counts. */
+static int add_cpu(struct streams *s, const struct nt_session_terms *terms)
+{
+	struct nt_session_terms *cpu;
+	size_t i;
+
+	for (i = 0; i < s->nr_cpus; i++) {
+		if (s->cpu[i].cpu == terms->cpu) {
+			s->cpu[i] = *terms;
+			return 0;
+		}
+	}
+	cpu = nt_session_grow(s->cpu, s->nr_cpus, sizeof(*cpu));
+	if (!cpu)
+		return -ENOMEM;
+	s->cpu = cpu;
+	cpu[s->nr_cpus++] = *terms;
+	return 0;
+}
+
+/* Take the windows of shared sinks from the buffer that they were found in. */
+static int take_buffer(const struct nt_session *session, struct streams *s,
+		       struct nt_session_buffer *b)
+{
+	size_t i, kept = 0;
+	int err = 0;
+
+	for (i = 0; i < b->nr_windows && !err; i++) {
+		if (is_shared(&b->window[i]))
+			err = add_entry(session, s, &b->window[i]);
+		else
+			b->window[kept++] = b->window[i];
+	}
+	b->nr_windows = kept;
+	for (i = 0; i < b->nr_terms && !err; i++) {
+		if (ntrace_is_shared(b->terms[i].hw_id))
+			err = add_cpu(s, &b->terms[i]);
+	}
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->sink != y->sink)
+		return x->sink < y->sink ? -1 : 1;
+	if (x->window.time != y->window.time)
+		return x->window.time < y->window.time ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+/* Trace that was lost, or bytes that are in no order, break the stream. */
+static bool is_broken(const struct nt_session_window *w)
+{
+	return w->orphan || w->ring ||
+	       w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL);
+}
+
+static void link_windows(struct streams *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr; i++) {
+		struct nt_session_window *w = &s->entry[i].window;
+		bool first = !i || s->entry[i].sink != s->entry[i - 1].sink;
+		bool ordered = !w->orphan && !w->ring;
+
+		w->resume = !first && ordered && !is_broken(&s->entry[i - 1].window);
+		if (!w->resume && !(first && ordered))
+			w->begin = NT_SESSION_BEGIN_ANYWHERE;
+	}
+}
+
+/* What the CPU is to see of a window. Flags are for the CPU that it came by. */
+static struct nt_session_window window_for(const struct entry *entry,
+					   const struct nt_session_terms *terms)
+{
+	struct nt_session_window w = entry->window;
+
+	w.echo	= w.cpu != terms->cpu;
+	w.tid	= w.echo ? -1 : w.tid;
+	w.cpu	= terms->cpu;
+	w.hw_id	= terms->hw_id;
+	return w;
+}
+
+static int add_stream(struct nt_session *session, const struct streams *s,
+		      const struct nt_session_terms *terms)
+{
+	struct nt_session_buffer *b = nt_session_buffer(session, session->nr_buffers);
+	uint64_t sink = sink_of(session, terms->cpu);
+	struct nt_session_window w;
+	int err = b ? 0 : -ENOMEM;
+	size_t i;
+
+	if (b)
+		b->cpu = terms->cpu;
+	for (i = 0; i < s->nr && !err; i++) {
+		if (s->entry[i].sink != sink)
+			continue;
+		w = window_for(&s->entry[i], terms);
+		err = nt_session_buffer_add_window(b, &w);
+	}
+	return err;
+}
+
+int nt_session_streams(struct nt_session *session)
+{
+	struct streams s = { .nr = 0 };
+	unsigned int idx;
+	int err = 0;
+	size_t i;
+
+	for (idx = 0; idx < session->nr_buffers && !err; idx++)
+		err = session->buffer[idx] ? take_buffer(session, &s, session->buffer[idx]) : 0;
+	if (!err && s.nr) {
+		qsort(s.entry, s.nr, sizeof(*s.entry), by_time);
+		link_windows(&s);
+		for (i = 0; i < s.nr_cpus && !err; i++)
+			err = add_stream(session, &s, &s.cpu[i]);
+	}
+	free(s.entry);
+	free(s.cpu);
+	return err;
+}
+
+bool nt_session_goes_on(struct nt_session_buffer *b, size_t next, bool whole)
+{
+	struct nt_session_window *w = next < b->nr_windows ? &b->window[next] : NULL;
+
+	if (!w || !w->resume)
+		return false;
+	if (!whole) {
+		w->resume = false;
+		w->begin = NT_SESSION_BEGIN_ANYWHERE;
+	}
+	return w->resume;
+}
+
+void nt_session_choose_src(struct nt_params *params, uint64_t hw_id)
+{
+	if (params->srcbits)
+		params->src = (hw_id & NTRACE_HW_ID_SRCID) /
+			      (NTRACE_HW_ID_SRCID & -NTRACE_HW_ID_SRCID) &
+			      ((1u << params->srcbits) - 1);
+}
