@@ -383,6 +383,22 @@ for tid in 100 101; do
 		sed -n 's/.*"instructions":\([0-9]*\),"losses".*/\1/p'
 done | awk '{ n += $1; some += $1 > 0 } END { exit !(n && some == 2) }'
 verdict $? '--tid'
+# 220 ns with three instructions in the first ten; another task runs for 100 of them
+list '# time 1100' "# start ${k}2000 SYNC=5" ${k}2000 ${k}2004 ${k}3000 '# time 1110' "# stop ${k}3004 EVCODE=0" \
+	'# time 1310' "# start ${k}3004 SYNC=5" ${k}3004 '# time 1320' "# stop ${k}2008 EVCODE=0" |
+	sed 's/ffffffff8000/1000/g' >"$scratch/list"
+printf '%s\n' '10002000 work' nop 'call 10003000' nop ret '10003000 leaf' nop ret |
+	"$scratch/callprog" >"$scratch/prog" &&
+	encode "$scratch/list" --timestamps --elf "$scratch/prog" &&
+	"$scratch/recdata" times "$scratch/prog" "$scratch/trace" >"$scratch/times.data" &&
+	"$ntrace" calls --format=csv "$scratch/times.data" | tr -d '"' |
+	awk -F, 'NR > 1 { print $1, $4, $6, $9, $10; own += $9 } END { print own }' | LC_ALL=C sort >"$scratch/got"
+matches 'time of other tasks is not of a call' <<'END'
+120
+[not traced] 1 0 100 100
+leaf 1 0 14 114
+work 0 1 6 120
+END
 status=0
 "$ntrace" calls --format=csv "$scratch/partial.data" >"$scratch/csv" 2>"$scratch/stderr" || status=$?
 [ $status = 1 ] && grep -q 'losses' "$scratch/stderr" && grep -q '^"_start",' "$scratch/csv"

@@ -7,6 +7,7 @@
  *	partial		with a flag that trace was lost
  *	switch		two threads of which the trace does not tell, but switches do: the second
  *			begins with the second half of the trace, at a sync message
+ *	times		a tick of the trace is a nanosecond; from 1150 to 1250 another task ran
  *	orphan		the AUX record of the second half is missing
  */
 #include <elf.h>
@@ -26,6 +27,7 @@
 static struct make m, side;
 static uint8_t *elf, *trace;
 static size_t elf_len, trace_len;
+static bool timed;
 
 static uint8_t *load(const char *path, size_t *len)
 {
@@ -57,6 +59,11 @@ static void put_info(struct make *f)
 	};
 	uint64_t cpu[NTRACE_INFO_CPU_MAX] = { [NTRACE_INFO_CPU_NR] = 1 };
 
+	if (timed) {
+		header[NTRACE_INFO_TIME_CAPS] = NTRACE_INFO_TIME_CAP_ZERO;
+		header[NTRACE_INFO_TIME_MULT] = 1;
+		cpu[NTRACE_INFO_CPU_TS_CLOCK] = NTRACE_TS_CLOCK_TIME;
+	}
 	begin(f, 70, 0);
 	put32(f, NTRACE_AUXTRACE_TYPE);
 	put32(f, 0);
@@ -115,7 +122,8 @@ static void put_side(struct make *f, const char *name)
 	put64(f, 1003);
 	end_with(f, PID, PID, 1003, 1, ID_DUMMY);
 	begin(f, 21, 0);
-	put64(f, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE);
+	put64(f, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE |
+		 (timed ? NTRACE_HW_ID_TIMESTAMP : 0));
 	end_with(f, PID, PID, 1004, 1, ID_TRACE);
 	begin(f, 12, 0);
 	put32(f, PID);
@@ -163,6 +171,10 @@ static void put_windows(struct make *f, const char *kind)
 {
 	size_t half = middle();
 
+	if (timed) {
+		put_switch(f, true, PID, 1150);
+		put_switch(f, false, PID, 1250);
+	}
 	if (!strcmp(kind, "switch")) {
 		put_window(f, 0, half, 0, PID, 2000);
 		put_switch(f, true, PID, 2001);
@@ -207,6 +219,7 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
+	timed = !strcmp(kind, "times");
 	elf = load(argv[2], &elf_len);
 	trace = load(argv[3], &trace_len);
 	if (pipe)

@@ -197,6 +197,13 @@ static bool is_in(void *ctx, struct follow_thread *th, const void *frame, uint64
 
 /* -------------------------------------------------------------- time --- */
 
+static void come_back(struct calls_thread *th, uint64_t time)
+{
+	th->away = false;
+	if (time > th->now)
+		th->now = time;
+}
+
 /* From the last event up to here the thread ran, unless it had left. */
 static void advance(struct calls *c, struct calls_thread *th, uint64_t time)
 {
@@ -208,9 +215,7 @@ static void advance(struct calls *c, struct calls_thread *th, uint64_t time)
 			f->own_time += time - th->now;
 	}
 	th->known = true;
-	th->away = false;
-	if (time > th->now)
-		th->now = time;
+	come_back(th, time);
 }
 
 static void go_away(struct calls *c, struct calls_thread *th, uint64_t time)
@@ -283,12 +288,15 @@ static struct calls_thread *thread_of(struct calls *c, const struct calls_event 
 	return th;
 }
 
-void calls_switch_in(struct calls *c, uint64_t time, int cpu, int tid)
+void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu)
 {
 	struct calls_thread *th = *running(c, cpu);
 
 	if (th && th->f.tid != tid && th->cpu == cpu)
 		go_away(c, th, time);
+	th = (struct calls_thread *)follow_thread(&c->follow, pid, tid, cpu);
+	if (th->away)
+		come_back(th, time);
 }
 
 void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu)

@@ -101,8 +101,8 @@ void calls_transfer(struct calls *c, const struct calls_event *ev);
 void calls_gap(struct calls *c, const struct calls_event *ev);
 /* ... because trace was lost */
 void calls_loss(struct calls *c, const struct calls_event *ev);
-/* Whatever task was on the CPU leaves it, unless it is `tid'; or this task leaves its CPU. */
-void calls_switch_in(struct calls *c, uint64_t time, int cpu, int tid);
+/* A task comes, and who was on that CPU leaves it; or it leaves. */
+void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 /* It is going to run another program. */
 void calls_exec(struct calls *c, int pid, int tid);

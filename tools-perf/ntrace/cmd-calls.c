@@ -217,11 +217,14 @@ static void take_note(void *ctx, const struct rec_note *n)
 
 	switch (n->type) {
 	case NT_PERFDATA_SWITCH:
-		if (out)
+		if (out) {
 			calls_switch_out(&cc->calls, n->time, n->pid, n->tid, n->cpu);
-		break;
+			break;
+		}
+		/* fall through */
 	case NT_PERFDATA_SWITCH_CPU_WIDE:
-		calls_switch_in(&cc->calls, n->time, n->cpu, n->tid);
+		/* both of its kinds tell who comes */
+		calls_switch_in(&cc->calls, n->time, n->pid, n->tid, n->cpu);
 		break;
 	case NT_PERFDATA_COMM:
 		if (n->misc & NT_PERFDATA_MISC_COMM_EXEC)
