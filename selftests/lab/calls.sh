@@ -9,7 +9,7 @@ smp=1		# one hart's truth is the whole truth, in its order
 . "$(dirname "$0")/lib.bash"
 
 share=$dir/run/share
-programs=(prog signals recurse qsort forkexec)
+programs=(prog signals recurse qsort)
 
 {
 	echo 'cd /mnt; status=0'
