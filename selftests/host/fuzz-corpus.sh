@@ -28,7 +28,7 @@ library()
 {
 	local file
 
-	for file in "$util"/ntrace-*/nt-*.c; do
+	for file in "$util"/ntrace-{decoder,ctr,tv,perfdata}/nt-*.c; do
 		"$CC" "${flags[@]}" -c -o "$scratch/$(basename "$file" .c).o" "$file" || return
 	done
 }
