@@ -9,6 +9,7 @@
  *			begins with the second half of the trace, at a sync message
  *	times		a tick of the trace is a nanosecond; from 1150 to 1250 another task ran
  *	orphan		the AUX record of the second half is missing
+ *	owners		Ownership messages tell which thread runs
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 static struct make m, side;
 static uint8_t *elf, *trace;
 static size_t elf_len, trace_len;
-static bool timed;
+static bool timed, owners;
 
 static uint8_t *load(const char *path, size_t *len)
 {
@@ -123,7 +124,7 @@ static void put_side(struct make *f, const char *name)
 	end_with(f, PID, PID, 1003, 1, ID_DUMMY);
 	begin(f, 21, 0);
 	put64(f, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE |
-		 (timed ? NTRACE_HW_ID_TIMESTAMP : 0));
+		 (timed ? NTRACE_HW_ID_TIMESTAMP : 0) | (owners ? NTRACE_HW_ID_CONTEXT : 0));
 	end_with(f, PID, PID, 1004, 1, ID_TRACE);
 	begin(f, 12, 0);
 	put32(f, PID);
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	timed = !strcmp(kind, "times");
+	owners = !strcmp(kind, "owners");
 	elf = load(argv[2], &elf_len);
 	trace = load(argv[3], &trace_len);
 	if (pipe)

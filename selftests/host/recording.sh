@@ -70,6 +70,22 @@ for kind in "${forms[@]}" switch; do
 	"$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort >"$scratch/want"
 	same "$kind: profile"
 done
+# Two threads are interrupted at the same instruction: where one stopped the other one resumes.
+awk 'function at(name, tid) { print "# stop", $1, "EVCODE=4"; print "# start", $1, "SYNC=5"
+			      print "# context PRV=0 V=0 scontext=" tid }
+	NR == 1 { print "# start", $1, "SYNC=5"; print "# context PRV=0 V=0 scontext=64" }
+	NR == 2000 { at("", "65") } NR == 3000 { at("", "65") } NR == 4000 { at("", "64") }
+	NR <= 5000' "$scratch/pc" >"$scratch/list"
+"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/owners.bin" 2>"$scratch/log" &&
+	"$scratch/recdata" owners "$program" "$scratch/owners.bin" >"$scratch/owners.data" &&
+	"$ntrace" script "$scratch/owners.data" 2>>"$scratch/log" |
+	sed -nE 's/.* ([0-9]+) \[001\].*: (tr strt|tr end) +([0-9a-f]+) [^=]*=> ([0-9a-f]+) .*/\1 \2 \3 \4/p' >"$scratch/got"
+awk 'NR == 1 { print "100 tr strt 0", $1 }
+	NR == 2000 { print "100 tr end", $1, 0; print "101 tr strt 0", $1 }
+	NR == 4000 { print "101 tr end", $1, 0; print "100 tr strt 0", $1 }' "$scratch/pc" >"$scratch/want"
+head -n 5 "$scratch/got" | cmp - "$scratch/want" >>"$scratch/log"
+verdict $? 'a thread resumes where another one stopped: both ends are shown'
+sed 's/^/# /' "$scratch/log"
 cat "$scratch/pipe.data" | "$ntrace" script - >"$scratch/got"
 "$ntrace" script "$scratch/file.data" >"$scratch/want"
 same 'script reads a pipe'

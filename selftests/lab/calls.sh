@@ -9,7 +9,7 @@ smp=1		# one hart's truth is the whole truth, in its order
 . "$(dirname "$0")/lib.bash"
 
 share=$dir/run/share
-programs=(prog signals recurse qsort)
+programs=(prog signals recurse qsort forkexec)
 
 {
 	echo 'cd /mnt; status=0'

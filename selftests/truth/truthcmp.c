@@ -10,7 +10,7 @@
  * Branch list: every taken transfer of the truth must be there. What is taken follows
  * from the truth alone: the pc went elsewhere, or a trap. perf shows an END and
  * the BEGIN after it as `tr end` and `tr strt`; both may be missing when the two
- * sides join (the same pc, or behind an ECALL or EBREAK).
+ * sides join (the same pc, or behind an ECALL or EBREAK), and belong to one task.
  *
  * Samples in a list of branches: at the next instruction of which the number is a multiple
  * of the period, its task's call chain and last branches are as stacks.c rebuilds them. With
@@ -766,6 +766,14 @@ static bool is_joined(const struct hart *h, const struct truth_event *begin)
 	return is_behind(&h->last, begin);
 }
 
+/* Another task resumes where the last one stopped: both were interrupted in the same loop. */
+static bool is_of_another(const struct cmp *c, const struct hart *h,
+			  const struct truth_event *begin)
+{
+	return c->check_tid && !c->late_owner && !(begin->pc >> 63) && h->owned &&
+	       begin->tid != h->owner;
+}
+
 /*
  * Trace begins, and ends before anything retired, as where a system call that a signal interrupted
  * is made again: the encoder has nothing to tell of it.
@@ -784,7 +792,7 @@ static void pass(struct cmp *c, struct hart *h, const struct line *line,
 	if (is_required(c, ev))
 		differ(c, h, line, "a branch is missing");
 	if (c->format == FORMAT_PERF && ev->kind == TRUTH_BEGIN && h->regions && !h->dropping &&
-	    !h->hidden && !is_joined(h, ev) && !is_empty(h))
+	    !h->hidden && (!is_joined(h, ev) || is_of_another(c, h, ev)) && !is_empty(h))
 		differ(c, h, line, "trace was interrupted here, and the list does not show it");
 	take(c, h, line);
 }

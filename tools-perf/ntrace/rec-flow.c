@@ -166,6 +166,7 @@ void rec_flow_flush(struct rec_queue *q, uint64_t before)
 void rec_flow_gap(struct rec_queue *q)
 {
 	flush_held(q);
+	q->paused = false;
 	q->have_pc = false;
 }
 
@@ -213,7 +214,21 @@ static void on_loss(struct rec_queue *q, const struct nt_event *ev)
 
 /* -------------------------------------------------------------- the flow - */
 
-static void on_context(struct rec_queue *q, const struct nt_event *ev)
+/* Does an Ownership message say whose the trace is? */
+static bool tells_owner(const struct rec_queue *q, const struct nt_event *ev)
+{
+	return ntrace_is_scontext(q->params.profile, ev->reason) && q->owned &&
+	       ev->offset <= q->owned_until;
+}
+
+static bool is_of_another(const struct rec_queue *q, const struct nt_event *ev)
+{
+	if (q->guest != !!(ev->flags & NT_EVF_VIRT))
+		return true;
+	return !q->guest && tells_owner(q, ev) && q->tid != (int)ev->context;
+}
+
+static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 {
 	bool was_guest = q->guest;
 
@@ -224,11 +239,29 @@ static void on_context(struct rec_queue *q, const struct nt_event *ev)
 			q->host_tid = q->tid;
 		rec_queue_set_tid(q, q->guest ? -1 : q->host_tid);
 	}
-	if (q->guest || !ntrace_is_scontext(q->params.profile, ev->reason) || !q->owned ||
-	    ev->offset > q->owned_until)
+	if (q->guest || !tells_owner(q, ev))
 		return;
 	if (q->tid != (int)ev->context)
 		rec_queue_set_tid(q, (int)ev->context);
+}
+
+/*
+ * A stop was the task's before. So it was where trace seemed to pause, if another task was
+ * interrupted at the same instruction earlier, and resumes there.
+ */
+static void on_context(struct rec_queue *q, const struct nt_event *ev, bool paused)
+{
+	bool other = paused && is_of_another(q, ev);
+
+	if (other)
+		flush_stop(q);
+	else if (q->have_held && q->held.kind == NT_EV_STOP)
+		flush_held(q);
+	change_owner(q, ev);
+	if (other) {
+		hold(q, &q->resumed);
+		q->held_time = q->resumed_time;
+	}
 }
 
 /* Trace stopped, and resumes where it stopped: to the program nothing happened. */
@@ -242,6 +275,9 @@ static void on_start(struct rec_queue *q, const struct nt_event *ev)
 {
 	if (is_pause(q, ev)) {
 		q->have_held = false;
+		q->paused = true;
+		q->resumed = *ev;
+		q->resumed_time = q->time;
 	} else {
 		flush_held(q);
 		/* Whose it is tells the Ownership message that follows. */
@@ -281,14 +317,13 @@ static void on_branch(struct rec_queue *q, const struct nt_event *ev)
 void rec_flow_event(struct rec_queue *q, const struct nt_event *ev)
 {
 	uint64_t time = rec_queue_event_time(q, ev->insns);
+	bool paused = q->paused;
 
 	if (time > q->time)
 		q->time = time;
+	q->paused = false;
 	if (ev->kind == NT_EV_CONTEXT) {
-		/* A stop was the task's before. */
-		if (q->have_held && q->held.kind == NT_EV_STOP)
-			flush_held(q);
-		on_context(q, ev);
+		on_context(q, ev, paused);
 		return;
 	}
 	if (ev->kind != NT_EV_START)

@@ -229,6 +229,9 @@ struct rec_queue {
 	struct nt_event held;		/* a START or STOP, until what follows is clear */
 	bool have_held;
 	uint64_t held_time;
+	bool paused;		/* the held stop was one, up to this start */
+	struct nt_event resumed;
+	uint64_t resumed_time;
 };
 
 /*

@@ -72,6 +72,13 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 
 /* --- the flow --------------------------------------------------------------- */
 
+/* Does an Ownership message say whose the trace is? */
+static bool tells_owner(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	return ntrace_is_scontext(q->profile, ev->reason) && q->owned &&
+	       ev->offset <= q->owned_until;
+}
+
 void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	bool was_guest = q->guest;
@@ -84,9 +91,7 @@ void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 		ntrace_queue_set_tid(q, q->guest ? -1 : q->host_tid);
 		ntrace_queue_look_up_thread(q);
 	}
-	if (q->guest)
-		return;
-	if (!ntrace_is_scontext(q->profile, ev->reason) || !q->owned || ev->offset > q->owned_until)
+	if (q->guest || !tells_owner(q, ev))
 		return;
 	if (q->tid != (pid_t)ev->context)
 		ntrace_queue_set_tid(q, ev->context);
@@ -168,6 +173,9 @@ static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
 
 	if (is_pause(q, ev)) {
 		q->have_held = false;
+		q->paused = true;
+		q->resumed = *ev;
+		q->resumed_time = q->time;
 	} else {
 		err = flush_held(q);
 		/* Whose it is tells the Ownership message that follows. */
@@ -201,6 +209,8 @@ static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
 int ntrace_flow_gap(struct ntrace_queue *q)
 {
 	int err = flush_held(q);
+
+	q->paused = false;
 
 	q->have_pc = false;
 	lose(q);
@@ -236,9 +246,38 @@ static int follow(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 }
 
+static bool is_of_another(const struct ntrace_queue *q, const struct nt_event *ev)
+{
+	if (q->guest != !!(ev->flags & NT_EVF_VIRT))
+		return true;
+	return !q->guest && tells_owner(q, ev) && q->tid != (pid_t)ev->context;
+}
+
+/*
+ * A stop was the task's before. So it was where trace seemed to pause, if another task was
+ * interrupted at the same instruction earlier, and resumes there.
+ */
+static int on_context(struct ntrace_queue *q, const struct nt_event *ev, bool paused)
+{
+	bool other = paused && is_of_another(q, ev);
+	int err = 0;
+
+	if (other)
+		err = flush_stop(q);
+	else if (q->have_held && q->held.kind == NT_EV_STOP)
+		err = flush_held(q);
+	ntrace_flow_context(q, ev);
+	if (other) {
+		hold(q, &q->resumed);
+		q->held_time = q->resumed_time;
+	}
+	return err;
+}
+
 /* @last: no other event is from the same message, as far as is known. */
 int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool last)
 {
+	bool paused = q->paused;
 	int err = 0;
 
 	q->time = ntrace_event_time(q, ev);
@@ -247,13 +286,9 @@ int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool la
 	q->behind_gap = false;
 	ntrace_cycles_event(q, ev, last);
 	ntrace_log_flow(q, ev);
-	if (ev->kind == NT_EV_CONTEXT) {
-		/* A stop was the task's before. */
-		if (q->have_held && q->held.kind == NT_EV_STOP)
-			err = flush_held(q);
-		ntrace_flow_context(q, ev);
-		return err;
-	}
+	q->paused = false;
+	if (ev->kind == NT_EV_CONTEXT)
+		return on_context(q, ev, paused);
 
 	if (ev->kind != NT_EV_START)
 		err = flush_held(q);

@@ -211,6 +211,9 @@ struct ntrace_queue {
 	struct nt_event		held;		/* a START or STOP, until what follows is clear */
 	bool			have_held;
 	u64			held_time;
+	bool			paused;		/* the held stop was one, up to this start */
+	struct nt_event		resumed;
+	u64			resumed_time;
 	/* periodic samples */
 	struct nt_session_period	period;
 	u64			insns;		/* retired, all in all */
