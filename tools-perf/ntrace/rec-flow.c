@@ -201,6 +201,7 @@ static void on_loss(struct rec_queue *q, const struct nt_event *ev)
 		put_range(q, ev->insns);
 	q->have_pc = false;
 	q->lost_some = true;
+	q->unsaid = q->broken = false;
 	if (code == NT_SESSION_LOSS_CODE)
 		rec_flow_loss(q, code, ev->to, "no code in %s: AUX %#" PRIx64,
 			      place_of(q, ev->to), ev->offset);
@@ -271,8 +272,26 @@ static bool is_pause(const struct rec_queue *q, const struct nt_event *ev)
 	       ev->to == q->held.from;
 }
 
+/*
+ * A shared sink was full, and then trace resumes. Where the encoder had no room for its messages
+ * meanwhile, it says so first. It does not if a part of them was in the sink, or a funnel that is off
+ * took them. Nothing is missing only between a stop and the start that enables trace again.
+ */
+static void on_broken(struct rec_queue *q, unsigned int sync)
+{
+	bool broken = q->broken && (q->unsaid || sync != NT_SYNC_TRACE_ENABLE);
+
+	q->unsaid = q->broken = false;
+	if (!broken)
+		return;
+	rec_flow_gap(q);
+	rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0, "trace lost: the shared sink was full at %#" PRIx64,
+		      q->broken_at);
+}
+
 static void on_start(struct rec_queue *q, const struct nt_event *ev)
 {
+	on_broken(q, ev->reason);
 	if (is_pause(q, ev)) {
 		q->have_held = false;
 		q->paused = true;
@@ -297,7 +316,8 @@ static void on_stop(struct rec_queue *q, const struct nt_event *ev)
 		return;
 	hold(q, ev);
 	/* Here the trace did not say that it stops: it may have gone on. */
-	if (ev->reason == NT_EVCODE_NONE)
+	q->unsaid = ev->reason == NT_EVCODE_NONE;
+	if (q->unsaid)
 		rec_flow_gap(q);
 }
 

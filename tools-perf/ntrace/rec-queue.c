@@ -396,6 +396,11 @@ static void close_window(struct rec_queue *q)
 		keep_rest(q);
 	}
 	q->window = NULL;
+	if (w->echo && w->flags & (NT_PERFDATA_AUX_TRUNCATED | NT_PERFDATA_AUX_PARTIAL)) {
+		q->unsaid |= q->have_pc;
+		q->broken = true;
+		q->broken_at = w->offset + w->size;
+	}
 	if (w->echo)
 		return;
 	if (truncated || partial)

@@ -210,6 +210,9 @@ struct rec_queue {
 	uint64_t owned_until;		/* ... up to this offset */
 	bool begun;			/* its own losses are reported */
 	bool lost_some;			/* a loss was reported in it */
+	bool unsaid;			/* trace ended, and no message said so */
+	bool broken;			/* there a shared sink was full, */
+	uint64_t broken_at;		/* which another CPU's AUX record tells */
 	uint64_t next_offset;		/* behind its last byte */
 	unsigned int ts_shift;
 	bool guest;			/* V=1 */

@@ -447,12 +447,14 @@ static int test_pace(void)
 static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
 {
 	const struct nt_event start = { .kind = NT_EV_START, .to = 0x100 };
+	struct nt_session_buffer buffer = { .cpu = 1 };
 	u64 seen = 0, place;
 	int i;
 
 	nt->opts.period = 1000;
 	nt->opts.period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
 	q->nt = nt;
+	q->buffer = &buffer;
 	for (i = 0; i < 4000; i++) {
 		q->insns += 50;
 		q->have_held = false;

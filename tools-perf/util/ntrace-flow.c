@@ -54,6 +54,7 @@ static int on_loss(struct ntrace_queue *q, const struct nt_event *ev)
 		err = ntrace_synth_range(q, ev->insns);
 	q->have_pc = false;
 	q->lost_some = true;
+	q->unsaid = q->broken = false;
 	lose(q);
 	if (err)
 		return err;
@@ -167,10 +168,29 @@ static bool is_pause(const struct ntrace_queue *q, const struct nt_event *ev)
 	       ev->to == q->held.from;
 }
 
+/*
+ * A shared sink was full, and then trace resumes. Where the encoder had no room for its messages
+ * meanwhile, it says so first. It does not if a part of them was in the sink, or a funnel that is off
+ * took them. Nothing is missing only between a stop and the start that enables trace again.
+ */
+static int on_broken(struct ntrace_queue *q, unsigned int sync)
+{
+	bool broken = q->broken && (q->unsaid || sync != NT_SYNC_TRACE_ENABLE);
+
+	q->unsaid = q->broken = false;
+	if (!broken)
+		return 0;
+	return ntrace_flow_gap(q) ?:
+	       ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
+				  "trace lost: the shared sink was full at %#" PRIx64, q->broken_at);
+}
+
 static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	int err = 0;
+	int err = on_broken(q, ev->reason);
 
+	if (err)
+		return err;
 	if (is_pause(q, ev)) {
 		q->have_held = false;
 		q->paused = true;
@@ -200,7 +220,8 @@ static int on_stop(struct ntrace_queue *q, const struct nt_event *ev)
 	/* It may be a mere pause. */
 	hold(q, ev);
 	/* Here the trace did not say that it stops: it may have gone on. */
-	if (!err && ev->reason == NT_EVCODE_NONE)
+	q->unsaid = ev->reason == NT_EVCODE_NONE;
+	if (!err && q->unsaid)
 		err = ntrace_flow_gap(q);
 	return err;
 }

@@ -182,6 +182,9 @@ struct ntrace_queue {
 	u64			owned_until;	/* ... up to this offset */
 	bool			begun;		/* its own errors are reported */
 	bool			lost_some;	/* an error was reported in it */
+	bool			unsaid;		/* trace ended, and no message said so */
+	bool			broken;		/* there a shared sink was full, */
+	u64			broken_at;	/* which another CPU's AUX record tells */
 	bool			behind_gap;	/* trace is missing before the next event */
 	u64			next_offset;	/* behind its last byte */
 	unsigned int		ts_shift;

@@ -426,6 +426,11 @@ static int close_window(struct ntrace_queue *q)
 	if (!err && w->size)
 		err = keep_rest(q);
 	q->window = NULL;
+	if (w->echo && w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)) {
+		q->unsaid |= q->have_pc;
+		q->broken = true;
+		q->broken_at = w->offset + w->size;
+	}
 	if (err || w->echo)
 		return err;
 	if (w->flags & PERF_AUX_FLAG_TRUNCATED || (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some))
