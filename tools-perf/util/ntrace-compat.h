@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 
 #include "branch.h"
+#include "data.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -45,6 +46,16 @@ static inline void ntrace_compat_set_config_if_unset(struct perf_pmu *pmu __mayb
 	evsel__set_config_if_unset(evsel, name, val);
 #else
 	evsel__set_config_if_unset(pmu, evsel, name, val);
+#endif
+}
+
+/* Is the file read through the buffer of a FILE? */
+static inline bool ntrace_compat_use_stdio(const struct perf_data *data)
+{
+#ifdef NTRACE_TREE_FILE_STDIO
+	return data->file.use_stdio;
+#else
+	return data->use_stdio;
 #endif
 }
 

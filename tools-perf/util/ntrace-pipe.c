@@ -43,7 +43,7 @@ static ssize_t pipe_take(struct perf_data *data, void *buf)
 {
 	size_t n;
 
-	if (!data->use_stdio)
+	if (!ntrace_compat_use_stdio(data))
 		return read(perf_data__fd(data), buf, CHUNK);
 	n = fread(buf, 1, CHUNK, data->file.fptr);
 	return !n && ferror(data->file.fptr) ? -1 : (ssize_t)n;
@@ -70,7 +70,7 @@ static int pipe_copy(struct perf_data *data, int to)
 /* The offset of the next record, which is behind the one that is processed now */
 static off_t pipe_tell(struct perf_data *data)
 {
-	return data->use_stdio ? ftello(data->file.fptr) : lseek(perf_data__fd(data), 0, SEEK_CUR);
+	return ntrace_compat_use_stdio(data) ? ftello(data->file.fptr) : lseek(perf_data__fd(data), 0, SEEK_CUR);
 }
 
 /* A recording made through a pipe may have become a file since. */
@@ -83,7 +83,7 @@ static int pipe_keep(struct perf_data *data)
 	err = pipe_copy(data, fd);
 	if (!err && (lseek(fd, 0, SEEK_SET) || dup2(fd, perf_data__fd(data)) < 0))
 		err = -errno;
-	if (data->use_stdio)
+	if (ntrace_compat_use_stdio(data))
 		clearerr(data->file.fptr);
 	close(fd);
 	return err;
@@ -135,7 +135,7 @@ int ntrace_pipe_skip(struct perf_session *session, u64 size)
 	char buf[4096];
 	u64 len;
 
-	if (!session->data->use_stdio)
+	if (!ntrace_compat_use_stdio(session->data))
 		return lseek(perf_data__fd(session->data), size, SEEK_CUR) < 0 ? -errno : 0;
 	for (; size; size -= len) {
 		len = min_t(u64, size, sizeof(buf));

@@ -293,7 +293,7 @@ static void warn_of_untraced_cpus(struct perf_pmu *pmu, const struct record_opts
 }
 
 /* An encoder that counts calls cannot follow a CPU from one task to the next. */
-static int check_target(struct perf_pmu *pmu, const struct record_opts *opts)
+static int check_target(struct perf_pmu *pmu, struct record_opts *opts)
 {
 	int wide;
 
