@@ -402,6 +402,16 @@ static size_t sync_behind(const struct check *c, unsigned int cut)
 	return c->nr_msgs;
 }
 
+/* Number of the first sync message at that place of an uncut trace, or behind it */
+static size_t sync_from(const struct check *c, uint64_t at)
+{
+	size_t n = 0;
+
+	while (n < c->nr_msgs && (!c->msgs[n].sync || c->msgs[n].at < at))
+		n++;
+	return n;
+}
+
 /* Walking over an intact sync message without an event of its own: from there on all is true. */
 static void align(struct check *c, const struct nt_event *ev)
 {
@@ -519,7 +529,10 @@ static void on_start(struct check *c, const struct nt_event *ev)
 	c->item = m->items;
 }
 
-/* Does only an encoder in BTM, or only one in HTM, send this message?  B.2, B.3 */
+/*
+ * Does only an encoder in BTM, or only one in HTM, send this message?  B.2, B.3.  Encoders before
+ * 1.0 leave out a HIST that is empty, so ProgTraceCorrelation without it tells nothing of P550.
+ */
 static bool tells_mode(const struct nt_msg *msg)
 {
 	switch (msg->tcode) {
@@ -527,8 +540,9 @@ static bool tells_mode(const struct nt_msg *msg)
 	case NT_TCODE_DIRECT_BRANCH_SYNC:
 	case NT_TCODE_INDIRECT_BRANCH_HIST:
 	case NT_TCODE_INDIRECT_BRANCH_HIST_SYNC:
-	case NT_TCODE_PROG_TRACE_CORRELATION:
 		return true;
+	case NT_TCODE_PROG_TRACE_CORRELATION:
+		return msg->fields & NT_F_HIST || r.params.profile != NT_PROFILE_P550;
 	case NT_TCODE_RESOURCE_FULL:
 		return msg->rcode && msg->fields & NT_F_RDATA0;
 	default:
@@ -575,7 +589,7 @@ static bool tells_other_mode(const struct nt_msg *msg)
 	case NT_TCODE_INDIRECT_BRANCH_HIST_SYNC:
 		return !r.cfg.htm;
 	case NT_TCODE_PROG_TRACE_CORRELATION:
-		return !r.cfg.htm == !!(msg->fields & NT_F_HIST);
+		return tells_mode(msg) && !r.cfg.htm == !!(msg->fields & NT_F_HIST);
 	default:
 		return tells_mode(msg) && !r.cfg.htm;
 	}
@@ -646,6 +660,8 @@ static void on_end(struct check *c, const struct nt_event *ev)
 	if (!c->losses) {
 		c->trusted = false;
 		c->lost = true;
+		if (!c->nr_cuts)
+			c->sync = sync_from(c, ev->offset);
 		sum.told++;
 	}
 }
