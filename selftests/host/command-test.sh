@@ -300,7 +300,7 @@ gzip -c "$trace" >"$scratch/packed"
 refuses 'a compressed trace' 'is compressed; decompress it first' stat "$scratch/packed"
 # at most so much is read of what has no end
 status=0
-( ulimit -v $((4 << 20)) && exec timeout 60 "$ntrace" stat /dev/zero ) >/dev/null 2>"$scratch/stderr" || status=$?
+( ulimit -v $((4 << 20)) && exec timeout $hang "$ntrace" stat /dev/zero ) >/dev/null 2>"$scratch/stderr" || status=$?
 [ $status = 2 ] && grep -q '/dev/zero: more than 1024 MiB, and no file that can be mapped' "$scratch/stderr"
 verdict $? 'a device without end'
 
@@ -400,7 +400,7 @@ for command in 'decode --output=pc' 'decode --output=branch --threads=2' dump; d
 	for n in {1..120}; do cat "$mix/L0.bin"; done >"$scratch/shrinks"
 	[ "$command" = dump ] && program= || program="--elf $mix/mix.elf"
 	# shellcheck disable=SC2086
-	{ timeout 20 "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"; echo "status $?"; } |
+	{ timeout $hang "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"; echo "status $?"; } |
 		{ head -c 1000 >/dev/null; : >"$scratch/shrinks"; tail -n 1; } >"$scratch/stdout"
 	grep -aq 'status 2$' "$scratch/stdout" &&
 		grep -q 'shrinks: has become shorter than [0-9]* bytes while it was read' "$scratch/stderr"

@@ -18,7 +18,7 @@ live()
 	shift
 
 	"$ntrace" "$@" "$trace" >"$scratch/want" 2>&1 || status=$?
-	timeout 60 "$ntrace" "$@" - <"$scratch/in" >"$scratch/out" 2>"$scratch/stderr" &
+	timeout $hang "$ntrace" "$@" - <"$scratch/in" >"$scratch/out" 2>"$scratch/stderr" &
 	exec 5>"$scratch/in" 6<"$scratch/out"
 	head -c "$size" "$trace" >&5
 	first=

@@ -11,12 +11,13 @@ result()	# STATUS NAME
 	[ "$1" = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err" | head -20
 }
 
-# verify WANTED-STATUS NAME OPTION...
+# verify WANTED-STATUS NAME OPTION... : a stub may take its time to start, unless an option says less
 verify()
 {
 	local want=$1 name=$2 status=0
 	shift 2
-	timeout 200 "$ntrace" tv verify "$scratch/trace" "$@" >"$scratch/got" 2>"$scratch/err" || status=$?
+	timeout $hang "$ntrace" tv verify "$scratch/trace" --timeout $hang "$@" \
+		>"$scratch/got" 2>"$scratch/err" || status=$?
 	[ $status = "$want" ]
 	result $? "$name"
 }
@@ -210,16 +211,15 @@ verify 2 "registers of 16 bits" --against "gdb-pipe:$stub" --flen=16
 says '--flen is 32 or 64, not 16' "are refused"
 # 0.0.0.0 is this machine, but not by its address
 python3 - "$scratch/stub" "$scratch/port" <<'END' &
-import socket, subprocess, sys
+import os, socket, subprocess, sys
 s = socket.socket()
 s.bind(('0.0.0.0', 0))
 s.listen(1)
-s.settimeout(60)
+s.settimeout(float(os.environ['hang']))
 open(sys.argv[2] + '.new', 'w').write(str(s.getsockname()[1]))
-import os
 os.rename(sys.argv[2] + '.new', sys.argv[2])
 c = s.accept()[0]
-subprocess.run(['python3', sys.argv[1]], stdin=c, stdout=c, timeout=60)
+subprocess.run(['python3', sys.argv[1]], stdin=c, stdout=c, timeout=float(os.environ['hang']))
 END
 server=$!
 until [ -s "$scratch/port" ] || ! kill -0 $server 2>/dev/null; do sleep 0.1; done
@@ -235,17 +235,14 @@ seed=${SEED:-$RANDOM}
 bad=
 for n in {1..8}; do
 	status=0
-	timeout 20 "$ntrace" tv verify "$scratch/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
+	timeout $hang "$ntrace" tv verify "$scratch/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
 		--timeout 1 >"$scratch/got" 2>"$scratch/err" || status=$?
 	[ $status -le 2 ] && ! grep -q Sanitizer "$scratch/err" || { bad=$((seed + n)); break; }
 done
 [ -z "$bad" ]
 result $? "noise${bad:+: SEED=$bad}"
-begin=$SECONDS
-verify 2 "silence" --against "gdb-pipe:exec sleep 600" --timeout 1
+verify 2 "silence without end" --against "gdb-pipe:exec sleep infinity" --timeout 1
 says 'silent for 1 s' "and says so"
-[ $((SECONDS - begin)) -le 300 ]
-result $? "no longer than that, rather than 600 s"
 verify 2 "another machine" --against gdb:192.0.2.1:3333
 says 'another machine' "and says so"
 verify 2 "nobody there" --against "gdb:$scratch/none" --timeout 1

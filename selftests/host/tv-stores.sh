@@ -197,7 +197,7 @@ verify()
 	shift 3
 
 	python3 "$scratch/write.py" "$scenario" "$scratch/trace"
-	timeout 300 "$ntrace" tv verify "$scratch/trace" --most 1000 --timeout 60 "$@" \
+	timeout $hang "$ntrace" tv verify "$scratch/trace" --most 1000 --timeout $hang "$@" \
 		--against "gdb-pipe:python3 $scratch/stub.py $scenario" >"$scratch/got" 2>"$scratch/err" ||
 		status=$?
 	sed -n 's/^\(0x[0-9a-f]*\): \([^:]*\):.*/\1 \2/p' "$scratch/got" >"$scratch/differences"
