@@ -247,7 +247,7 @@ static bool words_are_known(void)
 static bool idle(void)
 {
 	/* The last event's memory goes after a grace period. */
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 600; i++) {
 		if (!read_number("/sys/module/ntrace/refcnt"))
 			return true;
 		usleep(100 * 1000);

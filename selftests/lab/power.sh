@@ -28,7 +28,7 @@ traced()
 }
 domain()	# STATE: it comes
 {
-	for i in $(seq 300); do
+	for i in $(seq 600); do
 		[ "$(cat /sys/kernel/debug/pm_genpd/DPHY-TX/current_state)" != "$1" ] || return 0
 		sleep 0.1
 	done
