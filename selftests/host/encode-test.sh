@@ -205,6 +205,25 @@ verdict $? 'branches of --branch by type'
 [ $? = 1 ] && grep -q '^# loss' "$scratch/got"
 verdict $? 'without --branch they are a loss'
 
+# A custom instruction that jumps, where a sync message is due: at it, before it, behind it
+{ printf '\001\000%.0s' {1..20}; printf '\013\000\000\000'; } >"$scratch/custom"
+for mode in '--btm --syncmode=2' '--htm --syncmode=2' '--htm --syncmode=3'; do
+	bad=
+	for n in {0..20}; do
+		for ((i = 0; i < 5; i++)); do
+			for ((pc = 0x1028 - 2 * n; pc <= 0x1028; pc += 2)); do printf '%x\n' $pc; done
+			printf '# ijump 1028 %x\n' $((0x1028 - 2 * n))
+		done >"$scratch/list"
+		printf '%x\n' $((0x1028 - 2 * n)) >>"$scratch/list"
+		# shellcheck disable=SC2086
+		encode "$scratch/list" --raw "$scratch/custom@0x1000" $mode --syncmax=0 &&
+			"$ntrace" decode --raw "$scratch/custom@0x1000" "$scratch/trace" |
+			grep -v '^# st' | cmp -s - "$scratch/list" || bad+=" $n"
+	done
+	[ -z "$bad" ]
+	verdict $? "a jump of a custom instruction and a sync message, $mode${bad:+, behind so many:$bad}"
+done
+
 # 4000 80 bits; 400a 176 bits; 4020 c.j 4000; 4022 192 bits or more
 printf '\177\0\0\0\0\0\0\0\0\0\177\140%020d\305\267\177\160' 0 >"$scratch/long"
 image=(--raw "$scratch/long@0x4000")

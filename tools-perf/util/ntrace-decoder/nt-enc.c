@@ -670,6 +670,12 @@ void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op)
 			narrow.base = 0;
 		op = &narrow;
 	}
+	/* the one before, again: execution has not yet arrived behind it */
+	if (!op->len && op->type && op->pc == enc->last.pc) {
+		enc->last.type = op->type;
+		enc->attention = true;
+		return;
+	}
 	if (enc->attention)
 		arrive(enc, op->pc);
 	/* a JALR can be inferred from the LUI before it only inside one message */

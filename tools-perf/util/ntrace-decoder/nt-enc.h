@@ -100,7 +100,10 @@ void nt_enc_start(struct nt_enc *enc, uint8_t reason);
 void nt_enc_classify(const struct nt_params *params, uint64_t pc, uint64_t insn, unsigned int len,
 		     struct nt_enc_op *op);
 
-/* The instruction has retired.  Ignored between stretches. */
+/*
+ * The instruction has retired.  Ignored between stretches.  An op of no length, with a type and the
+ * pc of the one before, says what that has done: it retired when nobody knew that it jumps.
+ */
 void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op);
 void nt_enc_retire(struct nt_enc *enc, uint64_t pc, uint64_t insn, unsigned int len);
 
