@@ -248,11 +248,13 @@ static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 
 /*
  * A stop was the task's before. So it was where trace seemed to pause, if another task was
- * interrupted at the same instruction earlier, and resumes there.
+ * interrupted at the same instruction earlier, and resumes there. In the kernel it is one flow, which
+ * tells the next task a little early.
  */
 static void on_context(struct rec_queue *q, const struct nt_event *ev, bool paused)
 {
-	bool other = paused && is_of_another(q, ev);
+	bool other = paused && !rec_is_kernel(q->rec, q->resumed.to) &&
+		     is_of_another(q, ev);
 
 	if (other)
 		flush_stop(q);

@@ -276,11 +276,13 @@ static bool is_of_another(const struct ntrace_queue *q, const struct nt_event *e
 
 /*
  * A stop was the task's before. So it was where trace seemed to pause, if another task was
- * interrupted at the same instruction earlier, and resumes there.
+ * interrupted at the same instruction earlier, and resumes there. In the kernel it is one flow, which
+ * tells the next task a little early.
  */
 static int on_context(struct ntrace_queue *q, const struct nt_event *ev, bool paused)
 {
-	bool other = paused && is_of_another(q, ev);
+	bool other = paused && !ntrace_is_kernel(q->nt, q->resumed.to) &&
+		     is_of_another(q, ev);
 	int err = 0;
 
 	if (other)
