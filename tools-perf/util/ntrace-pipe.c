@@ -110,23 +110,33 @@ int ntrace_pipe_open(struct perf_session *session, off_t *begin)
 /* Every record from @begin on. Return: 0, the callback's error, or -EIO if the last one is cut. */
 int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t cb, void *ctx)
 {
+	char buf[PERF_SAMPLE_MAX_SIZE] __aligned(sizeof(u64));
 	int fd = perf_data__fd(session->data), err;
-	char buf[PERF_SAMPLE_MAX_SIZE];
-	union perf_event *event = (union perf_event *)buf;
-	ssize_t n;
+	u64 pos = 0, size;
+	ssize_t n = 0;
 
-	while ((n = pread(fd, buf, sizeof(buf), begin)) > 0) {
-		if ((size_t)n < sizeof(event->header) || event->header.size > n ||
+	for (;;) {
+		union perf_event *event = (union perf_event *)(buf + pos);
+
+		if (n - pos < sizeof(event->header) || n - pos < event->header.size) {
+			n = pread(fd, buf, sizeof(buf), begin);
+			if (n <= 0)
+				return n ? -errno : 0;
+			pos = 0;
+			event = (union perf_event *)buf;
+		}
+		if ((size_t)n < sizeof(event->header) || event->header.size > n - pos ||
 		    event->header.size < sizeof(event->header))
 			return -EIO;
 		err = cb(session, event, begin, ctx);
 		if (err)
 			return err;
-		begin += event->header.size;
+		size = event->header.size;
 		if (event->header.type == PERF_RECORD_AUXTRACE)
-			begin += event->auxtrace.size;
+			size += event->auxtrace.size;
+		begin += size;
+		pos += min_t(u64, size, n - pos);
 	}
-	return n < 0 ? -errno : 0;
 }
 
 /* perf reads a pipe from one record to the next, and trace is in between. */
