@@ -128,7 +128,7 @@ void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_tim
 	ntrace_write(comp, TR_TS_CONTROL, ts->control);
 }
 
-/* Control for a mode. In version 0 funnels count, and encoders are told which messages have it. */
+/* Control for a mode. In version 0 funnels count, and encoders select the messages with TSTAMP. */
 static u32 ntrace_timestamp_want(struct ntrace_component *comp, u8 mode, u32 enable)
 {
 	u32 want = TR_TS_CONTROL_ACTIVE | enable | FIELD_PREP(TR_TS_CONTROL_MODE, mode);

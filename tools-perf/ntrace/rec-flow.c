@@ -247,9 +247,9 @@ static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 }
 
 /*
- * A stop was the task's before. So it was where trace seemed to pause, if another task was
- * interrupted at the same instruction earlier, and resumes there. In the kernel it is one flow, which
- * tells the next task a little early.
+ * A held stop belongs to the previous task. So does a stop that looked like a pause, if another task
+ * resumes at the same instruction. The kernel's own flow continues there, as the Ownership message
+ * names the next task a little before the switch ends.
  */
 static void on_context(struct rec_queue *q, const struct nt_event *ev, bool paused)
 {
@@ -275,9 +275,9 @@ static bool is_pause(const struct rec_queue *q, const struct nt_event *ev)
 }
 
 /*
- * A shared sink was full, and then trace resumes. Where the encoder had no room for its messages
- * meanwhile, it says so first. It does not if a part of them was in the sink, or a funnel that is off
- * took them. Nothing is missing only between a stop and the start that enables trace again.
+ * Trace resumes after a shared sink was full. An encoder that had no room for its messages reports a
+ * loss first. It reports none if a part of a message was in the sink, or if a funnel that was off
+ * discarded messages. No trace is missing between a reported stop and a start by enabling.
  */
 static void on_broken(struct rec_queue *q, unsigned int sync)
 {
