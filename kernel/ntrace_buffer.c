@@ -407,6 +407,15 @@ void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 h
 /* AUX transactions */
 
 /*
+ * The core asks for the event to be disabled when its area is full. The driver looks for room
+ * itself, see ntrace_cpu_full(). Interrupts are off, so nobody has acted on the request.
+ */
+static void ntrace_buffer_stay_enabled(struct perf_event *event)
+{
+	event->pending_disable = 0;
+}
+
+/*
  * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte, -EINVAL when there
  * is no area for this sink. After an error there is no transaction, no buffer, and no room to copy
  * to.
@@ -424,8 +433,12 @@ int ntrace_buffer_open(struct ntrace_cpu *c)
 	c->done = 0;
 	c->lost = false;
 	c->buf = perf_aux_output_begin(handle, c->event);
+	if (!c->buf && handle->rb) {
+		ntrace_buffer_stay_enabled(c->event);
+		return -ENOSPC;
+	}
 	if (!c->buf)
-		return handle->rb ? -ENOSPC : -EINVAL;
+		return -EINVAL;
 
 	c->map = ntrace_buffer_find_map(c->buf, c->path->sink);
 	if (c->map)
@@ -441,9 +454,15 @@ int ntrace_buffer_open(struct ntrace_cpu *c)
 /* End a transaction, all of whose trace is accounted in done */
 void ntrace_buffer_close(struct ntrace_cpu *c)
 {
+	struct perf_event *event = c->handle.event;
+	bool full;
+
 	if (!perf_get_aux(&c->handle))
 		return;
 	if (c->lost)
 		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	full = c->handle.aux_flags & PERF_AUX_FLAG_TRUNCATED;
 	perf_aux_output_end(&c->handle, c->done);
+	if (full)
+		ntrace_buffer_stay_enabled(event);
 }

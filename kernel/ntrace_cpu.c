@@ -18,7 +18,7 @@
 #include "ntrace_compat.h"
 #include "ntrace_pmu.h"
 
-/* How often a hart that waits for the reader looks for room */
+/* How often the driver looks for room in a full area */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
 
 /* Why tracing sleeps on a CPU */
@@ -40,20 +40,27 @@ static void ntrace_cpu_fail(struct ntrace_cpu *c)
 }
 
 /*
- * Nothing can go on without the reader: say so, and leave the event to it. perf's own attempt to
- * disable the event depends on the kernel's version, so do not rely on it; being asked twice does
- * not matter.
+ * The area has no room. Say so once, with the encoder off, and look for room until there is some.
+ * The core would disable the event and leave it to the reader to enable it. A reader on another CPU
+ * may do that before the event is disabled, and nothing would ever wake that reader again.
  */
 static void ntrace_cpu_full(struct ntrace_cpu *c)
 {
-	struct perf_event *event = c->event;
+	struct ntrace_event *ev = to_ntrace_event(c->event);
 
-	if (perf_get_aux(&c->handle)) {
-		perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
-		perf_aux_output_end(&c->handle, 0);
+	if (!ev->full) {
+		if (perf_get_aux(&c->handle))
+			perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+		else
+			ev->untold = true;
+		ev->full = true;
 	}
-	event->pending_disable = 1;
-	irq_work_queue(&event->pending_disable_irq);
+	if (c->state != NTRACE_OFF)
+		c->ops->finish(c);
+	else
+		ntrace_buffer_close(c);
+	c->full = true;
+	c->resumed = false;
 }
 
 /* Running */
@@ -110,7 +117,7 @@ static int ntrace_cpu_wait(struct ntrace_cpu *c)
 
 	if (!ntrace_cpu_patient(c) || c->handle.size < NTRACE_AUX_MIN_WINDOW) {
 		ntrace_cpu_full(c);
-		return -ENOSPC;
+		return 0;
 	}
 
 	if (c->state == NTRACE_OFF)
@@ -138,23 +145,44 @@ static int ntrace_cpu_run_open(struct ntrace_cpu *c)
 		return ret;
 	}
 	c->state = NTRACE_RUNNING;
+	to_ntrace_event(c->event)->full = false;
 
 	return 0;
 }
 
+/* Open a transaction, behind a record of what was lost while none could be opened. */
+static int ntrace_cpu_open(struct ntrace_cpu *c)
+{
+	struct ntrace_event *ev = to_ntrace_event(c->event);
+	int ret = ntrace_buffer_open(c);
+
+	if (ret || !ev->untold)
+		return ret;
+
+	ev->untold = false;
+	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_TRUNCATED);
+	ntrace_buffer_close(c);
+
+	return ntrace_buffer_open(c);
+}
+
 /*
- * Open a transaction and start, or go on after waiting. Return: 0 when running or waiting, else an
- * error and off
+ * Open a transaction and start, or go on after waiting. Return: 0 when running, waiting or off for
+ * want of room, else an error and off
  */
 static int ntrace_cpu_run(struct ntrace_cpu *c)
 {
 	int ret;
 
+	c->full = false;
 	if (c->path->sink) {
-		ret = ntrace_buffer_open(c);
-		if (ret == -ENOSPC)
-			ntrace_cpu_full(c);
-		return ret ?: ntrace_cpu_run_open(c);
+		ret = ntrace_cpu_open(c);
+		if (!ret)
+			return ntrace_cpu_run_open(c);
+		if (ret != -ENOSPC)
+			return ret;
+		ntrace_cpu_full(c);
+		return 0;
 	}
 
 	ntrace_path_let_go();
@@ -169,6 +197,7 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 /* What waits has no transaction; one that cannot be opened leaves no buffer. */
 static __always_inline void ntrace_cpu_finish(struct ntrace_cpu *c)
 {
+	c->full = false;
 	if (c->state == NTRACE_WAITING)
 		ntrace_buffer_open(c);
 	if (c->state != NTRACE_OFF)
@@ -179,12 +208,11 @@ static __always_inline void ntrace_cpu_finish(struct ntrace_cpu *c)
 
 static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 {
-	return c->state == NTRACE_WAITING ? NTRACE_WAIT_PERIOD_NS : c->ops->period(c);
+	return c->full || c->state == NTRACE_WAITING ? NTRACE_WAIT_PERIOD_NS : c->ops->period(c);
 }
 
 /*
- * The trace that is there goes to the reader, and tracing goes on. Return: 0 when running or
- * waiting, else an error and off
+ * The trace that is there goes to the reader, and tracing goes on. Return: as ntrace_cpu_run()
  */
 static int ntrace_cpu_move(struct ntrace_cpu *c)
 {
@@ -221,12 +249,12 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 	u64 last = c->seen_at;
 	int ret = 0;
 
-	if (c->state == NTRACE_OFF || !c->path->sink)
+	if ((c->state == NTRACE_OFF && !c->full) || !c->path->sink)
 		return HRTIMER_NORESTART;
 
 	if (c->state == NTRACE_RUNNING && c->ops->look(c)) {
 		ret = ntrace_cpu_move(c);
-	} else if (c->state == NTRACE_WAITING) {
+	} else if (c->full || c->state == NTRACE_WAITING) {
 		ret = ntrace_cpu_run(c);
 		if (ret)
 			ntrace_cpu_finish(c);

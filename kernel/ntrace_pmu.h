@@ -77,6 +77,8 @@ struct ntrace_event_cpu {
  * @patient:	it also waits for the reader of a full AUX area
  * @context:	scontext is wanted
  * @owner:	who opened it
+ * @full:	the area was full when trace was to go on, and nothing was traced since
+ * @untold:	no record has said so, as there was no room at all
  * @reported:	CPUs for which the hardware id record is written
  * @nr:		1 or, for an event that may run anywhere, all CPUs
  * @cpu:	these
@@ -85,6 +87,8 @@ struct ntrace_event {
 	bool lossless;
 	bool patient;
 	bool context;
+	bool full;
+	bool untold;
 	struct pid *owner;
 	struct cpumask reported;
 	unsigned int nr;
@@ -262,6 +266,7 @@ enum ntrace_cpu_state {
 /**
  * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
  * @state:	what it is doing
+ * @full:	off until the area has room
  * @online:	events may run here
  * @scontext:	the hart has the CSR
  * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
@@ -290,6 +295,7 @@ enum ntrace_cpu_state {
  */
 struct ntrace_cpu {
 	enum ntrace_cpu_state state;
+	bool full;
 	bool online;
 	bool scontext;
 	unsigned int asleep;

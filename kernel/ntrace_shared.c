@@ -146,9 +146,9 @@ static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
 }
 
 /*
- * Copy what the sink holds, while it runs if it can be read then. The driver restarts the sink before
- * it is full. After a copy from the running sink little is left to copy while the sink is off, and
- * the other harts have only their encoders' buffers.
+ * Copy what the sink holds, while it runs if it can be read then. The driver restarts the sink
+ * before it is full. After a copy from the running sink little is left to copy while the sink is
+ * off, and the other harts have only their encoders' buffers.
  */
 static int ntrace_shared_take(struct ntrace_cpu *c)
 {
