@@ -61,6 +61,18 @@ by_cpu()
 	sort -s -t '[' -k 2,2.4
 }
 
+# The same, and times have to be in the order that perf has.
+by_cpu_at_a_time()
+{
+	awk '{ cpu = time = ""
+		if (match($0, /\[[0-9]+\] +[0-9]+\.[0-9]+:/)) {
+			split(substr($0, RSTART + 1, RLENGTH - 2), at, /\] +/)
+			cpu = at[1]; time = at[2]
+		}
+		group += time == "" || time != last; last = time
+		print group "\t" cpu "\t" $0 }' | sort -s -t "$(printf '\t')" -k 1,1n -k 2,2 | cut -f 3-
+}
+
 # like_perf NAME ITRACE FIELDS [OPTION...]: line for line, of the guest $group. Leaves $dir/NAME.diff,
 # $lines. Options are ntrace's, and for perf what $perf_options has
 like_perf()
@@ -81,10 +93,12 @@ like_perf()
 }
 
 branches=comm,tid,cpu,time,event,ip,sym,symoff,addr,flags
+order=by_cpu_at_a_time
 for what in user fork thread switch all kernel; do
 	like_perf $what be $branches
 	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" "$dir/$what.err"
 done
+order=
 # NAME@plt jumps to NAME, or to what has that and another name, or to who finds it first
 awk '/ jmp [^ ]+ [^ ]+@plt\+0x8 => / {
 	n++
