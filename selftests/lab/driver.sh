@@ -360,7 +360,7 @@ more good "no filters" --plugin-arg filters=0
 # make room. The second machine has such harts, of a vendor that the driver trusts.
 in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/stall | sed "s/^/stall /"
 perf record -e ntrace/stall/u -o /tmp/t -- true 2>&1
-perf record -q -m,64K -e ntrace//u -o /tmp/t -- bigtrace 100000 && echo traced' \
+perf record -q -m,64K -e ntrace//u -o /tmp/t -- bigtrace 5000 && echo traced' \
 	--topology unknown --plugin-arg stall_any=1
 check "stall: not offered by an encoder of an unknown vendor" answers "stall 0"
 check "stall: perf says so" answers "have no stall"
