@@ -1285,20 +1285,7 @@ static bool test_burst(void)
 	return true;
 }
 
-/* Nobody reads: the event stops and says so; once there is room, it goes on. */
-/* Spin until a record has flags, for a while that no verdict depends on when the driver works. */
-static bool spin_until_flag(struct session *s, uint64_t flag)
-{
-	for (int i = 0; i < 1000 && !(s->flags & flag); i++) {
-		spin(10000);
-		session_read(s);
-	}
-	CHECK(s->flags & flag);
-
-	return true;
-}
-
-/* Spin until a record behind the first ones has trace. */
+/* Spin until a record after the first @records has trace. */
 static bool spin_until_trace(struct session *s, unsigned int records)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -1314,7 +1301,10 @@ static bool spin_until_trace(struct session *s, unsigned int records)
 	return false;
 }
 
-/* Nobody enables the event again: a reader may do that too early. */
+/*
+ * Nobody reads: the event reports that once, and traces again when there is room. Nobody enables
+ * the event again, because a reader may do that too early.
+ */
 static bool test_truncated(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -1323,11 +1313,15 @@ static bool test_truncated(void)
 
 	CHECK(session_open(s, &attr, 0, -1, 8 * PAGE));
 	CHECK(session_enable(s));
-	CHECK(spin_until_flag(s, PERF_AUX_FLAG_TRUNCATED));
+	for (int i = 0; i < 1000 && !(s->flags & PERF_AUX_FLAG_TRUNCATED); i++) {
+		spin(10000);
+		session_read(s);
+	}
+	CHECK(s->flags & PERF_AUX_FLAG_TRUNCATED);
 	CHECK(trace_bytes(s) > 4 * PAGE);
 	CHECK(trace_bytes(s) < 8 * PAGE);
 
-	/* told once, however long it lasts and however often the task is switched */
+	/* reported once, however long the area is full and however often the task is switched */
 	before = s->records;
 	for (int i = 0; i < 20; i++) {
 		spin(10000);
@@ -1378,7 +1372,7 @@ static bool test_reader_ahead(void)
 	return true;
 }
 
-/* A record of the loss comes first: there was no room for one before. */
+/* The driver reports the loss before the new trace: the area had no room for a record earlier. */
 static bool test_reader_back(void)
 {
 	struct session *s = &the_session;
@@ -1996,9 +1990,9 @@ static const struct {
 	{ "events with different terms in turn", test_reconfigure, true },
 	{ "moving windows, with a reader that keeps up", test_moving, true },
 	{ "a burst overruns a small window: PARTIAL, and trace goes on", test_burst, true },
-	{ "a full AUX area is TRUNCATED once, and trace goes on when there is room", test_truncated, true },
+	{ "a full AUX area is TRUNCATED once, and trace resumes with room", test_truncated, true },
 	{ "a reader that is ahead of the AUX area's head gets no trace", test_reader_ahead, true },
-	{ "what is lost while no record has room is told with the next one", test_reader_back, true },
+	{ "a reader that corrects aux_tail gets a TRUNCATED record first", test_reader_back, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
 	{ "with stall a full AUX area loses nothing, beside another CPU's", test_stall_beside, true },
 	{ "the AUX area is unmapped again and again while trace comes", test_unmap, true },
