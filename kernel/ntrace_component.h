@@ -191,6 +191,12 @@ struct ntrace_deadline {
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
 int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what);
 
+/* Is a component off, and everything that it held on its way? */
+static inline bool ntrace_component_stopped(u32 control)
+{
+	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
+}
+
 /*
  * Wait until the Control register reads as wanted. A prompt component costs one look. Return: 0, or
  * -ETIMEDOUT after ntrace_component_fail()
@@ -513,12 +519,6 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 
 	ntrace_component_complain(&enc->comp, "Enable to stay 1", control);
 	return true;
-}
-
-/* Is it off, and everything that it had on its way? */
-static inline bool ntrace_encoder_stopped(u32 control)
-{
-	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
 }
 
 /* The funnel: several streams become one, a message at a time. */

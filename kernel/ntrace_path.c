@@ -544,9 +544,6 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
-	if (ntrace_path_is_direct(path))
-		return ntrace_ramsink_stop(path->sink);
-
 	return ntrace_path_disable_range(path, 1, path->nr);
 }
 
@@ -606,15 +603,18 @@ int ntrace_path_enable(struct ntrace_path *path)
 	return __ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
 }
 
-/* When a first look was not enough */
-static int ntrace_path_wait_for_encoder(struct ntrace_path *path, u32 *control)
+/*
+ * Wait until a component is off and empty, when a first look was not enough. Return: 0, -ENOSPC
+ * when the sink takes nothing more, or -ETIMEDOUT
+ */
+static int ntrace_path_wait_empty(struct ntrace_path *path, struct ntrace_component *comp,
+				  u32 *control)
 {
-	struct ntrace_component *comp = &path->encoder->comp;
 	struct ntrace_deadline deadline = {};
 
 	do {
-		*control = ntrace_read(comp, TR_TE_CONTROL);
-		if (ntrace_encoder_stopped(*control))
+		*control = ntrace_read(comp, TR_CONTROL);
+		if (ntrace_component_stopped(*control))
 			return 0;
 		if (deadline.polls % NTRACE_SINK_POLLS == NTRACE_SINK_POLLS - 1 && path->sink &&
 		    !path->sink->headroom && ntrace_ramsink_stopped(path->sink))
@@ -639,8 +639,8 @@ int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 
 	ntrace_encoder_stop(path->encoder);
 	control = ntrace_read(&path->encoder->comp, TR_TE_CONTROL);
-	if (!ntrace_encoder_stopped(control)) {
-		ret = ntrace_path_wait_for_encoder(path, &control);
+	if (!ntrace_component_stopped(control)) {
+		ret = ntrace_path_wait_empty(path, &path->encoder->comp, &control);
 		if (ret)
 			return ret;
 	}
@@ -651,6 +651,54 @@ int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 	}
 
 	return 0;
+}
+
+static int ntrace_path_empty_funnel(struct ntrace_path *path, struct ntrace_component *funnel)
+{
+	u32 control;
+
+	scoped_guard(raw_spinlock, &funnel->lock) {
+		funnel->active = 0;
+		if (funnel->failed)
+			return -EIO;
+		ntrace_write(funnel, TR_CONTROL, TR_CONTROL_ACTIVE);
+	}
+	control = ntrace_read(funnel, TR_CONTROL);
+
+	return ntrace_component_stopped(control) ? 0 :
+						   ntrace_path_wait_empty(path, funnel, &control);
+}
+
+/**
+ * ntrace_path_empty_funnels - disable the funnels of a path, which let go what they hold
+ * @path: the path, whose encoder is off and empty, and to whose sink no other path leads
+ *
+ * Only a funnel that is off says that it is empty. Return: 0, -ENOSPC when the sink is full and a
+ * funnel is not empty (give the sink another window and call again), or the first other error
+ */
+int ntrace_path_empty_funnels(struct ntrace_path *path)
+{
+	int ret = 0, err;
+	unsigned int i;
+
+	for (i = 1; i < path->nr - 1; i++) {
+		err = ntrace_path_empty_funnel(path, path->comp[i]);
+		if (err == -ENOSPC)
+			return err;
+		ret = ret ?: err;
+	}
+
+	return ret;
+}
+
+/* Nothing takes what the funnels hold, which are off: they forget it. */
+void ntrace_path_reset_funnels(struct ntrace_path *path)
+{
+	unsigned int i;
+
+	for (i = 1; i < path->nr - 1; i++)
+		if (!path->comp[i]->failed)
+			ntrace_component_reset(path->comp[i]);
 }
 
 /* sysfs */

@@ -81,6 +81,8 @@ int ntrace_path_leave_funnels(struct ntrace_path *path);
 int ntrace_path_enable_downstream(struct ntrace_path *path);
 int ntrace_path_disable_downstream(struct ntrace_path *path);
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow);
+int ntrace_path_empty_funnels(struct ntrace_path *path);
+void ntrace_path_reset_funnels(struct ntrace_path *path);
 
 int ntrace_path_bound(struct ntrace_component *comp);
 void ntrace_path_give_up(struct ntrace_component *comp);

@@ -800,7 +800,7 @@ static bool ntrace_ramsink_busy(const struct ntrace_component *comp)
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 {
 	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE) ||
-	       (!sink->layout->falls &&
+	       (!sink->layout->falls && (sink->control & sink->layout->stop_on_wrap) &&
 		ntrace_read(&sink->comp, sink->layout->wp) & TR_RAM_WP_LOW_WRAP);
 }
 

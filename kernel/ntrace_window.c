@@ -62,6 +62,29 @@ void ntrace_window_stop_encoder(struct ntrace_cpu *c)
 	__ntrace_window_stop_encoder(c);
 }
 
+static void __ntrace_window_empty_funnels(struct ntrace_cpu *c)
+{
+	unsigned int tries = NTRACE_WINDOW_TRIES;
+	int ret;
+
+	do
+		ret = ntrace_path_empty_funnels(c->path);
+	while (ret == -ENOSPC && tries-- && c->ops->extend && !c->ops->extend(c));
+
+	c->lost |= ret;
+	if (ret == -ENOSPC)
+		ntrace_path_reset_funnels(c->path);
+}
+
+/*
+ * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
+ */
+static __always_inline void ntrace_window_empty_funnels(struct ntrace_cpu *c)
+{
+	if (c->path->nr > 2)
+		__ntrace_window_empty_funnels(c);
+}
+
 /* Direct */
 
 /* What the sink writes into the window may take that long to become visible. */
@@ -231,9 +254,9 @@ static int ntrace_window_account(struct ntrace_cpu *c)
 
 /*
  * The window is full, or nearly: take the next one of the same transaction, while the encoder is
- * on. What goes on behind a full window is the rest of a message; what is left of another one
- * becomes idle. Return: 0, or an error and the sink is off (the window's size is 0 then), or
- * -ENOSPC and nothing has changed
+ * on. The funnels stay as they are: only the next window takes what they hold. What goes on behind
+ * a full window is the rest of a message; what is left of another one becomes idle. Return: 0, or
+ * an error and the sink is off (the window's size is 0 then), or -ENOSPC and nothing has changed
  */
 static int ntrace_window_extend(struct ntrace_cpu *c)
 {
@@ -245,7 +268,7 @@ static int ntrace_window_extend(struct ntrace_cpu *c)
 		return -ENOSPC;
 
 	if (c->window.size)
-		ret = ntrace_path_disable_downstream(c->path) ?: ntrace_window_account(c);
+		ret = ntrace_ramsink_stop(c->path->sink) ?: ntrace_window_account(c);
 	if (ret == -ENOSPC)
 		c->lost |= !ntrace_cpu_lossless(c) || ntrace_ramsink_unsure(c->path->sink);
 	else if (ret)
@@ -253,7 +276,7 @@ static int ntrace_window_extend(struct ntrace_cpu *c)
 	if (c->ops->pass)
 		c->ops->pass(c, end);
 
-	ret = c->ops->next(c) ?: ntrace_window_set(c) ?: ntrace_path_enable_downstream(c->path);
+	ret = c->ops->next(c) ?: ntrace_window_set(c) ?: ntrace_ramsink_start(c->path->sink);
 	if (!ret)
 		return 0;
 err:
@@ -361,8 +384,8 @@ bool ntrace_window_resume(struct ntrace_cpu *c)
 }
 
 /*
- * Encoder off and empty, then sink off and empty. An encoder whose sink does not take any more may
- * keep what it has, or throw it away: so the sink gets room first.
+ * Encoder off and empty, then the funnels, then the sink. An encoder whose sink does not take any
+ * more may keep what it has, or throw it away: so the sink gets room first.
  */
 static void ntrace_window_finish(struct ntrace_cpu *c)
 {
@@ -374,10 +397,11 @@ static void ntrace_window_finish(struct ntrace_cpu *c)
 			break;
 
 	__ntrace_window_stop_encoder(c);
+	ntrace_window_empty_funnels(c);
 	if (!c->window.size)
 		c->lost = true;
 	else if (!ntrace_window_keep(c) &&
-		 (ntrace_path_disable_downstream(c->path) || ntrace_window_account(c)))
+		 (ntrace_ramsink_stop(c->path->sink) || ntrace_window_account(c)))
 		c->lost = true;
 	c->state = NTRACE_OFF;
 	ntrace_buffer_close(c);
@@ -600,8 +624,9 @@ static void ntrace_window_sync_ring(struct ntrace_cpu *c)
 void ntrace_window_drain_ring(struct ntrace_cpu *c)
 {
 	ntrace_window_stop_encoder(c);
+	ntrace_window_empty_funnels(c);
 	/* It is unknown what a failed sink has written. */
-	if (ntrace_path_disable_downstream(c->path)) {
+	if (ntrace_ramsink_stop(c->path->sink)) {
 		c->lost = true;
 	} else if (!ntrace_window_see_ring(c)) {
 		ntrace_ramsink_lost_way(c->path->sink);

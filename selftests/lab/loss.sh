@@ -40,4 +40,9 @@ group kernel 'b i' '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflo
 # area is full depends on when perf comes.
 group src 'b i' '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
+# One encoder, a funnel, and a sink so small that it is full before the driver comes
+smp=1
+group funnel b '-e ntrace//u' qsort insns=1000000 --topology funnel2 --plugin-arg memory=sram --plugin-arg sram=0x1000
+group funnel-kernel b '-a -e ntrace//' signals insns=1000000,losses=10 --topology funnel2 \
+	--plugin-arg memory=sram --plugin-arg sram=0x1000
 finish
