@@ -353,6 +353,82 @@ static void losses(void **state)
 	assert_int_equal(nt_session_loss(NT_ENOMODE), NT_SESSION_LOSS_FLOW);
 }
 
+/* ------------------------------------------------------- whose a window is - */
+
+/*
+ * An Ownership message with scontext, six bits a byte. The open RTL has another FORMAT, SRC of 4 bits
+ * and one byte more. Return: its length
+ */
+static size_t put_owner(uint8_t *data, bool rtl, uint64_t tid)
+{
+	uint64_t process = tid << 5 | (rtl ? 0 : 2);
+	uint64_t bits = process << (rtl ? 10 : 6) | NT_TCODE_OWNERSHIP;
+	size_t len = 0;
+
+	for (; bits >> 6; bits >>= 6)
+		data[len++] = (bits & 0x3f) << 2;
+	data[len++] = (bits & 0x3f) << 2 | 3;
+	if (rtl)
+		data[len++] = 3;
+	return len;
+}
+
+#define TASK	160	/* the recording knows these two */
+#define OTHER	162
+#define STRANGE	7160	/* but not this one: a number of another PID namespace */
+
+static bool knows_task(void *ctx, pid_t tid)
+{
+	(void)ctx;
+	return tid == TASK || tid == OTHER;
+}
+
+static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told)
+{
+	struct nt_session_window w = {
+		.offset = 0x1000, .hw_id = NTRACE_HW_ID_PRIV_S, .of_task = true, .tid = tid,
+	};
+	struct nt_params params;
+	uint8_t data[64];
+	size_t len = 0;
+
+	nt_params_init(&params);
+	params.profile = profile;
+	params.srcbits = profile == NT_PROFILE_TT_DFD ? 4 : 0;
+	for (; *told >= 0; told++)
+		len += put_owner(data + len, profile == NT_PROFILE_TT_DFD, *told);
+	return nt_session_owned_until(&w, &params, data, len, knows_task, NULL);
+}
+
+static void owners(void **state)
+{
+	static const unsigned int profiles[] = { NT_PROFILE_1_0, NT_PROFILE_TT_DFD };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		const unsigned int profile = profiles[i];
+
+		/* the tail of a switch tells the next task: it is not that one's */
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }),
+				 0x1000);
+		/* events exchanged without a stop, which a message tells */
+		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, OTHER, -1 }),
+				 0x1000 + (profile == NT_PROFILE_TT_DFD ? 5 : 4));
+		/* and which none tells before the encoder is off */
+		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, TASK, -1 }),
+				 UINT64_MAX);
+		/* the record has numbers of a PID namespace, the messages have not */
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, STRANGE, -1 }),
+				 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, OTHER, -1 }),
+				 0);
+		/* nobody tells anything, or that the CPU was idle */
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ -1 }), 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ 0, -1 }), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +440,7 @@ int main(void)
 		cmocka_unit_test(samples),
 		cmocka_unit_test(flags),
 		cmocka_unit_test(losses),
+		cmocka_unit_test(owners),
 	};
 
 	return RUN_TAP(tests);

@@ -227,10 +227,18 @@ static void choose_owner(struct rec_queue *q, const struct nt_session_window *w)
 		rec_queue_set_tid(q, w->tid);
 }
 
+static bool knows_task(void *ctx, pid_t tid)
+{
+	struct rec *rec = ctx;
+
+	return rec_map_find(&rec->tasks, tid);
+}
+
 static void trim_ownership(struct rec_queue *q, const struct nt_session_window *w)
 {
 	if (q->owned)
-		q->owned_until = nt_session_owned_until(w, &q->params, q->data, q->data_len);
+		q->owned_until = nt_session_owned_until(w, &q->params, q->data, q->data_len,
+							knows_task, q->rec);
 	if (q->owned_until)
 		return;
 	/* A stop before the window was another task's. */

@@ -260,13 +260,24 @@ static void choose_owner(struct ntrace_queue *q, struct nt_session_window *w)
 		ntrace_queue_set_tid(q, w->tid);
 }
 
+static bool knows_task(void *ctx, pid_t tid)
+{
+	struct ntrace *nt = ctx;
+	struct thread *thread = machine__find_thread(nt->machine, -1, tid);
+	bool known = thread;
+
+	thread__put(thread);
+	return known;
+}
+
 static int trim_ownership(struct ntrace_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params)
 {
 	int err;
 
 	if (q->owned)
-		q->owned_until = nt_session_owned_until(w, params, q->data, q->data_len);
+		q->owned_until = nt_session_owned_until(w, params, q->data, q->data_len,
+							knows_task, q->nt);
 	if (q->owned_until)
 		return 0;
 	/* A stop before the window was another task's. */

@@ -307,19 +307,33 @@ bool nt_session_is_padding(const uint8_t *data, size_t len)
 	return true;
 }
 
+static bool is_scontext(const struct nt_msg *msg, const struct nt_params *params)
+{
+	return msg->tcode == NT_TCODE_OWNERSHIP && ntrace_is_scontext(params->profile, msg->process & 3);
+}
+
 /*
  * The kernel tells the next task's number before the event of the previous one
  * stops. In an event that follows tasks that is no switch: trace ends before the
  * next task begins, and the AUX record says who was current until the end. So
  * what the messages tell counts up to where they tell that task last. What the
  * driver passed over has no AUX record, and nobody's name.
+ *
+ * Where no message tells that task there are two reasons. The record has the
+ * numbers of a PID namespace: then the recording does not know the task that the
+ * messages tell. Or perf exchanged the events of two tasks without a stop, and
+ * the encoder, which sends Ownership messages at traps alone, was off before the
+ * next one: then the messages are right.
  */
 uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
-				const uint8_t *data, size_t len)
+				const uint8_t *data, size_t len, nt_session_knows_fn *knows,
+				void *ctx)
 {
+	bool first = true, known = false;
 	uint64_t until = 0;
 	struct nt_msg msg;
 	size_t at = 0;
+	pid_t tid;
 	int n;
 
 	if (w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
@@ -329,11 +343,15 @@ uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct 
 		n = nt_msg_decode(params, data + at, len - at, &msg);
 		if (!n)
 			break;
-		if (n > 0 && msg.tcode == NT_TCODE_OWNERSHIP &&
-		    ntrace_is_scontext(params->profile, msg.process & 3) &&
-		    (pid_t)(msg.process >> 5) == w->tid)
-			until = w->offset + at + msg.idle;
+		if (n > 0 && is_scontext(&msg, params)) {
+			tid = (pid_t)(msg.process >> 5);
+			if (tid == w->tid)
+				until = w->offset + at + msg.idle;
+			if (first)
+				known = tid > 0 && knows(ctx, tid);
+			first = false;
+		}
 		at += n > 0 ? (size_t)n : msg.skip;
 	}
-	return until;
+	return !until && known ? UINT64_MAX : until;
 }

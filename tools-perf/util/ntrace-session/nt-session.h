@@ -162,12 +162,15 @@ ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_wind
 
 /* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
 bool nt_session_is_padding(const uint8_t *data, size_t len);
+/* Do records before a window tell of a task? */
+typedef bool nt_session_knows_fn(void *ctx, pid_t tid);
 /*
  * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
  * task's of the AUX record
  */
 uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
-				const uint8_t *data, size_t len);
+				const uint8_t *data, size_t len, nt_session_knows_fn *knows,
+				void *ctx);
 
 /* --------------------------- nt-session-ring.c, nt-session-stream.c -- */
 
