@@ -316,9 +316,15 @@ for format in perf-insn perf-branch pc branch; do
 	changed "$format: a loss that was not" "{ print } NR == at { print \"$report code 1: lost\" }"
 	[[ $format == perf-* ]] || continue
 	# an instruction after which trace stopped is as good a place as any: then the records tell
-	sed -n '/AUX buffer full/s/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]/p
-		/sink was full/s/.*/0 1 PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x4 [P]/p' list | sort >dump
+	awk '/AUX buffer full/ { printf "0 1%09d 0x40 [0x40]: PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]\n", NR }
+		/sink was full/ { printf "0 2%09d 0x40 [0x40]: PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x4 [P]\n", NR }' \
+		list | sort >dump
 	expect 0 "$format: as many full buffers as the records say" --dump dump
+	# perf record writes what comes between its two looks at the buffer twice
+	awk '{ print; sub(/0x40/, "0x80"); print }' dump >exact
+	expect 0 "$format: each record twice in the file" --dump exact
+	awk '{ print; $2++; print }' dump >exact
+	expect 1 "$format: each record twice, of another time" --dump exact
 	cmp+=(--dump dump)
 	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
 	changed "$format: a full buffer that was not" "{ print } NR == at { print \"$report code 2: AUX buffer full\" }"
@@ -326,7 +332,7 @@ for format in perf-insn perf-branch pc branch; do
 	cp list whole
 	# a window that the last message filled: nothing was dropped, and a record says that it was full
 	sed -i '0,/AUX buffer full/s//the sink was full/' list
-	sed '1s/0x1/0x4/' dump >exact	# sorted: those of the AUX buffer come first
+	sed '1s/flags: 0x1/flags: 0x4/' dump >exact	# sorted: those of the AUX buffer come first
 	cmp[-1]=exact
 	expect 0 "$format: a sink that was full to its last byte"
 	sed '1d' dump >exact

@@ -1152,6 +1152,23 @@ static unsigned long long aux_flags(const char *line)
 }
 
 /*
+ * perf record looks twice how far its buffer is filled, and writes what comes between the two looks
+ * again the next time. @last is the AUX record before of the same dump, to be freed.
+ */
+static bool is_repeated(char **last, const char *line)
+{
+	unsigned long long cpu, time, last_cpu, last_time;
+	const char *words = " PERF_RECORD_AUX ";
+	bool same = *last && sscanf(line, "%llu %llu", &cpu, &time) == 2 &&
+		    sscanf(*last, "%llu %llu", &last_cpu, &last_time) == 2 && cpu == last_cpu &&
+		    time == last_time && !strcmp(strstr(line, words), strstr(*last, words));
+
+	free(*last);
+	*last = strdup(line);
+	return same;
+}
+
+/*
  * Windows, bytes and ResourceFull messages, from `perf report -D`. The driver moves a window
  * when half of it is written, so a record as long as that is one that was moved; shorter ones
  * may end because their task was scheduled out.
@@ -1161,14 +1178,16 @@ static void scan_dump(struct cmp *c, const char *spec)
 	FILE *f = spec[0] == '|' ? popen(spec + 1, "r") : fopen(spec, "r");
 	unsigned long long size;
 	uint64_t windows = 0, moves = 0, bytes = 0, full = 0;
-	char *line = NULL, *p;
+	char *line = NULL, *last = NULL, *p;
 	size_t room = 0;
 
 	if (!f)
 		die("%s: cannot be opened", spec);
 	while (getline(&line, &room, f) > 0) {
-		p = strstr(line, "PERF_RECORD_AUX ");
+		p = strstr(line, " PERF_RECORD_AUX ");
 		if (p) {
+			if (is_repeated(&last, line))
+				continue;
 			p = strstr(p, " size: ");
 			if (p && sscanf(p + 7, "%lli", (long long *)&size) == 1 && size) {
 				windows++;
@@ -1181,6 +1200,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 			full++;
 		}
 	}
+	free(last);
 	free(line);
 	if (spec[0] == '|' ? pclose(f) : fclose(f))
 		die("%s: failed", spec);
