@@ -24,7 +24,7 @@ static uint64_t cpus[2][NTRACE_INFO_CPU_MAX] = {
 	{ [NTRACE_INFO_CPU_NR] = 1, [NTRACE_INFO_CPU_SRCID] = 2, [NTRACE_INFO_CPU_SRCBITS] = 4,
 	  [NTRACE_INFO_CPU_SINK] = 7 },
 };
-static const struct ntrace_info info = { .nr_cpus = 2, .cpu = cpus };
+static const struct ntrace_info info = { .xlen = 64, .nr_cpus = 2, .cpu = cpus };
 
 /* The file: each byte is its offset */
 static ssize_t read_file(void *ctx, unsigned int file, uint64_t offset, void *buf, size_t len)
@@ -353,6 +353,76 @@ static void losses(void **state)
 	assert_int_equal(nt_session_loss(NT_ENOMODE), NT_SESSION_LOSS_FLOW);
 }
 
+/* ------------------------------------------------------------- intervals - */
+
+#define MS	1000000ULL
+
+/* Windows that end every 100 ms: those from `first` on are decoded, up to `end` */
+static void expect_wanted(struct nt_session *s, uint64_t from, uint64_t to, size_t first, size_t end)
+{
+	const struct nt_session_interval wanted = { from, to };
+	size_t i;
+
+	s->wanted = &wanted;
+	s->nr_wanted = 1;
+	assert_int_equal(nt_session_wanted(s, s->buffer[0], 0), first);
+	for (i = first + 1; i < end; i++)
+		assert_int_equal(nt_session_wanted(s, s->buffer[0], i), i);
+	assert_int_equal(nt_session_wanted(s, s->buffer[0], end), s->buffer[0]->nr_windows);
+}
+
+static void intervals(void **state)
+{
+	static const struct nt_session_interval first = { 0, 0 };
+	struct nt_session s = new_session();
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++)
+		add_window(&s, 0, 16 * i, 16, 100 * MS * (i + 1), 0);
+	/* nothing is said: all of them */
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 3), 3);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 10), 10);
+	expect_wanted(&s, 0, UINT64_MAX, 0, 10);
+	expect_wanted(&s, 450 * MS, 460 * MS, 4, 5);
+	/* a stop so long before may be a pause, and clocks differ by so much */
+	expect_wanted(&s, 410 * MS, 420 * MS, 3, 5);
+	expect_wanted(&s, 411 * MS, 420 * MS, 4, 5);
+	expect_wanted(&s, 450 * MS, 490 * MS, 4, 6);
+	expect_wanted(&s, 450 * MS, 489 * MS, 4, 5);
+	expect_wanted(&s, 0, 0, 0, 1);
+	expect_wanted(&s, 950 * MS, UINT64_MAX, 9, 10);
+	expect_wanted(&s, 2000 * MS, UINT64_MAX, 10, 10);
+	/* a time that nobody knows may be any; a sample may go back farther than to the one before */
+	s.buffer[0]->window[1].time = 0;
+	s.buffer[0]->window[8].sampled = true;
+	s.wanted = &first;
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 1), 1);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 2), 2);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 3), 8);
+	nt_session_free(&s);
+}
+
+/* Between two intervals there is something to leave out, too. */
+static void two_intervals(void **state)
+{
+	static const struct nt_session_interval wanted[] = {
+		{ 150 * MS, 160 * MS }, { 750 * MS, 760 * MS },
+	};
+	struct nt_session s = new_session();
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++)
+		add_window(&s, 0, 16 * i, 16, 100 * MS * (i + 1), 0);
+	s.wanted = wanted;
+	s.nr_wanted = 2;
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 0), 1);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 2), 7);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[0], 8), 10);
+	nt_session_free(&s);
+}
+
 /* ------------------------------------------------------- whose a window is - */
 
 /*
@@ -371,6 +441,100 @@ static size_t put_owner(uint8_t *data, bool rtl, uint64_t tid)
 	if (rtl)
 		data[len++] = 3;
 	return len;
+}
+
+/* ------------------------------------------------- an interval of a stream - */
+
+#define STREAM_ID(cpu)	(HW_ID(cpu) | NTRACE_HW_ID_CONTEXT | \
+			 NTRACE_HW_ID_VERSION_1)
+
+static uint8_t stream_bytes[256];
+
+static ssize_t read_stream(void *ctx, unsigned int file, uint64_t offset, void *buf, size_t len)
+{
+	(void)ctx;
+	(void)file;
+	if (offset >= sizeof(stream_bytes))
+		return 0;
+	if (len > sizeof(stream_bytes) - offset)
+		len = sizeof(stream_bytes) - offset;
+	memcpy(buf, stream_bytes + offset, len);
+	return len;
+}
+
+/* Messages with SRC of 4 bits: ProgTraceSync of SYNC 5, 1 half-word, one byte of address; Ownership */
+static size_t put_sync(uint8_t *data, unsigned int src)
+{
+	uint64_t bits = NT_TCODE_PROG_TRACE_SYNC | src << 6 | 5 << 10 | 1 << 14;
+
+	data[0] = (bits & 0x3f) << 2;
+	data[1] = (bits >> 6 & 0x3f) << 2;
+	data[2] = (bits >> 12 & 0x3f) << 2 | 1;
+	data[3] = 1 << 2 | 3;
+	return 4;
+}
+
+static size_t put_src_owner(uint8_t *data, unsigned int src)
+{
+	uint64_t bits = NT_TCODE_OWNERSHIP | src << 6 | (5 << 5 | 2) << 10;
+	size_t len = 0;
+
+	for (; bits >> 6; bits >>= 6)
+		data[len++] = (bits & 0x3f) << 2;
+	data[len++] = (bits & 0x3f) << 2 | 3;
+	return len;
+}
+
+/*
+ * A stream of eight windows of 16 bytes, which go on from one to the next. SRC 1 has a sync message
+ * in number 1 and its owner in number 2; SRC 2 has both in number 4. In number 6 is a sync message of
+ * the one and the owner of the other.
+ */
+static void stream_intervals(void **state)
+{
+	static const struct nt_session_interval late = { 750 * MS, 760 * MS };
+	static const struct nt_session_interval early = { 0, 450 * MS };
+	struct nt_session s = new_session();
+	unsigned int i;
+
+	(void)state;
+	s.read = read_stream;
+	memset(stream_bytes, 0xff, sizeof(stream_bytes));
+	put_sync(stream_bytes + 20, 1);
+	put_src_owner(stream_bytes + 36, 1);
+	put_sync(stream_bytes + 68, 2);
+	put_src_owner(stream_bytes + 72, 2);
+	put_sync(stream_bytes + 100, 1);
+	put_src_owner(stream_bytes + 104, 2);
+	assert_int_equal(nt_session_add_terms(&s, 0, 0, STREAM_ID(0)), 0);
+	assert_int_equal(nt_session_add_terms(&s, 0, 1, STREAM_ID(1)), 0);
+	add_piece(&s, 0, 0, 128, 0);
+	for (i = 0; i < 8; i++)
+		add_window(&s, 0, 16 * i, 16, 100 * MS * (i + 1), 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(nt_session_streams(&s), 0);
+	assert_int_equal(s.nr_buffers, 3);
+	s.wanted = &late;
+	s.nr_wanted = 1;
+	/* no window has both for the first CPU: from the beginning, and on without a gap */
+	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 0), 0);
+	assert_true(s.buffer[1]->window[2].resume);
+	/* the second begins where both are, wherever in the window */
+	assert_int_equal(nt_session_wanted(&s, s.buffer[2], 0), 4);
+	assert_false(s.buffer[2]->window[4].resume);
+	assert_int_equal(s.buffer[2]->window[4].begin, NT_SESSION_BEGIN_ANYWHERE);
+	assert_true(s.buffer[2]->window[5].resume);
+	/* a flow that is already behind that one needs what lies between */
+	assert_int_equal(nt_session_wanted(&s, s.buffer[2], 5), 5);
+	assert_true(s.buffer[2]->window[5].resume);
+	/* where the stream is broken it begins anyway */
+	s.buffer[1]->window[3].resume = false;
+	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 0), 3);
+	/* what a funnel held when the sink was emptied comes a window later */
+	s.wanted = &early;
+	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 5), 5);
+	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 6), 8);
+	nt_session_free(&s);
 }
 
 #define TASK	160	/* the recording knows these two */
@@ -441,6 +605,9 @@ int main(void)
 		cmocka_unit_test(flags),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(owners),
+		cmocka_unit_test(intervals),
+		cmocka_unit_test(two_intervals),
+		cmocka_unit_test(stream_intervals),
 	};
 
 	return RUN_TAP(tests);

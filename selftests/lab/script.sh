@@ -21,6 +21,10 @@ $record --kcore -e ntrace//k -o kernel.data -- ls /
 $record -Se -m,64K -e ntrace//u -o snapshot.data -- qsort
 $record -o - -e ntrace//u -- ls / >pipe.data
 $record --aux-sample=8192 -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
+# many windows
+echo 16384 >/sys/module/ntrace/parameters/move_bytes
+$record -e ntrace//u -o many.data -- qsort
+$record --kcore -a -e ntrace// -o system.data -- ls /
 true
 END
 guest run "$dir/record.sh"
@@ -34,6 +38,9 @@ $record -e ntrace//u --per-thread -o task.data -- bounce
 $record -a -e ntrace//u -o both.data -- threads
 $record -a -e ntrace/contextid=0/u -o switches.data -- threads
 $record --kcore -a -e ntrace// -o system.data -- ls /
+echo 16384 >/sys/module/ntrace/parameters/move_bytes
+$record -e ntrace//u -o many.data -- threads
+$record -a -e ntrace/contextid=0/u -o switch.data -- bounce
 true
 END
 guest shared "$dir/shared.sh" --topology funnel2
@@ -182,15 +189,47 @@ ok $? "--cpu 0: $lines lines" "$dir/all.diff" "$dir/all.err"
 between()
 {
 	awk -v a="$2" -v b="$3" '{ sub(/:$/, "", $4); t[NR] = $4 }
-		END { print t[int(NR * a / 100) + 1] "," t[int(NR * b / 100)] }' "$dir/$1.perf"
+		END { print t[int(NR * a / 100) + 1] "," t[int(NR * b / 100)] }' "$dir/$1.all"
 }
-for what in user all; do
-	like_perf $what b $branches
-	when=$(between $what 40 60)
-	perf_options="--time $when" like_perf $what b $branches --time "$when"
-	grep -v '^#' "$dir/$what.ntrace" | diff "$dir/$what.perf" - >"$dir/$what.diff" && [ "$lines" -ge 1000 ]
-	ok $? "$what: --time $when: $lines lines" "$dir/$what.diff" "$dir/$what.err"
-done
+# inside FROM,TO: of lines as perf prints them those with such a time
+inside()
+{
+	awk -v when="$1" 'BEGIN { split(when, end, ",") }
+		{ time = $4; sub(/:$/, "", time) } time + 0 >= end[1] + 0 && time + 0 <= end[2] + 0'
+}
+
+# interval NAME FROM TO: what both print of an interval is what they print of it when they decode
+# everything, and perf decodes less than half
+interval()
+{
+	local what=$1 when=$2,$3 windows status=0
+
+	inside "$when" <"$dir/$what.all" >"$dir/$what.want"
+	perf_options="-v --time $when" like_perf "$what" b $branches --time "$when"
+	windows=$(sed -n 's/^ntrace: \([0-9]* of [0-9]*\) windows decoded.*/\1/p' "$dir/$what.perf.err")
+	diff "$dir/$what.want" "$dir/$what.perf" >"$dir/$what.diff" || status=1
+	grep -v '^#' "$dir/$what.ntrace" | diff "$dir/$what.want" - >>"$dir/$what.diff" || status=1
+	[ $status = 0 ] && [ "$lines" -ge 100 ] && awk '{ exit !($1 * 2 < $3) }' <<<"$windows"
+	ok $? "$group $what: --time $when: $lines lines, $windows windows" "$dir/$what.diff" "$dir/$what.err"
+}
+
+intervals()	# NAME: at the beginning, in the middle and at the end
+{
+	local at
+
+	like_perf "$1" b $branches
+	cp "$dir/$1.perf" "$dir/$1.all"
+	for at in 0 50 99; do
+		IFS=, read -r from to <<<"$(between "$1" $at $((at + 1)))"
+		interval "$1" "$from" "$to"
+	done
+}
+intervals many
+intervals system
+group=shared order=by_cpu
+intervals many
+intervals switch
+group=run order=
 like_perf all be $branches
 tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/all.perf")
 awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/all.perf" >"$dir/want"

@@ -445,28 +445,14 @@ static bool decode(struct rec_queue *q, uint64_t limit)
 	return n;
 }
 
-/*
- * A window of a private sink needs nothing of those before it, so those that ended before what is
- * wanted are not decoded. A task's system call that began in one of them is not known then.
- */
-static void skip_windows(struct rec_queue *q)
-{
-	const struct nt_session_window *w;
-
-	for (; q->next_window < q->buffer->nr_windows; q->next_window++) {
-		w = &q->buffer->window[q->next_window];
-		if (w->shared || !w->time || w->time + REC_PAUSE_NS >= q->rec->options->from)
-			break;
-	}
-}
-
 bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 {
 	struct nt_session_window *w;
 
 	while (q->pos == q->span.end && !next_span(q, false)) {
 		if (!q->window) {
-			skip_windows(q);
+			q->next_window = nt_session_wanted(&q->rec->trace, q->buffer,
+							   q->next_window);
 			if (q->next_window == q->buffer->nr_windows)
 				return false;
 			w = &q->buffer->window[q->next_window];

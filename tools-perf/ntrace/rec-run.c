@@ -39,8 +39,8 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 		return true;
 	if (limit == UINT64_MAX)
 		rec_flow_flush(q, UINT64_MAX);
-	else if (limit > REC_PAUSE_NS)
-		rec_flow_flush(q, limit - REC_PAUSE_NS);
+	else if (limit > NT_SESSION_PAUSE_NS)
+		rec_flow_flush(q, limit - NT_SESSION_PAUSE_NS);
 	return false;
 }
 
@@ -131,13 +131,17 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 /* Of what is wanted nothing is to come any more, not even a stop that may be a pause. */
 static bool is_behind(const struct rec_options *o, uint64_t time)
 {
-	return o->to && time > REC_PAUSE_NS && time - REC_PAUSE_NS > o->to;
+	return o->to && time > NT_SESSION_PAUSE_NS && time - NT_SESSION_PAUSE_NS > o->to;
 }
 
 static void make_queues(struct rec *rec)
 {
 	unsigned int i;
 
+	rec->wanted.from = rec->options->from;
+	rec->wanted.to = rec->options->to ? rec->options->to : UINT64_MAX;
+	rec->trace.wanted = &rec->wanted;
+	rec->trace.nr_wanted = 1;
 	if (nt_session_streams(&rec->trace))
 		die("%s", nt_strerror(NT_ENOMEM));
 	rec->nr_queues = rec->trace.nr_buffers;

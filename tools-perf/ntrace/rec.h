@@ -237,12 +237,6 @@ struct rec_queue {
 	uint64_t resumed_time;
 };
 
-/*
- * After so long without trace, a stop is not a pause between two windows; by so much clocks of
- * trace and of records differ at most.
- */
-#define REC_PAUSE_NS	10000000ull
-
 struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffer);
 void rec_queue_free(struct rec_queue *q);
 /* Have events ready that are not later than limit: are there any? */
@@ -290,6 +284,7 @@ struct rec {
 	struct ntrace_info info;
 	bool have_info;
 	struct nt_session trace;
+	struct nt_session_interval wanted;
 	struct rec_queue **queue;
 	unsigned int nr_queues;
 	struct rec_note *note;	/* in the order of time */

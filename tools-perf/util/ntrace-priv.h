@@ -345,6 +345,9 @@ struct ntrace {
 	struct machine		*machine;
 	struct ntrace_info	info;
 	struct nt_session	trace;
+	struct nt_session_interval *wanted;	/* nt->trace.wanted */
+	u64			last_limit;	/* nothing later is decoded */
+	size_t			opened;		/* windows so far */
 	struct itrace_synth_opts opts;
 	struct ntrace_queue	**queue;
 	unsigned int		nr_queues;

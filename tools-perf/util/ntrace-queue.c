@@ -532,12 +532,15 @@ int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit)
 
 	while (q->pos == q->span.end && !ntrace_span_next(q, false)) {
 		if (!q->window) {
+			q->next_window = nt_session_wanted(&q->nt->trace, q->buffer,
+							   q->next_window);
 			if (q->next_window == q->buffer->nr_windows)
 				return 0;
 			w = &q->buffer->window[q->next_window];
 			if (!is_timed(q, w) && w->time > limit)
 				return 0;
 			q->next_window++;
+			q->nt->opened++;
 			ret = open_window(q, w);
 			if (ret < 0)
 				return ret;

@@ -26,13 +26,11 @@
 #include "symbol.h"
 #include "thread.h"
 #include "thread-stack.h"
+#include "time-utils.h"
 #include "tool.h"
 #include "ntrace.h"
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
-
-/* After so long without trace, a stop is not a pause between two windows. */
-#define PAUSE_NS	10000000ULL
 
 static struct ntrace *to_ntrace(struct perf_session *session)
 {
@@ -180,16 +178,22 @@ static int enqueue(struct ntrace *nt, unsigned int i, u64 limit)
 		return auxtrace_heap__add(&nt->heap, i, ntrace_queue_time(q));
 	if (limit == UINT64_MAX)
 		return ntrace_queue_flush(q, UINT64_MAX);
-	return limit > PAUSE_NS ? ntrace_queue_flush(q, limit - PAUSE_NS) : 0;
+	if (limit <= NT_SESSION_PAUSE_NS)
+		return 0;
+	return ntrace_queue_flush(q, limit - NT_SESSION_PAUSE_NS);
 }
 
-/* Decode everything up to @limit: always the queue whose turn it is. */
+/*
+ * Decode everything up to @limit: always the queue whose turn it is. Behind the last time that is
+ * wanted there is nothing to come but a stop that may be a pause.
+ */
 static int decode_until(struct ntrace *nt, u64 limit)
 {
 	unsigned int i;
 	u64 until;
 	int err;
 
+	limit = min(limit, nt->last_limit);
 	for (i = 0; i < nt->nr_queues; i++) {
 		if (!nt->queue[i] || !is_wanted(nt, nt->queue[i]))
 			continue;
@@ -406,14 +410,30 @@ static void warn_about_losses(struct perf_session *session, const struct perf_to
 	stats->total_aux_partial = 0;
 }
 
+/* With --time not all are. */
+static void count_windows(const struct ntrace *nt)
+{
+	size_t all = 0;
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++)
+		all += nt->queue[i] ? nt->queue[i]->buffer->nr_windows : 0;
+	pr_debug("ntrace: %zu of %zu windows decoded\n", nt->opened, all);
+}
+
 static int ntrace_flush_events(struct perf_session *session, const struct perf_tool *tool)
 {
+	struct ntrace *nt = to_ntrace(session);
+	int err;
+
 	if (dump_trace)
 		return 0;
 	if (!tool->ordered_events)
 		return -EINVAL;
 	warn_about_losses(session, tool);
-	return decode_until(to_ntrace(session), UINT64_MAX);
+	err = decode_until(nt, UINT64_MAX);
+	count_windows(nt);
+	return err;
 }
 
 /* --- beginning and end ------------------------------------------------------ */
@@ -449,6 +469,7 @@ static void ntrace_free(struct perf_session *session)
 	if (nt->unpacked >= 0)
 		close(nt->unpacked);
 	free(nt->custom);
+	free(nt->wanted);
 	free(nt);
 }
 
@@ -482,6 +503,32 @@ static void choose_period(struct ntrace *nt)
 			   opts->period);
 		opts->period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
 	}
+}
+
+/* --time. With --itrace=T samples have times of another clock. */
+static int choose_times(struct ntrace *nt)
+{
+	const struct itrace_synth_opts *opts = &nt->opts;
+	u64 last = 0;
+	int i;
+
+	nt->last_limit = UINT64_MAX;
+	if (!opts->ptime_range || opts->range_num <= 0 || opts->use_timestamp)
+		return 0;
+	nt->wanted = calloc(opts->range_num, sizeof(*nt->wanted));
+	if (!nt->wanted)
+		return -ENOMEM;
+	for (i = 0; i < opts->range_num; i++) {
+		nt->wanted[i].from = opts->ptime_range[i].start;
+		nt->wanted[i].to = opts->ptime_range[i].end ?: UINT64_MAX;
+		last = max(last, nt->wanted[i].to);
+	}
+	nt->trace.wanted = nt->wanted;
+	nt->trace.nr_wanted = opts->range_num;
+	/* A stop at that time is a pause, or known to be none, so much later. */
+	if (last < UINT64_MAX - NT_SESSION_PAUSE_NS)
+		nt->last_limit = last + NT_SESSION_PAUSE_NS + 1;
+	return 0;
 }
 
 /* One branch encoding of ntrace.branches.  0 or a negative enum nt_error */
@@ -564,6 +611,8 @@ static void choose_samples(struct ntrace *nt)
 		nt->opts.intr_events = false;
 		nt->opts.thread_stack = opts->thread_stack;
 		nt->opts.cpu_bitmap = opts->cpu_bitmap;
+		nt->opts.ptime_range = opts->ptime_range;
+		nt->opts.range_num = opts->range_num;
 	}
 	nt->timed = nt->info.have_clock && !nt->opts.timeless_decoding;
 	choose_period(nt);
@@ -647,7 +696,9 @@ static int start(struct ntrace *nt, union perf_event *event)
 		ntrace_info_print(&nt->info);
 
 	choose_samples(nt);
-	err = perf_config(config, nt);
+	err = choose_times(nt);
+	if (!err)
+		err = perf_config(config, nt);
 	if (!err)
 		err = make_unknown_thread(nt);
 	if (!err)

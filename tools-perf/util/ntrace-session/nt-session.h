@@ -11,6 +11,7 @@
  *	nt-session-time.c	timestamps that wrap
  *	nt-session-period.c	where the samples of a period are
  *	nt-session-flags.c	transfers and losses in perf's words
+ *	nt-session-interval.c	which windows a time needs
  *
  * It is built into both, and not installed: its interface is not settled.
  */
@@ -129,6 +130,8 @@ struct nt_session {
 	struct nt_session_asked	*asked;
 	size_t			nr_asked;
 	uint64_t		sink;		/* that was asked for, 0 the default */
+	const struct nt_session_interval *wanted;	/* the caller's; nr_wanted 0: all times */
+	size_t			nr_wanted;
 };
 
 /*
@@ -235,6 +238,27 @@ uint64_t nt_session_pace_advance(struct nt_session_pace *p, uint64_t insns, uint
 
 uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, uint64_t end,
 			      const uint8_t *data, size_t len);
+
+/* ----------------------------------------------- nt-session-interval.c -- */
+
+/*
+ * After so long without trace, a stop is not a pause between two windows; by so much clocks of
+ * trace and of records differ at most.
+ */
+#define NT_SESSION_PAUSE_NS	10000000ULL
+
+/* Times of perf's clock, both included */
+struct nt_session_interval {
+	uint64_t	from, to;
+};
+
+/*
+ * The window to decode next: of a buffer's windows from number next on the first that may have
+ * trace of a time that is wanted, or one before it with which decoding has to begin; b->nr_windows
+ * if there is none. What is left out is no loss. A window of a shared sink in which decoding begins
+ * does not go on from the one before any more.
+ */
+size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 
 /* ------------------------------------------------- nt-session-period.c -- */
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Which windows are decoded where only some times are wanted
+ *
+ * Trace of a sink that one CPU has needs nothing of the windows before: each begins with all that a
+ * decoder has to know. The stream of a shared sink goes on from window to window, and a decoder of
+ * one CPU can begin at that CPU's sync messages alone.
+ */
+#include <stdlib.h>
+
+#include "nt-session.h"
+
+/*
+ * No trace of a window is of before that; 0: that is unknown. A shared sink is emptied while
+ * encoders and funnels hold messages, which come in the window behind.
+ */
+static uint64_t begin_of(const struct nt_session_buffer *b, size_t i)
+{
+	const struct nt_session_window *w = &b->window[i];
+	size_t back = w->shared ? 2 : 1;
+
+	return w->sampled || w->ring || i < back ? 0 : w[-(ptrdiff_t)back].time;
+}
+
+static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer *b, size_t i)
+{
+	const uint64_t begin = begin_of(b, i), end = b->window[i].time;
+	size_t k;
+
+	for (k = 0; end && k < s->nr_wanted; k++) {
+		const struct nt_session_interval *in = &s->wanted[k];
+
+		if ((end >= in->from || in->from - end <= NT_SESSION_PAUSE_NS) &&
+		    (begin <= in->to || begin - in->to <= NT_SESSION_PAUSE_NS))
+			return true;
+	}
+	return !end;
+}
+
+/* Do messages tell all that a CPU's flow and its owner are found by? */
+static bool tells_all(const struct nt_session_window *w, const struct nt_params *params,
+		      const uint8_t *data, size_t len)
+{
+	size_t at = nt_session_window_skip(w, params, data, len);
+	bool sync = false;
+	struct nt_msg msg;
+	int n;
+
+	while (at < len) {
+		n = nt_msg_decode(params, data + at, len - at, &msg);
+		if (!n)
+			return false;
+		at += n > 0 ? (size_t)n : msg.skip;
+		if (n < 0 || msg.src != params->src)
+			continue;
+		sync |= nt_tcode_is_sync(msg.tcode);
+		if (sync && (!(w->hw_id & NTRACE_HW_ID_CONTEXT) ||
+			     (msg.tcode == NT_TCODE_OWNERSHIP &&
+			      ntrace_is_scontext(params->profile, msg.process & 3))))
+			return true;
+	}
+	return false;
+}
+
+/* Can a CPU's flow begin in that window of a stream? Without memory it cannot. */
+static bool can_begin(const struct nt_session *s, const struct nt_session_window *w)
+{
+	struct nt_session_window anywhere = *w;
+	char why[NTRACE_WHY];
+	struct nt_params params;
+	uint8_t *data;
+	ssize_t len;
+	bool can;
+
+	if (!w->resume)
+		return true;
+	if (ntrace_info_params(s->info, w->hw_id, w->cpu, &params, why))
+		return false;
+	nt_session_choose_src(&params, w->hw_id);
+	anywhere.begin = NT_SESSION_BEGIN_ANYWHERE;
+	len = (ssize_t)nt_session_there(s, w);
+	data = malloc(len + 1);
+	if (!data)
+		return false;
+	len = nt_session_read(s, w, data, len);
+	can = len > 0 && tells_all(&anywhere, &params, data, len);
+	free(data);
+	return can;
+}
+
+size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next)
+{
+	size_t i = next;
+
+	while (s->nr_wanted && i < b->nr_windows && !is_wanted(s, b, i))
+		i++;
+	if (i == next || i == b->nr_windows || !b->window[i].resume)
+		return i;
+	do
+		i--;
+	while (i > next && !can_begin(s, &b->window[i]));
+	if (i > next && b->window[i].resume) {
+		b->window[i].resume = false;
+		b->window[i].begin = NT_SESSION_BEGIN_ANYWHERE;
+	}
+	return i;
+}
