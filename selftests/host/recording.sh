@@ -99,21 +99,29 @@ for tid in 100 101; do
 	"$ntrace" script --tid=$tid "$scratch/switch.data" >"$scratch/got"
 	same "switch: --tid=$tid: $(wc -l <"$scratch/want") lines"
 done
-for none in --tid=99 --pid=101 --cpu=0,2-3; do
+for none in --tid=99 --pid=101 --cpu=0,2-3 --comm=no,-; do
 	"$ntrace" script $none "$scratch/switch.data" >"$scratch/got" && [ ! -s "$scratch/got" ]
 	verdict $? "$none: nothing"
 done
-"$ntrace" script --cpu=0-1 --pid=100 "$scratch/switch.data" >"$scratch/got"
 "$ntrace" script "$scratch/switch.data" >"$scratch/want"
-same '--cpu=0-1 --pid=100: everything'
+name=$(awk 'NR == 1 { print $1 }' "$scratch/want")
+for all in '--cpu=0-1 --pid=100' --tid=101,100,7 --pid=1,100 "--comm=$name" "--comms=no,$name" --time=0%-100% \
+		'--time=0,0.0000025 0.0000025,0.1'; do
+	IFS= read -ra options <<<"$all"
+	[[ $all != '--cpu'* ]] || read -ra options <<<"$all"
+	"$ntrace" script "${options[@]}" "$scratch/switch.data" >"$scratch/got"
+	same "$all: everything"
+done
 # times of this trace are those of its AUX records: 2000 and 3000 ns
-for when in 0.000002,0.0000025:100 0.0000025,:101 ,0.000002999:100 ,0.000001: 0.000003001,0.000004:; do
+for when in 0.000002,0.0000025:100 0.0000025,:101 ,0.000002999:100 ,0.000001: 0.000003001,0.000004: \
+		60%-100%:101 99.5%/1:100 0%-99%:100 0.1%/1000:101 '0%-1%,99.999999%-100%:101' \
+		'0.000001,0.000001 0.000003,0.000004:101'; do
 	"$ntrace" script "$scratch/switch.data" | awk -v tid="${when#*:}" '$2 == tid' >"$scratch/want"
 	"$ntrace" script --time="${when%:*}" "$scratch/switch.data" | cmp - "$scratch/want"
 	verdict $? "--time=${when%:*}: $(wc -l <"$scratch/want") lines"
 done
 status=0
-for when in , x 1 5,4 10%,20% 1,2,3; do
+for when in , x 1 5,4 1,2,3 "1,2 " 10%,x 20%-10% 101% 60%/2 10%/0 5%- 5%/x 1%2 ""; do
 	"$ntrace" script --time="$when" "$scratch/switch.data" >"$scratch/got" 2>"$scratch/stderr"
 	[ $? = 2 ] && grep -q "^ntrace: --time: .$when. is not FROM,TO" "$scratch/stderr" || status=1
 done

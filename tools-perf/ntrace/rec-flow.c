@@ -14,8 +14,9 @@ static bool is_wanted(const struct rec_queue *q)
 {
 	const struct rec_options *o = q->rec->options;
 
-	return rec_cpu_is_wanted(o, q->cpu) && (o->pid < 0 || o->pid == q->pid) &&
-	       (o->tid < 0 || o->tid == q->tid);
+	return rec_cpu_is_wanted(o, q->cpu) && rec_list_has_id(&o->pids, q->pid) &&
+	       rec_list_has_id(&o->tids, q->tid) &&
+	       rec_list_has_name(&o->comms, q->task ? q->task->comm : NULL);
 }
 
 static struct rec_sample sample_of(const struct rec_queue *q)
@@ -27,7 +28,7 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 
 static bool is_wanted_at(const struct rec_queue *q, uint64_t time)
 {
-	return is_wanted(q) && rec_time_is_wanted(q->rec->options, time);
+	return is_wanted(q) && rec_time_is_wanted(q->rec, time);
 }
 
 static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,
@@ -85,7 +86,7 @@ static void put_range(struct rec_queue *q, uint32_t insns)
 	while (nt_path_insn(q->path, &insn) > 0) {
 		sample.ip = insn.pc;
 		sample.time = rec_queue_event_time(q, ++nth);
-		if (rec_time_is_wanted(q->rec->options, sample.time))
+		if (rec_time_is_wanted(q->rec, sample.time))
 			out->insn(out->ctx, &sample);
 	}
 }

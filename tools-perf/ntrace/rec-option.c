@@ -9,16 +9,20 @@
 #include "rec.h"
 
 enum {
-	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_TIME,
+	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_COMM,
+	OPT_TIME,
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "What to decode of a perf.data:", 5 },
 	{ "cpu", OPT_CPU, "LIST", 0, "these CPUs, as 0,2-3", 5 },
-	{ "pid", OPT_PID, "PID", 0, "this process", 5 },
-	{ "tid", OPT_TID, "TID", 0, "this thread", 5 },
+	{ "pid", OPT_PID, "LIST", 0, "these processes, as 100,102", 5 },
+	{ "tid", OPT_TID, "LIST", 0, "these threads", 5 },
+	{ "comm", OPT_COMM, "LIST", 0, "what has one of these names, as sh,ls", 5 },
+	{ "comms", 0, NULL, OPTION_ALIAS, NULL, 5 },
 	{ "time", OPT_TIME, "FROM,TO", 0, "between these times, in seconds as they are printed; either "
-	  "may be left out", 5 },
+	  "may be left out. Several with spaces between; or parts of the recording, as 10%-20%,50%-60%, "
+	  "or 10%/2, the second tenth", 5 },
 	{ NULL, 0, NULL, 0, "Where the files are that ran:", 6 },
 	{ "symfs", OPT_SYMFS, "DIR", 0, "DIR has them, at the paths at which they ran", 6 },
 	{ "buildid-dir", OPT_BUILDID_DIR, "DIR", 0, "perf's build-id cache, instead of ~/.debug", 6 },
@@ -80,18 +84,163 @@ static bool parse_time(const char **p, uint64_t *ns)
 	return true;
 }
 
+/* FROM,TO: *p goes behind it. Either may be missing. */
+static bool parse_interval(const char **p, struct nt_session_interval *in)
+{
+	bool from = parse_time(p, &in->from), to;
+
+	if (*(*p)++ != ',')
+		return false;
+	to = parse_time(p, &in->to);
+	if (!from)
+		in->from = 0;
+	if (!to)
+		in->to = UINT64_MAX;
+	return (from || to) && in->from <= in->to;
+}
+
+/* A per cent figure, with at most six digits behind a dot: *p goes behind its sign. */
+static bool parse_percent(const char **p, uint64_t *part)
+{
+	uint64_t unit = REC_PARTS / 1000;
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return false;
+	errno = 0;
+	*part = strtoull(*p, &end, 10);
+	if (errno || *part > 100)
+		return false;
+	*part *= REC_PARTS / 100;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9' && unit; end++, unit /= 10)
+			*part += unit * (*end - '0');
+	*p = end + 1;
+	return *end == '%' && *part <= REC_PARTS;
+}
+
+/* A%-B%, A%/N (the Nth of such parts) or A%: *p goes behind it. */
+static bool parse_part(const char **p, struct nt_session_interval *in)
+{
+	unsigned long long nth;
+	uint64_t a;
+	char *end;
+
+	if (!parse_percent(p, &a))
+		return false;
+	*in = (struct nt_session_interval){ 0, a };
+	if (**p == '-') {
+		(*p)++;
+		in->from = a;
+		return parse_percent(p, &in->to) && in->from <= in->to;
+	}
+	if (**p != '/')
+		return true;
+	if ((*p)[1] < '0' || (*p)[1] > '9')
+		return false;
+	nth = strtoull(*p + 1, &end, 10);
+	*p = end;
+	if (!nth || !a || nth > REC_PARTS / a)
+		return false;
+	in->from = (nth - 1) * a;
+	in->to = nth * a;
+	return true;
+}
+
+/* As perf takes it. Of a recording without samples perf itself takes no percentages. */
 static void parse_times(struct rec_options *o, const char *text)
 {
+	bool parts = strchr(text, '%'), ok;
+	struct nt_session_interval *more;
 	const char *p = text;
-	bool from = parse_time(&p, &o->from), comma = *p == ',', to = false;
 
-	if (comma) {
-		p++;
-		to = parse_time(&p, &o->to);
-	}
-	if (*p || !comma || (!from && !to) || (to && (!o->to || o->to < o->from)))
-		die("--time: `%s' is not FROM,TO in seconds such as 12.5,12.501; percentages are perf's",
+	free(o->time);
+	o->time = NULL;
+	o->nr_times = 0;
+	o->parts = parts;
+	do {
+		more = nt_session_grow(o->time, o->nr_times, sizeof(*more));
+		if (!more)
+			die("%s", nt_strerror(NT_ENOMEM));
+		o->time = more;
+		ok = parts ? parse_part(&p, &more[o->nr_times++]) :
+			     parse_interval(&p, &more[o->nr_times++]);
+	} while (ok && *p++ == (parts ? ',' : ' '));
+	if (!ok || p[-1])
+		die("--time: `%s' is not FROM,TO in seconds such as 12.5,12.501, nor parts such as 10%%-20%% or 10%%/2",
 		    text);
+}
+
+/* ------------------------------------------------------------------ lists - */
+
+static void grow_list(struct rec_list *list, size_t size, void *array)
+{
+	void *more = nt_session_grow(*(void **)array, list->nr, size);
+
+	if (!more)
+		die("%s", nt_strerror(NT_ENOMEM));
+	*(void **)array = more;
+}
+
+static void parse_ids(struct rec_list *list, const char *option, const char *text)
+{
+	const char *p = text;
+	char *end;
+	long id;
+
+	do {
+		errno = 0;
+		id = strtol(p, &end, 10);
+		if (errno || *p < '0' || *p > '9' || id > INT32_MAX || (*end && *end != ','))
+			die("%s: `%s' is no list of numbers such as 100,102", option, text);
+		grow_list(list, sizeof(*list->id), &list->id);
+		list->id[list->nr++] = (int)id;
+		p = end;
+	} while (*p++);
+}
+
+static void parse_names(struct rec_list *list, const char *text)
+{
+	const char *p = text, *end;
+
+	do {
+		end = strchrnul(p, ',');
+		grow_list(list, sizeof(*list->name), &list->name);
+		list->name[list->nr] = strndup(p, end - p);
+		if (!list->name[list->nr++])
+			die("%s", nt_strerror(NT_ENOMEM));
+		p = end;
+	} while (*p++);
+}
+
+bool rec_list_has_id(const struct rec_list *list, int id)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (list->id[i] == id)
+			return true;
+	return !list->nr;
+}
+
+bool rec_list_has_name(const struct rec_list *list, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (name && !strcmp(list->name[i], name))
+			return true;
+	return !list->nr;
+}
+
+static void free_list(struct rec_list *list)
+{
+	size_t i;
+
+	for (i = 0; list->name && i < list->nr; i++)
+		free(list->name[i]);
+	free(list->name);
+	free(list->id);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -100,7 +249,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		*o = (struct rec_options){ .pid = -1, .tid = -1 };
+		*o = (struct rec_options){ 0 };
 		break;
 	case OPT_SYMFS:
 		o->symfs = arg;
@@ -112,10 +261,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_cpus(o, arg);
 		break;
 	case OPT_PID:
-		o->pid = (int)parse_small(arg, "--pid", INT32_MAX);
+		parse_ids(&o->pids, "--pid", arg);
 		break;
 	case OPT_TID:
-		o->tid = (int)parse_small(arg, "--tid", INT32_MAX);
+		parse_ids(&o->tids, "--tid", arg);
+		break;
+	case OPT_COMM:
+		parse_names(&o->comms, arg);
 		break;
 	case OPT_TIME:
 		parse_times(o, arg);
@@ -141,12 +293,17 @@ void rec_refuse_input(const struct input *in)
 void rec_options_free(struct rec_options *o)
 {
 	free(o->cpu);
+	free(o->time);
+	free_list(&o->pids);
+	free_list(&o->tids);
+	free_list(&o->comms);
 }
 
 void rec_refuse_options(const struct rec_options *o)
 {
-	const char *given = o->cpu ? "cpu" : o->pid >= 0 ? "pid" : o->tid >= 0 ? "tid" :
-			    o->from || o->to ? "time" : o->symfs ? "symfs" : o->buildid_dir ? "buildid-dir" : NULL;
+	const char *given = o->cpu ? "cpu" : o->pids.nr ? "pid" : o->tids.nr ? "tid" :
+			    o->comms.nr ? "comm" : o->nr_times ? "time" : o->symfs ? "symfs" :
+			    o->buildid_dir ? "buildid-dir" : NULL;
 
 	if (given)
 		die("--%s is for a perf.data; a raw trace does not tell", given);

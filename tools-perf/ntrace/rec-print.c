@@ -97,10 +97,19 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 	return len;
 }
 
-static bool window_is_wanted(const struct rec_options *o, const struct nt_session_window *w)
+static bool window_is_wanted(const struct rec *rec, const struct nt_session_window *w)
 {
-	return rec_cpu_is_wanted(o, w->cpu) && rec_time_is_wanted(o, w->time) &&
-	       (o->tid < 0 || o->tid == w->tid) && (o->pid < 0 || o->pid == w->pid);
+	const struct rec_options *o = rec->options;
+
+	return rec_cpu_is_wanted(o, w->cpu) && rec_time_is_wanted(rec, w->time) &&
+	       rec_list_has_id(&o->tids, w->tid) && rec_list_has_id(&o->pids, w->pid);
+}
+
+/* What is printed without decoding is without names, too. */
+static void refuse_names(const struct rec_options *o)
+{
+	if (o->comms.nr)
+		die("--comm: messages alone do not tell whose they are; --pid and --tid choose by AUX records");
 }
 
 static void dump_message(void *ctx, const struct nt_params *params, uint64_t offset,
@@ -144,12 +153,13 @@ int rec_dump(const char *path, const struct rec_options *o)
 	size_t k;
 	int status;
 
+	refuse_names(o);
 	rec_open(&rec, path, o);
 	for (i = 0; i < rec.trace.nr_buffers; i++) {
 		struct nt_session_buffer *b = rec.trace.buffer[i];
 
 		for (k = 0; b && k < b->nr_windows; k++)
-			if (window_is_wanted(o, &b->window[k]))
+			if (window_is_wanted(&rec, &b->window[k]))
 				dump_window(&rec, b, k);
 	}
 	status = rec_status(&rec);
@@ -217,7 +227,7 @@ static void count_windows(struct rec *rec, struct counts *c)
 		for (k = 0; b && k < b->nr_windows; k++) {
 			const struct nt_session_window *w = &b->window[k];
 
-			c->wanted = window_is_wanted(rec->options, w);
+			c->wanted = window_is_wanted(rec, w);
 			c->echo = w->echo;
 			/* a message may begin in one that is not wanted */
 			if (!w->hw_id || !w->size || !(c->wanted || w->shared))
@@ -239,6 +249,7 @@ int rec_stat(const char *path, const struct rec_options *o)
 	struct rec rec;
 	int status;
 
+	refuse_names(o);
 	rec_open(&rec, path, o);
 	rec_run(&rec, &output);
 	count_windows(&rec, &c);

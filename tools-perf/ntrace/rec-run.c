@@ -129,19 +129,21 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 }
 
 /* Of what is wanted nothing is to come any more, not even a stop that may be a pause. */
-static bool is_behind(const struct rec_options *o, uint64_t time)
+static bool is_behind(const struct rec *rec, uint64_t time)
 {
-	return o->to && time > NT_SESSION_PAUSE_NS && time - NT_SESSION_PAUSE_NS > o->to;
+	uint64_t before = time > NT_SESSION_PAUSE_NS ? time - NT_SESSION_PAUSE_NS : 0;
+	size_t i;
+
+	for (i = 0; i < rec->trace.nr_wanted; i++)
+		if (before <= rec->trace.wanted[i].to)
+			return false;
+	return rec->trace.nr_wanted;
 }
 
 static void make_queues(struct rec *rec)
 {
 	unsigned int i;
 
-	rec->wanted.from = rec->options->from;
-	rec->wanted.to = rec->options->to ? rec->options->to : UINT64_MAX;
-	rec->trace.wanted = &rec->wanted;
-	rec->trace.nr_wanted = 1;
 	if (nt_session_streams(&rec->trace))
 		die("%s", nt_strerror(NT_ENOMEM));
 	rec->nr_queues = rec->trace.nr_buffers;
@@ -164,7 +166,7 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	if (!ready)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < rec->nr_notes && !is_behind(rec->options, rec->reached); i++) {
+	for (i = 0; i < rec->nr_notes && !is_behind(rec, rec->reached); i++) {
 		n = &rec->note[i];
 		if (n->time)
 			decode_until(rec, ready, n->time);

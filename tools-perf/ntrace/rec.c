@@ -328,6 +328,56 @@ static void read_records(struct rec *rec)
 	progress_end();
 }
 
+/* When the recording began, and when its last trace ended */
+static void find_times(const struct rec *rec, uint64_t *first, uint64_t *last)
+{
+	unsigned int i;
+	size_t k;
+
+	*first = UINT64_MAX;
+	*last = 0;
+	for (k = 0; k < rec->nr_notes; k++)
+		if (rec->note[k].time && rec->note[k].time < *first)
+			*first = rec->note[k].time;
+	for (i = 0; i < rec->trace.nr_buffers; i++) {
+		const struct nt_session_buffer *b = rec->trace.buffer[i];
+
+		for (k = 0; b && k < b->nr_windows; k++) {
+			uint64_t time = b->window[k].time;
+
+			if (time && time < *first)
+				*first = time;
+			if (time > *last)
+				*last = time;
+		}
+	}
+	if (*first > *last)
+		*first = *last;
+}
+
+static void choose_times(struct rec *rec)
+{
+	const struct rec_options *o = rec->options;
+	uint64_t first, last;
+	size_t i;
+
+	if (!o->nr_times)
+		return;
+	rec->wanted = calloc(o->nr_times, sizeof(*rec->wanted));
+	if (!rec->wanted)
+		die("%s", nt_strerror(NT_ENOMEM));
+	find_times(rec, &first, &last);
+	for (i = 0; i < o->nr_times; i++) {
+		rec->wanted[i] = o->time[i];
+		if (!o->parts)
+			continue;
+		rec->wanted[i].from = first + (unsigned __int128)(last - first) * o->time[i].from / REC_PARTS;
+		rec->wanted[i].to = first + (unsigned __int128)(last - first) * o->time[i].to / REC_PARTS;
+	}
+	rec->trace.wanted = rec->wanted;
+	rec->trace.nr_wanted = o->nr_times;
+}
+
 void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 {
 	*rec = (struct rec){
@@ -345,6 +395,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 	sort_notes(rec);
 	ask(rec);
 	check(rec, nt_session_finish(&rec->trace), 0);
+	choose_times(rec);
 	rec_code_open(rec);
 }
 
@@ -368,6 +419,7 @@ void rec_free(struct rec *rec)
 	}
 	free(rec->note);
 	free(rec->damage);
+	free(rec->wanted);
 	rec_code_free(rec);
 	for (i = 0; i < rec->nr_queues; i++)
 		rec_queue_free(rec->queue[i]);

@@ -43,23 +43,32 @@ void rec_map_free(struct rec_map *map);
 
 /* ------------------------------------------------------------ options --- */
 
+/* Numbers or names of which one is meant; none: all are */
+struct rec_list {
+	int *id;
+	char **name;
+	size_t nr;
+};
+
 struct rec_options {
 	const char *symfs;		/* NULL: / */
 	const char *buildid_dir;	/* NULL: ~/.debug */
 	bool *cpu;			/* NULL: all */
 	int nr_cpus;
-	int pid, tid;			/* -1: all */
-	uint64_t from, to;		/* ns, both included; to 0: no end was given */
+	struct rec_list pids, tids, comms;
+	struct nt_session_interval *time;	/* in ns, or in parts of the recording; none: all */
+	size_t nr_times;
+	bool parts;			/* of REC_PARTS */
 	const char *program;		/* a file that ran, if it is nowhere else */
 };
 
 /* For argp_children; the parser's input is the struct rec_options. */
 extern const struct argp rec_argp;
 
-static inline bool rec_time_is_wanted(const struct rec_options *o, uint64_t time)
-{
-	return time >= o->from && (!o->to || time <= o->to);
-}
+#define REC_PARTS	100000000	/* a millionth of a per cent each */
+
+bool rec_list_has_id(const struct rec_list *list, int id);
+bool rec_list_has_name(const struct rec_list *list, const char *name);
 
 /* -1 is no CPU's */
 static inline bool rec_cpu_is_wanted(const struct rec_options *o, int cpu)
@@ -284,7 +293,7 @@ struct rec {
 	struct ntrace_info info;
 	bool have_info;
 	struct nt_session trace;
-	struct nt_session_interval wanted;
+	struct nt_session_interval *wanted;	/* its */
 	struct rec_queue **queue;
 	unsigned int nr_queues;
 	struct rec_note *note;	/* in the order of time */
@@ -320,6 +329,16 @@ bool rec_is_data(const char *path);
 /* Find out what was recorded. Ends the command if that is not N-Trace, or cannot be decoded. */
 void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
 void rec_free(struct rec *rec);
+
+static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
+{
+	size_t i;
+
+	for (i = 0; i < rec->trace.nr_wanted; i++)
+		if (time >= rec->trace.wanted[i].from && time <= rec->trace.wanted[i].to)
+			return true;
+	return !rec->trace.nr_wanted;
+}
 
 /* Decode all that was chosen. */
 void rec_run(struct rec *rec, const struct rec_output *output);
