@@ -68,6 +68,11 @@ static void check_record(struct nt_perfdata *pd, const struct nt_perfdata_record
 	case NT_PERFDATA_AUXTRACE_ERROR:
 		check_text(rec, rec->auxtrace_error.message);
 		break;
+	case NT_PERFDATA_SAMPLE:
+		MUST(rec->aux_sample.size <= rec->len);
+		MUST(!rec->aux_sample.size || (rec->aux_sample.at >= rec->offset + 8 &&
+		     rec->aux_sample.at - rec->offset <= rec->len - rec->aux_sample.size));
+		break;
 	case NT_PERFDATA_AUXTRACE:
 		check_trace(pd, rec, size);
 		break;

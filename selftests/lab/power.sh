@@ -17,10 +17,10 @@ cat >/tmp/here/go <<'EOF'
 # perf puts the directory of its own commands, one of the guest's files, before PATH
 export PERF_EXEC_PATH=/tmp/here PATH=/tmp/here:/bin:/usr/bin
 cd /tmp/here
+# The kernel writes its messages one behind the other, this one among them.
 tell()	# WHAT ANSWER
 {
-	sleep 0.2
-	printf '\npower: %s=%s\n' "$1" "$2"
+	echo "<1>power: $1=$2" >/dev/kmsg
 }
 traced()
 {
@@ -101,7 +101,7 @@ guest run "$dir/script.sh" --topology funnel2 --power-domain --timeout 300 --qem
 console=$dir/run/console.log
 said()	# WHAT: the answer
 {
-	tr -d '\r' <"$console" | sed -n "s/^power: $1=//p"
+	tr -d '\r' <"$console" | sed -n "s/^\[ *[0-9.]*\] power: $1=//p"
 }
 
 # The guest ends without going back to its script, and in no other way.

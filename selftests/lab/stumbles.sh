@@ -15,8 +15,18 @@ record="perf --buildid-dir /mnt/debug record"
 recording 1; $record --kcore -e ntrace// -o names.data -- sh -c 'qsort-labels; cat /mnt/names.data/data >/dev/null; ls /mnt >/dev/null' || status=1
 # so that perf reads often enough: a file is not cut but between two readings
 recording 2; $record --switch-output=256K -m,256K -e ntrace/stall/u -o size.data -- sh -c 'threads; qsort; forkexec' || status=1
+# A signal that comes before perf is ready is lost, and two that it meets at once are one.
 recording 3; $record --switch-output -e ntrace//u -o signal.data -- sh -c '
-	threads & sleep 0.2; kill -USR2 $PPID; wait; sleep 0.5; kill -USR2 $PPID; sleep 0.5; qsort' || status=1
+	finished()	# N: perf has finished so many files
+	{
+		for i in $(seq 1200); do
+			[ "$(ls signal.data.2* 2>/dev/null | wc -l)" -lt $1 ] || return 0
+			[ $((i % 100)) != 1 ] || kill -USR2 $PPID
+			sleep 0.1
+		done
+		return 1
+	}
+	threads & finished 1 && wait && finished 2 && qsort' || status=1
 recording 4; $record --switch-output=256K -m,256K -a -e ntrace/stall/u -o all.data -- sh -c 'threads; qsort' || status=1
 # On one CPU: of a task that ran in another CPU's gap, perf may keep calls from which it returned.
 recording 5; taskset -c 0 $record --kcore --aux-sample=16384 -m,64K -c 4000000 -e '{ntrace//k,cpu-clock:k}' -o chains.data -- syscalls || status=1
