@@ -302,7 +302,7 @@ int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 
 		     unsigned int type, u32 flags, u16 cycles);
 int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const struct nt_event *ev,
 			 int nr);
-struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_task *task,
+struct branch_stack *ntrace_last_copy(struct ntrace *nt, struct ntrace_task *task,
 				      struct branch_stack **stack);
 void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample);
 void ntrace_stack_setup(struct ntrace *nt);
@@ -330,7 +330,8 @@ void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 /* What is remembered of a task while it is elsewhere */
 struct ntrace_task {
 	pid_t	tid;
-	u64	trace_nr;	/* changes with every loss: call stacks start anew; never 0 */
+	u64	trace_nr;	/* see ntrace_task_trace_nr(); never 0 */
+	u64	losses;		/* of nt->losses those that are in it */
 	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
 	u64	left_at;	/* where its trace ended ... */
 	u64	left_behind;	/* ... or behind it, if that is an ECALL */
@@ -357,6 +358,7 @@ struct ntrace {
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
 	bool			poked;		/* the kernel tells what it changes: no guess */
 	struct hashmap		*tasks;		/* by tid */
+	u64			losses;		/* in buffers of CPUs */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
 	struct nt_store		*store;		/* of all spaces */
@@ -386,6 +388,7 @@ struct ntrace {
 };
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
+u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task);
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);
 u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);

@@ -116,6 +116,7 @@ static struct ntrace_last *last_new(unsigned int room)
 /* The ring of a task as it is to be added to: emptied after a loss */
 static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task)
 {
+	u64 trace_nr = ntrace_task_trace_nr(nt, task);
 	struct ntrace_last *last;
 
 	/* An end that is taken back must not have cost the oldest entry. */
@@ -123,9 +124,9 @@ static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task
 		task->last = last_new(nt->br_stack_sz + nt->opts.inject +
 				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
 	last = task->last;
-	if (last && last->trace_nr != task->trace_nr) {
+	if (last && last->trace_nr != trace_nr) {
 		last->nr = 0;
-		last->trace_nr = task->trace_nr;
+		last->trace_nr = trace_nr;
 	}
 	return last;
 }
@@ -215,9 +216,10 @@ static void copy_last(const struct ntrace *nt, const struct ntrace_last *last, u
 }
 
 /* A loss, after which nothing came, leaves nothing either. */
-static struct ntrace_last *valid_last(const struct ntrace_task *task)
+static struct ntrace_last *valid_last(const struct ntrace *nt, struct ntrace_task *task)
 {
-	return task && task->last && task->last->trace_nr == task->trace_nr ? task->last : NULL;
+	return task && task->last && task->last->trace_nr == ntrace_task_trace_nr(nt, task) ?
+		       task->last : NULL;
 }
 
 static struct branch_stack *clear(struct ntrace *nt, struct branch_stack **stack)
@@ -232,10 +234,10 @@ static struct branch_stack *clear(struct ntrace *nt, struct branch_stack **stack
 }
 
 /* The last branches of a task, into *@stack, which is allocated the first time */
-struct branch_stack *ntrace_last_copy(struct ntrace *nt, const struct ntrace_task *task,
+struct branch_stack *ntrace_last_copy(struct ntrace *nt, struct ntrace_task *task,
 				      struct branch_stack **stack)
 {
-	const struct ntrace_last *last = valid_last(task);
+	const struct ntrace_last *last = valid_last(nt, task);
 	bool ended;
 
 	if (clear(nt, stack) && last) {
@@ -293,8 +295,8 @@ static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_l
 
 static void add_last(struct ntrace *nt, struct perf_sample *sample)
 {
-	const struct ntrace_task *task = ntrace_task(nt, sample->tid, sample->cpu);
-	const struct ntrace_last *last = valid_last(task);
+	struct ntrace_task *task = ntrace_task(nt, sample->tid, sample->cpu);
+	const struct ntrace_last *last = valid_last(nt, task);
 
 	if (!clear(nt, &nt->late_branches))
 		return;

@@ -609,7 +609,7 @@ static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
 static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 {
 	struct ntrace *nt = q->nt;
-	u64 trace_nr = q->task ? q->task->trace_nr + q->task->execs : 0;
+	u64 trace_nr = q->task ? ntrace_task_trace_nr(nt, q->task) + q->task->execs : 0;
 
 	if (!q->thread)
 		return;

@@ -99,44 +99,43 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 	task->tid = tid;
 	/* 0 is none for perf's thread stacks: a change from it would keep what they have. */
 	task->trace_nr = 1;
+	task->losses = nt->losses;
 	if (hashmap__add(nt->tasks, key, task))
 		zfree(&task);
 	return task;
 }
 
-static bool runs_elsewhere(const struct ntrace *nt, const struct ntrace_queue *q,
-			   const struct ntrace_task *task)
+/* Call stacks and last branches of a task start anew when this has changed. */
+u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 {
-	unsigned int i;
-
-	for (i = 0; i < nt->nr_queues; i++) {
-		const struct ntrace_queue *other = nt->queue[i];
-
-		if (other && other != q && other->have_pc && other->task == task)
-			return true;
-	}
-	return false;
+	if (task->losses != nt->losses)
+		task->trace_nr++;
+	task->losses = nt->losses;
+	return task->trace_nr;
 }
 
 /*
- * No one knows what was called, and returned, meanwhile: by a thread whose own the
- * buffer is; on a CPU, by any task that does not run on another one.
+ * No one knows what was called, and returned, meanwhile: by a thread whose own the buffer is; on a
+ * CPU, by any task that does not run on another one. Each task finds that out when it comes next, so
+ * a loss costs the same however many there are.
  */
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 {
-	struct hashmap_entry *entry;
-	size_t bkt;
+	u64 before = nt->losses;
+	unsigned int i;
 
 	if (q->buffer->cpu < 0) {
 		if (q->task)
 			q->task->trace_nr++;
 		return;
 	}
-	hashmap__for_each_entry(nt->tasks, entry, bkt) {
-		struct ntrace_task *task = entry->pvalue;
+	nt->losses++;
+	for (i = 0; i < nt->nr_queues; i++) {
+		struct ntrace_queue *other = nt->queue[i];
 
-		if (!runs_elsewhere(nt, q, task))
-			task->trace_nr++;
+		if (other && other != q && other->have_pc && other->task &&
+		    other->task->losses == before)
+			other->task->losses = nt->losses;
 	}
 }
 
