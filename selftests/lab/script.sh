@@ -23,7 +23,6 @@ $record -o - -e ntrace//u -- ls / >pipe.data
 $record --aux-sample=8192 -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
 # many windows
 echo 16384 >/sys/module/ntrace/parameters/move_bytes
-$record -e ntrace//u -o many.data -- qsort
 $record --kcore -a -e ntrace// -o system.data -- ls /
 true
 END
@@ -231,7 +230,6 @@ intervals()	# NAME: at the beginning, in the middle and at the end
 		interval "$1" "$from" "$to"
 	done
 }
-intervals many
 intervals system
 group=shared order=by_cpu
 intervals many
