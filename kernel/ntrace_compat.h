@@ -37,6 +37,22 @@ static inline bool ntrace_aux_paused(const struct perf_event *event)
 }
 #endif
 
+/*
+ * Without an argument since 6.15, and in some older ones since: Debian's 6.12.117 has no argument,
+ * 6.12.107 has one. The type says which, and no version number does.
+ */
+static inline int ntrace_allow_kernel(struct perf_event_attr *attr)
+{
+	int (*with_attr)(struct perf_event_attr *attr);
+	int (*without)(void);
+
+	with_attr = __builtin_choose_expr(__same_type(&perf_allow_kernel, with_attr),
+					  &perf_allow_kernel, NULL);
+	without = __builtin_choose_expr(__same_type(&perf_allow_kernel, without),
+					&perf_allow_kernel, NULL);
+	return with_attr ? with_attr(attr) : without();
+}
+
 /* What perf's core has for AUX area samples */
 bool ntrace_sample_init(void);
 long ntrace_sample_copy(struct perf_output_handle *aux, struct perf_output_handle *handle, u64 head,

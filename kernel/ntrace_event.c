@@ -8,6 +8,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
 
+#include "ntrace_compat.h"
 #include "ntrace_pmu.h"
 
 /*
@@ -171,7 +172,7 @@ static int ntrace_event_check(struct perf_event *event)
 	if ((ntrace_attr(attr, MMODE) || ntrace_attr(attr, STALL)) && !perfmon_capable())
 		return -EACCES;
 	if (!attr->exclude_kernel) {
-		ret = perf_allow_kernel(attr);
+		ret = ntrace_allow_kernel(attr);
 		if (ret)
 			return ret;
 	}
