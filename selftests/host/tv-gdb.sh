@@ -38,6 +38,7 @@ wrong = sys.argv[1] if len(sys.argv) > 1 else ''
 random.seed(sys.argv[2] if len(sys.argv) > 2 else 0)
 regs = [0] * 34			# x, pc, fcsr
 regs[32] = 0x1000
+steps = 0
 code = bytes.fromhex('05050100')
 xml = ('<?xml version="1.0"?><target><architecture>riscv:rv64</architecture>'
        '<!-- <reg name="a0" bitsize="8"/> --><xi:include href="more.xml"/></target>')
@@ -62,6 +63,11 @@ def hex64(v):
     return (v & (1 << 64) - 1).to_bytes(8, 'little').hex()
 
 def step():
+    global steps
+    steps += 1
+    # stopped before the instruction, as QEMU does when an event of the machine comes first
+    if wrong == 'never' or wrong == 'late' and steps % 3:
+        return
     regs[32] = (regs[32] - 0x1000 + 2) % 4 + 0x1000
     if regs[32] == 0x1002:
         regs[10] += 2 if wrong == 'adds' else 1
@@ -154,6 +160,10 @@ says 'mismatches 20' "the state is copied over: the next ones are differences of
 verify 0 "what is declared absent" --against "gdb-pipe:$stub adds" --absent=x
 verify 0 "what is declared not deterministic" --against "gdb-pipe:$stub adds" --nondeterministic=a0
 verify 1 "some bits of it" --against "gdb-pipe:$stub adds" --nondeterministic=a0.0 --most 1
+verify 0 "steps that stop before their instruction, twice each" --against "gdb-pipe:$stub late"
+says '# groups 41 instructions 40 mismatches 0' "all of it"
+verify 1 "steps that never do anything" --against "gdb-pipe:$stub never" --most 1
+says "pc: trace 1002, verifier 1000" "are a difference"
 verify 1 "a program that ends" --against "gdb-pipe:$stub ends"
 says 'the verifier has ended' "and says so"
 verify 2 "a stub that dies" --against "gdb-pipe:$stub dies"

@@ -19,6 +19,7 @@
 #define WFI		0x10500073u
 #define ASKED		64	/* registers at once, besides the integer ones */
 #define MEMORIES	32
+#define AGAIN		16	/* steps that stop before their instruction, in a row */
 
 enum { FCSR = 0x003, STVEC = 0x105, SEPC = 0x141, SCAUSE = 0x142, STVAL = 0x143,
        MSTATUS = 0x300, MIDELEG = 0x303, MIE = 0x304, MTVEC = 0x305, MEPC = 0x341, MCAUSE = 0x342,
@@ -351,11 +352,33 @@ static void interrupt(struct tv_verifier *v, uint64_t cause)
 	enter(v, &c, cause, to_s);
 }
 
+/*
+ * A step, and a look at what it did. An event of the machine may end QEMU's step before the
+ * instruction; QEMU reports a stop all the same. A verifier that has not moved, but should have,
+ * steps again. A jump to itself that the trace does not have is a difference as before.
+ */
+static int step_insn(struct remote *r, const struct nt_tv_group *g, uint64_t next_pc)
+{
+	bool known = r->t->pc != GDB_NONE && r->valid[r->t->pc];
+	uint64_t pc = known ? r->value[r->t->pc] : 0;
+
+	for (unsigned int i = 0; i < AGAIN; i++) {
+		int ret = step_once(r);
+
+		if (ret <= 0)
+			return ret;
+		forget(r);
+		look(r, g, next_pc);
+		if (!known || pc == next_pc || !r->valid[r->t->pc] || r->value[r->t->pc] != pc)
+			break;
+	}
+	return 1;
+}
+
 static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t next_pc)
 {
 	struct remote *r = v->own;
 	uint64_t cause, pc;
-	int ret = 1;
 
 	r->moved = true;
 	if (!g->insn_bytes && is_trap(g, &cause))
@@ -363,11 +386,10 @@ static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t nex
 	else if (g->insn_bytes == 4 && g->insn == WFI && read_number(r, r->t->pc, &pc))
 		write_number(r, r->t->pc, pc + 4);
 	else
-		ret = step_once(r);
+		return step_insn(r, g, next_pc);
 	forget(r);
-	if (ret > 0)
-		look(r, g, next_pc);
-	return ret;
+	look(r, g, next_pc);
+	return 1;
 }
 
 /* --------------------------------------------------------------- reset --- */
