@@ -160,5 +160,12 @@ for cut in 100 1000 $((size / 2)); do
 		"$scratch/got" "$scratch/pc" &&
 		grep -q 'cut.data: at 0x[0-9a-f]*: the file ends in trace' "$scratch/stderr"
 	verdict $? "cut by $cut bytes: $(wc -l <"$scratch/got") instructions"
+	"$ntrace" script "$scratch/cut.data" >"$scratch/got" 2>/dev/null
+	[ $? = 1 ] && [ "$(grep -c branches: "$scratch/got")" -gt 1000 ] &&
+		tail -n 1 "$scratch/got" | grep -q '^# loss .* bytes not in the file at'
+	verdict $? "... the loss comes behind the $(grep -c branches: "$scratch/got") branches before it"
+	"$ntrace" profile --elf="$program" "$scratch/cut.data" >"$scratch/got" 2>"$scratch/stderr"
+	[ $? = 1 ] && [ -s "$scratch/got" ] && ! grep 'left out' "$scratch/stderr"
+	verdict $? "... and a profile knows where each run ended"
 done
 finish

@@ -377,17 +377,21 @@ static void report_early(struct rec_queue *q)
 {
 	const struct nt_session_window *w = q->window;
 
-	size_t len = q->data_len - q->rest;
-
 	if (q->begun)
 		return;
 	q->begun = true;
-	if (w->echo)
-		return;
-	if (w->orphan && !is_padding(q))
+	if (w->orphan && !w->echo && !is_padding(q))
 		rec_flow_loss(q, NT_SESSION_LOSS_LOST, 0, "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 			      w->size, w->offset);
-	if (len < w->size)
+}
+
+/* The end of a window that the file has only the beginning of, behind all that is in it */
+static void report_missing(struct rec_queue *q)
+{
+	const struct nt_session_window *w = q->window;
+	size_t len = q->data_len - q->rest;
+
+	if (len < w->size && !w->echo)
 		rec_flow_loss(q, NT_SESSION_LOSS_FILE, 0, "%#" PRIx64 " bytes not in the file at %#" PRIx64,
 			      w->size - len, w->offset + len);
 }
@@ -401,6 +405,7 @@ static void close_window(struct rec_queue *q)
 
 	if (w->size) {
 		report_early(q);
+		report_missing(q);
 		keep_rest(q);
 	}
 	q->window = NULL;

@@ -226,23 +226,28 @@ static bool is_padding(const struct ntrace_queue *q)
 static int report_early(struct ntrace_queue *q)
 {
 	const struct nt_session_window *w = q->window;
-	size_t len = q->data_len - q->rest;
-	int err = 0;
 
 	if (q->begun)
 		return 0;
 	q->begun = true;
-	if (w->echo)
+	if (!w->orphan || w->echo || is_padding(q))
 		return 0;
-	if (w->orphan && !is_padding(q))
-		err = ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
-					 "AUX record lost for %#" PRIx64 " at %#" PRIx64,
-					 w->size, w->offset);
-	if (!err && len < w->size)
-		err = ntrace_synth_error(q, NT_SESSION_LOSS_FILE, 0,
-					 "%#" PRIx64 " bytes not in the file at %#" PRIx64,
-					 w->size - len, w->offset + len);
-	return err;
+	return ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
+				  "AUX record lost for %#" PRIx64 " at %#" PRIx64,
+				  w->size, w->offset);
+}
+
+/* The end of a window that the file has only the beginning of, behind all that is in it */
+static int report_missing(struct ntrace_queue *q)
+{
+	const struct nt_session_window *w = q->window;
+	size_t len = q->data_len - q->rest;
+
+	if (len >= w->size || w->echo)
+		return 0;
+	return ntrace_synth_error(q, NT_SESSION_LOSS_FILE, 0,
+				  "%#" PRIx64 " bytes not in the file at %#" PRIx64,
+				  w->size - len, w->offset + len);
 }
 
 /*
@@ -434,6 +439,8 @@ static int close_window(struct ntrace_queue *q)
 
 	if (w->size)
 		err = report_early(q);
+	if (!err && w->size)
+		err = report_missing(q);
 	if (!err && w->size)
 		err = keep_rest(q);
 	q->window = NULL;
