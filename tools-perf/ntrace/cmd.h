@@ -34,11 +34,18 @@ int cmd_stat(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_calls(int argc, char **argv);
+int cmd_coverage(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
+
+/*
+ * The array with room for one more behind its n members of size bytes: it grows at each power of two.
+ * Ends the command without memory.
+ */
+void *array_room(void *array, size_t n, size_t size);
 
 /*
  * argp_parse(), but the error for an unknown option names the option that was
@@ -93,6 +100,8 @@ void input_init(struct input *in);
 bool input_has_parameters(const struct input *in);
 /* After parsing: settle what the images tell, read the trace, check it all. */
 void input_open(struct input *in);
+/* As --elf=path */
+void input_add_elf(struct input *in, const char *path);
 /*
  * Wait for more of a trace that comes through a pipe: in->size grows, or in->ended is set and
  * false returned.  What was put out so far is written before waiting.

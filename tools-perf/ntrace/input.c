@@ -179,6 +179,11 @@ static void add_image(struct input *in, int key, const char *arg)
 		free(path);
 }
 
+void input_add_elf(struct input *in, const char *path)
+{
+	add_image(in, OPT_ELF, path);
+}
+
 static void add_branch(struct input *in, const char *text)
 {
 	struct nt_params *p = &in->params, alone;

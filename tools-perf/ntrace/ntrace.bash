@@ -19,7 +19,11 @@ _ntrace_values()	# COMMAND OPTION: what may stand behind it
 {
 	case $2 in
 	--output) echo "pc insn branch block ctr" ;;
-	--format) [ "$1" = calls ] && echo "table csv json" || echo "llvm-profgen autofdo bolt" ;;
+	--format) case $1 in
+		calls) echo "table csv json" ;;
+		coverage) echo "text lcov" ;;
+		*) echo "llvm-profgen autofdo bolt" ;;
+		esac ;;
 	--by) echo "time insns" ;;
 	--profile) echo "1.0 p550 sifive tt-dfd" ;;
 	--xlen) echo "32 64" ;;

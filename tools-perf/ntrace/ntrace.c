@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{ "script", cmd_script, "print what a perf.data has trace of, without perf" },
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
 	{ "calls", cmd_calls, "what the calls of each function took" },
+	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count, verify" },
 };

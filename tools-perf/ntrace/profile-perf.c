@@ -258,6 +258,16 @@ static void on_error(struct reader *rd, const struct perf_event_line *ev)
 	w->inside = w->stopped = false;
 }
 
+/* Where the recording ends in the middle of a run, nothing is known of the run's end. */
+static void end_threads(struct reader *rd)
+{
+	size_t i;
+
+	for (i = 0; i < rd->nr_threads; i++)
+		if (rd->threads[i].inside)
+			add(rd->result, rd->threads[i].to, PROFILE_ELSEWHERE, PROFILE_TYPE_LOST);
+}
+
 static void must_have_found(const struct reader *rd)
 {
 	if (rd->found)
@@ -302,6 +312,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 			on_branch(&rd, &ev);
 	}
 	perf_script_close(&s);
+	end_threads(&rd);
 	must_have_found(&rd);
 	free_reader(&rd);
 }
@@ -378,6 +389,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+	end_threads(&n.rd);
 	must_have_found(&n.rd);
 	free_reader(&n.rd);
 	rec_free(&n.rec);

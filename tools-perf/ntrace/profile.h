@@ -4,6 +4,8 @@
 #define NTRACE_PROFILE_H
 
 #include "cmd.h"
+#include "perf-script.h"
+#include "rec.h"
 
 /*
  * At an address, how many times execution came or went otherwise than from the
@@ -48,9 +50,42 @@ struct point *points_add(struct points *points, uint64_t pc);
  */
 void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *code);
 
-/* ------------------------------------------------------- of perf.data ---- */
+/* ------------------------------------------------------------ program ---- */
 
-struct profile;
+/* A piece of the program's file, which code may be in */
+struct segment {
+	uint64_t start, size, offset;
+};
+
+struct profile {
+	struct input in;
+	bool offsets;		/* the result has offsets in the file, not addresses */
+	struct segment *segments;
+	size_t nr_segments;
+	bool anywhere;		/* there is no ELF file: every address is of the program */
+	struct points points;
+	struct ranges ranges;
+	struct nt_edge *edges;	/* the program's own */
+	size_t nr_edges;
+	uint64_t elsewhere;	/* transfers that are not */
+	uint64_t losses, skipped;
+	struct perf_choice perf;
+	struct rec_options recording;
+	bool of_perf;		/* FILE is a perf.data, or what perf printed */
+	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
+};
+
+/*
+ * After p->in, p->perf and p->recording have been set by arguments: open what they name. Ends the
+ * command if it can't.
+ */
+void profile_open(struct profile *p);
+/* Count; then edges and ranges are those of the program, in the order of addresses. */
+void profile_make(struct profile *p);
+/* Say what is missing, and free everything. The command's exit status */
+int profile_end(struct profile *p);
+
+/* ------------------------------------------------------- of perf.data ---- */
 
 /* Where the other end of a transfer is when it is not in the program */
 #define PROFILE_ELSEWHERE	UINT64_MAX
@@ -74,8 +109,6 @@ struct profile_perf {
  */
 void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
 		       const char *program, const char *build_id);
-
-struct rec_options;
 
 /* The same of a perf.data, without perf */
 void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,

@@ -19,16 +19,6 @@ struct sweep {
 	uint64_t flow;		/* the sum of their counts */
 };
 
-/* Room for one more: a doubling at each power of two */
-static void *one_more(void *array, size_t n, size_t size)
-{
-	if (!(n & (n - 1)))
-		array = reallocarray(array, n ? 2 * n : 1, size);
-	if (!array)
-		die("%s", nt_strerror(NT_ENOMEM));
-	return array;
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct point *x = a, *y = b;
@@ -67,7 +57,7 @@ struct point *points_add(struct points *points, uint64_t pc)
 		merge(points);
 		points->merged = points->n;
 	}
-	points->list = one_more(points->list, points->n, sizeof(*points->list));
+	points->list = array_room(points->list, points->n, sizeof(*points->list));
 	points->list[points->n] = (struct point){ .pc = pc };
 	return &points->list[points->n++];
 }
@@ -78,7 +68,7 @@ static void begin(struct sweep *s, uint64_t pc, uint64_t count)
 		return;
 	if (s->first == s->n)
 		s->first = s->n = 0;
-	s->open = one_more(s->open, s->n, sizeof(*s->open));
+	s->open = array_room(s->open, s->n, sizeof(*s->open));
 	s->open[s->n++] = (struct range){ pc, 0, count };
 	s->flow += count;
 }
@@ -94,7 +84,7 @@ static void end(struct sweep *s, uint64_t last, uint64_t pc, uint64_t count)
 
 		/* one that began at pc has nothing in it */
 		if (open->start != pc) {
-			r->list = one_more(r->list, r->n, sizeof(*r->list));
+			r->list = array_room(r->list, r->n, sizeof(*r->list));
 			r->list[r->n++] = (struct range){ open->start, last, part };
 		}
 		open->count -= part;

@@ -11,6 +11,7 @@
  *	rec-code.c	bytes of code, of processes and of the kernel
  *	rec-file.c	which file here is the one that was recorded
  *	rec-symbol.c	names of addresses
+ *	rec-program.c	which program was recorded
  *	rec-print.c	ntrace dump, stat and decode
  *	rec-line.c	in the words of perf script
  *	rec-map.c	number -> pointer
@@ -348,6 +349,12 @@ struct perf_event_line;
 /* As perf script would print it, but without symbols */
 void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_event_line *line);
 void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line);
+
+/*
+ * The file of the one program that was started while it was recorded, the caller's to free. Ends the
+ * command, with their names, if there were several, or none.
+ */
+char *rec_program(const char *path, const struct rec_options *options);
 
 /* Say on stderr what was wrong: the file's damage, how many losses. Exit status */
 int rec_status(const struct rec *rec);

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counting what a program executed: transfers and linear runs, at the addresses that its file has
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile.h"
+
+/* -------------------------------------------------------------- program -- */
+
+static void add_segment(struct profile *p, const GElf_Phdr *ph)
+{
+	p->segments = reallocarray(p->segments, p->nr_segments + 1, sizeof(*p->segments));
+	if (!p->segments)
+		die("%s", nt_strerror(NT_ENOMEM));
+	p->segments[p->nr_segments++] = (struct segment){
+		ph->p_vaddr + p->in.elfs->bias, ph->p_filesz, ph->p_offset,
+	};
+}
+
+static void read_notes(struct profile *p, Elf *elf, const GElf_Phdr *ph)
+{
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)ph->p_offset, ph->p_filesz,
+					      ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t at = 0, name, desc, i;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &desc))) {
+		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
+		    memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")) ||
+		    note.n_descsz > PERF_BUILD_ID / 2)
+			continue;
+		for (i = 0; i < note.n_descsz; i++)
+			snprintf(&p->build_id[2 * i], 3, "%02x", id[i]);
+	}
+}
+
+/* A profile is of one file, the first that was given. */
+static void read_segments(struct profile *p)
+{
+	const struct elf *file = p->in.elfs;
+	size_t i, count = 0;
+	Elf *elf;
+	int fd;
+
+	p->anywhere = !file;
+	if (!file)
+		return;
+	elf_version(EV_CURRENT);
+	fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("%s: %s", file->path, strerror(errno));
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || elf_getphdrnum(elf, &count))
+		die("%s: %s", file->path, nt_strerror(NT_EFORMAT));
+	for (i = 0; i < count; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, i, &ph))
+			continue;
+		if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
+			add_segment(p, &ph);
+		else if (ph.p_type == PT_NOTE)
+			read_notes(p, elf, &ph);
+	}
+	elf_end(elf);
+	close(fd);
+}
+
+/* The file's own address or offset of pc; false when it is not in the file */
+static bool place(const struct profile *p, uint64_t pc, uint64_t *at)
+{
+	size_t i;
+
+	*at = pc;
+	for (i = 0; i < p->nr_segments; i++) {
+		const struct segment *s = &p->segments[i];
+
+		if (pc - s->start >= s->size)
+			continue;
+		*at = p->offsets ? pc - s->start + s->offset : pc - p->in.elfs->bias;
+		return true;
+	}
+	return p->anywhere;
+}
+
+uint64_t profile_address(const struct profile *p, uint64_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_segments; i++) {
+		const struct segment *s = &p->segments[i];
+
+		if (offset - s->offset < s->size)
+			return offset - s->offset + s->start;
+	}
+	return PROFILE_ELSEWHERE;
+}
+
+uint64_t profile_inside(const struct profile *p, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_segments; i++)
+		if (addr - p->segments[i].start < p->segments[i].size)
+			return addr;
+	return PROFILE_ELSEWHERE;
+}
+
+/* ------------------------------------------------------------- counting -- */
+
+static void add_event(struct profile *p, const struct nt_event *ev)
+{
+	switch (ev->kind) {
+	case NT_EV_START:
+		if (ev->flags & NT_EVF_JOIN)
+			points_add(&p->points, ev->to)->back++;
+		else
+			points_add(&p->points, ev->to)->in++;
+		break;
+	case NT_EV_STOP:
+		points_add(&p->points, ev->from)->away++;
+		break;
+	case NT_EV_LOSS:
+		p->losses++;
+		p->skipped += ev->skipped;
+		if (ev->flags & NT_EVF_PC)
+			points_add(&p->points, ev->from)->lost++;
+		break;
+	}
+}
+
+/* Where an instruction leads, as far as a compiler can know */
+static bool of_program(unsigned int type)
+{
+	return type != NT_TYPE_EXCEPTION && type != NT_TYPE_INTERRUPT && type != NT_TYPE_TRAP &&
+	       type != NT_TYPE_ERET;
+}
+
+static void add_ends(struct profile *p, const struct nt_edge *e)
+{
+	struct point *point;
+
+	if (e->from != PROFILE_ELSEWHERE) {
+		point = points_add(&p->points, e->from);
+		if (e->type == PROFILE_TYPE_LOST)
+			point->lost += e->count;
+		else if (of_program(e->type) || e->type == NT_TYPE_ERET)
+			point->out += e->count;
+		else
+			point->away += e->count;
+	}
+	if (e->to != PROFILE_ELSEWHERE) {
+		point = points_add(&p->points, e->to);
+		if (e->type == NT_TYPE_ERET)
+			point->back += e->count;
+		else
+			point->in += e->count;
+	}
+}
+
+static void add_edge(struct profile *p, const struct nt_edge *e)
+{
+	struct nt_edge *own = &p->edges[p->nr_edges];
+
+	add_ends(p, e);
+	if (!of_program(e->type))
+		return;
+	*own = *e;
+	if (place(p, e->from, &own->from) && place(p, e->to, &own->to))
+		p->nr_edges++;
+	else
+		p->elsewhere += e->count;
+}
+
+static void count(struct profile *p)
+{
+	struct nt_code *code = input_code(&p->in);
+	struct nt_flow *flow = input_flow(&p->in, code, p->in.begin, p->in.size);
+	struct nt_counts *counts = nt_counts_new();
+	const struct nt_edge *edges;
+	struct nt_event ev[256];
+	size_t i, nr_edges;
+	int n;
+
+	if (!counts)
+		die("%s", nt_strerror(NT_ENOMEM));
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0) {
+		for (i = 0; i < (size_t)n; i++)
+			add_event(p, &ev[i]);
+		input_progress(&p->in, nt_flow_consumed(flow));
+	}
+	progress_end();
+	if (n < 0)
+		die("%s", nt_strerror(n));
+	edges = nt_counts_edges(counts, &nr_edges);
+	p->edges = calloc(nr_edges + 1, sizeof(*p->edges));
+	if (!p->edges)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < nr_edges; i++)
+		add_edge(p, &edges[i]);
+	ranges_make(&p->ranges, &p->points, code);
+	nt_counts_free(counts);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
+/* The edges were counted at the addresses that are in the file. */
+static void count_perf(struct profile *p)
+{
+	const char *build_id = *p->build_id ? p->build_id : NULL;
+	struct profile_perf r = { .profile = p };
+	struct nt_code *code = input_code(&p->in);
+	size_t i;
+
+	p->recording.program = p->in.elfs->path;
+	if (p->perf.text || p->perf.perf)
+		profile_perf_read(&r, p->perf.perf, p->in.file, p->in.elfs->path, build_id);
+	else
+		profile_perf_decode(&r, &p->recording, p->in.file, p->in.elfs->path, build_id);
+	p->losses = r.losses;
+	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
+	if (!p->edges)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < r.room; i++) {
+		const struct nt_edge *e = &r.edges[i];
+
+		/* where trace begins or ends nothing was transferred */
+		if (e->count && (e->type == NT_TYPE_NONE || e->type == PROFILE_TYPE_LOST))
+			add_ends(p, e);
+		else if (e->count)
+			add_edge(p, e);
+	}
+	ranges_make(&p->ranges, &p->points, code);
+	free(r.edges);
+	nt_code_free(code);
+}
+
+/* In the file's terms; what is not in the file is dropped. */
+static void place_ranges(struct profile *p)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < p->ranges.n; i++) {
+		struct range r = p->ranges.list[i];
+
+		if (place(p, r.start, &r.start) && place(p, r.end, &r.end))
+			p->ranges.list[n++] = r;
+	}
+	p->ranges.n = n;
+}
+
+/* A recording tells what was executed. */
+static void find_program(struct profile *p)
+{
+	char *path = rec_program(p->in.file, &p->recording);
+
+	input_add_elf(&p->in, path);
+	free(path);
+}
+
+/* -------------------------------------------------------------- public -- */
+
+void profile_open(struct profile *p)
+{
+	p->of_perf = p->perf.text || perf_is_data(p->in.file);
+	if (!p->in.images && p->of_perf && !p->perf.text)
+		find_program(p);
+	if (!p->in.images)
+		die("no program given: --elf or --raw");
+	if (p->of_perf && (!p->in.elfs || p->in.elfs->bias))
+		die("%s: perf knows where the program was mapped: give it as --elf=FILE", p->in.file);
+	if (p->perf.text)
+		p->perf.perf = NULL;
+	if (!p->of_perf)
+		rec_refuse_options(&p->recording);
+	p->in.no_trace = p->of_perf;
+	input_open(&p->in);
+	input_check_sources(&p->in);
+	read_segments(p);
+}
+
+void profile_make(struct profile *p)
+{
+	if (p->of_perf)
+		count_perf(p);
+	else
+		count(p);
+	place_ranges(p);
+}
+
+/* What is not in the profile; stdout is not for people here. */
+static void tell(const struct profile *p)
+{
+	if (p->losses && p->of_perf)
+		fprintf(stderr, "ntrace: %" PRIu64 " losses\n", p->losses);
+	else if (p->losses)
+		fprintf(stderr, "ntrace: %" PRIu64 " losses, %" PRIu64 " bytes skipped\n",
+			p->losses, p->skipped);
+	if (p->elsewhere)
+		fprintf(stderr, "ntrace: %" PRIu64 " transfers to or from other code than %s's "
+			"left out\n", p->elsewhere, p->in.elfs->path);
+	if (p->ranges.unmatched)
+		fprintf(stderr, "ntrace: %" PRIu64 " runs left out that overlap others: code "
+			"entered in the middle of instructions\n", p->ranges.unmatched);
+}
+
+int profile_end(struct profile *p)
+{
+	bool lost = p->losses || p->ranges.unmatched;
+
+	tell(p);
+	if (p->losses && !p->of_perf)
+		diagnose(&p->in);
+	rec_options_free(&p->recording);
+	free(p->segments);
+	free(p->points.list);
+	free(p->ranges.list);
+	free(p->edges);
+	input_free(&p->in);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write to standard output: %s", strerror(errno));
+	return lost ? EXIT_LOSSES : EXIT_WHOLE;
+}
