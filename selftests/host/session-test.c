@@ -423,6 +423,32 @@ static void two_intervals(void **state)
 	nt_session_free(&s);
 }
 
+/*
+ * Bytes that the driver passed over have the time of the record behind them: the record's trace began
+ * before them. Behind the last record they may be of any later time.
+ */
+static void intervals_behind_orphans(void **state)
+{
+	struct nt_session s = new_session();
+	const struct nt_session_window *w;
+
+	(void)state;
+	add_piece(&s, 0, 0, 80, 0);
+	add_window(&s, 0, 0, 16, 100 * MS, 0);
+	add_window(&s, 0, 32, 16, 300 * MS, 0);
+	add_window(&s, 0, 48, 16, 400 * MS, 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	w = s.buffer[0]->window;
+	assert_int_equal(s.buffer[0]->nr_windows, 5);
+	assert_true(w[1].orphan && w[4].orphan);
+	assert_ptr_equal(nt_session_window_before(s.buffer[0], &w[0]), NULL);
+	assert_ptr_equal(nt_session_window_before(s.buffer[0], &w[2]), &w[0]);
+	expect_wanted(&s, 220 * MS, 230 * MS, 1, 3);
+	expect_wanted(&s, 350 * MS, 360 * MS, 3, 4);
+	expect_wanted(&s, 900 * MS, 910 * MS, 4, 5);
+	nt_session_free(&s);
+}
+
 /* ------------------------------------------------------- whose a window is - */
 
 /*
@@ -450,8 +476,11 @@ static size_t put_owner(uint8_t *data, bool rtl, uint64_t tid)
 
 static uint8_t stream_bytes[256];
 
+static size_t stream_reads;
+
 static ssize_t read_stream(void *ctx, unsigned int file, uint64_t offset, void *buf, size_t len)
 {
+	stream_reads++;
 	(void)ctx;
 	(void)file;
 	if (offset >= sizeof(stream_bytes))
@@ -529,11 +558,40 @@ static void stream_intervals(void **state)
 	assert_true(s.buffer[2]->window[5].resume);
 	/* where the stream is broken it begins anyway */
 	s.buffer[1]->window[3].resume = false;
+	s.buffer[1]->wanted = 0;
 	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 0), 3);
 	/* what a funnel held when the sink was emptied comes a window later */
 	s.wanted = &early;
+	s.buffer[1]->wanted = 0;
 	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 5), 5);
 	assert_int_equal(nt_session_wanted(&s, s.buffer[1], 6), 8);
+	nt_session_free(&s);
+}
+
+/* A CPU that has no sync message in a long stream: each window is looked at once. */
+static void stream_without_sync(void **state)
+{
+	static const struct nt_session_interval late = { 100 * 500 * MS, UINT64_MAX };
+	struct nt_session s = new_session();
+	size_t i, opened = 0;
+
+	(void)state;
+	s.read = read_stream;
+	memset(stream_bytes, 0xff, sizeof(stream_bytes));
+	assert_int_equal(nt_session_add_terms(&s, 0, 0, STREAM_ID(0)), 0);
+	assert_int_equal(nt_session_add_terms(&s, 0, 1, STREAM_ID(1)), 0);
+	add_piece(&s, 0, 0, 16 * 500, 0);
+	for (i = 0; i < 500; i++)
+		add_window(&s, 0, 16 * i, 16, 100 * MS * (i + 1), 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(nt_session_streams(&s), 0);
+	s.wanted = &late;
+	s.nr_wanted = 1;
+	stream_reads = 0;
+	for (i = 0; (i = nt_session_wanted(&s, s.buffer[1], i)) < 500; i++)
+		opened++;
+	assert_int_equal(opened, 500);
+	assert_in_range(stream_reads, 1, 500);
 	nt_session_free(&s);
 }
 
@@ -608,6 +666,8 @@ int main(void)
 		cmocka_unit_test(intervals),
 		cmocka_unit_test(two_intervals),
 		cmocka_unit_test(stream_intervals),
+		cmocka_unit_test(stream_without_sync),
+		cmocka_unit_test(intervals_behind_orphans),
 	};
 
 	return RUN_TAP(tests);

@@ -84,6 +84,29 @@ documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/ta
 	[ "$(($(wc -l <"$dir/table") - 1))" = "$(awk '$1 == "fib" { print $2 }' "$dir/got")" ]
 ok $? "ntrace calls --function=fib perf.data: $(($(wc -l <"$dir/table") - 1)) calls" "$dir/prog.err"
 
+# Between two intervals nobody knows what a thread did: no call goes on from one to the other, and no run.
+between()	# COMMAND ARGUMENT...: of the 20th and the 60th per cent of prog.data
+{
+	"$lab/enter" "$build/host/ntrace" "$1" --buildid-dir "$share/debug" --time=20%-21%,60%-61% "${@:2}" "$share/prog.data"
+}
+between script >"$dir/lines" 2>"$dir/prog.err" && between timeline >"$dir/timeline" 2>>"$dir/prog.err" &&
+	between calls --format=csv >"$dir/some" 2>>"$dir/prog.err" &&
+	python3 - "$dir/lines" "$dir/timeline" "$dir/some" >"$dir/said" 2>&1 <<'END'
+import csv, json, re, sys
+times = [float(m[1]) for m in re.finditer(r' (\d+\.\d+): +branches:', open(sys.argv[1]).read())]
+gap = max(b - a for a, b in zip(times, times[1:]))		# seconds, between the two
+slices = [e for e in json.load(open(sys.argv[2]))['traceEvents'] if 'dur' in e]
+longest = max(e['dur'] for e in slices) / 1e6
+calls = list(csv.DictReader(open(sys.argv[3])))
+slowest = max(int(c['longest_ns']) for c in calls) / 1e9
+print(f'{len(slices)} slices up to {longest:.6f} s, {len(calls)} functions up to {slowest:.6f} s, '
+      f'{gap:.6f} s between the intervals')
+sys.exit(not slices or not calls or max(longest, slowest) >= gap)
+END
+ok $? "two intervals: $(tail -n 1 "$dir/said")" "$dir/prog.err" "$dir/said"
+between profile --elf="$build/guest/bin/prog" >"$dir/runs" 2>"$dir/prog.err" && [ -s "$dir/runs" ] && [ ! -s "$dir/prog.err" ]
+ok $? "two intervals: a profile without runs that nobody executed" "$dir/prog.err"
+
 # With the kernel there are gaps, of the handler that moves windows; the program is the same.
 calls kernel
 [ $? -le 1 ] && judge $((n + 1)) kernel prog only=user

@@ -280,6 +280,7 @@ static struct calls_thread *thread_of(struct calls *c, const struct calls_event 
 	}
 	if (th->seen != c->losses)
 		see_losses(c, th);
+	follow_interval(&c->follow, &th->f, ev->interval);
 	advance(c, th, ev->time);
 	if (!c->from)
 		c->from = ev->time;

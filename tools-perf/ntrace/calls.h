@@ -50,6 +50,7 @@ struct calls_function {
 struct calls_one {
 	const struct calls_function *function, *caller;	/* caller NULL: not known */
 	uint64_t begin, time, insns, own_insns;
+	unsigned int interval;		/* follow_interval() */
 	int cpu, pid, tid;
 	const char *comm;
 	const char *how;		/* whole, left, cut */
@@ -58,6 +59,7 @@ struct calls_one {
 /* Where something happened */
 struct calls_event {
 	uint64_t time;
+	unsigned int interval;		/* follow_interval() */
 	int cpu, pid, tid;
 	const char *comm;		/* or NULL */
 	uint64_t from, to;

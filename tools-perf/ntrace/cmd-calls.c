@@ -173,7 +173,8 @@ static struct calls_event event_of(struct command_calls *cc, const struct rec_sa
 {
 	cc->task = s->task;
 	return (struct calls_event){
-		.time = s->time, .cpu = s->cpu, .pid = s->pid, .tid = s->tid,
+		.time = s->time, .interval = rec_interval(&cc->rec, s->time),
+		.cpu = s->cpu, .pid = s->pid, .tid = s->tid,
 		.comm = s->task ? s->task->comm : NULL, .from = s->ip, .to = s->addr,
 		.type = s->type,
 	};
@@ -204,7 +205,8 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 {
 	struct command_calls *cc = ctx;
 	const struct calls_event ev = {
-		.time = loss->time, .cpu = loss->cpu, .pid = loss->pid, .tid = loss->tid,
+		.time = loss->time, .interval = rec_interval(&cc->rec, loss->time),
+		.cpu = loss->cpu, .pid = loss->pid, .tid = loss->tid,
 	};
 
 	calls_loss(&cc->calls, &ev);

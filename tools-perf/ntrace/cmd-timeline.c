@@ -134,7 +134,7 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	struct native *n = ctx;
 	struct perf_event_line line;
 
-	rec_line_loss(loss, &line);
+	rec_line_loss(&n->rec, loss, &line);
 	timeline_event(n->timeline, &line);
 }
 

@@ -78,6 +78,13 @@ void follow_leave(struct follow *f, struct follow_thread *th, size_t nr, enum fo
 		pop(f, th, why);
 }
 
+void follow_interval(struct follow *f, struct follow_thread *th, unsigned int interval)
+{
+	if (th->interval != interval)
+		follow_leave(f, th, 0, FOLLOW_CUT);
+	th->interval = interval;
+}
+
 /*
  * The innermost returns, to where only so many frames are left. What is between never will;
  * `own': but the outermost of it, which is returned from.

@@ -32,6 +32,7 @@ struct follow_frame {
 struct follow_thread {
 	struct follow_thread *next;
 	int pid, tid, cpu;
+	unsigned int interval;	/* of those that were chosen, the one of its last event */
 	size_t nr, room;	/* frames */
 	char *frames;
 };
@@ -73,6 +74,8 @@ void follow_tail(struct follow *f, struct follow_thread *th, const struct perf_e
 void follow_return(struct follow *f, struct follow_thread *th, size_t nr);
 /* ... and whatever the others did, it was for the same reason. */
 void follow_leave(struct follow *f, struct follow_thread *th, size_t nr, enum follow_end why);
+/* An event is of that interval: between two of them nobody knows what the thread did. */
+void follow_interval(struct follow *f, struct follow_thread *th, unsigned int interval);
 
 /* Frees threads and stacks, not what users have in them. */
 void follow_free(struct follow *f);

@@ -34,6 +34,7 @@ struct perf_event_line {
 	char comm[17];		/* of branches */
 	int pid, tid, cpu;
 	uint64_t time;		/* ns */
+	unsigned int interval;	/* of those that were chosen; perf does not say */
 	unsigned int flags;	/* enum perf_flag */
 	struct perf_place from, to;	/* of errors from.addr, 0 if not known */
 };

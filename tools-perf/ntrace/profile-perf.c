@@ -18,6 +18,7 @@ struct where {
 	bool stopped;		/* trace ended inside of it */
 	uint64_t at;		/* before that */
 	uint64_t bias;		/* of where the program was mapped */
+	unsigned int interval;	/* of those that were chosen, the one of its last event */
 };
 
 /* What the program is to a file that perf names */
@@ -223,12 +224,32 @@ static bool resumes(const struct where *w, uint64_t to)
 	return w->stopped && (to == w->at || to == w->at + 4);
 }
 
+/* Nothing is known of the rest of the run that the thread is in. */
+static void lose(struct reader *rd, struct where *w, uint64_t pc)
+{
+	if (w->inside)
+		add(rd->result, pc > w->to ? pc : w->to, PROFILE_ELSEWHERE, PROFILE_TYPE_LOST);
+	w->inside = w->stopped = false;
+}
+
+/* Where an interval begins, what comes first is the end of a run whose beginning is not known. */
+static void begin_interval(struct reader *rd, struct where *w, const struct perf_event_line *ev,
+			   uint64_t from)
+{
+	if (w->interval != ev->interval)
+		lose(rd, w, 0);
+	w->interval = ev->interval;
+	if (!w->inside && from != PROFILE_ELSEWHERE && !(ev->flags & PERF_BEGIN))
+		add(rd->result, PROFILE_ELSEWHERE, from, NT_TYPE_NONE);
+}
+
 static void on_branch(struct reader *rd, const struct perf_event_line *ev)
 {
 	struct profile_perf *r = rd->result;
 	struct where *w = find_thread(rd, ev);
 	uint64_t from = own(rd, &ev->from, w), to = own(rd, &ev->to, w);
 
+	begin_interval(rd, w, ev, from);
 	if (ev->flags & PERF_BEGIN) {
 		add(r, PROFILE_ELSEWHERE, to, resumes(w, to) ? NT_TYPE_ERET : NT_TYPE_NONE);
 		go_on(w, to);
@@ -248,14 +269,9 @@ static void on_branch(struct reader *rd, const struct perf_event_line *ev)
 static void on_error(struct reader *rd, const struct perf_event_line *ev)
 {
 	struct where *w = find_thread(rd, ev);
-	uint64_t pc;
 
 	rd->result->losses++;
-	if (w->inside) {
-		pc = ev->from.addr ? ev->from.addr - w->bias : w->to;
-		add(rd->result, pc >= w->to ? pc : w->to, PROFILE_ELSEWHERE, PROFILE_TYPE_LOST);
-	}
-	w->inside = w->stopped = false;
+	lose(rd, w, ev->from.addr ? ev->from.addr - w->bias : 0);
 }
 
 /* Where the recording ends in the middle of a run, nothing is known of the run's end. */
@@ -264,8 +280,7 @@ static void end_threads(struct reader *rd)
 	size_t i;
 
 	for (i = 0; i < rd->nr_threads; i++)
-		if (rd->threads[i].inside)
-			add(rd->result, rd->threads[i].to, PROFILE_ELSEWHERE, PROFILE_TYPE_LOST);
+		lose(rd, &rd->threads[i], 0);
 }
 
 static void must_have_found(const struct reader *rd)
@@ -338,7 +353,7 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	struct native *n = ctx;
 	struct perf_event_line line;
 
-	rec_line_loss(loss, &line);
+	rec_line_loss(&n->rec, loss, &line);
 	on_error(&n->rd, &line);
 }
 

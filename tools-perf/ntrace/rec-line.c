@@ -39,16 +39,17 @@ void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_ev
 {
 	*line = (struct perf_event_line){
 		.pid = s->pid, .tid = s->tid, .cpu = s->cpu, .time = s->time,
+		.interval = rec_interval(rec, s->time),
 		.flags = flags_of(s->flags),
 		.from = place_of(rec, s, s->ip), .to = place_of(rec, s, s->addr),
 	};
 	snprintf(line->comm, sizeof(line->comm), "%s", s->task ? s->task->comm : "unknown");
 }
 
-void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line)
+void rec_line_loss(struct rec *rec, const struct rec_loss *loss, struct perf_event_line *line)
 {
 	*line = (struct perf_event_line){
 		.error = loss->text, .pid = loss->pid, .tid = loss->tid, .cpu = loss->cpu,
-		.time = loss->time, .from.addr = loss->ip,
+		.time = loss->time, .interval = rec_interval(rec, loss->time), .from.addr = loss->ip,
 	};
 }

@@ -331,14 +331,20 @@ bool rec_is_data(const char *path);
 void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
 void rec_free(struct rec *rec);
 
-static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
+/* The number of the wanted interval that has the time; their number: none has, or all times are wanted */
+static inline unsigned int rec_interval(const struct rec *rec, uint64_t time)
 {
 	size_t i;
 
 	for (i = 0; i < rec->trace.nr_wanted; i++)
 		if (time >= rec->trace.wanted[i].from && time <= rec->trace.wanted[i].to)
-			return true;
-	return !rec->trace.nr_wanted;
+			break;
+	return (unsigned int)i;
+}
+
+static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
+{
+	return !rec->trace.nr_wanted || rec_interval(rec, time) < rec->trace.nr_wanted;
 }
 
 /* Decode all that was chosen. */
@@ -348,7 +354,7 @@ struct perf_event_line;
 
 /* As perf script would print it, but without symbols */
 void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_event_line *line);
-void rec_line_loss(const struct rec_loss *loss, struct perf_event_line *line);
+void rec_line_loss(struct rec *rec, const struct rec_loss *loss, struct perf_event_line *line);
 
 /*
  * The file of the one program that was started while it was recorded, the caller's to free. Ends the

@@ -232,6 +232,7 @@ void timeline_event(struct timeline *t, const struct perf_event_line *ev)
 {
 	struct thread *th = find_thread(t, ev);
 
+	follow_interval(&t->follow, &th->f, ev->interval);
 	advance(th, ev->time);
 	if (ev->error) {
 		on_loss(t, th, ev);

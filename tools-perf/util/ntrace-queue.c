@@ -354,12 +354,14 @@ static u64 window_ticks(const struct ntrace_queue *q, const struct nt_session_wi
 static u64 find_time(const struct ntrace_queue *q, const struct nt_session_window *w,
 		     const struct nt_params *params)
 {
-	bool follows = q->next_window > 1 && !w->sampled;
+	const struct nt_session_window *before =
+		w->sampled ? NULL : nt_session_window_before(q->buffer, w);
 
 	if (!q->timed)
 		return 0;
-	return nt_session_time_from(params, follows ? window_ticks(q, w - 1) : 0, window_ticks(q, w),
-				q->data + q->data_skip, q->data_len - q->data_skip);
+	return nt_session_time_from(params, before ? window_ticks(q, before) : 0,
+				    window_ticks(q, w), q->data + q->data_skip,
+				    q->data_len - q->data_skip);
 }
 
 /*

@@ -10,21 +10,44 @@
 
 #include "nt-session.h"
 
+const struct nt_session_window *nt_session_window_before(const struct nt_session_buffer *b,
+							 const struct nt_session_window *w)
+{
+	while (w > b->window)
+		if (!(--w)->orphan)
+			return w;
+	return NULL;
+}
+
 /*
  * No trace of a window is of before that; 0: that is unknown. A shared sink is emptied while
  * encoders and funnels hold messages, which come in the window behind.
  */
 static uint64_t begin_of(const struct nt_session_buffer *b, size_t i)
 {
-	const struct nt_session_window *w = &b->window[i];
-	size_t back = w->shared ? 2 : 1;
+	const struct nt_session_window *w = &b->window[i], *before;
 
-	return w->sampled || w->ring || i < back ? 0 : w[-(ptrdiff_t)back].time;
+	if (w->sampled || w->ring)
+		return 0;
+	before = nt_session_window_before(b, w);
+	if (before && w->shared)
+		before = nt_session_window_before(b, before);
+	return before ? before->time : 0;
+}
+
+/* Bytes behind the last AUX record may be of any time after it: no record tells. */
+static uint64_t end_of(const struct nt_session_buffer *b, size_t i)
+{
+	const uint64_t end = b->window[i].time;
+
+	while (i < b->nr_windows && b->window[i].orphan)
+		i++;
+	return i < b->nr_windows ? end : UINT64_MAX;
 }
 
 static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer *b, size_t i)
 {
-	const uint64_t begin = begin_of(b, i), end = b->window[i].time;
+	const uint64_t begin = begin_of(b, i), end = end_of(b, i);
 	size_t k;
 
 	for (k = 0; end && k < s->nr_wanted; k++) {
@@ -92,10 +115,14 @@ size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b
 {
 	size_t i = next;
 
+	if (next < b->wanted)
+		return next;
 	while (s->nr_wanted && i < b->nr_windows && !is_wanted(s, b, i))
 		i++;
 	if (i == next || i == b->nr_windows || !b->window[i].resume)
 		return i;
+	/* each window is looked at once, even if decoding can begin in none */
+	b->wanted = i;
 	do
 		i--;
 	while (i > next && !can_begin(s, &b->window[i]));

@@ -93,6 +93,7 @@ struct nt_session_buffer {
 	size_t			nr_pieces;
 	struct nt_session_window	*window;
 	size_t			nr_windows;
+	size_t			wanted;		/* windows before that one are needed, all */
 	bool			unordered;	/* pieces are not by their offsets */
 	uint64_t		sampled;	/* bytes of AUX area samples so far */
 	struct nt_session_terms	*terms;
@@ -259,6 +260,13 @@ struct nt_session_interval {
  * does not go on from the one before any more.
  */
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
+
+/*
+ * The window of an AUX record that was before: bytes between records tell no time of their own. NULL:
+ * there is none
+ */
+const struct nt_session_window *nt_session_window_before(const struct nt_session_buffer *b,
+							 const struct nt_session_window *w);
 
 /* ------------------------------------------------- nt-session-period.c -- */
 
