@@ -691,14 +691,22 @@ int ntrace_path_empty_funnels(struct ntrace_path *path)
 	return ret;
 }
 
-/* Nothing takes what the funnels hold, which are off: they forget it. */
+/*
+ * Nothing takes what the funnels hold: they forget it. Those behind the first that is not empty are
+ * still on. All of them are off afterwards, as for the next path that enables them.
+ */
 void ntrace_path_reset_funnels(struct ntrace_path *path)
 {
 	unsigned int i;
 
-	for (i = 1; i < path->nr - 1; i++)
-		if (!path->comp[i]->failed)
-			ntrace_component_reset(path->comp[i]);
+	for (i = 1; i < path->nr - 1; i++) {
+		struct ntrace_component *funnel = path->comp[i];
+
+		guard(raw_spinlock)(&funnel->lock);
+		funnel->active = 0;
+		if (!funnel->failed)
+			ntrace_component_reset(funnel);
+	}
 }
 
 /* sysfs */

@@ -330,11 +330,19 @@ check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 good "two harts, a funnel, one sink" --topology funnel2
 in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
 check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
-# One encoder, a funnel, and a sink that is full whenever the driver comes, with room in the AUX area
-# and without
-in_guest 'perf record -q -a -e ntrace//k -o /tmp/k -- bigtrace 5 && event-test "AUX area is TRUNCATED" &&
-	event-test "a reader that corrects"' --topology funnel2 --smp 1 --plugin-arg memory=sram --plugin-arg sram=0x1000
-check "a funnel before a full sink of one encoder" eval '[ "$status" = 0 ] && ! says "timed out"'
+# One encoder, a funnel or two, and a sink that is full whenever the driver comes, with room in the AUX
+# area and without
+for machine in funnel2 row; do
+	in_guest 'perf record -q -a -e ntrace//k -o /tmp/k -- bigtrace 5 && event-test "AUX area is TRUNCATED" &&
+		event-test "a reader that corrects"' --topology $machine --smp 1 --plugin-arg memory=sram --plugin-arg sram=0x1000
+	check "$machine: funnels before a full sink of one encoder" eval '[ "$status" = 0 ] && ! says "timed out"'
+done
+# ... and with neither room in a window nor in the area: then funnels that are not empty are reset
+in_guest 'for i in 1 2 3; do
+	perf record -q -m,8 -C 0 -e ntrace//k -o /tmp/k -- bigtrace 5 &&
+		perf record -q -m,2 -C 0 -e ntrace//u -o /tmp/u -- bigtrace 50 || exit
+done' --topology row
+check "row: funnels before a full sink, and an AUX area without room" eval '[ "$status" = 0 ] && ! says "timed out"'
 for harts in 1 2; do
 	in_guest 'event-test "a reader that is ahead"' --topology funnel2 --smp $harts
 	check "shared by $harts, and an AUX area without room while it is drained" [ "$status" = 0 ]
