@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,9 +18,14 @@
 struct reader {
 	struct cover_source *source;
 	const char *dir;		/* where the unit was compiled; NULL: not known */
-	const char *last_name;		/* libdw's own, of last_file */
-	const char *last_dir;
-	uint32_t last_file;
+	struct rec_map here;		/* names of the unit, as libdw has them -> files, and 1 */
+	void *names;			/* tsearch()'s tree of all files */
+};
+
+/* A file by its whole name */
+struct known {
+	const char *name;
+	uint32_t file;
 };
 
 /* Names of files are relative to where they were compiled. */
@@ -36,27 +42,42 @@ static char *full_name(const struct reader *r, const char *name)
 	return full;
 }
 
-static uint32_t find_file(struct reader *r, const char *name)
+static int compare_known(const void *a, const void *b)
+{
+	return strcmp(((const struct known *)a)->name, ((const struct known *)b)->name);
+}
+
+static uint32_t add_file(struct reader *r, char *full)
 {
 	struct cover_source *s = r->source;
-	char *full;
-	size_t i;
+	struct known *own = malloc(sizeof(*own)), **at;
 
-	if (name == r->last_name && r->dir == r->last_dir)
-		return r->last_file;
-	full = full_name(r, name);
-	for (i = 0; i < s->nr_files && strcmp(s->file[i], full); i++)
-		;
-	if (i == s->nr_files) {
-		s->file = array_room(s->file, s->nr_files, sizeof(*s->file));
-		s->file[s->nr_files++] = full;
-	} else {
+	if (!own)
+		die("%s", nt_strerror(NT_ENOMEM));
+	*own = (struct known){ full, (uint32_t)s->nr_files };
+	at = tsearch(own, &r->names, compare_known);
+	if (!at)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (*at != own) {
+		free(own);
 		free(full);
+		return (*at)->file;
 	}
-	r->last_name = name;
-	r->last_dir = r->dir;
-	r->last_file = (uint32_t)i;
-	return (uint32_t)i;
+	s->file = array_room(s->file, s->nr_files, sizeof(*s->file));
+	s->file[s->nr_files] = full;
+	return (uint32_t)s->nr_files++;
+}
+
+/* Programs have millions of lines in thousands of files: names of a unit are looked up by address. */
+static uint32_t find_file(struct reader *r, const char *name)
+{
+	uintptr_t file = (uintptr_t)rec_map_find(&r->here, (intptr_t)name);
+
+	if (!file) {
+		file = (uintptr_t)add_file(r, full_name(r, name)) + 1;
+		rec_map_set(&r->here, (intptr_t)name, (void *)file);
+	}
+	return (uint32_t)(file - 1);
 }
 
 static void add_row(struct reader *r, Dwarf_Line *line)
@@ -155,6 +176,7 @@ static void read_unit(struct reader *r, Dwarf_Die *unit)
 		r->dir = dwarf_formstring(&attr);
 	read_lines(r, unit);
 	dwarf_getfuncs(unit, add_function, r, 0);
+	rec_map_free(&r->here);
 }
 
 /* At one address the end of one sequence comes before the beginning of another. */
@@ -228,6 +250,7 @@ void cover_dwarf_read(struct cover_source *source, const char *path)
 	if (source->nr_functions)
 		qsort(source->function, source->nr_functions, sizeof(*source->function),
 		      compare_functions);
+	tdestroy(r.names, free);
 	dwarf_end(dwarf);
 	close(fd);
 }

@@ -153,17 +153,19 @@ static const struct cover_row *find_opening(const struct cover_work *w, const st
 }
 
 /* The line that an instruction is of; the opening brace belongs to the line with the name. */
-static void find_line(const struct cover_work *w, const struct cover_function *f, struct insn *insn)
+static void find_line(const struct cover_work *w, const struct cover_function *f,
+		      const struct cover_row *opening, struct insn *insn)
 {
 	const struct cover_row *row = find_row(w->source, insn->pc);
 
 	insn->file = row ? row->file : COVER_NONE;
-	insn->line = row && row == find_opening(w, f) ? f->line : row ? row->line : 0;
+	insn->line = row && row == opening ? f->line : row ? row->line : 0;
 }
 
 /* Its instructions, piece by piece: false if code is missing */
 static bool read_insns(struct cover_work *w, const struct cover_function *f)
 {
+	const struct cover_row *opening = find_opening(w, f);
 	struct nt_insn insn;
 	size_t i;
 
@@ -179,7 +181,7 @@ static bool read_insns(struct cover_work *w, const struct cover_function *f)
 				.pc = pc, .target = insn.target - w->bias, .len = insn.len,
 				.type = insn.type, .direct = insn.flags & NT_INSN_DIRECT,
 			};
-			find_line(w, f, &w->insn[w->nr_insns++]);
+			find_line(w, f, opening, &w->insn[w->nr_insns++]);
 			pc += insn.len;
 		}
 	}
