@@ -151,6 +151,18 @@ cp "$program" "$scratch/fs$scratch/gone.elf"
 lines "$ntrace" decode --symfs "$scratch/fs" "$scratch/gone.data" && cmp "$scratch/got" "$scratch/pc"
 verdict $? '--symfs'
 
+# several recordings add up, whichever comes first
+for files in 'file pipe' 'pipe file'; do
+	set -- $files
+	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$1.data" "$scratch/$2.data" | sort >"$scratch/got"
+	"$ntrace" profile --format=bolt --elf "$program" "$scratch/file.data" | sort |
+		awk '{ if ($1 == "B") $4 *= 2; else $NF *= 2; print }' >"$scratch/want"
+	same "profile of two recordings: $files"
+done
+"$ntrace" profile --elf "$program" "$scratch/file.data" "$mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
+[ $? = 2 ] && grep -q 'L1.bin: several files have to be recordings' "$scratch/stderr"
+verdict $? 'a recording and a raw trace are refused in words'
+
 # damage: what was before it, and where it is
 size=$(stat -c %s "$scratch/file.data")
 for cut in 100 1000 $((size / 2)); do

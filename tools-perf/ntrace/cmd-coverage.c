@@ -80,7 +80,7 @@ int cmd_coverage(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "FILE",
+		.args_doc = "FILE...",
 		.doc = "Count how often each line, function and branch of the source of a program, "
 		       "its first --elf, was executed.",
 		.children = children,
@@ -92,6 +92,7 @@ int cmd_coverage(int argc, char **argv)
 	struct cover cover;
 
 	input_init(&p->in);
+	p->in.several = true;
 	parse_arguments(&argp, argc, argv, &cc);
 	if (p->in.elfs)
 		cc.program = p->in.elfs->path;

@@ -137,7 +137,7 @@ int cmd_profile(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "FILE",
+		.args_doc = "FILE...",
 		.doc = "Count how often every branch and every instruction of a program was "
 		       "executed, for profile-guided optimisation of its first --elf.",
 		.children = children,
@@ -146,6 +146,7 @@ int cmd_profile(int argc, char **argv)
 	struct profile *p = &cp.profile;
 
 	input_init(&p->in);
+	p->in.several = true;
 	parse_arguments(&argp, argc, argv, &cp);
 	p->offsets = cp.format->offsets;
 	profile_open(p);

@@ -79,6 +79,9 @@ struct input {
 	const char *isa;
 	struct nt_branch *branches;	/* those of params */
 	const char *file;
+	bool several;		/* set by a command that takes more files than one, */
+	const char **more;	/* which are here */
+	size_t nr_more;
 	uint8_t *trace;
 	size_t size;
 	size_t begin;		/* where decoding begins: the trace may begin inside a message */

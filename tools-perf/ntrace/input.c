@@ -287,8 +287,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (in->no_trace)
 			argp_error(state, "`%s' is no option; files are given with one", arg);
-		if (in->file)
+		if (in->file && !in->several)
 			argp_error(state, "more than one trace file: `%s' and `%s'", in->file, arg);
+		if (in->file) {
+			in->more = array_room(in->more, in->nr_more, sizeof(*in->more));
+			in->more[in->nr_more++] = arg;
+			break;
+		}
 		in->file = arg;
 		break;
 	case ARGP_KEY_END:
@@ -324,6 +329,7 @@ void input_free(struct input *in)
 	}
 	nt_image_free(in->image);
 	free(in->branches);
+	free(in->more);
 	if (in->mapped || in->reserved)
 		munmap(in->trace, in->reserved ? in->reserved : in->size);
 	else

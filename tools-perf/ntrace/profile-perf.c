@@ -400,7 +400,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	read_ids(&n);
 	check_build_ids(&n.rd);
 	/* the damage that it was decoded up to */
-	r->losses = n.rec.losses;
+	r->losses += n.rec.losses;
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);

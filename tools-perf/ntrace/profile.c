@@ -213,19 +213,27 @@ static void count(struct profile *p)
 	nt_code_free(code);
 }
 
+static void count_recording(struct profile *p, struct profile_perf *r, const char *file)
+{
+	const char *build_id = *p->build_id ? p->build_id : NULL;
+
+	if (p->perf.text || p->perf.perf)
+		profile_perf_read(r, p->perf.perf, file, p->in.elfs->path, build_id);
+	else
+		profile_perf_decode(r, &p->recording, file, p->in.elfs->path, build_id);
+}
+
 /* The edges were counted at the addresses that are in the file. */
 static void count_perf(struct profile *p)
 {
-	const char *build_id = *p->build_id ? p->build_id : NULL;
 	struct profile_perf r = { .profile = p };
 	struct nt_code *code = input_code(&p->in);
 	size_t i;
 
 	p->recording.program = p->in.elfs->path;
-	if (p->perf.text || p->perf.perf)
-		profile_perf_read(&r, p->perf.perf, p->in.file, p->in.elfs->path, build_id);
-	else
-		profile_perf_decode(&r, &p->recording, p->in.file, p->in.elfs->path, build_id);
+	count_recording(p, &r, p->in.file);
+	for (i = 0; i < p->in.nr_more; i++)
+		count_recording(p, &r, p->in.more[i]);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
@@ -258,6 +266,17 @@ static void place_ranges(struct profile *p)
 	p->ranges.n = n;
 }
 
+/* Of raw traces each has its own terms. */
+static void check_more(const struct profile *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->in.nr_more; i++)
+		if (!p->of_perf || (!p->perf.text && !perf_is_data(p->in.more[i])))
+			die("%s: several files have to be recordings, each a perf.data",
+			    p->of_perf ? p->in.more[i] : p->in.file);
+}
+
 /* A recording tells what was executed. */
 static void find_program(struct profile *p)
 {
@@ -272,6 +291,7 @@ static void find_program(struct profile *p)
 void profile_open(struct profile *p)
 {
 	p->of_perf = p->perf.text || perf_is_data(p->in.file);
+	check_more(p);
 	if (!p->in.images && p->of_perf && !p->perf.text)
 		find_program(p);
 	if (!p->in.images)
