@@ -145,7 +145,7 @@ static int add_function(Dwarf_Die *entry, void *arg)
 	struct cover_source *s = r->source;
 	struct cover_function f = { .file = COVER_NONE };
 	const char *name = dwarf_diename(entry), *file;
-	Dwarf_Attribute type;
+	Dwarf_Attribute attr;
 	int line;
 
 	add_pieces(&f, entry);
@@ -158,7 +158,7 @@ static int add_function(Dwarf_Die *entry, void *arg)
 		f.file = find_file(r, file);
 		f.line = (uint32_t)line;
 	}
-	f.returns = dwarf_attr_integrate(entry, DW_AT_type, &type);
+	f.returns = dwarf_attr_integrate(entry, DW_AT_type, &attr);
 	f.name = strdup(name);
 	if (!f.name)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -244,8 +244,8 @@ void cover_dwarf_read(struct cover_source *source, const char *path)
 	if (dwarf)
 		read_units(&r, dwarf);
 	if (!source->nr_rows)
-		die("%s: has no line numbers: compile it with -g%s%s", path, dwarf ? "" : "; libdw: ",
-		    dwarf ? "" : dwarf_errmsg(-1));
+		die("%s: has no line numbers%s%s: compile it with -g, or give the file that was not stripped as --elf",
+		    path, dwarf ? "" : ", ", dwarf ? "" : dwarf_errmsg(-1));
 	sort_rows(source);
 	if (source->nr_functions)
 		qsort(source->function, source->nr_functions, sizeof(*source->function),
