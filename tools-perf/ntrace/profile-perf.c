@@ -81,7 +81,8 @@ static void grow(struct profile_perf *r)
 	r->room = room;
 }
 
-static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int type)
+static void add_times(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int type,
+		      uint64_t count)
 {
 	struct nt_edge edge = { .from = from, .to = to, .type = type }, *e;
 
@@ -92,7 +93,12 @@ static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int
 		*e = edge;
 		r->nr_edges++;
 	}
-	e->count++;
+	e->count += count;
+}
+
+static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int type)
+{
+	add_times(r, from, to, type, 1);
 }
 
 /* ------------------------------------------------------------ threads -- */
@@ -243,26 +249,35 @@ static void begin_interval(struct reader *rd, struct where *w, const struct perf
 		add(rd->result, PROFILE_ELSEWHERE, from, NT_TYPE_NONE);
 }
 
-static void on_branch(struct reader *rd, const struct perf_event_line *ev)
+static unsigned int type_of(const struct perf_event_line *ev)
+{
+	return ev->flags & PERF_TRAP ? NT_TYPE_TRAP :
+	       ev->flags & PERF_ERET ? NT_TYPE_ERET : NT_TYPE_JUMP;
+}
+
+/* Returns where it leads in the program; *from: and from where */
+static uint64_t on_branch(struct reader *rd, const struct perf_event_line *ev, struct where *w,
+			  uint64_t *from)
 {
 	struct profile_perf *r = rd->result;
-	struct where *w = find_thread(rd, ev);
-	uint64_t from = own(rd, &ev->from, w), to = own(rd, &ev->to, w);
+	uint64_t to;
 
-	begin_interval(rd, w, ev, from);
+	*from = own(rd, &ev->from, w);
+	to = own(rd, &ev->to, w);
+	begin_interval(rd, w, ev, *from);
 	if (ev->flags & PERF_BEGIN) {
 		add(r, PROFILE_ELSEWHERE, to, resumes(w, to) ? NT_TYPE_ERET : NT_TYPE_NONE);
 		go_on(w, to);
 	} else if (ev->flags & PERF_END) {
-		add(r, from, PROFILE_ELSEWHERE, NT_TYPE_TRAP);
+		add(r, *from, PROFILE_ELSEWHERE, NT_TYPE_TRAP);
 		w->inside = false;
-		w->stopped = from != PROFILE_ELSEWHERE;
-		w->at = from;
+		w->stopped = *from != PROFILE_ELSEWHERE;
+		w->at = *from;
 	} else {
-		add(r, from, to, ev->flags & PERF_TRAP ? NT_TYPE_TRAP :
-				 ev->flags & PERF_ERET ? NT_TYPE_ERET : NT_TYPE_JUMP);
+		add(r, *from, to, type_of(ev));
 		go_on(w, to);
 	}
+	return to;
 }
 
 /* What was executed up to a loss counts, if it is known where that was. */
@@ -315,6 +330,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 	};
 	struct perf_event_line ev;
 	struct perf_script s;
+	uint64_t from;
 
 	if (perf)
 		perf_build_ids_read(&rd.ids, perf, file);
@@ -324,7 +340,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 		if (ev.error)
 			on_error(&rd, &ev);
 		else
-			on_branch(&rd, &ev);
+			on_branch(&rd, &ev, find_thread(&rd, &ev), &from);
 	}
 	perf_script_close(&s);
 	end_threads(&rd);
@@ -334,18 +350,101 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 
 /* ------------------------------------------------------- without perf ---- */
 
+/*
+ * A branch of a task, and what it counts for: where addresses are is dear to find out, and programs
+ * take the same branches over and over.
+ */
+struct seen {
+	const struct rec_task *task;
+	uint64_t ip, addr;
+	unsigned int flags, generation;
+	unsigned int type;
+	size_t thread;			/* number of its struct where */
+	uint64_t from, to, bias;
+	uint64_t count;			/* times since it was added */
+};
+
+#define SEEN	16384
+
 struct native {
 	struct reader rd;
 	struct rec rec;
+	struct seen *seen;
+	unsigned int generation;	/* of what is mapped; from 1 on */
 };
+
+static struct seen *find_seen(const struct native *n, const struct rec_sample *s)
+{
+	uint64_t h = (s->ip ^ s->addr << 24 ^ s->addr >> 40 ^ (uintptr_t)s->task) * 0x9e3779b97f4a7c15ull;
+
+	return &n->seen[h >> 50 & (SEEN - 1)];
+}
+
+static bool is_seen(const struct native *n, const struct seen *b, const struct rec_sample *s)
+{
+	return b->task == s->task && b->ip == s->ip && b->addr == s->addr && b->flags == s->flags &&
+	       b->generation == n->generation;
+}
+
+static void settle(struct native *n, struct seen *b)
+{
+	if (b->count)
+		add_times(n->rd.result, b->from, b->to, b->type, b->count);
+	b->count = 0;
+}
+
+/* The same branch again: false if something else is to be counted with it */
+static bool count_again(struct native *n, struct seen *b)
+{
+	struct where *w = &n->rd.threads[b->thread];
+
+	if (!w->inside && b->from != PROFILE_ELSEWHERE)
+		return false;
+	b->count++;
+	w->bias = b->bias;
+	go_on(w, b->to);
+	return true;
+}
 
 static void take_branch(void *ctx, const struct rec_sample *s)
 {
 	struct native *n = ctx;
+	struct seen *b = find_seen(n, s);
 	struct perf_event_line line;
+	struct where *w;
+	uint64_t from, to;
 
+	if (is_seen(n, b, s) && count_again(n, b))
+		return;
 	rec_line_branch(&n->rec, s, &line);
-	on_branch(&n->rd, &line);
+	w = find_thread(&n->rd, &line);
+	to = on_branch(&n->rd, &line, w, &from);
+	/* each interval begins anew */
+	if (!s->task || n->rec.trace.nr_wanted || s->flags & (NT_SESSION_BEGIN | NT_SESSION_END))
+		return;
+	settle(n, b);
+	*b = (struct seen){
+		.task = s->task, .ip = s->ip, .addr = s->addr, .flags = s->flags,
+		.generation = n->generation, .type = type_of(&line),
+		.thread = (size_t)(w - n->rd.threads), .from = from, .to = to, .bias = w->bias,
+	};
+}
+
+static void settle_all(struct native *n)
+{
+	size_t i;
+
+	for (i = 0; i < SEEN; i++)
+		settle(n, &n->seen[i]);
+}
+
+/* Other code may be where code was. */
+static void take_note(void *ctx, const struct rec_note *note)
+{
+	struct native *n = ctx;
+
+	if (note->type != NT_PERFDATA_SWITCH && note->type != NT_PERFDATA_SWITCH_CPU_WIDE)
+		n->generation++;
 }
 
 static void take_loss(void *ctx, const struct rec_loss *loss)
@@ -391,10 +490,14 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 			.result = r, .data = file, .program = program,
 			.name = without_folders(program), .build_id = build_id,
 		},
+		.seen = calloc(SEEN, sizeof(*n.seen)), .generation = 1,
 	};
 	const struct rec_output output = {
-		.branch = take_branch, .loss = take_loss, .ctx = &n,
+		.branch = take_branch, .loss = take_loss, .note = take_note, .ctx = &n,
 	};
+
+	if (!n.seen)
+		die("%s", nt_strerror(NT_ENOMEM));
 
 	rec_open(&n.rec, file, options);
 	read_ids(&n);
@@ -404,8 +507,10 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
+	settle_all(&n);
 	end_threads(&n.rd);
 	must_have_found(&n.rd);
+	free(n.seen);
 	free_reader(&n.rd);
 	rec_free(&n.rec);
 }

@@ -14,6 +14,8 @@ static bool is_wanted(const struct rec_queue *q)
 {
 	const struct rec_options *o = q->rec->options;
 
+	if (!q->rec->chosen)
+		return true;
 	return rec_cpu_is_wanted(o, q->cpu) && rec_list_has_id(&o->pids, q->pid) &&
 	       rec_list_has_id(&o->tids, q->tid) &&
 	       rec_list_has_name(&o->comms, q->task ? q->task->comm : NULL);
@@ -337,9 +339,8 @@ static void on_branch(struct rec_queue *q, const struct nt_event *ev)
 	q->have_pc = !(ev->flags & NT_EVF_LEFT);
 }
 
-void rec_flow_event(struct rec_queue *q, const struct nt_event *ev)
+void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t time)
 {
-	uint64_t time = rec_queue_event_time(q, ev->insns);
 	bool paused = q->paused;
 
 	if (time > q->time)

@@ -483,13 +483,14 @@ void rec_queue_deliver(struct rec_queue *q, uint64_t until)
 {
 	while (q->pos < q->span.end || next_span(q, false)) {
 		struct nt_event ev = q->ev[q->pos];
+		uint64_t time = rec_queue_event_time(q, ev.insns);
 
-		if (rec_queue_time(q) > until)
+		if ((time > q->time ? time : q->time) > until)
 			break;
 		q->pos++;
 		report_early(q);
 		look_up_task(q);
-		rec_flow_event(q, &ev);
+		rec_flow_event(q, &ev, time);
 		q->span.done += ev.insns;
 	}
 }

@@ -382,6 +382,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 {
 	*rec = (struct rec){
 		.path = path, .options = o, .pd = nt_perfdata_new(),
+		.chosen = o->cpu || o->pids.nr || o->tids.nr || o->comms.nr,
 		.trace = { .info = &rec->info, .read = read_file, .ctx = rec },
 	};
 	if (!rec->pd)

@@ -262,7 +262,8 @@ struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
 
 /* ----------------------------------------------------------- rec-flow.c - */
 
-void rec_flow_event(struct rec_queue *q, const struct nt_event *ev);
+/* time: rec_queue_event_time() */
+void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t time);
 /* What is held back since before that time is true. */
 void rec_flow_flush(struct rec_queue *q, uint64_t before);
 /* Between what was and what comes next trace is missing. */
@@ -288,6 +289,7 @@ struct rec_note {
 struct rec {
 	const char *path;
 	const struct rec_options *options;
+	bool chosen;		/* CPUs, processes, threads or names of the recording, not all */
 	const struct rec_output *output;
 	struct nt_perfdata *pd;
 	char *damage;		/* what is wrong with the file, or NULL */
