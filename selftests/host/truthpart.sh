@@ -63,5 +63,14 @@ expect 1 "one that is not" --reported --errors 2
 expect 1 "... at the end" --reported --errors 2
 { tail -n 6000 list; echo "$error"; head -n 6000 list; } >part
 expect 1 "pieces in the wrong order, with a report between them" --reported --errors 2
+
+# A loop runs twice. A piece of its second run is one piece, although thousands of instructions are
+# alike in the first run, behind which other code follows.
+"$bin/truthgen" -f perf-insn -h 1 -n 1000 -c 3000 . >list 2>log || sed 's/^/# /' log
+tail -n 15100 list >part
+expect 0 "the second run of a loop, in one piece" --last --pieces 1
+head -n -50 part >middle
+mv middle part
+expect 0 "... without the end" --pieces 1
 echo "1..$count"
 [ $failed = 0 ]

@@ -353,6 +353,22 @@ static void run(struct hart *harts, unsigned int n, unsigned long long steps)
 	}
 }
 
+/* A loop, and what runs behind it: at another place each time */
+static void run_loop(struct hart *h, unsigned int passes)
+{
+	const uint64_t start = 0x20000;
+
+	jump(h, start, 0x6f, 4, "jump");
+	while (passes--) {
+		for (int i = 0; i < 5; i++)
+			retire(h, 0x13, 4);
+		jump(h, start, 0xfc000063, 4, "cond");
+	}
+	jump(h, user_pc(), 0x6f, 4, "jump");
+	for (int i = 0; i < 100; i++)
+		retire(h, 0x13, 4);
+}
+
 static void open_hart(struct hart *h, unsigned int id, const char *dir)
 {
 	static const struct nt_tv_params params = NT_TV_PARAMS_RV64;
@@ -370,11 +386,11 @@ int main(int argc, char **argv)
 {
 	static const char *const formats[] = { "perf-insn", "perf-branch", "pc", "branch" };
 	static struct hart harts[MAX_HARTS];
-	unsigned int nharts = 2, segments = 1, print = 0;
+	unsigned int nharts = 2, segments = 1, print = 0, passes = 0;
 	unsigned long long steps = 100000;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "f:n:s:h:l:S:p:")) != -1) {
+	while ((opt = getopt(argc, argv, "f:n:s:h:l:S:p:c:")) != -1) {
 		switch (opt) {
 		case 'f':
 			for (int i = 0; i < 4; i++)
@@ -387,6 +403,7 @@ int main(int argc, char **argv)
 		case 'l': loss_every = (unsigned int)atoi(optarg); break;
 		case 'S': segments = (unsigned int)atoi(optarg); break;
 		case 'p': print = (unsigned int)atoi(optarg); break;
+		case 'c': passes = (unsigned int)atoi(optarg); break;
 		default: return 2;
 		}
 	}
@@ -407,6 +424,8 @@ int main(int argc, char **argv)
 		for (unsigned int i = 0; i < nharts; i++) {
 			if (harts[i].dropping)
 				restart(&harts[i]);
+			for (int twice = 0; passes && twice < 2; twice++)
+				run_loop(&harts[i], passes);
 			end(&harts[i], false);
 		}
 	}

@@ -21,8 +21,8 @@
 #include "truth.h"
 
 #define HARTS	64
-/* Instructions that are no accident */
-#define LONG	4096
+/* So few instructions are alike by accident */
+#define ACCIDENT	16
 
 struct list {
 	uint64_t *pc;
@@ -48,6 +48,15 @@ static void add(struct list *list, uint64_t value)
 			die("no memory");
 	}
 	list->pc[list->nr++] = value;
+}
+
+static size_t *alloc(size_t nr)
+{
+	size_t *numbers = calloc(nr + 1, sizeof(*numbers));
+
+	if (!numbers)
+		die("no memory");
+	return numbers;
 }
 
 static void read_truth(const char *arg, uint64_t segment)
@@ -103,25 +112,53 @@ static size_t same(const struct hart *h, size_t at, size_t from)
 }
 
 /*
- * Where the next piece is, or the end of the truth: the first place that is alike for
- * long, as loops are alike for short in many
+ * How far each place of @text is alike with the beginning of @pattern (Z algorithm): linear, where
+ * a loop is alike with itself at each of its passes. With @own NULL the text is the pattern, and
+ * place 0 is left out.
+ */
+static void match_lengths(const uint64_t *pattern, size_t nr, const uint64_t *text, size_t text_nr,
+			  const size_t *own, size_t *length)
+{
+	size_t begin = 0, end = 0;	/* the match that reaches furthest */
+
+	for (size_t i = own ? 0 : 1; i < text_nr; i++) {
+		size_t n = 0;
+
+		if (i < end)
+			n = (own ?: length)[i - begin];
+		if (i + n >= end) {
+			n = i < end ? end - i : 0;
+			while (n < nr && i + n < text_nr && pattern[n] == text[i + n])
+				n++;
+			begin = i;
+			end = i + n;
+		}
+		length[i] = n;
+	}
+}
+
+/*
+ * Where the next piece is, or the end of the truth: the place that is alike for longest, as passes
+ * of a loop are alike for long in many. The first one of those that are about as long, since the
+ * instruction behind a piece may be alike by accident.
  */
 static size_t find(const struct hart *h, size_t at, size_t from)
 {
-	size_t left = h->decoded.nr - at, best = h->truth.nr, length = 0, n;
+	const size_t left = h->decoded.nr - at, rest = h->truth.nr - from;
+	const uint64_t *pattern = h->decoded.pc + at, *text = h->truth.pc + from;
+	size_t *own = alloc(left), *length = alloc(rest), most = 0, enough, i;
 
-	for (; from < h->truth.nr && length < left && length < LONG; from++) {
-		if (h->truth.pc[from] != h->decoded.pc[at] ||
-		    (length && (from + length >= h->truth.nr ||
-				h->truth.pc[from + length] != h->decoded.pc[at + length])))
-			continue;
-		n = same(h, at, from);
-		if (n > length) {
-			length = n;
-			best = from;
-		}
-	}
-	return best;
+	match_lengths(pattern, left, pattern, left, NULL, own);
+	own[0] = left;
+	match_lengths(pattern, left, text, rest, own, length);
+	for (i = 0; i < rest; i++)
+		most = length[i] > most ? length[i] : most;
+	enough = most > ACCIDENT ? most - ACCIDENT : most;
+	for (i = 0; i < rest && length[i] < enough; i++)
+		;
+	free(own);
+	free(length);
+	return most ? from + i : h->truth.nr;
 }
 
 /* As much as the ends have in common is the last piece. */
