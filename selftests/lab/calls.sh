@@ -84,24 +84,39 @@ documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/ta
 	[ "$(($(wc -l <"$dir/table") - 1))" = "$(awk '$1 == "fib" { print $2 }' "$dir/got")" ]
 ok $? "ntrace calls --function=fib perf.data: $(($(wc -l <"$dir/table") - 1)) calls" "$dir/prog.err"
 
-# Between two intervals nobody knows what a thread did: no call goes on from one to the other, and no run.
-between()	# COMMAND ARGUMENT...: of the 20th and the 60th per cent of prog.data
+# Between two intervals nobody knows what a thread did: no call goes on from one to the other, and no
+# run. Each is of a thousand branches, the quickest of the first third and of the last one: whatever
+# else the machine did meanwhile was at another time.
+calls_list()	# COMMAND ARGUMENT...: of prog.data
 {
-	"$lab/enter" "$build/host/ntrace" "$1" --buildid-dir "$share/debug" --time=20%-21%,60%-61% "${@:2}" "$share/prog.data"
+	"$lab/enter" "$build/host/ntrace" "$1" --buildid-dir "$share/debug" "${@:2}" "$share/prog.data"
 }
-between script >"$dir/lines" 2>"$dir/prog.err" && between timeline >"$dir/timeline" 2>>"$dir/prog.err" &&
-	between calls --format=csv >"$dir/some" 2>>"$dir/prog.err" &&
-	python3 - "$dir/lines" "$dir/timeline" "$dir/some" >"$dir/said" 2>&1 <<'END'
-import csv, json, re, sys
-times = [float(m[1]) for m in re.finditer(r' (\d+\.\d+): +branches:', open(sys.argv[1]).read())]
-gap = max(b - a for a, b in zip(times, times[1:]))		# seconds, between the two
-slices = [e for e in json.load(open(sys.argv[2]))['traceEvents'] if 'dur' in e]
+calls_list script 2>"$dir/prog.err" | sed -n 's/^.* \([0-9]*\.[0-9]*\): *branches:.*/\1/p' >"$dir/times"
+read -r -a moment < <(awk '
+	function quickest(from, to,	i, at) {
+		for (at = i = from; i + 1000 <= to; i++)
+			if (t[i + 1000] - t[i] < t[at + 1000] - t[at])
+				at = i
+		return t[at] " " t[at + 1000]
+	}
+	{ t[NR] = $1 }
+	END { print quickest(1, int(NR / 3)), quickest(int(NR / 3) * 2, NR) }' "$dir/times")
+between()	# COMMAND ARGUMENT...
+{
+	calls_list "$1" --time="${moment[0]},${moment[1]} ${moment[2]},${moment[3]}" "${@:2}"
+}
+between timeline >"$dir/timeline" 2>>"$dir/prog.err" && between calls --format=csv >"$dir/some" 2>>"$dir/prog.err" &&
+	python3 - "$dir/timeline" "$dir/some" "${moment[@]}" >"$dir/said" 2>&1 <<'END'
+import csv, json, sys
+m = [float(t) for t in sys.argv[3:]]				# seconds
+most = max(m[1] - m[0], m[3] - m[2]) + 1e-6
+slices = [e for e in json.load(open(sys.argv[1]))['traceEvents'] if 'dur' in e]
 longest = max(e['dur'] for e in slices) / 1e6
-calls = list(csv.DictReader(open(sys.argv[3])))
+calls = list(csv.DictReader(open(sys.argv[2])))
 slowest = max(int(c['longest_ns']) for c in calls) / 1e9
 print(f'{len(slices)} slices up to {longest:.6f} s, {len(calls)} functions up to {slowest:.6f} s, '
-      f'{gap:.6f} s between the intervals')
-sys.exit(not slices or not calls or max(longest, slowest) >= gap)
+      f'intervals of {m[1] - m[0]:.6f} and {m[3] - m[2]:.6f} s, {m[2] - m[1]:.6f} s between them')
+sys.exit(max(longest, slowest) > most or m[2] - m[1] <= most or len(calls) < 2)
 END
 ok $? "two intervals: $(tail -n 1 "$dir/said")" "$dir/prog.err" "$dir/said"
 between profile --elf="$build/guest/bin/prog" >"$dir/runs" 2>"$dir/prog.err" && [ -s "$dir/runs" ] && [ ! -s "$dir/prog.err" ]
