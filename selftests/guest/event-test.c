@@ -38,6 +38,9 @@
 
 /* TAP */
 
+/* No test takes as long. */
+#define HANG_S		600
+
 static int test_number, test_failures;
 static const char *test_why;
 static unsigned long test_times;
@@ -2007,9 +2010,50 @@ static const struct {
 	{ "a sink is unbound under an AUX area", test_unbind_area, true },
 };
 
+/* A file of a task, line by line, each as a comment */
+static void show(const char *task, const char *file)
+{
+	char path[300], line[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", getppid(), task, file);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		fprintf(stderr, "# %s: %.*s\n", file, (int)strcspn(line, "\n"), line);
+	if (f)
+		fclose(f);
+}
+
+/* A test that does not end is killed: another process says before that where its threads are. */
+static pid_t watch(void)
+{
+	const long slow = atol(getenv("SLOW") ?: "1");
+	char tasks[64];
+	struct dirent *e;
+	pid_t pid;
+	DIR *dir;
+
+	pid = test_times ? 0 : fork();
+	if (pid || test_times)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sleep(HANG_S * (slow > 0 ? slow : 1));
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", getppid());
+	dir = opendir(tasks);
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		fprintf(stderr, "# thread %s after %d s\n", e->d_name, HANG_S);
+		for (int i = 0; i < 4; i++)
+			show(e->d_name, (const char *[]){ "stat", "syscall", "wchan", "stack" }[i]);
+	}
+	_exit(0);
+}
+
 /* One test; a skipped one is ok */
 static void run(unsigned int i)
 {
+	const pid_t watcher = watch();
 	bool skip = tests[i].filters && !cap("filters");
 	char name[256];
 	bool ok;
@@ -2023,6 +2067,10 @@ static void run(unsigned int i)
 	}
 	if (skip)
 		test_why = "no filters";
+	if (watcher > 0) {
+		kill(watcher, SIGKILL);
+		waitpid(watcher, NULL, 0);
+	}
 	snprintf(name, sizeof(name), "%s%s%s", tests[i].name, test_why ? " # SKIP " : "",
 		 test_why ? test_why : "");
 	report(ok, name);
