@@ -258,6 +258,62 @@ static struct nt_insn insn_at(struct nt_code *code, uint64_t pc, int len)
 	return insn;
 }
 
+struct counted {
+	struct program *p;
+	unsigned int reads;
+};
+
+static int read_counted(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
+{
+	struct counted *c = ctx;
+
+	c->reads++;
+	return program_read(c->p, space, addr, buf, len);
+}
+
+/* Those of branches are asked for again and again, in any order. */
+static void an_instruction_is_decoded_once(void **state)
+{
+	struct counted one = { program_new(), 0 }, other = { program_new(), 0 };
+	struct nt_code *code, *second;
+	struct nt_params params;
+	struct nt_store *store;
+	unsigned int i;
+
+	(void)state;
+	nt_params_init(&params);
+	store = nt_store_new(&params, 1 << 20);
+	code = nt_store_code(store, 0, read_counted, NULL, &one);
+	second = nt_store_code(store, 0, read_counted, NULL, &other);
+	for (i = 0; i < 2; i++) {
+		org(one.p, 0x1000 + 0x1000 * i);
+		put_bytes(one.p, 0x00008067, 4);
+		org(other.p, 0x1000 + 0x1000 * i);
+		put_bytes(other.p, 0x00000073, 4);
+	}
+	for (i = 0; i < 10; i++) {
+		assert_int_equal(insn_at(code, 0x1000 + 0x1000 * (i % 2), 4).type, NT_TYPE_RET);
+		assert_int_equal(insn_at(second, 0x1000, 4).type, NT_TYPE_EXCEPTION);
+	}
+	assert_int_equal(one.reads, 2);
+	assert_int_equal(other.reads, 1);
+	/* until it is another one */
+	one.p->at = 0x1000;
+	put_bytes(one.p, 0x8082, 2);
+	nt_code_invalidate(code, 0x1000, 0x1002);
+	assert_int_equal(insn_at(code, 0x1000, 2).raw, 0x8082);
+	assert_int_equal(insn_at(code, 0x2000, 4).type, NT_TYPE_RET);
+	nt_code_free(code);
+	/* an address space that may be where the freed one was */
+	code = nt_store_code(store, 0, read_counted, NULL, &other);
+	assert_int_equal(insn_at(code, 0x1000, 4).type, NT_TYPE_EXCEPTION);
+	nt_code_free(code);
+	nt_code_free(second);
+	nt_store_free(store);
+	free(one.p);
+	free(other.p);
+}
+
 static void short_reads(void **state)
 {
 	struct program *p = program_new();
@@ -401,6 +457,7 @@ int main(void)
 		cmocka_unit_test(R143_reserved_in_this_isa),
 		cmocka_unit_test(figures_fit_the_caller),
 		cmocka_unit_test(half_an_instruction_is_none),
+		cmocka_unit_test(an_instruction_is_decoded_once),
 		cmocka_unit_test(short_reads),
 		cmocka_unit_test(told_branches),
 		cmocka_unit_test(the_branch_that_fits),

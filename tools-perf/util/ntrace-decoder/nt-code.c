@@ -187,13 +187,44 @@ static struct nt_decoded decoded_in(const struct nt_code *code, struct nt_insn *
 				    .mask = code->store->mask };
 }
 
-int nt_code_one(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
+/* Where the instruction is remembered, or NULL */
+static struct nt_memo *memo_at(const struct nt_code *code, uint64_t pc)
+{
+	struct nt_store *s = code->store;
+
+	if (!s->memo)
+		s->memo = calloc((size_t)1 << NT_MEMO_BITS, sizeof(*s->memo));
+	return s->memo ? &s->memo[nt_code_hash(pc ^ (uintptr_t)code) >> (64 - NT_MEMO_BITS)] : NULL;
+}
+
+static void memo_forget(struct nt_store *store)
+{
+	store->memo_generation++;
+}
+
+static int one(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
 {
 	struct nt_decoded d = decoded_in(code, insn);
+	struct nt_memo *memo = memo_at(code, pc);
+	int ret;
+
+	if (memo && memo->code == code && memo->insn.pc == pc &&
+	    memo->generation == code->store->memo_generation) {
+		*insn = memo->insn;
+		return insn->len;
+	}
+	ret = decode(code, pc, &d);
+	if (memo && ret > 0)
+		*memo = (struct nt_memo){ code, code->store->memo_generation, *insn };
+	return ret;
+}
+
+int nt_code_one(struct nt_code *code, uint64_t pc, struct nt_insn *insn)
+{
 	int ret;
 
 	code_lock(code);
-	ret = decode(code, pc & d.mask & ~1ull, &d);
+	ret = one(code, pc & code->store->mask & ~1ull, insn);
 	code_unlock(code);
 	return ret;
 }
@@ -662,6 +693,7 @@ void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
 
 	code_lock_all(code);
 	code->store->window_len = 0;
+	memo_forget(code->store);
 	if (last >= start && code->own) {
 		/* what counting remembers may be of blocks that were evicted */
 		nt_store_forget(code->store, code->own, start, last);
@@ -722,6 +754,7 @@ void nt_code_free(struct nt_code *code)
 		nt_store_drop(code->store, code->own);
 	if (code->store->window_code == code)
 		code->store->window_code = NULL;
+	memo_forget(code->store);
 	code_unlock_all(code);
 	nt_store_free(own_store);
 	free(code->maps);

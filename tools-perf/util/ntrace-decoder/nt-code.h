@@ -118,6 +118,15 @@ struct nt_text {
 
 #define NT_TEXT_CHAINS	64
 
+/* An instruction that was decoded by itself: those of branches are asked for again and again. */
+struct nt_memo {
+	const struct nt_code *code;
+	uint64_t generation;	/* store->memo_generation, if nothing was forgotten since */
+	struct nt_insn insn;
+};
+
+#define NT_MEMO_BITS	14
+
 struct nt_store {
 	struct nt_params params;
 	uint64_t mask;		/* of addresses */
@@ -143,6 +152,9 @@ struct nt_store {
 	uint64_t window_pc;
 	size_t window_len;
 	uint8_t window[256];
+
+	struct nt_memo *memo;	/* by hash; NULL: none asked for yet, or no memory */
+	uint64_t memo_generation;
 };
 
 /* Addresses from first to last: that of a block, and this base, is an address. */

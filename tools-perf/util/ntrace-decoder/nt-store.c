@@ -618,6 +618,7 @@ void nt_store_free(struct nt_store *store)
 		munmap(store->blocks, (size_t)store->max_blocks * sizeof(struct nt_block));
 	pthread_rwlock_destroy(&store->lock);
 	pthread_mutex_destroy(&store->making);
+	free(store->memo);
 	free((void *)store->params.branches);
 	free(store);
 }
