@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <linux/kernel.h>
@@ -39,6 +40,8 @@
 /* A kernel's image: /proc/kcore, or a copy of its text */
 struct ntrace_kcore {
 	int		fd;
+	const u8	*bytes;		/* of a copy that is decoded with; or NULL */
+	size_t		size;
 	unsigned int	nr;
 	Elf64_Phdr	*segment;
 	u64		*reported;	/* addresses of differences */
@@ -66,6 +69,8 @@ void ntrace_kcore_free(struct ntrace_kcore *k)
 {
 	if (!k)
 		return;
+	if (k->bytes)
+		munmap((void *)k->bytes, k->size);
 	if (k->fd >= 0)
 		close(k->fd);
 	free(k->segment);
@@ -87,6 +92,17 @@ static struct ntrace_kcore *open_image(const char *path)
 	return k;
 }
 
+static ssize_t read_bytes(struct ntrace_kcore *k, u64 offset, u8 *buf, size_t len)
+{
+	if (!k->bytes)
+		return pread(k->fd, buf, len, offset);
+	if (offset >= k->size)
+		return 0;
+	len = min(len, k->size - (size_t)offset);
+	memcpy(buf, k->bytes + offset, len);
+	return len;
+}
+
 static ssize_t kcore_read(struct ntrace_kcore *k, u64 addr, u8 *buf, size_t len)
 {
 	unsigned int i;
@@ -96,7 +112,7 @@ static ssize_t kcore_read(struct ntrace_kcore *k, u64 addr, u8 *buf, size_t len)
 
 		if (addr >= p->p_vaddr && addr - p->p_vaddr < p->p_filesz) {
 			len = min((u64)len, p->p_filesz - (addr - p->p_vaddr));
-			return pread(k->fd, buf, len, p->p_offset + (addr - p->p_vaddr));
+			return read_bytes(k, p->p_offset + (addr - p->p_vaddr), buf, len);
 		}
 	}
 	return 0;
@@ -188,15 +204,34 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 
 /* --- decoding --------------------------------------------------------------- */
 
+/* It is looked at for every branch whose code is read. Where it cannot be mapped it is read. */
+static void map_image(struct ntrace_kcore *k)
+{
+	struct stat st;
+	void *bytes;
+
+	if (fstat(k->fd, &st) || st.st_size <= 0)
+		return;
+	bytes = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, k->fd, 0);
+	if (bytes == MAP_FAILED)
+		return;
+	k->bytes = bytes;
+	k->size = st.st_size;
+}
+
 /* NULL: there is no such copy, or none that can be read. */
 struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 {
+	struct ntrace_kcore *k;
 	char path[PATH_MAX];
 
 	if (!data->is_dir ||
 	    snprintf(path, sizeof(path), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(path))
 		return NULL;
-	return open_image(path);
+	k = open_image(path);
+	if (k)
+		map_image(k);
+	return k;
 }
 
 static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end)
