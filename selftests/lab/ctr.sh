@@ -87,7 +87,7 @@ records()
 	local what=$1
 
 	shift
-	host_perf run script -i "$share/$what.data" --itrace=b --dlfilter "$filter" "$@" 2>"$log"
+	buffered=1 host_perf run script -i "$share/$what.data" --itrace=b --dlfilter "$filter" "$@" 2>"$log"
 }
 
 # stretches NUMBER: where each stretch of the recording begins and ends, as the harts say

@@ -78,7 +78,7 @@ refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100
 	--plugin-arg impl=0x00010100
 more refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
-refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
+more refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
 refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
 check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
@@ -89,7 +89,7 @@ refused "R46: a sink whose Start loses a bit" "trace RAM sink at 0x00000000bf001
 	--plugin-arg nostick=sink:0x10:0x80000000
 more refused "R46: a sink whose Limit loses a bit" "trace RAM sink at 0x00000000bf001000: trRamLimit does not keep addresses (0xfffffffdfffffffc of all ones)" \
 	--plugin-arg nostick=sink:0x1c:0x2
-refused "a sink whose WP loses a bit" "trace RAM sink at 0x00000000bf001000: trRamWP does not keep addresses (0xffffffffffeffffc of all ones)" \
+more refused "a sink whose WP loses a bit" "trace RAM sink at 0x00000000bf001000: trRamWP does not keep addresses (0xffffffffffeffffc of all ones)" \
 	--plugin-arg nostick=sink:0x20:0x00100000
 
 # not_kept REGISTER OFFSET MASK: what probing cannot know: these bits are 1 for some addresses. The
@@ -125,7 +125,7 @@ more broken "R15: a sink that never empties" "RAM sink at .*: timed out waiting 
 	--plugin-arg sink_empty=never
 more broken "an encoder that is never enabled" "encoder at .*: timed out waiting for Enable=1" \
 	--plugin-arg enable=never
-broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
+more broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
 
 # Nothing is traced then, and the recording says so.
 untraced()	# DESCRIPTION BOOTOPTION...
@@ -156,7 +156,7 @@ more shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf00
 	--plugin-arg sink_empty=never
 more broken "an SRAM that never empties" "trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--topology sram --plugin-arg sink_empty=never
-broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
+more broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
 	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
 more broken "a sink that is never enabled" "trace RAM sink at .*: timed out waiting for Enable=1" \
 	--plugin-arg sink_enable=never
@@ -183,10 +183,10 @@ $record" --topology "$@" --plugin-arg stray=sink0:40
 	check "$what: unloads" answers unloaded
 }
 stray direct "" per-hart
-stray circular "-Se -m,64K" per-hart
+more stray circular "-Se -m,64K" per-hart
 stray shared "" funnel2
 more stray "shared, one hart" "" funnel2 --smp 1
-stray copied "" sram
+more stray copied "" sram
 
 # The failed encoder of CPU 0 belongs to the event that is open, until that is closed.
 in_guest 'event-test "what has failed"' --plugin-arg empty=never
@@ -215,7 +215,7 @@ $record"
 
 dead per-hart encoder0 encoder bf000000 250
 more dead per-hart sink0 'RAM sink' bf001000 40
-dead funnel2 funnel0 funnel bf080000 24
+more dead funnel2 funnel0 funnel bf080000 24
 more dead funnel2 sink0 'RAM sink' bf001000 40
 more dead sram sink0 'RAM sink' bf001000 40
 
@@ -238,7 +238,7 @@ bridge "a bridge" "taints kernel"
 check "a bridge: the CoreSight component behind it is named" answers /soc/tmc@bf0a0000
 check "R62: a bridge: an ID that the bus reserves is refused" answers refused
 check "a bridge: others end in their sinks" answers task
-bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
+more bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg bridge_empty=never
 more bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
 	--plugin-arg bridge_enable=never
@@ -265,8 +265,8 @@ more clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
 clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
 	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
 more clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
-clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
-clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
+more clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
+more clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
 	--plugin-arg funnel_ts_prescale_min=3
 
 # What is different but good: the whole of the guest's test
@@ -325,8 +325,8 @@ in_guest 'for i in 1 2 3; do
 done' --topology careful
 check "a Wrap that only a reset clears: traced again and again" eval '[ "$status" = 0 ] && ! says "to be kept"'
 check "a Wrap that only a reset clears: windows were full" eval 'grep -q 0x4 "$dir/out"'
-good "a later minor version" --plugin-arg impl=0x00010121
-check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
+more good "a later minor version" --plugin-arg impl=0x00010121
+more check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 good "two harts, a funnel, one sink" --topology funnel2
 in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
 check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]

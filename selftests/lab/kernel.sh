@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# User and kernel together, in HTM and BTM, with implicit return off and on; the kernel alone;
-# everything that happens on all CPUs. The kernel's text is the one that ran (--kcore).
+# User and kernel together, in HTM with implicit return and in BTM without, in make check-all the
+# other way round, too; the kernel alone; everything that happens on all CPUs. The kernel's text is
+# the one that ran (--kcore).
 
 name=kernel
 . "$(dirname "$0")/lib.bash"
@@ -14,27 +15,28 @@ record="perf --buildid-dir /mnt/debug record --kcore -m ,16M"
 
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0
-recording 1; $record -e ntrace/retstack=0/ -o htm-0.data -- signals || status=1
-recording 2; $record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1
-recording 3; $record -e ntrace/btm,retstack=0/ -o btm-0.data -- signals || status=1
-recording 4; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- threads || status=1
-recording 5; $record -e ntrace//k -o kernel.data -- bounce || status=1
-recording 6; $record -a -e ntrace// -o all.data -- sh -c 'threads; forkexec' || status=1
+recording 1; $record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1
+recording 2; $record -e ntrace/btm,retstack=0/ -o btm-0.data -- signals || status=1
+recording 3; $record -e ntrace//k -o kernel.data -- bounce || status=1
+recording 4; $record -a -e ntrace// -o all.data -- threads || status=1
+$(more echo "recording 5; $record -e ntrace/retstack=0/ -o htm-0.data -- signals || status=1
+recording 6; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- threads || status=1")
 exit \$status
 END
+recordings="htm-3 btm-0 kernel all $(more echo htm-0 btm-3)"
 guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14 \
 	--driver-arg move_bytes=$((window / 2))
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 n=0
-for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
+for what in $recordings; do
 	n=$((n + 1))
 	later one $n $what s --window $window --require $least,samples=200
 	case $what in
 	htm-3|btm-0) later one $n $what i --window $window --require $least ;;
 	esac
 done
-for what in htm-0 htm-3 btm-0 btm-3 kernel all; do
+for what in $recordings; do
 	result one - $what s
 	ok $? "$what: branches, callers, last branches are what ran: $(figures)" "$out" "$err"
 done

@@ -88,12 +88,13 @@ guest()
 	return $status
 }
 
-# perf for the host, in the rootfs that it was made for
+# perf for the host, in the rootfs that it was made for. A pipe has room for 64 KiB, and by itself
+# perf writes 4 of them at a time: buffered=1 for long lists, whose errors go elsewhere.
 host_perf()	# GROUP ARGUMENT...
 {
 	local group=$dir/$1
 	shift
-	"$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$group/share/debug" "$@"
+	"$lab/enter" ${buffered:+stdbuf -o256K} "$build/perf-x86_64/perf" --buildid-dir "$group/share/debug" "$@"
 }
 
 # Only what truthcmp counts: windows, and messages that overflowed counters
@@ -128,8 +129,9 @@ compare()
 		perf=$1 truthcmp=$2 fields=$3 itrace=$4 data=$5
 		export PERF_CONFIG=$6
 		shift 6
-		"${perf[@]}" --buildid-dir "${data%/*}/debug" script -i "$data" --itrace="$itrace" \
-			-F "$fields" | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
+		# as buffered=1 of host_perf
+		stdbuf -o256K "$perf" --buildid-dir "${data%/*}/debug" script -i "$data" \
+			--itrace="$itrace" -F "$fields" | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
 		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
 		"${perf_config:-selftests/lab/exact.perfconfig}" --segment "$number" --tid --dump "$group/$what.dump" \
 		$("$lab/truths" "$group") "$@" >"$out" 2>"$err" || status=$?
