@@ -11,16 +11,16 @@ cat >"$dir/guest.sh" <<'END'
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
 # a snapshot between two programs, by signal; perf is the shell's parent. It is taken when the file
-# has grown, and grows no more.
+# has grown, and grows no more. What waits is traced, too: the less often it looks the better.
 cat >/tmp/twice <<'E'
 qsort >/dev/null
 before=$(wc -c <signal.data) last=
 kill -USR2 $PPID
-for i in $(seq 600); do
+for i in $(seq 120); do
 	now=$(wc -c <signal.data)
 	[ $now -gt $before ] && [ "$now" = "$last" ] && break
 	last=$now
-	sleep 0.1
+	sleep 1
 done
 threads >/dev/null
 E
@@ -59,14 +59,15 @@ part()
 	local out=$dir/run/$what.out err=$dir/run/$what.err
 	shift 3
 
-	host_perf run script -i "$share/$what.data" --itrace=i1ie -F cpu,tid,event,ip >"$share/$what.all" 2>"$err" || status=$?
-	grep -a -v -e cpu-clock -e "instructions:u:" "$share/$what.all" >"$share/$what.txt"
 	# a sample has the trace before it in one piece
-	samples=$(grep -a -c -e cpu-clock -e "instructions:u:" "$share/$what.all")
+	samples=$(host_perf run script -i "$share/$what.data" --itrace=e -F event 2>"$err" |
+		grep -a -c -e cpu-clock -e "instructions:u:")
 	[ "$samples" = 0 ] || set -- "$@" --pieces "$samples"
 	# shellcheck disable=SC2046
-	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" $("$lab/truths" "$dir/run") "$@" \
-		<"$share/$what.txt" >"$out" 2>>"$err" || status=$?
+	buffered=1 host_perf run script -i "$share/$what.data" --itrace=i1ie -F cpu,tid,event,ip 2>"$err" |
+		grep -a -v -e cpu-clock -e "instructions:u:" |
+		"$lab/enter" "$build/host/truthpart" --segment "$number" $("$lab/truths" "$dir/run") "$@" \
+			>"$out" 2>>"$err" || status=$?
 	ok $status "$what: $text: $(head -n 1 "$out")" "$out" "$err"
 }
 
