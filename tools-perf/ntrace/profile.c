@@ -266,6 +266,15 @@ static void place_ranges(struct profile *p)
 	p->ranges.n = n;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const struct nt_edge *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
 /* Of raw traces each has its own terms. */
 static void check_more(const struct profile *p)
 {
@@ -314,6 +323,8 @@ void profile_make(struct profile *p)
 		count_perf(p);
 	else
 		count(p);
+	if (p->nr_edges)
+		qsort(p->edges, p->nr_edges, sizeof(*p->edges), compare);
 	place_ranges(p);
 }
 
