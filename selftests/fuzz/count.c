@@ -80,7 +80,9 @@ static void on_event(const struct nt_event *ev)
 	e = find_edge(ev->from, ev->to, ev->type);
 	if (!e->count)
 		c.used[c.nr_edges++] = e - c.edges;
-	*e = (struct nt_edge){ ev->from, ev->to, e->count + 1, ev->type };
+	*e = (struct nt_edge){
+		.from = ev->from, .to = ev->to, .count = e->count + 1, .type = ev->type,
+	};
 }
 
 /* False when there is too much of it. */

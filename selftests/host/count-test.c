@@ -636,6 +636,183 @@ static void random_programs_are_counted(void **state)
 	assert_true(hits > walks / 4);
 }
 
+/* What nt_flow_next() delivers of the window that is next */
+static struct {
+	struct nt_event *ev;
+	size_t n, room;
+} told;
+
+static void tell(struct setting *s)
+{
+	int n;
+
+	nt_flow_window(s->flow, s->bytes, s->len, 0);
+	told.n = 0;
+	do {
+		if (told.n + 256 > told.room) {
+			told.room = 2 * told.room + 256;
+			told.ev = realloc(told.ev, told.room * sizeof(*told.ev));
+			assert_non_null(told.ev);
+		}
+		n = nt_flow_next(s->flow, told.ev + told.n, 256);
+		assert_true(n >= 0);
+		told.n += n;
+	} while (n);
+}
+
+static uint64_t branches_of(struct nt_counts *counts)
+{
+	uint64_t sum = 0;
+	size_t i, n;
+	const struct nt_edge *edge = nt_counts_edges(counts, &n);
+
+	for (i = 0; i < n; i++)
+		sum += edge[i].count;
+	return sum;
+}
+
+/* These are what is told from *at on, where so many branches were counted. */
+static void compare_told(const struct nt_event *ev, int n, uint64_t counted, size_t *at,
+			 bool damaged)
+{
+	int i;
+
+	assert_int_equal(n && ev->kind == NT_EV_COUNTED, counted > 0);
+	assert_true(*at + counted <= told.n);
+	for (; counted; counted--, ++*at) {
+		assert_int_equal(told.ev[*at].kind, NT_EV_BRANCH);
+		assert_false(told.ev[*at].flags & NT_EVF_LEFT);
+	}
+	for (i = 0; i < n; i++) {
+		if (ev[i].kind == NT_EV_COUNTED) {
+			assert_int_equal(i, 0);
+			assert_int_equal(ev[i].to, told.ev[*at - 1].to);
+			assert_true(damaged || ev[i].time >= told.ev[*at - 1].time);
+			continue;
+		}
+		assert_true(*at < told.n);
+		assert_int_equal(ev[i].kind, told.ev[*at].kind);
+		assert_int_equal(ev[i].from, told.ev[*at].from);
+		assert_int_equal(ev[i].to, told.ev[*at].to);
+		assert_int_equal(ev[i].time, told.ev[*at].time);
+		assert_int_equal(ev[i].offset, told.ev[*at].offset);
+		assert_int_equal(ev[i].flags, told.ev[*at].flags);
+		++*at;
+	}
+}
+
+/* Now and then a few events, then as many branches as can be counted, in pieces of time */
+static void count_between(struct setting *s, struct nt_counts *counts, bool damaged)
+{
+	uint64_t limit = s->params.timestamps && rnd(2) ? traced.now - rnd(10000) : UINT64_MAX;
+	struct nt_event ev[256];
+	size_t at = 0;
+	int n;
+
+	nt_flow_window(s->flow, s->bytes, s->len, 0);
+	nt_flow_limit(s->flow, limit);
+	for (;;) {
+		uint64_t before = branches_of(counts);
+		bool events = rnd(3) == 0;
+
+		if (rnd(20) == 0)
+			counts->pause = rnd(4);
+		n = events ? nt_flow_next(s->flow, ev, 1 + rnd(40)) :
+			     nt_flow_count_until(s->flow, counts, ev, 256);
+		assert_true(n >= 0);
+		compare_told(ev, n, branches_of(counts) - before, &at, damaged);
+		if (n)
+			continue;
+		if (!nt_flow_at_limit(s->flow))
+			break;
+		limit = rnd(20) ? limit + rnd(2000) : UINT64_MAX;
+		nt_flow_limit(s->flow, limit);
+	}
+	assert_int_equal(at, told.n);
+}
+
+/* Between other events branches are counted, all others are told, and where the last one led. */
+static void others_are_told_in_their_place(void **state)
+{
+	const char *set = getenv("ROUNDS");
+	unsigned long n, rounds = set ? strtoul(set, NULL, 0) : 100;
+	struct setting s, own;
+	unsigned int pass;
+
+	(void)state;
+	for (n = 0; n < rounds; n++) {
+		struct nt_counts *counts = nt_counts_new();
+
+		assert_non_null(counts);
+		execute(1 + rnd(3000));
+		open_traced(&s, &traced.params, &prog.mem);
+		open_traced(&own, &traced.params, &prog.mem);
+		for (pass = 0; pass < 4; pass++) {
+			if (pass == 3)
+				mutate(traced.bytes, traced.len);
+			tell(&own);
+			count_between(&s, counts, pass == 3);
+		}
+		nt_counts_free(counts);
+		close_traced(&s);
+		close_traced(&own);
+	}
+	free(told.ev);
+	memset(&told, 0, sizeof(told));
+}
+
+/* One program in two address spaces, and edges of each */
+static void edges_are_of_a_space(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_code *code[2];
+	struct nt_store *store;
+	const struct nt_edge *edge;
+	uint64_t sum[2] = { 0 }, first;
+	struct setting s;
+	size_t i, n;
+
+	(void)state;
+	assert_non_null(counts);
+	open_sample(&s, 0);
+	store = nt_store_new(&s.params, 0);
+	assert_non_null(store);
+	for (i = 0; i < 2; i++) {
+		code[i] = nt_store_code(store, 7 + i, nt_image_read, NULL, s.image);
+		assert_non_null(code[i]);
+		/* addresses are of the low one, if one of them is */
+		nt_flow_set_code(s.flow, code[i], s.code);
+		s.flow->params.high_from = UINT64_MAX;
+		count(&s, counts);
+		count(&s, counts);
+		if (!i)
+			count(&s, counts);
+	}
+	edge = nt_counts_edges(counts, &n);
+	assert_true(n > 0);
+	for (i = 0; i < n; i++) {
+		assert_in_range(edge[i].space, 7, 8);
+		sum[edge[i].space - 7] += edge[i].count;
+	}
+	assert_true(sum[0] > 0);
+	assert_int_equal(2 * sum[0], 3 * sum[1]);
+	first = edge[0].from;
+	assert_true(nt_counts_have(counts, 7, 0, 0));
+	assert_true(nt_counts_have(counts, 8, first, first + 1));
+	assert_false(nt_counts_have(counts, 9, 0, 0));
+	assert_false(nt_counts_have(counts, 7, 0, 1));
+	nt_counts_clear(counts);
+	assert_int_equal(branches_of(counts), 0);
+	count(&s, counts);
+	assert_int_equal(2 * branches_of(counts), sum[1]);
+	nt_flow_set_code(s.flow, s.code, s.code);
+	nt_counts_free(counts);
+	nt_code_free(code[0]);
+	nt_code_free(code[1]);
+	nt_store_free(store);
+	close_sample(&s);
+}
+
 /* All messages become those of another source. */
 static void change_source(const struct nt_params *p, unsigned int bits)
 {
@@ -750,6 +927,8 @@ int main(void)
 		cmocka_unit_test(R124_limit_holds_a_hit_back),
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
+		cmocka_unit_test(others_are_told_in_their_place),
+		cmocka_unit_test(edges_are_of_a_space),
 		cmocka_unit_test(R126_sources_share_memos),
 		cmocka_unit_test(memos_of_no_use),
 	};

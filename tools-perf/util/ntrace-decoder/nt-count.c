@@ -24,7 +24,8 @@
 
 static uint32_t edge_slot(const struct nt_counts *c, const struct nt_edge *e)
 {
-	uint64_t h = (e->from ^ (e->to << 20 | e->to >> 44) ^ e->type) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (e->from ^ (e->to << 20 | e->to >> 44) ^ e->space << 40 ^ e->type) *
+		     0x9e3779b97f4a7c15u;
 
 	return h >> (64 - c->table_bits);
 }
@@ -63,10 +64,21 @@ static bool edges_grow(struct nt_counts *c)
 	return true;
 }
 
-/* The number of an edge, made if need be; NT_EDGE_NONE: no memory */
-static uint32_t edge_get(struct nt_counts *c, const struct nt_event *ev)
+/* Whose addresses these are: an edge between the two halves is of the low one. */
+static uint64_t space_of(const struct nt_flow *f, const struct nt_event *ev)
 {
-	struct nt_edge e = { .from = ev->from, .to = ev->to, .type = ev->type };
+	bool high = ev->from >= f->params.high_from && ev->to >= f->params.high_from;
+	const struct nt_code *code = high ? f->high : f->low;
+
+	return code ? code->space : 0;
+}
+
+/* The number of an edge, made if need be; NT_EDGE_NONE: no memory */
+static uint32_t edge_get(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev)
+{
+	struct nt_edge e = {
+		.from = ev->from, .to = ev->to, .type = ev->type, .space = space_of(f, ev),
+	};
 	uint32_t wrap, slot, n;
 
 	if (c->nr_edges >= 1u << (c->table_bits - 1) && !edges_grow(c))
@@ -79,7 +91,8 @@ static uint32_t edge_get(struct nt_counts *c, const struct nt_event *ev)
 		if (n == NT_EDGE_NONE)
 			break;
 		have = &c->edges[n];
-		if (have->from == e.from && have->to == e.to && have->type == e.type)
+		if (have->from == e.from && have->to == e.to && have->type == e.type &&
+		    have->space == e.space)
 			return n;
 	}
 	n = c->nr_edges++;
@@ -303,6 +316,7 @@ struct replay {
 	uint64_t time, limit;
 	bool differences;	/* TSTAMP is one, but for sync messages */
 	uint64_t hits;
+	const struct memo *last;	/* of those that took a branch; NULL: none did */
 	struct stack *stack;
 	const struct spot *spots;
 	struct memo *memos;
@@ -390,6 +404,7 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 	m->hits++;
 	if (m->effect.any)
 		move_stack(r, m);
+	r->last = m->effect.linear ? r->last : m;
 	r->time = time;
 	now->state = ((now->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
 	now->ref = (now->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
@@ -431,11 +446,21 @@ static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 	}
 }
 
+/* Behind so many events of the batch, branches were counted of which this was the last. */
+static void count_last(struct nt_counts *c, uint32_t edge, unsigned int at)
+{
+	c->last = edge;
+	c->last_at = at;
+}
+
 /* Back to what the rest of the decoder knows */
-static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct replay *r)
+static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct replay *r,
+		       const struct batch *b)
 {
 	const uint8_t *first = f->buf + f->pos;
 
+	if (r->last)
+		count_last(c, c->paths[r->last->path].last, b->n);
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
 	f->work += (r->p - first) * f->work_per_byte;
@@ -447,7 +472,7 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	recall(f, first, r->p);
 }
 
-void nt_count_replay(struct nt_flow *f)
+void nt_count_replay(struct nt_flow *f, const struct batch *b)
 {
 	const uint8_t *const end = f->buf + f->len;
 	struct nt_counts *c = f->counts;
@@ -476,7 +501,7 @@ void nt_count_replay(struct nt_flow *f)
 	else if (f->time_valid)
 		(r.src_bits ? replay_all : replay_stamps)(f, &r, end);
 	if (r.hits)
-		end_replay(f, c, &r);
+		end_replay(f, c, &r, b);
 	c->was = r.now;
 	c->was.valid = true;
 	c->was.depth = f->stack.depth;
@@ -621,14 +646,15 @@ static unsigned int path_find(const struct nt_counts *c, const struct path *path
 }
 
 /* False: something else than branches, too many, or no memory */
-static bool learn_path(struct nt_counts *c, const struct nt_event *ev, unsigned int n,
-		       struct path *path)
+static bool learn_path(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
+		       unsigned int n, struct path *path)
 {
 	uint8_t recent[RECENT] = { 0 };
 	unsigned int i, k;
 
 	path->nr_edges = 0;
 	path->insns = 0;
+	path->last = NT_EDGE_NONE;
 	for (i = 0; i < n; i++) {
 		if (ev[i].kind != NT_EV_BRANCH)
 			return false;
@@ -636,11 +662,12 @@ static bool learn_path(struct nt_counts *c, const struct nt_event *ev, unsigned 
 		k = path_find(c, path, &ev[i], recent);
 		if (k < path->nr_edges) {
 			path->times[k]++;
+			path->last = path->edges[k];
 			continue;
 		}
 		if (k == MEMO_EDGES)
 			return false;
-		path->edges[k] = edge_get(c, &ev[i]);
+		path->edges[k] = path->last = edge_get(c, f, &ev[i]);
 		if (path->edges[k] == NT_EDGE_NONE)
 			return false;
 		path->times[k] = 1;
@@ -687,9 +714,12 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	count_miss(c);
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
 	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
-	    !learn_path(c, ev, n, &path))
+	    !learn_path(c, f, ev, n, &path))
 		return;
 	path.insns += f->insns - b->mark_insns;
+	fresh.effect.linear = !n;
+	if (n)
+		count_last(c, path.last, b->mark);
 	m = memo_victim(c, &key);
 	if (m->at == SPOT_NONE) {
 		fresh.path = c->nr_paths++;
@@ -709,11 +739,36 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 #define HUGE_PAGE	(2u << 20)
 
 /* 0, or -NT_ENOMEM */
-static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
-			struct nt_event *others, size_t size, int *nr_others)
+static int count_branch(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev)
 {
-	uint32_t edge;
-	int i;
+	uint32_t edge = edge_get(c, f, ev);
+
+	if (edge == NT_EDGE_NONE)
+		return -NT_ENOMEM;
+	c->edges[edge].count++;
+	return 0;
+}
+
+/* Events of which those are branches that memos don't stand for.  Their number, or negative */
+static int count_batch(struct nt_counts *c, struct nt_flow *f, struct nt_event *ev,
+		       unsigned int max)
+{
+	int n;
+
+	c->was.valid = false;
+	c->last = NT_EDGE_NONE;
+	c->last_at = 0;
+	f->counts = c;
+	n = nt_flow_next(f, ev, max);
+	f->counts = NULL;
+	return n;
+}
+
+/* 0, or -NT_ENOMEM */
+static int count_events(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
+			int n, struct nt_event *others, size_t size, int *nr_others)
+{
+	int i, ret;
 
 	for (i = 0; i < n; i++) {
 		c->stats.insns += ev[i].insns;
@@ -722,11 +777,20 @@ static int count_events(struct nt_counts *c, const struct nt_event *ev, int n,
 			++*nr_others;
 			continue;
 		}
-		edge = edge_get(c, &ev[i]);
-		if (edge == NT_EDGE_NONE)
-			return -NT_ENOMEM;
-		c->edges[edge].count++;
+		ret = count_branch(c, f, &ev[i]);
+		if (ret)
+			return ret;
 	}
+	return 0;
+}
+
+static int count_begin(struct nt_counts *c, const struct nt_flow *f, size_t size, unsigned int max)
+{
+	if (max < 256 || size < NT_EVENT_LEAST)
+		return -NT_EINVAL;
+	if (c->nr_spots >= SPOTS_MAX)
+		forget_all(c);
+	enter_world(c, f);
 	return 0;
 }
 
@@ -734,25 +798,89 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 			size_t size, unsigned int max)
 {
 	struct nt_event ev[256];
-	int n, ret, nr_others = 0;
+	int n, nr_others = 0, ret = count_begin(c, f, size, max);
 
-	if (max < 256 || size < NT_EVENT_LEAST)
-		return -NT_EINVAL;
-	if (c->nr_spots >= SPOTS_MAX)
-		forget_all(c);
-	enter_world(c, f);
+	if (ret)
+		return ret;
 	do {
-		c->was.valid = false;
-		f->counts = c;
-		n = nt_flow_next(f, ev, 256);
-		f->counts = NULL;
+		n = count_batch(c, f, ev, 256);
 		if (n < 0)
 			return n;
-		ret = count_events(c, ev, n, others, size, &nr_others);
+		ret = count_events(c, f, ev, n, others, size, &nr_others);
 		if (ret)
 			return ret;
 	} while (n && !nr_others);
 	return nr_others;
+}
+
+/* Up to the first that is no branch, or leads to nobody knows where.  Their number, or negative */
+static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
+		       int n)
+{
+	int i, ret;
+
+	for (i = 0; i < n && ev[i].kind == NT_EV_BRANCH && !(ev[i].flags & NT_EVF_LEFT); i++) {
+		c->stats.insns += ev[i].insns;
+		ret = count_branch(c, f, &ev[i]);
+		if (ret)
+			return ret;
+	}
+	return i;
+}
+
+/* Where the last branch led that was counted of a batch with n such events: was there one? */
+static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int n, uint64_t *to)
+{
+	if (n && (c->last == NT_EDGE_NONE || c->last_at < (unsigned int)n))
+		*to = ev[n - 1].to;
+	else if (c->last != NT_EDGE_NONE)
+		*to = c->edges[c->last].to;
+	else
+		return false;
+	return true;
+}
+
+/* What stands for the branches before the event, or the end of what is decoded if that is NULL */
+static struct nt_event counted(const struct nt_flow *f, const struct nt_event *before, uint64_t to)
+{
+	struct nt_event ev = { .kind = NT_EV_COUNTED, .from = to, .to = to };
+
+	ev.time = before ? before->time : f->time;
+	ev.offset = before ? before->offset : f->offset + f->pos;
+	if (before)
+		ev.flags = before->flags & (NT_EVF_TIME | NT_EVF_STAMP);
+	else if (f->time_valid)
+		ev.flags = NT_EVF_TIME | NT_EVF_STAMP;
+	return ev;
+}
+
+int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
+			      size_t size, unsigned int max)
+{
+	int n, i, nr = 0, done, ret = count_begin(c, f, size, max);
+	struct nt_event ev[255], stands;
+	bool any = false;
+	uint64_t to = 0;
+
+	if (ret)
+		return ret;
+	do {
+		f->until_other = true;
+		n = count_batch(c, f, ev, 255);
+		f->until_other = false;
+		done = n < 0 ? n : count_until(c, f, ev, n);
+		if (done < 0)
+			return done;
+		any |= count_led(c, ev, done, &to);
+	} while (n && done == n);
+	if (any) {
+		stands = counted(f, done < n ? &ev[done] : NULL, to);
+		nt_give(others, size, &stands, sizeof(stands));
+		nr++;
+	}
+	for (i = done; i < n; i++, nr++)
+		nt_give((char *)others + nr * size, size, &ev[i], sizeof(ev[i]));
+	return nr;
 }
 
 /*
@@ -799,6 +927,26 @@ void nt_counts_free(struct nt_counts *c)
 	free(c->edges);
 	free(c->copy);
 	free(c);
+}
+
+void nt_counts_clear(struct nt_counts *c)
+{
+	uint32_t i;
+
+	settle_all(c);
+	for (i = 0; i < c->nr_edges; i++)
+		c->edges[i].count = 0;
+}
+
+bool nt_counts_have(const struct nt_counts *c, uint64_t space, uint64_t start, uint64_t end)
+{
+	const struct nt_edge *e;
+
+	for (e = c->edges; e < c->edges + c->nr_edges; e++)
+		if (e->space == space &&
+		    (e->from - start <= end - 1 - start || e->to - start <= end - 1 - start))
+			return true;
+	return false;
 }
 
 /* Fields of the first version with a size */

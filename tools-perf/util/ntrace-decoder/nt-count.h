@@ -53,13 +53,14 @@ struct spot {
 	uint32_t world;
 };
 
-/* On the return stack */
+/* On the return stack, and on where the flow is */
 union effect {
 	struct {
 		uint16_t pops : 3, pushes : 3;
 		uint16_t rise : 7;	/* above where it was at first */
 		uint16_t drops : 1;	/* pops one more, whatever it is, if there is one */
 		uint16_t empties : 1;	/* after all this */
+		uint16_t linear : 1;	/* no branch was taken: it leads nowhere */
 	};
 	uint16_t any;
 };
@@ -89,6 +90,7 @@ struct path {
 	uint32_t nr_edges;
 	uint32_t edges[MEMO_EDGES];
 	uint8_t times[MEMO_EDGES];
+	uint32_t last;		/* edge taken, NT_EDGE_NONE: none */
 };
 
 /* The decoder's state before a message, as far as the message's effect depends on it */
@@ -105,6 +107,8 @@ struct nt_counts {
 	char *copy;			/* of the edges, for a caller with another struct nt_edge */
 	uint32_t *table;		/* open addressing: edge -> number */
 	unsigned int table_bits;
+	uint32_t last;			/* edge of this batch that no event tells of, NT_EDGE_NONE: none */
+	unsigned int last_at;		/* events of the batch that were before it */
 
 	struct spot *spots;		/* the first is SPOT_NONE */
 	uint32_t nr_spots;
@@ -123,8 +127,8 @@ struct nt_counts {
 	struct nt_counts_stats stats;
 };
 
-/* Take all messages from f->pos on of which it is known what they do. */
-void nt_count_replay(struct nt_flow *f);
+/* Take all messages from f->pos on of which it is known what they do, behind the events of b. */
+void nt_count_replay(struct nt_flow *f, const struct batch *b);
 
 /*
  * The walk of the message behind nt_count_replay() is done, its events are b's

@@ -468,6 +468,7 @@ static int finish(struct nt_flow *f, struct batch *b)
 		error = finish_indirect(f, b);
 	if (!error && f->leaving) {
 		b->ev[b->n - 1].flags |= NT_EVF_LEFT;
+		b->end |= f->until_other;
 		f->left = true;
 	}
 	if (!error)
@@ -1397,7 +1398,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 		} else {
 			memos = f->counts && !f->counts->pause;
 			if (memos)
-				nt_count_replay(f);
+				nt_count_replay(f, &b);
 			if (nt_loop(f, &b, memos) && memos)
 				nt_count_learn(f, &b);
 			else if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))

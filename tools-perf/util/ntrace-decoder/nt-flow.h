@@ -194,6 +194,7 @@ struct nt_flow {
 	uint32_t reported_syncs;	/* bits of the reasons that make events */
 	bool slow;		/* nothing by nt_loop(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
+	bool until_other;	/* a batch ends behind what nt_flow_count_until() does not count */
 
 	/*
 	 * A message that turns out not to fit the code must not have been
@@ -242,6 +243,7 @@ static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enu
 {
 	struct nt_event *ev = &b->ev[b->n++];
 
+	b->end |= f->until_other;
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = kind;
 	ev->offset = f->msg_offset;

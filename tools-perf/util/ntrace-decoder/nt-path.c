@@ -73,7 +73,7 @@ int nt_path_event_sized(struct nt_path *p, struct nt_code *code, const struct nt
 	p->left = ev->insns;
 	p->branches = ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) && ev->insns;
 	p->to = ev->to;
-	p->leads = ev->kind == NT_EV_START || ev->kind == NT_EV_SYNC ||
+	p->leads = ev->kind == NT_EV_START || ev->kind == NT_EV_SYNC || ev->kind == NT_EV_COUNTED ||
 		   (ev->kind == NT_EV_BRANCH && !(ev->flags & NT_EVF_LEFT));
 	p->ends = ev->kind == NT_EV_STOP || ev->kind == NT_EV_LOSS ||
 		  (ev->kind == NT_EV_BRANCH && !p->leads);

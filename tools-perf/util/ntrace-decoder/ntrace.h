@@ -644,6 +644,7 @@ enum nt_event_kind {
 	NT_EV_LOSS,
 	NT_EV_NOTICE,
 	NT_EV_SYNC,
+	NT_EV_COUNTED,
 };
 
 /*
@@ -681,6 +682,9 @@ enum nt_event_kind {
  * NOTICE	something odd that did not disturb the flow: reason as for LOSS,
  *		from = to = the last known pc; insns = 0.  NT_ENOTIME: this sync
  *		message, the first such one of the window, lacks its timestamp.
+ *
+ * COUNTED	of nt_flow_count_until() alone: branches were counted, the last led to
+ *		from = to.  insns = 0.
  *
  * SYNC		a sync message that neither began nor restarted trace, if
  *		nt_flow_report_syncs() asked for its reason: a trigger, a
@@ -899,6 +903,7 @@ struct nt_edge {
 	uint64_t from, to;	/* as in a BRANCH event */
 	uint64_t count;
 	uint8_t type;		/* enum nt_type */
+	uint64_t space;		/* of the nt_code of the lower address, see nt_store_code() */
 };
 
 struct nt_counts_stats {
@@ -915,7 +920,7 @@ struct nt_counts;
 /*
  * Counts of edges, none at first.  What is remembered of messages takes
  * 15 MB, and up to 6 MB more with the number of places they were met at; an edge
- * 40 to 80 bytes.
+ * 48 to 96 bytes.
  */
 struct nt_counts *nt_counts_new(void);
 void nt_counts_free(struct nt_counts *counts);
@@ -937,6 +942,21 @@ static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
 }
 
 /*
+ * The same, for who must know what is between other events: counts up to the first that is no
+ * BRANCH, or is one with NT_EVF_LEFT.  Writes that one and what is behind it, as nt_flow_next()
+ * would; before it, or where the window is consumed or the limit reached, a COUNTED event if any
+ * branch was counted.
+ */
+int nt_flow_count_until_sized(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
+			      size_t size, unsigned int max);
+
+static inline int nt_flow_count_until(struct nt_flow *flow, struct nt_counts *counts,
+				      struct nt_event *ev, unsigned int max)
+{
+	return nt_flow_count_until_sized(flow, counts, ev, sizeof(*ev), max);
+}
+
+/*
  * The edges counted up to now, *n in all; counts' own, valid until it is used again.
  * NULL: there is no memory, or `size` is smaller than the first version's.
  */
@@ -946,6 +966,12 @@ static inline const struct nt_edge *nt_counts_edges(struct nt_counts *counts, si
 {
 	return nt_counts_edges_sized(counts, n, sizeof(struct nt_edge));
 }
+
+/* All counts are 0 again; edges, and what is remembered of messages, stay. */
+void nt_counts_clear(struct nt_counts *counts);
+
+/* Is there an edge of this space from or to an address in [start, end)?  end == 0 as above */
+bool nt_counts_have(const struct nt_counts *counts, uint64_t space, uint64_t start, uint64_t end);
 
 void nt_counts_get_stats(const struct nt_counts *counts, struct nt_counts_stats *stats);
 
