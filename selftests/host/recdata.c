@@ -10,6 +10,10 @@
  *	times		a tick of the trace is a nanosecond; from 1150 to 1250 another task ran
  *	orphan		the AUX record of the second half is missing
  *	owners		Ownership messages tell which thread runs
+ *	remap		during the second half ELF.other is mapped in place of ELF
+ *	exec		the same, by another program
+ *	fork		the second half is a child process's
+ *	below@ADDR	what is below ADDR is ELF.other's
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -24,6 +28,7 @@
 
 #define PID	100
 #define OTHER	101	/* thread of PID */
+#define CHILD	102	/* another process */
 
 static struct make m, side;
 static uint8_t *elf, *trace;
@@ -73,30 +78,59 @@ static void put_info(struct make *f)
 	end(f);
 }
 
-/* What was mapped of the program: at its own addresses */
-static void put_maps(struct make *f, const char *name)
+static void put_map(struct make *f, const char *name, const Elf64_Phdr *ph, uint64_t size,
+		    uint64_t time)
+{
+	begin(f, 10, 2);
+	put32(f, PID);
+	put32(f, PID);
+	put64(f, ph->p_vaddr);
+	put64(f, size);
+	put64(f, ph->p_offset);
+	put64(f, 0);
+	put64(f, 0);
+	put64(f, 0);
+	put32(f, 5);
+	put32(f, 2);
+	put_text(f, name, 8);
+	end_with(f, PID, PID, time, 1, ID_DUMMY);
+}
+
+/* What was mapped of the program, as far as it is below `end': at its own addresses */
+static void put_maps(struct make *f, const char *name, uint64_t end, uint64_t time)
 {
 	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)elf;
 	const Elf64_Phdr *ph = (const Elf64_Phdr *)(elf + eh->e_phoff);
 	unsigned int i;
 
 	for (i = 0; i < eh->e_phnum; i++) {
-		if (ph[i].p_type != PT_LOAD)
-			continue;
-		begin(f, 10, 2);
-		put32(f, PID);
-		put32(f, PID);
-		put64(f, ph[i].p_vaddr);
-		put64(f, ph[i].p_filesz);
-		put64(f, ph[i].p_offset);
-		put64(f, 0);
-		put64(f, 0);
-		put64(f, 0);
-		put32(f, 5);
-		put32(f, 2);
-		put_text(f, name, 8);
-		end_with(f, PID, PID, 1002, 1, ID_DUMMY);
+		uint64_t size = end > ph[i].p_vaddr ? end - ph[i].p_vaddr : 0;
+
+		if (size > ph[i].p_filesz)
+			size = ph[i].p_filesz;
+		if (ph[i].p_type == PT_LOAD && size)
+			put_map(f, name, &ph[i], size, time);
 	}
+}
+
+static void put_exec(struct make *f, const char *name, uint64_t time)
+{
+	begin(f, 3, 1 << 13);
+	put32(f, PID);
+	put32(f, PID);
+	put_text(f, name, 8);
+	end_with(f, PID, PID, time, 1, ID_DUMMY);
+}
+
+static void put_fork(struct make *f, int pid, int tid, uint64_t time)
+{
+	begin(f, 7, 0);
+	put32(f, pid);
+	put32(f, PID);
+	put32(f, tid);
+	put32(f, PID);
+	put64(f, time);
+	end_with(f, PID, PID, time, 1, ID_DUMMY);
 }
 
 static void put_switch(struct make *f, bool out, int tid, uint64_t time)
@@ -105,23 +139,15 @@ static void put_switch(struct make *f, bool out, int tid, uint64_t time)
 	end_with(f, PID, tid, time, 1, ID_DUMMY);
 }
 
-static void put_side(struct make *f, const char *name)
+static void put_side(struct make *f, const char *kind, const char *name, const char *other)
 {
 	put_info(f);
 	put_id_index(f);
-	begin(f, 3, 1 << 13);
-	put32(f, PID);
-	put32(f, PID);
-	put_text(f, "prog", 8);
-	end_with(f, PID, PID, 1001, 1, ID_DUMMY);
-	put_maps(f, name);
-	begin(f, 7, 0);
-	put32(f, PID);
-	put32(f, PID);
-	put32(f, OTHER);
-	put32(f, PID);
-	put64(f, 1003);
-	end_with(f, PID, PID, 1003, 1, ID_DUMMY);
+	put_exec(f, "prog", 1001);
+	put_maps(f, name, UINT64_MAX, 1002);
+	if (!strncmp(kind, "below@", 6))
+		put_maps(f, other, strtoull(kind + 6, NULL, 16), 1002);
+	put_fork(f, PID, OTHER, 1003);
 	begin(f, 21, 0);
 	put64(f, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE |
 		 (timed ? NTRACE_HW_ID_TIMESTAMP : 0) | (owners ? NTRACE_HW_ID_CONTEXT : 0));
@@ -168,19 +194,39 @@ static size_t middle(void)
 	return nt_msg_find_sync(&p, trace, trace_len, trace_len / 2);
 }
 
-static void put_windows(struct make *f, const char *kind)
+/* Between the two windows; returns who runs then */
+static int put_change(struct make *f, const char *kind, const char *other)
 {
-	size_t half = middle();
+	if (!strcmp(kind, "fork")) {
+		put_fork(f, CHILD, CHILD, 2001);
+		return CHILD;
+	}
+	if (!strcmp(kind, "switch"))
+		return OTHER;
+	if (!strcmp(kind, "exec"))
+		put_exec(f, "other", 2001);
+	put_maps(f, other, UINT64_MAX, 2001);
+	return PID;
+}
+
+static void put_windows(struct make *f, const char *kind, const char *other)
+{
+	static const char *const halves[] = { "switch", "remap", "exec", "fork" };
+	size_t half = middle(), i;
+	int tid;
 
 	if (timed) {
 		put_switch(f, true, PID, 1150);
 		put_switch(f, false, PID, 1250);
 	}
-	if (!strcmp(kind, "switch")) {
+	for (i = 0; i < 4 && strcmp(kind, halves[i]); i++)
+		;
+	if (i < 4) {
 		put_window(f, 0, half, 0, PID, 2000);
+		tid = put_change(f, kind, other);
 		put_switch(f, true, PID, 2001);
-		put_switch(f, false, OTHER, 2002);
-		put_window(f, half, trace_len - half, 0, OTHER, 3000);
+		put_switch(f, false, tid, 2002);
+		put_window(f, half, trace_len - half, 0, tid, 3000);
 	} else {
 		put_window(f, 0, strcmp(kind, "orphan") ? trace_len : half,
 			   strcmp(kind, "partial") ? 0 : 4, PID, 2000);
@@ -217,9 +263,11 @@ int main(int argc, char **argv)
 	const char *kind = argc == 4 ? argv[1] : "";
 	bool pipe = !strcmp(kind, "pipe"), packed = !strcmp(kind, "compressed");
 	struct header h = { 0 };
+	char other[4096];
 
 	if (argc != 4)
 		return 2;
+	snprintf(other, sizeof(other), "%s.other", argv[2]);
 	timed = !strcmp(kind, "times");
 	owners = !strcmp(kind, "owners");
 	elf = load(argv[2], &elf_len);
@@ -228,8 +276,8 @@ int main(int argc, char **argv)
 		put_pipe_header(&m);
 	else
 		h = put_header(&m);
-	put_side(packed ? &side : &m, argv[2]);
-	put_windows(packed ? &side : &m, kind);
+	put_side(packed ? &side : &m, kind, argv[2], other);
+	put_windows(packed ? &side : &m, kind, other);
 	if (packed)
 		put_packed(&m, &side);
 	put_trace(&m);

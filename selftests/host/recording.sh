@@ -163,6 +163,62 @@ done
 [ $? = 2 ] && grep -q 'L1.bin: several files have to be recordings' "$scratch/stderr"
 verdict $? 'a recording and a raw trace are refused in words'
 
+# Where nothing else happens, branches are counted as edges. Who asks for times gets them one by one:
+# the same comes out.
+# counted DESCRIPTION ELF FILE...
+counted()
+{
+	local format said= status=0 told=0 bad=0
+
+	for format in llvm-profgen autofdo bolt; do
+		"$ntrace" profile --format=$format --elf "${@:2}" >"$scratch/got" 2>"$scratch/stderr" || status=$?
+		"$ntrace" profile --format=$format --time=0, --elf "${@:2}" >"$scratch/want" 2>"$scratch/said" || told=$?
+		cmp "$scratch/got" "$scratch/want" && cmp "$scratch/stderr" "$scratch/said" || bad=1
+		[ $status = $told ] && [ $status != 2 ] && [ -s "$scratch/got" ] || bad=1
+		said="$said $(wc -l <"$scratch/got")"
+	done
+	verdict $bad "$1: counted, or branch by branch:$said lines"
+}
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+echo "# SEED=$seed"
+cp "$program" "$scratch/mix.elf"
+cp "$program" "$scratch/mix.elf.other"
+"$ntrace" encode --elf "$program" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o "$scratch/synced.bin" 2>"$scratch/log"
+size=$(stat -c %s "$scratch/synced.bin")
+# An instruction that is mostly reached from the one before: files meet there.
+run=$("$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort -n -k 4 | sed -n 's/^F \([^ ]*\) .*/\1/p' | tail -n 1)
+below=below@$(sort -u "$scratch/pc" | grep -A1 "^$run\$" | tail -n 1)
+for damage in 0 5; do
+	cp "$scratch/synced.bin" "$scratch/trace.bin"
+	for ((i = 0; i < damage; i++)); do
+		printf '\x5a\x02\x03' | dd of="$scratch/trace.bin" bs=1 seek=$((RANDOM % (size - 3))) conv=notrunc status=none
+	done
+	for kind in file partial switch orphan owners remap exec fork $below; do
+		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/trace.bin" >"$scratch/$kind.count" &&
+			counted "$kind, damaged in $damage places" "$scratch/mix.elf" "$scratch/$kind.count"
+	done
+	for kind in remap exec $below; do
+		counted "$kind, damaged in $damage places, the other file" "$scratch/mix.elf.other" "$scratch/$kind.count"
+	done
+	counted "several files, damaged in $damage places" "$scratch/mix.elf" "$scratch"/{switch,remap,fork}.count
+done
+# Of what was mapped one after the other each has its part.
+branches()	# ELF FILE: how often which was taken, in it
+{
+	"$ntrace" profile --format=bolt --elf "$@" 2>>"$scratch/log" | grep '^B'
+}
+for kind in remap exec; do
+	"$scratch/recdata" $kind "$scratch/mix.elf" "$mix/L1.bin" >"$scratch/$kind.count"
+	branches "$scratch/mix.elf" "$scratch/$kind.count" >"$scratch/first"
+	branches "$scratch/mix.elf.other" "$scratch/$kind.count" >"$scratch/second"
+	branches "$program" "$mix/L1.bin" >"$scratch/whole"
+	[ -s "$scratch/first" ] && [ -s "$scratch/second" ] && ! cmp -s "$scratch/first" "$scratch/second" &&
+		awk '{ n[$2 " " $3] += $4 } END { for (b in n) print "B", b, n[b], 0 }' "$scratch/first" "$scratch/second" |
+		sort | cmp - <(sort "$scratch/whole")
+	verdict $? "$kind: $(wc -l <"$scratch/first") branches before, $(wc -l <"$scratch/second") behind"
+done
+
 # damage: what was before it, and where it is
 size=$(stat -c %s "$scratch/file.data")
 for cut in 100 1000 $((size / 2)); do

@@ -21,6 +21,9 @@ $record --kcore -e ntrace//k -o kernel.data -- ls /
 $record -Se -m,64K -e ntrace//u -o snapshot.data -- qsort
 $record -o - -e ntrace//u -- ls / >pipe.data
 $record --aux-sample=8192 -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
+$record -e ntrace//u -o reload.data -- reload
+$record --kcore -a -e ntrace// -o busy.data -- sh -c 'threads & forkexec & reload; wait'
+$record -e ntrace//u -m,16 -o lossy.data -- bigtrace
 # many windows
 echo 16384 >/sys/module/ntrace/parameters/move_bytes
 $record --kcore -a -e ntrace// -o system.data -- ls /
@@ -154,6 +157,46 @@ profile_like_perf user qsort
 ok $? "user: a profile of $lines lines as with perf" "$dir/profile.err"
 profile_like_perf fork busybox
 ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
+
+# What is counted as edges is what comes branch by branch to who asks for times: of every file that a
+# recording may have trace of, in every format.
+cat >"$dir/counts.sh" <<'END'
+ntrace=$1 share=$2 data=$3 to=$4 bad=0 all=0
+shift 4
+profile()	# TO PROGRAM OPTION...
+{
+	"$ntrace" profile --buildid-dir "$share/debug" --format=$format --elf="$2" "${@:3}" "$data" >"$1" 2>"$1.err"
+	echo $? >>"$1.err"
+}
+for program; do
+	for format in bolt llvm-profgen autofdo; do
+		profile "$to/edges" "$program"
+		profile "$to/branches" "$program" --time=0,
+		cmp "$to/edges" "$to/branches" && cmp "$to/edges.err" "$to/branches.err" ||
+			{ echo "$program: $format differs"; bad=1; }
+		[ -s "$to/edges" ] || break
+	done
+	lines=$(wc -l <"$to/edges")
+	[ $lines = 0 ] || echo "${program##*/}: $lines lines"
+	all=$((all + lines))
+done
+[ $bad = 0 ] && [ $all -gt 0 ]
+END
+mkdir -p "$dir/programs"
+find "$share/debug" "$dir/shared/share/debug" -name elf -print0 | while IFS= read -r -d '' program; do
+	name=${program%/*/elf}
+	cp "$program" "$dir/programs/${name##*/}"
+done
+for data in "$share"/*.data "$dir"/shared/share/*.data; do
+	programs=("$dir"/programs/*)
+	if [ -e "$data/kcore_dir/kcore" ]; then
+		ln -sf "$data/kcore_dir/kcore" "$dir/vmlinux"
+		programs+=("$dir/vmlinux")
+	fi
+	"$lab/enter" bash "$dir/counts.sh" "$build/host/ntrace" "${data%/*}" "$data" "$dir" "${programs[@]}" \
+		>"$dir/counts" 2>&1
+	ok $? "${data#"$dir/"}: counts of $(grep -c ' lines$' "$dir/counts") files as branch by branch" "$dir/counts"
+done
 
 # of programs without a PLT
 timeline()	# ARGUMENT...: to $dir/timeline

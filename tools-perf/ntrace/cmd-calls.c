@@ -101,7 +101,7 @@ static void look_up(struct command_calls *cc, struct known *k)
 		name = symbols_find(cc->symbols, k->addr, &offset);
 	} else {
 		name = rec_symbol(&cc->rec, cc->task, k->addr, &offset);
-		if (!rec_place(&cc->rec, cc->task, k->addr, &file, &place))
+		if (!rec_place(&cc->rec, rec_task_space(&cc->rec, cc->task), k->addr, &file, &place))
 			file = "";
 		/* the kernel has no offsets */
 		if (rec_is_kernel(&cc->rec, k->addr))

@@ -39,7 +39,7 @@ struct reader {
 	struct named *files;	/* that there is trace of */
 	size_t nr_files, last;
 	struct where *threads;
-	size_t nr_threads;
+	size_t nr_threads, last_thread;
 	const char *other;	/* another file that there is trace of */
 	bool found;		/* there is of the program's */
 	bool kernel;		/* the program is the kernel, of which there is trace */
@@ -103,18 +103,27 @@ static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int
 
 /* ------------------------------------------------------------ threads -- */
 
-static struct where *find_thread(struct reader *rd, const struct perf_event_line *ev)
+static bool is_thread(const struct reader *rd, size_t i, int tid, int cpu)
 {
-	int cpu = ev->tid > 0 ? -1 : ev->cpu;
-	size_t i;
+	return i < rd->nr_threads && rd->threads[i].tid == tid && rd->threads[i].cpu == cpu;
+}
 
-	for (i = 0; i < rd->nr_threads; i++)
-		if (rd->threads[i].tid == ev->tid && rd->threads[i].cpu == cpu)
-			return &rd->threads[i];
+static struct where *find_thread(struct reader *rd, int tid, int cpu)
+{
+	size_t i = rd->last_thread;
+
+	cpu = tid > 0 ? -1 : cpu;
+	if (is_thread(rd, i, tid, cpu))
+		return &rd->threads[i];
+	for (i = 0; i < rd->nr_threads && !is_thread(rd, i, tid, cpu); i++)
+		;
+	rd->last_thread = i;
+	if (i < rd->nr_threads)
+		return &rd->threads[i];
 	rd->threads = reallocarray(rd->threads, i + 1, sizeof(*rd->threads));
 	if (!rd->threads)
 		die("%s", nt_strerror(NT_ENOMEM));
-	rd->threads[i] = (struct where){ .tid = ev->tid, .cpu = cpu };
+	rd->threads[i] = (struct where){ .tid = tid, .cpu = cpu };
 	rd->nr_threads++;
 	return &rd->threads[i];
 }
@@ -190,8 +199,15 @@ static void check_build_ids(const struct reader *rd)
 		    "was executed", rd->data, wrong->path, wrong->hex, rd->program, rd->build_id);
 }
 
-/* The program's own address of a place; PROFILE_ELSEWHERE of others */
-static uint64_t own(struct reader *rd, const struct perf_place *place, struct where *w)
+/* One that does not depend on the order in which they come; no name of a file is behind the kernel's. */
+static void found_other(struct reader *rd, const char *dso)
+{
+	if (!rd->other || strcmp(dso, rd->other) < 0)
+		rd->other = dso;
+}
+
+/* The program's own address of a place, which is less by *bias; PROFILE_ELSEWHERE of others */
+static uint64_t own(struct reader *rd, const struct perf_place *place, uint64_t *bias)
 {
 	const struct profile *p = rd->result->profile;
 	enum kinship file;
@@ -201,7 +217,7 @@ static uint64_t own(struct reader *rd, const struct perf_place *place, struct wh
 		return PROFILE_ELSEWHERE;
 	file = find_file(rd, place->dso);
 	if (file == FILE_OTHER) {
-		rd->other = rd->files[rd->last].dso;
+		found_other(rd, rd->files[rd->last].dso);
 		return PROFILE_ELSEWHERE;
 	}
 	/* the kernel runs at the addresses of vmlinux: there are no offsets in a file */
@@ -210,7 +226,7 @@ static uint64_t own(struct reader *rd, const struct perf_place *place, struct wh
 				     profile_address(p, place->offset);
 	if (addr == PROFILE_ELSEWHERE)
 		return addr;
-	w->bias = place->addr - addr;
+	*bias = place->addr - addr;
 	rd->found = true;
 	return addr;
 }
@@ -239,51 +255,45 @@ static void lose(struct reader *rd, struct where *w, uint64_t pc)
 }
 
 /* Where an interval begins, what comes first is the end of a run whose beginning is not known. */
-static void begin_interval(struct reader *rd, struct where *w, const struct perf_event_line *ev,
-			   uint64_t from)
+static void begin_interval(struct reader *rd, struct where *w, unsigned int interval,
+			   unsigned int flags, uint64_t from)
 {
-	if (w->interval != ev->interval)
+	if (w->interval != interval)
 		lose(rd, w, 0);
-	w->interval = ev->interval;
-	if (!w->inside && from != PROFILE_ELSEWHERE && !(ev->flags & PERF_BEGIN))
+	w->interval = interval;
+	if (!w->inside && from != PROFILE_ELSEWHERE && !(flags & PERF_BEGIN))
 		add(rd->result, PROFILE_ELSEWHERE, from, NT_TYPE_NONE);
 }
 
-static unsigned int type_of(const struct perf_event_line *ev)
+static unsigned int type_of(unsigned int flags)
 {
-	return ev->flags & PERF_TRAP ? NT_TYPE_TRAP :
-	       ev->flags & PERF_ERET ? NT_TYPE_ERET : NT_TYPE_JUMP;
+	return flags & PERF_TRAP ? NT_TYPE_TRAP : flags & PERF_ERET ? NT_TYPE_ERET : NT_TYPE_JUMP;
 }
 
-/* Returns where it leads in the program; *from: and from where */
-static uint64_t on_branch(struct reader *rd, const struct perf_event_line *ev, struct where *w,
-			  uint64_t *from)
+static void on_branch(struct reader *rd, struct where *w, unsigned int interval,
+		      unsigned int flags, uint64_t from, uint64_t to)
 {
 	struct profile_perf *r = rd->result;
-	uint64_t to;
 
-	*from = own(rd, &ev->from, w);
-	to = own(rd, &ev->to, w);
-	begin_interval(rd, w, ev, *from);
-	if (ev->flags & PERF_BEGIN) {
+	begin_interval(rd, w, interval, flags, from);
+	if (flags & PERF_BEGIN) {
 		add(r, PROFILE_ELSEWHERE, to, resumes(w, to) ? NT_TYPE_ERET : NT_TYPE_NONE);
 		go_on(w, to);
-	} else if (ev->flags & PERF_END) {
-		add(r, *from, PROFILE_ELSEWHERE, NT_TYPE_TRAP);
+	} else if (flags & PERF_END) {
+		add(r, from, PROFILE_ELSEWHERE, NT_TYPE_TRAP);
 		w->inside = false;
-		w->stopped = *from != PROFILE_ELSEWHERE;
-		w->at = *from;
+		w->stopped = from != PROFILE_ELSEWHERE;
+		w->at = from;
 	} else {
-		add(r, *from, to, type_of(ev));
+		add(r, from, to, type_of(flags));
 		go_on(w, to);
 	}
-	return to;
 }
 
 /* What was executed up to a loss counts, if it is known where that was. */
 static void on_error(struct reader *rd, const struct perf_event_line *ev)
 {
-	struct where *w = find_thread(rd, ev);
+	struct where *w = find_thread(rd, ev->tid, ev->cpu);
 
 	rd->result->losses++;
 	lose(rd, w, ev->from.addr ? ev->from.addr - w->bias : 0);
@@ -330,17 +340,22 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 	};
 	struct perf_event_line ev;
 	struct perf_script s;
-	uint64_t from;
+	uint64_t from, to;
+	struct where *w;
 
 	if (perf)
 		perf_build_ids_read(&rd.ids, perf, file);
 	check_build_ids(&rd);
 	perf_script_open(&s, perf, file, "be", "comm,pid,tid,cpu,time,flags,ip,addr,dso,dsoff");
 	while (perf_script_next(&s, &ev)) {
-		if (ev.error)
+		if (ev.error) {
 			on_error(&rd, &ev);
-		else
-			on_branch(&rd, &ev, find_thread(&rd, &ev), &from);
+			continue;
+		}
+		w = find_thread(&rd, ev.tid, ev.cpu);
+		from = own(&rd, &ev.from, &w->bias);
+		to = own(&rd, &ev.to, &w->bias);
+		on_branch(&rd, w, ev.interval, ev.flags, from, to);
 	}
 	perf_script_close(&s);
 	end_threads(&rd);
@@ -350,92 +365,68 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 
 /* ------------------------------------------------------- without perf ---- */
 
-/*
- * A branch of a task, and what it counts for: where addresses are is dear to find out, and programs
- * take the same branches over and over.
- */
-struct seen {
-	const struct rec_task *task;
-	uint64_t ip, addr;
-	unsigned int flags, generation;
-	unsigned int type;
-	size_t thread;			/* number of its struct where */
-	uint64_t from, to, bias;
-	uint64_t count;			/* times since it was added */
+/* What an address is to the program: dear to find out, and asked for over and over */
+struct known {
+	const struct rec_space *space;
+	uint64_t addr, own, bias;
+	unsigned int generation;
 };
 
-#define SEEN	16384
+#define KNOWN	16384
 
 struct native {
 	struct reader rd;
 	struct rec rec;
-	struct seen *seen;
+	struct known *known;
 	unsigned int generation;	/* of what is mapped; from 1 on */
 };
 
-static struct seen *find_seen(const struct native *n, const struct rec_sample *s)
+/* As own() */
+static uint64_t own_at(struct native *n, const struct rec_space *space, uint64_t addr,
+		       uint64_t *bias)
 {
-	uint64_t h = (s->ip ^ s->addr << 24 ^ s->addr >> 40 ^ (uintptr_t)s->task) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = (addr ^ (uintptr_t)space) * 0x9e3779b97f4a7c15ull;
+	struct known *k = &n->known[h >> 50 & (KNOWN - 1)];
+	struct perf_place place = { .addr = addr };
 
-	return &n->seen[h >> 50 & (SEEN - 1)];
-}
-
-static bool is_seen(const struct native *n, const struct seen *b, const struct rec_sample *s)
-{
-	return b->task == s->task && b->ip == s->ip && b->addr == s->addr && b->flags == s->flags &&
-	       b->generation == n->generation;
-}
-
-static void settle(struct native *n, struct seen *b)
-{
-	if (b->count)
-		add_times(n->rd.result, b->from, b->to, b->type, b->count);
-	b->count = 0;
-}
-
-/* The same branch again: false if something else is to be counted with it */
-static bool count_again(struct native *n, struct seen *b)
-{
-	struct where *w = &n->rd.threads[b->thread];
-
-	if (!w->inside && b->from != PROFILE_ELSEWHERE)
-		return false;
-	b->count++;
-	w->bias = b->bias;
-	go_on(w, b->to);
-	return true;
+	if (k->addr != addr || k->space != space || k->generation != n->generation) {
+		if (!rec_place(&n->rec, space, addr, &place.dso, &place.offset))
+			place.dso = NULL;
+		*k = (struct known){ .space = space, .addr = addr, .generation = n->generation };
+		k->own = own(&n->rd, &place, &k->bias);
+	}
+	if (k->own != PROFILE_ELSEWHERE)
+		*bias = k->bias;
+	return k->own;
 }
 
 static void take_branch(void *ctx, const struct rec_sample *s)
 {
 	struct native *n = ctx;
-	struct seen *b = find_seen(n, s);
-	struct perf_event_line line;
-	struct where *w;
-	uint64_t from, to;
+	const struct rec_space *space = rec_task_space(&n->rec, s->task);
+	struct where *w = find_thread(&n->rd, s->tid, s->cpu);
+	uint64_t from = own_at(n, space, s->ip, &w->bias), to = own_at(n, space, s->addr, &w->bias);
 
-	if (is_seen(n, b, s) && count_again(n, b))
-		return;
-	rec_line_branch(&n->rec, s, &line);
-	w = find_thread(&n->rd, &line);
-	to = on_branch(&n->rd, &line, w, &from);
-	/* each interval begins anew */
-	if (!s->task || n->rec.trace.nr_wanted || s->flags & (NT_SESSION_BEGIN | NT_SESSION_END))
-		return;
-	settle(n, b);
-	*b = (struct seen){
-		.task = s->task, .ip = s->ip, .addr = s->addr, .flags = s->flags,
-		.generation = n->generation, .type = type_of(&line),
-		.thread = (size_t)(w - n->rd.threads), .from = from, .to = to, .bias = w->bias,
-	};
+	on_branch(&n->rd, w, rec_interval(&n->rec, s->time), rec_line_flags(s->flags), from, to);
 }
 
-static void settle_all(struct native *n)
+static void take_edge(void *ctx, const struct rec_space *space, const struct nt_edge *edge)
 {
-	size_t i;
+	struct native *n = ctx;
+	uint64_t bias;
+	uint64_t from = own_at(n, space, edge->from, &bias), to = own_at(n, space, edge->to, &bias);
 
-	for (i = 0; i < SEEN; i++)
-		settle(n, &n->seen[i]);
+	add_times(n->rd.result, from, to, type_of(rec_line_flags(nt_session_flags(edge->type))),
+		  edge->count);
+}
+
+/* Where the last branch led that was counted as an edge */
+static void take_reach(void *ctx, const struct rec_sample *s)
+{
+	struct native *n = ctx;
+	struct where *w = find_thread(&n->rd, s->tid, s->cpu);
+
+	go_on(w, own_at(n, rec_task_space(&n->rec, s->task), s->addr, &w->bias));
 }
 
 /* Other code may be where code was. */
@@ -445,6 +436,14 @@ static void take_note(void *ctx, const struct rec_note *note)
 
 	if (note->type != NT_PERFDATA_SWITCH && note->type != NT_PERFDATA_SWITCH_CPU_WIDE)
 		n->generation++;
+}
+
+/* What the program is entered by is the beginning of a run, be it no branch. */
+static bool enters(void *ctx, const char *from, const char *to)
+{
+	struct native *n = ctx;
+
+	return find_file(&n->rd, from) == FILE_OTHER && find_file(&n->rd, to) != FILE_OTHER;
 }
 
 static void take_loss(void *ctx, const struct rec_loss *loss)
@@ -490,15 +489,15 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 			.result = r, .data = file, .program = program,
 			.name = without_folders(program), .build_id = build_id,
 		},
-		.seen = calloc(SEEN, sizeof(*n.seen)), .generation = 1,
+		.known = calloc(KNOWN, sizeof(*n.known)), .generation = 1,
 	};
 	const struct rec_output output = {
-		.branch = take_branch, .loss = take_loss, .note = take_note, .ctx = &n,
+		.branch = take_branch, .loss = take_loss, .edge = take_edge, .reach = take_reach,
+		.enters = enters, .note = take_note, .ctx = &n,
 	};
 
-	if (!n.seen)
+	if (!n.known)
 		die("%s", nt_strerror(NT_ENOMEM));
-
 	rec_open(&n.rec, file, options);
 	read_ids(&n);
 	check_build_ids(&n.rd);
@@ -507,10 +506,9 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
-	settle_all(&n);
 	end_threads(&n.rd);
 	must_have_found(&n.rd);
-	free(n.seen);
+	free(n.known);
 	free_reader(&n.rd);
 	rec_free(&n.rec);
 }

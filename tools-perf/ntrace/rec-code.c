@@ -139,13 +139,13 @@ static int map_user(void *ctx, uint64_t number, uint64_t addr, struct nt_mapping
 /* ---------------------------------------------------------------- graphs - */
 
 static struct nt_code *new_code(struct rec *rec, nt_read_fn read, nt_map_fn map,
-				struct rec_space *space)
+				struct rec_space *space, uint64_t number)
 {
 	struct nt_code *code;
 
 	if (!rec->store)
 		rec->store = nt_store_new(&rec->code_params, CODE_LIMIT);
-	code = rec->store ? nt_store_code(rec->store, 0, read, map, space) : NULL;
+	code = rec->store ? nt_store_code(rec->store, number, read, map, space) : NULL;
 	if (!code)
 		die("%s", nt_strerror(NT_ENOMEM));
 	return code;
@@ -156,7 +156,7 @@ struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space)
 	if (!space)
 		return NULL;
 	if (!space->code)
-		space->code = new_code(rec, read_user, map_user, space);
+		space->code = new_code(rec, read_user, map_user, space, (uint64_t)space->pid);
 	return space->code;
 }
 
@@ -170,7 +170,7 @@ struct nt_code *rec_code_kernel(struct rec *rec)
 		rec->kernel->rec = rec;
 	}
 	if (!rec->kernel->code)
-		rec->kernel->code = new_code(rec, read_kernel, NULL, rec->kernel);
+		rec->kernel->code = new_code(rec, read_kernel, NULL, rec->kernel, 0);
 	return rec->kernel->code;
 }
 
@@ -193,6 +193,7 @@ static void forget(struct rec *rec)
 	unsigned int i;
 	size_t at = 0;
 
+	rec_count_end(rec);
 	for (i = 0; i < rec->nr_queues; i++) {
 		if (rec->queue[i] && rec->queue[i]->flow)
 			nt_flow_set_code(rec->queue[i]->flow, NULL, NULL);

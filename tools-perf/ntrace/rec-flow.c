@@ -10,7 +10,7 @@
 
 /* ---------------------------------------------------------------- output - */
 
-static bool is_wanted(const struct rec_queue *q)
+bool rec_flow_is_chosen(const struct rec_queue *q)
 {
 	const struct rec_options *o = q->rec->options;
 
@@ -30,7 +30,7 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 
 static bool is_wanted_at(const struct rec_queue *q, uint64_t time)
 {
-	return is_wanted(q) && rec_time_is_wanted(q->rec, time);
+	return rec_flow_is_chosen(q) && rec_time_is_wanted(q->rec, time);
 }
 
 static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,
@@ -82,7 +82,7 @@ static void put_range(struct rec_queue *q, uint32_t insns)
 		if (insns && out->run)
 			out->run(out->ctx, &sample, insns);
 	}
-	if (!insns || !out->insn || !is_wanted(q))
+	if (!insns || !out->insn || !rec_flow_is_chosen(q))
 		return;
 	nt_path_linear(q->path, rec_queue_code(q, q->pc), q->pc, insns);
 	while (nt_path_insn(q->path, &insn) > 0) {
@@ -339,6 +339,19 @@ static void on_branch(struct rec_queue *q, const struct nt_event *ev)
 	q->have_pc = !(ev->flags & NT_EVF_LEFT);
 }
 
+/* Branches were counted up to here. */
+static void on_counted(struct rec_queue *q, const struct nt_event *ev)
+{
+	const struct rec_output *out = q->rec->output;
+	struct rec_sample sample = sample_of(q);
+
+	sample.addr = ev->to;
+	if (out->reach)
+		out->reach(out->ctx, &sample);
+	q->pc = ev->to;
+	q->have_pc = true;
+}
+
 void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t time)
 {
 	bool paused = q->paused;
@@ -364,6 +377,9 @@ void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t tim
 		break;
 	case NT_EV_LOSS:
 		on_loss(q, ev);
+		break;
+	case NT_EV_COUNTED:
+		on_counted(q, ev);
 		break;
 	}
 }

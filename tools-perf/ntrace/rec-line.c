@@ -18,7 +18,7 @@ static unsigned int kind_of(unsigned int flags)
 	return (flags & NT_SESSION_CALL ? PERF_CALL : 0) | (flags & NT_SESSION_RETURN ? PERF_RETURN : 0);
 }
 
-static unsigned int flags_of(unsigned int flags)
+unsigned int rec_line_flags(unsigned int flags)
 {
 	/* Where trace ends no trap is seen, only what would make one. */
 	if (flags & NT_SESSION_END)
@@ -30,7 +30,7 @@ static struct perf_place place_of(struct rec *rec, const struct rec_sample *s, u
 {
 	struct perf_place place = { .addr = addr };
 
-	if (!rec_place(rec, s->task, addr, &place.dso, &place.offset))
+	if (!rec_place(rec, rec_task_space(rec, s->task), addr, &place.dso, &place.offset))
 		place.dso = NULL;
 	return place;
 }
@@ -40,7 +40,7 @@ void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_ev
 	*line = (struct perf_event_line){
 		.pid = s->pid, .tid = s->tid, .cpu = s->cpu, .time = s->time,
 		.interval = rec_interval(rec, s->time),
-		.flags = flags_of(s->flags),
+		.flags = rec_line_flags(s->flags),
 		.from = place_of(rec, s, s->ip), .to = place_of(rec, s, s->addr),
 	};
 	snprintf(line->comm, sizeof(line->comm), "%s", s->task ? s->task->comm : "unknown");

@@ -12,6 +12,7 @@
 
 /* Events of one call of the library; events that may wait for the end of their span */
 #define BATCH		256
+#define FIRST		16	/* before branches are counted */
 #define WAITING_MAX	16384
 
 struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffer)
@@ -60,8 +61,7 @@ static void look_up_task(struct rec_queue *q)
 	if (!q->task && q->tid >= 0)
 		q->task = rec_task_get(q->rec, q->tid, q->cpu);
 	q->pid = q->task && q->task->pid >= 0 ? q->task->pid : q->tid;
-	/* kernel threads have no number of their own but this, and nothing mapped */
-	q->space = q->tid > 0 ? rec_space_get(q->rec, q->pid) : NULL;
+	q->space = rec_task_space(q->rec, q->task);
 }
 
 static void use_code(struct rec_queue *q)
@@ -134,9 +134,9 @@ static void make_room(struct rec_queue *q)
 	q->span.scan -= q->pos;
 	q->nr -= q->pos;
 	q->pos = 0;
-	if (q->nr + BATCH <= q->room)
+	if (q->nr + 2 * BATCH <= q->room)
 		return;
-	q->room = q->room ? 2 * q->room : 2 * BATCH;
+	q->room = q->room ? 2 * q->room : 4 * BATCH;
 	q->ev = reallocarray(q->ev, q->room, sizeof(*q->ev));
 	if (!q->ev)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -434,20 +434,34 @@ static uint64_t limit_ticks(const struct rec_queue *q, uint64_t limit)
 	return ntrace_info_ticks(&q->rec->info, limit) >> q->ts_shift;
 }
 
-/* More events; false at the end of the window, or of what is not later than limit */
+static int take_events(struct rec_queue *q, int n)
+{
+	if (n < 0)
+		die("%s", nt_strerror(n));
+	q->nr += n;
+	return n;
+}
+
+/*
+ * More events; false at the end of the window, or of what is not later than limit.  Whoever wants
+ * sums gets branches one by one behind everything else, until it is clear where the task is.
+ */
 static bool decode(struct rec_queue *q, uint64_t limit)
 {
+	const struct nt_event *last;
+	struct nt_counts *counts;
 	int n;
 
 	if (!q->window->size)
 		return false;
 	use_code(q);
 	make_room(q);
+	counts = rec_count(q);
 	nt_flow_limit(q->flow, limit_ticks(q, limit));
-	n = nt_flow_next(q->flow, q->ev + q->nr, BATCH);
-	if (n < 0)
-		die("%s", nt_strerror(n));
-	q->nr += n;
+	n = take_events(q, nt_flow_next(q->flow, q->ev + q->nr, counts ? FIRST : BATCH));
+	last = q->ev + q->nr - 1;
+	if (counts && n && last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT))
+		take_events(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr, BATCH));
 	return n;
 }
 

@@ -181,6 +181,7 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 	}
 	if (i == rec->nr_notes)
 		decode_until(rec, ready, UINT64_MAX);
+	rec_count_end(rec);
 	progress_end();
 	free(ready);
 }

@@ -24,7 +24,7 @@ static bool find_address(const struct rec_file *f, uint64_t offset, uint64_t *ad
 	return false;
 }
 
-bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, const char **file,
+bool rec_place(struct rec *rec, const struct rec_space *space, uint64_t addr, const char **file,
 	       uint64_t *offset)
 {
 	const struct rec_mapping *m;
@@ -33,9 +33,7 @@ bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, cons
 	*file = "[kernel.kallsyms]";
 	if (!addr || rec_is_kernel(rec, addr))
 		return addr;
-	if (!task || task->tid <= 0)
-		return false;
-	m = rec_space_find(rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid), addr);
+	m = space ? rec_space_find(space, addr) : NULL;
 	if (!m)
 		return false;
 	*file = m->file->name;
@@ -46,12 +44,10 @@ bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, cons
 static const char *user_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 			       uint64_t *offset)
 {
-	const struct rec_mapping *m;
+	const struct rec_space *space = rec_task_space(rec, task);
+	const struct rec_mapping *m = space ? rec_space_find(space, addr) : NULL;
 	uint64_t at;
 
-	if (!task || task->tid <= 0)
-		return NULL;
-	m = rec_space_find(rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid), addr);
 	if (!m || !rec_file_open(rec, m->file) ||
 	    !find_address(m->file, m->offset + (addr - m->start), &at))
 		return NULL;

@@ -42,7 +42,16 @@ struct rec_space *rec_space_get(struct rec *rec, int pid)
 	space->rec = rec;
 	space->pid = pid;
 	rec_map_set(&rec->spaces, pid, space);
+	rec_count_space(rec);
 	return space;
+}
+
+struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task)
+{
+	/* kernel threads have no number of their own but this, and nothing mapped */
+	if (!task || task->tid <= 0)
+		return NULL;
+	return rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid);
 }
 
 /* The first mapping that ends behind an address */
@@ -82,6 +91,7 @@ static void replace(struct rec_space *space, size_t at, size_t gone,
 	memcpy(map + at, with, nr * sizeof(*map));
 	space->map = map;
 	space->nr_maps += nr - gone;
+	space->changed = true;
 }
 
 /* What was mapped there is no more; of what it reaches beyond, the rest stays. */
@@ -120,6 +130,7 @@ void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r)
 	if (!(m->prot & PROT_EXEC_BIT) || map.end <= map.start)
 		return;
 	map.file = rec_file_get(rec, m->name, &m->build_id);
+	rec_count_changing(rec, space, map.start, map.end);
 	add_mapping(space, &map);
 	rec_code_changed(space, map.start, map.end);
 }
@@ -129,8 +140,10 @@ static void copy_space(struct rec *rec, int pid, int ppid)
 {
 	struct rec_space *space = rec_space_get(rec, pid), *parent = rec_space_get(rec, ppid);
 
+	rec_count_changing(rec, space, 0, 0);
 	rec_code_changed(space, 0, 0);
 	space->nr_maps = 0;
+	space->changed = true;
 	if (parent->nr_maps)
 		replace(space, 0, 0, parent->map, parent->nr_maps);
 }

@@ -7,6 +7,7 @@
  *	rec-run.c	decoding in the order of time, other events between
  *	rec-queue.c	a buffer's windows -> control flow
  *	rec-flow.c	control flow -> branches and instructions
+ *	rec-count.c	control flow -> how often each branch was taken
  *	rec-task.c	tasks, and what they have mapped
  *	rec-code.c	bytes of code, of processes and of the kernel
  *	rec-file.c	which file here is the one that was recorded
@@ -118,6 +119,8 @@ struct rec_space {
 	int pid;
 	struct rec_mapping *map;	/* by address */
 	size_t nr_maps;
+	bool changed;			/* since `uncounted' was found out */
+	bool uncounted;			/* its branches are not to be counted, see rec-count.c */
 	struct nt_code *code;
 	/* what was read last */
 	uint64_t chunk_addr;
@@ -138,6 +141,8 @@ const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t
 void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r);
 void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid);
 void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec);
+/* NULL: it has none, or is not known */
+struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task);
 void rec_tasks_free(struct rec *rec);
 
 /* ----------------------------------------------------------- rec-code.c - */
@@ -164,8 +169,11 @@ void rec_code_free(struct rec *rec);
 const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 		       uint64_t *offset);
 void rec_symbols_free(struct rec *rec);
-/* The file that an address is in, by its recorded name, and where in it; false: not known */
-bool rec_place(struct rec *rec, const struct rec_task *task, uint64_t addr, const char **file,
+/*
+ * The file that an address is in, by its recorded name, and where in it; false: not known. space may
+ * be NULL.
+ */
+bool rec_place(struct rec *rec, const struct rec_space *space, uint64_t addr, const char **file,
 	       uint64_t *offset);
 
 /* -------------------------------------------------------------- output -- */
@@ -195,6 +203,19 @@ struct rec_output {
 	void (*loss)(void *ctx, const struct rec_loss *loss);
 	/* So many instructions from ip on, one behind the other */
 	void (*run)(void *ctx, const struct rec_sample *sample, uint32_t insns);
+	/*
+	 * For who only adds branches up: they may be counted, all but those before and behind which
+	 * something else happens, and are told when what is mapped changes, and at the end. space:
+	 * of addresses that are not the kernel's, or NULL. With it, branch is told of the others,
+	 * and reach where a task came to by branches that were counted: addr.
+	 */
+	void (*edge)(void *ctx, const struct rec_space *space, const struct nt_edge *edge);
+	void (*reach)(void *ctx, const struct rec_sample *sample);
+	/*
+	 * Is it to be known when a run goes on, without a branch, from code of one file to that of the
+	 * other, mapped behind it? Of such tasks no branches are counted.
+	 */
+	bool (*enters)(void *ctx, const char *from, const char *to);
 	/* Any other event of the recording; it has taken effect */
 	void (*note)(void *ctx, const struct rec_note *note);
 	void *ctx;
@@ -264,12 +285,26 @@ struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
 
 /* time: rec_queue_event_time() */
 void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t time);
+/* Does it belong to what was chosen, whatever the time? */
+bool rec_flow_is_chosen(const struct rec_queue *q);
 /* What is held back since before that time is true. */
 void rec_flow_flush(struct rec_queue *q, uint64_t before);
 /* Between what was and what comes next trace is missing. */
 void rec_flow_gap(struct rec_queue *q);
 void __attribute__((format(printf, 4, 5)))
 rec_flow_loss(struct rec_queue *q, unsigned int code, uint64_t ip, const char *fmt, ...);
+
+/* --------------------------------------------------------- rec-count.c -- */
+
+/* What the branches that follow may be added to; NULL: they are to be told one by one. */
+struct nt_counts *rec_count(const struct rec_queue *q);
+/* There is one more address space. */
+void rec_count_space(struct rec *rec);
+/* Something else is going to be mapped there. */
+void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t start,
+			uint64_t end);
+/* Tell what was counted; what messages stand for is forgotten, too. */
+void rec_count_end(struct rec *rec);
 
 /* --------------------------------------------------------------- rec.c -- */
 
@@ -312,6 +347,7 @@ struct rec {
 	bool kernel_symbols_read;
 	struct nt_store *store;
 	struct nt_params code_params;
+	struct nt_counts *counts;	/* see rec-count.c; NULL: none */
 };
 
 /* Options of a recording were given for what is none: ends the command */
@@ -356,6 +392,8 @@ struct perf_event_line;
 
 /* As perf script would print it, but without symbols */
 void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_event_line *line);
+/* Of flags as struct rec_sample has them */
+unsigned int rec_line_flags(unsigned int flags);
 void rec_line_loss(struct rec *rec, const struct rec_loss *loss, struct perf_event_line *line);
 
 /*

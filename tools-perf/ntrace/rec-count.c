@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Branches of a recording as sums: the library counts edges by address, in each address space, and
+ * knows most messages without decoding them again. So one branch costs nothing; what an address
+ * stands for is asked once for each edge, before something else is mapped there.
+ */
+#include "rec.h"
+
+/*
+ * After so many more address spaces counting begins anew: of most nothing is to come, and their edges
+ * take memory. The library remembers messages of no more than that.
+ */
+#define SPACES	64
+
+/* Edges don't tell where a run goes on from one file's code to another's. */
+static bool is_entered(const struct rec_output *out, const struct rec_space *space)
+{
+	const struct rec_mapping *m;
+
+	for (m = space->map; m + 1 < space->map + space->nr_maps; m++)
+		if (m[0].end == m[1].start && m[0].file != m[1].file &&
+		    out->enters(out->ctx, m[0].file->name, m[1].file->name))
+			return true;
+	return false;
+}
+
+static bool is_countable(const struct rec_output *out, struct rec_space *space)
+{
+	if (space->changed)
+		space->uncounted = is_entered(out, space);
+	space->changed = false;
+	return !space->uncounted && space->pid > 0;
+}
+
+struct nt_counts *rec_count(const struct rec_queue *q)
+{
+	struct rec *rec = q->rec;
+	const struct rec_output *out = rec->output;
+
+	if (!out->edge || rec->trace.nr_wanted || q->guest || !rec_flow_is_chosen(q) ||
+	    (q->space && !is_countable(out, q->space)))
+		return NULL;
+	if (!rec->counts)
+		rec->counts = nt_counts_new();
+	if (!rec->counts)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return rec->counts;
+}
+
+static void tell(struct rec *rec)
+{
+	size_t i, n;
+	const struct nt_edge *edge = nt_counts_edges(rec->counts, &n);
+
+	if (!edge && n)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < n; i++)
+		if (edge[i].count)
+			rec->output->edge(rec->output->ctx,
+					  rec_map_find(&rec->spaces, (int64_t)edge[i].space),
+					  &edge[i]);
+}
+
+void rec_count_space(struct rec *rec)
+{
+	if (!(rec->spaces.used % SPACES))
+		rec_count_end(rec);
+}
+
+void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t start,
+			uint64_t end)
+{
+	if (!rec->counts || !nt_counts_have(rec->counts, (uint64_t)space->pid, start, end))
+		return;
+	tell(rec);
+	nt_counts_clear(rec->counts);
+}
+
+void rec_count_end(struct rec *rec)
+{
+	if (!rec->counts)
+		return;
+	tell(rec);
+	nt_counts_free(rec->counts);
+	rec->counts = NULL;
+}
