@@ -159,17 +159,17 @@ profile_like_perf fork busybox
 ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
 
 # What is counted as edges is what comes branch by branch to who asks for times: of every file that a
-# recording may have trace of, in every format.
+# recording may have trace of; make check-all does that for every recording, in every format.
 cat >"$dir/counts.sh" <<'END'
-ntrace=$1 share=$2 data=$3 to=$4 bad=0 all=0
-shift 4
+ntrace=$1 share=$2 data=$3 to=$4 formats=$5 bad=0 all=0
+shift 5
 profile()	# TO PROGRAM OPTION...
 {
 	"$ntrace" profile --buildid-dir "$share/debug" --format=$format --elf="$2" "${@:3}" "$data" >"$1" 2>"$1.err"
 	echo $? >>"$1.err"
 }
 for program; do
-	for format in bolt llvm-profgen autofdo; do
+	for format in $formats; do
 		profile "$to/edges" "$program"
 		profile "$to/branches" "$program" --time=0,
 		cmp "$to/edges" "$to/branches" && cmp "$to/edges.err" "$to/branches.err" ||
@@ -187,13 +187,16 @@ find "$share/debug" "$dir/shared/share/debug" -name elf -print0 | while IFS= rea
 	name=${program%/*/elf}
 	cp "$program" "$dir/programs/${name##*/}"
 done
-for data in "$share"/*.data "$dir"/shared/share/*.data; do
+some=("$share"/{reload,busy,lossy}.data)
+[ "${groups:-}" != all ] || some=("$share"/*.data "$dir"/shared/share/*.data)
+for data in "${some[@]}"; do
 	programs=("$dir"/programs/*)
 	if [ -e "$data/kcore_dir/kcore" ]; then
 		ln -sf "$data/kcore_dir/kcore" "$dir/vmlinux"
 		programs+=("$dir/vmlinux")
 	fi
-	"$lab/enter" bash "$dir/counts.sh" "$build/host/ntrace" "${data%/*}" "$data" "$dir" "${programs[@]}" \
+	"$lab/enter" bash "$dir/counts.sh" "$build/host/ntrace" "${data%/*}" "$data" "$dir" \
+		"bolt $(more echo llvm-profgen autofdo)" "${programs[@]}" \
 		>"$dir/counts" 2>&1
 	ok $? "${data#"$dir/"}: counts of $(grep -c ' lines$' "$dir/counts") files as branch by branch" "$dir/counts"
 done
@@ -227,11 +230,13 @@ ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.
 # What is not decoded tells nothing of tasks that come from there, so perf leaves the same out.
 perf_options='-C 0' like_perf all be $branches --cpu 0
 ok $? "--cpu 0: $lines lines" "$dir/all.diff" "$dir/all.err"
-# between: FROM,TO at so many per cent of what perf printed of a recording
+# between: FROM,TO at so many per cent of the times that perf printed of a recording, where the lines
+# may be in the order of CPUs
 between()
 {
-	awk -v a="$2" -v b="$3" '{ sub(/:$/, "", $4); t[NR] = $4 }
-		END { print t[int(NR * a / 100) + 1] "," t[int(NR * b / 100)] }' "$dir/$1.all"
+	awk '{ sub(/:$/, "", $4); print $4 }' "$dir/$1.all" | sort -n |
+		awk -v a="$2" -v b="$3" '{ t[NR] = $1 }
+			END { print t[int(NR * a / 100) + 1] "," t[int(NR * b / 100)] }'
 }
 # inside FROM,TO: of lines as perf prints them those with such a time
 inside()
