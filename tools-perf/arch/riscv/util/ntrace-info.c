@@ -2,6 +2,7 @@
 /*
  * Writes PERF_RECORD_AUXTRACE_INFO: everything about this machine that
  * decoding on another one will want to know. See util/ntrace-info.h.
+ * No part of perf: the ntrace command has this file, too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,21 +10,22 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
-#include <linux/kernel.h>
 
-#include "../../../util/debug.h"
-#include "../../../util/pmu.h"
 #include "../../../util/ntrace-decoder/ntrace.h"
 #include "../../../util/ntrace-info.h"
-#include "ntrace.h"
+#include "ntrace-pmu.h"
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+
+typedef void (*say_fn)(bool error, const char *text);
 
 /* A vDSO is a few pages; far more would not fit into one record. */
 #define VDSO_MAX	(32 * 1024)
 
-static int words_add(struct ntrace_words *w, const u64 *word, size_t nr)
+static int words_add(struct ntrace_words *w, const uint64_t *word, size_t nr)
 {
-	size_t room = max_t(size_t, w->room, 64);
-	u64 *bigger;
+	size_t room = w->room > 64 ? w->room : 64;
+	uint64_t *bigger;
 
 	while (room < w->nr + nr)
 		room *= 2;
@@ -39,24 +41,24 @@ static int words_add(struct ntrace_words *w, const u64 *word, size_t nr)
 	return 0;
 }
 
-static void pack(u64 *word, const void *bytes, size_t len)
+static void pack(uint64_t *word, const void *bytes, size_t len)
 {
-	const u8 *b = bytes;
+	const uint8_t *b = bytes;
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		word[i / 8] |= (u64)b[i] << (i % 8 * 8);
+		word[i / 8] |= (uint64_t)b[i] << (i % 8 * 8);
 }
 
-static int words_add_item(struct ntrace_words *w, u32 tag, const void *bytes, size_t len)
+static int words_add_item(struct ntrace_words *w, uint32_t tag, const void *bytes, size_t len)
 {
 	size_t nr = 1 + (len + 7) / 8;
-	u64 *word = calloc(nr, sizeof(*word));
+	uint64_t *word = calloc(nr, sizeof(*word));
 	int err;
 
 	if (!word)
 		return -ENOMEM;
-	word[0] = (u64)tag << 32 | len;
+	word[0] = (uint64_t)tag << 32 | len;
 	pack(word + 1, bytes, len);
 	err = words_add(w, word, nr);
 	free(word);
@@ -79,23 +81,33 @@ static const struct {
 	{ NTRACE_INFO_CPU_ADDR_BITS,	"addrbits" },
 };
 
-static u64 read_profile(const char *name)
+static uint64_t read_profile(const char *name, say_fn say)
 {
+	char text[160];
 	unsigned int i;
 
 	for (i = 0; nt_profile_name(i); i++) {
 		if (!strcmp(nt_profile_name(i), name))
 			return i;
 	}
-	pr_warning("%s: this perf does not know encoders of the profile %s\n", NTRACE_PMU_NAME,
-		   name);
+	snprintf(text, sizeof(text), NTRACE_PMU_NAME ": encoders of the profile %s are not known here: a newer version may decode their trace",
+		 name);
+	say(false, text);
 	return NTRACE_PROFILE_UNKNOWN;
 }
 
-static void read_cpu(struct perf_pmu *pmu, int cpu, u64 *block)
+/* A word of a file of that CPU's; false: it has none. */
+static bool read_word(int cpu, const char *name, char *word, size_t size)
 {
-	char path[64], text[NTRACE_INFO_SINK_LEN + 1];
-	unsigned long long val;
+	char file[64];
+
+	snprintf(file, sizeof(file), "cpu%d/%s", cpu, name);
+	return ntrace_pmu_line(file, word, size) > 0;
+}
+
+static void read_cpu(int cpu, uint64_t *block, say_fn say)
+{
+	char file[64], text[NTRACE_INFO_SINK_LEN + 1];
 	size_t i;
 
 	block[NTRACE_INFO_CPU_NR] = cpu;
@@ -103,41 +115,35 @@ static void read_cpu(struct perf_pmu *pmu, int cpu, u64 *block)
 	/* The driver takes no encoder that speaks anything but 1.0. */
 	block[NTRACE_INFO_CPU_PROTOCOL] = 0x10;
 
-	for (i = 0; i < ARRAY_SIZE(cpu_attrs); i++) {
-		snprintf(path, sizeof(path), "cpu%d/%s", cpu, cpu_attrs[i].name);
-		if (perf_pmu__scan_file(pmu, path, "%lli", &val) == 1)
-			block[cpu_attrs[i].word] = val;
+	for (i = 0; i < COUNT(cpu_attrs); i++) {
+		snprintf(file, sizeof(file), "cpu%d/%s", cpu, cpu_attrs[i].name);
+		ntrace_pmu_number(file, false, &block[cpu_attrs[i].word]);
 	}
 
-	snprintf(path, sizeof(path), "cpu%d/ts_clock", cpu);
-	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1 && !strcmp(text, "time"))
+	if (read_word(cpu, "ts_clock", text, sizeof(text)) && !strcmp(text, "time"))
 		block[NTRACE_INFO_CPU_TS_CLOCK] = NTRACE_TS_CLOCK_TIME;
-
-	snprintf(path, sizeof(path), "cpu%d/profile", cpu);
-	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1)
-		block[NTRACE_INFO_CPU_PROFILE] = read_profile(text);
-
-	snprintf(path, sizeof(path), "cpu%d/sink", cpu);
-	if (perf_pmu__scan_file(pmu, path, "%32s", text) == 1)
+	if (read_word(cpu, "profile", text, sizeof(text)))
+		block[NTRACE_INFO_CPU_PROFILE] = read_profile(text, say);
+	if (read_word(cpu, "sink", text, sizeof(text)))
 		pack(block + NTRACE_INFO_CPU_SINK, text, strlen(text));
 }
 
-static int add_cpus(struct perf_pmu *pmu, struct ntrace_words *w)
+static int add_cpus(struct ntrace_words *w, say_fn say)
 {
 	int cpu, err, nr = sysconf(_SC_NPROCESSORS_CONF);
-	u64 caps = ntrace_config_caps(pmu);
-	char path[64];
+	uint64_t caps = ntrace_terms_caps();
+	char file[64];
 
 	for (cpu = 0; cpu < nr; cpu++) {
-		u64 block[NTRACE_INFO_CPU_MAX] = { 0 };
+		uint64_t block[NTRACE_INFO_CPU_MAX] = { 0 };
 
-		snprintf(path, sizeof(path), "cpu%d/hartid", cpu);
-		if (!perf_pmu__file_exists(pmu, path))
+		snprintf(file, sizeof(file), "cpu%d/hartid", cpu);
+		if (!ntrace_pmu_exists(file))
 			continue;
 
-		read_cpu(pmu, cpu, block);
+		read_cpu(cpu, block, say);
 		block[NTRACE_INFO_CPU_CAPS] = caps;
-		err = words_add(w, block, ARRAY_SIZE(block));
+		err = words_add(w, block, COUNT(block));
 		if (err)
 			return err;
 		w->word[NTRACE_INFO_NR_CPUS]++;
@@ -195,25 +201,24 @@ static int add_vdso(struct ntrace_words *w)
 	return err;
 }
 
-/* All words but those of the clock, which the caller knows. */
-int ntrace_info_build(struct perf_pmu *pmu, u64 flags, struct ntrace_words *out)
+int ntrace_info_build(uint32_t type, uint64_t flags, struct ntrace_words *out, say_fn say)
 {
-	u64 header[NTRACE_INFO_HEADER_MAX] = {
+	uint64_t header[NTRACE_INFO_HEADER_MAX] = {
 		[NTRACE_INFO_VERSION]	   = NTRACE_INFO_MAJOR << 16 | NTRACE_INFO_MINOR,
 		[NTRACE_INFO_HEADER_WORDS] = NTRACE_INFO_HEADER_MAX,
 		[NTRACE_INFO_CPU_WORDS]	   = NTRACE_INFO_CPU_MAX,
-		[NTRACE_INFO_PMU_TYPE]	   = pmu->type,
+		[NTRACE_INFO_PMU_TYPE]	   = type,
 		[NTRACE_INFO_FLAGS]	   = flags,
-		[NTRACE_INFO_XLEN]	   = __riscv_xlen,
+		[NTRACE_INFO_XLEN]	   = 8 * sizeof(long),
 	};
 	int err;
 
 	out->nr = 0;
-	err = words_add(out, header, ARRAY_SIZE(header));
+	err = words_add(out, header, COUNT(header));
 	if (!err)
-		err = add_cpus(pmu, out);
+		err = add_cpus(out, say);
 	if (!err && !out->word[NTRACE_INFO_NR_CPUS]) {
-		pr_err("%s: no CPU of this machine has a trace encoder\n", pmu->name);
+		say(true, NTRACE_PMU_NAME ": no CPU of this machine has a trace encoder");
 		err = -ENODEV;
 	}
 	if (!err)

@@ -264,7 +264,7 @@ static int add_tracking_event(struct ntrace_recording *ptr, struct evsel *event,
 	evsel__set_sample_bit(tracking, CPU);
 
 	if (is_per_thread(evlist) || record_opts__no_switch_events(opts) ||
-	    ntrace_config_get(ptr->pmu, event, "contextid"))
+	    ntrace_config_get(event, "contextid"))
 		return 0;
 
 	if (perf_can_record_switch_events()) {
@@ -354,7 +354,7 @@ static size_t ntrace_info_priv_size(struct auxtrace_record *itr, struct evlist *
 	struct ntrace_recording *ptr = to_recording(itr);
 	u64 flags = is_per_thread(evlist) ? NTRACE_INFO_FLAG_PER_THREAD : 0;
 
-	if (ntrace_info_build(ptr->pmu, flags, &ptr->info))
+	if (ntrace_info_build(ptr->pmu->type, flags, &ptr->info, ntrace_config_say))
 		return 0;
 	return ptr->info.nr * sizeof(u64);
 }

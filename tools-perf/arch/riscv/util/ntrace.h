@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "../../../util/tsc.h"
+#include "ntrace-pmu.h"
 
 struct auxtrace_mmap;
 struct auxtrace_record;
@@ -35,8 +36,8 @@ size_t ntrace_default_sample_size(void);
 
 /* ntrace-config.c: the terms of an event */
 int ntrace_config_apply(struct perf_pmu *pmu, struct evsel *evsel, u64 kept);
-u64 ntrace_config_get(struct perf_pmu *pmu, struct evsel *evsel, const char *name);
-u64 ntrace_config_caps(struct perf_pmu *pmu);
+u64 ntrace_config_get(struct evsel *evsel, const char *name);
+void ntrace_config_say(bool error, const char *text);
 
 /* ntrace-clock.c: a clock of the user's choice */
 struct ntrace_clock {
@@ -50,14 +51,5 @@ struct ntrace_clock {
 void ntrace_clock_start(struct ntrace_clock *clock, const struct perf_tsc_conversion *tc);
 void ntrace_clock_end(struct ntrace_clock *clock);
 void ntrace_clock_event(const struct ntrace_clock *clock, struct perf_record_time_conv *ev);
-
-/* ntrace-info.c: the words of PERF_RECORD_AUXTRACE_INFO */
-struct ntrace_words {
-	u64 *word;
-	size_t nr;
-	size_t room;
-};
-
-int ntrace_info_build(struct perf_pmu *pmu, u64 flags, struct ntrace_words *out);
 
 #endif
