@@ -27,6 +27,7 @@ struct command {
 	const char *help;
 };
 
+int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);

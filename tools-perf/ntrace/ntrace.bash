@@ -54,6 +54,9 @@ _ntrace()
 	     [ "${COMP_WORDS[1]} $option" != "encode --output" ]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$(_ntrace_values "${COMP_WORDS[1]}" "$option")" -- "$cur"))
+	elif [[ ${COMP_WORDS[1]} = record && $prev = -e ]]; then
+		# shellcheck disable=SC2207
+		COMPREPLY=($(compgen -W "ntrace//u ntrace//k ntrace//" -- "$cur"))
 	elif [[ -z ${option:-} && $cur == -* ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$(if [ "${COMP_WORDS[1]}" = tv ]; then

@@ -12,6 +12,8 @@
 #include "cmd.h"
 
 static const struct command commands[] = {
+	{ "record", cmd_record, "record a program, tasks or CPUs, without perf" },
+#ifndef NTRACE_RECORDER
 	{ "dump", cmd_dump, "print messages" },
 	{ "decode", cmd_decode, "print what was executed" },
 	{ "encode", cmd_encode, "make a trace of a list of addresses" },
@@ -22,6 +24,7 @@ static const struct command commands[] = {
 	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count, verify" },
+#endif
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
@@ -42,7 +45,11 @@ void die(const char *fmt, ...)
 
 static void version(void)
 {
+#ifdef NTRACE_RECORDER
+	puts("ntrace " NTRACE_VERSION ", which records and does nothing else");
+#else
 	printf("ntrace " NTRACE_VERSION "\ndisassembler: %s\n", lines_disassembler());
+#endif
 }
 
 static void __attribute__((noreturn)) unknown(const char *name)

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Writing a perf.data: header, events and their IDs, records with trace between them, and what
+ * the header tells beside. The header's size of the data is brought up to date after each round:
+ * perf reads nothing of a file whose header says 0, as one is left that was killed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+#define WAITING_MAX	((size_t)256 << 10)
+#define HEADER_SIZE	104
+#define DATA_SIZE_AT	48	/* where in it the size of the data is */
+#define AUXTRACE_SIZE	48
+#define ALIGN8(n)	(((n) + 7) & ~7ULL)
+
+/* ---------------------------------------------------------------- bytes -- */
+
+void capture_put(struct capture_bytes *b, const void *bytes, size_t len)
+{
+	size_t room = b->room ? b->room : 256;
+	uint8_t *more;
+
+	while (room < b->len + len)
+		room *= 2;
+	if (room > b->room) {
+		more = realloc(b->p, room);
+		if (!more)
+			die("%s", nt_strerror(NT_ENOMEM));
+		b->p = more;
+		b->room = room;
+	}
+	if (len)
+		memcpy(b->p + b->len, bytes, len);
+	b->len += len;
+}
+
+void capture_put32(struct capture_bytes *b, uint32_t val)
+{
+	capture_put(b, &val, sizeof(val));
+}
+
+void capture_put64(struct capture_bytes *b, uint64_t val)
+{
+	capture_put(b, &val, sizeof(val));
+}
+
+void capture_put_text(struct capture_bytes *b, const char *text, size_t align)
+{
+	size_t len = strlen(text) + 1;
+
+	capture_put(b, text, len);
+	for (; len % align; len++)
+		capture_put(b, "", 1);
+}
+
+/* -------------------------------------------------------------- opening -- */
+
+/* Names that a recording with --kcore has; of a folder with others nothing is removed. */
+static const char *const inside[] = {
+	"data", "kcore_dir/kcore", "kcore_dir/kallsyms", "kcore_dir/modules", "kcore_dir",
+	"kcore_dir__4294967295/kcore", "kcore_dir__4294967295", ""
+};
+
+static void remove_folder(const char *old)
+{
+	struct stat st;
+	size_t i;
+	char *path;
+
+	if (lstat(old, &st) || !S_ISDIR(st.st_mode))
+		return;
+	for (i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
+		if (asprintf(&path, "%s/%s", old, inside[i]) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		if (remove(path) && errno != ENOENT && !*inside[i])
+			die("%s: cannot be replaced: %s", old, strerror(errno));
+		free(path);
+	}
+}
+
+/* As perf record does: what was there is kept, as .old. */
+static void keep_old(const char *path)
+{
+	struct stat st;
+	char *old;
+
+	if (lstat(path, &st) || (S_ISREG(st.st_mode) && !st.st_size))
+		return;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		die("%s: is neither a file nor a folder: a recording is written to a file", path);
+	if (asprintf(&old, "%s.old", path) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	remove_folder(old);
+	if (rename(path, old))
+		die("%s: cannot become %s: %s", path, old, strerror(errno));
+	free(old);
+}
+
+/* Nothing was recorded: nothing is left. */
+void capture_file_discard(struct capture *c)
+{
+	if (c->o.kcore)
+		remove_folder(c->file.path);
+	else
+		unlink(c->file.path);
+}
+
+void capture_file_open(struct capture *c)
+{
+	struct capture_file *f = &c->file;
+
+	f->path = strdup(c->o.output);
+	if (!f->path || (c->o.kcore && asprintf(&f->data, "%s/data", f->path) < 0) ||
+	    (!c->o.kcore && !(f->data = strdup(f->path))))
+		die("%s", nt_strerror(NT_ENOMEM));
+	keep_old(f->path);
+	if (c->o.kcore && mkdir(f->path, 0700) && errno != EEXIST)
+		die("%s: cannot make the folder: %s", f->path, strerror(errno));
+	f->fd = open(f->data, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		die("%s: cannot be written: %s", f->data, strerror(errno));
+}
+
+/* -------------------------------------------------------------- writing -- */
+
+/* At the end of the file: how many bytes there was room for */
+static size_t write_out(struct capture_file *f, const uint8_t *p, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len && !f->error) {
+		n = write(f->fd, p + done, len - done);
+		if (n > 0)
+			done += n;
+		else if (n < 0 && errno != EINTR)
+			f->error = errno;
+		else if (!n)
+			f->error = ENOSPC;
+	}
+	return done;
+}
+
+/* The file is full: it ends behind the last record that is whole. */
+static void cut_records(struct capture_file *f, size_t written)
+{
+	size_t whole = 0;
+	uint16_t size;
+
+	for (; whole + 8 <= written; whole += size) {
+		memcpy(&size, f->waiting.p + whole + 6, sizeof(size));
+		if (size < 8 || whole + size > written)
+			break;
+	}
+	f->at -= f->waiting.len - whole;
+}
+
+void capture_file_flush(struct capture *c)
+{
+	struct capture_file *f = &c->file;
+	size_t n;
+
+	if (!f->waiting.len)
+		return;
+	n = write_out(f, f->waiting.p, f->waiting.len);
+	if (n < f->waiting.len)
+		cut_records(f, n);
+	f->waiting.len = 0;
+}
+
+void capture_file_write(struct capture *c, const void *bytes, size_t len)
+{
+	struct capture_file *f = &c->file;
+
+	if (f->error)
+		return;
+	if (f->waiting.len + len > WAITING_MAX)
+		capture_file_flush(c);
+	if (f->error)
+		return;
+	capture_put(&f->waiting, bytes, len);
+	f->at += len;
+}
+
+/* All records so far are whole, and are in the file: whoever reads it reads up to here. */
+void capture_file_round(struct capture *c)
+{
+	struct capture_file *f = &c->file;
+	uint64_t size;
+
+	capture_file_flush(c);
+	size = f->at - f->start;
+	if (!f->error && pwrite(f->fd, &size, sizeof(size), DATA_SIZE_AT) != sizeof(size))
+		f->error = errno ? errno : ENOSPC;
+}
+
+static void put_trace_size(struct capture_file *f, uint64_t at, uint64_t size)
+{
+	if (pwrite(f->fd, &size, sizeof(size), at + 8) != sizeof(size))
+		f->at = at;
+}
+
+void capture_file_trace(struct capture *c, unsigned int ring, uint64_t offset,
+			const uint8_t *part[2], const size_t len[2])
+{
+	static const uint8_t zeros[8];
+	struct capture_file *f = &c->file;
+	size_t size = len[0] + len[1], padded = ALIGN8(size), done;
+	struct {
+		struct perf_event_header header;
+		uint64_t size, offset, reference;
+		uint32_t idx, tid, cpu, reserved;
+	} rec = {
+		.header = { .type = NT_PERFDATA_AUXTRACE, .size = sizeof(rec) },
+		.size = padded, .offset = offset, .reference = ++c->pieces,
+		.idx = ring, .tid = c->ring[ring].tid, .cpu = c->ring[ring].cpu,
+	};
+	uint64_t at;
+
+	capture_file_write(c, &rec, sizeof(rec));
+	capture_file_flush(c);
+	if (f->error)
+		return;
+	at = f->at - sizeof(rec);
+	f->trace = array_room(f->trace, f->nr_traces, sizeof(*f->trace));
+	f->trace[f->nr_traces++] = at;
+	done = write_out(f, part[0], len[0]);
+	if (done == len[0])
+		done += write_out(f, part[1], len[1]);
+	if (done == size)
+		done += write_out(f, zeros, padded - size);
+	f->at += done;
+	if (done == padded)
+		return;
+	f->at = at + sizeof(rec) + (done & ~7ULL);
+	put_trace_size(f, at, done & ~7ULL);
+}
+
+/* ------------------------------------------------------ header and end --- */
+
+static void write_header(struct capture *c, uint64_t data_size, const uint64_t features[4])
+{
+	struct capture_bytes b = { NULL, 0, 0 };
+	const uint32_t attr_size = sizeof(struct perf_event_attr) + 16;
+	uint64_t ids = 0;
+	unsigned int i;
+
+	for (i = 0; i < c->nr_events; i++)
+		ids += c->event[i].nr_ids * sizeof(uint64_t);
+	capture_put(&b, "PERFILE2", 8);
+	capture_put64(&b, HEADER_SIZE);
+	capture_put64(&b, attr_size);
+	capture_put64(&b, HEADER_SIZE + ids);
+	capture_put64(&b, c->nr_events * attr_size);
+	capture_put64(&b, c->file.start);
+	capture_put64(&b, data_size);
+	capture_put64(&b, 0);		/* event types, which nobody has any more */
+	capture_put64(&b, 0);
+	capture_put(&b, features, 4 * sizeof(*features));
+	if (pwrite(c->file.fd, b.p, b.len, 0) != (ssize_t)b.len && !c->file.error)
+		c->file.error = errno ? errno : ENOSPC;
+	free(b.p);
+}
+
+void capture_file_begin(struct capture *c)
+{
+	static const uint64_t none[4];
+	struct capture_file *f = &c->file;
+	struct capture_bytes b = { NULL, 0, 0 };
+	uint64_t at = HEADER_SIZE;
+	unsigned int i;
+
+	for (i = 0; i < c->nr_events; i++)
+		capture_put(&b, c->event[i].id, c->event[i].nr_ids * sizeof(uint64_t));
+	for (i = 0; i < c->nr_events; i++) {
+		capture_put(&b, &c->event[i].attr, sizeof(c->event[i].attr));
+		capture_put64(&b, at);
+		capture_put64(&b, c->event[i].nr_ids * sizeof(uint64_t));
+		at += c->event[i].nr_ids * sizeof(uint64_t);
+	}
+	f->start = HEADER_SIZE + b.len;
+	f->at = f->start;
+	write_header(c, 0, none);
+	if (lseek(f->fd, HEADER_SIZE, SEEK_SET) < 0 || write_out(f, b.p, b.len) < b.len || f->error)
+		die("%s: cannot be written: %s", f->data, strerror(f->error ? f->error : errno));
+	free(b.p);
+}
+
+/* Trace at the end makes room for what stands behind it: without that, the rest is worth less. */
+static void make_room(struct capture_file *f, size_t need)
+{
+	uint64_t at, size, less = (need | 4095) + 4097;
+
+	if (!f->nr_traces)
+		return;
+	at = f->trace[f->nr_traces - 1];
+	if (pread(f->fd, &size, sizeof(size), at + 8) != sizeof(size) ||
+	    at + AUXTRACE_SIZE + size != f->at || size <= less)
+		return;
+	f->at -= less;
+	put_trace_size(f, at, size - less);
+}
+
+void capture_file_end(struct capture *c)
+{
+	static const uint64_t none[4];
+	struct capture_file *f = &c->file;
+	struct capture_bytes b = { NULL, 0, 0 };
+	uint64_t features[4] = { 0 };
+	int full;
+
+	capture_file_flush(c);
+	full = f->error;
+	f->error = 0;
+	capture_header_make(c, &b, f->at, features);
+	if (full) {
+		make_room(f, b.len);
+		b.len = 0;
+		memset(features, 0, sizeof(features));
+		capture_header_make(c, &b, f->at, features);
+	}
+	if (ftruncate(f->fd, f->at) || lseek(f->fd, f->at, SEEK_SET) < 0)
+		f->error = errno;
+	if (write_out(f, b.p, b.len) < b.len) {
+		full = full ? full : f->error;
+		memcpy(features, none, sizeof(features));
+		if (ftruncate(f->fd, f->at))
+			f->error = errno;
+	}
+	write_header(c, f->at - f->start, features);
+	if (close(f->fd) && !full)
+		full = errno;
+	f->fd = -1;
+	f->error = full ? full : f->error;
+	free(b.p);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opening events: of each CPU one for each task that is traced, or one for whoever runs there. All
+ * of a CPU write to one buffer, the trace's event being the first: the trace's buffer is its.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+#define KiB(x)		((x) * 1024ULL)
+#define MiB(x)		((x) * 1024ULL * 1024)
+#define AUX_MIN		KiB(8)
+#define WATERMARK_MIN	KiB(64)
+
+/* ----------------------------------------------------------- attributes -- */
+
+static void set_common(const struct capture *c, struct perf_event_attr *attr)
+{
+	attr->size = sizeof(*attr);
+	attr->sample_period = 1;
+	/* so that a record says whose it is, where and when */
+	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			    PERF_SAMPLE_IDENTIFIER;
+	attr->read_format = PERF_FORMAT_ID;
+	attr->sample_id_all = 1;
+	attr->inherit = 1;
+	attr->enable_on_exec = c->per_task && c->o.command;
+	attr->disabled = attr->enable_on_exec;
+}
+
+/* A quarter of the buffer, and not half: while nobody reads there is more left to fill. */
+static uint32_t watermark(const struct capture *c)
+{
+	uint64_t quarter = c->aux_size / 4;
+
+	/* Pieces below that would have the driver move windows all the time. */
+	if (quarter < WATERMARK_MIN || c->o.snapshots)
+		return 0;
+	return quarter > UINT32_MAX ? UINT32_MAX : quarter;
+}
+
+static void make_dummy(struct capture *c, unsigned int event)
+{
+	struct perf_event_attr *attr = &c->event[event].attr;
+
+	c->event[event].name = strdup("dummy:u");
+	if (!c->event[event].name)
+		die("%s", nt_strerror(NT_ENOMEM));
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	set_common(c, attr);
+	attr->exclude_kernel = attr->exclude_hv = attr->exclude_guest = 1;
+}
+
+static bool is_accepted(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* What decoding needs beside the trace; switches where the trace itself does not tell who runs */
+static void make_tasks_event(struct capture *c)
+{
+	const struct perf_event_attr *trace = &c->event[EVENT_TRACE].attr;
+	struct perf_event_attr *attr = &c->event[EVENT_TASKS].attr, probe;
+
+	make_dummy(c, EVENT_TASKS);
+	attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
+	attr->context_switch = !ntrace_terms_get(trace->config, "contextid");
+	/* since Linux 5.12: the file may be another one when the recording has ended */
+	probe = *attr;
+	probe.build_id = 1;
+	attr->build_id = is_accepted(&probe, 0, -1);
+	c->nr_events = EVENT_TASKS + 1;
+}
+
+/* The kernel's text changes on all CPUs at once, and who traces one task has to know of it, too. */
+static void make_code_event(struct capture *c)
+{
+	struct perf_event_attr *attr = &c->event[EVENT_CODE].attr;
+
+	if (c->event[EVENT_TRACE].attr.exclude_kernel)
+		return;
+	make_dummy(c, EVENT_CODE);
+	attr->enable_on_exec = attr->disabled = 0;
+	attr->ksymbol = attr->text_poke = 1;
+	if (is_accepted(attr, -1, c->online.id[0]))
+		c->nr_events = EVENT_CODE + 1;
+	else
+		free(c->event[EVENT_CODE].name);
+}
+
+static void make_events(struct capture *c)
+{
+	struct perf_event_attr *attr = &c->event[EVENT_TRACE].attr;
+
+	set_common(c, attr);
+	attr->disabled = 1;
+	attr->aux_watermark = watermark(c);
+	make_tasks_event(c);
+	make_code_event(c);
+}
+
+/* ---------------------------------------------------------------- sizes -- */
+
+static void check_size(const char *what, uint64_t size, uint64_t least)
+{
+	if (size < least || size & (size - 1) || size > MiB(1024))
+		die("-m: a buffer for %s has a power of 2 of bytes, from %llu KiB on, not %llu bytes",
+		    what, (unsigned long long)least / 1024, (unsigned long long)size);
+}
+
+/* Without privileges both buffers must fit into what a user may lock. */
+static void choose_sizes(struct capture *c)
+{
+	bool privileged = capture_privileged();
+
+	c->data_size = c->o.data_size ? c->o.data_size : privileged ? KiB(512) : KiB(256);
+	c->aux_size = c->o.aux_size ? c->o.aux_size : privileged ? MiB(4) : KiB(128);
+	check_size("records", c->data_size, sysconf(_SC_PAGESIZE));
+	check_size("trace", c->aux_size, AUX_MIN);
+	if (c->o.snapshots && c->aux_size > MiB(4))
+		die("-m: a buffer for trace that snapshots (-S) are taken of is one piece of memory, at most 4 MiB");
+	if (c->o.snapshots && !c->o.snapshot_size)
+		c->o.snapshot_size = c->aux_size;
+	if (c->o.snapshot_size > c->aux_size)
+		die("-S: snapshots of %llu bytes cannot come from a buffer of %llu: see -m",
+		    (unsigned long long)c->o.snapshot_size, (unsigned long long)c->aux_size);
+}
+
+/* -------------------------------------------------------------- opening -- */
+
+/* Each task has events for each CPU: as many files as this process may have */
+static bool raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_one(struct capture *c, unsigned int event, pid_t tid, int cpu)
+{
+	int fd;
+
+	do
+		fd = syscall(SYS_perf_event_open, &c->event[event].attr, tid, cpu, -1,
+			     PERF_FLAG_FD_CLOEXEC);
+	while (fd < 0 && errno == EMFILE && raise_limit());
+	return fd;
+}
+
+static void set_filter(struct capture *c, int fd)
+{
+	if (!c->o.filter || !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, c->o.filter))
+		return;
+	if (errno == EOPNOTSUPP || errno == EINVAL)
+		die("--filter: the driver refuses `%s': dmesg tells why, nr_addr_filters and caps/latch of the PMU in sysfs what there is",
+		    c->o.filter);
+	die("--filter: `%s': %s", c->o.filter, strerror(errno));
+}
+
+/* False: the task has gone. */
+static bool add_fd(struct capture *c, unsigned int event, unsigned int ring, pid_t tid)
+{
+	struct capture_ring *r = &c->ring[ring];
+	struct capture_event *e = &c->event[event];
+	struct capture_fd *f;
+	__u64 id;
+	int fd = open_one(c, event, tid, r->cpu);
+
+	if (fd < 0 && errno == ESRCH && tid != -1)
+		return false;
+	if (fd < 0)
+		capture_die_open(c, event, r->cpu, tid, errno);
+	if (event == EVENT_TRACE)
+		set_filter(c, fd);
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id))
+		die("an event has no ID: %s", strerror(errno));
+	if (r->fd < 0) {
+		r->fd = fd;
+		r->tid = tid;
+		r->encoder = event == EVENT_TRACE;
+	}
+	c->fd = array_room(c->fd, c->nr_fds, sizeof(*c->fd));
+	f = &c->fd[c->nr_fds++];
+	*f = (struct capture_fd){ fd, event, ring, r->cpu, tid, id };
+	e->id = array_room(e->id, e->nr_ids, sizeof(*e->id));
+	e->id[e->nr_ids++] = id;
+	return true;
+}
+
+/* Is this CPU's trace wanted? */
+static bool is_traced(const struct capture *c, int cpu)
+{
+	return capture_list_has(&c->encoders, cpu) &&
+	       (!c->o.cpus.nr || capture_list_has(&c->o.cpus, cpu));
+}
+
+static void open_for(struct capture *c, unsigned int ring, pid_t tid)
+{
+	if (is_traced(c, c->ring[ring].cpu) && !add_fd(c, EVENT_TRACE, ring, tid))
+		return;
+	add_fd(c, EVENT_TASKS, ring, tid);
+}
+
+static void open_ring(struct capture *c, int cpu)
+{
+	unsigned int number = c->nr_rings;
+	size_t i, first = c->nr_fds;
+
+	c->ring = array_room(c->ring, number, sizeof(*c->ring));
+	c->ring[number] = (struct capture_ring){ .cpu = cpu, .fd = -1, .tid = -1 };
+	for (i = 0; i < c->tasks.nr; i++)
+		open_for(c, number, c->tasks.id[i]);
+	if (!c->per_task)
+		open_for(c, number, -1);
+	if (c->ring[number].fd < 0)
+		die("there is no task %d (any more)", c->tasks.id[0]);
+	if (c->nr_events > EVENT_CODE)
+		add_fd(c, EVENT_CODE, number, -1);
+	c->nr_rings++;
+	capture_ring_map(c, number);
+	for (i = first; i < c->nr_fds; i++)
+		if (c->fd[i].fd != c->ring[number].fd &&
+		    ioctl(c->fd[i].fd, PERF_EVENT_IOC_SET_OUTPUT, c->ring[number].fd))
+			die("an event cannot share the buffer of CPU %d: %s", cpu, strerror(errno));
+}
+
+/* Tasks come to the chosen CPUs from others, with mappings made there. */
+static bool is_needed(const struct capture *c, int cpu)
+{
+	return !c->o.cpus.nr || capture_list_has(&c->o.cpus, cpu) ||
+	       !c->event[EVENT_TRACE].attr.exclude_user;
+}
+
+void capture_open(struct capture *c)
+{
+	size_t i;
+
+	choose_sizes(c);
+	capture_event_parse(c, c->o.event, c->o.snapshots ? c->o.snapshot_size : 0);
+	make_events(c);
+	for (i = 0; i < c->online.nr; i++)
+		if (is_needed(c, c->online.id[i]))
+			open_ring(c, c->online.id[i]);
+}
+
+void capture_enable(struct capture *c, bool on)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_fds; i++)
+		if (c->fd[i].event == EVENT_TRACE)
+			ioctl(c->fd[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* The recording has ended: so does its cost for those who are traced. */
+void capture_close(struct capture *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_fds; i++)
+		close(c->fd[i].fd);
+	c->nr_fds = 0;
+}

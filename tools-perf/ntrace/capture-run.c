@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A recording from its begin to its end: the command is started and waits, events are opened, what
+ * was there before is written, and then what the buffers have until somebody ends it.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+/*
+ * What waits in the buffers is written at least so often: no more is lost if somebody kills this
+ * command. In ms
+ */
+#define ROUND		500
+#define SOON		1
+
+/* ---------------------------------------------------------------- lists -- */
+
+bool capture_list_has(const struct capture_list *list, int id)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (list->id[i] == id)
+			return true;
+	return false;
+}
+
+void capture_list_add(struct capture_list *list, int id)
+{
+	if (capture_list_has(list, id))
+		return;
+	list->id = array_room(list->id, list->nr, sizeof(*list->id));
+	list->id[list->nr++] = id;
+}
+
+bool capture_list_parse(struct capture_list *list, const char *text)
+{
+	unsigned int first, last;
+	const char *p = text;
+	int n;
+
+	do {
+		n = 0;
+		if (!isdigit(*p))
+			return false;
+		if (sscanf(p, "%u-%u%n", &first, &last, &n) != 2) {
+			n = 0;
+			if (sscanf(p, "%u%n", &first, &n) != 1)
+				return false;
+			last = first;
+		}
+		p += n;
+		if (!n || last < first || first > INT32_MAX || last - first > 65535 ||
+		    (*p && *p != ',' && *p != '\n'))
+			return false;
+		for (; first <= last; first++)
+			capture_list_add(list, first);
+	} while (*p++ == ',');
+	return true;
+}
+
+/* ----------------------------------------------------- what is recorded -- */
+
+static void read_cpus(struct capture *c)
+{
+	char line[4096] = "";
+	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+	size_t i;
+
+	if (!f || !fgets(line, sizeof(line), f) || !capture_list_parse(&c->online, line))
+		die("/sys/devices/system/cpu/online cannot be read: is /sys mounted?");
+	fclose(f);
+	/* a driver without that file has encoders everywhere */
+	if (ntrace_pmu_line("cpumask", line, sizeof(line)) <= 0 ||
+	    !capture_list_parse(&c->encoders, line))
+		for (i = 0; i < c->online.nr; i++)
+			capture_list_add(&c->encoders, c->online.id[i]);
+	for (i = 0; i < c->o.cpus.nr; i++) {
+		if (!capture_list_has(&c->online, c->o.cpus.id[i]))
+			die("-C: CPU %d is not online", c->o.cpus.id[i]);
+		if (!capture_list_has(&c->encoders, c->o.cpus.id[i]))
+			die("-C: CPU %d has no trace encoder", c->o.cpus.id[i]);
+	}
+}
+
+/* The trace of a task pauses while the task runs on a CPU without an encoder. */
+static void warn_of_cpus(const struct capture *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->online.nr && !c->o.cpus.nr; i++) {
+		if (capture_list_has(&c->encoders, c->online.id[i]))
+			continue;
+		capture_warn("CPU %d, and maybe others, have no trace encoder: what runs there is not recorded",
+			     c->online.id[i]);
+		break;
+	}
+}
+
+/* An encoder that counts calls cannot follow a CPU from one task to the next. */
+static void check_wide(const struct capture *c)
+{
+	uint64_t wide;
+
+	if (!c->per_task && ntrace_pmu_number("caps/cpuwide", false, &wide) && !wide)
+		die("the trace encoders of this machine take returns of one task for those of another (caps/cpuwide is 0): record a program or a task (-p, -t), not CPUs (-a, -C)");
+}
+
+static void add_threads(struct capture *c, pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		die("there is no process %d", pid);
+	while ((entry = readdir(dir)))
+		if (isdigit(entry->d_name[0]))
+			capture_list_add(&c->tasks, atoi(entry->d_name));
+	closedir(dir);
+}
+
+static void find_tasks(struct capture *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->o.pids.nr; i++)
+		add_threads(c, c->o.pids.id[i]);
+	for (i = 0; i < c->o.tids.nr; i++)
+		capture_list_add(&c->tasks, c->o.tids.id[i]);
+	if (c->child && c->per_task)
+		capture_list_add(&c->tasks, c->child);
+	if (c->per_task && !c->tasks.nr)
+		die("there is no such process (any more)");
+}
+
+/* ---------------------------------------------------------- the command -- */
+
+static void __attribute__((noreturn))
+run_child(char **command, int go, int told, const sigset_t *signals)
+{
+	char word;
+	int err;
+
+	sigprocmask(SIG_SETMASK, signals, NULL);
+	/* if there is nobody any more who records */
+	if (read(go, &word, 1) != 1)
+		_exit(EXIT_UNUSABLE);
+	execvp(*command, command);
+	err = errno;
+	if (write(told, &err, sizeof(err)) < 0)
+		_exit(EXIT_UNUSABLE);
+	_exit(127);
+}
+
+/* It waits until it is told to go. */
+static void start_child(struct capture *c, const sigset_t *signals)
+{
+	int go[2], told[2];
+
+	if (!c->o.command)
+		return;
+	if (pipe2(go, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
+		die("no pipe: %s", strerror(errno));
+	fflush(NULL);
+	c->child = fork();
+	if (c->child < 0)
+		die("cannot start %s: %s", *c->o.command, strerror(errno));
+	if (!c->child) {
+		close(go[1]);
+		close(told[0]);
+		run_child(c->o.command, go[0], told[1], signals);
+	}
+	close(go[0]);
+	close(told[1]);
+	c->go = go[1];
+	c->told = told[0];
+}
+
+static void let_child_go(struct capture *c)
+{
+	int err;
+
+	if (!c->child)
+		return;
+	if (write(c->go, "", 1) != 1)
+		die("%s died before it began", *c->o.command);
+	close(c->go);
+	/* ends when it has become the command, or could not */
+	if (read(c->told, &err, sizeof(err)) == sizeof(err)) {
+		capture_file_discard(c);
+		die("%s: %s", *c->o.command, strerror(err));
+	}
+	close(c->told);
+}
+
+/* Takes the status of a command that has ended. */
+static bool child_ended(struct capture *c)
+{
+	int status;
+
+	if (!c->child || waitpid(c->child, &status, WNOHANG) != c->child)
+		return false;
+	c->child = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		capture_warn("%s ended with status %d", *c->o.command, WEXITSTATUS(status));
+	if (WIFSIGNALED(status))
+		capture_warn("%s was ended by signal %d, %s", *c->o.command, WTERMSIG(status),
+			     strsignal(WTERMSIG(status)));
+	return true;
+}
+
+/* -------------------------------------------------- before the first one -- */
+
+static void read_clock(const struct capture *c, uint64_t word[NTRACE_INFO_HEADER_MAX])
+{
+	const struct perf_event_mmap_page *page = c->ring[0].page;
+	uint32_t seq;
+	bool zero, is_short;
+
+	do {
+		seq = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		zero = page->cap_user_time_zero;
+		is_short = page->cap_user_time_short;
+		word[NTRACE_INFO_TIME_SHIFT] = page->time_shift;
+		word[NTRACE_INFO_TIME_MULT] = page->time_mult;
+		word[NTRACE_INFO_TIME_ZERO] = page->time_zero;
+		word[NTRACE_INFO_TIME_CYCLES] = page->time_cycles;
+		word[NTRACE_INFO_TIME_MASK] = page->time_mask;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != seq || seq & 1);
+	word[NTRACE_INFO_TIME_CAPS] = (zero ? NTRACE_INFO_TIME_CAP_ZERO : 0) |
+				      (zero && is_short ? NTRACE_INFO_TIME_CAP_SHORT : 0);
+}
+
+static void write_clock(struct capture *c)
+{
+	const uint64_t *word = c->info.word;
+	struct {
+		struct perf_event_header header;
+		uint64_t shift, mult, zero, cycles, mask;
+		uint8_t have_zero, is_short, reserved[6];
+	} rec = {
+		.header = { .type = NT_PERFDATA_TIME_CONV, .size = sizeof(rec) },
+		.shift = word[NTRACE_INFO_TIME_SHIFT], .mult = word[NTRACE_INFO_TIME_MULT],
+		.zero = word[NTRACE_INFO_TIME_ZERO], .cycles = word[NTRACE_INFO_TIME_CYCLES],
+		.mask = word[NTRACE_INFO_TIME_MASK], .have_zero = 1,
+		.is_short = !!(word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_SHORT),
+	};
+
+	if (word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_ZERO)
+		capture_file_write(c, &rec, sizeof(rec));
+}
+
+/* Which ID is which buffer, CPU and task: as many in a record as it has room for */
+static void write_index(struct capture *c)
+{
+	const size_t most = (UINT16_MAX - 16) / 32;
+	struct capture_bytes b = { NULL, 0, 0 };
+	size_t i, k, n;
+
+	for (i = 0; i < c->nr_fds; i += n) {
+		n = c->nr_fds - i < most ? c->nr_fds - i : most;
+		const struct perf_event_header header = {
+			.type = NT_PERFDATA_ID_INDEX, .size = 16 + n * 32,
+		};
+
+		b.len = 0;
+		capture_put(&b, &header, sizeof(header));
+		capture_put64(&b, n);
+		for (k = i; k < i + n; k++) {
+			capture_put64(&b, c->fd[k].id);
+			capture_put64(&b, c->fd[k].ring);
+			capture_put64(&b, c->fd[k].cpu);
+			capture_put64(&b, (int64_t)c->fd[k].tid);
+		}
+		capture_file_write(c, b.p, b.len);
+	}
+	free(b.p);
+}
+
+static void write_info(struct capture *c)
+{
+	size_t len = c->info.nr * sizeof(uint64_t);
+	struct {
+		struct perf_event_header header;
+		uint32_t type, reserved;
+	} rec = {
+		.header = { .type = NT_PERFDATA_AUXTRACE_INFO, .size = sizeof(rec) + len },
+		.type = NTRACE_AUXTRACE_TYPE,
+	};
+
+	if (sizeof(rec) + len > UINT16_MAX)
+		die("the description of this machine does not fit into a record: it has too many CPUs");
+	capture_file_write(c, &rec, sizeof(rec));
+	capture_file_write(c, c->info.word, len);
+}
+
+static void write_mark(struct capture *c, uint32_t type)
+{
+	const struct perf_event_header header = { .type = type, .size = sizeof(header) };
+
+	capture_file_write(c, &header, sizeof(header));
+}
+
+#define FINISHED_INIT	82
+
+static void write_begin(struct capture *c)
+{
+	size_t i;
+
+	write_clock(c);
+	write_index(c);
+	write_info(c);
+	capture_task_write_kernel(c);
+	if (!c->per_task)
+		capture_task_write_all(c);
+	for (i = 0; i < c->o.pids.nr; i++)
+		capture_task_write(c, c->o.pids.id[i], false);
+	for (i = 0; i < c->o.tids.nr; i++)
+		capture_task_write(c, capture_task_process(c->o.tids.id[i]), false);
+	if (c->child)
+		capture_task_write_comm(c, c->child, c->child, "ntrace");
+	write_mark(c, FINISHED_INIT);
+	capture_file_round(c);
+}
+
+static void begin(struct capture *c)
+{
+	if (!c->event[EVENT_TRACE].attr.exclude_kernel && !c->o.kcore)
+		capture_warn("the kernel is traced, but decoding needs its text, too: --kcore copies it");
+	if (ntrace_info_build(c->type, 0, &c->info, capture_say))
+		die("%s", nt_strerror(NT_ENOMEM));
+	read_clock(c, c->info.word);
+	capture_file_open(c);
+	capture_file_begin(c);
+	capture_kcore_start(c);
+	write_begin(c);
+	if (c->file.error)
+		die("%s: cannot be written: %s", c->file.data, strerror(c->file.error));
+	if (!c->event[EVENT_TRACE].attr.enable_on_exec)
+		capture_enable(c, true);
+	let_child_go(c);
+}
+
+/* ------------------------------------------------------------- the loop -- */
+
+struct watch {
+	struct pollfd *fd;	/* two of our own, then those of the events */
+	size_t nr, tasks;	/* ... that are tasks' which live */
+	bool ended;
+};
+
+enum { FD_SIGNALS, FD_TIMER, OWN_FDS };
+
+static void watch_events(const struct capture *c, struct watch *w, int signals, int timer)
+{
+	size_t i;
+
+	w->fd = calloc(OWN_FDS + c->nr_fds, sizeof(*w->fd));
+	if (!w->fd)
+		die("%s", nt_strerror(NT_ENOMEM));
+	w->fd[FD_SIGNALS] = (struct pollfd){ .fd = signals, .events = POLLIN };
+	w->fd[FD_TIMER] = (struct pollfd){ .fd = timer, .events = POLLIN };
+	w->nr = OWN_FDS + c->nr_fds;
+	for (i = 0; i < c->nr_fds; i++) {
+		const struct capture_fd *f = &c->fd[i];
+		struct pollfd *p = &w->fd[OWN_FDS + i];
+
+		*p = (struct pollfd){ .fd = f->fd };
+		if (c->ring[f->ring].fd == f->fd)
+			p->events = POLLIN;
+		else if (f->tid == -1)
+			p->fd = -1;
+		w->tasks += f->tid != -1;
+	}
+}
+
+/* A task that has ended, and all that it left, cannot be recorded any more. */
+static void look_at_ends(const struct capture *c, struct watch *w)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_fds; i++) {
+		struct pollfd *p = &w->fd[OWN_FDS + i];
+
+		if (p->fd < 0 || !(p->revents & (POLLHUP | POLLERR)))
+			continue;
+		w->tasks -= c->fd[i].tid != -1;
+		p->fd = -1;
+	}
+	if (c->per_task && !w->tasks && !c->child)
+		w->ended = true;
+}
+
+static void take_snapshot(struct capture *c)
+{
+	unsigned int i;
+
+	capture_enable(c, false);
+	for (i = 0; i < c->nr_rings; i++) {
+		capture_ring_drain(c, i, true);
+		capture_ring_snapshot(c, i);
+	}
+	c->taken++;
+}
+
+static void look_at_signals(struct capture *c, struct watch *w)
+{
+	struct signalfd_siginfo info;
+
+	if (!(w->fd[FD_SIGNALS].revents & POLLIN))
+		return;
+	while (read(w->fd[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			w->ended |= child_ended(c);
+		} else if (info.ssi_signo == SIGUSR2) {
+			take_snapshot(c);
+			capture_enable(c, true);
+		} else {
+			w->ended = true;
+		}
+	}
+}
+
+static void drain(struct capture *c, bool to_the_end)
+{
+	bool some = false;
+	unsigned int i;
+
+	for (i = 0; i < c->nr_rings; i++)
+		some |= capture_ring_drain(c, i, to_the_end);
+	/* records that come later have times behind those of the round before this one */
+	if (some)
+		write_mark(c, NT_PERFDATA_FINISHED_ROUND);
+	capture_file_round(c);
+}
+
+static void record(struct capture *c, int signals, int timer)
+{
+	struct watch w = { .nr = 0 };
+
+	watch_events(c, &w, signals, timer);
+	while (!w.ended && !c->file.error) {
+		if (poll(w.fd, w.nr, capture_ring_stopped(c) ? SOON : ROUND) < 0 && errno != EINTR)
+			die("poll: %s", strerror(errno));
+		w.ended |= w.fd[FD_TIMER].revents & POLLIN;
+		look_at_signals(c, &w);
+		look_at_ends(c, &w);
+		drain(c, false);
+	}
+	free(w.fd);
+}
+
+/* -------------------------------------------------------------- the end -- */
+
+/* A command that goes on is asked to end. Who does not want to wait for that asks again. */
+static void wait_for_child(struct capture *c, int signals)
+{
+	struct pollfd p = { .fd = signals, .events = POLLIN };
+	struct signalfd_siginfo info;
+
+	if (!c->child || child_ended(c))
+		return;
+	kill(c->child, SIGTERM);
+	while (!child_ended(c)) {
+		poll(&p, 1, -1);
+		if (read(signals, &info, sizeof(info)) == sizeof(info) &&
+		    info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2) {
+			capture_warn("%s, process %d, goes on", *c->o.command, c->child);
+			return;
+		}
+	}
+}
+
+static void say_losses(const struct capture *c)
+{
+	if (c->cut)
+		capture_warn("trace was lost %llu times, as there was no room in the buffer: a larger one (-m ,SIZE), or ntrace/stall/u",
+			     (unsigned long long)c->cut);
+	if (c->partial)
+		capture_warn("trace was lost %llu times, as the sink was full before it was emptied",
+			     (unsigned long long)c->partial);
+	if (c->lost)
+		capture_warn("%llu records beside the trace were lost: a larger buffer (-m SIZE)",
+			     (unsigned long long)c->lost);
+	if (c->o.snapshots && !c->taken)
+		capture_warn("no snapshot was taken, the file has no trace: send SIGUSR2 while it records, or use -Se for one at the end");
+}
+
+static int end(struct capture *c)
+{
+	struct capture_file *f = &c->file;
+
+	if (c->o.snapshots && c->o.snapshot_at_end && !f->error)
+		take_snapshot(c);
+	capture_enable(c, false);
+	drain(c, true);
+	capture_close(c);
+	capture_kcore_end(c);
+	capture_file_end(c);
+	if (f->error)
+		capture_warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
+			     strerror(f->error));
+	say_losses(c);
+	fprintf(stderr, "ntrace: recorded %.3f MB in %s\n", (double)f->at / (1 << 20), f->path);
+	if (f->error)
+		return EXIT_UNUSABLE;
+	return c->cut || c->partial || c->lost ? EXIT_LOSSES : EXIT_WHOLE;
+}
+
+static int make_timer(const struct capture *c)
+{
+	const struct itimerspec time = {
+		.it_value.tv_sec = c->o.duration / 1000000000,
+		.it_value.tv_nsec = c->o.duration % 1000000000,
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+	/* of 0 it never comes */
+	if (fd < 0 || timerfd_settime(fd, 0, &time, NULL))
+		die("no timer: %s", strerror(errno));
+	return fd;
+}
+
+int capture_run(struct capture *c)
+{
+	sigset_t ours, before;
+	int signals, timer, status;
+	uint64_t type;
+
+	if (!ntrace_pmu_number("type", false, &type))
+		capture_die_pmu();
+	c->type = type;
+	c->per_task = !c->o.all && !c->o.cpus.nr;
+	read_cpus(c);
+	check_wide(c);
+	if (c->o.kcore)
+		capture_kcore_check();
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGCHLD);
+	if (c->o.snapshots)
+		sigaddset(&ours, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		die("no signals: %s", strerror(errno));
+	start_child(c, &before);
+	find_tasks(c);
+	capture_open(c);
+	warn_of_cpus(c);
+	begin(c);
+	timer = make_timer(c);
+	record(c, signals, timer);
+	status = end(c);
+	wait_for_child(c, signals);
+	return status;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What was there before the recording began: tasks, what they have mapped, the kernel. It is
+ * written as records that the kernel would have made, without a time: before all others.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+#define TRAILER		32	/* bytes behind each record: pid and tid, time, cpu, id */
+#define MISC_BUILD_ID	(1 << 14)
+#define KERNEL_NAME	"[kernel.kallsyms]"
+
+/* A record: `fixed', a name filled up to 8 bytes, and a trailer without a time */
+static void write_named(struct capture *c, uint32_t type, uint16_t misc, const void *fixed,
+			size_t len, const char *name)
+{
+	struct capture_bytes b = { NULL, 0, 0 };
+	struct perf_event_header header = { .type = type, .misc = misc };
+	static const uint8_t trailer[TRAILER];
+
+	capture_put(&b, &header, sizeof(header));
+	capture_put(&b, fixed, len);
+	if (name)
+		capture_put_text(&b, name, 8);
+	capture_put(&b, trailer, sizeof(trailer));
+	if (b.len <= UINT16_MAX) {
+		header.size = b.len;
+		memcpy(b.p, &header, sizeof(header));
+		capture_file_write(c, b.p, b.len);
+	}
+	free(b.p);
+}
+
+void capture_task_write_comm(struct capture *c, pid_t pid, pid_t tid, const char *comm)
+{
+	const uint32_t fixed[2] = { pid, tid };
+
+	write_named(c, PERF_RECORD_COMM, PERF_RECORD_MISC_USER, fixed, sizeof(fixed), comm);
+}
+
+static void write_fork(struct capture *c, pid_t pid, pid_t tid, pid_t parent)
+{
+	struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+	} fixed = { pid, parent, tid, parent, 0 };
+
+	write_named(c, PERF_RECORD_FORK, 0, &fixed, sizeof(fixed), NULL);
+}
+
+/* --------------------------------------------------------------- mappings - */
+
+struct mapping {
+	uint64_t start, end, offset;
+	char prot[5];
+	unsigned int maj, min;
+	uint64_t ino;
+};
+
+static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m, const char *name)
+{
+	uint16_t misc = PERF_RECORD_MISC_USER;
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, len, offset;
+		union {
+			struct {
+				uint32_t maj, min;
+				uint64_t ino, generation;
+			};
+			struct {
+				uint8_t size, reserved[3], id[BUILD_ID_MAX];
+			};
+		};
+		uint32_t prot, flags;
+	} fixed = {
+		.pid = pid, .tid = pid, .start = m->start, .len = m->end - m->start,
+		.offset = m->offset, .maj = m->maj, .min = m->min, .ino = m->ino,
+		.prot = PROT_EXEC | (m->prot[0] == 'r' ? PROT_READ : 0) |
+			(m->prot[1] == 'w' ? PROT_WRITE : 0),
+		.flags = m->prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE,
+	};
+	uint8_t id[BUILD_ID_MAX] = { 0 };
+	unsigned int size;
+	char path[PATH_MAX];
+
+	if (*name == '/' && name[1] != '/') {
+		/* as the task sees it, which may have another root */
+		size = snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name) <
+		       (int)sizeof(path) ? capture_build_id_read(path, id) : 0;
+		capture_build_id_note(c, misc, name, id, size);
+		if (size && c->event[EVENT_TASKS].attr.build_id) {
+			memset(fixed.reserved, 0, sizeof(fixed.reserved));
+			fixed.size = size;
+			memcpy(fixed.id, id, sizeof(id));
+			misc |= MISC_BUILD_ID;
+		}
+	}
+	write_named(c, PERF_RECORD_MMAP2, misc, &fixed, sizeof(fixed), name);
+}
+
+/* What can be executed */
+static void write_mappings(struct capture *c, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0) {
+		struct mapping m;
+		int at = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+			   &m.start, &m.end, m.prot, &m.offset, &m.maj, &m.min, &m.ino, &at) < 7 ||
+		    !at || m.prot[2] != 'x')
+			continue;
+		write_mapping(c, pid, &m, line[at] ? line + at : "//anon");
+	}
+	free(line);
+	if (f)
+		fclose(f);
+}
+
+/* ------------------------------------------------------------------ tasks - */
+
+/* Name and parent of a thread; false: it has gone. */
+static bool read_status(pid_t pid, pid_t tid, char comm[16], pid_t *parent)
+{
+	char path[64], line[256];
+	bool named = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	f = fopen(path, "re");
+	*parent = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, "Name:\t", 6)) {
+			snprintf(comm, 16, "%.15s", line + 6);
+			named = true;
+		}
+		if (sscanf(line, "PPid: %d", parent) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	return named;
+}
+
+static void write_thread(struct capture *c, pid_t pid, pid_t tid, bool forks)
+{
+	char comm[16];
+	pid_t parent;
+
+	if (!read_status(pid, tid, comm, &parent))
+		return;
+	if (forks || tid != pid)
+		write_fork(c, pid, tid, tid == pid ? parent : pid);
+	capture_task_write_comm(c, pid, tid, comm);
+}
+
+pid_t capture_task_process(pid_t tid)
+{
+	char path[64], line[256];
+	pid_t pid = tid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+void capture_task_write(struct capture *c, pid_t pid, bool forks)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	/* the first thread before others, which have it as their parent */
+	write_thread(c, pid, pid, forks);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (isdigit(entry->d_name[0]) && atoi(entry->d_name) != pid)
+			write_thread(c, pid, atoi(entry->d_name), forks);
+	if (dir)
+		closedir(dir);
+	write_mappings(c, pid);
+}
+
+void capture_task_write_all(struct capture *c)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (isdigit(entry->d_name[0]))
+			capture_task_write(c, atoi(entry->d_name), true);
+	if (dir)
+		closedir(dir);
+}
+
+/* ----------------------------------------------------------------- kernel - */
+
+static void write_kernel_map(struct capture *c, uint64_t start, uint64_t end, uint64_t offset,
+			     const char *name)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, len, offset;
+	} fixed = { -1, 0, start, end - start, offset };
+
+	write_named(c, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, &fixed, sizeof(fixed), name);
+}
+
+static void write_modules(struct capture *c)
+{
+	char name[64], line[512], path[256], mapped[68];
+	uint8_t id[BUILD_ID_MAX];
+	uint64_t size, start;
+	FILE *f = fopen("/proc/modules", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &start) != 3 ||
+		    !start)
+			continue;
+		snprintf(mapped, sizeof(mapped), "[%s]", name);
+		write_kernel_map(c, start, start + size, 0, mapped);
+		snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
+		capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, mapped, id,
+				      capture_build_id_notes(path, id));
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Where the kernel's text is; false: its addresses are not to be seen. */
+static bool find_kernel(struct capture *c, uint64_t *start, uint64_t *end)
+{
+	const char *at = capture_symbols(c);
+	struct capture_symbol s;
+
+	*start = *end = 0;
+	while ((!*start || !*end) && capture_symbol_next(&at, &s)) {
+		if (capture_symbol_is(&s, "_text") || (!*start && capture_symbol_is(&s, "_stext")))
+			*start = s.addr;
+		if (capture_symbol_is(&s, "_end"))
+			*end = s.addr;
+	}
+	return *start && *start < *end;
+}
+
+void capture_task_write_kernel(struct capture *c)
+{
+	uint8_t id[BUILD_ID_MAX];
+	uint64_t start, end;
+
+	if (c->event[EVENT_TRACE].attr.exclude_kernel)
+		return;
+	capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, KERNEL_NAME, id,
+			      capture_build_id_notes("/sys/kernel/notes", id));
+	if (!find_kernel(c, &start, &end)) {
+		capture_warn("the kernel's addresses are not to be seen (kernel.kptr_restrict): its functions will have no names");
+		return;
+	}
+	write_kernel_map(c, start, end, start, KERNEL_NAME "_text");
+	write_modules(c);
+}

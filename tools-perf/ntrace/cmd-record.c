@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace record: records trace without perf
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION };
+
+static const struct argp_option options[] = {
+	{ "event", 'e', "ntrace/TERMS/MODIFIERS", 0, "what the encoders are to do, and what is traced, "
+	  "as perf-riscv-ntrace(1) has it: ntrace//u is user space alone (default; with --kcore "
+	  "ntrace//, which is all), ntrace/@SINK/ chooses a sink", 0 },
+	{ "output", 'o', "FILE", 0, "instead of perf.data", 0 },
+	{ "all-cpus", 'a', NULL, 0, "whoever runs, on all CPUs", 0 },
+	{ "cpu", 'C', "LIST", 0, "whoever runs, on these CPUs, as 0,2-3", 0 },
+	{ "pid", 'p', "LIST", 0, "these processes, and what they start", 0 },
+	{ "tid", 't', "LIST", 0, "these threads, and what they start", 0 },
+	{ "mmap-pages", 'm', "RECORDS,TRACE", 0, "size of the buffers of each CPU, either may be left "
+	  "out: pages, or with B, K, M or G; without privileges 256K,128K, else 512K,4M", 0 },
+	{ "filter", OPT_FILTER, "FILTER", 0, "only these addresses, as the kernel has it: "
+	  "`filter OFFSET/SIZE@FILE', `start OFFSET@FILE,stop OFFSET@FILE'", 0 },
+	{ "duration", OPT_DURATION, "SECONDS", 0, "end the recording then, and COMMAND", 0 },
+	{ "kcore", OPT_KCORE, NULL, 0, "copy the kernel's text, without which its trace cannot be "
+	  "decoded: FILE becomes a folder", 0 },
+	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL, "record nothing but the last SIZE bytes "
+	  "of trace, at each SIGUSR2; with e at the end, too", 0 },
+	{ 0 }
+};
+
+static void parse_list(struct capture_list *list, const char *option, const char *arg)
+{
+	if (!capture_list_parse(list, arg))
+		die("%s: `%s' is no list of numbers such as 0,2-3", option, arg);
+}
+
+/* A number, of units or with a letter of bytes: *p goes behind it. 0: it is none. */
+static uint64_t parse_bytes(const char **p, uint64_t bytes)
+{
+	static const char units[] = "BKMG";
+	unsigned long long val;
+	const char *unit;
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return 0;
+	errno = 0;
+	val = strtoull(*p, &end, 10);
+	if (errno || val > 1ULL << 40)
+		return 0;
+	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	*p = end + !!unit;
+	return unit ? val << 10 * (unit - units) : val * bytes;
+}
+
+/* Pages, or bytes with a letter */
+static uint64_t parse_size(const char **p)
+{
+	return parse_bytes(p, sysconf(_SC_PAGESIZE));
+}
+
+static void parse_sizes(struct capture_options *o, const char *arg)
+{
+	const char *p = arg;
+	bool ok = true;
+
+	if (*p != ',')
+		ok = (o->data_size = parse_size(&p));
+	if (ok && *p == ',') {
+		p++;
+		ok = (o->aux_size = parse_size(&p));
+	}
+	if (!ok || *p)
+		die("-m: `%s' is not RECORDS,TRACE such as 512K,4M or ,4M", arg);
+}
+
+static uint64_t parse_duration(const char *arg)
+{
+	char *end;
+	double val = strtod(arg, &end);
+
+	if (end == arg || *end || !isfinite(val) || val < 1e-6 || val > 1e9)
+		die("--duration: `%s' is no number of seconds such as 10 or 0.5", arg);
+	return (uint64_t)(val * 1e9);
+}
+
+static void parse_snapshot(struct capture_options *o, const char *arg)
+{
+	o->snapshots = true;
+	if (!arg)
+		return;
+	if (*arg == 'e') {
+		o->snapshot_at_end = true;
+		arg++;
+	}
+	if (!*arg)
+		return;
+	/* a bare number is of bytes here, as perf has it */
+	o->snapshot_size = parse_bytes(&arg, 1);
+	if (!o->snapshot_size || *arg)
+		die("-S: a snapshot has a number of bytes such as 65536 or 64K");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct capture_options *o = state->input;
+
+	switch (key) {
+	case 'e':
+		if (o->event)
+			die("-e: there may be one event");
+		o->event = arg;
+		break;
+	case 'o':
+		o->output = arg;
+		break;
+	case 'a':
+		o->all = true;
+		break;
+	case 'C':
+		parse_list(&o->cpus, "-C", arg);
+		break;
+	case 'p':
+		parse_list(&o->pids, "-p", arg);
+		break;
+	case 't':
+		parse_list(&o->tids, "-t", arg);
+		break;
+	case 'm':
+		parse_sizes(o, arg);
+		break;
+	case OPT_FILTER:
+		o->filter = arg;
+		break;
+	case OPT_DURATION:
+		o->duration = parse_duration(arg);
+		break;
+	case OPT_KCORE:
+		o->kcore = true;
+		break;
+	case 'S':
+		parse_snapshot(o, arg);
+		break;
+	case ARGP_KEY_ARGS:
+		/* those of main(), as ours are gone by then */
+		o->command = o->argv + o->argc - (state->argc - state->next);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* As perf: without a command a recording of all CPUs or of tasks ends by a signal. */
+static void check(struct capture_options *o)
+{
+	bool tasks = o->pids.nr || o->tids.nr, cpus = o->all || o->cpus.nr;
+
+	if (o->all && o->cpus.nr)
+		die("-a is all CPUs, -C some: choose one");
+	if (tasks && cpus)
+		die("-a and -C trace whoever runs, -p and -t tasks: choose one");
+	if (!tasks && !cpus && !o->command)
+		die("nothing to record: ntrace record -- COMMAND, or -p PID, -t TID, -a, -C LIST");
+	if (tasks && o->command)
+		die("-p and -t trace tasks that are there, so there can be no command: give --duration, or end it with ^C");
+	if (!strcmp(o->output, "-"))
+		die("-o: a recording is written to a file, not to a pipe");
+}
+
+static const struct argp_option *find_short(char key)
+{
+	const struct argp_option *o;
+
+	for (o = options; o->name; o++)
+		if (o->key == key)
+			return o;
+	return NULL;
+}
+
+static const struct argp_option *find_long(const char *name)
+{
+	const struct argp_option *o;
+
+	for (o = options; o->name; o++)
+		if (!strncmp(o->name, name, strlen(name)))
+			return o;
+	return NULL;
+}
+
+/* Is the argument behind this one the option's? */
+static bool takes_next(const char *arg)
+{
+	const struct argp_option *o;
+
+	if (arg[1] == '-') {
+		o = strchr(arg, '=') ? NULL : find_long(arg + 2);
+		return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL);
+	}
+	while (*++arg) {
+		o = find_short(*arg);
+		if (o && o->arg)
+			return !(o->flags & OPTION_ARG_OPTIONAL) && !arg[1];
+	}
+	return false;
+}
+
+/* What stands behind the command is the command's, also where it looks like an option of ours. */
+static char **mark_command(int argc, char **argv, int *nr)
+{
+	char **marked = calloc(argc + 2, sizeof(*marked));
+	int i, at = 1;
+
+	if (!marked)
+		die("%s", nt_strerror(NT_ENOMEM));
+	while (at < argc && argv[at][0] == '-' && argv[at][1] && strcmp(argv[at], "--"))
+		at += 1 + takes_next(argv[at]);
+	if (at > argc)
+		at = argc;
+	for (i = 0; i < argc; i++)
+		marked[i + (i >= at)] = argv[i];
+	marked[at] = "--";
+	*nr = argc + 1;
+	if (at == argc || !strcmp(argv[at], "--"))
+		memcpy(marked, argv, (*nr = argc) * sizeof(*argv));
+	marked[*nr] = NULL;
+	return marked;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "[--] [COMMAND [ARGUMENT...]]",
+		.doc = "Record trace of COMMAND and of what it starts, of tasks, or of CPUs, into a "
+		       "perf.data. Nothing of perf is needed.",
+	};
+	struct capture c = {
+		.o = { .output = "perf.data", .argc = argc, .argv = argv }, .file = { .fd = -1 },
+	};
+
+	argv = mark_command(argc, argv, &argc);
+	parse_arguments(&argp, argc, argv, &c.o);
+	free(argv);
+	check(&c.o);
+	if (!c.o.event)
+		c.o.event = c.o.kcore ? "ntrace//" : "ntrace//u";
+	return capture_run(&c);
+}
