@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace record, which needs no perf: what it records of programs, CPUs, processes and the kernel is
+# decoded to what ran, by perf and by ntrace script, and to the same branches as perf's own recording
+# of the same program. A recorder or a program that is killed and a disk that is full leave a file
+# that is decoded up to there, and what cannot be recorded is refused in words.
+
+name=recorder
+. "$(dirname "$0")/lib.bash"
+share=$dir/run/share
+
+cat >"$dir/guest.sh" <<'END'
+cd /mnt; status=0
+perf="perf --buildid-dir /mnt/debug record"
+run()		# COMMAND...: one that is to succeed
+{
+	"$@" || { echo "failed ($?): $*"; status=1; }
+}
+# comes NAME: until the recording has so much in its file that tasks have begun
+comes()
+{
+	for i in $(seq 600); do
+		[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ] && return
+		sleep 0.1
+	done
+	echo "$1 does not grow"
+	status=1
+}
+
+# for the host, which has no such file at its path
+run perf --buildid-dir /mnt/debug buildid-cache --add "$(readlink -f "$(which sh)")"
+recording 1; run ntrace record -e ntrace//u -o prog.data -- prog
+recording 2; run $perf -e ntrace//u -o theirs.data -- prog
+recording 3; run ntrace record -a -e ntrace//u -o all.data -- threads
+recording 4; run ntrace record -C 0,1 -e ntrace/contextid=0/u -o cpus.data threads
+# with an old recording in the way
+mkdir kernel.data; echo old >kernel.data/data
+recording 5; run ntrace record --kcore -a -e ntrace// -m 1M,4M -o kernel.data -- ls /
+recording 6; run ntrace record -m ,64K -e ntrace/stall/u -o forks.data -- sh -c 'forkexec; prog >/dev/null'
+mkfifo /tmp/go
+sh -c 'read x </tmp/go; prog >/dev/null; threads' & pid=$!
+recording 7; ntrace record -p $pid -o /tmp/pid.data & recorder=$!
+comes /tmp/pid.data 2000; echo >/tmp/go
+run wait $recorder; cp /tmp/pid.data . || status=1
+recording 8; run ntrace record -e ntrace//u --filter "filter $FILTER@$PROJECT/build/guest/bin/prog" -o filter.data prog
+recording 9; run ntrace record -Se -m ,256K -e ntrace//u -o snapshot.data -- bigtrace
+recording 10; ntrace record -S1M -m ,1M -e ntrace//u -o /tmp/signal.data -- sh -c '
+	prog >/dev/null; kill -USR2 $PPID
+	until [ "$(stat -c %s /tmp/signal.data)" -gt 100000 ]; do usleep 100000; done' || status=1
+cp /tmp/signal.data . || status=1
+
+# Killed, in the middle of much trace. In memory: /mnt loses what is written while somebody asks for
+# the size of the file.
+recording 11; ntrace record -m ,256K -e ntrace/stall/u -o /tmp/killed.data -- bigtrace 3000 >/dev/null & recorder=$!
+comes /tmp/killed.data 1000000
+kill -9 $recorder; wait $recorder
+killall bigtrace 2>/dev/null
+# the program, and not the recorder
+recording 12; ntrace record -m ,256K -e ntrace/stall/u -o /tmp/dying.data -- bigtrace 3000 >/dev/null 2>dying.txt & recorder=$!
+comes /tmp/dying.data 500000
+killall -9 bigtrace; run wait $recorder
+cp /tmp/killed.data /tmp/dying.data . || status=1; rm /tmp/*.data
+# a disk of 1 MiB
+mkdir /tmp/small; mount -t tmpfs -o size=1M tmpfs /tmp/small
+recording 13; ntrace record -m ,256K -e ntrace/stall/u -o /tmp/small/full.data -- bigtrace 1000 >/dev/null 2>full.txt
+echo "status $?" >>full.txt
+cp /tmp/small/full.data . || status=1; umount /tmp/small
+recording 14; run ntrace record --kcore -a --duration=0.5 -o duration.data
+recording 16; run ntrace record --duration=0.1 -o ended.data -- loop 1000000 2>ended.txt
+# far too small a buffer
+recording 17; ntrace record -m ,16K -e ntrace//u -o lossy.data -- bigtrace >/dev/null 2>lossy.txt
+echo "status $?" >>lossy.txt
+
+sh -c 'read x </tmp/go; exec prog' >/dev/null & pid=$!
+recording 18; ntrace record -t $pid -o /tmp/thread.data & recorder=$!
+comes /tmp/thread.data 2000; echo >/tmp/go
+run wait $recorder; cp /tmp/thread.data . || status=1
+recording 19; run ntrace record -C 0 -e ntrace/@$(cat /sys/bus/event_source/devices/ntrace/cpu0/sink),retstack=0/u -o sink.data -- prog
+
+# what is refused, and that it leaves nothing
+refused()	# COMMAND...
+{
+	echo "== $*"
+	"$@" 2>&1
+	echo "status $?"
+	[ ! -e /tmp/refused.data ] || echo "left /tmp/refused.data"
+	rm -rf /tmp/refused.data*
+}
+nobody="start-stop-daemon -S -c nobody -x $(which ntrace) --"
+{
+	chmod 1777 /tmp
+	set -- record -o /tmp/refused.data
+	refused ntrace "$@" -e ntrace/seqjump=1/u -- true
+	refused ntrace "$@" -e ntrace/retstakc=3/u -- true
+	refused ntrace "$@" -e ntrace/@nosuch/u -- true
+	refused ntrace "$@" -e cycles -- true
+	refused ntrace "$@" -C 7 -- true
+	refused ntrace "$@" -p 99999
+	refused ntrace "$@" -m ,5K -- true
+	refused ntrace "$@" -m ,8M -S -- true
+	refused ntrace "$@" --filter 'filter 0/4,filter 8/4,filter 16/4,filter 32/4,filter 64/4' -- true
+	refused ntrace "$@" -- nosuchprogram
+	refused ntrace "$@" --no-such-option -- true
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	refused $nobody "$@" -a -- true
+	refused $nobody "$@" -e ntrace// -- true
+	refused $nobody "$@" -e ntrace/mmode/u -- true
+	refused $nobody "$@" -e ntrace//u -p 1
+	refused $nobody "$@" -m 4M,4M -e ntrace//u -- true
+	refused $nobody "$@" --kcore -- true
+	refused unshare -Ur ntrace "$@" -e ntrace//k -- true
+	echo 3 >/proc/sys/kernel/perf_event_paranoid
+	refused $nobody "$@" -- true
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+} >refused.txt
+recording 15; run $nobody record -o /tmp/nobody.data -e ntrace//u -- prog
+cp /tmp/nobody.data . || status=1
+rmmod ntrace
+refused ntrace record -o /tmp/refused.data -- true >>refused.txt
+exit $status
+END
+# where draw() is, in the file
+filter=$("$lab/enter" sh -c 'nm -S build/guest/bin/prog' | awk '$4 == "draw" { print "0x" $1 "/0x" $2 }')
+offset=$((${filter%/*} - 0x10000))
+sed -i "s,\\\$FILTER,$(printf '0x%x' $offset)/${filter#*/}," "$dir/guest.sh"
+guest run "$dir/guest.sh" --timeout 400
+ok $? "recordings" "$dir/run/guest.out"
+
+for what in "1 prog" "3 all" "4 cpus" "5 kernel" "6 forks" "7 pid" "8 filter" "18 thread" "19 sink" "12 dying" "15 nobody"; do
+	# shellcheck disable=SC2086
+	compare run $what b
+	ok $? "${what#* }: $(figures)" "$out" "$err"
+done
+for what in "14 duration" "16 ended"; do
+	# shellcheck disable=SC2086
+	compare run $what b
+	ok $? "${what#* }, which --duration ended: $(figures)" "$out" "$err"
+done
+grep -q 'loop was ended by signal 15' "$share/ended.txt"
+ok $? "the end of the recording ends the command" "$share/ended.txt"
+
+# The program's own functions: what is before main() depends on the environment.
+# Where trace pauses is chance.
+own='^[0-9a-f]+ (main|load|draw|shade|weigh|fib|compare)(\+0x[0-9a-f]+)? => [1-9a-f]'
+for what in prog theirs; do
+	host_perf run script -i "$share/$what.data" --itrace=b -F ip,sym,addr 2>>"$dir/log" |
+		sed -E 's/ +/ /g; s/^ //' | grep -E "$own" >"$dir/$what.perf"
+	"$lab/enter" "$build/host/ntrace" script "$share/$what.data" 2>>"$dir/log" |
+		sed -E 's/.*branches: [a-z ]+ +([0-9a-f]+ [a-z])/\1/' | grep -E "$own" >"$dir/$what.ntrace"
+done
+[ "$(wc -l <"$dir/prog.perf")" -gt 10000 ] && diff "$dir/prog.perf" "$dir/theirs.perf" >"$dir/log"
+ok $? "the $(wc -l <"$dir/prog.perf") branches that perf record has, as perf prints them" "$dir/log"
+[ "$(wc -l <"$dir/prog.ntrace")" -gt 10000 ] && diff "$dir/prog.ntrace" "$dir/theirs.ntrace" >"$dir/log"
+ok $? "the $(wc -l <"$dir/prog.ntrace") branches that perf record has, as ntrace script prints them" "$dir/log"
+
+pieces run 9 snapshot "the last 256 KiB before the end" --last --insns 10000 --pieces 2
+pieces run 10 signal "a snapshot by SIGUSR2" --insns 100000 --pieces 8
+
+times=$(sed -n 's/.*trace was lost \([0-9]*\) times, as there was no room.*/\1/p' "$share/lossy.txt")
+[ "${times:-0}" -ge 1 ] && grep -q '^status 1' "$share/lossy.txt" ||
+	[ "$(stat -c %s "$share/lossy.data")" -ge 2000000 ]
+ok $? "without room for trace ${times:-0} times, which is told" "$share/lossy.txt"
+pieces run 17 lossy "a buffer that is too small" --insns 10000 --errors 100000
+
+# --- files that were not completed
+
+pieces run 11 killed "a recorder that was killed" --insns 100000 --errors 8
+"$lab/enter" "$build/host/ntrace" script "$share/killed.data" 2>"$dir/log" | grep -c branches: >"$dir/killed.lines"
+[ "$(cat "$dir/killed.lines")" -gt 10000 ] && ! grep -v ' losses' "$dir/log"
+ok $? "ntrace script decodes $(cat "$dir/killed.lines") branches of it" "$dir/log"
+pieces run 13 full "a disk that is full" --insns 10000 --errors 8
+grep -q 'No space left on device: the file ends there' "$share/full.txt" && grep -q 'status 2' "$share/full.txt" &&
+	host_perf run report --header-only -i "$share/full.data" 2>&1 | grep -q 'hostname : guest'
+ok $? "a disk that is full is told, and the header is complete" "$share/full.txt"
+grep -q 'bigtrace was ended by signal 9' "$share/dying.txt"
+ok $? "a program that was killed is told" "$share/dying.txt"
+
+# --- the header
+
+host_perf run report --header-only -I -i "$share/prog.data" >"$dir/header" 2>&1
+for words in 'hostname : guest' 'os release : 6' 'arch : riscv64' 'nrcpus online : 2' 'cpuid : 0x' \
+	'cmdline : ntrace record -e ntrace//u -o prog.data -- prog' 'event : name = ntrace//u' \
+	'contains AUX area data' 'time of last sample' 'pmu mappings: .*ntrace'; do
+	grep -q "$words" "$dir/header" || echo "# not in the header: $words"
+done >"$dir/log"
+[ ! -s "$dir/log" ]
+ok $? "the header describes machine and recording" "$dir/log" "$dir/header"
+id=$("$lab/enter" readelf -n "$build/guest/bin/prog" | sed -n 's/.*Build ID: //p')
+host_perf run buildid-list -i "$share/prog.data" >"$dir/log" 2>&1 &&
+	[ -n "$id" ] && grep -q "^$id .*/prog$" "$dir/log"
+ok $? "the header has the program's build-id" "$dir/log"
+[ "$(cat "$share/kernel.data.old/data")" = old ] && [ -s "$share/kernel.data/kcore_dir/kallsyms" ] &&
+	[ -s "$share/kernel.data/kcore_dir__4294967295/kcore" ]
+ok $? "--kcore: a folder with two copies of the kernel; the old recording was kept"
+
+# --- what is refused
+
+# says WHAT WORDS: the refusal of that command has these words, and left nothing
+says()
+{
+	awk -v what="$1" '/^== / { on = index($0, what) } on' "$share/refused.txt" >"$dir/log"
+	grep -q -- "$2" "$dir/log" && grep -q '^status [1-9]' "$dir/log" && ! grep -q '^left' "$dir/log"
+	ok $? "refused in words: $1" "$dir/log"
+}
+says "-e ntrace/seqjump=1/u" "no seqjump"
+says "-e ntrace/retstakc=3/u" 'did you mean .retstack'
+says "-e ntrace/@nosuch/u" 'no sink "nosuch"'
+says "-e cycles" "is no ntrace event"
+says "-C 7" "CPU 7 is not online"
+says "-p 99999" "there is no process 99999"
+says "-m ,5K" "a power of 2 of bytes, from 8 KiB on"
+says "-m ,8M -S" "at most 4 MiB"
+says "filter 64/4" "the driver refuses .*nr_addr_filters"
+says "nosuchprogram" "nosuchprogram: No such file"
+says "--no-such-option" "unrecognized option"
+says "nobody -x $build/guest/bin/ntrace -- record -o /tmp/refused.data -a" "perf_event_paranoid of at most 0 (it is 2)"
+says "refused.data -e ntrace// --" "perf_event_paranoid of at most 1 (it is 2); user space alone: -e ntrace//u"
+says "-e ntrace/mmode/u" "mmode takes root or CAP_PERFMON"
+says "-p 1" "task 1 is another user's"
+says "-m 4M,4M" "more than this user may lock.*-m 64K,64K"
+says "--kcore" "copies /proc/kcore"
+says "unshare" "root of a container"
+says "refused.data -- true" "root and CAP_PERFMON alone (kernel.perf_event_paranoid is 3)"
+tail -n 2 "$share/refused.txt" >"$dir/log"
+grep -q 'no PMU .ntrace.: load its driver' "$dir/log"
+ok $? "refused in words: without a driver" "$dir/log"
+finish
