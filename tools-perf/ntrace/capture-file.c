@@ -4,6 +4,7 @@
  * the header tells beside. The header's size of the data is brought up to date after each round:
  * perf reads nothing of a file whose header says 0, as one is left that was killed.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -62,11 +63,32 @@ void capture_put_text(struct capture_bytes *b, const char *text, size_t align)
 
 /* -------------------------------------------------------------- opening -- */
 
-/* Names that a recording with --kcore has; of a folder with others nothing is removed. */
+/* Names that a recording with --kcore has */
 static const char *const inside[] = {
 	"data", "kcore_dir/kcore", "kcore_dir/kallsyms", "kcore_dir/modules", "kcore_dir",
 	"kcore_dir__4294967295/kcore", "kcore_dir__4294967295", ""
 };
+
+/* A folder with anything else is no recording: nothing of it is removed. */
+static void check_folder(const char *old)
+{
+	DIR *dir = opendir(old);
+	struct dirent *entry;
+	size_t i;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		for (i = 0; i < sizeof(inside) / sizeof(*inside); i++)
+			if (!strcmp(entry->d_name, inside[i]))
+				break;
+		if (i == sizeof(inside) / sizeof(*inside))
+			die("%s: is a folder with %s in it, and no recording: it is not replaced",
+			    old, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
 
 static void remove_folder(const char *old)
 {
@@ -76,6 +98,7 @@ static void remove_folder(const char *old)
 
 	if (lstat(old, &st) || !S_ISDIR(st.st_mode))
 		return;
+	check_folder(old);
 	for (i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
 		if (asprintf(&path, "%s/%s", old, inside[i]) < 0)
 			die("%s", nt_strerror(NT_ENOMEM));
@@ -98,6 +121,9 @@ static void keep_old(const char *path)
 	if (asprintf(&old, "%s.old", path) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	remove_folder(old);
+	/* a folder does not take the place of a file */
+	if (S_ISDIR(st.st_mode) && unlink(old) && errno != ENOENT)
+		die("%s: cannot be replaced: %s", old, strerror(errno));
 	if (rename(path, old))
 		die("%s: cannot become %s: %s", path, old, strerror(errno));
 	free(old);
@@ -121,6 +147,9 @@ void capture_file_open(struct capture *c)
 	    (!c->o.kcore && !(f->data = strdup(f->path))))
 		die("%s", nt_strerror(NT_ENOMEM));
 	keep_old(f->path);
+	/* an empty file may be there */
+	if (c->o.kcore)
+		unlink(f->path);
 	if (c->o.kcore && mkdir(f->path, 0700) && errno != EEXIST)
 		die("%s: cannot make the folder: %s", f->path, strerror(errno));
 	f->fd = open(f->data, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Opening events: of each CPU one for each task that is traced, or one for whoever runs there. All
- * of a CPU write to one buffer, the trace's event being the first: the trace's buffer is its.
+ * of a CPU write to one buffer. The trace event is opened first, and the AUX area belongs to it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static void make_events(struct capture *c)
 static void check_size(const char *what, uint64_t size, uint64_t least)
 {
 	if (size < least || size & (size - 1) || size > MiB(1024))
-		die("-m: a buffer for %s has a power of 2 of bytes, from %llu KiB on, not %llu bytes",
+		die("-m: the size of the buffer for %s must be a power of 2, at least %llu KiB, not %llu bytes",
 		    what, (unsigned long long)least / 1024, (unsigned long long)size);
 }
 
@@ -239,13 +239,6 @@ static void open_ring(struct capture *c, int cpu)
 			die("an event cannot share the buffer of CPU %d: %s", cpu, strerror(errno));
 }
 
-/* Tasks come to the chosen CPUs from others, with mappings made there. */
-static bool is_needed(const struct capture *c, int cpu)
-{
-	return !c->o.cpus.nr || capture_list_has(&c->o.cpus, cpu) ||
-	       !c->event[EVENT_TRACE].attr.exclude_user;
-}
-
 void capture_open(struct capture *c)
 {
 	size_t i;
@@ -253,9 +246,9 @@ void capture_open(struct capture *c)
 	choose_sizes(c);
 	capture_event_parse(c, c->o.event, c->o.snapshots ? c->o.snapshot_size : 0);
 	make_events(c);
+	/* Tasks come to the chosen CPUs from others, where they were named, and mapped files. */
 	for (i = 0; i < c->online.nr; i++)
-		if (is_needed(c, c->online.id[i]))
-			open_ring(c, c->online.id[i]);
+		open_ring(c, c->online.id[i]);
 }
 
 void capture_enable(struct capture *c, bool on)

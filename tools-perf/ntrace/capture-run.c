@@ -46,25 +46,31 @@ void capture_list_add(struct capture_list *list, int id)
 	list->id[list->nr++] = id;
 }
 
+/* *p goes behind it. */
+static bool take_number(const char **p, unsigned long *val)
+{
+	char *end;
+
+	if (!isdigit(**p))
+		return false;
+	errno = 0;
+	*val = strtoul(*p, &end, 10);
+	*p = end;
+	return !errno && *val <= INT32_MAX;
+}
+
 bool capture_list_parse(struct capture_list *list, const char *text)
 {
-	unsigned int first, last;
+	unsigned long first, last;
 	const char *p = text;
-	int n;
 
 	do {
-		n = 0;
-		if (!isdigit(*p))
+		if (!take_number(&p, &first))
 			return false;
-		if (sscanf(p, "%u-%u%n", &first, &last, &n) != 2) {
-			n = 0;
-			if (sscanf(p, "%u%n", &first, &n) != 1)
-				return false;
-			last = first;
-		}
-		p += n;
-		if (!n || last < first || first > INT32_MAX || last - first > 65535 ||
-		    (*p && *p != ',' && *p != '\n'))
+		last = first;
+		if (*p == '-' && (p++, !take_number(&p, &last)))
+			return false;
+		if (last < first || last - first > 65535 || (*p && *p != ',' && *p != '\n'))
 			return false;
 		for (; first <= last; first++)
 			capture_list_add(list, first);
@@ -198,8 +204,10 @@ static void let_child_go(struct capture *c)
 
 	if (!c->child)
 		return;
-	if (write(c->go, "", 1) != 1)
+	if (write(c->go, "", 1) != 1) {
+		capture_file_discard(c);
 		die("%s died before it began", *c->o.command);
+	}
 	close(c->go);
 	/* ends when it has become the command, or could not */
 	if (read(c->told, &err, sizeof(err)) == sizeof(err)) {
@@ -212,9 +220,13 @@ static void let_child_go(struct capture *c)
 /* Takes the status of a command that has ended. */
 static bool child_ended(struct capture *c)
 {
-	int status;
+	int status = 0;
+	pid_t pid;
 
-	if (!c->child || waitpid(c->child, &status, WNOHANG) != c->child)
+	if (!c->child)
+		return false;
+	pid = waitpid(c->child, &status, WNOHANG);
+	if (pid != c->child && !(pid < 0 && errno == ECHILD))
 		return false;
 	c->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
@@ -382,10 +394,12 @@ static void watch_events(const struct capture *c, struct watch *w, int signals, 
 		const struct capture_fd *f = &c->fd[i];
 		struct pollfd *p = &w->fd[OWN_FDS + i];
 
-		*p = (struct pollfd){ .fd = f->fd };
-		if (c->ring[f->ring].fd == f->fd)
-			p->events = POLLIN;
-		else if (f->tid == -1)
+		/*
+		 * Whoever is polled takes the buffer's wakeup: so all ask for it, and tasks go on
+		 * doing so when the one whose event the buffer is of has ended.
+		 */
+		*p = (struct pollfd){ .fd = f->fd, .events = POLLIN };
+		if (f->tid == -1 && c->ring[f->ring].fd != f->fd)
 			p->fd = -1;
 		w->tasks += f->tid != -1;
 	}
@@ -469,7 +483,7 @@ static void record(struct capture *c, int signals, int timer)
 
 /* -------------------------------------------------------------- the end -- */
 
-/* A command that goes on is asked to end. Who does not want to wait for that asks again. */
+/* A command that goes on is asked to end. A second signal ends the wait for it. */
 static void wait_for_child(struct capture *c, int signals)
 {
 	struct pollfd p = { .fd = signals, .events = POLLIN };
@@ -491,13 +505,13 @@ static void wait_for_child(struct capture *c, int signals)
 static void say_losses(const struct capture *c)
 {
 	if (c->cut)
-		capture_warn("trace was lost %llu times, as there was no room in the buffer: a larger one (-m ,SIZE), or ntrace/stall/u",
+		capture_warn("trace was lost %llu times, as there was no room in the buffer: use a larger one (-m ,SIZE), or ntrace/stall/u",
 			     (unsigned long long)c->cut);
 	if (c->partial)
 		capture_warn("trace was lost %llu times, as the sink was full before it was emptied",
 			     (unsigned long long)c->partial);
 	if (c->lost)
-		capture_warn("%llu records beside the trace were lost: a larger buffer (-m SIZE)",
+		capture_warn("%llu records beside the trace were lost: use a larger buffer (-m SIZE)",
 			     (unsigned long long)c->lost);
 	if (c->o.snapshots && !c->taken)
 		capture_warn("no snapshot was taken, the file has no trace: send SIGUSR2 while it records, or use -Se for one at the end");
@@ -538,6 +552,30 @@ static int make_timer(const struct capture *c)
 	return fd;
 }
 
+/* Signals come to a file. A signal that is ignored, as SIGHUP under nohup, stays so. */
+static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *before)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction now;
+	size_t i;
+	int fd;
+
+	sigemptyset(ours);
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (!sigaction(ends[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			sigaddset(ours, ends[i]);
+	/* whoever started this may not have wanted to hear of its children */
+	signal(SIGCHLD, SIG_DFL);
+	sigaddset(ours, SIGCHLD);
+	if (c->o.snapshots)
+		sigaddset(ours, SIGUSR2);
+	sigprocmask(SIG_BLOCK, ours, before);
+	fd = signalfd(-1, ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		die("no signals: %s", strerror(errno));
+	return fd;
+}
+
 int capture_run(struct capture *c)
 {
 	sigset_t ours, before;
@@ -552,18 +590,10 @@ int capture_run(struct capture *c)
 	check_wide(c);
 	if (c->o.kcore)
 		capture_kcore_check();
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigaddset(&ours, SIGCHLD);
-	if (c->o.snapshots)
-		sigaddset(&ours, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &ours, &before);
-	signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signals < 0)
-		die("no signals: %s", strerror(errno));
+	signals = watch_signals(c, &ours, &before);
 	start_child(c, &before);
+	/* to write to a command that has died is an error */
+	signal(SIGPIPE, SIG_IGN);
 	find_tasks(c);
 	capture_open(c);
 	warn_of_cpus(c);

@@ -38,6 +38,9 @@ static void parse_list(struct capture_list *list, const char *option, const char
 {
 	if (!capture_list_parse(list, arg))
 		die("%s: `%s' is no list of numbers such as 0,2-3", option, arg);
+	/* to the kernel, task 0 is whoever asks */
+	if (strcmp(option, "-C") && capture_list_has(list, 0))
+		die("%s: there is no task 0: whoever idles is traced with its CPU (-C)", option);
 }
 
 /* A number, of units or with a letter of bytes: *p goes behind it. 0: it is none. */
@@ -54,7 +57,7 @@ static uint64_t parse_bytes(const char **p, uint64_t bytes)
 	val = strtoull(*p, &end, 10);
 	if (errno || val > 1ULL << 40)
 		return 0;
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
 	*p = end + !!unit;
 	return unit ? val << 10 * (unit - units) : val * bytes;
 }

@@ -204,10 +204,10 @@ struct rec_output {
 	/* So many instructions from ip on, one behind the other */
 	void (*run)(void *ctx, const struct rec_sample *sample, uint32_t insns);
 	/*
-	 * For who only adds branches up: they may be counted, all but those before and behind which
-	 * something else happens, and are told when what is mapped changes, and at the end. space:
-	 * of addresses that are not the kernel's, or NULL. With it, branch is told of the others,
-	 * and reach where a task came to by branches that were counted: addr.
+	 * For a consumer that only adds branches up. Branches between two other events may be counted
+	 * instead of being delivered one by one; edge is called with the sums when a mapping changes,
+	 * and at the end. space: of addresses that are not the kernel's, or NULL. branch is called for
+	 * the branches that were not counted, and reach where counted ones led a task to: addr.
 	 */
 	void (*edge)(void *ctx, const struct rec_space *space, const struct nt_edge *edge);
 	void (*reach)(void *ctx, const struct rec_sample *sample);
