@@ -125,11 +125,16 @@ class Insn:
 
 
 def truth():
-    """Instructions and traps, and (kind, pc) of all else"""
+    """Instructions and traps, and (kind, pc) of all else. Most lines are there many times."""
+    seen = {}
     with open(ARGS["truth"]) as f:
         for line in f:
-            words = line.split()
-            yield Insn(words) if words[0] in "it" else (words[0], int(words[1], 16) if words[0] in "ber" else 0)
+            event = seen.get(line)
+            if event is None:
+                words = line.split()
+                event = Insn(words) if words[0] in "it" else (words[0], int(words[1], 16) if words[0] in "ber" else 0)
+                seen[line] = event
+            yield event
 
 
 def output():

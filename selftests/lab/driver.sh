@@ -280,8 +280,8 @@ good()		# DESCRIPTION BOOTOPTION...
 }
 
 good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
-good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
-good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
+more good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
+more good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
 
 # How long a wait may take is counted in what the hardware needs, 200 reads of a register: no time
 # at all is less, a minute is more. The driver is loaded with it, and it can be changed.
@@ -363,7 +363,7 @@ contexts()	# CAPS-CONTEXTID
 	check "scontext of ${*: -1}: caps/contextid $1" answers "^$1\$"
 	check "scontext of ${*: -1}: recorded" [ "$status" = 0 ]
 }
-contexts 1 --plugin-arg scontext_bits=22
+more contexts 1 --plugin-arg scontext_bits=22
 more contexts 0 --plugin-arg scontext_bits=21
 good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
