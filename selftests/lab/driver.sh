@@ -137,7 +137,7 @@ untraced()	# DESCRIPTION BOOTOPTION...
 perf script -i /tmp/0 --itrace=e 2>&1' "$@"
 	check "$what: perf says that trace is lost" answers "trace lost"
 }
-untraced "an encoder that is never enabled" --plugin-arg enable=never
+more untraced "an encoder that is never enabled" --plugin-arg enable=never
 more untraced "a sink that is never enabled" --plugin-arg sink_enable=never
 
 # On the way to a sink that both share, either CPU may be the one that finds out.
@@ -314,7 +314,7 @@ done | sort -u' "$@"
 	check "sysfs of the sinks: $want" answers "^$want\$"
 }
 
-sink 64 4
+more sink 64 4
 more sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
 in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostick=sink:0x24:0xfffffff0
 check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
@@ -365,7 +365,7 @@ contexts()	# CAPS-CONTEXTID
 }
 more contexts 1 --plugin-arg scontext_bits=22
 more contexts 0 --plugin-arg scontext_bits=21
-good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
+more good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg modes=btm \
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 more good "no filters" --plugin-arg filters=0
 

@@ -33,14 +33,15 @@ for what in $recordings; do
 	n=$((n + 1))
 	later one $n $what s --window $window --require $least,samples=200
 	case $what in
-	htm-3|btm-0) later one $n $what i --window $window --require $least ;;
+	htm-3) later one $n $what i --window $window --require $least ;;
+	btm-0) more later one $n $what i --window $window --require $least ;;
 	esac
 done
 for what in $recordings; do
 	result one - $what s
 	ok $? "$what: branches, callers, last branches are what ran: $(figures)" "$out" "$err"
 done
-for what in htm-3 btm-0; do
+for what in htm-3 $(more echo btm-0); do
 	result one - $what i
 	ok $? "$what: instructions are what ran: $(figures)" "$out" "$err"
 done

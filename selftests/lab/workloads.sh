@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Every workload: what perf decodes is what the harts retired, first to last, branch by branch; every
 # sample among them has the call chain and the last branches that follow from what its task had
-# retired. In HTM with implicit return and in BTM without also instruction by instruction; make
-# check-all has HTM without and BTM with it, too. One boot for each mode. For less:
+# retired. In HTM with implicit return and in BTM without; in HTM also instruction by instruction. make
+# check-all has HTM without and BTM with it, and BTM by instructions, too. One boot for each mode. For less:
 # PROGRAMS="loop qsort" MODES=htm-0.
 
 name=workloads
@@ -53,7 +53,8 @@ busy_script()	# TERMS NUMBER
 lists()		# GROUP
 {
 	case $1 in
-	htm-3|btm-0) echo s i ;;
+	htm-3) echo s i ;;
+	btm-0) echo s $(more echo i) ;;
 	*) echo s ;;
 	esac
 }
