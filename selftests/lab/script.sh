@@ -187,7 +187,7 @@ find "$share/debug" "$dir/shared/share/debug" -name elf -print0 | while IFS= rea
 	name=${program%/*/elf}
 	cp "$program" "$dir/programs/${name##*/}"
 done
-some=("$share"/{reload,busy,lossy}.data)
+some=("$share"/{reload,lossy}.data)
 [ "${groups:-}" != all ] || some=("$share"/*.data "$dir"/shared/share/*.data)
 for data in "${some[@]}"; do
 	programs=("$dir"/programs/*)
@@ -280,7 +280,7 @@ intervals()	# NAME: at the beginning, in the middle and at the end
 }
 intervals system
 group=shared order=by_cpu
-intervals many
+more intervals many
 intervals switch
 group=run order=
 like_perf all be $branches
