@@ -671,7 +671,7 @@ static uint64_t branches_of(struct nt_counts *counts)
 	return sum;
 }
 
-/* These are what is told from *at on, where so many branches were counted. */
+/* The events equal those of nt_flow_next() from *at on, of which so many branches were counted. */
 static void compare_told(const struct nt_event *ev, int n, uint64_t counted, size_t *at,
 			 bool damaged)
 {
@@ -731,7 +731,7 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 	assert_int_equal(at, told.n);
 }
 
-/* Between other events branches are counted, all others are told, and where the last one led. */
+/* Only branches are counted; all other events are delivered, and the target of the last branch. */
 static void others_are_told_in_their_place(void **state)
 {
 	const char *set = getenv("ROUNDS");

@@ -84,8 +84,8 @@ documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/ta
 	[ "$(($(wc -l <"$dir/table") - 1))" = "$(awk '$1 == "fib" { print $2 }' "$dir/got")" ]
 ok $? "ntrace calls --function=fib perf.data: $(($(wc -l <"$dir/table") - 1)) calls" "$dir/prog.err"
 
-# Between two intervals nobody knows what a thread did: no call goes on from one to the other, and no
-# run. Each is of a thousand branches, the quickest of the first third and of the last one: whatever
+# What a thread does between two intervals is unknown: no call and no run reaches from one into the
+# other. Each is of a thousand branches, the quickest of the first third and of the last one: whatever
 # else the machine did meanwhile was at another time.
 calls_list()	# COMMAND ARGUMENT...: of prog.data
 {

@@ -178,7 +178,7 @@ pieces run 10 signal "a snapshot by SIGUSR2" --insns 100000 --pieces 8
 times=$(sed -n 's/.*trace was lost \([0-9]*\) times, as there was no room.*/\1/p' "$share/lossy.txt")
 [ "${times:-0}" -ge 1 ] && grep -q '^status 1' "$share/lossy.txt" ||
 	[ "$(stat -c %s "$share/lossy.data")" -ge 2000000 ]
-ok $? "without room for trace ${times:-0} times, which is told" "$share/lossy.txt"
+ok $? "without room for trace ${times:-0} times, which is reported" "$share/lossy.txt"
 pieces run 17 lossy "a buffer that is too small" --insns 10000 --errors 100000
 
 # --- files that were not completed
@@ -190,9 +190,9 @@ ok $? "ntrace script decodes $(cat "$dir/killed.lines") branches of it" "$dir/lo
 pieces run 13 full "a disk that is full" --insns 10000 --errors 8
 grep -q 'No space left on device: the file ends there' "$share/full.txt" && grep -q 'status 2' "$share/full.txt" &&
 	host_perf run report --header-only -i "$share/full.data" 2>&1 | grep -q 'hostname : guest'
-ok $? "a disk that is full is told, and the header is complete" "$share/full.txt"
+ok $? "a full disk is reported, and the header is complete" "$share/full.txt"
 grep -q 'bigtrace was ended by signal 9' "$share/dying.txt"
-ok $? "a program that was killed is told" "$share/dying.txt"
+ok $? "a killed program is reported" "$share/dying.txt"
 
 # --- the header
 

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,18 +22,6 @@
 /* The inode of the initial user namespace, the same on all Linux machines */
 #define INIT_USER_NS	0xeffffffdU
 
-void capture_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fputs("ntrace: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
 /* Of what perf's part has, too: it names the PMU first, and so does the command. */
 void capture_say(bool error, const char *text)
 {
@@ -42,7 +29,7 @@ void capture_say(bool error, const char *text)
 		text += 8;
 	if (error)
 		die("%s", text);
-	capture_warn("%s", text);
+	warn("%s", text);
 }
 
 static long number_of(const char *path, long otherwise)

@@ -39,7 +39,7 @@ struct text {
 	unsigned int nr;
 };
 
-/* Before anything is recorded in vain */
+/* Fail before recording starts, not at its end. */
 void capture_kcore_check(void)
 {
 	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
@@ -300,7 +300,7 @@ void capture_kcore_end(struct capture *c)
 	else if (open_kcore(&start, first) & open_kcore(&now, "/proc/kcore"))
 		err = write_copy(&now, &start.ehdr, start.segment, start.nr, path);
 	if (err)
-		capture_warn("cannot copy the kernel's text a second time (%s): kernel code patched during the recording will not be noticed",
+		warn("cannot copy the kernel's text a second time (%s): kernel code patched during the recording will not be noticed",
 			     strerror(-err));
 	free(first);
 	free(dir);

@@ -110,7 +110,7 @@ static void warn_of_cpus(const struct capture *c)
 	for (i = 0; i < c->online.nr && !c->o.cpus.nr; i++) {
 		if (capture_list_has(&c->encoders, c->online.id[i]))
 			continue;
-		capture_warn("CPU %d, and maybe others, have no trace encoder: what runs there is not recorded",
+		warn("CPU %d, and maybe others, have no trace encoder: what runs there is not recorded",
 			     c->online.id[i]);
 		break;
 	}
@@ -174,7 +174,7 @@ run_child(char **command, int go, int told, const sigset_t *signals)
 	_exit(127);
 }
 
-/* It waits until it is told to go. */
+/* The command is not executed before a byte comes through the pipe. */
 static void start_child(struct capture *c, const sigset_t *signals)
 {
 	int go[2], told[2];
@@ -230,9 +230,9 @@ static bool child_ended(struct capture *c)
 		return false;
 	c->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		capture_warn("%s ended with status %d", *c->o.command, WEXITSTATUS(status));
+		warn("%s ended with status %d", *c->o.command, WEXITSTATUS(status));
 	if (WIFSIGNALED(status))
-		capture_warn("%s was ended by signal %d, %s", *c->o.command, WTERMSIG(status),
+		warn("%s was ended by signal %d, %s", *c->o.command, WTERMSIG(status),
 			     strsignal(WTERMSIG(status)));
 	return true;
 }
@@ -355,7 +355,7 @@ static void write_begin(struct capture *c)
 static void begin(struct capture *c)
 {
 	if (!c->event[EVENT_TRACE].attr.exclude_kernel && !c->o.kcore)
-		capture_warn("the kernel is traced, but decoding needs its text, too: --kcore copies it");
+		warn("the kernel is traced, but decoding needs its text, too: --kcore copies it");
 	if (ntrace_info_build(c->type, 0, &c->info, capture_say))
 		die("%s", nt_strerror(NT_ENOMEM));
 	read_clock(c, c->info.word);
@@ -496,7 +496,7 @@ static void wait_for_child(struct capture *c, int signals)
 		poll(&p, 1, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info) &&
 		    info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2) {
-			capture_warn("%s, process %d, goes on", *c->o.command, c->child);
+			warn("%s, process %d, goes on", *c->o.command, c->child);
 			return;
 		}
 	}
@@ -505,16 +505,16 @@ static void wait_for_child(struct capture *c, int signals)
 static void say_losses(const struct capture *c)
 {
 	if (c->cut)
-		capture_warn("trace was lost %llu times, as there was no room in the buffer: use a larger one (-m ,SIZE), or ntrace/stall/u",
+		warn("trace was lost %llu times, as there was no room in the buffer: use a larger one (-m ,SIZE), or ntrace/stall/u",
 			     (unsigned long long)c->cut);
 	if (c->partial)
-		capture_warn("trace was lost %llu times, as the sink was full before it was emptied",
+		warn("trace was lost %llu times, as the sink was full before it was emptied",
 			     (unsigned long long)c->partial);
 	if (c->lost)
-		capture_warn("%llu records beside the trace were lost: use a larger buffer (-m SIZE)",
+		warn("%llu records beside the trace were lost: use a larger buffer (-m SIZE)",
 			     (unsigned long long)c->lost);
 	if (c->o.snapshots && !c->taken)
-		capture_warn("no snapshot was taken, the file has no trace: send SIGUSR2 while it records, or use -Se for one at the end");
+		warn("no snapshot was taken, the file has no trace: send SIGUSR2 while it records, or use -Se for one at the end");
 }
 
 static int end(struct capture *c)
@@ -529,7 +529,7 @@ static int end(struct capture *c)
 	capture_kcore_end(c);
 	capture_file_end(c);
 	if (f->error)
-		capture_warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
+		warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
 			     strerror(f->error));
 	say_losses(c);
 	fprintf(stderr, "ntrace: recorded %.3f MB in %s\n", (double)f->at / (1 << 20), f->path);

@@ -13,7 +13,7 @@
 
 #define CHUNK	((size_t)64 << 10)
 
-/* A file of /proc's, whose size nobody knows before it has been read, and a 0 behind it */
+/* Read a file of /proc, whose size is unknown until its end, and append a NUL. */
 int capture_read_file(const char *path, struct capture_bytes *b)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;

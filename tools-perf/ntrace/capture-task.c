@@ -278,7 +278,7 @@ void capture_task_write_kernel(struct capture *c)
 	capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, KERNEL_NAME, id,
 			      capture_build_id_notes("/sys/kernel/notes", id));
 	if (!find_kernel(c, &start, &end)) {
-		capture_warn("the kernel's addresses are not to be seen (kernel.kptr_restrict): its functions will have no names");
+		warn("the kernel's addresses are not to be seen (kernel.kptr_restrict): its functions will have no names");
 		return;
 	}
 	write_kernel_map(c, start, end, start, KERNEL_NAME "_text");

@@ -155,7 +155,6 @@ void __attribute__((noreturn)) capture_die_pmu(void);
 void __attribute__((noreturn)) capture_die_open(const struct capture *c, unsigned int event,
 						int cpu, pid_t tid, int err);
 void __attribute__((noreturn)) capture_die_map(const struct capture *c, bool aux, int err);
-void __attribute__((format(printf, 1, 2))) capture_warn(const char *fmt, ...);
 void capture_say(bool error, const char *text);
 bool capture_privileged(void);
 

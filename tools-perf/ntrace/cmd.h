@@ -41,6 +41,8 @@ int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
+/* What is worth knowing, and does not end the command */
+void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
 
 /*
  * The array with room for one more behind its n members of size bytes: it grows at each power of two.

@@ -29,6 +29,18 @@ static const struct command commands[] = {
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
 
+void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("ntrace: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
 void die(const char *fmt, ...)
 {
 	va_list ap;

@@ -7,8 +7,8 @@
 #include "rec.h"
 
 /*
- * After so many more address spaces counting begins anew: of most nothing is to come, and their edges
- * take memory. The library remembers messages of no more than that.
+ * Start with an empty table after so many new address spaces: most of the old ones have ended, and
+ * their edges take memory. The library remembers messages of no more address spaces than that.
  */
 #define SPACES	64
 

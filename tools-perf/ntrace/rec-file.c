@@ -8,25 +8,12 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "rec.h"
-
-static void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fputs("ntrace: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
 
 /* --------------------------------------------------------------- the ELF - */
 
