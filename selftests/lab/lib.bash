@@ -185,9 +185,11 @@ pieces()
 	shift 4
 	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
 		-F cpu,tid,event,ip >"$list" 2>"$err" || status=$?
+	# a sample has the trace before it in one piece
+	! grep -q cpu-clock "$list" || set -- "$@" --pieces "$(grep -c cpu-clock "$list")"
 	# shellcheck disable=SC2046
-	[ $status != 0 ] || "$lab/enter" "$build/host/truthpart" --segment "$number" \
-		$("$lab/truths" "$dir/$group") "$@" <"$list" >"$out" 2>>"$err" || status=$?
+	[ $status != 0 ] || grep -v cpu-clock "$list" | "$lab/enter" "$build/host/truthpart" \
+		--segment "$number" $("$lab/truths" "$dir/$group") "$@" >"$out" 2>>"$err" || status=$?
 	ok $status "$what: $text: $(tail -n 1 "$out")" "$out" "$err"
 }
 

@@ -77,6 +77,37 @@ comes /tmp/thread.data 2000; echo >/tmp/go
 run wait $recorder; cp /tmp/thread.data . || status=1
 recording 19; run ntrace record -C 0 -e ntrace/@$(cat /sys/bus/event_source/devices/ntrace/cpu0/sink),retstack=0/u -o sink.data -- prog
 
+# a new file with so many bytes, of what forks; by signal, of which the last two are kept; and of the
+# kernel, which is a folder each
+recording 22; run ntrace record --switch-output=256K -m ,256K -e ntrace/stall/u -o /tmp/sizes.data -- \
+	sh -c 'forkexec; prog >/dev/null; bigtrace 30'
+i=0; for f in /tmp/sizes.data.*; do i=$((i + 1)); mv "$f" sizes$i.data; done
+[ $i -ge 3 ] && [ ! -e /tmp/sizes.data ] || { echo "$i files"; status=1; }
+ls sizes*.data | sort -t s -k 3 -n | tail -n 1 >sizes.txt
+# switched MORE: a signal, and the file that is complete then
+switched()
+{
+	kill -USR2 $recorder
+	for i in $(seq 600); do
+		[ "$(ls /tmp | grep -c '^signals.data.2')" -ge "$1" ] && return
+		sleep 0.1
+	done
+	echo "no file was completed"; status=1
+}
+mkfifo /tmp/ran
+sh -c 'read x </tmp/go; prog >/dev/null; echo >/tmp/ran; read x </tmp/go; threads' & pid=$!
+recording 23; ntrace record --switch-output --switch-max-files=2 -p $pid -o /tmp/signals.data & recorder=$!
+comes /tmp/signals.data 2000; switched 1
+echo >/tmp/go; read x </tmp/ran; switched 2
+first=$(ls /tmp/signals.data.2* | head -n 1)
+echo >/tmp/go; run wait $recorder
+[ "$(ls /tmp | grep -c '^signals.data')" = 2 ] && [ ! -e "$first" ] || { ls /tmp; status=1; }
+i=0; for f in /tmp/signals.data.*; do i=$((i + 1)); mv "$f" signals$i.data; done
+recording 24; run ntrace record --kcore -C 0 -e ntrace//k --switch-output=1s --duration=1.5 -o /tmp/folder.data
+i=0; for f in /tmp/folder.data.*; do i=$((i + 1)); cp -r "$f" folder$i.data; rm -rf "$f"; done
+[ $i -ge 2 ] || { echo "$i folders"; status=1; }
+recording 25; run ntrace record --aux-sample=8K -F 500 -e ntrace//u -o samples.data -- qsort
+
 # started by something that ignores signals, as nohup does
 recording 20; run sh -c 'trap "" HUP CHLD; exec ntrace record -e ntrace//u -o signals.data -- sh -c "kill -HUP \$PPID; exec prog"'
 
@@ -113,6 +144,9 @@ nobody="start-stop-daemon -S -c nobody -x $(which ntrace) --"
 	refused ntrace "$@" -t 0
 	refused ntrace "$@" -m ,5K -- true
 	refused ntrace "$@" -m ,8M -S -- true
+	refused ntrace "$@" --aux-sample -S -- true
+	refused ntrace "$@" --aux-sample=63 -- true
+	refused ntrace "$@" --switch-output=5x -- true
 	refused ntrace "$@" --filter 'filter 0/4,filter 8/4,filter 16/4,filter 32/4,filter 64/4' -- true
 	refused ntrace "$@" -- nosuchprogram
 	refused ntrace "$@" --no-such-option -- true
@@ -181,6 +215,23 @@ times=$(sed -n 's/.*trace was lost \([0-9]*\) times, as there was no room.*/\1/p
 ok $? "without room for trace ${times:-0} times, which is reported" "$share/lossy.txt"
 pieces run 17 lossy "a buffer that is too small" --insns 10000 --errors 100000
 
+# --- several files of one recording
+
+last=$(sed 's/.data//' "$share/sizes.txt")
+for what in sizes1 sizes2 "$last"; do
+	pieces run 22 $what "one of ${last#sizes} files" --insns 1000 --pieces 4
+done
+for what in sizes2 "$last"; do
+	host_perf run script -i "$share/$what.data" --itrace=i1000i -F comm,sym | sort | uniq -c | sort -n >"$dir/names"
+	! grep -q -e unknown -e ':[0-9]' "$dir/names" && [ -s "$dir/names" ]
+	ok $? "$what: tasks and functions have names" "$dir/names"
+done
+for what in 1 2; do
+	pieces run 23 signals$what "one of the last two files, by SIGUSR2" --insns 1000 --pieces 4
+	pieces run 24 folder$what "one of two folders, by time" --insns 1000 --pieces 100 --errors 100
+done
+pieces run 25 samples "samples with trace" --insns 10000
+
 # --- files that were not completed
 
 pieces run 11 killed "a recorder that was killed" --insns 100000 --errors 8
@@ -234,6 +285,9 @@ says "-p 4294967297" "is no list of numbers"
 says "-t 0" "there is no task 0"
 says "-m ,5K" "must be a power of 2, at least 8 KiB"
 says "-m ,8M -S" "at most 4 MiB"
+says "--aux-sample -S" "choose one"
+says "--aux-sample=63" "multiple of 8 bytes"
+says "--switch-output=5x" "a size such as 100M"
 says "filter 64/4" "the driver refuses .*nr_addr_filters"
 says "nosuchprogram" "nosuchprogram: No such file"
 says "--no-such-option" "unrecognized option"

@@ -90,7 +90,7 @@ static void check_folder(const char *old)
 		closedir(dir);
 }
 
-static void remove_folder(const char *old)
+void capture_file_remove_folder(const char *old)
 {
 	struct stat st;
 	size_t i;
@@ -120,7 +120,7 @@ static void keep_old(const char *path)
 		die("%s: is neither a file nor a folder: a recording is written to a file", path);
 	if (asprintf(&old, "%s.old", path) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
-	remove_folder(old);
+	capture_file_remove_folder(old);
 	/* a folder does not take the place of a file */
 	if (S_ISDIR(st.st_mode) && unlink(old) && errno != ENOENT)
 		die("%s: cannot be replaced: %s", old, strerror(errno));
@@ -133,7 +133,7 @@ static void keep_old(const char *path)
 void capture_file_discard(struct capture *c)
 {
 	if (c->o.kcore)
-		remove_folder(c->file.path);
+		capture_file_remove_folder(c->file.path);
 	else
 		unlink(c->file.path);
 }
@@ -142,7 +142,10 @@ void capture_file_open(struct capture *c)
 {
 	struct capture_file *f = &c->file;
 
-	f->path = strdup(c->o.output);
+	free(f->path);
+	free(f->data);
+	*f = (struct capture_file){ .path = strdup(c->o.output), .trace = f->trace,
+				    .waiting = { f->waiting.p, 0, f->waiting.room } };
 	if (!f->path || (c->o.kcore && asprintf(&f->data, "%s/data", f->path) < 0) ||
 	    (!c->o.kcore && !(f->data = strdup(f->path))))
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -216,6 +219,14 @@ void capture_file_write(struct capture *c, const void *bytes, size_t len)
 		return;
 	capture_put(&f->waiting, bytes, len);
 	f->at += len;
+}
+
+/* A record that is nothing but its type */
+void capture_file_mark(struct capture *c, uint32_t type)
+{
+	const struct perf_event_header header = { .type = type, .size = sizeof(header) };
+
+	capture_file_write(c, &header, sizeof(header));
 }
 
 /* All records so far are whole, and are in the file: whoever reads it reads up to here. */

@@ -287,7 +287,7 @@ void capture_kcore_start(struct capture *c)
 void capture_kcore_end(struct capture *c)
 {
 	char *first, *dir, *path;
-	struct kcore start, now;
+	struct kcore start = { .fd = -1 }, now = { .fd = -1 };
 	int err = -EIO;
 
 	if (!c->o.kcore)
@@ -299,6 +299,8 @@ void capture_kcore_end(struct capture *c)
 		err = -errno;
 	else if (open_kcore(&start, first) & open_kcore(&now, "/proc/kcore"))
 		err = write_copy(&now, &start.ehdr, start.segment, start.nr, path);
+	close_kcore(&start);
+	close_kcore(&now);
 	if (err)
 		warn("cannot copy the kernel's text a second time (%s): kernel code patched during the recording will not be noticed",
 			     strerror(-err));

@@ -41,22 +41,30 @@ static uint32_t watermark(const struct capture *c)
 	uint64_t quarter = c->aux_size / 4;
 
 	/* Pieces below that would have the driver move windows all the time. */
-	if (quarter < WATERMARK_MIN || c->o.snapshots)
+	if (quarter < WATERMARK_MIN || capture_is_circular(c))
 		return 0;
 	return quarter > UINT32_MAX ? UINT32_MAX : quarter;
 }
 
-static void make_dummy(struct capture *c, unsigned int event)
+static struct perf_event_attr *make_software(struct capture *c, uint64_t config, const char *name)
 {
-	struct perf_event_attr *attr = &c->event[event].attr;
+	struct capture_event *e = &c->event[c->nr_events++];
 
-	c->event[event].name = strdup("dummy:u");
-	if (!c->event[event].name)
+	e->name = strdup(name);
+	if (!e->name)
 		die("%s", nt_strerror(NT_ENOMEM));
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_DUMMY;
-	set_common(c, attr);
+	e->attr.type = PERF_TYPE_SOFTWARE;
+	e->attr.config = config;
+	set_common(c, &e->attr);
+	return &e->attr;
+}
+
+static struct perf_event_attr *make_dummy(struct capture *c)
+{
+	struct perf_event_attr *attr = make_software(c, PERF_COUNT_SW_DUMMY, "dummy:u");
+
 	attr->exclude_kernel = attr->exclude_hv = attr->exclude_guest = 1;
+	return attr;
 }
 
 static bool is_accepted(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -72,32 +80,53 @@ static bool is_accepted(const struct perf_event_attr *attr, pid_t pid, int cpu)
 static void make_tasks_event(struct capture *c)
 {
 	const struct perf_event_attr *trace = &c->event[EVENT_TRACE].attr;
-	struct perf_event_attr *attr = &c->event[EVENT_TASKS].attr, probe;
+	struct perf_event_attr *attr = make_dummy(c), probe;
 
-	make_dummy(c, EVENT_TASKS);
 	attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
 	attr->context_switch = !ntrace_terms_get(trace->config, "contextid");
 	/* since Linux 5.12: the file may be another one when the recording has ended */
 	probe = *attr;
 	probe.build_id = 1;
 	attr->build_id = is_accepted(&probe, 0, -1);
-	c->nr_events = EVENT_TASKS + 1;
+}
+
+/* In a group with the trace: it runs while the trace runs. */
+static void make_samples_event(struct capture *c)
+{
+	const struct perf_event_attr *trace = &c->event[EVENT_TRACE].attr;
+	struct perf_event_attr *attr;
+
+	if (!c->o.sample_size)
+		return;
+	c->samples = c->nr_events;
+	attr = make_software(c, PERF_COUNT_SW_CPU_CLOCK, trace->exclude_kernel ? "cpu-clock:u" :
+			     trace->exclude_user ? "cpu-clock:k" : "cpu-clock");
+	attr->freq = 1;
+	attr->sample_freq = c->o.sample_freq;
+	attr->sample_type |= PERF_SAMPLE_AUX;
+	attr->aux_sample_size = c->o.sample_size;
+	attr->enable_on_exec = attr->disabled = 0;
+	attr->exclude_user = trace->exclude_user;
+	attr->exclude_kernel = trace->exclude_kernel;
+	attr->exclude_hv = trace->exclude_hv;
+	attr->exclude_guest = trace->exclude_guest;
 }
 
 /* The kernel's text changes on all CPUs at once, and who traces one task has to know of it, too. */
 static void make_code_event(struct capture *c)
 {
-	struct perf_event_attr *attr = &c->event[EVENT_CODE].attr;
+	struct perf_event_attr *attr;
 
 	if (c->event[EVENT_TRACE].attr.exclude_kernel)
 		return;
-	make_dummy(c, EVENT_CODE);
+	c->code = c->nr_events;
+	attr = make_dummy(c);
 	attr->enable_on_exec = attr->disabled = 0;
 	attr->ksymbol = attr->text_poke = 1;
 	if (is_accepted(attr, -1, c->online.id[0]))
-		c->nr_events = EVENT_CODE + 1;
-	else
-		free(c->event[EVENT_CODE].name);
+		return;
+	free(c->event[--c->nr_events].name);
+	c->code = 0;
 }
 
 static void make_events(struct capture *c)
@@ -107,7 +136,9 @@ static void make_events(struct capture *c)
 	set_common(c, attr);
 	attr->disabled = 1;
 	attr->aux_watermark = watermark(c);
+	c->nr_events = EVENT_TRACE + 1;
 	make_tasks_event(c);
+	make_samples_event(c);
 	make_code_event(c);
 }
 
@@ -127,12 +158,19 @@ static void choose_sizes(struct capture *c)
 
 	c->data_size = c->o.data_size ? c->o.data_size : privileged ? KiB(512) : KiB(256);
 	c->aux_size = c->o.aux_size ? c->o.aux_size : privileged ? MiB(4) : KiB(128);
+	/* no more than a sample needs: the driver begins anew at each sample */
+	while (c->o.sample_size && !c->o.aux_size && c->aux_size / 2 >= c->o.sample_size &&
+	       c->aux_size > AUX_MIN)
+		c->aux_size /= 2;
 	check_size("records", c->data_size, sysconf(_SC_PAGESIZE));
 	check_size("trace", c->aux_size, AUX_MIN);
-	if (c->o.snapshots && c->aux_size > MiB(4))
-		die("-m: a buffer for trace that snapshots (-S) are taken of is one piece of memory, at most 4 MiB");
+	if (capture_is_circular(c) && c->aux_size > MiB(4))
+		die("-m: a buffer for trace that snapshots (-S) and samples (--aux-sample) are taken of is one piece of memory, at most 4 MiB");
 	if (c->o.snapshots && !c->o.snapshot_size)
 		c->o.snapshot_size = c->aux_size;
+	if (c->o.sample_size > c->aux_size)
+		die("--aux-sample: %llu bytes cannot come from a buffer of %llu: see -m",
+		    (unsigned long long)c->o.sample_size, (unsigned long long)c->aux_size);
 	if (c->o.snapshot_size > c->aux_size)
 		die("-S: snapshots of %llu bytes cannot come from a buffer of %llu: see -m",
 		    (unsigned long long)c->o.snapshot_size, (unsigned long long)c->aux_size);
@@ -151,12 +189,12 @@ static bool raise_limit(void)
 	return !setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_one(struct capture *c, unsigned int event, pid_t tid, int cpu)
+static int open_one(struct capture *c, unsigned int event, pid_t tid, int cpu, int leader)
 {
 	int fd;
 
 	do
-		fd = syscall(SYS_perf_event_open, &c->event[event].attr, tid, cpu, -1,
+		fd = syscall(SYS_perf_event_open, &c->event[event].attr, tid, cpu, leader,
 			     PERF_FLAG_FD_CLOEXEC);
 	while (fd < 0 && errno == EMFILE && raise_limit());
 	return fd;
@@ -172,6 +210,12 @@ static void set_filter(struct capture *c, int fd)
 	die("--filter: `%s': %s", c->o.filter, strerror(errno));
 }
 
+/* That was opened last: samples have trace of it. */
+static int leader_of(const struct capture *c, unsigned int event)
+{
+	return event && event == c->samples ? c->fd[c->nr_fds - 1].fd : -1;
+}
+
 /* False: the task has gone. */
 static bool add_fd(struct capture *c, unsigned int event, unsigned int ring, pid_t tid)
 {
@@ -179,7 +223,7 @@ static bool add_fd(struct capture *c, unsigned int event, unsigned int ring, pid
 	struct capture_event *e = &c->event[event];
 	struct capture_fd *f;
 	__u64 id;
-	int fd = open_one(c, event, tid, r->cpu);
+	int fd = open_one(c, event, tid, r->cpu, leader_of(c, event));
 
 	if (fd < 0 && errno == ESRCH && tid != -1)
 		return false;
@@ -211,7 +255,8 @@ static bool is_traced(const struct capture *c, int cpu)
 
 static void open_for(struct capture *c, unsigned int ring, pid_t tid)
 {
-	if (is_traced(c, c->ring[ring].cpu) && !add_fd(c, EVENT_TRACE, ring, tid))
+	if (is_traced(c, c->ring[ring].cpu) &&
+	    !(add_fd(c, EVENT_TRACE, ring, tid) && (!c->samples || add_fd(c, c->samples, ring, tid))))
 		return;
 	add_fd(c, EVENT_TASKS, ring, tid);
 }
@@ -229,8 +274,8 @@ static void open_ring(struct capture *c, int cpu)
 		open_for(c, number, -1);
 	if (c->ring[number].fd < 0)
 		die("there is no task %d (any more)", c->tasks.id[0]);
-	if (c->nr_events > EVENT_CODE)
-		add_fd(c, EVENT_CODE, number, -1);
+	if (c->code)
+		add_fd(c, c->code, number, -1);
 	c->nr_rings++;
 	capture_ring_map(c, number);
 	for (i = first; i < c->nr_fds; i++)
@@ -244,7 +289,7 @@ void capture_open(struct capture *c)
 	size_t i;
 
 	choose_sizes(c);
-	capture_event_parse(c, c->o.event, c->o.snapshots ? c->o.snapshot_size : 0);
+	capture_event_parse(c, c->o.event, c->o.snapshots ? c->o.snapshot_size : c->o.sample_size);
 	make_events(c);
 	/* Tasks come to the chosen CPUs from others, where they were named, and mapped files. */
 	for (i = 0; i < c->online.nr; i++)

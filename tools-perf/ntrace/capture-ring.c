@@ -15,6 +15,8 @@
 #define TRAILER		32	/* bytes behind each record: pid and tid, time, cpu, id */
 #define MISC_BUILD_ID	(1 << 14)
 #define RECORD_LEAST	8
+#define HW_ID_SIZE	(16 + TRAILER)
+#define SAMPLE_TIME	32	/* behind header, ID, address, pid and tid */
 #define TRIES		50
 
 static uint64_t load(const __u64 *p)
@@ -43,8 +45,8 @@ void capture_ring_map(struct capture *c, unsigned int number)
 	r->page->aux_offset = page + c->data_size;
 	r->page->aux_size = c->aux_size;
 	/* one that cannot be written is circular */
-	p = mmap(NULL, c->aux_size, PROT_READ | (c->o.snapshots ? 0 : PROT_WRITE), MAP_SHARED,
-		 r->fd, r->page->aux_offset);
+	p = mmap(NULL, c->aux_size, PROT_READ | (capture_is_circular(c) ? 0 : PROT_WRITE),
+		 MAP_SHARED, r->fd, r->page->aux_offset);
 	if (p == MAP_FAILED)
 		capture_die_map(c, true, errno);
 	r->aux = p;
@@ -74,6 +76,23 @@ static void note_trace(struct capture *c, struct capture_ring *r, const uint8_t 
 	c->partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
 }
 
+/* What an event got is told once, and is wanted in each file: the newest of each ID, without a time */
+static void keep_hw_id(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
+{
+	struct capture_bytes *b = &c->hw_ids;
+	size_t at;
+
+	if (h->size != HW_ID_SIZE)
+		return;
+	for (at = 0; at < b->len; at += HW_ID_SIZE)
+		if (!memcmp(b->p + at + HW_ID_SIZE - 8, p + HW_ID_SIZE - 8, 8))
+			break;
+	if (at == b->len)
+		capture_put(b, p, HW_ID_SIZE);
+	memcpy(b->p + at, p, HW_ID_SIZE);
+	memset(b->p + at + HW_ID_SIZE - 24, 0, 8);
+}
+
 static void note_record(struct capture *c, struct capture_ring *r,
 			const struct perf_event_header *h, const uint8_t *p)
 {
@@ -81,7 +100,7 @@ static void note_record(struct capture *c, struct capture_ring *r,
 
 	if (h->size < RECORD_LEAST + TRAILER)
 		return;
-	memcpy(&time, p + h->size - 24, sizeof(time));
+	memcpy(&time, h->type == PERF_RECORD_SAMPLE ? p + SAMPLE_TIME : p + h->size - 24, sizeof(time));
 	if (time && (!c->first || time < c->first))
 		c->first = time;
 	if (time > c->last)
@@ -90,6 +109,10 @@ static void note_record(struct capture *c, struct capture_ring *r,
 		note_mapping(c, h, p);
 	if (h->type == PERF_RECORD_AUX && h->size >= 32 + TRAILER)
 		note_trace(c, r, p);
+	if ((h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT) && h->size >= 24 + TRAILER)
+		capture_task_follow(c, h, p);
+	if (h->type == PERF_RECORD_AUX_OUTPUT_HW_ID)
+		keep_hw_id(c, h, p);
 	if (h->type == PERF_RECORD_LOST && h->size >= 24 + TRAILER) {
 		memcpy(&lost, p + 16, sizeof(lost));
 		c->lost += lost;
@@ -194,7 +217,7 @@ bool capture_ring_drain(struct capture *c, unsigned int number, bool to_the_end)
 	struct capture_ring *r = &c->ring[number];
 	bool some = drain_records(c, r);
 
-	if (r->aux && !c->o.snapshots)
+	if (r->aux && !capture_is_circular(c))
 		some |= drain_trace(c, number, to_the_end);
 	return some;
 }

@@ -151,6 +151,8 @@ static void find_tasks(struct capture *c)
 		capture_list_add(&c->tasks, c->o.tids.id[i]);
 	if (c->child && c->per_task)
 		capture_list_add(&c->tasks, c->child);
+	for (i = 0; i < c->tasks.nr; i++)
+		capture_list_add(&c->live, capture_task_process(c->tasks.id[i]));
 	if (c->per_task && !c->tasks.nr)
 		die("there is no such process (any more)");
 }
@@ -237,119 +239,30 @@ static bool child_ended(struct capture *c)
 	return true;
 }
 
-/* -------------------------------------------------- before the first one -- */
+/* ----------------------------------------------------------- files -- */
 
-static void read_clock(const struct capture *c, uint64_t word[NTRACE_INFO_HEADER_MAX])
+static void begin_file(struct capture *c)
 {
-	const struct perf_event_mmap_page *page = c->ring[0].page;
-	uint32_t seq;
-	bool zero, is_short;
-
-	do {
-		seq = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		zero = page->cap_user_time_zero;
-		is_short = page->cap_user_time_short;
-		word[NTRACE_INFO_TIME_SHIFT] = page->time_shift;
-		word[NTRACE_INFO_TIME_MULT] = page->time_mult;
-		word[NTRACE_INFO_TIME_ZERO] = page->time_zero;
-		word[NTRACE_INFO_TIME_CYCLES] = page->time_cycles;
-		word[NTRACE_INFO_TIME_MASK] = page->time_mask;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != seq || seq & 1);
-	word[NTRACE_INFO_TIME_CAPS] = (zero ? NTRACE_INFO_TIME_CAP_ZERO : 0) |
-				      (zero && is_short ? NTRACE_INFO_TIME_CAP_SHORT : 0);
+	c->first = c->last = 0;
+	c->kallsyms.len = 0;
+	capture_file_open(c);
+	capture_file_begin(c);
+	capture_kcore_start(c);
+	capture_begin_write(c);
 }
 
-static void write_clock(struct capture *c)
+static void end_file(struct capture *c)
 {
-	const uint64_t *word = c->info.word;
-	struct {
-		struct perf_event_header header;
-		uint64_t shift, mult, zero, cycles, mask;
-		uint8_t have_zero, is_short, reserved[6];
-	} rec = {
-		.header = { .type = NT_PERFDATA_TIME_CONV, .size = sizeof(rec) },
-		.shift = word[NTRACE_INFO_TIME_SHIFT], .mult = word[NTRACE_INFO_TIME_MULT],
-		.zero = word[NTRACE_INFO_TIME_ZERO], .cycles = word[NTRACE_INFO_TIME_CYCLES],
-		.mask = word[NTRACE_INFO_TIME_MASK], .have_zero = 1,
-		.is_short = !!(word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_SHORT),
-	};
+	struct capture_file *f = &c->file;
 
-	if (word[NTRACE_INFO_TIME_CAPS] & NTRACE_INFO_TIME_CAP_ZERO)
-		capture_file_write(c, &rec, sizeof(rec));
-}
-
-/* Which ID is which buffer, CPU and task: as many in a record as it has room for */
-static void write_index(struct capture *c)
-{
-	const size_t most = (UINT16_MAX - 16) / 32;
-	struct capture_bytes b = { NULL, 0, 0 };
-	size_t i, k, n;
-
-	for (i = 0; i < c->nr_fds; i += n) {
-		n = c->nr_fds - i < most ? c->nr_fds - i : most;
-		const struct perf_event_header header = {
-			.type = NT_PERFDATA_ID_INDEX, .size = 16 + n * 32,
-		};
-
-		b.len = 0;
-		capture_put(&b, &header, sizeof(header));
-		capture_put64(&b, n);
-		for (k = i; k < i + n; k++) {
-			capture_put64(&b, c->fd[k].id);
-			capture_put64(&b, c->fd[k].ring);
-			capture_put64(&b, c->fd[k].cpu);
-			capture_put64(&b, (int64_t)c->fd[k].tid);
-		}
-		capture_file_write(c, b.p, b.len);
-	}
-	free(b.p);
-}
-
-static void write_info(struct capture *c)
-{
-	size_t len = c->info.nr * sizeof(uint64_t);
-	struct {
-		struct perf_event_header header;
-		uint32_t type, reserved;
-	} rec = {
-		.header = { .type = NT_PERFDATA_AUXTRACE_INFO, .size = sizeof(rec) + len },
-		.type = NTRACE_AUXTRACE_TYPE,
-	};
-
-	if (sizeof(rec) + len > UINT16_MAX)
-		die("the description of this machine does not fit into a record: it has too many CPUs");
-	capture_file_write(c, &rec, sizeof(rec));
-	capture_file_write(c, c->info.word, len);
-}
-
-static void write_mark(struct capture *c, uint32_t type)
-{
-	const struct perf_event_header header = { .type = type, .size = sizeof(header) };
-
-	capture_file_write(c, &header, sizeof(header));
-}
-
-#define FINISHED_INIT	82
-
-static void write_begin(struct capture *c)
-{
-	size_t i;
-
-	write_clock(c);
-	write_index(c);
-	write_info(c);
-	capture_task_write_kernel(c);
-	if (!c->per_task)
-		capture_task_write_all(c);
-	for (i = 0; i < c->o.pids.nr; i++)
-		capture_task_write(c, c->o.pids.id[i], false);
-	for (i = 0; i < c->o.tids.nr; i++)
-		capture_task_write(c, capture_task_process(c->o.tids.id[i]), false);
-	if (c->child)
-		capture_task_write_comm(c, c->child, c->child, "ntrace");
-	write_mark(c, FINISHED_INIT);
-	capture_file_round(c);
+	capture_kcore_end(c);
+	capture_file_end(c);
+	if (f->error)
+		warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
+			     strerror(f->error));
+	if (c->o.switches)
+		capture_switch_name(c);
+	fprintf(stderr, "ntrace: recorded %.3f MB in %s\n", (double)f->at / (1 << 20), f->path);
 }
 
 static void begin(struct capture *c)
@@ -358,11 +271,8 @@ static void begin(struct capture *c)
 		warn("the kernel is traced, but decoding needs its text, too: --kcore copies it");
 	if (ntrace_info_build(c->type, 0, &c->info, capture_say))
 		die("%s", nt_strerror(NT_ENOMEM));
-	read_clock(c, c->info.word);
-	capture_file_open(c);
-	capture_file_begin(c);
-	capture_kcore_start(c);
-	write_begin(c);
+	capture_begin_clock(c);
+	begin_file(c);
 	if (c->file.error)
 		die("%s: cannot be written: %s", c->file.data, strerror(c->file.error));
 	if (!c->event[EVENT_TRACE].attr.enable_on_exec)
@@ -373,14 +283,28 @@ static void begin(struct capture *c)
 /* ------------------------------------------------------------- the loop -- */
 
 struct watch {
-	struct pollfd *fd;	/* two of our own, then those of the events */
+	struct pollfd *fd;	/* some of our own, then those of the events */
 	size_t nr, tasks;	/* ... that are tasks' which live */
-	bool ended;
+	bool ended, switched;	/* the recording, this file of it */
 };
 
-enum { FD_SIGNALS, FD_TIMER, OWN_FDS };
+/* Of 0 ns: never */
+static int make_timer(uint64_t first, uint64_t then)
+{
+	const struct itimerspec time = {
+		.it_value = { .tv_sec = first / 1000000000, .tv_nsec = first % 1000000000 },
+		.it_interval = { .tv_sec = then / 1000000000, .tv_nsec = then % 1000000000 },
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
-static void watch_events(const struct capture *c, struct watch *w, int signals, int timer)
+	if (fd < 0 || timerfd_settime(fd, 0, &time, NULL))
+		die("no timer: %s", strerror(errno));
+	return fd;
+}
+
+enum { FD_SIGNALS, FD_TIMER, FD_SWITCH, OWN_FDS };
+
+static void watch_events(const struct capture *c, struct watch *w, int signals)
 {
 	size_t i;
 
@@ -388,7 +312,10 @@ static void watch_events(const struct capture *c, struct watch *w, int signals, 
 	if (!w->fd)
 		die("%s", nt_strerror(NT_ENOMEM));
 	w->fd[FD_SIGNALS] = (struct pollfd){ .fd = signals, .events = POLLIN };
-	w->fd[FD_TIMER] = (struct pollfd){ .fd = timer, .events = POLLIN };
+	w->fd[FD_TIMER] = (struct pollfd){ .fd = make_timer(c->o.duration, 0), .events = POLLIN };
+	w->fd[FD_SWITCH] = (struct pollfd){
+		.fd = make_timer(c->o.switch_time, c->o.switch_time), .events = POLLIN,
+	};
 	w->nr = OWN_FDS + c->nr_fds;
 	for (i = 0; i < c->nr_fds; i++) {
 		const struct capture_fd *f = &c->fd[i];
@@ -444,8 +371,10 @@ static void look_at_signals(struct capture *c, struct watch *w)
 		if (info.ssi_signo == SIGCHLD) {
 			w->ended |= child_ended(c);
 		} else if (info.ssi_signo == SIGUSR2) {
-			take_snapshot(c);
+			if (c->o.snapshots)
+				take_snapshot(c);
 			capture_enable(c, true);
+			w->switched |= c->o.switch_by_signal;
 		} else {
 			w->ended = true;
 		}
@@ -461,15 +390,36 @@ static void drain(struct capture *c, bool to_the_end)
 		some |= capture_ring_drain(c, i, to_the_end);
 	/* records that come later have times behind those of the round before this one */
 	if (some)
-		write_mark(c, NT_PERFDATA_FINISHED_ROUND);
+		capture_file_mark(c, NT_PERFDATA_FINISHED_ROUND);
 	capture_file_round(c);
 }
 
-static void record(struct capture *c, int signals, int timer)
+static void look_at_switch(const struct capture *c, struct watch *w)
+{
+	uint64_t times;
+
+	/* reading it makes it wait for the next time */
+	if (w->fd[FD_SWITCH].revents & POLLIN &&
+	    read(w->fd[FD_SWITCH].fd, &times, sizeof(times)) == sizeof(times))
+		w->switched = true;
+	w->switched |= c->o.switch_size && c->file.at >= c->o.switch_size;
+}
+
+/* The trace stands still while this file is completed and the next one begins. */
+static void switch_file(struct capture *c)
+{
+	capture_enable(c, false);
+	drain(c, true);
+	end_file(c);
+	begin_file(c);
+	capture_enable(c, true);
+}
+
+static void record(struct capture *c, int signals)
 {
 	struct watch w = { .nr = 0 };
 
-	watch_events(c, &w, signals, timer);
+	watch_events(c, &w, signals);
 	while (!w.ended && !c->file.error) {
 		if (poll(w.fd, w.nr, capture_ring_stopped(c) ? SOON : ROUND) < 0 && errno != EINTR)
 			die("poll: %s", strerror(errno));
@@ -477,7 +427,13 @@ static void record(struct capture *c, int signals, int timer)
 		look_at_signals(c, &w);
 		look_at_ends(c, &w);
 		drain(c, false);
+		look_at_switch(c, &w);
+		if (w.switched && !w.ended && !c->file.error)
+			switch_file(c);
+		w.switched = false;
 	}
+	close(w.fd[FD_TIMER].fd);
+	close(w.fd[FD_SWITCH].fd);
 	free(w.fd);
 }
 
@@ -526,30 +482,11 @@ static int end(struct capture *c)
 	capture_enable(c, false);
 	drain(c, true);
 	capture_close(c);
-	capture_kcore_end(c);
-	capture_file_end(c);
-	if (f->error)
-		warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
-			     strerror(f->error));
+	end_file(c);
 	say_losses(c);
-	fprintf(stderr, "ntrace: recorded %.3f MB in %s\n", (double)f->at / (1 << 20), f->path);
 	if (f->error)
 		return EXIT_UNUSABLE;
 	return c->cut || c->partial || c->lost ? EXIT_LOSSES : EXIT_WHOLE;
-}
-
-static int make_timer(const struct capture *c)
-{
-	const struct itimerspec time = {
-		.it_value.tv_sec = c->o.duration / 1000000000,
-		.it_value.tv_nsec = c->o.duration % 1000000000,
-	};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-
-	/* of 0 it never comes */
-	if (fd < 0 || timerfd_settime(fd, 0, &time, NULL))
-		die("no timer: %s", strerror(errno));
-	return fd;
 }
 
 /* Signals come to a file. A signal that is ignored, as SIGHUP under nohup, stays so. */
@@ -567,7 +504,7 @@ static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *befo
 	/* whoever started this may not have wanted to hear of its children */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(ours, SIGCHLD);
-	if (c->o.snapshots)
+	if (c->o.snapshots || c->o.switch_by_signal)
 		sigaddset(ours, SIGUSR2);
 	sigprocmask(SIG_BLOCK, ours, before);
 	fd = signalfd(-1, ours, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -579,7 +516,7 @@ static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *befo
 int capture_run(struct capture *c)
 {
 	sigset_t ours, before;
-	int signals, timer, status;
+	int signals, status;
 	uint64_t type;
 
 	if (!ntrace_pmu_number("type", false, &type))
@@ -598,8 +535,7 @@ int capture_run(struct capture *c)
 	capture_open(c);
 	warn_of_cpus(c);
 	begin(c);
-	timer = make_timer(c);
-	record(c, signals, timer);
+	record(c, signals);
 	status = end(c);
 	wait_for_child(c, signals);
 	return status;

@@ -136,6 +136,24 @@ static void write_mappings(struct capture *c, pid_t pid)
 
 /* ------------------------------------------------------------------ tasks - */
 
+/* Processes that are traced as tasks, for each file to begin with */
+void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
+{
+	struct capture_list *live = &c->live;
+	uint32_t pid, tid;
+	size_t i;
+
+	memcpy(&pid, p + 8, sizeof(pid));
+	memcpy(&tid, p + 16, sizeof(tid));
+	if (!c->per_task || pid != tid)
+		return;
+	if (h->type == PERF_RECORD_FORK)
+		capture_list_add(live, pid);
+	for (i = 0; h->type == PERF_RECORD_EXIT && i < live->nr; i++)
+		if (live->id[i] == (int)pid)
+			live->id[i--] = live->id[--live->nr];
+}
+
 /* Name and parent of a thread; false: it has gone. */
 static bool read_status(pid_t pid, pid_t tid, char comm[16], pid_t *parent)
 {

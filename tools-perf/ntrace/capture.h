@@ -31,6 +31,11 @@ struct capture_options {
 	bool kcore;
 	bool snapshots, snapshot_at_end;
 	uint64_t snapshot_size;
+	bool switches, switch_by_signal;
+	uint64_t switch_size, switch_time;	/* bytes, ns; 0: none */
+	uint64_t sample_size;			/* bytes of trace with each sample */
+	unsigned int sample_freq;		/* in Hz */
+	unsigned int switch_files;		/* so many are kept, 0: all */
 	char **command;			/* or NULL */
 	int argc;			/* of all, for the header */
 	char **argv;
@@ -47,8 +52,7 @@ struct capture_event {
 enum {
 	EVENT_TRACE,		/* ntrace: the trace itself */
 	EVENT_TASKS,		/* dummy: names, mappings, forks, switches */
-	EVENT_CODE,		/* dummy: kernel code that changes, on all CPUs */
-	NR_EVENTS
+	NR_EVENTS = 4		/* with those that not every recording has */
 };
 
 struct capture_fd {
@@ -102,11 +106,14 @@ struct capture;
 
 void capture_file_open(struct capture *c);
 void capture_file_discard(struct capture *c);
+/* A folder that is a recording, if there is one */
+void capture_file_remove_folder(const char *path);
 void capture_file_begin(struct capture *c);
 void capture_file_write(struct capture *c, const void *bytes, size_t len);
 /* Trace of a ring from `offset' on, in two parts as it lies there */
 void capture_file_trace(struct capture *c, unsigned int ring, uint64_t offset,
 			const uint8_t *part[2], const size_t len[2]);
+void capture_file_mark(struct capture *c, uint32_t type);
 void capture_file_flush(struct capture *c);
 void capture_file_round(struct capture *c);
 void capture_file_end(struct capture *c);
@@ -184,10 +191,27 @@ static inline bool capture_symbol_is(const struct capture_symbol *s, const char 
 
 void capture_task_write(struct capture *c, pid_t pid, bool forks);
 void capture_task_write_all(struct capture *c);
+void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p);
 /* The process that a thread is of */
 pid_t capture_task_process(pid_t tid);
 void capture_task_write_kernel(struct capture *c);
 void capture_task_write_comm(struct capture *c, pid_t pid, pid_t tid, const char *comm);
+
+/* --- capture-begin.c: what each file begins with -------------------------------- */
+
+void capture_begin_clock(struct capture *c);
+void capture_begin_write(struct capture *c);
+
+/* --- capture-switch.c: one file after the other --------------------------------- */
+
+/* Files that have got their names: the last ones, if only so many are kept */
+struct capture_names {
+	char **name;
+	size_t nr;		/* so far */
+};
+
+/* The names of files that are complete get the time behind them. */
+void capture_switch_name(struct capture *c);
 
 /* --- capture-kcore.c: the kernel's text ----------------------------------------- */
 
@@ -203,9 +227,12 @@ struct capture {
 	struct capture_list online;	/* CPUs */
 	struct capture_list encoders;	/* those of them that have one */
 	struct capture_list tasks;	/* threads that are traced; none: CPUs are */
+	struct capture_list live;	/* their processes, and those that they started */
 	bool per_task;
 	struct capture_event event[NR_EVENTS];
 	unsigned int nr_events;
+	unsigned int samples;		/* cpu-clock: each sample has the newest trace; 0: none */
+	unsigned int code;		/* dummy: kernel code that changes, on all CPUs; 0: none */
 	struct capture_fd *fd;
 	size_t nr_fds;
 	struct capture_ring *ring;
@@ -213,6 +240,8 @@ struct capture {
 	uint64_t data_size, aux_size;
 	struct ntrace_words info;
 	struct capture_file file;
+	struct capture_names files;
+	struct capture_bytes hw_ids;	/* records */
 	struct capture_file_id *ids;
 	struct capture_bytes kallsyms;
 	uint64_t first, last;		/* times of records */
@@ -225,6 +254,12 @@ struct capture {
 
 /* Returns an exit status. */
 int capture_run(struct capture *c);
+
+/* The buffer for trace keeps the newest, whether anybody reads it or not. */
+static inline bool capture_is_circular(const struct capture *c)
+{
+	return c->o.snapshots || c->o.sample_size;
+}
 
 bool capture_list_has(const struct capture_list *list, int id);
 void capture_list_add(struct capture_list *list, int id);

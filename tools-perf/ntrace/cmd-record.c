@@ -11,7 +11,10 @@
 #include "capture.h"
 #include "cmd.h"
 
-enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION };
+enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION, OPT_SWITCH, OPT_SWITCH_FILES,
+       OPT_SAMPLE };
+
+#define SAMPLE_MAX	(60 << 10)
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "ntrace/TERMS/MODIFIERS", 0, "what the encoders are to do, and what is traced, "
@@ -31,6 +34,13 @@ static const struct argp_option options[] = {
 	  "decoded: FILE becomes a folder", 0 },
 	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL, "record nothing but the last SIZE bytes "
 	  "of trace, at each SIGUSR2; with e at the end, too", 0 },
+	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL, "record samples of the clock, each with "
+	  "the last SIZE bytes of trace (4K), and no other trace", 0 },
+	{ "freq", 'F', "HZ", 0, "so many of those samples a second (1000)", 0 },
+	{ "switch-output", OPT_SWITCH, "WHEN", OPTION_ARG_OPTIONAL, "begin a new file at "
+	  "each SIGUSR2 (default), with SIZE bytes (B, K, M or G) or after TIME (s, m, h or d); a "
+	  "complete file is FILE.TIMESTAMP", 0 },
+	{ "switch-max-files", OPT_SWITCH_FILES, "N", 0, "keep the last N of those files", 0 },
 	{ 0 }
 };
 
@@ -110,6 +120,54 @@ static void parse_snapshot(struct capture_options *o, const char *arg)
 		die("-S: a snapshot has a number of bytes such as 65536 or 64K");
 }
 
+/* As perf has it: whole words, and a record that has them is below 64 KiB. */
+static uint64_t parse_sample(const char *arg)
+{
+	const char *p = arg;
+	uint64_t size = parse_bytes(&p, 1);
+
+	if (!size || *p || size % 8 || size > SAMPLE_MAX)
+		die("--aux-sample: `%s' is no size such as 4K: a multiple of 8 bytes, at most 60K", arg);
+	return size;
+}
+
+static unsigned long parse_count(const char *option, const char *arg)
+{
+	unsigned long val;
+	char *end;
+
+	errno = 0;
+	val = strtoul(arg, &end, 10);
+	if (*arg < '0' || *arg > '9' || *end || errno || !val || val > 1 << 20)
+		die("%s: `%s' is no number from 1 to %d", option, arg, 1 << 20);
+	return val;
+}
+
+static void parse_switch(struct capture_options *o, const char *arg)
+{
+	static const char units[] = "BKMGsmhd";
+	static const uint64_t sizes[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
+	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	unsigned long long val = 0;
+	const char *unit;
+	char *end;
+
+	o->switches = true;
+	o->switch_by_signal = !arg || !strcmp(arg, "signal");
+	if (o->switch_by_signal)
+		return;
+	errno = 0;
+	if (*arg >= '0' && *arg <= '9')
+		val = strtoull(arg, &end, 10);
+	unit = val && *end ? strchr(units, *end) : NULL;
+	if (errno || !unit || end[1] || val > 1 << 20)
+		die("--switch-output: `%s' is none of signal, a size such as 100M and a time such as 30s", arg);
+	if (unit < units + 4)
+		o->switch_size = val * sizes[unit - units];
+	else
+		o->switch_time = val * seconds[unit - units - 4] * 1000000000;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct capture_options *o = state->input;
@@ -150,6 +208,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'S':
 		parse_snapshot(o, arg);
 		break;
+	case OPT_SAMPLE:
+		o->sample_size = parse_sample(arg ? arg : "4K");
+		break;
+	case 'F':
+		o->sample_freq = parse_count("-F", arg);
+		break;
+	case OPT_SWITCH:
+		parse_switch(o, arg);
+		break;
+	case OPT_SWITCH_FILES:
+		o->switch_files = parse_count("--switch-max-files", arg);
+		break;
 	case ARGP_KEY_ARGS:
 		/* those of main(), as ours are gone by then */
 		o->command = o->argv + o->argc - (state->argc - state->next);
@@ -173,6 +243,12 @@ static void check(struct capture_options *o)
 		die("nothing to record: ntrace record -- COMMAND, or -p PID, -t TID, -a, -C LIST");
 	if (tasks && o->command)
 		die("-p and -t trace tasks that are there, so there can be no command: give --duration, or end it with ^C");
+	if (o->snapshots && o->sample_size)
+		die("-S keeps snapshots, --aux-sample samples of the trace: choose one");
+	if (o->sample_freq && !o->sample_size)
+		die("-F is for --aux-sample: without that, the trace has every instruction");
+	if (o->switch_files && !o->switches)
+		die("--switch-max-files keeps files that --switch-output makes: give that, too");
 	if (!strcmp(o->output, "-"))
 		die("-o: a recording is written to a file, not to a pipe");
 }
@@ -253,6 +329,8 @@ int cmd_record(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &c.o);
 	free(argv);
 	check(&c.o);
+	if (!c.o.sample_freq)
+		c.o.sample_freq = 1000;
 	if (!c.o.event)
 		c.o.event = c.o.kcore ? "ntrace//" : "ntrace//u";
 	return capture_run(&c);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace record --switch-output: the names of files that are complete, and how many are kept
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmd.h"
+
+/* As perf's: FILE.YYYYmmddHHMMSScc, in hundredths of a second */
+static char *name_at(const char *path, uint64_t hundredths)
+{
+	time_t seconds = hundredths / 100;
+	struct tm tm;
+	char stamp[32];
+	char *name;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm) ||
+	    asprintf(&name, "%s.%s%02u", path, stamp, (unsigned int)(hundredths % 100)) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return name;
+}
+
+/* No file has that name yet. */
+static char *free_name(const char *path)
+{
+	struct timespec now;
+	struct stat st;
+	uint64_t at;
+	char *name;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	at = (uint64_t)now.tv_sec * 100 + now.tv_nsec / 10000000;
+	while (name = name_at(path, at++), !lstat(name, &st))
+		free(name);
+	return name;
+}
+
+static void remove_oldest(struct capture *c, char **place)
+{
+	if (!*place)
+		return;
+	if (c->o.kcore)
+		capture_file_remove_folder(*place);
+	else if (unlink(*place) && errno != ENOENT)
+		warn("%s: cannot be removed: %s", *place, strerror(errno));
+	free(*place);
+}
+
+void capture_switch_name(struct capture *c)
+{
+	struct capture_names *names = &c->files;
+	char **place, *name = free_name(c->file.path);
+
+	if (rename(c->file.path, name))
+		die("%s: cannot become %s: %s", c->file.path, name, strerror(errno));
+	free(c->file.path);
+	c->file.path = name;
+	if (!names->name)
+		names->name = calloc(c->o.switch_files ? c->o.switch_files : 1, sizeof(*names->name));
+	name = strdup(name);
+	if (!names->name || !name)
+		die("%s", nt_strerror(NT_ENOMEM));
+	place = names->name + (c->o.switch_files ? names->nr % c->o.switch_files : 0);
+	if (c->o.switch_files)
+		remove_oldest(c, place);
+	else
+		free(*place);
+	*place = name;
+	names->nr++;
+}
