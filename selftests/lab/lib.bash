@@ -88,6 +88,16 @@ guest()
 	return $status
 }
 
+# From now on enter uses one namespace, instead of a new one for each command. The process ends with
+# this test.
+lab_inside()
+{
+	[ ! -e "$build/rootfs/.stamp" ] ||
+		LAB_INSIDE=$("$lab/enter" sh -c 'sleep infinity </dev/null >/dev/null 2>&1 & echo $!')
+	export LAB_INSIDE
+}
+lab_inside
+
 # perf for the host, in the rootfs that it was made for. A pipe has room for 64 KiB, and by itself
 # perf writes 4 of them at a time: buffered=1 for long lists, whose errors go elsewhere.
 host_perf()	# GROUP ARGUMENT...
