@@ -12,7 +12,6 @@
 
 #include <linux/kallsyms.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -22,8 +21,8 @@
 /* How far away a function of the same file may be */
 #define NTRACE_NEAR	SZ_32K
 
-static typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
-static typeof(perf_output_copy) *ntrace_output_copy;
+typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
+typeof(perf_output_copy) *ntrace_output_copy;
 
 /*
  * Is it the function that this address is in? Fills in where that one begins, and how long it is.
@@ -78,29 +77,4 @@ bool ntrace_sample_init(void)
 	ntrace_output_copy = ntrace_sample_find("perf_output_copy");
 
 	return ntrace_output_copy_aux && ntrace_output_copy;
-}
-
-/* The last bytes of an AUX area. Return: bytes copied */
-long ntrace_sample_copy(struct perf_output_handle *aux, struct perf_output_handle *handle, u64 head,
-			unsigned long size)
-{
-	return ntrace_output_copy_aux(aux, handle, head - size, head);
-}
-
-/*
- * No trace: the core has made room for @size bytes, and nothing may stay undefined. Return: bytes
- * written
- */
-long ntrace_sample_idle(struct perf_output_handle *handle, unsigned long size)
-{
-	static const u8 idle[64] = { [0 ... 63] = 0xff };
-	unsigned long left, n;
-
-	for (left = size; left; left -= n) {
-		n = min(left, sizeof(idle));
-		if (ntrace_output_copy(handle, idle, n))
-			break;
-	}
-
-	return size - left;
 }

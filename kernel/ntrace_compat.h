@@ -53,10 +53,9 @@ static inline int ntrace_allow_kernel(struct perf_event_attr *attr)
 	return with_attr ? with_attr(attr) : without();
 }
 
-/* What perf's core has for AUX area samples */
+/* What perf's core has for AUX area samples: usable if ntrace_sample_init() says so */
+extern typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
+extern typeof(perf_output_copy) *ntrace_output_copy;
 bool ntrace_sample_init(void);
-long ntrace_sample_copy(struct perf_output_handle *aux, struct perf_output_handle *handle, u64 head,
-			unsigned long size);
-long ntrace_sample_idle(struct perf_output_handle *handle, unsigned long size);
 
 #endif /* _NTRACE_COMPAT_H */

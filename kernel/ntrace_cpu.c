@@ -423,6 +423,24 @@ void ntrace_cpu_del(struct perf_event *event, int flags)
 	c->event = NULL;
 }
 
+/*
+ * No trace: the core has made room for @size bytes, and nothing may stay undefined. Return: bytes
+ * written
+ */
+static long ntrace_cpu_sample_idle(struct perf_output_handle *handle, unsigned long size)
+{
+	static const u8 idle[64] = { [0 ... 63] = 0xff };
+	unsigned long left, n;
+
+	for (left = size; left; left -= n) {
+		n = min(left, sizeof(idle));
+		if (ntrace_output_copy(handle, idle, n))
+			break;
+	}
+
+	return size - left;
+}
+
 /**
  * ntrace_cpu_sample - the last bytes of trace, for a sample of another event
  * @event:	perf's event, whose AUX area is circular
@@ -439,10 +457,10 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	long ret;
 
 	if (c->event != event || c->state != NTRACE_RUNNING || c->ops != &ntrace_window_circular)
-		return ntrace_sample_idle(handle, size);
+		return ntrace_cpu_sample_idle(handle, size);
 
 	ntrace_window_drain_ring(c);
-	ret = ntrace_sample_copy(&c->handle, handle, c->ring.head, size);
+	ret = ntrace_output_copy_aux(&c->handle, handle, c->ring.head - size, c->ring.head);
 	if (!c->ops->enable(c))
 		return ret;
 
