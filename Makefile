@@ -26,6 +26,7 @@ help:
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
 	@echo 'make tools       libraries and command for this machine, in build/native'
 	@echo 'make install     those, under DESTDIR= and PREFIX= (/usr/local)'
+	@echo 'make series      patches for the kernel: a branch in the git tree TREE=DIR (BRANCH=ntrace)'
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
 	@echo 'make pgo         optimise a program with a profile from its trace (clang, BOLT)'
@@ -81,6 +82,9 @@ tools:
 install: tools
 	@$(contained) $(MAKE) -s --no-print-directory -C tools-perf out=$(CURDIR)/build/native install
 
+series:
+	@series/make "$(TREE)" $(BRANCH)
+
 ifdef KDIR
 modules:
 	$(contained) $(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -96,4 +100,4 @@ clean:
 distclean:
 	@$(lab)/clean --all
 
-.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools install modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools install series modules clean distclean
