@@ -57,6 +57,41 @@ for p in "${programs[@]}"; do
 	ok $? "$p: $said" "$dir/$p.err" "$dir/$p.said"
 done
 
+# What ran in each function and in what it called is the same in the formats for pprof and callgrind,
+# with lines: no line has more than one function's.
+for p in prog recurse signals; do
+	tr -d '"' <"$dir/$p.csv" | awk -F, 'NR > 1 && $7 + $8 { own[$1] += $7; total[$1] += $8 }
+		END { for (f in total) print f, own[f], total[f] }' | sort >"$dir/want"
+	profile_of()	# FORMAT
+	{
+		"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format="$1" "$share/$p.data" 2>"$dir/$p.err"
+	}
+	profile_of pprof >"$dir/pb" && python3 "$top/selftests/host/pprof.py" functions "$dir/pb" | sort >"$dir/got" &&
+		diff "$dir/want" "$dir/got" >"$dir/diff" && [ "$(wc -l <"$dir/got")" -ge 10 ]
+	ok $? "$p: pprof has $(wc -l <"$dir/got") functions as ntrace calls has them" "$dir/diff" "$dir/$p.err"
+	profile_of folded | awk '{ n += $NF } END { print n }' >"$dir/got"
+	awk '{ n += $2 } END { print n }' "$dir/want" | diff - "$dir/got" >"$dir/diff"
+	ok $? "$p: folded stacks have all instructions" "$dir/diff" "$dir/$p.err"
+done
+"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=pprof "$share/prog.data" >"$dir/pb" &&
+	python3 "$top/selftests/host/pprof.py" files "$dir/pb" | grep -q "^$(readelf -n "$build/guest/bin/prog" | awk '/Build ID/ { print $3 }') "
+ok $? "pprof: the program's build-id"
+
+# Edges of several recordings, added up: the profile of each program is that of the recordings together.
+"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges --others -o "$dir/a.edges" \
+	"$share/prog.data" "$share/qsort.data" 2>"$dir/edges.err" &&
+	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges --others --kernel -o "$dir/b.edges" \
+		"$share/kernel.data" 2>>"$dir/edges.err"
+[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" merge --flatten -o "$dir/sum.edges" "$dir/b.edges" "$dir/a.edges" "$dir/b.edges" &&
+	"$lab/enter" "$build/host/ntrace" profile --format=bolt --elf "$build/guest/bin/prog" "$dir/sum.edges" >"$dir/got" 2>>"$dir/edges.err"
+[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=bolt --elf "$build/guest/bin/prog" \
+	"$share/prog.data" "$share/kernel.data" >"$dir/want" 2>>"$dir/edges.err"
+[ -s "$dir/want" ] && grep '^B' "$dir/want" | diff - <(grep '^B' "$dir/got") >"$dir/diff"
+ok $? "edges of three recordings, merged: each branch of prog as of its recordings" "$dir/diff" "$dir/edges.err"
+"$lab/enter" "$build/host/ntrace" merge --show "$dir/b.edges" | grep -q '\[kernel.kallsyms\]' &&
+	! "$lab/enter" "$build/host/ntrace" merge --show "$dir/a.edges" | grep -q kallsyms
+ok $? "the kernel is told on request only"
+
 # Of each single call the sums are those of its function.
 for p in prog recurse; do
 	function=compare

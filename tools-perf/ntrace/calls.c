@@ -9,6 +9,7 @@
 
 #include "calls.h"
 #include "rec.h"
+#include "stacks.h"
 
 /* Interrupts in one another: from here on their functions are not told apart. */
 #define LEVELS	8
@@ -25,6 +26,7 @@ struct frame {
 	unsigned int level;		/* so many interrupts are below */
 	bool interrupt, cut;
 	bool inner;			/* its function is open further out, too */
+	struct stacks_node *node;
 };
 
 struct calls_thread {
@@ -40,6 +42,7 @@ struct calls_thread {
 	bool exec;			/* and it will not come back to what it left */
 	bool tail;			/* a jump from function to function ... */
 	bool of_interrupt;		/* ... in the place of an interrupt's handler */
+	struct stacks_leaf *leaf;	/* what it ran last */
 };
 
 static struct frame *frame_at(const struct calls *c, const struct calls_thread *th, size_t i)
@@ -106,6 +109,16 @@ static bool is_whole(const struct calls_thread *th, const struct frame *f, bool 
 	return true;
 }
 
+/* What an interrupt does is nothing that the interrupted function called. */
+static void enter_node(struct calls *c, struct frame *f, const struct frame *below)
+{
+	bool called = below && !f->interrupt;
+
+	f->node = stacks_enter(c->stacks, called ? below->node : NULL, f->function,
+			       called && f->f.from ? c->place(c->ctx, f->f.from) : 0, called);
+	f->node->calls++;
+}
+
 static void enter(void *ctx, struct follow_thread *thread, void *frame,
 		  const struct perf_event_line *ev, const struct perf_place *at)
 {
@@ -130,6 +143,8 @@ static void enter(void *ctx, struct follow_thread *thread, void *frame,
 	f->cut = !is_whole(th, f, start);
 	f->inner = count_open(th, f, 1);
 	th->outside = false;
+	if (c->stacks)
+		enter_node(c, f, below);
 }
 
 static void add_whole(struct calls *c, const struct frame *f, uint64_t time, uint64_t insns,
@@ -165,6 +180,11 @@ static void leave(void *ctx, struct follow_thread *thread, void *frame, enum fol
 		fn->total_time += time;
 		fn->total_insns += insns;
 	}
+	if (!f->inner && f->node) {
+		f->node->time += time;
+		f->node->insns += insns;
+	}
+	th->leaf = NULL;
 	if (below) {
 		below->off_time += f->interrupt ? time + f->off_time : f->off_time;
 		below->off_insns += f->interrupt ? insns + f->off_insns : f->off_insns;
@@ -204,6 +224,24 @@ static void come_back(struct calls_thread *th, uint64_t time)
 		th->now = time;
 }
 
+static struct stacks_label label_of(const struct calls_thread *th)
+{
+	struct stacks_label label = { .pid = th->f.pid, .tid = th->f.tid, .cpu = th->cpu };
+
+	memcpy(label.comm, th->comm, sizeof(label.comm));
+	return label;
+}
+
+/* What takes time; where nothing was traced, the function itself. */
+static struct stacks_leaf *leaf_of(struct calls *c, struct calls_thread *th, const struct frame *f)
+{
+	const struct stacks_label label = label_of(th);
+
+	if (!th->leaf || th->leaf->node != f->node)
+		th->leaf = stacks_run(c->stacks, f->node, f->function->start, 0, &label);
+	return th->leaf;
+}
+
 /* From the last event up to here the thread ran, unless it had left. */
 static void advance(struct calls *c, struct calls_thread *th, uint64_t time)
 {
@@ -213,6 +251,8 @@ static void advance(struct calls *c, struct calls_thread *th, uint64_t time)
 		th->clock += time - th->now;
 		if (f)
 			f->own_time += time - th->now;
+		if (f && c->stacks)
+			leaf_of(c, th, f)->time += time - th->now;
 	}
 	th->known = true;
 	come_back(th, time);
@@ -335,6 +375,25 @@ void calls_run(struct calls *c, const struct calls_event *ev, uint64_t insns)
 	innermost(c, th)->own_insns += insns;
 	th->insns += insns;
 	c->insns += insns;
+	if (!c->stacks)
+		return;
+	const struct stacks_label label = label_of(th);
+
+	th->leaf = stacks_run(c->stacks, innermost(c, th)->node, c->place(c->ctx, ev->from),
+			      (uint32_t)insns, &label);
+}
+
+void calls_branch(struct calls *c, const struct calls_event *ev)
+{
+	struct calls_thread *th;
+	const struct frame *f;
+
+	if (!c->stacks)
+		return;
+	th = thread_of(c, ev);
+	f = innermost(c, th);
+	if (f)
+		leaf_of(c, th, f)->branches++;
 }
 
 static unsigned int flags_of(const struct calls_event *ev)

@@ -2,7 +2,8 @@
 /*
  * ntrace calls: what the calls of each function took
  *
- *	cmd-calls.c	the command; trace and recordings in, functions of addresses
+ *	cmd-calls.c	the command
+ *	calls-feed.c	trace and recordings in, functions of addresses
  *	calls.c		calls and their sums
  *	calls-print.c	tables
  *	quantile.c	the distribution of many values in little memory
@@ -12,6 +13,7 @@
 
 #include "cmd.h"
 #include "follow.h"
+#include "rec.h"
 
 /* ---------------------------------------------------------- quantile.c --- */
 
@@ -88,6 +90,9 @@ struct calls {
 	struct calls_function *(*find)(void *ctx, uint64_t addr, bool called, bool *start,
 				       bool *part);
 	void (*one)(void *ctx, const struct calls_one *call);	/* or NULL */
+	struct stacks *stacks;		/* what ran in which stack is counted there; or NULL */
+	/* Where an address is in its file; with stacks */
+	uint64_t (*place)(void *ctx, uint64_t addr);
 	void *ctx;
 };
 
@@ -97,6 +102,8 @@ struct calls_function *calls_function(struct calls *c, const char *name, const c
 				      uint64_t start);
 /* So many instructions retired from ev->from on, one behind the other. */
 void calls_run(struct calls *c, const struct calls_event *ev, uint64_t insns);
+/* A branch was taken, of any kind, at the end of that run: for stacks. */
+void calls_branch(struct calls *c, const struct calls_event *ev);
 /* A transfer, or where trace begins or ends */
 void calls_transfer(struct calls *c, const struct calls_event *ev);
 /* Nobody knows what ran until the next event. */
@@ -111,6 +118,38 @@ void calls_exec(struct calls *c, int pid, int tid);
 /* Of what is open the trace ends. */
 void calls_end(struct calls *c);
 void calls_free(struct calls *c);
+
+/* -------------------------------------------------------- calls-feed.c --- */
+
+/* What is known of an address, as long as code stays where it is */
+struct calls_known {
+	uint64_t addr;
+	int pid;
+	bool called, start, part;
+	uint64_t place;
+	struct calls_function *function;
+	unsigned long age;
+};
+
+#define CALLS_KNOWN	8192
+
+struct calls_feed {
+	struct calls calls;
+	struct input in;
+	struct rec_options options;
+	struct rec rec;
+	struct symbols *symbols;	/* of a raw trace */
+	const struct rec_task *task;	/* whose event it is */
+	struct calls_known known[CALLS_KNOWN];
+	unsigned long age;		/* counts what has changed */
+	/* What the command does before the first event, and behind the last, of the calls */
+	void (*begin)(struct calls_feed *f);
+	void (*end)(struct calls_feed *f);
+	void *ctx;
+};
+
+/* After f->in and f->options have been set by arguments, which it frees. Exit status */
+int calls_feed_run(struct calls_feed *f);
 
 /* ------------------------------------------------------- calls-print.c --- */
 

@@ -2,30 +2,47 @@
 /*
  * ntrace profile: counts of transfers and linear runs, exact ones, for compilers
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "profile.h"
+#include "edges-count.h"
+#include "stacks.h"
+
+struct command_profile;
 
 struct format {
 	const char *name;
-	void (*write)(const struct profile *p);
+	void (*write)(const struct profile *p);	/* NULL: of edges, or stacks */
 	bool offsets;		/* in the file, not addresses */
+	void (*stacks)(const struct command_profile *cp, struct calls_feed *f, struct stacks_files *files);
 };
 
 struct command_profile {
 	struct profile profile;
 	const struct format *format;
+	const char *output;
+	struct edges_choice choice;
+	enum stacks_value value;
+	bool value_given;
+	struct stacks stacks;
 };
 
 static const struct format formats[];
 
-enum { OPT_FORMAT = 0x200 };
+enum { OPT_FORMAT = 0x200, OPT_KERNEL, OPT_OTHERS, OPT_VALUE };
 
 static const struct argp_option options[] = {
-	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt", 0,
-	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, or "
-	  "perf2bolt -pa", 0 },
+	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt|edges|pprof|folded|callgrind", 0,
+	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, "
+	  "perf2bolt -pa; for ntrace merge; or, with call stacks, for pprof, flame graphs, KCachegrind",
+	  0 },
+	{ "value", OPT_VALUE, "insns|branches|time", 0, "folded: what is counted (default insns)", 0 },
+	{ "output", 'o', "FILE", 0, "default: standard output", 0 },
+	{ "kernel", OPT_KERNEL, NULL, 0, "edges: of the kernel, too", 0 },
+	{ "others", OPT_OTHERS, NULL, 0,
+	  "edges: of programs, too, that are neither root's nor yours", 0 },
 	{ 0 }
 };
 
@@ -45,8 +62,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FORMAT:
 		cp->format = find_format(arg);
 		if (!cp->format)
-			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt",
+			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt, edges, pprof, folded, callgrind",
 				   arg);
+		break;
+	case OPT_VALUE:
+		cp->value_given = true;
+		cp->value = !strcmp(arg, "time") ? STACKS_TIME :
+			    !strcmp(arg, "branches") ? STACKS_BRANCHES : STACKS_INSNS;
+		if (cp->value == STACKS_INSNS && strcmp(arg, "insns"))
+			argp_error(state, "--value: `%s' is none of insns, branches, time", arg);
+		break;
+	case 'o':
+		cp->output = arg;
+		break;
+	case OPT_KERNEL:
+		cp->choice.kernel = true;
+		break;
+	case OPT_OTHERS:
+		cp->choice.others = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -110,10 +143,39 @@ static void write_bolt(const struct profile *p)
 	}
 }
 
+static void put_pprof(const struct command_profile *cp, struct calls_feed *f,
+		      struct stacks_files *files)
+{
+	const char *host = "";
+
+	if (f->rec.pd && nt_perfdata_string(f->rec.pd, NT_PERFDATA_FEAT_HOSTNAME, 0, &host) <= 0)
+		host = "";
+	stacks_print_pprof(&cp->stacks, files, f->calls.time_unit, host);
+}
+
+static void put_folded(const struct command_profile *cp, struct calls_feed *f,
+		       struct stacks_files *files)
+{
+	(void)files;
+	if (cp->value == STACKS_TIME && !f->calls.time_unit)
+		die("%s: has no time", f->in.file);
+	stacks_print_folded(&cp->stacks, cp->value);
+}
+
+static void put_callgrind(const struct command_profile *cp, struct calls_feed *f,
+			  struct stacks_files *files)
+{
+	stacks_print_callgrind(&cp->stacks, files, f->calls.time_unit);
+}
+
 static const struct format formats[] = {
-	{ "llvm-profgen", write_profgen, false },
-	{ "autofdo", write_autofdo, true },
-	{ "bolt", write_bolt, false },
+	{ .name = "llvm-profgen", .write = write_profgen },
+	{ .name = "autofdo", .write = write_autofdo, .offsets = true },
+	{ .name = "bolt", .write = write_bolt },
+	{ .name = "edges" },
+	{ .name = "pprof", .stacks = put_pprof },
+	{ .name = "folded", .stacks = put_folded },
+	{ .name = "callgrind", .stacks = put_callgrind },
 };
 
 static const struct format *find_format(const char *name)
@@ -124,6 +186,117 @@ static const struct format *find_format(const char *name)
 		if (!strcmp(formats[i].name, name))
 			return &formats[i];
 	return NULL;
+}
+
+/* ---------------------------------------------------------------- edges -- */
+
+/* A count is of a whole recording: of parts nobody could say what counts twice. */
+static void check_whole(const struct rec_options *o)
+{
+	if (o->cpu || o->pids.nr || o->tids.nr || o->comms.nr || o->nr_times)
+		die("--format=edges: edges are of whole recordings, so that what arrives twice is known: choose nothing of it");
+}
+
+static int write_edges(struct command_profile *cp)
+{
+	struct profile *p = &cp->profile;
+	struct edges_writer w;
+	uint64_t losses = 0;
+	size_t i;
+
+	if (p->perf.text || p->perf.perf)
+		die("--format=edges: is made without perf");
+	if (!perf_is_data(p->in.file)) {
+		profile_open(p);
+		if (!p->in.elfs || p->of_edges)
+			die("%s: --format=edges wants recordings, or a raw trace and a program as --elf",
+			    p->in.file);
+		edges_write_open(&w, cp->output);
+		edges_count_trace(&w, p);
+		edges_write_close(&w);
+		return profile_end(p);
+	}
+	check_whole(&p->recording);
+	for (i = 0; i < p->in.nr_more; i++)
+		if (!perf_is_data(p->in.more[i]))
+			die("%s: is no recording, as %s is", p->in.more[i], p->in.file);
+	if (p->in.elfs)
+		p->recording.program = p->in.elfs->path;
+	edges_write_open(&w, cp->output);
+	losses = edges_count_recording(&w, p->in.file, &p->recording, &cp->choice);
+	for (i = 0; i < p->in.nr_more; i++)
+		losses += edges_count_recording(&w, p->in.more[i], &p->recording, &cp->choice);
+	edges_write_close(&w);
+	rec_options_free(&p->recording);
+	input_free(&p->in);
+	return losses ? EXIT_LOSSES : EXIT_WHOLE;
+}
+
+/* --------------------------------------------------------------- stacks -- */
+
+static void begin_stacks(struct calls_feed *f)
+{
+	struct command_profile *cp = f->ctx;
+
+	f->calls.stacks = &cp->stacks;
+}
+
+static void end_stacks(struct calls_feed *f)
+{
+	struct command_profile *cp = f->ctx;
+	struct stacks_files files = { .feed = f };
+
+	cp->format->stacks(cp, f, &files);
+	stacks_files_free(&files);
+	stacks_free(&cp->stacks);
+	calls_free(&f->calls);
+}
+
+/* Of counts alone: each function is a stack. */
+static int write_flat(struct command_profile *cp)
+{
+	struct calls_feed *f = calloc(1, sizeof(*f));
+	struct stacks_files files = { .feed = f };
+	struct profile *p = &cp->profile;
+
+	if (!f)
+		die("%s", nt_strerror(NT_ENOMEM));
+	profile_open(p);
+	profile_make(p);
+	f->in = p->in;
+	f->symbols = symbols_new(&p->in);
+	stacks_flat(&cp->stacks, &f->calls, p, f->symbols);
+	cp->format->stacks(cp, f, &files);
+	stacks_files_free(&files);
+	stacks_free(&cp->stacks);
+	calls_free(&f->calls);
+	symbols_free(f->symbols);
+	free(f);
+	return profile_end(p);
+}
+
+static int write_stacks(struct command_profile *cp)
+{
+	struct profile *p = &cp->profile;
+	struct calls_feed *f = calloc(1, sizeof(*f));
+	int status;
+
+	if (!f)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (p->perf.text || p->perf.perf)
+		die("--format=%s: is made without perf", cp->format->name);
+	if (p->in.nr_more)
+		die("%s: --format=%s is of one recording or trace", p->in.more[0], cp->format->name);
+	f->in = p->in;
+	f->options = p->recording;
+	f->begin = begin_stacks;
+	f->end = end_stacks;
+	f->ctx = cp;
+	status = calls_feed_run(f);
+	free(f);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write to standard output: %s", strerror(errno));
+	return status;
 }
 
 /* -------------------------------------------------------------- command -- */
@@ -148,7 +321,19 @@ int cmd_profile(int argc, char **argv)
 	input_init(&p->in);
 	p->in.several = true;
 	parse_arguments(&argp, argc, argv, &cp);
+	if (cp.value_given && cp.format->stacks != put_folded)
+		die("--value: is for --format=folded");
+	if (!cp.format->write && !cp.format->stacks)
+		return write_edges(&cp);
+	if (cp.choice.kernel || cp.choice.others)
+		die("--kernel, --others: are for --format=edges");
 	p->offsets = cp.format->offsets;
+	if (cp.output && !freopen(cp.output, "we", stdout))
+		die("%s: %s", cp.output, strerror(errno));
+	if (cp.format->stacks && edges_is(p->in.file))
+		return write_flat(&cp);
+	if (cp.format->stacks)
+		return write_stacks(&cp);
 	profile_open(p);
 	if (p->offsets && !p->in.elfs)
 		die("--format=%s: wants a program as --elf", cp.format->name);

@@ -232,7 +232,8 @@ static void read_units(struct reader *r, Dwarf *dwarf)
 	}
 }
 
-void cover_dwarf_read(struct cover_source *source, const char *path)
+/* What is wrong, in words of libdw, is for who asks for lines and nothing else. */
+static bool read_source(struct cover_source *source, const char *path, const char **why)
 {
 	struct reader r = { .source = source };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -241,24 +242,53 @@ void cover_dwarf_read(struct cover_source *source, const char *path)
 	if (fd < 0)
 		die("%s: %s", path, strerror(errno));
 	dwarf = dwarf_begin(fd, DWARF_C_READ);
+	*why = dwarf ? NULL : dwarf_errmsg(-1);
 	if (dwarf)
 		read_units(&r, dwarf);
-	if (!source->nr_rows)
-		die("%s: has no line numbers%s%s: compile it with -g, or give the file that was not stripped as --elf",
-		    path, dwarf ? "" : ", ", dwarf ? "" : dwarf_errmsg(-1));
-	sort_rows(source);
+	if (source->nr_rows)
+		sort_rows(source);
 	if (source->nr_functions)
 		qsort(source->function, source->nr_functions, sizeof(*source->function),
 		      compare_functions);
 	tdestroy(r.names, free);
 	dwarf_end(dwarf);
 	close(fd);
+	return source->nr_rows;
+}
+
+void cover_dwarf_read(struct cover_source *source, const char *path)
+{
+	const char *why;
+
+	if (!read_source(source, path, &why))
+		die("%s: has no line numbers%s%s: compile it with -g, or give the file that was not stripped as --elf",
+		    path, why ? ", " : "", why ?: "");
+}
+
+struct cover_source *cover_dwarf_find(const char *path)
+{
+	struct cover_source *source = calloc(1, sizeof(*source));
+	const char *why;
+
+	if (!source)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (read_source(source, path, &why))
+		return source;
+	cover_dwarf_free(source);
+	free(source);
+	return NULL;
 }
 #else
 void cover_dwarf_read(struct cover_source *source, const char *path)
 {
 	(void)source;
 	die("%s: this ntrace was built without libdw, which reads line numbers", path);
+}
+
+struct cover_source *cover_dwarf_find(const char *path)
+{
+	(void)path;
+	return NULL;
 }
 #endif
 

@@ -48,6 +48,8 @@ struct cover_source {
 
 /* Ends the command if the file has no debug information, or cannot be read. */
 void cover_dwarf_read(struct cover_source *source, const char *path);
+/* NULL: it has none. Else the caller's to free, after cover_dwarf_free() */
+struct cover_source *cover_dwarf_find(const char *path);
 void cover_dwarf_free(struct cover_source *source);
 
 struct cover_line {

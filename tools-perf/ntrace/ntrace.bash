@@ -22,9 +22,10 @@ _ntrace_values()	# COMMAND OPTION: what may stand behind it
 	--format) case $1 in
 		calls) echo "table csv json" ;;
 		coverage) echo "text lcov" ;;
-		*) echo "llvm-profgen autofdo bolt" ;;
+		*) echo "llvm-profgen autofdo bolt edges pprof folded callgrind" ;;
 		esac ;;
 	--by) echo "time insns" ;;
+	--value) echo "insns branches time" ;;
 	--profile) echo "1.0 p550 sifive tt-dfd" ;;
 	--xlen) echo "32 64" ;;
 	--retstack|--syncmode) echo "0 1 2 3" ;;

@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "stat", cmd_stat, "count messages, bytes, instructions and losses" },
 	{ "script", cmd_script, "print what a perf.data has trace of, without perf" },
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
+	{ "merge", cmd_merge, "merge counts of many recordings" },
 	{ "calls", cmd_calls, "what the calls of each function took" },
 	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },

@@ -101,6 +101,11 @@ static void add(struct profile_perf *r, uint64_t from, uint64_t to, unsigned int
 	add_times(r, from, to, type, 1);
 }
 
+void profile_perf_add(struct profile_perf *r, const struct nt_edge *e)
+{
+	add_times(r, e->from, e->to, e->type, e->count);
+}
+
 /* ------------------------------------------------------------ threads -- */
 
 static bool is_thread(const struct reader *rd, size_t i, int tid, int cpu)
@@ -381,19 +386,31 @@ struct native {
 	unsigned int generation;	/* of what is mapped; from 1 on */
 };
 
+static void look_up(struct native *n, struct known *k)
+{
+	const struct profile_perf *r = n->rd.result;
+	struct perf_place place = { .addr = k->addr };
+
+	if (r->place) {
+		k->own = r->place(r->ctx, &n->rec, k->space, k->addr);
+		k->bias = k->addr - k->own;
+		return;
+	}
+	if (!rec_place(&n->rec, k->space, k->addr, &place.dso, &place.offset))
+		place.dso = NULL;
+	k->own = own(&n->rd, &place, &k->bias);
+}
+
 /* As own() */
 static uint64_t own_at(struct native *n, const struct rec_space *space, uint64_t addr,
 		       uint64_t *bias)
 {
 	uint64_t h = (addr ^ (uintptr_t)space) * 0x9e3779b97f4a7c15ull;
 	struct known *k = &n->known[h >> 50 & (KNOWN - 1)];
-	struct perf_place place = { .addr = addr };
 
 	if (k->addr != addr || k->space != space || k->generation != n->generation) {
-		if (!rec_place(&n->rec, space, addr, &place.dso, &place.offset))
-			place.dso = NULL;
 		*k = (struct known){ .space = space, .addr = addr, .generation = n->generation };
-		k->own = own(&n->rd, &place, &k->bias);
+		look_up(n, k);
 	}
 	if (k->own != PROFILE_ELSEWHERE)
 		*bias = k->bias;
@@ -443,6 +460,8 @@ static bool enters(void *ctx, const char *from, const char *to)
 {
 	struct native *n = ctx;
 
+	if (n->rd.result->place)
+		return true;
 	return find_file(&n->rd, from) == FILE_OTHER && find_file(&n->rd, to) != FILE_OTHER;
 }
 
@@ -487,7 +506,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	struct native n = {
 		.rd = {
 			.result = r, .data = file, .program = program,
-			.name = without_folders(program), .build_id = build_id,
+			.name = program ? without_folders(program) : NULL, .build_id = build_id,
 		},
 		.known = calloc(KNOWN, sizeof(*n.known)), .generation = 1,
 	};
@@ -499,15 +518,20 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	if (!n.known)
 		die("%s", nt_strerror(NT_ENOMEM));
 	rec_open(&n.rec, file, options);
-	read_ids(&n);
-	check_build_ids(&n.rd);
+	if (!r->place) {
+		read_ids(&n);
+		check_build_ids(&n.rd);
+	}
 	/* the damage that it was decoded up to */
 	r->losses += n.rec.losses;
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
 	end_threads(&n.rd);
-	must_have_found(&n.rd);
+	if (r->done)
+		r->done(r->ctx, &n.rec);
+	else
+		must_have_found(&n.rd);
 	free(n.known);
 	free_reader(&n.rd);
 	rec_free(&n.rec);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile.h"
+#include "edges-count.h"
 
 /* -------------------------------------------------------------- program -- */
 
@@ -181,6 +181,42 @@ static void add_edge(struct profile *p, const struct nt_edge *e)
 		p->elsewhere += e->count;
 }
 
+static uint64_t own_place(const struct profile *p, uint64_t pc)
+{
+	uint64_t at;
+
+	return pc != PROFILE_ELSEWHERE && place(p, pc, &at) ? at : PROFILE_ELSEWHERE;
+}
+
+static void give(const struct profile *p, uint64_t from, uint64_t to, unsigned int type,
+		 uint64_t count)
+{
+	const struct nt_edge e = {
+		.from = own_place(p, from), .to = own_place(p, to), .type = (uint8_t)type,
+		.count = count,
+	};
+
+	if (count && (e.from != PROFILE_ELSEWHERE || e.to != PROFILE_ELSEWHERE))
+		p->take(p->ctx, &e);
+}
+
+/* So far the points have what is no transfer. */
+static void give_all(const struct profile *p, const struct nt_edge *edges, size_t nr_edges)
+{
+	const struct point *pt;
+	size_t i;
+
+	for (i = 0; i < p->points.n; i++) {
+		pt = &p->points.list[i];
+		give(p, PROFILE_ELSEWHERE, pt->pc, NT_TYPE_NONE, pt->in);
+		give(p, PROFILE_ELSEWHERE, pt->pc, NT_TYPE_ERET, pt->back);
+		give(p, pt->pc, PROFILE_ELSEWHERE, NT_TYPE_TRAP, pt->away);
+		give(p, pt->pc, PROFILE_ELSEWHERE, PROFILE_TYPE_LOST, pt->lost);
+	}
+	for (i = 0; i < nr_edges; i++)
+		give(p, edges[i].from, edges[i].to, edges[i].type, edges[i].count);
+}
+
 static void count(struct profile *p)
 {
 	struct nt_code *code = input_code(&p->in);
@@ -205,9 +241,12 @@ static void count(struct profile *p)
 	p->edges = calloc(nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < nr_edges; i++)
+	if (p->take)
+		give_all(p, edges, nr_edges);
+	for (i = 0; !p->take && i < nr_edges; i++)
 		add_edge(p, &edges[i]);
-	ranges_make(&p->ranges, &p->points, code);
+	if (!p->take)
+		ranges_make(&p->ranges, &p->points, code);
 	nt_counts_free(counts);
 	nt_flow_free(flow);
 	nt_code_free(code);
@@ -223,6 +262,16 @@ static void count_recording(struct profile *p, struct profile_perf *r, const cha
 		profile_perf_decode(r, &p->recording, file, p->in.elfs->path, build_id);
 }
 
+static void count_recordings(struct profile *p, struct profile_perf *r)
+{
+	size_t i;
+
+	p->recording.program = p->in.elfs->path;
+	count_recording(p, r, p->in.file);
+	for (i = 0; i < p->in.nr_more; i++)
+		count_recording(p, r, p->in.more[i]);
+}
+
 /* The edges were counted at the addresses that are in the file. */
 static void count_perf(struct profile *p)
 {
@@ -230,10 +279,10 @@ static void count_perf(struct profile *p)
 	struct nt_code *code = input_code(&p->in);
 	size_t i;
 
-	p->recording.program = p->in.elfs->path;
-	count_recording(p, &r, p->in.file);
-	for (i = 0; i < p->in.nr_more; i++)
-		count_recording(p, &r, p->in.more[i]);
+	if (p->of_edges)
+		p->damaged = edges_count_back(&r);
+	else
+		count_recordings(p, &r);
 	p->losses = r.losses;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
@@ -280,7 +329,10 @@ static void check_more(const struct profile *p)
 {
 	size_t i;
 
-	for (i = 0; i < p->in.nr_more; i++)
+	for (i = 0; p->of_edges && i < p->in.nr_more; i++)
+		if (!edges_is(p->in.more[i]))
+			die("%s: is no file of edges, as %s is", p->in.more[i], p->in.file);
+	for (i = 0; !p->of_edges && i < p->in.nr_more; i++)
 		if (!p->of_perf || (!p->perf.text && !perf_is_data(p->in.more[i])))
 			die("%s: several files have to be recordings, each a perf.data",
 			    p->of_perf ? p->in.more[i] : p->in.file);
@@ -299,14 +351,21 @@ static void find_program(struct profile *p)
 
 void profile_open(struct profile *p)
 {
-	p->of_perf = p->perf.text || perf_is_data(p->in.file);
+	p->of_edges = !p->perf.text && edges_is(p->in.file);
+	p->of_perf = p->of_edges || p->perf.text || perf_is_data(p->in.file);
 	check_more(p);
+	if (p->of_edges && !p->in.images)
+		die("%s: has counts of several programs: give the one that is meant as --elf=FILE",
+		    p->in.file);
+	if (p->of_edges)
+		rec_refuse_options(&p->recording);
 	if (!p->in.images && p->of_perf && !p->perf.text)
 		find_program(p);
 	if (!p->in.images)
 		die("no program given: --elf or --raw");
 	if (p->of_perf && (!p->in.elfs || p->in.elfs->bias))
-		die("%s: perf knows where the program was mapped: give it as --elf=FILE", p->in.file);
+		die("%s: %s: give it as --elf=FILE", p->in.file, p->of_edges ?
+		    "has the program's own addresses" : "perf knows where the program was mapped");
 	if (p->perf.text)
 		p->perf.perf = NULL;
 	if (!p->of_perf)
@@ -346,7 +405,7 @@ static void tell(const struct profile *p)
 
 int profile_end(struct profile *p)
 {
-	bool lost = p->losses || p->ranges.unmatched;
+	bool lost = p->losses || p->ranges.unmatched || p->damaged;
 
 	tell(p);
 	if (p->losses && !p->of_perf)

@@ -73,6 +73,11 @@ struct profile {
 	struct rec_options recording;
 	bool of_perf;		/* FILE is a perf.data, or what perf printed */
 	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
+	bool of_edges;		/* each FILE has edges */
+	size_t damaged;		/* those that were left out */
+	/* What is counted goes there, as struct profile_perf has it, and nothing is made of it. */
+	void (*take)(void *ctx, const struct nt_edge *edge);
+	void *ctx;
 };
 
 /*
@@ -101,7 +106,13 @@ struct profile_perf {
 	struct nt_edge *edges;
 	size_t room, nr_edges;
 	uint64_t losses;
+	/* Of all files of a recording, not of one: where an address is, and who may look at what was read */
+	uint64_t (*place)(void *ctx, struct rec *rec, const struct rec_space *space, uint64_t addr);
+	void (*done)(void *ctx, struct rec *rec);
+	void *ctx;
 };
+
+void profile_perf_add(struct profile_perf *r, const struct nt_edge *edge);
 
 /*
  * Of a perf.data, or of what perf printed if `perf' is NULL. build_id is the program's, as

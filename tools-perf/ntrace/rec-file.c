@@ -80,6 +80,14 @@ static bool same_id(const struct nt_perfdata_build_id *a, const uint8_t *id, siz
 	return !memcmp(a->data + size, zero, a->size - size);
 }
 
+static void set_own_id(struct rec_file *f, const uint8_t *id, size_t size)
+{
+	if (size > sizeof(f->own_id.data))
+		return;
+	memcpy(f->own_id.data, id, size);
+	f->own_id.size = (uint8_t)size;
+}
+
 enum found { FOUND, NOT_THERE, ANOTHER };	/* the last: it has another build-id */
 
 /* Takes the file if it is the one. */
@@ -106,6 +114,7 @@ static enum found take(struct rec_file *f, const char *path)
 		close(fd);
 		return ANOTHER;
 	}
+	set_own_id(f, id, size);
 	f->fd = fd;
 	f->path = strdup(path);
 	if (!f->path)
@@ -268,13 +277,16 @@ static int read_vdso(const struct rec *rec, uint64_t offset, void *buf, size_t l
 
 static void open_vdso(struct rec *rec, struct rec_file *f)
 {
+	uint8_t id[64];
 	Elf *elf;
 
 	f->opened = true;
 	elf_version(EV_CURRENT);
 	elf = elf_memory(rec->info.vdso, rec->info.vdso_size);
-	if (elf)
+	if (elf) {
 		read_segments(f, elf);
+		set_own_id(f, id, read_build_id(elf, id, sizeof(id)));
+	}
 	elf_end(elf);
 }
 
@@ -299,6 +311,21 @@ int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *bu
 		return read_vdso(rec, offset, buf, len);
 	n = pread(f->fd, buf, len, offset);
 	return n > 0 ? (int)n : 0;
+}
+
+bool rec_file_address(const struct rec_file *f, uint64_t offset, uint64_t *addr)
+{
+	size_t i;
+
+	for (i = 0; i < f->nr_segments; i++) {
+		const struct rec_segment *s = &f->segment[i];
+
+		if (offset < s->offset || offset - s->offset >= s->size)
+			continue;
+		*addr = offset - s->offset + s->addr;
+		return true;
+	}
+	return false;
 }
 
 void rec_files_free(struct rec *rec)

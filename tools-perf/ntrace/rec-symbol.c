@@ -8,22 +8,6 @@
 
 #include "rec.h"
 
-/* From a file's offset to the address that its symbols have */
-static bool find_address(const struct rec_file *f, uint64_t offset, uint64_t *addr)
-{
-	size_t i;
-
-	for (i = 0; i < f->nr_segments; i++) {
-		const struct rec_segment *s = &f->segment[i];
-
-		if (offset < s->offset || offset - s->offset >= s->size)
-			continue;
-		*addr = offset - s->offset + s->addr;
-		return true;
-	}
-	return false;
-}
-
 bool rec_place(struct rec *rec, const struct rec_space *space, uint64_t addr, const char **file,
 	       uint64_t *offset)
 {
@@ -49,7 +33,7 @@ static const char *user_symbol(struct rec *rec, const struct rec_task *task, uin
 	uint64_t at;
 
 	if (!m || !rec_file_open(rec, m->file) ||
-	    !find_address(m->file, m->offset + (addr - m->start), &at))
+	    !rec_file_address(m->file, m->offset + (addr - m->start), &at))
 		return NULL;
 	if (!m->file->symbols && m->file->vdso && rec->info.vdso_size)
 		m->file->symbols = symbols_of_memory(rec->info.vdso, rec->info.vdso_size,

@@ -85,6 +85,7 @@ struct rec_file {
 	struct rec_file *next;
 	char *name;			/* as it was mapped */
 	struct nt_perfdata_build_id id;	/* size 0: not known */
+	struct nt_perfdata_build_id own_id;	/* as it has it itself, once it was opened */
 	bool opened;
 	int fd;				/* -1: not found */
 	char *path;			/* where it was found */
@@ -104,6 +105,8 @@ struct rec_file *rec_file_get(struct rec *rec, const char *name,
 int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *buf, size_t len);
 /* Look for it, once: was it found? */
 bool rec_file_open(struct rec *rec, struct rec_file *f);
+/* The address that the file itself has for an offset; false: none */
+bool rec_file_address(const struct rec_file *f, uint64_t offset, uint64_t *addr);
 void rec_files_free(struct rec *rec);
 
 /* ----------------------------------------------------------- rec-task.c - */

@@ -1,0 +1,255 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Edges and their sums: counts of recordings survive the file, a sum does not depend on order or
+# grouping, what arrives twice counts once, damage is named and skipped; what leaves a host.
+# edges.py reads the files without anything of ntrace's. SEED=N repeats a run.
+
+. "$(dirname "$0")/lib.bash"
+here=$(dirname "$0")
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+echo "# SEED=$seed"
+CC=${CC:-gcc}
+mix=$samples/mix/mix.elf
+exec 2>"$scratch/stderr"
+
+includes=()
+for dir in ntrace-decoder ntrace-perfdata ntrace-session ''; do
+	includes+=(-I"$top/tools-perf/util/$dir")
+done
+"$CC" -O2 -std=gnu11 -Wall -Wextra "${includes[@]}" -I"$top/uapi" -o "$scratch/recdata" "$top/selftests/host/recdata.c" \
+	"$out/libntrace.a" -lelf &&
+	"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/gen" "$top/selftests/host/edgesgen.c"
+verdict $? 'recdata and edgesgen'
+
+read_edges()
+{
+	python3 "$here/edges.py" "$@"
+}
+
+# --- of recordings and traces ----------------------------------------------------------
+
+# the profile of a program by its edges, and directly
+# same_profile DESCRIPTION EDGES PROGRAM FILE [OPTION...]
+same_profile()
+{
+	local description=$1 edges=$2 program=$3 format bad=0
+	shift 3
+
+	for format in bolt autofdo llvm-profgen; do
+		"$ntrace" profile --format=$format --elf "$program" "$@" >"$scratch/want"
+		echo $? >>"$scratch/want"
+		"$ntrace" profile --format=$format --elf "$program" "$edges" >"$scratch/got"
+		echo $? >>"$scratch/got"
+		[ "$(wc -l <"$scratch/want")" -gt 10 ] && cmp "$scratch/want" "$scratch/got" || bad=1
+	done
+	verdict $bad "$description"
+}
+
+for level in 0 2; do
+	"$ntrace" profile --format=edges --elf "$mix" -o "$scratch/raw" "$samples/mix/L$level.bin"
+	same_profile "a raw trace, L$level: the same profile in each format" "$scratch/raw" "$mix" "$samples/mix/L$level.bin"
+done
+cp "$mix" "$scratch/mix.elf"
+# other content, so another file
+{ cat "$mix"; echo; } >"$scratch/mix.elf.other"
+"$ntrace" decode --elf "$mix" --no-marks "$samples/mix/L1.bin" >"$scratch/pc"
+"$ntrace" encode --elf "$mix" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o "$scratch/synced"
+cp "$scratch/synced" "$scratch/bad"
+size=$(stat -c %s "$scratch/bad")
+for ((i = 0; i < 5; i++)); do
+	printf '\x5a\x02\x03' | dd of="$scratch/bad" bs=1 seek=$((RANDOM % (size - 3))) conv=notrunc status=none
+done
+for kind in file remap exec switch owners orphan; do
+	for trace in synced bad; do
+		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/$trace" >"$scratch/$kind.$trace.data"
+		"$ntrace" profile --format=edges "$scratch/$kind.$trace.data" >"$scratch/$kind.$trace.edges"
+		same_profile "$kind, $trace: the same profile" "$scratch/$kind.$trace.edges" "$scratch/mix.elf" \
+			"$scratch/$kind.$trace.data"
+	done
+done
+same_profile 'remap: of the other file' "$scratch/remap.synced.edges" "$scratch/mix.elf.other" "$scratch/remap.synced.data"
+
+# the recording's name is what sha256sum says; and what is in it
+id=$(sha256sum "$scratch/remap.synced.data" | cut -d ' ' -f 1)
+"$ntrace" merge --show "$scratch/remap.synced.edges" >"$scratch/show"
+branches=$(read_edges "$scratch/remap.synced.edges" | awk '$3 == "branch" { n += $4 } END { print n }')
+grep -q "^recording $id host [^ ]* branches $branches losses 0\$" "$scratch/show" &&
+	grep -q "^  file $(sha256sum "$scratch/mix.elf" | cut -d ' ' -f 1) mix.elf edges [1-9][0-9]* branches" "$scratch/show" &&
+	[ "$(awk '$1 == "file" { n += $NF } END { print n }' "$scratch/show")" = "$branches" ]
+verdict $? "--show: recording, programs, $branches branches"
+"$ntrace" profile --format=edges "$scratch/remap.bad.data" 2>&1 >"$scratch/lossy" | grep -q '^ntrace: [1-9][0-9]* losses$' &&
+	! "$ntrace" profile --format=edges "$scratch/remap.bad.data" >"$scratch/lossy" &&
+	"$ntrace" merge --show "$scratch/lossy" | grep -q ' losses [1-9]'
+verdict $? 'losses are told, and kept'
+
+# the sum of several recordings is that of their profiles
+"$ntrace" profile --format=edges -o "$scratch/several" "$scratch"/{file,remap,switch}.synced.data &&
+	same_profile 'several recordings' "$scratch/several" "$scratch/mix.elf" "$scratch"/{file,remap,switch}.synced.data
+
+# what is someone else's stays here, unless asked for
+if [ "$(id -u)" = 0 ]; then
+	chown 12345 "$scratch/mix.elf.other"
+	"$ntrace" profile --format=edges -o "$scratch/mine" "$scratch/remap.synced.data" 2>"$scratch/said"
+	"$ntrace" profile --format=edges --others -o "$scratch/all" "$scratch/remap.synced.data"
+	chown 0 "$scratch/mix.elf.other"
+	grep -q "transfers of others' programs, or of code in no file, left out\$" "$scratch/said" &&
+		! grep -qa mix.elf.other "$scratch/mine" && ! read_edges "$scratch/mine" | grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
+		read_edges "$scratch/all" | grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
+		"$ntrace" merge --show "$scratch/mine" | grep -q "left out: [1-9][0-9]* of others' programs" &&
+		same_profile "others' programs are left out: of one's own, the same" "$scratch/mine" "$scratch/mix.elf" "$scratch/remap.synced.data"
+	verdict $? "others' programs are told on request only"
+else
+	verdict 0 "others' programs # SKIP wants root"
+fi
+
+# --- sums -----------------------------------------------------------------------------
+
+mkdir "$scratch/in"
+for ((i = 1; i <= 30; i++)); do
+	echo "$scratch/in/$i" host$((i % 4)) "r$i" $((i % 7)) $((RANDOM % 8000 + 1)) $((i % 3 + 1))
+done | "$scratch/gen"
+"$ntrace" merge --flatten -o "$scratch/sum" "$scratch"/in/* && "$ntrace" merge -o "$scratch/kept" "$scratch"/in/*
+verdict $? '30 files'
+read_edges "$scratch"/in/* >"$scratch/want"
+read_edges "$scratch/sum" | cmp - "$scratch/want" && read_edges "$scratch/kept" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+verdict $? "the sum is that of all $(wc -l <"$scratch/want") edges"
+[ "$("$ntrace" merge --show "$scratch/sum" | sed -n '31p')" = \
+	"  $(wc -l <"$scratch/want") edges, $(awk '$3 == "branch" { n += $4 } END { printf "%.0f\n", n }' "$scratch/want") branches" ]
+verdict $? '... and the totals are'
+
+# random orders, some twice, in two groups; one of them arrives again, with something of the other
+same=0
+for ((round = 0; round < 20; round++)); do
+	mapfile -t files < <(printf '%s\n' "$scratch"/in/* | shuf --random-source=<(yes "$seed.$round"))
+	n=$((RANDOM % 28 + 1))
+	"$ntrace" merge -o "$scratch/g1" "${files[@]:0:n}" "${files[0]}" && "$ntrace" merge -o "$scratch/g2" "${files[@]:n}" &&
+		"$ntrace" merge -o "$scratch/got" "$scratch/g2" "${files[RANDOM % 30]}" "$scratch/g1" &&
+		cmp "$scratch/kept" "$scratch/got" && "$ntrace" merge -o "$scratch/g3" "$scratch/g1" "${files[29]}" &&
+		"$ntrace" merge --flatten "$scratch/g3" "$scratch/g2" "$scratch/g1" | cmp "$scratch/sum" - && same=$((same + 1))
+done
+[ $same = 20 ]
+verdict $? "$same of 20 random orders and groups: the same bytes"
+
+# sums: what is whole in another one counts once, what is not cannot be taken apart
+"$ntrace" merge --flatten -o "$scratch/a" "$scratch"/in/{1,2,3} && "$ntrace" merge --flatten -o "$scratch/b" "$scratch"/in/{4,5} &&
+	"$ntrace" merge --flatten -o "$scratch/c" "$scratch"/in/{3,4}
+verdict $? 'sums of some'
+read_edges "$scratch"/in/{1,2,3,4,5} >"$scratch/want"
+"$ntrace" merge --flatten "$scratch/b" "$scratch/in/2" "$scratch/a" "$scratch/in/4" "$scratch/a" >"$scratch/got" &&
+	read_edges "$scratch/got" | cmp - "$scratch/want"
+verdict $? 'a recording that is in a sum, too, counts once'
+"$ntrace" merge --flatten "$scratch/a" "$scratch/c" >"$scratch/got" 2>"$scratch/said"
+[ $? = 2 ] && grep -q "^ntrace: the recording 72330* is in a sum of .*/[ac], and in another one of .*/[ac]: it cannot be taken out" "$scratch/said"
+verdict $? 'refused: sums that overlap'
+
+# two counts of one recording: that which has more, whichever comes first
+printf '%s\n' "$scratch/less host0 twice 1 1000 1" "$scratch/more host0 twice 2 1500 1" | "$scratch/gen"
+"$ntrace" merge "$scratch/less" "$scratch/more" 2>"$scratch/said" | cmp - "$scratch/more" &&
+	"$ntrace" merge "$scratch/more" "$scratch/less" | cmp - "$scratch/more" &&
+	grep -q "/less: has other counts of a recording than .*/more, which has more: left out\$" "$scratch/said"
+verdict $? 'two counts of one recording: that with more counts'
+
+# more files than are read at a time
+mkdir "$scratch/many"
+for ((i = 1; i <= 1100; i++)); do
+	echo "$scratch/many/$i" host$((i % 3)) "m$i" $((i % 9)) 20 1
+done | "$scratch/gen"
+"$ntrace" merge --flatten "$scratch"/many/* >"$scratch/got" && read_edges "$scratch/got" >"$scratch/sums" &&
+	read_edges "$scratch"/many/* | cmp - "$scratch/sums"
+verdict $? '1,100 files'
+# --- as the documentation has it ----------------------------------------------------------
+
+mkdir "$scratch/doc"
+"$scratch/recdata" file "$scratch/mix.elf" "$scratch/synced" >"$scratch/doc/perf.data"
+cp "$scratch/mix.elf" "$scratch/doc/prog"
+cp "$scratch/remap.synced.edges" "$scratch/doc/b.edges"
+documented()
+{
+	(cd "$scratch/doc" && PATH=$out:$PATH && "$@") >"$scratch/got"
+}
+documented ntrace profile --format=edges -o a.edges perf.data && documented ntrace merge --show a.edges &&
+	grep -q "host .* branches $(read_edges "$scratch/doc/a.edges" | awk '{ n += $3 == "branch" ? $4 : 0 } END { print n }') losses 0\$" "$scratch/got" &&
+	documented ntrace merge -o all.edges a.edges b.edges && documented ntrace merge --flatten -o sum.edges all.edges &&
+	cp "$scratch/doc/sum.edges" "$scratch/want" && documented ntrace merge --flatten -o sum.edges a.edges b.edges &&
+	cmp "$scratch/doc/sum.edges" "$scratch/want" &&
+	read_edges "$scratch"/doc/{a,b}.edges | cmp - <(read_edges "$scratch/want") &&
+	documented ntrace profile --elf prog all.edges &&
+	"$ntrace" profile --elf "$scratch/mix.elf" "$scratch/doc/perf.data" "$scratch/remap.synced.data" | cmp - "$scratch/got"
+verdict $? 'the commands of the documentation'
+
+# --- weights and caps ---------------------------------------------------------------------
+
+"$ntrace" merge --flatten --weight=host1=3 --weight=0 --weight=host2=1 "$scratch"/in/* >"$scratch/got"
+read_edges --host=host0=0/1 --host=host1=3/1 --host=host3=0/1 "$scratch"/in/* >"$scratch/want"
+read_edges "$scratch/got" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+verdict $? '--weight: one host three times, one once, others not'
+total=$(read_edges "$scratch"/in/{2,6,10} | awk '{ n += $4 } END { printf "%.0f\n", n }')
+cap=$((total / 7))
+"$ntrace" merge --flatten --cap=host2=$cap "$scratch"/in/{10,2,6,1} >"$scratch/got"
+read_edges --host=host2=$cap/"$total" "$scratch"/in/{1,2,6,10} >"$scratch/want"
+read_edges "$scratch/got" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+verdict $? '--cap: a host counts as a seventh'
+"$ntrace" merge --flatten --cap=$((total + 1)) "$scratch"/in/{10,2,6} | cmp - <("$ntrace" merge --flatten "$scratch"/in/{2,6,10})
+verdict $? '... a cap that is not reached changes nothing'
+"$ntrace" merge --flatten "$scratch/got" "$scratch/in/3" >"$scratch/sums" 2>"$scratch/said"
+[ $? = 2 ] && grep -q 'its counts are weighted or capped: merge what it was made from$' "$scratch/said"
+verdict $? 'refused: a sum with a weighted one'
+"$ntrace" merge --flatten --weight=host1=2 "$scratch/a" >"$scratch/sums" 2>"$scratch/said"
+[ $? = 2 ] && grep -q 'has a sum of several hosts, which weights and caps cannot tell apart' "$scratch/said"
+verdict $? 'refused: weights of a sum of several hosts'
+
+# --- damage -------------------------------------------------------------------------------
+
+# Cut anywhere, any byte changed, something behind it: each is named, and the sum is that of the others.
+mkdir "$scratch/damaged"
+python3 - "$scratch/in/3" "$scratch/damaged" "$RANDOM" <<-'END'
+	import random, sys
+	data = open(sys.argv[1], 'rb').read()
+	random.seed(int(sys.argv[3]))
+	size = len(data)
+	for cut in {0, 5, 9, 15, size - 16, size - 1, size // 2} | {random.randrange(size) for i in range(40)}:
+	    open(f'{sys.argv[2]}/cut.{cut}', 'wb').write(data[:cut])
+	for at in set(range(40)) | {random.randrange(size) for i in range(100)} | set(range(size - 40, size)):
+	    byte = data[at] ^ random.randrange(1, 256)
+	    open(f'{sys.argv[2]}/changed.{at}', 'wb').write(data[:at] + bytes((byte,)) + data[at + 1:])
+	open(f'{sys.argv[2]}/behind', 'wb').write(data + b'\n')
+END
+"$ntrace" merge --flatten "$scratch"/in/{1,2} >"$scratch/want"
+"$ntrace" merge --flatten "$scratch/in/1" "$scratch"/damaged/* "$scratch/in/2" >"$scratch/got" 2>"$scratch/said"
+[ $? = 1 ] && cmp "$scratch/got" "$scratch/want" &&
+	sed -n 's/^ntrace: \(.*\): is \(damaged\|cut\|no file of edges\|of a version\|compressed\).*: left out$/\1/p' "$scratch/said" |
+	sort | cmp - <(printf '%s\n' "$scratch"/damaged/* | sort)
+verdict $? "$(wc -l <"$scratch/said") files that are damaged anywhere: named, and nothing of them counts"
+cp "$scratch/damaged/behind" "$scratch/cut"
+"$ntrace" merge "$scratch/cut" >"$scratch/got" 2>"$scratch/said"
+[ $? = 2 ] && [ ! -s "$scratch/got" ] && grep -q 'nothing to merge' "$scratch/said"
+verdict $? 'refused: nothing but damaged files'
+cp "$scratch/sum" "$scratch/target"
+"$ntrace" merge -o "$scratch/target" "$scratch/cut"
+cmp "$scratch/sum" "$scratch/target" && "$ntrace" merge --flatten -o "$scratch/target" "$scratch/in/1" "$scratch/target" &&
+	cmp "$scratch/sum" "$scratch/target"
+verdict $? 'the output is replaced when it is whole, be it input, too'
+
+# --- what is refused ---------------------------------------------------------------------
+
+# refuses DESCRIPTION WORDS COMMAND...
+refuses()
+{
+	local description=$1 words=$2 status=0
+	shift 2
+
+	"$ntrace" "$@" >"$scratch/got" 2>"$scratch/said" </dev/null || status=$?
+	[ $status = 2 ] && [ ! -s "$scratch/got" ] && grep -qF -- "$words" "$scratch/said"
+	verdict $? "refused: $description"
+}
+refuses 'parts of a recording' 'edges are of whole recordings' profile --format=edges --time=0,1 "$scratch/file.synced.data"
+refuses 'edges of edges' 'wants recordings, or a raw trace' profile --format=edges --elf "$mix" "$scratch/sum"
+refuses 'no program' 'has counts of several programs: give the one that is meant as --elf=FILE' profile "$scratch/sum"
+refuses 'another program' 'which has another build-id, but of:' profile --elf "$mix" "$scratch/sum"
+refuses 'edges and a recording' 'is no file of edges' profile --elf "$mix" "$scratch/sum" "$scratch/file.synced.data"
+refuses 'a weight without a sum' 'they want --flatten' merge --weight=2 "$scratch/sum"
+refuses 'no files' 'no file of edges given' merge
+refuses '--kernel of another format' 'are for --format=edges' profile --kernel --elf "$mix" "$scratch/raw"
+
+finish

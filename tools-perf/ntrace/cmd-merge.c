@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace merge: counts of many recordings, and their sum
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "edges.h"
+
+enum { OPT_FLATTEN = 0xb00, OPT_SHOW, OPT_WEIGHT, OPT_CAP };
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "default: standard output", 0 },
+	{ "flatten", OPT_FLATTEN, NULL, 0,
+	  "add the recordings up; else they stay apart, so that one that arrives again counts once",
+	  0 },
+	{ "weight", OPT_WEIGHT, "[HOST=]N", 0,
+	  "what was recorded on HOST, or on any other host, counts N times (with --flatten; several)",
+	  0 },
+	{ "cap", OPT_CAP, "[HOST=]N", 0,
+	  "HOST, or each other host, counts as at most N branches (with --flatten; several)", 0 },
+	{ "show", OPT_SHOW, NULL, 0, "print what is in the files, and merge nothing", 0 },
+	{ 0 }
+};
+
+struct command_merge {
+	struct edges_merge merge;
+	const char *output;
+	bool flatten, show;
+	char **files;
+	size_t nr_files;
+};
+
+/* [HOST=]N */
+static void add_weight(struct edges_weight **list, size_t *nr, char *arg, const char *option)
+{
+	char *equals = strrchr(arg, '=');
+	struct edges_weight *w;
+
+	*list = array_room(*list, *nr, sizeof(**list));
+	w = &(*list)[(*nr)++];
+	*w = (struct edges_weight){ .value = parse_number(equals ? equals + 1 : arg, option) };
+	if (!equals)
+		return;
+	*equals = '\0';
+	w->host = arg;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command_merge *cm = state->input;
+
+	switch (key) {
+	case 'o':
+		cm->output = arg;
+		break;
+	case OPT_FLATTEN:
+		cm->flatten = true;
+		break;
+	case OPT_SHOW:
+		cm->show = true;
+		break;
+	case OPT_WEIGHT:
+		add_weight(&cm->merge.weight, &cm->merge.nr_weights, arg, "--weight");
+		break;
+	case OPT_CAP:
+		add_weight(&cm->merge.cap, &cm->merge.nr_caps, arg, "--cap");
+		break;
+	case ARGP_KEY_ARGS:
+		cm->files = state->argv + state->next;
+		cm->nr_files = state->argc - state->next;
+		break;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no file of edges given");
+		break;
+	case ARGP_KEY_END:
+		if (!cm->flatten && (cm->merge.nr_weights || cm->merge.nr_caps))
+			argp_error(state, "--weight and --cap are of sums: they want --flatten");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void merge(struct command_merge *cm)
+{
+	struct edges_writer w;
+
+	edges_write_open(&w, cm->output);
+	if (cm->flatten)
+		edges_merge_sum(&cm->merge, &w);
+	else
+		edges_merge_write(&cm->merge, &w);
+	edges_write_close(&w);
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "EDGES...",
+		.doc = "Merge counts of transfers, as ntrace profile --format=edges makes them, of any "
+		       "number of recordings: the order of files does not matter, and a recording that "
+		       "arrives twice counts once.",
+	};
+	struct command_merge cm = { .output = NULL };
+	size_t i, skipped;
+
+	parse_arguments(&argp, argc, argv, &cm);
+	for (i = 0; i < cm.nr_files; i++) {
+		edges_merge_add(&cm.merge, cm.files[i]);
+		progress(i, cm.nr_files);
+	}
+	progress_end();
+	if (!cm.merge.parts.nr)
+		die("nothing to merge");
+	edges_merge_settle(&cm.merge);
+	if (cm.show)
+		edges_show(&cm.merge);
+	else
+		merge(&cm);
+	skipped = cm.merge.skipped;
+	edges_merge_free(&cm.merge);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write to standard output: %s", strerror(errno));
+	return skipped ? EXIT_LOSSES : EXIT_WHOLE;
+}

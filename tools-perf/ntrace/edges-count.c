@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a recording, or a raw trace, has executed -> edges. Of a recording every file counts that is
+ * told; what is not told is elsewhere, so that nothing of it leaves the host.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "edges-count.h"
+
+/* Numbers of files while it is counted: these two are none. */
+enum { KERNEL = 1, NOWHERE, FIRST };
+
+/* Whose a file is */
+enum whose { TOLD, KERNELS, OTHERS };
+
+struct counted_file {
+	const struct rec_file *file;	/* NULL: a kernel, or nowhere */
+	struct edges_file is;
+	enum whose whose;
+};
+
+struct counting {
+	const struct edges_choice *choice;
+	struct profile_perf r;
+	struct counted_file *file;	/* by number, from 0 on */
+	size_t nr_files;
+	struct rec_map numbers;		/* of files, by their address */
+	struct edges_recording recording;
+};
+
+/* -------------------------------------------------------------- files --- */
+
+/* perf fills up those of 16 bytes. */
+static void set_id(struct edges_file *f, const uint8_t *id, unsigned int size)
+{
+	while (size > 16 && !id[size - 1])
+		size--;
+	memcpy(f->id, id, size);
+	f->size = size;
+}
+
+static char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *name = strdup(slash ? slash + 1 : path), *p;
+
+	if (!name)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	return name;
+}
+
+/* Whose it was where it ran; if it is not there any more, whose the copy is */
+static enum whose whose(const struct rec_file *f)
+{
+	struct stat st;
+
+	if (f->vdso)
+		return TOLD;
+	if (stat(f->name, &st) && (!f->path || stat(f->path, &st)))
+		return OTHERS;
+	return !st.st_uid || st.st_uid == geteuid() ? TOLD : OTHERS;
+}
+
+static void identify(struct counted_file *c, struct rec *rec, struct rec_file *f)
+{
+	c->file = f;
+	c->is.name = name_of(f->name);
+	if (*f->name != '/' && !f->vdso) {
+		c->whose = OTHERS;
+		return;
+	}
+	c->whose = rec_file_open(rec, f) ? whose(f) : OTHERS;
+	if (f->id.size || f->own_id.size) {
+		set_id(&c->is, f->id.size ? f->id.data : f->own_id.data,
+		       f->id.size ? f->id.size : f->own_id.size);
+	} else if (f->path) {
+		edges_sha256_file(f->path, c->is.id);
+		c->is.size = EDGES_SHA256;
+	} else {
+		c->whose = OTHERS;
+	}
+}
+
+static struct counted_file *add_file(struct counting *c)
+{
+	c->file = array_room(c->file, c->nr_files, sizeof(*c->file));
+	c->file[c->nr_files] = (struct counted_file){ .file = NULL };
+	return &c->file[c->nr_files++];
+}
+
+static uint64_t number_of(struct counting *c, struct rec *rec, struct rec_file *f)
+{
+	uintptr_t number = (uintptr_t)rec_map_find(&c->numbers, (intptr_t)f);
+
+	if (number)
+		return number;
+	number = c->nr_files;
+	identify(add_file(c), rec, f);
+	rec_map_set(&c->numbers, (intptr_t)f, (void *)number);
+	return number;
+}
+
+static uint64_t place(void *ctx, struct rec *rec, const struct rec_space *space, uint64_t addr)
+{
+	struct counting *c = ctx;
+	const struct rec_mapping *m;
+	uint64_t own, number;
+
+	if (!addr)
+		return PROFILE_ELSEWHERE;
+	if (rec_is_kernel(rec, addr))
+		return edges_place(KERNEL, addr);
+	m = space ? rec_space_find(space, addr) : NULL;
+	if (!m)
+		return edges_place(NOWHERE, addr);
+	number = number_of(c, rec, m->file);
+	if (!rec_file_address(m->file, m->offset + (addr - m->start), &own) ||
+	    !edges_address_fits(own))
+		return edges_place(NOWHERE, addr);
+	return edges_place(number, own);
+}
+
+/* The kernel's build-id, and where it was */
+static void identify_kernel(struct counted_file *k, struct rec *rec)
+{
+	static const char name[] = "[kernel.kallsyms]";
+	const struct nt_perfdata_mmap *m;
+	struct nt_perfdata_file_id id;
+	size_t i;
+
+	k->whose = KERNELS;
+	k->is.name = name_of(name);
+	for (i = 0; nt_perfdata_file_id(rec->pd, i, &id) > 0; i++)
+		if (!strcmp(id.name, name))
+			set_id(&k->is, id.build_id.data, id.build_id.size);
+	for (i = 0; i < rec->nr_notes && !k->is.base; i++) {
+		m = rec->note[i].mmap ? &rec->note[i].mmap->mmap : NULL;
+		if (!m || strncmp(m->name, name, sizeof(name) - 1))
+			continue;
+		k->is.base = m->start;
+		if (!k->is.size)
+			set_id(&k->is, m->build_id.data, m->build_id.size);
+	}
+}
+
+static void done(void *ctx, struct rec *rec)
+{
+	struct counting *c = ctx;
+	const char *host;
+
+	identify_kernel(&c->file[KERNEL], rec);
+	if (nt_perfdata_string(rec->pd, NT_PERFDATA_FEAT_HOSTNAME, 0, &host) > 0)
+		c->recording.host = name_of(host);
+}
+
+/* -------------------------------------------------------------- edges --- */
+
+static unsigned int kind_of(const struct nt_edge *e)
+{
+	switch (e->type) {
+	case NT_TYPE_NONE:
+		return EDGES_BEGIN;
+	case PROFILE_TYPE_LOST:
+		return EDGES_LOST;
+	case NT_TYPE_ERET:
+		return EDGES_RETURN;
+	case NT_TYPE_EXCEPTION:
+	case NT_TYPE_INTERRUPT:
+	case NT_TYPE_TRAP:
+		return EDGES_TRAP;
+	default:
+		return EDGES_BRANCH;
+	}
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+	return edges_compare(a, b);
+}
+
+static void write_sorted(struct edges_writer *w, struct edges_edge *edge, size_t n)
+{
+	size_t i;
+
+	if (n)
+		qsort(edge, n, sizeof(*edge), compare_edges);
+	for (i = 0; i < n; i++) {
+		if (i + 1 < n && !edges_compare(&edge[i], &edge[i + 1]))
+			edge[i + 1].count += edge[i].count;
+		else
+			edges_write_edge(w, &edge[i]);
+	}
+}
+
+static bool is_told(const struct counting *c, const struct counted_file *f)
+{
+	if (f->whose == KERNELS)
+		return c->choice->kernel && f->is.size;
+	return f->is.size && (f->whose == TOLD || c->choice->others);
+}
+
+/* Where it is among the files of the head; elsewhere if it is not told */
+static uint64_t told_place(const uint64_t *number, uint64_t at)
+{
+	uint64_t to = at == PROFILE_ELSEWHERE ? 0 : number[edges_file_of(at)];
+
+	return to ? edges_place(to, at) : 0;
+}
+
+static void count_left_out(struct counting *c, const struct nt_edge *e)
+{
+	uint64_t at = e->from == PROFILE_ELSEWHERE ? e->to : e->from;
+
+	if (kind_of(e) != EDGES_BRANCH || at == PROFILE_ELSEWHERE)
+		return;
+	if (edges_file_of(at) == KERNEL)
+		c->recording.kernel += e->count;
+	else
+		c->recording.others += e->count;
+}
+
+static struct edges_edge *make_edges(struct counting *c, const uint64_t *number, size_t *n)
+{
+	struct edges_edge *edge = calloc(c->r.nr_edges + 1, sizeof(*edge)), e;
+	size_t i;
+
+	if (!edge)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (*n = i = 0; i < c->r.room; i++) {
+		const struct nt_edge *own = &c->r.edges[i];
+
+		if (!own->count)
+			continue;
+		e = (struct edges_edge){ told_place(number, own->from), told_place(number, own->to),
+					 own->count, kind_of(own) };
+		/* losses and beginnings are of one place only */
+		if (!e.from && !e.to) {
+			count_left_out(c, own);
+			continue;
+		}
+		if (e.kind == EDGES_BRANCH)
+			c->recording.branches += e.count;
+		edge[(*n)++] = e;
+	}
+	return edge;
+}
+
+/* ------------------------------------------------------------ recordings --- */
+
+/* Files of one content that were found by several names are one. */
+static void make_head(struct counting *c, struct edges_head *head, uint64_t *number)
+{
+	const struct edges_file *at;
+	size_t i, n = 0;
+
+	head->file = calloc(c->nr_files, sizeof(*head->file));
+	if (!head->file)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 1; i < c->nr_files; i++)
+		if (is_told(c, &c->file[i]))
+			head->file[head->nr_files++] = c->file[i].is;
+	edges_settle_files(head);
+	for (i = 1; i < c->nr_files; i++) {
+		if (!is_told(c, &c->file[i]))
+			continue;
+		at = bsearch(&c->file[i].is, head->file, head->nr_files, sizeof(*at),
+			     edges_compare_files);
+		number[i] = at - head->file + 1;
+		n++;
+	}
+}
+
+static void write_part(struct counting *c, struct edges_writer *w)
+{
+	uint64_t *number = calloc(c->nr_files, sizeof(*number));
+	struct edges_head head = { .recording = &c->recording, .nr_recordings = 1 };
+	struct edges_edge *edge;
+	size_t n;
+
+	if (!number)
+		die("%s", nt_strerror(NT_ENOMEM));
+	make_head(c, &head, number);
+	edge = make_edges(c, number, &n);
+	edges_write_part(w, &head);
+	write_sorted(w, edge, n);
+	edges_write_part_end(w);
+	free(edge);
+	free(number);
+	free(head.file);
+}
+
+static void counting_free(struct counting *c)
+{
+	while (c->nr_files)
+		free(c->file[--c->nr_files].is.name);
+	free(c->file);
+	rec_map_free(&c->numbers);
+	free(c->recording.host);
+	free(c->r.edges);
+}
+
+static void counting_init(struct counting *c, const struct edges_choice *choice)
+{
+	*c = (struct counting){ .choice = choice };
+	while (c->nr_files < FIRST)
+		add_file(c)->whose = OTHERS;
+	c->r.place = place;
+	c->r.done = done;
+	c->r.ctx = c;
+}
+
+static void tell(const struct counting *c)
+{
+	if (c->recording.kernel)
+		warn("%" PRIu64 " transfers of the kernel left out", c->recording.kernel);
+	if (c->recording.others)
+		warn("%" PRIu64 " transfers of others' programs, or of code in no file, left out",
+		     c->recording.others);
+	if (c->recording.losses)
+		warn("%" PRIu64 " losses", c->recording.losses);
+}
+
+uint64_t edges_count_recording(struct edges_writer *w, const char *path,
+			       const struct rec_options *options, const struct edges_choice *choice)
+{
+	struct counting c;
+	uint64_t losses;
+
+	counting_init(&c, choice);
+	edges_sha256_file(path, c.recording.id);
+	profile_perf_decode(&c.r, options, path, NULL, NULL);
+	c.recording.losses = losses = c.r.losses;
+	if (!c.recording.host)
+		c.recording.host = name_of("");
+	write_part(&c, w);
+	tell(&c);
+	counting_free(&c);
+	return losses;
+}
+
+/* ------------------------------------------------------------- raw traces --- */
+
+static void take(void *ctx, const struct nt_edge *edge)
+{
+	struct counting *c = ctx;
+	struct nt_edge e = *edge;
+
+	if (e.from != PROFILE_ELSEWHERE)
+		e.from = edges_place(FIRST, e.from);
+	if (e.to != PROFILE_ELSEWHERE)
+		e.to = edges_place(FIRST, e.to);
+	profile_perf_add(&c->r, &e);
+}
+
+static void identify_program(struct counted_file *f, const struct profile *p)
+{
+	uint8_t id[PERF_BUILD_ID / 2];
+	unsigned int n;
+
+	f->whose = TOLD;
+	f->is.name = name_of(p->in.elfs->path);
+	for (n = 0; p->build_id[2 * n]; n++)
+		sscanf(p->build_id + 2 * n, "%2hhx", &id[n]);
+	if (n) {
+		set_id(&f->is, id, n);
+	} else {
+		edges_sha256_file(p->in.elfs->path, f->is.id);
+		f->is.size = EDGES_SHA256;
+	}
+}
+
+void edges_count_trace(struct edges_writer *w, struct profile *p)
+{
+	const struct edges_choice choice = { .others = true };
+	struct edges_sha256 hash;
+	struct counting c;
+
+	counting_init(&c, &choice);
+	edges_sha256_begin(&hash);
+	edges_sha256_add(&hash, p->in.trace, p->in.size);
+	edges_sha256_end(&hash, c.recording.id);
+	c.recording.host = name_of("");
+	identify_program(add_file(&c), p);
+	p->take = take;
+	p->ctx = &c;
+	profile_make(p);
+	c.recording.losses = p->losses;
+	write_part(&c, w);
+	counting_free(&c);
+}
+
+/* ------------------------------------------------------------------ back --- */
+
+static bool is_program(const struct edges_file *f, const struct edges_file *program)
+{
+	return f->size == program->size && !memcmp(f->id, program->id, f->size);
+}
+
+static void show_files(const struct edges_merge *m)
+{
+	size_t i, k;
+
+	for (i = 0; i < m->parts.nr; i++)
+		for (k = 0; k < m->parts.part[i].head.nr_files; k++)
+			fprintf(stderr, "\t%s\n", m->parts.part[i].head.file[k].name);
+}
+
+static uint64_t own_address(const struct profile *p, const bool *own, uint64_t at)
+{
+	return own[edges_file_of(at)] ? profile_inside(p, edges_address(at)) : PROFILE_ELSEWHERE;
+}
+
+static void read_part(struct profile_perf *r, struct edges_merge *m, const struct edges_part *part,
+		      const bool *own)
+{
+	static const unsigned int types[EDGES_KINDS] = {
+		[EDGES_BRANCH] = NT_TYPE_JUMP, [EDGES_TRAP] = NT_TYPE_TRAP,
+		[EDGES_RETURN] = NT_TYPE_ERET, [EDGES_BEGIN] = NT_TYPE_NONE,
+		[EDGES_LOST] = PROFILE_TYPE_LOST,
+	};
+	struct edges_stream s;
+	struct nt_edge e;
+
+	edges_stream_open(&s, part);
+	while (edges_stream_next(&s, &m->codec)) {
+		e = (struct nt_edge){
+			.from = own_address(r->profile, own, s.e.from),
+			.to = own_address(r->profile, own, s.e.to),
+			.count = s.e.count, .type = (uint8_t)types[s.e.kind],
+		};
+		if (e.from != PROFILE_ELSEWHERE || e.to != PROFILE_ELSEWHERE)
+			profile_perf_add(r, &e);
+	}
+}
+
+static bool find_own(const struct edges_head *h, const struct edges_file *program, bool *own)
+{
+	bool found = false;
+	size_t i;
+
+	own[0] = false;
+	for (i = 0; i < h->nr_files; i++)
+		found |= own[i + 1] = is_program(&h->file[i], program);
+	return found;
+}
+
+static void merge_files(struct edges_merge *m, const struct profile *p)
+{
+	size_t i;
+
+	edges_merge_add(m, p->in.file);
+	for (i = 0; i < p->in.nr_more; i++)
+		edges_merge_add(m, p->in.more[i]);
+	if (!m->parts.nr)
+		die("%s: has no edges", p->in.file);
+	edges_merge_settle(m);
+}
+
+size_t edges_count_back(struct profile_perf *r)
+{
+	struct edges_merge m = { .skipped = 0 };
+	struct counted_file program = { .file = NULL };
+	bool found = false, *own;
+	size_t i, k, skipped;
+
+	identify_program(&program, r->profile);
+	merge_files(&m, r->profile);
+	for (i = 0; i < m.parts.nr; i++) {
+		const struct edges_part *part = &m.parts.part[i];
+
+		for (k = 0; k < part->head.nr_recordings; k++)
+			r->losses += part->head.recording[k].losses;
+		own = calloc(part->head.nr_files + 1, sizeof(*own));
+		if (!own)
+			die("%s", nt_strerror(NT_ENOMEM));
+		if (find_own(&part->head, &program.is, own)) {
+			read_part(r, &m, part, own);
+			found = true;
+		}
+		free(own);
+	}
+	if (!found) {
+		warn("%s: has no edges of %s, which has another build-id, but of:", r->profile->in.file,
+		     r->profile->in.elfs->path);
+		show_files(&m);
+		exit(EXIT_UNUSABLE);
+	}
+	skipped = m.skipped;
+	free(program.is.name);
+	edges_merge_free(&m);
+	return skipped;
+}

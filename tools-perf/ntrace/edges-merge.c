@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adding edges up. A recording counts once, however often and in whatever company it arrives: so
+ * recordings stay apart until their sum is asked for, and of what has the same recordings one part
+ * is chosen, always the same one. The sum reads all parts side by side, a block of each in memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "edges.h"
+
+/* Parts that are read side by side; of more, sums are made first. */
+#define WIDTH	1024
+
+void edges_merge_add(struct edges_merge *m, const char *path)
+{
+	const char *wrong = edges_read_file(path, &m->parts, &m->codec);
+
+	if (!wrong)
+		return;
+	warn("%s: %s: left out", path, wrong);
+	m->skipped++;
+}
+
+/* ------------------------------------------------------ what counts once --- */
+
+/* What has more comes first; what has as much, in an order of its own. */
+static int compare_parts(const void *a, const void *b)
+{
+	const struct edges_part *x = a, *y = b;
+	const struct edges_totals *p = &x->totals, *q = &y->totals;
+	size_t i;
+	int order;
+
+	if (x->head.nr_recordings != y->head.nr_recordings)
+		return x->head.nr_recordings > y->head.nr_recordings ? -1 : 1;
+	for (i = 0; i < x->head.nr_recordings; i++) {
+		order = edges_compare_recordings(&x->head.recording[i], &y->head.recording[i]);
+		if (order)
+			return order;
+	}
+	if (p->count != q->count)
+		return p->count > q->count ? -1 : 1;
+	if (p->edges != q->edges)
+		return p->edges > q->edges ? -1 : 1;
+	if (p->check != q->check)
+		return p->check < q->check ? -1 : 1;
+	/* the same, compressed in another way */
+	if (x->end - x->begin != y->end - y->begin)
+		return x->end - x->begin < y->end - y->begin ? -1 : 1;
+	return 0;
+}
+
+/* Recordings of parts that count: their ids, then which part each is in */
+struct counted {
+	uint8_t **id;
+	size_t *part;
+	size_t nr, room;
+};
+
+static size_t find_slot(const struct counted *c, const uint8_t *id)
+{
+	size_t at;
+
+	memcpy(&at, id, sizeof(at));
+	for (at &= c->room - 1; c->id[at] && memcmp(c->id[at], id, EDGES_SHA256);)
+		at = (at + 1) & (c->room - 1);
+	return at;
+}
+
+static void make_counted(struct counted *c, const struct edges_merge *m)
+{
+	size_t i, all = 0;
+
+	for (i = 0; i < m->parts.nr; i++)
+		all += m->parts.part[i].head.nr_recordings;
+	for (c->room = 64; c->room < 2 * all; c->room *= 2)
+		;
+	c->id = calloc(c->room, sizeof(*c->id));
+	c->part = calloc(c->room, sizeof(*c->part));
+	if (!c->id || !c->part)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+static void __attribute__((noreturn))
+refuse_overlap(const struct edges_part *a, const struct edges_part *b, const uint8_t *id)
+{
+	char hex[2 * EDGES_SHA256 + 1];
+	size_t i;
+
+	for (i = 0; i < EDGES_SHA256; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	die("the recording %s is in a sum of %s, and in another one of %s: it cannot be taken out of either; merge what these were made from, or leave one out",
+	    hex, a->path, b->path);
+}
+
+static bool same_part(const struct edges_part *a, const struct edges_part *b)
+{
+	return a->head.nr_recordings == b->head.nr_recordings &&
+	       a->totals.count == b->totals.count && a->totals.edges == b->totals.edges &&
+	       a->totals.check == b->totals.check;
+}
+
+/* Does it count? Parts come by size, so what it shares recordings with may have all of its. */
+static bool counts(struct counted *c, const struct edges_parts *parts, size_t nr)
+{
+	const struct edges_part *part = &parts->part[nr], *other;
+	const uint8_t *shared = NULL;
+	size_t i, at, first = 0, n = 0;
+
+	for (i = 0; i < part->head.nr_recordings; i++) {
+		at = find_slot(c, part->head.recording[i].id);
+		if (!c->id[at])
+			continue;
+		shared = c->id[at];
+		if (n++ && c->part[at] != first)
+			refuse_overlap(part, &parts->part[c->part[at]], shared);
+		first = c->part[at];
+	}
+	other = &parts->part[first];
+	if (n && n < part->head.nr_recordings)
+		refuse_overlap(part, other, shared);
+	if (n && part->head.nr_recordings == other->head.nr_recordings && !same_part(part, other))
+		warn("%s: has other counts of a recording than %s, which has more: left out",
+		     part->path, other->path);
+	return !n;
+}
+
+static void remember(struct counted *c, const struct edges_part *part, size_t nr)
+{
+	size_t i, at;
+
+	for (i = 0; i < part->head.nr_recordings; i++) {
+		at = find_slot(c, part->head.recording[i].id);
+		c->id[at] = part->head.recording[i].id;
+		c->part[at] = nr;
+	}
+}
+
+static void check_scaled(const struct edges_merge *m)
+{
+	size_t i;
+
+	for (i = 0; m->parts.nr > 1 && i < m->parts.nr; i++)
+		if (m->parts.part[i].head.scaled)
+			die("%s: its counts are weighted or capped: merge what it was made from",
+			    m->parts.part[i].path);
+}
+
+void edges_merge_settle(struct edges_merge *m)
+{
+	struct counted c = { .nr = 0 };
+	size_t i, n = 0;
+
+	if (!m->parts.nr)
+		return;
+	qsort(m->parts.part, m->parts.nr, sizeof(*m->parts.part), compare_parts);
+	make_counted(&c, m);
+	for (i = 0; i < m->parts.nr; i++) {
+		struct edges_part part = m->parts.part[i];
+
+		if (!counts(&c, &m->parts, i)) {
+			edges_head_free(&part.head);
+			continue;
+		}
+		m->parts.part[n] = part;
+		remember(&c, &part, n++);
+	}
+	m->parts.nr = n;
+	free(c.id);
+	free(c.part);
+	check_scaled(m);
+}
+
+void edges_merge_write(struct edges_merge *m, struct edges_writer *w)
+{
+	size_t i;
+	int fd;
+
+	for (i = 0; i < m->parts.nr; i++) {
+		const struct edges_part *part = &m->parts.part[i];
+
+		fd = open(part->path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			die("%s: %s", part->path, strerror(errno));
+		edges_write_copy(w, fd, part->begin, part->end, part->totals.edges);
+		close(fd);
+	}
+}
+
+/* ---------------------------------------------------------------- scales --- */
+
+/* Counts of some hosts become value * up / down. */
+struct scale {
+	const char *host;
+	uint64_t up, down;
+};
+
+struct scales {
+	struct scale *list;	/* the first: 1 */
+	size_t nr;
+};
+
+static const struct edges_weight *find_weight(const struct edges_weight *list, size_t nr,
+					      const char *host)
+{
+	const struct edges_weight *any = NULL;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (list[i].host && !strcmp(list[i].host, host))
+			return &list[i];
+		if (!list[i].host)
+			any = &list[i];
+	}
+	return any;
+}
+
+static uint64_t branches_of(const struct edges_merge *m, const char *host)
+{
+	uint64_t all = 0;
+	size_t i;
+
+	for (i = 0; i < m->parts.nr; i++)
+		if (!strcmp(m->parts.part[i].head.recording[0].host, host))
+			all += m->parts.part[i].totals.branches;
+	return all;
+}
+
+static struct scale scale_of(const struct edges_merge *m, const char *host)
+{
+	const struct edges_weight *weight = find_weight(m->weight, m->nr_weights, host);
+	const struct edges_weight *cap = find_weight(m->cap, m->nr_caps, host);
+	struct scale s = { host, weight ? weight->value : 1, 1 };
+	uint64_t all = branches_of(m, host);
+
+	if (cap && (unsigned __int128)all * s.up > cap->value) {
+		s.up = cap->value;
+		s.down = all;
+	}
+	return s;
+}
+
+/* Of a sum of several hosts nobody knows which counts are whose. */
+static const char *one_host(const struct edges_part *part)
+{
+	size_t i;
+
+	for (i = 1; i < part->head.nr_recordings; i++)
+		if (strcmp(part->head.recording[i].host, part->head.recording[0].host))
+			die("%s: has a sum of several hosts, which weights and caps cannot tell apart: merge what it was made from",
+			    part->path);
+	return part->head.recording[0].host;
+}
+
+static size_t find_scale(struct scales *scales, const struct edges_merge *m,
+			 const struct edges_part *part)
+{
+	const char *host;
+	struct scale s;
+	size_t i;
+
+	if (!m->nr_weights && !m->nr_caps)
+		return 0;
+	host = one_host(part);
+	for (i = 1; i < scales->nr; i++)
+		if (!strcmp(scales->list[i].host, host))
+			return i;
+	s = scale_of(m, host);
+	if (s.up == s.down)
+		return 0;
+	scales->list = array_room(scales->list, scales->nr, sizeof(s));
+	scales->list[scales->nr++] = s;
+	return i;
+}
+
+/* To the nearest; what is halfway goes up. */
+static uint64_t scaled(const struct scale *s, uint64_t count)
+{
+	unsigned __int128 product = (unsigned __int128)count * s->up;
+
+	product = (product + s->down / 2) / s->down;
+	return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+}
+
+/* ------------------------------------------------------------- the heads --- */
+
+/* An edge's place in the order, as one number; of what has ended the highest */
+typedef unsigned __int128 edges_key;
+
+struct runner {
+	edges_key key;
+	size_t stream;
+};
+
+struct sum {
+	struct edges_merge *m;
+	struct edges_head head;
+	struct scales scales;
+	struct edges_stream *stream;
+	uint64_t **map;		/* of each part */
+	size_t *scale;
+	size_t nr;
+	/* a tournament: at each node who lost there, at 0 who won */
+	struct runner *node;
+	size_t width;
+	uint64_t *value;	/* of this place, by scale */
+};
+
+static void add_heads(struct sum *s)
+{
+	const struct edges_parts *parts = &s->m->parts;
+	size_t i, k, recordings = 0, files = 0;
+
+	for (i = 0; i < parts->nr; i++) {
+		recordings += parts->part[i].head.nr_recordings;
+		files += parts->part[i].head.nr_files;
+		s->head.scaled |= parts->part[i].head.scaled;
+	}
+	s->head.recording = calloc(recordings + 1, sizeof(*s->head.recording));
+	s->head.file = calloc(files + 1, sizeof(*s->head.file));
+	if (!s->head.recording || !s->head.file)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < parts->nr; i++) {
+		const struct edges_head *h = &parts->part[i].head;
+
+		for (k = 0; k < h->nr_recordings; k++)
+			s->head.recording[s->head.nr_recordings++] = h->recording[k];
+		for (k = 0; k < h->nr_files; k++)
+			s->head.file[s->head.nr_files++] = h->file[k];
+	}
+}
+
+static void settle_heads(struct edges_head *h)
+{
+	qsort(h->recording, h->nr_recordings, sizeof(*h->recording), edges_compare_recordings);
+	edges_settle_files(h);
+	if (h->nr_files > EDGES_FILES_MAX)
+		die("%zu files are too many for one sum: at most %" PRIu64, h->nr_files,
+		    EDGES_FILES_MAX);
+}
+
+static uint64_t *make_map(const struct edges_head *all, const struct edges_head *h)
+{
+	uint64_t *map = calloc(h->nr_files + 1, sizeof(*map));
+	const struct edges_file *at;
+	size_t i;
+
+	if (!map)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < h->nr_files; i++) {
+		at = bsearch(&h->file[i], all->file, all->nr_files, sizeof(*at), edges_compare_files);
+		map[i + 1] = at - all->file + 1;
+	}
+	return map;
+}
+
+/* --------------------------------------------------------- the tournament --- */
+
+static inline edges_key key_of(const struct edges_stream *s)
+{
+	return s->ended ? ~(edges_key)0 :
+	       (edges_key)s->e.from << 64 | s->e.to << 3 | s->e.kind;
+}
+
+/* Who wins below a node */
+static struct runner play(struct sum *s, const struct edges_stream *stream, size_t node)
+{
+	struct runner a, b;
+
+	if (node >= s->width)
+		return (struct runner){ key_of(&stream[node - s->width]), node - s->width };
+	a = play(s, stream, 2 * node);
+	b = play(s, stream, 2 * node + 1);
+	s->node[node] = b.key < a.key ? a : b;
+	return b.key < a.key ? b : a;
+}
+
+/* The winner has another edge now: who is first? */
+static inline void replay(struct sum *s, edges_key key)
+{
+	struct runner winner = { key, s->node[0].stream };
+	size_t node;
+
+	for (node = (winner.stream + s->width) / 2; node; node /= 2) {
+		struct runner other = s->node[node];
+		bool beaten = other.key < winner.key;
+
+		s->node[node] = beaten ? winner : other;
+		winner = beaten ? other : winner;
+	}
+	s->node[0] = winner;
+}
+
+static void put(struct sum *s, struct edges_writer *w, struct edges_edge *e)
+{
+	size_t i;
+
+	e->count = s->value[0];
+	for (i = 1; i < s->scales.nr; i++) {
+		e->count += scaled(&s->scales.list[i], s->value[i]);
+		s->value[i] = 0;
+	}
+	s->value[0] = 0;
+	if (e->count)
+		edges_write_edge(w, e);
+}
+
+/* Streams [first, first + n); scale: of each, or NULL: all are alike */
+static void add_up(struct sum *s, struct edges_writer *w, size_t first, size_t n, const size_t *scale)
+{
+	struct edges_stream *stream = &s->stream[first], *from;
+	const edges_key none = ~(edges_key)0;
+	edges_key key = none;
+	struct edges_edge e;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		edges_stream_next(&stream[i], &s->m->codec);
+	s->width = n;
+	s->node[0] = play(s, stream, 1);
+	while (s->node[0].key != none) {
+		i = s->node[0].stream;
+		from = &stream[i];
+		if (s->node[0].key != key) {
+			if (key != none)
+				put(s, w, &e);
+			e = from->e;
+			key = s->node[0].key;
+		}
+		s->value[scale ? scale[i] : 0] += from->e.count;
+		edges_stream_next(from, &s->m->codec);
+		replay(s, key_of(from));
+	}
+	if (key != none)
+		put(s, w, &e);
+}
+
+/* ---------------------------------------------------------------- the sum --- */
+
+static void open_streams(struct sum *s)
+{
+	size_t i;
+
+	s->nr = s->m->parts.nr;
+	s->stream = calloc(s->nr + 1, sizeof(*s->stream));
+	s->map = calloc(s->nr + 1, sizeof(*s->map));
+	s->scale = calloc(s->nr + 1, sizeof(*s->scale));
+	s->node = calloc(s->nr + 1, sizeof(*s->node));
+	s->scales.list = array_room(NULL, 0, sizeof(*s->scales.list));
+	s->scales.list[0] = (struct scale){ NULL, 1, 1 };
+	s->scales.nr = 1;
+	if (!s->stream || !s->map || !s->scale || !s->node)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < s->nr; i++) {
+		edges_stream_open(&s->stream[i], &s->m->parts.part[i]);
+		s->map[i] = make_map(&s->head, &s->m->parts.part[i].head);
+		s->stream[i].map = s->map[i];
+		s->scale[i] = find_scale(&s->scales, s->m, &s->m->parts.part[i]);
+	}
+	s->head.scaled |= s->scales.nr > 1;
+	s->value = calloc(s->scales.nr, sizeof(*s->value));
+	if (!s->value)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+/* The sum of some streams of one scale becomes a stream: in a file that has no name. */
+static struct edges_stream make_stream(struct sum *s, size_t first, size_t n)
+{
+	struct scales scales = s->scales;
+	struct edges_stream to = { .path = "a temporary file" };
+	struct edges_writer w;
+
+	edges_write_open(&w, "");
+	s->scales.nr = 1;
+	to.offset = w.out.written;
+	add_up(s, &w, first, n, NULL);
+	s->scales = scales;
+	edges_write_part_end(&w);
+	edges_write_end(&w);
+	to.fd = w.out.fd;
+	to.nr_files = s->head.nr_files;
+	return to;
+}
+
+static int compare_scales(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a >> 32, y = *(const size_t *)b >> 32;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Streams of one scale stand together. */
+static void sort_by_scale(struct sum *s)
+{
+	struct edges_stream *stream = calloc(s->nr + 1, sizeof(*stream));
+	size_t *key = calloc(s->nr + 1, sizeof(*key)), i;
+
+	if (!stream || !key)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < s->nr; i++)
+		key[i] = s->scale[i] << 32 | i;
+	qsort(key, s->nr, sizeof(*key), compare_scales);
+	for (i = 0; i < s->nr; i++) {
+		stream[i] = s->stream[key[i] & UINT32_MAX];
+		s->scale[i] = key[i] >> 32;
+	}
+	free(s->stream);
+	free(key);
+	s->stream = stream;
+}
+
+/* Sums of up to WIDTH streams each, of one scale */
+static void narrow(struct sum *s)
+{
+	struct edges_stream sum;
+	size_t i, n, k, to = 0;
+
+	for (i = 0; i < s->nr; i += n) {
+		for (n = 1; n < WIDTH && i + n < s->nr && s->scale[i + n] == s->scale[i]; n++)
+			;
+		s->scale[to] = s->scale[i];
+		if (n == 1) {
+			s->stream[to++] = s->stream[i];
+			continue;
+		}
+		sum = make_stream(s, i, n);
+		for (k = i; k < i + n; k++)
+			if (s->stream[k].fd >= 0)
+				close(s->stream[k].fd);
+		s->stream[to++] = sum;
+	}
+	s->nr = to;
+}
+
+static void close_streams(struct sum *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr; i++)
+		if (s->stream[i].fd >= 0)
+			close(s->stream[i].fd);
+	for (i = 0; i < s->m->parts.nr; i++)
+		free(s->map[i]);
+	free(s->map);
+	free(s->stream);
+	free(s->scale);
+	free(s->node);
+	free(s->value);
+	free(s->scales.list);
+	free(s->head.recording);
+	free(s->head.file);
+}
+
+void edges_merge_sum(struct edges_merge *m, struct edges_writer *w)
+{
+	struct sum s = { .m = m };
+	size_t before;
+
+	add_heads(&s);
+	settle_heads(&s.head);
+	open_streams(&s);
+	if (s.nr > WIDTH)
+		sort_by_scale(&s);
+	do {
+		before = s.nr;
+		if (s.nr > WIDTH)
+			narrow(&s);
+	} while (s.nr > WIDTH && s.nr < before);
+	edges_write_part(w, &s.head);
+	add_up(&s, w, 0, s.nr, s.scale);
+	edges_write_part_end(w);
+	close_streams(&s);
+}
+
+void edges_merge_free(struct edges_merge *m)
+{
+	edges_parts_free(&m->parts);
+	edges_codec_free(&m->codec);
+	free(m->weight);
+	free(m->cap);
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stacks as lines of text: folded, for flame graphs, and as callgrind writes them
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stacks.h"
+
+/* --------------------------------------------------------------- folded --- */
+
+struct folded {
+	char *text;
+	uint64_t value;
+};
+
+static void put_name(FILE *f, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ';' ? ':' : (unsigned char)*name < 0x20 ? '?' : *name, f);
+}
+
+static void put_stack(FILE *f, const struct stacks_node *n)
+{
+	const struct stacks_node *below[512];
+	size_t nr = 0;
+
+	/* what is further out than anybody looks at is cut */
+	for (; n && nr < 512; n = n->parent)
+		below[nr++] = n;
+	while (nr--) {
+		fputc(';', f);
+		put_name(f, below[nr]->function->name);
+	}
+}
+
+static char *stack_text(const struct stacks *s, const struct stacks_leaf *l)
+{
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (s->flat)
+		put_name(f, l->node->function->name);
+	else
+		put_name(f, *s->label[l->label].comm ? s->label[l->label].comm : "[unknown]");
+	if (!s->flat)
+		put_stack(f, l->node);
+	if (fclose(f))
+		die("%s", nt_strerror(NT_ENOMEM));
+	return text;
+}
+
+static int compare_folded(const void *a, const void *b)
+{
+	return strcmp(((const struct folded *)a)->text, ((const struct folded *)b)->text);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct stacks_leaf *x = *(struct stacks_leaf *const *)a;
+	const struct stacks_leaf *y = *(struct stacks_leaf *const *)b;
+
+	if (x->node != y->node)
+		return x->node->number < y->node->number ? -1 : 1;
+	return x->label < y->label ? -1 : x->label > y->label;
+}
+
+static uint64_t value_of(const struct stacks_leaf *l, enum stacks_value value)
+{
+	return value == STACKS_TIME ? l->time : value == STACKS_BRANCHES ? l->branches :
+					       l->runs * l->insns;
+}
+
+void stacks_print_folded(const struct stacks *s, enum stacks_value value)
+{
+	struct folded *list = NULL;
+	size_t i, n = 0;
+
+	if (s->nr_leaves)
+		qsort(s->leaf, s->nr_leaves, sizeof(*s->leaf), compare_stacks);
+	for (i = 0; i < s->nr_leaves; i++) {
+		const struct stacks_leaf *l = s->leaf[i];
+
+		if (i && !compare_stacks(&s->leaf[i - 1], &s->leaf[i])) {
+			list[n - 1].value += value_of(l, value);
+			continue;
+		}
+		list = array_room(list, n, sizeof(*list));
+		list[n++] = (struct folded){ stack_text(s, l), value_of(l, value) };
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), compare_folded);
+	for (i = 0; i < n; i++) {
+		if (i + 1 < n && !strcmp(list[i].text, list[i + 1].text))
+			list[i + 1].value += list[i].value;
+		else if (list[i].value)
+			printf("%s %" PRIu64 "\n", list[i].text, list[i].value);
+		free(list[i].text);
+	}
+	free(list);
+}
+
+/* ------------------------------------------------------------ callgrind --- */
+
+/* What one instruction of a function cost, or what was called there */
+struct cost {
+	const struct calls_function *function, *callee;
+	uint64_t addr;
+	uint64_t calls, insns, time;
+};
+
+struct costs {
+	struct cost *list;
+	size_t n;
+	bool time;
+	const struct stacks_file *file;	/* of the function */
+	const char *source;		/* that lines are of now */
+};
+
+static void add_cost(struct costs *c, struct cost cost)
+{
+	c->list = array_room(c->list, c->n, sizeof(*c->list));
+	c->list[c->n++] = cost;
+}
+
+static void take_own(void *ctx, const struct stacks_leaf *leaf, const struct stacks_file *f,
+		     uint64_t addr, const uint64_t value[3])
+{
+	(void)f;
+	add_cost(ctx, (struct cost){ leaf->node->function, NULL, addr, 0, value[STACKS_INSNS],
+				     value[STACKS_TIME] });
+}
+
+/* In the order of names, so that the same trace gives the same text */
+static int compare_functions(const struct calls_function *a, const struct calls_function *b)
+{
+	int order = strcmp(a->file, b->file);
+
+	if (!order && a->start != b->start)
+		order = a->start < b->start ? -1 : 1;
+	return order ? order : strcmp(a->name, b->name);
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+	const struct cost *x = a, *y = b;
+	int order = compare_functions(x->function, y->function);
+
+	if (order)
+		return order;
+	if (!x->callee != !y->callee)
+		return x->callee ? 1 : -1;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->callee ? compare_functions(x->callee, y->callee) : 0;
+}
+
+static void merge_costs(struct costs *c)
+{
+	size_t i, n = 0;
+
+	if (c->n)
+		qsort(c->list, c->n, sizeof(*c->list), compare_costs);
+	for (i = 0; i < c->n; i++) {
+		if (!n || compare_costs(&c->list[n - 1], &c->list[i])) {
+			c->list[n++] = c->list[i];
+			continue;
+		}
+		c->list[n - 1].calls += c->list[i].calls;
+		c->list[n - 1].insns += c->list[i].insns;
+		c->list[n - 1].time += c->list[i].time;
+	}
+	c->n = n;
+}
+
+static void put_source(const char *key, const char *source)
+{
+	printf("%s=%s\n", key, source ? source : "???");
+}
+
+/* Lines of a function that were inlined are of other sources. */
+static void put_cost(struct costs *c, const struct cost *cost)
+{
+	const char *source = c->source;
+	unsigned int line = stacks_file_line(c->file, cost->addr, &source);
+
+	if (line && source != c->source && (!c->source || strcmp(source, c->source)))
+		put_source("fi", source);
+	c->source = line ? source : c->source;
+	if (cost->callee)
+		return;
+	printf("%#" PRIx64 " %u %" PRIu64, cost->addr, line, cost->insns);
+	if (c->time)
+		printf(" %" PRIu64, cost->time);
+	printf("\n");
+}
+
+static void put_call(struct costs *c, struct stacks_files *files, const struct cost *cost)
+{
+	struct stacks_file *to = stacks_file_get(files, cost->callee->file);
+	uint64_t addr = stacks_file_address(to, cost->callee->start);
+	const char *source = NULL, *here;
+	unsigned int line = stacks_file_line(to, addr, &source);
+
+	put_cost(c, cost);
+	if (*cost->callee->file)
+		printf("cob=%s\n", cost->callee->file);
+	put_source("cfi", line ? source : NULL);
+	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr, line);
+	printf("%#" PRIx64 " %u %" PRIu64, cost->addr, stacks_file_line(c->file, cost->addr, &here),
+	       cost->insns);
+	if (c->time)
+		printf(" %" PRIu64, cost->time);
+	printf("\n");
+}
+
+static void put_function(struct costs *c, struct stacks_files *files, const struct calls_function *fn)
+{
+	const char *source = NULL;
+
+	c->file = stacks_file_get(files, fn->file);
+	if (!stacks_file_line(c->file, stacks_file_address(c->file, fn->start), &source))
+		source = NULL;
+	c->source = source;
+	printf("\n");
+	if (*fn->file)
+		printf("ob=%s\n", fn->file);
+	put_source("fl", source);
+	printf("fn=%s\n", fn->name);
+}
+
+void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, bool time)
+{
+	struct costs c = { .time = time };
+	uint64_t insns = 0, ns = 0;
+	size_t i;
+
+	stacks_each(s, files, take_own, &c);
+	for (i = 0; i < c.n; i++) {
+		insns += c.list[i].insns;
+		ns += c.list[i].time;
+	}
+	for (i = 0; i < s->nr_nodes; i++) {
+		const struct stacks_node *n = s->node[i];
+
+		/* where the trace ends nothing is called */
+		if (!n->parent || (!s->flat && !n->insns && !n->time))
+			continue;
+		add_cost(&c, (struct cost){ n->parent->function, n->function,
+					    stacks_file_address(stacks_file_get(files, n->parent->function->file), n->site),
+					    n->calls, n->insns, n->time });
+	}
+	merge_costs(&c);
+	printf("# callgrind format\nversion: 1\ncreator: ntrace " NTRACE_VERSION "\n"
+	       "positions: instr line\nevents: Ir%s\nsummary: %" PRIu64, time ? " Ns" : "", insns);
+	if (time)
+		printf(" %" PRIu64, ns);
+	printf("\n");
+	for (i = 0; i < c.n; i++) {
+		if (!i || c.list[i - 1].function != c.list[i].function)
+			put_function(&c, files, c.list[i].function);
+		if (c.list[i].callee)
+			put_call(&c, files, &c.list[i]);
+		else
+			put_cost(&c, &c.list[i]);
+	}
+	free(c.list);
+}

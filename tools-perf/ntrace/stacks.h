@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What was executed in which call stack: every instruction, branch and nanosecond, no samples
+ *
+ *	stacks.c	a tree of calls, and what ran in each
+ *	stacks-flat.c	the same of counts, without stacks
+ *	stacks-file.c	from files' offsets to addresses, instructions and lines
+ *	stacks-print.c	folded stacks, callgrind's format
+ *	stacks-pprof.c	pprof's
+ */
+#ifndef NTRACE_STACKS_H
+#define NTRACE_STACKS_H
+
+#include "calls.h"
+
+/* A function, called from there, by its parent */
+struct stacks_node {
+	struct stacks_node *parent;
+	struct stacks_node *next;	/* in its bucket */
+	const struct calls_function *function;
+	uint64_t site;			/* of the call: in the parent's file */
+	bool called;			/* else that is not known */
+	uint64_t calls;
+	uint64_t insns, time;		/* inclusive, but of what is open further out, too */
+	uint32_t number;
+};
+
+/* Who ran, and where */
+struct stacks_label {
+	int pid, tid, cpu;
+	char comm[17];
+};
+
+/* A run of instructions, in a stack */
+struct stacks_leaf {
+	struct stacks_leaf *next;
+	const struct stacks_node *node;
+	uint64_t place;			/* in the file of the node's function */
+	uint32_t insns;			/* of one run; 0: of none, but time */
+	uint32_t label;
+	uint64_t runs, branches, time;
+};
+
+struct stacks {
+	struct stacks_node **node;	/* all, parents first */
+	size_t nr_nodes;
+	struct stacks_leaf **leaf;
+	size_t nr_leaves;
+	struct stacks_label *label;
+	size_t nr_labels, last_label;
+	struct stacks_node **node_bucket;
+	struct stacks_leaf **leaf_bucket;
+	size_t node_room, leaf_room;
+	bool flat;			/* what calls took is not known */
+};
+
+/* parent NULL: nobody knows what called it */
+struct stacks_node *stacks_enter(struct stacks *s, struct stacks_node *parent,
+				 const struct calls_function *function, uint64_t site, bool called);
+struct stacks_leaf *stacks_run(struct stacks *s, const struct stacks_node *node, uint64_t place,
+			       uint32_t insns, const struct stacks_label *label);
+void stacks_free(struct stacks *s);
+
+/* -------------------------------------------------------- stacks-flat.c --- */
+
+struct profile;
+
+/* After profile_make(), of addresses; c has the functions. */
+void stacks_flat(struct stacks *s, struct calls *c, const struct profile *p,
+		 const struct symbols *symbols);
+
+/* -------------------------------------------------------- stacks-file.c --- */
+
+struct stacks_file {
+	struct stacks_file *next;
+	const char *name;		/* as functions have it */
+	char *path;			/* NULL: it is nowhere */
+	int fd;
+	bool raw;			/* places are addresses, not offsets */
+	uint64_t bias;
+	struct rec_segment *segment;
+	size_t nr_segments;
+	struct nt_perfdata_build_id id;
+	struct cover_source *lines;	/* NULL: there are none */
+	uint32_t number;		/* from 1 on */
+};
+
+struct stacks_files {
+	struct calls_feed *feed;
+	struct stacks_file *list;
+	uint32_t nr;
+};
+
+struct stacks_file *stacks_file_get(struct stacks_files *files, const char *name);
+/* The address that the file itself has */
+uint64_t stacks_file_address(const struct stacks_file *f, uint64_t place);
+/* Bytes of the instruction there; 0: not known */
+unsigned int stacks_file_insn(const struct stacks_file *f, uint64_t place);
+/* The line of an address; 0: not known */
+unsigned int stacks_file_line(const struct stacks_file *f, uint64_t addr, const char **source);
+void stacks_files_free(struct stacks_files *files);
+
+/* ----------------------------------------------------------- writing ---- */
+
+enum stacks_value { STACKS_INSNS, STACKS_BRANCHES, STACKS_TIME };
+
+void stacks_print_folded(const struct stacks *s, enum stacks_value value);
+void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, bool time);
+void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool time,
+			const char *host);
+
+/*
+ * One instruction after the other of all runs, alike ones added up: value is what each has. Calls
+ * put for a leaf at a time, its places in their order.
+ */
+void stacks_each(const struct stacks *s, struct stacks_files *files,
+		 void (*put)(void *ctx, const struct stacks_leaf *leaf, const struct stacks_file *f,
+			     uint64_t addr, const uint64_t value[3]), void *ctx);
+
+#endif /* NTRACE_STACKS_H */
