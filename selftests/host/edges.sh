@@ -50,6 +50,18 @@ for level in 0 2; do
 	"$ntrace" profile --format=edges --elf "$mix" -o "$scratch/raw" "$samples/mix/L$level.bin"
 	same_profile "a raw trace, L$level: the same profile in each format" "$scratch/raw" "$mix" "$samples/mix/L$level.bin"
 done
+# an ECALL, an interrupt that returns, and a pause
+"$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" "$top/selftests/host/callprog.c" &&
+	printf '%s\n' '1000 main' nop ecall nop 'jump 1000' '2000 handler' nop nop nop mret | "$scratch/callprog" >"$scratch/trap.elf"
+printf '%s\n' 1000 2000 2004 2008 200c 1008 100c 1000 2000 2004 2008 200c 1000 2000 2004 2008 200c 1008 100c 1000 >"$scratch/list"
+"$ntrace" encode --gaps=trap --elf "$scratch/trap.elf" --pc "$scratch/list" -o "$scratch/traps" &&
+	"$ntrace" profile --format=edges --elf "$scratch/trap.elf" "$scratch/traps" >"$scratch/raw"
+for format in bolt llvm-profgen; do
+	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/traps" >"$scratch/want"
+	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/raw" | cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" -ge 4 ] &&
+		read_edges "$scratch/raw" | grep -q ' trap ' && read_edges "$scratch/raw" | grep -q ' return '
+	verdict $? "traps that return: $format"
+done
 cp "$mix" "$scratch/mix.elf"
 # other content, so another file
 { cat "$mix"; echo; } >"$scratch/mix.elf.other"
@@ -86,6 +98,24 @@ verdict $? 'losses are told, and kept'
 # the sum of several recordings is that of their profiles
 "$ntrace" profile --format=edges -o "$scratch/several" "$scratch"/{file,remap,switch}.synced.data &&
 	same_profile 'several recordings' "$scratch/several" "$scratch/mix.elf" "$scratch"/{file,remap,switch}.synced.data
+
+# Twenty recordings, some submitted twice, some cut on their way and sent again: counts are those of
+# the lists of what each executed.
+mkdir "$scratch/rec"
+lines=$(wc -l <"$scratch/pc")
+for ((i = 0; i < 20; i++)); do
+	sed -n "$((i * lines / 20 + 1)),$(((i + 1) * lines / 20))p" "$scratch/pc" >"$scratch/list"
+	"$ntrace" encode --elf "$mix" --pc "$scratch/list" -o "$scratch/trace" &&
+		"$scratch/recdata" file "$scratch/mix.elf" "$scratch/trace" >"$scratch/rec/data" &&
+		"$ntrace" profile --format=edges "$scratch/rec/data" >"$scratch/rec/$i.edges" &&
+		"$ntrace" decode --output=branch "$scratch/rec/data"
+	((i % 5)) || head -c $((RANDOM % 300 + 1)) "$scratch/rec/$i.edges" >"$scratch/rec/$i.cut.edges"
+	((i % 3)) || cp "$scratch/rec/$i.edges" "$scratch/rec/$i.again.edges"
+done | awk '!/^#/ { n[$1 " " $2]++ } END { for (e in n) print "B", e, n[e], 0 }' | sort >"$scratch/want"
+shuf -e --random-source=<(yes "$seed") "$scratch"/rec/*.edges | xargs "$ntrace" merge --flatten -o "$scratch/all" 2>"$scratch/said"
+[ "$(grep -c ': left out$' "$scratch/said")" = 4 ] && [ "$("$ntrace" merge --show "$scratch/all" | grep -c ^recording)" = 20 ] &&
+	"$ntrace" profile --format=bolt --elf "$scratch/mix.elf" "$scratch/all" | grep ^B | sort | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+verdict $? "20 recordings, 7 of them twice, 4 cut once: each of $(wc -l <"$scratch/want") branches"
 
 # what is someone else's stays here, unless asked for
 if [ "$(id -u)" = 0 ]; then

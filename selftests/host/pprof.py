@@ -67,8 +67,8 @@ locations = {}
 for l in map(lambda x: dict(fields(x)), parts[4]):
     line = dict(fields(l[4]))
     m = maps[l[2]]
-    assert l[1] and l[1] not in locations and m.get(2, 0) <= l[3] < m[3]
-    locations[l[1]] = (names[line[1]], l[3], line.get(2, 0))
+    assert l[1] and l[1] not in locations and m.get(2, 0) <= l.get(3, 0) < m[3]
+    locations[l[1]] = (names[line[1]], l.get(3, 0), line.get(2, 0))
 samples = []
 for s in parts[2]:
     s = list(fields(s))

@@ -17,7 +17,7 @@
 
 #include "edges.h"
 
-#define LEVEL	3
+#define LEVEL	1
 
 /* type, length, length as it is stored, check of these and of what is stored; little-endian */
 #define HEADER	13

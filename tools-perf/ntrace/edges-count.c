@@ -257,7 +257,7 @@ static struct edges_edge *make_edges(struct counting *c, const uint64_t *number,
 static void make_head(struct counting *c, struct edges_head *head, uint64_t *number)
 {
 	const struct edges_file *at;
-	size_t i, n = 0;
+	size_t i;
 
 	head->file = calloc(c->nr_files, sizeof(*head->file));
 	if (!head->file)
@@ -272,7 +272,6 @@ static void make_head(struct counting *c, struct edges_head *head, uint64_t *num
 		at = bsearch(&c->file[i].is, head->file, head->nr_files, sizeof(*at),
 			     edges_compare_files);
 		number[i] = at - head->file + 1;
-		n++;
 	}
 }
 

@@ -353,7 +353,8 @@ static uint64_t *make_map(const struct edges_head *all, const struct edges_head 
 	if (!map)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < h->nr_files; i++) {
-		at = bsearch(&h->file[i], all->file, all->nr_files, sizeof(*at), edges_compare_files);
+		at = bsearch(&h->file[i], all->file, all->nr_files, sizeof(*at),
+			     edges_compare_files);
 		map[i + 1] = at - all->file + 1;
 	}
 	return map;
@@ -411,7 +412,8 @@ static void put(struct sum *s, struct edges_writer *w, struct edges_edge *e)
 }
 
 /* Streams [first, first + n); scale: of each, or NULL: all are alike */
-static void add_up(struct sum *s, struct edges_writer *w, size_t first, size_t n, const size_t *scale)
+static void add_up(struct sum *s, struct edges_writer *w, size_t first, size_t n,
+		   const size_t *scale)
 {
 	struct edges_stream *stream = &s->stream[first], *from;
 	const edges_key none = ~(edges_key)0;

@@ -142,7 +142,8 @@ static uint64_t whole_address(const struct stacks_file *f, uint64_t addr)
 	return f->nr_segments ? ((uint64_t)(f->number - 1) << 40) + addr : addr;
 }
 
-static void add_function(struct pprof *p, const struct calls_function *fn, const struct stacks_file *f)
+static void add_function(struct pprof *p, const struct calls_function *fn,
+			 const struct stacks_file *f)
 {
 	struct message m = { .p = NULL };
 	const char *source = "";
@@ -182,7 +183,8 @@ static uint64_t location(struct pprof *p, const struct calls_function *fn,
 
 /* -------------------------------------------------------------- samples --- */
 
-static void put_text_label(struct pprof *p, struct message *sample, const char *key, const char *text)
+static void put_text_label(struct pprof *p, struct message *sample, const char *key,
+			   const char *text)
 {
 	struct message m = { .p = NULL };
 
@@ -215,7 +217,8 @@ static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_
 	put_varint(&list, location(p, n->function, f, addr));
 	for (; n->parent; n = n->parent) {
 		f = stacks_file_get(p->files, n->parent->function->file);
-		put_varint(&list, location(p, n->parent->function, f, stacks_file_address(f, n->site)));
+		put_varint(&list, location(p, n->parent->function, f,
+					   stacks_file_address(f, n->site)));
 	}
 	put_message(&sample, 1, &list);
 	put_varint(&list, value[STACKS_INSNS]);
@@ -260,12 +263,24 @@ static void put_mapping(struct pprof *p, const struct stacks_file *f)
 	} else {
 		put_field(&m, 3, UINT64_MAX);
 	}
-	put_field(&m, 5, string(p, f->path ? f->path : *f->name ? f->name : "[unknown]"));
+	put_field(&m, 5, string(p, *f->name ? f->name : f->path ? f->path : "[unknown]"));
 	put_field(&m, 6, string(p, f->id.size ? p->hex[f->number - 1] : ""));
 	put_field(&m, 7, 1);
 	put_field(&m, 8, f->lines != NULL);
 	put_field(&m, 9, f->lines != NULL);
 	put_message(&p->out, 3, &m);
+}
+
+/* The first is the program, to pprof. */
+static void put_mappings(struct pprof *p, bool files)
+{
+	const struct stacks_file *f;
+	uint32_t number;
+
+	for (number = 1; number <= p->files->nr; number++)
+		for (f = p->files->list; f; f = f->next)
+			if (f->number == number && files == !!f->path)
+				put_mapping(p, f);
 }
 
 #ifdef HAVE_ZLIB
@@ -277,7 +292,8 @@ static void write_out(const struct message *m)
 	int ret;
 
 	/* 16: as gzip does it, without a time */
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		die("%s", nt_strerror(NT_ENOMEM));
 	do {
 		if (!z.avail_in && left) {
@@ -303,7 +319,6 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 			const char *host)
 {
 	struct pprof p = { .s = s, .files = files, .time = time, .host = host, .nr_locations = 1 };
-	const struct stacks_file *f;
 	uint32_t functions = 0;
 	size_t i;
 
@@ -322,8 +337,8 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 	p.hex = calloc(files->nr + 1, sizeof(*p.hex));
 	if (!p.hex)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (f = files->list; f; f = f->next)
-		put_mapping(&p, f);
+	put_mappings(&p, true);
+	put_mappings(&p, false);
 	put_field(&p.out, 14, string(&p, "instructions"));
 	write_out(&p.out);
 	tdestroy(p.strings, free);

@@ -210,7 +210,8 @@ static void put_call(struct costs *c, struct stacks_files *files, const struct c
 	if (*cost->callee->file)
 		printf("cob=%s\n", cost->callee->file);
 	put_source("cfi", line ? source : NULL);
-	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr, line);
+	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr,
+	       line);
 	printf("%#" PRIx64 " %u %" PRIu64, cost->addr, stacks_file_line(c->file, cost->addr, &here),
 	       cost->insns);
 	if (c->time)
@@ -218,7 +219,8 @@ static void put_call(struct costs *c, struct stacks_files *files, const struct c
 	printf("\n");
 }
 
-static void put_function(struct costs *c, struct stacks_files *files, const struct calls_function *fn)
+static void put_function(struct costs *c, struct stacks_files *files,
+			 const struct calls_function *fn)
 {
 	const char *source = NULL;
 
@@ -236,6 +238,7 @@ static void put_function(struct costs *c, struct stacks_files *files, const stru
 void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, bool time)
 {
 	struct costs c = { .time = time };
+	const struct stacks_file *from;
 	uint64_t insns = 0, ns = 0;
 	size_t i;
 
@@ -250,9 +253,10 @@ void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, 
 		/* where the trace ends nothing is called */
 		if (!n->parent || (!s->flat && !n->insns && !n->time))
 			continue;
+		from = stacks_file_get(files, n->parent->function->file);
 		add_cost(&c, (struct cost){ n->parent->function, n->function,
-					    stacks_file_address(stacks_file_get(files, n->parent->function->file), n->site),
-					    n->calls, n->insns, n->time });
+					    stacks_file_address(from, n->site), n->calls, n->insns,
+					    n->time });
 	}
 	merge_costs(&c);
 	printf("# callgrind format\nversion: 1\ncreator: ntrace " NTRACE_VERSION "\n"
