@@ -38,6 +38,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_calls(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_gdbserver(int argc, char **argv);
 int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
@@ -76,6 +77,7 @@ struct input {
 	struct nt_image *image;
 	unsigned int images;	/* given on the command line */
 	struct elf *elfs;	/* those that are ELF files, the first first */
+	struct elf *raws;	/* pieces of memory; bias: where they were */
 	unsigned int threads;
 	bool xlen_given, srcbits_given;
 	bool no_trace;		/* the command makes one, it reads none */

@@ -217,15 +217,6 @@ void gdb_close(struct gdb *g)
 
 /* ---------------------------------------------------------- packets ------ */
 
-static unsigned int checksum(const char *text, size_t len)
-{
-	unsigned int sum = 0;
-
-	while (len--)
-		sum += (unsigned char)*text++;
-	return sum & 0xff;
-}
-
 /*
  * All replies but the last of a queue are acknowledged before they came: the way
  * between is reliable, and a stub that runs would stop at any byte.
@@ -250,7 +241,7 @@ void gdb_packet(struct gdb *g, const char *fmt, ...)
 	if (n < 0 || (size_t)n >= room - 6)
 		die("%s: more than %zu bytes to send at once: a mistake of ntrace", g->name,
 		    sizeof(g->queue));
-	sprintf(p + n, "#%02x", checksum(p, (size_t)n));
+	sprintf(p + n, "#%02x", gdb_checksum(p, (size_t)n));
 	g->queued = (size_t)(p + n + 3 - g->queue);
 }
 
@@ -379,26 +370,4 @@ const char *gdb_reply(struct gdb *g, size_t *len)
 bool gdb_is_error(const char *reply)
 {
 	return !*reply || (reply[0] == 'E' && (reply[1] == '.' || strlen(reply) == 3));
-}
-
-bool gdb_unhex(const char *text, size_t bytes, uint64_t *value)
-{
-	static const char digits[] = "0123456789abcdef";
-	uint64_t v = 0;
-
-	if (bytes > 8)
-		return false;
-	for (size_t i = 2 * bytes; i; i -= 2) {
-		const char *high, *low;
-
-		if (!text[i - 1] || !text[i - 2])
-			return false;
-		high = strchr(digits, text[i - 2] | 0x20);
-		low = strchr(digits, text[i - 1] | 0x20);
-		if (!high || !low)
-			return false;
-		v = v << 8 | (uint64_t)((high - digits) << 4 | (low - digits));
-	}
-	*value = v;
-	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A client of GDB's remote serial protocol: what a debugger says to a stub, in as
- * far as stepping, registers and memory go.  Whatever is wrong with the connection
+ * GDB's remote serial protocol: how packets are written, and a client, what a debugger says to a
+ * stub, in as far as stepping, registers and memory go.  Whatever is wrong with the connection
  * or with what comes over it ends the command, in words.
  */
 #ifndef NTRACE_GDB_H
@@ -39,8 +39,35 @@ bool gdb_is_error(const char *reply);
 void __attribute__((noreturn)) gdb_nonsense(const struct gdb *g, const char *expected,
 					     const char *got);
 
+/* ----------------------------------------------------- a packet's bytes - */
+
+unsigned int gdb_checksum(const char *text, size_t len);
 /* Little endian, as registers and memory are. False: these are no hexadecimal digits. */
 bool gdb_unhex(const char *text, size_t bytes, uint64_t *value);
+/* The value of a hexadecimal digit; -1: it is none */
+int gdb_digit(char c);
+/* A number as addresses are written; *text goes behind it. False: there is none, or it is too long. */
+bool gdb_number(const char **text, uint64_t *value);
+/* A byte that is escaped in a packet: as `}' and itself ^ 0x20 */
+bool gdb_is_special(char c);
+
+/* Packets out of a stream of bytes, one by one; 0 at first, but for body and room. */
+struct gdb_taker {
+	enum { GDB_BETWEEN, GDB_BODY, GDB_ESCAPED, GDB_FIRST, GDB_SECOND } state;
+	char *body;		/* room + 1 bytes */
+	size_t len, room;
+	unsigned int sum, told;
+};
+
+enum gdb_taken {
+	GDB_MORE,		/* nothing is complete */
+	GDB_PACKET,		/* body has one, and a 0 behind it */
+	GDB_BAD,		/* the checksum was wrong, or it was too long */
+	GDB_BREAK,		/* the byte that interrupts */
+	GDB_AGAIN,		/* the other side asks for the last one again */
+};
+
+int gdb_take(struct gdb_taker *t, char c);
 
 /* ------------------------------------------------- the target's registers */
 

@@ -119,9 +119,9 @@ static bool split_at(char *arg, uint64_t *number)
 	return true;
 }
 
-static void add_elf(struct input *in, char *path, uint64_t bias)
+static void add_file(struct elf **last, char *path, uint64_t bias)
 {
-	struct elf *elf = calloc(1, sizeof(*elf)), **last = &in->elfs;
+	struct elf *elf = calloc(1, sizeof(*elf));
 
 	if (!elf)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -173,10 +173,7 @@ static void add_image(struct input *in, int key, const char *arg)
 	if (ret)
 		die("%s: %s", path, nt_strerror(ret));
 	in->images++;
-	if (key == OPT_ELF)
-		add_elf(in, path, addr);
-	else
-		free(path);
+	add_file(key == OPT_ELF ? &in->elfs : &in->raws, path, addr);
 }
 
 void input_add_elf(struct input *in, const char *path)
@@ -318,15 +315,21 @@ void input_init(struct input *in)
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-void input_free(struct input *in)
+static void free_files(struct elf *elf)
 {
-	while (in->elfs) {
-		struct elf *elf = in->elfs;
+	while (elf) {
+		struct elf *next = elf->next;
 
-		in->elfs = elf->next;
 		free(elf->path);
 		free(elf);
+		elf = next;
 	}
+}
+
+void input_free(struct input *in)
+{
+	free_files(in->elfs);
+	free_files(in->raws);
 	nt_image_free(in->image);
 	free(in->branches);
 	free(in->more);

@@ -24,6 +24,7 @@ static const struct command commands[] = {
 	{ "calls", cmd_calls, "what the calls of each function took" },
 	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
+	{ "gdbserver", cmd_gdbserver, "serve a recording to GDB, forwards and backwards" },
 	{ "tv", cmd_tv, "tandem-verification traces: print, count, verify" },
 #endif
 };
@@ -85,7 +86,7 @@ static void usage(FILE *to)
 
 	fputs("Usage: ntrace COMMAND [OPTION...] ...\n\n", to);
 	for (i = 0; i < NR_COMMANDS; i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`ntrace COMMAND --help' tells about a command, `ntrace --version' what this is.\n"
 	      "Exit status: 0 decoded whole, 1 decoded with losses, 2 unusable input or arguments.\n",
 	      to);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ntrace gdbserver: GDB on a recording, forwards and backwards
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rec.h"
+#include "serve.h"
+
+enum { OPT_LISTEN = 0xa00, OPT_BTRACE };
+
+static const struct argp_option options_list[] = {
+	{ NULL, 0, NULL, 0, "The server:", 8 },
+	{ "listen", OPT_LISTEN, "PORT|HOST:PORT|-", 0, "where GDB connects to: a port of this machine "
+	  "alone (default: 1234), of an address of it, or standard input and output", 8 },
+	{ "btrace", OPT_BTRACE, "INSNS", 0, "most instructions that `record btrace bts' gets "
+	  "(default: 1000000)", 8 },
+	{ 0 }
+};
+
+struct arguments {
+	struct input in;
+	struct rec_options recording;
+	struct serve_options options;
+	const char *listen;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->in;
+		state->child_inputs[1] = &a->recording;
+		break;
+	case OPT_LISTEN:
+		a->listen = arg;
+		break;
+	case OPT_BTRACE:
+		a->options.btrace = parse_number(arg, "--btrace");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* Packets alone go to standard output: what else would goes to where errors do. */
+static void keep_stdout(struct serve_options *o)
+{
+	o->out = dup(STDOUT_FILENO);
+	if (o->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		die("cannot use standard output for packets: %s", strerror(errno));
+}
+
+static void settle(struct arguments *a)
+{
+	struct input *in = &a->in;
+
+	if (in->nr_more && !strcmp(in->file, "-")) {
+		a->listen = in->file;
+		in->file = in->more[0];
+		in->nr_more--;
+	}
+	if (in->nr_more)
+		die("more than one file: `%s' and `%s'", in->file, in->more[0]);
+	if (!strcmp(a->listen, "-") && !strcmp(in->file, "-"))
+		die("standard input cannot be both the recording and the client");
+	if (!strcmp(a->listen, "-"))
+		keep_stdout(&a->options);
+	a->options.threads = in->threads;
+}
+
+int cmd_gdbserver(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &rec_argp, 0, NULL, 0 }, { 0 }
+	};
+	static const struct argp argp = {
+		.options = options_list,
+		.parser = parse,
+		.args_doc = "[-] FILE",
+		.doc = "Serve a recording to GDB, which then runs it forwards and backwards. `-' before "
+		       "FILE is --listen=-, as for GDB's `target remote | ntrace gdbserver - FILE'.",
+		.children = children,
+	};
+	struct arguments a = { .listen = "1234", .options = { .btrace = 1000000 } };
+	struct serve_recording r;
+	bool whole;
+
+	input_init(&a.in);
+	a.in.several = true;
+	parse_arguments(&argp, argc, argv, &a);
+	settle(&a);
+	rec_refuse_options(&a.recording);
+	if (!a.in.images)
+		die("no program given: --elf or --raw");
+	input_open(&a.in);
+	serve_raw_open(&r, &a.in);
+	whole = serve_link(&r, &a.options, a.listen);
+	serve_recording_free(&r);
+	input_free(&a.in);
+	return whole ? EXIT_WHOLE : EXIT_UNUSABLE;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What moves: steps, and running to the next breakpoint, mark or end. Of several threads the one that
+ * gets to something first stops all; the others are then where they were at that time.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "serve.h"
+
+enum why { WHY_STEP, WHY_POINT, WHY_MARK, WHY_BEGIN, WHY_END };
+
+struct stop {
+	uint64_t at;
+	enum why why;
+};
+
+/* ----------------------------------------------------------------- reply - */
+
+static void put_stop(struct serve_session *s, const char *what)
+{
+	char id[24];
+	uint64_t pc;
+
+	serve_session_thread_id(s, s->current, id, sizeof(id));
+	s->chosen = s->current;
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "T05thread:%s;%s", id, what);
+	if (serve_view_pc(serve_session_view(s, s->current), s->at[s->current], &pc)) {
+		serve_text_put(&s->reply, "%x:", SERVE_REG_PC);
+		for (unsigned int i = 0; i < s->rec->xlen / 8; i++)
+			serve_text_put(&s->reply, "%02x", (unsigned int)(pc >> 8 * i & 0xff));
+		serve_text_put(&s->reply, ";");
+	}
+	s->packet(s->ctx, s->reply.s, s->reply.len);
+	s->reply.len = 0;
+}
+
+void serve_move_reason(struct serve_session *s)
+{
+	put_stop(s, "");
+}
+
+static void tell(struct serve_session *s, const struct stop *stop, bool back)
+{
+	const struct serve_track *t = s->rec->track[s->current];
+	const struct serve_mark *mark;
+
+	switch (stop->why) {
+	case WHY_BEGIN:
+		serve_session_say(s, "ntrace: the recording of %s begins here\n", t->name);
+		put_stop(s, "replaylog:begin;");
+		return;
+	case WHY_END:
+		serve_session_say(s, "ntrace: the recording of %s ends here\n", t->name);
+		put_stop(s, "replaylog:end;");
+		return;
+	case WHY_POINT:
+		put_stop(s, s->swbreak ? "swbreak:;" : "");
+		return;
+	case WHY_STEP:
+	case WHY_MARK:
+		/* a step back leaves the mark behind it */
+		mark = serve_track_mark_at(t, stop->at + (stop->why == WHY_STEP && back));
+		if (mark && mark->kind != SERVE_BEGIN)
+			serve_session_say(s, "ntrace: %s%s\n", mark->text,
+					  stop->why == WHY_STEP && back ? " (behind this instruction)" : "");
+		put_stop(s, "");
+	}
+}
+
+/* ----------------------------------------------------------- one thread -- */
+
+/* The next mark that execution stops at, or the end, either way */
+static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back)
+{
+	size_t i = serve_track_first_mark(t, back ? at : at + 1);
+
+	for (; back && i; i--)
+		if (t->mark[i - 1].kind != SERVE_BEGIN && t->mark[i - 1].insn)
+			return (struct stop){ t->mark[i - 1].insn, WHY_MARK };
+	for (; !back && i < t->nr_marks; i++)
+		if (t->mark[i].kind != SERVE_BEGIN && t->mark[i].insn < t->insns)
+			return (struct stop){ t->mark[i].insn, WHY_MARK };
+	if (back)
+		return (struct stop){ 0, WHY_BEGIN };
+	return (struct stop){ serve_track_last(t), WHY_END };
+}
+
+static struct stop run_to(struct serve_session *s, size_t track, bool back)
+{
+	uint64_t from = s->at[track], found;
+	struct stop stop = next_mark(s->rec->track[track], from, back);
+
+	if (serve_find(serve_session_view(s, track), &s->points, from, stop.at, s->options->threads,
+		       &found))
+		stop = (struct stop){ found, WHY_POINT };
+	return stop;
+}
+
+static struct stop step(struct serve_session *s, bool back)
+{
+	const struct serve_track *t = s->rec->track[s->current];
+	uint64_t at = s->at[s->current];
+
+	if (back)
+		return at ? (struct stop){ at - 1, WHY_STEP } : (struct stop){ 0, WHY_BEGIN };
+	if (at >= serve_track_last(t))
+		return (struct stop){ at, WHY_END };
+	return (struct stop){ at + 1, WHY_STEP };
+}
+
+/* As long as it is in [start, end): runs that are inside as a whole are passed over. */
+static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t end)
+{
+	struct stop limit = run_to(s, s->current, false), stop = step(s, false);
+	struct serve_view *v = serve_session_view(s, s->current);
+	const struct serve_track *t = v->track;
+
+	while (stop.why == WHY_STEP && stop.at < limit.at) {
+		unsigned int nth;
+		uint32_t index;
+		const struct serve_run *run = serve_view_at(v, stop.at, &nth, &index);
+		uint64_t pc = run ? serve_run_pc(run, nth) : end;
+
+		if (pc < start || pc >= end)
+			return stop;
+		if (!nth && serve_run_pc(run, run->insns) <= end)
+			stop.at += run->insns;
+		else
+			stop.at++;
+		if (stop.at > t->insns)
+			break;
+	}
+	if (stop.at >= limit.at)
+		stop = limit;
+	return stop;
+}
+
+/* ---------------------------------------------------------- all threads -- */
+
+void serve_move_sync(struct serve_session *s, size_t track)
+{
+	const struct serve_recording *r = s->rec;
+	uint64_t time;
+
+	if (r->nr_tracks < 2 || !serve_track_time_at(r->track[track], s->at[track], &time))
+		return;
+	for (size_t i = 0; i < r->nr_tracks; i++)
+		if (i != track)
+			s->at[i] = serve_track_at_time(r->track[i], time);
+}
+
+/* Does something that happens in one thread happen before something in another, on the way? */
+static bool is_nearer(const struct serve_session *s, size_t a, uint64_t at_a, size_t b, uint64_t at_b,
+		      bool back)
+{
+	uint64_t time_a, time_b;
+
+	if (!serve_track_time_at(s->rec->track[a], at_a, &time_a) ||
+	    !serve_track_time_at(s->rec->track[b], at_b, &time_b))
+		return false;
+	return back ? time_a > time_b : time_a < time_b;
+}
+
+/* Other threads stop at breakpoints alone; an end of this one does not end them. */
+static struct stop run(struct serve_session *s, bool back)
+{
+	size_t first = s->current;
+	struct stop best = run_to(s, first, back);
+
+	for (size_t i = 0; i < s->rec->nr_tracks && s->points.nr; i++) {
+		struct stop stop;
+
+		if (i == first)
+			continue;
+		stop = run_to(s, i, back);
+		if (stop.why != WHY_POINT)
+			continue;
+		if (best.why != WHY_BEGIN && best.why != WHY_END &&
+		    !is_nearer(s, i, stop.at, s->current, best.at, back))
+			continue;
+		s->current = i;
+		best = stop;
+	}
+	return best;
+}
+
+void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start, uint64_t end)
+{
+	struct stop stop;
+
+	if (how == SERVE_STEP)
+		stop = step(s, back);
+	else if (how == SERVE_RANGE)
+		stop = step_range(s, start, end);
+	else
+		stop = run(s, back);
+	s->at[s->current] = stop.at;
+	serve_move_sync(s, s->current);
+	tell(s, &stop, back);
+}

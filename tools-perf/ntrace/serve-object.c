@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects that GDB reads: what registers there are, threads, program and libraries, the branch trace
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "serve.h"
+
+static void put_xml(struct serve_text *t, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '&' || *s == '<' || *s == '>' || *s == '"' || *s == '\'')
+			serve_text_put(t, "&#%d;", *s);
+		else
+			serve_text_bytes(t, s, 1);
+	}
+}
+
+/* ---------------------------------------------------------------- target - */
+
+static void put_reg(struct serve_text *t, const char *name, unsigned int bits, const char *type)
+{
+	serve_text_put(t, "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\"/>\n", name, bits, type);
+}
+
+static void put_fpu(struct serve_text *t, unsigned int flen)
+{
+	char name[8];
+
+	serve_text_put(t, "</feature>\n<feature name=\"org.gnu.gdb.riscv.fpu\">\n");
+	for (unsigned int i = 0; i < 32; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		put_reg(t, name, flen, flen == 32 ? "ieee_single" : "ieee_double");
+	}
+	put_reg(t, "fflags", 32, "int");
+	put_reg(t, "frm", 32, "int");
+	put_reg(t, "fcsr", 32, "int");
+}
+
+static bool make_target(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	static const char *const pointers[] = { "ra", "sp", "gp", "tp" };
+	unsigned int xlen = s->rec->xlen;
+	char name[8];
+
+	if (strcmp(annex, "target.xml"))
+		return false;
+	serve_text_put(t, "<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n"
+		       "<target version=\"1.0\">\n<architecture>riscv:rv%u</architecture>\n", xlen);
+	if (s->rec->auxv)
+		serve_text_put(t, "<osabi>GNU/Linux</osabi>\n");
+	serve_text_put(t, "<feature name=\"org.gnu.gdb.riscv.cpu\">\n");
+	for (unsigned int i = 0; i < 32; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		put_reg(t, i && i < 5 ? pointers[i - 1] : i == 8 ? "fp" : i ? name : "zero", xlen,
+			i == 1 ? "code_ptr" : i && i < 5 ? "data_ptr" : "int");
+	}
+	put_reg(t, "pc", xlen, "code_ptr");
+	if (s->rec->flen)
+		put_fpu(t, s->rec->flen);
+	serve_text_put(t, "</feature>\n</target>\n");
+	return true;
+}
+
+/* --------------------------------------------------------------- threads - */
+
+static bool make_threads(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	char id[24];
+
+	serve_text_put(t, "<?xml version=\"1.0\"?>\n<threads>\n");
+	for (size_t i = 0; i < s->rec->nr_tracks; i++) {
+		const struct serve_track *track = s->rec->track[i];
+
+		serve_session_thread_id(s, i, id, sizeof(id));
+		serve_text_put(t, "<thread id=\"%s\"", id);
+		if (track->core >= 0)
+			serve_text_put(t, " core=\"%d\"", track->core);
+		serve_text_put(t, " name=\"");
+		put_xml(t, track->name);
+		serve_text_put(t, "\"/>\n");
+	}
+	serve_text_put(t, "</threads>\n");
+	return !*annex;
+}
+
+/* --------------------------------------------------------- what is mapped  */
+
+static bool make_exec_file(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	(void)annex;
+	if (s->rec->exec_file)
+		serve_text_put(t, "%s", s->rec->exec_file);
+	return s->rec->exec_file;
+}
+
+static bool make_libraries(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	(void)annex;
+	serve_text_put(t, "<library-list-svr4 version=\"1.0\">\n");
+	for (size_t i = 0; i < s->rec->nr_libraries; i++) {
+		const struct serve_library *l = &s->rec->library[i];
+
+		/* there is no link map to name: a number that is no other's does */
+		serve_text_put(t, "<library name=\"");
+		put_xml(t, l->path);
+		serve_text_put(t, "\" lm=\"%#zx\" l_addr=\"%#" PRIx64 "\" l_ld=\"%#" PRIx64 "\"/>\n",
+			       i + 1, l->bias, l->dynamic);
+	}
+	serve_text_put(t, "</library-list-svr4>\n");
+	return s->rec->nr_libraries;
+}
+
+static bool make_auxv(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	serve_text_bytes(t, s->rec->auxv, s->rec->auxv_size);
+	return s->rec->auxv && !*annex;
+}
+
+/* ---------------------------------------------------------- branch trace - */
+
+/* The first instruction of those that GDB is told: as many as fit, but nothing before a loss or a gap */
+static uint64_t first_of(const struct serve_session *s)
+{
+	const struct serve_track *t = s->rec->track[s->chosen];
+	uint64_t at = s->at[s->chosen], first;
+	size_t i = serve_track_first_mark(t, at + 1);
+
+	first = at > s->options->btrace ? at - s->options->btrace : 0;
+	return i && t->mark[i - 1].insn > first ? t->mark[i - 1].insn : first;
+}
+
+struct block {
+	uint64_t begin, last, next;	/* next: where linear code goes on */
+	bool open;
+};
+
+static void put_block(struct serve_text *t, struct block *b)
+{
+	if (b->open)
+		serve_text_put(t, "<block begin=\"%#" PRIx64 "\" end=\"%#" PRIx64 "\"/>\n", b->begin,
+			       b->last);
+	b->open = false;
+}
+
+/* Newest first; runs that follow each other without a transfer are one block. */
+static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at)
+{
+	struct serve_view *v = serve_session_view(s, s->chosen);
+	struct block b = { .open = false };
+
+	while (at > first) {
+		unsigned int nth, from;
+		uint32_t index;
+		const struct serve_run *run = serve_view_at(v, at - 1, &nth, &index);
+		bool follows;
+
+		from = at - first < nth + 1 ? nth + 1 - (unsigned int)(at - first) : 0;
+		follows = b.open && run->type == NT_TYPE_NONE && b.begin == serve_run_pc(run, nth + 1);
+		if (!follows)
+			put_block(t, &b);
+		if (!b.open)
+			b.last = serve_run_pc(run, nth);
+		b.begin = serve_run_pc(run, from);
+		b.open = true;
+		at -= nth + 1 - from;
+	}
+	put_block(t, &b);
+}
+
+static bool make_btrace(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	uint64_t at = s->at[s->chosen], first = first_of(s);
+
+	if (!s->btrace)
+		return false;
+	/* what was read before is the same until the position moves */
+	if (!strcmp(annex, "new") && s->btrace_sent == at)
+		first = at;
+	else if (!strcmp(annex, "delta") && s->btrace_sent <= at && s->btrace_sent > first)
+		first = s->btrace_sent;
+	else if (!strcmp(annex, "delta") && s->btrace_sent != UINT64_MAX && s->btrace_sent > at)
+		return false;
+	serve_text_put(t, "<!DOCTYPE btrace SYSTEM \"btrace.dtd\">\n<btrace version=\"1.0\">\n");
+	put_blocks(s, t, first, at);
+	serve_text_put(t, "</btrace>\n");
+	s->btrace_sent = at;
+	return true;
+}
+
+static bool make_btrace_conf(struct serve_session *s, const char *annex, struct serve_text *t)
+{
+	(void)annex;
+	if (!s->btrace)
+		return false;
+	serve_text_put(t, "<!DOCTYPE btrace-conf SYSTEM \"btrace-conf.dtd\">\n"
+		       "<btrace-conf version=\"1.0\"><bts size=\"%#" PRIx64 "\"/></btrace-conf>\n",
+		       s->options->btrace);
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*make)(struct serve_session *s, const char *annex, struct serve_text *t);
+} objects[] = {
+	{ "features", make_target },
+	{ "threads", make_threads },
+	{ "exec-file", make_exec_file },
+	{ "libraries-svr4", make_libraries },
+	{ "auxv", make_auxv },
+	{ "btrace", make_btrace },
+	{ "btrace-conf", make_btrace_conf },
+};
+
+bool serve_object_make(struct serve_session *s, const char *object, const char *annex,
+		       struct serve_text *text)
+{
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+		if (!strcmp(objects[i].name, object))
+			return objects[i].make(s, annex, text);
+	return false;
+}

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * GDB's packets, one by one, and the replies to those that only ask. A reply is empty when a packet is
+ * not known, as the protocol wants it.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gdb.h"
+#include "serve.h"
+
+/* ------------------------------------------------------------------ text - */
+
+static void make_room(struct serve_text *t, size_t more)
+{
+	if (t->len + more < t->room)
+		return;
+	t->room = 2 * (t->len + more) + 256;
+	t->s = realloc(t->s, t->room);
+	if (!t->s)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+void serve_text_bytes(struct serve_text *t, const void *bytes, size_t len)
+{
+	make_room(t, len);
+	if (len)
+		memcpy(t->s + t->len, bytes, len);
+	t->len += len;
+	t->s[t->len] = '\0';
+}
+
+void serve_text_put(struct serve_text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	make_room(t, (size_t)n);
+	va_start(ap, fmt);
+	vsnprintf(t->s + t->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	t->len += (size_t)n;
+}
+
+static void put_hex(struct serve_text *t, const void *bytes, size_t len)
+{
+	const uint8_t *b = bytes;
+
+	make_room(t, 2 * len);
+	for (size_t i = 0; i < len; i++)
+		t->len += (size_t)sprintf(t->s + t->len, "%02x", b[i]);
+}
+
+/* --------------------------------------------------------------- session - */
+
+void serve_session_init(struct serve_session *s, const struct serve_recording *r,
+			const struct serve_options *options)
+{
+	*s = (struct serve_session){ .rec = r, .options = options };
+	s->view = calloc(r->nr_tracks + 1, sizeof(*s->view));
+	s->at = calloc(r->nr_tracks + 1, sizeof(*s->at));
+	if (!s->view || !s->at)
+		die("%s", nt_strerror(NT_ENOMEM));
+	serve_move_sync(s, 0);
+}
+
+void serve_session_free(struct serve_session *s)
+{
+	for (size_t i = 0; i < s->rec->nr_tracks; i++)
+		free(s->view[i]);
+	free(s->view);
+	free(s->at);
+	free(s->object.s);
+	free(s->reply.s);
+	serve_points_free(&s->points);
+}
+
+struct serve_view *serve_session_view(struct serve_session *s, size_t track)
+{
+	if (!s->view[track]) {
+		s->view[track] = malloc(sizeof(struct serve_view));
+		if (!s->view[track])
+			die("%s", nt_strerror(NT_ENOMEM));
+		serve_view_init(s->view[track], s->rec->track[track]);
+	}
+	return s->view[track];
+}
+
+static void send(struct serve_session *s)
+{
+	s->packet(s->ctx, s->reply.s ? s->reply.s : "", s->reply.len);
+	s->reply.len = 0;
+}
+
+void serve_session_reply(struct serve_session *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "%s", text);
+	send(s);
+}
+
+void serve_session_say(struct serve_session *s, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "O");
+	put_hex(&s->reply, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	send(s);
+}
+
+/* --------------------------------------------------------------- threads - */
+
+void serve_session_thread_id(const struct serve_session *s, size_t track, char *text, size_t size)
+{
+	(void)s;
+	snprintf(text, size, "%zx", track + 1);
+}
+
+/* "-1": all, "0": any; false: there is no such thread. */
+static bool parse_thread(const struct serve_session *s, const char *p, size_t *track)
+{
+	uint64_t id;
+
+	*track = s->current;
+	if (!strcmp(p, "-1") || !strcmp(p, "0"))
+		return true;
+	if (!gdb_number(&p, &id) || *p || !id || id > s->rec->nr_tracks)
+		return false;
+	*track = (size_t)id - 1;
+	return true;
+}
+
+static void choose_thread(struct serve_session *s, const char *p)
+{
+	size_t track;
+
+	if (!parse_thread(s, *p ? p + 1 : p, &track)) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	if (*p == 'g')
+		s->chosen = track;
+	else if (strcmp(p + 1, "-1") && strcmp(p + 1, "0"))
+		s->current = track;
+	serve_session_reply(s, "OK");
+}
+
+static void is_alive(struct serve_session *s, const char *p)
+{
+	size_t track;
+
+	serve_session_reply(s, parse_thread(s, p, &track) ? "OK" : "E01");
+}
+
+static void list_threads(struct serve_session *s)
+{
+	char id[24];
+
+	s->reply.len = 0;
+	for (size_t i = 0; i < s->rec->nr_tracks; i++) {
+		/* the rest is in qXfer:threads:read, which has room */
+		if (s->reply.len + sizeof(id) > SERVE_PACKET_MAX)
+			break;
+		serve_session_thread_id(s, i, id, sizeof(id));
+		serve_text_put(&s->reply, "%c%s", i ? ',' : 'm', id);
+	}
+	send(s);
+}
+
+static void extra_info(struct serve_session *s, const char *p)
+{
+	size_t track;
+
+	if (!parse_thread(s, p, &track)) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	s->reply.len = 0;
+	put_hex(&s->reply, s->rec->track[track]->name, strlen(s->rec->track[track]->name));
+	send(s);
+}
+
+/* ------------------------------------------------------------- registers - */
+
+static unsigned int reg_bytes(const struct serve_session *s, unsigned int reg)
+{
+	if (reg <= SERVE_REG_PC)
+		return s->rec->xlen / 8;
+	if (reg < SERVE_REG_FCSR)
+		return reg < SERVE_REG_F + 32 ? s->rec->flen / 8 : 4;
+	return 4;
+}
+
+/* As NT_TV_REG_ has it */
+static unsigned int arch_number(unsigned int reg)
+{
+	if (reg < SERVE_REG_PC)
+		return 0x1000 + reg;
+	if (reg < SERVE_REG_F + 32)
+		return 0x1020 + reg - SERVE_REG_F;
+	return 1 + reg - (SERVE_REG_F + 32);	/* fflags, frm, fcsr */
+}
+
+static bool reg_value(struct serve_session *s, unsigned int reg, uint64_t *value)
+{
+	const struct serve_recording *r = s->rec;
+	size_t t = s->chosen;
+
+	if (reg == SERVE_REG_PC)
+		return serve_view_pc(serve_session_view(s, t), s->at[t], value);
+	*value = 0;
+	if (!reg)
+		return true;
+	return r->reg && r->reg(r->ctx, r->track[t], s->at[t], arch_number(reg), value);
+}
+
+static void put_reg(struct serve_session *s, unsigned int reg)
+{
+	unsigned int bytes = reg_bytes(s, reg);
+	uint64_t value;
+
+	if (!reg_value(s, reg, &value)) {
+		serve_text_put(&s->reply, "%.*s", (int)(2 * bytes), "xxxxxxxxxxxxxxxx");
+		return;
+	}
+	for (unsigned int i = 0; i < bytes; i++)
+		serve_text_put(&s->reply, "%02x", (unsigned int)(value >> 8 * i & 0xff));
+}
+
+static unsigned int nr_regs(const struct serve_session *s)
+{
+	return s->rec->flen ? SERVE_REGS : SERVE_REG_PC + 1;
+}
+
+static void all_regs(struct serve_session *s)
+{
+	s->reply.len = 0;
+	for (unsigned int i = 0; i < nr_regs(s); i++)
+		put_reg(s, i);
+	send(s);
+}
+
+static void one_reg(struct serve_session *s, const char *p)
+{
+	uint64_t reg;
+
+	if (!gdb_number(&p, &reg) || reg >= nr_regs(s)) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	s->reply.len = 0;
+	put_reg(s, (unsigned int)reg);
+	send(s);
+}
+
+/* ---------------------------------------------------------------- memory - */
+
+static void read_memory(struct serve_session *s, const char *p)
+{
+	const struct serve_recording *r = s->rec;
+	uint8_t buf[SERVE_PACKET_MAX / 2 - 8];
+	uint64_t addr, len;
+	size_t n;
+
+	if (!gdb_number(&p, &addr) || *p++ != ',' || !gdb_number(&p, &len)) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	if (len > sizeof(buf))
+		len = sizeof(buf);
+	if (r->memory)
+		n = r->memory(r->ctx, r->track[s->chosen], s->at[s->chosen], addr, buf, len);
+	else
+		n = serve_files_read(&r->files, addr, buf, len);
+	/* not known, which is not the same as 0 */
+	if (!n && len) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	s->reply.len = 0;
+	put_hex(&s->reply, buf, n);
+	send(s);
+}
+
+/* ----------------------------------------------------------- breakpoints - */
+
+static void set_point(struct serve_session *s, const char *p, bool set)
+{
+	char kind = *p++;
+	uint64_t addr;
+
+	if (kind != '0' && kind != '1') {
+		serve_session_reply(s, "%s", "");
+		return;
+	}
+	if (*p++ != ',' || !gdb_number(&p, &addr) || *p != ',') {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	/* it is set or removed once, however often it is said */
+	if (set && !serve_points_have(&s->points, addr))
+		serve_points_add(&s->points, addr);
+	else if (!set && serve_points_have(&s->points, addr))
+		serve_points_remove(&s->points, addr);
+	serve_session_reply(s, "OK");
+}
+
+/* -------------------------------------------------------------- movement - */
+
+/* "s:1;c": what is to be done with which threads; one of them may step. */
+static void resume(struct serve_session *s, const char *p)
+{
+	enum serve_how how = SERVE_CONTINUE;
+	uint64_t start = 0, end = 0;
+	size_t track;
+	char id[24];
+
+	while (*p++ == ';') {
+		char action = *p ? *p++ : 0;
+		const char *colon;
+		size_t len = strcspn(p, ";");
+
+		if (action == 'r' && (!gdb_number(&p, &start) || *p++ != ',' ||
+				      !gdb_number(&p, &end)))
+			break;
+		if ((action == 'S' || action == 'C') && p[0] && p[1])
+			p += 2;
+		len = strcspn(p, ";");
+		colon = *p == ':' ? p + 1 : NULL;
+		if (colon) {
+			snprintf(id, sizeof(id), "%.*s", (int)(p + len - colon), colon);
+			if (!parse_thread(s, id, &track))
+				break;
+		}
+		if (how == SERVE_CONTINUE && (action == 's' || action == 'S' || action == 'r')) {
+			how = action == 'r' ? SERVE_RANGE : SERVE_STEP;
+			if (colon)
+				s->current = track;
+		}
+		p += len;
+	}
+	if (p[-1]) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	serve_move(s, how, false, start, end);
+}
+
+/* --------------------------------------------------------------- objects - */
+
+/* qXfer:OBJECT:read:ANNEX:OFFSET,LENGTH. What a client reads stays the same while it reads. */
+static void read_object(struct serve_session *s, const char *p)
+{
+	char name[sizeof(s->object_name)], *annex, *colon;
+	const char *range;
+	uint64_t offset, len;
+
+	range = strrchr(p, ':');
+	snprintf(name, sizeof(name), "%.*s", range ? (int)(range - p) : 0, p);
+	annex = strstr(name, ":read:");
+	if (!range || !annex || (size_t)(range - p) >= sizeof(name)) {
+		serve_session_reply(s, "%s", "");
+		return;
+	}
+	range++;
+	if (!gdb_number(&range, &offset) || *range++ != ',' || !gdb_number(&range, &len)) {
+		serve_session_reply(s, "E01");
+		return;
+	}
+	if (!offset || strcmp(name, s->object_name)) {
+		strcpy(s->object_name, name);
+		s->object.len = 0;
+		*annex = '\0';
+		annex += strlen(":read:");
+		colon = strchr(name, ':');
+		if (colon || !serve_object_make(s, name, annex, &s->object)) {
+			*s->object_name = '\0';
+			serve_session_reply(s, "E00");
+			return;
+		}
+	}
+	if (offset > s->object.len)
+		offset = s->object.len;
+	if (len > s->object.len - offset)
+		len = s->object.len - offset;
+	/* each byte may want two */
+	if (len > SERVE_PACKET_MAX / 2)
+		len = SERVE_PACKET_MAX / 2;
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "%c", offset + len < s->object.len ? 'm' : 'l');
+	serve_text_bytes(&s->reply, s->object.s + offset, len);
+	send(s);
+}
+
+/* ------------------------------------------------------------ all others - */
+
+static void tell_features(struct serve_session *s, const char *p)
+{
+	const struct serve_recording *r = s->rec;
+
+	s->swbreak = strstr(p, "swbreak+");
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "PacketSize=%x;QStartNoAckMode+;ReverseStep+;ReverseContinue+;"
+		       "vContSupported+;swbreak+;qXfer:features:read+;qXfer:threads:read+;"
+		       "Qbtrace:bts+;Qbtrace:off+;Qbtrace-conf:bts:size+;qXfer:btrace:read+;"
+		       "qXfer:btrace-conf:read+", SERVE_PACKET_MAX);
+	if (r->exec_file)
+		serve_text_put(&s->reply, ";qXfer:exec-file:read+");
+	if (r->nr_libraries)
+		serve_text_put(&s->reply, ";qXfer:libraries-svr4:read+");
+	if (r->auxv)
+		serve_text_put(&s->reply, ";qXfer:auxv:read+");
+	send(s);
+}
+
+/* What LLDB asks instead of reading target.xml */
+static void tell_host(struct serve_session *s)
+{
+	char triple[64];
+
+	snprintf(triple, sizeof(triple), "riscv%u-unknown-%s", s->rec->xlen,
+		 s->rec->auxv ? "linux" : "elf");
+	s->reply.len = 0;
+	serve_text_put(&s->reply, "triple:");
+	put_hex(&s->reply, triple, strlen(triple));
+	serve_text_put(&s->reply, ";endian:little;ptrsize:%u;", s->rec->xlen / 8);
+	send(s);
+}
+
+static void monitor(struct serve_session *s, const char *p)
+{
+	char command[256];
+	uint64_t byte;
+	size_t n = 0;
+
+	for (; *p; p += 2) {
+		if (n + 1 >= sizeof(command) || !gdb_unhex(p, 1, &byte) || !byte) {
+			serve_session_reply(s, "E01");
+			return;
+		}
+		command[n++] = (char)byte;
+	}
+	command[n] = '\0';
+	serve_monitor(s, command);
+	serve_session_reply(s, "OK");
+}
+
+static void branch_trace(struct serve_session *s, const char *p)
+{
+	bool on = !strcmp(p, "bts");
+
+	if (!on && strcmp(p, "off")) {
+		serve_session_reply(s, "%s", "");
+		return;
+	}
+	s->btrace = on;
+	s->btrace_sent = UINT64_MAX;
+	serve_session_reply(s, "OK");
+}
+
+/* Whatever has a prefix, and what then */
+static const struct {
+	const char *prefix;
+	void (*handle)(struct serve_session *s, const char *rest);
+} queries[] = {
+	{ "qSupported", tell_features },
+	{ "qXfer:", read_object },
+	{ "qRcmd,", monitor },
+	{ "qThreadExtraInfo,", extra_info },
+	{ "Qbtrace:", branch_trace },
+	{ "vCont;", NULL },
+};
+
+/* Words that have one answer */
+static const struct {
+	const char *packet, *reply;
+} answers[] = {
+	{ "qAttached", "1" },
+	{ "qSymbol::", "OK" },
+	{ "vCont?", "vCont;c;C;s;S;r" },
+	{ "qsThreadInfo", "l" },
+};
+
+static bool answer(struct serve_session *s, const char *data)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (strcmp(data, answers[i].packet))
+			continue;
+		serve_session_reply(s, "%s", answers[i].reply);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		size_t len = strlen(queries[i].prefix);
+
+		if (strncmp(data, queries[i].prefix, len))
+			continue;
+		if (queries[i].handle)
+			queries[i].handle(s, data + len);
+		else
+			resume(s, data + len - 1);
+		return true;
+	}
+	return false;
+}
+
+static void ask_or_set(struct serve_session *s, const char *data)
+{
+	char id[24];
+
+	if (answer(s, data))
+		return;
+	if (!strcmp(data, "QStartNoAckMode")) {
+		serve_session_reply(s, "OK");
+		s->no_ack = true;
+	} else if (!strcmp(data, "qC")) {
+		serve_session_thread_id(s, s->current, id, sizeof(id));
+		serve_session_reply(s, "QC%s", id);
+	} else if (!strcmp(data, "qfThreadInfo")) {
+		list_threads(s);
+	} else if (!strcmp(data, "qHostInfo")) {
+		tell_host(s);
+	} else if (!strncmp(data, "Qbtrace-conf:bts:size=", 22)) {
+		serve_session_reply(s, "OK");
+	} else if (!strncmp(data, "vKill", 5)) {
+		s->ended = true;
+		serve_session_reply(s, "OK");
+	} else {
+		serve_session_reply(s, "%s", "");
+	}
+}
+
+void serve_session_packet(struct serve_session *s, const char *data, size_t len)
+{
+	(void)len;
+	switch (data[0]) {
+	case '?':
+		serve_move_reason(s);
+		break;
+	case 'g':
+		all_regs(s);
+		break;
+	case 'p':
+		one_reg(s, data + 1);
+		break;
+	case 'm':
+		read_memory(s, data + 1);
+		break;
+	case 'G': case 'P': case 'M': case 'X':
+		serve_session_reply(s, "E.a recording cannot be changed");
+		break;
+	case 'Z': case 'z':
+		set_point(s, data + 1, data[0] == 'Z');
+		break;
+	case 'H':
+		choose_thread(s, data + 1);
+		break;
+	case 'T':
+		is_alive(s, data + 1);
+		break;
+	case 's': case 'S':
+		serve_move(s, SERVE_STEP, false, 0, 0);
+		break;
+	case 'c': case 'C':
+		serve_move(s, SERVE_CONTINUE, false, 0, 0);
+		break;
+	case 'b':
+		if (strcmp(data, "bs") && strcmp(data, "bc"))
+			serve_session_reply(s, "%s", "");
+		else
+			serve_move(s, data[1] == 's' ? SERVE_STEP : SERVE_CONTINUE, true, 0, 0);
+		break;
+	case 'D':
+		serve_session_reply(s, "OK");
+		s->ended = true;
+		break;
+	case 'k':
+		s->ended = true;
+		break;
+	default:
+		ask_or_set(s, data);
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The calls that a position is in: from the checkpoint before it, call by call
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve.h"
+
+#define STACK_MAX	65536u	/* deeper than any program's: its returns were not traced */
+
+static void push(struct serve_stack *s, uint64_t from, uint64_t to, uint64_t ret, bool trap)
+{
+	if (s->nr == STACK_MAX)
+		s->nr = 0;
+	if (s->nr == s->room) {
+		s->room = s->room ? 2 * s->room : 64;
+		s->frame = reallocarray(s->frame, s->room, sizeof(*s->frame));
+		if (!s->frame)
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
+	s->frame[s->nr++] = (struct serve_frame){ from, to, ret, trap };
+}
+
+/* The innermost that returns there; what is inside of it never will. None: all is as it was. */
+static void return_to(struct serve_stack *s, uint64_t pc)
+{
+	for (size_t i = s->nr; i && !s->frame[i - 1].trap; i--) {
+		if (s->frame[i - 1].ret == pc) {
+			s->nr = i - 1;
+			return;
+		}
+	}
+}
+
+/* To what trapped, behind it, or to another place: whoever trapped last is done. */
+static void return_from_trap(struct serve_stack *s)
+{
+	for (size_t i = s->nr; i; i--) {
+		if (s->frame[i - 1].trap) {
+			s->nr = i - 1;
+			return;
+		}
+	}
+}
+
+void serve_stack_step(struct serve_stack *s, const struct serve_run *left, uint64_t pc)
+{
+	uint64_t end = serve_run_pc(left, left->insns);
+	uint64_t last = left->insns ? serve_run_pc(left, left->insns - 1u) : left->pc;
+
+	switch (left->type) {
+	case NT_TYPE_CALL:
+	case NT_TYPE_ICALL:
+		push(s, last, pc, end, false);
+		break;
+	case NT_TYPE_SWAP:
+		return_to(s, pc);
+		push(s, last, pc, end, false);
+		break;
+	case NT_TYPE_RET:
+		return_to(s, pc);
+		break;
+	case NT_TYPE_ERET:
+		return_from_trap(s);
+		break;
+	default:
+		if (nt_type_is_trap(left->type))
+			push(s, end, pc, end, true);
+	}
+}
+
+struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn)
+{
+	const struct serve_track *t = v->track;
+	struct serve_stack s = { .frame = NULL };
+	const struct serve_chunk *c;
+	unsigned int nth;
+	uint32_t index;
+	uint64_t at;
+
+	if (!t->insns)
+		return s;
+	if (insn >= t->insns)
+		insn = t->insns - 1;
+	serve_view_at(v, insn, &nth, &index);
+	c = &t->chunk[v->chunk];
+	for (uint32_t i = 0; i < c->nr_frames; i++)
+		push(&s, c->frame[i].from, c->frame[i].to, c->frame[i].ret, c->frame[i].trap);
+	at = c->insn;
+	if (serve_track_mark_at(t, at))
+		s.nr = 0;
+	for (uint32_t i = 0; i < index; i++) {
+		const struct serve_run *run = &t->program->run[v->run[i]];
+		uint64_t next = at + run->insns;
+
+		/* behind a mark nothing is known of the calls before it */
+		if (!serve_track_mark_at(t, next))
+			serve_stack_step(&s, run, t->program->run[v->run[i + 1]].pc);
+		else if (run->insns)
+			s.nr = 0;
+		at = next;
+	}
+	return s;
+}

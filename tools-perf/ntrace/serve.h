@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ntrace gdbserver: a recording as a target of GDB's remote protocol, which runs both ways
+ *
+ *	serve-program.c	runs: each stretch of linear code that was executed, once
+ *	serve-track.c	what a thread executed, as runs in chunks; positions in it
+ *	serve-stack.c	the calls that a position is in
+ *	serve-find.c	the next breakpoint, either way
+ *	serve-raw.c	a raw trace and its program -> a track
+ *	serve-rec.c	a perf.data -> a track for each task or CPU
+ *	serve-tv.c	a tandem-verification trace -> a track, with registers and memory
+ *	serve-files.c	memory that cannot have changed: of programs' files
+ *	serve-session.c	GDB's packets, one by one -> replies
+ *	serve-move.c	those that move the position
+ *	serve-object.c	the objects that GDB reads: target, threads, libraries, branch trace
+ *	serve-monitor.c	GDB's `monitor' commands
+ *	serve-link.c	the connection
+ *
+ * A source fills tracks with what was executed. Nothing behind it knows which source it was, but for
+ * the registers and the memory that a source may have, too.
+ */
+#ifndef NTRACE_SERVE_H
+#define NTRACE_SERVE_H
+
+#include "cmd.h"
+
+/* --------------------------------------------------- serve-program.c ------ */
+
+/* Instructions one behind the other: as far as the trace says, but at most SERVE_RUN_MAX */
+struct serve_run {
+	uint64_t pc;
+	uint64_t halves;	/* of each instruction, from the low bits on: its half-words - 1 */
+	uint32_t space;		/* whose code it is: the same address may have other code elsewhere */
+	uint8_t insns;		/* 0: a trap where another run ended */
+	uint8_t type;		/* enum nt_type: how the last instruction was left */
+};
+
+#define SERVE_RUN_MAX	32
+
+/* All runs of a recording, by number */
+struct serve_program {
+	struct serve_run *run;
+	uint32_t nr;
+	uint32_t *bucket;	/* number + 1; 0: free */
+	uint32_t nr_buckets;
+	struct nt_path *path;
+};
+
+void serve_program_init(struct serve_program *p);
+void serve_program_free(struct serve_program *p);
+
+/* Address of instruction nth of a run; behind its last: where linear code goes on */
+static inline uint64_t serve_run_pc(const struct serve_run *run, unsigned int nth)
+{
+	uint64_t pc = run->pc;
+
+	for (unsigned int i = 0; i < nth; i++)
+		pc += 2 * ((run->halves >> 2 * i & 3) + 1);
+	return pc;
+}
+
+/*
+ * The number of the run of so many instructions, at most SERVE_RUN_MAX, from pc on; code is read when it
+ * is a new one. Negative: there is no code, or memory is short.
+ */
+int64_t serve_program_run(struct serve_program *p, struct nt_code *code, uint64_t pc,
+			  unsigned int insns, unsigned int type, uint32_t space);
+
+/* ------------------------------------------------------ serve-track.c ----- */
+
+#define SERVE_CHUNK	16384u	/* runs */
+#define SERVE_FILTER	4096u	/* bits */
+#define SERVE_FRAMES	512u	/* of a checkpoint; the outermost beyond are not kept */
+
+struct serve_frame {
+	uint64_t from;		/* the call */
+	uint64_t to;		/* what was called */
+	uint64_t ret;		/* where it returns to; of traps the same as from */
+	bool trap;
+};
+
+/* So many runs, which are decoded at once; what is known where they begin is a checkpoint. */
+struct serve_chunk {
+	uint64_t insn;		/* number of its first instruction */
+	uint8_t *bytes;
+	uint32_t nr_bytes;
+	uint32_t nr_runs;
+	uint64_t filter[SERVE_FILTER / 64];	/* which runs it has, by number modulo SERVE_FILTER */
+	struct serve_frame *frame;
+	uint32_t nr_frames;
+};
+
+enum serve_mark_kind {
+	SERVE_BEGIN,		/* trace begins; nothing is missing before */
+	SERVE_LOSS,		/* trace is missing that should be there */
+	SERVE_GAP,		/* nothing was traced: trace was off, or the thread elsewhere */
+};
+
+/* Something between two instructions */
+struct serve_mark {
+	uint64_t insn;		/* number of the instruction behind it */
+	enum serve_mark_kind kind;
+	char *text;
+};
+
+struct serve_time {
+	uint64_t insn, time;
+};
+
+/* What one thread, or one hart, executed */
+struct serve_track {
+	struct serve_program *program;
+	char name[32];
+	int id;			/* for people: of the task, the CPU or the source */
+	int core;		/* -1: not known */
+	uint64_t insns;
+	uint64_t end_pc;	/* of what would be next */
+	bool has_end_pc;
+	struct serve_chunk *chunk;
+	size_t nr_chunks;
+	struct serve_mark *mark;
+	size_t nr_marks;
+	struct serve_time *time;
+	size_t nr_times;
+	struct serve_writer *writer;	/* while it is made */
+};
+
+struct serve_track *serve_track_new(struct serve_program *p, const char *name, int id);
+void serve_track_free(struct serve_track *t);
+
+/* So many instructions were executed from pc on; the last was left as `type' says. False: no code. */
+bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, uint64_t insns,
+		     unsigned int type, uint32_t space);
+/* What comes next is behind that; of several in one place one counts, a loss before a gap. */
+void __attribute__((format(printf, 3, 4)))
+serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
+/* What comes next happened at that time, or later. */
+void serve_track_time(struct serve_track *t, uint64_t time);
+/* Where it would go on, if that is known */
+void serve_track_stop(struct serve_track *t, uint64_t pc, bool known);
+/* It is complete. */
+void serve_track_end(struct serve_track *t);
+
+/* The last position: behind the last instruction, if it is known where that is */
+static inline uint64_t serve_track_last(const struct serve_track *t)
+{
+	return t->has_end_pc || !t->insns ? t->insns : t->insns - 1;
+}
+
+/* The mark at a position, or NULL */
+const struct serve_mark *serve_track_mark_at(const struct serve_track *t, uint64_t insn);
+/* Number of the first mark at the position or behind it */
+size_t serve_track_first_mark(const struct serve_track *t, uint64_t insn);
+
+/* False: nothing is known of the time. */
+bool serve_track_time_at(const struct serve_track *t, uint64_t insn, uint64_t *time);
+/* The last position that is not later; 0 if all are */
+uint64_t serve_track_at_time(const struct serve_track *t, uint64_t time);
+size_t serve_track_bytes(const struct serve_track *t);
+
+/* A chunk, decoded; each thread of ntrace has its own */
+struct serve_view {
+	const struct serve_track *track;
+	size_t chunk;			/* SIZE_MAX: none */
+	uint32_t run[SERVE_CHUNK];
+	uint32_t start[SERVE_CHUNK + 1];	/* instructions of the chunk before each */
+};
+
+void serve_view_init(struct serve_view *v, const struct serve_track *t);
+void serve_view_chunk(struct serve_view *v, size_t chunk);
+/* The run that an instruction is in, and which of it the instruction is */
+const struct serve_run *serve_view_at(struct serve_view *v, uint64_t insn, unsigned int *nth,
+				      uint32_t *index);
+/* Address of what is executed next at a position; false: it is not known. */
+bool serve_view_pc(struct serve_view *v, uint64_t insn, uint64_t *pc);
+
+/* ------------------------------------------------------ serve-stack.c ----- */
+
+struct serve_stack {
+	struct serve_frame *frame;	/* the outermost first */
+	size_t nr, room;
+};
+
+/* A run was executed behind another that was left as its type says: what is called, or returned from */
+void serve_stack_step(struct serve_stack *s, const struct serve_run *left, uint64_t pc);
+/* The calls that a position is in; the caller frees the frames. */
+struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn);
+
+/* ------------------------------------------------------- serve-find.c ----- */
+
+/* Addresses that are looked for */
+struct serve_points {
+	uint64_t *addr;		/* sorted */
+	uint32_t *uses;		/* how often each was asked for */
+	size_t nr;
+	/* of each run, which of its instructions are at one of them */
+	uint32_t *hit;
+	uint32_t nr_hits;
+	bool stale;
+	bool any;
+	uint64_t filter[SERVE_FILTER / 64];
+};
+
+void serve_points_add(struct serve_points *p, uint64_t addr);
+void serve_points_remove(struct serve_points *p, uint64_t addr);
+bool serve_points_have(const struct serve_points *p, uint64_t addr);
+void serve_points_free(struct serve_points *p);
+
+/*
+ * The first position in (from, to] with one of the addresses, or going back the last in [to, from).
+ * Chunks without any are not decoded; the others in up to so many threads. False: there is none.
+ */
+bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uint64_t to,
+		unsigned int threads, uint64_t *found);
+
+/* ------------------------------------------------------- serve-files.c ---- */
+
+/* Memory as files have it that programs cannot write to */
+struct serve_files {
+	struct serve_part {
+		uint64_t start, size;
+		uint64_t offset;
+		int fd;
+	} *part;
+	size_t nr;
+	int *fd;
+	size_t nr_fds;
+};
+
+/* What of an ELF file cannot be written to; false: it is none. */
+bool serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias);
+bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr);
+/* How many bytes from addr on are known, at most len */
+size_t serve_files_read(const struct serve_files *f, uint64_t addr, void *buf, size_t len);
+void serve_files_free(struct serve_files *f);
+
+/* ---------------------------------------------------- what is served ------ */
+
+/* The numbers GDB knows registers by: x0 to x31, pc, f0 to f31, fflags, frm, fcsr */
+#define SERVE_REG_PC	32
+#define SERVE_REG_F	33
+#define SERVE_REG_FCSR	66
+#define SERVE_REGS	69
+
+struct serve_library {
+	char *path;
+	uint64_t bias, dynamic;
+};
+
+struct serve_recording {
+	const char *path;		/* of the file */
+	struct serve_program program;
+	struct serve_track **track;
+	size_t nr_tracks;
+	unsigned int xlen, flen;	/* flen 0: none */
+	struct serve_files files;
+	char *exec_file;		/* NULL: not known */
+	struct serve_library *library;
+	size_t nr_libraries;
+	uint8_t *auxv;			/* as the kernel has it */
+	size_t auxv_size;
+	bool timed;			/* times are ns of the recording's clock, not ticks */
+	const char *(*symbol)(void *ctx, uint64_t addr, uint64_t *offset);
+	/* Registers (NT_TV_REG_ numbers) and memory at a position; NULL: the source has none */
+	bool (*reg)(void *ctx, const struct serve_track *t, uint64_t insn, unsigned int reg,
+		    uint64_t *value);
+	size_t (*memory)(void *ctx, const struct serve_track *t, uint64_t insn, uint64_t addr,
+			 void *buf, size_t len);
+	void (*free)(void *ctx);
+	void *ctx;
+};
+
+/* Read all of it; end the command if that is not possible. */
+void serve_raw_open(struct serve_recording *r, struct input *in);
+void serve_recording_free(struct serve_recording *r);
+/* One of its programs; the first is the one that GDB is told. */
+void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);
+
+/* ----------------------------------------------------- serve-session.c ---- */
+
+#define SERVE_PACKET_MAX	16384u
+
+/* Text that grows */
+struct serve_text {
+	char *s;
+	size_t len, room;
+};
+
+void __attribute__((format(printf, 2, 3))) serve_text_put(struct serve_text *t, const char *fmt, ...);
+void serve_text_bytes(struct serve_text *t, const void *bytes, size_t len);
+
+struct serve_options {
+	unsigned int threads;
+	uint64_t btrace;	/* instructions of a branch trace, at most */
+	int out;		/* where packets go that standard input answers */
+};
+
+/* What GDB is told, and where it is */
+struct serve_session {
+	const struct serve_recording *rec;
+	const struct serve_options *options;
+	struct serve_view **view;	/* of each track; NULL: not used yet */
+	uint64_t *at;			/* position in each */
+	size_t current;			/* track */
+	size_t chosen;			/* by Hg */
+	struct serve_points points;
+	bool no_ack, swbreak, ended, btrace;
+	uint64_t btrace_sent;
+	void (*packet)(void *ctx, const char *data, size_t len);	/* to GDB */
+	void *ctx;
+	struct serve_text object;	/* that is being read, */
+	char object_name[96];		/* by name */
+	struct serve_text reply;
+};
+
+void serve_session_init(struct serve_session *s, const struct serve_recording *r,
+			const struct serve_options *options);
+void serve_session_free(struct serve_session *s);
+struct serve_view *serve_session_view(struct serve_session *s, size_t track);
+/* A packet, without its frame; ends with a zero byte, which len does not count. */
+void serve_session_packet(struct serve_session *s, const char *data, size_t len);
+/* Say something on GDB's terminal: only before the reply to what moves, or to qRcmd */
+void __attribute__((format(printf, 2, 3))) serve_session_say(struct serve_session *s,
+							     const char *fmt, ...);
+void __attribute__((format(printf, 2, 3))) serve_session_reply(struct serve_session *s,
+							       const char *fmt, ...);
+void serve_session_thread_id(const struct serve_session *s, size_t track, char *text, size_t size);
+
+/* ------------------------------------------------------- serve-move.c ----- */
+
+enum serve_how { SERVE_STEP, SERVE_RANGE, SERVE_CONTINUE };
+
+/* Move, forwards or backwards, and send why it stopped there. */
+void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start, uint64_t end);
+/* All threads are where they were when that one was at its position. */
+void serve_move_sync(struct serve_session *s, size_t track);
+/* Why it is where it is */
+void serve_move_reason(struct serve_session *s);
+
+/* ------------------------------------------------------ serve-object.c ---- */
+
+/* False: there is no such object. */
+bool serve_object_make(struct serve_session *s, const char *object, const char *annex,
+		       struct serve_text *text);
+
+/* ----------------------------------------------------- serve-monitor.c ---- */
+
+/* Answers with serve_session_say(). */
+void serve_monitor(struct serve_session *s, const char *command);
+
+/* -------------------------------------------------------- serve-link.c ---- */
+
+/*
+ * Serve one client: `place' is PORT, HOST:PORT or - for standard input and output. Returns when it has
+ * gone; false: the connection broke.
+ */
+bool serve_link(const struct serve_recording *r, const struct serve_options *options,
+		const char *place);
+
+#endif /* NTRACE_SERVE_H */
