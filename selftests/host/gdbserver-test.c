@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ntrace gdbserver: a client of its own gives random commands, and each ends where the list of the
- * instructions that retired says. Nothing of the decoder is in here.
+ * instructions that retired says. Nothing of the decoder is in here. host/gdbserver.sh has it do so
+ * with other recordings.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -438,8 +439,23 @@ static void losses(void **state)
 	rmdir(dir);
 }
 
-int main(void)
+/* gdbserver-test LIST COMMANDS ARGUMENT...: likewise with what a shell test made */
+static char **given;
+
+static void given_commands(void **state)
 {
+	struct client c;
+	FILE *f = open_list("%s", given[1]);
+
+	(void)state;
+	read_truth(&c.truth, f);
+	fclose(f);
+	obey(&c, (const char *const *)given + 3, strtoul(given[2], NULL, 10));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest with_arguments[] = { cmocka_unit_test(given_commands) };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_commands),
 		cmocka_unit_test(losses),
@@ -456,5 +472,6 @@ int main(void)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	rnd_begin();
-	return RUN_TAP(tests);
+	given = argv;
+	return argc > 3 ? RUN_TAP(with_arguments) : RUN_TAP(tests);
 }

@@ -75,6 +75,21 @@ static void settle(struct arguments *a)
 	a->options.threads = in->threads;
 }
 
+static void open_data(struct arguments *a, struct serve_recording *r)
+{
+	rec_refuse_input(&a->in);
+	serve_rec_open(r, a->in.file, &a->recording);
+}
+
+static void open_raw(struct arguments *a, struct serve_recording *r)
+{
+	rec_refuse_options(&a->recording);
+	if (!a->in.images)
+		die("no program given: --elf or --raw");
+	input_open(&a->in);
+	serve_raw_open(r, &a->in);
+}
+
 int cmd_gdbserver(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
@@ -96,13 +111,13 @@ int cmd_gdbserver(int argc, char **argv)
 	a.in.several = true;
 	parse_arguments(&argp, argc, argv, &a);
 	settle(&a);
-	rec_refuse_options(&a.recording);
-	if (!a.in.images)
-		die("no program given: --elf or --raw");
-	input_open(&a.in);
-	serve_raw_open(&r, &a.in);
+	if (rec_is_data(a.in.file))
+		open_data(&a, &r);
+	else
+		open_raw(&a, &r);
 	whole = serve_link(&r, &a.options, a.listen);
 	serve_recording_free(&r);
+	rec_options_free(&a.recording);
 	input_free(&a.in);
 	return whole ? EXIT_WHOLE : EXIT_UNUSABLE;
 }

@@ -83,6 +83,11 @@ bool serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias)
 	return true;
 }
 
+void serve_files_add(struct serve_files *f, int fd, uint64_t addr, uint64_t size, uint64_t offset)
+{
+	add_part(f, (struct serve_part){ addr, size, offset, fd });
+}
+
 bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr)
 {
 	int fd = keep_file(f, path);

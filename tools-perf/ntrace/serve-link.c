@@ -126,6 +126,7 @@ static void write_all(struct link *l, const char *data, size_t len)
 			continue;
 		if (n < 0) {
 			l->broken = true;
+			warn("the client does not read what it asked for: %s", strerror(errno));
 			return;
 		}
 		data += n;
@@ -190,8 +191,11 @@ static bool take_bytes(struct link *l)
 
 	if (n < 0 && errno == EINTR)
 		return true;
-	if (n < 0)
+	if (n <= 0) {
 		l->broken = true;
+		warn("the client has gone without saying so%s%s", n < 0 ? ": " : "",
+		     n < 0 ? strerror(errno) : "");
+	}
 	for (ssize_t i = 0; i < n && !l->session.ended && !l->broken; i++)
 		take_byte(l, buf[i]);
 	return n > 0;

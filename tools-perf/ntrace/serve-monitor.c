@@ -41,7 +41,8 @@ static void say_position(struct serve_session *s)
 	const struct serve_track *t = current(s);
 	uint64_t at = s->at[s->chosen], time, pc;
 	char when[64] = "", place[200] = "an unknown address";
-	unsigned int part = t->insns ? (unsigned int)((unsigned __int128)at * 10000 / t->insns) : 0;
+	unsigned int part = t->insns ? (unsigned int)(((unsigned __int128)at * 10000 + t->insns / 2) /
+						     t->insns) : 0;
 
 	if (serve_track_time_at(t, at, &time)) {
 		strcpy(when, ", time ");
@@ -92,7 +93,8 @@ static bool parse_target(const struct serve_session *s, const char *text, uint64
 		if (!parse_decimal(text, PER_CENT, &value, &end) || strcmp(end, "%") ||
 		    value > 100ull * PER_CENT)
 			return false;
-		*insn = (uint64_t)((unsigned __int128)t->insns * value / (100ull * PER_CENT));
+		*insn = (uint64_t)(((unsigned __int128)t->insns * value + 50ull * PER_CENT) /
+				   (100ull * PER_CENT));
 		return true;
 	}
 	if (strchr(text, '.') || text[strlen(text) - 1] == 't') {

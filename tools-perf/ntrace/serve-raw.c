@@ -195,6 +195,7 @@ void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64
 	if (r->exec_file)
 		return;
 	r->exec_file = strdup(realpath(path, full) ? full : path);
+	r->bias = bias;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	/* GDB refuses a target without the registers that calls of the program use. */

@@ -9,6 +9,7 @@
  *	serve-raw.c	a raw trace and its program -> a track
  *	serve-rec.c	a perf.data -> a track for each task or CPU
  *	serve-tv.c	a tandem-verification trace -> a track, with registers and memory
+ *	serve-auxv.c	where GDB is to look for the program
  *	serve-files.c	memory that cannot have changed: of programs' files
  *	serve-session.c	GDB's packets, one by one -> replies
  *	serve-move.c	those that move the position
@@ -229,6 +230,8 @@ struct serve_files {
 
 /* What of an ELF file cannot be written to; false: it is none. */
 bool serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias);
+/* A part of a file that the caller keeps open */
+void serve_files_add(struct serve_files *f, int fd, uint64_t addr, uint64_t size, uint64_t offset);
 bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr);
 /* How many bytes from addr on are known, at most len */
 size_t serve_files_read(const struct serve_files *f, uint64_t addr, void *buf, size_t len);
@@ -255,6 +258,7 @@ struct serve_recording {
 	unsigned int xlen, flen;	/* flen 0: none */
 	struct serve_files files;
 	char *exec_file;		/* NULL: not known */
+	uint64_t bias;			/* where it was, less what it says */
 	struct serve_library *library;
 	size_t nr_libraries;
 	uint8_t *auxv;			/* as the kernel has it */
@@ -272,9 +276,16 @@ struct serve_recording {
 
 /* Read all of it; end the command if that is not possible. */
 void serve_raw_open(struct serve_recording *r, struct input *in);
+struct rec_options;
+void serve_rec_open(struct serve_recording *r, const char *path, const struct rec_options *options);
 void serve_recording_free(struct serve_recording *r);
 /* One of its programs; the first is the one that GDB is told. */
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);
+
+/* -------------------------------------------------------- serve-auxv.c ---- */
+
+/* Of a program under Linux */
+void serve_auxv_make(struct serve_recording *r);
 
 /* ----------------------------------------------------- serve-session.c ---- */
 

@@ -1,0 +1,277 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace gdbserver: recordings of each form, what GDB is told of them, and whatever clients do wrong.
+# Steps and runs are host/gdbserver-test's.
+
+. "$(dirname "$0")/lib.bash"
+CC=${CC:-gcc}
+mix=$samples/mix
+program=$mix/mix.elf
+
+# speak COMMAND... : packets, a line each, of standard input; replies, a line each, to stdout, what is
+# for GDB's terminal behind `O'. `monitor WORDS' is one, too.
+cat >"$scratch/speak" <<'END'
+#!/usr/bin/env python3
+import subprocess, sys
+
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+def reply():
+    out, c = b'', server.stdout.read(1)
+    while c in (b'+', b'-') and not out:
+        c = server.stdout.read(1)
+    if c != b'$':
+        sys.exit('no reply: %r' % c)
+    while True:
+        c = server.stdout.read(1)
+        if c == b'#':
+            break
+        if not c:
+            sys.exit('cut: %r' % out)
+        out += bytes([server.stdout.read(1)[0] ^ 0x20]) if c == b'}' else c
+    server.stdout.read(2)
+    return out
+
+for line in sys.stdin:
+    packet = line.rstrip('\n').encode('latin1')
+    if packet.startswith(b'monitor '):
+        packet = b'qRcmd,' + packet[8:].hex().encode()
+    server.stdin.write(b'$' + packet + b'#%02x' % (sum(packet) & 255))
+    server.stdin.flush()
+    if packet == b'k':
+        break
+    while True:
+        r = reply()
+        if r[:1] != b'O' or r == b'OK':
+            break
+        print('O', bytes.fromhex(r[1:].decode()).decode(), end='')
+    print(r.decode('latin1'))
+server.stdin.close()
+sys.exit(server.wait())
+END
+chmod +x "$scratch/speak"
+
+# session ARGUMENT...: what is said to standard input, replies to $scratch/got
+session()
+{
+	local status=0
+
+	timeout $hang "$scratch/speak" "$ntrace" gdbserver - "$@" >"$scratch/got" 2>"$scratch/err" ||
+		status=$?
+	[ $status = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err" | head -20
+	return $status
+}
+
+# says WORDS NAME
+says()
+{
+	grep -qF -- "$1" "$scratch/got" "$scratch/err"
+	verdict $? "$2"
+}
+
+# refuses NAME WORDS ARGUMENT...: exit status 2, and words
+refuses()
+{
+	local name=$1 words=$2 status=0
+	shift 2
+
+	timeout $hang "$ntrace" gdbserver "$@" >"$scratch/got" 2>"$scratch/err" </dev/null || status=$?
+	[ $status = 2 ] && grep -qF -- "$words" "$scratch/err"
+	verdict $? "$name"
+	[ $status = 2 ] || sed 's/^/# /' "$scratch/err"
+}
+
+# ------------------------------------------------------------- recordings
+
+"$CC" -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" \
+	-o "$scratch/recdata" "$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
+verdict $? 'recordings can be made'
+for kind in file switch times orphan; do
+	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+done
+
+# obeys NAME LIST ARGUMENT...
+obeys()
+{
+	local name=$1 list=$2
+	shift 2
+
+	"$out/tests/gdbserver-test" "$list" 300 "$@" >"$scratch/got" 2>&1
+	verdict $? "$name: 300 commands ($(grep -vc '^#' "$list") instructions)"
+	grep -q '^ok' "$scratch/got" || sed 's/^/# /' "$scratch/got"
+}
+
+obeys 'a perf.data' "$mix/pc.txt" "$scratch/file.data"
+for tid in 100 101; do
+	"$ntrace" script --insns --tid=$tid "$scratch/switch.data" |
+		sed -n 's/.*instructions: \([0-9a-f]*\) .*/\1/p' >"$scratch/list"
+	obeys "a perf.data, thread $tid" "$scratch/list" --tid=$tid "$scratch/switch.data"
+done
+
+# what GDB is told of it
+session "$scratch/switch.data" <<'END'
+qXfer:threads:read::0,1000
+qfThreadInfo
+qThreadExtraInfo,2
+Hg2
+monitor position
+qXfer:exec-file:read:1:0,1000
+qXfer:features:read:target.xml:0,3000
+m80000000,4
+D
+END
+verdict $? 'a session with a perf.data of two threads'
+says '<thread id="1" core="1" name="prog 100"/>' 'the first thread has its name'
+says '<thread id="2" core="1" name="prog 101"/>' 'and the second'
+says 'm1,2' 'both are listed'
+says "$(printf 'prog 101' | od -An -tx1 | tr -d ' \n')" 'a name in hexadecimal digits'
+says 'O prog 101: instruction 0 of' 'the second is chosen'
+says "l$(realpath "$program")" 'the program is found'
+says '<architecture>riscv:rv64</architecture>' 'of 64 bits'
+says "$(od -An -tx1 -j4096 -N4 "$program" | tr -d ' \n')" 'memory of its file'
+grep -qx l "$scratch/got" && verdict 1 'an object is empty'
+
+# an AUX record is missing: that is said where one passes it
+session "$scratch/orphan.data" <<'END'
+c
+monitor gaps
+D
+END
+says 'trace is lost here: AUX record lost' 'a loss of a perf.data'
+
+# ------------------------------------------------------------ branch trace
+
+# The blocks that GDB reads are the instructions before the position, newest first.
+cat >"$scratch/blocks" <<'END'
+import re, sys
+pcs = [int(l, 16) for l in open(sys.argv[1])]
+at, count = int(sys.argv[2]), int(sys.argv[3])
+blocks = re.findall(r'begin="0x(\w+)" end="0x(\w+)"', sys.stdin.read())
+want = pcs[max(0, at - count):at]
+next = len(want)
+for begin, end in blocks:
+    begin, end = int(begin, 16), int(end, 16)
+    next -= 1
+    if next < 0 or want[next] != end:
+        sys.exit('block %x %x: ends at another instruction' % (begin, end))
+    while want[next] != begin:
+        next -= 1
+        if next < 0:
+            sys.exit('block %x %x: begins at another instruction' % (begin, end))
+        if not 2 <= want[next + 1] - want[next] <= 4:
+            sys.exit('block %x %x: is not linear' % (begin, end))
+if next or len(blocks) < 2:
+    sys.exit('%d instructions are missing' % next)
+END
+for at in 7000 1234 231029; do
+	size=5000
+	printf '%s\n' "monitor goto $at" Qbtrace:bts qXfer:btrace-conf:read::0,1000 \
+		"$(for i in $(seq 0 60); do printf 'qXfer:btrace:read:all:%x,1000\n' $((i * 4096)); done)" D |
+		session --btrace=$size --elf "$program" "$mix/L2.bin"
+	python3 - "$scratch/got" >"$scratch/xml" <<'END'
+import re, sys
+text = open(sys.argv[1]).read()
+# pieces of the object, without the byte that says whether there is more
+parts = re.split(r'^(?=[lm]<!DOCTYPE btrace SYSTEM)', text, flags=re.M)[1]
+print(re.sub(r'\n[lm]', '', parts[1:]))
+END
+	python3 "$scratch/blocks" "$mix/pc.txt" $at $size <"$scratch/xml"
+	verdict $? "record btrace bts: $size instructions before $at"
+done
+
+# ----------------------------------------------------------------- monitor
+
+session --elf "$program" --timestamps "$mix/timed.bin" <<'END'
+monitor help
+monitor goto 25%
+monitor goto end
+monitor goto 99999999
+monitor goto nowhere
+monitor goto 5t
+monitor known
+monitor gaps
+monitor boast
+monitor where
+G00
+X80000000,1:a
+Z2,80000000,4
+m10,4
+D
+END
+verdict $? 'a session of monitor commands'
+for words in 'monitor goto ' '(25.00%), time ' '(100.00%)' 'goto: the last position of hart is' \
+	"goto: \`nowhere' is not begin" 'registers: pc; no others' 'hart has neither losses nor gaps' \
+	"\`boast' is not known" '#0  0x8' 'E.a recording cannot be changed'; do
+	says "$words" "monitor: $words"
+done
+
+# ----------------------------------------------------------------- clients
+
+# A server on a free port: $port, $server
+listening()
+{
+	"$ntrace" gdbserver --listen=0 --elf "$program" "$mix/L1.bin" >"$scratch/got" 2>"$scratch/err" &
+	server=$!
+	port=
+	while [ -z "$port" ] && kill -0 $server 2>/dev/null; do
+		port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\);.*/\1/p' "$scratch/err")
+		[ -n "$port" ] || sleep 0.05
+	done
+}
+
+# ended STATUS NAME
+ended()
+{
+	local status=0
+
+	wait $server || status=$?
+	[ $status = "$1" ]
+	verdict $? "$2 (status $status)"
+}
+
+listening
+exec {one}<>"/dev/tcp/127.0.0.1/$port"
+# a second one is told, and the first goes on
+exec {two}<>"/dev/tcp/127.0.0.1/$port"
+timeout $hang cat <&$two >"$scratch/second"
+exec {two}>&-
+grep -qF 'E.this recording has a client already' "$scratch/second"
+verdict $? 'a second client is refused in words'
+printf '$?#3f' >&$one
+IFS= read -r -d '#' -t $hang reply <&$one
+[ "$reply" = '+$T05thread:1;20:0000008000000000;' ]
+verdict $? 'the first client is served on'
+printf '+$D#44' >&$one
+ended 0 'a client that detaches ends the server'
+exec {one}>&-
+
+listening
+exec {one}<>"/dev/tcp/127.0.0.1/$port"
+printf '$vCont;c' >&$one
+exec {one}>&-
+ended 2 'a client that goes in the middle of a packet'
+says 'the client has gone without saying so' 'is missed in words'
+
+listening
+exec {one}<>"/dev/tcp/127.0.0.1/$port"
+printf '%s' '+++---$$$#00$?#00$#00$bc#c5$Z0,zz#00\003$vCont;r1,#99$qXfer:features:read:::#00' >&$one
+head -c 100000 /dev/urandom >&$one
+printf '$k#6b' >&$one
+exec {one}>&-
+wait $server
+[ $? -le 2 ]
+verdict $? 'a client that talks nonsense'
+
+# ---------------------------------------------------------------- refusals
+
+refuses 'no program' 'no program given' - "$mix/L1.bin"
+refuses 'a perf.data and a program' 'is a perf.data' - --elf "$program" "$scratch/file.data"
+refuses 'two files' 'more than one file' --elf "$program" "$mix/L1.bin" "$mix/L2.bin"
+refuses 'standard input twice' 'cannot be both' --listen=- --elf "$program" -
+refuses 'a port that is none' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
+refuses 'a file that is none' 'No such file' - --elf "$program" "$scratch/none"
+refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" "$mix/L1.bin"
+head -c 300 "$scratch/file.data" >"$scratch/cut.data"
+refuses 'a perf.data that is cut' "$scratch/cut.data" - "$scratch/cut.data"
+
+finish
