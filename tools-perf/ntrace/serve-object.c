@@ -144,8 +144,12 @@ static void put_block(struct serve_text *t, struct block *b)
 	b->open = false;
 }
 
-/* Newest first; runs that follow each other without a transfer are one block. */
-static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at)
+/*
+ * Newest first; runs that follow each other without a transfer are one block. The oldest of a delta
+ * begins where GDB left off: it wants 0 then.
+ */
+static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at,
+		       bool delta)
 {
 	struct serve_view *v = serve_session_view(s, s->chosen);
 	struct block b = { .open = false };
@@ -166,24 +170,28 @@ static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t f
 		b.open = true;
 		at -= nth + 1 - from;
 	}
+	if (delta)
+		b.begin = 0;
 	put_block(t, &b);
 }
 
 static bool make_btrace(struct serve_session *s, const char *annex, struct serve_text *t)
 {
 	uint64_t at = s->at[s->chosen], first = first_of(s);
+	bool delta = !strcmp(annex, "delta");
 
 	if (!s->btrace)
 		return false;
-	/* what was read before is the same until the position moves */
-	if (!strcmp(annex, "new") && s->btrace_sent == at)
-		first = at;
-	else if (!strcmp(annex, "delta") && s->btrace_sent <= at && s->btrace_sent > first)
+	/* GDB adds a delta to what it has, and reads `new' when there can be none */
+	if (delta) {
+		if (s->btrace_sent > at || s->btrace_sent < first)
+			return false;
 		first = s->btrace_sent;
-	else if (!strcmp(annex, "delta") && s->btrace_sent != UINT64_MAX && s->btrace_sent > at)
-		return false;
+	} else if (!strcmp(annex, "new") && s->btrace_sent == at) {
+		first = at;
+	}
 	serve_text_put(t, "<!DOCTYPE btrace SYSTEM \"btrace.dtd\">\n<btrace version=\"1.0\">\n");
-	put_blocks(s, t, first, at);
+	put_blocks(s, t, first, at, delta);
 	serve_text_put(t, "</btrace>\n");
 	s->btrace_sent = at;
 	return true;
