@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nt-tv.h"
 #include "rec.h"
 #include "serve.h"
 
-enum { OPT_LISTEN = 0xa00, OPT_BTRACE };
+enum { OPT_LISTEN = 0xa00, OPT_BTRACE, OPT_TV, OPT_FLEN, OPT_MLEN };
 
 static const struct argp_option options_list[] = {
 	{ NULL, 0, NULL, 0, "The server:", 8 },
@@ -18,6 +19,10 @@ static const struct argp_option options_list[] = {
 	  "alone (default: 1234), of an address of it, or standard input and output", 8 },
 	{ "btrace", OPT_BTRACE, "INSNS", 0, "most instructions that `record btrace bts' gets "
 	  "(default: 1000000)", 8 },
+	{ "tv", OPT_TV, NULL, 0, "FILE is a tandem-verification trace, which has registers and memory",
+	  8 },
+	{ "flen", OPT_FLEN, "32|64", 0, "with --tv: width of floating-point registers (default: 64)", 8 },
+	{ "mlen", OPT_MLEN, "32|34|64", 0, "with --tv: width of addresses of memory (default: XLEN)", 8 },
 	{ 0 }
 };
 
@@ -26,6 +31,8 @@ struct arguments {
 	struct rec_options recording;
 	struct serve_options options;
 	const char *listen;
+	bool tv;
+	struct nt_tv_params params;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -42,6 +49,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_BTRACE:
 		a->options.btrace = parse_number(arg, "--btrace");
+		break;
+	case OPT_TV:
+		a->tv = true;
+		break;
+	case OPT_FLEN:
+		a->params.flen = (uint8_t)parse_small(arg, "--flen", 64);
+		break;
+	case OPT_MLEN:
+		a->params.mlen = (uint8_t)parse_small(arg, "--mlen", 64);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -81,6 +97,19 @@ static void open_data(struct arguments *a, struct serve_recording *r)
 	serve_rec_open(r, a->in.file, &a->recording);
 }
 
+static void open_tv(struct arguments *a, struct serve_recording *r)
+{
+	rec_refuse_options(&a->recording);
+	input_open(&a->in);
+	a->params.size = sizeof(a->params);
+	a->params.xlen = a->in.params.xlen;
+	if (!a->params.flen)
+		a->params.flen = 64;
+	if (!a->params.mlen)
+		a->params.mlen = a->params.xlen;
+	serve_tv_open(r, &a->in, &a->params);
+}
+
 static void open_raw(struct arguments *a, struct serve_recording *r)
 {
 	rec_refuse_options(&a->recording);
@@ -111,7 +140,11 @@ int cmd_gdbserver(int argc, char **argv)
 	a.in.several = true;
 	parse_arguments(&argp, argc, argv, &a);
 	settle(&a);
-	if (rec_is_data(a.in.file))
+	if ((a.params.flen || a.params.mlen) && !a.tv)
+		die("--flen and --mlen are for a tandem-verification trace: --tv");
+	if (a.tv)
+		open_tv(&a, &r);
+	else if (rec_is_data(a.in.file))
 		open_data(&a, &r);
 	else
 		open_raw(&a, &r);

@@ -8,11 +8,12 @@
 
 #include "serve.h"
 
-enum why { WHY_STEP, WHY_POINT, WHY_MARK, WHY_BEGIN, WHY_END };
+enum why { WHY_STEP, WHY_POINT, WHY_WATCH, WHY_MARK, WHY_BEGIN, WHY_END };
 
 struct stop {
 	uint64_t at;
 	enum why why;
+	size_t watch;		/* which of them */
 };
 
 /* ----------------------------------------------------------------- reply - */
@@ -41,6 +42,15 @@ void serve_move_reason(struct serve_session *s)
 	put_stop(s, "");
 }
 
+static void put_watch(struct serve_session *s, const struct serve_watch *w)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%swatch:%" PRIx64 ";", w->kind == '3' ? "r" : w->kind == '4' ? "a" :
+		 "", w->addr);
+	put_stop(s, text);
+}
+
 static void tell(struct serve_session *s, const struct stop *stop, bool back)
 {
 	const struct serve_track *t = s->rec->track[s->current];
@@ -57,6 +67,9 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 		return;
 	case WHY_POINT:
 		put_stop(s, s->swbreak ? "swbreak:;" : "");
+		return;
+	case WHY_WATCH:
+		put_watch(s, &s->watch[stop->watch]);
 		return;
 	case WHY_STEP:
 	case WHY_MARK:
@@ -78,13 +91,28 @@ static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back
 
 	for (; back && i; i--)
 		if (t->mark[i - 1].kind != SERVE_BEGIN && t->mark[i - 1].insn)
-			return (struct stop){ t->mark[i - 1].insn, WHY_MARK };
+			return (struct stop){ t->mark[i - 1].insn, WHY_MARK, 0 };
 	for (; !back && i < t->nr_marks; i++)
 		if (t->mark[i].kind != SERVE_BEGIN && t->mark[i].insn < t->insns)
-			return (struct stop){ t->mark[i].insn, WHY_MARK };
+			return (struct stop){ t->mark[i].insn, WHY_MARK, 0 };
 	if (back)
-		return (struct stop){ 0, WHY_BEGIN };
-	return (struct stop){ serve_track_last(t), WHY_END };
+		return (struct stop){ 0, WHY_BEGIN, 0 };
+	return (struct stop){ serve_track_last(t), WHY_END, 0 };
+}
+
+/* Forwards one stops behind the instruction that did it, back before it: where it is undone. */
+static void find_touched(struct serve_session *s, size_t track, bool back, struct stop *stop)
+{
+	const struct serve_recording *r = s->rec;
+	uint64_t from = s->at[track], found;
+	uint64_t low = back ? stop->at : from, high = back ? from : stop->at;
+	size_t which;
+
+	if (!s->nr_watches || !r->touched ||
+	    !r->touched(r->ctx, r->track[track], low, high, back, s->watch, s->nr_watches, &found,
+			&which))
+		return;
+	*stop = (struct stop){ found + !back, WHY_WATCH, which };
 }
 
 static struct stop run_to(struct serve_session *s, size_t track, bool back)
@@ -94,7 +122,8 @@ static struct stop run_to(struct serve_session *s, size_t track, bool back)
 
 	if (serve_find(serve_session_view(s, track), &s->points, from, stop.at, s->options->threads,
 		       &found))
-		stop = (struct stop){ found, WHY_POINT };
+		stop = (struct stop){ found, WHY_POINT, 0 };
+	find_touched(s, track, back, &stop);
 	return stop;
 }
 
@@ -104,10 +133,10 @@ static struct stop step(struct serve_session *s, bool back)
 	uint64_t at = s->at[s->current];
 
 	if (back)
-		return at ? (struct stop){ at - 1, WHY_STEP } : (struct stop){ 0, WHY_BEGIN };
+		return at ? (struct stop){ at - 1, WHY_STEP, 0 } : (struct stop){ 0, WHY_BEGIN, 0 };
 	if (at >= serve_track_last(t))
-		return (struct stop){ at, WHY_END };
-	return (struct stop){ at + 1, WHY_STEP };
+		return (struct stop){ at, WHY_END, 0 };
+	return (struct stop){ at + 1, WHY_STEP, 0 };
 }
 
 /* As long as it is in [start, end): runs that are inside as a whole are passed over. */
@@ -169,13 +198,13 @@ static struct stop run(struct serve_session *s, bool back)
 	size_t first = s->current;
 	struct stop best = run_to(s, first, back);
 
-	for (size_t i = 0; i < s->rec->nr_tracks && s->points.nr; i++) {
+	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++) {
 		struct stop stop;
 
 		if (i == first)
 			continue;
 		stop = run_to(s, i, back);
-		if (stop.why != WHY_POINT)
+		if (stop.why != WHY_POINT && stop.why != WHY_WATCH)
 			continue;
 		if (best.why != WHY_BEGIN && best.why != WHY_END &&
 		    !is_nearer(s, i, stop.at, s->current, best.at, back))

@@ -75,6 +75,28 @@ static bool measure(struct serve_program *p, struct nt_code *code, struct serve_
 	return n == run->insns;
 }
 
+uint32_t serve_program_known(struct serve_program *p, const struct serve_run *run)
+{
+	struct serve_run new = *run;
+	uint32_t *at;
+
+	if (2 * p->nr >= p->nr_buckets)
+		grow(p);
+	for (;;) {
+		at = find(p, new.pc, new.insns, new.type, new.space);
+		if (!*at)
+			break;
+		if (p->run[*at - 1].halves == new.halves)
+			return *at - 1;
+		/* other code at the same address, which was written in between */
+		new.space++;
+	}
+	p->run = array_room(p->run, p->nr, sizeof(*p->run));
+	p->run[p->nr++] = new;
+	*at = p->nr;
+	return *at - 1;
+}
+
 int64_t serve_program_run(struct serve_program *p, struct nt_code *code, uint64_t pc,
 			  unsigned int insns, unsigned int type, uint32_t space)
 {
@@ -90,8 +112,5 @@ int64_t serve_program_run(struct serve_program *p, struct nt_code *code, uint64_
 		return *at - 1;
 	if (!measure(p, code, &run))
 		return -1;
-	p->run = array_room(p->run, p->nr, sizeof(*p->run));
-	p->run[p->nr++] = run;
-	*at = p->nr;
-	return *at - 1;
+	return serve_program_known(p, &run);
 }

@@ -79,6 +79,7 @@ void serve_session_free(struct serve_session *s)
 	free(s->at);
 	free(s->object.s);
 	free(s->reply.s);
+	free(s->watch);
 	serve_points_free(&s->points);
 }
 
@@ -305,17 +306,37 @@ static void read_memory(struct serve_session *s, const char *p)
 
 /* ----------------------------------------------------------- breakpoints - */
 
+static void set_watch(struct serve_session *s, const struct serve_watch *w, bool set)
+{
+	size_t i = 0;
+
+	while (i < s->nr_watches && (s->watch[i].kind != w->kind || s->watch[i].addr != w->addr ||
+				     s->watch[i].size != w->size))
+		i++;
+	if (set && i == s->nr_watches) {
+		s->watch = array_room(s->watch, s->nr_watches, sizeof(*s->watch));
+		s->watch[s->nr_watches++] = *w;
+	} else if (!set && i < s->nr_watches) {
+		s->watch[i] = s->watch[--s->nr_watches];
+	}
+	serve_session_reply(s, "OK");
+}
+
 static void set_point(struct serve_session *s, const char *p, bool set)
 {
 	char kind = *p++;
-	uint64_t addr;
+	uint64_t addr, size;
 
-	if (kind != '0' && kind != '1') {
+	if (kind < '0' || kind > '4' || (kind > '1' && !s->rec->touched)) {
 		serve_session_reply(s, "%s", "");
 		return;
 	}
-	if (*p++ != ',' || !gdb_number(&p, &addr) || *p != ',') {
+	if (*p++ != ',' || !gdb_number(&p, &addr) || *p++ != ',' || !gdb_number(&p, &size)) {
 		serve_session_reply(s, "E01");
+		return;
+	}
+	if (kind > '1') {
+		set_watch(s, &(struct serve_watch){ addr, size ? size : 1, kind }, set);
 		return;
 	}
 	/* it is set or removed once, however often it is said */

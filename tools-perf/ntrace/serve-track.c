@@ -165,6 +165,12 @@ bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, u
 	return true;
 }
 
+void serve_track_put(struct serve_track *t, const struct serve_run *run)
+{
+	t->has_end_pc = false;
+	put_run(t, serve_program_known(t->program, run));
+}
+
 void serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...)
 {
 	struct serve_mark *last = t->nr_marks ? &t->mark[t->nr_marks - 1] : NULL;

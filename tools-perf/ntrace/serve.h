@@ -9,6 +9,8 @@
  *	serve-raw.c	a raw trace and its program -> a track
  *	serve-rec.c	a perf.data -> a track for each task or CPU
  *	serve-tv.c	a tandem-verification trace -> a track, with registers and memory
+ *	serve-state.c	the registers and the memory
+ *	serve-recording.c	what is served
  *	serve-auxv.c	where GDB is to look for the program
  *	serve-files.c	memory that cannot have changed: of programs' files
  *	serve-session.c	GDB's packets, one by one -> replies
@@ -66,6 +68,9 @@ static inline uint64_t serve_run_pc(const struct serve_run *run, unsigned int nt
  */
 int64_t serve_program_run(struct serve_program *p, struct nt_code *code, uint64_t pc,
 			  unsigned int insns, unsigned int type, uint32_t space);
+
+/* The same of a run whose instructions are known: no code is read */
+uint32_t serve_program_known(struct serve_program *p, const struct serve_run *run);
 
 /* ------------------------------------------------------ serve-track.c ----- */
 
@@ -132,6 +137,8 @@ void serve_track_free(struct serve_track *t);
 /* So many instructions were executed from pc on; the last was left as `type' says. False: no code. */
 bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, uint64_t insns,
 		     unsigned int type, uint32_t space);
+/* The same of one run that is known */
+void serve_track_put(struct serve_track *t, const struct serve_run *run);
 /* What comes next is behind that; of several in one place one counts, a loss before a gap. */
 void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
@@ -250,6 +257,12 @@ struct serve_library {
 	uint64_t bias, dynamic;
 };
 
+/* Memory that is watched: kind as in GDB's packets, 2 writes, 3 reads, 4 both */
+struct serve_watch {
+	uint64_t addr, size;
+	char kind;
+};
+
 struct serve_recording {
 	const char *path;		/* of the file */
 	struct serve_program program;
@@ -270,17 +283,28 @@ struct serve_recording {
 		    uint64_t *value);
 	size_t (*memory)(void *ctx, const struct serve_track *t, uint64_t insn, uint64_t addr,
 			 void *buf, size_t len);
+	/*
+	 * The nearest instruction in [low, high) that writes or reads what is watched, from low on or
+	 * going back from high; false: none does. NULL: the source does not know
+	 */
+	bool (*touched)(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
+			const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which);
 	void (*free)(void *ctx);
 	void *ctx;
 };
 
 /* Read all of it; end the command if that is not possible. */
 void serve_raw_open(struct serve_recording *r, struct input *in);
+struct nt_tv_params;
+/* A tandem-verification trace, of a program whose files `in' has */
+void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_tv_params *params);
 struct rec_options;
 void serve_rec_open(struct serve_recording *r, const char *path, const struct rec_options *options);
 void serve_recording_free(struct serve_recording *r);
 /* One of its programs; the first is the one that GDB is told. */
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);
+/* All those of the command line */
+void serve_recording_add_input(struct serve_recording *r, const struct input *in);
 
 /* -------------------------------------------------------- serve-auxv.c ---- */
 
@@ -315,6 +339,8 @@ struct serve_session {
 	size_t current;			/* track */
 	size_t chosen;			/* by Hg */
 	struct serve_points points;
+	struct serve_watch *watch;
+	size_t nr_watches;
 	bool no_ack, swbreak, ended, btrace;
 	uint64_t btrace_sent;
 	void (*packet)(void *ctx, const char *data, size_t len);	/* to GDB */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A tandem-verification trace -> a track; registers and memory come with it
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nt-enc.h"
+#include "serve-state.h"
+
+struct source {
+	struct serve_track *track;
+	struct serve_state *state;
+	struct nt_params params;	/* of the code: what kind of transfer an instruction is */
+	struct serve_files *files;
+	struct symbols *symbols;
+	struct serve_run run;		/* that is not complete */
+	uint64_t next;			/* where it goes on */
+	bool begun;
+};
+
+/* ----------------------------------------------------------------- track - */
+
+static void end_run(struct source *s, unsigned int type)
+{
+	if (!s->run.insns && !(s->begun && nt_type_is_trap(type)))
+		return;
+	s->run.type = (uint8_t)type;
+	if (!s->run.insns)
+		s->run.pc = s->next;
+	serve_track_put(s->track, &s->run);
+	s->run = (struct serve_run){ .insns = 0 };
+}
+
+/* What a transfer away from the instruction is */
+static unsigned int type_of(const struct source *s, const struct nt_tv_group *g)
+{
+	struct nt_enc_op op;
+
+	nt_enc_classify(&s->params, g->pc, g->insn, g->insn_bytes, &op);
+	return op.type == NT_TYPE_NONE ? NT_TYPE_TRAP : op.type;
+}
+
+static void take_insn(struct source *s, const struct nt_tv_group *g)
+{
+	uint64_t pc = 0;
+
+	if (s->begun && s->next != g->pc)
+		end_run(s, NT_TYPE_TRAP);
+	if (!s->run.insns)
+		s->run.pc = g->pc;
+	s->run.halves |= (uint64_t)(g->insn_bytes / 2u - 1) << 2 * s->run.insns++;
+	s->next = g->pc + g->insn_bytes;
+	s->begun = true;
+	if (serve_state_pc(s->state, &pc) && pc != s->next) {
+		s->next = pc;
+		end_run(s, type_of(s, g));
+	} else if (s->run.insns == SERVE_RUN_MAX) {
+		end_run(s, NT_TYPE_NONE);
+	}
+}
+
+static void take_other(struct source *s, const struct nt_tv_group *g)
+{
+	if (!(g->flags & (NT_TV_G_INIT | NT_TV_G_RESET)) || !s->begun)
+		return;
+	end_run(s, NT_TYPE_NONE);
+	serve_track_mark(s->track, SERVE_GAP, "the hart is %s here", g->flags & NT_TV_G_RESET ?
+			 "reset" : "initialised anew");
+	s->begun = false;
+}
+
+static void take_groups(struct source *s, const char *path)
+{
+	const struct nt_tv_group *g;
+	uint64_t time;
+
+	serve_track_mark(s->track, SERVE_BEGIN, "trace begins");
+	while (serve_state_next(s->state, &g)) {
+		if (!g->insn_bytes) {
+			take_other(s, g);
+			continue;
+		}
+		if (!(g->flags & NT_TV_G_PC))
+			die("%s: offset %#llx: an instruction, and the trace has not told where: it is to "
+			    "begin with the program counter", path, (unsigned long long)g->offset);
+		take_insn(s, g);
+		if (!s->run.insns &&
+		    nt_tv_shadow_state(serve_state_shadow(s->state), NT_TV_MTIME, &time))
+			serve_track_time(s->track, time);
+	}
+	end_run(s, NT_TYPE_NONE);
+	serve_track_stop(s->track, s->next, s->begun);
+	serve_track_end(s->track);
+}
+
+/* ------------------------------------------------------------- the state - */
+
+static bool read_reg(void *ctx, const struct serve_track *t, uint64_t insn, unsigned int reg,
+		     uint64_t *value)
+{
+	struct source *s = ctx;
+
+	(void)t;
+	serve_state_goto(s->state, insn);
+	return nt_tv_shadow_reg(serve_state_shadow(s->state), (uint16_t)reg, value);
+}
+
+static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn, uint64_t addr,
+			  void *buf, size_t len)
+{
+	struct source *s = ctx;
+	size_t done = 0, n = 0;
+
+	(void)t;
+	serve_state_goto(s->state, insn);
+	do {
+		if (serve_state_is_flat(s->state))
+			n = nt_tv_shadow_read(serve_state_shadow(s->state), addr + done,
+					      (char *)buf + done, len - done);
+		/* what was neither read nor written yet, byte by byte: the trace goes first */
+		if (!n)
+			n = serve_files_read(s->files, addr + done, (char *)buf + done, 1);
+		done += n;
+	} while (n && done < len);
+	return done;
+}
+
+static bool is_touched(const struct nt_tv_group *g, const struct serve_watch *w)
+{
+	struct serve_access access[16];
+	size_t n = serve_state_accesses(g, access, 16);
+
+	for (size_t i = 0; i < n; i++) {
+		if (w->kind != '4' && access[i].write != (w->kind == '2'))
+			continue;
+		if (access[i].addr < w->addr + w->size && w->addr < access[i].addr + access[i].size)
+			return true;
+	}
+	return false;
+}
+
+#define STRETCH	65536u		/* instructions that are gone over at once, backwards */
+
+static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
+		       const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
+{
+	const struct nt_tv_group *g;
+	bool any = false;
+
+	serve_state_goto(s->state, low);
+	for (uint64_t insn = low; insn < high && serve_state_next(s->state, &g);) {
+		if (!g->insn_bytes)
+			continue;
+		for (size_t i = 0; i < nr; i++) {
+			if (!is_touched(g, &watch[i]))
+				continue;
+			any = true;
+			*found = insn;
+			*which = i;
+		}
+		if (any && !back)
+			return true;
+		insn++;
+	}
+	return any;
+}
+
+static bool find_touched(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
+			 const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
+{
+	struct source *s = ctx;
+
+	if (high > t->insns)
+		high = t->insns;
+	if (!back)
+		return in_stretch(s, low, high, false, watch, nr, found, which);
+	while (high > low) {
+		uint64_t from = high - low > STRETCH ? high - STRETCH : low;
+
+		if (in_stretch(s, from, high, true, watch, nr, found, which))
+			return true;
+		high = from;
+	}
+	return false;
+}
+
+/* -------------------------------------------------------------- the whole  */
+
+static const char *name_of(void *ctx, uint64_t addr, uint64_t *offset)
+{
+	const struct source *s = ctx;
+
+	return symbols_find(s->symbols, addr, offset);
+}
+
+static void free_source(void *ctx)
+{
+	struct source *s = ctx;
+
+	serve_state_free(s->state);
+	symbols_free(s->symbols);
+	free(s);
+}
+
+void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_tv_params *params)
+{
+	struct source *s = calloc(1, sizeof(*s));
+
+	*r = (struct serve_recording){
+		.path = in->file, .xlen = params->xlen, .flen = params->flen, .symbol = name_of,
+		.reg = read_reg, .memory = read_memory, .touched = find_touched,
+		.free = free_source, .ctx = s,
+	};
+	if (!s)
+		die("%s", nt_strerror(NT_ENOMEM));
+	serve_program_init(&r->program);
+	serve_recording_add_input(r, in);
+	r->flen = params->flen;
+	s->params = in->params;
+	s->params.xlen = params->xlen;
+	s->files = &r->files;
+	s->symbols = symbols_new(in);
+	s->state = serve_state_new(params, in->trace, in->size, in->file);
+	s->track = serve_track_new(&r->program, "hart", 0);
+	take_groups(s, in->file);
+	r->track = array_room(r->track, 0, sizeof(*r->track));
+	r->track[r->nr_tracks++] = s->track;
+	if (!s->track->insns)
+		die("%s: has no instruction", in->file);
+}
