@@ -5,12 +5,15 @@
  *	sample towers|mix|rv32 DIRECTORY
  *
  * writes DIRECTORY/NAME.elf and DIRECTORY/pc.txt, the addresses of the instructions that retire,
- * found by executing the program here. `towers` is recursion with indirect calls; `mix` has
+ * found by executing the program here; DIRECTORY/state.tv, all that they change, as a tandem-verification
+ * trace; and DIRECTORY/states.txt, of some positions the number, what x1 to x31 have, `-' what was not
+ * written yet, and the last store: address and value. `towers` is recursion with indirect calls; `mix` has
  * branches by chance, a jump table and loops, too; `rv32` is `towers` and `mix`, smaller, for 32
  * bits. The Makefile has them encoded.
  */
 #include <elf.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,7 @@ static unsigned int nr_insns, nr_symbols;
 static struct symbol symbols[16];
 static uint64_t labels[LABELS_MAX], base, here;
 static unsigned int xlen;
+static uint8_t text[TEXT_SIZE];
 
 static void fail(const char *what)
 {
@@ -399,14 +403,100 @@ static const struct insn *find(uint64_t pc)
 	return NULL;
 }
 
+/* ---- what it changes, for tests of the state */
+
+static FILE *trace, *states;
+static uint32_t written = 1;	/* registers */
+static uint64_t stored_at, stored;
+static bool has_stored;
+
+static void put_bytes(uint64_t value, unsigned int bytes)
+{
+	while (bytes--) {
+		putc((int)(value & 0xff), trace);
+		value >>= 8;
+	}
+}
+
+static void put_pc(uint64_t pc)
+{
+	put_bytes(0x0a07, 2);
+	put_bytes(pc, xlen / 8);
+}
+
+/* A group for an instruction that is about to be executed, but for what it writes */
+static void put_insn(const struct insn *i)
+{
+	unsigned int size = xlen == 64 ? 3 : 2;
+	uint64_t bits = 0;
+
+	memcpy(&bits, text + (i->at - base), i->len);
+	put_bytes(1, 1);
+	put_bytes(i->len == 2 ? 16 : 17, 1);
+	put_bytes(bits, i->len);
+	if (i->op != LOAD && i->op != STORE)
+		return;
+	put_bytes(8, 1);
+	put_bytes(address(x[i->rs1] + i->imm), xlen / 8);
+	put_bytes((i->op == STORE ? 1 : 0) | size << 4, 1);
+	if (i->op == STORE) {
+		put_bytes(x[i->rs2], xlen / 8);
+		stored_at = address(x[i->rs1] + i->imm);
+		stored = x[i->rs2];
+		has_stored = true;
+	} else {
+		put_bytes(9 | size << 8, 2);
+		put_bytes(*memory(x[i->rs1] + i->imm), xlen / 8);
+	}
+}
+
+static bool writes(const struct insn *i)
+{
+	return i->rd && i->op != STORE && (i->op < BEQ || i->op > BGE) && i->op != CSRS &&
+	       i->op != C_NOP && i->op != C_RET && i->op != C_BNEZ;
+}
+
+static void put_changes(const struct insn *i, uint64_t next)
+{
+	if (writes(i)) {
+		put_bytes(4, 1);
+		put_bytes(0x1000 + i->rd, 2);
+		put_bytes(x[i->rd], xlen / 8);
+		written |= 1u << i->rd;
+	}
+	put_pc(next);
+}
+
+static void put_state(unsigned int n)
+{
+	fprintf(states, "%u", n);
+	for (unsigned int i = 1; i < 32; i++) {
+		if (written >> i & 1)
+			fprintf(states, " %" PRIx64, address(x[i]));
+		else
+			fprintf(states, " -");
+	}
+	if (has_stored)
+		fprintf(states, " %" PRIx64 " %" PRIx64, stored_at, address(stored));
+	fprintf(states, "\n");
+}
+
 static void execute(FILE *list)
 {
 	uint64_t pc = base, next;
 	unsigned int n;
 
+	put_bytes(0x0b01, 2);
+	put_pc(pc);
 	for (n = 0; n < RETIRED_MAX; n++, pc = next) {
+		const struct insn *i = find(pc);
+
 		fprintf(list, "%" PRIx64 "\n", pc);
-		next = step(find(pc));
+		if (!(n % 97))
+			put_state(n);
+		put_insn(i);
+		next = step(i);
+		put_changes(i, next);
 		if (next == pc)
 			return;
 	}
@@ -415,7 +505,6 @@ static void execute(FILE *list)
 
 /* -------------------------------------------------------------------- ELF -- */
 
-static uint8_t text[TEXT_SIZE];
 static char strings[256];
 static FILE *out;
 
@@ -551,13 +640,15 @@ int main(int argc, char **argv)
 		memcpy(text + (insns[n].at - base), &raw, insns[n].len);
 	}
 	list = create(argv[2], "pc", ".txt");
+	trace = create(argv[2], "state", ".tv");
+	states = create(argv[2], "states", ".txt");
 	execute(list);
 	out = create(argv[2], argv[1], ".elf");
 	if (xlen == 64)
 		write_elf64();
 	else
 		write_elf32();
-	if (fclose(list) || fclose(out))
+	if (fclose(list) || fclose(out) || fclose(trace) || fclose(states))
 		fail("cannot write");
 	return 0;
 }
