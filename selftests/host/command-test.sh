@@ -81,7 +81,7 @@ refuses 'R142 several sources, none chosen' 'choose one with --src' \
 	decode --srcbits=2 --elf "$elf" "$scratch/sources"
 
 status 0 'help' --help
-for command in dump decode encode stat profile tv 'tv dump' 'tv stat' 'tv from-elf' 'tv verify'; do
+for command in dump decode encode stat profile gdbserver tv 'tv dump' 'tv stat' 'tv from-elf' 'tv verify'; do
 	# shellcheck disable=SC2086
 	status 0 "$command: help" $command --help
 	grep -q '^Usage: ntrace' "$scratch/stdout"

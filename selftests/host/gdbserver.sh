@@ -141,13 +141,13 @@ says 'trace is lost here: AUX record lost' 'a loss of a perf.data'
 
 # ------------------------------------------------------------ branch trace
 
-# The blocks that GDB reads are the instructions before the position, newest first.
+# The blocks that GDB reads are the instructions up to the position, newest first.
 cat >"$scratch/blocks" <<'END'
 import re, sys
 pcs = [int(l, 16) for l in open(sys.argv[1])]
 at, count = int(sys.argv[2]), int(sys.argv[3])
 blocks = re.findall(r'begin="0x(\w+)" end="0x(\w+)"', sys.stdin.read())
-want = pcs[max(0, at - count):at]
+want = pcs[max(0, at - count):at + 1]
 next = len(want)
 for begin, end in blocks:
     begin, end = int(begin, 16), int(end, 16)
@@ -163,7 +163,7 @@ for begin, end in blocks:
 if next or len(blocks) < 2:
     sys.exit('%d instructions are missing' % next)
 END
-for at in 7000 1234 231029; do
+for at in 7000 1234 231028; do
 	size=5000
 	printf '%s\n' "monitor goto $at" Qbtrace:bts qXfer:btrace-conf:read::0,1000 \
 		"$(for i in $(seq 0 60); do printf 'qXfer:btrace:read:all:%x,1000\n' $((i * 4096)); done)" D |

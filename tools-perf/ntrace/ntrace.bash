@@ -27,7 +27,8 @@ _ntrace_values()	# COMMAND OPTION: what may stand behind it
 	--by) echo "time insns" ;;
 	--value) echo "insns branches time" ;;
 	--profile) echo "1.0 p550 sifive tt-dfd" ;;
-	--xlen) echo "32 64" ;;
+	--xlen|--flen) echo "32 64" ;;
+	--mlen) echo "32 34 64" ;;
 	--retstack|--syncmode) echo "0 1 2 3" ;;
 	esac
 }

@@ -47,9 +47,8 @@ static bool make_target(struct serve_session *s, const char *annex, struct serve
 	if (strcmp(annex, "target.xml"))
 		return false;
 	serve_text_put(t, "<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n"
-		       "<target version=\"1.0\">\n<architecture>riscv:rv%u</architecture>\n", xlen);
-	if (s->rec->auxv)
-		serve_text_put(t, "<osabi>GNU/Linux</osabi>\n");
+		       "<target version=\"1.0\">\n<architecture>riscv:rv%u</architecture>\n"
+		       "<osabi>none</osabi>\n", xlen);
 	serve_text_put(t, "<feature name=\"org.gnu.gdb.riscv.cpu\">\n");
 	for (unsigned int i = 0; i < 32; i++) {
 		snprintf(name, sizeof(name), "x%u", i);
@@ -98,24 +97,16 @@ static bool make_exec_file(struct serve_session *s, const char *annex, struct se
 static bool make_libraries(struct serve_session *s, const char *annex, struct serve_text *t)
 {
 	(void)annex;
-	serve_text_put(t, "<library-list-svr4 version=\"1.0\">\n");
+	serve_text_put(t, "<library-list>\n");
 	for (size_t i = 0; i < s->rec->nr_libraries; i++) {
 		const struct serve_library *l = &s->rec->library[i];
 
-		/* there is no link map to name: a number that is no other's does */
 		serve_text_put(t, "<library name=\"");
 		put_xml(t, l->path);
-		serve_text_put(t, "\" lm=\"%#zx\" l_addr=\"%#" PRIx64 "\" l_ld=\"%#" PRIx64 "\"/>\n",
-			       i + 1, l->bias, l->dynamic);
+		serve_text_put(t, "\"><segment address=\"%#" PRIx64 "\"/></library>\n", l->start);
 	}
-	serve_text_put(t, "</library-list-svr4>\n");
+	serve_text_put(t, "</library-list>\n");
 	return s->rec->nr_libraries;
-}
-
-static bool make_auxv(struct serve_session *s, const char *annex, struct serve_text *t)
-{
-	serve_text_bytes(t, s->rec->auxv, s->rec->auxv_size);
-	return s->rec->auxv && !*annex;
 }
 
 /* ---------------------------------------------------------- branch trace - */
@@ -132,7 +123,7 @@ static uint64_t first_of(const struct serve_session *s)
 }
 
 struct block {
-	uint64_t begin, last, next;	/* next: where linear code goes on */
+	uint64_t begin, last;
 	bool open;
 };
 
@@ -145,15 +136,20 @@ static void put_block(struct serve_text *t, struct block *b)
 }
 
 /*
- * Newest first; runs that follow each other without a transfer are one block. The oldest of a delta
- * begins where GDB left off: it wants 0 then.
+ * Newest first; runs that follow each other without a transfer are one block. The newest ends at the
+ * instruction that is next. The oldest of a delta begins where GDB left off: it wants 0 then.
  */
 static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at,
 		       bool delta)
 {
 	struct serve_view *v = serve_session_view(s, s->chosen);
 	struct block b = { .open = false };
+	uint64_t pc;
 
+	if (at < v->track->insns)
+		at++;
+	else if (serve_view_pc(v, at, &pc))
+		b = (struct block){ .begin = pc, .last = pc, .open = true };
 	while (at > first) {
 		unsigned int nth, from;
 		uint32_t index;
@@ -187,11 +183,10 @@ static bool make_btrace(struct serve_session *s, const char *annex, struct serve
 		if (s->btrace_sent > at || s->btrace_sent < first)
 			return false;
 		first = s->btrace_sent;
-	} else if (!strcmp(annex, "new") && s->btrace_sent == at) {
-		first = at;
 	}
 	serve_text_put(t, "<!DOCTYPE btrace SYSTEM \"btrace.dtd\">\n<btrace version=\"1.0\">\n");
-	put_blocks(s, t, first, at, delta);
+	if (strcmp(annex, "new") || s->btrace_sent != at)
+		put_blocks(s, t, first, at, delta);
 	serve_text_put(t, "</btrace>\n");
 	s->btrace_sent = at;
 	return true;
@@ -215,8 +210,7 @@ static const struct {
 	{ "features", make_target },
 	{ "threads", make_threads },
 	{ "exec-file", make_exec_file },
-	{ "libraries-svr4", make_libraries },
-	{ "auxv", make_auxv },
+	{ "libraries", make_libraries },
 	{ "btrace", make_btrace },
 	{ "btrace-conf", make_btrace_conf },
 };

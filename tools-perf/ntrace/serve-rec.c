@@ -3,7 +3,6 @@
  * A perf.data -> a track for each thread of one process, or for each CPU. Each has what it executed in
  * the kernel, too, if that was traced.
  */
-#include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,61 +250,26 @@ static uint64_t bias_of(const struct rec_mapping *m)
 	return bias;
 }
 
-/* The kernel maps the program before its loader and its libraries. */
-static const struct rec_file *find_main(const struct source *s, int pid)
+static bool is_added(const struct rec_space *space, size_t nth)
 {
-	const struct rec_file *main = NULL;
-	bool wanted = true;
-
-	for (size_t i = 0; i < s->rec.nr_notes; i++) {
-		const struct rec_note *n = &s->rec.note[i];
-
-		if (n->type == NT_PERFDATA_COMM && n->misc & NT_PERFDATA_MISC_COMM_EXEC && n->pid == pid)
-			wanted = true;
-		if (!wanted || !n->mmap || (int)n->mmap->mmap.pid != pid || *n->mmap->mmap.name != '/')
-			continue;
-		main = rec_file_get((struct rec *)&s->rec, n->mmap->mmap.name, &n->mmap->mmap.build_id);
-		wanted = false;
-	}
-	return main;
-}
-
-static bool has_library(const struct serve_recording *r, const char *path)
-{
-	for (size_t i = 0; i < r->nr_libraries; i++)
-		if (!strcmp(r->library[i].path, path))
+	for (size_t i = 0; i < nth; i++)
+		if (space->map[i].file == space->map[nth].file)
 			return true;
 	return false;
-}
-
-static void add_library(struct serve_recording *r, const char *path, uint64_t bias)
-{
-	char *copy = strdup(path);
-
-	if (!copy)
-		die("%s", nt_strerror(NT_ENOMEM));
-	r->library = array_room(r->library, r->nr_libraries, sizeof(*r->library));
-	r->library[r->nr_libraries++] = (struct serve_library){ copy, bias, bias };
 }
 
 static void add_files(struct source *s, int pid)
 {
 	struct serve_recording *r = s->r;
 	const struct rec_space *space = rec_space_get(&s->rec, pid);
-	const struct rec_file *main = find_main(s, pid);
 
 	for (size_t i = 0; i < space->nr_maps; i++) {
 		const struct rec_mapping *m = &space->map[i];
 
-		if (!rec_file_open(&s->rec, m->file) || !m->file->nr_segments || !m->file->path)
-			continue;
-		if (m->file == main) {
-			if (!r->exec_file)
-				serve_recording_add_elf(r, m->file->path, bias_of(m));
-		} else if (!has_library(r, m->file->path)) {
-			serve_files_add_elf(&r->files, m->file->path, bias_of(m));
-			add_library(r, m->file->path, bias_of(m));
-		}
+		/* a file may be mapped in several pieces */
+		if (rec_file_open(&s->rec, m->file) && m->file->nr_segments && m->file->path &&
+		    !is_added(space, i))
+			serve_recording_add_elf(r, m->file->path, bias_of(m));
 	}
 }
 
@@ -378,6 +342,4 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	if (pid > 0)
 		add_files(s, pid);
 	add_kernel(s);
-	if (r->exec_file)
-		serve_auxv_make(r);
 }

@@ -12,26 +12,77 @@
 
 #include "serve.h"
 
+/* GNU's note that tells which system a program is for */
+static bool has_abi_note(Elf *elf, const GElf_Phdr *ph)
+{
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)ph->p_offset, ph->p_filesz,
+					      ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t at = 0, name, desc;
+	GElf_Nhdr nhdr;
+
+	while (data && (at = gelf_getnote(data, at, &nhdr, &name, &desc)))
+		if (nhdr.n_type == NT_GNU_ABI_TAG && nhdr.n_namesz == sizeof("GNU") &&
+		    !memcmp((char *)data->d_buf + name, "GNU", sizeof("GNU")))
+			return true;
+	return false;
+}
+
+struct facts {
+	bool is_linux;
+	uint64_t start;		/* of its lowest segment */
+	unsigned int flen;	/* of the registers that calls use */
+};
+
+static void read_facts(Elf *elf, struct facts *facts)
+{
+	GElf_Ehdr eh;
+	GElf_Phdr ph;
+	size_t nr;
+
+	*facts = (struct facts){ .start = UINT64_MAX };
+	if (!gelf_getehdr(elf, &eh) || elf_getphdrnum(elf, &nr))
+		return;
+	/* GDB refuses a target without the registers that calls of the program use. */
+	if (eh.e_flags & EF_RISCV_FLOAT_ABI)
+		facts->flen = (eh.e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_SINGLE ? 32 : 64;
+	for (size_t i = 0; i < nr; i++) {
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			continue;
+		if (ph.p_type == PT_LOAD && ph.p_vaddr < facts->start)
+			facts->start = ph.p_vaddr;
+		facts->is_linux |= ph.p_type == PT_INTERP || ph.p_type == PT_DYNAMIC ||
+				   (ph.p_type == PT_NOTE && has_abi_note(elf, &ph));
+	}
+}
+
+static void add_library(struct serve_recording *r, char *path, uint64_t start)
+{
+	r->library = array_room(r->library, r->nr_libraries, sizeof(*r->library));
+	r->library[r->nr_libraries++] = (struct serve_library){ path, start };
+}
+
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias)
 {
-	char full[PATH_MAX];
-	GElf_Ehdr eh;
+	char full[PATH_MAX], *copy = strdup(realpath(path, full) ? full : path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct facts facts;
 	Elf *elf;
-	int fd;
 
+	if (!copy)
+		die("%s", nt_strerror(NT_ENOMEM));
 	if (!serve_files_add_elf(&r->files, path, bias))
 		die("%s: is no ELF file any more", path);
-	if (r->exec_file)
-		return;
-	r->exec_file = strdup(realpath(path, full) ? full : path);
-	r->bias = bias;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	/* GDB refuses a target without the registers that calls of the program use. */
-	if (elf && gelf_getehdr(elf, &eh) && eh.e_flags & EF_RISCV_FLOAT_ABI)
-		r->flen = (eh.e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_SINGLE ? 32 : 64;
+	read_facts(elf, &facts);
 	elf_end(elf);
 	close(fd);
+	if (!r->exec_file && !r->nr_libraries && !facts.is_linux) {
+		r->exec_file = copy;
+		r->bias = bias;
+		r->flen = facts.flen;
+	} else {
+		add_library(r, copy, facts.start + bias);
+	}
 }
 
 void serve_recording_add_input(struct serve_recording *r, const struct input *in)
@@ -52,7 +103,6 @@ void serve_recording_free(struct serve_recording *r)
 		free(r->library[i].path);
 	free(r->library);
 	free(r->exec_file);
-	free(r->auxv);
 	serve_program_free(&r->program);
 	serve_files_free(&r->files);
 	if (r->free)

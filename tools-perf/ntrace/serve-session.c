@@ -54,6 +54,7 @@ static void put_hex(struct serve_text *t, const void *bytes, size_t len)
 	const uint8_t *b = bytes;
 
 	make_room(t, 2 * len);
+	t->s[t->len] = '\0';
 	for (size_t i = 0; i < len; i++)
 		t->len += (size_t)sprintf(t->s + t->len, "%02x", b[i]);
 }
@@ -449,9 +450,7 @@ static void tell_features(struct serve_session *s, const char *p)
 	if (r->exec_file)
 		serve_text_put(&s->reply, ";qXfer:exec-file:read+");
 	if (r->nr_libraries)
-		serve_text_put(&s->reply, ";qXfer:libraries-svr4:read+");
-	if (r->auxv)
-		serve_text_put(&s->reply, ";qXfer:auxv:read+");
+		serve_text_put(&s->reply, ";qXfer:libraries:read+");
 	send(s);
 }
 
@@ -460,8 +459,7 @@ static void tell_host(struct serve_session *s)
 {
 	char triple[64];
 
-	snprintf(triple, sizeof(triple), "riscv%u-unknown-%s", s->rec->xlen,
-		 s->rec->auxv ? "linux" : "elf");
+	snprintf(triple, sizeof(triple), "riscv%u-unknown-elf", s->rec->xlen);
 	s->reply.len = 0;
 	serve_text_put(&s->reply, "triple:");
 	put_hex(&s->reply, triple, strlen(triple));

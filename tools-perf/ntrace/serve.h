@@ -11,7 +11,6 @@
  *	serve-tv.c	a tandem-verification trace -> a track, with registers and memory
  *	serve-state.c	the registers and the memory
  *	serve-recording.c	what is served
- *	serve-auxv.c	where GDB is to look for the program
  *	serve-files.c	memory that cannot have changed: of programs' files
  *	serve-session.c	GDB's packets, one by one -> replies
  *	serve-move.c	those that move the position
@@ -74,7 +73,9 @@ uint32_t serve_program_known(struct serve_program *p, const struct serve_run *ru
 
 /* ------------------------------------------------------ serve-track.c ----- */
 
+#ifndef SERVE_CHUNK	/* tests may want small ones */
 #define SERVE_CHUNK	16384u	/* runs */
+#endif
 #define SERVE_FILTER	4096u	/* bits */
 #define SERVE_FRAMES	512u	/* of a checkpoint; the outermost beyond are not kept */
 
@@ -252,9 +253,10 @@ void serve_files_free(struct serve_files *f);
 #define SERVE_REG_FCSR	66
 #define SERVE_REGS	69
 
+/* A file that was mapped, with its lowest segment at start */
 struct serve_library {
 	char *path;
-	uint64_t bias, dynamic;
+	uint64_t start;
 };
 
 /* Memory that is watched: kind as in GDB's packets, 2 writes, 3 reads, 4 both */
@@ -270,12 +272,14 @@ struct serve_recording {
 	size_t nr_tracks;
 	unsigned int xlen, flen;	/* flen 0: none */
 	struct serve_files files;
-	char *exec_file;		/* NULL: not known */
+	/*
+	 * The program, if it is none of Linux: of one of Linux GDB computes itself where a step leads, of
+	 * registers that are not known.  It does not if the program is one of the libraries.
+	 */
+	char *exec_file;
 	uint64_t bias;			/* where it was, less what it says */
 	struct serve_library *library;
 	size_t nr_libraries;
-	uint8_t *auxv;			/* as the kernel has it */
-	size_t auxv_size;
 	bool timed;			/* times are ns of the recording's clock, not ticks */
 	const char *(*symbol)(void *ctx, uint64_t addr, uint64_t *offset);
 	/* Registers (NT_TV_REG_ numbers) and memory at a position; NULL: the source has none */
@@ -301,15 +305,10 @@ void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_
 struct rec_options;
 void serve_rec_open(struct serve_recording *r, const char *path, const struct rec_options *options);
 void serve_recording_free(struct serve_recording *r);
-/* One of its programs; the first is the one that GDB is told. */
+/* One of its programs, or a library */
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);
 /* All those of the command line */
 void serve_recording_add_input(struct serve_recording *r, const struct input *in);
-
-/* -------------------------------------------------------- serve-auxv.c ---- */
-
-/* Of a program under Linux */
-void serve_auxv_make(struct serve_recording *r);
 
 /* ----------------------------------------------------- serve-session.c ---- */
 
