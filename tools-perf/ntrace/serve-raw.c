@@ -24,7 +24,7 @@ struct batch {
 		struct nt_event ev;
 		bool seam;
 	} *event;
-	size_t nr;
+	size_t nr, room;
 };
 
 struct state {
@@ -54,7 +54,13 @@ static void take_event(struct piece *p, void *state, const struct nt_event *ev, 
 	struct batch *b = p->own;
 
 	((struct state *)state)->piece = p;
-	b->event = array_room(b->event, b->nr, sizeof(*b->event));
+	/* what one piece took serves the next */
+	if (b->nr == b->room) {
+		b->room = b->room ? 2 * b->room : 1024;
+		b->event = reallocarray(b->event, b->room, sizeof(*b->event));
+		if (!b->event)
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
 	b->event[b->nr++] = (struct event){ *ev, seam };
 }
 
