@@ -209,9 +209,7 @@ static unsigned int reg_bytes(const struct serve_session *s, unsigned int reg)
 {
 	if (reg <= SERVE_REG_PC)
 		return s->rec->xlen / 8;
-	if (reg < SERVE_REG_FCSR)
-		return reg < SERVE_REG_F + 32 ? s->rec->flen / 8 : 4;
-	return 4;
+	return reg < SERVE_REG_FFLAGS ? s->rec->flen / 8 : 4;
 }
 
 /* As NT_TV_REG_ has it */
@@ -219,9 +217,9 @@ static unsigned int arch_number(unsigned int reg)
 {
 	if (reg < SERVE_REG_PC)
 		return 0x1000 + reg;
-	if (reg < SERVE_REG_F + 32)
+	if (reg < SERVE_REG_FFLAGS)
 		return 0x1020 + reg - SERVE_REG_F;
-	return 1 + reg - (SERVE_REG_F + 32);	/* fflags, frm, fcsr */
+	return 1 + reg - SERVE_REG_FFLAGS;	/* fflags, frm, fcsr */
 }
 
 static bool reg_value(struct serve_session *s, unsigned int reg, uint64_t *value)

@@ -250,8 +250,8 @@ void serve_files_free(struct serve_files *f);
 /* The numbers GDB knows registers by: x0 to x31, pc, f0 to f31, fflags, frm, fcsr */
 #define SERVE_REG_PC	32
 #define SERVE_REG_F	33
-#define SERVE_REG_FCSR	66
-#define SERVE_REGS	69
+#define SERVE_REG_FFLAGS	(SERVE_REG_F + 32)
+#define SERVE_REGS	(SERVE_REG_FFLAGS + 3)
 
 /* A file that was mapped, with its lowest segment at start */
 struct serve_library {

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace gdbserver under stock GDB, of two releases of Debian: random commands end where the list of
+# what retired says; programs and libraries are found; what README.md shows is what is seen.
+
+name=gdbserver
+smp=1		# one hart's truth is the whole truth, in its order
+. "$(dirname "$0")/lib.bash"
+
+releases="trixie bookworm"
+share=$dir/run/share
+samples=$build/host/samples
+mkdir -p "$share"
+
+for release in $releases; do
+	"$lab/setup-gdb" $release 2>"$dir/setup-$release"
+	ok $? "GDB of $release" "$dir/setup-$release"
+done
+
+# serving ARGUMENT...: a server on a free port, $port, until GDB goes
+serving()
+{
+	timeout 300 "$lab/enter" "$build/host/ntrace" gdbserver --listen=0 "$@" >"$dir/server" 2>&1 </dev/null &
+	server=$!
+	port=
+	while [ -z "$port" ] && kill -0 $server 2>/dev/null; do
+		port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\);.*/\1/p' "$dir/server")
+		[ -n "$port" ] || sleep 0.1
+	done
+}
+
+# gdb RELEASE ARGUMENT...
+gdb()
+{
+	local release=$1
+	shift
+
+	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 300 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch "$@" \
+		</dev/null
+}
+
+# obeys RELEASE COMMANDS NAME LIST ARGUMENT...: $BTRACE instructions of branch trace, too
+seed=${SEED:-$RANDOM}
+echo "# SEED=$seed"
+obeys()
+{
+	local release=$1 commands=$2 what=$3 list=$4 said variables
+	shift 4
+
+	serving --btrace=2000 "$@"
+	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "BTRACE=${BTRACE:-}")
+	gdb "$release" -x selftests/lab/gdbserver.py >"$dir/gdb.out" 2>&1
+	wait $server
+	said=$(sed -n 's/^ok: //p' "$dir/gdb.out")
+	[ -n "$said" ]
+	ok $? "$release, $what: $said" "$dir/gdb.out" "$dir/server"
+}
+
+# ------------------------------------------------------------- raw traces
+
+for release in $releases; do
+	BTRACE=2000 obeys $release 300 "towers" "$samples/towers/pc.txt" \
+		--elf "$samples/towers/towers.elf" "$samples/towers/L1.bin"
+	obeys $release 300 "mix, implicit returns" "$samples/mix/pc.txt" \
+		--elf "$samples/mix/mix.elf" --retstack=3 "$samples/mix/L4.bin"
+	obeys $release 300 "rv32" "$samples/rv32/pc.txt" \
+		--elf "$samples/rv32/rv32.elf" "$samples/rv32/L2.bin"
+	obeys $release 300 "mix, tandem verification" "$samples/mix/pc.txt" \
+		--tv --elf "$samples/mix/mix.elf" "$samples/mix/state.tv"
+	more obeys $release 10000 "mix" "$samples/mix/pc.txt" \
+		--elf "$samples/mix/mix.elf" "$samples/mix/L0.bin"
+done
+
+# -------------------------------------------------------------- recordings
+
+cat >"$dir/record.sh" <<'END'
+cd /mnt; status=0; n=0
+for p in prog qsort-dynamic; do
+	n=$((n + 1))
+	recording $n
+	perf --buildid-dir /mnt/debug record -e ntrace//u -o $p.data -- $p || status=1
+done
+exit $status
+END
+guest run "$dir/record.sh" --timeout 400
+ok $? "recordings" "$dir/run/guest.out"
+stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
+
+# list NUMBER: addresses that the program's one thread retired
+list()
+{
+	"$lab/enter" "$build/host/truthlist" --segment "$1" "$stream" |
+		awk '$1 == "b" { tid = $3 } $1 == "o" { tid = $2 } $1 == "i" { print tid, $2 }' >"$dir/all"
+	awk '{ n[$1]++ } END { for (t in n) if (n[t] > n[most]) most = t; print most }' "$dir/all" >"$dir/tid"
+	awk -v tid="$(cat "$dir/tid")" '$1 == tid { print $2 }' "$dir/all"
+}
+
+n=0
+for p in prog qsort-dynamic; do
+	n=$((n + 1))
+	list $n >"$dir/$p.list"
+	for release in $releases; do
+		obeys $release 150 "$p" "$dir/$p.list" --buildid-dir "$share/debug" "$share/$p.data"
+	done
+	# found by its symbol, wherever it was mapped, in the program and in a library
+	serving --buildid-dir "$share/debug" "$share/$p.data"
+	variables=(env)
+	gdb trixie -ex "target remote 127.0.0.1:$port" -ex 'break main' -ex continue \
+		-ex 'output/x (long)$pc' -ex 'echo \n' -ex 'info symbol $pc' -ex 'info threads' \
+		-ex kill >"$dir/$p.gdb" 2>&1
+	wait $server
+	pc=$(sed -n 's/^0x\([0-9a-f]*\)$/\1/p' "$dir/$p.gdb")
+	grep -q '^main' "$dir/$p.gdb" && [ -n "$pc" ] && grep -qx "$pc" "$dir/$p.list" &&
+		grep -q "\"${p:0:15} [0-9]*\"" "$dir/$p.gdb"
+	ok $? "$p: main is where it was executed, $pc" "$dir/$p.gdb" "$dir/server"
+done
+
+# --------------------------------------------------------------- README.md
+
+# its session, with what GDB prints; addresses are the compiler's
+sed -n 's/^    (gdb) //p' "$top/README.md" >"$dir/readme.gdb"
+sed -n '/^    (gdb)/,/^$/s/^    //p' "$top/README.md" | grep -v '^(gdb)' | sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*/+/' >"$dir/readme.want"
+serving --buildid-dir "$share/debug" "$share/prog.data"
+variables=(env)
+gdb trixie -ex "target remote 127.0.0.1:$port" -x "$dir/readme.gdb" -ex kill 2>&1 |
+	tee "$dir/readme.got" | sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*/+/' >"$dir/readme.plain"
+wait $server
+# each line of it
+[ -s "$dir/readme.want" ] && ! grep -vxFf "$dir/readme.plain" "$dir/readme.want" >"$dir/readme.missing"
+ok $? "ntrace gdbserver perf.data, as README.md has it" "$dir/readme.missing" "$dir/readme.got"
+
+finish
