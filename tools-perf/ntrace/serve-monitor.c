@@ -216,18 +216,15 @@ static void on_gaps(struct serve_session *s, const char *text)
 static void on_known(struct serve_session *s, const char *text)
 {
 	const struct serve_recording *r = s->rec;
-	unsigned int nr = 0;
+	char list[32 * 4 + 1] = "";
 	uint64_t value;
 
 	(void)text;
-	for (unsigned int i = 1; i < 32 && r->reg; i++)
-		nr += r->reg(r->ctx, current(s), s->at[s->chosen], 0x1000 + i, &value);
-	serve_session_say(s, "registers: pc%s", r->reg ? "" : "; no others\n");
-	for (unsigned int i = 1; i < 32 && nr; i++)
-		if (r->reg(r->ctx, current(s), s->at[s->chosen], 0x1000 + i, &value))
-			serve_session_say(s, " x%u", i);
-	if (r->reg)
-		serve_session_say(s, "\n");
+	for (unsigned int i = 1; i < 32; i++)
+		if (serve_session_reg(s, 0x1000 + i, &value))
+			sprintf(list + strlen(list), " x%u", i);
+	serve_session_say(s, "registers: pc%s%s\n", *list ? list : "; no others", r->reg || !*list ? "" :
+			  ", as they follow from the code that was executed");
 	serve_session_say(s, "memory: %s\n", r->memory ? "what the trace told up to here, and files" :
 			  "what programs' files have and cannot be written to");
 }

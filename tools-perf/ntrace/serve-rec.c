@@ -106,6 +106,8 @@ static void take_begin(struct owner *o, uint64_t to)
 	if (o->track->insns && !follows)
 		serve_track_mark(o->track, SERVE_GAP, "trace ended at %#" PRIx64 ", and goes on here",
 				 o->stop);
+	else if (o->track->insns)
+		serve_track_pause(o->track, to);
 	o->stopped = false;
 }
 

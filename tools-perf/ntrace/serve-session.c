@@ -69,6 +69,7 @@ void serve_session_init(struct serve_session *s, const struct serve_recording *r
 	s->at = calloc(r->nr_tracks + 1, sizeof(*s->at));
 	if (!s->view || !s->at)
 		die("%s", nt_strerror(NT_ENOMEM));
+	s->infer = serve_infer_new(r);
 	serve_move_sync(s, 0);
 }
 
@@ -81,6 +82,7 @@ void serve_session_free(struct serve_session *s)
 	free(s->object.s);
 	free(s->reply.s);
 	free(s->watch);
+	serve_infer_free(s->infer);
 	serve_points_free(&s->points);
 }
 
@@ -222,17 +224,27 @@ static unsigned int arch_number(unsigned int reg)
 	return 1 + reg - SERVE_REG_FFLAGS;	/* fflags, frm, fcsr */
 }
 
-static bool reg_value(struct serve_session *s, unsigned int reg, uint64_t *value)
+bool serve_session_reg(struct serve_session *s, unsigned int reg, uint64_t *value)
 {
 	const struct serve_recording *r = s->rec;
 	size_t t = s->chosen;
 
+	*value = 0;
+	if (reg == 0x1000)
+		return true;
+	if (r->reg)
+		return r->reg(r->ctx, r->track[t], s->at[t], reg, value);
+	return reg > 0x1000 && reg < 0x1020 &&
+	       serve_infer_reg(s->infer, serve_session_view(s, t), s->at[t], reg - 0x1000, value);
+}
+
+static bool reg_value(struct serve_session *s, unsigned int reg, uint64_t *value)
+{
+	size_t t = s->chosen;
+
 	if (reg == SERVE_REG_PC)
 		return serve_view_pc(serve_session_view(s, t), s->at[t], value);
-	*value = 0;
-	if (!reg)
-		return true;
-	return r->reg && r->reg(r->ctx, r->track[t], s->at[t], arch_number(reg), value);
+	return serve_session_reg(s, arch_number(reg), value);
 }
 
 static void put_reg(struct serve_session *s, unsigned int reg)

@@ -210,6 +210,11 @@ void serve_track_time(struct serve_track *t, uint64_t time)
 	t->time[t->nr_times++] = (struct serve_time){ t->insns, time };
 }
 
+void serve_track_pause(struct serve_track *t, uint64_t pc)
+{
+	put_run(t, serve_program_known(t->program, &(struct serve_run){ .pc = pc }));
+}
+
 void serve_track_stop(struct serve_track *t, uint64_t pc, bool known)
 {
 	t->end_pc = pc;

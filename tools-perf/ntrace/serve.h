@@ -5,6 +5,7 @@
  *	serve-program.c	runs: each stretch of linear code that was executed, once
  *	serve-track.c	what a thread executed, as runs in chunks; positions in it
  *	serve-stack.c	the calls that a position is in
+ *	serve-infer.c	registers that follow from code and flow
  *	serve-find.c	the next breakpoint, either way
  *	serve-raw.c	a raw trace and its program -> a track
  *	serve-rec.c	a perf.data -> a track for each task or CPU
@@ -33,7 +34,7 @@ struct serve_run {
 	uint64_t pc;
 	uint64_t halves;	/* of each instruction, from the low bits on: its half-words - 1 */
 	uint32_t space;		/* whose code it is: the same address may have other code elsewhere */
-	uint8_t insns;		/* 0: a trap where another run ended */
+	uint8_t insns;		/* 0: a trap where another run ended, or NONE: a pause */
 	uint8_t type;		/* enum nt_type: how the last instruction was left */
 };
 
@@ -145,6 +146,11 @@ void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
 /* What comes next happened at that time, or later. */
 void serve_track_time(struct serve_track *t, uint64_t time);
+/*
+ * What comes next follows from what was before, and other code may have been executed in between:
+ * a system call, an interrupt
+ */
+void serve_track_pause(struct serve_track *t, uint64_t pc);
 /* Where it would go on, if that is known */
 void serve_track_stop(struct serve_track *t, uint64_t pc, bool known);
 /* It is complete. */
@@ -221,6 +227,17 @@ void serve_points_free(struct serve_points *p);
  */
 bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uint64_t to,
 		unsigned int threads, uint64_t *found);
+
+/* ------------------------------------------------------ serve-infer.c ----- */
+
+struct serve_infer;
+struct serve_recording;
+
+struct serve_infer *serve_infer_new(const struct serve_recording *r);
+void serve_infer_free(struct serve_infer *s);
+/* x0 to x31 at a position; false: nothing is certain */
+bool serve_infer_reg(struct serve_infer *s, struct serve_view *v, uint64_t insn, unsigned int reg,
+		     uint64_t *value);
 
 /* ------------------------------------------------------- serve-files.c ---- */
 
@@ -338,6 +355,7 @@ struct serve_session {
 	size_t current;			/* track */
 	size_t chosen;			/* by Hg */
 	struct serve_points points;
+	struct serve_infer *infer;
 	struct serve_watch *watch;
 	size_t nr_watches;
 	bool no_ack, swbreak, ended, btrace;
@@ -353,6 +371,8 @@ void serve_session_init(struct serve_session *s, const struct serve_recording *r
 			const struct serve_options *options);
 void serve_session_free(struct serve_session *s);
 struct serve_view *serve_session_view(struct serve_session *s, size_t track);
+/* A register of the chosen thread, by NT_TV_REG_ number; false: it is not known */
+bool serve_session_reg(struct serve_session *s, unsigned int reg, uint64_t *value);
 /* A packet, without its frame; ends with a zero byte, which len does not count. */
 void serve_session_packet(struct serve_session *s, const char *data, size_t len);
 /* Say something on GDB's terminal: only before the reply to what moves, or to qRcmd */
