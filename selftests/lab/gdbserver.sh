@@ -35,7 +35,7 @@ gdb()
 	local release=$1
 	shift
 
-	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 300 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch "$@" \
+	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 300 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch -ex 'set confirm off' -ex 'set width 0' "$@" \
 		</dev/null
 }
 
@@ -105,7 +105,7 @@ for p in prog qsort-dynamic; do
 	# found by its symbol, wherever it was mapped, in the program and in a library
 	serving --buildid-dir "$share/debug" "$share/$p.data"
 	variables=(env)
-	gdb trixie -ex "target remote 127.0.0.1:$port" -ex 'break main' -ex continue \
+	gdb trixie -ex "target remote 127.0.0.1:$port" -ex sharedlibrary -ex 'break main' -ex continue \
 		-ex 'output/x (long)$pc' -ex 'echo \n' -ex 'info symbol $pc' -ex 'info threads' \
 		-ex kill >"$dir/$p.gdb" 2>&1
 	wait $server
@@ -117,13 +117,18 @@ done
 
 # --------------------------------------------------------------- README.md
 
-# its session, with what GDB prints; addresses are the compiler's
+# its session, with what GDB prints; addresses are the compiler's, and folders
+plain()
+{
+	sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*>/+>/; s| at .*/prog\.c| at prog.c|'
+}
+
 sed -n 's/^    (gdb) //p' "$top/README.md" >"$dir/readme.gdb"
-sed -n '/^    (gdb)/,/^$/s/^    //p' "$top/README.md" | grep -v '^(gdb)' | sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*/+/' >"$dir/readme.want"
+sed -n '/^    (gdb)/,/^$/s/^    //p' "$top/README.md" | grep -v '^(gdb)' | plain >"$dir/readme.want"
 serving --buildid-dir "$share/debug" "$share/prog.data"
 variables=(env)
 gdb trixie -ex "target remote 127.0.0.1:$port" -x "$dir/readme.gdb" -ex kill 2>&1 |
-	tee "$dir/readme.got" | sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*/+/' >"$dir/readme.plain"
+	tee "$dir/readme.got" | plain >"$dir/readme.plain"
 wait $server
 # each line of it
 [ -s "$dir/readme.want" ] && ! grep -vxFf "$dir/readme.plain" "$dir/readme.want" >"$dir/readme.missing"
