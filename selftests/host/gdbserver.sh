@@ -200,7 +200,7 @@ D
 END
 verdict $? 'a session of monitor commands'
 for words in 'monitor goto ' '(25.00%), time ' '(100.00%)' 'goto: the last position of hart is' \
-	"goto: \`nowhere' is not begin" 'registers: pc; no others' 'hart has neither losses nor gaps' \
+	"goto: \`nowhere' is not begin" 'registers: pc' 'hart has neither losses nor gaps' \
 	"\`boast' is not known" '#0  0x8' 'E.a recording cannot be changed'; do
 	says "$words" "monitor: $words"
 done
