@@ -248,16 +248,6 @@ void serve_track_free(struct serve_track *t)
 	free(t);
 }
 
-size_t serve_track_bytes(const struct serve_track *t)
-{
-	size_t bytes = sizeof(*t) + t->nr_times * sizeof(*t->time) + t->nr_marks * sizeof(*t->mark);
-
-	for (size_t i = 0; i < t->nr_chunks; i++)
-		bytes += sizeof(t->chunk[i]) + t->chunk[i].nr_bytes +
-			 t->chunk[i].nr_frames * sizeof(struct serve_frame);
-	return bytes;
-}
-
 /* ------------------------------------------------------- marks and time -- */
 
 size_t serve_track_first_mark(const struct serve_track *t, uint64_t insn)

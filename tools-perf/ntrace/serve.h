@@ -171,7 +171,6 @@ size_t serve_track_first_mark(const struct serve_track *t, uint64_t insn);
 bool serve_track_time_at(const struct serve_track *t, uint64_t insn, uint64_t *time);
 /* The last position that is not later; 0 if all are */
 uint64_t serve_track_at_time(const struct serve_track *t, uint64_t time);
-size_t serve_track_bytes(const struct serve_track *t);
 
 /* A chunk, decoded; each thread of ntrace has its own */
 struct serve_view {
