@@ -8,7 +8,7 @@ fuzz=$top/selftests/fuzz
 util=$top/tools-perf/util
 # as fuzz/run has it: small tables and low limits
 flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DMEMO_MISSES=8u -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll
-	-DWORK_PER_BYTE=64 -O1 -g
+	-DWORK_PER_BYTE=64 -DSERVE_CHUNK=32u -O1 -g
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 	-I"$util/ntrace-decoder" -I"$util/ntrace-ctr" -I"$util/ntrace-tv" -I"$util/ntrace-perfdata")
 libs=(-lelf)
@@ -41,8 +41,12 @@ replay()	# TARGET
 	find "$fuzz/regressions" -name "$1-*" >>"$scratch/list"
 	inputs=$(wc -l <"$scratch/list")
 	[ "$inputs" -gt 0 ] || return
-	"$CC" "${flags[@]}" -o "$scratch/$1" "$fuzz/replay.c" "$fuzz/$1.c" "$scratch"/nt-*.o \
-		"${libs[@]}" &&
+	sources=()
+	for part in $(sed -n "s/^$1 //p" "$fuzz/parts"); do
+		sources+=("$top/tools-perf/ntrace/$part.c")
+	done
+	"$CC" "${flags[@]}" -o "$scratch/$1" "$fuzz/replay.c" "$fuzz/$1.c" \
+		${sources[@]+"${sources[@]}"} "$scratch"/nt-*.o "${libs[@]}" -lpthread &&
 		xargs "$scratch/$1" <"$scratch/list" >"$scratch/counts" &&
 		[ "$(awk '{ n += $1 } END { print n }' "$scratch/counts")" = "$inputs" ]
 }
