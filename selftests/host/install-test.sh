@@ -19,7 +19,7 @@ for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrac
 		include/ntrace/nt-perfdata.h share/man/man3/libntrace-perfdata.3 \
 		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
 		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
-		share/bash-completion/completions/ntrace; do
+		share/bash-completion/completions/ntrace share/zsh/site-functions/_ntrace; do
 	[ -s "$root/usr/$file" ] || { echo "# missing: $file"; missing=1; }
 done
 verdict $missing 'everything is in its place'
@@ -88,6 +88,27 @@ offers 'files' trace.bin decode tr
 offers 'files after an option' trace.bin decode --elf tr
 ! complete_words decode --r | grep -q repeathist
 verdict $? 'completion: no options of other commands'
+
+# what zsh offers, with the installed file
+zsh_offers()	# DESCRIPTION "WANTED..." COMMAND-LINE
+{
+	[ "$(PATH=$root/usr/bin:$PATH "$top/selftests/host/zsh-offers" "$root/usr/share/zsh/site-functions" "$3" |
+		paste -sd' ')" = "$2" ]
+	verdict $? "completion in zsh: $1"
+}
+
+if command -v zsh >/dev/null; then
+	zsh_offers commands decode 'ntrace de'
+	zsh_offers options '--raw --retstack' 'ntrace decode --r'
+	zsh_offers 'values, as the help has them' 'csv json table' 'ntrace calls --format='
+	zsh_offers "the commands of tv" 'dump from-elf stat verify' 'ntrace tv '
+	zsh_offers "options of tv's commands" --against 'ntrace tv verify --ag'
+	zsh_offers 'files' trace.bin 'ntrace decode tr'
+	zsh_offers 'files after an option' trace.bin 'ntrace decode --elf=tr'
+	zsh_offers 'an option without an argument before it' --snapshot 'ntrace record -S --sn'
+else
+	verdict 0 'completion in zsh # SKIP no zsh'
+fi
 
 # the bar, on a terminal that script(1) makes
 for ((i = 0; i < 400; i++)); do cat "$mix/L1.bin"; done >"$scratch/long"
