@@ -29,7 +29,7 @@ mounted()
 prepare && [ "$(mounted)" = 2 ]
 ok $? "a tree with two file systems inside"
 
-# setup-pgo's copy
+# setup-tree's copy
 (copy_tree "$tree" "$dir/copy") >"$log" 2>&1 && [ "$(cat "$dir/copy/etc/file")" = 1 ] &&
 	[ -d "$dir/copy/proc" ] && [ -z "$(ls -A "$dir/copy/proc" "$dir/copy/dev/shm" | grep -v :)" ]
 ok $? "copied without what is mounted" "$log"

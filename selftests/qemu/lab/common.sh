@@ -17,7 +17,7 @@ trap 'case $BASH_COMMAND in
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 top=$(cd "$lab/../../.." && pwd -P)
 build=$top/build
-# Another tree than the usual one, see setup-pgo
+# Another tree than the usual one, see setup-tree
 rootfs=${LAB_ROOTFS:-$build/rootfs}
 . "$lab/trees.sh"
 
