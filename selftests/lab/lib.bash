@@ -98,6 +98,21 @@ lab_inside()
 }
 lab_inside
 
+# other_tree TREE DIRECTORY COMMAND...: in another tree than the rootfs, where DIRECTORY is /mnt
+other_tree()
+{
+	unshare --mount --propagation private "$BASH" -euc '
+		tree=$1 dir=$2
+		shift 2
+		mount --rbind /dev "$tree/dev"
+		mount -t proc proc "$tree/proc"
+		mount -t tmpfs tmpfs "$tree/tmp"
+		mount --rbind "$dir" "$tree/mnt"
+		exec env -i HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+			PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$tree" "$@"
+	' other_tree "$@"
+}
+
 # perf for the host, in the rootfs that it was made for. A pipe has room for 64 KiB, and by itself
 # perf writes 4 of them at a time: buffered=1 for long lists, whose errors go elsewhere.
 host_perf()	# GROUP ARGUMENT...

@@ -14,18 +14,7 @@ program=$build/guest/bin/qsort
 # stock 12|13 COMMAND...: in the tree with that Debian's perf; $dir is /mnt
 stock()
 {
-	local tree=$build/stock-$1
-	shift
-
-	unshare --mount --propagation private "$BASH" -euc '
-		tree=$1 dir=$2
-		shift 2
-		mount --rbind /dev "$tree/dev"
-		mount -t proc proc "$tree/proc"
-		mount -t tmpfs tmpfs "$tree/tmp"
-		mount --rbind "$dir" "$tree/mnt"
-		exec env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/bin chroot "$tree" "$@"
-	' stock "$tree" "$dir" "$@"
+	other_tree "$build/stock-$1" "$dir" "${@:2}"
 }
 
 # Addresses only: versions differ in what they print behind them.
