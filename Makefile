@@ -25,6 +25,7 @@ help:
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
 	@echo 'make tools       libraries and command for this machine, in build/native'
+	@echo 'make deb         Debian packages for amd64 and riscv64, in build/deb'
 	@echo 'make install     those, under DESTDIR= and PREFIX= (/usr/local)'
 	@echo 'make series      patches for the kernel: a branch in the git tree TREE=DIR (BRANCH=ntrace)'
 	@echo 'make lab         everything the guest needs, without booting it'
@@ -85,6 +86,9 @@ install: tools
 series:
 	@series/make "$(TREE)" $(BRANCH)
 
+deb:
+	@$(lab)/build-deb
+
 ifdef KDIR
 modules:
 	$(contained) $(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -100,4 +104,4 @@ clean:
 distclean:
 	@$(lab)/clean --all
 
-.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools install series modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools deb install series modules clean distclean
