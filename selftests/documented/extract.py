@@ -8,7 +8,7 @@ import re
 import sys
 
 # What a line of literal text begins with when it is a command
-PROGRAM = (r"(?:perf|ntrace|make|insmod|cat|ls|grep|dmesg|echo|tar|cp|pkg-config|gdb|perf2bolt(?:-\d+)?|"
+PROGRAM = (r"(?:perf|perf-ntrace|ntrace|make|apt|insmod|modprobe|cat|ls|grep|dmesg|echo|tar|cp|pkg-config|gdb|perf2bolt(?:-\d+)?|"
            r"clang(?:-\d+)?|llvm-\w+(?:-\d+)?|create_gcov|qemu-\S+|[A-Z_]+=\S+ \./\w+|"
            r"(?:\S+/)?(?:graft|ntrace|enter|ctrlist\.py|ctrcmp\.py|kselftest))")
 COMMAND = re.compile(PROGRAM + r" (?!\.$|\()")
