@@ -337,31 +337,31 @@ static int test_time_from(void)
 
 	nt_params_init(&params);
 	params.timestamps = true;
-	TEST_ASSERT_EQUAL("64 bits", nt_session_time_from(&params, 0, 5000000, trace, sizeof(trace)),
-			  0);
+	TEST_ASSERT_VAL("64 bits",
+			nt_session_time_from(&params, 0, 5000000, trace, sizeof(trace)) == 0);
 	params.tstamp_bits = 16;
-	TEST_ASSERT_EQUAL("no time of the window",
-			  nt_session_time_from(&params, 0, 0, trace, sizeof(trace)), 0);
-	TEST_ASSERT_EQUAL("the first range",
-			  nt_session_time_from(&params, 0, 0xd000, trace, sizeof(trace)), 0);
+	TEST_ASSERT_VAL("no time of the window",
+			nt_session_time_from(&params, 0, 0, trace, sizeof(trace)) == 0);
+	TEST_ASSERT_VAL("the first range",
+			nt_session_time_from(&params, 0, 0xd000, trace, sizeof(trace)) == 0);
 	/* One time only: it is known from the end alone, with an eighth of the range behind it. */
-	TEST_ASSERT_EQUAL("a short window",
-			  nt_session_time_from(&params, 0x7d000, 0x85000, NULL, 0), 0x77001);
+	TEST_ASSERT_VAL("a short window",
+			nt_session_time_from(&params, 0x7d000, 0x85000, NULL, 0) == 0x77001);
 	/* The last is 0x8c000, and the first lies 0xc100 before it. */
-	TEST_ASSERT_EQUAL("a long window", nt_session_time_from(&params, 0x10000, 0x8d000, trace,
-							    sizeof(trace)), 0x7ff00);
-	TEST_ASSERT_EQUAL("a distance", nt_session_time_from(&params, 0x10000, 0x8d000, full,
-							 sizeof(full)), 0x6ff00);
+	TEST_ASSERT_VAL("a long window",
+			nt_session_time_from(&params, 0x10000, 0x8d000, trace, sizeof(trace)) == 0x7ff00);
+	TEST_ASSERT_VAL("a distance",
+			nt_session_time_from(&params, 0x10000, 0x8d000, full, sizeof(full)) == 0x6ff00);
 	params.profile = NT_PROFILE_P550;
-	TEST_ASSERT_EQUAL("bits that changed", nt_session_time_from(&params, 0x10000, 0x8d000, full,
-								sizeof(full)), 0x7ff00);
+	TEST_ASSERT_VAL("bits that changed",
+			nt_session_time_from(&params, 0x10000, 0x8d000, full, sizeof(full)) == 0x7ff00);
 	params.profile = NT_PROFILE_1_0;
-	TEST_ASSERT_EQUAL("a record from before the last message", nt_session_time_from(&params, 0,
-			  0x8b000, trace, sizeof(trace)), 0x7ff00);
-	TEST_ASSERT_EQUAL("a long window without times",
-			  nt_session_time_from(&params, 0, 0x8d000, NULL, 0), 0x7f001);
-	TEST_ASSERT_EQUAL("the same stamp, a range later",
-			  nt_tstamp_widen(0x12346, 0x2345, 16), 0x22345);
+	TEST_ASSERT_VAL("a record from before the last message",
+			nt_session_time_from(&params, 0, 0x8b000, trace, sizeof(trace)) == 0x7ff00);
+	TEST_ASSERT_VAL("a long window without times",
+			nt_session_time_from(&params, 0, 0x8d000, NULL, 0) == 0x7f001);
+	TEST_ASSERT_VAL("the same stamp, a range later",
+			nt_tstamp_widen(0x12346, 0x2345, 16) == 0x22345);
 	return TEST_OK;
 }
 
