@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace gdbserver under stock GDB, of two releases of Debian: random commands end where the list of
+# ntrace gdbserver under stock GDB, of two releases of Debian in make check-all: random commands end where the list of
 # what retired says; programs and libraries are found; what README.md shows is what is seen.
 
 name=gdbserver
 smp=1		# one hart's truth is the whole truth, in its order
 . "$(dirname "$0")/lib.bash"
 
-releases="trixie bookworm"
+releases=trixie
+[ "${groups:-}" != all ] || releases+=" bookworm"
 share=$dir/run/share
 samples=$build/host/samples
 mkdir -p "$share"
