@@ -21,8 +21,8 @@
 /* How far away a function of the same file may be */
 #define NTRACE_NEAR	SZ_32K
 
-typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
-typeof(perf_output_copy) *ntrace_output_copy;
+static typeof(perf_output_copy_aux) *ntrace_sample_copy_aux;
+static typeof(perf_output_copy) *ntrace_sample_copy;
 
 /*
  * Is it the function that this address is in? Fills in where that one begins, and how long it is.
@@ -73,8 +73,20 @@ static void *ntrace_sample_find(const char *name)
 /* Can samples be taken? */
 bool ntrace_sample_init(void)
 {
-	ntrace_output_copy_aux = ntrace_sample_find("perf_output_copy_aux");
-	ntrace_output_copy = ntrace_sample_find("perf_output_copy");
+	ntrace_sample_copy_aux = ntrace_sample_find("perf_output_copy_aux");
+	ntrace_sample_copy = ntrace_sample_find("perf_output_copy");
 
-	return ntrace_output_copy_aux && ntrace_output_copy;
+	return ntrace_sample_copy_aux && ntrace_sample_copy;
+}
+
+unsigned int ntrace_output_copy(struct perf_output_handle *handle, const void *buf,
+				unsigned int len)
+{
+	return ntrace_sample_copy(handle, buf, len);
+}
+
+long ntrace_output_copy_aux(struct perf_output_handle *aux, struct perf_output_handle *handle,
+			    unsigned long from, unsigned long to)
+{
+	return ntrace_sample_copy_aux(aux, handle, from, to);
 }

@@ -54,8 +54,10 @@ static inline int ntrace_allow_kernel(struct perf_event_attr *attr)
 }
 
 /* What perf's core has for AUX area samples: usable if ntrace_sample_init() says so */
-extern typeof(perf_output_copy_aux) *ntrace_output_copy_aux;
-extern typeof(perf_output_copy) *ntrace_output_copy;
 bool ntrace_sample_init(void);
+unsigned int ntrace_output_copy(struct perf_output_handle *handle, const void *buf,
+				unsigned int len);
+long ntrace_output_copy_aux(struct perf_output_handle *aux, struct perf_output_handle *handle,
+			    unsigned long from, unsigned long to);
 
 #endif /* _NTRACE_COMPAT_H */
