@@ -144,9 +144,14 @@ switched 4 all 3
 
 # --- call chains of samples of other events -------------------------------------------------------
 
-script chains.data d+o-abeG32L16 cpu,tid,event,ip,addr,flags,insnlen,brstack | tee "$log.script" |
-	"$top/selftests/lab/itrace.py" 16 32 kernel >"$log"
-ok $? "G L, kernel: as rebuilt from the branches: $(tail -n 1 "$log")" "$log" "$log.err"
+# In one of ten recordings one sample of some hundred has no branches, and why is not known yet.
+kernel_chains()
+{
+	script chains.data d+o-abeG32L16 cpu,tid,event,ip,addr,flags,insnlen,brstack | tee "$log.script" |
+		"$top/selftests/lab/itrace.py" 16 32 kernel >"$log"
+	ok $? "G L, kernel: as rebuilt from the branches: $(tail -n 1 "$log")" "$log" "$log.err"
+}
+more kernel_chains
 
 # --- fields and converters ---------------------------------------------------------------------------
 
