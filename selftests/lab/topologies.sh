@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Every machine of lab/topologies: the driver brings it up, a program is recorded there that moves
+# The machines of lab/topologies (in make check one of each kind): the driver brings it up, a program is recorded there that moves
 # to another hart every millisecond, for all CPUs and for its thread, and what perf decodes is what
 # the harts retired. Where CPUs share a sink two of them fill it at once, too, and the harts wait
 # rather than lose trace. For less: TOPOLOGIES="funnel2 sram".
@@ -8,8 +8,11 @@
 name=topologies
 . "$(dirname "$0")/lib.bash"
 
-# lab/rtl-linux and lab/clusters have the machines of those names.
-wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vx -e rtl -e clusters)}
+# lab/rtl-linux and lab/clusters have the machines of those names; make check has one of each kind.
+others="rtl clusters"
+[ "${groups:-}" = all ] ||
+	others+=" funnel4 row both noncoherent-own region-shared region-free offset addr48 width8 idle-cluster atb coarse"
+wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vxF "${others// /$'\n'}")}
 
 cat >"$dir/record.sh" <<'END'
 cd /mnt
