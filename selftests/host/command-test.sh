@@ -35,6 +35,10 @@ head -c 1000 "$trace" >"$scratch/cut"
 printf '\x0c\x07\x0c\x0b' >"$scratch/sources"
 
 refuses 'no command' 'Usage: ntrace COMMAND'
+# 64 bits of ns are less than that
+refuses 'files of too long a time' 'a time such as 30s' record --switch-output=1000000d -- true
+refuses 'files of no size' 'a size such as 100M' record --switch-output=0M -- true
+refuses 'files of neither size nor time' 'is none of signal' record --switch-output=30 -- true
 refuses 'an unknown command' "unknown command \`frobnicate'; \`ntrace --help' lists them" frobnicate
 refuses 'a mistyped command' "unknown command \`dmp'; did you mean \`dump'?" dmp
 for command in dump decode encode stat profile; do

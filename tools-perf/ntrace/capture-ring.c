@@ -76,7 +76,7 @@ static void note_trace(struct capture *c, struct capture_ring *r, const uint8_t 
 	c->partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
 }
 
-/* What an event got is told once, and is wanted in each file: the newest of each ID, without a time */
+/* The kernel reports once what an event got; each file needs the newest of each ID, without a time. */
 static void keep_hw_id(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
 {
 	struct capture_bytes *b = &c->hw_ids;
@@ -100,7 +100,8 @@ static void note_record(struct capture *c, struct capture_ring *r,
 
 	if (h->size < RECORD_LEAST + TRAILER)
 		return;
-	memcpy(&time, h->type == PERF_RECORD_SAMPLE ? p + SAMPLE_TIME : p + h->size - 24, sizeof(time));
+	memcpy(&time, p + (h->type == PERF_RECORD_SAMPLE ? SAMPLE_TIME : h->size - 24),
+	       sizeof(time));
 	if (time && (!c->first || time < c->first))
 		c->first = time;
 	if (time > c->last)

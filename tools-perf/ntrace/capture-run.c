@@ -371,9 +371,10 @@ static void look_at_signals(struct capture *c, struct watch *w)
 		if (info.ssi_signo == SIGCHLD) {
 			w->ended |= child_ended(c);
 		} else if (info.ssi_signo == SIGUSR2) {
-			if (c->o.snapshots)
+			if (c->o.snapshots) {
 				take_snapshot(c);
-			capture_enable(c, true);
+				capture_enable(c, true);
+			}
 			w->switched |= c->o.switch_by_signal;
 		} else {
 			w->ended = true;

@@ -52,25 +52,32 @@ static void remove_oldest(struct capture *c, char **place)
 	free(*place);
 }
 
-void capture_switch_name(struct capture *c)
+/* Of a ring of names the newest takes the oldest one's place. */
+static void keep(struct capture *c, const char *name)
 {
 	struct capture_names *names = &c->files;
-	char **place, *name = free_name(c->file.path);
+	char **place;
+
+	if (!names->name)
+		names->name = calloc(c->o.switch_files, sizeof(*names->name));
+	if (!names->name)
+		die("%s", nt_strerror(NT_ENOMEM));
+	place = &names->name[names->nr % c->o.switch_files];
+	remove_oldest(c, place);
+	*place = strdup(name);
+	if (!*place)
+		die("%s", nt_strerror(NT_ENOMEM));
+}
+
+void capture_switch_name(struct capture *c)
+{
+	char *name = free_name(c->file.path);
 
 	if (rename(c->file.path, name))
 		die("%s: cannot become %s: %s", c->file.path, name, strerror(errno));
 	free(c->file.path);
 	c->file.path = name;
-	if (!names->name)
-		names->name = calloc(c->o.switch_files ? c->o.switch_files : 1, sizeof(*names->name));
-	name = strdup(name);
-	if (!names->name || !name)
-		die("%s", nt_strerror(NT_ENOMEM));
-	place = names->name + (c->o.switch_files ? names->nr % c->o.switch_files : 0);
 	if (c->o.switch_files)
-		remove_oldest(c, place);
-	else
-		free(*place);
-	*place = name;
-	names->nr++;
+		keep(c, name);
+	c->files.nr++;
 }

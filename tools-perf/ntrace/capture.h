@@ -204,13 +204,12 @@ void capture_begin_write(struct capture *c);
 
 /* --- capture-switch.c: one file after the other --------------------------------- */
 
-/* Files that have got their names: the last ones, if only so many are kept */
 struct capture_names {
-	char **name;
-	size_t nr;		/* so far */
+	char **name;		/* of the files that are kept, if not all are */
+	size_t nr;		/* files that are complete */
 };
 
-/* The names of files that are complete get the time behind them. */
+/* Rename the complete file to FILE.TIMESTAMP. */
 void capture_switch_name(struct capture *c);
 
 /* --- capture-kcore.c: the kernel's text ----------------------------------------- */

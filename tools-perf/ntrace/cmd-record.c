@@ -14,6 +14,7 @@
 enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION, OPT_SWITCH, OPT_SWITCH_FILES,
        OPT_SAMPLE };
 
+#define DURATION_MAX	1000000000ULL	/* seconds: ns of it fit into 64 bits */
 #define SAMPLE_MAX	(60 << 10)
 
 static const struct argp_option options[] = {
@@ -34,8 +35,8 @@ static const struct argp_option options[] = {
 	  "decoded: FILE becomes a folder", 0 },
 	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL, "record nothing but the last SIZE bytes "
 	  "of trace, at each SIGUSR2; with e at the end, too", 0 },
-	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL, "record samples of the clock, each with "
-	  "the last SIZE bytes of trace (4K), and no other trace", 0 },
+	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL, "record samples of the clock, each "
+	  "with the last SIZE bytes of trace (4K), and no other trace", 0 },
 	{ "freq", 'F', "HZ", 0, "so many of those samples a second (1000)", 0 },
 	{ "switch-output", OPT_SWITCH, "WHEN", OPTION_ARG_OPTIONAL, "begin a new file at "
 	  "each SIGUSR2 (default), with SIZE bytes (B, K, M or G) or after TIME (s, m, h or d); a "
@@ -98,7 +99,7 @@ static uint64_t parse_duration(const char *arg)
 	char *end;
 	double val = strtod(arg, &end);
 
-	if (end == arg || *end || !isfinite(val) || val < 1e-6 || val > 1e9)
+	if (end == arg || *end || !isfinite(val) || val < 1e-6 || val > DURATION_MAX)
 		die("--duration: `%s' is no number of seconds such as 10 or 0.5", arg);
 	return (uint64_t)(val * 1e9);
 }
@@ -127,7 +128,8 @@ static uint64_t parse_sample(const char *arg)
 	uint64_t size = parse_bytes(&p, 1);
 
 	if (!size || *p || size % 8 || size > SAMPLE_MAX)
-		die("--aux-sample: `%s' is no size such as 4K: a multiple of 8 bytes, at most 60K", arg);
+		die("--aux-sample: `%s' is no size such as 4K: a multiple of 8 bytes, at most 60K",
+		    arg);
 	return size;
 }
 
@@ -145,27 +147,26 @@ static unsigned long parse_count(const char *option, const char *arg)
 
 static void parse_switch(struct capture_options *o, const char *arg)
 {
-	static const char units[] = "BKMGsmhd";
-	static const uint64_t sizes[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
-	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	static const char units[] = "smhd";
+	static const unsigned int seconds[] = { 1, 60, 3600, 86400 };
 	unsigned long long val = 0;
-	const char *unit;
-	char *end;
+	const char *unit, *p = arg;
+	char *end = NULL;
 
 	o->switches = true;
 	o->switch_by_signal = !arg || !strcmp(arg, "signal");
 	if (o->switch_by_signal)
 		return;
-	errno = 0;
 	if (*arg >= '0' && *arg <= '9')
 		val = strtoull(arg, &end, 10);
-	unit = val && *end ? strchr(units, *end) : NULL;
-	if (errno || !unit || end[1] || val > 1 << 20)
-		die("--switch-output: `%s' is none of signal, a size such as 100M and a time such as 30s", arg);
-	if (unit < units + 4)
-		o->switch_size = val * sizes[unit - units];
-	else
-		o->switch_time = val * seconds[unit - units - 4] * 1000000000;
+	unit = val && *end && !end[1] ? strchr(units, *end) : NULL;
+	if (unit && val <= DURATION_MAX / seconds[unit - units])
+		o->switch_time = val * seconds[unit - units] * 1000000000;
+	else if (!unit)
+		o->switch_size = parse_bytes(&p, 0);
+	if (!o->switch_time && (!o->switch_size || *p))
+		die("--switch-output: `%s' is none of signal, a size such as 100M and a time such as 30s",
+		    arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
