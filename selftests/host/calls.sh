@@ -363,8 +363,7 @@ one_by_one leaf --timestamps --elf "$scratch/prog" "$scratch/trace"
 # --- recordings -------------------------------------------------------------------------
 
 mix=$samples/mix
-"$CC" -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" \
-	-o "$scratch/recdata" "$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf &&
+build_recdata &&
 	for kind in file switch partial; do
 		"$scratch/recdata" $kind "$mix/mix.elf" "$mix/L1.bin" >"$scratch/$kind.data" || break
 	done

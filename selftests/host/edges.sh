@@ -13,12 +13,7 @@ CC=${CC:-gcc}
 mix=$samples/mix/mix.elf
 exec 2>"$scratch/stderr"
 
-includes=()
-for dir in ntrace-decoder ntrace-perfdata ntrace-session ''; do
-	includes+=(-I"$top/tools-perf/util/$dir")
-done
-"$CC" -O2 -std=gnu11 -Wall -Wextra "${includes[@]}" -I"$top/uapi" -o "$scratch/recdata" "$top/selftests/host/recdata.c" \
-	"$out/libntrace.a" -lelf &&
+build_recdata &&
 	"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/gen" "$top/selftests/host/edgesgen.c"
 verdict $? 'recdata and edgesgen'
 
@@ -93,7 +88,7 @@ verdict $? "--show: recording, programs, $branches branches"
 "$ntrace" profile --format=edges "$scratch/remap.bad.data" 2>&1 >"$scratch/lossy" | grep -q '^ntrace: [1-9][0-9]* losses$' &&
 	! "$ntrace" profile --format=edges "$scratch/remap.bad.data" >"$scratch/lossy" &&
 	"$ntrace" merge --show "$scratch/lossy" | grep -q ' losses [1-9]'
-verdict $? 'losses are told, and kept'
+verdict $? 'losses are reported, and kept'
 
 # the sum of several recordings is that of their profiles
 "$ntrace" profile --format=edges -o "$scratch/several" "$scratch"/{file,remap,switch}.synced.data &&
@@ -128,7 +123,7 @@ if [ "$(id -u)" = 0 ]; then
 		read_edges "$scratch/all" | grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
 		"$ntrace" merge --show "$scratch/mine" | grep -q "left out: [1-9][0-9]* of others' programs" &&
 		same_profile "others' programs are left out: of one's own, the same" "$scratch/mine" "$scratch/mix.elf" "$scratch/remap.synced.data"
-	verdict $? "others' programs are told on request only"
+	verdict $? "others' programs are written on request only"
 else
 	verdict 0 "others' programs # SKIP wants root"
 fi

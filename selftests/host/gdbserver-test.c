@@ -239,7 +239,7 @@ static void step(struct client *c, bool back)
 	assert_int_equal(!!strstr(reply, back ? "replaylog:begin" : "replaylog:end"), limit);
 	if (!limit)
 		c->at += back ? -1 : 1;
-	/* losses are told, whichever way one steps over them */
+	/* A loss is reported when a step passes it, in either direction. */
 	assert_int_equal(!!strstr(s->said, "lost"), !limit && is_mark(&c->truth, c->at + back));
 	check_at(s, &c->truth, c->at, !rnd(4));
 }

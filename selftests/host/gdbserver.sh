@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace gdbserver: recordings of each form, what GDB is told of them, and whatever clients do wrong.
+# ntrace gdbserver: recordings of each form, the answers that GDB gets, and misbehaving clients.
 # Steps and runs are host/gdbserver-test's.
 
 . "$(dirname "$0")/lib.bash"
-CC=${CC:-gcc}
 mix=$samples/mix
 program=$mix/mix.elf
 
@@ -83,8 +82,7 @@ refuses()
 
 # ------------------------------------------------------------- recordings
 
-"$CC" -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" \
-	-o "$scratch/recdata" "$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
+build_recdata
 verdict $? 'recordings can be made'
 for kind in file switch times orphan; do
 	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
@@ -108,7 +106,7 @@ for tid in 100 101; do
 	obeys "a perf.data, thread $tid" "$scratch/list" --tid=$tid "$scratch/switch.data"
 done
 
-# what GDB is told of it
+# the objects that GDB reads
 session "$scratch/switch.data" <<'END'
 qXfer:threads:read::0,1000
 qfThreadInfo
@@ -231,7 +229,7 @@ ended()
 
 listening
 exec {one}<>"/dev/tcp/127.0.0.1/$port"
-# a second one is told, and the first goes on
+# the second client gets an error, and the first one goes on
 exec {two}<>"/dev/tcp/127.0.0.1/$port"
 timeout $hang cat <&$two >"$scratch/second"
 exec {two}>&-
@@ -268,8 +266,8 @@ refuses 'no program' 'no program given' - "$mix/L1.bin"
 refuses 'a perf.data and a program' 'is a perf.data' - --elf "$program" "$scratch/file.data"
 refuses 'two files' 'more than one file' --elf "$program" "$mix/L1.bin" "$mix/L2.bin"
 refuses 'standard input twice' 'cannot be both' --listen=- --elf "$program" -
-refuses 'a port that is none' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
-refuses 'a file that is none' 'No such file' - --elf "$program" "$scratch/none"
+refuses 'a port above 65535' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
+refuses 'a missing file' 'No such file' - --elf "$program" "$scratch/none"
 refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" "$mix/L1.bin"
 head -c 300 "$scratch/file.data" >"$scratch/cut.data"
 refuses 'a perf.data that is cut' "$scratch/cut.data" - "$scratch/cut.data"

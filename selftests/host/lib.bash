@@ -25,6 +25,14 @@ verdict()	# STATUS DESCRIPTION
 	fi
 }
 
+# Build $scratch/recdata, which makes a perf.data from a program and a trace of it.
+build_recdata()
+{
+	"${CC:-gcc}" -O2 -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" \
+		-I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" -o "$scratch/recdata" \
+		"$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
+}
+
 # encode LIST OPTION...: to $scratch/trace
 encode()
 {

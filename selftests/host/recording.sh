@@ -4,12 +4,10 @@
 # the file has, in which thread, and up to where it is damaged.
 
 . "$(dirname "$0")/lib.bash"
-CC=${CC:-gcc}
 mix=$samples/mix
 program=$mix/mix.elf
 
-"$CC" -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" \
-	-o "$scratch/recdata" "$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
+build_recdata
 verdict $? 'recordings can be made'
 for kind in file pipe compressed partial switch orphan; do
 	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"

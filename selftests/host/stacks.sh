@@ -9,12 +9,7 @@ here=$(dirname "$0")
 CC=${CC:-gcc}
 exec 2>"$scratch/stderr"
 
-includes=()
-for dir in ntrace-decoder ntrace-perfdata ntrace-session ''; do
-	includes+=(-I"$top/tools-perf/util/$dir")
-done
-"$CC" -O2 -std=gnu11 -Wall -Wextra "${includes[@]}" -I"$top/uapi" -o "$scratch/recdata" "$top/selftests/host/recdata.c" \
-	"$out/libntrace.a" -lelf && "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" "$top/selftests/host/callprog.c"
+build_recdata && "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" "$top/selftests/host/callprog.c"
 verdict $? 'recdata and callprog'
 
 pprof()		# WHAT FILE

@@ -93,7 +93,7 @@ for what in a b; do
 	"$lab/enter" "$build/host/ntrace" merge --show "$dir/$what.edges" >"$dir/$what.shown"
 done
 grep -q '\[kernel.kallsyms\]' "$dir/b.shown" && [ -s "$dir/a.shown" ] && ! grep -q kallsyms "$dir/a.shown"
-ok $? "the kernel is told on request only"
+ok $? "edges have the kernel on request only"
 
 # Of each single call the sums are those of its function.
 for p in prog recurse; do

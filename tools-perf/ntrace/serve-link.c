@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connection: one client, over TCP or standard input and output. A second one is told so.
+ * The connection: one client, over TCP or standard input and output. A second client gets an error.
  */
 #include <errno.h>
 #include <netdb.h>
