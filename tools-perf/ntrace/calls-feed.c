@@ -49,7 +49,8 @@ static const struct calls_known *know(struct calls_feed *f, uint64_t addr, bool 
 	struct calls_known *k = &f->known[hash >> 51];
 
 	if (k->age != f->age || k->addr != addr || k->pid != pid || k->called != called) {
-		*k = (struct calls_known){ .addr = addr, .pid = pid, .called = called, .age = f->age };
+		*k = (struct calls_known){ .addr = addr, .pid = pid, .called = called,
+					  .age = f->age };
 		look_up(f, k);
 	}
 	return k;
@@ -115,7 +116,8 @@ static void take_branch(void *ctx, const struct rec_sample *s)
 		calls_branch(&f->calls, &ev);
 	if (s->type == NT_TYPE_COND)
 		return;
-	ev.flags = (s->flags & NT_SESSION_BEGIN ? PERF_BEGIN : 0) | (s->flags & NT_SESSION_END ? PERF_END : 0) |
+	ev.flags = (s->flags & NT_SESSION_BEGIN ? PERF_BEGIN : 0) |
+		   (s->flags & NT_SESSION_END ? PERF_END : 0) |
 		   (s->flags & NT_SESSION_SYSCALL ? PERF_SYSCALL : 0);
 	calls_transfer(&f->calls, &ev);
 }

@@ -256,7 +256,8 @@ static bool is_traced(const struct capture *c, int cpu)
 static void open_for(struct capture *c, unsigned int ring, pid_t tid)
 {
 	if (is_traced(c, c->ring[ring].cpu) &&
-	    !(add_fd(c, EVENT_TRACE, ring, tid) && (!c->samples || add_fd(c, c->samples, ring, tid))))
+	    !(add_fd(c, EVENT_TRACE, ring, tid) &&
+	      (!c->samples || add_fd(c, c->samples, ring, tid))))
 		return;
 	add_fd(c, EVENT_TASKS, ring, tid);
 }

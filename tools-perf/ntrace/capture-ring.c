@@ -76,7 +76,9 @@ static void note_trace(struct capture *c, struct capture_ring *r, const uint8_t 
 	c->partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
 }
 
-/* The kernel reports once what an event got; each file needs the newest of each ID, without a time. */
+/*
+ * The kernel reports once what an event got; each file needs the newest of each ID, without a time.
+ */
 static void keep_hw_id(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
 {
 	struct capture_bytes *b = &c->hw_ids;

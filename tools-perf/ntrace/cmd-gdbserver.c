@@ -15,14 +15,18 @@ enum { OPT_LISTEN = 0xa00, OPT_BTRACE, OPT_TV, OPT_FLEN, OPT_MLEN };
 
 static const struct argp_option options_list[] = {
 	{ NULL, 0, NULL, 0, "The server:", 8 },
-	{ "listen", OPT_LISTEN, "PORT|HOST:PORT|-", 0, "where GDB connects to: a port of this machine "
+	{ "listen", OPT_LISTEN, "PORT|HOST:PORT|-", 0,
+	  "where GDB connects to: a port of this machine "
 	  "alone (default: 1234), of an address of it, or standard input and output", 8 },
 	{ "btrace", OPT_BTRACE, "INSNS", 0, "most instructions that `record btrace bts' gets "
 	  "(default: 1000000)", 8 },
-	{ "tv", OPT_TV, NULL, 0, "FILE is a tandem-verification trace, which has registers and memory",
+	{ "tv", OPT_TV, NULL, 0,
+	  "FILE is a tandem-verification trace, which has registers and memory",
 	  8 },
-	{ "flen", OPT_FLEN, "32|64", 0, "with --tv: width of floating-point registers (default: 64)", 8 },
-	{ "mlen", OPT_MLEN, "32|34|64", 0, "with --tv: width of addresses of memory (default: XLEN)", 8 },
+	{ "flen", OPT_FLEN, "32|64", 0,
+	  "with --tv: width of floating-point registers (default: 64)", 8 },
+	{ "mlen", OPT_MLEN, "32|34|64", 0,
+	  "with --tv: width of addresses of memory (default: XLEN)", 8 },
 	{ 0 }
 };
 

@@ -16,7 +16,8 @@ struct format {
 	const char *name;
 	void (*write)(const struct profile *p);	/* NULL: of edges, or stacks */
 	bool offsets;		/* in the file, not addresses */
-	void (*stacks)(const struct command_profile *cp, struct calls_feed *f, struct stacks_files *files);
+	void (*stacks)(const struct command_profile *cp, struct calls_feed *f,
+		       struct stacks_files *files);
 };
 
 struct command_profile {
@@ -38,7 +39,8 @@ static const struct argp_option options[] = {
 	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, "
 	  "perf2bolt -pa; for ntrace merge; or, with call stacks, for pprof, flame graphs, KCachegrind",
 	  0 },
-	{ "value", OPT_VALUE, "insns|branches|time", 0, "folded: what is counted (default insns)", 0 },
+	{ "value", OPT_VALUE, "insns|branches|time", 0, "folded: what is counted (default insns)",
+	 0 },
 	{ "output", 'o', "FILE", 0, "default: standard output", 0 },
 	{ "kernel", OPT_KERNEL, NULL, 0, "edges: of the kernel, too", 0 },
 	{ "others", OPT_OTHERS, NULL, 0,
@@ -286,7 +288,8 @@ static int write_stacks(struct command_profile *cp)
 	if (p->perf.text || p->perf.perf)
 		die("--format=%s: is made without perf", cp->format->name);
 	if (p->in.nr_more)
-		die("%s: --format=%s is of one recording or trace", p->in.more[0], cp->format->name);
+		die("%s: --format=%s is of one recording or trace", p->in.more[0],
+		    cp->format->name);
 	f->in = p->in;
 	f->options = p->recording;
 	f->begin = begin_stacks;

@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
 	  "decoded: FILE becomes a folder", 0 },
 	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL, "record nothing but the last SIZE bytes "
 	  "of trace, at each SIGUSR2; with e at the end, too", 0 },
-	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL, "record samples of the clock, each "
+	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL,
+	  "record samples of the clock, each "
 	  "with the last SIZE bytes of trace (4K), and no other trace", 0 },
 	{ "freq", 'F', "HZ", 0, "so many of those samples a second (1000)", 0 },
 	{ "switch-output", OPT_SWITCH, "WHEN", OPTION_ARG_OPTIONAL, "begin a new file at "

@@ -485,7 +485,8 @@ size_t edges_count_back(struct profile_perf *r)
 		free(own);
 	}
 	if (!found) {
-		warn("%s: has no edges of %s, which has another build-id, but of:", r->profile->in.file,
+		warn("%s: has no edges of %s, which has another build-id, but of:",
+		     r->profile->in.file,
 		     r->profile->in.elfs->path);
 		show_files(&m);
 		exit(EXIT_UNUSABLE);

@@ -28,7 +28,8 @@ static void show_recording(const struct edges_recording *r)
 	if (r->kernel)
 		printf(" left out: %" PRIu64 " of the kernel", r->kernel);
 	if (r->others)
-		printf("%s%" PRIu64 " of others' programs", r->kernel ? ", " : " left out: ", r->others);
+		printf("%s%" PRIu64 " of others' programs", r->kernel ? ", " : " left out: ",
+		       r->others);
 	printf("\n");
 }
 

@@ -113,7 +113,9 @@ void edges_write_part(struct edges_writer *w, const struct edges_head *head)
 	if (b.len > EDGES_BLOCK_MAX)
 		die("%zu recordings and %zu files are too many for one sum", head->nr_recordings,
 		    head->nr_files);
-	w->totals = (struct edges_totals){ .check = edges_out_block(&w->out, EDGES_HEAD, b.p, b.len) };
+	w->totals = (struct edges_totals){
+		.check = edges_out_block(&w->out, EDGES_HEAD, b.p, b.len),
+	};
 	w->last = (struct edges_edge){ 0 };
 	w->len = 0;
 	free(b.p);

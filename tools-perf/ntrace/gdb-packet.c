@@ -103,7 +103,8 @@ int gdb_take(struct gdb_taker *t, char c)
 		return GDB_MORE;
 	case GDB_SECOND:
 		t->state = GDB_BETWEEN;
-		if (t->len >= t->room || digit < 0 || (t->told | (unsigned int)digit) != (t->sum & 0xff))
+		if (t->len >= t->room || digit < 0 ||
+		    (t->told | (unsigned int)digit) != (t->sum & 0xff))
 			return GDB_BAD;
 		t->body[t->len] = '\0';
 		return GDB_PACKET;

@@ -46,7 +46,9 @@ unsigned int gdb_checksum(const char *text, size_t len);
 bool gdb_unhex(const char *text, size_t bytes, uint64_t *value);
 /* The value of a hexadecimal digit; -1: it is none */
 int gdb_digit(char c);
-/* A number as addresses are written; *text goes behind it. False: there is none, or it is too long. */
+/*
+ * A number as addresses are written; *text goes behind it. False: there is none, or it is too long.
+ */
 bool gdb_number(const char **text, uint64_t *value);
 /* A byte that is escaped in a packet: as `}' and itself ^ 0x20 */
 bool gdb_is_special(char c);

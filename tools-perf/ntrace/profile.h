@@ -106,7 +106,10 @@ struct profile_perf {
 	struct nt_edge *edges;
 	size_t room, nr_edges;
 	uint64_t losses;
-	/* Of all files of a recording, not of one: where an address is, and who may look at what was read */
+	/*
+	 * Of all files of a recording, not of one: where an address is, and who may look at what
+	 * was read
+	 */
 	uint64_t (*place)(void *ctx, struct rec *rec, const struct rec_space *space, uint64_t addr);
 	void (*done)(void *ctx, struct rec *rec);
 	void *ctx;

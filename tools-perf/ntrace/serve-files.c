@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is known from programs' files alone: what a program cannot write to. Anything else may
- * have had another value.
+ * Memory that is known from programs' files alone: what a program cannot write to. Anything else
+ * may have had another value.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,11 +40,13 @@ static bool add_sections(struct serve_files *f, Elf *elf, int fd, uint64_t bias)
 	bool any = false;
 
 	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC) || sh.sh_type == SHT_NOBITS)
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC) ||
+		    sh.sh_type == SHT_NOBITS)
 			continue;
 		any = true;
 		if (!(sh.sh_flags & SHF_WRITE))
-			add_part(f, (struct serve_part){ sh.sh_addr + bias, sh.sh_size, sh.sh_offset,
+			add_part(f, (struct serve_part){ sh.sh_addr + bias, sh.sh_size,
+							sh.sh_offset,
 							 fd });
 	}
 	return any;
@@ -62,7 +64,8 @@ static void add_segments(struct serve_files *f, Elf *elf, int fd, uint64_t bias,
 		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
 			continue;
 		if (!(ph.p_flags & PF_W) || (code && ph.p_flags & PF_X))
-			add_part(f, (struct serve_part){ ph.p_vaddr + bias, ph.p_filesz, ph.p_offset,
+			add_part(f, (struct serve_part){ ph.p_vaddr + bias, ph.p_filesz,
+							ph.p_offset,
 							 fd });
 	}
 }

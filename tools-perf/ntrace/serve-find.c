@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where one of many addresses is executed next. Which runs have any is found out once; a chunk that has
- * none of those runs is passed over without a look inside.
+ * Where one of many addresses is executed next. Which runs have any is found out once; a chunk
+ * that has none of those runs is passed over without a look inside.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -232,7 +232,8 @@ static size_t first_chunk(const struct serve_track *t, const struct search *s)
 	return low;
 }
 
-static bool find(struct serve_view *v, const struct search *s, unsigned int threads, uint64_t *found)
+static bool find(struct serve_view *v, const struct search *s, unsigned int threads,
+		 uint64_t *found)
 {
 	struct helper h[HELPERS_MAX] = { { .view = v } };
 	size_t at = first_chunk(v->track, s);

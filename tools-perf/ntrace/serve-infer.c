@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers that follow with certainty from the code and the way through it: of all instructions that
- * were executed shortly before, those that make a value of nothing, or of values that are known.
+ * Registers that follow with certainty from the code and the way through it: of all instructions
+ * that were executed shortly before, those that make a value of nothing, or of values that are
+ * known.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +208,8 @@ static void compressed_alu(struct serve_infer *s, uint32_t bits)
 	} else if (kind < 2) {
 		operate(s, rd, 5, kind, rd, true, imm & 63, xlen);
 	} else if (!(bits >> 12 & 1)) {
-		operate(s, rd, functs[bits >> 5 & 3], !(bits >> 5 & 3), rd, is_known(s, rs2), s->x[rs2],
+		operate(s, rd, functs[bits >> 5 & 3], !(bits >> 5 & 3), rd, is_known(s, rs2),
+			s->x[rs2],
 			xlen);
 	} else if (bits >> 6 & 1) {
 		/* of Zcb, or nobody's */
@@ -282,7 +284,8 @@ static void quadrant2(struct serve_infer *s, uint64_t pc, uint32_t bits)
 
 	switch (bits >> 13) {
 	case 0:	/* c.slli */
-		operate(s, rd, 1, false, rd, true, part(bits, 12, 12, 5) | part(bits, 6, 2, 0), xlen);
+		operate(s, rd, 1, false, rd, true, part(bits, 12, 12, 5) | part(bits, 6, 2, 0),
+			xlen);
 		break;
 	case 2:	/* c.lwsp */
 		forget(s, rd);
@@ -304,7 +307,8 @@ static void quadrant2(struct serve_infer *s, uint64_t pc, uint32_t bits)
 	}
 }
 
-static void execute(struct serve_infer *s, uint64_t pc, unsigned int len, uint32_t bits, enum way way)
+static void execute(struct serve_infer *s, uint64_t pc, unsigned int len, uint32_t bits,
+		    enum way way)
 {
 	if (len == 4)
 		insn32(s, pc, bits, way);
@@ -352,7 +356,9 @@ static void pass_run(struct serve_infer *s, const struct serve_run *run, unsigne
 	}
 }
 
-/* Something else may have been executed in between, or another task: in the kernel of one of many. */
+/*
+ * Something else may have been executed in between, or another task: in the kernel of one of many.
+ */
 static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 {
 	return (!run->insns && run->type == NT_TYPE_NONE) ||

@@ -50,7 +50,8 @@ static void say_position(struct serve_session *s)
 	}
 	if (serve_view_pc(serve_session_view(s, s->chosen), at, &pc))
 		put_place(s, pc, place, sizeof(place));
-	serve_session_say(s, "%s: instruction %" PRIu64 " of %" PRIu64 " (%u.%02u%%)%s: %s\n", t->name,
+	serve_session_say(s, "%s: instruction %" PRIu64 " of %" PRIu64 " (%u.%02u%%)%s: %s\n",
+			  t->name,
 			  at, t->insns, part / 100, part % 100, when, place);
 }
 
@@ -164,9 +165,11 @@ static void say_stack(struct serve_session *s, bool calls)
 		put_place(s, f->from, place, sizeof(place));
 		put_place(s, f->to, to, sizeof(to));
 		if (calls)
-			serve_session_say(s, "%s %s %s\n", place, f->trap ? "trapped to" : "called", to);
+			serve_session_say(s, "%s %s %s\n", place, f->trap ? "trapped to" : "called",
+					  to);
 		else
-			serve_session_say(s, "#%-2zu %s%s\n", n + 1, place, f->trap ? ", a trap" : "");
+			serve_session_say(s, "#%-2zu %s%s\n", n + 1, place,
+					  f->trap ? ", a trap" : "");
 	}
 	if (stack.nr > n)
 		serve_session_say(s, "... and %zu more\n", stack.nr - n);
@@ -223,9 +226,11 @@ static void on_known(struct serve_session *s, const char *text)
 	for (unsigned int i = 1; i < 32; i++)
 		if (serve_session_reg(s, 0x1000 + i, &value))
 			sprintf(list + strlen(list), " x%u", i);
-	serve_session_say(s, "registers: pc%s%s\n", *list ? list : "; no others", r->reg || !*list ? "" :
+	serve_session_say(s, "registers: pc%s%s\n", *list ? list : "; no others",
+			  r->reg || !*list ? "" :
 			  ", as they follow from the code that was executed");
-	serve_session_say(s, "memory: %s\n", r->memory ? "what the trace told up to here, and files" :
+	serve_session_say(s, "memory: %s\n",
+			  r->memory ? "what the trace told up to here, and files" :
 			  "what programs' files have and cannot be written to");
 }
 

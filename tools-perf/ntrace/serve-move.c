@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What moves: steps, and running to the next breakpoint, mark or end. Of several threads the one that
- * gets to something first stops all; the others are then where they were at that time.
+ * What moves: steps, and running to the next breakpoint, mark or end. Of several threads the one
+ * that gets to something first stops all; the others are then where they were at that time.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -46,7 +46,8 @@ static void put_watch(struct serve_session *s, const struct serve_watch *w)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "%swatch:%" PRIx64 ";", w->kind == '3' ? "r" : w->kind == '4' ? "a" :
+	snprintf(text, sizeof(text), "%swatch:%" PRIx64 ";",
+		 w->kind == '3' ? "r" : w->kind == '4' ? "a" :
 		 "", w->addr);
 	put_stop(s, text);
 }
@@ -181,7 +182,8 @@ void serve_move_sync(struct serve_session *s, size_t track)
 }
 
 /* Does something that happens in one thread happen before something in another, on the way? */
-static bool is_nearer(const struct serve_session *s, size_t a, uint64_t at_a, size_t b, uint64_t at_b,
+static bool is_nearer(const struct serve_session *s, size_t a, uint64_t at_a, size_t b,
+		      uint64_t at_b,
 		      bool back)
 {
 	uint64_t time_a, time_b;
@@ -215,7 +217,8 @@ static struct stop run(struct serve_session *s, bool back)
 	return best;
 }
 
-void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start, uint64_t end)
+void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start,
+		uint64_t end)
 {
 	struct stop stop;
 

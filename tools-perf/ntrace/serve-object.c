@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that GDB reads: what registers there are, threads, program and libraries, the branch trace
+ * Objects that GDB reads: what registers there are, threads, program and libraries, the branch
+ * trace
  */
 #include <inttypes.h>
 #include <string.h>
@@ -111,7 +112,10 @@ static bool make_libraries(struct serve_session *s, const char *annex, struct se
 
 /* ---------------------------------------------------------- branch trace - */
 
-/* The first instruction of those that GDB is told: as many as fit, but nothing before a loss or a gap */
+/*
+ * The first instruction of those that GDB is told: as many as fit, but nothing before a loss or a
+ * gap
+ */
 static uint64_t first_of(const struct serve_session *s)
 {
 	const struct serve_track *t = s->rec->track[s->chosen];
@@ -130,14 +134,15 @@ struct block {
 static void put_block(struct serve_text *t, struct block *b)
 {
 	if (b->open)
-		serve_text_put(t, "<block begin=\"%#" PRIx64 "\" end=\"%#" PRIx64 "\"/>\n", b->begin,
+		serve_text_put(t, "<block begin=\"%#" PRIx64 "\" end=\"%#" PRIx64 "\"/>\n",
+			       b->begin,
 			       b->last);
 	b->open = false;
 }
 
 /*
- * Newest first; runs that follow each other without a transfer are one block. The newest ends at the
- * instruction that is next. The oldest of a delta begins where GDB left off: it wants 0 then.
+ * Newest first; runs that follow each other without a transfer are one block. The newest ends at
+ * the instruction that is next. The oldest of a delta begins where GDB left off: it wants 0 then.
  */
 static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at,
 		       bool delta)
@@ -157,7 +162,8 @@ static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t f
 		bool follows;
 
 		from = at - first < nth + 1 ? nth + 1 - (unsigned int)(at - first) : 0;
-		follows = b.open && run->type == NT_TYPE_NONE && b.begin == serve_run_pc(run, nth + 1);
+		follows = b.open && run->type == NT_TYPE_NONE &&
+			  b.begin == serve_run_pc(run, nth + 1);
 		if (!follows)
 			put_block(t, &b);
 		if (!b.open)

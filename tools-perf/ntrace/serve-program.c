@@ -36,7 +36,8 @@ static uint32_t *find(const struct serve_program *p, uint64_t pc, unsigned int i
 	while (p->bucket[i]) {
 		const struct serve_run *run = &p->run[p->bucket[i] - 1];
 
-		if (run->pc == pc && run->insns == insns && run->type == type && run->space == space)
+		if (run->pc == pc && run->insns == insns && run->type == type &&
+		    run->space == space)
 			break;
 		i = (i + 1) & (p->nr_buckets - 1);
 	}

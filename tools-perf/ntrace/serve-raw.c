@@ -97,7 +97,8 @@ static void on_start(struct raw *r, const struct nt_event *ev)
 	if (!r->begun)
 		serve_track_mark(r->track, SERVE_BEGIN, "trace begins");
 	else if (r->stopped && !(ev->flags & NT_EVF_JOIN))
-		serve_track_mark(r->track, SERVE_GAP, "trace stopped at %#llx (%s), and goes on here",
+		serve_track_mark(r->track, SERVE_GAP,
+				 "trace stopped at %#llx (%s), and goes on here",
 				 (unsigned long long)r->stop.from, why_stopped(&r->stop));
 	else if (r->stopped)
 		serve_track_pause(r->track, ev->to);

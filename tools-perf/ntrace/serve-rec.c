@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A perf.data -> a track for each thread of one process, or for each CPU. Each has what it executed in
- * the kernel, too, if that was traced.
+ * A perf.data -> a track for each thread of one process, or for each CPU. Each has what it
+ * executed in the kernel, too, if that was traced.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,7 +73,8 @@ static void flush(struct owner *o, unsigned int type)
 		return;
 	o->pending = false;
 	if (!serve_track_add(o->track, o->code, o->pc, o->insns, type, o->space))
-		serve_track_mark(o->track, SERVE_LOSS, "the code at %#" PRIx64 " is not there any more",
+		serve_track_mark(o->track, SERVE_LOSS,
+				 "the code at %#" PRIx64 " is not there any more",
 				 o->pc);
 }
 
@@ -104,7 +105,8 @@ static void take_begin(struct owner *o, uint64_t to)
 
 	flush(o, NT_TYPE_NONE);
 	if (o->track->insns && !follows)
-		serve_track_mark(o->track, SERVE_GAP, "trace ended at %#" PRIx64 ", and goes on here",
+		serve_track_mark(o->track, SERVE_GAP,
+				 "trace ended at %#" PRIx64 ", and goes on here",
 				 o->stop);
 	else if (o->track->insns)
 		serve_track_pause(o->track, to);

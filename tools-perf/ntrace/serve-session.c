@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's packets, one by one, and the replies to those that only ask. A reply is empty when a packet is
- * not known, as the protocol wants it.
+ * GDB's packets, one by one, and the replies to those that only ask. A reply is empty when a
+ * packet is not known, as the protocol wants it.
  */
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checkpoints of a tandem-verification trace: all registers, and the pages of memory that changed since
- * the checkpoint before
+ * Checkpoints of a tandem-verification trace: all registers, and the pages of memory that changed
+ * since the checkpoint before
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -109,7 +109,8 @@ size_t serve_state_accesses(const struct nt_tv_group *g, struct serve_access *ac
 	for (size_t i = 0; i < g->n; i++) {
 		const struct nt_tv_item *it = &g->items[i];
 
-		if (it->opcode != NT_TV_STATE || (it->ident != NT_TV_EADDR && it->ident != NT_TV_PADDR))
+		if (it->opcode != NT_TV_STATE ||
+		    (it->ident != NT_TV_EADDR && it->ident != NT_TV_PADDR))
 			continue;
 		if (!has_addr || it->ident == NT_TV_EADDR)
 			addr = it->value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registers and memory of a hart at any position of a tandem-verification trace: from the state that was
- * kept at a checkpoint, and the groups behind it
+ * Registers and memory of a hart at any position of a tandem-verification trace: from the state
+ * that was kept at a checkpoint, and the groups behind it
  */
 #ifndef NTRACE_SERVE_STATE_H
 #define NTRACE_SERVE_STATE_H
@@ -17,8 +17,8 @@ struct serve_state *serve_state_new(const struct nt_tv_params *params, const uin
 void serve_state_free(struct serve_state *s);
 
 /*
- * The next group; false: there are no more. `found' is valid until the next one. While the trace is gone
- * over the first time, checkpoints are made.
+ * The next group; false: there are no more. `found' is valid until the next one. While the trace
+ * is gone over the first time, checkpoints are made.
  */
 bool serve_state_next(struct serve_state *s, const struct nt_tv_group **found);
 /* Where the program counter is now, if that is known */

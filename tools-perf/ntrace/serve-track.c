@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a thread executed: the numbers of runs, in chunks. Most runs follow the two before them as they
- * did the last time. So a chunk has how many were as expected, then the number of one that was not,
- * and so on: a small part of the trace's own size, and decoded at once, wherever it is.
+ * What a thread executed: the numbers of runs, in chunks. Most runs follow the two before them as
+ * they did the last time. So a chunk has how many were as expected, then the number of one that
+ * was not, and so on: a small part of the trace's own size, and decoded at once, wherever it is.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -156,7 +156,8 @@ bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, u
 		int64_t run;
 
 		insns -= n;
-		run = serve_program_run(t->program, code, pc, n, insns ? NT_TYPE_NONE : type, space);
+		run = serve_program_run(t->program, code, pc, n, insns ? NT_TYPE_NONE : type,
+					space);
 		if (run < 0)
 			return false;
 		put_run(t, (uint32_t)run);

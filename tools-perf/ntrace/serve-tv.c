@@ -166,7 +166,8 @@ static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
 	return any;
 }
 
-static bool find_touched(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
+static bool find_touched(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high,
+			 bool back,
 			 const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
 {
 	struct source *s = ctx;

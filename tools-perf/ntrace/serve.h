@@ -19,8 +19,8 @@
  *	serve-monitor.c	GDB's `monitor' commands
  *	serve-link.c	the connection
  *
- * A source fills tracks with what was executed. Nothing behind it knows which source it was, but for
- * the registers and the memory that a source may have, too.
+ * A source fills tracks with what was executed. Nothing behind it knows which source it was, but
+ * for the registers and the memory that a source may have, too.
  */
 #ifndef NTRACE_SERVE_H
 #define NTRACE_SERVE_H
@@ -63,8 +63,8 @@ static inline uint64_t serve_run_pc(const struct serve_run *run, unsigned int nt
 }
 
 /*
- * The number of the run of so many instructions, at most SERVE_RUN_MAX, from pc on; code is read when it
- * is a new one. Negative: there is no code, or memory is short.
+ * The number of the run of so many instructions, at most SERVE_RUN_MAX, from pc on; code is read
+ * when it is a new one. Negative: there is no code, or memory is short.
  */
 int64_t serve_program_run(struct serve_program *p, struct nt_code *code, uint64_t pc,
 			  unsigned int insns, unsigned int type, uint32_t space);
@@ -136,7 +136,9 @@ struct serve_track {
 struct serve_track *serve_track_new(struct serve_program *p, const char *name, int id);
 void serve_track_free(struct serve_track *t);
 
-/* So many instructions were executed from pc on; the last was left as `type' says. False: no code. */
+/*
+ * So many instructions were executed from pc on; the last was left as `type' says. False: no code.
+ */
 bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, uint64_t insns,
 		     unsigned int type, uint32_t space);
 /* The same of one run that is known */
@@ -195,7 +197,10 @@ struct serve_stack {
 	size_t nr, room;
 };
 
-/* A run was executed behind another that was left as its type says: what is called, or returned from */
+/*
+ * A run was executed behind another that was left as its type says: what is called, or returned
+ * from
+ */
 void serve_stack_step(struct serve_stack *s, const struct serve_run *left, uint64_t pc);
 /* The calls that a position is in; the caller frees the frames. */
 struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn);
@@ -289,8 +294,9 @@ struct serve_recording {
 	unsigned int xlen, flen;	/* flen 0: none */
 	struct serve_files files;
 	/*
-	 * The program, if it is none of Linux: of one of Linux GDB computes itself where a step leads, of
-	 * registers that are not known.  It does not if the program is one of the libraries.
+	 * The program, if it is none of Linux: of one of Linux GDB computes itself where a step
+	 * leads, of registers that are not known.  It does not if the program is one of the
+	 * libraries.
 	 */
 	char *exec_file;
 	uint64_t bias;			/* where it was, less what it says */
@@ -304,10 +310,11 @@ struct serve_recording {
 	size_t (*memory)(void *ctx, const struct serve_track *t, uint64_t insn, uint64_t addr,
 			 void *buf, size_t len);
 	/*
-	 * The nearest instruction in [low, high) that writes or reads what is watched, from low on or
-	 * going back from high; false: none does. NULL: the source does not know
+	 * The nearest instruction in [low, high) that writes or reads what is watched, from low
+	 * on or going back from high; false: none does. NULL: the source does not know
 	 */
-	bool (*touched)(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
+	bool (*touched)(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high,
+			bool back,
 			const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which);
 	void (*free)(void *ctx);
 	void *ctx;
@@ -336,7 +343,8 @@ struct serve_text {
 	size_t len, room;
 };
 
-void __attribute__((format(printf, 2, 3))) serve_text_put(struct serve_text *t, const char *fmt, ...);
+void __attribute__((format(printf, 2, 3))) serve_text_put(struct serve_text *t, const char *fmt,
+							  ...);
 void serve_text_bytes(struct serve_text *t, const void *bytes, size_t len);
 
 struct serve_options {
@@ -386,7 +394,8 @@ void serve_session_thread_id(const struct serve_session *s, size_t track, char *
 enum serve_how { SERVE_STEP, SERVE_RANGE, SERVE_CONTINUE };
 
 /* Move, forwards or backwards, and send why it stopped there. */
-void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start, uint64_t end);
+void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start,
+		uint64_t end);
 /* All threads are where they were when that one was at its position. */
 void serve_move_sync(struct serve_session *s, size_t track);
 /* Why it is where it is */
@@ -406,8 +415,8 @@ void serve_monitor(struct serve_session *s, const char *command);
 /* -------------------------------------------------------- serve-link.c ---- */
 
 /*
- * Serve one client: `place' is PORT, HOST:PORT or - for standard input and output. Returns when it has
- * gone; false: the connection broke.
+ * Serve one client: `place' is PORT, HOST:PORT or - for standard input and output. Returns when
+ * it has gone; false: the connection broke.
  */
 bool serve_link(const struct serve_recording *r, const struct serve_options *options,
 		const char *place);

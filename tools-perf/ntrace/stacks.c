@@ -95,7 +95,8 @@ struct stacks_node *stacks_enter(struct stacks *s, struct stacks_node *parent,
 
 static bool same_label(const struct stacks_label *a, const struct stacks_label *b)
 {
-	return a->pid == b->pid && a->tid == b->tid && a->cpu == b->cpu && !strcmp(a->comm, b->comm);
+	return a->pid == b->pid && a->tid == b->tid && a->cpu == b->cpu &&
+	       !strcmp(a->comm, b->comm);
 }
 
 static uint32_t find_label(struct stacks *s, const struct stacks_label *label)
@@ -130,7 +131,9 @@ struct stacks_leaf *stacks_run(struct stacks *s, const struct stacks_node *node,
 		l = calloc(1, sizeof(*l));
 		if (!l)
 			die("%s", nt_strerror(NT_ENOMEM));
-		*l = (struct stacks_leaf){ s->leaf_bucket[at], node, place, insns, number, 0, 0, 0 };
+		*l = (struct stacks_leaf){
+			s->leaf_bucket[at], node, place, insns, number, 0, 0, 0
+		};
 		s->leaf_bucket[at] = l;
 		s->leaf = array_room(s->leaf, s->nr_leaves, sizeof(*s->leaf));
 		s->leaf[s->nr_leaves++] = l;

@@ -349,12 +349,15 @@ static int test_time_from(void)
 			nt_session_time_from(&params, 0x7d000, 0x85000, NULL, 0) == 0x77001);
 	/* The last is 0x8c000, and the first lies 0xc100 before it. */
 	TEST_ASSERT_VAL("a long window",
-			nt_session_time_from(&params, 0x10000, 0x8d000, trace, sizeof(trace)) == 0x7ff00);
+			nt_session_time_from(&params, 0x10000, 0x8d000, trace,
+					     sizeof(trace)) == 0x7ff00);
 	TEST_ASSERT_VAL("a distance",
-			nt_session_time_from(&params, 0x10000, 0x8d000, full, sizeof(full)) == 0x6ff00);
+			nt_session_time_from(&params, 0x10000, 0x8d000, full,
+					     sizeof(full)) == 0x6ff00);
 	params.profile = NT_PROFILE_P550;
 	TEST_ASSERT_VAL("bits that changed",
-			nt_session_time_from(&params, 0x10000, 0x8d000, full, sizeof(full)) == 0x7ff00);
+			nt_session_time_from(&params, 0x10000, 0x8d000, full,
+					     sizeof(full)) == 0x7ff00);
 	params.profile = NT_PROFILE_1_0;
 	TEST_ASSERT_VAL("a record from before the last message",
 			nt_session_time_from(&params, 0, 0x8b000, trace, sizeof(trace)) == 0x7ff00);
