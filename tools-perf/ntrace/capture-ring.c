@@ -184,14 +184,17 @@ static void go_on(struct capture *c, unsigned int number)
 			ioctl(c->fd[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/* A piece of trace in the file has a multiple of 8 bytes: what is more waits for the next one. */
+/*
+ * A piece of trace ends at a multiple of 8 bytes of the AUX buffer: what is more waits for the next
+ * one. The driver's padding ends at such multiples, too, so no piece has a part of it.
+ */
 static bool drain_trace(struct capture *c, unsigned int number, bool to_the_end)
 {
 	struct capture_ring *r = &c->ring[number];
 	uint64_t head = load(&r->page->aux_head);
 
 	if (!to_the_end)
-		head -= (head - r->aux_old) & 7;
+		head = head > r->aux_old + 7 ? head & ~7ULL : r->aux_old;
 	if (head == r->aux_old) {
 		if (!to_the_end && c->cut)
 			go_on(c, number);
