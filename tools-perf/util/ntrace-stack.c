@@ -27,9 +27,11 @@
 #include "ntrace-priv.h"
 
 /*
- * Between what was sampled and the time of its sample the kernel ran: as many
- * branches may have to be passed over.
+ * Between what was sampled and the time of its sample the kernel ran. A sample that is from a trap
+ * gets what was before that trap, of which the newest are kept: the handler of an interrupt may
+ * have any number of branches. Of other samples, as many branches may have to be passed over.
  */
+#define LATE_TRAPS	8U
 #define LATE_BRANCHES	1024
 
 /* Entries are made of these when a sample wants them, which is one time in hundreds. */
@@ -39,10 +41,16 @@ struct last_branch {
 	u16	cycles;			/* since the one before, 0 unknown */
 };
 
-/* A ring; the newest entry is the one before @next */
+/* A ring; the newest entry is the one before @next. What was before traps has the newest first. */
 struct ntrace_last {
 	u64			trace_nr;
 	unsigned int		next, nr, room;
+	unsigned int		traps;	/* the newest is in the place before, modulo LATE_TRAPS */
+	struct {
+		u64			from;
+		unsigned int		nr;
+		struct last_branch	*entry;
+	} trap[LATE_TRAPS];
 	struct last_branch	entry[];
 };
 
@@ -104,12 +112,18 @@ struct branch_entry ntrace_branch_entry(const struct ntrace *nt, u64 from, u64 t
 	return make_entry(nt, &(struct last_branch) { from, to, entry_type(type, flags), 0 });
 }
 
-static struct ntrace_last *last_new(unsigned int room)
+/* @each: how many entries are kept of what was before a trap */
+static struct ntrace_last *last_new(unsigned int room, unsigned int each)
 {
-	struct ntrace_last *last = zalloc(sizeof(*last) + room * sizeof(last->entry[0]));
+	struct ntrace_last *last;
+	unsigned int i;
 
-	if (last)
-		last->room = room;
+	last = zalloc(sizeof(*last) + (room + LATE_TRAPS * each) * sizeof(last->entry[0]));
+	if (!last)
+		return NULL;
+	last->room = room;
+	for (i = 0; i < LATE_TRAPS; i++)
+		last->trap[i].entry = last->entry + room + i * each;
 	return last;
 }
 
@@ -117,18 +131,38 @@ static struct ntrace_last *last_new(unsigned int room)
 static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task)
 {
 	u64 trace_nr = ntrace_task_trace_nr(nt, task);
+	bool late = nt->opts.add_last_branch;
 	struct ntrace_last *last;
 
 	/* An end that is taken back must not have cost the oldest entry. */
 	if (!task->last)
-		task->last = last_new(nt->br_stack_sz + nt->opts.inject +
-				      (nt->opts.add_last_branch ? LATE_BRANCHES : 0));
+		task->last = last_new(nt->br_stack_sz + nt->opts.inject + (late ? LATE_BRANCHES : 0),
+				      late ? nt->br_stack_sz : 0);
 	last = task->last;
 	if (last && last->trace_nr != trace_nr) {
 		last->nr = 0;
+		last->traps = 0;
 		last->trace_nr = trace_nr;
 	}
 	return last;
+}
+
+/* The entry that has @age newer ones */
+static const struct last_branch *entry_at(const struct ntrace_last *last, unsigned int age)
+{
+	unsigned int at = last->next + last->room - 1 - age;
+
+	return &last->entry[at < last->room ? at : at - last->room];
+}
+
+static void keep_before_trap(const struct ntrace *nt, struct ntrace_last *last, u64 from)
+{
+	unsigned int at = last->traps++ % LATE_TRAPS, i;
+
+	last->trap[at].from = from;
+	last->trap[at].nr = min(last->nr, nt->br_stack_sz);
+	for (i = 0; i < last->trap[at].nr; i++)
+		last->trap[at].entry[i] = *entry_at(last, i);
 }
 
 static inline void push(struct ntrace_last *last, u64 from, u64 to, u16 type, u16 cycles)
@@ -174,6 +208,8 @@ int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 
 		return -ENOMEM;
 	if (!from && nt->opts.inject && !begins_elsewhere(last, to))
 		return 0;
+	if (nt->opts.add_last_branch && nt_type_is_trap(type))
+		keep_before_trap(nt, last, from);
 	push(last, from, to, entry_type(type, flags), cycles);
 	return 0;
 }
@@ -197,14 +233,6 @@ int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const stru
 	for (; nr--; ev++)
 		push(last, ev->from, ev->to, entry_type(ev->type, 0), 0);
 	return 0;
-}
-
-/* The entry that has @age newer ones */
-static const struct last_branch *entry_at(const struct ntrace_last *last, unsigned int age)
-{
-	unsigned int at = last->next + last->room - 1 - age;
-
-	return &last->entry[at < last->room ? at : at - last->room];
 }
 
 /* The newest branches from @age on */
@@ -254,32 +282,16 @@ static bool is_user(const struct ntrace *nt, u64 addr)
 	return addr && !ntrace_is_kernel(nt, addr);
 }
 
-/* The interrupt that a sample of the kernel is from, and how many branches are newer; -1 none */
-static int age_of_interrupt(const struct ntrace_last *last, u64 ip)
-{
-	unsigned int age;
-
-	for (age = 0; age < last->nr; age++) {
-		if (entry_at(last, age)->type == PERF_BR_IRQ && entry_at(last, age)->from == ip)
-			return age;
-	}
-	return -1;
-}
-
 /*
- * How many of the last branches came after @ip was sampled: for user space those
- * that do not lead there, beginning with the trap that the sample is from; for
- * the kernel those from the interrupt there on, or, if it was no interrupt, those before
- * the stretch of code that has @ip.
+ * How many of the last branches came after @ip was sampled, where it was no trap that the sample is
+ * from: for user space those that do not lead there, for the kernel those before the stretch of
+ * code that has @ip.
  */
 static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
 {
 	const struct last_branch *newer = NULL, *e;
 	unsigned int age;
-	int interrupt = is_user(nt, ip) ? -1 : age_of_interrupt(last, ip);
 
-	if (interrupt >= 0)
-		return interrupt + 1;
 	for (age = 0; age < last->nr; age++) {
 		e = entry_at(last, age);
 		if (is_user(nt, e->to))
@@ -293,6 +305,23 @@ static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_l
 	return age;
 }
 
+/* Into @stack what was before the newest trap at @ip, if that is kept */
+static bool copy_before_trap(const struct ntrace *nt, const struct ntrace_last *last, u64 ip,
+			     struct branch_stack *stack)
+{
+	unsigned int age, at;
+
+	for (age = 1; age <= min(last->traps, LATE_TRAPS); age++) {
+		at = (last->traps - age) % LATE_TRAPS;
+		if (last->trap[at].from != ip)
+			continue;
+		for (; stack->nr < last->trap[at].nr; stack->nr++)
+			stack->entries[stack->nr] = make_entry(nt, &last->trap[at].entry[stack->nr]);
+		return true;
+	}
+	return false;
+}
+
 static void add_last(struct ntrace *nt, struct perf_sample *sample)
 {
 	struct ntrace_task *task = ntrace_task(nt, sample->tid, sample->cpu);
@@ -300,7 +329,7 @@ static void add_last(struct ntrace *nt, struct perf_sample *sample)
 
 	if (!clear(nt, &nt->late_branches))
 		return;
-	if (last)
+	if (last && !copy_before_trap(nt, last, sample->ip, nt->late_branches))
 		copy_last(nt, last, late_branches(nt, last, sample->ip), nt->late_branches);
 	sample->branch_stack = nt->late_branches;
 	/* The stack has a word for the index, whatever the event's own would have. */
