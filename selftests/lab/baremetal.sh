@@ -12,7 +12,7 @@ plugin=$build/host/ntrace-plugin.so
 # trace OPTIONS: run the program with these options of the model
 trace()
 {
-	"$lab/enter" timeout 60 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
+	"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
 		-kernel "$program" -display none -semihosting-config enable=on,target=native \
 		${icount:+-icount shift=0,sleep=off} \
 		-plugin "$plugin,trace=$dir/%d.nt,truth=$dir/%d.tv${1:+,$1}" \
@@ -104,7 +104,7 @@ watch()
 	local options=$1
 
 	shift
-	"$lab/enter" timeout 300 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none -kernel "$short" \
+	"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none -kernel "$short" \
 		-display none -semihosting-config enable=on,target=native "$@" \
 		-plugin "$plugin,trace=/dev/null,truth=$dir/%d.tv,$options" </dev/null >"$dir/short.out" 2>&1
 }

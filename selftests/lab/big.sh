@@ -31,7 +31,7 @@ recording 2; $record -e ntrace/stall/u -o /tmp/stall.data -- bigtrace $jumps || 
 cp /tmp/default.data /tmp/stall.data . || status=1
 exit \$status
 END
-guest one "$dir/guest.sh" --timeout 280
+guest one "$dir/guest.sh"
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 # Polls while bigtrace ran, how many ms of how many they were late in all: "POLLS LATE RAN"

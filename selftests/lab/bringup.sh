@@ -37,7 +37,7 @@ report()
 
 	shift
 	mkdir -p "$at"
-	"$lab/boot" --timeout 300 --log "$at/console.log" "$@" >"$at/out" 2>"$at/err" </dev/null || status=$?
+	"$lab/boot" --log "$at/console.log" "$@" >"$at/out" 2>"$at/err" </dev/null || status=$?
 	echo $status >"$at/status"
 }
 

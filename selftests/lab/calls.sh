@@ -23,7 +23,7 @@ programs=(prog signals recurse qsort forkexec)
 	echo 'perf --buildid-dir /mnt/debug record --kcore -e ntrace// -o kernel.data -- prog || status=1'
 	echo 'exit $status'
 } >"$dir/record.sh"
-guest run "$dir/record.sh" --timeout 400
+guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
 stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
 

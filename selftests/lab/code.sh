@@ -25,7 +25,7 @@ perf script -i jitted.data --itrace=b -F ip,sym,addr >jit-names.txt || status=1
 perf script -i jit.data --itrace=e >jit-without.txt 2>&1
 exit $status
 END
-guest run "$dir/record.sh" --timeout 300
+guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
 
 compare run 1 reload b

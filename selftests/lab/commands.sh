@@ -15,7 +15,7 @@ plan lookup >"$dir/lookup"
 ok $? "every command of the pages has a check" "$dir/lookup"
 plan jobs >"$dir/jobs" && plan guest >"$dir/guest.sh"
 ok $? "the list is understood"
-guest run "$dir/guest.sh" --timeout 400
+guest run "$dir/guest.sh"
 ok $? "the guest ran its commands" "$dir/run/guest.out"
 
 # ---------------------------------------------------------------- programs without a system
@@ -25,7 +25,7 @@ bare()		# NAME OPTIONS: prog, trace.bin and truth.tv in a directory of that name
 	mkdir -p "$dir/bare/$1"
 	cp "$build/baremetal/tour.elf" "$dir/bare/$1/prog"
 	cp "$build/guest/root/lib/riscv64-linux-gnu/libm.so.6" "$dir/bare/$1/libm.so"
-	(cd "$dir/bare/$1" && "$lab/enter" timeout 60 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
+	(cd "$dir/bare/$1" && "$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
 		-kernel "$PWD/prog" -display none -semihosting-config enable=on,target=native \
 		-plugin "$build/host/ntrace-plugin.so,trace=$PWD/%d.nt,truth=$PWD/truth.%d,mode=htm,$2" \
 		</dev/null >qemu.out 2>&1 && mv 0.nt trace.bin && [ -s truth.0 ])

@@ -40,7 +40,7 @@ builds=()
 	done
 	echo 'exit $status'
 } >"$dir/record.sh"
-guest run "$dir/record.sh" --timeout 400
+guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
 stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
 

@@ -176,7 +176,7 @@ modes=$build/baremetal/modes.elf
 	"$lab/enter" make -s -C selftests/qemu/baremetal out="$build/baremetal" "$modes" &&
 		"$lab/enter" gcc -O2 -Wall -Wextra "${headers[@]}" -o "$dir/modescmp" \
 			selftests/ctr/modescmp.c "${archives[@]}" -lelf &&
-		"$lab/enter" timeout 60 qemu-system-riscv64 -M virt -m 128 -cpu max -bios none -kernel "$modes" \
+		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu max -bios none -kernel "$modes" \
 			-display none -monitor none -serial none \
 			-semihosting-config enable=on,target=native </dev/null >"$dir/modes.txt" 2>&1
 } >"$log" 2>&1 && "$lab/enter" "$dir/modescmp" <"$dir/modes.txt" >"$dir/modes.out" 2>>"$log"

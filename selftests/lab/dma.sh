@@ -40,7 +40,7 @@ for t in noncoherent copy; do
 	topology=$t
 	# sinks of their own, whose trace is copied all the same
 	[ $t != copy ] || { topology=noncoherent-own args=(--driver-arg copy=1); }
-	guest $t "$dir/script.sh" --topology $topology --timeout 180 "${args[@]}" \
+	guest $t "$dir/script.sh" --topology $topology "${args[@]}" \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	compare $t 1 cpus b

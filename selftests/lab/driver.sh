@@ -22,7 +22,7 @@ in_guest()
 	} >"$dir/script"
 	shift
 	status=0
-	"$lab/boot" --timeout 120 --share "$dir/share" --log "$dir/console.log" "$@" \
+	"$lab/boot" --share "$dir/share" --log "$dir/console.log" "$@" \
 		--run "$dir/script" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
 	[ $status != 126 ] || { complaints=$((complaints + 1)); sed 's/^/# /' "$dir/err" | head -n 60; }
 }

@@ -30,7 +30,7 @@ recording 8
 } >refused.txt 2>&1
 exit $status
 END
-guest run "$dir/guest.sh" --timeout 300
+guest run "$dir/guest.sh"
 ok $? "recorded in the guest" "$dir/run/guest.out"
 share=$dir/run/share
 [ "$(cat "$share/nr.txt")" = 4 ]

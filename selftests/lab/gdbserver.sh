@@ -36,7 +36,7 @@ gdb()
 	local release=$1
 	shift
 
-	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 300 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch -ex 'set confirm off' -ex 'set width 0' "$@" \
+	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 900 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch -ex 'set confirm off' -ex 'set width 0' "$@" \
 		</dev/null
 }
 
@@ -83,7 +83,7 @@ for p in prog qsort-dynamic; do
 done
 exit $status
 END
-guest run "$dir/record.sh" --timeout 400
+guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
 stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
 

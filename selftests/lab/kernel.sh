@@ -24,7 +24,7 @@ recording 6; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- threads || statu
 exit \$status
 END
 recordings="htm-3 btm-0 kernel all $(more echo htm-0 btm-3)"
-guest one "$dir/guest.sh" --timeout 300 --plugin-arg icnt_bits=14 \
+guest one "$dir/guest.sh" --plugin-arg icnt_bits=14 \
 	--driver-arg move_bytes=$((window / 2))
 ok $? "recorded in the guest" "$dir/one/guest.out"
 

@@ -18,7 +18,7 @@ group()
 
 	shift 5
 	echo "cd /mnt; recording 1; $record $event -o it.data -- $workload" >"$dir/$group.sh"
-	guest "$group" "$dir/$group.sh" --timeout 200 "$@"
+	guest "$group" "$dir/$group.sh" "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for list in $lists; do
 		[ $list = s ] && more=,samples=100,whole=80 || more=
@@ -43,7 +43,7 @@ group src 'b i' '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick
 more group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 # One encoder, a funnel, and a sink so small that it is full before the driver comes
 smp=1
-group funnel b '-e ntrace//u' qsort insns=1000000 --topology funnel2 --plugin-arg memory=sram --plugin-arg sram=0x1000
+more group funnel b '-e ntrace//u' qsort insns=1000000 --topology funnel2 --plugin-arg memory=sram --plugin-arg sram=0x1000
 group funnel-kernel b '-a -e ntrace//' signals insns=1000000,losses=10 --topology funnel2 \
 	--plugin-arg memory=sram --plugin-arg sram=0x1000
 finish

@@ -27,7 +27,7 @@ recording 5; $record -a -e ntrace//u -o spaces.data -- unshare -p -f sh -c 'thre
 recording 6
 exit $status
 END
-guest run "$dir/guest.sh" --timeout 240 ${DRIVER:+--driver "$DRIVER"}
+guest run "$dir/guest.sh" ${DRIVER:+--driver "$DRIVER"}
 ok $? "recorded in the guest" "$dir/run/guest.out"
 
 # strangers NAME WORDS: what of a trace is nobody's that was asked for

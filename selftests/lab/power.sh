@@ -95,7 +95,7 @@ END
 
 status=0
 mkdir -p "$dir/run/out"
-guest run "$dir/script.sh" --topology funnel2 --power-domain --timeout 300 --qemu-arg -fsdev \
+guest run "$dir/script.sh" --topology funnel2 --power-domain --qemu-arg -fsdev \
 	--qemu-arg "local,id=out,path=$dir/run/out,security_model=none" --qemu-arg -device \
 	--qemu-arg virtio-9p-pci,fsdev=out,mount_tag=out ${DRIVER:+--driver "$DRIVER"} || status=$?
 console=$dir/run/console.log

@@ -174,7 +174,7 @@ END
 filter=$("$lab/enter" sh -c 'nm -S build/guest/bin/prog' | awk '$4 == "draw" { print "0x" $1 "/0x" $2 }')
 offset=$((${filter%/*} - 0x10000))
 sed -i "s,\\\$FILTER,$(printf '0x%x' $offset)/${filter#*/}," "$dir/guest.sh"
-guest run "$dir/guest.sh" --timeout 400
+guest run "$dir/guest.sh"
 ok $? "recordings" "$dir/run/guest.out"
 
 for what in "1 prog" "3 all" "4 cpus" "5 kernel" "6 forks" "7 pid" "8 filter" "18 thread" "19 sink" "12 dying" "15 nobody" "20 signals"; do

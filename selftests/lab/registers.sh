@@ -24,7 +24,7 @@ logged()	# TOPOLOGY
 {
 	local t=$1
 
-	guest "$t" "$dir/script" --topology "$t" --timeout 120 --plugin-arg "reg_log=$dir/$t.log"
+	guest "$t" "$dir/script" --topology "$t" --plugin-arg "reg_log=$dir/$t.log"
 	ok $? "$t: recorded, unloaded" "$dir/$t/guest.out"
 	"$lab/topology" "$t" | awk -v strict=$([ "$t" = per-hart ] && echo 1 || echo 0) \
 		-f "$top/selftests/lab/registers.awk" - "$dir/$t.log" >"$dir/$t.checks"

@@ -19,7 +19,7 @@ rtl()
 
 	shift 3
 	smp=1 guest "$group" "$script" --topology rtl --qemu-arg -icount \
-		--qemu-arg "shift=$shift,sleep=off" --plugin-arg clock=csr --timeout 900 "$@"
+		--qemu-arg "shift=$shift,sleep=off" --plugin-arg clock=csr "$@"
 }
 
 cat >"$dir/run.sh" <<'END'

@@ -94,7 +94,7 @@ one_group()
 	group=$1 most=$2
 	shift 2
 	guest_script >"$dir/$group.sh"
-	guest "$group" "$dir/$group.sh" --timeout 900 "$@"
+	guest "$group" "$dir/$group.sh" "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
 		number=$((number + 1))

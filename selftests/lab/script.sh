@@ -125,16 +125,16 @@ only='/ cpu-clock:/d'
 like_perf samples be $branches
 ok $? "samples of the AUX area: $lines lines" "$dir/samples.diff" "$dir/samples.err"
 only=
-like_perf user i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
-ok $? "$lines instructions as perf script prints them" "$dir/user.diff" "$dir/user.err"
+like_perf thread i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
+ok $? "$lines instructions as perf script prints them" "$dir/thread.diff" "$dir/thread.err"
 
 group=shared order=by_cpu
 for what in cpus task both switches system; do
 	like_perf $what be $branches
 	ok $? "shared sink, $what: $lines lines of branches" "$dir/$what.diff" "$dir/$what.err"
 done
-like_perf both i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
-ok $? "shared sink: $lines instructions" "$dir/both.diff" "$dir/both.err"
+like_perf switch i1ie comm,tid,cpu,time,event,ip,sym,symoff --insns
+ok $? "shared sink: $lines instructions" "$dir/switch.diff" "$dir/switch.err"
 group=run order=
 
 # --- profiles -------------------------------------------------------------------------
@@ -289,7 +289,7 @@ awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/all.perf" >"$dir/want"
 ntrace script --buildid-dir "$share/debug" --tid "$tid" "$share/all.data"
 grep -v '^#' "$dir/got" | diff "$dir/want" - >"$dir/diff" && [ -s "$dir/want" ]
 ok $? "--tid $tid: what that thread ran" "$dir/diff"
-perf_options="--comms ls,swapper" like_perf all b $branches --comm ls,swapper
+order=by_cpu_at_a_time perf_options="--comms ls,swapper" like_perf all b $branches --comm ls,swapper
 grep -v '^#' "$dir/all.ntrace" | diff "$dir/all.perf" - >"$dir/all.diff" && [ "$lines" -ge 1000 ]
 ok $? "--comm ls,swapper: $lines lines as of perf script --comms" "$dir/all.diff" "$dir/all.err"
 

@@ -21,7 +21,7 @@ END
 for t in per-hart funnel2 sram atb; do
 	mkdir -p "$dir/$t"
 	status=0
-	guest $t "$dir/script.sh" --topology $t --timeout 120 --plugin-arg "reg_log=$dir/$t/regs" \
+	guest $t "$dir/script.sh" --topology $t --plugin-arg "reg_log=$dir/$t/regs" \
 		${DRIVER:+--driver "$DRIVER"} || status=$?
 	# 125: the guest ended without going back to its script
 	[ $status = 125 ] && ! grep -Eq 'Kernel panic|Oops|WARNING:|BUG:' "$dir/$t/console.log"

@@ -48,7 +48,7 @@ recording 8
 grep -o 'sscofpmf' /proc/cpuinfo | head -n 1 >isa.txt
 exit $status
 END
-guest run "$dir/guest.sh" --timeout 450 --cpu max
+guest run "$dir/guest.sh" --cpu max
 ok $? "recorded in the guest" "$dir/run/guest.out"
 share=$dir/run/share
 

@@ -29,7 +29,7 @@ unknown=mip,mtime,time,cycle,instret,minstret,sc,200bff8-200bfff
 record()
 {
 	# shellcheck disable=SC2086
-	"$lab/enter" timeout 120 $virt $2 -plugin "$build/host/ntrace-plugin.so,trace=$dir/%d.nt,state=$dir/$1.tv${3:-}" \
+	"$lab/enter" timeout 900 $virt $2 -plugin "$build/host/ntrace-plugin.so,trace=$dir/%d.nt,state=$dir/$1.tv${3:-}" \
 		</dev/null >"$dir/$1.out" 2>&1
 }
 
@@ -293,7 +293,7 @@ mkdir "$dir/root"
 cp "$build/guest/bin/qsort" "$dir/root/init"
 {
 	"$lab/enter" sh -c "cd $dir/root && echo init | cpio -o -H newc --quiet >$dir/linux.cpio" &&
-		"$lab/enter" timeout 240 qemu-system-riscv64 -M virt -m 512 -cpu rv64 -kernel "$build/kernel/vmlinux" \
+		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 512 -cpu rv64 -kernel "$build/kernel/vmlinux" \
 			-initrd "$dir/linux.cpio" -append "console=ttyS0 panic=-1 rdinit=/init -- 6" \
 			-display none -monitor none -no-reboot -plugin \
 			"$build/host/ntrace-plugin.so,trace=$dir/linux.nt,truth=$dir/linux.tv,privileges=1,retstack=3"

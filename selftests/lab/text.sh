@@ -29,7 +29,7 @@ recording 2; $record --kcore -e ntrace//k -o on-off.data -- sh /tmp/on-off || st
 recording 3; $record -e ntrace//k -o none.data -- bounce || status=1
 exit \$status
 END
-guest one "$dir/guest.sh" --timeout 300
+guest one "$dir/guest.sh"
 ok $? "recorded in the guest" "$dir/one/guest.out"
 
 compare one 1 on b --require insns=1000000

@@ -11,7 +11,7 @@ name=topologies
 # lab/rtl-linux and lab/clusters have the machines of those names; make check has one of each kind.
 others="rtl clusters"
 [ "${groups:-}" = all ] ||
-	others+=" funnel4 row both noncoherent-own region-shared region-free offset addr48 width8 idle-cluster atb coarse"
+	others+=" per-hart funnel4 row sram both noncoherent-own region region-shared region-free offset addr48 width8 width64 idle-cluster atb coarse"
 wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vxF "${others// /$'\n'}")}
 
 cat >"$dir/record.sh" <<'END'
@@ -135,7 +135,7 @@ one()		# TOPOLOGY
 	clusters)		script=all ;;
 	esac
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
-	guest $t "$dir/$script.sh" --topology $t --timeout 120 \
+	guest $t "$dir/$script.sh" --topology $t \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	[ $script != unfiltered ] || return 0

@@ -15,9 +15,9 @@ recording 1; perf --buildid-dir /mnt/debug record -a -e ntrace//u -o after.data 
 recording 2
 END
 
-for t in ${TOPOLOGIES:-cascade atb}; do
+for t in ${TOPOLOGIES:-cascade $(more echo atb)}; do
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
-	guest $t "$dir/script.sh" --topology $t --timeout 240
+	guest $t "$dir/script.sh" --topology $t
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	grep -q '^ok' "$dir/$t/share/tap" && ! grep -q '^not ok' "$dir/$t/share/tap"
 	ok $? "$t: $(grep -c '^ok' "$dir/$t/share/tap") checks of components that go" "$dir/$t/share/tap"
@@ -51,9 +51,9 @@ done
 echo $rounds >rounds
 END
 
-for t in ${IDLE_TOPOLOGIES:-idle idle-cluster}; do
+for t in ${IDLE_TOPOLOGIES:-idle-cluster $(more echo idle)}; do
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
-	guest $t "$dir/again.sh" --topology $t --timeout 240
+	guest $t "$dir/again.sh" --topology $t
 	[ $? = 0 ] && [ "$(cat "$dir/$t/share/rounds")" = 60 ]
 	ok $? "$t: components are the same each of 60 times that they are probed" "$dir/$t/guest.out"
 done

@@ -23,7 +23,7 @@ for f in addrbits ts_width ts_clock; do
 done >sysfs.txt
 exit $status
 END
-guest run "$dir/record.sh" --topology addr48 --plugin-arg ts_width=$bits --timeout 200
+guest run "$dir/record.sh" --topology addr48 --plugin-arg ts_width=$bits
 ok $? "recordings" "$dir/run/guest.out"
 # A window that stays open: time is instructions, so that it is open for one wrap, and not for two,
 # however busy this machine is.
@@ -33,7 +33,7 @@ recording 1
 perf --buildid-dir /mnt/debug record --switch-events -e ntrace//u -S -o shot.data -- sh -c '
 	qsort; sleep 4; qsort; kill -USR2 $PPID; sleep 4; qsort; sleep 4; qsort'
 END
-smp=1 guest shot "$dir/shot.sh" --topology addr48 --plugin-arg ts_width=$bits --timeout 200 \
+smp=1 guest shot "$dir/shot.sh" --topology addr48 --plugin-arg ts_width=$bits \
 	--qemu-arg -icount --qemu-arg shift=3,sleep=off --plugin-arg clock=csr
 ok $? "a snapshot" "$dir/shot/guest.out"
 

@@ -65,7 +65,7 @@ one_mode()	# MODE RETSTACK
 
 	guest_script "$(terms "$1" "$2")" "$group" >"$dir/$group.sh"
 	# so that the straight code of the workloads overflows the counter also in BTM
-	guest "$group" "$dir/$group.sh" --timeout 240 --plugin-arg icnt_bits=14 \
+	guest "$group" "$dir/$group.sh" --plugin-arg icnt_bits=14 \
 		--driver-arg move_bytes=$((window / 2))
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
