@@ -19,7 +19,8 @@ for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrac
 		include/ntrace/nt-perfdata.h share/man/man3/libntrace-perfdata.3 \
 		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
 		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
-		share/bash-completion/completions/ntrace share/zsh/site-functions/_ntrace; do
+		share/bash-completion/completions/ntrace share/zsh/site-functions/_ntrace \
+		share/ntrace/ntrace-gdb.py; do
 	[ -s "$root/usr/$file" ] || { echo "# missing: $file"; missing=1; }
 done
 verdict $missing 'everything is in its place'

@@ -2,9 +2,11 @@
 """Runs inside GDB: random commands, each of which ends where a list of instructions says.
 
 The environment tells: PORT of the server, LIST of the addresses that retired, a line each, how many
-COMMANDS, SEED; SOURCE_LINES: those of addr2line for each distinct address, for steps by line.
+COMMANDS, SEED; BTRACE: how many instructions record btrace reads; SCRIPT and CODE: ntrace-gdb.py, and
+of each instruction address, length, call, ret or -, and begin if a function begins there.
 """
 
+import functools
 import os
 import random
 import sys
@@ -13,13 +15,6 @@ import gdb
 
 rng = random.Random(int(os.environ['SEED']))
 pcs = [int(line, 16) for line in open(os.environ['LIST']) if line[0] != '#']
-lines = {}
-if os.environ.get('SOURCE_LINES'):
-    for text in open(os.environ['SOURCE_LINES']):
-        pc, line = text.split()
-        lines[int(pc, 16)] = line
-
-
 def fail(what):
     print('not ok: ' + what)
     gdb.execute('kill')
@@ -97,10 +92,113 @@ class Client:
         self.check('record')
 
 
+class Frames:
+    """Steps over calls and out of them, against calls and returns in the list"""
+
+    def __init__(self, client):
+        self.client = client
+        self.code = {}
+        self.begins = set()
+        for text in open(os.environ['CODE']):
+            pc, size, kind, *begin = text.split()
+            self.code[int(pc, 16)] = (int(size), kind)
+            if begin:
+                self.begins.add(int(pc, 16))
+        self.stacks = []        # before each instruction: (return address, rest) or None
+        self.called = []        # the instruction that called, of each, or None
+        stack = None
+        for at, pc in enumerate(pcs):
+            self.stacks.append(stack)
+            size, kind = self.code[pc]
+            behind = pcs[at + 1] if at + 1 < len(pcs) else None
+            if kind == 'call' and behind != pc + size:
+                stack = (pc + size, stack, at)
+            elif kind == 'ret' and stack:
+                if stack[0] != behind and behind is not None:
+                    fail('instruction %d returns to %x, not %x' % (at, behind, stack[0]))
+                stack = stack[1]
+        execute('source ' + os.environ['SCRIPT'])
+
+    def go(self):
+        self.client.at = rng.randrange(len(pcs))
+        execute('ntrace goto %d' % self.client.at)
+        self.client.check('ntrace')
+
+    def act(self, action):
+        # behind the last instruction GDB is at the last one still
+        if self.client.at >= len(pcs):
+            self.go()
+        action()
+
+    def backtrace(self):
+        want, stack = [pcs[self.client.at]], self.stacks[self.client.at]
+        while stack:
+            want.append(stack[0])
+            stack = stack[1]
+        got, frame = [], gdb.newest_frame()
+        while frame and len(got) <= len(want):
+            got.append(frame.pc())
+            frame = frame.older()
+        if got != want:
+            fail('instruction %d: frames %s, GDB has %s' % (self.client.at, list(map(hex, want)), list(map(hex, got))))
+        self.client.check('backtrace')
+
+    def returns(self, at, stack):
+        """The first instruction from AT on where the stack is this one"""
+        while at < len(pcs) and self.stacks[at] is not stack:
+            at += 1
+        return at
+
+    def nexti(self):
+        at = self.client.at
+        execute('nexti')
+        self.client.at = self.returns(at + 1, self.stacks[at]) if self.code[pcs[at]][1] == 'call' else at + 1
+        self.client.check('nexti')
+
+    def reverse_nexti(self):
+        at = self.client.at
+        if not at:
+            return
+        execute('reverse-nexti')
+        before = self.stacks[at - 1]
+        returned = before and before is not self.stacks[at] and before[1] is self.stacks[at]
+        self.client.at = before[2] if returned else at - 1
+        self.client.check('reverse-nexti')
+
+    def finish(self):
+        at = self.client.at
+        if not self.stacks[at]:
+            return
+        execute('finish')
+        self.client.at = self.returns(at, self.stacks[at][1])
+        self.client.check('finish')
+
+    def reverse_finish(self):
+        """GDB goes back to where the function began last, though that may be a call of it by itself."""
+        at = self.client.at
+        if not self.stacks[at]:
+            return
+        begin = max((b for b in self.begins if b <= pcs[at]), default=None)
+        execute('reverse-finish')
+        if pcs[at] != begin:
+            at -= 1
+            while at and pcs[at] != begin:
+                at -= 1
+        self.client.at = max(0, at - 1)
+        self.client.check('reverse-finish')
+
+    def actions(self):
+        actions = ([self.nexti, self.reverse_nexti, self.backtrace] * 4 +
+                   [self.finish, self.reverse_finish, self.go, self.client.step] * 2)
+        return [functools.partial(self.act, action) for action in actions]
+
+
 def main():
     client = Client()
     actions = ([client.step] * 8 + [client.run] * 4 + [client.go] * 2 + [client.point] * 3 +
                [client.history] * (1 if os.environ.get('BTRACE') else 0))
+    if os.environ.get('SCRIPT'):
+        actions = Frames(client).actions()
     for _ in range(int(os.environ['COMMANDS'])):
         rng.choice(actions)()
     print('ok: ' + ', '.join('%s %d' % item for item in sorted(client.done.items())))

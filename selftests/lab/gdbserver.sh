@@ -72,19 +72,59 @@ for release in $releases; do
 		--elf "$samples/mix/mix.elf" "$samples/mix/L0.bin"
 done
 
+# code ELF: of each instruction address, length, and what it is to a stack of calls, by binutils
+code()
+{
+	"$lab/enter" riscv64-linux-gnu-objdump -d --no-show-raw-insn -M no-aliases,numeric "$1" | awk -F'[: \t]+' '
+		/^[0-9a-f]+ </ { begins = 1 }
+		/^ +[0-9a-f]+:\t/ {
+			op = $3; args = $4; kind = "-"
+			if (op ~ /^(c\.)?jalr?$/ && (op == "c.jalr" || args ~ /^x[15],/))
+				kind = "call"
+			else if ((op == "c.jr" && args == "x1") || (op == "jalr" && args ~ /^x0,0?\(?x1\)?/))
+				kind = "ret"
+			print $2, op ~ /^c\./ ? 2 : 4, kind, begins ? "begin" : ""
+			begins = 0
+		}'
+}
+
+# frames RELEASE COMMANDS NAME LIST ELF ARGUMENT...
+frames()
+{
+	local release=$1 commands=$2 what=$3 list=$4 said variables
+
+	code "$5" >"$dir/code"
+	serving --elf "${@:5}"
+	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "CODE=$dir/code"
+		"SCRIPT=tools-perf/ntrace/ntrace-gdb.py")
+	gdb "$release" -x selftests/lab/gdbserver.py >"$dir/gdb.out" 2>&1
+	wait $server
+	said=$(sed -n 's/^ok: //p' "$dir/gdb.out")
+	[ -n "$said" ]
+	ok $? "$release, frames, $what: $said" "$dir/gdb.out" "$dir/server"
+}
+
+for release in $releases; do
+	frames $release 300 "towers" "$samples/towers/pc.txt" "$samples/towers/towers.elf" "$samples/towers/L1.bin"
+	frames $release 300 "mix" "$samples/mix/pc.txt" "$samples/mix/mix.elf" "$samples/mix/L0.bin"
+done
+
 # -------------------------------------------------------------- recordings
 
 cat >"$dir/record.sh" <<'END'
 cd /mnt; status=0; n=0
-for p in prog qsort-dynamic; do
+for p in prog qsort-dynamic parcels; do
 	n=$((n + 1))
 	recording $n
-	perf --buildid-dir /mnt/debug record -e ntrace//u -o $p.data -- $p || status=1
+	perf --buildid-dir /mnt/debug record -e ntrace//u -o $p.data -- $p 2>$p.txt || [ $p = parcels ] || status=1
 done
+cat parcels.txt
 exit $status
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
+grep -qx 'parcels: there are not 16 of them on the shelf' "$dir/run/guest.out"
+ok $? "a program finds at its end that something went wrong" "$dir/run/guest.out"
 stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
 
 # list NUMBER: addresses that the program's one thread retired
@@ -116,23 +156,37 @@ for p in prog qsort-dynamic; do
 	ok $? "$p: main is where it was executed, $pc" "$dir/$p.gdb" "$dir/server"
 done
 
-# --------------------------------------------------------------- README.md
+# ------------------------------------------------------------- what pages show
 
-# its session, with what GDB prints; addresses are the compiler's, and folders
+# a session, with what GDB prints; addresses are the compiler's, folders, numbers and times this machine's
 plain()
 {
-	sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*>/+>/; s| at .*/prog\.c| at prog.c|'
+	sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*>/+>/; s| at [^ ]*/\([a-z]*\.c\):| at \1:|; s/^parcels [0-9]*: .*: 0x/parcels: 0x/'
 }
 
-sed -n 's/^    (gdb) //p' "$top/README.md" >"$dir/readme.gdb"
-sed -n '/^    (gdb)/,/^$/s/^    //p' "$top/README.md" | grep -v '^(gdb)' | plain >"$dir/readme.want"
-serving --buildid-dir "$share/debug" "$share/prog.data"
-variables=(env)
-gdb trixie -ex "target remote 127.0.0.1:$port" -x "$dir/readme.gdb" -ex kill 2>&1 |
-	tee "$dir/readme.got" | plain >"$dir/readme.plain"
-wait $server
-# each line of it
-[ -s "$dir/readme.want" ] && ! grep -vxFf "$dir/readme.plain" "$dir/readme.want" >"$dir/readme.missing"
-ok $? "ntrace gdbserver perf.data, as README.md has it" "$dir/readme.missing" "$dir/readme.got"
+# shows PAGE RECORDING: each line of the page's session is printed, and no other in between is missing
+shows()
+{
+	local page=$1 data=$2 what
+
+	what=$dir/$(basename "$page")
+	# the server is elsewhere here, and so is what is not installed
+	sed -n 's/^    (gdb) //p' "$top/$page" | sed "s|^target remote .*|target remote 127.0.0.1:@PORT@|
+		s|/usr/share/ntrace/|tools-perf/ntrace/|" >"$what.commands"
+	awk '/^    \(gdb\)/ { on = 1 } on && /^    [^(]/ { print substr($0, 5) } /^[^ ]/ { on = 0 }' "$top/$page" |
+		plain >"$what.want"
+	serving --buildid-dir "$share/debug" "$share/$data"
+	grep -q '^target remote' "$what.commands" || sed -i '1i target remote 127.0.0.1:@PORT@' "$what.commands"
+	sed "s/@PORT@/$port/" "$what.commands" >"$what.gdb"
+	variables=(env)
+	gdb trixie -x "${what#"$top/"}.gdb" -ex kill 2>&1 | tee "$what.got" | plain >"$what.plain"
+	wait $server
+	# in that order
+	[ -s "$what.want" ] && awk 'NR == FNR { want[++n] = $0; next } at < n && $0 == want[at + 1] { at++ }
+		END { if (at < n) print "missing: " want[at + 1]; exit at < n }' "$what.want" "$what.plain" >"$what.missing"
+	ok $? "$page: GDB prints its $(wc -l <"$what.want") lines" "$what.missing" "$what.got"
+}
+shows README.md prog.data
+shows Documentation/trace/ntrace-gdb.rst parcels.data
 
 finish
