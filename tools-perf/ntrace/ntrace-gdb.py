@@ -22,8 +22,8 @@ class FrameId:
     """GDB tells frames apart by these. There is no stack: the outermost frame is the highest."""
 
     def __init__(self, depth, function):
-        self.sp = 0x40000000 - 16 * depth
-        self.pc = function
+        self.sp = gdb.Value(0x40000000 - 16 * depth)
+        self.pc = gdb.Value(function)
 
 
 def length(pc):
@@ -48,14 +48,14 @@ class Unwinder(gdb.unwinder.Unwinder):
             if not has_no_stack():
                 return None
             self.read_calls()
-        elif level > len(self.calls) or not self.calls:
-            return None
         depth = len(self.calls) - level
+        if depth < 0:
+            return None
         call, function = self.calls[level] if depth else (None, 0)
         info = pending.create_unwind_info(FrameId(depth, function))
-        if call is not None:
-            back = gdb.Value(call + length(call))
-            info.add_saved_register('pc', back.cast(pending.read_register('pc').type))
+        # who called the outermost frame is not known: GDB ends at 0
+        back = gdb.Value(call + length(call) if depth else 0)
+        info.add_saved_register('pc', back.cast(pending.read_register('pc').type))
         return info
 
 
