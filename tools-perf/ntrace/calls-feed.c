@@ -39,7 +39,7 @@ static void look_up(struct calls_feed *f, struct calls_known *k)
 	if (!name && !k->called)
 		k->function = NULL;
 	else
-		k->function = calls_function(&f->calls, name ?: "[unknown]", file, place - offset);
+		k->function = calls_function(&f->calls, name, file, place - offset);
 }
 
 static const struct calls_known *know(struct calls_feed *f, uint64_t addr, bool called)

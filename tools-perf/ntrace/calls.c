@@ -4,6 +4,8 @@
  * innermost of its thread. A thread has a clock that stands still while another task runs. What an
  * interrupt took is taken off what it interrupted.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +59,18 @@ static struct frame *innermost(const struct calls *c, const struct calls_thread 
 
 /* --------------------------------------------------------- functions --- */
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool has_name(const struct calls_function *fn, const char *name)
+{
+	return name ? !strcmp(fn->name, name) : fn->name == fn->address;
+}
+
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
 				      uint64_t start)
 {
@@ -64,13 +78,14 @@ struct calls_function *calls_function(struct calls *c, const char *name, const c
 	struct calls_function **at, *fn;
 
 	for (at = &c->functions[(hash >> 32) % CALLS_BUCKETS]; *at; at = &(*at)->next)
-		if ((*at)->start == start && !strcmp((*at)->file, file) &&
-		    !strcmp((*at)->name, name))
+		if ((*at)->start == start && !strcmp((*at)->file, file) && has_name(*at, name))
 			return *at;
 	fn = calloc(1, sizeof(*fn));
 	if (!fn)
 		die("%s", nt_strerror(NT_ENOMEM));
-	fn->name = name;
+	snprintf(fn->address, sizeof(fn->address), "%.64s%s0x%" PRIx64, last_part(file),
+		 *file ? "+" : "", start);
+	fn->name = name ?: fn->address;
 	fn->file = file;
 	fn->start = start;
 	fn->number = c->nr_functions++;

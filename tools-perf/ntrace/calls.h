@@ -37,6 +37,7 @@ struct calls_function {
 	struct calls_function *next;
 	const char *name, *file;
 	uint64_t start;			/* in the file */
+	char address[96];		/* the name of one that has none: FILE+0xSTART */
 	unsigned int number;
 	/* All of it that was seen */
 	uint64_t own_insns, own_time, total_insns, total_time;
@@ -97,7 +98,7 @@ struct calls {
 };
 
 void calls_init(struct calls *c, uint64_t kernel_from);
-/* The one function of that name, file and start; the strings stay. */
+/* The one function of that name, file and start; the strings stay. Without a name: its address is. */
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
 				      uint64_t start);
 /* So many instructions retired from ev->from on, one behind the other. */
