@@ -92,7 +92,8 @@ class Elf:
         return self.memo[key]
 
     def look(self, name, addr, offset):
-        if name == "[unknown]":
+        # without a symbol, functions have their file's name, and where they begin there
+        if name == "[unknown]" or re.fullmatch(r"(.+\+)?0x[0-9a-f]+", name):
             return not any(a <= addr < b for a, b, _ in self.functions)
         if name.startswith(".L"):
             return False

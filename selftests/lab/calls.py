@@ -38,6 +38,7 @@ class Program:
     """Functions by address"""
 
     def __init__(self, path):
+        self.name = path.rsplit("/", 1)[-1]
         data = open(path, "rb").read()
         self.entry, phoff, shoff = struct.unpack_from("<QQQ", data, 24)
         phsize, phnum, shsize, shnum, _ = struct.unpack_from("<HHHHH", data, 54)
@@ -149,7 +150,7 @@ class Hart:
             f = p.function(to)
             if f is None:           # what is called and has no symbol is a function
                 f = to
-                p.names[to] = {"[unknown]"}
+                p.names[to] = {"%s+%#x" % (p.name, p.offset(to))}
             t.push(f, pc + size)
         elif kind == "ret":
             self.ret(t, to)

@@ -71,8 +71,8 @@ refused()	# DESCRIPTION WORDS BOOTOPTION...
 
 refused "no sink" "trace encoder at 0x00000000bf000000: no sink reachable" --without sink0
 check "no sink: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
-refused "no encoder" "CPU [01] cannot be traced" --without encoder0
-check "no encoder: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
+more refused "no encoder" "CPU [01] cannot be traced" --without encoder0
+more check "no encoder: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
 refused "R18: an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0
 refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x00010100)" \
 	--plugin-arg impl=0x00010100
@@ -184,7 +184,7 @@ $record" --topology "$@" --plugin-arg stray=sink0:40
 }
 stray direct "" per-hart
 more stray circular "-Se -m,64K" per-hart
-stray shared "" funnel2
+more stray shared "" funnel2
 more stray "shared, one hart" "" funnel2 --smp 1
 more stray copied "" sram
 
@@ -192,12 +192,12 @@ more stray copied "" sram
 in_guest 'event-test "what has failed"' --plugin-arg empty=never
 check "an encoder that failed is not reset under an event" eval 'answers "^ok 1 - what has failed" && ! answers SKIP'
 
-broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_enable=sink0:5
-check "a sink that switches itself off: its trace is taken all the same" answers task
+more broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_enable=sink0:5
+more check "a sink that switches itself off: its trace is taken all the same" answers task
 shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
 check "a funnel that switches itself off: others go on" answers task
-broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
-check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
+more broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
+more check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
 
 # Something that has fallen off its bus: all registers read ones, at some point between probe and use
 dead()		# TOPOLOGY COMPONENT TYPE ADDRESS ACCESSES
@@ -332,7 +332,7 @@ in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=
 check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
 # One encoder, a funnel or two, and a sink that is full whenever the driver comes, with room in the AUX
 # area and without
-for machine in funnel2 row; do
+for machine in $(more echo funnel2) row; do
 	in_guest 'perf record -q -a -e ntrace//k -o /tmp/k -- bigtrace 5 && event-test "AUX area is TRUNCATED" &&
 		event-test "a reader that corrects"' --topology $machine --smp 1 --plugin-arg memory=sram --plugin-arg sram=0x1000
 	check "$machine: funnels before a full sink of one encoder" eval '[ "$status" = 0 ] && ! says "timed out"'
@@ -343,7 +343,7 @@ in_guest 'for i in 1 2 3; do
 		perf record -q -m,2 -C 0 -e ntrace//u -o /tmp/u -- bigtrace 50 || exit
 done' --topology row
 check "row: funnels before a full sink, and an AUX area without room" eval '[ "$status" = 0 ] && ! says "timed out"'
-for harts in 1 2; do
+for harts in $(more echo 1) 2; do
 	in_guest 'event-test "a reader that is ahead"' --topology funnel2 --smp $harts
 	check "shared by $harts, and an AUX area without room while it is drained" [ "$status" = 0 ]
 done
