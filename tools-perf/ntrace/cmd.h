@@ -35,6 +35,7 @@ int cmd_stat(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
+int cmd_fleet(int argc, char **argv);
 int cmd_calls(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
@@ -43,6 +44,12 @@ int cmd_tv(int argc, char **argv);
 
 /* Print "ntrace: ..." on stderr and exit with EXIT_UNUSABLE. */
 void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
+/*
+ * As die(), where the input is not to blame but this machine: a full disk, no process. The status is
+ * die_machine_status, EXIT_UNUSABLE unless who runs the command tells the two apart.
+ */
+void __attribute__((format(printf, 1, 2), noreturn)) die_machine(const char *fmt, ...);
+extern int die_machine_status;
 /* What is worth knowing, and does not end the command */
 void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
 

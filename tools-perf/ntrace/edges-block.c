@@ -82,8 +82,45 @@ uint32_t edges_check(uint32_t check, uint32_t block)
 
 /* ------------------------------------------------------------- writing --- */
 
-/* In the folder of path; it has no name, so it is gone when the command ends, however that is. */
-static int open_nameless(const char *path)
+/* The name of a file that is being written: removed, should the command end before it is whole */
+static char *unfinished;
+
+static void remove_unfinished(void)
+{
+	if (unfinished)
+		unlink(unfinished);
+}
+
+/* In a shared folder a file may have to have a name. Who lists the folder knows by the dot. */
+static int open_named(struct edges_out *o, const char *dir)
+{
+	static bool registered;
+	mode_t mask = umask(0);
+	int fd;
+
+	umask(mask);
+	if (asprintf(&o->beside, "%s/.ntrace.XXXXXX", dir) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	fd = mkostemp(o->beside, O_CLOEXEC);
+	if (fd >= 0 && !*o->path)
+		unlink(o->beside);
+	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !*o->path) {
+		free(o->beside);
+		o->beside = NULL;
+		return fd;
+	}
+	unfinished = o->beside;
+	if (!registered)
+		atexit(remove_unfinished);
+	registered = true;
+	return fd;
+}
+
+/*
+ * In the folder of path; it has no name, so it is gone when the command ends, however that is. NFS
+ * has no such files.
+ */
+static int open_nameless(struct edges_out *o, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *dir = slash ? strndup(path, slash - path + 1) : strdup(".");
@@ -92,6 +129,8 @@ static int open_nameless(const char *path)
 	if (!dir)
 		die("%s", nt_strerror(NT_ENOMEM));
 	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (fd < 0 && errno == EOPNOTSUPP)
+		fd = open_named(o, dir);
 	free(dir);
 	return fd;
 }
@@ -105,9 +144,9 @@ void edges_out_open(struct edges_out *o, const char *path)
 	if (path && !*path && asprintf(&beside, "%s/", tmp && *tmp ? tmp : "/tmp") < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (path)
-		o->fd = open_nameless(beside ? beside : path);
+		o->fd = open_nameless(o, beside ? beside : path);
 	if (o->fd < 0)
-		die("%s: cannot make a file there: %s", beside ? beside : path, strerror(errno));
+		die_machine("%s: cannot make a file there: %s", beside ? beside : path, strerror(errno));
 	if (!path && isatty(o->fd))
 		die("edges are no text: write them to a file, with -o FILE or >FILE");
 	free(beside);
@@ -124,9 +163,9 @@ void edges_out_bytes(struct edges_out *o, const void *bytes, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			die("cannot write to %s: %s",
-			    !o->path ? "standard output" : *o->path ? o->path : "TMPDIR",
-			    strerror(errno));
+			die_machine("cannot write to %s: %s",
+				    !o->path ? "standard output" : *o->path ? o->path : "TMPDIR",
+				    strerror(errno));
 		p += n;
 		len -= n;
 	}
@@ -179,6 +218,15 @@ void edges_out_end(struct edges_out *o)
 	o->stored = NULL;
 }
 
+static void close_named(struct edges_out *o)
+{
+	/* what the server has not taken is told here */
+	if (close(o->fd) || rename(o->beside, o->path))
+		die_machine("%s: %s", o->path, strerror(errno));
+	unfinished = NULL;
+	free(o->beside);
+}
+
 /* A name that is in use is given to the new file in one step. */
 void edges_out_close(struct edges_out *o)
 {
@@ -187,13 +235,17 @@ void edges_out_close(struct edges_out *o)
 	edges_out_end(o);
 	if (!o->path)
 		return;
+	if (o->beside) {
+		close_named(o);
+		return;
+	}
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", o->fd);
 	if (asprintf(&beside, "%s.%d", o->path, getpid()) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (linkat(AT_FDCWD, from, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) &&
 	    (errno != EEXIST || linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) ||
 	     rename(beside, o->path)))
-		die("%s: %s", o->path, strerror(errno));
+		die_machine("%s: %s", o->path, strerror(errno));
 	free(beside);
 	close(o->fd);
 }

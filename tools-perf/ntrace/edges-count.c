@@ -154,6 +154,8 @@ static void done(void *ctx, struct rec *rec)
 	struct counting *c = ctx;
 	const char *host;
 
+	if (c->choice->whole && rec->damage)
+		die("%s", rec->damage);
 	identify_kernel(&c->file[KERNEL], rec);
 	if (nt_perfdata_string(rec->pd, NT_PERFDATA_FEAT_HOSTNAME, 0, &host) > 0)
 		c->recording.host = name_of(host);

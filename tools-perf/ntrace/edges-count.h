@@ -11,6 +11,7 @@
 /* What is told beside the programs of root and of who runs the command */
 struct edges_choice {
 	bool kernel, others;
+	bool whole;		/* a file that is damaged ends the command */
 };
 
 /* A part of its own. Returns losses. */

@@ -131,6 +131,7 @@ struct edges_block {
 /* A file to write, beside the name that it gets when it is whole */
 struct edges_out {
 	const char *path;	/* NULL: standard output; "": without a name, for a while */
+	char *beside;		/* its name until then, where a file has to have one */
 	int fd;
 	uint64_t written;
 	uint8_t *stored;

@@ -21,6 +21,7 @@ static const struct command commands[] = {
 	{ "script", cmd_script, "print what a perf.data has trace of, without perf" },
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
 	{ "merge", cmd_merge, "merge counts of many recordings" },
+	{ "fleet", cmd_fleet, "count and merge what many hosts have sent" },
 	{ "calls", cmd_calls, "what the calls of each function took" },
 	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },
@@ -43,18 +44,35 @@ void warn(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+int die_machine_status = EXIT_UNUSABLE;
+
+static void say_last(const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	progress_end();
+	fputs("ntrace: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 void die(const char *fmt, ...)
 {
 	va_list ap;
 
-	fflush(stdout);
-	progress_end();
-	fputs("ntrace: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say_last(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	exit(EXIT_UNUSABLE);
+}
+
+void die_machine(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_last(fmt, ap);
+	va_end(ap);
+	exit(die_machine_status);
 }
 
 static void version(void)
@@ -101,6 +119,24 @@ static void close_stdout(void)
 	_exit(EXIT_UNUSABLE);
 }
 
+/* A link of that name is a command of its own. */
+static char **insert_fleet(int *argc, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+	char **args;
+
+	if (strcmp(slash ? slash + 1 : argv[0], "ntrace-fleet"))
+		return argv;
+	args = calloc(*argc + 2, sizeof(*args));
+	if (!args)
+		die("%s", nt_strerror(NT_ENOMEM));
+	args[0] = argv[0];
+	args[1] = "fleet";
+	memcpy(args + 2, argv + 1, *argc * sizeof(*args));
+	(*argc)++;
+	return args;
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -110,6 +146,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = EXIT_UNUSABLE;
 	/* who reads the output may have enough of it, even if our parent ignores that */
 	signal(SIGPIPE, SIG_DFL);
+	if (argc)
+		argv = insert_fleet(&argc, argv);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_UNUSABLE;

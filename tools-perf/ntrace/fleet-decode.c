@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A file that was sent -> edges, a file for each recording. That has the recording's number in its
+ * name, so what was sent twice is there once. What is not as it was sent counts nothing: part of a
+ * recording would count once more when the whole of it arrives.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fleet.h"
+#include "perf-script.h"
+#include "rec.h"
+
+#define HEX	(2 * EDGES_SHA256)
+
+struct decoding {
+	const struct fleet *f;
+	const struct fleet_item *item;
+	char *status;		/* its text */
+};
+
+static void put_hex(char *to, const uint8_t *id)
+{
+	size_t i;
+
+	for (i = 0; i < EDGES_SHA256; i++)
+		sprintf(to + 2 * i, "%02x", id[i]);
+}
+
+/* ----------------------------------------------------------------- leaves --- */
+
+/* The order of names of one recording is that of counts: the last one counts. */
+static char *leaf_name(const uint8_t *id, const struct edges_totals *t)
+{
+	char hex[HEX + 1], *name;
+
+	put_hex(hex, id);
+	if (asprintf(&name, "%s-%016" PRIx64 "-%016" PRIx64 "-%08" PRIx32, hex, t->count, t->edges,
+		     t->check) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return name;
+}
+
+static void open_leaf(const struct decoding *d, struct edges_writer *w, const uint8_t *id)
+{
+	char *folder = fleet_path(d->f, "work/leaves/%02x/", id[0]);
+
+	edges_write_open(w, folder);
+	free(folder);
+}
+
+static void close_leaf(struct decoding *d, struct edges_writer *w, const uint8_t *id,
+		       const struct edges_totals *t, uint64_t losses)
+{
+	char *name = leaf_name(id, t), *path = fleet_path(d->f, "work/leaves/%02x/%s", id[0], name);
+	char *status;
+
+	w->out.path = path;
+	edges_write_close(w);
+	if (asprintf(&status, "%sleaf %s %" PRIu64 " %" PRIu64 "\n", d->status, name, t->branches,
+		     losses) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	free(d->status);
+	d->status = status;
+	free(path);
+	free(name);
+}
+
+/* ------------------------------------------------------------------ kinds --- */
+
+/* Whose name is the number of what it has tells by that whether it has arrived whole. */
+static void check_name(const struct fleet_item *item, const uint8_t *id)
+{
+	char hex[HEX + 1];
+
+	if (strspn(item->name, "0123456789abcdef") != HEX)
+		return;
+	put_hex(hex, id);
+	if (strncmp(item->name, hex, HEX))
+		die("is damaged or cut: its SHA-256 is %s, and its name says another one", hex);
+}
+
+/* Programs of that host, of all hosts, or those of this machine */
+static char *find_programs(const struct decoding *d)
+{
+	char *path = fleet_path(d->f, "symfs/%s", d->item->host);
+
+	if (access(path, X_OK)) {
+		free(path);
+		path = fleet_path(d->f, "symfs");
+	}
+	if (access(path, X_OK)) {
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
+static void take_recording(struct decoding *d, const uint8_t *id)
+{
+	struct edges_choice choice = d->f->choice;
+	struct rec_options options = { .symfs = NULL };
+	char *programs = find_programs(d);
+	struct edges_writer w;
+	uint64_t losses;
+
+	if (!perf_is_data(d->item->path))
+		die("is neither a recording nor a file of edges");
+	options.symfs = programs;
+	choice.whole = true;
+	open_leaf(d, &w, id);
+	losses = edges_count_recording(&w, d->item->path, &options, &choice);
+	close_leaf(d, &w, id, &w.totals, losses);
+	free(programs);
+}
+
+static void take_part(struct decoding *d, const struct edges_part *part, FILE *file)
+{
+	const struct edges_recording *r = part->head.recording;
+	struct edges_writer w;
+
+	if (part->head.nr_recordings != 1 || part->head.scaled)
+		die("has a sum: of that nobody can tell what counts twice; send edges of recordings as ntrace profile makes them");
+	open_leaf(d, &w, r->id);
+	edges_write_copy(&w, fileno(file), part->begin, part->end, part->totals.edges);
+	close_leaf(d, &w, r->id, &part->totals, r->losses);
+}
+
+static void take_edges(struct decoding *d)
+{
+	struct edges_parts parts = { .nr = 0 };
+	struct edges_codec codec = { .zstd = NULL };
+	FILE *file = fopen(d->item->path, "re");
+	const char *wrong;
+	size_t i;
+
+	if (!file)
+		die("%s", strerror(errno));
+	wrong = edges_read_file(d->item->path, &parts, &codec);
+	if (wrong)
+		die("%s", wrong);
+	if (!parts.nr)
+		die("has no recording");
+	for (i = 0; i < parts.nr; i++)
+		take_part(d, &parts.part[i], file);
+	fclose(file);
+	edges_parts_free(&parts);
+	edges_codec_free(&codec);
+}
+
+void fleet_decode(const struct fleet *f, struct fleet_item *item)
+{
+	struct decoding d = { .f = f, .item = item, .status = strdup("counted\n") };
+	char *folder = fleet_path(f, "work/status/%s", item->host), *text;
+	uint8_t id[EDGES_SHA256];
+
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		die_machine("%s: %s", folder, strerror(errno));
+	edges_sha256_file(item->path, id);
+	check_name(item, id);
+	if (edges_is(item->path))
+		take_edges(&d);
+	else
+		take_recording(&d, id);
+	if (!d.status || asprintf(&text, "%send\n", d.status) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	fleet_spool_write(item->status, text, strlen(text));
+	free(d.status);
+	free(folder);
+	free(text);
+}

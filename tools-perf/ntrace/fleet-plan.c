@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tree of sums. Which recordings there are makes the tree, and the name of a sum is made of
+ * what it is of: so whoever plans, and whenever, makes the same sums, and finds those that are made.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fleet.h"
+
+#define ID	((size_t)2 * EDGES_SHA256)
+
+/* ----------------------------------------------------------------- leaves --- */
+
+/* By name; of one name, the first that was sent */
+static int compare_leaves(const void *a, const void *b)
+{
+	const struct fleet_leaf *const *x = a, *const *y = b;
+	int order = strcmp((*x)->name, (*y)->name);
+
+	return order ? order : *x < *y ? -1 : *x > *y;
+}
+
+static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
+{
+	struct fleet_leaf **all = NULL;
+	size_t i, k;
+
+	*nr = 0;
+	for (i = 0; i < f->nr_items; i++)
+		for (k = 0; k < f->item[i].nr_leaves; k++) {
+			all = array_room(all, *nr, sizeof(*all));
+			all[(*nr)++] = &f->item[i].leaf[k];
+		}
+	if (*nr)
+		qsort(all, *nr, sizeof(*all), compare_leaves);
+	return all;
+}
+
+/* Of the counts of one recording, those that are most: they are last, and maybe there several times. */
+static void choose_leaves(struct fleet *f)
+{
+	size_t nr, i, k, last;
+	struct fleet_leaf **all = gather(f, &nr);
+
+	free(f->leaf);
+	f->leaf = calloc(nr + 1, sizeof(*f->leaf));
+	if (!f->leaf)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (f->nr_leaves = i = 0; i < nr; i = last) {
+		for (last = i + 1; last < nr && !strncmp(all[i]->name, all[last]->name, ID); last++)
+			;
+		for (k = i; k < last; k++)
+			all[k]->twice = true;
+		for (k = last - 1; k > i && !strcmp(all[k - 1]->name, all[last - 1]->name);)
+			k--;
+		all[k]->twice = false;
+		f->leaf[f->nr_leaves++] = all[k]->name;
+	}
+	free(all);
+}
+
+/* ------------------------------------------------------------------- tree --- */
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static char *node_path(const struct fleet *f, char *const *from, size_t nr)
+{
+	uint8_t digest[EDGES_SHA256];
+	struct edges_sha256 s;
+	char hex[ID + 1];
+	size_t i;
+
+	edges_sha256_begin(&s);
+	for (i = 0; i < nr; i++)
+		edges_sha256_add(&s, name_of(from[i]), strlen(name_of(from[i])) + 1);
+	edges_sha256_end(&s, digest);
+	for (i = 0; i < EDGES_SHA256; i++)
+		sprintf(hex + 2 * i, "%02x", digest[i]);
+	return fleet_path(f, "work/tree/%s", hex);
+}
+
+static char *add_node(const struct fleet *f, struct fleet_plan *plan, char *const *from, size_t nr)
+{
+	struct fleet_node *node;
+
+	plan->node = array_room(plan->node, plan->nr, sizeof(*plan->node));
+	node = &plan->node[plan->nr++];
+	*node = (struct fleet_node){ .nr_from = nr, .level = plan->levels };
+	node->from = calloc(nr, sizeof(*node->from));
+	if (!node->from)
+		die("%s", nt_strerror(NT_ENOMEM));
+	memcpy(node->from, from, nr * sizeof(*from));
+	node->path = node_path(f, from, nr);
+	return strdup(node->path);
+}
+
+/* One level; from: their paths, which become the nodes'. Returns how many */
+static size_t add_level(const struct fleet *f, struct fleet_plan *plan, char **from, size_t nr)
+{
+	size_t i, n, to = 0;
+
+	plan->levels++;
+	for (i = 0; i < nr; i += n) {
+		n = nr - i < FLEET_WIDTH ? nr - i : FLEET_WIDTH;
+		from[to] = add_node(f, plan, from + i, n);
+		if (!from[to++])
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
+	return to;
+}
+
+unsigned int fleet_plan_levels(size_t n)
+{
+	unsigned int levels = 0;
+
+	do {
+		n = (n + FLEET_WIDTH - 1) / FLEET_WIDTH;
+		levels++;
+	} while (n > 1);
+	return levels;
+}
+
+void fleet_plan_make(struct fleet *f, struct fleet_plan *plan)
+{
+	size_t i, nr;
+	char **from;
+
+	*plan = (struct fleet_plan){ .nr = 0 };
+	choose_leaves(f);
+	if (!f->nr_leaves)
+		return;
+	from = calloc(f->nr_leaves, sizeof(*from));
+	if (!from)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < f->nr_leaves; i++)
+		from[i] = fleet_path(f, "work/leaves/%.2s/%s", f->leaf[i], f->leaf[i]);
+	nr = f->nr_leaves;
+	do
+		nr = add_level(f, plan, from, nr);
+	while (nr > 1);
+	free(from[0]);
+	free(from);
+}
+
+void fleet_plan_free(struct fleet_plan *plan)
+{
+	struct fleet_node *node;
+
+	while (plan->nr) {
+		node = &plan->node[--plan->nr];
+		while (node->nr_from)
+			free(node->from[--node->nr_from]);
+		free(node->from);
+		free(node->path);
+	}
+	free(plan->node);
+}
+
+/* ------------------------------------------------------------------- sums --- */
+
+/* What a disk has lost is made again: for that it has to go. */
+static void add(struct edges_merge *m, const char *path)
+{
+	edges_merge_add(m, path);
+	if (!m->skipped)
+		return;
+	if (unlink(path))
+		die_machine("%s: cannot be removed: %s", path, strerror(errno));
+	die_machine("%s: has been damaged after it was made, and is removed: run ntrace fleet again",
+		    path);
+}
+
+void fleet_plan_merge(const struct fleet_node *node)
+{
+	struct edges_merge m = { .skipped = 0 };
+	struct edges_writer w;
+	size_t i;
+
+	for (i = 0; i < node->nr_from; i++)
+		add(&m, node->from[i]);
+	edges_merge_settle(&m);
+	edges_write_open(&w, node->path);
+	edges_merge_sum(&m, &w);
+	edges_write_close(&w);
+	edges_merge_free(&m);
+}
+
+static void copy_sum(const char *from, const char *to)
+{
+	FILE *file = fopen(from, "re");
+	static char buf[1 << 16];
+	struct edges_out o;
+	size_t n;
+
+	if (!file)
+		die("%s: %s", from, strerror(errno));
+	edges_out_open(&o, to);
+	while ((n = fread(buf, 1, sizeof(buf), file)))
+		edges_out_bytes(&o, buf, n);
+	if (ferror(file))
+		die("%s: %s", from, strerror(errno));
+	fclose(file);
+	edges_out_close(&o);
+}
+
+void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)
+{
+	char *to = fleet_path(f, "merged/sum.edges"), **keep = calloc(plan->nr, sizeof(*keep));
+	size_t i;
+
+	if (!keep)
+		die("%s", nt_strerror(NT_ENOMEM));
+	copy_sum(plan->node[plan->nr - 1].path, to);
+	for (i = 0; i < plan->nr; i++)
+		keep[i] = strrchr(plan->node[i].path, '/') + 1;
+	fleet_spool_keep(f, "work/tree", keep, plan->nr);
+	free(keep);
+	free(to);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Steps in processes of their own: a recording at which the decoder stumbles takes nothing else
+ * with it, and is named.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fleet.h"
+
+/* How a step's process ends that has met no garbage, but a full disk or the like */
+#define STATUS_MACHINE	70
+
+struct step {
+	struct fleet_item *item;	/* to be decoded; or */
+	const struct fleet_node *node;	/* to be made */
+	const char *format;		/* or a profile */
+	const char *program, *output;
+	const char *input;
+};
+
+struct worker {
+	pid_t pid;		/* 0: none */
+	int said;		/* what it says */
+	struct step step;
+};
+
+struct pool {
+	struct fleet *f;
+	struct worker *worker;
+	size_t running;
+	const char *what;
+	size_t done, all;
+};
+
+void fleet_run_progress(const char *what, size_t n, size_t of)
+{
+	static int terminal = -1;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (!terminal || !of)
+		return;
+	if (n < of)
+		fprintf(stderr, "\r\033[K%s: %zu of %zu", what, n, of);
+	else
+		fprintf(stderr, "\r\033[K");
+}
+
+/* -------------------------------------------------------------- processes --- */
+
+static void make_profile(const struct step *s)
+{
+	char *argv[] = { "ntrace profile", NULL, NULL, NULL, (char *)s->input, NULL };
+
+	if (asprintf(&argv[1], "--format=%s", s->format) < 0 ||
+	    asprintf(&argv[2], "--elf=%s", s->program) < 0 ||
+	    asprintf(&argv[3], "--output=%s", s->output) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	exit(cmd_profile(5, argv));
+}
+
+/* The child's life. No lock is held for it: who was killed leaves none. */
+static void __attribute__((noreturn)) work(struct pool *p, const struct step *s, int said,
+					   pid_t parent)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(STATUS_MACHINE);
+	if (p->f->lock >= 0)
+		close(p->f->lock);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(said, STDERR_FILENO) < 0)
+		_exit(STATUS_MACHINE);
+	die_machine_status = STATUS_MACHINE;
+	if (s->item)
+		fleet_decode(p->f, s->item);
+	else if (s->node)
+		fleet_plan_merge(s->node);
+	else
+		make_profile(s);
+	exit(EXIT_WHOLE);
+}
+
+static void start(struct pool *p, const struct step *s)
+{
+	struct worker *w = p->worker;
+	pid_t parent = getpid();
+
+	while (w->pid)
+		w++;
+	*w = (struct worker){ .step = *s, .said = memfd_create("said", MFD_CLOEXEC) };
+	if (w->said < 0)
+		die("no file in memory: %s", strerror(errno));
+	fflush(NULL);
+	w->pid = fork();
+	if (w->pid < 0)
+		die("no process: %s", strerror(errno));
+	if (!w->pid)
+		work(p, s, w->said, parent);
+	p->running++;
+}
+
+/* The last line that it said, without our name */
+static void last_words(int said, char *line, size_t room)
+{
+	char text[4096 + 1], *at;
+	off_t end = lseek(said, 0, SEEK_END);
+	ssize_t n = pread(said, text, sizeof(text) - 1, end > 4096 ? end - 4096 : 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	while (n > 0 && text[n - 1] == '\n')
+		text[--n] = '\0';
+	at = strrchr(text, '\n');
+	at = at ? at + 1 : text;
+	if (!strncmp(at, "ntrace: ", 8))
+		at += 8;
+	n = (ssize_t)strnlen(at, room - 1);
+	memcpy(line, at, n);
+	line[n] = '\0';
+}
+
+/* What ends a process is the fault of what it reads, but for a kill from outside. */
+static bool is_garbage(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) == EXIT_UNUSABLE;
+	switch (WTERMSIG(status)) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGABRT:
+	case SIGILL:
+	case SIGFPE:
+		return true;
+	}
+	return false;
+}
+
+static void tell_failure(struct pool *p, const struct worker *w, int status, const char *line)
+{
+	const struct step *s = &w->step;
+	const char *what = s->item ? s->item->path : s->node ? s->node->path : s->output;
+
+	fleet_run_progress("", 1, 1);
+	if (WIFSIGNALED(status))
+		warn("%s: not made: its process was ended by signal %d", what, WTERMSIG(status));
+	else
+		warn("%s: not made: %s", what, line);
+	p->f->failed++;
+}
+
+static void finish_decode(struct pool *p, struct worker *w, int status)
+{
+	struct fleet_item *item = w->step.item;
+	char line[1024];
+
+	last_words(w->said, line, sizeof(line));
+	if (WIFSIGNALED(status) && is_garbage(status))
+		snprintf(line, sizeof(line), "the decoder was ended by signal %d", WTERMSIG(status));
+	if (is_garbage(status)) {
+		fleet_spool_mark_garbage(item, line);
+		return;
+	}
+	fleet_spool_read_status(p->f, item);
+	if (item->state != FLEET_COUNTED)
+		tell_failure(p, w, status, line);
+}
+
+static void finish(struct pool *p, struct worker *w, int status)
+{
+	char line[1024];
+
+	if (w->step.item) {
+		finish_decode(p, w, status);
+	} else if (!WIFEXITED(status) || WEXITSTATUS(status) >= EXIT_UNUSABLE) {
+		last_words(w->said, line, sizeof(line));
+		tell_failure(p, w, status, line);
+	}
+	close(w->said);
+	w->pid = 0;
+	p->running--;
+	fleet_run_progress(p->what, ++p->done, p->all);
+}
+
+static void wait_for_one(struct pool *p)
+{
+	struct worker *w = p->worker;
+	int status;
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0)
+		die("cannot wait for a process: %s", strerror(errno));
+	while (w < p->worker + p->f->jobs && w->pid != pid)
+		w++;
+	if (w < p->worker + p->f->jobs)
+		finish(p, w, status);
+}
+
+static void run_steps(struct fleet *f, const char *what, const struct step *step, size_t nr)
+{
+	struct pool p = { .f = f, .what = what, .all = nr };
+	size_t i;
+
+	p.worker = calloc(f->jobs, sizeof(*p.worker));
+	if (!p.worker)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < nr; i++) {
+		while (p.running == f->jobs)
+			wait_for_one(&p);
+		start(&p, &step[i]);
+	}
+	while (p.running)
+		wait_for_one(&p);
+	free(p.worker);
+}
+
+/* ----------------------------------------------------------------- stages --- */
+
+static void run_decode(struct fleet *f, const struct fleet_share *share)
+{
+	struct step *step = calloc(f->nr_items + 1, sizeof(*step));
+	size_t i, n = 0;
+
+	if (!step)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = share->index; i < f->nr_items; i += share->of)
+		if (f->item[i].state == FLEET_WAITING)
+			step[n++].item = &f->item[i];
+	run_steps(f, "decoding", step, n);
+	free(step);
+}
+
+static bool is_possible(const struct fleet_node *node)
+{
+	size_t i;
+
+	for (i = 0; i < node->nr_from; i++)
+		if (access(node->from[i], F_OK))
+			return false;
+	return access(node->path, F_OK);
+}
+
+static void run_level(struct fleet *f, const struct fleet_plan *plan,
+		      const struct fleet_share *share)
+{
+	struct step *step = calloc(plan->nr + 1, sizeof(*step));
+	size_t i, at = 0, n = 0;
+
+	if (!step)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < plan->nr; i++)
+		if (plan->node[i].level == share->stage && at++ % share->of == share->index &&
+		    is_possible(&plan->node[i]))
+			step[n++].node = &plan->node[i];
+	run_steps(f, "merging", step, n);
+	free(step);
+}
+
+void fleet_run_share(struct fleet *f, const struct fleet_share *share)
+{
+	struct fleet_plan plan;
+
+	if (!share->stage) {
+		run_decode(f, share);
+		return;
+	}
+	fleet_plan_make(f, &plan);
+	run_level(f, &plan, share);
+	fleet_plan_free(&plan);
+}
+
+void fleet_run(struct fleet *f)
+{
+	struct fleet_share share = { .of = 1 };
+	struct fleet_plan plan;
+
+	run_decode(f, &share);
+	fleet_plan_make(f, &plan);
+	while (!f->failed && share.stage < plan.levels) {
+		share.stage++;
+		run_level(f, &plan, &share);
+	}
+	if (f->failed)
+		die("%zu steps could not be done, as said above: give the command again when that is mended; what is done stays done",
+		    f->failed);
+	if (plan.nr)
+		fleet_plan_publish(f, &plan);
+	fleet_plan_free(&plan);
+}
+
+/* merged/PROGRAM.FORMAT, which is there when it is whole */
+void fleet_run_profile(struct fleet *f, const char *format, const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	char *to = fleet_path(f, "merged/%s.%s", slash ? slash + 1 : program, format);
+	char *beside = fleet_path(f, "merged/.ntrace.profile"), *sum = fleet_path(f, "merged/sum.edges");
+	struct step step = { .format = format, .program = program, .output = beside, .input = sum };
+
+	run_steps(f, "writing profiles", &step, 1);
+	if (f->failed)
+		die("%s: not made, as said above", to);
+	if (rename(beside, to))
+		die("%s: %s", to, strerror(errno));
+	free(to);
+	free(beside);
+	free(sum);
+}

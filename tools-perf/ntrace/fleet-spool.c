@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The folder of a fleet. Hosts write below incoming/ and nowhere else; what is made of that is in
+ * work/, which may be removed: it is made again.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fleet.h"
+
+/* So that a name of a status, which is longer, is one that a file can have */
+#define NAME_LONGEST	180
+#define STATUS_LONGEST	(1 << 24)
+
+char *fleet_path(const struct fleet *f, const char *fmt, ...)
+{
+	char *rest, *path;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&rest, fmt, ap);
+	va_end(ap);
+	if (n < 0 || asprintf(&path, "%s/%s", f->spool, rest) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	free(rest);
+	return path;
+}
+
+static char *copy(const char *s)
+{
+	char *to = strdup(s);
+
+	if (!to)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return to;
+}
+
+/* ---------------------------------------------------------------- folders --- */
+
+static void make_folder(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0777) && errno != EEXIST)
+		die("%s: cannot make the folder: %s", path, strerror(errno));
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		die("%s: is no folder", path);
+}
+
+static void make_folders(const struct fleet *f)
+{
+	static const char *const names[] = {
+		"incoming", "work", "work/leaves", "work/tree", "work/status", "work/slurm", "merged",
+	};
+	size_t i;
+	char *path;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		path = fleet_path(f, "%s", names[i]);
+		make_folder(path);
+		free(path);
+	}
+	for (i = 0; i < 256; i++) {
+		path = fleet_path(f, "work/leaves/%02zx", i);
+		make_folder(path);
+		free(path);
+	}
+}
+
+/* The lock goes with the process, however that ends. */
+static void lock_spool(struct fleet *f)
+{
+	char *path = fleet_path(f, "work/lock");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		die("%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno == EWOULDBLOCK)
+			die("%s: another ntrace fleet works here: wait for it, or see --report",
+			    f->spool);
+		die("%s: %s", path, strerror(errno));
+	}
+	f->lock = fd;
+	free(path);
+}
+
+/* What was counted by other rules cannot be added. */
+static void check_choice(const struct fleet *f)
+{
+	char *path = fleet_path(f, "work/choice"), want[64], have[64] = "";
+	FILE *file = fopen(path, "re");
+
+	snprintf(want, sizeof(want), "kernel %d others %d\n", f->choice.kernel, f->choice.others);
+	if (file) {
+		if (!fgets(have, sizeof(have), file))
+			*have = '\0';
+		fclose(file);
+	}
+	if (*have && strcmp(have, want))
+		die("%s: what is there was counted with other options (%.*s, now %.*s): give the same --kernel and --others, or remove %s/work",
+		    path, (int)strcspn(have, "\n"), have, (int)strcspn(want, "\n"), want, f->spool);
+	if (!*have)
+		fleet_spool_write(path, want, strlen(want));
+	free(path);
+}
+
+void fleet_spool_open(struct fleet *f, bool lock)
+{
+	struct stat st;
+
+	if (stat(f->spool, &st))
+		die("%s: %s", f->spool, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		die("%s: is no folder, in which hosts have a folder each below incoming/", f->spool);
+	if (!lock)
+		return;
+	make_folders(f);
+	lock_spool(f);
+	check_choice(f);
+}
+
+/* ------------------------------------------------------------------ files --- */
+
+static void write_all(int fd, const char *path, const char *text, size_t len)
+{
+	ssize_t n;
+
+	while (len) {
+		n = write(fd, text, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			die_machine("%s: %s", path, n ? strerror(errno) : "cannot be written");
+		text += n;
+		len -= n;
+	}
+}
+
+void fleet_spool_write(const char *path, const char *text, size_t len)
+{
+	const char *slash = strrchr(path, '/');
+	char *beside;
+	int fd;
+
+	if (asprintf(&beside, "%.*s/.ntrace.XXXXXX", slash ? (int)(slash - path) : 1,
+		     slash ? path : ".") < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	fd = mkostemp(beside, O_CLOEXEC);
+	if (fd < 0)
+		die_machine("%s: %s", beside, strerror(errno));
+	write_all(fd, beside, text, len);
+	/* on the disk before it has the name that says so */
+	if (fchmod(fd, 0644) || fdatasync(fd) || close(fd) || rename(beside, path))
+		die_machine("%s: %s", path, strerror(errno));
+	free(beside);
+}
+
+/* NULL: it is not there */
+static char *read_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	char *text = NULL;
+	ssize_t n = 0, got = 1;
+
+	if (fd < 0 && errno == ENOENT)
+		return NULL;
+	if (fd < 0 || fstat(fd, &st))
+		die("%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > STATUS_LONGEST)
+		die("%s: is no text that ntrace fleet wrote", path);
+	text = malloc(st.st_size + 1);
+	if (!text)
+		die("%s", nt_strerror(NT_ENOMEM));
+	while (n < st.st_size && got > 0) {
+		got = read(fd, text + n, st.st_size - n);
+		n += got > 0 ? got : 0;
+	}
+	text[n] = '\0';
+	close(fd);
+	return text;
+}
+
+/* --------------------------------------------------------------- statuses --- */
+
+static void forget_status(struct fleet_item *item)
+{
+	while (item->nr_leaves)
+		free(item->leaf[--item->nr_leaves].name);
+	free(item->leaf);
+	item->leaf = NULL;
+	free(item->reason);
+	item->reason = NULL;
+	item->state = FLEET_WAITING;
+}
+
+static bool is_leaf_name(const char *name)
+{
+	return strspn(name, "0123456789abcdef-") == strlen(name) && strlen(name) == 64 + 3 * 17 - 8;
+}
+
+/* "leaf NAME BRANCHES LOSSES" */
+static bool add_leaf(const struct fleet *f, struct fleet_item *item, const char *line)
+{
+	struct fleet_leaf leaf = { .name = NULL };
+	char name[128], *path;
+	bool there;
+
+	if (sscanf(line, "leaf %127s %" SCNu64 " %" SCNu64, name, &leaf.branches, &leaf.losses) != 3 ||
+	    !is_leaf_name(name))
+		return false;
+	path = fleet_path(f, "work/leaves/%.2s/%s", name, name);
+	there = !access(path, F_OK);
+	free(path);
+	if (!there)
+		return false;
+	leaf.name = copy(name);
+	item->leaf = array_room(item->leaf, item->nr_leaves, sizeof(leaf));
+	item->leaf[item->nr_leaves++] = leaf;
+	return true;
+}
+
+/* A status whose leaves are not all there is none: then the file is decoded again. */
+void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
+{
+	char *text, *line, *rest;
+	bool known;
+
+	if (!item->status)
+		return;
+	forget_status(item);
+	text = read_text(item->status);
+	if (!text)
+		return;
+	line = strtok_r(text, "\n", &rest);
+	if (line && !strncmp(line, "garbage ", 8)) {
+		item->reason = copy(line + 8);
+		item->state = FLEET_GARBAGE;
+	}
+	known = line && !strcmp(line, "counted");
+	while (known && (line = strtok_r(NULL, "\n", &rest)) && strcmp(line, "end"))
+		known = add_leaf(f, item, line);
+	if (known && line)
+		item->state = FLEET_COUNTED;
+	else if (item->state != FLEET_GARBAGE)
+		forget_status(item);
+	free(text);
+}
+
+/* A line of text that a terminal survives */
+static char *one_line(const char *s)
+{
+	char *to = copy(s), *p;
+
+	for (p = to; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
+	return to;
+}
+
+void fleet_spool_mark_garbage(struct fleet_item *item, const char *reason)
+{
+	char *line = one_line(reason), *text;
+
+	if (asprintf(&text, "garbage %s\n", line) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	fleet_spool_write(item->status, text, strlen(text));
+	forget_status(item);
+	item->state = FLEET_GARBAGE;
+	item->reason = line;
+	free(text);
+}
+
+/* ---------------------------------------------------------------- reading --- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a folder, sorted; those with a dot before are being written. */
+static char **list(const char *path, size_t *nr, bool hidden)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	char **name = NULL;
+
+	*nr = 0;
+	if (!dir && errno == ENOENT)
+		return NULL;
+	if (!dir)
+		die("%s: %s", path, strerror(errno));
+	for (errno = 0; (d = readdir(dir)); errno = 0) {
+		if (*d->d_name == '.' && (!hidden || strncmp(d->d_name, ".ntrace.", 8)))
+			continue;
+		name = array_room(name, *nr, sizeof(*name));
+		name[(*nr)++] = copy(d->d_name);
+	}
+	if (errno)
+		die("%s: %s", path, strerror(errno));
+	closedir(dir);
+	if (*nr)
+		qsort(name, *nr, sizeof(*name), compare_names);
+	return name;
+}
+
+static void free_names(char **name, size_t nr)
+{
+	while (nr)
+		free(name[--nr]);
+	free(name);
+}
+
+/* NULL, or what is wrong. No links: a host would choose what else is read. */
+static const char *find_data(const struct fleet *f, const struct fleet_item *item, struct stat *st)
+{
+	const char *wrong = NULL;
+	char *inside;
+
+	if (lstat(item->path, st))
+		return "has gone";
+	if (S_ISDIR(st->st_mode)) {
+		inside = fleet_path(f, "incoming/%s/%s/data", item->host, item->name);
+		wrong = lstat(inside, st) ? "is a folder without `data'" : NULL;
+		free(inside);
+	}
+	return wrong || S_ISREG(st->st_mode) ? wrong : "is no regular file";
+}
+
+/*
+ * What it is, or why it is garbage. The status has size and time in its name, so that a file that
+ * was replaced has a status of its own.
+ */
+static void look_at(const struct fleet *f, struct fleet_item *item)
+{
+	struct stat st;
+	const char *wrong = find_data(f, item, &st);
+
+	if (strlen(item->name) > NAME_LONGEST || strlen(item->host) > NAME_LONGEST)
+		wrong = "its name is too long: at most 180 bytes";
+	if (wrong) {
+		item->reason = copy(wrong);
+		return;
+	}
+	item->size = st.st_size;
+	item->status = fleet_path(f, "work/status/%s/%s@%llx-%llx.%lx", item->host, item->name,
+				  (unsigned long long)st.st_size,
+				  (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+static struct fleet_item *add_item(struct fleet *f, const char *host, const char *name)
+{
+	struct fleet_item *item;
+
+	f->item = array_room(f->item, f->nr_items, sizeof(*f->item));
+	item = &f->item[f->nr_items++];
+	*item = (struct fleet_item){ .host = copy(host), .name = copy(name) };
+	item->path = fleet_path(f, "incoming/%s/%s", host, name);
+	return item;
+}
+
+static void read_host(struct fleet *f, const char *host)
+{
+	char *path = fleet_path(f, "incoming/%s", host), **name;
+	struct fleet_item *item;
+	struct stat st;
+	size_t i, nr;
+
+	if (lstat(path, &st) || !S_ISDIR(st.st_mode)) {
+		add_item(f, "-", host)->reason = copy("is in no host's folder: move it to incoming/HOST/");
+		f->item[f->nr_items - 1].state = FLEET_GARBAGE;
+		free(path);
+		return;
+	}
+	name = list(path, &nr, false);
+	for (i = 0; i < nr; i++) {
+		item = add_item(f, host, name[i]);
+		look_at(f, item);
+		if (item->reason)
+			item->state = FLEET_GARBAGE;
+		else
+			fleet_spool_read_status(f, item);
+	}
+	free_names(name, nr);
+	free(path);
+}
+
+static void add_host(struct fleet *f, const char *host)
+{
+	f->host = array_room(f->host, f->nr_hosts, sizeof(*f->host));
+	f->host[f->nr_hosts++] = copy(host);
+}
+
+/* The file of hosts that are expected; its absence means that nobody knows. */
+static void read_expected(struct fleet *f)
+{
+	char *path = fleet_path(f, "hosts"), *text = read_text(path), *line, *rest;
+
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+		line[strcspn(line, " \t\r")] = '\0';
+		if (!*line || *line == '#')
+			continue;
+		if (strchr(line, '/') || *line == '.')
+			die("%s: `%s' is no name of a host, of which each line has one", path, line);
+		add_host(f, line);
+	}
+	free(text);
+	free(path);
+}
+
+static void settle_hosts(struct fleet *f)
+{
+	size_t i, n = 0;
+
+	if (f->nr_hosts)
+		qsort(f->host, f->nr_hosts, sizeof(*f->host), compare_names);
+	for (i = 0; i < f->nr_hosts; i++) {
+		if (n && !strcmp(f->host[n - 1], f->host[i]))
+			free(f->host[i]);
+		else
+			f->host[n++] = f->host[i];
+	}
+	f->nr_hosts = n;
+}
+
+void fleet_spool_read(struct fleet *f)
+{
+	char *path = fleet_path(f, "incoming"), **name;
+	size_t i, nr;
+
+	fleet_spool_free(f);
+	read_expected(f);
+	name = list(path, &nr, false);
+	for (i = 0; i < nr; i++) {
+		size_t before = f->nr_items;
+
+		read_host(f, name[i]);
+		if (f->nr_items == before || strcmp(f->item[before].host, "-"))
+			add_host(f, name[i]);
+	}
+	settle_hosts(f);
+	free_names(name, nr);
+	free(path);
+}
+
+void fleet_spool_free(struct fleet *f)
+{
+	struct fleet_item *item;
+
+	while (f->nr_items) {
+		item = &f->item[--f->nr_items];
+		forget_status(item);
+		free(item->host);
+		free(item->name);
+		free(item->path);
+		free(item->status);
+	}
+	free(f->item);
+	free_names(f->host, f->nr_hosts);
+	free(f->leaf);
+	f->item = NULL;
+	f->host = f->leaf = NULL;
+	f->nr_hosts = f->nr_leaves = 0;
+}
+
+/* --------------------------------------------------------------- cleaning --- */
+
+static bool is_among(char *const *name, size_t nr, const char *one)
+{
+	return nr && bsearch(&one, name, nr, sizeof(*name), compare_names);
+}
+
+/* Of a folder, what killed processes left; and all but what is kept */
+static void clean_folder(const char *path, char *const *keep, size_t nr_keep, bool all)
+{
+	size_t i, nr;
+	char **name = list(path, &nr, true), *one;
+
+	for (i = 0; i < nr; i++) {
+		if (*name[i] != '.' && (!all || is_among(keep, nr_keep, name[i])))
+			continue;
+		if (asprintf(&one, "%s/%s", path, name[i]) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		if (unlink(one) && errno != ENOENT)
+			warn("%s: cannot be removed: %s", one, strerror(errno));
+		free(one);
+	}
+	free_names(name, nr);
+}
+
+/* Statuses, by host */
+static void clean_statuses(struct fleet *f)
+{
+	char *path = fleet_path(f, "work/status"), **host, **keep = NULL, *dir;
+	size_t i, k, nr, n;
+
+	host = list(path, &nr, false);
+	for (i = 0; i < nr; i++) {
+		for (n = k = 0; k < f->nr_items; k++) {
+			if (!f->item[k].status || strcmp(f->item[k].host, host[i]))
+				continue;
+			keep = array_room(keep, n, sizeof(*keep));
+			keep[n++] = strrchr(f->item[k].status, '/') + 1;
+		}
+		if (n)
+			qsort(keep, n, sizeof(*keep), compare_names);
+		dir = fleet_path(f, "work/status/%s", host[i]);
+		clean_folder(dir, keep, n, true);
+		free(dir);
+		free(keep);
+		keep = NULL;
+	}
+	free_names(host, nr);
+	free(path);
+}
+
+void fleet_spool_clean(struct fleet *f)
+{
+	static const char *const folders[] = { "work", "work/tree", "merged" };
+	char *path, **keep = NULL;
+	size_t i, k, nr = 0;
+
+	for (i = 0; i < f->nr_items; i++)
+		for (k = 0; k < f->item[i].nr_leaves; k++) {
+			keep = array_room(keep, nr, sizeof(*keep));
+			keep[nr++] = f->item[i].leaf[k].name;
+		}
+	if (nr)
+		qsort(keep, nr, sizeof(*keep), compare_names);
+	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		path = fleet_path(f, "%s", folders[i]);
+		clean_folder(path, NULL, 0, false);
+		free(path);
+	}
+	for (i = 0; i < 256; i++) {
+		path = fleet_path(f, "work/leaves/%02zx", i);
+		clean_folder(path, keep, nr, true);
+		free(path);
+	}
+	free(keep);
+	clean_statuses(f);
+}
+
+void fleet_spool_keep(const struct fleet *f, const char *folder, char **keep, size_t nr)
+{
+	char *path = fleet_path(f, "%s", folder);
+
+	if (nr)
+		qsort(keep, nr, sizeof(*keep), compare_names);
+	clean_folder(path, keep, nr, true);
+	free(path);
+}
