@@ -62,6 +62,10 @@ counts()
 	python3 "$here/edges.py" "$1" | awk '$3 == "branch" && $1 != "-" && $2 != "-"' | LC_ALL=C sort
 }
 
+for ((r = 0; r < recordings; r++)); do
+	"$ntrace" profile --format=edges -o "$scratch/rec/$r.edges" "$scratch/rec/$r" || verdict 1 "edges of recording $r"
+done
+
 # send R HOST: as it is, by the number of its content, or counted on the host
 send()
 {
@@ -71,7 +75,7 @@ send()
 	case $(($1 % 3)) in
 	0) cp "$scratch/rec/$1" "$to/$1.data" ;;
 	1) cp "$scratch/rec/$1" "$to/$(sha256sum <"$scratch/rec/$1" | cut -d ' ' -f 1).data" ;;
-	2) "$ntrace" profile --format=edges -o "$to/$1.edges" "$scratch/rec/$1" ;;
+	2) cp "$scratch/rec/$1.edges" "$to/" ;;
 	esac
 }
 
@@ -115,4 +119,223 @@ mapfile -t everyone < <(seq 0 $((recordings - 1)))
 is_truth 'merged' "${everyone[@]}"
 cp "$spool/merged/sum.edges" "$scratch/sum"
 
+
+# --- what goes wrong on the way ------------------------------------------------------------------
+
+# Lost, doubled under other names and by other hosts, cut, and files that are nothing of ours
+new_spool hard
+echo h99 >>"$spool/hosts"
+lost=() there=()
+: >"$scratch/bad"
+bad()	# FILE: is to be garbage
+{
+	echo "$1" >>"$scratch/bad"
+}
+for ((r = 0; r < recordings; r++)); do
+	host=$(host_of $r)
+	[ "$host" != h19 ] && ((r % 7 != 3)) || { lost+=($r); continue; }
+	there+=($r)
+	send $r "$host"
+	((r % 5)) || cp "$scratch/rec/$r" "$spool/incoming/$host/again.$r"
+	((r % 5 != 1)) || { mkdir -p "$spool/incoming/h00" && cp "$scratch/rec/$r.edges" "$spool/incoming/h00/other.$r.edges"; }
+done
+for ((r = 0; r < recordings; r += 4)); do
+	to=$spool/incoming/$(host_of $((r % 19)))
+	case $((r / 4 % 3)) in
+	0) from=$scratch/rec/$r to=$to/cut.$r.data ;;
+	1) from=$scratch/rec/$r to=$to/$(sha256sum <"$scratch/rec/$r" | cut -d ' ' -f 1).cut.$r ;;
+	2) from=$scratch/rec/$r.edges to=$to/cut.$r.edges ;;
+	esac
+	head -c -$((RANDOM % ($(stat -c %s "$from") - 1) + 1)) "$from" >"$to"
+	bad "$to"
+done
+here_is=$spool/incoming/h01
+long=$(printf '%0200d' 1)
+echo 'no recording' >"$here_is/text" && bad "$here_is/text"
+: >"$here_is/empty" && bad "$here_is/empty"
+mkdir "$here_is/folder" && bad "$here_is/folder"
+cp "$scratch/rec/0" "$here_is/$long" && bad "$here_is/$long"
+cp "$scratch/prog/p0" "$here_is/program" && bad "$here_is/program"
+ln -s "$scratch/rec/3" "$here_is/link" && bad "$here_is/link"
+mkfifo "$here_is/pipe" && bad "$here_is/pipe"
+cp "$scratch/sum" "$here_is/sum.edges" && bad "$here_is/sum.edges"
+cp "$scratch/rec/1" "$spool/incoming/nobody" && bad "$spool/incoming/nobody"
+cp "$scratch/rec/2.edges" "$here_is/changed.edges" && bad "$here_is/changed.edges"
+printf '\xa5\x5a\xa5' | dd of="$here_is/changed.edges" bs=1 seek=$(($(stat -c %s "$here_is/changed.edges") / 2)) conv=notrunc status=none
+# what is being written is not there yet
+head -c 100 "$scratch/rec/3" >"$here_is/.3.data"
+fleet "$spool"
+[ $? = 1 ]
+verdict $? 'lost, doubled, cut: exit status 1'
+is_truth "${#lost[@]} of $recordings lost, others doubled and cut" "${there[@]}"
+sort "$scratch/bad" >"$scratch/want"
+sed -n 's/^garbage: \([^:]*\): .*/\1/p' "$scratch/report" | sort >"$scratch/got"
+cmp "$scratch/got" "$scratch/want"
+verdict $? "each of $(wc -l <"$scratch/want") files of garbage is named"
+grep -q "/link: is no regular file\$" "$scratch/report" && grep -q "/sum.edges: .*has a sum" "$scratch/report" &&
+	grep -q "/text: is neither a recording nor a file of edges\$" "$scratch/report" &&
+	grep -q '/changed.edges: is damaged' "$scratch/report" && grep -q 'its name says another one$' "$scratch/report" &&
+	grep -q '/cut[^ ]*data: .*the file ends' "$scratch/report"
+verdict $? '... with the reason'
+[ "$(sed -n 's/^sent nothing: //p' "$scratch/report" | paste -sd' ')" = 'h19 h99' ]
+verdict $? 'hosts that sent nothing are named'
+doubled=$(for r in "${there[@]}"; do ((r % 5 > 1)) || echo; done | wc -l)
+[ "$(awk '$1 == "all" { print $2, $6 }' "$scratch/report")" = "${#there[@]} $doubled" ] && [ "$doubled" -gt 5 ]
+verdict $? "$doubled files that arrived twice are told"
+for r in "${lost[@]}"; do send "$r" "$(host_of "$r")"; done
+fleet "$spool"
+[ $? = 1 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
+verdict $? 'what was lost arrives after all: the same bytes as without any of that'
+while read -r file; do rm -rf "$file"; done <"$scratch/bad"
+sed -i /h99/d "$spool/hosts"
+fleet "$spool"
+[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
+verdict $? 'without the garbage all is well'
+# a name that is used again
+head -c 1000 "$scratch/rec/0" >"$spool/incoming/h00/0.data"
+rm -f "$spool/incoming/h00/again.0"
+fleet "$spool"
+[ $? = 1 ] && is_truth 'a recording is replaced by a part of it' "${everyone[@]:1}"
+cp "$scratch/rec/0" "$spool/incoming/h00/0.data"
+fleet "$spool"
+[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
+verdict $? '... and that by the whole again'
+
+# --- killed ----------------------------------------------------------------------------------------
+
+new_spool killed
+for ((r = 0; r < recordings; r++)); do send $r "$(host_of $r)"; done
+wrong=0 began=0 ended=0
+for ((i = 0; i < kills; i++)); do
+	# half of the time the command alone: its processes go with it
+	setsid timeout "$hang" "$ntrace" fleet --jobs=$((RANDOM % 3 + 1)) "$spool" >"$scratch/report" 2>"$scratch/said" &
+	group=$!
+	sleep "0.$(printf '%03d' $((RANDOM % 700)))"
+	if ((i % 2)); then
+		kill -KILL -- -$group 2>>"$scratch/said"
+	else
+		pkill -KILL -o -P $group -x ntrace 2>>"$scratch/said"
+	fi
+	wait $group
+	[ $? = 0 ] && ended=$((ended + 1)) || began=$((began + 1))
+	while pgrep -g $group >/dev/null; do sleep 0.01; done
+	# a sum is there when it is whole
+	[ ! -e "$spool/merged/sum.edges" ] || cmp "$spool/merged/sum.edges" "$scratch/sum" || wrong=1
+	[ $ended = 0 ] || { rm -rf "$spool/work/tree" "$spool/merged"; ended=0; }
+done
+verdict $wrong "killed $began of $kills times: no sum, or the whole one"
+fleet "$spool"
+[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum" && [ -z "$(find "$spool" -name '.ntrace.*')" ]
+verdict $? '... and in the end the same bytes; nothing is left over'
+for stage in status leaves; do
+	find "$spool/work/$stage" -type f | shuf -n 7 --random-source=<(yes "$seed") | xargs rm
+done
+rm "$spool/merged/sum.edges"
+fleet "$spool"
+[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
+verdict $? 'what was made in part is made whole'
+leaf=$(find "$spool/work/leaves" -type f | shuf -n 1 --random-source=<(yes "$seed"))
+printf '\xa5\x5a\xa5' | dd of="$leaf" bs=1 seek=40 conv=notrunc status=none
+rm "$spool"/work/tree/*
+fleet "$spool"
+[ $? = 2 ] && grep -q 'has been damaged after it was made, and is removed' "$scratch/said" && fleet "$spool" &&
+	cmp "$spool/merged/sum.edges" "$scratch/sum"
+verdict $? 'what the disk has lost is told, and made again'
+
+# --- any order -------------------------------------------------------------------------------------
+
+same=0 rounds=${all:+20}
+rounds=${rounds:-4}
+for ((round = 0; round < rounds; round++)); do
+	spool=$scratch/spool.order
+	rm -rf "$spool"
+	mkdir -p "$spool"/incoming/{a,b,c,d}
+	mapfile -t order < <(seq 0 $((recordings - 1)) | shuf --random-source=<(yes "$seed.$round"))
+	n=$((RANDOM % recordings))
+	status=0
+	for ((i = 0; i < recordings; i++)); do
+		((i != n)) || fleet "$spool" || [ $? = 2 ] || status=1
+		host=(a b c d)
+		ln "$scratch/rec/${order[i]}.edges" "$spool/incoming/${host[RANDOM % 4]}/$RANDOM.$i"
+	done
+	fleet --jobs=$((RANDOM % 4 + 1)) "$spool" || [ $? = 1 ] || status=1
+	cmp "$spool/merged/sum.edges" "$scratch/sum" && [ $status = 0 ] && same=$((same + 1))
+done
+[ $same = $rounds ]
+verdict $? "$same of $rounds orders, hosts, names and numbers of processes: the same bytes"
+
+# --- profiles, options, other names -------------------------------------------------------------------
+
+spool=$scratch/spool.whole
+fleet --elf="$scratch/prog/p0" --elf="$scratch/prog/p1" --format=bolt "$spool" &&
+	"$ntrace" profile --format=bolt --elf "$scratch/prog/p1" "$scratch/sum" | cmp - "$spool/merged/p1.bolt" &&
+	[ "$(wc -l <"$spool/merged/p0.bolt")" -gt 20 ]
+verdict $? 'profiles of programs'
+ln -s "$ntrace" "$scratch/ntrace-fleet"
+find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum >"$scratch/want"
+"$scratch/ntrace-fleet" --report "$spool" >"$scratch/got" && find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum | cmp - "$scratch/want" &&
+	[ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/got")" = "$recordings 0" ]
+verdict $? 'ntrace-fleet --report changes nothing'
+new_spool report
+send 0 h00
+fleet --report "$spool"
+[ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/report")" = '0 1' ] && [ ! -e "$spool/work" ]
+verdict $? '... also before the first run'
+# programs of a host that are not here
+new_spool symfs
+mv "$scratch/prog" "$scratch/moved"
+for r in 0 3; do send $r h00; done
+mkdir -p "$spool/symfs/h00$scratch"
+cp -R "$scratch/moved" "$spool/symfs/h00$scratch/prog"
+fleet --others "$spool"
+status=$?
+mv "$scratch/moved" "$scratch/prog"
+[ $status = 1 ] && [ "$(awk '$1 == "all" { print $2, $5 }' "$scratch/report")" = '2 0' ] && is_truth "a host's programs, in symfs/" 0 3
+# a shared folder whose files have to have names
+"$CC" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/nfs.so" "$here/no-tmpfile.c" -ldl
+verdict $? 'no-tmpfile'
+new_spool nfs
+for ((r = 0; r < recordings; r += 3)); do send $r "$(host_of $r)"; done
+LD_PRELOAD=$scratch/nfs.so fleet "$spool"
+cp "$spool/merged/sum.edges" "$scratch/nfs.sum"
+left=$(find "$spool" -name '.ntrace.*')
+rm -rf "$spool/work" "$spool/merged"
+fleet "$spool"
+[ -z "$left" ] && cmp "$spool/merged/sum.edges" "$scratch/nfs.sum"
+verdict $? 'without files that have no name: the same bytes'
+NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/nfs.so "$ntrace" merge -o "$scratch/got" "$scratch/sum" && [ -s "$scratch/seen" ] &&
+	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
+verdict $? '... by ntrace merge, too'
+
+# --- what is refused ------------------------------------------------------------------------------------
+
+# refuses DESCRIPTION WORDS ARGUMENT...
+refuses()
+{
+	local description=$1 words=$2
+	shift 2
+
+	fleet "$@"
+	[ $? = 2 ] && grep -qF -- "$words" "$scratch/said"
+	verdict $? "refused: $description"
+}
+spool=$scratch/spool.whole
+refuses 'no spool' 'no spool given' --jobs=1
+refuses 'a folder that is not there' 'No such file' "$scratch/nowhere"
+refuses 'two spools' 'one spool at a time' "$spool" "$spool"
+refuses 'a format without a program' '--format wants a program' --format=bolt "$spool"
+refuses 'another format' 'is none of llvm-profgen' --format=edges --elf=x "$spool"
+refuses 'another engine' 'is none of local, slurm' --engine=make "$spool"
+refuses 'no processes' '0 is too few' --jobs=0 "$spool"
+refuses 'no task' 'is not STAGE.INDEX.OF' --task=1.2.2 "$spool"
+refuses 'other options than before' 'was counted with other options' --kernel "$spool"
+refuses 'a program that did not run' 'not made' --elf="$samples/towers/towers.elf" "$scratch/spool.symfs" --others
+exec {lock}<"$spool/work/lock"
+flock $lock
+refuses 'a second command' 'another ntrace fleet works here' "$spool"
+exec {lock}<&-
+mkdir "$scratch/nothing"
+refuses 'an empty spool' 'nothing to merge' "$scratch/nothing"
+echo ../etc >"$scratch/nothing/hosts"
+refuses 'a host outside' 'is no name of a host' "$scratch/nothing"
 finish

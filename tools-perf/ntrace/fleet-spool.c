@@ -364,7 +364,8 @@ static struct fleet_item *add_item(struct fleet *f, const char *host, const char
 	f->item = array_room(f->item, f->nr_items, sizeof(*f->item));
 	item = &f->item[f->nr_items++];
 	*item = (struct fleet_item){ .host = copy(host), .name = copy(name) };
-	item->path = fleet_path(f, "incoming/%s/%s", host, name);
+	item->path = strcmp(host, "-") ? fleet_path(f, "incoming/%s/%s", host, name) :
+		     fleet_path(f, "incoming/%s", name);
 	return item;
 }
 
