@@ -17,7 +17,8 @@ for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrac
 		lib/libntrace-tv.so lib/pkgconfig/libntrace-tv.pc include/ntrace/nt-tv.h \
 		lib/libntrace-perfdata.so lib/pkgconfig/libntrace-perfdata.pc \
 		include/ntrace/nt-perfdata.h share/man/man3/libntrace-perfdata.3 \
-		share/man/man1/ntrace.1 share/man/man3/libntrace.3 \
+		share/man/man1/ntrace.1 share/man/man1/ntrace-fleet.1 bin/ntrace-fleet \
+		lib/systemd/system/ntrace-collect.service lib/systemd/system/ntrace-collect.timer share/man/man3/libntrace.3 \
 		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
 		share/bash-completion/completions/ntrace share/zsh/site-functions/_ntrace \
 		share/ntrace/ntrace-gdb.py; do

@@ -36,6 +36,7 @@ int cmd_script(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_fleet(int argc, char **argv);
+int cmd_collect(int argc, char **argv);
 int cmd_calls(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);

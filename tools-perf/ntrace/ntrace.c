@@ -22,6 +22,7 @@ static const struct command commands[] = {
 	{ "profile", cmd_profile, "count what was executed, for compilers" },
 	{ "merge", cmd_merge, "merge counts of many recordings" },
 	{ "fleet", cmd_fleet, "count and merge what many hosts have sent" },
+	{ "collect", cmd_collect, "record for a while, within a budget, and send counts" },
 	{ "calls", cmd_calls, "what the calls of each function took" },
 	{ "coverage", cmd_coverage, "count how often lines of the source were executed" },
 	{ "timeline", cmd_timeline, "who called what when, for Perfetto" },

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace collect: what is counted here is what arrives, under its own SHA-256; budgets of bytes, disk
+# and processor time hold; what cannot be sent waits. Recordings are made by recdata, as a host has
+# no trace. lab/recorder.sh records.
+
+. "$(dirname "$0")/lib.bash"
+exec 2>"$scratch/stderr"
+mix=$samples/mix
+
+build_recdata && cp "$mix/mix.elf" "$scratch/prog"
+verdict $? 'recdata'
+spool=$scratch/spool state=$scratch/state
+"$ntrace" decode --elf "$mix/mix.elf" --no-marks "$mix/L1.bin" >"$scratch/pc"
+for ((i = 0; i < 4; i++)); do
+	head -n $((2000 * i + 1000)) "$scratch/pc" >"$scratch/list"
+	"$ntrace" encode --elf "$mix/mix.elf" --pc "$scratch/list" -o "$scratch/trace" &&
+		"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/rec.$i" &&
+		"$ntrace" profile --format=edges -o "$scratch/$i.edges" "$scratch/rec.$i" || verdict 1 "recording $i"
+done
+
+# collect STATUS RECORDING OPTION...: what it says is in $scratch/said
+collect()
+{
+	local want=$1 recording=$2 status=0
+	shift 2
+
+	cp "$scratch/$recording" "$scratch/from"
+	timeout "$hang" "$ntrace" collect --from="$scratch/from" --state="$state" --room=1M --host=h07 "$@" "$spool" \
+		>"$scratch/got" 2>"$scratch/said" || status=$?
+	[ $status = "$want" ] && [ ! -s "$scratch/got" ]
+}
+
+arrived()	# FILE...: these, each under its SHA-256, and nothing else
+{
+	sha256sum "$@" | cut -d ' ' -f 1 | sort >"$scratch/want"
+	(cd "$spool/incoming/h07" && sha256sum -- * | sed -n 's/^\([0-9a-f]*\)  \1\..*/\1/p' | sort) | cmp - "$scratch/want" &&
+		[ -z "$(find "$spool" -name '.*')" ]
+}
+
+waiting()	# N: so many wait, and no recording
+{
+	[ "$(find "$state/outbox" -type f | wc -l)" = "$1" ] && [ ! -e "$state/recording" ]
+}
+
+mkdir -p "$spool/incoming"
+collect 0 rec.0 && arrived "$scratch/0.edges" && waiting 0 && [ ! -e "$scratch/from" ] && [ ! -s "$scratch/said" ]
+verdict $? 'edges arrive, and nothing else'
+[ "$(stat -c %a "$state" "$state/outbox" | paste -sd' ')" = '700 700' ]
+verdict $? 'what waits is for no other eyes'
+[ "$(cut -d ' ' -f 2 "$state/day")" = "$(stat -c %s "$scratch/0.edges")" ]
+verdict $? 'bytes are charged to the day'
+
+mv "$spool/incoming" "$spool/away"
+collect 1 rec.1 && waiting 1 && grep -q 'it is sent the next time$' "$scratch/said"
+verdict $? 'a spool that is not there: it waits'
+mv "$spool/away" "$spool/incoming"
+collect 0 rec.2 && arrived "$scratch"/{0,1,2}.edges && waiting 0
+verdict $? '... and is sent the next time'
+
+used=$(cut -d ' ' -f 2 "$state/day")
+collect 0 rec.3 --day="$used" && grep -q 'nothing recorded: the bytes of today are used up' "$scratch/said" && [ -e "$scratch/from" ]
+verdict $? 'the budget of a day'
+collect 0 rec.3 --day=$((used + 10)) && waiting 1 && arrived "$scratch"/{0,1,2}.edges
+verdict $? 'what is beyond it waits'
+collect 0 rec.0 --day=$((used + 10)) && grep -q 'used up' "$scratch/said" && waiting 1
+verdict $? '... and until then nothing is recorded'
+echo "2026-01-01 $used" >"$state/day"
+collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0
+verdict $? 'on another day it goes'
+collect 0 rec.1 --room=4000000000K && grep -q 'nothing recorded: too little is free' "$scratch/said" && [ -e "$scratch/from" ]
+verdict $? 'the budget of disk'
+
+head -c 2000 /dev/urandom >"$scratch/noise"
+collect 2 noise && waiting 0 && arrived "$scratch"/{0,1,2,3}.edges
+verdict $? 'what is no recording is not sent'
+head -c 20000 "$scratch/rec.3" >"$state/recording"
+mkdir -p "$state/recording.old/kcore_dir" && : >"$state/recording.old/kcore_dir/kcore"
+collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 && [ ! -e "$state/recording.old" ]
+verdict $? 'what a killed command left goes'
+collect 0 rec.3 --send=recording && arrived "$scratch"/{0,1,2,3}.edges "$scratch/rec.3"
+verdict $? '--send=recording'
+"$ntrace" fleet "$spool" >"$scratch/got"
+[ "$(awk '$1 == "h07" { print $2, $6, $7 }' "$scratch/got")" = '4 1 0' ] &&
+	cmp "$spool/merged/sum.edges" <("$ntrace" merge --flatten "$scratch"/[0-3].edges)
+verdict $? 'ntrace fleet takes it all'
+
+if [ "${groups:-}" = all ]; then
+	for ((i = 0; i < 8000; i++)); do cat "$mix/L1.bin"; done >"$scratch/trace"
+	"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/large"
+	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time: dropped' "$scratch/said" && waiting 0
+	verdict $? 'the budget of processor time'
+fi
+
+# refuses DESCRIPTION WORDS OPTION...
+refuses()
+{
+	local description=$1 words=$2
+	shift 2
+
+	collect 2 rec.0 "$@" && grep -qF -- "$words" "$scratch/said" && [ -e "$scratch/from" ]
+	verdict $? "refused: $description"
+}
+refuses 'a host outside' 'is no name of a folder' --host=../x
+refuses 'no bytes' 'is no number of bytes' --day=many
+refuses 'bytes with too much behind' 'is no number of bytes' --largest=5MB
+refuses 'no time' '0 seconds are too few' --cpu=0
+refuses 'something else to send' 'is none of edges, recording' --send=all
+refuses "the kernel's recording" 'which is not sent' --send=recording --kernel
+exec {lock}<"$state/lock"
+flock $lock
+refuses 'a second command' 'another ntrace collect works there'
+exec {lock}<&-
+finish

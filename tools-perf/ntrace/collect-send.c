@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is to be sent waits in outbox/, under the SHA-256 of its content: so the other side sees
+ * whether it has arrived whole, and what is sent once more after a kill is the same file.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect.h"
+#include "edges.h"
+
+static DIR *open_outbox(const struct collect *c, char **path)
+{
+	DIR *dir;
+
+	*path = collect_path(c, "outbox");
+	dir = opendir(*path);
+	if (!dir)
+		die("%s: %s", *path, strerror(errno));
+	return dir;
+}
+
+uint64_t collect_send_waiting(const struct collect *c)
+{
+	struct dirent *d;
+	uint64_t all = 0;
+	struct stat st;
+	char *path;
+	DIR *dir = open_outbox(c, &path);
+
+	while ((d = readdir(dir)))
+		if (*d->d_name != '.' && !fstatat(dirfd(dir), d->d_name, &st, 0))
+			all += st.st_size;
+	closedir(dir);
+	free(path);
+	return all;
+}
+
+void collect_send_add(const struct collect *c, const char *path, const char *suffix)
+{
+	char name[2 * EDGES_SHA256 + 32], *waiting = collect_path(c, "outbox"), *to;
+	uint8_t id[EDGES_SHA256];
+	size_t i;
+
+	edges_sha256_file(path, id);
+	for (i = 0; i < EDGES_SHA256; i++)
+		sprintf(name + 2 * i, "%02x", id[i]);
+	snprintf(name + 2 * i, sizeof(name) - 2 * i, ".%s", suffix);
+	if (asprintf(&to, "%s/%s", waiting, name) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (rename(path, to))
+		die("%s: %s", to, strerror(errno));
+	free(to);
+	free(waiting);
+}
+
+/* ------------------------------------------------------------------ the way --- */
+
+static const char *copy_bytes(int from, int to)
+{
+	static char buf[1 << 16];
+	ssize_t n, done, put;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		for (done = 0; done < n; done += put) {
+			put = write(to, buf + done, n - done);
+			if (put < 0)
+				return strerror(errno);
+		}
+	if (n < 0 || fchmod(to, 0644) || fsync(to))
+		return strerror(errno);
+	return NULL;
+}
+
+/* NULL, or what went wrong. It has its name when it is there as a whole. */
+static const char *copy_file(const char *from, const char *beside, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC), out;
+	const char *wrong;
+
+	if (in < 0)
+		die("%s: %s", from, strerror(errno));
+	out = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0) {
+		wrong = strerror(errno);
+		close(in);
+		return wrong;
+	}
+	wrong = copy_bytes(in, out);
+	close(in);
+	if (close(out) && !wrong)
+		wrong = strerror(errno);
+	if (!wrong && rename(beside, to))
+		wrong = strerror(errno);
+	if (wrong)
+		unlink(beside);
+	return wrong;
+}
+
+/* incoming/ is who made the spool's; our folder in it is ours. */
+static const char *make_folder(const char *path)
+{
+	return mkdir(path, 0777) && errno != EEXIST ? strerror(errno) : NULL;
+}
+
+static const char *send_one(struct collect *c, const char *name, const char *from, uint64_t size)
+{
+	char *folder, *beside, *to;
+	const char *wrong;
+
+	if (asprintf(&folder, "%s/incoming/%s", c->spool, c->host) < 0 ||
+	    asprintf(&beside, "%s/.ntrace.sending", folder) < 0 ||
+	    asprintf(&to, "%s/%s", folder, name) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	wrong = make_folder(folder);
+	if (!wrong) {
+		collect_budget_charge(c, size);
+		wrong = copy_file(from, beside, to);
+	}
+	if (wrong)
+		warn("%s: %s: it is sent the next time", to, wrong);
+	else if (unlink(from))
+		die("%s: %s", from, strerror(errno));
+	free(folder);
+	free(beside);
+	free(to);
+	return wrong;
+}
+
+bool collect_send_all(struct collect *c)
+{
+	const char *wrong = NULL;
+	struct dirent *d;
+	struct stat st;
+	char *path, *from;
+	DIR *dir = open_outbox(c, &path);
+
+	while (!wrong && (d = readdir(dir))) {
+		if (*d->d_name == '.' || fstatat(dirfd(dir), d->d_name, &st, 0) ||
+		    c->used + st.st_size > c->day)
+			continue;
+		if (asprintf(&from, "%s/%s", path, d->d_name) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		wrong = send_one(c, d->d_name, from, st.st_size);
+		free(from);
+	}
+	closedir(dir);
+	free(path);
+	return !wrong;
+}
