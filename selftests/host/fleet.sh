@@ -281,6 +281,21 @@ send 0 h00
 fleet --report "$spool"
 [ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/report")" = '0 1' ] && [ ! -e "$spool/work" ]
 verdict $? '... also before the first run'
+# as the documentation has it
+documented()
+{
+	PATH=$out:$PATH "$@" >"$scratch/report"
+}
+new_spool documented
+for r in 0 6; do send $r h00; done
+cp "$scratch/prog/p0" "$scratch/prog.0"
+documented ntrace fleet "$spool"
+[ $? = 1 ] && is_truth 'ntrace fleet' 0 6
+(cd "$scratch" && cp prog.0 "$spool/prog" && cd "$spool" && documented ntrace fleet --elf=prog --format=autofdo "$spool")
+"$ntrace" profile --format=autofdo --elf "$spool/prog" "$scratch/rec/0" "$scratch/rec/6" | cmp - "$spool/merged/prog.autofdo" &&
+	[ "$(wc -l <"$spool/merged/prog.autofdo")" -gt 10 ] && documented ntrace fleet --report "$spool"
+[ $? = 1 ] && [ "$(awk '$1 == "all" { print $2 }' "$scratch/report")" = 2 ]
+verdict $? 'the commands of the documentation'
 # programs of a host that are not here
 new_spool symfs
 mv "$scratch/prog" "$scratch/moved"

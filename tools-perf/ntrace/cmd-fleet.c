@@ -20,8 +20,7 @@ static const struct argp_option options[] = {
 	  "so many tasks of a job array (default: 32)", 0 },
 	{ "engine", OPT_ENGINE, "local|slurm", 0, "who does the work: this machine (default), or "
 	  "Slurm's nodes, which see SPOOL and this program at the same paths", 0 },
-	{ "sbatch", OPT_SBATCH, "OPTION", 0, "an option for sbatch, as --sbatch=--partition=night "
-	  "(several)", 0 },
+	{ "sbatch", OPT_SBATCH, "OPTION", 0, "an option for sbatch, such as its -p (several)", 0 },
 	{ "kernel", OPT_KERNEL, NULL, 0, "count of recordings the kernel, too", 0 },
 	{ "others", OPT_OTHERS, NULL, 0,
 	  "count of recordings programs, too, that are neither root's nor yours", 0 },

@@ -22,8 +22,11 @@ _ntrace_values()	# COMMAND OPTION: what may stand behind it
 	--format) case $1 in
 		calls) echo "table csv json" ;;
 		coverage) echo "text lcov" ;;
+		fleet) echo "llvm-profgen autofdo bolt pprof folded callgrind" ;;
 		*) echo "llvm-profgen autofdo bolt edges pprof folded callgrind" ;;
 		esac ;;
+	--engine) echo "local slurm" ;;
+	--send) echo "edges recording" ;;
 	--by) echo "time insns" ;;
 	--value) echo "insns branches time" ;;
 	--profile) echo "1.0 p550 sifive tt-dfd" ;;
