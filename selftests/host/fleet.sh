@@ -17,96 +17,7 @@ recordings=${all:+200} kills=${all:+40}
 recordings=${recordings:-60} kills=${kills:-6}
 exec 2>"$scratch/stderr"
 
-build_recdata
-verdict $? 'recdata'
-
-# --- what hosts recorded -------------------------------------------------------------------
-
-# Six programs: of two sources, and of other content each
-mkdir "$scratch/prog" "$scratch/rec"
-id=()
-for ((i = 0; i < 6; i++)); do
-	name=$([ $((i % 2)) = 0 ] && echo mix || echo towers)
-	{ cat "$samples/$name/$name.elf"; printf '%*s' "$i" ''; } >"$scratch/prog/p$i"
-	id[i]=$(sha256sum <"$scratch/prog/p$i" | cut -d ' ' -f 1)
-	[ -s "$scratch/$name.pc" ] ||
-		"$ntrace" decode --elf "$samples/$name/$name.elf" --no-marks "$samples/$name/L1.bin" >"$scratch/$name.pc"
-done
-
-# One recording for each number, of its own length, and what was taken in it
-for ((r = 0; r < recordings; r++)); do
-	program=$scratch/prog/p$((r % 6))
-	list=$scratch/$([ $((r % 2)) = 0 ] && echo mix || echo towers).pc
-	tail -n +$((RANDOM % 2000 + 1)) "$list" | head -n $((1000 + 10 * r)) >"$scratch/list"
-	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/trace" &&
-		"$scratch/recdata" file "$program" "$scratch/trace" >"$scratch/rec/$r" &&
-		"$ntrace" decode --output=branch --elf "$program" "$scratch/trace" |
-		awk -v id="${id[r % 6]}" '!/^#/ { print id "+" $1, id "+" $2 }' >"$scratch/rec/$r.taken" ||
-		verdict 1 "recording $r"
-done
-[ "$(sha256sum "$scratch"/rec/*[0-9] | cut -d ' ' -f 1 | sort -u | wc -l)" = "$recordings" ]
-verdict $? "$recordings recordings, no two alike"
-
-# truth R...: what the sum of these has to have
-truth()
-{
-	local r
-
-	for r; do cat "$scratch/rec/$r.taken"; done |
-		awk '{ n[$0]++ } END { for (e in n) print e, "branch", n[e] }' | LC_ALL=C sort
-}
-
-# what a sum has of branches that were taken
-counts()
-{
-	python3 "$here/edges.py" "$1" | awk '$3 == "branch" && $1 != "-" && $2 != "-"' | LC_ALL=C sort
-}
-
-for ((r = 0; r < recordings; r++)); do
-	"$ntrace" profile --format=edges -o "$scratch/rec/$r.edges" "$scratch/rec/$r" || verdict 1 "edges of recording $r"
-done
-
-# send R HOST: as it is, by the number of its content, or counted on the host
-send()
-{
-	local to=$spool/incoming/$2
-
-	mkdir -p "$to"
-	case $(($1 % 3)) in
-	0) cp "$scratch/rec/$1" "$to/$1.data" ;;
-	1) cp "$scratch/rec/$1" "$to/$(sha256sum <"$scratch/rec/$1" | cut -d ' ' -f 1).data" ;;
-	2) cp "$scratch/rec/$1.edges" "$to/" ;;
-	esac
-}
-
-new_spool()
-{
-	spool=$scratch/spool.$1
-	mkdir -p "$spool"
-	for ((i = 0; i < 20; i++)); do printf 'h%02d\n' $i; done >"$spool/hosts"
-}
-
-fleet()		# to $scratch/report; its status
-{
-	timeout "$hang" "$ntrace" fleet "$@" >"$scratch/report" 2>"$scratch/said"
-}
-
-# is_truth DESCRIPTION R...
-is_truth()
-{
-	local description=$1
-	shift
-
-	truth "$@" >"$scratch/want"
-	counts "$spool/merged/sum.edges" >"$scratch/got"
-	[ -s "$scratch/want" ] && cmp "$scratch/got" "$scratch/want"
-	verdict $? "$description: the truth's $(wc -l <"$scratch/want") branches"
-}
-
-host_of()
-{
-	printf 'h%02d' $(($1 % 20))
-}
+. "$here/fleet.bash"
 
 # --- all is well ------------------------------------------------------------------------------
 
@@ -321,6 +232,33 @@ verdict $? 'without files that have no name: the same bytes'
 NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/nfs.so "$ntrace" merge -o "$scratch/got" "$scratch/sum" && [ -s "$scratch/seen" ] &&
 	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
 verdict $? '... by ntrace merge, too'
+
+# --- how fast, and how small -----------------------------------------------------------------------------
+
+# usage ARGUMENT...: $ms of processor time, $kb of memory
+usage()
+{
+	"$scratch/rusage" "$scratch/usage" "$ntrace" "$@" >"$scratch/got" && read -r ms kb _ <"$scratch/usage"
+}
+
+if [ -n "$all" ]; then
+	for tool in edgesgen rusage; do
+		"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/$tool" "$here/$tool.c" || verdict 1 "$tool"
+	done
+	mkdir "$scratch/million"
+	for ((i = 0; i < 20; i++)); do echo "$scratch/million/$i h$i r$i $i 1000000 10"; done | "$scratch/edgesgen"
+	usage merge --flatten -o "$scratch/got.sum" "$scratch"/million/*
+	[ $((20 * 1000000 / ms)) -ge 10000 ]
+	verdict $? "merged on one core: $((20 * 1000 / ms)) million edges a second"
+	# a file of its own name and recording each; what is in memory does not depend on their lengths
+	rm -r "$scratch/million"
+	mkdir "$scratch/million"
+	for ((i = 0; i < 1000; i++)); do echo "$scratch/million/$i h$i r$i $((i % 50)) 1000000 10"; done | "$scratch/edgesgen"
+	usage merge --flatten -o "$scratch/got.sum" "$scratch"/million/*
+	[ "$kb" -le $((256 << 10)) ]
+	verdict $? "1,000 files of a million edges: $kb KB, $((1000 * 1000 / ms)) million edges a second"
+	rm -r "$scratch/million"
+fi
 
 # --- what is refused ------------------------------------------------------------------------------------
 
