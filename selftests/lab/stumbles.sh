@@ -66,7 +66,8 @@ script()
 
 # --- names ---------------------------------------------------------------------------------
 
-script names.data b ip,sym,addr,dso |
+# one line of seven: there are more than a million
+script names.data b ip,sym,addr,dso | awk 'NR % 7 == 0' |
 	"$lab/enter" "$top/selftests/lab/names.py" "$build/guest/bin/qsort-labels" \
 		"$share/names.data/kcore_dir/kallsyms" /qsort-labels >"$log"
 ok $? "branches: each name is that of a function there: $(tail -n 1 "$log")" "$log" "$log.err"
