@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What perf inject --itrace --strip writes is read by perfs that know nothing of N-Trace, those
 # of Debian 12 (6.1) and 13 (6.12), and by programs that make profiles: llvm-profgen, create_gcov,
-# perf2bolt. Every sample has there what it has here.
+# perf2bolt. Every sample has there what it has here. README's table says which commands of those perfs
+# read the recording itself and the plain file; each of its lines is tried.
 
 name=plain
 . "$(dirname "$0")/lib.bash"
@@ -45,8 +46,62 @@ host_perf run script -i "$share/user.data" --itrace=i1000il200 -F tid,time,ip,br
 ok $? "entries that are no branches are among those of the trace" "$log"
 cp "$program" "$dir/qsort"
 cp -a "$share/debug" "$dir/debug"
+
+# What a command prints that has read the file
+declare -A prints=(
+	[evlist]='^ntrace//u$'
+	[buildid-list]='^[0-9a-f]{40} .*/qsort$'
+	["report --header-only"]='^# event : name = ntrace//u'
+	["report -D"]='PERF_RECORD_(SAMPLE|AUX)\b'
+	[script]=' instructions:u'
+	[report]='[0-9]% .*\[\.\] bits'
+	["report --branch-history"]='[0-9]% .*\[\.\] bits'
+	[annotate]='Percent'
+	[diff]='[0-9]% .*\[\.\] bits'
+	["data convert --to-json"]='Converted and wrote .* \([1-9][0-9]* samples\)'
+)
+
+# stock_says RELEASE FILE COMMAND COLUMN: what happens is what the column says. With "yes" the
+# command succeeds. Otherwise it prints the words in quotes, or is killed by a signal ("crashes"),
+# and has not read the file.
+stock_says()
+{
+	local release=$1 file=$2 command=$3 column=$4 words status=0 has=0
+
+	read -r -a words <<<"$command"
+	case $command in
+	diff)	words+=("/mnt/$file" "/mnt/$file") ;;
+	data*)	rm -f "$dir/json"; words+=(/mnt/json -i "/mnt/$file") ;;
+	*)	words+=(-i "/mnt/$file") ;;
+	esac
+	stock "$release" perf --buildid-dir /mnt/debug "${words[@]}" >"$dir/printed" 2>&1 </dev/null || status=$?
+	[ -n "${prints[$command]:-}" ] && grep -a -q -E -e "${prints[$command]}" "$dir/printed" || has=1
+	case $column in
+	yes)	[ $status = 0 ] && [ $has = 0 ] ;;
+	crashes) [ $status -gt 128 ] && [ $has = 1 ] ;;
+	*'`'*'`'*) column=${column#*\`}
+		[ $has = 1 ] && grep -a -q -F -e "${column%%\`*}" "$dir/printed" ;;
+	*)	! : ;;
+	esac
+	ok $? "perf $command of Debian $release, $file: $4" "$dir/printed"
+}
+
+cp "$share/user.data" "$dir/recording.data"
+for release in 12 13; do "$lab/setup-stock" $release; done
+sed -n '/^## A perf without the graft/,/^## Tests/p' "$top/README.md" |
+	sed -n 's/^| \(recording\|plain\) | \(.*\) | \(.*\) | \(.*\) |$/\1\t\2\t\3\t\4/p' >"$dir/table"
+tried=0
+while IFS=$'\t' read -r file commands on12 on13; do
+	while read -r command; do
+		stock_says 12 "$file.data" "$command" "$on12"
+		stock_says 13 "$file.data" "$command" "$on13"
+		tried=$((tried + 1))
+	done < <(grep -o '`[^`]*`' <<<"$commands" | tr -d '`')
+done <"$dir/table"
+[ $tried -ge 15 ]
+ok $? "README's table: $tried commands" "$dir/table"
+
 for release in 12 13; do
-	"$lab/setup-stock" $release
 	version=$(stock $release perf --version)
 	stock $release perf script -i /mnt/plain.data -F tid,time,ip,brstack 2>"$log" | entries | sed 's/^ *//' >"$dir/there"
 	[ "$(wc -l <"$dir/here")" -gt 1000 ] && cmp "$dir/here" "$dir/there" >>"$log" 2>&1
