@@ -105,6 +105,16 @@ upgrade)
 	for p in $2; do
 		[ "$(dpkg-query -W -f '${Version}' "$p")" = "$3" ] || { echo "$p is not of $3"; exit 1; }
 	done ;;
+beside)
+	$get install linux-perf
+	perf --version | tee /tmp/own
+	perf-ntrace --version | grep ntrace
+	if grep ntrace /tmp/own; then exit 1; fi
+	if perf script -i $2 >/tmp/script 2>&1; then exit 1; fi
+	grep 'failed to process type: 70' /tmp/script
+	perf-ntrace --buildid-dir debug script -i $2 --itrace=b -F ip,addr >/tmp/branches
+	[ -s /tmp/branches ]
+	$get purge linux-perf ;;
 purge)
 	$get purge $2
 	$get autopurge
@@ -199,6 +209,7 @@ other_tree "$tree" "$dir/amd64" ntrace script --buildid-dir=/mnt/debug /mnt/prog
 [ "$lines" -gt 100000 ] && [ "$(wc -l <"$dir/script")" = "$(grep -vc -e ' error' "$dir/branches")" ]
 ok $? "ntrace-tools decodes as many branches: $lines" "$log"
 
+on_amd64 "beside Debian's own perf, which does not decode" beside prog.data
 on_amd64 "a newer version" upgrade "$amd64_names" "$newer"
 on_amd64 "removed and purged" purge "$amd64_names"
 left "$dir/amd64" >"$dir/left"
