@@ -3,7 +3,7 @@
 # ntrace fleet: what simulated hosts have recorded of six programs becomes one sum, whose counts are
 # those of the lists of what was executed: in spite of what arrives twice, cut or never, and of kills
 # at any time. edges.py reads the sum without anything of ntrace's. SEED=N repeats a run.
-# groups=all: 200 recordings, many kills, and how fast and how small it is.
+# groups=all: 200 recordings, many kills, and how fast and how small it is. RECORDINGS=N makes so many.
 
 . "$(dirname "$0")/lib.bash"
 here=$(dirname "$0")
@@ -13,7 +13,7 @@ echo "# SEED=$seed"
 CC=${CC:-gcc}
 all=
 [ "${groups:-}" != all ] || all=1
-recordings=${all:+200} kills=${all:+40}
+recordings=${RECORDINGS:-${all:+200}} kills=${all:+40}
 recordings=${recordings:-60} kills=${kills:-6}
 exec 2>"$scratch/stderr"
 
@@ -125,11 +125,18 @@ for ((i = 0; i < kills; i++)); do
 	if ((i % 2)); then
 		kill -KILL -- -$group 2>>"$scratch/said"
 	else
-		pkill -KILL -o -P $group -x ntrace 2>>"$scratch/said"
+		# what is stopped does not end by itself: it goes with the command, or stays
+		kill -STOP -- -$group
+		kill -KILL "$(pgrep -P $group -x ntrace)" 2>>"$scratch/said"
+		kill -CONT $group 2>>"$scratch/said"
 	fi
 	wait $group
 	[ $? = 0 ] && ended=$((ended + 1)) || began=$((began + 1))
-	while pgrep -g $group >/dev/null; do sleep 0.01; done
+	for ((j = 0; j < 600; j++)); do
+		pgrep -g $group >/dev/null || break
+		sleep 0.1
+	done
+	[ $j -lt 600 ] || { kill -KILL -- -$group; wrong=1; }
 	# a sum is there when it is whole
 	[ ! -e "$spool/merged/sum.edges" ] || cmp "$spool/merged/sum.edges" "$scratch/sum" || wrong=1
 	[ $ended = 0 ] || { rm -rf "$spool/work/tree" "$spool/merged"; ended=0; }

@@ -85,6 +85,7 @@ offers 'options' --retstack= decode --ret
 offers 'options of one command' --repeathist encode --repe
 offers 'values' branch decode --output = b
 offers 'values after =' sifive decode --profile =
+offers 'values of fleet' slurm fleet --engine = s
 offers 'values of profile' bolt profile --format = b
 offers 'files' trace.bin decode tr
 offers 'files after an option' trace.bin decode --elf tr
