@@ -125,10 +125,16 @@ for ((i = 0; i < kills; i++)); do
 	if ((i % 2)); then
 		kill -KILL -- -$group 2>>"$scratch/said"
 	else
-		# what is stopped does not end by itself: it goes with the command, or stays
+		# what is stopped does not end by itself: it goes with the command, or stays. What has just
+		# begun looks itself whether the command is there, and then says what it says to a file.
 		kill -STOP -- -$group
-		kill -KILL "$(pgrep -P $group -x ntrace)" 2>>"$scratch/said"
-		kill -CONT $group 2>>"$scratch/said"
+		command=$(pgrep -P $group -x ntrace)
+		young=()
+		for child in $(pgrep -P "${command:-0}" -x ntrace); do
+			[[ $(readlink "/proc/$child/fd/2") == /memfd:said* ]] || young+=("$child")
+		done
+		[ -z "$command" ] || kill -KILL "$command"
+		kill -CONT $group "${young[@]}" 2>>"$scratch/said"
 	fi
 	wait $group
 	[ $? = 0 ] && ended=$((ended + 1)) || began=$((began + 1))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The tree of sums. Which recordings there are makes the tree, and the name of a sum is made of
- * what it is of: so whoever plans, and whenever, makes the same sums, and finds those that are made.
+ * what it is of: so whoever plans makes the same sums, and finds those that are made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
 	return all;
 }
 
-/* Of the counts of one recording, those that are most: they are last, and maybe there several times. */
+/* Of the counts of one recording, those that are most: they are last, and may be there twice. */
 static void choose_leaves(struct fleet *f)
 {
 	size_t nr, i, k, last;

@@ -164,7 +164,8 @@ static void finish_decode(struct pool *p, struct worker *w, int status)
 
 	last_words(w->said, line, sizeof(line));
 	if (WIFSIGNALED(status) && is_garbage(status))
-		snprintf(line, sizeof(line), "the decoder was ended by signal %d", WTERMSIG(status));
+		snprintf(line, sizeof(line), "the decoder was ended by signal %d",
+			 WTERMSIG(status));
 	if (is_garbage(status)) {
 		fleet_spool_mark_garbage(item, line);
 		return;
@@ -304,7 +305,8 @@ void fleet_run_profile(struct fleet *f, const char *format, const char *program)
 {
 	const char *slash = strrchr(program, '/');
 	char *to = fleet_path(f, "merged/%s.%s", slash ? slash + 1 : program, format);
-	char *beside = fleet_path(f, "merged/.ntrace.profile"), *sum = fleet_path(f, "merged/sum.edges");
+	char *beside = fleet_path(f, "merged/.ntrace.profile");
+	char *sum = fleet_path(f, "merged/sum.edges");
 	struct step step = { .format = format, .program = program, .output = beside, .input = sum };
 
 	run_steps(f, "writing profiles", &step, 1);

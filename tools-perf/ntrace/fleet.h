@@ -9,8 +9,8 @@
  *	fleet-slurm.c	the same as job arrays of Slurm
  *	fleet-report.c	what there is of each host
  *
- * The folder is described in Documentation/trace/ntrace-fleet.rst. A step's output appears under its
- * name when it is whole, and a step whose output is there is done. So it does not matter who does a
+ * Documentation/trace/ntrace-fleet.rst describes the folder. A step's output appears under its name
+ * when it is whole, and a step whose output is there is done. So it does not matter who does a
  * step, how often, and whether a process before it was killed.
  */
 #ifndef NTRACE_FLEET_H
