@@ -86,7 +86,11 @@ verdict $? '--send=recording'
 verdict $? 'ntrace fleet takes it all'
 
 if [ "${groups:-}" = all ]; then
-	for ((i = 0; i < 8000; i++)); do cat "$mix/L1.bin"; done >"$scratch/trace"
+	# a recording of several times what is decoded in a second
+	sed 's/16 << 20/512 << 20/' "$top/selftests/host/recdata.c" >"$scratch/recdata.c"
+	"${CC:-gcc}" -O2 -std=gnu11 -I"$top/selftests/host" -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" \
+		-I"$top/uapi" -o "$scratch/recdata" "$scratch/recdata.c" "$out/libntrace.a" -lelf
+	for ((i = 0; i < 6000; i++)); do cat "$mix/L1.bin"; done >"$scratch/trace"
 	"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/large"
 	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time: dropped' "$scratch/said" && waiting 0
 	verdict $? 'the budget of processor time'
