@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace collect: what is counted here is what arrives, under its own SHA-256; budgets of bytes, disk
 # and processor time hold; what cannot be sent waits. Recordings are made by recdata, as a host has
-# no trace. lab/recorder.sh records.
+# no trace; lab/recorder.sh tests the recorder that it starts.
 
 . "$(dirname "$0")/lib.bash"
 exec 2>"$scratch/stderr"
@@ -68,7 +68,7 @@ verdict $? '... and until then nothing is recorded'
 echo "2026-01-01 $used" >"$state/day"
 collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0
 verdict $? 'on another day it goes'
-collect 0 rec.1 --room=4000000000K && grep -q 'nothing recorded: too little is free' "$scratch/said" && [ -e "$scratch/from" ]
+collect 0 rec.1 --room=4000000000K && grep -q 'nothing recorded: the disk of --state' "$scratch/said" && [ -e "$scratch/from" ]
 verdict $? 'the budget of disk'
 
 head -c 2000 /dev/urandom >"$scratch/noise"

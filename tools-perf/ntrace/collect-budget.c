@@ -62,6 +62,6 @@ const char *collect_budget_refuses(const struct collect *c)
 		die("%s: %s", c->state, strerror(errno));
 	unused = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (unused < c->room || unused - c->room < c->largest)
-		return "too little is free on the disk (--room, --largest)";
+		return "the disk of --state would have less than --room free with a recording of --largest";
 	return NULL;
 }
