@@ -131,9 +131,10 @@ for ((i = 0; i < kills; i++)); do
 		# what is stopped does not end by itself: it goes with the command, or stays. What has just
 		# begun looks itself whether the command is there, and then says what it says to a file.
 		kill -STOP -- -$group
-		command=$(pgrep -P $group -x ntrace)
+		# by its parent: one that is about to become ntrace has another name
+		command=$(pgrep -P $group)
 		young=()
-		for child in $(pgrep -P "${command:-0}" -x ntrace); do
+		for child in $([ -z "$command" ] || pgrep -P "$command"); do
 			[[ $(readlink "/proc/$child/fd/2") == /memfd:said* ]] || young+=("$child")
 		done
 		[ -z "$command" ] || kill -KILL "$command"
