@@ -49,7 +49,8 @@ obeys()
 	shift 4
 
 	serving --btrace=2000 "$@"
-	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "BTRACE=${BTRACE:-}")
+	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "BTRACE=${BTRACE:-}"
+		"CODE=${CODE:-}" "SCRIPT=${CODE:+tools-perf/ntrace/ntrace-gdb.py}")
 	gdb "$release" -x selftests/lab/gdbserver.py >"$dir/gdb.out" 2>&1
 	wait $server
 	said=$(sed -n 's/^ok: //p' "$dir/gdb.out")
@@ -91,17 +92,8 @@ code()
 # frames RELEASE COMMANDS NAME LIST ELF ARGUMENT...
 frames()
 {
-	local release=$1 commands=$2 what=$3 list=$4 said variables
-
 	code "$5" >"$dir/code"
-	serving --elf "${@:5}"
-	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "CODE=$dir/code"
-		"SCRIPT=tools-perf/ntrace/ntrace-gdb.py")
-	gdb "$release" -x selftests/lab/gdbserver.py >"$dir/gdb.out" 2>&1
-	wait $server
-	said=$(sed -n 's/^ok: //p' "$dir/gdb.out")
-	[ -n "$said" ]
-	ok $? "$release, frames, $what: $said" "$dir/gdb.out" "$dir/server"
+	CODE=$dir/code obeys "$1" "$2" "frames, $3" "$4" --elf "${@:5}"
 }
 
 for release in $releases; do
