@@ -95,7 +95,7 @@ sed -n 's/^sent nothing: //p' "$scratch/report" | cmp - "$scratch/want" && [ "$(
 verdict $? 'hosts that sent nothing are named'
 doubled=$(for r in "${there[@]}"; do ((r % 5 > 1)) || echo; done | wc -l)
 [ "$(awk '$1 == "all" { print $2, $6 }' "$scratch/report")" = "${#there[@]} $doubled" ] && [ "$doubled" -gt 5 ]
-verdict $? "$doubled files that arrived twice are told"
+verdict $? "$doubled files that arrived twice are reported"
 for r in "${lost[@]}"; do send "$r" "$(host_of "$r")"; done
 fleet "$spool"
 [ $? = 1 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
@@ -166,7 +166,7 @@ rm "$spool"/work/tree/*
 fleet "$spool"
 [ $? = 2 ] && grep -q 'has been damaged after it was made, and is removed' "$scratch/said" && fleet "$spool" &&
 	cmp "$spool/merged/sum.edges" "$scratch/sum"
-verdict $? 'what the disk has lost is told, and made again'
+verdict $? 'damage on the disk is reported, and mended by the next run'
 
 # --- any order -------------------------------------------------------------------------------------
 
@@ -208,6 +208,14 @@ send 0 h00
 fleet --report "$spool"
 [ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/report")" = '0 1' ] && [ ! -e "$spool/work" ]
 verdict $? '... also before the first run'
+new_spool stray
+send 0 h00
+cp "$scratch/rec/1" "$spool/incoming/zzz"
+echo h00 >"$spool/hosts"
+fleet "$spool"
+[ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $7 }' "$scratch/report")" = '1 1' ] &&
+	grep -q "^garbage: $spool/incoming/zzz: is in no host's folder" "$scratch/report"
+verdict $? "a file in no host's folder is garbage, whatever its name"
 # as the documentation has it
 documented()
 {

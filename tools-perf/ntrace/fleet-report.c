@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What there is of each host, and what is wrong
+ * A line for each host, and what is wrong
  */
 #include <string.h>
 
@@ -48,20 +48,33 @@ static void print_row(const char *name, const struct row *row)
 
 /* Items are in the order of hosts. */
 static const struct fleet_item *print_host(const struct fleet *f, const char *host,
-					   const struct fleet_item *item, struct row *sum,
-					   size_t *silent)
+					   const struct fleet_item *item, struct row *sum)
 {
 	const struct fleet_item *end = f->item + f->nr_items;
 	struct row row = { 0 };
 
 	while (item < end && strcmp(item->host, host) < 0)
 		item++;
-	*silent += item == end || strcmp(item->host, host);
 	for (; item < end && !strcmp(item->host, host); item++)
 		add_item(&row, item);
 	print_row(host, &row);
 	add_row(sum, &row);
 	return item;
+}
+
+/* What is in no host's folder, as of a host `-': it may come before and behind every host. */
+static void print_strays(const struct fleet *f, struct row *sum)
+{
+	struct row row = { 0 };
+	size_t i;
+
+	for (i = 0; i < f->nr_items; i++)
+		if (!strcmp(f->item[i].host, "-"))
+			add_item(&row, &f->item[i]);
+	if (!row.garbage)
+		return;
+	print_row("-", &row);
+	add_row(sum, &row);
 }
 
 static void print_garbage(const struct fleet *f)
@@ -73,35 +86,36 @@ static void print_garbage(const struct fleet *f)
 			printf("garbage: %s: %s\n", f->item[i].path, f->item[i].reason);
 }
 
-/* Both are sorted. */
-static void print_silent(const struct fleet *f)
+/* Both are sorted. Returns how many hosts sent nothing. */
+static size_t print_silent(const struct fleet *f)
 {
 	const struct fleet_item *item = f->item, *end = item + f->nr_items;
-	size_t i;
+	size_t i, silent = 0;
 
 	for (i = 0; i < f->nr_hosts; i++) {
 		while (item < end && strcmp(item->host, f->host[i]) < 0)
 			item++;
-		if (item == end || strcmp(item->host, f->host[i]))
-			printf("sent nothing: %s\n", f->host[i]);
+		if (item != end && !strcmp(item->host, f->host[i]))
+			continue;
+		printf("sent nothing: %s\n", f->host[i]);
+		silent++;
 	}
+	return silent;
 }
 
 bool fleet_report(struct fleet *f)
 {
 	const struct fleet_item *item = f->item;
 	struct row sum = { 0 };
-	size_t i, silent = 0;
+	size_t i, silent;
 
 	printf("%-20s %10s %14s %16s %8s %6s %8s %8s\n", "host", "recordings", "bytes", "branches",
 	       "losses", "twice", "garbage", "waiting");
-	/* what is in no host's folder comes first, as of a host `-' */
-	if (f->nr_items && !strcmp(item->host, "-"))
-		item = print_host(f, "-", item, &sum, &(size_t){ 0 });
+	print_strays(f, &sum);
 	for (i = 0; i < f->nr_hosts; i++)
-		item = print_host(f, f->host[i], item, &sum, &silent);
+		item = print_host(f, f->host[i], item, &sum);
 	print_row("all", &sum);
 	print_garbage(f);
-	print_silent(f);
+	silent = print_silent(f);
 	return !sum.losses && !sum.garbage && !sum.waiting && !silent;
 }
