@@ -111,7 +111,8 @@ int collect_run_record(const struct collect *c, const char *to)
 
 static void become_idle(const struct collect *c)
 {
-	const struct rlimit limit = { c->cpu, c->cpu };
+	/* SIGXCPU comes first: SIGKILL may be from somebody else */
+	const struct rlimit limit = { c->cpu, c->cpu + 1 };
 	const struct sched_param none = { 0 };
 
 	if (sched_setscheduler(0, SCHED_IDLE, &none) ||
@@ -139,7 +140,7 @@ int collect_run_count(const struct collect *c, const char *from, const char *to)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			die("cannot wait for the decoder: %s", strerror(errno));
-	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
 		warn("the recording was not counted in %u s of processor time: dropped (--cpu)",
 		     c->cpu);
 	return status_of(status, "the decoder");
