@@ -195,7 +195,7 @@ static int prepare(struct collect *c, const char *recording)
 	return status;
 }
 
-/* What a killed command left is of no use: how far it had come nobody knows. */
+/* A killed command may have left part of a recording: it is removed. */
 static int record(struct collect *c)
 {
 	char *recording = collect_path(c, "recording"), *old = collect_path(c, "recording.old");

@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
 	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt|pprof|folded|callgrind", 0,
 	  "of profiles of --elf (default llvm-profgen)", 0 },
 	{ "elf", OPT_ELF, "FILE", 0, "a program of which to make merged/NAME.FORMAT (several)", 0 },
-	{ "report", OPT_REPORT, NULL, 0, "tell what is there, and do nothing", 0 },
+	{ "report", OPT_REPORT, NULL, 0, "print the report, and change nothing", 0 },
 	{ "task", OPT_TASK, "STAGE.INDEX.OF", 0, "for jobs that --engine=slurm submits: one task's part",
 	  0 },
 	{ 0 }
@@ -185,8 +185,8 @@ int cmd_fleet(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "SPOOL",
 		.doc = "Count and merge the recordings, or edges, that hosts have put into SPOOL/incoming/HOST/, "
-		       "and report what there is of each host. The sum is SPOOL/merged/sum.edges. A command "
-		       "that was killed goes on where it was when it is given again.",
+		       "and print a line for each host. The sum is SPOOL/merged/sum.edges. A command "
+		       "that was killed continues where it was when it is run again.",
 	};
 	struct command_fleet cf = { .fleet = { .lock = -1 } };
 	bool well;

@@ -220,7 +220,7 @@ void edges_out_end(struct edges_out *o)
 
 static void close_named(struct edges_out *o)
 {
-	/* what the server has not taken is told here */
+	/* NFS may report a failed write only here */
 	if (close(o->fd) || rename(o->beside, o->path))
 		die_machine("%s: %s", o->path, strerror(errno));
 	unfinished = NULL;

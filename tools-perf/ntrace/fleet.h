@@ -7,7 +7,7 @@
  *	fleet-plan.c	the tree of sums
  *	fleet-run.c	steps in processes of their own, some at a time
  *	fleet-slurm.c	the same as job arrays of Slurm
- *	fleet-report.c	what there is of each host
+ *	fleet-report.c	the line of each host, and what is wrong
  *
  * Documentation/trace/ntrace-fleet.rst describes the folder. A step's output appears under its name
  * when it is whole, and a step whose output is there is done. So it does not matter who does a
