@@ -59,13 +59,6 @@ static struct frame *innermost(const struct calls *c, const struct calls_thread 
 
 /* --------------------------------------------------------- functions --- */
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool has_name(const struct calls_function *fn, const char *name)
 {
 	return name ? !strcmp(fn->name, name) : fn->name == fn->address;

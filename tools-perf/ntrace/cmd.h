@@ -7,8 +7,17 @@
 
 #include <argp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ntrace.h"
+
+/* A path without its folders */
+static inline const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 /* Exit statuses, a contract with scripts */
 enum {

@@ -43,15 +43,12 @@ uint64_t collect_send_waiting(const struct collect *c)
 
 void collect_send_add(const struct collect *c, const char *path, const char *suffix)
 {
-	char name[2 * EDGES_SHA256 + 32], *waiting = collect_path(c, "outbox"), *to;
+	char *waiting = collect_path(c, "outbox"), hex[EDGES_SHA256_HEX], *to;
 	uint8_t id[EDGES_SHA256];
-	size_t i;
 
 	edges_sha256_file(path, id);
-	for (i = 0; i < EDGES_SHA256; i++)
-		sprintf(name + 2 * i, "%02x", id[i]);
-	snprintf(name + 2 * i, sizeof(name) - 2 * i, ".%s", suffix);
-	if (asprintf(&to, "%s/%s", waiting, name) < 0)
+	edges_sha256_hex(id, hex);
+	if (asprintf(&to, "%s/%s.%s", waiting, hex, suffix) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (rename(path, to))
 		die("%s: %s", to, strerror(errno));

@@ -44,8 +44,7 @@ static void set_id(struct edges_file *f, const uint8_t *id, unsigned int size)
 
 static char *name_of(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *name = strdup(slash ? slash + 1 : path), *p;
+	char *name = strdup(last_part(path)), *p;
 
 	if (!name)
 		die("%s", nt_strerror(NT_ENOMEM));

@@ -89,11 +89,9 @@ static void make_counted(struct counted *c, const struct edges_merge *m)
 static void __attribute__((noreturn))
 refuse_overlap(const struct edges_part *a, const struct edges_part *b, const uint8_t *id)
 {
-	char hex[2 * EDGES_SHA256 + 1];
-	size_t i;
+	char hex[EDGES_SHA256_HEX];
 
-	for (i = 0; i < EDGES_SHA256; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
+	edges_sha256_hex(id, hex);
 	die("the recording %s is in a sum of %s, and in another one of %s: it cannot be taken out of either; merge what these were made from, or leave one out",
 	    hex, a->path, b->path);
 }

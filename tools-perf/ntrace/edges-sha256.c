@@ -118,6 +118,14 @@ void edges_sha256_end(struct edges_sha256 *s, uint8_t digest[EDGES_SHA256])
 		digest[i] = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
+void edges_sha256_hex(const uint8_t digest[EDGES_SHA256], char hex[EDGES_SHA256_HEX])
+{
+	size_t i;
+
+	for (i = 0; i < EDGES_SHA256; i++)
+		sprintf(hex + 2 * i, "%02x", digest[i]);
+}
+
 void edges_sha256_file(const char *path, uint8_t digest[EDGES_SHA256])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), inside;

@@ -266,6 +266,9 @@ struct edges_sha256 {
 void edges_sha256_begin(struct edges_sha256 *s);
 void edges_sha256_add(struct edges_sha256 *s, const void *p, size_t len);
 void edges_sha256_end(struct edges_sha256 *s, uint8_t digest[EDGES_SHA256]);
+/* As text, with a NUL */
+#define EDGES_SHA256_HEX	(2 * EDGES_SHA256 + 1)
+void edges_sha256_hex(const uint8_t digest[EDGES_SHA256], char hex[EDGES_SHA256_HEX]);
 /* Of a file; of a folder, of the file `data' in it. Ends the command if it cannot be read. */
 void edges_sha256_file(const char *path, uint8_t digest[EDGES_SHA256]);
 

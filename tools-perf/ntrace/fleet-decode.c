@@ -14,30 +14,20 @@
 #include "perf-script.h"
 #include "rec.h"
 
-#define HEX	(2 * EDGES_SHA256)
-
 struct decoding {
 	const struct fleet *f;
 	const struct fleet_item *item;
 	char *status;		/* its text */
 };
 
-static void put_hex(char *to, const uint8_t *id)
-{
-	size_t i;
-
-	for (i = 0; i < EDGES_SHA256; i++)
-		sprintf(to + 2 * i, "%02x", id[i]);
-}
-
 /* ----------------------------------------------------------------- leaves --- */
 
 /* The order of names of one recording is that of counts: the last one counts. */
 static char *leaf_name(const uint8_t *id, const struct edges_totals *t)
 {
-	char hex[HEX + 1], *name;
+	char hex[EDGES_SHA256_HEX], *name;
 
-	put_hex(hex, id);
+	edges_sha256_hex(id, hex);
 	if (asprintf(&name, "%s-%016" PRIx64 "-%016" PRIx64 "-%08" PRIx32, hex, t->count, t->edges,
 		     t->check) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -74,12 +64,12 @@ static void close_leaf(struct decoding *d, struct edges_writer *w, const uint8_t
 /* Whose name is the number of what it has tells by that whether it has arrived whole. */
 static void check_name(const struct fleet_item *item, const uint8_t *id)
 {
-	char hex[HEX + 1];
+	char hex[EDGES_SHA256_HEX];
 
-	if (strspn(item->name, "0123456789abcdef") != HEX)
+	if (strspn(item->name, "0123456789abcdef") != EDGES_SHA256_HEX - 1)
 		return;
-	put_hex(hex, id);
-	if (strncmp(item->name, hex, HEX))
+	edges_sha256_hex(id, hex);
+	if (strncmp(item->name, hex, EDGES_SHA256_HEX - 1))
 		die("is damaged or cut: its SHA-256 is %s, and its name says another one", hex);
 }
 

@@ -65,26 +65,18 @@ static void choose_leaves(struct fleet *f)
 
 /* ------------------------------------------------------------------- tree --- */
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static char *node_path(const struct fleet *f, char *const *from, size_t nr)
 {
 	uint8_t digest[EDGES_SHA256];
 	struct edges_sha256 s;
-	char hex[ID + 1];
+	char hex[EDGES_SHA256_HEX];
 	size_t i;
 
 	edges_sha256_begin(&s);
 	for (i = 0; i < nr; i++)
-		edges_sha256_add(&s, name_of(from[i]), strlen(name_of(from[i])) + 1);
+		edges_sha256_add(&s, last_part(from[i]), strlen(last_part(from[i])) + 1);
 	edges_sha256_end(&s, digest);
-	for (i = 0; i < EDGES_SHA256; i++)
-		sprintf(hex + 2 * i, "%02x", digest[i]);
+	edges_sha256_hex(digest, hex);
 	return fleet_path(f, "work/tree/%s", hex);
 }
 
@@ -221,7 +213,7 @@ void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)
 		die("%s", nt_strerror(NT_ENOMEM));
 	copy_sum(plan->node[plan->nr - 1].path, to);
 	for (i = 0; i < plan->nr; i++)
-		keep[i] = strrchr(plan->node[i].path, '/') + 1;
+		keep[i] = (char *)last_part(plan->node[i].path);
 	fleet_spool_keep(f, "work/tree", keep, plan->nr);
 	free(keep);
 	free(to);

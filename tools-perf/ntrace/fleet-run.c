@@ -293,7 +293,7 @@ void fleet_run(struct fleet *f)
 		run_level(f, &plan, &share);
 	}
 	if (f->failed)
-		die("%zu steps could not be done, as said above: give the command again when that is mended; what is done stays done",
+		die("%zu steps failed, see above: mend that, and run the command again; finished steps are kept",
 		    f->failed);
 	if (plan.nr)
 		fleet_plan_publish(f, &plan);
@@ -303,8 +303,7 @@ void fleet_run(struct fleet *f)
 /* merged/PROGRAM.FORMAT, which is there when it is whole */
 void fleet_run_profile(struct fleet *f, const char *format, const char *program)
 {
-	const char *slash = strrchr(program, '/');
-	char *to = fleet_path(f, "merged/%s.%s", slash ? slash + 1 : program, format);
+	char *to = fleet_path(f, "merged/%s.%s", last_part(program), format);
 	char *beside = fleet_path(f, "merged/.ntrace.profile");
 	char *sum = fleet_path(f, "merged/sum.edges");
 	struct step step = { .format = format, .program = program, .output = beside, .input = sum };

@@ -401,7 +401,7 @@ static void add_host(struct fleet *f, const char *host)
 	f->host[f->nr_hosts++] = copy(host);
 }
 
-/* The file of hosts that are expected; its absence means that nobody knows. */
+/* The list of hosts that are expected, which is optional */
 static void read_expected(struct fleet *f)
 {
 	char *path = fleet_path(f, "hosts"), *text = read_text(path), *line, *rest;
@@ -498,16 +498,18 @@ static void clean_folder(const char *path, char *const *keep, size_t nr_keep, bo
 	free_names(name, nr);
 }
 
-/* Statuses, by host */
+/* Statuses, by host; items are in the same order. */
 static void clean_statuses(struct fleet *f)
 {
 	char *path = fleet_path(f, "work/status"), **host, **keep = NULL, *dir;
-	size_t i, k, nr, n;
+	size_t i, k = 0, nr, n;
 
 	host = list(path, &nr, false);
 	for (i = 0; i < nr; i++) {
-		for (n = k = 0; k < f->nr_items; k++) {
-			if (!f->item[k].status || strcmp(f->item[k].host, host[i]))
+		while (k < f->nr_items && strcmp(f->item[k].host, host[i]) < 0)
+			k++;
+		for (n = 0; k < f->nr_items && !strcmp(f->item[k].host, host[i]); k++) {
+			if (!f->item[k].status)
 				continue;
 			keep = array_room(keep, n, sizeof(*keep));
 			keep[n++] = strrchr(f->item[k].status, '/') + 1;

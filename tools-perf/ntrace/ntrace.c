@@ -123,10 +123,9 @@ static void close_stdout(void)
 /* A link of that name is a command of its own. */
 static char **insert_fleet(int *argc, char **argv)
 {
-	const char *slash = strrchr(argv[0], '/');
 	char **args;
 
-	if (strcmp(slash ? slash + 1 : argv[0], "ntrace-fleet"))
+	if (strcmp(last_part(argv[0]), "ntrace-fleet"))
 		return argv;
 	args = calloc(*argc + 2, sizeof(*args));
 	if (!args)

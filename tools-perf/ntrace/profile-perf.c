@@ -135,13 +135,6 @@ static struct where *find_thread(struct reader *rd, int tid, int cpu)
 
 /* -------------------------------------------------------------- files -- */
 
-static const char *without_folders(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_kernel(const char *dso)
 {
 	static const char kernel[] = "[kernel.kallsyms]";
@@ -153,7 +146,7 @@ static bool is_kernel(const char *dso)
 static bool same_name(const struct reader *rd, const char *dso)
 {
 	return is_kernel(dso) ? !strncmp(rd->name, "vmlinux", 7) :
-				!strcmp(without_folders(dso), rd->name);
+				!strcmp(last_part(dso), rd->name);
 }
 
 /* Build-ids tell, if both are known: then a copy may have any name, and a name may be another's. */
@@ -340,7 +333,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 		       const char *program, const char *build_id)
 {
 	struct reader rd = {
-		.result = r, .data = file, .program = program, .name = without_folders(program),
+		.result = r, .data = file, .program = program, .name = last_part(program),
 		.build_id = build_id,
 	};
 	struct perf_event_line ev;
@@ -506,7 +499,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	struct native n = {
 		.rd = {
 			.result = r, .data = file, .program = program,
-			.name = program ? without_folders(program) : NULL, .build_id = build_id,
+			.name = program ? last_part(program) : NULL, .build_id = build_id,
 		},
 		.known = calloc(KNOWN, sizeof(*n.known)), .generation = 1,
 	};

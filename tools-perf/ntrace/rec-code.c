@@ -55,15 +55,14 @@ static void open_kernel(struct rec_kcore *k, const char *path)
 /* Without a copy the kernel's own file does, if that is the program: but for what it patches. */
 void rec_code_open(struct rec *rec)
 {
-	const char *program = rec->options->program, *slash;
+	const char *program = rec->options->program;
 	char path[PATH_MAX];
 	int n = nt_perfdata_beside(rec->pd, "kcore_dir/kcore", path, sizeof(path));
 
 	rec->kcore.fd = -1;
 	if (n && n < (int)sizeof(path))
 		open_kernel(&rec->kcore, path);
-	slash = program ? strrchr(program, '/') : NULL;
-	if (rec->kcore.fd < 0 && program && !strncmp(slash ? slash + 1 : program, "vmlinux", 7))
+	if (rec->kcore.fd < 0 && program && !strncmp(last_part(program), "vmlinux", 7))
 		open_kernel(&rec->kcore, program);
 }
 

@@ -189,10 +189,8 @@ static bool is_program(const struct rec *rec, const struct rec_file *f)
 
 	if (!program || f->id.size)
 		return program;
-	slash = strrchr(program, '/');
-	program = slash ? slash + 1 : program;
 	slash = strrchr(f->name, '/');
-	return slash && !strcmp(slash + 1, program);
+	return slash && !strcmp(slash + 1, last_part(program));
 }
 
 static void open_file(const struct rec *rec, struct rec_file *f)
