@@ -182,14 +182,14 @@ in_guest()
 }
 
 in_guest "apt installs them, and DKMS builds the driver" install \
-	'sh /mnt/tree.sh install && dkms status && dkms status | grep -q "^ntrace/.*: installed"' --no-plugin
+	'sh /mnt/tree.sh install && dkms status >/tmp/dkms && cat /tmp/dkms && grep -q "^ntrace/.*: installed" /tmp/dkms' --no-plugin
 in_guest "tests of the installed packages" tests \
 	'sh /mnt/tree.sh tests "command library perf"' --no-plugin
 in_guest "the installed driver and recorders record" run \
 	'sh /mnt/tree.sh tests record && /mnt/bin/recording 1 && cd /mnt &&
 	perf-ntrace --buildid-dir /mnt/debug record -e ntrace//u -o prog.data -- bin/prog'
 in_guest "a newer version" upgrade "sh /mnt/tree.sh upgrade \"$names\" $newer && dkms status &&
-	dkms status | grep -q \"^ntrace/$newer, .*: installed\" && ! dkms status | grep \"^ntrace/$version,\" &&
+	dkms status >/tmp/dkms && grep -q \"^ntrace/$newer, .*: installed\" /tmp/dkms && ! grep \"^ntrace/$version,\" /tmp/dkms &&
 	[ \"\$(find /lib/modules -name \"ntrace*.ko*\" | wc -l)\" = 1 ]" --no-plugin
 in_guest "removed and purged" purge "sh /mnt/tree.sh purge \"$names\"" --no-plugin
 left "$share" >"$dir/left"

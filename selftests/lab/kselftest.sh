@@ -107,7 +107,8 @@ for file in lib $tests $programs; do
 	[ -s "$share/kselftest/ntrace/$file" ] || missing+=" $file"
 done
 for file in $programs; do
-	"$lab/enter" readelf -h "$share/kselftest/ntrace/$file" 2>/dev/null | grep -q 'Machine: *RISC-V' || missing+=" $file"
+	"$lab/enter" readelf -h "$share/kselftest/ntrace/$file" >"$dir/elf" 2>&1
+	grep -q 'Machine: *RISC-V' "$dir/elf" || missing+=" $file"
 done
 [ -z "$missing" ]
 ok $? "it has $(wc -w <<<"$tests $programs") tests and programs:$missing" "$dir/install.out"

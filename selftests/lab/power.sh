@@ -56,7 +56,7 @@ recording 2
 $record -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
 tell task $?,$(traced task.data)
 recording 3
-sh -c "$suspend" && event-test 'HTM: user space' | grep -q '^ok 1 - HTM'
+sh -c "$suspend" && event-test 'HTM: user space' >unused.txt && grep -q '^ok 1 - HTM' unused.txt
 tell unused $?
 tell suspends $(cat /sys/power/suspend_stats/success)
 # all of hibernating but for the image; CPU 1 does not come back with the others, for something fails

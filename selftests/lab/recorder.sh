@@ -239,8 +239,9 @@ pieces run 11 killed "a recorder that was killed" --insns 100000 --errors 8
 ok $? "ntrace script decodes $(cat "$dir/killed.lines") branches of it" "$dir/log"
 pieces run 13 full "a disk that is full" --insns 10000 --errors 8
 grep -q 'No space left on device: the file ends there' "$share/full.txt" && grep -q 'status 2' "$share/full.txt" &&
-	host_perf run report --header-only -i "$share/full.data" 2>&1 | grep -q 'hostname : guest'
-ok $? "a full disk is reported, and the header is complete" "$share/full.txt"
+	host_perf run report --header-only -i "$share/full.data" >"$dir/full.header" 2>&1 &&
+	grep -q 'hostname : guest' "$dir/full.header"
+ok $? "a full disk is reported, and the header is complete" "$share/full.txt" "$dir/full.header"
 grep -q 'bigtrace was ended by signal 9' "$share/dying.txt"
 ok $? "a killed program is reported" "$share/dying.txt"
 

@@ -88,7 +88,7 @@ read -r place byte < <(host_perf run report -D -i "$share/moves.data" 2>"$log.er
 "$change" trace "0x$place" "08$(printf %02x $((0x$byte | 0x40)))" "$share/moves.data" "$share/changed.data"
 script changed be cpu,tid,event,ip,addr >"$log"
 [ "$(grep -c 'no code in a guest' "$log")" = 1 ] && [ "$(grep -c error "$log")" = 1 ] &&
-	! grep -v -e ' error ' -e 'tid -1' "$log" | grep -q '^ *-1 .* =>  *[0-9a-f]*[1-9a-f]'
+	! awk '/^ *-1 .* =>  *[0-9a-f]*[1-9a-f]/ && !/ error |tid -1/ { wrong = 1 } END { exit !wrong }' "$log"
 ok $? "a guest's stretch, at $place, is no task's: $(grep -c -e '^ *-1' -e 'tid -1' "$log") lines" "$log.err"
 
 # --- text ----------------------------------------------------------------------------------------

@@ -171,7 +171,8 @@ hidden='(physical address|effective address|mtime|transaction at [0-9a-f]*): '
 # from a transaction that was not seen is not, either.
 elsewhere()
 {
-	head -n 1 "$dir/recorded" | grep -qE '^0x[0-9a-f]*: ((physical|effective) address|transaction at [0-9a-f]*): '
+	sed -n 1p "$dir/recorded" >"$dir/first"
+	grep -qE '^0x[0-9a-f]*: ((physical|effective) address|transaction at [0-9a-f]*): ' "$dir/first"
 }
 
 # $dir/bad.tv against good.tv as a recorded verifier: what it says in $dir/recorded

@@ -36,7 +36,7 @@ sed 's|^exit|$record -a -e ntrace//u -o all.data -- bounce 2>err \|\| status=1\n
 [ "$(cat /sys/bus/event_source/devices/ntrace/cpumask)" = 0-14 ] \|\| status=1\
 grep -q "Only the CPUs 0-14 have a trace encoder" err \|\| status=1\
 perf record -C 15 -e ntrace//u -o none.data -- true 2>err \&\& status=1\ncat err\
-dmesg \| grep -q "CPU 15 cannot be traced" \|\| status=1\n&|' "$dir/record.sh" >"$dir/all.sh"
+dmesg >messages\ngrep -q "CPU 15 cannot be traced" messages \|\| status=1\n&|' "$dir/record.sh" >"$dir/all.sh"
 
 # An encoder that cannot choose is only for who wants everything, and says so
 cat >"$dir/unfiltered.sh" <<'END'
