@@ -88,7 +88,7 @@ stock_says()
 
 cp "$share/user.data" "$dir/recording.data"
 for release in 12 13; do "$lab/setup-stock" $release; done
-sed -n '/^## A perf without the graft/,/^## Tests/p' "$top/README.md" |
+sed -n '/^## A perf without the graft/,/^## Parts and tests/p' "$top/README.md" |
 	sed -n 's/^| \(recording\|plain\) | \(.*\) | \(.*\) | \(.*\) |$/\1\t\2\t\3\t\4/p' >"$dir/table"
 tried=0
 while IFS=$'\t' read -r file commands on12 on13; do
