@@ -208,6 +208,8 @@ done
 # A server on a free port: $port, $server
 listening()
 {
+	# before the server begins: what the one before said names another port
+	: >"$scratch/err"
 	"$ntrace" gdbserver --listen=0 --elf "$program" "$mix/L1.bin" >"$scratch/got" 2>"$scratch/err" &
 	server=$!
 	port=
