@@ -117,6 +117,18 @@ verdict $? '... and that by the whole again'
 
 # --- killed ----------------------------------------------------------------------------------------
 
+# continue_young GROUP: what has just begun looks itself whether the command is there, and then says
+# what it says to a file. A process whose parent was forking when the group was stopped appears only
+# now, and is stopped, too.
+continue_young()
+{
+	local process
+
+	for process in $(pgrep -g "$1"); do
+		[[ $(readlink "/proc/$process/fd/2") == /memfd:said* ]] || kill -CONT "$process"
+	done
+}
+
 new_spool killed
 for ((r = 0; r < recordings; r++)); do send $r "$(host_of $r)"; done
 wrong=0 began=0 ended=0
@@ -128,22 +140,24 @@ for ((i = 0; i < kills; i++)); do
 	if ((i % 2)); then
 		kill -KILL -- -$group 2>>"$scratch/said"
 	else
-		# what is stopped does not end by itself: it goes with the command, or stays. What has just
-		# begun looks itself whether the command is there, and then says what it says to a file.
+		# what is stopped does not end by itself: it goes with the command, or stays
 		kill -STOP -- -$group
 		# by its parent: one that is about to become ntrace has another name
 		command=$(pgrep -P $group)
-		young=()
-		for child in $([ -z "$command" ] || pgrep -P "$command"); do
-			[[ $(readlink "/proc/$child/fd/2") == /memfd:said* ]] || young+=("$child")
-		done
 		[ -z "$command" ] || kill -KILL "$command"
-		kill -CONT $group "${young[@]}" 2>>"$scratch/said"
+		kill -CONT $group 2>>"$scratch/said"
 	fi
+	while kill -0 $group 2>>"$scratch/said"; do
+		continue_young $group 2>>"$scratch/said"
+		sleep 0.1
+	done
 	wait $group
 	[ $? = 0 ] && ended=$((ended + 1)) || began=$((began + 1))
 	looks=0
-	while pgrep -g $group >/dev/null && [ $((looks += 1)) -lt 600 ]; do sleep 0.1; done
+	while pgrep -g $group >/dev/null && [ $((looks += 1)) -lt 600 ]; do
+		continue_young $group 2>>"$scratch/said"
+		sleep 0.1
+	done
 	[ $looks -lt 600 ] || { kill -KILL -- -$group; wrong=1; }
 	# a sum is there when it is whole
 	[ ! -e "$spool/merged/sum.edges" ] || cmp "$spool/merged/sum.edges" "$scratch/sum" || wrong=1
