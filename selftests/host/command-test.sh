@@ -56,6 +56,11 @@ refuses 'two files' "more than one trace file: \`$trace' and \`$elf'" dump "$tra
 refuses 'a missing file' 'No such file or directory' dump "$scratch/none"
 refuses 'a directory' 'Is a directory' dump "$scratch"
 refuses 'no program' 'no program given' decode "$trace"
+for command in calls stat decode dump timeline script profile gdbserver; do
+	refuses "a missing file, of a recording that may be: $command" 'none: No such file' $command --cpu 1 "$scratch/none"
+done
+mkdir "$scratch/folder"
+refuses 'a folder without a recording' 'folder: Is a directory, and no recording' calls "$scratch/folder"
 refuses 'a missing program' 'No such file or directory' decode --elf "$scratch/none" "$trace"
 refuses 'a file that is not a program' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
 refuses 'memory without address' 'is not FILE@ADDR' decode --raw "$elf" "$trace"

@@ -4,6 +4,7 @@
  * buffer. An AUX record comes only when its trace is past, so all records are looked at before anything
  * is decoded.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +20,23 @@ bool rec_is_data(const char *path)
 	size_t n = 0;
 	FILE *f;
 
-	if (!strcmp(path, "-") || stat(path, &st))
+	if (!strcmp(path, "-"))
 		return false;
+	/* before the options: what they may be depends on what the file is */
+	if (stat(path, &st))
+		die("%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return false;
 	if (S_ISDIR(st.st_mode) && asprintf(&inside, "%s/data", path) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	f = fopen(inside ? inside : path, "re");
+	if (!f && inside && errno == ENOENT)
+		die("%s: Is a directory, and no recording: it has no file `data'", path);
+	if (!f)
+		die("%s: %s", inside ? inside : path, strerror(errno));
 	free(inside);
-	if (f) {
-		n = fread(magic, 1, sizeof(magic), f);
-		fclose(f);
-	}
+	n = fread(magic, 1, sizeof(magic), f);
+	fclose(f);
 	return nt_perfdata_is(magic, n);
 }
 

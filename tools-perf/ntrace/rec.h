@@ -365,7 +365,10 @@ bool rec_parse_either(const char *doc, int argc, char **argv, struct input *in,
 		      struct rec_options *options);
 void rec_options_free(struct rec_options *options);
 
-/* Is it a perf.data, a file or a folder?  What is read of a pipe would be missing afterwards. */
+/*
+ * Is it a perf.data, a file or a folder?  What is read of a pipe would be missing afterwards.
+ * Ends the command where there is no such file.
+ */
 bool rec_is_data(const char *path);
 
 /* Find out what was recorded. Ends the command if that is not N-Trace, or cannot be decoded. */
