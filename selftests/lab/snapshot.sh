@@ -11,13 +11,14 @@ cat >"$dir/guest.sh" <<'END'
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
 # a snapshot between two programs, by signal; perf is the shell's parent. It is taken when the file
-# has grown, and grows no more. What waits is traced, too: the less often it looks the better.
+# has grown, and grows no more. What waits is traced, too: the less often it looks the better. The file
+# is in the guest's memory: of one on the host, which is read while perf writes, 9p may lose a write.
 cat >/tmp/twice <<'E'
 qsort >/dev/null
-before=$(wc -c <signal.data) last=
+before=$(wc -c </tmp/signal.data) last=
 kill -USR2 $PPID
 for i in $(seq 120); do
-	now=$(wc -c <signal.data)
+	now=$(wc -c </tmp/signal.data)
 	[ $now -gt $before ] && [ "$now" = "$last" ] && break
 	last=$now
 	sleep 1
@@ -27,7 +28,7 @@ E
 
 recording 1; $record -Se -m,64K -e ntrace//u -o exit.data -- bigtrace || status=1
 recording 2; $record -Se -m,4M -e ntrace//u -o whole.data -- threads || status=1
-recording 3; $record -Se -m,256K -e ntrace//u -o signal.data -- sh /tmp/twice || status=1
+recording 3; $record -Se -m,256K -e ntrace//u -o /tmp/signal.data -- sh /tmp/twice && cp /tmp/signal.data . || status=1
 recording 4; $record -Se20000 -m,32K --per-thread -e ntrace/timestamp=0/u -o thread.data -- qsort || status=1
 recording 5; $record -Se -m,128K -a -e ntrace//u -o all.data -- threads || status=1
 recording 6; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
