@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Print what ctrrun is to do: ctrlist.py all|cpu SEED
+"""Print what ctrrun is to do: ctrlist.py all|cpu SEED NUMBER
 
 Lines "CTRCTL DEPTH WHAT". All: each thing in user mode, in the kernel, in both; each
-filter alone; each depth; RAS emulation; external traps; then 220 at random. Cpu: some
-of them, for all that a CPU does.
+filter alone; each depth; RAS emulation; external traps; then NUMBER at random. Cpu:
+NUMBER at random, for all that a CPU does.
 """
 import random
 import sys
@@ -50,7 +50,8 @@ def at_random(n):
 
 def main():
     random.seed(sys.argv[2])
-    lines = list(fixed()) + list(at_random(220)) if sys.argv[1] == "all" else list(at_random(24))
+    lines = list(fixed()) if sys.argv[1] == "all" else []
+    lines += at_random(int(sys.argv[3]))
     for ctl, depth, thing in lines:
         print(f"{ctl:#x} {depth} {thing}")
 

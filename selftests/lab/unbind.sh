@@ -25,7 +25,10 @@ for t in ${TOPOLOGIES:-cascade $(more echo atb)}; do
 	ok $? "$t: afterwards: $(figures)" "$out" "$err"
 done
 
-cat >"$dir/again.sh" <<'END'
+rounds=$(more echo 60)
+rounds=${rounds:-20}
+echo "most=$rounds" >"$dir/again.sh"
+cat >>"$dir/again.sh" <<'END'
 drv=/sys/bus/platform/drivers/ntrace pmu=/sys/bus/event_source/devices/ntrace
 told()
 {
@@ -35,7 +38,7 @@ told()
 cd $drv && set -- *.trace && cd /mnt || exit 1
 told >told.first
 rounds=0
-while [ $rounds -lt 60 ]; do
+while [ $rounds -lt $most ]; do
 	for d; do
 		echo $d >$drv/unbind || exit 1
 	done
@@ -54,7 +57,7 @@ END
 for t in ${IDLE_TOPOLOGIES:-idle-cluster $(more echo idle)}; do
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
 	guest $t "$dir/again.sh" --topology $t
-	[ $? = 0 ] && [ "$(cat "$dir/$t/share/rounds")" = 60 ]
-	ok $? "$t: components are the same each of 60 times that they are probed" "$dir/$t/guest.out"
+	[ $? = 0 ] && [ "$(cat "$dir/$t/share/rounds")" = $rounds ]
+	ok $? "$t: components are the same each of $rounds times that they are probed" "$dir/$t/guest.out"
 done
 finish

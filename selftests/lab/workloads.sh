@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Every workload: what perf decodes is what the harts retired, first to last, branch by branch; every
 # sample among them has the call chain and the last branches that follow from what its task had
-# retired. In HTM with implicit return and in BTM without; in HTM also instruction by instruction. make
-# check-all has HTM without and BTM with it, and BTM by instructions, too. One boot for each mode. For less:
+# retired. In HTM with implicit return and in BTM without; in HTM some also instruction by instruction.
+# make check-all has HTM without and BTM with it, and all by instructions. One boot for each mode. For less:
 # PROGRAMS="loop qsort" MODES=htm-0.
 
 name=workloads
@@ -50,11 +50,11 @@ busy_script()	# TERMS NUMBER
 	END
 }
 
-lists()		# GROUP
+lists()		# GROUP PROGRAM
 {
-	case $1 in
-	htm-3) echo s i ;;
-	btm-0) echo s $(more echo i) ;;
+	case $1-$2 in
+	htm-3-loop|htm-3-signals|htm-3-faults|htm-3-bounce) echo s i ;;
+	htm-3-*|btm-0-*) echo s $(more echo i) ;;
 	*) echo s ;;
 	esac
 }
@@ -70,7 +70,7 @@ one_mode()	# MODE RETSTACK
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for p in $programs; do
 		n=$((n + 1))
-		for list in $(lists "$group"); do
+		for list in $(lists "$group" $p); do
 			[ $list = i ] && more= || more=,samples=200
 			later "$group" $n $p $list --window $window --require $least$more
 		done
@@ -79,7 +79,7 @@ one_mode()	# MODE RETSTACK
 	[ "$group" != htm-3 ] || later "$group" $((n + 1)) busy s --window $window \
 		--require insns=1000000,traps=1,migrations=1,samples=200
 	for p in $programs; do
-		for list in $(lists "$group"); do
+		for list in $(lists "$group" $p); do
 			result "$group" - $p $list
 			ok $? "$group: $p: ${words[$list]} are what ran: $(figures)" "$out" "$err"
 			insns=$(figure insns)
