@@ -775,9 +775,9 @@ static const struct ntrace_variant ntrace_variant_p550_funnel = {
 
 const struct of_device_id ntrace_component_of_match[] = {
 	{ .compatible = "riscv,trace-component" },
-	{ .compatible = "ntrace,qemu-encoder", .data = &ntrace_variant_model },
-	{ .compatible = "ntrace,qemu-sink", .data = &ntrace_variant_model_sink },
-	{ .compatible = "ntrace,qemu-encoder-addr48", .data = &ntrace_variant_addr48 },
+	{ .compatible = "qemu,ntrace-encoder", .data = &ntrace_variant_model },
+	{ .compatible = "qemu,ntrace-sink", .data = &ntrace_variant_model_sink },
+	{ .compatible = "qemu,ntrace-encoder-addr48", .data = &ntrace_variant_addr48 },
 	{ .compatible = "sifive,p550-trace-encoder", .data = &ntrace_variant_p550_encoder },
 	{ .compatible = "sifive,p550-trace-funnel", .data = &ntrace_variant_p550_funnel },
 	{ .compatible = "tenstorrent,tt-dfd-encoder", .data = &ntrace_variant_tt_dfd_encoder },
