@@ -116,8 +116,9 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
  * @pad:	bytes to skip first, mostly 0, see ntrace_buffer_skip()
  * @window:	the window, see ntrace_aux_piece()
  *
- * What is left of a chunk may be too little to begin with: it is skipped. Return: 0, or -ENOSPC
- * when the area is as good as full
+ * What is left of a chunk may be too little to begin with: it is skipped.
+ *
+ * Return: 0, or -ENOSPC when the area is as good as full
  */
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
@@ -190,7 +191,9 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_store);
  * @store:	size of the store
  * @fixed:	the store is used as a whole or not at all
  *
- * What is in the window will fit, whatever it turns out to be. Return: 0 when there is no room
+ * What is in the window will fit, whatever it turns out to be.
+ *
+ * Return: the size, 0 when there is no room
  */
 u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 taken, u64 store,
 		      bool fixed)
@@ -211,6 +214,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_bounce);
  * @done:	bytes of it that are used
  * @pending:	bytes that wait
  * @last:	nobody will have more room: take the reserve too
+ *
+ * Return: bytes, 0 when they have to wait
  */
 u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 done, u64 pending,
 			bool last)

@@ -169,6 +169,8 @@ static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 si
  * @limits:	of the area
  * @used:	bytes of it that are written
  * @size:	of it
+ *
+ * Return: whether it should
  */
 static inline bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
 {

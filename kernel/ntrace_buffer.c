@@ -253,6 +253,8 @@ static int ntrace_buffer_map_all(struct ntrace_buffer *buf, const struct ntrace_
  * @pages:	of the area
  * @nr_pages:	of these
  * @snapshot:	the newest trace overwrites the oldest
+ *
+ * Return: what perf calls the buffer, NULL when that is not possible
  */
 void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
 {

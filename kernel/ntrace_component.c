@@ -49,6 +49,8 @@ static const struct ntrace_component_listener *ntrace_listener;
  *
  * The specification lets a register that is not there read as 0. On some buses the access is an
  * error instead, and the load an exception.
+ *
+ * Return: whether it does
  */
 bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 {
@@ -113,7 +115,9 @@ void ntrace_component_complain(struct ntrace_component *comp, const char *what, 
  * @what: it did not do
  * @last: value of the register that should have told
  *
- * Active = 0 is the one thing left that stops it from writing to memory. Return: -ETIMEDOUT
+ * Active = 0 is the one thing left that stops it from writing to memory.
+ *
+ * Return: -ETIMEDOUT
  */
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last)
 {
@@ -202,6 +206,8 @@ int ntrace_component_enable(struct ntrace_component *comp, u32 control)
  * ntrace_component_disable - one path less: the last one disables it
  * @comp:	the component
  * @control:	its Control register, without Enable
+ *
+ * Return: 0 or an error
  */
 int ntrace_component_disable(struct ntrace_component *comp, u32 control)
 {
@@ -348,6 +354,8 @@ struct ntrace_component *ntrace_component_find(const struct device_node *np)
  * ntrace_component_next - step through the components of a type
  * @comp:	the one before, NULL to begin
  * @type:	trXxCompType
+ *
+ * Return: the next one, NULL behind the last
  */
 struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type)
 {
@@ -391,7 +399,9 @@ static void ntrace_power_awake(void *unused)
  * @cpu:	whose encoder is about to be accessed, -1 for a component that several harts share
  *
  * A component that is reset between two accesses forgets the first, and has no effect of the second
- * because Active is 0. May sleep. Return: 0 or an error, with nothing to give back
+ * because Active is 0. May sleep.
+ *
+ * Return: 0 or an error, with nothing to give back
  */
 int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 {
@@ -451,6 +461,8 @@ static struct ntrace_clocks *ntrace_power_clocks(struct device *dev)
 /**
  * ntrace_power_init - clocks on, and they stay so until ntrace_power_put()
  * @dev: a component's device, whose power domain is on while it is probed
+ *
+ * Return: 0 or an error
  */
 static int ntrace_power_init(struct device *dev)
 {
@@ -802,6 +814,8 @@ static struct platform_driver ntrace_component_driver = {
  * ntrace_component_driver_register - start claiming nodes
  * @types:	the types that there are, NULL at the end
  * @listener:	told of every component
+ *
+ * Return: 0 or an error
  */
 int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
 				     const struct ntrace_component_listener *listener)

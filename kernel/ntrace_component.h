@@ -503,6 +503,8 @@ static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
  * @overflow:	set as by ntrace_path_stop_encoder(): the next write may clear what tells
  *
  * What it should have traced since is lost. A sink that is nearly full may clear InstTracing.
+ *
+ * Return: whether it has
  */
 static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
 {

@@ -217,6 +217,8 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
  * @config:	the encoder's registers
  * @enc:	the encoder
  * @shared:	its sink takes others' trace too
+ *
+ * Return: the word for PERF_RECORD_AUX_OUTPUT_HW_ID
  */
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 			   const struct ntrace_encoder *enc, bool shared)

@@ -87,6 +87,8 @@ bool ntrace_context_cpu_online(unsigned int cpu)
 /**
  * ntrace_context_possible - may a hart have scontext?
  * @cpu: the hart's CPU; one that never was online may
+ *
+ * Return: whether it may
  */
 bool ntrace_context_possible(int cpu)
 {

@@ -448,7 +448,9 @@ static long ntrace_cpu_sample_idle(struct perf_output_handle *handle, unsigned l
  * @size:	how many bytes
  *
  * Called with interrupts off, in a handler of one. The encoder is emptied for it, which is a wait
- * with an end. Return: how many bytes there are
+ * with an end.
+ *
+ * Return: how many bytes there are
  */
 long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *handle,
 		       unsigned long size)

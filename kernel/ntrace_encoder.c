@@ -429,6 +429,8 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
  * ntrace_encoder_src_control - the SRC part of trTeControl
  * @enc:	the encoder
  * @shared:	its sink takes others' trace too
+ *
+ * Return: these fields of the register
  */
 u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared)
 {

@@ -449,9 +449,11 @@ static int ntrace_path_revive(struct ntrace_path *path)
  * @sinkid:	which sink, 0 for the first that is reachable
  * @owner:	for whom
  *
- * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
- * sink), -EOPNOTSUPP (something on the way is not supported), -EBUSY (a shared part is in use by
- * others, or for another sink), -EIO (it does not react) or -ENOMEM
+ * ntrace_components_lock is held.
+ *
+ * Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such sink), -EOPNOTSUPP (something
+ * on the way is not supported), -EBUSY (a shared part is in use by others, or for another sink),
+ * -EIO (it does not react) or -ENOMEM
  */
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 {
@@ -540,7 +542,9 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
  * ntrace_path_disable_downstream - disable everything but the encoder, the sink last
  * @path: the path, whose encoder is off or stalled
  *
- * All of them are tried. Return: 0 or the first error
+ * All of them are tried.
+ *
+ * Return: 0 or the first error
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
@@ -565,7 +569,9 @@ int ntrace_path_enable_downstream(struct ntrace_path *path)
  * ntrace_path_leave_funnels - this path needs its funnels no longer
  * @path: the path, whose encoder is off and empty
  *
- * Funnels that others need stay enabled. Return: 0 or the first error
+ * Funnels that others need stay enabled.
+ *
+ * Return: 0 or the first error
  */
 int ntrace_path_leave_funnels(struct ntrace_path *path)
 {
@@ -575,6 +581,8 @@ int ntrace_path_leave_funnels(struct ntrace_path *path)
 /**
  * ntrace_path_join_funnels - enable what lies between the encoder and the sink
  * @path: the path, whose sink is enabled
+ *
+ * Return: 0 or an error
  */
 int ntrace_path_join_funnels(struct ntrace_path *path)
 {
@@ -586,6 +594,8 @@ int ntrace_path_join_funnels(struct ntrace_path *path)
  * @path: the path, the rest of it enabled
  *
  * When it fails, everything is off: a sink must not be left with a window into memory.
+ *
+ * Return: 0 or an error
  */
 int ntrace_path_enable_encoder(struct ntrace_path *path)
 {
@@ -629,8 +639,10 @@ static int ntrace_path_wait_empty(struct ntrace_path *path, struct ntrace_compon
  * @path:	the path
  * @overflow:	set when it lost trace, or wanted the hart to wait, since it was enabled
  *
- * What the encoder still holds needs a sink that takes it. Return: 0, -ENOSPC when the sink is full
- * and the encoder is not empty (give the sink another window and call again), -ETIMEDOUT
+ * What the encoder still holds needs a sink that takes it.
+ *
+ * Return: 0, -ENOSPC when the sink is full and the encoder is not empty (give the sink another
+ * window and call again), -ETIMEDOUT
  */
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 {
@@ -673,8 +685,10 @@ static int ntrace_path_empty_funnel(struct ntrace_path *path, struct ntrace_comp
  * ntrace_path_empty_funnels - disable the funnels of a path, which let go what they hold
  * @path: the path, whose encoder is off and empty, and to whose sink no other path leads
  *
- * Only a funnel that is off says that it is empty. Return: 0, -ENOSPC when the sink is full and a
- * funnel is not empty (give the sink another window and call again), or the first other error
+ * Only a funnel that is off says that it is empty.
+ *
+ * Return: 0, -ENOSPC when the sink is full and a funnel is not empty (give the sink another window
+ * and call again), or the first other error
  */
 int ntrace_path_empty_funnels(struct ntrace_path *path)
 {

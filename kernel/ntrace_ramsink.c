@@ -727,8 +727,9 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
  * @start:	bus address, a multiple of the write width
  * @size:	in bytes, likewise
  *
- * Start comes before Limit, because what Limit can be may depend on it. Return: 0, or -EIO when the
- * sink did not take the window as it is; it must not be enabled then.
+ * Start comes before Limit, because what Limit can be may depend on it.
+ *
+ * Return: 0, or -EIO when the sink did not take the window as it is; it must not be enabled then.
  */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {

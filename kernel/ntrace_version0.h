@@ -20,6 +20,8 @@ struct ntrace_ramsink;
  * @control: trTeControl of 1.0, without Enable and InstTracing
  *
  * There are two periods of synchronisation, in messages and in half-words, and both begin at 2^5.
+ *
+ * Return: trTeControl of version 0
  */
 static inline u32 ntrace_version0_te_control(u32 control)
 {

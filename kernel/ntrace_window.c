@@ -358,7 +358,9 @@ static __always_inline bool ntrace_window_keep(struct ntrace_cpu *c)
  * ntrace_window_resume - go on in the window that was left
  * @c: the CPU, a transaction open
  *
- * Else the sink that was left, if any, is disabled. Return: whether the sink is enabled already
+ * Else the sink that was left, if any, is disabled.
+ *
+ * Return: whether the sink is enabled already
  */
 bool ntrace_window_resume(struct ntrace_cpu *c)
 {
