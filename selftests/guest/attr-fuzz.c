@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random events for the ntrace PMU: opened or refused, mapped, switched on, closed; and afterwards the PMU is as it was.
+ * Random events for the ntrace PMU: opened or refused, mapped, switched on, closed; and afterwards
+ * the PMU is as it was.
  *
  *	attr-fuzz [COUNT [SEED [others]]]
  *
  * With others that use the PMU, what was opened and what is left says nothing.
- * The same seed asks for the same events. Each attribute is a plain one with some fields made random, so that most of
- * them get further than to the first check.
+ * The same seed asks for the same events. Each attribute is a plain one with some fields made
+ * random, so that most of them get further than to the first check.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,10 +67,11 @@ static uint64_t random_value(void)
 	}
 }
 
-static const uint64_t config_bits = NTRACE_CONFIG_BTM | NTRACE_CONFIG_CONTEXTID | NTRACE_CONFIG_TIMESTAMP |
-	NTRACE_CONFIG_RETSTACK | NTRACE_CONFIG_SEQJUMP | NTRACE_CONFIG_REPEATHIST | NTRACE_CONFIG_EXTADDR |
-	NTRACE_CONFIG_ALLJUMPS | NTRACE_CONFIG_STALL | NTRACE_CONFIG_MMODE | NTRACE_CONFIG_SYNCMODE |
-	NTRACE_CONFIG_SYNCMAX;
+static const uint64_t config_bits =
+	NTRACE_CONFIG_BTM | NTRACE_CONFIG_CONTEXTID | NTRACE_CONFIG_TIMESTAMP |
+	NTRACE_CONFIG_RETSTACK | NTRACE_CONFIG_SEQJUMP | NTRACE_CONFIG_REPEATHIST |
+	NTRACE_CONFIG_EXTADDR | NTRACE_CONFIG_ALLJUMPS | NTRACE_CONFIG_STALL |
+	NTRACE_CONFIG_MMODE | NTRACE_CONFIG_SYNCMODE | NTRACE_CONFIG_SYNCMAX;
 
 static void sampling_attr(struct perf_event_attr *attr, int type)
 {
@@ -148,7 +150,8 @@ static int random_open(struct perf_event_attr *attr, int cpus)
 static bool random_use(int fd)
 {
 	static const char *const filters[] = {
-		"filter 0x10000/0x100", "start 0x10000", "stop 0x20000", "filter 0/0", "tracestop 1/2", "", "filter x@y",
+		"filter 0x10000/0x100", "start 0x10000", "stop 0x20000", "filter 0/0",
+		"tracestop 1/2", "", "filter x@y",
 	};
 	size_t data = PAGE * (1 + (1UL << random64() % 4));
 	size_t aux_size = PAGE << random64() % 8;
@@ -157,12 +160,14 @@ static bool random_use(int fd)
 	bool mapped = false;
 
 	if (chance(4))
-		ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filters[random64() % (sizeof(filters) / sizeof(filters[0]))]);
+		ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
+		      filters[random64() % (sizeof(filters) / sizeof(filters[0]))]);
 	page = mmap(NULL, data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
 		page->aux_offset = data;
 		page->aux_size = chance(8) ? random_value() : aux_size;
-		aux = mmap(NULL, aux_size, chance(4) ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, data);
+		aux = mmap(NULL, aux_size, chance(4) ? PROT_READ : PROT_READ | PROT_WRITE,
+			   MAP_SHARED, fd, data);
 		mapped = aux != MAP_FAILED;
 	}
 	if (chance(8))
@@ -213,7 +218,7 @@ static void fuzz(unsigned long count, int type, bool alone)
 			continue;
 		}
 		opened++;
-		/* mapping costs a hundred times what opening does: a thousandth of so many is enough */
+		/* Mapping costs a hundred times what opening does: a thousandth is enough. */
 		if (chance(i < MANY ? 8 : 128))
 			traced += random_use(fd);
 		else
@@ -223,11 +228,14 @@ static void fuzz(unsigned long count, int type, bool alone)
 		let_go(held);
 }
 
-/* What perf and the driver refuse with. ENOMEM: attr.aux_sample_size and the like of absurd size. */
+/*
+ * What perf and the driver refuse with. ENOMEM: attr.aux_sample_size and the like of absurd size.
+ */
 static bool words_are_known(void)
 {
 	static const int known[] = {
-		EINVAL, EOPNOTSUPP, EBUSY, E2BIG, ENODEV, ENOENT, EACCES, EPERM, EOVERFLOW, ENOMEM, EBADF, ESRCH, ENOSPC,
+		EINVAL, EOPNOTSUPP, EBUSY, E2BIG, ENODEV, ENOENT, EACCES, EPERM,
+		EOVERFLOW, ENOMEM, EBADF, ESRCH, ENOSPC,
 	};
 	bool good = true;
 
@@ -286,19 +294,21 @@ int main(int argc, char **argv)
 	bool alone = argc <= 3;
 	struct timespec from, to;
 
-	printf("1..%d\n# repeat: attr-fuzz %lu %llu\n", alone ? 4 : 1, count, (unsigned long long)seed);
+	printf("1..%d\n# repeat: attr-fuzz %lu %llu\n", alone ? 4 : 1, count,
+	       (unsigned long long)seed);
 	fflush(stdout);
 	state = seed;
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	fuzz(count, type, alone);
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	printf("# %lu events: %lu opened, %lu of them with an AUX area, in %ld s\n", count, opened, traced,
-	       (long)(to.tv_sec - from.tv_sec));
+	printf("# %lu events: %lu opened, %lu of them with an AUX area, in %ld s\n", count,
+	       opened, traced, (long)(to.tv_sec - from.tv_sec));
 
 	failed += result(1, words_are_known(), "those refused are so in words that perf knows");
 	if (!alone)
 		return failed;
-	failed += result(2, opened > count / 50 && opened < count, "some events are opened, some refused");
+	failed += result(2, opened > count / 50 && opened < count,
+			 "some events are opened, some refused");
 	failed += result(3, idle(), "no event is left behind");
 	failed += result(4, plain_opens(type), "a plain event can still be opened");
 

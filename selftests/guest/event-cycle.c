@@ -4,7 +4,8 @@
  *
  *	event-cycle [COUNT]
  *
- * Kinds of events take turns: of a task, of a CPU, never switched on, with an area, with a snapshot.
+ * Kinds of events take turns: of a task, of a CPU, never switched on, with an area, with a
+ * snapshot.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -78,15 +79,17 @@ int main(int argc, char **argv)
 	}
 	if (count > FEW)
 		let_go(held);
-	/* Buffers go after a grace period, a few at a time. A page lost in each cycle stays lost. */
+	/*
+	 * Buffers go after a grace period, a few at a time. A page lost in each cycle stays lost.
+	 */
 	for (int i = 0; i < 120; i++) {
 		sleep(1);
 		after = meminfo("MemAvailable");
 		if (after >= before - least)
 			break;
 	}
-	printf("# %lu events opened and closed in %ld s; memory available %ld KiB before, %ld after\n", count,
-	       (long)(time(NULL) - from), before, after);
+	printf("# %lu events opened and closed in %ld s; memory available %ld KiB before, %ld after\n",
+	       count, (long)(time(NULL) - from), before, after);
 	for (unsigned int i = 0; i < KINDS; i++) {
 		if (bad[i])
 			printf("# %lu of kind %u did not work: %s\n", bad[i], i, strerror(errno));

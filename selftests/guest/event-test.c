@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ntrace PMU seen through perf_event_open(): what it promises in sysfs, what it refuses, what it records.
+ * The ntrace PMU seen through perf_event_open(): what it promises in sysfs, what it refuses, what
+ * it records.
  *
  * No perf is needed. Each test gets the hardware idle and leaves it so.
  */
@@ -125,12 +126,13 @@ static long sink_of_cpu(int cpu)
 }
 
 /*
- * A sink that the trace of several CPUs goes to: what it gets is one stream, cut into records wherever it was when
- * somebody came to fetch it.
+ * A sink that the trace of several CPUs goes to: what it gets is one stream, cut into records
+ * wherever it was when somebody came to fetch it.
  */
 static bool sink_is_shared(void)
 {
-	return sysconf(_SC_NPROCESSORS_CONF) > 1 && sink_of_cpu(0) >= 0 && sink_of_cpu(0) == sink_of_cpu(1);
+	return sysconf(_SC_NPROCESSORS_CONF) > 1 && sink_of_cpu(0) >= 0 &&
+	       sink_of_cpu(0) == sink_of_cpu(1);
 }
 
 /* Size of the only memory that a sink can write to; 0: it can write to any */
@@ -181,14 +183,16 @@ static const struct field {
 };
 
 /* Value of a field, at its place */
-#define SET(field, value)	((uint64_t)(value) * (NTRACE_CONFIG_##field & -NTRACE_CONFIG_##field))
+#define SET(field, value)						\
+	((uint64_t)(value) * (NTRACE_CONFIG_##field & -NTRACE_CONFIG_##field))
 
 static struct perf_event_attr user_attr(void)
 {
 	struct perf_event_attr attr = plain_attr(sysfs_number("type"));
 
 	attr.exclude_guest = 1;
-	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			   PERF_SAMPLE_IDENTIFIER;
 	attr.sample_id_all = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
@@ -281,7 +285,8 @@ static void session_tell_pages(const struct session *s)
 		if (pread(map, &entry, sizeof(entry), at) != sizeof(entry))
 			break;
 		at = (entry & ((1ULL << 55) - 1)) * PAGE;
-		fprintf(out, "0x%016llx 0x%016llx\n", (unsigned long long)at, (unsigned long long)(at + PAGE));
+		fprintf(out, "0x%016llx 0x%016llx\n", (unsigned long long)at,
+			(unsigned long long)(at + PAGE));
 	}
 	fclose(out);
 	close(map);
@@ -327,8 +332,8 @@ static bool session_map_aux(struct session *s, size_t aux_size, int prot)
 	return true;
 }
 
-static bool session_open_prot(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu, size_t aux_size,
-			      int prot)
+static bool session_open_prot(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu,
+			      size_t aux_size, int prot)
 {
 	memset(s, 0, sizeof(*s));
 	s->fd = event_open(attr, pid, cpu);
@@ -346,7 +351,8 @@ static bool session_open_prot(struct session *s, struct perf_event_attr *attr, p
 	return false;
 }
 
-static bool session_open(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu, size_t aux_size)
+static bool session_open(struct session *s, struct perf_event_attr *attr, pid_t pid, int cpu,
+			 size_t aux_size)
 {
 	return session_open_prot(s, attr, pid, cpu, aux_size, PROT_READ | PROT_WRITE);
 }
@@ -489,7 +495,8 @@ static bool test_format(void)
 	char name[64], line[64], want[64];
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		int low = __builtin_ctzll(fields[i].mask), high = 63 - __builtin_clzll(fields[i].mask);
+		int low = __builtin_ctzll(fields[i].mask);
+		int high = 63 - __builtin_clzll(fields[i].mask);
 
 		snprintf(name, sizeof(name), "format/%s", fields[i].name);
 		if (low == high)
@@ -506,8 +513,9 @@ static bool test_format(void)
 static bool test_caps(void)
 {
 	static const char *const names[] = {
-		"htm", "btm", "contextid", "timestamp", "retstack", "seqjump", "repeathist", "extaddr", "alljumps",
-		"stall", "mmode", "syncmode", "syncmax", "filters", "cpuwide", "latch", "inhibitsrc",
+		"htm", "btm", "contextid", "timestamp", "retstack", "seqjump", "repeathist",
+		"extaddr", "alljumps", "stall", "mmode", "syncmode", "syncmax", "filters",
+		"cpuwide", "latch", "inhibitsrc",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -522,7 +530,8 @@ static bool test_caps(void)
 static bool test_encoders(void)
 {
 	static const char *const names[] = {
-		"hartid", "impl", "srcid", "srcbits", "ts_mode", "ts_width", "ts_prescale", "ts_freq", "ts_clock", "sink",
+		"hartid", "impl", "srcid", "srcbits", "ts_mode", "ts_width", "ts_prescale",
+		"ts_freq", "ts_clock", "sink",
 	};
 	char path[128], line[128];
 
@@ -590,17 +599,20 @@ static bool test_unknown_bits(void)
 static bool test_unsupported(void)
 {
 	static const struct { const char *name; uint64_t config; } field[] = {
-		{ "btm", SET(BTM, 1) }, { "contextid", SET(CONTEXTID, 1) }, { "timestamp", SET(TIMESTAMP, 1) },
-		{ "seqjump", SET(SEQJUMP, 1) }, { "repeathist", SET(REPEATHIST, 1) }, { "extaddr", SET(EXTADDR, 1) },
+		{ "btm", SET(BTM, 1) }, { "contextid", SET(CONTEXTID, 1) },
+		{ "timestamp", SET(TIMESTAMP, 1) }, { "seqjump", SET(SEQJUMP, 1) },
+		{ "repeathist", SET(REPEATHIST, 1) }, { "extaddr", SET(EXTADDR, 1) },
 		{ "alljumps", SET(ALLJUMPS, 1) }, { "stall", SET(STALL, 1) },
 	};
 
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		CHECK(refused_config(field[i].config) == (cap(field[i].name) ? 0 : EOPNOTSUPP));
 	for (int mode = 0; mode < 4; mode++) {
-		CHECK(refused_config(SET(RETSTACK, mode)) == (cap("retstack") >> mode & 1 ? 0 : EOPNOTSUPP));
+		CHECK(refused_config(SET(RETSTACK, mode)) ==
+		      (cap("retstack") >> mode & 1 ? 0 : EOPNOTSUPP));
 		if (mode)
-			CHECK(refused_config(SET(SYNCMODE, mode)) == (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
+			CHECK(refused_config(SET(SYNCMODE, mode)) ==
+			      (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
 	}
 	CHECK(!refused_config(SET(SYNCMAX, cap("syncmax"))));
 
@@ -748,7 +760,9 @@ static bool set_paranoid(int level)
 	return f && !fclose(f) && ok;
 }
 
-/* Each level: own user space, own kernel, a CPU, a CPU's kernel; never others', never machine mode */
+/*
+ * Each level: own user space, own kernel, a CPU, a CPU's kernel; never others', never machine mode
+ */
 static bool test_paranoid(void)
 {
 	static const struct {
@@ -764,7 +778,8 @@ static bool test_paranoid(void)
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]) && ok; i++) {
 		if (!set_paranoid(levels[i].level))
 			continue;
-		ok = nobody_gets(nobody_own, levels[i].own) && nobody_gets(nobody_kernel, levels[i].kernel) &&
+		ok = nobody_gets(nobody_own, levels[i].own) &&
+		     nobody_gets(nobody_kernel, levels[i].kernel) &&
 		     nobody_gets(nobody_cpu, levels[i].cpu) &&
 		     nobody_gets(nobody_cpu_kernel, levels[i].cpu_kernel) &&
 		     nobody_gets(nobody_other, EACCES) && nobody_gets(nobody_machine, EACCES);
@@ -898,7 +913,10 @@ static bool as_another(bool (*test)(void))
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* Whoever drains a shared sink publishes what is there, whosever it is: so all of it is one owner's. */
+/*
+ * Whoever drains a shared sink publishes what is there, whosever it is: so all of it is one
+ * owner's.
+ */
 static bool test_shared_owner(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -937,7 +955,10 @@ static bool check_stream(struct session *s, bool correlated)
 	return true;
 }
 
-/* Every record begins with a synchronisation, has whole messages only, and the last one ends with a correlation. */
+/*
+ * Every record begins with a synchronisation, has whole messages only, and the last one ends with a
+ * correlation.
+ */
 static bool check_trace(struct session *s, bool correlated)
 {
 	struct messages m;
@@ -952,9 +973,11 @@ static bool check_trace(struct session *s, bool correlated)
 		memset(&m, 0, sizeof(m));
 		count_messages(&m, s, &s->record[i]);
 		if (m.first != TCODE_PTSYNC || m.bad || (correlated && m.last != TCODE_PTC))
-			remark("record %u: offset %#llx size %llu flags %#llx: %u messages, first %d, last %d, bad %u", i,
-			       (unsigned long long)s->record[i].offset, (unsigned long long)s->record[i].size,
-			       (unsigned long long)s->record[i].flags, m.total, m.first, m.last, m.bad);
+			remark("record %u: offset %#llx size %llu flags %#llx: %u messages, first %d, last %d, bad %u",
+			       i, (unsigned long long)s->record[i].offset,
+			       (unsigned long long)s->record[i].size,
+			       (unsigned long long)s->record[i].flags,
+			       m.total, m.first, m.last, m.bad);
 		CHECK(m.first == TCODE_PTSYNC);
 		CHECK(!m.bad);
 		CHECK(!correlated || m.last == TCODE_PTC);
@@ -997,9 +1020,10 @@ static uint64_t record_ns(const struct session *s, unsigned int i)
 }
 
 /*
- * Nothing is lost as long as rate x (period + latency) < window. What a record that lost something holds is a window
- * that was full when somebody came to look, so its time has to have been long enough for that, at the highest rate of
- * the records that lost nothing. (Twice that: the machine is not always as fast.)
+ * Nothing is lost as long as rate x (period + latency) < window. What a record that lost something
+ * holds is a window that was full when somebody came to look, so its time has to have been long
+ * enough for that, at the highest rate of the records that lost nothing. (Twice that: the machine
+ * is not always as fast.)
  */
 static bool lost_with_reason(const struct session *s)
 {
@@ -1027,12 +1051,13 @@ static bool lost_with_reason(const struct session *s)
 		if (!ns)
 			continue;
 		if (lost == 1 || 2 * rate * ns < r->size)
-			remark("lost: rate %.1f MB/s x (period + latency) %.2f ms = %.1f KiB, window %.1f KiB", 1e3 * rate,
-			       ns / 1e6, rate * ns / 1024, r->size / 1024.0);
+			remark("lost: rate %.1f MB/s x (period + latency) %.2f ms = %.1f KiB, window %.1f KiB",
+			       1e3 * rate, ns / 1e6, rate * ns / 1024, r->size / 1024.0);
 		unexplained += rate && 2 * rate * ns < r->size;
 	}
 	remark("lossless: rate %.1f MB/s x (period + latency) %.2f ms at most = %.1f KiB; %u records, up to %.1f KiB, %u lost",
-	       1e3 * rate, longest / 1e6, rate * longest / 1024, s->records, largest / 1024.0, lost);
+	       1e3 * rate, longest / 1e6, rate * longest / 1024, s->records, largest / 1024.0,
+	       lost);
 
 	return !unexplained;
 }
@@ -1067,7 +1092,8 @@ static bool record_self(struct session *s, uint64_t config, int cpu)
 
 static unsigned int hw_mode(const struct session *s)
 {
-	return (s->hw_id & NTRACE_HW_ID_INSTMODE) / (NTRACE_HW_ID_INSTMODE & -NTRACE_HW_ID_INSTMODE);
+	return (s->hw_id & NTRACE_HW_ID_INSTMODE) /
+	       (NTRACE_HW_ID_INSTMODE & -NTRACE_HW_ID_INSTMODE);
 }
 
 static bool test_record_htm(void)
@@ -1126,7 +1152,8 @@ static bool count_records(struct session *s, struct perf_event_attr *attr, unsig
 	do {
 		spin(1000);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 333);
+	} while ((now.tv_sec - begin.tv_sec) * 1000 +
+		 (now.tv_nsec - begin.tv_nsec) / 1000000 < 333);
 	CHECK(session_disable(s));
 	session_read(s);
 	*records = s->records;
@@ -1135,7 +1162,10 @@ static bool count_records(struct session *s, struct perf_event_attr *attr, unsig
 	return true;
 }
 
-/* A frequency, which `perf record -F` gives to all events, is nothing that would stop trace at every tick. */
+/*
+ * A frequency, which `perf record -F` gives to all events, is nothing that would stop trace at
+ * every tick.
+ */
 static bool test_frequency(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -1198,7 +1228,10 @@ static bool test_reconfigure(void)
 	return ok;
 }
 
-/* Records from *next on: each begins with a synchronisation and is whole, unless it says that trace was lost */
+/*
+ * Records from *next on: each begins with a synchronisation and is whole, unless it says that trace
+ * was lost
+ */
 static bool session_check(struct session *s, struct messages *m, unsigned int *next)
 {
 	unsigned int bad;
@@ -1219,8 +1252,9 @@ static bool session_check(struct session *s, struct messages *m, unsigned int *n
 			continue;
 		}
 		if (m->first != TCODE_PTSYNC || r->flags)
-			remark("record %u at %#llx size %#llx flags %#llx", *next, (unsigned long long)r->offset,
-			       (unsigned long long)r->size, (unsigned long long)r->flags);
+			remark("record %u at %#llx size %#llx flags %#llx", *next,
+			       (unsigned long long)r->offset, (unsigned long long)r->size,
+			       (unsigned long long)r->flags);
 		CHECK(m->stream || m->first == TCODE_PTSYNC);
 		CHECK(m->bad == bad);
 	}
@@ -1228,7 +1262,10 @@ static bool session_check(struct session *s, struct messages *m, unsigned int *n
 	return true;
 }
 
-/* The window moves many times, and the reader keeps up: hardly anything is lost, and nothing without being flagged. */
+/*
+ * The window moves many times, and the reader keeps up: hardly anything is lost, and nothing
+ * without being flagged.
+ */
 static bool test_moving(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -1245,7 +1282,8 @@ static bool test_moving(void)
 		CHECK(session_check(s, &m, &next));
 		session_consume_aux(s);
 	}
-	remark("%llu bytes, %u messages in %u records, flags %#llx", (unsigned long long)trace_bytes(s), m.total, s->records,
+	remark("%llu bytes, %u messages in %u records, flags %#llx",
+	       (unsigned long long)trace_bytes(s), m.total, s->records,
 	       (unsigned long long)s->flags);
 	CHECK(lost_with_reason(s));
 	CHECK(trace_bytes(s) > AUX_DEFAULT);
@@ -1452,8 +1490,8 @@ static bool test_stall(void)
 	pin(sysconf(_SC_NPROCESSORS_CONF) - 1);
 	CHECK(stall_read(s, pid, &status, &m));
 	unpin();
-	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s), s->records,
-	       (unsigned long long)s->flags);
+	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s),
+	       s->records, (unsigned long long)s->flags);
 	CHECK(lost_with_reason(s));
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	CHECK(trace_bytes(s) > 64 * PAGE);
@@ -1473,7 +1511,8 @@ static void count_stream(struct messages *m, const struct session *a, const stru
 
 	m->stream = true;
 	while (i < a->records || k < b->records) {
-		first = k == b->records || (i < a->records && a->record[i].time <= b->record[k].time);
+		first = k == b->records ||
+			(i < a->records && a->record[i].time <= b->record[k].time);
 		if (first)
 			count_messages(m, a, &a->record[i++]);
 		else
@@ -1517,8 +1556,9 @@ static void spin_direct(void)
 }
 
 /*
- * One child's area is full and nobody reads it, while another's, which shares the sink, has room. Trace
- * of the first one is in the second's records, or the child waits, but none is lost in silence.
+ * One child's area is full and nobody reads it, while another's, which shares the sink, has room.
+ * Trace of the first one is in the second's records, or the child waits, but none is lost in
+ * silence.
  */
 static bool test_stall_beside(void)
 {
@@ -1678,8 +1718,8 @@ static bool test_cpu_wide(void)
 	CHECK(session_disable(s));
 	unpin();
 	session_read(s);
-	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s), s->records,
-	       (unsigned long long)s->flags);
+	remark("%llu bytes in %u records, flags %#llx", (unsigned long long)trace_bytes(s),
+	       s->records, (unsigned long long)s->flags);
 	CHECK(check_trace(s, true));
 	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U && s->hw_id & NTRACE_HW_ID_PRIV_S);
 	session_close(s);
@@ -1756,7 +1796,8 @@ static bool test_cycles(void)
 	struct perf_event_attr attr = user_attr();
 
 	for (int i = 0; i < 1000; i++) {
-		attr.config = (i & 1 ? SET(SYNCMODE, 2) : 0) | (i & 2 && cap("contextid") ? SET(CONTEXTID, 1) : 0);
+		attr.config = (i & 1 ? SET(SYNCMODE, 2) : 0) |
+			      (i & 2 && cap("contextid") ? SET(CONTEXTID, 1) : 0);
 		CHECK(session_open(&the_session, &attr, 0, i & 4 ? 0 : -1, 16 * PAGE));
 		if (i % 10 == 0)
 			CHECK(session_enable(&the_session));
@@ -1767,8 +1808,8 @@ static bool test_cycles(void)
 }
 
 /*
- * On hardware that fails, which the lab has: what failed is left alone as long as an event holds it,
- * and works no worse afterwards.
+ * On hardware that fails, which the lab has: what failed is left alone as long as an event holds
+ * it, and works no worse afterwards.
  */
 static bool test_failed_while_used(void)
 {
@@ -1987,7 +2028,8 @@ static const struct {
 	{ "a second user of an encoder gets EBUSY", test_busy, true },
 	{ "a shared sink is one owner's, others get EBUSY", test_shared_owner, true },
 	{ "HTM: user space of this task", test_record_htm, true },
-	{ "R27: BTM: user space of this task, with SRC if the sink is shared", test_record_btm, true },
+	{ "R27: BTM: user space of this task, with SRC if the sink is shared",
+	  test_record_btm, true },
 	{ "every optional field at once", test_record_fields, true },
 	{ "a frequency does not cut trace into pieces", test_frequency, true },
 	{ "events with different terms in turn", test_reconfigure, true },
@@ -1997,12 +2039,14 @@ static const struct {
 	{ "a reader that is ahead of the AUX area's head gets no trace", test_reader_ahead, true },
 	{ "a reader that corrects aux_tail gets a TRUNCATED record first", test_reader_back, true },
 	{ "with stall a full AUX area loses nothing", test_stall, true },
-	{ "with stall a full AUX area loses nothing, beside another CPU's", test_stall_beside, true },
+	{ "with stall a full AUX area loses nothing, beside another CPU's",
+	  test_stall_beside, true },
 	{ "the AUX area is unmapped again and again while trace comes", test_unmap, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
-	{ "R58: the AUX area has nothing outside of what its records tell of", test_red_zone, true },
+	{ "R58: the AUX area has nothing outside of what its records tell of",
+	  test_red_zone, true },
 	{ "1000 times open, map and close", test_cycles, true },
 	{ "what has failed is not reset while an event holds it", test_failed_while_used, true },
 	{ "unloading while used is refused", test_unload_while_used, true },
@@ -2028,6 +2072,7 @@ static void show(const char *task, const char *file)
 static pid_t watch(void)
 {
 	const long slow = atol(getenv("SLOW") ?: "1");
+	static const char *const files[] = { "stat", "syscall", "wchan", "stack" };
 	char tasks[64];
 	struct dirent *e;
 	pid_t pid;
@@ -2045,7 +2090,7 @@ static pid_t watch(void)
 			continue;
 		fprintf(stderr, "# thread %s after %d s\n", e->d_name, HANG_S);
 		for (int i = 0; i < 4; i++)
-			show(e->d_name, (const char *[]){ "stat", "syscall", "wchan", "stack" }[i]);
+			show(e->d_name, files[i]);
 	}
 	_exit(0);
 }

@@ -65,7 +65,8 @@ static inline int event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 /* An event mapped with so large an AUX area, on for a moment. Bytes of trace, or -1 */
 static inline long trace_shortly(int fd, size_t aux_size, int prot)
 {
-	struct perf_event_mmap_page *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct perf_event_mmap_page *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+						 MAP_SHARED, fd, 0);
 	long head = -1;
 	void *aux;
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every allocation on a path fails once: the first, the second, and so on, until the path needs no more. Wants a kernel
- * with FAILSLAB and FAIL_PAGE_ALLOC.
+ * Every allocation on a path fails once: the first, the second, and so on, until the path needs no
+ * more. Wants a kernel with FAILSLAB and FAIL_PAGE_ALLOC.
  *
  *	fault-inject load MODULE	insmod, which probes nothing (bind does), and rmmod
  *	fault-inject bind		each component by the driver's bind, after its unbind
- *	fault-inject open		perf_event_open: of a task, of a CPU, each with every field that allocates
- *	fault-inject mmap		the AUX area of such events, one read-only too, and switching them on
+ *	fault-inject open		perf_event_open: a task's, a CPU's, each that allocates more
+ *	fault-inject mmap		the AUX area of these, one read-only too, and switching on
  *
- * /proc/thread-self/fail-nth counts allocations of this task; it is 0 afterwards if that many were made.
+ * /proc/thread-self/fail-nth counts allocations of this task; it is 0 afterwards if that many were
+ * made.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -51,7 +52,8 @@ static bool prepare(void)
 	       write_text(FAIL "fail_page_alloc/ignore-gfp-wait", "N") &&
 	       write_text(FAIL "fail_page_alloc/ignore-gfp-highmem", "N") &&
 	       write_text(FAIL "fail_page_alloc/min-order", "0") &&
-	       write_text(FAIL "failslab/verbose", "0") && write_text(FAIL "fail_page_alloc/verbose", "0");
+	       write_text(FAIL "failslab/verbose", "0") &&
+	       write_text(FAIL "fail_page_alloc/verbose", "0");
 }
 
 static int nth_fd, pmu_type;
@@ -246,7 +248,9 @@ static int inject_bind(void)
 	dir = opendir(DRIVER);
 	while (dir && (entry = readdir(dir)) && nr < 64)
 		if (strstr(entry->d_name, ".trace"))
-			path[nr++] = (struct path) { strdup(entry->d_name), bind, unbind, strdup(entry->d_name) };
+			path[nr++] = (struct path) {
+				strdup(entry->d_name), bind, unbind, strdup(entry->d_name)
+			};
 	printf("1..%d\n", nr);
 	for (int i = 0; i < nr; i++) {
 		unbind(&path[i], 0);
@@ -260,8 +264,12 @@ static int inject_bind(void)
 
 static int inject_events(int (*run)(const struct path *), void (*undo)(const struct path *, int))
 {
-	static const struct kind task = { 0, false, PROT_READ | PROT_WRITE }, cpu = { 0, true, PROT_READ | PROT_WRITE },
-		context = { NTRACE_CONFIG_CONTEXTID, false, PROT_READ | PROT_WRITE }, snapshot = { 0, false, PROT_READ };
+	static const struct kind task = { 0, false, PROT_READ | PROT_WRITE };
+	static const struct kind cpu = { 0, true, PROT_READ | PROT_WRITE };
+	static const struct kind context = {
+		NTRACE_CONFIG_CONTEXTID, false, PROT_READ | PROT_WRITE
+	};
+	static const struct kind snapshot = { 0, false, PROT_READ };
 	const struct path path[] = {
 		{ "a task's event", run, undo, &task },
 		{ "a CPU's event", run, undo, &cpu },
@@ -275,7 +283,8 @@ static int inject_events(int (*run)(const struct path *), void (*undo)(const str
 	for (int i = 0; i < nr; i++) {
 		/* Not every sink can go round: what fails anyway is not tried with a fault. */
 		if (path[i].what == &snapshot && !works(&path[i]))
-			printf("ok %d - %s # SKIP this sink cannot: %s\n", i + 1, path[i].name, strerror(errno));
+			printf("ok %d - %s # SKIP this sink cannot: %s\n", i + 1, path[i].name,
+			       strerror(errno));
 		else
 			failed += !inject(i + 1, &path[i]);
 	}

@@ -12,7 +12,8 @@ log=/tmp/full.records
 ran()
 {
 	for i in $(seq 1200); do
-		pid=$(pidof bigtrace) && ticks=$(awk '{ print $14 + $15 }' /proc/$pid/stat 2>/dev/null) &&
+		pid=$(pidof bigtrace) &&
+			ticks=$(awk '{ print $14 + $15 }' /proc/$pid/stat 2>/dev/null) &&
 			[ "${ticks:-0}" -ge $1 ] && return
 		sleep 0.1
 	done
@@ -45,8 +46,9 @@ record()
 	wait $perf
 	[ $? = 143 ] || return 1
 	# OFFSET SIZE FLAGS of each record
+	hex='\([0-9a-fx]*\)'
 	perf report -D -i $data 2>/dev/null |
-		sed -n 's/.*PERF_RECORD_AUX offset: \([0-9a-fx]*\) size: \([0-9a-fx]*\) flags: \(0x[0-9a-f]*\).*/\1 \2 \3/p' >$log
+		sed -n "s/.*PERF_RECORD_AUX offset: $hex size: $hex flags: $hex.*/\1 \2 \3/p" >$log
 }
 
 truncated()
@@ -58,7 +60,10 @@ truncated()
 goes_on()
 {
 	awk 'full && $2 != "0" && $2 != "0x0" { after++ } $3 ~ /[13579bdf]$/ { full++ }
-		END { print "# " after + 0 " records of trace after the first such"; exit !after }' $log
+		END {
+			print "# " after + 0 " records of trace after the first such"
+			exit !after
+		}' $log
 }
 
 echo 1..3

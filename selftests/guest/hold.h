@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What comes with the first event and goes with the last one takes much longer than an event does: perf's hooks in the
- * scheduler and the probe of sched_switch, which are patched into the kernel's text and wait for grace periods, and
- * components that are reset. Between hold() and let_go() it all stays, for those who open very many.
+ * What comes with the first event and goes with the last one takes much longer than an event does:
+ * perf's hooks in the scheduler and the probe of sched_switch, which are patched into the kernel's
+ * text and wait for grace periods, and components that are reset. Between hold() and let_go() it
+ * all stays, for those who open very many.
  */
 #ifndef SELFTESTS_HOLD_H
 #define SELFTESTS_HOLD_H
@@ -41,7 +42,10 @@ static inline void hold_power(const char *control)
 		closedir(dir);
 }
 
-/* Another PMU's event is as good as one of ntrace's for perf and the probe, and refuses none of those. Returns its fd. */
+/*
+ * Another PMU's event is as good as one of ntrace's for perf and the probe, and refuses none of
+ * those. Returns its fd.
+ */
 static inline int hold(void)
 {
 	struct perf_event_attr attr = {
@@ -71,7 +75,10 @@ static inline void let_go(int fd)
 	hold_power("auto");
 }
 
-/* Woken up elsewhere each time, it would have every CPU wake up for it. If this one is offline, so be it. */
+/*
+ * Woken up elsewhere each time, it would have every CPU wake up for it. If this one is offline, so
+ * be it.
+ */
 static inline void hold_on_cpu(int cpu)
 {
 	cpu_set_t set;

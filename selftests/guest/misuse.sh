@@ -114,9 +114,11 @@ check "perf stat: not supported, and the log says why" count
 check "perf stat -a: likewise" count_all
 check "a task, while all CPUs are traced: busy, then not" task_after_cpus
 check "all CPUs, while a task is traced: busy, then not" cpus_after_task
-for option in "frequency (-F option):-F 1000" "period (-c option):-c 1000" "call chains (-g option):-g"; do
+for option in "frequency (-F option):-F 1000" "period (-c option):-c 1000" \
+		"call chains (-g option):-g"; do
 	# shellcheck disable=SC2086
-	check "refused in words: ${option#*:}" refused "${option%:*} with ntrace" ${option#*:} -e ntrace//u
+	check "refused in words: ${option#*:}" \
+		refused "${option%:*} with ntrace" ${option#*:} -e ntrace//u
 done
 check "-c beside another event is that event's" beside
 check "stall with the kernel: perf says why" stalled_kernel

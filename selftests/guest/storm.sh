@@ -100,7 +100,8 @@ opener()
 {
 	seed=$start
 	while more; do
-		timeout -s KILL $limit attr-fuzz 200 $seed others >$dir/opener.out || cat $dir/opener.out >>$dir/failed
+		timeout -s KILL $limit attr-fuzz 200 $seed others >$dir/opener.out ||
+			cat $dir/opener.out >>$dir/failed
 		echo 200 >>$dir/opener.log
 		seed=$((seed + 1))
 		sleep 1
@@ -135,12 +136,14 @@ online()
 	[ "$(nproc)" = "$CPUS" ]
 }
 
-echo "# $(age) s: $(count recorded) recorded, $(count busy) found it busy, $(count gone) lost their CPU"
+echo "# $(age) s: $(count recorded) recorded, $(count busy) found it busy," \
+	"$(count gone) lost their CPU"
 check "each of eight at once records" each
 [ ! -s $dir/failed ] || head -n 30 $dir/failed | sed 's/^/# /'
 check "$(count failed) fail for another reason, $(count stuck) get stuck" [ ! -s $dir/failed ]
 check "CPUs went $(wc -l <$dir/hotplug.log) times" [ -s $dir/hotplug.log ]
 check "and came back" online
-check "after that, and $(($(wc -l <$dir/opener.log) * 200)) random events, an event records as ever" event_works
+openings=$(($(wc -l <$dir/opener.log) * 200))
+check "after that, and $openings random events, an event records as ever" event_works
 rm -rf $dir
 finish

@@ -86,7 +86,8 @@ works()
 {
 	record -- qsort || return 1
 	record -a -- qsort || return 1
-	[ "$(perf script -i $data --itrace=i10000i -F comm,ip 2>/dev/null | grep -c '^ *qsort ')" -gt 10 ]
+	[ "$(perf script -i $data --itrace=i10000i -F comm,ip 2>/dev/null |
+		grep -c '^ *qsort ')" -gt 10 ]
 }
 
 # Everything comes and goes while perf opens and closes events as fast as it can.
