@@ -405,11 +405,13 @@ static int test__ntrace_times(struct test_suite *test __maybe_unused,
 	s = (struct nt_session_span) { .end = 1, .scan = 1 };
 	TEST_ASSERT_VAL("part of a message", !nt_session_span_scan(&s, timed_events, 1, 3, false));
 	TEST_ASSERT_VAL("... and all of it",
-			nt_session_span_scan(&s, timed_events, 1, 3, true) && s.scan == 3 && s.sum == 10);
+			nt_session_span_scan(&s, timed_events, 1, 3, true) &&
+			s.scan == 3 && s.sum == 10);
 	s = (struct nt_session_span) { .end = 3, .scan = 3 };
 	TEST_ASSERT_VAL("no time yet", !nt_session_span_scan(&s, timed_events, 3, 5, false));
 	TEST_ASSERT_VAL("... but in the rest of it",
-			nt_session_span_scan(&s, timed_events, 3, 8, false) && s.scan == 7 && s.sum == 10);
+			nt_session_span_scan(&s, timed_events, 3, 8, false) &&
+			s.scan == 7 && s.sum == 10);
 
 	s = (struct nt_session_span) { .insns = 10, .from = 1000, .to = 1100 };
 	TEST_ASSERT_VAL("times between those of messages",
@@ -424,7 +426,8 @@ static int test__ntrace_times(struct test_suite *test __maybe_unused,
 /* The clock of samples: the usual pace, whatever a tick or a stall adds to one span */
 static u64 advance(struct nt_session_pace *p, u64 insns, u64 ns)
 {
-	return nt_session_pace_advance(p, insns, ns << NT_SESSION_CLOCK_SHIFT, false) >> NT_SESSION_CLOCK_SHIFT;
+	return nt_session_pace_advance(p, insns, ns << NT_SESSION_CLOCK_SHIFT, false) >>
+	       NT_SESSION_CLOCK_SHIFT;
 }
 
 static int test_pace(void)

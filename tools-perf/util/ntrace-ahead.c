@@ -30,7 +30,10 @@ static void begin_span(struct ntrace_queue *q, bool cut)
 	if (!s->known || last->kind == NT_EV_START)
 		s->to = to;
 	s->from	 = min(s->to, to);
-	s->to	 = cut ? min(to, s->from + (nt_session_pace_of(&q->pace, s->sum) >> NT_SESSION_CLOCK_SHIFT)) : to;
+	s->to	 = to;
+	if (cut)
+		s->to = min(to, s->from + (nt_session_pace_of(&q->pace, s->sum) >>
+					   NT_SESSION_CLOCK_SHIFT));
 	s->known = true;
 	s->insns = s->sum;
 	s->done	 = 0;
@@ -82,8 +85,13 @@ int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
 	if (!nr || to > until)
 		return 0;
 	q->clock += s->advance;
-	*s = (struct nt_session_span) { .end = q->pos + nr, .scan = q->pos + nr, .from = to, .to = to,
-				    .known = true };
+	*s = (struct nt_session_span) {
+		.end = q->pos + nr,
+		.scan = q->pos + nr,
+		.from = to,
+		.to = to,
+		.known = true,
+	};
 	return nr;
 }
 

@@ -22,8 +22,8 @@ static void lose(struct ntrace_queue *q)
 }
 
 /*
- * perf record --switch-output writes the mappings of tasks into each file in which there is trace of
- * them, unless they were too many, or some were lost.
+ * perf record --switch-output writes the mappings of tasks into each file in which there is trace
+ * of them, unless they were too many, or some were lost.
  */
 static bool is_of_another_file(struct ntrace_queue *q, u64 addr)
 {
@@ -169,8 +169,8 @@ static bool is_pause(const struct ntrace_queue *q, const struct nt_event *ev)
 }
 
 /*
- * Trace resumes after a shared sink was full. An encoder that had no room for its messages reports a
- * loss first. It reports none if a part of a message was in the sink, or if a funnel that was off
+ * Trace resumes after a shared sink was full. An encoder that had no room for its messages reports
+ * a loss first. It reports none if a part of a message was in the sink, or if a funnel that was off
  * discarded messages. No trace is missing between a reported stop and a start by enabling.
  */
 static int on_broken(struct ntrace_queue *q, unsigned int sync)
@@ -182,7 +182,8 @@ static int on_broken(struct ntrace_queue *q, unsigned int sync)
 		return 0;
 	return ntrace_flow_gap(q) ?:
 	       ntrace_synth_error(q, NT_SESSION_LOSS_LOST, 0,
-				  "trace lost: the shared sink was full at %#" PRIx64, q->broken_at);
+				  "trace lost: the shared sink was full at %#" PRIx64,
+				  q->broken_at);
 }
 
 static int on_start(struct ntrace_queue *q, const struct nt_event *ev)
@@ -275,9 +276,9 @@ static bool is_of_another(const struct ntrace_queue *q, const struct nt_event *e
 }
 
 /*
- * A held stop belongs to the previous task. So does a stop that looked like a pause, if another task
- * resumes at the same instruction. The kernel's own flow continues there, as the Ownership message
- * names the next task a little before the switch ends.
+ * A held stop belongs to the previous task. So does a stop that looked like a pause, if another
+ * task resumes at the same instruction. The kernel's own flow continues there, as the Ownership
+ * message names the next task a little before the switch ends.
  */
 static int on_context(struct ntrace_queue *q, const struct nt_event *ev, bool paused)
 {

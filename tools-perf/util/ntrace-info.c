@@ -52,7 +52,8 @@ static int read_header(struct ntrace_info *info, const uint64_t *word, size_t nr
 	info->major = word[NTRACE_INFO_VERSION] >> 16;
 	info->minor = word[NTRACE_INFO_VERSION] & 0xffff;
 	if (info->major != NTRACE_INFO_MAJOR)
-		return refuse(why, "this file has layout version %u.%u, of a newer perf: this one reads %u.x",
+		return refuse(why,
+			      "this file has layout version %u.%u, of a newer perf: this one reads %u.x",
 			      info->major, info->minor, NTRACE_INFO_MAJOR);
 	if (nr < NTRACE_INFO_HEADER_MAX || word[NTRACE_INFO_HEADER_WORDS] > nr ||
 	    word[NTRACE_INFO_HEADER_WORDS] < NTRACE_INFO_HEADER_MAX)
@@ -85,7 +86,8 @@ static int read_cpus(struct ntrace_info *info, const uint64_t *word, size_t nr, 
 	unsigned int i;
 
 	if (!count || stride < NTRACE_INFO_CPU_MIN || stride > room || count > room / stride)
-		return refuse(why, "the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
+		return refuse(why,
+			      "the file's AUXTRACE_INFO record has %" PRIu64 " CPUs of %" PRIu64
 			      " words in %zu words", count, stride, room);
 
 	info->cpu = calloc(count, sizeof(*info->cpu));
@@ -337,7 +339,8 @@ static int check_version(unsigned int version, char *why)
 {
 	if (version == NTRACE_HW_ID_VERSION_1 || version == NTRACE_HW_ID_VERSION_2)
 		return 0;
-	return refuse(why, "AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u",
+	return refuse(why,
+		      "AUX_OUTPUT_HW_ID version %u is of a newer kernel: this perf reads version %u",
 		      version, NTRACE_HW_ID_VERSION_2);
 }
 
@@ -352,7 +355,8 @@ static int read_profile(const struct ntrace_info *info, uint64_t hw_id, int cpu_
 		return 0;
 	if (profile == NT_PROFILE_1_0 || profile >= NTRACE_PROFILE_UNKNOWN ||
 	    !nt_profile_name(profile))
-		return refuse(why, "CPU %d: its encoder's messages deviate from N-Trace 1.0, and the perf that recorded them does not say how: record with a newer perf",
+		return refuse(why,
+			      "CPU %d: its encoder's messages deviate from N-Trace 1.0, and the perf that recorded them does not say how: record with a newer perf",
 			      cpu_nr);
 	params->profile = profile;
 	return 0;
@@ -382,7 +386,8 @@ int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
 	params->mode = read_mode(GET(NTRACE_HW_ID_INSTMODE, hw_id));
 	read_features(GET(NTRACE_HW_ID_FEATURES, hw_id), params);
 	if (nt_params_check(params))
-		return refuse(why, "AUX_OUTPUT_HW_ID %#" PRIx64 " has values that cannot be", hw_id);
+		return refuse(why, "AUX_OUTPUT_HW_ID %#" PRIx64 " has values that cannot be",
+			      hw_id);
 	return 0;
 }
 
@@ -438,8 +443,8 @@ uint64_t ntrace_info_hw_id(const struct ntrace_info *info, const struct ntrace_a
 	       PREP(NTRACE_HW_ID_CONTEXT, !!(asked->config & NTRACE_CONFIG_CONTEXTID)) |
 	       PREP(NTRACE_HW_ID_FEATURES, features(asked->config)) |
 	       PREP(NTRACE_HW_ID_SRCBITS,
-			  shared || cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ?
-			  cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
+		    shared || cpu[NTRACE_INFO_CPU_CAPS] & NTRACE_CAP_SRC_ALWAYS ?
+		    cpu[NTRACE_INFO_CPU_SRCBITS] & 0xf : 0) |
 	       PREP(NTRACE_HW_ID_TIMESTAMP, !!(asked->config & NTRACE_CONFIG_TIMESTAMP)) |
 	       PREP(NTRACE_HW_ID_PRIV_U, !asked->exclude_user) |
 	       PREP(NTRACE_HW_ID_PRIV_S, !asked->exclude_kernel) |

@@ -166,8 +166,8 @@ void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_convers
 			   const void *mark);
 
 /*
- * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it out.
- * Earlier drivers did not know those, and never set PRIVATE.
+ * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it
+ * out. Earlier drivers did not know those, and never set PRIVATE.
  */
 static inline bool ntrace_is_shared(uint64_t hw_id)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recordings that come through a pipe. An AUX record comes behind its trace, and decoding has to know
- * it before: so the rest of the pipe is kept in a file without a name, which then takes the place of
- * the pipe. perf reads on from there, and trace can be read at any offset.
+ * Recordings that come through a pipe. An AUX record comes behind its trace, and decoding has to
+ * know it before: so the rest of the pipe is kept in a file without a name, which then takes the
+ * place of the pipe. perf reads on from there, and trace can be read at any offset.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE		/* O_TMPFILE */
@@ -70,7 +70,9 @@ static int pipe_copy(struct perf_data *data, int to)
 /* The offset of the next record, which is behind the one that is processed now */
 static off_t pipe_tell(struct perf_data *data)
 {
-	return ntrace_compat_use_stdio(data) ? ftello(data->file.fptr) : lseek(perf_data__fd(data), 0, SEEK_CUR);
+	if (ntrace_compat_use_stdio(data))
+		return ftello(data->file.fptr);
+	return lseek(perf_data__fd(data), 0, SEEK_CUR);
 }
 
 /* A recording made through a pipe may have become a file since. */

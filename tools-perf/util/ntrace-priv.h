@@ -286,8 +286,8 @@ int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev);
 int ntrace_synth_range(struct ntrace_queue *q, u32 insns);
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip);
-int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip, const char *fmt, ...)
-	__printf(4, 5);
+int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip,
+		       const char *fmt, ...) __printf(4, 5);
 
 /* --- ntrace-stack.c --------------------------------------------------------- */
 
@@ -384,7 +384,7 @@ struct ntrace {
 	struct ip_callchain	*late_chain;	/* for samples of other events */
 	struct branch_stack	*late_branches;
 	struct ntrace_log	*log;
-	int			unpacked;	/* file with the trace of compressed records, or -1 */
+	int			unpacked;	/* file with trace of compressed records, or -1 */
 };
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);

@@ -453,7 +453,8 @@ static int close_window(struct ntrace_queue *q)
 	}
 	if (err || w->echo)
 		return err;
-	if (w->flags & PERF_AUX_FLAG_TRUNCATED || (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some))
+	if (w->flags & PERF_AUX_FLAG_TRUNCATED ||
+	    (w->flags & PERF_AUX_FLAG_PARTIAL && !q->lost_some))
 		err = ntrace_flow_gap(q);
 	if (err)
 		return err;

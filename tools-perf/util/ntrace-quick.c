@@ -70,7 +70,7 @@ static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
 
 	if (msg->fields & NT_F_TSTAMP && (qk->have_time || nt_tcode_is_sync(msg->tcode))) {
 		time = nt_session_span_stamp(&qk->params, msg, qk->have_time ? qk->time : 0,
-					 qk->time_from);
+					     qk->time_from);
 		if (time > qk->limit)
 			return false;
 		qk->time = time;

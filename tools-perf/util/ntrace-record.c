@@ -33,9 +33,9 @@ bool ntrace_is_recorded(struct evlist *evlist)
 }
 
 /*
- * What is known of the tasks goes into the new file. Where that is not all, perf looks at which there
- * are: it describes the process that it started or was given, but the event follows its children.
- * Any process may be such a child, also one that was left behind and is nobody's now.
+ * What is known of the tasks goes into the new file. Where that is not all, perf looks at which
+ * there are: it describes the process that it started or was given, but the event follows its
+ * children. Any process may be such a child, also one that was left behind and is nobody's now.
  */
 void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
 			    const struct perf_tool *tool, ntrace_write_t write,

@@ -136,7 +136,8 @@ static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task
 
 	/* An end that is taken back must not have cost the oldest entry. */
 	if (!task->last)
-		task->last = last_new(nt->br_stack_sz + nt->opts.inject + (late ? LATE_BRANCHES : 0),
+		task->last = last_new(nt->br_stack_sz + nt->opts.inject +
+				      (late ? LATE_BRANCHES : 0),
 				      late ? nt->br_stack_sz : 0);
 	last = task->last;
 	if (last && last->trace_nr != trace_nr) {
@@ -316,7 +317,8 @@ static bool copy_before_trap(const struct ntrace *nt, const struct ntrace_last *
 		if (last->trap[at].from != ip)
 			continue;
 		for (; stack->nr < last->trap[at].nr; stack->nr++)
-			stack->entries[stack->nr] = make_entry(nt, &last->trap[at].entry[stack->nr]);
+			stack->entries[stack->nr] =
+				make_entry(nt, &last->trap[at].entry[stack->nr]);
 		return true;
 	}
 	return false;

@@ -3,8 +3,9 @@
  * perf record --switch-output: so that each file decodes by itself.
  *
  * The first trace of a new file is of before it was begun, and perf describes the tasks that there
- * are then. So this listens to what perf reads from its rings, keeps what describes tasks as long as
- * trace can come to which it applies, and writes it into each new file, with the times that it has.
+ * are then. So this listens to what perf reads from its rings, keeps what describes tasks as long
+ * as trace can come to which it applies, and writes it into each new file, with the times that it
+ * has.
  *
  * An event that follows tasks has a window for each stay of a task on a CPU, from when it comes
  * until it leaves. Where such a task has ended, and all rings were read since, nothing comes of it
@@ -13,11 +14,11 @@
  * record of each CPU is no more wanted. So it is with sinks that CPUs share, because anyone's AUX
  * record may report the trace.
  *
- * perf reads one ring after the other, and a ring before the trace that belongs to it. So a file that
- * ends can have trace of a task of which another CPU's ring tells, and trace of which the AUX record
- * is in the ring. What the rings have then is written into both files. A mark in the new one tells
- * which AUX records are about trace in the one before: a PERF_RECORD_AUXTRACE without bytes. Its
- * reference is the time of the last of them, its offset where the trace begins that comes now.
+ * perf reads one ring after the other, and a ring before the trace that belongs to it. So a file
+ * that ends can have trace of a task of which another CPU's ring tells, and trace of which the AUX
+ * record is in the ring. What the rings have then is written into both files. A mark in the new one
+ * tells which AUX records are about trace in the one before: a PERF_RECORD_AUXTRACE without bytes.
+ * Its reference is the time of the last of them, its offset where the trace begins that comes now.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static struct {
 	union perf_event	*part;		/* a record of which the rest is to come */
 	size_t			part_size;
 	u64			round;		/* the rings were read for so many times */
-	struct list_head	queue;		/* in the order of time, until all rings were read */
+	struct list_head	queue;		/* in order of time, until all rings were read */
 	struct ntrace_history	*history;
 } sw;
 
@@ -307,7 +308,9 @@ void ntrace_switch_read(struct mmap *map, const void *buf, size_t size)
 
 /* --- what is not wanted any more -------------------------------------------- */
 
-/* Takes over what came before the newest record that is of an earlier round: all rings were read. */
+/*
+ * Takes over what came before the newest record that is of an earlier round: all rings were read.
+ */
 static int take_over(void)
 {
 	struct ntrace_record *rec, *last = NULL;
@@ -408,7 +411,9 @@ static int write_record(void *ctx, struct ntrace_record *rec)
 	return write_event(ctx, ntrace_record_event(rec));
 }
 
-/* AUX records up to that time are about bytes before the offset, and later ones about those behind. */
+/*
+ * AUX records up to that time are about bytes before the offset, and later ones about those behind.
+ */
 static int write_mark(struct writer *w, const struct ring *ring)
 {
 	const struct auxtrace_mmap *mm = &ring->map->auxtrace_mmap;

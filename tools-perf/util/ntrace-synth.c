@@ -28,10 +28,10 @@
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
 
-static_assert((u64)NT_SESSION_SYSCALL == PERF_IP_FLAG_SYSCALLRET &&
-	      (u64)NT_SESSION_INTERRUPT == PERF_IP_FLAG_INTERRUPT &&
-	      (u64)NT_SESSION_BEGIN == PERF_IP_FLAG_TRACE_BEGIN &&
-	      (u64)NT_SESSION_END == PERF_IP_FLAG_TRACE_END);
+static_assert(PERF_IP_FLAG_SYSCALLRET == (u64)NT_SESSION_SYSCALL &&
+	      PERF_IP_FLAG_INTERRUPT == (u64)NT_SESSION_INTERRUPT &&
+	      PERF_IP_FLAG_TRACE_BEGIN == (u64)NT_SESSION_BEGIN &&
+	      PERF_IP_FLAG_TRACE_END == (u64)NT_SESSION_END);
 
 /* --- the events that are synthesized ---------------------------------------- */
 
@@ -542,8 +542,9 @@ static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 			q->next_sample += nt_session_period_next(&q->period);
 		nth = nth > s->done ? nth - s->done : 1;
 		if (!q->nt->exact_period)
-			periods = nt_session_period_scale(&q->period, periods * q->period.period,
-						      s->insns, s->advance);
+			periods = nt_session_period_scale(&q->period,
+							  periods * q->period.period,
+							  s->insns, s->advance);
 		err = sample_nth(q, w, nth, insns, periods);
 	}
 	return err;

@@ -31,7 +31,7 @@
 struct search {
 	struct ntrace	*nt;
 	struct zstd_data zstd;
-	u8		*unpacked;	/* out of a compressed record, behind the rest of the one before */
+	u8		*unpacked;	/* out of a compressed record, behind what is left */
 	size_t		rest, room;
 	bool		packed;		/* what is looked at was compressed */
 	bool		sampling;	/* some events take AUX area samples */
@@ -138,7 +138,8 @@ static int search_sample(struct search *s, union perf_event *event, u64 offset)
 	ntrace_compat_sample_init(&sample);
 	err = parse(s->nt, event, &sample);
 	idx = err ? -1 : sample_idx(s->nt, &sample);
-	if (!err && idx < 0 && (event->header.type != PERF_RECORD_SAMPLE || sample.aux_sample.size)) {
+	if (!err && idx < 0 &&
+	    (event->header.type != PERF_RECORD_SAMPLE || sample.aux_sample.size)) {
 		pr_err("ntrace: a record of trace of an event that the file does not know\n");
 		err = -EINVAL;
 	}

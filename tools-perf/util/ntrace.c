@@ -116,8 +116,8 @@ u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 
 /*
  * No one knows what was called, and returned, meanwhile: by a thread whose own the buffer is; on a
- * CPU, by any task that does not run on another one. Each task finds that out when it comes next, so
- * a loss costs the same however many there are.
+ * CPU, by any task that does not run on another one. Each task finds that out when it comes next,
+ * so a loss costs the same however many there are.
  */
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 {

@@ -139,7 +139,8 @@ test_filter()
 		-- ${workload} || return 1
 	script --itrace=i0nse -F ip,sym,symoff >"${insns}"
 	no_errors "${insns}" &&
-		compare "functions" brstack_bench "$(sed 's/.* \(.*\)+0x.*/\1/' "${insns}" | sort -u)" &&
+		compare "functions" brstack_bench \
+			"$(sed 's/.* \(.*\)+0x.*/\1/' "${insns}" | sort -u)" &&
 		compare "times it began" 30 "$(grep -c 'brstack_bench+0x0$' "${insns}")"
 }
 

@@ -38,8 +38,7 @@ struct nt_ctr {
 	bool owned;		/* Ownership messages tell it */
 	struct nt_path *path;	/* up to the event */
 	struct ctr_pending pending;
-	/* sets of types of BRANCH events: to be put into the buffer without another
-	 * thought; of no effect */
+	/* sets of types of BRANCH events: to be put into the buffer as they are; of no effect */
 	uint32_t plain, idle;
 	bool walks;		/* branches not taken are recorded */
 

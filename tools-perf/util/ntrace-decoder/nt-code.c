@@ -678,7 +678,7 @@ static void maps_drop(struct nt_code *code, uint64_t start, uint64_t last)
 
 static void old_drop(struct nt_code *code)
 {
-	code->generation += code->old != NULL;
+	code->generation += !!code->old;
 	while (code->old) {
 		struct nt_map *map = code->old;
 

@@ -219,7 +219,7 @@ NT_INLINE const struct nt_table *nt_text_table(const struct nt_text *text)
 
 /* The entry of the block at pc, or NT_BLOCK_NONE; *slot: its place, or the free one for it */
 NT_INLINE uint32_t nt_table_find(const struct nt_store *store, const struct nt_table *t,
-				     uint64_t pc, uint32_t *slot)
+				 uint64_t pc, uint32_t *slot)
 {
 	const uint32_t wrap = (1u << t->bits) - 1;
 	uint64_t hash = nt_code_hash(pc);
@@ -235,7 +235,7 @@ NT_INLINE uint32_t nt_table_find(const struct nt_store *store, const struct nt_t
 
 /* The block at an address in a text, which may be stale, or NT_BLOCK_NONE */
 NT_INLINE uint32_t nt_table_block(const struct nt_store *store, const struct nt_table *t,
-				      uint64_t pc)
+				  uint64_t pc)
 {
 	uint32_t slot, entry = nt_table_find(store, t, pc, &slot);
 

@@ -14,8 +14,8 @@
 #define MEMOS		(1u << MEMO_BITS)
 #define MEMO_BYTES	16	/* of a message that is kept */
 /*
- * A program that hardly repeats its messages is counted faster without memos.  When so many were not
- * found, and fewer than MEMO_GAIN times as many were, there is a pause of PAUSE batches.
+ * A program that hardly repeats its messages is counted faster without memos.  When so many were
+ * not found, and fewer than MEMO_GAIN times as many were, there is a pause of PAUSE batches.
  */
 #ifndef MEMO_MISSES
 #define MEMO_MISSES	8192u
@@ -107,7 +107,7 @@ struct nt_counts {
 	char *copy;			/* of the edges, for a caller with another struct nt_edge */
 	uint32_t *table;		/* open addressing: edge -> number */
 	unsigned int table_bits;
-	uint32_t last;			/* edge of this batch that no event tells of, NT_EDGE_NONE: none */
+	uint32_t last;			/* edge of this batch that no event tells of, if any */
 	unsigned int last_at;		/* events of the batch that were before it */
 
 	struct spot *spots;		/* the first is SPOT_NONE */

@@ -42,12 +42,16 @@ static const char *const error_words[NT_ERROR_MAX] = {
 	[NT_EMODE]	= "message of BTM in an HTM trace, or of HTM in a BTM trace",
 	[NT_ENOMODE]	= "conditional branch without outcome, and no message tells HTM from BTM",
 	[NT_EMATCH]	= "match of a branch encoding has bits that its mask has not",
-	[NT_ELENGTH]	= "mask of a branch encoding does not settle the instruction's length, or goes beyond it",
-	[NT_EKIND]	= "type of a branch encoding does not go with its offset, or is not that of a branch",
-	[NT_EOFFSET]	= "offset of a branch encoding has a bit twice, at bit 0, in the mask, or outside of the instruction",
+	[NT_ELENGTH] =
+		"mask of a branch encoding does not settle the instruction's length, or goes beyond it",
+	[NT_EKIND] =
+		"type of a branch encoding does not go with its offset, or is not that of a branch",
+	[NT_EOFFSET] =
+		"offset of a branch encoding has a bit twice, at bit 0, in the mask, or outside of the instruction",
 	[NT_EOVERLAP]	= "two branch encodings have an instruction in common",
 	[NT_EAMBIGUOUS]	= "RepeatBranch may mean two ways, profile unknown",
-	[NT_EWORK]	= "more repetitions than so few bytes may tell of (work_per_byte, --work-per-byte)",
+	[NT_EWORK] =
+		"more repetitions than so few bytes may tell of (work_per_byte, --work-per-byte)",
 };
 
 const char *nt_strerror(int error)

@@ -135,8 +135,9 @@ static bool contradicts(const struct nt_flow *f)
 
 	if (!(strange[f->mode] >> m->tcode & 1))
 		return false;
-	return f->mode == NT_MODE_HTM || (mode_told(m) == NT_MODE_HTM &&
-					  (m->tcode != NT_TCODE_PROG_TRACE_CORRELATION || m->hist > 1));
+	return f->mode == NT_MODE_HTM ||
+	       (mode_told(m) == NT_MODE_HTM &&
+		(m->tcode != NT_TCODE_PROG_TRACE_CORRELATION || m->hist > 1));
 }
 
 /*
@@ -507,12 +508,12 @@ static void skip_to_sync(struct nt_flow *f)
 			if (!idle && f->open_end)
 				return;
 			f->pos = idle ? f->pos + m.idle : f->len;
-		} else if (ret > 0 && nt_is_sync(&m) && !other_source(f, &m)) {
+		} else if (ret < 0 || !nt_is_sync(&m) || other_source(f, &m)) {
+			f->pos += ret > 0 ? (size_t)ret : m.skip;
+		} else {
 			f->pos += m.idle;
 			f->skipping = false;
 			return;
-		} else {
-			f->pos += ret > 0 ? (size_t)ret : m.skip;
 		}
 	}
 }
@@ -1094,7 +1095,9 @@ static enum verdict try_messages(struct nt_flow *f)
 	return MAY_BE;
 }
 
-/* The RepeatBranch of `len` bytes at f->pos and those behind, read this way; then all is as before. */
+/*
+ * The RepeatBranch of `len` bytes at f->pos and those behind, read this way; then all is as before.
+ */
 static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 {
 	const size_t size = (f->stack.wrap + 1) * sizeof(*f->stack.calls);
@@ -1244,7 +1247,9 @@ static unsigned int not_taken(const struct walk *was, const struct walk *now)
 {
 	unsigned int n = was->nbits - now->nbits;
 
-	return n ? n - __builtin_popcountll(was->hist >> now->nbits & UINT64_MAX >> (64 - n)) : 0;
+	if (!n)
+		return 0;
+	return n - __builtin_popcountll((was->hist >> now->nbits) & (UINT64_MAX >> (64 - n)));
 }
 
 /*

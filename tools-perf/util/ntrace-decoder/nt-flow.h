@@ -239,7 +239,8 @@ static inline unsigned int time_flags(const struct nt_flow *f)
 	return NT_EVF_TIME | (f->msg.fields & NT_F_TSTAMP ? NT_EVF_STAMP : 0);
 }
 
-static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enum nt_event_kind kind)
+static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b,
+					 enum nt_event_kind kind)
 {
 	struct nt_event *ev = &b->ev[b->n++];
 
@@ -254,7 +255,7 @@ static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b, enu
 
 /* Field by field: clearing it first costs more than all else about an event. */
 static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int type,
-		       uint64_t from, uint64_t to, unsigned int flags)
+			      uint64_t from, uint64_t to, unsigned int flags)
 {
 	struct nt_event *ev = &b->ev[b->n++];
 	bool sync = nt_is_sync(&f->msg);

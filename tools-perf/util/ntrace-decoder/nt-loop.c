@@ -499,7 +499,7 @@ NT_INLINE bool name(struct nt_flow *f, struct batch *b, const struct nt_event *e
 	const struct nt_shape s = { .tcodes = btm ? BTM_TCODES : HTM_TCODES,			\
 				    .addr_bits = p->addr_bits, __VA_ARGS__ };			\
 												\
-	return loop_messages(f, b, &s, enough, ahead, btm);						\
+	return loop_messages(f, b, &s, enough, ahead, btm);					\
 }												\
 MODES(name, small, false)									\
 MODES(name, large, true)

@@ -175,7 +175,7 @@ NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
 /* The lowest bit of the byte that ends the first message in a word; 0: none does */
 NT_INLINE uint64_t nt_short_end(uint64_t word)
 {
-	uint64_t ends = word & word >> 1 & NT_EACH(1);
+	uint64_t ends = word & (word >> 1) & NT_EACH(1);
 
 	return ends & -ends;
 }
@@ -235,7 +235,8 @@ NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 		f->word[0] &= UINT64_MAX >> (64 - 8 * last);
 		f->word[1] = 0;
 	}
-	return nt_short_stamp(nt_short_load(p + last) & UINT64_MAX >> (64 - 8 * (f->len - last)),
+	return nt_short_stamp(nt_short_load(p + last) &
+			      (UINT64_MAX >> (64 - 8 * (f->len - last))),
 			      &f->stamp);
 }
 
@@ -339,7 +340,7 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 	}
 	more = nt_short_load(p + 8);
 	ends = nt_short_gather(word & NT_EACH(1)) | nt_short_gather(more & NT_EACH(1)) << 8;
-	last = nt_short_gather(more & more >> 1 & NT_EACH(1)) << 8;
+	last = nt_short_gather(more & (more >> 1) & NT_EACH(1)) << 8;
 	if (!last)
 		return false;
 	mask = last ^ (last - 1);

@@ -36,7 +36,7 @@ static inline const struct call *pop(struct stack *s)
 
 /* Addresses of a block that is in this map: behind it, of its last instruction, of its target */
 NT_INLINE uint64_t fall_pc(const struct nt_flow *f, const struct nt_map *map,
-			       const struct nt_block *blk)
+			   const struct nt_block *blk)
 {
 	return (nt_block_end(blk) + map->base) & f->mask;
 }
@@ -149,7 +149,9 @@ struct run {
 	uint32_t insns;
 	struct nt_event *ev;	/* next to be written */
 	uint32_t block;		/* to go on with, or NT_BLOCK_NONE: not known yet */
-	/* of the unknown one: who leads there, by which of its successors; NONE: f->at.pc is right */
+	/*
+	 * of the unknown one: who leads there, by which of its successors; NONE: f->at.pc is right
+	 */
 	uint32_t link;
 	bool taken;
 };

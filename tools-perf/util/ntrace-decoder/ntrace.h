@@ -22,7 +22,7 @@
  *   Sizes	Structures filled by the caller begin with `size`, which the
  *		caller sets to sizeof the structure; members beyond a smaller,
  *		older `size` count as 0.  Members that the library does not know
- *		yet must be 0: a caller that asks for more than there is is refused.
+ *		yet must be 0: a caller that asks for more than exists is refused.
  *		Structures filled by the library have no `size`: functions named
  *		*_sized() take it, and inline functions here pass it on.  Members
  *		that only the caller knows are set to 0.

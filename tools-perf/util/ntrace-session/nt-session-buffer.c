@@ -41,7 +41,7 @@ static void add_mark(struct nt_session_buffer *b, uint64_t offset, uint64_t time
 
 /* An AUXTRACE record; without bytes it is a mark, and @reference its time */
 int nt_session_buffer_add_piece(struct nt_session_buffer *b, const struct nt_session_piece *piece,
-			    uint64_t reference)
+				uint64_t reference)
 {
 	struct nt_session_piece *more;
 
@@ -55,12 +55,14 @@ int nt_session_buffer_add_piece(struct nt_session_buffer *b, const struct nt_ses
 	b->piece = more;
 	b->unordered |= b->nr_pieces && (piece->offset < more[b->nr_pieces - 1].offset ||
 					 piece->offset + piece->size <
-					 more[b->nr_pieces - 1].offset + more[b->nr_pieces - 1].size);
+						 more[b->nr_pieces - 1].offset +
+						 more[b->nr_pieces - 1].size);
 	more[b->nr_pieces++] = *piece;
 	return 0;
 }
 
-int nt_session_buffer_add_window(struct nt_session_buffer *b, const struct nt_session_window *window)
+int nt_session_buffer_add_window(struct nt_session_buffer *b,
+				 const struct nt_session_window *window)
 {
 	struct nt_session_window *more = nt_session_grow(b->window, b->nr_windows, sizeof(*more));
 
@@ -202,7 +204,9 @@ static int find_orphans(struct nt_session_buffer *b)
 			/* Of a snapshot, what perf filled the record up with is still there. */
 			if (stop - at >= (ring ? RECORD_ALIGNMENT : 1))
 				err = add_orphan(b, at, stop - at, w);
-			at = w < nr ? MAX(stop, MIN(b->window[w].offset + b->window[w].size, end)) : end;
+			at = end;
+			if (w < nr)
+				at = MAX(stop, MIN(b->window[w].offset + b->window[w].size, end));
 		}
 	}
 	if (b->nr_windows)
@@ -216,7 +220,8 @@ static int find_orphans(struct nt_session_buffer *b)
 static bool intersect(const struct nt_session_window *w, const struct nt_session_piece *p,
 		      struct nt_session_window *part)
 {
-	uint64_t begin = MAX(w->offset, p->offset), end = MIN(w->offset + w->size, p->offset + p->size);
+	uint64_t begin = MAX(w->offset, p->offset);
+	uint64_t end = MIN(w->offset + w->size, p->offset + p->size);
 
 	if (begin >= end)
 		return false;
@@ -349,7 +354,7 @@ static size_t next_message(const uint8_t *data, size_t len)
 
 /* Bytes of a window to pass over: up to the first message with a full address */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
-			  const uint8_t *data, size_t len)
+			      const uint8_t *data, size_t len)
 {
 	struct nt_msg msg;
 	size_t at = 0;

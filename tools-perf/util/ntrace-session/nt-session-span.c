@@ -42,7 +42,7 @@ bool nt_session_span_ends(const struct nt_event *ev)
  * last message are going to come. True if it is found: @s->scan.
  */
 bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, int first, int nr,
-		      bool all)
+			  bool all)
 {
 	while (s->scan < nr) {
 		const struct nt_event *next = ev + s->scan;

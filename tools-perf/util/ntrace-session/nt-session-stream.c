@@ -60,7 +60,11 @@ static int add_entry(const struct nt_session *session, struct streams *s,
 	if (!entry)
 		return -ENOMEM;
 	s->entry = entry;
-	entry[s->nr] = (struct entry) { .sink = sink_of(session, w->cpu), .nr = s->nr, .window = *w };
+	entry[s->nr] = (struct entry) {
+		.sink = sink_of(session, w->cpu),
+		.nr = s->nr,
+		.window = *w,
+	};
 	entry[s->nr].window.shared = true;
 	s->nr++;
 	return 0;

@@ -56,7 +56,8 @@ static struct span find_span(const struct nt_params *params, const uint8_t *data
  * and @end: between these times the window was written, 0 not known. Where more than one time
  * is possible, all messages are read: the window's last one was written just before the end.
  */
-uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, uint64_t end, const uint8_t *data, size_t len)
+uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, uint64_t end,
+			      const uint8_t *data, size_t len)
 {
 	unsigned int bits = params->tstamp_bits;
 	uint64_t range, last;

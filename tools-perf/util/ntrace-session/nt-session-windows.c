@@ -271,8 +271,8 @@ size_t nt_session_there(const struct nt_session *s, const struct nt_session_wind
 	return done < w->size ? done : w->size;
 }
 
-ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w, uint8_t *data,
-			size_t size)
+ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w,
+			uint8_t *data, size_t size)
 {
 	const struct nt_session_buffer *b = s->buffer[w->idx];
 	size_t i = first_piece(b, w->offset);
@@ -309,7 +309,8 @@ bool nt_session_is_padding(const uint8_t *data, size_t len)
 
 static bool is_scontext(const struct nt_msg *msg, const struct nt_params *params)
 {
-	return msg->tcode == NT_TCODE_OWNERSHIP && ntrace_is_scontext(params->profile, msg->process & 3);
+	return msg->tcode == NT_TCODE_OWNERSHIP &&
+	       ntrace_is_scontext(params->profile, msg->process & 3);
 }
 
 /*

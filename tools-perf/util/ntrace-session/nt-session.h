@@ -136,8 +136,8 @@ struct nt_session {
 };
 
 /*
- * In the order of the file: an AUXTRACE record, what HW_ID tells, an AUX record, an AUX area sample;
- * and what each ID of an event was asked for, at any time. 0 or a negative errno
+ * In the order of the file: an AUXTRACE record, what HW_ID tells, an AUX record, an AUX area
+ * sample; and what each ID of an event was asked for, at any time. 0 or a negative errno
  */
 int nt_session_add_piece(struct nt_session *s, unsigned int idx, int cpu, pid_t tid,
 			 const struct nt_session_piece *piece, uint64_t reference);
@@ -161,8 +161,8 @@ struct nt_session_buffer *nt_session_buffer(struct nt_session *s, unsigned int i
 /* So many bytes of a window are in the file, from its begin on */
 size_t nt_session_there(const struct nt_session *s, const struct nt_session_window *w);
 /* So many of them, or fewer if the file has become shorter; or negative, of s->read */
-ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w, uint8_t *data,
-			size_t size);
+ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w,
+			uint8_t *data, size_t size);
 
 /* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
 bool nt_session_is_padding(const uint8_t *data, size_t len);
@@ -189,7 +189,9 @@ int nt_session_streams(struct nt_session *s);
 bool nt_session_goes_on(struct nt_session_buffer *b, size_t next, bool whole);
 /* Where messages have a SRC, there may be others', too: decode those of the CPU. */
 void nt_session_choose_src(struct nt_params *params, uint64_t hw_id);
-/* What there is of a message that ends in the next window: none is longer, or even nearly as long */
+/*
+ * What there is of a message that ends in the next window: none is longer, or even nearly as long
+ */
 #define NT_SESSION_REST_MAX	4096
 
 /* --------------------------- nt-session-span.c and nt-session-time.c -- */
@@ -231,7 +233,7 @@ static inline uint64_t nt_session_span_stamp(const struct nt_params *params,
 
 bool nt_session_span_ends(const struct nt_event *ev);
 bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, int first, int nr,
-		      bool all);
+			  bool all);
 uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn);
 uint64_t nt_session_pace_of(const struct nt_session_pace *p, uint64_t insns);
 uint64_t nt_session_pace_advance(struct nt_session_pace *p, uint64_t insns, uint64_t time,
@@ -262,8 +264,8 @@ struct nt_session_interval {
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 
 /*
- * The window of an AUX record that was before: bytes between records tell no time of their own. NULL:
- * there is none
+ * The window of an AUX record that was before: bytes between records tell no time of their own.
+ * NULL: there is none
  */
 const struct nt_session_window *nt_session_window_before(const struct nt_session_buffer *b,
 							 const struct nt_session_window *w);

@@ -72,7 +72,8 @@ void ntrace_clock_end(struct ntrace_clock *clock)
 
 	if (!read_pair(clock->id, &ticks, &ns) || ns < clock->ns + MIN_NS || ticks <= clock->ticks)
 		return;
-	mult = ((unsigned __int128)(ns - clock->ns) << clock->tc.time_shift) / (ticks - clock->ticks);
+	mult = ((unsigned __int128)(ns - clock->ns) << clock->tc.time_shift) /
+	       (ticks - clock->ticks);
 	if (!mult || mult > UINT_MAX)
 		return;
 	clock->tc.time_mult = mult;

@@ -90,8 +90,9 @@ static uint64_t read_profile(const char *name, say_fn say)
 		if (!strcmp(nt_profile_name(i), name))
 			return i;
 	}
-	snprintf(text, sizeof(text), NTRACE_PMU_NAME ": encoders of the profile %s are not known here: a newer version may decode their trace",
-		 name);
+	snprintf(text, sizeof(text),
+		 "%s: encoders of the profile %s are not known here: a newer version may decode their trace",
+		 NTRACE_PMU_NAME, name);
 	say(false, text);
 	return NTRACE_PROFILE_UNKNOWN;
 }

@@ -145,8 +145,8 @@ u64 ntrace_ring_kept(struct evlist *evlist, const struct record_opts *opts)
 	return opts->auxtrace_snapshot_mode ? opts->auxtrace_snapshot_size : 0;
 }
 
-static int for_each_event(struct evlist *evlist, struct perf_pmu *pmu,
-			  int (*what)(struct evsel *evsel))
+static int all_events(struct evlist *evlist, struct perf_pmu *pmu,
+		      int (*what)(struct evsel *evsel))
 {
 	struct evsel *evsel;
 
@@ -160,12 +160,12 @@ static int for_each_event(struct evlist *evlist, struct perf_pmu *pmu,
 /* The trace must stand still while it is read. */
 int ntrace_snapshot_start(struct evlist *evlist, struct perf_pmu *pmu)
 {
-	return for_each_event(evlist, pmu, evsel__disable);
+	return all_events(evlist, pmu, evsel__disable);
 }
 
 int ntrace_snapshot_finish(struct evlist *evlist, struct perf_pmu *pmu)
 {
-	return for_each_event(evlist, pmu, evsel__enable);
+	return all_events(evlist, pmu, evsel__enable);
 }
 
 /*

@@ -179,15 +179,16 @@ static int apply_mode(struct ntrace_terms *t)
 		t->set_if_unset(t, "btm", 1);
 
 	if (ntrace_terms_get(t->config, "btm") && !btm) {
-		say(t, true, "the trace encoders of this machine have no branch trace mode: leave btm=1 out");
+		say(t, true,
+		    "the trace encoders of this machine have no branch trace mode: leave btm=1 out");
 		return -EINVAL;
 	}
 	return 0;
 }
 
 /*
- * Encoders that cannot choose among user, kernel and machine mode cannot exclude guests either. perf
- * excludes guests by default, so clear that, unless the user chose with the modifiers G or H.
+ * Encoders that cannot choose among user, kernel and machine mode cannot exclude guests either.
+ * perf excludes guests by default, so clear that, unless the user chose with the modifiers G or H.
  */
 static int check_filters(struct ntrace_terms *t, bool mmode)
 {
@@ -207,9 +208,11 @@ static int check_filters(struct ntrace_terms *t, bool mmode)
 		return 0;
 
 	if (filters)
-		say(t, true, "the trace encoders of this machine pass one privilege or everything (caps/anyfilter is 0): use ntrace//u, ntrace//k or ntrace/mmode/");
+		say(t, true,
+		    "the trace encoders of this machine pass one privilege or everything (caps/anyfilter is 0): use ntrace//u, ntrace//k or ntrace/mmode/");
 	else
-		say(t, true, "the trace encoders of this machine have no filters (caps/filters is 0): they trace everything, use ntrace/mmode/");
+		say(t, true,
+		    "the trace encoders of this machine have no filters (caps/filters is 0): they trace everything, use ntrace/mmode/");
 	return -EINVAL;
 }
 
@@ -222,7 +225,8 @@ static int check_privileges(struct ntrace_terms *t)
 	bool mmode = ntrace_terms_get(t->config, "mmode");
 
 	if (ntrace_terms_get(t->config, "stall") && (!t->exclude_kernel || mmode)) {
-		say(t, true, "stall traces user space only, as a kernel that is stopped could not make room: use ntrace/stall/u");
+		say(t, true,
+		    "stall traces user space only, as a kernel that is stopped could not make room: use ntrace/stall/u");
 		return -EINVAL;
 	}
 	if (t->exclude_idle) {
@@ -312,10 +316,12 @@ static int apply_contextid(struct ntrace_terms *t, bool *denied)
 	if (!*denied)
 		return 0;
 	if (ntrace_terms_get(t->config, "contextid")) {
-		say(t, true, "contextid=1 in a container (a PID namespace of its own) needs CAP_PERFMON outside of it, for the trace has thread ids of the host: leave it out, or record with contextid=0");
+		say(t, true,
+		    "contextid=1 in a container (a PID namespace of its own) needs CAP_PERFMON outside of it, for the trace has thread ids of the host: leave it out, or record with contextid=0");
 		return -EACCES;
 	}
-	say(t, false, "recording with contextid=0: in a container (a PID namespace of its own) contextid needs CAP_PERFMON outside of it");
+	say(t, false,
+	    "recording with contextid=0: in a container (a PID namespace of its own) contextid needs CAP_PERFMON outside of it");
 	return 0;
 }
 
