@@ -10,20 +10,18 @@ for tool in git cc perl; do
 	command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 4; }
 done
 
-tree=$dir/tree log=$dir/log
+tree=$dir/tree log=$dir/log series=$top/series/make
 export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=Nobody GIT_AUTHOR_EMAIL=nobody@localhost \
 	GIT_COMMITTER_NAME=Nobody GIT_COMMITTER_EMAIL=nobody@localhost HOME=$dir
 
 git_tree()
 {
-	local top=linux-source-6.12
+	local top=linux-source-6.12 files
 
+	mapfile -t files < <("$series" --files)
 	mkdir "$tree"
-	xz -dc "$build/rootfs/usr/src/$top.tar.xz" | tar -x -f - -C "$tree" --strip-components=1 --wildcards \
-		$top/MAINTAINERS $top/Documentation/trace/index.rst $top/Documentation/admin-guide/perf/index.rst \
-		$top/drivers/Makefile $top/drivers/hwtracing/Kconfig "$top/kernel/events/*" \
-		$top/include/linux/perf_event.h $top/include/linux/hrtimer.h $top/include/kunit/visibility.h \
-		$top/scripts/unifdef.c $top/tools/testing/selftests/Makefile "$top/tools/perf/*" "$top/tools/include/*" &&
+	xz -dc "$build/rootfs/usr/src/$top.tar.xz" |
+		tar -x -f - -C "$tree" --strip-components=1 "${files[@]/#/$top/}" &&
 		git -C "$tree" init -q -b master && git -C "$tree" add -A -f && git -C "$tree" commit -q -m "Linux 6.12"
 }
 git_tree >"$log" 2>&1
@@ -36,7 +34,7 @@ sums()
 }
 sums >"$dir/before"
 
-"$top/series/make" "$tree" >"$log" 2>&1
+"$series" "$tree" >"$log" 2>&1
 ok $? "make series: $(tail -n 1 "$log")" "$log"
 sums | cmp - "$dir/before" >"$log" 2>&1
 ok $? "what is checked out, and the configuration, stay as they were" "$log"
@@ -47,13 +45,13 @@ ok $? "a commit for each message" "$log"
 	[ "$(git -C "$tree" log --format='%B' master..ntrace | grep -c '^Signed-off-by: Nobody <nobody@localhost>$')" = "$(wc -l <"$dir/subjects")" ]
 ok $? "messages of 75 columns, with the author's Signed-off-by" "$log"
 
-"$top/series/make" "$tree" >"$log" 2>&1
+"$series" "$tree" >"$log" 2>&1
 [ $? != 0 ] && grep -q 'has a branch ntrace already' "$log"
 ok $? "a branch that is there is not replaced" "$log"
-"$top/series/make" "$tree" again >"$log" 2>&1 &&
+"$series" "$tree" again >"$log" 2>&1 &&
 	git -C "$tree" diff --quiet ntrace again
 ok $? "another time the same" "$log"
-"$top/series/make" "$dir" >"$log" 2>&1
+"$series" "$dir" >"$log" 2>&1
 [ $? != 0 ] && grep -q 'not a git tree' "$log"
 ok $? "a directory without git is refused" "$log"
 
