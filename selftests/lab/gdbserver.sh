@@ -6,41 +6,13 @@
 name=gdbserver
 smp=1		# one hart's truth is the whole truth, in its order
 . "$(dirname "$0")/lib.bash"
+. "$top/selftests/lab/gdb.bash"
 
-releases=trixie
-[ "${groups:-}" != all ] || releases+=" bookworm"
 share=$dir/run/share
 samples=$build/host/samples
 mkdir -p "$share"
 
-for release in $releases; do
-	"$lab/setup-gdb" $release 2>"$dir/setup-$release"
-	ok $? "GDB of $release" "$dir/setup-$release"
-done
-
-# serving ARGUMENT...: a server on a free port, $port, until GDB goes
-serving()
-{
-	# before the server begins: what the one before said names another port
-	: >"$dir/server"
-	timeout 900 "$lab/enter" "$build/host/ntrace" gdbserver --listen=0 "$@" >"$dir/server" 2>&1 </dev/null &
-	server=$!
-	port=
-	while [ -z "$port" ] && kill -0 $server 2>/dev/null; do
-		port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\);.*/\1/p' "$dir/server")
-		[ -n "$port" ] || sleep 0.1
-	done
-}
-
-# gdb RELEASE ARGUMENT...
-gdb()
-{
-	local release=$1
-	shift
-
-	LAB_ROOTFS=$build/rootfs-gdb-$release timeout 900 "$lab/enter" "${variables[@]}" gdb-multiarch -nx -batch -ex 'set confirm off' -ex 'set width 0' "$@" \
-		</dev/null
-}
+setup_gdb
 
 # obeys RELEASE COMMANDS NAME LIST ARGUMENT...: $BTRACE instructions of branch trace, too
 seed=${SEED:-$RANDOM}
