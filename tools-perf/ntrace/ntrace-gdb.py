@@ -15,6 +15,7 @@ import re
 import gdb
 import gdb.unwinder
 
+PLACE = re.compile(r': 0x([0-9a-f]+)')
 CALL = re.compile(r'^0x([0-9a-f]+)\b.* called 0x([0-9a-f]+)\b', re.M)
 
 
@@ -33,25 +34,54 @@ def length(pc):
 
 
 class Unwinder(gdb.unwinder.Unwinder):
+    """Frames of functions that were inlined are GDB's own: it counts them, and asks for others alone."""
+
     def __init__(self):
         super().__init__('ntrace')
+        self.place = None       # of which is known:
         self.calls = []         # (address of the call, of the function), the innermost first
+        self.levels = []        # GDB's number of each frame that it has asked for
 
-    def read_calls(self):
-        said = gdb.execute('monitor calls', to_string=True)
-        self.calls = [(int(m[1], 16), int(m[2], 16)) for m in CALL.finditer(said)]
+    def look(self):
+        """GDB does not tell when it begins anew."""
+        place = (has_no_stack.last, gdb.execute('monitor position', to_string=True))
+        if place != self.place:
+            said = gdb.execute('monitor calls', to_string=True)
+            self.place = place
+            self.calls = [(int(m[1], 16), int(m[2], 16)) for m in CALL.finditer(said)]
+            self.levels = []
+
+    def is_innermost(self, pc):
+        """Not so certain if a function called itself from there"""
+        here = PLACE.search(self.place[1])
+        return bool(here) and int(here[1], 16) == pc
+
+    def is_number(self, number, pc):
+        call = self.calls[number - 1][0] if 0 < number <= len(self.calls) else None
+        return call is not None and call + length(call) == pc
+
+    def number(self, level, pc):
+        """Of the frame at that level, without those of inlined functions"""
+        while self.levels and self.levels[-1] > level:
+            self.levels.pop()
+        # a step into a function that was inlined is one of levels alone
+        count = len(self.levels) - (level in self.levels)
+        if count and self.is_innermost(pc) and not self.is_number(count, pc):
+            self.levels = []
+        if not self.levels or self.levels[-1] < level:
+            self.levels.append(level)
+        return len(self.levels) - 1
 
     def __call__(self, pending):
-        level = pending.level()
-        if level == 0:
-            self.calls = []
-            if not has_no_stack():
-                return None
-            self.read_calls()
-        depth = len(self.calls) - level
+        if not has_no_stack():
+            return None
+        self.look()
+        pc = int(pending.read_register('pc')) & (1 << 64) - 1
+        number = self.number(pending.level(), pc)
+        depth = len(self.calls) - number
         if depth < 0:
             return None
-        call, function = self.calls[level] if depth else (None, 0)
+        call, function = self.calls[number] if depth else (None, 0)
         info = pending.create_unwind_info(FrameId(depth, function))
         # who called the outermost frame is not known: GDB ends at 0
         back = gdb.Value(call + length(call) if depth else 0)
