@@ -120,6 +120,7 @@ ntrace help lists the commands."""
         said = gdb.execute('monitor ' + argument, to_string=True)
         print(re.sub(r'^GDB has not noticed: .*\n', '', said, flags=re.M), end='')
         gdb.execute('maintenance flush register-cache', to_string=True)
+        gdb.execute('maintenance flush dcache', to_string=True)
 
 
 gdb.unwinder.register_unwinder(None, Unwinder(), replace=True)

@@ -132,7 +132,9 @@ static void on_goto(struct serve_session *s, const char *text)
 	s->current = s->chosen;
 	serve_move_sync(s, s->current);
 	say_position(s);
-	serve_session_say(s, "GDB has not noticed: maintenance flush register-cache\n");
+	/* what is on the stack it keeps elsewhere than registers */
+	serve_session_say(s, "GDB has not noticed: maintenance flush register-cache%s\n",
+			  s->rec->memory ? ", then maintenance flush dcache" : "");
 }
 
 /* -------------------------------------------------------------- calls ---- */
