@@ -22,6 +22,7 @@ void __attribute__((noreturn)) die(const char *fmt, ...)
 
 static struct serve_recording rec;
 static struct serve_library library = { "/a&b.so", 0x1000 };
+static struct serve_csr csrs[] = { { 0x300, "mstatus" }, { 0x7c0, "csr7c0" } };
 
 /* Loops in loops, calls, a trap, a loss and a gap; more runs than a chunk has */
 static struct serve_track *make_track(const char *name, uint64_t base, unsigned int runs)
@@ -86,6 +87,8 @@ static void make(void)
 	rec.path = "fuzz";
 	rec.xlen = 64;
 	rec.flen = 64;
+	rec.csr = csrs;
+	rec.nr_csrs = 2;
 	rec.exec_file = strdup("/no/file");
 	rec.library = &library;
 	rec.nr_libraries = 1;

@@ -39,6 +39,13 @@ static void put_fpu(struct serve_text *t, unsigned int flen)
 	put_reg(t, "fcsr", 32, "int");
 }
 
+static void put_csrs(struct serve_text *t, const struct serve_recording *r)
+{
+	serve_text_put(t, "</feature>\n<feature name=\"org.gnu.gdb.riscv.csr\">\n");
+	for (size_t i = 0; i < r->nr_csrs; i++)
+		put_reg(t, r->csr[i].name, r->xlen, "int");
+}
+
 static bool make_target(struct serve_session *s, const char *annex, struct serve_text *t)
 {
 	static const char *const pointers[] = { "ra", "sp", "gp", "tp" };
@@ -59,6 +66,8 @@ static bool make_target(struct serve_session *s, const char *annex, struct serve
 	put_reg(t, "pc", xlen, "code_ptr");
 	if (s->rec->flen)
 		put_fpu(t, s->rec->flen);
+	if (s->rec->nr_csrs)
+		put_csrs(t, s->rec);
 	serve_text_put(t, "</feature>\n</target>\n");
 	return true;
 }

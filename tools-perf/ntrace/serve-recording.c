@@ -103,6 +103,7 @@ void serve_recording_free(struct serve_recording *r)
 		free(r->library[i].path);
 	free(r->library);
 	free(r->exec_file);
+	free(r->csr);
 	serve_program_free(&r->program);
 	serve_files_free(&r->files);
 	if (r->free)

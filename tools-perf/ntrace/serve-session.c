@@ -207,16 +207,23 @@ static void extra_info(struct serve_session *s, const char *p)
 
 /* ------------------------------------------------------------- registers - */
 
+static unsigned int first_csr(const struct serve_session *s)
+{
+	return s->rec->flen ? SERVE_REGS : SERVE_REG_PC + 1;
+}
+
 static unsigned int reg_bytes(const struct serve_session *s, unsigned int reg)
 {
-	if (reg <= SERVE_REG_PC)
+	if (reg <= SERVE_REG_PC || reg >= first_csr(s))
 		return s->rec->xlen / 8;
 	return reg < SERVE_REG_FFLAGS ? s->rec->flen / 8 : 4;
 }
 
 /* As NT_TV_REG_ has it */
-static unsigned int arch_number(unsigned int reg)
+static unsigned int arch_number(const struct serve_session *s, unsigned int reg)
 {
+	if (reg >= first_csr(s))
+		return s->rec->csr[reg - first_csr(s)].number;
 	if (reg < SERVE_REG_PC)
 		return 0x1000 + reg;
 	if (reg < SERVE_REG_FFLAGS)
@@ -244,7 +251,7 @@ static bool reg_value(struct serve_session *s, unsigned int reg, uint64_t *value
 
 	if (reg == SERVE_REG_PC)
 		return serve_view_pc(serve_session_view(s, t), s->at[t], value);
-	return serve_session_reg(s, arch_number(reg), value);
+	return serve_session_reg(s, arch_number(s, reg), value);
 }
 
 static void put_reg(struct serve_session *s, unsigned int reg)
@@ -262,7 +269,7 @@ static void put_reg(struct serve_session *s, unsigned int reg)
 
 static unsigned int nr_regs(const struct serve_session *s)
 {
-	return s->rec->flen ? SERVE_REGS : SERVE_REG_PC + 1;
+	return first_csr(s) + (unsigned int)s->rec->nr_csrs;
 }
 
 static void all_regs(struct serve_session *s)

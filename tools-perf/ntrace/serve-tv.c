@@ -7,6 +7,7 @@
 
 #include "nt-enc.h"
 #include "serve-state.h"
+#include "tv.h"
 
 struct source {
 	struct serve_track *track;
@@ -96,6 +97,22 @@ static void take_groups(struct source *s, const char *path)
 
 /* ------------------------------------------------------------- the state - */
 
+#define FFLAGS	1u
+#define FRM	2u
+#define FCSR	3u
+
+/* A trace that tells fcsr need not tell its parts. */
+static bool read_part(struct source *s, unsigned int reg, uint64_t *value)
+{
+	uint64_t fcsr;
+
+	if ((reg != FFLAGS && reg != FRM) ||
+	    !nt_tv_shadow_reg(serve_state_shadow(s->state), FCSR, &fcsr))
+		return false;
+	*value = reg == FFLAGS ? fcsr & 0x1f : fcsr >> 5 & 7;
+	return true;
+}
+
 static bool read_reg(void *ctx, const struct serve_track *t, uint64_t insn, unsigned int reg,
 		     uint64_t *value)
 {
@@ -103,7 +120,8 @@ static bool read_reg(void *ctx, const struct serve_track *t, uint64_t insn, unsi
 
 	(void)t;
 	serve_state_goto(s->state, insn);
-	return nt_tv_shadow_reg(serve_state_shadow(s->state), (uint16_t)reg, value);
+	return nt_tv_shadow_reg(serve_state_shadow(s->state), (uint16_t)reg, value) ||
+	       read_part(s, reg, value);
 }
 
 static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn, uint64_t addr,
@@ -204,6 +222,25 @@ static void free_source(void *ctx)
 	free(s);
 }
 
+/* All that the trace told of; those of floating point GDB has elsewhere. */
+static void list_csrs(struct serve_recording *r, const struct nt_tv_shadow *shadow)
+{
+	uint32_t reg = 0;
+
+	for (; nt_tv_shadow_next_reg(shadow, &reg) && reg < NT_TV_REG_X; reg++) {
+		struct serve_csr *csr;
+		char name[16];
+
+		if ((r->flen && reg <= FCSR) || r->nr_csrs == SERVE_CSRS)
+			continue;
+		r->csr = array_room(r->csr, r->nr_csrs, sizeof(*r->csr));
+		csr = &r->csr[r->nr_csrs++];
+		csr->number = (uint16_t)reg;
+		snprintf(csr->name, sizeof(csr->name), "%s",
+			 tv_reg_name(csr->number, name, sizeof(name)));
+	}
+}
+
 void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_tv_params *params)
 {
 	struct source *s = calloc(1, sizeof(*s));
@@ -225,6 +262,7 @@ void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_
 	s->state = serve_state_new(params, in->trace, in->size, in->file);
 	s->track = serve_track_new(&r->program, "hart", 0);
 	take_groups(s, in->file);
+	list_csrs(r, serve_state_shadow(s->state));
 	r->track = array_room(r->track, 0, sizeof(*r->track));
 	r->track[r->nr_tracks++] = s->track;
 	if (!s->track->insns)

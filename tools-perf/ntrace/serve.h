@@ -268,11 +268,21 @@ void serve_files_free(struct serve_files *f);
 
 /* ---------------------------------------------------- what is served ------ */
 
-/* The numbers GDB knows registers by: x0 to x31, pc, f0 to f31, fflags, frm, fcsr */
+/*
+ * The numbers GDB knows registers by: x0 to x31, pc, f0 to f31, fflags, frm, fcsr; behind them CSRs
+ */
 #define SERVE_REG_PC	32
 #define SERVE_REG_F	33
 #define SERVE_REG_FFLAGS	(SERVE_REG_F + 32)
 #define SERVE_REGS	(SERVE_REG_FFLAGS + 3)
+
+/* A CSR that is told of, beside those of floating point */
+struct serve_csr {
+	uint16_t number;
+	char name[16];
+};
+
+#define SERVE_CSRS	512u	/* most of them: all registers fit into a packet */
 
 /* A file that was mapped, with its lowest segment at start */
 struct serve_library {
@@ -292,6 +302,8 @@ struct serve_recording {
 	struct serve_track **track;
 	size_t nr_tracks;
 	unsigned int xlen, flen;	/* flen 0: none */
+	struct serve_csr *csr;
+	size_t nr_csrs;
 	struct serve_files files;
 	/*
 	 * The program, if it is none of Linux: of one of Linux GDB computes itself where a step
