@@ -101,7 +101,10 @@ static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back
 	return (struct stop){ serve_track_last(t), WHY_END, 0 };
 }
 
-/* Forwards one stops behind the instruction that did it, back before it: where it is undone. */
+/*
+ * One stops where the instruction is next, forwards before it and back behind it, as RISC-V does: GDB
+ * then takes the watchpoints away, makes the step itself and looks at what has changed.
+ */
 static void find_touched(struct serve_session *s, size_t track, bool back, struct stop *stop)
 {
 	const struct serve_recording *r = s->rec;
@@ -113,7 +116,7 @@ static void find_touched(struct serve_session *s, size_t track, bool back, struc
 	    !r->touched(r->ctx, r->track[track], low, high, back, s->watch, s->nr_watches, &found,
 			&which))
 		return;
-	*stop = (struct stop){ found + !back, WHY_WATCH, which };
+	*stop = (struct stop){ found + back, WHY_WATCH, which };
 }
 
 static struct stop run_to(struct serve_session *s, size_t track, bool back)
@@ -132,12 +135,14 @@ static struct stop step(struct serve_session *s, bool back)
 {
 	const struct serve_track *t = s->rec->track[s->current];
 	uint64_t at = s->at[s->current];
+	struct stop stop = { back ? at - 1 : at + 1, WHY_STEP, 0 };
 
-	if (back)
-		return at ? (struct stop){ at - 1, WHY_STEP, 0 } : (struct stop){ 0, WHY_BEGIN, 0 };
-	if (at >= serve_track_last(t))
+	if (back && !at)
+		return (struct stop){ 0, WHY_BEGIN, 0 };
+	if (!back && at >= serve_track_last(t))
 		return (struct stop){ at, WHY_END, 0 };
-	return (struct stop){ at + 1, WHY_STEP, 0 };
+	find_touched(s, s->current, back, &stop);
+	return stop;
 }
 
 /* As long as it is in [start, end): runs that are inside as a whole are passed over. */

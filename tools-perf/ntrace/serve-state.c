@@ -100,11 +100,33 @@ void serve_state_free(struct serve_state *s)
 
 /* ---------------------------------------------------------------- groups - */
 
-size_t serve_state_accesses(const struct nt_tv_group *g, struct serve_access *access, size_t max)
+/*
+ * Bytes that an instruction reads; 0: none. A trace tells the address of a load, but not how
+ * much it reads.
+ */
+static unsigned int read_bytes(uint32_t insn, unsigned int insn_bytes, bool rv32)
 {
-	uint64_t addr = 0;
-	bool has_addr = false;
-	size_t n = 0;
+	unsigned int funct = insn_bytes == 4 ? insn >> 12 & 7 : insn >> 13 & 7;
+
+	/* lb to ld; flh to fld, no vectors; lr and AMO, not sc */
+	if (insn_bytes == 4 && (insn & 0x7f) == 0x03)
+		return 1u << (funct & 3);
+	if (insn_bytes == 4 && (insn & 0x7f) == 0x07)
+		return funct >= 1 && funct <= 3 ? 1u << funct : 0;
+	if (insn_bytes == 4 && (insn & 0x7f) == 0x2f)
+		return insn >> 27 == 3 ? 0 : 1u << (funct & 3);
+	if (insn_bytes != 2 || insn & 1)
+		return 0;
+	/* c.fld, c.lw, c.ld or c.flw; from the stack, too */
+	if (funct >= 1 && funct <= 3)
+		return funct == 2 || (funct == 3 && rv32) ? 4 : 8;
+	/* c.lbu; c.lhu, c.lh */
+	return (insn & 0xfc03) == 0x8000 ? 1 : (insn & 0xfc03) == 0x8400 ? 2 : 0;
+}
+
+static bool address_of(const struct nt_tv_group *g, uint64_t *addr)
+{
+	bool found = false;
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct nt_tv_item *it = &g->items[i];
@@ -112,10 +134,23 @@ size_t serve_state_accesses(const struct nt_tv_group *g, struct serve_access *ac
 		if (it->opcode != NT_TV_STATE ||
 		    (it->ident != NT_TV_EADDR && it->ident != NT_TV_PADDR))
 			continue;
-		if (!has_addr || it->ident == NT_TV_EADDR)
-			addr = it->value;
-		has_addr = true;
+		if (!found || it->ident == NT_TV_EADDR)
+			*addr = it->value;
+		found = true;
 	}
+	return found;
+}
+
+size_t serve_state_accesses(const struct nt_tv_group *g, bool rv32, struct serve_access *access,
+			    size_t max)
+{
+	uint64_t addr = 0;
+	bool has_addr = address_of(g, &addr);
+	unsigned int bytes = has_addr ? read_bytes(g->insn, g->insn_bytes, rv32) : 0;
+	size_t n = 0;
+
+	if (bytes && n < max)
+		access[n++] = (struct serve_access){ addr, bytes, false };
 	for (size_t i = 0; i < g->n && n < max; i++) {
 		const struct nt_tv_item *it = &g->items[i];
 

@@ -37,6 +37,7 @@ struct serve_access {
 };
 
 /* Those of a group; how many, at most max */
-size_t serve_state_accesses(const struct nt_tv_group *g, struct serve_access *access, size_t max);
+size_t serve_state_accesses(const struct nt_tv_group *g, bool rv32, struct serve_access *access,
+			    size_t max);
 
 #endif /* NTRACE_SERVE_STATE_H */

@@ -144,10 +144,11 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 	return done;
 }
 
-static bool is_touched(const struct nt_tv_group *g, const struct serve_watch *w)
+static bool is_touched(const struct source *s, const struct nt_tv_group *g,
+		       const struct serve_watch *w)
 {
 	struct serve_access access[16];
-	size_t n = serve_state_accesses(g, access, 16);
+	size_t n = serve_state_accesses(g, s->params.xlen == 32, access, 16);
 
 	for (size_t i = 0; i < n; i++) {
 		if (w->kind != '4' && access[i].write != (w->kind == '2'))
@@ -171,7 +172,7 @@ static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
 		if (!g->insn_bytes)
 			continue;
 		for (size_t i = 0; i < nr; i++) {
-			if (!is_touched(g, &watch[i]))
+			if (!is_touched(s, g, &watch[i]))
 				continue;
 			any = true;
 			*found = insn;
