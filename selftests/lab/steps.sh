@@ -154,4 +154,35 @@ for release in $releases; do
 	states $release
 done
 
+#
+# LLDB, where there is one: LLDB=DIRECTORY, a tree with it
+#
+
+# A breakpoint, frames with an argument, and an instruction: where the list says
+debug_by_lldb()
+{
+	local tree=${LLDB:-$build/rootfs-gdb-trixie} status=0 at want
+
+	[ -x "$tree/usr/bin/lldb" ] || { ok 0 "LLDB # SKIP no lldb in $tree (LLDB=DIRECTORY)"; return; }
+	serving --tv --elf "$dir/steps.elf" "$dir/steps.tv"
+	LAB_ROOTFS=$tree timeout 300 "$lab/enter" lldb --no-lldbinit -b \
+		-o 'settings set target.process.disable-memory-cache true' \
+		-o "target create $dir/steps.elf" -o "gdb-remote 127.0.0.1:$port" -o 'breakpoint set -n deliver' \
+		-o continue -o 'thread backtrace' -o 'register read pc' -o 'thread step-inst' \
+		-o 'register read pc' -o 'process kill' \
+		</dev/null >"$dir/lldb.out" 2>&1
+	wait $server
+	at=$(sed -n 's/^ *pc = 0x0*\([0-9a-f]*\).*/\1/p' "$dir/lldb.out" | paste -sd' ')
+	want=$(awk -v first="${at%% *}" '$2 == first { print $2, $3; exit }' "$dir/list")
+	[ -n "$at" ] && [ "$at" = "$want" ] || status=1
+	# of its frames and variables those of the program's first delivery
+	for line in 'frame #0: .*`deliver(order=1) at steps.c' 'frame #1: .*`work at steps.c' \
+		'frame #2: .*`main at steps.c'; do
+		grep -q "$line" "$dir/lldb.out" || status=1
+	done
+	ok $status "$(LAB_ROOTFS=$tree "$lab/enter" lldb --version | head -n 1): a breakpoint, frames, a step" \
+		"$dir/lldb.out" "$dir/server"
+}
+more debug_by_lldb
+
 finish
