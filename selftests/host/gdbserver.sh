@@ -266,6 +266,11 @@ verdict $? 'a client that talks nonsense'
 
 refuses 'no program' 'no program given' - "$mix/L1.bin"
 refuses 'a perf.data and a program' 'is a perf.data' - --elf "$program" "$scratch/file.data"
+refuses "the kernel's symbols of a raw trace" 'is for a perf.data' - --kernel-symbols="$scratch/none" --elf "$program" "$mix/L1.bin"
+refuses "the kernel's symbols, which were not copied" 'perf record --kcore copies them' \
+	- --kernel-symbols="$scratch/none" "$scratch/file.data"
+[ ! -e "$scratch/none" ]
+verdict $? 'and no file is left'
 refuses 'two files' 'more than one file' --elf "$program" "$mix/L1.bin" "$mix/L2.bin"
 refuses 'standard input twice' 'cannot be both' --listen=- --elf "$program" -
 refuses 'a port above 65535' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"

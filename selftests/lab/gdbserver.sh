@@ -85,6 +85,8 @@ for p in prog qsort-dynamic parcels; do
 	perf --buildid-dir /mnt/debug record -e ntrace//u -o $p.data -- $p 2>$p.txt || [ $p = parcels ] || status=1
 done
 cat parcels.txt
+recording 4
+perf --buildid-dir /mnt/debug record --kcore -e ntrace//k -o kernel.data -- prog || status=1
 exit $status
 END
 guest run "$dir/record.sh"
@@ -121,6 +123,24 @@ for p in prog qsort-dynamic; do
 		grep -q "\"${p:0:15} [0-9]*\"" "$dir/$p.gdb"
 	ok $? "$p: main is where it was executed, $pc" "$dir/$p.gdb" "$dir/server"
 done
+
+# The kernel and its modules have the names that they had, without any program; where there are gaps
+# GDB does not stop.
+serving --kernel-symbols="$dir/kernel.elf" "$share/kernel.data"
+gdb trixie -ex "symbol-file ${dir#"$top/"}/kernel.elf" -ex 'handle SIGTRAP nostop noprint' \
+	-ex "target remote 127.0.0.1:$port" -ex 'break *ksys_write' -ex continue -ex 'output/x (long)$pc' -ex 'echo \n' \
+	-ex 'info symbol $pc' -ex 'delete' -ex 'break *ntrace_cpu_del' -ex continue -ex 'output/x (long)$pc' \
+	-ex 'echo \n' -ex 'info symbol $pc' -ex kill >"$dir/kernel.gdb" 2>&1
+wait $server
+awk '$3 == "ksys_write" || $3 == "ntrace_cpu_del" { print "0x" $1; print $3 " in section .text" }' \
+	"$share/kernel.data/kcore_dir/kallsyms" | LC_ALL=C sort >"$dir/want"
+grep -E '^0x[0-9a-f]+$| in section ' "$dir/kernel.gdb" | LC_ALL=C sort | cmp - "$dir/want" && [ "$(wc -l <"$dir/want")" = 4 ]
+ok $? "kernel: functions of the kernel and of a module, by their names" "$dir/kernel.gdb" "$dir/server" "$dir/want"
+executed=$("$lab/enter" "$build/host/truthlist" --segment 4 "$stream" |
+	awk 'NR == FNR { want[substr($1, 3)]; next } $1 == "i" && $2 in want { n[$2]++ }
+		END { for (pc in n) found++; print found + 0 }' <(grep ^0x "$dir/want") -)
+[ "$executed" = 2 ]
+ok $? "kernel: both were executed there"
 
 # ------------------------------------------------------------- what pages show
 

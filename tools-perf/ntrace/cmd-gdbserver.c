@@ -11,7 +11,7 @@
 #include "rec.h"
 #include "serve.h"
 
-enum { OPT_LISTEN = 0xa00, OPT_BTRACE, OPT_TV, OPT_FLEN, OPT_MLEN };
+enum { OPT_LISTEN = 0xa00, OPT_BTRACE, OPT_SYMBOLS, OPT_TV, OPT_FLEN, OPT_MLEN };
 
 static const struct argp_option options_list[] = {
 	{ NULL, 0, NULL, 0, "The server:", 8 },
@@ -20,6 +20,9 @@ static const struct argp_option options_list[] = {
 	  "alone (default: 1234), of an address of it, or standard input and output", 8 },
 	{ "btrace", OPT_BTRACE, "INSNS", 0, "most instructions that `record btrace bts' gets "
 	  "(default: 1000000)", 8 },
+	{ "kernel-symbols", OPT_SYMBOLS, "FILE", 0,
+	  "write the symbols that the kernel and its modules had to FILE, for GDB's symbol-file "
+	  "(of a recording with --kcore)", 8 },
 	{ "tv", OPT_TV, NULL, 0,
 	  "FILE is a tandem-verification trace, which has registers and memory",
 	  8 },
@@ -35,6 +38,7 @@ struct arguments {
 	struct rec_options recording;
 	struct serve_options options;
 	const char *listen;
+	const char *symbols;	/* file for the kernel's, or NULL */
 	bool tv;
 	struct nt_tv_params params;
 };
@@ -53,6 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_BTRACE:
 		a->options.btrace = parse_number(arg, "--btrace");
+		break;
+	case OPT_SYMBOLS:
+		a->symbols = arg;
 		break;
 	case OPT_TV:
 		a->tv = true;
@@ -99,6 +106,8 @@ static void open_data(struct arguments *a, struct serve_recording *r)
 {
 	rec_refuse_input(&a->in);
 	serve_rec_open(r, a->in.file, &a->recording);
+	if (a->symbols)
+		serve_rec_write_symbols(r, a->symbols);
 }
 
 static void open_tv(struct arguments *a, struct serve_recording *r)
@@ -146,6 +155,8 @@ int cmd_gdbserver(int argc, char **argv)
 	settle(&a);
 	if ((a.params.flen || a.params.mlen) && !a.tv)
 		die("--flen and --mlen are for a tandem-verification trace: --tv");
+	if (a.symbols && (a.tv || !rec_is_data(a.in.file)))
+		die("--kernel-symbols is for a perf.data; no other trace tells");
 	if (a.tv)
 		open_tv(&a, &r);
 	else if (rec_is_data(a.in.file))

@@ -219,6 +219,9 @@ struct symbols *symbols_of_kallsyms(const char *path);
 void symbols_free(struct symbols *symbols);
 /* The name of what pc is in, and how far; NULL when not known */
 const char *symbols_find(const struct symbols *symbols, uint64_t pc, uint64_t *offset);
+/* How many there are, and one of them, in the order of addresses */
+size_t symbols_number(const struct symbols *symbols);
+const char *symbols_get(const struct symbols *symbols, size_t i, uint64_t *start);
 
 /*
  * Lines "address bits symbol+offset text", the text from Capstone where the

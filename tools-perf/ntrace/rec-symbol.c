@@ -43,7 +43,7 @@ static const char *user_symbol(struct rec *rec, const struct rec_task *task, uin
 	return symbols_find(m->file->symbols, at, offset);
 }
 
-static const char *kernel_symbol(struct rec *rec, uint64_t addr, uint64_t *offset)
+struct symbols *rec_kernel_symbols(struct rec *rec)
 {
 	char path[PATH_MAX];
 	int n;
@@ -54,7 +54,14 @@ static const char *kernel_symbol(struct rec *rec, uint64_t addr, uint64_t *offse
 		if (n && n < (int)sizeof(path))
 			rec->kernel_symbols = symbols_of_kallsyms(path);
 	}
-	return rec->kernel_symbols ? symbols_find(rec->kernel_symbols, addr, offset) : NULL;
+	return rec->kernel_symbols;
+}
+
+static const char *kernel_symbol(struct rec *rec, uint64_t addr, uint64_t *offset)
+{
+	struct symbols *symbols = rec_kernel_symbols(rec);
+
+	return symbols ? symbols_find(symbols, addr, offset) : NULL;
 }
 
 const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,

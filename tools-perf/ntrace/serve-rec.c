@@ -319,6 +319,16 @@ static void remember_process(struct source *s, int pid)
 			s->last = o;
 }
 
+void serve_rec_write_symbols(struct serve_recording *r, const char *path)
+{
+	struct source *s = r->ctx;
+	struct symbols *symbols = rec_kernel_symbols(&s->rec);
+
+	if (!symbols || !symbols_number(symbols))
+		die("%s: has no symbols of the kernel; perf record --kcore copies them", r->path);
+	serve_symbols_write(symbols, path, r->xlen);
+}
+
 void serve_rec_open(struct serve_recording *r, const char *path, const struct rec_options *options)
 {
 	struct source *s = calloc(1, sizeof(*s));

@@ -339,6 +339,14 @@ struct nt_tv_params;
 void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_tv_params *params);
 struct rec_options;
 void serve_rec_open(struct serve_recording *r, const char *path, const struct rec_options *options);
+/* The kernel's symbols as of the recording, as an ELF file for GDB's symbol-file */
+void serve_rec_write_symbols(struct serve_recording *r, const char *path);
+
+/* ---------------------------------------------------- serve-symbols.c - */
+
+struct symbols;
+
+void serve_symbols_write(const struct symbols *symbols, const char *path, unsigned int xlen);
 void serve_recording_free(struct serve_recording *r);
 /* One of its programs, or a library */
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);

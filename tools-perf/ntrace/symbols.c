@@ -358,3 +358,14 @@ void symbols_free(struct symbols *s)
 	free(s->list);
 	free(s);
 }
+
+size_t symbols_number(const struct symbols *s)
+{
+	return s->n;
+}
+
+const char *symbols_get(const struct symbols *s, size_t i, uint64_t *start)
+{
+	*start = s->list[i].start;
+	return s->list[i].name;
+}
