@@ -117,6 +117,17 @@ verdict $? '... and that by the whole again'
 
 # --- killed ----------------------------------------------------------------------------------------
 
+# processes NAME NUMBER: those whose parent it is, or whose group. Not every tree has a pgrep.
+processes()
+{
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v name="$1" -v number="$2" '{
+		pid = $1
+		sub(/^.*\) /, "")
+		if ($(name == "parent" ? 2 : 3) == number)
+			print pid
+	}'
+}
+
 # continue_young GROUP: what has just begun looks itself whether the command is there, and then says
 # what it says to a file. A process whose parent was forking when the group was stopped appears only
 # now, and is stopped, too.
@@ -124,7 +135,7 @@ continue_young()
 {
 	local process
 
-	for process in $(pgrep -g "$1"); do
+	for process in $(processes group "$1"); do
 		[[ $(readlink "/proc/$process/fd/2") == /memfd:said* ]] || kill -CONT "$process"
 	done
 }
@@ -143,7 +154,7 @@ for ((i = 0; i < kills; i++)); do
 		# what is stopped does not end by itself: it goes with the command, or stays
 		kill -STOP -- -$group
 		# by its parent: one that is about to become ntrace has another name
-		command=$(pgrep -P $group)
+		command=$(processes parent $group)
 		[ -z "$command" ] || kill -KILL "$command"
 		kill -CONT $group 2>>"$scratch/said"
 	fi
@@ -154,7 +165,7 @@ for ((i = 0; i < kills; i++)); do
 	wait $group
 	[ $? = 0 ] && ended=$((ended + 1)) || began=$((began + 1))
 	looks=0
-	while pgrep -g $group >/dev/null && [ $((looks += 1)) -lt 600 ]; do
+	while [ -n "$(processes group $group)" ] && [ $((looks += 1)) -lt 600 ]; do
 		continue_young $group 2>>"$scratch/said"
 		sleep 0.1
 	done

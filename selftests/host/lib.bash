@@ -14,6 +14,13 @@ number=0 failed=0
 # itself takes a small part of that, and no other verdict depends on it.
 export hang=600
 
+# A tool that a tree lacks ends the test; behind a pipe or in $(...) nobody would see that it is missing.
+command_not_found_handle()
+{
+	echo "Bail out! no command $1 here" >&2
+	kill -TERM $$
+}
+
 verdict()	# STATUS DESCRIPTION
 {
 	number=$((number + 1))
