@@ -87,6 +87,10 @@ offers 'values' branch decode --output = b
 offers 'values after =' sifive decode --profile =
 offers 'values of fleet' slurm fleet --engine = s
 offers 'values of profile' bolt profile --format = b
+offers 'values of calls' csv calls --format = c
+offers "values of tv's commands" 34 tv verify --mlen = 3
+offers 'values of a number' 3 decode --retstack = ''
+offers 'a file where another command has values' trace.bin encode --output = tr
 offers 'files' trace.bin decode tr
 offers 'files after an option' trace.bin decode --elf tr
 ! complete_words decode --r | grep -q repeathist

@@ -15,30 +15,21 @@ _ntrace_files()
 	COMPREPLY=($(compgen -f -- "$1"))
 }
 
-_ntrace_values()	# COMMAND OPTION: what may stand behind it
+_ntrace_values()	# OPTION COMMAND [tv's COMMAND]: what may stand behind it, as the help tells
 {
-	case $2 in
-	--output) echo "pc insn branch block ctr" ;;
-	--format) case $1 in
-		calls) echo "table csv json" ;;
-		coverage) echo "text lcov" ;;
-		fleet) echo "llvm-profgen autofdo bolt pprof folded callgrind" ;;
-		*) echo "llvm-profgen autofdo bolt edges pprof folded callgrind" ;;
-		esac ;;
-	--engine) echo "local slurm" ;;
-	--send) echo "edges recording" ;;
-	--by) echo "time insns" ;;
-	--value) echo "insns branches time" ;;
-	--profile) echo "1.0 p550 sifive tt-dfd" ;;
-	--xlen|--flen) echo "32 64" ;;
-	--mlen) echo "32 34 64" ;;
+	case $1 in
 	--retstack|--syncmode) echo "0 1 2 3" ;;
+	*) "${COMP_WORDS[0]}" "${@:2}" --help 2>/dev/null |
+		sed -nE "s/^ +([^=]*, )?$1=([a-z0-9.-]+(\|[a-z0-9.-]+)+)( .*)?$/\2/p" | tr '|' ' ' ;;
 	esac
 }
 
 _ntrace()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} option
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} option values
+	local -a command=("${COMP_WORDS[1]}")
+
+	[ "${command[0]}" != tv ] || command+=("${COMP_WORDS[2]:-}")
 
 	# bash splits --option=value at the =
 	if [ "$cur" = = ]; then
@@ -55,18 +46,15 @@ _ntrace()
 	elif [[ $COMP_CWORD = 2 && ${COMP_WORDS[1]} = tv ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "dump stat from-elf verify --help" -- "$cur"))
-	elif [ -n "${option:-}" ] && [ -n "$(_ntrace_values "${COMP_WORDS[1]}" "$option")" ] &&
-	     [ "${COMP_WORDS[1]} $option" != "encode --output" ]; then
+	elif [ -n "${option:-}" ] && values=$(_ntrace_values "$option" "${command[@]}") && [ -n "$values" ]; then
 		# shellcheck disable=SC2207
-		COMPREPLY=($(compgen -W "$(_ntrace_values "${COMP_WORDS[1]}" "$option")" -- "$cur"))
+		COMPREPLY=($(compgen -W "$values" -- "$cur"))
 	elif [[ ${COMP_WORDS[1]} = record && $prev = -e ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "ntrace//u ntrace//k ntrace//" -- "$cur"))
 	elif [[ -z ${option:-} && $cur == -* ]]; then
 		# shellcheck disable=SC2207
-		COMPREPLY=($(compgen -W "$(if [ "${COMP_WORDS[1]}" = tv ]; then
-			_ntrace_options tv "${COMP_WORDS[2]}"; else
-			_ntrace_options "${COMP_WORDS[1]}"; fi)" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(_ntrace_options "${command[@]}")" -- "$cur"))
 		[[ ${COMPREPLY[0]:-} != *= ]] || compopt -o nospace 2>/dev/null
 	else
 		_ntrace_files "$cur"
