@@ -264,9 +264,11 @@ static const struct kind kinds[64] = {
 		.asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 };
 
-#define TCODES_KEPT							\
-	(NT_TCODES_SYNC | NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
-	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
+/* Only these are kept: each asks for something of the state, or keeps it. */
+static bool is_kept(unsigned int tcode)
+{
+	return kinds[tcode].asks || kinds[tcode].keeps;
+}
 
 /* ---- keys */
 
@@ -604,7 +606,7 @@ static bool learn_key(const struct nt_flow *f, const struct before *was, struct 
 	struct nt_short_frame frame;
 
 	/* what a RepeatBranch message repeats is not its own effect */
-	if (len > MEMO_BYTES || !(TCODES_KEPT >> (f->buf[start] >> 2) & 1))
+	if (len > MEMO_BYTES || !is_kept(f->buf[start] >> 2))
 		return false;
 	memcpy(raw, f->buf + start, len);
 	if ((f->params.timestamps && !(f->msg.fields & NT_F_TSTAMP)) ||
