@@ -497,7 +497,7 @@ void nt_count_replay(struct nt_flow *f, const struct batch *b)
 	r.src = r.src_bits & nt_short_src(f->params.srcbits, (unsigned int)f->params.src);
 	r.time = f->time;
 	r.limit = f->limit;
-	r.differences = f->params.profile == NT_PROFILE_1_0;
+	r.differences = nt_stamps_differences(&f->params);
 	if (!f->params.timestamps)
 		(r.src_bits ? replay_src : replay_plain)(f, &r, end);
 	else if (f->time_valid)

@@ -737,7 +737,7 @@ static bool take_time(struct nt_flow *f)
 		return true;
 	if (nt_is_sync(m) || nt_is_tt_dfd(&f->params))
 		time = absolute_time(f, time);
-	else if (f->params.profile == NT_PROFILE_1_0)
+	else if (nt_stamps_differences(&f->params))
 		time += f->time;
 	else
 		time = absolute_time(f, time ^ f->time);

@@ -64,6 +64,12 @@ static inline bool nt_is_tt_dfd(const struct nt_params *params)
 	return params->profile == NT_PROFILE_TT_DFD;
 }
 
+/* Is TSTAMP, but for sync messages, the time since the last one?  Else absolute, or XORed. */
+static inline bool nt_stamps_differences(const struct nt_params *params)
+{
+	return !nt_is_tt_dfd(params) && !nt_is_sifive(params);
+}
+
 /* Bits of SRC, see nt_params.srcbits */
 static inline unsigned int nt_srcbits(const struct nt_params *params)
 {

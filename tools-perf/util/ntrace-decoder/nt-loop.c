@@ -302,7 +302,7 @@ static bool loop_may(struct nt_flow *f)
 
 	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->slow &&
 	       p->profile != NT_PROFILE_TT_DFD &&
-	       (!p->timestamps || p->profile == NT_PROFILE_1_0) &&
+	       (!p->timestamps || nt_stamps_differences(p)) &&
 	       (!f->time_valid || f->time <= f->limit) && loop_at(f);
 }
 

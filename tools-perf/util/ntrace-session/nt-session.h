@@ -221,12 +221,14 @@ struct nt_session_pace {
 static inline uint64_t nt_session_span_stamp(const struct nt_params *params,
 					     const struct nt_msg *msg, uint64_t last, uint64_t from)
 {
+	const bool xored = params->profile == NT_PROFILE_P550 ||
+			   params->profile == NT_PROFILE_SIFIVE;
 	uint64_t stamp = msg->tstamp;
 
-	if (!nt_tcode_is_sync(msg->tcode) && params->profile == NT_PROFILE_1_0)
-		return last + stamp;
-	if (!nt_tcode_is_sync(msg->tcode) && params->profile != NT_PROFILE_TT_DFD)
+	if (!nt_tcode_is_sync(msg->tcode) && xored)
 		stamp ^= last;
+	else if (!nt_tcode_is_sync(msg->tcode) && params->profile != NT_PROFILE_TT_DFD)
+		return last + stamp;
 
 	return nt_tstamp_behind(last, from, stamp, params->tstamp_bits);
 }
