@@ -53,8 +53,14 @@ for command in $commands; do
 		grep -q -- "$option\>" "$scratch/page" ||
 			{ echo "# not in ntrace.1: $command $option"; missing=1; }
 	done
+	# names, as in --format=text|lcov
+	for value in $("$ntrace" "$command" --help |
+		sed -nE 's/.* --[a-z-]+=([a-z0-9.-]+(\|[a-z0-9.-]+)+)( .*)?$/\1/p' | tr '|' ' '); do
+		grep -qE -- "(^|[^a-z0-9-])$value($|[^a-z0-9-])" "$scratch/page" ||
+			{ echo "# not in ntrace.1: $command ...=$value"; missing=1; }
+	done
 done
-verdict $missing 'ntrace.1 has every command and option'
+verdict $missing 'ntrace.1 has every command, option and value'
 
 # complete WORD...: what bash would offer for the last one
 complete_words()
