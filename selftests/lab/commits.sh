@@ -292,7 +292,7 @@ each_commit()
 		subject=$(printf '%02d %s' $number "$(git -C "$tree" log -1 --format=%s "$commit")")
 		silent "$subject: it applies" apply "$commit"
 		silent "$subject: checkpatch --strict" checkpatch "$commit"
-		! changes "$driver/|include/uapi" || silent "$subject: kernel-doc" kernel_doc
+		! changes "^($driver/|include/uapi/)" || silent "$subject: kernel-doc" kernel_doc
 		kernel_part "$subject"
 		! changes 'bindings/' || silent "$subject: the binding" binding_check
 		! wants programs || ! changes '^Documentation/.*rst$' || silent "$subject: the pages" pages
