@@ -164,9 +164,10 @@ build_driver()	# CONFIGURATION
 # The header by itself, as the kernel's own test of such headers has it
 uapi_header()
 {
+	echo 'int used;' >"$out/used.c"
 	configure "$1" && in_kernel "$1" headers >/dev/null &&
 		"$lab/enter" riscv64-linux-gnu-gcc -std=c90 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
-			-I "$out/$1/usr/include" -include linux/ntrace.h /dev/null
+			-I "$out/$1/usr/include" -include linux/ntrace.h "$out/used.c"
 }
 
 kernel_part()	# SUBJECT
