@@ -4,8 +4,8 @@ of what was executed says; and frames, those of inlined functions among them.
 
 The environment tells: PORT of the server; LIST, what was executed, as truthlist prints it; FIRST, the
 server's number of its first instruction; TABLE, what selftests/lab/lines prints of the program;
-WITHIN, the function outside of which no step is tried, and INLINED, one that is behind; how many COMMANDS, SEED; SCRIPT:
-ntrace-gdb.py, where the server has no stack.
+WITHIN, the function that steps stay in, and INLINED, an inlined function that runs after it; how many
+COMMANDS, SEED; SCRIPT: ntrace-gdb.py, where the server has no stack.
 """
 
 import bisect

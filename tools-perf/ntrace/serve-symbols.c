@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Symbols as an ELF file, which GDB's symbol-file reads: one section of code without contents, that
- * all of them are in. GDB takes the code itself from the server.
+ * Symbols as an ELF file for GDB's symbol-file. All symbols are in one section of code, which has no
+ * contents: GDB reads code from the server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,17 +31,13 @@ static _Noreturn void die_elf(const struct file *f)
 	die("%s: %s", f->path, elf_errmsg(-1));
 }
 
-/* A section; with contents, which stay there until the file is written, if there are any */
+/* The contents, NULL if there are none, must stay until the file is written. */
 static Elf_Data *add_section(const struct file *f, GElf_Shdr header, void *contents,
 			     Elf_Type type)
 {
 	Elf_Scn *scn = elf_newscn(f->elf);
-	Elf_Data *data;
-	GElf_Shdr sh;
+	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
 
-	if (!scn || !gelf_getshdr(scn, &sh))
-		die_elf(f);
-	data = elf_newdata(scn);
 	if (!data)
 		die_elf(f);
 	data->d_buf = contents;
@@ -80,7 +76,7 @@ static uint64_t end_of(const struct symbols *symbols, size_t i, uint64_t start)
 	return end;
 }
 
-/* The names go to *strings. */
+/* Fill the table, and put the names into *strings. */
 static void add_symbols(const struct file *f, const struct symbols *symbols, unsigned int xlen,
 			void *table, struct serve_text *strings)
 {

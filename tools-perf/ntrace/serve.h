@@ -276,13 +276,13 @@ void serve_files_free(struct serve_files *f);
 #define SERVE_REG_FFLAGS	(SERVE_REG_F + 32)
 #define SERVE_REGS	(SERVE_REG_FFLAGS + 3)
 
-/* A CSR that is told of, beside those of floating point */
+/* A CSR that the trace has a value of, other than fflags, frm and fcsr */
 struct serve_csr {
 	uint16_t number;
 	char name[16];
 };
 
-#define SERVE_CSRS	512u	/* most of them: all registers fit into a packet */
+#define SERVE_CSRS	512u	/* at most, so that all registers fit into a packet */
 
 /* A file that was mapped, with its lowest segment at start */
 struct serve_library {
