@@ -13,20 +13,11 @@ import sys
 
 import gdb
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gdbshared import execute, fail  # noqa: E402
+
 rng = random.Random(int(os.environ['SEED']))
 pcs = [int(line, 16) for line in open(os.environ['LIST']) if line[0] != '#']
-def fail(what):
-    print('not ok: ' + what)
-    gdb.execute('kill')
-    sys.stdout.flush()
-    os._exit(1)
-
-
-def execute(command):
-    said = gdb.execute(command, to_string=True)
-    if os.environ.get('TRACE'):
-        print(command, '->', said)
-    return said
 
 
 class Client:

@@ -15,21 +15,11 @@ import sys
 
 import gdb
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gdbshared import execute, fail  # noqa: E402
+
 positions = [int(text) for text in os.environ['POSITIONS'].split()]
 WATCHED = ['checksum', 'delivered', 'shelf', 'bytes[7]', 'parcels[2].weight', 'parcels[1].label']
-
-
-def fail(what):
-    print('not ok: ' + what)
-    sys.stdout.flush()
-    os._exit(1)
-
-
-def execute(command):
-    said = gdb.execute(command, to_string=True)
-    if os.environ.get('TRACE'):
-        print(command, '->', said)
-    return said
 
 
 def look():
