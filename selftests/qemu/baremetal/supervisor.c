@@ -2,7 +2,7 @@
 /*
  * Runs user.bin, which must be in memory at 0x81001000, in U mode, where it is at 0x41001000: answers
  * its system calls as Linux would, and takes timer interrupts all the while,
- * or, with a TICK that never comes, none.
+ * or none, with a TICK of 0. Then it reads no clock either, so that each run is the same.
  */
 
 #include <stdint.h>
@@ -14,6 +14,9 @@
 #ifndef TICK
 #define TICK		3000		/* of 100 ns */
 #endif
+
+/* When the next interrupt is to come */
+#define NEXT_TICK	(TICK ? MTIME + TICK : UINT64_MAX)
 
 #define CAUSE_TIMER	(1ul << 63 | 7)
 #define CAUSE_ECALL_U	8
@@ -64,7 +67,7 @@ __attribute__((used)) static void trap(uint64_t *regs)
 
 	__asm__ volatile("csrr %0, mcause; csrr %1, mepc" : "=r"(cause), "=r"(epc));
 	if (cause == CAUSE_TIMER) {
-		MTIMECMP = MTIME + TICK;
+		MTIMECMP = NEXT_TICK;
 		return;
 	}
 	if (cause != CAUSE_ECALL_U)
@@ -85,7 +88,7 @@ static void map(void)
 __attribute__((used)) static void begin(void)
 {
 	map();
-	MTIMECMP = MTIME + TICK;
+	MTIMECMP = NEXT_TICK;
 	__asm__ volatile("csrw pmpaddr0, %0; csrw pmpcfg0, %1" : : "r"(-1ul), "r"(0x1f));
 	__asm__ volatile("csrc mstatus, %0; csrs mstatus, %1; csrs mie, %2; csrw mepc, %3; mret"
 			 : : "r"(3ul << 11), "r"(3ul << 13 | 1ul << 7), "r"(1ul << 7),
