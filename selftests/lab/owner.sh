@@ -24,7 +24,8 @@ recording 3; $record -a -e ntrace//u -G traced -o cgroup.data -- sh -c '
 recording 4; $record -e ntrace//u -o space.data -- unshare -p -f sh -c 'qsort & forkexec; wait' || status=1
 >/tmp/stop; wait
 recording 5; $record -a -e ntrace//u -o spaces.data -- unshare -p -f sh -c 'threads & forkexec; wait' || status=1
-recording 6
+recording 6; $record -e ntrace//u -o exec.data -- threadexec || status=1
+recording 7
 exit $status
 END
 guest run "$dir/guest.sh" ${DRIVER:+--driver "$DRIVER"}
@@ -37,15 +38,17 @@ lines()		# NAME FIELDS
 }
 
 declare -A text=([task]="threads and children" [cpu]="one CPU" [cgroup]="a cgroup" \
-	[space]="a PID namespace" [spaces]="a PID namespace, and everything else")
+	[space]="a PID namespace" [spaces]="a PID namespace, and everything else" \
+	[exec]="a thread that executes a program has its leader's TID")
 declare -A others=([task]=loop [cgroup]=loop [space]=loop)
-declare -A own=([task]=threads [cpu]=loop [cgroup]=qsort [space]=qsort [spaces]=threads)
+declare -A own=([task]=threads [cpu]=loop [cgroup]=qsort [space]=qsort [spaces]=threads \
+	[exec]=threadexec)
 n=0
-for what in task cpu cgroup space spaces; do
+for what in task cpu cgroup space spaces exec; do
 	n=$((n + 1))
 	later run $n $what b
 done
-for what in task cpu cgroup space spaces; do
+for what in task cpu cgroup space spaces exec; do
 	result run - $what b
 	ok $? "$what: ${text[$what]}, under their TIDs: $(figures)" "$out" "$err"
 	lines $what comm,ip,addr >"$dir/$what.lines"

@@ -229,12 +229,14 @@ static bool is_of_another(const struct rec_queue *q, const struct nt_event *ev)
 {
 	if (q->guest != !!(ev->flags & NT_EVF_VIRT))
 		return true;
-	return !q->guest && tells_owner(q, ev) && q->tid != (int)ev->context;
+	return !q->guest && tells_owner(q, ev) && q->tid != (int)ev->context &&
+	       q->tid != rec_task_owner(q->rec, (int)ev->context);
 }
 
 static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 {
 	bool was_guest = q->guest;
+	int tid;
 
 	q->guest = ev->flags & NT_EVF_VIRT;
 	if (q->guest != was_guest) {
@@ -245,8 +247,9 @@ static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 	}
 	if (q->guest || !tells_owner(q, ev))
 		return;
-	if (q->tid != (int)ev->context)
-		rec_queue_set_tid(q, (int)ev->context);
+	tid = rec_task_owner(q->rec, (int)ev->context);
+	if (q->tid != tid)
+		rec_queue_set_tid(q, tid);
 }
 
 /*

@@ -87,6 +87,22 @@ static void flush_cpu(struct rec *rec, int cpu)
 			rec_flow_flush(rec->queue[i], UINT64_MAX);
 }
 
+/* What runs there has its leader's number now, if it was another thread. A stop before has not. */
+static void rename_owner(struct rec *rec, int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		struct rec_queue *q = rec->queue[i];
+		int tid = q && q->cpu == cpu ? rec_task_owner(rec, q->tid) : -1;
+
+		if (tid <= 0 || tid == q->tid)
+			continue;
+		rec_flow_flush(q, UINT64_MAX);
+		rec_queue_set_tid(q, tid);
+	}
+}
+
 static void renew_tasks(struct rec *rec)
 {
 	unsigned int i;
@@ -106,6 +122,8 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	case NT_PERFDATA_COMM:
 		rec_task_comm(rec, n->pid, n->tid, n->comm,
 			      n->misc & NT_PERFDATA_MISC_COMM_EXEC);
+		if (n->misc & NT_PERFDATA_MISC_COMM_EXEC)
+			rename_owner(rec, n->cpu);
 		break;
 	case NT_PERFDATA_FORK:
 		rec_task_fork(rec, n->pid, n->ppid, n->tid, n->ptid);

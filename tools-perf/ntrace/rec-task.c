@@ -30,6 +30,16 @@ struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu)
 	return task;
 }
 
+int rec_task_owner(const struct rec *rec, int tid)
+{
+	const struct rec_task *task = rec_map_find(&rec->tasks, tid), *leader;
+
+	if (!task || task->pid <= 0 || task->pid == tid)
+		return tid;
+	leader = rec_map_find(&rec->tasks, task->pid);
+	return leader && leader->image != task->image ? task->pid : tid;
+}
+
 struct rec_space *rec_space_get(struct rec *rec, int pid)
 {
 	struct rec_space *space = rec_map_find(&rec->spaces, pid);
@@ -154,6 +164,7 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 
 	task->pid = pid;
 	task->syscall_ip = 0;
+	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
 	/* the parent may be known by number alone */
 	if (*parent->comm == ':')
 		snprintf(task->comm, sizeof(task->comm), ":%d", tid);
@@ -170,8 +181,10 @@ void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exe
 	task->pid = pid;
 	snprintf(task->comm, sizeof(task->comm), "%s", name);
 	/* What was mapped stays until something else is there: where trace ended is still asked for. */
-	if (exec)
-		rec_code_changed(rec_space_get(rec, pid), 0, 0);
+	if (!exec)
+		return;
+	task->image = ++rec->images;
+	rec_code_changed(rec_space_get(rec, pid), 0, 0);
 }
 
 void rec_tasks_free(struct rec *rec)

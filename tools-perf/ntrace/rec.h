@@ -135,10 +135,17 @@ struct rec_task {
 	int pid, tid;			/* pid -1: not known */
 	char comm[17];
 	uint64_t syscall_ip;		/* of the ECALL that it is in, or 0 */
+	uint64_t image;			/* number of its process's exec when it came, or 0 */
 };
 
 /* The idle tasks have one number between them: they are told apart by CPU. */
 struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu);
+/*
+ * Whose trace is it that has the number of this task? A thread that executes a program takes its
+ * leader's number, and no other thread is left. But scontext, which the driver writes when a task is
+ * switched in, and so the Ownership messages, have its old number until then.
+ */
+int rec_task_owner(const struct rec *rec, int tid);
 struct rec_space *rec_space_get(struct rec *rec, int pid);
 const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t addr);
 void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r);
@@ -345,6 +352,7 @@ struct rec {
 	unsigned long losses;
 	uint64_t insns;		/* retired, of what was chosen */
 	struct rec_map tasks, spaces;
+	uint64_t images;	/* execs so far */
 	struct rec_file *files;
 	struct rec_kcore kcore;
 	struct rec_space *kernel;

@@ -83,6 +83,7 @@ static bool tells_owner(const struct ntrace_queue *q, const struct nt_event *ev)
 void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	bool was_guest = q->guest;
+	pid_t tid;
 
 	q->guest = ev->flags & NT_EVF_VIRT;
 	if (q->guest != was_guest) {
@@ -94,8 +95,9 @@ void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 	if (q->guest || !tells_owner(q, ev))
 		return;
-	if (q->tid != (pid_t)ev->context)
-		ntrace_queue_set_tid(q, ev->context);
+	tid = ntrace_task_owner(q->nt, ev->context);
+	if (q->tid != tid)
+		ntrace_queue_set_tid(q, tid);
 	ntrace_queue_look_up_thread(q);
 }
 
@@ -272,7 +274,8 @@ static bool is_of_another(const struct ntrace_queue *q, const struct nt_event *e
 {
 	if (q->guest != !!(ev->flags & NT_EVF_VIRT))
 		return true;
-	return !q->guest && tells_owner(q, ev) && q->tid != (pid_t)ev->context;
+	return !q->guest && tells_owner(q, ev) && q->tid != (pid_t)ev->context &&
+	       q->tid != ntrace_task_owner(q->nt, ev->context);
 }
 
 /*

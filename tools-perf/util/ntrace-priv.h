@@ -337,6 +337,7 @@ struct ntrace_task {
 	u64	left_behind;	/* ... or behind it, if that is an ECALL */
 	bool	exec;		/* it is going to run another program */
 	u32	execs;		/* and did so: with each one, call stacks start anew, too */
+	u64	image;		/* number of the exec that its process was of when it came, 0 none */
 	struct ntrace_last *last; /* branches, NULL none yet */
 };
 
@@ -358,6 +359,7 @@ struct ntrace {
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
 	bool			poked;		/* the kernel tells what it changes: no guess */
 	struct hashmap		*tasks;		/* by tid */
+	u64			images;		/* execs so far */
 	u64			losses;		/* in buffers of CPUs */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;
@@ -388,6 +390,7 @@ struct ntrace {
 };
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
+pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid);
 u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task);
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);

@@ -105,6 +105,24 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 	return task;
 }
 
+/*
+ * Whose trace is it that has the number of this task? A thread that executes a program takes its
+ * leader's number, and no other thread is left. But scontext, which the driver writes when a task is
+ * switched in, and so the Ownership messages, have its old number until then.
+ */
+pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid)
+{
+	struct thread *thread = machine__find_thread(nt->machine, -1, tid);
+	pid_t pid = thread ? thread__pid(thread) : -1;
+	struct ntrace_task *task, *leader;
+
+	thread__put(thread);
+	if (pid <= 0 || pid == tid || !hashmap__find(nt->tasks, (long)pid, &leader) ||
+	    !hashmap__find(nt->tasks, (long)tid, &task))
+		return tid;
+	return task->image == leader->image ? tid : pid;
+}
+
 /* Call stacks and last branches of a task start anew when this has changed. */
 u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 {
@@ -228,24 +246,51 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 		ntrace_space_changed(nt, pid, start, start + len);
 }
 
-/* Until it is in user space again, its calls are the kernel's. */
-static void on_exec(struct ntrace *nt, union perf_event *event)
+/* What runs there has its leader's number now, if it was another thread. A stop before has not. */
+static int rename_owner(struct ntrace *nt, int cpu)
 {
-	struct ntrace_task *task;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < nt->nr_queues && !err; i++) {
+		struct ntrace_queue *q = nt->queue[i];
+		pid_t tid = q && q->cpu == cpu ? ntrace_task_owner(nt, q->tid) : -1;
+
+		if (tid <= 0 || tid == q->tid)
+			continue;
+		err = ntrace_queue_flush(q, UINT64_MAX);
+		ntrace_queue_set_tid(q, tid);
+	}
+	return err;
+}
+
+/* Until it is in user space again, its calls are the kernel's. */
+static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
+{
+	struct ntrace_task *task = ntrace_task(nt, event->comm.tid, cpu);
 
 	ntrace_space_changed(nt, event->comm.pid, 0, 0);
-	if (hashmap__find(nt->tasks, (long)(pid_t)event->comm.tid, &task))
-		task->exec = true;
+	if (!task)
+		return -ENOMEM;
+	task->exec = true;
+	task->image = ++nt->images;
+	return rename_owner(nt, cpu);
 }
 
 /* The numbers of a thread, and perhaps process, that are gone have come to new life. */
 static void on_fork(struct ntrace *nt, union perf_event *event)
 {
-	struct ntrace_task *task;
+	struct ntrace_task *task, *leader;
 	unsigned int i;
 
 	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task))
 		task->trace_nr++;
+	if (event->fork.pid != event->fork.tid &&
+	    hashmap__find(nt->tasks, (long)(pid_t)event->fork.pid, &leader)) {
+		task = ntrace_task(nt, event->fork.tid, -1);
+		if (task)
+			task->image = leader->image;
+	}
 
 	for (i = 0; i < nt->nr_queues; i++) {
 		if (nt->queue[i] && nt->queue[i]->tid == (pid_t)event->fork.tid)
@@ -308,7 +353,7 @@ static void on_context_switch(struct ntrace *nt, union perf_event *event,
 		on_switch(nt, sample->cpu, sample->tid);
 }
 
-static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sample *sample)
+static int on_event(struct ntrace *nt, union perf_event *event, struct perf_sample *sample)
 {
 	u8 mode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
 
@@ -321,7 +366,7 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 		break;
 	case PERF_RECORD_COMM:
 		if (event->header.misc & PERF_RECORD_MISC_COMM_EXEC)
-			on_exec(nt, event);
+			return on_exec(nt, event, sample->cpu);
 		break;
 	case PERF_RECORD_FORK:
 		on_fork(nt, event);
@@ -349,6 +394,7 @@ static void on_event(struct ntrace *nt, union perf_event *event, struct perf_sam
 	default:
 		break;
 	}
+	return 0;
 }
 
 static int ntrace_process_event(struct perf_session *session, union perf_event *event,
@@ -373,8 +419,7 @@ static int ntrace_process_event(struct perf_session *session, union perf_event *
 	if (sample->time && sample->time != (u64)-1)
 		nt->reached = max(nt->reached, sample->time);
 	ntrace_log_event(nt, event, sample);
-	on_event(nt, event, sample);
-	return 0;
+	return on_event(nt, event, sample);
 }
 
 static int ntrace_process_auxtrace_event(struct perf_session *session, union perf_event *event,
