@@ -256,7 +256,7 @@ static bool idle(void)
 {
 	/* The last event's memory goes after a grace period. */
 	for (int i = 0; i < 600; i++) {
-		if (!read_number("/sys/module/ntrace/refcnt"))
+		if (no_users())
 			return true;
 		usleep(100 * 1000);
 	}

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -40,6 +41,39 @@ static inline void hold_power(const char *control)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+/*
+ * Nobody has an event: the module has no users. A driver that is built in does not count them, but
+ * its components are off.
+ */
+static inline bool no_users(void)
+{
+	long users = read_number("/sys/module/ntrace/refcnt");
+	char path[512], status[16];
+	struct dirent *entry;
+	int components = 0;
+	bool off = true;
+	DIR *dir;
+	FILE *f;
+
+	if (users >= 0)
+		return !users;
+	dir = opendir(DRIVER);
+	while (dir && (entry = readdir(dir))) {
+		if (!strstr(entry->d_name, ".trace"))
+			continue;
+		snprintf(path, sizeof(path), DRIVER "%s/power/runtime_status", entry->d_name);
+		f = fopen(path, "r");
+		off &= f && fgets(status, sizeof(status), f) && !strcmp(status, "suspended\n");
+		components++;
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+
+	return off && components;
 }
 
 /*

@@ -114,7 +114,7 @@ storm()
 	done
 	>/tmp/unbind.stop
 	wait $!
-	[ "$(cat /sys/module/ntrace/refcnt)" = 0 ]
+	no_users
 }
 
 set -- $devices
