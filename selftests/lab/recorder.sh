@@ -158,9 +158,23 @@ nobody="start-stop-daemon -S -c nobody -x $(which ntrace) --"
 	refused $nobody "$@" -m 4M,4M -e ntrace//u -- true
 	refused $nobody "$@" --kcore -- true
 	refused unshare -Ur ntrace "$@" -e ntrace//k -- true
+	refused no-events ntrace "$@" -e ntrace//u -- true
+	refused no-events $nobody "$@" -e ntrace//u -- true
 	echo 3 >/proc/sys/kernel/perf_event_paranoid
 	refused $nobody "$@" -- true
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	# another recording has every sink, until the program ends
+	ntrace record -a -e ntrace//u -o /tmp/first.data -- \
+		sh -c '>/tmp/first; until [ -e /tmp/done ]; do sleep 0.1; done' 2>/tmp/first.txt & first=$!
+	for i in $(seq 600); do
+		[ ! -e /tmp/first ] || break
+		sleep 0.1
+	done
+	refused ntrace "$@" -e ntrace//u -C 1 -- true
+	refused ntrace "$@" -e ntrace//u -- ls /
+	>/tmp/done; wait $first || { cat /tmp/first.txt; status=1; }
+	ntrace "$@" -e ntrace//u -C 1 -- true || status=1
+	rm -rf /tmp/refused.data* /tmp/first*
 } >refused.txt
 # the buffer that anybody may have is small: on a busy machine it may lose trace, and says so
 recording 15; $nobody record -o /tmp/nobody.data -e ntrace//u -- prog
@@ -298,6 +312,10 @@ says "-p 1" "task 1 is another user's"
 says "-m 4M,4M" "more than this user may lock.*-m 64K,64K"
 says "--kcore" "copies /proc/kcore"
 says "unshare" "root of a container"
+says "no-events ntrace" "this user, who has CAP_PERFMON: .* a filter of system calls, which this process has .*seccomp="
+says "no-events start-stop-daemon" "the kernel refuses the event: .* a filter of system calls, which this process has .*seccomp="
+says "-e ntrace//u -C 1" "the trace sink of CPU 1 is in use: another recording .* has it; end that one, or take another sink"
+says "-e ntrace//u -- ls" "the trace sink of CPU [01] is in use: another recording .* has it"
 says "refused.data -- true" "root and CAP_PERFMON alone (kernel.perf_event_paranoid is 3)"
 tail -n 2 "$share/refused.txt" >"$dir/log"
 grep -q 'no PMU .ntrace.: load its driver' "$dir/log"
