@@ -11,13 +11,9 @@
 name=commits
 . "$(dirname "$0")/lib.bash"
 [ "${groups:-}" = all ] || { echo "1..0 # SKIP make check-all builds each commit of make series"; exit 4; }
-for tool in git cc perl; do
-	command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 4; }
-done
+. "$top/selftests/lab/series.bash"
 
 log=$dir/log
-export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=Nobody GIT_AUTHOR_EMAIL=nobody@localhost \
-	GIT_COMMITTER_NAME=Nobody GIT_COMMITTER_EMAIL=nobody@localhost HOME=$dir
 driver=drivers/hwtracing/ntrace
 bindings=Documentation/devicetree/bindings
 binding=riscv/riscv,trace-component.yaml
@@ -31,34 +27,6 @@ explained_for_programs+=,PREFER_DEFINED_ATTRIBUTE_MACRO,SPDX_LICENSE_TAG,VOLATIL
 wants()		# PART
 {
 	[[ " ${PARTS:-core driver programs perf} " == *" $1 "* ]]
-}
-
-# --- the branch --------------------------------------------------------------------
-
-# The whole of the source, to be built: what changes of it is in $changed
-source_tree()
-{
-	mkdir "$src" "$changed" "$changed.work" &&
-		mount -t overlay overlay -o "lowerdir=$whole,upperdir=$changed,workdir=$changed.work" "$src" || return
-	# enter's namespace is one that has this
-	unset LAB_INSIDE
-	lab_inside
-}
-
-# Of that, the files that the series wants
-git_tree()
-{
-	mkdir "$tree" && "$top/series/make" --files | tar -c -f - -C "$whole" -T - | tar -x -f - -C "$tree" &&
-		git -C "$tree" init -q -b master && git -C "$tree" add -A -f &&
-		git -C "$tree" commit -q -m "Linux" && "$top/series/make" "$tree"
-}
-
-# apply COMMIT: its files, in $src. With dates of now, so that make sees them.
-apply()
-{
-	[ -z "$(git -C "$tree" diff --diff-filter=D --name-only "$1^" "$1")" ] &&
-		git -C "$tree" diff --name-only -z "$1^" "$1" >"$dir/names" &&
-		xargs -0 git -C "$tree" archive --format=tar "$1" -- <"$dir/names" | tar -x -m -f - -C "$src"
 }
 
 changes()	# PATTERN: the commit has such a file
@@ -98,7 +66,7 @@ fragment()
 	*-all)	return ;;
 	# without RISC-V's instructions there is no driver, but there is the rest
 	x86_64)	printf 'CONFIG_%s=y\n' 64BIT SMP PERF_EVENTS MODULES COMPILE_TEST ;;
-	*)	sed '/^# what finds mistakes/,$d; /^CONFIG_/!d' "$lab/debug.config"
+	*)	small_config
 		echo "CONFIG_RISCV_NTRACE=$value"
 		echo "CONFIG_RISCV_NTRACE_KUNIT_TEST=$value"
 		case $1 in
@@ -311,15 +279,13 @@ for step in setup-lint setup-sphinx; do
 	"$lab/$step" || { echo "Bail out! $step failed"; exit 1; }
 done
 for which in ${TREES:-6.12 newest}; do
-	tree=$dir/tree-$which src=$dir/linux-$which changed=$dir/changed-$which out=$dir/out-$which
-	whole=$build/linux-whole
-	[ "$which" = 6.12 ] || whole+=-$which
-	"$lab/setup-whole-source" "$which" >"$log" 2>&1
+	out=$dir/out-$which
+	whole_source "$which" >"$log" 2>&1
 	ok $? "$which: the source" "$log"
 	source_tree >>"$log" 2>&1 && git_tree >"$log" 2>&1
 	ok $? "$which: make series: $(tail -n 1 "$log")" "$log"
 	each_commit
-	umount "$src" || { echo "Bail out! $src stays mounted"; exit 1; }
-	delete_tree "$changed" "$changed.work" "$out"
+	leave_source
+	delete_tree "$out"
 done
 finish
