@@ -309,7 +309,7 @@ refuses()
 	verdict $? "refused: $description"
 }
 refuses 'no program' 'no program given' "$scratch/moved"
-refuses 'an unknown format' "\`gprof' is none of llvm-profgen, autofdo, bolt, edges, pprof, folded, callgrind" --format=gprof "$scratch/moved"
+refuses 'an unknown format' "\`gprof' is none of llvm-profgen, autofdo, gcc, bolt, edges, pprof, folded, callgrind" --format=gprof "$scratch/moved"
 refuses 'offsets without a file' 'wants a program as --elf' --format=autofdo \
 	--raw "$scratch/text@0x80000000" "$scratch/moved"
 

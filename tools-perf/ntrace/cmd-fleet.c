@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
 	{ "kernel", OPT_KERNEL, NULL, 0, "count of recordings the kernel, too", 0 },
 	{ "others", OPT_OTHERS, NULL, 0,
 	  "count of recordings programs, too, that are neither root's nor yours", 0 },
-	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt|pprof|folded|callgrind", 0,
+	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|gcc|bolt|pprof|folded|callgrind", 0,
 	  "of profiles of --elf (default llvm-profgen)", 0 },
 	{ "elf", OPT_ELF, "FILE", 0, "a program of which to make merged/NAME.FORMAT (several)", 0 },
 	{ "report", OPT_REPORT, NULL, 0, "print the report, and change nothing", 0 },
@@ -56,7 +56,7 @@ static void parse_task(struct command_fleet *cf, const char *arg)
 static void parse_format(struct command_fleet *cf, const char *arg)
 {
 	static const char *const formats[] = {
-		"llvm-profgen", "autofdo", "bolt", "pprof", "folded", "callgrind",
+		"llvm-profgen", "autofdo", "gcc", "bolt", "pprof", "folded", "callgrind",
 	};
 	size_t i;
 
@@ -64,7 +64,7 @@ static void parse_format(struct command_fleet *cf, const char *arg)
 		if (!strcmp(arg, formats[i]))
 			cf->format = arg;
 	if (cf->format != arg)
-		die("--format: `%s' is none of llvm-profgen, autofdo, bolt, pprof, folded, callgrind",
+		die("--format: `%s' is none of llvm-profgen, autofdo, gcc, bolt, pprof, folded, callgrind",
 		    arg);
 }
 

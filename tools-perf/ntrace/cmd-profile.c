@@ -8,14 +8,16 @@
 #include <string.h>
 
 #include "edges-count.h"
+#include "gcov.h"
 #include "stacks.h"
 
 struct command_profile;
 
 struct format {
 	const char *name;
-	void (*write)(const struct profile *p);	/* NULL: of edges, or stacks */
+	void (*write)(const struct profile *p);	/* NULL: of edges, source places, or stacks */
 	bool offsets;		/* in the file, not addresses */
+	bool places;		/* in the source */
 	void (*stacks)(const struct command_profile *cp, struct calls_feed *f,
 		       struct stacks_files *files);
 };
@@ -35,9 +37,9 @@ static const struct format formats[];
 enum { OPT_FORMAT = 0x200, OPT_KERNEL, OPT_OTHERS, OPT_VALUE };
 
 static const struct argp_option options[] = {
-	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|bolt|edges|pprof|folded|callgrind", 0,
+	{ "format", OPT_FORMAT, "llvm-profgen|autofdo|gcc|bolt|edges|pprof|folded|callgrind", 0,
 	  "for llvm-profgen --unsymbolized-profile (default), create_gcov --profiler=text, "
-	  "perf2bolt -pa; for ntrace merge; or, with call stacks, for pprof, flame graphs, KCachegrind",
+	  "gcc -fauto-profile, perf2bolt -pa; for ntrace merge; or, with call stacks, for pprof, flame graphs, KCachegrind",
 	  0 },
 	{ "value", OPT_VALUE, "insns|branches|time", 0, "folded: what is counted (default insns)",
 	 0 },
@@ -64,7 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FORMAT:
 		cp->format = find_format(arg);
 		if (!cp->format)
-			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, bolt, edges, pprof, folded, callgrind",
+			argp_error(state, "--format: `%s' is none of llvm-profgen, autofdo, gcc, bolt, edges, pprof, folded, callgrind",
 				   arg);
 		break;
 	case OPT_VALUE:
@@ -173,6 +175,7 @@ static void put_callgrind(const struct command_profile *cp, struct calls_feed *f
 static const struct format formats[] = {
 	{ .name = "llvm-profgen", .write = write_profgen },
 	{ .name = "autofdo", .write = write_autofdo, .offsets = true },
+	{ .name = "gcc", .places = true },
 	{ .name = "bolt", .write = write_bolt },
 	{ .name = "edges" },
 	{ .name = "pprof", .stacks = put_pprof },
@@ -232,6 +235,28 @@ static int write_edges(struct command_profile *cp)
 	rec_options_free(&p->recording);
 	input_free(&p->in);
 	return losses ? EXIT_LOSSES : EXIT_WHOLE;
+}
+
+/* -------------------------------------------------------- source places -- */
+
+static int write_places(struct command_profile *cp)
+{
+	struct profile *p = &cp->profile;
+	struct gcov g = { .nr_functions = 0 };
+	struct nt_code *code;
+
+	profile_open(p);
+	if (!p->in.elfs)
+		die("--format=%s: wants a program as --elf", cp->format->name);
+	/* before what may take long */
+	gcov_dwarf_read(&g, p->in.elfs->path);
+	profile_make(p);
+	code = input_code(&p->in);
+	gcov_count(&g, p, code, p->in.elfs->bias);
+	nt_code_free(code);
+	gcov_write(&g);
+	gcov_free(&g);
+	return profile_end(p);
 }
 
 /* --------------------------------------------------------------- stacks -- */
@@ -326,13 +351,15 @@ int cmd_profile(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &cp);
 	if (cp.value_given && cp.format->stacks != put_folded)
 		die("--value: is for --format=folded");
-	if (!cp.format->write && !cp.format->stacks)
+	if (!cp.format->write && !cp.format->stacks && !cp.format->places)
 		return write_edges(&cp);
 	if (cp.choice.kernel || cp.choice.others)
 		die("--kernel, --others: are for --format=edges");
 	p->offsets = cp.format->offsets;
 	if (cp.output && !freopen(cp.output, "we", stdout))
 		die("%s: %s", cp.output, strerror(errno));
+	if (cp.format->places)
+		return write_places(&cp);
 	if (cp.format->stacks && edges_is(p->in.file))
 		return write_flat(&cp);
 	if (cp.format->stacks)

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace profile --format=gcc: the counts of lines, discriminators, inlined functions and targets of
+# indirect calls are those of a program whose every instruction is known. gcov.py reads the file.
+
+. "$(dirname "$0")/lib.bash"
+here=$top/selftests/host
+command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
+"$ntrace" profile --format=gcc --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
+! grep -q 'built without libdw' "$scratch/stderr" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
+
+# whichever compiler knows RISC-V
+if command -v riscv64-linux-gnu-gcc >/dev/null; then
+	compiler=(riscv64-linux-gnu-gcc)
+elif command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+	compiler=(clang --target=riscv64-linux-gnu -fuse-ld=lld)
+else
+	echo "1..0 # SKIP no compiler for riscv64"
+	exit 4
+fi
+"${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
+	-o "$scratch/prog" "$here/gcov.S"
+verdict $? 'a program'
+
+# at NUMBER...: addresses of instructions, by their numbers from 20000 on
+at()
+{
+	local number
+
+	for number; do
+		printf '%x\n' $((0x20000 + 4 * number))
+	done
+}
+# outer: 0, 1-5 round, 6 call, 7 beqz over 8 and 9, 10 ret; far: 11, which may jump to itself, 12;
+# never: 13; main: 14-18; its copy of outer: 19-20; the other far: 21
+round='1 2 3 4 5'
+at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 >"$scratch/list"
+"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog" "$scratch/trace" >"$scratch/gcov" 2>"$scratch/stderr" &&
+	python3 "$here/gcov.py" "$scratch/gcov" | sort >"$scratch/got"
+verdict $? 'a profile'
+sort >"$scratch/want" <<'END'
+far 1 3
+far 2 2
+far head 2
+main 1 1
+main 2 1
+main 3 1
+main 4 1
+main 5 1
+main head 1
+outer 1 3
+outer 2.2 4
+outer 3 4
+outer 4 2 far=2
+outer 5 2
+outer 6 0
+outer 7 3
+outer head 3
+outer/2.3:leaf 1 4
+outer/2.3:leaf 2 4
+END
+diff "$scratch/want" "$scratch/got" | sed 's/^/# /'
+cmp "$scratch/want" "$scratch/got"
+verdict $? 'each count: lines, discriminators, what was inlined, targets, a copy of a function'
+grep -qx 'ntrace: 1 functions left out that have the name of a busier one: GCC knows functions by name' "$scratch/stderr"
+verdict $? 'of two functions with one name the busier one, and a word about it'
+
+# an address that the program was moved by, and the counts that a file of edges has
+"$ntrace" encode --elf "$scratch/prog@0x100000" --pc <(sed 's/^2/12/' "$scratch/list") -o "$scratch/moved" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog@0x100000" "$scratch/moved" 2>"$scratch/stderr" |
+	cmp - "$scratch/gcov"
+verdict $? 'a program that was moved: the same'
+"$ntrace" profile --format=edges --elf "$scratch/prog" -o "$scratch/edges" "$scratch/trace" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog" -o "$scratch/got" "$scratch/edges" 2>"$scratch/stderr" &&
+	cmp "$scratch/gcov" "$scratch/got"
+verdict $? 'of edges: the same'
+
+refuses()	# DESCRIPTION WORDS ARGUMENT...
+{
+	local description=$1 words=$2 status=0
+	shift 2
+
+	"$ntrace" profile --format=gcc "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
+	[ $status = 2 ] && [ ! -s "$scratch/stdout" ] && grep -qF -- "$words" "$scratch/stderr"
+	verdict $? "refused: $description"
+}
+refuses 'no program' 'no program given' "$scratch/trace"
+refuses 'no file of a program' 'wants a program as --elf' --raw "$scratch/prog@0x20000" "$scratch/trace"
+refuses 'a program without lines' 'has no line numbers' --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin"
+finish

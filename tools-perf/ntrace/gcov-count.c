@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From counts of instructions and transfers to counts of places in the source
+ *
+ * A place of a body counts as often as its most executed instruction: instructions of one place are
+ * one statement, and some of them may have been moved to where they run less often.
+ * Bodies of one function are copies, and add up.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gcov.h"
+
+/* What changes the count of instructions from addr on */
+struct gcov_change {
+	uint64_t addr;
+	uint64_t count;		/* modulo 2^64: less is more than there was */
+};
+
+struct gcov_insn {
+	uint64_t pc, count;
+	uint8_t type;
+	struct gcov_function *function;
+};
+
+struct gcov_work {
+	struct gcov *g;
+	struct nt_code *code;
+	uint64_t bias;
+	const struct nt_edge *edge;	/* by their origin */
+	size_t nr_edges;
+	struct gcov_change *change;	/* by address; the counts are sums */
+	size_t nr_changes;
+	struct gcov_insn *insn;		/* of a body, piece by piece */
+	size_t nr_insns;
+};
+
+/* ------------------------------------------------------------- counts ---- */
+
+static int gcov_compare_changes(const void *a, const void *b)
+{
+	const struct gcov_change *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void gcov_take_ranges(struct gcov_work *w, const struct ranges *ranges)
+{
+	size_t i;
+
+	w->change = calloc(2 * ranges->n + 1, sizeof(*w->change));
+	if (!w->change)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < ranges->n; i++) {
+		const struct range *r = &ranges->list[i];
+
+		w->change[w->nr_changes++] = (struct gcov_change){ r->start, r->count };
+		/* the end is an instruction, too: behind its first byte */
+		w->change[w->nr_changes++] = (struct gcov_change){ r->end + 1, -r->count };
+	}
+	qsort(w->change, w->nr_changes, sizeof(*w->change), gcov_compare_changes);
+	for (i = 1; i < w->nr_changes; i++)
+		w->change[i].count += w->change[i - 1].count;
+}
+
+static uint64_t gcov_count_of(const struct gcov_work *w, uint64_t pc)
+{
+	size_t low = 0, high = w->nr_changes;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (w->change[mid].addr <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? w->change[low - 1].count : 0;
+}
+
+static size_t gcov_first_edge(const struct gcov_work *w, uint64_t from)
+{
+	size_t low = 0, high = w->nr_edges;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (w->edge[mid].from < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* ------------------------------------------------------------- places ---- */
+
+struct gcov_place *gcov_place(struct gcov_function *f, uint32_t where)
+{
+	size_t low = 0, high = f->nr_places;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->place[mid].where < where)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < f->nr_places && f->place[low].where == where)
+		return &f->place[low];
+	f->place = array_room(f->place, f->nr_places, sizeof(*f->place));
+	memmove(&f->place[low + 1], &f->place[low], (f->nr_places - low) * sizeof(*f->place));
+	f->place[low] = (struct gcov_place){ .where = where };
+	f->nr_places++;
+	return &f->place[low];
+}
+
+static const struct gcov_row *gcov_find_row(const struct gcov *g, uint64_t pc)
+{
+	size_t low = 0, high = g->nr_rows;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->row[mid].addr <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && g->row[low - 1].line ? &g->row[low - 1] : NULL;
+}
+
+static const struct gcov_function *gcov_entered(const struct gcov *g, uint64_t pc)
+{
+	size_t low = 0, high = g->nr_bodies;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->body[mid].entry < pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < g->nr_bodies && g->body[low].entry == pc ? g->body[low].function : NULL;
+}
+
+static void gcov_add_target(struct gcov_place *place, const char *name, uint64_t count)
+{
+	size_t i;
+
+	for (i = 0; i < place->nr_targets && strcmp(place->target[i].name, name); i++)
+		;
+	if (i == place->nr_targets) {
+		place->target = array_room(place->target, i, sizeof(*place->target));
+		place->target[place->nr_targets++] = (struct gcov_target){ name, 0 };
+	}
+	place->target[i].count += count;
+}
+
+/* Which functions an indirect call led to */
+static void gcov_add_targets(const struct gcov_work *w, struct gcov_place *place, uint64_t pc)
+{
+	const struct gcov_function *f;
+	size_t i;
+
+	for (i = gcov_first_edge(w, pc); i < w->nr_edges && w->edge[i].from == pc; i++) {
+		f = gcov_entered(w->g, w->edge[i].to);
+		if (f)
+			gcov_add_target(place, f->name, w->edge[i].count);
+	}
+}
+
+/* ------------------------------------------------------------- bodies ---- */
+
+/* False if code is missing */
+static bool gcov_read_insns(struct gcov_work *w, const struct gcov_body *body)
+{
+	struct nt_insn insn;
+	size_t i;
+	uint64_t pc;
+
+	w->nr_insns = 0;
+	for (i = 0; i < body->nr_own; i++)
+		for (pc = body->scope[i].low; pc < body->scope[i].high; pc += insn.len) {
+			if (nt_code_insn(w->code, pc + w->bias, &insn) <= 0)
+				return false;
+			w->insn = array_room(w->insn, w->nr_insns, sizeof(*w->insn));
+			w->insn[w->nr_insns++] = (struct gcov_insn){
+				.pc = pc, .type = insn.type, .count = gcov_count_of(w, pc),
+				.function = body->function,
+			};
+		}
+	return w->nr_insns;
+}
+
+static int gcov_compare_insns(const void *a, const void *b)
+{
+	const struct gcov_insn *x = a, *y = b;
+
+	return x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+/* The first that is not before pc */
+static size_t gcov_find_insn(const struct gcov_work *w, uint64_t pc)
+{
+	size_t low = 0, high = w->nr_insns;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (w->insn[mid].pc < pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool gcov_executed(const struct gcov_work *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->nr_insns && !w->insn[i].count; i++)
+		;
+	return i < w->nr_insns;
+}
+
+/* Entered from outside: by whatever does not jump there from the body itself */
+static uint64_t gcov_head(const struct gcov_work *w, const struct gcov_body *body)
+{
+	size_t entry = gcov_find_insn(w, body->entry), i, e;
+	uint64_t head;
+
+	if (entry == w->nr_insns || w->insn[entry].pc != body->entry)
+		return 0;
+	head = w->insn[entry].count;
+	for (i = 0; i < w->nr_insns; i++) {
+		const struct gcov_insn *insn = &w->insn[i];
+
+		if (insn->type != NT_TYPE_COND && insn->type != NT_TYPE_JUMP &&
+		    insn->type != NT_TYPE_IJUMP)
+			continue;
+		e = gcov_first_edge(w, insn->pc);
+		for (; e < w->nr_edges && w->edge[e].from == insn->pc; e++)
+			if (w->edge[e].to == body->entry)
+				head -= w->edge[e].count < head ? w->edge[e].count : head;
+	}
+	return head;
+}
+
+static void gcov_count_insn(const struct gcov_work *w, const struct gcov_insn *insn)
+{
+	const struct gcov_row *row = gcov_find_row(w->g, insn->pc);
+	struct gcov_place *place;
+
+	if (!row)
+		return;
+	place = gcov_place(insn->function, (row->line - insn->function->line) << 16 |
+			   (row->discriminator & 0xffff));
+	if (insn->count > place->body)
+		place->body = insn->count;
+	if (insn->type == NT_TYPE_ICALL)
+		gcov_add_targets(w, place, insn->pc);
+}
+
+/* The body is counted: adds it to the function's other ones. */
+static void gcov_end_body(struct gcov_function *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->nr_places; i++) {
+		f->place[i].count += f->place[i].body;
+		f->place[i].body = 0;
+	}
+	for (i = 0; i < f->nr_inlined; i++)
+		gcov_end_body(f->inlined[i]);
+}
+
+static void gcov_count_body(struct gcov_work *w, const struct gcov_body *body)
+{
+	size_t i, n;
+
+	if (!gcov_read_insns(w, body))
+		return;
+	qsort(w->insn, w->nr_insns, sizeof(*w->insn), gcov_compare_insns);
+	if (!gcov_executed(w))
+		return;
+	for (i = body->nr_own; i < body->nr_scopes; i++) {
+		const struct gcov_scope *s = &body->scope[i];
+
+		for (n = gcov_find_insn(w, s->low); n < w->nr_insns && w->insn[n].pc < s->high; n++)
+			w->insn[n].function = s->function;
+	}
+	for (i = 0; i < w->nr_insns; i++)
+		gcov_count_insn(w, &w->insn[i]);
+	body->function->head += gcov_head(w, body);
+	gcov_end_body(body->function);
+}
+
+static uint64_t gcov_total(struct gcov_function *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->nr_places; i++)
+		f->total += f->place[i].count;
+	for (i = 0; i < f->nr_inlined; i++)
+		f->total += gcov_total(f->inlined[i]);
+	return f->total;
+}
+
+/* The profile's edges are in the order of their origins. */
+void gcov_count(struct gcov *g, const struct profile *p, struct nt_code *code, uint64_t bias)
+{
+	struct gcov_work w = {
+		.g = g, .code = code, .bias = bias, .edge = p->edges, .nr_edges = p->nr_edges,
+	};
+	size_t i;
+
+	gcov_take_ranges(&w, &p->ranges);
+	for (i = 0; i < g->nr_bodies; i++)
+		gcov_count_body(&w, &g->body[i]);
+	for (i = 0; i < g->nr_functions; i++)
+		gcov_total(g->function[i]);
+	free(w.change);
+	free(w.insn);
+}
