@@ -30,7 +30,7 @@ help:
 	@echo 'make series      patches for the kernel: a branch in the git tree TREE=DIR (BRANCH=ntrace)'
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
-	@echo 'make pgo         optimise a program with a profile from its trace (clang, BOLT)'
+	@echo 'make pgo         optimise a program with a profile from its trace (clang, BOLT, GCC)'
 	@echo 'make fuzz        60 seconds of every fuzz target'
 	@echo 'make coverage    how much of the libraries the tests reach'
 	@echo 'make clean       remove what was built, keep what was fetched'
@@ -70,6 +70,7 @@ bench: lab
 
 pgo: lab
 	@selftests/pgo/run
+	@selftests/pgo/gcc
 
 fuzz:
 	@selftests/fuzz/run

@@ -9,7 +9,7 @@ import sys
 
 # What a line of literal text begins with when it is a command
 PROGRAM = (r"(?:perf|perf-ntrace|ntrace|make|apt|insmod|modprobe|cat|ls|grep|dmesg|echo|tar|cp|pkg-config|gdb|perf2bolt(?:-\d+)?|"
-           r"clang(?:-\d+)?|llvm-\w+(?:-\d+)?|create_gcov|qemu-\S+|[A-Z_]+=\S+ \./\w+|"
+           r"clang(?:-\d+)?|riscv64-linux-gnu-gcc-\d+|llvm-\w+(?:-\d+)?|create_gcov|qemu-\S+|[A-Z_]+=\S+ \./\w+|"
            r"(?:\S+/)?(?:graft|ntrace|enter|ctrlist\.py|ctrcmp\.py|kselftest))")
 COMMAND = re.compile(PROGRAM + r" (?!\.$|\()")
 # In quotes that names one: nobody would type it
