@@ -1383,6 +1383,52 @@ static void aux_samples(void **state)
 	}
 }
 
+#ifdef HAVE_ZSTD
+
+/* Out of compressed records their bytes are there, too, at any time. */
+static void compressed_samples(void **state)
+{
+	struct nt_perfdata_record rec, before = { .type = 0 };
+	uint8_t samples[256], bytes[16];
+	struct nt_perfdata *pd;
+	struct header h;
+	unsigned int i;
+	size_t size, at;
+
+	(void)state;
+	h = put_header(&m);
+	set64(&m, h.attrs + ATTR_SIZE + 16 + 24, SAMPLE_TYPE | 1u << 20);
+	put_aux_sample(false, 8);
+	at = put_aux_sample(false, 8);
+	set64(&m, at, 0x99);
+	size = m.len - h.data;
+	memcpy(samples, m.bytes + h.data, size);
+	m.len = h.data;
+	put_compressed(&m, true, false, samples, size - 12);
+	put_compressed(&m, false, false, samples + size - 12, 12);
+	put_features(&m, &h, 0, NULL);
+	pd = open_made();
+	for (i = 0; i < 2; i++) {
+		expect(pd, &rec, NT_PERFDATA_SAMPLE);
+		assert_int_equal(rec.aux_sample.size, 8);
+		assert_true(!i || rec.aux_sample.at == before.aux_sample.at);
+		before = rec;
+		expect(pd, &rec, NT_PERFDATA_SAMPLE);
+		expect_end(pd);
+		assert_int_equal(nt_perfdata_read(pd, before.aux_sample.file, before.aux_sample.at,
+						  bytes, 8), 8);
+		assert_memory_equal(bytes, "\x88\x77\x66\x55\x44\x33\x22\x11", 8);
+		/* there is no more than that */
+		assert_int_equal(nt_perfdata_read(pd, rec.aux_sample.file, rec.aux_sample.at, bytes,
+						  16), 8);
+		assert_memory_equal(bytes, "\x99\0\0\0\0\0\0\0", 8);
+		assert_int_equal(nt_perfdata_rewind(pd), 0);
+	}
+	nt_perfdata_free(pd);
+}
+
+#endif
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -1400,6 +1446,7 @@ int main(int argc, char **argv)
 #ifdef HAVE_ZSTD
 		cmocka_unit_test(compressed_damage),
 		cmocka_unit_test(compressed_much),
+		cmocka_unit_test(compressed_samples),
 #endif
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(refused_events),

@@ -4,6 +4,7 @@
  *	file		as perf record writes it
  *	pipe		as perf record -o -
  *	compressed	as perf record -z
+ *	samples		the trace is in samples of the AUX area; samples-compressed: as perf record -z
  *	partial		with a flag that trace was lost
  *	switch		two threads of which the trace does not tell, but switches do: the second
  *			begins with the second half of the trace, at a sync message
@@ -233,6 +234,34 @@ static void put_windows(struct make *f, const char *kind, const char *other)
 	}
 }
 
+/* Samples of another event, which have parts of the trace: each begins with a sync message. */
+static void put_samples(struct make *f)
+{
+	size_t from = 0, to, filled;
+	struct nt_params p;
+	uint64_t time;
+
+	nt_params_init(&p);
+	for (time = 2000; from < trace_len; from = to, time += 10) {
+		to = from + 2000 < trace_len ?
+		     nt_msg_find_sync(&p, trace, trace_len, from + 2000) : trace_len;
+		if (to - from > 60000)
+			abort();
+		filled = (to - from + 7) & ~(size_t)7;
+		begin(f, 9, 2);
+		put64(f, ID_TRACE);
+		put32(f, PID);
+		put32(f, PID);
+		put64(f, time);
+		put32(f, 1);
+		put32(f, 0);
+		put64(f, filled);
+		put(f, trace + from, to - from);
+		put(f, "\377\377\377\377\377\377\377", filled - (to - from));
+		end(f);
+	}
+}
+
 static void put_pipe_header(struct make *f)
 {
 	put(f, "PERFILE2", 8);
@@ -261,7 +290,8 @@ static void put_packed(struct make *f, const struct make *records)
 int main(int argc, char **argv)
 {
 	const char *kind = argc == 4 ? argv[1] : "";
-	bool pipe = !strcmp(kind, "pipe"), packed = !strcmp(kind, "compressed");
+	bool pipe = !strcmp(kind, "pipe"), samples = !strncmp(kind, "samples", 7);
+	bool packed = !strcmp(kind, "compressed") || !strcmp(kind, "samples-compressed");
 	struct header h = { 0 };
 	char other[4096];
 
@@ -277,10 +307,16 @@ int main(int argc, char **argv)
 	else
 		h = put_header(&m);
 	put_side(packed ? &side : &m, kind, argv[2], other);
-	put_windows(packed ? &side : &m, kind, other);
+	if (samples)
+		put_samples(packed ? &side : &m);
+	else
+		put_windows(packed ? &side : &m, kind, other);
 	if (packed)
 		put_packed(&m, &side);
-	put_trace(&m);
+	if (samples)
+		set64(&m, h.attrs + 24, SAMPLE_TYPE | 1u << 20);
+	else
+		put_trace(&m);
 	if (!pipe)
 		put_features(&m, &h, 0, NULL);
 	return fwrite(m.bytes, 1, m.len, stdout) != m.len;

@@ -68,6 +68,22 @@ for kind in "${forms[@]}" switch; do
 	"$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort >"$scratch/want"
 	same "$kind: profile"
 done
+# samples of the AUX area are decoded alike, compressed or not
+"$ntrace" encode --elf "$program" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o "$scratch/synced.bin" 2>"$scratch/log"
+for kind in samples samples-compressed; do
+	"$scratch/recdata" $kind "$program" "$scratch/synced.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+done
+[[ " ${forms[*]} " != *' compressed '* ]] ||
+	for command in dump script 'script --insns' stat "profile --format=bolt --elf $program"; do
+		# shellcheck disable=SC2086
+		"$ntrace" $command "$scratch/samples.data" >"$scratch/want" 2>"$scratch/said"
+		status=$?
+		# shellcheck disable=SC2086
+		"$ntrace" $command "$scratch/samples-compressed.data" >"$scratch/got" 2>"$scratch/stderr"
+		[ $? = $status ] && [ $status != 2 ] && [ "$(wc -l <"$scratch/want")" -ge 10 ] &&
+			cmp "$scratch/got" "$scratch/want" && diff "$scratch/stderr" "$scratch/said" >"$scratch/log"
+		verdict $? "samples in compressed records: ${command%% --elf*}: $(wc -l <"$scratch/got") lines"
+	done
 # Two threads are interrupted at the same instruction: where one stopped the other one resumes.
 awk 'function at(name, tid) { print "# stop", $1, "EVCODE=4"; print "# start", $1, "SYNC=5"
 			      print "# context PRV=0 V=0 scontext=" tid }
@@ -182,7 +198,6 @@ RANDOM=$seed
 echo "# SEED=$seed"
 cp "$program" "$scratch/mix.elf"
 cp "$program" "$scratch/mix.elf.other"
-"$ntrace" encode --elf "$program" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o "$scratch/synced.bin" 2>"$scratch/log"
 size=$(stat -c %s "$scratch/synced.bin")
 # An instruction that is mostly reached from the one before: files meet there.
 run=$("$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort -n -k 4 | sed -n 's/^F \([^ ]*\) .*/\1/p' | tail -n 1)

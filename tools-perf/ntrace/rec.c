@@ -130,13 +130,13 @@ static void add_sample(struct rec *rec, const struct nt_perfdata_record *r)
 
 	if (!r->aux_sample.size)
 		return;
-	if (r->compressed || r->file)
-		die("%s: has samples of the AUX area in %s, which are not decoded", rec->path,
-		    r->file ? "several files (--threads)" : "compressed records");
+	if (r->file)
+		die("%s: has samples of the AUX area in several files (--threads), which are not decoded",
+		    rec->path);
 	id = id_of(rec, r);
 	window.size = r->aux_sample.size;
-	check(rec, nt_session_add_sample(&rec->trace, id.idx, id.cpu, id.tid, &window, 0,
-					 r->aux_sample.at), id.idx);
+	check(rec, nt_session_add_sample(&rec->trace, id.idx, id.cpu, id.tid, &window,
+					 r->aux_sample.file, r->aux_sample.at), id.idx);
 }
 
 static void add_terms(struct rec *rec, const struct nt_perfdata_record *r)

@@ -143,6 +143,8 @@ struct nt_perfdata {
 	uint64_t at, end;
 	bool done;		/* with that source */
 	struct nt_perfdata_stream stream;
+	int kept;		/* AUX area samples that were compressed; -1: none yet */
+	uint64_t kept_len;	/* since the first record */
 
 	struct nt_perfdata_event *attr;
 	unsigned int nr_attrs;
@@ -176,6 +178,11 @@ void nt_perfdata_source_close(struct nt_perfdata_source *s);
 /* As many as there are, up to len; or negative */
 int nt_perfdata_source_read(struct nt_perfdata *pd, struct nt_perfdata_source *s, uint64_t offset,
 			    void *buf, size_t len);
+
+/* AUX area samples that were compressed: to a file of that number, at *at.  0 or negative */
+#define KEPT_FILE	UINT32_MAX
+int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len, uint64_t *at);
+int nt_perfdata_source_read_kept(struct nt_perfdata *pd, uint64_t offset, void *buf, size_t len);
 
 /*
  * The same of the source `pd' is at, in place: *p, valid until the next call.  At most

@@ -177,13 +177,21 @@ static void skip_to_aux(const struct nt_perfdata_event *e, struct nt_perfdata_cu
 	skip_array(c, __builtin_popcountll(type & (1u << 19 | 7u << 21)), 8);
 }
 
-static void take_aux_sample(struct nt_perfdata_record *rec, const struct nt_perfdata_event *e,
-			    struct nt_perfdata_cursor *c)
+/* Out of a compressed record the bytes are in no file: they get one. */
+static int take_aux_sample(struct nt_perfdata *pd, struct nt_perfdata_record *rec,
+			   const struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 {
+	const uint8_t *bytes;
+
 	skip_to_aux(e, c);
 	rec->aux_sample.size = nt_perfdata_u64(c);
 	rec->aux_sample.at = rec->offset + (c->p - rec->data);
-	nt_perfdata_bytes(c, rec->aux_sample.size);
+	rec->aux_sample.file = rec->file;
+	bytes = nt_perfdata_bytes(c, rec->aux_sample.size);
+	if (c->bad || !rec->compressed || !rec->aux_sample.size)
+		return 0;
+	rec->aux_sample.file = KEPT_FILE;
+	return nt_perfdata_source_keep(pd, bytes, rec->aux_sample.size, &rec->aux_sample.at);
 }
 
 /* Where in a sample its ID is: a word from the front; -1 it has none */
@@ -471,6 +479,7 @@ int nt_perfdata_record_parse(struct nt_perfdata *pd, struct nt_perfdata_record *
 	struct nt_perfdata_cursor c = { rec->data + RECORD_HEADER, rec->data + rec->len, false };
 	const struct nt_perfdata_event *e;
 	size_t behind;
+	int err = 0;
 
 	*what = "is too short for what it tells";
 	if (rec->type >= NT_PERFDATA_USER_FIRST)
@@ -484,7 +493,7 @@ int nt_perfdata_record_parse(struct nt_perfdata *pd, struct nt_perfdata_record *
 	if (rec->type == NT_PERFDATA_SAMPLE) {
 		take_sample(rec, e->sample_type, &c);
 		if (e->sample_type & SAMPLE_AUX)
-			take_aux_sample(rec, e, &c);
+			err = take_aux_sample(pd, rec, e, &c);
 	} else {
 		behind = e->flags & NT_PERFDATA_SAMPLE_ID_ALL ? trailer_len(e->sample_type) : 0;
 		if (behind > (size_t)(c.end - c.p))
@@ -496,5 +505,5 @@ int nt_perfdata_record_parse(struct nt_perfdata *pd, struct nt_perfdata_record *
 			take_trailer(rec, e->sample_type, &c);
 		}
 	}
-	return c.bad ? -NT_PERFDATA_EDAMAGED : 0;
+	return c.bad ? -NT_PERFDATA_EDAMAGED : err;
 }

@@ -107,20 +107,33 @@ static ssize_t read_at(int fd, void *buf, size_t len, uint64_t offset)
 	return done;
 }
 
-static int keep(struct nt_perfdata_source *s, const uint8_t *buf, size_t len)
+static int keep(int fd, uint64_t *size, const uint8_t *buf, size_t len)
 {
 	ssize_t n;
 
 	while (len) {
-		n = pwrite(s->kept, buf, len, s->size);
+		n = pwrite(fd, buf, len, *size);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return -1;
 		buf += n;
 		len -= n;
-		s->size += n;
+		*size += n;
 	}
+	return 0;
+}
+
+/* Behind nt_perfdata_rewind() the same bytes come to the same places. */
+int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len, uint64_t *at)
+{
+	*at = pd->kept_len;
+	if (pd->kept < 0)
+		pd->kept = open_nameless();
+	if (pd->kept < 0 || keep(pd->kept, &pd->kept_len, p, len))
+		return nt_perfdata_fail(pd, NT_PERFDATA_EFILE,
+					"cannot keep samples of the AUX area that were compressed in TMPDIR: %s",
+					strerror(errno));
 	return 0;
 }
 
@@ -138,12 +151,28 @@ static int wait_for(struct nt_perfdata *pd, struct nt_perfdata_source *s, uint64
 			return nt_perfdata_fail(pd, NT_PERFDATA_EFILE, "%s: %s", s->name,
 						strerror(errno));
 		s->ended = !n;
-		if (keep(s, buf, n))
+		if (keep(s->kept, &s->size, buf, n))
 			return nt_perfdata_fail(pd, NT_PERFDATA_EFILE,
 						"%s: cannot keep what comes through the pipe in TMPDIR: %s",
 						s->name, strerror(errno));
 	}
 	return 0;
+}
+
+int nt_perfdata_source_read_kept(struct nt_perfdata *pd, uint64_t offset, void *buf, size_t len)
+{
+	ssize_t n;
+
+	if (len > INT_MAX)
+		len = INT_MAX;
+	if (pd->kept < 0 || offset > INT64_MAX - len)
+		return 0;
+	n = read_at(pd->kept, buf, len, offset);
+	if (n < 0)
+		return nt_perfdata_fail(pd, NT_PERFDATA_EFILE,
+					"samples of the AUX area that were kept in TMPDIR: %s",
+					strerror(errno));
+	return n;
 }
 
 int nt_perfdata_source_read(struct nt_perfdata *pd, struct nt_perfdata_source *s, uint64_t offset,

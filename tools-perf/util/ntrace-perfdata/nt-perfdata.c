@@ -53,6 +53,7 @@ struct nt_perfdata *nt_perfdata_new(void)
 
 	if (!pd)
 		return NULL;
+	pd->kept = -1;
 	pd->window = malloc(WINDOW_SIZE);
 	if (!pd->window) {
 		free(pd);
@@ -67,6 +68,8 @@ void nt_perfdata_free(struct nt_perfdata *pd)
 		return;
 	while (pd->nr_sources)
 		nt_perfdata_source_close(&pd->source[--pd->nr_sources]);
+	if (pd->kept >= 0)
+		close(pd->kept);
 	free(pd->source);
 	free(pd->folder);
 	free(pd->window);
@@ -257,6 +260,8 @@ static int parse(struct nt_perfdata *pd, struct nt_perfdata_record *rec, const u
 	err = nt_perfdata_record_parse(pd, rec, &what);
 	if (err == -NT_PERFDATA_ENOMEM)
 		return nt_perfdata_fail(pd, NT_PERFDATA_ENOMEM, "out of memory");
+	if (err == -NT_PERFDATA_EFILE)
+		return err;
 	if (err)
 		return nt_perfdata_damaged(pd, pd->current, offset,
 					   "a record of type %u, %u bytes, %s", rec->type, len, what);
@@ -427,6 +432,7 @@ int nt_perfdata_rewind(struct nt_perfdata *pd)
 			memset(pd->id, 0, pd->id_room * sizeof(*pd->id));
 		pd->file_ids_len = pd->file_id_nr = pd->file_id_at = 0;
 	}
+	pd->kept_len = 0;
 	enter(pd, 0);
 	return 0;
 }
@@ -434,6 +440,8 @@ int nt_perfdata_rewind(struct nt_perfdata *pd)
 int nt_perfdata_read(struct nt_perfdata *pd, unsigned int file, uint64_t offset, void *buf,
 		     size_t len)
 {
+	if (file == KEPT_FILE)
+		return nt_perfdata_source_read_kept(pd, offset, buf, len);
 	if (file >= pd->nr_sources)
 		return nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "there is no file %u", file);
 	return nt_perfdata_source_read(pd, &pd->source[file], offset, buf, len);

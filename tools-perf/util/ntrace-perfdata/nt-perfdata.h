@@ -24,8 +24,8 @@
  *		time; different ones by different threads.
  *   Memory	A window of 256 KiB, what compression needs (at most 128 MiB, by the
  *		format), attributes and IDs of the events, and features that were asked
- *		for.  What comes through a pipe is kept in a file without a name, in
- *		TMPDIR.
+ *		for.  What comes through a pipe, and samples of the AUX area that were
+ *		compressed, are kept in files without names, in TMPDIR.
  *   Byte order	That of this machine.  A file of the other one is refused.
  *   Version	LIBNTRACE_VERSION: the libraries are built together.
  */
@@ -213,7 +213,8 @@ struct nt_perfdata_record {
 		uint64_t hw_id;		/* AUX_OUTPUT_HW_ID */
 		struct {		/* SAMPLE: of the AUX area; size 0: none */
 			uint64_t size;
-			uint64_t at;	/* for nt_perfdata_read(), unless compressed */
+			uint64_t at;	/* of the first byte, for nt_perfdata_read() ... */
+			uint32_t file;	/* ... of this file: where it was compressed, a kept one */
 		} aux_sample;
 		struct {
 			uint32_t type;
@@ -256,7 +257,7 @@ static inline int nt_perfdata_next(struct nt_perfdata *pd, struct nt_perfdata_re
 int nt_perfdata_rewind(struct nt_perfdata *pd);
 
 /*
- * Bytes of file number `file', as records tell it: returns how many there are, less than `len' at
+ * Bytes of file number `file', as records tell it, of samples by aux_sample.file: returns how many there are, less than `len' at
  * the end of the file only.  At most INT_MAX.
  */
 int nt_perfdata_read(struct nt_perfdata *pd, unsigned int file, uint64_t offset, void *buf,
