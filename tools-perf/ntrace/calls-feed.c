@@ -159,6 +159,15 @@ static void take_note(void *ctx, const struct rec_note *n)
 		f->age++;
 }
 
+static void take_gone(void *ctx, const struct rec_task *task)
+{
+	struct calls_feed *f = ctx;
+
+	calls_gone(&f->calls, task->tid);
+	if (f->task == task)
+		f->task = NULL;
+}
+
 static bool has_time(const struct rec *rec)
 {
 	const struct nt_session_buffer *b;
@@ -178,7 +187,7 @@ static int of_recording(struct calls_feed *f)
 {
 	const struct rec_output output = {
 		.branch = take_branch, .loss = take_loss, .run = take_run, .note = take_note,
-		.ctx = f,
+		.gone = take_gone, .ctx = f,
 	};
 	int status;
 

@@ -361,6 +361,24 @@ void calls_exec(struct calls *c, int pid, int tid)
 	((struct calls_thread *)follow_thread(&c->follow, pid, tid, -1))->exec = true;
 }
 
+void calls_gone(struct calls *c, int tid)
+{
+	struct follow_thread *f = follow_find(&c->follow, tid, -1);
+	struct calls_thread *th = (struct calls_thread *)f;
+	unsigned int i;
+
+	if (!f)
+		return;
+	follow_leave(&c->follow, f, 0, FOLLOW_CUT);
+	for (i = 0; i < c->nr_running; i++)
+		if (c->running[i] == th)
+			c->running[i] = NULL;
+	if (c->last == th)
+		c->last = NULL;
+	rec_map_free(&th->open);
+	follow_remove(&c->follow, f);
+}
+
 /* ------------------------------------------------------------ events --- */
 
 static struct perf_event_line line_of(const struct calls_event *ev, unsigned int flags)

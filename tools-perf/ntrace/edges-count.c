@@ -139,7 +139,7 @@ static void identify_kernel(struct counted_file *k, struct rec *rec)
 		if (!strcmp(id.name, name))
 			set_id(&k->is, id.build_id.data, id.build_id.size);
 	for (i = 0; i < rec->nr_notes && !k->is.base; i++) {
-		m = rec->note[i].mmap ? &rec->note[i].mmap->mmap : NULL;
+		m = rec->note[i].mmap;
 		if (!m || strncmp(m->name, name, sizeof(name) - 1))
 			continue;
 		k->is.base = m->start;

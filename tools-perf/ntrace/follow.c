@@ -12,14 +12,36 @@
 
 /* ----------------------------------------------------------- threads --- */
 
-struct follow_thread *follow_thread(struct follow *f, int pid, int tid, int cpu)
+/* Where it is, or would be */
+static struct follow_thread **find_place(struct follow *f, int tid, int cpu)
 {
 	unsigned int hash = (unsigned int)(tid * 31 + (tid > 0 ? 0 : cpu)) % FOLLOW_BUCKETS;
-	struct follow_thread **at, *th;
+	struct follow_thread **at;
 
 	for (at = &f->threads[hash]; *at; at = &(*at)->next)
 		if ((*at)->tid == tid && (tid > 0 || (*at)->cpu == cpu))
-			return *at;
+			break;
+	return at;
+}
+
+struct follow_thread *follow_find(struct follow *f, int tid, int cpu)
+{
+	return *find_place(f, tid, cpu);
+}
+
+void follow_remove(struct follow *f, struct follow_thread *th)
+{
+	*find_place(f, th->tid, th->cpu) = th->next;
+	free(th->frames);
+	free(th);
+}
+
+struct follow_thread *follow_thread(struct follow *f, int pid, int tid, int cpu)
+{
+	struct follow_thread **at = find_place(f, tid, cpu), *th;
+
+	if (*at)
+		return *at;
 	th = calloc(1, f->user.thread_size);
 	if (!th)
 		die("%s", nt_strerror(NT_ENOMEM));

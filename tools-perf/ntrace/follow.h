@@ -58,6 +58,10 @@ struct follow {
 
 /* The idle tasks all have number 0: they are told apart by CPU. */
 struct follow_thread *follow_thread(struct follow *f, int pid, int tid, int cpu);
+/* NULL: there is none */
+struct follow_thread *follow_find(struct follow *f, int tid, int cpu);
+/* Frees it and its stack, not what the user has in it. */
+void follow_remove(struct follow *f, struct follow_thread *th);
 /* NULL; then each thread, in no order */
 struct follow_thread *follow_next(struct follow *f, const struct follow_thread *th);
 

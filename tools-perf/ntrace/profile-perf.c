@@ -38,8 +38,8 @@ struct reader {
 	struct perf_build_ids ids;
 	struct named *files;	/* that there is trace of */
 	size_t nr_files, last;
-	struct where *threads;
-	size_t nr_threads, last_thread;
+	struct rec_map threads;
+	struct where *last_thread;
 	const char *other;	/* another file that there is trace of */
 	bool found;		/* there is of the program's */
 	bool kernel;		/* the program is the kernel, of which there is trace */
@@ -108,29 +108,29 @@ void profile_perf_add(struct profile_perf *r, const struct nt_edge *e)
 
 /* ------------------------------------------------------------ threads -- */
 
-static bool is_thread(const struct reader *rd, size_t i, int tid, int cpu)
+static int64_t thread_key(int tid, int cpu)
 {
-	return i < rd->nr_threads && rd->threads[i].tid == tid && rd->threads[i].cpu == cpu;
+	return tid > 0 ? tid : ((int64_t)tid - 1) * (1ll << 32) - cpu;
 }
 
 static struct where *find_thread(struct reader *rd, int tid, int cpu)
 {
-	size_t i = rd->last_thread;
+	struct where *w = rd->last_thread;
 
 	cpu = tid > 0 ? -1 : cpu;
-	if (is_thread(rd, i, tid, cpu))
-		return &rd->threads[i];
-	for (i = 0; i < rd->nr_threads && !is_thread(rd, i, tid, cpu); i++)
-		;
-	rd->last_thread = i;
-	if (i < rd->nr_threads)
-		return &rd->threads[i];
-	rd->threads = reallocarray(rd->threads, i + 1, sizeof(*rd->threads));
-	if (!rd->threads)
-		die("%s", nt_strerror(NT_ENOMEM));
-	rd->threads[i] = (struct where){ .tid = tid, .cpu = cpu };
-	rd->nr_threads++;
-	return &rd->threads[i];
+	if (w && w->tid == tid && w->cpu == cpu)
+		return w;
+	w = rec_map_find(&rd->threads, thread_key(tid, cpu));
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w)
+			die("%s", nt_strerror(NT_ENOMEM));
+		w->tid = tid;
+		w->cpu = cpu;
+		rec_map_set(&rd->threads, thread_key(tid, cpu), w);
+	}
+	rd->last_thread = w;
+	return w;
 }
 
 /* -------------------------------------------------------------- files -- */
@@ -300,10 +300,11 @@ static void on_error(struct reader *rd, const struct perf_event_line *ev)
 /* Where the recording ends in the middle of a run, nothing is known of the run's end. */
 static void end_threads(struct reader *rd)
 {
-	size_t i;
+	struct where *w;
+	size_t at = 0;
 
-	for (i = 0; i < rd->nr_threads; i++)
-		lose(rd, &rd->threads[i], 0);
+	while ((w = rec_map_next(&rd->threads, &at)))
+		lose(rd, w, 0);
 }
 
 static void must_have_found(const struct reader *rd)
@@ -320,10 +321,15 @@ static void must_have_found(const struct reader *rd)
 
 static void free_reader(struct reader *rd)
 {
+	struct where *w;
+	size_t at = 0;
+
 	while (rd->nr_files)
 		free(rd->files[--rd->nr_files].dso);
 	free(rd->files);
-	free(rd->threads);
+	while ((w = rec_map_next(&rd->threads, &at)))
+		free(w);
+	rec_map_free(&rd->threads);
 	perf_build_ids_free(&rd->ids);
 }
 
@@ -439,6 +445,19 @@ static void take_reach(void *ctx, const struct rec_sample *s)
 	go_on(w, own_at(n, rec_task_space(&n->rec, s->task), s->addr, &w->bias));
 }
 
+static void take_gone(void *ctx, const struct rec_task *task)
+{
+	struct native *n = ctx;
+	struct where *w = rec_map_remove(&n->rd.threads, thread_key(task->tid, -1));
+
+	if (!w)
+		return;
+	lose(&n->rd, w, 0);
+	if (n->rd.last_thread == w)
+		n->rd.last_thread = NULL;
+	free(w);
+}
+
 /* Other code may be where code was. */
 static void take_note(void *ctx, const struct rec_note *note)
 {
@@ -489,8 +508,8 @@ static void read_ids(struct native *n)
 		add_id(&n->rd.ids, id.name, &id.build_id);
 	for (i = 0; i < n->rec.nr_notes; i++)
 		if (n->rec.note[i].mmap)
-			add_id(&n->rd.ids, n->rec.note[i].mmap->mmap.name,
-			       &n->rec.note[i].mmap->mmap.build_id);
+			add_id(&n->rd.ids, n->rec.note[i].mmap->name,
+			       &n->rec.note[i].mmap->build_id);
 }
 
 void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
@@ -505,7 +524,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	};
 	const struct rec_output output = {
 		.branch = take_branch, .loss = take_loss, .edge = take_edge, .reach = take_reach,
-		.enters = enters, .note = take_note, .ctx = &n,
+		.enters = enters, .note = take_note, .gone = take_gone, .ctx = &n,
 	};
 
 	if (!n.known)

@@ -186,11 +186,9 @@ void rec_code_kernel_changed(struct rec *rec, uint64_t start, uint64_t end)
 		rec_code_changed(rec->kernel, start, end);
 }
 
-static void forget(struct rec *rec)
+void rec_code_release(struct rec *rec)
 {
-	struct rec_space *space;
 	unsigned int i;
-	size_t at = 0;
 
 	rec_count_end(rec);
 	for (i = 0; i < rec->nr_queues; i++) {
@@ -199,6 +197,14 @@ static void forget(struct rec *rec)
 		if (rec->queue[i] && rec->queue[i]->path)
 			nt_path_release(rec->queue[i]->path);
 	}
+}
+
+static void forget(struct rec *rec)
+{
+	struct rec_space *space;
+	size_t at = 0;
+
+	rec_code_release(rec);
 	while ((space = rec_map_next(&rec->spaces, &at))) {
 		nt_code_free(space->code);
 		space->code = NULL;

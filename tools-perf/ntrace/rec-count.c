@@ -63,7 +63,7 @@ static void tell(struct rec *rec)
 
 void rec_count_space(struct rec *rec)
 {
-	if (!(rec->spaces.used % SPACES))
+	if (++rec->spaces_made == SPACES)
 		rec_count_end(rec);
 }
 
@@ -78,6 +78,7 @@ void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t
 
 void rec_count_end(struct rec *rec)
 {
+	rec->spaces_made = 0;
 	if (!rec->counts)
 		return;
 	tell(rec);

@@ -46,6 +46,33 @@ void rec_map_set(struct rec_map *map, int64_t key, void *value)
 	*e = (struct rec_entry){ key, value };
 }
 
+/* What is behind moves up, so that a search that passes here still finds it. */
+static void close_up(struct rec_map *map, size_t at)
+{
+	struct rec_entry *e = map->entry;
+	size_t i;
+
+	for (i = (at + 1) & (map->room - 1); e[i].value; i = (i + 1) & (map->room - 1)) {
+		const struct rec_entry moved = e[i];
+
+		e[i].value = NULL;
+		*place(e, map->room, moved.key) = moved;
+	}
+}
+
+void *rec_map_remove(struct rec_map *map, int64_t key)
+{
+	struct rec_entry *e = map->room ? place(map->entry, map->room, key) : NULL;
+	void *value = e ? e->value : NULL;
+
+	if (!value)
+		return NULL;
+	e->value = NULL;
+	map->used--;
+	close_up(map, e - map->entry);
+	return value;
+}
+
 void *rec_map_next(const struct rec_map *map, size_t *at)
 {
 	while (*at < map->room) {

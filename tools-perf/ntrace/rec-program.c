@@ -9,17 +9,17 @@
 #include "rec.h"
 
 struct started {
-	const struct nt_perfdata_record **mmap;	/* what each exec mapped first */
+	const struct nt_perfdata_mmap **mmap;	/* what each exec mapped first */
 	size_t nr;
 };
 
 /* The same file may be started again and again. */
-static void add(struct started *s, const struct nt_perfdata_record *mmap)
+static void add(struct started *s, const struct nt_perfdata_mmap *mmap)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr; i++)
-		if (!strcmp(s->mmap[i]->mmap.name, mmap->mmap.name))
+		if (!strcmp(s->mmap[i]->name, mmap->name))
 			return;
 	s->mmap = array_room(s->mmap, s->nr, sizeof(*s->mmap));
 	s->mmap[s->nr++] = mmap;
@@ -34,7 +34,7 @@ static void find_first_mmap(struct started *s, const struct rec *rec, size_t exe
 	for (i = exec + 1; i < rec->nr_notes; i++) {
 		const struct rec_note *m = &rec->note[i];
 
-		if (!m->mmap || m->pid != n->pid || *m->mmap->mmap.name != '/')
+		if (!m->mmap || m->pid != n->pid || *m->mmap->name != '/')
 			continue;
 		add(s, m->mmap);
 		return;
@@ -51,7 +51,7 @@ static void __attribute__((noreturn)) refuse(const struct rec *rec, const struct
 	fprintf(stderr, "ntrace: %s: has trace of several programs; give the one that is meant as --elf=FILE:\n",
 		rec->path);
 	for (i = 0; i < s->nr; i++)
-		fprintf(stderr, "\t%s\n", s->mmap[i]->mmap.name);
+		fprintf(stderr, "\t%s\n", s->mmap[i]->name);
 	exit(EXIT_UNUSABLE);
 }
 
@@ -70,7 +70,7 @@ char *rec_program(const char *path, const struct rec_options *options)
 			find_first_mmap(&s, &rec, i);
 	if (s.nr != 1)
 		refuse(&rec, &s);
-	f = rec_file_get(&rec, s.mmap[0]->mmap.name, &s.mmap[0]->mmap.build_id);
+	f = rec_file_get(&rec, s.mmap[0]->name, &s.mmap[0]->build_id);
 	if (!rec_file_open(&rec, f))
 		die("%s: %s is not here; give a copy as --elf=FILE", path, f->name);
 	found = strdup(f->path);

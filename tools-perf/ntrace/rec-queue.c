@@ -46,11 +46,6 @@ void rec_queue_free(struct rec_queue *q)
 void rec_queue_set_tid(struct rec_queue *q, int tid)
 {
 	q->tid = tid < 0 ? -1 : tid;
-	rec_queue_renew_task(q);
-}
-
-void rec_queue_renew_task(struct rec_queue *q)
-{
 	q->task = NULL;
 	q->space = NULL;
 }
@@ -491,6 +486,28 @@ bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 		close_window(q);
 	}
 	return true;
+}
+
+/*
+ * Trace without times is decoded when the record comes that tells of its window, and is from any time
+ * since the window before. Times of messages and of records may differ a little.
+ */
+uint64_t rec_queue_done(const struct rec_queue *q)
+{
+	const struct nt_session_buffer *b = q->buffer;
+	const uint64_t reached = q->rec->reached;
+	const struct nt_session_window *w = q->window, *before;
+
+	if (!rec_cpu_is_wanted(q->rec->options, b->cpu))
+		return UINT64_MAX;
+	if (!w && q->next_window == b->nr_windows && q->pos == q->nr && !q->have_held)
+		return UINT64_MAX;
+	if (!w && q->next_window < b->nr_windows)
+		w = &b->window[q->next_window];
+	if (!w || is_timed(q, w))
+		return reached > NT_SESSION_PAUSE_NS ? reached - NT_SESSION_PAUSE_NS : 0;
+	before = w->sampled ? NULL : nt_session_window_before(b, w);
+	return before ? before->time : 0;
 }
 
 void rec_queue_deliver(struct rec_queue *q, uint64_t until)

@@ -103,13 +103,14 @@ static void rename_owner(struct rec *rec, int cpu)
 	}
 }
 
-static void renew_tasks(struct rec *rec)
+/* A stop that is held back is of the task that had the number before. */
+static void flush_task(struct rec *rec, int tid)
 {
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		if (rec->queue[i])
-			rec_queue_renew_task(rec->queue[i]);
+		if (rec->queue[i] && rec->queue[i]->tid == tid)
+			rec_flow_flush(rec->queue[i], UINT64_MAX);
 }
 
 static void on_note(struct rec *rec, const struct rec_note *n)
@@ -117,7 +118,8 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	switch (n->type) {
 	case NT_PERFDATA_MMAP:
 	case NT_PERFDATA_MMAP2:
-		rec_task_mmap(rec, n->mmap);
+		rec_task_mmap(rec, n->mmap, (n->misc & NT_PERFDATA_MISC_CPUMODE) ==
+					    NT_PERFDATA_MISC_KERNEL);
 		break;
 	case NT_PERFDATA_COMM:
 		rec_task_comm(rec, n->pid, n->tid, n->comm,
@@ -126,8 +128,11 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 			rename_owner(rec, n->cpu);
 		break;
 	case NT_PERFDATA_FORK:
+		flush_task(rec, n->tid);
 		rec_task_fork(rec, n->pid, n->ppid, n->tid, n->ptid);
-		renew_tasks(rec);
+		break;
+	case NT_PERFDATA_EXIT:
+		rec_task_exit(rec, n->pid, n->tid, n->time);
 		break;
 	case NT_PERFDATA_KSYMBOL:
 	case NT_PERFDATA_TEXT_POKE:

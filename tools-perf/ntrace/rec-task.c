@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tasks, and what processes have mapped, as the records tell up to now
+ * Tasks, and what processes have mapped, as the records tell up to now. Of a task that has ended all
+ * is freed, when no trace from before its end is to come any more.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,6 +10,12 @@
 #include "rec.h"
 
 #define PROT_EXEC_BIT	4
+
+/*
+ * So many tasks end before it is found out which of them can be freed: for that every queue is looked
+ * at, and what was counted is told.
+ */
+#define ENDED	64
 
 struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu)
 {
@@ -62,6 +69,21 @@ struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task)
 	if (!task || task->tid <= 0)
 		return NULL;
 	return rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid);
+}
+
+/* Which process a task is of becomes known. */
+static void set_process(struct rec *rec, struct rec_task *task, int pid)
+{
+	struct rec_space *before;
+
+	if (task->pid == pid)
+		return;
+	before = task->pid > 0 ? rec_map_find(&rec->spaces, task->pid) : NULL;
+	if (before && before->users)
+		before->users--;
+	task->pid = pid;
+	if (pid > 0)
+		rec_space_get(rec, pid)->users++;
 }
 
 /* The first mapping that ends behind an address */
@@ -125,18 +147,17 @@ static void add_mapping(struct rec_space *space, const struct rec_mapping *m)
 	replace(space, first, last - first, with, nr);
 }
 
-void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r)
+void rec_task_mmap(struct rec *rec, const struct nt_perfdata_mmap *m, bool kernel)
 {
-	const struct nt_perfdata_mmap *m = &r->mmap;
 	struct rec_mapping map = { m->start, m->start + m->len, m->pgoff, NULL };
 	struct rec_space *space;
 
-	if ((r->misc & NT_PERFDATA_MISC_CPUMODE) == NT_PERFDATA_MISC_KERNEL) {
+	if (kernel) {
 		rec_code_kernel_changed(rec, map.start, map.end);
 		return;
 	}
 	space = rec_space_get(rec, m->pid);
-	rec_task_get(rec, m->tid, -1)->pid = m->pid;
+	set_process(rec, rec_task_get(rec, m->tid, -1), m->pid);
 	if (!(m->prot & PROT_EXEC_BIT) || map.end <= map.start)
 		return;
 	map.file = rec_file_get(rec, m->name, &m->build_id);
@@ -158,11 +179,21 @@ static void copy_space(struct rec *rec, int pid, int ppid)
 		replace(space, 0, 0, parent->map, parent->nr_maps);
 }
 
+/* Another task has the number of one that has ended. */
+static void begin_anew(struct rec *rec, struct rec_task *task)
+{
+	task->ended = false;
+	if (rec->output->gone)
+		rec->output->gone(rec->output->ctx, task);
+}
+
 void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 {
 	struct rec_task *task = rec_task_get(rec, tid, -1), *parent = rec_task_get(rec, ptid, -1);
 
-	task->pid = pid;
+	if (task->ended)
+		begin_anew(rec, task);
+	set_process(rec, task, pid);
 	task->syscall_ip = 0;
 	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
 	/* the parent may be known by number alone */
@@ -178,13 +209,107 @@ void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exe
 {
 	struct rec_task *task = rec_task_get(rec, tid, -1);
 
-	task->pid = pid;
+	set_process(rec, task, pid);
 	snprintf(task->comm, sizeof(task->comm), "%s", name);
 	/* What was mapped stays until something else is there: where trace ended is still asked for. */
 	if (!exec)
 		return;
+	/* The leader's EXIT was before, if another thread takes its place. */
+	task->ended = false;
 	task->image = ++rec->images;
 	rec_code_changed(rec_space_get(rec, pid), 0, 0);
+}
+
+/* -------------------------------------------------------------- the end - */
+
+static void free_space(struct rec_space *space)
+{
+	nt_code_free(space->code);
+	free(space->map);
+	free(space);
+}
+
+/* All trace before that time has been decoded. */
+static uint64_t done(const struct rec *rec)
+{
+	uint64_t time = rec->reached > NT_SESSION_PAUSE_NS ? rec->reached - NT_SESSION_PAUSE_NS : 0;
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++)
+		if (rec->queue[i] && rec_queue_done(rec->queue[i]) < time)
+			time = rec_queue_done(rec->queue[i]);
+	return time;
+}
+
+/* Behind its end a task is still in the kernel, until another one runs. */
+static bool is_running(const struct rec *rec, const struct rec_task *task)
+{
+	const struct rec_space *space = rec_map_find(&rec->spaces, task->pid);
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		const struct rec_queue *q = rec->queue[i];
+
+		if (q && (q->task == task || q->tid == task->tid || (space && q->space == space) ||
+			  (q->guest && q->host_tid == task->tid)))
+			return true;
+	}
+	return false;
+}
+
+static void free_task(struct rec *rec, struct rec_task *task)
+{
+	const int pid = task->pid;
+	struct rec_space *space;
+
+	if (rec->output->gone)
+		rec->output->gone(rec->output->ctx, task);
+	set_process(rec, task, -1);
+	space = rec_map_find(&rec->spaces, pid);
+	if (space && !space->users)
+		free_space(rec_map_remove(&rec->spaces, pid));
+	free(rec_map_remove(&rec->tasks, task->tid));
+}
+
+static void free_ended(struct rec *rec)
+{
+	const uint64_t time = done(rec);
+	size_t i, left = 0;
+
+	rec_code_release(rec);
+	for (i = 0; i < rec->nr_ended; i++) {
+		const struct rec_ended *e = &rec->ended[i];
+		struct rec_task *task = rec_map_find(&rec->tasks, e->tid);
+
+		/* another may have the number now */
+		if (!task || !task->ended || task->end != e->time)
+			continue;
+		if (e->time < time && !is_running(rec, task))
+			free_task(rec, task);
+		else
+			rec->ended[left++] = *e;
+	}
+	rec->nr_ended = rec->ended_left = left;
+}
+
+void rec_task_exit(struct rec *rec, int pid, int tid, uint64_t time)
+{
+	struct rec_task *task = tid > 0 ? rec_map_find(&rec->tasks, tid) : NULL;
+	struct rec_ended *ended;
+
+	if (!task || task->ended || rec->keep_tasks)
+		return;
+	set_process(rec, task, pid);
+	ended = nt_session_grow(rec->ended, rec->nr_ended, sizeof(*ended));
+	if (!ended)
+		die("%s", nt_strerror(NT_ENOMEM));
+	rec->ended = ended;
+	task->ended = true;
+	task->end = time;
+	ended[rec->nr_ended++] = (struct rec_ended){ tid, time };
+	/* each is looked at a few times, however many have to stay */
+	if (rec->nr_ended >= ENDED + 2 * rec->ended_left)
+		free_ended(rec);
 }
 
 void rec_tasks_free(struct rec *rec)
@@ -196,9 +321,8 @@ void rec_tasks_free(struct rec *rec)
 	while ((task = rec_map_next(&rec->tasks, &at)))
 		free(task);
 	rec_map_free(&rec->tasks);
-	for (at = 0; (space = rec_map_next(&rec->spaces, &at));) {
-		free(space->map);
-		free(space);
-	}
+	for (at = 0; (space = rec_map_next(&rec->spaces, &at));)
+		free_space(space);
 	rec_map_free(&rec->spaces);
+	free(rec->ended);
 }

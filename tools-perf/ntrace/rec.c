@@ -158,34 +158,51 @@ static ssize_t read_file(void *ctx, unsigned int file, uint64_t offset, void *bu
 
 /* --------------------------------------------------------------- notes -- */
 
-static struct nt_perfdata_record *copy_mmap(const struct nt_perfdata_record *r)
+/* The same text again and again: programs that are started, libraries that they map. */
+static const char *keep(struct rec *rec, const char *name)
 {
-	size_t len = strlen(r->mmap.name) + 1;
-	struct nt_perfdata_record *copy = malloc(sizeof(*copy) + len);
+	uint64_t hash = 14695981039346656037ull;
+	const char *p;
+	char *kept;
+
+	for (p = name; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211ull;
+	while ((kept = rec_map_find(&rec->names, (int64_t)hash)) && strcmp(kept, name))
+		hash++;
+	if (kept)
+		return kept;
+	kept = strdup(name);
+	if (!kept)
+		die("%s", nt_strerror(NT_ENOMEM));
+	rec_map_set(&rec->names, (int64_t)hash, kept);
+	return kept;
+}
+
+static struct nt_perfdata_mmap *copy_mmap(struct rec *rec, const struct nt_perfdata_record *r)
+{
+	struct nt_perfdata_mmap *copy = malloc(sizeof(*copy));
 
 	if (!copy)
 		die("%s", nt_strerror(NT_ENOMEM));
-	*copy = *r;
-	copy->data = NULL;
-	copy->mmap.name = memcpy(copy + 1, r->mmap.name, len);
+	*copy = r->mmap;
+	copy->name = keep(rec, r->mmap.name);
 	return copy;
 }
 
-static void fill_note(struct rec_note *n, const struct nt_perfdata_record *r)
+static void fill_note(struct rec *rec, struct rec_note *n, const struct nt_perfdata_record *r)
 {
 	switch (r->type) {
 	case NT_PERFDATA_MMAP:
 	case NT_PERFDATA_MMAP2:
-		n->mmap = copy_mmap(r);
+		n->mmap = copy_mmap(rec, r);
 		break;
 	case NT_PERFDATA_COMM:
 		n->pid = r->comm.pid;
 		n->tid = r->comm.tid;
-		n->comm = strdup(r->comm.name);
-		if (!n->comm)
-			die("%s", nt_strerror(NT_ENOMEM));
+		n->comm = keep(rec, r->comm.name);
 		break;
 	case NT_PERFDATA_FORK:
+	case NT_PERFDATA_EXIT:
 		n->pid = r->task.pid;
 		n->ppid = r->task.ppid;
 		n->tid = r->task.tid;
@@ -223,15 +240,28 @@ static void add_note(struct rec *rec, const struct nt_perfdata_record *r)
 		.misc = r->misc, .cpu = r->has & NT_PERFDATA_HAS_CPU ? (int)r->cpu : -1,
 		.pid = r->pid, .tid = r->tid,
 	};
-	fill_note(n, r);
+	fill_note(rec, n, r);
 }
 
-/* Those of one time stay in the order of the file. */
+static bool is_sorted(const struct rec *rec)
+{
+	size_t i;
+
+	for (i = 1; i < rec->nr_notes; i++)
+		if (rec->note[i].time < rec->note[i - 1].time)
+			return false;
+	return true;
+}
+
+/* Those of one time stay in the order of the file. One CPU's are in order, and there may be many. */
 static void sort_notes(struct rec *rec)
 {
+	struct rec_note *from = rec->note, *to, *swap;
 	size_t n = rec->nr_notes, width, i;
-	struct rec_note *from = rec->note, *to = reallocarray(NULL, n + 1, sizeof(*to)), *swap;
 
+	if (is_sorted(rec))
+		return;
+	to = reallocarray(NULL, n + 1, sizeof(*to));
 	if (!to)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (width = 1; width < n; width *= 2) {
@@ -418,12 +448,14 @@ int rec_status(const struct rec *rec)
 void rec_free(struct rec *rec)
 {
 	unsigned int i;
+	void *name;
 	size_t k;
 
-	for (k = 0; k < rec->nr_notes; k++) {
+	for (k = 0; k < rec->nr_notes; k++)
 		free(rec->note[k].mmap);
-		free(rec->note[k].comm);
-	}
+	for (k = 0; (name = rec_map_next(&rec->names, &k));)
+		free(name);
+	rec_map_free(&rec->names);
 	free(rec->note);
 	free(rec->damage);
 	free(rec->wanted);

@@ -39,6 +39,8 @@ struct rec_map {
 
 void *rec_map_find(const struct rec_map *map, int64_t key);
 void rec_map_set(struct rec_map *map, int64_t key, void *value);
+/* What was there, or NULL */
+void *rec_map_remove(struct rec_map *map, int64_t key);
 /* From *at == 0 on; NULL behind the last */
 void *rec_map_next(const struct rec_map *map, size_t *at);
 void rec_map_free(struct rec_map *map);
@@ -124,6 +126,7 @@ struct rec_space {
 	size_t nr_maps;
 	bool changed;			/* since `uncounted' was found out */
 	bool uncounted;			/* its branches are not to be counted, see rec-count.c */
+	unsigned int users;		/* tasks that are known to have it */
 	struct nt_code *code;
 	/* what was read last */
 	uint64_t chunk_addr;
@@ -136,6 +139,8 @@ struct rec_task {
 	char comm[17];
 	uint64_t syscall_ip;		/* of the ECALL that it is in, or 0 */
 	uint64_t image;			/* number of its process's exec when it came, or 0 */
+	bool ended;			/* ... at the time of its EXIT: */
+	uint64_t end;
 };
 
 /* The idle tasks have one number between them: they are told apart by CPU. */
@@ -148,9 +153,11 @@ struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu);
 int rec_task_owner(const struct rec *rec, int tid);
 struct rec_space *rec_space_get(struct rec *rec, int pid);
 const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t addr);
-void rec_task_mmap(struct rec *rec, const struct nt_perfdata_record *r);
+void rec_task_mmap(struct rec *rec, const struct nt_perfdata_mmap *m, bool kernel);
 void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid);
 void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec);
+/* It has ended. What is known of it is freed some time behind, see rec-task.c. */
+void rec_task_exit(struct rec *rec, int pid, int tid, uint64_t time);
 /* NULL: it has none, or is not known */
 struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task);
 void rec_tasks_free(struct rec *rec);
@@ -171,6 +178,8 @@ struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space);
 struct nt_code *rec_code_kernel(struct rec *rec);
 void rec_code_changed(struct rec_space *space, uint64_t start, uint64_t end);
 void rec_code_kernel_changed(struct rec *rec, uint64_t start, uint64_t end);
+/* Nobody is at any code any more, until it is looked up again: some of it may be freed. */
+void rec_code_release(struct rec *rec);
 void rec_code_free(struct rec *rec);
 
 /* --------------------------------------------------------- rec-symbol.c - */
@@ -228,6 +237,11 @@ struct rec_output {
 	 * other, mapped behind it? Of such tasks no branches are counted.
 	 */
 	bool (*enters)(void *ctx, const char *from, const char *to);
+	/*
+	 * A thread has ended, and no more will come of it: what is known of it can be freed. Of a thread
+	 * that has the same number later, nothing is said before this.
+	 */
+	void (*gone)(void *ctx, const struct rec_task *task);
 	/* Any other event of the recording; it has taken effect */
 	void (*note)(void *ctx, const struct rec_note *note);
 	void *ctx;
@@ -289,8 +303,8 @@ void rec_queue_deliver(struct rec_queue *q, uint64_t until);
 uint64_t rec_queue_time(const struct rec_queue *q);
 uint64_t rec_queue_event_time(const struct rec_queue *q, uint64_t insns);
 void rec_queue_set_tid(struct rec_queue *q, int tid);
-/* What is known of the task has changed. */
-void rec_queue_renew_task(struct rec_queue *q);
+/* All trace before that time has been decoded, but for what is held back: UINT64_MAX all there is */
+uint64_t rec_queue_done(const struct rec_queue *q);
 struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
 
 /* ----------------------------------------------------------- rec-flow.c - */
@@ -329,8 +343,8 @@ struct rec_note {
 	int32_t pid, tid;	/* of the record; of SWITCH_CPU_WIDE, ITRACE_START: who comes */
 	int32_t ppid, ptid;
 	uint64_t start, end;	/* of code that changes */
-	struct nt_perfdata_record *mmap;	/* MMAP, MMAP2: a copy, its name behind it */
-	char *comm;
+	struct nt_perfdata_mmap *mmap;	/* MMAP, MMAP2 */
+	const char *comm;
 };
 
 struct rec {
@@ -348,11 +362,19 @@ struct rec {
 	unsigned int nr_queues;
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
+	struct rec_map names;	/* that notes have, each once: by a hash */
 	uint64_t reached;	/* time of the newest other event so far */
 	unsigned long losses;
 	uint64_t insns;		/* retired, of what was chosen */
 	struct rec_map tasks, spaces;
 	uint64_t images;	/* execs so far */
+	unsigned int spaces_made;	/* since counts were told, see rec-count.c */
+	struct rec_ended {
+		int tid;
+		uint64_t time;
+	} *ended;		/* tasks that are not freed yet */
+	size_t nr_ended, ended_left;	/* and how many the last search left */
+	bool keep_tasks;		/* even those that have ended */
 	struct rec_file *files;
 	struct rec_kcore kcore;
 	struct rec_space *kernel;

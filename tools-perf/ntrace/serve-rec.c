@@ -347,6 +347,8 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	s->r = r;
 	s->by_cpu = options->cpu;
 	rec_open(&s->rec, path, options);
+	/* it goes back in time, too */
+	s->rec.keep_tasks = true;
 	r->xlen = s->rec.info.xlen;
 	rec_run(&s->rec, &output);
 	rec_status(&s->rec);

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What is known of a task is freed behind its end, and not before its last trace is decoded: many
+# short-lived processes take as much memory as ten, and each has its own trace.
+
+. "$(dirname "$0")/lib.bash"
+program=$samples/mix/mix.elf
+
+for tool in tasksdata rusage; do
+	"${CC:-gcc}" -O2 -std=gnu11 -Wall -Wextra -I"$top/tools-perf/util" \
+		-I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" -o "$scratch/$tool" \
+		"$top/selftests/host/$tool.c" "$out/libntrace.a" -lelf || exit 1
+done
+"$ntrace" decode --elf "$program" "$samples/mix/L1.bin" 2>"$scratch/log" | grep -v '^#' | head -n 60 >"$scratch/pc"
+
+# recording NAME PROCESSES IDS WINDOW
+recording()
+{
+	awk -v nr="$2" -v ids="$3" '{ pc[NR] = $1 }
+		END {
+			for (i = 0; i < nr; i++) {
+				print "# start", pc[1], "SYNC=5"
+				print "# context PRV=0 V=0 scontext=" sprintf("%x", 1000 + i % ids)
+				for (k = 1; k < NR; k++)
+					print pc[k]
+				print "# stop", pc[NR], "EVCODE=4"
+			}
+		}' "$scratch/pc" >"$scratch/list"
+	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/$1.bin" 2>"$scratch/log" &&
+		"$scratch/tasksdata" "$2" "$3" "$4" "$program" "$scratch/$1.bin" >"$scratch/$1.data"
+}
+
+# own NAME PROCESSES IDS: each process has its trace, one behind the other, under its name
+own()
+{
+	"$ntrace" script "$scratch/$1.data" >"$scratch/lines" 2>"$scratch/stderr" &&
+		awk '{ print $1, $2 }' "$scratch/lines" | uniq -c >"$scratch/got"
+	awk -v each="$each" -v nr="$2" -v ids="$3" 'BEGIN {
+		for (i = 0; i < nr; i++)
+			printf "%7d p%d %d\n", each, i, 1000 + i % ids
+	}' >"$scratch/want"
+	cmp "$scratch/got" "$scratch/want"
+	verdict $? "$4"
+}
+
+recording one 1 1 1
+verdict $? 'recordings can be made'
+"$ntrace" script "$scratch/one.data" >"$scratch/lines" 2>"$scratch/stderr"
+each=$(wc -l <"$scratch/lines")
+[ "$each" -gt 5 ]
+verdict $? "a process has $each branches"
+
+recording ten 10 10 1
+recording many 10000 10000 1
+recording batches 2000 2000 40
+recording whole 2000 2000 2000
+recording again 2000 100 40
+own ten 10 10 'ten processes'
+own many 10000 10000 '10,000 processes'
+own batches 2000 2000 'trace that is decoded behind the ends of forty processes'
+own whole 2000 2000 'trace that is decoded behind the ends of all'
+own again 2000 100 'IDs that are used again'
+
+# What has to be kept of the file is which records there are: two and a half times their own size at most.
+index=$(($(stat -c %s "$scratch/many.data") - $(stat -c %s "$scratch/many.bin")))
+for command in 'script' 'script --insns' 'decode --output=branch' 'stat' 'calls' \
+	       "profile --format=bolt --elf $program" \
+	       "profile --format=llvm-profgen --time=0, --elf $program"; do
+	for name in ten many; do
+		# shellcheck disable=SC2086
+		"$scratch/rusage" "$scratch/$name.usage" "$ntrace" $command "$scratch/$name.data" \
+			>"$scratch/got" 2>"$scratch/stderr" && [ -s "$scratch/got" ]
+		status=$?
+		[ $status = 0 ] || break
+	done
+	few=0 kb=0
+	read -r _ few _ <"$scratch/ten.usage"
+	read -r _ kb _ <"$scratch/many.usage"
+	[ $status = 0 ] && [ $(((kb - few) * 1024)) -le $((5 * index / 2)) ]
+	verdict $? "${command%% --elf*}: $kb KB for 10,000 processes, $few KB for ten, $((index / 1024)) KB of records"
+done
+finish

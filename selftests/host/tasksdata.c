@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A perf.data of many short-lived processes on one CPU: tasksdata NR TIDS WINDOW ELF TRACE >perf.data
+ *
+ * Process number i has the ID 1000 + i % TIDS and the name "p<i>". It maps ELF and ends a millisecond
+ * after the one before. TRACE has a stretch for each, which a sync message begins, and whose Ownership
+ * message names it. One AUX record tells of the trace of WINDOW processes, when all of these have ended.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAKE_ROOM	((size_t)64 << 20)
+#include "ntrace-info.h"
+#include "perfdata-make.h"
+
+#define PARENT	1
+#define APART	1000000ull	/* ns from one process to the next */
+
+static struct make m;
+
+static uint8_t *load(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY);
+	struct stat st;
+	uint8_t *p;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		perror(path);
+		exit(1);
+	}
+	p = malloc(st.st_size);
+	if (!p || read(fd, p, st.st_size) != st.st_size)
+		exit(1);
+	close(fd);
+	*len = st.st_size;
+	return p;
+}
+
+static void put_info(void)
+{
+	const uint64_t header[NTRACE_INFO_HEADER_MAX] = {
+		[NTRACE_INFO_VERSION] = NTRACE_INFO_MAJOR << 16 | NTRACE_INFO_MINOR,
+		[NTRACE_INFO_HEADER_WORDS] = NTRACE_INFO_HEADER_MAX,
+		[NTRACE_INFO_NR_CPUS] = 1,
+		[NTRACE_INFO_CPU_WORDS] = NTRACE_INFO_CPU_MAX,
+		[NTRACE_INFO_PMU_TYPE] = PMU_TYPE,
+		[NTRACE_INFO_XLEN] = 64,
+	};
+	const uint64_t cpu[NTRACE_INFO_CPU_MAX] = { [NTRACE_INFO_CPU_NR] = 1 };
+
+	begin(&m, 70, 0);
+	put32(&m, NTRACE_AUXTRACE_TYPE);
+	put32(&m, 0);
+	put(&m, header, sizeof(header));
+	put(&m, cpu, sizeof(cpu));
+	end(&m);
+	put_id_index(&m);
+	begin(&m, 21, 0);
+	put64(&m, NTRACE_HW_ID_VERSION_1 | 6 << 4 | NTRACE_HW_ID_PRIV_U | NTRACE_HW_ID_PRIVATE |
+		  NTRACE_HW_ID_CONTEXT);
+	end_with(&m, PARENT, PARENT, 1, 1, ID_TRACE);
+}
+
+/* A process begins (FORK) or ends (EXIT). */
+static void put_task(uint32_t type, int tid, uint64_t time)
+{
+	begin(&m, type, 0);
+	put32(&m, tid);
+	put32(&m, PARENT);
+	put32(&m, tid);
+	put32(&m, PARENT);
+	put64(&m, time);
+	end_with(&m, tid, tid, time, 1, ID_DUMMY);
+}
+
+static void put_exec(int tid, unsigned long i, uint64_t time)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "p%lu", i);
+	begin(&m, 3, 1 << 13);
+	put32(&m, tid);
+	put32(&m, tid);
+	put_text(&m, name, 8);
+	end_with(&m, tid, tid, time, 1, ID_DUMMY);
+}
+
+static void put_maps(const char *path, const uint8_t *elf, int tid, uint64_t time)
+{
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)elf;
+	const Elf64_Phdr *ph = (const Elf64_Phdr *)(elf + eh->e_phoff);
+	unsigned int i;
+
+	for (i = 0; i < eh->e_phnum; i++) {
+		if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_X))
+			continue;
+		begin(&m, 10, 2);
+		put32(&m, tid);
+		put32(&m, tid);
+		put64(&m, ph[i].p_vaddr);
+		put64(&m, ph[i].p_filesz);
+		put64(&m, ph[i].p_offset);
+		put64(&m, 0);
+		put64(&m, 0);
+		put64(&m, 0);
+		put32(&m, 5);
+		put32(&m, 2);
+		put_text(&m, path, 8);
+		end_with(&m, tid, tid, time, 1, ID_DUMMY);
+	}
+}
+
+static void put_window(size_t from, size_t to, int tid, uint64_t time)
+{
+	begin(&m, 11, 0);
+	put64(&m, from);
+	put64(&m, to - from);
+	put64(&m, 0);
+	end_with(&m, tid, tid, time, 1, ID_TRACE);
+}
+
+static void put_trace(const uint8_t *trace, size_t len)
+{
+	const size_t filled = (len + 7) & ~(size_t)7;
+
+	begin(&m, 71, 0);
+	put64(&m, filled);
+	put64(&m, 0);
+	put64(&m, 0);
+	put32(&m, 3);
+	put32(&m, (uint32_t)-1);
+	put32(&m, 1);
+	put32(&m, 0);
+	end(&m);
+	put(&m, trace, len);
+	put(&m, "\0\0\0\0\0\0\0", filled - len);
+}
+
+int main(int argc, char **argv)
+{
+	size_t elf_len, len, from = 0, to = 0;
+	unsigned long nr, tids, window, i;
+	struct nt_params p;
+	struct header h;
+	uint8_t *elf, *trace;
+
+	if (argc != 6)
+		return 2;
+	nr = strtoul(argv[1], NULL, 0);
+	tids = strtoul(argv[2], NULL, 0);
+	window = strtoul(argv[3], NULL, 0);
+	elf = load(argv[4], &elf_len);
+	trace = load(argv[5], &len);
+	nt_params_init(&p);
+	h = put_header(&m);
+	put_info();
+	for (i = 0; i < nr; i++) {
+		const uint64_t time = (i + 1) * APART;
+		const int tid = 1000 + (int)(i % tids);
+
+		put_task(7, tid, time);
+		put_exec(tid, i, time + 1);
+		put_maps(argv[4], elf, tid, time + 2);
+		put_task(4, tid, time + APART / 2);
+		to = i + 1 == nr ? len : nt_msg_find_sync(&p, trace, len, to + 8);
+		if ((i + 1) % window && i + 1 != nr)
+			continue;
+		put_window(from, to, PARENT, time + APART / 2 + 1);
+		from = to;
+	}
+	put_trace(trace, len);
+	put_features(&m, &h, 0, NULL);
+	return fwrite(m.bytes, 1, m.len, stdout) != m.len;
+}
