@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file that gcc -fauto-profile reads, in the form of GCC 12 to 15: 32-bit words, little-endian;
+ * The file that gcc -fauto-profile reads, in version 2 of its format (GCC 14): 32-bit words, little-endian;
  * a count is two of them, the lower half first. Other versions of its reader refuse it.
  */
 #include <stdio.h>
