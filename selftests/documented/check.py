@@ -398,7 +398,7 @@ def messages():
     with open(ARGS["trace"], "rb") as f:
         trace = f.read()
     expected = [(at, name) for at, name, _ in parsed(trace)]
-    dump = re.compile(r"0x([0-9a-f]+) \S+ (\w+)|  ([0-9a-f]{8}):  (?:[0-9a-f]{2} )+ +([A-Z]\w+)")
+    dump = re.compile(r"0x([0-9a-f]+) \S+ (\w+)|  ([0-9a-f]{8}):  (?:[0-9a-f]{2}[ +])+ *([A-Z]\w+)")
     found = [(int(m[1] or m[3], 16), m[2] or m[4]) for m in map(dump.match, output()) if m]
     if "names" in ARGS:     # perf's offsets are those of the AUX area
         expected, found = [n for _, n in expected], [n for _, n in found]
