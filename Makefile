@@ -31,6 +31,7 @@ help:
 	@echo 'make lab         everything the guest needs, without booting it'
 	@echo 'make bench       how fast and how small'
 	@echo 'make pgo         optimise a program with a profile from its trace (clang, BOLT, GCC)'
+	@echo 'make pgo-kernel  the same for a small kernel that clang builds (half an hour)'
 	@echo 'make fuzz        60 seconds of every fuzz target'
 	@echo 'make coverage    how much of the libraries the tests reach'
 	@echo 'make clean       remove what was built, keep what was fetched'
@@ -72,6 +73,9 @@ pgo: lab
 	@selftests/pgo/run
 	@selftests/pgo/gcc
 
+pgo-kernel: lab
+	@selftests/pgo/kernel
+
 fuzz:
 	@selftests/fuzz/run
 
@@ -105,4 +109,4 @@ clean:
 distclean:
 	@$(lab)/clean --all
 
-.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo fuzz coverage tools deb install series modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo pgo-kernel fuzz coverage tools deb install series modules clean distclean
