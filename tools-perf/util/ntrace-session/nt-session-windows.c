@@ -325,6 +325,10 @@ static bool is_scontext(const struct nt_msg *msg, const struct nt_params *params
  * messages tell. Or perf exchanged the events of two tasks without a stop, and
  * the encoder, which sends Ownership messages at traps alone, was off before the
  * next one: then the messages are right.
+ *
+ * An encoder that sends them at traps alone never tells the next task before the
+ * stop, for interrupts are off in a switch. It may not tell the last task of a
+ * window either: all of its messages count.
  */
 uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
 				const uint8_t *data, size_t len, nt_session_knows_fn *knows,
@@ -354,5 +358,7 @@ uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct 
 		}
 		at += n > 0 ? (size_t)n : msg.skip;
 	}
+	if (params->profile == NT_PROFILE_TT_DFD && until)
+		return UINT64_MAX;
 	return !until && known ? UINT64_MAX : until;
 }
