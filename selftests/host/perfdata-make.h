@@ -3,9 +3,13 @@
 #ifndef SELFTESTS_PERFDATA_MAKE_H
 #define SELFTESTS_PERFDATA_MAKE_H
 
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef MAKE_ROOM
 #define MAKE_ROOM	((size_t)1 << 16)
@@ -269,6 +273,25 @@ static inline void put_compressed(struct make *m, bool first, bool second, const
 			put(m, "", 1);
 	}
 	end(m);
+}
+
+/* A whole file. Ends the program if that cannot be read. */
+static inline uint8_t *load(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY);
+	struct stat st;
+	uint8_t *p;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		perror(path);
+		exit(1);
+	}
+	p = malloc(st.st_size);
+	if (!p || read(fd, p, st.st_size) != st.st_size)
+		exit(1);
+	close(fd);
+	*len = st.st_size;
+	return p;
 }
 
 #endif /* SELFTESTS_PERFDATA_MAKE_H */

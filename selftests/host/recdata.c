@@ -17,11 +17,8 @@
  *	below@ADDR	what is below ADDR is ELF.other's
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MAKE_ROOM	((size_t)16 << 20)
 #include "ntrace-info.h"
@@ -35,24 +32,6 @@ static struct make m, side;
 static uint8_t *elf, *trace;
 static size_t elf_len, trace_len;
 static bool timed, owners;
-
-static uint8_t *load(const char *path, size_t *len)
-{
-	int fd = open(path, O_RDONLY);
-	struct stat st;
-	uint8_t *p;
-
-	if (fd < 0 || fstat(fd, &st)) {
-		perror(path);
-		exit(1);
-	}
-	p = malloc(st.st_size);
-	if (!p || read(fd, p, st.st_size) != st.st_size)
-		exit(1);
-	close(fd);
-	*len = st.st_size;
-	return p;
-}
 
 static void put_info(struct make *f)
 {

@@ -7,10 +7,7 @@
  * message names it. One AUX record tells of the trace of WINDOW processes, when all of these have ended.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MAKE_ROOM	((size_t)64 << 20)
 #include "ntrace-info.h"
@@ -20,24 +17,6 @@
 #define APART	1000000ull	/* ns from one process to the next */
 
 static struct make m;
-
-static uint8_t *load(const char *path, size_t *len)
-{
-	int fd = open(path, O_RDONLY);
-	struct stat st;
-	uint8_t *p;
-
-	if (fd < 0 || fstat(fd, &st)) {
-		perror(path);
-		exit(1);
-	}
-	p = malloc(st.st_size);
-	if (!p || read(fd, p, st.st_size) != st.st_size)
-		exit(1);
-	close(fd);
-	*len = st.st_size;
-	return p;
-}
 
 static void put_info(void)
 {

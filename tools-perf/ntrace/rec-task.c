@@ -12,8 +12,8 @@
 #define PROT_EXEC_BIT	4
 
 /*
- * So many tasks end before it is found out which of them can be freed: for that every queue is looked
- * at, and what was counted is told.
+ * So many tasks end before the next search for those that can be freed. A search looks at every queue,
+ * and delivers the counts of edges.
  */
 #define ENDED	64
 
@@ -180,7 +180,7 @@ static void copy_space(struct rec *rec, int pid, int ppid)
 }
 
 /* Another task has the number of one that has ended. */
-static void begin_anew(struct rec *rec, struct rec_task *task)
+static void reuse_number(struct rec *rec, struct rec_task *task)
 {
 	task->ended = false;
 	if (rec->output->gone)
@@ -192,7 +192,7 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 	struct rec_task *task = rec_task_get(rec, tid, -1), *parent = rec_task_get(rec, ptid, -1);
 
 	if (task->ended)
-		begin_anew(rec, task);
+		reuse_number(rec, task);
 	set_process(rec, task, pid);
 	task->syscall_ip = 0;
 	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
