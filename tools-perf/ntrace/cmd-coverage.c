@@ -86,7 +86,7 @@ int cmd_coverage(int argc, char **argv)
 		.children = children,
 	};
 	struct command_coverage cc = { .lcov = false };
-	struct cover_source source = { .nr_files = 0 };
+	struct cover_source source = { .nr_functions = 0 };
 	struct profile *p = &cc.profile;
 	struct nt_code *code;
 	struct cover cover;

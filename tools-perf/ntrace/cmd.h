@@ -68,6 +68,12 @@ void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
  * Ends the command without memory.
  */
 void *array_room(void *array, size_t n, size_t size);
+/*
+ * Of an array whose n members of size bytes begin with an address, and are in the order of these: how
+ * many are before addr; and how many are before or at addr
+ */
+size_t array_before(const void *array, size_t n, size_t size, uint64_t addr);
+size_t array_behind(const void *array, size_t n, size_t size, uint64_t addr);
 
 /*
  * argp_parse(), but the error for an unknown option names the option that was

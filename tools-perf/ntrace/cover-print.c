@@ -111,7 +111,7 @@ static void lcov_file(const struct cover *c, size_t file, const struct part *p)
 	const struct cover_line *line = c->line + p->first_line;
 	size_t i;
 
-	printf("TN:\nSF:%s\n", c->source->file[file]);
+	printf("TN:\nSF:%s\n", c->source->lines.file[file]);
 	lcov_functions(c, file, p);
 	lcov_branches(c, p);
 	for (i = 0; i < p->nr_lines; i++, line++)
@@ -125,7 +125,7 @@ void cover_print_lcov(const struct cover *c)
 	struct part p = { 0 };
 	size_t i;
 
-	for (i = 0; i < c->source->nr_files; i++) {
+	for (i = 0; i < c->source->lines.nr_files; i++) {
 		p = next_part(c, &p, i);
 		if (p.nr_lines)
 			lcov_file(c, i, &p);
@@ -154,14 +154,14 @@ void cover_print_table(const struct cover *c)
 
 	printf("%17s %6s %17s %6s %17s %6s %s\n", "lines", "", "functions", "", "branches", "",
 	       "file");
-	for (i = 0; i < c->source->nr_files; i++) {
+	for (i = 0; i < c->source->lines.nr_files; i++) {
 		p = next_part(c, &p, i);
 		if (!p.nr_lines)
 			continue;
 		share(p.lines);
 		share(p.functions);
 		share(p.ways);
-		puts(c->source->file[i]);
+		puts(c->source->lines.file[i]);
 	}
 	if (c->lossy)
 		puts("# trace was lost: what did not run is not known, and counts are at least what is told");
@@ -181,14 +181,14 @@ static void source_line(const struct cover *c, const struct cover_line *line, si
 	printf(" %5zu  %s\n", number, text);
 }
 
-static void source_file(const struct cover *c, size_t file, const struct part *p)
+static void print_text(const struct cover *c, size_t file, const struct part *p)
 {
 	const struct cover_line *line = c->line + p->first_line, *end = line + p->nr_lines;
 	char *text = NULL;
 	size_t room = 0, number;
-	FILE *f = fopen(c->source->file[file], "r");
+	FILE *f = fopen(c->source->lines.file[file], "r");
 
-	printf("%s\n", c->source->file[file]);
+	printf("%s\n", c->source->lines.file[file]);
 	if (!f) {
 		printf("# %s; lines without their text:\n", strerror(errno));
 		for (; line < end; line++)
@@ -219,11 +219,11 @@ size_t cover_print_source(const struct cover *c, const char *name)
 	struct part p = { 0 };
 	size_t i, n = 0;
 
-	for (i = 0; i < c->source->nr_files; i++) {
+	for (i = 0; i < c->source->lines.nr_files; i++) {
 		p = next_part(c, &p, i);
-		if (!p.nr_lines || !is_named(c->source->file[i], name))
+		if (!p.nr_lines || !is_named(c->source->lines.file[i], name))
 			continue;
-		source_file(c, i, &p);
+		print_text(c, i, &p);
 		n++;
 	}
 	return n;

@@ -15,7 +15,7 @@
 /* An instruction of a function */
 struct insn {
 	uint64_t pc, target, count;
-	uint32_t file, line;	/* file COVER_NONE: of no line */
+	uint32_t file, line;	/* file SOURCE_NONE: of no line */
 	uint8_t len, type;
 	bool direct;
 	bool leads;		/* a block begins here */
@@ -30,142 +30,43 @@ struct block {
 	uint32_t file, line;	/* that it ends on */
 };
 
-/* What changes the count of instructions from addr on */
-struct change {
-	uint64_t addr, count;
-	bool ends;
-};
-
 struct cover_work {
 	struct cover *cover;
 	struct cover_source *source;
 	struct nt_code *code;
 	uint64_t bias;
-	const struct nt_edge **from;	/* edges by their origin */
-	size_t nr_edges;
-	struct change *change;		/* by address */
-	size_t nr_changes;
-	uint64_t *total;		/* what the first n of them add up to */
+	const struct profile *profile;
+	struct ranges_steps steps;
 	struct insn *insn;
 	size_t nr_insns;
 	struct block *block;
 	size_t nr_blocks;
 };
 
-/* ------------------------------------------------------------- input ----- */
-
-static int compare_changes(const void *a, const void *b)
-{
-	const struct change *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static int compare_edges(const void *a, const void *b)
-{
-	const struct nt_edge *x = *(const struct nt_edge *const *)a;
-	const struct nt_edge *y = *(const struct nt_edge *const *)b;
-
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-static void take_counts(struct cover_work *w, const struct profile *p)
-{
-	size_t i;
-
-	w->change = calloc(2 * p->ranges.n + 1, sizeof(*w->change));
-	w->total = calloc(2 * p->ranges.n + 1, sizeof(*w->total));
-	w->from = calloc(p->nr_edges + 1, sizeof(*w->from));
-	if (!w->change || !w->total || !w->from)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < p->ranges.n; i++) {
-		const struct range *r = &p->ranges.list[i];
-
-		w->change[w->nr_changes++] = (struct change){ r->start, r->count, false };
-		/* the end is an instruction, too: behind its first byte */
-		w->change[w->nr_changes++] = (struct change){ r->end + 1, r->count, true };
-	}
-	qsort(w->change, w->nr_changes, sizeof(*w->change), compare_changes);
-	for (i = 0; i < w->nr_changes; i++)
-		w->total[i + 1] = w->change[i].ends ? w->total[i] - w->change[i].count :
-						      w->total[i] + w->change[i].count;
-	for (i = 0; i < p->nr_edges; i++)
-		w->from[w->nr_edges++] = &p->edges[i];
-	qsort(w->from, w->nr_edges, sizeof(*w->from), compare_edges);
-}
-
-/* The first whose address is not below addr */
-static size_t first_change(const struct cover_work *w, uint64_t addr)
-{
-	size_t low = 0, high = w->nr_changes;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->change[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static size_t first_edge(const struct cover_work *w, uint64_t from)
-{
-	size_t low = 0, high = w->nr_edges;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->from[mid]->from < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* The row that an address is of, or NULL */
-static const struct cover_row *find_row(const struct cover_source *s, uint64_t addr)
-{
-	size_t low = 0, high = s->nr_rows;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->row[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && s->row[low - 1].file != COVER_NONE && s->row[low - 1].line ?
-	       &s->row[low - 1] : NULL;
-}
-
 /* --------------------------------------------------------- one function -- */
 
 /* Of a function's row that is of its opening brace alone, where the compiler put nothing else */
-static const struct cover_row *find_opening(const struct cover_work *w, const struct cover_function *f)
+static const struct source_row *find_opening(const struct cover_work *w, const struct cover_function *f)
 {
-	const struct cover_row *row = find_row(w->source, f->entry);
+	const struct source_row *row = source_find(&w->source->lines, f->entry);
 
 	return row && !row->replaces && row->file == f->file && row->line > f->line ? row : NULL;
 }
 
 /* The line that an instruction is of; the opening brace belongs to the line with the name. */
 static void find_line(const struct cover_work *w, const struct cover_function *f,
-		      const struct cover_row *opening, struct insn *insn)
+		      const struct source_row *opening, struct insn *insn)
 {
-	const struct cover_row *row = find_row(w->source, insn->pc);
+	const struct source_row *row = source_find(&w->source->lines, insn->pc);
 
-	insn->file = row ? row->file : COVER_NONE;
+	insn->file = row ? row->file : SOURCE_NONE;
 	insn->line = row && row == opening ? f->line : row ? row->line : 0;
 }
 
 /* Its instructions, piece by piece: false if code is missing */
 static bool read_insns(struct cover_work *w, const struct cover_function *f)
 {
-	const struct cover_row *opening = find_opening(w, f);
+	const struct source_row *opening = find_opening(w, f);
 	struct nt_insn insn;
 	size_t i;
 
@@ -191,17 +92,9 @@ static bool read_insns(struct cover_work *w, const struct cover_function *f)
 /* The number of an instruction; nr_insns: there is none at this address */
 static size_t find_insn(const struct cover_work *w, uint64_t pc)
 {
-	size_t low = 0, high = w->nr_insns;
+	size_t n = array_before(w->insn, w->nr_insns, sizeof(*w->insn), pc);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->insn[mid].pc < pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < w->nr_insns && w->insn[low].pc == pc ? low : w->nr_insns;
+	return n < w->nr_insns && w->insn[n].pc == pc ? n : w->nr_insns;
 }
 
 /* Calls come back, and their targets are another function's, or another entry of this one. */
@@ -223,18 +116,20 @@ static void enter(struct cover_work *w, uint64_t target, uint64_t count)
 
 static void count_insns(struct cover_work *w)
 {
+	const struct profile *p = w->profile;
 	size_t i, e;
 
 	for (i = 0; i < w->nr_insns; i++) {
 		struct insn *insn = &w->insn[i];
 
-		insn->count = w->total[first_change(w, insn->pc + 1)];
+		insn->count = ranges_count(&w->steps, insn->pc);
 		if (is_jump(insn) && insn->direct)
 			enter(w, insn->target, 0);
-		for (e = first_edge(w, insn->pc); e < w->nr_edges && w->from[e]->from == insn->pc; e++) {
-			insn->taken += w->from[e]->count;
+		e = profile_first_edge(p, insn->pc);
+		for (; e < p->nr_edges && p->edges[e].from == insn->pc; e++) {
+			insn->taken += p->edges[e].count;
 			if (is_jump(insn))
-				enter(w, w->from[e]->to, w->from[e]->count);
+				enter(w, p->edges[e].to, p->edges[e].count);
 		}
 		if (insn->type != NT_TYPE_NONE && i + 1 < w->nr_insns)
 			w->insn[i + 1].leads = true;
@@ -285,11 +180,11 @@ static void make_blocks(struct cover_work *w)
 		if (!i || insn->leads || insn->pc != insn[-1].pc + insn[-1].len) {
 			w->block = array_room(w->block, w->nr_blocks, sizeof(*w->block));
 			b = &w->block[w->nr_blocks++];
-			*b = (struct block){ .first = i, .count = insn->count, .file = COVER_NONE };
+			*b = (struct block){ .first = i, .count = insn->count, .file = SOURCE_NONE };
 		}
 		insn->block = (size_t)(b - w->block);
 		b->last = i;
-		if (insn->file != COVER_NONE) {
+		if (insn->file != SOURCE_NONE) {
 			b->file = insn->file;
 			b->line = insn->line;
 		}
@@ -302,7 +197,7 @@ static void add_line(struct cover_work *w, uint32_t file, uint32_t line, uint64_
 {
 	struct cover *c = w->cover;
 
-	if (file == COVER_NONE)
+	if (file == SOURCE_NONE)
 		return;
 	c->line = array_room(c->line, c->nr_lines, sizeof(*c->line));
 	c->line[c->nr_lines++] = (struct cover_line){ file, line, count, owns };
@@ -334,15 +229,15 @@ static uint64_t entries(const struct cover_work *w, size_t n)
 
 static void add_passed_lines(struct cover_work *w, const struct block *b)
 {
-	uint32_t file = COVER_NONE, line = 0;
+	uint32_t file = SOURCE_NONE, line = 0;
 	size_t i;
 
 	for (i = b->first; i <= b->last; i++) {
 		const struct insn *insn = &w->insn[i];
 
-		if (insn->file == COVER_NONE || (insn->file == file && insn->line == line))
+		if (insn->file == SOURCE_NONE || (insn->file == file && insn->line == line))
 			continue;
-		if (file != COVER_NONE)
+		if (file != SOURCE_NONE)
 			add_line(w, file, line, b->count, false);
 		file = insn->file;
 		line = insn->line;
@@ -352,17 +247,19 @@ static void add_passed_lines(struct cover_work *w, const struct block *b)
 static void count_jumps(struct cover_work *w, size_t i)
 {
 	const struct insn *insn = &w->insn[i];
+	const struct profile *p = w->profile;
 	size_t e, to;
 
 	if (!is_jump(insn))
 		return;
-	for (e = first_edge(w, insn->pc); e < w->nr_edges && w->from[e]->from == insn->pc; e++) {
-		to = find_insn(w, w->from[e]->to);
+	e = profile_first_edge(p, insn->pc);
+	for (; e < p->nr_edges && p->edges[e].from == insn->pc; e++) {
+		to = find_insn(w, p->edges[e].to);
 		if (to == w->nr_insns)
 			continue;
 		to = w->insn[to].block;
 		add_line(w, w->block[to].file, w->block[to].line,
-			 counts(w, insn->block, to, w->from[e]->count), true);
+			 counts(w, insn->block, to, p->edges[e].count), true);
 	}
 }
 
@@ -370,7 +267,7 @@ static void add_branch(struct cover_work *w, const struct insn *insn)
 {
 	struct cover *c = w->cover;
 
-	if (insn->type != NT_TYPE_COND || insn->file == COVER_NONE)
+	if (insn->type != NT_TYPE_COND || insn->file == SOURCE_NONE)
 		return;
 	c->branch = array_room(c->branch, c->nr_branches, sizeof(*c->branch));
 	c->branch[c->nr_branches++] = (struct cover_branch){
@@ -381,7 +278,7 @@ static void add_branch(struct cover_work *w, const struct insn *insn)
 
 static void count_function(struct cover_work *w, struct cover_function *f)
 {
-	const struct cover_row *row;
+	const struct source_row *row;
 	size_t i, entry;
 
 	f->known = read_insns(w, f);
@@ -395,7 +292,7 @@ static void count_function(struct cover_work *w, struct cover_function *f)
 	if (entry < w->nr_insns && w->insn[entry].count > w->insn[entry].entered)
 		f->count = w->insn[entry].count - w->insn[entry].entered;
 	/* people, and gcov, look for how often a function was called beside its name */
-	row = find_row(w->source, f->entry);
+	row = source_find(&w->source->lines, f->entry);
 	if (!find_opening(w, f) && !(row && row->file == f->file && row->line == f->line))
 		add_line(w, f->file, f->line, f->count, false);
 	for (i = 0; i < w->nr_blocks; i++) {
@@ -456,19 +353,19 @@ static void merge_lines(struct cover *c)
 void cover_make(struct cover *cover, struct cover_source *source, const struct profile *p,
 		struct nt_code *code, uint64_t bias)
 {
-	struct cover_work w = { .cover = cover, .source = source, .code = code, .bias = bias };
+	struct cover_work w = {
+		.cover = cover, .source = source, .profile = p, .code = code, .bias = bias,
+	};
 	size_t i;
 
 	*cover = (struct cover){ .source = source, .lossy = p->losses || p->ranges.unmatched };
-	take_counts(&w, p);
+	ranges_steps(&w.steps, &p->ranges);
 	for (i = 0; i < source->nr_functions; i++)
 		count_function(&w, &source->function[i]);
 	merge_lines(cover);
 	if (cover->nr_branches)
 		qsort(cover->branch, cover->nr_branches, sizeof(*cover->branch), compare_branches);
-	free(w.change);
-	free(w.total);
-	free(w.from);
+	free(w.steps.list);
 	free(w.insn);
 	free(w.block);
 }

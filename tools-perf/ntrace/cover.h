@@ -2,7 +2,8 @@
 /*
  * ntrace coverage: how often each line, function and branch of a program's source was executed
  *
- *	cover-dwarf.c	lines and functions, of an ELF file's debug information
+ *	source.c	lines, of an ELF file's debug information
+ *	cover-dwarf.c	functions, of the same
  *	cover.c		counts of instructions -> counts of lines, functions and branches
  *	cover-print.c	for lcov, or for people
  */
@@ -10,17 +11,7 @@
 #define NTRACE_COVER_H
 
 #include "profile.h"
-
-/* From addr on, up to the next row's, code is of this line. */
-struct cover_row {
-	uint64_t addr;
-	uint32_t file;		/* index of cover_source.file; NONE behind the end of a sequence */
-	uint32_t line;		/* 0: of none, the compiler made it */
-	uint32_t number;	/* rows as the file has them */
-	bool replaces;		/* a row at the same address that is of no code */
-};
-
-#define COVER_NONE	UINT32_MAX
+#include "source.h"
 
 struct cover_piece {
 	uint64_t low, high;	/* [low, high) */
@@ -28,7 +19,7 @@ struct cover_piece {
 
 struct cover_function {
 	char *name;
-	uint32_t file, line;	/* where it is declared; file COVER_NONE: not known */
+	uint32_t file, line;	/* where it is declared; file SOURCE_NONE: not known */
 	uint64_t entry;
 	struct cover_piece *piece;	/* by address */
 	size_t nr_pieces;
@@ -38,18 +29,13 @@ struct cover_function {
 };
 
 struct cover_source {
-	char **file;
-	size_t nr_files;
-	struct cover_row *row;	/* by address */
-	size_t nr_rows;
+	struct source lines;
 	struct cover_function *function;	/* by address of their entries */
 	size_t nr_functions;
 };
 
 /* Ends the command if the file has no debug information, or cannot be read. */
 void cover_dwarf_read(struct cover_source *source, const char *path);
-/* NULL: it has none. Else the caller's to free, after cover_dwarf_free() */
-struct cover_source *cover_dwarf_find(const char *path);
 void cover_dwarf_free(struct cover_source *source);
 
 struct cover_line {

@@ -11,12 +11,6 @@
 
 #include "gcov.h"
 
-/* What changes the count of instructions from addr on */
-struct gcov_change {
-	uint64_t addr;
-	uint64_t count;		/* modulo 2^64: less is more than there was */
-};
-
 struct gcov_insn {
 	uint64_t pc, count;
 	uint8_t type;
@@ -27,71 +21,11 @@ struct gcov_work {
 	struct gcov *g;
 	struct nt_code *code;
 	uint64_t bias;
-	const struct nt_edge *edge;	/* by their origin */
-	size_t nr_edges;
-	struct gcov_change *change;	/* by address; the counts are sums */
-	size_t nr_changes;
+	const struct profile *profile;
+	struct ranges_steps steps;
 	struct gcov_insn *insn;		/* of a body, piece by piece */
 	size_t nr_insns;
 };
-
-/* ------------------------------------------------------------- counts ---- */
-
-static int gcov_compare_changes(const void *a, const void *b)
-{
-	const struct gcov_change *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static void gcov_take_ranges(struct gcov_work *w, const struct ranges *ranges)
-{
-	size_t i;
-
-	w->change = calloc(2 * ranges->n + 1, sizeof(*w->change));
-	if (!w->change)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < ranges->n; i++) {
-		const struct range *r = &ranges->list[i];
-
-		w->change[w->nr_changes++] = (struct gcov_change){ r->start, r->count };
-		/* the end is an instruction, too: behind its first byte */
-		w->change[w->nr_changes++] = (struct gcov_change){ r->end + 1, -r->count };
-	}
-	qsort(w->change, w->nr_changes, sizeof(*w->change), gcov_compare_changes);
-	for (i = 1; i < w->nr_changes; i++)
-		w->change[i].count += w->change[i - 1].count;
-}
-
-static uint64_t gcov_count_of(const struct gcov_work *w, uint64_t pc)
-{
-	size_t low = 0, high = w->nr_changes;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->change[mid].addr <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? w->change[low - 1].count : 0;
-}
-
-static size_t gcov_first_edge(const struct gcov_work *w, uint64_t from)
-{
-	size_t low = 0, high = w->nr_edges;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->edge[mid].from < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
 
 /* ------------------------------------------------------------- places ---- */
 
@@ -116,34 +50,11 @@ struct gcov_place *gcov_place(struct gcov_function *f, uint32_t where)
 	return &f->place[low];
 }
 
-static const struct gcov_row *gcov_find_row(const struct gcov *g, uint64_t pc)
-{
-	size_t low = 0, high = g->nr_rows;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->row[mid].addr <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && g->row[low - 1].line ? &g->row[low - 1] : NULL;
-}
-
 static const struct gcov_function *gcov_entered(const struct gcov *g, uint64_t pc)
 {
-	size_t low = 0, high = g->nr_bodies;
+	size_t n = array_before(g->body, g->nr_bodies, sizeof(*g->body), pc);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->body[mid].entry < pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < g->nr_bodies && g->body[low].entry == pc ? g->body[low].function : NULL;
+	return n < g->nr_bodies && g->body[n].entry == pc ? g->body[n].function : NULL;
 }
 
 static void gcov_add_target(struct gcov_place *place, const char *name, uint64_t count)
@@ -162,13 +73,14 @@ static void gcov_add_target(struct gcov_place *place, const char *name, uint64_t
 /* Which functions an indirect call led to */
 static void gcov_add_targets(const struct gcov_work *w, struct gcov_place *place, uint64_t pc)
 {
+	const struct profile *p = w->profile;
 	const struct gcov_function *f;
 	size_t i;
 
-	for (i = gcov_first_edge(w, pc); i < w->nr_edges && w->edge[i].from == pc; i++) {
-		f = gcov_entered(w->g, w->edge[i].to);
+	for (i = profile_first_edge(p, pc); i < p->nr_edges && p->edges[i].from == pc; i++) {
+		f = gcov_entered(w->g, p->edges[i].to);
 		if (f)
-			gcov_add_target(place, f->name, w->edge[i].count);
+			gcov_add_target(place, f->name, p->edges[i].count);
 	}
 }
 
@@ -188,7 +100,7 @@ static bool gcov_read_insns(struct gcov_work *w, const struct gcov_body *body)
 				return false;
 			w->insn = array_room(w->insn, w->nr_insns, sizeof(*w->insn));
 			w->insn[w->nr_insns++] = (struct gcov_insn){
-				.pc = pc, .type = insn.type, .count = gcov_count_of(w, pc),
+				.pc = pc, .type = insn.type, .count = ranges_count(&w->steps, pc),
 				.function = body->function,
 			};
 		}
@@ -205,17 +117,7 @@ static int gcov_compare_insns(const void *a, const void *b)
 /* The first that is not before pc */
 static size_t gcov_find_insn(const struct gcov_work *w, uint64_t pc)
 {
-	size_t low = 0, high = w->nr_insns;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->insn[mid].pc < pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_before(w->insn, w->nr_insns, sizeof(*w->insn), pc);
 }
 
 static bool gcov_executed(const struct gcov_work *w)
@@ -231,6 +133,7 @@ static bool gcov_executed(const struct gcov_work *w)
 static uint64_t gcov_head(const struct gcov_work *w, const struct gcov_body *body)
 {
 	size_t entry = gcov_find_insn(w, body->entry), i, e;
+	const struct profile *p = w->profile;
 	uint64_t head;
 
 	if (entry == w->nr_insns || w->insn[entry].pc != body->entry)
@@ -242,17 +145,17 @@ static uint64_t gcov_head(const struct gcov_work *w, const struct gcov_body *bod
 		if (insn->type != NT_TYPE_COND && insn->type != NT_TYPE_JUMP &&
 		    insn->type != NT_TYPE_IJUMP)
 			continue;
-		e = gcov_first_edge(w, insn->pc);
-		for (; e < w->nr_edges && w->edge[e].from == insn->pc; e++)
-			if (w->edge[e].to == body->entry)
-				head -= w->edge[e].count < head ? w->edge[e].count : head;
+		e = profile_first_edge(p, insn->pc);
+		for (; e < p->nr_edges && p->edges[e].from == insn->pc; e++)
+			if (p->edges[e].to == body->entry)
+				head -= p->edges[e].count < head ? p->edges[e].count : head;
 	}
 	return head;
 }
 
 static void gcov_count_insn(const struct gcov_work *w, const struct gcov_insn *insn)
 {
-	const struct gcov_row *row = gcov_find_row(w->g, insn->pc);
+	const struct source_row *row = source_find(&w->g->lines, insn->pc);
 	struct gcov_place *place;
 
 	if (!row)
@@ -310,19 +213,16 @@ static uint64_t gcov_total(struct gcov_function *f)
 	return f->total;
 }
 
-/* The profile's edges are in the order of their origins. */
 void gcov_count(struct gcov *g, const struct profile *p, struct nt_code *code, uint64_t bias)
 {
-	struct gcov_work w = {
-		.g = g, .code = code, .bias = bias, .edge = p->edges, .nr_edges = p->nr_edges,
-	};
+	struct gcov_work w = { .g = g, .profile = p, .code = code, .bias = bias };
 	size_t i;
 
-	gcov_take_ranges(&w, &p->ranges);
+	ranges_steps(&w.steps, &p->ranges);
 	for (i = 0; i < g->nr_bodies; i++)
 		gcov_count_body(&w, &g->body[i]);
 	for (i = 0; i < g->nr_functions; i++)
 		gcov_total(g->function[i]);
-	free(w.change);
+	free(w.steps.list);
 	free(w.insn);
 }

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions, what was inlined into them, and lines with discriminators, of a program's DWARF
- * information
+ * Functions, and what was inlined into them, of a program's DWARF information
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gcov.h"
 
 #ifdef HAVE_LIBDW
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-
 /* as GCC and LLVM number it; headers before elfutils 0.190 have no name for it */
 #ifndef DW_AT_GNU_discriminator
 #define DW_AT_GNU_discriminator	0x2136
@@ -185,19 +178,21 @@ static void gcov_add_children(struct gcov_body *body, Dwarf_Die *entry, struct g
 	} while (!dwarf_siblingof(&child, &child));
 }
 
-static int gcov_add_body(Dwarf_Die *entry, void *arg)
+static void gcov_add_body(struct source_reader *reader, void *entry, void *ctx)
 {
 	struct gcov_body body = { .entry = 0 };
-	struct gcov *g = arg;
+	struct gcov *g = ctx;
 	Dwarf_Addr pc;
+
+	(void)reader;
 
 	gcov_add_scopes(&body, entry, NULL);
 	if (!body.nr_scopes)
-		return DWARF_CB_OK;
+		return;
 	body.function = gcov_function(entry);
 	if (!body.function) {
 		free(body.scope);
-		return DWARF_CB_OK;
+		return;
 	}
 	body.function = gcov_add_function(g, body.function);
 	for (; body.nr_own < body.nr_scopes; body.nr_own++)
@@ -206,51 +201,6 @@ static int gcov_add_body(Dwarf_Die *entry, void *arg)
 	gcov_add_children(&body, entry, body.function);
 	g->body = array_room(g->body, g->nr_bodies, sizeof(*g->body));
 	g->body[g->nr_bodies++] = body;
-	return DWARF_CB_OK;
-}
-
-/* -------------------------------------------------------------- lines ---- */
-
-static void gcov_add_row(struct gcov *g, Dwarf_Line *line)
-{
-	struct gcov_row row = { .number = (uint32_t)g->nr_rows };
-	unsigned int discriminator = 0;
-	Dwarf_Addr addr;
-	int number = 0;
-
-	if (dwarf_lineaddr(line, &addr) || dwarf_lineendsequence(line, &row.end))
-		return;
-	row.addr = addr;
-	if (!row.end && !dwarf_lineno(line, &number) && number > 0)
-		row.line = (uint32_t)number;
-	if (!dwarf_linediscriminator(line, &discriminator))
-		row.discriminator = discriminator;
-	g->row = array_room(g->row, g->nr_rows, sizeof(*g->row));
-	g->row[g->nr_rows++] = row;
-}
-
-static void gcov_read_unit(struct gcov *g, Dwarf_Die *unit)
-{
-	Dwarf_Lines *lines;
-	size_t n, i;
-
-	dwarf_getfuncs(unit, gcov_add_body, g, 0);
-	if (dwarf_getsrclines(unit, &lines, &n))
-		return;
-	for (i = 0; i < n; i++)
-		gcov_add_row(g, dwarf_onesrcline(lines, i));
-}
-
-/* At one address the end of one sequence comes before the beginning of another. */
-static int gcov_compare_rows(const void *a, const void *b)
-{
-	const struct gcov_row *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (x->end != y->end)
-		return x->end ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static int gcov_compare_bodies(const void *a, const void *b)
@@ -260,38 +210,12 @@ static int gcov_compare_bodies(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* What is wrong, in words of libdw, or NULL */
-static const char *gcov_read_units(struct gcov *g, int fd)
-{
-	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
-	Dwarf_Off at = 0, next;
-	size_t header;
-	Dwarf_Die unit;
-
-	if (!dwarf)
-		return dwarf_errmsg(-1);
-	while (!dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL)) {
-		if (dwarf_offdie(dwarf, at + header, &unit))
-			gcov_read_unit(g, &unit);
-		at = next;
-	}
-	dwarf_end(dwarf);
-	return NULL;
-}
-
 void gcov_dwarf_read(struct gcov *g, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const char *why;
+	const char *why = source_read(&g->lines, path, gcov_add_body, g);
 
-	if (fd < 0)
-		die("%s: %s", path, strerror(errno));
-	why = gcov_read_units(g, fd);
-	close(fd);
-	if (!g->nr_rows || !g->nr_bodies)
-		die("%s: has no line numbers%s%s: compile it with -g, or give the file that was not stripped as --elf",
-		    path, why ? ", " : "", why ?: "");
-	qsort(g->row, g->nr_rows, sizeof(*g->row), gcov_compare_rows);
+	if (why || !g->nr_bodies)
+		source_missing(path, why ?: "");
 	qsort(g->body, g->nr_bodies, sizeof(*g->body), gcov_compare_bodies);
 }
 #else
@@ -302,8 +226,7 @@ static void gcov_function_free(struct gcov_function *f)
 
 void gcov_dwarf_read(struct gcov *g, const char *path)
 {
-	(void)g;
-	die("%s: this ntrace was built without libdw, which reads line numbers", path);
+	source_missing(path, source_read(&g->lines, path, NULL, NULL));
 }
 #endif
 
@@ -323,5 +246,5 @@ void gcov_free(struct gcov *g)
 		free(g->body[i].scope);
 	free(g->function);
 	free(g->body);
-	free(g->row);
+	source_free(&g->lines);
 }

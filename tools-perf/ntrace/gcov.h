@@ -2,7 +2,8 @@
 /*
  * ntrace profile --format=gcc: a profile of source places, as gcc -fauto-profile reads it
  *
- *	gcov-dwarf.c	functions, what was inlined into them, and lines, of an ELF file's debug information
+ *	source.c	lines, of an ELF file's debug information
+ *	gcov-dwarf.c	functions, and what was inlined into them, of the same
  *	gcov-count.c	counts of instructions and transfers -> counts of places
  *	gcov-write.c	the file
  */
@@ -10,6 +11,7 @@
 #define NTRACE_GCOV_H
 
 #include "profile.h"
+#include "source.h"
 
 /* The function that an indirect call led to */
 struct gcov_target {
@@ -48,19 +50,10 @@ struct gcov_scope {
 
 /* A copy of a function, with all that was inlined */
 struct gcov_body {
-	struct gcov_function *function;
 	uint64_t entry;
+	struct gcov_function *function;
 	struct gcov_scope *scope;	/* what is inlined is behind what it is inlined into */
 	size_t nr_scopes, nr_own;	/* the first ones are the copy's own */
-};
-
-/* From addr on, up to the next row's, code is of this line. */
-struct gcov_row {
-	uint64_t addr;
-	uint32_t line;		/* 0: of none */
-	uint32_t discriminator;
-	uint32_t number;	/* rows as the file has them */
-	bool end;		/* of a sequence */
 };
 
 struct gcov {
@@ -69,8 +62,7 @@ struct gcov {
 	void *names;		/* tsearch()'s tree of them */
 	struct gcov_body *body;	/* by entry */
 	size_t nr_bodies;
-	struct gcov_row *row;	/* by address */
-	size_t nr_rows;
+	struct source lines;
 };
 
 /* Ends the command if the file has no debug information, or cannot be read. */

@@ -387,6 +387,11 @@ void profile_make(struct profile *p)
 	place_ranges(p);
 }
 
+size_t profile_first_edge(const struct profile *p, uint64_t from)
+{
+	return array_before(p->edges, p->nr_edges, sizeof(*p->edges), from);
+}
+
 /* What is not in the profile; stdout is not for people here. */
 static void tell(const struct profile *p)
 {

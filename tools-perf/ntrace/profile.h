@@ -50,6 +50,21 @@ struct point *points_add(struct points *points, uint64_t pc);
  */
 void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *code);
 
+/* From addr on, up to the next one's, instructions were executed so often. */
+struct ranges_step {
+	uint64_t addr, count;
+};
+
+struct ranges_steps {
+	struct ranges_step *list;
+	size_t n;
+};
+
+/* For ranges_count(); the list is the caller's to free. */
+void ranges_steps(struct ranges_steps *steps, const struct ranges *ranges);
+/* How often the instruction at an address was executed */
+uint64_t ranges_count(const struct ranges_steps *steps, uint64_t pc);
+
 /* ------------------------------------------------------------ program ---- */
 
 /* A piece of the program's file, which code may be in */
@@ -87,6 +102,8 @@ struct profile {
 void profile_open(struct profile *p);
 /* Count; then edges and ranges are those of the program, in the order of addresses. */
 void profile_make(struct profile *p);
+/* The first of the edges that come from an address, or what is behind the last edge from before */
+size_t profile_first_edge(const struct profile *p, uint64_t from);
 /* Say what is missing, and free everything. The command's exit status */
 int profile_end(struct profile *p);
 

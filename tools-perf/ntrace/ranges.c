@@ -154,3 +154,40 @@ void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *c
 		follow(&s, s.next->pc);
 	free(s.open);
 }
+
+/* ---------------------------------------------------------------- steps -- */
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct ranges_step *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Counts are added modulo 2^64: what ends is taken away. */
+void ranges_steps(struct ranges_steps *steps, const struct ranges *ranges)
+{
+	size_t i;
+
+	steps->n = 0;
+	steps->list = calloc(2 * ranges->n + 1, sizeof(*steps->list));
+	if (!steps->list)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < ranges->n; i++) {
+		const struct range *r = &ranges->list[i];
+
+		steps->list[steps->n++] = (struct ranges_step){ r->start, r->count };
+		/* the end is an instruction, too: behind its first byte */
+		steps->list[steps->n++] = (struct ranges_step){ r->end + 1, -r->count };
+	}
+	qsort(steps->list, steps->n, sizeof(*steps->list), compare_steps);
+	for (i = 1; i < steps->n; i++)
+		steps->list[i].count += steps->list[i - 1].count;
+}
+
+uint64_t ranges_count(const struct ranges_steps *steps, uint64_t pc)
+{
+	size_t n = array_behind(steps->list, steps->n, sizeof(*steps->list), pc);
+
+	return n ? steps->list[n - 1].count : 0;
+}

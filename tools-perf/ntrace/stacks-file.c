@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cover.h"
 #include "stacks.h"
 
 static void read_segments(struct stacks_file *f)
@@ -68,7 +67,7 @@ struct stacks_file *stacks_file_get(struct stacks_files *files, const char *name
 	f->fd = f->path ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (f->fd >= 0) {
 		read_segments(f);
-		f->lines = cover_dwarf_find(f->path);
+		source_read(&f->lines, f->path, NULL, NULL);
 	}
 	f->next = files->list;
 	files->list = f;
@@ -114,21 +113,12 @@ unsigned int stacks_file_insn(const struct stacks_file *f, uint64_t place)
 
 unsigned int stacks_file_line(const struct stacks_file *f, uint64_t addr, const char **source)
 {
-	const struct cover_row *row = f->lines ? f->lines->row : NULL;
-	size_t low = 0, high = f->lines ? f->lines->nr_rows : 0;
+	const struct source_row *row = source_find(&f->lines, addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (row[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || row[low - 1].file == COVER_NONE)
+	if (!row)
 		return 0;
-	*source = f->lines->file[row[low - 1].file];
-	return row[low - 1].line;
+	*source = f->lines.file[row->file];
+	return row->line;
 }
 
 void stacks_files_free(struct stacks_files *files)
@@ -137,9 +127,7 @@ void stacks_files_free(struct stacks_files *files)
 
 	while ((f = files->list)) {
 		files->list = f->next;
-		if (f->lines)
-			cover_dwarf_free(f->lines);
-		free(f->lines);
+		source_free(&f->lines);
 		if (f->fd >= 0)
 			close(f->fd);
 		free(f->segment);

@@ -266,8 +266,8 @@ static void put_mapping(struct pprof *p, const struct stacks_file *f)
 	put_field(&m, 5, string(p, *f->name ? f->name : f->path ? f->path : "[unknown]"));
 	put_field(&m, 6, string(p, f->id.size ? p->hex[f->number - 1] : ""));
 	put_field(&m, 7, 1);
-	put_field(&m, 8, f->lines != NULL);
-	put_field(&m, 9, f->lines != NULL);
+	put_field(&m, 8, f->lines.nr_rows != 0);
+	put_field(&m, 9, f->lines.nr_rows != 0);
 	put_message(&p->out, 3, &m);
 }
 

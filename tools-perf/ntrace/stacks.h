@@ -12,6 +12,7 @@
 #define NTRACE_STACKS_H
 
 #include "calls.h"
+#include "source.h"
 
 /* A function, called from there, by its parent */
 struct stacks_node {
@@ -81,7 +82,7 @@ struct stacks_file {
 	struct rec_segment *segment;
 	size_t nr_segments;
 	struct nt_perfdata_build_id id;
-	struct cover_source *lines;	/* NULL: there are none */
+	struct source lines;
 	uint32_t number;		/* from 1 on */
 };
 
