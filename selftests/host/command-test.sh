@@ -363,8 +363,17 @@ status=0
 verdict $? 'encode to its own list, as standard input'
 refuses 'encode to its program' 'is the program itself' \
 	encode --elf "$scratch/keep.elf" --pc "$scratch/keep.pc" -o "$scratch/keep.elf"
-cmp -s "$scratch/keep.elf" "$elf"
-verdict $? 'which is still there'
+cp "$trace" "$scratch/keep.trace"
+for format in llvm-profgen bolt edges folded; do
+	refuses "a profile ($format) to its own trace" 'is the trace itself' \
+		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.trace" "$scratch/keep.trace"
+	refuses "a profile ($format) to its program" 'is the program itself' \
+		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.elf" "$scratch/keep.trace"
+done
+refuses 'tandem trace of an ELF file to itself' 'is the ELF file itself' \
+	tv from-elf -o "$scratch/keep.elf" "$scratch/keep.elf"
+cmp -s "$scratch/keep.elf" "$elf" && cmp -s "$scratch/keep.trace" "$trace"
+verdict $? 'which are still there'
 
 # output that has no room, whatever it is
 "$ntrace" tv from-elf "$elf" -o "$scratch/state"

@@ -620,26 +620,16 @@ static FILE *open_file(const char *path, const char *mode, FILE *std)
 	return f;
 }
 
-static bool is_file(const char *path, const struct stat *st)
-{
-	struct stat other;
-
-	return !stat(path, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
-}
-
 /* Opening the output empties it; by whatever name it must not be what is read. */
 static void check_output(const struct encode *e)
 {
-	const struct elf *elf;
 	struct stat st, list;
 
 	if (stat(e->output, &st) || !S_ISREG(st.st_mode))
 		return;
 	if (!fstat(fileno(e->from), &list) && list.st_dev == st.st_dev && list.st_ino == st.st_ino)
 		die("%s: is the list itself (--pc); give another file as -o", e->output);
-	for (elf = e->in.elfs; elf; elf = elf->next)
-		if (is_file(elf->path, &st))
-			die("%s: is the program itself (--elf); give another file as -o", e->output);
+	input_refuse_output(&e->in, e->output);
 }
 
 static void start(struct encode *e)

@@ -157,6 +157,7 @@ int cmd_gdbserver(int argc, char **argv)
 		die("--flen and --mlen are for a tandem-verification trace: --tv");
 	if (a.symbols && (a.tv || !rec_is_data(a.in.file)))
 		die("--kernel-symbols is for a perf.data; no other trace tells");
+	input_refuse_output(&a.in, a.symbols);
 	if (a.tv)
 		open_tv(&a, &r);
 	else if (rec_is_data(a.in.file))

@@ -155,6 +155,12 @@ struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t 
 void input_check_sources(struct input *in);
 
 /*
+/*
+ * Opening a file for writing empties it: ends the command if the file is, by whatever name, one that
+ * is read. output may be NULL.
+ */
+void input_refuse(const char *output, const char *path, const char *what);
+void input_refuse_output(const struct input *in, const char *output);
  * There were losses: say on stderr when other parameters would fit the trace, or when
  * the program does not; of damage nothing.
  */
@@ -169,8 +175,6 @@ size_t input_find_sync(const struct input *in, size_t from, size_t *end);
 /* Read a number (decimal, 0x hex, 0 octal) or die, naming the option. */
 uint64_t parse_number(const char *text, const char *what);
 /* ... of at most max */
-/* What --profile calls them */
-
 unsigned int parse_small(const char *text, const char *what, unsigned int max);
 
 /* ------------------------------------------------------ in pieces -------- */

@@ -777,3 +777,24 @@ struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t 
 	nt_flow_window(flow, in->trace + begin, end - begin, begin);
 	return flow;
 }
+
+void input_refuse(const char *output, const char *path, const char *what)
+{
+	struct stat to, from;
+
+	if (output && path && !stat(output, &to) && S_ISREG(to.st_mode) && !stat(path, &from) &&
+	    to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+		die("%s: is the %s itself; give another file to write to", output, what);
+}
+
+void input_refuse_output(const struct input *in, const char *output)
+{
+	const struct elf *elf;
+	size_t i;
+
+	input_refuse(output, in->file, "trace");
+	for (i = 0; i < in->nr_more; i++)
+		input_refuse(output, in->more[i], "trace");
+	for (elf = in->elfs; elf; elf = elf->next)
+		input_refuse(output, elf->path, "program");
+}

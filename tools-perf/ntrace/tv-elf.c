@@ -148,6 +148,7 @@ int tv_from_elf(int argc, char **argv)
 	int fd;
 
 	parse_arguments(&argp, argc, argv, &l);
+	input_refuse(l.to, l.path, "ELF file");
 	fd = open(l.path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		die("%s: %s", l.path, strerror(errno));
