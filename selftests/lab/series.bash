@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What tests share that build a kernel with what make series makes. Sourced behind lib.bash.
 
+. "$lab/kernel.bash"
+
 for tool in git cc perl; do
 	command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 4; }
 done
@@ -41,12 +43,6 @@ apply()
 	[ -z "$(git -C "$tree" diff --diff-filter=D --name-only "$from" "$1")" ] &&
 		git -C "$tree" diff --name-only -z "$from" "$1" >"$dir/names" &&
 		xargs -0 git -C "$tree" archive --format=tar "$1" -- <"$dir/names" | tar -x -m -f - -C "$src"
-}
-
-# The debug kernel's configuration without what makes it slow, to be laid over tinyconfig
-small_config()
-{
-	sed '/^# what finds mistakes/,$d; /^CONFIG_/!d' "$lab/debug.config"
 }
 
 leave_source()
