@@ -2,6 +2,7 @@
 /*
  * Arguments: argp's, and a hint where an option is mistyped
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,4 +144,22 @@ void parse_arguments(const struct argp *argp, int argc, char **argv, void *input
 	}
 	if (argp_parse(argp, argc, argv, 0, NULL, input))
 		exit(EXIT_UNUSABLE);
+}
+
+uint64_t arguments_size(const char **p, uint64_t bytes)
+{
+	static const char units[] = "BKMG";
+	unsigned long long val;
+	const char *unit;
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return 0;
+	errno = 0;
+	val = strtoull(*p, &end, 10);
+	if (errno || val > 1ULL << 40)
+		return 0;
+	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
+	*p = end + !!unit;
+	return unit ? val << 10 * (unit - units) : val * bytes;
 }

@@ -37,16 +37,12 @@ static const struct argp_option options[] = {
 
 static uint64_t parse_bytes(const char *arg, const char *option)
 {
-	static const char units[] = "KMG";
-	size_t digits = strspn(arg, "0123456789");
-	const char *unit = arg[digits] ? strchr(units, arg[digits]) : NULL;
-	uint64_t value;
+	const char *p = arg;
+	uint64_t size = arguments_size(&p, 1);
 
-	errno = 0;
-	value = strtoull(arg, NULL, 10);
-	if (!digits || errno || value > 1ull << 32 || (arg[digits] && (!unit || arg[digits + 1])))
+	if (p == arg || *p)
 		die("%s: `%s' is no number of bytes such as 64M", option, arg);
-	return unit ? value << 10 * (unit - units + 1) : value;
+	return size;
 }
 
 static void parse_send(struct collect *c, const char *arg)

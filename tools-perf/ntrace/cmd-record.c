@@ -55,29 +55,10 @@ static void parse_list(struct capture_list *list, const char *option, const char
 		die("%s: there is no task 0: whoever idles is traced with its CPU (-C)", option);
 }
 
-/* A number, of units or with a letter of bytes: *p goes behind it. 0: it is none. */
-static uint64_t parse_bytes(const char **p, uint64_t bytes)
-{
-	static const char units[] = "BKMG";
-	unsigned long long val;
-	const char *unit;
-	char *end;
-
-	if (**p < '0' || **p > '9')
-		return 0;
-	errno = 0;
-	val = strtoull(*p, &end, 10);
-	if (errno || val > 1ULL << 40)
-		return 0;
-	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
-	*p = end + !!unit;
-	return unit ? val << 10 * (unit - units) : val * bytes;
-}
-
 /* Pages, or bytes with a letter */
 static uint64_t parse_size(const char **p)
 {
-	return parse_bytes(p, sysconf(_SC_PAGESIZE));
+	return arguments_size(p, sysconf(_SC_PAGESIZE));
 }
 
 static void parse_sizes(struct capture_options *o, const char *arg)
@@ -117,7 +98,7 @@ static void parse_snapshot(struct capture_options *o, const char *arg)
 	if (!*arg)
 		return;
 	/* a bare number is of bytes here, as perf has it */
-	o->snapshot_size = parse_bytes(&arg, 1);
+	o->snapshot_size = arguments_size(&arg, 1);
 	if (!o->snapshot_size || *arg)
 		die("-S: a snapshot has a number of bytes such as 65536 or 64K");
 }
@@ -126,7 +107,7 @@ static void parse_snapshot(struct capture_options *o, const char *arg)
 static uint64_t parse_sample(const char *arg)
 {
 	const char *p = arg;
-	uint64_t size = parse_bytes(&p, 1);
+	uint64_t size = arguments_size(&p, 1);
 
 	if (!size || *p || size % 8 || size > SAMPLE_MAX)
 		die("--aux-sample: `%s' is no size such as 4K: a multiple of 8 bytes, at most 60K",
@@ -164,7 +145,7 @@ static void parse_switch(struct capture_options *o, const char *arg)
 	if (unit && val <= DURATION_MAX / seconds[unit - units])
 		o->switch_time = val * seconds[unit - units] * 1000000000;
 	else if (!unit)
-		o->switch_size = parse_bytes(&p, 0);
+		o->switch_size = arguments_size(&p, 0);
 	if (!o->switch_time && (!o->switch_size || *p))
 		die("--switch-output: `%s' is none of signal, a size such as 100M and a time such as 30s",
 		    arg);

@@ -84,6 +84,8 @@ void parse_arguments(const struct argp *argp, int argc, char **argv, void *input
 /* What a mistyped word may have been meant to be: the one of words, up to NULL,
  * that is nearest; NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *words);
+/* A number, of units of so many bytes, or with a letter, B, K, M or G: *p goes behind it. 0: it is none. */
+uint64_t arguments_size(const char **p, uint64_t bytes);
 
 /* ------------------------------------------------- options of input ------ */
 
@@ -153,14 +155,14 @@ struct nt_code *input_code(const struct input *in);
 bool input_clock_wraps(const struct input *in);
 struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end);
 void input_check_sources(struct input *in);
-
-/*
 /*
  * Opening a file for writing empties it: ends the command if the file is, by whatever name, one that
  * is read. output may be NULL.
  */
 void input_refuse(const char *output, const char *path, const char *what);
 void input_refuse_output(const struct input *in, const char *output);
+
+/*
  * There were losses: say on stderr when other parameters would fit the trace, or when
  * the program does not; of damage nothing.
  */

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "rec.h"
 
+#define MEMORY_MIN	(16ull << 20)
+
 enum {
 	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_COMM,
-	OPT_TIME,
+	OPT_TIME, OPT_MEMORY,
 };
 
 static const struct argp_option options[] = {
@@ -26,6 +29,9 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Where the files are that ran:", 6 },
 	{ "symfs", OPT_SYMFS, "DIR", 0, "DIR has them, at the paths at which they ran", 6 },
 	{ "buildid-dir", OPT_BUILDID_DIR, "DIR", 0, "perf's build-id cache, instead of ~/.debug", 6 },
+	{ NULL, 0, NULL, 0, "What it may take:", 7 },
+	{ "memory", OPT_MEMORY, "SIZE", 0, "at most SIZE of memory, as 512M or 4G: decoded code is forgotten "
+	  "in time, at half of SIZE, and decoded again; with too little for the rest the command ends", 7 },
 	{ 0 }
 };
 
@@ -243,6 +249,25 @@ static void free_list(struct rec_list *list)
 	free(list->id);
 }
 
+/*
+ * Half is for decoded code, which may be forgotten. What else is known of a recording, its tasks,
+ * mappings and counts, has no limit of its own: the kernel refuses more, and then the command ends.
+ */
+static void parse_memory(struct rec_options *o, const char *text)
+{
+	struct rlimit limit;
+	const char *p = text;
+
+	o->memory = arguments_size(&p, 1);
+	if (o->memory < MEMORY_MIN || *p)
+		die("--memory: `%s' is no size of 16M or more such as 512M or 4G", text);
+	if (getrlimit(RLIMIT_DATA, &limit))
+		die("--memory: %s", strerror(errno));
+	limit.rlim_cur = o->memory < limit.rlim_max ? o->memory : limit.rlim_max;
+	if (setrlimit(RLIMIT_DATA, &limit))
+		die("--memory: %s", strerror(errno));
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct rec_options *o = state->input;
@@ -271,6 +296,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_TIME:
 		parse_times(o, arg);
+		break;
+	case OPT_MEMORY:
+		parse_memory(o, arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -303,7 +331,7 @@ void rec_refuse_options(const struct rec_options *o)
 {
 	const char *given = o->cpu ? "cpu" : o->pids.nr ? "pid" : o->tids.nr ? "tid" :
 			    o->comms.nr ? "comm" : o->nr_times ? "time" : o->symfs ? "symfs" :
-			    o->buildid_dir ? "buildid-dir" : NULL;
+			    o->buildid_dir ? "buildid-dir" : o->memory ? "memory" : NULL;
 
 	if (given)
 		die("--%s is for a perf.data; a raw trace does not tell", given);

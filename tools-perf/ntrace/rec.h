@@ -63,6 +63,7 @@ struct rec_options {
 	struct nt_session_interval *time;	/* in ns, or in parts of the recording; none: all */
 	size_t nr_times;
 	bool parts;			/* of REC_PARTS */
+	uint64_t memory;		/* bytes for all; 0: as much as there is */
 	const char *program;		/* a file that ran, if it is nowhere else */
 };
 
