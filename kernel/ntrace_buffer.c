@@ -398,12 +398,13 @@ void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 h
 
 	if (size < sizeof(mark)) {
 		ntrace_buffer_fill_idle(buf, map, head, size);
-		return;
+	} else {
+		memset(mark, NTRACE_IDLE_BYTE, NTRACE_AUX_SKIP_IDLE);
+		put_unaligned_le64(size, mark + NTRACE_AUX_SKIP_IDLE);
+		ntrace_buffer_write(buf, map, head, mark, sizeof(mark));
 	}
-
-	memset(mark, NTRACE_IDLE_BYTE, NTRACE_AUX_SKIP_IDLE);
-	put_unaligned_le64(size, mark + NTRACE_AUX_SKIP_IDLE);
-	ntrace_buffer_write(buf, map, head, mark, sizeof(mark));
+	/* perf_aux_output_skip() shows the new head without a record, hence without a barrier. */
+	smp_wmb();
 }
 
 /* AUX transactions */

@@ -422,6 +422,15 @@ static inline bool ntrace_encoder_counts_calls(const struct ntrace_encoder *enc)
 	return enc->caps.always & TR_TE_FEATURES_IMPLICIT_RETURN;
 }
 
+/* The same for an event, which may have asked for it (retstack=1) */
+static inline bool ntrace_config_counts_calls(const struct ntrace_encoder_config *config)
+{
+	return (config->features & (TR_TE_FEATURES_IMPLICIT_RETURN |
+				    TR_TE_FEATURES_IMPLICIT_RETURN_MODE)) ==
+	       (TR_TE_FEATURES_IMPLICIT_RETURN |
+		FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, TR_TE_RETURN_COUNTER));
+}
+
 /* What follows runs at every context switch: a call would cost more than what it is for. */
 
 static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,

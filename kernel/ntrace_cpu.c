@@ -36,7 +36,7 @@ u64 ntrace_clock_mult __read_mostly;
 static void ntrace_cpu_fail(struct ntrace_cpu *c)
 {
 	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
-	perf_aux_output_end(&c->handle, 0);
+	perf_aux_output_end(&c->handle, c->done);
 }
 
 /*
@@ -292,11 +292,11 @@ static void ntrace_cpu_arm(struct ntrace_cpu *c)
 
 /*
  * Another event of the group wants trace to pause, or to go on: the transaction stays open. An
- * encoder that is off learns of it when it is switched on.
+ * encoder that is off, for the area is full, remembers until it is switched on.
  */
 static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, bool paused)
 {
-	if (c->event == event && c->state != NTRACE_OFF)
+	if (c->event == event)
 		ntrace_encoder_pause(c->path->encoder, paused);
 }
 
@@ -310,9 +310,19 @@ static bool ntrace_cpu_awake(struct ntrace_cpu *c)
 		return false;
 
 	ntrace_path_wake(c->path);
-	c->awoke = false;
+	c->path->woken = c->wakes;
 
 	return true;
+}
+
+/* Trace ends here, though there is room for more. */
+static void ntrace_cpu_break(struct ntrace_cpu *c)
+{
+	if (!perf_aux_output_begin(&c->handle, c->event))
+		return;
+
+	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
+	perf_aux_output_end(&c->handle, 0);
 }
 
 /* The event that the CPU has, from now on */
@@ -322,11 +332,13 @@ static void ntrace_cpu_start_on(struct ntrace_cpu *c, const struct ntrace_event_
 	struct ntrace_event *ev = to_ntrace_event(event);
 	int ret;
 
+	if (!c->online)
+		return;
 	if (c->asleep) {
 		c->resume = true;
 		return;
 	}
-	if (c->awoke && !ntrace_cpu_awake(c)) {
+	if (c->path->woken != c->wakes && !ntrace_cpu_awake(c)) {
 		event->hw.state |= PERF_HES_STOPPED;
 		return;
 	}
@@ -336,8 +348,10 @@ static void ntrace_cpu_start_on(struct ntrace_cpu *c, const struct ntrace_event_
 	if (ev->context)
 		ntrace_context_write_current();
 
-	ret = ntrace_encoder_configure(c->path->encoder, &on->config, ntrace_addr_ranges(event)) ?:
-	      ntrace_cpu_run(c);
+	ret = ntrace_encoder_configure(c->path->encoder, &on->config, ntrace_addr_ranges(event));
+	if (ret && c->path->sink)
+		ntrace_cpu_break(c);
+	ret = ret ?: ntrace_cpu_run(c);
 	if (ret) {
 		event->hw.state |= PERF_HES_STOPPED;
 		return;
@@ -400,7 +414,7 @@ int ntrace_cpu_add(struct perf_event *event, int flags)
 	 * encoder that counts calls has to be off between the two: a context that is pinned stays
 	 * with its task. It is locked now.
 	 */
-	c->pinned = ntrace_encoder_counts_calls(c->path->encoder);
+	c->pinned = ntrace_config_counts_calls(&on->config);
 	if (c->pinned)
 		event->ctx->pin_count++;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
@@ -466,8 +480,7 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	if (!c->ops->enable(c))
 		return ret;
 
-	/* A component has failed: it said so. What is there so far is not lost. */
-	hrtimer_try_to_cancel(&c->timer);
+	/* A component has failed: it said so. What is there so far is not lost. The timer ends itself. */
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	c->lost = true;
 	ntrace_window_close_ring(c);
@@ -477,23 +490,13 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 
 /* Components that go */
 
-/* Trace ends here, though there is room for more. */
-static void ntrace_cpu_break(struct ntrace_cpu *c)
-{
-	if (!perf_aux_output_begin(&c->handle, c->event))
-		return;
-
-	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
-	perf_aux_output_end(&c->handle, 0);
-}
-
 static void ntrace_cpu_evict_here(void *unused)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 	struct perf_event *event = c->event;
 
 	/* Whatever wants to start looks twice. */
-	c->awoke = true;
+	c->wakes++;
 	ntrace_path_let_go();
 	if (!event || !READ_ONCE(c->path->gone))
 		return;
@@ -540,7 +543,7 @@ static void ntrace_cpu_wake(unsigned int why)
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
 	c->asleep &= ~why;
-	c->awoke = true;
+	c->wakes++;
 	if (c->asleep || !c->resume)
 		return;
 
@@ -623,7 +626,7 @@ static int ntrace_cpu_online(unsigned int cpu)
 
 	c->scontext = ntrace_context_cpu_online(cpu);
 	c->online = true;
-	c->awoke = true;
+	c->wakes++;
 	c->asleep = READ_ONCE(ntrace_suspended) ? NTRACE_ASLEEP_SYSTEM : 0;
 
 	return 0;

@@ -20,15 +20,39 @@
 static unsigned int ntrace_addr_nr = TR_TE_NR_COMPS;
 static bool ntrace_addr_latch = true;
 
+/* Events without their children, which they outlive. Protected by ntrace_components_lock. */
+static unsigned int ntrace_addr_users;
+
 /*
- * An encoder has come. The core sizes what belongs to an event by nr_addr_filters: it must not grow
- * again, even if the encoder goes.
+ * The core sizes what belongs to an event and to each of its children by nr_addr_filters, copies
+ * from one to the other, and frees filters only while there can be any: the number stays while
+ * there are events.
  */
+static void ntrace_addr_set(struct pmu *pmu)
+{
+	if (!ntrace_addr_users)
+		pmu->nr_addr_filters = ntrace_addr_nr;
+}
+
+/* An encoder has come. The number does not grow again if the encoder goes. */
 void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc)
 {
 	ntrace_addr_nr = min_t(unsigned int, ntrace_addr_nr, enc->caps.ranges);
 	ntrace_addr_latch = ntrace_addr_latch && enc->caps.latch;
-	pmu->nr_addr_filters = ntrace_addr_nr;
+	ntrace_addr_set(pmu);
+}
+
+static void ntrace_addr_get(void)
+{
+	guard(mutex)(&ntrace_components_lock);
+	ntrace_addr_users++;
+}
+
+/* With ntrace_components_lock held */
+static void ntrace_addr_put(struct pmu *pmu)
+{
+	ntrace_addr_users--;
+	ntrace_addr_set(pmu);
 }
 
 /* Room for an event's ranges; children have their own, for their own mappings */
@@ -191,9 +215,14 @@ static int ntrace_event_check(struct perf_event *event)
 
 /* Between two tasks an encoder that counts calls must be off: an event of a CPU goes on there. */
 static int ntrace_event_check_counter(const struct perf_event *event,
-				      const struct ntrace_encoder *enc)
+				      const struct ntrace_encoder *enc,
+				      const struct ntrace_encoder_config *config)
 {
-	if (event->attach_state & PERF_ATTACH_TASK || !ntrace_encoder_counts_calls(enc))
+	/* Where the kernel is not traced, a sync message behind it resets the counter. */
+	const u32 kernel = TR_TE_PRIV_S | TR_TE_PRIV_VS | TR_TE_PRIV_M;
+
+	if (event->attach_state & PERF_ATTACH_TASK || !ntrace_config_counts_calls(config) ||
+	    (config->privs && !(config->privs & kernel)))
 		return 0;
 
 	pr_info_ratelimited("CPU %d: its encoder takes returns of one task for those of another, so tasks can be traced, but no CPU\n",
@@ -211,9 +240,9 @@ static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 
-	ret = ntrace_event_check_counter(event, path->encoder) ?:
-	      ntrace_attr_to_config(&event->attr, path->encoder, ntrace_path_is_shared(path),
-				    &on->config);
+	ret = ntrace_attr_to_config(&event->attr, path->encoder, ntrace_path_is_shared(path),
+				    &on->config) ?:
+	      ntrace_event_check_counter(event, path->encoder, &on->config);
 	if (ret)
 		ntrace_path_put(path);
 	else
@@ -249,14 +278,16 @@ static int ntrace_event_init_paths(struct perf_event *event, struct ntrace_event
 	return found ? 0 : none;
 }
 
-static void ntrace_event_free(struct ntrace_event *ev)
+static void ntrace_event_free(struct pmu *pmu, struct ntrace_event *ev)
 {
 	unsigned int i;
 
-	scoped_guard(mutex, &ntrace_components_lock)
+	scoped_guard(mutex, &ntrace_components_lock) {
 		for (i = 0; i < ev->nr; i++)
 			if (ev->cpu[i].path)
 				ntrace_path_put(ev->cpu[i].path);
+		ntrace_addr_put(pmu);
+	}
 
 	if (ev->context)
 		ntrace_context_put();
@@ -285,7 +316,7 @@ static void ntrace_event_destroy_child(struct perf_event *event)
 static void ntrace_event_destroy(struct perf_event *event)
 {
 	ntrace_addr_free(event);
-	ntrace_event_free(event->pmu_private);
+	ntrace_event_free(event->pmu, event->pmu_private);
 }
 
 /* Take an event or refuse it */
@@ -313,6 +344,7 @@ int ntrace_event_init(struct perf_event *event)
 	if (!ev)
 		return -ENOMEM;
 	ev->nr = nr;
+	ntrace_addr_get();
 	/*
 	 * perf record -F asks all events for a frequency. For its sake the core would stop and
 	 * start this one at every tick, to adjust a period that means nothing.
@@ -332,7 +364,7 @@ int ntrace_event_init(struct perf_event *event)
 	}
 	ret = ret ?: ntrace_addr_init(event);
 	if (ret) {
-		ntrace_event_free(ev);
+		ntrace_event_free(event->pmu, ev);
 		return ret;
 	}
 

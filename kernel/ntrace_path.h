@@ -18,6 +18,7 @@
  * @node:	in the list of all paths in use
  * @users:	events that hold it
  * @gone:	one of its components is unbound: nothing is switched on any more
+ * @woken:	its CPU's count of such events, when its components were looked at last
  * @encoder:	where it begins
  * @sink:	where it ends, NULL if that is no RAM sink: its trace does not come to perf
  * @nr:		components on it
@@ -28,6 +29,7 @@ struct ntrace_path {
 	struct list_head node;
 	unsigned int users;
 	bool gone;
+	unsigned int woken;
 	struct ntrace_encoder *encoder;
 	struct ntrace_ramsink *sink;
 	unsigned int nr;

@@ -271,7 +271,7 @@ enum ntrace_cpu_state {
  * @scontext:	the hart has the CSR
  * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
  * @resume:	the event would be running if it were not for that
- * @awoke:	components of this CPU may have lost their state, or gone, since they were used
+ * @wakes:	how often components of this CPU may have lost their state, or gone
  * @event:	that has the encoder, NULL if none
  * @path:	of this event
  * @pinned:	the event's context is pinned because of it
@@ -300,7 +300,7 @@ struct ntrace_cpu {
 	bool scontext;
 	unsigned int asleep;
 	bool resume;
-	bool awoke;
+	unsigned int wakes;
 	struct perf_event *event;
 	struct ntrace_path *path;
 	bool pinned;

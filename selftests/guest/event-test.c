@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -615,6 +616,26 @@ static bool test_unsupported(void)
 			      (cap("syncmode") >> mode & 1 ? 0 : EOPNOTSUPP));
 	}
 	CHECK(!refused_config(SET(SYNCMAX, cap("syncmax"))));
+
+	return true;
+}
+
+/*
+ * A counter of calls leaves out returns of one task for calls of another, where the kernel of a CPU
+ * is traced. Behind each stretch of user space it begins anew.
+ */
+static bool test_counter(void)
+{
+	struct perf_event_attr attr = user_attr();
+
+	if (!(cap("retstack") >> 1 & 1) || !cap("cpuwide"))
+		SKIP("no counter that is a choice");
+	attr.config = SET(RETSTACK, 1);
+	CHECK(!refused(attr, 0, -1));
+	CHECK(!refused(attr, -1, 0));
+	attr.exclude_kernel = 0;
+	CHECK(!refused(attr, 0, -1));
+	CHECK(refused(attr, -1, 0) == EOPNOTSUPP);
 
 	return true;
 }
@@ -1679,7 +1700,12 @@ static bool unmap_often(unsigned long times, uint64_t config)
 		done++;
 	}
 	unmapping.end = true;
-	pthread_join(thread, NULL);
+	/* with stall the thread, whose area is full, waits for room */
+	while (pthread_tryjoin_np(thread, NULL)) {
+		s->page->data_tail = s->page->data_head;
+		s->page->aux_tail = s->page->aux_head;
+		sched_yield();
+	}
 	CHECK(ok);
 	remark("%lu times, %llu bytes of trace", done, (unsigned long long)s->page->aux_head);
 	CHECK(s->page->aux_head);
@@ -1789,6 +1815,106 @@ static bool test_pause(void)
 	return true;
 }
 
+#define TRACEFS	"/sys/kernel/tracing"
+
+/* An event of the group that acts when this task calls the kernel; -1: the kernel cannot tell */
+static int syscall_open(int group, const char *name, unsigned int action)
+{
+	struct perf_event_attr attr = {
+		.size		= sizeof(attr),
+		.type		= PERF_TYPE_TRACEPOINT,
+		.sample_period	= 1,
+		.use_clockid	= 1,
+		.clockid	= CLOCK_MONOTONIC,
+		.aux_action	= action,
+	};
+	char path[128];
+	long id;
+
+	mount("nodev", TRACEFS, "tracefs", 0, NULL);
+	snprintf(path, sizeof(path), TRACEFS "/events/syscalls/sys_enter_%s/id", name);
+	id = read_number(path);
+	if (id < 0)
+		return -1;
+	attr.config = id;
+
+	return syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Make room, and trace until there is none. */
+static bool fill_area(struct session *s)
+{
+	unsigned int before = s->records;
+
+	session_consume_aux(s);
+	for (int i = 0; i < 1000; i++) {
+		spin(10000);
+		session_read(s);
+		if (s->records != before && s->record[s->records - 1].flags & PERF_AUX_FLAG_TRUNCATED)
+			return true;
+	}
+
+	return false;
+}
+
+/*
+ * What another event wants while the area is full holds when there is room. The driver finds room
+ * by a timer of its own: nobody starts the event again, unless the task happens to be switched.
+ */
+static bool pause_full(struct session *s)
+{
+	unsigned long long bytes;
+
+	CHECK(fill_area(s));
+	syscall(SYS_getppid);
+	bytes = trace_bytes(s);
+	session_consume_aux(s);
+	for (int i = 0; i < 20; i++) {
+		spin(10000);
+		session_read(s);
+		session_consume_aux(s);
+	}
+	remark("paused while full: %llu bytes more", trace_bytes(s) - bytes);
+	CHECK(trace_bytes(s) == bytes);
+
+	syscall(SYS_getpgid, 0);
+	CHECK(fill_area(s));
+	syscall(SYS_getppid);
+	syscall(SYS_getpgid, 0);
+	session_consume_aux(s);
+	CHECK(spin_until_trace(s, s->records));
+
+	return true;
+}
+
+static bool test_pause_full(void)
+{
+	struct perf_event_attr attr = user_attr();
+	struct session *s = &the_session;
+	int pause, resume;
+
+	attr.aux_action = START_PAUSED;
+	if (refused(attr, 0, -1))
+		SKIP("a kernel without AUX pause");
+	attr.aux_action = 0;
+	CHECK(session_open(s, &attr, 0, -1, 8 * PAGE));
+	pause = syscall_open(s->fd, "getppid", PAUSE);
+	resume = syscall_open(s->fd, "getpgid", RESUME);
+	if (pause < 0 || resume < 0) {
+		session_close(s);
+		SKIP("a kernel without tracepoints of system calls");
+	}
+	CHECK(session_enable(s));
+	for (int i = 0; i < 5; i++)
+		CHECK(pause_full(s));
+	CHECK(session_disable(s));
+	close(pause);
+	close(resume);
+	session_close(s);
+
+	return true;
+}
+
 /* Tests: again and again */
 
 static bool test_cycles(void)
@@ -1815,6 +1941,7 @@ static bool test_failed_while_used(void)
 {
 	struct perf_event_attr attr = user_attr();
 	struct session *s = &the_session;
+	unsigned int before;
 
 	pin(0);
 	CHECK(session_open(s, &attr, 0, 0, AUX_DEFAULT));
@@ -1827,6 +1954,14 @@ static bool test_failed_while_used(void)
 		session_close(s);
 		SKIP("nothing fails here");
 	}
+	/* nothing is traced the next time, either, and that is told again */
+	before = s->records;
+	CHECK(session_enable(s));
+	spin(1000);
+	CHECK(session_disable(s));
+	session_read(s);
+	CHECK(s->records > before);
+	CHECK(s->record[s->records - 1].flags & PERF_AUX_FLAG_PARTIAL);
 	CHECK(refused(attr, getppid(), 0) == EIO);
 	session_close(s);
 	CHECK(!refused(attr, getppid(), 0));
@@ -2019,6 +2154,7 @@ static const struct {
 	{ "the timestamp counter is known by its clock", test_clock },
 	{ "unknown config bits are refused", test_unknown_bits },
 	{ "what the hardware cannot do is refused, the rest is not", test_unsupported, true },
+	{ "a counter of calls is refused for the kernel of a CPU", test_counter, true },
 	{ "an unknown sink is refused, and one that is out of reach", test_sinkid, true },
 	{ "exclude_* is kept or refused", test_privileges, true },
 	{ "without filters only everything can be traced", test_no_filters },
@@ -2047,6 +2183,7 @@ static const struct {
 	{ "the AUX area is unmapped again and again while trace comes", test_unmap, true },
 	{ "a circular AUX area has the newest trace", test_ring, true },
 	{ "trace pauses and resumes with other events", test_pause, true },
+	{ "trace pauses and resumes while the AUX area is full", test_pause_full, true },
 	{ "kernel and user of a CPU", test_cpu_wide, true },
 	{ "R58: the AUX area has nothing outside of what its records tell of",
 	  test_red_zone, true },

@@ -132,6 +132,11 @@ more broken "an encoder that is never enabled" "encoder at .*: timed out waiting
 	--plugin-arg enable=never
 more broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
 
+record='event-test "counter of calls"'
+in_guest "$record" --plugin-arg retstack_modes=0xb
+check "a counter of calls is for tasks and for user space" eval 'answers "^ok 1 - a counter of calls" && ! answers SKIP'
+record=$alone
+
 # Nothing is traced then, and the recording says so.
 untraced()	# DESCRIPTION BOOTOPTION...
 {
