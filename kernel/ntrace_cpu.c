@@ -480,7 +480,10 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	if (!c->ops->enable(c))
 		return ret;
 
-	/* A component has failed: it said so. What is there so far is not lost. The timer ends itself. */
+	/*
+	 * A component has failed: it said so. What is there so far is not lost. The timer ends by
+	 * itself: the event that is sampled may be in the middle of starting a timer.
+	 */
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	c->lost = true;
 	ntrace_window_close_ring(c);
