@@ -188,6 +188,77 @@ static void chunks(void **state)
 	nt_demux_free(d);
 }
 
+static unsigned int said(uint64_t *what, unsigned int n, const struct nt_demux *d,
+			 unsigned int src, bool *lost)
+{
+	struct nt_params p = params();
+	size_t len, at = 0;
+	const uint8_t *piece = nt_demux_piece(d, src, &len);
+
+	while (at < len) {
+		struct nt_msg m;
+		int ret = nt_msg_decode(&p, piece + at, len - at, &m);
+
+		assert_int_not_equal(ret, 0);
+		/* as a flow does: nothing counts that is in the rest of a damaged message */
+		if (*lost) {
+			while (at < len && (piece[at] & 3) != 3)
+				at++;
+			*lost = at == len;
+			at += at < len;
+			continue;
+		}
+		at += ret < 0 ? m.skip : (size_t)ret;
+		*lost = ret < 0 && at == len && (piece[len - 1] & 3) != 3;
+		if (ret > 0)
+			what[n++] = m.icnt;
+	}
+	return n;
+}
+
+/* The rest of a damaged message is nobody's, wherever the stream is cut. */
+static void damage_in_chunks(void **state)
+{
+	static const uint64_t want[2][3] = { { 1, 5 }, { 2, 3, 4 } };
+	static const unsigned int nr_want[2] = { 2, 3 };
+	size_t cut, cut2, used, used2, used3;
+	struct nt_demux *d = new_demux();
+	unsigned int i, n;
+
+	(void)state;
+	put(1, 1);
+	put(2, 2);
+	put_bytes(0x02, 2);		/* what looks like messages belongs to this */
+	put(1, 77);
+	put(2, 3);
+	put(2, 4);
+	put_bytes(0x01, 1);
+	put_bytes(0x00, 3);
+	put(2, 88);
+	put(1, 5);
+	for (i = 0; i < 2; i++)
+	for (cut = 0; cut <= stream_len; cut++)
+	for (cut2 = cut; cut2 <= stream_len; cut2++) {
+		uint64_t got[16];
+		bool lost = false;
+
+		assert_int_equal(nt_demux_split(d, stream, cut, 0, true, &used), 0);
+		n = said(got, 0, d, i + 1, &lost);
+		assert_int_equal(nt_demux_split(d, stream + used, cut2 - used, used, true, &used2),
+				 0);
+		n = said(got, n, d, i + 1, &lost);
+		used += used2;
+		assert_int_equal(nt_demux_split(d, stream + used, stream_len - used, used, false,
+						&used3), 0);
+		n = said(got, n, d, i + 1, &lost);
+		assert_int_equal(used + used3, stream_len);
+		assert_int_equal(n, nr_want[i]);
+		assert_memory_equal(got, want[i], n * sizeof(*got));
+		assert_false(lost);
+	}
+	nt_demux_free(d);
+}
+
 static void refused(void **state)
 {
 	struct nt_params p = params();
@@ -207,6 +278,7 @@ int main(void)
 		cmocka_unit_test(long_damage),
 		cmocka_unit_test(damage_again),
 		cmocka_unit_test(chunks),
+		cmocka_unit_test(damage_in_chunks),
 		cmocka_unit_test(refused),
 	};
 

@@ -13,6 +13,7 @@
 #include "nt-flow.h"
 #include "pack.h"
 #include "program.h"
+#include "random.h"
 
 #define ANSWER	16384
 
@@ -2123,6 +2124,97 @@ static void a_loss_in_pieces(void **state)
 	free(t);
 }
 
+/* What is left of a damaged message is no message, wherever it was cut. */
+static void rest_of_a_damaged_message(void **state)
+{
+	struct bench *t = bench_new();
+
+	(void)state;
+	org(&t->prog, 0x100);
+	c_add(&t->prog);
+	c_add(&t->prog);
+	jr(&t->prog);
+	t->params.mode = NT_MODE_BTM;
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	t->pk.buf[t->pk.len++] = 0x02;
+	pack_ptsync(&t->pk, 5, 0, 0x102);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_ptc(&t->pk, 4, 2, 0);
+	expect(t, "start 5 100\n"
+		  "loss reserved MSEO value at 4 pc 100 skipped 5\nstart 5 100\nstop 4 104 n2\n");
+}
+
+static void pack_by_chance(struct pack *pk)
+{
+	while (pk->len < 150) {
+		switch (rnd(6)) {
+		case 0:
+			pack_db(pk, 3);
+			break;
+		case 1:
+			pack_ptc(pk, 4, 2 + rnd(2), 0);
+			break;
+		case 2:
+			pack_ibsync(pk, 5, 0, rnd(4), 0x100 + 2 * rnd(6));
+			break;
+		case 3:
+			pack_rf(pk, 0, rnd(8));
+			break;
+		default:
+			pack_ptsync(pk, 1 + rnd(6), 0, 0x100 + 2 * rnd(6));
+		}
+	}
+}
+
+static void damage_by_chance(struct pack *pk)
+{
+	unsigned int n = 1 + rnd(8);
+
+	while (n--) {
+		size_t at = rnd(pk->len);
+
+		if (rnd(2))
+			pk->buf[at] = rnd(256);
+		else
+			pk->buf[at] = (pk->buf[at] & ~3) | rnd(4);
+	}
+}
+
+/* However much of a damaged stream comes at a time, it is the same but for the losses. */
+static void damage_in_pieces(void **state)
+{
+	unsigned long n = rounds(400);
+	char whole[ANSWER];
+	size_t size;
+
+	(void)state;
+	while (n--) {
+		struct bench *t = bench_new();
+
+		org(&t->prog, 0x100);
+		c_add(&t->prog);
+		beq(&t->prog, 0x100);
+		c_add(&t->prog);
+		jr(&t->prog);
+		t->params.mode = rnd(2) ? NT_MODE_BTM : NT_MODE_UNKNOWN;
+		pack_by_chance(&t->pk);
+		damage_by_chance(&t->pk);
+		bench_open(t);
+		decode(t, 64, false);
+		without_losses(t->answer, whole, sizeof(whole));
+		for (size = 1; size <= 30; size++) {
+			char got[ANSWER];
+
+			new_flow(t);
+			decode_pieces(t, size);
+			without_losses(t->answer, got, sizeof(got));
+			assert_string_equal(got, whole);
+		}
+		bench_close(t);
+		free(t);
+	}
+}
+
 static void R72_partial_window(void **state)
 {
 	struct bench *t = loop();
@@ -2770,6 +2862,8 @@ int main(void)
 		cmocka_unit_test(unmapped_code),
 		cmocka_unit_test(bad_bytes),
 		cmocka_unit_test(a_loss_in_pieces),
+		cmocka_unit_test(rest_of_a_damaged_message),
+		cmocka_unit_test(damage_in_pieces),
 		cmocka_unit_test(R72_partial_window),
 		cmocka_unit_test(R110_largest_repetition),
 		cmocka_unit_test(R71_largest_count),
@@ -2790,5 +2884,6 @@ int main(void)
 		cmocka_unit_test(arguments_are_checked),
 	};
 
+	rnd_begin();
 	return RUN_TAP(tests);
 }

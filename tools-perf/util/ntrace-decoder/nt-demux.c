@@ -51,6 +51,7 @@ struct nt_demux {
 	uint64_t end;		/* in the stream, of what was split */
 	struct bad *bad;	/* the first one behind each good message */
 	size_t nr_bad, max_bad;
+	bool inside;		/* what comes first is the rest of a damaged message */
 	unsigned int nr;
 	struct piece piece[];
 };
@@ -225,19 +226,40 @@ static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *
 	return piece_put(p, b, at, len);
 }
 
+/*
+ * Pass over the rest of a damaged message. All pieces got its beginning, so all get its end: a flow
+ * passes over what is up to there.  Bytes, or negative
+ */
+static int64_t skip_inside(struct nt_demux *d, const uint8_t *buf, size_t len)
+{
+	size_t n = 0;
+
+	while (d->inside && n < len)
+		d->inside = (buf[n++] & 3) != 3;
+	if (n && !d->inside && !note_bad(d, n - 1, 1))
+		return -NT_ENOMEM;
+	return (int64_t)n;
+}
+
 int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t offset,
 		   bool open, size_t *consumed)
 {
 	const struct buffer b = { buf, len, offset };
-	bool bad = false;	/* the message before */
+	bool bad;		/* the message before */
 	struct nt_msg msg;
-	size_t pos = 0, at;
+	size_t pos, at;
 	unsigned int i;
+	int64_t rest;
 	int ret;
 
 	d->nr_bad = 0;
 	for (i = 0; i < d->nr; i++)
 		piece_begin(&d->piece[i]);
+	rest = skip_inside(d, buf, len);
+	if (rest < 0)
+		return (int)rest;
+	pos = (size_t)rest;
+	bad = pos > 0;
 	while (pos < len) {
 		ret = get(d, buf + pos, len - pos, &msg);
 		at = pos + msg.idle;
@@ -258,7 +280,9 @@ int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t 
 		if (!bad && !note_bad(d, at, pos - at))
 			return -NT_ENOMEM;
 		bad = true;
+		d->inside = ret && pos == len && (buf[len - 1] & 3) != 3;
 	}
+	d->inside = d->inside && open;
 	for (i = 0; i < d->nr; i++) {
 		if (d->piece[i].nr_bad < d->nr_bad && !piece_add_bad(d, &d->piece[i], &b))
 			return -NT_ENOMEM;

@@ -493,12 +493,29 @@ static bool is_idle(const struct nt_msg *m, size_t left)
 	return m->idle == (left < INT32_MAX ? left : INT32_MAX);
 }
 
+/* Pass over a damaged message.  Its end may not be here yet: then `inside`. */
+static void skip_damaged(struct nt_flow *f, const struct nt_msg *m)
+{
+	f->pos += m->skip;
+	f->inside = f->open_end && f->pos == f->len && (f->buf[f->pos - 1] & 3) != 3;
+}
+
+/* ... and over its rest, in bytes that came since */
+static void skip_inside(struct nt_flow *f)
+{
+	while (f->inside && f->pos < f->len)
+		f->inside = (f->buf[f->pos++] & 3) != 3;
+	/* what is behind the end of a trace is not the rest of anything */
+	f->inside = f->inside && f->open_end;
+}
+
 /* Move on to the next sync message, or the end of the window: `skipping` if that may be to come. */
 static void skip_to_sync(struct nt_flow *f)
 {
 	struct nt_msg m;
 
 	f->skipping = f->open_end;
+	skip_inside(f);
 	while (f->pos < f->len) {
 		int ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &m);
 
@@ -508,8 +525,10 @@ static void skip_to_sync(struct nt_flow *f)
 			if (!idle && f->open_end)
 				return;
 			f->pos = idle ? f->pos + m.idle : f->len;
-		} else if (ret < 0 || !nt_is_sync(&m) || other_source(f, &m)) {
-			f->pos += ret > 0 ? (size_t)ret : m.skip;
+		} else if (ret < 0) {
+			skip_damaged(f, &m);
+		} else if (!nt_is_sync(&m) || other_source(f, &m)) {
+			f->pos += ret;
 		} else {
 			f->pos += m.idle;
 			f->skipping = false;
@@ -863,7 +882,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	f->sure = false;
 	mark(f, b);
 	if (ret < 0) {
-		f->pos += f->msg.skip;
+		skip_damaged(f, &f->msg);
 		f->msg.fields = 0;
 		lose(f, b, (enum nt_error)-ret);
 		return true;
@@ -1521,6 +1540,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->queue_at = f->queue_end = 0;
 	f->at_limit = false;
 	f->skipping = false;
+	f->inside = false;
 	resync(f);
 	f->just_synced = false;
 	f->last_sync = UINT64_MAX;

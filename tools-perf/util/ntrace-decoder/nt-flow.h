@@ -185,6 +185,7 @@ struct nt_flow {
 	bool unclear;		/* ... or may as well do the other */
 	uint64_t repeats;	/* of it, or of the outcomes of ResourceFull, to come */
 	struct repetition rep;
+	bool inside;		/* what comes first is the rest of a damaged message */
 	bool skipping;		/* a loss may go on in what comes, see nt_flow_open_end() */
 	int64_t work;		/* units left, see WORK_FIRST ... */
 	int64_t work_per_byte;

@@ -453,7 +453,8 @@ void nt_demux_free(struct nt_demux *demux);
  * may be anyone's: each source has the first of several behind its last good one, cut if it is
  * longer than any message.  So a flow with params->src makes the same events of the source's piece
  * as of the whole stream, but counts `skipped` bytes, and offsets, in the piece.  While `open` is
- * set a message whose end is not there yet is left alone.  *consumed bytes are done with.  0, or
+ * set a message whose end is not there yet is left alone.  If it is damaged, it is done with, and
+ * the next split puts its last byte in front of the pieces.  *consumed bytes are done with.  0, or
  * -NT_ENOMEM; then the pieces are undefined.
  */
 int nt_demux_split(struct nt_demux *demux, const uint8_t *buf, size_t len, uint64_t offset,
@@ -773,7 +774,8 @@ void nt_flow_window(struct nt_flow *flow, const uint8_t *buf, size_t len, uint64
  * not that of the trace: no STOP is made of it, and a message whose end is not
  * there yet is left alone, so that nt_flow_consumed() is where it begins.  Then
  * nt_flow_more() goes on with another buffer, which must begin there; all state
- * is kept, and what of the old buffer was not consumed is given up.  Both
+ * is kept, and what of the old buffer was not consumed is given up.  Of a
+ * damaged message all is consumed; its rest is passed over.  Both
  * nt_flow_window() and nt_flow_more() leave `open` as it is.
  */
 void nt_flow_open_end(struct nt_flow *flow, bool open);
