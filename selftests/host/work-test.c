@@ -17,6 +17,8 @@
 static struct program prog;
 static struct pack pk;
 static struct nt_params params;
+static bool slow;		/* nothing by nt_loop() */
+static bool twice;		/* the second time there is a graph */
 
 static struct {
 	uint64_t events, insns;
@@ -34,17 +36,12 @@ static void begin(void)
 	pack_ptsync(&pk, NT_SYNC_TRACE_ENABLE, 0, 0x1000);
 }
 
-static void decode(unsigned int batch)
+static void decode_window(struct nt_flow *flow, unsigned int batch)
 {
-	struct nt_code *code = nt_code_new(&params, program_read, &prog);
-	struct nt_flow *flow = nt_flow_new(&params);
 	struct nt_event ev[256];
 	int i, n;
 
-	assert_non_null(code);
-	assert_non_null(flow);
 	memset(&got, 0, sizeof(got));
-	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, pk.buf, pk.len, 0);
 	while ((n = nt_flow_next(flow, ev, batch)) > 0) {
 		got.events += n;
@@ -61,6 +58,20 @@ static void decode(unsigned int batch)
 	}
 	assert_int_equal(n, 0);
 	got.work = flow->work;
+}
+
+static void decode(unsigned int batch)
+{
+	struct nt_code *code = nt_code_new(&params, program_read, &prog);
+	struct nt_flow *flow = nt_flow_new(&params);
+
+	assert_non_null(code);
+	assert_non_null(flow);
+	nt_flow_set_code(flow, code, code);
+	flow->slow = slow;
+	if (twice)
+		decode_window(flow, batch);
+	decode_window(flow, batch);
 	nt_flow_free(flow);
 	nt_code_free(code);
 }
@@ -263,6 +274,103 @@ static void branches_not_taken_are_paid_for(void **state)
 	assert_true(got.insns > 0 && got.insns <= units(4096));
 }
 
+/* A long way to a branch that is taken, back to the beginning: BRANCH and jump are all events. */
+static void long_way(unsigned int half_words, bool linear)
+{
+	unsigned int i;
+
+	begin();
+	params.mode = NT_MODE_BTM;
+	params.work_per_byte = 16;
+	for (i = 0; i < half_words - 1; i++)
+		put_bytes(&prog, linear ? 0x952e : 0xc111, 2);	/* c.add, or c.beqz a0, +4 */
+	put_bytes(&prog, 0xc119, 2);		/* c.beqz a0, +6 */
+	c_add(&prog);
+	c_add(&prog);
+	j(&prog, 0x1000);
+}
+
+/* What makes next to no events is paid for, however it is walked, and counted. */
+static void ways_without_events_are_paid_for(void **state)
+{
+	const unsigned int half_words = 30000;
+	unsigned int i, batch;
+
+	(void)state;
+	twice = true;
+	for (i = 0; i < 4; i++)
+	for (batch = 1; batch <= 256; batch += 51) {
+		slow = i & 1;
+		long_way(half_words, i & 2);
+		pack_db(&pk, half_words);
+		while (pk.len < 4000)
+			pack_db(&pk, half_words + 2);
+		decode(batch);
+		assert_int_equal(got.losses, 1);
+		assert_int_equal(got.reason, NT_EWORK);
+		assert_true(got.insns >= half_words && got.insns <= units(16));
+	}
+	slow = twice = false;
+}
+
+/* Likewise what no message claims */
+static void credit_without_events_is_paid_for(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		long_way(30000, i);
+		pack_rf(&pk, 0, 29000);
+		decode(256);
+		assert_int_equal(got.losses, 0);
+		/* whether the last branch was taken is not known */
+		assert_true(got.insns == 28999 + i);
+		while (pk.len < 1000)
+			pack_rf(&pk, 0, ICNT_LEGAL);
+		decode(256);
+		assert_int_equal(got.losses, 1);
+		assert_int_equal(got.reason, NT_EWORK);
+		assert_true(got.insns <= units(16));
+	}
+}
+
+/* Messages that are like others are not walked, so cost nothing. */
+static void R110_counting_without_events_is_paid_for(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_counts_stats stats = { .size = sizeof(stats) };
+	const unsigned int half_words = 30000;
+	struct nt_event ev[256];
+	struct nt_code *code;
+	struct nt_flow *flow;
+	unsigned int i, lost = 0;
+	int n;
+
+	(void)state;
+	long_way(half_words, false);
+	/* each another way, that no memo stands for */
+	for (i = 0; i < 200; i++) {
+		pack_ptsync(&pk, NT_SYNC_PERIODIC, 20000 + i, 0x1000 + 2 * (20000 + i));
+		pack_ptsync(&pk, NT_SYNC_TRACE_ENABLE, 0, 0x1000);
+	}
+	code = nt_code_new(&params, program_read, &prog);
+	flow = nt_flow_new(&params);
+	assert_true(code && flow && counts);
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, pk.buf, pk.len, 0);
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
+		for (i = 0; i < (unsigned int)n; i++)
+			lost += ev[i].kind == NT_EV_LOSS && ev[i].reason == NT_EWORK;
+	assert_int_equal(n, 0);
+	nt_counts_get_stats(counts, &stats);
+	assert_true(lost > 100);
+	assert_true(stats.insns >= 20000 && stats.insns <= units(16));
+	nt_counts_free(counts);
+	nt_flow_free(flow);
+	nt_code_free(code);
+}
+
 /* Counting is paid for as delivering is. */
 static void R110_counting_is_paid_for(void **state)
 {
@@ -388,6 +496,9 @@ int main(void)
 		cmocka_unit_test(R110_payment_does_not_depend_on_batches),
 		cmocka_unit_test(what_is_refused_is_paid_for),
 		cmocka_unit_test(branches_not_taken_are_paid_for),
+		cmocka_unit_test(ways_without_events_are_paid_for),
+		cmocka_unit_test(credit_without_events_is_paid_for),
+		cmocka_unit_test(R110_counting_without_events_is_paid_for),
 		cmocka_unit_test(R110_counting_is_paid_for),
 		cmocka_unit_test(work_per_byte_out_of_range),
 		cmocka_unit_test(R96_histories_too_far_ahead),

@@ -191,6 +191,29 @@ static int begin_total(struct nt_flow *f)
 	return 0;
 }
 
+/*
+ * Half-words in units of work: where each may be a branch that was not taken it is one, else it
+ * is a part of what the way takes.
+ */
+static int64_t halfword_units(const struct walk *w, int64_t halfwords)
+{
+	return w->plain && halfwords > 0 ? halfwords : halfwords / 16;
+}
+
+/* Is it paid for?  Nothing stops a walk that makes no events, so this is asked before. */
+static bool is_paid(const struct nt_flow *f, const struct walk *w)
+{
+	return !w->left || halfword_units(w, w->left) <= f->work;
+}
+
+/* begin_total() of a message that came */
+static int begin_message(struct nt_flow *f)
+{
+	int error = begin_total(f);
+
+	return error || is_paid(f, &f->walk) ? error : NT_EWORK;
+}
+
 /* ResourceFull with outcomes, once.  0 or an enum nt_error */
 static int begin_outcomes(struct nt_flow *f, uint64_t hist)
 {
@@ -549,6 +572,10 @@ static void drain(struct nt_flow *f, enum nt_error pending)
 	f->credit = 0;
 	f->draining = true;
 	f->pending = pending;
+	if (!is_paid(f, &w)) {
+		w.left = 0;
+		f->pending = pending ? pending : NT_EWORK;
+	}
 	begin_walk(f, &w);
 }
 
@@ -729,9 +756,9 @@ static int on_running(struct nt_flow *f, struct batch *b)
 	case NT_TCODE_PROG_TRACE_CORRELATION:
 		if (!(f->msg.fields & NT_F_ICNT))
 			return NT_ERESERVED;
-		return begin_total(f);
+		return begin_message(f);
 	default:
-		return begin_total(f);
+		return begin_message(f);
 	}
 }
 
@@ -1271,17 +1298,15 @@ static unsigned int not_taken(const struct walk *was, const struct walk *now)
 	return n - __builtin_popcountll((was->hist >> now->nbits) & (UINT64_MAX >> (64 - n)));
 }
 
-/*
- * A unit of work is an event, or an outcome without one.  Of what only I-CNT counts it is a
- * half-word where each may be a branch that was not taken, else 16 of them.
- */
+/* A unit of work is an event, or an outcome without one; see halfword_units() for the rest. */
 static void charge_walk(struct nt_flow *f, const struct walk *was, unsigned int events)
 {
 	const int64_t halfwords = was->by_hist ? 0 : was->left - f->walk.left;
 	const int64_t units = events + not_taken(was, &f->walk);
 
 	f->rep.cost += units;
-	f->work -= was->plain && halfwords > 0 ? halfwords : units + halfwords / 16;
+	f->work -= halfword_units(was, halfwords);
+	f->work -= was->plain && halfwords > 0 ? 0 : units;
 }
 
 /* nt_walk(), but there is an end to the work */

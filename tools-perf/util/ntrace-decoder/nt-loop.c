@@ -300,7 +300,7 @@ static bool loop_may(struct nt_flow *f)
 {
 	const struct nt_params *p = &f->params;
 
-	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->slow &&
+	return f->state == RUNNING && f->mode != NT_MODE_UNKNOWN && !f->slow && f->work >= 0 &&
 	       p->profile != NT_PROFILE_TT_DFD &&
 	       (!p->timestamps || nt_stamps_differences(p)) &&
 	       (!f->time_valid || f->time <= f->limit) && loop_at(f);
@@ -374,19 +374,25 @@ struct loop {
 	size_t last;		/* as nt_flow.last_at */
 	uint64_t ref, time;
 	int64_t credit;
-	uint64_t bytes, halfwords;	/* to pay for the work, and to do */
+	uint64_t bytes;		/* to pay for the work */
+	uint64_t most;		/* half-words to do: more are left to begin_message() */
 	uint64_t messages;	/* that are done with */
 };
 
-/* Begin the message.  False: it is left to others, all is as it was. */
+/*
+ * Begin the message.  False: it is left to others, all is as it was.  So is one without half-words
+ * to walk, which here are more than any.
+ */
 NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct run *r,
 			  const struct item *q, struct loop *l, struct message *m, bool btm)
 {
 	l->pos = q->pos;
 	w->by_hist = !btm && q->m.tcode == NT_TCODE_RESOURCE_FULL;
 	r->left = w->by_hist ? HIST_REACH : l->credit + (int64_t)q->m.icnt;
-	if (r->left <= 0 || (w->by_hist && l->credit < -ICNT_MAX) ||
-	    (shape->stamps && !loop_time(w, &q->m, &l->time)))
+	if (w->by_hist ? l->credit < -ICNT_MAX :
+			 (uint64_t)r->left - 1 >= l->most)
+		return false;
+	if (shape->stamps && !loop_time(w, &q->m, &l->time))
 		return false;
 	*m = (struct message){ q, r->ev, w->base, r->block, r->insns };
 	/* both, or events that load them at once would wait for this one to be stored */
@@ -415,7 +421,7 @@ NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run
 		l->messages++;
 		return NT_WALK_DONE;
 	}
-	l->halfwords += r->left;
+	l->most -= (uint64_t)r->left;
 	l->credit = 0;
 	if (has_addr(&q->m)) {
 		if (!ahead)
@@ -437,6 +443,7 @@ NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct ru
 	/* so that nobody outside gets the address of *r */
 	struct run end = *r;
 	struct nt_flow *f = w->f;
+	const int64_t halfwords = f->work - (int64_t)l->most;
 
 	f->credit = l->credit;
 	f->ref = f->msg_target = l->ref;
@@ -445,7 +452,7 @@ NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct ru
 	f->just_synced = false;
 	/* as charge_walk() has it, but that the bytes of an outcome pay for it */
 	f->work += (int64_t)l->bytes * f->work_per_byte;
-	f->work -= (int64_t)(w->plain ? l->halfwords : l->halfwords / 16) +
+	f->work -= (w->plain ? halfwords : halfwords / 16) +
 		   (r->ev - (b->ev + b->n));
 	b->n = r->ev - b->ev;
 	/* without memos: nt_count_learn() does not come to know them */
@@ -464,7 +471,7 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 	struct walker w = { .f = f, .full = b->ev + b->max - ROOM, .plain = btm };
 	struct queue u = { .depth = btm ? AHEAD_BTM : AHEAD_HTM, .pos = f->pos, .ref = f->ref };
 	struct loop l = { .pos = f->pos, .last = f->last_at, .ref = f->ref, .time = f->time,
-			  .credit = f->credit };
+			  .credit = f->credit, .most = (uint64_t)f->work };
 	struct run r = { .ev = b->ev + b->n };
 	struct message m = { .q = NULL };
 	struct item one, *q;
