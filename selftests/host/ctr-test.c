@@ -1444,6 +1444,35 @@ static void control_words(void **state)
 	assert_int_equal(bad, 0);
 }
 
+static void control_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} good[] = {
+		{ "0", 0 }, { "010", 10 }, { "089", 89 }, { "0x10", 16 }, { "0X1f", 31 },
+		{ "18446744073709551615", UINT64_MAX }, { "0xffffffffffffffff", UINT64_MAX },
+	};
+	static const char *const refused[] = {
+		"18446744073709551616", "0x10000000000000000", "99999999999999999999999999",
+		"0x", "0xg", "10,", "1 ", "0b1",
+	};
+	uint64_t value;
+	unsigned int i;
+	size_t bad;
+
+	(void)state;
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(nt_ctr_parse(false, good[i].text, &value, &bad), 0);
+		assert_true(value == good[i].value);
+	}
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		bad = 1;
+		assert_int_equal(nt_ctr_parse(false, refused[i], &value, &bad), -NT_EINVAL);
+		assert_int_equal(bad, 0);
+	}
+}
+
 static void entries_as_text(void **state)
 {
 	struct nt_ctr_entry e = { 0x1001, 0x2000, NT_TYPE_CALL };
@@ -1473,6 +1502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(control_words),
+		cmocka_unit_test(control_numbers),
 		cmocka_unit_test(entries_as_text),
 		cmocka_unit_test(r144_numbers),
 		cmocka_unit_test(r145_control_fields),

@@ -2,6 +2,7 @@
 /*
  * Control transfer records: control registers and records as people write them
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +24,29 @@ static uint64_t field_of(bool draft, const char *word, size_t len)
 	return 0;
 }
 
+/* 0x... or decimal, of no more than 64 bits */
+static int parse_number(const char *text, uint64_t *value)
+{
+	const int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+	const int before = errno;
+	bool fits;
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, base);
+	fits = !errno;
+	errno = before;
+	return fits && !*end ? 0 : -NT_EINVAL;
+}
+
 int nt_ctr_parse(bool draft, const char *text, uint64_t *value, size_t *bad)
 {
 	const char *word = text;
 
 	*value = 0;
 	*bad = 0;
-	if (*text >= '0' && *text <= '9') {
-		char *end;
-
-		*value = strtoull(text, &end, 0);
-		return *end ? -NT_EINVAL : 0;
-	}
+	if (*text >= '0' && *text <= '9')
+		return parse_number(text, value);
 	for (;;) {
 		size_t len = strcspn(word, ",");
 		uint64_t field = field_of(draft, word, len);
