@@ -1294,6 +1294,63 @@ static void R143_custom_instructions(void **state)
 
 /* ------------------------------------------------------------------- sync - */
 
+static struct bench *branch_to_the_next(enum nt_mode mode, bool jump)
+{
+	struct bench *t = bench_new();
+
+	t->params.mode = mode;
+	t->params.alljumps = jump;
+	org(&t->prog, 0x100);
+	if (jump)
+		j(&t->prog, 0x104);
+	else
+		beq(&t->prog, 0x104);
+	add(&t->prog);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	return t;
+}
+
+/* Taken or not, a sync message is at the same address: its kind, or an outcome, tells. */
+static void R102_sync_at_a_branch_to_the_next(void **state)
+{
+	static const char taken[] = "start 5 100\ncond 100 104 n1\nstop 4 108 n1\n";
+	static const char jump[] = "start 5 100\njump 100 104 n1\nstop 4 108 n1\n";
+	static const char not[] = "start 5 100\nstop 4 108 n2\n";
+	struct bench *t;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		t = branch_to_the_next(NT_MODE_BTM, false);
+		(i ? pack_dbsync : pack_ptsync)(&t->pk, 2, 2, 0x104);
+		pack_ptc(&t->pk, 4, 2, 0);
+		expect(t, i ? taken : not);
+
+		t = branch_to_the_next(NT_MODE_BTM, false);
+		if (i)
+			pack_db(&t->pk, 2);
+		pack_ptc(&t->pk, 4, i ? 2 : 4, 0);
+		expect(t, i ? taken : not);
+
+		t = branch_to_the_next(NT_MODE_HTM, false);
+		pack_ibhsync(&t->pk, 2, 0, 2, 0x104, i ? 3 : 2);
+		pack_ptc(&t->pk, 4, 2, 1);
+		expect(t, i ? taken : not);
+
+		/* a jump has one way only */
+		t = branch_to_the_next(NT_MODE_BTM, true);
+		(i ? pack_dbsync : pack_ptsync)(&t->pk, 2, 2, 0x104);
+		pack_ptc(&t->pk, 4, 2, 0);
+		expect(t, jump);
+	}
+	/* elsewhere ProgTraceSync tells enough */
+	t = example_6();
+	t->params.mode = NT_MODE_BTM;
+	pack_ptsync(&t->pk, 2, 3, 0x200);
+	pack_ptc(&t->pk, 4, 1, 0);
+	expect(t, "start 1 100\ncond 102 200 n2\nstop 4 202 n1\n");
+}
+
 static void R105_sync_4_with_history(void **state)
 {
 	struct bench *t = loop();
@@ -2835,6 +2892,7 @@ int main(void)
 		cmocka_unit_test(R136_address_behind_a_sequential_jump),
 		cmocka_unit_test(R137_all_jumps),
 		cmocka_unit_test(R143_custom_instructions),
+		cmocka_unit_test(R102_sync_at_a_branch_to_the_next),
 		cmocka_unit_test(R105_sync_4_with_history),
 		cmocka_unit_test(R115_nothing_before_the_first_sync),
 		cmocka_unit_test(R116_linear_syncs),

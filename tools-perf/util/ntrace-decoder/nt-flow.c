@@ -385,7 +385,9 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 
 	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f))
 		return nt_walk_told(f, b, addr);
-	if (f->open != NT_BLOCK_NONE && addr == nt_walk_open_target(f)) {
+	/* with ProgTraceSync one was taken only if there is no other way to come there */
+	if (f->open != NT_BLOCK_NONE && addr == nt_walk_open_target(f) &&
+	    (f->msg.tcode == NT_TCODE_DIRECT_BRANCH_SYNC || !nt_walk_open_leads_on(f))) {
 		nt_walk_direct(f, b);
 		return 0;
 	}

@@ -328,6 +328,8 @@ int nt_walk_custom(struct nt_flow *f, struct batch *b, uint64_t addr);
 uint64_t nt_walk_open_target(const struct nt_flow *f);
 /* Is what is open a branch or direct jump? */
 bool nt_walk_open_is_direct(const struct nt_flow *f);
+/* A branch to what is behind it: that is where it leads, taken or not. */
+bool nt_walk_open_leads_on(const struct nt_flow *f);
 /* A sequential jump: the code tells its target. */
 bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target);
 

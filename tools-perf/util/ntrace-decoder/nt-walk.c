@@ -277,6 +277,11 @@ uint64_t nt_walk_open_target(const struct nt_flow *f)
 	return target_pc(f->map, open_block(f));
 }
 
+bool nt_walk_open_leads_on(const struct nt_flow *f)
+{
+	return open_block(f)->is.end == NT_END_COND && nt_walk_open_target(f) == f->at.pc;
+}
+
 bool nt_walk_open_is_known(const struct nt_flow *f, uint64_t *target)
 {
 	if (open_block(f)->is.seq)
