@@ -1591,6 +1591,68 @@ static void R94_unclaimed_credit(void **state)
 	       "loss message cut by the end of the buffer at 9 pc 102 skipped 1 n1\n");
 }
 
+/* Over a jump, by the count of a ResourceFull message */
+static struct bench *credit_over_a_jump(void)
+{
+	struct bench *t = bench_new();
+
+	t->params.mode = NT_MODE_BTM;
+	org(&t->prog, 0x100);
+	j(&t->prog, 0x200);
+	org(&t->prog, 0x200);
+	add(&t->prog);
+	pack_ptsync(&t->pk, 5, 0, 0x100);
+	pack_rf(&t->pk, 0, 4);
+	return t;
+}
+
+static void expect_no_sync(struct bench *t, enum nt_error lost)
+{
+	unsigned int i, branches = 0, losses = 0;
+	struct nt_event ev[64];
+	int n;
+
+	bench_open(t);
+	nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
+	while ((n = nt_flow_next(t->flow, ev, 64)) > 0)
+		for (i = 0; i < (unsigned int)n; i++) {
+			losses += ev[i].kind == NT_EV_LOSS && ev[i].reason == lost;
+			if (ev[i].kind != NT_EV_BRANCH)
+				continue;
+			branches++;
+			assert_int_equal(ev[i].reason, 0);
+			assert_false(ev[i].flags & NT_EVF_SYNC);
+		}
+	assert_int_equal(branches, 1);
+	assert_int_equal(losses, 1);
+	bench_close(t);
+	free(t);
+}
+
+/* What is walked because its message does not come is not of the one that does. */
+static void R94_unclaimed_credit_is_of_no_sync_message(void **state)
+{
+	struct bench *t = credit_over_a_jump();
+
+	(void)state;
+	pack_ptsync(&t->pk, 2, 0, 0x100);
+	t->pk.len--;
+	expect_no_sync(t, NT_ECUT);
+
+	t = credit_over_a_jump();
+	pack_ptsync(&t->pk, 2, 0, 0x100);
+	t->pk.buf[t->pk.len - 1] ^= 1;		/* a reserved MSEO */
+	expect_no_sync(t, NT_EMSEO);
+
+	/* intact, and refused */
+	t = credit_over_a_jump();
+	pack_ptsync(&t->pk, 2, 1ull << 40, 0x100);
+	expect_no_sync(t, NT_ERANGE);
+	t = credit_over_a_jump();
+	pack_ibhsync(&t->pk, 2, 0, 2, 0x100, 1);
+	expect_no_sync(t, NT_EMODE);
+}
+
 static void joins(void **state)
 {
 	struct bench *t = traps();
@@ -2903,6 +2965,7 @@ int main(void)
 		cmocka_unit_test(R123_no_periodic_sync),
 		cmocka_unit_test(window_ends_without_stop),
 		cmocka_unit_test(R94_unclaimed_credit),
+		cmocka_unit_test(R94_unclaimed_credit_is_of_no_sync_message),
 		cmocka_unit_test(joins),
 		cmocka_unit_test(joins_over_windows),
 		cmocka_unit_test(R124_timestamps),

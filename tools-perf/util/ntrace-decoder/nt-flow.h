@@ -254,12 +254,18 @@ static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b,
 	return ev;
 }
 
+/* Is what is followed told by a sync message?  What is drained comes before it. */
+static inline bool is_of_sync(const struct nt_flow *f)
+{
+	return nt_is_sync(&f->msg) && !f->draining;
+}
+
 /* Field by field: clearing it first costs more than all else about an event. */
 static inline void add_branch(struct nt_flow *f, struct batch *b, unsigned int type,
 			      uint64_t from, uint64_t to, unsigned int flags)
 {
 	struct nt_event *ev = &b->ev[b->n++];
-	bool sync = nt_is_sync(&f->msg);
+	bool sync = is_of_sync(f);
 
 	ev->from = from;
 	ev->to = to;

@@ -119,7 +119,7 @@ NT_INLINE void write_branch(struct nt_event *ev, const struct told *told, uint64
 
 static inline void set_told(const struct nt_flow *f, struct told *told)
 {
-	bool sync = nt_is_sync(&f->msg);
+	bool sync = is_of_sync(f);
 
 	told->time = f->time;
 	told->offset = f->msg_offset;
