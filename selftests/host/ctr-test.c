@@ -372,6 +372,28 @@ static void r159_r170_frozen(void **state)
 	nt_ctr_free(c);
 }
 
+/* A clock that was set back: what passed is not known, and from there on it counts again. */
+static void r159_time_goes_back(void **state)
+{
+	struct nt_ctr *c = with(ALL, 0);
+
+	(void)state;
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 1000);
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 1010);
+	assert_int_equal(entry(c, 0).data, 10 << 16 | NT_CTRDATA_CCV | 11);
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 990);
+	assert_false(entry(c, 0).data & NT_CTRDATA_CCV);
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 995);
+	assert_int_equal(entry(c, 0).data, 5 << 16 | NT_CTRDATA_CCV | 11);
+	/* between transfers */
+	nt_ctr_time(c, U, 500);
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 1005);
+	assert_false(entry(c, 0).data & NT_CTRDATA_CCV);
+	go_at(c, NT_TYPE_JUMP, U, U, -1, 0x1000, 1007);
+	assert_int_equal(entry(c, 0).data, 2 << 16 | NT_CTRDATA_CCV | 11);
+	nt_ctr_free(c);
+}
+
 static void r160_r174_debug_mode(void **state)
 {
 	struct nt_ctr *c = with(ALL | NT_CTRCTL_BPFRZ, 0);
@@ -1516,6 +1538,7 @@ int main(void)
 		cmocka_unit_test(r156_not_taken),
 		cmocka_unit_test(r158_trap_source),
 		cmocka_unit_test(r159_r170_frozen),
+		cmocka_unit_test(r159_time_goes_back),
 		cmocka_unit_test(r160_r174_debug_mode),
 		cmocka_unit_test(r161_r162_sctrclr),
 		cmocka_unit_test(r163_mode_table),

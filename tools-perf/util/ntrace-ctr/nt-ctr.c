@@ -135,7 +135,10 @@ void ctr_restart_cycles(struct nt_ctr *c)
 
 void nt_ctr_time(struct nt_ctr *c, unsigned int mode, uint64_t time)
 {
-	if (ctr_enabled(c, mode) && !c->frozen)
+	/* a trace's time may go back: how many cycles passed is not known then */
+	if (time < c->last_time)
+		c->exact = false;
+	else if (ctr_enabled(c, mode) && !c->frozen)
 		c->cycles += time - c->last_time;
 	c->last_time = time;
 }

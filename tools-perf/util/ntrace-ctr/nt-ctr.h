@@ -259,7 +259,8 @@ int nt_ctr_transfer(struct nt_ctr *ctr, const struct nt_ctr_transfer *transfer);
 
 /*
  * Up to cycle `time` the hart was in `mode`; for changes of registers in between
- * transfers, which have no time of their own.
+ * transfers, which have no time of their own.  If that is before the last time,
+ * the next record has no cycles (CCV is 0).
  */
 void nt_ctr_time(struct nt_ctr *ctr, unsigned int mode, uint64_t time);
 
