@@ -21,14 +21,19 @@ static bool is_part(const char *name)
 static void look_up(struct calls_feed *f, struct calls_known *k)
 {
 	uint64_t offset = 0, place = k->addr;
+	const struct rec_mapping *m = NULL;
+	const struct rec_space *space;
 	const char *file = "", *name;
 
 	if (f->symbols) {
 		name = symbols_find(f->symbols, k->addr, &offset);
 	} else {
 		name = rec_symbol(&f->rec, f->task, k->addr, &offset);
-		if (!rec_place(&f->rec, rec_task_space(&f->rec, f->task), k->addr, &file, &place))
+		space = rec_task_space(&f->rec, f->task);
+		if (!rec_place(&f->rec, space, k->addr, &file, &place))
 			file = "";
+		else if (space && !rec_is_kernel(&f->rec, k->addr))
+			m = rec_space_find(space, k->addr);
 		/* the kernel has no offsets */
 		if (rec_is_kernel(&f->rec, k->addr))
 			place = k->addr;
@@ -39,7 +44,8 @@ static void look_up(struct calls_feed *f, struct calls_known *k)
 	if (!name && !k->called)
 		k->function = NULL;
 	else
-		k->function = calls_function(&f->calls, name, file, place - offset);
+		k->function = calls_function(&f->calls, name, file, m ? m->file : NULL,
+					     place - offset);
 }
 
 static const struct calls_known *know(struct calls_feed *f, uint64_t addr, bool called)

@@ -65,13 +65,14 @@ static bool has_name(const struct calls_function *fn, const char *name)
 }
 
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
-				      uint64_t start)
+				      const struct rec_file *build, uint64_t start)
 {
 	uint64_t hash = start * 0x9e3779b97f4a7c15ull + (uintptr_t)file * 31;
 	struct calls_function **at, *fn;
 
 	for (at = &c->functions[(hash >> 32) % CALLS_BUCKETS]; *at; at = &(*at)->next)
-		if ((*at)->start == start && !strcmp((*at)->file, file) && has_name(*at, name))
+		if ((*at)->start == start && (*at)->build == build &&
+		    !strcmp((*at)->file, file) && has_name(*at, name))
 			return *at;
 	fn = calloc(1, sizeof(*fn));
 	if (!fn)
@@ -80,6 +81,7 @@ struct calls_function *calls_function(struct calls *c, const char *name, const c
 		 *file ? "+" : "", start);
 	fn->name = name ?: fn->address;
 	fn->file = file;
+	fn->build = build;
 	fn->start = start;
 	fn->number = c->nr_functions++;
 	*at = fn;
@@ -91,7 +93,7 @@ static struct calls_function *function_at(struct calls *c, uint64_t addr, bool c
 	bool part;
 	struct calls_function *fn = c->find(c->ctx, addr, called, start, &part);
 
-	return fn ?: calls_function(c, "[unknown]", "", 0);
+	return fn ?: calls_function(c, "[unknown]", "", NULL, 0);
 }
 
 /* How many frames of the function are open, before this many are added to them */
@@ -553,8 +555,8 @@ void calls_init(struct calls *c, uint64_t kernel_from)
 		.kernel_from = kernel_from, .enter = enter, .leave = leave, .is_in = is_in,
 		.ctx = c,
 	};
-	c->untraced = calls_function(c, "[not traced]", "", 1);
-	c->syscall = calls_function(c, "[system call]", "", 2);
+	c->untraced = calls_function(c, "[not traced]", "", NULL, 1);
+	c->syscall = calls_function(c, "[system call]", "", NULL, 2);
 }
 
 void calls_end(struct calls *c)

@@ -36,6 +36,7 @@ void quantiles_free(struct quantiles *q);
 struct calls_function {
 	struct calls_function *next;
 	const char *name, *file;
+	const struct rec_file *build;	/* which of those that have this name; NULL: not known */
 	uint64_t start;			/* in the file */
 	char address[96];		/* the name of one that has none: FILE+0xSTART */
 	unsigned int number;
@@ -98,9 +99,12 @@ struct calls {
 };
 
 void calls_init(struct calls *c, uint64_t kernel_from);
-/* The one function of that name, file and start; the strings stay. Without a name: its address is. */
+/*
+ * The one function of that name, file, build and start; the strings stay. Without a name: its address
+ * is.
+ */
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
-				      uint64_t start);
+				      const struct rec_file *build, uint64_t start);
 /* So many instructions retired from ev->from on, one behind the other. */
 void calls_run(struct calls *c, const struct calls_event *ev, uint64_t insns);
 /* A branch was taken, of any kind, at the end of that run: for stacks. */

@@ -26,6 +26,7 @@ enum kinship { FILE_OTHER, FILE_OWN, FILE_KERNEL };
 
 struct named {
 	char *dso;
+	const struct rec_file *file;	/* see struct reader */
 	enum kinship kinship;
 };
 
@@ -36,6 +37,7 @@ struct reader {
 	const char *name;	/* the same without folders */
 	const char *build_id;	/* its build-id, or NULL */
 	struct perf_build_ids ids;
+	const struct rec_file *file;	/* that is looked for: builds may share a name; NULL: by name */
 	struct named *files;	/* that there is trace of */
 	size_t nr_files, last;
 	struct rec_map threads;
@@ -149,23 +151,41 @@ static bool same_name(const struct reader *rd, const char *dso)
 				!strcmp(last_part(dso), rd->name);
 }
 
+static const char *hex_of(const struct nt_perfdata_build_id *id, char *hex)
+{
+	unsigned int i;
+
+	*hex = '\0';
+	for (i = 0; i < id->size; i++)
+		sprintf(hex + 2 * i, "%02x", id->data[i]);
+	return hex;
+}
+
 /* Build-ids tell, if both are known: then a copy may have any name, and a name may be another's. */
 static enum kinship kinship(const struct reader *rd, const char *dso)
 {
 	const char *id = rd->build_id ? perf_build_id(&rd->ids, dso) : NULL;
+	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1];
 
+	if (rd->build_id && rd->file && rd->file->id.size)
+		id = hex_of(&rd->file->id, hex);
 	if (id ? !perf_same_build_id(id, rd->build_id) : !same_name(rd, dso))
 		return FILE_OTHER;
 	return is_kernel(dso) ? FILE_KERNEL : FILE_OWN;
+}
+
+static bool is_named(const struct reader *rd, const struct named *n, const char *dso)
+{
+	return n->file == rd->file && !strcmp(n->dso, dso);
 }
 
 static enum kinship find_file(struct reader *rd, const char *dso)
 {
 	size_t i;
 
-	if (rd->nr_files && !strcmp(rd->files[rd->last].dso, dso))
+	if (rd->nr_files && is_named(rd, &rd->files[rd->last], dso))
 		return rd->files[rd->last].kinship;
-	for (i = 0; i < rd->nr_files && strcmp(rd->files[i].dso, dso); i++)
+	for (i = 0; i < rd->nr_files && !is_named(rd, &rd->files[i], dso); i++)
 		;
 	rd->last = i;
 	if (i < rd->nr_files)
@@ -173,7 +193,7 @@ static enum kinship find_file(struct reader *rd, const char *dso)
 	rd->files = reallocarray(rd->files, i + 1, sizeof(*rd->files));
 	if (!rd->files)
 		die("%s", nt_strerror(NT_ENOMEM));
-	rd->files[i] = (struct named){ strdup(dso), kinship(rd, dso) };
+	rd->files[i] = (struct named){ strdup(dso), rd->file, kinship(rd, dso) };
 	if (!rd->files[i].dso)
 		die("%s", nt_strerror(NT_ENOMEM));
 	rd->nr_files++;
@@ -389,6 +409,7 @@ static void look_up(struct native *n, struct known *k)
 {
 	const struct profile_perf *r = n->rd.result;
 	struct perf_place place = { .addr = k->addr };
+	const struct rec_mapping *m = NULL;
 
 	if (r->place) {
 		k->own = r->place(r->ctx, &n->rec, k->space, k->addr);
@@ -397,6 +418,9 @@ static void look_up(struct native *n, struct known *k)
 	}
 	if (!rec_place(&n->rec, k->space, k->addr, &place.dso, &place.offset))
 		place.dso = NULL;
+	else if (k->space && !rec_is_kernel(&n->rec, k->addr))
+		m = rec_space_find(k->space, k->addr);
+	n->rd.file = m ? m->file : NULL;
 	k->own = own(&n->rd, &place, &k->bias);
 }
 
@@ -467,14 +491,20 @@ static void take_note(void *ctx, const struct rec_note *note)
 		n->generation++;
 }
 
+static enum kinship kinship_of(struct reader *rd, const struct rec_file *file)
+{
+	rd->file = file;
+	return find_file(rd, file->name);
+}
+
 /* What the program is entered by is the beginning of a run, be it no branch. */
-static bool enters(void *ctx, const char *from, const char *to)
+static bool enters(void *ctx, const struct rec_file *from, const struct rec_file *to)
 {
 	struct native *n = ctx;
 
 	if (n->rd.result->place)
 		return true;
-	return find_file(&n->rd, from) == FILE_OTHER && find_file(&n->rd, to) != FILE_OTHER;
+	return kinship_of(&n->rd, from) == FILE_OTHER && kinship_of(&n->rd, to) != FILE_OTHER;
 }
 
 static void take_loss(void *ctx, const struct rec_loss *loss)
@@ -489,12 +519,15 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 static void add_id(struct perf_build_ids *ids, const char *name,
 		   const struct nt_perfdata_build_id *id)
 {
-	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1] = "";
-	unsigned int i;
+	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1];
+	size_t i;
 
-	for (i = 0; i < id->size; i++)
-		sprintf(hex + 2 * i, "%02x", id->data[i]);
-	if (*hex && !perf_build_id(ids, name))
+	/* a program may have been built anew while it was recorded: it has several */
+	hex_of(id, hex);
+	for (i = 0; i < ids->n; i++)
+		if (!strcmp(ids->list[i].path, name) && !strcmp(ids->list[i].hex, hex))
+			return;
+	if (*hex)
 		perf_build_ids_add(ids, name, hex);
 }
 

@@ -19,7 +19,7 @@ static bool is_entered(const struct rec_output *out, const struct rec_space *spa
 
 	for (m = space->map; m + 1 < space->map + space->nr_maps; m++)
 		if (m[0].end == m[1].start && m[0].file != m[1].file &&
-		    out->enters(out->ctx, m[0].file->name, m[1].file->name))
+		    out->enters(out->ctx, m[0].file, m[1].file))
 			return true;
 	return false;
 }

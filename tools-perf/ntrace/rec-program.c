@@ -13,13 +13,14 @@ struct started {
 	size_t nr;
 };
 
-/* The same file may be started again and again. */
+/* The same file may be started again and again; a build-id tells another build of it. */
 static void add(struct started *s, const struct nt_perfdata_mmap *mmap)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr; i++)
-		if (!strcmp(s->mmap[i]->name, mmap->name))
+		if (!strcmp(s->mmap[i]->name, mmap->name) &&
+		    !memcmp(&s->mmap[i]->build_id, &mmap->build_id, sizeof(mmap->build_id)))
 			return;
 	s->mmap = array_room(s->mmap, s->nr, sizeof(*s->mmap));
 	s->mmap[s->nr++] = mmap;
@@ -41,6 +42,16 @@ static void find_first_mmap(struct started *s, const struct rec *rec, size_t exe
 	}
 }
 
+static void put_program(const struct nt_perfdata_mmap *m)
+{
+	unsigned int k;
+
+	fprintf(stderr, "\t%s%s", m->name, m->build_id.size ? " build-id " : "");
+	for (k = 0; k < m->build_id.size; k++)
+		fprintf(stderr, "%02x", m->build_id.data[k]);
+	fputc('\n', stderr);
+}
+
 static void __attribute__((noreturn)) refuse(const struct rec *rec, const struct started *s)
 {
 	size_t i;
@@ -51,7 +62,7 @@ static void __attribute__((noreturn)) refuse(const struct rec *rec, const struct
 	fprintf(stderr, "ntrace: %s: has trace of several programs; give the one that is meant as --elf=FILE:\n",
 		rec->path);
 	for (i = 0; i < s->nr; i++)
-		fprintf(stderr, "\t%s\n", s->mmap[i]->name);
+		put_program(s->mmap[i]);
 	exit(EXIT_UNUSABLE);
 }
 

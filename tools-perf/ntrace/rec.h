@@ -237,7 +237,7 @@ struct rec_output {
 	 * Is it to be known when a run goes on, without a branch, from code of one file to that of the
 	 * other, mapped behind it? Of such tasks no branches are counted.
 	 */
-	bool (*enters)(void *ctx, const char *from, const char *to);
+	bool (*enters)(void *ctx, const struct rec_file *from, const struct rec_file *to);
 	/*
 	 * A thread has ended, and no more will come of it: what is known of it can be freed. Of a thread
 	 * that has the same number later, nothing is said before this.

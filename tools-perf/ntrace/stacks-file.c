@@ -33,7 +33,7 @@ static void read_segments(struct stacks_file *f)
 
 static void find_file(struct stacks_file *f, struct calls_feed *feed)
 {
-	struct rec_file *r;
+	const struct rec_file *r = f->build;
 
 	if (feed->symbols) {
 		f->raw = true;
@@ -42,26 +42,24 @@ static void find_file(struct stacks_file *f, struct calls_feed *feed)
 		return;
 	}
 	f->raw = *f->name != '/';
-	for (r = feed->rec.files; r; r = r->next) {
-		if (strcmp(r->name, f->name) || !r->path)
-			continue;
-		f->path = strdup(r->path);
-		f->id = r->id.size ? r->id : r->own_id;
+	if (!r || !r->path)
 		return;
-	}
+	f->path = strdup(r->path);
+	f->id = r->id.size ? r->id : r->own_id;
 }
 
-struct stacks_file *stacks_file_get(struct stacks_files *files, const char *name)
+struct stacks_file *stacks_file_get(struct stacks_files *files, const struct calls_function *fn)
 {
 	struct stacks_file *f;
 
 	for (f = files->list; f; f = f->next)
-		if (!strcmp(f->name, name))
+		if (f->build == fn->build && !strcmp(f->name, fn->file))
 			return f;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		die("%s", nt_strerror(NT_ENOMEM));
-	f->name = name;
+	f->name = fn->file;
+	f->build = fn->build;
 	f->number = ++files->nr;
 	find_file(f, files->feed);
 	f->fd = f->path ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
@@ -224,7 +222,7 @@ void stacks_each(const struct stacks *s, struct stacks_files *files,
 	if (s->nr_leaves)
 		qsort(s->leaf, s->nr_leaves, sizeof(*s->leaf), compare_leaves);
 	for (i = 0; i < s->nr_leaves; i = next) {
-		f = stacks_file_get(files, s->leaf[i]->node->function->file);
+		f = stacks_file_get(files, s->leaf[i]->node->function);
 		spots.n = 0;
 		free(spots.list);
 		spots.list = NULL;

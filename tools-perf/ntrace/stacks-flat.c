@@ -21,7 +21,7 @@ static struct calls_function *function_at(struct flat *f, uint64_t pc, uint64_t 
 
 	if (!name)
 		*offset = 0;
-	return calls_function(f->c, name ?: "[unknown]", "", name ? pc - *offset : 0);
+	return calls_function(f->c, name ?: "[unknown]", "", NULL, name ? pc - *offset : 0);
 }
 
 static struct stacks_node *node_at(struct flat *f, uint64_t pc)

@@ -216,7 +216,7 @@ static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_
 		return;
 	put_varint(&list, location(p, n->function, f, addr));
 	for (; n->parent; n = n->parent) {
-		f = stacks_file_get(p->files, n->parent->function->file);
+		f = stacks_file_get(p->files, n->parent->function);
 		put_varint(&list, location(p, n->parent->function, f,
 					   stacks_file_address(f, n->site)));
 	}

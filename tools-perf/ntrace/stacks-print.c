@@ -142,7 +142,10 @@ static int compare_functions(const struct calls_function *a, const struct calls_
 
 	if (!order && a->start != b->start)
 		order = a->start < b->start ? -1 : 1;
-	return order ? order : strcmp(a->name, b->name);
+	if (!order)
+		order = strcmp(a->name, b->name);
+	/* of two builds, the one that ran first */
+	return order || a->build == b->build ? order : a->number < b->number ? -1 : 1;
 }
 
 static int compare_costs(const void *a, const void *b)
@@ -201,7 +204,7 @@ static void put_cost(struct costs *c, const struct cost *cost)
 
 static void put_call(struct costs *c, struct stacks_files *files, const struct cost *cost)
 {
-	struct stacks_file *to = stacks_file_get(files, cost->callee->file);
+	struct stacks_file *to = stacks_file_get(files, cost->callee);
 	uint64_t addr = stacks_file_address(to, cost->callee->start);
 	const char *source = NULL, *here;
 	unsigned int line = stacks_file_line(to, addr, &source);
@@ -224,7 +227,7 @@ static void put_function(struct costs *c, struct stacks_files *files,
 {
 	const char *source = NULL;
 
-	c->file = stacks_file_get(files, fn->file);
+	c->file = stacks_file_get(files, fn);
 	if (!stacks_file_line(c->file, stacks_file_address(c->file, fn->start), &source))
 		source = NULL;
 	c->source = source;
@@ -253,7 +256,7 @@ void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, 
 		/* where the trace ends nothing is called */
 		if (!n->parent || (!s->flat && !n->insns && !n->time))
 			continue;
-		from = stacks_file_get(files, n->parent->function->file);
+		from = stacks_file_get(files, n->parent->function);
 		add_cost(&c, (struct cost){ n->parent->function, n->function,
 					    stacks_file_address(from, n->site), n->calls, n->insns,
 					    n->time });

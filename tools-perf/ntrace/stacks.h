@@ -74,7 +74,8 @@ void stacks_flat(struct stacks *s, struct calls *c, const struct profile *p,
 
 struct stacks_file {
 	struct stacks_file *next;
-	const char *name;		/* as functions have it */
+	const char *name;		/* as functions have it ... */
+	const struct rec_file *build;	/* ... and this */
 	char *path;			/* NULL: it is nowhere */
 	int fd;
 	bool raw;			/* places are addresses, not offsets */
@@ -92,7 +93,8 @@ struct stacks_files {
 	uint32_t nr;
 };
 
-struct stacks_file *stacks_file_get(struct stacks_files *files, const char *name);
+/* The one that the function is in */
+struct stacks_file *stacks_file_get(struct stacks_files *files, const struct calls_function *fn);
 /* The address that the file itself has */
 uint64_t stacks_file_address(const struct stacks_file *f, uint64_t place);
 /* Bytes of the instruction there; 0: not known */
