@@ -155,6 +155,9 @@ static void take_note(void *ctx, const struct rec_note *n)
 		/* both of its kinds tell who comes */
 		calls_switch_in(&f->calls, n->time, n->pid, n->tid, n->cpu);
 		break;
+	case NT_PERFDATA_EXIT:
+		calls_exit(&f->calls, n->time, n->tid);
+		break;
 	case NT_PERFDATA_COMM:
 		if (n->misc & NT_PERFDATA_MISC_COMM_EXEC)
 			calls_exec(&f->calls, n->pid, n->tid);

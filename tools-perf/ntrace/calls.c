@@ -38,6 +38,7 @@ struct calls_thread {
 	uint64_t seen;			/* losses */
 	int cpu;			/* where it ran last */
 	char comm[17];
+	uint64_t end;			/* the time of its EXIT, or 0 */
 	bool known;			/* there was an event */
 	bool away;			/* another task runs */
 	bool outside;			/* it left what is traced with an xRET */
@@ -272,6 +273,9 @@ static void go_away(struct calls *c, struct calls_thread *th, uint64_t time)
 {
 	if (th->away)
 		return;
+	/* nobody says when it left the CPU for the last time */
+	if (th->end && time > th->end)
+		time = th->end;
 	advance(c, th, time);
 	th->away = true;
 }
@@ -360,7 +364,19 @@ void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu)
 
 void calls_exec(struct calls *c, int pid, int tid)
 {
-	((struct calls_thread *)follow_thread(&c->follow, pid, tid, -1))->exec = true;
+	struct calls_thread *th = (struct calls_thread *)follow_thread(&c->follow, pid, tid, -1);
+
+	th->exec = true;
+	/* the leader's EXIT was before, if another thread takes its place */
+	th->end = 0;
+}
+
+void calls_exit(struct calls *c, uint64_t time, int tid)
+{
+	struct follow_thread *f = follow_find(&c->follow, tid, -1);
+
+	if (f)
+		((struct calls_thread *)f)->end = time;
 }
 
 void calls_gone(struct calls *c, int tid)

@@ -120,6 +120,8 @@ void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 /* It is going to run another program. */
 void calls_exec(struct calls *c, int pid, int tid);
+/* A thread ends: from here on only what is traced of it takes time. */
+void calls_exit(struct calls *c, uint64_t time, int tid);
 /* A thread has ended: nothing more comes of it. */
 void calls_gone(struct calls *c, int tid);
 /* Of what is open the trace ends. */
