@@ -138,16 +138,25 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	timeline_event(n->timeline, &line);
 }
 
-static struct timeline *decode(struct arguments *a)
+static void take_gone(void *ctx, const struct rec_task *task)
+{
+	struct native *n = ctx;
+
+	timeline_gone(n->timeline, task->tid);
+}
+
+/* *losses: of the recording, a damage of the file, too */
+static struct timeline *decode(struct arguments *a, unsigned long *losses)
 {
 	struct native n = { 0 };
 	const struct rec_output output = {
-		.branch = take_branch, .loss = take_loss, .ctx = &n,
+		.branch = take_branch, .loss = take_loss, .gone = take_gone, .ctx = &n,
 	};
 
 	rec_open(&n.rec, a->file, &a->recording);
 	n.timeline = begin(a, n.rec.info.xlen);
 	rec_run(&n.rec, &output);
+	*losses = n.rec.losses;
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);
 	rec_free(&n.rec);
@@ -170,6 +179,7 @@ int cmd_timeline(int argc, char **argv)
 	struct arguments a = { .limits = { .min = 1000, .depth = 64, .slices = 500000 } };
 	struct timeline_totals totals;
 	struct timeline *timeline;
+	unsigned long losses = 0;
 
 	parse_arguments(&argp, argc, argv, &a);
 	if (!a.perf.text && !perf_is_data(a.file))
@@ -179,11 +189,11 @@ int cmd_timeline(int argc, char **argv)
 	else if (a.perf.perf)
 		timeline = read_lines(&a, a.perf.perf);
 	else
-		timeline = decode(&a);
+		timeline = decode(&a, &losses);
 	rec_options_free(&a.recording);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
 	if (fflush(stdout) || ferror(stdout))
 		die("cannot write to standard output: %s", strerror(errno));
-	return totals.losses ? EXIT_LOSSES : EXIT_WHOLE;
+	return totals.losses || losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -281,6 +281,16 @@ static void end_thread(struct timeline *t, struct thread *th)
 	free(th->name);
 }
 
+void timeline_gone(struct timeline *t, int tid)
+{
+	struct follow_thread *th = follow_find(&t->follow, tid, -1);
+
+	if (!th)
+		return;
+	end_thread(t, (struct thread *)th);
+	follow_remove(&t->follow, th);
+}
+
 void timeline_end(struct timeline *t, struct timeline_totals *totals)
 {
 	struct follow_thread *th;

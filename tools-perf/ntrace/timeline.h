@@ -28,6 +28,8 @@ struct timeline;
  */
 struct timeline *timeline_new(const struct timeline_limits *limits);
 void timeline_event(struct timeline *t, const struct perf_event_line *ev);
+/* A thread has ended: nothing more comes of it. */
+void timeline_gone(struct timeline *t, int tid);
 /* Ends what is open, frees. */
 void timeline_end(struct timeline *t, struct timeline_totals *totals);
 
