@@ -182,6 +182,20 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 	out_str(text);
 }
 
+/* What was lost beside the trace, where it was found out */
+static void put_note(void *ctx, const struct rec_note *n)
+{
+	char text[120];
+
+	(void)ctx;
+	if (!n->lost)
+		return;
+	snprintf(text, sizeof(text), "# lost time %" PRIu64 ".%09" PRIu64 " cpu %d: %" PRIu64 " %s\n",
+		 n->time / 1000000000, n->time % 1000000000, n->cpu, n->lost,
+		 n->type == NT_PERFDATA_LOST ? "events" : "samples");
+	out_str(text);
+}
+
 int cmd_script(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &rec_argp, 0, NULL, 0 }, { 0 } };
@@ -193,7 +207,7 @@ int cmd_script(int argc, char **argv)
 		.children = children,
 	};
 	struct script s = { .insns = false };
-	struct rec_output output = { .loss = put_loss, .ctx = &s };
+	struct rec_output output = { .loss = put_loss, .note = put_note, .ctx = &s };
 	int status;
 
 	parse_arguments(&argp, argc, argv, &s);

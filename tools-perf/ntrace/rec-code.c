@@ -39,7 +39,7 @@ static bool read_segments(struct rec_kcore *k)
 			return false;
 		if (phdr.p_type == PT_LOAD)
 			k->segment[k->nr_segments++] = (struct rec_segment){
-				phdr.p_offset, phdr.p_filesz, phdr.p_vaddr,
+				phdr.p_offset, phdr.p_filesz, phdr.p_vaddr, true,
 			};
 	}
 	return true;

@@ -66,7 +66,7 @@ static void read_segments(struct rec_file *f, Elf *elf)
 	for (i = 0; i < nr; i++)
 		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD)
 			f->segment[f->nr_segments++] = (struct rec_segment){
-				ph.p_offset, ph.p_filesz, ph.p_vaddr,
+				ph.p_offset, ph.p_filesz, ph.p_vaddr, ph.p_flags & PF_X,
 			};
 }
 

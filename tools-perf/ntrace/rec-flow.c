@@ -252,6 +252,19 @@ static void change_owner(struct rec_queue *q, const struct nt_event *ev)
 		rec_queue_set_tid(q, tid);
 }
 
+/* What looked like a pause was one. */
+static void put_pause(struct rec_queue *q)
+{
+	const struct rec_output *out = q->rec->output;
+	struct rec_sample sample = sample_of(q);
+
+	if (!out->pause || !is_wanted_at(q, q->resumed_time))
+		return;
+	sample.ip = q->held.from;
+	sample.time = q->held_time;
+	out->pause(out->ctx, &sample, q->resumed_time);
+}
+
 /*
  * A held stop belongs to the previous task. So does a stop that looked like a pause, if another task
  * resumes at the same instruction. The kernel's own flow continues there, as the Ownership message
@@ -264,6 +277,8 @@ static void on_context(struct rec_queue *q, const struct nt_event *ev, bool paus
 
 	if (other)
 		flush_stop(q);
+	else if (paused)
+		put_pause(q);
 	else if (q->have_held && q->held.kind == NT_EV_STOP)
 		flush_held(q);
 	change_owner(q, ev);
@@ -366,6 +381,8 @@ void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t tim
 		on_context(q, ev, paused);
 		return;
 	}
+	if (paused)
+		put_pause(q);
 	if (ev->kind != NT_EV_START)
 		flush_held(q);
 	switch (ev->kind) {

@@ -12,6 +12,8 @@
 
 #include "rec.h"
 
+/* LOST_SAMPLES of what a filter of perf record left out, as it was told to */
+#define MISC_FILTERED	(1 << 15)
 
 bool rec_is_data(const char *path)
 {
@@ -217,6 +219,10 @@ static void fill_note(struct rec *rec, struct rec_note *n, const struct nt_perfd
 		n->end = n->start + (r->text_poke.old_len > r->text_poke.new_len ?
 				     r->text_poke.old_len : r->text_poke.new_len);
 		break;
+	case NT_PERFDATA_LOST:
+	case NT_PERFDATA_LOST_SAMPLES:
+		n->lost = r->misc & MISC_FILTERED ? 0 : r->lost.lost;
+		break;
 	case NT_PERFDATA_ITRACE_START:
 		n->tid = r->itrace_start.tid;
 		break;
@@ -327,6 +333,13 @@ static void take_record(struct rec *rec, const struct nt_perfdata_record *r)
 	case NT_PERFDATA_TIME_CONV:
 		take_clock(rec, r);
 		break;
+	case NT_PERFDATA_LOST:
+		rec->lost += r->lost.lost;
+		break;
+	case NT_PERFDATA_LOST_SAMPLES:
+		if (!(r->misc & MISC_FILTERED))
+			rec->lost_samples += r->lost.lost;
+		break;
 	case NT_PERFDATA_AUX:
 		add_window(rec, r);
 		break;
@@ -414,6 +427,21 @@ static void choose_times(struct rec *rec)
 	rec->trace.nr_wanted = o->nr_times;
 }
 
+/*
+ * Some kernels count the same losses in both ways. Samples may have had trace; and without the others
+ * nobody knows who ran, or what was mapped.
+ */
+static void tell_lost(struct rec *rec)
+{
+	if (rec->lost)
+		warn("%s: %" PRIu64 " events were lost while it was recorded: whose trace is whose, and what code ran, may be wrong from there on; perf record --mmap-pages makes more room",
+		     rec->path, rec->lost);
+	else if (rec->lost_samples)
+		warn("%s: %" PRIu64 " samples were lost while it was recorded; perf record --mmap-pages makes more room",
+		     rec->path, rec->lost_samples);
+	rec->losses += rec->lost || rec->lost_samples;
+}
+
 void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 {
 	*rec = (struct rec){
@@ -429,6 +457,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 	if (!rec->have_info)
 		die("%s: %s", rec->path, rec->damage ? rec->damage :
 		    "has no trace: it was recorded without an ntrace event");
+	tell_lost(rec);
 	sort_notes(rec);
 	ask(rec);
 	check(rec, nt_session_finish(&rec->trace), 0);

@@ -96,6 +96,7 @@ struct rec_file {
 	struct symbols *symbols;
 	struct rec_segment {
 		uint64_t offset, size, addr;
+		bool exec;
 	} *segment;			/* those that are loaded */
 	size_t nr_segments;
 };
@@ -223,6 +224,8 @@ struct rec_output {
 	void (*branch)(void *ctx, const struct rec_sample *sample);
 	void (*insn)(void *ctx, const struct rec_sample *sample);
 	void (*loss)(void *ctx, const struct rec_loss *loss);
+	/* Trace stopped, and went on at `until' where it had stopped: no branch tells that. */
+	void (*pause)(void *ctx, const struct rec_sample *sample, uint64_t until);
 	/* So many instructions from ip on, one behind the other */
 	void (*run)(void *ctx, const struct rec_sample *sample, uint32_t insns);
 	/*
@@ -346,6 +349,7 @@ struct rec_note {
 	uint64_t start, end;	/* of code that changes */
 	struct nt_perfdata_mmap *mmap;	/* MMAP, MMAP2 */
 	const char *comm;
+	uint64_t lost;		/* LOST, LOST_SAMPLES: so many */
 };
 
 struct rec {
@@ -366,6 +370,8 @@ struct rec {
 	struct rec_map names;	/* that notes have, each once: by a hash */
 	uint64_t reached;	/* time of the newest other event so far */
 	unsigned long losses;
+	uint64_t lost;		/* other events, while it was recorded */
+	uint64_t lost_samples;
 	uint64_t insns;		/* retired, of what was chosen */
 	struct rec_map tasks, spaces;
 	uint64_t images;	/* execs so far */

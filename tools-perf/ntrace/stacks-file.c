@@ -26,7 +26,7 @@ static void read_segments(struct stacks_file *f)
 	for (i = 0; i < nr; i++)
 		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X)
 			f->segment[f->nr_segments++] = (struct rec_segment){
-				ph.p_offset, ph.p_filesz, ph.p_vaddr,
+				ph.p_offset, ph.p_filesz, ph.p_vaddr, true,
 			};
 	elf_end(elf);
 }
