@@ -66,7 +66,7 @@ class Recording:
         self.fork(pid, pid, time)
         self.comm(pid, pid, name, time + 1)
         for addr, size, offset in segments(elf):
-            self.mmap(pid, addr, size, offset, k.get('path', elf), time + 2, k.get('build_id'))
+            self.mmap(pid, addr, size, offset, k.get('path', os.path.abspath(elf)), time + 2, k.get('build_id'))
 
     def trace(self, data, time, pid=100, more=0):
         """`more' bytes that the file does not have"""

@@ -91,4 +91,150 @@ verdict $? '... with build-ids'
 	printf '%s /build/prog\n' "$(printf '11%.0s' {1..20})" "$(printf '22%.0s' {1..20})" | cmp - got
 verdict $? 'pprof has both'
 
+# --- gdbserver ------------------------------------------------------------------------------
+make 'recordings for gdbserver' <<'END'
+one = ['10000', '10004', '10100', '10104', '10108']
+# data begins in the page that the code ends in, and is a page further up in memory
+add_headers('one.elf', 'data.elf', [(1, 6, 0x110c, 0x1210c, 16)])
+r = Recording()
+r.start('prog', 'data.elf', 100, 10)
+r.trace(stretch('one.elf', 100, 1000, one, 1500, '10008') +
+        stretch('one.elf', 100, 5000, ['10008', '10000', '10004', '10100', '10104'], 5500, '10108') +
+        stretch('one.elf', 100, 9000, one, 9500, '10008'), 20000)
+r.write('data.data')
+END
+cat >ask <<'END'
+from records import *
+import sys
+answers, said, status = ask(sys.argv[1].split(), ['qSupported', '?'] +
+                            [monitor(a[1:]) if a[0] == ':' else a for a in sys.argv[2:]] + ['k'])
+for a in answers:
+    print(a.decode().rstrip('\n'))
+END
+python3 ask '- data.data' m10000,4 | grep -qx 13000000
+verdict $? 'gdbserver: code is where it was mapped, whatever else its last page has'
+for at in 3:0.0000010-0.0000015 {5,8}:0.0000050-0.0000055 {10,12}:0.0000090-0.0000095; do
+	python3 ask '- data.data' ":goto ${at%%:*}" :position | grep -o ', time [0-9.]*' | tail -n 1 |
+		awk -v span="${at#*:}" '{ split(span, s, "-") } $3 >= s[1] && $3 <= s[2] { found = 1 }
+			END { exit !found }'
+	verdict $? "gdbserver: instruction ${at%%:*} is not in the pause of the thread"
+done
+
+# --- numbers that are used again ------------------------------------------------------------
+make 'numbers of tasks that are used again' <<'END'
+one = ['10000', '10004', '10100', '10104', '10108']
+high = ['20000', '20004', '20100', '20104', '20108']
+r = Recording()
+r.start('one', 'one.elf', 200, 10)
+r.exit(200, 200, 3000)
+r.start('two', 'high.elf', 200, 4000)
+r.exit(200, 200, 9000)
+r.start('aaa', 'one.elf', 250, 10000)
+r.fork(250, 300, 10003, parent=250)
+r.exit(250, 300, 12000)
+r.start('bbb', 'high.elf', 260, 13000)
+r.fork(260, 300, 13003, parent=260)
+trace = b''
+for elf, tid, begin, list in (('one.elf', 200, 1000, one), ('one.elf', 200, 1600, one),
+                              ('high.elf', 200, 5000, high), ('one.elf', 300, 10500, one),
+                              ('one.elf', 300, 11100, one), ('one.elf', 300, 11600, one),
+                              ('high.elf', 300, 14000, high)):
+    trace += stretch(elf, tid, begin, list, begin + 300, list[0][0] + '0008')
+r.trace(trace, 30000, pid=200)
+r.write('reuse.data')
+END
+threads()	# OPTIONS: names, how many instructions each has, and the code of the program there
+{
+	python3 ask "$1 reuse.data" qXfer:threads:read::0,1000 :position "$2" |
+		sed -nE 's/.*name="([^"]*)".*/\1/p; s/.*: instruction 0 of ([0-9]*) .*/\1/p; s/^(13000000|E.*)$/\1/p'
+}
+gives 'gdbserver: a thread that has the number of another one is its own' 0 threads - m10000,4 <<'END'
+aaa 300
+15
+13000000
+END
+gives '... as is a process' 0 threads '--pid=200 -' m10000,4 <<'END'
+one 200
+10
+13000000
+END
+gives '... whichever is asked for' 0 threads '--pid=260 -' m20000,4 <<'END'
+bbb 300
+5
+13000000
+END
+gives 'gdbserver --cpu: the thread is the CPU' 0 threads '--cpu=0 -' :info <<'END'
+CPU 0
+35
+END
+"$ntrace" timeline --min=0 reuse.data >reuse.json 2>stderr
+python3 - <<'END'
+import json
+last = 0
+for e in json.load(open('reuse.json'))['traceEvents']:
+    if e['ph'] == 'X' and e['ts'] < 3.5 and e['pid'] == 200:
+        last = max(last, e['ts'] + e['dur'])
+assert 1.6 < last < 3, last
+END
+verdict $? 'timeline: what a process did ends with it'
+
+# --- time behind the end of a process -------------------------------------------------------
+make 'a process that ends, and another one much later' <<'END'
+one = ['10000', '10004', '10100', '10104', '10108']
+r = Recording()
+r.start('one', 'one.elf', 100, 10)
+r.start('two', 'one.elf', 101, 20)
+r.exit(100, 100, 1700)
+r.trace(stretch('one.elf', 100, 1000, one, 1500, '10008') +
+        stretch('one.elf', 101, 5000, one, 5500, '10008'), 20000)
+r.write('end.data')
+END
+"$ntrace" profile --format=folded --value=time end.data | awk '{ n[substr($1, 1, 3)] += $NF } END { print n["one"], n["two"] }' >got
+echo '700 500' | cmp - got
+verdict $? 'folded: what is behind its end is no time of a process'
+"$ntrace" calls --format=csv end.data | tr -d '"' | awk -F, '$1 == "main" { n = $10 } END { exit n != 1200 }'
+verdict $? 'calls: ... neither'
+
+# --- losses beside the trace ----------------------------------------------------------------
+make 'recordings that lost events' <<'END'
+one = ['10000', '10004', '10100', '10104', '10108']
+for name, lost in (('lost', 2), ('samples', 13), ('whole', 0)):
+    r = Recording()
+    r.start('one', 'one.elf', 100, 10)
+    if lost:
+        r.lost(7, 900, lost)
+    r.trace(stretch('one.elf', 100, 1000, one, 1500, '10008'), 20000)
+    r.write(name + '.data')
+END
+for kind in 'lost 7 events' 'samples 7 samples'; do
+	name=${kind%% *} what=${kind#* } bad=0
+	for command in script stat decode dump calls 'timeline --min=0' 'profile --elf one.elf' \
+			'profile --format=folded'; do
+		status=0
+		# shellcheck disable=SC2086
+		"$ntrace" $command $name.data >got 2>stderr || status=$?
+		[ $status = 1 ] && grep -q "^ntrace: $name.data: $what were lost while it was recorded" stderr ||
+			{ bad=1; echo "# $command: status $status"; }
+		# shellcheck disable=SC2086
+		"$ntrace" $command whole.data >got 2>stderr || { bad=1; echo "# $command: not whole"; }
+	done
+	verdict $bad "$what were lost: status 1"
+	"$ntrace" script $name.data 2>stderr | grep -qx "# lost time 0.000000900 cpu 0: $what"
+	verdict $? '... and script shows where'
+done
+make 'a damaged file' <<'END'
+data = open('whole.data', 'rb').read()
+r = Recording()
+r.start('one', 'one.elf', 100, 10)
+r.trace(stretch('one.elf', 100, 1000, ['10000', '10004', '10100', '10104', '10108'], 1500, '10008'), 20000)
+r.comm(100, 100, 'late', 30000)
+r.write('late.data')
+data = open('late.data', 'rb').read()
+open('cut.data', 'wb').write(data[:-5])
+END
+status=0
+"$ntrace" timeline --min=0 cut.data >got 2>stderr || status=$?
+[ $status = 1 ] && grep -q 'cut.data: at 0x.*: decoded up to there' stderr
+verdict $? 'timeline of a damaged file: status 1'
+
 finish

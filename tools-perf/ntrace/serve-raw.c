@@ -128,7 +128,7 @@ static void on_loss(struct raw *r, const struct nt_event *ev)
 static void on_event(struct raw *r, struct nt_code *code, const struct nt_event *ev, bool seam)
 {
 	if (ev->flags & NT_EVF_TIME)
-		serve_track_time(r->track, ev->time);
+		serve_track_time(r->track, ev->time, ev->kind == NT_EV_START);
 	/* the piece before ended where this one begins */
 	if (r->seam && ev->kind == NT_EV_START) {
 		r->seam = false;
@@ -137,6 +137,8 @@ static void on_event(struct raw *r, struct nt_code *code, const struct nt_event 
 	}
 	if (ev->kind != NT_EV_CONTEXT && ev->kind != NT_EV_NOTICE)
 		add_insns(r, code, ev);
+	if (ev->kind == NT_EV_STOP && ev->flags & NT_EVF_TIME)
+		serve_track_time(r->track, ev->time, true);
 	switch (ev->kind) {
 	case NT_EV_START:
 		on_start(r, ev);

@@ -14,6 +14,9 @@
 struct owner {
 	struct owner *next;
 	int pid, tid, cpu;
+	uintptr_t life;		/* of the process: its number may be used again */
+	bool gone;		/* another thread has its number */
+	bool named;		/* the track has its name from when it ended */
 	struct rec_task *task;
 	struct serve_track *track;
 	/* a run, until it is known how it was left */
@@ -33,10 +36,41 @@ struct source {
 	struct owner *owners;
 	bool by_cpu;
 	uint32_t spaces;	/* how often something was mapped, in any of them */
+	struct rec_map lives;	/* how many processes had a number so far, by number */
+	struct ended *ended;
 	struct owner *last;
 };
 
+/* What a process had mapped when it ended, of a number that may be used again */
+struct ended {
+	struct ended *next;
+	int pid;
+	uintptr_t life;
+	struct rec_mapping *map;
+	size_t nr;
+};
+
 /* ---------------------------------------------------------------- tracks - */
+
+static uintptr_t life_of(const struct source *s, int pid)
+{
+	return (uintptr_t)rec_map_find(&s->lives, pid);
+}
+
+/* Which process a thread is of may become known later. */
+static bool is_owner(const struct owner *o, int pid, int tid, int cpu)
+{
+	return !o->gone && o->tid == tid && o->cpu == cpu &&
+	       (o->pid == pid || o->pid < 0 || pid < 0);
+}
+
+static void set_process(const struct source *s, struct owner *o, int pid)
+{
+	if (o->pid == pid || pid < 0)
+		return;
+	o->pid = pid;
+	o->life = life_of(s, pid);
+}
 
 static struct owner *find_owner(struct source *s, int pid, int tid, int cpu)
 {
@@ -47,9 +81,9 @@ static struct owner *find_owner(struct source *s, int pid, int tid, int cpu)
 		cpu = -1;
 	if (s->by_cpu)
 		tid = pid = -1;
-	if (o && o->tid == tid && o->cpu == cpu)
+	if (o && is_owner(o, pid, tid, cpu))
 		return o;
-	for (o = s->owners; o && (o->tid != tid || o->cpu != cpu); o = o->next)
+	for (o = s->owners; o && !is_owner(o, pid, tid, cpu); o = o->next)
 		;
 	if (!o) {
 		char name[32];
@@ -57,7 +91,8 @@ static struct owner *find_owner(struct source *s, int pid, int tid, int cpu)
 		o = calloc(1, sizeof(*o));
 		if (!o)
 			die("%s", nt_strerror(NT_ENOMEM));
-		*o = (struct owner){ .next = s->owners, .pid = pid, .tid = tid, .cpu = cpu };
+		*o = (struct owner){ .next = s->owners, .pid = -1, .tid = tid, .cpu = cpu };
+		set_process(s, o, pid);
 		snprintf(name, sizeof(name), "CPU %d", cpu);
 		o->track = serve_track_new(&s->r->program, name, s->by_cpu ? cpu : tid);
 		serve_track_mark(o->track, SERVE_BEGIN, "trace begins");
@@ -88,7 +123,7 @@ static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 
 	flush(o, NT_TYPE_NONE);
 	o->task = sample->task;
-	o->pid = s->by_cpu ? -1 : sample->pid;
+	set_process(s, o, s->by_cpu ? -1 : sample->pid);
 	o->track->core = sample->cpu;
 	o->code = kernel ? rec_code_kernel(&s->rec) :
 			   rec_code_user(&s->rec, rec_task_space(&s->rec, sample->task));
@@ -96,10 +131,10 @@ static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 	o->insns = insns;
 	o->space = s->spaces;
 	o->pending = true;
-	serve_track_time(o->track, sample->time);
+	serve_track_time(o->track, sample->time, false);
 }
 
-static void take_begin(struct owner *o, uint64_t to)
+static void take_begin(struct owner *o, uint64_t to, uint64_t time)
 {
 	bool follows = o->stopped && (to == o->stop || to == o->stop + 2 || to == o->stop + 4);
 
@@ -110,7 +145,18 @@ static void take_begin(struct owner *o, uint64_t to)
 				 o->stop);
 	else if (o->track->insns)
 		serve_track_pause(o->track, to);
+	serve_track_time(o->track, time, true);
 	o->stopped = false;
+}
+
+static void take_pause(void *ctx, const struct rec_sample *sample, uint64_t until)
+{
+	struct source *s = ctx;
+	struct owner *o = find_owner(s, sample->pid, sample->tid, sample->cpu);
+
+	flush(o, NT_TYPE_NONE);
+	serve_track_time(o->track, sample->time, true);
+	serve_track_time(o->track, until, true);
 }
 
 static void take_branch(void *ctx, const struct rec_sample *sample)
@@ -119,7 +165,7 @@ static void take_branch(void *ctx, const struct rec_sample *sample)
 	struct owner *o = find_owner(s, sample->pid, sample->tid, sample->cpu);
 
 	if (sample->flags & NT_SESSION_BEGIN) {
-		take_begin(o, sample->addr);
+		take_begin(o, sample->addr, sample->time);
 		return;
 	}
 	if (!o->pending && nt_type_is_trap(sample->type)) {
@@ -131,6 +177,7 @@ static void take_branch(void *ctx, const struct rec_sample *sample)
 	serve_track_stop(o->track, sample->addr, !(sample->flags & NT_SESSION_END));
 	if (!(sample->flags & NT_SESSION_END))
 		return;
+	serve_track_time(o->track, sample->time, true);
 	o->stop = sample->ip;
 	o->stopped = true;
 	serve_track_stop(o->track, sample->ip, sample->type == NT_TYPE_NONE);
@@ -141,6 +188,8 @@ static bool concerns(const struct source *s, const struct owner *o, const struct
 {
 	if (s->by_cpu)
 		return o->cpu == loss->cpu;
+	if (o->gone)
+		return false;
 	return loss->tid > 0 ? o->tid == loss->tid : o->track->core == loss->cpu;
 }
 
@@ -158,10 +207,87 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	}
 }
 
+/* Whoever has that number, thread or process, is no more. */
+static void end_owners(struct source *s, int pid, int tid)
+{
+	for (struct owner *o = s->owners; o; o = o->next) {
+		if (o->gone || (o->tid != tid && (pid != tid || o->pid != pid)))
+			continue;
+		flush(o, NT_TYPE_NONE);
+		o->gone = true;
+	}
+}
+
+static void take_fork(struct source *s, const struct rec_note *note)
+{
+	if (s->by_cpu)
+		return;
+	end_owners(s, note->pid, note->tid);
+	if (note->pid != note->tid)
+		return;
+	rec_map_set(&s->lives, note->pid, (void *)(life_of(s, note->pid) + 1));
+	s->spaces++;
+}
+
+static void keep_name(const struct source *s, struct owner *o)
+{
+	if (o->task && !o->named && !s->by_cpu)
+		snprintf(o->track->name, sizeof(o->track->name), "%s %d", o->task->comm, o->tid);
+}
+
+static void keep_mappings(struct source *s, const struct rec_note *note)
+{
+	const struct rec_space *space = rec_space_get(&s->rec, note->pid);
+	struct ended *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		die("%s", nt_strerror(NT_ENOMEM));
+	*e = (struct ended){ .next = s->ended, .pid = note->pid, .life = life_of(s, note->pid) };
+	e->map = calloc(space->nr_maps + 1, sizeof(*e->map));
+	if (!e->map)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (; e->nr < space->nr_maps; e->nr++)
+		e->map[e->nr] = space->map[e->nr];
+	s->ended = e;
+}
+
+/* Its number, and its process's, may be another one's from now on. */
+static void take_exit(struct source *s, const struct rec_note *note)
+{
+	bool known = false;
+
+	for (struct owner *o = s->owners; o && !s->by_cpu; o = o->next) {
+		if (o->gone || o->pid != note->pid)
+			continue;
+		known = true;
+		if (o->tid != note->tid)
+			continue;
+		flush(o, NT_TYPE_NONE);
+		keep_name(s, o);
+		o->named = true;
+	}
+	if (known && note->pid == note->tid)
+		keep_mappings(s, note);
+}
+
+/* ... unless it takes the place of the leader, whose EXIT came first */
+static void take_comm(struct source *s, const struct rec_note *note)
+{
+	for (struct owner *o = s->owners; o; o = o->next)
+		if (!o->gone && o->tid == note->tid)
+			o->named = false;
+}
+
 static void take_note(void *ctx, const struct rec_note *note)
 {
 	struct source *s = ctx;
 
+	if (note->type == NT_PERFDATA_FORK)
+		take_fork(s, note);
+	else if (note->type == NT_PERFDATA_EXIT)
+		take_exit(s, note);
+	else if (note->type == NT_PERFDATA_COMM)
+		take_comm(s, note);
 	/* the same address may have other code from now on */
 	if (note->mmap || note->start != note->end)
 		s->spaces++;
@@ -169,31 +295,40 @@ static void take_note(void *ctx, const struct rec_note *note)
 
 /* ---------------------------------------------------------- what to serve  */
 
-static uint64_t insns_of(const struct source *s, int pid)
+/* `of' NULL: of none, which those are whose process nobody knows */
+static bool is_of_process(const struct owner *o, const struct owner *of)
+{
+	return of ? o->pid == of->pid && o->life == of->life : o->pid < 0;
+}
+
+static uint64_t insns_of(const struct source *s, const struct owner *of)
 {
 	uint64_t sum = 0;
 
 	for (const struct owner *o = s->owners; o; o = o->next)
-		if (o->pid == pid)
+		if (is_of_process(o, of))
 			sum += o->track->insns;
 	return sum;
 }
 
-/* GDB has one address space here: that of the process which executed most. */
-static int choose_process(const struct source *s)
+/*
+ * GDB has one address space here: that of the process which executed most. One of its threads; NULL:
+ * there is none
+ */
+static const struct owner *choose_process(const struct source *s)
 {
+	const struct owner *chosen = NULL;
 	uint64_t most = 0;
-	int pid = -1;
 
 	for (const struct owner *o = s->owners; o; o = o->next) {
-		uint64_t insns = insns_of(s, o->pid);
+		uint64_t insns = insns_of(s, o);
 
 		if (o->tid > 0 && insns > most) {
 			most = insns;
-			pid = o->pid;
+			chosen = o;
 		}
 	}
-	return pid;
+	return chosen;
 }
 
 static void keep(struct source *s, struct owner *o)
@@ -202,8 +337,7 @@ static void keep(struct source *s, struct owner *o)
 
 	flush(o, NT_TYPE_NONE);
 	serve_track_end(o->track);
-	if (o->task)
-		snprintf(o->track->name, sizeof(o->track->name), "%s %d", o->task->comm, o->tid);
+	keep_name(s, o);
 	r->track = array_room(r->track, r->nr_tracks, sizeof(*r->track));
 	r->track[r->nr_tracks++] = o->track;
 	o->track = NULL;
@@ -216,14 +350,14 @@ static int by_id(const void *a, const void *b)
 	return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
 }
 
-static void choose_tracks(struct source *s, int pid)
+static void choose_tracks(struct source *s, const struct owner *chosen)
 {
 	unsigned int others = 0;
 
 	for (struct owner *o = s->owners; o; o = o->next) {
 		if (!o->track->insns)
 			continue;
-		if (s->by_cpu || o->pid == pid)
+		if (s->by_cpu || is_of_process(o, chosen))
 			keep(s, o);
 		else
 			others += o->tid > 0;
@@ -234,12 +368,15 @@ static void choose_tracks(struct source *s, int pid)
 	qsort(s->r->track, s->r->nr_tracks, sizeof(*s->r->track), by_id);
 	if (others)
 		warn("process %d is served, which executed most; other processes had %u threads: --pid "
-		     "chooses one, --cpu what CPUs executed", pid, others);
+		     "chooses one, --cpu what CPUs executed", chosen ? chosen->pid : -1, others);
 }
 
 /* ---------------------------------------------------- programs and files - */
 
-/* Where a file's own addresses are, less what the file says */
+/*
+ * Where a file's own addresses are, less what the file says. Code was mapped; the page that it ends in
+ * may have data, too, which is elsewhere.
+ */
 static uint64_t bias_of(const struct rec_mapping *m)
 {
 	const struct rec_file *f = m->file;
@@ -248,10 +385,30 @@ static uint64_t bias_of(const struct rec_mapping *m)
 	for (size_t i = 0; i < f->nr_segments; i++) {
 		const struct rec_segment *s = &f->segment[i];
 
-		if (m->offset >= (s->offset & ~0xfffull) && m->offset < s->offset + s->size)
+		if (s->exec && m->offset >= (s->offset & ~0xfffull) &&
+		    m->offset < s->offset + s->size)
 			bias = m->start - (s->addr + (m->offset - s->offset));
 	}
 	return bias;
+}
+
+/* What was mapped when the process ended, if another one has its number now */
+static void map_again(struct source *s, const struct owner *chosen)
+{
+	struct rec_space *space = rec_space_get(&s->rec, chosen->pid);
+
+	if (chosen->life == life_of(s, chosen->pid))
+		return;
+	space->nr_maps = 0;
+	for (struct ended *e = s->ended; e; e = e->next) {
+		if (e->pid != chosen->pid || e->life != chosen->life)
+			continue;
+		free(space->map);
+		space->map = e->map;
+		space->nr_maps = e->nr;
+		e->map = NULL;
+		return;
+	}
 }
 
 static bool is_added(const struct rec_space *space, size_t nth)
@@ -299,6 +456,14 @@ static void free_source(void *ctx)
 {
 	struct source *s = ctx;
 
+	while (s->ended) {
+		struct ended *e = s->ended;
+
+		s->ended = e->next;
+		free(e->map);
+		free(e);
+	}
+	rec_map_free(&s->lives);
 	while (s->owners) {
 		struct owner *o = s->owners;
 
@@ -311,11 +476,12 @@ static void free_source(void *ctx)
 }
 
 /* Whose symbols names are looked up in */
-static void remember_process(struct source *s, int pid)
+static void remember_process(struct source *s, const struct owner *chosen)
 {
 	s->last = NULL;
+	/* what its number stands for now may be of another process */
 	for (struct owner *o = s->owners; o; o = o->next)
-		if (o->task && (s->by_cpu || o->pid == pid))
+		if (o->task && (s->by_cpu || (is_of_process(o, chosen) && o->task->pid == o->pid)))
 			s->last = o;
 }
 
@@ -333,10 +499,10 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 {
 	struct source *s = calloc(1, sizeof(*s));
 	const struct rec_output output = {
-		.run = take_run, .branch = take_branch, .loss = take_loss, .note = take_note,
+		.run = take_run, .branch = take_branch, .pause = take_pause, .loss = take_loss, .note = take_note,
 		.ctx = s,
 	};
-	int pid;
+	const struct owner *chosen;
 
 	if (!s)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -352,10 +518,12 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	r->xlen = s->rec.info.xlen;
 	rec_run(&s->rec, &output);
 	rec_status(&s->rec);
-	pid = choose_process(s);
-	remember_process(s, pid);
-	choose_tracks(s, pid);
-	if (pid > 0)
-		add_files(s, pid);
+	chosen = s->by_cpu ? NULL : choose_process(s);
+	remember_process(s, chosen);
+	choose_tracks(s, chosen);
+	if (chosen && chosen->pid > 0) {
+		map_again(s, chosen);
+		add_files(s, chosen->pid);
+	}
 	add_kernel(s);
 }

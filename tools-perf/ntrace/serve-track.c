@@ -201,11 +201,17 @@ void serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const ch
 /* Between two of them it is as if all instructions took the same time. */
 #define TIMES_APART	64u
 
-void serve_track_time(struct serve_track *t, uint64_t time)
+static bool is_news(const struct serve_track *t, const struct serve_time *last, uint64_t time,
+		    bool edge)
 {
-	struct serve_time *last = t->nr_times ? &t->time[t->nr_times - 1] : NULL;
+	if (edge)
+		return time > last->time || (time == last->time && t->insns > last->insn);
+	return time > last->time && t->insns >= last->insn + TIMES_APART;
+}
 
-	if (last && (time <= last->time || t->insns < last->insn + TIMES_APART))
+void serve_track_time(struct serve_track *t, uint64_t time, bool edge)
+{
+	if (t->nr_times && !is_news(t, &t->time[t->nr_times - 1], time, edge))
 		return;
 	t->time = array_room(t->time, t->nr_times, sizeof(*t->time));
 	t->time[t->nr_times++] = (struct serve_time){ t->insns, time };

@@ -88,7 +88,7 @@ static void take_groups(struct source *s, const char *path)
 		take_insn(s, g);
 		if (!s->run.insns &&
 		    nt_tv_shadow_state(serve_state_shadow(s->state), NT_TV_MTIME, &time))
-			serve_track_time(s->track, time);
+			serve_track_time(s->track, time, false);
 	}
 	end_run(s, NT_TYPE_NONE);
 	serve_track_stop(s->track, s->next, s->begun);

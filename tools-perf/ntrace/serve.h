@@ -146,8 +146,11 @@ void serve_track_put(struct serve_track *t, const struct serve_run *run);
 /* What comes next is behind that; of several in one place one counts, a loss before a gap. */
 void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
-/* What comes next happened at that time, or later. */
-void serve_track_time(struct serve_track *t, uint64_t time);
+/*
+ * What comes next happened at that time, or later. `edge': the thread stopped then, or goes on; what
+ * is between the two is no time of instructions.
+ */
+void serve_track_time(struct serve_track *t, uint64_t time, bool edge);
 /*
  * What comes next follows from what was before, and other code may have been executed in between:
  * a system call, an interrupt
