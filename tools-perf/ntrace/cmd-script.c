@@ -87,7 +87,7 @@ static void put_padded(const char *text, int width)
 
 	for (i = len; width < 0 && i < -width; i++)
 		out_char(' ');
-	out_str(text);
+	out_plain(text);
 	for (i = len; i < width; i++)
 		out_char(' ');
 }
@@ -145,7 +145,7 @@ static void put_place(struct script *s, const struct rec_sample *sample, uint64_
 		out_str("[unknown]");
 		return;
 	}
-	out_str(name);
+	out_plain(name);
 	out_str("+0x");
 	out_hex(offset);
 }
@@ -176,10 +176,11 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 
 	(void)ctx;
 	snprintf(text, sizeof(text), "# loss time %" PRIu64 ".%09" PRIu64
-		 " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", loss->time / 1000000000,
-		 loss->time % 1000000000, loss->cpu, loss->pid, loss->tid, loss->ip, loss->code,
-		 loss->text);
+		 " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: ", loss->time / 1000000000,
+		 loss->time % 1000000000, loss->cpu, loss->pid, loss->tid, loss->ip, loss->code);
 	out_str(text);
+	out_plain(loss->text);
+	out_char('\n');
 }
 
 /* What was lost beside the trace, where it was found out */

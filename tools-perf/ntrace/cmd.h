@@ -132,6 +132,8 @@ extern const struct argp input_argp;
 void input_init(struct input *in);
 /* After parsing: were there options that say how the trace was made? */
 bool input_has_parameters(const struct input *in);
+/* What to add when something is missing that a perf.data would tell: of a pipe, why it does not */
+const char *input_pipe_hint(const struct input *in);
 /* After parsing: settle what the images tell, read the trace, check it all. */
 void input_open(struct input *in);
 /* As --elf=path */
@@ -295,6 +297,13 @@ void out_turns(bool (*turn)(void *ctx, bool wait), void *ctx);
  */
 void out_later(void (*hole)(void *ctx), void *ctx);
 void out_free(void);	/* before a thread ends */
+
+/* ... of which no line can be made: control characters are dots */
+void out_plain(const char *s);
+
+/* As UTF-8: what is none is U+FFFD. *made is to be freed. */
+const char *utf8_text(const char *s, char **made);
+bool utf8_is_control(char c);
 
 /* A string of JSON, to stdout */
 void json_string(const char *s);

@@ -119,6 +119,12 @@ void out_bytes(const char *text, size_t len)
 	out.used += len;
 }
 
+void out_plain(const char *s)
+{
+	for (; *s; s++)
+		out_char(utf8_is_control(*s) ? '.' : *s);
+}
+
 void out_char(char c)
 {
 	need(1);

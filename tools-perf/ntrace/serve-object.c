@@ -4,18 +4,23 @@
  * trace
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "serve.h"
 
-static void put_xml(struct serve_text *t, const char *s)
+static void put_xml(struct serve_text *t, const char *text)
 {
+	char *made;
+	const char *s = utf8_text(text, &made);
+
 	for (; *s; s++) {
 		if (*s == '&' || *s == '<' || *s == '>' || *s == '"' || *s == '\'')
 			serve_text_put(t, "&#%d;", *s);
 		else
 			serve_text_bytes(t, s, 1);
 	}
+	free(made);
 }
 
 /* ---------------------------------------------------------------- target - */

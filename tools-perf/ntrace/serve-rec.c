@@ -231,8 +231,15 @@ static void take_fork(struct source *s, const struct rec_note *note)
 
 static void keep_name(const struct source *s, struct owner *o)
 {
-	if (o->task && !o->named && !s->by_cpu)
-		snprintf(o->track->name, sizeof(o->track->name), "%s %d", o->task->comm, o->tid);
+	char *p;
+
+	if (!o->task || o->named || s->by_cpu)
+		return;
+	snprintf(o->track->name, sizeof(o->track->name), "%s %d", o->task->comm, o->tid);
+	/* XML has none of them, and lines are made of it */
+	for (p = o->track->name; *p; p++)
+		if (utf8_is_control(*p))
+			*p = '.';
 }
 
 static void keep_mappings(struct source *s, const struct rec_note *note)

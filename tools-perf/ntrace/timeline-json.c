@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "timeline.h"
 
@@ -12,8 +13,11 @@
 
 static const char *separator = "";
 
-void json_string(const char *s)
+void json_string(const char *text)
 {
+	char *made;
+	const char *s = utf8_text(text, &made);
+
 	putchar('"');
 	for (; *s; s++) {
 		if (*s == '"' || *s == '\\')
@@ -24,6 +28,7 @@ void json_string(const char *s)
 			putchar(*s);
 	}
 	putchar('"');
+	free(made);
 }
 
 /* Microseconds, as the format wants them, without rounding */

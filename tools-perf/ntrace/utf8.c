@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names as text: the kernel cuts a thread's name at 15 bytes, in the middle of a character, and who
+ * sets it may put anything there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+/* Bytes of the character at s; 0: it is none */
+static unsigned int size_at(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	unsigned int n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+	unsigned int i;
+
+	for (i = 1; i < n; i++)
+		if (p[i] >> 6 != 2)
+			return 0;
+	/* longer than it has to be, half of a pair, beyond the last */
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+const char *utf8_text(const char *s, char **made)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	const char *p = s;
+	unsigned int n;
+	char *to;
+
+	*made = NULL;
+	while (*p && (n = size_at(p)))
+		p += n;
+	if (!*p)
+		return s;
+	*made = to = malloc(3 * strlen(s) + 1);
+	if (!to)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (p = s; *p; p += n ? n : 1) {
+		n = size_at(p);
+		to = mempcpy(to, n ? p : replacement, n ? n : 3);
+	}
+	*to = '\0';
+	return *made;
+}
+
+bool utf8_is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
