@@ -130,9 +130,13 @@ static uint64_t string(struct pprof *p, const char *text)
 	const struct numbered wanted = { .text = text };
 	bool new;
 	uint64_t number = number_of(&p->strings, &p->nr_strings, &wanted, &new);
+	char *made;
 
-	if (new)
-		put_bytes(&p->out, 6, text, strlen(text));
+	if (!new)
+		return number;
+	text = utf8_text(text, &made);
+	put_bytes(&p->out, 6, text, strlen(text));
+	free(made);
 	return number;
 }
 
@@ -211,11 +215,12 @@ static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_
 	struct message sample = { .p = NULL }, list = { .p = NULL };
 	struct pprof *p = ctx;
 	const struct stacks_label *label = &p->s->label[leaf->label];
+	unsigned int depth = 1;
 
 	if (!value[STACKS_INSNS] && !value[STACKS_BRANCHES] && !(p->time && value[STACKS_TIME]))
 		return;
 	put_varint(&list, location(p, n->function, f, addr));
-	for (; n->parent; n = n->parent) {
+	for (; n->parent && depth < STACKS_DEPTH; n = n->parent, depth++) {
 		f = stacks_file_get(p->files, n->parent->function);
 		put_varint(&list, location(p, n->parent->function, f,
 					   stacks_file_address(f, n->site)));

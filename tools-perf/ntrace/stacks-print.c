@@ -18,16 +18,15 @@ struct folded {
 static void put_name(FILE *f, const char *name)
 {
 	for (; *name; name++)
-		fputc(*name == ';' ? ':' : (unsigned char)*name < 0x20 ? '?' : *name, f);
+		fputc(*name == ';' ? ':' : utf8_is_control(*name) ? '?' : *name, f);
 }
 
 static void put_stack(FILE *f, const struct stacks_node *n)
 {
-	const struct stacks_node *below[512];
+	const struct stacks_node *below[STACKS_DEPTH];
 	size_t nr = 0;
 
-	/* what is further out than anybody looks at is cut */
-	for (; n && nr < 512; n = n->parent)
+	for (; n && nr < STACKS_DEPTH; n = n->parent)
 		below[nr++] = n;
 	while (nr--) {
 		fputc(';', f);
@@ -210,8 +209,8 @@ static void put_call(struct costs *c, struct stacks_files *files, const struct c
 	unsigned int line = stacks_file_line(to, addr, &source);
 
 	put_cost(c, cost);
-	if (*cost->callee->file)
-		printf("cob=%s\n", cost->callee->file);
+	/* without one it would be the caller's */
+	put_source("cob", *cost->callee->file ? cost->callee->file : NULL);
 	put_source("cfi", line ? source : NULL);
 	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr,
 	       line);
@@ -232,8 +231,7 @@ static void put_function(struct costs *c, struct stacks_files *files,
 		source = NULL;
 	c->source = source;
 	printf("\n");
-	if (*fn->file)
-		printf("ob=%s\n", fn->file);
+	put_source("ob", *fn->file ? fn->file : NULL);
 	put_source("fl", source);
 	printf("fn=%s\n", fn->name);
 }

@@ -105,6 +105,9 @@ void stacks_files_free(struct stacks_files *files);
 
 /* ----------------------------------------------------------- writing ---- */
 
+/* So deep at most: what is further out than anybody looks at is cut. */
+#define STACKS_DEPTH	512
+
 enum stacks_value { STACKS_INSNS, STACKS_BRANCHES, STACKS_TIME };
 
 void stacks_print_folded(const struct stacks *s, enum stacks_value value);

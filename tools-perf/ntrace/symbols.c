@@ -298,7 +298,7 @@ struct symbols *symbols_of_kallsyms(const char *path)
 	char *name, type;
 
 	while (f && fscanf(f, "%llx %c %ms%*[^\n]", &addr, &type, &name) == 3) {
-		if (!strchr("tTwW", type) || *name == '$' || !strncmp(name, ".L", 2)) {
+		if (!addr || !strchr("tTwW", type) || *name == '$' || !strncmp(name, ".L", 2)) {
 			free(name);
 			continue;
 		}
