@@ -126,7 +126,7 @@ void stat_print_totals(const struct stat_totals *t, uint64_t size)
 {
 	printf("%-24s %12" PRIu64 "\n", "instructions", t->insns);
 	printf("%-24s %12" PRIu64 "\n", "taken transfers", t->branches);
-	if (t->insns)
+	if (t->insns && size)
 		printf("%-24s %12.3f\n", "bits per instruction", 8.0 * size / t->insns);
 	printf("%-24s %12" PRIu64 "\n", "losses", t->losses);
 	if (t->skipped)

@@ -97,10 +97,33 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 	return len;
 }
 
-static bool window_is_wanted(const struct rec *rec, const struct nt_session_window *w)
+/*
+ * An AUX record of a CPU's buffer names who ran when the buffer was read: its bytes are of all who ran
+ * before, too.
+ */
+static bool is_of_nobody(const struct rec *rec, const struct nt_session_buffer *b)
+{
+	return b && b->cpu >= 0 && b->nr_windows &&
+	       (rec->options->pids.nr || rec->options->tids.nr);
+}
+
+static bool has_of_nobody(const struct rec *rec)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->trace.nr_buffers; i++)
+		if (is_of_nobody(rec, rec->trace.buffer[i]))
+			return true;
+	return false;
+}
+
+static bool window_is_wanted(const struct rec *rec, const struct nt_session_buffer *b,
+			     const struct nt_session_window *w)
 {
 	const struct rec_options *o = rec->options;
 
+	if (is_of_nobody(rec, b))
+		return false;
 	return rec_cpu_is_wanted(o, w->cpu) && rec_time_is_wanted(rec, w->time) &&
 	       rec_list_has_id(&o->tids, w->tid) && rec_list_has_id(&o->pids, w->pid);
 }
@@ -155,11 +178,14 @@ int rec_dump(const char *path, const struct rec_options *o)
 
 	refuse_names(o);
 	rec_open(&rec, path, o);
+	if (has_of_nobody(&rec))
+		die("%s: --pid and --tid are for the trace of tasks: messages in a CPU's buffer are of all who ran there; `ntrace decode' tells them apart",
+		    path);
 	for (i = 0; i < rec.trace.nr_buffers; i++) {
 		struct nt_session_buffer *b = rec.trace.buffer[i];
 
 		for (k = 0; b && k < b->nr_windows; k++)
-			if (window_is_wanted(&rec, &b->window[k]))
+			if (window_is_wanted(&rec, b, &b->window[k]))
 				dump_window(&rec, b, k);
 	}
 	status = rec_status(&rec);
@@ -177,7 +203,7 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 		out_hex(loss->ip);
 	}
 	out_str(": ");
-	out_str(loss->text);
+	out_plain(loss->text);
 	out_char('\n');
 }
 
@@ -227,7 +253,7 @@ static void count_windows(struct rec *rec, struct counts *c)
 		for (k = 0; b && k < b->nr_windows; k++) {
 			const struct nt_session_window *w = &b->window[k];
 
-			c->wanted = window_is_wanted(rec, w);
+			c->wanted = window_is_wanted(rec, b, w);
 			c->echo = w->echo;
 			/* a message may begin in one that is not wanted */
 			if (!w->hw_id || !w->size || !(c->wanted || w->shared))
@@ -257,7 +283,10 @@ int rec_stat(const char *path, const struct rec_options *o)
 	out_free();
 	c.totals.insns = rec.insns;
 	c.totals.losses = rec.losses;
-	stat_print_messages(&c.messages, "windows", c.size);
+	if (has_of_nobody(&rec))
+		printf("# without messages and bytes of CPUs' buffers, which are of all who ran there\n");
+	else
+		stat_print_messages(&c.messages, "windows", c.size);
 	stat_print_totals(&c.totals, c.size);
 	status = rec_status(&rec);
 	rec_free(&rec);
