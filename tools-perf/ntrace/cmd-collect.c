@@ -230,6 +230,7 @@ int cmd_collect(int argc, char **argv)
 		.state = "/var/lib/ntrace-collect", .duration = "10", .day = 64 << 20,
 		.room = 1 << 30, .largest = 256 << 20, .cpu = 60,
 	};
+	bool dropped;
 	int status;
 
 	parse_arguments(&argp, argc, argv, &c);
@@ -238,8 +239,11 @@ int cmd_collect(int argc, char **argv)
 	check_host(&c);
 	make_state(&c);
 	collect_budget_read(&c);
+	/* before: it would be in the way; behind: of what came now */
+	dropped = collect_send_drop(&c);
 	status = record(&c);
-	if (!collect_send_all(&c) && status < EXIT_LOSSES)
+	dropped |= collect_send_drop(&c);
+	if ((!collect_send_all(&c) || dropped) && status < EXIT_LOSSES)
 		status = EXIT_LOSSES;
 	return status;
 }

@@ -129,6 +129,29 @@ static const char *send_one(struct collect *c, const char *name, const char *fro
 	return wrong;
 }
 
+bool collect_send_drop(const struct collect *c)
+{
+	bool dropped = false;
+	struct dirent *d;
+	struct stat st;
+	char *path;
+	DIR *dir = open_outbox(c, &path);
+
+	while ((d = readdir(dir))) {
+		if (*d->d_name == '.' || fstatat(dirfd(dir), d->d_name, &st, 0) ||
+		    (uint64_t)st.st_size <= c->day)
+			continue;
+		warn("%s/%s has %" PRIu64 " bytes, more than may be sent in a day: dropped (--day)", path,
+		     d->d_name, (uint64_t)st.st_size);
+		if (unlinkat(dirfd(dir), d->d_name, 0))
+			die("%s/%s: %s", path, d->d_name, strerror(errno));
+		dropped = true;
+	}
+	closedir(dir);
+	free(path);
+	return dropped;
+}
+
 bool collect_send_all(struct collect *c)
 {
 	const char *wrong = NULL;
