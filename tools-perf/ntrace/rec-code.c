@@ -3,8 +3,8 @@
  * The code that trace is read against: bytes of a process or of the kernel, as they are mapped at
  * this moment. A file's code is decoded once for all who map it.
  */
-#include <elf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +17,29 @@
 
 /* ------------------------------------------------------------- the kernel */
 
-static bool read_at(int fd, void *buf, size_t len, uint64_t offset)
-{
-	return pread(fd, buf, len, offset) == (ssize_t)len;
-}
-
+/* Of RV32 it is an ELF32, as the copy of perf record is of either. */
 static bool read_segments(struct rec_kcore *k)
 {
-	Elf64_Ehdr ehdr;
-	Elf64_Phdr phdr;
-	unsigned int i;
+	size_t nr = 0, i;
+	GElf_Phdr phdr;
+	bool whole;
+	Elf *elf;
 
-	if (!read_at(k->fd, &ehdr, sizeof(ehdr), 0) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) ||
-	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_phentsize != sizeof(phdr))
-		return false;
-	k->segment = calloc(ehdr.e_phnum + 1, sizeof(*k->segment));
+	elf_version(EV_CURRENT);
+	elf = elf_begin(k->fd, ELF_C_READ, NULL);
+	whole = elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &nr);
+	k->segment = calloc(nr + 1, sizeof(*k->segment));
 	if (!k->segment)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < ehdr.e_phnum; i++) {
-		if (!read_at(k->fd, &phdr, sizeof(phdr), ehdr.e_phoff + i * sizeof(phdr)))
-			return false;
-		if (phdr.p_type == PT_LOAD)
+	for (i = 0; i < nr && whole; i++) {
+		whole = gelf_getphdr(elf, (int)i, &phdr);
+		if (whole && phdr.p_type == PT_LOAD)
 			k->segment[k->nr_segments++] = (struct rec_segment){
 				phdr.p_offset, phdr.p_filesz, phdr.p_vaddr, true,
 			};
 	}
-	return true;
+	elf_end(elf);
+	return whole;
 }
 
 static void open_kernel(struct rec_kcore *k, const char *path)
