@@ -90,8 +90,8 @@ static void set_own_id(struct rec_file *f, const uint8_t *id, size_t size)
 
 enum found { FOUND, NOT_THERE, ANOTHER };	/* the last: it has another build-id */
 
-/* Takes the file if it is the one. */
-static enum found take(struct rec_file *f, const char *path)
+/* Takes the file if it is the one. `given': for that one, so that it may be without a build-id. */
+static enum found take(struct rec_file *f, const char *path, bool given)
 {
 	uint8_t id[64];
 	size_t size;
@@ -109,7 +109,7 @@ static enum found take(struct rec_file *f, const char *path)
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	size = elf ? read_build_id(elf, id, sizeof(id)) : 0;
-	if (f->id.size && size && !same_id(&f->id, id, size)) {
+	if (f->id.size && (size ? !same_id(&f->id, id, size) : !given)) {
 		elf_end(elf);
 		close(fd);
 		return ANOTHER;
@@ -151,7 +151,7 @@ static enum found in_buildid_dir(const struct rec *rec, struct rec_file *f, cons
 	else
 		n = snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/%s",
 			     home ? home : "", hex, hex + 2, f->vdso ? "vdso" : "elf");
-	return n < (int)sizeof(path) ? take(f, path) : NOT_THERE;
+	return n < (int)sizeof(path) ? take(f, path, true) : NOT_THERE;
 }
 
 static enum found in_debuginfod_cache(struct rec_file *f, const char *hex)
@@ -168,7 +168,7 @@ static enum found in_debuginfod_cache(struct rec_file *f, const char *hex)
 	else
 		n = snprintf(path, sizeof(path), "%s/.cache/debuginfod_client/%s/executable",
 			     home ? home : "", hex);
-	return n < (int)sizeof(path) ? take(f, path) : NOT_THERE;
+	return n < (int)sizeof(path) ? take(f, path, true) : NOT_THERE;
 }
 
 static enum found in_symfs(const struct rec *rec, struct rec_file *f)
@@ -179,18 +179,16 @@ static enum found in_symfs(const struct rec *rec, struct rec_file *f)
 	    snprintf(path, sizeof(path), "%s/%s", rec->options->symfs, f->name) >=
 		    (int)sizeof(path))
 		return NOT_THERE;
-	return take(f, path);
+	return take(f, path, false);
 }
 
 /* Without a build-id its name has to tell. */
-static bool is_program(const struct rec *rec, const struct rec_file *f)
+static enum found in_program(const struct rec *rec, struct rec_file *f)
 {
-	const char *program = rec->options->program, *slash;
+	const char *program = rec->options->program, *slash = strrchr(f->name, '/');
+	bool same = program && slash && !strcmp(slash + 1, last_part(program));
 
-	if (!program || f->id.size)
-		return program;
-	slash = strrchr(f->name, '/');
-	return slash && !strcmp(slash + 1, last_part(program));
+	return program && (same || f->id.size) ? take(f, program, same) : NOT_THERE;
 }
 
 static void open_file(const struct rec *rec, struct rec_file *f)
@@ -207,15 +205,15 @@ static void open_file(const struct rec *rec, struct rec_file *f)
 	if (found != FOUND && *hex)
 		found = in_debuginfod_cache(f, hex);
 	if (found != FOUND && *f->name == '/' && !rec->options->symfs) {
-		found = take(f, f->name);
+		found = take(f, f->name, false);
 		another |= found == ANOTHER;
 	}
-	if (found != FOUND && is_program(rec, f))
-		found = take(f, rec->options->program);
+	if (found != FOUND)
+		found = in_program(rec, f);
 	if (found == FOUND || *f->name != '/')
 		return;
 	if (another)
-		warn("%s is not the file that was recorded, its build-id is another: its trace cannot be decoded (see --symfs, --buildid-dir)",
+		warn("%s is not the file that was recorded, its build-id is another, or it has none: its trace cannot be decoded (see --symfs, --buildid-dir)",
 		     f->name);
 	else
 		warn("cannot find %s: its trace cannot be decoded (see --symfs, --buildid-dir)",
