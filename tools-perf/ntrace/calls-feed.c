@@ -326,7 +326,7 @@ static int of_trace(struct calls_feed *f)
 	int i, n;
 
 	if (!in->images)
-		die("no program given: --elf or --raw");
+		die("no program given: --elf or --raw%s", input_pipe_hint(in));
 	input_open(in);
 	input_check_sources(in);
 	input_say_begin(in);

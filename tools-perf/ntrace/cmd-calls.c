@@ -27,6 +27,7 @@ struct command_calls {
 	struct calls_feed feed;
 	enum calls_format format;
 	const char *function;
+	bool found;		/* it was executed */
 	bool by_insns, by_time;
 };
 
@@ -67,8 +68,10 @@ static void put_one(void *ctx, const struct calls_one *one)
 	struct calls_feed *f = ctx;
 	struct command_calls *cc = f->ctx;
 
-	if (!strcmp(one->function->name, cc->function))
-		calls_print_one(&f->calls, cc->format, one);
+	if (strcmp(one->function->name, cc->function))
+		return;
+	cc->found = true;
+	calls_print_one(&f->calls, cc->format, one);
 }
 
 static void begin(struct calls_feed *f)
@@ -120,6 +123,10 @@ int cmd_calls(int argc, char **argv)
 	input_init(&cc->feed.in);
 	parse_arguments(&argp, argc, argv, cc);
 	status = calls_feed_run(&cc->feed);
+	if (cc->function && !cc->found) {
+		warn("--function: no function `%s' was executed", cc->function);
+		status = EXIT_UNUSABLE;
+	}
 	free(cc);
 	if (fflush(stdout) || ferror(stdout))
 		die("cannot write to standard output: %s", strerror(errno));

@@ -98,7 +98,7 @@ int cmd_coverage(int argc, char **argv)
 		cc.program = p->in.elfs->path;
 	profile_open(p);
 	if (!p->in.elfs)
-		die("no program given: --elf");
+		die("no program given: --elf%s", input_pipe_hint(&p->in));
 	/* before what may take long */
 	cover_dwarf_read(&source, p->in.elfs->path);
 	profile_make(p);

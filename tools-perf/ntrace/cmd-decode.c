@@ -464,7 +464,7 @@ int cmd_decode(int argc, char **argv)
 		return decode_recording(&d);
 	rec_refuse_options(&d.recording);
 	if (!d.in.images)
-		die("no program given: --elf or --raw");
+		die("no program given: --elf or --raw%s", input_pipe_hint(&d.in));
 	ctr = !strcmp(d.output->name, "ctr");
 	if (ctr && d.not_taken)
 		die("--not-taken is for --output=branch; records have --ctrctl=...,ntbren");

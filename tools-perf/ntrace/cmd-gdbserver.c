@@ -127,7 +127,7 @@ static void open_raw(struct arguments *a, struct serve_recording *r)
 {
 	rec_refuse_options(&a->recording);
 	if (!a->in.images)
-		die("no program given: --elf or --raw");
+		die("no program given: --elf or --raw%s", input_pipe_hint(&a->in));
 	input_open(&a->in);
 	serve_raw_open(r, &a->in);
 }

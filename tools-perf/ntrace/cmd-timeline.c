@@ -182,6 +182,8 @@ int cmd_timeline(int argc, char **argv)
 	unsigned long losses = 0;
 
 	parse_arguments(&argp, argc, argv, &a);
+	if (!a.perf.text && !strcmp(a.file, "-"))
+		die("-: a perf.data is read from a file; ntrace script reads it from a pipe, too, and what perf script printed wants --perf-script");
 	if (!a.perf.text && !perf_is_data(a.file))
 		die("%s: is not a perf.data; what perf script printed wants --perf-script", a.file);
 	if (a.perf.text)

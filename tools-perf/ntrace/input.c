@@ -346,7 +346,13 @@ bool input_has_parameters(const struct input *in)
 	return in->xlen_given || in->srcbits_given || in->isa || in->wrapped || p->src >= 0 ||
 	       p->timestamps || p->tstamp_bits || p->extaddr || p->addr_bits || p->seqjump ||
 	       p->alljumps || p->retstack || p->profile != NT_PROFILE_1_0 || p->jvt ||
-	       p->mode != NT_MODE_UNKNOWN || p->nr_branches;
+	       p->mode != NT_MODE_UNKNOWN || p->nr_branches || p->work_per_byte;
+}
+
+const char *input_pipe_hint(const struct input *in)
+{
+	return in->file && !strcmp(in->file, "-") ?
+		       " (of a perf.data it is known, but only ntrace script reads one from a pipe)" : "";
 }
 
 /* -------------------------------------------------------------- trace ---- */
@@ -605,8 +611,9 @@ static void check_trace(struct input *in)
 		const char *magic, *what;
 	} others[] = {
 		{ "\177ELF", "an ELF file, not a trace; programs are given as --elf=FILE" },
-		{ "PERFILE2", "a perf.data, not a raw trace; ntrace script, profile and timeline "
-			      "read it, dump and decode if it is a file" },
+		{ "PERFILE2", "a perf.data, not a raw trace; ntrace script reads it from a pipe, "
+			      "all commands from a file" },
+		{ "2ELIFREP", "a perf.data of a big-endian machine, which is not read" },
 		{ "\050\265\057\375", "compressed; decompress it first, as with zstd -dc" },
 		{ "\037\213", "compressed; decompress it first, as with gzip -dc" },
 	};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "nt-perfdata.h"
 #include "perf-script.h"
 
 enum { OPT_PERF = 0x300, OPT_TEXT };
@@ -76,7 +77,7 @@ bool perf_is_data(const char *file)
 
 	if (!f)
 		return false;
-	is = fread(magic, sizeof(magic), 1, f) == 1 && !memcmp(magic, "PERFILE2", sizeof(magic));
+	is = fread(magic, sizeof(magic), 1, f) == 1 && nt_perfdata_is(magic, sizeof(magic));
 	fclose(f);
 	return is;
 }

@@ -362,7 +362,7 @@ void profile_open(struct profile *p)
 	if (!p->in.images && p->of_perf && !p->perf.text)
 		find_program(p);
 	if (!p->in.images)
-		die("no program given: --elf or --raw");
+		die("no program given: --elf or --raw%s", input_pipe_hint(&p->in));
 	if (p->of_perf && (!p->in.elfs || p->in.elfs->bias))
 		die("%s: %s: give it as --elf=FILE", p->in.file, p->of_edges ?
 		    "has the program's own addresses" : "perf knows where the program was mapped");
