@@ -80,6 +80,16 @@ collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 && [ ! -e "$s
 verdict $? 'what a killed command left goes'
 collect 0 rec.3 --send=recording && arrived "$scratch"/{0,1,2,3}.edges "$scratch/rec.3"
 verdict $? '--send=recording'
+# what is larger than a day may be would wait for ever: it goes, and is said
+size=$(stat -c %s "$scratch/rec.3")
+rm "$state/day"
+collect 1 rec.3 --send=recording --day=$((size - 1)) && waiting 0 && grep -q 'more than may be sent in a day: dropped (--day)$' "$scratch/said"
+verdict $? 'a recording that is larger than a day may be is dropped'
+mv "$spool/incoming" "$spool/away"
+collect 1 rec.3 --send=recording && waiting 1
+mv "$spool/away" "$spool/incoming"
+collect 1 rec.0 --day=$((size - 1)) && waiting 0 && grep -q 'dropped (--day)$' "$scratch/said" && ! grep -q 'nothing recorded' "$scratch/said"
+verdict $? '... and one that waits is in nobody else'"'"'s way'
 "$ntrace" fleet "$spool" >"$scratch/got"
 [ "$(awk '$1 == "h07" { print $2, $6, $7 }' "$scratch/got")" = '4 1 0' ] &&
 	cmp "$spool/merged/sum.edges" <("$ntrace" merge --flatten "$scratch"/[0-3].edges)

@@ -151,6 +151,8 @@ def ask(arguments, packets, timeout=600):
     answers = []
     for part in p.stdout.split(b'$')[1:]:
         s = part.split(b'#')[0]
+        # what is escaped: } and the byte with another bit
+        s = b''.join(bytes([t[0] ^ 0x20]) + t[1:] if i else t for i, t in enumerate(s.split(b'}')))
         if s.startswith(b'O') and s != b'OK':
             s = bytes.fromhex(s[1:].decode())
         answers.append(s)

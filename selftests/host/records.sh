@@ -237,4 +237,142 @@ status=0
 [ $status = 1 ] && grep -q 'cut.data: at 0x.*: decoded up to there' stderr
 verdict $? 'timeline of a damaged file: status 1'
 
+# --- names that are no text -----------------------------------------------------------------
+make 'names that are no text' <<'END'
+one = ['10000', '10004', '10100', '10104', '10108']
+r = Recording()
+for tid, name in ((100, b'abcdefghijklmn\xc3'), (101, b'a\n# loss code 9'), (102, b'\xed\xa0\x80\x01')):
+    r.start(name, 'one.elf', tid, 10)
+r.trace(b''.join(stretch('one.elf', 100 + i, 1000 * (i + 1), one, 1000 * i + 1500, '10008')
+                 for i in range(3)), 20000)
+r.write('names.data')
+END
+"$ntrace" timeline --min=0 names.data >got 2>stderr && python3 -c '
+import json
+text = open("got", "rb").read().decode("utf-8")
+names = {e["args"]["name"] for e in json.loads(text)["traceEvents"] if e["name"] == "thread_name"}
+assert "abcdefghijklmn\ufffd" in names and "\ufffd\ufffd\ufffd\x01" in names, names'
+verdict $? 'timeline is UTF-8'
+"$ntrace" profile --format=pprof names.data >names.pb 2>stderr &&
+	python3 "$top/selftests/host/pprof.py" labels names.pb >got && grep -q "^task=abcdefghijklmn$(printf '\357\277\275') " got
+verdict $? 'pprof is'
+for pid in 100 101 102; do
+	python3 ask "--pid=$pid - names.data" qXfer:threads:read::0,1000 | sed -n '/^[lm]<?xml/,$p' | sed '1s/^.//' |
+		sed '/<\/threads>/q' >threads.xml
+	python3 -c 'import xml.dom.minidom; print(xml.dom.minidom.parse("threads.xml").getElementsByTagName("thread")[0].getAttribute("name"))' >>names.txt 2>log || cat log
+done
+printf '%s\n' "abcdefghijklmn$(printf '\357\277\275') 100" 'a.# loss code 9 101' \
+	"$(printf '\357\277\275%.0s' 1 2 3). 102" | cmp - names.txt
+verdict $? "GDB's list of threads is"
+"$ntrace" script names.data | grep -c '^# loss' >got
+[ "$(cat got)" = 0 ] && "$ntrace" script names.data | grep -q '^ *a\.# loss code 9 *101 '
+verdict $? 'script: a name makes no line'
+
+# --- whose messages are ---------------------------------------------------------------------
+"$ntrace" dump --tid=100 end.data >got 2>stderr
+[ $? = 2 ] && [ ! -s got ] && grep -q "messages in a CPU's buffer are of all who ran there" stderr
+verdict $? "dump --tid of a CPU's buffer is refused in words"
+gives "stat --tid: messages of a CPU's buffer are left out" 0 "$ntrace" stat --tid=100 end.data <<'END'
+# without messages and bytes of CPUs' buffers, which are of all who ran there
+instructions                        5
+taken transfers                     2
+losses                              0
+END
+
+# --- deep recursion -------------------------------------------------------------------------
+printf '%s\n' '10000 main' 'call 10100' ret '10100 f' nop 'call 10100' ret | ./callprog >deep.elf
+make 'calls in calls' <<'END'
+r = Recording()
+r.start('deep', 'deep.elf', 100, 10)
+r.trace(stretch('deep.elf', 100, 1000, ['10000'] + ['10100', '10104'] * 3000, 9000, '10100'), 20000)
+r.write('deep.data')
+END
+"$ntrace" profile --format=folded deep.data 2>stderr | awk -F';' 'NF > n { n = NF } END { print n - 1 }' >want
+"$ntrace" profile --format=pprof deep.data >deep.pb 2>stderr &&
+	python3 "$top/selftests/host/pprof.py" folded deep.pb | awk -F';' 'NF > n { n = NF } END { print n }' | cmp - want &&
+	[ "$(cat want)" = 512 ]
+verdict $? 'stacks are cut at the same depth'
+
+# --- callgrind ------------------------------------------------------------------------------
+printf '%s\n' '10000 main' nop ecall ret | ./callprog >ecall.elf
+make 'a system call' <<'END'
+r = Recording()
+r.start('ecall', 'ecall.elf', 100, 10)
+r.trace(encode('ecall.elf', ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64', '10000',
+                             '# time 1100', '# stop 10004 EVCODE=4', '# time 1500', '# start 10008 SYNC=5',
+                             '10008', '# time 1600', '# stop 1000c EVCODE=4']), 20000)
+r.write('ecall.data')
+END
+"$ntrace" profile --format=callgrind ecall.data >callgrind.out 2>stderr &&
+	awk -F= '$1 == "cob" { cob = $2 } /^cfn=\[/ { n += cob == "???" } /^cfn=/ { cob = "" } END { exit !n }' callgrind.out
+verdict $? 'callgrind: a system call is in no object'
+if command -v callgrind_annotate >/dev/null; then
+	callgrind_annotate callgrind.out >got 2>log && grep -q 'PROGRAM TOTALS' got
+	verdict $? 'callgrind_annotate reads it'
+else
+	verdict 0 'callgrind_annotate # SKIP not installed'
+fi
+
+# --- the file that was recorded -------------------------------------------------------------
+make 'a recording with a build-id, of a file that has none now' <<'END'
+r = Recording()
+r.start('one', 'one.elf', 100, 10, build_id=bytes([0x33] * 20))
+r.trace(stretch('one.elf', 100, 1000, ['10000', '10004', '10100', '10104', '10108'], 1500, '10008'), 20000)
+r.write('id.data')
+END
+"$ntrace" script id.data >got 2>stderr
+[ $? = 1 ] && grep -q 'one.elf is not the file that was recorded' stderr
+verdict $? 'a file without a build-id is not the one that had one'
+bolt --elf one.elf id.data >got 2>stderr && grep -q '^B 10004 10100 1 0$' got
+verdict $? '... unless it is given'
+
+# --- the kernel -----------------------------------------------------------------------------
+mkdir -p zeros.data/kcore_dir && cp end.data zeros.data/data
+printf '%016x t %s\n' 0 first 0 second >zeros.data/kcore_dir/kallsyms
+python3 - <<'END'
+import struct
+code = b'\x13\0\0\0' * 4
+head = b'\x7fELF\1\1\1' + bytes(9) + struct.pack('<HHIIIIIHHHHHH', 4, 243, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+seg = struct.pack('<IIIIIIII', 1, 0x1000, 0xc0000000, 0, len(code), len(code), 7, 0x1000)
+with open('zeros.data/kcore_dir/kcore', 'wb') as f:
+    f.write(head + seg)
+    f.seek(0x1000)
+    f.write(code)
+END
+"$ntrace" script zeros.data >got 2>stderr && grep -q 'branches: .*call' got
+verdict $? "a copy of an RV32 kernel's text"
+"$ntrace" gdbserver --kernel-symbols=symbols.elf - zeros.data >got 2>stderr </dev/null
+[ $? = 2 ] && grep -q 'has no symbols of the kernel' stderr
+verdict $? 'symbols without addresses are none'
+
+# --- what is refused, and how ---------------------------------------------------------------
+says()		# DESCRIPTION WORDS COMMAND...
+{
+	local description=$1 words=$2 status=0
+	shift 2
+
+	"$ntrace" "$@" >got 2>stderr || status=$?
+	[ $status = 2 ] && grep -qF -- "$words" stderr
+	verdict $? "$description"
+}
+{ printf 2ELIFREP; tail -c +9 end.data; } >big.data
+for command in script stat decode dump calls timeline profile 'profile --elf one.elf' 'profile --format=pprof' \
+		coverage 'gdbserver -'; do
+	# shellcheck disable=SC2086
+	says "a big-endian file: $command" 'was recorded on a big-endian machine' $command big.data </dev/null
+done
+for command in 'calls --elf one.elf' 'decode --elf one.elf' 'profile --elf one.elf' stat dump; do
+	# shellcheck disable=SC2086
+	says "a perf.data from a pipe: $command" 'ntrace script reads it from a pipe' $command - < <(cat end.data)
+done
+for command in calls decode profile coverage; do
+	says "a perf.data from a pipe: $command" 'only ntrace script reads one from a pipe' $command - < <(cat end.data)
+done
+says 'a perf.data from a pipe: timeline' 'ntrace script reads it from a pipe' timeline - < <(cat end.data)
+"$ntrace" script end.data >want
+cat end.data | "$ntrace" script - | cmp - want
+verdict $? '... which it does'
+says 'no such function' "no function \`nosuch' was executed" calls --function=nosuch end.data
+says 'a parameter for raw traces' 'parameters are for raw traces' stat --work-per-byte=5 end.data
+
 finish
