@@ -375,4 +375,15 @@ verdict $? '... which it does'
 says 'no such function' "no function \`nosuch' was executed" calls --function=nosuch end.data
 says 'a parameter for raw traces' 'parameters are for raw traces' stat --work-per-byte=5 end.data
 
+# --- counts that are as large as can be -----------------------------------------------------
+"$ntrace" profile --format=edges -o reuse.edges reuse.data 2>stderr &&
+	"$ntrace" merge --flatten --weight=2 -o twice.edges reuse.edges 2>stderr
+verdict $? 'counts of a recording'
+"$ntrace" merge --flatten --weight=18446744073709551615 -o most.edges reuse.edges 2>stderr
+[ $? = 1 ] && grep -q '^ntrace: [1-9][0-9]* sums are more than a count can be' stderr
+verdict $? 'a sum that is more than a count can be: status 1'
+says 'a profile of such counts is refused' 'add up to more than can be counted' profile --elf one.elf most.edges
+"$ntrace" profile --format=bolt --elf one.elf twice.edges >got 2>stderr && grep -q '^B 10004 10100 ' got
+verdict $? '... not of others'
+
 finish

@@ -2,6 +2,7 @@
 /*
  * ntrace merge: counts of many recordings, and their sum
  */
+#include <inttypes.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,8 @@ int cmd_merge(int argc, char **argv)
 		       "arrives twice counts once.",
 	};
 	struct command_merge cm = { .output = NULL };
-	size_t i, skipped;
+	bool whole;
+	size_t i;
 
 	parse_arguments(&argp, argc, argv, &cm);
 	for (i = 0; i < cm.nr_files; i++) {
@@ -122,9 +124,12 @@ int cmd_merge(int argc, char **argv)
 		edges_show(&cm.merge);
 	else
 		merge(&cm);
-	skipped = cm.merge.skipped;
+	if (cm.merge.saturated)
+		warn("%" PRIu64 " sums are more than a count can be, and are the most that it can: give smaller --weight",
+		     cm.merge.saturated);
+	whole = !cm.merge.skipped && !cm.merge.saturated;
 	edges_merge_free(&cm.merge);
 	if (fflush(stdout) || ferror(stdout))
 		die("cannot write to standard output: %s", strerror(errno));
-	return skipped ? EXIT_LOSSES : EXIT_WHOLE;
+	return whole ? EXIT_WHOLE : EXIT_LOSSES;
 }

@@ -416,8 +416,9 @@ static uint64_t own_address(const struct profile *p, const bool *own, uint64_t a
 	return own[edges_file_of(at)] ? profile_inside(p, edges_address(at)) : PROFILE_ELSEWHERE;
 }
 
+/* total: of all parts. What a profile adds up is no more than that. */
 static void read_part(struct profile_perf *r, struct edges_merge *m, const struct edges_part *part,
-		      const bool *own)
+		      const bool *own, uint64_t *total)
 {
 	static const unsigned int types[EDGES_KINDS] = {
 		[EDGES_BRANCH] = NT_TYPE_JUMP, [EDGES_TRAP] = NT_TYPE_TRAP,
@@ -429,6 +430,9 @@ static void read_part(struct profile_perf *r, struct edges_merge *m, const struc
 
 	edges_stream_open(&s, part);
 	while (edges_stream_next(&s, &m->codec)) {
+		if (edges_saturate(total, s.e.count))
+			die("%s: its counts add up to more than can be counted: merge with smaller --weight",
+			    r->profile->in.file);
 		e = (struct nt_edge){
 			.from = own_address(r->profile, own, s.e.from),
 			.to = own_address(r->profile, own, s.e.to),
@@ -468,6 +472,7 @@ size_t edges_count_back(struct profile_perf *r)
 	struct counted_file program = { .file = NULL };
 	bool found = false, *own;
 	size_t i, k, skipped;
+	uint64_t total = 0;
 
 	identify_program(&program, r->profile);
 	merge_files(&m, r->profile);
@@ -480,7 +485,7 @@ size_t edges_count_back(struct profile_perf *r)
 		if (!own)
 			die("%s", nt_strerror(NT_ENOMEM));
 		if (find_own(&part->head, &program.is, own)) {
-			read_part(r, &m, part, own);
+			read_part(r, &m, part, own, &total);
 			found = true;
 		}
 		free(own);

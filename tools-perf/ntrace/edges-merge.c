@@ -277,12 +277,15 @@ static size_t find_scale(struct scales *scales, const struct edges_merge *m,
 }
 
 /* To the nearest; what is halfway goes up. */
-static uint64_t scaled(const struct scale *s, uint64_t count)
+static uint64_t scaled(const struct scale *s, uint64_t count, bool *over)
 {
 	unsigned __int128 product = (unsigned __int128)count * s->up;
 
 	product = (product + s->down / 2) / s->down;
-	return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+	if (product <= UINT64_MAX)
+		return (uint64_t)product;
+	*over = true;
+	return UINT64_MAX;
 }
 
 /* ------------------------------------------------------------- the heads --- */
@@ -307,6 +310,7 @@ struct sum {
 	struct runner *node;
 	size_t width;
 	uint64_t *value;	/* of this place, by scale */
+	bool over;		/* one of them is more than that */
 };
 
 static void add_heads(struct sum *s)
@@ -397,14 +401,17 @@ static inline void replay(struct sum *s, edges_key key)
 
 static void put(struct sum *s, struct edges_writer *w, struct edges_edge *e)
 {
+	bool over = s->over;
 	size_t i;
 
+	s->over = false;
 	e->count = s->value[0];
 	for (i = 1; i < s->scales.nr; i++) {
-		e->count += scaled(&s->scales.list[i], s->value[i]);
+		over |= edges_saturate(&e->count, scaled(&s->scales.list[i], s->value[i], &over));
 		s->value[i] = 0;
 	}
 	s->value[0] = 0;
+	s->m->saturated += over;
 	if (e->count)
 		edges_write_edge(w, e);
 }
@@ -432,7 +439,7 @@ static void add_up(struct sum *s, struct edges_writer *w, size_t first, size_t n
 			e = from->e;
 			key = s->node[0].key;
 		}
-		s->value[scale ? scale[i] : 0] += from->e.count;
+		s->over |= edges_saturate(&s->value[scale ? scale[i] : 0], from->e.count);
 		edges_stream_next(from, &s->m->codec);
 		replay(s, key_of(from));
 	}

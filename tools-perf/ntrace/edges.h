@@ -233,9 +233,19 @@ struct edges_weight {
 	uint64_t value;
 };
 
+/* More than a count can be is the most that it can: true then */
+static inline bool edges_saturate(uint64_t *sum, uint64_t more)
+{
+	if (!__builtin_add_overflow(*sum, more, sum))
+		return false;
+	*sum = UINT64_MAX;
+	return true;
+}
+
 struct edges_merge {
 	struct edges_parts parts;	/* in an order that does not depend on that of files */
 	size_t skipped;			/* files */
+	uint64_t saturated;		/* edges whose sum is more than a count can be */
 	struct edges_codec codec;
 	struct edges_weight *weight, *cap;
 	size_t nr_weights, nr_caps;
