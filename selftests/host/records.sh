@@ -219,7 +219,7 @@ for kind in 'lost 7 events' 'samples 7 samples'; do
 		"$ntrace" $command whole.data >got 2>stderr || { bad=1; echo "# $command: not whole"; }
 	done
 	verdict $bad "$what were lost: status 1"
-	"$ntrace" script $name.data 2>stderr | grep -qx "# lost time 0.000000900 cpu 0: $what"
+	"$ntrace" script "$name.data" 2>stderr | grep -qx "# lost time 0.000000900 cpu 0: $what"
 	verdict $? '... and script shows where'
 done
 make 'a damaged file' <<'END'

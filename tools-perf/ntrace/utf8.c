@@ -12,8 +12,12 @@
 static unsigned int size_at(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
-	unsigned int n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
-	unsigned int i;
+	unsigned int n = 0, i;
+
+	if (*p < 0x80)
+		n = 1;
+	else if (*p >= 0xc2 && *p < 0xf5)
+		n = *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
 
 	for (i = 1; i < n; i++)
 		if (p[i] >> 6 != 2)
