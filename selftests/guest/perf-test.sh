@@ -34,7 +34,7 @@ awk '
 		suites++
 	}
 	END {
-		result(suites == 6, "perf test ran 5 tables and a script")
+		result(suites == 7, "perf test ran 6 tables and a script")
 		print "1.." n
 		exit failed > 0
 	}' $out || { failed=1; tail -n 60 $out | cut -c1-150 | sed 's/^/# /'; }

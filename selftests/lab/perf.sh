@@ -188,7 +188,7 @@ host_perf run data convert --to-json "$share/user.json" -i "$share/user.data" >"
 	grep -q '"linux-perf-json-version"' "$share/user.json"
 ok $? "a command that has no options for trace reads the rest" "$log"
 "$lab/enter" "$build/perf-x86_64/perf" test -v 'N-Trace messages' 'N-Trace control flow' \
-	'N-Trace description' 'N-Trace times' 'N-Trace samples' >"$log" 2>&1
-[ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 5 ] && ! grep -q FAILED "$log"
+	'N-Trace description' 'N-Trace times' 'N-Trace samples' 'N-Trace without' >"$log" 2>&1
+[ "$(grep -c 'N-Trace.*: Ok$' "$log")" = 6 ] && ! grep -q FAILED "$log"
 ok $? "perf test: the tables of the decoder, times, samples" "$log"
 finish

@@ -423,6 +423,46 @@ static int test__ntrace_times(struct test_suite *test __maybe_unused,
 	return TEST_OK;
 }
 
+/* Messages without the code, in two windows: a damaged one begins in one and ends in the other. */
+static int test_quick(struct ntrace_queue *q)
+{
+	static const u8 begin[] = { 0x24, 0x15, 0x00, 0x83, 0x02 };
+	static const u8 rest[] = { 0x24, 0x15, 0x08, 0x83, 0x24, 0x15, 0x00, 0x83 };
+
+	ntrace_decoder_window(q, begin, sizeof(begin), 0, true, false);
+	TEST_ASSERT_EQUAL("start and damage", ntrace_decoder_next(q, UINT64_MAX), 2);
+	TEST_ASSERT_VAL("where it starts", q->ev[0].kind == NT_EV_START && q->ev[0].to == 0x1000);
+	TEST_ASSERT_VAL("the loss", q->ev[1].kind == NT_EV_LOSS);
+	ntrace_decoder_window(q, rest, sizeof(rest), sizeof(begin), false, true);
+	TEST_ASSERT_EQUAL("behind the damage", ntrace_decoder_next(q, UINT64_MAX), 1);
+	TEST_ASSERT_VAL("the next start", q->ev[0].kind == NT_EV_START && q->ev[0].to == 0x1000);
+	return TEST_OK;
+}
+
+static int test__ntrace_quick(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	struct ntrace *nt = calloc(1, sizeof(*nt));
+	struct ntrace_queue *q = calloc(1, sizeof(*q));
+	struct nt_event ev[NTRACE_BATCH];
+	struct nt_params params;
+	int ret = TEST_FAIL;
+
+	nt_params_init(&params);
+	params.xlen = 64;
+	params.src = -1;
+	if (nt && q) {
+		nt->opts.quick = 1;
+		q->nt = nt;
+		q->ev = ev;
+		if (!ntrace_decoder_new(q, &params))
+			ret = test_quick(q);
+		ntrace_decoder_free(q);
+	}
+	free(q);
+	free(nt);
+	return ret;
+}
+
 /* The clock of samples: the usual pace, whatever a tick or a stall adds to one span */
 static u64 advance(struct nt_session_pace *p, u64 insns, u64 ns)
 {
@@ -505,6 +545,7 @@ static struct test_case ntrace_tests[] = {
 	TEST_CASE("RISC-V N-Trace description of the machine", ntrace_info),
 	TEST_CASE("RISC-V N-Trace times", ntrace_times),
 	TEST_CASE("RISC-V N-Trace samples", ntrace_samples),
+	TEST_CASE("RISC-V N-Trace without the code", ntrace_quick),
 #endif
 	{ .name = NULL, }
 };

@@ -21,6 +21,7 @@ struct ntrace_quick {
 	size_t			len, pos;
 	u64			offset;		/* of the first byte */
 	bool			open_end;	/* there is more behind the last byte */
+	bool			inside;		/* ... of a damaged message, as far as it goes */
 	bool			synced;		/* addresses and times are known ... */
 	bool			running;	/* ... and trace is on */
 	bool			lost;		/* a loss was reported; nothing to sync to since */
@@ -163,6 +164,21 @@ static int on_rest(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_
 	return msg->idle < left ? lose(qk, ev, NT_ECUT) : 0;
 }
 
+/* Pass over a damaged message. Its end may not be in this window. */
+static void skip_damaged(struct ntrace_quick *qk, const struct nt_msg *msg)
+{
+	qk->pos += msg->skip ?: 1;
+	qk->inside = qk->open_end && qk->pos == qk->len && (qk->buf[qk->pos - 1] & 3) != 3;
+}
+
+/* ... and over its rest */
+static void skip_inside(struct ntrace_quick *qk)
+{
+	while (qk->inside && qk->pos < qk->len)
+		qk->inside = (qk->buf[qk->pos++] & 3) != 3;
+	qk->inside = qk->inside && qk->open_end;
+}
+
 /* As nt_flow_next(): a batch ends behind a CONTEXT. */
 static int quick_next(struct ntrace_quick *qk, struct nt_event *ev, unsigned int max)
 {
@@ -170,13 +186,14 @@ static int quick_next(struct ntrace_quick *qk, struct nt_event *ev, unsigned int
 	int used, n = 0;
 
 	qk->at_limit = false;
+	skip_inside(qk);
 	while (qk->pos < qk->len && n < (int)max && (!n || ev[n - 1].kind != NT_EV_CONTEXT)) {
 		used = nt_msg_decode(&qk->params, qk->buf + qk->pos, qk->len - qk->pos, &msg);
 		if (!used)
 			return n + on_rest(qk, &msg, ev + n);
 		if (used < 0) {
 			n += lose(qk, ev + n, -used);
-			qk->pos += msg.skip ?: 1;
+			skip_damaged(qk, &msg);
 			continue;
 		}
 		if (!(msg.fields & NT_F_SRC) || qk->params.src < 0 || msg.src == qk->params.src) {
@@ -236,7 +253,7 @@ void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u6
 		qk->offset = offset;
 		qk->open_end = open;
 		if (!more)
-			qk->synced = qk->running = qk->have_time = qk->lost = false;
+			qk->synced = qk->running = qk->have_time = qk->lost = qk->inside = false;
 		return;
 	}
 	nt_flow_open_end(q->flow, open);
