@@ -38,7 +38,7 @@ static struct serve_track *make_track(const char *name, uint64_t base, unsigned 
 		run.insns = (uint8_t)(run.type == NT_TYPE_TRAP ? 0 : 1 + chance % 7);
 		run.halves = chance >> 8 & 0x5555;
 		serve_track_put(t, &run);
-		serve_track_time(t, i * 10);
+		serve_track_time(t, i * 10, i & 1);
 		if (i == runs / 2)
 			serve_track_mark(t, SERVE_LOSS, "lost");
 		if (i == runs / 3)
