@@ -289,9 +289,11 @@ r.write('deep.data')
 END
 "$ntrace" profile --format=folded deep.data 2>stderr | awk -F';' 'NF > n { n = NF } END { print n - 1 }' >want
 "$ntrace" profile --format=pprof deep.data >deep.pb 2>stderr &&
-	python3 "$top/selftests/host/pprof.py" folded deep.pb | awk -F';' 'NF > n { n = NF } END { print n }' | cmp - want &&
-	[ "$(cat want)" = 512 ]
+	python3 "$top/selftests/host/pprof.py" folded deep.pb >deep.stacks &&
+	awk -F';' 'NF > n { n = NF } END { print n }' deep.stacks | cmp - want && [ "$(cat want)" = 1024 ]
 verdict $? 'stacks are cut at the same depth'
+! grep -v '^main[; ]' deep.stacks && ! "$ntrace" profile --format=folded deep.data 2>stderr | grep -v '^[^;]*;main[; ]'
+verdict $? '... in the middle: all begin in main'
 
 # --- callgrind ------------------------------------------------------------------------------
 printf '%s\n' '10000 main' nop ecall ret | ./callprog >ecall.elf

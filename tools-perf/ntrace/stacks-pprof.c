@@ -215,12 +215,13 @@ static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_
 	struct message sample = { .p = NULL }, list = { .p = NULL };
 	struct pprof *p = ctx;
 	const struct stacks_label *label = &p->s->label[leaf->label];
-	unsigned int depth = 1;
 
 	if (!value[STACKS_INSNS] && !value[STACKS_BRANCHES] && !(p->time && value[STACKS_TIME]))
 		return;
 	put_varint(&list, location(p, n->function, f, addr));
-	for (; n->parent && depth < STACKS_DEPTH; n = n->parent, depth++) {
+	for (; n->parent; n = n->parent) {
+		if (!stacks_is_kept(leaf->node, n->parent))
+			continue;
 		f = stacks_file_get(p->files, n->parent->function);
 		put_varint(&list, location(p, n->parent->function, f,
 					   stacks_file_address(f, n->site)));

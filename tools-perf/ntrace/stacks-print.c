@@ -23,11 +23,12 @@ static void put_name(FILE *f, const char *name)
 
 static void put_stack(FILE *f, const struct stacks_node *n)
 {
-	const struct stacks_node *below[STACKS_DEPTH];
+	const struct stacks_node *below[STACKS_DEPTH], *leaf = n;
 	size_t nr = 0;
 
-	for (; n && nr < STACKS_DEPTH; n = n->parent)
-		below[nr++] = n;
+	for (; n; n = n->parent)
+		if (stacks_is_kept(leaf, n))
+			below[nr++] = n;
 	while (nr--) {
 		fputc(';', f);
 		put_name(f, below[nr]->function->name);

@@ -86,7 +86,7 @@ struct stacks_node *stacks_enter(struct stacks *s, struct stacks_node *parent,
 	if (!n)
 		die("%s", nt_strerror(NT_ENOMEM));
 	*n = (struct stacks_node){ parent, s->node_bucket[at], function, site, called, 0, 0, 0,
-				   (uint32_t)s->nr_nodes };
+				   (uint32_t)s->nr_nodes, parent ? parent->depth + 1 : 1 };
 	s->node_bucket[at] = n;
 	s->node = array_room(s->node, s->nr_nodes, sizeof(*s->node));
 	s->node[s->nr_nodes++] = n;

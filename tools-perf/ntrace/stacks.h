@@ -24,6 +24,7 @@ struct stacks_node {
 	uint64_t calls;
 	uint64_t insns, time;		/* inclusive, but of what is open further out, too */
 	uint32_t number;
+	uint32_t depth;			/* itself and what is further out */
 };
 
 /* Who ran, and where */
@@ -105,8 +106,16 @@ void stacks_files_free(struct stacks_files *files);
 
 /* ----------------------------------------------------------- writing ---- */
 
-/* So deep at most: what is further out than anybody looks at is cut. */
-#define STACKS_DEPTH	512
+/*
+ * Of a stack that is deeper than anybody looks at, both ends are kept: who was called last, and who
+ * began. Is this frame of a leaf's stack kept?
+ */
+#define STACKS_DEPTH	1024
+
+static inline bool stacks_is_kept(const struct stacks_node *leaf, const struct stacks_node *n)
+{
+	return leaf->depth - n->depth < STACKS_DEPTH / 2 || n->depth <= STACKS_DEPTH / 2;
+}
 
 enum stacks_value { STACKS_INSNS, STACKS_BRANCHES, STACKS_TIME };
 
