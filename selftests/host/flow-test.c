@@ -1720,66 +1720,6 @@ static void R124_timestamps(void **state)
 	       "cond 102 100 n2 t1005\ncond 102 100 n2 t900\nstop 4 100 t901\n");
 }
 
-/* A difference that leads beyond 64 bits does not lead back to the beginning of time. */
-static void R124_time_beyond_all(void **state)
-{
-	struct bench *t = loop();
-
-	(void)state;
-	t->params.timestamps = true;
-	t->params.mode = NT_MODE_BTM;
-	t->pk.len = 0;
-	t->pk.timestamp = INT64_MAX;
-	pack_ptsync(&t->pk, 5, 0, 0x100);
-	pack_db(&t->pk, 3);
-	t->pk.timestamp = 1;
-	pack_db(&t->pk, 3);
-	pack_db(&t->pk, 3);
-	t->pk.timestamp = 900;
-	pack_dbsync(&t->pk, 2, 3, 0x100);
-	t->pk.timestamp = 1;
-	pack_ptc(&t->pk, 4, 0, 0);
-	expect(t, "start 5 100 t9223372036854775807\ncond 102 100 n2 t18446744073709551614\n"
-	       "cond 102 100 n2 t18446744073709551615\n"
-	       "loss count out of range at 31 pc 100 skipped 3 t18446744073709551615\n"
-	       "start 2 100 t900\nstop 4 100 t901\n");
-}
-
-/* Likewise when the message is one like others, that is not decoded but counted */
-static void R124_counting_beyond_all(void **state)
-{
-	struct nt_counts *counts = nt_counts_new();
-	unsigned int i, round, losses = 0;
-	struct bench *t = loop();
-	struct nt_event ev[256];
-	int n;
-
-	(void)state;
-	assert_non_null(counts);
-	t->params.timestamps = true;
-	t->params.mode = NT_MODE_BTM;
-	t->pk.len = 0;
-	t->pk.timestamp = INT64_MAX;
-	pack_ptsync(&t->pk, 5, 0, 0x100);
-	t->pk.timestamp = INT64_MAX - 30;
-	pack_db(&t->pk, 3);
-	t->pk.timestamp = 1;
-	for (i = 0; i < 60; i++)
-		pack_db(&t->pk, 3);
-	bench_open(t);
-	for (round = 0; round < 5; round++) {
-		nt_flow_window(t->flow, t->pk.buf, t->pk.len, 0);
-		while ((n = nt_flow_count(t->flow, counts, ev, 256)) > 0)
-			for (i = 0; i < (unsigned int)n; i++)
-				losses += ev[i].kind == NT_EV_LOSS && ev[i].reason == NT_ERANGE;
-		assert_int_equal(n, 0);
-		assert_int_equal(losses, round + 1);
-	}
-	nt_counts_free(counts);
-	bench_close(t);
-	free(t);
-}
-
 /* What a TSTAMP of `bits' bits says: `stamp' behind a time, in a sync message */
 static uint64_t time_behind(unsigned int bits, enum nt_profile profile, uint64_t first, uint64_t stamp,
 			    bool windows)
@@ -3029,8 +2969,6 @@ int main(void)
 		cmocka_unit_test(joins),
 		cmocka_unit_test(joins_over_windows),
 		cmocka_unit_test(R124_timestamps),
-		cmocka_unit_test(R124_time_beyond_all),
-		cmocka_unit_test(R124_counting_beyond_all),
 		cmocka_unit_test(R124_clock_that_wraps),
 		cmocka_unit_test(R124_wrap_between_sync_messages),
 		cmocka_unit_test(R124_time_from),

@@ -17,7 +17,7 @@ struct pack {
 	size_t len;
 	unsigned int bit;	/* of the byte being filled, 0: none begun */
 	unsigned int srcbits, src;
-	int64_t timestamp;	/* -1: messages end without TSTAMP */
+	int timestamp;		/* -1: messages end without TSTAMP */
 };
 
 static inline void pack_init(struct pack *p)

@@ -395,8 +395,7 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 		time += frame.stamp;
 		if (__builtin_expect(kind->sets || !r->differences, false))
 			time = stamp_time(f, frame.word[0] >> 2 & 0x3f, frame.stamp, r->time);
-		/* back is only what next_message() has a look at */
-		if (time > r->limit || time < r->time)
+		if (time > r->limit)
 			return false;
 	}
 	m = memo_slot(r->memos, &key);

@@ -773,13 +773,6 @@ static int on_message(struct nt_flow *f, struct batch *b)
 	return f->state == RUNNING ? on_running(f, b) : on_stopped(f, b);
 }
 
-/* Does TSTAMP lead beyond all times?  It is damaged, or the time that it is added to is. */
-static bool time_overflows(const struct nt_flow *f)
-{
-	return f->msg.fields & NT_F_TSTAMP && f->time_valid && !nt_is_sync(&f->msg) &&
-	       nt_stamps_differences(&f->params) && f->msg.tstamp > UINT64_MAX - f->time;
-}
-
 /* False when the message is beyond the limit; then nothing has changed. */
 static bool take_time(struct nt_flow *f)
 {
@@ -929,12 +922,6 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	}
 	if (!have_mode(f) || !know_leaving(f, ret) || !know_repeat(f, ret))
 		return false;
-	if (time_overflows(f)) {
-		f->pos += ret;
-		f->msg.fields = 0;
-		lose(f, b, NT_ERANGE);
-		return true;
-	}
 	if (!take_time(f)) {
 		f->at_limit = true;
 		return false;

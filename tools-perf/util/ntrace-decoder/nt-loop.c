@@ -353,7 +353,7 @@ static __attribute__((noinline)) bool loop_store(const struct walker *w, struct 
 	return false;
 }
 
-/* The message's time; false: it is beyond the limit, or all times */
+/* The message's time; false: it is beyond the limit */
 NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *time)
 {
 	const struct nt_flow *f = w->f;
@@ -361,7 +361,7 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 
 	if (!f->time_valid)
 		return true;
-	if (then > f->limit || then < *time)
+	if (then > f->limit)
 		return false;
 	*time = then;
 	w->told.tail = TAIL(0, NT_EV_BRANCH, 0, 0, NT_EVF_TIME | (m->stamped ? NT_EVF_STAMP : 0));

@@ -99,7 +99,7 @@ enum nt_error {
 	NT_EADDR,		/* the address does not follow from the code */
 	NT_ENOBRANCH,		/* reports a branch where there is none */
 	NT_EREPEAT,		/* RepeatBranch without a branch to repeat */
-	NT_ERANGE,		/* a count, or a time, beyond every limit */
+	NT_ERANGE,		/* a count beyond every limit */
 	NT_ECDF,		/* ProgTraceCorrelation without HIST in HTM */
 	NT_ENOTIME,		/* a sync message without timestamp */
 	NT_EMODE,		/* a message of BTM in HTM, or of HTM in BTM */
