@@ -9,15 +9,7 @@ command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
 "$ntrace" profile --format=gcc --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
 ! grep -q 'built without libdw' "$scratch/stderr" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
 
-# whichever compiler knows RISC-V
-if command -v riscv64-linux-gnu-gcc >/dev/null; then
-	compiler=(riscv64-linux-gnu-gcc)
-elif command -v clang >/dev/null && command -v ld.lld >/dev/null; then
-	compiler=(clang --target=riscv64-linux-gnu -fuse-ld=lld)
-else
-	echo "1..0 # SKIP no compiler for riscv64"
-	exit 4
-fi
+need_compiler
 "${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
 	-o "$scratch/prog" "$here/gcov.S"
 verdict $? 'a program'

@@ -32,6 +32,19 @@ verdict()	# STATUS DESCRIPTION
 	fi
 }
 
+# compiler: whichever knows RISC-V; without one the test ends here
+need_compiler()
+{
+	if command -v riscv64-linux-gnu-gcc >/dev/null; then
+		compiler=(riscv64-linux-gnu-gcc)
+	elif command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+		compiler=(clang --target=riscv64-linux-gnu -fuse-ld=lld)
+	else
+		echo "1..0 # SKIP no compiler for riscv64"
+		exit 4
+	fi
+}
+
 # Build $scratch/recdata, which makes a perf.data from a program and a trace of it.
 build_recdata()
 {

@@ -335,17 +335,38 @@ static void credit_without_events_is_paid_for(void **state)
 	}
 }
 
+/* Count what pk has.  How much was lost, none of it for another reason than the work */
+static unsigned int count_all(struct nt_counts_stats *stats)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_code *code = nt_code_new(&params, program_read, &prog);
+	struct nt_flow *flow = nt_flow_new(&params);
+	struct nt_event ev[256];
+	unsigned int lost = 0;
+	int n, i;
+
+	assert_true(code && flow && counts);
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, pk.buf, pk.len, 0);
+	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
+		for (i = 0; i < n; i++) {
+			assert_true(ev[i].kind != NT_EV_LOSS || ev[i].reason == NT_EWORK);
+			lost += ev[i].kind == NT_EV_LOSS;
+		}
+	assert_int_equal(n, 0);
+	nt_counts_get_stats(counts, stats);
+	nt_counts_free(counts);
+	nt_flow_free(flow);
+	nt_code_free(code);
+	return lost;
+}
+
 /* Messages that are like others are not walked, so cost nothing. */
 static void R110_counting_without_events_is_paid_for(void **state)
 {
-	struct nt_counts *counts = nt_counts_new();
 	struct nt_counts_stats stats = { .size = sizeof(stats) };
 	const unsigned int half_words = 30000;
-	struct nt_event ev[256];
-	struct nt_code *code;
-	struct nt_flow *flow;
-	unsigned int i, lost = 0;
-	int n;
+	unsigned int i;
 
 	(void)state;
 	long_way(half_words, false);
@@ -354,51 +375,22 @@ static void R110_counting_without_events_is_paid_for(void **state)
 		pack_ptsync(&pk, NT_SYNC_PERIODIC, 20000 + i, 0x1000 + 2 * (20000 + i));
 		pack_ptsync(&pk, NT_SYNC_TRACE_ENABLE, 0, 0x1000);
 	}
-	code = nt_code_new(&params, program_read, &prog);
-	flow = nt_flow_new(&params);
-	assert_true(code && flow && counts);
-	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, pk.buf, pk.len, 0);
-	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
-		for (i = 0; i < (unsigned int)n; i++)
-			lost += ev[i].kind == NT_EV_LOSS && ev[i].reason == NT_EWORK;
-	assert_int_equal(n, 0);
-	nt_counts_get_stats(counts, &stats);
-	assert_true(lost > 100);
+	assert_true(count_all(&stats) > 100);
 	assert_true(stats.insns >= 20000 && stats.insns <= units(16));
-	nt_counts_free(counts);
-	nt_flow_free(flow);
-	nt_code_free(code);
 }
 
 /* Counting is paid for as delivering is. */
 static void R110_counting_is_paid_for(void **state)
 {
 	struct nt_counts_stats stats = { .size = sizeof(stats) };
-	struct nt_counts *counts = nt_counts_new();
-	struct nt_event ev[256];
-	struct nt_code *code;
-	struct nt_flow *flow;
-	int n;
 
 	(void)state;
 	begin();
 	put_bytes(&prog, 0xe101, 2);
 	pack_loops(50);
 	decode(256);
-	code = nt_code_new(&params, program_read, &prog);
-	flow = nt_flow_new(&params);
-	assert_true(code && flow && counts);
-	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, pk.buf, pk.len, 0);
-	while ((n = nt_flow_count(flow, counts, ev, 256)) > 0)
-		assert_true(ev[n - 1].kind != NT_EV_LOSS || ev[n - 1].reason == NT_EWORK);
-	assert_int_equal(n, 0);
-	nt_counts_get_stats(counts, &stats);
+	count_all(&stats);
 	assert_true(stats.insns == got.insns && got.losses == 1);
-	nt_counts_free(counts);
-	nt_flow_free(flow);
-	nt_code_free(code);
 }
 
 static void work_per_byte_out_of_range(void **state)
