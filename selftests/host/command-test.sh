@@ -372,7 +372,11 @@ for format in llvm-profgen bolt edges folded; do
 done
 refuses 'tandem trace of an ELF file to itself' 'is the ELF file itself' \
 	tv from-elf -o "$scratch/keep.elf" "$scratch/keep.elf"
-cmp -s "$scratch/keep.elf" "$elf" && cmp -s "$scratch/keep.trace" "$trace"
+mkdir "$scratch/parts"
+cp "$trace" "$scratch/parts/data"
+refuses 'a profile to a file of the recording that it reads' 'is a part of the trace itself' \
+	profile --elf "$scratch/keep.elf" -o "$scratch/parts/data" "$scratch/parts"
+cmp -s "$scratch/keep.elf" "$elf" && cmp -s "$scratch/keep.trace" "$trace" && cmp -s "$scratch/parts/data" "$trace"
 verdict $? 'which are still there'
 
 # output that has no room, whatever it is

@@ -151,15 +151,18 @@ uint64_t arguments_size(const char **p, uint64_t bytes)
 	static const char units[] = "BKMG";
 	unsigned long long val;
 	const char *unit;
+	uint64_t size;
 	char *end;
 
 	if (**p < '0' || **p > '9')
 		return 0;
 	errno = 0;
 	val = strtoull(*p, &end, 10);
-	if (errno || val > 1ULL << 40)
-		return 0;
 	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
+	if (unit)
+		bytes = 1ull << 10 * (unit - units);
+	if (errno || val > 1ULL << 40 || __builtin_mul_overflow(val, bytes, &size))
+		return 0;
 	*p = end + !!unit;
-	return unit ? val << 10 * (unit - units) : val * bytes;
+	return size;
 }

@@ -69,7 +69,7 @@ void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
  */
 void *array_room(void *array, size_t n, size_t size);
 /*
- * Of an array whose n members of size bytes begin with an address, and are in the order of these: how
+ * The n members of the array have size bytes each, begin with an address, and are sorted by it: how
  * many are before addr; and how many are before or at addr
  */
 size_t array_before(const void *array, size_t n, size_t size, uint64_t addr);
@@ -84,7 +84,10 @@ void parse_arguments(const struct argp *argp, int argc, char **argv, void *input
 /* What a mistyped word may have been meant to be: the one of words, up to NULL,
  * that is nearest; NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *words);
-/* A number, of units of so many bytes, or with a letter, B, K, M or G: *p goes behind it. 0: it is none. */
+/*
+ * A number of units of so many bytes, or with a letter: B, K, M or G. *p goes behind the number. If
+ * there is none, or the size has more than 64 bits, *p stays and the size is 0.
+ */
 uint64_t arguments_size(const char **p, uint64_t bytes);
 
 /* ------------------------------------------------- options of input ------ */
@@ -158,8 +161,8 @@ bool input_clock_wraps(const struct input *in);
 struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t begin, size_t end);
 void input_check_sources(struct input *in);
 /*
- * Opening a file for writing empties it: ends the command if the file is, by whatever name, one that
- * is read. output may be NULL.
+ * Opening a file for writing empties the file: ends the command if output is path by any name, or a
+ * file in path, where that is a folder. output may be NULL.
  */
 void input_refuse(const char *output, const char *path, const char *what);
 void input_refuse_output(const struct input *in, const char *output);

@@ -785,13 +785,28 @@ struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t 
 	return flow;
 }
 
+/* Is there a file of that name in the folder, or in one of its folders? */
+static bool is_inside(const char *file, const char *folder)
+{
+	char *f = realpath(file, NULL), *d = realpath(folder, NULL);
+	size_t len = d ? strlen(d) : 0;
+	bool inside = f && d && !strncmp(f, d, len) && f[len] == '/';
+
+	free(f);
+	free(d);
+	return inside;
+}
+
 void input_refuse(const char *output, const char *path, const char *what)
 {
 	struct stat to, from;
 
-	if (output && path && !stat(output, &to) && S_ISREG(to.st_mode) && !stat(path, &from) &&
-	    to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+	if (!output || !path || stat(output, &to) || !S_ISREG(to.st_mode) || stat(path, &from))
+		return;
+	if (to.st_dev == from.st_dev && to.st_ino == from.st_ino)
 		die("%s: is the %s itself; give another file to write to", output, what);
+	if (S_ISDIR(from.st_mode) && is_inside(output, path))
+		die("%s: is a part of the %s itself; give another file to write to", output, what);
 }
 
 void input_refuse_output(const struct input *in, const char *output)
