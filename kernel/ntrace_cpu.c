@@ -292,7 +292,7 @@ static void ntrace_cpu_arm(struct ntrace_cpu *c)
 
 /*
  * Another event of the group wants trace to pause, or to go on: the transaction stays open. An
- * encoder that is off, for the area is full, remembers until it is switched on.
+ * encoder that is off because the area is full obeys when it is switched on.
  */
 static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, bool paused)
 {

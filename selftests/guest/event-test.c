@@ -621,8 +621,8 @@ static bool test_unsupported(void)
 }
 
 /*
- * A counter of calls leaves out returns of one task for calls of another, where the kernel of a CPU
- * is traced. Behind each stretch of user space it begins anew.
+ * Where the kernel of a CPU is traced, the counter of calls takes returns of one task for those of
+ * another. Where user space alone is traced, each return to it resets the counter.
  */
 static bool test_counter(void)
 {
@@ -1850,7 +1850,8 @@ static bool fill_area(struct session *s)
 	for (int i = 0; i < 1000; i++) {
 		spin(10000);
 		session_read(s);
-		if (s->records != before && s->record[s->records - 1].flags & PERF_AUX_FLAG_TRUNCATED)
+		if (s->records != before &&
+		    s->record[s->records - 1].flags & PERF_AUX_FLAG_TRUNCATED)
 			return true;
 	}
 
@@ -1954,7 +1955,7 @@ static bool test_failed_while_used(void)
 		session_close(s);
 		SKIP("nothing fails here");
 	}
-	/* nothing is traced the next time, either, and that is told again */
+	/* the second start fails, too, and is reported, too */
 	before = s->records;
 	CHECK(session_enable(s));
 	spin(1000);

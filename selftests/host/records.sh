@@ -43,7 +43,7 @@ bolt()		# ARGUMENT...: sorted
 	printf '%s\n' '20000 main' nop 'call 20100' ret '20100 f' nop nop ret | ./callprog >high.elf
 verdict $? 'programs'
 
-# --- a program that is built anew while it is recorded -------------------------------------
+# --- a program that is rebuilt while it is recorded -----------------------------------------
 make 'two builds of one path' <<'END'
 one, two = bytes([0x11] * 20), bytes([0x22] * 20)
 for elf, id in ('one.elf', one), ('two.elf', two):

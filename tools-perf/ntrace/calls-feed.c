@@ -21,7 +21,7 @@ static bool is_part(const char *name)
 static void look_up(struct calls_feed *f, struct calls_known *k)
 {
 	uint64_t offset = 0, place = k->addr;
-	const struct rec_mapping *m = NULL;
+	const struct rec_file *build = NULL;
 	const struct rec_space *space;
 	const char *file = "", *name;
 
@@ -32,8 +32,8 @@ static void look_up(struct calls_feed *f, struct calls_known *k)
 		space = rec_task_space(&f->rec, f->task);
 		if (!rec_place(&f->rec, space, k->addr, &file, &place))
 			file = "";
-		else if (space && !rec_is_kernel(&f->rec, k->addr))
-			m = rec_space_find(space, k->addr);
+		else
+			build = rec_file_at(&f->rec, space, k->addr);
 		/* the kernel has no offsets */
 		if (rec_is_kernel(&f->rec, k->addr))
 			place = k->addr;
@@ -44,8 +44,7 @@ static void look_up(struct calls_feed *f, struct calls_known *k)
 	if (!name && !k->called)
 		k->function = NULL;
 	else
-		k->function = calls_function(&f->calls, name, file, m ? m->file : NULL,
-					     place - offset);
+		k->function = calls_function(&f->calls, name, file, build, place - offset);
 }
 
 static const struct calls_known *know(struct calls_feed *f, uint64_t addr, bool called)

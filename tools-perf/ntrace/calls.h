@@ -36,7 +36,7 @@ void quantiles_free(struct quantiles *q);
 struct calls_function {
 	struct calls_function *next;
 	const char *name, *file;
-	const struct rec_file *build;	/* which of those that have this name; NULL: not known */
+	const struct rec_file *build;	/* the file itself, as builds may share a name; or NULL */
 	uint64_t start;			/* in the file */
 	char address[96];		/* the name of one that has none: FILE+0xSTART */
 	unsigned int number;
@@ -100,8 +100,8 @@ struct calls {
 
 void calls_init(struct calls *c, uint64_t kernel_from);
 /*
- * The one function of that name, file, build and start; the strings stay. Without a name: its address
- * is.
+ * The one function of that name, file, build and start. The strings are not copied. Without a name
+ * the function is called by its address.
  */
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
 				      const struct rec_file *build, uint64_t start);

@@ -44,7 +44,7 @@ int collect_run_count(const struct collect *c, const char *from, const char *to)
 uint64_t collect_send_waiting(const struct collect *c);
 /* It waits from now on, under the name that its content gives it. */
 void collect_send_add(const struct collect *c, const char *path, const char *suffix);
-/* What no day's budget is enough for would wait for ever, and all that comes behind. Was there any? */
+/* Drop files larger than a day's budget: they would block the queue for ever. True if there were any */
 bool collect_send_drop(const struct collect *c);
 /* As far as today's budget goes. Returns whether nothing is left that might have been sent. */
 bool collect_send_all(struct collect *c);

@@ -37,7 +37,7 @@ struct reader {
 	const char *name;	/* the same without folders */
 	const char *build_id;	/* its build-id, or NULL */
 	struct perf_build_ids ids;
-	const struct rec_file *file;	/* that is looked for: builds may share a name; NULL: by name */
+	const struct rec_file *file;	/* to look for, as builds may share a name; NULL: by name */
 	struct named *files;	/* that there is trace of */
 	size_t nr_files, last;
 	struct rec_map threads;
@@ -409,7 +409,6 @@ static void look_up(struct native *n, struct known *k)
 {
 	const struct profile_perf *r = n->rd.result;
 	struct perf_place place = { .addr = k->addr };
-	const struct rec_mapping *m = NULL;
 
 	if (r->place) {
 		k->own = r->place(r->ctx, &n->rec, k->space, k->addr);
@@ -418,9 +417,7 @@ static void look_up(struct native *n, struct known *k)
 	}
 	if (!rec_place(&n->rec, k->space, k->addr, &place.dso, &place.offset))
 		place.dso = NULL;
-	else if (k->space && !rec_is_kernel(&n->rec, k->addr))
-		m = rec_space_find(k->space, k->addr);
-	n->rd.file = m ? m->file : NULL;
+	n->rd.file = place.dso ? rec_file_at(&n->rec, k->space, k->addr) : NULL;
 	k->own = own(&n->rd, &place, &k->bias);
 }
 
@@ -522,7 +519,7 @@ static void add_id(struct perf_build_ids *ids, const char *name,
 	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1];
 	size_t i;
 
-	/* a program may have been built anew while it was recorded: it has several */
+	/* a program that was rebuilt while the recording ran has several */
 	hex_of(id, hex);
 	for (i = 0; i < ids->n; i++)
 		if (!strcmp(ids->list[i].path, name) && !strcmp(ids->list[i].hex, hex))

@@ -98,8 +98,8 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 }
 
 /*
- * An AUX record of a CPU's buffer names who ran when the buffer was read: its bytes are of all who ran
- * before, too.
+ * An AUX record of a CPU's buffer names the task that ran when the buffer was read. Its bytes are
+ * the trace of all tasks that ran before, too.
  */
 static bool is_of_nobody(const struct rec *rec, const struct nt_session_buffer *b)
 {

@@ -25,6 +25,16 @@ bool rec_place(struct rec *rec, const struct rec_space *space, uint64_t addr, co
 	return true;
 }
 
+const struct rec_file *rec_file_at(const struct rec *rec, const struct rec_space *space,
+				   uint64_t addr)
+{
+	const struct rec_mapping *m = NULL;
+
+	if (space && !rec_is_kernel(rec, addr))
+		m = rec_space_find(space, addr);
+	return m ? m->file : NULL;
+}
+
 static const char *user_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 			       uint64_t *offset)
 {

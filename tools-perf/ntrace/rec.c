@@ -428,8 +428,8 @@ static void choose_times(struct rec *rec)
 }
 
 /*
- * Some kernels count the same losses in both ways. Samples may have had trace; and without the others
- * nobody knows who ran, or what was mapped.
+ * Some kernels report the same loss in both records. A lost sample may have contained trace. Without
+ * the other events it is not known which task ran, or which files were mapped.
  */
 static void tell_lost(struct rec *rec)
 {

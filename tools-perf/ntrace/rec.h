@@ -198,6 +198,9 @@ void rec_symbols_free(struct rec *rec);
  */
 bool rec_place(struct rec *rec, const struct rec_space *space, uint64_t addr, const char **file,
 	       uint64_t *offset);
+/* The file itself, which another one may share its name with; NULL: the kernel, or not known */
+const struct rec_file *rec_file_at(const struct rec *rec, const struct rec_space *space,
+				   uint64_t addr);
 
 /* -------------------------------------------------------------- output -- */
 

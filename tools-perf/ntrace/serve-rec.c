@@ -302,7 +302,7 @@ static void take_note(void *ctx, const struct rec_note *note)
 
 /* ---------------------------------------------------------- what to serve  */
 
-/* `of' NULL: of none, which those are whose process nobody knows */
+/* With `of' NULL: is the process of this owner unknown? */
 static bool is_of_process(const struct owner *o, const struct owner *of)
 {
 	return of ? o->pid == of->pid && o->life == of->life : o->pid < 0;
@@ -319,8 +319,8 @@ static uint64_t insns_of(const struct source *s, const struct owner *of)
 }
 
 /*
- * GDB has one address space here: that of the process which executed most. One of its threads; NULL:
- * there is none
+ * GDB has one address space here: that of the process that executed most instructions. Returns one
+ * of its threads, or NULL if there is none.
  */
 static const struct owner *choose_process(const struct source *s)
 {
@@ -381,8 +381,8 @@ static void choose_tracks(struct source *s, const struct owner *chosen)
 /* ---------------------------------------------------- programs and files - */
 
 /*
- * Where a file's own addresses are, less what the file says. Code was mapped; the page that it ends in
- * may have data, too, which is elsewhere.
+ * The load address of a file, less the address that the file says. Only segments with code count: the
+ * last page of code may contain data, too, whose segment is loaded elsewhere.
  */
 static uint64_t bias_of(const struct rec_mapping *m)
 {

@@ -147,8 +147,8 @@ void serve_track_put(struct serve_track *t, const struct serve_run *run);
 void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
 /*
- * What comes next happened at that time, or later. `edge': the thread stopped then, or goes on; what
- * is between the two is no time of instructions.
+ * What comes next happened at that time, or later. `edge': the thread stopped or went on then. No
+ * instructions retired between the two.
  */
 void serve_track_time(struct serve_track *t, uint64_t time, bool edge);
 /*

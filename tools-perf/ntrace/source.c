@@ -15,9 +15,9 @@
 const struct source_row *source_find(const struct source *source, uint64_t addr)
 {
 	size_t n = array_behind(source->row, source->nr_rows, sizeof(*source->row), addr);
-	const struct source_row *row = source->row + n - 1;
+	const struct source_row *row = n ? &source->row[n - 1] : NULL;
 
-	return n && row->file != SOURCE_NONE && row->line ? row : NULL;
+	return row && row->file != SOURCE_NONE && row->line ? row : NULL;
 }
 
 void source_free(struct source *source)
@@ -36,7 +36,7 @@ struct source_reader {
 	source_function_fn function;
 	void *ctx;
 	const char *dir;		/* where the unit was compiled; NULL: not known */
-	struct rec_map here;		/* names of the unit, as libdw has them -> files, and 1 */
+	struct rec_map here;		/* the unit's names, as libdw has them -> files, plus 1 */
 	void *names;			/* tsearch()'s tree of all files */
 };
 
@@ -88,7 +88,7 @@ static uint32_t source_add_file(struct source_reader *r, char *full)
 	return (uint32_t)s->nr_files++;
 }
 
-/* Programs have millions of lines in thousands of files: names of a unit are looked up by address. */
+/* There are millions of lines, in thousands of files: a unit's names are looked up by address. */
 uint32_t source_file(struct source_reader *r, const char *name)
 {
 	uintptr_t file = (uintptr_t)rec_map_find(&r->here, (intptr_t)name);

@@ -21,7 +21,7 @@ struct ntrace_quick {
 	size_t			len, pos;
 	u64			offset;		/* of the first byte */
 	bool			open_end;	/* there is more behind the last byte */
-	bool			inside;		/* ... of a damaged message, as far as it goes */
+	bool			inside;		/* ... first the rest of a damaged message */
 	bool			synced;		/* addresses and times are known ... */
 	bool			running;	/* ... and trace is on */
 	bool			lost;		/* a loss was reported; nothing to sync to since */
