@@ -469,6 +469,36 @@ static size_t put_owner(uint8_t *data, bool rtl, uint64_t tid)
 	return len;
 }
 
+/* ProgTraceSync: SRC if any, SYNC, an I-CNT of 0, F-ADDR */
+static size_t put_begin(uint8_t *data, bool rtl)
+{
+	uint64_t bits = (uint64_t)NT_SYNC_TRACE_ENABLE << (rtl ? 10 : 6) | NT_TCODE_PROG_TRACE_SYNC;
+	size_t len = 0;
+
+	for (; bits >> 6; bits >>= 6)
+		data[len++] = (bits & 0x3f) << 2;
+	data[len++] = bits << 2 | 1;
+	data[len++] = 0x20 << 2 | 3;
+	if (rtl)
+		data[len++] = 3;
+	return len;
+}
+
+/* ProgTraceCorrelation: SRC if any, EVCODE, CDF, an I-CNT of one instruction */
+static size_t put_end(uint8_t *data, bool rtl)
+{
+	uint64_t bits = (uint64_t)NT_EVCODE_DISABLE << (rtl ? 10 : 6) | NT_TCODE_PROG_TRACE_CORRELATION;
+	size_t len = 0;
+
+	bits |= 2ull << (rtl ? 16 : 12);
+	for (; bits >> 6; bits >>= 6)
+		data[len++] = (bits & 0x3f) << 2;
+	data[len++] = bits << 2 | 3;
+	if (rtl)
+		data[len++] = 3;
+	return len;
+}
+
 /* ------------------------------------------------- an interval of a stream - */
 
 #define STREAM_ID(cpu)	(HW_ID(cpu) | NTRACE_HW_ID_CONTEXT | \
@@ -605,22 +635,51 @@ static bool knows_task(void *ctx, pid_t tid)
 	return tid == TASK || tid == OTHER;
 }
 
-static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told)
+/* The kernel's code at F-ADDR: csrw scontext, a0, or an addition */
+static int read_kernel(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
+{
+	const uint32_t insn = *(const bool *)ctx ? 0x5a851073 : 0x00150513;
+
+	(void)space;
+	if (addr != 0x40 || len < sizeof(insn))
+		return 0;
+	memcpy(buf, &insn, sizeof(insn));
+	return sizeof(insn);
+}
+
+static struct nt_code *kernel_code(void *ctx)
+{
+	return ctx;
+}
+
+static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told, bool switched)
 {
 	struct nt_session_window w = {
 		.offset = 0x1000, .hw_id = NTRACE_HW_ID_PRIV_S, .of_task = true, .tid = tid,
 	};
+	struct nt_session_owners owners = { .knows = knows_task, .kernel = kernel_code };
+	const bool rtl = profile == NT_PROFILE_TT_DFD;
 	struct nt_params params;
 	uint8_t data[64];
-	size_t len = 0;
+	uint64_t until;
+	size_t len;
 
 	nt_params_init(&params);
 	params.profile = profile;
-	params.srcbits = profile == NT_PROFILE_TT_DFD ? 4 : 0;
+	params.srcbits = rtl ? 4 : 0;
+	params.high_from = 0x10;
+	owners.ctx = nt_code_new(&params, read_kernel, &switched);
+	assert_non_null(owners.ctx);
+	len = put_begin(data, rtl);
 	for (; *told >= 0; told++)
-		len += put_owner(data + len, profile == NT_PROFILE_TT_DFD, *told);
-	return nt_session_owned_until(&w, &params, data, len, knows_task, NULL);
+		len += put_owner(data + len, rtl, *told);
+	len += put_end(data + len, rtl);
+	until = nt_session_owned_until(&w, &params, data, len, 0, &owners);
+	nt_code_free(owners.ctx);
+	return until;
 }
+
+#define SYNC_1_0	3	/* bytes of put_begin() */
 
 static void owners(void **state)
 {
@@ -634,24 +693,26 @@ static void owners(void **state)
 
 		/*
 		 * The tail of a switch tells the next task: it is not that one's. Messages at traps
-		 * alone tell no such tail, but events that were exchanged there and back.
+		 * alone tell of events that were exchanged there and back, too: the flow shows it.
 		 */
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }),
-				 traps ? UINT64_MAX : 0x1000);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }, true),
+				 traps ? UINT64_MAX : 0x1000 + SYNC_1_0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }, false),
+				 0x1000 + SYNC_1_0 + 2 * traps);
 		/* events exchanged without a stop, which a message tells */
-		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, OTHER, -1 }),
-				 traps ? UINT64_MAX : 0x1004);
+		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, OTHER, -1 }, false),
+				 traps ? UINT64_MAX : 0x1004 + SYNC_1_0);
 		/* and which none tells before the encoder is off */
-		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, TASK, -1 }),
+		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, TASK, -1 }, true),
 				 UINT64_MAX);
 		/* the record has numbers of a PID namespace, the messages have not */
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, STRANGE, -1 }),
-				 0);
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, OTHER, -1 }),
-				 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, STRANGE, -1 },
+					     false), 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ STRANGE, OTHER, -1 },
+					     false), 0);
 		/* nobody tells anything, or that the CPU was idle */
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ -1 }), 0);
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ 0, -1 }), 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ -1 }, false), 0);
+		assert_int_equal(owned_until(profile, TASK, (const int[]){ 0, -1 }, false), 0);
 	}
 }
 

@@ -32,7 +32,10 @@ recording 3; $record -m,16M --kcore -e ntrace//k -o kernel.data -- ${LONG:+sysca
 recording 4; [ -z "$LONG" ] || $record -m,16M --kcore -e ntrace/mmode/ -o every.data -- forkexec || status=1
 recording 5; $record -Se -m,1M -e ntrace//u -o snapshot.data -- qsort || status=1
 recording 6; [ -z "$LONG" ] || $record -m,16M -e ntrace//u -o user.data -- bounce || status=1
-recording 7
+# A reader that is woken by each switch: the encoder tells the next task behind that call of the
+# firmware, before the event of the previous one stops.
+recording 7; $record -m8,16M --no-buffering --kcore -e ntrace//k -e context-switches -c 1 -o switches.data -- bounce || status=1
+recording 8
 {
 	$record -e ntrace// -o none.data -- true
 	$record -e ntrace/stall/u -o none.data -- true
@@ -42,7 +45,7 @@ recording 7
 cat /sys/kernel/debug/ntrace/bringup >bringup.txt || status=1
 exit $status
 END
-numbers=([1]=thread all kernel)
+numbers=([1]=thread all kernel [7]=switches)
 length=SHORT
 if [ "${groups:-}" = all ]; then
 	numbers+=([4]=every [6]=user)
@@ -76,6 +79,8 @@ ok $? "recorded what is too much" "$dir/lossy/guest.out"
 declare -A least=([user]=insns=20000000)
 for n in "${!numbers[@]}"; do
 	what=${numbers[n]}
+	others=
+	[ $what != switches ] || others='-F sw:'
 	later run $n $what b --late-owner --require "${least[$what]:-insns=1000000,traps=1}"
 done
 for what in "${numbers[@]}"; do

@@ -224,16 +224,27 @@ static void choose_owner(struct rec_queue *q, const struct nt_session_window *w)
 
 static bool knows_task(void *ctx, pid_t tid)
 {
-	struct rec *rec = ctx;
+	struct rec_queue *q = ctx;
 
-	return rec_map_find(&rec->tasks, tid);
+	return rec_map_find(&q->rec->tasks, tid);
+}
+
+static struct nt_code *kernel_code(void *ctx)
+{
+	struct rec_queue *q = ctx;
+
+	return rec_code_kernel(q->rec);
 }
 
 static void trim_ownership(struct rec_queue *q, const struct nt_session_window *w)
 {
+	const struct nt_session_owners owners = {
+		.knows = knows_task, .kernel = kernel_code, .ctx = q,
+	};
+
 	if (q->owned)
 		q->owned_until = nt_session_owned_until(w, &q->params, q->data, q->data_len,
-							knows_task, q->rec);
+							q->rest, &owners);
 	if (q->owned_until)
 		return;
 	/* A stop before the window was another task's. */

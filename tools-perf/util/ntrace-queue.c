@@ -267,22 +267,32 @@ static void choose_owner(struct ntrace_queue *q, struct nt_session_window *w)
 
 static bool knows_task(void *ctx, pid_t tid)
 {
-	struct ntrace *nt = ctx;
-	struct thread *thread = machine__find_thread(nt->machine, -1, tid);
+	struct ntrace_queue *q = ctx;
+	struct thread *thread = machine__find_thread(q->nt->machine, -1, tid);
 	bool known = thread;
 
 	thread__put(thread);
 	return known;
 }
 
+static struct nt_code *kernel_code(void *ctx)
+{
+	struct ntrace_queue *q = ctx;
+
+	return ntrace_space_code(ntrace_space_kernel(q->nt, q->kernel_at_end));
+}
+
 static int trim_ownership(struct ntrace_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params)
 {
+	const struct nt_session_owners owners = {
+		.knows = knows_task, .kernel = kernel_code, .ctx = q,
+	};
 	int err;
 
 	if (q->owned)
 		q->owned_until = nt_session_owned_until(w, params, q->data, q->data_len,
-							knows_task, q->nt);
+							q->rest, &owners);
 	if (q->owned_until)
 		return 0;
 	/* A stop before the window was another task's. */

@@ -4,6 +4,7 @@
  * CPU, task and time. No part of perf: perf's glue and the ntrace command both have it.
  *
  *	nt-session-windows.c	records -> buffers with windows, and their terms
+ *	nt-session-owner.c	whose the trace in a window is
  *	nt-session-buffer.c	which bytes of an AUX buffer are a window
  *	nt-session-ring.c	AUX area samples
  *	nt-session-stream.c	windows of a sink that several CPUs share
@@ -166,15 +167,24 @@ ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_wind
 
 /* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
 bool nt_session_is_padding(const uint8_t *data, size_t len);
-/* Do records before a window tell of a task? */
-typedef bool nt_session_knows_fn(void *ctx, pid_t tid);
+
+/* ------------------------------------------------ nt-session-owner.c ---- */
+
+/* What the messages of a window do not tell themselves */
+struct nt_session_owners {
+	/* Do records before the window tell of a task? */
+	bool (*knows)(void *ctx, pid_t tid);
+	/* The kernel's code, or NULL; asked where only the flow tells who was current */
+	struct nt_code *(*kernel)(void *ctx);
+	void *ctx;
+};
 /*
  * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
- * task's of the AUX record
+ * task's of the AUX record. The first `rest` bytes of data are of the window before.
  */
 uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
-				const uint8_t *data, size_t len, nt_session_knows_fn *knows,
-				void *ctx);
+				const uint8_t *data, size_t len, size_t rest,
+				const struct nt_session_owners *owners);
 
 /* --------------------------- nt-session-ring.c, nt-session-stream.c -- */
 

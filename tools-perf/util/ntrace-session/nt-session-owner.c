@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Whose the trace of an event that follows tasks is, as far as Ownership messages tell it.
+ */
+#include "nt-session.h"
+
+#define CSR_SCONTEXT	0x5a8
+
+static bool is_scontext(const struct nt_msg *msg, const struct nt_params *params)
+{
+	return msg->tcode == NT_TCODE_OWNERSHIP &&
+	       ntrace_is_scontext(params->profile, msg->process & 3);
+}
+
+/* CSRRW and its kin, with scontext */
+static bool writes_scontext(const struct nt_insn *insn)
+{
+	return insn->len == 4 && (insn->raw & 0x7f) == 0x73 && insn->raw & 0x3000 &&
+	       insn->raw >> 20 == CSR_SCONTEXT;
+}
+
+static bool path_writes(struct nt_path *path, struct nt_code *code, const struct nt_event *ev,
+			bool look)
+{
+	struct nt_insn insn;
+
+	if (nt_path_event(path, code, ev))
+		return false;
+	while (look && nt_path_insn(path, &insn) > 0) {
+		if (writes_scontext(&insn))
+			return true;
+	}
+	return false;
+}
+
+static bool flow_writes(struct nt_flow *flow, struct nt_path *path, struct nt_code *code,
+			size_t told)
+{
+	struct nt_event ev;
+
+	while (nt_flow_next(flow, &ev, 1) > 0) {
+		if (path_writes(path, code, &ev, ev.offset > told))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the kernel write scontext in the flow that begins with the sync message at `sync`, behind
+ * the message at `told`? There is one write in each switch. Where the kernel's code is missing the
+ * window's own flow is a loss, which is reported.
+ */
+static bool is_written_behind(const struct nt_params *params, const uint8_t *data, size_t len,
+			      size_t sync, size_t told, struct nt_code *kernel)
+{
+	struct nt_flow *flow = nt_flow_new(params);
+	struct nt_path *path = nt_path_new();
+	bool writes = false;
+
+	if (flow && path) {
+		nt_flow_set_code(flow, NULL, kernel);
+		nt_flow_window(flow, data + sync, len - sync, sync);
+		writes = flow_writes(flow, path, kernel, told);
+	}
+	nt_path_free(path);
+	nt_flow_free(flow);
+	return writes;
+}
+
+/* Was another task switched to behind the last message that told one? */
+static bool is_switched_behind(const struct nt_params *params, const uint8_t *data, size_t len,
+			       size_t told, const struct nt_session_owners *owners)
+{
+	size_t sync = nt_msg_find_sync_before(params, data, len, told);
+
+	return sync == len || is_written_behind(params, data, len, sync, told,
+						owners->kernel(owners->ctx));
+}
+
+/*
+ * The kernel tells the next task's number before the event of the previous one
+ * stops. In an event that follows tasks that is no switch: trace ends before the
+ * next task begins, and the AUX record says who was current until the end. So
+ * what the messages tell counts up to where they tell that task last. What the
+ * driver passed over has no AUX record, and nobody's name.
+ *
+ * Where no message tells that task there are two reasons. The record has the
+ * numbers of a PID namespace: then the recording does not know the task that the
+ * messages tell. Or perf exchanged the events of two tasks without a stop, and
+ * the encoder, which sends Ownership messages at traps alone, was off before the
+ * next one: then the messages are right.
+ *
+ * An encoder that sends them at traps alone may not tell the last task of a
+ * window: then all of its messages count. In a switch interrupts are off, but a
+ * call of the firmware is a trap, behind which it tells the next task (perf
+ * wakes its reader so, when a record of the switch fills the ring). Whether the
+ * task that it told last went on, or another was switched to before the stop,
+ * only the flow behind that message shows.
+ */
+uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
+				const uint8_t *data, size_t len, size_t rest,
+				const struct nt_session_owners *owners)
+{
+	const size_t none = SIZE_MAX;
+	size_t at = 0, first = none, last = none, own = none;
+	pid_t first_tid = 0;
+	struct nt_msg msg;
+	int n;
+
+	if (w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
+	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
+		return UINT64_MAX;
+	while (at < len) {
+		n = nt_msg_decode(params, data + at, len - at, &msg);
+		if (!n)
+			break;
+		if (n > 0 && is_scontext(&msg, params)) {
+			last = at + msg.idle;
+			if ((pid_t)(msg.process >> 5) == w->tid)
+				own = last;
+			if (first == none) {
+				first = last;
+				first_tid = (pid_t)(msg.process >> 5);
+			}
+		}
+		at += n > 0 ? (size_t)n : msg.skip;
+	}
+	if (own == none)
+		return first_tid > 0 && owners->knows(owners->ctx, first_tid) ? UINT64_MAX : 0;
+	if (params->profile == NT_PROFILE_TT_DFD &&
+	    (own == last || is_switched_behind(params, data, len, last, owners)))
+		return UINT64_MAX;
+	return w->offset + own - rest;
+}
