@@ -629,9 +629,9 @@ static void stream_without_sync(void **state)
 #define OTHER	162
 #define STRANGE	7160	/* but not this one: a number of another PID namespace */
 
-static bool knows_task(void *ctx, pid_t tid)
+static bool knows_task(struct nt_session_queue *q, pid_t tid)
 {
-	(void)ctx;
+	(void)q;
 	return tid == TASK || tid == OTHER;
 }
 
@@ -647,9 +647,12 @@ static int read_kernel(void *ctx, uint64_t space, uint64_t addr, void *buf, size
 	return sizeof(insn);
 }
 
-static struct nt_code *kernel_code(void *ctx)
+static struct nt_code *owners_code;
+
+static struct nt_code *kernel_code(struct nt_session_queue *q)
 {
-	return ctx;
+	(void)q;
+	return owners_code;
 }
 
 static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told, bool switched)
@@ -657,7 +660,8 @@ static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told, bo
 	struct nt_session_window w = {
 		.offset = 0x1000, .hw_id = NTRACE_HW_ID_PRIV_S, .of_task = true, .tid = tid,
 	};
-	struct nt_session_owners owners = { .knows = knows_task, .kernel = kernel_code };
+	const struct nt_session_host host = { .knows = knows_task, .kernel = kernel_code };
+	struct nt_session_queue q = { .host = &host };
 	const bool rtl = profile == NT_PROFILE_TT_DFD;
 	struct nt_params params;
 	uint8_t data[64];
@@ -668,14 +672,16 @@ static uint64_t owned_until(unsigned int profile, pid_t tid, const int *told, bo
 	params.profile = profile;
 	params.srcbits = rtl ? 4 : 0;
 	params.high_from = 0x10;
-	owners.ctx = nt_code_new(&params, read_kernel, &switched);
-	assert_non_null(owners.ctx);
+	owners_code = nt_code_new(&params, read_kernel, &switched);
+	assert_non_null(owners_code);
 	len = put_begin(data, rtl);
 	for (; *told >= 0; told++)
 		len += put_owner(data + len, rtl, *told);
 	len += put_end(data + len, rtl);
-	until = nt_session_owned_until(&w, &params, data, len, 0, &owners);
-	nt_code_free(owners.ctx);
+	q.data = data;
+	q.data_len = len;
+	until = nt_session_owned_until(&q, &w, &params);
+	nt_code_free(owners_code);
 	return until;
 }
 

@@ -190,10 +190,8 @@ void rec_code_release(struct rec *rec)
 
 	rec_count_end(rec);
 	for (i = 0; i < rec->nr_queues; i++) {
-		if (rec->queue[i] && rec->queue[i]->flow)
-			nt_flow_set_code(rec->queue[i]->flow, NULL, NULL);
-		if (rec->queue[i] && rec->queue[i]->path)
-			nt_path_release(rec->queue[i]->path);
+		if (rec->queue[i])
+			nt_session_queue_forget_code(&rec->queue[i]->s);
 	}
 }
 

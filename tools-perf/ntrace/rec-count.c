@@ -37,7 +37,7 @@ struct nt_counts *rec_count(const struct rec_queue *q)
 	struct rec *rec = q->rec;
 	const struct rec_output *out = rec->output;
 
-	if (!out->edge || rec->trace.nr_wanted || q->guest || !rec_flow_is_chosen(q) ||
+	if (!out->edge || rec->trace.nr_wanted || q->s.guest || !rec_flow_is_chosen(q) ||
 	    (q->space && !is_countable(out, q->space)))
 		return NULL;
 	if (!rec->counts)

@@ -20,7 +20,7 @@ static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_
 
 		if (!ready[i])
 			continue;
-		time = rec_queue_time(rec->queue[i]);
+		time = nt_session_queue_time(&rec->queue[i]->s);
 		if (!first || time < best) {
 			if (first)
 				*next = best;
@@ -38,9 +38,9 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 	if (rec_queue_fetch(q, limit))
 		return true;
 	if (limit == UINT64_MAX)
-		rec_flow_flush(q, UINT64_MAX);
+		rec_queue_flush(q, UINT64_MAX);
 	else if (limit > NT_SESSION_PAUSE_NS)
-		rec_flow_flush(q, limit - NT_SESSION_PAUSE_NS);
+		rec_queue_flush(q, limit - NT_SESSION_PAUSE_NS);
 	return false;
 }
 
@@ -52,9 +52,9 @@ static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->buffer->cpu) &&
+		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
 			   fetch(rec->queue[i], limit);
-	while ((q = first_queue(rec, ready, &next)) && rec_queue_time(q) <= limit) {
+	while ((q = first_queue(rec, ready, &next)) && nt_session_queue_time(&q->s) <= limit) {
 		rec_queue_deliver(q, next < limit ? next : limit);
 		for (i = 0; rec->queue[i] != q; i++)
 			;
@@ -72,7 +72,7 @@ static void on_switch(struct rec *rec, int cpu, int tid)
 	for (i = 0; i < rec->nr_queues; i++) {
 		struct rec_queue *q = rec->queue[i];
 
-		if (q && q->buffer->cpu == cpu && cpu >= 0 && !q->owned)
+		if (q && q->s.buffer->cpu == cpu && cpu >= 0 && !q->s.owned)
 			rec_queue_set_tid(q, tid);
 	}
 }
@@ -83,8 +83,8 @@ static void flush_cpu(struct rec *rec, int cpu)
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		if (rec->queue[i] && rec->queue[i]->cpu == cpu)
-			rec_flow_flush(rec->queue[i], UINT64_MAX);
+		if (rec->queue[i] && rec->queue[i]->s.cpu == cpu)
+			rec_queue_flush(rec->queue[i], UINT64_MAX);
 }
 
 /* What runs there has its leader's number now, if it was another thread. A stop before has not. */
@@ -94,11 +94,11 @@ static void rename_owner(struct rec *rec, int cpu)
 
 	for (i = 0; i < rec->nr_queues; i++) {
 		struct rec_queue *q = rec->queue[i];
-		int tid = q && q->cpu == cpu ? rec_task_owner(rec, q->tid) : -1;
+		int tid = q && q->s.cpu == cpu ? rec_task_owner(rec, q->s.tid) : -1;
 
-		if (tid <= 0 || tid == q->tid)
+		if (tid <= 0 || tid == q->s.tid)
 			continue;
-		rec_flow_flush(q, UINT64_MAX);
+		rec_queue_flush(q, UINT64_MAX);
 		rec_queue_set_tid(q, tid);
 	}
 }
@@ -109,8 +109,8 @@ static void flush_task(struct rec *rec, int tid)
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		if (rec->queue[i] && rec->queue[i]->tid == tid)
-			rec_flow_flush(rec->queue[i], UINT64_MAX);
+		if (rec->queue[i] && rec->queue[i]->s.tid == tid)
+			rec_queue_flush(rec->queue[i], UINT64_MAX);
 }
 
 static void on_note(struct rec *rec, const struct rec_note *n)
@@ -189,14 +189,14 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	if (!ready)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < rec->nr_notes && !is_behind(rec, rec->reached); i++) {
+	for (i = 0; i < rec->nr_notes && !is_behind(rec, rec->trace.reached); i++) {
 		n = &rec->note[i];
 		if (n->time)
 			decode_until(rec, ready, n->time);
 		if (n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE)
 			flush_cpu(rec, n->cpu);
-		if (n->time > rec->reached)
-			rec->reached = n->time;
+		if (n->time > rec->trace.reached)
+			rec->trace.reached = n->time;
 		on_note(rec, n);
 		if (output->note)
 			output->note(output->ctx, n);

@@ -256,50 +256,19 @@ struct rec_output {
 
 /* ---------------------------------------------------------- rec-queue.c - */
 
+/* One AUX buffer on its way through the decoder */
 struct rec_queue {
+	struct nt_session_queue s;
 	struct rec *rec;
-	struct nt_session_buffer *buffer;
-	struct nt_flow *flow;
-	struct nt_path *path;
-	struct nt_params params;	/* that it was made for */
-	uint64_t hw_id;
-	/* the window being decoded */
-	size_t next_window;
-	struct nt_session_window *window;
-	uint8_t *data;
-	size_t data_room, data_len, data_skip;
-	size_t rest;			/* of data, from the window before */
-	bool timed;			/* its messages carry the recording's time */
-	bool owned;			/* its messages tell whose they are ... */
-	uint64_t owned_until;		/* ... up to this offset */
-	bool begun;			/* its own losses are reported */
-	bool lost_some;			/* a loss was reported in it */
-	bool unsaid;			/* trace ended, and no message said so */
-	bool broken;			/* there a shared sink was full, */
-	uint64_t broken_at;		/* which another CPU's AUX record tells */
-	uint64_t next_offset;		/* behind its last byte */
-	unsigned int ts_shift;
-	bool guest;			/* V=1 */
-	int host_tid;
-	/* what the library gave and has not been used */
-	struct nt_event *ev;
-	int nr, pos, room;
-	struct nt_session_span span;	/* that pos is in, or behind */
-	struct nt_session_pace pace;
-	/* where the flow is */
 	struct rec_task *task;
 	struct rec_space *space;
-	int pid, tid, cpu;
-	uint64_t time;
-	uint64_t pc;			/* where the linear code began ... */
-	bool have_pc;
-	struct nt_event held;		/* a START or STOP, until what follows is clear */
-	bool have_held;
-	uint64_t held_time;
-	bool paused;		/* the held stop was one, up to this start */
-	struct nt_event resumed;
-	uint64_t resumed_time;
+	int pid;
 };
+
+static inline struct rec_queue *rec_queue_of(struct nt_session_queue *s)
+{
+	return (struct rec_queue *)((char *)s - offsetof(struct rec_queue, s));
+}
 
 struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffer);
 void rec_queue_free(struct rec_queue *q);
@@ -307,25 +276,28 @@ void rec_queue_free(struct rec_queue *q);
 bool rec_queue_fetch(struct rec_queue *q, uint64_t limit);
 /* Use up what was fetched, as far as it is not later than until. */
 void rec_queue_deliver(struct rec_queue *q, uint64_t until);
-uint64_t rec_queue_time(const struct rec_queue *q);
-uint64_t rec_queue_event_time(const struct rec_queue *q, uint64_t insns);
+/* What is held back since before that time is true. */
+void rec_queue_flush(struct rec_queue *q, uint64_t before);
 void rec_queue_set_tid(struct rec_queue *q, int tid);
 /* All trace before that time has been decoded, but for what is held back: UINT64_MAX all there is */
-uint64_t rec_queue_done(const struct rec_queue *q);
+uint64_t rec_queue_done(struct rec_queue *q);
 struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
 
 /* ----------------------------------------------------------- rec-flow.c - */
 
-/* time: rec_queue_event_time() */
-void rec_flow_event(struct rec_queue *q, const struct nt_event *ev, uint64_t time);
 /* Does it belong to what was chosen, whatever the time? */
 bool rec_flow_is_chosen(const struct rec_queue *q);
-/* What is held back since before that time is true. */
-void rec_flow_flush(struct rec_queue *q, uint64_t before);
-/* Between what was and what comes next trace is missing. */
-void rec_flow_gap(struct rec_queue *q);
-void __attribute__((format(printf, 4, 5)))
-rec_flow_loss(struct rec_queue *q, unsigned int code, uint64_t ip, const char *fmt, ...);
+/* See struct nt_session_host */
+int rec_flow_range(struct nt_session_queue *s, uint32_t insns);
+int rec_flow_branch(struct nt_session_queue *s, const struct nt_event *ev);
+int rec_flow_start(struct nt_session_queue *s, const struct nt_event *ev);
+int rec_flow_stop(struct nt_session_queue *s, const struct nt_event *ev);
+int rec_flow_pause(struct nt_session_queue *s);
+int rec_flow_other(struct nt_session_queue *s, const struct nt_event *ev);
+int rec_flow_loss(struct nt_session_queue *s, enum nt_session_loss code, uint64_t ip,
+		  const char *text);
+int rec_flow_no_code(struct nt_session_queue *s, const struct nt_event *ev);
+const char *rec_flow_place(struct nt_session_queue *s, uint64_t addr);
 
 /* --------------------------------------------------------- rec-count.c -- */
 
@@ -371,7 +343,6 @@ struct rec {
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
-	uint64_t reached;	/* time of the newest other event so far */
 	unsigned long losses;
 	uint64_t lost;		/* other events, while it was recorded */
 	uint64_t lost_samples;

@@ -424,42 +424,36 @@ static int test__ntrace_times(struct test_suite *test __maybe_unused,
 }
 
 /* Messages without the code, in two windows: a damaged one begins in one and ends in the other. */
-static int test_quick(struct ntrace_queue *q)
+static int test_quick(struct nt_session_quick *qk)
 {
 	static const u8 begin[] = { 0x24, 0x15, 0x00, 0x83, 0x02 };
 	static const u8 rest[] = { 0x24, 0x15, 0x08, 0x83, 0x24, 0x15, 0x00, 0x83 };
+	struct nt_event ev[NT_SESSION_BATCH];
 
-	ntrace_decoder_window(q, begin, sizeof(begin), 0, true, false);
-	TEST_ASSERT_EQUAL("start and damage", ntrace_decoder_next(q, UINT64_MAX), 2);
-	TEST_ASSERT_VAL("where it starts", q->ev[0].kind == NT_EV_START && q->ev[0].to == 0x1000);
-	TEST_ASSERT_VAL("the loss", q->ev[1].kind == NT_EV_LOSS);
-	ntrace_decoder_window(q, rest, sizeof(rest), sizeof(begin), false, true);
-	TEST_ASSERT_EQUAL("behind the damage", ntrace_decoder_next(q, UINT64_MAX), 1);
-	TEST_ASSERT_VAL("the next start", q->ev[0].kind == NT_EV_START && q->ev[0].to == 0x1000);
+	nt_session_quick_window(qk, begin, sizeof(begin), 0, true, false);
+	TEST_ASSERT_EQUAL("start and damage",
+			  nt_session_quick_next(qk, ev, NT_SESSION_BATCH, UINT64_MAX), 2);
+	TEST_ASSERT_VAL("where it starts", ev[0].kind == NT_EV_START && ev[0].to == 0x1000);
+	TEST_ASSERT_VAL("the loss", ev[1].kind == NT_EV_LOSS);
+	nt_session_quick_window(qk, rest, sizeof(rest), sizeof(begin), false, true);
+	TEST_ASSERT_EQUAL("behind the damage",
+			  nt_session_quick_next(qk, ev, NT_SESSION_BATCH, UINT64_MAX), 1);
+	TEST_ASSERT_VAL("the next start", ev[0].kind == NT_EV_START && ev[0].to == 0x1000);
 	return TEST_OK;
 }
 
 static int test__ntrace_quick(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	struct ntrace *nt = calloc(1, sizeof(*nt));
-	struct ntrace_queue *q = calloc(1, sizeof(*q));
-	struct nt_event ev[NTRACE_BATCH];
+	struct nt_session_quick *qk;
 	struct nt_params params;
-	int ret = TEST_FAIL;
+	int ret;
 
 	nt_params_init(&params);
 	params.xlen = 64;
 	params.src = -1;
-	if (nt && q) {
-		nt->opts.quick = 1;
-		q->nt = nt;
-		q->ev = ev;
-		if (!ntrace_decoder_new(q, &params))
-			ret = test_quick(q);
-		ntrace_decoder_free(q);
-	}
-	free(q);
-	free(nt);
+	qk = nt_session_quick_new(&params, false);
+	ret = qk ? test_quick(qk) : TEST_FAIL;
+	nt_session_quick_free(qk);
 	return ret;
 }
 
@@ -500,11 +494,11 @@ static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
 	nt->opts.period = 1000;
 	nt->opts.period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
 	q->nt = nt;
-	q->buffer = &buffer;
+	q->s.buffer = &buffer;
 	for (i = 0; i < 4000; i++) {
 		q->insns += 50;
-		q->have_held = false;
-		TEST_ASSERT_EQUAL("a start", ntrace_flow_event(q, &start, true), 0);
+		q->s.have_held = false;
+		TEST_ASSERT_EQUAL("a start", ntrace_queue_event(&q->s, &start, true), 0);
 		TEST_ASSERT_VAL("the sample is in the period that began",
 				q->next_sample > q->insns && q->next_sample <= q->insns + 1000);
 		place = q->next_sample - q->insns;
@@ -516,8 +510,8 @@ static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
 	nt->exact_period = true;
 	place = q->next_sample;
 	q->insns += 50;
-	q->have_held = false;
-	TEST_ASSERT_EQUAL("a start", ntrace_flow_event(q, &start, true), 0);
+	q->s.have_held = false;
+	TEST_ASSERT_EQUAL("a start", ntrace_queue_event(&q->s, &start, true), 0);
 	TEST_ASSERT_VAL("exact periods go on", q->next_sample == place);
 	return TEST_OK;
 }

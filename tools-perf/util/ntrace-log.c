@@ -136,23 +136,23 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 /* The messages up to that which an event is from */
 static void log_messages(struct ntrace_queue *q, u64 until)
 {
-	struct nt_session_window *w = q->window;
-	u64 begin = w->offset - q->rest;
+	struct nt_session_window *w = q->s.window;
+	u64 begin = w->offset - q->s.rest;
 	struct nt_params params;
 	size_t at;
 
 	if (q->logged_window != w) {
 		q->logged_window = w;
-		q->logged = begin + q->data_skip;
+		q->logged = begin + q->s.data_skip;
 		fprintf(q->nt->log->to,
 			"window %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
 			w->offset, w->size, w->cpu, w->tid, w->hw_id);
 	}
 	if (ntrace_params(q->nt, w->hw_id, w->cpu, &params))
 		return;
-	while (q->logged <= until && q->logged - begin < q->data_len) {
+	while (q->logged <= until && q->logged - begin < q->s.data_len) {
 		at = q->logged - begin;
-		q->logged += log_message(q->nt->log->to, &params, q->data + at, q->data_len - at,
+		q->logged += log_message(q->nt->log->to, &params, q->s.data + at, q->s.data_len - at,
 					 q->logged);
 	}
 }
@@ -165,11 +165,11 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 	if (!q->nt->log)
 		return;
 	to = q->nt->log->to;
-	if (q->window)
+	if (q->s.window)
 		log_messages(q, ev->offset);
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
-		fprintf(to, "    %d: %#" PRIx64 " -> %#" PRIx64 " type %u\n", q->tid, ev->from,
+		fprintf(to, "    %d: %#" PRIx64 " -> %#" PRIx64 " type %u\n", q->s.tid, ev->from,
 			ev->to, ev->type);
 		break;
 	case NT_EV_START:
@@ -177,7 +177,7 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 			ev->flags & NT_EVF_JOIN ? ", where it stopped" : "");
 		break;
 	case NT_EV_STOP:
-		fprintf(to, "    %d: stop %#" PRIx64 " reason %u\n", q->tid, ev->from, ev->reason);
+		fprintf(to, "    %d: stop %#" PRIx64 " reason %u\n", q->s.tid, ev->from, ev->reason);
 		break;
 	case NT_EV_CONTEXT:
 		fprintf(to, "    context %" PRIu64 " format %u\n", ev->context, ev->reason);
@@ -208,7 +208,7 @@ void ntrace_log_error(struct ntrace_queue *q, const char *msg)
 
 	if (!log)
 		return;
-	fprintf(log->to, "error: CPU %d TID %d: %s\n", q->cpu, q->tid, msg);
+	fprintf(log->to, "error: CPU %d TID %d: %s\n", q->s.cpu, q->s.tid, msg);
 	if (log->ring)
 		ring_out(log);
 }

@@ -3,18 +3,14 @@
  * Decoding of RISC-V N-Trace in perf: what the ntrace-*.c files share.
  *
  *	ntrace.c	 the session: events in, in the order of time
- *	ntrace-queue.c	 a buffer's windows -> control flow
- *	ntrace-quick.c	 addresses only, without code; or the library's decoder
- *	ntrace-flow.c	 control flow, a stop held back until it is clear what it was
+ *	ntrace-queue.c	 a session's queues: their tasks, code, losses
  *	ntrace-synth.c	 control flow -> samples and errors
- *	ntrace-ahead.c	 events that wait for the next time that a message tells
  *	ntrace-cycles.c	 cycles, where timestamps count them
  *	ntrace-stack.c	 last branches; samples of other events
  *	ntrace-log.c	 how it went, for those who debug it
  *	ntrace-space.c	 code bytes of a process and of the kernel
  *	ntrace-file.c	 is a file the one that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
- *	ntrace-replay.c	 a window once more, where the kernel was patched in it
  *	ntrace-window.c	 finds the windows in the file, and under which terms they are
  *	ntrace-dump.c	 all of it, readable
  *	ntrace-plain.c	 what was injected, for others to read
@@ -91,30 +87,7 @@ void ntrace_kcore_free(struct ntrace_kcore *kcore);
 void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end);
 bool ntrace_kcore_differs(struct ntrace *nt);
 
-/* --- ntrace-replay.c -------------------------------------------------------- */
-
 struct ntrace_queue;
-
-struct ntrace_replay {
-	u64		used;		/* events of the window that were used ... */
-	u64		used_sum;	/* ... and what they were */
-	u64		left;		/* of them, to come again before a new one */
-	u64		sum;
-	u64		turn[64];	/* the other copy is right behind these times */
-	unsigned int	nr, next;	/* of the turns */
-	u64		at;		/* offset of the loss that the last one is for */
-	unsigned int	failed;		/* turns that were taken back */
-	bool		first;		/* the copy in use when the window began */
-	bool		trial;		/* the last turn may still be wrong */
-};
-
-void ntrace_replay_begin(struct ntrace_queue *q);
-void ntrace_replay_note(struct ntrace_queue *q, const struct nt_event *ev, int nr);
-u64 ntrace_replay_limit(const struct ntrace_queue *q);
-bool ntrace_replay_turn(struct ntrace_queue *q);
-bool ntrace_replay_take_back(struct ntrace_queue *q);
-bool ntrace_replay_same(struct ntrace_queue *q, const struct nt_event *ev);
-bool ntrace_replay_loss(struct ntrace_queue *q, const struct nt_event *ev);
 
 /* --- ntrace-cycles.c -------------------------------------------------------- */
 
@@ -150,73 +123,15 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 		       u64 insns, bool exact);
 u64 ntrace_cycles_of_branch(struct ntrace_queue *q);
 
-/* --- ntrace-ahead.c --------------------------------------------------------- */
-
-bool ntrace_span_next(struct ntrace_queue *q, bool all);
-int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns);
-void ntrace_span_reset(struct ntrace_queue *q);
-int ntrace_span_room(struct ntrace_queue *q);
-u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns);
-
 /* --- ntrace-queue.c --------------------------------------------------------- */
-
-/* As many events as a message can make, and far more than the library wants */
-#define NTRACE_BATCH	256
 
 /* One decoder: follows one buffer, window by window */
 struct ntrace_queue {
+	struct nt_session_queue	s;
 	struct ntrace		*nt;
-	struct nt_session_buffer *buffer;
-	struct nt_flow		*flow;		/* one of the two */
-	struct ntrace_quick	*quick;
-	struct nt_path		*path;
-	u64			flow_hw_id;
-	u8			profile, addr_bits, tstamp_bits; /* that it was made for */
-	/* the window being decoded */
-	size_t			next_window;
-	struct nt_session_window	*window;
-	u8			*data;
-	size_t			data_room;
-	bool			timed;		/* its messages carry perf's time */
-	bool			owned;		/* its messages tell whose they are ... */
-	u64			owned_until;	/* ... up to this offset */
-	bool			begun;		/* its own errors are reported */
-	bool			lost_some;	/* an error was reported in it */
-	bool			unsaid;		/* trace ended, and no message said so */
-	bool			broken;		/* there a shared sink was full, */
-	u64			broken_at;	/* which another CPU's AUX record tells */
-	bool			behind_gap;	/* trace is missing before the next event */
-	u64			next_offset;	/* behind its last byte */
-	unsigned int		ts_shift;
-	u64			ticks_from;	/* no timestamp of it is of before that */
-	size_t			data_len;
-	size_t			data_skip;	/* of it, before decoding can begin */
-	size_t			rest;		/* of it, from the window before */
-	pid_t			window_tid;	/* who ran when it began */
-	bool			guest;		/* V=1: what runs is a guest's ... */
-	pid_t			host_tid;	/* ... by leave of this task */
-	struct ntrace_replay	replay;
-	bool			kernel_at_end;	/* the copy of the kernel's text in use */
-	/* what the library gave and has not been used */
-	struct nt_event		*ev;
-	int			nr, pos, room;
-	struct nt_session_span	span;		/* that pos is in, or behind */
-	struct nt_session_pace	pace;
-	u64			clock;		/* of samples by time, when the span began */
-	/* where the flow is */
 	struct thread		*thread;
 	struct ntrace_task	*task;
-	pid_t			pid, tid;
-	int			cpu;
-	u64			time;		/* perf's clock */
-	u64			pc;		/* where the linear code began ... */
-	bool			have_pc;
-	struct nt_event		held;		/* a START or STOP, until what follows is clear */
-	bool			have_held;
-	u64			held_time;
-	bool			paused;		/* the held stop was one, up to this start */
-	struct nt_event		resumed;
-	u64			resumed_time;
+	pid_t			pid;
 	/* periodic samples */
 	struct nt_session_period	period;
 	u64			insns;		/* retired, all in all */
@@ -234,26 +149,11 @@ struct ntrace_queue {
 
 struct ntrace_queue *ntrace_queue_new(struct ntrace *nt, struct nt_session_buffer *buffer);
 void ntrace_queue_free(struct ntrace_queue *q);
-int ntrace_queue_fetch(struct ntrace_queue *q, u64 limit);
-int ntrace_queue_deliver(struct ntrace_queue *q, u64 until);
-u64 ntrace_queue_time(const struct ntrace_queue *q);
 void ntrace_queue_look_up_thread(struct ntrace_queue *q);
-u64 ntrace_event_time(const struct ntrace_queue *q, const struct nt_event *ev);
+int ntrace_queue_event(struct nt_session_queue *s, const struct nt_event *ev, bool last);
 void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid);
 void ntrace_queue_renew_thread(struct ntrace_queue *q);
 struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr);
-
-/* --- ntrace-quick.c --------------------------------------------------------- */
-
-int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params);
-void ntrace_decoder_free(struct ntrace_queue *q);
-void ntrace_decoder_forget_code(struct ntrace_queue *q);
-void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u64 offset,
-			   bool open, bool more);
-void ntrace_decoder_time_from(struct ntrace_queue *q, u64 ticks);
-int ntrace_decoder_next(struct ntrace_queue *q, u64 limit);
-bool ntrace_decoder_at_limit(const struct ntrace_queue *q);
-size_t ntrace_decoder_consumed(const struct ntrace_queue *q);
 
 /* --- ntrace-synth.c --------------------------------------------------------- */
 
@@ -272,11 +172,6 @@ enum {
 	NTRACE_TRAP,			/* one of the two */
 	NTRACE_TRAPS
 };
-
-int ntrace_flow_event(struct ntrace_queue *q, const struct nt_event *ev, bool last);
-void ntrace_flow_context(struct ntrace_queue *q, const struct nt_event *ev);
-int ntrace_queue_flush(struct ntrace_queue *q, u64 before);
-int ntrace_flow_gap(struct ntrace_queue *q);
 
 int ntrace_synth_setup(struct ntrace *nt);
 void ntrace_synth_restart(struct ntrace_queue *q);
@@ -349,7 +244,6 @@ struct ntrace {
 	struct nt_session	trace;
 	struct nt_session_interval *wanted;	/* nt->trace.wanted */
 	u64			last_limit;	/* nothing later is decoded */
-	size_t			opened;		/* windows so far */
 	struct itrace_synth_opts opts;
 	struct ntrace_queue	**queue;
 	unsigned int		nr_queues;
@@ -371,7 +265,6 @@ struct ntrace {
 	/* samples */
 	bool			timed;		/* samples have times */
 	bool			exact_period;	/* samples are one period apart, without chance */
-	u64			reached;	/* time of the newest other event so far */
 	bool			kernel_traced;
 	bool			callstack;
 	unsigned int		br_stack_sz;

@@ -245,16 +245,25 @@ void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end)
 	}
 }
 
+/* Before code is freed */
+static void forget_code(struct ntrace *nt)
+{
+	unsigned int i;
+
+	for (i = 0; i < nt->nr_queues; i++) {
+		if (nt->queue[i])
+			nt_session_queue_forget_code(&nt->queue[i]->s);
+	}
+}
+
 /* A new process has the number of one that is gone. */
 void ntrace_space_drop(struct ntrace *nt, pid_t pid)
 {
 	struct ntrace_space *s = NULL;
-	unsigned int i;
 
 	if (!hashmap__delete(nt->spaces, (long)pid, NULL, &s))
 		return;
-	for (i = 0; i < nt->nr_queues; i++)
-		ntrace_decoder_forget_code(nt->queue[i]);
+	forget_code(nt);
 	space_free(s);
 }
 
@@ -264,6 +273,7 @@ void ntrace_spaces_free(struct ntrace *nt)
 	unsigned int i;
 	size_t bkt;
 
+	forget_code(nt);
 	if (!IS_ERR_OR_NULL(nt->spaces)) {
 		hashmap__for_each_entry(nt->spaces, entry, bkt)
 			space_free(entry->pvalue);

@@ -238,7 +238,7 @@ static u8 cpumode(const struct ntrace_queue *q, u64 addr)
 {
 	bool kernel = ntrace_is_kernel(q->nt, addr);
 
-	if (q->guest)
+	if (q->s.guest)
 		return kernel ? PERF_RECORD_MISC_GUEST_KERNEL : PERF_RECORD_MISC_GUEST_USER;
 	return kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 }
@@ -270,15 +270,15 @@ static void fill_sample(struct ntrace_queue *q, struct perf_sample *sample,
 	sample->ip	  = ip;
 	sample->addr	  = addr;
 	sample->pid	  = q->pid;
-	sample->tid	  = q->tid;
-	sample->cpu	  = q->cpu;
-	sample->time	  = q->time;
+	sample->tid	  = q->s.tid;
+	sample->cpu	  = q->s.cpu;
+	sample->time	  = q->s.time;
 	sample->id	  = synth->id;
 	sample->stream_id = synth->id;
 	sample->period	  = 1;
 	sample->cpumode	  = cpumode(q, ip ?: addr);
 	q->event->sample.header.misc = sample->cpumode;
-	if (ip && !q->quick)
+	if (ip && !q->s.quick)
 		fill_insn(q, sample, ip);
 }
 
@@ -356,7 +356,7 @@ static void add_callchain(struct ntrace_queue *q, struct perf_sample *sample)
 		q->chain = zalloc(sizeof(*q->chain) + sz * sizeof(u64));
 	if (!q->chain || !q->thread)
 		return;
-	thread_stack__sample(q->thread, q->cpu, q->chain, sz, sample->ip,
+	thread_stack__sample(q->thread, q->s.cpu, q->chain, sz, sample->ip,
 			     ntrace_kernel_start(nt));
 	sample->callchain = q->chain;
 }
@@ -409,22 +409,22 @@ static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact, u6
 
 static bool samples_by_time(const struct ntrace_queue *q)
 {
-	return q->nt->opts.period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS && q->timed;
+	return q->nt->opts.period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS && q->s.timed;
 }
 
 /* Where the queue is, in what periods are of */
 static u64 sample_clock(const struct ntrace_queue *q)
 {
-	const struct nt_session_span *s = &q->span;
+	const struct nt_session_span *s = &q->s.span;
 
 	if (!samples_by_time(q))
 		return q->insns;
-	return q->clock + (s->insns ? nt_session_scale(s->advance, s->done, s->insns) : s->advance);
+	return q->s.clock + (s->insns ? nt_session_scale(s->advance, s->done, s->insns) : s->advance);
 }
 
 static u64 queue_seed(const struct ntrace_queue *q)
 {
-	return (u64)(u32)q->buffer->cpu << 32 | (u32)q->buffer->tid;
+	return (u64)(u32)q->s.buffer->cpu << 32 | (u32)q->s.buffer->tid;
 }
 
 /*
@@ -464,7 +464,7 @@ static bool walk_to(struct walk *w, u32 nth)
 /* A sample of instruction number @nth, from 1, of the @insns of a range */
 static int sample_nth(struct ntrace_queue *q, struct walk *w, u32 nth, u32 insns, u64 period)
 {
-	u64 now = q->time;
+	u64 now = q->s.time;
 	int err;
 
 	if (!walk_to(w, nth))
@@ -474,9 +474,9 @@ static int sample_nth(struct ntrace_queue *q, struct walk *w, u32 nth, u32 insns
 	if (!period)
 		return 0;
 	q->sampled_insns = q->insns + nth;
-	q->time = ntrace_span_time(q, nth);
+	q->s.time = nt_session_ahead_time(&q->s, nth);
 	err = insn_sample(q, w->pc, q->insns + nth, q->cycles.exact && nth == insns, period);
-	q->time = now;
+	q->s.time = now;
 	return err;
 }
 
@@ -495,12 +495,12 @@ static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
 /* The first instruction of the span at which the clock is not before the next sample */
 static u64 due(const struct ntrace_queue *q)
 {
-	const struct nt_session_span *s = &q->span;
-	u64 ahead = q->next_sample - q->clock;
+	const struct nt_session_span *s = &q->s.span;
+	u64 ahead = q->next_sample - q->s.clock;
 
-	if (q->next_sample > q->clock + s->advance)
+	if (q->next_sample > q->s.clock + s->advance)
 		return UINT64_MAX;
-	if (q->next_sample <= q->clock)
+	if (q->next_sample <= q->s.clock)
 		return 1;
 	return min(nt_session_scale(ahead - 1, s->insns, s->advance) + 1, s->insns);
 }
@@ -508,7 +508,7 @@ static u64 due(const struct ntrace_queue *q)
 /* The clock is so fast that there is no instruction without a sample. */
 static bool is_each_due(const struct ntrace_queue *q)
 {
-	return q->span.advance / q->period.period >= q->span.insns;
+	return q->s.span.advance / q->period.period >= q->s.span.insns;
 }
 
 static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
@@ -518,8 +518,8 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
 
 	for (nth = 1; nth <= insns && !err; nth++)
 		err = sample_nth(q, w, nth, insns, 1);
-	if (q->span.done + insns == q->span.insns)
-		q->next_sample = q->clock + q->span.advance + nt_session_period_begin(&q->period);
+	if (q->s.span.done + insns == q->s.span.insns)
+		q->next_sample = q->s.clock + q->s.span.advance + nt_session_period_begin(&q->period);
 	return err;
 }
 
@@ -530,7 +530,7 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
  */
 static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 {
-	const struct nt_session_span *s = &q->span;
+	const struct nt_session_span *s = &q->s.span;
 	u64 nth, periods;
 	int err = 0;
 
@@ -550,17 +550,17 @@ static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 	return err;
 }
 
-/* @insns instructions have retired from q->pc on, one behind the other. */
+/* @insns instructions have retired from q->s.pc on, one behind the other. */
 int ntrace_synth_range(struct ntrace_queue *q, u32 insns)
 {
-	struct walk w = { .path = q->path, .pc = q->pc, .at = 1 };
+	struct walk w = { .path = q->s.path, .pc = q->s.pc, .at = 1 };
 	struct ntrace *nt = q->nt;
 	int err = 0;
 
 	if (!insns)
 		return 0;
 	if (nt->instructions.on || nt->cycles.on) {
-		nt_path_linear(w.path, ntrace_queue_code(q, q->pc), q->pc, insns);
+		nt_path_linear(w.path, ntrace_queue_code(q, q->s.pc), q->s.pc, insns);
 		if (samples_by_time(q))
 			err = sample_by_time(q, &w, insns);
 		else
@@ -582,7 +582,7 @@ int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
 /* Code at an address of user space, else NULL */
 static struct nt_code *user_code(struct ntrace_queue *q, u64 addr)
 {
-	return q->quick || ntrace_is_kernel(q->nt, addr) ? NULL : ntrace_queue_code(q, addr);
+	return q->s.quick || ntrace_is_kernel(q->nt, addr) ? NULL : ntrace_queue_code(q, addr);
 }
 
 static u32 branch_flags(struct ntrace_queue *q, const struct nt_event *ev)
@@ -615,10 +615,10 @@ static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flag
 	if (!q->thread)
 		return;
 	if (nt->callstack)
-		thread_stack__event(q->thread, q->cpu, flags, from, to,
+		thread_stack__event(q->thread, q->s.cpu, flags, from, to,
 				    return_distance(q, from, flags), trace_nr, true, 0, false);
 	else
-		thread_stack__set_trace_nr(q->thread, q->cpu, trace_nr);
+		thread_stack__set_trace_nr(q->thread, q->s.cpu, trace_nr);
 }
 
 static int transfer(struct ntrace_queue *q, u64 from, u64 to, unsigned int type, u32 flags)
@@ -710,20 +710,20 @@ static void pass_on(struct ntrace_queue *q, int nr, u64 insns)
 {
 	if (!nr)
 		return;
-	q->pos	 += nr;
+	q->s.pos	 += nr;
 	q->insns += insns;
-	q->pc	  = q->ev[q->pos - 1].to;
-	q->time	  = max(ntrace_span_time(q, 0), q->time);
+	q->s.pc	  = q->s.ev[q->s.pos - 1].to;
+	q->s.time	  = max(nt_session_ahead_time(&q->s, 0), q->s.time);
 }
 
 /* Of the span that the queue is in */
 static int pass_in_span(struct ntrace_queue *q, u64 until)
 {
-	struct nt_session_span *s = &q->span;
+	struct nt_session_span *s = &q->s.span;
 	u64 insns, most = UINT64_MAX;
 	int nr;
 
-	if (max(s->to, q->time) > until)
+	if (max(s->to, q->s.time) > until)
 		return 0;
 	if (q->nt->instructions.on && samples_by_time(q)) {
 		if (is_each_due(q))
@@ -733,7 +733,7 @@ static int pass_in_span(struct ntrace_queue *q, u64 until)
 	} else if (q->nt->instructions.on) {
 		most = q->next_sample - q->insns;
 	}
-	nr = passable(q, q->ev + q->pos, s->end - q->pos, most, &insns);
+	nr = passable(q, q->s.ev + q->s.pos, s->end - q->s.pos, most, &insns);
 	s->done += insns;
 	pass_on(q, nr, insns);
 	return nr;
@@ -750,8 +750,8 @@ static void pass_spans(struct ntrace_queue *q, u64 until)
 			return;
 		most = q->next_sample - q->insns;
 	}
-	nr = passable(q, q->ev + q->pos, q->nr - q->pos, most, &insns);
-	nr = ntrace_span_pass(q, nr, until, &insns);
+	nr = passable(q, q->s.ev + q->s.pos, q->s.nr - q->s.pos, most, &insns);
+	nr = nt_session_ahead_pass(&q->s, nr, until, &insns);
 	pass_on(q, nr, insns);
 }
 
@@ -762,19 +762,19 @@ static void pass_spans(struct ntrace_queue *q, u64 until)
  */
 int ntrace_synth_pass(struct ntrace_queue *q, u64 until)
 {
-	int first = q->pos, err;
+	int first = q->s.pos, err;
 
-	if (!q->have_pc || q->have_held)
+	if (!q->s.have_pc || q->s.have_held)
 		return 0;
-	while (pass_in_span(q, until) && q->pos == q->span.end) {
+	while (pass_in_span(q, until) && q->s.pos == q->s.span.end) {
 		pass_spans(q, until);
-		if (!ntrace_span_next(q, false))
+		if (!nt_session_ahead_next(&q->s, false))
 			break;
 	}
-	if (q->pos == first)
+	if (q->s.pos == first)
 		return 0;
-	err = ntrace_last_push_all(q->nt, q->task, q->ev + first, q->pos - first);
-	return err ?: q->pos - first;
+	err = ntrace_last_push_all(q->nt, q->task, q->s.ev + first, q->s.pos - first);
+	return err ?: q->s.pos - first;
 }
 
 /* --- errors ----------------------------------------------------------------- */
@@ -805,8 +805,8 @@ int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip
 	if (!error_wanted(q->nt, code))
 		return 0;
 
-	auxtrace_synth_error(&event.auxtrace_error, PERF_AUXTRACE_ERROR_ITRACE, code, q->cpu,
-			     q->pid, q->tid, ip, msg, q->time);
+	auxtrace_synth_error(&event.auxtrace_error, PERF_AUXTRACE_ERROR_ITRACE, code, q->s.cpu,
+			     q->pid, q->s.tid, ip, msg, q->s.time);
 
 	err = perf_session__deliver_synth_event(q->nt->session, &event, NULL);
 	if (err)

@@ -142,7 +142,7 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 	u64 before = nt->losses;
 	unsigned int i;
 
-	if (q->buffer->cpu < 0) {
+	if (q->s.buffer->cpu < 0) {
 		if (q->task)
 			q->task->trace_nr++;
 		return;
@@ -151,7 +151,7 @@ void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 	for (i = 0; i < nt->nr_queues; i++) {
 		struct ntrace_queue *other = nt->queue[i];
 
-		if (other && other != q && other->have_pc && other->task &&
+		if (other && other != q && other->s.have_pc && other->task &&
 		    other->task->losses == before)
 			other->task->losses = nt->losses;
 	}
@@ -177,7 +177,7 @@ static void free_tasks(struct ntrace *nt)
 
 static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
 {
-	int cpu = q->buffer->cpu;
+	int cpu = q->s.buffer->cpu;
 
 	return cpu < 0 || !nt->opts.cpu_bitmap || test_bit(cpu, nt->opts.cpu_bitmap);
 }
@@ -188,16 +188,16 @@ static int enqueue(struct ntrace *nt, unsigned int i, u64 limit)
 	struct ntrace_queue *q = nt->queue[i];
 	int ret;
 
-	ret = ntrace_queue_fetch(q, limit);
+	ret = nt_session_queue_fetch(&q->s, limit);
 	if (ret < 0)
 		return ret;
 	if (ret)
-		return auxtrace_heap__add(&nt->heap, i, ntrace_queue_time(q));
+		return auxtrace_heap__add(&nt->heap, i, nt_session_queue_time(&q->s));
 	if (limit == UINT64_MAX)
-		return ntrace_queue_flush(q, UINT64_MAX);
+		return nt_session_flow_flush(&q->s, UINT64_MAX);
 	if (limit <= NT_SESSION_PAUSE_NS)
 		return 0;
-	return ntrace_queue_flush(q, limit - NT_SESSION_PAUSE_NS);
+	return nt_session_flow_flush(&q->s, limit - NT_SESSION_PAUSE_NS);
 }
 
 /*
@@ -223,7 +223,7 @@ static int decode_until(struct ntrace *nt, u64 limit)
 		i = nt->heap.heap_array[0].queue_nr;
 		auxtrace_heap__pop(&nt->heap);
 		until = nt->heap.heap_cnt ? min(limit, nt->heap.heap_array[0].ordinal) : limit;
-		err = ntrace_queue_deliver(nt->queue[i], until);
+		err = nt_session_queue_deliver(&nt->queue[i]->s, until);
 		if (!err)
 			err = enqueue(nt, i, limit);
 		if (err)
@@ -254,11 +254,11 @@ static int rename_owner(struct ntrace *nt, int cpu)
 
 	for (i = 0; i < nt->nr_queues && !err; i++) {
 		struct ntrace_queue *q = nt->queue[i];
-		pid_t tid = q && q->cpu == cpu ? ntrace_task_owner(nt, q->tid) : -1;
+		pid_t tid = q && q->s.cpu == cpu ? ntrace_task_owner(nt, q->s.tid) : -1;
 
-		if (tid <= 0 || tid == q->tid)
+		if (tid <= 0 || tid == q->s.tid)
 			continue;
-		err = ntrace_queue_flush(q, UINT64_MAX);
+		err = nt_session_flow_flush(&q->s, UINT64_MAX);
 		ntrace_queue_set_tid(q, tid);
 	}
 	return err;
@@ -293,7 +293,7 @@ static void on_fork(struct ntrace *nt, union perf_event *event)
 	}
 
 	for (i = 0; i < nt->nr_queues; i++) {
-		if (nt->queue[i] && nt->queue[i]->tid == (pid_t)event->fork.tid)
+		if (nt->queue[i] && nt->queue[i]->s.tid == (pid_t)event->fork.tid)
 			ntrace_queue_renew_thread(nt->queue[i]);
 	}
 	if (event->fork.pid != event->fork.ppid)
@@ -308,9 +308,9 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 	for (i = 0; i < nt->nr_queues; i++) {
 		struct ntrace_queue *q = nt->queue[i];
 
-		if (!q || q->buffer->cpu != cpu || cpu < 0)
+		if (!q || q->s.buffer->cpu != cpu || cpu < 0)
 			continue;
-		if (!q->owned)
+		if (!q->s.owned)
 			ntrace_queue_set_tid(q, tid);
 	}
 }
@@ -335,8 +335,8 @@ static int flush_cpu(struct ntrace *nt, int cpu)
 	int err = 0;
 
 	for (i = 0; i < nt->nr_queues && !err; i++) {
-		if (nt->queue[i] && nt->queue[i]->cpu == cpu)
-			err = ntrace_queue_flush(nt->queue[i], UINT64_MAX);
+		if (nt->queue[i] && nt->queue[i]->s.cpu == cpu)
+			err = nt_session_flow_flush(&nt->queue[i]->s, UINT64_MAX);
 	}
 	return err;
 }
@@ -417,7 +417,7 @@ static int ntrace_process_event(struct perf_session *session, union perf_event *
 	if (err)
 		return err;
 	if (sample->time && sample->time != (u64)-1)
-		nt->reached = max(nt->reached, sample->time);
+		nt->trace.reached = max(nt->trace.reached, sample->time);
 	ntrace_log_event(nt, event, sample);
 	return on_event(nt, event, sample);
 }
@@ -461,8 +461,8 @@ static void count_windows(const struct ntrace *nt)
 	unsigned int i;
 
 	for (i = 0; i < nt->nr_queues; i++)
-		all += nt->queue[i] ? nt->queue[i]->buffer->nr_windows : 0;
-	pr_debug("ntrace: %zu of %zu windows decoded\n", nt->opened, all);
+		all += nt->queue[i] ? nt->queue[i]->s.buffer->nr_windows : 0;
+	pr_debug("ntrace: %zu of %zu windows decoded\n", nt->trace.opened, all);
 }
 
 static int ntrace_flush_events(struct perf_session *session, const struct perf_tool *tool)

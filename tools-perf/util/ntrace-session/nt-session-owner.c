@@ -46,35 +46,31 @@ static bool flow_writes(struct nt_flow *flow, struct nt_path *path, struct nt_co
 }
 
 /*
- * Does the kernel write scontext in the flow that begins with the sync message at `sync`, behind
- * the message at `told`? There is one write in each switch. Where the kernel's code is missing the
- * window's own flow is a loss, which is reported.
+ * Does the kernel write scontext in the flow from the sync message before the message at `told` on,
+ * behind that? There is one write in each switch. Where the kernel's code is missing the window's
+ * own flow is a loss, which is reported.
  */
-static bool is_written_behind(const struct nt_params *params, const uint8_t *data, size_t len,
-			      size_t sync, size_t told, struct nt_code *kernel)
+static bool is_switched_behind(struct nt_session_queue *q, const struct nt_params *params,
+			       size_t told)
 {
-	struct nt_flow *flow = nt_flow_new(params);
-	struct nt_path *path = nt_path_new();
+	size_t sync = nt_msg_find_sync_before(params, q->data, q->data_len, told);
+	struct nt_code *kernel = q->host->kernel(q);
+	struct nt_flow *flow;
+	struct nt_path *path;
 	bool writes = false;
 
+	if (sync == q->data_len)
+		return true;
+	flow = nt_flow_new(params);
+	path = nt_path_new();
 	if (flow && path) {
 		nt_flow_set_code(flow, NULL, kernel);
-		nt_flow_window(flow, data + sync, len - sync, sync);
+		nt_flow_window(flow, q->data + sync, q->data_len - sync, sync);
 		writes = flow_writes(flow, path, kernel, told);
 	}
 	nt_path_free(path);
 	nt_flow_free(flow);
 	return writes;
-}
-
-/* Was another task switched to behind the last message that told one? */
-static bool is_switched_behind(const struct nt_params *params, const uint8_t *data, size_t len,
-			       size_t told, const struct nt_session_owners *owners)
-{
-	size_t sync = nt_msg_find_sync_before(params, data, len, told);
-
-	return sync == len || is_written_behind(params, data, len, sync, told,
-						owners->kernel(owners->ctx));
 }
 
 /*
@@ -97,38 +93,35 @@ static bool is_switched_behind(const struct nt_params *params, const uint8_t *da
  * task that it told last went on, or another was switched to before the stop,
  * only the flow behind that message shows.
  */
-uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
-				const uint8_t *data, size_t len, size_t rest,
-				const struct nt_session_owners *owners)
+uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_session_window *w,
+				const struct nt_params *params)
 {
 	const size_t none = SIZE_MAX;
 	size_t at = 0, first = none, last = none, own = none;
-	pid_t first_tid = 0;
+	pid_t first_tid = 0, tid;
 	struct nt_msg msg;
 	int n;
 
 	if (w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
 	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
 		return UINT64_MAX;
-	while (at < len) {
-		n = nt_msg_decode(params, data + at, len - at, &msg);
+	while (at < q->data_len) {
+		n = nt_msg_decode(params, q->data + at, q->data_len - at, &msg);
 		if (!n)
 			break;
 		if (n > 0 && is_scontext(&msg, params)) {
 			last = at + msg.idle;
-			if ((pid_t)(msg.process >> 5) == w->tid)
-				own = last;
-			if (first == none) {
-				first = last;
-				first_tid = (pid_t)(msg.process >> 5);
-			}
+			tid = (pid_t)(msg.process >> 5);
+			own = tid == w->tid ? last : own;
+			first_tid = first == none ? tid : first_tid;
+			first = first == none ? last : first;
 		}
 		at += n > 0 ? (size_t)n : msg.skip;
 	}
 	if (own == none)
-		return first_tid > 0 && owners->knows(owners->ctx, first_tid) ? UINT64_MAX : 0;
+		return first_tid > 0 && q->host->knows(q, first_tid) ? UINT64_MAX : 0;
 	if (params->profile == NT_PROFILE_TT_DFD &&
-	    (own == last || is_switched_behind(params, data, len, last, owners)))
+	    (own == last || is_switched_behind(q, params, last)))
 		return UINT64_MAX;
-	return w->offset + own - rest;
+	return w->offset + own - q->rest;
 }

@@ -4,10 +4,15 @@
  * CPU, task and time. No part of perf: perf's glue and the ntrace command both have it.
  *
  *	nt-session-windows.c	records -> buffers with windows, and their terms
- *	nt-session-owner.c	whose the trace in a window is
  *	nt-session-buffer.c	which bytes of an AUX buffer are a window
  *	nt-session-ring.c	AUX area samples
  *	nt-session-stream.c	windows of a sink that several CPUs share
+ *	nt-session-queue.c	a buffer's windows -> control flow, in the order of time
+ *	nt-session-owner.c	whose the trace in a window is
+ *	nt-session-flow.c	what of the control flow a host shows, and what was lost
+ *	nt-session-ahead.c	events that wait for the next time that a message tells
+ *	nt-session-replay.c	a window once more, where the kernel was patched in it
+ *	nt-session-quick.c	addresses only, without code
  *	nt-session-span.c	the time of each instruction, between those that messages tell
  *	nt-session-time.c	timestamps that wrap
  *	nt-session-period.c	where the samples of a period are
@@ -134,6 +139,8 @@ struct nt_session {
 	uint64_t		sink;		/* that was asked for, 0 the default */
 	const struct nt_session_interval *wanted;	/* the caller's; nr_wanted 0: all times */
 	size_t			nr_wanted;
+	uint64_t		reached;	/* the host's: time of the newest other event */
+	size_t			opened;		/* windows so far */
 };
 
 /*
@@ -167,24 +174,6 @@ ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_wind
 
 /* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
 bool nt_session_is_padding(const uint8_t *data, size_t len);
-
-/* ------------------------------------------------ nt-session-owner.c ---- */
-
-/* What the messages of a window do not tell themselves */
-struct nt_session_owners {
-	/* Do records before the window tell of a task? */
-	bool (*knows)(void *ctx, pid_t tid);
-	/* The kernel's code, or NULL; asked where only the flow tells who was current */
-	struct nt_code *(*kernel)(void *ctx);
-	void *ctx;
-};
-/*
- * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
- * task's of the AUX record. The first `rest` bytes of data are of the window before.
- */
-uint64_t nt_session_owned_until(const struct nt_session_window *w, const struct nt_params *params,
-				const uint8_t *data, size_t len, size_t rest,
-				const struct nt_session_owners *owners);
 
 /* --------------------------- nt-session-ring.c, nt-session-stream.c -- */
 
@@ -354,5 +343,239 @@ enum nt_session_loss {
 
 /* Of the reason of a LOSS, enum nt_error */
 enum nt_session_loss nt_session_loss(unsigned int reason);
+
+/* -------------------------------------------------- nt-session-quick.c -- */
+
+/* As nt_flow, without code: no event has instructions */
+struct nt_session_quick;
+
+/* NULL: no memory */
+struct nt_session_quick *nt_session_quick_new(const struct nt_params *params, bool syncs_only);
+void nt_session_quick_free(struct nt_session_quick *qk);
+/* open: there is going to be more; more: it goes on where the window before ended. */
+void nt_session_quick_window(struct nt_session_quick *qk, const uint8_t *buf, size_t len,
+			     uint64_t offset, bool open, bool more);
+void nt_session_quick_time_from(struct nt_session_quick *qk, uint64_t ticks);
+int nt_session_quick_next(struct nt_session_quick *qk, struct nt_event *ev, unsigned int max,
+			  uint64_t limit);
+bool nt_session_quick_at_limit(const struct nt_session_quick *qk);
+size_t nt_session_quick_consumed(const struct nt_session_quick *qk);
+
+/* -------------------------------------------------- nt-session-queue.c -- */
+
+struct nt_session_queue;
+
+/*
+ * What a host does for its queues. Functions that return int return 0, or a negative error that
+ * ends the decoding; those marked NULL may be missing.
+ */
+struct nt_session_host {
+	/* Do the ticks in the window's messages convert to the recording's time? */
+	bool (*is_timed)(struct nt_session_queue *q, const struct nt_session_window *w);
+	/* NULL. A window begins; q->timed is still that of the one before. */
+	void (*enter)(struct nt_session_queue *q, const struct nt_session_window *w);
+	/* How its messages are to be decoded; code is read so from now on. */
+	int (*terms)(struct nt_session_queue *q, const struct nt_session_window *w,
+		     struct nt_params *params);
+	/* Give q->flow the code of the task that q->tid names. */
+	void (*use_code)(struct nt_session_queue *q);
+	/* NULL. What the branches that follow may be added to, or NULL */
+	struct nt_counts *(*counts)(struct nt_session_queue *q);
+	/* The decoder failed. */
+	int (*broken)(struct nt_session_queue *q, int err);
+	/* The kernel's code, or NULL */
+	struct nt_code *(*kernel)(struct nt_session_queue *q);
+	bool (*is_kernel)(struct nt_session_queue *q, uint64_t addr);
+	/*
+	 * With q->two_kernels: do the two copies of its text differ? q->kernel_at_end says which one
+	 * use_code() uses.
+	 */
+	bool (*is_patched)(struct nt_session_queue *q);
+
+	/* The number that the task has now whose trace has this one */
+	pid_t (*owner)(struct nt_session_queue *q, pid_t tid);
+	/* Do records before the window tell of a task? */
+	bool (*knows)(struct nt_session_queue *q, pid_t tid);
+	/* Another task runs from here on, -1 unknown: sets q->tid. */
+	void (*set_tid)(struct nt_session_queue *q, pid_t tid);
+
+	/* NULL. Use up events that nobody looks at, not later than until: how many, or negative */
+	int (*pass)(struct nt_session_queue *q, uint64_t until);
+	/*
+	 * An event, at q->time. last: no other is from the same message, as far as is known. Calls
+	 * nt_session_flow_event(), and through that what follows here.
+	 */
+	int (*event)(struct nt_session_queue *q, const struct nt_event *ev, bool last);
+	/* NULL. Events that were used come once more, this was the last one of them. */
+	void (*restart)(struct nt_session_queue *q);
+	/* So many instructions have retired from q->pc on, one behind the other. */
+	int (*range)(struct nt_session_queue *q, uint32_t insns);
+	int (*branch)(struct nt_session_queue *q, const struct nt_event *ev);
+	/* Trace begins here, and nt_session_flow_left() is for other queues that the task is in; ends */
+	int (*start)(struct nt_session_queue *q, const struct nt_event *ev);
+	int (*stop)(struct nt_session_queue *q, const struct nt_event *ev);
+	/* NULL. From q->held on, trace was off until q->resumed_time, and the task did not move. */
+	int (*pause)(struct nt_session_queue *q);
+	/* NULL. An event of any other kind */
+	int (*other)(struct nt_session_queue *q, const struct nt_event *ev);
+	/* NULL. What was called, and returned, from here until trace goes on is not known. */
+	void (*lost)(struct nt_session_queue *q);
+	/* ip: where, or 0 */
+	int (*loss)(struct nt_session_queue *q, enum nt_session_loss code, uint64_t ip,
+		    const char *text);
+	/* A loss for want of code at ev->to */
+	int (*no_code)(struct nt_session_queue *q, const struct nt_event *ev);
+	/* The name of what is mapped at an address, or NULL */
+	const char *(*place)(struct nt_session_queue *q, uint64_t addr);
+};
+
+/* As many events as a message can make, and far more than the library wants */
+#define NT_SESSION_BATCH	256
+
+#define NT_SESSION_TURNS	64
+
+struct nt_session_replay {
+	uint64_t	used;		/* events of the window that were used ... */
+	uint64_t	used_sum;	/* ... and what they were */
+	uint64_t	left;		/* of them, to come again before a new one */
+	uint64_t	sum;
+	uint64_t	turn[NT_SESSION_TURNS];	/* the other copy is right behind these times */
+	unsigned int	nr, next;	/* of the turns */
+	uint64_t	at;		/* offset of the loss that the last one is for */
+	unsigned int	failed;		/* turns that were taken back */
+	bool		first;		/* the copy in use when the window began */
+	bool		trial;		/* the last turn may still be wrong */
+};
+
+/* One decoder: follows one buffer, window by window. Part of what the host has for it */
+struct nt_session_queue {
+	const struct nt_session_host *host;
+	struct nt_session *session;
+	struct nt_session_buffer *buffer;
+	unsigned int		without_code;	/* the host's: 0, or 1: addresses, 2: of syncs */
+	bool			exact_period;	/* the host's: samples are one period apart */
+	bool			two_kernels;	/* the host's: of the start, and of the end */
+	struct nt_flow		*flow;		/* one of the two */
+	struct nt_session_quick	*quick;
+	struct nt_path		*path;		/* for the host to use */
+	uint64_t		hw_id;
+	uint8_t			profile, addr_bits, tstamp_bits; /* that it was made for */
+	/* the window being decoded */
+	size_t			next_window;
+	struct nt_session_window *window;
+	uint8_t			*data;
+	size_t			data_room;
+	size_t			data_len;
+	size_t			data_skip;	/* of it, before decoding can begin */
+	size_t			rest;		/* of it, from the window before */
+	bool			timed;		/* its messages carry the recording's time */
+	bool			owned;		/* its messages tell whose they are ... */
+	uint64_t		owned_until;	/* ... up to this offset */
+	bool			begun;		/* its own losses are reported */
+	bool			lost_some;	/* a loss was reported in it */
+	bool			unsaid;		/* trace ended, and no message said so */
+	bool			broken;		/* there a shared sink was full, */
+	uint64_t		broken_at;	/* which another CPU's AUX record tells */
+	bool			behind_gap;	/* trace is missing before the next event */
+	uint64_t		next_offset;	/* behind its last byte */
+	unsigned int		ts_shift;
+	uint64_t		ticks_from;	/* no timestamp of it is of before that */
+	pid_t			window_tid;	/* who ran when it began */
+	bool			guest;		/* V=1: what runs is a guest's ... */
+	pid_t			host_tid;	/* ... by leave of this task */
+	struct nt_session_replay replay;
+	bool			kernel_at_end;	/* the copy of the kernel's text in use */
+	/* what the library gave and has not been used */
+	struct nt_event		*ev;
+	int			nr, pos, room;
+	struct nt_session_span	span;		/* that pos is in, or behind */
+	struct nt_session_pace	pace;		/* its period is the host's */
+	uint64_t		clock;		/* of samples by time, when the span began */
+	/* where the flow is */
+	pid_t			tid;
+	int			cpu;
+	uint64_t		time;		/* the recording's */
+	uint64_t		pc;		/* where the linear code began ... */
+	bool			have_pc;
+	struct nt_event		held;		/* a START or STOP, until what follows is clear */
+	bool			have_held;
+	uint64_t		held_time;
+	bool			paused;		/* the held stop was one, up to this start */
+	struct nt_event		resumed;
+	uint64_t		resumed_time;
+};
+
+/* 0 or a negative errno */
+int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
+			  struct nt_session *s, struct nt_session_buffer *buffer);
+void nt_session_queue_exit(struct nt_session_queue *q);
+/* Before code is freed */
+void nt_session_queue_forget_code(struct nt_session_queue *q);
+/* Have events ready that are not later than limit. 1: there are, 0: not yet or not any more */
+int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit);
+/* Use up what was fetched, as far as it is not later than until. */
+int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until);
+/* Of what was fetched: when is the next event? */
+uint64_t nt_session_queue_time(const struct nt_session_queue *q);
+/* When such an event happened, if it is used next */
+uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev);
+
+/* -------------------------------------------------- nt-session-owner.c -- */
+
+/*
+ * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
+ * task's of the AUX record
+ */
+uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_session_window *w,
+				const struct nt_params *params);
+
+/* --------------------------------------------------- nt-session-flow.c -- */
+
+int nt_session_flow_event(struct nt_session_queue *q, const struct nt_event *ev);
+/* What an Ownership message tells, and nothing else */
+void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *ev);
+/* What is held back since before that time is true: trace that was to resume would have resumed. */
+int nt_session_flow_flush(struct nt_session_queue *q, uint64_t before);
+/* The task goes on elsewhere at that time: a stop that is held back was none of a pause. */
+int nt_session_flow_left(struct nt_session_queue *q, uint64_t time);
+/* Between what was and what comes next trace is missing. */
+int nt_session_flow_gap(struct nt_session_queue *q);
+int __attribute__((format(printf, 4, 5)))
+nt_session_flow_loss(struct nt_session_queue *q, enum nt_session_loss code, uint64_t ip,
+		     const char *fmt, ...);
+
+/* -------------------------------------------------- nt-session-ahead.c -- */
+
+/* All of a span was used: begin the next, if all of its events are there, or no more will come. */
+bool nt_session_ahead_next(struct nt_session_queue *q, bool all);
+/*
+ * The span before was used. Pass over whole spans: those that end among the next nr events, if that
+ * is not later than until. Returns how many events these are, and in *insns how many of the
+ * instructions that all nr have.
+ */
+int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, uint64_t *insns);
+/* What was not used is not wanted; what comes next begins with a START. */
+void nt_session_ahead_reset(struct nt_session_queue *q);
+/* Room for two batches behind the events that wait for the end of their span */
+int nt_session_ahead_room(struct nt_session_queue *q);
+/* When the instruction retired that is so many behind the last event that was used */
+uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns);
+
+/* ------------------------------------------------- nt-session-replay.c -- */
+
+/* Only where there is another copy of the kernel is anything decoded again. */
+void nt_session_replay_begin(struct nt_session_queue *q);
+/* So many events were used. */
+void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *ev, int nr);
+/* Until when the copy in use is the right one, in ticks; UINT64_MAX: no end is known. */
+uint64_t nt_session_replay_limit(const struct nt_session_queue *q);
+/* All up to the limit is decoded: use the other copy. False: there was no limit. */
+bool nt_session_replay_turn(struct nt_session_queue *q);
+/* The last turn was wrong: once more without it, loss and all. False: that was tried before. */
+bool nt_session_replay_take_back(struct nt_session_queue *q);
+/* An event that was used before came again. False: it was the last one, and they differ. */
+bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
+/* A new event: true if the caller has to decode the window again before it is used. */
+bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev);
 
 #endif

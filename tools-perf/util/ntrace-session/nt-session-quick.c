@@ -1,49 +1,76 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * --itrace=q: messages without the code. Addresses come in full or as the
  * difference to the one told before, so where indirect transfers, traps and syncs
  * go is known without following what lies between, and without a binary at all;
- * with qq, only the syncs. What decodes a queue's messages, one way or the other,
- * is behind the functions at the end.
+ * with qq, only the syncs.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <linux/kernel.h>
-#include <linux/zalloc.h>
 
-#include "ntrace-priv.h"
+#include "nt-session.h"
 
-struct ntrace_quick {
+struct nt_session_quick {
 	struct nt_params	params;
 	bool			syncs_only;
-	const u8		*buf;
+	const uint8_t		*buf;
 	size_t			len, pos;
-	u64			offset;		/* of the first byte */
+	uint64_t			offset;		/* of the first byte */
 	bool			open_end;	/* there is more behind the last byte */
 	bool			inside;		/* ... first the rest of a damaged message */
 	bool			synced;		/* addresses and times are known ... */
 	bool			running;	/* ... and trace is on */
 	bool			lost;		/* a loss was reported; nothing to sync to since */
-	u64			addr;		/* as told last */
-	u64			time, time_from, limit;
+	uint64_t			addr;		/* as told last */
+	uint64_t			time, time_from, limit;
 	bool			have_time, at_limit;
 };
 
-static struct ntrace_quick *quick_new(const struct nt_params *params, unsigned int quick)
+struct nt_session_quick *nt_session_quick_new(const struct nt_params *params, bool syncs_only)
 {
-	struct ntrace_quick *qk = zalloc(sizeof(*qk));
+	struct nt_session_quick *qk = calloc(1, sizeof(*qk));
 
 	if (qk) {
 		qk->params = *params;
-		qk->syncs_only = quick > 1;
+		qk->syncs_only = syncs_only;
 	}
 	return qk;
 }
 
+void nt_session_quick_free(struct nt_session_quick *qk)
+{
+	free(qk);
+}
+
+void nt_session_quick_window(struct nt_session_quick *qk, const uint8_t *buf, size_t len,
+			     uint64_t offset, bool open, bool more)
+{
+	qk->buf = buf;
+	qk->len = len;
+	qk->pos = 0;
+	qk->offset = offset;
+	qk->open_end = open;
+	if (!more)
+		qk->synced = qk->running = qk->have_time = qk->lost = qk->inside = false;
+}
+
+void nt_session_quick_time_from(struct nt_session_quick *qk, uint64_t ticks)
+{
+	qk->time_from = ticks;
+}
+
+bool nt_session_quick_at_limit(const struct nt_session_quick *qk)
+{
+	return qk->at_limit;
+}
+
+size_t nt_session_quick_consumed(const struct nt_session_quick *qk)
+{
+	return qk->pos;
+}
+
 /* --- messages ----------------------------------------------------------------- */
 
-static struct nt_event new_event(const struct ntrace_quick *qk, unsigned int kind)
+static struct nt_event new_event(const struct nt_session_quick *qk, unsigned int kind)
 {
 	return (struct nt_event) {
 		.kind	= kind,
@@ -53,7 +80,7 @@ static struct nt_event new_event(const struct ntrace_quick *qk, unsigned int kin
 	};
 }
 
-static int lose(struct ntrace_quick *qk, struct nt_event *ev, unsigned int reason)
+static int lose(struct nt_session_quick *qk, struct nt_event *ev, unsigned int reason)
 {
 	if (qk->lost)
 		return 0;
@@ -65,9 +92,9 @@ static int lose(struct ntrace_quick *qk, struct nt_event *ev, unsigned int reaso
 }
 
 /* False when the message is later than is wanted now. */
-static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
+static bool take_time(struct nt_session_quick *qk, const struct nt_msg *msg)
 {
-	u64 time;
+	uint64_t time;
 
 	if (msg->fields & NT_F_TSTAMP && (qk->have_time || nt_tcode_is_sync(msg->tcode))) {
 		time = nt_session_span_stamp(&qk->params, msg, qk->have_time ? qk->time : 0,
@@ -80,7 +107,7 @@ static bool take_time(struct ntrace_quick *qk, const struct nt_msg *msg)
 	return !qk->have_time || qk->time <= qk->limit;
 }
 
-static void take_address(struct ntrace_quick *qk, const struct nt_msg *msg)
+static void take_address(struct nt_session_quick *qk, const struct nt_msg *msg)
 {
 	if (msg->fields & NT_F_ADDR)
 		qk->addr = nt_msg_addr(&qk->params, msg, qk->addr);
@@ -100,7 +127,7 @@ static unsigned int branch_type(const struct nt_msg *msg)
 	}
 }
 
-static int on_address(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
+static int on_address(struct nt_session_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
 {
 	bool sync = nt_tcode_is_sync(msg->tcode);
 
@@ -122,18 +149,19 @@ static int on_address(struct ntrace_quick *qk, const struct nt_msg *msg, struct 
 	return 1;
 }
 
-static int on_ownership(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
+static int on_ownership(struct nt_session_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
 {
 	*ev = new_event(qk, NT_EV_CONTEXT);
 	ev->reason = msg->process & 3;
 	ev->priv = msg->process >> 2 & 3;
 	ev->flags |= msg->process & 0x10 ? NT_EVF_VIRT : 0;
-	ev->context = msg->process & 2 ? msg->process >> 5 : 0;
+	if (msg->process & 2 || qk->params.profile == NT_PROFILE_TT_DFD)
+		ev->context = msg->process >> 5;
 	return 1;
 }
 
 /* Returns the number of events that the message makes, at most one. */
-static int on_message(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
+static int on_message(struct nt_session_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
 {
 	if (msg->tcode == NT_TCODE_ERROR)
 		return lose(qk, ev, NT_EOVERFLOW);
@@ -154,7 +182,7 @@ static int on_message(struct ntrace_quick *qk, const struct nt_msg *msg, struct 
 }
 
 /* A message that has no end here */
-static int on_rest(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
+static int on_rest(struct nt_session_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
 {
 	size_t left = qk->len - qk->pos;
 
@@ -165,14 +193,14 @@ static int on_rest(struct ntrace_quick *qk, const struct nt_msg *msg, struct nt_
 }
 
 /* Pass over a damaged message. Its end may not be in this window. */
-static void skip_damaged(struct ntrace_quick *qk, const struct nt_msg *msg)
+static void skip_damaged(struct nt_session_quick *qk, const struct nt_msg *msg)
 {
-	qk->pos += msg->skip ?: 1;
+	qk->pos += msg->skip;
 	qk->inside = qk->open_end && qk->pos == qk->len && (qk->buf[qk->pos - 1] & 3) != 3;
 }
 
 /* ... and over its rest */
-static void skip_inside(struct ntrace_quick *qk)
+static void skip_inside(struct nt_session_quick *qk)
 {
 	while (qk->inside && qk->pos < qk->len)
 		qk->inside = (qk->buf[qk->pos++] & 3) != 3;
@@ -180,11 +208,13 @@ static void skip_inside(struct ntrace_quick *qk)
 }
 
 /* As nt_flow_next(): a batch ends behind a CONTEXT. */
-static int quick_next(struct ntrace_quick *qk, struct nt_event *ev, unsigned int max)
+int nt_session_quick_next(struct nt_session_quick *qk, struct nt_event *ev, unsigned int max,
+			  uint64_t limit)
 {
 	struct nt_msg msg;
 	int used, n = 0;
 
+	qk->limit = limit;
 	qk->at_limit = false;
 	skip_inside(qk);
 	while (qk->pos < qk->len && n < (int)max && (!n || ev[n - 1].kind != NT_EV_CONTEXT)) {
@@ -206,87 +236,4 @@ static int quick_next(struct ntrace_quick *qk, struct nt_event *ev, unsigned int
 		qk->pos += used;
 	}
 	return n;
-}
-
-/* --- one way or the other ------------------------------------------------------- */
-
-int ntrace_decoder_new(struct ntrace_queue *q, const struct nt_params *params)
-{
-	ntrace_decoder_free(q);
-	if (q->nt->opts.quick)
-		q->quick = quick_new(params, q->nt->opts.quick);
-	else
-		q->flow = nt_flow_new(params);
-	q->path = nt_path_new();
-	return (q->quick || q->flow) && q->path ? 0 : -ENOMEM;
-}
-
-void ntrace_decoder_free(struct ntrace_queue *q)
-{
-	nt_flow_free(q->flow);
-	q->flow = NULL;
-	nt_path_free(q->path);
-	q->path = NULL;
-	zfree(&q->quick);
-}
-
-/* Before code is freed */
-void ntrace_decoder_forget_code(struct ntrace_queue *q)
-{
-	if (!q || !q->path)
-		return;
-	if (q->flow)
-		nt_flow_set_code(q->flow, NULL, NULL);
-	nt_path_release(q->path);
-}
-
-/* @open: there is going to be more; @more: it goes on where the window before ended. */
-void ntrace_decoder_window(struct ntrace_queue *q, const u8 *buf, size_t len, u64 offset,
-			   bool open, bool more)
-{
-	struct ntrace_quick *qk = q->quick;
-
-	if (qk) {
-		qk->buf = buf;
-		qk->len = len;
-		qk->pos = 0;
-		qk->offset = offset;
-		qk->open_end = open;
-		if (!more)
-			qk->synced = qk->running = qk->have_time = qk->lost = qk->inside = false;
-		return;
-	}
-	nt_flow_open_end(q->flow, open);
-	if (more)
-		nt_flow_more(q->flow, buf, len, offset);
-	else
-		nt_flow_window(q->flow, buf, len, offset);
-}
-
-void ntrace_decoder_time_from(struct ntrace_queue *q, u64 ticks)
-{
-	if (q->quick)
-		q->quick->time_from = ticks;
-	else
-		nt_flow_time_from(q->flow, ticks);
-}
-
-int ntrace_decoder_next(struct ntrace_queue *q, u64 limit)
-{
-	if (q->quick) {
-		q->quick->limit = limit;
-		return quick_next(q->quick, q->ev + q->nr, NTRACE_BATCH);
-	}
-	nt_flow_limit(q->flow, limit);
-	return nt_flow_next(q->flow, q->ev + q->nr, NTRACE_BATCH);
-}
-
-bool ntrace_decoder_at_limit(const struct ntrace_queue *q)
-{
-	return q->quick ? q->quick->at_limit : nt_flow_at_limit(q->flow);
-}
-
-size_t ntrace_decoder_consumed(const struct ntrace_queue *q)
-{
-	return q->quick ? q->quick->pos : nt_flow_consumed(q->flow);
 }

@@ -1,38 +1,40 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A queue's events, up to the next time that a message tells: see nt-session-span.c
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/kernel.h>
 
-#include "ntrace-priv.h"
+#include "nt-session.h"
+
+#define MIN(a, b)	((a) < (b) ? (a) : (b))
+#define MAX(a, b)	((a) > (b) ? (a) : (b))
 
 /* Events that may wait for the end of their span, 768 KB of them */
 #define WAITING_MAX	16384
 
 /* What a message says of its time, on perf's clock */
-static u64 message_time(const struct ntrace_queue *q, const struct nt_event *ev)
+static uint64_t message_time(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	if (!q->timed || !(ev->flags & NT_EVF_TIME))
-		return max(q->time, q->span.to);
-	return ntrace_ticks_to_ns(q->nt, ev->time << q->ts_shift);
+		return MAX(q->time, q->span.to);
+	return ntrace_info_ns(q->session->info, ev->time << q->ts_shift);
 }
 
-static void begin_span(struct ntrace_queue *q, bool cut)
+static void begin_span(struct nt_session_queue *q, bool cut)
 {
 	struct nt_session_span *s = &q->span;
 	const struct nt_event *last = q->ev + s->scan - 1;
-	u64 to = message_time(q, last), time;
+	uint64_t to = message_time(q, last), time;
 
 	q->clock += s->advance;
 	if (!s->known || last->kind == NT_EV_START)
 		s->to = to;
-	s->from	 = min(s->to, to);
+	s->from	 = MIN(s->to, to);
 	s->to	 = to;
 	if (cut)
-		s->to = min(to, s->from + (nt_session_pace_of(&q->pace, s->sum) >>
+		s->to = MIN(to, s->from + (nt_session_pace_of(&q->pace, s->sum) >>
 					   NT_SESSION_CLOCK_SHIFT));
 	s->known = true;
 	s->insns = s->sum;
@@ -40,7 +42,7 @@ static void begin_span(struct ntrace_queue *q, bool cut)
 	s->end	 = s->scan;
 	s->sum	 = 0;
 	time	 = (s->to - s->from) << NT_SESSION_CLOCK_SHIFT;
-	if (q->nt->exact_period)
+	if (q->exact_period)
 		s->advance = s->insns ? time : 0;
 	else
 		s->advance = nt_session_pace_advance(&q->pace, s->insns, time, cut);
@@ -50,9 +52,9 @@ static void begin_span(struct ntrace_queue *q, bool cut)
  * All of a span was used: begin the next, if all of its events are there. @all: no more
  * events of the last message are going to come.
  */
-bool ntrace_span_next(struct ntrace_queue *q, bool all)
+bool nt_session_ahead_next(struct nt_session_queue *q, bool all)
 {
-	bool full = q->nr + NTRACE_BATCH > WAITING_MAX;
+	bool full = q->nr + NT_SESSION_BATCH > WAITING_MAX;
 
 	if (q->pos == q->nr)
 		return false;
@@ -70,11 +72,11 @@ bool ntrace_span_next(struct ntrace_queue *q, bool all)
  * if that is not later than @until. Returns how many events these are, and in @insns
  * how many instructions of the @insns that all of the @nr have.
  */
-int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
+int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, uint64_t *insns)
 {
 	const struct nt_event *ev = q->ev + q->pos;
 	struct nt_session_span *s = &q->span;
-	u64 to;
+	uint64_t to;
 
 	/* The last one ends where the next message begins. */
 	if (q->pos + nr == q->nr && nr)
@@ -96,31 +98,34 @@ int ntrace_span_pass(struct ntrace_queue *q, int nr, u64 until, u64 *insns)
 }
 
 /* What was not used is not wanted; what comes next begins with a START. */
-void ntrace_span_reset(struct ntrace_queue *q)
+void nt_session_ahead_reset(struct nt_session_queue *q)
 {
 	q->clock += q->span.advance;
 	q->span = (struct nt_session_span) { .to = q->span.to };
 	q->nr = q->pos = 0;
 }
 
-/* Room for another batch behind the events that wait for the end of their span */
-int ntrace_span_room(struct ntrace_queue *q)
+/* Room for two batches behind the events that wait for the end of their span */
+int nt_session_ahead_room(struct nt_session_queue *q)
 {
 	struct nt_session_span *s = &q->span;
 	struct nt_event *ev;
+	int room;
 
-	memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
+	if (q->pos)
+		memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
 	s->end	-= q->pos;
 	s->scan -= q->pos;
 	q->nr	-= q->pos;
 	q->pos	 = 0;
-	if (q->nr + NTRACE_BATCH <= q->room)
+	if (q->nr + 2 * NT_SESSION_BATCH <= q->room)
 		return 0;
-	ev = realloc(q->ev, (2 * q->room ?: 2 * NTRACE_BATCH) * sizeof(*ev));
+	room = q->room ? 2 * q->room : 4 * NT_SESSION_BATCH;
+	ev = realloc(q->ev, room * sizeof(*ev));
 	if (!ev)
 		return -ENOMEM;
 	q->ev = ev;
-	q->room = 2 * q->room ?: 2 * NTRACE_BATCH;
+	q->room = room;
 	return 0;
 }
 
@@ -129,9 +134,9 @@ int ntrace_span_room(struct ntrace_queue *q)
  * session were there already: code is read through the mappings that they tell of, so
  * nothing is before them.
  */
-u64 ntrace_span_time(const struct ntrace_queue *q, u64 insns)
+uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns)
 {
 	if (!q->timed)
 		return q->time;
-	return max(nt_session_span_at(&q->span, q->span.done + insns), q->nt->reached);
+	return MAX(nt_session_span_at(&q->span, q->span.done + insns), q->session->reached);
 }

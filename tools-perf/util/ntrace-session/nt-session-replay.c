@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Kernel code that was patched while it was traced.
  *
  * There are two copies of its text, of the start and of the end of the recording
- * (ntrace-kcore.c). Where the trace does not fit the copy in use, the window is
+ * of which a host knows. Where the trace does not fit the copy in use, the window is
  * decoded again: with the same copy up to the time of the message that did not
  * fit, from there on with the other one; without timestamps with the other one
  * from the beginning. That can happen several times in a window: static keys are
@@ -13,9 +13,8 @@
  * real, and the last turn is taken back.
  */
 #include <string.h>
-#include <linux/kernel.h>
 
-#include "ntrace-priv.h"
+#include "nt-session.h"
 
 /*
  * Give up after so many turns that did not help: code may be wrong for another reason, errors are
@@ -23,44 +22,40 @@
  */
 #define MAX_FAILED	16
 
-/* Only where there is another copy of the kernel is anything decoded again. */
-void ntrace_replay_begin(struct ntrace_queue *q)
+void nt_session_replay_begin(struct nt_session_queue *q)
 {
 	memset(&q->replay, 0, sizeof(q->replay));
 	q->replay.first = q->kernel_at_end;
 }
 
-static u64 sum_event(u64 sum, const struct nt_event *ev)
+static uint64_t sum_event(uint64_t sum, const struct nt_event *ev)
 {
 	sum = (sum ^ ev->from) * 0x9e3779b97f4a7c15ULL;
 	sum = (sum ^ ev->to) * 0x9e3779b97f4a7c15ULL;
 	return sum + ev->kind;
 }
 
-/* @nr events were used. */
-void ntrace_replay_note(struct ntrace_queue *q, const struct nt_event *ev, int nr)
+void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *ev, int nr)
 {
-	struct ntrace_replay *r = &q->replay;
+	struct nt_session_replay *r = &q->replay;
 
-	if (!q->nt->kcore)
+	if (!q->two_kernels)
 		return;
 	r->used += nr;
 	for (; nr--; ev++)
 		r->used_sum = sum_event(r->used_sum, ev);
 }
 
-/* Until when the copy in use is the right one, in ticks; UINT64_MAX: no end is known. */
-u64 ntrace_replay_limit(const struct ntrace_queue *q)
+uint64_t nt_session_replay_limit(const struct nt_session_queue *q)
 {
-	const struct ntrace_replay *r = &q->replay;
+	const struct nt_session_replay *r = &q->replay;
 
 	return r->next < r->nr ? r->turn[r->next] : UINT64_MAX;
 }
 
-/* All up to the limit is decoded: use the other copy. False: there was no limit. */
-bool ntrace_replay_turn(struct ntrace_queue *q)
+bool nt_session_replay_turn(struct nt_session_queue *q)
 {
-	struct ntrace_replay *r = &q->replay;
+	struct nt_session_replay *r = &q->replay;
 
 	if (r->next == r->nr)
 		return false;
@@ -70,20 +65,19 @@ bool ntrace_replay_turn(struct ntrace_queue *q)
 }
 
 /* The caller decodes the window again. */
-static void restart(struct ntrace_queue *q)
+static void restart(struct nt_session_queue *q)
 {
-	struct ntrace_replay *r = &q->replay;
+	struct nt_session_replay *r = &q->replay;
 
 	q->kernel_at_end = r->first;
 	r->next = 0;
 	while (r->next < r->nr && !r->turn[r->next])
-		ntrace_replay_turn(q);
+		nt_session_replay_turn(q);
 	r->left = r->used;
 	r->sum = 0;
 }
 
-/* The last turn was wrong: once more without it, loss and all. False: that was tried before. */
-bool ntrace_replay_take_back(struct ntrace_queue *q)
+bool nt_session_replay_take_back(struct nt_session_queue *q)
 {
 	if (!q->replay.trial)
 		return false;
@@ -94,36 +88,34 @@ bool ntrace_replay_take_back(struct ntrace_queue *q)
 	return true;
 }
 
-/* An event that was used before came again. False: it was the last one, and they differ. */
-bool ntrace_replay_same(struct ntrace_queue *q, const struct nt_event *ev)
+bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev)
 {
-	struct ntrace_replay *r = &q->replay;
+	struct nt_session_replay *r = &q->replay;
 
 	r->sum = sum_event(r->sum, ev);
 	return --r->left || r->sum == r->used_sum;
 }
 
-static bool can_turn(const struct ntrace_queue *q, const struct nt_event *ev, u64 time)
+static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint64_t time)
 {
-	const struct ntrace_replay *r = &q->replay;
+	const struct nt_session_replay *r = &q->replay;
 
 	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
-	    r->nr == ARRAY_SIZE(r->turn) || !ntrace_kcore_differs(q->nt))
+	    r->nr == NT_SESSION_TURNS || !q->two_kernels || !q->host->is_patched(q))
 		return false;
 	/* Without a time the whole window is decoded with the other copy, which helps once. */
 	return time || !r->nr;
 }
 
-/* A new event: returns true if the caller has to decode the window again before it is used. */
-bool ntrace_replay_loss(struct ntrace_queue *q, const struct nt_event *ev)
+bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev)
 {
-	struct ntrace_replay *r = &q->replay;
-	u64 time;
+	struct nt_session_replay *r = &q->replay;
+	uint64_t time;
 
 	if (ev->kind != NT_EV_LOSS)
 		return false;
 	if (r->trial && ev->offset == r->at)
-		return ntrace_replay_take_back(q);
+		return nt_session_replay_take_back(q);
 	time = ev->flags & NT_EVF_TIME && ev->time ? ev->time - 1 : 0;
 	if (nt_session_loss(ev->reason) != NT_SESSION_LOSS_FLOW || !can_turn(q, ev, time))
 		return false;

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * One AUX buffer on its way through the decoder: windows in, control flow out, in the order of
+ * time. Whose the flow is, and so which code it goes through, comes from Ownership messages where
+ * there are any, else from AUX records and context switches.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/ntrace.h>
+#include <linux/perf_event.h>
+
+#include "nt-session.h"
+
+/* No buffer is larger: a size beyond it is damage. */
+#define WINDOW_MAX	(1ull << 32)
+
+/* Events that are decoded one by one before branches are counted */
+#define FIRST		16
+
+int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
+			  struct nt_session *s, struct nt_session_buffer *buffer)
+{
+	*q = (struct nt_session_queue) {
+		.host = host, .session = s, .buffer = buffer, .path = nt_path_new(),
+		.cpu = -1, .tid = -1,
+	};
+	return q->path ? 0 : -ENOMEM;
+}
+
+static void free_decoder(struct nt_session_queue *q)
+{
+	nt_flow_free(q->flow);
+	nt_session_quick_free(q->quick);
+	q->flow = NULL;
+	q->quick = NULL;
+}
+
+void nt_session_queue_exit(struct nt_session_queue *q)
+{
+	free_decoder(q);
+	nt_path_free(q->path);
+	free(q->data);
+	free(q->ev);
+}
+
+void nt_session_queue_forget_code(struct nt_session_queue *q)
+{
+	if (q->flow)
+		nt_flow_set_code(q->flow, NULL, NULL);
+	nt_path_release(q->path);
+}
+
+/* ------------------------------------------------------- a window's terms -- */
+
+/* A thread that goes on elsewhere may find another encoder there. */
+static bool is_made_for(const struct nt_session_queue *q, uint64_t hw_id,
+			const struct nt_params *p)
+{
+	return (q->flow || q->quick) && q->hw_id == hw_id && q->profile == p->profile &&
+	       q->addr_bits == p->addr_bits && q->tstamp_bits == p->tstamp_bits;
+}
+
+static int use_terms(struct nt_session_queue *q, const struct nt_session_window *w,
+		     struct nt_params *params)
+{
+	int err = q->host->terms(q, w, params);
+
+	if (err || is_made_for(q, w->hw_id, params))
+		return err;
+	free_decoder(q);
+	if (q->without_code)
+		q->quick = nt_session_quick_new(params, q->without_code > 1);
+	else
+		q->flow = nt_flow_new(params);
+	q->hw_id = w->hw_id;
+	q->profile = params->profile;
+	q->addr_bits = params->addr_bits;
+	q->tstamp_bits = params->tstamp_bits;
+	return q->flow || q->quick ? 0 : -ENOMEM;
+}
+
+static int load(struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	size_t size = nt_session_there(q->session, w);
+	uint8_t *bigger;
+	ssize_t n;
+
+	if (w->size > WINDOW_MAX)
+		return -EINVAL;
+	if (!w->resume)
+		q->rest = 0;
+	if (q->rest + size > q->data_room) {
+		bigger = realloc(q->data, q->rest + size);
+		if (!bigger)
+			return -ENOMEM;
+		q->data = bigger;
+		q->data_room = q->rest + size;
+	}
+	n = nt_session_read(q->session, w, q->data + q->rest, size);
+	if (n < 0)
+		return (int)n;
+	q->data_len = q->rest + (size_t)n;
+	return 0;
+}
+
+static bool is_padding(const struct nt_session_queue *q)
+{
+	return nt_session_is_padding(q->data, q->data_len);
+}
+
+/* --------------------------------------------------------------- its owner -- */
+
+/*
+ * Whose the trace is: Ownership messages tell it, the first of them right behind the first sync.
+ * Where there are none, context switches do. A thread's own buffer needs neither.
+ */
+static void choose_owner(struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	bool by_thread = q->buffer->cpu == -1 && w->tid > 0;
+
+	q->owned = !by_thread && w->hw_id & NTRACE_HW_ID_CONTEXT;
+	q->owned_until = UINT64_MAX;
+	if (by_thread || (!q->owned && q->tid == -1))
+		q->host->set_tid(q, w->tid);
+}
+
+static int trim_ownership(struct nt_session_queue *q, const struct nt_session_window *w,
+			  const struct nt_params *params)
+{
+	int err;
+
+	if (q->owned)
+		q->owned_until = nt_session_owned_until(q, w, params);
+	if (q->owned_until)
+		return 0;
+	/* A stop before the window was another task's. */
+	err = q->tid == w->tid ? 0 : nt_session_flow_flush(q, UINT64_MAX);
+	q->host->set_tid(q, w->tid);
+	return err;
+}
+
+/* ---------------------------------------------------------------- windows -- */
+
+static int enter(struct nt_session_queue *q, struct nt_session_window *w)
+{
+	const struct ntrace_info *info = q->session->info;
+	uint64_t tick;
+	int err;
+
+	/* A thread that goes on elsewhere did not pause: it stopped where it was. */
+	err = q->cpu == w->cpu ? 0 : nt_session_flow_flush(q, UINT64_MAX);
+	q->window = w;
+	q->cpu = w->cpu;
+	q->lost_some = false;
+	if (q->host->enter)
+		q->host->enter(q, w);
+	q->timed = q->host->is_timed(q, w);
+	q->ts_shift = 2 * (unsigned int)((w->hw_id & NTRACE_HW_ID_TSPRESCALE) /
+					 (NTRACE_HW_ID_TSPRESCALE & -NTRACE_HW_ID_TSPRESCALE));
+	tick = ntrace_info_ns(info, 1ull << q->ts_shift) - ntrace_info_ns(info, 0);
+	q->pace.tick = (tick ? tick : 1) << NT_SESSION_CLOCK_SHIFT;
+	if (!q->timed && w->time > q->time)
+		q->time = w->time;
+	choose_owner(q, w);
+	return err;
+}
+
+static void begin_window(struct nt_session_queue *q, const uint8_t *buf, size_t len,
+			 uint64_t offset, bool open)
+{
+	bool more = q->window->resume;
+
+	if (q->quick) {
+		nt_session_quick_window(q->quick, buf, len, offset, open, more);
+		nt_session_quick_time_from(q->quick, q->ticks_from);
+		return;
+	}
+	nt_flow_open_end(q->flow, open);
+	if (more)
+		nt_flow_more(q->flow, buf, len, offset);
+	else
+		nt_flow_window(q->flow, buf, len, offset);
+	nt_flow_time_from(q->flow, q->ticks_from);
+}
+
+/* whole: all of the window's bytes are there, as they must be for the next to go on. */
+static void start_flow(struct nt_session_queue *q, bool whole)
+{
+	const struct nt_session_window *w = q->window;
+	bool open = nt_session_goes_on(q->buffer, q->next_window, whole);
+
+	if (!w->resume)
+		nt_session_ahead_reset(q);
+	begin_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
+		     w->offset + q->data_skip - q->rest, open);
+}
+
+/* The window is used up. Keep the beginning of a message that ends in the next. */
+static int keep_rest(struct nt_session_queue *q)
+{
+	size_t used = q->data_skip + (q->quick ? nt_session_quick_consumed(q->quick) :
+						 nt_flow_consumed(q->flow));
+
+	q->rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
+	if (q->rest > NT_SESSION_REST_MAX) {
+		q->rest = 0;
+		return nt_session_flow_loss(q, NT_SESSION_LOSS_DATA, 0,
+					    "no end of a message: AUX %#" PRIx64,
+					    q->window->offset);
+	}
+	memmove(q->data, q->data + used, q->rest);
+	return 0;
+}
+
+static uint64_t window_ticks(const struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	return w->time ? ntrace_info_ticks(q->session->info, w->time) >> q->ts_shift : 0;
+}
+
+/*
+ * Since when the window's times are: it was begun when the one before ended. Samples of an AUX
+ * area go back farther than to the sample before.
+ */
+static uint64_t find_time(const struct nt_session_queue *q, const struct nt_session_window *w,
+			  const struct nt_params *params)
+{
+	const struct nt_session_window *before =
+		w->sampled ? NULL : nt_session_window_before(q->buffer, w);
+
+	if (!q->timed)
+		return 0;
+	return nt_session_time_from(params, before ? window_ticks(q, before) : 0,
+				    window_ticks(q, w), q->data + q->data_skip,
+				    q->data_len - q->data_skip);
+}
+
+/*
+ * Is trace missing between the window before and this one? Samples may have bytes in common, but
+ * what is before the first sync of the later one is not decoded.
+ */
+static bool is_behind_gap(const struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	if (w->sampled || w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->orphan && !is_padding(q)))
+		return true;
+	return !w->shared && w->offset != q->next_offset;
+}
+
+/* Of a window that was overwritten in part there may be nothing left to begin with. */
+static int report_no_begin(struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	/* A buffer that was never full, or a stretch of which a few bytes are left */
+	if (w->shared || q->data_skip < q->data_len || is_padding(q) || !w->sampled)
+		return 0;
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
+				    "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
+				    w->size);
+}
+
+static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
+		      const struct nt_params *params)
+{
+	bool whole = q->data_len - q->rest == w->size;
+	int err = 0;
+
+	q->begun = q->guest = false;
+	if (is_behind_gap(q, w)) {
+		/* Others may not be as far in time: the first event makes it known. */
+		q->behind_gap = true;
+		err = nt_session_flow_flush(q, UINT64_MAX);
+	}
+	q->next_offset = w->offset + q->data_len - q->rest;
+	if (!err)
+		err = trim_ownership(q, w, params);
+	if (err)
+		return err;
+	q->window_tid = q->tid;
+	nt_session_replay_begin(q);
+	q->data_skip = w->resume ? 0 : nt_session_window_skip(w, params, q->data, q->data_len);
+	q->ticks_from = find_time(q, w, params);
+	start_flow(q, whole);
+	return report_no_begin(q, w);
+}
+
+static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
+{
+	struct nt_params params;
+	int err;
+
+	err = enter(q, w);
+	if (err || !w->size)
+		return err;
+	if (!w->hw_id) {
+		q->lost_some = true;
+		q->window = NULL;
+		return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
+					    "no HW_ID record for the trace at %#" PRIx64, w->offset);
+	}
+	err = use_terms(q, w, &params);
+	if (!err)
+		err = load(q, w);
+	return err ? err : begin_flow(q, w, &params);
+}
+
+/*
+ * What is known to be wrong with a window, before anything of it, but when its time has come: it
+ * may have been opened early.
+ */
+static int report_early(struct nt_session_queue *q)
+{
+	const struct nt_session_window *w = q->window;
+
+	if (q->begun)
+		return 0;
+	q->begun = true;
+	if (!w->orphan || w->echo || is_padding(q))
+		return 0;
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
+				    "AUX record lost for %#" PRIx64 " at %#" PRIx64,
+				    w->size, w->offset);
+}
+
+/* The end of a window that the file has only the beginning of, behind all that is in it */
+static int report_missing(struct nt_session_queue *q)
+{
+	const struct nt_session_window *w = q->window;
+	size_t len = q->data_len - q->rest;
+
+	if (len >= w->size || w->echo)
+		return 0;
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
+				    "%#" PRIx64 " bytes not in the file at %#" PRIx64,
+				    w->size - len, w->offset + len);
+}
+
+/* A window that lost trace says so in a flag; where messages said it, it is the same loss. */
+static int report_flags(struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	bool truncated = w->flags & PERF_AUX_FLAG_TRUNCATED;
+	int err;
+
+	if (!truncated && (!(w->flags & PERF_AUX_FLAG_PARTIAL) || q->lost_some))
+		return 0;
+	err = nt_session_flow_gap(q);
+	return err ? err : nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
+						"trace lost: %s at %#" PRIx64,
+						truncated ? "AUX buffer full" : "the sink was full",
+						w->offset + w->size);
+}
+
+static int close_window(struct nt_session_queue *q)
+{
+	struct nt_session_window *w = q->window;
+	int err = 0;
+
+	if (w->size)
+		err = report_early(q);
+	if (!err && w->size)
+		err = report_missing(q);
+	if (!err && w->size)
+		err = keep_rest(q);
+	q->window = NULL;
+	if (w->echo && w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)) {
+		q->unsaid |= q->have_pc;
+		q->broken = true;
+		q->broken_at = w->offset + w->size;
+	}
+	return err || w->echo ? err : report_flags(q, w);
+}
+
+/* The window from its beginning, against other code: see nt-session-replay.c. */
+static void decode_again(struct nt_session_queue *q)
+{
+	q->host->set_tid(q, q->window_tid);
+	start_flow(q, true);
+}
+
+/* What was used of the window did not come again. */
+static int came_otherwise(struct nt_session_queue *q)
+{
+	if (nt_session_replay_take_back(q)) {
+		decode_again(q);
+		return 0;
+	}
+	/* A decoder that is given the same does the same: this is for errors of ours. */
+	q->replay.left = 0;
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, 0,
+				    "the trace at %#" PRIx64 " was not decoded twice alike",
+				    q->window->offset);
+}
+
+/* ----------------------------------------------------------------- events -- */
+
+/* When the event happened that is used next */
+uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev)
+{
+	uint64_t time = nt_session_ahead_time(q, ev->insns);
+
+	return time > q->time ? time : q->time;
+}
+
+uint64_t nt_session_queue_time(const struct nt_session_queue *q)
+{
+	return nt_session_queue_event_time(q, &q->ev[q->pos]);
+}
+
+static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
+{
+	if (!q->timed || limit == UINT64_MAX)
+		return UINT64_MAX;
+	return ntrace_info_ticks(q->session->info, limit) >> q->ts_shift;
+}
+
+/*
+ * Whoever wants sums gets branches one by one behind everything else, until it is clear where the
+ * task is.
+ */
+static int decode_flow(struct nt_session_queue *q)
+{
+	struct nt_counts *counts = q->host->counts ? q->host->counts(q) : NULL;
+	int n = nt_flow_next(q->flow, q->ev + q->nr, counts ? FIRST : NT_SESSION_BATCH), more;
+	const struct nt_event *last = q->ev + q->nr + n - 1;
+
+	if (!counts || n <= 0 || last->kind != NT_EV_BRANCH || last->flags & NT_EVF_LEFT)
+		return n;
+	more = nt_flow_count_until(q->flow, counts, q->ev + q->nr + n, NT_SESSION_BATCH);
+	return more < 0 ? more : n + more;
+}
+
+static int decode(struct nt_session_queue *q, uint64_t limit)
+{
+	uint64_t ticks = limit_ticks(q, limit), turn = nt_session_replay_limit(q);
+	int n;
+
+	if (!q->window->size)
+		return 0;
+	q->host->use_code(q);
+	n = nt_session_ahead_room(q);
+	if (n)
+		return n;
+	ticks = ticks < turn ? ticks : turn;
+	if (q->quick) {
+		n = nt_session_quick_next(q->quick, q->ev + q->nr, NT_SESSION_BATCH, ticks);
+	} else {
+		nt_flow_limit(q->flow, ticks);
+		n = decode_flow(q);
+	}
+	if (n < 0)
+		return q->host->broken(q, n);
+	q->nr += n;
+	return n;
+}
+
+static bool is_at_limit(const struct nt_session_queue *q)
+{
+	if (!q->window->size)
+		return false;
+	return q->quick ? nt_session_quick_at_limit(q->quick) : nt_flow_at_limit(q->flow);
+}
+
+/* 1: there was none left, or not before the limit */
+static int next_window(struct nt_session_queue *q, uint64_t limit)
+{
+	struct nt_session_window *w;
+
+	q->next_window = nt_session_wanted(q->session, q->buffer, q->next_window);
+	if (q->next_window == q->buffer->nr_windows)
+		return 1;
+	w = &q->buffer->window[q->next_window];
+	if (!q->host->is_timed(q, w) && w->time > limit)
+		return 1;
+	q->next_window++;
+	q->session->opened++;
+	return open_window(q, w);
+}
+
+/* There are no more events that are not later than the limit. 1: nor will there be before others */
+static int end_batch(struct nt_session_queue *q, uint64_t limit)
+{
+	if (limit_ticks(q, limit) >= nt_session_replay_limit(q) && nt_session_replay_turn(q))
+		return 0;
+	if (is_at_limit(q))
+		return 1;
+	return q->replay.left ? came_otherwise(q) : close_window(q);
+}
+
+int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
+{
+	int ret;
+
+	while (q->pos == q->span.end && !nt_session_ahead_next(q, false)) {
+		if (q->window) {
+			ret = decode(q, limit);
+			/* No message is decoded in part: what is there is all of the last one. */
+			if (!ret && !nt_session_ahead_next(q, true))
+				ret = end_batch(q, limit);
+			else if (ret > 0)
+				ret = 0;
+		} else {
+			ret = next_window(q, limit);
+		}
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
+	return 1;
+}
+
+/* ------------------------------------------------------------- using them -- */
+
+/* An event that was used before. Whose the code is must be known again, though. */
+static int pass_over(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	if (ev->kind == NT_EV_CONTEXT)
+		nt_session_flow_context(q, ev);
+	q->span.done += ev->insns;
+	if (q->replay.left == 1 && q->host->restart)
+		q->host->restart(q);
+	return nt_session_replay_same(q, ev) ? 0 : came_otherwise(q);
+}
+
+/* The event is the newest: is another one from the same message? */
+static bool is_last(const struct nt_session_queue *q, const struct nt_event *ev)
+{
+	return q->pos < q->nr && q->ev[q->pos].offset != ev->offset;
+}
+
+static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	int err;
+
+	if (q->replay.left)
+		return pass_over(q, ev);
+	if (nt_session_replay_loss(q, ev)) {
+		decode_again(q);
+		return 0;
+	}
+	nt_session_replay_note(q, ev, 1);
+	err = report_early(q);
+	if (!err) {
+		q->time = nt_session_queue_event_time(q, ev);
+		err = q->host->event(q, ev, is_last(q, ev));
+	}
+	q->span.done += ev->insns;
+	return err;
+}
+
+/* Events that nobody looks at, all at once */
+static int pass(struct nt_session_queue *q, uint64_t until)
+{
+	int first = q->pos, n;
+
+	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap)
+		return 0;
+	n = q->host->pass(q, until);
+	if (n > 0)
+		nt_session_replay_note(q, q->ev + first, n);
+	return n;
+}
+
+int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until)
+{
+	int err;
+
+	while (q->pos < q->span.end || nt_session_ahead_next(q, false)) {
+		struct nt_event ev;
+
+		err = pass(q, until);
+		if (err < 0)
+			return err;
+		if (q->pos == q->span.end)
+			continue;
+		ev = q->ev[q->pos];
+		if (nt_session_queue_event_time(q, &ev) > until)
+			break;
+		q->pos++;
+		err = use_event(q, &ev);
+		if (err)
+			return err;
+	}
+	return 0;
+}
