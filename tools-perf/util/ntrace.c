@@ -745,12 +745,14 @@ static int start(struct ntrace *nt, union perf_event *event)
 		err = perf_config(config, nt);
 	if (!err)
 		err = make_unknown_thread(nt);
+	/* The queues ask for it. */
+	if (!err && !dump_trace)
+		nt->kcore = ntrace_kcore_open(nt->session->data);
 	if (!err)
 		err = ntrace_windows_find(nt);
 	if (err || dump_trace)
 		return err;
 
-	nt->kcore = ntrace_kcore_open(nt->session->data);
 	choose_stacks(nt);
 	err = ntrace_log_open(nt);
 	return err ?: ntrace_synth_setup(nt);
