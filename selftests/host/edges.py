@@ -109,4 +109,5 @@ def main():
             print(*key, total[key])
 
 
-main()
+if __name__ == "__main__":
+    main()

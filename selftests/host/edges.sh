@@ -256,6 +256,46 @@ cmp "$scratch/sum" "$scratch/target" && "$ntrace" merge --flatten -o "$scratch/t
 	cmp "$scratch/sum" "$scratch/target"
 verdict $? 'the output is replaced when it is whole, be it input, too'
 
+# --- outputs that are no plain files ------------------------------------------------------
+
+ln -s real "$scratch/link" && mkfifo "$scratch/fifo" && echo old >"$scratch/real"
+cat "$scratch/fifo" >"$scratch/got" &
+"$ntrace" merge --flatten -o "$scratch/fifo" "$scratch/in/1" && wait $! &&
+	"$ntrace" merge --flatten -o "$scratch/link" "$scratch/in/1" &&
+	"$ntrace" merge --flatten "$scratch/in/1" >"$scratch/want" &&
+	[ -p "$scratch/fifo" ] && [ -L "$scratch/link" ] && cmp "$scratch/got" "$scratch/want" && cmp "$scratch/real" "$scratch/want"
+verdict $? 'a FIFO and a link stay what they are'
+if mknod "$scratch/null" c 1 3 2>"$scratch/said"; then
+	"$ntrace" merge --flatten -o "$scratch/null" "$scratch/in/1" && [ -c "$scratch/null" ]
+	verdict $? 'a device stays one'
+fi
+mkdir "$scratch/folder"
+status=0
+"$ntrace" merge -o "$scratch/folder" "$scratch/in/1" 2>"$scratch/said" || status=$?
+[ $status = 2 ] && grep -q 'folder: is a folder' "$scratch/said" && ! ls "$scratch" | grep '^folder\.'
+verdict $? 'refused: a folder as output, and nothing is left beside it'
+
+# --- a kernel that moved itself -----------------------------------------------------------
+
+printf '%s\n' '20000 _text' nop 'call 20100' ret '20100 f' nop nop ret | "$scratch/callprog" >"$scratch/vmlinux"
+printf '%s\n' 20000 20004 20100 20104 20108 >"$scratch/list"
+"$ntrace" encode --elf "$scratch/vmlinux" --pc "$scratch/list" -o "$scratch/trace" &&
+	"$ntrace" profile --format=edges --elf "$scratch/vmlinux" -o "$scratch/kernel.0" "$scratch/trace" &&
+	"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.0" >"$scratch/want"
+verdict $? 'counts of a kernel'
+for by in 200000 1000; do
+	PYTHONDONTWRITEBYTECODE=1 python3 "$here/edges-move.py" "$scratch/kernel.0" 20000 $by >"$scratch/kernel.$by" &&
+		"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.$by" | cmp - "$scratch/want"
+	verdict $? "... that lay 0x$by higher"
+done
+sed 's/_text/_head/g' "$scratch/vmlinux" >"$scratch/nameless"
+PYTHONDONTWRITEBYTECODE=1 python3 "$here/edges-move.py" \
+	<("$ntrace" profile --format=edges --elf "$scratch/nameless" "$scratch/trace") 20000 1000 >"$scratch/kernel.moved"
+status=0
+"$ntrace" profile --elf "$scratch/nameless" "$scratch/kernel.moved" >"$scratch/got" 2>"$scratch/said" || status=$?
+[ $status = 2 ] && grep -q 'has no symbol _text' "$scratch/said"
+verdict $? 'refused: a kernel that moved, and a file without its symbols'
+
 # --- what is refused ---------------------------------------------------------------------
 
 # refuses DESCRIPTION WORDS COMMAND...

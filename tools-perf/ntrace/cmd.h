@@ -234,6 +234,8 @@ struct symbols *symbols_of_file(const char *path, unsigned int xlen);
 struct symbols *symbols_of_memory(void *elf, size_t size, unsigned int xlen);
 struct symbols *symbols_of_kallsyms(const char *path);
 void symbols_free(struct symbols *symbols);
+/* The value of one symbol of a file, whatever that is; false: it has none of that name */
+bool symbols_value(const char *path, const char *name, uint64_t *value);
 /* The name of what pc is in, and how far; NULL when not known */
 const char *symbols_find(const struct symbols *symbols, uint64_t pc, uint64_t *offset);
 /* How many there are, and one of them, in the order of addresses */

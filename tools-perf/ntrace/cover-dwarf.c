@@ -48,7 +48,7 @@ static void add_function(struct source_reader *reader, void *entry, void *ctx)
 		free(f.piece);
 		return;
 	}
-	file = dwarf_decl_file(entry);
+	file = source_of_entry(entry);
 	if (file && !dwarf_decl_line(entry, &line) && line > 0) {
 		f.file = source_file(reader, file);
 		f.line = (uint32_t)line;

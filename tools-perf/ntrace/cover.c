@@ -358,7 +358,10 @@ void cover_make(struct cover *cover, struct cover_source *source, const struct p
 	};
 	size_t i;
 
-	*cover = (struct cover){ .source = source, .lossy = p->losses || p->ranges.unmatched };
+	*cover = (struct cover){
+		.source = source,
+		.lossy = p->losses || p->ranges.unmatched || p->damaged || p->partial,
+	};
 	ranges_steps(&w.steps, &p->ranges);
 	for (i = 0; i < source->nr_functions; i++)
 		count_function(&w, &source->function[i]);

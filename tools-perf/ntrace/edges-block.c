@@ -135,12 +135,41 @@ static int open_nameless(struct edges_out *o, const char *path)
 	return fd;
 }
 
+/* A device or a FIFO is written to, and stays what it is. True if path is one. */
+static bool open_special(struct edges_out *o, const char *path)
+{
+	struct stat st;
+
+	if (!path || !*path || stat(path, &st) || S_ISREG(st.st_mode))
+		return false;
+	if (S_ISDIR(st.st_mode))
+		die("%s: is a folder: name a file in it", path);
+	o->fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (o->fd < 0)
+		die_machine("%s: %s", path, strerror(errno));
+	o->special = true;
+	return true;
+}
+
+/* The file that a link leads to gets the new content, and the link stays. */
+static const char *follow_link(struct edges_out *o, const char *path)
+{
+	struct stat st;
+
+	if (path && *path && !lstat(path, &st) && S_ISLNK(st.st_mode))
+		o->real = realpath(path, NULL);
+	return o->real ? o->real : path;
+}
+
 void edges_out_open(struct edges_out *o, const char *path)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *beside = NULL;
 
 	*o = (struct edges_out){ .path = path, .fd = STDOUT_FILENO };
+	if (open_special(o, path))
+		return;
+	o->path = path = follow_link(o, path);
 	if (path && !*path && asprintf(&beside, "%s/", tmp && *tmp ? tmp : "/tmp") < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (path)
@@ -231,22 +260,34 @@ static void close_named(struct edges_out *o)
 void edges_out_close(struct edges_out *o)
 {
 	char *beside, from[32];
+	int err;
 
 	edges_out_end(o);
 	if (!o->path)
 		return;
+	if (o->special) {
+		if (close(o->fd))
+			die_machine("%s: %s", o->path, strerror(errno));
+		return;
+	}
 	if (o->beside) {
 		close_named(o);
+		free(o->real);
 		return;
 	}
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", o->fd);
 	if (asprintf(&beside, "%s.%d", o->path, getpid()) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (linkat(AT_FDCWD, from, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) &&
-	    (errno != EEXIST || linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) ||
-	     rename(beside, o->path)))
+	    (errno != EEXIST || linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW)))
 		die_machine("%s: %s", o->path, strerror(errno));
+	if (!access(beside, F_OK) && rename(beside, o->path)) {
+		err = errno;
+		unlink(beside);
+		die_machine("%s: %s", o->path, strerror(err));
+	}
 	free(beside);
+	free(o->real);
 	close(o->fd);
 }
 

@@ -125,7 +125,7 @@ static uint64_t place(void *ctx, struct rec *rec, const struct rec_space *space,
 	return edges_place(number, own);
 }
 
-/* The kernel's build-id, and where it was */
+/* The kernel's build-id, and where its symbol _text was */
 static void identify_kernel(struct counted_file *k, struct rec *rec)
 {
 	static const char name[] = "[kernel.kallsyms]";
@@ -142,7 +142,8 @@ static void identify_kernel(struct counted_file *k, struct rec *rec)
 		m = rec->note[i].mmap;
 		if (!m || strncmp(m->name, name, sizeof(name) - 1))
 			continue;
-		k->is.base = m->start;
+		if (!strcmp(m->name + sizeof(name) - 1, "_text"))
+			k->is.base = m->start;
 		if (!k->is.size)
 			set_id(&k->is, m->build_id.data, m->build_id.size);
 	}
@@ -324,6 +325,9 @@ static void tell(const struct counting *c)
 		     c->recording.others);
 	if (c->recording.losses)
 		warn("%" PRIu64 " losses", c->recording.losses);
+	if (c->r.partial)
+		warn("one of these: the recording has snapshots or samples of its trace, and what ran "
+		     "between them is not counted");
 }
 
 uint64_t edges_count_recording(struct edges_writer *w, const char *path,
@@ -335,7 +339,7 @@ uint64_t edges_count_recording(struct edges_writer *w, const char *path,
 	counting_init(&c, choice);
 	edges_sha256_file(path, c.recording.id);
 	profile_perf_decode(&c.r, options, path, NULL, NULL);
-	c.recording.losses = losses = c.r.losses;
+	c.recording.losses = losses = c.r.losses + c.r.partial;
 	if (!c.recording.host)
 		c.recording.host = name_of("");
 	write_part(&c, w);
@@ -411,14 +415,22 @@ static void show_files(const struct edges_merge *m)
 			fprintf(stderr, "\t%s\n", m->parts.part[i].head.file[k].name);
 }
 
-static uint64_t own_address(const struct profile *p, const bool *own, uint64_t at)
+/* A file of the part: is it the program, and how far did it lie from where --elf has it? */
+struct own {
+	bool is;
+	uint64_t moved;
+};
+
+static uint64_t own_address(const struct profile *p, const struct own *own, uint64_t at)
 {
-	return own[edges_file_of(at)] ? profile_inside(p, edges_address(at)) : PROFILE_ELSEWHERE;
+	const struct own *o = &own[edges_file_of(at)];
+
+	return o->is ? profile_inside(p, edges_address(at) - o->moved) : PROFILE_ELSEWHERE;
 }
 
 /* total: of all parts. What a profile adds up is no more than that. */
 static void read_part(struct profile_perf *r, struct edges_merge *m, const struct edges_part *part,
-		      const bool *own, uint64_t *total)
+		      const struct own *own, uint64_t *total)
 {
 	static const unsigned int types[EDGES_KINDS] = {
 		[EDGES_BRANCH] = NT_TYPE_JUMP, [EDGES_TRAP] = NT_TYPE_TRAP,
@@ -443,14 +455,31 @@ static void read_part(struct profile_perf *r, struct edges_merge *m, const struc
 	}
 }
 
-static bool find_own(const struct edges_head *h, const struct edges_file *program, bool *own)
+/* A kernel moves itself when it boots. Its recording tells where its symbol _text was. */
+static uint64_t moved_by(const struct edges_file *f, const char *elf)
+{
+	uint64_t text;
+
+	if (!f->base)
+		return 0;
+	if (!symbols_value(elf, "_text", &text))
+		die("%s: has no symbol _text, and so does not tell how far the kernel moved, which was "
+		    "recorded at %#" PRIx64 ": give a vmlinux with its symbols as --elf", elf, f->base);
+	return f->base - text;
+}
+
+static bool find_own(const struct edges_head *h, const struct edges_file *program,
+		     const char *elf, struct own *own)
 {
 	bool found = false;
 	size_t i;
 
-	own[0] = false;
-	for (i = 0; i < h->nr_files; i++)
-		found |= own[i + 1] = is_program(&h->file[i], program);
+	for (i = 0; i < h->nr_files; i++) {
+		if (!is_program(&h->file[i], program))
+			continue;
+		own[i + 1] = (struct own){ true, moved_by(&h->file[i], elf) };
+		found = true;
+	}
 	return found;
 }
 
@@ -470,7 +499,8 @@ size_t edges_count_back(struct profile_perf *r)
 {
 	struct edges_merge m = { .skipped = 0 };
 	struct counted_file program = { .file = NULL };
-	bool found = false, *own;
+	struct own *own;
+	bool found = false;
 	size_t i, k, skipped;
 	uint64_t total = 0;
 
@@ -484,7 +514,8 @@ size_t edges_count_back(struct profile_perf *r)
 		own = calloc(part->head.nr_files + 1, sizeof(*own));
 		if (!own)
 			die("%s", nt_strerror(NT_ENOMEM));
-		if (find_own(&part->head, &program.is, own)) {
+		r->partial |= part->head.scaled;
+		if (find_own(&part->head, &program.is, r->profile->in.elfs->path, own)) {
 			read_part(r, &m, part, own, &total);
 			found = true;
 		}

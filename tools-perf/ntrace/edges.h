@@ -132,6 +132,8 @@ struct edges_block {
 struct edges_out {
 	const char *path;	/* NULL: standard output; "": without a name, for a while */
 	char *beside;		/* its name until then, where a file has to have one */
+	char *real;		/* what path is, if that is a link */
+	bool special;		/* it is a device or a FIFO */
 	int fd;
 	uint64_t written;
 	uint8_t *stored;

@@ -48,7 +48,7 @@ static struct gcov_function *gcov_function(Dwarf_Die *entry)
 	if (!f)
 		die("%s", nt_strerror(NT_ENOMEM));
 	f->name = name;
-	f->file = dwarf_decl_file(entry);
+	f->file = source_of_entry(entry);
 	if (!dwarf_decl_line(entry, &line) && line > 0)
 		f->line = (uint32_t)line;
 	return f;

@@ -566,6 +566,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	}
 	/* the damage that it was decoded up to */
 	r->losses += n.rec.losses;
+	r->partial |= n.rec.partial;
 	rec_run(&n.rec, &output);
 	if (n.rec.damage)
 		fprintf(stderr, "ntrace: %s: decoded up to there\n", n.rec.damage);

@@ -284,6 +284,7 @@ static void count_perf(struct profile *p)
 	else
 		count_recordings(p, &r);
 	p->losses = r.losses;
+	p->partial = r.partial;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
 		die("%s", nt_strerror(NT_ENOMEM));

@@ -90,6 +90,7 @@ struct profile {
 	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
 	bool of_edges;		/* each FILE has edges */
 	size_t damaged;		/* those that were left out */
+	bool partial;		/* what has no count may have been executed */
 	/* What is counted goes there, as struct profile_perf has it, and nothing is made of it. */
 	void (*take)(void *ctx, const struct nt_edge *edge);
 	void *ctx;
@@ -123,6 +124,7 @@ struct profile_perf {
 	struct nt_edge *edges;
 	size_t room, nr_edges;
 	uint64_t losses;
+	bool partial;		/* of snapshots, or samples, of the trace; or counts are scaled */
 	/*
 	 * Of all files of a recording, not of one: where an address is, and who may look at what
 	 * was read

@@ -120,6 +120,7 @@ static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 	window.size = r->aux.size;
 	window.flags = r->aux.flags;
 	window.ring = r->aux.flags & NT_PERFDATA_AUX_OVERWRITE;
+	rec->partial |= window.ring;
 	window.of_task = id.tid != -1;
 	check(rec, nt_session_add_window(&rec->trace, id.idx, &window), id.idx);
 }
@@ -136,6 +137,7 @@ static void add_sample(struct rec *rec, const struct nt_perfdata_record *r)
 		die("%s: has samples of the AUX area in several files (--threads), which are not decoded",
 		    rec->path);
 	id = id_of(rec, r);
+	rec->partial = true;
 	window.size = r->aux_sample.size;
 	check(rec, nt_session_add_sample(&rec->trace, id.idx, id.cpu, id.tid, &window,
 					 r->aux_sample.file, r->aux_sample.at), id.idx);

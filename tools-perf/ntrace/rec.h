@@ -343,6 +343,7 @@ struct rec {
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
+	bool partial;		/* it has snapshots, or samples, of the trace only */
 	unsigned long losses;
 	uint64_t lost;		/* other events, while it was recorded */
 	uint64_t lost_samples;

@@ -48,6 +48,26 @@ struct source_known {
 	uint32_t file;
 };
 
+/* File 0 is a unit's first since DWARF 5, and what clang says; older libdw takes 0 for none. */
+const char *source_of_entry(Dwarf_Die *entry)
+{
+	const char *file = dwarf_decl_file(entry);
+	Dwarf_Attribute attr;
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	Dwarf_Die unit;
+	size_t n;
+
+	if (file || !dwarf_attr_integrate(entry, DW_AT_decl_file, &attr) ||
+	    dwarf_formudata(&attr, &number) || number)
+		return file;
+	if (!dwarf_cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 ||
+	    dwarf_getsrcfiles(&unit, &files, &n) || !n)
+		return NULL;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
 /* Names of files are relative to where they were compiled. */
 static char *source_full_name(const struct source_reader *r, const char *name)
 {

@@ -50,6 +50,10 @@ const char *source_read(struct source *source, const char *path, source_function
 void source_missing(const char *path, const char *why) __attribute__((noreturn));
 /* The number of a file whose name libdw gave for the unit that is being read */
 uint32_t source_file(struct source_reader *reader, const char *name);
+#ifdef HAVE_LIBDW
+/* The file that an entry is declared in, by the name that its unit has for it, or NULL */
+const char *source_of_entry(Dwarf_Die *entry);
+#endif
 /* The row that an address is of, or NULL if it is of no line */
 const struct source_row *source_find(const struct source *source, uint64_t addr);
 void source_free(struct source *source);

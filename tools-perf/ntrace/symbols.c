@@ -97,6 +97,42 @@ static Elf_Scn *find_table(Elf *elf, unsigned int type)
 	return NULL;
 }
 
+static bool find_value(Elf *elf, const char *name, uint64_t *value)
+{
+	Elf_Scn *scn = find_table(elf, SHT_SYMTAB);
+	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+	const char *own;
+	GElf_Shdr sh;
+	GElf_Sym sym;
+	int i;
+
+	if (!data || !gelf_getshdr(scn, &sh))
+		return false;
+	for (i = 0; gelf_getsym(data, i, &sym); i++) {
+		own = elf_strptr(elf, sh.sh_link, sym.st_name);
+		if (!own || strcmp(own, name) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		*value = sym.st_value;
+		return true;
+	}
+	return false;
+}
+
+bool symbols_value(const char *path, const char *name, uint64_t *value)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool found;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	found = elf && find_value(elf, name, value);
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 /* ---- what is called through the procedure linkage table: in no symbol table */
 
 #define PLT_HEADER	32	/* bytes, of RISC-V's psABI */

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# ntrace coverage: a line without a count was never executed only where all of the trace was read;
+# functions of clang's debug information.
+
+. "$(dirname "$0")/lib.bash"
+here=$top/selftests/host
+exec 2>"$scratch/stderr"
+"$ntrace" coverage --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/said"
+! grep -q 'built without libdw' "$scratch/said" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
+
+need_compiler
+"${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
+	-o "$scratch/prog" "$here/gcov.S"
+verdict $? 'a program'
+
+# see gcov.sh; the second one does not come to `far'
+at()
+{
+	local number
+
+	for number; do
+		printf '%x\n' $((0x20000 + 4 * number))
+	done
+}
+round='1 2 3 4 5'
+at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 >"$scratch/all.list"
+at 16 19 20 17 21 18 >"$scratch/end.list"
+for what in all end; do
+	"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/$what.list" -o "$scratch/$what" &&
+		"$ntrace" profile --format=edges --elf "$scratch/prog" -o "$scratch/$what.edges" "$scratch/$what"
+	verdict $? "edges of a trace: $what"
+done
+
+# lcov STATUS FILE...: its lines are in $scratch/got
+lcov()
+{
+	local want=$1 status=0
+	shift
+
+	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$@" >"$scratch/got" 2>"$scratch/said" || status=$?
+	[ $status = "$want" ] && grep -q '^DA:' "$scratch/got"
+}
+lcov 0 "$scratch/end.edges" && grep -q '^DA:[0-9]*,0$' "$scratch/got"
+verdict $? 'all of it was read: lines that were never executed'
+
+head -c -1 "$scratch/all.edges" >"$scratch/cut.edges"
+lcov 1 "$scratch/end.edges" "$scratch/cut.edges" && ! grep -q '^DA:[0-9]*,0$' "$scratch/got"
+verdict $? 'a damaged file was left out: nobody knows of other lines'
+
+"$ntrace" merge --flatten --cap=5 -o "$scratch/scaled.edges" "$scratch/all.edges" "$scratch/end.edges" &&
+	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$scratch/scaled.edges" >"$scratch/got" &&
+	grep -q '^LF:0$' "$scratch/got" && ! grep -q '^DA:' "$scratch/got"
+verdict $? 'counts that were scaled down to none: nobody knows'
+
+# --- clang: DWARF 5, and files by their number from 0 on ----------------------------------
+
+if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+	cat >"$scratch/code.c" <<-'END'
+		__attribute__((naked)) void f(void) { asm volatile("nop; ret"); }
+		__attribute__((naked)) void g(void) { asm volatile("nop; ret"); }
+		__attribute__((naked)) void _start(void) { asm volatile("jal f; jal f; nop"); }
+	END
+	# by its own name: then the unit's file and the function's are one
+	cd "$scratch" && clang --target=riscv64-linux-gnu -fuse-ld=lld -march=rv64ima -mabi=lp64 -g -gdwarf-5 -O1 -nostdlib -static \
+		-Wl,-Ttext=0x20000 -o prog code.c &&
+		at 4 0 1 5 0 1 6 >"$scratch/list" &&
+		"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
+		lcov 0 "$scratch/trace" && grep '^FN' "$scratch/got" | sort >"$scratch/functions"
+	diff - "$scratch/functions" <<-'END' | sed 's/^/# /'
+		FN:1,f
+		FN:2,g
+		FN:3,_start
+		FNDA:0,g
+		FNDA:1,_start
+		FNDA:2,f
+		FNF:3
+		FNH:2
+	END
+	[ "$(wc -l <"$scratch/functions")" = 8 ] && grep -q FNDA:2,f "$scratch/functions"
+	verdict $? "clang's functions"
+else
+	echo "# no clang: its debug information is not tried"
+fi
+finish
