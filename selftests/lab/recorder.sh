@@ -120,6 +120,12 @@ run ntrace record -o /tmp/mine.data -- true
 ntrace record -o /tmp/mine.data -- true 2>mine.txt
 [ "$(cat /tmp/mine.data.old/*)" = "$(printf 'mine\nmine')" ] || { echo "removed"; status=1; }
 rm -rf /tmp/kept.data* /tmp/mine.data*
+# a command that is stopped when its time is over; a signal that nobody asked for; a limit for files
+run ntrace record --duration=0.5 -e ntrace//u -o /tmp/odd.data -- sh -c 'kill -STOP $$'
+run ntrace record -e ntrace//u -o /tmp/odd.data -- sh -c 'kill -USR2 $PPID; exec true'
+(ulimit -f 200; exec ntrace record -e ntrace//u -o /tmp/odd.data -- bigtrace) 2>limit.txt
+[ $? = 2 ] && grep -q 'File too large: the file ends there' limit.txt || { cat limit.txt; status=1; }
+rm -rf /tmp/odd.data*
 
 # what is refused, and that it leaves nothing
 refused()	# COMMAND...

@@ -257,6 +257,7 @@ static void end_file(struct capture *c)
 
 	capture_kcore_end(c);
 	capture_file_end(c);
+	c->failed |= f->error;
 	if (f->error)
 		warn("%s: %s: the file ends there, what is in it can be decoded", f->data,
 			     strerror(f->error));
@@ -421,7 +422,7 @@ static void record(struct capture *c, int signals)
 	struct watch w = { .nr = 0 };
 
 	watch_events(c, &w, signals);
-	while (!w.ended && !c->file.error) {
+	while (!w.ended && !c->file.error && !c->failed) {
 		if (poll(w.fd, w.nr, capture_ring_stopped(c) ? SOON : ROUND) < 0 && errno != EINTR)
 			die("poll: %s", strerror(errno));
 		w.ended |= w.fd[FD_TIMER].revents & POLLIN;
@@ -449,6 +450,8 @@ static void wait_for_child(struct capture *c, int signals)
 	if (!c->child || child_ended(c))
 		return;
 	kill(c->child, SIGTERM);
+	/* it may have been stopped */
+	kill(c->child, SIGCONT);
 	while (!child_ended(c)) {
 		poll(&p, 1, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info) &&
@@ -485,7 +488,7 @@ static int end(struct capture *c)
 	capture_close(c);
 	end_file(c);
 	say_losses(c);
-	if (f->error)
+	if (c->failed)
 		return EXIT_UNUSABLE;
 	return c->cut || c->partial || c->lost ? EXIT_LOSSES : EXIT_WHOLE;
 }
@@ -530,8 +533,12 @@ int capture_run(struct capture *c)
 		capture_kcore_check();
 	signals = watch_signals(c, &ours, &before);
 	start_child(c, &before);
-	/* to write to a command that has died is an error */
+	/* to write to a command that has died, or too much for ulimit -f, is an error */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* there is no snapshot to take, and nothing to end for */
+	if (!c->o.snapshots && !c->o.switch_by_signal)
+		signal(SIGUSR2, SIG_IGN);
 	find_tasks(c);
 	capture_open(c);
 	warn_of_cpus(c);

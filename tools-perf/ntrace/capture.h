@@ -239,6 +239,7 @@ struct capture {
 	uint64_t data_size, aux_size;
 	struct ntrace_words info;
 	struct capture_file file;
+	bool failed;		/* a file could not be completed */
 	struct capture_names files;
 	struct capture_bytes hw_ids;	/* records */
 	struct capture_file_id *ids;
