@@ -10,7 +10,7 @@ import subprocess
 PMU = 9
 TRACE = 71
 SIDE = 72
-SAMPLE_TYPE = 1 << 16 | 1 << 7 | 1 << 2 | 1 << 1	# identifier, CPU, time, task
+SAMPLE_TYPE = 1 << 16 | 1 << 7 | 1 << 2 | 1 << 1 | 1	# identifier, CPU, time, task, IP
 NTRACE = os.environ.get('NTRACE', 'ntrace')
 SCRATCH = os.environ.get('SCRATCH', '.')
 
@@ -84,11 +84,15 @@ class Recording:
         ids = struct.pack('<QQ', TRACE, SIDE)
         attrs = attr(PMU, 0x2e) + struct.pack('<QQ', 104, 8) + attr(1, 9) + struct.pack('<QQ', 112, 8)
         data = b''.join(self.out)
+        # The one feature: that there is trace. perf wants it for the addresses of branches.
+        features = bytearray(32)
+        features[2] = 1 << 2
         at = 104 + len(ids)
+        end = at + len(attrs) + len(data)
         head = b'PERFILE2' + struct.pack('<QQQQQQQQ', 104, 152, at, len(attrs), at + len(attrs),
                                          len(data), 0, 0)
         with open(name, 'wb') as f:
-            f.write(head + bytes(32) + ids + attrs + data)
+            f.write(head + features + ids + attrs + data + struct.pack('<QQQ', end + 16, 8, 0))
 
 
 def segments(elf):

@@ -722,6 +722,38 @@ static void owners(void **state)
 	}
 }
 
+/* Without code, too, an Ownership message tells the task, whose number has no format with TT_DFD. */
+static void quick_owner(void **state)
+{
+	static const unsigned int profiles[] = { NT_PROFILE_1_0, NT_PROFILE_TT_DFD };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		const bool rtl = profiles[i] == NT_PROFILE_TT_DFD;
+		struct nt_session_quick *qk;
+		struct nt_params params;
+		struct nt_event ev[4];
+		uint8_t data[32];
+		size_t len;
+
+		nt_params_init(&params);
+		params.profile = profiles[i];
+		params.srcbits = rtl ? 4 : 0;
+		qk = nt_session_quick_new(&params, false);
+		assert_non_null(qk);
+		len = put_begin(data, rtl);
+		len += put_owner(data + len, rtl, TASK);
+		nt_session_quick_window(qk, data, len, 0, false, false);
+		assert_int_equal(nt_session_quick_next(qk, ev, 4, UINT64_MAX), 2);
+		assert_int_equal(ev[0].kind, NT_EV_START);
+		assert_int_equal(ev[0].to, 0x40);
+		assert_int_equal(ev[1].kind, NT_EV_CONTEXT);
+		assert_int_equal(ev[1].context, TASK);
+		nt_session_quick_free(qk);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -734,6 +766,7 @@ int main(void)
 		cmocka_unit_test(flags),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(owners),
+		cmocka_unit_test(quick_owner),
 		cmocka_unit_test(intervals),
 		cmocka_unit_test(two_intervals),
 		cmocka_unit_test(stream_intervals),

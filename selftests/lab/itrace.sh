@@ -115,7 +115,7 @@ script user i1ms time,event --ns | grep instructions >"$log"
 awk '{ time = $1 + 0; bad += time < last; last = time } END { exit bad || NR < 3 }' "$log"
 ok $? "i: every ms, in the order of time" "$log"
 script user i10usZ ip >"$log"
-grep -q 'no times in this trace: samples every 10000 instructions' "$log.err"
+grep -q 'trace without times: samples every 10000 instructions' "$log.err"
 ok $? "Z: a period in time becomes one in instructions, and that is said" "$log.err"
 
 # --- quicker ------------------------------------------------------------------------------

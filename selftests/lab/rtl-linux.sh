@@ -88,6 +88,13 @@ for what in "${numbers[@]}"; do
 	ok $? "$what: $(figures)" "$out" "$err"
 done
 
+# The encoder's timestamps are not of perf's clock: what is typed first samples by instructions.
+host_perf run report -i "$dir/run/share/thread.data" --stdio -g none --no-children -F sample,sym \
+	>"$dir/report.out" 2>"$dir/report.err"
+awk '/^ +[0-9]/ { n += $1 } END { print n + 0; exit !(n > 1000) }' "$dir/report.out" >"$dir/samples" &&
+	grep -q 'trace without times: samples every 1000 instructions' "$dir/report.err"
+ok $? "perf report: $(cat "$dir/samples") samples" "$dir/report.out" "$dir/report.err"
+
 # 16 KiB fill before a look comes now and then, and that is reported.
 pieces sram 1 sram "all but what is reported" --reported --insns 1000000 --errors 1000
 pieces run 5 snapshot "the end is what ran last" --last --insns 100000 --pieces 8 --errors 8

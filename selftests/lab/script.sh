@@ -6,6 +6,7 @@
 
 name=script
 . "$(dirname "$0")/lib.bash"
+. "$(dirname "$0")/../forms.bash"
 
 share=$dir/run/share group=run order=
 
@@ -47,14 +48,6 @@ true
 END
 guest shared "$dir/shared.sh" --topology funnel2
 ok $? "recordings of a shared sink" "$dir/shared/guest.out"
-
-# What differs in form alone: spaces, the name of the event. Losses have one form, too.
-same_form()
-{
-	sed -E -e 's/ +/ /g; s/^ //; s/ $//; s/branches:[a-zA-Z]*:?/branches:/' \
-		-e 's/instructions:[a-zA-Z]*:?/instructions:/' \
-		-e 's/^instruction trace error type 1 time /# loss time /'
-}
 
 # perf 6.12 gives entries of the PLT the names of others, and a function the longer name of a label
 # without a size that is at the same address

@@ -110,11 +110,6 @@ void stacks_begin(struct stacks *s, uint64_t to, bool joined)
 		back(s, to);
 }
 
-void stacks_program(struct stacks *s)
-{
-	s->depth = 0;
-}
-
 void stacks_forget(struct stacks *s)
 {
 	s->nr = 0;

@@ -48,10 +48,7 @@ void stacks_branch(struct stacks *s, const struct truth_event *ev);
 void stacks_end(struct stacks *s, uint64_t from);
 void stacks_begin(struct stacks *s, uint64_t to, bool joined);
 
-/* The task runs another program: nobody who called before waits for it. */
-void stacks_program(struct stacks *s);
-
-/* Nothing before this is known any more. */
+/* Nothing before this is known any more, or it was of another program. */
 void stacks_forget(struct stacks *s);
 
 /*

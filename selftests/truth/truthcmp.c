@@ -301,7 +301,7 @@ static void enter_user(struct task *task, uint64_t satp)
 	uint64_t program = satp & PAGE_TABLE;
 
 	if (task->program && task->program != program)
-		stacks_program(task->stacks);
+		stacks_forget(task->stacks);
 	task->program = program;
 }
 

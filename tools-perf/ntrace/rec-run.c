@@ -113,6 +113,26 @@ static void flush_task(struct rec *rec, int tid)
 			rec_queue_flush(rec->queue[i], UINT64_MAX);
 }
 
+/* Who executes a program does not pause where it stopped in user space: it was another program. */
+static void on_exec(struct rec *rec, int tid)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		struct rec_queue *q = rec->queue[i];
+
+		if (!q || q->s.tid != tid)
+			continue;
+		if (nt_session_queue_is_untimed(&q->s) && !rec->told_exec) {
+			warn("%s: task %d executed a program in trace without times: what it ran before may be "
+			     "taken for the new program's", rec->path, tid);
+			rec->told_exec = true;
+		}
+		if (!q->s.have_held || !rec_is_kernel(rec, q->s.held.from))
+			rec_queue_flush(q, UINT64_MAX);
+	}
+}
+
 static void on_note(struct rec *rec, const struct rec_note *n)
 {
 	switch (n->type) {
@@ -122,6 +142,8 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 					    NT_PERFDATA_MISC_KERNEL);
 		break;
 	case NT_PERFDATA_COMM:
+		if (n->misc & NT_PERFDATA_MISC_COMM_EXEC)
+			on_exec(rec, n->tid);
 		rec_task_comm(rec, n->pid, n->tid, n->comm,
 			      n->misc & NT_PERFDATA_MISC_COMM_EXEC);
 		if (n->misc & NT_PERFDATA_MISC_COMM_EXEC)

@@ -343,6 +343,7 @@ struct rec {
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
+	bool told_blind, told_exec;	/* see rec-queue.c and rec-run.c */
 	bool partial;		/* it has snapshots, or samples, of the trace only */
 	unsigned long losses;
 	uint64_t lost;		/* other events, while it was recorded */
@@ -402,7 +403,7 @@ static inline unsigned int rec_interval(const struct rec *rec, uint64_t time)
 
 static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
 {
-	return !rec->trace.nr_wanted || rec_interval(rec, time) < rec->trace.nr_wanted;
+	return nt_session_time_is_wanted(&rec->trace, time);
 }
 
 /* Decode all that was chosen. */

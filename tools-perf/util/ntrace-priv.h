@@ -264,6 +264,7 @@ struct ntrace {
 	struct thread		*unknown_thread;
 	/* samples */
 	bool			timed;		/* samples have times */
+	u64			untimed_period;	/* in instructions, of trace that has no times */
 	bool			exact_period;	/* samples are one period apart, without chance */
 	bool			kernel_traced;
 	bool			callstack;
@@ -284,6 +285,7 @@ struct ntrace {
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
 pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid);
+u64 ntrace_untimed_period(struct ntrace *nt);
 u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task);
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);

@@ -433,15 +433,16 @@ static u64 queue_seed(const struct ntrace_queue *q)
  */
 void ntrace_synth_restart(struct ntrace_queue *q)
 {
-	const struct ntrace *nt = q->nt;
-	u64 period = nt->opts.period;
+	struct ntrace *nt = q->nt;
+	u64 period;
 
-	if (samples_by_time(q))
-		period <<= NT_SESSION_CLOCK_SHIFT;
-	if (!q->period.period)
+	if (!q->period.period) {
+		period = samples_by_time(q) ? nt->opts.period << NT_SESSION_CLOCK_SHIFT :
+					      ntrace_untimed_period(nt);
 		nt_session_period_init(&q->period, period, queue_seed(q), nt->exact_period);
-	else if (nt->exact_period)
+	} else if (nt->exact_period) {
 		return;
+	}
 	q->next_sample = sample_clock(q) + nt_session_period_begin(&q->period);
 }
 
@@ -610,7 +611,7 @@ static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
 static void feed_thread_stack(struct ntrace_queue *q, u64 from, u64 to, u32 flags)
 {
 	struct ntrace *nt = q->nt;
-	u64 trace_nr = q->task ? ntrace_task_trace_nr(nt, q->task) + q->task->execs : 0;
+	u64 trace_nr = q->task ? ntrace_task_trace_nr(nt, q->task) : 0;
 
 	if (!q->thread)
 		return;
@@ -779,11 +780,11 @@ int ntrace_synth_pass(struct ntrace_queue *q, u64 until)
 
 /* --- errors ----------------------------------------------------------------- */
 
-static bool error_wanted(const struct ntrace *nt, enum nt_session_loss code)
+static bool error_wanted(const struct ntrace *nt, enum nt_session_loss code, u64 time)
 {
 	unsigned int minus = nt->opts.error_minus_flags;
 
-	if (!nt->opts.errors)
+	if (!nt->opts.errors || !nt_session_time_is_wanted(&nt->trace, time))
 		return false;
 	if (code == NT_SESSION_LOSS_OVERFLOW && minus & AUXTRACE_ERR_FLG_OVERFLOW)
 		return false;
@@ -802,7 +803,7 @@ int ntrace_synth_error(struct ntrace_queue *q, enum nt_session_loss code, u64 ip
 	vsnprintf(msg, sizeof(msg), fmt, args);
 	va_end(args);
 	ntrace_log_error(q, msg);
-	if (!error_wanted(q->nt, code))
+	if (!error_wanted(q->nt, code, q->s.time))
 		return 0;
 
 	auxtrace_synth_error(&event.auxtrace_error, PERF_AUXTRACE_ERROR_ITRACE, code, q->s.cpu,

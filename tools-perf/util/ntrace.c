@@ -129,7 +129,7 @@ u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 	if (task->losses != nt->losses)
 		task->trace_nr++;
 	task->losses = nt->losses;
-	return task->trace_nr;
+	return task->trace_nr + task->execs;
 }
 
 /*
@@ -182,13 +182,17 @@ static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
 	return cpu < 0 || !nt->opts.cpu_bitmap || test_bit(cpu, nt->opts.cpu_bitmap);
 }
 
-/* Puts a queue in its place among those that have events not later than @limit. */
-static int enqueue(struct ntrace *nt, unsigned int i, u64 limit)
+/*
+ * Puts a queue in its place among those that have events not later than @limit. Events that were
+ * decoded wait for the next time that a message tells, however late that is: up to @all.
+ */
+static int enqueue(struct ntrace *nt, unsigned int i, u64 limit, u64 all)
 {
 	struct ntrace_queue *q = nt->queue[i];
+	bool waits = q->s.pos == q->s.span.end && q->s.pos < q->s.nr;
 	int ret;
 
-	ret = nt_session_queue_fetch(&q->s, limit);
+	ret = nt_session_queue_fetch(&q->s, waits ? all : limit);
 	if (ret < 0)
 		return ret;
 	if (ret)
@@ -206,6 +210,7 @@ static int enqueue(struct ntrace *nt, unsigned int i, u64 limit)
  */
 static int decode_until(struct ntrace *nt, u64 limit)
 {
+	const u64 all = limit;
 	unsigned int i;
 	u64 until;
 	int err;
@@ -214,7 +219,7 @@ static int decode_until(struct ntrace *nt, u64 limit)
 	for (i = 0; i < nt->nr_queues; i++) {
 		if (!nt->queue[i] || !is_wanted(nt, nt->queue[i]))
 			continue;
-		err = enqueue(nt, i, limit);
+		err = enqueue(nt, i, limit, all);
 		if (err)
 			return err;
 	}
@@ -225,7 +230,7 @@ static int decode_until(struct ntrace *nt, u64 limit)
 		until = nt->heap.heap_cnt ? min(limit, nt->heap.heap_array[0].ordinal) : limit;
 		err = nt_session_queue_deliver(&nt->queue[i]->s, until);
 		if (!err)
-			err = enqueue(nt, i, limit);
+			err = enqueue(nt, i, limit, all);
 		if (err)
 			return err;
 	}
@@ -264,11 +269,34 @@ static int rename_owner(struct ntrace *nt, int cpu)
 	return err;
 }
 
+/* A task is going to be another: what is held back of it is what it was. */
+static int flush_task(struct ntrace *nt, pid_t tid, bool user)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < nt->nr_queues && !err; i++) {
+		struct ntrace_queue *q = nt->queue[i];
+
+		if (user && q && q->s.tid == tid && nt_session_queue_is_untimed(&q->s))
+			pr_warning_once("ntrace: task %d executed a program in trace without times: what it ran before may be taken for the new program's\n",
+					tid);
+		/* Who executes a program does not pause where it stopped in user space. */
+		if (q && q->s.tid == tid &&
+		    !(user && q->s.have_held && ntrace_is_kernel(nt, q->s.held.from)))
+			err = nt_session_flow_flush(&q->s, UINT64_MAX);
+	}
+	return err;
+}
+
 /* Until it is in user space again, its calls are the kernel's. */
 static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 {
 	struct ntrace_task *task = ntrace_task(nt, event->comm.tid, cpu);
+	int err = flush_task(nt, event->comm.tid, true);
 
+	if (err)
+		return err;
 	ntrace_space_changed(nt, event->comm.pid, 0, 0);
 	if (!task)
 		return -ENOMEM;
@@ -278,13 +306,17 @@ static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 }
 
 /* The numbers of a thread, and perhaps process, that are gone have come to new life. */
-static void on_fork(struct ntrace *nt, union perf_event *event)
+static int on_fork(struct ntrace *nt, union perf_event *event)
 {
 	struct ntrace_task *task, *leader;
+	int err = flush_task(nt, event->fork.tid, false);
 	unsigned int i;
 
-	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task))
+	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task)) {
 		task->trace_nr++;
+		task->syscall_ip = task->left_at = task->left_behind = task->image = 0;
+		task->exec = false;
+	}
 	if (event->fork.pid != event->fork.tid &&
 	    hashmap__find(nt->tasks, (long)(pid_t)event->fork.pid, &leader)) {
 		task = ntrace_task(nt, event->fork.tid, -1);
@@ -298,6 +330,7 @@ static void on_fork(struct ntrace *nt, union perf_event *event)
 	}
 	if (event->fork.pid != event->fork.ppid)
 		ntrace_space_drop(nt, event->fork.pid);
+	return err;
 }
 
 /* Who runs on a CPU, where the trace does not say it */
@@ -369,8 +402,7 @@ static int on_event(struct ntrace *nt, union perf_event *event, struct perf_samp
 			return on_exec(nt, event, sample->cpu);
 		break;
 	case PERF_RECORD_FORK:
-		on_fork(nt, event);
-		break;
+		return on_fork(nt, event);
 	case PERF_RECORD_KSYMBOL:
 		ntrace_kernel_changed(nt, event->ksymbol.addr,
 				      event->ksymbol.addr + event->ksymbol.len);
@@ -527,6 +559,9 @@ static bool ntrace_evsel_is_auxtrace(struct perf_session *session, struct evsel 
 	return evsel->core.attr.type == to_ntrace(session)->info.pmu_type;
 }
 
+#define DEFAULT_PERIOD_NS	100000	/* perf's own */
+#define UNTIMED_PERIOD		1000
+
 /* No period at all is the shortest that there is: every instruction. */
 static void choose_period(struct ntrace *nt)
 {
@@ -541,12 +576,22 @@ static void choose_period(struct ntrace *nt)
 			       ntrace_ticks_to_ns(nt, 0) ?: 1;
 		opts->period_type = PERF_ITRACE_PERIOD_NANOSECS;
 	}
-	if (opts->instructions && opts->period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS &&
-	    !nt->timed) {
-		pr_warning("ntrace: no times in this trace: samples every %llu instructions instead\n",
-			   opts->period);
-		opts->period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
-	}
+	nt->untimed_period = opts->period;
+	/* What is a good period for times would be hardly a sample of a short program. */
+	if (opts->period_type == PERF_ITRACE_PERIOD_NANOSECS && opts->period == DEFAULT_PERIOD_NS)
+		nt->untimed_period = UNTIMED_PERIOD;
+}
+
+/* Samples by time are by instructions where trace has no times. */
+u64 ntrace_untimed_period(struct ntrace *nt)
+{
+	const struct itrace_synth_opts *opts = &nt->opts;
+
+	if (opts->instructions && opts->period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS)
+		pr_warning_once("ntrace: trace without times: samples every %" PRIu64
+				" instructions instead of every %llu ns\n",
+				nt->untimed_period, opts->period);
+	return nt->untimed_period;
 }
 
 /* --time. With --itrace=T samples have times of another clock. */

@@ -111,6 +111,16 @@ static bool can_begin(const struct nt_session *s, const struct nt_session_window
 	return can;
 }
 
+bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_wanted; i++)
+		if (time >= s->wanted[i].from && time <= s->wanted[i].to)
+			return true;
+	return !s->nr_wanted;
+}
+
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next)
 {
 	size_t i = next;

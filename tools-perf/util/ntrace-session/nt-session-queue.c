@@ -88,8 +88,6 @@ static int load(struct nt_session_queue *q, const struct nt_session_window *w)
 	uint8_t *bigger;
 	ssize_t n;
 
-	if (w->size > WINDOW_MAX)
-		return -EINVAL;
 	if (!w->resume)
 		q->rest = 0;
 	if (q->rest + size > q->data_room) {
@@ -284,6 +282,16 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 	return report_no_begin(q, w);
 }
 
+static int refuse(struct nt_session_queue *q, const struct nt_session_window *w)
+{
+	if (!w->hw_id)
+		return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
+					    "no HW_ID record for the trace at %#" PRIx64, w->offset);
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
+				    "%#" PRIx64 " bytes at %#" PRIx64 ": no buffer is so large",
+				    w->size, w->offset);
+}
+
 static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 {
 	struct nt_params params;
@@ -292,12 +300,13 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 	err = enter(q, w);
 	if (err || !w->size)
 		return err;
-	if (!w->hw_id) {
+	if (!w->hw_id || w->size > WINDOW_MAX) {
 		q->lost_some = true;
 		q->window = NULL;
-		return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
-					    "no HW_ID record for the trace at %#" PRIx64, w->offset);
+		return refuse(q, w);
 	}
+	if (q->host->blind && !q->timed && !q->owned && q->buffer->cpu >= 0 && !w->of_task)
+		q->host->blind(q);
 	err = use_terms(q, w, &params);
 	if (!err)
 		err = load(q, w);
@@ -389,6 +398,14 @@ static int came_otherwise(struct nt_session_queue *q)
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, 0,
 				    "the trace at %#" PRIx64 " was not decoded twice alike",
 				    q->window->offset);
+}
+
+bool nt_session_queue_is_untimed(struct nt_session_queue *q)
+{
+	const struct nt_session_buffer *b = q->buffer;
+
+	return q->next_window < b->nr_windows &&
+	       !q->host->is_timed(q, &b->window[q->next_window]);
 }
 
 /* ----------------------------------------------------------------- events -- */
