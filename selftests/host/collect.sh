@@ -95,6 +95,14 @@ verdict $? '... and one that waits is in nobody else'"'"'s way'
 	cmp "$spool/merged/sum.edges" <("$ntrace" merge --flatten "$scratch"/[0-3].edges)
 verdict $? 'ntrace fleet takes it all'
 
+# another sender of the same name: what it has begun stays its, unless it is of yesterday or before
+echo theirs >"$spool/incoming/h07/.ntrace.sending"
+echo old >"$spool/incoming/h07/.ntrace.a1b2c3"
+touch -d '3 days ago' "$spool/incoming/h07/.ntrace.a1b2c3"
+collect 0 rec.3 && [ "$(cat "$spool/incoming/h07/.ntrace.sending")" = theirs ] && [ ! -e "$spool/incoming/h07/.ntrace.a1b2c3" ]
+verdict $? 'two senders of one name are not in the way of each other'
+rm "$spool/incoming/h07/.ntrace.sending"
+
 if [ "${groups:-}" = all ]; then
 	# a recording of several times what is decoded in a second
 	sed 's/16 << 20/512 << 20/' "$top/selftests/host/recdata.c" >"$scratch/recdata.c"

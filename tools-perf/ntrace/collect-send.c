@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect.h"
 #include "edges.h"
+
+/* Seconds after which nobody writes a file any more that has no name yet */
+#define ABANDONED	(24 * 60 * 60)
 
 static DIR *open_outbox(const struct collect *c, char **path)
 {
@@ -74,15 +78,18 @@ static const char *copy_bytes(int from, int to)
 	return NULL;
 }
 
-/* NULL, or what went wrong. It has its name when it is there as a whole. */
-static const char *copy_file(const char *from, const char *beside, const char *to)
+/*
+ * NULL, or what went wrong. It has its name when it is there as a whole. Another host may have our
+ * name by mistake: until then it has a name that nobody else writes.
+ */
+static const char *copy_file(const char *from, char *beside, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC), out;
 	const char *wrong;
 
 	if (in < 0)
 		die("%s: %s", from, strerror(errno));
-	out = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	out = mkostemp(beside, O_CLOEXEC);
 	if (out < 0) {
 		wrong = strerror(errno);
 		close(in);
@@ -105,17 +112,35 @@ static const char *make_folder(const char *path)
 	return mkdir(path, 0777) && errno != EEXIST ? strerror(errno) : NULL;
 }
 
+/* What killed senders have left. A host may write there without listing it: then it stays. */
+static void remove_abandoned(const char *folder)
+{
+	time_t now = time(NULL);
+	struct dirent *d;
+	struct stat st;
+	DIR *dir = opendir(folder);
+
+	while (dir && (d = readdir(dir)))
+		if (!strncmp(d->d_name, ".ntrace.", 8) &&
+		    !fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    st.st_mtime < now - ABANDONED)
+			unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 static const char *send_one(struct collect *c, const char *name, const char *from, uint64_t size)
 {
 	char *folder, *beside, *to;
 	const char *wrong;
 
 	if (asprintf(&folder, "%s/incoming/%s", c->spool, c->host) < 0 ||
-	    asprintf(&beside, "%s/.ntrace.sending", folder) < 0 ||
+	    asprintf(&beside, "%s/.ntrace.XXXXXX", folder) < 0 ||
 	    asprintf(&to, "%s/%s", folder, name) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	wrong = make_folder(folder);
 	if (!wrong) {
+		remove_abandoned(folder);
 		collect_budget_charge(c, size);
 		wrong = copy_file(from, beside, to);
 	}
