@@ -102,6 +102,36 @@ touch -d '3 days ago' "$spool/incoming/h07/.ntrace.a1b2c3"
 collect 0 rec.3 && [ "$(cat "$spool/incoming/h07/.ntrace.sending")" = theirs ] && [ ! -e "$spool/incoming/h07/.ntrace.a1b2c3" ]
 verdict $? 'two senders of one name are not in the way of each other'
 rm "$spool/incoming/h07/.ntrace.sending"
+# what has not arrived is not of today
+rm -rf "$state"
+mkdir "$state"
+blocked=$spool/incoming/h07/$(sha256sum <"$scratch/1.edges" | cut -d ' ' -f 1).edges
+rm "$blocked"
+mkdir "$blocked"
+size=$(stat -c %s "$scratch/1.edges")
+collect 1 rec.1 --day=$((size + 10)) && [ "$(cut -d ' ' -f 2 "$state/day")" = 0 ] &&
+	collect 1 rec.1 --day=$((2 * size + 10)) && collect 1 rec.1 --day=$((2 * size + 10)) && waiting 1
+verdict $? 'what could not be sent does not use the day up'
+rmdir "$blocked"
+collect 0 rec.1 --day=$((2 * size + 10)) && waiting 0 && [ "$(cut -d ' ' -f 2 "$state/day")" = "$size" ] && cmp "$blocked" "$scratch/1.edges"
+verdict $? '... and is sent when it can be'
+# midnight comes while it records
+"${CC:-gcc}" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/midnight.so" "$(dirname "$0")/midnight.c"
+verdict $? 'midnight'
+rm -rf "$state"
+mkdir "$state"
+echo "2026-03-01 5000000" >"$state/day"
+export LD_PRELOAD=$scratch/midnight.so
+collect 0 rec.2
+verdict $? 'a recording over midnight'
+unset LD_PRELOAD
+[ "$(cat "$state/day")" = "2026-03-02 $(stat -c %s "$scratch/2.edges")" ]
+verdict $? '... is charged to the new day alone'
+rm -rf "$state"
+export TZ=:/tmp
+collect 0 rec.2 && [ ! -s "$scratch/said" ]
+verdict $? 'a time zone that is no file, and a new state folder'
+unset TZ
 
 if [ "${groups:-}" = all ]; then
 	# a recording of several times what is decoded in a second

@@ -11,6 +11,7 @@
 
 #include "collect.h"
 
+/* Of UTC */
 static void today(char *text, size_t room)
 {
 	time_t now = time(NULL);
@@ -22,33 +23,50 @@ static void today(char *text, size_t room)
 
 void collect_budget_read(struct collect *c)
 {
-	char *path = collect_path(c, "day"), day[32], now[32];
+	char *path = collect_path(c, "day"), day[sizeof(c->today)];
 	FILE *file = fopen(path, "re");
 	uint64_t used;
 
-	today(now, sizeof(now));
+	if (!file && errno != ENOENT)
+		die("%s: %s", path, strerror(errno));
+	today(c->today, sizeof(c->today));
 	c->used = 0;
-	if (file && fscanf(file, "%31s %" SCNu64, day, &used) == 2 && !strcmp(day, now))
+	if (file && fscanf(file, "%31s %" SCNu64, day, &used) == 2 && !strcmp(day, c->today))
 		c->used = used;
 	if (file)
 		fclose(file);
-	else if (errno != ENOENT)
-		die("%s: %s", path, strerror(errno));
 	free(path);
 }
 
-void collect_budget_charge(struct collect *c, uint64_t bytes)
+static void write_day(const struct collect *c)
 {
-	char *path = collect_path(c, "day"), *beside = collect_path(c, "day.new"), now[32];
+	char *path = collect_path(c, "day"), *beside = collect_path(c, "day.new");
 	FILE *file = fopen(beside, "we");
 
-	today(now, sizeof(now));
-	c->used += bytes;
-	if (!file || fprintf(file, "%s %" PRIu64 "\n", now, c->used) < 0 || fflush(file) ||
+	if (!file || fprintf(file, "%s %" PRIu64 "\n", c->today, c->used) < 0 || fflush(file) ||
 	    fdatasync(fileno(file)) || fclose(file) || rename(beside, path))
 		die("%s: %s", path, strerror(errno));
 	free(path);
 	free(beside);
+}
+
+void collect_budget_charge(struct collect *c, uint64_t bytes)
+{
+	char now[sizeof(c->today)];
+
+	/* recording takes time: what was sent before midnight is of another day */
+	today(now, sizeof(now));
+	if (strcmp(now, c->today))
+		c->used = 0;
+	strcpy(c->today, now);
+	c->used += bytes;
+	write_day(c);
+}
+
+void collect_budget_give_back(struct collect *c, uint64_t bytes)
+{
+	c->used -= bytes;
+	write_day(c);
 }
 
 const char *collect_budget_refuses(const struct collect *c)

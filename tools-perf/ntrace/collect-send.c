@@ -143,6 +143,8 @@ static const char *send_one(struct collect *c, const char *name, const char *fro
 		remove_abandoned(folder);
 		collect_budget_charge(c, size);
 		wrong = copy_file(from, beside, to);
+		if (wrong)
+			collect_budget_give_back(c, size);
 	}
 	if (wrong)
 		warn("%s: %s: it is sent the next time", to, wrong);

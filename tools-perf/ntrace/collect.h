@@ -23,6 +23,7 @@ struct collect {
 	uint64_t largest;	/* bytes of a recording */
 	unsigned int cpu;	/* seconds to count it */
 	bool kernel, others, whole;	/* whole: recordings are sent, not edges */
+	char today[32];		/* the day that they are of */
 	uint64_t used;		/* bytes today */
 };
 
@@ -31,8 +32,9 @@ char *collect_path(const struct collect *c, const char *name);
 
 /* Read what was used today. */
 void collect_budget_read(struct collect *c);
-/* Before something is sent; what is never sent after all was charged nevertheless. */
+/* Before something is sent, so that a kill does not make it free; and back, if it was not sent. */
 void collect_budget_charge(struct collect *c, uint64_t bytes);
+void collect_budget_give_back(struct collect *c, uint64_t bytes);
 /* NULL, or why nothing is recorded now */
 const char *collect_budget_refuses(const struct collect *c);
 
