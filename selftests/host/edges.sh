@@ -224,6 +224,10 @@ verdict $? 'refused: a sum with a weighted one'
 [ $? = 2 ] && grep -q 'has a sum of several hosts, which weights and caps cannot tell apart' "$scratch/said"
 verdict $? 'refused: weights of a sum of several hosts'
 
+"$ntrace" merge --flatten --weight=host1=3 --cap=host9=5 --weight=hots1=2 "$scratch"/in/{1,2} >"$scratch/sums" 2>"$scratch/said"
+[ $? = 0 ] && sed -n 's/^ntrace: \(--[a-z]*: `[^ ]*\) .*/\1/p' "$scratch/said" | cmp - <(printf '%s\n' "--weight: \`hots1'" "--cap: \`host9'")
+verdict $? 'a weight, or a cap, of a host that is in no file is told'
+
 # --- damage -------------------------------------------------------------------------------
 
 # Cut anywhere, any byte changed, something behind it: each is named, and the sum is that of the others.
@@ -314,6 +318,8 @@ refuses 'no program' 'has counts of several programs: give the one that is meant
 refuses 'another program' 'which has another build-id, but of:' profile --elf "$mix" "$scratch/sum"
 refuses 'edges and a recording' 'is no file of edges' profile --elf "$mix" "$scratch/sum" "$scratch/file.synced.data"
 refuses 'a weight without a sum' 'they want --flatten' merge --weight=2 "$scratch/sum"
+refuses 'two weights of a host' 'is given twice' merge --flatten --weight=a=2 --weight=a=3 "$scratch/sum"
+refuses 'two caps of all others' 'is given twice' merge --flatten --cap=2 --cap=a=1 --cap=3 "$scratch/sum"
 refuses 'no files' 'no file of edges given' merge
 refuses '--kernel of another format' 'are for --format=edges' profile --kernel --elf "$mix" "$scratch/raw"
 

@@ -33,19 +33,28 @@ struct command_merge {
 	size_t nr_files;
 };
 
+/* NULL: all others */
+static bool same_host(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 /* [HOST=]N */
 static void add_weight(struct edges_weight **list, size_t *nr, char *arg, const char *option)
 {
 	char *equals = strrchr(arg, '=');
-	struct edges_weight *w;
+	struct edges_weight w = { .value = parse_number(equals ? equals + 1 : arg, option) };
+	size_t i;
 
+	if (equals) {
+		*equals = '\0';
+		w.host = arg;
+	}
+	for (i = 0; i < *nr; i++)
+		if (same_host((*list)[i].host, w.host))
+			die("%s: %s is given twice", option, w.host ? w.host : "that of all other hosts");
 	*list = array_room(*list, *nr, sizeof(**list));
-	w = &(*list)[(*nr)++];
-	*w = (struct edges_weight){ .value = parse_number(equals ? equals + 1 : arg, option) };
-	if (!equals)
-		return;
-	*equals = '\0';
-	w->host = arg;
+	(*list)[(*nr)++] = w;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -85,6 +94,29 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static bool has_host(const struct edges_parts *parts, const char *host)
+{
+	size_t i, k;
+
+	for (i = 0; i < parts->nr; i++)
+		for (k = 0; k < parts->part[i].head.nr_recordings; k++)
+			if (!strcmp(parts->part[i].head.recording[k].host, host))
+				return true;
+	return false;
+}
+
+/* Most likely a name was mistyped. */
+static void check_hosts(const struct command_merge *cm, const struct edges_weight *list, size_t nr,
+			const char *option)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (list[i].host && !has_host(&cm->merge.parts, list[i].host))
+			warn("%s: `%s' has recorded nothing of this, so that it has no effect: ntrace merge --show prints the hosts",
+			     option, list[i].host);
+}
+
 static void merge(struct command_merge *cm)
 {
 	struct edges_writer w;
@@ -120,6 +152,8 @@ int cmd_merge(int argc, char **argv)
 	if (!cm.merge.parts.nr)
 		die("nothing to merge");
 	edges_merge_settle(&cm.merge);
+	check_hosts(&cm, cm.merge.weight, cm.merge.nr_weights, "--weight");
+	check_hosts(&cm, cm.merge.cap, cm.merge.nr_caps, "--cap");
 	if (cm.show)
 		edges_show(&cm.merge);
 	else
