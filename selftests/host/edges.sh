@@ -227,6 +227,10 @@ verdict $? 'refused: weights of a sum of several hosts'
 "$ntrace" merge --flatten --weight=host1=3 --cap=host9=5 --weight=hots1=2 "$scratch"/in/{1,2} >"$scratch/sums" 2>"$scratch/said"
 [ $? = 0 ] && sed -n 's/^ntrace: \(--[a-z]*: `[^ ]*\) .*/\1/p' "$scratch/said" | cmp - <(printf '%s\n' "--weight: \`hots1'" "--cap: \`host9'")
 verdict $? 'a weight, or a cap, of a host that is in no file is told'
+printf '%s\n' "$scratch/control $(printf 'h\xc2\x9b2J') control 1 10 1" | "$scratch/gen"
+"$ntrace" merge --show "$scratch/control" >"$scratch/show" && grep -q '^recording .* host h.*2J branches' "$scratch/show" &&
+	! LC_ALL=C grep -q $'\xc2\x9b' "$scratch/show"
+verdict $? '--show: a name with a control character beyond ASCII'
 
 # --- damage -------------------------------------------------------------------------------
 

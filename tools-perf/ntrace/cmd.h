@@ -308,6 +308,8 @@ void out_plain(const char *s);
 
 /* As UTF-8: what is none is U+FFFD. *made is to be freed. */
 const char *utf8_text(const char *s, char **made);
+/* A name as text of one line, which a terminal survives: controls are dots. To be freed. */
+char *utf8_plain(const char *s);
 bool utf8_is_control(char c);
 
 /* A string of JSON, to stdout */

@@ -19,12 +19,22 @@ static void print_hex(const uint8_t *p, size_t n)
 		printf("%02x", *p++);
 }
 
+/* The reader lets pass what is no ASCII. */
+static void print_name(const char *name)
+{
+	char *plain = utf8_plain(*name ? name : "-");
+
+	fputs(plain, stdout);
+	free(plain);
+}
+
 static void show_recording(const struct edges_recording *r)
 {
 	printf("recording ");
 	print_hex(r->id, sizeof(r->id));
-	printf(" host %s branches %" PRIu64 " losses %" PRIu64, *r->host ? r->host : "-",
-	       r->branches, r->losses);
+	printf(" host ");
+	print_name(r->host);
+	printf(" branches %" PRIu64 " losses %" PRIu64, r->branches, r->losses);
 	if (r->kernel)
 		printf(" left out: %" PRIu64 " of the kernel", r->kernel);
 	if (r->others)
@@ -62,8 +72,9 @@ static void show_files(struct edges_merge *m, const struct edges_part *part)
 		print_hex(row[i].file->id, row[i].file->size);
 		if (row[i].file->base)
 			printf(" at %#" PRIx64, row[i].file->base);
-		printf(" %s edges %" PRIu64 " branches %" PRIu64 "\n",
-		       *row[i].file->name ? row[i].file->name : "-", row[i].edges, row[i].count);
+		printf(" ");
+		print_name(row[i].file->name);
+		printf(" edges %" PRIu64 " branches %" PRIu64 "\n", row[i].edges, row[i].count);
 	}
 	free(row);
 }

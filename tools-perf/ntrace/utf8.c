@@ -52,6 +52,25 @@ const char *utf8_text(const char *s, char **made)
 	return *made;
 }
 
+/* U+0080 to U+009F are controls, too, that some terminals obey. */
+char *utf8_plain(const char *s)
+{
+	char *made, *text, *p, *to;
+
+	s = utf8_text(s, &made);
+	text = made ? made : strdup(s);
+	if (!text)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (p = to = text; *p; p++) {
+		bool two = p[0] == '\xc2' && p[1] < '\xa0';
+
+		*to++ = two || utf8_is_control(*p) ? '.' : *p;
+		p += two;
+	}
+	*to = '\0';
+	return text;
+}
+
 bool utf8_is_control(char c)
 {
 	return (unsigned char)c < ' ' || c == 0x7f;
