@@ -74,6 +74,15 @@ fleet()		# to $scratch/report; its status
 	timeout "$hang" "$ntrace" fleet "$@" >"$scratch/report" 2>"$scratch/said"
 }
 
+# row HOST COLUMN...: these columns of the report
+row()
+{
+	local host=$1
+	shift
+
+	awk -v host="$host" -v columns="$*" '$1 == host { n = split(columns, c, " "); for (i = 1; i <= n; i++) printf "%s%s", $c[i], i < n ? " " : "\n" }' "$scratch/report"
+}
+
 # is_truth DESCRIPTION R...
 is_truth()
 {
@@ -84,6 +93,14 @@ is_truth()
 	counts "$spool/merged/sum.edges" >"$scratch/got"
 	[ -s "$scratch/want" ] && cmp "$scratch/got" "$scratch/want"
 	verdict $? "$description: the truth's $(wc -l <"$scratch/want") branches"
+}
+
+# is_truth_at WANTED STATUS DESCRIPTION R...: what the command's exit status was, too
+is_truth_at()
+{
+	[ "$1" = "$2" ] || verdict 1 "$3: exit status $2, not $1"
+	shift 2
+	is_truth "$@"
 }
 
 host_of()

@@ -109,7 +109,7 @@ verdict $? 'without the garbage all is well'
 head -c 1000 "$scratch/rec/0" >"$spool/incoming/h00/0.data"
 rm -f "$spool/incoming/h00/again.0"
 fleet "$spool"
-[ $? = 1 ] && is_truth 'a recording is replaced by a part of it' "${everyone[@]:1}"
+is_truth_at 1 $? 'a recording is replaced by a part of it' "${everyone[@]:1}"
 cp "$scratch/rec/0" "$spool/incoming/h00/0.data"
 fleet "$spool"
 [ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
@@ -250,7 +250,7 @@ new_spool documented
 for r in 0 6; do send $r h00; done
 cp "$scratch/prog/p0" "$scratch/prog.0"
 documented ntrace fleet "$spool"
-[ $? = 1 ] && is_truth 'ntrace fleet' 0 6
+is_truth_at 1 $? 'ntrace fleet' 0 6
 (cd "$scratch" && cp prog.0 "$spool/prog" && cd "$spool" && documented ntrace fleet --elf=prog --format=autofdo "$spool")
 "$ntrace" profile --format=autofdo --elf "$spool/prog" "$scratch/rec/0" "$scratch/rec/6" | cmp - "$spool/merged/prog.autofdo" &&
 	[ "$(wc -l <"$spool/merged/prog.autofdo")" -gt 10 ] && documented ntrace fleet --report "$spool"
@@ -265,7 +265,9 @@ cp -R "$scratch/moved" "$spool/symfs/h00$scratch/prog"
 fleet --others "$spool"
 status=$?
 mv "$scratch/moved" "$scratch/prog"
-[ $status = 1 ] && [ "$(awk '$1 == "all" { print $2, $5 }' "$scratch/report")" = '2 0' ] && is_truth "a host's programs, in symfs/" 0 3
+[ "$(awk '$1 == "all" { print $2, $5 }' "$scratch/report")" = '2 0' ]
+verdict $? "a host's programs, in symfs/: no losses"
+is_truth_at 1 $status "a host's programs, in symfs/" 0 3
 # a shared folder whose files have to have names
 "$CC" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/nfs.so" "$here/no-tmpfile.c" -ldl
 verdict $? 'no-tmpfile'
