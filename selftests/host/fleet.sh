@@ -284,6 +284,20 @@ NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/nfs.so "$ntrace" merge -o "$sc
 	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
 verdict $? '... by ntrace merge, too'
 
+# --- bad hosts, odd names -----------------------------------------------------------------------------
+
+# A queue that never gets empty is waited for, and that can be ended.
+mkdir "$scratch/slurm" "$scratch/spool.slurm"
+for tool in sbatch scancel; do printf '#!/bin/sh\n' >"$scratch/slurm/$tool"; done
+# a command that ignores it is killed
+printf '#!/bin/sh\necho 1\necho >>"$0.asked"\nkill -TERM $PPID\n[ $(wc -l <"$0.asked") -lt 5 ] || kill -KILL $PPID\n' >"$scratch/slurm/squeue"
+chmod +x "$scratch"/slurm/*
+mkdir -p "$scratch/spool.slurm/incoming/h00"
+cp "$scratch/rec/0" "$scratch/spool.slurm/incoming/h00/"
+PATH=$scratch/slurm:$PATH fleet --engine=slurm "$scratch/spool.slurm"
+[ $? = 2 ] && grep -q 'waiting for jobs of an earlier command' "$scratch/said" && grep -q 'ended by signal 15' "$scratch/said"
+verdict $? 'waiting for old jobs ends with SIGTERM'
+
 # --- how fast, and how small -----------------------------------------------------------------------------
 
 # usage ARGUMENT...: $ms of processor time, $kb of memory

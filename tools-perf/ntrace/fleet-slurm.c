@@ -220,6 +220,28 @@ static void show(struct slurm *s, const struct state *st)
 		fleet_run_progress("merging, sums to make", st->missing, st->missing + 1);
 }
 
+static void end_if_interrupted(struct slurm *s)
+{
+	if (!interrupted)
+		return;
+	cancel(s);
+	die("ended by signal %d; its jobs are cancelled", (int)interrupted);
+}
+
+/* Those that a command left which was killed. A node that does not answer keeps them for long. */
+static void wait_for_old(struct slurm *s)
+{
+	bool told = false;
+
+	for (cancel(s); are_running(s, true); sleep(1)) {
+		if (!told)
+			warn("waiting for jobs of an earlier command, which are cancelled, to end: squeue --name=%s",
+			     s->name);
+		told = true;
+		end_if_interrupted(s);
+	}
+}
+
 /* Until nothing is left to do, or nobody does it */
 static struct state wait_for_jobs(struct slurm *s)
 {
@@ -229,10 +251,7 @@ static struct state wait_for_jobs(struct slurm *s)
 	do {
 		/* reading the spool is work, too */
 		sleep(1 + s->f->nr_items / 10000);
-		if (interrupted) {
-			cancel(s);
-			die("ended by signal %d; its jobs are cancelled", (int)interrupted);
-		}
+		end_if_interrupted(s);
 		/* before looking, so that what a job did last is seen */
 		running = are_running(s, false);
 		st = look(s);
@@ -275,9 +294,7 @@ void fleet_slurm(struct fleet *f)
 	open_slurm(&s, f);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	/* those that a command left which was killed */
-	for (cancel(&s); are_running(&s, true); sleep(1))
-		;
+	wait_for_old(&s);
 	fleet_spool_read(f);
 	fleet_spool_clean(f);
 	st = look(&s);
