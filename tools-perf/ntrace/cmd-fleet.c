@@ -75,6 +75,18 @@ static void parse_engine(struct command_fleet *cf, const char *arg)
 		die("--engine: `%s' is none of local, slurm", arg);
 }
 
+/* Their profiles are called by their names. */
+static void check_programs(const struct command_fleet *cf)
+{
+	size_t i, k;
+
+	for (i = 0; i < cf->nr_programs; i++)
+		for (k = 0; k < i; k++)
+			if (!strcmp(last_part(cf->program[i]), last_part(cf->program[k])))
+				die("--elf: %s and %s have the same name, and so would their profiles in merged/: run the command once for each, and move the profile away before the next",
+				    cf->program[k], cf->program[i]);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct command_fleet *cf = state->input;
@@ -124,6 +136,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--format wants a program as --elf");
 		if (cf->fleet.nr_sbatch && !cf->slurm)
 			argp_error(state, "--sbatch is for --engine=slurm");
+		check_programs(cf);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
