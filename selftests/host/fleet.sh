@@ -355,7 +355,9 @@ flock $lock
 refuses 'a second command' 'another ntrace fleet works here' "$spool"
 exec {lock}<&-
 mkdir "$scratch/nothing"
+refuses '--report of a folder that is no spool' 'nothing has been sent' --report "$scratch/nothing"
 refuses 'an empty spool' 'nothing to merge' "$scratch/nothing"
+refuses '--report of an empty spool' 'nothing has been sent' --report "$scratch/nothing"
 echo ../etc >"$scratch/nothing/hosts"
 refuses 'a host outside' 'is no name of a host' "$scratch/nothing"
 finish

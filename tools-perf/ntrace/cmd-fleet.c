@@ -216,6 +216,9 @@ int cmd_fleet(int argc, char **argv)
 		die("cannot write to standard output: %s", strerror(errno));
 	if (!cf.report && !cf.fleet.nr_leaves)
 		die("%s: nothing to merge", cf.fleet.spool);
+	if (!cf.fleet.nr_items)
+		die("%s: nothing has been sent: hosts have a folder each below %s/incoming/",
+		    cf.fleet.spool, cf.fleet.spool);
 	fleet_spool_free(&cf.fleet);
 	free(cf.fleet.sbatch);
 	free(cf.program);
