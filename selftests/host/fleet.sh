@@ -286,6 +286,19 @@ verdict $? '... by ntrace merge, too'
 
 # --- bad hosts, odd names -----------------------------------------------------------------------------
 
+# whichever way memory is given out: what comes first counts
+new_spool twice
+rm "$spool/hosts"
+mkdir -p "$spool"/incoming/{h00,h01}
+"$ntrace" merge -o "$spool/incoming/h00/all.edges" "$scratch"/rec/{?,[1-4]?}.edges
+for ((i = 0; i < 50; i++)); do cp "$scratch/rec/$i.edges" "$spool/incoming/h01/"; done
+fleet "$spool"
+for ((i = 0; i < 3; i++)); do
+	fleet --report "$spool"
+	echo "$(row h00 2 6) $(row h01 2 6)"
+done | sort -u >"$scratch/got"
+[ "$(cat "$scratch/got")" = '50 0 0 50' ]
+verdict $? 'what arrives twice counts for the first, by host and name'
 # A queue that never gets empty is waited for, and that can be ended.
 mkdir "$scratch/slurm" "$scratch/spool.slurm"
 for tool in sbatch scancel; do printf '#!/bin/sh\n' >"$scratch/slurm/$tool"; done

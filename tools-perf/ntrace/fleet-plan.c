@@ -21,7 +21,7 @@ static int compare_leaves(const void *a, const void *b)
 	const struct fleet_leaf *const *x = a, *const *y = b;
 	int order = strcmp((*x)->name, (*y)->name);
 
-	return order ? order : *x < *y ? -1 : *x > *y;
+	return order ? order : (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
 static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
@@ -33,7 +33,9 @@ static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
 	for (i = 0; i < f->nr_items; i++)
 		for (k = 0; k < f->item[i].nr_leaves; k++) {
 			all = array_room(all, *nr, sizeof(*all));
-			all[(*nr)++] = &f->item[i].leaf[k];
+			all[*nr] = &f->item[i].leaf[k];
+			all[*nr]->order = *nr;
+			(*nr)++;
 		}
 	if (*nr)
 		qsort(all, *nr, sizeof(*all), compare_leaves);

@@ -28,6 +28,7 @@ enum fleet_state { FLEET_WAITING, FLEET_COUNTED, FLEET_GARBAGE };
 struct fleet_leaf {
 	char *name;
 	uint64_t branches, losses;
+	size_t order;		/* as it was sent, by host and name */
 	bool twice;		/* the same recording was sent by another file that comes before */
 };
 
