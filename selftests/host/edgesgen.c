@@ -5,7 +5,7 @@
  *
  * RECORDING is what the recording's number begins with, SEED makes the edges: the same ones are the
  * same. They are of FILES programs, each at one of five places: so files of different seeds have
- * a fifth of their edges in common.
+ * a fifth of their edges in common. With COUNT=N in the environment each has that count.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@ static uint64_t state;
 static uint8_t raw[1 << 20];
 static size_t len;
 static uint32_t check;		/* of the part */
+static uint64_t fixed;		/* count of each edge; 0: another one of each */
 
 static uint64_t draw(void)
 {
@@ -128,6 +129,8 @@ static void make(const char *host, const char *recording, uint64_t edges, uint64
 		int64_t to = (int64_t)(at * 7 % 4096) - 2048;
 
 		count = draw() % 4 ? draw() % 100 + 1 : draw() * 10 + 1;
+		if (fixed)
+			count = fixed;
 		if (len > BLOCK) {
 			edges_block();
 			last = 0;
@@ -155,6 +158,7 @@ int main(void)
 	char file[4096], host[64], recording[64];
 	uint64_t seed, edges, files;
 
+	fixed = getenv("COUNT") ? strtoull(getenv("COUNT"), NULL, 0) : 0;
 	while (scanf("%4095s %63s %63s %" SCNu64 " %" SCNu64 " %" SCNu64, file, host, recording, &seed,
 		     &edges, &files) == 6) {
 		if (!freopen(file, "w", stdout))

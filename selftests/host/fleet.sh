@@ -286,6 +286,23 @@ verdict $? '... by ntrace merge, too'
 
 # --- bad hosts, odd names -----------------------------------------------------------------------------
 
+"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/edgesgen" "$here/edgesgen.c"
+verdict $? 'edgesgen'
+new_spool saturated
+rm "$spool/hosts"
+for i in 1 2 3; do
+	mkdir -p "$spool/incoming/h$i"
+	echo "$spool/incoming/h$i/a.edges h$i r$i 1 1 1"
+done | COUNT=$(((1 << 62) * 2 - 5)) "$scratch/edgesgen"
+fleet "$spool"
+[ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said" && [ "$(row all 4)" = 18446744073709551615 ]
+verdict $? 'counts that are more than a count can be: reported, and as much as it can'
+fleet "$spool"
+[ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said"
+verdict $? '... also by a run that finds the sum'
+"$ntrace" fleet --report "$spool" >"$scratch/report" 2>"$scratch/said"
+[ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said"
+verdict $? '... and by --report'
 # whichever way memory is given out: what comes first counts
 new_spool twice
 rm "$spool/hosts"

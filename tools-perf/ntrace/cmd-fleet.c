@@ -188,6 +188,7 @@ static void only_look(struct fleet *f)
 	fleet_spool_open(f, false);
 	fleet_spool_read(f);
 	fleet_plan_make(f, &plan);
+	f->saturated = fleet_plan_saturated(&plan);
 	fleet_plan_free(&plan);
 }
 

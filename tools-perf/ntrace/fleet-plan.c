@@ -173,6 +173,37 @@ static void add(struct edges_merge *m, const char *path)
 		    path);
 }
 
+/* Beside the sum, for it is told again by each run that finds it */
+static char *saturated_path(const char *path)
+{
+	char *beside;
+
+	if (asprintf(&beside, "%s.saturated", path) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return beside;
+}
+
+static void mark_saturated(const char *path)
+{
+	char *beside = saturated_path(path);
+
+	fleet_spool_write(beside, "", 0);
+	free(beside);
+}
+
+size_t fleet_plan_saturated(const struct fleet_plan *plan)
+{
+	size_t i, n = 0;
+	char *beside;
+
+	for (i = 0; i < plan->nr; i++) {
+		beside = saturated_path(plan->node[i].path);
+		n += !access(beside, F_OK);
+		free(beside);
+	}
+	return n;
+}
+
 void fleet_plan_merge(const struct fleet_node *node)
 {
 	struct edges_merge m = { .skipped = 0 };
@@ -184,6 +215,9 @@ void fleet_plan_merge(const struct fleet_node *node)
 	edges_merge_settle(&m);
 	edges_write_open(&w, node->path);
 	edges_merge_sum(&m, &w);
+	/* before: what is there is done */
+	if (m.saturated)
+		mark_saturated(node->path);
 	edges_write_close(&w);
 	edges_merge_free(&m);
 }
@@ -208,15 +242,21 @@ static void copy_sum(const char *from, const char *to)
 
 void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)
 {
-	char *to = fleet_path(f, "merged/sum.edges"), **keep = calloc(plan->nr, sizeof(*keep));
+	char *to = fleet_path(f, "merged/sum.edges"), **keep = calloc(2 * plan->nr, sizeof(*keep));
 	size_t i;
 
 	if (!keep)
 		die("%s", nt_strerror(NT_ENOMEM));
 	copy_sum(plan->node[plan->nr - 1].path, to);
-	for (i = 0; i < plan->nr; i++)
-		keep[i] = (char *)last_part(plan->node[i].path);
-	fleet_spool_keep(f, "work/tree", keep, plan->nr);
+	for (i = 0; i < plan->nr; i++) {
+		keep[2 * i] = strdup(last_part(plan->node[i].path));
+		keep[2 * i + 1] = saturated_path(last_part(plan->node[i].path));
+		if (!keep[2 * i])
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
+	fleet_spool_keep(f, "work/tree", keep, 2 * plan->nr);
+	for (i = 0; i < 2 * plan->nr; i++)
+		free(keep[i]);
 	free(keep);
 	free(to);
 }

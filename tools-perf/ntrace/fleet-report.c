@@ -23,8 +23,8 @@ static void add_item(struct row *row, const struct fleet_item *item)
 			continue;
 		}
 		row->recordings++;
-		row->branches += item->leaf[i].branches;
-		row->losses += item->leaf[i].losses;
+		edges_saturate(&row->branches, item->leaf[i].branches);
+		edges_saturate(&row->losses, item->leaf[i].losses);
 	}
 }
 
@@ -32,8 +32,8 @@ static void add_row(struct row *sum, const struct row *row)
 {
 	sum->recordings += row->recordings;
 	sum->bytes += row->bytes;
-	sum->branches += row->branches;
-	sum->losses += row->losses;
+	edges_saturate(&sum->branches, row->branches);
+	edges_saturate(&sum->losses, row->losses);
 	sum->twice += row->twice;
 	sum->garbage += row->garbage;
 	sum->waiting += row->waiting;
@@ -117,5 +117,8 @@ bool fleet_report(struct fleet *f)
 	print_row("all", &sum);
 	print_garbage(f);
 	silent = print_silent(f);
-	return !sum.losses && !sum.garbage && !sum.waiting && !silent;
+	if (f->saturated)
+		warn("%s: %zu sums have counts that are more than a count can be, and are the most that it can: look for a host whose counts cannot be",
+		     f->spool, f->saturated);
+	return !sum.losses && !sum.garbage && !sum.waiting && !silent && !f->saturated;
 }

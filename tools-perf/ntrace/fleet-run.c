@@ -295,6 +295,7 @@ void fleet_run(struct fleet *f)
 	if (f->failed)
 		die("%zu steps failed, see above: mend that, and run the command again; finished steps are kept",
 		    f->failed);
+	f->saturated = fleet_plan_saturated(&plan);
 	if (plan.nr)
 		fleet_plan_publish(f, &plan);
 	fleet_plan_free(&plan);

@@ -56,6 +56,7 @@ struct fleet {
 	char **leaf;			/* that count, by name; of fleet_item */
 	size_t nr_leaves;
 	size_t failed;			/* steps that this machine could not do */
+	size_t saturated;		/* sums with counts that are the most that one can be */
 	/* Slurm's */
 	char **sbatch;			/* arguments */
 	size_t nr_sbatch;
@@ -107,6 +108,8 @@ void fleet_plan_make(struct fleet *f, struct fleet_plan *plan);
 void fleet_plan_free(struct fleet_plan *plan);
 /* In a process of its own */
 void fleet_plan_merge(const struct fleet_node *node);
+/* How many of its sums have counts that are the most that one can be */
+size_t fleet_plan_saturated(const struct fleet_plan *plan);
 /* Give the sum of all its name, and remove sums of other plans. */
 void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan);
 /* So many levels has the tree of n recordings. */
