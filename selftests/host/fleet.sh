@@ -284,6 +284,54 @@ NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/nfs.so "$ntrace" merge -o "$sc
 	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
 verdict $? '... by ntrace merge, too'
 
+# --- faults of this machine ---------------------------------------------------------------------------
+
+# What this machine could not do for a while is nobody's garbage, and is done by the next run.
+new_spool descriptors
+rm "$spool/hosts"
+for r in 0 1 2 3; do send $r h00; done
+for ((limit = 6; limit < 12; limit++)); do
+	(ulimit -n $limit && fleet --jobs=1 "$spool")
+	cat "$scratch/report" "$scratch/said"
+done >"$scratch/got"
+grep -q 'Too many open files' "$scratch/got" && ! grep -q '^garbage' "$scratch/got" && fleet "$spool"
+verdict $? 'too few files may be open: no garbage, and the next run takes all'
+is_truth '... all of it' 0 1 2 3
+new_spool memory
+rm "$spool/hosts"
+for r in 0 1 2 3; do send $r h00; done
+for limit in 8000 10000 12000; do
+	(ulimit -v $limit && fleet --jobs=1 "$spool")
+	cat "$scratch/report" "$scratch/said"
+done >"$scratch/got"
+grep -q '[Oo]ut of memory\|Cannot allocate memory' "$scratch/got" && ! grep -q '^garbage' "$scratch/got" && fleet "$spool"
+verdict $? 'too little memory: no garbage, and the next run takes all'
+is_truth '... all of it' 0 1 2 3
+# files and folders that who runs the command may not read: for root, too, without these capabilities
+unprivileged=()
+[ "$(id -u)" != 0 ] || unprivileged=(setpriv --bounding-set=-dac_override,-dac_read_search)
+fleet_unprivileged()
+{
+	timeout "$hang" "${unprivileged[@]}" "$ntrace" fleet "$@" >"$scratch/report" 2>"$scratch/said"
+}
+new_spool permission
+rm "$spool/hosts"
+for r in 0 3 6 9; do send $r h0$r; done
+chmod 0 "$spool/incoming/h03" "$spool/incoming/h06/6.data"
+if "${unprivileged[@]}" test -x "$ntrace" && ! "${unprivileged[@]}" cat "$spool/incoming/h06/6.data" >"$scratch/got"; then
+	fleet_unprivileged "$spool"
+	is_truth_at 1 $? 'what may not be read stops nobody else' 0 9
+	sed -n 's/^not counted: \([^:]*\): \(.*\)/\1 \2/p' "$scratch/report" >"$scratch/got"
+	printf '%s %s\n' "$spool/incoming/h03" 'Permission denied' "$spool/incoming/h06/6.data" 'Permission denied' | cmp - "$scratch/got" &&
+		! grep -q '^garbage\|^sent nothing' "$scratch/report" && [ "$(row h03 8) $(row h06 8) $(row all 2 7 8)" = '1 1 2 0 2' ]
+	verdict $? '... it is reported, and waits'
+	chmod 755 "$spool/incoming/h03"
+	chmod 644 "$spool/incoming/h06/6.data"
+	fleet_unprivileged "$spool"
+	is_truth_at 0 $? '... and counts when it may be read' 0 3 6 9
+else
+	verdict 0 'what may not be read # SKIP no setpriv that drops capabilities'
+fi
 # --- bad hosts, odd names -----------------------------------------------------------------------------
 
 "$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/edgesgen" "$here/edgesgen.c"
@@ -303,6 +351,23 @@ verdict $? '... also by a run that finds the sum'
 "$ntrace" fleet --report "$spool" >"$scratch/report" 2>"$scratch/said"
 [ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said"
 verdict $? '... and by --report'
+new_spool odd
+rm "$spool/hosts"
+for host in +rack1 - h00; do mkdir -p "$spool/incoming/$host"; done
+cp "$scratch/rec/0" "$spool/incoming/+rack1/a.data"
+cp "$scratch/rec/3" "$spool/incoming/-/b.data"
+cp "$scratch/rec/6" "$spool/incoming/h00/c.data"
+cp "$scratch/rec/9" "$spool/incoming/#notes"
+cp "$scratch/rec/9" "$spool/incoming/hidden"
+fleet "$spool"
+is_truth_at 1 $? 'hosts called +rack1 and -, and strays' 0 3 6
+[ "$(row +rack1 2 7) $(row h00 2 7) $(row all 2 7)" = '1 0 1 0 3 2' ] && ! grep -q '^sent nothing' "$scratch/report" &&
+	sed -n 's/^garbage: \([^:]*\): .*/\1/p' "$scratch/report" | cmp - <(printf '%s\n' "$spool"/incoming/{'#notes',hidden})
+verdict $? '... each has a row, and the strays are named'
+find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort >"$scratch/want"
+fleet "$spool"
+find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort | cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" = 3 ]
+verdict $? '... and is not decoded anew'
 # whichever way memory is given out: what comes first counts
 new_spool twice
 rm "$spool/hosts"

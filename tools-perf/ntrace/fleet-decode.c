@@ -141,20 +141,49 @@ static void take_edges(struct decoding *d)
 	edges_codec_free(&codec);
 }
 
+/* What is read. No links: a host may have put one there after the folder was looked at. */
+static void look(const struct fleet_item *item, struct stat *st)
+{
+	char *inside;
+
+	if (lstat(item->path, st))
+		die("%s", strerror(errno));
+	if (S_ISDIR(st->st_mode)) {
+		if (asprintf(&inside, "%s/data", item->path) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		if (lstat(inside, st))
+			die("%s", strerror(errno));
+		free(inside);
+	}
+	if (!S_ISREG(st->st_mode))
+		die("is no regular file");
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 void fleet_decode(const struct fleet *f, struct fleet_item *item)
 {
 	struct decoding d = { .f = f, .item = item, .status = strdup("counted\n") };
 	char *folder = fleet_path(f, "work/status/%s", item->host), *text;
 	uint8_t id[EDGES_SHA256];
+	struct stat before, after;
 
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		die_machine("%s: %s", folder, strerror(errno));
+	look(item, &before);
 	edges_sha256_file(item->path, id);
 	check_name(item, id);
 	if (edges_is(item->path))
 		take_edges(&d);
 	else
 		take_recording(&d, id);
+	look(item, &after);
+	if (!is_same(&before, &after))
+		die("has changed while it was read");
 	if (!d.status || asprintf(&text, "%send\n", d.status) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	fleet_spool_write(item->status, text, strlen(text));

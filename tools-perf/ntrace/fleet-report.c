@@ -16,7 +16,7 @@ static void add_item(struct row *row, const struct fleet_item *item)
 
 	row->bytes += item->size;
 	row->garbage += item->state == FLEET_GARBAGE;
-	row->waiting += item->state == FLEET_WAITING;
+	row->waiting += item->state == FLEET_WAITING || item->state == FLEET_PUT_OFF;
 	for (i = 0; i < item->nr_leaves; i++) {
 		if (item->leaf[i].twice) {
 			row->twice++;
@@ -46,11 +46,17 @@ static void print_row(const char *name, const struct row *row)
 	       row->twice, row->garbage, row->waiting);
 }
 
+/* Behind them are strays. */
+static const struct fleet_item *end_of_hosts(const struct fleet *f)
+{
+	return f->item + f->nr_items - f->nr_strays;
+}
+
 /* Items are in the order of hosts. */
 static const struct fleet_item *print_host(const struct fleet *f, const char *host,
 					   const struct fleet_item *item, struct row *sum)
 {
-	const struct fleet_item *end = f->item + f->nr_items;
+	const struct fleet_item *end = end_of_hosts(f);
 	struct row row = { 0 };
 
 	while (item < end && strcmp(item->host, host) < 0)
@@ -62,34 +68,33 @@ static const struct fleet_item *print_host(const struct fleet *f, const char *ho
 	return item;
 }
 
-/* What is in no host's folder, as of a host `-': it may come before and behind every host. */
+/* What is in no host's folder, as of a host `-' */
 static void print_strays(const struct fleet *f, struct row *sum)
 {
+	const struct fleet_item *item = end_of_hosts(f);
 	struct row row = { 0 };
-	size_t i;
 
-	for (i = 0; i < f->nr_items; i++)
-		if (!strcmp(f->item[i].host, "-"))
-			add_item(&row, &f->item[i]);
-	if (!row.garbage)
+	if (!f->nr_strays)
 		return;
+	for (; item < f->item + f->nr_items; item++)
+		add_item(&row, item);
 	print_row("-", &row);
 	add_row(sum, &row);
 }
 
-static void print_garbage(const struct fleet *f)
+static void print_reasons(const struct fleet *f, enum fleet_state state, const char *what)
 {
 	size_t i;
 
 	for (i = 0; i < f->nr_items; i++)
-		if (f->item[i].state == FLEET_GARBAGE)
-			printf("garbage: %s: %s\n", f->item[i].path, f->item[i].reason);
+		if (f->item[i].state == state)
+			printf("%s: %s: %s\n", what, f->item[i].path, f->item[i].reason);
 }
 
 /* Both are sorted. Returns how many hosts sent nothing. */
 static size_t print_silent(const struct fleet *f)
 {
-	const struct fleet_item *item = f->item, *end = item + f->nr_items;
+	const struct fleet_item *item = f->item, *end = end_of_hosts(f);
 	size_t i, silent = 0;
 
 	for (i = 0; i < f->nr_hosts; i++) {
@@ -115,7 +120,8 @@ bool fleet_report(struct fleet *f)
 	for (i = 0; i < f->nr_hosts; i++)
 		item = print_host(f, f->host[i], item, &sum);
 	print_row("all", &sum);
-	print_garbage(f);
+	print_reasons(f, FLEET_GARBAGE, "garbage");
+	print_reasons(f, FLEET_PUT_OFF, "not counted");
 	silent = print_silent(f);
 	if (f->saturated)
 		warn("%s: %zu sums have counts that are more than a count can be, and are the most that it can: look for a host whose counts cannot be",

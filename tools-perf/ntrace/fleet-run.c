@@ -128,6 +128,32 @@ static void last_words(int said, char *line, size_t room)
 	line[n] = '\0';
 }
 
+static bool ends_with(const char *line, const char *words)
+{
+	size_t n = strlen(line), len = strlen(words);
+
+	return n >= len && !strcmp(line + n - len, words);
+}
+
+/*
+ * Was it this machine, or this ntrace, that could not read the file? Whatever fails ends its last
+ * line with what the system, or the library, said. Another time, or elsewhere, it may be read.
+ */
+static bool is_machine(const char *line)
+{
+	static const int errors[] = {
+		EACCES, EAGAIN, EBUSY, EINTR, EIO, EMFILE, ENFILE, ENOMEM, EPERM, EREMOTEIO, ESTALE,
+		ETIMEDOUT,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (ends_with(line, strerror(errors[i])))
+			return true;
+	return ends_with(line, nt_strerror(NT_ENOMEM)) || strstr(line, "was built without") ||
+	       ends_with(line, "has changed while it was read");
+}
+
 /* What ends a process is the fault of what it reads, but for a kill from outside. */
 static bool is_garbage(int status)
 {
@@ -157,17 +183,28 @@ static void tell_failure(struct pool *p, const struct worker *w, int status, con
 	p->f->failed++;
 }
 
+/* Who prints it names the file before. */
+static void cut_path(char *line, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (!strncmp(line, path, len) && !strncmp(line + len, ": ", 2))
+		memmove(line, line + len + 2, strlen(line + len + 2) + 1);
+}
+
 static void finish_decode(struct pool *p, struct worker *w, int status)
 {
 	struct fleet_item *item = w->step.item;
 	char line[1024];
 
 	last_words(w->said, line, sizeof(line));
+	cut_path(line, item->path);
 	if (WIFSIGNALED(status) && is_garbage(status))
 		snprintf(line, sizeof(line), "the decoder was ended by signal %d",
 			 WTERMSIG(status));
 	if (is_garbage(status)) {
-		fleet_spool_mark_garbage(item, line);
+		fleet_spool_mark(item, WIFEXITED(status) && is_machine(line) ? FLEET_PUT_OFF :
+				 FLEET_GARBAGE, line);
 		return;
 	}
 	fleet_spool_read_status(p->f, item);

@@ -229,11 +229,21 @@ static bool add_leaf(const struct fleet *f, struct fleet_item *item, const char 
 	return true;
 }
 
+/* "garbage REASON", "later REASON" */
+static bool read_reason(struct fleet_item *item, const char *line)
+{
+	if (strncmp(line, "garbage ", 8) && strncmp(line, "later ", 6))
+		return false;
+	item->state = *line == 'g' ? FLEET_GARBAGE : FLEET_PUT_OFF;
+	item->reason = copy(strchr(line, ' ') + 1);
+	return true;
+}
+
 /* A status whose leaves are not all there is none: then the file is decoded again. */
 void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
 {
 	char *text, *line, *rest;
-	bool known;
+	bool known, why;
 
 	if (!item->status)
 		return;
@@ -242,40 +252,26 @@ void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
 	if (!text)
 		return;
 	line = strtok_r(text, "\n", &rest);
-	if (line && !strncmp(line, "garbage ", 8)) {
-		item->reason = copy(line + 8);
-		item->state = FLEET_GARBAGE;
-	}
+	why = line && read_reason(item, line);
 	known = line && !strcmp(line, "counted");
 	while (known && (line = strtok_r(NULL, "\n", &rest)) && strcmp(line, "end"))
 		known = add_leaf(f, item, line);
 	if (known && line)
 		item->state = FLEET_COUNTED;
-	else if (item->state != FLEET_GARBAGE)
+	else if (!why)
 		forget_status(item);
 	free(text);
 }
 
-/* A line of text that a terminal survives */
-static char *one_line(const char *s)
+void fleet_spool_mark(struct fleet_item *item, enum fleet_state state, const char *reason)
 {
-	char *to = copy(s), *p;
+	char *line = utf8_plain(reason), *text;
 
-	for (p = to; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = ' ';
-	return to;
-}
-
-void fleet_spool_mark_garbage(struct fleet_item *item, const char *reason)
-{
-	char *line = one_line(reason), *text;
-
-	if (asprintf(&text, "garbage %s\n", line) < 0)
+	if (asprintf(&text, "%s %s\n", state == FLEET_GARBAGE ? "garbage" : "later", line) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	fleet_spool_write(item->status, text, strlen(text));
 	forget_status(item);
-	item->state = FLEET_GARBAGE;
+	item->state = state;
 	item->reason = line;
 	free(text);
 }
@@ -287,32 +283,6 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, sorted; those with a dot before are being written. */
-static char **list(const char *path, size_t *nr, bool hidden)
-{
-	DIR *dir = opendir(path);
-	struct dirent *d;
-	char **name = NULL;
-
-	*nr = 0;
-	if (!dir && errno == ENOENT)
-		return NULL;
-	if (!dir)
-		die("%s: %s", path, strerror(errno));
-	for (errno = 0; (d = readdir(dir)); errno = 0) {
-		if (*d->d_name == '.' && (!hidden || strncmp(d->d_name, ".ntrace.", 8)))
-			continue;
-		name = array_room(name, *nr, sizeof(*name));
-		name[(*nr)++] = copy(d->d_name);
-	}
-	if (errno)
-		die("%s: %s", path, strerror(errno));
-	closedir(dir);
-	if (*nr)
-		qsort(name, *nr, sizeof(*name), compare_names);
-	return name;
-}
-
 static void free_names(char **name, size_t nr)
 {
 	while (nr)
@@ -320,17 +290,71 @@ static void free_names(char **name, size_t nr)
 	free(name);
 }
 
+/*
+ * The names in a folder, sorted; those with a dot before are being written. Returns 0, or an errno:
+ * then there are none.
+ */
+static int try_list(const char *path, char ***names, size_t *nr, bool hidden)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	char **name = NULL;
+	int err;
+
+	*names = NULL;
+	*nr = 0;
+	if (!dir)
+		return errno == ENOENT ? 0 : errno;
+	for (errno = 0; (d = readdir(dir)); errno = 0) {
+		if (*d->d_name == '.' && (!hidden || strncmp(d->d_name, ".ntrace.", 8)))
+			continue;
+		name = array_room(name, *nr, sizeof(*name));
+		name[(*nr)++] = copy(d->d_name);
+	}
+	err = errno;
+	closedir(dir);
+	if (err) {
+		free_names(name, *nr);
+		*nr = 0;
+		return err;
+	}
+	if (*nr)
+		qsort(name, *nr, sizeof(*name), compare_names);
+	*names = name;
+	return 0;
+}
+
+/* As that; ends the command where it cannot. */
+static char **list(const char *path, size_t *nr, bool hidden)
+{
+	char **name;
+	int err = try_list(path, &name, nr, hidden);
+
+	if (err)
+		die("%s: %s", path, strerror(err));
+	return name;
+}
+
+/* Of a file that cannot be looked at: garbage only if it is not there */
+static const char *not_seen(struct fleet_item *item, const char *not_there)
+{
+	if (errno == ENOENT || errno == ENOTDIR)
+		return not_there;
+	item->state = FLEET_PUT_OFF;
+	return strerror(errno);
+}
+
 /* NULL, or what is wrong. No links: a host would choose what else is read. */
-static const char *find_data(const struct fleet *f, const struct fleet_item *item, struct stat *st)
+static const char *find_data(const struct fleet *f, struct fleet_item *item, struct stat *st)
 {
 	const char *wrong = NULL;
 	char *inside;
 
 	if (lstat(item->path, st))
-		return "has gone";
+		return not_seen(item, "has gone");
 	if (S_ISDIR(st->st_mode)) {
 		inside = fleet_path(f, "incoming/%s/%s/data", item->host, item->name);
-		wrong = lstat(inside, st) ? "is a folder without `data'" : NULL;
+		wrong = lstat(inside, st) ? not_seen(item, "is a folder without `data'") : NULL;
 		free(inside);
 	}
 	return wrong || S_ISREG(st->st_mode) ? wrong : "is no regular file";
@@ -343,14 +367,17 @@ static const char *find_data(const struct fleet *f, const struct fleet_item *ite
 static void look_at(const struct fleet *f, struct fleet_item *item)
 {
 	struct stat st;
-	const char *wrong = find_data(f, item, &st);
+	const char *wrong;
 
+	item->state = FLEET_GARBAGE;
+	wrong = find_data(f, item, &st);
 	if (strlen(item->name) > NAME_LONGEST || strlen(item->host) > NAME_LONGEST)
 		wrong = "its name is too long: at most 180 bytes";
 	if (wrong) {
 		item->reason = copy(wrong);
 		return;
 	}
+	item->state = FLEET_WAITING;
 	item->size = st.st_size;
 	item->status = fleet_path(f, "work/status/%s/%s@%llx-%llx.%lx", item->host, item->name,
 				  (unsigned long long)st.st_size,
@@ -364,35 +391,54 @@ static struct fleet_item *add_item(struct fleet *f, const char *host, const char
 	f->item = array_room(f->item, f->nr_items, sizeof(*f->item));
 	item = &f->item[f->nr_items++];
 	*item = (struct fleet_item){ .host = copy(host), .name = copy(name) };
-	item->path = strcmp(host, "-") ? fleet_path(f, "incoming/%s/%s", host, name) :
-		     fleet_path(f, "incoming/%s", name);
+	item->path = *name ? fleet_path(f, "incoming/%s/%s", host, name) :
+		     fleet_path(f, "incoming/%s", host);
 	return item;
 }
 
-static void read_host(struct fleet *f, const char *host)
+static void add_stray(struct fleet *f, const char *name)
 {
-	char *path = fleet_path(f, "incoming/%s", host), **name;
-	struct fleet_item *item;
-	struct stat st;
-	size_t i, nr;
+	struct fleet_item *item = add_item(f, name, "");
 
-	if (lstat(path, &st) || !S_ISDIR(st.st_mode)) {
-		add_item(f, "-", host)->reason = copy("is in no host's folder: move it to incoming/HOST/");
-		f->item[f->nr_items - 1].state = FLEET_GARBAGE;
-		free(path);
-		return;
-	}
-	name = list(path, &nr, false);
+	item->stray = true;
+	item->state = FLEET_GARBAGE;
+	item->reason = copy("is in no host's folder: move it to incoming/HOST/");
+	f->nr_strays++;
+}
+
+/* Folders that a host has closed are its own matter: they keep nobody else from being counted. */
+static void add_closed(struct fleet *f, const char *host, int err)
+{
+	struct fleet_item *item = add_item(f, host, "");
+
+	item->state = FLEET_PUT_OFF;
+	item->reason = copy(strerror(err));
+}
+
+static void read_host(struct fleet *f, const char *host, const char *path)
+{
+	struct fleet_item *item;
+	char **name;
+	size_t i, nr;
+	int err = try_list(path, &name, &nr, false);
+
+	if (err)
+		add_closed(f, host, err);
 	for (i = 0; i < nr; i++) {
 		item = add_item(f, host, name[i]);
 		look_at(f, item);
 		if (item->reason)
-			item->state = FLEET_GARBAGE;
-		else
-			fleet_spool_read_status(f, item);
+			continue;
+		fleet_spool_read_status(f, item);
 	}
 	free_names(name, nr);
-	free(path);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 static void add_host(struct fleet *f, const char *host)
@@ -435,20 +481,28 @@ static void settle_hosts(struct fleet *f)
 
 void fleet_spool_read(struct fleet *f)
 {
-	char *path = fleet_path(f, "incoming"), **name;
-	size_t i, nr;
+	char *path = fleet_path(f, "incoming"), **name, **stray = NULL;
+	size_t i, nr, nr_strays = 0;
 
 	fleet_spool_free(f);
 	read_expected(f);
 	name = list(path, &nr, false);
 	for (i = 0; i < nr; i++) {
-		size_t before = f->nr_items;
+		char *folder = fleet_path(f, "incoming/%s", name[i]);
 
-		read_host(f, name[i]);
-		if (f->nr_items == before || strcmp(f->item[before].host, "-"))
+		if (is_folder(folder)) {
+			read_host(f, name[i], folder);
 			add_host(f, name[i]);
+		} else {
+			stray = array_room(stray, nr_strays, sizeof(*stray));
+			stray[nr_strays++] = name[i];
+		}
+		free(folder);
 	}
+	for (i = 0; i < nr_strays; i++)
+		add_stray(f, stray[i]);
 	settle_hosts(f);
+	free(stray);
 	free_names(name, nr);
 	free(path);
 }
@@ -470,7 +524,7 @@ void fleet_spool_free(struct fleet *f)
 	free(f->leaf);
 	f->item = NULL;
 	f->host = f->leaf = NULL;
-	f->nr_hosts = f->nr_leaves = 0;
+	f->nr_hosts = f->nr_leaves = f->nr_strays = 0;
 }
 
 /* --------------------------------------------------------------- cleaning --- */
@@ -502,13 +556,13 @@ static void clean_folder(const char *path, char *const *keep, size_t nr_keep, bo
 static void clean_statuses(struct fleet *f)
 {
 	char *path = fleet_path(f, "work/status"), **host, **keep = NULL, *dir;
-	size_t i, k = 0, nr, n;
+	size_t i, k = 0, nr, n, end = f->nr_items - f->nr_strays;
 
 	host = list(path, &nr, false);
 	for (i = 0; i < nr; i++) {
-		while (k < f->nr_items && strcmp(f->item[k].host, host[i]) < 0)
+		while (k < end && strcmp(f->item[k].host, host[i]) < 0)
 			k++;
-		for (n = 0; k < f->nr_items && !strcmp(f->item[k].host, host[i]); k++) {
+		for (n = 0; k < end && !strcmp(f->item[k].host, host[i]); k++) {
 			if (!f->item[k].status)
 				continue;
 			keep = array_room(keep, n, sizeof(*keep));
@@ -526,12 +580,27 @@ static void clean_statuses(struct fleet *f)
 	free(path);
 }
 
+/* What the run before has put off is done now. */
+static void take_up(struct fleet *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->nr_items; i++) {
+		if (f->item[i].state != FLEET_PUT_OFF || !f->item[i].status)
+			continue;
+		if (unlink(f->item[i].status) && errno != ENOENT)
+			die("%s: cannot be removed: %s", f->item[i].status, strerror(errno));
+		forget_status(&f->item[i]);
+	}
+}
+
 void fleet_spool_clean(struct fleet *f)
 {
 	static const char *const folders[] = { "work", "work/tree", "merged" };
 	char *path, **keep = NULL;
 	size_t i, k, nr = 0;
 
+	take_up(f);
 	for (i = 0; i < f->nr_items; i++)
 		for (k = 0; k < f->item[i].nr_leaves; k++) {
 			keep = array_room(keep, nr, sizeof(*keep));

@@ -21,8 +21,8 @@
 /* Sums that are merged by one step. The tree is the same, whoever works. */
 #define FLEET_WIDTH	32
 
-/* What became of a file that was sent */
-enum fleet_state { FLEET_WAITING, FLEET_COUNTED, FLEET_GARBAGE };
+/* What became of a file that was sent. Put off: it could not be read here; the next run tries. */
+enum fleet_state { FLEET_WAITING, FLEET_COUNTED, FLEET_GARBAGE, FLEET_PUT_OFF };
 
 /* Edges of one recording: "ID-COUNT-EDGES-CHECK", below leaves/ and the first two letters */
 struct fleet_leaf {
@@ -36,10 +36,11 @@ struct fleet_leaf {
 struct fleet_item {
 	char *host, *name;
 	char *path;
+	bool stray;		/* in no host's folder */
 	char *status;		/* the path of its status */
 	uint64_t size;
 	enum fleet_state state;
-	char *reason;		/* of garbage */
+	char *reason;		/* of garbage, and of what is put off */
 	struct fleet_leaf *leaf;
 	size_t nr_leaves;
 };
@@ -49,8 +50,8 @@ struct fleet {
 	struct edges_choice choice;
 	unsigned int jobs;
 	int lock;		/* for as long as it is open */
-	struct fleet_item *item;	/* by host and name */
-	size_t nr_items;
+	struct fleet_item *item;	/* by host and name, strays behind them */
+	size_t nr_items, nr_strays;
 	char **host;			/* those that are expected, and those that sent, by name */
 	size_t nr_hosts;
 	char **leaf;			/* that count, by name; of fleet_item */
@@ -76,7 +77,8 @@ void fleet_spool_free(struct fleet *f);
 void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item);
 /* Write a file beside, then give it its name. */
 void fleet_spool_write(const char *path, const char *text, size_t len);
-void fleet_spool_mark_garbage(struct fleet_item *item, const char *reason);
+/* Of garbage, and of what is put off, as the next run will read it */
+void fleet_spool_mark(struct fleet_item *item, enum fleet_state state, const char *reason);
 /* Remove what no file that was sent is the cause of, and what killed processes left. */
 void fleet_spool_clean(struct fleet *f);
 /* Remove all but these names, which are sorted. */

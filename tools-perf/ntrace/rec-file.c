@@ -100,6 +100,10 @@ static enum found take(struct rec_file *f, const char *path, bool given)
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* it may well be there: without it trace would be lost that is not */
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO ||
+		       errno == ESTALE))
+		die("%s: %s", path, strerror(errno));
 	if (fd < 0)
 		return NOT_THERE;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
