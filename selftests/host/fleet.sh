@@ -351,6 +351,17 @@ verdict $? '... also by a run that finds the sum'
 "$ntrace" fleet --report "$spool" >"$scratch/report" 2>"$scratch/said"
 [ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said"
 verdict $? '... and by --report'
+new_spool forged
+printf '%s\n' h00 >"$spool/hosts"
+send 0 h00
+forged=$'x: fine\nall                       9999      0                0        0      0        0        0\n\e[2J\xc2\x9b2J\x9b2J'
+echo nonsense >"$spool/incoming/h00/$forged"
+mkdir "$spool/incoming/h$forged"
+cp "$scratch/rec/3" "$spool/incoming/h$forged/3.data"
+fleet "$spool"
+[ $? = 1 ] && [ "$(grep -c '^all ' "$scratch/report")" = 1 ] && [ "$(row all 2 7)" = '2 1' ] &&
+	[ "$(tr -d '\n' <"$scratch/report" | LC_ALL=C grep -c $'[\x01-\x1f\x7f]\|\xc2[\x80-\x9f]\|\x9b')" = 0 ]
+verdict $? 'names with control characters: one line each'
 new_spool odd
 rm "$spool/hosts"
 for host in +rack1 - h00; do mkdir -p "$spool/incoming/$host"; done

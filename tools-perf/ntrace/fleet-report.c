@@ -2,6 +2,7 @@
 /*
  * A line for each host, and what is wrong
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fleet.h"
@@ -39,11 +40,15 @@ static void add_row(struct row *sum, const struct row *row)
 	sum->waiting += row->waiting;
 }
 
-static void print_row(const char *name, const struct row *row)
+/* Whoever may send may give any name: it is a part of a line, and no line of its own. */
+static void print_row(const char *host, const struct row *row)
 {
+	char *name = utf8_plain(host);
+
 	printf("%-20s %10" PRIu64 " %14" PRIu64 " %16" PRIu64 " %8" PRIu64 " %6" PRIu64 " %8" PRIu64
 	       " %8" PRIu64 "\n", name, row->recordings, row->bytes, row->branches, row->losses,
 	       row->twice, row->garbage, row->waiting);
+	free(name);
 }
 
 /* Behind them are strays. */
@@ -84,11 +89,18 @@ static void print_strays(const struct fleet *f, struct row *sum)
 
 static void print_reasons(const struct fleet *f, enum fleet_state state, const char *what)
 {
+	char *path, *reason;
 	size_t i;
 
-	for (i = 0; i < f->nr_items; i++)
-		if (f->item[i].state == state)
-			printf("%s: %s: %s\n", what, f->item[i].path, f->item[i].reason);
+	for (i = 0; i < f->nr_items; i++) {
+		if (f->item[i].state != state)
+			continue;
+		path = utf8_plain(f->item[i].path);
+		reason = utf8_plain(f->item[i].reason);
+		printf("%s: %s: %s\n", what, path, reason);
+		free(path);
+		free(reason);
+	}
 }
 
 /* Both are sorted. Returns how many hosts sent nothing. */
@@ -96,13 +108,16 @@ static size_t print_silent(const struct fleet *f)
 {
 	const struct fleet_item *item = f->item, *end = end_of_hosts(f);
 	size_t i, silent = 0;
+	char *name;
 
 	for (i = 0; i < f->nr_hosts; i++) {
 		while (item < end && strcmp(item->host, f->host[i]) < 0)
 			item++;
 		if (item != end && !strcmp(item->host, f->host[i]))
 			continue;
-		printf("sent nothing: %s\n", f->host[i]);
+		name = utf8_plain(f->host[i]);
+		printf("sent nothing: %s\n", name);
+		free(name);
 		silent++;
 	}
 	return silent;

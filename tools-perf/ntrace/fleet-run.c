@@ -173,14 +173,17 @@ static bool is_garbage(int status)
 static void tell_failure(struct pool *p, const struct worker *w, int status, const char *line)
 {
 	const struct step *s = &w->step;
-	const char *what = s->item ? s->item->path : s->node ? s->node->path : s->output;
+	char *what = utf8_plain(s->item ? s->item->path : s->node ? s->node->path : s->output);
+	char *words = utf8_plain(line);
 
 	fleet_run_progress("", 1, 1);
 	if (WIFSIGNALED(status))
 		warn("%s: not made: its process was ended by signal %d", what, WTERMSIG(status));
 	else
-		warn("%s: not made: %s", what, line);
+		warn("%s: not made: %s", what, words);
 	p->f->failed++;
+	free(what);
+	free(words);
 }
 
 /* Who prints it names the file before. */
