@@ -332,6 +332,33 @@ if "${unprivileged[@]}" test -x "$ntrace" && ! "${unprivileged[@]}" cat "$spool/
 else
 	verdict 0 'what may not be read # SKIP no setpriv that drops capabilities'
 fi
+# programs that come later
+new_spool later
+rm "$spool/hosts"
+for r in 0 2; do send $r h00; done
+mv "$scratch/prog" "$scratch/moved"
+mkdir -p "$spool/symfs/h00/etc"
+echo something >"$spool/symfs/h00/etc/other"
+fleet --others "$spool"
+before=$?/$(row all 5)
+fleet --others "$spool"
+before=$before/$?/$(row all 5)
+(cd "$spool" && fleet --report .)
+before=$before/$(row all 8)
+mkdir -p "$spool/symfs/h00$scratch"
+cp -R "$scratch/moved" "$spool/symfs/h00$scratch/prog"
+fleet --report "$spool"
+waits=$(row all 8)
+fleet --others "$spool"
+status=$?
+mv "$scratch/moved" "$scratch/prog"
+[ "$before" = 1/1/1/1/0 ] && [ "$waits" = 1 ]
+verdict $? 'a program comes to symfs/ later: its recordings wait'
+is_truth_at 0 $status '... and are counted again' 0 2
+[ -n "$(find "$spool/work/leaves" -type f)" ] && cp "$spool/merged/sum.edges" "$scratch/got" && rm -r "$spool/work" && fleet --others "$spool" &&
+	cmp "$scratch/got" "$spool/merged/sum.edges"
+verdict $? '... the same bytes as if it had been there'
+
 # --- bad hosts, odd names -----------------------------------------------------------------------------
 
 "$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/edgesgen" "$here/edgesgen.c"

@@ -4,6 +4,7 @@
  * name, so what was sent twice is there once. What is not as it was sent counts nothing: part of a
  * recording would count once more when the whole of it arrives.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,14 +74,13 @@ static void check_name(const struct fleet_item *item, const uint8_t *id)
 		die("is damaged or cut: its SHA-256 is %s, and its name says another one", hex);
 }
 
-/* Programs of that host, of all hosts, or those of this machine */
-static char *find_programs(const struct decoding *d)
+char *fleet_decode_symfs(const struct fleet *f, const char *host)
 {
-	char *path = fleet_path(d->f, "symfs/%s", d->item->host);
+	char *path = fleet_path(f, "symfs/%s", host);
 
 	if (access(path, X_OK)) {
 		free(path);
-		path = fleet_path(d->f, "symfs");
+		path = fleet_path(f, "symfs");
 	}
 	if (access(path, X_OK)) {
 		free(path);
@@ -89,21 +89,91 @@ static char *find_programs(const struct decoding *d)
 	return path;
 }
 
+/* skip: what the command calls the spool, so that another name for it makes no difference */
+static void digest_file(struct edges_sha256 *s, const char *path, size_t skip)
+{
+	struct stat st;
+	char text[96];
+	int n;
+
+	/* of a link, what it leads to */
+	if (stat(path, &st))
+		return;
+	n = snprintf(text, sizeof(text), "%llx-%llx.%lx", (unsigned long long)st.st_size,
+		     (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	edges_sha256_add(s, path + skip, strlen(path + skip) + 1);
+	edges_sha256_add(s, text, n + 1);
+}
+
+static int is_entry(const struct dirent *d)
+{
+	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
+}
+
+/* Links to folders are not followed: they may lead anywhere, and in circles. */
+static void digest_folder(struct edges_sha256 *s, const char *path, size_t skip)
+{
+	struct dirent **entry;
+	int n = scandir(path, &entry, is_entry, alphasort), i;
+	struct stat st;
+	char *one;
+
+	for (i = 0; i < n; i++) {
+		if (asprintf(&one, "%s/%s", path, entry[i]->d_name) < 0)
+			die("%s", nt_strerror(NT_ENOMEM));
+		if (!lstat(one, &st) && S_ISDIR(st.st_mode))
+			digest_folder(s, one, skip);
+		else
+			digest_file(s, one, skip);
+		free(one);
+		free(entry[i]);
+	}
+	if (n >= 0)
+		free(entry);
+}
+
+void fleet_decode_digest(const struct fleet *f, const char *symfs, char hex[EDGES_SHA256_HEX])
+{
+	uint8_t digest[EDGES_SHA256];
+	struct edges_sha256 s;
+
+	edges_sha256_begin(&s);
+	if (symfs)
+		digest_folder(&s, symfs, strlen(f->spool));
+	edges_sha256_end(&s, digest);
+	edges_sha256_hex(digest, hex);
+}
+
+/* Programs that are missing may come: with others it has to be decoded again. */
+static void note_programs(struct decoding *d, const char *hex)
+{
+	char *status;
+
+	if (asprintf(&status, "%sprograms %s\n", d->status, hex) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	free(d->status);
+	d->status = status;
+}
+
 static void take_recording(struct decoding *d, const uint8_t *id)
 {
 	struct edges_choice choice = d->f->choice;
 	struct rec_options options = { .symfs = NULL };
-	char *programs = find_programs(d);
+	char *programs = fleet_decode_symfs(d->f, d->item->host), hex[EDGES_SHA256_HEX];
 	struct edges_writer w;
 	uint64_t losses;
 
 	if (!perf_is_data(d->item->path))
 		die("is neither a recording nor a file of edges");
 	options.symfs = programs;
+	/* before: what comes meanwhile may have been missed */
+	fleet_decode_digest(d->f, programs, hex);
 	choice.whole = true;
 	open_leaf(d, &w, id);
 	losses = edges_count_recording(&w, d->item->path, &options, &choice);
 	close_leaf(d, &w, id, &w.totals, losses);
+	if (losses)
+		note_programs(d, hex);
 	free(programs);
 }
 

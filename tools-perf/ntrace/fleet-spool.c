@@ -199,7 +199,8 @@ static void forget_status(struct fleet_item *item)
 	free(item->leaf);
 	item->leaf = NULL;
 	free(item->reason);
-	item->reason = NULL;
+	free(item->programs);
+	item->reason = item->programs = NULL;
 	item->state = FLEET_WAITING;
 }
 
@@ -239,6 +240,16 @@ static bool read_reason(struct fleet_item *item, const char *line)
 	return true;
 }
 
+/* "programs DIGEST", or a leaf */
+static bool read_line(const struct fleet *f, struct fleet_item *item, const char *line)
+{
+	if (strncmp(line, "programs ", 9))
+		return add_leaf(f, item, line);
+	free(item->programs);
+	item->programs = copy(line + 9);
+	return true;
+}
+
 /* A status whose leaves are not all there is none: then the file is decoded again. */
 void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
 {
@@ -255,7 +266,7 @@ void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
 	why = line && read_reason(item, line);
 	known = line && !strcmp(line, "counted");
 	while (known && (line = strtok_r(NULL, "\n", &rest)) && strcmp(line, "end"))
-		known = add_leaf(f, item, line);
+		known = read_line(f, item, line);
 	if (known && line)
 		item->state = FLEET_COUNTED;
 	else if (!why)
@@ -415,8 +426,32 @@ static void add_closed(struct fleet *f, const char *host, int err)
 	item->reason = copy(strerror(err));
 }
 
+/* Programs of the host that is read */
+struct programs {
+	char hex[EDGES_SHA256_HEX];
+	bool known;
+};
+
+/* What had losses is decoded again with other programs. */
+static void check_programs(const struct fleet *f, struct fleet_item *item, struct programs *now)
+{
+	char *symfs;
+
+	if (!item->programs)
+		return;
+	if (!now->known) {
+		symfs = fleet_decode_symfs(f, item->host);
+		fleet_decode_digest(f, symfs, now->hex);
+		now->known = true;
+		free(symfs);
+	}
+	if (strcmp(item->programs, now->hex))
+		forget_status(item);
+}
+
 static void read_host(struct fleet *f, const char *host, const char *path)
 {
+	struct programs now = { .known = false };
 	struct fleet_item *item;
 	char **name;
 	size_t i, nr;
@@ -430,6 +465,7 @@ static void read_host(struct fleet *f, const char *host, const char *path)
 		if (item->reason)
 			continue;
 		fleet_spool_read_status(f, item);
+		check_programs(f, item, &now);
 	}
 	free_names(name, nr);
 }

@@ -41,6 +41,7 @@ struct fleet_item {
 	uint64_t size;
 	enum fleet_state state;
 	char *reason;		/* of garbage, and of what is put off */
+	char *programs;		/* those that it was decoded with, if some were missing: a digest */
 	struct fleet_leaf *leaf;
 	size_t nr_leaves;
 };
@@ -88,6 +89,10 @@ void fleet_spool_keep(const struct fleet *f, const char *folder, char **keep, si
 
 /* In a process of its own: writes leaves, then the status; ends it where it cannot. */
 void fleet_decode(const struct fleet *f, struct fleet_item *item);
+/* Where programs of a host are: symfs/HOST, else symfs; NULL: on this machine. To be freed. */
+char *fleet_decode_symfs(const struct fleet *f, const char *host);
+/* What is there, by path, size and time: another text when something came, went or changed */
+void fleet_decode_digest(const struct fleet *f, const char *symfs, char hex[EDGES_SHA256_HEX]);
 
 /* --------------------------------------------------------- fleet-plan.c --- */
 
