@@ -587,7 +587,9 @@ u64 ntrace_untimed_period(struct ntrace *nt)
 {
 	const struct itrace_synth_opts *opts = &nt->opts;
 
-	if (opts->instructions && opts->period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS)
+	if (opts->period_type == PERF_ITRACE_PERIOD_INSTRUCTIONS)
+		return opts->period;
+	if (opts->instructions)
 		pr_warning_once("ntrace: trace without times: samples every %" PRIu64
 				" instructions instead of every %llu ns\n",
 				nt->untimed_period, opts->period);
