@@ -55,6 +55,14 @@ static void forget(struct serve_infer *s, unsigned int rd)
 	s->known &= ~(1u << rd) | 1;
 }
 
+/* One that memory was loaded into, or two: of twice XLEN, unless it is x0, which stays 0 */
+static void forget_loaded(struct serve_infer *s, unsigned int rd, bool two)
+{
+	forget(s, rd);
+	if (two && rd)
+		forget(s, rd | 1);
+}
+
 static bool is_known(const struct serve_infer *s, unsigned int reg)
 {
 	return s->known >> reg & 1;
@@ -185,7 +193,13 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 		else
 			op(s, bits, rd, funct3, 32);
 		break;
-	case 0x03: case 0x2f: case 0x73: case 0x53: case 0x57:	/* loads, AMO, CSRs, what is moved */
+	case 0x03:	/* loads; ld of RV32 is one of Zilsd */
+		forget_loaded(s, rd, xlen == 32 && funct3 == 3);
+		break;
+	case 0x2f:	/* AMO; of twice XLEN is amocas */
+		forget_loaded(s, rd, funct3 == (xlen == 32 ? 3 : 4));
+		break;
+	case 0x73: case 0x53: case 0x57:	/* CSRs, what is moved */
 		forget(s, rd);
 		break;
 	case 0x23: case 0x0f: case 0x07: case 0x27: case 0x43: case 0x47: case 0x4b: case 0x4f:
@@ -229,8 +243,9 @@ static void quadrant0(struct serve_infer *s, uint32_t bits)
 			part(bits, 5, 5, 3) | part(bits, 6, 6, 2), s->rec->xlen);
 		break;
 	case 1: case 2: case 3:	/* c.fld, c.lw, and c.ld or c.flw */
+		/* or c.ld of Zclsd */
 		if (bits >> 13 != 1)
-			forget(s, rd);
+			forget_loaded(s, rd, bits >> 13 == 3 && s->rec->xlen == 32);
 		break;
 	case 4:
 		forget_all(s);
@@ -290,8 +305,8 @@ static void quadrant2(struct serve_infer *s, uint64_t pc, uint32_t bits)
 	case 2:	/* c.lwsp */
 		forget(s, rd);
 		break;
-	case 3:	/* c.ldsp, on RV32 c.flwsp, which forgets too much */
-		forget(s, rd);
+	case 3:	/* c.ldsp; on RV32 that of Zclsd, or c.flwsp, which forgets too much */
+		forget_loaded(s, rd, xlen == 32);
 		break;
 	case 4:
 		if (rs2 && !high)	/* c.mv */
