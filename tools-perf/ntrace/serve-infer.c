@@ -380,6 +380,22 @@ static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 	       (s->rec->timed && run->pc >> (s->rec->xlen - 1));
 }
 
+/* Is one between a run of the chunk at hand and the instruction before it? */
+static bool is_behind_break(const struct serve_infer *s, const struct serve_view *v, uint32_t index)
+{
+	const struct serve_track *t = v->track;
+
+	for (; index; index--) {
+		const struct serve_run *run = &t->program->run[v->run[index - 1]];
+
+		if (run->insns)
+			return false;
+		if (is_break(s, run))
+			return true;
+	}
+	return t->chunk[v->chunk].paused;
+}
+
 static void go(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 {
 	const struct serve_track *t = v->track;
@@ -395,10 +411,8 @@ static void go(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 		uint32_t index;
 		const struct serve_run *run = serve_view_at(v, at, &nth, &index);
 
-		for (uint32_t i = index; i && !t->program->run[v->run[i - 1]].insns; i--)
-			if (is_break(s, &t->program->run[v->run[i - 1]]))
-				forget_all(s);
-		if (is_break(s, run) || (next && next != serve_run_pc(run, nth)))
+		if ((!nth && is_behind_break(s, v, index)) || is_break(s, run) ||
+		    (next && next != serve_run_pc(run, nth)))
 			forget_all(s);
 		to = insn - at < run->insns - nth ? nth + (unsigned int)(insn - at) : run->insns;
 		pass_run(s, run, nth, to);
@@ -418,10 +432,7 @@ static bool breaks_at(struct serve_infer *s, struct serve_view *v, uint64_t insn
 	if (insn >= t->insns)
 		return false;
 	serve_view_at(v, insn, &nth, &index);
-	for (uint32_t i = index; !nth && i && !t->program->run[v->run[i - 1]].insns; i--)
-		if (is_break(s, &t->program->run[v->run[i - 1]]))
-			return true;
-	return false;
+	return !nth && is_behind_break(s, v, index);
 }
 
 bool serve_infer_reg(struct serve_infer *s, struct serve_view *v, uint64_t insn, unsigned int reg,

@@ -41,6 +41,7 @@ struct serve_writer {
 	struct serve_stack stack;
 	struct serve_run left;	/* the run before */
 	bool has_left;
+	bool paused;		/* since the last instruction */
 	uint64_t next_pc;
 };
 
@@ -113,7 +114,7 @@ static struct serve_chunk *begin_chunk(struct serve_track *t)
 	close_chunk(t);
 	t->chunk = array_room(t->chunk, t->nr_chunks, sizeof(*t->chunk));
 	c = &t->chunk[t->nr_chunks++];
-	*c = (struct serve_chunk){ .insn = t->insns };
+	*c = (struct serve_chunk){ .insn = t->insns, .paused = w->paused };
 	keep_stack(c, &w->stack);
 	w->len = w->hits = 0;
 	memset(&w->expect, 0, sizeof(w->expect));
@@ -143,6 +144,7 @@ static void put_run(struct serve_track *t, uint32_t number)
 	t->insns += run->insns;
 	w->left = *run;
 	w->has_left = true;
+	w->paused = !run->insns && (w->paused || run->type == NT_TYPE_NONE);
 }
 
 bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, uint64_t insns,

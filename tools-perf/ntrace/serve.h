@@ -90,6 +90,7 @@ struct serve_frame {
 /* So many runs, which are decoded at once; what is known where they begin is a checkpoint. */
 struct serve_chunk {
 	uint64_t insn;		/* number of its first instruction */
+	bool paused;		/* between that and the one before */
 	uint8_t *bytes;
 	uint32_t nr_bytes;
 	uint32_t nr_runs;
