@@ -12,7 +12,7 @@
 static void push(struct serve_stack *s, uint64_t from, uint64_t to, uint64_t ret, bool trap)
 {
 	if (s->nr == STACK_MAX)
-		s->nr = 0;
+		serve_stack_forget(s);
 	if (s->nr == s->room) {
 		s->room = s->room ? 2 * s->room : 64;
 		s->frame = reallocarray(s->frame, s->room, sizeof(*s->frame));
@@ -22,12 +22,19 @@ static void push(struct serve_stack *s, uint64_t from, uint64_t to, uint64_t ret
 	s->frame[s->nr++] = (struct serve_frame){ from, to, ret, trap };
 }
 
+static void pop_to(struct serve_stack *s, size_t nr)
+{
+	s->nr = nr;
+	if (s->low > nr)
+		s->low = nr;
+}
+
 /* The innermost that returns there; what is inside of it never will. None: all is as it was. */
 static void return_to(struct serve_stack *s, uint64_t pc)
 {
 	for (size_t i = s->nr; i && !s->frame[i - 1].trap; i--) {
 		if (s->frame[i - 1].ret == pc) {
-			s->nr = i - 1;
+			pop_to(s, i - 1);
 			return;
 		}
 	}
@@ -38,7 +45,7 @@ static void return_from_trap(struct serve_stack *s)
 {
 	for (size_t i = s->nr; i; i--) {
 		if (s->frame[i - 1].trap) {
-			s->nr = i - 1;
+			pop_to(s, i - 1);
 			return;
 		}
 	}
@@ -70,6 +77,24 @@ void serve_stack_step(struct serve_stack *s, const struct serve_run *left, uint6
 	}
 }
 
+/* As it was where a chunk begins */
+static void load(struct serve_stack *s, const struct serve_track *t, size_t chunk)
+{
+	const struct serve_chunk *c = &t->chunk[chunk];
+	size_t missing = c->nr_same + c->nr_frames;
+
+	s->nr = s->room = missing;
+	s->frame = calloc(missing + 1, sizeof(*s->frame));
+	if (!s->frame)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (; missing; c--) {
+		if (c->nr_same >= missing)
+			continue;
+		memcpy(s->frame + c->nr_same, c->frame, (missing - c->nr_same) * sizeof(*s->frame));
+		missing = c->nr_same;
+	}
+}
+
 struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn)
 {
 	const struct serve_track *t = v->track;
@@ -85,8 +110,7 @@ struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn)
 		insn = t->insns - 1;
 	serve_view_at(v, insn, &nth, &index);
 	c = &t->chunk[v->chunk];
-	for (uint32_t i = 0; i < c->nr_frames; i++)
-		push(&s, c->frame[i].from, c->frame[i].to, c->frame[i].ret, c->frame[i].trap);
+	load(&s, t, v->chunk);
 	at = c->insn;
 	if (serve_track_mark_at(t, at))
 		s.nr = 0;

@@ -93,10 +93,12 @@ static void close_chunk(struct serve_track *t)
 	c->nr_bytes = (uint32_t)w->len;
 }
 
-static void keep_stack(struct serve_chunk *c, const struct serve_stack *s)
+static void keep_stack(struct serve_chunk *c, struct serve_stack *s)
 {
-	size_t nr = s->nr < SERVE_FRAMES ? s->nr : SERVE_FRAMES;
+	size_t nr = s->nr - s->low;
 
+	c->nr_same = (uint32_t)s->low;
+	s->low = s->nr;
 	if (!nr)
 		return;
 	c->frame = calloc(nr, sizeof(*c->frame));
@@ -182,9 +184,10 @@ void serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const ch
 	int n;
 
 	/* what is left of calls is not known any more */
-	t->writer->stack.nr = 0;
+	serve_stack_forget(&t->writer->stack);
 	t->writer->has_left = false;
-	if (last && last->insn == t->insns && last->kind == SERVE_LOSS)
+	if (last && last->insn == t->insns &&
+	    (last->kind == SERVE_LOSS || (last->kind == SERVE_GAP && kind == SERVE_BEGIN)))
 		return;
 	va_start(ap, fmt);
 	n = vasprintf(&text, fmt, ap);

@@ -78,7 +78,6 @@ uint32_t serve_program_known(struct serve_program *p, const struct serve_run *ru
 #define SERVE_CHUNK	16384u	/* runs */
 #endif
 #define SERVE_FILTER	4096u	/* bits */
-#define SERVE_FRAMES	512u	/* of a checkpoint; the outermost beyond are not kept */
 
 struct serve_frame {
 	uint64_t from;		/* the call */
@@ -95,12 +94,13 @@ struct serve_chunk {
 	uint32_t nr_bytes;
 	uint32_t nr_runs;
 	uint64_t filter[SERVE_FILTER / 64];	/* which runs it has, by number modulo SERVE_FILTER */
+	/* behind the outermost nr_same, which are those of the chunk before */
 	struct serve_frame *frame;
-	uint32_t nr_frames;
+	uint32_t nr_same, nr_frames;
 };
 
 enum serve_mark_kind {
-	SERVE_BEGIN,		/* trace begins; nothing is missing before */
+	SERVE_BEGIN,		/* trace begins, or is another task's; nothing is missing before */
 	SERVE_LOSS,		/* trace is missing that should be there */
 	SERVE_GAP,		/* nothing was traced: trace was off, or the thread elsewhere */
 };
@@ -199,7 +199,14 @@ bool serve_view_pc(struct serve_view *v, uint64_t insn, uint64_t *pc);
 struct serve_stack {
 	struct serve_frame *frame;	/* the outermost first */
 	size_t nr, room;
+	size_t low;			/* the fewest since somebody set it */
 };
+
+/* No call is known any more. */
+static inline void serve_stack_forget(struct serve_stack *s)
+{
+	s->nr = s->low = 0;
+}
 
 /*
  * A run was executed behind another that was left as its type says: what is called, or returned
