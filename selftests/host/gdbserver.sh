@@ -203,6 +203,43 @@ for words in 'monitor goto ' '(25.00%), time ' '(100.00%)' 'goto: the last posit
 	says "$words" "monitor: $words"
 done
 
+# ------------------------------------------------------------------ memory
+
+# Instructions at 1000 on, behind two: one that stores twice, one that stores 32 times, one that stores the
+# last bytes of all
+python3 - "$scratch/stores.tv" <<'PY'
+import struct, sys
+
+def group(items=b'', insn=0x13):
+    return b'\x01' + items + b'\x11' + struct.pack('<I', insn) + b'\x03'
+
+def store(addr, value):
+    return b'\x07\x03' + struct.pack('<Q', addr) + b'\x07\x07' + struct.pack('<Q', value)
+
+# a request to store 8 bytes, and the response
+def request(addr, value):
+    return b'\x08' + struct.pack('<QBQ', addr, 0x31, value) + b'\x09\x03'
+
+t = b'\x01\x0b\x07\x0a' + struct.pack('<Q', 0x1000) + group() + group()
+t += group(store(0x2000, 1) + store(0x3000, 2), 0x00b53023) + group()
+t += group(b''.join(request(0x4000 + 8 * i, i) for i in range(32)), 0x02057027) + group()
+t += group(store((1 << 64) - 8, 3), 0x00b53023) + group() + b'\x02'
+open(sys.argv[1], 'wb').write(t)
+PY
+# watched ADDRESS SIZE: the instruction that a watchpoint stops at, or "end"
+watched()
+{
+	printf '%s\n' "Z2,$1,$2" c 'monitor position' D | session --tv "$scratch/stores.tv"
+	sed -n 's/.*replaylog:end.*/end/p; t; s/.*: instruction \([0-9]*\) of.*/\1/p' "$scratch/got" | head -1
+}
+for watch in '2000 8 2' '3000 8 2' '3007 1 2' '3008 8 end' '4000 8 4' '40f8 1 4' '4100 8 end' \
+	'fffffffffffffff8 8 6' 'ffffffffffffffff 1 6' 'ffffffffffffff00 f8 end'; do
+	read -r addr size want <<<"$watch"
+	got=$(watched $addr $size)
+	[ "$got" = "$want" ]
+	verdict $? "a watchpoint of $size bytes at $addr: $got"
+done
+
 # ----------------------------------------------------------------- clients
 
 # A server on a free port: $port, $server

@@ -124,29 +124,32 @@ static unsigned int read_bytes(uint32_t insn, unsigned int insn_bytes, bool rv32
 	return (insn & 0xfc03) == 0x8000 ? 1 : (insn & 0xfc03) == 0x8400 ? 2 : 0;
 }
 
-static bool address_of(const struct nt_tv_group *g, uint64_t *addr)
+/* The k-th store data belongs to the k-th address: those that the program used are first choice. */
+static bool address_of(const struct nt_tv_group *g, unsigned int k, uint64_t *addr)
 {
-	bool found = false;
+	static const uint8_t idents[] = { NT_TV_EADDR, NT_TV_PADDR };
 
-	for (size_t i = 0; i < g->n; i++) {
-		const struct nt_tv_item *it = &g->items[i];
+	for (unsigned int j = 0; j < 2; j++) {
+		unsigned int left = k;
 
-		if (it->opcode != NT_TV_STATE ||
-		    (it->ident != NT_TV_EADDR && it->ident != NT_TV_PADDR))
-			continue;
-		if (!found || it->ident == NT_TV_EADDR)
+		for (size_t i = 0; i < g->n; i++) {
+			const struct nt_tv_item *it = &g->items[i];
+
+			if (it->opcode != NT_TV_STATE || it->ident != idents[j] || left--)
+				continue;
 			*addr = it->value;
-		found = true;
+			return true;
+		}
 	}
-	return found;
+	return false;
 }
 
 size_t serve_state_accesses(const struct nt_tv_group *g, bool rv32, struct serve_access *access,
 			    size_t max)
 {
 	uint64_t addr = 0;
-	bool has_addr = address_of(g, &addr);
-	unsigned int bytes = has_addr ? read_bytes(g->insn, g->insn_bytes, rv32) : 0;
+	unsigned int bytes = address_of(g, 0, &addr) ? read_bytes(g->insn, g->insn_bytes, rv32) : 0;
+	unsigned int stores = 0;
 	size_t n = 0;
 
 	if (bytes && n < max)
@@ -159,8 +162,8 @@ size_t serve_state_accesses(const struct nt_tv_group *g, bool rv32, struct serve
 				it->addr, 1ull << it->memsize,
 				it->memop != NT_TV_LOAD && it->memop != NT_TV_LR,
 			};
-		else if (it->opcode == NT_TV_STATE && has_addr && it->ident >= NT_TV_STORE8 &&
-			 it->ident <= NT_TV_STORE64)
+		else if (it->opcode == NT_TV_STATE && it->ident >= NT_TV_STORE8 &&
+			 it->ident <= NT_TV_STORE64 && address_of(g, stores++, &addr))
 			access[n++] = (struct serve_access){
 				addr, 1ull << (it->ident - NT_TV_STORE8), true,
 			};

@@ -147,13 +147,14 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 static bool is_touched(const struct source *s, const struct nt_tv_group *g,
 		       const struct serve_watch *w)
 {
-	struct serve_access access[16];
-	size_t n = serve_state_accesses(g, s->params.xlen == 32, access, 16);
+	struct serve_access access[NT_TV_GROUP_MAX + 1];
+	size_t n = serve_state_accesses(g, s->params.xlen == 32, access, NT_TV_GROUP_MAX + 1);
 
 	for (size_t i = 0; i < n; i++) {
 		if (w->kind != '4' && access[i].write != (w->kind == '2'))
 			continue;
-		if (access[i].addr < w->addr + w->size && w->addr < access[i].addr + access[i].size)
+		/* no sums: the last byte of all may be one of them */
+		if (access[i].addr - w->addr < w->size || w->addr - access[i].addr < access[i].size)
 			return true;
 	}
 	return false;
