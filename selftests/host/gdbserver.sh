@@ -129,6 +129,18 @@ says '<architecture>riscv:rv64</architecture>' 'of 64 bits'
 says "$(od -An -tx1 -j4096 -N4 "$program" | tr -d ' \n')" 'memory of its file'
 grep -qx l "$scratch/got" && verdict 1 'an object is empty'
 
+# on one CPU one task behind the other: no call of the first is one of the second
+first=$("$ntrace" script --insns --tid=100 "$scratch/switch.data" | grep -c 'instructions:')
+session --cpu=1 "$scratch/switch.data" <<END
+monitor goto $((first - 1))
+monitor calls
+monitor goto $first
+monitor calls
+D
+END
+says ' called 0x8' 'the calls of the first task on a CPU'
+says 'no call is known that has not returned' 'are none of the second'
+
 # an AUX record is missing: that is said where one passes it
 session "$scratch/orphan.data" <<'END'
 c

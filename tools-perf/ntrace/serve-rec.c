@@ -24,6 +24,7 @@ struct owner {
 	uint64_t pc;
 	uint32_t insns, space;
 	bool pending;
+	int ran;		/* of a CPU: whose instructions were the last */
 	uint64_t stop;		/* where trace ended, until it goes on */
 	bool stopped;
 	unsigned int losses;
@@ -115,12 +116,27 @@ static void flush(struct owner *o, unsigned int type)
 
 /* ---------------------------------------------------------------- output - */
 
+/* What another task left behind is none of its calls and registers. */
+static void take_change(struct owner *o, const struct rec_sample *sample)
+{
+	if (o->ran == sample->tid)
+		return;
+	flush(o, NT_TYPE_NONE);
+	if (o->track->insns) {
+		o->stopped = false;
+		serve_track_mark(o->track, SERVE_BEGIN, "another task");
+	}
+	o->ran = sample->tid;
+}
+
 static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 {
 	struct source *s = ctx;
 	struct owner *o = find_owner(s, sample->pid, sample->tid, sample->cpu);
 	bool kernel = rec_is_kernel(&s->rec, sample->ip);
 
+	if (s->by_cpu)
+		take_change(o, sample);
 	flush(o, NT_TYPE_NONE);
 	o->task = sample->task;
 	set_process(s, o, s->by_cpu ? -1 : sample->pid);
@@ -165,6 +181,8 @@ static void take_branch(void *ctx, const struct rec_sample *sample)
 	struct owner *o = find_owner(s, sample->pid, sample->tid, sample->cpu);
 
 	if (sample->flags & NT_SESSION_BEGIN) {
+		if (s->by_cpu)
+			take_change(o, sample);
 		take_begin(o, sample->addr, sample->time);
 		return;
 	}
