@@ -33,40 +33,43 @@ bool serve_points_have(const struct serve_points *p, uint64_t addr)
 	return i < p->nr && p->addr[i] == addr;
 }
 
-void serve_points_add(struct serve_points *p, uint64_t addr)
+void serve_points_add(struct serve_points *p, uint64_t addr, unsigned int kind)
 {
 	size_t i = place(p, addr);
 
 	if (i < p->nr && p->addr[i] == addr) {
-		p->uses[i]++;
+		p->kinds[i] |= 1u << kind;
 		return;
 	}
 	p->addr = array_room(p->addr, p->nr, sizeof(*p->addr));
-	p->uses = array_room(p->uses, p->nr, sizeof(*p->uses));
+	p->kinds = array_room(p->kinds, p->nr, sizeof(*p->kinds));
 	memmove(p->addr + i + 1, p->addr + i, (p->nr - i) * sizeof(*p->addr));
-	memmove(p->uses + i + 1, p->uses + i, (p->nr - i) * sizeof(*p->uses));
+	memmove(p->kinds + i + 1, p->kinds + i, (p->nr - i) * sizeof(*p->kinds));
 	p->addr[i] = addr;
-	p->uses[i] = 1;
+	p->kinds[i] = 1u << kind;
 	p->nr++;
 	p->stale = true;
 }
 
-void serve_points_remove(struct serve_points *p, uint64_t addr)
+void serve_points_remove(struct serve_points *p, uint64_t addr, unsigned int kind)
 {
 	size_t i = place(p, addr);
 
-	if (i == p->nr || p->addr[i] != addr || --p->uses[i])
+	if (i == p->nr || p->addr[i] != addr)
+		return;
+	p->kinds[i] &= ~(1u << kind);
+	if (p->kinds[i])
 		return;
 	p->nr--;
 	memmove(p->addr + i, p->addr + i + 1, (p->nr - i) * sizeof(*p->addr));
-	memmove(p->uses + i, p->uses + i + 1, (p->nr - i) * sizeof(*p->uses));
+	memmove(p->kinds + i, p->kinds + i + 1, (p->nr - i) * sizeof(*p->kinds));
 	p->stale = true;
 }
 
 void serve_points_free(struct serve_points *p)
 {
 	free(p->addr);
-	free(p->uses);
+	free(p->kinds);
 	free(p->hit);
 }
 

@@ -358,10 +358,10 @@ static void set_point(struct serve_session *s, const char *p, bool set)
 		return;
 	}
 	/* it is set or removed once, however often it is said */
-	if (set && !serve_points_have(&s->points, addr))
-		serve_points_add(&s->points, addr);
-	else if (!set && serve_points_have(&s->points, addr))
-		serve_points_remove(&s->points, addr);
+	if (set)
+		serve_points_add(&s->points, addr, (unsigned int)(kind - '0'));
+	else
+		serve_points_remove(&s->points, addr, (unsigned int)(kind - '0'));
 	serve_session_reply(s, "OK");
 }
 

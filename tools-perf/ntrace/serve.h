@@ -221,7 +221,7 @@ struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn);
 /* Addresses that are looked for */
 struct serve_points {
 	uint64_t *addr;		/* sorted */
-	uint32_t *uses;		/* how often each was asked for */
+	uint32_t *kinds;	/* a bit for each kind of breakpoint there */
 	size_t nr;
 	/* of each run, which of its instructions are at one of them */
 	uint32_t *hit;
@@ -231,8 +231,8 @@ struct serve_points {
 	uint64_t filter[SERVE_FILTER / 64];
 };
 
-void serve_points_add(struct serve_points *p, uint64_t addr);
-void serve_points_remove(struct serve_points *p, uint64_t addr);
+void serve_points_add(struct serve_points *p, uint64_t addr, unsigned int kind);
+void serve_points_remove(struct serve_points *p, uint64_t addr, unsigned int kind);
 bool serve_points_have(const struct serve_points *p, uint64_t addr);
 void serve_points_free(struct serve_points *p);
 
