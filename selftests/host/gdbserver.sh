@@ -252,6 +252,77 @@ for watch in '2000 8 2' '3000 8 2' '3007 1 2' '3008 8 end' '4000 8 4' '40f8 1 4'
 	verdict $? "a watchpoint of $size bytes at $addr: $got"
 done
 
+# ------------------------------------------------------- the script for GDB
+
+# A function that calls itself 100 times: with it GDB has 102 frames, the outermost is code at 80000000.
+python3 - "$scratch/deep.raw" "$scratch/deep.pc" <<'END'
+import struct, sys
+code = [0x008000ef, 0x6f, 0x00050863, 0xfff50513, 0xff9ff0ef, 0x13, 0x8067]
+open(sys.argv[1], 'wb').write(struct.pack('<7I', *code))
+way = [0] + [8, 0xc, 0x10] * 100 + [8, 0x18] + [0x14, 0x18] * 100 + [4, 4]
+open(sys.argv[2], 'w').write(''.join('%x\n' % (0x80000000 + pc) for pc in way))
+END
+"$ntrace" encode --raw "$scratch/deep.raw@0x80000000" --pc "$scratch/deep.pc" -o "$scratch/deep.bin"
+verdict $? 'a trace of deep calls'
+session --raw "$scratch/deep.raw@0x80000000" "$scratch/deep.bin" <<'END'
+monitor goto 301
+monitor where
+monitor where 200
+D
+END
+says '... and 37 more' 'where: 64 calls, and how many more'
+says '#101 0x80000000' 'where 200: all of them'
+
+# scripted ARGUMENT... : GDB with the script does what standard input says
+scripted()
+{
+	cat >"$scratch/commands"
+	timeout $hang gdb-multiarch -nx -batch -ex 'set confirm off' \
+		-ex "target remote | $ntrace gdbserver - $*" \
+		-ex "source $top/tools-perf/ntrace/ntrace-gdb.py" -x "$scratch/commands" \
+		>"$scratch/got" 2>"$scratch/err" </dev/null
+	verdict $? "GDB with the script: ${*##*/}"
+}
+
+if command -v gdb-multiarch >/dev/null; then
+	scripted --raw "$scratch/deep.raw@0x80000000" "$scratch/deep.bin" <<'END'
+ntrace goto 301
+backtrace -2
+ntrace goto 310
+backtrace -2
+END
+	says '#101 0x0000000080000004 in' 'more than 64 frames'
+	says '#97 0x0000000080000004 in' 'fewer, from another place'
+	# both threads are at the same time; the frames of each are its own, whichever GDB looked at last
+	scripted "$scratch/switch.data" <<'END'
+thread 2
+ntrace goto 20000
+echo one\n
+backtrace
+thread 1
+echo two\n
+backtrace
+thread 2
+echo one\n
+backtrace
+thread 1
+echo two\n
+backtrace
+END
+	python3 - "$scratch/got" <<'END'
+import re, sys
+parts = re.split(r'^(?:one|two)\n', open(sys.argv[1]).read(), flags=re.M)[1:]
+frames = [re.findall(r'^#.*', part.split('[')[0], re.M) for part in parts]
+if len(frames) != 4 or frames[:2] != frames[2:] or len(frames[0]) < 3 or len(frames[1]) < 3:
+    sys.exit('expected frames of one thread, another, and again: %s' % frames)
+if len(frames[0]) == len(frames[1]):
+    sys.exit('both have the same frames: %s' % frames)
+END
+	verdict $? 'frames of two threads'
+else
+	echo '# no gdb-multiarch: the script is not tried here'
+fi
+
 # ----------------------------------------------------------------- clients
 
 # A server on a free port: $port, $server

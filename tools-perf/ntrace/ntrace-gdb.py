@@ -16,7 +16,15 @@ import gdb
 import gdb.unwinder
 
 PLACE = re.compile(r': 0x([0-9a-f]+)')
+MORE = re.compile(r'^\.\.\. and (\d+) more$', re.M)
 CALL = re.compile(r'^0x([0-9a-f]+)\b.* called 0x([0-9a-f]+)\b', re.M)
+
+
+def monitor(command):
+    """Of the selected thread: GDB does not tell the server which it is."""
+    thread = gdb.selected_thread()
+    prefix = 'thread %d ' % thread.ptid[1] if thread else ''
+    return gdb.execute('monitor ' + prefix + command, to_string=True)
 
 
 class FrameId:
@@ -39,16 +47,23 @@ class Unwinder(gdb.unwinder.Unwinder):
     def __init__(self):
         super().__init__('ntrace')
         self.place = None       # of which is known:
+        self.more = 0           # calls, that were not asked for
         self.calls = []         # (address of the call, of the function), the innermost first
         self.levels = []        # GDB's number of each frame that it has asked for
 
+    def take(self, said):
+        self.calls = [(int(m[1], 16), int(m[2], 16)) for m in CALL.finditer(said)]
+        more = MORE.search(said)
+        self.more = int(more[1]) if more else 0
+
     def look(self):
         """GDB does not tell when it begins anew."""
-        place = (has_no_stack.last, gdb.execute('monitor position', to_string=True))
+        thread = gdb.selected_thread()
+        place = (has_no_stack.last, monitor('position'), thread and thread.ptid)
         if place != self.place:
-            said = gdb.execute('monitor calls', to_string=True)
+            said = monitor('calls')
             self.place = place
-            self.calls = [(int(m[1], 16), int(m[2], 16)) for m in CALL.finditer(said)]
+            self.take(said)
             self.levels = []
 
     def is_innermost(self, pc):
@@ -78,7 +93,9 @@ class Unwinder(gdb.unwinder.Unwinder):
         self.look()
         pc = int(pending.read_register('pc')) & (1 << 64) - 1
         number = self.number(pending.level(), pc)
-        depth = len(self.calls) - number
+        if number >= len(self.calls) and self.more:
+            self.take(monitor('calls 1000000'))
+        depth = len(self.calls) + self.more - number
         if depth < 0:
             return None
         call, function = self.calls[number] if depth else (None, 0)
@@ -117,7 +134,7 @@ ntrace help lists the commands."""
         super().__init__('ntrace', gdb.COMMAND_RUNNING)
 
     def invoke(self, argument, from_tty):
-        said = gdb.execute('monitor ' + argument, to_string=True)
+        said = monitor(argument)
         print(re.sub(r'^GDB has not noticed: .*\n', '', said, flags=re.M), end='')
         gdb.execute('maintenance flush register-cache', to_string=True)
         gdb.execute('maintenance flush dcache', to_string=True)

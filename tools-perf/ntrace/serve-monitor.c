@@ -145,22 +145,25 @@ static void on_position(struct serve_session *s, const char *text)
 	say_position(s);
 }
 
-#define FRAMES_SAID	64
+#define FRAMES_SAID	64	/* unless more are asked for */
 
 /* As backtrace would have it */
-static void say_stack(struct serve_session *s, bool calls)
+static void say_stack(struct serve_session *s, const char *text, bool calls)
 {
 	struct serve_view *v = serve_session_view(s, s->chosen);
 	struct serve_stack stack = serve_stack_at(v, s->at[s->chosen]);
 	char place[200] = "an unknown address";
-	uint64_t pc;
+	uint64_t pc, most;
+	const char *end;
 	size_t n = 0;
 
+	if (!parse_decimal(text, 1, &most, &end))
+		most = FRAMES_SAID;
 	if (serve_view_pc(v, s->at[s->chosen], &pc))
 		put_place(s, pc, place, sizeof(place));
 	if (!calls)
 		serve_session_say(s, "#0  %s\n", place);
-	for (size_t i = stack.nr; i && n < FRAMES_SAID; i--, n++) {
+	for (size_t i = stack.nr; i && n < most; i--, n++) {
 		const struct serve_frame *f = &stack.frame[i - 1];
 		char to[200];
 
@@ -182,14 +185,12 @@ static void say_stack(struct serve_session *s, bool calls)
 
 static void on_where(struct serve_session *s, const char *text)
 {
-	(void)text;
-	say_stack(s, false);
+	say_stack(s, text, false);
 }
 
 static void on_calls(struct serve_session *s, const char *text)
 {
-	(void)text;
-	say_stack(s, true);
+	say_stack(s, text, true);
 }
 
 /* --------------------------------------------------------------- gaps ---- */
@@ -237,6 +238,7 @@ static void on_known(struct serve_session *s, const char *text)
 }
 
 static void on_help(struct serve_session *s, const char *text);
+static void on_thread(struct serve_session *s, const char *text);
 
 static const struct {
 	const char *name, *help;
@@ -244,10 +246,11 @@ static const struct {
 } commands[] = {
 	{ "position", "where this is in the recording", on_position },
 	{ "goto", "begin, end, INSTRUCTION, PART% or a time: go there", on_goto },
-	{ "where", "the calls that this is in, as backtrace", on_where },
+	{ "where", "the calls that this is in, as backtrace; 64 of them, or NUMBER", on_where },
 	{ "calls", "the same, as who called what", on_calls },
 	{ "gaps", "where trace is missing", on_gaps },
 	{ "known", "which registers and what memory is known here", on_known },
+	{ "thread", "NUMBER COMMAND: one of these for that thread", on_thread },
 	{ "help", "this", on_help },
 };
 
@@ -258,6 +261,22 @@ static void on_help(struct serve_session *s, const char *text)
 	(void)text;
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		serve_session_say(s, "monitor %-9s %s\n", commands[i].name, commands[i].help);
+}
+
+static void on_thread(struct serve_session *s, const char *text)
+{
+	size_t before = s->chosen;
+	const char *end;
+	uint64_t id;
+
+	if (!parse_decimal(text, 1, &id, &end) || *end != ' ' || !id || id > s->rec->nr_tracks) {
+		serve_session_say(s, "thread: expected the number of a thread, 1 to %zu, and a command, "
+				  "not `%s'\n", s->rec->nr_tracks, text);
+		return;
+	}
+	s->chosen = (size_t)id - 1;
+	serve_monitor(s, end);
+	s->chosen = before;
 }
 
 void serve_monitor(struct serve_session *s, const char *command)
