@@ -52,10 +52,18 @@ static void put_watch(struct serve_session *s, const struct serve_watch *w)
 	put_stop(s, text);
 }
 
+static void say_mark(struct serve_session *s, uint64_t insn, const char *where)
+{
+	const struct serve_mark *mark = serve_track_mark_at(s->rec->track[s->current], insn);
+
+	if (mark && mark->kind != SERVE_BEGIN)
+		serve_session_say(s, "ntrace: %s%s\n", mark->text, where);
+}
+
 static void tell(struct serve_session *s, const struct stop *stop, bool back)
 {
 	const struct serve_track *t = s->rec->track[s->current];
-	const struct serve_mark *mark;
+	bool passed = stop->why == WHY_STEP && back;
 
 	switch (stop->why) {
 	case WHY_BEGIN:
@@ -63,22 +71,22 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 		put_stop(s, "replaylog:begin;");
 		return;
 	case WHY_END:
+		say_mark(s, t->insns, "");
 		serve_session_say(s, "ntrace: the recording of %s ends here\n", t->name);
 		put_stop(s, "replaylog:end;");
 		return;
 	case WHY_POINT:
+		say_mark(s, stop->at, "");
 		put_stop(s, s->swbreak ? "swbreak:;" : "");
 		return;
 	case WHY_WATCH:
+		say_mark(s, stop->at, "");
 		put_watch(s, &s->watch[stop->watch]);
 		return;
 	case WHY_STEP:
 	case WHY_MARK:
 		/* a step back leaves the mark behind it */
-		mark = serve_track_mark_at(t, stop->at + (stop->why == WHY_STEP && back));
-		if (mark && mark->kind != SERVE_BEGIN)
-			serve_session_say(s, "ntrace: %s%s\n", mark->text,
-					  stop->why == WHY_STEP && back ? " (behind this instruction)" : "");
+		say_mark(s, stop->at + passed, passed ? " (behind this instruction)" : "");
 		put_stop(s, "");
 	}
 }
