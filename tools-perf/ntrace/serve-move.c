@@ -156,9 +156,13 @@ static struct stop step(struct serve_session *s, bool back)
 /* As long as it is in [start, end): runs that are inside as a whole are passed over. */
 static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t end)
 {
-	struct stop limit = run_to(s, s->current, false), stop = step(s, false);
 	struct serve_view *v = serve_session_view(s, s->current);
 	const struct serve_track *t = v->track;
+	uint64_t at = s->at[s->current], found;
+	struct stop limit = next_mark(t, at, false), stop = step(s, false);
+
+	if (stop.why != WHY_STEP)
+		return stop;
 
 	while (stop.why == WHY_STEP && stop.at < limit.at) {
 		unsigned int nth;
@@ -167,7 +171,7 @@ static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t 
 		uint64_t pc = run ? serve_run_pc(run, nth) : end;
 
 		if (pc < start || pc >= end)
-			return stop;
+			break;
 		if (!nth && serve_run_pc(run, run->insns) <= end)
 			stop.at += run->insns;
 		else
@@ -177,6 +181,10 @@ static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t 
 	}
 	if (stop.at >= limit.at)
 		stop = limit;
+	/* on the way, not further: what is ahead may be long */
+	if (serve_find(v, &s->points, at, stop.at, s->options->threads, &found))
+		stop = (struct stop){ found, WHY_POINT, 0 };
+	find_touched(s, s->current, false, &stop);
 	return stop;
 }
 
