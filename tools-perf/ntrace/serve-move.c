@@ -129,7 +129,7 @@ static void find_touched(struct serve_session *s, size_t track, bool back, struc
 
 static struct stop run_to(struct serve_session *s, size_t track, bool back)
 {
-	uint64_t from = s->at[track], found;
+	uint64_t from = s->at[track] + (back && s->past[track]), found;
 	struct stop stop = next_mark(s->rec->track[track], from, back);
 
 	if (serve_find(serve_session_view(s, track), &s->points, from, stop.at, s->options->threads,
@@ -195,52 +195,72 @@ void serve_move_sync(struct serve_session *s, size_t track)
 	const struct serve_recording *r = s->rec;
 	uint64_t time;
 
+	s->followed = track;
 	if (r->nr_tracks < 2 || !serve_track_time_at(r->track[track], s->at[track], &time))
 		return;
-	for (size_t i = 0; i < r->nr_tracks; i++)
-		if (i != track)
-			s->at[i] = serve_track_at_time(r->track[i], time);
+	/* All instructions have one order, by time, then by track: those before this were executed. */
+	s->past[track] = false;
+	for (size_t i = 0; i < r->nr_tracks; i++) {
+		uint64_t at = serve_track_since(r->track[i], time, i > track);
+
+		if (i == track || !r->track[i]->nr_times)
+			continue;
+		s->past[i] = at > serve_track_last(r->track[i]);
+		s->at[i] = at - s->past[i];
+	}
 }
 
-/* Does something that happens in one thread happen before something in another, on the way? */
-static bool is_nearer(const struct serve_session *s, size_t a, uint64_t at_a, size_t b,
-		      uint64_t at_b,
-		      bool back)
+/*
+ * Of another thread: what it comes to before this one comes to its stop, in the order of
+ * serve_move_sync(). Its own marks and ends do not matter, but breakpoints do.
+ */
+static bool come_first(struct serve_session *s, size_t track, size_t nearest, bool back,
+		       struct stop *best)
 {
-	uint64_t time_a, time_b;
+	const struct serve_track *t = s->rec->track[track];
+	struct serve_view *v = serve_session_view(s, track);
+	uint64_t from = s->at[track] + s->past[track], bound = back ? 0 : t->insns;
+	uint64_t time, found, pc;
+	struct stop stop;
 
-	if (!serve_track_time_at(s->rec->track[a], at_a, &time_a) ||
-	    !serve_track_time_at(s->rec->track[b], at_b, &time_b))
+	if (best->why != WHY_BEGIN && best->why != WHY_END) {
+		if (!t->nr_times ||
+		    !serve_track_time_at(s->rec->track[nearest], best->at, &time))
+			return false;
+		bound = serve_track_since(t, time, track > nearest);
+	}
+	if (back ? bound >= from : bound <= from)
 		return false;
-	return back ? time_a > time_b : time_a < time_b;
+	stop = (struct stop){ bound, WHY_MARK, 0 };
+	/* unless it was the last to stop, nobody said that there is one where it is */
+	if (!back && track != s->followed && serve_view_pc(v, from, &pc) && serve_points_have(&s->points, pc))
+		stop = (struct stop){ from, WHY_POINT, 0 };
+	else if (serve_find(v, &s->points, from, back ? bound : bound - 1, s->options->threads,
+			    &found))
+		stop = (struct stop){ found, WHY_POINT, 0 };
+	find_touched(s, track, back, &stop);
+	if (stop.why == WHY_MARK)
+		return false;
+	*best = stop;
+	return true;
 }
 
 /* Other threads stop at breakpoints alone; an end of this one does not end them. */
-static struct stop run(struct serve_session *s, bool back)
+static struct stop others(struct serve_session *s, bool back, struct stop best)
 {
-	size_t first = s->current;
-	struct stop best = run_to(s, first, back);
+	size_t first = s->current, nearest = first;
 
-	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++) {
-		struct stop stop;
-
-		if (i == first)
-			continue;
-		stop = run_to(s, i, back);
-		if (stop.why != WHY_POINT && stop.why != WHY_WATCH)
-			continue;
-		if (best.why != WHY_BEGIN && best.why != WHY_END &&
-		    !is_nearer(s, i, stop.at, s->current, best.at, back))
-			continue;
-		s->current = i;
-		best = stop;
-	}
+	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++)
+		if (i != first && come_first(s, i, nearest, back, &best))
+			nearest = i;
+	s->current = nearest;
 	return best;
 }
 
 void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start,
-		uint64_t end)
+		uint64_t end, bool alone)
 {
+	size_t first = s->current;
 	struct stop stop;
 
 	if (how == SERVE_STEP)
@@ -248,8 +268,14 @@ void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t
 	else if (how == SERVE_RANGE)
 		stop = step_range(s, start, end);
 	else
-		stop = run(s, back);
-	s->at[s->current] = stop.at;
-	serve_move_sync(s, s->current);
+		stop = run_to(s, first, back);
+	if (!alone)
+		stop = others(s, back, stop);
+	/* who does not move takes nobody along */
+	if (s->at[s->current] != stop.at || s->current != first) {
+		s->at[s->current] = stop.at;
+		if (!alone)
+			serve_move_sync(s, s->current);
+	}
 	tell(s, &stop, back);
 }

@@ -67,7 +67,8 @@ void serve_session_init(struct serve_session *s, const struct serve_recording *r
 	*s = (struct serve_session){ .rec = r, .options = options };
 	s->view = calloc(r->nr_tracks + 1, sizeof(*s->view));
 	s->at = calloc(r->nr_tracks + 1, sizeof(*s->at));
-	if (!s->view || !s->at)
+	s->past = calloc(r->nr_tracks + 1, sizeof(*s->past));
+	if (!s->view || !s->at || !s->past)
 		die("%s", nt_strerror(NT_ENOMEM));
 	s->infer = serve_infer_new(r);
 	serve_move_sync(s, 0);
@@ -79,6 +80,7 @@ void serve_session_free(struct serve_session *s)
 		free(s->view[i]);
 	free(s->view);
 	free(s->at);
+	free(s->past);
 	free(s->object.s);
 	free(s->reply.s);
 	free(s->watch);
@@ -163,10 +165,13 @@ static void choose_thread(struct serve_session *s, const char *p)
 		serve_session_reply(s, "E01");
 		return;
 	}
-	if (*p == 'g')
+	if (*p == 'g') {
 		s->chosen = track;
-	else if (strcmp(p + 1, "-1") && strcmp(p + 1, "0"))
-		s->current = track;
+	} else {
+		s->told = strcmp(p + 1, "-1") && strcmp(p + 1, "0");
+		if (s->told)
+			s->current = track;
+	}
 	serve_session_reply(s, "OK");
 }
 
@@ -372,6 +377,7 @@ static void resume(struct serve_session *s, const char *p)
 {
 	enum serve_how how = SERVE_CONTINUE;
 	uint64_t start = 0, end = 0;
+	bool alone = true;
 	size_t track;
 	char id[24];
 
@@ -387,6 +393,7 @@ static void resume(struct serve_session *s, const char *p)
 			p += 2;
 		len = strcspn(p, ";");
 		colon = *p == ':' ? p + 1 : NULL;
+		alone &= !!colon;	/* whoever is not named goes on, too */
 		if (colon) {
 			snprintf(id, sizeof(id), "%.*s", (int)(p + len - colon), colon);
 			if (!parse_thread(s, id, &track))
@@ -403,7 +410,17 @@ static void resume(struct serve_session *s, const char *p)
 		serve_session_reply(s, "E01");
 		return;
 	}
-	serve_move(s, how, false, start, end);
+	if (how == SERVE_CONTINUE)
+		s->current = s->chosen;
+	serve_move(s, how, false, start, end, alone && how != SERVE_CONTINUE);
+}
+
+/* GDB says Hc0, and means the thread that its user looks at. */
+static void go_on(struct serve_session *s, enum serve_how how, bool back)
+{
+	if (!s->told)
+		s->current = s->chosen;
+	serve_move(s, how, back, 0, 0, false);
 }
 
 /* --------------------------------------------------------------- objects - */
@@ -615,16 +632,16 @@ void serve_session_packet(struct serve_session *s, const char *data, size_t len)
 		is_alive(s, data + 1);
 		break;
 	case 's': case 'S':
-		serve_move(s, SERVE_STEP, false, 0, 0);
+		go_on(s, SERVE_STEP, false);
 		break;
 	case 'c': case 'C':
-		serve_move(s, SERVE_CONTINUE, false, 0, 0);
+		go_on(s, SERVE_CONTINUE, false);
 		break;
 	case 'b':
 		if (strcmp(data, "bs") && strcmp(data, "bc"))
 			serve_session_reply(s, "%s", "");
 		else
-			serve_move(s, data[1] == 's' ? SERVE_STEP : SERVE_CONTINUE, true, 0, 0);
+			go_on(s, data[1] == 's' ? SERVE_STEP : SERVE_CONTINUE, true);
 		break;
 	case 'D':
 		serve_session_reply(s, "OK");

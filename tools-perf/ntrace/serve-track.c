@@ -336,6 +336,21 @@ uint64_t serve_track_at_time(const struct serve_track *t, uint64_t time)
 	return insn < a[1].insn ? insn : a[1].insn;
 }
 
+uint64_t serve_track_since(const struct serve_track *t, uint64_t time, bool same)
+{
+	uint64_t low = 0, high = t->insns, at;
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (serve_track_time_at(t, mid, &at) && (at < time || (at == time && !same)))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /* ------------------------------------------------------------ reading it - */
 
 void serve_view_init(struct serve_view *v, const struct serve_track *t)

@@ -144,7 +144,10 @@ bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, u
 		     unsigned int type, uint32_t space);
 /* The same of one run that is known */
 void serve_track_put(struct serve_track *t, const struct serve_run *run);
-/* What comes next is behind that; of several in one place one counts, a loss before a gap. */
+/*
+ * What comes next is behind that; of several in one place one counts, a loss before a gap, and a gap
+ * before a begin.
+ */
 void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
 /*
@@ -177,6 +180,9 @@ size_t serve_track_first_mark(const struct serve_track *t, uint64_t insn);
 bool serve_track_time_at(const struct serve_track *t, uint64_t insn, uint64_t *time);
 /* The last position that is not later; 0 if all are */
 uint64_t serve_track_at_time(const struct serve_track *t, uint64_t time);
+
+/* The first position that is later, or with `same' not earlier; behind all if none is */
+uint64_t serve_track_since(const struct serve_track *t, uint64_t time, bool same);
 
 /* A chunk, decoded; each thread of ntrace has its own */
 struct serve_view {
@@ -390,8 +396,11 @@ struct serve_session {
 	const struct serve_options *options;
 	struct serve_view **view;	/* of each track; NULL: not used yet */
 	uint64_t *at;			/* position in each */
+	bool *past;			/* even the last instruction was executed, and no more is known */
+	size_t followed;		/* track: all others are where they were at its position */
 	size_t current;			/* track */
 	size_t chosen;			/* by Hg */
+	bool told;			/* by Hc, which thread goes on; else the chosen one */
 	struct serve_points points;
 	struct serve_infer *infer;
 	struct serve_watch *watch;
@@ -424,9 +433,9 @@ void serve_session_thread_id(const struct serve_session *s, size_t track, char *
 
 enum serve_how { SERVE_STEP, SERVE_RANGE, SERVE_CONTINUE };
 
-/* Move, forwards or backwards, and send why it stopped there. */
+/* Move, forwards or backwards, and send why it stopped there. `alone': others stay where they are. */
 void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start,
-		uint64_t end);
+		uint64_t end, bool alone);
 /* All threads are where they were when that one was at its position. */
 void serve_move_sync(struct serve_session *s, size_t track);
 /* Why it is where it is */
