@@ -198,7 +198,7 @@ void serve_move_sync(struct serve_session *s, size_t track)
 	s->followed = track;
 	if (r->nr_tracks < 2 || !serve_track_time_at(r->track[track], s->at[track], &time))
 		return;
-	/* All instructions have one order, by time, then by track: those before this were executed. */
+	/* all have one order, by time, then by track: those before this were executed */
 	s->past[track] = false;
 	for (size_t i = 0; i < r->nr_tracks; i++) {
 		uint64_t at = serve_track_since(r->track[i], time, i > track);
@@ -233,7 +233,8 @@ static bool come_first(struct serve_session *s, size_t track, size_t nearest, bo
 		return false;
 	stop = (struct stop){ bound, WHY_MARK, 0 };
 	/* unless it was the last to stop, nobody said that there is one where it is */
-	if (!back && track != s->followed && serve_view_pc(v, from, &pc) && serve_points_have(&s->points, pc))
+	if (!back && track != s->followed && serve_view_pc(v, from, &pc) &&
+	    serve_points_have(&s->points, pc))
 		stop = (struct stop){ from, WHY_POINT, 0 };
 	else if (serve_find(v, &s->points, from, back ? bound : bound - 1, s->options->threads,
 			    &found))

@@ -145,8 +145,8 @@ bool serve_track_add(struct serve_track *t, struct nt_code *code, uint64_t pc, u
 /* The same of one run that is known */
 void serve_track_put(struct serve_track *t, const struct serve_run *run);
 /*
- * What comes next is behind that; of several in one place one counts, a loss before a gap, and a gap
- * before a begin.
+ * What comes next is behind that; of several in one place one counts, a loss before a gap, and a
+ * gap before a begin.
  */
 void __attribute__((format(printf, 3, 4)))
 serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const char *fmt, ...);
@@ -396,7 +396,7 @@ struct serve_session {
 	const struct serve_options *options;
 	struct serve_view **view;	/* of each track; NULL: not used yet */
 	uint64_t *at;			/* position in each */
-	bool *past;			/* even the last instruction was executed, and no more is known */
+	bool *past;			/* even the last one was executed, and no more is known */
 	size_t followed;		/* track: all others are where they were at its position */
 	size_t current;			/* track */
 	size_t chosen;			/* by Hg */
@@ -433,7 +433,7 @@ void serve_session_thread_id(const struct serve_session *s, size_t track, char *
 
 enum serve_how { SERVE_STEP, SERVE_RANGE, SERVE_CONTINUE };
 
-/* Move, forwards or backwards, and send why it stopped there. `alone': others stay where they are. */
+/* Move, forwards or backwards, and send why it stopped there. `alone': others stay as they are. */
 void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t start,
 		uint64_t end, bool alone);
 /* All threads are where they were when that one was at its position. */
