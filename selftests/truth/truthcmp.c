@@ -31,7 +31,7 @@
  * The decoder may be ahead only there (and, as a message tells several instructions, back
  * to the last indirect jump before), and the next task of the truth must be the one that it
  * told. The longest such tail is the figure `ahead'. With --late-owner the encoder tells it no
- * earlier than at the next trap, or return from one: up to there the decoder may be behind.
+ * earlier than at the next sync, trap, or return from one: up to there the decoder may be behind.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -686,6 +686,9 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 		return;
 	if (h->wrong_task)
 		differ(c, h, line, "before this, decoded for a task that was not next");
+	/* A sync may tell it before the trap, and from there on it is told. */
+	if (line->tid == (int64_t)h->owner && line->tid != h->behind_tid)
+		h->behind_tid = -1;
 	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner) ||
 	    (h->behind_tid >= 0 && line->tid == h->behind_tid))
 		return;
