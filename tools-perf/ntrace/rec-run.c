@@ -123,7 +123,9 @@ static void on_exec(struct rec *rec, int tid)
 
 		if (!q || q->s.tid != tid)
 			continue;
-		if (nt_session_queue_is_untimed(&q->s) && !rec->told_exec) {
+		/* the first one has no trace before it */
+		if ((rec->images || rec->forked) && !rec->told_exec &&
+		    nt_session_queue_is_untimed(&q->s)) {
 			warn("%s: task %d executed a program in trace without times: what it ran before may be "
 			     "taken for the new program's", rec->path, tid);
 			rec->told_exec = true;
@@ -150,6 +152,7 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 			rename_owner(rec, n->cpu);
 		break;
 	case NT_PERFDATA_FORK:
+		rec->forked |= n->time;
 		flush_task(rec, n->tid);
 		rec_task_fork(rec, n->pid, n->ppid, n->tid, n->ptid);
 		break;

@@ -343,6 +343,7 @@ struct rec {
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
+	bool forked;			/* tasks came while it was recorded */
 	bool told_blind, told_exec;	/* see rec-queue.c and rec-run.c */
 	bool partial;		/* it has snapshots, or samples, of the trace only */
 	unsigned long losses;

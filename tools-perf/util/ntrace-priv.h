@@ -254,6 +254,7 @@ struct ntrace {
 	bool			poked;		/* the kernel tells what it changes: no guess */
 	struct hashmap		*tasks;		/* by tid */
 	u64			images;		/* execs so far */
+	bool			forked;		/* tasks came while it was recorded */
 	u64			losses;		/* in buffers of CPUs */
 	struct hashmap		*files;		/* by dso: is it another file? */
 	struct nt_params	code_params;

@@ -269,6 +269,14 @@ static int rename_owner(struct ntrace *nt, int cpu)
 	return err;
 }
 
+/* Trace without times is decoded behind all other events. The first exec has no trace before it. */
+static void warn_of_exec(const struct ntrace *nt, struct ntrace_queue *q, pid_t tid)
+{
+	if ((nt->images || nt->forked) && nt_session_queue_is_untimed(&q->s))
+		pr_warning_once("ntrace: task %d executed a program in trace without times: what it ran before may be taken for the new program's\n",
+				tid);
+}
+
 /* A task is going to be another: what is held back of it is what it was. */
 static int flush_task(struct ntrace *nt, pid_t tid, bool user)
 {
@@ -278,9 +286,8 @@ static int flush_task(struct ntrace *nt, pid_t tid, bool user)
 	for (i = 0; i < nt->nr_queues && !err; i++) {
 		struct ntrace_queue *q = nt->queue[i];
 
-		if (user && q && q->s.tid == tid && nt_session_queue_is_untimed(&q->s))
-			pr_warning_once("ntrace: task %d executed a program in trace without times: what it ran before may be taken for the new program's\n",
-					tid);
+		if (user && q && q->s.tid == tid)
+			warn_of_exec(nt, q, tid);
 		/* Who executes a program does not pause where it stopped in user space. */
 		if (q && q->s.tid == tid &&
 		    !(user && q->s.have_held && ntrace_is_kernel(nt, q->s.held.from)))
@@ -306,11 +313,14 @@ static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 }
 
 /* The numbers of a thread, and perhaps process, that are gone have come to new life. */
-static int on_fork(struct ntrace *nt, union perf_event *event)
+static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 {
 	struct ntrace_task *task, *leader;
 	int err = flush_task(nt, event->fork.tid, false);
 	unsigned int i;
+
+	/* Others were there before, and perf describes them. */
+	nt->forked |= time;
 
 	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task)) {
 		task->trace_nr++;
@@ -402,7 +412,7 @@ static int on_event(struct ntrace *nt, union perf_event *event, struct perf_samp
 			return on_exec(nt, event, sample->cpu);
 		break;
 	case PERF_RECORD_FORK:
-		return on_fork(nt, event);
+		return on_fork(nt, event, sample->time);
 	case PERF_RECORD_KSYMBOL:
 		ntrace_kernel_changed(nt, event->ksymbol.addr,
 				      event->ksymbol.addr + event->ksymbol.len);
