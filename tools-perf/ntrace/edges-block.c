@@ -135,12 +135,13 @@ static int open_nameless(struct edges_out *o, const char *path)
 	return fd;
 }
 
-/* A device or a FIFO is written to, and stays what it is. True if path is one. */
+/* A device or a FIFO is written to, and stays what it is. True if path is one; "DIR/" is none. */
 static bool open_special(struct edges_out *o, const char *path)
 {
 	struct stat st;
 
-	if (!path || !*path || stat(path, &st) || S_ISREG(st.st_mode))
+	if (!path || !*path || path[strlen(path) - 1] == '/' || stat(path, &st) ||
+	    S_ISREG(st.st_mode))
 		return false;
 	if (S_ISDIR(st.st_mode))
 		die("%s: is a folder: name a file in it", path);

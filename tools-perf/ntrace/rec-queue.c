@@ -104,17 +104,6 @@ static bool is_timed(struct nt_session_queue *s, const struct nt_session_window 
 	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME;
 }
 
-/* Once is enough: the terms of an event do not change. */
-static void blind(struct nt_session_queue *s)
-{
-	struct rec *rec = rec_queue_of(s)->rec;
-
-	if (!rec->told_blind)
-		warn("%s: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two "
-		     "AUX records is taken for the last one's", rec->path, s->cpu);
-	rec->told_blind = true;
-}
-
 static struct nt_counts *counts(struct nt_session_queue *s)
 {
 	return rec_count(rec_queue_of(s));
@@ -134,7 +123,6 @@ static int on_event(struct nt_session_queue *s, const struct nt_event *ev, bool 
 
 static const struct nt_session_host host = {
 	.is_timed = is_timed,
-	.blind = blind,
 	.terms = terms,
 	.use_code = use_code,
 	.counts = counts,

@@ -64,6 +64,17 @@ static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 
 /* ------------------------------------------------------ the other events - */
 
+/* Once is enough: the terms of an event do not change. */
+static void warn_of_switch(struct rec *rec, struct rec_queue *q, int tid)
+{
+	if (rec->told_blind || q->s.tid <= 0 || tid <= 0 || q->s.tid == tid ||
+	    !nt_session_queue_is_blind(&q->s))
+		return;
+	warn("%s: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two "
+	     "AUX records is taken for the last one's", rec->path, q->s.buffer->cpu);
+	rec->told_blind = true;
+}
+
 /* Who runs on a CPU, where the trace does not say it */
 static void on_switch(struct rec *rec, int cpu, int tid)
 {
@@ -72,8 +83,10 @@ static void on_switch(struct rec *rec, int cpu, int tid)
 	for (i = 0; i < rec->nr_queues; i++) {
 		struct rec_queue *q = rec->queue[i];
 
-		if (q && q->s.buffer->cpu == cpu && cpu >= 0 && !q->s.owned)
-			rec_queue_set_tid(q, tid);
+		if (!q || q->s.buffer->cpu != cpu || cpu < 0 || q->s.owned)
+			continue;
+		warn_of_switch(rec, q, tid);
+		rec_queue_set_tid(q, tid);
 	}
 }
 

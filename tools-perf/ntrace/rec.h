@@ -344,7 +344,7 @@ struct rec {
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
 	bool forked;			/* tasks came while it was recorded */
-	bool told_blind, told_exec;	/* see rec-queue.c and rec-run.c */
+	bool told_blind, told_exec;	/* see rec-run.c */
 	bool partial;		/* it has snapshots, or samples, of the trace only */
 	unsigned long losses;
 	uint64_t lost;		/* other events, while it was recorded */

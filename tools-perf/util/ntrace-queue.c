@@ -183,12 +183,6 @@ static void enter(struct nt_session_queue *s, const struct nt_session_window *w)
 	ntrace_cycles_window(q, w);
 }
 
-static void blind(struct nt_session_queue *s)
-{
-	pr_warning_once("ntrace: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two AUX records is taken for the last one's\n",
-			s->cpu);
-}
-
 static int broken(struct nt_session_queue *s __maybe_unused, int err)
 {
 	pr_err("ntrace: decoder: %s\n", nt_strerror(err));
@@ -319,7 +313,6 @@ int ntrace_queue_event(struct nt_session_queue *s, const struct nt_event *ev, bo
 
 static const struct nt_session_host perf_host = {
 	.is_timed	= is_timed,
-	.blind		= blind,
 	.enter		= enter,
 	.terms		= terms,
 	.use_code	= use_code,

@@ -353,6 +353,9 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 
 		if (!q || q->s.buffer->cpu != cpu || cpu < 0)
 			continue;
+		if (q->s.tid > 0 && tid > 0 && q->s.tid != tid && nt_session_queue_is_blind(&q->s))
+			pr_warning_once("ntrace: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two AUX records is taken for the last one's\n",
+					cpu);
 		if (!q->s.owned)
 			ntrace_queue_set_tid(q, tid);
 	}

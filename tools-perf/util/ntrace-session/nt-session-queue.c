@@ -305,8 +305,6 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 		q->window = NULL;
 		return refuse(q, w);
 	}
-	if (q->host->blind && !q->timed && !q->owned && q->buffer->cpu >= 0 && !w->of_task)
-		q->host->blind(q);
 	err = use_terms(q, w, &params);
 	if (!err)
 		err = load(q, w);
@@ -406,6 +404,14 @@ bool nt_session_queue_is_untimed(struct nt_session_queue *q)
 
 	return q->next_window < b->nr_windows &&
 	       !q->host->is_timed(q, &b->window[q->next_window]);
+}
+
+bool nt_session_queue_is_blind(struct nt_session_queue *q)
+{
+	const struct nt_session_window *w = &q->buffer->window[q->next_window];
+
+	return nt_session_queue_is_untimed(q) && q->buffer->cpu >= 0 && !w->of_task &&
+	       !(w->hw_id & NTRACE_HW_ID_CONTEXT);
 }
 
 /* ----------------------------------------------------------------- events -- */

@@ -373,11 +373,6 @@ struct nt_session_queue;
 struct nt_session_host {
 	/* Do the ticks in the window's messages convert to the recording's time? */
 	bool (*is_timed)(struct nt_session_queue *q, const struct nt_session_window *w);
-	/*
-	 * NULL. Several tasks may be in a window that tells no times, nor whose it is: all of it is
-	 * taken for the last one's.
-	 */
-	void (*blind)(struct nt_session_queue *q);
 	/* NULL. A window begins; q->timed is still that of the one before. */
 	void (*enter)(struct nt_session_queue *q, const struct nt_session_window *w);
 	/* How its messages are to be decoded; code is read so from now on. */
@@ -525,6 +520,8 @@ int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until);
 uint64_t nt_session_queue_time(const struct nt_session_queue *q);
 /* Is the trace that comes next without times? Other events have effect before all of it, then. */
 bool nt_session_queue_is_untimed(struct nt_session_queue *q);
+/* ... and of a CPU, without telling whose it is? All of it will be the task's that ran last. */
+bool nt_session_queue_is_blind(struct nt_session_queue *q);
 /* When such an event happened, if it is used next */
 uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev);
 
