@@ -226,7 +226,7 @@ verdict $? 'refused: weights of a sum of several hosts'
 
 "$ntrace" merge --flatten --weight=host1=3 --cap=host9=5 --weight=hots1=2 "$scratch"/in/{1,2} >"$scratch/sums" 2>"$scratch/said"
 [ $? = 0 ] && sed -n 's/^ntrace: \(--[a-z]*: `[^ ]*\) .*/\1/p' "$scratch/said" | cmp - <(printf '%s\n' "--weight: \`hots1'" "--cap: \`host9'")
-verdict $? 'a weight, or a cap, of a host that is in no file is told'
+verdict $? 'a warning of a weight, or a cap, for a host that is in no file'
 printf '%s\n' "$scratch/control $(printf 'h\xc2\x9b2J') control 1 10 1" | "$scratch/gen"
 "$ntrace" merge --show "$scratch/control" >"$scratch/show" && grep -q '^recording .* host h.*2J branches' "$scratch/show" &&
 	! LC_ALL=C grep -q $'\xc2\x9b' "$scratch/show"
@@ -282,6 +282,11 @@ status=0
 "$ntrace" merge -o "$scratch/folder" "$scratch/in/1" 2>"$scratch/said" || status=$?
 [ $status = 2 ] && grep -q 'folder: is a folder' "$scratch/said" && ! ls "$scratch" | grep '^folder\.'
 verdict $? 'refused: a folder as output, and nothing is left beside it'
+
+# exec keeps the number of the process, which the name of a file beside the output ends with
+sh -c 'echo stale >"$1.$$"; exec "$2" merge --flatten -o "$1" "$3"' sh "$scratch/fresh" "$ntrace" "$scratch/in/1" &&
+	cmp "$scratch/fresh" "$scratch/want"
+verdict $? 'what a killed command left beside a new output does not replace that'
 
 # --- a kernel that moved itself -----------------------------------------------------------
 

@@ -279,13 +279,15 @@ void edges_out_close(struct edges_out *o)
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", o->fd);
 	if (asprintf(&beside, "%s.%d", o->path, getpid()) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
-	if (linkat(AT_FDCWD, from, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) &&
-	    (errno != EEXIST || linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW)))
-		die_machine("%s: %s", o->path, strerror(errno));
-	if (!access(beside, F_OK) && rename(beside, o->path)) {
-		err = errno;
-		unlink(beside);
-		die_machine("%s: %s", o->path, strerror(err));
+	if (linkat(AT_FDCWD, from, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW)) {
+		if (errno != EEXIST ||
+		    linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW))
+			die_machine("%s: %s", o->path, strerror(errno));
+		if (rename(beside, o->path)) {
+			err = errno;
+			unlink(beside);
+			die_machine("%s: %s", o->path, strerror(err));
+		}
 	}
 	free(beside);
 	free(o->real);
