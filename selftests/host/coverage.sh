@@ -9,22 +9,9 @@ exec 2>"$scratch/stderr"
 "$ntrace" coverage --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/said"
 ! grep -q 'built without libdw' "$scratch/said" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
 
-need_compiler
-"${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
-	-o "$scratch/prog" "$here/gcov.S"
-verdict $? 'a program'
-
-# see gcov.sh; the second one does not come to `far'
-at()
-{
-	local number
-
-	for number; do
-		printf '%x\n' $((0x20000 + 4 * number))
-	done
-}
-round='1 2 3 4 5'
-at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 >"$scratch/all.list"
+. "$here/gcov.bash"
+# the second trace does not come to `far'
+mv "$scratch/list" "$scratch/all.list"
 at 16 19 20 17 21 18 >"$scratch/end.list"
 for what in all end; do
 	"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/$what.list" -o "$scratch/$what" &&
@@ -46,12 +33,12 @@ verdict $? 'all of it was read: lines that were never executed'
 
 head -c -1 "$scratch/all.edges" >"$scratch/cut.edges"
 lcov 1 "$scratch/end.edges" "$scratch/cut.edges" && ! grep -q '^DA:[0-9]*,0$' "$scratch/got"
-verdict $? 'a damaged file was left out: nobody knows of other lines'
+verdict $? 'a damaged file was left out: lines without a count are unknown'
 
 "$ntrace" merge --flatten --cap=5 -o "$scratch/scaled.edges" "$scratch/all.edges" "$scratch/end.edges" &&
 	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$scratch/scaled.edges" >"$scratch/got" &&
 	grep -q '^LF:0$' "$scratch/got" && ! grep -q '^DA:' "$scratch/got"
-verdict $? 'counts that were scaled down to none: nobody knows'
+verdict $? 'counts that were scaled down to 0: the lines are unknown'
 
 # --- clang: DWARF 5, and files by their number from 0 on ----------------------------------
 

@@ -406,7 +406,7 @@ verdict $? '... each has a row, and the strays are named'
 find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort >"$scratch/want"
 fleet "$spool"
 find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort | cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" = 3 ]
-verdict $? '... and is not decoded anew'
+verdict $? '... and a second run decodes none of them again'
 # whichever way memory is given out: what comes first counts
 new_spool twice
 rm "$spool/hosts"

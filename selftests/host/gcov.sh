@@ -9,24 +9,7 @@ command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
 "$ntrace" profile --format=gcc --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
 ! grep -q 'built without libdw' "$scratch/stderr" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
 
-need_compiler
-"${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
-	-o "$scratch/prog" "$here/gcov.S"
-verdict $? 'a program'
-
-# at NUMBER...: addresses of instructions, by their numbers from 20000 on
-at()
-{
-	local number
-
-	for number; do
-		printf '%x\n' $((0x20000 + 4 * number))
-	done
-}
-# outer: 0, 1-5 round, 6 call, 7 beqz over 8 and 9, 10 ret; far: 11, which may jump to itself, 12;
-# never: 13; main: 14-18; its copy of outer: 19-20; the other far: 21
-round='1 2 3 4 5'
-at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 >"$scratch/list"
+. "$here/gcov.bash"
 "$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
 	"$ntrace" profile --format=gcc --elf "$scratch/prog" "$scratch/trace" >"$scratch/gcov" 2>"$scratch/stderr" &&
 	python3 "$here/gcov.py" "$scratch/gcov" | sort >"$scratch/got"

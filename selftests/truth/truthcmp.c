@@ -686,7 +686,7 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 		return;
 	if (h->wrong_task)
 		differ(c, h, line, "before this, decoded for a task that was not next");
-	/* A sync may tell it before the trap, and from there on it is told. */
+	/* A sync message may name the task before the next trap. From there on it is known. */
 	if (line->tid == (int64_t)h->owner && line->tid != h->behind_tid)
 		h->behind_tid = -1;
 	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner) ||

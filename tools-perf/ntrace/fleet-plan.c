@@ -173,7 +173,7 @@ static void add(struct edges_merge *m, const char *path)
 		    path);
 }
 
-/* Beside the sum, for it is told again by each run that finds it */
+/* Kept beside the sum: each run that finds this file warns again. */
 static char *saturated_path(const char *path)
 {
 	char *beside;
