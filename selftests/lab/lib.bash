@@ -137,7 +137,7 @@ dump()	# GROUPDIRECTORY NAME
 
 # compare GROUP NUMBER NAME i|b|s [TRUTHCMP OPTION...]: decode share/NAME.data, compare its
 # instructions, branches, or branches with samples among them, with recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
-# $out and $err. others="-F sw:" leaves out what software events recorded beside the trace.
+# $out and $err. software="-F sw:" leaves out what software events recorded beside the trace.
 compare()
 {
 	local group=$dir/$1 number=$2 what=$3 list=$4 fields=cpu,tid,event,ip itrace=i1ie status=0
@@ -152,13 +152,13 @@ compare()
 	# what perf says of a file that is not there, and so on, must not look like an empty trace
 	[ $status = 0 ] && "$lab/enter" bash -o pipefail -c '
 		perf=$1 truthcmp=$2 fields=$3 itrace=$4 data=$5
-		export PERF_CONFIG=$6 others=$7
+		export PERF_CONFIG=$6 software=$7
 		shift 7
 		# as buffered=1 of host_perf
 		stdbuf -o256K "$perf" --buildid-dir "${data%/*}/debug" script -i "$data" \
-			--itrace="$itrace" -F "$fields" $others | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
+			--itrace="$itrace" -F "$fields" $software | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
 		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
-		"${perf_config:-selftests/lab/exact.perfconfig}" "${others:-}" --segment "$number" --tid --dump "$group/$what.dump" \
+		"${perf_config:-selftests/lab/exact.perfconfig}" "${software:-}" --segment "$number" --tid --dump "$group/$what.dump" \
 		$("$lab/truths" "$group") "$@" >"$out" 2>"$err" || status=$?
 	verdict=$(head -n 1 "$out" 2>/dev/null)
 	return $status

@@ -79,8 +79,8 @@ ok $? "recorded what is too much" "$dir/lossy/guest.out"
 declare -A least=([user]=insns=20000000)
 for n in "${!numbers[@]}"; do
 	what=${numbers[n]}
-	others=
-	[ $what != switches ] || others='-F sw:'
+	software=
+	[ $what != switches ] || software='-F sw:'
 	later run $n $what b --late-owner --require "${least[$what]:-insns=1000000,traps=1}"
 done
 for what in "${numbers[@]}"; do
