@@ -31,6 +31,9 @@ ok $? "recorded in the guest" "$dir/one/guest.out"
 n=0
 for what in $recordings; do
 	n=$((n + 1))
+	# so that samples are close behind the first return to user space, where last branches stay
+	stacks_period=
+	[ $what != kernel ] || stacks_period=97
 	later one $n $what s --window $window --require $least,samples=200
 	case $what in
 	htm-3) later one $n $what i --window $window --require $least ;;

@@ -137,16 +137,18 @@ dump()	# GROUPDIRECTORY NAME
 
 # compare GROUP NUMBER NAME i|b|s [TRUTHCMP OPTION...]: decode share/NAME.data, compare its
 # instructions, branches, or branches with samples among them, with recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
-# $out and $err. software="-F sw:" leaves out what software events recorded beside the trace.
+# $out and $err. software="-F sw:" leaves out what software events recorded beside the trace;
+# stacks_period=N is another number of instructions between two samples.
 compare()
 {
+	# a period that is prime, and nothing's own
+	local every=${stacks_period:-4999}
 	local group=$dir/$1 number=$2 what=$3 list=$4 fields=cpu,tid,event,ip itrace=i1ie status=0
 	shift 4
 
 	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
-	# a period that is prime, and nothing's own
 	# "exact": at which instruction each sample is follows from the period alone
-	[ "$list" != s ] || { itrace+=i4999ig1024l64 fields+=,brstack; set -- --stacks 1024,64,4999 "$@"; }
+	[ "$list" != s ] || { itrace+=i${every}ig1024l64 fields+=,brstack; set -- --stacks 1024,64,$every "$@"; }
 	out=$group/$what.$list.out err=$group/$what.$list.err
 	dump "$group" "$what" || status=$?
 	# what perf says of a file that is not there, and so on, must not look like an empty trace

@@ -230,6 +230,7 @@ struct ntrace_task {
 	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
 	u64	left_at;	/* where its trace ended ... */
 	u64	left_behind;	/* ... or behind it, if that is an ECALL */
+	bool	user;		/* it ran in user space */
 	bool	exec;		/* it is going to run another program */
 	u32	execs;		/* and did so: with each one, call stacks start anew, too */
 	u64	image;		/* number of the exec that its process was of when it came, 0 none */

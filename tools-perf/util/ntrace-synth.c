@@ -632,13 +632,19 @@ static int transfer(struct ntrace_queue *q, u64 from, u64 to, unsigned int type,
 	return err ?: branch_sample(q, from, to, type, flags, cycles);
 }
 
-/* A task is in user space: after an exec nobody who called before waits for it. */
+/*
+ * A task is in user space: after an exec nobody who called before waits for it. A recording that
+ * begins in the exec (enable_on_exec) has nothing of another program.
+ */
 static void enter_user(struct ntrace_queue *q, u64 addr)
 {
-	if (!q->task || !q->task->exec || ntrace_is_kernel(q->nt, addr))
+	struct ntrace_task *task = q->task;
+
+	if (!task || ntrace_is_kernel(q->nt, addr))
 		return;
-	q->task->exec = false;
-	q->task->execs++;
+	task->execs += task->exec && task->user;
+	task->exec = false;
+	task->user = true;
 }
 
 int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)

@@ -325,7 +325,7 @@ static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task)) {
 		task->trace_nr++;
 		task->syscall_ip = task->left_at = task->left_behind = task->image = 0;
-		task->exec = false;
+		task->exec = task->user = false;
 	}
 	if (event->fork.pid != event->fork.tid &&
 	    hashmap__find(nt->tasks, (long)(pid_t)event->fork.pid, &leader)) {
