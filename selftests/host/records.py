@@ -139,10 +139,10 @@ def encode(elf, lines):
     return open(trace, 'rb').read()
 
 
-def stretch(elf, tid, begin, addresses, end, stop):
+def stretch(elf, tid, begin, addresses, end, stop, prv=0):
     """What a thread executed from one time to the other"""
     return encode(elf, ['# time %d' % begin, '# start %s SYNC=5' % addresses[0],
-                        '# context PRV=0 V=0 scontext=%x' % tid] + addresses +
+                        '# context PRV=%d V=0 scontext=%x' % (prv, tid)] + addresses +
                        ['# time %d' % end, '# stop %s EVCODE=4' % stop])
 
 

@@ -348,6 +348,56 @@ verdict $? "a copy of an RV32 kernel's text"
 [ $? = 2 ] && grep -q 'has no symbols of the kernel' stderr
 verdict $? 'symbols without addresses are none'
 
+# --- a kernel that is patched ----------------------------------------------------------------
+k=ffffffff80001
+printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}030 then" nop ret "${k}040 rest" nop nop ret |
+	./callprog >text.start &&
+	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret "${k}040 rest" nop nop ret |
+	./callprog >text.end
+verdict $? 'two texts of a kernel'
+make 'a kernel that is patched, twice' <<'END'
+import shutil
+
+def kernel(elf, begin, *ways):
+    at = ['ffffffff80001' + a for w in ways for a in w.split()]
+    return stretch(elf, 100, begin, at, begin + 600, 'ffffffff80001000', prv=1)
+
+before, after = '000 004 008 00c 030 034 040 044 048', '000 004 020 024 040 044 048'
+r = Recording()
+r.fork(100, 100, 10)
+r.comm(100, 100, 'prog', 11)
+r.trace(kernel('text.start', 1000, before, before) + kernel('text.end', 3000, after, after, after) +
+        kernel('text.start', 5000, before), 20000)
+r.write('patched')
+for name in 'once.data', 'patched.data':
+    for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
+        if name == 'patched.data' or copy == 'start':
+            os.makedirs(name + '/' + folder, exist_ok=True)
+            shutil.copy('text.' + copy, name + '/' + folder + '/kcore')
+    shutil.copy('patched', name + '/data')
+    with open(name + '/kcore_dir/kallsyms', 'w') as f:
+        for a, s in ('000', 'first'), ('020', 'now'), ('030', 'then'), ('040', 'rest'):
+            f.write('ffffffff80001%s t %s\n' % (a, s))
+END
+"$ntrace" script patched.data >lines 2>stderr &&
+	sed -E -n 's/.* [0-9a-f]+ ([a-z]+\+0x[0-9a-f]+) => +[0-9a-f]+ ([a-z]+\+0x[0-9a-f]+).*/\1 \2/p' lines >got
+verdict $? 'a kernel that is patched is decoded' stderr
+before='first+0xc then+0x0,then+0x4 rest+0x0,rest+0x8 first+0x0'
+after='first+0x4 now+0x0,now+0x4 rest+0x0,rest+0x8 first+0x0'
+tr , '\n' <<<"$before,$before,$after,$after,$after,$before" >want
+diff want got | sed 's/^/# /'
+cmp -s want got
+verdict $? '... before, meanwhile, and when it is as before: what ran'
+[ "$(grep -c 'the kernel was patched while recording' stderr)" = 3 ] &&
+	grep -qx 'ntrace: the kernel was patched while recording: 0xffffffff80001004..0xffffffff80001010 in first differs between start and end' stderr
+verdict $? '... and where, in words'
+"$ntrace" profile --format=edges patched.data >got 2>stderr
+grep -qx 'ntrace: 18 transfers of the kernel left out' stderr
+verdict $? '... each counted once'
+"$ntrace" script once.data >got 2>stderr
+[ $? = 1 ] && grep -q '^# loss' got
+verdict $? 'with one copy of its text, what does not fit is lost'
+
 # --- what is refused, and how ---------------------------------------------------------------
 says()		# DESCRIPTION WORDS COMMAND...
 {

@@ -6,6 +6,7 @@
 
 name=text
 . "$(dirname "$0")/lib.bash"
+. "$(dirname "$0")/../forms.bash"
 
 record="perf --buildid-dir /mnt/debug record"
 cat >"$dir/guest.sh" <<END
@@ -37,6 +38,16 @@ ok $? "patched while recording: branches are what ran: $(figures)" "$out" "$err"
 twice=$(figure insns)
 grep -q 'the kernel was patched while recording: 0x[0-9a-f]*\.\.0x[0-9a-f]* in [a-z_]' "$err"
 ok $? "perf names the ranges" "$err"
+
+# ntrace reads the two copies as perf does.
+host_perf one script -i "$dir/one/share/on.data" --itrace=be --ns \
+	-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>"$dir/log" | same_form >"$dir/want"
+"$lab/enter" "$build/host/ntrace" script --buildid-dir "$dir/one/share/debug" "$dir/one/share/on.data" \
+	2>"$dir/err" | same_form >"$dir/got"
+diff "$dir/want" "$dir/got" >"$dir/log" && [ "$(wc -l <"$dir/got")" -ge 100000 ]
+ok $? "ntrace prints the same branches as perf: $(wc -l <"$dir/got")" "$dir/log" "$dir/err"
+cmp <(sed -n 's/.*\(the kernel was patched.*\)/\1/p' "$err" | sort) <(sed 's/^ntrace: //' "$dir/err" | sort) >"$dir/log" 2>&1
+ok $? "... and names the same ranges: $(grep -c 'the kernel was patched' "$dir/err")" "$dir/log" "$dir/err"
 
 # Symbols and modules take longer to copy than the text, and are those of the start.
 cmp <(ls "$dir/one/share/on.data/kcore_dir__4294967295") <(echo kcore) >"$dir/log" 2>&1 &&

@@ -65,8 +65,9 @@ void capture_put_text(struct capture_bytes *b, const char *text, size_t align)
 
 /* Names that a recording with --kcore has */
 static const char *const inside[] = {
-	"data", "kcore_dir/kcore", "kcore_dir/kallsyms", "kcore_dir/modules", "kcore_dir",
-	"kcore_dir__4294967295/kcore", "kcore_dir__4294967295", ""
+	"data", NTRACE_KCORE_START "/kcore", NTRACE_KCORE_START "/kallsyms",
+	NTRACE_KCORE_START "/modules", NTRACE_KCORE_START,
+	NTRACE_KCORE_END "/kcore", NTRACE_KCORE_END, ""
 };
 
 /* A folder with anything else is no recording: nothing of it is removed. */

@@ -15,8 +15,6 @@
 #include "capture.h"
 #include "cmd.h"
 
-#define START_DIR	"kcore_dir"
-#define END_DIR		"kcore_dir__4294967295"
 #define COPY_SIZE	((size_t)256 << 10)
 #define SEGMENTS_MAX	64
 #define RANGES_MAX	16
@@ -250,9 +248,9 @@ static int copy_all(struct capture *c)
 	unsigned int i;
 	int err;
 
-	make_path(c, &path[0], START_DIR, "kallsyms");
-	make_path(c, &path[1], START_DIR, "modules");
-	make_path(c, &path[2], START_DIR, "kcore");
+	make_path(c, &path[0], NTRACE_KCORE_START, "kallsyms");
+	make_path(c, &path[1], NTRACE_KCORE_START, "modules");
+	make_path(c, &path[2], NTRACE_KCORE_START, "kcore");
 	err = write_file(path[0], symbols, strlen(symbols));
 	/* a kernel without modules has no such file */
 	if (!err && !capture_read_file("/proc/modules", &modules))
@@ -272,7 +270,7 @@ void capture_kcore_start(struct capture *c)
 
 	if (!c->o.kcore)
 		return;
-	make_path(c, &dir, START_DIR, "");
+	make_path(c, &dir, NTRACE_KCORE_START, "");
 	err = mkdir(dir, 0700) ? -errno : 0;
 	if (!err)
 		err = copy_all(c);
@@ -292,9 +290,9 @@ void capture_kcore_end(struct capture *c)
 
 	if (!c->o.kcore)
 		return;
-	make_path(c, &first, START_DIR, "kcore");
-	make_path(c, &dir, END_DIR, "");
-	make_path(c, &path, END_DIR, "kcore");
+	make_path(c, &first, NTRACE_KCORE_START, "kcore");
+	make_path(c, &dir, NTRACE_KCORE_END, "");
+	make_path(c, &path, NTRACE_KCORE_END, "kcore");
 	if (mkdir(dir, 0700))
 		err = -errno;
 	else if (open_kcore(&start, first) & open_kcore(&now, "/proc/kcore"))

@@ -3,12 +3,8 @@
  * The code that trace is read against: bytes of a process or of the kernel, as they are mapped at
  * this moment. A file's code is decoded once for all who map it.
  */
-#include <fcntl.h>
-#include <gelf.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rec.h"
 
@@ -17,71 +13,12 @@
 
 /* ------------------------------------------------------------- the kernel */
 
-/* Of RV32 it is an ELF32, as the copy of perf record is of either. */
-static bool read_segments(struct rec_kcore *k)
-{
-	size_t nr = 0, i;
-	GElf_Phdr phdr;
-	bool whole;
-	Elf *elf;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(k->fd, ELF_C_READ, NULL);
-	whole = elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &nr);
-	k->segment = calloc(nr + 1, sizeof(*k->segment));
-	if (!k->segment)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < nr && whole; i++) {
-		whole = gelf_getphdr(elf, (int)i, &phdr);
-		if (whole && phdr.p_type == PT_LOAD)
-			k->segment[k->nr_segments++] = (struct rec_segment){
-				phdr.p_offset, phdr.p_filesz, phdr.p_vaddr, true,
-			};
-	}
-	elf_end(elf);
-	return whole;
-}
-
-static void open_kernel(struct rec_kcore *k, const char *path)
-{
-	k->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (k->fd >= 0 && !read_segments(k))
-		die("%s: is no copy of a kernel's text", path);
-}
-
-/* Without a copy the kernel's own file does, if that is the program: but for what it patches. */
-void rec_code_open(struct rec *rec)
-{
-	const char *program = rec->options->program;
-	char path[PATH_MAX];
-	int n = nt_perfdata_beside(rec->pd, "kcore_dir/kcore", path, sizeof(path));
-
-	rec->kcore.fd = -1;
-	if (n && n < (int)sizeof(path))
-		open_kernel(&rec->kcore, path);
-	if (rec->kcore.fd < 0 && program && !strncmp(last_part(program), "vmlinux", 7))
-		open_kernel(&rec->kcore, program);
-}
-
 static int read_kernel(void *ctx, uint64_t number, uint64_t addr, void *buf, size_t len)
 {
-	const struct rec_kcore *k = &((struct rec_space *)ctx)->rec->kcore;
-	size_t i;
+	const struct rec_space *space = ctx;
 
 	(void)number;
-	for (i = 0; i < k->nr_segments; i++) {
-		const struct rec_segment *s = &k->segment[i];
-		uint64_t at = addr - s->addr;
-		ssize_t n;
-
-		if (addr < s->addr || at >= s->size)
-			continue;
-		if (len > s->size - at)
-			len = s->size - at;
-		n = pread(k->fd, buf, len, s->offset + at);
-		return n > 0 ? (int)n : 0;
-	}
-	return 0;
+	return (int)rec_kcore_read(space->rec, space->at_end, addr, buf, len);
 }
 
 /* -------------------------------------------------------------- processes */
@@ -158,17 +95,20 @@ struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space)
 }
 
 /* The kernel is there once, and may change what its files have. */
-struct nt_code *rec_code_kernel(struct rec *rec)
+struct nt_code *rec_code_kernel(struct rec *rec, bool at_end)
 {
-	if (!rec->kernel) {
-		rec->kernel = calloc(1, sizeof(*rec->kernel));
-		if (!rec->kernel)
+	struct rec_space **space = &rec->kernel[at_end];
+
+	if (!*space) {
+		*space = calloc(1, sizeof(**space));
+		if (!*space)
 			die("%s", nt_strerror(NT_ENOMEM));
-		rec->kernel->rec = rec;
+		(*space)->rec = rec;
+		(*space)->at_end = at_end;
 	}
-	if (!rec->kernel->code)
-		rec->kernel->code = new_code(rec, read_kernel, NULL, rec->kernel, 0);
-	return rec->kernel->code;
+	if (!(*space)->code)
+		(*space)->code = new_code(rec, read_kernel, NULL, *space, 0);
+	return (*space)->code;
 }
 
 void rec_code_changed(struct rec_space *space, uint64_t start, uint64_t end)
@@ -180,8 +120,12 @@ void rec_code_changed(struct rec_space *space, uint64_t start, uint64_t end)
 
 void rec_code_kernel_changed(struct rec *rec, uint64_t start, uint64_t end)
 {
-	if (rec->kernel)
-		rec_code_changed(rec->kernel, start, end);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		if (rec->kernel[i])
+			rec_code_changed(rec->kernel[i], start, end);
+	}
 }
 
 void rec_code_release(struct rec *rec)
@@ -198,6 +142,7 @@ void rec_code_release(struct rec *rec)
 static void forget(struct rec *rec)
 {
 	struct rec_space *space;
+	unsigned int i;
 	size_t at = 0;
 
 	rec_code_release(rec);
@@ -205,10 +150,12 @@ static void forget(struct rec *rec)
 		nt_code_free(space->code);
 		space->code = NULL;
 	}
-	if (rec->kernel)
-		nt_code_free(rec->kernel->code);
-	if (rec->kernel)
-		rec->kernel->code = NULL;
+	for (i = 0; i < 2; i++) {
+		if (!rec->kernel[i])
+			continue;
+		nt_code_free(rec->kernel[i]->code);
+		rec->kernel[i]->code = NULL;
+	}
 	nt_store_free(rec->store);
 	rec->store = NULL;
 }
@@ -229,8 +176,6 @@ void rec_code_use(struct rec *rec, const struct nt_params *params)
 void rec_code_free(struct rec *rec)
 {
 	forget(rec);
-	free(rec->kernel);
-	free(rec->kcore.segment);
-	if (rec->kcore.fd >= 0)
-		close(rec->kcore.fd);
+	free(rec->kernel[0]);
+	free(rec->kernel[1]);
 }

@@ -21,6 +21,7 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 {
 	return (struct rec_sample){
 		.time = q->s.time, .cpu = q->s.cpu, .pid = q->pid, .tid = q->s.tid, .task = q->task,
+		.kernel_at_end = q->s.kernel_at_end,
 	};
 }
 

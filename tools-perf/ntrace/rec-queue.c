@@ -51,7 +51,12 @@ static bool knows_task(struct nt_session_queue *s, pid_t tid)
 
 static struct nt_code *kernel_code(struct nt_session_queue *s)
 {
-	return rec_code_kernel(rec_queue_of(s)->rec);
+	return rec_code_kernel(rec_queue_of(s)->rec, s->kernel_at_end);
+}
+
+static bool is_patched(struct nt_session_queue *s)
+{
+	return rec_queue_of(s)->rec->nr_patches;
 }
 
 static bool is_kernel(struct nt_session_queue *s, uint64_t addr)
@@ -75,7 +80,7 @@ struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr)
 {
 	if (q->s.guest)
 		return NULL;
-	return rec_is_kernel(q->rec, addr) ? rec_code_kernel(q->rec) :
+	return rec_is_kernel(q->rec, addr) ? kernel_code(&q->s) :
 					     rec_code_user(q->rec, q->space);
 }
 
@@ -128,6 +133,7 @@ static const struct nt_session_host host = {
 	.counts = counts,
 	.broken = broken,
 	.kernel = kernel_code,
+	.is_patched = is_patched,
 	.is_kernel = is_kernel,
 	.owner = owner,
 	.knows = knows_task,
@@ -155,6 +161,7 @@ struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffe
 	q->rec = rec;
 	q->pid = -1;
 	check(q, nt_session_queue_init(&q->s, &host, &rec->trace, buffer));
+	q->s.two_kernels = rec->nr_patches;
 	q->s.pace.period = 1 << NT_SESSION_CLOCK_SHIFT;
 	return q;
 }

@@ -60,7 +60,7 @@ struct symbols *rec_kernel_symbols(struct rec *rec)
 
 	if (!rec->kernel_symbols_read) {
 		rec->kernel_symbols_read = true;
-		n = nt_perfdata_beside(rec->pd, "kcore_dir/kallsyms", path, sizeof(path));
+		n = nt_perfdata_beside(rec->pd, NTRACE_KCORE_START "/kallsyms", path, sizeof(path));
 		if (n && n < (int)sizeof(path))
 			rec->kernel_symbols = symbols_of_kallsyms(path);
 	}

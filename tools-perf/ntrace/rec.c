@@ -464,7 +464,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 	ask(rec);
 	check(rec, nt_session_finish(&rec->trace), 0);
 	choose_times(rec);
-	rec_code_open(rec);
+	rec_kcore_open(rec);
 }
 
 int rec_status(const struct rec *rec)
@@ -491,6 +491,7 @@ void rec_free(struct rec *rec)
 	free(rec->damage);
 	free(rec->wanted);
 	rec_code_free(rec);
+	rec_kcore_close(rec);
 	for (i = 0; i < rec->nr_queues; i++)
 		rec_queue_free(rec->queue[i]);
 	free(rec->queue);

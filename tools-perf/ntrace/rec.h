@@ -10,6 +10,7 @@
  *	rec-count.c	control flow -> how often each branch was taken
  *	rec-task.c	tasks, and what they have mapped
  *	rec-code.c	bytes of code, of processes and of the kernel
+ *	rec-kcore.c	the kernel's text at the start and at the end
  *	rec-file.c	which file here is the one that was recorded
  *	rec-symbol.c	names of addresses
  *	rec-program.c	which program was recorded
@@ -129,6 +130,7 @@ struct rec_space {
 	bool changed;			/* since `uncounted' was found out */
 	bool uncounted;			/* its branches are not to be counted, see rec-count.c */
 	unsigned int users;		/* tasks that are known to have it */
+	bool at_end;			/* the kernel's: as it was when recording ended */
 	struct nt_code *code;
 	/* what was read last */
 	uint64_t chunk_addr;
@@ -164,20 +166,32 @@ void rec_task_exit(struct rec *rec, int pid, int tid, uint64_t time);
 struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task);
 void rec_tasks_free(struct rec *rec);
 
-/* ----------------------------------------------------------- rec-code.c - */
+/* ---------------------------------------------------------- rec-kcore.c - */
 
-/* The kernel's text, as perf record --kcore copied it */
+/* A copy of the kernel's text, as perf record --kcore makes them */
 struct rec_kcore {
 	int fd;				/* -1: there is none */
 	struct rec_segment *segment;
 	size_t nr_segments;
 };
 
-void rec_code_open(struct rec *rec);
+/* Code that was not the same at the start and at the end */
+struct rec_patch {
+	uint64_t start, end;
+	bool told;
+};
+
+void rec_kcore_open(struct rec *rec);
+void rec_kcore_close(struct rec *rec);
+/* @at_end: as it was when recording ended, not when it started. 0: there are no bytes */
+size_t rec_kcore_read(struct rec *rec, bool at_end, uint64_t addr, void *buf, size_t len);
+
+/* ----------------------------------------------------------- rec-code.c - */
+
 /* Code is read with the terms in mind: other terms, other reading. */
 void rec_code_use(struct rec *rec, const struct nt_params *params);
 struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space);
-struct nt_code *rec_code_kernel(struct rec *rec);
+struct nt_code *rec_code_kernel(struct rec *rec, bool at_end);
 void rec_code_changed(struct rec_space *space, uint64_t start, uint64_t end);
 void rec_code_kernel_changed(struct rec *rec, uint64_t start, uint64_t end);
 /* Nobody is at any code any more, until it is looked up again: some of it may be freed. */
@@ -210,6 +224,7 @@ struct rec_sample {
 	unsigned int type;		/* enum nt_type; NT_TYPE_NONE where trace begins or ends */
 	int cpu, pid, tid;
 	struct rec_task *task;		/* NULL: not known */
+	bool kernel_at_end;		/* the kernel's code was that of the recording's end */
 };
 
 /* A loss: code as perf has it, 1 to 6 */
@@ -360,8 +375,10 @@ struct rec {
 	size_t nr_ended, ended_left;	/* and how many the last search left */
 	bool keep_tasks;		/* even those that have ended */
 	struct rec_file *files;
-	struct rec_kcore kcore;
-	struct rec_space *kernel;
+	struct rec_kcore kcore[2];	/* of the start, and of the end */
+	struct rec_patch *patch;	/* where they differ, in the order of addresses */
+	size_t nr_patches;
+	struct rec_space *kernel[2];
 	struct symbols *kernel_symbols;
 	bool kernel_symbols_read;
 	struct nt_store *store;

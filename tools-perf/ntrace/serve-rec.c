@@ -141,7 +141,7 @@ static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 	o->task = sample->task;
 	set_process(s, o, s->by_cpu ? -1 : sample->pid);
 	o->track->core = sample->cpu;
-	o->code = kernel ? rec_code_kernel(&s->rec) :
+	o->code = kernel ? rec_code_kernel(&s->rec, sample->kernel_at_end) :
 			   rec_code_user(&s->rec, rec_task_space(&s->rec, sample->task));
 	o->pc = sample->ip;
 	o->insns = insns;
@@ -461,7 +461,7 @@ static void add_files(struct source *s, int pid)
 
 static void add_kernel(struct source *s)
 {
-	const struct rec_kcore *k = &s->rec.kcore;
+	const struct rec_kcore *k = &s->rec.kcore[0];
 
 	for (size_t i = 0; i < k->nr_segments; i++)
 		serve_files_add(&s->r->files, k->fd, k->segment[i].addr, k->segment[i].size,

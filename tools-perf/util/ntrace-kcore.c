@@ -31,12 +31,6 @@
 #include "ntrace-compat.h"
 #include "ntrace-priv.h"
 
-/*
- * Beside that of the start: by the name of a guest's, which no guest can have, for
- * perf removes such with the rest of an old perf.data, and refuses to remove others.
- */
-#define END_DIR	"kcore_dir__4294967295"
-
 /* A kernel's image: /proc/kcore, or a copy of its text */
 struct ntrace_kcore {
 	int		fd;
@@ -191,12 +185,12 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 	if (!kcore || !data->is_dir || !ntrace_is_recorded(evlist))
 		return;
 	/* Recording may have failed before there was a first one. */
-	snprintf(first, sizeof(first), "%s/kcore_dir/kcore", data->path);
+	snprintf(first, sizeof(first), "%s/" NTRACE_KCORE_START "/kcore", data->path);
 	if (access(first, F_OK))
 		return;
 	snprintf(from, sizeof(from), "%s/proc/kcore", machine->root_dir);
-	snprintf(dir, sizeof(dir), "%s/" END_DIR, data->path);
-	if (snprintf(to, sizeof(to), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(to))
+	snprintf(dir, sizeof(dir), "%s/" NTRACE_KCORE_END, data->path);
+	if (snprintf(to, sizeof(to), "%s/" NTRACE_KCORE_END "/kcore", data->path) >= (int)sizeof(to))
 		return;
 	if (mkdir(dir, 0700) || copy_again(first, from, to))
 		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
@@ -226,7 +220,7 @@ struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 	char path[PATH_MAX];
 
 	if (!data->is_dir ||
-	    snprintf(path, sizeof(path), "%s/" END_DIR "/kcore", data->path) >= (int)sizeof(path))
+	    snprintf(path, sizeof(path), "%s/" NTRACE_KCORE_END "/kcore", data->path) >= (int)sizeof(path))
 		return NULL;
 	k = open_image(path);
 	if (k)
