@@ -50,9 +50,10 @@ static struct serve_track *make_track(const char *name, uint64_t base, unsigned 
 	return t;
 }
 
-static const char *name_of(void *ctx, uint64_t addr, uint64_t *offset)
+static const char *name_of(void *ctx, uint32_t space, uint64_t addr, uint64_t *offset)
 {
 	(void)ctx;
+	(void)space;
 	*offset = addr & 15;
 	return addr & 16 ? "function<&>" : NULL;
 }

@@ -149,6 +149,62 @@ D
 END
 says 'trace is lost here: AUX record lost' 'a loss of a perf.data'
 
+# ------------------------------------------- another file at the same addresses
+
+# The other program differs in an instruction that is never executed, at $spare, and in a name.
+cp "$program" "$scratch/mix.elf"
+spare=$(python3 - "$program" "$mix/pc.txt" "$scratch/mix.elf.other" <<'END'
+import struct, sys
+elf = bytearray(open(sys.argv[1], 'rb').read())
+pcs = {int(line, 16) for line in open(sys.argv[2])}
+phoff, phnum = struct.unpack_from('<Q', elf, 32)[0], struct.unpack_from('<H', elf, 56)[0]
+for i in range(phnum):
+    kind, flags, offset, addr, _, size = struct.unpack_from('<IIQQQQ', elf, phoff + 56 * i)
+    if kind == 1 and flags & 1:
+        break
+# behind the last that is executed in a row
+spare = max(pc for pc in pcs if pc < addr + size - 16) + 8
+assert not pcs & set(range(spare - 2, spare + 4))
+elf[offset + spare - addr] ^= 0x55
+elf = elf.replace(b'\0_start\0', b'\0_other\0')
+open(sys.argv[3], 'wb').write(elf)
+print('%x' % spare)
+END
+)
+verdict $? "a program that differs at $spare"
+"$ntrace" encode --elf "$program" --pc "$mix/pc.txt" --syncmode=2 --syncmax=6 -o "$scratch/synced"
+for kind in remap exec; do
+	"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/synced" >"$scratch/$kind.data"
+	session "$scratch/$kind.data" <<END
+m$spare,1
+monitor position
+monitor goto end
+monitor position
+m$spare,1
+qXfer:libraries:read::0,1000
+monitor goto 100
+m$spare,1
+qXfer:libraries:read::0,1000
+qXfer:exec-file:read:1:0,1000
+D
+END
+	verdict $? "$kind: a session"
+	at=$((16#$spare - 16#80000000 + 4096))
+	byte()
+	{
+		od -An -tx1 -j$at -N1 "$1" | tr -d ' \n'
+	}
+	[ "$(grep -x '[0-9a-f][0-9a-f]' "$scratch/got" | tr '\n' ' ')" = \
+		"$(byte "$scratch/mix.elf") $(byte "$scratch/mix.elf.other") $(byte "$scratch/mix.elf") " ]
+	verdict $? "$kind: memory is of the file that was mapped then"
+	[ "$(sed -n 's/.*library name="\([^"]*\)".*/\1/p' "$scratch/got" | tr '\n' ' ')" = \
+		"$(realpath "$scratch/mix.elf.other") $(realpath "$scratch/mix.elf") " ]
+	verdict $? "$kind: so are libraries"
+	[ "$(sed -n 's/^O.*100: .*<\([a-z_]*\)+[0-9]*>$/\1/p' "$scratch/got" | tr '\n' ' ')" = \
+		'_start _other _other towers ' ]
+	verdict $? "$kind: and names"
+done
+
 # ------------------------------------------------------------ branch trace
 
 # The blocks that GDB reads are the instructions up to the position, newest first.

@@ -506,6 +506,53 @@ static void add_code(const uint32_t *code, size_t n)
 	fclose(f);
 }
 
+/* One run in each of these spaces, at the same address */
+static void put_spaces(struct serve_track *t, uint32_t spaces)
+{
+	for (uint32_t i = 0; i < spaces; i++)
+		serve_track_put(t, &(struct serve_run){
+			.pc = 0x1000, .insns = 2, .halves = 5, .space = i, .type = NT_TYPE_JUMP,
+		});
+}
+
+static const char *memory_at(uint64_t at, uint64_t addr, unsigned int len)
+{
+	monitor("goto %" PRIu64, at);
+	return ask("m%" PRIx64 ",%x", addr, len);
+}
+
+/* What is mapped changes: memory, and registers that follow from the code, are of that time. */
+static void mapped_later(void **state)
+{
+	static const uint32_t first[] = { 0x11111513, 0x22222222, 0x33333333, 0x44444444 };
+	static const uint32_t second[] = { 0x00700513, 0x66666666 };
+
+	(void)state;
+	begin(1);
+	put_spaces(rec.track[0], 5);
+	add_code(first, 4);
+	rec.files.space = 1;
+	serve_files_cut(&rec.files, 0x1004, 0x1008);
+	rec.files.space = 2;
+	serve_files_end(&rec.files, 0);
+	rec.files.space = 3;
+	add_code(second, 2);
+	rec.files.space = 4;
+	serve_files_cut(&rec.files, 0xf00, 0x1001);
+	serve();
+	assert_string_equal(memory_at(0, 0x1000, 16), "13151111222222223333333344444444");
+	assert_string_equal(memory_at(2, 0x1000, 16), "13151111");
+	assert_string_equal(memory_at(2, 0x1004, 1), "E01");
+	assert_string_equal(memory_at(3, 0x1008, 16), "3333333344444444");
+	assert_string_equal(memory_at(4, 0x1000, 16), "E01");
+	assert_string_equal(memory_at(6, 0x1000, 16), "1305700066666666");
+	assert_string_equal(memory_at(7, 0x1000, 1), "13");
+	assert_string_equal(ask("pa"), "0700000000000000");
+	assert_string_equal(memory_at(8, 0x1000, 1), "E01");
+	assert_string_equal(memory_at(10, 0x1001, 16), "05700066666666");
+	end();
+}
+
 static bool is_known(uint64_t at, unsigned int reg)
 {
 	monitor("goto %" PRIu64, at);
@@ -600,6 +647,7 @@ int main(void)
 		cmocka_unit_test(two_kinds),
 		cmocka_unit_test(range_is_bounded),
 		cmocka_unit_test(deep_calls),
+		cmocka_unit_test(mapped_later),
 		cmocka_unit_test(pairs),
 		cmocka_unit_test(pause_at_chunk),
 	};

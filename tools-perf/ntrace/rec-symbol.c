@@ -35,22 +35,24 @@ const struct rec_file *rec_file_at(const struct rec *rec, const struct rec_space
 	return m ? m->file : NULL;
 }
 
+const char *rec_file_symbol(struct rec *rec, struct rec_file *f, uint64_t at, uint64_t *offset)
+{
+	if (!rec_file_open(rec, f) || !rec_file_address(f, at, &at))
+		return NULL;
+	if (!f->symbols && f->vdso && rec->info.vdso_size)
+		f->symbols = symbols_of_memory(rec->info.vdso, rec->info.vdso_size, rec->info.xlen);
+	else if (!f->symbols)
+		f->symbols = symbols_of_file(f->path, rec->info.xlen);
+	return symbols_find(f->symbols, at, offset);
+}
+
 static const char *user_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 			       uint64_t *offset)
 {
 	const struct rec_space *space = rec_task_space(rec, task);
 	const struct rec_mapping *m = space ? rec_space_find(space, addr) : NULL;
-	uint64_t at;
 
-	if (!m || !rec_file_open(rec, m->file) ||
-	    !rec_file_address(m->file, m->offset + (addr - m->start), &at))
-		return NULL;
-	if (!m->file->symbols && m->file->vdso && rec->info.vdso_size)
-		m->file->symbols = symbols_of_memory(rec->info.vdso, rec->info.vdso_size,
-						     rec->info.xlen);
-	else if (!m->file->symbols)
-		m->file->symbols = symbols_of_file(m->file->path, rec->info.xlen);
-	return symbols_find(m->file->symbols, at, offset);
+	return m ? rec_file_symbol(rec, m->file, m->offset + (addr - m->start), offset) : NULL;
 }
 
 struct symbols *rec_kernel_symbols(struct rec *rec)

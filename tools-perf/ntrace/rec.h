@@ -203,6 +203,8 @@ void rec_code_free(struct rec *rec);
 /* The name of what an address is in, and how far; NULL: not known */
 const char *rec_symbol(struct rec *rec, const struct rec_task *task, uint64_t addr,
 		       uint64_t *offset);
+/* Of an offset in a file */
+const char *rec_file_symbol(struct rec *rec, struct rec_file *f, uint64_t at, uint64_t *offset);
 /* Those of the kernel and its modules; NULL: perf record --kcore did not copy them */
 struct symbols *rec_kernel_symbols(struct rec *rec);
 void rec_symbols_free(struct rec *rec);

@@ -17,6 +17,8 @@ static void add_part(struct serve_files *f, struct serve_part part)
 {
 	if (!part.size)
 		return;
+	part.from = f->space;
+	part.to = UINT32_MAX;
 	f->part = array_room(f->part, f->nr, sizeof(*f->part));
 	f->part[f->nr++] = part;
 }
@@ -33,7 +35,7 @@ static int keep_file(struct serve_files *f, const char *path)
 }
 
 /* Sections tell more than segments: a program without an OS often has one that is all of it. */
-static bool add_sections(struct serve_files *f, Elf *elf, int fd, uint64_t bias)
+static bool add_sections(struct serve_files *f, Elf *elf, struct serve_part part, uint64_t bias)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -44,16 +46,18 @@ static bool add_sections(struct serve_files *f, Elf *elf, int fd, uint64_t bias)
 		    sh.sh_type == SHT_NOBITS)
 			continue;
 		any = true;
+		part.start = sh.sh_addr + bias;
+		part.size = sh.sh_size;
+		part.offset = sh.sh_offset;
 		if (!(sh.sh_flags & SHF_WRITE))
-			add_part(f, (struct serve_part){ sh.sh_addr + bias, sh.sh_size,
-							sh.sh_offset,
-							 fd });
+			add_part(f, part);
 	}
 	return any;
 }
 
 /* Headers are in no section. A segment without sections is read-only, or of code. */
-static void add_segments(struct serve_files *f, Elf *elf, int fd, uint64_t bias, bool code)
+static void add_segments(struct serve_files *f, Elf *elf, struct serve_part part, uint64_t bias,
+			 bool code)
 {
 	size_t nr, i;
 	GElf_Phdr ph;
@@ -63,32 +67,33 @@ static void add_segments(struct serve_files *f, Elf *elf, int fd, uint64_t bias,
 	for (i = 0; i < nr; i++) {
 		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
 			continue;
+		part.start = ph.p_vaddr + bias;
+		part.size = ph.p_filesz;
+		part.offset = ph.p_offset;
 		if (!(ph.p_flags & PF_W) || (code && ph.p_flags & PF_X))
-			add_part(f, (struct serve_part){ ph.p_vaddr + bias, ph.p_filesz,
-							ph.p_offset,
-							 fd });
+			add_part(f, part);
 	}
 }
 
-bool serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias)
+uint32_t serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias)
 {
-	int fd = keep_file(f, path);
+	struct serve_part part = { .fd = keep_file(f, path), .file = f->nr_files + 1 };
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
+	elf = elf_begin(part.fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF) {
 		elf_end(elf);
-		return false;
+		return 0;
 	}
-	add_segments(f, elf, fd, bias, !add_sections(f, elf, fd, bias));
+	add_segments(f, elf, part, bias, !add_sections(f, elf, part, bias));
 	elf_end(elf);
-	return true;
+	return ++f->nr_files;
 }
 
 void serve_files_add(struct serve_files *f, int fd, uint64_t addr, uint64_t size, uint64_t offset)
 {
-	add_part(f, (struct serve_part){ addr, size, offset, fd });
+	add_part(f, (struct serve_part){ .start = addr, .size = size, .offset = offset, .fd = fd });
 }
 
 bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr)
@@ -98,11 +103,47 @@ bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr)
 
 	if (fstat(fd, &st))
 		return false;
-	add_part(f, (struct serve_part){ addr, (uint64_t)st.st_size, 0, fd });
+	add_part(f, (struct serve_part){ .start = addr, .size = (uint64_t)st.st_size, .fd = fd });
 	return true;
 }
 
-size_t serve_files_read(const struct serve_files *f, uint64_t addr, void *buf, size_t len)
+/* Of a part that is there from now on, what is outside of the addresses */
+static void keep_rest(struct serve_files *f, struct serve_part part, uint64_t start, uint64_t end)
+{
+	struct serve_part behind = part;
+	uint64_t last = part.start + part.size;
+
+	part.size = start > part.start ? start - part.start : 0;
+	add_part(f, part);
+	if (end >= last)
+		return;
+	behind.start = end;
+	behind.size = last - end;
+	behind.offset += end - part.start;
+	add_part(f, behind);
+}
+
+void serve_files_cut(struct serve_files *f, uint64_t start, uint64_t end)
+{
+	for (size_t i = f->nr; i--;) {
+		struct serve_part part = f->part[i];
+
+		if (part.to != UINT32_MAX || part.start >= end || part.start + part.size <= start)
+			continue;
+		f->part[i].to = f->space;
+		keep_rest(f, part, start, end);
+	}
+}
+
+void serve_files_end(struct serve_files *f, uint32_t file)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->part[i].to == UINT32_MAX && (!file || f->part[i].file == file))
+			f->part[i].to = f->space;
+}
+
+size_t serve_files_read(const struct serve_files *f, uint32_t space, uint64_t addr, void *buf,
+			size_t len)
 {
 	size_t done = 0, i;
 	ssize_t n;
@@ -113,7 +154,7 @@ size_t serve_files_read(const struct serve_files *f, uint64_t addr, void *buf, s
 			uint64_t at = addr + done - p->start;
 			size_t want = len - done;
 
-			if (at >= p->size)
+			if (at >= p->size || space < p->from || space >= p->to)
 				continue;
 			if (want > p->size - at)
 				want = p->size - at;

@@ -22,7 +22,7 @@ struct serve_infer {
 	uint64_t x[32];
 	struct {
 		uint64_t pc;
-		uint32_t bits;
+		uint32_t bits, space;
 		bool there;
 	} code[CACHED];
 };
@@ -340,14 +340,16 @@ static void execute(struct serve_infer *s, uint64_t pc, unsigned int len, uint32
 /* ------------------------------------------------------------ going there  */
 
 /* False: its bytes are in no file that cannot have changed */
-static bool read_code(struct serve_infer *s, uint64_t pc, unsigned int len, uint32_t *bits)
+static bool read_code(struct serve_infer *s, uint32_t space, uint64_t pc, unsigned int len,
+		      uint32_t *bits)
 {
 	unsigned int i = pc / 2 % CACHED;
 	uint8_t bytes[4] = { 0 };
 
-	if (s->code[i].pc != pc || !s->code[i].there) {
+	if (s->code[i].pc != pc || s->code[i].space != space || !s->code[i].there) {
 		s->code[i].pc = pc;
-		s->code[i].there = serve_files_read(&s->rec->files, pc, bytes, len) == len;
+		s->code[i].space = space;
+		s->code[i].there = serve_files_read(&s->rec->files, space, pc, bytes, len) == len;
 		s->code[i].bits = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 	}
 	*bits = s->code[i].bits;
@@ -364,7 +366,7 @@ static void pass_run(struct serve_infer *s, const struct serve_run *run, unsigne
 			       run->type == NT_TYPE_COND ? WAY_TAKEN : WAY_UNKNOWN;
 		uint32_t bits;
 
-		if (len > 4 || !read_code(s, pc, len, &bits))
+		if (len > 4 || !read_code(s, run->space, pc, len, &bits))
 			forget_all(s);
 		else
 			execute(s, pc, len, bits, way);

@@ -25,10 +25,14 @@ static void put_time(const struct serve_session *s, uint64_t time, char *text, s
 		snprintf(text, size, "%" PRIu64 "t", time);
 }
 
-static void put_place(const struct serve_session *s, uint64_t pc, char *text, size_t size)
+static void put_place(struct serve_session *s, uint64_t pc, char *text, size_t size)
 {
+	uint32_t space = serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);
 	uint64_t offset = 0;
-	const char *name = s->rec->symbol ? s->rec->symbol(s->rec->ctx, pc, &offset) : NULL;
+	const char *name = NULL;
+
+	if (s->rec->symbol)
+		name = s->rec->symbol(s->rec->ctx, space, pc, &offset);
 
 	if (name)
 		snprintf(text, size, "%#" PRIx64 " <%s+%" PRIu64 ">", pc, name, offset);
@@ -234,7 +238,7 @@ static void on_known(struct serve_session *s, const char *text)
 			  ", as they follow from the code that was executed");
 	serve_session_say(s, "memory: %s\n",
 			  r->memory ? "what the trace told up to here, and files" :
-			  "what programs' files have and cannot be written to");
+			  "what programs' files have that cannot be written to, and were mapped then");
 }
 
 static void on_help(struct serve_session *s, const char *text);

@@ -109,19 +109,32 @@ static bool make_exec_file(struct serve_session *s, const char *annex, struct se
 	return s->rec->exec_file;
 }
 
+bool serve_object_has_libraries(const struct serve_recording *r)
+{
+	for (size_t i = 0; i < r->nr_libraries; i++)
+		if (!r->library[i].exec)
+			return true;
+	return false;
+}
+
+/* Those that never had others at their addresses are told at any position: GDB asks seldom. */
 static bool make_libraries(struct serve_session *s, const char *annex, struct serve_text *t)
 {
+	uint32_t space = serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);
+
 	(void)annex;
 	serve_text_put(t, "<library-list>\n");
 	for (size_t i = 0; i < s->rec->nr_libraries; i++) {
 		const struct serve_library *l = &s->rec->library[i];
 
+		if (!serve_library_is_told(l, space))
+			continue;
 		serve_text_put(t, "<library name=\"");
 		put_xml(t, l->path);
 		serve_text_put(t, "\"><segment address=\"%#" PRIx64 "\"/></library>\n", l->start);
 	}
 	serve_text_put(t, "</library-list>\n");
-	return s->rec->nr_libraries;
+	return serve_object_has_libraries(s->rec);
 }
 
 /* ---------------------------------------------------------- branch trace - */

@@ -174,10 +174,11 @@ static void piece_done(void *ctx, void *state)
 
 /* -------------------------------------------------------------- the whole  */
 
-static const char *name_of(void *ctx, uint64_t addr, uint64_t *offset)
+static const char *name_of(void *ctx, uint32_t space, uint64_t addr, uint64_t *offset)
 {
 	const struct raw *r = ctx;
 
+	(void)space;
 	return symbols_find(r->symbols, addr, offset);
 }
 

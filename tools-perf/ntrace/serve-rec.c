@@ -38,17 +38,20 @@ struct source {
 	bool by_cpu;
 	uint32_t spaces;	/* how often something was mapped, in any of them */
 	struct rec_map lives;	/* how many processes had a number so far, by number */
-	struct ended *ended;
+	struct change *change;		/* of all processes, in the order of time */
+	size_t nr_changes;
 	struct owner *last;
+	/* Whose symbols names are looked up in; 0: not known, -1: of several */
+	int process;
+	uintptr_t life;
 };
 
-/* What a process had mapped when it ended, of a number that may be used again */
-struct ended {
-	struct ended *next;
+/* Something was mapped in a process. What was at these addresses is not there any more. */
+struct change {
+	uint32_t space;		/* from that one on */
 	int pid;
 	uintptr_t life;
-	struct rec_mapping *map;
-	size_t nr;
+	struct rec_mapping map;	/* file NULL: another program is executed, nothing is mapped */
 };
 
 /* ---------------------------------------------------------------- tracks - */
@@ -137,6 +140,8 @@ static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 
 	if (s->by_cpu)
 		take_change(o, sample);
+	if (s->by_cpu && !kernel && s->process != sample->pid)
+		s->process = s->process ? -1 : sample->pid;
 	flush(o, NT_TYPE_NONE);
 	o->task = sample->task;
 	set_process(s, o, s->by_cpu ? -1 : sample->pid);
@@ -236,15 +241,38 @@ static void end_owners(struct source *s, int pid, int tid)
 	}
 }
 
+static void keep_change(struct source *s, int pid, const struct rec_mapping *map)
+{
+	s->change = array_room(s->change, s->nr_changes, sizeof(*s->change));
+	s->change[s->nr_changes++] = (struct change){ s->spaces, pid, life_of(s, pid), *map };
+}
+
+/* A new process has what its parent has; of one that was there before, perf tells all mappings. */
 static void take_fork(struct source *s, const struct rec_note *note)
 {
-	if (s->by_cpu)
-		return;
-	end_owners(s, note->pid, note->tid);
+	const struct rec_space *space;
+
+	if (!s->by_cpu)
+		end_owners(s, note->pid, note->tid);
 	if (note->pid != note->tid)
 		return;
 	rec_map_set(&s->lives, note->pid, (void *)(life_of(s, note->pid) + 1));
 	s->spaces++;
+	space = rec_space_get(&s->rec, note->pid);
+	for (size_t i = 0; i < space->nr_maps && !(note->misc & NT_PERFDATA_MISC_FORK_EXEC); i++)
+		keep_change(s, note->pid, &space->map[i]);
+}
+
+/* It has taken effect: what is there now is what was mapped, if that is code. */
+static void take_mmap(struct source *s, const struct rec_note *note)
+{
+	const struct rec_mapping *map;
+
+	if ((note->misc & NT_PERFDATA_MISC_CPUMODE) == NT_PERFDATA_MISC_KERNEL)
+		return;
+	map = rec_space_find(rec_space_get(&s->rec, note->mmap->pid), note->mmap->start);
+	if (map && map->start == note->mmap->start)
+		keep_change(s, note->mmap->pid, map);
 }
 
 static void keep_name(const struct source *s, struct owner *o)
@@ -260,44 +288,28 @@ static void keep_name(const struct source *s, struct owner *o)
 			*p = '.';
 }
 
-static void keep_mappings(struct source *s, const struct rec_note *note)
-{
-	const struct rec_space *space = rec_space_get(&s->rec, note->pid);
-	struct ended *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		die("%s", nt_strerror(NT_ENOMEM));
-	*e = (struct ended){ .next = s->ended, .pid = note->pid, .life = life_of(s, note->pid) };
-	e->map = calloc(space->nr_maps + 1, sizeof(*e->map));
-	if (!e->map)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (; e->nr < space->nr_maps; e->nr++)
-		e->map[e->nr] = space->map[e->nr];
-	s->ended = e;
-}
-
 /* Its number, and its process's, may be another one's from now on. */
 static void take_exit(struct source *s, const struct rec_note *note)
 {
-	bool known = false;
-
 	for (struct owner *o = s->owners; o && !s->by_cpu; o = o->next) {
-		if (o->gone || o->pid != note->pid)
-			continue;
-		known = true;
-		if (o->tid != note->tid)
+		if (o->gone || o->pid != note->pid || o->tid != note->tid)
 			continue;
 		flush(o, NT_TYPE_NONE);
 		keep_name(s, o);
 		o->named = true;
 	}
-	if (known && note->pid == note->tid)
-		keep_mappings(s, note);
 }
 
-/* ... unless it takes the place of the leader, whose EXIT came first */
+/*
+ * ... unless it takes the place of the leader, whose EXIT came first. Nothing of what it had is mapped
+ * any more.
+ */
 static void take_comm(struct source *s, const struct rec_note *note)
 {
+	if (note->misc & NT_PERFDATA_MISC_COMM_EXEC) {
+		s->spaces++;
+		keep_change(s, note->pid, &(struct rec_mapping){ .file = NULL });
+	}
 	for (struct owner *o = s->owners; o; o = o->next)
 		if (!o->gone && o->tid == note->tid)
 			o->named = false;
@@ -316,6 +328,8 @@ static void take_note(void *ctx, const struct rec_note *note)
 	/* the same address may have other code from now on */
 	if (note->mmap || note->start != note->end)
 		s->spaces++;
+	if (note->mmap)
+		take_mmap(s, note);
 }
 
 /* ---------------------------------------------------------- what to serve  */
@@ -398,65 +412,105 @@ static void choose_tracks(struct source *s, const struct owner *chosen)
 
 /* ---------------------------------------------------- programs and files - */
 
-/*
- * The load address of a file, less the address that the file says. Only segments with code count: the
- * last page of code may contain data, too, whose segment is loaded elsewhere.
- */
-static uint64_t bias_of(const struct rec_mapping *m)
+/* The load address of a file, less the address that the file says; false: no such segment is there. */
+static bool find_bias(const struct rec_mapping *m, bool code, uint64_t *bias)
 {
 	const struct rec_file *f = m->file;
-	uint64_t bias = m->start;
 
 	for (size_t i = 0; i < f->nr_segments; i++) {
 		const struct rec_segment *s = &f->segment[i];
 
-		if (s->exec && m->offset >= (s->offset & ~0xfffull) &&
-		    m->offset < s->offset + s->size)
-			bias = m->start - (s->addr + (m->offset - s->offset));
+		if (s->exec != code || m->offset < (s->offset & ~0xfffull) ||
+		    m->offset >= s->offset + s->size)
+			continue;
+		*bias = m->start - (s->addr + (m->offset - s->offset));
+		return true;
 	}
+	return false;
+}
+
+/*
+ * Segments with code count first: the last page of code may contain data, too, whose segment is loaded
+ * elsewhere.
+ */
+static uint64_t bias_of(const struct rec_mapping *m)
+{
+	uint64_t bias = m->start;
+
+	if (!find_bias(m, true, &bias))
+		find_bias(m, false, &bias);
 	return bias;
 }
 
-/* What was mapped when the process ended, if another one has its number now */
-static void map_again(struct source *s, const struct owner *chosen)
-{
-	struct rec_space *space = rec_space_get(&s->rec, chosen->pid);
+/* What a program is in, by its load address: a file may be mapped in several pieces. */
+struct placed {
+	const struct rec_file *file;
+	uint64_t bias;
+	uint32_t number;	/* of the library */
+};
 
-	if (chosen->life == life_of(s, chosen->pid))
-		return;
-	space->nr_maps = 0;
-	for (struct ended *e = s->ended; e; e = e->next) {
-		if (e->pid != chosen->pid || e->life != chosen->life)
-			continue;
-		free(space->map);
-		space->map = e->map;
-		space->nr_maps = e->nr;
-		e->map = NULL;
-		return;
-	}
-}
-
-static bool is_added(const struct rec_space *space, size_t nth)
+/* A file that is there already gets nothing but another piece. */
+static bool is_there(const struct serve_recording *r, const struct placed *piece, size_t nr,
+		     const struct rec_mapping *m)
 {
-	for (size_t i = 0; i < nth; i++)
-		if (space->map[i].file == space->map[nth].file)
+	for (size_t i = 0; i < nr; i++)
+		if (piece[i].file == m->file && piece[i].bias == bias_of(m) &&
+		    r->library[piece[i].number].to == UINT32_MAX)
 			return true;
 	return false;
 }
 
-static void add_files(struct source *s, int pid)
+/* Memory that is no file's code, as of a just-in-time compiler */
+static bool is_anonymous(const struct rec_file *f)
+{
+	return !strncmp(f->name, "//anon", 6) || *f->name == '[';
+}
+
+static void add_file(struct source *s, const struct rec_mapping *m, struct placed **piece, size_t *nr)
 {
 	struct serve_recording *r = s->r;
-	const struct rec_space *space = rec_space_get(&s->rec, pid);
 
-	for (size_t i = 0; i < space->nr_maps; i++) {
-		const struct rec_mapping *m = &space->map[i];
-
-		/* a file may be mapped in several pieces */
-		if (rec_file_open(&s->rec, m->file) && m->file->nr_segments && m->file->path &&
-		    !is_added(space, i))
-			serve_recording_add_elf(r, m->file->path, bias_of(m));
+	if (is_anonymous(m->file)) {
+		serve_files_cut(&r->files, m->start, m->end);
+		return;
 	}
+	if (!rec_file_open(&s->rec, m->file) || !m->file->nr_segments || !m->file->path) {
+		serve_recording_unmap(r, m->start, m->end);
+		return;
+	}
+	if (is_there(r, *piece, *nr, m))
+		return;
+	serve_recording_replace(r, m->file->path, bias_of(m));
+	*piece = array_room(*piece, *nr, sizeof(**piece));
+	(*piece)[(*nr)++] = (struct placed){
+		m->file, bias_of(m), (uint32_t)r->nr_libraries - 1
+	};
+}
+
+static bool is_of(const struct change *c, int pid, uintptr_t life)
+{
+	return c->pid == pid && c->life == life;
+}
+
+/* Whatever the process had mapped, and when */
+static void add_files(struct source *s, const struct owner *of)
+{
+	struct placed *piece = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_changes; i++) {
+		const struct change *c = &s->change[i];
+
+		if (!is_of(c, of->pid, of->life))
+			continue;
+		s->r->files.space = c->space;
+		if (c->map.file)
+			add_file(s, &c->map, &piece, &nr);
+		else
+			serve_recording_end(s->r);
+	}
+	s->r->files.space = 0;
+	free(piece);
 }
 
 static void add_kernel(struct source *s)
@@ -470,24 +524,38 @@ static void add_kernel(struct source *s)
 
 /* ------------------------------------------------------------- the whole - */
 
-static const char *name_of(void *ctx, uint64_t addr, uint64_t *offset)
+/* What was mapped last at an address, as of a space */
+static const struct rec_mapping *mapping_at(const struct source *s, uint32_t space, uint64_t addr)
+{
+	for (size_t i = s->nr_changes; i--;) {
+		const struct change *c = &s->change[i];
+
+		if (c->space > space || !is_of(c, s->process, s->life))
+			continue;
+		if (!c->map.file)
+			return NULL;
+		if (addr >= c->map.start && addr < c->map.end)
+			return &c->map;
+	}
+	return NULL;
+}
+
+static const char *name_of(void *ctx, uint32_t space, uint64_t addr, uint64_t *offset)
 {
 	struct source *s = ctx;
+	const struct rec_mapping *m;
 
-	return rec_symbol(&s->rec, s->last ? s->last->task : NULL, addr, offset);
+	if (!addr || rec_is_kernel(&s->rec, addr))
+		return rec_symbol(&s->rec, NULL, addr, offset);
+	m = mapping_at(s, space, addr);
+	return m ? rec_file_symbol(&s->rec, m->file, m->offset + (addr - m->start), offset) : NULL;
 }
 
 static void free_source(void *ctx)
 {
 	struct source *s = ctx;
 
-	while (s->ended) {
-		struct ended *e = s->ended;
-
-		s->ended = e->next;
-		free(e->map);
-		free(e);
-	}
+	free(s->change);
 	rec_map_free(&s->lives);
 	while (s->owners) {
 		struct owner *o = s->owners;
@@ -500,14 +568,15 @@ static void free_source(void *ctx)
 	free(s);
 }
 
-/* Whose symbols names are looked up in */
+/* With --cpu there may be one, too. */
 static void remember_process(struct source *s, const struct owner *chosen)
 {
-	s->last = NULL;
-	/* what its number stands for now may be of another process */
-	for (struct owner *o = s->owners; o; o = o->next)
-		if (o->task && (s->by_cpu || (is_of_process(o, chosen) && o->task->pid == o->pid)))
-			s->last = o;
+	if (chosen) {
+		s->process = chosen->pid;
+		s->life = chosen->life;
+	} else if (s->by_cpu && s->process > 0) {
+		s->life = life_of(s, s->process);
+	}
 }
 
 void serve_rec_write_symbols(struct serve_recording *r, const char *path)
@@ -546,9 +615,7 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	chosen = s->by_cpu ? NULL : choose_process(s);
 	remember_process(s, chosen);
 	choose_tracks(s, chosen);
-	if (chosen && chosen->pid > 0) {
-		map_again(s, chosen);
-		add_files(s, chosen->pid);
-	}
+	if (chosen && chosen->pid > 0)
+		add_files(s, chosen);
 	add_kernel(s);
 }

@@ -29,7 +29,7 @@ static bool has_abi_note(Elf *elf, const GElf_Phdr *ph)
 
 struct facts {
 	bool is_linux;
-	uint64_t start;		/* of its lowest segment */
+	uint64_t start, end;	/* of its segments */
 	unsigned int flen;	/* of the registers that calls use */
 };
 
@@ -50,39 +50,95 @@ static void read_facts(Elf *elf, struct facts *facts)
 			continue;
 		if (ph.p_type == PT_LOAD && ph.p_vaddr < facts->start)
 			facts->start = ph.p_vaddr;
+		if (ph.p_type == PT_LOAD && ph.p_vaddr + ph.p_memsz > facts->end)
+			facts->end = ph.p_vaddr + ph.p_memsz;
 		facts->is_linux |= ph.p_type == PT_INTERP || ph.p_type == PT_DYNAMIC ||
 				   (ph.p_type == PT_NOTE && has_abi_note(elf, &ph));
 	}
 }
 
-static void add_library(struct serve_recording *r, char *path, uint64_t start)
+/*
+ * It is not mapped any more. GDB asks for the program's file only once: what is not there all the
+ * time is a library.
+ */
+static void end_library(struct serve_recording *r, struct serve_library *l)
 {
-	r->library = array_room(r->library, r->nr_libraries, sizeof(*r->library));
-	r->library[r->nr_libraries++] = (struct serve_library){ path, start };
+	serve_files_end(&r->files, l->file);
+	l->to = r->files.space;
+	if (l->exec)
+		r->exec_file = NULL;
+	l->exec = false;
 }
 
-void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias)
+static void add_library(struct serve_recording *r, struct serve_library new)
 {
-	char full[PATH_MAX], *copy = strdup(realpath(path, full) ? full : path);
+	for (size_t i = 0; i < r->nr_libraries; i++) {
+		struct serve_library *l = &r->library[i];
+
+		if (l->to == UINT32_MAX || l->start >= new.end || new.start >= l->end)
+			continue;
+		new.shared = l->shared = true;
+	}
+	r->library = array_room(r->library, r->nr_libraries, sizeof(*r->library));
+	r->library[r->nr_libraries++] = new;
+}
+
+void serve_recording_unmap(struct serve_recording *r, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < r->nr_libraries; i++) {
+		struct serve_library *l = &r->library[i];
+
+		if (l->to == UINT32_MAX && l->start < end && start < l->end)
+			end_library(r, l);
+	}
+}
+
+void serve_recording_end(struct serve_recording *r)
+{
+	for (size_t i = 0; i < r->nr_libraries; i++)
+		if (r->library[i].to == UINT32_MAX)
+			end_library(r, &r->library[i]);
+}
+
+static void add_elf(struct serve_recording *r, const char *path, uint64_t bias, bool replace)
+{
+	struct serve_library new = { .from = r->files.space, .to = UINT32_MAX };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char full[PATH_MAX];
 	struct facts facts;
 	Elf *elf;
 
-	if (!copy)
+	new.path = strdup(realpath(path, full) ? full : path);
+	if (!new.path)
 		die("%s", nt_strerror(NT_ENOMEM));
-	if (!serve_files_add_elf(&r->files, path, bias))
-		die("%s: is no ELF file any more", path);
+	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	read_facts(elf, &facts);
 	elf_end(elf);
 	close(fd);
-	if (!r->exec_file && !r->nr_libraries && !facts.is_linux) {
-		r->exec_file = copy;
-		r->bias = bias;
+	new.start = facts.start + bias;
+	new.end = facts.end + bias;
+	if (replace)
+		serve_recording_unmap(r, new.start, new.end);
+	new.file = serve_files_add_elf(&r->files, path, bias);
+	if (!new.file)
+		die("%s: is no ELF file any more", path);
+	new.exec = !r->nr_libraries && !facts.is_linux;
+	if (new.exec) {
+		r->exec_file = new.path;
 		r->flen = facts.flen;
-	} else {
-		add_library(r, copy, facts.start + bias);
 	}
+	add_library(r, new);
+}
+
+void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias)
+{
+	add_elf(r, path, bias, false);
+}
+
+void serve_recording_replace(struct serve_recording *r, const char *path, uint64_t bias)
+{
+	add_elf(r, path, bias, true);
 }
 
 void serve_recording_add_input(struct serve_recording *r, const struct input *in)
@@ -102,7 +158,6 @@ void serve_recording_free(struct serve_recording *r)
 	for (size_t i = 0; i < r->nr_libraries; i++)
 		free(r->library[i].path);
 	free(r->library);
-	free(r->exec_file);
 	free(r->csr);
 	serve_program_free(&r->program);
 	serve_files_free(&r->files);

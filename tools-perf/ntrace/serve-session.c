@@ -300,6 +300,12 @@ static void one_reg(struct serve_session *s, const char *p)
 
 /* ---------------------------------------------------------------- memory - */
 
+/* What is mapped is what was when the thread was there. */
+static uint32_t space_of(struct serve_session *s)
+{
+	return serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);
+}
+
 static void read_memory(struct serve_session *s, const char *p)
 {
 	const struct serve_recording *r = s->rec;
@@ -316,7 +322,7 @@ static void read_memory(struct serve_session *s, const char *p)
 	if (r->memory)
 		n = r->memory(r->ctx, r->track[s->chosen], s->at[s->chosen], addr, buf, len);
 	else
-		n = serve_files_read(&r->files, addr, buf, len);
+		n = serve_files_read(&r->files, space_of(s), addr, buf, len);
 	/* not known, which is not the same as 0 */
 	if (!n && len) {
 		serve_session_reply(s, "E01");
@@ -483,7 +489,7 @@ static void tell_features(struct serve_session *s, const char *p)
 		       "qXfer:btrace-conf:read+", SERVE_PACKET_MAX);
 	if (r->exec_file)
 		serve_text_put(&s->reply, ";qXfer:exec-file:read+");
-	if (r->nr_libraries)
+	if (serve_object_has_libraries(r))
 		serve_text_put(&s->reply, ";qXfer:libraries:read+");
 	send(s);
 }

@@ -442,6 +442,17 @@ const struct serve_run *serve_view_at(struct serve_view *v, uint64_t insn, unsig
 	return &t->program->run[v->run[low]];
 }
 
+uint32_t serve_view_space(struct serve_view *v, uint64_t insn)
+{
+	const struct serve_track *t = v->track;
+	unsigned int nth;
+	uint32_t index;
+
+	if (!t->insns)
+		return 0;
+	return serve_view_at(v, insn < t->insns ? insn : t->insns - 1, &nth, &index)->space;
+}
+
 bool serve_view_pc(struct serve_view *v, uint64_t insn, uint64_t *pc)
 {
 	const struct serve_track *t = v->track;

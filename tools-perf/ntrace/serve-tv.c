@@ -138,7 +138,7 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 					      (char *)buf + done, len - done);
 		/* what was neither read nor written yet, byte by byte: the trace goes first */
 		if (!n)
-			n = serve_files_read(s->files, addr + done, (char *)buf + done, 1);
+			n = serve_files_read(s->files, 0, addr + done, (char *)buf + done, 1);
 		done += n;
 	} while (n && done < len);
 	return done;
@@ -208,10 +208,11 @@ static bool find_touched(void *ctx, const struct serve_track *t, uint64_t low, u
 
 /* -------------------------------------------------------------- the whole  */
 
-static const char *name_of(void *ctx, uint64_t addr, uint64_t *offset)
+static const char *name_of(void *ctx, uint32_t space, uint64_t addr, uint64_t *offset)
 {
 	const struct source *s = ctx;
 
+	(void)space;
 	return symbols_find(s->symbols, addr, offset);
 }
 

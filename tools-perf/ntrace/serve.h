@@ -199,6 +199,8 @@ const struct serve_run *serve_view_at(struct serve_view *v, uint64_t insn, unsig
 				      uint32_t *index);
 /* Address of what is executed next at a position; false: it is not known. */
 bool serve_view_pc(struct serve_view *v, uint64_t insn, uint64_t *pc);
+/* The space of what is executed next; at the end, of what was executed last */
+uint32_t serve_view_space(struct serve_view *v, uint64_t insn);
 
 /* ------------------------------------------------------ serve-stack.c ----- */
 
@@ -262,25 +264,37 @@ bool serve_infer_reg(struct serve_infer *s, struct serve_view *v, uint64_t insn,
 
 /* ------------------------------------------------------- serve-files.c ---- */
 
-/* Memory as files have it that programs cannot write to */
+/*
+ * Memory as files have it that programs cannot write to. Which file is mapped at an address may
+ * change: a part is there in the spaces from `from' up to, not with, `to'.
+ */
 struct serve_files {
 	struct serve_part {
 		uint64_t start, size;
 		uint64_t offset;
 		int fd;
+		uint32_t from, to;
+		uint32_t file;		/* number of the ELF file that it is of; 0: none */
 	} *part;
 	size_t nr;
+	uint32_t space;			/* what is added is there from that one on */
+	uint32_t nr_files;
 	int *fd;
 	size_t nr_fds;
 };
 
-/* What of an ELF file cannot be written to; false: it is none. */
-bool serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias);
+/* What of an ELF file cannot be written to; returns the file's number, 0: it is none. */
+uint32_t serve_files_add_elf(struct serve_files *f, const char *path, uint64_t bias);
 /* A part of a file that the caller keeps open */
 void serve_files_add(struct serve_files *f, int fd, uint64_t addr, uint64_t size, uint64_t offset);
 bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr);
-/* How many bytes from addr on are known, at most len */
-size_t serve_files_read(const struct serve_files *f, uint64_t addr, void *buf, size_t len);
+/* From the space at hand on, something else is there. */
+void serve_files_cut(struct serve_files *f, uint64_t start, uint64_t end);
+/* From the space at hand on, nothing is mapped of that ELF file; 0: of any */
+void serve_files_end(struct serve_files *f, uint32_t file);
+/* How many bytes from addr on are known in that space, at most len */
+size_t serve_files_read(const struct serve_files *f, uint32_t space, uint64_t addr, void *buf,
+			size_t len);
 void serve_files_free(struct serve_files *f);
 
 /* ---------------------------------------------------- what is served ------ */
@@ -301,10 +315,14 @@ struct serve_csr {
 
 #define SERVE_CSRS	512u	/* at most, so that all registers fit into a packet */
 
-/* A file that was mapped, with its lowest segment at start */
+/* A file that was mapped at these addresses, in the spaces from `from' up to, not with, `to' */
 struct serve_library {
 	char *path;
-	uint64_t start;
+	uint64_t start, end;
+	uint32_t from, to;
+	uint32_t file;			/* number in struct serve_files */
+	bool shared;			/* in other spaces, another file was at these addresses */
+	bool exec;			/* it is the exec_file */
 };
 
 /* Memory that is watched: kind as in GDB's packets, 2 writes, 3 reads, 4 both */
@@ -327,12 +345,12 @@ struct serve_recording {
 	 * leads, of registers that are not known.  It does not if the program is one of the
 	 * libraries.
 	 */
-	char *exec_file;
-	uint64_t bias;			/* where it was, less what it says */
+	char *exec_file;		/* the path of one of these: */
 	struct serve_library *library;
 	size_t nr_libraries;
 	bool timed;			/* times are ns of the recording's clock, not ticks */
-	const char *(*symbol)(void *ctx, uint64_t addr, uint64_t *offset);
+	/* The name of an address, as it was in a space; NULL: there is none */
+	const char *(*symbol)(void *ctx, uint32_t space, uint64_t addr, uint64_t *offset);
 	/* Registers (NT_TV_REG_ numbers) and memory at a position; NULL: the source has none */
 	bool (*reg)(void *ctx, const struct serve_track *t, uint64_t insn, unsigned int reg,
 		    uint64_t *value);
@@ -365,8 +383,19 @@ struct symbols;
 
 void serve_symbols_write(const struct symbols *symbols, const char *path, unsigned int xlen);
 void serve_recording_free(struct serve_recording *r);
-/* One of its programs, or a library */
+/* One of its programs, or a library: it is there from files.space on. */
 void serve_recording_add_elf(struct serve_recording *r, const char *path, uint64_t bias);
+/* The same, and no file is there any more whose addresses it has. */
+void serve_recording_replace(struct serve_recording *r, const char *path, uint64_t bias);
+/* There is no file any more at these addresses. */
+void serve_recording_unmap(struct serve_recording *r, uint64_t start, uint64_t end);
+/* From files.space on, nothing is mapped. */
+void serve_recording_end(struct serve_recording *r);
+/* Is GDB told of that library while a thread is in that space? */
+static inline bool serve_library_is_told(const struct serve_library *l, uint32_t space)
+{
+	return !l->exec && (!l->shared || (space >= l->from && space < l->to));
+}
 /* All those of the command line */
 void serve_recording_add_input(struct serve_recording *r, const struct input *in);
 
@@ -443,6 +472,8 @@ void serve_move_reason(struct serve_session *s);
 
 /* ------------------------------------------------------ serve-object.c ---- */
 
+/* Are there any libraries of which GDB is told at some time? */
+bool serve_object_has_libraries(const struct serve_recording *r);
 /* False: there is no such object. */
 bool serve_object_make(struct serve_session *s, const char *object, const char *annex,
 		       struct serve_text *text);

@@ -126,6 +126,7 @@ enum nt_perfdata_type {
 #define NT_PERFDATA_MISC_KERNEL		1
 #define NT_PERFDATA_MISC_USER		2
 #define NT_PERFDATA_MISC_COMM_EXEC	0x2000
+#define NT_PERFDATA_MISC_FORK_EXEC	0x2000	/* made by perf: of who was there before */
 #define NT_PERFDATA_MISC_SWITCH_OUT	0x2000
 
 /* Flags of AUX records */
