@@ -322,6 +322,49 @@ static void chosen_thread(void **state)
 	end();
 }
 
+/* vCont does what it says, or nothing. */
+static void resumption(void **state)
+{
+	static const char *const refused[] = {
+		"vCont;", "vCont;;c", "vCont;x", "vCont;t", "vCont;r1", "vCont;r1,", "vCont;r,8", "vCont;C", "vCont;S1",
+		"vCont;S1;c", "vCont;c:", "vCont;c:4", "vCont;c1", "vCont;c;", "vCont;s:1;x", "vCont;c:2;c:3",
+		"vCont;s:1;s:2;c", "m1000,4,", "m1000", "p1,",
+	};
+	uint64_t at[3];
+
+	(void)state;
+	begin(3);
+	for (size_t i = 0; i < 3; i++)
+		put_loop(rec.track[i], 0x1000 * (i + 1), 100, 1000, 100);
+	serve();
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		monitor("thread 1 goto 100");
+		for (size_t k = 0; k < 3; k++)
+			at[k] = session.at[k];
+		assert_int_equal(*ask("%s", refused[i]), 'E');
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(session.at[k], at[k]);
+	}
+	/* one thread alone */
+	assert_non_null(strstr(ask("vCont;c:2"), "thread:2;replaylog:end"));
+	assert_int_equal(session.at[0], at[0]);
+	assert_int_equal(session.at[1], 799);
+	assert_int_equal(session.at[2], at[2]);
+	/* all of them, however it is said; the one that is looked at stops them */
+	ask("Hg1");
+	monitor("thread 1 goto 100");
+	assert_non_null(strstr(ask("vCont;c:1;c:2;c:3"), "thread:1;replaylog:end"));
+	assert_true(session.at[2] > at[2]);
+	monitor("thread 1 goto 100");
+	assert_non_null(strstr(ask("vCont;s:2;c:-1"), "thread:2;"));
+	assert_int_equal(session.at[1], at[1] + 1);
+	monitor("thread 1 goto 100");
+	assert_non_null(strstr(ask("vCont;S05:3;C05"), "thread:3;"));
+	assert_int_equal(session.at[2], at[2] + 1);
+	assert_string_equal(ask("m1000,0"), "E01");
+	end();
+}
+
 static void monitor_thread(void **state)
 {
 	(void)state;
@@ -642,6 +685,7 @@ int main(void)
 		cmocka_unit_test(step_meets_others),
 		cmocka_unit_test(ended_thread),
 		cmocka_unit_test(chosen_thread),
+		cmocka_unit_test(resumption),
 		cmocka_unit_test(monitor_thread),
 		cmocka_unit_test(words),
 		cmocka_unit_test(two_kinds),

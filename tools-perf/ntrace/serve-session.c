@@ -289,7 +289,7 @@ static void one_reg(struct serve_session *s, const char *p)
 {
 	uint64_t reg;
 
-	if (!gdb_number(&p, &reg) || reg >= nr_regs(s)) {
+	if (!gdb_number(&p, &reg) || *p || reg >= nr_regs(s)) {
 		serve_session_reply(s, "E01");
 		return;
 	}
@@ -313,7 +313,7 @@ static void read_memory(struct serve_session *s, const char *p)
 	uint64_t addr, len;
 	size_t n;
 
-	if (!gdb_number(&p, &addr) || *p++ != ',' || !gdb_number(&p, &len)) {
+	if (!gdb_number(&p, &addr) || *p++ != ',' || !gdb_number(&p, &len) || *p) {
 		serve_session_reply(s, "E01");
 		return;
 	}
@@ -323,8 +323,8 @@ static void read_memory(struct serve_session *s, const char *p)
 		n = r->memory(r->ctx, r->track[s->chosen], s->at[s->chosen], addr, buf, len);
 	else
 		n = serve_files_read(&r->files, space_of(s), addr, buf, len);
-	/* not known, which is not the same as 0 */
-	if (!n && len) {
+	/* not known, which is not the same as 0; an empty reply would say that there is no such packet */
+	if (!n) {
 		serve_session_reply(s, "E01");
 		return;
 	}
@@ -378,47 +378,113 @@ static void set_point(struct serve_session *s, const char *p, bool set)
 
 /* -------------------------------------------------------------- movement - */
 
-/* "s:1;c": what is to be done with which threads; one of them may step. */
-static void resume(struct serve_session *s, const char *p)
+/* What a vCont packet says */
+struct plan {
+	char *action;		/* of each thread; 0: it is to stay */
+	uint64_t start, end;	/* of a range */
+};
+
+/* Of an action, what is behind its letter; false: it is none. */
+static bool parse_action(const char **p, char action, struct plan *plan)
 {
-	enum serve_how how = SERVE_CONTINUE;
-	uint64_t start = 0, end = 0;
-	bool alone = true;
-	size_t track;
+	switch (action) {
+	case 'c': case 's':
+		return true;
+	case 'C': case 'S':
+		if (gdb_digit(**p) < 0 || gdb_digit((*p)[1]) < 0)
+			return false;
+		*p += 2;
+		return true;
+	case 'r':
+		if (!gdb_number(p, &plan->start) || **p != ',')
+			return false;
+		++*p;
+		return gdb_number(p, &plan->end);
+	}
+	return false;
+}
+
+/* Which threads an action is for: of several actions for one, the first counts. */
+static bool apply_action(const struct serve_session *s, const char **p, char action,
+			 struct plan *plan)
+{
+	size_t len = strcspn(*p, ";"), track;
+	bool all = !len || (len == 3 && !strncmp(*p, ":-1", len));
 	char id[24];
 
-	while (*p++ == ';') {
-		char action = *p ? *p++ : 0;
-		const char *colon;
-		size_t len = strcspn(p, ";");
+	if (len && (**p != ':' || len >= sizeof(id)))
+		return false;
+	snprintf(id, sizeof(id), "%.*s", len ? (int)len - 1 : 0, *p + !!len);
+	*p += len;
+	if (!all && !parse_thread(s, id, &track))
+		return false;
+	for (size_t i = 0; i < s->rec->nr_tracks; i++)
+		if ((all || i == track) && !plan->action[i])
+			plan->action[i] = action;
+	return true;
+}
 
-		if (action == 'r' && (!gdb_number(&p, &start) || *p++ != ',' ||
-				      !gdb_number(&p, &end)))
-			break;
-		if ((action == 'S' || action == 'C') && p[0] && p[1])
-			p += 2;
-		len = strcspn(p, ";");
-		colon = *p == ':' ? p + 1 : NULL;
-		alone &= !!colon;	/* whoever is not named goes on, too */
-		if (colon) {
-			snprintf(id, sizeof(id), "%.*s", (int)(p + len - colon), colon);
-			if (!parse_thread(s, id, &track))
-				break;
-		}
-		if (how == SERVE_CONTINUE && (action == 's' || action == 'S' || action == 'r')) {
-			how = action == 'r' ? SERVE_RANGE : SERVE_STEP;
-			if (colon)
-				s->current = track;
-		}
-		p += len;
+/* ";s:1;c" */
+static bool parse_plan(const struct serve_session *s, const char *p, struct plan *plan)
+{
+	bool any = false;
+
+	for (; *p == ';'; any = true) {
+		char action = *++p;
+
+		if (action)
+			p++;
+		if (!parse_action(&p, action, plan) || !apply_action(s, &p, action, plan))
+			return false;
 	}
-	if (p[-1]) {
-		serve_session_reply(s, "E01");
+	return any && !*p;
+}
+
+static enum serve_how how_of(char action)
+{
+	if (action == 'r')
+		return SERVE_RANGE;
+	return action == 's' || action == 'S' ? SERVE_STEP : SERVE_CONTINUE;
+}
+
+/*
+ * One thread alone, or all at once: of these one may step. A step of all is the chosen one's, and the
+ * others go along.
+ */
+static void carry_out(struct serve_session *s, const struct plan *plan)
+{
+	size_t nr = s->rec->nr_tracks, go = 0, steps = 0, last = 0, step = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!plan->action[i])
+			continue;
+		last = i;
+		go++;
+		if (how_of(plan->action[i]) == SERVE_CONTINUE)
+			continue;
+		step = i;
+		steps++;
+	}
+	if ((go != 1 && go != nr) || (steps > 1 && steps != nr)) {
+		serve_session_reply(s, "E.a recording runs one thread, or all of them; one may step");
 		return;
 	}
-	if (how == SERVE_CONTINUE)
-		s->current = s->chosen;
-	serve_move(s, how, false, start, end, alone && how != SERVE_CONTINUE);
+	s->current = steps == 1 ? step : go == 1 ? last : s->chosen;
+	serve_move(s, how_of(plan->action[s->current]), false, plan->start, plan->end,
+		   go == 1 && nr > 1);
+}
+
+static void resume(struct serve_session *s, const char *p)
+{
+	struct plan plan = { .action = calloc(s->rec->nr_tracks + 1, 1) };
+
+	if (!plan.action)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (parse_plan(s, p, &plan))
+		carry_out(s, &plan);
+	else
+		serve_session_reply(s, "E01");
+	free(plan.action);
 }
 
 /* GDB says Hc0, and means the thread that its user looks at. */
