@@ -428,6 +428,21 @@ exec {one}>&-
 ended 2 'a client that goes in the middle of a packet'
 says 'the client has gone without saying so' 'is missed in words'
 
+# what interrupts is there before the search begins; behind it, the packet that comes next is served
+listening
+exec {one}<>"/dev/tcp/127.0.0.1/$port"
+printf '$Z0,80000000,4#9e$c#63\003$bc#c5' >&$one
+replies=
+for _ in 1 2 3 4 5; do
+	IFS= read -r -d '#' -t $hang reply <&$one
+	replies+="${reply#*\$} "
+done
+[[ $replies == 'OK O'*' T02thread:1;20:0000008000000000; O'*' T05thread:1;replaylog:begin;'* ]]
+verdict $? 'a search is interrupted'
+printf '+$D#44' >&$one
+ended 0 'and the client is served on'
+exec {one}>&-
+
 listening
 exec {one}<>"/dev/tcp/127.0.0.1/$port"
 printf '%s' '+++---$$$#00$?#00$#00$bc#c5$Z0,zz#00\003$vCont;r1,#99$qXfer:features:read:::#00' >&$one

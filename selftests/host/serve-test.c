@@ -475,6 +475,71 @@ static void range_is_bounded(void **state)
 	end();
 }
 
+static unsigned int asked, patience, gone_over;
+
+/* Somebody who waits for so many answers */
+static bool loses_patience(void *ctx)
+{
+	(void)ctx;
+	return ++asked >= patience;
+}
+
+static bool goes_over(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
+		      const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
+{
+	assert_in_range(high - low, 1, 65536);
+	gone_over++;
+	return touched(ctx, t, low, high, back, watch, nr, found, which);
+}
+
+/* Nothing has moved, and no more was done than is done between two answers. */
+static void check_interrupt(const char *packet, uint64_t at, unsigned int times)
+{
+	unsigned int all;
+
+	monitor("goto %" PRIu64, at);
+	asked = gone_over = 0;
+	patience = UINT32_MAX;
+	assert_non_null(strstr(ask("%s", packet), "T05"));
+	all = asked;
+	assert_true(all >= times);
+	for (patience = 1; patience <= all; patience += 1 + all / 20) {
+		monitor("goto %" PRIu64, at);
+		asked = gone_over = 0;
+		assert_non_null(strstr(ask("%s", packet), "T02thread:1;"));
+		assert_non_null(strstr(said, "interrupted"));
+		assert_int_equal(session.at[0], at);
+		assert_int_equal(asked, patience);
+		assert_true(gone_over < patience);
+	}
+}
+
+/* 400 chunks look as if they had the breakpoint: a run has its bit, as there are 4096 bits. */
+static void interrupts(void **state)
+{
+	const unsigned int chunks = 400, runs = chunks * SERVE_CHUNK;
+
+	(void)state;
+	begin(2);
+	for (unsigned int i = 0; i <= SERVE_FILTER; i++)
+		put(rec.track[0], 0x1000 + 0x100 * i, 8, NT_TYPE_JUMP);
+	for (unsigned int i = 0; i < runs; i++)
+		put(rec.track[0], 0x1000, 8, NT_TYPE_JUMP);
+	put_loop(rec.track[1], 0x200000, 10, 1000, 100);
+	rec.touched = goes_over;
+	serve();
+	session.interrupt.wanted = loses_patience;
+	ask("Z0,%x,4", 0x1000 + 0x100 * SERVE_FILTER);
+	check_interrupt("bc", rec.track[0]->insns - 1, chunks);
+	check_interrupt("vCont;c", 8 * (SERVE_FILTER + 1), chunks);
+	check_interrupt("vCont;r1000,1020:1;c", 8 * (SERVE_FILTER + 1), chunks);
+	ask("z0,%x,4", 0x1000 + 0x100 * SERVE_FILTER);
+	ask("Z2,4000,8");
+	check_interrupt("bc", rec.track[0]->insns - 1, runs * 8 / 65536);
+	check_interrupt("vCont;c", 8 * (SERVE_FILTER + 1), runs * 8 / 65536);
+	end();
+}
+
 /* ----------------------------------------------------------------- calls - */
 
 #define DEPTH	3000
@@ -690,6 +755,7 @@ int main(void)
 		cmocka_unit_test(words),
 		cmocka_unit_test(two_kinds),
 		cmocka_unit_test(range_is_bounded),
+		cmocka_unit_test(interrupts),
 		cmocka_unit_test(deep_calls),
 		cmocka_unit_test(mapped_later),
 		cmocka_unit_test(pairs),

@@ -116,6 +116,7 @@ struct search {
 	const struct serve_points *points;
 	uint64_t low, high;	/* positions that count: [low, high] */
 	bool back;
+	struct serve_interrupt *interrupt;
 };
 
 static bool may_have(const struct serve_points *p, const struct serve_chunk *c)
@@ -245,7 +246,7 @@ static bool find(struct serve_view *v, const struct search *s, unsigned int thre
 
 	if (threads > HELPERS_MAX)
 		threads = HELPERS_MAX;
-	while (!any && more) {
+	while (!any && more && !serve_interrupted(s->interrupt)) {
 		for (n = 0; n < wanted; n++) {
 			more = next_chunk(v->track, s, &at);
 			if (!more)
@@ -265,13 +266,16 @@ static bool find(struct serve_view *v, const struct search *s, unsigned int thre
 }
 
 bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uint64_t to,
-		unsigned int threads, uint64_t *found)
+		unsigned int threads, struct serve_interrupt *interrupt, uint64_t *found)
 {
-	struct search s = { .points = p, .low = from + 1, .high = to };
+	struct search s = { .points = p, .low = from + 1, .high = to, .interrupt = interrupt };
 	uint64_t pc;
 
 	if (to < from)
-		s = (struct search){ .points = p, .low = to, .high = from - 1, .back = true };
+		s = (struct search){
+			.points = p, .low = to, .high = from - 1, .back = true,
+			.interrupt = interrupt,
+		};
 	renew(p, v->track->program);
 	if (from == to || !p->nr)
 		return false;

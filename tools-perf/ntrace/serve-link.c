@@ -22,6 +22,8 @@ struct link {
 	int in, out;
 	bool broken;
 	bool acks;
+	char bytes[4096];	/* that came, */
+	size_t at, nr;		/* and which of them were not looked at */
 	struct gdb_taker taker;
 	char *frame;		/* the packet that was sent last, for who wants it again */
 	size_t frame_len, frame_room;
@@ -183,22 +185,58 @@ static void take_byte(struct link *l, char c)
 	}
 }
 
-/* False: the client has gone. */
-static bool take_bytes(struct link *l)
+/* Have bytes to look at; false: the client has gone. */
+static bool fetch(struct link *l)
 {
-	char buf[4096];
-	ssize_t n = read(l->in, buf, sizeof(buf));
+	ssize_t n;
 
+	l->at = l->nr = 0;
+	n = read(l->in, l->bytes, sizeof(l->bytes));
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n <= 0) {
 		l->broken = true;
 		warn("the client has gone without saying so%s%s", n < 0 ? ": " : "",
 		     n < 0 ? strerror(errno) : "");
+		return false;
 	}
-	for (ssize_t i = 0; i < n && !l->session.ended && !l->broken; i++)
-		take_byte(l, buf[i]);
-	return n > 0;
+	l->nr = (size_t)n;
+	return true;
+}
+
+/*
+ * Is the next thing that the client says that it does not want to wait any more? A client that has gone
+ * does not, either. What else it says comes after the reply.
+ */
+static bool is_interrupt(void *ctx)
+{
+	struct link *l = ctx;
+	struct pollfd fd = { .fd = l->in, .events = POLLIN };
+
+	while (!l->broken) {
+		while (l->at < l->nr && l->bytes[l->at] == '+')
+			l->at++;
+		if (l->at < l->nr) {
+			if (l->bytes[l->at] != '\003')
+				return false;
+			l->at++;
+			return true;
+		}
+		if (poll(&fd, 1, 0) <= 0 || !fd.revents)
+			return false;
+		fetch(l);
+	}
+	return true;
+}
+
+/* False: the client has gone. */
+static bool take_bytes(struct link *l)
+{
+	if (!fetch(l))
+		return false;
+	while (l->at < l->nr && !l->session.ended && !l->broken)
+		take_byte(l, l->bytes[l->at++]);
+	return true;
 }
 
 static void talk(struct link *l)
@@ -242,6 +280,7 @@ bool serve_link(const struct serve_recording *r, const struct serve_options *opt
 	serve_session_init(&l->session, r, options);
 	l->session.packet = send_packet;
 	l->session.ctx = l;
+	l->session.interrupt = (struct serve_interrupt){ .wanted = is_interrupt, .ctx = l };
 	talk(l);
 	whole = !l->broken;
 	if (l->listening >= 0) {

@@ -8,7 +8,10 @@
 
 #include "serve.h"
 
-enum why { WHY_STEP, WHY_POINT, WHY_WATCH, WHY_MARK, WHY_BEGIN, WHY_END };
+enum why { WHY_STEP, WHY_POINT, WHY_WATCH, WHY_MARK, WHY_BEGIN, WHY_END, WHY_INTERRUPT };
+
+#define SIGNAL_INT	2	/* as GDB has them */
+#define SIGNAL_TRAP	5
 
 struct stop {
 	uint64_t at;
@@ -18,7 +21,7 @@ struct stop {
 
 /* ----------------------------------------------------------------- reply - */
 
-static void put_stop(struct serve_session *s, const char *what)
+static void put_signal(struct serve_session *s, unsigned int signal, const char *what)
 {
 	char id[24];
 	uint64_t pc;
@@ -26,7 +29,7 @@ static void put_stop(struct serve_session *s, const char *what)
 	serve_session_thread_id(s, s->current, id, sizeof(id));
 	s->chosen = s->current;
 	s->reply.len = 0;
-	serve_text_put(&s->reply, "T05thread:%s;%s", id, what);
+	serve_text_put(&s->reply, "T%02uthread:%s;%s", signal, id, what);
 	if (serve_view_pc(serve_session_view(s, s->current), s->at[s->current], &pc)) {
 		serve_text_put(&s->reply, "%x:", SERVE_REG_PC);
 		for (unsigned int i = 0; i < s->rec->xlen / 8; i++)
@@ -35,6 +38,11 @@ static void put_stop(struct serve_session *s, const char *what)
 	}
 	s->packet(s->ctx, s->reply.s, s->reply.len);
 	s->reply.len = 0;
+}
+
+static void put_stop(struct serve_session *s, const char *what)
+{
+	put_signal(s, SIGNAL_TRAP, what);
 }
 
 void serve_move_reason(struct serve_session *s)
@@ -83,6 +91,10 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 		say_mark(s, stop->at, "");
 		put_watch(s, &s->watch[stop->watch]);
 		return;
+	case WHY_INTERRUPT:
+		serve_session_say(s, "ntrace: interrupted, so nothing has moved\n");
+		put_signal(s, SIGNAL_INT, "");
+		return;
 	case WHY_STEP:
 	case WHY_MARK:
 		/* a step back leaves the mark behind it */
@@ -109,6 +121,8 @@ static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back
 	return (struct stop){ serve_track_last(t), WHY_END, 0 };
 }
 
+#define STRETCH	65536u	/* instructions that are gone over without asking whether to go on */
+
 /*
  * One stops where the instruction is next, forwards before it and back behind it, as RISC-V does: GDB
  * then takes the watchpoints away, makes the step itself and looks at what has changed.
@@ -120,11 +134,20 @@ static void find_touched(struct serve_session *s, size_t track, bool back, struc
 	uint64_t low = back ? stop->at : from, high = back ? from : stop->at;
 	size_t which;
 
-	if (!s->nr_watches || !r->touched ||
-	    !r->touched(r->ctx, r->track[track], low, high, back, s->watch, s->nr_watches, &found,
-			&which))
+	if (!s->nr_watches || !r->touched)
 		return;
-	*stop = (struct stop){ found + back, WHY_WATCH, which };
+	while (low < high && !serve_interrupted(&s->interrupt)) {
+		uint64_t part = high - low > STRETCH ? STRETCH : high - low;
+		uint64_t first = back ? high - part : low;
+
+		if (r->touched(r->ctx, r->track[track], first, first + part, back, s->watch,
+			       s->nr_watches, &found, &which)) {
+			*stop = (struct stop){ found + back, WHY_WATCH, which };
+			return;
+		}
+		low += back ? 0 : part;
+		high -= back ? part : 0;
+	}
 }
 
 static struct stop run_to(struct serve_session *s, size_t track, bool back)
@@ -133,7 +156,7 @@ static struct stop run_to(struct serve_session *s, size_t track, bool back)
 	struct stop stop = next_mark(s->rec->track[track], from, back);
 
 	if (serve_find(serve_session_view(s, track), &s->points, from, stop.at, s->options->threads,
-		       &found))
+		       &s->interrupt, &found))
 		stop = (struct stop){ found, WHY_POINT, 0 };
 	find_touched(s, track, back, &stop);
 	return stop;
@@ -153,6 +176,12 @@ static struct stop step(struct serve_session *s, bool back)
 	return stop;
 }
 
+/* An answer costs more than a run: it is asked for once for many. */
+static bool may_go_on(struct serve_session *s, unsigned int turns)
+{
+	return turns % SERVE_CHUNK || !serve_interrupted(&s->interrupt);
+}
+
 /* As long as it is in [start, end): runs that are inside as a whole are passed over. */
 static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t end)
 {
@@ -160,11 +189,12 @@ static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t 
 	const struct serve_track *t = v->track;
 	uint64_t at = s->at[s->current], found;
 	struct stop limit = next_mark(t, at, false), stop = step(s, false);
+	unsigned int turns = 0;
 
 	if (stop.why != WHY_STEP)
 		return stop;
 
-	while (stop.why == WHY_STEP && stop.at < limit.at) {
+	while (stop.why == WHY_STEP && stop.at < limit.at && may_go_on(s, turns++)) {
 		unsigned int nth;
 		uint32_t index;
 		const struct serve_run *run = serve_view_at(v, stop.at, &nth, &index);
@@ -182,7 +212,7 @@ static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t 
 	if (stop.at >= limit.at)
 		stop = limit;
 	/* on the way, not further: what is ahead may be long */
-	if (serve_find(v, &s->points, at, stop.at, s->options->threads, &found))
+	if (serve_find(v, &s->points, at, stop.at, s->options->threads, &s->interrupt, &found))
 		stop = (struct stop){ found, WHY_POINT, 0 };
 	find_touched(s, s->current, false, &stop);
 	return stop;
@@ -237,7 +267,7 @@ static bool come_first(struct serve_session *s, size_t track, size_t nearest, bo
 	    serve_points_have(&s->points, pc))
 		stop = (struct stop){ from, WHY_POINT, 0 };
 	else if (serve_find(v, &s->points, from, back ? bound : bound - 1, s->options->threads,
-			    &found))
+			    &s->interrupt, &found))
 		stop = (struct stop){ found, WHY_POINT, 0 };
 	find_touched(s, track, back, &stop);
 	if (stop.why == WHY_MARK)
@@ -252,7 +282,7 @@ static struct stop others(struct serve_session *s, bool back, struct stop best)
 	size_t first = s->current, nearest = first;
 
 	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++)
-		if (i != first && come_first(s, i, nearest, back, &best))
+		if (i != first && !serve_interrupted(&s->interrupt) && come_first(s, i, nearest, back, &best))
 			nearest = i;
 	s->current = nearest;
 	return best;
@@ -264,6 +294,7 @@ void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t
 	size_t first = s->current;
 	struct stop stop;
 
+	s->interrupt.came = false;
 	if (how == SERVE_STEP)
 		stop = step(s, back);
 	else if (how == SERVE_RANGE)
@@ -272,6 +303,11 @@ void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t
 		stop = run_to(s, first, back);
 	if (!alone)
 		stop = others(s, back, stop);
+	/* what is nearest is not known: all stay where they are */
+	if (s->interrupt.came) {
+		s->current = first;
+		stop = (struct stop){ s->at[first], WHY_INTERRUPT, 0 };
+	}
 	/* who does not move takes nobody along */
 	if (s->at[s->current] != stop.at || s->current != first) {
 		s->at[s->current] = stop.at;

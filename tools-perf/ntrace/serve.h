@@ -244,12 +244,27 @@ void serve_points_remove(struct serve_points *p, uint64_t addr, unsigned int kin
 bool serve_points_have(const struct serve_points *p, uint64_t addr);
 void serve_points_free(struct serve_points *p);
 
+/* Whoever asked for something that may take long may want no more of it. */
+struct serve_interrupt {
+	bool (*wanted)(void *ctx);	/* NULL: never */
+	void *ctx;
+	bool came;
+};
+
+static inline bool serve_interrupted(struct serve_interrupt *i)
+{
+	if (i->wanted && !i->came)
+		i->came = i->wanted(i->ctx);
+	return i->came;
+}
+
 /*
  * The first position in (from, to] with one of the addresses, or going back the last in [to, from).
- * Chunks without any are not decoded; the others in up to so many threads. False: there is none.
+ * Chunks without any are not decoded; the others in up to so many threads. False: there is none, or an
+ * interrupt came, which is asked for before each chunk.
  */
 bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uint64_t to,
-		unsigned int threads, uint64_t *found);
+		unsigned int threads, struct serve_interrupt *interrupt, uint64_t *found);
 
 /* ------------------------------------------------------ serve-infer.c ----- */
 
@@ -438,6 +453,7 @@ struct serve_session {
 	uint64_t btrace_sent;
 	void (*packet)(void *ctx, const char *data, size_t len);	/* to GDB */
 	void *ctx;
+	struct serve_interrupt interrupt;	/* of what moves: nothing moves then */
 	struct serve_text object;	/* that is being read, */
 	char object_name[96];		/* by name */
 	struct serve_text reply;
