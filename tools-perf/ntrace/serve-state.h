@@ -27,6 +27,13 @@ bool serve_state_pc(const struct serve_state *s, uint64_t *pc);
 /* Go to where so many instructions have retired. */
 void serve_state_goto(struct serve_state *s, uint64_t insn);
 const struct nt_tv_shadow *serve_state_shadow(const struct serve_state *s);
+/*
+ * How many bytes of memory from addr on are known there, at most len: what the trace told up to
+ * there, in the address space that the hart is in, and since it came to that
+ */
+size_t serve_state_read(const struct serve_state *s, uint64_t addr, void *buf, size_t len);
+/* Bytes that all checkpoints take */
+size_t serve_state_kept(const struct serve_state *s);
 /* Are addresses of memory those that the program uses? */
 bool serve_state_is_flat(const struct serve_state *s);
 

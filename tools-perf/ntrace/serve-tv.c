@@ -134,8 +134,7 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 	serve_state_goto(s->state, insn);
 	do {
 		if (serve_state_is_flat(s->state))
-			n = nt_tv_shadow_read(serve_state_shadow(s->state), addr + done,
-					      (char *)buf + done, len - done);
+			n = serve_state_read(s->state, addr + done, (char *)buf + done, len - done);
 		/* what was neither read nor written yet, byte by byte: the trace goes first */
 		if (!n)
 			n = serve_files_read(s->files, 0, addr + done, (char *)buf + done, 1);
