@@ -672,6 +672,10 @@ static bool is_known(uint64_t at, unsigned int reg)
 /* amocas.q a2, a4, (t0); amocas.d; ld a2, 0(t0), on RV32 of Zilsd; lbu a2, 0(t0) */
 #define AMOCAS(width)		(5u << 27 | 14 << 20 | 5 << 15 | (width) << 12 | 12 << 7 | 0x2f)
 #define LOAD(width)		(5u << 15 | (width) << 12 | 12 << 7 | 3)
+/* Of Zfinx, Zdinx: fmadd a2, a4, a5, t0, and fnmadd; fadd a2, a4, a5 */
+#define FMADD(width)		(5u << 27 | (width) << 25 | 15 << 20 | 14 << 15 | 12 << 7 | 0x43)
+#define FNMADD(width)		(FMADD(width) | 0xc)
+#define FADD(width)		((width) << 25 | 15 << 20 | 14 << 15 | 12 << 7 | 0x53)
 /* c.ld a2, 0(a5) and c.ldsp a2, 0(sp) of Zclsd, each behind c.nop */
 #define C_LD			0x63900001u
 #define C_LDSP			0x66020001u
@@ -718,6 +722,21 @@ static void pairs(void **state)
 	assert_true(is_kept(64, C_LDSP));
 }
 
+/* With Zfinx, floating-point registers are x0 to x31; on RV32 with Zdinx, two of them for a double. */
+static void floats_in_integers(void **state)
+{
+	(void)state;
+	for (unsigned int xlen = 32; xlen <= 64; xlen += 32) {
+		assert_true(is_kept(xlen, FMADD(0u)));
+		assert_true(is_kept(xlen, FNMADD(0u)));
+		assert_true(is_kept(xlen, FMADD(2u)));
+		assert_true(is_kept(xlen, FADD(0u)));
+		assert_int_equal(is_kept(xlen, FMADD(1u)), xlen == 64);
+		assert_int_equal(is_kept(xlen, FNMADD(1u)), xlen == 64);
+		assert_int_equal(is_kept(xlen, FADD(1u)), xlen == 64);
+	}
+}
+
 /* A system call may change registers, wherever chunks end. */
 static void pause_at_chunk(void **state)
 {
@@ -759,6 +778,7 @@ int main(void)
 		cmocka_unit_test(deep_calls),
 		cmocka_unit_test(mapped_later),
 		cmocka_unit_test(pairs),
+		cmocka_unit_test(floats_in_integers),
 		cmocka_unit_test(pause_at_chunk),
 	};
 

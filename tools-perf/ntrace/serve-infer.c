@@ -199,10 +199,14 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 	case 0x2f:	/* AMO; of twice XLEN is amocas */
 		forget_loaded(s, rd, funct3 == (xlen == 32 ? 3 : 4));
 		break;
-	case 0x73: case 0x53: case 0x57:	/* CSRs, what is moved */
+	case 0x73: case 0x57:	/* CSRs, what is moved */
 		forget(s, rd);
 		break;
-	case 0x23: case 0x0f: case 0x07: case 0x27: case 0x43: case 0x47: case 0x4b: case 0x4f:
+	case 0x43: case 0x47: case 0x4b: case 0x4f: case 0x53:
+		/* may be of Zfinx, of which all registers are these, or Zdinx: a double is in two of RV32 */
+		forget_loaded(s, rd, xlen == 32 && (bits >> 25 & 3) == 1);
+		break;
+	case 0x23: case 0x0f: case 0x07: case 0x27:
 		break;
 	default:
 		forget_all(s);
