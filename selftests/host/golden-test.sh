@@ -107,14 +107,16 @@ check()
 	[ "$status" = "$2" ] || echo "# exit status $status, not $2"
 }
 
-# where no message ends the trace, encode may have to: what a sync message told needs one
-any_stop()	# ARRAY
+# where no message ended the trace, encode may have to: what a sync message told needs one
+any_stop()	# ARRAY ARRAY: the list and what came of it
 {
-	local -n stops=$1
-	local -i last=$((${#stops[@]} - 1))
+	local -n before=$1 after=$2
+	local -i i
 
-	[ $last -lt 0 ] || [[ ! ${stops[last]} =~ ^('# stop '[0-9a-f]*)' EVCODE=4'$'\n'$ ]] ||
-		stops[last]=${BASH_REMATCH[1]}$'\n'
+	for ((i = 0; i < ${#after[@]}; i++)); do
+		[ "${after[i]}" != "${before[i]-}" ] && [[ ${before[i]-} == '# stop '* ]] &&
+			[ "${after[i]}" = "${before[i]%$'\n'} EVCODE=4"$'\n' ] && after[i]=${before[i]}
+	done
 }
 
 # same_again KIND EXIT: what encode makes of the list of a whole trace decodes to the same list.
@@ -141,8 +143,7 @@ same_again()
 	"$ntrace" encode "${params[@]}" --btm --pc "$work/list" -o "$work/again" &&
 		"$ntrace" decode "${params[@]}" --btm "$work/again" >"$work/lines"
 	read_lines got "$work/lines"
-	any_stop list
-	any_stop got
+	any_stop list got
 	if [ ${#got[@]} -gt 0 ] && same list got; then
 		echo "ok - $name: decode, encode, decode"
 		return

@@ -411,6 +411,19 @@ static void leave_open_branch(struct nt_flow *f)
 	f->insns--;
 }
 
+/*
+ * Something else ran.  A return or jump that is open has retired before it, and no message needs to tell
+ * where it led.  Is it known where execution was?
+ */
+static bool leave(struct nt_flow *f, struct batch *b)
+{
+	if (f->open != NT_BLOCK_NONE && nt_walk_open_is_direct(f)) {
+		leave_open_branch(f);
+		return false;
+	}
+	return !nt_walk_silent(f, b);
+}
+
 static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 {
 	int error;
@@ -418,9 +431,8 @@ static int finish_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 	if (f->msg.sync == NT_SYNC_OVERRUN)
 		return NT_EOVERFLOW;
 	if (restarts(&f->msg)) {
-		bool exact = f->open == NT_BLOCK_NONE;
+		bool exact = leave(f, b);
 
-		leave_open_branch(f);
 		stop(f, b, NT_EVCODE_NONE, exact);
 		start(f, b, f->msg_target);
 	} else {
