@@ -224,6 +224,17 @@ for mode in '--btm --syncmode=2' '--htm --syncmode=2' '--htm --syncmode=3'; do
 	verdict $? "a jump of a custom instruction and a sync message, $mode${bad:+, behind so many:$bad}"
 done
 
+# R24: a sync message that is due at a pause is the one that trace goes on with. 101c c.jr t1
+{ printf '\001\000%.0s' {1..14}; printf '\002\203'; printf '\001\000%.0s' {1..49}; } >"$scratch/due"
+{
+	echo '# start 1000 SYNC=5'
+	for ((pc = 0x1000; pc <= 0x101c; pc += 2)); do printf '%x\n' $pc; done
+	lines '# stop 1030' '# start 1040 SYNC=9' 1040 '# stop 1042 EVCODE=4'
+} >"$scratch/list"
+encode "$scratch/list" --raw "$scratch/due@0x1000" --htm --syncmode=2 &&
+	"$ntrace" decode --raw "$scratch/due@0x1000" --htm "$scratch/trace" | cmp - "$scratch/list"
+verdict $? 'R24 a reason to start is not lost to the periodic sync message'
+
 # 4000 80 bits; 400a 176 bits; 4020 c.j 4000; 4022 192 bits or more
 printf '\177\0\0\0\0\0\0\0\0\0\177\140%020d\305\267\177\160' 0 >"$scratch/long"
 image=(--raw "$scratch/long@0x4000")

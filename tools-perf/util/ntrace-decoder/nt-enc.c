@@ -718,6 +718,9 @@ void nt_enc_start(struct nt_enc *enc, uint8_t reason)
 	enc->starting = true;
 	enc->attention = true;
 	enc->sync = reason;
+	/* R24: this one is due, and the period begins anew */
+	enc->sync_due = false;
+	enc->since_sync = 0;
 	enc->trap = 0;
 	enc->last.type = NT_TYPE_NONE;
 	enc->last.upper = 0;
