@@ -326,9 +326,10 @@ static void chosen_thread(void **state)
 static void resumption(void **state)
 {
 	static const char *const refused[] = {
-		"vCont;", "vCont;;c", "vCont;x", "vCont;t", "vCont;r1", "vCont;r1,", "vCont;r,8", "vCont;C", "vCont;S1",
-		"vCont;S1;c", "vCont;c:", "vCont;c:4", "vCont;c1", "vCont;c;", "vCont;s:1;x", "vCont;c:2;c:3",
-		"vCont;s:1;s:2;c", "m1000,4,", "m1000", "p1,",
+		"vCont;", "vCont;;c", "vCont;x", "vCont;t", "vCont;r1", "vCont;r1,", "vCont;r,8",
+		"vCont;C", "vCont;S1", "vCont;S1;c", "vCont;c:", "vCont;c:4", "vCont;c1",
+		"vCont;c;",
+		"vCont;s:1;x", "vCont;c:2;c:3", "vCont;s:1;s:2;c", "m1000,4,", "m1000", "p1,",
 	};
 	uint64_t at[3];
 
@@ -484,8 +485,9 @@ static bool loses_patience(void *ctx)
 	return ++asked >= patience;
 }
 
-static bool goes_over(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high, bool back,
-		      const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
+static bool goes_over(void *ctx, const struct serve_track *t, uint64_t low, uint64_t high,
+		      bool back, const struct serve_watch *watch, size_t nr, uint64_t *found,
+		      size_t *which)
 {
 	assert_in_range(high - low, 1, 65536);
 	gone_over++;
@@ -722,7 +724,7 @@ static void pairs(void **state)
 	assert_true(is_kept(64, C_LDSP));
 }
 
-/* With Zfinx, floating-point registers are x0 to x31; on RV32 with Zdinx, two of them for a double. */
+/* With Zfinx, floating-point registers are x0 to x31; a double of Zdinx takes two of RV32. */
 static void floats_in_integers(void **state)
 {
 	(void)state;

@@ -203,7 +203,7 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 		forget(s, rd);
 		break;
 	case 0x43: case 0x47: case 0x4b: case 0x4f: case 0x53:
-		/* may be of Zfinx, of which all registers are these, or Zdinx: a double is in two of RV32 */
+		/* may be of Zfinx, or of Zdinx, which has a double in two registers of RV32 */
 		forget_loaded(s, rd, xlen == 32 && (bits >> 25 & 3) == 1);
 		break;
 	case 0x23: case 0x0f: case 0x07: case 0x27:

@@ -205,8 +205,8 @@ static bool fetch(struct link *l)
 }
 
 /*
- * Is the next thing that the client says that it does not want to wait any more? A client that has gone
- * does not, either. What else it says comes after the reply.
+ * Is the next thing that the client says that it does not want to wait any more? A client that has
+ * gone does not, either. What else it says comes after the reply.
  */
 static bool is_interrupt(void *ctx)
 {

@@ -238,7 +238,7 @@ static void on_known(struct serve_session *s, const char *text)
 			  ", as they follow from the code that was executed");
 	serve_session_say(s, "memory: %s\n",
 			  r->memory ? "what the trace told up to here, and files" :
-			  "what programs' files have that cannot be written to, and were mapped then");
+			  "what programs' files have that is read-only and was mapped then");
 }
 
 static void on_help(struct serve_session *s, const char *text);

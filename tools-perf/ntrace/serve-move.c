@@ -281,9 +281,12 @@ static struct stop others(struct serve_session *s, bool back, struct stop best)
 {
 	size_t first = s->current, nearest = first;
 
-	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++)
-		if (i != first && !serve_interrupted(&s->interrupt) && come_first(s, i, nearest, back, &best))
+	for (size_t i = 0; i < s->rec->nr_tracks && (s->points.nr || s->nr_watches); i++) {
+		if (serve_interrupted(&s->interrupt))
+			break;
+		if (i != first && come_first(s, i, nearest, back, &best))
 			nearest = i;
+	}
 	s->current = nearest;
 	return best;
 }

@@ -301,8 +301,8 @@ static void take_exit(struct source *s, const struct rec_note *note)
 }
 
 /*
- * ... unless it takes the place of the leader, whose EXIT came first. Nothing of what it had is mapped
- * any more.
+ * ... unless it takes the place of the leader, whose EXIT came first. Nothing of what it had is
+ * mapped any more.
  */
 static void take_comm(struct source *s, const struct rec_note *note)
 {
@@ -412,7 +412,7 @@ static void choose_tracks(struct source *s, const struct owner *chosen)
 
 /* ---------------------------------------------------- programs and files - */
 
-/* The load address of a file, less the address that the file says; false: no such segment is there. */
+/* The load address of a file, less the address that it says; false: there is no such segment. */
 static bool find_bias(const struct rec_mapping *m, bool code, uint64_t *bias)
 {
 	const struct rec_file *f = m->file;
@@ -430,8 +430,8 @@ static bool find_bias(const struct rec_mapping *m, bool code, uint64_t *bias)
 }
 
 /*
- * Segments with code count first: the last page of code may contain data, too, whose segment is loaded
- * elsewhere.
+ * Segments with code count first: the last page of code may contain data, too, whose segment is
+ * loaded elsewhere.
  */
 static uint64_t bias_of(const struct rec_mapping *m)
 {
@@ -466,7 +466,8 @@ static bool is_anonymous(const struct rec_file *f)
 	return !strncmp(f->name, "//anon", 6) || *f->name == '[';
 }
 
-static void add_file(struct source *s, const struct rec_mapping *m, struct placed **piece, size_t *nr)
+static void add_file(struct source *s, const struct rec_mapping *m, struct placed **piece,
+		     size_t *nr)
 {
 	struct serve_recording *r = s->r;
 

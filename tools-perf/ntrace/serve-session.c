@@ -323,7 +323,7 @@ static void read_memory(struct serve_session *s, const char *p)
 		n = r->memory(r->ctx, r->track[s->chosen], s->at[s->chosen], addr, buf, len);
 	else
 		n = serve_files_read(&r->files, space_of(s), addr, buf, len);
-	/* not known, which is not the same as 0; an empty reply would say that there is no such packet */
+	/* not known, which is not the same as 0; an empty reply: no such packet */
 	if (!n) {
 		serve_session_reply(s, "E01");
 		return;
@@ -448,8 +448,8 @@ static enum serve_how how_of(char action)
 }
 
 /*
- * One thread alone, or all at once: of these one may step. A step of all is the chosen one's, and the
- * others go along.
+ * One thread alone, or all at once: of these one may step. A step of all is the chosen one's, and
+ * the others go along.
  */
 static void carry_out(struct serve_session *s, const struct plan *plan)
 {
@@ -466,7 +466,7 @@ static void carry_out(struct serve_session *s, const struct plan *plan)
 		steps++;
 	}
 	if ((go != 1 && go != nr) || (steps > 1 && steps != nr)) {
-		serve_session_reply(s, "E.a recording runs one thread, or all of them; one may step");
+		serve_session_reply(s, "E.a recording runs one thread, or all; one may step");
 		return;
 	}
 	s->current = steps == 1 ? step : go == 1 ? last : s->chosen;

@@ -260,8 +260,8 @@ static inline bool serve_interrupted(struct serve_interrupt *i)
 
 /*
  * The first position in (from, to] with one of the addresses, or going back the last in [to, from).
- * Chunks without any are not decoded; the others in up to so many threads. False: there is none, or an
- * interrupt came, which is asked for before each chunk.
+ * Chunks without any are not decoded; the others in up to so many threads. False: there is none,
+ * or an interrupt came, which is asked for before each chunk.
  */
 bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uint64_t to,
 		unsigned int threads, struct serve_interrupt *interrupt, uint64_t *found);
