@@ -205,6 +205,18 @@ END
 	verdict $? "$kind: and names"
 done
 
+# what another program maps as data is none of its code, and what was mapped before is gone
+"$scratch/recdata" data "$scratch/mix.elf" "$scratch/synced" >"$scratch/data.data"
+session "$scratch/data.data" <<END
+m$spare,1
+monitor goto end
+m$spare,1
+qXfer:libraries:read::0,1000
+D
+END
+[ "$(grep -x '[0-9a-f][0-9a-f]\|E01' "$scratch/got" | tr '\n' ' ')" = "$(byte "$scratch/mix.elf") E01 " ]
+verdict $? 'memory of the program before is not known'
+
 # ------------------------------------------------------------ branch trace
 
 # The blocks that GDB reads are the instructions up to the position, newest first.

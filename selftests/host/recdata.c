@@ -13,6 +13,7 @@
  *	owners		Ownership messages tell which thread runs
  *	remap		during the second half ELF.other is mapped in place of ELF
  *	exec		the same, by another program
+ *	data		another program is executed, and maps ELF as data alone
  *	fork		the second half is a child process's
  *	below@ADDR	what is below ADDR is ELF.other's
  */
@@ -32,6 +33,7 @@ static struct make m, side;
 static uint8_t *elf, *trace;
 static size_t elf_len, trace_len;
 static bool timed, owners;
+static uint32_t prot = 5;	/* of mappings: to be read and executed */
 
 static void put_info(struct make *f)
 {
@@ -70,7 +72,7 @@ static void put_map(struct make *f, const char *name, const Elf64_Phdr *ph, uint
 	put64(f, 0);
 	put64(f, 0);
 	put64(f, 0);
-	put32(f, 5);
+	put32(f, prot);
 	put32(f, 2);
 	put_text(f, name, 8);
 	end_with(f, PID, PID, time, 1, ID_DUMMY);
@@ -175,7 +177,7 @@ static size_t middle(void)
 }
 
 /* Between the two windows; returns who runs then */
-static int put_change(struct make *f, const char *kind, const char *other)
+static int put_change(struct make *f, const char *kind, const char *name, const char *other)
 {
 	if (!strcmp(kind, "fork")) {
 		put_fork(f, CHILD, CHILD, 2001);
@@ -183,15 +185,16 @@ static int put_change(struct make *f, const char *kind, const char *other)
 	}
 	if (!strcmp(kind, "switch"))
 		return OTHER;
-	if (!strcmp(kind, "exec"))
+	if (strcmp(kind, "remap"))
 		put_exec(f, "other", 2001);
-	put_maps(f, other, UINT64_MAX, 2001);
+	prot = strcmp(kind, "data") ? 5 : 1;
+	put_maps(f, strcmp(kind, "data") ? other : name, UINT64_MAX, 2001);
 	return PID;
 }
 
-static void put_windows(struct make *f, const char *kind, const char *other)
+static void put_windows(struct make *f, const char *kind, const char *name, const char *other)
 {
-	static const char *const halves[] = { "switch", "remap", "exec", "fork" };
+	static const char *const halves[] = { "switch", "remap", "exec", "fork", "data" };
 	size_t half = middle(), i;
 	int tid;
 
@@ -199,11 +202,11 @@ static void put_windows(struct make *f, const char *kind, const char *other)
 		put_switch(f, true, PID, 1150);
 		put_switch(f, false, PID, 1250);
 	}
-	for (i = 0; i < 4 && strcmp(kind, halves[i]); i++)
+	for (i = 0; i < 5 && strcmp(kind, halves[i]); i++)
 		;
-	if (i < 4) {
+	if (i < 5) {
 		put_window(f, 0, half, 0, PID, 2000);
-		tid = put_change(f, kind, other);
+		tid = put_change(f, kind, name, other);
 		put_switch(f, true, PID, 2001);
 		put_switch(f, false, tid, 2002);
 		put_window(f, half, trace_len - half, 0, tid, 3000);
@@ -289,7 +292,7 @@ int main(int argc, char **argv)
 	if (samples)
 		put_samples(packed ? &side : &m);
 	else
-		put_windows(packed ? &side : &m, kind, other);
+		put_windows(packed ? &side : &m, kind, argv[2], other);
 	if (packed)
 		put_packed(&m, &side);
 	if (samples)

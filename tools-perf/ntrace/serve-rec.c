@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "rec.h"
 #include "serve.h"
@@ -268,7 +269,8 @@ static void take_mmap(struct source *s, const struct rec_note *note)
 {
 	const struct rec_mapping *map;
 
-	if ((note->misc & NT_PERFDATA_MISC_CPUMODE) == NT_PERFDATA_MISC_KERNEL)
+	if ((note->misc & NT_PERFDATA_MISC_CPUMODE) == NT_PERFDATA_MISC_KERNEL ||
+	    !(note->mmap->prot & PROT_EXEC))
 		return;
 	map = rec_space_find(rec_space_get(&s->rec, note->mmap->pid), note->mmap->start);
 	if (map && map->start == note->mmap->start)
