@@ -412,8 +412,8 @@ static void leave_open_branch(struct nt_flow *f)
 }
 
 /*
- * Something else ran.  A return or jump that is open has retired before it, and no message needs to tell
- * where it led.  Is it known where execution was?
+ * Something else ran.  A return or jump that is open has retired before it, and no
+ * message needs to tell where it led.  Is it known where execution was?
  */
 static bool leave(struct nt_flow *f, struct batch *b)
 {
