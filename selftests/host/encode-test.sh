@@ -224,6 +224,36 @@ for mode in '--btm --syncmode=2' '--htm --syncmode=2' '--htm --syncmode=3'; do
 	verdict $? "a jump of a custom instruction and a sync message, $mode${bad:+, behind so many:$bad}"
 done
 
+# R136: where a sequentially inferable jump leads no message tells: nothing else may be behind it.
+# 1000 auipc t1,0; 1004 jr 16(t1); 1008 c.lui t1,-1 (ffff...f000); 100a jr 0(t1)
+{ printf '\027\003\0\0\147\0\003\001\175\163\147\0\003\0'; printf '\001\000%.0s' {1..16}; } >"$scratch/pair"
+printf '\001\000%.0s' {1..8} >"$scratch/far"
+image=(--raw "$scratch/pair@0x1000")
+lines 1000 1004 1020 1022 >"$scratch/list"
+refuses 'a sequential jump that leads elsewhere' 'line 3: 1020 cannot follow 1004' "${image[@]}" --seqjump \
+	--pc "$scratch/list" -o "$scratch/trace"
+for taken in trap pause; do
+	encode "$scratch/list" "${image[@]}" --htm --seqjump --gaps=$taken &&
+		"$ntrace" decode --no-marks "${image[@]}" --htm --seqjump "$scratch/trace" | cmp - "$scratch/list"
+	verdict $? "... is a gap, --gaps=$taken"
+done
+lines 1000 1004 '# interrupt 1010 1020' 1020 1022 >"$scratch/list"
+encode "$scratch/list" "${image[@]}" --htm --seqjump &&
+	"$ntrace" decode "${image[@]}" --htm --seqjump "$scratch/trace" | grep -qx '# interrupt 1010 1020'
+verdict $? '... or an interrupt at its target'
+lines 1000 1004 '# interrupt 1020 1010' 1010 >"$scratch/list"
+refuses 'an interrupt where such a jump does not lead' 'what comes next is at 1010' "${image[@]}" --seqjump \
+	--pc "$scratch/list" -o "$scratch/trace"
+lines 1008 100a fffffffffffff000 fffffffffffff002 >"$scratch/list"
+encode "$scratch/list" "${image[@]}" --raw "$scratch/far@0xfffffffffffff000" --htm --seqjump &&
+	"$ntrace" decode --no-marks "${image[@]}" --raw "$scratch/far@0xfffffffffffff000" --htm --seqjump \
+		"$scratch/trace" | cmp - "$scratch/list"
+verdict $? 'a sequential jump by C.LUI'
+lines 1004 1020 >"$scratch/list"
+encode "$scratch/list" "${image[@]}" --htm --seqjump &&
+	"$ntrace" decode --no-marks "${image[@]}" --htm --seqjump "$scratch/trace" | cmp - "$scratch/list"
+verdict $? 'a jump without its pair leads anywhere'
+
 # R24: a sync message that is due at a pause is the one that trace goes on with. 101c c.jr t1
 { printf '\001\000%.0s' {1..14}; printf '\002\203'; printf '\001\000%.0s' {1..49}; } >"$scratch/due"
 {

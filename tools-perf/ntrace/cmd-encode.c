@@ -20,6 +20,7 @@ struct entry {
 	bool valid;
 	bool traps;		/* never retires */
 	bool anywhere;		/* where it goes is not in the instruction */
+	uint64_t value;		/* what LUI and AUIPC write, and the offset of JALR */
 };
 
 /* What to make of an address that nothing explains */
@@ -37,6 +38,8 @@ struct encode {
 
 	/* of the list */
 	struct entry last;	/* instruction; what comes next is not yet known */
+	uint8_t upper;		/* register that the one before wrote; 0: none, or unknown */
+	uint64_t value;		/* its value */
 	bool open;		/* a stretch is */
 	bool empty;		/* there is no last one in it yet */
 	bool exact;		/* a mark tells what comes next: */
@@ -184,6 +187,19 @@ static bool table_jump(struct encode *e, uint64_t insn, struct nt_enc_op *op)
 	return true;
 }
 
+/* The value that LUI, AUIPC and C.LUI write to a register, or the offset that JALR adds to one */
+static uint64_t immediate(const struct nt_enc_op *op, uint64_t insn)
+{
+	const uint32_t bits = (uint32_t)insn;
+	const uint64_t sign = insn & 0x1000 ? ~0ull << 17 : 0;
+
+	if (op->len == 2)
+		return op->upper ? sign | (insn & 0x7c) << 10 : 0;
+	if (!op->upper)
+		return (uint64_t)((int32_t)bits >> 20);
+	return (uint64_t)(int32_t)(bits & ~0xfffu) + (bits & 0x20 ? 0 : op->pc);
+}
+
 static bool is_direct(uint8_t type)
 {
 	return type == NT_TYPE_JUMP || type == NT_TYPE_JUMP_LINK || type == NT_TYPE_CALL;
@@ -208,6 +224,7 @@ static void classify(struct encode *e, uint64_t pc, struct entry *entry)
 		bad_line(e, "no code at %" PRIx64 ": it is in no --elf or --raw", pc);
 	nt_enc_classify(&e->in.params, pc, insn, len, op);
 	entry->valid = true;
+	entry->value = op->upper || op->base ? immediate(op, insn) : 0;
 	/* ECALL, EBREAK, C.EBREAK */
 	entry->traps = (len == 4 && ((uint32_t)insn == 0x73 || (uint32_t)insn == 0x100073)) ||
 		       (len == 2 && (insn & 0xffff) == 0x9002);
@@ -243,6 +260,23 @@ static bool explains(const struct encode *e, const struct entry *entry, uint64_t
 	       (entry->op.type == NT_TYPE_COND && pc == entry->op.target);
 }
 
+/*
+ * --seqjump (B.10-1): where the jump leads follows from the instruction before, so no message tells it.
+ * Returns are told nevertheless.
+ */
+static bool is_sequential(const struct encode *e)
+{
+	return e->params.seqjump && e->upper && e->upper == e->last.op.base &&
+	       e->last.op.type != NT_TYPE_RET;
+}
+
+static uint64_t sequential_target(const struct encode *e)
+{
+	uint64_t target = (e->value + e->last.value) & ~1ull;
+
+	return e->in.params.xlen == 32 ? target & UINT32_MAX : target;
+}
+
 /* May `pc` be next? */
 static bool follows(const struct encode *e, uint64_t pc)
 {
@@ -250,6 +284,8 @@ static bool follows(const struct encode *e, uint64_t pc)
 		return pc == e->next;
 	if (e->empty)
 		return true;
+	if (is_sequential(e))
+		return pc == sequential_target(e);
 	return e->last.traps ? pc == e->last.op.pc : explains(e, &e->last, pc);
 }
 
@@ -258,6 +294,8 @@ static uint64_t expected(const struct encode *e)
 {
 	if (e->exact)
 		return e->next;
+	if (is_sequential(e))
+		return sequential_target(e);
 	return e->last.traps ? e->last.op.pc : onward(e, &e->last);
 }
 
@@ -374,6 +412,7 @@ static void check_address(const struct encode *e, uint64_t pc)
 static void add_pc(struct encode *e, uint64_t pc)
 {
 	const struct entry *entry;
+	uint8_t upper = 0;
 
 	check_address(e, pc);
 	entry = lookup(e, pc);
@@ -385,6 +424,8 @@ static void add_pc(struct encode *e, uint64_t pc)
 		nt_enc_trap_as(e->enc, e->last.op.pc, NT_TYPE_TRAP);
 	else if (!follows(e, pc))
 		unexplained(e, pc);
+	else
+		upper = e->empty || e->exact ? 0 : e->last.op.upper;
 	send_owed(e, pc);
 	if (!e->clock)
 		e->ticks++;
@@ -395,6 +436,8 @@ static void add_pc(struct encode *e, uint64_t pc)
 			 "it out", pc);
 	/* what it made the encoder tell is of those before */
 	e->unreported++;
+	e->upper = upper;
+	e->value = e->last.value;
 	e->last = *entry;
 	e->empty = e->exact = false;
 }
