@@ -7,18 +7,9 @@
 #include <string.h>
 
 #include "cmocka-tap.h"
+#include "die.h"
 #include "random.h"
 #include "../../tools-perf/ntrace/serve-state.h"
-
-void __attribute__((noreturn)) die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	abort();
-}
 
 /* ------------------------------------------------------------- the trace - */
 
@@ -115,7 +106,7 @@ static void write_op(unsigned int i)
 	}
 }
 
-/* A failed store may have written anything; so may one of which nothing more is told. */
+/* A store that failed, or that has no response, may have written anything. */
 static void apply_op(unsigned int i)
 {
 	if (op[i].kind == SPACE) {

@@ -7,18 +7,9 @@
 #include <string.h>
 
 #include "cmocka-tap.h"
+#include "die.h"
 #include "random.h"
 #include "../../tools-perf/ntrace/serve.h"
-
-void __attribute__((noreturn)) die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	abort();
-}
 
 /* ---------------------------------------------------------------- client - */
 
