@@ -12,15 +12,6 @@
  */
 #define SPACES	64
 
-/*
- * What was counted cannot be taken back, which a window that is decoded once more takes: see
- * nt-session-replay.c.
- */
-static bool may_come_again(const struct rec_queue *q)
-{
-	return q->s.two_kernels;
-}
-
 /* Edges don't tell where a run goes on from one file's code to another's. */
 static bool is_entered(const struct rec_output *out, const struct rec_space *space)
 {
@@ -46,8 +37,10 @@ struct nt_counts *rec_count(const struct rec_queue *q)
 	struct rec *rec = q->rec;
 	const struct rec_output *out = rec->output;
 
-	if (!out->edge || rec->trace.nr_wanted || q->s.guest || may_come_again(q) ||
-	    !rec_flow_is_chosen(q) ||
+	/* nt-session-replay.c may decode a window twice, and counts cannot be taken back. */
+	if (q->s.two_kernels)
+		return NULL;
+	if (!out->edge || rec->trace.nr_wanted || q->s.guest || !rec_flow_is_chosen(q) ||
 	    (q->space && !is_countable(out, q->space)))
 		return NULL;
 	if (!rec->counts)
