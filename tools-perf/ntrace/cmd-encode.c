@@ -261,8 +261,8 @@ static bool explains(const struct encode *e, const struct entry *entry, uint64_t
 }
 
 /*
- * --seqjump (B.10-1): where the jump leads follows from the instruction before, so no message tells it.
- * Returns are told nevertheless.
+ * --seqjump (B.10-1): the target follows from the instruction before, so no message has it.
+ * A return is reported even behind such an instruction.
  */
 static bool is_sequential(const struct encode *e)
 {

@@ -117,7 +117,7 @@ bool serve_object_has_libraries(const struct serve_recording *r)
 	return false;
 }
 
-/* Those that never had others at their addresses are told at any position: GDB asks seldom. */
+/* GDB seldom asks, so a library whose addresses no other file ever had is in every list. */
 static bool make_libraries(struct serve_session *s, const char *annex, struct serve_text *t)
 {
 	uint32_t space = serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);

@@ -243,7 +243,6 @@ static int take_item(struct serve_state *s)
 	return ret;
 }
 
-
 /* ----------------------------------------------------------- checkpoints - */
 
 static void keep_registers(struct serve_state *s, struct check *c)
@@ -490,7 +489,7 @@ static void keep(struct serve_state *s)
 		make_room(s);
 }
 
-/* ---------------------------------------------------------- what is told - */
+/* ------------------------------------------------------ bytes of a group - */
 
 static struct page *touched_page(struct serve_state *s, uint64_t addr)
 {
@@ -622,8 +621,8 @@ static bool is_fence(const struct nt_tv_group *g)
 }
 
 /*
- * Is an address that the program used one of memory? One that is told alone is both. Requests are
- * to memory, whatever address the program used.
+ * Are the program's addresses physical ones? An address that the trace has once stands for both.
+ * Requests have physical addresses.
  */
 static bool is_plain(const struct serve_state *s, const struct nt_tv_group *g)
 {

@@ -488,7 +488,7 @@ void serve_move_reason(struct serve_session *s);
 
 /* ------------------------------------------------------ serve-object.c ---- */
 
-/* Are there any libraries of which GDB is told at some time? */
+/* Is a library in the list at any position? */
 bool serve_object_has_libraries(const struct serve_recording *r);
 /* False: there is no such object. */
 bool serve_object_make(struct serve_session *s, const char *object, const char *annex,

@@ -718,7 +718,7 @@ void nt_enc_start(struct nt_enc *enc, uint8_t reason)
 	enc->starting = true;
 	enc->attention = true;
 	enc->sync = reason;
-	/* R24: this one is due, and the period begins anew */
+	/* R24: a start sends a sync message, which restarts the period */
 	enc->sync_due = false;
 	enc->since_sync = 0;
 	enc->trap = 0;
