@@ -249,6 +249,21 @@ static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end
 		   start, end, sym ? sym->name : "unknown code");
 }
 
+/* Was any of @buf, code of the copy made at the start, not the same at the end? */
+bool ntrace_kcore_patched(struct ntrace *nt, u64 addr, const u8 *buf, size_t len)
+{
+	u8 *other = malloc(len);
+	bool patched = false;
+	ssize_t n;
+
+	if (other) {
+		n = kcore_read(nt->kcore, addr, other, len);
+		patched = n > 0 && memcmp(buf, other, n);
+	}
+	free(other);
+	return patched;
+}
+
 /*
  * @buf is code of the copy made at the start. Names the ranges that were not the
  * same at the end; @at_end: replaces them with what was there at the end.

@@ -38,6 +38,7 @@ struct ntrace_space {
 	struct nt_code	*code;
 	u64		chunk_addr;
 	size_t		chunk_len;	/* 0: none */
+	bool		chunk_patched;	/* while recording, in part */
 	u8		chunk[CHUNK];
 };
 
@@ -82,22 +83,24 @@ static ssize_t read_map(struct ntrace_space *s, struct map *map, u64 addr, u8 *b
 	return n;
 }
 
-static size_t read_chunk(struct ntrace_space *s, u64 addr, u8 *buf, size_t len)
+static void read_chunk(struct ntrace_space *s, u64 addr)
 {
 	struct addr_location al;
 	ssize_t n = 0;
 
+	s->chunk_patched = false;
 	addr_location__init(&al);
 	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
 		/* A module's map finds its place in the file when it is loaded. */
 		if (s->cpumode == PERF_RECORD_MISC_KERNEL)
 			map__load(al.map);
-		n = read_map(s, al.map, addr, buf, len);
+		n = read_map(s, al.map, addr, s->chunk, CHUNK);
 		if (n > 0 && s->cpumode == PERF_RECORD_MISC_KERNEL && s->nt->kcore)
-			ntrace_kcore_compare(s->nt, addr, buf, n, s->at_end);
+			s->chunk_patched = ntrace_kcore_patched(s->nt, addr, s->chunk, n);
 	}
 	addr_location__exit(&al);
-	return n > 0 ? n : 0;
+	s->chunk_addr = addr;
+	s->chunk_len = n > 0 ? n : 0;
 }
 
 static int space_read(void *ctx, uint64_t space __maybe_unused, uint64_t addr, void *buf,
@@ -110,13 +113,15 @@ static int space_read(void *ctx, uint64_t space __maybe_unused, uint64_t addr, v
 		len = CHUNK;
 	at = addr - s->chunk_addr;
 	if (addr < s->chunk_addr || at >= s->chunk_len) {
-		s->chunk_len = read_chunk(s, addr, s->chunk, CHUNK);
-		s->chunk_addr = addr;
+		read_chunk(s, addr);
 		at = 0;
 	}
 	if (len > s->chunk_len - at)
 		len = s->chunk_len - at;
 	memcpy(buf, s->chunk + at, len);
+	/* Only what runs is reported, not all of the chunk. */
+	if (s->chunk_patched)
+		ntrace_kcore_compare(s->nt, addr, buf, len, s->at_end);
 	return len;
 }
 
