@@ -156,6 +156,11 @@ nobody="start-stop-daemon -S -c nobody -x $(which ntrace) --"
 	refused ntrace "$@" --filter 'filter 0/4,filter 8/4,filter 16/4,filter 32/4,filter 64/4' -- true
 	refused ntrace "$@" -- nosuchprogram
 	refused ntrace "$@" --no-such-option -- true
+	# of the kernel's symbols a part is written before the disk is full
+	mount -t tmpfs -o size=1M tmpfs /tmp/small
+	refused ntrace record --kcore -e ntrace// -o /tmp/small/kernel.data -- true
+	[ -z "$(ls -A /tmp/small)" ] || echo "left /tmp/small/$(ls -A /tmp/small)"
+	umount /tmp/small
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
 	refused $nobody "$@" -a -- true
 	refused $nobody "$@" -e ntrace// -- true
@@ -311,6 +316,7 @@ says "--switch-output=5x" "a size such as 100M"
 says "filter 64/4" "the driver refuses .*nr_addr_filters"
 says "nosuchprogram" "nosuchprogram: No such file"
 says "--no-such-option" "unrecognized option"
+says "/tmp/small/kernel.data" "kcore_dir/kallsyms: No space left on device"
 says "nobody -x $build/guest/bin/ntrace -- record -o /tmp/refused.data -a" "perf_event_paranoid of at most 0 (it is 2)"
 says "refused.data -e ntrace// --" "perf_event_paranoid of at most 1 (it is 2); user space alone: -e ntrace//u"
 says "-e ntrace/mmode/u" "mmode takes root or CAP_PERFMON"

@@ -127,9 +127,26 @@ static void add_segments(const struct kcore *k, struct range r, Elf64_Phdr *copy
 	}
 }
 
+/* A signal may cut a write short, and so does a disk that is nearly full. */
+static int write_bytes(int fd, uint64_t offset, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+	ssize_t n;
+
+	for (; len; p += n, offset += n, len -= n) {
+		n = pwrite(fd, p, len, offset);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
 static int copy_bytes(int from, uint64_t at, int to, uint64_t offset, uint64_t len, uint8_t *buf)
 {
 	ssize_t n;
+	int err;
 
 	while (len) {
 		n = pread(from, buf, len < COPY_SIZE ? len : COPY_SIZE, at);
@@ -137,8 +154,10 @@ static int copy_bytes(int from, uint64_t at, int to, uint64_t offset, uint64_t l
 		if (n <= 0) {
 			n = sysconf(_SC_PAGESIZE);
 			n = len < (uint64_t)n ? (ssize_t)len : n;
-		} else if (pwrite(to, buf, n, offset) != n) {
-			return errno ? -errno : -ENOSPC;
+		} else {
+			err = write_bytes(to, offset, buf, n);
+			if (err)
+				return err;
 		}
 		at += n;
 		offset += n;
@@ -174,13 +193,13 @@ static int write_copy(const struct kcore *k, const Elf64_Ehdr *ehdr, const Elf64
 		      unsigned int nr, const char *path)
 {
 	size_t size = nr * sizeof(*copy);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
 
 	if (fd < 0)
 		return -errno;
-	if (pwrite(fd, ehdr, sizeof(*ehdr), 0) != sizeof(*ehdr) ||
-	    pwrite(fd, copy, size, ehdr->e_phoff) != (ssize_t)size)
-		err = errno ? -errno : -ENOSPC;
+	err = write_bytes(fd, 0, ehdr, sizeof(*ehdr));
+	if (!err)
+		err = write_bytes(fd, ehdr->e_phoff, copy, size);
 	if (!err)
 		err = copy_segments(k, copy, nr, fd);
 	if (close(fd) && !err)
@@ -223,12 +242,11 @@ static int copy_start(struct capture *c, const char *path)
 
 static int write_file(const char *to, const void *bytes, size_t len)
 {
-	int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err = 0;
+	int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, bytes, len) != (ssize_t)len)
-		err = errno ? -errno : -ENOSPC;
+	err = write_bytes(fd, 0, bytes, len);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
@@ -240,44 +258,44 @@ static void make_path(const struct capture *c, char **path, const char *dir, con
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-static int copy_all(struct capture *c)
+/* Without what it asked for there is no recording. */
+static void fail(struct capture *c, const char *path, int err)
+{
+	if (!err)
+		return;
+	capture_file_discard(c);
+	die("--kcore: cannot copy the kernel's text to %s: %s", path, strerror(-err));
+}
+
+static void copy_all(struct capture *c)
 {
 	struct capture_bytes modules = { NULL, 0, 0 };
 	const char *symbols = capture_symbols(c);
 	char *path[3];
 	unsigned int i;
-	int err;
 
 	make_path(c, &path[0], NTRACE_KCORE_START, "kallsyms");
 	make_path(c, &path[1], NTRACE_KCORE_START, "modules");
 	make_path(c, &path[2], NTRACE_KCORE_START, "kcore");
-	err = write_file(path[0], symbols, strlen(symbols));
+	fail(c, path[0], write_file(path[0], symbols, strlen(symbols)));
 	/* a kernel without modules has no such file */
-	if (!err && !capture_read_file("/proc/modules", &modules))
-		err = write_file(path[1], modules.p, modules.len - 1);
-	if (!err)
-		err = copy_start(c, path[2]);
+	if (!capture_read_file("/proc/modules", &modules))
+		fail(c, path[1], write_file(path[1], modules.p, modules.len - 1));
+	fail(c, path[2], copy_start(c, path[2]));
 	for (i = 0; i < 3; i++)
 		free(path[i]);
 	free(modules.p);
-	return err;
 }
 
 void capture_kcore_start(struct capture *c)
 {
 	char *dir;
-	int err;
 
 	if (!c->o.kcore)
 		return;
 	make_path(c, &dir, NTRACE_KCORE_START, "");
-	err = mkdir(dir, 0700) ? -errno : 0;
-	if (!err)
-		err = copy_all(c);
-	if (err) {
-		capture_file_discard(c);
-		die("--kcore: cannot copy the kernel's text to %s: %s", dir, strerror(-err));
-	}
+	fail(c, dir, mkdir(dir, 0700) ? -errno : 0);
+	copy_all(c);
 	free(dir);
 }
 
