@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Chance, for tests. SEED in the environment repeats a run, ROUNDS makes it longer.
+ * Chance, for tests. SEED in the environment repeats a run, ROUNDS and make check-all make it longer.
  */
 #ifndef SELFTESTS_RANDOM_H
 #define SELFTESTS_RANDOM_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,9 +36,11 @@ static inline void rnd_begin(void)
 
 static inline unsigned long rounds(unsigned long dflt)
 {
-	const char *s = getenv("ROUNDS");
+	const char *s = getenv("ROUNDS"), *groups = getenv("groups");
 
-	return s ? strtoul(s, NULL, 0) : dflt;
+	if (s)
+		return strtoul(s, NULL, 0);
+	return groups && !strcmp(groups, "all") ? 3 * dflt : dflt;
 }
 
 #endif /* SELFTESTS_RANDOM_H */

@@ -384,7 +384,7 @@ static int expected(uint64_t *where)
 
 static void faults(void **state)
 {
-	unsigned long counts[5] = { 0 }, n = rounds(2000);
+	unsigned long counts[5] = { 0 }, n = rounds(700);
 	char text[4000], want[40];
 
 	(void)state;

@@ -101,6 +101,7 @@ for what in user fork thread switch all kernel; do
 	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" "$dir/$what.err"
 done
 order=
+cp "$dir/all.perf" "$dir/everything"
 # NAME@plt jumps to NAME, or to what has that and another name, or to who finds it first
 awk '/ jmp [^ ]+ [^ ]+@plt\+0x8 => / {
 	n++
@@ -276,11 +277,10 @@ group=shared order=by_cpu
 more intervals many
 intervals switch
 group=run order=
-like_perf all be $branches
-tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/all.perf")
-awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/all.perf" >"$dir/want"
+tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/everything")
+awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/everything" >"$dir/want"
 ntrace script --buildid-dir "$share/debug" --tid "$tid" "$share/all.data"
-grep -v '^#' "$dir/got" | diff "$dir/want" - >"$dir/diff" && [ -s "$dir/want" ]
+grep -v '^#' "$dir/got" | by_cpu_at_a_time | diff "$dir/want" - >"$dir/diff" && [ -s "$dir/want" ]
 ok $? "--tid $tid: what that thread ran" "$dir/diff"
 order=by_cpu_at_a_time perf_options="--comms ls,swapper" like_perf all b $branches --comm ls,swapper
 grep -v '^#' "$dir/all.ntrace" | diff "$dir/all.perf" - >"$dir/all.diff" && [ "$lines" -ge 1000 ]
@@ -289,12 +289,11 @@ ok $? "--comm ls,swapper: $lines lines as of perf script --comms" "$dir/all.diff
 # --- where files are ------------------------------------------------------------------
 
 # busybox is nowhere else here; perf's cache has it by its path
-like_perf fork be $branches
 mv "$share/debug" "$share/elsewhere"
 program=$(find "$share/elsewhere" -path '*/busybox/*/elf')
-like_fork()	# ARGUMENT...: what came of fork.data is what perf printed
+like_fork()	# ARGUMENT...: what came of fork.data is what perf printed above
 {
-	"$lab/enter" env "$@" "$share/fork.data" 2>"$dir/got.err" | same_form |
+	"$lab/enter" env "$@" "$share/fork.data" 2>"$dir/got.err" | same_form | by_cpu_at_a_time |
 		diff "$dir/fork.perf" - >"$dir/diff"
 }
 
@@ -327,12 +326,11 @@ cp "$share"/debug/bin/busybox/*/elf "$dir/fs/bin/busybox"
 ok $? "a recording through a pipe: $(wc -l <"$dir/got") lines" "$dir/got.err"
 
 size=$(stat -c %s "$share/user.data")
-like_perf user be $branches
 head -c $((size - size / 4)) "$share/user.data" >"$share/cut.data"
 ntrace script --buildid-dir "$share/debug" "$share/cut.data"
 [ $? = 1 ] && grep -q 'cut.data: at 0x[0-9a-f]*: the file ends.*: decoded up to there' "$dir/got.err" &&
 	[ "$(grep -vc '^#' "$dir/got")" -ge 1000 ] &&
-	[ "$(grep -v '^#' "$dir/got" | head -n 1000 | md5sum)" = \
+	[ "$(grep -v '^#' "$dir/got" | by_cpu_at_a_time | head -n 1000 | md5sum)" = \
 	  "$(grep -v '^#' "$dir/user.perf" | head -n 1000 | md5sum)" ]
 ok $? "a file that is cut: $(wc -l <"$dir/got") lines, and where it ends" "$dir/got.err"
 

@@ -8,28 +8,31 @@ name=stumbles
 
 share=$dir/run/share
 log=$dir/log
+# ns from sample to sample of what has call chains; make check-all takes more of them
+period=$(more echo 4000000)
 
-cat >"$dir/record.sh" <<'END'
+echo "period=${period:-16000000} all=$(more echo 1)" >"$dir/record.sh"
+cat >>"$dir/record.sh" <<'END'
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
 recording 1; $record --kcore -e ntrace// -o names.data -- sh -c 'qsort-labels; cat /mnt/names.data/data >/dev/null; ls /mnt >/dev/null' || status=1
 # so that perf reads often enough: a file is not cut but between two readings
-recording 2; $record --switch-output=256K -m,256K -e ntrace/stall/u -o size.data -- sh -c 'threads; qsort; forkexec' || status=1
+recording 2; $record --switch-output=256K -m,256K -e ntrace/stall/u -o size.data -- sh -c 'threads; bigtrace 60; forkexec' || status=1
 # A signal that comes before perf is ready is lost, and two that it meets at once are one.
 recording 3; $record --switch-output -e ntrace//u -o signal.data -- sh -c '
 	finished()	# N: perf has finished so many files
 	{
-		for i in $(seq 1200); do
+		for i in $(seq 120); do
 			[ "$(ls signal.data.2* 2>/dev/null | wc -l)" -lt $1 ] || return 0
-			[ $((i % 100)) != 1 ] || kill -USR2 $PPID
-			sleep 0.1
+			[ $((i % 10)) != 1 ] || kill -USR2 $PPID
+			sleep 1
 		done
 		return 1
 	}
 	threads & finished 1 && wait && finished 2 && qsort' || status=1
-recording 4; $record --switch-output=256K -m,256K -a -e ntrace/stall/u -o all.data -- sh -c 'threads; qsort' || status=1
+[ -z "$all" ] || { recording 4; $record --switch-output=256K -m,256K -a -e ntrace/stall/u -o all.data -- sh -c 'threads; qsort' || status=1; }
 # On one CPU: of a task that ran in another CPU's gap, perf may keep calls from which it returned.
-recording 5; taskset -c 0 $record --kcore --aux-sample=16384 -m,64K -c 4000000 -e '{ntrace//k,cpu-clock:k}' -o chains.data -- syscalls || status=1
+recording 5; taskset -c 0 $record --kcore --aux-sample=16384 -m,64K -c $period -e '{ntrace//k,cpu-clock:k}' -o chains.data -- syscalls || status=1
 recording 6; $record -e ntrace//u -o user.data -- qsort || status=1
 perf script -i user.data --itrace=i4999il16 -F ip,brstackinsn >brstackinsn.txt 2>brstackinsn.err || status=1
 # A clock that goes a tenth faster than the hart's; code that is made at run time tells when by it.
