@@ -48,6 +48,13 @@ more()
 	[ "${groups:-}" != all ] || "$@"
 }
 
+# together COMMAND...: what only make check runs: several cases on one machine, or one that is shorter,
+# where make check-all has each case in full
+together()
+{
+	[ "${groups:-}" = all ] || "$@"
+}
+
 finish()
 {
 	echo "1..$count"
@@ -210,7 +217,7 @@ pieces()
 	local list=$dir/$1/$3.txt out=$dir/$1/$3.out err=$dir/$1/$3.err
 
 	shift 4
-	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
+	buffered=1 host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace=i1ie \
 		-F cpu,tid,event,ip >"$list" 2>"$err" || status=$?
 	# a sample has the trace before it in one piece
 	! grep -q cpu-clock "$list" || set -- "$@" --pieces "$(grep -c cpu-clock "$list")"
