@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The machines of lab/topologies (in make check one of each kind): the driver brings it up, a program is recorded there that moves
+# The machines of lab/topologies: the driver brings it up, a program is recorded there that moves
 # to another hart every millisecond, for all CPUs and for its thread, and what perf decodes is what
 # the harts retired. Where CPUs share a sink two of them fill it at once, too, and the harts wait
 # rather than lose trace. For less: TOPOLOGIES="funnel2 sram".
+#
+# make check has the machines below: one of each kind, and none that another test of make check
+# records on and compares (lab/dma, lab/loss, lab/script, lab/unbind). "A+B" is A with the encoders of
+# B, for what encoders can do has nothing to do with what sinks can do. Where two CPUs fill a sink, and on
+# version 0, the program is not recorded for its thread. make check-all has all machines, one by one,
+# and all recordings.
 
 name=topologies
 . "$(dirname "$0")/lib.bash"
 
-# lab/rtl-linux and lab/clusters have the machines of those names; make check has one of each kind.
-others="rtl clusters"
-[ "${groups:-}" = all ] ||
-	others+=" per-hart funnel4 row sram both noncoherent-own region region-shared region-free offset addr48 width8 width64 idle-cluster atb coarse"
-wanted=${TOPOLOGIES:-$("$lab/topology" --list | grep -vxF "${others// /$'\n'}")}
+# lab/rtl-linux and lab/clusters have the machines of those names.
+wanted="sram-shared held unknown pool+context careful+no-scontext idle+btm-only addr32 p550"
+[ "${groups:-}" != all ] || wanted=$("$lab/topology" --list | grep -vx -e rtl -e clusters)
+wanted=${TOPOLOGIES:-$wanted}
 
 cat >"$dir/record.sh" <<'END'
 cd /mnt
@@ -24,13 +29,15 @@ recording 3
 exit $status
 END
 
+cp "$dir/record.sh" "$dir/base.sh"
+together sed -i 's/^recording 2;.*/recording 2/' "$dir/base.sh"
 sed 's|^exit|$record -e ntrace/stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
-	"$dir/record.sh" >"$dir/both.sh"
+	"$dir/base.sh" >"$dir/both.sh"
 # Without stall, which is not for everybody
 sed 's|ntrace/stall/u|ntrace//u|' "$dir/both.sh" >"$dir/full.sh"
 # Whoever did not ask for context has no TIDs in it, and they come from elsewhere.
 sed 's|^exit|$record -a -e ntrace/contextid=0,stall/u -o both.data -- threads \|\| status=1\nrecording 4\n&|' \
-	"$dir/record.sh" >"$dir/context.sh"
+	"$dir/base.sh" >"$dir/context.sh"
 # A CPU without an encoder is no reason to refuse the others, and is named.
 sed 's|^exit|$record -a -e ntrace//u -o all.data -- bounce 2>err \|\| status=1\ncat err\nrecording 4\
 [ "$(cat /sys/bus/event_source/devices/ntrace/cpumask)" = 0-14 ] \|\| status=1\
@@ -54,19 +61,24 @@ END
 
 # An encoder of version 0 has no filters, and counts calls: tasks can be traced, CPUs cannot. Of two
 # threads of a program one follows the other, and the count begins anew.
-cat >"$dir/version0.sh" <<'END'
+cat >"$dir/version0.sh" <<END
+thread=$(more echo bounce)
+END
+cat >>"$dir/version0.sh" <<'END'
 cd /mnt
 record="perf --buildid-dir /mnt/debug record --kcore -m ,4M"
 pmu=/sys/bus/event_source/devices/ntrace
 status=0
 recording 1; $record -e ntrace/mmode,syncmax=3/ -o cpus.data -- threads || status=1
-recording 2; $record -e ntrace/mmode,syncmax=3/ --per-thread -o thread.data -- bounce || status=1
+recording 2
+[ -z "$thread" ] || $record -e ntrace/mmode,syncmax=3/ --per-thread -o thread.data -- $thread || status=1
 recording 3
 perf record -e ntrace//u -o none.data -- true 2>err && status=1
 cat err; grep -q 'have no filters (caps/filters is 0)' err || status=1
 perf record -a -e ntrace/mmode/ -o none.data -- true 2>err && status=1
 cat err; grep -q 'caps/cpuwide is 0' err || status=1
-grep . $pmu/caps/* $pmu/cpu*/* >files.txt 2>/dev/null
+perf record -e ntrace/mmode/ --filter 'filter vfs_write' -o none.data -- true && status=1
+grep . $pmu/caps/* $pmu/cpu*/* $pmu/nr_addr_filters >files.txt 2>/dev/null
 cat /sys/kernel/debug/ntrace/bringup >bringup.txt || status=1
 exit $status
 END
@@ -76,7 +88,7 @@ END
 # leading zeros: they compare as strings.
 grants()	# TOPOLOGY
 {
-	"$lab/topology" "$1" | awk -v written="$dir/$1/sink.log" '
+	"$lab/topology" "${1%+*}" | awk -v written="$dir/$1/sink.log" '
 	function address(text,	n)
 	{
 		sub(/^0x/, "", text)
@@ -122,20 +134,32 @@ grants()	# TOPOLOGY
 	}' - "$dir/$1/sink.log" >"$dir/$1/grants" 2>&1
 }
 
-one()		# TOPOLOGY
+# encoders TOPOLOGY: the options that make encoders such as this machine has
+encoders()
 {
-	local t=$1 script=record
+	local option
 
+	for option in $("$lab/topology" "$1" | awk '$1 == "option" { print $2 }'); do
+		printf -- '--plugin-arg %s ' "$option"
+	done
+}
+
+one()		# TOPOLOGY[+TOPOLOGY]
+{
+	local t=$1 machine=${1%+*} script=record options=
+
+	[ $machine = $t ] || options=$(encoders "${t#*+}")
 	case $t in
 	no-filters)		script=unfiltered ;;
 	funnel2|cascade|held)	script=both ;;
 	unknown)		script=full ;;
-	context)		script=context ;;
+	context|*+context)	script=context ;;
 	p550)			script=version0 ;;
 	clusters)		script=all ;;
 	esac
-	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
-	guest $t "$dir/$script.sh" --topology $t \
+	smp=$("$lab/topology" $machine | awk '$1 == "harts" { print $2 }')
+	# shellcheck disable=SC2086
+	guest $t "$dir/$script.sh" --topology $machine $options \
 		--plugin-arg "sink_log=$dir/$t/sink.log" ${DRIVER:+--driver "$DRIVER"}
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	[ $script != unfiltered ] || return 0
@@ -150,14 +174,14 @@ version0()	# TOPOLOGY
 	local share=$dir/$1/share fact
 
 	pieces $1 1 cpus "all but what is reported" --reported --insns 1000000 --errors 20000
-	pieces $1 2 thread "all but what is reported" --reported --insns 1000000 --errors 20000
+	more pieces $1 2 thread "all but what is reported" --reported --insns 1000000 --errors 20000
 	# A sink that is full, and what comes of it, is a matter of a late timer.
 	awk '/trace error/ && / ip 0x800.* no (code in|mappings of)/ { n++ }
 		/trace error/ && ! / ip 0x800/ { print >"/dev/stderr"; others++ }
 		END { printf "%d of firmware, %d others\n", n, others; exit !n }' \
-		"$dir/$1"/{cpus,thread}.txt >"$dir/$1/losses" 2>"$dir/$1/others"
+		"$dir/$1/cpus.txt" $(more echo "$dir/$1/thread.txt") >"$dir/$1/losses" 2>"$dir/$1/others"
 	ok $? "$1: what is lost: $(cat "$dir/$1/losses")" "$dir/$1/others"
-	for fact in caps/contextid:0 caps/filters:0 caps/retstack:0x3 caps/cpuwide:0 caps/stall:0 \
+	for fact in ntrace/nr_addr_filters:0 caps/contextid:0 caps/filters:0 caps/retstack:0x3 caps/cpuwide:0 caps/stall:0 \
 			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 cpu1/srcid:1; do
 		grep -q "/$fact\$" "$share/files.txt"
 		ok $? "$1: $fact" "$share/files.txt"
