@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# User and kernel together, in HTM with implicit return and in BTM without, in make check-all the
-# other way round, too; the kernel alone; everything that happens on all CPUs. The kernel's text is
-# the one that ran (--kcore).
+# User and kernel together, in HTM with implicit return and in BTM without; the kernel alone; everything
+# that happens on all CPUs. Branches of each recording are compared, with callers and last branches. The
+# kernel's text is the one that ran (--kcore).
+#
+# In make check what is recorded in HTM is everything on all CPUs, and each instruction of the kernel alone
+# is compared. make check-all has a task in HTM, too, HTM without implicit return, BTM with it, and compares
+# each instruction of user and kernel.
 
 name=kernel
 . "$(dirname "$0")/lib.bash"
@@ -13,17 +17,21 @@ window=16384
 # Few ends of chunks: what is left there is short, and a look at it may be late on a busy host.
 record="perf --buildid-dir /mnt/debug record --kcore -m ,16M"
 
+everything="$record -a -e ntrace"
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0
-recording 1; $record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1
+recording 1
+$(more echo "$record -e ntrace/retstack=3/ -o htm-3.data -- forkexec || status=1")
+$(together echo "$everything/retstack=3/ -o all.data -- forkexec || status=1")
 recording 2; $record -e ntrace/btm,retstack=0/ -o btm-0.data -- signals || status=1
 recording 3; $record -e ntrace//k -o kernel.data -- bounce || status=1
-recording 4; $record -a -e ntrace// -o all.data -- threads || status=1
-$(more echo "recording 5; $record -e ntrace/retstack=0/ -o htm-0.data -- signals || status=1
+recording 4
+$(more echo "$everything// -o all.data -- threads || status=1
+recording 5; $record -e ntrace/retstack=0/ -o htm-0.data -- signals || status=1
 recording 6; $record -e ntrace/btm,retstack=3/ -o btm-3.data -- threads || status=1")
 exit \$status
 END
-recordings="htm-3 btm-0 kernel all $(more echo htm-0 btm-3)"
+recordings="$(more echo htm-3)$(together echo all) btm-0 kernel $(more echo all htm-0 btm-3)"
 guest one "$dir/guest.sh" --plugin-arg icnt_bits=14 \
 	--driver-arg move_bytes=$((window / 2))
 ok $? "recorded in the guest" "$dir/one/guest.out"
@@ -36,15 +44,15 @@ for what in $recordings; do
 	[ $what != kernel ] || stacks_period=97
 	later one $n $what s --window $window --require $least,samples=200
 	case $what in
-	htm-3) later one $n $what i --window $window --require $least ;;
-	btm-0) more later one $n $what i --window $window --require $least ;;
+	kernel) later one $n $what i --window $window --require $least ;;
+	htm-3|btm-0) more later one $n $what i --window $window --require $least ;;
 	esac
 done
 for what in $recordings; do
 	result one - $what s
 	ok $? "$what: branches, callers, last branches are what ran: $(figures)" "$out" "$err"
 done
-for what in htm-3 $(more echo btm-0); do
+for what in kernel $(more echo htm-3 btm-0); do
 	result one - $what i
 	ok $? "$what: instructions are what ran: $(figures)" "$out" "$err"
 done
