@@ -5,11 +5,16 @@
 # in the initial namespace, as the kernel's own current task says. And what was not asked
 # for is not in the trace: the kernel, the firmware, other tasks; sinks write into pages of
 # the event's AUX area only.
+#
+# make check-all also has a task in a PID namespace beside others' code, and a longer program in the cgroup.
 
 name=owner
 . "$(dirname "$0")/lib.bash"
 
-cat >"$dir/guest.sh" <<'END'
+sorts=$(more echo qsort)$(together echo recurse)
+echo "sorts=$sorts space='$(more echo 'qsort & forkexec; wait')'" >"$dir/guest.sh"
+cat >>"$dir/guest.sh" <<'END'
+export sorts
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
 mkdir -p /tmp/cgroup && mount -t cgroup -o perf_event cgroup /tmp/cgroup && mkdir /tmp/cgroup/traced || exit 1
@@ -20,8 +25,9 @@ while [ ! -e /tmp/stop ]; do loop; done >/dev/null &
 recording 1; $record -e ntrace//u -o task.data -- sh -c 'threads & forkexec; wait' || status=1
 recording 2; $record -e ntrace//u -C 1 -o cpu.data -- threads || status=1
 recording 3; $record -a -e ntrace//u -G traced -o cgroup.data -- sh -c '
-	echo $$ >/tmp/cgroup/traced/cgroup.procs; exec qsort' || status=1
-recording 4; $record -e ntrace//u -o space.data -- unshare -p -f sh -c 'qsort & forkexec; wait' || status=1
+	echo $$ >/tmp/cgroup/traced/cgroup.procs; exec $sorts' || status=1
+recording 4
+[ -z "$space" ] || $record -e ntrace//u -o space.data -- unshare -p -f sh -c "$space" || status=1
 >/tmp/stop; wait
 recording 5; $record -a -e ntrace//u -o spaces.data -- unshare -p -f sh -c 'threads & forkexec; wait' || status=1
 recording 6; $record -e ntrace//u -o exec.data -- threadexec || status=1
@@ -41,14 +47,15 @@ declare -A text=([task]="threads and children" [cpu]="one CPU" [cgroup]="a cgrou
 	[space]="a PID namespace" [spaces]="a PID namespace, and everything else" \
 	[exec]="a thread that executes a program has its leader's TID")
 declare -A others=([task]=loop [cgroup]=loop [space]=loop)
-declare -A own=([task]=threads [cpu]=loop [cgroup]=qsort [space]=qsort [spaces]=threads \
+declare -A own=([task]=threads [cpu]=loop [cgroup]=$sorts [space]=qsort [spaces]=threads \
 	[exec]=threadexec)
 n=0
 for what in task cpu cgroup space spaces exec; do
 	n=$((n + 1))
+	[ $what != space ] || [ "${groups:-}" = all ] || continue
 	later run $n $what b
 done
-for what in task cpu cgroup space spaces exec; do
+for what in task cpu cgroup $(more echo space) spaces exec; do
 	result run - $what b
 	ok $? "$what: ${text[$what]}, under their TIDs: $(figures)" "$out" "$err"
 	lines $what comm,ip,addr >"$dir/$what.lines"
