@@ -3,12 +3,18 @@
 # What guest/unbind does, on machines that have more than encoders and sinks: funnels in
 # a row, a shared sink, a bridge. What is recorded afterwards is what the harts retired. A
 # component is also probed while the harts that it hangs on have nothing to do, and are in an
-# idle state that resets it: what the driver says of it is the same each time.
+# idle state that resets it: what the driver says of it is the same each time. make check has one machine
+# for each, unbinds an encoder, two funnels and the sink, and probes in 20 rounds; make check-all has two
+# machines for each, all of their components, and 60 rounds.
 
 name=unbind
 . "$(dirname "$0")/lib.bash"
 
-cat >"$dir/script.sh" <<'END'
+# cascade has three encoders more, and a funnel, that are like these.
+few="bf000000.trace bf001000.trace bf080000.trace bf081000.trace"
+[ "${groups:-}" != all ] || few=
+echo "export UNBIND='$few'" >"$dir/script.sh"
+cat >>"$dir/script.sh" <<'END'
 sh $PROJECT/selftests/guest/unbind.sh >/mnt/tap || echo 'not ok' >>/mnt/tap
 cd /mnt
 recording 1; perf --buildid-dir /mnt/debug record -a -e ntrace//u -o after.data -- bounce || exit 1
