@@ -79,9 +79,9 @@ more refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x000
 more refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
 more refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
-refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
+more refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
-check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
+more check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
 more refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
 
 # A sink that loses bits of its window's addresses would write to memory that is not the trace's.
@@ -200,8 +200,8 @@ more stray copied "" sram
 
 more broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_enable=sink0:5
 more check "a sink that switches itself off: its trace is taken all the same" answers task
-shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
-check "a funnel that switches itself off: others go on" answers task
+more shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
+more check "a funnel that switches itself off: others go on" answers task
 more broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
 more check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
 
@@ -268,7 +268,7 @@ event-test "every optional field"' "$@"
 
 more clock "time of an external source" 1 0 56 time --plugin-arg ts_modes=0x02
 more clock "time of the hart's own clock" 3 0 56 none --plugin-arg ts_modes=0x08
-clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
+more clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-arg ts_width=40 \
 	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
 more clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
 more clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
@@ -285,7 +285,7 @@ good()		# DESCRIPTION BOOTOPTION...
 	check "$what" [ "$status" = 0 ]
 }
 
-good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
+more good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
 more good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
 more good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
 

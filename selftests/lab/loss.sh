@@ -38,7 +38,7 @@ group single "s $(more echo i)" '-e ntrace//u' qsort drops=50,losses=50 --plugin
 more group many 's i' '-e ntrace/retstack=0/u' recurse drops=20,losses=20 --plugin-arg overflow=3000/300
 group btm "b $(more echo i)" '-e ntrace/btm,retstack=0/u' signals drops=50,losses=50 --plugin-arg overflow=2000/7
 more group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses=50 --plugin-arg overflow=2000/7
-group kernel "b $(more echo i)" '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
+more group kernel "b i" '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
 # SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often the
 # area is full depends on when perf comes.
 group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
