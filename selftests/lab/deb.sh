@@ -99,12 +99,17 @@ files()
 		-o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log \) -prune -o \
 		-printf '%p %y %m\n' | LC_ALL=C sort
 }
+packages()
+{
+	dpkg-query -W -f '${Package}\n' | LC_ALL=C sort
+}
 get="apt-get -o Dpkg::Use-Pty=0 -q -y"
 case $step in
 install)
 	echo 'deb [trusted=yes] file:/mnt/repo ./' >/etc/apt/sources.list
 	rm -f /etc/apt/sources.list.d/*
 	apt-get -q update
+	packages >before.packages
 	files >before.list
 	cd debs
 	$get install ./*.deb ;;
@@ -127,8 +132,10 @@ beside)
 purge)
 	$get purge $2
 	$get autopurge
+	# what else came with them, and stays as others recommend it, has caches and links of its own
+	others=$(packages | comm -13 before.packages -)
+	[ -z "$others" ] || $get purge $others
 	files >after.list
-	# of others' packages that stay, as something else recommends them
 	cat /var/lib/dpkg/info/*.list | LC_ALL=C sort -u >owned.list
 	! dpkg -l $2 2>/dev/null | grep '^[a-z][a-zA-Z] ' | grep -v '^un' ;;
 tests)
