@@ -230,6 +230,28 @@ static void streams(void **state)
 	nt_session_free(&s);
 }
 
+/* Behind a break of the stream, is any of what is passed over this CPU's? */
+static void passed(void **state)
+{
+	/* ProgTraceSync of source 1 */
+	static const uint8_t one[] = { 0x24, 0x44, 0x05, 0x13 }, idle[] = { 0xff, 0xff };
+	struct nt_params params;
+	struct nt_msg msg;
+
+	(void)state;
+	nt_params_init(&params);
+	params.srcbits = 4;
+	params.src = 1;
+	assert_true(nt_msg_decode(&params, one, sizeof(one), &msg) > 0);
+	assert_int_equal(msg.src, 1);
+	assert_true(nt_session_window_passed(&params, one, sizeof(one)));
+	params.src = 2;
+	assert_false(nt_session_window_passed(&params, one, sizeof(one)));
+	assert_true(nt_session_window_passed(&params, one, sizeof(one) - 1));
+	assert_false(nt_session_window_passed(&params, idle, sizeof(idle)));
+	assert_false(nt_session_window_passed(&params, one, 0));
+}
+
 /* Each sink has a stream of its own. */
 static void two_sinks(void **state)
 {
@@ -761,6 +783,7 @@ int main(void)
 		cmocka_unit_test(bytes),
 		cmocka_unit_test(ring),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(passed),
 		cmocka_unit_test(two_sinks),
 		cmocka_unit_test(samples),
 		cmocka_unit_test(flags),

@@ -374,3 +374,24 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 	}
 	return len;
 }
+
+/*
+ * Are there messages of the encoder in bytes that are passed over? A message that is cut may be
+ * anybody's.
+ */
+bool nt_session_window_passed(const struct nt_params *params, const uint8_t *data, size_t len)
+{
+	struct nt_msg msg;
+	size_t at = 0;
+	int n;
+
+	while (at < len) {
+		n = nt_msg_decode(params, data + at, len - at, &msg);
+		if (!n)
+			return msg.idle < len - at;
+		if (n > 0 && msg.src == params->src)
+			return true;
+		at += n > 0 ? (size_t)n : msg.skip;
+	}
+	return false;
+}

@@ -277,6 +277,8 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 	q->window_tid = q->tid;
 	nt_session_replay_begin(q);
 	q->data_skip = w->resume ? 0 : nt_session_window_skip(w, params, q->data, q->data_len);
+	/* What was passed over may have been a start, so the next one does not follow a stop. */
+	q->unsaid |= w->shared && nt_session_window_passed(params, q->data, q->data_skip);
 	q->ticks_from = find_time(q, w, params);
 	start_flow(q, whole);
 	return report_no_begin(q, w);
