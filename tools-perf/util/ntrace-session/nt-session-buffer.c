@@ -352,6 +352,26 @@ static size_t next_message(const uint8_t *data, size_t len)
 	return len;
 }
 
+/*
+ * The next message from *@at on that can be read: how long it is, and *@at is behind it. 0: there
+ * is none, or it is cut.
+ */
+int nt_session_message(const struct nt_params *params, const uint8_t *data, size_t len, size_t *at,
+		       struct nt_msg *msg)
+{
+	int n;
+
+	while (*at < len) {
+		n = nt_msg_decode(params, data + *at, len - *at, msg);
+		if (!n)
+			break;
+		*at += n > 0 ? (size_t)n : msg->skip;
+		if (n > 0)
+			return n;
+	}
+	return 0;
+}
+
 /* Bytes of a window to pass over: up to the first message with a full address */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
 			      const uint8_t *data, size_t len)
@@ -364,14 +384,9 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 		return 0;
 	if (w->begin == NT_SESSION_BEGIN_ANYWHERE)
 		at = next_message(data, len);
-	while (at < len) {
-		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (!n)
-			return len;
-		if (n > 0 && nt_tcode_is_sync(msg.tcode))
-			return at;
-		at += n > 0 ? (size_t)n : msg.skip;
-	}
+	while ((n = nt_session_message(params, data, len, &at, &msg)))
+		if (nt_tcode_is_sync(msg.tcode))
+			return at - n;
 	return len;
 }
 
@@ -383,15 +398,9 @@ bool nt_session_window_passed(const struct nt_params *params, const uint8_t *dat
 {
 	struct nt_msg msg;
 	size_t at = 0;
-	int n;
 
-	while (at < len) {
-		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (!n)
-			return msg.idle < len - at;
-		if (n > 0 && msg.src == params->src)
+	while (nt_session_message(params, data, len, &at, &msg))
+		if (msg.src == params->src)
 			return true;
-		at += n > 0 ? (size_t)n : msg.skip;
-	}
-	return false;
+	return at < len && msg.idle < len - at;
 }

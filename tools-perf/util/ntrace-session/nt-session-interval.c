@@ -67,14 +67,9 @@ static bool tells_all(const struct nt_session_window *w, const struct nt_params 
 	size_t at = nt_session_window_skip(w, params, data, len);
 	bool sync = false;
 	struct nt_msg msg;
-	int n;
 
-	while (at < len) {
-		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (!n)
-			return false;
-		at += n > 0 ? (size_t)n : msg.skip;
-		if (n < 0 || msg.src != params->src)
+	while (nt_session_message(params, data, len, &at, &msg)) {
+		if (msg.src != params->src)
 			continue;
 		sync |= nt_tcode_is_sync(msg.tcode);
 		if (sync && (!(w->hw_id & NTRACE_HW_ID_CONTEXT) ||

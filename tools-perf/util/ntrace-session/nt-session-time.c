@@ -38,16 +38,9 @@ static struct span find_span(const struct nt_params *params, const uint8_t *data
 	struct span s = { 0 };
 	struct nt_msg msg;
 	size_t at = 0;
-	int n;
 
-	while (at < len) {
-		n = nt_msg_decode(params, data + at, len - at, &msg);
-		if (!n)
-			break;
-		if (n > 0)
-			take(&s, params, &msg);
-		at += n > 0 ? (size_t)n : msg.skip;
-	}
+	while (nt_session_message(params, data, len, &at, &msg))
+		take(&s, params, &msg);
 	return s;
 }
 
