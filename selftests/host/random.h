@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Chance, for tests. SEED in the environment repeats a run, ROUNDS and make check-all make it longer.
+ * Chance, for tests. SEED in the environment repeats a run; ROUNDS and make check-all make a run
+ * longer.
  */
 #ifndef SELFTESTS_RANDOM_H
 #define SELFTESTS_RANDOM_H
