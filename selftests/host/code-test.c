@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmocka-tap.h"
+#include "nt-code.h"
 #include "program.h"
 
 #define C	NT_ISA_C
@@ -314,6 +315,56 @@ static void an_instruction_is_decoded_once(void **state)
 	free(other.p);
 }
 
+struct told {
+	struct counted counted;
+	uint64_t pc[8];
+	size_t len[8];
+	unsigned int nr;
+};
+
+static void tell(void *ctx, uint64_t space, uint64_t pc, size_t len)
+{
+	struct told *t = ctx;
+
+	assert_int_equal(space, 3);
+	assert_true(t->nr < 8);
+	t->pc[t->nr] = pc;
+	t->len[t->nr++] = len;
+}
+
+/* Who wants to know which code was used is told of blocks, not of what is read beyond them. */
+static void told_of_blocks(void **state)
+{
+	struct told t = { .counted = { program_new(), 0 } };
+	const struct nt_map *map;
+	struct nt_params params;
+	struct nt_store *store;
+	struct nt_code *code;
+	int error;
+
+	(void)state;
+	nt_params_init(&params);
+	store = nt_store_new(&params, 1 << 20);
+	code = nt_store_code(store, 3, read_counted, NULL, &t);
+	nt_code_tell(code, tell);
+	org(t.counted.p, 0x1000);
+	put_bytes(t.counted.p, 0x0001, 2);
+	put_bytes(t.counted.p, 0x00008067, 4);
+	put_bytes(t.counted.p, 0x00008067, 4);
+	assert_int_equal(insn_at(code, 0x1006, 4).type, NT_TYPE_RET);
+	assert_int_equal(t.nr, 0);
+	map = nt_code_map(code, 0x1000, &error);
+	assert_non_null(map);
+	assert_int_not_equal(nt_code_block(code, &map, 0x1000, &error), NT_BLOCK_NONE);
+	assert_int_not_equal(nt_code_block(code, &map, 0x1000, &error), NT_BLOCK_NONE);
+	assert_int_equal(t.nr, 1);
+	assert_int_equal(t.pc[0], 0x1000);
+	assert_int_equal(t.len[0], 6);
+	nt_code_free(code);
+	nt_store_free(store);
+	free(t.counted.p);
+}
+
 static void short_reads(void **state)
 {
 	struct program *p = program_new();
@@ -458,6 +509,7 @@ int main(void)
 		cmocka_unit_test(figures_fit_the_caller),
 		cmocka_unit_test(half_an_instruction_is_none),
 		cmocka_unit_test(an_instruction_is_decoded_once),
+		cmocka_unit_test(told_of_blocks),
 		cmocka_unit_test(short_reads),
 		cmocka_unit_test(told_branches),
 		cmocka_unit_test(the_branch_that_fits),

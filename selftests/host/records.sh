@@ -350,9 +350,9 @@ verdict $? 'symbols without addresses are none'
 
 # --- a kernel that is patched ----------------------------------------------------------------
 k=ffffffff80001
-printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}030 then" nop ret "${k}040 rest" nop nop ret |
+printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}030 then" nop ret "${k}040 rest" nop nop ret "${k}050 cold" nop ret |
 	./callprog >text.start &&
-	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret "${k}040 rest" nop nop ret |
+	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret "${k}040 rest" nop nop ret "${k}050 cold" ret |
 	./callprog >text.end
 verdict $? 'two texts of a kernel'
 make 'a kernel that is patched, twice' <<'END'
@@ -390,7 +390,7 @@ cmp -s want got
 verdict $? '... before, meanwhile, and when it is as before: what ran'
 [ "$(grep -c 'the kernel was patched while recording' stderr)" = 3 ] &&
 	grep -qx 'ntrace: the kernel was patched while recording: 0xffffffff80001004..0xffffffff80001010 in first differs between start and end' stderr
-verdict $? '... and where, in words'
+verdict $? '... and where, in words, but nothing of what never ran'
 "$ntrace" profile --format=edges patched.data >got 2>stderr
 grep -qx 'ntrace: 18 transfers of the kernel left out' stderr
 verdict $? '... each counted once'

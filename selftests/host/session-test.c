@@ -252,6 +252,39 @@ static void passed(void **state)
 	assert_false(nt_session_window_passed(&params, one, 0));
 }
 
+/* What two copies of the kernel's text do not have in common is told once, if it ran. */
+static void patches(void **state)
+{
+	static const uint8_t first[] = "0123456789abcdefghij", last[] = "0123x5678xabcdefghiX";
+	const size_t len = sizeof(first) - 1;
+	const struct nt_session_patch *p;
+	struct nt_session_patches all = { 0 };
+
+	(void)state;
+	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, first, len), 0);
+	assert_int_equal(all.nr, 0);
+	assert_null(nt_session_patches_ran(&all, 0x1000, len));
+	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, len), 0);
+	assert_int_equal(nt_session_patches_compare(&all, 0x2000, last, first, 5), 0);
+	/* 0x1004..0x100c is one of two that touch */
+	assert_int_equal(all.nr, 3);
+	assert_null(nt_session_patches_ran(&all, 0x1000, 4));
+	assert_null(nt_session_patches_ran(&all, 0x100c, 4));
+	p = nt_session_patches_ran(&all, 0x1002, 4);
+	assert_non_null(p);
+	assert_int_equal(p->start, 0x1004);
+	assert_int_equal(p->end, 0x100c);
+	assert_null(nt_session_patches_ran(&all, 0x1002, 4));
+	p = nt_session_patches_ran(&all, 0x1000, 0x2000);
+	assert_int_equal(p->start, 0x1010);
+	p = nt_session_patches_ran(&all, 0x1000, 0x2000);
+	assert_int_equal(p->start, 0x2004);
+	assert_int_equal(p->end, 0x2008);
+	assert_null(nt_session_patches_ran(&all, 0x1000, 0x2000));
+	nt_session_patches_free(&all);
+	assert_int_equal(all.nr, 0);
+}
+
 /* Each sink has a stream of its own. */
 static void two_sinks(void **state)
 {
@@ -784,6 +817,7 @@ int main(void)
 		cmocka_unit_test(ring),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(passed),
+		cmocka_unit_test(patches),
 		cmocka_unit_test(two_sinks),
 		cmocka_unit_test(samples),
 		cmocka_unit_test(flags),

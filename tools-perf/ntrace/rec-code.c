@@ -21,6 +21,12 @@ static int read_kernel(void *ctx, uint64_t number, uint64_t addr, void *buf, siz
 	return (int)rec_kcore_read(space->rec, space->at_end, addr, buf, len);
 }
 
+static void made_kernel(void *ctx, uint64_t number, uint64_t pc, size_t len)
+{
+	(void)number;
+	rec_kcore_ran(((const struct rec_space *)ctx)->rec, pc, len);
+}
+
 /* -------------------------------------------------------------- processes */
 
 /* Looking up a mapping is dear, so more is read than is asked for. */
@@ -106,8 +112,10 @@ struct nt_code *rec_code_kernel(struct rec *rec, bool at_end)
 		(*space)->rec = rec;
 		(*space)->at_end = at_end;
 	}
-	if (!(*space)->code)
+	if (!(*space)->code) {
 		(*space)->code = new_code(rec, read_kernel, NULL, *space, 0);
+		nt_code_tell((*space)->code, made_kernel);
+	}
 	return (*space)->code;
 }
 

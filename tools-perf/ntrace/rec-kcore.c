@@ -15,8 +15,6 @@
 #include "rec.h"
 
 #define CHUNK		((size_t)64 << 10)
-/* Where there are more, the last one has the rest. */
-#define PATCHES_MAX	4096
 
 /* Of RV32 it is an ELF32, as the copy of perf record is of either. */
 static bool read_segments(struct rec_kcore *k)
@@ -79,40 +77,6 @@ static size_t read_image(const struct rec_kcore *k, uint64_t addr, void *buf, si
 	return 0;
 }
 
-static void add_patch(struct rec *rec, uint64_t start, uint64_t end)
-{
-	struct rec_patch *last = rec->nr_patches ? &rec->patch[rec->nr_patches - 1] : NULL;
-	struct rec_patch *bigger;
-
-	if (last && ((start >= last->start && start <= last->end) ||
-		     rec->nr_patches == PATCHES_MAX)) {
-		last->start = start < last->start ? start : last->start;
-		last->end = end > last->end ? end : last->end;
-		return;
-	}
-	bigger = realloc(rec->patch, (rec->nr_patches + 1) * sizeof(*bigger));
-	if (!bigger)
-		die("%s", nt_strerror(NT_ENOMEM));
-	rec->patch = bigger;
-	bigger[rec->nr_patches++] = (struct rec_patch){ start, end, false };
-}
-
-/* What is patched are instructions, which four bytes have or share. */
-static void compare_bytes(struct rec *rec, uint64_t addr, const uint8_t *a, const uint8_t *b,
-			  size_t len)
-{
-	size_t i = 0, from;
-
-	while (i < len) {
-		for (from = i; i < len && a[i] != b[i]; i++)
-			;
-		if (i > from)
-			add_patch(rec, (addr + from) & ~3ull, (addr + i + 3) & ~3ull);
-		else
-			i++;
-	}
-}
-
 static void compare_segment(struct rec *rec, const struct rec_segment *s, uint8_t *buf)
 {
 	uint64_t at = 0;
@@ -123,8 +87,8 @@ static void compare_segment(struct rec *rec, const struct rec_segment *s, uint8_
 
 		if (!other)
 			return;
-		if (memcmp(buf, buf + CHUNK, other))
-			compare_bytes(rec, s->addr + at, buf, buf + CHUNK, other);
+		if (nt_session_patches_compare(&rec->patches, s->addr + at, buf, buf + CHUNK, other))
+			die("%s", nt_strerror(NT_ENOMEM));
 		at += other;
 	}
 }
@@ -158,17 +122,13 @@ void rec_kcore_open(struct rec *rec)
 		compare_copies(rec);
 }
 
-/* Only what runs is of interest. */
-static void tell_patches(struct rec *rec, uint64_t addr, size_t len)
+void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len)
 {
-	struct rec_patch *p;
+	const struct nt_session_patch *p;
 	const char *name;
 	uint64_t offset;
 
-	for (p = rec->patch; p < rec->patch + rec->nr_patches; p++) {
-		if (p->told || p->end <= addr || p->start >= addr + len)
-			continue;
-		p->told = true;
+	while ((p = nt_session_patches_ran(&rec->patches, pc, len))) {
 		name = rec_symbol(rec, NULL, p->start, &offset);
 		warn("the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end",
 		     p->start, p->end, name ? name : "unknown code");
@@ -179,10 +139,7 @@ size_t rec_kcore_read(struct rec *rec, bool at_end, uint64_t addr, void *buf, si
 {
 	size_t n = read_image(&rec->kcore[0], addr, buf, len);
 
-	if (!n || !rec->nr_patches)
-		return n;
-	tell_patches(rec, addr, n);
-	if (at_end)
+	if (n && at_end && rec->patches.nr)
 		read_image(&rec->kcore[1], addr, buf, n);
 	return n;
 }
@@ -196,5 +153,5 @@ void rec_kcore_close(struct rec *rec)
 		if (k->fd >= 0)
 			close(k->fd);
 	}
-	free(rec->patch);
+	nt_session_patches_free(&rec->patches);
 }

@@ -56,7 +56,7 @@ static struct nt_code *kernel_code(struct nt_session_queue *s)
 
 static bool is_patched(struct nt_session_queue *s)
 {
-	return rec_queue_of(s)->rec->nr_patches;
+	return rec_queue_of(s)->rec->patches.nr;
 }
 
 static bool is_kernel(struct nt_session_queue *s, uint64_t addr)
@@ -161,7 +161,7 @@ struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffe
 	q->rec = rec;
 	q->pid = -1;
 	check(q, nt_session_queue_init(&q->s, &host, &rec->trace, buffer));
-	q->s.two_kernels = rec->nr_patches;
+	q->s.two_kernels = rec->patches.nr;
 	q->s.pace.period = 1 << NT_SESSION_CLOCK_SHIFT;
 	return q;
 }

@@ -175,16 +175,12 @@ struct rec_kcore {
 	size_t nr_segments;
 };
 
-/* Code that was not the same at the start and at the end */
-struct rec_patch {
-	uint64_t start, end;
-	bool told;
-};
-
 void rec_kcore_open(struct rec *rec);
 void rec_kcore_close(struct rec *rec);
 /* @at_end: as it was when recording ended, not when it started. 0: there are no bytes */
 size_t rec_kcore_read(struct rec *rec, bool at_end, uint64_t addr, void *buf, size_t len);
+/* Warns of what of this code was patched. */
+void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len);
 
 /* ----------------------------------------------------------- rec-code.c - */
 
@@ -378,8 +374,7 @@ struct rec {
 	bool keep_tasks;		/* even those that have ended */
 	struct rec_file *files;
 	struct rec_kcore kcore[2];	/* of the start, and of the end */
-	struct rec_patch *patch;	/* where they differ, in the order of addresses */
-	size_t nr_patches;
+	struct nt_session_patches patches;
 	struct rec_space *kernel[2];
 	struct symbols *kernel_symbols;
 	bool kernel_symbols_read;

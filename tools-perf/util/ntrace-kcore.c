@@ -38,8 +38,7 @@ struct ntrace_kcore {
 	size_t		size;
 	unsigned int	nr;
 	Elf64_Phdr	*segment;
-	u64		*reported;	/* addresses of differences */
-	size_t		nr_reported;
+	struct nt_session_patches patches;
 };
 
 static int read_segments(struct ntrace_kcore *k)
@@ -68,7 +67,7 @@ void ntrace_kcore_free(struct ntrace_kcore *k)
 	if (k->fd >= 0)
 		close(k->fd);
 	free(k->segment);
-	free(k->reported);
+	nt_session_patches_free(&k->patches);
 	free(k);
 }
 
@@ -213,6 +212,41 @@ static void map_image(struct ntrace_kcore *k)
 	k->size = st.st_size;
 }
 
+static int compare_segment(struct ntrace_kcore *first, struct ntrace_kcore *k, const Elf64_Phdr *p,
+			   u8 *buf)
+{
+	u64 at = 0, len;
+	int err = 0;
+
+	for (; at < p->p_filesz && !err; at += len) {
+		ssize_t n, other;
+
+		len = min(p->p_filesz - at, (u64)COPY_SIZE);
+		n = kcore_read(first, p->p_vaddr + at, buf, len);
+		other = kcore_read(k, p->p_vaddr + at, buf + COPY_SIZE, len);
+		if (min(n, other) <= 0)
+			break;
+		err = nt_session_patches_compare(&k->patches, p->p_vaddr + at, buf, buf + COPY_SIZE,
+						 min(n, other));
+	}
+	return err;
+}
+
+/* Where @k is not as the copy of the start was */
+static int compare(struct ntrace_kcore *k, const char *path)
+{
+	struct ntrace_kcore *first = open_image(path);
+	u8 *buf = malloc(2 * COPY_SIZE);
+	int err = first && buf ? 0 : -ENOMEM;
+	unsigned int i;
+
+	for (i = 0; !err && i < first->nr; i++)
+		err = compare_segment(first, k, &first->segment[i], buf);
+	free(buf);
+	ntrace_kcore_free(first);
+	return err;
+}
+
 /* NULL: there is no such copy, or none that can be read. */
 struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 {
@@ -223,76 +257,36 @@ struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 	    snprintf(path, sizeof(path), "%s/" NTRACE_KCORE_END "/kcore", data->path) >= (int)sizeof(path))
 		return NULL;
 	k = open_image(path);
-	if (k)
-		map_image(k);
+	if (!k)
+		return NULL;
+	map_image(k);
+	snprintf(path, sizeof(path), "%s/" NTRACE_KCORE_START "/kcore", data->path);
+	if (compare(k, path))
+		pr_warning("ntrace: cannot compare the two copies of the kernel's text: kernel code patched during the recording will not be noticed\n");
 	return k;
 }
 
-static void report(struct ntrace *nt, struct ntrace_kcore *k, u64 start, u64 end)
+void ntrace_kcore_ran(struct ntrace *nt, u64 pc, size_t len)
 {
+	const struct nt_session_patch *p;
 	struct symbol *sym;
-	u64 *bigger;
-	size_t i;
 
-	for (i = 0; i < k->nr_reported; i++) {
-		if (k->reported[i] == start)
-			return;
+	while (nt->kcore && (p = nt_session_patches_ran(&nt->kcore->patches, pc, len))) {
+		sym = machine__find_kernel_symbol(nt->machine, p->start, NULL);
+		pr_warning("ntrace: the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end\n",
+			   p->start, p->end, sym ? sym->name : "unknown code");
 	}
-	bigger = realloc(k->reported, (k->nr_reported + 1) * sizeof(*bigger));
-	if (!bigger)
-		return;
-	k->reported = bigger;
-	k->reported[k->nr_reported++] = start;
-
-	sym = machine__find_kernel_symbol(nt->machine, start, NULL);
-	pr_warning("ntrace: the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end\n",
-		   start, end, sym ? sym->name : "unknown code");
 }
 
-/* Was any of @buf, code of the copy made at the start, not the same at the end? */
-bool ntrace_kcore_patched(struct ntrace *nt, u64 addr, const u8 *buf, size_t len)
+/* Replaces code of the start with what was there at the end. */
+void ntrace_kcore_read_end(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 {
-	u8 *other = malloc(len);
-	bool patched = false;
-	ssize_t n;
-
-	if (other) {
-		n = kcore_read(nt->kcore, addr, other, len);
-		patched = n > 0 && memcmp(buf, other, n);
-	}
-	free(other);
-	return patched;
-}
-
-/*
- * @buf is code of the copy made at the start. Names the ranges that were not the
- * same at the end; @at_end: replaces them with what was there at the end.
- */
-void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end)
-{
-	struct ntrace_kcore *k = nt->kcore;
-	u8 *other;
-	size_t i, from;
-	ssize_t n;
-
-	other = malloc(len);
-	if (!other)
-		return;
-	n = kcore_read(k, addr, other, len);
-	for (i = 0; (ssize_t)i < n; i++) {
-		for (from = i; (ssize_t)i < n && buf[i] != other[i]; i++)
-			;
-		/* What is patched are instructions. */
-		if (i > from)
-			report(nt, k, (addr + from) & ~3ULL, (addr + i + 3) & ~3ULL);
-	}
-	if (at_end && n > 0)
-		memcpy(buf, other, n);
-	free(other);
+	if (nt->kcore && nt->kcore->patches.nr)
+		kcore_read(nt->kcore, addr, buf, len);
 }
 
 /* Is it worth while to try the other copy? */
 bool ntrace_kcore_differs(struct ntrace *nt)
 {
-	return nt->kcore && nt->kcore->nr_reported && !nt->poked;
+	return nt->kcore && nt->kcore->patches.nr && !nt->poked;
 }

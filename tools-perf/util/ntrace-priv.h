@@ -84,8 +84,8 @@ struct perf_data;
 
 struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data);
 void ntrace_kcore_free(struct ntrace_kcore *kcore);
-bool ntrace_kcore_patched(struct ntrace *nt, u64 addr, const u8 *buf, size_t len);
-void ntrace_kcore_compare(struct ntrace *nt, u64 addr, u8 *buf, size_t len, bool at_end);
+void ntrace_kcore_ran(struct ntrace *nt, u64 pc, size_t len);
+void ntrace_kcore_read_end(struct ntrace *nt, u64 addr, u8 *buf, size_t len);
 bool ntrace_kcore_differs(struct ntrace *nt);
 
 struct ntrace_queue;

@@ -351,7 +351,7 @@ struct ntrace_queue *ntrace_queue_new(struct ntrace *nt, struct nt_session_buffe
 	}
 	q->s.without_code = nt->opts.quick;
 	q->s.exact_period = nt->exact_period;
-	q->s.two_kernels = nt->kcore;
+	q->s.two_kernels = ntrace_kcore_differs(nt);
 	q->s.pace.period = nt->opts.period << NT_SESSION_CLOCK_SHIFT;
 	return q;
 }

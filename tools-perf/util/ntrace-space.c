@@ -38,7 +38,6 @@ struct ntrace_space {
 	struct nt_code	*code;
 	u64		chunk_addr;
 	size_t		chunk_len;	/* 0: none */
-	bool		chunk_patched;	/* while recording, in part */
 	u8		chunk[CHUNK];
 };
 
@@ -88,15 +87,14 @@ static void read_chunk(struct ntrace_space *s, u64 addr)
 	struct addr_location al;
 	ssize_t n = 0;
 
-	s->chunk_patched = false;
 	addr_location__init(&al);
 	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
 		/* A module's map finds its place in the file when it is loaded. */
 		if (s->cpumode == PERF_RECORD_MISC_KERNEL)
 			map__load(al.map);
 		n = read_map(s, al.map, addr, s->chunk, CHUNK);
-		if (n > 0 && s->cpumode == PERF_RECORD_MISC_KERNEL && s->nt->kcore)
-			s->chunk_patched = ntrace_kcore_patched(s->nt, addr, s->chunk, n);
+		if (n > 0 && s->at_end)
+			ntrace_kcore_read_end(s->nt, addr, s->chunk, n);
 	}
 	addr_location__exit(&al);
 	s->chunk_addr = addr;
@@ -119,10 +117,13 @@ static int space_read(void *ctx, uint64_t space __maybe_unused, uint64_t addr, v
 	if (len > s->chunk_len - at)
 		len = s->chunk_len - at;
 	memcpy(buf, s->chunk + at, len);
-	/* Only what runs is reported, not all of the chunk. */
-	if (s->chunk_patched)
-		ntrace_kcore_compare(s->nt, addr, buf, len, s->at_end);
 	return len;
+}
+
+/* Of what was patched only what runs is reported. */
+static void space_made(void *ctx, uint64_t space __maybe_unused, uint64_t pc, size_t len)
+{
+	ntrace_kcore_ran(((struct ntrace_space *)ctx)->nt, pc, len);
 }
 
 /*
@@ -167,7 +168,10 @@ static struct ntrace_space *space_new(struct ntrace *nt, struct thread *thread, 
 	if (!s->code) {
 		thread__put(s->thread);
 		zfree(&s);
+		return NULL;
 	}
+	if (cpumode == PERF_RECORD_MISC_KERNEL)
+		nt_code_tell(s->code, space_made);
 	return s;
 }
 

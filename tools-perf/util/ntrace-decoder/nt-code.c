@@ -636,8 +636,11 @@ static uint32_t block_make(struct nt_code *code, const struct nt_map **map, uint
 		if (n != NT_BLOCK_NONE && code->store->blocks[n].is.end != NT_END_STALE)
 			return n;
 		ret = scan_block(code, &s, &blk);
-		if (!ret)
+		if (!ret) {
+			if (code->made && !(*map)->text->file)
+				code->made(code->ctx, code->space, pc, 2 * blk.is.halfwords);
 			return nt_store_put(code->store, (*map)->text, &blk);
+		}
 		if (ret < 0) {
 			*error = -ret;
 			break;
@@ -738,6 +741,11 @@ struct nt_code *nt_code_new(const struct nt_params *params, nt_read_fn read, voi
 	store->shared = false;
 	code->own_store = true;
 	return code;
+}
+
+void nt_code_tell(struct nt_code *code, nt_made_fn made)
+{
+	code->made = made;
 }
 
 void nt_code_free(struct nt_code *code)

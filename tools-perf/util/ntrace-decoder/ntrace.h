@@ -612,6 +612,16 @@ struct nt_code *nt_store_code(struct nt_store *store, uint64_t space, nt_read_fn
 void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end);
 
 /*
+ * The flow has reached the instructions in [pc, pc + len) for the first time.  `read` is asked for
+ * more than that.  Not called for mapped files, whose code is shared by address spaces.  Calls
+ * nothing of the library.
+ */
+typedef void (*nt_made_fn)(void *ctx, uint64_t space, uint64_t pc, size_t len);
+
+/* Before the code is used; ctx is that of `read` */
+void nt_code_tell(struct nt_code *code, nt_made_fn made);
+
+/*
  * Decode the one instruction at pc.  Returns its length, or -NT_EUNMAPPED, or what
  * nt_read_fn says; -NT_EINVAL: `size` is smaller than the first version's.
  * Does not look at other instructions: a jump that can be inferred only from

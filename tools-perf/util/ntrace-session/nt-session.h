@@ -9,6 +9,7 @@
  *	nt-session-stream.c	windows of a sink that several CPUs share
  *	nt-session-queue.c	a buffer's windows -> control flow, in the order of time
  *	nt-session-owner.c	whose the trace in a window is
+ *	nt-session-patches.c	where the kernel was patched during the recording
  *	nt-session-flow.c	what of the control flow a host shows, and what was lost
  *	nt-session-ahead.c	events that wait for the next time that a message tells
  *	nt-session-replay.c	a window once more, where the kernel was patched in it
@@ -347,6 +348,27 @@ enum nt_session_loss {
 
 /* Of the reason of a LOSS, enum nt_error */
 enum nt_session_loss nt_session_loss(unsigned int reason);
+
+/* ------------------------------------------------ nt-session-patches.c -- */
+
+/* Code that was not the same at the start and at the end */
+struct nt_session_patch {
+	uint64_t	start, end;
+	bool		told;
+};
+
+struct nt_session_patches {
+	struct nt_session_patch *patch;	/* in the order of addresses */
+	size_t		nr;
+};
+
+/* The same bytes in both copies, of ascending addresses; returns 0 or -ENOMEM */
+int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, const uint8_t *first,
+			       const uint8_t *last, size_t len);
+/* One in this code that was not returned before, or NULL */
+const struct nt_session_patch *nt_session_patches_ran(struct nt_session_patches *p, uint64_t pc,
+						      size_t len);
+void nt_session_patches_free(struct nt_session_patches *p);
 
 /* -------------------------------------------------- nt-session-quick.c -- */
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Where two copies of the kernel's text differ, which were made at the start of a recording and at
+ * its end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nt-session.h"
+
+/* Where there are more, the last one has the rest. */
+#define PATCHES_MAX	4096
+
+static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
+{
+	struct nt_session_patch *last = p->nr ? &p->patch[p->nr - 1] : NULL;
+	struct nt_session_patch *bigger;
+
+	if (last && ((start >= last->start && start <= last->end) || p->nr == PATCHES_MAX)) {
+		last->start = start < last->start ? start : last->start;
+		last->end = end > last->end ? end : last->end;
+		return 0;
+	}
+	bigger = realloc(p->patch, (p->nr + 1) * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	p->patch = bigger;
+	bigger[p->nr++] = (struct nt_session_patch){ start, end, false };
+	return 0;
+}
+
+int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, const uint8_t *first,
+			       const uint8_t *last, size_t len)
+{
+	size_t i = 0, from;
+	int err = 0;
+
+	if (!memcmp(first, last, len))
+		return 0;
+	while (i < len && !err) {
+		for (from = i; i < len && first[i] != last[i]; i++)
+			;
+		/* What is patched are instructions, which four bytes have or share. */
+		if (i > from)
+			err = add(p, (addr + from) & ~3ull, (addr + i + 3) & ~3ull);
+		else
+			i++;
+	}
+	return err;
+}
+
+const struct nt_session_patch *nt_session_patches_ran(struct nt_session_patches *p, uint64_t pc,
+						      size_t len)
+{
+	struct nt_session_patch *patch;
+
+	for (patch = p->patch; patch < p->patch + p->nr; patch++) {
+		if (patch->told || patch->end <= pc || patch->start >= pc + len)
+			continue;
+		patch->told = true;
+		return patch;
+	}
+	return NULL;
+}
+
+void nt_session_patches_free(struct nt_session_patches *p)
+{
+	free(p->patch);
+	*p = (struct nt_session_patches){ 0 };
+}
