@@ -171,7 +171,10 @@ one()		# TOPOLOGY[+TOPOLOGY]
 # There is no code of firmware: what is decoded between two losses is what ran.
 version0()	# TOPOLOGY
 {
-	local share=$dir/$1/share fact
+	local share=$dir/$1/share fact hart
+
+	# An encoder's source is its hart; Linux numbers the hart that boots 0.
+	hart=$(awk '$1 == 1 { print $2 }' "$dir/$1/console.harts")
 
 	pieces $1 1 cpus "all but what is reported" --reported --insns 1000000 --errors 20000
 	more pieces $1 2 thread "all but what is reported" --reported --insns 1000000 --errors 20000
@@ -182,7 +185,7 @@ version0()	# TOPOLOGY
 		"$dir/$1/cpus.txt" $(more echo "$dir/$1/thread.txt") >"$dir/$1/losses" 2>"$dir/$1/others"
 	ok $? "$1: what is lost: $(cat "$dir/$1/losses")" "$dir/$1/others"
 	for fact in ntrace/nr_addr_filters:0 caps/contextid:0 caps/filters:0 caps/retstack:0x3 caps/cpuwide:0 caps/stall:0 \
-			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 cpu1/srcid:1; do
+			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 cpu1/srcid:$hart; do
 		grep -q "/$fact\$" "$share/files.txt"
 		ok $? "$1: $fact" "$share/files.txt"
 	done
