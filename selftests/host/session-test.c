@@ -264,10 +264,16 @@ static void patches(void **state)
 	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, first, len), 0);
 	assert_int_equal(all.nr, 0);
 	assert_null(nt_session_patches_ran(&all, 0x1000, len));
-	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, len), 0);
 	assert_int_equal(nt_session_patches_compare(&all, 0x2000, last, first, 5), 0);
+	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, len), 0);
 	/* 0x1004..0x100c is one of two that touch */
 	assert_int_equal(all.nr, 3);
+	assert_null(nt_session_patches_find(&all, 0x0, 0x1004));
+	assert_ptr_equal(nt_session_patches_find(&all, 0x1004, 0x1005), &all.patch[0]);
+	assert_ptr_equal(nt_session_patches_find(&all, 0x100b, 0x1011), &all.patch[0]);
+	assert_ptr_equal(nt_session_patches_find(&all, 0x100c, 0x1011), &all.patch[1]);
+	assert_ptr_equal(nt_session_patches_find(&all, 0x1014, 0x3000), &all.patch[2]);
+	assert_null(nt_session_patches_find(&all, 0x2008, UINT64_MAX));
 	assert_null(nt_session_patches_ran(&all, 0x1000, 4));
 	assert_null(nt_session_patches_ran(&all, 0x100c, 4));
 	p = nt_session_patches_ran(&all, 0x1002, 4);

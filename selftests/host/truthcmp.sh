@@ -120,6 +120,35 @@ result $? "losses are counted"
 expect 1 "losses are a difference in a strict comparison"
 expect 1 "percent decoded can be required" --allow-loss --require percent=99.9
 
+# doubt TO: of the first trap that is taken behind a branch on the same CPU, neither is told; the list
+# goes on at TO, empty: where the trap led
+doubt()
+{
+	cp list whole
+	awk -v to="$1" '
+	FNR == NR { if (!trap && FNR > 200 && /hw int/ && $2 == cpu && kind == "jcc") trap = FNR
+		cpu = $2; kind = $4; next }
+	FNR == trap - 1 { next }
+	FNR == trap {
+		printf " instruction trace error type 1 time 1.0 cpu %d pid %d tid %d ip 0x%s code 4: patched here, both copies of the kernel fit: AUX 0x1\n", substr($2, 2) + 0, $1, $1, $5
+		sub(/hw int +[0-9a-f]+ => /, "tr strt 0 => ")
+		if (to)
+			$NF = to
+	}
+	{ print }' whole whole >list
+	! cmp -s list whole
+}
+gen perf-branch 2 -s 3
+doubt '' && grep -q 'tr strt 0 =>' list
+result $? "two ways behind a patched place"
+expect 0 "what is not told there, and said, is no difference" --require doubts=1,skipped=1
+cp whole list; doubt 80000104
+expect 1 "... but where the list goes on is one"
+cp whole list; doubt '' && sed -i '/both copies/d' list
+expect 1 "... and so is what is not told without a word"
+cp whole list; doubt '' && sed -i '/both copies/{n;d}' list
+expect 1 "... or if no start follows"
+
 gen perf-insn 2
 expect 0 "figures reach what is required" --require insns=30000,traps=1,migrations=1
 expect 1 "too few instructions" --require insns=50000

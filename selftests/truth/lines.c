@@ -192,6 +192,8 @@ static void parse_perf_error(struct line *line)
 	line->cpu = number_behind(line, " cpu ");
 	line->tid = number_behind(line, " tid ");
 	line->kind = LINE_LOSS;
+	if (has(line, "both copies of the kernel fit"))
+		line->kind = LINE_DOUBT;
 	if (number_behind(line, " code ") != PERF_ERROR_LOST)
 		return;
 	line->kind = LINE_LOST;

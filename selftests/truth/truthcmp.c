@@ -26,6 +26,9 @@
  * that END if there is one. So does a report that the sink was full: a window that ends
  * exactly with the last message looks to the driver like one that was too small.
  *
+ * Doubt: the decoder reports that the kernel was patched at a place, and that the trace fits both
+ * codes. From there on nothing is compared up to where it goes on, behind a transfer to there.
+ *
  * Whose: the kernel writes scontext before tp, so the decoder tells the next task while the
  * truth still tells the previous one. Between the two instructions interrupts are off.
  * The decoder may be ahead only there (and, as a message tells several instructions, back
@@ -50,6 +53,8 @@
 #define TASKS		4096	/* power of two */
 /* No message tells more instructions: I-CNT has at most 22 bits */
 #define TOLD_MAX	(1u << 22)
+/* Instructions behind a patched place up to the next message: as many as it has outcomes, and more */
+#define DOUBT_MAX	65536
 #define CSR_SCONTEXT	0x5a8
 #define ECALL_FROM_U	8	/* cause */
 
@@ -93,6 +98,7 @@ struct hart {
 	bool full_told;		/* a report was for the END of this stretch */
 	/* where the decoder is */
 	bool reported;		/* a loss, whose DROP is the next event */
+	bool doubt;		/* a patched place: what ran from here to the next line is not told */
 	bool cut_off;		/* `tr end' where messages were dropped: a report must follow */
 	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
 	uint64_t ahead_since;	/* which instruction it began at */
@@ -103,6 +109,7 @@ struct hart {
 	bool uncounted;		/* trace was lost: nobody knows how many */
 	/* figures */
 	uint64_t delivered, skipped, branches, traps, regions, drops, losses, untold, ahead;
+	uint64_t doubts;
 	uint64_t truncated;	/* reports that the AUX buffer was full */
 	uint64_t sinks;		/* ... that the sink was */
 	uint64_t full;		/* of both, those without a DROP */
@@ -650,6 +657,40 @@ static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 		pass_drop(c, h, line);
 }
 
+/*
+ * Nothing was lost: two ways fit, and the decoder says so where they part. Where it goes on, both
+ * have come together.
+ */
+static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
+{
+	if (h->doubt)
+		differ(c, h, line, "the decoder reports one doubt twice");
+	h->doubt = true;
+	h->doubts++;
+	h->uncounted = true;
+	forget(c, h, line->tid);
+}
+
+static void pass_doubt(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
+{
+	const struct truth_event *ev;
+	unsigned int n = 0;
+	bool transfer;
+
+	if (!h->doubt)
+		return;
+	h->doubt = false;
+	h->skipping = true;
+	do {
+		ev = next_event(h);
+		if (!ev || n++ == DOUBT_MAX)
+			differ(c, h, line, "decoded after a doubt, but nothing leads there");
+		transfer = is_transfer(ev);
+		take(c, h, line);
+	} while (!transfer || h->last.next != pc);
+	h->skipping = false;
+}
+
 /* Before a line that is no report */
 static void check_cut_off(struct cmp *c, struct hart *h, const struct line *line)
 {
@@ -739,6 +780,7 @@ static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
 
+	pass_doubt(c, h, line, line->from);
 	restart(c, h, line, &line->from);
 	ev = next_insn(c, h, line);
 	if (!ev)
@@ -1058,10 +1100,10 @@ static struct hart *hart_of(struct cmp *c, const struct line *line)
 		if (c->harts[i]->cpu == line->cpu)
 			return c->harts[i];
 	/* an error of no CPU in particular: of the one that its task ran on */
-	for (unsigned int i = 0; i < c->nharts && line->kind >= LINE_LOSS; i++)
+	for (unsigned int i = 0; i < c->nharts && line->kind >= LINE_DOUBT; i++)
 		if (c->harts[i]->owner == (uint32_t)line->tid)
 			return c->harts[i];
-	if (line->kind >= LINE_LOSS)
+	if (line->kind >= LINE_DOUBT)
 		return c->harts[0];
 	die("decoded line %llu is of CPU %d, of which there is no truth: %.*s",
 	    (unsigned long long)line->number, line->cpu, (int)line->len, line->text);
@@ -1069,7 +1111,7 @@ static struct hart *hart_of(struct cmp *c, const struct line *line)
 
 static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 {
-	if (line->kind < LINE_LOSS)
+	if (line->kind < LINE_DOUBT)
 		check_cut_off(c, h, line);
 	switch (line->kind) {
 	case LINE_INSN:
@@ -1077,6 +1119,9 @@ static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 			die("decoded line %llu: instructions in a list of branches",
 			    (unsigned long long)line->number);
 		on_insn(c, h, line);
+		break;
+	case LINE_DOUBT:
+		on_doubt(c, h, line);
 		break;
 	case LINE_LOSS:
 	case LINE_LOST:
@@ -1089,14 +1134,18 @@ static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 			die("decoded line %llu: branches in a list of instructions",
 			    (unsigned long long)line->number);
 		c->branches = true;
-		if (line->kind == LINE_BRANCH)
+		if (h->doubt && line->kind == LINE_START)
+			pass_doubt(c, h, line, line->to);
+		else if (h->doubt)
+			differ(c, h, line, "no start after a doubt");
+		else if (line->kind == LINE_BRANCH)
 			on_branch(c, h, line);
 		else if (line->kind == LINE_START)
 			on_start(c, h, line);
 		else
 			on_stop(c, h, line);
 	}
-	c->nlines += line->kind < LINE_LOSS;
+	c->nlines += line->kind < LINE_DOUBT;
 	remember_line(h, line);
 }
 
@@ -1107,8 +1156,8 @@ static void finish(struct cmp *c, struct hart *h)
 
 	check_cut_off(c, h, NULL);
 	while ((ev = next_event(h))) {
-		h->skipping = h->dropping;
-		if (!h->dropping && is_required(c, ev))
+		h->skipping = h->dropping || h->doubt;
+		if (!h->skipping && is_required(c, ev))
 			differ(c, h, NULL, "decoded less than ran");
 		take(c, h, NULL);
 	}
@@ -1216,7 +1265,7 @@ static void scan_dump(struct cmp *c, const char *spec)
 static void sum_up(struct cmp *c, double seconds)
 {
 	uint64_t delivered = 0, skipped = 0, branches = 0, traps = 0, regions = 0, drops = 0;
-	uint64_t losses = 0, full = 0, untold = 0, ahead = 0, all;
+	uint64_t losses = 0, doubts = 0, full = 0, untold = 0, ahead = 0, all;
 	const struct figure *bytes = get_figure(c, "bytes");
 
 	for (unsigned int i = 0; i < c->nharts; i++) {
@@ -1229,6 +1278,7 @@ static void sum_up(struct cmp *c, double seconds)
 		regions += h->regions;
 		drops += h->drops;
 		losses += h->losses;
+		doubts += h->doubts;
 		full += h->full;
 		untold = h->untold > untold ? h->untold : untold;
 		ahead = h->ahead > ahead ? h->ahead : ahead;
@@ -1241,6 +1291,8 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "regions", (double)regions);
 	set_figure(c, "drops", (double)drops);
 	set_figure(c, "losses", (double)losses);
+	if (doubts)
+		set_figure(c, "doubts", (double)doubts);
 	set_figure(c, "skipped", (double)skipped);
 	set_figure(c, "samples", (double)c->samples);
 	set_figure(c, "whole", c->samples ? 100.0 * (double)c->whole / (double)c->samples : 0);

@@ -85,7 +85,7 @@ static void read_decoded(void)
 	struct line line;
 
 	while (lines_next(lines, &line)) {
-		if (line.kind >= LINE_LOSS) {
+		if (line.kind >= LINE_DOUBT) {
 			if (!errors++)
 				printf("# line %llu: %.*s\n", (unsigned long long)line.number,
 				       (int)line.len, line.text);

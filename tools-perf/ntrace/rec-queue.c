@@ -161,7 +161,7 @@ struct rec_queue *rec_queue_new(struct rec *rec, struct nt_session_buffer *buffe
 	q->rec = rec;
 	q->pid = -1;
 	check(q, nt_session_queue_init(&q->s, &host, &rec->trace, buffer));
-	q->s.two_kernels = rec->patches.nr;
+	q->s.patches = rec->patches.nr ? &rec->patches : NULL;
 	q->s.pace.period = 1 << NT_SESSION_CLOCK_SHIFT;
 	return q;
 }

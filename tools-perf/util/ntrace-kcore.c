@@ -285,8 +285,8 @@ void ntrace_kcore_read_end(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 		kcore_read(nt->kcore, addr, buf, len);
 }
 
-/* Is it worth while to try the other copy? */
-bool ntrace_kcore_differs(struct ntrace *nt)
+/* NULL: the two copies are the same, or there is one. */
+const struct nt_session_patches *ntrace_kcore_patches(const struct ntrace *nt)
 {
-	return nt->kcore && nt->kcore->patches.nr && !nt->poked;
+	return nt->kcore && nt->kcore->patches.nr ? &nt->kcore->patches : NULL;
 }

@@ -86,7 +86,7 @@ struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data);
 void ntrace_kcore_free(struct ntrace_kcore *kcore);
 void ntrace_kcore_ran(struct ntrace *nt, u64 pc, size_t len);
 void ntrace_kcore_read_end(struct ntrace *nt, u64 addr, u8 *buf, size_t len);
-bool ntrace_kcore_differs(struct ntrace *nt);
+const struct nt_session_patches *ntrace_kcore_patches(const struct ntrace *nt);
 
 struct ntrace_queue;
 
@@ -253,7 +253,7 @@ struct ntrace {
 	struct hashmap		*spaces;	/* by pid */
 	struct ntrace_space	*kernel[2];	/* with its text of the start, of the end */
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
-	bool			poked;		/* the kernel tells what it changes: no guess */
+	bool			poked;		/* the kernel tells what it changes */
 	struct hashmap		*tasks;		/* by tid */
 	u64			images;		/* execs so far */
 	bool			forked;		/* tasks came while it was recorded */

@@ -99,7 +99,8 @@ static bool is_kernel(struct nt_session_queue *s, uint64_t addr)
 
 static bool is_patched(struct nt_session_queue *s)
 {
-	return ntrace_kcore_differs(queue_of(s)->nt);
+	/* The kernel tells what it changes: no guess */
+	return s->patches && !queue_of(s)->nt->poked;
 }
 
 static void use_code(struct nt_session_queue *s)
@@ -351,7 +352,7 @@ struct ntrace_queue *ntrace_queue_new(struct ntrace *nt, struct nt_session_buffe
 	}
 	q->s.without_code = nt->opts.quick;
 	q->s.exact_period = nt->exact_period;
-	q->s.two_kernels = ntrace_kcore_differs(nt);
+	q->s.patches = ntrace_kcore_patches(nt);
 	q->s.pace.period = nt->opts.period << NT_SESSION_CLOCK_SHIFT;
 	return q;
 }

@@ -9,24 +9,27 @@
 
 #include "nt-session.h"
 
-/* Where there are more, the last one has the rest. */
+/* Where there are more, the one before has the rest. */
 #define PATCHES_MAX	4096
 
 static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
 {
-	struct nt_session_patch *last = p->nr ? &p->patch[p->nr - 1] : NULL;
-	struct nt_session_patch *bigger;
+	struct nt_session_patch *before, *bigger;
+	size_t at = p->nr;
 
-	if (last && ((start >= last->start && start <= last->end) || p->nr == PATCHES_MAX)) {
-		last->start = start < last->start ? start : last->start;
-		last->end = end > last->end ? end : last->end;
+	while (at && p->patch[at - 1].start > start)
+		at--;
+	before = at ? &p->patch[at - 1] : NULL;
+	if (before && (start <= before->end || p->nr == PATCHES_MAX)) {
+		before->end = end > before->end ? end : before->end;
 		return 0;
 	}
 	bigger = realloc(p->patch, (p->nr + 1) * sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
 	p->patch = bigger;
-	bigger[p->nr++] = (struct nt_session_patch){ start, end, false };
+	memmove(bigger + at + 1, bigger + at, (p->nr++ - at) * sizeof(*bigger));
+	bigger[at] = (struct nt_session_patch){ start, end, false };
 	return 0;
 }
 
@@ -62,6 +65,22 @@ const struct nt_session_patch *nt_session_patches_ran(struct nt_session_patches 
 		return patch;
 	}
 	return NULL;
+}
+
+const struct nt_session_patch *nt_session_patches_find(const struct nt_session_patches *p,
+						       uint64_t start, uint64_t end)
+{
+	size_t from = 0, to = p->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->patch[mid].end <= start)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < p->nr && p->patch[from].start < end ? &p->patch[from] : NULL;
 }
 
 void nt_session_patches_free(struct nt_session_patches *p)

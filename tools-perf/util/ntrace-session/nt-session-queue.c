@@ -551,6 +551,38 @@ static bool is_last(const struct nt_session_queue *q, const struct nt_event *ev)
 	return q->pos < q->nr && q->ev[q->pos].offset != ev->offset;
 }
 
+/* What is between the loss and the last of the events is not used; from there on the flow is known. */
+static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	struct nt_event start = { .from = ev->to, .to = ev->to, .time = ev->time,
+				  .offset = ev->offset, .kind = NT_EV_START,
+				  .flags = ev->flags & (NT_EVF_TIME | NT_EVF_STAMP) };
+
+	if (--q->doubtful || ev->kind == NT_EV_STOP)
+		return 0;
+	return q->host->event(q, &start, is_last(q, ev));
+}
+
+/* Two ways, and nothing in the trace tells which one was taken */
+static int report_doubt(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	const struct nt_session_patch *patch = NULL;
+	int err;
+
+	if (q->patches && !q->doubtful && q->host->is_patched(q))
+		patch = nt_session_doubt(q, q->ev + q->pos - 1, &q->doubtful);
+	if (!patch)
+		return 0;
+	q->lost_some = true;
+	err = nt_session_flow_gap(q);
+	if (err)
+		return err;
+	/* perf has room for 63 characters. */
+	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, patch->start,
+				    "patched here, both copies of the kernel fit: AUX %#" PRIx64,
+				    ev->offset);
+}
+
 static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	int err;
@@ -565,8 +597,10 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 	err = report_early(q);
 	if (!err) {
 		q->time = nt_session_queue_event_time(q, ev);
-		err = q->host->event(q, ev, is_last(q, ev));
+		err = report_doubt(q, ev);
 	}
+	if (!err)
+		err = q->doubtful ? use_doubtful(q, ev) : q->host->event(q, ev, is_last(q, ev));
 	q->span.done += ev->insns;
 	return err;
 }
@@ -576,7 +610,7 @@ static int pass(struct nt_session_queue *q, uint64_t until)
 {
 	int first = q->pos, n;
 
-	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap)
+	if (!q->host->pass || q->patches || q->replay.left || !q->begun || q->behind_gap)
 		return 0;
 	n = q->host->pass(q, until);
 	if (n > 0)

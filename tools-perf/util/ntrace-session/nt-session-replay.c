@@ -39,7 +39,7 @@ void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *e
 {
 	struct nt_session_replay *r = &q->replay;
 
-	if (!q->two_kernels)
+	if (!q->patches)
 		return;
 	r->used += nr;
 	for (; nr--; ev++)
@@ -101,7 +101,7 @@ static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint
 	const struct nt_session_replay *r = &q->replay;
 
 	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
-	    r->nr == NT_SESSION_TURNS || !q->two_kernels || !q->host->is_patched(q))
+	    r->nr == NT_SESSION_TURNS || !q->patches || !q->host->is_patched(q))
 		return false;
 	/* Without a time the whole window is decoded with the other copy, which helps once. */
 	return time || !r->nr;

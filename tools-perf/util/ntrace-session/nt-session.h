@@ -13,6 +13,7 @@
  *	nt-session-flow.c	what of the control flow a host shows, and what was lost
  *	nt-session-ahead.c	events that wait for the next time that a message tells
  *	nt-session-replay.c	a window once more, where the kernel was patched in it
+ *	nt-session-doubt.c	does the trace fit both copies of the kernel there?
  *	nt-session-quick.c	addresses only, without code
  *	nt-session-span.c	the time of each instruction, between those that messages tell
  *	nt-session-time.c	timestamps that wrap
@@ -362,12 +363,15 @@ struct nt_session_patches {
 	size_t		nr;
 };
 
-/* The same bytes in both copies, of ascending addresses; returns 0 or -ENOMEM */
+/* The same bytes in both copies; returns 0 or -ENOMEM */
 int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, const uint8_t *first,
 			       const uint8_t *last, size_t len);
 /* One in this code that was not returned before, or NULL */
 const struct nt_session_patch *nt_session_patches_ran(struct nt_session_patches *p, uint64_t pc,
 						      size_t len);
+/* The first one in [start, end), or NULL */
+const struct nt_session_patch *nt_session_patches_find(const struct nt_session_patches *p,
+						       uint64_t start, uint64_t end);
 void nt_session_patches_free(struct nt_session_patches *p);
 
 /* -------------------------------------------------- nt-session-quick.c -- */
@@ -413,8 +417,8 @@ struct nt_session_host {
 	struct nt_code *(*kernel)(struct nt_session_queue *q);
 	bool (*is_kernel)(struct nt_session_queue *q, uint64_t addr);
 	/*
-	 * With q->two_kernels: do the two copies of its text differ? q->kernel_at_end says which one
-	 * use_code() uses.
+	 * With q->patches: is the other copy of the kernel's text worth a try? q->kernel_at_end says
+	 * which one use_code() uses.
 	 */
 	bool (*is_patched)(struct nt_session_queue *q);
 
@@ -480,7 +484,7 @@ struct nt_session_queue {
 	struct nt_session_buffer *buffer;
 	unsigned int		without_code;	/* the host's: 0, or 1: addresses, 2: of syncs */
 	bool			exact_period;	/* the host's: samples are one period apart */
-	bool			two_kernels;	/* the host's: of the start, and of the end */
+	const struct nt_session_patches *patches; /* the host's: NULL, or they can be taken back */
 	struct nt_flow		*flow;		/* one of the two */
 	struct nt_session_quick	*quick;
 	struct nt_path		*path;		/* for the host to use */
@@ -510,6 +514,7 @@ struct nt_session_queue {
 	bool			guest;		/* V=1: what runs is a guest's ... */
 	pid_t			host_tid;	/* ... by leave of this task */
 	struct nt_session_replay replay;
+	unsigned int		doubtful;	/* events to come that are one loss */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
@@ -607,5 +612,15 @@ bool nt_session_replay_take_back(struct nt_session_queue *q);
 bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
 /* A new event: true if the caller has to decode the window again before it is used. */
 bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev);
+
+/* -------------------------------------------------- nt-session-doubt.c -- */
+
+/*
+ * Is the event @ev, which is used next, behind a place that was patched, and does the trace fit the
+ * other copy of the kernel's text, too, by another way? Returns that place, or NULL. *events: so
+ * many from @ev on are about it; the last of them tells where the flow goes on.
+ */
+const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
+						const struct nt_event *ev, unsigned int *events);
 
 #endif
