@@ -235,16 +235,27 @@ static void begin(void **state)
 
 	(void)state;
 	nt_params_init(&p);
-	assert_int_equal(nt_session_window_skip(&w, &p, data, sizeof(data)), 0);
+	assert_int_equal(nt_session_window_skip(&w, &p, data, sizeof(data), false), 0);
 	w.begin = NT_SESSION_BEGIN_ANYWHERE;
-	at = nt_session_window_skip(&w, &p, data, sizeof(data));
+	at = nt_session_window_skip(&w, &p, data, sizeof(data), false);
 	assert_int_equal(at, 6);
 	assert_true(nt_msg_decode(&p, data + at, sizeof(data) - at, &msg) > 0);
 	assert_int_equal(msg.tcode, NT_TCODE_PROG_TRACE_SYNC);
 	w.begin = NT_SESSION_BEGIN_MESSAGE;
-	assert_int_equal(nt_session_window_skip(&w, &p, data + at, sizeof(data) - at), 0);
+	assert_int_equal(nt_session_window_skip(&w, &p, data + at, sizeof(data) - at, false), 0);
 	/* there is none */
-	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3), 3);
+	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3, false), 3);
+	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3, true), 3);
+	/* the sync message ends in the next window, if there is one that goes on */
+	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 5, true), 3);
+	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 5, false), 5);
+	assert_false(nt_session_window_is_middle(data + 3, 5, 3));
+	/* a message whose beginning is not known does */
+	w.begin = NT_SESSION_BEGIN_ANYWHERE;
+	assert_int_equal(nt_session_window_skip(&w, &p, data, 2, true), 2);
+	assert_true(nt_session_window_is_middle(data, 2, 2));
+	assert_false(nt_session_window_is_middle(data, 3, 3));
+	assert_false(nt_session_window_is_middle(data, 0, 0));
 }
 
 int main(void)

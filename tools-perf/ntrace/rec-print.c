@@ -84,9 +84,11 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 	if (rest->len)
 		memcpy(data, rest->data, rest->len);
 	len = nt_session_read(&rec->trace, w, data + rest->len, len);
-	if (!w->resume)
-		at = nt_session_window_skip(w, &params, data, len);
 	more = nt_session_goes_on(b, k + 1, len == w->size);
+	if (!w->resume)
+		at = nt_session_window_skip(w, &params, data, len, more);
+	if (!w->resume && nt_session_window_is_middle(data, len, at))
+		more = nt_session_goes_on(b, k + 1, false);
 	if (w->shared)
 		nt_session_choose_src(&params, w->hw_id);
 	at = walk(&params, w->offset - rest->len, data, at, rest->len + len, more, fn, ctx);

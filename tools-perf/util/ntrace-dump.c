@@ -81,7 +81,7 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 	buf = malloc(size + 1);
 	len = buf ? nt_session_read(&nt->trace, w, buf, size) : 0;
 	/* Where that is in the middle of a message, its rest looks like another one. */
-	for (at = len > 0 ? nt_session_window_skip(w, &params, buf, len) : 0; at < len; )
+	for (at = len > 0 ? nt_session_window_skip(w, &params, buf, len, false) : 0; at < len; )
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
 	if ((u64)max_t(ssize_t, len, 0) < w->size)
 		printf("  the rest is not in the file\n");

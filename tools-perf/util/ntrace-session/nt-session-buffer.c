@@ -372,9 +372,12 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 	return 0;
 }
 
-/* Bytes of a window to pass over: up to the first message with a full address */
+/*
+ * Bytes of a window to pass over: up to the first message with a full address. open: the next window
+ * goes on with the message that is cut, which may have one.
+ */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
-			      const uint8_t *data, size_t len)
+			      const uint8_t *data, size_t len, bool open)
 {
 	struct nt_msg msg;
 	size_t at = 0;
@@ -387,7 +390,16 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 	while ((n = nt_session_message(params, data, len, &at, &msg)))
 		if (nt_tcode_is_sync(msg.tcode))
 			return at - n;
-	return len;
+	return open ? at : len;
+}
+
+/*
+ * All of an open window was passed over: does a message go on in the next one whose beginning is not
+ * known?
+ */
+bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip)
+{
+	return len && skip == len && (data[len - 1] & 3) != 3;
 }
 
 /*

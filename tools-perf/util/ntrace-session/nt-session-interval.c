@@ -64,7 +64,7 @@ static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer
 static bool tells_all(const struct nt_session_window *w, const struct nt_params *params,
 		      const uint8_t *data, size_t len)
 {
-	size_t at = nt_session_window_skip(w, params, data, len);
+	size_t at = nt_session_window_skip(w, params, data, len, false);
 	bool sync = false;
 	struct nt_msg msg;
 

@@ -260,7 +260,7 @@ static int report_no_begin(struct nt_session_queue *q, const struct nt_session_w
 static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 		      const struct nt_params *params)
 {
-	bool whole = q->data_len - q->rest == w->size;
+	bool whole = q->data_len - q->rest == w->size, open;
 	int err = 0;
 
 	q->begun = q->guest = false;
@@ -276,7 +276,12 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 		return err;
 	q->window_tid = q->tid;
 	nt_session_replay_begin(q);
-	q->data_skip = w->resume ? 0 : nt_session_window_skip(w, params, q->data, q->data_len);
+	q->data_skip = 0;
+	if (!w->resume) {
+		open = nt_session_goes_on(q->buffer, q->next_window, whole);
+		q->data_skip = nt_session_window_skip(w, params, q->data, q->data_len, open);
+		whole &= !nt_session_window_is_middle(q->data, q->data_len, q->data_skip);
+	}
 	/* What was passed over may have been a start, so the next one does not follow a stop. */
 	q->unsaid |= w->shared && nt_session_window_passed(params, q->data, q->data_skip);
 	q->ticks_from = find_time(q, w, params);

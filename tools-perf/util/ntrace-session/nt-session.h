@@ -119,7 +119,9 @@ void nt_session_buffer_blank(uint8_t *data, uint64_t len);
 int nt_session_message(const struct nt_params *params, const uint8_t *data, size_t len, size_t *at,
 		       struct nt_msg *msg);
 size_t nt_session_window_skip(const struct nt_session_window *window,
-			      const struct nt_params *params, const uint8_t *data, size_t len);
+			      const struct nt_params *params, const uint8_t *data, size_t len,
+			      bool open);
+bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip);
 bool nt_session_window_passed(const struct nt_params *params, const uint8_t *data, size_t len);
 
 /* ------------------------------------------------ nt-session-windows.c -- */
