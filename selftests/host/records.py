@@ -68,9 +68,9 @@ class Recording:
         for addr, size, offset in segments(elf):
             self.mmap(pid, addr, size, offset, k.get('path', os.path.abspath(elf)), time + 2, k.get('build_id'))
 
-    def trace(self, data, time, pid=100, more=0, mode=6):
+    def trace(self, data, time, pid=100, more=0, mode=6, features=0):
         """`more' bytes that the file does not have"""
-        terms = 1 | mode << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7
+        terms = 1 | mode << 4 | features << 8 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7
         self.record(21, 0, struct.pack('<Q', terms), pid, pid, 5, TRACE)
         self.record(11, 0, struct.pack('<QQQ', 0, len(data) + more, 0), pid, pid, time, TRACE)
         data += bytes(-len(data) % 8)
@@ -129,12 +129,12 @@ def with_build_id(elf, out, build_id):
     add_headers(elf, out, [(4, 4, None, 0, len(note))], note)
 
 
-def encode(elf, lines, mode='htm'):
+def encode(elf, lines, options=('htm',)):
     """The trace of a list, see ntrace(1) encode"""
     listing, trace = SCRATCH + '/records.list', SCRATCH + '/records.bin'
     with open(listing, 'w') as f:
         f.write('\n'.join(lines) + '\n')
-    subprocess.run([NTRACE, 'encode', '--' + mode, '--timestamps', '--elf', elf, '--pc', listing, '-o', trace],
+    subprocess.run([NTRACE, 'encode', *('--' + o for o in options), '--timestamps', '--elf', elf, '--pc', listing, '-o', trace],
                    check=True, stderr=subprocess.DEVNULL)
     return open(trace, 'rb').read()
 

@@ -355,8 +355,14 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret "
 	./callprog >text.start &&
 	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret "${k}040 rest" nop nop ret "${k}050 cold" ret \
 		"${k}080 handler" nop nop mret |
-	./callprog >text.end
-verdict $? 'two texts of a kernel'
+	./callprog >text.end &&
+	for way in "start nop" "end jump ${k}020"; do
+		read -r copy insn <<<"$way"
+		printf '%s\n' "${k}000 first" nop "$insn" nop "jump ${k}030" "${k}020 now" "call ${k}0a0" nop ret \
+			"${k}030 then" nop ret "${k}040 rest" nop nop ret "${k}080 handler" nop nop mret "${k}0a0 helper" ret |
+			./callprog >calls.$copy || break
+	done && ! cmp -s calls.start calls.end
+verdict $? 'two texts of a kernel, twice'
 make 'a kernel that is patched, twice' <<'END'
 import shutil
 
@@ -373,28 +379,35 @@ r.trace(kernel('text.start', 1000, before, before) + kernel('text.end', 3000, af
 r.write('patched')
 interrupted = lambda frm, to: ['# interrupt ffffffff80001%s ffffffff80001080' % frm] + \
     ['ffffffff80001' + a for a in ('080', '084', '088', to)]
-for name, elf, way, back in (('before', 'text.start', '000 004', '008 00c 030 034 040 044 048'),
-                             ('after', 'text.end', '000 004', '020 024 040 044 048'),
-                             ('btm', 'text.end', '000 004', '020 024 040 044 048'),
-                             ('apart', 'text.end', '000 004 020 024 040', '044 048')):
+all_jumps, implicit_return = 1 << 9, 1 << 3 | 3 << 6
+cases = (('before', 'text', 'start', '000 004', '008 00c 030 034 040 044 048', ('htm',), 0),
+         ('after', 'text', 'end', '000 004', '020 024 040 044 048', ('htm',), 0),
+         ('btm', 'text', 'end', '000 004', '020 024 040 044 048', ('btm',), 0),
+         ('stacked', 'calls', 'start', '000 004 008 00c 030', '034 040 044 048', ('htm', 'retstack=3'),
+          implicit_return),
+         # one fits
+         ('apart', 'text', 'end', '000 004 020 024 040', '044 048', ('htm',), 0),
+         ('jumps', 'text', 'end', '000 004', '020 024 040 044 048', ('htm', 'alljumps'), all_jumps),
+         ('returns', 'calls', 'start', '000 004 008 00c 030', '034 040 044 048', ('htm', 'retstack=0'), 0))
+for name, elf, copy, way, back, options, features in cases:
     at = ['ffffffff80001' + a for a in way.split()]
     back = back.split()
     at += interrupted(back[0], back[0]) + ['ffffffff80001' + a for a in back[1:]]
     r = Recording()
     r.fork(100, 100, 10)
     r.comm(100, 100, 'prog', 11)
-    mode = 'btm' if name == 'btm' else 'htm'
-    r.trace(stretch(elf, 100, 1000, at, 1600, 'ffffffff80001000', prv=1, mode=mode), 20000,
-            mode={'htm': 6, 'btm': 3}[mode])
+    r.trace(stretch(elf + '.' + copy, 100, 1000, at, 1600, 'ffffffff80001000', prv=1, options=options), 20000,
+            mode=3 if options[0] == 'btm' else 6, features=features)
     r.write(name)
-for name in 'once.data', 'patched.data', 'before.data', 'after.data', 'btm.data', 'apart.data':
+for name in ['once.data', 'patched.data'] + [c[0] + '.data' for c in cases]:
     for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
         if name != 'once.data' or copy == 'start':
             os.makedirs(name + '/' + folder, exist_ok=True)
-            shutil.copy('text.' + copy, name + '/' + folder + '/kcore')
+            text = 'calls.' if name in ('stacked.data', 'returns.data') else 'text.'
+            shutil.copy(text + copy, name + '/' + folder + '/kcore')
     shutil.copy('patched' if name == 'once.data' else name[:-5], name + '/data')
     with open(name + '/kcore_dir/kallsyms', 'w') as f:
-        for a, s in ('000', 'first'), ('020', 'now'), ('030', 'then'), ('040', 'rest'), ('080', 'handler'):
+        for a, s in ('000', 'first'), ('020', 'now'), ('030', 'then'), ('040', 'rest'), ('080', 'handler'), ('0a0', 'helper'):
             f.write('ffffffff80001%s t %s\n' % (a, s))
 END
 "$ntrace" script patched.data >lines 2>stderr &&
@@ -412,23 +425,28 @@ verdict $? '... and where, in words, but nothing of what never ran'
 "$ntrace" profile --format=edges patched.data >got 2>stderr
 grep -qx 'ntrace: 18 transfers of the kernel left out' stderr
 verdict $? '... each counted once'
-# Right behind the patched instruction an interrupt fits both copies. Behind a return that was
-# reported it does not.
-for name in before after btm; do
+# Right behind the patched instruction an interrupt fits both copies. Where a return is reported, or a
+# direct jump, it fits one of them.
+for name in before after btm stacked; do
 	"$ntrace" script $name.data >lines 2>stderr
 	[ $? = 1 ] && [ "$(grep -c '^# loss' lines)" = 1 ] &&
 		grep -q "^# loss .* ip 0x${k}004 .*: patched here, both copies of the kernel fit: AUX" lines
 	verdict $? "an interrupt behind what was patched, $name: a loss" lines stderr
 	sed -E -n 's/.* [0-9a-f]+ ([[a-z]+\S*) => +[0-9a-f]+ ([[a-z]+\S*).*/\1 \2/p' lines >got
-	[ $name = before ] && on='first+0xc then+0x0,then+0x4 rest+0x0' on_from=first+0x8 ||
-		on='now+0x4 rest+0x0' on_from=now+0x0
+	case $name in
+	before) on_from=first+0x8 on='first+0xc then+0x0,then+0x4 rest+0x0' ;;
+	stacked) on_from=then+0x4 on='then+0x4 rest+0x0' ;;
+	*) on_from=now+0x0 on='now+0x4 rest+0x0' ;;
+	esac
 	tr , '\n' <<<"[unknown] first+0x0,[unknown] handler+0x0,handler+0x8 $on_from,$on,rest+0x8 first+0x0,first+0x0 [unknown]" >want
 	diff want got | sed 's/^/# /'
 	cmp -s want got
 	verdict $? '... and what is around it is right'
 done
-"$ntrace" script apart.data >lines 2>stderr && grep -q 'first+0x4 => .* now+0x0' lines
-verdict $? '... behind a reported return nothing is lost' lines stderr
+for name in apart jumps returns; do
+	"$ntrace" script $name.data >lines 2>stderr && grep -q 'hw int .* handler' lines
+	verdict $? "... one copy fits, $name: nothing is lost" lines stderr
+done
 "$ntrace" script once.data >got 2>stderr
 [ $? = 1 ] && grep -q '^# loss' got
 verdict $? 'with one copy of its text, what does not fit is lost'

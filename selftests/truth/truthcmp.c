@@ -671,24 +671,30 @@ static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
 	forget(c, h, line->tid);
 }
 
-static void pass_doubt(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
+/* True: there is no BEGIN, a transfer led there. */
+static bool pass_doubt(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
 {
 	const struct truth_event *ev;
 	unsigned int n = 0;
 	bool transfer;
 
 	if (!h->doubt)
-		return;
+		return false;
 	h->doubt = false;
 	h->skipping = true;
 	do {
 		ev = next_event(h);
 		if (!ev || n++ == DOUBT_MAX)
 			differ(c, h, line, "decoded after a doubt, but nothing leads there");
+		if (ev->kind == TRUTH_BEGIN && ev->pc == pc) {
+			h->skipping = false;
+			return false;
+		}
 		transfer = is_transfer(ev);
 		take(c, h, line);
 	} while (!transfer || h->last.next != pc);
 	h->skipping = false;
+	return true;
 }
 
 /* Before a line that is no report */
@@ -1134,16 +1140,14 @@ static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 			die("decoded line %llu: branches in a list of instructions",
 			    (unsigned long long)line->number);
 		c->branches = true;
-		if (h->doubt && line->kind == LINE_START)
-			pass_doubt(c, h, line, line->to);
-		else if (h->doubt)
+		if (h->doubt && line->kind != LINE_START)
 			differ(c, h, line, "no start after a doubt");
-		else if (line->kind == LINE_BRANCH)
+		if (line->kind == LINE_BRANCH)
 			on_branch(c, h, line);
-		else if (line->kind == LINE_START)
-			on_start(c, h, line);
-		else
+		else if (line->kind != LINE_START)
 			on_stop(c, h, line);
+		else if (!pass_doubt(c, h, line, line->to))
+			on_start(c, h, line);
 	}
 	c->nlines += line->kind < LINE_DOUBT;
 	remember_line(h, line);

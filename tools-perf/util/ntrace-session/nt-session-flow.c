@@ -66,9 +66,15 @@ int nt_session_flow_left(struct nt_session_queue *q, uint64_t time)
 	return q->held_time <= time ? flush_stop(q) : 0;
 }
 
+/* What looked like a pause was one. */
+static int end_pause(struct nt_session_queue *q)
+{
+	return q->host->pause ? q->host->pause(q) : 0;
+}
+
 int nt_session_flow_gap(struct nt_session_queue *q)
 {
-	int err = flush_held(q);
+	int err = q->paused ? end_pause(q) : flush_held(q);
 
 	q->paused = false;
 	q->have_pc = false;
@@ -82,7 +88,7 @@ int nt_session_flow_gap(struct nt_session_queue *q)
 /* Does an Ownership message say whose the trace is? */
 static bool tells_owner(const struct nt_session_queue *q, const struct nt_event *ev)
 {
-	return ntrace_is_scontext(q->profile, ev->reason) && q->owned &&
+	return ntrace_is_scontext(q->params.profile, ev->reason) && q->owned &&
 	       ev->offset <= q->owned_until;
 }
 
@@ -111,12 +117,6 @@ void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *
 	tid = q->host->owner(q, (pid_t)ev->context);
 	if (q->tid != tid)
 		q->host->set_tid(q, tid);
-}
-
-/* What looked like a pause was one. */
-static int end_pause(struct nt_session_queue *q)
-{
-	return q->host->pause ? q->host->pause(q) : 0;
 }
 
 /*

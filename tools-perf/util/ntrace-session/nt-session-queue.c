@@ -59,8 +59,8 @@ void nt_session_queue_forget_code(struct nt_session_queue *q)
 static bool is_made_for(const struct nt_session_queue *q, uint64_t hw_id,
 			const struct nt_params *p)
 {
-	return (q->flow || q->quick) && q->hw_id == hw_id && q->profile == p->profile &&
-	       q->addr_bits == p->addr_bits && q->tstamp_bits == p->tstamp_bits;
+	return (q->flow || q->quick) && q->hw_id == hw_id && q->params.profile == p->profile &&
+	       q->params.addr_bits == p->addr_bits && q->params.tstamp_bits == p->tstamp_bits;
 }
 
 static int use_terms(struct nt_session_queue *q, const struct nt_session_window *w,
@@ -76,9 +76,7 @@ static int use_terms(struct nt_session_queue *q, const struct nt_session_window 
 	else
 		q->flow = nt_flow_new(params);
 	q->hw_id = w->hw_id;
-	q->profile = params->profile;
-	q->addr_bits = params->addr_bits;
-	q->tstamp_bits = params->tstamp_bits;
+	q->params = *params;
 	return q->flow || q->quick ? 0 : -ENOMEM;
 }
 
@@ -190,6 +188,7 @@ static void start_flow(struct nt_session_queue *q, bool whole)
 	const struct nt_session_window *w = q->window;
 	bool open = nt_session_goes_on(q->buffer, q->next_window, whole);
 
+	q->no_doubt = 0;
 	if (!w->resume)
 		nt_session_ahead_reset(q);
 	begin_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
@@ -563,9 +562,17 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 				  .offset = ev->offset, .kind = NT_EV_START,
 				  .flags = ev->flags & (NT_EVF_TIME | NT_EVF_STAMP) };
 
+	const bool unsaid = q->unsaid, broken = q->broken;
+	int err;
+
 	if (--q->doubtful || ev->kind == NT_EV_STOP)
 		return 0;
-	return q->host->event(q, &start, is_last(q, ev));
+	/* This is no start of the trace: whether some was lost before the next one is not known yet. */
+	q->broken = false;
+	err = q->host->event(q, &start, is_last(q, ev));
+	q->unsaid = unsaid;
+	q->broken = broken;
+	return err;
 }
 
 /* Two ways, and nothing in the trace tells which one was taken */
@@ -578,7 +585,6 @@ static int report_doubt(struct nt_session_queue *q, const struct nt_event *ev)
 		patch = nt_session_doubt(q, q->ev + q->pos - 1, &q->doubtful);
 	if (!patch)
 		return 0;
-	q->lost_some = true;
 	err = nt_session_flow_gap(q);
 	if (err)
 		return err;
@@ -615,7 +621,8 @@ static int pass(struct nt_session_queue *q, uint64_t until)
 {
 	int first = q->pos, n;
 
-	if (!q->host->pass || q->patches || q->replay.left || !q->begun || q->behind_gap)
+	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap ||
+	    (q->patches && q->host->is_patched(q)))
 		return 0;
 	n = q->host->pass(q, until);
 	if (n > 0)

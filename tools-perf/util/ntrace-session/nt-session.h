@@ -491,7 +491,7 @@ struct nt_session_queue {
 	struct nt_session_quick	*quick;
 	struct nt_path		*path;		/* for the host to use */
 	uint64_t		hw_id;
-	uint8_t			profile, addr_bits, tstamp_bits; /* that it was made for */
+	struct nt_params	params;		/* that it was made for */
 	/* the window being decoded */
 	size_t			next_window;
 	struct nt_session_window *window;
@@ -517,6 +517,7 @@ struct nt_session_queue {
 	pid_t			host_tid;	/* ... by leave of this task */
 	struct nt_session_replay replay;
 	unsigned int		doubtful;	/* events to come that are one loss */
+	unsigned int		no_doubt;	/* events to come that are the same in both copies */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
