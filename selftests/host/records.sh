@@ -566,7 +566,8 @@ if [ -x "$perf" ] && "$perf" version >/dev/null 2>&1; then
 	# Not: what perf refuses or asks build-ids about, names with line feeds, records that perf
 	# counts elsewhere, a loss at time 0, a kernel without mappings (lab/text has one with).
 	for file in *.data; do
-		case $file in builds.data|cut.data|huge.data|id.data|lost.data|names.data|once.data|patched.data|samples.data) continue ;; esac
+		case $file in builds.data|cut.data|huge.data|id.data|lost.data|names.data|once.data|samples.data) continue ;; esac
+		[ ! -e $file/kcore_dir__4294967295 ] || continue
 		status=0
 		"$ntrace" script "$file" >lines 2>stderr || status=$?
 		[ $status -le 1 ] || continue
