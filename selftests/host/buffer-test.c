@@ -246,11 +246,11 @@ static void begin(void **state)
 	/* there is none */
 	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3, false), 3);
 	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 3, true), 3);
-	/* the sync message ends in the next window, if there is one that goes on */
+	/* the sync message is cut; it is kept if the next window continues the stream */
 	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 5, true), 3);
 	assert_int_equal(nt_session_window_skip(&w, &p, data + 3, 5, false), 5);
 	assert_false(nt_session_window_is_middle(data + 3, 5, 3));
-	/* a message whose beginning is not known does */
+	/* the window is inside a message whose beginning is unknown */
 	w.begin = NT_SESSION_BEGIN_ANYWHERE;
 	assert_int_equal(nt_session_window_skip(&w, &p, data, 2, true), 2);
 	assert_true(nt_session_window_is_middle(data, 2, 2));

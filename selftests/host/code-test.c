@@ -332,7 +332,7 @@ static void tell(void *ctx, uint64_t space, uint64_t pc, size_t len)
 	t->len[t->nr++] = len;
 }
 
-/* Who wants to know which code was used is told of blocks, not of what is read beyond them. */
+/* The callback gets the blocks that are made, not the bytes read beyond them. */
 static void told_of_blocks(void **state)
 {
 	struct told t = { .counted = { program_new(), 0 } };

@@ -134,7 +134,8 @@ def encode(elf, lines, options=('htm',)):
     listing, trace = SCRATCH + '/records.list', SCRATCH + '/records.bin'
     with open(listing, 'w') as f:
         f.write('\n'.join(lines) + '\n')
-    subprocess.run([NTRACE, 'encode', *('--' + o for o in options), '--timestamps', '--elf', elf, '--pc', listing, '-o', trace],
+    subprocess.run([NTRACE, 'encode', *('--' + o for o in options), '--timestamps', '--elf', elf,
+                    '--pc', listing, '-o', trace],
                    check=True, stderr=subprocess.DEVNULL)
     return open(trace, 'rb').read()
 

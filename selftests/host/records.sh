@@ -350,10 +350,12 @@ verdict $? 'symbols without addresses are none'
 
 # --- a kernel that is patched ----------------------------------------------------------------
 k=ffffffff80001
-printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret "${k}030 then" nop ret "${k}040 rest" nop nop ret "${k}050 cold" nop ret \
+printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret "${k}030 then" nop ret \
+	"${k}040 rest" nop nop ret "${k}050 cold" nop ret \
 	"${k}080 handler" nop nop mret |
 	./callprog >text.start &&
-	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret "${k}040 rest" nop nop ret "${k}050 cold" ret \
+	printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop ret \
+		"${k}040 rest" nop nop ret "${k}050 cold" ret \
 		"${k}080 handler" nop nop mret |
 	./callprog >text.end &&
 	for way in "start nop" "end jump ${k}020"; do
@@ -425,8 +427,8 @@ verdict $? '... and where, in words, but nothing of what never ran'
 "$ntrace" profile --format=edges patched.data >got 2>stderr
 grep -qx 'ntrace: 18 transfers of the kernel left out' stderr
 verdict $? '... each counted once'
-# Right behind the patched instruction an interrupt fits both copies. Where a return is reported, or a
-# direct jump, it fits one of them.
+# An interrupt right behind the patched instruction fits both copies. It fits one of them where a
+# return or a direct jump is reported.
 for name in before after btm stacked; do
 	"$ntrace" script $name.data >lines 2>stderr
 	[ $? = 1 ] && [ "$(grep -c '^# loss' lines)" = 1 ] &&

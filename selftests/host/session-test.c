@@ -252,7 +252,7 @@ static void passed(void **state)
 	assert_false(nt_session_window_passed(&params, one, 0));
 }
 
-/* What two copies of the kernel's text do not have in common is told once, if it ran. */
+/* Each range where the two copies of the kernel's text differ is returned once, if it ran. */
 static void patches(void **state)
 {
 	static const uint8_t first[] = "0123456789abcdefghij", last[] = "0123x5678xabcdefghiX";
@@ -266,7 +266,7 @@ static void patches(void **state)
 	assert_null(nt_session_patches_ran(&all, 0x1000, len));
 	assert_int_equal(nt_session_patches_compare(&all, 0x2000, last, first, 5), 0);
 	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, len), 0);
-	/* 0x1004..0x100c is one of two that touch */
+	/* 0x1004..0x100c are two adjacent ranges, merged */
 	assert_int_equal(all.nr, 3);
 	assert_null(nt_session_patches_find(&all, 0x0, 0x1004));
 	assert_ptr_equal(nt_session_patches_find(&all, 0x1004, 0x1005), &all.patch[0]);

@@ -120,8 +120,8 @@ result $? "losses are counted"
 expect 1 "losses are a difference in a strict comparison"
 expect 1 "percent decoded can be required" --allow-loss --require percent=99.9
 
-# doubt TO: of the first trap that is taken behind a branch on the same CPU, neither is told; the list
-# goes on at TO, empty: where the trap led
+# doubt TO: find the first trap behind a branch on the same CPU, and replace both by a report that two
+# copies of the kernel fit and a start at TO; empty: at the trap's target
 doubt()
 {
 	cp list whole

@@ -15,7 +15,7 @@ enum line_kind {
 	LINE_SAMPLE,		/* what follows is of a sample: */
 	LINE_FRAME,		/* from: the sample's address, then its callers */
 	LINE_LAST,		/* text: its last branches */
-	LINE_DOUBT,		/* the kernel was patched here: what ran up to the next line is not told */
+	LINE_DOUBT,		/* both copies of a patched kernel fit, up to the next line */
 	LINE_LOSS,		/* the messages tell a loss at this place, or are wrong here */
 	LINE_LOST,		/* trace was lost at the end of this window */
 	LINE_FULL,		/* the AUX buffer was full: the driver stopped behind this window */

@@ -26,8 +26,8 @@
  * that END if there is one. So does a report that the sink was full: a window that ends
  * exactly with the last message looks to the driver like one that was too small.
  *
- * Doubt: the decoder reports that the kernel was patched at a place, and that the trace fits both
- * codes. From there on nothing is compared up to where it goes on, behind a transfer to there.
+ * Doubt: the decoder reports that the trace fits both copies of a patched kernel. Nothing is compared
+ * from there to the next decoded start, which must be the target of a transfer.
  *
  * Whose: the kernel writes scontext before tp, so the decoder tells the next task while the
  * truth still tells the previous one. Between the two instructions interrupts are off.
@@ -53,7 +53,7 @@
 #define TASKS		4096	/* power of two */
 /* No message tells more instructions: I-CNT has at most 22 bits */
 #define TOLD_MAX	(1u << 22)
-/* Instructions behind a patched place up to the next message: as many as it has outcomes, and more */
+/* More instructions than one message reports behind a patched place */
 #define DOUBT_MAX	65536
 #define CSR_SCONTEXT	0x5a8
 #define ECALL_FROM_U	8	/* cause */
@@ -98,7 +98,7 @@ struct hart {
 	bool full_told;		/* a report was for the END of this stretch */
 	/* where the decoder is */
 	bool reported;		/* a loss, whose DROP is the next event */
-	bool doubt;		/* a patched place: what ran from here to the next line is not told */
+	bool doubt;		/* reported: nothing is compared up to the next line */
 	bool cut_off;		/* `tr end' where messages were dropped: a report must follow */
 	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
 	uint64_t ahead_since;	/* which instruction it began at */
@@ -657,10 +657,7 @@ static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 		pass_drop(c, h, line);
 }
 
-/*
- * Nothing was lost: two ways fit, and the decoder says so where they part. Where it goes on, both
- * have come together.
- */
+/* The decoder reports a doubt where two paths part, and goes on where they meet. */
 static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
 {
 	if (h->doubt)
@@ -671,7 +668,7 @@ static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
 	forget(c, h, line->tid);
 }
 
-/* True: there is no BEGIN, a transfer led there. */
+/* Skip to @pc. True: behind a transfer to it; false: at a BEGIN, or there was no doubt */
 static bool pass_doubt(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
 {
 	const struct truth_event *ev;

@@ -179,7 +179,7 @@ void rec_kcore_open(struct rec *rec);
 void rec_kcore_close(struct rec *rec);
 /* @at_end: as it was when recording ended, not when it started. 0: there are no bytes */
 size_t rec_kcore_read(struct rec *rec, bool at_end, uint64_t addr, void *buf, size_t len);
-/* Warns of what of this code was patched. */
+/* Warn once of each patched range in [pc, pc + len). */
 void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len);
 
 /* ----------------------------------------------------------- rec-code.c - */

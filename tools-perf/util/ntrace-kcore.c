@@ -232,7 +232,7 @@ static int compare_segment(struct ntrace_kcore *first, struct ntrace_kcore *k, c
 	return err;
 }
 
-/* Where @k is not as the copy of the start was */
+/* Find where @k differs from the copy of the start. */
 static int compare(struct ntrace_kcore *k, const char *path)
 {
 	struct ntrace_kcore *first = open_image(path);

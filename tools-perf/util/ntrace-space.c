@@ -120,7 +120,7 @@ static int space_read(void *ctx, uint64_t space __maybe_unused, uint64_t addr, v
 	return len;
 }
 
-/* Of what was patched only what runs is reported. */
+/* Report only patched code that ran. */
 static void space_made(void *ctx, uint64_t space __maybe_unused, uint64_t pc, size_t len)
 {
 	ntrace_kcore_ran(((struct ntrace_space *)ctx)->nt, pc, len);

@@ -169,7 +169,7 @@ struct nt_code {
 	struct nt_store *store;
 	nt_read_fn read;
 	nt_map_fn map;
-	nt_made_fn made;	/* NULL: nobody asked */
+	nt_made_fn made;	/* or NULL */
 	void *ctx;
 	uint64_t space;
 	uint32_t generation;	/* changes when code, or what is mapped, does */

@@ -612,13 +612,13 @@ struct nt_code *nt_store_code(struct nt_store *store, uint64_t space, nt_read_fn
 void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end);
 
 /*
- * The flow has reached the instructions in [pc, pc + len) for the first time.  `read` is asked for
- * more than that.  Not called for mapped files, whose code is shared by address spaces.  Calls
- * nothing of the library.
+ * Called when a block is made of the code in [pc, pc + len): the flow reached it for the first time,
+ * or again after it was forgotten.  `read` may be asked for more than what runs.  Not called for code
+ * of mapped files.  Must not call the library.
  */
 typedef void (*nt_made_fn)(void *ctx, uint64_t space, uint64_t pc, size_t len);
 
-/* Before the code is used; ctx is that of `read` */
+/* Have `made` called, with the ctx of `read`.  Call this before the code is used. */
 void nt_code_tell(struct nt_code *code, nt_made_fn made);
 
 /*

@@ -373,8 +373,8 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 }
 
 /*
- * Bytes of a window to pass over: up to the first message with a full address. open: the next window
- * goes on with the message that is cut, which may have one.
+ * The number of bytes before the first message with a full address. @open: the next window continues
+ * the stream, so keep a message that is cut at the end.
  */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
 			      const uint8_t *data, size_t len, bool open)
@@ -393,10 +393,7 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 	return open ? at : len;
 }
 
-/*
- * All of an open window was passed over: does a message go on in the next one whose beginning is not
- * known?
- */
+/* Does the window end inside a message whose beginning is unknown? @skip: bytes to pass over */
 bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip)
 {
 	return len && skip == len && (data[len - 1] & 3) != 3;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A patched place of the kernel behind which the trace fits both copies of its text.
+ * Does the trace fit both copies of the kernel's text behind an instruction that was patched?
  *
- * An instruction that was a NOP at one time and a jump at another makes two ways. Most often the
- * next message fits one of them only. Where an interrupt comes right behind the place it fits both:
- * neither way has a branch that is reported, and both have as many halfwords.
+ * A static key is a NOP at one time and a jump at another. Usually the next message fits only one of
+ * them. If an interrupt comes right behind the instruction, the message fits both: no branch is
+ * reported on either path, and both paths have the same number of halfwords.
  *
- * Two walkers go from the same address, one through the copy in use, along the decoder's events,
- * one through the other copy. The second takes the outcomes of the first one's conditional branches,
- * one by one. The first event that is more than an outcome ends the walk. The trace fits
- * the other copy, too, if the second walker can be there after as many halfwords.
+ * Two walkers start at the same address. The first follows the decoder's events through the copy in
+ * use. The second goes through the other copy and takes the same outcomes of conditional branches,
+ * one by one. The walk ends at the first event that tells more than an outcome. The trace also fits
+ * the other copy if the second walker can reach such an event after the same number of halfwords.
  *
- * What comes later is not asked: a return from the interrupt may well tell which way was taken. Nor
- * does the second walker know where functions return to that were called before the walk, but from
- * the first one.
+ * Later messages are not considered, although the return from the interrupt may tell which path was
+ * taken. The second walker learns from the first one where functions return that were called before
+ * the walk.
  */
 #include "nt-session.h"
 
 #define CALLS_MAX	64
-/* Returns from functions that were called before the walk began */
+/* Returns to callers of before the walk */
 #define OUTER_MAX	16
-/* Far more than a message can be about */
+/* More instructions than one message reports */
 #define STEPS_MAX	65536
 
 #define OPCODE(raw)	((raw) & 0x7f)
@@ -34,18 +34,18 @@ struct walker {
 	struct nt_code	*code;
 	uint64_t	pc;
 	uint64_t	halfwords;
-	uint64_t	transfers;	/* a sum of those that were taken */
+	uint64_t	transfers;	/* hash of the taken ones */
 	unsigned int	steps;
-	unsigned int	calls, returns;	/* in the array; of the outer ones */
+	unsigned int	calls, returns;	/* entries of call[]; outer returns */
 	uint64_t	call[CALLS_MAX];
-	struct nt_insn	before;		/* the last one that was no transfer */
+	struct nt_insn	before;		/* the previous instruction, if no transfer */
 };
 
 struct walk {
 	const struct nt_params *params;
-	const struct nt_event *ev, *end;	/* the event to come, and the last one */
+	const struct nt_event *ev, *end;	/* next event, last event */
 	struct walker	mine, other;
-	uint64_t	outer[OUTER_MAX];	/* where they led */
+	uint64_t	outer[OUTER_MAX];	/* targets of outer returns */
 };
 
 enum step { STEP_ON, STEP_BRANCH, STEP_END, STEP_FAILED };
@@ -72,7 +72,7 @@ static bool fetch(struct walker *w, struct nt_insn *i)
 	return w->steps++ < STEPS_MAX && nt_code_insn(w->code, w->pc, i) > 0;
 }
 
-/* Over an instruction that is no transfer, or not taken */
+/* Step over an instruction that is not a taken transfer. */
 static void pass(struct walker *w, const struct nt_insn *i)
 {
 	w->pc += i->len;
@@ -85,8 +85,8 @@ static bool is_direct(unsigned int type)
 	return type == NT_TYPE_JUMP || type == NT_TYPE_CALL || type == NT_TYPE_JUMP_LINK;
 }
 
-/* Is there an outcome, or in BTM a message, when it is taken? */
-static bool is_told(const struct walk *k, unsigned int type)
+/* Does the trace report the branch: an outcome in HTM, a message in BTM when it is taken? */
+static bool is_reported(const struct walk *k, unsigned int type)
 {
 	return type == NT_TYPE_COND || (k->params->alljumps && is_direct(type));
 }
@@ -98,7 +98,7 @@ static bool is_btm(const struct walk *k)
 
 /* ----------------------------------------------------- along the events --- */
 
-/* A taken branch without an address in its message */
+/* A taken branch whose message has no address */
 static bool is_on_the_way(const struct nt_event *ev)
 {
 	if (ev->kind != NT_EV_BRANCH || ev->flags & (NT_EVF_SYNC | NT_EVF_LEFT))
@@ -125,7 +125,7 @@ static bool mine_takes(struct walk *k, const struct nt_insn *i)
 	return true;
 }
 
-/* STEP_BRANCH: *taken is whether a branch was that is told, and that was passed. */
+/* STEP_BRANCH: the walker passed a reported branch; *taken: whether it was taken */
 static enum step mine_step(struct walk *k, bool *taken)
 {
 	struct walker *w = &k->mine;
@@ -140,12 +140,12 @@ static enum step mine_step(struct walk *k, bool *taken)
 		pass(w, &i);
 	else if (!mine_takes(k, &i))
 		return STEP_FAILED;
-	return is_told(k, i.type) ? STEP_BRANCH : STEP_ON;
+	return is_reported(k, i.type) ? STEP_BRANCH : STEP_ON;
 }
 
 /* ------------------------------------------------ through the other copy --- */
 
-/* AUIPC or LUI, and a jump by its register: where that leads is known (seqjump). */
+/* The target of a jump through the register that AUIPC or LUI before it wrote (seqjump) */
 static bool sequential(const struct walk *k, const struct nt_insn *i, uint64_t *to)
 {
 	const struct nt_insn *before = &k->other.before;
@@ -163,7 +163,7 @@ static bool sequential(const struct walk *k, const struct nt_insn *i, uint64_t *
 	return true;
 }
 
-/* A return that no message tells */
+/* A return that is not reported */
 static bool is_silent_return(const struct walk *k, const struct nt_insn *i)
 {
 	return i->type == NT_TYPE_RET && k->params->retstack &&
@@ -186,7 +186,7 @@ static bool other_takes(struct walk *k, const struct nt_insn *i)
 	return true;
 }
 
-/* Up to a branch that is told when it is taken, which is not passed, or so many halfwords */
+/* One instruction. STEP_BRANCH: a reported branch is next; STEP_END: at @halfwords */
 static enum step other_step(struct walk *k, uint64_t halfwords, struct nt_insn *i)
 {
 	struct walker *w = &k->other;
@@ -195,7 +195,7 @@ static enum step other_step(struct walk *k, uint64_t halfwords, struct nt_insn *
 		return w->halfwords == halfwords ? STEP_END : STEP_FAILED;
 	if (!fetch(w, i) || i->flags & NT_INSN_TRAPS)
 		return STEP_FAILED;
-	if (is_told(k, i->type))
+	if (is_reported(k, i->type))
 		return STEP_BRANCH;
 	if (i->type == NT_TYPE_NONE)
 		pass(w, i);
@@ -204,7 +204,7 @@ static enum step other_step(struct walk *k, uint64_t halfwords, struct nt_insn *
 	return STEP_ON;
 }
 
-/* HTM: the next branch that is told has this outcome. */
+/* HTM: give the next reported branch this outcome. */
 static bool other_has_outcome(struct walk *k, bool taken)
 {
 	struct nt_insn i;
@@ -220,7 +220,7 @@ static bool other_has_outcome(struct walk *k, bool taken)
 	return true;
 }
 
-/* BTM: a branch that is told was taken, and ends where mine did. Those before were not taken. */
+/* BTM: take the branch that ends where the taken one of the first walker did, none before it. */
 static bool other_has_message(struct walk *k)
 {
 	struct nt_insn i;
@@ -238,7 +238,7 @@ static bool other_has_message(struct walk *k)
 	return false;
 }
 
-/* On the way to the end no branch is told. */
+/* One instruction towards the end, past no reported branch; false: arrived or failed */
 static bool other_goes_on(struct walk *k, uint64_t halfwords, enum step *s)
 {
 	struct nt_insn i;
@@ -251,7 +251,7 @@ static bool other_goes_on(struct walk *k, uint64_t halfwords, enum step *s)
 	return *s == STEP_ON || *s == STEP_BRANCH;
 }
 
-/* The last event is a branch, which its message counts: can this be it? */
+/* Can this instruction be the branch of the last event? */
 static bool is_end(const struct walk *k, const struct nt_insn *i)
 {
 	if (i->type == NT_TYPE_NONE || i->flags & NT_INSN_TRAPS || is_silent_return(k, i))
@@ -279,7 +279,7 @@ static bool other_ends_in_branch(struct walk *k)
 	return false;
 }
 
-/* Can what the last event tells be where the other way ends? */
+/* Can the second walker reach what the last event reports? */
 static bool other_ends(struct walk *k)
 {
 	const struct nt_event *ev = k->end;
@@ -322,7 +322,7 @@ static struct nt_code *other_code(struct nt_session_queue *q)
 	return code;
 }
 
-/* The first event from @ev on, of those that were decoded, that tells more */
+/* The first decoded event from @ev on that tells more than an outcome; NULL: none */
 static const struct nt_event *find_end(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	const struct nt_event *end = q->ev + q->nr;
@@ -336,7 +336,7 @@ static const struct nt_event *find_end(const struct nt_session_queue *q, const s
 	       ev : NULL;
 }
 
-/* Both ways are the same up to the instruction that was patched. */
+/* Both walkers start at the patched instruction: the path up to there is the same. */
 static enum fit fit_at(struct nt_session_queue *q, const struct nt_event *ev,
 		       const struct nt_event *end, const struct nt_session_patch *patch)
 {
@@ -359,7 +359,7 @@ static enum fit fit_at(struct nt_session_queue *q, const struct nt_event *ev,
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events)
 {
-	/* Branch events are about their instruction, too; other events about what is before. */
+	/* Only branches executed the instruction at ev->from. */
 	bool before = ev->kind != NT_EV_BRANCH || nt_type_is_trap(ev->type);
 	const uint64_t last = ev->from + (before ? 0 : 4);
 	const struct nt_session_patch *patch = NULL;

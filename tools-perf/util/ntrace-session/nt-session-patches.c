@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Where two copies of the kernel's text differ, which were made at the start of a recording and at
- * its end.
- */
+/* Where the copies of the kernel's text of the start and of the end of a recording differ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nt-session.h"
 
-/* Where there are more, the one before has the rest. */
+/* Beyond this number, a difference extends the range before it. */
 #define PATCHES_MAX	4096
 
 static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
@@ -44,7 +41,7 @@ int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, cons
 	while (i < len && !err) {
 		for (from = i; i < len && first[i] != last[i]; i++)
 			;
-		/* What is patched are instructions, which four bytes have or share. */
+		/* Report whole instructions: round to four bytes. */
 		if (i > from)
 			err = add(p, (addr + from) & ~3ull, (addr + i + 3) & ~3ull);
 		else

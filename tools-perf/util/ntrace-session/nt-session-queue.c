@@ -555,19 +555,18 @@ static bool is_last(const struct nt_session_queue *q, const struct nt_event *ev)
 	return q->pos < q->nr && q->ev[q->pos].offset != ev->offset;
 }
 
-/* What is between the loss and the last of the events is not used; from there on the flow is known. */
+/* Drop the events behind the loss. The last of them tells where the flow goes on. */
 static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	struct nt_event start = { .from = ev->to, .to = ev->to, .time = ev->time,
 				  .offset = ev->offset, .kind = NT_EV_START,
 				  .flags = ev->flags & (NT_EVF_TIME | NT_EVF_STAMP) };
-
 	const bool unsaid = q->unsaid, broken = q->broken;
 	int err;
 
 	if (--q->doubtful || ev->kind == NT_EV_STOP)
 		return 0;
-	/* This is no start of the trace: whether some was lost before the next one is not known yet. */
+	/* The trace did not start here: keep what on_broken() needs for the next real start. */
 	q->broken = false;
 	err = q->host->event(q, &start, is_last(q, ev));
 	q->unsaid = unsaid;
@@ -575,7 +574,7 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	return err;
 }
 
-/* Two ways, and nothing in the trace tells which one was taken */
+/* Report a loss if the next message fits both copies of the kernel. */
 static int report_doubt(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	const struct nt_session_patch *patch = NULL;

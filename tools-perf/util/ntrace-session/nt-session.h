@@ -365,13 +365,13 @@ struct nt_session_patches {
 	size_t		nr;
 };
 
-/* The same bytes in both copies; returns 0 or -ENOMEM */
+/* Add the ranges where the copies differ: @len bytes at @addr of each; returns 0 or -ENOMEM */
 int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, const uint8_t *first,
 			       const uint8_t *last, size_t len);
-/* One in this code that was not returned before, or NULL */
+/* A range in [pc, pc + len) that no call has returned yet, or NULL */
 const struct nt_session_patch *nt_session_patches_ran(struct nt_session_patches *p, uint64_t pc,
 						      size_t len);
-/* The first one in [start, end), or NULL */
+/* The first range in [start, end), or NULL */
 const struct nt_session_patch *nt_session_patches_find(const struct nt_session_patches *p,
 						       uint64_t start, uint64_t end);
 void nt_session_patches_free(struct nt_session_patches *p);
@@ -486,7 +486,7 @@ struct nt_session_queue {
 	struct nt_session_buffer *buffer;
 	unsigned int		without_code;	/* the host's: 0, or 1: addresses, 2: of syncs */
 	bool			exact_period;	/* the host's: samples are one period apart */
-	const struct nt_session_patches *patches; /* the host's: NULL, or they can be taken back */
+	const struct nt_session_patches *patches; /* the host's; NULL: none */
 	struct nt_flow		*flow;		/* one of the two */
 	struct nt_session_quick	*quick;
 	struct nt_path		*path;		/* for the host to use */
@@ -516,8 +516,8 @@ struct nt_session_queue {
 	bool			guest;		/* V=1: what runs is a guest's ... */
 	pid_t			host_tid;	/* ... by leave of this task */
 	struct nt_session_replay replay;
-	unsigned int		doubtful;	/* events to come that are one loss */
-	unsigned int		no_doubt;	/* events to come that are the same in both copies */
+	unsigned int		doubtful;	/* events left to drop behind a loss */
+	unsigned int		no_doubt;	/* events left that both copies agree on */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
@@ -619,9 +619,9 @@ bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *e
 /* -------------------------------------------------- nt-session-doubt.c -- */
 
 /*
- * Is the event @ev, which is used next, behind a place that was patched, and does the trace fit the
- * other copy of the kernel's text, too, by another way? Returns that place, or NULL. *events: so
- * many from @ev on are about it; the last of them tells where the flow goes on.
+ * Did code that was patched run up to @ev, the next event, and does the trace fit the other copy of
+ * the kernel's text on another path, too? Returns the patched range, or NULL. *events: the number of
+ * events, from @ev on, that are in doubt; the last one tells where the flow goes on.
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
