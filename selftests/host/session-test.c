@@ -171,13 +171,12 @@ static void expect(const struct nt_session_buffer *b, size_t i, unsigned int idx
 	assert_int_equal(w->begin, resume || !i ? NT_SESSION_BEGIN_SYNC : NT_SESSION_BEGIN_ANYWHERE);
 }
 
-static void streams(void **state)
+/* Two CPUs with one sink, and one window of another sink */
+static struct nt_session shared_session(void)
 {
 	struct nt_session s = new_session();
-	struct nt_params params;
 	unsigned int cpu;
 
-	(void)state;
 	for (cpu = 0; cpu < 2; cpu++)
 		assert_int_equal(nt_session_add_terms(&s, cpu, (int)cpu, HW_ID(cpu)), 0);
 	add_piece(&s, 0, 0, 24, 0);
@@ -192,6 +191,16 @@ static void streams(void **state)
 	add_window(&s, 0, 16, 8, 60, 0);
 	assert_int_equal(nt_session_add_terms(&s, 0, 0, HW_ID(0)), 0);
 	assert_int_equal(nt_session_finish(&s), 0);
+	return s;
+}
+
+static void streams(void **state)
+{
+	struct nt_session s = shared_session();
+	struct nt_params params;
+	unsigned int cpu;
+
+	(void)state;
 	assert_int_equal(nt_session_streams(&s), 0);
 
 	assert_int_equal(s.nr_buffers, 4);
@@ -227,6 +236,41 @@ static void streams(void **state)
 	params.srcbits = 4;
 	nt_session_choose_src(&params, HW_ID(1));
 	assert_int_equal(params.src, 2);
+	nt_session_free(&s);
+}
+
+/* A dump leaves the windows where they are. The bytes tell which of them end inside a message. */
+static void streams_mark(void **state)
+{
+	struct nt_session s = shared_session();
+	const struct nt_session_window *own, *other;
+	static const uint8_t code[] = { 0x44, 0x05, 0x13, 0x24, 0x44, 0x05, 0x13 };
+	struct nt_params params;
+
+	(void)state;
+	assert_int_equal(nt_session_streams_mark(&s), 0);
+	assert_int_equal(s.nr_buffers, 2);
+	assert_int_equal(s.buffer[0]->nr_windows, 3);
+	assert_int_equal(s.buffer[1]->nr_windows, 3);
+	own = s.buffer[0]->window;
+	other = s.buffer[1]->window;
+	assert_int_equal(own[0].begin, NT_SESSION_BEGIN_SYNC);
+	/* the byte before this one is 7, of the other CPU's buffer, and ends a message */
+	assert_int_equal(other[0].begin, NT_SESSION_BEGIN_SYNC);
+	/* 57 */
+	assert_int_equal(own[1].begin, NT_SESSION_BEGIN_REST);
+	/* trace was lost */
+	assert_int_equal(other[1].begin, NT_SESSION_BEGIN_LOSS);
+	/* 65 */
+	assert_int_equal(other[2].begin, NT_SESSION_BEGIN_REST);
+	assert_true(other[2].shared);
+	assert_int_equal(own[2].begin, NT_SESSION_BEGIN_SYNC);
+	assert_false(own[2].shared);
+
+	/* no sync begins, but a message does */
+	nt_params_init(&params);
+	assert_int_equal(nt_session_window_skip(&own[1], &params, code, sizeof(code), false), 3);
+	assert_int_equal(nt_session_window_skip(&own[1], &params, code, 2, false), 2);
 	nt_session_free(&s);
 }
 
@@ -822,6 +866,7 @@ int main(void)
 		cmocka_unit_test(bytes),
 		cmocka_unit_test(ring),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(streams_mark),
 		cmocka_unit_test(passed),
 		cmocka_unit_test(patches),
 		cmocka_unit_test(two_sinks),

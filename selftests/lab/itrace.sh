@@ -19,6 +19,8 @@ recording 2; $record --kcore -e ntrace// -o kernel.data -- ls /
 recording 3; $record -e ntrace//u -o small.data -- ls /
 recording 4; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort
 recording 5; $record -m,64K -e ntrace//u -o pieces.data -- qsort
+# The AUX buffer is full whenever perf is late: windows end inside messages.
+recording 6; $record -m,8K -e ntrace//u -o full.data -- qsort
 true
 END
 guest run "$dir/record.sh"
@@ -210,16 +212,27 @@ ok $? "retstack=3 is refused in words where it is not there" "$dir/core/share/no
 
 script small d+o-a ip >"$dir/log.txt"
 same "d: every branch" "$(grep -c -v tr "$dir/small.flags")" "$(grep -c ': 0x[0-9a-f]* -> 0x' "$dir/log.txt")"
-same "d: every message" "$(wc -l <"$dir/small.dump")" \
-	"$(grep -c '^  [0-9a-f]\{8\}: [A-Z]' "$dir/log.txt")"
+# same_messages FILE: what -D and d print of each message, and of what is none, is the same.
+same_messages()
+{
+	host_perf run report -D -i "$share/$1.data" 2>"$log.err" >"$dir/dump"
+	# -D prints up to 16 bytes of the message before its text.
+	sed -n 's/^\(  [0-9a-f]\{8\}: \).\{50\}/\1/p' "$dir/dump" | sort >"$dir/dump.messages"
+	script "$1" d+o-a ip | grep '^  [0-9a-f]\{8\}: ' | sort >"$dir/log.messages"
+	diff "$dir/dump.messages" "$dir/log.messages" >"$log"
+	[ $? = 0 ] && [ -s "$dir/dump.messages" ]
+	ok $? "d: every message of -D, $1: $(wc -l <"$dir/dump.messages")" "$log" "$log.err"
+}
+same_messages small
 # perf fills AUXTRACE records up to 8 bytes: a window that begins there belongs to the next record.
-host_perf run report -D -i "$share/pieces.data" 2>"$log.err" | grep -a -e '^  [0-9a-f]\{8\}: ' \
-	-e 'PERF_RECORD_AUXTRACE size' >"$dir/pieces.dump"
-script pieces d+o-a ip >"$log"
-same "-D: every message, once, in $(grep -c PERF_RECORD "$dir/pieces.dump") records" \
-	"$(grep -c '^  [0-9a-f]\{8\}: [A-Z]' "$log")" "$(grep -c -v PERF_RECORD "$dir/pieces.dump")"
-[ "$(grep -c PERF_RECORD "$dir/pieces.dump")" -ge 4 ]
-ok $? "-D: several records"
+same_messages pieces
+records=$(grep -a -c 'PERF_RECORD_AUXTRACE size' "$dir/dump")
+[ "$records" -ge 4 ]
+ok $? "-D: several records: $records"
+same_messages full
+full=$(grep -a -c 'ntrace: AUX .*truncated' "$dir/dump") cut=$(grep -c 'cut message' "$dir/dump.messages")
+[ "$full" -ge 4 ] && [ "$cut" -ge 1 ]
+ok $? "-D: $full full windows, $cut cut messages"
 ! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" && grep -q '^event MMAP2: ' "$log"
 ok $? "d-a and d+a: without and with the other events" "$log.err"
 
@@ -229,6 +242,7 @@ for at in 30 60; do
 	head -c 300 /dev/zero | tr '\0' '\125' | dd of="$share/bad.data" bs=1 conv=notrunc \
 		status=none seek=$(($(stat -c %s "$share/bad.data") * at / 100))
 done
+same_messages bad
 errors=$(script bad e ip | grep -c 'instruction trace error')
 [ "$errors" -gt 0 ] && script bad d+o+e ip >"$log" && grep -q '^error: ' "$log" &&
 	[ "$(wc -l <"$log")" -lt 20000 ] && [ -z "$(script small d+o+e ip)" ]

@@ -196,6 +196,20 @@ version0()	# TOPOLOGY
 for t in $wanted; do
 	one $t
 done
+# Each message of a sink that CPUs share is in one of their buffers: perf and ntrace print it there.
+dumps()		# TOPOLOGY
+{
+	local data=$dir/$1/share/cpus.data
+
+	host_perf "$1" report -D -i "$data" 2>"$dir/dump.err" |
+		sed -n 's/^  \([0-9a-f]\{8\}\): .\{50\}SRC=\([0-9]*\) /0x\1 \2 /p' | sort >"$dir/$1/dump.perf"
+	"$lab/enter" "$build/host/ntrace" dump "$data" 2>>"$dir/dump.err" | grep -v '^#' | sort >"$dir/$1/dump.ntrace"
+	[ -s "$dir/$1/dump.perf" ] && diff "$dir/$1/dump.perf" "$dir/$1/dump.ntrace" >"$dir/dump.diff"
+	ok $? "$1: ntrace dump and perf's -D: $(wc -l <"$dir/$1/dump.perf") messages" "$dir/dump.diff" "$dir/dump.err"
+}
+for t in sram-shared p550; do
+	[[ " $wanted " != *" $t "* ]] || dumps $t
+done
 for t in $wanted; do
 	for what in cpus thread both all; do
 		[ -s "$dir/$t/share/$what.data" ] && [ $t != p550 ] || continue

@@ -63,6 +63,16 @@ static size_t walk(const struct nt_params *params, uint64_t offset, const uint8_
 	return at;
 }
 
+/* Of a dump, what nt_session_streams_mark() found */
+static void put_passed(const struct nt_session_window *w, size_t n)
+{
+	if (n && w->begin == NT_SESSION_BEGIN_REST)
+		printf("# 0x%08" PRIx64 ": rest of a message, %zu bytes\n", w->offset, n);
+	else if (n && w->begin == NT_SESSION_BEGIN_LOSS)
+		printf("# 0x%08" PRIx64 ": behind a loss, may be inside a message, skipped %zu\n",
+		       w->offset, n);
+}
+
 /* Window number k of a buffer. Returns how many bytes of it there are. */
 static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k, struct rest *rest,
 			  message_fn fn, void *ctx)
@@ -87,6 +97,7 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 	more = nt_session_goes_on(b, k + 1, len == w->size);
 	if (!w->resume)
 		at = nt_session_window_skip(w, &params, data, len, more);
+	put_passed(w, at);
 	if (!w->resume && nt_session_window_is_middle(data, len, at))
 		more = nt_session_goes_on(b, k + 1, false);
 	if (w->shared)
@@ -183,6 +194,8 @@ int rec_dump(const char *path, const struct rec_options *o)
 	if (has_of_nobody(&rec))
 		die("%s: --pid and --tid are for the trace of tasks: messages in a CPU's buffer are of all who ran there; `ntrace decode' tells them apart",
 		    path);
+	if (nt_session_streams_mark(&rec.trace))
+		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < rec.trace.nr_buffers; i++) {
 		struct nt_session_buffer *b = rec.trace.buffer[i];
 

@@ -80,8 +80,14 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 	size = nt_session_there(&nt->trace, w);
 	buf = malloc(size + 1);
 	len = buf ? nt_session_read(&nt->trace, w, buf, size) : 0;
-	/* Where that is in the middle of a message, its rest looks like another one. */
-	for (at = len > 0 ? nt_session_window_skip(w, &params, buf, len, false) : 0; at < len; )
+	/* The rest of a message looks like another one. */
+	at = len > 0 ? nt_session_window_skip(w, &params, buf, len, false) : 0;
+	if (at && (w->begin == NT_SESSION_BEGIN_REST || w->begin == NT_SESSION_BEGIN_LOSS)) {
+		dump_bytes(buf, at, w->offset);
+		color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", w->begin == NT_SESSION_BEGIN_REST ?
+			      "rest of a message" : "behind a loss, may be inside a message");
+	}
+	while (at < len)
 		at += dump_one(&params, buf + at, len - at, w->offset + at);
 	if ((u64)max_t(ssize_t, len, 0) < w->size)
 		printf("  the rest is not in the file\n");

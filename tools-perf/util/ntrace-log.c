@@ -122,6 +122,8 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 	char text[256];
 	int n = nt_msg_decode(params, data, len, &msg);
 
+	if (!n && msg.idle < len)
+		fprintf(to, "  %08" PRIx64 ": cut message\n", offset + msg.idle);
 	if (!n)
 		return len;
 	if (n < 0) {
@@ -133,8 +135,8 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 	return n;
 }
 
-/* The messages up to that which an event is from */
-static void log_messages(struct ntrace_queue *q, u64 until)
+/* The messages that begin before an offset */
+static void log_messages(struct ntrace_queue *q, u64 end)
 {
 	struct nt_session_window *w = q->s.window;
 	u64 begin = w->offset - q->s.rest;
@@ -150,7 +152,7 @@ static void log_messages(struct ntrace_queue *q, u64 until)
 	}
 	if (ntrace_params(q->nt, w->hw_id, w->cpu, &params))
 		return;
-	while (q->logged <= until && q->logged - begin < q->s.data_len) {
+	while (q->logged < end && q->logged - begin < q->s.data_len) {
 		at = q->logged - begin;
 		q->logged += log_message(q->nt->log->to, &params, q->s.data + at, q->s.data_len - at,
 					 q->logged);
@@ -166,7 +168,7 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 		return;
 	to = q->nt->log->to;
 	if (q->s.window)
-		log_messages(q, ev->offset);
+		log_messages(q, ev->offset + 1);
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 		fprintf(to, "    %d: %#" PRIx64 " -> %#" PRIx64 " type %u\n", q->s.tid, ev->from,
@@ -187,6 +189,13 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 			nt_strerror(ev->reason));
 		break;
 	}
+}
+
+/* The messages at the end of a window that no event came from */
+void ntrace_log_leave(struct ntrace_queue *q, size_t used)
+{
+	if (q->nt->log)
+		log_messages(q, q->s.window->offset - q->s.rest + used);
 }
 
 /* An event of the file; with +a in full, with -a not at all */

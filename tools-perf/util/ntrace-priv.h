@@ -211,6 +211,7 @@ struct ntrace_log;
 int ntrace_log_open(struct ntrace *nt);
 void ntrace_log_close(struct ntrace *nt);
 void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev);
+void ntrace_log_leave(struct ntrace_queue *q, size_t used);
 void ntrace_log_event(struct ntrace *nt, union perf_event *event,
 		      const struct perf_sample *sample);
 void ntrace_log_error(struct ntrace_queue *q, const char *msg);

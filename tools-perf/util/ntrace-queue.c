@@ -184,6 +184,11 @@ static void enter(struct nt_session_queue *s, const struct nt_session_window *w)
 	ntrace_cycles_window(q, w);
 }
 
+static void leave(struct nt_session_queue *s, size_t used)
+{
+	ntrace_log_leave(queue_of(s), used);
+}
+
 static int broken(struct nt_session_queue *s __maybe_unused, int err)
 {
 	pr_err("ntrace: decoder: %s\n", nt_strerror(err));
@@ -315,6 +320,7 @@ int ntrace_queue_event(struct nt_session_queue *s, const struct nt_event *ev, bo
 static const struct nt_session_host perf_host = {
 	.is_timed	= is_timed,
 	.enter		= enter,
+	.leave		= leave,
 	.terms		= terms,
 	.use_code	= use_code,
 	.broken		= broken,

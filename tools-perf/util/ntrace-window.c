@@ -371,7 +371,8 @@ int ntrace_windows_find(struct ntrace *nt)
 	err = s.err ?: ask(nt);
 	err = err ?: nt_session_finish(&nt->trace);
 	/* A dump shows the records as they are. */
-	if (!err && !dump_trace)
-		err = nt_session_streams(&nt->trace);
+	if (!err)
+		err = dump_trace ? nt_session_streams_mark(&nt->trace) :
+				   nt_session_streams(&nt->trace);
 	return err ?: make_queues(nt);
 }

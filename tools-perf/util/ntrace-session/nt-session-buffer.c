@@ -373,7 +373,8 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 }
 
 /*
- * The number of bytes before the first message with a full address. @open: the next window continues
+ * The number of bytes before the first message with a full address; of a shared stream that
+ * nt_session_streams_mark() marked, those before the first message. @open: the next window continues
  * the stream, so keep a message that is cut at the end.
  */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
@@ -385,6 +386,8 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 
 	if (w->begin == NT_SESSION_BEGIN_SYNC)
 		return 0;
+	if (w->begin == NT_SESSION_BEGIN_REST || w->begin == NT_SESSION_BEGIN_LOSS)
+		return next_message(data, len);
 	if (w->begin == NT_SESSION_BEGIN_ANYWHERE)
 		at = next_message(data, len);
 	while ((n = nt_session_message(params, data, len, &at, &msg)))

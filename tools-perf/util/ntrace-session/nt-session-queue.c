@@ -200,8 +200,11 @@ static int keep_rest(struct nt_session_queue *q)
 {
 	size_t used = q->data_skip + (q->quick ? nt_session_quick_consumed(q->quick) :
 						 nt_flow_consumed(q->flow));
+	size_t rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
 
-	q->rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
+	if (q->host->leave)
+		q->host->leave(q, q->data_len - rest);
+	q->rest = rest;
 	if (q->rest > NT_SESSION_REST_MAX) {
 		q->rest = 0;
 		return nt_session_flow_loss(q, NT_SESSION_LOSS_DATA, 0,

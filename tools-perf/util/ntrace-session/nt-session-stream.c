@@ -21,6 +21,7 @@
 struct entry {
 	uint64_t			sink;
 	size_t				nr;	/* in the order of the file */
+	struct nt_session_window	*from;
 	struct nt_session_window	window;
 };
 
@@ -53,7 +54,7 @@ static bool is_shared(const struct nt_session_window *w)
 }
 
 static int add_entry(const struct nt_session *session, struct streams *s,
-		     const struct nt_session_window *w)
+		     struct nt_session_window *w)
 {
 	struct entry *entry = nt_session_grow(s->entry, s->nr, sizeof(*entry));
 
@@ -63,6 +64,7 @@ static int add_entry(const struct nt_session *session, struct streams *s,
 	entry[s->nr] = (struct entry) {
 		.sink = sink_of(session, w->cpu),
 		.nr = s->nr,
+		.from = w,
 		.window = *w,
 	};
 	entry[s->nr].window.shared = true;
@@ -90,25 +92,33 @@ static int add_cpu(struct streams *s, const struct nt_session_terms *terms)
 	return 0;
 }
 
-/* Take the windows of shared sinks from the buffer that they were found in. */
-static int take_buffer(const struct nt_session *session, struct streams *s,
-		       struct nt_session_buffer *b)
+/* The windows of shared sinks that a buffer has, and the CPUs that have such a sink */
+static int find_entries(const struct nt_session *session, struct streams *s,
+			struct nt_session_buffer *b)
 {
-	size_t i, kept = 0;
+	size_t i;
 	int err = 0;
 
 	for (i = 0; i < b->nr_windows && !err; i++) {
 		if (is_shared(&b->window[i]))
 			err = add_entry(session, s, &b->window[i]);
-		else
-			b->window[kept++] = b->window[i];
 	}
-	b->nr_windows = kept;
 	for (i = 0; i < b->nr_terms && !err; i++) {
 		if (ntrace_is_shared(b->terms[i].hw_id))
 			err = add_cpu(s, &b->terms[i]);
 	}
 	return err;
+}
+
+static void drop_shared(struct nt_session_buffer *b)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < b->nr_windows; i++) {
+		if (!is_shared(&b->window[i]))
+			b->window[kept++] = b->window[i];
+	}
+	b->nr_windows = kept;
 }
 
 static int by_time(const void *a, const void *b)
@@ -177,20 +187,67 @@ static int add_stream(struct nt_session *session, const struct streams *s,
 	return err;
 }
 
+static int find_streams(struct nt_session *session, struct streams *s)
+{
+	unsigned int idx;
+	int err = 0;
+
+	for (idx = 0; idx < session->nr_buffers && !err; idx++)
+		err = session->buffer[idx] ? find_entries(session, s, session->buffer[idx]) : 0;
+	if (!err && s->nr) {
+		qsort(s->entry, s->nr, sizeof(*s->entry), by_time);
+		link_windows(s);
+	}
+	return err;
+}
+
 int nt_session_streams(struct nt_session *session)
 {
 	struct streams s = { .nr = 0 };
 	unsigned int idx;
-	int err = 0;
+	int err = find_streams(session, &s);
 	size_t i;
 
 	for (idx = 0; idx < session->nr_buffers && !err; idx++)
-		err = session->buffer[idx] ? take_buffer(session, &s, session->buffer[idx]) : 0;
-	if (!err && s.nr) {
-		qsort(s.entry, s.nr, sizeof(*s.entry), by_time);
-		link_windows(&s);
-		for (i = 0; i < s.nr_cpus && !err; i++)
-			err = add_stream(session, &s, &s.cpu[i]);
+		if (session->buffer[idx])
+			drop_shared(session->buffer[idx]);
+	for (i = 0; s.nr && i < s.nr_cpus && !err; i++)
+		err = add_stream(session, &s, &s.cpu[i]);
+	free(s.entry);
+	free(s.cpu);
+	return err;
+}
+
+/* Does a message go on behind the window's last byte? Idle bytes look like the end of one. */
+static bool ends_inside(const struct nt_session *session, const struct nt_session_window *w)
+{
+	struct nt_session_window last = *w;
+	uint8_t byte;
+
+	last.offset += w->size - 1;
+	last.size = 1;
+	return nt_session_read(session, &last, &byte, 1) == 1 && (byte & 3) != 3;
+}
+
+int nt_session_streams_mark(struct nt_session *session)
+{
+	struct streams s = { .nr = 0 };
+	int err = find_streams(session, &s);
+	bool inside = false;
+	size_t i;
+
+	for (i = 0; i < s.nr && !err; i++) {
+		const struct nt_session_window *w = &s.entry[i].window;
+		struct nt_session_window *from = s.entry[i].from;
+
+		inside &= w->resume;
+		from->shared = true;
+		if (inside)
+			from->begin = NT_SESSION_BEGIN_REST;
+		else if (w->begin == NT_SESSION_BEGIN_ANYWHERE && !w->orphan && !w->ring)
+			from->begin = NT_SESSION_BEGIN_LOSS;
+		if (w->size)
+			inside = ends_inside(session, w);
 	}
 	free(s.entry);
 	free(s.cpu);

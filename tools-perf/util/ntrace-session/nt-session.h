@@ -51,6 +51,9 @@ struct nt_session_piece {
 enum nt_session_begin {
 	NT_SESSION_BEGIN_SYNC,	/* a sync message begins */
 	NT_SESSION_BEGIN_MESSAGE,	/* some message begins */
+	/* Of a shared stream: a message of the window before ends here. Trace is lost before it. */
+	NT_SESSION_BEGIN_REST,
+	NT_SESSION_BEGIN_LOSS,
 	NT_SESSION_BEGIN_ANYWHERE,
 };
 
@@ -188,6 +191,8 @@ bool nt_session_is_padding(const uint8_t *data, size_t len);
 int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b);
 /* Take the windows of shared sinks out of their buffers, and give each CPU a buffer with all. */
 int nt_session_streams(struct nt_session *s);
+/* Leave them, and set NT_SESSION_BEGIN_REST and _LOSS: what a dump is not to take for a message */
+int nt_session_streams_mark(struct nt_session *s);
 /*
  * Does a stream go on in window number next of a buffer? whole: all bytes of the one before are
  * there; else it does not any more.
@@ -406,6 +411,8 @@ struct nt_session_host {
 	bool (*is_timed)(struct nt_session_queue *q, const struct nt_session_window *w);
 	/* NULL. A window begins; q->timed is still that of the one before. */
 	void (*enter)(struct nt_session_queue *q, const struct nt_session_window *w);
+	/* NULL. q->window ends; its last events are from the first @used bytes of q->data. */
+	void (*leave)(struct nt_session_queue *q, size_t used);
 	/* How its messages are to be decoded; code is read so from now on. */
 	int (*terms)(struct nt_session_queue *q, const struct nt_session_window *w,
 		     struct nt_params *params);
