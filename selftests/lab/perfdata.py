@@ -7,6 +7,7 @@
     perfdata.py again TYPE N M IN OUT           all from the Nth to the Mth come again behind that
     perfdata.py drop TYPE N IN OUT              it is gone
     perfdata.py flags N VALUE IN OUT            flags of the Nth AUX record
+    perfdata.py size N SIZE IN OUT              size of the Nth AUX record
     perfdata.py trace OFFSET BYTES IN OUT       bytes in hex, in the trace of the first AUX buffer there
     perfdata.py text-poke ADDR OLD NEW TIME IN OUT   bytes in hex; at that time, 0: before all others
     perfdata.py peek ADDR LENGTH KCORE          bytes of a copy of the kernel, in hex
@@ -130,9 +131,9 @@ def main():
     elif what == "again":
         at, (last, _, size, _) = f.find(args[0], int(args[1]))[0], f.find(args[0], int(args[2]))
         f.replace(last + size, 0, bytes(f.bytes[at:last + size]))
-    elif what == "flags":
+    elif what in ("size", "flags"):
         at, _, size, _ = f.find("aux", int(args[0]))
-        struct.pack_into("<Q", f.bytes, at + 24, int(args[1], 0))
+        struct.pack_into("<Q", f.bytes, at + (16 if what == "size" else 24), int(args[1], 0))
     elif what == "trace":
         f.trace(int(args[0], 0), bytes.fromhex(args[1]))
     elif what == "text-poke":
