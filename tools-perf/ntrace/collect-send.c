@@ -45,6 +45,16 @@ uint64_t collect_send_waiting(const struct collect *c)
 	return all;
 }
 
+static void sync_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd))
+		die("%s: cannot be written to the disk: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* The new name promises the content, so the content is on the disk first. */
 void collect_send_add(const struct collect *c, const char *path, const char *suffix)
 {
 	char *waiting = collect_path(c, "outbox"), hex[EDGES_SHA256_HEX], *to;
@@ -54,6 +64,7 @@ void collect_send_add(const struct collect *c, const char *path, const char *suf
 	edges_sha256_hex(id, hex);
 	if (asprintf(&to, "%s/%s.%s", waiting, hex, suffix) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
+	sync_file(path);
 	if (rename(path, to))
 		die("%s: %s", to, strerror(errno));
 	free(to);
