@@ -6,6 +6,7 @@
 #ifndef _NTRACE_COMPONENT_H
 #define _NTRACE_COMPONENT_H
 
+#include <linux/bitfield.h>
 #include <linux/device.h>
 #include <linux/io.h>
 #include <linux/irq_work.h>

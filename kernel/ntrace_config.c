@@ -3,6 +3,7 @@
  * From the user ABI to register values and back: pure functions, which serve validation and use
  * alike.
  */
+#include <linux/bitfield.h>
 #include <linux/log2.h>
 
 #include <asm/cpufeature.h>
