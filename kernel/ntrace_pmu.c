@@ -156,7 +156,7 @@ static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, c
 
 	cpumask_and(mask, mask, cpu_online_mask);
 
-	return cpumap_print_to_pagebuf(true, page, mask);
+	return sysfs_emit(page, "%*pbl\n", cpumask_pr_args(mask));
 }
 static DEVICE_ATTR_RO(cpumask);
 
