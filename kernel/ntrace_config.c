@@ -47,7 +47,8 @@ bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
 
 static bool ntrace_has_hypervisor(void)
 {
-	return riscv_isa_extension_available(NULL, h);
+	/* The constant is RISCV_ISA_EXT_h or RISCV_ISA_EXT_H, depending on the kernel. */
+	return __riscv_isa_extension_available(NULL, 'h' - 'a');
 }
 
 /* The privileges that there are */

@@ -78,7 +78,10 @@ bool ntrace_context_cpu_online(unsigned int cpu)
 	scoped_guard(irqsave)
 		present = ntrace_context_probe();
 
-	cpumask_assign_cpu(cpu, &ntrace_context_cpus, present);
+	if (present)
+		cpumask_set_cpu(cpu, &ntrace_context_cpus);
+	else
+		cpumask_clear_cpu(cpu, &ntrace_context_cpus);
 	cpumask_set_cpu(cpu, &ntrace_context_probed);
 
 	return present;
