@@ -36,6 +36,9 @@ def fixed():
     yield U | STE | 1 << 37, 16, "tick"
     yield U | S | sum(FILTERS) - (1 << 34) - (1 << 36), 16, "tick"
     yield U, 64, "next"
+    # a switch of tasks leaves a section out: more than one fills the deepest buffer
+    for _ in range(2):
+        yield U | S, 128, "mixed"
 
 
 def at_random(n):

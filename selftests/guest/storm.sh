@@ -114,7 +114,7 @@ count()		# WORD
 }
 
 # A recording takes a second; the debug kernel, and a busy host, make it tens of them.
-limit=$((120 * ${SLOW:-1}))
+limit=$((600 * ${SLOW:-1}))
 for number in 1 2 3 4 5 6 7 8; do
 	recorder &
 done

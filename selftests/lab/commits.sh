@@ -19,7 +19,7 @@ bindings=Documentation/devicetree/bindings
 binding=riscv/riscv,trace-component.yaml
 
 # With the reasons in the cover letter. What is not the kernel's own code may not use its headers.
-explained=FILE_PATH_CHANGES,INCLUDE_LINUX,MACRO_ARG_REUSE
+explained=ALLOC_WITH_SIZEOF,FILE_PATH_CHANGES,INCLUDE_LINUX,MACRO_ARG_REUSE
 explained_for_programs=$explained,ARRAY_SIZE,BIT_MACRO,CAMELCASE,COMPLEX_MACRO,EMBEDDED_FUNCTION_NAME
 explained_for_programs+=,LONG_LINE_STRING,MACRO_WITH_FLOW_CONTROL,MULTIPLE_ASSIGNMENTS
 explained_for_programs+=,PREFER_DEFINED_ATTRIBUTE_MACRO,SPDX_LICENSE_TAG,VOLATILE

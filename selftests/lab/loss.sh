@@ -41,7 +41,7 @@ more group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses
 more group kernel "b i" '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
 # SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often the
 # area is full depends on when perf comes.
-group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
+group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=300000 --plugin-arg nostick=te:0x0:0x8000
 more group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 # One encoder, a funnel, and a sink so small that it is full before the driver comes
 smp=1

@@ -53,7 +53,7 @@ recording 1
 $record -a -e ntrace/stall/u -o all.data -- sh -c "sleep 0.1; $suspend && sleep 0.1 && qsort" >/dev/null 2>&1
 tell all $?,$(traced all.data)
 recording 2
-$record -e ntrace//u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
+$record -e ntrace/stall/u -o task.data -- sh -c "$suspend && qsort" >/dev/null 2>&1
 tell task $?,$(traced task.data)
 recording 3
 sh -c "$suspend" && event-test 'HTM: user space' >unused.txt && grep -q '^ok 1 - HTM' unused.txt
@@ -71,7 +71,7 @@ echo processors >/sys/power/pm_test && echo disk >/sys/power/state
 tell without $?,$(cat $cpus/online)
 recording 4
 state online >$cpus/cpu1/hotplug/target &&
-	$record -C 1 -e ntrace//u -o late.data -- taskset -c 1 ./qsort >/dev/null 2>&1
+	$record -C 1 -e ntrace/stall/u -o late.data -- taskset -c 1 ./qsort >/dev/null 2>&1
 tell late $?,$(traced late.data)
 recording 5
 driver=/sys/bus/virtio/drivers/9pnet_virtio

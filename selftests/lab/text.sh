@@ -8,7 +8,8 @@ name=text
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/../forms.bash"
 
-record="perf --buildid-dir /mnt/debug record"
+# few ends of chunks, where a window may be full before the driver polls
+record="perf --buildid-dir /mnt/debug record -m ,16M"
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0
 events=/sys/kernel/tracing/events

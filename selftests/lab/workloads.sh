@@ -24,6 +24,7 @@ terms()		# MODE RETSTACK
 	[ "$1" = htm ] && echo "ntrace/retstack=$2/u" || echo "ntrace/btm,retstack=$2/u"
 }
 
+# At the end of a chunk of the AUX area a window may be short, and full before the driver polls: few chunks.
 guest_script()	# TERMS GROUP
 {
 	local p n=0
@@ -32,7 +33,7 @@ guest_script()	# TERMS GROUP
 	for p in $programs; do
 		n=$((n + 1))
 		echo "recording $n"
-		echo "perf --buildid-dir /mnt/debug record -e $1 -o $p.data -- $p || status=1"
+		echo "perf --buildid-dir /mnt/debug record -m ,16M -e $1 -o $p.data -- $p || status=1"
 	done
 	[ "$2" != htm-3 ] || busy_script "$1" $((n + 1))
 	echo 'exit $status'
@@ -47,7 +48,7 @@ busy_script()	# TERMS NUMBER
 	ticks() { awk '{ print \$14 + \$15 }' /proc/\$1/stat; }
 	before="\$(ticks \$same) \$(ticks \$other)"
 	recording $2
-	perf --buildid-dir /mnt/debug record -e $1 -o busy.data -- threads || status=1
+	perf --buildid-dir /mnt/debug record -m ,16M -e $1 -o busy.data -- threads || status=1
 	echo \$before \$(ticks \$same) \$(ticks \$other) >busy.txt
 	kill \$same \$other
 	END
