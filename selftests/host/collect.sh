@@ -6,7 +6,6 @@
 
 . "$(dirname "$0")/lib.bash"
 exec 2>"$scratch/stderr"
-here=$(dirname "$0")
 mix=$samples/mix
 
 build_recdata && cp "$mix/mix.elf" "$scratch/prog"
@@ -49,18 +48,20 @@ collect 0 rec.0 && arrived "$scratch/0.edges" && waiting 0 && [ ! -e "$scratch/f
 verdict $? 'edges arrive, and nothing else'
 [ "$(stat -c %a "$state" "$state/outbox" | paste -sd' ')" = '700 700' ]
 verdict $? 'what waits is for no other eyes'
-"${CC:-gcc}" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/synced.so" "$here/synced.c" -ldl
-verdict $? 'synced'
 [ "$(cut -d ' ' -f 2 "$state/day")" = "$(stat -c %s "$scratch/0.edges")" ]
 verdict $? 'bytes are charged to the day'
 
+build_preload synced
+verdict $? 'synced'
 mv "$spool/incoming" "$spool/away"
 collect 1 rec.1 && waiting 1 && grep -q 'it is sent the next time$' "$scratch/said"
 verdict $? 'a spool that is not there: it waits'
 mv "$spool/away" "$spool/incoming"
-LD_PRELOAD=$scratch/synced.so SYNCED_SEEN=$scratch/synced collect 0 rec.2 && arrived "$scratch"/{0,1,2}.edges && waiting 0
+LD_PRELOAD=$scratch/synced.so SYNCED_SEEN=$scratch/synced collect 0 rec.2 &&
+	arrived "$scratch"/{0,1,2}.edges && waiting 0
 verdict $? '... and is sent the next time'
-grep -q "^synced $state/outbox/" "$scratch/synced" && grep -q "^synced $spool/incoming/" "$scratch/synced" &&
+grep -q "^synced $state/outbox/" "$scratch/synced" &&
+	grep -q "^synced $spool/incoming/" "$scratch/synced" &&
 	! grep '^not-synced .*/\(outbox\|incoming\)/' "$scratch/synced"
 verdict $? 'a file is on the disk before it has its name'
 

@@ -269,18 +269,19 @@ mv "$scratch/moved" "$scratch/prog"
 verdict $? "a host's programs, in symfs/: no losses"
 is_truth_at 1 $status "a host's programs, in symfs/" 0 3
 # a shared folder whose files have to have names
-"$CC" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/nfs.so" "$here/no-tmpfile.c" -ldl
+build_preload no-tmpfile
 verdict $? 'no-tmpfile'
 new_spool nfs
 for ((r = 0; r < recordings; r += 3)); do send $r "$(host_of $r)"; done
-LD_PRELOAD=$scratch/nfs.so fleet "$spool"
+LD_PRELOAD=$scratch/no-tmpfile.so fleet "$spool"
 cp "$spool/merged/sum.edges" "$scratch/nfs.sum"
 left=$(find "$spool" -name '.ntrace.*')
 rm -rf "$spool/work" "$spool/merged"
 fleet "$spool"
 [ -z "$left" ] && cmp "$spool/merged/sum.edges" "$scratch/nfs.sum"
 verdict $? 'without files that have no name: the same bytes'
-NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/nfs.so "$ntrace" merge -o "$scratch/got" "$scratch/sum" && [ -s "$scratch/seen" ] &&
+NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/no-tmpfile.so \
+	"$ntrace" merge -o "$scratch/got" "$scratch/sum" && [ -s "$scratch/seen" ] &&
 	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
 verdict $? '... by ntrace merge, too'
 

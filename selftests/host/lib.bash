@@ -53,6 +53,13 @@ build_recdata()
 		"$top/selftests/host/recdata.c" "$out/libntrace.a" -lelf
 }
 
+# build_preload NAME: $scratch/NAME.so, for LD_PRELOAD
+build_preload()
+{
+	"${CC:-gcc}" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/$1.so" \
+		"$top/selftests/host/$1.c" -ldl
+}
+
 # encode LIST OPTION...: to $scratch/trace
 encode()
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A library to be preloaded: rename() of a file whose content was not written to the disk before is
- * a line in the file that SYNCED_SEEN names, and so is one of a file whose content was.
+ * A library to be preloaded: each rename() adds a line to the file that SYNCED_SEEN names, which
+ * says whether the last fsync() or fdatasync() before was of the renamed file.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -26,7 +26,8 @@ status=0
 recording 1; perf record -q -a -e kprobes:give -e kprobes:take -o /tmp/syncs.data -- \
 	perf --buildid-dir /mnt/debug record -a -e ntrace//u -o cpus.data -- bounce || status=1
 recording 2; perf record -q -a -e kprobes:give -e kprobes:take -o /tmp/more.data -- \
-	perf --buildid-dir /mnt/debug record -m,16M -e ntrace/stall/u -o much.data -- bigtrace 200 || status=1
+	perf --buildid-dir /mnt/debug record -m,16M -e ntrace/stall/u -o much.data -- \
+	bigtrace 200 || status=1
 recording 3
 for what in syncs more; do
 	perf script -i /tmp/$what.data -F event,trace || status=1

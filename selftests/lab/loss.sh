@@ -19,7 +19,9 @@ group()
 	shift 5
 	# two copies of the kernel and of all its symbols take seconds
 	[[ $event == *ntrace/*/u ]] || event="--kcore $event"
-	echo "cd /mnt; recording 1; $record $event -o it.data -- $workload" >"$dir/$group.sh"
+	# perf that waits for the host to write its file comes late, and more is lost.
+	echo "cd /mnt; recording 1; $record $event -o /tmp/it.data -- $workload && cp -r /tmp/it.data ." \
+		>"$dir/$group.sh"
 	guest "$group" "$dir/$group.sh" "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for list in $lists; do
@@ -41,7 +43,7 @@ more group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses
 more group kernel "b i" '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
 # SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often the
 # area is full depends on when perf comes.
-group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=300000 --plugin-arg nostick=te:0x0:0x8000
+group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 more group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
 # One encoder, a funnel, and a sink so small that it is full before the driver comes
 smp=1

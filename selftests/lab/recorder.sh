@@ -261,11 +261,17 @@ pieces run 25 samples "samples with trace" --insns 10000
 
 # --- files that were not completed
 
-pieces run 11 killed "a recorder that was killed" --insns 100000 --errors 64
+# missing NAME: so many windows have bytes that the file lacks, each of them an error
+missing()
+{
+	"$lab/enter" "$build/host/ntrace" dump "$share/$1.data" 2>>"$dir/log" |
+		grep -c 'the file does not have the rest'
+}
+pieces run 11 killed "a recorder that was killed" --insns 100000 --errors $((6 + $(missing killed)))
 "$lab/enter" "$build/host/ntrace" script "$share/killed.data" 2>"$dir/log" | grep -c branches: >"$dir/killed.lines"
 [ "$(cat "$dir/killed.lines")" -gt 10000 ] && ! grep -v ' losses' "$dir/log"
 ok $? "ntrace script decodes $(cat "$dir/killed.lines") branches of it" "$dir/log"
-pieces run 13 full "a disk that is full" --insns 10000 --errors 64
+pieces run 13 full "a disk that is full" --insns 10000 --errors $((6 + $(missing full)))
 grep -q 'No space left on device: the file ends there' "$share/full.txt" && grep -q 'status 2' "$share/full.txt" &&
 	host_perf run report --header-only -i "$share/full.data" >"$dir/full.header" 2>&1 &&
 	grep -q 'hostname : guest' "$dir/full.header"

@@ -8,7 +8,7 @@ name=text
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/../forms.bash"
 
-# few ends of chunks, where a window may be full before the driver polls
+# The last window of a chunk of the AUX area may be full before the driver polls: record few chunks.
 record="perf --buildid-dir /mnt/debug record -m ,16M"
 cat >"$dir/guest.sh" <<END
 cd /mnt; status=0

@@ -197,18 +197,57 @@ for t in $wanted; do
 	one $t
 done
 # Each message of a sink that CPUs share is in one of their buffers: perf and ntrace print it there.
-dumps()		# TOPOLOGY
+# The rest of a message that the window before begins is no message.
+dumps()		# TOPOLOGY NAME
 {
-	local data=$dir/$1/share/cpus.data
+	local data=$dir/$1/share/$2.data dump=$dir/$1/$2.dump err=$dir/$1/$2.dump.err rests
 
-	host_perf "$1" report -D -i "$data" 2>"$dir/dump.err" |
-		sed -n 's/^  \([0-9a-f]\{8\}\): .\{50\}SRC=\([0-9]*\) /0x\1 \2 /p' | sort >"$dir/$1/dump.perf"
-	"$lab/enter" "$build/host/ntrace" dump "$data" 2>>"$dir/dump.err" | grep -v '^#' | sort >"$dir/$1/dump.ntrace"
-	[ -s "$dir/$1/dump.perf" ] && diff "$dir/$1/dump.perf" "$dir/$1/dump.ntrace" >"$dir/dump.diff"
-	ok $? "$1: ntrace dump and perf's -D: $(wc -l <"$dir/$1/dump.perf") messages" "$dir/dump.diff" "$dir/dump.err"
+	host_perf "$1" report -D -i "$data" >"$dump" 2>"$err"
+	sed -n -E 's/^  ([0-9a-f]{8}): .{50}SRC=([0-9]*) /0x\1 \2 /p' "$dump" | sort >"$dump.perf"
+	"$lab/enter" "$build/host/ntrace" dump "$data" >"$dump.all" 2>>"$err"
+	grep -v '^#' "$dump.all" | sort >"$dump.ntrace"
+	[ -s "$dump.perf" ] && diff "$dump.perf" "$dump.ntrace" >"$dump.diff"
+	ok $? "$1: ntrace dump and perf's -D: $(wc -l <"$dump.perf") messages" "$dump.diff" "$err"
+	rests=$(grep -c ' rest of a message' "$dump.all")
+	[ "$rests" = "$(grep -c ' message cut by ' "$dump.all")" ] &&
+		[ "$rests" = "$(grep -c ' rest of a message$' "$dump")" ] &&
+		[ "$rests" = "$(grep -c ' cut message$' "$dump")" ] &&
+		{ [ $1 != held ] || [ "$rests" -gt 0 ]; }
+	ok $? "$1: $rests messages of two windows" "$err"
 }
-for t in sram-shared p550; do
-	[[ " $wanted " != *" $t "* ]] || dumps $t
+
+# The last message of a window becomes idle bytes and the first byte of a vendor's message, which
+# the first window of the other CPU's buffer ends. No event comes from such a message.
+joined()	# TOPOLOGY
+{
+	local share=$dir/$1/share log=$dir/$1/joined message='^  [0-9a-f]{8}: ' at end found want
+
+	"$lab/enter" "$build/host/ntrace" dump "$share/cpus.data" 2>"$log.err" | awk '
+		function window() { if (at != "") print time, cpu, end, at; at = "" }
+		/^# window/ { window(); cpu = $4; end = $8 "+" $10; time = $12 }
+		/^0x/ { at = $1 }
+		END { window() }' | sort -n >"$log.windows"
+	read -r end at < <(awk 'NR > 1 && $2 != cpu { print end, at; exit }
+		{ cpu = $2; end = $3; at = $4 }' "$log.windows")
+	"$top/selftests/lab/perfdata.py" trace "$at" \
+		"$(printf "%$((end - at - 1))s" | sed 's/ /ff/g')e0" "$share/cpus.data" "$share/joined.data"
+	host_perf "$1" report -D -i "$share/joined.data" 2>>"$log.err" >"$log.dump"
+	host_perf "$1" script -i "$share/joined.data" --itrace=d+o-a -F ip 2>>"$log.err" >"$log.log"
+	[ "$(grep -c -e ' cut message$' -e ' rest of a message$' "$log.dump")" = 2 ]
+	ok $? "$1: a message in two CPUs' buffers, at $at" "$log.windows" "$log.err"
+	# Both CPUs have the whole stream, and log the message as one.
+	want=$((2 * ($(grep -a -c -E "$message" "$log.dump") - 1)))
+	found=$(grep -c -E "$message" "$log.log")
+	[ $found = $want ]
+	ok $? "$1: --itrace=d has each message for each of two CPUs: $found of $want" "$log.err"
+}
+
+for t in $wanted; do
+	case $t in
+	sram-shared)	dumps $t cpus; joined $t ;;
+	p550)		dumps $t cpus ;;
+	held)		dumps $t both ;;
+	esac
 done
 for t in $wanted; do
 	for what in cpus thread both all; do

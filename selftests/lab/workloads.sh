@@ -24,7 +24,9 @@ terms()		# MODE RETSTACK
 	[ "$1" = htm ] && echo "ntrace/retstack=$2/u" || echo "ntrace/btm,retstack=$2/u"
 }
 
-# At the end of a chunk of the AUX area a window may be short, and full before the driver polls: few chunks.
+# The last window of a chunk of the AUX area may be full before the driver polls: record few chunks.
+record="perf --buildid-dir /mnt/debug record -m ,16M"
+
 guest_script()	# TERMS GROUP
 {
 	local p n=0
@@ -33,7 +35,7 @@ guest_script()	# TERMS GROUP
 	for p in $programs; do
 		n=$((n + 1))
 		echo "recording $n"
-		echo "perf --buildid-dir /mnt/debug record -m ,16M -e $1 -o $p.data -- $p || status=1"
+		echo "$record -e $1 -o $p.data -- $p || status=1"
 	done
 	[ "$2" != htm-3 ] || busy_script "$1" $((n + 1))
 	echo 'exit $status'
@@ -48,7 +50,7 @@ busy_script()	# TERMS NUMBER
 	ticks() { awk '{ print \$14 + \$15 }' /proc/\$1/stat; }
 	before="\$(ticks \$same) \$(ticks \$other)"
 	recording $2
-	perf --buildid-dir /mnt/debug record -m ,16M -e $1 -o busy.data -- threads || status=1
+	$record -e $1 -o busy.data -- threads || status=1
 	echo \$before \$(ticks \$same) \$(ticks \$other) >busy.txt
 	kill \$same \$other
 	END

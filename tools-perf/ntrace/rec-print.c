@@ -63,14 +63,13 @@ static size_t walk(const struct nt_params *params, uint64_t offset, const uint8_
 	return at;
 }
 
-/* Of a dump, what nt_session_streams_mark() found */
+/* Print what a dump passes over at the begin of a window. */
 static void put_passed(const struct nt_session_window *w, size_t n)
 {
-	if (n && w->begin == NT_SESSION_BEGIN_REST)
-		printf("# 0x%08" PRIx64 ": rest of a message, %zu bytes\n", w->offset, n);
-	else if (n && w->begin == NT_SESSION_BEGIN_LOSS)
-		printf("# 0x%08" PRIx64 ": behind a loss, may be inside a message, skipped %zu\n",
-		       w->offset, n);
+	const char *text = nt_session_window_passed_text(w);
+
+	if (n && text)
+		printf("# 0x%08" PRIx64 ": %s, %zu bytes\n", w->offset, text, n);
 }
 
 /* Window number k of a buffer. Returns how many bytes of it there are. */

@@ -64,6 +64,7 @@ static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len
 
 static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 {
+	const char *passed = nt_session_window_passed_text(w);
 	struct nt_params params;
 	ssize_t len, at;
 	size_t size;
@@ -82,10 +83,9 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 	len = buf ? nt_session_read(&nt->trace, w, buf, size) : 0;
 	/* The rest of a message looks like another one. */
 	at = len > 0 ? nt_session_window_skip(w, &params, buf, len, false) : 0;
-	if (at && (w->begin == NT_SESSION_BEGIN_REST || w->begin == NT_SESSION_BEGIN_LOSS)) {
+	if (at && passed) {
 		dump_bytes(buf, at, w->offset);
-		color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", w->begin == NT_SESSION_BEGIN_REST ?
-			      "rest of a message" : "behind a loss, may be inside a message");
+		color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", passed);
 	}
 	while (at < len)
 		at += dump_one(&params, buf + at, len - at, w->offset + at);

@@ -135,40 +135,42 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 	return n;
 }
 
-/* The messages that begin before an offset */
-static void log_messages(struct ntrace_queue *q, u64 end)
+/*
+ * The messages that begin in the first @end bytes of q->s.data. One that begins in the window before
+ * has the offset of its rest, as in a dump: in a shared stream that window is of another buffer.
+ */
+static void log_messages(struct ntrace_queue *q, size_t end)
 {
 	struct nt_session_window *w = q->s.window;
-	u64 begin = w->offset - q->s.rest;
-	struct nt_params params;
-	size_t at;
+	size_t rest = q->s.rest;
 
 	if (q->logged_window != w) {
 		q->logged_window = w;
-		q->logged = begin + q->s.data_skip;
+		q->logged = q->s.data_skip;
 		fprintf(q->nt->log->to,
 			"window %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
 			w->offset, w->size, w->cpu, w->tid, w->hw_id);
 	}
-	if (ntrace_params(q->nt, w->hw_id, w->cpu, &params))
-		return;
-	while (q->logged < end && q->logged - begin < q->s.data_len) {
-		at = q->logged - begin;
-		q->logged += log_message(q->nt->log->to, &params, q->s.data + at, q->s.data_len - at,
-					 q->logged);
-	}
+	while (q->logged < end)
+		q->logged += log_message(q->nt->log->to, &q->s.params, q->s.data + q->logged,
+					 q->s.data_len - q->logged,
+					 w->offset + max(q->logged, rest) - rest);
 }
 
 /* An event of the flow, behind the messages up to the one that it comes from */
 void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	FILE *to;
+	u64 at;
 
 	if (!q->nt->log)
 		return;
 	to = q->nt->log->to;
-	if (q->s.window)
-		log_messages(q, ev->offset + 1);
+	if (q->s.window) {
+		at = ev->offset - (q->s.window->offset - q->s.rest);
+		/* What was held back may be of a window before. */
+		log_messages(q, at < q->s.data_len ? at + 1 : 0);
+	}
 	switch (ev->kind) {
 	case NT_EV_BRANCH:
 		fprintf(to, "    %d: %#" PRIx64 " -> %#" PRIx64 " type %u\n", q->s.tid, ev->from,
@@ -191,11 +193,11 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 }
 
-/* The messages at the end of a window that no event came from */
+/* At the end of a window: its last messages, if no event came from them */
 void ntrace_log_leave(struct ntrace_queue *q, size_t used)
 {
 	if (q->nt->log)
-		log_messages(q, q->s.window->offset - q->s.rest + used);
+		log_messages(q, used);
 }
 
 /* An event of the file; with +a in full, with -a not at all */

@@ -139,9 +139,9 @@ struct ntrace_queue {
 	u64			sampled_insns;	/* of which up to the last sample */
 	u64			next_sample;	/* on the clock of samples, or which instruction */
 	struct ntrace_cycles	cycles;
-	/* up to where its messages are in the log */
+	/* so many bytes of the window's data are in the log */
 	struct nt_session_window	*logged_window;
-	u64			logged;
+	size_t			logged;
 	/* buffers for samples */
 	union perf_event	*event;
 	struct ip_callchain	*chain;

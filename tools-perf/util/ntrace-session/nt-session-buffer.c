@@ -372,10 +372,22 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 	return 0;
 }
 
+const char *nt_session_window_passed_text(const struct nt_session_window *w)
+{
+	switch (w->begin) {
+	case NT_SESSION_BEGIN_REST:
+		return "rest of a message";
+	case NT_SESSION_BEGIN_LOSS:
+		return "behind a loss, may be inside a message";
+	default:
+		return NULL;
+	}
+}
+
 /*
- * The number of bytes before the first message with a full address; of a shared stream that
- * nt_session_streams_mark() marked, those before the first message. @open: the next window continues
- * the stream, so keep a message that is cut at the end.
+ * The number of bytes before the first message with a full address, or before the first message
+ * if nt_session_streams_mark() marked the window. @open: the next window continues the stream, so
+ * keep a message that is cut at the end.
  */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
 			      const uint8_t *data, size_t len, bool open)
@@ -386,7 +398,7 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 
 	if (w->begin == NT_SESSION_BEGIN_SYNC)
 		return 0;
-	if (w->begin == NT_SESSION_BEGIN_REST || w->begin == NT_SESSION_BEGIN_LOSS)
+	if (nt_session_window_passed_text(w))
 		return next_message(data, len);
 	if (w->begin == NT_SESSION_BEGIN_ANYWHERE)
 		at = next_message(data, len);

@@ -195,16 +195,19 @@ static void start_flow(struct nt_session_queue *q, bool whole)
 		     w->offset + q->data_skip - q->rest, open);
 }
 
-/* The window is used up. Keep the beginning of a message that ends in the next. */
-static int keep_rest(struct nt_session_queue *q)
+/* The window is used up: how many bytes of its data the next one does not begin with */
+static size_t used_bytes(const struct nt_session_queue *q)
 {
-	size_t used = q->data_skip + (q->quick ? nt_session_quick_consumed(q->quick) :
-						 nt_flow_consumed(q->flow));
-	size_t rest = nt_session_goes_on(q->buffer, q->next_window, true) ? q->data_len - used : 0;
+	if (!nt_session_goes_on(q->buffer, q->next_window, true))
+		return q->data_len;
+	return q->data_skip + (q->quick ? nt_session_quick_consumed(q->quick) :
+					  nt_flow_consumed(q->flow));
+}
 
-	if (q->host->leave)
-		q->host->leave(q, q->data_len - rest);
-	q->rest = rest;
+/* Keep the beginning of a message that ends in the next window. */
+static int keep_rest(struct nt_session_queue *q, size_t used)
+{
+	q->rest = q->data_len - used;
 	if (q->rest > NT_SESSION_REST_MAX) {
 		q->rest = 0;
 		return nt_session_flow_loss(q, NT_SESSION_LOSS_DATA, 0,
@@ -366,17 +369,24 @@ static int report_flags(struct nt_session_queue *q, const struct nt_session_wind
 						w->offset + w->size);
 }
 
+static int leave(struct nt_session_queue *q)
+{
+	size_t used = used_bytes(q);
+	int err = report_early(q);
+
+	if (err)
+		return err;
+	if (q->host->leave)
+		q->host->leave(q, used);
+	err = report_missing(q);
+	return err ? err : keep_rest(q, used);
+}
+
 static int close_window(struct nt_session_queue *q)
 {
 	struct nt_session_window *w = q->window;
-	int err = 0;
+	int err = w->size ? leave(q) : 0;
 
-	if (w->size)
-		err = report_early(q);
-	if (!err && w->size)
-		err = report_missing(q);
-	if (!err && w->size)
-		err = keep_rest(q);
 	q->window = NULL;
 	if (w->echo && w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)) {
 		q->unsaid |= q->have_pc;

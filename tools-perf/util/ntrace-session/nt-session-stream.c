@@ -241,10 +241,9 @@ int nt_session_streams_mark(struct nt_session *session)
 		struct nt_session_window *from = s.entry[i].from;
 
 		inside &= w->resume;
-		from->shared = true;
 		if (inside)
 			from->begin = NT_SESSION_BEGIN_REST;
-		else if (w->begin == NT_SESSION_BEGIN_ANYWHERE && !w->orphan && !w->ring)
+		else if (w->begin == NT_SESSION_BEGIN_ANYWHERE && !w->orphan)
 			from->begin = NT_SESSION_BEGIN_LOSS;
 		if (w->size)
 			inside = ends_inside(session, w);

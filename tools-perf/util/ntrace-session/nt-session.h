@@ -51,10 +51,11 @@ struct nt_session_piece {
 enum nt_session_begin {
 	NT_SESSION_BEGIN_SYNC,	/* a sync message begins */
 	NT_SESSION_BEGIN_MESSAGE,	/* some message begins */
-	/* Of a shared stream: a message of the window before ends here. Trace is lost before it. */
-	NT_SESSION_BEGIN_REST,
-	NT_SESSION_BEGIN_LOSS,
 	NT_SESSION_BEGIN_ANYWHERE,
+	/* Of nt_session_streams_mark() only: the rest of a message that the window before begins, */
+	NT_SESSION_BEGIN_REST,
+	/* ... what may be such a rest, for trace before the window is lost */
+	NT_SESSION_BEGIN_LOSS,
 };
 
 /*
@@ -124,6 +125,8 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 size_t nt_session_window_skip(const struct nt_session_window *window,
 			      const struct nt_params *params, const uint8_t *data, size_t len,
 			      bool open);
+/* What a dump says of bytes that it passes over at the begin of a marked window; else NULL */
+const char *nt_session_window_passed_text(const struct nt_session_window *window);
 bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip);
 bool nt_session_window_passed(const struct nt_params *params, const uint8_t *data, size_t len);
 
@@ -191,7 +194,10 @@ bool nt_session_is_padding(const uint8_t *data, size_t len);
 int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b);
 /* Take the windows of shared sinks out of their buffers, and give each CPU a buffer with all. */
 int nt_session_streams(struct nt_session *s);
-/* Leave them, and set NT_SESSION_BEGIN_REST and _LOSS: what a dump is not to take for a message */
+/*
+ * For dumps: leave the windows where they are, and mark those that may begin inside a message with
+ * NT_SESSION_BEGIN_REST or NT_SESSION_BEGIN_LOSS.
+ */
 int nt_session_streams_mark(struct nt_session *s);
 /*
  * Does a stream go on in window number next of a buffer? whole: all bytes of the one before are
@@ -411,7 +417,10 @@ struct nt_session_host {
 	bool (*is_timed)(struct nt_session_queue *q, const struct nt_session_window *w);
 	/* NULL. A window begins; q->timed is still that of the one before. */
 	void (*enter)(struct nt_session_queue *q, const struct nt_session_window *w);
-	/* NULL. q->window ends; its last events are from the first @used bytes of q->data. */
+	/*
+	 * NULL. All events of q->window were used. The next window goes on with what is behind the
+	 * first @used bytes of q->data. Not called for a window without bytes, or a refused one.
+	 */
 	void (*leave)(struct nt_session_queue *q, size_t used);
 	/* How its messages are to be decoded; code is read so from now on. */
 	int (*terms)(struct nt_session_queue *q, const struct nt_session_window *w,
