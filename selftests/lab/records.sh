@@ -69,6 +69,13 @@ grep -q '^1 instruction trace errors' "$log"
 ok $? "report warns of it" "$log"
 [ -z "$(script changed e-l ip)" ] && [ -n "$(script changed e-o ip)" ]
 ok $? "e-l, e-o: it is a loss, no overflow"
+# Code that is not there is a loss of another kind, and does not stand for that of the sink.
+"$change" flags 5 4 "$share/moves.data" "$share/changed.data" && mkdir -p "$dir/none"
+"$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$dir/none" script --symfs "$dir/none" \
+	-i "$share/changed.data" --itrace=e -F ip >"$log" 2>"$log.err"
+[ "$(grep -c 'code 2: trace lost: the sink was full' "$log")" = 1 ] &&
+	grep -q 'code 3: no code' "$log"
+ok $? "without code, too: $(grep -c 'code 3' "$log") losses for want of code" "$log" "$log.err"
 
 # --- samples -------------------------------------------------------------------------------------
 

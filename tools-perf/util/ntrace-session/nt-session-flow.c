@@ -230,7 +230,8 @@ static int on_loss(struct nt_session_queue *q, const struct nt_event *ev)
 	if (ev->flags & NT_EVF_PC)
 		err = end_range(q, ev->insns);
 	q->have_pc = false;
-	q->lost_some = true;
+	/* Others are of code or of an earlier loss, and not the one that PARTIAL is for. */
+	q->lost_some |= code == NT_SESSION_LOSS_OVERFLOW || code == NT_SESSION_LOSS_DATA;
 	q->unsaid = q->broken = false;
 	if (q->host->lost)
 		q->host->lost(q);

@@ -520,7 +520,7 @@ struct nt_session_queue {
 	bool			owned;		/* its messages tell whose they are ... */
 	uint64_t		owned_until;	/* ... up to this offset */
 	bool			begun;		/* its own losses are reported */
-	bool			lost_some;	/* a loss was reported in it */
+	bool			lost_some;	/* messages told a loss in it */
 	bool			unsaid;		/* trace ended, and no message said so */
 	bool			broken;		/* there a shared sink was full, */
 	uint64_t		broken_at;	/* which another CPU's AUX record tells */
