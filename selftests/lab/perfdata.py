@@ -8,7 +8,8 @@
     perfdata.py drop TYPE N IN OUT              it is gone
     perfdata.py flags N VALUE IN OUT            flags of the Nth AUX record
     perfdata.py size N SIZE IN OUT              size of the Nth AUX record
-    perfdata.py trace OFFSET BYTES IN OUT       bytes in hex, in the trace of the first AUX buffer there
+    perfdata.py trace OFFSET[@CPU] BYTES IN OUT   bytes in hex, in the trace of the CPU, or of the
+                                                first AUX buffer that has the offset
     perfdata.py text-poke ADDR OLD NEW TIME IN OUT   bytes in hex; at that time, 0: before all others
     perfdata.py peek ADDR LENGTH KCORE          bytes of a copy of the kernel, in hex
     perfdata.py poke ADDR BYTES KCORE           other bytes there
@@ -71,14 +72,18 @@ class File:
             (offset,) = struct.unpack_from("<Q", self.bytes, where)
             struct.pack_into("<Q", self.bytes, where, offset + moved if offset >= end else offset)
 
-    def trace(self, offset, new):
+    def trace(self, where, new):
+        offset, _, wanted = where.partition("@")
+        offset = int(offset, 0)
         for at, kind, size, behind in self.records():
-            first = struct.unpack_from("<Q", self.bytes, at + 16)[0] if kind == 71 else 0
-            if kind == 71 and first <= offset < first + behind:
+            if kind != 71:
+                continue
+            first, _, _, _, cpu = struct.unpack_from("<QQIIi", self.bytes, at + 16)
+            if first <= offset < first + behind and wanted in ("", str(cpu)):
                 at += size + offset - first
                 self.bytes[at:at + len(new)] = new
                 return
-        sys.exit(f"no trace at {offset:#x}")
+        sys.exit(f"no trace at {where}")
 
     def text_poke(self, addr, old, new, time):
         """Behind the last record of that time or earlier that has the words to go with it"""
@@ -135,7 +140,7 @@ def main():
         at, _, size, _ = f.find("aux", int(args[0]))
         struct.pack_into("<Q", f.bytes, at + (16 if what == "size" else 24), int(args[1], 0))
     elif what == "trace":
-        f.trace(int(args[0], 0), bytes.fromhex(args[1]))
+        f.trace(args[0], bytes.fromhex(args[1]))
     elif what == "text-poke":
         f.text_poke(int(args[0], 0), bytes.fromhex(args[1]), bytes.fromhex(args[2]), int(args[3]))
     else:

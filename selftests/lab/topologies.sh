@@ -220,23 +220,25 @@ dumps()		# TOPOLOGY NAME
 # the first window of the other CPU's buffer ends. No event comes from such a message.
 joined()	# TOPOLOGY
 {
-	local share=$dir/$1/share log=$dir/$1/joined message='^  [0-9a-f]{8}: ' at end found want
+	local share=$dir/$1/share log=$dir/$1/joined message='^  [0-9a-f]{8}: '
+	local cpu at end found rests want
 
 	"$lab/enter" "$build/host/ntrace" dump "$share/cpus.data" 2>"$log.err" | awk '
 		function window() { if (at != "") print time, cpu, end, at; at = "" }
 		/^# window/ { window(); cpu = $4; end = $8 "+" $10; time = $12 }
 		/^0x/ { at = $1 }
 		END { window() }' | sort -n >"$log.windows"
-	read -r end at < <(awk 'NR > 1 && $2 != cpu { print end, at; exit }
+	read -r cpu end at < <(awk 'NR > 1 && $2 != cpu { print cpu, end, at; exit }
 		{ cpu = $2; end = $3; at = $4 }' "$log.windows")
-	"$top/selftests/lab/perfdata.py" trace "$at" \
+	"$top/selftests/lab/perfdata.py" trace "$at@$cpu" \
 		"$(printf "%$((end - at - 1))s" | sed 's/ /ff/g')e0" "$share/cpus.data" "$share/joined.data"
 	host_perf "$1" report -D -i "$share/joined.data" 2>>"$log.err" >"$log.dump"
 	host_perf "$1" script -i "$share/joined.data" --itrace=d+o-a -F ip 2>>"$log.err" >"$log.log"
-	[ "$(grep -c -e ' cut message$' -e ' rest of a message$' "$log.dump")" = 2 ]
+	rests=$(grep -c ' rest of a message$' "$log.dump")
+	[ "$rests" = $((1 + $(grep -c ' rest of a message$' "$dir/$1/cpus.dump"))) ]
 	ok $? "$1: a message in two CPUs' buffers, at $at" "$log.windows" "$log.err"
 	# Both CPUs have the whole stream, and log the message as one.
-	want=$((2 * ($(grep -a -c -E "$message" "$log.dump") - 1)))
+	want=$((2 * ($(grep -a -c -E "$message" "$log.dump") - rests)))
 	found=$(grep -c -E "$message" "$log.log")
 	[ $found = $want ]
 	ok $? "$1: --itrace=d has each message for each of two CPUs: $found of $want" "$log.err"
