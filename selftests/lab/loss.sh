@@ -20,8 +20,10 @@ group()
 	# two copies of the kernel and of all its symbols take seconds
 	[[ $event == *ntrace/*/u ]] || event="--kcore $event"
 	# perf that waits for the host to write its file comes late, and more is lost.
-	echo "cd /mnt; recording 1; $record $event -o /tmp/it.data -- $workload && cp -r /tmp/it.data ." \
-		>"$dir/$group.sh"
+	{
+		echo "cd /mnt; recording 1; $record $event -o /tmp/it.data -- $workload &&"
+		echo "cp -r /tmp/it.data ."
+	} >"$dir/$group.sh"
 	guest "$group" "$dir/$group.sh" "$@"
 	ok $? "$group: recorded in the guest" "$dir/$group/guest.out"
 	for list in $lists; do

@@ -231,7 +231,8 @@ joined()	# TOPOLOGY
 	read -r cpu end at < <(awk 'NR > 1 && $2 != cpu { print cpu, end, at; exit }
 		{ cpu = $2; end = $3; at = $4 }' "$log.windows")
 	"$top/selftests/lab/perfdata.py" trace "$at@$cpu" \
-		"$(printf "%$((end - at - 1))s" | sed 's/ /ff/g')e0" "$share/cpus.data" "$share/joined.data"
+		"$(printf "%$((end - at - 1))s" | sed 's/ /ff/g')e0" \
+		"$share/cpus.data" "$share/joined.data"
 	host_perf "$1" report -D -i "$share/joined.data" 2>>"$log.err" >"$log.dump"
 	host_perf "$1" script -i "$share/joined.data" --itrace=d+o-a -F ip 2>>"$log.err" >"$log.log"
 	rests=$(grep -c ' rest of a message$' "$log.dump")

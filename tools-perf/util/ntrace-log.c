@@ -136,8 +136,8 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 }
 
 /*
- * The messages that begin in the first @end bytes of q->s.data. One that begins in the window before
- * has the offset of its rest, as in a dump: in a shared stream that window is of another buffer.
+ * The messages that begin in the first @end bytes of q->s.data. One that begins in the window
+ * before has the offset of its rest, as in a dump: that window may be of another buffer.
  */
 static void log_messages(struct ntrace_queue *q, size_t end)
 {

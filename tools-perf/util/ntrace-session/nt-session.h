@@ -52,9 +52,9 @@ enum nt_session_begin {
 	NT_SESSION_BEGIN_SYNC,	/* a sync message begins */
 	NT_SESSION_BEGIN_MESSAGE,	/* some message begins */
 	NT_SESSION_BEGIN_ANYWHERE,
-	/* Of nt_session_streams_mark() only: the rest of a message that the window before begins, */
+	/* Only nt_session_streams_mark() sets these. The window before has the message's begin. */
 	NT_SESSION_BEGIN_REST,
-	/* ... what may be such a rest, for trace before the window is lost */
+	/* Trace before the window is lost: this may be the rest of a message. */
 	NT_SESSION_BEGIN_LOSS,
 };
 
