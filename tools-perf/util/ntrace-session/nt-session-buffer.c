@@ -374,14 +374,11 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 
 const char *nt_session_window_passed_text(const struct nt_session_window *w)
 {
-	switch (w->begin) {
-	case NT_SESSION_BEGIN_REST:
+	if (w->begin == NT_SESSION_BEGIN_REST)
 		return "rest of a message";
-	case NT_SESSION_BEGIN_LOSS:
+	if (w->begin == NT_SESSION_BEGIN_LOSS)
 		return "behind a loss, may be inside a message";
-	default:
-		return NULL;
-	}
+	return NULL;
 }
 
 /*
