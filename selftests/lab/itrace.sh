@@ -17,7 +17,7 @@ record="perf --buildid-dir /mnt/debug record"
 recording 1; $record -e ntrace//u -o user.data -- qsort
 recording 2; $record --kcore -e ntrace// -o kernel.data -- ls /
 recording 3; $record -e ntrace//u -o small.data -- ls /
-recording 4; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort
+recording 4; $record --aux-sample=8192 -m 8M,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort
 recording 5; $record -m,64K -e ntrace//u -o pieces.data -- qsort
 # The AUX buffer is full now and then, where perf is late.
 recording 6; $record -m,8K -e ntrace//u -o full.data -- qsort

@@ -14,9 +14,11 @@ fields=cpu,tid,event,ip,addr,flags,insnlen,brstack
 
 cat >"$dir/record.sh" <<'END'
 cd /mnt; status=0
+# On a busy host samples take long, and the kernel would throttle the event.
+echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
 record="perf --buildid-dir /mnt/debug record"
 recording 1; $record -m,64K -e ntrace/stall/u -o moves.data -- recurse 3 || status=1
-recording 2; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
+recording 2; $record --aux-sample=8192 -m 8M,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
 recording 3; $record --kcore -e ntrace//k -o kernel.data -- ls / || status=1
 exit $status
 END

@@ -21,7 +21,7 @@ $record --kcore -a -e ntrace// -o all.data -- ls /
 $record --kcore -e ntrace//k -o kernel.data -- ls /
 $record -Se -m,64K -e ntrace//u -o snapshot.data -- qsort
 $record -o - -e ntrace//u -- ls / >pipe.data
-$record --aux-sample=8192 -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
+$record --aux-sample=8192 -m 8M -e '{ntrace//u,cpu-clock:u}' -o samples.data -- ls /
 $record -e ntrace//u -o reload.data -- reload
 $record --kcore -a -e ntrace// -o busy.data -- sh -c 'threads & threadexec & reload; wait'
 $record -e ntrace//u -m,16 -o lossy.data -- bigtrace

@@ -43,10 +43,10 @@ recording 2; $record -Se -m,4M -e ntrace//u -o whole.data -- threads || status=1
 recording 3; $record -Se -m,256K -e ntrace//u -o /tmp/signal.data -- sh /tmp/twice && cp /tmp/signal.data . || status=1
 recording 4; $record -Se20000 -m,32K --per-thread -e ntrace/timestamp=0/u -o thread.data -- qsort || status=1
 recording 5; $record -Se -m,128K -a -e ntrace//u -o all.data -- threads || status=1
-recording 6; $record --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
-recording 7; $record --aux-sample=8192 -m,32K -c 500000 -e '{ntrace//u,instructions:u}' -o counter.data -- qsort >counter.txt 2>&1 || echo none >>counter.txt
+recording 6; $record --aux-sample=8192 -m 8M,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort || status=1
+recording 7; $record --aux-sample=8192 -m 8M,32K -c 500000 -e '{ntrace//u,instructions:u}' -o counter.data -- qsort >counter.txt 2>&1 || echo none >>counter.txt
 # A snapshot that perf fills up, as it ends at no multiple of 8 bytes, and trace that goes on behind it
-recording 10; $record -z --buildid-mmap --aux-sample=8192 -m,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o packed.data -- qsort || status=1
+recording 10; $record -z --buildid-mmap --aux-sample=8192 -m 8M,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o packed.data -- qsort || status=1
 recording 9
 behind='bigtrace >/dev/null & qsort >/dev/null; kill -USR2 $PPID; wait'
 for i in $filled; do
