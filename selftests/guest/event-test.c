@@ -451,7 +451,8 @@ static void count_messages(struct messages *m, const struct session *s, const st
 		}
 	}
 	m->inside = inside;
-	m->bad += inside && !m->stream;
+	/* an AUX area that is full may end anywhere */
+	m->bad += inside && !m->stream && !(r->flags & PERF_AUX_FLAG_TRUNCATED);
 }
 
 /* Work */

@@ -264,11 +264,51 @@ static void streams_mark(void **state)
 	/* 65 */
 	assert_int_equal(other[2].begin, NT_SESSION_BEGIN_REST);
 	assert_int_equal(own[2].begin, NT_SESSION_BEGIN_SYNC);
+	assert_false(own[0].unfinished);
+	assert_true(other[0].unfinished);
+	assert_false(own[1].unfinished);
+	assert_true(other[1].unfinished);
+	assert_false(other[2].unfinished);
 
 	/* no sync begins, but a message does */
 	nt_params_init(&params);
 	assert_int_equal(nt_session_window_skip(&own[1], &params, code, sizeof(code), false), 3);
 	assert_int_equal(nt_session_window_skip(&own[1], &params, code, 2, false), 2);
+	nt_session_free(&s);
+}
+
+/* A message in more than two windows, windows without trace, and one that the file has half of */
+static void streams_mark_pieces(void **state)
+{
+	struct nt_session s = new_session();
+	const struct nt_session_window *own, *other;
+	unsigned int cpu;
+
+	(void)state;
+	for (cpu = 0; cpu < 2; cpu++)
+		assert_int_equal(nt_session_add_terms(&s, cpu, (int)cpu, HW_ID(cpu)), 0);
+	add_piece(&s, 0, 0, 24, 0);
+	add_piece(&s, 1, 0, 24, 50);
+	add_window(&s, 0, 0, 5, 10, 0);
+	add_window(&s, 1, 0, 0, 20, 0);
+	add_window(&s, 1, 0, 3, 30, 0);
+	add_window(&s, 0, 5, 3, 40, 0);
+	add_window(&s, 0, 8, 24, 50, 0);
+	add_window(&s, 1, 3, 2, 60, 0);
+	assert_int_equal(nt_session_finish(&s), 0);
+	assert_int_equal(nt_session_streams_mark(&s), 0);
+	own = s.buffer[0]->window;
+	other = s.buffer[1]->window;
+	/* 4 and 52 end no message, 7 does */
+	assert_true(own[0].unfinished);
+	assert_int_equal(other[1].begin, NT_SESSION_BEGIN_REST);
+	assert_true(other[1].unfinished);
+	assert_int_equal(own[1].begin, NT_SESSION_BEGIN_REST);
+	assert_false(own[1].unfinished);
+	assert_int_equal(own[2].begin, NT_SESSION_BEGIN_SYNC);
+	/* the file lacks what is before it */
+	assert_false(own[2].unfinished);
+	assert_int_equal(other[2].begin, NT_SESSION_BEGIN_LOSS);
 	nt_session_free(&s);
 }
 
@@ -865,6 +905,7 @@ int main(void)
 		cmocka_unit_test(ring),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(streams_mark),
+		cmocka_unit_test(streams_mark_pieces),
 		cmocka_unit_test(passed),
 		cmocka_unit_test(patches),
 		cmocka_unit_test(two_sinks),

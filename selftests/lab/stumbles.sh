@@ -15,7 +15,8 @@ echo "period=${period:-16000000} all=$(more echo 1)" >"$dir/record.sh"
 cat >>"$dir/record.sh" <<'END'
 cd /mnt; status=0
 record="perf --buildid-dir /mnt/debug record"
-recording 1; $record --kcore -e ntrace// -o names.data -- sh -c 'qsort-labels; cat /mnt/names.data/data >/dev/null; ls /mnt >/dev/null' || status=1
+seq 50000 >numbers
+recording 1; $record --kcore -e ntrace// -o names.data -- sh -c 'qsort-labels; cat /mnt/numbers >/dev/null; ls /mnt >/dev/null' || status=1
 # so that perf reads often enough: a file is not cut but between two readings
 recording 2; $record --switch-output=256K -m,256K -e ntrace/stall/u -o size.data -- sh -c 'threads; bigtrace 60; forkexec' || status=1
 # A signal that comes before perf is ready is lost, and two that it meets at once are one.

@@ -200,18 +200,19 @@ done
 # The rest of a message that the window before begins is no message.
 dumps()		# TOPOLOGY NAME
 {
-	local data=$dir/$1/share/$2.data dump=$dir/$1/$2.dump err=$dir/$1/$2.dump.err rests
+	local data=$dir/$1/share/$2.data dump=$dir/$1/$2.dump err=$dir/$1/$2.dump.err rests status
 
 	host_perf "$1" report -D -i "$data" >"$dump" 2>"$err"
 	sed -n -E 's/^  ([0-9a-f]{8}): .{50}SRC=([0-9]*) /0x\1 \2 /p' "$dump" | sort >"$dump.perf"
 	"$lab/enter" "$build/host/ntrace" dump "$data" >"$dump.all" 2>>"$err"
+	status=$?
 	grep -v '^#' "$dump.all" | sort >"$dump.ntrace"
-	[ -s "$dump.perf" ] && diff "$dump.perf" "$dump.ntrace" >"$dump.diff"
+	[ $status = 0 ] && [ -s "$dump.perf" ] && diff "$dump.perf" "$dump.ntrace" >"$dump.diff"
 	ok $? "$1: ntrace dump and perf's -D: $(wc -l <"$dump.perf") messages" "$dump.diff" "$err"
 	rests=$(grep -c ' rest of a message' "$dump.all")
-	[ "$rests" = "$(grep -c ' message cut by ' "$dump.all")" ] &&
+	[ "$rests" = "$(grep -c ' begin of a message' "$dump.all")" ] &&
 		[ "$rests" = "$(grep -c ' rest of a message$' "$dump")" ] &&
-		[ "$rests" = "$(grep -c ' cut message$' "$dump")" ] &&
+		[ "$rests" = "$(grep -c ' begin of a message$' "$dump")" ] &&
 		{ [ $1 != held ] || [ "$rests" -gt 0 ]; }
 	ok $? "$1: $rests messages of two windows" "$err"
 }

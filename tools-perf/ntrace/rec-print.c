@@ -147,23 +147,34 @@ static void refuse_names(const struct rec_options *o)
 		die("--comm: messages alone do not tell whose they are; --pid and --tid choose by AUX records");
 }
 
+struct dump {
+	struct rec *rec;
+	const struct nt_session_window *window;
+};
+
 static void dump_message(void *ctx, const struct nt_params *params, uint64_t offset,
 			 const struct nt_msg *msg, int len)
 {
-	struct rec *rec = ctx;
+	const struct dump *dump = ctx;
 
 	if (len > 0) {
 		put_message(params, offset, msg);
 		return;
 	}
+	if (len == -NT_ECUT && dump->window->unfinished) {
+		printf("# 0x%08" PRIx64 ": begin of a message, %zu bytes\n", offset,
+		       msg->skip - msg->idle);
+		return;
+	}
 	printf("# 0x%08" PRIx64 ": %s, skipped %zu\n", offset, nt_strerror(len),
 	       msg->skip - msg->idle);
-	rec->losses++;
+	dump->rec->losses++;
 }
 
 static void dump_window(struct rec *rec, struct nt_session_buffer *b, size_t k)
 {
 	const struct nt_session_window *w = &b->window[k];
+	struct dump dump = { .rec = rec, .window = w };
 	struct rest rest = { .len = 0 };
 	size_t len;
 
@@ -174,7 +185,7 @@ static void dump_window(struct rec *rec, struct nt_session_buffer *b, size_t k)
 	}
 	if (!w->size || !w->hw_id)
 		return;
-	len = walk_window(rec, b, k, &rest, dump_message, rec);
+	len = walk_window(rec, b, k, &rest, dump_message, &dump);
 	free(rest.data);
 	if (len < w->size)
 		printf("# 0x%08" PRIx64 ": the file does not have the rest, 0x%" PRIx64 " bytes\n",

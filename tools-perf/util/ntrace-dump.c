@@ -37,8 +37,17 @@ static void dump_message(const struct nt_params *params, const struct nt_msg *ms
 	color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", text);
 }
 
+static void dump_cut(const struct nt_session_window *w)
+{
+	if (w->unfinished)
+		color_fprintf(stdout, PERF_COLOR_BLUE, "begin of a message\n");
+	else
+		color_fprintf(stdout, PERF_COLOR_RED, "cut message\n");
+}
+
 /* One message, or what stands where one should. Returns how far to go on. */
-static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len, u64 offset)
+static size_t dump_one(const struct nt_params *params, const struct nt_session_window *w,
+		       const u8 *buf, size_t len, u64 offset)
 {
 	struct nt_msg msg;
 	int n = nt_msg_decode(params, buf, len, &msg);
@@ -52,7 +61,7 @@ static size_t dump_one(const struct nt_params *params, const u8 *buf, size_t len
 	if (!n) {
 		if (msg.idle < len) {
 			dump_bytes(buf + msg.idle, len - msg.idle, offset + msg.idle);
-			color_fprintf(stdout, PERF_COLOR_RED, "cut message\n");
+			dump_cut(w);
 		}
 		return len;
 	}
@@ -88,7 +97,7 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 		color_fprintf(stdout, PERF_COLOR_BLUE, "%s\n", passed);
 	}
 	while (at < len)
-		at += dump_one(&params, buf + at, len - at, w->offset + at);
+		at += dump_one(&params, w, buf + at, len - at, w->offset + at);
 	if ((u64)max_t(ssize_t, len, 0) < w->size)
 		printf("  the rest is not in the file\n");
 	free(buf);

@@ -231,22 +231,30 @@ static bool ends_inside(const struct nt_session *session, const struct nt_sessio
 
 int nt_session_streams_mark(struct nt_session *session)
 {
+	/* the window whose last message goes on */
+	struct nt_session_window *inside = NULL;
 	struct streams s = { .nr = 0 };
 	int err = find_streams(session, &s);
-	bool inside = false;
+	bool there = true;
 	size_t i;
 
 	for (i = 0; i < s.nr && !err; i++) {
 		const struct nt_session_window *w = &s.entry[i].window;
 		struct nt_session_window *from = s.entry[i].from;
 
-		inside &= w->resume;
+		if (!w->resume)
+			inside = NULL;
 		if (inside)
 			from->begin = NT_SESSION_BEGIN_REST;
-		else if (w->begin == NT_SESSION_BEGIN_ANYWHERE && !w->orphan)
+		else if ((w->begin == NT_SESSION_BEGIN_ANYWHERE || (w->resume && !there)) &&
+			 !w->orphan)
 			from->begin = NT_SESSION_BEGIN_LOSS;
-		if (w->size)
-			inside = ends_inside(session, w);
+		if (!w->size)
+			continue;
+		if (inside)
+			inside->unfinished = true;
+		there = nt_session_there(session, w) == w->size;
+		inside = there && ends_inside(session, w) ? from : NULL;
 	}
 	free(s.entry);
 	free(s.cpu);

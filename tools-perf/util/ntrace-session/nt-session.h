@@ -77,6 +77,8 @@ struct nt_session_window {
 	bool	shared;			/* of a sink that others use too; then: */
 	bool	resume;			/* it goes on where the one before ended */
 	bool	echo;			/* another CPU took it: its flags are told there */
+	/* Only nt_session_streams_mark() sets this. The next window has the last message's end. */
+	bool	unfinished;
 	unsigned int idx;		/* of the buffer that has the bytes */
 	enum nt_session_begin begin;
 };
