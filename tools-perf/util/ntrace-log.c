@@ -131,7 +131,10 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 		return msg.skip ?: 1;
 	}
 	nt_msg_format(&msg, text, sizeof(text));
-	fprintf(to, "  %08" PRIx64 ": %s\n", offset + msg.idle, text);
+	fprintf(to, "  %08" PRIx64 ": ", offset + msg.idle);
+	if (params->srcbits)
+		fprintf(to, "SRC=%u ", msg.src);
+	fprintf(to, "%s\n", text);
 	return n;
 }
 
