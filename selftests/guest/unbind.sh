@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Every component of the machine is unbound while it records, and bound again: what
-# records ends well, what comes later is refused until the component is back. UNBIND="NAME..." of them,
-# where others are like these; the storm has all.
+# Every component of the machine is unbound while it records, and bound again: what records ends
+# well, what comes later is refused until the component is back. UNBIND="NAME..." of them, where
+# others are like these; the storm has all.
 
 . "$(dirname "$0")/lib"
 data=/tmp/unbind.data

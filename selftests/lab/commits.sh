@@ -233,7 +233,7 @@ kselftests()
 {
 	in_kernel riscv64-y headers >/dev/null &&
 		"$lab/enter" make -s -C "$src/tools/testing/selftests" TARGETS=ntrace O="$out/riscv64-y" ARCH=riscv \
-			CROSS_COMPILE=riscv64-linux-gnu- USERCFLAGS=-Werror
+			CROSS_COMPILE=riscv64-linux-gnu- USERCFLAGS=-Werror V=1
 }
 
 # As build-perf does, but for its warnings

@@ -30,9 +30,9 @@
 #define NTRACE_PMU_NAME			"ntrace"
 
 /*
- * Folders in a perf.data of --kcore that have the kernel's text as it was when recording started and
- * when it ended. The second one has the name of a guest's, which no guest can have: perf removes such
- * with the rest of an old perf.data, and refuses to remove others.
+ * Folders in a perf.data of --kcore that have the kernel's text as it was when recording started
+ * and when it ended. The second one has the name of a guest's, which no guest can have: perf
+ * removes such with the rest of an old perf.data, and refuses to remove others.
  */
 #define NTRACE_KCORE_START		"kcore_dir"
 #define NTRACE_KCORE_END		"kcore_dir__4294967295"

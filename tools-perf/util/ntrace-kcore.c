@@ -175,6 +175,14 @@ static int copy_again(const char *from, const char *kcore, const char *to)
 	return err;
 }
 
+/* Where the second copy is: NULL if that is too long for a path. */
+static const char *end_path(char path[PATH_MAX], const struct perf_data *data)
+{
+	int n = snprintf(path, PATH_MAX, "%s/" NTRACE_KCORE_END "/kcore", data->path);
+
+	return n < PATH_MAX ? path : NULL;
+}
+
 /* Not having the second copy costs a check, not the recording. */
 void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 		      struct machine *machine)
@@ -189,7 +197,7 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 		return;
 	snprintf(from, sizeof(from), "%s/proc/kcore", machine->root_dir);
 	snprintf(dir, sizeof(dir), "%s/" NTRACE_KCORE_END, data->path);
-	if (snprintf(to, sizeof(to), "%s/" NTRACE_KCORE_END "/kcore", data->path) >= (int)sizeof(to))
+	if (!end_path(to, data))
 		return;
 	if (mkdir(dir, 0700) || copy_again(first, from, to))
 		pr_warning("ntrace: cannot copy the kernel's text a second time: kernel code patched during the recording will not be noticed\n");
@@ -253,8 +261,7 @@ struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 	struct ntrace_kcore *k;
 	char path[PATH_MAX];
 
-	if (!data->is_dir ||
-	    snprintf(path, sizeof(path), "%s/" NTRACE_KCORE_END "/kcore", data->path) >= (int)sizeof(path))
+	if (!data->is_dir || !end_path(path, data))
 		return NULL;
 	k = open_image(path);
 	if (!k)
@@ -273,7 +280,8 @@ void ntrace_kcore_ran(struct ntrace *nt, u64 pc, size_t len)
 
 	while (nt->kcore && (p = nt_session_patches_ran(&nt->kcore->patches, pc, len))) {
 		sym = machine__find_kernel_symbol(nt->machine, p->start, NULL);
-		pr_warning("ntrace: the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end\n",
+		pr_warning("ntrace: the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64
+			   " in %s differs between start and end\n",
 			   p->start, p->end, sym ? sym->name : "unknown code");
 	}
 }

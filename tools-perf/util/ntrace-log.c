@@ -184,7 +184,8 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 			ev->flags & NT_EVF_JOIN ? ", where it stopped" : "");
 		break;
 	case NT_EV_STOP:
-		fprintf(to, "    %d: stop %#" PRIx64 " reason %u\n", q->s.tid, ev->from, ev->reason);
+		fprintf(to, "    %d: stop %#" PRIx64 " reason %u\n", q->s.tid, ev->from,
+			ev->reason);
 		break;
 	case NT_EV_CONTEXT:
 		fprintf(to, "    context %" PRIu64 " format %u\n", ev->context, ev->reason);

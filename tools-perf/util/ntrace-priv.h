@@ -235,7 +235,7 @@ struct ntrace_task {
 	bool	user;		/* it ran in user space */
 	bool	exec;		/* it is going to run another program */
 	u32	execs;		/* and did so: with each one, call stacks start anew, too */
-	u64	image;		/* number of the exec that its process was of when it came, 0 none */
+	u64	image;		/* number of its process's exec when it came, 0 none */
 	struct ntrace_last *last; /* branches, NULL none yet */
 };
 

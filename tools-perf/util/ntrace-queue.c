@@ -4,6 +4,7 @@
  * code a queue is at, and losses in perf's words. What becomes of its control flow is in
  * ntrace-synth.c.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

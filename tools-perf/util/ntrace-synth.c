@@ -419,7 +419,9 @@ static u64 sample_clock(const struct ntrace_queue *q)
 
 	if (!samples_by_time(q))
 		return q->insns;
-	return q->s.clock + (s->insns ? nt_session_scale(s->advance, s->done, s->insns) : s->advance);
+	if (!s->insns)
+		return q->s.clock + s->advance;
+	return q->s.clock + nt_session_scale(s->advance, s->done, s->insns);
 }
 
 static u64 queue_seed(const struct ntrace_queue *q)
@@ -520,7 +522,8 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
 	for (nth = 1; nth <= insns && !err; nth++)
 		err = sample_nth(q, w, nth, insns, 1);
 	if (q->s.span.done + insns == q->s.span.insns)
-		q->next_sample = q->s.clock + q->s.span.advance + nt_session_period_begin(&q->period);
+		q->next_sample = q->s.clock + q->s.span.advance +
+				 nt_session_period_begin(&q->period);
 	return err;
 }
 

@@ -107,8 +107,8 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 
 /*
  * Whose trace is it that has the number of this task? A thread that executes a program takes its
- * leader's number, and no other thread is left. But scontext, which the driver writes when a task is
- * switched in, and so the Ownership messages, have its old number until then.
+ * leader's number, and no other thread is left. But scontext, which the driver writes when a task
+ * is switched in, and so the Ownership messages, have its old number until then.
  */
 pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid)
 {

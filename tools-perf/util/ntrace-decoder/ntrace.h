@@ -612,9 +612,9 @@ struct nt_code *nt_store_code(struct nt_store *store, uint64_t space, nt_read_fn
 void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end);
 
 /*
- * Called when a block is made of the code in [pc, pc + len): the flow reached it for the first time,
- * or again after it was forgotten.  `read` may be asked for more than what runs.  Not called for code
- * of mapped files.  Must not call the library.
+ * Called when a block is made of the code in [pc, pc + len): the flow reached it for the first
+ * time, or again after it was forgotten.  `read` may be asked for more than what runs.  Not called
+ * for code of mapped files.  Must not call the library.
  */
 typedef void (*nt_made_fn)(void *ctx, uint64_t space, uint64_t pc, size_t len);
 

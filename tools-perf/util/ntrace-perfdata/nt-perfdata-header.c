@@ -361,6 +361,7 @@ int nt_perfdata_file_id_sized(struct nt_perfdata *pd, size_t nr, struct nt_perfd
 			      size_t size)
 {
 	const uint8_t *data = pd->file_ids;
+	const uint64_t start = pd->feat[NT_PERFDATA_FEAT_BUILD_ID].section.offset;
 	size_t len = pd->file_ids_len, at = 0, i = 0;
 	struct nt_perfdata_file_id one;
 	struct nt_perfdata_cursor c;
@@ -383,9 +384,8 @@ int nt_perfdata_file_id_sized(struct nt_perfdata *pd, size_t nr, struct nt_perfd
 		pd->file_id_nr = i;
 		pd->file_id_at = c.p - data;
 		if (!take_file_id(&c, &one))
-			return nt_perfdata_damaged(pd, 0,
-						   pd->feat[NT_PERFDATA_FEAT_BUILD_ID].section.offset +
-						   pd->file_id_at, "build-id %zu is damaged", i);
+			return nt_perfdata_damaged(pd, 0, start + pd->file_id_at,
+						   "build-id %zu is damaged", i);
 		if (i < nr)
 			continue;
 		memcpy(id, &one, size < sizeof(one) ? size : sizeof(one));

@@ -215,7 +215,7 @@ static int id_from_end(uint64_t type)
 	return 1 + !!(type & SAMPLE_STREAM_ID) + !!(type & SAMPLE_CPU);
 }
 
-/* Which event a record is of, -1 not known: perf sees to it that all have their IDs in one place. */
+/* Which event a record is of, -1 not known. perf puts the IDs of all events in one place. */
 static int find_event(const struct nt_perfdata *pd, const struct nt_perfdata_record *rec)
 {
 	bool sample = rec->type == NT_PERFDATA_SAMPLE;

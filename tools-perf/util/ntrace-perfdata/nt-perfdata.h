@@ -258,8 +258,8 @@ static inline int nt_perfdata_next(struct nt_perfdata *pd, struct nt_perfdata_re
 int nt_perfdata_rewind(struct nt_perfdata *pd);
 
 /*
- * Bytes of file number `file', as records tell it, of samples by aux_sample.file: returns how many there are, less than `len' at
- * the end of the file only.  At most INT_MAX.
+ * Bytes of file number `file', as records tell it, of samples by aux_sample.file: returns how many
+ * there are, less than `len' at the end of the file only.  At most INT_MAX.
  */
 int nt_perfdata_read(struct nt_perfdata *pd, unsigned int file, uint64_t offset, void *buf,
 		     size_t len);
@@ -341,8 +341,8 @@ enum nt_perfdata_feature {
 };
 
 /*
- * The bytes of a feature: 1.  0: the recording does not have it (in pipe mode: has not told it yet).
- * -NT_PERFDATA_EDAMAGED: it is not where the header says.  The bytes are the reader's.
+ * The bytes of a feature: 1.  0: the recording does not have it (in pipe mode: has not told it
+ * yet).  -NT_PERFDATA_EDAMAGED: it is not where the header says.  The bytes are the reader's.
  */
 int nt_perfdata_feature(struct nt_perfdata *pd, unsigned int feature, const uint8_t **data,
 			size_t *len);

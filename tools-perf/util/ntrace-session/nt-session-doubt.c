@@ -2,8 +2,8 @@
 /*
  * Does the trace fit both copies of the kernel's text behind an instruction that was patched?
  *
- * A static key is a NOP at one time and a jump at another. Usually the next message fits only one of
- * them. If an interrupt comes right behind the instruction, the message fits both: no branch is
+ * A static key is a NOP at one time and a jump at another. Usually the next message fits only one
+ * of them. If an interrupt comes right behind the instruction, the message fits both: no branch is
  * reported on either path, and both paths have the same number of halfwords.
  *
  * Two walkers start at the same address. The first follows the decoder's events through the copy in
@@ -53,7 +53,9 @@ enum fit { FIT_ONE, FIT_SAME, FIT_BOTH };
 
 static void transfer(struct walker *w, uint64_t to)
 {
-	w->transfers = ((w->transfers ^ w->pc) * 0x9e3779b97f4a7c15ULL ^ to) * 0x9e3779b97f4a7c15ULL;
+	const uint64_t k = 0x9e3779b97f4a7c15ULL;
+
+	w->transfers = ((w->transfers ^ w->pc) * k ^ to) * k;
 	w->pc = to;
 }
 

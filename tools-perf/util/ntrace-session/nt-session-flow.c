@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the decoder says of the control flow -> what a host shows of it: whose it is, where trace
- * begins and ends, what was lost. A stop is held back until it is clear whether it was only a pause.
+ * begins and ends, what was lost. A stop is held back until it is clear whether it was only a
+ * pause.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -120,9 +121,9 @@ void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *
 }
 
 /*
- * A held stop belongs to the previous task. So does a stop that looked like a pause, if another task
- * resumes at the same instruction. The kernel's own flow continues there, as the Ownership message
- * names the next task a little before the switch ends.
+ * A held stop belongs to the previous task. So does a stop that looked like a pause, if another
+ * task resumes at the same instruction. The kernel's own flow continues there, as the Ownership
+ * message names the next task a little before the switch ends.
  */
 static int on_context(struct nt_session_queue *q, const struct nt_event *ev, bool paused)
 {

@@ -298,7 +298,8 @@ static int refuse(struct nt_session_queue *q, const struct nt_session_window *w)
 {
 	if (!w->hw_id)
 		return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
-					    "no HW_ID record for the trace at %#" PRIx64, w->offset);
+					    "no HW_ID record for the trace at %#" PRIx64,
+					    w->offset);
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
 				    "%#" PRIx64 " bytes at %#" PRIx64 ": no buffer is so large",
 				    w->size, w->offset);

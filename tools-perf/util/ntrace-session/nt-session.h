@@ -437,8 +437,8 @@ struct nt_session_host {
 	struct nt_code *(*kernel)(struct nt_session_queue *q);
 	bool (*is_kernel)(struct nt_session_queue *q, uint64_t addr);
 	/*
-	 * With q->patches: is the other copy of the kernel's text worth a try? q->kernel_at_end says
-	 * which one use_code() uses.
+	 * With q->patches: is the other copy of the kernel's text worth a try? q->kernel_at_end
+	 * says which one use_code() uses.
 	 */
 	bool (*is_patched)(struct nt_session_queue *q);
 
@@ -461,7 +461,7 @@ struct nt_session_host {
 	/* So many instructions have retired from q->pc on, one behind the other. */
 	int (*range)(struct nt_session_queue *q, uint32_t insns);
 	int (*branch)(struct nt_session_queue *q, const struct nt_event *ev);
-	/* Trace begins here, and nt_session_flow_left() is for other queues that the task is in; ends */
+	/* Trace begins here, and nt_session_flow_left() is for other queues of the task; ends */
 	int (*start)(struct nt_session_queue *q, const struct nt_event *ev);
 	int (*stop)(struct nt_session_queue *q, const struct nt_event *ev);
 	/* NULL. From q->held on, trace was off until q->resumed_time, and the task did not move. */
@@ -637,9 +637,9 @@ bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *e
 /* -------------------------------------------------- nt-session-doubt.c -- */
 
 /*
- * Did code that was patched run up to @ev, the next event, and does the trace fit the other copy of
- * the kernel's text on another path, too? Returns the patched range, or NULL. *events: the number of
- * events, from @ev on, that are in doubt; the last one tells where the flow goes on.
+ * Did code that was patched run up to @ev, the next event, and does the trace fit the other copy
+ * of the kernel's text on another path, too? Returns the patched range, or NULL. *events: the
+ * number of events, from @ev on, that are in doubt; the last one tells where the flow goes on.
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
