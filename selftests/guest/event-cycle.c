@@ -66,13 +66,13 @@ static long available(void)
 }
 
 /* What the memory went to, if it is not what it was */
-static void show_meminfo(const char *when)
+static void show_meminfo(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
 	char line[128];
 
 	while (f && fgets(line, sizeof(line), f))
-		printf("# %s: %s", when, line);
+		printf("# after: %s", line);
 	if (f)
 		fclose(f);
 }
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 {
 	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000, bad[KINDS] = {};
 	int type = pmu_type_or_skip(), failed = 0;
-	long before, at_first, after = 0, least = (long)count / 2 + 4096;
+	long before, kept, after = 0, least = (long)count / 2 + 4096;
 	time_t from = time(NULL);
 	int held = -1;
 
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < 100; i++)
 		cycle(type, i % KINDS);
 	before = available();
-	at_first = meminfo("MemAvailable");
+	kept = kept_by_cpus();
 	for (unsigned long i = 0; i < count; i++) {
 		if (i == FEW)
 			held = hold();
@@ -127,8 +127,7 @@ int main(int argc, char **argv)
 	}
 	printf("# %lu events opened and closed in %ld s; memory available %ld KiB before, %ld after\n",
 	       count, (long)(time(NULL) - from), before, after);
-	printf("# of these on lists of CPUs: %ld KiB before, %ld after\n", before - at_first,
-	       kept_by_cpus());
+	printf("# of these on per-CPU lists: %ld KiB before, %ld after\n", kept, kept_by_cpus());
 	for (unsigned int i = 0; i < KINDS; i++) {
 		if (bad[i])
 			printf("# %lu of kind %u did not work: %s\n", bad[i], i, strerror(errno));
@@ -136,7 +135,7 @@ int main(int argc, char **argv)
 	}
 	printf("%sok 1 - each event is opened, used and closed\n", failed ? "not " : "");
 	if (after < before - least) {
-		show_meminfo("after");
+		show_meminfo();
 		printf("not ");
 		failed++;
 	}

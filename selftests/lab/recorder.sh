@@ -106,8 +106,9 @@ first=$(ls /tmp/signals.data.2* | head -n 1)
 echo >/tmp/go; run wait $recorder
 [ "$(ls /tmp | grep -c '^signals.data')" = 2 ] && [ ! -e "$first" ] || { ls /tmp; status=1; }
 i=0; for f in /tmp/signals.data.*; do i=$((i + 1)); mv "$f" signals$i.data; done
-recording 24; run ntrace record --kcore -C 0 -e ntrace//k --switch-output=1s -o /tmp/folder.data -- sh -c '
-	n=0; until [ -e "$(echo /tmp/folder.data.2*)" ] || [ $n = 600 ]; do usleep 100000; n=$((n + 1)); done'
+recording 24; run ntrace record --kcore -C 0 -e ntrace//k --switch-output=1s -o /tmp/folder.data -- \
+	sh -c 'exec >/dev/null 2>&1; n=0
+		until ls -d /tmp/folder.data.2* || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done'
 i=0; for f in /tmp/folder.data.*; do i=$((i + 1)); cp -r "$f" folder$i.data; rm -rf "$f"; done
 [ $i -ge 2 ] || { echo "$i folders"; status=1; }
 recording 25; run ntrace record --aux-sample=8K -F 500 -e ntrace//u -o samples.data -- qsort

@@ -239,7 +239,8 @@ joined()	# TOPOLOGY
 	rests=$(grep -c ' rest of a message$' "$log.dump")
 	[ "$rests" = $((1 + $(grep -c ' rest of a message$' "$dir/$1/cpus.dump"))) ]
 	ok $? "$1: a message in two CPUs' buffers, at $at" "$log.windows" "$log.err"
-	# Both CPUs have the whole stream: the log has each line of -D twice, and the message as one.
+	# Both CPUs have the whole stream: the log has each line of -D twice, and the message as
+	# one.
 	sed -n -e '/ \(begin\|rest\) of a message$/d' -e 's/^\(  [0-9a-f]\{8\}: \).\{50\}/\1/p' \
 		"$log.dump" >"$log.once"
 	grep '^  [0-9a-f]\{8\}: ' "$log.log" | sort >"$log.logged"
