@@ -47,7 +47,11 @@ host_perf one script -i "$dir/one/share/on.data" --itrace=be --ns \
 	2>"$dir/err" | same_form >"$dir/got"
 diff "$dir/want" "$dir/got" >"$dir/log" && [ "$(wc -l <"$dir/got")" -ge 100000 ]
 ok $? "ntrace prints the same branches as perf: $(wc -l <"$dir/got")" "$dir/log" "$dir/err"
-cmp <(sed -n 's/.*\(the kernel was patched.*\)/\1/p' "$err" | sort) <(sed 's/^ntrace: //' "$dir/err" | sort) >"$dir/log" 2>&1
+patched()
+{
+	sed -n 's/.*\(the kernel was patched.*\)/\1/p' "$1" | sort
+}
+cmp <(patched "$err") <(patched "$dir/err") >"$dir/log" 2>&1
 ok $? "... and names the same ranges: $(grep -c 'the kernel was patched' "$dir/err")" "$dir/log" "$dir/err"
 
 # Symbols and modules take longer to copy than the text, and are those of the start.
