@@ -120,7 +120,7 @@ static void ntrace_bringup_component(struct seq_file *m, struct ntrace_component
 		seq_printf(m, ".%lu", FIELD_GET(TR_IMPL_VER_MINOR, comp->impl));
 	if (comp->cpu >= 0)
 		seq_printf(m, ", CPU %d", comp->cpu);
-	if (comp->users) {
+	if (comp->users || comp->timed) {
 		seq_puts(m, ", in use, not touched\n");
 		return;
 	}

@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
+#include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/unaligned.h>
@@ -171,6 +172,7 @@ void ntrace_buffer_free(void *aux)
 	}
 	kvfree(buf->layout.end);
 	kvfree(buf);
+	module_put(THIS_MODULE);
 }
 
 static struct ntrace_ramsink *ntrace_event_sink(const struct ntrace_event *ev, unsigned int i)
@@ -274,6 +276,8 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	buf->ring = snapshot;
 	buf->pages = pages;
 	buf->nr_maps = ev->nr;
+	/* The area may outlive the event: it stays as long as another event's file maps it. */
+	__module_get(THIS_MODULE);
 
 	scoped_guard(mutex, &ntrace_components_lock) {
 		list_add(&buf->node, &ntrace_buffers);

@@ -77,6 +77,8 @@ struct ntrace_component_type {
  * @sysfs:	file of the PMU that stands for it, may be NULL
  * @users:	events whose paths lead through it, under ntrace_components_lock
  * @next:	where their trace goes from here
+ * @to_funnel:	of an encoder: that is a funnel
+ * @timed:	of a funnel: it is on for the time that it hands on
  * @lock:	for @active and what goes with it; interrupts off. A sink's comes before a funnel's
  * @active:	of a component that CPUs share: the paths that are enabled, or wait
  */
@@ -98,6 +100,8 @@ struct ntrace_component {
 	struct attribute *sysfs;
 	unsigned int users;
 	struct ntrace_component *next;
+	bool to_funnel;
+	bool timed;
 	raw_spinlock_t lock;
 	unsigned int active;
 };

@@ -318,11 +318,13 @@ static bool ntrace_cpu_awake(struct ntrace_cpu *c)
 /* Trace ends here, though there is room for more. */
 static void ntrace_cpu_break(struct ntrace_cpu *c)
 {
-	if (!perf_aux_output_begin(&c->handle, c->event))
-		return;
+	int ret = ntrace_buffer_open(c);
 
-	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
-	perf_aux_output_end(&c->handle, 0);
+	if (ret == -ENOSPC)
+		to_ntrace_event(c->event)->untold = true;
+	c->lost = true;
+	if (!ret)
+		ntrace_buffer_close(c);
 }
 
 /* The event that the CPU has, from now on */
@@ -370,7 +372,8 @@ void ntrace_cpu_start(struct perf_event *event, int flags)
 
 	if (flags & PERF_EF_RESUME)
 		ntrace_cpu_pause(c, event, false);
-	else if (c->event == event)
+	/* The core starts again what it throttled, though a new mapping started it meanwhile. */
+	else if (c->event == event && event->hw.state & PERF_HES_STOPPED)
 		ntrace_cpu_start_on(c, ntrace_event_cpu(event, smp_processor_id()));
 }
 
@@ -388,6 +391,9 @@ void ntrace_cpu_stop(struct perf_event *event, int flags)
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 
+	/* Throttled with its group, see PERF_EF_UPDATE: nothing else tells of the gap. */
+	if (c->state == NTRACE_RUNNING && !(flags & PERF_EF_UPDATE))
+		c->lost = true;
 	/* The timer is left alone: likely a next event starts before it fires. */
 	ntrace_cpu_finish(c);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
@@ -475,10 +481,14 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	if (c->event != event || c->state != NTRACE_RUNNING || c->ops != &ntrace_window_circular)
 		return ntrace_cpu_sample_idle(handle, size);
 
+	/* A tracepoint on the way, an event of the same group, finds nothing to sample. */
+	c->state = NTRACE_OFF;
 	ntrace_window_drain_ring(c);
 	ret = ntrace_output_copy_aux(&c->handle, handle, c->ring.head - size, c->ring.head);
-	if (!c->ops->enable(c))
+	if (!c->ops->enable(c)) {
+		c->state = NTRACE_RUNNING;
 		return ret;
+	}
 
 	/*
 	 * A component has failed: it said so. What is there so far is not lost. The timer ends by
@@ -607,10 +617,12 @@ static int ntrace_cpu_system(struct notifier_block *nb, unsigned long action, vo
 	switch (action) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
 		ntrace_cpu_suspend(true);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
 		ntrace_cpu_suspend(false);
 		break;
 	}

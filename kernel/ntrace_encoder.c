@@ -78,9 +78,11 @@ static u32 ntrace_filter_latch_control(const struct ntrace_ranges *ranges)
 
 static bool ntrace_filter_write64(struct ntrace_component *comp, u32 low, u64 value)
 {
-	/* The high half is the register behind the low one. */
+	/* The high half is the register behind the low one. Addresses of RV32 do without. */
+	bool high = ntrace_write_back(comp, low + 4, upper_32_bits(value)) == upper_32_bits(value);
+
 	return ntrace_write_back(comp, low, lower_32_bits(value)) == lower_32_bits(value) &&
-	       ntrace_write_back(comp, low + 4, upper_32_bits(value)) == upper_32_bits(value);
+	       (high || IS_ENABLED(CONFIG_32BIT));
 }
 
 /* A comparator that cannot hold an address of the kernel's is of no use. */

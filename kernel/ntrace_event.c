@@ -23,15 +23,21 @@ static bool ntrace_addr_latch = true;
 /* Events without their children, which they outlive. Protected by ntrace_components_lock. */
 static unsigned int ntrace_addr_users;
 
+/* A comparator that latches takes two filters: a place to start, and one to stop. */
+#define NTRACE_LATCH_FILTERS	2U
+
 /*
- * The core sizes what belongs to an event and to each of its children by nr_addr_filters, copies
- * from one to the other, and frees filters only while there can be any: the number stays while
- * there are events.
+ * The core sizes what belongs to an event and to each of its children by nr_addr_filters, writes as
+ * many entries as there are filters, and frees filters only while there can be any: the number
+ * covers all that ntrace_addr_validate() allows, and stays while there are events.
  */
 static void ntrace_addr_set(struct pmu *pmu)
 {
-	if (!ntrace_addr_users)
-		pmu->nr_addr_filters = ntrace_addr_nr;
+	if (ntrace_addr_users)
+		return;
+	pmu->nr_addr_filters = ntrace_addr_nr;
+	if (ntrace_addr_latch && ntrace_addr_nr)
+		pmu->nr_addr_filters = max(ntrace_addr_nr, NTRACE_LATCH_FILTERS);
 }
 
 /* An encoder has come. The number does not grow again if the encoder goes. */
@@ -81,7 +87,7 @@ static const char *ntrace_addr_refuse(const struct perf_addr_filter *filter, uns
 			return "a range ends behind the last address";
 		return starts + stops ? "ranges, and places to start or stop, do not mix" : NULL;
 	}
-	if (!ntrace_addr_latch)
+	if (!ntrace_addr_latch || !ntrace_addr_nr)
 		return "start and stop need comparators that latch, which there are not";
 	if (filter->size)
 		return "start and stop are places, not ranges";
@@ -111,7 +117,8 @@ int ntrace_addr_validate(struct list_head *filters)
 	if (!why)
 		return 0;
 
-	pr_info_ratelimited("address filters: %s (nr_addr_filters is %u)\n", why, ntrace_addr_nr);
+	pr_info_ratelimited("address filters: %s (comparators: %u)\n", why,
+			    ntrace_addr_nr);
 	return -EOPNOTSUPP;
 }
 
@@ -251,7 +258,10 @@ static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *
 	return ret;
 }
 
-/* An event for any CPU does with those that can be traced, but not without any. */
+/*
+ * An event for any CPU does with those that can be traced, but not without any. What one encoder
+ * lacks, or that it does not react, is no reason not to trace elsewhere.
+ */
 static int ntrace_event_init_paths(struct perf_event *event, struct ntrace_event *ev)
 {
 	int cpu, ret, found = 0, none = -ENODEV;
@@ -269,8 +279,8 @@ static int ntrace_event_init_paths(struct perf_event *event, struct ntrace_event
 		ret = ntrace_event_init_cpu(event, ev, &ev->cpu[cpu], cpu);
 		if (!ret)
 			found++;
-		else if (ret == -ENODEV || ret == -EINVAL)
-			none = ret == -EINVAL ? ret : none;
+		else if (ret == -ENODEV || ret == -EINVAL || ret == -EIO)
+			none = ret == -ENODEV ? none : ret;
 		else
 			return ret;
 	}

@@ -322,12 +322,31 @@ static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
 	}
 }
 
+/*
+ * An encoder sends to all outputs that take something. A sink of its own takes nothing while the
+ * encoder is off; a funnel, once its input was used, as long as anybody's trace goes through.
+ */
+static int ntrace_path_claim_encoder(const struct ntrace_path *path)
+{
+	const struct ntrace_component *comp = path->comp[0], *next = path->comp[1];
+
+	if (!comp->users || comp->next == next || (!comp->to_funnel && next->type->ends))
+		return 0;
+
+	pr_info_ratelimited("CPU %d: its encoder is in use for another sink, and at least one of the two is behind a funnel\n",
+			    comp->cpu);
+	return -EBUSY;
+}
+
 /* A funnel sends whatever it gets to all its outputs: it can serve one sink at a time. */
 static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 {
 	unsigned int i;
 	int ret;
 
+	ret = ntrace_path_claim_encoder(path);
+	if (ret)
+		return ret;
 	for (i = 1; i + 1 < path->nr; i++)
 		if (path->comp[i]->users && path->comp[i]->next != path->comp[i + 1])
 			return -EBUSY;
@@ -340,8 +359,54 @@ static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 		path->comp[i]->users++;
 		path->comp[i]->next = i + 1 < path->nr ? path->comp[i + 1] : NULL;
 	}
+	path->comp[0]->to_funnel = !path->comp[1]->type->ends;
 
 	return 0;
+}
+
+/* Others' time: encoders that use it, under ntrace_components_lock */
+static unsigned int ntrace_path_time_users;
+
+/* In version 0 funnels are sinks, too. */
+static bool ntrace_path_is_funnel(const struct ntrace_component *comp)
+{
+	return comp->type == &ntrace_funnel_type || comp->version0;
+}
+
+/* A funnel hands on time while it is on, whether or not trace goes through it. */
+static void ntrace_path_time_on(struct ntrace_component *comp)
+{
+	if (!comp->timed && ntrace_path_is_funnel(comp) && comp->type != &ntrace_encoder_type)
+		comp->timed = !ntrace_power_get(comp);
+}
+
+static void ntrace_path_time_off(struct ntrace_component *comp)
+{
+	if (comp->timed)
+		ntrace_power_put(comp);
+	comp->timed = false;
+}
+
+static void ntrace_path_time_all(void (*how)(struct ntrace_component *comp))
+{
+	struct ntrace_component *comp;
+
+	ntrace_for_each_component(comp, TR_COMP_FUNNEL)
+		how(comp);
+	ntrace_for_each_component(comp, TR_COMP_RAMSINK)
+		how(comp);
+}
+
+static void ntrace_path_time_get(void)
+{
+	if (!ntrace_path_time_users++)
+		ntrace_path_time_all(ntrace_path_time_on);
+}
+
+static void ntrace_path_time_put(void)
+{
+	if (!--ntrace_path_time_users)
+		ntrace_path_time_all(ntrace_path_time_off);
 }
 
 /* The first @nr components need not be on any more, as far as this path is concerned. */
@@ -349,6 +414,8 @@ static void ntrace_path_power_off(struct ntrace_path *path, unsigned int nr)
 {
 	while (nr)
 		ntrace_power_put(path->comp[--nr]);
+	if (path->encoder->ts.mode == TR_TS_MODE_SHARED)
+		ntrace_path_time_put();
 }
 
 static int ntrace_path_power_on(struct ntrace_path *path)
@@ -356,6 +423,8 @@ static int ntrace_path_power_on(struct ntrace_path *path)
 	unsigned int i;
 	int ret;
 
+	if (path->encoder->ts.mode == TR_TS_MODE_SHARED)
+		ntrace_path_time_get();
 	for (i = 0; i < path->nr; i++) {
 		ret = ntrace_power_get(path->comp[i]);
 		if (ret) {
@@ -752,50 +821,13 @@ static const struct attribute_group ntrace_path_group = {
 	.attrs = ntrace_path_attrs,
 };
 
-/* In version 0 funnels are sinks, too. */
-static bool ntrace_path_is_funnel(const struct ntrace_component *comp)
-{
-	return comp->type == &ntrace_funnel_type || comp->version0;
-}
-
-/* Others' time comes through funnels, as far as they are on. */
-static unsigned int ntrace_path_funnels_on(u8 type)
-{
-	struct ntrace_component *comp;
-	unsigned int nr = 0;
-
-	ntrace_for_each_component(comp, type) {
-		if (!ntrace_path_is_funnel(comp))
-			continue;
-		if (ntrace_power_get(comp))
-			break;
-		nr++;
-	}
-
-	return nr;
-}
-
-static void ntrace_path_funnels_off(u8 type, unsigned int nr)
-{
-	struct ntrace_component *comp;
-
-	ntrace_for_each_component(comp, type) {
-		if (!ntrace_path_is_funnel(comp))
-			continue;
-		if (!nr--)
-			break;
-		ntrace_power_put(comp);
-	}
-}
-
 /* A part of paths has come: those whose own the time is not may make more of it now. */
 static void ntrace_path_time_bound(void)
 {
-	unsigned int funnels = ntrace_path_funnels_on(TR_COMP_FUNNEL);
-	unsigned int sinks = ntrace_path_funnels_on(TR_COMP_RAMSINK);
 	struct ntrace_component *comp;
 	struct ntrace_encoder *enc;
 
+	ntrace_path_time_get();
 	ntrace_for_each_component(comp, TR_COMP_ENCODER) {
 		enc = to_ntrace_encoder(comp);
 		if (enc->ts.mode != TR_TS_MODE_SHARED || enc->ts.tracks_time || comp->users)
@@ -805,13 +837,14 @@ static void ntrace_path_time_bound(void)
 		ntrace_timestamp_check(comp, &enc->ts);
 		ntrace_power_put(comp);
 	}
-	ntrace_path_funnels_off(TR_COMP_RAMSINK, sinks);
-	ntrace_path_funnels_off(TR_COMP_FUNNEL, funnels);
+	ntrace_path_time_put();
 }
 
 /* A component has come */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
+	if (ntrace_path_time_users)
+		ntrace_path_time_on(comp);
 	if (ntrace_path_is_funnel(comp) || comp->type == &ntrace_encoder_type)
 		ntrace_path_time_bound();
 
@@ -860,6 +893,7 @@ void ntrace_path_gone(struct ntrace_component *comp)
 	struct ntrace_path *path, *next;
 	unsigned int i, events = 0;
 
+	ntrace_path_time_off(comp);
 	list_for_each_entry_safe(path, next, &ntrace_paths, node) {
 		if (!path->gone)
 			continue;

@@ -830,6 +830,12 @@ bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 	return *at < sink->size;
 }
 
+/* Memory of a region or a pool was never handed to the DMA API, and may have no struct page. */
+static bool ntrace_ramsink_syncs(const struct ntrace_ramsink *sink)
+{
+	return !sink->copied || (sink->store.dma && !sink->store.pool);
+}
+
 /**
  * ntrace_ramsink_set_guard - write a pattern that an overrun destroys
  * @sink:	the sink, whose window is set
@@ -838,12 +844,15 @@ bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 {
 	struct device *dev = sink->comp.dev;
+	bool syncs = ntrace_ramsink_syncs(sink);
 
 	sink->guard = unit;
 	sink->guard_bus = sink->start + sink->size - sink->align;
-	dma_sync_single_for_cpu(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+	if (syncs)
+		dma_sync_single_for_cpu(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
 	memset(unit, NTRACE_UNWRITTEN_BYTE, sink->align);
-	dma_sync_single_for_device(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+	if (syncs)
+		dma_sync_single_for_device(dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
 }
 
 /*
@@ -854,7 +863,11 @@ bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 {
 	if (!sink->guard)
 		return false;
-	dma_sync_single_for_cpu(sink->comp.dev, sink->guard_bus, sink->align, DMA_FROM_DEVICE);
+	if (ntrace_ramsink_syncs(sink))
+		dma_sync_single_for_cpu(sink->comp.dev, sink->guard_bus, sink->align,
+					DMA_FROM_DEVICE);
+	else
+		dma_rmb();
 
 	return memchr_inv(sink->guard, NTRACE_UNWRITTEN_BYTE, sink->align);
 }

@@ -650,6 +650,8 @@ void ntrace_window_close_ring(struct ntrace_cpu *c)
 
 static void ntrace_window_finish_ring(struct ntrace_cpu *c)
 {
+	/* No sample from within: it would switch everything on again, see ntrace_cpu_sample(). */
+	c->state = NTRACE_OFF;
 	ntrace_window_drain_ring(c);
 	ntrace_window_close_ring(c);
 }

@@ -1965,6 +1965,9 @@ static bool test_failed_while_used(void)
 	CHECK(s->records > before);
 	CHECK(s->record[s->records - 1].flags & PERF_AUX_FLAG_PARTIAL);
 	CHECK(refused(attr, getppid(), 0) == EIO);
+	/* which is no reason not to trace a task elsewhere */
+	if (sysconf(_SC_NPROCESSORS_CONF) > 1)
+		CHECK(!refused(attr, getppid(), -1));
 	session_close(s);
 	CHECK(!refused(attr, getppid(), 0));
 	unpin();
@@ -1984,6 +1987,90 @@ static bool test_unload_while_used(void)
 	CHECK(syscall(SYS_delete_module, "ntrace", O_NONBLOCK) < 0);
 	CHECK(errno == EWOULDBLOCK || errno == EBUSY);
 	close(fd);
+
+	return true;
+}
+
+/* A software event that shows the area keeps it, and what frees it, beyond the trace event's end. */
+static bool test_unload_while_mapped(void)
+{
+	struct perf_event_attr attr = user_attr(), other = {
+		.size		= sizeof(other),
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_DUMMY,
+		.disabled	= 1,
+	};
+	struct session *s = &the_session;
+	long refs = read_number("/sys/module/ntrace/refcnt");
+	uint8_t *page, *aux;
+	int fd;
+
+	if (refs < 0)
+		SKIP("the driver is built into this kernel");
+	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
+	other.use_clockid = attr.use_clockid;
+	other.clockid = attr.clockid;
+	fd = event_open(&other, 0, -1);
+	CHECK(fd >= 0);
+	CHECK(!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->fd));
+	page = mmap(NULL, (1 + DATA_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(page != MAP_FAILED);
+	aux = mmap(NULL, AUX_DEFAULT, PROT_READ, MAP_SHARED, fd, (1 + DATA_PAGES) * PAGE);
+	CHECK(aux != MAP_FAILED);
+	session_close(s);
+	CHECK(read_number("/sys/module/ntrace/refcnt") > refs);
+	munmap(aux, AUX_DEFAULT);
+	munmap(page, (1 + DATA_PAGES) * PAGE);
+	close(fd);
+	CHECK(read_number("/sys/module/ntrace/refcnt") == refs);
+
+	return true;
+}
+
+/* What stands for another sink that a CPU's encoder leads to, or 0 */
+static long second_sink_of_cpu(int cpu)
+{
+	struct perf_event_attr attr = user_attr();
+	DIR *dir = opendir(PMU "sinks");
+	struct dirent *e;
+	char path[300];
+	long sink = 0;
+
+	while (dir && !sink && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), "sinks/%s", e->d_name);
+		attr.config2 = e->d_name[0] == '.' ? sink_of_cpu(cpu) : sysfs_number(path);
+		if ((long)attr.config2 != sink_of_cpu(cpu) && !refused(attr, 0, cpu))
+			sink = attr.config2;
+	}
+	if (dir)
+		closedir(dir);
+
+	return sink;
+}
+
+/*
+ * An encoder sends to all of its outputs that take something: while it is used for its own sink, it
+ * is not for one behind a funnel, whose reader would get both.
+ */
+static bool test_two_outputs(void)
+{
+	struct perf_event_attr attr = user_attr(), other = user_attr();
+	int fd;
+
+	other.config2 = second_sink_of_cpu(0);
+	if (!other.config2)
+		SKIP("no encoder has two sinks");
+	fd = event_open(&attr, 0, 0);
+	CHECK(fd >= 0);
+	CHECK(refused(other, getppid(), 0) == EBUSY);
+	CHECK(!refused(attr, getppid(), 0));
+	close(fd);
+	fd = event_open(&other, 0, 0);
+	CHECK(fd >= 0);
+	CHECK(refused(attr, getppid(), 0) == EBUSY);
+	CHECK(!refused(attr, getppid(), 1));
+	close(fd);
+	CHECK(!refused(attr, getppid(), 0));
 
 	return true;
 }
@@ -2192,6 +2279,8 @@ static const struct {
 	{ "1000 times open, map and close", test_cycles, true },
 	{ "what has failed is not reset while an event holds it", test_failed_while_used, true },
 	{ "unloading while used is refused", test_unload_while_used, true },
+	{ "unloading while the area is mapped is refused", test_unload_while_mapped, true },
+	{ "an encoder has one sink at a time, if the other is behind a funnel", test_two_outputs, true },
 	{ "an encoder or a sink is unbound under an event", test_unbind, true },
 	{ "a sink is unbound under an AUX area", test_unbind_area, true },
 };
