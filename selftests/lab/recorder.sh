@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace record, which needs no perf: what it records of programs, CPUs, processes and the kernel is
-# decoded to what ran, by perf and by ntrace script, and to the same branches as perf's own recording
-# of the same program. A recorder or a program that is killed and a disk that is full leave a file
-# that is decoded up to there, and what cannot be recorded is refused in words.
+# decoded to what ran, by perf and by ntrace script, and to the same branches as perf's own
+# recording of the same program. A recorder or a program that is killed and a disk that is full
+# leave a file that is decoded up to there, and what cannot be recorded is refused in words.
 
 name=recorder
 . "$(dirname "$0")/lib.bash"
@@ -111,6 +111,28 @@ recording 24; run ntrace record --kcore -C 0 -e ntrace//k --switch-output=1s -o 
 		until ls -d /tmp/folder.data.2* || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done'
 i=0; for f in /tmp/folder.data.*; do i=$((i + 1)); cp -r "$f" folder$i.data; rm -rf "$f"; done
 [ $i -ge 2 ] || { echo "$i folders"; status=1; }
+# a process whose first thread has ended, and then the program that its other thread executes
+completed()	# MORE: files of leaderless
+{
+	kill -USR2 $recorder
+	for i in $(seq 600); do
+		[ "$(ls /tmp | grep -c '^leader.data.2')" -ge "$1" ] && return
+		sleep 0.1
+	done
+	echo "no file was completed"; status=1
+}
+recording 26; UNTIL_EXEC=/tmp/exec UNTIL_END=/tmp/end ntrace record --switch-output -e ntrace//u \
+	-o /tmp/leader.data -- leaderless & recorder=$!
+comes /tmp/leader.data 2000; completed 1; comes /tmp/leader.data 2000
+>/tmp/exec; completed 2; comes /tmp/leader.data 2000; completed 3; comes /tmp/leader.data 2000
+>/tmp/end; run wait $recorder
+i=0; for f in /tmp/leader.data.*; do i=$((i + 1)); mv "$f" leader$i.data; done
+# for the kernel takes fewer samples now than one asks for
+rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+echo 500 >/proc/sys/kernel/perf_event_max_sample_rate
+run ntrace record --aux-sample -e ntrace//u -o /tmp/rate.data -- true
+ntrace record --aux-sample -F 2000 -e ntrace//u -o /tmp/rate.data -- true 2>rate.txt || status=1
+echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate
 recording 25; run ntrace record --aux-sample=8K -F 500 -e ntrace//u -o samples.data -- qsort
 
 # started by something that ignores signals, as nohup does
@@ -130,6 +152,24 @@ run ntrace record --duration=0.5 -e ntrace//u -o /tmp/odd.data -- sh -c 'kill -S
 run ntrace record -e ntrace//u -o /tmp/odd.data -- sh -c 'kill -USR2 $PPID; exec true'
 (ulimit -f 200; exec ntrace record -e ntrace//u -o /tmp/odd.data -- bigtrace) 2>limit.txt
 [ $? = 2 ] && grep -q 'File too large: the file ends there' limit.txt || { cat limit.txt; status=1; }
+rm -rf /tmp/odd.data*
+# a folder as a shell completes its name
+for i in 1 2; do run ntrace record --kcore -e ntrace//k -o /tmp/odd.data/ -- true; done
+[ -d /tmp/odd.data ] && [ -d /tmp/odd.data.old ] || { ls /tmp; status=1; }
+rm -rf /tmp/odd.data*
+# in the background, where a shell without job control has SIGINT ignored
+ntrace record -a -e ntrace//u -o /tmp/odd.data 2>/dev/null & recorder=$!
+comes /tmp/odd.data 1000; kill -INT $recorder; wait $recorder || status=1
+# what cannot go on ends the command, too
+mkdir /tmp/odd.dir
+ntrace record --switch-output=signal -o /tmp/odd.dir/data -- sleep 717 2>gone.txt & recorder=$!
+comes /tmp/odd.dir/data 1000; rm -r /tmp/odd.dir; kill -USR2 $recorder; wait $recorder
+echo "status $?" >>gone.txt
+for i in $(seq 600); do
+	ps | grep '[s]leep 717' >/dev/null || break
+	sleep 0.1
+done
+ps | grep '[s]leep 717' >>gone.txt
 rm -rf /tmp/odd.data*
 
 # what is refused, and that it leaves nothing
@@ -159,6 +199,15 @@ nobody="start-stop-daemon -S -c nobody -x $(which ntrace) --"
 	refused ntrace "$@" --aux-sample=63 -- true
 	refused ntrace "$@" --switch-output=5x -- true
 	refused ntrace "$@" --filter 'filter 0/4,filter 8/4,filter 16/4,filter 32/4,filter 64/4' -- true
+	refused ntrace "$@" --filter 'filter main @ /bin/busybox' -- true
+	refused ntrace "$@" -a --filter 'filter 0/4@/bin/busybox' -- true
+	refused ntrace "$@" -t $$,99999
+	refused ntrace "$@" -m ,2G -- true
+	ln -s nowhere /tmp/refused.data
+	refused ntrace "$@" -e ntrace//u -- false
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	refused ntrace "$@" --kcore -e ntrace//k -- true
+	echo 0 >/proc/sys/kernel/kptr_restrict
 	refused ntrace "$@" -- nosuchprogram
 	refused ntrace "$@" --no-such-option -- true
 	# of the kernel's symbols a part is written before the disk is full
@@ -201,13 +250,15 @@ refused ntrace record -o /tmp/refused.data -- true >>refused.txt
 exit $status
 END
 # where draw() is, in the file
-filter=$("$lab/enter" sh -c 'nm -S build/guest/bin/prog' | awk '$4 == "draw" { print "0x" $1 "/0x" $2 }')
+filter=$("$lab/enter" sh -c 'nm -S build/guest/bin/prog' |
+	awk '$4 == "draw" { print "0x" $1 "/0x" $2 }')
 offset=$((${filter%/*} - 0x10000))
 sed -i "s,\\\$FILTER,$(printf '0x%x' $offset)/${filter#*/}," "$dir/guest.sh"
 guest run "$dir/guest.sh"
 ok $? "recordings" "$dir/run/guest.out"
 
-for what in "1 prog" "3 all" "4 cpus" "5 kernel" "6 forks" "7 pid" "8 filter" "18 thread" "19 sink" "12 dying" "15 nobody" "20 signals"; do
+for what in "1 prog" "3 all" "4 cpus" "5 kernel" "6 forks" "7 pid" "8 filter" "18 thread" \
+	"19 sink" "12 dying" "15 nobody" "20 signals"; do
 	# shellcheck disable=SC2086
 	set -- $what b
 	[ "$what" != "15 nobody" ] || set -- "$@" --allow-loss
@@ -229,17 +280,20 @@ for what in prog theirs; do
 	host_perf run script -i "$share/$what.data" --itrace=b -F ip,sym,addr 2>>"$dir/log" |
 		sed -E 's/ +/ /g; s/^ //' | grep -E "$own" >"$dir/$what.perf"
 	"$lab/enter" "$build/host/ntrace" script "$share/$what.data" 2>>"$dir/log" |
-		sed -E 's/.*branches: [a-z ]+ +([0-9a-f]+ [a-z])/\1/' | grep -E "$own" >"$dir/$what.ntrace"
+		sed -E 's/.*branches: [a-z ]+ +([0-9a-f]+ [a-z])/\1/' |
+		grep -E "$own" >"$dir/$what.ntrace"
 done
 [ "$(wc -l <"$dir/prog.perf")" -gt 10000 ] && diff "$dir/prog.perf" "$dir/theirs.perf" >"$dir/log"
 ok $? "the $(wc -l <"$dir/prog.perf") branches that perf record has, as perf prints them" "$dir/log"
-[ "$(wc -l <"$dir/prog.ntrace")" -gt 10000 ] && diff "$dir/prog.ntrace" "$dir/theirs.ntrace" >"$dir/log"
+[ "$(wc -l <"$dir/prog.ntrace")" -gt 10000 ] &&
+	diff "$dir/prog.ntrace" "$dir/theirs.ntrace" >"$dir/log"
 ok $? "the $(wc -l <"$dir/prog.ntrace") branches that perf record has, as ntrace script prints them" "$dir/log"
 
 pieces run 9 snapshot "the last 256 KiB before the end" --last --insns 10000 --pieces 2
 pieces run 10 signal "a snapshot by SIGUSR2" --insns 100000 --pieces 8
 
-times=$(sed -n 's/.*trace was lost \([0-9]*\) times, as there was no room.*/\1/p' "$share/lossy.txt")
+times=$(sed -n 's/.*trace was lost \([0-9]*\) times, as there was no room.*/\1/p' \
+	"$share/lossy.txt")
 [ "${times:-0}" -ge 1 ] && grep -q '^status 1' "$share/lossy.txt" ||
 	[ "$(stat -c %s "$share/lossy.data")" -ge 2000000 ]
 ok $? "without room for trace ${times:-0} times, which is reported" "$share/lossy.txt"
@@ -251,13 +305,15 @@ pieces run 17 lossy "a buffer that is too small" --insns 10000 --errors 100000
 for what in sizes1 sizes2; do
 	pieces run 22 $what "one of $(cat "$share/sizes.txt") files" --insns 1000 --pieces 4
 done
-host_perf run script -i "$share/sizes2.data" --itrace=i1000i -F comm,sym | sort | uniq -c | sort -n >"$dir/names"
+host_perf run script -i "$share/sizes2.data" --itrace=i1000i -F comm,sym | sort | uniq -c |
+	sort -n >"$dir/names"
 ! grep -q -e unknown -e ':[0-9]' "$dir/names" && [ -s "$dir/names" ]
 ok $? "sizes2: tasks and functions have names" "$dir/names"
 for what in 1 2; do
 	pieces run 23 signals$what "one of the last two files, by SIGUSR2" --insns 1000 --pieces 4
 	# the second may begin when the time is over, and has what the kernel does then
-	pieces run 24 folder$what "one of two folders, by time" --insns 100 --pieces 100 --errors 100
+	pieces run 24 folder$what "one of two folders, by time" --insns 100 --pieces 100 \
+		--errors 100
 done
 pieces run 25 samples "samples with trace" --insns 10000
 
@@ -270,11 +326,13 @@ missing()
 		grep -c 'the file does not have the rest'
 }
 pieces run 11 killed "a recorder that was killed" --insns 100000 --errors $((6 + $(missing killed)))
-"$lab/enter" "$build/host/ntrace" script "$share/killed.data" 2>"$dir/log" | grep -c branches: >"$dir/killed.lines"
+"$lab/enter" "$build/host/ntrace" script "$share/killed.data" 2>"$dir/log" |
+	grep -c branches: >"$dir/killed.lines"
 [ "$(cat "$dir/killed.lines")" -gt 10000 ] && ! grep -v ' losses' "$dir/log"
 ok $? "ntrace script decodes $(cat "$dir/killed.lines") branches of it" "$dir/log"
 pieces run 13 full "a disk that is full" --insns 10000 --errors $((6 + $(missing full)))
-grep -q 'No space left on device: the file ends there' "$share/full.txt" && grep -q 'status 2' "$share/full.txt" &&
+grep -q 'No space left on device: the file ends there' "$share/full.txt" &&
+	grep -q 'status 2' "$share/full.txt" &&
 	host_perf run report --header-only -i "$share/full.data" >"$dir/full.header" 2>&1 &&
 	grep -q 'hostname : guest' "$dir/full.header"
 ok $? "a full disk is reported, and the header is complete" "$share/full.txt" "$dir/full.header"
@@ -295,9 +353,21 @@ id=$("$lab/enter" readelf -n "$build/guest/bin/prog" | sed -n 's/.*Build ID: //p
 host_perf run buildid-list -i "$share/prog.data" >"$dir/log" 2>&1 &&
 	[ -n "$id" ] && grep -q "^$id .*/prog$" "$dir/log"
 ok $? "the header has the program's build-id" "$dir/log"
-[ "$(cat "$share/kernel.data.old/data")" = old ] && [ -s "$share/kernel.data/kcore_dir/kallsyms" ] &&
+[ "$(cat "$share/kernel.data.old/data")" = old ] &&
+	[ -s "$share/kernel.data/kcore_dir/kallsyms" ] &&
 	[ -s "$share/kernel.data/kcore_dir__4294967295/kcore" ]
 ok $? "--kcore: a folder with two copies of the kernel; the old recording was kept"
+
+for i in 1 2 3 4; do
+	host_perf run script -i "$share/leader$i.data" --itrace=be -F ip,sym >"$dir/log" 2>&1 &&
+		[ "$(grep -c -e compute_until -e _start "$dir/log")" -gt 1 ] &&
+		! grep -q error "$dir/log"
+	ok $? "without its first thread, file $i: $(grep -c compute_until "$dir/log") branches" "$dir/log"
+done
+grep -q 'kernel.perf_event_max_sample_rate): 500$' "$share/rate.txt"
+ok $? "--aux-sample: fewer samples than were asked for, and that is said" "$share/rate.txt"
+grep -q 'status 2' "$share/gone.txt" && ! grep -q 'sleep 717$' "$share/gone.txt"
+ok $? "a recorder that cannot go on ends the command" "$share/gone.txt"
 
 grep -q 'is a folder with other in it' "$share/mine.txt"
 ok $? "a folder that is no recording is not replaced" "$share/mine.txt"
@@ -308,7 +378,8 @@ ok $? "a folder that is no recording is not replaced" "$share/mine.txt"
 says()
 {
 	awk -v what="$1" '/^== / { on = index($0, what) } on' "$share/refused.txt" >"$dir/log"
-	grep -q -- "$2" "$dir/log" && grep -q '^status [1-9]' "$dir/log" && ! grep -q '^left' "$dir/log"
+	grep -q -- "$2" "$dir/log" && grep -q '^status [1-9]' "$dir/log" &&
+		! grep -q '^left' "$dir/log"
 	ok $? "refused in words: $1" "$dir/log"
 }
 says "-e ntrace/seqjump=1/u" "no seqjump"
@@ -325,10 +396,17 @@ says "--aux-sample -S" "choose one"
 says "--aux-sample=63" "multiple of 8 bytes"
 says "--switch-output=5x" "a size such as 100M"
 says "filter 64/4" "the driver refuses .*nr_addr_filters"
+says "filter main @" "is not as the kernel has it: OFFSET/SIZE@FILE"
+says "-a --filter" "are those of tasks"
+says ",99999" "there is no task 99999"
+says "-m ,2G" "at most 1 GiB"
+says "-- false" "is a symbolic link"
+says "--kcore -e ntrace//k" "kernel.kptr_restrict is 2"
 says "nosuchprogram" "nosuchprogram: No such file"
 says "--no-such-option" "unrecognized option"
 says "/tmp/small/kernel.data" "kcore_dir/kallsyms: No space left on device"
-says "nobody -x $build/guest/bin/ntrace -- record -o /tmp/refused.data -a" "perf_event_paranoid of at most 0 (it is 2)"
+says "nobody -x $build/guest/bin/ntrace -- record -o /tmp/refused.data -a" \
+	"perf_event_paranoid of at most 0 (it is 2)"
 says "refused.data -e ntrace// --" "perf_event_paranoid of at most 1 (it is 2); user space alone: -e ntrace//u"
 says "-e ntrace/mmode/u" "mmode takes root or CAP_PERFMON"
 says "-p 1" "task 1 is another user's"

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -20,6 +21,16 @@ static bool is_that(const struct capture_file_id *f, const char *name, const uin
 		    unsigned int size)
 {
 	return !strcmp(f->name, name) && (!size || (f->size == size && !memcmp(f->id, id, size)));
+}
+
+static void note_inode(struct capture_file_id *f, const uint8_t *p)
+{
+	uint32_t maj, min;
+
+	memcpy(&maj, p, sizeof(maj));
+	memcpy(&min, p + 4, sizeof(min));
+	memcpy(&f->ino, p + 8, sizeof(f->ino));
+	f->dev = makedev(maj, min);
 }
 
 void capture_build_id_note(struct capture *c, uint16_t misc, const char *name, const uint8_t *id,
@@ -42,6 +53,8 @@ void capture_build_id_note(struct capture *c, uint16_t misc, const char *name, c
 	f->size = size;
 	if (size)
 		memcpy(f->id, id, size);
+	else if (id)
+		note_inode(f, id);
 	f->next = c->ids;
 	c->ids = f;
 }

@@ -32,11 +32,14 @@ void capture_say(bool error, const char *text)
 	warn("%s", text);
 }
 
-static long number_of(const char *path, long otherwise)
+long capture_sysctl(const char *name, long otherwise)
 {
-	FILE *f = fopen(path, "re");
+	char path[128];
 	long val = otherwise;
+	FILE *f;
 
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	f = fopen(path, "re");
 	if (f) {
 		if (fscanf(f, "%ld", &val) != 1)
 			val = otherwise;
@@ -47,7 +50,7 @@ static long number_of(const char *path, long otherwise)
 
 static long paranoid(void)
 {
-	return number_of("/proc/sys/kernel/perf_event_paranoid", 2);
+	return capture_sysctl("perf_event_paranoid", 2);
 }
 
 static bool has_capability(unsigned int cap)
@@ -72,9 +75,10 @@ static bool may_everything(void)
 	       (has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN));
 }
 
-bool capture_privileged(void)
+/* May this user lock as much memory as there is? That is what the kernel asks for buffers. */
+bool capture_may_lock(void)
 {
-	return paranoid() < 0 || may_everything();
+	return paranoid() < 0 || (!in_user_namespace() && has_capability(CAP_IPC_LOCK));
 }
 
 /* Docker's and podman's filters of system calls have it among those that are refused. */
@@ -144,7 +148,7 @@ void capture_die_open(const struct capture *c, unsigned int event, int cpu, pid_
 	case EPERM:
 		die_denied(c, attr, tid);
 	case EBUSY:
-		die("the trace sink of CPU %d is in use: another recording (perf, ntrace) has it; end that one, or take another sink, ntrace/@NAME/ with a NAME of /sys/bus/event_source/devices/ntrace/sinks/",
+		die("the trace sink of CPU %d is in use: another recording (perf, ntrace) has it; end that one, or take another sink, ntrace/@NAME/ with a NAME of /sys/bus/event_source/devices/ntrace/sinks/ (unless the encoder is used for one of two sinks, and a funnel leads to either)",
 		    cpu);
 	case ESRCH:
 		die("there is no task %d (any more)", tid);
@@ -186,7 +190,7 @@ void capture_die_map(const struct capture *c, bool aux, int err)
 	case EPERM:
 		die("buffers of %llu KiB for records and %llu KiB for trace for each CPU are more than this user may lock (kernel.perf_event_mlock_kb %ld for each CPU, and ulimit -l %ld): take smaller ones, -m 64K,64K, or raise a limit",
 		    (unsigned long long)c->data_size / 1024, (unsigned long long)c->aux_size / 1024,
-		    number_of("/proc/sys/kernel/perf_event_mlock_kb", 516), locked_kib());
+		    capture_sysctl("perf_event_mlock_kb", 516), locked_kib());
 	case ENOMEM:
 		die("there is no memory for a buffer of %llu KiB for %s for each CPU: take a smaller one, -m DATA,AUX",
 		    (unsigned long long)size, what);

@@ -117,6 +117,8 @@ static void keep_old(const char *path)
 
 	if (lstat(path, &st) || (S_ISREG(st.st_mode) && !st.st_size))
 		return;
+	if (S_ISLNK(st.st_mode))
+		die("%s: is a symbolic link: name the file itself, which is kept as .old", path);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		die("%s: is neither a file nor a folder: a recording is written to a file", path);
 	if (asprintf(&old, "%s.old", path) < 0)

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -49,6 +51,20 @@ static void read_value(const char *path, const char *name, char *value, size_t s
 		fclose(f);
 }
 
+/*
+ * Is what has the path here what was mapped? In another root it may be another file. Devices of
+ * overlayfs and btrfs differ between the two.
+ */
+static bool is_same_file(const struct capture_file_id *id)
+{
+	struct stat st;
+
+	if (!id->ino)
+		return true;
+	return !stat(id->name, &st) && st.st_ino == id->ino &&
+	       (st.st_dev == id->dev || !major(st.st_dev));
+}
+
 /* What the kernel did not tell, the file does, unless it has been replaced since. */
 static unsigned int find_build_id(const struct capture *c, const struct capture_file_id *id,
 				  uint8_t bytes[BUILD_ID_MAX])
@@ -62,7 +78,7 @@ static unsigned int find_build_id(const struct capture *c, const struct capture_
 	for (other = c->ids; other; other = other->next)
 		if (other->size && !strcmp(other->name, id->name))
 			return 0;
-	return *id->name == '/' ? capture_build_id_read(id->name, bytes) : 0;
+	return *id->name == '/' && is_same_file(id) ? capture_build_id_read(id->name, bytes) : 0;
 }
 
 static void put_build_ids(const struct capture *c, struct capture_bytes *b)

@@ -37,17 +37,6 @@ struct text {
 	unsigned int nr;
 };
 
-/* Fail before recording starts, not at its end. */
-void capture_kcore_check(void)
-{
-	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		die("--kcore copies /proc/kcore, which cannot be read (%s): that takes root. A trace of user space needs none: -e ntrace//u",
-		    strerror(errno));
-	close(fd);
-}
-
 static bool open_kcore(struct kcore *k, const char *path)
 {
 	size_t size;
@@ -103,6 +92,25 @@ static void find_text(struct capture *c, struct text *t)
 		else if (capture_symbol_is(&s, "_etext"))
 			t->kernel.end = s.addr;
 	}
+}
+
+/* Fail before recording starts, not at its end. */
+void capture_kcore_check(struct capture *c)
+{
+	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	struct text text;
+
+	if (fd < 0 && errno == ENOENT)
+		die("--kcore copies /proc/kcore, which this kernel does not have (CONFIG_PROC_KCORE). A trace of user space needs none: -e ntrace//u");
+	if (fd < 0)
+		die("--kcore copies /proc/kcore, which cannot be read (%s): that takes root. A trace of user space needs none: -e ntrace//u",
+		    strerror(errno));
+	close(fd);
+	find_text(c, &text);
+	if (!text.kernel.start)
+		die("--kcore copies the kernel's text, whose addresses are not to be seen (kernel.kptr_restrict is %ld): sysctl kernel.kptr_restrict=1 shows them to root",
+		    capture_sysctl("kptr_restrict", 0));
+	c->kallsyms.len = 0;
 }
 
 /* Those parts of a range that the kernel's image has, as segments of the copy */

@@ -18,6 +18,7 @@
 #define MiB(x)		((x) * 1024ULL * 1024)
 #define AUX_MIN		KiB(8)
 #define WATERMARK_MIN	KiB(64)
+#define SAMPLE_FREQ	1000	/* in Hz */
 
 /* ----------------------------------------------------------- attributes -- */
 
@@ -90,6 +91,20 @@ static void make_tasks_event(struct capture *c)
 	attr->build_id = is_accepted(&probe, 0, -1);
 }
 
+/* The kernel refuses more than it allows at the moment, which it makes less where samples cost. */
+static unsigned int sample_freq(const struct capture *c)
+{
+	unsigned int wanted = c->o.sample_freq ? c->o.sample_freq : SAMPLE_FREQ;
+	long most = capture_sysctl("perf_event_max_sample_rate", wanted);
+
+	if (most <= 0 || wanted <= most)
+		return wanted;
+	if (c->o.sample_freq)
+		warn("-F: %u samples a second are more than the kernel takes now (kernel.perf_event_max_sample_rate): %ld",
+		     wanted, most);
+	return most;
+}
+
 /* In a group with the trace: it runs while the trace runs. */
 static void make_samples_event(struct capture *c)
 {
@@ -102,7 +117,7 @@ static void make_samples_event(struct capture *c)
 	attr = make_software(c, PERF_COUNT_SW_CPU_CLOCK, trace->exclude_kernel ? "cpu-clock:u" :
 			     trace->exclude_user ? "cpu-clock:k" : "cpu-clock");
 	attr->freq = 1;
-	attr->sample_freq = c->o.sample_freq;
+	attr->sample_freq = sample_freq(c);
 	attr->sample_type |= PERF_SAMPLE_AUX;
 	attr->aux_sample_size = c->o.sample_size;
 	attr->enable_on_exec = attr->disabled = 0;
@@ -147,14 +162,14 @@ static void make_events(struct capture *c)
 static void check_size(const char *what, uint64_t size, uint64_t least)
 {
 	if (size < least || size & (size - 1) || size > MiB(1024))
-		die("-m: the size of the buffer for %s must be a power of 2, at least %llu KiB, not %llu bytes",
+		die("-m: the size of the buffer for %s must be a power of 2, at least %llu KiB and at most 1 GiB, not %llu bytes",
 		    what, (unsigned long long)least / 1024, (unsigned long long)size);
 }
 
 /* Without privileges both buffers must fit into what a user may lock. */
 static void choose_sizes(struct capture *c)
 {
-	bool privileged = capture_privileged();
+	bool privileged = capture_may_lock();
 
 	c->data_size = c->o.data_size ? c->o.data_size : privileged ? KiB(512) : KiB(256);
 	c->aux_size = c->o.aux_size ? c->o.aux_size : privileged ? MiB(4) : KiB(128);
@@ -204,7 +219,10 @@ static void set_filter(struct capture *c, int fd)
 {
 	if (!c->o.filter || !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, c->o.filter))
 		return;
-	if (errno == EOPNOTSUPP || errno == EINVAL)
+	if (errno == EINVAL)
+		die("--filter: `%s' is not as the kernel has it: OFFSET/SIZE@FILE, with numbers and no spaces around the @ (symbols are perf's)",
+		    c->o.filter);
+	if (errno == EOPNOTSUPP)
 		die("--filter: the driver refuses `%s': dmesg tells why, nr_addr_filters and caps/latch of the PMU in sysfs what there is",
 		    c->o.filter);
 	die("--filter: `%s': %s", c->o.filter, strerror(errno));

@@ -61,7 +61,10 @@ static void note_mapping(struct capture *c, const struct perf_event_header *h, c
 
 	if (room <= 72 || !memchr(name, '\0', room - 72) || *name == '[' || !strncmp(name, "//", 2))
 		return;
-	capture_build_id_note(c, h->misc & 7, name, p + 44, h->misc & MISC_BUILD_ID ? p[40] : 0);
+	if (h->misc & MISC_BUILD_ID)
+		capture_build_id_note(c, h->misc & 7, name, p + 44, p[40]);
+	else
+		capture_build_id_note(c, h->misc & 7, name, p + 40, 0);
 }
 
 static void note_trace(struct capture *c, struct capture_ring *r, const uint8_t *p)
@@ -112,7 +115,8 @@ static void note_record(struct capture *c, struct capture_ring *r,
 		note_mapping(c, h, p);
 	if (h->type == PERF_RECORD_AUX && h->size >= 32 + TRAILER)
 		note_trace(c, r, p);
-	if ((h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT) && h->size >= 24 + TRAILER)
+	if ((h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT ||
+	     h->type == PERF_RECORD_COMM) && h->size >= 24 + TRAILER)
 		capture_task_follow(c, h, p);
 	if (h->type == PERF_RECORD_AUX_OUTPUT_HW_ID)
 		keep_hw_id(c, h, p);

@@ -143,12 +143,17 @@ static void add_threads(struct capture *c, pid_t pid)
 
 static void find_tasks(struct capture *c)
 {
+	char path[64];
 	size_t i;
 
 	for (i = 0; i < c->o.pids.nr; i++)
 		add_threads(c, c->o.pids.id[i]);
-	for (i = 0; i < c->o.tids.nr; i++)
+	for (i = 0; i < c->o.tids.nr; i++) {
+		snprintf(path, sizeof(path), "/proc/%d", c->o.tids.id[i]);
+		if (access(path, F_OK))
+			die("there is no task %d", c->o.tids.id[i]);
 		capture_list_add(&c->tasks, c->o.tids.id[i]);
+	}
 	if (c->child && c->per_task)
 		capture_list_add(&c->tasks, c->child);
 	for (i = 0; i < c->tasks.nr; i++)
@@ -174,6 +179,18 @@ run_child(char **command, int go, int told, const sigset_t *signals)
 	if (write(told, &err, sizeof(err)) < 0)
 		_exit(EXIT_UNUSABLE);
 	_exit(127);
+}
+
+/* The command that runs, for when this one ends without having waited for it; 0: none */
+static pid_t running;
+
+static void end_command(void)
+{
+	if (!running)
+		return;
+	kill(running, SIGTERM);
+	/* it may have been stopped */
+	kill(running, SIGCONT);
 }
 
 /* The command is not executed before a byte comes through the pipe. */
@@ -217,6 +234,8 @@ static void let_child_go(struct capture *c)
 		die("%s: %s", *c->o.command, strerror(err));
 	}
 	close(c->told);
+	running = c->child;
+	atexit(end_command);
 }
 
 /* Takes the status of a command that has ended. */
@@ -230,7 +249,7 @@ static bool child_ended(struct capture *c)
 	pid = waitpid(c->child, &status, WNOHANG);
 	if (pid != c->child && !(pid < 0 && errno == ECHILD))
 		return false;
-	c->child = 0;
+	c->child = running = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		warn("%s ended with status %d", *c->o.command, WEXITSTATUS(status));
 	if (WIFSIGNALED(status))
@@ -449,14 +468,13 @@ static void wait_for_child(struct capture *c, int signals)
 
 	if (!c->child || child_ended(c))
 		return;
-	kill(c->child, SIGTERM);
-	/* it may have been stopped */
-	kill(c->child, SIGCONT);
+	end_command();
 	while (!child_ended(c)) {
 		poll(&p, 1, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info) &&
 		    info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2) {
 			warn("%s, process %d, goes on", *c->o.command, c->child);
+			running = 0;
 			return;
 		}
 	}
@@ -493,7 +511,10 @@ static int end(struct capture *c)
 	return c->cut || c->partial || c->lost ? EXIT_LOSSES : EXIT_WHOLE;
 }
 
-/* Signals come to a file. A signal that is ignored, as SIGHUP under nohup, stays so. */
+/*
+ * Signals come to a file. SIGHUP that is ignored, as under nohup, stays so. A shell without job
+ * control has what it starts in the background ignore SIGINT, and means ^C.
+ */
 static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *before)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
@@ -503,7 +524,7 @@ static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *befo
 
 	sigemptyset(ours);
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (!sigaction(ends[i], NULL, &now) && now.sa_handler != SIG_IGN)
+		if (ends[i] != SIGHUP || (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN))
 			sigaddset(ours, ends[i]);
 	/* whoever started this may not have wanted to hear of its children */
 	signal(SIGCHLD, SIG_DFL);
@@ -530,7 +551,7 @@ int capture_run(struct capture *c)
 	read_cpus(c);
 	check_wide(c);
 	if (c->o.kcore)
-		capture_kcore_check();
+		capture_kcore_check(c);
 	signals = watch_signals(c, &ours, &before);
 	start_child(c, &before);
 	/* to write to a command that has died, or too much for ulimit -f, is an error */

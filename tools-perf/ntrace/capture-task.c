@@ -67,6 +67,17 @@ struct mapping {
 	uint64_t ino;
 };
 
+/* As MMAP2 has it */
+static const uint8_t *inode_of(const struct mapping *m, uint8_t p[16])
+{
+	const uint32_t maj = m->maj, min = m->min;
+
+	memcpy(p, &maj, sizeof(maj));
+	memcpy(p + 4, &min, sizeof(min));
+	memcpy(p + 8, &m->ino, sizeof(m->ino));
+	return p;
+}
+
 static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m, const char *name)
 {
 	uint16_t misc = PERF_RECORD_MISC_USER;
@@ -90,7 +101,7 @@ static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m,
 			(m->prot[1] == 'w' ? PROT_WRITE : 0),
 		.flags = m->prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE,
 	};
-	uint8_t id[BUILD_ID_MAX] = { 0 };
+	uint8_t id[BUILD_ID_MAX] = { 0 }, inode[16];
 	unsigned int size;
 	char path[PATH_MAX];
 
@@ -98,7 +109,7 @@ static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m,
 		/* as the task sees it, which may have another root */
 		size = snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name) <
 		       (int)sizeof(path) ? capture_build_id_read(path, id) : 0;
-		capture_build_id_note(c, misc, name, id, size);
+		capture_build_id_note(c, misc, name, size ? id : inode_of(m, inode), size);
 		if (size && c->event[EVENT_TASKS].attr.build_id) {
 			memset(fixed.reserved, 0, sizeof(fixed.reserved));
 			fixed.size = size;
@@ -109,19 +120,21 @@ static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m,
 	write_named(c, PERF_RECORD_MMAP2, misc, &fixed, sizeof(fixed), name);
 }
 
-/* What can be executed */
-static void write_mappings(struct capture *c, pid_t pid)
+/* What can be executed, as a thread sees it. False: it sees nothing, for it has ended. */
+static bool write_mappings_of(struct capture *c, pid_t pid, pid_t tid)
 {
 	char path[64], *line = NULL;
+	bool some = false;
 	size_t room = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", pid, tid);
 	f = fopen(path, "re");
 	while (f && getline(&line, &room, f) > 0) {
 		struct mapping m;
 		int at = 0;
 
+		some = true;
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
 			   &m.start, &m.end, m.prot, &m.offset, &m.maj, &m.min, &m.ino, &at) < 7 ||
@@ -132,26 +145,90 @@ static void write_mappings(struct capture *c, pid_t pid)
 	free(line);
 	if (f)
 		fclose(f);
+	return some;
+}
+
+static DIR *open_threads(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return opendir(path);
+}
+
+/* The first thread may have ended, while others go on. */
+static void write_mappings(struct capture *c, pid_t pid)
+{
+	bool done = write_mappings_of(c, pid, pid);
+	struct dirent *entry;
+	DIR *dir = done ? NULL : open_threads(pid);
+
+	while (dir && !done && (entry = readdir(dir)))
+		if (isdigit(entry->d_name[0]))
+			done = write_mappings_of(c, pid, atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
 }
 
 /* ------------------------------------------------------------------ tasks - */
 
-/* Processes that are traced as tasks, for each file to begin with */
-void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
+/* Of a process that has ended, at most its first thread waits for its parent. */
+static bool is_alive(pid_t pid)
 {
-	struct capture_list *live = &c->live;
-	uint32_t pid, tid;
+	char path[64], line[512], *behind, state = 'Z';
+	DIR *dir = open_threads(pid);
+	unsigned int threads = 0;
+	struct dirent *entry;
+	FILE *f;
+
+	while (dir && (entry = readdir(dir)))
+		threads += !!isdigit(entry->d_name[0]);
+	if (dir)
+		closedir(dir);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f)) {
+		behind = strrchr(line, ')');
+		if (behind)
+			sscanf(behind + 1, " %c", &state);
+	}
+	if (f)
+		fclose(f);
+	return threads > 1 || (threads && state != 'Z' && state != 'X');
+}
+
+static void forget(struct capture_list *live, int pid)
+{
 	size_t i;
 
+	for (i = 0; i < live->nr; i++)
+		if (live->id[i] == pid)
+			live->id[i--] = live->id[--live->nr];
+}
+
+/*
+ * Processes that are traced as tasks, for each file to begin with. With exec(2) another thread
+ * takes the place of the first one, which ends, and the process goes on.
+ */
+void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
+{
+	uint32_t pid, tid;
+
 	memcpy(&pid, p + 8, sizeof(pid));
+	if (!c->per_task)
+		return;
+	if (h->type == PERF_RECORD_COMM) {
+		if (h->misc & PERF_RECORD_MISC_COMM_EXEC)
+			capture_list_add(&c->live, pid);
+		return;
+	}
 	memcpy(&tid, p + 16, sizeof(tid));
-	if (!c->per_task || pid != tid)
+	if (pid != tid)
 		return;
 	if (h->type == PERF_RECORD_FORK)
-		capture_list_add(live, pid);
-	for (i = 0; h->type == PERF_RECORD_EXIT && i < live->nr; i++)
-		if (live->id[i] == (int)pid)
-			live->id[i--] = live->id[--live->nr];
+		capture_list_add(&c->live, pid);
+	else if (!is_alive(pid))
+		forget(&c->live, pid);
 }
 
 /* Name and parent of a thread; false: it has gone. */
@@ -209,13 +286,11 @@ pid_t capture_task_process(pid_t tid)
 void capture_task_write(struct capture *c, pid_t pid, bool forks)
 {
 	struct dirent *entry;
-	char path[64];
 	DIR *dir;
 
 	/* the first thread before others, which have it as their parent */
 	write_thread(c, pid, pid, forks);
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
+	dir = open_threads(pid);
 	while (dir && (entry = readdir(dir)))
 		if (isdigit(entry->d_name[0]) && atoi(entry->d_name) != pid)
 			write_thread(c, pid, atoi(entry->d_name), forks);
@@ -249,10 +324,17 @@ static void write_kernel_map(struct capture *c, uint64_t start, uint64_t end, ui
 	write_named(c, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, &fixed, sizeof(fixed), name);
 }
 
+static void note_kernel(struct capture *c, const char *name, const char *notes)
+{
+	uint8_t id[BUILD_ID_MAX];
+	unsigned int size = capture_build_id_notes(notes, id);
+
+	capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, name, size ? id : NULL, size);
+}
+
 static void write_modules(struct capture *c)
 {
 	char name[64], line[512], path[256], mapped[68];
-	uint8_t id[BUILD_ID_MAX];
 	uint64_t size, start;
 	FILE *f = fopen("/proc/modules", "re");
 
@@ -263,8 +345,7 @@ static void write_modules(struct capture *c)
 		snprintf(mapped, sizeof(mapped), "[%s]", name);
 		write_kernel_map(c, start, start + size, 0, mapped);
 		snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
-		capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, mapped, id,
-				      capture_build_id_notes(path, id));
+		note_kernel(c, mapped, path);
 	}
 	if (f)
 		fclose(f);
@@ -288,13 +369,11 @@ static bool find_kernel(struct capture *c, uint64_t *start, uint64_t *end)
 
 void capture_task_write_kernel(struct capture *c)
 {
-	uint8_t id[BUILD_ID_MAX];
 	uint64_t start, end;
 
 	if (c->event[EVENT_TRACE].attr.exclude_kernel)
 		return;
-	capture_build_id_note(c, PERF_RECORD_MISC_KERNEL, KERNEL_NAME, id,
-			      capture_build_id_notes("/sys/kernel/notes", id));
+	note_kernel(c, KERNEL_NAME, "/sys/kernel/notes");
 	if (!find_kernel(c, &start, &end)) {
 		warn("the kernel's addresses are not to be seen (kernel.kptr_restrict): its functions will have no names");
 		return;

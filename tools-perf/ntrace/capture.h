@@ -34,7 +34,7 @@ struct capture_options {
 	bool switches, switch_by_signal;
 	uint64_t switch_size, switch_time;	/* bytes, ns; 0: none */
 	uint64_t sample_size;			/* bytes of trace with each sample */
-	unsigned int sample_freq;		/* in Hz */
+	unsigned int sample_freq;		/* in Hz, 0: not given */
 	unsigned int switch_files;		/* so many are kept, 0: all */
 	char **command;			/* or NULL */
 	int argc;			/* of all, for the header */
@@ -132,9 +132,11 @@ struct capture_file_id {
 	uint16_t misc;
 	int32_t pid;
 	uint8_t size, id[BUILD_ID_MAX];
+	uint64_t dev, ino;	/* of a file without one; 0: not known */
 	char *name;
 };
 
+/* @size: of the build-id; 0: there is none, and `id' is NULL or maj, min and ino of MMAP2 */
 void capture_build_id_note(struct capture *c, uint16_t misc, const char *name, const uint8_t *id,
 			   unsigned int size);
 /* Of a file, or of notes as /sys has them: its size, 0 without one */
@@ -163,7 +165,9 @@ void __attribute__((noreturn)) capture_die_open(const struct capture *c, unsigne
 						int cpu, pid_t tid, int err);
 void __attribute__((noreturn)) capture_die_map(const struct capture *c, bool aux, int err);
 void capture_say(bool error, const char *text);
-bool capture_privileged(void);
+bool capture_may_lock(void);
+/* kernel.NAME, or `otherwise' */
+long capture_sysctl(const char *name, long otherwise);
 
 /* --- capture-event.c: what -e says ---------------------------------------------- */
 
@@ -214,7 +218,7 @@ void capture_switch_name(struct capture *c);
 
 /* --- capture-kcore.c: the kernel's text ----------------------------------------- */
 
-void capture_kcore_check(void);
+void capture_kcore_check(struct capture *c);
 void capture_kcore_start(struct capture *c);
 void capture_kcore_end(struct capture *c);
 

@@ -154,6 +154,7 @@ static void parse_switch(struct capture_options *o, const char *arg)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct capture_options *o = state->input;
+	size_t len;
 
 	switch (key) {
 	case 'e':
@@ -162,6 +163,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->event = arg;
 		break;
 	case 'o':
+		/* the name of a folder, as a shell completes it */
+		for (len = strlen(arg); len > 1 && arg[len - 1] == '/'; len--)
+			arg[len - 1] = '\0';
 		o->output = arg;
 		break;
 	case 'a':
@@ -230,6 +234,8 @@ static void check(struct capture_options *o)
 		die("-S keeps snapshots, --aux-sample samples of the trace: choose one");
 	if (o->sample_freq && !o->sample_size)
 		die("-F is for --aux-sample: without that, the trace has every instruction");
+	if (o->filter && cpus && strchr(o->filter, '@'))
+		die("--filter: addresses of a file are those of tasks that map it, and -a and -C trace whoever runs: name addresses of the kernel, or record tasks");
 	if (o->switch_files && !o->switches)
 		die("--switch-max-files keeps files that --switch-output makes: give that, too");
 	if (!strcmp(o->output, "-"))
@@ -312,8 +318,6 @@ int cmd_record(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &c.o);
 	free(argv);
 	check(&c.o);
-	if (!c.o.sample_freq)
-		c.o.sample_freq = 1000;
 	if (!c.o.event)
 		c.o.event = c.o.kcore ? "ntrace//" : "ntrace//u";
 	return capture_run(&c);
