@@ -52,6 +52,19 @@ verdict $? 'with --memory=32M the same'
 [ $((whole - kb)) -gt 8192 ] && [ "$kb" -lt $((32 * 1024 + 8192)) ]
 verdict $? "$kb KB instead of $whole"
 
+# What profile needs beside the graph is not taken away by the graph of a small program.
+sed '1003,$d' "$scratch/list" >"$scratch/short" && echo '# stop 21f40 EVCODE=4' >>"$scratch/short" &&
+	encode "$scratch/short" --elf "$scratch/prog" &&
+	"$scratch/tasksdata" 1 1 1 "$scratch/prog" "$scratch/trace" >"$scratch/small" &&
+	"$ntrace" profile --format=llvm-profgen "$scratch/small" >"$scratch/want" 2>"$scratch/stderr"
+verdict $? 'a profile of a short trace'
+status=0
+for limit in 32M 64M 96M 128M 160M 192M 256M; do
+	"$ntrace" profile --memory=$limit --format=llvm-profgen "$scratch/small" >"$scratch/got" \
+		2>"$scratch/stderr" && cmp "$scratch/want" "$scratch/got" || { status=1; break; }
+done
+verdict $status "... with --memory=$limit and less the same"
+
 refused()	# DESCRIPTION WORDS ARGUMENT...
 {
 	"$ntrace" "${@:3}" >"$scratch/got" 2>"$scratch/stderr"
@@ -62,5 +75,6 @@ refused()	# DESCRIPTION WORDS ARGUMENT...
 refused 'too little' 'is no size of 16M or more' script --memory=1M "$scratch/data"
 refused 'no size' 'is no size' script --memory=much "$scratch/data"
 refused 'more than 64 bits' 'is no size' script --memory=17179869185G "$scratch/data"
-refused 'a raw trace' '--memory is for a perf.data' decode --memory=64M --elf "$scratch/prog" "$scratch/trace"
+refused 'a raw trace' '--memory is for a perf.data' decode --memory=64M --elf "$scratch/prog" \
+	"$scratch/trace"
 finish

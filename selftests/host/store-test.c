@@ -586,6 +586,74 @@ static int read_two(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t 
 }
 
 /* A walk goes on in another store: numbers of blocks are that one's. */
+/* c.j . */
+static int read_jump(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+	size_t i;
+
+	(void)ctx;
+	(void)space;
+	for (i = 0; i < len; i++)
+		p[i] = (addr + i) & 1 ? 0xa0 : 0x01;
+	return len;
+}
+
+/* Space 0 has memory of its own alone, every other one a file for each page. */
+static int map_pages(void *ctx, uint64_t space, uint64_t addr, struct nt_mapping *map)
+{
+	(void)ctx;
+	if (!space)
+		return -1;
+	map->start = addr & ~0xfffULL;
+	map->end = map->start + 0x1000;
+	map->file = 1 + (addr >> 12);
+	map->offset = 0;
+	return 0;
+}
+
+/* An address space's own memory of which nothing is mapped any more outlives what others evict. */
+static void own_memory(void **state)
+{
+	struct nt_code_stats stats = { .size = sizeof(stats) };
+	struct nt_params params;
+	struct nt_path *path = nt_path_new();
+	struct nt_code *own, *other;
+	struct nt_store *store;
+	struct nt_run run;
+	uint64_t page = 0;
+	int i, space;
+
+	(void)state;
+	nt_params_init(&params);
+	params.isa = NT_ISA_C;
+	store = nt_store_new(&params, 1 << 20);
+	own = nt_store_code(store, 0, read_jump, map_pages, NULL);
+	assert_true(store && own && path);
+	nt_path_linear(path, own, 0x10000, 1);
+	assert_int_equal(nt_path_run(path, &run), 1);
+	nt_path_release(path);
+	nt_code_invalidate(own, 0, 0);
+	for (space = 1; space <= 40; space++) {
+		other = nt_store_code(store, space, read_jump, map_pages, NULL);
+		for (i = 0; i < 200; i++, page++) {
+			nt_path_linear(path, other, 0x100000000 + page * 0x1000, 1);
+			assert_int_equal(nt_path_run(path, &run), 1);
+		}
+		nt_path_release(path);
+		nt_code_free(other);
+	}
+	nt_store_get_stats(store, &stats);
+	assert_true(stats.blocks < page);
+	nt_code_invalidate(own, 0x10000, 0x11000);
+	nt_path_linear(path, own, 0x10000, 1);
+	assert_int_equal(nt_path_run(path, &run), 1);
+	nt_path_release(path);
+	nt_code_free(own);
+	nt_path_free(path);
+	nt_store_free(store);
+}
+
 static void two_stores(void **state)
 {
 	struct nt_params p = params();
@@ -712,6 +780,7 @@ int main(void)
 		cmocka_unit_test(unreadable),
 		cmocka_unit_test(paths),
 		cmocka_unit_test(runs),
+		cmocka_unit_test(own_memory),
 		cmocka_unit_test(two_stores),
 		cmocka_unit_test(rv32_wraps),
 		cmocka_unit_test(nowhere),

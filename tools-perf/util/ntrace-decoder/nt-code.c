@@ -459,8 +459,11 @@ static uint32_t map_search(const struct nt_code *code, uint64_t pc)
 
 static struct nt_text *own_text(struct nt_code *code)
 {
-	if (!code->own)
+	if (!code->own) {
 		code->own = nt_store_text(code->store, 0, 0, 0);
+		if (code->own)
+			code->own->nr_maps++;
+	}
 	return code->own;
 }
 

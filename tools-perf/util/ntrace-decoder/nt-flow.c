@@ -1437,10 +1437,27 @@ static void take_held(struct nt_flow *f, struct batch *b)
 	f->nr_held = 0;
 }
 
+static uint64_t store_bytes(const struct nt_flow *f)
+{
+	return f->store ? __atomic_load_n(&f->store->bytes, __ATOMIC_RELAXED) : 0;
+}
+
+/*
+ * Counting, a batch may be a whole window, and nothing is evicted meanwhile: so it ends where the
+ * store has outgrown its limit, or, if that is exceeded already, has grown by a part of it.
+ */
+static uint64_t store_most(const struct nt_flow *f)
+{
+	uint64_t bytes = store_bytes(f), limit = f->store ? f->store->limit : UINT64_MAX;
+
+	return bytes <= limit ? limit : bytes + limit / 64;
+}
+
 /* Fill a batch with room for what was held back.  Events, or negative */
 static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	struct batch b = { .ev = ev, .max = max };
+	const uint64_t most = f->counts ? store_most(f) : 0;
 	bool memos;
 	int ret;
 
@@ -1466,6 +1483,8 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 				nt_count_learn(f, &b);
 			else if (!b.end && f->stage == NEXT_MESSAGE && !next_message(f, &b))
 				break;
+			f->too_much = memos && store_bytes(f) > most;
+			b.end |= f->too_much;
 		}
 	}
 	have_last(f);
@@ -1480,14 +1499,17 @@ static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	int ret;
 
-	nt_code_enter(f->low, f->high);
-	check_blocks(f);
-	if (f->map)
-		__atomic_store_n(&f->map->text->used,
-				 __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
-	ret = fill(f, ev, max);
-	nt_code_leave(f->low, f->high);
+	do {
+		f->too_much = false;
+		nt_code_enter(f->low, f->high);
+		check_blocks(f);
+		if (f->map)
+			__atomic_store_n(&f->map->text->used,
+					 __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
+					 __ATOMIC_RELAXED);
+		ret = fill(f, ev, max);
+		nt_code_leave(f->low, f->high);
+	} while (!ret && f->too_much);
 	return ret;
 }
 

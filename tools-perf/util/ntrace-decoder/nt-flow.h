@@ -195,6 +195,7 @@ struct nt_flow {
 	uint32_t reported_syncs;	/* bits of the reasons that make events */
 	bool slow;		/* nothing by nt_loop(); for tests, which compare */
 	struct nt_counts *counts;	/* of nt_flow_count() while in it, or NULL */
+	bool too_much;		/* the batch ended for the store to evict */
 	bool until_other;	/* a batch ends behind what nt_flow_count_until() does not count */
 
 	/*

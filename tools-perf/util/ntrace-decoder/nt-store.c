@@ -538,6 +538,9 @@ static struct nt_block *blocks_new(struct nt_store *store)
 	if (!getrlimit(RLIMIT_AS, &all) && all.rlim_cur != RLIM_INFINITY &&
 	    max > all.rlim_cur / PART / sizeof(struct nt_block))
 		max = all.rlim_cur / PART / sizeof(struct nt_block);
+	if (!getrlimit(RLIMIT_DATA, &all) && all.rlim_cur != RLIM_INFINITY &&
+	    max > all.rlim_cur / PART / sizeof(struct nt_block))
+		max = all.rlim_cur / PART / sizeof(struct nt_block);
 	for (; max >= 1024; max /= 2) {
 		blocks = mmap(NULL, max * sizeof(struct nt_block), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
