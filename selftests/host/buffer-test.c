@@ -207,6 +207,24 @@ static void blank(void **state)
 	assert_int_equal(data[39], 0x11);
 	assert_true(all_idle(data + 40, 60));
 
+	/* ... or up to what perf fills its last record of trace up with */
+	memset(data, 0x11, sizeof(data));
+	mark(data + 40, 53);
+	memset(data + 93, 0, 7);
+	nt_session_buffer_blank(data, sizeof(data));
+	assert_int_equal(data[39], 0x11);
+	assert_true(all_idle(data + 40, 60));
+	memset(data, 0xff, 12);
+	memset(data + 12, 0, 4);
+	nt_session_buffer_blank(data, 16);
+	assert_true(all_idle(data, 16));
+	memset(data, 0x11, sizeof(data));
+	mark(data, 92);
+	memset(data + 92, 0, 8);
+	nt_session_buffer_blank(data, sizeof(data));
+	assert_true(all_idle(data, 92));
+	assert_int_equal(data[92], 0);
+
 	/* no mark: shorter than one, or of more than there is */
 	memset(data, 0x11, sizeof(data));
 	mark(data, 15);

@@ -99,7 +99,8 @@ list()		# ADDRESS...: a line each
 f='2000 2004 3000 3004 3008 2008'
 
 # shellcheck disable=SC2086
-list d000 1000 1004 $f 1008 $f 100c 5000 5004 5000 5004 5000 5008 5008 5008 1010 1014 '# stop d004 EVCODE=0' | calls
+list d000 1000 1004 $f 1008 $f 100c 5000 5004 5000 5004 5000 5008 5008 5008 1010 1014 \
+	'# stop d004 EVCODE=0' | calls
 matches 'calls in calls; of recursion the outermost is the total' <<'END'
 _start 0 0 1 1 27
 f 2 0 0 6 12
@@ -108,7 +109,7 @@ main 1 0 0 6 26
 rec 3 0 0 8 8
 END
 # 8, 5 and 2 instructions
-grep -q '^"rec",.*,5,5,8,8,0,"main"$' "$scratch/csv"
+grep -q '^"rec",.*,5,5,8,8,,"main"$' "$scratch/csv"
 verdict $? '... and mean, median, 99th percentile, longest and its caller are of single calls'
 
 list d004 4000 4004 3000 3004 3008 '# stop d008 EVCODE=0' | calls
@@ -201,7 +202,8 @@ encode "$scratch/list" --elf "$scratch/prog" && cp "$scratch/trace" "$scratch/se
 status=0
 # Error 0, 2: messages were lost
 { cat "$scratch/first"; printf '\x20\x08\x03'; cat "$scratch/second"; } >"$scratch/lossy"
-"$ntrace" calls --format=csv --elf "$scratch/prog" "$scratch/lossy" >"$scratch/csv" 2>"$scratch/stderr" || status=$?
+"$ntrace" calls --format=csv --elf "$scratch/prog" "$scratch/lossy" >"$scratch/csv" \
+	2>"$scratch/stderr" || status=$?
 tr -d '"' <"$scratch/csv" | awk -F, 'NR > 1 { print $1, $4, $5, $6 }' | LC_ALL=C sort >"$scratch/got"
 matches 'a call that a loss cuts is not whole' <<'END'
 f 1 0 1
@@ -216,7 +218,8 @@ verdict $? '... and is reported, with exit status 1'
 list 1000 1004 $f '# stop 1008' >"$scratch/list"
 encode "$scratch/list" --elf "$scratch/prog" && cp "$scratch/trace" "$scratch/first"
 list d018 3000 '# stop 3004 EVCODE=0' >"$scratch/list"
-encode "$scratch/list" --elf "$scratch/prog" && cat "$scratch/first" "$scratch/trace" >"$scratch/joined"
+encode "$scratch/list" --elf "$scratch/prog" &&
+	cat "$scratch/first" "$scratch/trace" >"$scratch/joined"
 "$ntrace" calls --format=csv --elf "$scratch/prog" "$scratch/joined" | tr -d '"' |
 	awk -F, 'NR > 1 { print $1, $4, $5, $6, $7, $8 }' | LC_ALL=C sort >"$scratch/got"
 matches 'where trace begins anew and no message said that it ended, calls are cut as well' <<'END'
@@ -229,9 +232,12 @@ END
 # two tasks; a message tells each time
 who() { echo "# context PRV=0 V=0 scontext=$1"; }
 {
-	list '# time 100' '# start 1000 SYNC=5' "$(who 7)" 1000 1004 2000 2004 3000 '# time 110' '# stop 3004 EVCODE=0'
-	list '# time 200' '# start 1000 SYNC=5' "$(who 8)" 1000 1004 2000 '# time 300' '# stop 2004 EVCODE=0'
-	list '# time 310' '# start 3004 SYNC=5' "$(who 7)" 3004 3008 2008 '# time 320' '# stop 1008 EVCODE=0'
+	list '# time 100' '# start 1000 SYNC=5' "$(who 7)" 1000 1004 2000 2004 3000 '# time 110' \
+		'# stop 3004 EVCODE=0'
+	list '# time 200' '# start 1000 SYNC=5' "$(who 8)" 1000 1004 2000 '# time 300' \
+		'# stop 2004 EVCODE=0'
+	list '# time 310' '# start 3004 SYNC=5' "$(who 7)" 3004 3008 2008 '# time 320' \
+		'# stop 1008 EVCODE=0'
 } >"$scratch/tasks"
 how=--timestamps calls <"$scratch/tasks"
 matches 'each task has its own calls' <<'END'
@@ -255,15 +261,18 @@ f,,300,10,1,1,cut,0,8,8,,main
 END
 
 # three pieces, of task 7, 8 and 7; behind the second messages were lost
-list '# start 1000 SYNC=5' "$(who 7)" 1000 1004 2000 2004 3000 '# stop 3004 EVCODE=0' >"$scratch/list.1"
+list '# start 1000 SYNC=5' "$(who 7)" 1000 1004 2000 2004 3000 '# stop 3004 EVCODE=0' \
+	>"$scratch/list.1"
 list '# start 1000 SYNC=5' "$(who 8)" 1000 1004 2000 2004 >"$scratch/list.2"
 list '# start 3004 SYNC=5' "$(who 7)" 3004 3008 2008 '# stop 1008 EVCODE=0' >"$scratch/list.3"
 for n in 1 2 3; do
 	encode "$scratch/list.$n" --elf "$scratch/prog"
 	mv "$scratch/trace" "$scratch/trace.$n"
 done
-{ cat "$scratch/trace.1" "$scratch/trace.2"; printf '\x20\x08\x03'; cat "$scratch/trace.3"; } >"$scratch/lossy"
-"$ntrace" calls --format=csv --elf "$scratch/prog" "$scratch/lossy" 2>"$scratch/stderr" | tr -d '"' |
+{ cat "$scratch/trace.1" "$scratch/trace.2"; printf '\x20\x08\x03'; cat "$scratch/trace.3"; } \
+	>"$scratch/lossy"
+"$ntrace" calls --format=csv --elf "$scratch/prog" "$scratch/lossy" 2>"$scratch/stderr" |
+	tr -d '"' |
 	awk -F, 'NR > 1 { print $1, $4, $5, $6 }' | LC_ALL=C sort >"$scratch/got"
 matches 'a loss cuts the calls of a task that may have run in it, too' <<'END'
 f 0 0 3
@@ -297,8 +306,10 @@ END
 k=ffffffff8000
 in_gap()	# KIND OF TRAP
 {
-	list "${k}4000" "${k}4004" "${k}5000" "# $1 ${k}5004 ${k}1000" "${k}1000" "${k}1004" "${k}2000" \
-		"${k}2004" "${k}3000" "# stop ${k}3004 EVCODE=0" "# start ${k}2008 SYNC=5" "${k}2008" "${k}200c" "${k}1008" "${k}5004" \
+	list "${k}4000" "${k}4004" "${k}5000" "# $1 ${k}5004 ${k}1000" "${k}1000" "${k}1004" \
+		"${k}2000" \
+		"${k}2004" "${k}3000" "# stop ${k}3004 EVCODE=0" "# start ${k}2008 SYNC=5" \
+		"${k}2008" "${k}200c" "${k}1008" "${k}5004" \
 		"${k}5008" "# stop ${k}4008 EVCODE=0" | calls
 }
 in_gap interrupt
@@ -329,7 +340,8 @@ one_by_one()
 	shift
 
 	"$ntrace" calls --format=csv "$@" | tr -d '"' | grep "^$function," >"$scratch/line" &&
-		"$ntrace" calls --format=csv --function="$function" "$@" | tail -n +2 | sort -t, -k4,4n |
+		"$ntrace" calls --format=csv --function="$function" "$@" | tail -n +2 |
+		sort -t, -k4,4n |
 		awk -F, -v line="$(cat "$scratch/line")" '
 		function near(value, true) { return n <= 1000 ? value == true : (value - true) ^ 2 <= (true / 128) ^ 2 }
 		$7 != "cut" { t[++n] = $4; sum += $4 }
@@ -365,7 +377,8 @@ one_by_one leaf --timestamps --elf "$scratch/prog" "$scratch/trace"
 mix=$samples/mix
 build_recdata &&
 	for kind in file switch partial; do
-		"$scratch/recdata" $kind "$mix/mix.elf" "$mix/L1.bin" >"$scratch/$kind.data" || break
+		"$scratch/recdata" $kind "$mix/mix.elf" "$mix/L1.bin" >"$scratch/$kind.data" ||
+			break
 	done
 verdict $? 'recordings'
 # what is of a function, however it is named
@@ -374,7 +387,13 @@ figures() { tr -d '"' | awk -F, 'NR > 1 { print $1, $4, $5, $6, $7, $8, $11, $12
 "$ntrace" calls --format=csv "$scratch/file.data" | figures >"$scratch/got"
 [ -s "$scratch/want" ] && cmp "$scratch/want" "$scratch/got"
 verdict $? 'of a perf.data what is of the trace in it'
-"$ntrace" calls --format=csv --function=mix "$scratch/switch.data" | cut -d, -f9,10 | sort | uniq -c |
+"$ntrace" calls --format=csv "$scratch/file.data" | tr -d '"' >"$scratch/csv"
+"$ntrace" calls --format=json "$scratch/file.data" >"$scratch/json"
+grep -q ',own_none,total_none,' "$scratch/csv" && ! grep -q -e '_time":' -e '_at":' "$scratch/json" &&
+	awk -F, 'NR > 1 && ($9 $10 $15 != "" || NF != 16) { bad = 1 } END { exit bad }' "$scratch/csv"
+verdict $? 'without time nothing stands for it'
+"$ntrace" calls --format=csv --function=mix "$scratch/switch.data" | cut -d, -f9,10 | sort |
+	uniq -c |
 	awk '$2 ~ /^100,/ { n[$2] = $1 } END { exit !(n["100,100"] > 1 && n["100,101"] > 1) }'
 verdict $? 'two threads have calls of their own'
 for tid in 100 101; do
@@ -383,7 +402,8 @@ for tid in 100 101; do
 done | awk '{ n += $1; some += $1 > 0 } END { exit !(n && some == 2) }'
 verdict $? '--tid'
 # 220 ns with three instructions in the first ten; another task runs for 100 of them
-list '# time 1100' "# start ${k}2000 SYNC=5" ${k}2000 ${k}2004 ${k}3000 '# time 1110' "# stop ${k}3004 EVCODE=0" \
+list '# time 1100' "# start ${k}2000 SYNC=5" ${k}2000 ${k}2004 ${k}3000 '# time 1110' \
+	"# stop ${k}3004 EVCODE=0" \
 	'# time 1310' "# start ${k}3004 SYNC=5" ${k}3004 '# time 1320' "# stop ${k}2008 EVCODE=0" |
 	sed 's/ffffffff8000/1000/g' >"$scratch/list"
 printf '%s\n' '10002000 work' nop 'call 10003000' nop ret '10003000 leaf' nop ret |
@@ -391,7 +411,8 @@ printf '%s\n' '10002000 work' nop 'call 10003000' nop ret '10003000 leaf' nop re
 	encode "$scratch/list" --timestamps --elf "$scratch/prog" &&
 	"$scratch/recdata" times "$scratch/prog" "$scratch/trace" >"$scratch/times.data" &&
 	"$ntrace" calls --format=csv "$scratch/times.data" | tr -d '"' |
-	awk -F, 'NR > 1 { print $1, $4, $6, $9, $10; own += $9 } END { print own }' | LC_ALL=C sort >"$scratch/got"
+	awk -F, 'NR > 1 { print $1, $4, $6, $9, $10; own += $9 } END { print own }' |
+	LC_ALL=C sort >"$scratch/got"
 matches 'time of other tasks is not of a call' <<'END'
 120
 [not traced] 1 0 100 100
@@ -399,7 +420,8 @@ leaf 1 0 14 114
 work 0 1 6 120
 END
 status=0
-"$ntrace" calls --format=csv "$scratch/partial.data" >"$scratch/csv" 2>"$scratch/stderr" || status=$?
+"$ntrace" calls --format=csv "$scratch/partial.data" >"$scratch/csv" 2>"$scratch/stderr" ||
+	status=$?
 [ $status = 1 ] && grep -q 'losses' "$scratch/stderr" && grep -q '^"_start",' "$scratch/csv"
 verdict $? 'losses of a recording'
 
@@ -445,5 +467,6 @@ refuses 'no program' 'no program given' "$samples/towers/L1.bin"
 refuses 'another format' 'is none of table, csv, json' --format=xml "${towers[@]}"
 refuses 'by anything else' 'is neither time nor insns' --by=cycles "${towers[@]}"
 refuses 'time of what has none' 'has no time' --by=time --elf "$mix/mix.elf" "$mix/L1.bin"
-refuses 'a program, of a perf.data' 'is a perf.data, which tells what ran' --elf "$mix/mix.elf" "$scratch/file.data"
+refuses 'a program, of a perf.data' 'is a perf.data, which tells what ran' --elf "$mix/mix.elf" \
+	"$scratch/file.data"
 finish

@@ -10,7 +10,8 @@ program=$mix/mix.elf
 build_recdata
 verdict $? 'recordings can be made'
 for kind in file pipe compressed partial switch orphan; do
-	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" ||
+		verdict 1 "$kind.data"
 done
 
 # lines COMMAND...: to $scratch/got without remarks
@@ -42,7 +43,8 @@ else
 	verdict $? 'without zstd a compressed file is refused in words'
 fi
 for kind in "${forms[@]}" switch; do
-	# where windows meet, the sync message tells how many instructions came before: nobody's there
+	# where windows meet, the sync message tells how many instructions came before: nobody's
+	# there
 	outputs='pc branch'
 	[ $kind != switch ] || outputs=branch
 	for output in $outputs; do
@@ -51,7 +53,8 @@ for kind in "${forms[@]}" switch; do
 		verdict $? "$kind: decode --output=$output: $(wc -l <"$scratch/got") lines"
 	done
 	lines "$ntrace" script "$scratch/$kind.data" &&
-		sed -nE 's/.*: branches: .* ([0-9a-f]+) [^ ]+ => ([0-9a-f]+) [^ ]+$/\1 \2/p' "$scratch/got" |
+		sed -nE 's/.*: branches: .* ([0-9a-f]+) [^ ]+ => ([0-9a-f]+) [^ ]+$/\1 \2/p' \
+			"$scratch/got" |
 		grep -v -e '^0 ' -e ' 0$' | cmp - <(cut -d' ' -f1,2 "$scratch/branch")
 	verdict $? "$kind: script"
 	"$ntrace" dump "$scratch/$kind.data" | grep -v '^#' >"$scratch/got"
@@ -64,14 +67,17 @@ for kind in "${forms[@]}" switch; do
 	lines "$ntrace" script --insns "$scratch/$kind.data" &&
 		sed -E 's/.*: instructions: ([0-9a-f]+) .*/\1/' "$scratch/got" | cmp - "$scratch/pc"
 	verdict $? "$kind: script --insns"
-	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$kind.data" | sort >"$scratch/got"
+	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$kind.data" |
+		sort >"$scratch/got"
 	"$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort >"$scratch/want"
 	same "$kind: profile"
 done
 # samples of the AUX area are decoded alike, compressed or not
-"$ntrace" encode --elf "$program" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o "$scratch/synced.bin" 2>"$scratch/log"
+"$ntrace" encode --elf "$program" --pc "$scratch/pc" --syncmode=2 --syncmax=6 -o \
+	"$scratch/synced.bin" 2>"$scratch/log"
 for kind in samples samples-compressed; do
-	"$scratch/recdata" $kind "$program" "$scratch/synced.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+	"$scratch/recdata" $kind "$program" "$scratch/synced.bin" >"$scratch/$kind.data" ||
+		verdict 1 "$kind.data"
 done
 [[ " ${forms[*]} " != *' compressed '* ]] ||
 	for command in dump script 'script --insns' stat "profile --format=bolt --elf $program"; do
@@ -79,9 +85,11 @@ done
 		"$ntrace" $command "$scratch/samples.data" >"$scratch/want" 2>"$scratch/said"
 		status=$?
 		# shellcheck disable=SC2086
-		"$ntrace" $command "$scratch/samples-compressed.data" >"$scratch/got" 2>"$scratch/stderr"
+		"$ntrace" $command "$scratch/samples-compressed.data" >"$scratch/got" \
+			2>"$scratch/stderr"
 		[ $? = $status ] && [ $status != 2 ] && [ "$(wc -l <"$scratch/want")" -ge 10 ] &&
-			cmp "$scratch/got" "$scratch/want" && diff "$scratch/stderr" "$scratch/said" >"$scratch/log"
+			cmp "$scratch/got" "$scratch/want" &&
+			diff "$scratch/stderr" "$scratch/said" >"$scratch/log"
 		verdict $? "samples in compressed records: ${command%% --elf*}: $(wc -l <"$scratch/got") lines"
 	done
 # Two threads are interrupted at the same instruction: where one stopped the other one resumes.
@@ -96,7 +104,8 @@ awk 'function at(name, tid) { print "# stop", $1, "EVCODE=4"; print "# start", $
 	sed -nE 's/.* ([0-9]+) \[001\].*: (tr strt|tr end) +([0-9a-f]+) [^=]*=> ([0-9a-f]+) .*/\1 \2 \3 \4/p' >"$scratch/got"
 awk 'NR == 1 { print "100 tr strt 0", $1 }
 	NR == 2000 { print "100 tr end", $1, 0; print "101 tr strt 0", $1 }
-	NR == 4000 { print "101 tr end", $1, 0; print "100 tr strt 0", $1 }' "$scratch/pc" >"$scratch/want"
+	NR == 4000 { print "101 tr end", $1, 0; print "100 tr strt 0", $1 }' "$scratch/pc" \
+		>"$scratch/want"
 head -n 5 "$scratch/got" | cmp - "$scratch/want" >>"$scratch/log"
 verdict $? 'a thread resumes where another one stopped: both ends are shown'
 sed 's/^/# /' "$scratch/log"
@@ -119,7 +128,8 @@ for none in --tid=99 --pid=101 --cpu=0,2-3 --comm=no,-; do
 done
 "$ntrace" script "$scratch/switch.data" >"$scratch/want"
 name=$(awk 'NR == 1 { print $1 }' "$scratch/want")
-for all in '--cpu=0-1 --pid=100' --tid=101,100,7 --pid=1,100 "--comm=$name" "--comms=no,$name" --time=0%-100% \
+for all in '--cpu=0-1 --pid=100' --tid=101,100,7 --pid=1,100 "--comm=$name" "--comms=no,$name" \
+	--time=0%-100% \
 		'--time=0,0.0000025 0.0000025,0.1'; do
 	IFS= read -ra options <<<"$all"
 	[[ $all != '--cpu'* ]] || read -ra options <<<"$all"
@@ -127,17 +137,30 @@ for all in '--cpu=0-1 --pid=100' --tid=101,100,7 --pid=1,100 "--comm=$name" "--c
 	same "$all: everything"
 done
 # times of this trace are those of its AUX records: 2000 and 3000 ns
-for when in 0.000002,0.0000025:100 0.0000025,:101 ,0.000002999:100 ,0.000001: 0.000003001,0.000004: \
+for when in 0.000002,0.0000025:100 0.0000025,:101 ,0.000002999:100 ,0.000001: \
+	0.000003001,0.000004: \
 		60%-100%:101 99.5%/1:100 0%-99%:100 0.1%/1000:101 '0%-1%,99.999999%-100%:101' \
 		'0.000001,0.000001 0.000003,0.000004:101'; do
-	"$ntrace" script "$scratch/switch.data" | awk -v tid="${when#*:}" '$2 == tid' >"$scratch/want"
+	"$ntrace" script "$scratch/switch.data" |
+		awk -v tid="${when#*:}" '$2 == tid' >"$scratch/want"
 	"$ntrace" script --time="${when%:*}" "$scratch/switch.data" | cmp - "$scratch/want"
 	verdict $? "--time=${when%:*}: $(wc -l <"$scratch/want") lines"
 done
+"$ntrace" stat "$scratch/switch.data" | grep -q '^bits per instruction' &&
+	! "$ntrace" stat --time=0.0000025, "$scratch/switch.data" | grep -q '^bits per instruction'
+verdict $? 'stat --time: no bits per instruction, as bytes are of whole windows'
+status=0
+for cpus in 65536 4294967296 18446744073709551616 0-65536 1-0 0, 0-, -1 +1 x; do
+	"$ntrace" script --cpu="$cpus" "$scratch/switch.data" >"$scratch/got" 2>"$scratch/stderr"
+	[ $? = 2 ] && grep -q "^ntrace: --cpu: .$cpus. is no list of CPUs" "$scratch/stderr" ||
+		status=1
+done
+verdict $status '--cpu: what is no list is refused'
 status=0
 for when in , x 1 5,4 1,2,3 "1,2 " 10%,x 20%-10% 101% 60%/2 10%/0 5%- 5%/x 1%2 ""; do
 	"$ntrace" script --time="$when" "$scratch/switch.data" >"$scratch/got" 2>"$scratch/stderr"
-	[ $? = 2 ] && grep -q "^ntrace: --time: .$when. is not FROM,TO" "$scratch/stderr" || status=1
+	[ $? = 2 ] && grep -q "^ntrace: --time: .$when. is not FROM,TO" "$scratch/stderr" ||
+		status=1
 done
 verdict $status '--time: what is no interval is refused'
 "$ntrace" decode "$scratch/switch.data" | grep '^# task' >"$scratch/got"
@@ -151,7 +174,8 @@ verdict $? 'a window that lost trace'
 "$ntrace" stat "$scratch/partial.data" 2>"$scratch/stderr" | grep -q '^losses  *1$'
 verdict $? 'stat counts it'
 lines "$ntrace" decode --output=branch "$scratch/orphan.data"
-[ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" && grep -q '^# loss code 2: AUX record lost for 0x' "$scratch/all"
+[ $? = 1 ] && cmp "$scratch/got" "$scratch/branch" &&
+	grep -q '^# loss code 2: AUX record lost for 0x' "$scratch/all"
 verdict $? 'trace without its AUX record'
 cp "$program" "$scratch/gone.elf"
 "$scratch/recdata" file "$scratch/gone.elf" "$mix/L1.bin" >"$scratch/gone.data"
@@ -162,22 +186,26 @@ lines "$ntrace" script "$scratch/gone.data"
 verdict $? 'a program that is missing is named'
 mkdir -p "$scratch/fs$scratch"
 cp "$program" "$scratch/fs$scratch/gone.elf"
-lines "$ntrace" decode --symfs "$scratch/fs" "$scratch/gone.data" && cmp "$scratch/got" "$scratch/pc"
+lines "$ntrace" decode --symfs "$scratch/fs" "$scratch/gone.data" &&
+	cmp "$scratch/got" "$scratch/pc"
 verdict $? '--symfs'
 
 # several recordings add up, whichever comes first
 for files in 'file pipe' 'pipe file'; do
 	set -- $files
-	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$1.data" "$scratch/$2.data" | sort >"$scratch/got"
+	"$ntrace" profile --format=bolt --elf "$program" "$scratch/$1.data" "$scratch/$2.data" |
+		sort >"$scratch/got"
 	"$ntrace" profile --format=bolt --elf "$program" "$scratch/file.data" | sort |
 		awk '{ if ($1 == "B") $4 *= 2; else $NF *= 2; print }' >"$scratch/want"
 	same "profile of two recordings: $files"
 done
-"$ntrace" profile --elf "$program" "$scratch/file.data" "$mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
+"$ntrace" profile --elf "$program" "$scratch/file.data" "$mix/L1.bin" >"$scratch/got" \
+	2>"$scratch/stderr"
 [ $? = 2 ] && grep -q 'L1.bin: several files have to be recordings' "$scratch/stderr"
 verdict $? 'a recording and a raw trace are refused in words'
 
-# Where nothing else happens, branches are counted as edges. Who asks for times gets them one by one:
+# Where nothing else happens, branches are counted as edges. Who asks for times gets them one by
+# one:
 # the same comes out.
 # counted DESCRIPTION ELF FILE...
 counted()
@@ -185,8 +213,10 @@ counted()
 	local format said= status=0 told=0 bad=0
 
 	for format in llvm-profgen autofdo bolt; do
-		"$ntrace" profile --format=$format --elf "${@:2}" >"$scratch/got" 2>"$scratch/stderr" || status=$?
-		"$ntrace" profile --format=$format --time=0, --elf "${@:2}" >"$scratch/want" 2>"$scratch/said" || told=$?
+		"$ntrace" profile --format=$format --elf "${@:2}" >"$scratch/got" \
+			2>"$scratch/stderr" || status=$?
+		"$ntrace" profile --format=$format --time=0, --elf "${@:2}" >"$scratch/want" \
+			2>"$scratch/said" || told=$?
 		cmp "$scratch/got" "$scratch/want" && cmp "$scratch/stderr" "$scratch/said" || bad=1
 		[ $status = $told ] && [ $status != 2 ] && [ -s "$scratch/got" ] || bad=1
 		said="$said $(wc -l <"$scratch/got")"
@@ -200,21 +230,28 @@ cp "$program" "$scratch/mix.elf"
 cp "$program" "$scratch/mix.elf.other"
 size=$(stat -c %s "$scratch/synced.bin")
 # An instruction that is mostly reached from the one before: files meet there.
-run=$("$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort -n -k 4 | sed -n 's/^F \([^ ]*\) .*/\1/p' | tail -n 1)
+run=$("$ntrace" profile --format=bolt --elf "$program" "$mix/L1.bin" | sort -n -k 4 |
+	sed -n 's/^F \([^ ]*\) .*/\1/p' | tail -n 1)
 below=below@$(sort -u "$scratch/pc" | grep -A1 "^$run\$" | tail -n 1)
 for damage in 0 5; do
 	cp "$scratch/synced.bin" "$scratch/trace.bin"
 	for ((i = 0; i < damage; i++)); do
-		printf '\x5a\x02\x03' | dd of="$scratch/trace.bin" bs=1 seek=$((RANDOM % (size - 3))) conv=notrunc status=none
+		printf '\x5a\x02\x03' |
+			dd of="$scratch/trace.bin" bs=1 seek=$((RANDOM % (size - 3))) conv=notrunc \
+				status=none
 	done
 	for kind in file partial switch orphan owners remap exec fork $below; do
-		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/trace.bin" >"$scratch/$kind.count" &&
-			counted "$kind, damaged in $damage places" "$scratch/mix.elf" "$scratch/$kind.count"
+		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/trace.bin" \
+			>"$scratch/$kind.count" &&
+			counted "$kind, damaged in $damage places" "$scratch/mix.elf" \
+				"$scratch/$kind.count"
 	done
 	for kind in remap exec $below; do
-		counted "$kind, damaged in $damage places, the other file" "$scratch/mix.elf.other" "$scratch/$kind.count"
+		counted "$kind, damaged in $damage places, the other file" \
+			"$scratch/mix.elf.other" "$scratch/$kind.count"
 	done
-	counted "several files, damaged in $damage places" "$scratch/mix.elf" "$scratch"/{switch,remap,fork}.count
+	counted "several files, damaged in $damage places" "$scratch/mix.elf" \
+		"$scratch"/{switch,remap,fork}.count
 done
 # Of what was mapped one after the other each has its part.
 branches()	# ELF FILE: how often which was taken, in it
@@ -226,8 +263,10 @@ for kind in remap exec; do
 	branches "$scratch/mix.elf" "$scratch/$kind.count" >"$scratch/first"
 	branches "$scratch/mix.elf.other" "$scratch/$kind.count" >"$scratch/second"
 	branches "$program" "$mix/L1.bin" >"$scratch/whole"
-	[ -s "$scratch/first" ] && [ -s "$scratch/second" ] && ! cmp -s "$scratch/first" "$scratch/second" &&
-		awk '{ n[$2 " " $3] += $4 } END { for (b in n) print "B", b, n[b], 0 }' "$scratch/first" "$scratch/second" |
+	[ -s "$scratch/first" ] && [ -s "$scratch/second" ] &&
+		! cmp -s "$scratch/first" "$scratch/second" &&
+		awk '{ n[$2 " " $3] += $4 } END { for (b in n) print "B", b, n[b], 0 }' \
+			"$scratch/first" "$scratch/second" |
 		sort | cmp - <(sort "$scratch/whole")
 	verdict $? "$kind: $(wc -l <"$scratch/first") branches before, $(wc -l <"$scratch/second") behind"
 done

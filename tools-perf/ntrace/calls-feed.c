@@ -90,11 +90,21 @@ static void begin(struct calls_feed *f, uint64_t kernel_from, const char *time_u
 
 /* ----------------------------------------------------------- recordings --- */
 
+static unsigned int see_interval(struct calls_feed *f, uint64_t time)
+{
+	unsigned int interval = rec_interval(&f->rec, time);
+
+	if (interval != f->interval)
+		calls_interval(&f->calls);
+	f->interval = interval;
+	return interval;
+}
+
 static struct calls_event event_of(struct calls_feed *f, const struct rec_sample *s)
 {
 	f->task = s->task;
 	return (struct calls_event){
-		.time = s->time, .interval = rec_interval(&f->rec, s->time),
+		.time = s->time, .interval = see_interval(f, s->time),
 		.cpu = s->cpu, .pid = s->pid, .tid = s->tid,
 		.comm = s->task ? s->task->comm : NULL, .from = s->ip, .to = s->addr,
 		.type = s->type,
@@ -131,7 +141,7 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 {
 	struct calls_feed *f = ctx;
 	const struct calls_event ev = {
-		.time = loss->time, .interval = rec_interval(&f->rec, loss->time),
+		.time = loss->time, .interval = see_interval(f, loss->time),
 		.cpu = loss->cpu, .pid = loss->pid, .tid = loss->tid,
 	};
 
@@ -143,6 +153,9 @@ static void take_note(void *ctx, const struct rec_note *n)
 	struct calls_feed *f = ctx;
 	bool out = n->misc & NT_PERFDATA_MISC_SWITCH_OUT;
 
+	if ((n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE) &&
+	    (!rec_time_is_wanted(&f->rec, n->time) || !rec_cpu_is_wanted(f->rec.options, n->cpu)))
+		return;
 	switch (n->type) {
 	case NT_PERFDATA_SWITCH:
 		if (out) {

@@ -122,17 +122,23 @@ static void csv_head(const struct calls *c)
 	       t, t, u, u, u, u, t);
 }
 
-static void csv_line(struct calls_function *fn)
+static void csv_line(const struct calls *c, struct calls_function *fn)
 {
 	csv_string(fn->name);
 	putchar(',');
 	csv_string(fn->file);
-	printf(",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-	       ",%" PRIu64, fn->start, fn->calls, fn->left, fn->cut, fn->own_insns, fn->total_insns,
-	       fn->own_time, fn->total_time);
-	printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", mean(fn),
-	       quantiles_at(&fn->took, 50), quantiles_at(&fn->took, 99), fn->longest,
-	       fn->longest_at);
+	printf(",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, fn->start,
+	       fn->calls, fn->left, fn->cut, fn->own_insns, fn->total_insns);
+	/* in a recording without time, nothing stands for it */
+	if (c->time_unit)
+		printf(",%" PRIu64 ",%" PRIu64, fn->own_time, fn->total_time);
+	else
+		printf(",,");
+	printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", mean(fn),
+	       quantiles_at(&fn->took, 50), quantiles_at(&fn->took, 99), fn->longest);
+	if (c->time_unit)
+		printf("%" PRIu64, fn->longest_at);
+	putchar(',');
 	csv_string(name_of(fn->longest_caller));
 	putchar('\n');
 }
@@ -155,19 +161,23 @@ static void json_function(const struct calls_function *fn)
 	json_string(fn->file);
 }
 
-static void json_line(struct calls_function *fn)
+static void json_line(const struct calls *c, struct calls_function *fn)
 {
 	json_function(fn);
 	printf(",\"start\":\"0x%" PRIx64 "\",\"calls\":%" PRIu64 ",\"left\":%" PRIu64
 	       ",\"cut\":%" PRIu64 ",\"own_instructions\":%" PRIu64
-	       ",\"total_instructions\":%" PRIu64
-	       ",\"own_time\":%" PRIu64 ",\"total_time\":%" PRIu64, fn->start, fn->calls,
-	       fn->left, fn->cut, fn->own_insns, fn->total_insns, fn->own_time, fn->total_time);
+	       ",\"total_instructions\":%" PRIu64, fn->start, fn->calls, fn->left, fn->cut,
+	       fn->own_insns, fn->total_insns);
+	if (c->time_unit)
+		printf(",\"own_time\":%" PRIu64 ",\"total_time\":%" PRIu64, fn->own_time,
+		       fn->total_time);
 	if (fn->calls) {
 		printf(",\"mean\":%" PRIu64 ",\"median\":%" PRIu64 ",\"p99\":%" PRIu64
-		       ",\"longest\":%" PRIu64 ",\"longest_at\":%" PRIu64 ",\"longest_caller\":",
-		       mean(fn), quantiles_at(&fn->took, 50), quantiles_at(&fn->took, 99),
-		       fn->longest, fn->longest_at);
+		       ",\"longest\":%" PRIu64, mean(fn), quantiles_at(&fn->took, 50),
+		       quantiles_at(&fn->took, 99), fn->longest);
+		if (c->time_unit)
+			printf(",\"longest_at\":%" PRIu64, fn->longest_at);
+		printf(",\"longest_caller\":");
 		json_string(name_of(fn->longest_caller));
 	}
 	putchar('}');
@@ -259,9 +269,9 @@ void calls_print(struct calls *c, enum calls_format format, const char *file, bo
 	for (i = 0; i < shown; i++) {
 		if (format == CALLS_JSON) {
 			fputs(i ? ",\n" : "\n", stdout);
-			json_line(list[i]);
+			json_line(c, list[i]);
 		} else if (format == CALLS_CSV) {
-			csv_line(list[i]);
+			csv_line(c, list[i]);
 		} else {
 			table_line(c, list[i]);
 		}

@@ -316,6 +316,8 @@ static void switch_to(struct calls *c, struct calls_thread *th, const struct cal
 	*at = th;
 	th->cpu = ev->cpu;
 	th->f.pid = ev->pid;
+	if (ev->comm && strcmp(th->comm, ev->comm))
+		th->leaf = NULL;
 	if (ev->comm)
 		memcpy(th->comm, ev->comm, strnlen(ev->comm, sizeof(th->comm) - 1) + 1);
 	c->last = th;
@@ -326,7 +328,8 @@ static struct calls_thread *thread_of(struct calls *c, const struct calls_event 
 {
 	struct calls_thread *th = c->last;
 
-	if (!th || th->f.tid != ev->tid || th->cpu != ev->cpu || th->f.pid != ev->pid) {
+	if (!th || th->f.tid != ev->tid || th->cpu != ev->cpu || th->f.pid != ev->pid ||
+	    (ev->comm && strcmp(th->comm, ev->comm))) {
 		th = (struct calls_thread *)follow_thread(&c->follow, ev->pid, ev->tid, ev->cpu);
 		if (!th->known)
 			th->seen = c->losses;
@@ -341,6 +344,18 @@ static struct calls_thread *thread_of(struct calls *c, const struct calls_event 
 	if (ev->time > c->to)
 		c->to = ev->time;
 	return th;
+}
+
+void calls_interval(struct calls *c)
+{
+	struct follow_thread *f;
+
+	for (f = follow_next(&c->follow, NULL); f; f = follow_next(&c->follow, f)) {
+		follow_leave(&c->follow, f, 0, FOLLOW_CUT);
+		((struct calls_thread *)f)->known = false;
+		((struct calls_thread *)f)->away = false;
+	}
+	c->last = NULL;
 }
 
 void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu)

@@ -115,6 +115,8 @@ void calls_transfer(struct calls *c, const struct calls_event *ev);
 void calls_gap(struct calls *c, const struct calls_event *ev);
 /* ... because trace was lost */
 void calls_loss(struct calls *c, const struct calls_event *ev);
+/* Another interval begins. */
+void calls_interval(struct calls *c);
 /* A task comes, and who was on that CPU leaves it; or it leaves. */
 void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu);
@@ -151,6 +153,7 @@ struct calls_feed {
 	const struct rec_task *task;	/* whose event it is */
 	struct calls_known known[CALLS_KNOWN];
 	unsigned long age;		/* counts what has changed */
+	unsigned int interval;
 	/* What the command does before the first event, and behind the last, of the calls */
 	void (*begin)(struct calls_feed *f);
 	void (*end)(struct calls_feed *f);

@@ -20,7 +20,8 @@ _ntrace_values()	# OPTION COMMAND [tv's COMMAND]: what may stand behind it, as t
 	case $1 in
 	--retstack|--syncmode) echo "0 1 2 3" ;;
 	*) "${COMP_WORDS[0]}" "${@:2}" --help 2>/dev/null |
-		sed -nE "s/^ +([^=]*, )?$1=([a-z0-9.-]+(\|[a-z0-9.-]+)+)( .*)?$/\2/p" | tr '|' ' ' ;;
+		sed -nE "s/^ +([^=]*, )?$1=([a-z0-9.-]+(\|[a-z0-9.-]+)+)( .*)?$/\2/p" |
+		tr '|' ' ' ;;
 	esac
 }
 
@@ -46,7 +47,8 @@ _ntrace()
 	elif [[ $COMP_CWORD = 2 && ${COMP_WORDS[1]} = tv ]]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "dump stat from-elf verify --help" -- "$cur"))
-	elif [ -n "${option:-}" ] && values=$(_ntrace_values "$option" "${command[@]}") && [ -n "$values" ]; then
+	elif [ -n "${option:-}" ] && values=$(_ntrace_values "$option" "${command[@]}") &&
+		[ -n "$values" ]; then
 		# shellcheck disable=SC2207
 		COMPREPLY=($(compgen -W "$values" -- "$cur"))
 	elif [[ ${COMP_WORDS[1]} = record && $prev = -e ]]; then

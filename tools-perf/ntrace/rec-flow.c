@@ -54,7 +54,10 @@ int rec_flow_loss(struct nt_session_queue *s, enum nt_session_loss code, uint64_
 		.tid = s->tid, .text = text,
 	};
 
-	if (!is_wanted_at(q, s->time))
+	/* Whose or when it was may be unknown: then it may be what is wanted. */
+	if (s->tid < 0 ? !rec_cpu_is_wanted(q->rec->options, s->cpu) : !rec_flow_is_chosen(q))
+		return 0;
+	if (!rec_time_is_wanted(q->rec, s->time ? s->time : s->window ? s->window->time : 0))
 		return 0;
 	q->rec->losses++;
 	if (out->loss)

@@ -10,6 +10,7 @@
 #include "rec.h"
 
 #define MEMORY_MIN	(16ull << 20)
+#define CPU_MAX		65535ul
 
 enum {
 	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_COMM,
@@ -48,23 +49,29 @@ static void add_cpus(struct rec_options *o, unsigned int first, unsigned int las
 		o->cpu[first++] = true;
 }
 
+/* A number, behind which *p goes; more than CPU_MAX if there is none */
+static unsigned long parse_cpu(const char **p)
+{
+	unsigned long cpu;
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return CPU_MAX + 1;
+	cpu = strtoul(*p, &end, 10);
+	*p = end;
+	return cpu;
+}
+
 static void parse_cpus(struct rec_options *o, const char *list)
 {
-	unsigned int first, last;
 	const char *p = list;
-	int n;
+	unsigned long first, last;
 
 	do {
-		n = 0;
-		if (sscanf(p, "%u-%u%n", &first, &last, &n) != 2) {
-			n = 0;
-			if (sscanf(p, "%u%n", &first, &n) != 1)
-				n = 0;
-			last = first;
-		}
-		p += n;
-		if (!n || *list < '0' || *list > '9' || last < first || last > 65535 ||
-		    (*p && *p != ','))
+		last = first = parse_cpu(&p);
+		if (*p == '-' && p++)
+			last = parse_cpu(&p);
+		if (last < first || last > CPU_MAX || (*p && *p != ','))
 			die("--cpu: `%s' is no list of CPUs such as 0,2-3", list);
 		add_cpus(o, first, last);
 	} while (*p++ == ',');

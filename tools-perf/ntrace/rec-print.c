@@ -312,7 +312,8 @@ int rec_stat(const char *path, const struct rec_options *o)
 		printf("# without messages and bytes of CPUs' buffers, which are of all who ran there\n");
 	else
 		stat_print_messages(&c.messages, "windows", c.size);
-	stat_print_totals(&c.totals, c.size);
+	/* bytes are of whole windows */
+	stat_print_totals(&c.totals, o->nr_times ? 0 : c.size);
 	status = rec_status(&rec);
 	rec_free(&rec);
 	return status;

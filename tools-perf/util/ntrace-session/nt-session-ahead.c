@@ -101,6 +101,7 @@ int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, ui
 void nt_session_ahead_reset(struct nt_session_queue *q)
 {
 	q->clock += q->span.advance;
+	q->pace.insns = q->pace.time = 0;
 	q->span = (struct nt_session_span) { .to = q->span.to };
 	q->nr = q->pos = 0;
 }

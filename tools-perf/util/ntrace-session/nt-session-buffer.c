@@ -321,17 +321,41 @@ static uint64_t skipped_at(const uint8_t *data, uint64_t len)
 	return skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len ? skipped : 0;
 }
 
+/* Is the rest what the last record of trace was filled up with? See trim_pieces(). */
+static bool is_fill(const uint8_t *data, uint64_t len)
+{
+	uint64_t i;
+
+	for (i = 0; i < len; i++) {
+		if (data[i])
+			return false;
+	}
+	return len < RECORD_ALIGNMENT;
+}
+
+/* How many bytes from here on were passed over, with or without a mark, or fill what is behind */
+static uint64_t passed_at(const uint8_t *data, uint64_t len)
+{
+	uint64_t skipped = skipped_at(data, len), idle = 0;
+
+	while (idle < len && data[idle] == 0xff)
+		idle++;
+	if (!skipped && idle < NTRACE_AUX_SKIP_MARK)
+		return idle && is_fill(data + idle, len - idle) ? len : 0;
+	return is_fill(data + skipped, len - skipped) ? len : skipped;
+}
+
 /*
  * Idle bytes in place of whatever was there before it was passed over. Trace whose
  * AUX record was lost may be behind that, or before it: then it goes up to the end.
  */
 void nt_session_buffer_blank(uint8_t *data, uint64_t len)
 {
-	uint64_t at, skipped = skipped_at(data, len);
+	uint64_t at, skipped = passed_at(data, len);
 
 	memset(data, 0xff, skipped);
 	for (at = skipped; at < len; at++) {
-		if (data[at] == 0xff && skipped_at(data + at, len - at) == len - at) {
+		if (data[at] == 0xff && passed_at(data + at, len - at) == len - at) {
 			memset(data + at, 0xff, len - at);
 			return;
 		}
