@@ -12,8 +12,8 @@
 #			namespace, and the mounts go with the last one.
 #	script		"$0" "$@", where contain returns at once.
 #
-# The supervisor alone holds the write end of a pipe. init reads from the pipe, and end of file means
-# that the supervisor is gone. This works for SIGKILL, at any moment.
+# The supervisor alone holds the write end of a pipe. init reads from the pipe, and end of file
+# means that the supervisor is gone. This works for SIGKILL, at any moment.
 #
 # TMPDIR is a directory below build/tmp that the supervisor removes. What a killed supervisor left
 # there is removed by the next command.
@@ -36,7 +36,8 @@ contain()
 	if contain_inside; then
 		[ -n "$always" ] && [ "${CONTAIN_SCRIPT:-}" != $$ ] || return 0
 	fi
-	if [ "${CONTAIN_SUPERVISOR:-}" != $$ ] && { [ -n "${CONTAIN_MAKE:-}" ] || contain_inside; }; then
+	if [ "${CONTAIN_SUPERVISOR:-}" != $$ ] && { [ -n "${CONTAIN_MAKE:-}" ] ||
+		contain_inside; }; then
 		export CONTAIN_SUPERVISOR=$$ CONTAIN_PARENT=$PPID
 		exec setpriv --pdeathsig KILL "$BASH" "$0" "$@"
 	fi
@@ -62,7 +63,8 @@ contain_namespaces()
 {
 	contain_how=(unshare --mount --propagation private --pid --fork --mount-proc)
 	[ $EUID = 0 ] || contain_how+=(--user --map-current-user)
-	contain_inside || "${contain_how[@]}" true 2>/dev/null || contain_how=(env CONTAIN_NOWHERE=1)
+	contain_inside || "${contain_how[@]}" true 2>/dev/null ||
+		contain_how=(env CONTAIN_NOWHERE=1)
 }
 
 # Sets contain_tmp: the directory for temporary files, unless there is one already. A lock says that

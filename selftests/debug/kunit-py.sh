@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # machines: none
-# KUnit of the AUX arithmetic and sink states through the kernel's own kunit.py, on User Mode Linux: a tree
-# of links to the source, with ntrace_aux.c, ntrace_sink.c and their tests as lib/ntrace.
+# KUnit of the AUX arithmetic and sink states through the kernel's own kunit.py, on User Mode Linux:
+# a tree of links to the source, with ntrace_aux.c, ntrace_sink.c and their tests as lib/ntrace.
 
 name=kunit-py
 . "$(dirname "$0")/../lab/lib.bash"
@@ -31,14 +31,16 @@ link_tree()
 add_sources()
 {
 	mkdir -p "$tree/lib/ntrace"
-	cp "$top"/kernel/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} "$tree/lib/ntrace/"
+	cp "$top"/kernel/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} \
+		"$tree/lib/ntrace/"
 	printf 'config NTRACE_AUX_KUNIT_TEST\n\tbool "ntrace: AUX arithmetic"\n\tdepends on KUNIT=y\n' \
 		>"$tree/lib/ntrace/Kconfig"
 	echo 'obj-y := ntrace_aux.o ntrace_sink.o ntrace_aux_test.o' >"$tree/lib/ntrace/Makefile"
 	printf 'CONFIG_KUNIT=y\nCONFIG_NTRACE_AUX_KUNIT_TEST=y\n' >"$tree/lib/ntrace/.kunitconfig"
 }
 
-"$lab/setup-whole-source" && link_tree && add_sources || { echo "Bail out! no tree for kunit.py"; exit 1; }
+"$lab/setup-whole-source" && link_tree && add_sources ||
+	{ echo "Bail out! no tree for kunit.py"; exit 1; }
 status=0
 "$lab/enter" env -C "$tree" python3 tools/testing/kunit/kunit.py run --raw_output=kunit \
 	--kunitconfig=lib/ntrace --build_dir="$build/kunit/out" --jobs=2 ntrace_aux \

@@ -80,8 +80,10 @@ no_larger()
 	shift 2
 
 	xz -dc "$captures/$folder/pc.txt.xz" >"$scratch/want"
-	"$out/ntrace" encode --elf "$captures/$folder/$name.elf" --pc "$scratch/want" -o "$scratch/trace" "$@"
-	cost=$("$out/ntrace" dump "$scratch/trace" | grep -c 'ProgTraceCorrelation .* CDF=1 .* HIST=0x1$')
+	"$out/ntrace" encode --elf "$captures/$folder/$name.elf" --pc "$scratch/want" -o \
+		"$scratch/trace" "$@"
+	cost=$("$out/ntrace" dump "$scratch/trace" |
+		grep -c 'ProgTraceCorrelation .* CDF=1 .* HIST=0x1$')
 	size=$(stat -c %s "$scratch/trace")
 	ref=$(stat -c %s "$captures/$folder/$level.bin")
 	[ "$size" -gt 0 ] && [ $((size - cost)) -le "$ref" ]
@@ -98,7 +100,8 @@ done
 for folder in dhrystone towers; do
 	while read -r level only options; do
 		# shellcheck disable=SC2086
-		identity "$folder $level" "${only//,/ }" --elf "$captures/ref_$folder/$folder.elf" $options -- \
+		identity "$folder $level" "${only//,/ }" --elf "$captures/ref_$folder/$folder.elf" \
+			$options -- \
 			"$captures/ref_$folder/$level.bin"
 	done <<-END
 		L0 --btm

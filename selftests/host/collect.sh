@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace collect: what is counted here is what arrives, under its own SHA-256; budgets of bytes, disk
-# and processor time hold; what cannot be sent waits. Recordings are made by recdata, as a host has
-# no trace; lab/recorder.sh tests the recorder that it starts.
+# ntrace collect: what is counted here is what arrives, under its own SHA-256; budgets of bytes,
+# disk and processor time hold; what cannot be sent waits. Recordings are made by recdata, as a host
+# has no trace; lab/recorder.sh tests the recorder that it starts.
 
 . "$(dirname "$0")/lib.bash"
 exec 2>"$scratch/stderr"
@@ -16,7 +16,8 @@ for ((i = 0; i < 4; i++)); do
 	head -n $((2000 * i + 1000)) "$scratch/pc" >"$scratch/list"
 	"$ntrace" encode --elf "$mix/mix.elf" --pc "$scratch/list" -o "$scratch/trace" &&
 		"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/rec.$i" &&
-		"$ntrace" profile --format=edges -o "$scratch/$i.edges" "$scratch/rec.$i" || verdict 1 "recording $i"
+		"$ntrace" profile --format=edges -o "$scratch/$i.edges" "$scratch/rec.$i" ||
+		verdict 1 "recording $i"
 done
 
 # collect STATUS RECORDING OPTION...: what it says is in $scratch/said
@@ -26,7 +27,8 @@ collect()
 	shift 2
 
 	cp "$scratch/$recording" "$scratch/from"
-	timeout "$hang" "$ntrace" collect --from="$scratch/from" --state="$state" --room=1M --host=h07 "$@" "$spool" \
+	timeout "$hang" "$ntrace" collect --from="$scratch/from" --state="$state" --room=1M \
+		--host=h07 "$@" "$spool" \
 		>"$scratch/got" 2>"$scratch/said" || status=$?
 	[ $status = "$want" ] && [ ! -s "$scratch/got" ]
 }
@@ -34,7 +36,8 @@ collect()
 arrived()	# FILE...: these, each under its SHA-256, and nothing else
 {
 	sha256sum "$@" | cut -d ' ' -f 1 | sort >"$scratch/want"
-	(cd "$spool/incoming/h07" && sha256sum -- * | sed -n 's/^\([0-9a-f]*\)  \1\..*/\1/p' | sort) | cmp - "$scratch/want" &&
+	(cd "$spool/incoming/h07" && sha256sum -- * |
+		sed -n 's/^\([0-9a-f]*\)  \1\..*/\1/p' | sort) | cmp - "$scratch/want" &&
 		[ -z "$(find "$spool" -name '.*')" ]
 }
 
@@ -44,7 +47,8 @@ waiting()	# N: so many wait, and no recording
 }
 
 mkdir -p "$spool/incoming"
-collect 0 rec.0 && arrived "$scratch/0.edges" && waiting 0 && [ ! -e "$scratch/from" ] && [ ! -s "$scratch/said" ]
+collect 0 rec.0 && arrived "$scratch/0.edges" && waiting 0 && [ ! -e "$scratch/from" ] &&
+	[ ! -s "$scratch/said" ]
 verdict $? 'edges arrive, and nothing else'
 [ "$(stat -c %a "$state" "$state/outbox" | paste -sd' ')" = '700 700' ]
 verdict $? 'what waits is for no other eyes'
@@ -66,7 +70,8 @@ grep -q "^synced $state/outbox/" "$scratch/synced" &&
 verdict $? 'a file is on the disk before it has its name'
 
 used=$(cut -d ' ' -f 2 "$state/day")
-collect 0 rec.3 --day="$used" && grep -q 'nothing recorded: the bytes of today are used up' "$scratch/said" && [ -e "$scratch/from" ]
+collect 0 rec.3 --day="$used" && grep -q 'nothing recorded: the bytes of today are used up' \
+	"$scratch/said" && [ -e "$scratch/from" ]
 verdict $? 'the budget of a day'
 collect 0 rec.3 --day=$((used + 10)) && waiting 1 && arrived "$scratch"/{0,1,2}.edges
 verdict $? 'what is beyond it waits'
@@ -75,7 +80,8 @@ verdict $? '... and until then nothing is recorded'
 echo "2026-01-01 $used" >"$state/day"
 collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0
 verdict $? 'on another day it goes'
-collect 0 rec.1 --room=4000000000K && grep -q 'nothing recorded: the disk of --state' "$scratch/said" && [ -e "$scratch/from" ]
+collect 0 rec.1 --room=4000000000K &&
+	grep -q 'nothing recorded: the disk of --state' "$scratch/said" && [ -e "$scratch/from" ]
 verdict $? 'the budget of disk'
 
 head -c 2000 /dev/urandom >"$scratch/noise"
@@ -83,19 +89,22 @@ collect 2 noise && waiting 0 && arrived "$scratch"/{0,1,2,3}.edges
 verdict $? 'what is no recording is not sent'
 head -c 20000 "$scratch/rec.3" >"$state/recording"
 mkdir -p "$state/recording.old/kcore_dir" && : >"$state/recording.old/kcore_dir/kcore"
-collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 && [ ! -e "$state/recording.old" ]
+collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 &&
+	[ ! -e "$state/recording.old" ]
 verdict $? 'what a killed command left goes'
 collect 0 rec.3 --send=recording && arrived "$scratch"/{0,1,2,3}.edges "$scratch/rec.3"
 verdict $? '--send=recording'
 # what is larger than a day may be would wait for ever: it goes, and is said
 size=$(stat -c %s "$scratch/rec.3")
 rm "$state/day"
-collect 1 rec.3 --send=recording --day=$((size - 1)) && waiting 0 && grep -q 'more than may be sent in a day: dropped (--day)$' "$scratch/said"
+collect 1 rec.3 --send=recording --day=$((size - 1)) && waiting 0 &&
+	grep -q 'more than may be sent in a day: dropped (--day)$' "$scratch/said"
 verdict $? 'a recording that is larger than a day may be is dropped'
 mv "$spool/incoming" "$spool/away"
 collect 1 rec.3 --send=recording && waiting 1
 mv "$spool/away" "$spool/incoming"
-collect 1 rec.0 --day=$((size - 1)) && waiting 0 && grep -q 'dropped (--day)$' "$scratch/said" && ! grep -q 'nothing recorded' "$scratch/said"
+collect 1 rec.0 --day=$((size - 1)) && waiting 0 && grep -q 'dropped (--day)$' "$scratch/said" &&
+	! grep -q 'nothing recorded' "$scratch/said"
 verdict $? '... and one that waits is in nobody else'"'"'s way'
 "$ntrace" fleet "$spool" >"$scratch/got"
 [ "$(awk '$1 == "h07" { print $2, $6, $7 }' "$scratch/got")" = '4 1 0' ] &&
@@ -106,7 +115,8 @@ verdict $? 'ntrace fleet takes it all'
 echo theirs >"$spool/incoming/h07/.ntrace.sending"
 echo old >"$spool/incoming/h07/.ntrace.a1b2c3"
 touch -d '3 days ago' "$spool/incoming/h07/.ntrace.a1b2c3"
-collect 0 rec.3 && [ "$(cat "$spool/incoming/h07/.ntrace.sending")" = theirs ] && [ ! -e "$spool/incoming/h07/.ntrace.a1b2c3" ]
+collect 0 rec.3 && [ "$(cat "$spool/incoming/h07/.ntrace.sending")" = theirs ] &&
+	[ ! -e "$spool/incoming/h07/.ntrace.a1b2c3" ]
 verdict $? 'two senders of one name are not in the way of each other'
 rm "$spool/incoming/h07/.ntrace.sending"
 # what has not arrived is not of today
@@ -117,10 +127,12 @@ rm "$blocked"
 mkdir "$blocked"
 size=$(stat -c %s "$scratch/1.edges")
 collect 1 rec.1 --day=$((size + 10)) && [ "$(cut -d ' ' -f 2 "$state/day")" = 0 ] &&
-	collect 1 rec.1 --day=$((2 * size + 10)) && collect 1 rec.1 --day=$((2 * size + 10)) && waiting 1
+	collect 1 rec.1 --day=$((2 * size + 10)) && collect 1 rec.1 --day=$((2 * size + 10)) &&
+	waiting 1
 verdict $? 'what could not be sent does not use the day up'
 rmdir "$blocked"
-collect 0 rec.1 --day=$((2 * size + 10)) && waiting 0 && [ "$(cut -d ' ' -f 2 "$state/day")" = "$size" ] && cmp "$blocked" "$scratch/1.edges"
+collect 0 rec.1 --day=$((2 * size + 10)) && waiting 0 &&
+	[ "$(cut -d ' ' -f 2 "$state/day")" = "$size" ] && cmp "$blocked" "$scratch/1.edges"
 verdict $? '... and is sent when it can be'
 # midnight comes while it records
 "${CC:-gcc}" -O1 -shared -fPIC -Wall -Wextra -o "$scratch/midnight.so" "$(dirname "$0")/midnight.c"
@@ -143,11 +155,13 @@ unset TZ
 if [ "${groups:-}" = all ]; then
 	# a recording of several times what is decoded in a second
 	sed 's/16 << 20/512 << 20/' "$top/selftests/host/recdata.c" >"$scratch/recdata.c"
-	"${CC:-gcc}" -O2 -std=gnu11 -I"$top/selftests/host" -I"$top/tools-perf/util" -I"$top/tools-perf/util/ntrace-decoder" \
+	"${CC:-gcc}" -O2 -std=gnu11 -I"$top/selftests/host" -I"$top/tools-perf/util" \
+		-I"$top/tools-perf/util/ntrace-decoder" \
 		-I"$top/uapi" -o "$scratch/recdata" "$scratch/recdata.c" "$out/libntrace.a" -lelf
 	for ((i = 0; i < 6000; i++)); do cat "$mix/L1.bin"; done >"$scratch/trace"
 	"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/large"
-	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time: dropped' "$scratch/said" && waiting 0
+	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time: dropped' \
+		"$scratch/said" && waiting 0
 	verdict $? 'the budget of processor time'
 fi
 

@@ -46,7 +46,8 @@ for command in dump decode encode stat profile; do
 		"unrecognized option \`--frobnicate'; \`ntrace $command --help' lists them" \
 		$command --frobnicate "$trace"
 	refuses "$command: a mistyped option" \
-		"unrecognized option \`--srcbit5'; did you mean \`--srcbits'?" $command --srcbit5=3 "$trace"
+		"unrecognized option \`--srcbit5'; did you mean \`--srcbits'?" $command \
+		--srcbit5=3 "$trace"
 done
 refuses 'tv: a mistyped option' "did you mean \`--strict'?" tv dump --stict "$trace"
 refuses 'a mistyped option, value behind it' "did you mean \`--threads'?" stat --treads 3 "$trace"
@@ -57,20 +58,26 @@ refuses 'a missing file' 'No such file or directory' dump "$scratch/none"
 refuses 'a directory' 'Is a directory' dump "$scratch"
 refuses 'no program' 'no program given' decode "$trace"
 for command in calls stat decode dump timeline script profile gdbserver; do
-	refuses "a missing file, of a recording that may be: $command" 'none: No such file' $command --cpu 1 "$scratch/none"
+	refuses "a missing file, of a recording that may be: $command" \
+		'none: No such file' $command --cpu 1 "$scratch/none"
 done
 mkdir "$scratch/folder"
-refuses 'a folder without a recording' 'folder: Is a directory, and no recording' calls "$scratch/folder"
+refuses 'a folder without a recording' 'folder: Is a directory, and no recording' calls \
+	"$scratch/folder"
 refuses 'a missing program' 'No such file or directory' decode --elf "$scratch/none" "$trace"
 refuses 'a file that is not a program' 'not a RISC-V ELF file' decode --elf "$trace" "$trace"
 refuses 'memory without address' 'is not FILE@ADDR' decode --raw "$elf" "$trace"
 refuses 'an unknown output' "\`dot' is none of" decode --elf "$elf" --output=dot "$trace"
 refuses 'an unknown field' "no field \`retin'; did you mean \`retinh'?" \
 	decode --elf "$elf" --output=ctr --ctrctl=u,retin "$trace"
-refuses 'a field of the draft only' "no field \`eten'" decode --elf "$elf" --output=ctr --ctrctl=u,eten "$trace"
-refuses 'records of no mode' 'no mode is enabled' decode --elf "$elf" --output=ctr --ctrctl=ste "$trace"
-refuses 'a buffer of nothing' 'at least one entry' decode --elf "$elf" --output=ctr --depth=0 "$trace"
-refuses 'a buffer too deep' '16777217 is more than' decode --elf "$elf" --output=ctr --depth=16777217 "$trace"
+refuses 'a field of the draft only' "no field \`eten'" decode --elf "$elf" --output=ctr \
+	--ctrctl=u,eten "$trace"
+refuses 'records of no mode' 'no mode is enabled' decode --elf "$elf" --output=ctr --ctrctl=ste \
+	"$trace"
+refuses 'a buffer of nothing' 'at least one entry' decode --elf "$elf" --output=ctr --depth=0 \
+	"$trace"
+refuses 'a buffer too deep' '16777217 is more than' decode --elf "$elf" --output=ctr \
+	--depth=16777217 "$trace"
 refuses 'records of branches' '--depth is for --output=ctr' decode --elf "$elf" --depth=16 "$trace"
 refuses '--not-taken with records' 'ntbren' decode --elf "$elf" --output=ctr --not-taken "$trace"
 refuses 'an unknown profile' 'is none of 1.0, p550, sifive, tt-dfd' dump --profile=2.0 "$trace"
@@ -79,18 +86,21 @@ refuses 'an invalid number' 'is not a number' dump --srcbits=x "$trace"
 refuses 'SRC of 13 bits' '13 is more than 12' dump --srcbits=13 "$trace"
 refuses 'address fields of 64 bits' '64 is more than 63' dump --addr-bits=64 "$trace"
 refuses 'address fields without bits' 'at least 1 bit' dump --addr-bits=0 "$trace"
-refuses 'RV32, address fields of 32 bits' '32 is more than 31' dump --xlen=32 --addr-bits=32 "$trace"
+refuses 'RV32, address fields of 32 bits' '32 is more than 31' dump --xlen=32 --addr-bits=32 \
+	"$trace"
 refuses 'a clock of 65 bits' '65 is more than 64' dump --tstamp-bits=65 "$trace"
 refuses 'a clock of 7 bits' '8 bits at least' dump --tstamp-bits=7 "$trace"
 refuses 'events that no byte may stand for' 'too few' dump --work-per-byte=0 "$trace"
-refuses 'events beyond any limit' '1048577 is more than 1048576' dump --work-per-byte=1048577 "$trace"
+refuses 'events beyond any limit' '1048577 is more than 1048576' dump --work-per-byte=1048577 \
+	"$trace"
 refuses 'a source that does not fit' 'does not fit' dump --srcbits=2 --src=4 "$trace"
 refuses 'an invalid ISA string' 'is not an ISA string' dump --isa=armv8 "$trace"
 refuses 'R142 several sources, none chosen' 'choose one with --src' \
 	decode --srcbits=2 --elf "$elf" "$scratch/sources"
 
 status 0 'help' --help
-for command in dump decode encode stat profile gdbserver tv 'tv dump' 'tv stat' 'tv from-elf' 'tv verify'; do
+for command in dump decode encode stat profile gdbserver tv 'tv dump' 'tv stat' 'tv from-elf' \
+	'tv verify'; do
 	# shellcheck disable=SC2086
 	status 0 "$command: help" $command --help
 	grep -q '^Usage: ntrace' "$scratch/stdout"
@@ -192,11 +202,13 @@ rv32=$samples/rv32
 "$ntrace" decode --output=insn --profile=sifive --elf "$rv32/rv32.elf" "$rv32/L1.bin" \
 	>"$scratch/insns32"
 if "$ntrace" --version | grep -q without; then
-	want64=('80000000 4081 _start+0x0 .2byte 0x4081' '80000004 3002a073 _start+0x4 .4byte 0x3002a073')
+	want64=('80000000 4081 _start+0x0 .2byte 0x4081' \
+		'80000004 3002a073 _start+0x4 .4byte 0x3002a073')
 	want32=('4040100e 00b32023 fill+0x4 .4byte 0xb32023'
 		'4040101a fa75 fill+0x10 .2byte 0xfa75 # 4040100e fill+0x4')
 else
-	want64=('80000000 4081 _start+0x0 c.li ra, 0' '80000004 3002a073 _start+0x4 csrs mstatus, t0')
+	want64=('80000000 4081 _start+0x0 c.li ra, 0' \
+		'80000004 3002a073 _start+0x4 csrs mstatus, t0')
 	want32=('4040100e 00b32023 fill+0x4 sw a1, 0(t1)'
 		'4040101a fa75 fill+0x10 c.bnez a2, -0xc # 4040100e fill+0x4')
 fi
@@ -252,7 +264,8 @@ verdict $? 'there is a large program'
 takes 300 16000 'a program of 350 MB is not read' decode --elf "$scratch/large" "$trace"
 cmp "$scratch/got" "$scratch/file"
 verdict $? 'and decodes as the small one'
-takes 1000 160000 'its symbols only when they are wanted' decode --output=insn --elf "$scratch/large" "$trace"
+takes 1000 160000 'its symbols only when they are wanted' decode --output=insn \
+	--elf "$scratch/large" "$trace"
 grep -q '^80000000 4081 ' "$scratch/got"
 verdict $? 'and then there are some'
 rm "$scratch/large"
@@ -261,9 +274,11 @@ rm "$scratch/large"
 : >"$scratch/empty"
 for command in dump stat "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
 	# shellcheck disable=SC2086
-	refuses "an empty file: ${command%% --elf*}" 'is empty; expected N-Trace messages' $command "$scratch/empty"
+	refuses "an empty file: ${command%% --elf*}" 'is empty; expected N-Trace messages' \
+		$command "$scratch/empty"
 	# shellcheck disable=SC2086
-	refuses "what cannot be read: ${command%% --elf*}" 'Input/output error' $command /proc/self/mem
+	refuses "what cannot be read: ${command%% --elf*}" 'Input/output error' $command \
+		/proc/self/mem
 done
 cp "$trace" "$scratch/long"
 while [ "$(stat -c %s "$scratch/long")" -lt 20000000 ]; do
@@ -283,16 +298,20 @@ for command in "stat --elf $elf" "decode --elf $elf" "profile --elf $elf"; do
 	"$ntrace" $command "$scratch/cut" >"$scratch/one" 2>&1 || status=$?
 	[ $status = 1 ]
 	verdict $? "status 1, cut: ${command%% --elf*}"
-	refuses "a directory: ${command%% --elf*}" 'Is a directory' ${command%% *} --elf "$elf" "$scratch"
+	refuses "a directory: ${command%% --elf*}" 'Is a directory' ${command%% *} --elf "$elf" \
+		"$scratch"
 done
 printf '\377\377\377' >"$scratch/idle"
 refuses 'idle bytes only' 'is empty (idle bytes only)' decode --elf "$elf" "$scratch/idle"
 refuses 'a program as trace' 'is an ELF file, not a trace; programs are given as --elf=FILE' \
 	decode --elf "$elf" "$elf"
 printf 'PERFILE2 and so on' >"$scratch/perf.data"
-refuses 'a perf.data with a program' 'is a perf.data, which tells what ran' decode --elf "$elf" "$scratch/perf.data"
-refuses 'a perf.data with parameters' 'is a perf.data, which tells how its trace was made' dump --timestamps "$scratch/perf.data"
-refuses 'a raw trace with options of a perf.data' '--pid is for a perf.data' decode --elf "$elf" --pid=1 "$trace"
+refuses 'a perf.data with a program' 'is a perf.data, which tells what ran' decode --elf "$elf" \
+	"$scratch/perf.data"
+refuses 'a perf.data with parameters' 'is a perf.data, which tells how its trace was made' dump \
+	--timestamps "$scratch/perf.data"
+refuses 'a raw trace with options of a perf.data' '--pid is for a perf.data' decode --elf "$elf" \
+	--pid=1 "$trace"
 status=0
 "$ntrace" stat - <"$scratch/perf.data" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 [ $status = 2 ] && grep -q 'is a perf.data, not a raw trace' "$scratch/stderr"
@@ -300,7 +319,8 @@ verdict $? 'refused: a perf.data as trace'
 printf '2ELIFREP and so on' >"$scratch/other.data"
 printf 'PERFILE2\150\0\0\0\0\0\0\0' >"$scratch/perf.data"
 for command in dump stat decode script; do
-	refuses "$command: a perf.data that is cut" 'perf.data: at 0x10: the file ends in its header' \
+	refuses "$command: a perf.data that is cut" \
+		'perf.data: at 0x10: the file ends in its header' \
 		$command "$scratch/perf.data"
 	refuses "$command: of the other byte order" 'recorded on a big-endian machine' \
 		$command "$scratch/other.data"
@@ -309,23 +329,31 @@ gzip -c "$trace" >"$scratch/packed"
 refuses 'a compressed trace' 'is compressed; decompress it first' stat "$scratch/packed"
 # at most so much is read of what has no end
 status=0
-( ulimit -v $((4 << 20)) && exec timeout $hang "$ntrace" stat /dev/zero ) >/dev/null 2>"$scratch/stderr" || status=$?
-[ $status = 2 ] && grep -q '/dev/zero: more than 1024 MiB, and no file that can be mapped' "$scratch/stderr"
+( ulimit -v $((4 << 20)) && exec timeout $hang "$ntrace" stat /dev/zero ) >/dev/null \
+	2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q '/dev/zero: more than 1024 MiB, and no file that can be mapped' \
+	"$scratch/stderr"
 verdict $? 'a device without end'
 
 # programs that cannot be
-refuses 'XLEN of another program' "--xlen=32: $elf is a program of 64 bits" decode --elf "$elf" --xlen=32 "$trace"
-refuses 'an ISA of another program' '--isa=rv32gc: the program has 64 bits' decode --elf "$elf" --isa=rv32gc "$trace"
-refuses 'an ISA and an XLEN' '--isa=rv64gc: --xlen tells 32 bits' dump --isa=rv64gc --xlen=32 "$trace"
+refuses 'XLEN of another program' "--xlen=32: $elf is a program of 64 bits" decode --elf "$elf" \
+	--xlen=32 "$trace"
+refuses 'an ISA of another program' '--isa=rv32gc: the program has 64 bits' decode --elf "$elf" \
+	--isa=rv32gc "$trace"
+refuses 'an ISA and an XLEN' '--isa=rv64gc: --xlen tells 32 bits' dump --isa=rv64gc --xlen=32 \
+	"$trace"
 refuses 'programs of two XLENs' "is a program of 32 bits, and $elf one of 64" \
 	decode --elf "$elf" --elf "$rv32/rv32.elf" "$trace"
 # cut inside the second program header; an object file
 head -c $((64 + 56 + 20)) "$elf" >"$scratch/headers"
-refuses 'program headers that are cut' 'not a RISC-V ELF file, or is cut' decode --elf "$scratch/headers" "$trace"
+refuses 'program headers that are cut' 'not a RISC-V ELF file, or is cut' decode \
+	--elf "$scratch/headers" "$trace"
 cp "$elf" "$scratch/object"
 printf '\1' | dd of="$scratch/object" bs=1 seek=16 conv=notrunc status=none	# ET_REL
-printf '\0\0' | dd of="$scratch/object" bs=1 seek=56 conv=notrunc status=none	# without program headers
-refuses 'an object file' 'nothing that is loaded (as object files)' decode --elf "$scratch/object" "$trace"
+printf '\0\0' | dd of="$scratch/object" bs=1 seek=56 conv=notrunc \
+	status=none	# without program headers
+refuses 'an object file' 'nothing that is loaded (as object files)' decode --elf "$scratch/object" \
+	"$trace"
 
 # numbers
 refuses 'a negative number behind a space' "\` -5' is not a number" dump --jvt=' -5' "$trace"
@@ -336,7 +364,8 @@ refuses 'memory at a space' 'is not FILE@ADDR' decode --raw "$elf@ 5" "$trace"
 # a source that no message has
 refuses 'a source that is not there' 'sources: has no message of source 3, but of: 1 2' \
 	stat --srcbits=2 --src=3 "$scratch/sources"
-refuses 'nor for dump' 'has no message of source 0, but of: 1 2' dump --srcbits=2 --src=0 "$scratch/sources"
+refuses 'nor for dump' 'has no message of source 0, but of: 1 2' dump --srcbits=2 --src=0 \
+	"$scratch/sources"
 refuses 'nor for decode' 'has no message of source 3, but of: 1 2' \
 	decode --srcbits=2 --src=3 --elf "$elf" "$scratch/sources"
 "$ntrace" stat --srcbits=2 --src=2 "$scratch/sources" | grep -q '^total  *1 messages'
@@ -344,7 +373,8 @@ verdict $? 'one that is'
 
 # what timeline and profile cannot read
 refuses 'timeline of nothing' 'nope: No such file' timeline "$scratch/nope"
-refuses 'timeline of a trace' 'is not a perf.data; what perf script printed wants --perf-script' timeline "$trace"
+refuses 'timeline of a trace' 'is not a perf.data; what perf script printed wants --perf-script' \
+	timeline "$trace"
 refuses 'profile of nothing' 'nope: No such file' profile --elf "$elf" "$scratch/nope"
 
 # nothing of what is read is written to
@@ -358,17 +388,21 @@ for name in keep.pc link.pc hard.pc; do
 		encode --elf "$elf" --pc "$scratch/keep.pc" -o "$scratch/$name"
 done
 status=0
-"$ntrace" encode --elf "$elf" --pc - -o "$scratch/link.pc" <"$scratch/keep.pc" 2>"$scratch/stderr" || status=$?
-[ $status = 2 ] && grep -q 'is the list itself' "$scratch/stderr" && cmp -s "$scratch/keep.pc" "$scratch/kept"
+"$ntrace" encode --elf "$elf" --pc - -o "$scratch/link.pc" <"$scratch/keep.pc" \
+	2>"$scratch/stderr" || status=$?
+[ $status = 2 ] && grep -q 'is the list itself' "$scratch/stderr" &&
+	cmp -s "$scratch/keep.pc" "$scratch/kept"
 verdict $? 'encode to its own list, as standard input'
 refuses 'encode to its program' 'is the program itself' \
 	encode --elf "$scratch/keep.elf" --pc "$scratch/keep.pc" -o "$scratch/keep.elf"
 cp "$trace" "$scratch/keep.trace"
 for format in llvm-profgen bolt edges folded; do
 	refuses "a profile ($format) to its own trace" 'is the trace itself' \
-		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.trace" "$scratch/keep.trace"
+		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.trace" \
+		"$scratch/keep.trace"
 	refuses "a profile ($format) to its program" 'is the program itself' \
-		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.elf" "$scratch/keep.trace"
+		profile --format=$format --elf "$scratch/keep.elf" -o "$scratch/keep.elf" \
+		"$scratch/keep.trace"
 done
 refuses 'tandem trace of an ELF file to itself' 'is the ELF file itself' \
 	tv from-elf -o "$scratch/keep.elf" "$scratch/keep.elf"
@@ -376,13 +410,16 @@ mkdir "$scratch/parts"
 cp "$trace" "$scratch/parts/data"
 refuses 'a profile to a file of the recording that it reads' 'is a part of the trace itself' \
 	profile --elf "$scratch/keep.elf" -o "$scratch/parts/data" "$scratch/parts"
-cmp -s "$scratch/keep.elf" "$elf" && cmp -s "$scratch/keep.trace" "$trace" && cmp -s "$scratch/parts/data" "$trace"
+cmp -s "$scratch/keep.elf" "$elf" && cmp -s "$scratch/keep.trace" "$trace" &&
+	cmp -s "$scratch/parts/data" "$trace"
 verdict $? 'which are still there'
 
 # output that has no room, whatever it is
 "$ntrace" tv from-elf "$elf" -o "$scratch/state"
-for command in --help --version 'decode --help' "stat $trace" "dump $trace" "profile --elf $elf $trace" \
-		"encode --elf $elf --pc $scratch/keep.pc -o -" "tv --help" "tv dump $scratch/state" \
+for command in --help --version 'decode --help' "stat $trace" "dump $trace" \
+	"profile --elf $elf $trace" \
+		"encode --elf $elf --pc $scratch/keep.pc -o -" "tv --help" \
+		"tv dump $scratch/state" \
 		"tv stat $scratch/state" "tv verify $scratch/state --against tv:$scratch/state"; do
 	status=0
 	# shellcheck disable=SC2086
@@ -422,10 +459,14 @@ for command in 'decode --output=pc' 'decode --output=branch --threads=2' dump; d
 	for n in {1..120}; do cat "$mix/L0.bin"; done >"$scratch/shrinks"
 	[ "$command" = dump ] && program= || program="--elf $mix/mix.elf"
 	# shellcheck disable=SC2086
-	{ timeout $hang "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"; echo "status $?"; } |
+	{
+		timeout $hang "$ntrace" $command $program "$scratch/shrinks" 2>"$scratch/stderr"
+		echo "status $?"
+	} |
 		{ head -c 1000 >/dev/null; : >"$scratch/shrinks"; tail -n 1; } >"$scratch/stdout"
 	grep -aq 'status 2$' "$scratch/stdout" &&
-		grep -q 'shrinks: has become shorter than [0-9]* bytes while it was read' "$scratch/stderr"
+		grep -q 'shrinks: has become shorter than [0-9]* bytes while it was read' \
+			"$scratch/stderr"
 	verdict $? "a trace that becomes shorter: $command"
 done
 refuses 'no threads' '0 is too few' stat --threads=0 "$trace"

@@ -6,8 +6,10 @@
 . "$(dirname "$0")/lib.bash"
 here=$top/selftests/host
 exec 2>"$scratch/stderr"
-"$ntrace" coverage --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/said"
-! grep -q 'built without libdw' "$scratch/said" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
+"$ntrace" coverage --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" \
+	2>"$scratch/said"
+! grep -q 'built without libdw' "$scratch/said" ||
+	{ echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
 
 . "$here/gcov.bash"
 # the second trace does not come to `far'
@@ -15,7 +17,8 @@ mv "$scratch/list" "$scratch/all.list"
 at 16 19 20 17 21 18 >"$scratch/end.list"
 for what in all end; do
 	"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/$what.list" -o "$scratch/$what" &&
-		"$ntrace" profile --format=edges --elf "$scratch/prog" -o "$scratch/$what.edges" "$scratch/$what"
+		"$ntrace" profile --format=edges --elf "$scratch/prog" -o "$scratch/$what.edges" \
+			"$scratch/$what"
 	verdict $? "edges of a trace: $what"
 done
 
@@ -25,7 +28,8 @@ lcov()
 	local want=$1 status=0
 	shift
 
-	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$@" >"$scratch/got" 2>"$scratch/said" || status=$?
+	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$@" >"$scratch/got" \
+		2>"$scratch/said" || status=$?
 	[ $status = "$want" ] && grep -q '^DA:' "$scratch/got"
 }
 lcov 0 "$scratch/end.edges" && grep -q '^DA:[0-9]*,0$' "$scratch/got"
@@ -35,8 +39,10 @@ head -c -1 "$scratch/all.edges" >"$scratch/cut.edges"
 lcov 1 "$scratch/end.edges" "$scratch/cut.edges" && ! grep -q '^DA:[0-9]*,0$' "$scratch/got"
 verdict $? 'a damaged file was left out: lines without a count are unknown'
 
-"$ntrace" merge --flatten --cap=5 -o "$scratch/scaled.edges" "$scratch/all.edges" "$scratch/end.edges" &&
-	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$scratch/scaled.edges" >"$scratch/got" &&
+"$ntrace" merge --flatten --cap=5 -o "$scratch/scaled.edges" "$scratch/all.edges" \
+	"$scratch/end.edges" &&
+	"$ntrace" coverage --format=lcov --elf "$scratch/prog" "$scratch/scaled.edges" \
+		>"$scratch/got" &&
 	grep -q '^LF:0$' "$scratch/got" && ! grep -q '^DA:' "$scratch/got"
 verdict $? 'counts that were scaled down to 0: the lines are unknown'
 
@@ -49,7 +55,8 @@ if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
 		__attribute__((naked)) void _start(void) { asm volatile("jal f; jal f; nop"); }
 	END
 	# by its own name: then the unit's file and the function's are one
-	cd "$scratch" && clang --target=riscv64-linux-gnu -fuse-ld=lld -march=rv64ima -mabi=lp64 -g -gdwarf-5 -O1 -nostdlib -static \
+	cd "$scratch" && clang --target=riscv64-linux-gnu -fuse-ld=lld -march=rv64ima -mabi=lp64 \
+		-g -gdwarf-5 -O1 -nostdlib -static \
 		-Wl,-Ttext=0x20000 -o prog code.c &&
 		at 4 0 1 5 0 1 6 >"$scratch/list" &&
 		"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&

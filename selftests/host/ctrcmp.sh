@@ -8,7 +8,8 @@ command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
 cd "$scratch" || exit
 printf '0x1 16 calls\n0x1 16 next\n' >list
 printf '%s\n' '# start 1' 'sctrstatus 1' '0 1001 2000 0 cond' \
-	'# start 2' 'sctrstatus 3' '0 1001 2000 0 call' '1 1101 1104 0 cond' '2 1201 3000 0 ret' >hardware
+	'# start 2' 'sctrstatus 3' '0 1001 2000 0 call' '1 1101 1104 0 cond' '2 1201 3000 0 ret' \
+	>hardware
 printf '%s\n' '# start 1' 'sctrstatus 1' '0 1001 2000 0 cond' \
 	'# start 2' 'sctrstatus 2' '0 1001 2000 0 call' '1 1201 3000 0 ret' >good
 

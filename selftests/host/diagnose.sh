@@ -66,7 +66,8 @@ for ((i = 0; i < ${#cases[@]}; i += 2)); do
 	done
 	# all of them
 	[ ${#right[@]} -lt 2 ] || advises "with $(printf '%s\n' "${right[@]}" |
-			sed 's/--srcbits/1&/;s/--timestamps/2&/;s/--retstack/3&/;s/--alljumps/4&/' | sort |
+			sed 's/--srcbits/1&/;s/--timestamps/2&/;s/--retstack/3&/;s/--alljumps/4&/' |
+			sort |
 			sed 's/^[0-9]//' | paste -sd' ')" --elf "$elf" "$scratch/trace"
 	for wrong in --timestamps --extaddr --alljumps; do
 		[[ " ${right[*]} " != *" $wrong "* ]] || continue
@@ -92,8 +93,10 @@ for ((i = 0; i < ${#cases[@]}; i += 2)); do
 			case $((RANDOM % 3)) in
 			0) printf "\\x$(printf %x $((RANDOM % 256)))" |
 				dd of="$scratch/bad" bs=1 seek=$at conv=notrunc status=none ;;
-			1) { head -c $at "$scratch/trace"; tail -c +$((at + 5)) "$scratch/trace"; } >"$scratch/bad" ;;
-			2) { head -c $at "$scratch/trace"; tail -c +$((at > 4 ? at - 4 : 1)) "$scratch/trace"; } >"$scratch/bad" ;;
+			1) { head -c $at "$scratch/trace"; tail -c +$((at + 5)) \
+				"$scratch/trace"; } >"$scratch/bad" ;;
+			2) { head -c $at "$scratch/trace"; tail -c +$((at > 4 ? at - 4 : 1)) \
+				"$scratch/trace"; } >"$scratch/bad" ;;
 			esac
 		done
 		said+=$(hint decode --elf "$elf" "${right[@]}" "$scratch/bad" | grep 'not fit')
@@ -110,7 +113,8 @@ advises 'with --extaddr' --elf "$towers@0xffffffff00000000" "$scratch/trace"
 
 # the same with fields of 48 and 38 bits
 for bits in 48 38; do
-	made trace "$scratch/high" "$towers@0xffffffff00000000" --addr-bits=$bits --syncmode=2 --syncmax=5
+	made trace "$scratch/high" "$towers@0xffffffff00000000" --addr-bits=$bits --syncmode=2 \
+		--syncmax=5
 	advises "with --addr-bits=$bits" --elf "$towers@0xffffffff00000000" "$scratch/trace"
 done
 made trace "$scratch/high" "$towers@0xffffffff00000000" --syncmode=2 --syncmax=5
@@ -158,7 +162,8 @@ for mode in --btm --htm; do
 	verdict $? "--seqjump, all jumps reported: $mode"
 done
 
-# 80001000 c.jal 80001008, on RV64 c.addiw; 1002 c.nop; 1004 c.bnez a0, 80001000; 1006 c.j .; 1008 ret
+# 80001000 c.jal 80001008, on RV64 c.addiw; 1002 c.nop; 1004 c.bnez a0, 80001000; 1006 c.j .; 1008
+# ret
 printf '\041\040\001\000\165\375\001\240\202\200' >"$scratch/rv32"
 { loop 2000 80001000 80001008 80001002 80001004; echo 80001006; } >"$scratch/list.32"
 # 80001000 c.addiw a0, 1, on RV32 c.jal; then as above
@@ -167,7 +172,8 @@ printf '\005\045\001\000\165\375\001\240' >"$scratch/rv64"
 for mode in --btm --htm; do
 	for xlen in 32 64; do
 		image=$scratch/rv$xlen@0x80001000
-		"$ntrace" encode --raw "$image" --xlen=$xlen --pc "$scratch/list.$xlen" -o "$scratch/trace" \
+		"$ntrace" encode --raw "$image" --xlen=$xlen --pc "$scratch/list.$xlen" -o \
+			"$scratch/trace" \
 			$mode --syncmode=1 --syncmax=1
 		[ -z "$(hint decode --raw "$image" --xlen=$xlen "$scratch/trace")" ]
 		verdict $? "right: $mode --xlen=$xlen"

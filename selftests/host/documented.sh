@@ -38,12 +38,15 @@ printf '\n    perf report --sort=dso\n' >>"$copy/README.md"
 finds 'README.md: no check of this command: perf report --sort=dso' "a new command in Markdown"
 fresh
 printf '\nAnd ``perf record -e ntrace//u -- date``.\n' >>"$copy/Documentation/trace/ntrace.rst"
-finds 'ntrace.rst: no check of this command: perf record -e ntrace//u -- date' "a new command in a sentence"
+finds 'ntrace.rst: no check of this command: perf record -e ntrace//u -- date' \
+	"a new command in a sentence"
 fresh
 printf '.EX\nntrace dump \\-\\-srcbits=2 x.bin\n.EE\n' >>"$copy/Documentation/man/ntrace.1"
-finds 'ntrace.1: no check of this command: ntrace dump --srcbits=2 x.bin' "a new command in a man page"
+finds 'ntrace.1: no check of this command: ntrace dump --srcbits=2 x.bin' \
+	"a new command in a man page"
 fresh
-printf '= README.md\n$ perf nosuch -x\n\thost prog\n\tcheck insns\n' >>"$copy/selftests/documented/commands"
+printf '= README.md\n$ perf nosuch -x\n\thost prog\n\tcheck insns\n' \
+	>>"$copy/selftests/documented/commands"
 finds 'README.md: not a command of this page: perf nosuch -x' "an entry without a command"
 fresh
 sed -i '/^\tcheck branches --types$/{x;s/^/x/;/^x$/{x;d};x}' "$copy/selftests/documented/commands"
@@ -95,14 +98,18 @@ judges 1 "a symbol that is elsewhere" branches <<<'  call  1002 leaf => 1010 lea
 judges 1 "an offset that is not" branches <<<'  call  1002 main+0x4 => 1010 leaf+0x0'
 judges 1 "no flags" branches <<<'    1002 main => 1010 leaf'
 judges 1 "a local label" insns <<<'  1002 .L0'
-judges 1 "time that goes backwards" insns <<<"$(printf 'prog 7 2.000000: 1000 main\nprog 7 1.999999: 1002 main')"
+judges 1 "time that goes backwards" insns \
+	<<<"$(printf 'prog 7 2.000000: 1000 main\nprog 7 1.999999: 1002 main')"
 judges 1 "another task" insns <<<'date 7 2.000000: 1000 main'
-judges 0 "the first branches" branch-head <<<"$(printf '  call  1002 main => 1010 leaf\n  return  1012 leaf => 1006 main')"
-judges 1 "a branch left out" branch-head <<<"$(printf '  call  1002 main => 1010 leaf\n  jmp  1006 main => 1000 main')"
+judges 0 "the first branches" branch-head \
+	<<<"$(printf '  call  1002 main => 1010 leaf\n  return  1012 leaf => 1006 main')"
+judges 1 "a branch left out" branch-head \
+	<<<"$(printf '  call  1002 main => 1010 leaf\n  jmp  1006 main => 1000 main')"
 rows()		# MAIN LEAF
 {
 	printf "# Samples: 1K of event 'instructions:u'\n"
-	printf '   %s%%   1.00%%  prog  prog  [.] main\n   %s%%   1.00%%  prog  prog  [.] leaf\n' "$1" "$2"
+	printf '   %s%%   1.00%%  prog  prog  [.] main\n   %s%%   1.00%%  prog  prog  [.] leaf\n' \
+		"$1" "$2"
 }
 judges 0 "shares that are right" callees <<<"$(rows 100.00 34.00)"
 judges 1 "shares that are not" callees <<<"$(rows 100.00 55.00)"

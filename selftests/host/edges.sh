@@ -36,25 +36,32 @@ same_profile()
 		echo $? >>"$scratch/want"
 		"$ntrace" profile --format=$format --elf "$program" "$edges" >"$scratch/got"
 		echo $? >>"$scratch/got"
-		[ "$(wc -l <"$scratch/want")" -gt 10 ] && cmp "$scratch/want" "$scratch/got" || bad=1
+		[ "$(wc -l <"$scratch/want")" -gt 10 ] && cmp "$scratch/want" "$scratch/got" ||
+			bad=1
 	done
 	verdict $bad "$description"
 }
 
 for level in 0 2; do
 	"$ntrace" profile --format=edges --elf "$mix" -o "$scratch/raw" "$samples/mix/L$level.bin"
-	same_profile "a raw trace, L$level: the same profile in each format" "$scratch/raw" "$mix" "$samples/mix/L$level.bin"
+	same_profile "a raw trace, L$level: the same profile in each format" "$scratch/raw" "$mix" \
+		"$samples/mix/L$level.bin"
 done
 # an ECALL, an interrupt that returns, and a pause
 "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" "$top/selftests/host/callprog.c" &&
-	printf '%s\n' '1000 main' nop ecall nop 'jump 1000' '2000 handler' nop nop nop mret | "$scratch/callprog" >"$scratch/trap.elf"
-printf '%s\n' 1000 2000 2004 2008 200c 1008 100c 1000 2000 2004 2008 200c 1000 2000 2004 2008 200c 1008 100c 1000 >"$scratch/list"
+	printf '%s\n' '1000 main' nop ecall nop 'jump 1000' '2000 handler' nop nop nop mret |
+	"$scratch/callprog" >"$scratch/trap.elf"
+printf '%s\n' 1000 2000 2004 2008 200c 1008 100c 1000 2000 2004 2008 200c 1000 2000 2004 2008 200c \
+	1008 100c 1000 >"$scratch/list"
 "$ntrace" encode --gaps=trap --elf "$scratch/trap.elf" --pc "$scratch/list" -o "$scratch/traps" &&
 	"$ntrace" profile --format=edges --elf "$scratch/trap.elf" "$scratch/traps" >"$scratch/raw"
 for format in bolt llvm-profgen; do
-	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/traps" >"$scratch/want"
-	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/raw" | cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" -ge 4 ] &&
-		read_edges "$scratch/raw" | grep -q ' trap ' && read_edges "$scratch/raw" | grep -q ' return '
+	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/traps" \
+		>"$scratch/want"
+	"$ntrace" profile --format=$format --elf "$scratch/trap.elf" "$scratch/raw" |
+		cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" -ge 4 ] &&
+		read_edges "$scratch/raw" | grep -q ' trap ' &&
+		read_edges "$scratch/raw" | grep -q ' return '
 	verdict $? "traps that return: $format"
 done
 cp "$mix" "$scratch/mix.elf"
@@ -65,34 +72,42 @@ cp "$mix" "$scratch/mix.elf"
 cp "$scratch/synced" "$scratch/bad"
 size=$(stat -c %s "$scratch/bad")
 for ((i = 0; i < 5; i++)); do
-	printf '\x5a\x02\x03' | dd of="$scratch/bad" bs=1 seek=$((RANDOM % (size - 3))) conv=notrunc status=none
+	printf '\x5a\x02\x03' | dd of="$scratch/bad" bs=1 seek=$((RANDOM % (size - 3))) \
+		conv=notrunc status=none
 done
 for kind in file remap exec switch owners orphan; do
 	for trace in synced bad; do
-		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/$trace" >"$scratch/$kind.$trace.data"
-		"$ntrace" profile --format=edges "$scratch/$kind.$trace.data" >"$scratch/$kind.$trace.edges"
-		same_profile "$kind, $trace: the same profile" "$scratch/$kind.$trace.edges" "$scratch/mix.elf" \
+		"$scratch/recdata" $kind "$scratch/mix.elf" "$scratch/$trace" \
+			>"$scratch/$kind.$trace.data"
+		"$ntrace" profile --format=edges "$scratch/$kind.$trace.data" \
+			>"$scratch/$kind.$trace.edges"
+		same_profile "$kind, $trace: the same profile" "$scratch/$kind.$trace.edges" \
+			"$scratch/mix.elf" \
 			"$scratch/$kind.$trace.data"
 	done
 done
-same_profile 'remap: of the other file' "$scratch/remap.synced.edges" "$scratch/mix.elf.other" "$scratch/remap.synced.data"
+same_profile 'remap: of the other file' "$scratch/remap.synced.edges" "$scratch/mix.elf.other" \
+	"$scratch/remap.synced.data"
 
 # the recording's name is what sha256sum says; and what is in it
 id=$(sha256sum "$scratch/remap.synced.data" | cut -d ' ' -f 1)
 "$ntrace" merge --show "$scratch/remap.synced.edges" >"$scratch/show"
-branches=$(read_edges "$scratch/remap.synced.edges" | awk '$3 == "branch" { n += $4 } END { print n }')
+branches=$(read_edges "$scratch/remap.synced.edges" |
+	awk '$3 == "branch" { n += $4 } END { print n }')
 grep -q "^recording $id host [^ ]* branches $branches losses 0\$" "$scratch/show" &&
 	grep -q "^  file $(sha256sum "$scratch/mix.elf" | cut -d ' ' -f 1) mix.elf edges [1-9][0-9]* branches" "$scratch/show" &&
 	[ "$(awk '$1 == "file" { n += $NF } END { print n }' "$scratch/show")" = "$branches" ]
 verdict $? "--show: recording, programs, $branches branches"
-"$ntrace" profile --format=edges "$scratch/remap.bad.data" 2>&1 >"$scratch/lossy" | grep -q '^ntrace: [1-9][0-9]* losses$' &&
+"$ntrace" profile --format=edges "$scratch/remap.bad.data" 2>&1 >"$scratch/lossy" |
+	grep -q '^ntrace: [1-9][0-9]* losses$' &&
 	! "$ntrace" profile --format=edges "$scratch/remap.bad.data" >"$scratch/lossy" &&
 	"$ntrace" merge --show "$scratch/lossy" | grep -q ' losses [1-9]'
 verdict $? 'losses are reported, and kept'
 
 # the sum of several recordings is that of their profiles
 "$ntrace" profile --format=edges -o "$scratch/several" "$scratch"/{file,remap,switch}.synced.data &&
-	same_profile 'several recordings' "$scratch/several" "$scratch/mix.elf" "$scratch"/{file,remap,switch}.synced.data
+	same_profile 'several recordings' "$scratch/several" "$scratch/mix.elf" \
+		"$scratch"/{file,remap,switch}.synced.data
 
 # Twenty recordings, some submitted twice, some cut on their way and sent again: counts are those of
 # the lists of what each executed.
@@ -104,25 +119,37 @@ for ((i = 0; i < 20; i++)); do
 		"$scratch/recdata" file "$scratch/mix.elf" "$scratch/trace" >"$scratch/rec/data" &&
 		"$ntrace" profile --format=edges "$scratch/rec/data" >"$scratch/rec/$i.edges" &&
 		"$ntrace" decode --output=branch "$scratch/rec/data"
-	((i % 5)) || head -c $((RANDOM % 300 + 1)) "$scratch/rec/$i.edges" >"$scratch/rec/$i.cut.edges"
+	((i % 5)) || head -c $((RANDOM % 300 + 1)) "$scratch/rec/$i.edges" \
+		>"$scratch/rec/$i.cut.edges"
 	((i % 3)) || cp "$scratch/rec/$i.edges" "$scratch/rec/$i.again.edges"
-done | awk '!/^#/ { n[$1 " " $2]++ } END { for (e in n) print "B", e, n[e], 0 }' | sort >"$scratch/want"
-shuf -e --random-source=<(yes "$seed") "$scratch"/rec/*.edges | xargs "$ntrace" merge --flatten -o "$scratch/all" 2>"$scratch/said"
-[ "$(grep -c ': left out$' "$scratch/said")" = 4 ] && [ "$("$ntrace" merge --show "$scratch/all" | grep -c ^recording)" = 20 ] &&
-	"$ntrace" profile --format=bolt --elf "$scratch/mix.elf" "$scratch/all" | grep ^B | sort | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+done | awk '!/^#/ { n[$1 " " $2]++ } END { for (e in n) print "B", e, n[e], 0 }' |
+	sort >"$scratch/want"
+shuf -e --random-source=<(yes "$seed") "$scratch"/rec/*.edges |
+	xargs "$ntrace" merge --flatten -o "$scratch/all" 2>"$scratch/said"
+[ "$(grep -c ': left out$' "$scratch/said")" = 4 ] &&
+	[ "$("$ntrace" merge --show "$scratch/all" | grep -c ^recording)" = 20 ] &&
+	"$ntrace" profile --format=bolt --elf "$scratch/mix.elf" "$scratch/all" | grep ^B | sort |
+	cmp - "$scratch/want" && [ -s "$scratch/want" ]
 verdict $? "20 recordings, 7 of them twice, 4 cut once: each of $(wc -l <"$scratch/want") branches"
 
 # what is someone else's stays here, unless asked for
 if [ "$(id -u)" = 0 ]; then
 	chown 12345 "$scratch/mix.elf.other"
-	"$ntrace" profile --format=edges -o "$scratch/mine" "$scratch/remap.synced.data" 2>"$scratch/said"
+	"$ntrace" profile --format=edges -o "$scratch/mine" "$scratch/remap.synced.data" \
+		2>"$scratch/said"
 	"$ntrace" profile --format=edges --others -o "$scratch/all" "$scratch/remap.synced.data"
 	chown 0 "$scratch/mix.elf.other"
-	grep -q "transfers of others' programs, or of code in no file, left out\$" "$scratch/said" &&
-		! grep -qa mix.elf.other "$scratch/mine" && ! read_edges "$scratch/mine" | grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
-		read_edges "$scratch/all" | grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
-		"$ntrace" merge --show "$scratch/mine" | grep -q "left out: [1-9][0-9]* of others' programs" &&
-		same_profile "others' programs are left out: of one's own, the same" "$scratch/mine" "$scratch/mix.elf" "$scratch/remap.synced.data"
+	grep -q "transfers of others' programs, or of code in no file, left out\$" \
+		"$scratch/said" &&
+		! grep -qa mix.elf.other "$scratch/mine" &&
+		! read_edges "$scratch/mine" |
+		grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
+		read_edges "$scratch/all" |
+		grep -q "$(sha256sum <"$scratch/mix.elf.other" | cut -c1-64)" &&
+		"$ntrace" merge --show "$scratch/mine" |
+		grep -q "left out: [1-9][0-9]* of others' programs" &&
+		same_profile "others' programs are left out: of one's own, the same" \
+			"$scratch/mine" "$scratch/mix.elf" "$scratch/remap.synced.data"
 	verdict $? "others' programs are written on request only"
 else
 	verdict 0 "others' programs # SKIP wants root"
@@ -134,10 +161,12 @@ mkdir "$scratch/in"
 for ((i = 1; i <= 30; i++)); do
 	echo "$scratch/in/$i" host$((i % 4)) "r$i" $((i % 7)) $((RANDOM % 8000 + 1)) $((i % 3 + 1))
 done | "$scratch/gen"
-"$ntrace" merge --flatten -o "$scratch/sum" "$scratch"/in/* && "$ntrace" merge -o "$scratch/kept" "$scratch"/in/*
+"$ntrace" merge --flatten -o "$scratch/sum" "$scratch"/in/* &&
+	"$ntrace" merge -o "$scratch/kept" "$scratch"/in/*
 verdict $? '30 files'
 read_edges "$scratch"/in/* >"$scratch/want"
-read_edges "$scratch/sum" | cmp - "$scratch/want" && read_edges "$scratch/kept" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+read_edges "$scratch/sum" | cmp - "$scratch/want" &&
+	read_edges "$scratch/kept" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
 verdict $? "the sum is that of all $(wc -l <"$scratch/want") edges"
 [ "$("$ntrace" merge --show "$scratch/sum" | sed -n '31p')" = \
 	"  $(wc -l <"$scratch/want") edges, $(awk '$3 == "branch" { n += $4 } END { printf "%.0f\n", n }' "$scratch/want") branches" ]
@@ -146,22 +175,29 @@ verdict $? '... and the totals are'
 # random orders, some twice, in two groups; one of them arrives again, with something of the other
 same=0
 for ((round = 0; round < 20; round++)); do
-	mapfile -t files < <(printf '%s\n' "$scratch"/in/* | shuf --random-source=<(yes "$seed.$round"))
+	mapfile -t files < <(printf '%s\n' "$scratch"/in/* |
+		shuf --random-source=<(yes "$seed.$round"))
 	n=$((RANDOM % 28 + 1))
-	"$ntrace" merge -o "$scratch/g1" "${files[@]:0:n}" "${files[0]}" && "$ntrace" merge -o "$scratch/g2" "${files[@]:n}" &&
-		"$ntrace" merge -o "$scratch/got" "$scratch/g2" "${files[RANDOM % 30]}" "$scratch/g1" &&
-		cmp "$scratch/kept" "$scratch/got" && "$ntrace" merge -o "$scratch/g3" "$scratch/g1" "${files[29]}" &&
-		"$ntrace" merge --flatten "$scratch/g3" "$scratch/g2" "$scratch/g1" | cmp "$scratch/sum" - && same=$((same + 1))
+	"$ntrace" merge -o "$scratch/g1" "${files[@]:0:n}" "${files[0]}" &&
+		"$ntrace" merge -o "$scratch/g2" "${files[@]:n}" &&
+		"$ntrace" merge -o "$scratch/got" "$scratch/g2" "${files[RANDOM % 30]}" \
+			"$scratch/g1" &&
+		cmp "$scratch/kept" "$scratch/got" &&
+		"$ntrace" merge -o "$scratch/g3" "$scratch/g1" "${files[29]}" &&
+		"$ntrace" merge --flatten "$scratch/g3" "$scratch/g2" "$scratch/g1" |
+		cmp "$scratch/sum" - && same=$((same + 1))
 done
 [ $same = 20 ]
 verdict $? "$same of 20 random orders and groups: the same bytes"
 
 # sums: what is whole in another one counts once, what is not cannot be taken apart
-"$ntrace" merge --flatten -o "$scratch/a" "$scratch"/in/{1,2,3} && "$ntrace" merge --flatten -o "$scratch/b" "$scratch"/in/{4,5} &&
+"$ntrace" merge --flatten -o "$scratch/a" "$scratch"/in/{1,2,3} &&
+	"$ntrace" merge --flatten -o "$scratch/b" "$scratch"/in/{4,5} &&
 	"$ntrace" merge --flatten -o "$scratch/c" "$scratch"/in/{3,4}
 verdict $? 'sums of some'
 read_edges "$scratch"/in/{1,2,3,4,5} >"$scratch/want"
-"$ntrace" merge --flatten "$scratch/b" "$scratch/in/2" "$scratch/a" "$scratch/in/4" "$scratch/a" >"$scratch/got" &&
+"$ntrace" merge --flatten "$scratch/b" "$scratch/in/2" "$scratch/a" "$scratch/in/4" "$scratch/a" \
+	>"$scratch/got" &&
 	read_edges "$scratch/got" | cmp - "$scratch/want"
 verdict $? 'a recording that is in a sum, too, counts once'
 "$ntrace" merge --flatten "$scratch/a" "$scratch/c" >"$scratch/got" 2>"$scratch/said"
@@ -169,10 +205,12 @@ verdict $? 'a recording that is in a sum, too, counts once'
 verdict $? 'refused: sums that overlap'
 
 # two counts of one recording: that which has more, whichever comes first
-printf '%s\n' "$scratch/less host0 twice 1 1000 1" "$scratch/more host0 twice 2 1500 1" | "$scratch/gen"
+printf '%s\n' "$scratch/less host0 twice 1 1000 1" "$scratch/more host0 twice 2 1500 1" |
+	"$scratch/gen"
 "$ntrace" merge "$scratch/less" "$scratch/more" 2>"$scratch/said" | cmp - "$scratch/more" &&
 	"$ntrace" merge "$scratch/more" "$scratch/less" | cmp - "$scratch/more" &&
-	grep -q "/less: has other counts of a recording than .*/more, which has more: left out\$" "$scratch/said"
+	grep -q "/less: has other counts of a recording than .*/more, which has more: left out\$" \
+		"$scratch/said"
 verdict $? 'two counts of one recording: that with more counts'
 
 # more files than are read at a time
@@ -180,7 +218,8 @@ mkdir "$scratch/many"
 for ((i = 1; i <= 1100; i++)); do
 	echo "$scratch/many/$i" host$((i % 3)) "m$i" $((i % 9)) 20 1
 done | "$scratch/gen"
-"$ntrace" merge --flatten "$scratch"/many/* >"$scratch/got" && read_edges "$scratch/got" >"$scratch/sums" &&
+"$ntrace" merge --flatten "$scratch"/many/* >"$scratch/got" &&
+	read_edges "$scratch/got" >"$scratch/sums" &&
 	read_edges "$scratch"/many/* | cmp - "$scratch/sums"
 verdict $? '1,100 files'
 # --- as the documentation has it ----------------------------------------------------------
@@ -193,19 +232,24 @@ documented()
 {
 	(cd "$scratch/doc" && PATH=$out:$PATH && "$@") >"$scratch/got"
 }
-documented ntrace profile --format=edges -o a.edges perf.data && documented ntrace merge --show a.edges &&
+documented ntrace profile --format=edges -o a.edges perf.data &&
+	documented ntrace merge --show a.edges &&
 	grep -q "host .* branches $(read_edges "$scratch/doc/a.edges" | awk '{ n += $3 == "branch" ? $4 : 0 } END { print n }') losses 0\$" "$scratch/got" &&
-	documented ntrace merge -o all.edges a.edges b.edges && documented ntrace merge --flatten -o sum.edges all.edges &&
-	cp "$scratch/doc/sum.edges" "$scratch/want" && documented ntrace merge --flatten -o sum.edges a.edges b.edges &&
+	documented ntrace merge -o all.edges a.edges b.edges &&
+	documented ntrace merge --flatten -o sum.edges all.edges &&
+	cp "$scratch/doc/sum.edges" "$scratch/want" &&
+	documented ntrace merge --flatten -o sum.edges a.edges b.edges &&
 	cmp "$scratch/doc/sum.edges" "$scratch/want" &&
 	read_edges "$scratch"/doc/{a,b}.edges | cmp - <(read_edges "$scratch/want") &&
 	documented ntrace profile --elf prog all.edges &&
-	"$ntrace" profile --elf "$scratch/mix.elf" "$scratch/doc/perf.data" "$scratch/remap.synced.data" | cmp - "$scratch/got"
+	"$ntrace" profile --elf "$scratch/mix.elf" "$scratch/doc/perf.data" \
+		"$scratch/remap.synced.data" | cmp - "$scratch/got"
 verdict $? 'the commands of the documentation'
 
 # --- weights and caps ---------------------------------------------------------------------
 
-"$ntrace" merge --flatten --weight=host1=3 --weight=0 --weight=host2=1 "$scratch"/in/* >"$scratch/got"
+"$ntrace" merge --flatten --weight=host1=3 --weight=0 --weight=host2=1 "$scratch"/in/* \
+	>"$scratch/got"
 read_edges --host=host0=0/1 --host=host1=3/1 --host=host3=0/1 "$scratch"/in/* >"$scratch/want"
 read_edges "$scratch/got" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
 verdict $? '--weight: one host three times, one once, others not'
@@ -215,26 +259,33 @@ cap=$((total / 7))
 read_edges --host=host2=$cap/"$total" "$scratch"/in/{1,2,6,10} >"$scratch/want"
 read_edges "$scratch/got" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
 verdict $? '--cap: a host counts as a seventh'
-"$ntrace" merge --flatten --cap=$((total + 1)) "$scratch"/in/{10,2,6} | cmp - <("$ntrace" merge --flatten "$scratch"/in/{2,6,10})
+"$ntrace" merge --flatten --cap=$((total + 1)) "$scratch"/in/{10,2,6} |
+	cmp - <("$ntrace" merge --flatten "$scratch"/in/{2,6,10})
 verdict $? '... a cap that is not reached changes nothing'
 "$ntrace" merge --flatten "$scratch/got" "$scratch/in/3" >"$scratch/sums" 2>"$scratch/said"
-[ $? = 2 ] && grep -q 'its counts are weighted or capped: merge what it was made from$' "$scratch/said"
+[ $? = 2 ] && grep -q 'its counts are weighted or capped: merge what it was made from$' \
+	"$scratch/said"
 verdict $? 'refused: a sum with a weighted one'
 "$ntrace" merge --flatten --weight=host1=2 "$scratch/a" >"$scratch/sums" 2>"$scratch/said"
-[ $? = 2 ] && grep -q 'has a sum of several hosts, which weights and caps cannot tell apart' "$scratch/said"
+[ $? = 2 ] && grep -q 'has a sum of several hosts, which weights and caps cannot tell apart' \
+	"$scratch/said"
 verdict $? 'refused: weights of a sum of several hosts'
 
-"$ntrace" merge --flatten --weight=host1=3 --cap=host9=5 --weight=hots1=2 "$scratch"/in/{1,2} >"$scratch/sums" 2>"$scratch/said"
-[ $? = 0 ] && sed -n 's/^ntrace: \(--[a-z]*: `[^ ]*\) .*/\1/p' "$scratch/said" | cmp - <(printf '%s\n' "--weight: \`hots1'" "--cap: \`host9'")
+"$ntrace" merge --flatten --weight=host1=3 --cap=host9=5 --weight=hots1=2 "$scratch"/in/{1,2} \
+	>"$scratch/sums" 2>"$scratch/said"
+[ $? = 0 ] && sed -n 's/^ntrace: \(--[a-z]*: `[^ ]*\) .*/\1/p' "$scratch/said" |
+	cmp - <(printf '%s\n' "--weight: \`hots1'" "--cap: \`host9'")
 verdict $? 'a warning of a weight, or a cap, for a host that is in no file'
 printf '%s\n' "$scratch/control $(printf 'h\xc2\x9b2J') control 1 10 1" | "$scratch/gen"
-"$ntrace" merge --show "$scratch/control" >"$scratch/show" && grep -q '^recording .* host h.*2J branches' "$scratch/show" &&
+"$ntrace" merge --show "$scratch/control" >"$scratch/show" &&
+	grep -q '^recording .* host h.*2J branches' "$scratch/show" &&
 	! LC_ALL=C grep -q $'\xc2\x9b' "$scratch/show"
 verdict $? '--show: a name with a control character beyond ASCII'
 
 # --- damage -------------------------------------------------------------------------------
 
-# Cut anywhere, any byte changed, something behind it: each is named, and the sum is that of the others.
+# Cut anywhere, any byte changed, something behind it: each is named, and the sum is that of the
+# others.
 mkdir "$scratch/damaged"
 python3 - "$scratch/in/3" "$scratch/damaged" "$RANDOM" <<-'END'
 	import random, sys
@@ -249,7 +300,8 @@ python3 - "$scratch/in/3" "$scratch/damaged" "$RANDOM" <<-'END'
 	open(f'{sys.argv[2]}/behind', 'wb').write(data + b'\n')
 END
 "$ntrace" merge --flatten "$scratch"/in/{1,2} >"$scratch/want"
-"$ntrace" merge --flatten "$scratch/in/1" "$scratch"/damaged/* "$scratch/in/2" >"$scratch/got" 2>"$scratch/said"
+"$ntrace" merge --flatten "$scratch/in/1" "$scratch"/damaged/* "$scratch/in/2" >"$scratch/got" \
+	2>"$scratch/said"
 [ $? = 1 ] && cmp "$scratch/got" "$scratch/want" &&
 	sed -n 's/^ntrace: \(.*\): is \(damaged\|cut\|no file of edges\|of a version\|compressed\).*: left out$/\1/p' "$scratch/said" |
 	sort | cmp - <(printf '%s\n' "$scratch"/damaged/* | sort)
@@ -260,7 +312,8 @@ cp "$scratch/damaged/behind" "$scratch/cut"
 verdict $? 'refused: nothing but damaged files'
 cp "$scratch/sum" "$scratch/target"
 "$ntrace" merge -o "$scratch/target" "$scratch/cut"
-cmp "$scratch/sum" "$scratch/target" && "$ntrace" merge --flatten -o "$scratch/target" "$scratch/in/1" "$scratch/target" &&
+cmp "$scratch/sum" "$scratch/target" &&
+	"$ntrace" merge --flatten -o "$scratch/target" "$scratch/in/1" "$scratch/target" &&
 	cmp "$scratch/sum" "$scratch/target"
 verdict $? 'the output is replaced when it is whole, be it input, too'
 
@@ -271,7 +324,8 @@ cat "$scratch/fifo" >"$scratch/got" &
 "$ntrace" merge --flatten -o "$scratch/fifo" "$scratch/in/1" && wait $! &&
 	"$ntrace" merge --flatten -o "$scratch/link" "$scratch/in/1" &&
 	"$ntrace" merge --flatten "$scratch/in/1" >"$scratch/want" &&
-	[ -p "$scratch/fifo" ] && [ -L "$scratch/link" ] && cmp "$scratch/got" "$scratch/want" && cmp "$scratch/real" "$scratch/want"
+	[ -p "$scratch/fifo" ] && [ -L "$scratch/link" ] && cmp "$scratch/got" "$scratch/want" &&
+	cmp "$scratch/real" "$scratch/want"
 verdict $? 'a FIFO and a link stay what they are'
 if mknod "$scratch/null" c 1 3 2>"$scratch/said"; then
 	"$ntrace" merge --flatten -o "$scratch/null" "$scratch/in/1" && [ -c "$scratch/null" ]
@@ -280,32 +334,41 @@ fi
 mkdir "$scratch/folder"
 status=0
 "$ntrace" merge -o "$scratch/folder" "$scratch/in/1" 2>"$scratch/said" || status=$?
-[ $status = 2 ] && grep -q 'folder: is a folder' "$scratch/said" && ! ls "$scratch" | grep '^folder\.'
+[ $status = 2 ] && grep -q 'folder: is a folder' "$scratch/said" &&
+	! ls "$scratch" | grep '^folder\.'
 verdict $? 'refused: a folder as output, and nothing is left beside it'
 
 # exec keeps the number of the process, which the name of a file beside the output ends with
-sh -c 'echo stale >"$1.$$"; exec "$2" merge --flatten -o "$1" "$3"' sh "$scratch/fresh" "$ntrace" "$scratch/in/1" &&
+sh -c 'echo stale >"$1.$$"; exec "$2" merge --flatten -o "$1" "$3"' sh "$scratch/fresh" "$ntrace" \
+	"$scratch/in/1" &&
 	cmp "$scratch/fresh" "$scratch/want"
 verdict $? 'what a killed command left beside a new output does not replace that'
 
 # --- a kernel that moved itself -----------------------------------------------------------
 
-printf '%s\n' '20000 _text' nop 'call 20100' ret '20100 f' nop nop ret | "$scratch/callprog" >"$scratch/vmlinux"
+printf '%s\n' '20000 _text' nop 'call 20100' ret '20100 f' nop nop ret |
+	"$scratch/callprog" >"$scratch/vmlinux"
 printf '%s\n' 20000 20004 20100 20104 20108 >"$scratch/list"
 "$ntrace" encode --elf "$scratch/vmlinux" --pc "$scratch/list" -o "$scratch/trace" &&
-	"$ntrace" profile --format=edges --elf "$scratch/vmlinux" -o "$scratch/kernel.0" "$scratch/trace" &&
-	"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.0" >"$scratch/want"
+	"$ntrace" profile --format=edges --elf "$scratch/vmlinux" -o "$scratch/kernel.0" \
+		"$scratch/trace" &&
+	"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.0" \
+		>"$scratch/want"
 verdict $? 'counts of a kernel'
 for by in 200000 1000; do
-	PYTHONDONTWRITEBYTECODE=1 python3 "$here/edges-move.py" "$scratch/kernel.0" 20000 $by >"$scratch/kernel.$by" &&
-		"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.$by" | cmp - "$scratch/want"
+	PYTHONDONTWRITEBYTECODE=1 python3 "$here/edges-move.py" "$scratch/kernel.0" 20000 $by \
+		>"$scratch/kernel.$by" &&
+		"$ntrace" profile --format=bolt --elf "$scratch/vmlinux" "$scratch/kernel.$by" |
+		cmp - "$scratch/want"
 	verdict $? "... that lay 0x$by higher"
 done
 sed 's/_text/_head/g' "$scratch/vmlinux" >"$scratch/nameless"
 PYTHONDONTWRITEBYTECODE=1 python3 "$here/edges-move.py" \
-	<("$ntrace" profile --format=edges --elf "$scratch/nameless" "$scratch/trace") 20000 1000 >"$scratch/kernel.moved"
+	<("$ntrace" profile --format=edges --elf "$scratch/nameless" "$scratch/trace") 20000 1000 \
+	>"$scratch/kernel.moved"
 status=0
-"$ntrace" profile --elf "$scratch/nameless" "$scratch/kernel.moved" >"$scratch/got" 2>"$scratch/said" || status=$?
+"$ntrace" profile --elf "$scratch/nameless" "$scratch/kernel.moved" >"$scratch/got" \
+	2>"$scratch/said" || status=$?
 [ $status = 2 ] && grep -q 'has no symbol _text' "$scratch/said"
 verdict $? 'refused: a kernel that moved, and a file without its symbols'
 
@@ -321,15 +384,22 @@ refuses()
 	[ $status = 2 ] && [ ! -s "$scratch/got" ] && grep -qF -- "$words" "$scratch/said"
 	verdict $? "refused: $description"
 }
-refuses 'parts of a recording' 'edges are of whole recordings' profile --format=edges --time=0,1 "$scratch/file.synced.data"
-refuses 'edges of edges' 'wants recordings, or a raw trace' profile --format=edges --elf "$mix" "$scratch/sum"
-refuses 'no program' 'has counts of several programs: give the one that is meant as --elf=FILE' profile "$scratch/sum"
+refuses 'parts of a recording' 'edges are of whole recordings' profile --format=edges --time=0,1 \
+	"$scratch/file.synced.data"
+refuses 'edges of edges' 'wants recordings, or a raw trace' profile --format=edges --elf "$mix" \
+	"$scratch/sum"
+refuses 'no program' 'has counts of several programs: give the one that is meant as --elf=FILE' \
+	profile "$scratch/sum"
 refuses 'another program' 'which has another build-id, but of:' profile --elf "$mix" "$scratch/sum"
-refuses 'edges and a recording' 'is no file of edges' profile --elf "$mix" "$scratch/sum" "$scratch/file.synced.data"
+refuses 'edges and a recording' 'is no file of edges' profile --elf "$mix" "$scratch/sum" \
+	"$scratch/file.synced.data"
 refuses 'a weight without a sum' 'they want --flatten' merge --weight=2 "$scratch/sum"
-refuses 'two weights of a host' 'is given twice' merge --flatten --weight=a=2 --weight=a=3 "$scratch/sum"
-refuses 'two caps of all others' 'is given twice' merge --flatten --cap=2 --cap=a=1 --cap=3 "$scratch/sum"
+refuses 'two weights of a host' 'is given twice' merge --flatten --weight=a=2 --weight=a=3 \
+	"$scratch/sum"
+refuses 'two caps of all others' 'is given twice' merge --flatten --cap=2 --cap=a=1 --cap=3 \
+	"$scratch/sum"
 refuses 'no files' 'no file of edges given' merge
-refuses '--kernel of another format' 'are for --format=edges' profile --kernel --elf "$mix" "$scratch/raw"
+refuses '--kernel of another format' 'are for --format=edges' profile --kernel --elf "$mix" \
+	"$scratch/raw"
 
 finish

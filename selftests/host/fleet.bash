@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Recordings of twenty simulated hosts and of six programs, with a known truth: what host/fleet.sh and
-# lab/fleet.sh share. Sourced behind lib.bash, with $recordings set: how many.
+# Recordings of twenty simulated hosts and of six programs, with a known truth: what host/fleet.sh
+# and lab/fleet.sh share. Sourced behind lib.bash, with $recordings set: how many.
 
 build_recdata
 verdict $? 'recdata'
@@ -13,7 +13,8 @@ for ((i = 0; i < 6; i++)); do
 	{ cat "$samples/$name/$name.elf"; printf '%*s' "$i" ''; } >"$scratch/prog/p$i"
 	id[i]=$(sha256sum <"$scratch/prog/p$i" | cut -d ' ' -f 1)
 	[ -s "$scratch/$name.pc" ] ||
-		"$ntrace" decode --elf "$samples/$name/$name.elf" --no-marks "$samples/$name/L1.bin" >"$scratch/$name.pc"
+		"$ntrace" decode --elf "$samples/$name/$name.elf" --no-marks \
+			"$samples/$name/L1.bin" >"$scratch/$name.pc"
 done
 
 # One recording for each number, of its own length, and what was taken in it
@@ -24,7 +25,8 @@ for ((r = 0; r < recordings; r++)); do
 	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/trace" &&
 		"$scratch/recdata" file "$program" "$scratch/trace" >"$scratch/rec/$r" &&
 		"$ntrace" decode --output=branch --elf "$program" "$scratch/trace" |
-		awk -v id="${id[r % 6]}" '!/^#/ { print id "+" $1, id "+" $2 }' >"$scratch/rec/$r.taken" ||
+		awk -v id="${id[r % 6]}" '!/^#/ { print id "+" $1, id "+" $2 }' \
+			>"$scratch/rec/$r.taken" ||
 		verdict 1 "recording $r"
 done
 [ "$(sha256sum "$scratch"/rec/*[0-9] | cut -d ' ' -f 1 | sort -u | wc -l)" = "$recordings" ]
@@ -42,11 +44,13 @@ truth()
 # what a sum has of branches that were taken
 counts()
 {
-	python3 "$top/selftests/host/edges.py" "$1" | awk '$3 == "branch" && $1 != "-" && $2 != "-"' | LC_ALL=C sort
+	python3 "$top/selftests/host/edges.py" "$1" |
+		awk '$3 == "branch" && $1 != "-" && $2 != "-"' | LC_ALL=C sort
 }
 
 for ((r = 0; r < recordings; r++)); do
-	"$ntrace" profile --format=edges -o "$scratch/rec/$r.edges" "$scratch/rec/$r" || verdict 1 "edges of recording $r"
+	"$ntrace" profile --format=edges -o "$scratch/rec/$r.edges" "$scratch/rec/$r" ||
+		verdict 1 "edges of recording $r"
 done
 
 # send R HOST: as it is, by the number of its content, or counted on the host
@@ -80,7 +84,8 @@ row()
 	local host=$1
 	shift
 
-	awk -v host="$host" -v columns="$*" '$1 == host { n = split(columns, c, " "); for (i = 1; i <= n; i++) printf "%s%s", $c[i], i < n ? " " : "\n" }' "$scratch/report"
+	awk -v host="$host" -v columns="$*" \
+		'$1 == host { n = split(columns, c, " "); for (i = 1; i <= n; i++) printf "%s%s", $c[i], i < n ? " " : "\n" }' "$scratch/report"
 }
 
 # is_truth DESCRIPTION R...

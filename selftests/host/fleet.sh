@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace fleet: what simulated hosts have recorded of six programs becomes one sum, whose counts are
-# those of the lists of what was executed: in spite of what arrives twice, cut or never, and of kills
-# at any time. edges.py reads the sum without anything of ntrace's. SEED=N repeats a run.
-# groups=all: 200 recordings, many kills, and how fast and how small it is. RECORDINGS=N makes so many.
+# those of the lists of what was executed: in spite of what arrives twice, cut or never, and of
+# kills at any time. edges.py reads the sum without anything of ntrace's. SEED=N repeats a run.
+# groups=all: 200 recordings, many kills, and how fast and how small it is. RECORDINGS=N makes so
+# many.
 
 . "$(dirname "$0")/lib.bash"
 here=$(dirname "$0")
@@ -24,7 +25,8 @@ exec 2>"$scratch/stderr"
 new_spool whole
 for ((r = 0; r < recordings; r++)); do send $r "$(host_of $r)"; done
 fleet "$spool"
-[ $? = 0 ] && [ ! -s "$scratch/said" ] && [ "$(awk '$1 == "all" { print $2, $6, $7, $8 }' "$scratch/report")" = "$recordings 0 0 0" ]
+[ $? = 0 ] && [ ! -s "$scratch/said" ] &&
+	[ "$(awk '$1 == "all" { print $2, $6, $7, $8 }' "$scratch/report")" = "$recordings 0 0 0" ]
 verdict $? "$recordings recordings of 20 hosts"
 mapfile -t everyone < <(seq 0 $((recordings - 1)))
 is_truth 'merged' "${everyone[@]}"
@@ -48,7 +50,8 @@ for ((r = 0; r < recordings; r++)); do
 	there+=($r)
 	send $r "$host"
 	((r % 5)) || cp "$scratch/rec/$r" "$spool/incoming/$host/again.$r"
-	((r % 5 != 1)) || { mkdir -p "$spool/incoming/h00" && cp "$scratch/rec/$r.edges" "$spool/incoming/h00/other.$r.edges"; }
+	((r % 5 != 1)) || { mkdir -p "$spool/incoming/h00" &&
+		cp "$scratch/rec/$r.edges" "$spool/incoming/h00/other.$r.edges"; }
 done
 for ((r = 0; r < recordings; r += 4)); do
 	to=$spool/incoming/$(host_of $((r % 19)))
@@ -72,7 +75,8 @@ mkfifo "$here_is/pipe" && bad "$here_is/pipe"
 cp "$scratch/sum" "$here_is/sum.edges" && bad "$here_is/sum.edges"
 cp "$scratch/rec/1" "$spool/incoming/nobody" && bad "$spool/incoming/nobody"
 cp "$scratch/rec/2.edges" "$here_is/changed.edges" && bad "$here_is/changed.edges"
-printf '\xa5\x5a\xa5' | dd of="$here_is/changed.edges" bs=1 seek=$(($(stat -c %s "$here_is/changed.edges") / 2)) conv=notrunc status=none
+printf '\xa5\x5a\xa5' | dd of="$here_is/changed.edges" bs=1 \
+	seek=$(($(stat -c %s "$here_is/changed.edges") / 2)) conv=notrunc status=none
 # what is being written is not there yet
 head -c 100 "$scratch/rec/3" >"$here_is/.3.data"
 fleet "$spool"
@@ -83,18 +87,22 @@ sort "$scratch/bad" >"$scratch/want"
 sed -n 's/^garbage: \([^:]*\): .*/\1/p' "$scratch/report" | sort >"$scratch/got"
 cmp "$scratch/got" "$scratch/want"
 verdict $? "each of $(wc -l <"$scratch/want") files of garbage is named"
-grep -q "/link: is no regular file\$" "$scratch/report" && grep -q "/sum.edges: .*has a sum" "$scratch/report" &&
+grep -q "/link: is no regular file\$" "$scratch/report" &&
+	grep -q "/sum.edges: .*has a sum" "$scratch/report" &&
 	grep -q "/text: is neither a recording nor a file of edges\$" "$scratch/report" &&
-	grep -q '/changed.edges: is damaged' "$scratch/report" && grep -q 'its name says another one$' "$scratch/report" &&
+	grep -q '/changed.edges: is damaged' "$scratch/report" &&
+	grep -q 'its name says another one$' "$scratch/report" &&
 	grep -q '/cut[^ ]*data: .*the file ends' "$scratch/report"
 verdict $? '... with the reason'
 while read -r host; do
 	[ -n "$(ls "$spool/incoming/$host" 2>/dev/null)" ] || echo "$host"
 done <"$spool/hosts" >"$scratch/want"
-sed -n 's/^sent nothing: //p' "$scratch/report" | cmp - "$scratch/want" && [ "$(tail -n 2 "$scratch/want" | paste -sd' ')" = 'h19 h99' ]
+sed -n 's/^sent nothing: //p' "$scratch/report" | cmp - "$scratch/want" &&
+	[ "$(tail -n 2 "$scratch/want" | paste -sd' ')" = 'h19 h99' ]
 verdict $? 'hosts that sent nothing are named'
 doubled=$(for r in "${there[@]}"; do ((r % 5 > 1)) || echo; done | wc -l)
-[ "$(awk '$1 == "all" { print $2, $6 }' "$scratch/report")" = "${#there[@]} $doubled" ] && [ "$doubled" -gt 5 ]
+[ "$(awk '$1 == "all" { print $2, $6 }' "$scratch/report")" = "${#there[@]} $doubled" ] &&
+	[ "$doubled" -gt 5 ]
 verdict $? "$doubled files that arrived twice are reported"
 for r in "${lost[@]}"; do send "$r" "$(host_of "$r")"; done
 fleet "$spool"
@@ -115,7 +123,8 @@ fleet "$spool"
 [ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum"
 verdict $? '... and that by the whole again'
 
-# --- killed ----------------------------------------------------------------------------------------
+# --- killed
+# ----------------------------------------------------------------------------------------
 
 # processes NAME NUMBER: those whose parent it is, or whose group. Not every tree has a pgrep.
 processes()
@@ -145,7 +154,8 @@ for ((r = 0; r < recordings; r++)); do send $r "$(host_of $r)"; done
 wrong=0 began=0 ended=0
 for ((i = 0; i < kills; i++)); do
 	# half of the time the command alone: its processes go with it
-	setsid timeout "$hang" "$ntrace" fleet --jobs=$((RANDOM % 3 + 1)) "$spool" >"$scratch/report" 2>"$scratch/said" &
+	setsid timeout "$hang" "$ntrace" fleet --jobs=$((RANDOM % 3 + 1)) \
+		"$spool" >"$scratch/report" 2>"$scratch/said" &
 	group=$!
 	sleep "0.$(printf '%03d' $((RANDOM % 700)))"
 	if ((i % 2)); then
@@ -171,12 +181,14 @@ for ((i = 0; i < kills; i++)); do
 	done
 	[ $looks -lt 600 ] || { kill -KILL -- -$group; wrong=1; }
 	# a sum is there when it is whole
-	[ ! -e "$spool/merged/sum.edges" ] || cmp "$spool/merged/sum.edges" "$scratch/sum" || wrong=1
+	[ ! -e "$spool/merged/sum.edges" ] || cmp "$spool/merged/sum.edges" "$scratch/sum" ||
+		wrong=1
 	[ $ended = 0 ] || { rm -rf "$spool/work/tree" "$spool/merged"; ended=0; }
 done
 verdict $wrong "killed $began of $kills times: no sum, or the whole one"
 fleet "$spool"
-[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum" && [ -z "$(find "$spool" -name '.ntrace.*')" ]
+[ $? = 0 ] && cmp "$spool/merged/sum.edges" "$scratch/sum" &&
+	[ -z "$(find "$spool" -name '.ntrace.*')" ]
 verdict $? '... and in the end the same bytes; nothing is left over'
 for stage in status leaves; do
 	find "$spool/work/$stage" -type f | shuf -n 7 --random-source=<(yes "$seed") | xargs rm
@@ -189,11 +201,13 @@ leaf=$(find "$spool/work/leaves" -type f | shuf -n 1 --random-source=<(yes "$see
 printf '\xa5\x5a\xa5' | dd of="$leaf" bs=1 seek=40 conv=notrunc status=none
 rm "$spool"/work/tree/*
 fleet "$spool"
-[ $? = 2 ] && grep -q 'has been damaged after it was made, and is removed' "$scratch/said" && fleet "$spool" &&
+[ $? = 2 ] && grep -q 'has been damaged after it was made, and is removed' "$scratch/said" &&
+	fleet "$spool" &&
 	cmp "$spool/merged/sum.edges" "$scratch/sum"
 verdict $? 'damage on the disk is reported, and mended by the next run'
 
-# --- any order -------------------------------------------------------------------------------------
+# --- any order
+# -------------------------------------------------------------------------------------
 
 same=0 rounds=${all:+20}
 rounds=${rounds:-4}
@@ -206,7 +220,8 @@ for ((round = 0; round < rounds; round++)); do
 	status=0
 	for ((i = 0; i < recordings; i++)); do
 		# one of the hosts may have sent nothing yet, or all
-		((i != n)) || fleet "$spool" || [ $? = 1 ] || [ ! -e "$spool/merged/sum.edges" ] || status=1
+		((i != n)) || fleet "$spool" || [ $? = 1 ] || [ ! -e "$spool/merged/sum.edges" ] ||
+			status=1
 		host=(a b c d)
 		ln "$scratch/rec/${order[i]}.edges" "$spool/incoming/${host[RANDOM % 4]}/$RANDOM.$i"
 	done
@@ -216,22 +231,26 @@ done
 [ $same = $rounds ]
 verdict $? "$same of $rounds orders, hosts, names and numbers of processes: the same bytes"
 
-# --- profiles, options, other names -------------------------------------------------------------------
+# --- profiles, options, other names
+# -------------------------------------------------------------------
 
 spool=$scratch/spool.whole
 fleet --elf="$scratch/prog/p0" --elf="$scratch/prog/p1" --format=bolt "$spool" &&
-	"$ntrace" profile --format=bolt --elf "$scratch/prog/p1" "$scratch/sum" | cmp - "$spool/merged/p1.bolt" &&
+	"$ntrace" profile --format=bolt --elf "$scratch/prog/p1" "$scratch/sum" |
+	cmp - "$spool/merged/p1.bolt" &&
 	[ "$(wc -l <"$spool/merged/p0.bolt")" -gt 20 ]
 verdict $? 'profiles of programs'
 ln -s "$ntrace" "$scratch/ntrace-fleet"
 find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum >"$scratch/want"
-"$scratch/ntrace-fleet" --report "$spool" >"$scratch/got" && find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum | cmp - "$scratch/want" &&
+"$scratch/ntrace-fleet" --report "$spool" >"$scratch/got" &&
+	find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum | cmp - "$scratch/want" &&
 	[ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/got")" = "$recordings 0" ]
 verdict $? 'ntrace-fleet --report changes nothing'
 new_spool report
 send 0 h00
 fleet --report "$spool"
-[ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/report")" = '0 1' ] && [ ! -e "$spool/work" ]
+[ $? = 1 ] && [ "$(awk '$1 == "all" { print $2, $8 }' "$scratch/report")" = '0 1' ] &&
+	[ ! -e "$spool/work" ]
 verdict $? '... also before the first run'
 new_spool stray
 send 0 h00
@@ -251,9 +270,12 @@ for r in 0 6; do send $r h00; done
 cp "$scratch/prog/p0" "$scratch/prog.0"
 documented ntrace fleet "$spool"
 is_truth_at 1 $? 'ntrace fleet' 0 6
-(cd "$scratch" && cp prog.0 "$spool/prog" && cd "$spool" && documented ntrace fleet --elf=prog --format=autofdo "$spool")
-"$ntrace" profile --format=autofdo --elf "$spool/prog" "$scratch/rec/0" "$scratch/rec/6" | cmp - "$spool/merged/prog.autofdo" &&
-	[ "$(wc -l <"$spool/merged/prog.autofdo")" -gt 10 ] && documented ntrace fleet --report "$spool"
+(cd "$scratch" && cp prog.0 "$spool/prog" && cd "$spool" &&
+	documented ntrace fleet --elf=prog --format=autofdo "$spool")
+"$ntrace" profile --format=autofdo --elf "$spool/prog" "$scratch/rec/0" "$scratch/rec/6" |
+	cmp - "$spool/merged/prog.autofdo" &&
+	[ "$(wc -l <"$spool/merged/prog.autofdo")" -gt 10 ] &&
+	documented ntrace fleet --report "$spool"
 [ $? = 1 ] && [ "$(awk '$1 == "all" { print $2 }' "$scratch/report")" = 2 ]
 verdict $? 'the commands of the documentation'
 # programs of a host that are not here
@@ -285,7 +307,8 @@ NO_TMPFILE_SEEN=$scratch/seen LD_PRELOAD=$scratch/no-tmpfile.so \
 	cmp "$scratch/got" <("$ntrace" merge "$scratch/sum")
 verdict $? '... by ntrace merge, too'
 
-# --- faults of this machine ---------------------------------------------------------------------------
+# --- faults of this machine
+# ---------------------------------------------------------------------------
 
 # What this machine could not do for a while is nobody's garbage, and is done by the next run.
 new_spool descriptors
@@ -295,7 +318,8 @@ for ((limit = 6; limit < 12; limit++)); do
 	(ulimit -n $limit && fleet --jobs=1 "$spool")
 	cat "$scratch/report" "$scratch/said"
 done >"$scratch/got"
-grep -q 'Too many open files' "$scratch/got" && ! grep -q '^garbage' "$scratch/got" && fleet "$spool"
+grep -q 'Too many open files' "$scratch/got" && ! grep -q '^garbage' "$scratch/got" &&
+	fleet "$spool"
 verdict $? 'too few files may be open: no garbage, and the next run takes all'
 is_truth '... all of it' 0 1 2 3
 new_spool memory
@@ -306,26 +330,32 @@ for limit in 8000 10000 12000 16000 20000 24000; do
 	(ulimit -v $limit && fleet --jobs=1 "$spool")
 	cat "$scratch/report" "$scratch/said"
 done >"$scratch/got"
-grep -q '[Oo]ut of memory\|Cannot allocate memory' "$scratch/got" && ! grep -q '^garbage' "$scratch/got" && fleet "$spool"
+grep -q '[Oo]ut of memory\|Cannot allocate memory' "$scratch/got" &&
+	! grep -q '^garbage' "$scratch/got" && fleet "$spool"
 verdict $? 'too little memory: no garbage, and the next run takes all'
 is_truth '... all of it' 0 1 2 3
-# files and folders that who runs the command may not read: for root, too, without these capabilities
+# files and folders that who runs the command may not read: for root, too, without these
+# capabilities
 unprivileged=()
 [ "$(id -u)" != 0 ] || unprivileged=(setpriv --bounding-set=-dac_override,-dac_read_search)
 fleet_unprivileged()
 {
-	timeout "$hang" "${unprivileged[@]}" "$ntrace" fleet "$@" >"$scratch/report" 2>"$scratch/said"
+	timeout "$hang" "${unprivileged[@]}" "$ntrace" fleet "$@" >"$scratch/report" \
+		2>"$scratch/said"
 }
 new_spool permission
 rm "$spool/hosts"
 for r in 0 3 6 9; do send $r h0$r; done
 chmod 0 "$spool/incoming/h03" "$spool/incoming/h06/6.data"
-if "${unprivileged[@]}" test -x "$ntrace" && ! "${unprivileged[@]}" cat "$spool/incoming/h06/6.data" >"$scratch/got"; then
+if "${unprivileged[@]}" test -x "$ntrace" &&
+	! "${unprivileged[@]}" cat "$spool/incoming/h06/6.data" >"$scratch/got"; then
 	fleet_unprivileged "$spool"
 	is_truth_at 1 $? 'what may not be read stops nobody else' 0 9
 	sed -n 's/^not counted: \([^:]*\): \(.*\)/\1 \2/p' "$scratch/report" >"$scratch/got"
-	printf '%s %s\n' "$spool/incoming/h03" 'Permission denied' "$spool/incoming/h06/6.data" 'Permission denied' | cmp - "$scratch/got" &&
-		! grep -q '^garbage\|^sent nothing' "$scratch/report" && [ "$(row h03 8) $(row h06 8) $(row all 2 7 8)" = '1 1 2 0 2' ]
+	printf '%s %s\n' "$spool/incoming/h03" 'Permission denied' "$spool/incoming/h06/6.data" \
+		'Permission denied' | cmp - "$scratch/got" &&
+		! grep -q '^garbage\|^sent nothing' "$scratch/report" &&
+		[ "$(row h03 8) $(row h06 8) $(row all 2 7 8)" = '1 1 2 0 2' ]
 	verdict $? '... it is reported, and waits'
 	chmod 755 "$spool/incoming/h03"
 	chmod 644 "$spool/incoming/h06/6.data"
@@ -357,11 +387,13 @@ mv "$scratch/moved" "$scratch/prog"
 [ "$before" = 1/1/1/1/0 ] && [ "$waits" = 1 ]
 verdict $? 'a program comes to symfs/ later: its recordings wait'
 is_truth_at 0 $status '... and are counted again' 0 2
-[ -n "$(find "$spool/work/leaves" -type f)" ] && cp "$spool/merged/sum.edges" "$scratch/got" && rm -r "$spool/work" && fleet --others "$spool" &&
+[ -n "$(find "$spool/work/leaves" -type f)" ] && cp "$spool/merged/sum.edges" "$scratch/got" &&
+	rm -r "$spool/work" && fleet --others "$spool" &&
 	cmp "$scratch/got" "$spool/merged/sum.edges"
 verdict $? '... the same bytes as if it had been there'
 
-# --- bad hosts, odd names -----------------------------------------------------------------------------
+# --- bad hosts, odd names
+# -----------------------------------------------------------------------------
 
 "$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/edgesgen" "$here/edgesgen.c"
 verdict $? 'edgesgen'
@@ -372,7 +404,8 @@ for i in 1 2 3; do
 	echo "$spool/incoming/h$i/a.edges h$i r$i 1 1 1"
 done | COUNT=$(((1 << 62) * 2 - 5)) "$scratch/edgesgen"
 fleet "$spool"
-[ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said" && [ "$(row all 4)" = 18446744073709551615 ]
+[ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said" &&
+	[ "$(row all 4)" = 18446744073709551615 ]
 verdict $? 'counts that are more than a count can be: reported, and as much as it can'
 fleet "$spool"
 [ $? = 1 ] && grep -q 'more than a count can be' "$scratch/said"
@@ -401,12 +434,15 @@ cp "$scratch/rec/9" "$spool/incoming/#notes"
 cp "$scratch/rec/9" "$spool/incoming/hidden"
 fleet "$spool"
 is_truth_at 1 $? 'hosts called +rack1 and -, and strays' 0 3 6
-[ "$(row +rack1 2 7) $(row h00 2 7) $(row all 2 7)" = '1 0 1 0 3 2' ] && ! grep -q '^sent nothing' "$scratch/report" &&
-	sed -n 's/^garbage: \([^:]*\): .*/\1/p' "$scratch/report" | cmp - <(printf '%s\n' "$spool"/incoming/{'#notes',hidden})
+[ "$(row +rack1 2 7) $(row h00 2 7) $(row all 2 7)" = '1 0 1 0 3 2' ] &&
+	! grep -q '^sent nothing' "$scratch/report" &&
+	sed -n 's/^garbage: \([^:]*\): .*/\1/p' "$scratch/report" |
+	cmp - <(printf '%s\n' "$spool"/incoming/{'#notes',hidden})
 verdict $? '... each has a row, and the strays are named'
 find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort >"$scratch/want"
 fleet "$spool"
-find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort | cmp - "$scratch/want" && [ "$(wc -l <"$scratch/want")" = 3 ]
+find "$spool/work/status" -type f -printf '%p %i\n' | LC_ALL=C sort | cmp - "$scratch/want" &&
+	[ "$(wc -l <"$scratch/want")" = 3 ]
 verdict $? '... and a second run decodes none of them again'
 # whichever way memory is given out: what comes first counts
 new_spool twice
@@ -430,37 +466,46 @@ chmod +x "$scratch"/slurm/*
 mkdir -p "$scratch/spool.slurm/incoming/h00"
 cp "$scratch/rec/0" "$scratch/spool.slurm/incoming/h00/"
 PATH=$scratch/slurm:$PATH fleet --engine=slurm "$scratch/spool.slurm"
-[ $? = 2 ] && grep -q 'waiting for jobs of an earlier command' "$scratch/said" && grep -q 'ended by signal 15' "$scratch/said"
+[ $? = 2 ] && grep -q 'waiting for jobs of an earlier command' "$scratch/said" &&
+	grep -q 'ended by signal 15' "$scratch/said"
 verdict $? 'waiting for old jobs ends with SIGTERM'
 
-# --- how fast, and how small -----------------------------------------------------------------------------
+# --- how fast, and how small
+# -----------------------------------------------------------------------------
 
 # usage ARGUMENT...: $ms of processor time, $kb of memory
 usage()
 {
-	"$scratch/rusage" "$scratch/usage" "$ntrace" "$@" >"$scratch/got" && read -r ms kb _ <"$scratch/usage"
+	"$scratch/rusage" "$scratch/usage" "$ntrace" "$@" >"$scratch/got" &&
+		read -r ms kb _ <"$scratch/usage"
 }
 
 if [ -n "$all" ]; then
 	for tool in edgesgen rusage; do
-		"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/$tool" "$here/$tool.c" || verdict 1 "$tool"
+		"$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/$tool" "$here/$tool.c" ||
+			verdict 1 "$tool"
 	done
 	mkdir "$scratch/million"
-	for ((i = 0; i < 20; i++)); do echo "$scratch/million/$i h$i r$i $i 1000000 10"; done | "$scratch/edgesgen"
+	for ((i = 0; i < 20; i++)); do echo "$scratch/million/$i h$i r$i $i 1000000 10"; done |
+		"$scratch/edgesgen"
 	usage merge --flatten -o "$scratch/got.sum" "$scratch"/million/*
 	[ $((20 * 1000000 / ms)) -ge 10000 ]
 	verdict $? "merged on one core: $((20 * 1000 / ms)) million edges a second"
-	# a file of its own name and recording each; what is in memory does not depend on their lengths
+	# a file of its own name and recording each; what is in memory does not depend on their
+	# lengths
 	rm -r "$scratch/million"
 	mkdir "$scratch/million"
-	for ((i = 0; i < 1000; i++)); do echo "$scratch/million/$i h$i r$i $((i % 50)) 1000000 10"; done | "$scratch/edgesgen"
+	for ((i = 0; i < 1000; i++)); do
+		echo "$scratch/million/$i h$i r$i $((i % 50)) 1000000 10"
+	done | "$scratch/edgesgen"
 	usage merge --flatten -o "$scratch/got.sum" "$scratch"/million/*
 	[ "$kb" -le $((256 << 10)) ]
 	verdict $? "1,000 files of a million edges: $kb KB, $((1000 * 1000 / ms)) million edges a second"
 	rm -r "$scratch/million"
 fi
 
-# --- what is refused ------------------------------------------------------------------------------------
+# --- what is refused
+# ------------------------------------------------------------------------------------
 
 # refuses DESCRIPTION WORDS ARGUMENT...
 refuses()
@@ -480,11 +525,13 @@ refuses 'a format without a program' '--format wants a program' --format=bolt "$
 refuses 'another format' 'is none of llvm-profgen' --format=edges --elf=x "$spool"
 refuses 'another engine' 'is none of local, slurm' --engine=make "$spool"
 mkdir -p "$scratch/other"
-refuses 'two programs of one name' 'have the same name' --elf="$scratch/prog/p0" --elf="$scratch/other/p0" "$spool"
+refuses 'two programs of one name' 'have the same name' --elf="$scratch/prog/p0" \
+	--elf="$scratch/other/p0" "$spool"
 refuses 'no processes' '0 is too few' --jobs=0 "$spool"
 refuses 'no task' 'is not STAGE.INDEX.OF' --task=1.2.2 "$spool"
 refuses 'other options than before' 'was counted with other options' --kernel "$spool"
-refuses 'a program that did not run' 'not made' --elf="$samples/towers/towers.elf" "$scratch/spool.symfs" --others
+refuses 'a program that did not run' 'not made' --elf="$samples/towers/towers.elf" \
+	"$scratch/spool.symfs" --others
 exec {lock}<"$spool/work/lock"
 flock $lock
 refuses 'a second command' 'another ntrace fleet works here' "$spool"

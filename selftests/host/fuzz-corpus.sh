@@ -7,7 +7,8 @@
 fuzz=$top/selftests/fuzz
 util=$top/tools-perf/util
 # as fuzz/run has it: small tables and low limits
-flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DMEMO_MISSES=8u -DEDGE_BITS=3 -DICNT_MAX=4096ll -DHIST_REACH=2048ll
+flags=(-std=gnu11 -D_GNU_SOURCE -DMEMO_BITS=4 -DMEMO_MISSES=8u -DEDGE_BITS=3 -DICNT_MAX=4096ll \
+	-DHIST_REACH=2048ll
 	-DWORK_PER_BYTE=64 -DSERVE_CHUNK=32u -O1 -g
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 	-I"$util/ntrace-decoder" -I"$util/ntrace-ctr" -I"$util/ntrace-tv" -I"$util/ntrace-perfdata")

@@ -20,4 +20,5 @@ at()
 # never: 13; main: 14-18; its copy of outer: 19-20; the other far: 21
 round='1 2 3 4 5'
 # shellcheck disable=SC2086
-at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 >"$scratch/list"
+at 14 0 $round $round $round 6 11 11 12 7 10 15 0 $round 6 11 12 7 10 16 19 20 17 21 18 \
+	>"$scratch/list"

@@ -6,12 +6,15 @@
 . "$(dirname "$0")/lib.bash"
 here=$top/selftests/host
 command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
-"$ntrace" profile --format=gcc --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" 2>"$scratch/stderr"
-! grep -q 'built without libdw' "$scratch/stderr" || { echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
+"$ntrace" profile --format=gcc --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin" >"$scratch/got" \
+	2>"$scratch/stderr"
+! grep -q 'built without libdw' "$scratch/stderr" ||
+	{ echo "1..0 # SKIP this ntrace was built without libdw"; exit 4; }
 
 . "$here/gcov.bash"
 "$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
-	"$ntrace" profile --format=gcc --elf "$scratch/prog" "$scratch/trace" >"$scratch/gcov" 2>"$scratch/stderr" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog" "$scratch/trace" >"$scratch/gcov" \
+		2>"$scratch/stderr" &&
 	python3 "$here/gcov.py" "$scratch/gcov" | sort >"$scratch/got"
 verdict $? 'a profile'
 sort >"$scratch/want" <<'END'
@@ -42,12 +45,15 @@ grep -qx 'ntrace: 1 functions left out that have the name of a busier one: GCC k
 verdict $? 'of two functions with one name the busier one, and a word about it'
 
 # an address that the program was moved by, and the counts that a file of edges has
-"$ntrace" encode --elf "$scratch/prog@0x100000" --pc <(sed 's/^2/12/' "$scratch/list") -o "$scratch/moved" &&
-	"$ntrace" profile --format=gcc --elf "$scratch/prog@0x100000" "$scratch/moved" 2>"$scratch/stderr" |
+"$ntrace" encode --elf "$scratch/prog@0x100000" --pc <(sed 's/^2/12/' "$scratch/list") -o \
+	"$scratch/moved" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog@0x100000" "$scratch/moved" \
+		2>"$scratch/stderr" |
 	cmp - "$scratch/gcov"
 verdict $? 'a program that was moved: the same'
 "$ntrace" profile --format=edges --elf "$scratch/prog" -o "$scratch/edges" "$scratch/trace" &&
-	"$ntrace" profile --format=gcc --elf "$scratch/prog" -o "$scratch/got" "$scratch/edges" 2>"$scratch/stderr" &&
+	"$ntrace" profile --format=gcc --elf "$scratch/prog" -o "$scratch/got" "$scratch/edges" \
+		2>"$scratch/stderr" &&
 	cmp "$scratch/gcov" "$scratch/got"
 verdict $? 'of edges: the same'
 
@@ -56,11 +62,14 @@ refuses()	# DESCRIPTION WORDS ARGUMENT...
 	local description=$1 words=$2 status=0
 	shift 2
 
-	"$ntrace" profile --format=gcc "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
+	"$ntrace" profile --format=gcc "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null ||
+		status=$?
 	[ $status = 2 ] && [ ! -s "$scratch/stdout" ] && grep -qF -- "$words" "$scratch/stderr"
 	verdict $? "refused: $description"
 }
 refuses 'no program' 'no program given' "$scratch/trace"
-refuses 'no file of a program' 'wants a program as --elf' --raw "$scratch/prog@0x20000" "$scratch/trace"
-refuses 'a program without lines' 'has no line numbers' --elf "$samples/mix/mix.elf" "$samples/mix/L1.bin"
+refuses 'no file of a program' 'wants a program as --elf' --raw "$scratch/prog@0x20000" \
+	"$scratch/trace"
+refuses 'a program without lines' 'has no line numbers' --elf "$samples/mix/mix.elf" \
+	"$samples/mix/L1.bin"
 finish

@@ -7,8 +7,8 @@
 mix=$samples/mix
 program=$mix/mix.elf
 
-# speak COMMAND... : packets, a line each, of standard input; replies, a line each, to stdout, what is
-# for GDB's terminal behind `O'. `monitor WORDS' is one, too.
+# speak COMMAND... : packets, a line each, of standard input; replies, a line each, to stdout, what
+# is for GDB's terminal behind `O'. `monitor WORDS' is one, too.
 cat >"$scratch/speak" <<'END'
 #!/usr/bin/env python3
 import subprocess, sys
@@ -55,7 +55,8 @@ session()
 {
 	local status=0
 
-	timeout $hang "$scratch/speak" "$ntrace" gdbserver - "$@" >"$scratch/got" 2>"$scratch/err" ||
+	timeout $hang "$scratch/speak" "$ntrace" gdbserver - "$@" >"$scratch/got" \
+		2>"$scratch/err" ||
 		status=$?
 	[ $status = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err" | head -20
 	return $status
@@ -74,7 +75,8 @@ refuses()
 	local name=$1 words=$2 status=0
 	shift 2
 
-	timeout $hang "$ntrace" gdbserver "$@" >"$scratch/got" 2>"$scratch/err" </dev/null || status=$?
+	timeout $hang "$ntrace" gdbserver "$@" >"$scratch/got" 2>"$scratch/err" </dev/null ||
+		status=$?
 	[ $status = 2 ] && grep -qF -- "$words" "$scratch/err"
 	verdict $? "$name"
 	[ $status = 2 ] || sed 's/^/# /' "$scratch/err"
@@ -85,7 +87,8 @@ refuses()
 build_recdata
 verdict $? 'recordings can be made'
 for kind in file switch times orphan; do
-	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" || verdict 1 "$kind.data"
+	"$scratch/recdata" $kind "$program" "$mix/L1.bin" >"$scratch/$kind.data" ||
+		verdict 1 "$kind.data"
 done
 
 # obeys NAME LIST ARGUMENT...
@@ -214,7 +217,8 @@ m$spare,1
 qXfer:libraries:read::0,1000
 D
 END
-[ "$(grep -x '[0-9a-f][0-9a-f]\|E01' "$scratch/got" | tr '\n' ' ')" = "$(byte "$scratch/mix.elf") E01 " ]
+[ "$(grep -x '[0-9a-f][0-9a-f]\|E01' "$scratch/got" | tr '\n' ' ')" = \
+	"$(byte "$scratch/mix.elf") E01 " ]
 verdict $? 'memory of the program before is not known'
 
 # ------------------------------------------------------------ branch trace
@@ -285,8 +289,8 @@ done
 
 # ------------------------------------------------------------------ memory
 
-# Instructions at 1000 on, behind two: one that stores twice, one that stores 32 times, one that stores the
-# last bytes of all
+# Instructions at 1000 on, behind two: one that stores twice, one that stores 32 times, one that
+# stores the last bytes of all
 python3 - "$scratch/stores.tv" <<'PY'
 import struct, sys
 
@@ -310,7 +314,8 @@ PY
 watched()
 {
 	printf '%s\n' "Z2,$1,$2" c 'monitor position' D | session --tv "$scratch/stores.tv"
-	sed -n 's/.*replaylog:end.*/end/p; t; s/.*: instruction \([0-9]*\) of.*/\1/p' "$scratch/got" | head -1
+	sed -n 's/.*replaylog:end.*/end/p; t; s/.*: instruction \([0-9]*\) of.*/\1/p' \
+		"$scratch/got" | head -1
 }
 for watch in '2000 8 2' '3000 8 2' '3007 1 2' '3008 8 end' '4000 8 4' '40f8 1 4' '4100 8 end' \
 	'fffffffffffffff8 8 6' 'ffffffffffffffff 1 6' 'ffffffffffffff00 f8 end'; do
@@ -322,7 +327,8 @@ done
 
 # ------------------------------------------------------- the script for GDB
 
-# A function that calls itself 100 times: with it GDB has 102 frames, the outermost is code at 80000000.
+# A function that calls itself 100 times: with it GDB has 102 frames, the outermost is code at
+# 80000000.
 python3 - "$scratch/deep.raw" "$scratch/deep.pc" <<'END'
 import struct, sys
 code = [0x008000ef, 0x6f, 0x00050863, 0xfff50513, 0xff9ff0ef, 0x13, 0x8067]
@@ -361,7 +367,8 @@ backtrace -2
 END
 	says '#101 0x0000000080000004 in' 'more than 64 frames'
 	says '#97 0x0000000080000004 in' 'fewer, from another place'
-	# both threads are at the same time; the frames of each are its own, whichever GDB looked at last
+	# both threads are at the same time; the frames of each are its own, whichever GDB looked at
+	# last
 	scripted "$scratch/switch.data" <<'END'
 thread 2
 ntrace goto 20000
@@ -398,7 +405,8 @@ listening()
 {
 	# before the server begins: what the one before said names another port
 	: >"$scratch/err"
-	"$ntrace" gdbserver --listen=0 --elf "$program" "$mix/L1.bin" >"$scratch/got" 2>"$scratch/err" &
+	"$ntrace" gdbserver --listen=0 --elf "$program" "$mix/L1.bin" >"$scratch/got" \
+		2>"$scratch/err" &
 	server=$!
 	port=
 	while [ -z "$port" ] && kill -0 $server 2>/dev/null; do
@@ -469,7 +477,8 @@ verdict $? 'a client that talks nonsense'
 
 refuses 'no program' 'no program given' - "$mix/L1.bin"
 refuses 'a perf.data and a program' 'is a perf.data' - --elf "$program" "$scratch/file.data"
-refuses "the kernel's symbols of a raw trace" 'is for a perf.data' - --kernel-symbols="$scratch/none" --elf "$program" "$mix/L1.bin"
+refuses "the kernel's symbols of a raw trace" 'is for a perf.data' - \
+	--kernel-symbols="$scratch/none" --elf "$program" "$mix/L1.bin"
 refuses "the kernel's symbols, which were not copied" 'perf record --kcore copies them' \
 	- --kernel-symbols="$scratch/none" "$scratch/file.data"
 [ ! -e "$scratch/none" ]
@@ -478,7 +487,8 @@ refuses 'two files' 'more than one file' --elf "$program" "$mix/L1.bin" "$mix/L2
 refuses 'standard input twice' 'cannot be both' --listen=- --elf "$program" -
 refuses 'a port above 65535' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
 refuses 'a missing file' 'No such file' - --elf "$program" "$scratch/none"
-refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" "$mix/L1.bin"
+refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" \
+	"$mix/L1.bin"
 head -c 300 "$scratch/file.data" >"$scratch/cut.data"
 refuses 'a perf.data that is cut' "$scratch/cut.data" - "$scratch/cut.data"
 

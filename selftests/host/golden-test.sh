@@ -115,7 +115,8 @@ any_stop()	# ARRAY ARRAY: the list and what came of it
 
 	for ((i = 0; i < ${#after[@]}; i++)); do
 		[ "${after[i]}" != "${before[i]-}" ] && [[ ${before[i]-} == '# stop '* ]] &&
-			[ "${after[i]}" = "${before[i]%$'\n'} EVCODE=4"$'\n' ] && after[i]=${before[i]}
+			[ "${after[i]}" = "${before[i]%$'\n'} EVCODE=4"$'\n' ] &&
+			after[i]=${before[i]}
 	done
 }
 

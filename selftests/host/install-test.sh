@@ -18,7 +18,8 @@ for file in bin/ntrace lib/libntrace.so lib/pkgconfig/libntrace.pc include/ntrac
 		lib/libntrace-perfdata.so lib/pkgconfig/libntrace-perfdata.pc \
 		include/ntrace/nt-perfdata.h share/man/man3/libntrace-perfdata.3 \
 		share/man/man1/ntrace.1 share/man/man1/ntrace-fleet.1 bin/ntrace-fleet \
-		lib/systemd/system/ntrace-collect.service lib/systemd/system/ntrace-collect.timer share/man/man3/libntrace.3 \
+		lib/systemd/system/ntrace-collect.service lib/systemd/system/ntrace-collect.timer \
+		share/man/man3/libntrace.3 \
 		share/man/man3/libntrace-ctr.3 share/man/man3/libntrace-tv.3 \
 		share/bash-completion/completions/ntrace share/zsh/site-functions/_ntrace \
 		share/ntrace/ntrace-gdb.py; do
@@ -46,7 +47,8 @@ missing=0
 commands=$("$ntrace" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$commands")" -ge 5 ] || missing=1
 for command in $commands; do
-	grep -q "ntrace $command" "$scratch/page" || { echo "# not in ntrace.1: $command"; missing=1; }
+	grep -q "ntrace $command" "$scratch/page" ||
+		{ echo "# not in ntrace.1: $command"; missing=1; }
 	[ "$command" != tv ] || continue
 	for option in $("$ntrace" "$command" --help | grep -o -- '--[a-z][a-z-]*' | sort -u); do
 		case $option in --help|--usage) continue ;; esac

@@ -14,7 +14,8 @@ number=0 failed=0
 # itself takes a small part of that, and no other verdict depends on it.
 export hang=600
 
-# A tool that a tree lacks ends the test; behind a pipe or in $(...) nobody would see that it is missing.
+# A tool that a tree lacks ends the test; behind a pipe or in $(...) nobody would see that it is
+# missing.
 command_not_found_handle()
 {
 	echo "Bail out! no command $1 here" >&2
@@ -69,8 +70,9 @@ encode()
 	"$ntrace" encode "$@" --pc "$list" -o "$scratch/trace"
 }
 
-# identity DESCRIPTION ENCODE-ONLY-OPTIONS OPTION... -- DECODE-ONLY-OPTION... TRACE: what encode makes
-# of decode's lines decodes to the same lines: instructions, starts, stops, traps, contexts, time
+# identity DESCRIPTION ENCODE-ONLY-OPTIONS OPTION... -- DECODE-ONLY-OPTION... TRACE: what encode
+# makes of decode's lines decodes to the same lines: instructions, starts, stops, traps, contexts,
+# time
 identity()
 {
 	local description=$1 only=$2 params=()

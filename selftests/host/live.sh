@@ -10,7 +10,8 @@ echo "# SEED=$seed"
 elf=$samples/towers/towers.elf
 mkfifo "$scratch/in" "$scratch/out"
 
-# live SIZE OPTION... : writes SIZE bytes of the trace, and the rest only when lines have come of these.
+# live SIZE OPTION... : writes SIZE bytes of the trace, and the rest only when lines have come of
+# these.
 # A decoder that waits for the end of the trace never answers: timeout ends it, and so the test.
 live()
 {
@@ -126,7 +127,8 @@ verdict $? "the fifth sync message is at $at"
 for command in dump stat "stat --elf $program" "decode --elf $program"; do
 	# shellcheck disable=SC2086
 	"$ntrace" $command "$scratch/across" >"$scratch/want" &&
-		cat "$scratch/across" | "$ntrace" $command - >"$scratch/got" && cmp "$scratch/got" "$scratch/want"
+		cat "$scratch/across" | "$ntrace" $command - >"$scratch/got" &&
+		cmp "$scratch/got" "$scratch/want"
 	verdict $? "a sync message across 3 MiB: ${command/--elf "$program"/}"
 done
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# debian/ says what is there: one version, all symbols of the libraries, a package for each file that
-# make install installs, tools for each package that a build wants. lab/deb builds and installs them.
+# debian/ says what is there: one version, all symbols of the libraries, a package for each file
+# that make install installs, tools for each package that a build wants. lab/deb builds and installs
+# them.
 
 . "$(dirname "$0")/lib.bash"
 debian=$top/debian
 lab=$top/selftests/qemu/lab
 
-version=$(sed -n 's/^.define LIBNTRACE_VERSION_[MP][^0-9]*//p' "$top/tools-perf/util/ntrace-decoder/ntrace.h" |
+version=$(sed -n 's/^.define LIBNTRACE_VERSION_[MP][^0-9]*//p' \
+	"$top/tools-perf/util/ntrace-decoder/ntrace.h" |
 	paste -sd.)
 [ "$(sed -n '1s/^ntrace (\(.*\)) .*/\1/p' "$debian/changelog")" = "$version" ]
 verdict $? 'the changelog has the version of the library'
@@ -15,7 +17,8 @@ verdict $? 'the changelog has the version of the library'
 # exported LIBRARY: as a symbols file has it
 exported()
 {
-	nm -D --defined-only "$out/$1.so" | awk '$2 ~ /^[TDRBVA]$/ { sub(/@@?/, "@", $3); print $3 }' |
+	nm -D --defined-only "$out/$1.so" |
+		awk '$2 ~ /^[TDRBVA]$/ { sub(/@@?/, "@", $3); print $3 }' |
 		sed 's/^\([A-Z].*\)@.*/\1@\1/; s/^\(LIB[A-Z_0-9.]*\)$/\1@\1/' | LC_ALL=C sort -u
 }
 
@@ -30,7 +33,8 @@ done
 
 root=$scratch/root
 make -s --no-print-directory -C "$top/tools-perf" out="$out" DESTDIR="$root" PREFIX=/usr \
-	LIBDIR=/usr/lib/riscv64-linux-gnu ZSHDIR=/usr/share/zsh/vendor-completions install >"$scratch/log" 2>&1
+	LIBDIR=/usr/lib/riscv64-linux-gnu ZSHDIR=/usr/share/zsh/vendor-completions install \
+	>"$scratch/log" 2>&1
 verdict $? 'make install'
 sed 's/^/# /' "$scratch/log"
 cd "$root" || exit 1
@@ -40,7 +44,8 @@ for list in "$debian"/{libntrace0,libntrace-dev,ntrace-tools}.{install,manpages}
 	[ -e "$list" ] || continue
 	while read -r pattern _; do
 		for found in ${pattern#debian/tmp/}; do
-			find "$found" ! -type d 2>/dev/null || echo "nothing is $pattern of ${list##*/}"
+			find "$found" ! -type d 2>/dev/null ||
+				echo "nothing is $pattern of ${list##*/}"
 		done
 	done <"$list"
 done | LC_ALL=C sort >"$scratch/packed"
@@ -55,12 +60,14 @@ sed "s/#MODULE_VERSION#/$version/" "$debian/ntrace-dkms.dkms" >dkms.conf
 	# shellcheck source=/dev/null
 	. ./dkms.conf
 	[ "$PACKAGE_NAME-$PACKAGE_VERSION" = "ntrace-$version" ] &&
-		grep -qx "obj-m += ${BUILT_MODULE_NAME[0]}.o" "$top/${BUILT_MODULE_LOCATION[0]}/Kbuild"
+		grep -qx "obj-m += ${BUILT_MODULE_NAME[0]}.o" \
+			"$top/${BUILT_MODULE_LOCATION[0]}/Kbuild"
 )
 verdict $? 'dkms.conf names the module that kernel/Kbuild makes'
 missing=0
 for file in Kbuild kernel/Kbuild uapi/linux/ntrace.h; do
-	grep -q "^${file%%/*} " "$debian/ntrace-dkms.install" || { echo "# not in ntrace-dkms: $file"; missing=1; }
+	grep -q "^${file%%/*} " "$debian/ntrace-dkms.install" ||
+		{ echo "# not in ntrace-dkms: $file"; missing=1; }
 done
 verdict $missing 'ntrace-dkms has what the module is made of'
 

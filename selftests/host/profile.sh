@@ -90,9 +90,11 @@ verdict $? 'a run goes on behind a trap, which is no branch'
 
 # a pause: where trace goes on it comes from the instruction before. c.nop...
 printf '\x01\0\x01\0\x01\0\x01\0' >"$scratch/nops"
-# ProgTraceSync 5, 0, 80; ProgTraceCorrelation 4, 1, 1, 1 at 102; ProgTraceSync 3, 0, 81; the same at 104
+# ProgTraceSync 5, 0, 80; ProgTraceCorrelation 4, 1, 1, 1 at 102; ProgTraceSync 3, 0, 81; the same
+# at 104
 printf '\x24\x15\0\x0b\x84\x50\x05\x07\x24\x0d\x04\x0b\x84\x50\x05\x07' >"$scratch/pause"
-[ "$("$ntrace" profile --format=bolt --raw "$scratch/nops@0x100" "$scratch/pause")" = 'F 100 102 1' ]
+[ "$("$ntrace" profile --format=bolt --raw "$scratch/nops@0x100" "$scratch/pause")" = \
+	'F 100 102 1' ]
 verdict $? 'a run goes on behind a pause'
 # ... and 3, 0, 82: trace went on further down
 printf '\x24\x15\0\x0b\x84\x50\x05\x07\x24\x0d\x08\x0b\x84\x50\x05\x07' >"$scratch/pause"
@@ -112,8 +114,10 @@ for at in 80002000 7ffffffe; do
 	printf '%s\n' $at $at $at >"$scratch/list"
 	image=(--elf "$program" --raw "$scratch/jump@0x$at")
 	"$ntrace" encode "${image[@]}" --pc "$scratch/list" -o "$scratch/behind"
-	"$ntrace" profile "${image[@]}" --format=bolt "$scratch/behind" >"$scratch/got" 2>"$scratch/stderr"
-	[ ! -s "$scratch/got" ] && grep -q '^ntrace: [23] transfers to or from other code' "$scratch/stderr"
+	"$ntrace" profile "${image[@]}" --format=bolt "$scratch/behind" >"$scratch/got" \
+		2>"$scratch/stderr"
+	[ ! -s "$scratch/got" ] && grep -q '^ntrace: [23] transfers to or from other code' \
+		"$scratch/stderr"
 	verdict $? "what is not in the program's file is not in the profile: $at"
 done
 # what perf script prints: the same branches, in an ELF file that was mapped elsewhere,
@@ -146,7 +150,8 @@ script_of mix.elf >"$scratch/script"
 # the last branch leads to itself: a run of one instruction, cut off here
 "$ntrace" profile --format=bolt --elf "$program" "$samples/mix/L1.bin" | sort >"$scratch/want"
 diff "$scratch/want" "$scratch/got" | sed 's/^/# /' | head -n 20
-cmp "$scratch/want" "$scratch/got" && grep -q '^ntrace: 1 transfers to or from other code' "$scratch/stderr"
+cmp "$scratch/want" "$scratch/got" &&
+	grep -q '^ntrace: 1 transfers to or from other code' "$scratch/stderr"
 verdict $? 'the same profile from what perf script prints'
 sed '50a\ instruction trace error type 1 time 1.0 cpu 0 pid 7 tid 7 ip 0 code 6: the encoder lost messages' \
 	"$scratch/script" >"$scratch/lossy"
@@ -154,7 +159,8 @@ status=0
 "$ntrace" profile --format=bolt --perf-script --elf "$program" - <"$scratch/lossy" >"$scratch/got" \
 	2>"$scratch/stderr" || status=$?
 [ $status = 1 ] && grep -q '^ntrace: 1 losses$' "$scratch/stderr" &&
-	[ "$(awk '/^B/ { n += $4 } END { print n }' "$scratch/got")" = "$(awk '/^B/ { n += $4 } END { print n }' "$scratch/want")" ]
+	[ "$(awk '/^B/ { n += $4 } END { print n }' "$scratch/got")" = \
+		"$(awk '/^B/ { n += $4 } END { print n }' "$scratch/want")" ]
 verdict $? '... with a loss: it is reported, and what was taken is counted'
 # the first instructions: what came before the address that was lost
 mapfile -t pcs < <("$ntrace" decode --elf "$program" --no-marks "$samples/mix/L1.bin" | head -n 4)
@@ -166,7 +172,8 @@ mapfile -t pcs < <("$ntrace" decode --elf "$program" --no-marks "$samples/mix/L1
 	"F ${pcs[0]} ${pcs[2]} 1" ]
 verdict $? '... and what was executed up to it'
 script_of other.elf >"$scratch/script"
-"$ntrace" profile --perf-script --elf "$program" "$scratch/script" >"$scratch/got" 2>"$scratch/stderr"
+"$ntrace" profile --perf-script --elf "$program" "$scratch/script" >"$scratch/got" \
+	2>"$scratch/stderr"
 [ $? = 2 ] && grep -q 'has no trace of a file named mix.elf, but of /mnt/other.elf: give the file that was executed as --elf$' "$scratch/stderr"
 verdict $? 'refused: what perf script prints of another program'
 
@@ -209,7 +216,8 @@ chmod +x "$scratch/perf"
 of_data()	# PROGRAM: its profile
 {
 	rm -f "$scratch/decoded"
-	"$ntrace" profile --format=bolt --perf="$scratch/perf" --elf "$1" "$scratch/perf.data" 2>"$scratch/stderr"
+	"$ntrace" profile --format=bolt --perf="$scratch/perf" --elf "$1" "$scratch/perf.data" \
+		2>"$scratch/stderr"
 }
 # is_whole DESCRIPTION PROGRAM
 is_whole()
@@ -251,7 +259,8 @@ printf '%s\n' "$id [kernel.kallsyms]" >"$scratch/ids"
 is_whole '... by its build-id' "$scratch/mine.elf"
 with_id "$scratch/vmlinux" "${id/00/ff}"
 of_data "$scratch/vmlinux" >"$scratch/got"
-[ $? = 2 ] && [ ! -e "$scratch/decoded" ] && grep -qF "has trace of [kernel.kallsyms] with the build-id $id" "$scratch/stderr"
+[ $? = 2 ] && [ ! -e "$scratch/decoded" ] &&
+	grep -qF "has trace of [kernel.kallsyms] with the build-id $id" "$scratch/stderr"
 verdict $? '... refused: a vmlinux with another build-id'
 kernel_of 82
 of_data "$scratch/vmlinux-6.12" >"$scratch/got"
@@ -290,12 +299,15 @@ verdict $? 'autofdo: offsets in the file'
 	-o "$scratch/moved" 
 "$ntrace" profile --format=bolt --elf "$samples/towers/towers.elf" "$scratch/moved" >"$scratch/want"
 dd if="$samples/towers/towers.elf" of="$scratch/text" bs=4096 skip=1 status=none
-"$ntrace" profile --format=bolt --elf "$program@0x100000" --raw "$scratch/text@0x80000000" "$scratch/moved" \
+"$ntrace" profile --format=bolt --elf "$program@0x100000" --raw "$scratch/text@0x80000000" \
+	"$scratch/moved" \
 	>"$scratch/got" 2>"$scratch/stderr"
 [ -s "$scratch/want" ] && [ ! -s "$scratch/got" ] &&
-	grep -q "^ntrace: [1-9][0-9]* transfers to or from other code than $program's left out$" "$scratch/stderr"
+	grep -q "^ntrace: [1-9][0-9]* transfers to or from other code than $program's left out$" \
+		"$scratch/stderr"
 verdict $? 'a profile is of the first program'
-"$ntrace" profile --format=bolt --raw "$scratch/text@0x80000000" "$scratch/moved" | cmp - "$scratch/want"
+"$ntrace" profile --format=bolt --raw "$scratch/text@0x80000000" "$scratch/moved" |
+	cmp - "$scratch/want"
 verdict $? 'a profile without an ELF file'
 
 # refuses DESCRIPTION WORDS ARGUMENT...
@@ -330,8 +342,10 @@ profgen=$(find_tool llvm-profgen)
 if [ -n "$profgen" ]; then
 	elf=$samples/rv32/rv32.elf
 	"$ntrace" profile --profile=sifive --elf "$elf" "$samples/rv32/L1.bin" >"$scratch/prof"
-	"$profgen" --binary="$elf" --unsymbolized-profile="$scratch/prof" --use-offset=0 --format=text \
-		--output="$scratch/text" >"$scratch/log" 2>&1 && grep -q '^[a-z_0-9]*:[0-9]*:[0-9]*$' "$scratch/text"
+	"$profgen" --binary="$elf" --unsymbolized-profile="$scratch/prof" --use-offset=0 \
+		--format=text \
+		--output="$scratch/text" >"$scratch/log" 2>&1 &&
+		grep -q '^[a-z_0-9]*:[0-9]*:[0-9]*$' "$scratch/text"
 	verdict $? "llvm-profgen reads it"
 else
 	verdict 0 'llvm-profgen # SKIP not installed (19 or later)'
@@ -339,7 +353,8 @@ fi
 perf2bolt=$(find_tool perf2bolt)
 if [ -n "$perf2bolt" ]; then
 	"$perf2bolt" "$program" -pa -p "$scratch/bolt" -o "$scratch/fdata" >"$scratch/log" 2>&1 &&
-		grep -q "read $(wc -l <"$scratch/bolt") aggregated [A-Za-z]* entries" "$scratch/log" && [ -s "$scratch/fdata" ]
+		grep -q "read $(wc -l <"$scratch/bolt") aggregated [A-Za-z]* entries" \
+			"$scratch/log" && [ -s "$scratch/fdata" ]
 	verdict $? 'perf2bolt reads it'
 else
 	verdict 0 'perf2bolt # SKIP not installed (19 or later)'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What the command makes of unusual recordings, which records.py writes record by record: numbers and
-# paths that are used again, records that were lost, damage, names that are no text.
+# What the command makes of unusual recordings, which records.py writes record by record: numbers
+# and paths that are used again, records that were lost, damage, names that are no text.
 
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/../forms.bash"
@@ -39,8 +39,10 @@ bolt()		# ARGUMENT...: sorted
 }
 
 "${CC:-gcc}" -std=gnu11 -Wall -Wextra -o callprog "$top/selftests/host/callprog.c" &&
-	printf '%s\n' '10000 main' nop 'call 10100' ret '10100 f' nop nop ret | ./callprog >one.elf &&
-	printf '%s\n' '10000 main' nop 'call 10100' ret '10100 f' 'jump 10108' nop ret | ./callprog >two.elf &&
+	printf '%s\n' '10000 main' nop 'call 10100' ret '10100 f' nop nop ret |
+	./callprog >one.elf &&
+	printf '%s\n' '10000 main' nop 'call 10100' ret '10100 f' 'jump 10108' nop ret |
+	./callprog >two.elf &&
 	printf '%s\n' '20000 main' nop 'call 20100' ret '20100 f' nop nop ret | ./callprog >high.elf
 verdict $? 'programs'
 
@@ -88,8 +90,10 @@ gives 'which of them is meant is asked for' 2 bolt --buildid-dir=ids builds.data
 grep -q '/build/prog build-id 1111' stderr && grep -q '/build/prog build-id 2222' stderr
 verdict $? '... with build-ids'
 "$ntrace" profile --format=pprof --buildid-dir=ids builds.data >builds.pb 2>stderr &&
-	python3 "$top/selftests/host/pprof.py" files builds.pb | cut -d' ' -f1,2 | grep -v '^-' | sort >got &&
-	printf '%s /build/prog\n' "$(printf '11%.0s' {1..20})" "$(printf '22%.0s' {1..20})" | cmp - got
+	python3 "$top/selftests/host/pprof.py" files builds.pb | cut -d' ' -f1,2 | grep -v '^-' |
+	sort >got &&
+	printf '%s /build/prog\n' "$(printf '11%.0s' {1..20})" "$(printf '22%.0s' {1..20})" |
+	cmp - got
 verdict $? 'pprof has both'
 
 # --- gdbserver ------------------------------------------------------------------------------
@@ -115,7 +119,8 @@ END
 python3 ask '- data.data' m10000,4 | grep -qx 13000000
 verdict $? 'gdbserver: code is where it was mapped, whatever else its last page has'
 for at in 3:0.0000010-0.0000015 {5,8}:0.0000050-0.0000055 {10,12}:0.0000090-0.0000095; do
-	python3 ask '- data.data' ":goto ${at%%:*}" :position | grep -o ', time [0-9.]*' | tail -n 1 |
+	python3 ask '- data.data' ":goto ${at%%:*}" :position | grep -o ', time [0-9.]*' |
+		tail -n 1 |
 		awk -v span="${at#*:}" '{ split(span, s, "-") } $3 >= s[1] && $3 <= s[2] { found = 1 }
 			END { exit !found }'
 	verdict $? "gdbserver: instruction ${at%%:*} is not in the pause of the thread"
@@ -149,7 +154,8 @@ threads()	# OPTIONS: names, how many instructions each has, and the code of the 
 	python3 ask "$1 reuse.data" qXfer:threads:read::0,1000 :position "$2" |
 		sed -nE 's/.*name="([^"]*)".*/\1/p; s/.*: instruction 0 of ([0-9]*) .*/\1/p; s/^(13000000|E.*)$/\1/p'
 }
-gives 'gdbserver: a thread that has the number of another one is its own' 0 threads - m10000,4 <<'END'
+gives 'gdbserver: a thread that has the number of another one is its own' 0 threads - m10000,4 \
+	<<'END'
 aaa 300
 15
 13000000
@@ -190,10 +196,12 @@ r.trace(stretch('one.elf', 100, 1000, one, 1500, '10008') +
         stretch('one.elf', 101, 5000, one, 5500, '10008'), 20000)
 r.write('end.data')
 END
-"$ntrace" profile --format=folded --value=time end.data | awk '{ n[substr($1, 1, 3)] += $NF } END { print n["one"], n["two"] }' >got
+"$ntrace" profile --format=folded --value=time end.data |
+	awk '{ n[substr($1, 1, 3)] += $NF } END { print n["one"], n["two"] }' >got
 echo '700 500' | cmp - got
 verdict $? 'folded: what is behind its end is no time of a process'
-"$ntrace" calls --format=csv end.data | tr -d '"' | awk -F, '$1 == "main" { n = $10 } END { exit n != 1200 }'
+"$ntrace" calls --format=csv end.data |
+	tr -d '"' | awk -F, '$1 == "main" { n = $10 } END { exit n != 1200 }'
 verdict $? 'calls: ... neither'
 
 # --- losses beside the trace ----------------------------------------------------------------
@@ -214,10 +222,12 @@ for kind in 'lost 7 events' 'samples 7 samples'; do
 		status=0
 		# shellcheck disable=SC2086
 		"$ntrace" $command $name.data >got 2>stderr || status=$?
-		[ $status = 1 ] && grep -q "^ntrace: $name.data: $what were lost while it was recorded" stderr ||
+		[ $status = 1 ] && grep -q \
+			"^ntrace: $name.data: $what were lost while it was recorded" stderr ||
 			{ bad=1; echo "# $command: status $status"; }
 		# shellcheck disable=SC2086
-		"$ntrace" $command whole.data >got 2>stderr || { bad=1; echo "# $command: not whole"; }
+		"$ntrace" $command whole.data >got 2>stderr ||
+			{ bad=1; echo "# $command: not whole"; }
 	done
 	verdict $bad "$what were lost: status 1"
 	"$ntrace" script "$name.data" 2>stderr | grep -qx "# lost time 0.000000900 cpu 0: $what"
@@ -255,10 +265,12 @@ names = {e["args"]["name"] for e in json.loads(text)["traceEvents"] if e["name"]
 assert "abcdefghijklmn\ufffd" in names and "\ufffd\ufffd\ufffd\x01" in names, names'
 verdict $? 'timeline is UTF-8'
 "$ntrace" profile --format=pprof names.data >names.pb 2>stderr &&
-	python3 "$top/selftests/host/pprof.py" labels names.pb >got && grep -q "^task=abcdefghijklmn$(printf '\357\277\275') " got
+	python3 "$top/selftests/host/pprof.py" labels names.pb >got &&
+	grep -q "^task=abcdefghijklmn$(printf '\357\277\275') " got
 verdict $? 'pprof is'
 for pid in 100 101 102; do
-	python3 ask "--pid=$pid - names.data" qXfer:threads:read::0,1000 | sed -n '/^[lm]<?xml/,$p' | sed '1s/^.//' |
+	python3 ask "--pid=$pid - names.data" qXfer:threads:read::0,1000 |
+		sed -n '/^[lm]<?xml/,$p' | sed '1s/^.//' |
 		sed '/<\/threads>/q' >threads.xml
 	python3 -c 'import xml.dom.minidom; print(xml.dom.minidom.parse("threads.xml").getElementsByTagName("thread")[0].getAttribute("name"))' >>names.txt 2>log || cat log
 done
@@ -273,7 +285,8 @@ verdict $? 'script: a name makes no line'
 "$ntrace" dump --tid=100 end.data >got 2>stderr
 [ $? = 2 ] && [ ! -s got ] && grep -q "messages in a CPU's buffer are of all who ran there" stderr
 verdict $? "dump --tid of a CPU's buffer is refused in words"
-gives "stat --tid: messages of a CPU's buffer are left out" 0 "$ntrace" stat --tid=100 end.data <<'END'
+gives "stat --tid: messages of a CPU's buffer are left out" 0 "$ntrace" stat --tid=100 end.data \
+	<<'END'
 # without messages and bytes of CPUs' buffers, which are of all who ran there
 instructions                        5
 taken transfers                     2
@@ -288,12 +301,15 @@ r.start('deep', 'deep.elf', 100, 10)
 r.trace(stretch('deep.elf', 100, 1000, ['10000'] + ['10100', '10104'] * 3000, 9000, '10100'), 20000)
 r.write('deep.data')
 END
-"$ntrace" profile --format=folded deep.data 2>stderr | awk -F';' 'NF > n { n = NF } END { print n - 1 }' >want
+"$ntrace" profile --format=folded deep.data 2>stderr |
+	awk -F';' 'NF > n { n = NF } END { print n - 1 }' >want
 "$ntrace" profile --format=pprof deep.data >deep.pb 2>stderr &&
 	python3 "$top/selftests/host/pprof.py" folded deep.pb >deep.stacks &&
-	awk -F';' 'NF > n { n = NF } END { print n }' deep.stacks | cmp - want && [ "$(cat want)" = 1024 ]
+	awk -F';' 'NF > n { n = NF } END { print n }' deep.stacks | cmp - want &&
+	[ "$(cat want)" = 1024 ]
 verdict $? 'stacks are cut at the same depth'
-! grep -v '^main[; ]' deep.stacks && ! "$ntrace" profile --format=folded deep.data 2>stderr | grep -v '^[^;]*;main[; ]'
+! grep -v '^main[; ]' deep.stacks &&
+	! "$ntrace" profile --format=folded deep.data 2>stderr | grep -v '^[^;]*;main[; ]'
 verdict $? '... in the middle: all begin in main'
 
 # --- callgrind ------------------------------------------------------------------------------
@@ -350,7 +366,8 @@ verdict $? 'symbols without addresses are none'
 
 # --- a kernel that is patched ----------------------------------------------------------------
 k=ffffffff80001
-printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret "${k}030 then" nop ret \
+printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
+	"${k}030 then" nop ret \
 	"${k}040 rest" nop nop ret "${k}050 cold" nop ret \
 	"${k}080 handler" nop nop mret |
 	./callprog >text.start &&
@@ -360,8 +377,10 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret "
 	./callprog >text.end &&
 	for way in "start nop" "end jump ${k}020"; do
 		read -r copy insn <<<"$way"
-		printf '%s\n' "${k}000 first" nop "$insn" nop "jump ${k}030" "${k}020 now" "call ${k}0a0" nop ret \
-			"${k}030 then" nop ret "${k}040 rest" nop nop ret "${k}080 handler" nop nop mret "${k}0a0 helper" ret |
+		printf '%s\n' "${k}000 first" nop "$insn" nop "jump ${k}030" "${k}020 now" \
+			"call ${k}0a0" nop ret \
+			"${k}030 then" nop ret "${k}040 rest" nop nop ret \
+			"${k}080 handler" nop nop mret "${k}0a0 helper" ret |
 			./callprog >calls.$copy || break
 	done && ! cmp -s calls.start calls.end
 verdict $? 'two texts of a kernel, twice'
@@ -464,19 +483,24 @@ says()		# DESCRIPTION WORDS COMMAND...
 	verdict $? "$description"
 }
 { printf 2ELIFREP; tail -c +9 end.data; } >big.data
-for command in script stat decode dump calls timeline profile 'profile --elf one.elf' 'profile --format=pprof' \
+for command in script stat decode dump calls timeline profile 'profile --elf one.elf' \
+	'profile --format=pprof' \
 		coverage 'gdbserver -'; do
 	# shellcheck disable=SC2086
-	says "a big-endian file: $command" 'was recorded on a big-endian machine' $command big.data </dev/null
+	says "a big-endian file: $command" 'was recorded on a big-endian machine' $command \
+		big.data </dev/null
 done
 for command in 'calls --elf one.elf' 'decode --elf one.elf' 'profile --elf one.elf' stat dump; do
 	# shellcheck disable=SC2086
-	says "a perf.data from a pipe: $command" 'ntrace script reads it from a pipe' $command - < <(cat end.data)
+	says "a perf.data from a pipe: $command" 'ntrace script reads it from a pipe' $command - \
+		< <(cat end.data)
 done
 for command in calls decode profile coverage; do
-	says "a perf.data from a pipe: $command" 'only ntrace script reads one from a pipe' $command - < <(cat end.data)
+	says "a perf.data from a pipe: $command" 'only ntrace script reads one from a pipe' \
+		$command - < <(cat end.data)
 done
-says 'a perf.data from a pipe: timeline' 'ntrace script reads it from a pipe' timeline - < <(cat end.data)
+says 'a perf.data from a pipe: timeline' 'ntrace script reads it from a pipe' timeline - \
+	< <(cat end.data)
 "$ntrace" script end.data >want
 cat end.data | "$ntrace" script - | cmp - want
 verdict $? '... which it does'
@@ -490,13 +514,17 @@ verdict $? 'counts of a recording'
 "$ntrace" merge --flatten --weight=18446744073709551615 -o most.edges reuse.edges 2>stderr
 [ $? = 1 ] && grep -q '^ntrace: [1-9][0-9]* sums are more than a count can be' stderr
 verdict $? 'a sum that is more than a count can be: status 1'
-says 'a profile of such counts is refused' 'add up to more than can be counted' profile --elf one.elf most.edges
-"$ntrace" profile --format=bolt --elf one.elf twice.edges >got 2>stderr && grep -q '^B 10004 10100 ' got
+says 'a profile of such counts is refused' 'add up to more than can be counted' profile \
+	--elf one.elf most.edges
+"$ntrace" profile --format=bolt --elf one.elf twice.edges >got 2>stderr &&
+	grep -q '^B 10004 10100 ' got
 verdict $? '... not of others'
 
 # --- a task that becomes another -------------------------------------------------------------
-printf '%s\n' '10000 main' nop 'call 10100' nop ret '10100 f' nop 'jump 10110' '10110 tail' nop ret | ./callprog >old.elf &&
-	printf '%s\n' '10000 other' nop nop nop 'call 10100' nop ret '10100 g' nop ret '10110 never' nop ret | ./callprog >new.elf
+printf '%s\n' '10000 main' nop 'call 10100' nop ret '10100 f' nop 'jump 10110' \
+	'10110 tail' nop ret | ./callprog >old.elf &&
+	printf '%s\n' '10000 other' nop nop nop 'call 10100' nop ret '10100 g' nop ret \
+		'10110 never' nop ret | ./callprog >new.elf
 verdict $? 'programs'
 make 'recordings of tasks that become others' <<'END'
 def mapped(r, elf, pid, time):
@@ -574,7 +602,8 @@ if [ -x "$perf" ] && "$perf" version >/dev/null 2>&1; then
 		"$ntrace" script "$file" >lines 2>stderr || status=$?
 		[ $status -le 1 ] || continue
 		same_form <lines >want
-		"$perf" script -i "$file" --ns --itrace=be -F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>stderr |
+		"$perf" script -i "$file" --ns --itrace=be \
+			-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>stderr |
 			same_form >got
 		diff -a want got | head -20 | sed 's/^/# /'
 		cmp -s want got && [ -s got ]

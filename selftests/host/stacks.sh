@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace profile with call stacks, for pprof, flame graphs and KCachegrind: every instruction counts
-# where it ran, own and total sums are those of ntrace calls, stacks those that were worked out by hand.
-# pprof.py reads pprof's format; pprof and callgrind_annotate themselves do where they are installed.
+# where it ran, own and total sums are those of ntrace calls, stacks those that were worked out by
+# hand. pprof.py reads pprof's format; pprof and callgrind_annotate themselves do where they are
+# installed.
 
 . "$(dirname "$0")/lib.bash"
 here=$(dirname "$0")
 CC=${CC:-gcc}
 exec 2>"$scratch/stderr"
 
-build_recdata && "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" "$top/selftests/host/callprog.c"
+build_recdata && "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" \
+	"$top/selftests/host/callprog.c"
 verdict $? 'recdata and callprog'
 
 pprof()		# WHAT FILE
@@ -25,32 +27,41 @@ exact()
 	local description=$1
 	shift
 
-	"$ntrace" decode --output=pc --no-marks "$@" | sort | uniq -c | awk '{ print $2, $1 }' >"$scratch/want"
-	"$ntrace" profile --format=pprof "$@" >"$scratch/pb" && pprof addresses "$scratch/pb" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
+	"$ntrace" decode --output=pc --no-marks "$@" | sort | uniq -c |
+		awk '{ print $2, $1 }' >"$scratch/want"
+	"$ntrace" profile --format=pprof "$@" >"$scratch/pb" &&
+		pprof addresses "$scratch/pb" | cmp - "$scratch/want" && [ -s "$scratch/want" ]
 	verdict $? "$description: pprof: each of $(wc -l <"$scratch/want") instructions"
 	"$ntrace" profile --format=callgrind "$@" >"$scratch/callgrind" &&
 		awk '/^calls=/ { getline; next } /^0x/ { n[substr($1, 3)] += $3 } END { for (a in n) if (n[a]) print a, n[a] }' \
 			"$scratch/callgrind" | sort | cmp - "$scratch/want"
 	verdict $? "$description: callgrind: the same"
 	"$ntrace" profile --format=folded "$@" >"$scratch/folded" &&
-		[ "$(awk '{ n += $NF } END { print n }' "$scratch/folded")" = "$(awk '{ n += $2 } END { print n }' "$scratch/want")" ]
+		[ "$(awk '{ n += $NF } END { print n }' "$scratch/folded")" = \
+			"$(awk '{ n += $2 } END { print n }' "$scratch/want")" ]
 	verdict $? "$description: folded: as many in all"
-	"$ntrace" calls --format=csv "$@" | awk -F, 'NR > 1 && $7 + $8 { gsub("\"", ""); print $1, $7, $8 }' | sort >"$scratch/want"
+	"$ntrace" calls --format=csv "$@" |
+		awk -F, 'NR > 1 && $7 + $8 { gsub("\"", ""); print $1, $7, $8 }' |
+		sort >"$scratch/want"
 	pprof functions "$scratch/pb" | sort >"$scratch/got"
 	cmp "$scratch/got" "$scratch/want" && [ -s "$scratch/want" ]
 	verdict $? "$description: own and total instructions of each function as ntrace calls has them"
 	# of a recursive function the innermost ones are in what the outermost took
 	awk '/^fn=/ { fn = substr($0, 4) } /^cfn=/ { next }
 		/^calls=/ { getline; total[fn] += $3; next } /^0x/ { own[fn] += $3; total[fn] += $3 }
-		END { for (f in total) if (total[f]) print f, own[f] + 0, total[f] }' "$scratch/callgrind" | sort | cmp - "$scratch/want"
+		END { for (f in total) if (total[f]) print f, own[f] + 0, total[f] }' \
+			"$scratch/callgrind" | sort | cmp - "$scratch/want"
 	verdict $? "$description: callgrind: the same"
 	awk '{ n = $NF; sub(/ [0-9]+$/, ""); k = split($0, at, ";"); own[at[k]] += n; split("", seen)
 		for (i = 2; i <= k; i++) if (!seen[at[i]]++) total[at[i]] += n }
-		END { for (f in total) print f, own[f] + 0, total[f] }' "$scratch/folded" | sort | cmp - "$scratch/want"
+		END { for (f in total) print f, own[f] + 0, total[f] }' \
+			"$scratch/folded" | sort | cmp - "$scratch/want"
 	verdict $? "$description: folded: the same"
 	"$ntrace" profile --format=folded --value=branches "$@" >"$scratch/folded"
-	[ "$(awk '{ n += $NF } END { print n }' "$scratch/folded")" = "$("$ntrace" decode --output=branch "$@" | grep -vc '^#')" ] &&
-		[ "$(pprof values "$scratch/pb" | awk '$1 == "branches" { print $2 }')" = "$(awk '{ n += $NF } END { print n }' "$scratch/folded")" ]
+	[ "$(awk '{ n += $NF } END { print n }' "$scratch/folded")" = \
+		"$("$ntrace" decode --output=branch "$@" | grep -vc '^#')" ] &&
+		[ "$(pprof values "$scratch/pb" | awk '$1 == "branches" { print $2 }')" = \
+			"$(awk '{ n += $NF } END { print n }' "$scratch/folded")" ]
 	verdict $? "$description: every branch"
 }
 exact 'towers' --elf "$samples/towers/towers.elf" "$samples/towers/L2.bin"
@@ -126,7 +137,8 @@ sed 's/^\[unknown\];//' "$scratch/want" | cmp - <(pprof folded "$scratch/pb")
 verdict $? 'pprof: the same'
 "$ntrace" profile --format=callgrind --elf "$scratch/prog" "$scratch/trace" >"$scratch/callgrind"
 awk '/^fn=/ { fn = substr($0, 4) } /^cfn=/ { to = substr($0, 5) }
-	/^calls=/ { split($1, n, "="); getline; print fn, to, n[2], $1, $3 }' "$scratch/callgrind" | sort >"$scratch/got"
+	/^calls=/ { split($1, n, "="); getline; print fn, to, n[2], $1, $3 }' \
+		"$scratch/callgrind" | sort >"$scratch/got"
 cat >"$scratch/want" <<'END'
 _start g 1 0xd004 2
 _start g 1 0xd008 2
@@ -148,17 +160,22 @@ for tid in 100 101; do
 	[ "$n" -gt 0 ] && pprof labels "$scratch/pb" | grep -qx "tid=$tid $n"
 	verdict $? "pprof: thread $tid ran $n instructions"
 done
-pprof labels "$scratch/pb" | grep -q '^cpu=1 ' && pprof labels "$scratch/pb" | grep -q '^task=prog ' &&
+pprof labels "$scratch/pb" | grep -q '^cpu=1 ' &&
+	pprof labels "$scratch/pb" | grep -q '^task=prog ' &&
 	pprof labels "$scratch/pb" | grep -q '^pid=100 '
 verdict $? 'pprof: task, process, CPU'
 pprof files "$scratch/pb" | grep -q "^- $scratch/mix.elf 80000000 8000[12][0-9a-f]* 1000\$"
 verdict $? 'pprof: the file, where it was and what of it'
 # three instructions in the first ten of 220 ns, of which another task had 100
-printf '%s\n' '10002000 work' nop 'call 10003000' nop ret '10003000 leaf' nop ret | "$scratch/callprog" >"$scratch/prog" &&
-	printf '%s\n' '# time 1100' '# start 10002000 SYNC=5' 10002000 10002004 10003000 '# time 1110' \
-		'# stop 10003004 EVCODE=0' '# time 1310' '# start 10003004 SYNC=5' 10003004 '# time 1320' \
+printf '%s\n' '10002000 work' nop 'call 10003000' nop ret '10003000 leaf' nop ret |
+	"$scratch/callprog" >"$scratch/prog" &&
+	printf '%s\n' '# time 1100' '# start 10002000 SYNC=5' 10002000 10002004 10003000 \
+		'# time 1110' \
+		'# stop 10003004 EVCODE=0' '# time 1310' '# start 10003004 SYNC=5' 10003004 \
+		'# time 1320' \
 		'# stop 10002008 EVCODE=0' >"$scratch/list" &&
-	"$ntrace" encode --timestamps --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
+	"$ntrace" encode --timestamps --elf "$scratch/prog" --pc "$scratch/list" -o \
+		"$scratch/trace" &&
 	"$scratch/recdata" times "$scratch/prog" "$scratch/trace" >"$scratch/times.data" &&
 	"$ntrace" profile --format=folded --value=time "$scratch/times.data" >"$scratch/got"
 cat >"$scratch/want" <<'END'
@@ -177,15 +194,19 @@ verdict $? 'callgrind: the same'
 # --- of edges, which know no stacks ------------------------------------------------------
 
 "$ntrace" profile --format=edges "$scratch/file.data" >"$scratch/edges"
-"$ntrace" decode --output=pc --no-marks "$scratch/file.data" | sort | uniq -c | awk '{ print $2, $1 }' >"$scratch/want"
+"$ntrace" decode --output=pc --no-marks "$scratch/file.data" | sort | uniq -c |
+	awk '{ print $2, $1 }' >"$scratch/want"
 "$ntrace" profile --format=pprof --elf "$scratch/mix.elf" "$scratch/edges" >"$scratch/pb" &&
 	pprof addresses "$scratch/pb" | cmp - "$scratch/want"
 verdict $? 'of edges, pprof: each instruction'
-"$ntrace" calls --format=csv "$scratch/file.data" | awk -F, 'NR > 1 && $7 { gsub("\"", ""); print $1, $7 }' | sort >"$scratch/want"
-"$ntrace" profile --format=folded --elf "$scratch/mix.elf" "$scratch/edges" | cmp - "$scratch/want" &&
+"$ntrace" calls --format=csv "$scratch/file.data" |
+	awk -F, 'NR > 1 && $7 { gsub("\"", ""); print $1, $7 }' | sort >"$scratch/want"
+"$ntrace" profile --format=folded --elf "$scratch/mix.elf" "$scratch/edges" |
+	cmp - "$scratch/want" &&
 	pprof folded "$scratch/pb" | cmp - "$scratch/want"
 verdict $? '... folded: own instructions as ntrace calls has them'
-"$ntrace" decode --output=branch "$scratch/file.data" | awk '$3 ~ /call$/ { n[$1 " " $2]++ } END { for (c in n) print c, n[c] }' |
+"$ntrace" decode --output=branch "$scratch/file.data" |
+	awk '$3 ~ /call$/ { n[$1 " " $2]++ } END { for (c in n) print c, n[c] }' |
 	sort >"$scratch/want"
 "$ntrace" profile --format=callgrind --elf "$scratch/mix.elf" "$scratch/edges" |
 	awk '/^calls=/ { split($1, n, "="); to = substr($2, 3); getline; print substr($1, 3), to, n[2] }' | sort | cmp - "$scratch/want" &&
@@ -195,10 +216,12 @@ verdict $? '... callgrind: how often each call was made'
 # --- the tools themselves ----------------------------------------------------------------
 
 "$ntrace" profile --format=callgrind "$scratch/file.data" >"$scratch/callgrind.out"
-"$ntrace" calls --format=csv "$scratch/file.data" | awk -F, 'NR > 1 && $8 { gsub("\"", ""); print $1, $8 }' | sort >"$scratch/want"
+"$ntrace" calls --format=csv "$scratch/file.data" |
+	awk -F, 'NR > 1 && $8 { gsub("\"", ""); print $1, $8 }' | sort >"$scratch/want"
 if command -v callgrind_annotate >/dev/null; then
 	callgrind_annotate --inclusive=yes --threshold=100 "$scratch/callgrind.out" |
-		sed -n 's/^ *\([0-9,]*\) ([ 0-9.]*%)  *???:\([^ ]*\) .*/\2 \1/p' | tr -d , | sort | cmp - "$scratch/want"
+		sed -n 's/^ *\([0-9,]*\) ([ 0-9.]*%)  *???:\([^ ]*\) .*/\2 \1/p' | tr -d , | sort |
+		cmp - "$scratch/want"
 	verdict $? 'callgrind_annotate --inclusive=yes says what ntrace calls says'
 else
 	verdict 0 'callgrind_annotate # SKIP not installed'
@@ -214,7 +237,8 @@ if [ -n "$tool" ]; then
 	{
 		HOME=$scratch "$tool" -symbolize=none "$@" "$scratch/pb"
 	}
-	ask -top -cum -nodefraction=0 -nodecount=1000 -unit=count | awk '/flat%/ { rows = 1; next } rows { print $6, $4 }' |
+	ask -top -cum -nodefraction=0 -nodecount=1000 -unit=count |
+		awk '/flat%/ { rows = 1; next } rows { print $6, $4 }' |
 		sort | cmp - "$scratch/want"
 	verdict $? 'pprof -top -cum says what ntrace calls says'
 	ask -top -nodefraction=0 -diff_base="$scratch/pb" | grep -q 'accounting for 0, 0% of '
@@ -222,7 +246,8 @@ if [ -n "$tool" ]; then
 	ask -tree | grep -q ' | *move$' && ask -tags | grep -q '100%): prog$' &&
 		ask -raw | grep -qF "/0x1000 $scratch/mix.elf "
 	verdict $? 'pprof -tree, -tags, -raw: callers, task, mapping'
-	[ "$(ask -top -sample_index=branches | sed -n 's/.* of \([0-9]*\) total$/\1/p')" = "$("$ntrace" decode --output=branch "$scratch/file.data" | grep -vc '^#')" ]
+	[ "$(ask -top -sample_index=branches | sed -n 's/.* of \([0-9]*\) total$/\1/p')" = \
+		"$("$ntrace" decode --output=branch "$scratch/file.data" | grep -vc '^#')" ]
 	verdict $? 'pprof -sample_index=branches'
 else
 	verdict 0 'pprof # SKIP not installed (golang-go)'
@@ -239,6 +264,8 @@ refuses()
 	verdict $? "refused: $description"
 }
 refuses 'time where there is none' 'has no time' --format=folded --value=time "$scratch/file.data"
-refuses '--value of another format' '--value: is for --format=folded' --format=pprof --value=insns "$scratch/file.data"
-refuses 'several recordings' 'is of one recording or trace' --format=pprof "$scratch/file.data" "$scratch/switch.data"
+refuses '--value of another format' '--value: is for --format=folded' --format=pprof --value=insns \
+	"$scratch/file.data"
+refuses 'several recordings' 'is of one recording or trace' --format=pprof "$scratch/file.data" \
+	"$scratch/switch.data"
 finish

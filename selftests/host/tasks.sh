@@ -11,7 +11,8 @@ for tool in tasksdata rusage; do
 		-I"$top/tools-perf/util/ntrace-decoder" -I"$top/uapi" -o "$scratch/$tool" \
 		"$top/selftests/host/$tool.c" "$out/libntrace.a" -lelf || exit 1
 done
-"$ntrace" decode --elf "$program" "$samples/mix/L1.bin" 2>"$scratch/log" | grep -v '^#' | head -n 60 >"$scratch/pc"
+"$ntrace" decode --elf "$program" "$samples/mix/L1.bin" 2>"$scratch/log" | grep -v '^#' |
+	head -n 60 >"$scratch/pc"
 
 # recording NAME PROCESSES IDS WINDOW
 recording()
@@ -26,7 +27,8 @@ recording()
 				print "# stop", pc[NR], "EVCODE=4"
 			}
 		}' "$scratch/pc" >"$scratch/list"
-	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/$1.bin" 2>"$scratch/log" &&
+	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/$1.bin" \
+		2>"$scratch/log" &&
 		"$scratch/tasksdata" "$2" "$3" "$4" "$program" "$scratch/$1.bin" >"$scratch/$1.data"
 }
 
@@ -61,7 +63,8 @@ own batches 2000 2000 'trace that is decoded behind the ends of forty processes'
 own whole 2000 2000 'trace that is decoded behind the ends of all'
 own again 2000 100 'IDs that are used again'
 
-# What has to be kept of the file is which records there are: two and a half times their own size at most.
+# What has to be kept of the file is which records there are: two and a half times their own size at
+# most.
 index=$(($(stat -c %s "$scratch/many.data") - $(stat -c %s "$scratch/many.bin")))
 for command in 'script' 'script --insns' 'decode --output=branch' 'stat' 'calls' \
 	       "profile --format=bolt --elf $program" \

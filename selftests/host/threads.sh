@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace --threads: what comes out is the same, byte for byte, whatever their
 # number: of small traces, of long ones, whole and damaged; and of whole
-# ones the same as without pieces. SEED=N repeats a run. make check-all tries each number of threads.
+# ones the same as without pieces. SEED=N repeats a run. make check-all tries each number of
+# threads.
 
 . "$(dirname "$0")/lib.bash"
 seed=${SEED:-$RANDOM}
@@ -90,7 +91,8 @@ long()
 
 	# shellcheck disable=SC2086
 	"$ntrace" encode --gaps=trap --elf "$elf" --pc "$scratch/list" -o "$scratch/long" $only "$@"
-	"$ntrace" decode --no-marks --elf "$elf" "$@" --threads=8 "$scratch/long" | cmp - "$scratch/list"
+	"$ntrace" decode --no-marks --elf "$elf" "$@" --threads=8 "$scratch/long" |
+		cmp - "$scratch/list"
 	[ "${PIPESTATUS[*]}" = '0 0' ] && [ "$(size "$scratch/long")" -gt 30000 ]
 	verdict $? "$(size "$scratch/long") bytes come back in 8 threads: $only $*"
 	all_outputs "whole $only" --elf "$elf" "$@" "$scratch/long"
@@ -114,7 +116,8 @@ long '--htm --syncmode=3 --syncmax=12 --repeathist'
 	"$top/tools-perf/util/ntrace-decoder/example.c" "$out/libntrace.a" -lelf
 verdict $? 'the example builds'
 "$scratch/example" "$elf" "$scratch/long" >"$scratch/whole"
-"$ntrace" decode --no-marks --output=branch --threads=3 --elf "$elf" "$scratch/long" >"$scratch/pieces"
+"$ntrace" decode --no-marks --output=branch --threads=3 --elf "$elf" "$scratch/long" \
+	>"$scratch/pieces"
 [ "$(wc -l <"$scratch/whole")" -gt 40000 ] && cmp "$scratch/whole" "$scratch/pieces"
 verdict $? 'branches of pieces are those of the whole'
 # a run ends with a transfer, never where a piece does; the last jumps
@@ -128,11 +131,13 @@ verdict $? 'runs lead from transfer to transfer'
 
 # a run longer than pieces: c.nop 200,000 times and `c.j .', with a sync message every 16
 { printf '\x01\0%.0s' {1..200000}; printf '\x01\xa0'; } >"$scratch/sled"
-awk 'BEGIN { for (pc = 4096; pc <= 404096; pc += 2) printf "%x\n", pc; print "62a80" }' >"$scratch/sled.list"
+awk 'BEGIN { for (pc = 4096; pc <= 404096; pc += 2) printf "%x\n", pc; print "62a80" }' \
+	>"$scratch/sled.list"
 "$ntrace" encode --raw "$scratch/sled@0x1000" --pc "$scratch/sled.list" -o "$scratch/long" \
 	--syncmode=2 --syncmax=0
 [ "$(size "$scratch/long")" -gt $((4 << 14)) ] &&
-	"$ntrace" decode --no-marks --output=block --threads=3 --raw "$scratch/sled@0x1000" "$scratch/long" |
+	"$ntrace" decode --no-marks --output=block --threads=3 --raw "$scratch/sled@0x1000" \
+		"$scratch/long" |
 	cmp - <(printf '%s\n' '1000 62a80 200001' '62a80 62a80 1')
 verdict $? 'a run of more than three pieces is one'
 
@@ -146,10 +151,12 @@ for ticks in 1 100; do
 	"$ntrace" encode "${params[@]}" --pc "$scratch/times" -o "$scratch/long"
 	"$ntrace" decode "${params[@]}" "$scratch/long" >"$scratch/whole"
 	for max in 1 4 7; do
-		"$ntrace" encode "${params[@]}" --pc "$scratch/times" -o "$scratch/long" --syncmode=2 --syncmax=$max
+		"$ntrace" encode "${params[@]}" --pc "$scratch/times" -o "$scratch/long" \
+			--syncmode=2 --syncmax=$max
 		"$ntrace" decode "${params[@]}" --threads=3 "$scratch/long" >"$scratch/pieces"
 		[ "$(size "$scratch/long")" -gt $((2 << 14)) ] &&
-			[ "$(grep -c '^# time' "$scratch/whole")" -gt 100 ] && cmp "$scratch/whole" "$scratch/pieces"
+			[ "$(grep -c '^# time' "$scratch/whole")" -gt 100 ] &&
+			cmp "$scratch/whole" "$scratch/pieces"
 		verdict $? "times of $ticks ticks in pieces: sync messages every $((16 << max)) instructions"
 	done
 done
@@ -164,7 +171,8 @@ verdict $? 'an empty trace in 8 threads'
 
 # memory: the text of all pieces is many times of what may be kept
 for ((i = 0; i < 12; i++)); do cat "$scratch/list"; done >"$scratch/longer"
-"$ntrace" encode --gaps=trap --elf "$elf" --pc "$scratch/longer" -o "$scratch/long" --retstack=3 --syncmode=2 --syncmax=8
+"$ntrace" encode --gaps=trap --elf "$elf" --pc "$scratch/longer" -o "$scratch/long" --retstack=3 \
+	--syncmode=2 --syncmax=8
 bad=0
 for limit in 256 224 200 180; do
 	( ulimit -v $((limit << 10)) &&
@@ -174,17 +182,21 @@ for limit in 256 224 200 180; do
 done
 verdict $bad "$(($(size "$scratch/longer") >> 20)) MB of text in less memory"
 status=0
-"$ntrace" decode --threads=4 --retstack=3 --elf "$elf" "$scratch/long" 2>"$scratch/stderr" >/dev/full || status=$?
+"$ntrace" decode --threads=4 --retstack=3 --elf "$elf" "$scratch/long" 2>"$scratch/stderr" \
+	>/dev/full || status=$?
 [ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"
 verdict $? 'a full disk ends all threads'
 
 # a clock that wraps: time goes on from piece to piece, in whatever thread
 "$ntrace" encode --htm --timestamps --tstamp-bits=16 --syncmode=1 --syncmax=4 --elf "$elf" \
 	--pc "$samples/mix/pc.txt" -o "$scratch/narrow"
-"$ntrace" decode --elf "$elf" --timestamps --tstamp-bits=63 "$samples/mix/timed.bin" >"$scratch/wide.txt" &&
-	"$ntrace" decode --elf "$elf" --timestamps --tstamp-bits=16 "$scratch/narrow" >"$scratch/narrow.txt" &&
+"$ntrace" decode --elf "$elf" --timestamps --tstamp-bits=63 "$samples/mix/timed.bin" \
+	>"$scratch/wide.txt" &&
+	"$ntrace" decode --elf "$elf" --timestamps --tstamp-bits=16 "$scratch/narrow" \
+		>"$scratch/narrow.txt" &&
 	! cmp -s "$scratch/narrow" "$samples/mix/timed.bin" &&
-	grep -q '^# time [0-9]\{6\}' "$scratch/narrow.txt" && cmp "$scratch/wide.txt" "$scratch/narrow.txt"
+	grep -q '^# time [0-9]\{6\}' "$scratch/narrow.txt" &&
+	cmp "$scratch/wide.txt" "$scratch/narrow.txt"
 verdict $? 'a clock of 16 bits: the times of one of 64'
 all_outputs 'a clock of 16 bits' --elf "$elf" --timestamps --tstamp-bits=16 "$scratch/narrow"
 finish

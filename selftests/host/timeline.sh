@@ -20,7 +20,8 @@ stop()		# THREAD TIME FROM SYMBOL [WHY]
 }
 lost()		# THREAD TIME REASON
 {
-	printf ' instruction trace error type 1 time %s cpu 0 pid 7 tid %d ip 0 code 6: %s\n' "$2" "$1" "$3"
+	printf ' instruction trace error type 1 time %s cpu 0 pid 7 tid %d ip 0 code 6: %s\n' "$2" \
+		"$1" "$3"
 }
 
 # Of what has the same time, in the trace or because it ends together, each thing comes a
@@ -30,7 +31,8 @@ lost()		# THREAD TIME REASON
 timeline()
 {
 	status=0
-	"$ntrace" timeline --perf-script "$@" "$scratch/script" >"$scratch/json" 2>"$scratch/stderr" || status=$?
+	"$ntrace" timeline --perf-script "$@" "$scratch/script" >"$scratch/json" \
+		2>"$scratch/stderr" || status=$?
 	sed -n 's/^{"ph":"X","pid":[0-9]*,"tid":\([0-9]*\),"name":"\(.*\)","cat":"\([a-z]*\)","ts":\([0-9.]*\),"dur":\([0-9.]*\)},*$/\1 \2 \3 \4 \5/p' \
 		"$scratch/json" >"$scratch/got"
 }
@@ -65,9 +67,11 @@ matches 'calls, a system call, a return to before the trace' <<'END'
 END
 [ $status = 0 ] && grep -q '^ntrace: 6 slices of 1 threads, 0 losses$' "$scratch/stderr"
 verdict $? 'exit status and words'
-[ "$(head -n 1 "$scratch/json")" = '{"displayTimeUnit":"ns","traceEvents":[' ] && [ "$(tail -n 1 "$scratch/json")" = ']}' ] &&
+[ "$(head -n 1 "$scratch/json")" = '{"displayTimeUnit":"ns","traceEvents":[' ] &&
+	[ "$(tail -n 1 "$scratch/json")" = ']}' ] &&
 	[ "$(grep -c '},$' "$scratch/json")" = $(($(grep -c '^{"ph"' "$scratch/json") - 1)) ] &&
-	grep -q '^{"ph":"M","pid":7,"tid":7,"name":"thread_name","args":{"name":"a prog"}},$' "$scratch/json"
+	grep -q '^{"ph":"M","pid":7,"tid":7,"name":"thread_name","args":{"name":"a prog"}},$' \
+		"$scratch/json"
 verdict $? 'a list of events, and the thread has its name'
 if command -v python3 >/dev/null; then
 	python3 -m json.tool "$scratch/json" >/dev/null
@@ -135,7 +139,8 @@ esac
 END
 chmod +x "$scratch/perf"
 for arch in riscv32 riscv64; do
-	ARCH=$arch "$ntrace" timeline --min=0 --perf="$scratch/perf" "$scratch/data" >"$scratch/json.$arch" 2>&1
+	ARCH=$arch "$ntrace" timeline --min=0 --perf="$scratch/perf" "$scratch/data" \
+		>"$scratch/json.$arch" 2>&1
 done
 timeline --min=0 --xlen=32
 grep -v '^ntrace:' "$scratch/json.riscv32" | cmp - "$scratch/json"
@@ -242,14 +247,17 @@ refuses()	# DESCRIPTION WORDS ARGUMENT...
 	verdict $? "refused: $description"
 }
 refuses 'no file' 'no perf.data given'
-refuses 'another file' 'is not a perf.data; what perf script printed wants --perf-script' "$scratch/script"
+refuses 'another file' 'is not a perf.data; what perf script printed wants --perf-script' \
+	"$scratch/script"
 refuses 'XLEN 16' 'neither 32 nor 64' --xlen=16 "$scratch/script"
 refuses 'no --slices' '--slices: 0 is too few' --slices=0 "$scratch/script"
 refuses 'a depth that nothing draws' '--depth: 1000 is more than 512' --depth=1000 "$scratch/script"
 echo 'Hello' >"$scratch/hello"
-refuses 'another text' 'line 1 is not what perf script prints of a branch: Hello' --perf-script "$scratch/hello"
+refuses 'another text' 'line 1 is not what perf script prints of a branch: Hello' --perf-script \
+	"$scratch/hello"
 printf PERFILE2 >"$scratch/data"
 refuses 'no such perf' 'cannot run perf' --perf=/nowhere/perf "$scratch/data"
-refuses 'a perf that fails' 'perf script failed with status 3' --perf='sh -c "exit 3"' "$scratch/data"
+refuses 'a perf that fails' 'perf script failed with status 3' --perf='sh -c "exit 3"' \
+	"$scratch/data"
 
 finish

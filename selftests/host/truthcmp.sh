@@ -120,8 +120,8 @@ result $? "losses are counted"
 expect 1 "losses are a difference in a strict comparison"
 expect 1 "percent decoded can be required" --allow-loss --require percent=99.9
 
-# doubt TO: find the first trap behind a branch on the same CPU, and replace both by a report that two
-# copies of the kernel fit and a start at TO; empty: at the trap's target
+# doubt TO: find the first trap behind a branch on the same CPU, and replace both by a report that
+# two copies of the kernel fit and a start at TO; empty: at the trap's target
 doubt()
 {
 	cp list whole
@@ -171,8 +171,10 @@ changed "an instruction is missing" 'NR != at'
 changed "an instruction too many" '{ print } NR == at'
 changed "another instruction" 'NR == at { $NF = "12345" } { print }'
 changed "another task" 'NR == at { $1 = 4711 } { print }'
-changed "two instructions in the wrong order" 'NR == at { held = $0; next } { print } NR == at + 1 { print held }'
-changed "an instruction on another hart" 'NR == at { if (/\[000\]/) sub(/\[000\]/, "[001]"); else sub(/\[001\]/, "[000]") } { print }'
+changed "two instructions in the wrong order" \
+	'NR == at { held = $0; next } { print } NR == at + 1 { print held }'
+changed "an instruction on another hart" \
+	'NR == at { if (/\[000\]/) sub(/\[000\]/, "[001]"); else sub(/\[001\]/, "[000]") } { print }'
 changed "an error is reported" '{ print } NR == at { print " instruction trace error type 1 time 1.0 cpu 0 pid 1 tid 1 ip 0 code 1: x" }'
 changed "the end is missing" 'NR < at'
 changed "the beginning is missing" 'NR > at'
@@ -198,7 +200,8 @@ for format in perf-branch branch; do
 	expect 0 "$format: equal"
 	changed "$format: a branch is missing" 'NR == at && !/tr strt/ { next } { print }'
 	changed "$format: a branch too many" '{ print } NR == at'
-	changed "$format: another target" 'NR == at { for (i = NF; i && $i !~ /^[0-9a-f]+$/; i--) ; $i = "12346" } { print }'
+	changed "$format: another target" \
+		'NR == at { for (i = NF; i && $i !~ /^[0-9a-f]+$/; i--) ; $i = "12346" } { print }'
 done
 gen branch 1
 changed "another type" 'NR == at { $3 = $3 == "cond" ? "jump" : "cond" } { print }'
@@ -214,13 +217,19 @@ flags='function flags(word) {
 }'
 gen perf-branch 2
 changed "perf-branch: no flags" "$flags"' NR == at && !/tr / { $0 = flags("") } { print }'
-changed "perf-branch: flags that there are not" "$flags"' NR == at && !/tr / { $0 = flags("jccc") } { print }'
-changed "perf-branch: words behind the flags" "$flags"' NR == at && !/tr / { $0 = flags("jcc jmp") } { print }'
+changed "perf-branch: flags that there are not" \
+	"$flags"' NR == at && !/tr / { $0 = flags("jccc") } { print }'
+changed "perf-branch: words behind the flags" \
+	"$flags"' NR == at && !/tr / { $0 = flags("jcc jmp") } { print }'
 changed "perf-branch: another type" "$flags"' NR == at && !/tr / { $0 = flags(/jcc/ ? "jmp" : "jcc") } { print }'
-of_lines syscall "perf-branch: a system call is an interrupt" "$flags"' NR == at { $0 = flags("int") } { print }'
-of_lines syscall "perf-branch: a system call is a device" "$flags"' NR == at { $0 = flags("hw int") } { print }'
-of_lines 'hw int' "perf-branch: a device is an exception" "$flags"' NR == at { $0 = flags("int") } { print }'
-of_lines iret "perf-branch: a return from a trap is one from a call" "$flags"' NR == at { $0 = flags("return") } { print }'
+of_lines syscall "perf-branch: a system call is an interrupt" \
+	"$flags"' NR == at { $0 = flags("int") } { print }'
+of_lines syscall "perf-branch: a system call is a device" \
+	"$flags"' NR == at { $0 = flags("hw int") } { print }'
+of_lines 'hw int' "perf-branch: a device is an exception" \
+	"$flags"' NR == at { $0 = flags("int") } { print }'
+of_lines iret "perf-branch: a return from a trap is one from a call" \
+	"$flags"' NR == at { $0 = flags("return") } { print }'
 of_lines 'tr strt' "perf-branch: a beginning under another task" 'NR == at { $1 = 4711 } { print }'
 of_lines 'tr end' "perf-branch: an end under another task" 'NR == at { $1 = 4711 } { print }'
 sed 's/:u:   ............ /:u:                /' list >list2
@@ -234,7 +243,8 @@ for format in perf-insn perf-branch pc branch; do
 	gen $format $n
 	mutated=0
 	for cpu in 000 001; do
-		last=$(grep -n -e "\[$cpu\]" -e '^[0-9a-f]' list | grep -v 'tr ' | tail -n 1 | cut -d: -f1)
+		last=$(grep -n -e "\[$cpu\]" -e '^[0-9a-f]' list | grep -v 'tr ' | tail -n 1 |
+			cut -d: -f1)
 		cp list whole
 		sed -i "${last}d" list
 		run "${cmp[@]}" list
@@ -271,8 +281,10 @@ cp list2 list
 [ "$(grep -c 'tr end  [a-z]' list)" -ge 10 ]
 result $? "perf-branch: ends with the transfer before: $(grep -c 'tr end  [a-z]' list)"
 expect 0 "perf-branch: where the last transfer led is not told"
-of_lines 'tr end  jmp' "perf-branch: ... another type" 'NR == at { sub(/jmp   /, "return") } { print }'
-of_lines 'tr end  jcc' "perf-branch: ... from elsewhere" 'NR == at { $(NF - 2) = "12346" } { print }'
+of_lines 'tr end  jmp' "perf-branch: ... another type" \
+	'NR == at { sub(/jmp   /, "return") } { print }'
+of_lines 'tr end  jcc' "perf-branch: ... from elsewhere" \
+	'NR == at { $(NF - 2) = "12346" } { print }'
 
 # An encoder that tells a task only at the next trap, or return from one
 gen perf-branch 2
@@ -294,7 +306,8 @@ cp whole list
 for format in perf-insn perf-branch; do
 	gen $format 2
 	kernel='ffffffff8[0-9a-f]* *$'
-	of_lines "$kernel" "$format: another task of the kernel, for one line" 'NR == at { $1 = 4711 } { print }'
+	of_lines "$kernel" "$format: another task of the kernel, for one line" \
+		'NR == at { $1 = 4711 } { print }'
 	of_lines "$kernel" "$format: another task of the kernel, until the next" '
 		NR == at { was = $1; cpu = $2 }
 		was && $2 == cpu && $1 != was { was = "" }
@@ -333,7 +346,8 @@ for format in perf-insn perf-branch pc branch; do
 done
 # each report has its place, and there is one for each place
 for format in perf-insn perf-branch pc branch; do
-	n=2 words='encoder lost\|sink was full\|^#' report=" instruction trace error type 1 time 1.0 cpu 1 pid 1 tid 1 ip 0"
+	n=2 words='encoder lost\|sink was full\|^#' \
+		report=" instruction trace error type 1 time 1.0 cpu 1 pid 1 tid 1 ip 0"
 	[[ $format == perf-* ]] || { n=1; report="# loss at 0x0:"; }
 	gen $format $n -l 300
 	cmp+=(--allow-loss)
@@ -346,7 +360,8 @@ for format in perf-insn perf-branch pc branch; do
 				if (n != at) print line[n]
 			}
 		}'
-	changed "$format: a loss that was not" "{ print } NR == at { print \"$report code 1: lost\" }"
+	changed "$format: a loss that was not" \
+		"{ print } NR == at { print \"$report code 1: lost\" }"
 	[[ $format == perf-* ]] || continue
 	# an instruction after which trace stopped is as good a place as any: then the records tell
 	awk '/AUX buffer full/ { printf "0 1%09d 0x40 [0x40]: PERF_RECORD_AUX offset: 0 size: 0x40 flags: 0x1 [T]\n", NR }
@@ -359,11 +374,14 @@ for format in perf-insn perf-branch pc branch; do
 	awk '{ print; $2++; print }' dump >exact
 	expect 1 "$format: each record twice, of another time" --dump exact
 	cmp+=(--dump dump)
-	changed "$format: a lost window that was not" "{ print } NR == at { print \"$report code 2: the sink was full\" }"
-	changed "$format: a full buffer that was not" "{ print } NR == at { print \"$report code 2: AUX buffer full\" }"
+	changed "$format: a lost window that was not" \
+		"{ print } NR == at { print \"$report code 2: the sink was full\" }"
+	changed "$format: a full buffer that was not" \
+		"{ print } NR == at { print \"$report code 2: AUX buffer full\" }"
 	of_lines 'AUX buffer full' "$format: a full buffer is not reported" 'NR != at'
 	cp list whole
-	# a window that the last message filled: nothing was dropped, and a record says that it was full
+	# a window that the last message filled: nothing was dropped, and a record says that it was
+	# full
 	sed -i '0,/AUX buffer full/s//the sink was full/' list
 	sed '1s/flags: 0x1/flags: 0x4/' dump >exact	# sorted: those of the AUX buffer come first
 	cmp[-1]=exact

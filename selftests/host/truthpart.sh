@@ -55,7 +55,8 @@ expect 0 "... that was expected" --last --pieces 1 --errors 1
 expect 1 "one error more than expected, at the end" --last --pieces 1 --errors 1
 tail -n 9000 list | sed '4500s/.*/  100 [000]  branches:u:   jcc  10000 => 20000/' >part
 expect 2 "a branch among the instructions"
-{ head -n 6000 list; echo "$error"; head -n 9000 list | tail -n 2000; echo "$error"; tail -n 6000 list; } >part
+{ head -n 6000 list; echo "$error"; head -n 9000 list |
+	tail -n 2000; echo "$error"; tail -n 6000 list; } >part
 expect 0 "losses, each reported" --reported --errors 2
 { head -n 6000 list; echo "$error"; head -n 9000 list | tail -n 2000; tail -n 6000 list; } >part
 expect 1 "one that is not" --reported --errors 2

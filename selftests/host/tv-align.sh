@@ -39,7 +39,8 @@ verify()
 {
 	local status=0
 
-	"$ntrace" tv verify "${image[@]}" "$4" --against "$5" >"$scratch/got" 2>"$scratch/err" || status=$?
+	"$ntrace" tv verify "${image[@]}" "$4" --against "$5" >"$scratch/got" 2>"$scratch/err" ||
+		status=$?
 	[ $status = "$1" ] && grep -q " instructions $2 mismatches" "$scratch/got" &&
 		[ "$(sed -n 's/^# aligned: \([0-9]*\) instructions.*/\1/p' "$scratch/got")" = "$3" ]
 	verdict $? "${4##*/} against ${5##*/}: ${3:-nothing} passed over, $2 compared, status $1"
@@ -66,8 +67,10 @@ verify 0 $((3000 - n + 1)) $((n - 1)) "$scratch/late.tv" "ntrace:$scratch/inside
 tail -n 200 "$samples/towers/pc.txt" >"$scratch/end"
 "$ntrace" encode "${image[@]}" --pc "$scratch/end" -o "$scratch/end.nt"
 status=0
-"$ntrace" tv verify "${image[@]}" "$scratch/late.tv" --against "ntrace:$scratch/end.nt" >"$scratch/got" || status=$?
-[ $status = 1 ] && grep -q '# not aligned: neither recording comes to where the other begins' "$scratch/got"
+"$ntrace" tv verify "${image[@]}" "$scratch/late.tv" --against "ntrace:$scratch/end.nt" \
+	>"$scratch/got" || status=$?
+[ $status = 1 ] && grep -q '# not aligned: neither recording comes to where the other begins' \
+	"$scratch/got"
 verdict $? 'no common beginning is reported'
 
 finish

@@ -76,7 +76,8 @@ expect 0 "marks of the model" dump <<'END'
 30: init mark=DROP unreported=3 reg1234=1 regb005=1
 END
 
-bytes 01 04 05 10 01 00 00 80 04 20 10 08 07 06 05 04 03 02 01 07 02 34 12 00 80 03 07 0a 00 01 00 80
+bytes 01 04 05 10 01 00 00 80 04 20 10 08 07 06 05 04 03 02 01 07 02 34 12 00 80 03 07 0a 00 \
+	01 00 80
 expect 0 "RV32 with Sv32 and D" dump --xlen=32 --mlen=34 <<'END'
 0: t0=80000001 ft0=102030405060708 paddr=380001234 pc=80000100
 END
@@ -127,7 +128,8 @@ bytes 01 03 11 b3 81 62 00 04 03 10 34 12 00 00 00 00 00 00 02 \
 	04 42 03 03 00 00 00 00 00 00 80 04 00 03 b0 18 00 00 0a 00 00 00 \
 	04 43 03 00 00 00 00 00 00 00 00 07 01 03 02
 "$ntrace" tv stat "$scratch/in" >"$scratch/got" 2>"$scratch/err"
-sed -n '/table D/,$p' "$scratch/got" | sed 1d | awk '{ print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' |
+sed -n '/table D/,$p' "$scratch/got" | sed 1d |
+	awk '{ print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' |
 	diff - <(printf '%s\n' '1 19.00 19 23' '1 17.00 17 27' '1 29.00 29 33' '1 23.00 23 27' \
 		'1 59.00 59 59' '1 64.00 64 68') >>"$scratch/err"
 result $? "bytes by category"
@@ -140,8 +142,13 @@ result $? "from-elf"
 entry=$(readelf -h "$elf" | sed -n 's/.*Entry point address: *0x//p')
 tail -1 "$scratch/got" | grep -q ": init pc=$entry\$"
 result $? "the pc is the entry"
-wanted=$(readelf -lW "$elf" | awk '$1 == "LOAD" { print $6 }' | { t=0; while read -r n; do t=$((t + n)); done; echo $t; })
-stored=$(grep -o 'store[0-9]*' "$scratch/got" | sed 's/store//' | awk '{ n += $1 / 8 } END { print n }')
+wanted=$(readelf -lW "$elf" | awk '$1 == "LOAD" { print $6 }' | {
+	t=0
+	while read -r n; do t=$((t + n)); done
+	echo $t
+})
+stored=$(grep -o 'store[0-9]*' "$scratch/got" | sed 's/store//' |
+	awk '{ n += $1 / 8 } END { print n }')
 [ "$stored" = "$wanted" ]
 result $? "as many bytes as are loaded: $stored of $wanted"
 "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" >"$scratch/got" 2>"$scratch/err"
@@ -153,7 +160,8 @@ says 'not a RISC-V ELF file' "and says so"
 ! "$ntrace" tv verify "$scratch/in" --against spike:localhost:1234 >"$scratch/got" 2>"$scratch/err"
 result $? "an unknown verifier"
 says 'none of tv:FILE, ntrace:FILE' "and says so"
-! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --absent=y >"$scratch/got" 2>"$scratch/err"
+! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --absent=y >"$scratch/got" \
+	2>"$scratch/err"
 result $? "an unknown element"
 
 bytes 01 03 11 13 00 00 00 01 03 10 01 00
@@ -172,10 +180,12 @@ says 'expected dump, stat, from-elf or verify, got `frobnicate'"'" "and says so"
 ! "$ntrace" tv dump "$scratch/in" "$scratch/none" >"$scratch/got" 2>"$scratch/err"
 result $? "two files"
 says "more than one FILE: \`.*/in' and \`.*/none'" "and says which"
-! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --nondeterministic=a9 >"$scratch/got" 2>"$scratch/err"
+! "$ntrace" tv verify "$scratch/in" --against "tv:$scratch/in" --nondeterministic=a9 \
+	>"$scratch/got" 2>"$scratch/err"
 result $? "an unknown register"
 says "\`a9' is no register; expected one such as a0" "and says what would be one"
-! "$ntrace" tv verify "ntrace:$scratch/in" --against "ntrace:$scratch/in" >"$scratch/got" 2>"$scratch/err"
+! "$ntrace" tv verify "ntrace:$scratch/in" --against "ntrace:$scratch/in" >"$scratch/got" \
+	2>"$scratch/err"
 result $? "an N-Trace against an N-Trace"
 says "one of them has to be tv:FILE" "and says what to give"
 
@@ -185,16 +195,20 @@ index=$(readelf -lW "$elf" | awk '/^  [A-Z]/ && $2 ~ /^0x/ { if ($1 == "LOAD") {
 at=$(($(header) + 56 * index))
 poke()		# OFFSET: a word of ones, as far as numbers of files go
 {
-	cp "$elf" "$scratch/poked.elf" && printf '\377\377\377\177' | dd of="$scratch/poked.elf" bs=1 seek=$(($1)) conv=notrunc 2>/dev/null
+	cp "$elf" "$scratch/poked.elf" &&
+		printf '\377\377\377\177' |
+		dd of="$scratch/poked.elf" bs=1 seek=$(($1)) conv=notrunc 2>/dev/null
 	! "$ntrace" tv from-elf "$scratch/poked.elf" -o "$scratch/none" 2>"$scratch/err"
 }
 poke at+32
 result $? "a segment that the file does not have"
-says "poked.elf: segment $index has 0x7fffffff bytes from 0x[0-9a-f]*, the file only 0x" "and says how much there is"
+says "poked.elf: segment $index has 0x7fffffff bytes from 0x[0-9a-f]*, the file only 0x" \
+	"and says how much there is"
 cp "$elf" "$scratch/poked.elf"
 printf '\0\0\0\0' | dd of="$scratch/poked.elf" bs=1 seek=$((at + 40)) conv=notrunc 2>/dev/null
 ! "$ntrace" tv from-elf "$scratch/poked.elf" -o "$scratch/none" 2>"$scratch/err"
 result $? "a segment that is larger than its memory"
-says "segment $index has 0x[0-9a-f]* bytes in the file, more than the 0x0 in memory" "and says by how much"
+says "segment $index has 0x[0-9a-f]* bytes in the file, more than the 0x0 in memory" \
+	"and says by how much"
 
 finish

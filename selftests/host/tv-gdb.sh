@@ -11,7 +11,8 @@ result()	# STATUS NAME
 	[ "$1" = 0 ] || sed 's/^/# /' "$scratch/got" "$scratch/err" | head -20
 }
 
-# verify WANTED-STATUS NAME OPTION... : a stub may take its time to start, unless an option says less
+# verify WANTED-STATUS NAME OPTION... : a stub may take its time to start, unless an option says
+# less
 verify()
 {
 	local want=$1 name=$2 status=0
@@ -183,7 +184,8 @@ says 'a packet of more than' "and says so"
 verify 2 "a byte that repeats no number of times" --against "gdb-pipe:$stub count"
 says "expected how often a byte repeats in a packet, \` ' to \`~', got byte 1f" "and says so"
 verify 2 "another protocol" --against "gdb-pipe:echo HTTP/1.1 400; sleep 5"
-says "does not speak GDB's protocol: expected \`\$' or \`+' between packets, got byte 48" "and says so"
+says "does not speak GDB's protocol: expected \`\$' or \`+' between packets, got byte 48" \
+	"and says so"
 # what only a sweep looks at: from the tenth instruction on
 verify 1 "a sweep with every fourth group" --against "gdb-pipe:$stub flags" --sweep 4
 says '0xa0: fcsr: trace 0, verifier 3' "finds it in the next fourth"
@@ -245,7 +247,8 @@ seed=${SEED:-$RANDOM}
 bad=
 for n in {1..8}; do
 	status=0
-	timeout $hang "$ntrace" tv verify "$scratch/trace" --against "gdb-pipe:$stub noise $((seed + n))" \
+	timeout $hang "$ntrace" tv verify "$scratch/trace" \
+		--against "gdb-pipe:$stub noise $((seed + n))" \
 		--timeout 1 >"$scratch/got" 2>"$scratch/err" || status=$?
 	[ $status -le 2 ] && ! grep -q Sanitizer "$scratch/err" || { bad=$((seed + n)); break; }
 done

@@ -198,7 +198,8 @@ verify()
 
 	python3 "$scratch/write.py" "$scenario" "$scratch/trace"
 	timeout $hang "$ntrace" tv verify "$scratch/trace" --most 1000 --timeout $hang "$@" \
-		--against "gdb-pipe:python3 $scratch/stub.py $scenario" >"$scratch/got" 2>"$scratch/err" ||
+		--against "gdb-pipe:python3 $scratch/stub.py $scenario" >"$scratch/got" \
+		2>"$scratch/err" ||
 		status=$?
 	sed -n 's/^\(0x[0-9a-f]*\): \([^:]*\):.*/\1 \2/p' "$scratch/got" >"$scratch/differences"
 	[ $status = "$want" ]

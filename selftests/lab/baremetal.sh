@@ -23,7 +23,8 @@ trace()
 runs()
 {
 	trace "$1"
-	[ $? = 0 ] && grep -q '^tour: sum .* illegal 400 fault 200 ecall 200 user 25 ticked' "$dir/qemu.out" && return
+	[ $? = 0 ] && grep -q '^tour: sum .* illegal 400 fault 200 ecall 200 user 25 ticked' \
+		"$dir/qemu.out" && return
 	ok 1 "${1:-defaults}: runs" "$dir/qemu.out"
 	return 1
 }
@@ -55,7 +56,8 @@ lossy()
 		$build/host/truthcmp --truth 0=$dir/0.tv --format ntrace --require $least --allow-loss" \
 		>"$dir/verdict" 2>"$dir/err" || status=$?
 	verdict=$(head -n 1 "$dir/verdict")
-	ok $status "$options: $(figure insns) instructions, $(figure traps) traps" "$dir/verdict" "$dir/err"
+	ok $status "$options: $(figure insns) instructions, $(figure traps) traps" "$dir/verdict" \
+		"$dir/err"
 }
 
 "$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal >"$dir/make.out" 2>&1
@@ -82,20 +84,23 @@ done
 # nothing with the encoder's.
 at()		# SYMBOL [PROGRAM]
 {
-	"$lab/enter" riscv64-unknown-elf-nm "${2:-$program}" | awk -v name="$1" '$3 == name { print "0x" $1 }'
+	"$lab/enter" riscv64-unknown-elf-nm "${2:-$program}" |
+		awk -v name="$1" '$3 == name { print "0x" $1 }'
 }
 
 for mode in htm btm; do
 	some=mode=$mode,retstack=3
 	same 100000 10000 $some,range=$(at qsort):$(at exit) --retstack=3
 	same 100000 1000 $some,start_stop=$(at on_trap):$(at compare) --retstack=3
-	lossy insns=100000,drops=100 $some,range=$(at ackermann):$(at far),overflow=100/7 --retstack=3
+	lossy insns=100000,drops=100 $some,range=$(at ackermann):$(at far),overflow=100/7 \
+		--retstack=3
 done
 
-# The truth has witnesses, too: the full state of the same run, which the model writes by other means,
-# and the hart's own counter of instructions. A shorter run: the state is slow.
+# The truth has witnesses, too: the full state of the same run, which the model writes by other
+# means, and the hart's own counter of instructions. A shorter run: the state is slow.
 short=$dir/short/tour.elf
-"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal ROUNDS=60 out="$dir/short" "$short" >"$dir/make.out" 2>&1
+"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal ROUNDS=60 out="$dir/short" \
+	"$short" >"$dir/make.out" 2>&1
 ok $? "a shorter run builds" "$dir/make.out"
 
 # watch OPTIONS [QEMU OPTION...]: run it; leaves what it says in $dir/short.out
@@ -104,9 +109,11 @@ watch()
 	local options=$1
 
 	shift
-	"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none -kernel "$short" \
+	"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none -kernel \
+		"$short" \
 		-display none -semihosting-config enable=on,target=native "$@" \
-		-plugin "$plugin,trace=/dev/null,truth=$dir/%d.tv,$options" </dev/null >"$dir/short.out" 2>&1
+		-plugin "$plugin,trace=/dev/null,truth=$dir/%d.tv,$options" </dev/null \
+		>"$dir/short.out" 2>&1
 }
 
 # witness INSTRUCTIONS TITLE OPTIONS [TRUTHSTATE OPTION...]
@@ -116,13 +123,16 @@ witness()
 
 	shift 3
 	watch "state=$dir/%d.state${options:+,$options}" || status=$?
-	[ $status != 0 ] || "$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --state "$dir/0.state" \
+	[ $status != 0 ] || "$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" \
+		--state "$dir/0.state" \
 		--insns "$least" "$@" >"$dir/verdict" 2>"$dir/err" || status=$?
-	ok $status "truth and state of one run, $title: $(head -n 1 "$dir/verdict")" "$dir/short.out" "$dir/verdict" "$dir/err"
+	ok $status "truth and state of one run, $title: $(head -n 1 "$dir/verdict")" \
+		"$dir/short.out" "$dir/verdict" "$dir/err"
 }
 
 witness 600000 "all of it" ""
-"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --state "$dir/0.state" --privileges 8 >"$dir/verdict" 2>&1
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --state "$dir/0.state" --privileges 8 \
+	>"$dir/verdict" 2>&1
 [ $? = 1 ] && grep -q '^different' "$dir/verdict"
 ok $? "... which is not that of M mode alone" "$dir/verdict"
 witness 20 "U mode alone" privileges=1 --privileges 1
@@ -131,9 +141,11 @@ witness 100000 "a range of addresses" "range=$range" --range "$range"
 
 watch mode=btm -icount shift=0,sleep=off
 counted=$(sed -n 's/^tour: counted //p' "$dir/short.out")
-"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted "${counted:-0}" --insns 500000 >"$dir/verdict" 2>&1
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted "${counted:-0}" --insns 500000 \
+	>"$dir/verdict" 2>&1
 ok $? "minstret counts what the truth has: ${counted:-nothing}" "$dir/short.out" "$dir/verdict"
-"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted $((${counted:-0} + 1)) >"$dir/verdict" 2>&1
+"$lab/enter" "$build/host/truthstate" --truth "$dir/0.tv" --counted $((${counted:-0} + 1)) \
+	>"$dir/verdict" 2>&1
 [ $? = 1 ] && grep -q '^different' "$dir/verdict"
 ok $? "... and not one more" "$dir/verdict"
 

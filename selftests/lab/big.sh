@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# 64 MB of trace (in make check 21) in one run through a 1 MB AUX buffer. With default options at least 90 % of
-# what ran is decoded, each loss is reported by the decoder, and decoding resumed behind it;
-# with stalling all of it. Recorded to memory first: /mnt is slower than a disk would be.
+# 64 MB of trace (in make check 21) in one run through a 1 MB AUX buffer. With default options at
+# least 90 % of what ran is decoded, each loss is reported by the decoder, and decoding resumed
+# behind it; with stalling all of it. Recorded to memory first: /mnt is slower than a disk would be.
 # On a busy machine the driver's timer fires late, or perf reads late, and the emulated sink fills
 # meanwhile. How late it was the guest measures, poll by poll; the 90 % are of the time left. What
 # the driver itself does too late is no part of it.
-# Where time is the instructions that ran (-icount), nobody is late: there ntrace record loses no more
-# than perf record (make check-all alone).
+# Where time is the instructions that ran (-icount), nobody is late: there ntrace record loses no
+# more than perf record (make check-all alone).
 # For less: JUMPS=1000.
 
 name=big
@@ -58,7 +58,8 @@ polls()
 			if (timer in due && now > due[timer])
 				late += now - due[timer]
 		}
-		END { printf "%d %.0f %.0f\n", n, late / 1e6, (last - first) / 1e6 }' "$dir/one/share/timers"
+		END { printf "%d %.0f %.0f\n", n, late / 1e6, (last - first) / 1e6 }' \
+			"$dir/one/share/timers"
 }
 
 # ms from each record of a buffer that was full, as perf had not read, to the next record

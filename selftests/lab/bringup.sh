@@ -118,7 +118,8 @@ more bad 'DIFFERS: bf000000.trace: timed out waiting for Enable=0 and Empty=1' e
 more bad 'DIFFERS: the encoder says that it overflowed' overflow=20/3
 more bad 'DIFFERS: .*trace@bf000000 is not used' active=never
 more bad 'bf000000.trace: its registers from 0x000: 0x[0-9a-f]{8}, 0x00010100, ' impl=0x00010100
-more bad 'bf001000.trace: its registers from 0x000: 0x[0-9a-f]{8}, 0x00002902, ' sink_impl=0x00002902
+more bad 'bf001000.trace: its registers from 0x000: 0x[0-9a-f]{8}, 0x00002902, ' \
+	sink_impl=0x00002902
 more bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0:0x100
 bad 'DIFFERS: .*trace@bf001000 is not used' nostick=sink:0x20:0xf00
 more bad 'DIFFERS: .*trace@bf000000 is not used' nostick=te:0:0x70

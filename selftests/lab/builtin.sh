@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The driver as a part of the kernel: what make series ends with, on Linux 6.12 and on the newest source
-# at hand, built into a small kernel. That kernel has no module to load. Its KUnit tests run at boot,
-# guest/* pass, and what it records of a program and of itself is what ran. For make check-all alone.
+# The driver as a part of the kernel: what make series ends with, on Linux 6.12 and on the newest
+# source at hand, built into a small kernel. That kernel has no module to load. Its KUnit tests run
+# at boot, guest/* pass, and what it records of a program and of itself is what ran. For make
+# check-all alone.
 # TREES="6.12 newest" in the environment: one of them.
 
 name=builtin
@@ -50,7 +51,8 @@ boots()
 
 	guest "$which" "$dir/guest.sh"
 	ok $? "$which: boots, the PMU is there and no module" "$dir/$which/guest.out"
-	grep -c '^ok ' "$dir/$which/share/kunit" >"$log" && ! grep '^not ok' "$dir/$which/share/kunit"
+	grep -c '^ok ' "$dir/$which/share/kunit" >"$log" &&
+		! grep '^not ok' "$dir/$which/share/kunit"
 	ok $? "$which: KUnit at boot: $(cat "$log") cases" "$dir/$which/share/kunit"
 	for what in prog all; do
 		n=$((n + 1))
@@ -81,7 +83,8 @@ guest_tests()
 		ok $said "$which: $t: $(wc -l <"$dir/passed") passed, $(grep -c -i '# skip' "$dir/good") skipped" \
 			"$dir/bad" "$dir/good" "$log"
 	done
-	sed -n "s/^ok [0-9]* - \(.*\) # [Ss][Kk][Ii][Pp] $reason$/\1/p" "$tap" | LC_ALL=C sort >"$dir/skipped"
+	sed -n "s/^ok [0-9]* - \(.*\) # [Ss][Kk][Ii][Pp] $reason$/\1/p" "$tap" |
+		LC_ALL=C sort >"$dir/skipped"
 	[ "$(cat "$dir/skipped")" = "$modules" ]
 	ok $? "$which: $(wc -l <"$dir/skipped") of all are about a module, and skip" "$dir/skipped"
 }

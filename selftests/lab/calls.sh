@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace calls counts what the hart did: of each function of a program how many calls came to their
 # end, how many were left without a return or cut, and how many instructions retired in it and in
-# what it called. calls.py works that out from the truth, by itself. qsort, which calls as prog does and
-# most often, is judged in make check-all only; here its edges are added up.
+# what it called. calls.py works that out from the truth, by itself. qsort, which calls as prog does
+# and most often, is judged in make check-all only; here its edges are added up.
 
 name=calls
 smp=1		# one hart's truth is the whole truth, in its order
@@ -43,7 +43,8 @@ judge()
 	shift 3
 
 	"$lab/enter" "$build/host/truthlist" --segment "$number" "$stream" |
-		python3 "$top/selftests/lab/calls.py" elf="$build/guest/bin/$program" csv="$dir/$what.csv" "$@" \
+		python3 "$top/selftests/lab/calls.py" elf="$build/guest/bin/$program" \
+			csv="$dir/$what.csv" "$@" \
 			>"$dir/$what.said" 2>&1
 	local status=$?
 
@@ -59,51 +60,68 @@ for p in "${programs[@]}"; do
 	ok $? "$p: $said" "$dir/$p.err" "$dir/$p.said"
 done
 
-# What ran in each function and in what it called is the same for pprof. (A system call executes nothing.)
+# What ran in each function and in what it called is the same for pprof. (A system call executes
+# nothing.)
 for p in prog recurse signals; do
 	tr -d '"' <"$dir/$p.csv" | awk -F, 'NR > 1 && $7 + $8 { own[$1] += $7; total[$1] += $8 }
 		END { for (f in total) print f, own[f], total[f] }' | sort >"$dir/want"
 	profile_of()	# FORMAT
 	{
-		"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format="$1" "$share/$p.data" 2>"$dir/$p.err"
+		"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" \
+			--format="$1" "$share/$p.data" 2>"$dir/$p.err"
 	}
-	profile_of pprof >"$dir/pb" && python3 "$top/selftests/host/pprof.py" functions "$dir/pb" | grep -v ' 0 0$' | sort >"$dir/got" &&
+	profile_of pprof >"$dir/pb" &&
+		python3 "$top/selftests/host/pprof.py" functions "$dir/pb" | grep -v ' 0 0$' |
+		sort >"$dir/got" &&
 		diff "$dir/want" "$dir/got" >"$dir/diff" && [ "$(wc -l <"$dir/got")" -ge 10 ]
-	ok $? "$p: pprof has $(wc -l <"$dir/got") functions as ntrace calls has them" "$dir/diff" "$dir/$p.err"
+	ok $? "$p: pprof has $(wc -l <"$dir/got") functions as ntrace calls has them" "$dir/diff" \
+		"$dir/$p.err"
 	profile_of folded | awk '{ n += $NF } END { print n }' >"$dir/got"
 	awk '{ n += $2 } END { print n }' "$dir/want" | diff - "$dir/got" >"$dir/diff"
 	ok $? "$p: folded stacks have all instructions" "$dir/diff" "$dir/$p.err"
 done
-"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=pprof "$share/prog.data" >"$dir/pb" &&
+"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=pprof \
+	"$share/prog.data" >"$dir/pb" &&
 	python3 "$top/selftests/host/pprof.py" files "$dir/pb" >"$dir/got" &&
-	"$lab/enter" readelf -n "$build/guest/bin/prog" | awk '/Build ID/ { print $3 }' >"$dir/want" &&
+	"$lab/enter" readelf -n "$build/guest/bin/prog" |
+	awk '/Build ID/ { print $3 }' >"$dir/want" &&
 	[ -s "$dir/want" ] && head -n 1 "$dir/got" | cut -d' ' -f1 | diff "$dir/want" - >"$dir/diff"
 ok $? "pprof: the program is the first file, by its build-id" "$dir/diff"
 
-# Edges of several recordings, added up: the profile of each program is that of the recordings together.
-"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges --others -o "$dir/a.edges" \
+# Edges of several recordings, added up: the profile of each program is that of the recordings
+# together.
+"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges --others -o \
+	"$dir/a.edges" \
 	"$share/prog.data" "$share/qsort.data" 2>"$dir/edges.err" &&
-	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges --others --kernel -o "$dir/b.edges" \
+	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=edges \
+		--others --kernel -o "$dir/b.edges" \
 		"$share/kernel.data" 2>>"$dir/edges.err"
-[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" merge --flatten -o "$dir/sum.edges" "$dir/b.edges" "$dir/a.edges" "$dir/b.edges" &&
-	"$lab/enter" "$build/host/ntrace" profile --format=bolt --elf "$build/guest/bin/prog" "$dir/sum.edges" >"$dir/got" 2>>"$dir/edges.err"
-[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" --format=bolt --elf "$build/guest/bin/prog" \
+[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" merge --flatten -o "$dir/sum.edges" \
+	"$dir/b.edges" "$dir/a.edges" "$dir/b.edges" &&
+	"$lab/enter" "$build/host/ntrace" profile --format=bolt --elf "$build/guest/bin/prog" \
+		"$dir/sum.edges" >"$dir/got" 2>>"$dir/edges.err"
+[ $? -le 1 ] && "$lab/enter" "$build/host/ntrace" profile --buildid-dir "$share/debug" \
+	--format=bolt --elf "$build/guest/bin/prog" \
 	"$share/prog.data" "$share/kernel.data" >"$dir/want" 2>>"$dir/edges.err"
 [ -s "$dir/want" ] && grep '^B' "$dir/want" | diff - <(grep '^B' "$dir/got") >"$dir/diff"
-ok $? "edges of three recordings, merged: each branch of prog as of its recordings" "$dir/diff" "$dir/edges.err"
+ok $? "edges of three recordings, merged: each branch of prog as of its recordings" "$dir/diff" \
+	"$dir/edges.err"
 for what in a b; do
 	"$lab/enter" "$build/host/ntrace" merge --show "$dir/$what.edges" >"$dir/$what.shown"
 done
-grep -q '\[kernel.kallsyms\]' "$dir/b.shown" && [ -s "$dir/a.shown" ] && ! grep -q kallsyms "$dir/a.shown"
+grep -q '\[kernel.kallsyms\]' "$dir/b.shown" && [ -s "$dir/a.shown" ] &&
+	! grep -q kallsyms "$dir/a.shown"
 ok $? "edges have the kernel on request only"
 
 # Of each single call the sums are those of its function.
 for p in prog recurse; do
 	function=compare
 	[ $p = prog ] || function=fib
-	"$lab/enter" "$build/host/ntrace" calls --buildid-dir "$share/debug" --format=csv --function=$function \
+	"$lab/enter" "$build/host/ntrace" calls --buildid-dir "$share/debug" --format=csv \
+		--function=$function \
 		"$share/$p.data" >"$dir/$p.one" 2>"$dir/$p.err" &&
-		python3 "$top/selftests/lab/calls.py" one="$dir/$p.one" csv="$dir/$p.csv" >"$dir/$p.said" 2>&1
+		python3 "$top/selftests/lab/calls.py" one="$dir/$p.one" csv="$dir/$p.csv" \
+			>"$dir/$p.said" 2>&1
 	ok $? "$p: $(tail -n 1 "$dir/$p.said")" "$dir/$p.said" "$dir/$p.err"
 done
 
@@ -120,18 +138,21 @@ documented calls --buildid-dir "$share/debug" perf.data >"$dir/table" 2>"$dir/pr
 tr -d '"' <"$dir/prog.csv" | awk -F, '$1 ~ /^(load|draw|shade|weigh|fib|compare)$/ { print $1, $4, $6, $7, $8 }' |
 	sort | diff - "$dir/got" >"$dir/diff" && [ "$(wc -l <"$dir/got")" = 6 ]
 ok $? "ntrace calls perf.data: the table has what the CSV has" "$dir/diff" "$dir/table"
-documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/table" 2>"$dir/prog.err" &&
+documented calls --buildid-dir "$share/debug" --function=fib perf.data >"$dir/table" \
+	2>"$dir/prog.err" &&
 	[ "$(($(wc -l <"$dir/table") - 1))" = "$(awk '$1 == "fib" { print $2 }' "$dir/got")" ]
 ok $? "ntrace calls --function=fib perf.data: $(($(wc -l <"$dir/table") - 1)) calls" "$dir/prog.err"
 
 # What a thread does between two intervals is unknown: no call and no run reaches from one into the
-# other. Each is of a thousand branches, the quickest of the first third and of the last one: whatever
-# else the machine did meanwhile was at another time.
+# other. Each is of a thousand branches, the quickest of the first third and of the last one:
+# whatever else the machine did meanwhile was at another time.
 calls_list()	# COMMAND ARGUMENT...: of prog.data
 {
-	"$lab/enter" "$build/host/ntrace" "$1" --buildid-dir "$share/debug" "${@:2}" "$share/prog.data"
+	"$lab/enter" "$build/host/ntrace" "$1" --buildid-dir "$share/debug" "${@:2}" \
+		"$share/prog.data"
 }
-calls_list script 2>"$dir/prog.err" | sed -n 's/^.* \([0-9]*\.[0-9]*\): *branches:.*/\1/p' >"$dir/times"
+calls_list script 2>"$dir/prog.err" |
+	sed -n 's/^.* \([0-9]*\.[0-9]*\): *branches:.*/\1/p' >"$dir/times"
 read -r -a moment < <(awk '
 	function quickest(from, to,	i, at) {
 		for (at = i = from; i + 1000 <= to; i++)
@@ -145,7 +166,8 @@ between()	# COMMAND ARGUMENT...
 {
 	calls_list "$1" --time="${moment[0]},${moment[1]} ${moment[2]},${moment[3]}" "${@:2}"
 }
-between timeline >"$dir/timeline" 2>>"$dir/prog.err" && between calls --format=csv >"$dir/some" 2>>"$dir/prog.err" &&
+between timeline >"$dir/timeline" 2>>"$dir/prog.err" &&
+	between calls --format=csv >"$dir/some" 2>>"$dir/prog.err" &&
 	python3 - "$dir/timeline" "$dir/some" "${moment[@]}" >"$dir/said" 2>&1 <<'END'
 import csv, json, sys
 m = [float(t) for t in sys.argv[3:]]				# seconds
@@ -159,7 +181,8 @@ print(f'{len(slices)} slices up to {longest:.6f} s, {len(calls)} functions up to
 sys.exit(max(longest, slowest) > most or m[2] - m[1] <= most or len(calls) < 2)
 END
 ok $? "two intervals: $(tail -n 1 "$dir/said")" "$dir/prog.err" "$dir/said"
-between profile --elf="$build/guest/bin/prog" >"$dir/runs" 2>"$dir/prog.err" && [ -s "$dir/runs" ] && [ ! -s "$dir/prog.err" ]
+between profile --elf="$build/guest/bin/prog" >"$dir/runs" 2>"$dir/prog.err" &&
+	[ -s "$dir/runs" ] && [ ! -s "$dir/prog.err" ]
 ok $? "two intervals: a profile without runs that nobody executed" "$dir/prog.err"
 
 # With the kernel there are gaps, of the handler that moves windows; the program is the same.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What code ran, and whose: libraries loaded where others were, code made at run time, the vDSO, tasks
-# told by context switches where the trace does not tell them, other events between the right samples.
+# What code ran, and whose: libraries loaded where others were, code made at run time, the vDSO,
+# tasks told by context switches where the trace does not tell them, other events between the right
+# samples.
 
 name=code
 . "$(dirname "$0")/lib.bash"
@@ -31,7 +32,8 @@ ok $? "recordings" "$dir/run/guest.out"
 compare run 1 reload b
 ok $? "two libraries, one after the other at the same place: $(figures)" "$out" "$err"
 
-"$lab/enter" "$build/host/truthcmp" --branches --types --segment 2 --tid $("$lab/truths" "$dir/run") \
+"$lab/enter" "$build/host/truthcmp" --branches --types --segment 2 \
+	--tid $("$lab/truths" "$dir/run") \
 	<"$share/jit.txt" >"$log" 2>&1
 ok $? "code made at run time, twice at the same place: $(head -n 1 "$log")" "$log"
 # Four times a loop of a thousand rounds, in the odd ones with half as many branches more
@@ -46,19 +48,22 @@ ok $? "without perf inject --jit it is missed, and named" "$share/jit-without.tx
 compare run 6 vdso b --require migrations=10
 ok $? "the vDSO: $(figures)" "$out" "$err"
 # Whoever asks libc for the time comes to the vDSO, and back.
-host_perf run script -i "$share/vdso.data" --itrace=b -F flags,ip,sym,symoff,dso,addr >"$log" 2>"$log.err"
+host_perf run script -i "$share/vdso.data" --itrace=b -F flags,ip,sym,symoff,dso,addr >"$log" \
+	2>"$log.err"
 calls=$(grep -c '^ *call .* => .* _*clock_gettime+0x0 (.*/bounce)' "$log")
 entered=$(grep -c '^ *call .* (.*/bounce) => .* __vdso_clock_gettime+0x0 (\[vdso\])' "$log")
 left=$(grep -c '^ *return .* __vdso_clock_gettime+0x[0-9a-f]* (\[vdso\]) => .*/bounce)' "$log")
 [ "$calls" -ge 100 ] && [ "$entered" = "$calls" ] && [ "$left" = "$calls" ]
 ok $? "the vDSO: $calls calls of clock_gettime, $entered into [vdso], $left back" "$log" "$log.err"
 
-# The same with branches and jumps that perf does not know, in each file it reads. Configuration tells.
+# The same with branches and jumps that perf does not know, in each file it reads. Configuration
+# tells.
 mkdir -p "$dir/custom/share"
 ln "$dir"/run/truth.*.zst "$dir/run/console.harts" "$dir/custom"
 ln "$share/vdso.data" "$dir/custom/share"
 cp -a "$share/debug" "$dir/custom/share"
-changed=$(find "$dir/custom/share/debug" -type f -name elf -exec "$top/selftests/lab/custom.py" {} +)
+changed=$(find "$dir/custom/share/debug" -type f -name elf -exec "$top/selftests/lab/custom.py" {} \
+	+)
 [ "$changed" -gt 10000 ]
 ok $? "$changed branches and jumps have become custom ones"
 compare custom 6 vdso b
@@ -80,7 +85,8 @@ for words in "0x7f" "0x7f/0xb 0x707f/0x600b"; do
 	! "$lab/enter" env PERF_CONFIG="$dir/bad.perfconfig" "$build/perf-x86_64/perf" script \
 		-i "$share/vdso.data" --itrace=b >"$log" 2>"$log.err" &&
 		grep -q "^ntrace.branches: \`${words##* }'" "$log.err" && [ ! -s "$log" ]
-	ok $? "ntrace.branches=$words is refused: $(grep -m 1 ntrace.branches "$log.err")" "$log" "$log.err"
+	ok $? "ntrace.branches=$words is refused: $(grep -m 1 ntrace.branches "$log.err")" "$log" \
+		"$log.err"
 done
 
 compare run 3 switch b --require insns=1000000,migrations=1
@@ -88,7 +94,8 @@ ok $? "tasks by context switches, without Ownership: $(figures)" "$out" "$err"
 
 # Behind a switch on a CPU all samples there are the next task's; time does not go backwards.
 for file in owned beside; do
-	host_perf run script -i "$share/$file.data" --itrace=be -F cpu,tid,time,event,trace --ns 2>"$log.err" |
+	host_perf run script -i "$share/$file.data" --itrace=be -F cpu,tid,time,event,trace \
+		--ns 2>"$log.err" |
 		awk '{ cpu = $2; time = $3 + 0; if (time < last[cpu]) back++; last[cpu] = time }
 			/ error / { errors++; next }
 			/sched_switch:/ { match($0, /next_pid=[0-9]+/); next_pid = substr($0, RSTART + 9, RLENGTH - 9)

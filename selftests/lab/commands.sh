@@ -25,7 +25,8 @@ bare()		# NAME OPTIONS: prog, trace.bin and truth.tv in a directory of that name
 	mkdir -p "$dir/bare/$1"
 	cp "$build/baremetal/tour.elf" "$dir/bare/$1/prog"
 	cp "$build/guest/root/lib/riscv64-linux-gnu/libm.so.6" "$dir/bare/$1/libm.so"
-	(cd "$dir/bare/$1" && "$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu rv64 -bios none \
+	(cd "$dir/bare/$1" && "$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 \
+		-cpu rv64 -bios none \
 		-kernel "$PWD/prog" -display none -semihosting-config enable=on,target=native \
 		-plugin "$build/host/ntrace-plugin.so,trace=$PWD/%d.nt,truth=$PWD/truth.%d,mode=htm,$2" \
 		</dev/null >qemu.out 2>&1 && mv 0.nt trace.bin && [ -s truth.0 ])
@@ -66,7 +67,8 @@ truth()
 	local file=$where/truth.$recording.txt
 
 	# shellcheck disable=SC2046
-	[ -s "$file" ] || "$lab/enter" "$build/host/truthlist" $(segment) "$(stream)" >"$file" || return
+	[ -s "$file" ] || "$lab/enter" "$build/host/truthlist" $(segment) "$(stream)" >"$file" ||
+		return
 	echo "$file"
 }
 
@@ -107,8 +109,10 @@ check_recording()
 check_part()
 {
 	# shellcheck disable=SC2046
-	here sh -c 'perf script --itrace=i1ie -F cpu,tid,event,ip | grep -a -v "cpu-clock"' >"$where/list" &&
-		"$lab/enter" "$build/host/truthpart" --segment "$entry" $("$lab/truths" "$dir/run") "$@" <"$where/list"
+	here sh -c 'perf script --itrace=i1ie -F cpu,tid,event,ip | grep -a -v "cpu-clock"' \
+		>"$where/list" &&
+		"$lab/enter" "$build/host/truthpart" --segment "$entry" \
+			$("$lab/truths" "$dir/run") "$@" <"$where/list"
 }
 
 check_branches()
@@ -135,7 +139,8 @@ check_shares()
 {
 	judge own-shares >"$where/list" || { tail -n 1 "$where/list"; return 1; }
 	# shellcheck disable=SC2046
-	tail -n +2 "$where/list" | "$lab/enter" "$build/host/truthtv" --truth "0=$(stream)" $(segment) \
+	tail -n +2 "$where/list" | "$lab/enter" "$build/host/truthtv" --truth "0=$(stream)" \
+		$(segment) \
 		--most "$1" $(head -n 1 "$where/list") && judge callees bound="$1"
 }
 
@@ -153,7 +158,8 @@ check_profile() { judge profile "$@"; }
 
 check_timeline()
 {
-	# without bounds it has everything; that the branches it is made of are true is another entry
+	# without bounds it has everything; that the branches it is made of are true is another
+	# entry
 	here sh -c 'ntrace timeline --min=0 --depth=512 perf.data >full.json' &&
 		judge timeline full="$where/full.json"
 }
@@ -177,13 +183,15 @@ check_stat()
 
 trace()
 {
-	[ -s "$where/trace.bin" ] || python3 "$documented/check.py" trace out="$where/perf.data" >"$where/trace.bin"
+	[ -s "$where/trace.bin" ] ||
+		python3 "$documented/check.py" trace out="$where/perf.data" >"$where/trace.bin"
 }
 
 # perf archive: the file that ran is in it, byte by byte
 check_archive()
 {
-	"$lab/enter" tar xOf "$where/perf.data.tar.bz2" --wildcards '*/prog/*/elf' | cmp - "$where/prog" &&
+	"$lab/enter" tar xOf "$where/perf.data.tar.bz2" --wildcards '*/prog/*/elf' |
+		cmp - "$where/prog" &&
 		echo "true: the archive has the program"
 }
 
@@ -201,9 +209,12 @@ check_database()
 check_silent()
 {
 	[ ! -s "$out" ] && [ ! -s "$err" ] && [ "$(cat "$where/status.$entry")" = 0 ] || return
-	cp "$where/perf.data" "$where/damaged.data" && python3 "$documented/check.py" damage out="$where/damaged.data" &&
-		here bash -c "${run/perf script/perf script -i damaged.data}" >"$where/damaged.out" 2>/dev/null
-	grep -q 'instruction trace error' "$where/damaged.out" && rm "$where/damaged.data" "$where/damaged.out" &&
+	cp "$where/perf.data" "$where/damaged.data" &&
+		python3 "$documented/check.py" damage out="$where/damaged.data" &&
+		here bash -c "${run/perf script/perf script -i damaged.data}" \
+			>"$where/damaged.out" 2>/dev/null
+	grep -q 'instruction trace error' "$where/damaged.out" &&
+		rm "$where/damaged.data" "$where/damaged.out" &&
 		echo "true: no errors, and some in damaged trace"
 }
 
@@ -218,7 +229,8 @@ check_lines()
 	local found
 
 	found=$(grep -vx -e bind -e unbind -e uevent -e module "$out" | sort | xargs)
-	[ "$found" = "$(printf '%s\n' "$@" | sort | xargs)" ] || { echo "expected $*, shown $found"; return 1; }
+	[ "$found" = "$(printf '%s\n' "$@" | sort | xargs)" ] ||
+		{ echo "expected $*, shown $found"; return 1; }
 	echo "true: $*"
 }
 
@@ -231,25 +243,29 @@ check_sinks()
 		sink=$(printf 'bf%06x.trace' $((0x1000 + hart * 0x2000)))
 		grep -q "$sink" "$out" || { echo "no $sink"; return 1; }
 	done
-	[ "$(wc -l <"$out")" = 2 ] && [ "$(sed 's/.*://' "$out" | sort -u | wc -l)" = 2 ] && echo "true: two sinks"
+	[ "$(wc -l <"$out")" = 2 ] && [ "$(sed 's/.*://' "$out" | sort -u | wc -l)" = 2 ] &&
+		echo "true: two sinks"
 }
 
 # The same of both sinks
 check_each()
 {
-	[ "$(wc -l <"$out")" = 2 ] && [ "$(sed 's/.*://' "$out" | sort -u)" = "$1" ] && echo "true: twice $1"
+	[ "$(wc -l <"$out")" = 2 ] && [ "$(sed 's/.*://' "$out" | sort -u)" = "$1" ] &&
+		echo "true: twice $1"
 }
 
 # The log has that the module was loaded, and nothing that cannot be used
 check_quiet()
 {
-	grep -q 'ntrace: loading' "$out" && ! grep -v -e 'ntrace: loading' -e 'ntrace: module verification' "$out" &&
+	grep -q 'ntrace: loading' "$out" &&
+		! grep -v -e 'ntrace: loading' -e 'ntrace: module verification' "$out" &&
 		echo "true: nothing to complain about"
 }
 
 check_hartid()
 {
-	[ "$(cat "$out")" = "$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts")" ] && echo "true: $(cat "$out")"
+	[ "$(cat "$out")" = "$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts")" ] &&
+		echo "true: $(cat "$out")"
 }
 
 check_sink()
@@ -277,7 +293,9 @@ while IFS=$'\t' read -r -u 3 entry page command how job recording before run che
 		[[ $run != *' >'* ]] || [[ $run == *'&&'* ]] || out=$where/${run##*>}
 	fi
 	# shellcheck disable=SC2086
-	[ "$(cat "$where/status.$entry" 2>/dev/null)" = 0 ] && "check_${check%% *}" $(set -f; [[ $check != *' '* ]] || echo ${check#* }) >"$log" 2>&1
+	[ "$(cat "$where/status.$entry" 2>/dev/null)" = 0 ] &&
+		"check_${check%% *}" $(set -f; [[ $check != *' '* ]] || echo ${check#* }) \
+			>"$log" 2>&1
 	ok $? "${page##*/}: $command: $(tail -n 1 "$log" 2>/dev/null | cut -c1-100)" "$log" "$err"
 	rm -f "$where/list"
 done 3<"$dir/jobs"

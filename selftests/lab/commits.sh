@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Each commit that make series makes, on Linux 6.12 and on the newest source at hand. Whatever of a
-# kernel a commit changes is built at that commit, W=1 and without a warning: for riscv64 as a part of
-# the kernel, as a module and with all that there is switched on, for RV32, and for x86-64 what is not
-# RISC-V's own. So are perf, the selftests, the binding and the pages. checkpatch --strict has nothing
-# to say but what Documentation/cover-letter.rst explains. For make check-all alone: lab/series has the
-# branch itself. TREES="6.12 newest", PARTS="core driver programs perf" and CONFIGURATIONS="riscv64-y
-# riscv64-m riscv64-all rv32-m x86_64" in the environment: some of them.
+# kernel a commit changes is built at that commit, W=1 and without a warning: for riscv64 as a part
+# of the kernel, as a module and with all that there is switched on, for RV32, and for x86-64 what
+# is not
+# RISC-V's own. So are perf, the selftests, the binding and the pages. checkpatch --strict has
+# nothing to say but what Documentation/cover-letter.rst explains. For make check-all alone:
+# lab/series has the branch itself. TREES="6.12 newest", PARTS="core driver programs perf" and
+# CONFIGURATIONS="riscv64-y riscv64-m riscv64-all rv32-m x86_64" in the environment: some of them.
 
 name=commits
 . "$(dirname "$0")/lib.bash"
-[ "${groups:-}" = all ] || { echo "1..0 # SKIP make check-all builds each commit of make series"; exit 4; }
+[ "${groups:-}" = all ] || {
+	echo "1..0 # SKIP make check-all builds each commit of make series"
+	exit 4
+}
 . "$top/selftests/lab/series.bash"
 
 log=$dir/log
@@ -54,7 +58,8 @@ in_kernel()
 
 	shift
 	[ "$config" != x86_64 ] || target=(ARCH=x86_64)
-	"$lab/enter" make -s -j2 -C "$src" O="$out/$config" "${target[@]}" KBUILD_BUILD_TIMESTAMP=now "$@"
+	"$lab/enter" make -s -j2 -C "$src" O="$out/$config" \
+		"${target[@]}" KBUILD_BUILD_TIMESTAMP=now "$@"
 }
 
 # fragment CONFIGURATION: what it has that tinyconfig lacks
@@ -89,7 +94,8 @@ configure()	# CONFIGURATION
 	fi
 	# olddefconfig names values that the fragment sets once more
 	{ cat "$config.first"; fragment "$1"; } >"$config" &&
-		in_kernel "$1" olddefconfig >/dev/null 2>&1 && in_kernel "$1" prepare modules_prepare
+		in_kernel "$1" olddefconfig >/dev/null 2>&1 &&
+		in_kernel "$1" prepare modules_prepare
 }
 
 # What the driver's configuration has come to
@@ -98,7 +104,8 @@ configured()	# CONFIGURATION
 	local value=${1##*-}
 
 	[ $value != all ] || value=m
-	grep -qx "CONFIG_RISCV_NTRACE=$value" "$out/$1/.config" || echo "the driver is not $value in $1"
+	grep -qx "CONFIG_RISCV_NTRACE=$value" "$out/$1/.config" ||
+		echo "the driver is not $value in $1"
 }
 
 # Files of the driver that no Makefile names yet, as a module that is not linked
@@ -108,7 +115,8 @@ early()		# CONFIGURATION
 
 	rm -rf "$early"
 	cp -r "$src/$driver" "$early"
-	objects=$(cd "$early" && find . -name '*.c' -printf '%f\n' | LC_ALL=C sort | sed 's/c$/o/' | xargs)
+	objects=$(cd "$early" && find . -name '*.c' -printf '%f\n' | LC_ALL=C sort |
+		sed 's/c$/o/' | xargs)
 	# the first commit has headers alone
 	[ -n "$objects" ] || return 0
 	echo "obj-m := $objects" >"$early/Makefile"
@@ -134,7 +142,8 @@ uapi_header()
 {
 	echo 'int used;' >"$out/used.c"
 	configure "$1" && in_kernel "$1" headers >/dev/null &&
-		"$lab/enter" riscv64-linux-gnu-gcc -std=c90 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
+		"$lab/enter" riscv64-linux-gnu-gcc -std=c90 -Wall -Wextra -Wpedantic -Werror \
+			-fsyntax-only -x c \
 			-I "$out/$1/usr/include" -include linux/ntrace.h "$out/used.c"
 }
 
@@ -148,7 +157,8 @@ kernel_part()	# SUBJECT
 		[ $config = x86_64 ] || ! wants driver || ! changes "^drivers/" ||
 			silent "$1: $config, driver" build_driver $config
 	done
-	! wants core || ! changes '^include/uapi/' || silent "$1: the header in C90" uapi_header riscv64-y
+	! wants core || ! changes '^include/uapi/' ||
+		silent "$1: the header in C90" uapi_header riscv64-y
 }
 
 # --- what is not compiled ----------------------------------------------------------
@@ -160,15 +170,17 @@ in_lint()	# COMMAND...
 		PATH="$build/lint/usr/bin:/usr/local/bin:/usr/bin:/bin" "$@"
 }
 
-# What dt_binding_check does, for this binding. (The dt-schema of Debian 13 ends by an exception of its
-# own when it reads all that a kernel has.)
+# What dt_binding_check does, for this binding. (The dt-schema of Debian 13 ends by an exception of
+# its own when it reads all that a kernel has.)
 binding_check()
 {
 	local yaml=$src/$bindings/$binding at=$out/binding
 
 	mkdir -p "$at"
-	in_lint yamllint -c "$src/$bindings/.yamllint" "$yaml" && in_lint dt-doc-validate -n "$yaml" &&
-		in_lint dt-mk-schema -j -o "$at/schema.json" "$yaml" "$src/$bindings/vendor-prefixes.yaml" &&
+	in_lint yamllint -c "$src/$bindings/.yamllint" "$yaml" &&
+		in_lint dt-doc-validate -n "$yaml" &&
+		in_lint dt-mk-schema -j -o "$at/schema.json" "$yaml" \
+			"$src/$bindings/vendor-prefixes.yaml" &&
 		in_lint dt-extract-example "$yaml" >"$at/example.dts" &&
 		in_lint dtc -q -I dts -O dtb -o "$at/example.dtb" "$at/example.dts" &&
 		in_lint dt-validate -s "$at/schema.json" "$at/example.dtb" || return
@@ -183,7 +195,8 @@ binding_check()
 kernel_doc()
 {
 	tr '\0' '\n' <"$dir/names" | grep -E "^($driver/.*|include/uapi/linux/ntrace)\.[ch]$" |
-		(cd "$src" && xargs "$lab/enter" sh -c 'cd "$0" && scripts/kernel-doc -none -Wall -Werror "$@"' "$src")
+		(cd "$src" && xargs "$lab/enter" sh -c \
+			'cd "$0" && scripts/kernel-doc -none -Wall -Werror "$@"' "$src")
 }
 
 # What Sphinx says of the folders that have pages of this project's, as for make htmldocs
@@ -198,7 +211,8 @@ pages()
 				BUILDDIR="$3" python3 /usr/share/sphinx/scripts/python3/sphinx-build -b dummy -q \
 				-c Documentation -d "$3/doctrees" -D version=0 -D release=0 -D kerneldoc_srctree=. \
 				-D kerneldoc_bin=scripts/kernel-doc "Documentation/$4" "$3/pages"' \
-			pages "$build/sphinx" "$src" "$out/pages-${folder##*/}" "$folder" >"$dir/said" 2>&1 ||
+			pages "$build/sphinx" "$src" "$out/pages-${folder##*/}" \
+			"$folder" >"$dir/said" 2>&1 ||
 			{ cat "$dir/said"; return 1; }
 		! grep -F ntrace "$dir/said" || return
 	done
@@ -216,7 +230,8 @@ checkpatch()	# COMMIT
 # In a tree that has what the patch brings
 strict()	# IGNORED PATCH
 {
-	"$lab/enter" sh -c 'cd "$0" && exec perl scripts/checkpatch.pl "$@"' "$src" --strict --terse --showfile \
+	"$lab/enter" sh -c 'cd "$0" && exec perl scripts/checkpatch.pl "$@"' \
+		"$src" --strict --terse --showfile \
 		--show-types --ignore "$1" "$2"
 }
 
@@ -224,7 +239,8 @@ strict()	# IGNORED PATCH
 bad_patch()
 {
 	sed '$!N; s/^\(+.*\)$/\1 /' "$dir/patch" >"$dir/bad.patch"
-	! strict "$explained" "$dir/bad.patch" >"$dir/said" 2>&1 && grep -q TRAILING_WHITESPACE "$dir/said"
+	! strict "$explained" "$dir/bad.patch" >"$dir/said" 2>&1 &&
+		grep -q TRAILING_WHITESPACE "$dir/said"
 }
 
 # --- programs ----------------------------------------------------------------------
@@ -232,7 +248,8 @@ bad_patch()
 kselftests()
 {
 	in_kernel riscv64-y headers >/dev/null &&
-		"$lab/enter" make -s -C "$src/tools/testing/selftests" TARGETS=ntrace O="$out/riscv64-y" ARCH=riscv \
+		"$lab/enter" make -s -C "$src/tools/testing/selftests" TARGETS=ntrace \
+			O="$out/riscv64-y" ARCH=riscv \
 			CROSS_COMPILE=riscv64-linux-gnu- USERCFLAGS=-Werror V=1
 }
 
@@ -240,7 +257,8 @@ kselftests()
 perf()
 {
 	"$lab/enter" make -j2 -C "$src/tools/perf" O="$out/perf" PYTHON=python3 \
-		PYTHON_CONFIG=x86_64-linux-gnu-python3-config NO_LIBPERL=1 NO_SLANG=1 NO_GTK2=1 NO_LIBBPF=1 \
+		PYTHON_CONFIG=x86_64-linux-gnu-python3-config NO_LIBPERL=1 NO_SLANG=1 NO_GTK2=1 \
+		NO_LIBBPF=1 \
 		NO_BPF_SKEL=1 NO_LIBAUDIT=1 NO_JEVENTS=1 WERROR=1 >"$out/perf.log" 2>&1 ||
 		{ grep -E -B 2 -A 6 'error:|Error|\*\*\*' "$out/perf.log"; return 1; }
 	! grep -h -E -A 12 'ntrace[-a-z/]*.*\.[ch]:[0-9]+:.*(warning|error): ' "$out/perf.log"
@@ -264,7 +282,8 @@ each_commit()
 		! changes "^($driver/|include/uapi/)" || silent "$subject: kernel-doc" kernel_doc
 		kernel_part "$subject"
 		! changes 'bindings/' || silent "$subject: the binding" binding_check
-		! wants programs || ! changes '^Documentation/.*rst$' || silent "$subject: the pages" pages
+		! wants programs || ! changes '^Documentation/.*rst$' ||
+			silent "$subject: the pages" pages
 		! wants programs || ! changes '^tools/testing/selftests/ntrace/' ||
 			silent "$subject: the selftests" kselftests
 		! changes '^tools/(perf|include)/' || ! wants perf || silent "$subject: perf" perf

@@ -61,17 +61,21 @@ for what in "${builds[@]}"; do
 	args=(gcov="$dir/$what.json" lcov="$dir/$what.lcov" lines="$share/$what.lines")
 	if [ "${what%-O0}" = "$what" ]; then
 		"$lab/enter" "$build/host/truthlist" --segment $n "$stream" |
-			python3 "$top/selftests/lab/coverage.py" truth=- "${args[@]}" >"$dir/$what.said" 2>&1 || status=1
+			python3 "$top/selftests/lab/coverage.py" truth=- "${args[@]}" \
+				>"$dir/$what.said" 2>&1 || status=1
 	else
-		python3 "$top/selftests/lab/coverage.py" "${args[@]}" >"$dir/$what.said" 2>&1 || status=1
+		python3 "$top/selftests/lab/coverage.py" "${args[@]}" >"$dir/$what.said" 2>&1 ||
+			status=1
 	fi
 	ok $status "$what: $(tail -n 1 "$dir/$what.said")" "$dir/$what.err" "$dir/$what.said"
 done
 
 # the same for people: of each line of the source its count, or that there is none
 coverage ways-O0 --source=ways.c >"$dir/source" 2>"$dir/err" &&
-	sed -n '/^SF:.*\/ways\.c$/,/^end_of_record/s/^DA:\([0-9]*\),\([0-9]*\)$/\1 \2/p' "$dir/ways-O0.lcov" >"$dir/want" &&
-	tail -n +2 "$dir/source" | awk '$1 != "-" { print $2, $1 == "never" ? 0 : $1 }' >"$dir/got" &&
+	sed -n '/^SF:.*\/ways\.c$/,/^end_of_record/s/^DA:\([0-9]*\),\([0-9]*\)$/\1 \2/p' \
+		"$dir/ways-O0.lcov" >"$dir/want" &&
+	tail -n +2 "$dir/source" | awk '$1 != "-" { print $2, $1 == "never" ? 0 : $1 }' \
+		>"$dir/got" &&
 	[ -s "$dir/want" ] && cmp "$dir/want" "$dir/got" &&
 	tail -n +2 "$dir/source" | cut -c21- | cmp - "$top/selftests/workloads/ways.c"
 ok $? "--source: the source, with the counts of --format=lcov" "$dir/err" "$dir/source"
@@ -88,7 +92,8 @@ size=$(stat -c %s "$share/ways-O0.data")
 head -c $((size * 3 / 4)) "$share/ways-O0.data" >"$share/cut.data"
 status=0
 coverage cut --elf="$share/ways-O0" --format=lcov >"$dir/cut.lcov" 2>"$dir/err" || status=$?
-[ $status = 1 ] && grep -q 'the file ends in trace' "$dir/err" && grep -q '^DA:[0-9]*,[1-9]' "$dir/cut.lcov" &&
+[ $status = 1 ] && grep -q 'the file ends in trace' "$dir/err" &&
+	grep -q '^DA:[0-9]*,[1-9]' "$dir/cut.lcov" &&
 	! grep -E '^(DA:[0-9]*,0|FNDA:0,)' "$dir/cut.lcov" &&
 	awk -F'[:,]' '/^SF/ { file = $2 } /^DA/ && FNR == NR { whole[file, $2] = $3; next }
 		/^DA/ && $3 > whole[file, $2] { print file, $0, whole[file, $2]; bad = 1 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Control transfer records: what QEMU's own implementation held, read by a module in
 # the guest, is what the trace of the same run says it must have held. Many settings of
-# the registers in one recording: 96 that are fixed and 16 at random, 12 of a CPU, in make check-all 220
-# and 24. SEED=N repeats a run.
+# the registers in one recording: 96 that are fixed and 16 at random, 12 of a CPU, in make check-all
+# 220 and 24. SEED=N repeats a run.
 
 name=ctr
 . "$(dirname "$0")/lib.bash"
@@ -60,7 +60,8 @@ ok $? "all CPUs' trace is what ran: $(figures)" "$out" "$err"
 compare run 3 user b --require insns=1000
 ok $? "user space's trace is what ran: $(figures)" "$out" "$err"
 
-# Of each of 200 rounds the program said all that it did; every register was read, and holds something.
+# Of each of 200 rounds the program said all that it did; every register was read, and holds
+# something.
 awk '
 	$1 == "n" { rounds++ }
 	$1 == "r" { reads[$2]++; values[$2] += $3 !~ /^0+$/ }
@@ -88,7 +89,8 @@ records()
 	local what=$1
 
 	shift
-	buffered=1 host_perf run script -i "$share/$what.data" --itrace=b --dlfilter "$filter" "$@" 2>"$log"
+	buffered=1 host_perf run script -i "$share/$what.data" --itrace=b --dlfilter "$filter" \
+		"$@" 2>"$log"
 }
 
 # stretches NUMBER: where each stretch of the recording begins and ends, as the harts say
@@ -108,9 +110,11 @@ same()
 
 	shift 3
 	stretches "$number" >"$dir/$what.stretches"
-	records "$what" "${places[@]}" --dlarg list="$share/$what.list" "$@" >"$share/$what.trace" &&
+	records "$what" "${places[@]}" --dlarg list="$share/$what.list" \
+		"$@" >"$share/$what.trace" &&
 		"$top/selftests/ctr/ctrcmp.py" "$share/$what.list" "$share/$what.hardware" \
-			"$share/$what.trace" "$dir/$what.stretches" "$dir/$what.equal" >"$dir/$what.out" || status=1
+			"$share/$what.trace" "$dir/$what.stretches" "$dir/$what.equal" \
+			>"$dir/$what.out" || status=1
 	verdict=$(tail -n 1 "$dir/$what.out" 2>/dev/null)
 	ok $status "$title, seed $seed: ${verdict%% types*}" "$dir/$what.out" "$log"
 }
@@ -122,7 +126,8 @@ number()	# NAME: of the last verdict
 
 same task 1 "a thread's records are what its trace says"
 [ "$(number switches)" -gt 0 ] && [ "$(number moves)" -gt 0 ]
-ok $? "R184 over $(number switches) switches and $(number moves) moves to another CPU" "$dir/task.out"
+ok $? "R184 over $(number switches) switches and $(number moves) moves to another CPU" \
+	"$dir/task.out"
 missing=
 for type in 1 2 3 4 5 8 9 a b c d e f; do
 	[[ "$verdict " == *" $type="* ]] || missing+=" $type"
@@ -145,12 +150,14 @@ had()
 }
 
 had "R155 R158 R163 R188 user and kernel, all of it" 'ctl == 3 && entries > 16'
-had "R163 R164 R165 traps into an S-mode that is not recorded, STE set" 'bit(0) && !bit(1) && bit(8) && !bit(7)'
+had "R163 R164 R165 traps into an S-mode that is not recorded, STE set" \
+	'bit(0) && !bit(1) && bit(8) && !bit(7)'
 had "R163 R164 R165 the same, STE clear" 'bit(0) && !bit(1) && !bit(8) && !bit(7)'
 had "R148 R157 filters, more than one" 'bit(33) + bit(34) + bit(35) + bit(37) + bit(40) + bit(41) + bit(45) > 1'
 had "R148 R156 branches not taken" 'bit(36) && entries'
 had "R171 R172 RAS emulation of deep recursion" 'bit(7) && thing == "deep"'
-had "R171 R172 ... of longjmp and signal handlers" 'bit(7) && (thing == "longjmp" || thing == "signals")'
+had "R171 R172 ... of longjmp and signal handlers" \
+	'bit(7) && (thing == "longjmp" || thing == "signals")'
 had "R174 R159 R176 frozen by a breakpoint" 'bit(11) && thing == "break" && frozen'
 for depth in 16 32 64 128 256; do
 	had "R149 R152 R153 depth $depth, full" 'depth == '$depth' && entries == '$depth
@@ -177,9 +184,11 @@ modes=$build/baremetal/modes.elf
 	"$lab/enter" make -s -C selftests/qemu/baremetal out="$build/baremetal" "$modes" &&
 		"$lab/enter" gcc -O2 -Wall -Wextra "${headers[@]}" -o "$dir/modescmp" \
 			selftests/ctr/modescmp.c "${archives[@]}" -lelf &&
-		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu max -bios none -kernel "$modes" \
+		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 128 -cpu max -bios none \
+			-kernel "$modes" \
 			-display none -monitor none -serial none \
-			-semihosting-config enable=on,target=native </dev/null >"$dir/modes.txt" 2>&1
+			-semihosting-config enable=on,target=native </dev/null >"$dir/modes.txt" \
+			2>&1
 } >"$log" 2>&1 && "$lab/enter" "$dir/modescmp" <"$dir/modes.txt" >"$dir/modes.out" 2>>"$log"
 status=$? verdict=$(tail -n 1 "$dir/modes.out" 2>/dev/null)
 ok $status "R163 R164 R165 R166 R171 R172 R174 R175 M-mode, VS and VU, with QEMU's departures: $verdict" \
@@ -190,14 +199,16 @@ ok $status "R163 R164 R165 R166 R171 R172 R174 R175 M-mode, VS and VU, with QEMU
 "$top/selftests/ctr/auxdata.py" "$share/user.data" "$dir/user.trace" >"$log" 2>&1
 ok $? "trace of user space, $(stat -c %s "$dir/user.trace") bytes" "$log"
 for setting in u:256 u,retinh,tkbrinh:64 u,rasemu:32 u,ntbren:256 u,s,ste:16 u:5000 draft:128; do
-	options=(--depth="${setting#*:}" --ctrctl="${setting%:*}") args=(--dlarg depth="${setting#*:}" --dlarg ctrctl="${setting%:*}")
+	options=(--depth="${setting#*:}" --ctrctl="${setting%:*}") \
+		args=(--dlarg depth="${setting#*:}" --dlarg ctrctl="${setting%:*}")
 	case $setting in
 	draft:*) options[1]=--draft args[3]=draft ;;
 	esac
 	"$lab/enter" "$build/host/ntrace" decode --elf "$build/guest/bin/ctrrun" --retstack=3 \
 		--output=ctr "${options[@]}" "$dir/user.trace" >"$dir/decode.txt" 2>"$log" &&
 		records user "${args[@]}" | grep -v '^#' >"$dir/filter.txt" &&
-		[ "$(wc -l <"$dir/decode.txt")" -gt 2 ] && cmp "$dir/decode.txt" "$dir/filter.txt" >>"$log"
+		[ "$(wc -l <"$dir/decode.txt")" -gt 2 ] &&
+		cmp "$dir/decode.txt" "$dir/filter.txt" >>"$log"
 	ok $? "ntrace decode --output=ctr says the same, $setting: $(wc -l <"$dir/decode.txt") lines" \
 		"$log" "$dir/decode.txt" "$dir/filter.txt"
 done
@@ -205,7 +216,8 @@ done
 # refused WORDS ARGUMENT
 refused()
 {
-	! records user --dlarg "$2" >"$dir/refused" && grep -q "$1" "$log" && [ ! -s "$dir/refused" ]
+	! records user --dlarg "$2" >"$dir/refused" && grep -q "$1" "$log" &&
+		[ ! -s "$dir/refused" ]
 	ok $? "refused: $2" "$log" "$dir/refused"
 }
 refused "no field .reting'" ctrctl=u,reting
@@ -218,9 +230,11 @@ refused "is neither cpu nor thread" per=task
 
 "$lab/enter" gcc -O2 -Wall -shared -fpic -I build/perf-source/tools/perf/include \
 	-o "$dir/brstack.so" selftests/ctr/brstack.c >"$log" 2>&1 &&
-	host_perf run script -i "$share/task.data" --itrace=i500il64 --dlfilter "$dir/brstack.so" 2>"$log" |
+	host_perf run script -i "$share/task.data" --itrace=i500il64 --dlfilter "$dir/brstack.so" \
+		2>"$log" |
 	sort -u | "$top/selftests/ctr/brstack.py" >"$dir/brstack.out" 2>>"$log"
-ok $? "types and privileges of branch stacks: $(tail -n 1 "$dir/brstack.out")" "$dir/brstack.out" "$log"
+ok $? "types and privileges of branch stacks: $(tail -n 1 "$dir/brstack.out")" "$dir/brstack.out" \
+	"$log"
 
 [ $failures != 0 ] || rm -rf "$dir/run"
 finish

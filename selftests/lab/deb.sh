@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Debian packages, for make check-all alone (host/packages compares what debian/ says): built twice, in
-# two places, they have the same bytes. In a pristine Debian for riscv64, booted, and in one for amd64
-# they are installed as README says, work, are upgraded and purged, and leave nothing behind. What the
-# installed driver and perf record, the installed perf of amd64 decodes to what ran. PARTS="twice install"
-# in the environment: one of them.
+# Debian packages, for make check-all alone (host/packages compares what debian/ says): built twice,
+# in two places, they have the same bytes. In a pristine Debian for riscv64, booted, and in one for
+# amd64 they are installed as README says, work, are upgraded and purged, and leave nothing behind.
+# What the installed driver and perf record, the installed perf of amd64 decodes to what ran.
+# PARTS="twice install" in the environment: one of them.
 
 name=deb
 . "$(dirname "$0")/lib.bash"
-[ "${groups:-}" = all ] || { echo "1..0 # SKIP make check-all builds and installs packages"; exit 4; }
+[ "${groups:-}" = all ] || {
+	echo "1..0 # SKIP make check-all builds and installs packages"
+	exit 4
+}
 
 log=$dir/log
 share=$dir/run/share
@@ -23,7 +26,8 @@ ok $? "packages are built, lintian has nothing to say" "$log"
 for arch in amd64 riscv64; do
 	(cd "$build/deb" && ls ./*_"$arch".deb | sed 's,./\([a-z0-9-]*\)_.*,\1,') >"$dir/built"
 	[ "$(paste -sd' ' "$dir/built")" = "$(tr ' ' '\n' <<<"$names" |
-		if [ $arch = amd64 ]; then grep -v -e dkms -e recorder; else cat; fi | paste -sd' ')" ]
+		if [ $arch = amd64 ]; then grep -v -e dkms -e recorder; else cat; fi |
+		paste -sd' ')" ]
 	ok $? "$arch: $(paste -sd' ' "$dir/built")" "$dir/built"
 done
 
@@ -33,11 +37,13 @@ twice()
 	local copy=$dir/elsewhere/a-longer-name tree
 
 	mkdir -p "$copy/build"
-	git -C "$top" ls-files -z | tar -c -f - -C "$top" --ignore-failed-read --null -T - 2>/dev/null |
+	git -C "$top" ls-files -z |
+		tar -c -f - -C "$top" --ignore-failed-read --null -T - 2>/dev/null |
 		tar -x -f - -C "$copy"
 	cp "$build/rootfs.apt.conf" "$copy/build/"
 	for tree in rootfs rootfs-deb; do
-		mkdir "$copy/build/$tree" && mount --bind "$build/$tree" "$copy/build/$tree" || return
+		mkdir "$copy/build/$tree" && mount --bind "$build/$tree" "$copy/build/$tree" ||
+			return
 	done
 	(umask 077 && SOURCE_DATE_EPOCH=$(git -C "$top" log -1 --format=%ct) TZ=Asia/Tokyo \
 		"$copy/selftests/qemu/lab/build-deb") &&
@@ -64,8 +70,10 @@ newer()
 
 	tree=$(mktemp -d)
 	dpkg-deb -R "$1" "$tree" || return
-	[ ! -d "$tree/usr/src/ntrace-$version" ] || mv "$tree/usr/src/ntrace-$version" "$tree/usr/src/ntrace-$newer"
-	find "$tree/DEBIAN" "$tree/usr/src" -type f \( -path '*/DEBIAN/*' -o -name dkms.conf \) -exec \
+	[ ! -d "$tree/usr/src/ntrace-$version" ] ||
+		mv "$tree/usr/src/ntrace-$version" "$tree/usr/src/ntrace-$newer"
+	find "$tree/DEBIAN" "$tree/usr/src" -type f \( -path '*/DEBIAN/*' -o -name dkms.conf \
+		\) -exec \
 		sed -i "s/\<${version//./\\.}\>/$newer/g" {} + 2>/dev/null || :
 	sed -i '/dkms\.conf$/d' "$tree/DEBIAN/md5sums"
 	dpkg-deb --root-owner-group -b "$tree" "$2" >/dev/null || return
@@ -80,7 +88,8 @@ cp "$build"/deb/*_amd64.deb "$dir/amd64/debs"
 cp -r "$top/debian/tests" "$build/debian/repo" "$share"
 cp -r "$top/debian/tests" "$build/debian-amd64/repo" "$dir/amd64"
 for where in "$share" "$dir/amd64"; do
-	for deb in "$where"/debs/*.deb; do newer "$deb" "$where/newer" || ok 1 "another version of $deb"; done
+	for deb in "$where"/debs/*.deb; do newer "$deb" "$where/newer" ||
+		ok 1 "another version of $deb"; done
 	# where the test of the library looks for its example
 	mkdir -p "$where/tools-perf/util/ntrace-decoder" "$where/debian"
 	cp "$top/tools-perf/util/ntrace-decoder/example.c" "$where/tools-perf/util/ntrace-decoder"
@@ -150,12 +159,13 @@ esac
 END
 cp "$share/tree.sh" "$dir/amd64"
 
-# left WHERE: files that were not there before the packages were, and are of no package. What netbase
-# and tzdata, which others depend on, write in /etc is not ours.
+# left WHERE: files that were not there before the packages were, and are of no package. What
+# netbase and tzdata, which others depend on, write in /etc is not ours.
 left()
 {
 	comm -13 "$1/before.list" "$1/after.list" | sed -E 's/ [a-z] [0-7]+$//' | LC_ALL=C sort |
-		comm -23 - "$1/owned.list" | grep -vx -e /etc/hosts -e /etc/localtime -e /etc/timezone
+		comm -23 - "$1/owned.list" |
+		grep -vx -e /etc/hosts -e /etc/localtime -e /etc/timezone
 }
 
 # --- amd64 ----------------------------------------------------------------------------
@@ -192,7 +202,8 @@ in_guest()
 		echo "in_debian sh -c '$3' || status=\$?"
 		echo 'leave_debian; exit $status'
 	} >"$dir/guest.sh"
-	guest "$group" "$dir/guest.sh" --driver "" --timeout 3600 --share "$share" --qemu-arg -drive \
+	guest "$group" "$dir/guest.sh" --driver "" --timeout 3600 --share "$share" \
+		--qemu-arg -drive \
 		--qemu-arg "file=$disk,format=raw,if=virtio,cache=unsafe" "${@:4}"
 	ok $? "riscv64: $description" "$dir/$group/guest.out"
 }
@@ -212,16 +223,22 @@ left "$share" >"$dir/left"
 [ -s "$share/before.list" ] && [ ! -s "$dir/left" ]
 ok $? "riscv64: nothing is left behind" "$dir/left"
 
-# --- what was recorded there is decoded here, with what is installed here ---------------------------
+# --- what was recorded there is decoded here, with what is installed here
+# ---------------------------
 
 cp -r "$share/prog.data" "$share/debug" "$dir/amd64"
-other_tree "$tree" "$dir/amd64" perf-ntrace --buildid-dir /mnt/debug script -i /mnt/prog.data --itrace=be \
+other_tree "$tree" "$dir/amd64" perf-ntrace --buildid-dir /mnt/debug script -i /mnt/prog.data \
+	--itrace=be \
 	-F cpu,tid,event,ip,addr,flags >"$dir/branches" 2>"$log" &&
-	"$lab/enter" sh -c 'list=$1; shift; exec "$@" <"$list"' sh "$dir/branches" "$build/host/truthcmp" \
-		--branches --types --tid --segment 1 $("$lab/truths" "$dir/run") >"$dir/verdict" 2>>"$log"
-ok $? "recorded on riscv64, decoded on amd64: what ran: $(head -n 1 "$dir/verdict")" "$dir/verdict" "$log"
+	"$lab/enter" sh -c 'list=$1; shift; exec "$@" <"$list"' sh "$dir/branches" \
+		"$build/host/truthcmp" \
+		--branches --types --tid --segment 1 $("$lab/truths" "$dir/run") >"$dir/verdict" \
+		2>>"$log"
+ok $? "recorded on riscv64, decoded on amd64: what ran: $(head -n 1 "$dir/verdict")" \
+	"$dir/verdict" "$log"
 lines=$(wc -l <"$dir/branches")
-other_tree "$tree" "$dir/amd64" ntrace script --buildid-dir=/mnt/debug /mnt/prog.data >"$dir/script" 2>"$log"
+other_tree "$tree" "$dir/amd64" ntrace script --buildid-dir=/mnt/debug /mnt/prog.data \
+	>"$dir/script" 2>"$log"
 [ "$lines" -gt 100000 ] && [ "$(wc -l <"$dir/script")" = "$(grep -vc -e ' error' "$dir/branches")" ]
 ok $? "ntrace-tools decodes as many branches: $lines" "$log"
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Caches that do not see what sinks write: each window is handed to its sink as a whole, and each byte
-# that was written is taken back. The kernel's own functions that do this are watched. (The emulator
-# has no caches, so trace alone would not show a mistake.)
+# Caches that do not see what sinks write: each window is handed to its sink as a whole, and each
+# byte that was written is taken back. The kernel's own functions that do this are watched. (The
+# emulator has no caches, so trace alone would not show a mistake.)
 
 name=dma
 . "$(dirname "$0")/lib.bash"
 
-# The probes' records go to perf: on RISC-V a probe counts as an NMI, where ftrace's buffers take none.
+# The probes' records go to perf: on RISC-V a probe counts as an NMI, where ftrace's buffers take
+# none.
 cat >"$dir/script.sh" <<'END'
 # The first instruction of the function, while all arguments are in their registers: behind the place
 # that ftrace has at its beginning, or where there is none.

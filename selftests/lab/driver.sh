@@ -24,7 +24,8 @@ in_guest()
 	status=0
 	"$lab/boot" --share "$dir/share" --log "$dir/console.log" "$@" \
 		--run "$dir/script" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
-	[ $status != 126 ] || { complaints=$((complaints + 1)); sed 's/^/# /' "$dir/err" | head -n 60; }
+	[ $status != 126 ] || { complaints=$((complaints + 1)); sed 's/^/# /' "$dir/err" |
+		head -n 60; }
 }
 
 check()		# DESCRIPTION CONDITION...
@@ -78,18 +79,24 @@ more refused "R7: version 0" "bf000000: version 0.0 is not supported (Impl 0x000
 	--plugin-arg impl=0x00010100
 more refused "R7: version 2" "bf000000: version 2.0 is not supported (Impl 0x00010102)" \
 	--plugin-arg impl=0x00010102
-more refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" --plugin-arg impl=0x00020101
+more refused "R19: another protocol" "N-Trace protocol 2.0 is not supported" \
+	--plugin-arg impl=0x00020101
 more refused "R6: a PIB sink" "trace PIB sink at 0x00000000bf001000 is not supported (Impl 0x00000a01)" \
 	--plugin-arg sink_impl=0x00000a01
-more check "a PIB sink: the encoder names it" says "leads to /soc/trace@bf001000, which is no trace component"
-more refused "a sink without memory" "has neither SMEM nor SRAM mode" --plugin-arg sink_impl=0x00000901
+more check "a PIB sink: the encoder names it" says \
+	"leads to /soc/trace@bf001000, which is no trace component"
+more refused "a sink without memory" "has neither SMEM nor SRAM mode" \
+	--plugin-arg sink_impl=0x00000901
 
 # A sink that loses bits of its window's addresses would write to memory that is not the trace's.
-refused "R46: a sink whose Start loses a bit" "trace RAM sink at 0x00000000bf001000: trRamStart does not keep addresses (0xffffffff7ffffffc of all ones)" \
+refused "R46: a sink whose Start loses a bit" \
+	"trace RAM sink at 0x00000000bf001000: trRamStart does not keep addresses (0xffffffff7ffffffc of all ones)" \
 	--plugin-arg nostick=sink:0x10:0x80000000
-more refused "R46: a sink whose Limit loses a bit" "trace RAM sink at 0x00000000bf001000: trRamLimit does not keep addresses (0xfffffffdfffffffc of all ones)" \
+more refused "R46: a sink whose Limit loses a bit" \
+	"trace RAM sink at 0x00000000bf001000: trRamLimit does not keep addresses (0xfffffffdfffffffc of all ones)" \
 	--plugin-arg nostick=sink:0x1c:0x2
-more refused "a sink whose WP loses a bit" "trace RAM sink at 0x00000000bf001000: trRamWP does not keep addresses (0xffffffffffeffffc of all ones)" \
+more refused "a sink whose WP loses a bit" \
+	"trace RAM sink at 0x00000000bf001000: trRamWP does not keep addresses (0xffffffffffeffffc of all ones)" \
 	--plugin-arg nostick=sink:0x20:0x00100000
 
 # not_kept REGISTER OFFSET MASK: what probing cannot know: these bits are 1 for some addresses. The
@@ -99,7 +106,8 @@ not_kept()
 	in_guest "$record" --plugin-arg "stick=sink:$2:$3" --plugin-arg "sink_log=$dir/sinks"
 	check "$1 is not as it was written: told" \
 		says "trace RAM sink at 0x00000000bf001000: timed out waiting for $1 to be kept, its register reads 0x"
-	check "$1 is not as it was written: nothing is written" eval '[ -e "$dir/sinks" ] && ! grep -q "^sink. " "$dir/sinks"'
+	check "$1 is not as it was written: nothing is written" eval \
+		'[ -e "$dir/sinks" ] && ! grep -q "^sink. " "$dir/sinks"'
 	check "$1 is not as it was written: unloads" answers unloaded
 }
 
@@ -122,19 +130,24 @@ broken()	# DESCRIPTION WORDS BOOTOPTION...
 # The failed encoder of CPU 0 belongs to the event that is open, until that is closed.
 alone=$record record='event-test "what has failed"
 '$record
-broken "R15: an encoder that never empties" "encoder at .*: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
+broken "R15: an encoder that never empties" \
+	"encoder at .*: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg empty=never
 record=$alone
-check "an encoder that failed is not reset under an event" eval 'answers "^ok 1 - what has failed" && ! answers SKIP'
-more broken "R15: a sink that never empties" "RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
+check "an encoder that failed is not reset under an event" eval \
+	'answers "^ok 1 - what has failed" && ! answers SKIP'
+more broken "R15: a sink that never empties" \
+	"RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
 more broken "an encoder that is never enabled" "encoder at .*: timed out waiting for Enable=1" \
 	--plugin-arg enable=never
-more broken "a component that never wakes up" "timed out waiting for Active=1" --plugin-arg active=never
+more broken "a component that never wakes up" "timed out waiting for Active=1" \
+	--plugin-arg active=never
 
 record='event-test "counter of calls"'
 in_guest "$record" --plugin-arg retstack_modes=0xb
-check "a counter of calls is for tasks and for user space" eval 'answers "^ok 1 - a counter of calls" && ! answers SKIP'
+check "a counter of calls is for tasks and for user space" eval \
+	'answers "^ok 1 - a counter of calls" && ! answers SKIP'
 record=$alone
 
 # Nothing is traced then, and the recording says so.
@@ -156,26 +169,34 @@ shared()	# DESCRIPTION WORDS BOOTOPTION...
 	broken "$@" --topology funnel2
 }
 
-shared "R15: a funnel that never empties" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
+shared "R15: a funnel that never empties" \
+	"trace funnel at 0x00000000bf080000: timed out waiting for Enable=0 and Empty=1, its register reads 0x" \
 	--plugin-arg funnel_empty=never
-more shared "a funnel that is never enabled" "trace funnel at 0x00000000bf080000: timed out waiting for Enable=1" \
+more shared "a funnel that is never enabled" \
+	"trace funnel at 0x00000000bf080000: timed out waiting for Enable=1" \
 	--plugin-arg funnel_enable=never
-more shared "a funnel that never wakes up" "trace component at 0x00000000bf080000: timed out waiting for Active=1" \
+more shared "a funnel that never wakes up" \
+	"trace component at 0x00000000bf080000: timed out waiting for Active=1" \
 	--plugin-arg funnel_active=never
-more shared "a shared sink that never empties" "trace RAM sink at 0x00000000bf001000: timed out waiting for Enable=0 and Empty=1" \
+more shared "a shared sink that never empties" \
+	"trace RAM sink at 0x00000000bf001000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg sink_empty=never
-more broken "an SRAM that never empties" "trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
+more broken "an SRAM that never empties" \
+	"trace RAM sink at .*: timed out waiting for Enable=0 and Empty=1" \
 	--topology sram --plugin-arg sink_empty=never
 more broken "R57: an SRAM that cannot be read" "trace RAM sink at .*: its SRAM cannot be read" \
 	--topology sram --plugin-arg nostick=sink:0x28:0xffffffff
 more broken "a sink that is never enabled" "trace RAM sink at .*: timed out waiting for Enable=1" \
 	--plugin-arg sink_enable=never
-more broken "a sink that never wakes up" "trace component at 0x00000000bf001000: timed out waiting for Active=1" \
+more broken "a sink that never wakes up" \
+	"trace component at 0x00000000bf001000: timed out waiting for Active=1" \
 	--plugin-arg sink_active=never
-more broken "an encoder that switches itself off" "trace encoder at 0x00000000bf000000: timed out waiting for Enable to stay 1, its register reads 0x" \
+more broken "an encoder that switches itself off" \
+	"trace encoder at 0x00000000bf000000: timed out waiting for Enable to stay 1, its register reads 0x" \
 	--plugin-arg drop_enable=encoder0:5
-# stray WHAT OPTIONS TOPOLOGY BOOTOPTION...: a write pointer outside of the window says nothing of what is
-# in there, and that the sink wrote elsewhere. The program runs on each CPU, whichever has this sink.
+# stray WHAT OPTIONS TOPOLOGY BOOTOPTION...: a write pointer outside of the window says nothing of
+# what is in there, and that the sink wrote elsewhere. The program runs on each CPU, whichever has
+# this sink.
 stray()
 {
 	local what="$1: a write pointer outside of its window" options=$2
@@ -202,10 +223,12 @@ more broken "a sink that switches itself off" "taints kernel" --plugin-arg drop_
 more check "a sink that switches itself off: its trace is taken all the same" answers task
 more shared "a funnel that switches itself off" "taints kernel" --plugin-arg drop_enable=funnel0:5
 more check "a funnel that switches itself off: others go on" answers task
-more broken "an encoder whose timestamps do not stick" "taints kernel" --plugin-arg nostick=te:0x40:0x8000
+more broken "an encoder whose timestamps do not stick" "taints kernel" \
+	--plugin-arg nostick=te:0x40:0x8000
 more check "an encoder whose timestamps do not stick: the CPUs are traced without" answers task
 
-# Something that has fallen off its bus: all registers read ones, at some point between probe and use
+# Something that has fallen off its bus: all registers read ones, at some point between probe and
+# use
 dead()		# TOPOLOGY COMPONENT TYPE ADDRESS ACCESSES
 {
 	local script=$record
@@ -244,11 +267,14 @@ bridge "a bridge" "taints kernel"
 check "a bridge: the CoreSight component behind it is named" answers /soc/tmc@bf0a0000
 check "R62: a bridge: an ID that the bus reserves is refused" answers refused
 check "a bridge: others end in their sinks" answers task
-more bridge "a bridge that never empties" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
+more bridge "a bridge that never empties" \
+	"trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=0 and Empty=1" \
 	--plugin-arg bridge_empty=never
-more bridge "a bridge that is never enabled" "trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
+more bridge "a bridge that is never enabled" \
+	"trace ATB bridge at 0x00000000bf090000: timed out waiting for Enable=1" \
 	--plugin-arg bridge_enable=never
-more bridge "a bridge that never wakes up" "trace component at 0x00000000bf090000: timed out waiting for Active=1" \
+more bridge "a bridge that never wakes up" \
+	"trace component at 0x00000000bf090000: timed out waiting for Active=1" \
 	--plugin-arg bridge_active=never
 more bridge "a bridge that keeps no ID" "trace ATB bridge at 0x00000000bf090000 does not keep an ID" \
 	--plugin-arg nostick=bridge:0:0x7f00
@@ -272,7 +298,8 @@ more clock "R39 R40 R41: time of 40 bits, divided by 16" 2 2 40 time --plugin-ar
 	--plugin-arg ts_prescale=2 --plugin-arg ts_prescale_min=2
 more clock "time of a unit that leaves reset late" 2 0 56 time --plugin-arg ts_active=20
 more clock "no time of a unit that stays in reset" 0 0 0 none --plugin-arg ts_active=never
-more clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time --topology funnel2 \
+more clock "time that encoders share, of a funnel that divides it by 64" 4 3 56 time \
+	--topology funnel2 \
 	--plugin-arg funnel_ts_prescale_min=3
 
 # What is different but good: the whole of the guest's test
@@ -285,7 +312,8 @@ good()		# DESCRIPTION BOOTOPTION...
 	check "$what" [ "$status" = 0 ]
 }
 
-more good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 --plugin-arg enable_polls=20
+more good "slow hardware" --plugin-arg flush_polls=50 --plugin-arg active_polls=20 \
+	--plugin-arg enable_polls=20
 more good "an encoder that keeps what its sink does not take" --plugin-arg fifo_stuck=on
 more good "R59: 32-bit addresses, 64 bytes at a time" --plugin-arg addrbits=32 --plugin-arg width=64
 
@@ -301,9 +329,11 @@ before=$(told)
 echo 60000000 >$timeout_us && traced && [ "$(told)" = "$before" ] && echo changed to a minute
 rmmod ntrace && insmod $DRIVER timeout_us=0
 [ "$(cat $timeout_us)" = 0 ] && [ "$(told)" -gt "$before" ] && echo loaded with nothing
-[ ! -e /sys/bus/event_source/devices/ntrace/cpu0 ] && echo without a CPU' --driver-arg timeout_us=60000000 \
+[ ! -e /sys/bus/event_source/devices/ntrace/cpu0 ] && echo without a CPU' \
+	--driver-arg timeout_us=60000000 \
 	--plugin-arg active=200 --plugin-arg enable=200 --plugin-arg empty=200
-for way in "loaded with a minute" "changed to nothing" "changed to a minute" "loaded with nothing" "without a CPU"; do
+for way in "loaded with a minute" "changed to nothing" "changed to a minute" "loaded with nothing" \
+	"without a CPU"; do
 	check "timeout_us is how long the driver waits: $way" answers "^$way\$"
 done
 
@@ -322,33 +352,55 @@ done | sort -u' "$@"
 
 more sink 64 4
 more sink 32 8 --plugin-arg addrbits=32 --plugin-arg width=8
-more in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff --plugin-arg nostick=sink:0x24:0xfffffff0
-more check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval 'answers cpu0 && answers cpu1 && ! says "timed out"'
+more in_guest "$record" --plugin-arg nostick=sink:0x14:0xffffffff \
+	--plugin-arg nostick=sink:0x24:0xfffffff0
+more check "a sink with fewer bits in Start and WP than in Limit: what it reaches is used" eval \
+	'answers cpu0 && answers cpu1 && ! says "timed out"'
 # K13: a window that filled up leaves a Wrap that only a reset clears
 in_guest 'for i in 1 2 3; do
 	perf record -q -e ntrace//u -m,8 -C 0 -o /tmp/0 -- taskset -c 0 bigtrace 50 || exit
 	perf report -D -i /tmp/0 2>/dev/null | sed -n "s/.*PERF_RECORD_AUX .*size: 0x[1-9a-f][0-9a-f]* flags: //p" | sort | uniq -c
 done' --topology careful
-check "a Wrap that only a reset clears: traced again and again" eval '[ "$status" = 0 ] && ! says "to be kept"'
+check "a Wrap that only a reset clears: traced again and again" eval \
+	'[ "$status" = 0 ] && ! says "to be kept"'
 check "a Wrap that only a reset clears: windows were full" eval 'grep -q 0x4 "$dir/out"'
 more good "a later minor version" --plugin-arg impl=0x00010121
 more check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 good "two harts, a funnel, one sink" --topology funnel2
+# An event of the group, a tracepoint on the driver's way, asks for a sample while all is switched off
+in_guest 'perf record -q -m 1M,64K -e "{ntrace//,dma:dma_sync_single_for_cpu}" --aux-sample=4096 \
+	-o /tmp/s -- qsort && perf report -D -i /tmp/s 2>/dev/null | grep -c PERF_RECORD_SAMPLE |
+	sed "s/^/samples /"' --topology noncoherent-own
+check "a sample from within the driver: nothing is switched on by it" eval \
+	'[ "$status" = 0 ] && answers "samples [1-9]" && ! says WARNING'
+# Two sinks, and the clock that all share is in the funnel, which is not on the way to a sink of one's own
+in_guest 'event-test "one sink at a time"
+cat /sys/bus/event_source/devices/ntrace/cpu0/ts_clock | sed "s/^/clock /"
+perf record -q -e ntrace//u -o /tmp/t -- qsort &&
+	perf script -i /tmp/t --itrace=b -F time | sort -u | wc -l | sed "s/^/times /"' \
+	--topology two-sinks --plugin-arg ts_modes=0x10 --plugin-arg funnel_ts_modes=0x04
+check "two sinks: an encoder has one at a time, if a funnel is before the other" answers \
+	"^ok 1 - an encoder has one sink at a time, if the other is behind a funnel\$"
+check "two sinks: time of a funnel that no trace goes through" eval \
+	'answers "clock time" && answers "times [0-9][0-9][0-9]"'
 more in_guest 'event-test "of this task"' --topology funnel2 --plugin-arg dis_inputs=0
 more check "R26: shared, and a funnel whose inputs cannot be disabled" [ "$status" = 0 ]
-# One encoder, a funnel or two, and a sink that is full whenever the driver comes, with room in the AUX
-# area and without
+# One encoder, a funnel or two, and a sink that is full whenever the driver comes, with room in the
+# AUX area and without
 for machine in $(more echo funnel2) row; do
 	in_guest 'perf record -q -a -e ntrace//k -o /tmp/k -- bigtrace 5 && event-test "AUX area is TRUNCATED" &&
-		event-test "a reader that corrects"' --topology $machine --smp 1 --plugin-arg memory=sram --plugin-arg sram=0x1000
-	check "$machine: funnels before a full sink of one encoder" eval '[ "$status" = 0 ] && ! says "timed out"'
+		event-test "a reader that corrects"' --topology $machine --smp 1 \
+			--plugin-arg memory=sram --plugin-arg sram=0x1000
+	check "$machine: funnels before a full sink of one encoder" eval \
+		'[ "$status" = 0 ] && ! says "timed out"'
 done
 # ... and with neither room in a window nor in the area: then funnels that are not empty are reset
 in_guest 'for i in 1 2 3; do
 	perf record -q -m,8 -C 0 -e ntrace//k -o /tmp/k -- bigtrace 5 &&
 		perf record -q -m,2 -C 0 -e ntrace//u -o /tmp/u -- bigtrace 50 || exit
 done' --topology row
-check "row: funnels before a full sink, and an AUX area without room" eval '[ "$status" = 0 ] && ! says "timed out"'
+check "row: funnels before a full sink, and an AUX area without room" eval \
+	'[ "$status" = 0 ] && ! says "timed out"'
 for harts in $(more echo 1 2); do
 	in_guest 'event-test "a reader that is ahead"' --topology funnel2 --smp $harts
 	check "shared by $harts, and an AUX area without room while it is drained" [ "$status" = 0 ]
@@ -356,8 +408,10 @@ done
 in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/contextid | sed "s/^/contextid /"
 perf record -q --per-thread -e ntrace/contextid/u -o /tmp/t -- true && echo task
 echo 1 >/sys/devices/system/cpu/cpu1/online
-perf record -q -e ntrace/contextid/u -C 1 -o /tmp/1 -- taskset -c 1 true && echo cpu1' --append maxcpus=1
-check "a CPU that is offline when its encoder is found: context IDs are possible" answers "contextid 1"
+perf record -q -e ntrace/contextid/u -C 1 -o /tmp/1 -- taskset -c 1 true && echo cpu1' \
+	--append maxcpus=1
+check "a CPU that is offline when its encoder is found: context IDs are possible" answers \
+	"contextid 1"
 check "a CPU that is offline when its encoder is found: a task is traced" answers task
 check "a CPU that comes later: context IDs work" answers cpu1
 in_guest 'event-test windows' --topology sram
@@ -375,8 +429,8 @@ more good "R16: BTM only, no scontext, no timestamps, no stall" --plugin-arg mod
 	--plugin-arg scontext=off --plugin-arg ts=off --plugin-arg can_stall=off
 more good "no filters" --plugin-arg filters=0
 
-# What a stalled hart does with traps no register tells: some stop their own kernel, which then cannot
-# make room. The second machine has such harts, of a vendor that the driver trusts.
+# What a stalled hart does with traps no register tells: some stop their own kernel, which then
+# cannot make room. The second machine has such harts, of a vendor that the driver trusts.
 in_guest 'cat /sys/bus/event_source/devices/ntrace/caps/stall | sed "s/^/stall /"
 perf record -e ntrace/stall/u -o /tmp/t -- true 2>&1
 perf record -q -m,64K -e ntrace//u -o /tmp/t -- bigtrace 5000 && echo traced' \

@@ -5,8 +5,8 @@
 # place to start and one to stop. What the comparators cannot do is refused.
 # R33 R34 R35 R36
 #
-# Each instruction is compared. make check-all compares branches of each recording, too, make check those
-# of two, and leaves a machine without comparators to lab/topologies (p550).
+# Each instruction is compared. make check-all compares branches of each recording, too, make check
+# those of two, and leaves a machine without comparators to lab/topologies (p550).
 
 name=filter
 . "$(dirname "$0")/lib.bash"
@@ -64,7 +64,8 @@ same 6 kernel "a function of the kernel, on all CPUs" 20
 host_perf run script -i "$share/never.data" --itrace=i1i >"$dir/log" 2>&1 && [ ! -s "$dir/log" ]
 ok $? "a file that is never mapped: nothing" "$dir/log"
 # Nothing but the function: the symbols say so, too.
-host_perf run script -i "$share/one.data" --itrace=i1i -F ip,sym 2>/dev/null | awk '{ print $2 }' | sort -u >"$dir/log"
+host_perf run script -i "$share/one.data" --itrace=i1i -F ip,sym 2>/dev/null | awk '{ print $2 }' |
+	sort -u >"$dir/log"
 [ "$(tr -d ' \n' <"$dir/log")" = bits ]
 ok $? "one function is that one" "$dir/log"
 for words in 'do not mix' 'one place to start'; do
@@ -83,8 +84,25 @@ true
 END
 guest nolatch "$dir/less.sh" --plugin-arg comp_modes=7
 grep -q 'need comparators that latch' "$dir/nolatch/guest.out" &&
-	grep -q 'taken: filter' "$dir/nolatch/guest.out" && ! grep -q 'taken: start' "$dir/nolatch/guest.out"
+	grep -q 'taken: filter' "$dir/nolatch/guest.out" &&
+	! grep -q 'taken: start' "$dir/nolatch/guest.out"
 ok $? "without latches: no start, but ranges" "$dir/nolatch/guest.out"
+# One comparator holds a range, or a place to start and one to stop: two filters
+cat >"$dir/one.sh" <<'END'
+cd /mnt
+q=$(command -v qsort)
+cat /sys/bus/event_source/devices/ntrace/nr_addr_filters
+perf record -e ntrace//u --filter "filter up @ $q,filter down @ $q" -o none.data -- true &&
+	echo taken: two ranges
+recording 1
+perf --buildid-dir /mnt/debug record -e ntrace//u --filter "start bits @ $q,stop up @ $q" \
+	-o latch.data -- qsort
+END
+guest onecomp "$dir/one.sh" --plugin-arg comps=1
+[ $? = 0 ] && grep -qx 2 "$dir/onecomp/guest.out" && ! grep -q '^taken' "$dir/onecomp/guest.out"
+ok $? "one comparator: a range, or start and stop" "$dir/onecomp/guest.out"
+compare onecomp 1 latch i --require insns=1000
+ok $? "one comparator: from a place to start to one to stop: $(figures)" "$out" "$err"
 without_comparators()
 {
 	guest nocomps "$dir/less.sh" --plugin-arg comps=0

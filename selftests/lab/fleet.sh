@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace fleet --engine=slurm with three nodes on this machine, in make check-all: recordings of 20
-# simulated hosts become the sum that they have without Slurm, and the truth's; also when a node and the
-# command are killed, and when submissions are doubled and cut.
+# simulated hosts become the sum that they have without Slurm, and the truth's; also when a node and
+# the command are killed, and when submissions are doubled and cut.
 
 name=fleet
 . "$(dirname "$0")/lib.bash"
@@ -17,5 +17,6 @@ fi
 }
 mkdir -p "$dir/tmp"
 export LAB_ROOTFS=$build/rootfs-slurm TMPDIR=$dir/tmp
-exec timeout 3000 "$lab/enter" env SEED="${SEED:-$RANDOM}" RECORDINGS="${RECORDINGS:-200}" out="$build/host" top="$top" \
+exec timeout 3000 "$lab/enter" env SEED="${SEED:-$RANDOM}" RECORDINGS="${RECORDINGS:-200}" \
+	out="$build/host" top="$top" \
 	selftests/lab/fleet-cluster "$dir/cluster" selftests/lab/fleet-nodes "$dir/cluster"

@@ -20,7 +20,8 @@ serving()
 {
 	# before the server begins: what the one before said names another port
 	: >"$dir/server"
-	timeout 900 "$lab/enter" "$build/host/ntrace" gdbserver --listen=0 "$@" >"$dir/server" 2>&1 </dev/null &
+	timeout 900 "$lab/enter" "$build/host/ntrace" gdbserver --listen=0 "$@" >"$dir/server" \
+		2>&1 </dev/null &
 	server=$!
 	port=
 	while [ -z "$port" ] && kill -0 $server 2>/dev/null; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace gdbserver under stock GDB, of two releases of Debian in make check-all: random commands end where the list of
-# what retired says; programs and libraries are found; what README.md shows is what is seen.
+# ntrace gdbserver under stock GDB, of two releases of Debian in make check-all: random commands end
+# where the list of what retired says; programs and libraries are found; what README.md shows is
+# what is seen.
 
 name=gdbserver
 smp=1		# one hart's truth is the whole truth, in its order
@@ -23,7 +24,8 @@ obeys()
 	shift 4
 
 	serving --btrace=2000 "$@"
-	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" "BTRACE=${BTRACE:-}"
+	variables=(env "PORT=$port" "LIST=$list" "COMMANDS=$commands" "SEED=$seed" \
+		"BTRACE=${BTRACE:-}"
 		"CODE=${CODE:-}" "SCRIPT=${CODE:+tools-perf/ntrace/ntrace-gdb.py}")
 	gdb "$release" -x selftests/lab/gdbserver.py >"$dir/gdb.out" 2>&1
 	wait $server
@@ -50,7 +52,8 @@ done
 # code ELF: of each instruction address, length, and what it is to a stack of calls, by binutils
 code()
 {
-	"$lab/enter" riscv64-linux-gnu-objdump -d --no-show-raw-insn -M no-aliases,numeric "$1" | awk -F'[: \t]+' '
+	"$lab/enter" riscv64-linux-gnu-objdump -d --no-show-raw-insn -M no-aliases,numeric "$1" |
+		awk -F'[: \t]+' '
 		/^[0-9a-f]+ </ { begins = 1 }
 		/^ +[0-9a-f]+:\t/ {
 			op = $3; args = $4; kind = "-"
@@ -71,7 +74,8 @@ frames()
 }
 
 for release in $releases; do
-	frames $release 300 "towers" "$samples/towers/pc.txt" "$samples/towers/towers.elf" "$samples/towers/L1.bin"
+	frames $release 300 "towers" "$samples/towers/pc.txt" "$samples/towers/towers.elf" \
+		"$samples/towers/L1.bin"
 	frames $release 300 "mix" "$samples/mix/pc.txt" "$samples/mix/mix.elf" "$samples/mix/L0.bin"
 done
 
@@ -99,8 +103,10 @@ stream=$dir/run/truth.$(awk '$1 == 0 { print $2 }' "$dir/run/console.harts").zst
 list()
 {
 	"$lab/enter" "$build/host/truthlist" --segment "$1" "$stream" |
-		awk '$1 == "b" { tid = $3 } $1 == "o" { tid = $2 } $1 == "i" { print tid, $2 }' >"$dir/all"
-	awk '{ n[$1]++ } END { for (t in n) if (n[t] > n[most]) most = t; print most }' "$dir/all" >"$dir/tid"
+		awk '$1 == "b" { tid = $3 } $1 == "o" { tid = $2 } $1 == "i" { print tid, $2 }' \
+			>"$dir/all"
+	awk '{ n[$1]++ } END { for (t in n) if (n[t] > n[most]) most = t; print most }' "$dir/all" \
+		>"$dir/tid"
 	awk -v tid="$(cat "$dir/tid")" '$1 == tid { print $2 }' "$dir/all"
 }
 
@@ -114,7 +120,8 @@ for p in prog qsort-dynamic; do
 	# found by its symbol, wherever it was mapped, in the program and in a library
 	serving --buildid-dir "$share/debug" "$share/$p.data"
 	variables=(env)
-	gdb trixie -ex "target remote 127.0.0.1:$port" -ex sharedlibrary -ex 'break main' -ex continue \
+	gdb trixie -ex "target remote 127.0.0.1:$port" -ex sharedlibrary -ex 'break main' \
+		-ex continue \
 		-ex 'output/x (long)$pc' -ex 'echo \n' -ex 'info symbol $pc' -ex 'info threads' \
 		-ex kill >"$dir/$p.gdb" 2>&1
 	wait $server
@@ -128,14 +135,18 @@ done
 # GDB does not stop.
 serving --kernel-symbols="$dir/kernel.elf" "$share/kernel.data"
 gdb trixie -ex "symbol-file ${dir#"$top/"}/kernel.elf" -ex 'handle SIGTRAP nostop noprint' \
-	-ex "target remote 127.0.0.1:$port" -ex 'break *ksys_write' -ex continue -ex 'output/x (long)$pc' -ex 'echo \n' \
-	-ex 'info symbol $pc' -ex 'delete' -ex 'break *ntrace_cpu_del' -ex continue -ex 'output/x (long)$pc' \
+	-ex "target remote 127.0.0.1:$port" -ex 'break *ksys_write' -ex continue -ex \
+	'output/x (long)$pc' -ex 'echo \n' \
+	-ex 'info symbol $pc' -ex 'delete' -ex 'break *ntrace_cpu_del' -ex continue -ex \
+	'output/x (long)$pc' \
 	-ex 'echo \n' -ex 'info symbol $pc' -ex kill >"$dir/kernel.gdb" 2>&1
 wait $server
 awk '$3 == "ksys_write" || $3 == "ntrace_cpu_del" { print "0x" $1; print $3 " in section .text" }' \
 	"$share/kernel.data/kcore_dir/kallsyms" | LC_ALL=C sort >"$dir/want"
-grep -E '^0x[0-9a-f]+$| in section ' "$dir/kernel.gdb" | LC_ALL=C sort | cmp - "$dir/want" && [ "$(wc -l <"$dir/want")" = 4 ]
-ok $? "kernel: functions of the kernel and of a module, by their names" "$dir/kernel.gdb" "$dir/server" "$dir/want"
+grep -E '^0x[0-9a-f]+$| in section ' "$dir/kernel.gdb" | LC_ALL=C sort | cmp - "$dir/want" &&
+	[ "$(wc -l <"$dir/want")" = 4 ]
+ok $? "kernel: functions of the kernel and of a module, by their names" "$dir/kernel.gdb" \
+	"$dir/server" "$dir/want"
 executed=$("$lab/enter" "$build/host/truthlist" --segment 4 "$stream" |
 	awk 'NR == FNR { want[substr($1, 3)]; next } $1 == "i" && $2 in want { n[$2]++ }
 		END { for (pc in n) found++; print found + 0 }' <(grep ^0x "$dir/want") -)
@@ -144,32 +155,37 @@ ok $? "kernel: both were executed there"
 
 # ------------------------------------------------------------- what pages show
 
-# a session, with what GDB prints; addresses are the compiler's, folders, numbers and times this machine's
+# a session, with what GDB prints; addresses are the compiler's, folders, numbers and times this
+# machine's
 plain()
 {
 	sed 's/0x[0-9a-f]*/0x/g; s/+[0-9]*>/+>/; s| at [^ ]*/\([a-z]*\.c\):| at \1:|; s/^parcels [0-9]*: .*: 0x/parcels: 0x/'
 }
 
-# shows PAGE RECORDING: each line of the page's session is printed, and no other in between is missing
+# shows PAGE RECORDING: each line of the page's session is printed, and no other in between is
+# missing
 shows()
 {
 	local page=$1 data=$2 what
 
 	what=$dir/$(basename "$page")
 	# the server is elsewhere here, and so is what is not installed
-	sed -n 's/^    (gdb) //p' "$top/$page" | sed "s|^target remote .*|target remote 127.0.0.1:@PORT@|
+	sed -n 's/^    (gdb) //p' "$top/$page" |
+		sed "s|^target remote .*|target remote 127.0.0.1:@PORT@|
 		s|/usr/share/ntrace/|tools-perf/ntrace/|" >"$what.commands"
 	awk '/^    \(gdb\)/ { on = 1 } on && /^    [^(]/ { print substr($0, 5) } /^[^ ]/ { on = 0 }' "$top/$page" |
 		plain >"$what.want"
 	serving --buildid-dir "$share/debug" "$share/$data"
-	grep -q '^target remote' "$what.commands" || sed -i '1i target remote 127.0.0.1:@PORT@' "$what.commands"
+	grep -q '^target remote' "$what.commands" ||
+		sed -i '1i target remote 127.0.0.1:@PORT@' "$what.commands"
 	sed "s/@PORT@/$port/" "$what.commands" >"$what.gdb"
 	variables=(env)
 	gdb trixie -x "${what#"$top/"}.gdb" -ex kill 2>&1 | tee "$what.got" | plain >"$what.plain"
 	wait $server
 	# in that order
 	[ -s "$what.want" ] && awk 'NR == FNR { want[++n] = $0; next } at < n && $0 == want[at + 1] { at++ }
-		END { if (at < n) print "missing: " want[at + 1]; exit at < n }' "$what.want" "$what.plain" >"$what.missing"
+		END { if (at < n) print "missing: " want[at + 1]; exit at < n }' "$what.want" \
+			"$what.plain" >"$what.missing"
 	ok $? "$page: GDB prints its $(wc -l <"$what.want") lines" "$what.missing" "$what.got"
 }
 shows README.md prog.data

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The graft: into the guest's kernel tree and, in make check-all, the newest to be had, whose perfs pass
-# their own tests and decode alike; done twice it changes nothing; a tree it does not
+# The graft: into the guest's kernel tree and, in make check-all, the newest to be had, whose perfs
+# pass their own tests and decode alike; done twice it changes nothing; a tree it does not
 # fit is refused as a whole, with the place named.
 
 name=graft
@@ -19,7 +19,8 @@ pristine()	# [6.12|newest]
 {
 	rm -rf "$tree"
 	mkdir -p "$tree/tools"
-	cp -a "$build/linux-${1:-6.12}/tools/perf" "$build/linux-${1:-6.12}/tools/include" "$tree/tools/"
+	cp -a "$build/linux-${1:-6.12}/tools/perf" "$build/linux-${1:-6.12}/tools/include" \
+		"$tree/tools/"
 }
 
 # auxtrace_types TREE OUT NAMES: the value of each name, one on a line, as the tree's header has it
@@ -49,15 +50,19 @@ numbers()	# 6.12|newest
 	pristine "$which"
 	sed -n '/^enum auxtrace_type {/,/^};/p' "$tree/tools/perf/util/auxtrace.h" |
 		sed -n 's/^\t\([A-Z0-9_]*\)[, ].*/\1/p' >"$dir/names"
-	auxtrace_types "$tree" "$dir/pristine" "$dir/names" "$build/linux-$which" 2>"$log" || status=$?
+	auxtrace_types "$tree" "$dir/pristine" "$dir/names" "$build/linux-$which" 2>"$log" ||
+		status=$?
 	"$top/tools-perf/graft" "$tree" >>"$log" 2>&1 || status=$?
 	# A tree that an earlier graft was put into has the line in the middle.
 	[ -z "${2:-}" ] || sed -i "$2" "$tree/tools/perf/util/auxtrace.h"
 	"$top/tools-perf/graft" "$tree" >>"$log" 2>&1 || status=$?
-	auxtrace_types "$tree" "$dir/grafted" "$dir/names" "$build/linux-$which" 2>>"$log" || status=$?
+	auxtrace_types "$tree" "$dir/grafted" "$dir/names" "$build/linux-$which" 2>>"$log" ||
+		status=$?
 	echo PERF_AUXTRACE_NTRACE >"$dir/names.ours"
-	auxtrace_types "$tree" "$dir/ours" "$dir/names.ours" "$build/linux-$which" 2>>"$log" || status=$?
-	diff "$dir/pristine" "$dir/grafted" >>"$log" && grep -qx "PERF_AUXTRACE_NTRACE $((0x4e54))" "$dir/ours" || status=1
+	auxtrace_types "$tree" "$dir/ours" "$dir/names.ours" "$build/linux-$which" 2>>"$log" ||
+		status=$?
+	diff "$dir/pristine" "$dir/grafted" >>"$log" &&
+		grep -qx "PERF_AUXTRACE_NTRACE $((0x4e54))" "$dir/ours" || status=1
 	[ $status = 0 ] && [ "$(wc -l <"$dir/pristine")" -ge 7 ]
 }
 
@@ -68,7 +73,8 @@ sums "$tree" >"$dir/once"
 "$top/tools-perf/graft" "$tree" >"$log" 2>&1 && sums "$tree" | cmp - "$dir/once" >"$log" 2>&1
 ok $? "a second time it changes nothing" "$log"
 # The filter was made of other files once.
-sed -i 's|^NTRACE_CTR := .*|NTRACE_CTR := dlfilters/ntrace-ctr.c \\|' "$tree/tools/perf/Makefile.perf"
+sed -i 's|^NTRACE_CTR := .*|NTRACE_CTR := dlfilters/ntrace-ctr.c \\|' \
+	"$tree/tools/perf/Makefile.perf"
 "$top/tools-perf/graft" "$tree" >"$log" 2>&1 && sums "$tree" | cmp - "$dir/once" >"$log" 2>&1
 ok $? "an earlier graft's rule for the filter is replaced" "$log"
 [ -x "$tree/tools/perf/tests/shell/test_riscv_ntrace.sh" ]
@@ -94,7 +100,8 @@ rm -rf "$tree"
 # The newest perf takes as long to build as all else here.
 if [ "${groups:-}" = all ]; then
 	"$lab/setup-source" newest >"$log" 2>&1 && numbers newest
-	ok $? "$(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE"): the $(wc -l <"$dir/pristine") types of trace have the numbers that they had" "$log"
+	ok $? "$(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE"): the $(wc \
+		-l <"$dir/pristine") types of trace have the numbers that they had" "$log"
 	numbers newest "$old"
 	ok $? "$(cut -d'"' -f2 "$build/linux-newest/PERF-VERSION-FILE"): and those of an earlier graft's tree" "$log"
 	rm -rf "$tree"
@@ -117,7 +124,8 @@ ok $? "a recording" "$dir/run/guest.out"
 
 # 7.x says Ok of the tables, too; without the hardware the script is skipped.
 "$lab/enter" "$build/perf-x86_64-newest/perf" test -v 'RISC-V N-Trace' >"$log" 2>&1
-[ "$(grep -c 'RISC-V N-Trace .*: Ok$' "$log")" = 6 ] && grep -q 'RISC-V N-Trace recording.*: Skip' "$log"
+[ "$(grep -c 'RISC-V N-Trace .*: Ok$' "$log")" = 6 ] &&
+	grep -q 'RISC-V N-Trace recording.*: Skip' "$log"
 ok $? "its perf test: 6 tables, and the script" "$log"
 
 # script PERF ARGUMENT...: 7.x calls start and end of a trace jumps too, and has more names, of
@@ -141,12 +149,14 @@ alike()
 	script perf-x86_64 "$@" >"$dir/6.12.txt" 2>"$log" &&
 		script perf-x86_64-newest "$@" >"$dir/newest.txt" 2>>"$log" || status=$?
 	lines=$(wc -l <"$dir/6.12.txt")
-	[ $status = 0 ] && [ "$lines" -ge "$least" ] && cmp "$dir/6.12.txt" "$dir/newest.txt" >>"$log" 2>&1
+	[ $status = 0 ] && [ "$lines" -ge "$least" ] &&
+		cmp "$dir/6.12.txt" "$dir/newest.txt" >>"$log" 2>&1
 	ok $? "both decode it alike: $what, $lines lines" "$log"
 }
 
 alike 100000 branches --itrace=be -F cpu,tid,event,ip,addr,flags
-alike 1000 "call chains and branch stacks" --no-inline --itrace=i9973ig16l16e -F tid,event,ip,insn,brstack
+alike 1000 "call chains and branch stacks" --no-inline --itrace=i9973ig16l16e \
+	-F tid,event,ip,insn,brstack
 alike 100 "control transfer records" --itrace=b --dlfilter DLFILTERS/ntrace-ctr.so --dlarg ctrctl=u
 rm -f "$dir"/*.txt
 finish

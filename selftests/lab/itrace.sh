@@ -38,7 +38,8 @@ END
 # returns are compared in part, which is as much as these encoders can
 guest core "$dir/cycles.sh" --plugin-arg ts_modes=0x08 --plugin-arg retstack_modes=0x5
 [ -s "$dir/core/share/cycles.data" ] && [ -s "$dir/core/share/best.data" ]
-ok $? "recordings with timestamps that count cycles, and with returns compared in part" "$dir/core/guest.out"
+ok $? "recordings with timestamps that count cycles, and with returns compared in part" \
+	"$dir/core/guest.out"
 
 # script FILE LETTERS FIELDS [ARGUMENT...]
 script()
@@ -46,7 +47,8 @@ script()
 	local file=$1 letters=$2 fields=$3
 	shift 3
 
-	host_perf run script -i "$share/$file.data" --itrace="$letters" -F "$fields" "$@" 2>"$log.err"
+	host_perf run script -i "$share/$file.data" --itrace="$letters" -F "$fields" \
+		"$@" 2>"$log.err"
 }
 
 # The flags of all branches of a recording, one on a line, to count in
@@ -54,7 +56,8 @@ for file in user kernel small; do
 	script $file be event,flags | grep branches: | awk '{ $1 = ""; print }' >"$dir/$file.flags"
 done
 [ -s "$dir/user.flags" ] && [ -s "$dir/kernel.flags" ]
-ok $? "b: $(wc -l <"$dir/user.flags") branches, and $(wc -l <"$dir/kernel.flags") with the kernel" "$log.err"
+ok $? "b: $(wc -l <"$dir/user.flags") branches, and $(wc -l <"$dir/kernel.flags") with the kernel" \
+	"$log.err"
 
 # same DESCRIPTION EXPECTED FOUND: two figures, or sums, that are something
 same()
@@ -66,7 +69,8 @@ same()
 # --- call chains and branch stacks -----------------------------------------------
 
 for file in user kernel; do
-	script $file bei997ig32l16 $fields | "$top/selftests/lab/itrace.py" 16 32 instructions >"$log"
+	script $file bei997ig32l16 $fields |
+		"$top/selftests/lab/itrace.py" 16 32 instructions >"$log"
 	ok $? "g l: as rebuilt from the branches, $file: $(tail -n 1 "$log")" "$log" "$log.err"
 done
 script clock d+o-abeG32L16 $fields | "$top/selftests/lab/itrace.py" 16 32 other >"$log"
@@ -95,7 +99,8 @@ insns=$(script small i1i ip,event | grep -c instructions)
 same "i: without a period, every instruction" "$(list i1i)" "$(list i0ns)"
 # each CPU's are counted by themselves
 found=$("$lab/enter" env PERF_CONFIG=selftests/lab/exact.perfconfig "$build/perf-x86_64/perf" \
-	--buildid-dir "$share/debug" script -i "$share/small.data" --itrace=i1000i -F ip,event 2>"$log.err" |
+	--buildid-dir "$share/debug" script -i "$share/small.data" --itrace=i1000i -F ip,event \
+	2>"$log.err" |
 	grep -c instructions)
 [ "$found" -gt 10 ] && [ $((insns / 1000 - found)) -ge 0 ] && [ $((insns / 1000 - found)) -lt $smp ]
 ok $? "i: exactly every 1000: $found of $insns" "$log.err"
@@ -123,7 +128,8 @@ ok $? "Z: a period in time becomes one in instructions, and that is said" "$log.
 # --- quicker ------------------------------------------------------------------------------
 
 # Addresses in messages, and how many of them are in sync messages
-host_perf run report -D -i "$share/small.data" 2>"$log.err" | grep -a '^  [0-9a-f]\{8\}: ' >"$dir/small.dump"
+host_perf run report -D -i "$share/small.data" 2>"$log.err" |
+	grep -a '^  [0-9a-f]\{8\}: ' >"$dir/small.dump"
 same "q: every address that messages tell" "$(grep -c '[FU]-ADDR=' "$dir/small.dump")" \
 	"$(script small qi event,ip | grep -c instructions)"
 same "qq: every address that syncs tell" "$(grep -c 'F-ADDR=' "$dir/small.dump")" \
@@ -134,14 +140,17 @@ script small qb event,tid,cpu,time,flags,addr | grep branches: | grep -v 'tr str
 	sed 's/ jmp \| int / /; s/ \+/ /g' >"$dir/some"
 script small b event,tid,cpu,time,addr | grep branches: | sed 's/ \+/ /g' >"$dir/all"
 awk 'NR == FNR { some[nr++] = $0; next } at < nr && $0 == some[at + 0] { at++ }
-	END { if (nr < 100 || at < nr) { print "not found:", some[at + 0]; exit 1 } }' "$dir/some" "$dir/all" >"$log"
+	END { if (nr < 100 || at < nr) { print "not found:", some[at + 0]; exit 1 } }' "$dir/some" \
+		"$dir/all" >"$log"
 ok $? "q: its $(wc -l <"$dir/some") branches are among all, in their order, at their time" "$log"
-{ script small i1i ip; script small b ip; script small b addr | sed 's/=>//'; } | sort -u >"$dir/all"
+{ script small i1i ip; script small b ip; script small b addr | sed 's/=>//'; } |
+	sort -u >"$dir/all"
 script small qi ip | sort -u | comm -23 - "$dir/all" >"$log" && [ ! -s "$log" ]
 ok $? "q: code was at all its addresses" "$log"
 mv "$share/debug" "$share/elsewhere"
 script small qi event,ip >"$log"
-same "q: without any binary" "$(grep -c '[FU]-ADDR=' "$dir/small.dump")" "$(grep -c instructions "$log")"
+same "q: without any binary" "$(grep -c '[FU]-ADDR=' "$dir/small.dump")" \
+	"$(grep -c instructions "$log")"
 mv "$share/elsewhere" "$share/debug"
 
 # --- cycles -------------------------------------------------------------------------------
@@ -151,14 +160,16 @@ core()	# LETTERS FIELDS
 	host_perf core script -i "$dir/core/share/cycles.data" --itrace="$1" -F "$2" 2>"$log.err"
 }
 # Time in the messages while trace was on, from sync to correlation
-ticks=$(host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" | grep -a '^  [0-9a-f]\{8\}: ' |
+ticks=$(host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" |
+	grep -a '^  [0-9a-f]\{8\}: ' |
 	awk 'match($0, /TSTAMP=[0-9]+/) { t = substr($0, RSTART + 7, RLENGTH - 7) + 0
 			if (/Sync/) { if (on) sum += t - now; now = t; on = 1 } else { now += t; if (on) sum += t } }
 		/Correlation/ { on = 0 } END { printf "%.0f", sum }')
 cycles=$(core bei0nsy period,event | awk '/cycles/ { sum += $1 } END { printf "%.0f", sum }')
 [ "$ticks" -gt 100000 ] && [ "$cycles" -le "$ticks" ] && [ $((cycles * 1000)) -ge $((ticks * 995)) ]
 ok $? "y: $cycles cycles of the $ticks in the messages" "$log.err"
-found=$(core b event,ip,ipc | awk -F'[(/)]' '/IPC/ { insns += $2; cycles += $3 } END { printf "%.0f %.0f", insns, cycles }')
+found=$(core b event,ip,ipc | awk -F'[(/)]' \
+	'/IPC/ { insns += $2; cycles += $3 } END { printf "%.0f %.0f", insns, cycles }')
 all=$(core i0ns event | wc -l)
 [ $((${found% *} * 1000)) -ge $((all * 995)) ] && [ "${found% *}" -le "$all" ] &&
 	[ $((${found#* } * 1000)) -ge $((ticks * 999)) ] &&
@@ -175,7 +186,8 @@ same "y: nothing where timestamps count time" "$(script small i100i event | grep
 	"$(script small i100iy event | wc -l)"
 
 # The times of sync messages, as perf's clock would have them if `time` were what they count
-host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" | grep -a -e '^  Clock ' -e '^  [0-9a-f]\{8\}: .*Sync ' |
+host_perf core report -D -i "$dir/core/share/cycles.data" 2>"$log.err" |
+	grep -a -e '^  Clock ' -e '^  [0-9a-f]\{8\}: .*Sync ' |
 	python3 -c '
 import re, sys
 text = sys.stdin.buffer.read().decode(errors="replace")
@@ -184,21 +196,25 @@ for ticks in sorted(map(int, re.findall(r"TSTAMP=(\d+)", text))):
     print(zero + (ticks * mult >> shift) & (1 << 64) - 1)' | sort -u >"$dir/syncs"
 begins()	# LETTERS: times at which trace begins, those of syncs among them
 {
-	host_perf core script -i "$dir/core/share/cycles.data" --itrace="$1" -F time,event,flags --ns \
+	host_perf core script -i "$dir/core/share/cycles.data" --itrace="$1" -F time,event,flags \
+		--ns \
 		2>"$log.err" | grep 'tr strt' |
 		sed 's/^ *\([0-9]*\)\.\([0-9]*\):.*/\1\2/; s/^0*//' | sort -u >"$dir/begins"
 	echo $(wc -l <"$dir/begins") $(comm -12 "$dir/begins" "$dir/syncs" | wc -l)
 }
 found=$(begins bT)
-[ "${found% *}" = "${found#* }" ] && [ "${found% *}" -gt 2 ] && [ "$(begins b | sed 's/.* //')" = 0 ]
-ok $? "T: what the timestamps say is perf's clock, at ${found#* } of ${found% *} beginnings" "$dir/begins" "$dir/syncs"
+[ "${found% *}" = "${found#* }" ] && [ "${found% *}" -gt 2 ] &&
+	[ "$(begins b | sed 's/.* //')" = 0 ]
+ok $? "T: what the timestamps say is perf's clock, at ${found#* } of ${found% *} beginnings" \
+	"$dir/begins" "$dir/syncs"
 
 # --- returns compared in part ---------------------------------------------------------------
 
 compare core 2 part b
 ok $? "retstack=2: $(figures)" "$out" "$err"
 for what in part best; do
-	host_perf core report -D -i "$dir/core/share/$what.data" 2>"$log.err" | grep -a -o 'terms 0x[0-9a-f]*' |
+	host_perf core report -D -i "$dir/core/share/$what.data" 2>"$log.err" |
+		grep -a -o 'terms 0x[0-9a-f]*' |
 		sort -u >"$log"
 	# trTeInstImplicitReturnMode, of what the encoder has
 	terms=$(sed -n '1s/terms //p' "$log")
@@ -211,7 +227,8 @@ ok $? "retstack=3 is refused in words where it is not there" "$dir/core/share/no
 # --- logs, errors -----------------------------------------------------------------------
 
 script small d+o-a ip >"$dir/log.txt"
-same "d: every branch" "$(grep -c -v tr "$dir/small.flags")" "$(grep -c ': 0x[0-9a-f]* -> 0x' "$dir/log.txt")"
+same "d: every branch" "$(grep -c -v tr "$dir/small.flags")" \
+	"$(grep -c ': 0x[0-9a-f]* -> 0x' "$dir/log.txt")"
 # same_messages FILE: what -D and d print of each message, and of what is none, is the same.
 same_messages()
 {
@@ -238,7 +255,8 @@ records=$(grep -a -c 'PERF_RECORD_AUXTRACE size' "$dir/dump")
 [ "$records" -ge 4 ]
 ok $? "-D: several records: $records"
 same_messages full
-! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" && grep -q '^event MMAP2: ' "$log"
+! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" &&
+	grep -q '^event MMAP2: ' "$log"
 ok $? "d-a and d+a: without and with the other events" "$log.err"
 
 # trace in the middle of the file, overwritten: what is no message
@@ -256,14 +274,16 @@ ok $? "d+e: what led to $errors errors, nothing without: $(wc -l <"$log") lines"
 longest()
 {
 	printf '%s\n' "$1" >"$dir/log.perfconfig"
-	"$lab/enter" env PERF_CONFIG="$dir/log.perfconfig" "$build/perf-x86_64/perf" --buildid-dir "$share/debug" \
+	"$lab/enter" env PERF_CONFIG="$dir/log.perfconfig" "$build/perf-x86_64/perf" --buildid-dir \
+		"$share/debug" \
 		script -i "$share/bad.data" --itrace=d+o+e -F ip 2>"$log.err" |
 		awk '{ n += length($0) + 1 } /^error: / { if (n > most) most = n; n = 0 } END { print most + 0 }'
 }
 most=$(longest '')
 some=$(longest $'[itrace]\n\tdebug-log-buffer-size = 4096')
 [ "$most" -le 16384 ] && [ "$most" -gt 15000 ] && [ "$some" -le 4096 ] && [ "$some" -gt 3000 ]
-ok $? "d+e: up to $most bytes before an error, $some with itrace.debug-log-buffer-size=4096" "$log.err"
+ok $? "d+e: up to $most bytes before an error, $some with itrace.debug-log-buffer-size=4096" \
+	"$log.err"
 host_perf run report --stdio -i "$share/bad.data" >/dev/null 2>"$log"
 grep -q "$errors instruction trace errors" "$log"
 ok $? "report warns of $errors errors" "$log"
@@ -271,7 +291,8 @@ ok $? "report warns of $errors errors" "$log"
 # --- what people see ----------------------------------------------------------------------
 
 script small b comm,tid,pid,cpu,time,event,ip,sym,symoff,dso,addr,flags,insn,insnlen,srcline >"$log"
-same "fields: insn" "$(grep -c -v 'tr strt' "$dir/small.flags")" "$(grep -c 'insn: [0-9a-f][0-9a-f] ' "$log")"
+same "fields: insn" "$(grep -c -v 'tr strt' "$dir/small.flags")" \
+	"$(grep -c 'insn: [0-9a-f][0-9a-f] ' "$log")"
 script user i1000il event,brstacksym >"$log" && grep -q ' main+0x[0-9a-f]*/' "$log" &&
 	script user i1000il event,ip,dso,brstackoff >"$log" && grep -q '(/.*qsort)' "$log"
 ok $? "fields: brstacksym, brstackoff" "$log"
@@ -292,11 +313,15 @@ share_of()	# FUNCTION: the samples, by their periods, whose chain has it
 caller=$(awk '$1 ~ /%$/ { print $NF; exit }' "$log")
 grep -q '%--msort_with_tmp' "$log" && [ "$caller" = __libc_start_main_impl ]
 ok $? "report: a profile with call chains" "$log" "$log.err"
-same "report: the share of $caller" "$(share_of "$caller")" "$(awk '$1 ~ /%$/ { print $1; exit }' "$log")"
-host_perf run annotate --stdio -i "$share/user.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err"
+same "report: the share of $caller" "$(share_of "$caller")" \
+	"$(awk '$1 ~ /%$/ { print $1; exit }' "$log")"
+host_perf run annotate --stdio -i "$share/user.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump \
+	>"$log" 2>"$log.err"
 grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +[0-9a-f]+: +[a-z]+' "$log"
-ok $? "annotate: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" "$log.err"
-host_perf run inject --itrace=i997il16 --strip -i "$share/user.data" -o "$share/plain.data" 2>"$log.err"
+ok $? "annotate: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" \
+	"$log.err"
+host_perf run inject --itrace=i997il16 --strip -i "$share/user.data" -o "$share/plain.data" \
+	2>"$log.err"
 same "inject --itrace --strip: samples and branch stacks are the same" \
 	"$(script user i997il200 tid,time,ip,brstack | grep /P/ | own_branches 16 | md5sum)" \
 	"$(host_perf run script -i "$share/plain.data" -F tid,time,ip,brstack 2>"$log.err" | grep /P/ |

@@ -25,7 +25,8 @@ mkdir -p "$layers" "$root" "$fresh"
 overlay()
 {
 	mount -t tmpfs tmpfs "$layers" && mkdir "$layers/upper" "$layers/work" &&
-		mount -t overlay -o "lowerdir=/,upperdir=$layers/upper,workdir=$layers/work" overlay "$root" &&
+		mount -t overlay -o "lowerdir=/,upperdir=$layers/upper,workdir=$layers/work" \
+			overlay "$root" &&
 		mount --bind "$build" "$root$build" && mount -t proc proc "$root/proc" &&
 		mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" &&
 		mount -t tmpfs tmpfs "$root/dev/shm" || return
@@ -77,7 +78,8 @@ nothing_remains()
 
 # --- commands and deaths -----------------------------------------------------------
 
-# start DIRECTORY COMMAND...: in a process group of its own, with SIGINT as a terminal has it; sets $pid
+# start DIRECTORY COMMAND...: in a process group of its own, with SIGINT as a terminal has it; sets
+# $pid
 start()
 {
 	env --default-signal=INT,QUIT setsid chroot "$root" sh -c 'cd "$0" && exec "$@"' "$@" \
@@ -114,7 +116,8 @@ killed()
 	sleep "$at"
 	end "$how"
 	nothing_remains
-	ok $? "${*:2} ($how after $at s): no process, mount or file is left" "$dir/remains" "$dir/out"
+	ok $? "${*:2} ($how after $at s): no process, mount or file is left" "$dir/remains" \
+		"$dir/out"
 }
 
 # Build first: the duration of a demo must not include the build

@@ -14,9 +14,11 @@ guests=$top/selftests/guest
 
 copy()
 {
-	cp -r "$build/lint/linux" "$tree" && mkdir -p "$mine" "$tree/include/uapi/linux" "$tree/usr" &&
+	cp -r "$build/lint/linux" "$tree" &&
+		mkdir -p "$mine" "$tree/include/uapi/linux" "$tree/usr" &&
 		cp "$top/uapi/linux/ntrace.h" "$tree/include/uapi/linux/" &&
-		(cd "$top" && find selftests -type f | sed 's/^selftests.//' | tar -c -C selftests -T - -f -) |
+		(cd "$top" && find selftests -type f | sed 's/^selftests.//' | tar -c -C selftests \
+			-T - -f -) |
 			tar -x -f - -C "$mine"
 }
 
@@ -31,14 +33,16 @@ skipped()
 
 	reasons=$(sed -n 's/^# 1\.\.0 # SKIP //p' "$1" | sort | uniq -c)
 	names=$(sed -n 's/^ok [0-9]* selftests: ntrace: \([a-z-]*\.sh\) # SKIP$/\1/p' "$1" | sort)
-	[ "$names" = "$(sort <<<"$tests")" ] && ! grep -q '^not ok' "$1" && grep -qx "1\.\.$number" "$1" &&
+	[ "$names" = "$(sort <<<"$tests")" ] && ! grep -q '^not ok' "$1" &&
+		grep -qx "1\.\.$number" "$1" &&
 		[ "$(xargs <<<"$reasons")" = "$number no ntrace PMU" ]
 }
 
 # kernel_make TARGET ARGUMENT...: as somebody with a kernel tree types it, who has rsync
 kernel_make()
 {
-	"$lab/enter" env PATH="$dir/bin:/usr/sbin:/usr/bin:/sbin:/bin" make -s -C "$tree/tools/testing/selftests" TARGETS=ntrace "$@" </dev/null
+	"$lab/enter" env PATH="$dir/bin:/usr/sbin:/usr/bin:/sbin:/bin" make -s -C \
+		"$tree/tools/testing/selftests" TARGETS=ntrace "$@" </dev/null
 }
 
 # rsync OPTION... FILE... DIRECTORY
@@ -68,7 +72,8 @@ ok $status "... with O=, which leaves nothing in the tree" "$dir/out.out"
 status=0
 mkdir -p "$dir/project"
 cp -r "$top/selftests" "$top/uapi" "$dir/project/" || status=$?
-"$lab/enter" make -s -C "$dir/project/selftests" run_tests CC=gcc >"$dir/project.out" 2>&1 </dev/null || status=$?
+"$lab/enter" make -s -C "$dir/project/selftests" run_tests CC=gcc >"$dir/project.out" 2>&1 \
+	</dev/null || status=$?
 skipped "$dir/project.out" || status=1
 ok $status "make run_tests in the project: $number tests skip, and say why" "$dir/project.out"
 
@@ -81,7 +86,8 @@ done
 for which in "good bad skips killed:1" "good skips:0"; do
 	status=0
 	# shellcheck disable=SC2046
-	(cd "$dir/judged" && sh "$top/selftests/kselftest" $(printf '%s.sh ' ${which%:*})) >"$dir/judged.out" || status=$?
+	(cd "$dir/judged" && sh "$top/selftests/kselftest" $(printf '%s.sh ' ${which%:*})) \
+		>"$dir/judged.out" || status=$?
 	wanted=$(n=0; for t in ${which%:*}; do
 		n=$((n + 1))
 		case $t in
@@ -91,7 +97,8 @@ for which in "good bad skips killed:1" "good skips:0"; do
 		killed) echo "not ok $n selftests: ntrace: killed.sh # exit=137" ;;
 		esac
 	done)
-	[ "$status" = "${which#*:}" ] && [ "$(grep -a -e '^ok' -e '^not ok' "$dir/judged.out")" = "$wanted" ]
+	[ "$status" = "${which#*:}" ] &&
+		[ "$(grep -a -e '^ok' -e '^not ok' "$dir/judged.out")" = "$wanted" ]
 	ok $? "the project's runner, of ${which%:*}: status $status" "$dir/judged.out"
 done
 
@@ -99,7 +106,8 @@ done
 
 share=$dir/run/share
 mkdir -p "$share"
-kernel_make install INSTALL_PATH="$share/kselftest" O="$dir/cross" ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- \
+kernel_make install INSTALL_PATH="$share/kselftest" O="$dir/cross" ARCH=riscv \
+	CROSS_COMPILE=riscv64-linux-gnu- \
 	>"$dir/install.out" 2>&1
 ok $? "make install of a kernel tree, for riscv64" "$dir/install.out"
 missing=
@@ -138,7 +146,8 @@ good=$(grep -a '^# ok [0-9]' "$log" | grep -v -c ' - fine$')
 grep -a -q '^ok 1 selftests: ntrace: event\.sh$' "$log" &&
 	[ "$good" = "$(sed -n '/ tests\[\] = {/,/^};/p' "$guests/event-test.c" | grep -c '^	{ "')" ]
 ok $? "in a guest what is installed tests its hardware: $good tests are good" "$log"
-grep -a -q '^not ok 2 selftests: ntrace: fails\.sh # exit=1' "$log" && grep -a -q '^# not ok 2 - bad' "$log" &&
+grep -a -q '^not ok 2 selftests: ntrace: fails\.sh # exit=1' "$log" &&
+	grep -a -q '^# not ok 2 - bad' "$log" &&
 	[ "$(grep -a -c '^# not ok' "$log")" = 1 ]
 ok $? "... and a test of it that fails is reported" "$log"
 

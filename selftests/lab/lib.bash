@@ -48,8 +48,8 @@ more()
 	[ "${groups:-}" != all ] || "$@"
 }
 
-# together COMMAND...: what only make check runs: several cases on one machine, or one that is shorter,
-# where make check-all has each case in full
+# together COMMAND...: what only make check runs: several cases on one machine, or one that is
+# shorter, where make check-all has each case in full
 together()
 {
 	[ "${groups:-}" = all ] || "$@"
@@ -126,7 +126,8 @@ host_perf()	# GROUP ARGUMENT...
 {
 	local group=$dir/$1
 	shift
-	"$lab/enter" ${buffered:+stdbuf -o256K} "$build/perf-x86_64/perf" --buildid-dir "$group/share/debug" "$@"
+	"$lab/enter" ${buffered:+stdbuf -o256K} "$build/perf-x86_64/perf" --buildid-dir \
+		"$group/share/debug" "$@"
 }
 
 # Only what truthcmp counts: windows, and messages that overflowed counters
@@ -143,9 +144,10 @@ dump()	# GROUPDIRECTORY NAME
 }
 
 # compare GROUP NUMBER NAME i|b|s [TRUTHCMP OPTION...]: decode share/NAME.data, compare its
-# instructions, branches, or branches with samples among them, with recording NUMBER. $verdict is truthcmp's first line; its output, and perf's words, are in
-# $out and $err. software="-F sw:" leaves out what software events recorded beside the trace;
-# stacks_period=N is another number of instructions between two samples.
+# instructions, branches, or branches with samples among them, with recording NUMBER. $verdict is
+# truthcmp's first line; its output, and perf's words, are in $out and $err. software="-F sw:"
+# leaves out what software events recorded beside the trace; stacks_period=N is another number of
+# instructions between two samples.
 compare()
 {
 	# a period that is prime, and nothing's own
@@ -155,7 +157,10 @@ compare()
 
 	[ "$list" = i ] || { itrace=be fields+=,addr,flags; set -- --branches --types "$@"; }
 	# "exact": at which instruction each sample is follows from the period alone
-	[ "$list" != s ] || { itrace+=i${every}ig1024l64 fields+=,brstack; set -- --stacks 1024,64,$every "$@"; }
+	[ "$list" != s ] || {
+		itrace+=i${every}ig1024l64 fields+=,brstack
+		set -- --stacks 1024,64,$every "$@"
+	}
 	out=$group/$what.$list.out err=$group/$what.$list.err
 	dump "$group" "$what" || status=$?
 	# what perf says of a file that is not there, and so on, must not look like an empty trace
@@ -165,9 +170,11 @@ compare()
 		shift 7
 		# as buffered=1 of host_perf
 		stdbuf -o256K "$perf" --buildid-dir "${data%/*}/debug" script -i "$data" \
-			--itrace="$itrace" -F "$fields" $software | "$truthcmp" "$@"' compare "$build/perf-x86_64/perf" \
+			--itrace="$itrace" -F "$fields" $software | "$truthcmp" "$@"' compare \
+			"$build/perf-x86_64/perf" \
 		"$build/host/truthcmp" "$fields" "$itrace" "$group/share/$what.data" \
-		"${perf_config:-selftests/lab/exact.perfconfig}" "${software:-}" --segment "$number" --tid --dump "$group/$what.dump" \
+		"${perf_config:-selftests/lab/exact.perfconfig}" "${software:-}" \
+		--segment "$number" --tid --dump "$group/$what.dump" \
 		$("$lab/truths" "$group") "$@" >"$out" 2>"$err" || status=$?
 	verdict=$(head -n 1 "$out" 2>/dev/null)
 	return $status
@@ -223,7 +230,8 @@ pieces()
 	! grep -q cpu-clock "$list" || set -- "$@" --pieces "$(grep -c cpu-clock "$list")"
 	# shellcheck disable=SC2046
 	[ $status != 0 ] || grep -v cpu-clock "$list" | "$lab/enter" "$build/host/truthpart" \
-		--segment "$number" $("$lab/truths" "$dir/$group") "$@" >"$out" 2>>"$err" || status=$?
+		--segment "$number" $("$lab/truths" "$dir/$group") "$@" >"$out" 2>>"$err" ||
+		status=$?
 	ok $status "$what: $text: $(tail -n 1 "$out")" "$out" "$err"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Messages dropped by the encoder, again and again, or an AUX area that is full: each loss is reported
-# once, where messages were dropped, and no other (truthcmp pairs them), decoding resumes where trace
-# does, nothing more is missing than what the dropped messages would have told;
+# Messages dropped by the encoder, again and again, or an AUX area that is full: each loss is
+# reported once, where messages were dropped, and no other (truthcmp pairs them), decoding resumes
+# where trace does, nothing more is missing than what the dropped messages would have told;
 # where one task runs (list s), no call chain and no branch stack has anything from before a loss.
 # Groups that differ from others in one term only are for make check-all.
 
@@ -39,17 +39,23 @@ group()
 }
 
 group single "s $(more echo i)" '-e ntrace//u' qsort drops=50,losses=50 --plugin-arg overflow=2000/1
-more group many 's i' '-e ntrace/retstack=0/u' recurse drops=20,losses=20 --plugin-arg overflow=3000/300
-group btm "b $(more echo i)" '-e ntrace/btm,retstack=0/u' signals drops=50,losses=50 --plugin-arg overflow=2000/7
-more group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses=50 --plugin-arg overflow=2000/7
+more group many 's i' '-e ntrace/retstack=0/u' recurse drops=20,losses=20 \
+	--plugin-arg overflow=3000/300
+group btm "b $(more echo i)" '-e ntrace/btm,retstack=0/u' signals drops=50,losses=50 \
+	--plugin-arg overflow=2000/7
+more group btm-stack 'b i' '-e ntrace/btm,retstack=3/u' forkexec drops=50,losses=50 \
+	--plugin-arg overflow=2000/7
 more group kernel "b i" '-e ntrace//' signals drops=50,losses=50 --plugin-arg overflow=3000/10
-# SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often the
-# area is full depends on when perf comes.
-group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=1000000 --plugin-arg nostick=te:0x0:0x8000
-more group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 --plugin-arg nostick=te:0x0:0x8000
+# SRC is in all messages of these encoders, and each has a sink of its own nevertheless. How often
+# the area is full depends on when perf comes.
+group src "b $(more echo i)" '-m,16K -e ntrace//u' threads insns=1000000 \
+	--plugin-arg nostick=te:0x0:0x8000
+more group src-kernel b '-m,64K -a -e ntrace//' forkexec insns=1000000 \
+	--plugin-arg nostick=te:0x0:0x8000
 # One encoder, a funnel, and a sink so small that it is full before the driver comes
 smp=1
-more group funnel b '-e ntrace//u' qsort insns=1000000 --topology funnel2 --plugin-arg memory=sram --plugin-arg sram=0x1000
+more group funnel b '-e ntrace//u' qsort insns=1000000 --topology funnel2 --plugin-arg memory=sram \
+	--plugin-arg sram=0x1000
 group funnel-kernel b '-a -e ntrace//' signals insns=1000000,losses=10 --topology funnel2 \
 	--plugin-arg memory=sram --plugin-arg sram=0x1000
 finish

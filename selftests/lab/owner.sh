@@ -6,7 +6,8 @@
 # for is not in the trace: the kernel, the firmware, other tasks; sinks write into pages of
 # the event's AUX area only.
 #
-# make check-all also has a task in a PID namespace beside others' code, and a longer program in the cgroup.
+# make check-all also has a task in a PID namespace beside others' code, and a longer program in the
+# cgroup.
 
 name=owner
 . "$(dirname "$0")/lib.bash"
@@ -81,7 +82,8 @@ for test in HTM: moving burst circular 'every optional'; do
 	event-test "$test" || exit 1
 done
 END
-guest pages "$dir/pages.sh" ${DRIVER:+--driver "$DRIVER"} --plugin-arg "sink_log=$dir/pages/sink.log"
+guest pages "$dir/pages.sh" ${DRIVER:+--driver "$DRIVER"} --plugin-arg \
+	"sink_log=$dir/pages/sink.log"
 ok $? "R58: traced into areas whose pages are known" "$dir/pages/guest.out"
 # Addresses have leading zeros on both sides: they compare as strings.
 awk -v windows_of="$dir/pages/sink.log" '

@@ -95,7 +95,8 @@ ok $? "through a pipe: $(figures)" "$out" "$err"
 got=$(grep -c 'branches' "$share/pipe.txt")
 [ "$got" -gt 1000 ] && [ ! -s "$share/pipe.err" ] && ! grep -q error "$share/pipe.txt"
 ok $? "decoded in the guest as it comes through a pipe: $got branches" "$share/pipe.err"
-host_perf run script -i "$share/piped.data" --itrace=be -F time,event,ip,sym,addr,flags >"$dir/file" 2>"$log"
+host_perf run script -i "$share/piped.data" --itrace=be -F time,event,ip,sym,addr,flags \
+	>"$dir/file" 2>"$log"
 "$lab/enter" bash -c 'cat "$1" | "$2" --buildid-dir "$3" script -i - --itrace=be -F time,event,ip,sym,addr,flags' \
 	pipe "$share/piped.data" "$build/perf-x86_64/perf" "$share/debug" >"$dir/pipe" 2>"$log"
 [ "$(wc -l <"$dir/file")" -gt 1000 ] && cmp "$dir/file" "$dir/pipe" >>"$log"
@@ -109,7 +110,8 @@ script()
 {
 	local status=0
 
-	timeout 120 "$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$share/debug" script -i "$@" \
+	timeout 120 "$lab/enter" "$build/perf-x86_64/perf" --buildid-dir "$share/debug" script \
+		-i "$@" \
 		--itrace=e >"$log" 2>&1 || status=$?
 	[ $status != 124 ] || return
 	[ $status -lt 129 ] || [ $status -gt 159 ]
@@ -181,7 +183,8 @@ grep -q 'ProgTraceSync SYNC=5 I-CNT=0 F-ADDR=0x' "$log" && grep -q 'Layout versi
 ok $? "report -D shows messages and what they were made with"
 host_perf run inject -i "$share/user.data" --itrace=i1000il --strip -o "$share/plain.data" \
 	>"$log" 2>&1 && host_perf run script -i "$share/plain.data" -F ip,brstack >"$log" 2>&1 &&
-	grep -q '0x.*/0x' "$log" && ! grep -q AUXTRACE <(host_perf run report -D -i "$share/plain.data")
+	grep -q '0x.*/0x' "$log" &&
+	! grep -q AUXTRACE <(host_perf run report -D -i "$share/plain.data")
 ok $? "inject --itrace --strip leaves samples with branch stacks, and no trace" "$log"
 rm -f "$share/user.json"
 host_perf run data convert --to-json "$share/user.json" -i "$share/user.data" >"$log" 2>&1 &&

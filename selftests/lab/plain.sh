@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What perf inject --itrace --strip writes is read by perfs that know nothing of N-Trace, those
 # of Debian 12 (6.1) and 13 (6.12), and by programs that make profiles: llvm-profgen, create_gcov,
-# perf2bolt. Every sample has there what it has here. README's table says which commands of those perfs
-# read the recording itself and the plain file; each of its lines is tried.
+# perf2bolt. Every sample has there what it has here. README's table says which commands of those
+# perfs read the recording itself and the plain file; each of its lines is tried.
 
 name=plain
 . "$(dirname "$0")/lib.bash"
@@ -36,12 +36,14 @@ ok $? "what ran, and what it had been called from: $(figures)" "$out" "$err"
 ok $? "no instruction of another task" "$out"
 host_perf run inject --itrace=i1000il --strip -i "$share/user.data" -o "$dir/plain.data" 2>"$log"
 ok $? "injected" "$log"
-[ "$(host_perf run report -D -i "$dir/plain.data" 2>/dev/null | grep -a -c -e PERF_RECORD_AUX)" = 0 ] &&
+[ "$(host_perf run report -D -i "$dir/plain.data" 2>/dev/null | grep -a -c -e PERF_RECORD_AUX)" \
+	= 0 ] &&
 	[ "$(stat -c %s "$dir/plain.data")" -gt 100000 ]
 ok $? "no trace in the file" "$log"
 
 # Where trace ended and went on is no branch of the program's, and not in the file.
-host_perf run script -i "$share/user.data" --itrace=i1000il200 -F tid,time,ip,brstack 2>"$log" | entries |
+host_perf run script -i "$share/user.data" --itrace=i1000il200 -F tid,time,ip,brstack 2>"$log" |
+	entries |
 	own_branches 64 >"$dir/here"
 ok $? "entries that are no branches are among those of the trace" "$log"
 cp "$program" "$dir/qsort"
@@ -74,8 +76,10 @@ stock_says()
 	data*)	rm -f "$dir/json"; words+=(/mnt/json -i "/mnt/$file") ;;
 	*)	words+=(-i "/mnt/$file") ;;
 	esac
-	stock "$release" perf --buildid-dir /mnt/debug "${words[@]}" >"$dir/printed" 2>&1 </dev/null || status=$?
-	[ -n "${prints[$command]:-}" ] && grep -a -q -E -e "${prints[$command]}" "$dir/printed" || has=1
+	stock "$release" perf --buildid-dir /mnt/debug "${words[@]}" >"$dir/printed" 2>&1 \
+		</dev/null || status=$?
+	[ -n "${prints[$command]:-}" ] && grep -a -q -E -e "${prints[$command]}" "$dir/printed" ||
+		has=1
 	case $column in
 	yes)	[ $status = 0 ] && [ $has = 0 ] ;;
 	crashes) [ $status -gt 128 ] && [ $has = 1 ] ;;
@@ -89,7 +93,8 @@ stock_says()
 cp "$share/user.data" "$dir/recording.data"
 for release in 12 13; do "$lab/setup-stock" $release; done
 sed -n '/^## A perf without the graft/,/^## Parts and tests/p' "$top/README.md" |
-	sed -n 's/^| \(recording\|plain\) | \(.*\) | \(.*\) | \(.*\) |$/\1\t\2\t\3\t\4/p' >"$dir/table"
+	sed -n 's/^| \(recording\|plain\) | \(.*\) | \(.*\) | \(.*\) |$/\1\t\2\t\3\t\4/p' \
+		>"$dir/table"
 tried=0
 while IFS=$'\t' read -r file commands on12 on13; do
 	while read -r command; do
@@ -103,12 +108,16 @@ ok $? "README's table: $tried commands" "$dir/table"
 
 for release in 12 13; do
 	version=$(stock $release perf --version)
-	stock $release perf script -i /mnt/plain.data -F tid,time,ip,brstack 2>"$log" | entries | sed 's/^ *//' >"$dir/there"
+	stock $release perf script -i /mnt/plain.data -F tid,time,ip,brstack 2>"$log" | entries |
+		sed 's/^ *//' >"$dir/there"
 	[ "$(wc -l <"$dir/here")" -gt 1000 ] && cmp "$dir/here" "$dir/there" >>"$log" 2>&1
-	ok $? "$version: the same $(wc -l <"$dir/there") samples and branch stacks" "$log" "$dir/there"
-	stock $release perf --buildid-dir /mnt/debug report -i /mnt/plain.data --stdio --sort comm,dso,sym -g none \
+	ok $? "$version: the same $(wc -l <"$dir/there") samples and branch stacks" "$log" \
+		"$dir/there"
+	stock $release perf --buildid-dir /mnt/debug report -i /mnt/plain.data \
+		--stdio --sort comm,dso,sym -g none \
 		--no-branch-stack >"$dir/report" 2>"$log"
-	grep -q '% *qsort *qsort *\[\.\] bits' "$dir/report" && grep -q "of event 'instructions" "$dir/report"
+	grep -q '% *qsort *qsort *\[\.\] bits' "$dir/report" &&
+		grep -q "of event 'instructions" "$dir/report"
 	ok $? "$version: report names task, file and function" "$log" "$dir/report"
 	stock $release perf buildid-list -i /mnt/plain.data >"$log" 2>&1
 	id=$("$lab/enter" readelf -n "$program" | sed -n 's/.*Build ID: //p')
@@ -123,19 +132,22 @@ counted()
 {
 	local figures status=0
 
-	figures=$("$top/selftests/lab/stackcounts.py" "$2" "$dir/here" "$3" "$dir/symbols" 2>&1) || status=$?
+	figures=$("$top/selftests/lab/stackcounts.py" "$2" "$dir/here" "$3" "$dir/symbols" 2>&1) ||
+		status=$?
 	ok $status "... $1: $(tail -n 1 <<<"$figures")" "$log" "$3"
 }
 
 stock 13 llvm-profgen-22 --binary=/mnt/qsort --perfdata=/mnt/plain.data --format=text \
-	--output=/mnt/profgen >"$log" 2>&1 && grep -q '^bits:[0-9]' "$dir/profgen" && grep -q '^main:[0-9]' "$dir/profgen"
+	--output=/mnt/profgen >"$log" 2>&1 && grep -q '^bits:[0-9]' "$dir/profgen" &&
+	grep -q '^main:[0-9]' "$dir/profgen"
 ok $? "llvm-profgen" "$log" "$dir/profgen"
 stock 13 llvm-profgen-22 --binary=/mnt/qsort --perfdata=/mnt/plain.data --skip-symbolization \
 	--output=/mnt/unsymbolized >"$log" 2>&1
 ok $? "llvm-profgen --skip-symbolization" "$log"
 counted "its counts are those of the samples" llvm "$dir/unsymbolized"
 # Debian's is too old for the debug information that there is: that it reads samples is what counts.
-stock 13 create_gcov --binary=/mnt/qsort --profile=/mnt/plain.data --gcov=/mnt/gcov --gcov_version=2 \
+stock 13 create_gcov --binary=/mnt/qsort --profile=/mnt/plain.data --gcov=/mnt/gcov \
+	--gcov_version=2 \
 	--logtostderr >"$log" 2>&1
 ok $? "create_gcov" "$log"
 samples=$(sed -n 's/.* \([0-9]*\) SAMPLE events, \([0-9]*\) of these were mapped.*/\1 \2/p' "$log")

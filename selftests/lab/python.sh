@@ -33,7 +33,8 @@ script()
 	host_perf run script -i "$share/$file.data" --itrace="$letters" -F "$fields" \
 		--show-switch-events --show-task-events >"$dir/$file.$mode.txt" 2>"$log.err"
 	host_perf run script -i "$share/$file.data" --itrace="$letters" \
-		-s "$top/selftests/lab/python.py" "$mode" "$dir/$file.$mode.txt" >"$log" 2>>"$log.err"
+		-s "$top/selftests/lab/python.py" "$mode" "$dir/$file.$mode.txt" >"$log" \
+		2>>"$log.err"
 	[[ $(tail -n 1 "$log") = 'right: '* ]] &&
 		[ "$(tail -n 1 "$log" | cut -d, -f3 | awk '{ print $1 }')" -ge "$least" ]
 	status=$?

@@ -11,8 +11,8 @@ name=rtl-linux
 
 need_rtl
 
-# rtl GROUP SCRIPT SHIFT [BOOT OPTION...]: time is instructions, of 2^SHIFT ns, because what is traced
-# takes a thousand times as long as what is not
+# rtl GROUP SCRIPT SHIFT [BOOT OPTION...]: time is instructions, of 2^SHIFT ns, because what is
+# traced takes a thousand times as long as what is not
 rtl()
 {
 	local group=$1 script=$2 shift=$3
@@ -91,7 +91,8 @@ done
 # The encoder's timestamps are not of perf's clock: what is typed first samples by instructions.
 host_perf run report -i "$dir/run/share/thread.data" --stdio -g none --no-children -F sample,sym \
 	>"$dir/report.out" 2>"$dir/report.err"
-awk '/^ +[0-9]/ { n += $1 } END { print n + 0; exit !(n > 1000) }' "$dir/report.out" >"$dir/samples" &&
+awk '/^ +[0-9]/ { n += $1 } END { print n + 0; exit !(n > 1000) }' "$dir/report.out" \
+	>"$dir/samples" &&
 	grep -q 'trace without times: samples every 1000 instructions' "$dir/report.err"
 ok $? "perf report: $(cat "$dir/samples") samples" "$dir/report.out" "$dir/report.err"
 
@@ -100,7 +101,8 @@ pieces sram 1 sram "all but what is reported" --reported --insns 1000000 --error
 pieces run 5 snapshot "the end is what ran last" --last --insns 100000 --pieces 8 --errors 8
 pieces lossy 1 lossy "each loss is reported" --reported --insns 20000 --errors 1000
 grep -q 'the sink was full' "$dir/lossy/lossy.txt"
-ok $? "losses: $(grep -c 'the sink was full' "$dir/lossy/lossy.txt") of a full sink" "$dir/lossy/lossy.out"
+ok $? "losses: $(grep -c 'the sink was full' "$dir/lossy/lossy.txt") of a full sink" \
+	"$dir/lossy/lossy.out"
 
 share=$dir/run/share
 for words in 'pass one privilege or everything' 'stall' 'needs 16 KiB in one piece'; do
@@ -108,7 +110,8 @@ for words in 'pass one privilege or everything' 'stall' 'needs 16 KiB in one pie
 	ok $? "refused in words: $words" "$share/refused.txt"
 done
 for words in 'TsCounterLow .* a bus error' 'messages, the first has TCODE 9' \
-		'^DIFFERS: the sink does not stop at Limit' '^DIFFERS: a write to WP does not clear Wrap'; do
+		'^DIFFERS: the sink does not stop at Limit' \
+		'^DIFFERS: a write to WP does not clear Wrap'; do
 	grep -q -- "$words" "$share/bringup.txt"
 	ok $? "the bring-up report says: $words" "$share/bringup.txt"
 done

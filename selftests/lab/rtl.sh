@@ -76,27 +76,31 @@ transfers()
 		--not-taken "$dir/0.nt" 2>"$dir/err" | sed '/^#/d; s/ not$/ cond/' >"$dir/decoded"
 	"$lab/enter" "$build/host/truthlist" "$dir/0.tv" | awk '$1 == "t" { print $2, $3, $5 }
 		$1 == "i" && $5 != "none" { print $2, $3, $5 }' >"$dir/truth" 2>>"$dir/err"
-	cmp "$dir/truth" "$dir/decoded" >"$dir/cmp.out" 2>&1 && [ "$(wc -l <"$dir/truth")" -ge 100000 ]
+	cmp "$dir/truth" "$dir/decoded" >"$dir/cmp.out" 2>&1 &&
+		[ "$(wc -l <"$dir/truth")" -ge 100000 ]
 	ok $? "... $(wc -l <"$dir/truth") transfers, $(grep -c exception "$dir/truth") of them exceptions" \
 		"$dir/cmp.out" "$dir/err"
 }
 
-# newest INSTRUCTIONS NAME [VARIABLE=VALUE...]: the sink has overwritten what came first. At least so
-# many instructions, the last that the hart retired.
+# newest INSTRUCTIONS NAME [VARIABLE=VALUE...]: the sink has overwritten what came first. At least
+# so many instructions, the last that the hart retired.
 newest()
 {
 	local least=$1 status=0 n
 
 	shift
 	make_program "$@" || return 0
-	run && "$lab/enter" "$build/host/ntrace" decode --elf "$program" --profile=tt-dfd --output=pc \
+	run && "$lab/enter" "$build/host/ntrace" decode --elf "$program" --profile=tt-dfd \
+		--output=pc \
 		"$dir/0.nt" >"$dir/decoded" 2>"$dir/err" || status=$?
 	sed '/^#/d' "$dir/decoded" >"$dir/pcs"
 	n=$(wc -l <"$dir/pcs")
-	"$lab/enter" "$build/host/truthlist" "$dir/0.tv" | awk '$1 == "i" { print $2 }' >"$dir/truth"
+	"$lab/enter" "$build/host/truthlist" "$dir/0.tv" |
+		awk '$1 == "i" { print $2 }' >"$dir/truth"
 	[ $status -le 1 ] && [ "$n" -ge "$least" ] && [ "$n" -lt "$(wc -l <"$dir/truth")" ] &&
 		tail -n "$n" "$dir/truth" | cmp - "$dir/pcs" >"$dir/cmp.out" 2>&1
-	ok $? "$*: the last $n instructions of $(wc -l <"$dir/truth")" "$dir/qemu.out" "$dir/cmp.out" "$dir/err"
+	ok $? "$*: the last $n instructions of $(wc -l <"$dir/truth")" "$dir/qemu.out" \
+		"$dir/cmp.out" "$dir/err"
 }
 
 # Which registers there are, as facts about this RTL; all other accesses are faults, each at its

@@ -78,12 +78,15 @@ annotate()	# PROGRAM NUMBER
 	range=$(awk 'NR == 1 { print "0x" $2 } END { print "0x" $2 }' "$dir/shares")
 	n=$(host_perf "$group" script --itrace=i100us -F ip -i "$data" 2>>"$dir/err" |
 		while read -r ip; do
-			[ $((0x$ip >= ${range%[[:space:]]*} && 0x$ip <= ${range#*[[:space:]]})) = 0 ] || echo
+			[ $((0x$ip >= ${range%[[:space:]]*} && 0x$ip <= ${range#*[[:space:]]})) = \
+				0 ] || echo
 		done | wc -l)
-	"$lab/enter" "$build/host/truthtv" $("$lab/truths" "$dir/$group") --segment "$2" --most "$most" \
+	"$lab/enter" "$build/host/truthtv" $("$lab/truths" "$dir/$group") --segment "$2" \
+		--most "$most" \
 		--samples "$n" --within <"$dir/shares" >"$dir/out" 2>>"$dir/err" || status=$?
 	said=$(sed -n '1s/^[A-Za-z]* tv=\([0-9.]*\) error=\([0-9.]*\) sigma=\([0-9.]*\) .*/\1 (\2+-\3)/p' "$dir/out")
-	ok $status "$group, $1: annotate $top, $(wc -l <"$dir/shares") instructions, in %: $said" "$dir/out" "$dir/err"
+	ok $status "$group, $1: annotate $top, $(wc -l <"$dir/shares") instructions, in %: $said" \
+		"$dir/out" "$dir/err"
 }
 
 # one_group NAME MOST BOOT-OPTION...

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace script, profile and timeline, which read perf.data without perf, print what they print with
-# perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it cannot decode it
-# refuses in words, and of a file that is cut it decodes what there is.
+# perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it
+# cannot decode it refuses in words, and of a file that is cut it decodes what there is.
 
 name=script
 . "$(dirname "$0")/lib.bash"
@@ -75,8 +75,8 @@ by_cpu_at_a_time()
 		print group "\t" cpu "\t" $0 }' | sort -s -t "$(printf '\t')" -k 1,1n -k 2,2 | cut -f 3-
 }
 
-# like_perf NAME ITRACE FIELDS [OPTION...]: line for line, of the guest $group. Leaves $dir/NAME.diff,
-# $lines. Options are ntrace's, and for perf what $perf_options has
+# like_perf NAME ITRACE FIELDS [OPTION...]: line for line, of the guest $group. Leaves
+# $dir/NAME.diff, $lines. Options are ntrace's, and for perf what $perf_options has
 like_perf()
 {
 	local what=$1 itrace=$2 fields=$3 share=$dir/$group/share status=0
@@ -85,7 +85,8 @@ like_perf()
 
 	# shellcheck disable=SC2086
 	host_perf $group script -i "$file" --itrace="$itrace" -F "$fields" --ns ${perf_options:-} \
-		2>"$dir/$what.perf.err" | same_form | without_plt | sed "${only:-}" | ${order:-cat} >"$dir/$what.perf"
+		2>"$dir/$what.perf.err" | same_form | without_plt | sed "${only:-}" |
+		${order:-cat} >"$dir/$what.perf"
 	"$lab/enter" "$build/host/ntrace" script --buildid-dir "$share/debug" "$@" "$file" \
 		2>"$dir/$what.err" | same_form >"$dir/$what.named"
 	without_plt <"$dir/$what.named" | ${order:-cat} >"$dir/$what.ntrace"
@@ -98,7 +99,8 @@ branches=comm,tid,cpu,time,event,ip,sym,symoff,addr,flags
 order=by_cpu_at_a_time
 for what in user fork thread switch all kernel; do
 	like_perf $what be $branches
-	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" "$dir/$what.err"
+	ok $? "$what: $lines lines of branches as perf script prints them" "$dir/$what.diff" \
+		"$dir/$what.err"
 done
 order=
 cp "$dir/all.perf" "$dir/everything"
@@ -152,8 +154,8 @@ ok $? "user: a profile of $lines lines as with perf" "$dir/profile.err"
 profile_like_perf fork busybox
 ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
 
-# What is counted as edges is what comes branch by branch to who asks for times: of every file that a
-# recording may have trace of; make check-all does that for every recording, in every format.
+# What is counted as edges is what comes branch by branch to who asks for times: of every file that
+# a recording may have trace of; make check-all does that for every recording, in every format.
 cat >"$dir/counts.sh" <<'END'
 ntrace=$1 share=$2 data=$3 to=$4 formats=$5 bad=0 all=0
 shift 5
@@ -177,7 +179,8 @@ done
 [ $bad = 0 ] && [ $all -gt 0 ]
 END
 mkdir -p "$dir/programs"
-find "$share/debug" "$dir/shared/share/debug" -name elf -print0 | while IFS= read -r -d '' program; do
+find "$share/debug" "$dir/shared/share/debug" -name elf -print0 |
+	while IFS= read -r -d '' program; do
 	name=${program%/*/elf}
 	cp "$program" "$dir/programs/${name##*/}"
 done
@@ -198,11 +201,13 @@ done
 # of programs without a PLT
 timeline()	# ARGUMENT...: to $dir/timeline
 {
-	"$lab/enter" "$build/host/ntrace" timeline --min=0 --depth=512 --slices=1000000000 "$@" 2>"$dir/timeline.err"
+	"$lab/enter" "$build/host/ntrace" timeline --min=0 --depth=512 --slices=1000000000 \
+		"$@" 2>"$dir/timeline.err"
 }
 for what in user kernel; do
 	timeline --buildid-dir "$share/debug" "$share/$what.data" >"$dir/timeline" &&
-		timeline --perf="$build/perf-x86_64/perf --buildid-dir $share/debug" "$share/$what.data" \
+		timeline --perf="$build/perf-x86_64/perf --buildid-dir $share/debug" \
+			"$share/$what.data" \
 			>"$dir/timeline.perf" && cmp "$dir/timeline" "$dir/timeline.perf"
 	status=$?
 	lines=$(wc -l <"$dir/timeline")
@@ -224,8 +229,8 @@ ntrace()	# ARGUMENT...: standard output to $dir/got, standard error to $dir/got.
 # What is not decoded tells nothing of tasks that come from there, so perf leaves the same out.
 perf_options='-C 0' like_perf all be $branches --cpu 0
 ok $? "--cpu 0: $lines lines" "$dir/all.diff" "$dir/all.err"
-# between: FROM,TO at so many per cent of the times that perf printed of a recording, where the lines
-# may be in the order of CPUs
+# between: FROM,TO at so many per cent of the times that perf printed of a recording, where the
+# lines may be in the order of CPUs
 between()
 {
 	awk '{ sub(/:$/, "", $4); print $4 }' "$dir/$1.all" | sort -n |
@@ -253,12 +258,15 @@ interval()
 
 	inside "$when" <"$dir/$what.all" | without_calls >"$dir/$what.want"
 	perf_options="-v --time $when" like_perf "$what" b $branches --time "$when"
-	windows=$(sed -n 's/^ntrace: \([0-9]* of [0-9]*\) windows decoded.*/\1/p' "$dir/$what.perf.err")
+	windows=$(sed -n 's/^ntrace: \([0-9]* of [0-9]*\) windows decoded.*/\1/p' \
+		"$dir/$what.perf.err")
 	without_calls <"$dir/$what.perf" | diff "$dir/$what.want" - >"$dir/$what.diff" || status=1
-	grep -v '^#' "$dir/$what.ntrace" | without_calls | diff "$dir/$what.want" - >>"$dir/$what.diff" ||
+	grep -v '^#' "$dir/$what.ntrace" | without_calls |
+		diff "$dir/$what.want" - >>"$dir/$what.diff" ||
 		status=1
 	[ $status = 0 ] && [ "$lines" -ge 100 ] && awk '{ exit !($1 < $3) }' <<<"$windows"
-	ok $? "$group $what: --time $when: $lines lines, $windows windows" "$dir/$what.diff" "$dir/$what.err"
+	ok $? "$group $what: --time $when: $lines lines, $windows windows" "$dir/$what.diff" \
+		"$dir/$what.err"
 }
 
 intervals()	# NAME: at the beginning, in the middle and at the end
@@ -277,7 +285,8 @@ group=shared order=by_cpu
 more intervals many
 intervals switch
 group=run order=
-tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' "$dir/everything")
+tid=$(awk '!/^#/ { n[$2]++ } END { for (t in n) if (n[t] > n[best]) best = t; print best }' \
+	"$dir/everything")
 awk -v tid="$tid" '!/^#/ && $2 == tid' "$dir/everything" >"$dir/want"
 ntrace script --buildid-dir "$share/debug" --tid "$tid" "$share/all.data"
 grep -v '^#' "$dir/got" | by_cpu_at_a_time | diff "$dir/want" - >"$dir/diff" && [ -s "$dir/want" ]
@@ -328,7 +337,8 @@ ok $? "a recording through a pipe: $(wc -l <"$dir/got") lines" "$dir/got.err"
 size=$(stat -c %s "$share/user.data")
 head -c $((size - size / 4)) "$share/user.data" >"$share/cut.data"
 ntrace script --buildid-dir "$share/debug" "$share/cut.data"
-[ $? = 1 ] && grep -q 'cut.data: at 0x[0-9a-f]*: the file ends.*: decoded up to there' "$dir/got.err" &&
+[ $? = 1 ] && grep -q 'cut.data: at 0x[0-9a-f]*: the file ends.*: decoded up to there' \
+	"$dir/got.err" &&
 	[ "$(grep -vc '^#' "$dir/got")" -ge 1000 ] &&
 	[ "$(grep -v '^#' "$dir/got" | by_cpu_at_a_time | head -n 1000 | md5sum)" = \
 	  "$(grep -v '^#' "$dir/user.perf" | head -n 1000 | md5sum)" ]

@@ -21,7 +21,8 @@ whole_source()
 source_tree()
 {
 	mkdir "$src" "$changed" "$changed.work" &&
-		mount -t overlay overlay -o "lowerdir=$whole,upperdir=$changed,workdir=$changed.work" "$src" || return
+		mount -t overlay overlay -o \
+			"lowerdir=$whole,upperdir=$changed,workdir=$changed.work" "$src" || return
 	# enter's namespace is one that has this
 	unset LAB_INSIDE
 	lab_inside
@@ -30,19 +31,22 @@ source_tree()
 # $tree: of the source, the files that the series wants, and the series
 git_tree()
 {
-	mkdir "$tree" && "$top/series/make" --files | tar -c -f - -C "$whole" -T - | tar -x -f - -C "$tree" &&
+	mkdir "$tree" && "$top/series/make" --files | tar -c -f - -C "$whole" -T - |
+		tar -x -f - -C "$tree" &&
 		git -C "$tree" init -q -b master && git -C "$tree" add -A -f &&
 		git -C "$tree" commit -q -m "Linux" && "$top/series/make" "$tree"
 }
 
-# apply COMMIT [FROM]: its files, or those since FROM, in $src. With dates of now, so that make sees them.
+# apply COMMIT [FROM]: its files, or those since FROM, in $src. With dates of now, so that make sees
+# them.
 apply()
 {
 	local from=${2:-$1^}
 
 	[ -z "$(git -C "$tree" diff --diff-filter=D --name-only "$from" "$1")" ] &&
 		git -C "$tree" diff --name-only -z "$from" "$1" >"$dir/names" &&
-		xargs -0 git -C "$tree" archive --format=tar "$1" -- <"$dir/names" | tar -x -m -f - -C "$src"
+		xargs -0 git -C "$tree" archive --format=tar "$1" -- <"$dir/names" |
+		tar -x -m -f - -C "$src"
 }
 
 leave_source()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make series: a branch for the kernel, here of the files of Linux 6.12 that it touches. The driver at
-# its end is the project's without anything that is for other kernels, and compiles without warnings;
-# perf at its end is what the graft makes.
+# make series: a branch for the kernel, here of the files of Linux 6.12 that it touches. The driver
+# at its end is the project's without anything that is for other kernels, and compiles without
+# warnings; perf at its end is what the graft makes.
 
 name=series
 . "$(dirname "$0")/lib.bash"
@@ -22,14 +22,16 @@ git_tree()
 	mkdir "$tree"
 	xz -dc "$build/rootfs/usr/src/$top.tar.xz" |
 		tar -x -f - -C "$tree" --strip-components=1 "${files[@]/#/$top/}" &&
-		git -C "$tree" init -q -b master && git -C "$tree" add -A -f && git -C "$tree" commit -q -m "Linux 6.12"
+		git -C "$tree" init -q -b master && git -C "$tree" add -A -f &&
+		git -C "$tree" commit -q -m "Linux 6.12"
 }
 git_tree >"$log" 2>&1
 ok $? "a git tree of 6.12" "$log"
 sums()
 {
 	git -C "$tree" status --porcelain --ignored
-	(cd "$tree" && cat .git/HEAD .git/config && find . -path ./.git -prune -o -type f -print0 | LC_ALL=C sort -z |
+	(cd "$tree" && cat .git/HEAD .git/config && find . -path ./.git -prune -o -type f \
+		-print0 | LC_ALL=C sort -z |
 		xargs -0 cat | sha256sum)
 }
 sums >"$dir/before"
@@ -59,17 +61,20 @@ ok $? "a directory without git is refused" "$log"
 
 at_end=$dir/end
 mkdir "$at_end"
-git -C "$tree" archive ntrace drivers/hwtracing/ntrace include/uapi/linux/ntrace.h tools/perf | tar -x -f - -C "$at_end"
+git -C "$tree" archive ntrace drivers/hwtracing/ntrace include/uapi/linux/ntrace.h tools/perf |
+	tar -x -f - -C "$at_end"
 ! grep -rn 'ntrace_compat\|LINUX_VERSION_CODE\|ntrace_sample_' "$at_end/drivers" >"$log"
 ok $? "the driver has no code for other kernels" "$log"
 for f in "$top"/kernel/*.[ch]; do
-	[[ $f == */ntrace_compat.* ]] || cmp -s "$f" "$at_end/drivers/hwtracing/ntrace/${f##*/}" || echo "${f##*/}"
+	[[ $f == */ntrace_compat.* ]] || cmp -s "$f" "$at_end/drivers/hwtracing/ntrace/${f##*/}" ||
+		echo "${f##*/}"
 done >"$dir/changed"
 printf '%s\n' ntrace_cpu.c ntrace_event.c ntrace_pmu.c | diff - "$dir/changed" >"$log"
 ok $? "three of its files are other than the project's" "$log"
 # What this kernel does not export is not there for a module of it.
 "$lab/enter" make -C "/$(cd "$build/rootfs" && echo usr/src/linux-headers-*-riscv64)" ARCH=riscv \
-	CROSS_COMPILE=riscv64-linux-gnu- M="$at_end/drivers/hwtracing/ntrace" CONFIG_RISCV_NTRACE=m \
+	CROSS_COMPILE=riscv64-linux-gnu- M="$at_end/drivers/hwtracing/ntrace" \
+	CONFIG_RISCV_NTRACE=m \
 	KBUILD_MODPOST_WARN=1 KCFLAGS="-I$at_end/include -Werror" W=1 modules >"$log" 2>&1 &&
 	[ "$(grep -c 'modpost: ".*undefined!' "$log")" = "$(grep -c 'modpost: "perf_output_copy\(_aux\)\?" ' "$log")" ]
 ok $? "it compiles with W=1, and lacks the exported functions alone" "$log"
@@ -77,8 +82,10 @@ ok $? "it compiles with W=1, and lacks the exported functions alone" "$log"
 # --- perf
 
 cp -r "$tree" "$dir/grafted" && "$top/tools-perf/graft" "$dir/grafted" >"$log" 2>&1
-(cd "$dir/grafted" && git add -A -f tools/perf && git diff --cached --name-only ntrace -- tools/perf) |
-	grep -v -e 'ntrace-compat.h$' -e 'ntrace-tree.h$' -e 'ntrace-test.c$' -e '.ntrace-graft.list$' >"$log"
+(cd "$dir/grafted" && git add -A -f tools/perf && git diff --cached --name-only ntrace \
+	-- tools/perf) |
+	grep -v -e 'ntrace-compat.h$' -e 'ntrace-tree.h$' -e 'ntrace-test.c$' -e \
+		'.ntrace-graft.list$' >"$log"
 [ ! -s "$log" ]
 ok $? "perf is what the graft makes" "$log"
 ! grep -rn -e NTRACE_TREE_ -e ntrace-tree.h "$at_end/tools/perf" >"$log"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Trace of which the end is kept: snapshots at exit and by signal, AUX area samples
 # taken by a clock and, where a counter can interrupt, by a counter. All that is decoded
-# did run, the last of it last, and no piece is missing between. Whether perf has to fill a snapshot up
-# is chance: make check tries once, make check-all six times.
+# did run, the last of it last, and no piece is missing between. Whether perf has to fill a snapshot
+# up is chance: make check tries once, make check-all six times.
 
 name=snapshot
 . "$(dirname "$0")/lib.bash"
@@ -77,9 +77,11 @@ part()
 		grep -a -c -e cpu-clock -e "instructions:u:")
 	[ "$samples" = 0 ] || set -- "$@" --pieces "$samples"
 	# shellcheck disable=SC2046
-	buffered=1 host_perf run script -i "$share/$what.data" --itrace=i1ie -F cpu,tid,event,ip 2>"$err" |
+	buffered=1 host_perf run script -i "$share/$what.data" --itrace=i1ie -F cpu,tid,event,ip \
+		2>"$err" |
 		grep -a -v -e cpu-clock -e "instructions:u:" |
-		"$lab/enter" "$build/host/truthpart" --segment "$number" $("$lab/truths" "$dir/run") "$@" \
+		"$lab/enter" "$build/host/truthpart" --segment "$number" \
+			$("$lab/truths" "$dir/run") "$@" \
 			>"$out" 2>>"$err" || status=$?
 	ok $status "$what: $text: $(head -n 1 "$out")" "$out" "$err"
 }
@@ -118,7 +120,8 @@ ends=0
 : >"$dir/cut"
 for i in $filled; do
 	ends=$((ends + $(filled "$share/filled$i.data")))
-	host_perf run script -i "$share/filled$i.data" --itrace=e 2>&1 | grep 'cut by the end' >>"$dir/cut"
+	host_perf run script -i "$share/filled$i.data" --itrace=e 2>&1 |
+		grep 'cut by the end' >>"$dir/cut"
 done
 if [ $ends = 0 ] && [ ! -s "$dir/cut" ]; then
 	ok 0 "snapshots in the middle of trace # SKIP none ended at 4 modulo 8 bytes"

@@ -27,10 +27,12 @@ setup_gdb
 
 "$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal out="$dir" USER_ROUNDS=20 \
 	TICK=0 "$dir/steps.elf" "$dir/user.bin" "$dir/supervisor.elf" >"$dir/make.out" 2>&1 &&
-	"$lab/enter" gcc -O2 -Wall -Wextra -o "$dir/lines" selftests/lab/lines.c -ldw >>"$dir/make.out" 2>&1
+	"$lab/enter" gcc -O2 -Wall -Wextra -o "$dir/lines" selftests/lab/lines.c \
+		-ldw >>"$dir/make.out" 2>&1
 ok $? "builds" "$dir/make.out"
 
-# record NAME PROGRAM: $dir/NAME.nt, what the model says that retired in NAME.truth, all state in NAME.tv
+# record NAME PROGRAM: $dir/NAME.nt, what the model says that retired in NAME.truth, all state in
+# NAME.tv
 record()
 {
 	# shellcheck disable=SC2086
@@ -63,7 +65,8 @@ walks()
 
 	serving --elf "$dir/steps.elf" "$@"
 	# not LINES: that is how many a terminal has
-	variables=(env "PORT=$port" "LIST=$dir/list" "FIRST=$first" "TABLE=$dir/table" WITHIN=work INLINED=fold
+	variables=(env "PORT=$port" "LIST=$dir/list" "FIRST=$first" "TABLE=$dir/table" WITHIN=work \
+		INLINED=fold
 		"COMMANDS=$commands" "SEED=$seed" "SCRIPT=$script")
 	gdb "$release" -ex "file $dir/steps.elf" -x selftests/lab/gdblines.py >"$dir/gdb.out" 2>&1
 	wait $server
@@ -94,7 +97,8 @@ witness()
 	done
 	"$lab/enter" timeout 900 python3 selftests/lab/stub.py \
 		"$ntrace gdbserver --tv$images - $dir/$what.tv 2>$dir/server" \
-		"$virt $program -S -gdb stdio" 200 "$last" "$seed" "$memory" >"$dir/stub.out" 2>&1 || status=1
+		"$virt $program -S -gdb stdio" 200 "$last" "$seed" "$memory" >"$dir/stub.out" \
+		2>&1 || status=1
 	ok $status "$what, against a machine that steps: $(sed -n 's/^ok: //p' "$dir/stub.out")" \
 		"$dir/stub.out" "$dir/server"
 }
@@ -137,7 +141,8 @@ states()
 		sleep 0.1
 	done
 	variables=(env "STUB=${dir#"$top"/}/gdb.socket" "POSITIONS=$positions" "SAID=$dir/said")
-	gdb "$release" -ex "file $dir/steps.elf" -x selftests/lab/gdbstate.py >"$dir/gdb.machine" 2>&1
+	gdb "$release" -ex "file $dir/steps.elf" -x selftests/lab/gdbstate.py >"$dir/gdb.machine" \
+		2>&1
 	kill $machine 2>/dev/null
 	wait $machine 2>/dev/null
 	serving --tv --elf "$dir/steps.elf" "$dir/steps.tv"
@@ -147,7 +152,8 @@ states()
 	wait $server
 	said=$(sed -n 's/^ok: //p' "$dir/gdb.out")
 	[ -n "$said" ]
-	ok $? "$release, frames, variables, watchpoints: $said" "$dir/gdb.machine" "$dir/gdb.out" "$dir/server"
+	ok $? "$release, frames, variables, watchpoints: $said" "$dir/gdb.machine" "$dir/gdb.out" \
+		"$dir/server"
 }
 
 for release in $releases; do
@@ -163,11 +169,13 @@ debug_by_lldb()
 {
 	local tree=${LLDB:-$build/rootfs-gdb-trixie} status=0 at want
 
-	[ -x "$tree/usr/bin/lldb" ] || { ok 0 "LLDB # SKIP no lldb in $tree (LLDB=DIRECTORY)"; return; }
+	[ -x "$tree/usr/bin/lldb" ] ||
+		{ ok 0 "LLDB # SKIP no lldb in $tree (LLDB=DIRECTORY)"; return; }
 	serving --tv --elf "$dir/steps.elf" "$dir/steps.tv"
 	LAB_ROOTFS=$tree timeout 300 "$lab/enter" lldb --no-lldbinit -b \
 		-o 'settings set target.process.disable-memory-cache true' \
-		-o "target create $dir/steps.elf" -o "gdb-remote 127.0.0.1:$port" -o 'breakpoint set -n deliver' \
+		-o "target create $dir/steps.elf" -o "gdb-remote 127.0.0.1:$port" -o \
+		'breakpoint set -n deliver' \
 		-o continue -o 'thread backtrace' -o 'register read pc' -o 'thread step-inst' \
 		-o 'register read pc' -o 'process kill' \
 		</dev/null >"$dir/lldb.out" 2>&1

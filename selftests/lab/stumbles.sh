@@ -81,20 +81,23 @@ nameless()	# WHAT ARGUMENT...: what perf prints has no label of the assembler's,
 	shift
 
 	host_perf run "$@" -i "$share/names.data" >"$log.text" 2>"$log.err" &&
-		! grep -a -m 8 -E '(^|[^A-Za-z0-9_])(\.L[A-Za-z0-9]*|\$[xd][a-z0-9_]*)' "$log.text" >"$log" &&
+		! grep -a -m 8 -E '(^|[^A-Za-z0-9_])(\.L[A-Za-z0-9]*|\$[xd][a-z0-9_]*)' \
+			"$log.text" >"$log" &&
 		[ "$(grep -a -c msort_with_tmp "$log.text")" -gt 0 ]
 	ok $? "$what: no labels, $(wc -l <"$log.text") lines" "$log" "$log.err"
 }
 nameless "script --call-trace" script --call-trace
 nameless "report" report --stdio
 nameless "report --branch-history" report --stdio --branch-history
-"$lab/enter" "$build/host/ntrace" timeline --perf="$build/perf-x86_64/perf --buildid-dir $share/debug" \
+"$lab/enter" "$build/host/ntrace" timeline \
+	--perf="$build/perf-x86_64/perf --buildid-dir $share/debug" \
 	"$share/names.data" >"$log.text" 2>"$log.err"
 ! grep -q -m 8 -E '"name":"(\.L|\$[xd])' "$log.text" && grep -q '"name":"msort_with_tmp' "$log.text"
 ok $? "ntrace timeline: no labels" "$log.err"
 
 # Kernel and modules are in a map each, and call each other.
-host_perf run annotate --stdio -i "$share/names.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump >"$log" 2>"$log.err" &&
+host_perf run annotate --stdio -i "$share/names.data" --objdump=/usr/bin/riscv64-linux-gnu-objdump \
+	>"$log" 2>"$log.err" &&
 	grep -q -E '^ +[1-9][0-9]*\.[0-9]+ +: +ffffffff' "$log"
 ok $? "annotate of a --kcore recording: $(grep -c -E '^ +[1-9][0-9]*\.[0-9]+ +:' "$log") instructions with a percentage" "$log.err"
 host_perf run annotate --stdio -i "$share/user.data" --objdump=/nowhere/objdump >"$log" 2>&1
@@ -103,22 +106,26 @@ ok $? "annotate without objdump says what it could not run" "$log"
 
 # --- several output files ------------------------------------------------------------------
 
-# switched NUMBER NAME FILES: each file but the last ones has trace; what all of them have is what ran,
-# and all of it, but for what one file has the bytes of and another the record, or was lost before
+# switched NUMBER NAME FILES: each file but the last ones has trace; what all of them have is what
+# ran, and all of it, but for what one file has the bytes of and another the record, or was lost
+# before
 switched()
 {
 	local number=$1 what=$2 least=$3 file cut full status=0 nr=0 last=0 empty=0 names
 
 	rm -f "$dir/$what".*
 	# perf keeps no binaries of such recordings.
-	[ -d "$dir/fs" ] || { mkdir -p "$dir/fs/bin" "$dir/fs$build/guest" "$dir/fs$build/perf-riscv64"
+	[ -d "$dir/fs" ] || { mkdir -p "$dir/fs/bin" "$dir/fs$build/guest" \
+		"$dir/fs$build/perf-riscv64"
 		cp "$build/guest/root/bin/busybox" "$dir/fs/bin/"
 		cp -r "$build/guest/root/lib" "$dir/fs/"
 		cp -r "$build/guest/bin" "$dir/fs$build/guest/"
 		cp "$build/perf-riscv64/perf" "$dir/fs$build/perf-riscv64/"; }
 	for file in "$share/$what".data.*; do
 		nr=$((nr + 1))
-		host_perf run script -i "$file" --symfs "$dir/fs" --itrace=i1ie -F comm,cpu,tid,event,ip >"$dir/$what.one" 2>>"$dir/$what.err" ||
+		host_perf run script -i "$file" --symfs "$dir/fs" \
+			--itrace=i1ie -F comm,cpu,tid,event,ip >"$dir/$what.one" \
+			2>>"$dir/$what.err" ||
 			status=1
 		# perf may switch twice while the program ends: the last two files need no trace.
 		last=$((last + 1))
@@ -129,19 +136,23 @@ switched()
 	ok $? "$what: $nr files, $empty without trace" "$dir/$what.err"
 	grep -a ' instruction trace error ' "$dir/$what.txt" >"$log"
 	# where a file was cut
-	cut=$(grep -c -e 'code 2: AUX record lost' -e 'code 5: message cut by the end' -e 'code 6: .* not in the file' "$log")
+	cut=$(grep -c -e 'code 2: AUX record lost' -e 'code 5: message cut by the end' -e \
+		'code 6: .* not in the file' "$log")
 	# and where perf did not come in time
 	full=$(grep -c 'code 2: trace lost: AUX buffer full' "$log")
 	[ "$(wc -l <"$log")" = $((cut + full)) ] && [ "$cut" -le $((2 * smp * (nr - 1))) ]
-	ok $? "$what: no losses but $cut where a file was cut, and $full where perf came late" "$log"
+	ok $? "$what: no losses but $cut where a file was cut, and $full where perf came late" \
+		"$log"
 	names=$(grep -a -v ' error ' "$dir/$what.txt" | awk '{ print $1 }' | sort -u | tr '\n' ' ')
 	echo "$names" >"$log"
 	! grep -q -e : -e unknown "$log" && [ -s "$log" ]
 	ok $? "$what: names of tasks are known: $names" "$log"
-	grep -a -v ' instruction trace error ' "$dir/$what.txt" | sed 's/^ *[^ ]* //' | "$lab/enter" "$build/host/truthpart" --segment "$number" \
+	grep -a -v ' instruction trace error ' "$dir/$what.txt" | sed 's/^ *[^ ]* //' |
+		"$lab/enter" "$build/host/truthpart" --segment "$number" \
 		$("$lab/truths" "$dir/run") --pieces $((smp + 2 * cut + full)) >"$log" 2>&1
 	status=$?
-	[ $status != 0 ] || [ $((cut + full)) != 0 ] || [ "$(sed 's/.* insns=\([0-9]*\) .*/\1/' "$log")" = \
+	[ $status != 0 ] || [ $((cut + full)) != 0 ] ||
+		[ "$(sed 's/.* insns=\([0-9]*\) .*/\1/' "$log")" = \
 		"$(sed 's/.* truth=\([0-9]*\).*/\1/' "$log")" ] || status=1
 	ok $status "$what: decoded is what ran: $(head -n 1 "$log")" "$log"
 }
@@ -156,7 +167,8 @@ script chains.data d+o-abeG32L16 cpu,tid,event,ip,addr,flags,insnlen,brstack | t
 	"$top/selftests/lab/itrace.py" 16 32 kernel >"$log"
 ok $? "G L, kernel: as rebuilt from the branches: $(tail -n 1 "$log")" "$log" "$log.err"
 
-# --- fields and converters ---------------------------------------------------------------------------
+# --- fields and converters
+# ---------------------------------------------------------------------------
 
 # blocks FILE: instructions of RISC-V, each as long as its first byte says
 blocks()
@@ -174,7 +186,8 @@ blocks()
 		END { print insns + 0, "instructions,", mismatch + 0, "mismatches,", wrong + 0, "of another length"
 			exit !(insns > 1000 && !mismatch && !wrong) }' "$@"
 }
-host_perf run script -i "$share/user.data" --itrace=i4999il16 -F ip,brstackinsn >"$dir/brstackinsn.txt" 2>"$log.err"
+host_perf run script -i "$share/user.data" --itrace=i4999il16 -F ip,brstackinsn \
+	>"$dir/brstackinsn.txt" 2>"$log.err"
 blocks "$dir/brstackinsn.txt" >"$log"
 ok $? "brstackinsn, on the host: $(cat "$log")" "$log" "$log.err"
 blocks "$share/brstackinsn.txt" >"$log"
@@ -182,7 +195,8 @@ ok $? "brstackinsn, in the guest: $(cat "$log")" "$log" "$share/brstackinsn.err"
 # Flags of instructions, against what binutils makes of the same bytes
 script user.data i1i ip,flags | awk '{ ip = $NF; $NF = ""; sub(/ *$/, ""); sub(/^ */, ""); print ip, $0 }' |
 	sort -u >"$dir/flags"
-"$lab/enter" riscv64-linux-gnu-objdump -d --no-show-raw-insn -M no-aliases,numeric "$build/guest/bin/qsort" |
+"$lab/enter" riscv64-linux-gnu-objdump -d --no-show-raw-insn -M no-aliases,numeric \
+	"$build/guest/bin/qsort" |
 	awk -F'[: \t]+' '
 		function flags(op, args) {
 			if (op ~ /^(c\.)?b(eq|ne|lt|ge)/) return "jcc"
@@ -210,7 +224,8 @@ host_perf run data convert --to-json "$share/user.json" -i "$share/user.data" >"
 python3 -c '
 import json, sys
 for s in json.load(open(sys.argv[1]))["samples"]:
-    print(s["tid"], s["callchain"][0]["ip"])' "$share/user.json" 2>>"$log" | sed 's/0x//' >"$dir/json"
+    print(s["tid"], s["callchain"][0]["ip"])' "$share/user.json" 2>>"$log" | sed \
+    	's/0x//' >"$dir/json"
 host_perf run script -i "$share/user.data" --itrace=i100usyge -F tid,ip 2>"$log.err" |
 	awk 'NF == 1 && $1 ~ /^[0-9]+$/ && first { tid = $1; next } { print }' >"$dir/script.txt"
 awk '/^ *[0-9]+ *$/ && !seen { tid = $1; seen = 1; next } NF && seen { print tid, $1; seen = 0; next }
@@ -218,19 +233,23 @@ awk '/^ *[0-9]+ *$/ && !seen { tid = $1; seen = 1; next } NF && seen { print tid
 [ "$(wc -l <"$dir/json")" -gt 100 ] && cmp "$dir/json" "$dir/listed" >>"$log" 2>&1
 ok $? "data convert: the $(wc -l <"$dir/json") samples that script shows" "$log" "$log.err"
 
-# --- a clock that was chosen ---------------------------------------------------------------------------
+# --- a clock that was chosen
+# ---------------------------------------------------------------------------
 
-"$lab/enter" "$build/host/truthcmp" --branches --types --segment 7 --tid $("$lab/truths" "$dir/run") \
+"$lab/enter" "$build/host/truthcmp" --branches --types --segment 7 \
+	--tid $("$lab/truths" "$dir/run") \
 	<"$share/jit.txt" >"$log" 2>&1
 ok $? "code made at run time, by CLOCK_MONOTONIC, a tenth fast: $(head -n 1 "$log")" "$log"
 compare run 8 clock b
 ok $? "-k mono: $(figures)" "$out" "$err"
 # Trace ends at the time of the record that reports it, and not before.
-host_perf run report -D -i "$share/clock.data" 2>"$log.err" | grep -a -c 'PERF_RECORD_TIME_CONV' >"$log"
+host_perf run report -D -i "$share/clock.data" 2>"$log.err" |
+	grep -a -c 'PERF_RECORD_TIME_CONV' >"$log"
 [ "$(cat "$log")" = 3 ]
 ok $? "-k mono: the clock is in the file, at the start and at the end" "$log" "$log.err"
 
-# --- containers ------------------------------------------------------------------------------------------
+# --- containers
+# ------------------------------------------------------------------------------------------
 
 grep -q 'recording with contextid=0: in a container.*CAP_PERFMON' "$share/container.txt"
 ok $? "in a container: recorded without contextid, and that is said" "$share/container.txt"

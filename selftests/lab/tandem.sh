@@ -29,7 +29,8 @@ unknown=mip,mtime,time,cycle,instret,minstret,sc,200bff8-200bfff
 record()
 {
 	# shellcheck disable=SC2086
-	"$lab/enter" timeout 900 $virt $2 -plugin "$build/host/ntrace-plugin.so,trace=$dir/%d.nt,state=$dir/$1.tv${3:-}" \
+	"$lab/enter" timeout 900 $virt $2 -plugin \
+		"$build/host/ntrace-plugin.so,trace=$dir/%d.nt,state=$dir/$1.tv${3:-}" \
 		</dev/null >"$dir/$1.out" 2>&1
 }
 
@@ -41,14 +42,16 @@ against()
 	if [ "$mode" = user ]; then
 		shift 2
 		rm -f "$dir/gdb"
-		qemu-riscv64 -g "$dir/gdb" "$build/baremetal/user.elf" </dev/null >"$dir/stub.out" 2>&1 &
+		qemu-riscv64 -g "$dir/gdb" "$build/baremetal/user.elf" </dev/null >"$dir/stub.out" \
+			2>&1 &
 		stub=$!
 		verifier=gdb:$dir/gdb
 	else
 		verifier="gdb-pipe:$virt $3 -S -gdb stdio"
 		shift 3
 	fi
-	"$lab/enter" timeout 7200 "$ntrace" tv verify "$dir/$trace.tv" --against "${verifier//$'\n'/ }" \
+	"$lab/enter" timeout 7200 "$ntrace" tv verify "$dir/$trace.tv" \
+		--against "${verifier//$'\n'/ }" \
 		--nondeterministic=$unknown "$@" >"$dir/said" 2>"$dir/err" || status=$?
 	[ -z "$stub" ] || { kill "$stub" 2>/dev/null; wait "$stub" 2>/dev/null || :; }
 	return $status
@@ -63,12 +66,14 @@ said()		# WORD: the number behind it, in the last line
 {
 	(. "$lab/common.sh" && need_tool qemu-riscv64 qemu-user) &&
 		"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal &&
-		"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal out="$dir" ROUNDS=20 "$dir/tour.elf"
+		"$lab/enter" make -s --no-print-directory -C selftests/qemu/baremetal out="$dir" \
+			ROUNDS=20 "$dir/tour.elf"
 } >"$dir/make.out" 2>&1
 ok $? "builds" "$dir/make.out"
 
 status=0
-record tour "$tour" && record machine "$supervisor" && record user "$supervisor" ,state_user=1 || status=$?
+record tour "$tour" && record machine "$supervisor" && record user "$supervisor" ,state_user=1 ||
+	status=$?
 ok $status "recorded" "$dir"/*.out
 
 #
@@ -138,13 +143,15 @@ pass 1000000 "U mode alone, against a user-mode emulator" user user
 
 for trace in tour machine user user; do
 	status=0
-	"$lab/enter" env top="$top" out="$build/host" TRACE="$dir/$trace.tv" ROUNDS=500 SEED=$((seed + RANDOM)) \
+	"$lab/enter" env top="$top" out="$build/host" TRACE="$dir/$trace.tv" ROUNDS=500 \
+		SEED=$((seed + RANDOM)) \
 		"$build/host/tests/tv-verify-test" >"$dir/faults" 2>&1 || status=$?
 	ok $status "$trace: $(sed -n 's/^# \(.* faults: .*\)/\1/p' "$dir/faults")" "$dir/faults"
 done
 
 #
-# Faults over GDB: each shows in the group where a recorded verifier, which knows all, sees it, except what
+# Faults over GDB: each shows in the group where a recorded verifier, which knows all, sees it,
+# except what
 # GDB's protocol cannot tell: mtime, transactions, addresses of loads, and of stores where the same
 # value is
 #
@@ -167,12 +174,13 @@ fault()
 # Lines of mismatches that GDB cannot see; what a transaction had is gone when the stub has stepped
 hidden='(physical address|effective address|mtime|transaction at [0-9a-f]*): '
 
-# A stub reads memory at effective addresses, and another place may have the same value; what follows
-# from a transaction that was not seen is not, either.
+# A stub reads memory at effective addresses, and another place may have the same value; what
+# follows from a transaction that was not seen is not, either.
 elsewhere()
 {
 	sed -n 1p "$dir/recorded" >"$dir/first"
-	grep -qE '^0x[0-9a-f]*: ((physical|effective) address|transaction at [0-9a-f]*): ' "$dir/first"
+	grep -qE '^0x[0-9a-f]*: ((physical|effective) address|transaction at [0-9a-f]*): ' \
+		"$dir/first"
 }
 
 # $dir/bad.tv against good.tv as a recorded verifier: what it says in $dir/recorded
@@ -191,7 +199,8 @@ one_fault()
 	against_recorded || wanted=$?
 	against "$mode" bad "$@" || status=$?
 	# U mode's emulator has no reset, and one that is told there is a fault that was seen
-	if [ $status = 2 ] && [ "$mode" = user ] && grep -q 'the trace resets the hart' "$dir/err"; then
+	if [ $status = 2 ] && [ "$mode" = user ] &&
+		grep -q 'the trace resets the hart' "$dir/err"; then
 		seen=refused
 		return
 	fi
@@ -205,14 +214,16 @@ one_fault()
 			[ $status = 0 ] && return
 		fi
 		seen=shown
-		[ $status = 1 ] && [ "$(sed 's/: .*//; q' "$dir/recorded")" = "$(sed 's/: .*//; q' "$dir/said")" ] ;;
+		[ $status = 1 ] && [ "$(sed 's/: .*//; q' "$dir/recorded")" = \
+			"$(sed 's/: .*//; q' "$dir/said")" ] ;;
 	esac
 }
 
 declare -A counts=([shown]=0 [refused]=0 [hidden]=0 [nothing]=0)
 bounds()	# NAME: where the group behind the first store begins, and where the 1001st of them
 {
-	"$lab/enter" "$ntrace" tv dump "$dir/$1.tv" 2>/dev/null | grep -av 'reset\|init' | sed '1,/ store/d' | head -n 1001 |
+	"$lab/enter" "$ntrace" tv dump "$dir/$1.tv" 2>/dev/null | grep -av 'reset\|init' |
+		sed '1,/ store/d' | head -n 1001 |
 		sed -n '1p; $p' | sed 's/:.*//; s/^/0x/' | paste -sd' '
 }
 
@@ -294,8 +305,10 @@ mkdir "$dir/root"
 cp "$build/guest/bin/qsort" "$dir/root/init"
 {
 	"$lab/enter" sh -c "cd $dir/root && echo init | cpio -o -H newc --quiet >$dir/linux.cpio" &&
-		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 512 -cpu rv64 -kernel "$build/kernel/vmlinux" \
-			-initrd "$dir/linux.cpio" -append "console=ttyS0 panic=-1 rdinit=/init -- 6" \
+		"$lab/enter" timeout 900 qemu-system-riscv64 -M virt -m 512 -cpu rv64 -kernel \
+			"$build/kernel/vmlinux" \
+			-initrd "$dir/linux.cpio" -append \
+			"console=ttyS0 panic=-1 rdinit=/init -- 6" \
 			-display none -monitor none -no-reboot -plugin \
 			"$build/host/ntrace-plugin.so,trace=$dir/linux.nt,truth=$dir/linux.tv,privileges=1,retstack=3"
 } >"$dir/linux.out" 2>&1 </dev/null || :
@@ -303,14 +316,16 @@ linux()		# TRACE: status and $(said instructions) as of `against'
 {
 	local status=0
 
-	"$lab/enter" "$ntrace" tv verify "$dir/$1" --against "ntrace:$dir/linux.nt" --elf "$dir/root/init" \
+	"$lab/enter" "$ntrace" tv verify "$dir/$1" --against "ntrace:$dir/linux.nt" \
+		--elf "$dir/root/init" \
 		--retstack=3 >"$dir/said" 2>"$dir/err" || status=$?
 	return $status
 }
 status=0
 linux linux.tv || status=$?
 [ "$(said instructions)" -ge 20000000 ] 2>/dev/null || status=1
-ok $status "Linux: $(said instructions) instructions of U mode in $(said groups) groups" "$dir/said" "$dir/err" "$dir/linux.out"
+ok $status "Linux: $(said instructions) instructions of U mode in $(said groups) groups" \
+	"$dir/said" "$dir/err" "$dir/linux.out"
 
 # One bit of one instruction in the middle of it
 last=$(($(stat -c %s "$dir/linux.tv") / 2))
@@ -321,7 +336,8 @@ printf "$(printf '\\x%02x' $(($(od -An -tu1 -j $((at + 6)) -N 1 "$dir/linux.tv")
 	dd of="$dir/linux.tv" bs=1 seek=$((at + 6)) conv=notrunc status=none
 status=0
 linux linux.tv || status=$?
-[ $status = 1 ] && grep -q "^0x$(cat "$dir/at"): instruction: " "$dir/said" && [ "$(said mismatches)" = 1 ]
+[ $status = 1 ] && grep -q "^0x$(cat "$dir/at"): instruction: " "$dir/said" &&
+	[ "$(said mismatches)" = 1 ]
 ok $? "a bit of an instruction there" "$dir/said" "$dir/err" "$dir/at"
 
 rm -f "$dir"/*.nt "$dir/linux.tv"

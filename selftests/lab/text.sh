@@ -43,7 +43,8 @@ ok $? "perf names the ranges" "$err"
 # ntrace reads the two copies as perf does.
 host_perf one script -i "$dir/one/share/on.data" --itrace=be --ns \
 	-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>"$dir/log" | same_form >"$dir/want"
-"$lab/enter" "$build/host/ntrace" script --buildid-dir "$dir/one/share/debug" "$dir/one/share/on.data" \
+"$lab/enter" "$build/host/ntrace" script --buildid-dir "$dir/one/share/debug" \
+	"$dir/one/share/on.data" \
 	2>"$dir/err" | same_form >"$dir/got"
 diff "$dir/want" "$dir/got" >"$dir/log" && [ "$(wc -l <"$dir/got")" -ge 100000 ]
 ok $? "ntrace prints the same branches as perf: $(wc -l <"$dir/got")" "$dir/log" "$dir/err"
@@ -52,7 +53,8 @@ patched()
 	sed -n 's/.*\(the kernel was patched.*\)/\1/p' "$1" | sort
 }
 cmp <(patched "$err") <(patched "$dir/err") >"$dir/log" 2>&1
-ok $? "... and names the same ranges: $(grep -c 'the kernel was patched' "$dir/err")" "$dir/log" "$dir/err"
+ok $? "... and names the same ranges: $(grep -c 'the kernel was patched' "$dir/err")" "$dir/log" \
+	"$dir/err"
 
 # Symbols and modules take longer to copy than the text, and are those of the start.
 cmp <(ls "$dir/one/share/on.data/kcore_dir__4294967295") <(echo kcore) >"$dir/log" 2>&1 &&

@@ -6,10 +6,10 @@
 # rather than lose trace. For less: TOPOLOGIES="funnel2 sram".
 #
 # make check has the machines below: one of each kind, and none that another test of make check
-# records on and compares (lab/dma, lab/loss, lab/script, lab/unbind). "A+B" is A with the encoders of
-# B, for what encoders can do has nothing to do with what sinks can do. Where two CPUs fill a sink, and on
-# version 0, the program is not recorded for its thread. make check-all has all machines, one by one,
-# and all recordings.
+# records on and compares (lab/dma, lab/loss, lab/script, lab/unbind). "A+B" is A with the encoders
+# of B, for what encoders can do has nothing to do with what sinks can do. Where two CPUs fill a
+# sink, and on version 0, the program is not recorded for its thread. make check-all has all
+# machines, one by one, and all recordings.
 
 name=topologies
 . "$(dirname "$0")/lib.bash"
@@ -43,7 +43,8 @@ sed 's|^exit|$record -a -e ntrace//u -o all.data -- bounce 2>err \|\| status=1\n
 [ "$(cat /sys/bus/event_source/devices/ntrace/cpumask)" = 0-14 ] \|\| status=1\
 grep -q "Only the CPUs 0-14 have a trace encoder" err \|\| status=1\
 perf record -C 15 -e ntrace//u -o none.data -- true 2>err \&\& status=1\ncat err\
-dmesg >messages\ngrep -q "CPU 15 cannot be traced" messages \|\| status=1\n&|' "$dir/record.sh" >"$dir/all.sh"
+dmesg >messages\ngrep -q "CPU 15 cannot be traced" messages \|\| status=1\n&|' "$dir/record.sh" \
+>"$dir/all.sh"
 
 # An encoder that cannot choose is only for who wants everything, and says so
 cat >"$dir/unfiltered.sh" <<'END'
@@ -182,14 +183,18 @@ version0()	# TOPOLOGY
 	awk '/trace error/ && / ip 0x800.* no (code in|mappings of)/ { n++ }
 		/trace error/ && ! / ip 0x800/ { print >"/dev/stderr"; others++ }
 		END { printf "%d of firmware, %d others\n", n, others; exit !n }' \
-		"$dir/$1/cpus.txt" $(more echo "$dir/$1/thread.txt") >"$dir/$1/losses" 2>"$dir/$1/others"
+		"$dir/$1/cpus.txt" $(more echo "$dir/$1/thread.txt") >"$dir/$1/losses" \
+		2>"$dir/$1/others"
 	ok $? "$1: what is lost: $(cat "$dir/$1/losses")" "$dir/$1/others"
-	for fact in ntrace/nr_addr_filters:0 caps/contextid:0 caps/filters:0 caps/retstack:0x3 caps/cpuwide:0 caps/stall:0 \
-			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 cpu1/srcid:$hart; do
+	for fact in ntrace/nr_addr_filters:0 caps/contextid:0 caps/filters:0 caps/retstack:0x3 \
+		caps/cpuwide:0 caps/stall:0 \
+			cpu1/profile:p550 cpu1/addrbits:48 cpu1/ts_width:40 cpu1/srcbits:2 \
+			cpu1/srcid:$hart; do
 		grep -q "/$fact\$" "$share/files.txt"
 		ok $? "$1: $fact" "$share/files.txt"
 	done
-	! grep -q '^DIFFERS' "$share/bringup.txt" && grep -q 'RAM sink, version 0$' "$share/bringup.txt"
+	! grep -q '^DIFFERS' "$share/bringup.txt" &&
+		grep -q 'RAM sink, version 0$' "$share/bringup.txt"
 	ok $? "$1: the bring-up report finds nothing that differs" "$share/bringup.txt"
 }
 

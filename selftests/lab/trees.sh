@@ -18,7 +18,8 @@ prepare()
 	mkdir -p "$tree/proc" "$tree/dev/shm" "$tree/a b" "$tree/etc"
 	echo 1 >"$tree/etc/file"
 	echo keep >"$dir/precious/file"
-	mount -t proc proc "$tree/proc" && mount -t tmpfs tmpfs "$tree/dev/shm" && echo 2 >"$tree/dev/shm/file"
+	mount -t proc proc "$tree/proc" && mount -t tmpfs tmpfs "$tree/dev/shm" &&
+		echo 2 >"$tree/dev/shm/file"
 }
 
 mounted()

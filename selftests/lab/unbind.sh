@@ -3,9 +3,9 @@
 # What guest/unbind does, on machines that have more than encoders and sinks: funnels in
 # a row, a shared sink, a bridge. What is recorded afterwards is what the harts retired. A
 # component is also probed while the harts that it hangs on have nothing to do, and are in an
-# idle state that resets it: what the driver says of it is the same each time. make check has one machine
-# for each, unbinds an encoder, two funnels and the sink, and probes in 20 rounds; make check-all has two
-# machines for each, all of their components, and 60 rounds.
+# idle state that resets it: what the driver says of it is the same each time. make check has one
+# machine for each, unbinds an encoder, two funnels and the sink, and probes in 20 rounds; make
+# check-all has two machines for each, all of their components, and 60 rounds.
 
 name=unbind
 . "$(dirname "$0")/lib.bash"
@@ -26,7 +26,8 @@ for t in ${TOPOLOGIES:-cascade $(more echo atb)}; do
 	guest $t "$dir/script.sh" --topology $t
 	ok $? "$t: recorded" "$dir/$t/guest.out"
 	grep -q '^ok' "$dir/$t/share/tap" && ! grep -q '^not ok' "$dir/$t/share/tap"
-	ok $? "$t: $(grep -c '^ok' "$dir/$t/share/tap") checks of components that go" "$dir/$t/share/tap"
+	ok $? "$t: $(grep -c '^ok' "$dir/$t/share/tap") checks of components that go" \
+		"$dir/$t/share/tap"
 	compare $t 1 after b
 	ok $? "$t: afterwards: $(figures)" "$out" "$err"
 done
@@ -64,6 +65,7 @@ for t in ${IDLE_TOPOLOGIES:-idle-cluster $(more echo idle)}; do
 	smp=$("$lab/topology" $t | awk '$1 == "harts" { print $2 }')
 	guest $t "$dir/again.sh" --topology $t
 	[ $? = 0 ] && [ "$(cat "$dir/$t/share/rounds")" = $rounds ]
-	ok $? "$t: components are the same each of $rounds times that they are probed" "$dir/$t/guest.out"
+	ok $? "$t: components are the same each of $rounds times that they are probed" \
+		"$dir/$t/guest.out"
 done
 finish

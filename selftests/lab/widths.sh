@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Encoders whose addresses and timestamps have fewer bits than the standard's: the recording says how
-# many, addresses of the kernel are whole, and times are perf's although the counter, of 25 bits,
-# wraps every 3.4 s: before the first window, and while nothing is traced. perf test has the rest.
+# Encoders whose addresses and timestamps have fewer bits than the standard's: the recording says
+# how many, addresses of the kernel are whole, and times are perf's although the counter, of 25
+# bits, wraps every 3.4 s: before the first window, and while nothing is traced. perf test has the
+# rest.
 
 name=widths
 . "$(dirname "$0")/lib.bash"
@@ -48,14 +49,16 @@ ok $? "task: $(figures)" "$out" "$err"
 compare run 2 kernel b
 ok $? "kernel and user: $(figures)" "$out" "$err"
 
-# times GROUP NAME LETTERS: each branch is in a stretch of time in which perf's own records say that its
-# task ran on its CPU
+# times GROUP NAME LETTERS: each branch is in a stretch of time in which perf's own records say that
+# its task ran on its CPU
 times()
 {
 	local group=$1 what=$2 itrace=$3 status=0
 
-	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace="$itrace" --show-switch-events --show-task-events \
-		-F cpu,tid,time,event --ns 2>"$log.err" | "$top/selftests/lab/times.py" $((1 << bits)) >"$log" || status=1
+	host_perf "$group" script -i "$dir/$group/share/$what.data" --itrace="$itrace" \
+		--show-switch-events --show-task-events \
+		-F cpu,tid,time,event --ns 2>"$log.err" |
+		"$top/selftests/lab/times.py" $((1 << bits)) >"$log" || status=1
 	ok $status "$what, --itrace=$itrace: $(tail -n 1 "$log")" "$log" "$log.err"
 }
 times run task b

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Every workload: what perf decodes is what the harts retired, first to last, branch by branch; every
-# sample among them has the call chain and the last branches that follow from what its task had
-# retired. In HTM with implicit return, two also instruction by instruction, and some in BTM without.
-# make check-all has all in BTM, HTM without and BTM with it, and all by instructions. One boot for each
-# mode. For less:
+# Every workload: what perf decodes is what the harts retired, first to last, branch by branch;
+# every sample among them has the call chain and the last branches that follow from what its task
+# had retired. In HTM with implicit return, two also instruction by instruction, and some in BTM
+# without. make check-all has all in BTM, HTM without and BTM with it, and all by instructions. One
+# boot for each mode. For less:
 # PROGRAMS="loop qsort" MODES=htm-0.
 
 name=workloads

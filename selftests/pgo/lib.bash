@@ -29,7 +29,8 @@ guest()
 # counted NAME RECORDING [OPTION...]: "NAME INSTRUCTIONS TAKEN", by a trace without losses
 counted()
 {
-	LAB_ROOTFS= "$lab/enter" sh -c 'cd "$0" && exec "$@"' "$dir" "$ntrace" stat "${@:3}" "$2" >"$dir/stat" 2>&1 ||
+	LAB_ROOTFS= "$lab/enter" sh -c 'cd "$0" && exec "$@"' "$dir" "$ntrace" stat "${@:3}" \
+		"$2" >"$dir/stat" 2>&1 ||
 		{ tail -n 5 "$dir/stat" >&2; die "$1: trace was lost, its counts are not exact"; }
 	awk -v name="$1" '/^instructions / { insns = $2 } /^taken transfers / { taken = $3 }
 		END { print name, insns, taken; exit !(insns && taken) }' "$dir/stat"

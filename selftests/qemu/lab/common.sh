@@ -54,7 +54,8 @@ apt_install()
 {
 	local log
 
-	log=$(DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$1" 2>&1) ||
+	log=$(DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$1" \
+		2>&1) ||
 		{ printf '%s\n' "$log" | grep '^[EW]:' || :; return 1; }
 }
 

@@ -15,7 +15,8 @@ kernel_configure()
 	local line missing=
 
 	in_tree tinyconfig
-	awk -F = '/^CONFIG_/ { value[$1] = $0 } END { for (name in value) print value[name] }' "$1" |
+	awk -F = '/^CONFIG_/ { value[$1] = $0 } END { for (name in value) print value[name] }' \
+		"$1" |
 		LC_ALL=C sort >"$dir/config"
 	cat "$dir/config" >>"$dir/tree/.config"
 	in_tree olddefconfig

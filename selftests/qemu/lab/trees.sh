@@ -16,9 +16,9 @@ mounts_below()
 		done
 }
 
-# clear_mounts DIR: unmount the kernel's own file systems inside, refuse others. Scripts have a mount
-# namespace of their own, so this changes nobody else's mounts; but when a mount point is deleted
-# here, the kernel detaches what is mounted on that directory elsewhere.
+# clear_mounts DIR: unmount the kernel's own file systems inside, refuse others. Scripts have a
+# mount namespace of their own, so this changes nobody else's mounts; but when a mount point is
+# deleted here, the kernel detaches what is mounted on that directory elsewhere.
 clear_mounts()
 {
 	local type point
