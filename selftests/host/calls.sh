@@ -419,6 +419,16 @@ matches 'time of other tasks is not of a call' <<'END'
 leaf 1 0 14 114
 work 0 1 6 120
 END
+# own TIMES: what all functions took themselves, of what is chosen
+own()
+{
+	"$ntrace" calls --format=csv --time="$1" "$scratch/times.data" | tr -d '"' |
+		awk -F, 'NR > 1 { n += $9 } END { print n + 0 }'
+}
+first=0.000001100,0.000001104 second=0.000001310,0.000001320
+sum=$(($(own $first) + $(own $second)))
+[ $sum -gt 0 ] && [ $sum -le 14 ] && [ "$(own "$first $second")" = $sum ]
+verdict $? "two intervals take what each of them does: $sum ns"
 status=0
 "$ntrace" calls --format=csv "$scratch/partial.data" >"$scratch/csv" 2>"$scratch/stderr" ||
 	status=$?
