@@ -1991,7 +1991,7 @@ static bool test_unload_while_used(void)
 	return true;
 }
 
-/* A software event that shows the area keeps it, and what frees it, beyond the trace event's end. */
+/* A software event that shows the area keeps it, and the driver, beyond the trace event's end. */
 static bool test_unload_while_mapped(void)
 {
 	struct perf_event_attr attr = user_attr(), other = {
@@ -2280,7 +2280,8 @@ static const struct {
 	{ "what has failed is not reset while an event holds it", test_failed_while_used, true },
 	{ "unloading while used is refused", test_unload_while_used, true },
 	{ "unloading while the area is mapped is refused", test_unload_while_mapped, true },
-	{ "an encoder has one sink at a time, if the other is behind a funnel", test_two_outputs, true },
+	{ "an encoder has one sink at a time, if the other is behind a funnel",
+	  test_two_outputs, true },
 	{ "an encoder or a sink is unbound under an event", test_unbind, true },
 	{ "a sink is unbound under an AUX area", test_unbind_area, true },
 };
