@@ -846,10 +846,10 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 
 /*
  * tt-dfd learns a target from the next instruction.  When trace stops before that, by a filter or
- * because the sink is full, the last transfer has a message with a U-ADDR of 0, and
- * ProgTraceCorrelation with an I-CNT of 0 follows, maybe after Ownership.  With N-Trace 1.0 a
- * trap into what is not traced has no message: make it the end of the stretch.  Of any other
- * transfer the target stays unknown.  False: wait for the messages behind.
+ * because the sink is full, the last transfer has a message with a U-ADDR of 0, or, where a sync
+ * message is due, an F-ADDR of 0.  ProgTraceCorrelation with an I-CNT of 0 follows, maybe after
+ * Ownership.  With N-Trace 1.0 a trap into what is not traced has no message: make it the end of the
+ * stretch.  Of any other transfer the target stays unknown.  False: wait for the messages behind.
  */
 static bool know_leaving(struct nt_flow *f, size_t len)
 {
@@ -858,8 +858,9 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	int ret;
 
 	f->leaving = false;
-	if (!nt_is_tt_dfd(&f->params) || f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST ||
-	    f->msg.addr)
+	if (!nt_is_tt_dfd(&f->params) || f->msg.addr ||
+	    (f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST &&
+	     f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST_SYNC))
 		return true;
 	/* it depends on what is behind, which a memo does not hold */
 	if (f->counts)
@@ -877,6 +878,9 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	if (m.tcode != NT_TCODE_PROG_TRACE_CORRELATION || m.icnt)
 		return true;
 	f->leaving = !f->msg.btype;
+	/* An F-ADDR of 0 is no address to go on from. */
+	f->msg.tcode = NT_TCODE_INDIRECT_BRANCH_HIST;
+	f->msg.fields = (f->msg.fields & ~(NT_F_FADDR | NT_F_SYNC)) | NT_F_UADDR;
 	if (!f->leaving) {
 		f->msg.tcode = m.tcode;
 		f->msg.fields &= ~(NT_F_UADDR | NT_F_BTYPE);
