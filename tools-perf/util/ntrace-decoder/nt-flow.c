@@ -848,8 +848,9 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
  * tt-dfd learns a target from the next instruction.  When trace stops before that, by a filter or
  * because the sink is full, the last transfer has a message with a U-ADDR of 0, or, where a sync
  * message is due, an F-ADDR of 0.  ProgTraceCorrelation with an I-CNT of 0 follows, maybe after
- * Ownership.  With N-Trace 1.0 a trap into what is not traced has no message: make it the end of the
- * stretch.  Of any other transfer the target stays unknown.  False: wait for the messages behind.
+ * Ownership.  With N-Trace 1.0 a trap into what is not traced has no message: make it the end of
+ * the stretch.  Of any other transfer the target stays unknown.  False: wait for the messages
+ * behind.
  */
 static bool know_leaving(struct nt_flow *f, size_t len)
 {
