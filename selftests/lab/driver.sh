@@ -367,13 +367,15 @@ check "a Wrap that only a reset clears: windows were full" eval 'grep -q 0x4 "$d
 more good "a later minor version" --plugin-arg impl=0x00010121
 more check "R8: a later minor version: told" says "version 1.2 is newer than 1.0"
 good "two harts, a funnel, one sink" --topology funnel2
-# An event of the group, a tracepoint on the driver's way, asks for a sample while all is switched off
+# A tracepoint that the driver passes, an event of the same group, asks for a sample while the
+# driver stops the encoder and the sink.
 in_guest 'perf record -q -m 1M,64K -e "{ntrace//,dma:dma_sync_single_for_cpu}" --aux-sample=4096 \
 	-o /tmp/s -- qsort && perf report -D -i /tmp/s 2>/dev/null | grep -c PERF_RECORD_SAMPLE |
 	sed "s/^/samples /"' --topology noncoherent-own
 check "a sample from within the driver: nothing is switched on by it" eval \
 	'[ "$status" = 0 ] && answers "samples [1-9]" && ! says WARNING'
-# Two sinks, and the clock that all share is in the funnel, which is not on the way to a sink of one's own
+# Two sinks. The clock that all encoders share is in a funnel, and no path to a hart's own sink
+# leads through the funnel.
 in_guest 'event-test "one sink at a time"
 cat /sys/bus/event_source/devices/ntrace/cpu0/ts_clock | sed "s/^/clock /"
 perf record -q -e ntrace//u -o /tmp/t -- qsort &&

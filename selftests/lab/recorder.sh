@@ -87,12 +87,12 @@ recording 22; run ntrace record --switch-output=256K -m ,256K -e ntrace/stall/u 
 i=0; for f in /tmp/sizes.data.*; do i=$((i + 1)); mv "$f" sizes$i.data; done
 [ $i -ge 3 ] && [ ! -e /tmp/sizes.data ] || { echo "$i files"; status=1; }
 echo $i >sizes.txt
-# switched MORE: a signal, and the file that is complete then
+# switched NAME FILES: signal the recorder, and wait until so many files of that name are complete
 switched()
 {
 	kill -USR2 $recorder
 	for i in $(seq 600); do
-		[ "$(ls /tmp | grep -c '^signals.data.2')" -ge "$1" ] && return
+		[ "$(ls /tmp | grep -c "^$1.data.2")" -ge "$2" ] && return
 		sleep 0.1
 	done
 	echo "no file was completed"; status=1
@@ -100,8 +100,8 @@ switched()
 mkfifo /tmp/ran
 sh -c 'read x </tmp/go; prog >/dev/null; echo >/tmp/ran; read x </tmp/go; threads' & pid=$!
 recording 23; ntrace record --switch-output --switch-max-files=2 -p $pid -o /tmp/signals.data & recorder=$!
-comes /tmp/signals.data 2000; switched 1
-echo >/tmp/go; read x </tmp/ran; switched 2
+comes /tmp/signals.data 2000; switched signals 1
+echo >/tmp/go; read x </tmp/ran; switched signals 2
 first=$(ls /tmp/signals.data.2* | head -n 1)
 echo >/tmp/go; run wait $recorder
 [ "$(ls /tmp | grep -c '^signals.data')" = 2 ] && [ ! -e "$first" ] || { ls /tmp; status=1; }
@@ -112,22 +112,13 @@ recording 24; run ntrace record --kcore -C 0 -e ntrace//k --switch-output=1s -o 
 i=0; for f in /tmp/folder.data.*; do i=$((i + 1)); cp -r "$f" folder$i.data; rm -rf "$f"; done
 [ $i -ge 2 ] || { echo "$i folders"; status=1; }
 # a process whose first thread has ended, and then the program that its other thread executes
-completed()	# MORE: files of leaderless
-{
-	kill -USR2 $recorder
-	for i in $(seq 600); do
-		[ "$(ls /tmp | grep -c '^leader.data.2')" -ge "$1" ] && return
-		sleep 0.1
-	done
-	echo "no file was completed"; status=1
-}
 recording 26; UNTIL_EXEC=/tmp/exec UNTIL_END=/tmp/end ntrace record --switch-output -e ntrace//u \
 	-o /tmp/leader.data -- leaderless & recorder=$!
-comes /tmp/leader.data 2000; completed 1; comes /tmp/leader.data 2000
->/tmp/exec; completed 2; comes /tmp/leader.data 2000; completed 3; comes /tmp/leader.data 2000
+comes /tmp/leader.data 2000; switched leader 1; comes /tmp/leader.data 2000
+>/tmp/exec; switched leader 2; comes /tmp/leader.data 2000; switched leader 3; comes /tmp/leader.data 2000
 >/tmp/end; run wait $recorder
 i=0; for f in /tmp/leader.data.*; do i=$((i + 1)); mv "$f" leader$i.data; done
-# for the kernel takes fewer samples now than one asks for
+# The kernel takes fewer samples than the user asks for.
 rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 echo 500 >/proc/sys/kernel/perf_event_max_sample_rate
 run ntrace record --aux-sample -e ntrace//u -o /tmp/rate.data -- true

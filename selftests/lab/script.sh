@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace script, profile and timeline, which read perf.data without perf, print what they print with
 # perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it
-# cannot decode it refuses in words, and of a file that is cut it decodes what there is.
+# cannot decode it refuses in words, and it decodes a file that is cut up to the cut.
 
 name=script
 . "$(dirname "$0")/lib.bash"
