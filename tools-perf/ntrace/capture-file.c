@@ -148,7 +148,8 @@ void capture_file_open(struct capture *c)
 	free(f->path);
 	free(f->data);
 	*f = (struct capture_file){ .path = strdup(c->o.output), .trace = f->trace,
-				    .waiting = { f->waiting.p, 0, f->waiting.room } };
+				    .waiting = { f->waiting.p, 0, f->waiting.room },
+				    .features = { f->features.p, 0, f->features.room } };
 	if (!f->path || (c->o.kcore && asprintf(&f->data, "%s/data", f->path) < 0) ||
 	    (!c->o.kcore && !(f->data = strdup(f->path))))
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -336,51 +337,81 @@ void capture_file_begin(struct capture *c)
 	free(b.p);
 }
 
-/* Trace at the end makes room for what stands behind it: without that, the rest is worth less. */
+/* Where the last record ends that ends at or before `end'; `at' is where one begins */
+static uint64_t records_end(const struct capture_file *f, uint64_t at, uint64_t end)
+{
+	struct perf_event_header header;
+
+	while (at + sizeof(header) <= end &&
+	       pread(f->fd, &header, sizeof(header), at) == sizeof(header) &&
+	       header.size >= sizeof(header) && at + header.size <= end)
+		at += header.size;
+	return at;
+}
+
+/*
+ * The last records and trace give up their place for what stands behind the data: without that, the
+ * rest is worth less. Two pages more than needed, as the disk counts in pages.
+ */
 static void make_room(struct capture_file *f, size_t need)
 {
-	uint64_t at, size, less = (need | 4095) + 4097;
+	uint64_t less = (need | 4095) + 4097, at = f->start, end = f->at - less, size;
 
-	if (!f->nr_traces)
+	if (f->at < f->start + less)
 		return;
-	at = f->trace[f->nr_traces - 1];
-	if (pread(f->fd, &size, sizeof(size), at + 8) != sizeof(size) ||
-	    at + AUXTRACE_SIZE + size != f->at || size <= less)
-		return;
-	f->at -= less;
-	put_trace_size(f, at, size - less);
+	while (f->nr_traces && f->trace[f->nr_traces - 1] + AUXTRACE_SIZE > end)
+		f->nr_traces--;
+	if (f->nr_traces) {
+		at = f->trace[f->nr_traces - 1];
+		if (pread(f->fd, &size, sizeof(size), at + 8) != sizeof(size))
+			return;
+		at += AUXTRACE_SIZE;
+		if (at + size > end) {
+			f->at = at + ((end - at) & ~7ULL);
+			put_trace_size(f, at - AUXTRACE_SIZE, f->at - at);
+			return;
+		}
+		at += size;
+	}
+	f->at = records_end(f, at, end);
+}
+
+/* What stands behind the data; false if there is no room for all of it */
+static bool write_features(struct capture *c, uint64_t features[4])
+{
+	struct capture_file *f = &c->file;
+	struct capture_bytes *b = &f->features;
+
+	b->len = 0;
+	memset(features, 0, 4 * sizeof(*features));
+	capture_header_make(c, b, f->at, features);
+	f->error = 0;
+	if (ftruncate(f->fd, f->at) || lseek(f->fd, f->at, SEEK_SET) < 0)
+		f->error = errno;
+	return write_out(f, b->p, b->len) == b->len;
 }
 
 void capture_file_end(struct capture *c)
 {
-	static const uint64_t none[4];
 	struct capture_file *f = &c->file;
-	struct capture_bytes b = { NULL, 0, 0 };
 	uint64_t features[4] = { 0 };
-	int full;
+	int error;
 
 	capture_file_flush(c);
-	full = f->error;
+	error = f->error;
+	if (!write_features(c, features)) {
+		error = error ? error : f->error;
+		make_room(f, f->features.len);
+		if (!write_features(c, features)) {
+			memset(features, 0, sizeof(features));
+			if (ftruncate(f->fd, f->at))
+				error = errno;
+		}
+	}
 	f->error = 0;
-	capture_header_make(c, &b, f->at, features);
-	if (full) {
-		make_room(f, b.len);
-		b.len = 0;
-		memset(features, 0, sizeof(features));
-		capture_header_make(c, &b, f->at, features);
-	}
-	if (ftruncate(f->fd, f->at) || lseek(f->fd, f->at, SEEK_SET) < 0)
-		f->error = errno;
-	if (write_out(f, b.p, b.len) < b.len) {
-		full = full ? full : f->error;
-		memcpy(features, none, sizeof(features));
-		if (ftruncate(f->fd, f->at))
-			f->error = errno;
-	}
 	write_header(c, f->at - f->start, features);
-	if (close(f->fd) && !full)
-		full = errno;
+	if (close(f->fd) && !f->error)
+		f->error = errno;
 	f->fd = -1;
-	f->error = full ? full : f->error;
-	free(b.p);
+	f->error = error ? error : f->error;
 }
