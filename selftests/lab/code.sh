@@ -36,6 +36,15 @@ ok $? "two libraries, one after the other at the same place: $(figures)" "$out" 
 	--tid $("$lab/truths" "$dir/run") \
 	<"$share/jit.txt" >"$log" 2>&1
 ok $? "code made at run time, twice at the same place: $(head -n 1 "$log")" "$log"
+# ntrace without perf, on this machine, where what the guest had as /mnt is elsewhere
+mkdir "$dir/root"
+ln -s /* "$dir/root"
+ln -sfn "$share" "$dir/root/mnt"
+"$lab/enter" "$build/host/ntrace" script --symfs="$dir/root" "$share/jitted.data" 2>"$log" |
+	sed -n 's/.* \([0-9a-f]*\) [^ ]* => \([0-9a-f]*\) .*/\1 \2/p' >"$dir/jit.ntrace"
+sed -n 's/.* \([0-9a-f]*\) => *\([0-9a-f]*\)$/\1 \2/p' "$share/jit.txt" >"$dir/jit.perf"
+[ -s "$dir/jit.perf" ] && [ ! -s "$log" ] && cmp "$dir/jit.perf" "$dir/jit.ntrace" >>"$log" 2>&1
+ok $? "ntrace script prints the same $(wc -l <"$dir/jit.perf") branches" "$log"
 # Four times a loop of a thousand rounds, in the odd ones with half as many branches more
 for f in all:3996 odd:5996; do
 	n=$(grep -c -E "^ *[0-9a-f]+ ${f%:*} => +[0-9a-f]+ ${f%:*}\$" "$share/jit-names.txt")

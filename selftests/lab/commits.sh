@@ -68,7 +68,6 @@ fragment()
 	local value=${1##*-}
 
 	case $1 in
-	*-all)	return ;;
 	# without RISC-V's instructions there is no driver, but there is the rest
 	x86_64)	printf 'CONFIG_%s=y\n' 64BIT SMP PERF_EVENTS MODULES COMPILE_TEST ;;
 	*)	small_config
@@ -86,11 +85,13 @@ configure()	# CONFIGURATION
 	local config=$out/$1/.config
 
 	mkdir -p "$out/$1"
+	# what a commit adds to Kconfig is not in the configuration of the commit before
+	if [[ $1 == *-all ]]; then
+		in_kernel "$1" allmodconfig >/dev/null && in_kernel "$1" prepare modules_prepare
+		return
+	fi
 	if [ ! -e "$config.first" ]; then
-		case $1 in
-		*-all) in_kernel "$1" allmodconfig ;;
-		*) in_kernel "$1" tinyconfig ;;
-		esac >/dev/null && mv "$config" "$config.first" || return
+		in_kernel "$1" tinyconfig >/dev/null && mv "$config" "$config.first" || return
 	fi
 	# olddefconfig names values that the fragment sets once more
 	{ cat "$config.first"; fragment "$1"; } >"$config" &&

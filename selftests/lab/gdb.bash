@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What tests that drive stock GDB share: its trees, a server, GDB on it. Sourced behind lib.bash.
 
-# stock GDB, of two releases of Debian in make check-all
+# stock GDB, of three releases of Debian in make check-all
 releases=trixie
-[ "${groups:-}" != all ] || releases+=" bookworm"
+[ "${groups:-}" != all ] || releases+=" bookworm forky"
 
 setup_gdb()
 {

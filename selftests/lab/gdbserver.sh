@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace gdbserver under stock GDB, of two releases of Debian in make check-all: random commands end
+# ntrace gdbserver under stock GDB, of three releases of Debian in make check-all, and LLDB: random commands end
 # where the list of what retired says; programs and libraries are found; what README.md shows is
 # what is seen.
 
@@ -49,6 +49,28 @@ for release in $releases; do
 		--elf "$samples/mix/mix.elf" "$samples/mix/L0.bin"
 done
 
+# by_lldb COMMANDS PROGRAM ARGUMENT...: those that LLDB 21 has
+by_lldb()
+{
+	local commands=$1 program=$2 said
+	shift 2
+
+	serving --elf "$samples/$program/$program.elf" "$@"
+	LAB_ROOTFS=$build/rootfs-gdb-forky timeout 900 "$lab/enter" env "PORT=$port" "SEED=$seed" \
+		"COMMANDS=$commands" "LIST=$samples/$program/pc.txt" lldb --no-lldbinit -b \
+		-o "target create $samples/$program/$program.elf" \
+		-o 'command script import selftests/lab/lldbserver.py' -o 'process detach' \
+		</dev/null >"$dir/lldb.out" 2>&1
+	wait $server
+	said=$(sed -n 's/^ok: //p' "$dir/lldb.out")
+	[ -n "$said" ]
+	ok $? "LLDB, $program ${*##*/}: $said" "$dir/lldb.out" "$dir/server"
+}
+
+more by_lldb 10000 mix "$samples/mix/L0.bin"
+more by_lldb 1000 mix --tv "$samples/mix/state.tv"
+more by_lldb 1000 rv32 "$samples/rv32/L2.bin"
+
 # code ELF: of each instruction address, length, and what it is to a stack of calls, by binutils
 code()
 {
@@ -91,6 +113,9 @@ done
 cat parcels.txt
 recording 4
 perf --buildid-dir /mnt/debug record --kcore -e ntrace//k -o kernel.data -- prog || status=1
+recording 5
+perf --buildid-dir /mnt/debug record -e ntrace/stall/u -o jit.data -- jit /mnt &&
+	perf --buildid-dir /mnt/debug inject --jit -i jit.data -o jitted.data || status=1
 exit $status
 END
 guest run "$dir/record.sh"
@@ -130,6 +155,31 @@ for p in prog qsort-dynamic; do
 		grep -q "\"${p:0:15} [0-9]*\"" "$dir/$p.gdb"
 	ok $? "$p: main is where it was executed, $pc" "$dir/$p.gdb" "$dir/server"
 done
+
+# Code that was made at run time, in files of perf inject: other code at the same place later
+mkdir "$dir/root"
+ln -s /* "$dir/root"
+ln -sfn "$share" "$dir/root/mnt"
+list 5 >"$dir/jit.list"
+for release in $releases; do
+	obeys $release 150 "code made at run time" "$dir/jit.list" --symfs "$dir/root" \
+		--buildid-dir "$share/debug" "$share/jitted.data"
+done
+place=$(host_perf run script -i "$share/jitted.data" --show-mmap-events |
+	sed -n 's|.*: \[\(0x[0-9a-f]*\)(.* /mnt/jitted-[0-9]*-0\.so$|\1|p')
+serving --symfs "$dir/root" --buildid-dir "$share/debug" "$share/jitted.data"
+gdb trixie -ex "target remote 127.0.0.1:$port" -ex "break *$place" -ex continue -ex 'x/6wx $pc' \
+	-ex 'monitor where' -ex continue -ex 'x/8wx $pc' -ex 'monitor where' -ex kill >"$dir/jit.gdb" 2>&1
+wait $server
+words()		# NAME: of the function that workloads/jit.c makes
+{
+	awk -v head="static const uint32_t $1[]" 'index($0, head) { on = 1 } on && /};/ { exit }
+		on && /^\t0x/ { print substr($1, 1, 10) }' selftests/workloads/jit.c
+}
+{ words all; echo all; words odd; echo odd; } >"$dir/want"
+awk '/^0x[0-9a-f]+:\t/ { for (i = 2; i <= NF; i++) print $i } /^#0 / { sub(/.*</, ""); sub(/\+.*/, ""); print }' \
+	"$dir/jit.gdb" | cmp - "$dir/want" >"$dir/log" 2>&1
+ok $? "code made at run time: its bytes and names" "$dir/log" "$dir/jit.gdb" "$dir/want"
 
 # The kernel and its modules have the names that they had, without any program; where there are gaps
 # GDB does not stop.

@@ -161,16 +161,14 @@ for release in $releases; do
 done
 
 #
-# LLDB, where there is one: LLDB=DIRECTORY, a tree with it
+# LLDB of Debian's next release, or LLDB=DIRECTORY, a tree with it
 #
 
 # A breakpoint, frames with an argument, and an instruction: where the list says
 debug_by_lldb()
 {
-	local tree=${LLDB:-$build/rootfs-gdb-trixie} status=0 at want
+	local tree=${LLDB:-$build/rootfs-gdb-forky} status=0 at want
 
-	[ -x "$tree/usr/bin/lldb" ] ||
-		{ ok 0 "LLDB # SKIP no lldb in $tree (LLDB=DIRECTORY)"; return; }
 	serving --tv --elf "$dir/steps.elf" "$dir/steps.tv"
 	LAB_ROOTFS=$tree timeout 300 "$lab/enter" lldb --no-lldbinit -b \
 		-o 'settings set target.process.disable-memory-cache true' \

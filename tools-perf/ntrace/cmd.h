@@ -150,6 +150,8 @@ bool input_more(struct input *in);
 #define BAD_MAX		((size_t)64 << 10)
 /* All before `done` has been looked at, for good; cheap to call often */
 void input_progress(struct input *in, size_t done);
+/* What is between is not looked at for now: if a file has it, it takes no memory until it is. */
+void input_forget(const struct input *in, size_t from, size_t to);
 void input_free(struct input *in);
 
 /*

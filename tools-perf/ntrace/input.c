@@ -534,6 +534,13 @@ void input_progress(struct input *in, size_t done)
 	in->dropped = done;
 }
 
+void input_forget(const struct input *in, size_t from, size_t to)
+{
+	from = from / DROP * DROP;
+	if (in->mapped && from < to)
+		madvise(in->trace + from, to - from, MADV_DONTNEED);
+}
+
 /* ------------------------------------------------------------ settling --- */
 
 static void settle_isa(struct input *in)

@@ -35,6 +35,23 @@ static size_t find_build_id(Elf_Data *data, uint8_t *id, size_t room)
 	return 0;
 }
 
+/* Code that a JIT made: perf inject writes files that are loaded without their notes. */
+static size_t read_section_id(Elf *elf, uint8_t *id, size_t room)
+{
+	Elf_Scn *section = NULL;
+	size_t size = 0;
+	Elf_Data *data;
+	GElf_Shdr sh;
+
+	while (!size && (section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &sh) || sh.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(section, NULL);
+		size = data ? find_build_id(data, id, room) : 0;
+	}
+	return size;
+}
+
 static size_t read_build_id(Elf *elf, uint8_t *id, size_t room)
 {
 	size_t nr, i, size = 0;
@@ -50,7 +67,7 @@ static size_t read_build_id(Elf *elf, uint8_t *id, size_t room)
 					    ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 		size = data ? find_build_id(data, id, room) : 0;
 	}
-	return size;
+	return size ? size : read_section_id(elf, id, room);
 }
 
 static void read_segments(struct rec_file *f, Elf *elf)

@@ -12,13 +12,19 @@
 struct source {
 	struct serve_track *track;
 	struct serve_state *state;
+	const struct input *in;
 	struct nt_params params;	/* of the code: what kind of transfer an instruction is */
 	struct serve_files *files;
 	struct symbols *symbols;
 	struct serve_run run;		/* that is not complete */
 	uint64_t next;			/* where it goes on */
 	bool begun;
+	uint64_t at;			/* the instruction that was looked at last */
+	unsigned int moves;		/* before memory is given back */
 };
+
+#define PASSED	((size_t)4 << 20)	/* bytes of trace that are given back at once */
+#define MOVES	64u
 
 /* ----------------------------------------------------------------- track - */
 
@@ -74,10 +80,15 @@ static void take_other(struct source *s, const struct nt_tv_group *g)
 static void take_groups(struct source *s, const char *path)
 {
 	const struct nt_tv_group *g;
+	size_t passed = 0;
 	uint64_t time;
 
 	serve_track_mark(s->track, SERVE_BEGIN, "trace begins");
 	while (serve_state_next(s->state, &g)) {
+		if (g->offset - passed > PASSED) {
+			input_forget(s->in, passed, g->offset);
+			passed = g->offset;
+		}
 		if (!g->insn_bytes) {
 			take_other(s, g);
 			continue;
@@ -113,13 +124,23 @@ static bool read_part(struct source *s, unsigned int reg, uint64_t *value)
 	return true;
 }
 
+static void go(struct source *s, uint64_t insn)
+{
+	if (s->at != insn && ++s->moves == MOVES) {
+		s->moves = 0;
+		input_forget(s->in, 0, s->in->size);
+	}
+	s->at = insn;
+	serve_state_goto(s->state, insn);
+}
+
 static bool read_reg(void *ctx, const struct serve_track *t, uint64_t insn, unsigned int reg,
 		     uint64_t *value)
 {
 	struct source *s = ctx;
 
 	(void)t;
-	serve_state_goto(s->state, insn);
+	go(s, insn);
 	return nt_tv_shadow_reg(serve_state_shadow(s->state), (uint16_t)reg, value) ||
 	       read_part(s, reg, value);
 }
@@ -131,7 +152,7 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 	size_t done = 0, n = 0;
 
 	(void)t;
-	serve_state_goto(s->state, insn);
+	go(s, insn);
 	do {
 		if (serve_state_is_flat(s->state))
 			n = serve_state_read(s->state, addr + done, (char *)buf + done, len - done);
@@ -159,7 +180,7 @@ static bool is_touched(const struct source *s, const struct nt_tv_group *g,
 	return false;
 }
 
-#define STRETCH	65536u		/* instructions that are gone over at once, backwards */
+#define STRETCH	65536u		/* instructions that are gone over at once */
 
 static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
 		       const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
@@ -167,7 +188,7 @@ static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
 	const struct nt_tv_group *g;
 	bool any = false;
 
-	serve_state_goto(s->state, low);
+	go(s, low);
 	for (uint64_t insn = low; insn < high && serve_state_next(s->state, &g);) {
 		if (!g->insn_bytes)
 			continue;
@@ -193,8 +214,13 @@ static bool find_touched(void *ctx, const struct serve_track *t, uint64_t low, u
 
 	if (high > t->insns)
 		high = t->insns;
-	if (!back)
-		return in_stretch(s, low, high, false, watch, nr, found, which);
+	while (!back && low < high) {
+		uint64_t to = high - low > STRETCH ? low + STRETCH : high;
+
+		if (in_stretch(s, low, to, false, watch, nr, found, which))
+			return true;
+		low = to;
+	}
 	while (high > low) {
 		uint64_t from = high - low > STRETCH ? high - STRETCH : low;
 
@@ -257,6 +283,7 @@ void serve_tv_open(struct serve_recording *r, struct input *in, const struct nt_
 	serve_program_init(&r->program);
 	serve_recording_add_input(r, in);
 	r->flen = params->flen;
+	s->in = in;
 	s->params = in->params;
 	s->params.xlen = params->xlen;
 	s->files = &r->files;
