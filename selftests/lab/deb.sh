@@ -31,6 +31,10 @@ for arch in amd64 riscv64; do
 	ok $? "$arch: $(paste -sd' ' "$dir/built")" "$dir/built"
 done
 
+dpkg-deb -f "$build"/deb/ntrace-recorder_*_riscv64.deb Built-Using >"$log" 2>&1 &&
+	grep -qE '^(glibc|cross-toolchain-base) \(= [0-9][^ ]*\)$' "$log"
+ok $? "the static recorder names its libc: $(cat "$log")" "$log"
+
 # In another place, with another umask, by another clock: only the date of the sources is the same.
 twice()
 {
