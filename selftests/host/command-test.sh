@@ -424,8 +424,8 @@ for command in --help --version 'decode --help' "stat $trace" "dump $trace" \
 	status=0
 	# shellcheck disable=SC2086
 	"$ntrace" $command >/dev/full 2>"$scratch/stderr" || status=$?
-	[ $status = 2 ] && grep -q 'No space left' "$scratch/stderr"
-	verdict $? "no room for the output of ${command%%/*}"
+	[ $status = 2 ] && [ "$(grep -c 'No space left' "$scratch/stderr")" = 1 ]
+	verdict $? "no room for the output of ${command%%/*}: told once"
 done
 refuses 'a directory as program' 'Is a directory' decode --elf "$scratch" "$trace"
 refuses 'an empty program' 'not a RISC-V ELF file' decode --elf "$scratch/empty" "$trace"

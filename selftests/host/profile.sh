@@ -310,6 +310,19 @@ verdict $? 'a profile is of the first program'
 	cmp - "$scratch/want"
 verdict $? 'a profile without an ELF file'
 
+# what was there stays until the new profile is whole
+echo old >"$scratch/kept"
+status=0
+"$ntrace" profile --elf "$scratch/text" -o "$scratch/kept" "$scratch/moved" 2>"$scratch/stderr" ||
+	status=$?
+[ $status = 2 ] && [ "$(cat "$scratch/kept")" = old ] &&
+	"$ntrace" profile --format=bolt --elf "$samples/towers/towers.elf" -o "$scratch/kept" \
+		"$scratch/moved" && cmp "$scratch/kept" "$scratch/want"
+verdict $? 'a profile that cannot be made leaves the old one'
+"$ntrace" profile --elf "$program" -o /dev/full "$samples/mix/L0.bin" 2>"$scratch/stderr"
+[ "$(cat "$scratch/stderr")" = 'ntrace: cannot write to /dev/full: No space left on device' ]
+verdict $? 'a full disk is told once, with the name of the file'
+
 # refuses DESCRIPTION WORDS ARGUMENT...
 refuses()
 {

@@ -2,7 +2,6 @@
 /*
  * ntrace calls: what the calls of each function took, or each call of one function
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -128,7 +127,6 @@ int cmd_calls(int argc, char **argv)
 		status = EXIT_UNUSABLE;
 	}
 	free(cc);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return status;
 }

@@ -2,7 +2,6 @@
 /*
  * ntrace dump: a line per message: offset, SRC, name, fields
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -79,7 +78,6 @@ int cmd_dump(int argc, char **argv)
 	if (bad)
 		diagnose(&in);
 	input_free(&in);
-	if (fflush(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return bad ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -32,7 +32,7 @@ struct encode {
 	struct nt_params params;	/* those of the stream */
 	enum gaps gaps;
 	const char *list, *output;
-	FILE *from, *to;
+	FILE *from;
 	struct nt_enc *enc;	/* from the first instruction on */
 	struct entry cache[CACHE_SIZE];
 
@@ -344,8 +344,8 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	unsigned int tcode = msg[0] >> 2;
 	struct encode *e = ctx;
 
-	if (fwrite(msg, 1, len, e->to) != len)
-		die("%s: %s", e->output, strerror(errno));
+	if (fwrite(msg, 1, len, stdout) != len)
+		out_done();
 	if (tcode != NT_TCODE_OWNERSHIP && tcode != NT_TCODE_RESOURCE_FULL)
 		e->unreported = 0;
 	return true;
@@ -654,16 +654,7 @@ static uint64_t ticks(void *ctx)
 	return ((struct encode *)ctx)->ticks;
 }
 
-static FILE *open_file(const char *path, const char *mode, FILE *std)
-{
-	FILE *f = strcmp(path, "-") ? fopen(path, mode) : std;
-
-	if (!f)
-		die("%s: %s", path, strerror(errno));
-	return f;
-}
-
-/* Opening the output empties it; by whatever name it must not be what is read. */
+/* By whatever name the output must not be what is read. */
 static void check_output(const struct encode *e)
 {
 	struct stat st, list;
@@ -695,11 +686,14 @@ static void start(struct encode *e)
 		die("--retstack: with --profile=p550 it is always 1");
 	if (c->htm && c->repeatbranch && p->profile != NT_PROFILE_TT_DFD)
 		die("--repeatbranch is for --btm: what it means with history is not settled");
-	e->from = open_file(e->list, "re", stdin);
+	e->from = strcmp(e->list, "-") ? fopen(e->list, "re") : stdin;
+	if (!e->from)
+		die("%s: %s", e->list, strerror(errno));
 	if (!fstat(fileno(e->from), &st) && S_ISREG(st.st_mode))
 		e->size = st.st_size;
 	check_output(e);
-	e->to = open_file(e->output, "we", stdout);
+	if (strcmp(e->output, "-"))
+		out_to(e->output);
 }
 
 static void finish(struct encode *e)
@@ -707,8 +701,7 @@ static void finish(struct encode *e)
 	nt_enc_free(e->enc);
 	if (e->from != stdin)
 		fclose(e->from);
-	if (fflush(e->to) || (e->to != stdout && fclose(e->to)))
-		die("%s: %s", e->output, strerror(errno));
+	out_done();
 }
 
 int cmd_encode(int argc, char **argv)

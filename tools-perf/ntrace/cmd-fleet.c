@@ -2,7 +2,6 @@
 /*
  * ntrace fleet: what many hosts have sent, counted and merged
  */
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,8 +212,7 @@ int cmd_fleet(int argc, char **argv)
 	else
 		do_all(&cf);
 	well = fleet_report(&cf.fleet);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	if (!cf.report && !cf.fleet.nr_leaves)
 		die("%s: nothing to merge", cf.fleet.spool);
 	if (!cf.fleet.nr_items)

@@ -3,7 +3,6 @@
  * ntrace merge: counts of many recordings, and their sum
  */
 #include <inttypes.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +162,6 @@ int cmd_merge(int argc, char **argv)
 		     cm.merge.saturated);
 	whole = !cm.merge.skipped && !cm.merge.saturated;
 	edges_merge_free(&cm.merge);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return whole ? EXIT_WHOLE : EXIT_LOSSES;
 }

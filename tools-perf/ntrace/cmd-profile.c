@@ -2,7 +2,6 @@
 /*
  * ntrace profile: counts of transfers and linear runs, exact ones, for compilers
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,12 +321,29 @@ static int write_stacks(struct command_profile *cp)
 	f->ctx = cp;
 	status = calls_feed_run(f);
 	free(f);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return status;
 }
 
 /* -------------------------------------------------------------- command -- */
+
+static int write_text(struct command_profile *cp)
+{
+	struct profile *p = &cp->profile;
+
+	if (cp->format->places)
+		return write_places(cp);
+	if (cp->format->stacks && edges_is(p->in.file))
+		return write_flat(cp);
+	if (cp->format->stacks)
+		return write_stacks(cp);
+	profile_open(p);
+	if (p->offsets && !p->in.elfs)
+		die("--format=%s: wants a program as --elf", cp->format->name);
+	profile_make(p);
+	cp->format->write(p);
+	return profile_end(p);
+}
 
 int cmd_profile(int argc, char **argv)
 {
@@ -345,6 +361,7 @@ int cmd_profile(int argc, char **argv)
 	};
 	struct command_profile cp = { .format = &formats[0] };
 	struct profile *p = &cp.profile;
+	int status;
 
 	input_init(&p->in);
 	p->in.several = true;
@@ -357,18 +374,9 @@ int cmd_profile(int argc, char **argv)
 	if (cp.choice.kernel || cp.choice.others)
 		die("--kernel, --others: are for --format=edges");
 	p->offsets = cp.format->offsets;
-	if (cp.output && !freopen(cp.output, "we", stdout))
-		die("%s: %s", cp.output, strerror(errno));
-	if (cp.format->places)
-		return write_places(&cp);
-	if (cp.format->stacks && edges_is(p->in.file))
-		return write_flat(&cp);
-	if (cp.format->stacks)
-		return write_stacks(&cp);
-	profile_open(p);
-	if (p->offsets && !p->in.elfs)
-		die("--format=%s: wants a program as --elf", cp.format->name);
-	profile_make(p);
-	cp.format->write(p);
-	return profile_end(p);
+	if (cp.output)
+		out_to(cp.output);
+	status = write_text(&cp);
+	out_done();
+	return status;
 }

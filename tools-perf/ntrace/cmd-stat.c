@@ -2,7 +2,6 @@
 /*
  * ntrace stat: what a trace consists of
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -176,7 +175,6 @@ int cmd_stat(int argc, char **argv)
 	if (totals->losses || kinds->messages.bad)
 		diagnose(&in);
 	input_free(&in);
-	if (fflush(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return totals->losses || kinds->messages.bad ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -3,7 +3,6 @@
  * ntrace timeline: who called what, when, for how long; as trace_event JSON, which
  * Perfetto and Chrome draw
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +194,6 @@ int cmd_timeline(int argc, char **argv)
 	rec_options_free(&a.recording);
 	timeline_end(timeline, &totals);
 	tell(&totals, &a.limits);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return totals.losses || losses ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -2,7 +2,6 @@
 /*
  * ntrace tv: traces in the tandem-verification format
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +76,7 @@ static int finish(struct tv_input *in, int ret)
 	uint64_t at = in->reader.offset;
 
 	out_flush();
-	if (fflush(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	if (!ret)
 		return EXIT_WHOLE;
 	if (ret != -NT_TV_ETRUNC)

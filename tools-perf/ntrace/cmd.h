@@ -276,6 +276,23 @@ extern const struct argp records_argp;
 /* Print what the buffer has when the trace ends; returns losses. */
 unsigned long records_decode(const struct records *records, struct input *in);
 
+/* ------------------------------------------------ files to write --------- */
+
+/* A file to write, beside the name that it gets when it is whole */
+struct outfile {
+	const char *path;	/* NULL: standard output; "": without a name, for a while */
+	char *beside;		/* its name until then, where a file has to have one */
+	char *real;		/* what path is, if that is a link */
+	bool special;		/* it is a device or a FIFO */
+	int fd;
+	uint64_t written;
+};
+
+void outfile_open(struct outfile *o, const char *path);
+void outfile_bytes(struct outfile *o, const void *p, size_t len);
+/* Now it has its name. */
+void outfile_close(struct outfile *o);
+
 /* -------------------------------------------------- buffered output ------ */
 
 /*
@@ -291,6 +308,12 @@ void out_char(char c);
 void out_bytes(const char *text, size_t len);	/* at most 64 KiB */
 /* Write out; dies when stdout can't take it. */
 void out_flush(void);
+/* stdout is that file, which has its name from out_done() on. */
+void out_to(const char *path);
+/* Has stdout taken everything? Otherwise that was said. */
+bool out_whole(void);
+/* At a command's end: it has, or the command dies. */
+void out_done(void);
 
 /*
  * For threads that make parts of the output: turn() tells whether this thread's

@@ -82,123 +82,12 @@ uint32_t edges_check(uint32_t check, uint32_t block)
 
 /* ------------------------------------------------------------- writing --- */
 
-/* The name of a file that is being written: removed, should the command end before it is whole */
-static char *unfinished;
-
-static void remove_unfinished(void)
-{
-	if (unfinished)
-		unlink(unfinished);
-}
-
-/* In a shared folder a file may have to have a name. Who lists the folder knows by the dot. */
-static int open_named(struct edges_out *o, const char *dir)
-{
-	static bool registered;
-	mode_t mask = umask(0);
-	int fd;
-
-	umask(mask);
-	if (asprintf(&o->beside, "%s/.ntrace.XXXXXX", dir) < 0)
-		die("%s", nt_strerror(NT_ENOMEM));
-	fd = mkostemp(o->beside, O_CLOEXEC);
-	if (fd >= 0 && !*o->path)
-		unlink(o->beside);
-	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !*o->path) {
-		free(o->beside);
-		o->beside = NULL;
-		return fd;
-	}
-	unfinished = o->beside;
-	if (!registered)
-		atexit(remove_unfinished);
-	registered = true;
-	return fd;
-}
-
-/*
- * In the folder of path; it has no name, so it is gone when the command ends, however that is. NFS
- * has no such files.
- */
-static int open_nameless(struct edges_out *o, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? strndup(path, slash - path + 1) : strdup(".");
-	int fd;
-
-	if (!dir)
-		die("%s", nt_strerror(NT_ENOMEM));
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EOPNOTSUPP)
-		fd = open_named(o, dir);
-	free(dir);
-	return fd;
-}
-
-/* A device or a FIFO is written to, and stays what it is. True if path is one; "DIR/" is none. */
-static bool open_special(struct edges_out *o, const char *path)
-{
-	struct stat st;
-
-	if (!path || !*path || path[strlen(path) - 1] == '/' || stat(path, &st) ||
-	    S_ISREG(st.st_mode))
-		return false;
-	if (S_ISDIR(st.st_mode))
-		die("%s: is a folder: name a file in it", path);
-	o->fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (o->fd < 0)
-		die_machine("%s: %s", path, strerror(errno));
-	o->special = true;
-	return true;
-}
-
-/* The file that a link leads to gets the new content, and the link stays. */
-static const char *follow_link(struct edges_out *o, const char *path)
-{
-	struct stat st;
-
-	if (path && *path && !lstat(path, &st) && S_ISLNK(st.st_mode))
-		o->real = realpath(path, NULL);
-	return o->real ? o->real : path;
-}
-
 void edges_out_open(struct edges_out *o, const char *path)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *beside = NULL;
-
-	*o = (struct edges_out){ .path = path, .fd = STDOUT_FILENO };
-	if (open_special(o, path))
-		return;
-	o->path = path = follow_link(o, path);
-	if (path && !*path && asprintf(&beside, "%s/", tmp && *tmp ? tmp : "/tmp") < 0)
-		die("%s", nt_strerror(NT_ENOMEM));
-	if (path)
-		o->fd = open_nameless(o, beside ? beside : path);
-	if (o->fd < 0)
-		die_machine("%s: cannot make a file there: %s", beside ? beside : path, strerror(errno));
-	if (!path && isatty(o->fd))
+	*o = (struct edges_out){ .zstd = NULL };
+	outfile_open(&o->file, path);
+	if (!path && isatty(o->file.fd))
 		die("edges are no text: write them to a file, with -o FILE or >FILE");
-	free(beside);
-}
-
-void edges_out_bytes(struct edges_out *o, const void *bytes, size_t len)
-{
-	const uint8_t *p = bytes;
-	ssize_t n;
-
-	o->written += len;
-	while (len) {
-		n = write(o->fd, p, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			die_machine("cannot write to %s: %s",
-				    !o->path ? "standard output" : *o->path ? o->path : "TMPDIR",
-				    strerror(errno));
-		p += n;
-		len -= n;
-	}
 }
 
 /* What compresses it to less; 0: nothing does */
@@ -233,8 +122,8 @@ uint32_t edges_out_block(struct edges_out *o, uint8_t type, const uint8_t *raw, 
 	put32(header + 1, (uint32_t)len);
 	put32(header + 5, (uint32_t)stored);
 	put32(header + 9, edges_crc(edges_crc(0, header, 9), bytes, stored));
-	edges_out_bytes(o, header, HEADER);
-	edges_out_bytes(o, bytes, stored);
+	outfile_bytes(&o->file, header, HEADER);
+	outfile_bytes(&o->file, bytes, stored);
 	return edges_crc(0, raw, len);
 }
 
@@ -248,50 +137,10 @@ void edges_out_end(struct edges_out *o)
 	o->stored = NULL;
 }
 
-static void close_named(struct edges_out *o)
-{
-	/* NFS may report a failed write only here */
-	if (close(o->fd) || rename(o->beside, o->path))
-		die_machine("%s: %s", o->path, strerror(errno));
-	unfinished = NULL;
-	free(o->beside);
-}
-
-/* A name that is in use is given to the new file in one step. */
 void edges_out_close(struct edges_out *o)
 {
-	char *beside, from[32];
-	int err;
-
 	edges_out_end(o);
-	if (!o->path)
-		return;
-	if (o->special) {
-		if (close(o->fd))
-			die_machine("%s: %s", o->path, strerror(errno));
-		return;
-	}
-	if (o->beside) {
-		close_named(o);
-		free(o->real);
-		return;
-	}
-	snprintf(from, sizeof(from), "/proc/self/fd/%d", o->fd);
-	if (asprintf(&beside, "%s.%d", o->path, getpid()) < 0)
-		die("%s", nt_strerror(NT_ENOMEM));
-	if (linkat(AT_FDCWD, from, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW)) {
-		if (errno != EEXIST ||
-		    linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW))
-			die_machine("%s: %s", o->path, strerror(errno));
-		if (rename(beside, o->path)) {
-			err = errno;
-			unlink(beside);
-			die_machine("%s: %s", o->path, strerror(err));
-		}
-	}
-	free(beside);
-	free(o->real);
-	close(o->fd);
+	outfile_close(&o->file);
 }
 
 /* ------------------------------------------------------------- reading --- */

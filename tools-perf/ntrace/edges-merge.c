@@ -484,12 +484,12 @@ static struct edges_stream make_stream(struct sum *s, size_t first, size_t n)
 
 	edges_write_open(&w, "");
 	s->scales.nr = 1;
-	to.offset = w.out.written;
+	to.offset = w.out.file.written;
 	add_up(s, &w, first, n, NULL);
 	s->scales = scales;
 	edges_write_part_end(&w);
 	edges_write_end(&w);
-	to.fd = w.out.fd;
+	to.fd = w.out.file.fd;
 	to.nr_files = s->head.nr_files;
 	return to;
 }

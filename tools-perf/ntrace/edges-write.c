@@ -182,7 +182,7 @@ void edges_write_copy(struct edges_writer *w, int fd, uint64_t from, uint64_t to
 		n = pread(fd, w->raw, len, (off_t)from);
 		if (n <= 0)
 			die("a file of edges has changed while it was read");
-		edges_out_bytes(&w->out, w->raw, n);
+		outfile_bytes(&w->out.file, w->raw, n);
 	}
 	w->nr_parts++;
 	w->edges += edges;
@@ -198,8 +198,8 @@ void edges_write_open(struct edges_writer *w, const char *path)
 	if (!w->raw)
 		die("%s", nt_strerror(NT_ENOMEM));
 	edges_out_open(&w->out, path);
-	edges_out_bytes(&w->out, EDGES_MAGIC, sizeof(EDGES_MAGIC) - 1);
-	edges_out_bytes(&w->out, &version, 1);
+	outfile_bytes(&w->out.file, EDGES_MAGIC, sizeof(EDGES_MAGIC) - 1);
+	outfile_bytes(&w->out.file, &version, 1);
 }
 
 void edges_write_end(struct edges_writer *w)

@@ -128,14 +128,9 @@ struct edges_block {
 	uint32_t check;		/* of raw */
 };
 
-/* A file to write, beside the name that it gets when it is whole */
+/* A file of blocks to write */
 struct edges_out {
-	const char *path;	/* NULL: standard output; "": without a name, for a while */
-	char *beside;		/* its name until then, where a file has to have one */
-	char *real;		/* what path is, if that is a link */
-	bool special;		/* it is a device or a FIFO */
-	int fd;
-	uint64_t written;
+	struct outfile file;
 	uint8_t *stored;
 	void *zstd;
 };
@@ -151,7 +146,6 @@ uint32_t edges_crc(uint32_t crc, const void *p, size_t len);
 /* That of a part, with one more block */
 uint32_t edges_check(uint32_t check, uint32_t block);
 void edges_out_open(struct edges_out *o, const char *path);
-void edges_out_bytes(struct edges_out *o, const void *p, size_t len);
 /* Returns the check of its raw bytes */
 uint32_t edges_out_block(struct edges_out *o, uint8_t type, const uint8_t *raw, size_t len);
 /* Now it has its name. */

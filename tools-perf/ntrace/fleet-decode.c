@@ -49,7 +49,7 @@ static void close_leaf(struct decoding *d, struct edges_writer *w, const uint8_t
 	char *name = leaf_name(id, t), *path = fleet_path(d->f, "work/leaves/%02x/%s", id[0], name);
 	char *status;
 
-	w->out.path = path;
+	w->out.file.path = path;
 	edges_write_close(w);
 	if (asprintf(&status, "%sleaf %s %" PRIu64 " %" PRIu64 "\n", d->status, name, t->branches,
 		     losses) < 0)

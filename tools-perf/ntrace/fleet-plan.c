@@ -226,18 +226,18 @@ static void copy_sum(const char *from, const char *to)
 {
 	FILE *file = fopen(from, "re");
 	static char buf[1 << 16];
-	struct edges_out o;
+	struct outfile o;
 	size_t n;
 
 	if (!file)
 		die("%s: %s", from, strerror(errno));
-	edges_out_open(&o, to);
+	outfile_open(&o, to);
 	while ((n = fread(buf, 1, sizeof(buf), file)))
-		edges_out_bytes(&o, buf, n);
+		outfile_bytes(&o, buf, n);
 	if (ferror(file))
 		die("%s: %s", from, strerror(errno));
 	fclose(file);
-	edges_out_close(&o);
+	outfile_close(&o);
 }
 
 void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)

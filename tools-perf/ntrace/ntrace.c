@@ -2,7 +2,6 @@
 /*
  * ntrace: RISC-V N-Trace on the command line
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -114,10 +113,8 @@ static void usage(FILE *to)
 /* Whatever ended the command: what it has said has to be out, also what argp said. */
 static void close_stdout(void)
 {
-	if (!fflush(stdout) && !ferror(stdout))
-		return;
-	fprintf(stderr, "ntrace: cannot write to standard output: %s\n", strerror(errno));
-	_exit(EXIT_UNUSABLE);
+	if (!out_whole())
+		_exit(EXIT_UNUSABLE);
 }
 
 /* A link of that name is a command of its own. */

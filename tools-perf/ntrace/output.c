@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 
@@ -35,10 +36,42 @@ static _Thread_local struct {
 	unsigned int n_holes;
 } out;
 
+/* What stdout is, if it is not what the command was started with */
+static struct outfile file;
+static bool failed;
+
+void out_to(const char *path)
+{
+	outfile_open(&file, path);
+	if (dup2(file.fd, STDOUT_FILENO) < 0)
+		die_machine("%s: %s", path, strerror(errno));
+}
+
+bool out_whole(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	if (!failed)
+		fprintf(stderr, "ntrace: cannot write to %s: %s\n",
+			file.path ? file.path : "standard output", strerror(errno));
+	failed = true;
+	return false;
+}
+
+void out_done(void)
+{
+	if (!out_whole())
+		exit(EXIT_UNUSABLE);
+	if (file.path)
+		outfile_close(&file);
+	file.path = NULL;
+}
+
 static void write_text(size_t from, size_t to)
 {
-	if (from < to && fwrite(out.text + from, 1, to - from, stdout) != to - from)
-		die("cannot write to standard output: %s", strerror(errno));
+	if (from < to && fwrite(out.text + from, 1, to - from, stdout) != to - from &&
+	    !out_whole())
+		exit(EXIT_UNUSABLE);
 }
 
 void out_flush(void)
@@ -55,8 +88,8 @@ void out_flush(void)
 	}
 	out.n_holes = 0;
 	write_text(done, out.used);
-	if (fflush(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	if (!out_whole())
+		exit(EXIT_UNUSABLE);
 	out.used = 0;
 }
 

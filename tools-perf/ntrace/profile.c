@@ -422,7 +422,6 @@ int profile_end(struct profile *p)
 	free(p->ranges.list);
 	free(p->edges);
 	input_free(&p->in);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return lost ? EXIT_LOSSES : EXIT_WHOLE;
 }

@@ -17,7 +17,6 @@
 
 struct loader {
 	const char *path, *to;
-	FILE *file;
 	struct nt_tv_writer w;
 	unsigned int stores;	/* in the group that is open */
 	uint8_t buf[1 << 16];
@@ -51,10 +50,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int write_out(void *ctx, const uint8_t *buf, size_t len)
 {
-	const struct loader *l = ctx;
-
-	if (fwrite(buf, 1, len, l->file) != len)
-		die("%s: %s", l->to ? l->to : "standard output", strerror(errno));
+	(void)ctx;
+	if (fwrite(buf, 1, len, stdout) != len)
+		out_done();
 	return 0;
 }
 
@@ -130,9 +128,8 @@ static void open_output(struct loader *l, const GElf_Ehdr *head)
 	unsigned int xlen = head->e_ident[EI_CLASS] == ELFCLASS32 ? 32 : 64;
 	const struct nt_tv_params params = { sizeof(params), (uint8_t)xlen, 64, (uint8_t)xlen, 0 };
 
-	l->file = l->to ? fopen(l->to, "wb") : stdout;
-	if (!l->file)
-		die("%s: %s", l->to, strerror(errno));
+	if (l->to)
+		out_to(l->to);
 	nt_tv_writer_init(&l->w, &params, l->buf, sizeof(l->buf), write_out, l);
 }
 
@@ -164,8 +161,7 @@ int tv_from_elf(int argc, char **argv)
 	nt_tv_pc(&l.w, head.e_entry);
 	nt_tv_end(&l.w);
 	nt_tv_flush(&l.w);
-	if (fflush(l.file) || (l.to && fclose(l.file)))
-		die("%s: %s", l.to ? l.to : "standard output", strerror(errno));
+	out_done();
 	elf_end(elf);
 	close(fd);
 	return EXIT_WHOLE;

@@ -3,7 +3,6 @@
  * ntrace tv verify: a trace against another implementation, group by group, as the
  * protocol's section 3.1 has it, and 3.2 for partial traces
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1008,8 +1007,7 @@ static int run(struct verify *v)
 	printf("# groups %" PRIu64 " instructions %" PRIu64 " mismatches %" PRIu64 "%s\n", v->groups,
 	       v->insns, v->mismatches,
 	       v->trace.pc_only || v->verifier.pc_only ? " compared: pc, instruction" : "");
-	if (fflush(stdout))
-		die("cannot write to standard output: %s", strerror(errno));
+	out_done();
 	return v->mismatches ? EXIT_LOSSES : EXIT_WHOLE;
 }
 
