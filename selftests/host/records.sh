@@ -72,6 +72,12 @@ B 10108 10008 1 0
 F 10000 10004 1
 F 10100 10108 1
 END
+for choice in --tid=9 --cpu=7 --time=100,101; do
+	"$ntrace" profile --elf $id1 --buildid-dir=ids $choice builds.data >got 2>stderr
+	[ $? = 2 ] && [ ! -s got ] &&
+		grep -q 'builds.data: nothing was executed in what was chosen of it (--cpu, --pid,' stderr
+	verdict $? "a profile of nothing ($choice) is refused"
+done
 gives '... and the other way round' 0 bolt --buildid-dir=ids --elf $id2 builds.data <<'END'
 B 10004 10100 3 0
 B 10100 10108 3 0

@@ -573,6 +573,9 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 	end_threads(&n.rd);
 	if (r->done)
 		r->done(r->ctx, &n.rec);
+	else if (!n.rd.nr_files && (n.rec.chosen || options->nr_times))
+		die("%s: nothing was executed in what was chosen of it (--cpu, --pid, --tid, --comm, --time)",
+		    file);
 	else
 		must_have_found(&n.rd);
 	free(n.known);
