@@ -474,6 +474,11 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	recall(f, first, r->p);
 }
 
+void nt_count_enter(struct nt_flow *f)
+{
+	enter_world(f->counts, f);
+}
+
 void nt_count_replay(struct nt_flow *f, const struct batch *b)
 {
 	const uint8_t *const end = f->buf + f->len;
@@ -786,13 +791,12 @@ static int count_events(struct nt_counts *c, const struct nt_flow *f, const stru
 	return 0;
 }
 
-static int count_begin(struct nt_counts *c, const struct nt_flow *f, size_t size, unsigned int max)
+static int count_begin(struct nt_counts *c, size_t size, unsigned int max)
 {
 	if (max < 256 || size < NT_EVENT_LEAST)
 		return -NT_EINVAL;
 	if (c->nr_spots >= SPOTS_MAX)
 		forget_all(c);
-	enter_world(c, f);
 	return 0;
 }
 
@@ -800,7 +804,7 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 			size_t size, unsigned int max)
 {
 	struct nt_event ev[256];
-	int n, nr_others = 0, ret = count_begin(c, f, size, max);
+	int n, nr_others = 0, ret = count_begin(c, size, max);
 
 	if (ret)
 		return ret;
@@ -859,7 +863,7 @@ static struct nt_event counted(const struct nt_flow *f, const struct nt_event *b
 int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
 			      size_t size, unsigned int max)
 {
-	int n, i, nr = 0, done, ret = count_begin(c, f, size, max);
+	int n, i, nr = 0, done, ret = count_begin(c, size, max);
 	struct nt_event ev[255], stands;
 	bool any = false;
 	uint64_t to = 0;

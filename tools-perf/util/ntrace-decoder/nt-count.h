@@ -127,6 +127,12 @@ struct nt_counts {
 	struct nt_counts_stats stats;
 };
 
+/*
+ * With the store's lock held, before a batch: what is remembered is of the code that is there now, which
+ * another thread may have invalidated since the last batch.
+ */
+void nt_count_enter(struct nt_flow *f);
+
 /* Take all messages from f->pos on of which it is known what they do, behind the events of b. */
 void nt_count_replay(struct nt_flow *f, const struct batch *b);
 

@@ -1508,6 +1508,8 @@ static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 		f->too_much = false;
 		nt_code_enter(f->low, f->high);
 		check_blocks(f);
+		if (f->counts)
+			nt_count_enter(f);
 		if (f->map)
 			__atomic_store_n(&f->map->text->used,
 					 __atomic_load_n(&f->store->clock, __ATOMIC_RELAXED),
