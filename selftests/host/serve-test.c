@@ -313,6 +313,79 @@ static void chosen_thread(void **state)
 	end();
 }
 
+/*
+ * `info threads' of GDB reads the list of threads once more than a stop does, and registers of each with
+ * Hg: after that a packet without a thread is for the user's all the same, who changes it by `thread N',
+ * which asks for a sign of life.
+ */
+static void user_thread(void **state)
+{
+	(void)state;
+	begin(3);
+	for (size_t i = 0; i < 3; i++)
+		put_loop(rec.track[i], 0x1000 * (i + 1), 100, 1000, 100);
+	serve();
+	assert_string_equal(ask("T2"), "OK");
+	assert_string_equal(ask("Hg2"), "OK");
+	monitor("goto 100");
+	assert_non_null(strstr(ask("vCont;s:2;c"), "thread:2;"));
+	ask("qXfer:threads:read::0,1000");
+	ask("qXfer:threads:read::0,1000");
+	assert_string_equal(ask("Hg1"), "OK");
+	assert_string_equal(ask("Hg3"), "OK");
+	assert_non_null(strstr(monitor("position"), "b: instruction 101 of"));
+	assert_string_equal(ask("Hc0"), "OK");
+	assert_non_null(strstr(ask("bs"), "thread:2;"));
+	assert_int_equal(session.at[1], 100);
+	ask("qXfer:threads:read::0,1000");
+	ask("qXfer:threads:read::0,1000");
+	assert_string_equal(ask("Hg3"), "OK");
+	assert_string_equal(ask("T1"), "OK");
+	assert_non_null(strstr(ask("bs"), "thread:1;"));
+	end();
+}
+
+/* With scheduler-locking on GDB names the thread that goes back: others stay. */
+static void back_alone(void **state)
+{
+	(void)state;
+	begin(2);
+	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
+	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
+	serve();
+	monitor("thread 1 goto 400");
+	assert_non_null(strstr(ask("vCont;c:2"), "thread:2;replaylog:end"));
+	assert_string_equal(ask("Hc1"), "OK");
+	assert_non_null(strstr(ask("bs"), "thread:1;"));
+	assert_int_equal(session.at[0], 399);
+	assert_int_equal(session.at[1], 799);
+	assert_non_null(strstr(ask("bc"), "thread:1;replaylog:begin"));
+	assert_int_equal(session.at[1], 799);
+	end();
+}
+
+/* Each thread has a history of its own. */
+static void branch_traces(void **state)
+{
+	(void)state;
+	begin(2);
+	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
+	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
+	serve();
+	monitor("thread 1 goto 400");
+	for (unsigned int i = 1; i <= 2; i++) {
+		ask("Hg%u", i);
+		assert_string_equal(ask("Qbtrace:bts"), "OK");
+	}
+	ask("Hg1");
+	assert_non_null(strstr(ask("qXfer:btrace:read:all:0,1000"), "0x1000"));
+	ask("Hg2");
+	assert_string_equal(ask("qXfer:btrace:read:delta:0,1000"), "E00");
+	assert_non_null(strstr(ask("qXfer:btrace:read:all:0,1000"), "0x2000"));
+	assert_string_equal(ask("qXfer:btrace:read:some:0,1000"), "E00");
+	end();
+}
+
 /* vCont does what it says, or nothing. */
 static void resumption(void **state)
 {
@@ -752,6 +825,29 @@ static void pause_at_chunk(void **state)
 	}
 }
 
+/* A host that answers: what a trap leads to is right behind it, and registers are others. */
+static void answered(void **state)
+{
+	static const uint32_t code[] = { LI(10, 42), 0x100073, NOP, NOP };
+
+	(void)state;
+	for (unsigned int before = SERVE_CHUNK - 4; before < SERVE_CHUNK + 2; before++)
+		for (unsigned int alone = 0; alone < 2; alone++) {
+			begin(1);
+			add_code(code, 4);
+			for (unsigned int i = 0; i < before; i++)
+				put(rec.track[0], 0x100c, 1, NT_TYPE_JUMP);
+			put(rec.track[0], 0x1000, 1, alone ? NT_TYPE_JUMP : NT_TYPE_EXCEPTION);
+			if (alone)
+				put(rec.track[0], 0x1004, 0, NT_TYPE_EXCEPTION);
+			put(rec.track[0], 0x1008, 2, NT_TYPE_JUMP);
+			serve();
+			assert_false(is_known(before + 1, 10));
+			assert_false(is_known(before + 2, 10));
+			end();
+		}
+}
+
 /* ------------------------------------------------------------------ main - */
 
 int main(void)
@@ -762,6 +858,10 @@ int main(void)
 		cmocka_unit_test(step_meets_others),
 		cmocka_unit_test(ended_thread),
 		cmocka_unit_test(chosen_thread),
+		cmocka_unit_test(user_thread),
+		cmocka_unit_test(back_alone),
+		cmocka_unit_test(branch_traces),
+		cmocka_unit_test(answered),
 		cmocka_unit_test(resumption),
 		cmocka_unit_test(monitor_thread),
 		cmocka_unit_test(words),

@@ -3,10 +3,13 @@
  * ntrace gdbserver: GDB on a recording, forwards and backwards
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gdb.h"
 #include "nt-tv.h"
 #include "rec.h"
 #include "serve.h"
@@ -84,6 +87,29 @@ static void keep_stdout(struct serve_options *o)
 		die("cannot use standard output for packets: %s", strerror(errno));
 }
 
+/* Where GDB waits, as long as there is nothing to serve; -1: nowhere */
+static int waiting = -1;
+
+/*
+ * What is wrong was said on standard error, which GDB shows when it has read a reply: each packet gets
+ * one, until GDB has enough of them.
+ */
+static void answer_failure(void)
+{
+	static const char text[] = "E.ntrace has nothing to serve, and has said why";
+	struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
+	char bytes[4096], reply[sizeof(text) + 8];
+	int len = snprintf(reply, sizeof(reply), "+$%s#%02x", text, gdb_checksum(text, strlen(text)));
+	ssize_t n;
+
+	if (waiting < 0 || isatty(STDIN_FILENO))
+		return;
+	while (poll(&fd, 1, 2000) > 0 && (n = read(STDIN_FILENO, bytes, sizeof(bytes))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (bytes[i] == '#' && write(waiting, reply, (size_t)len) < 0)
+				return;
+}
+
 static void settle(struct arguments *a)
 {
 	struct input *in = &a->in;
@@ -99,6 +125,11 @@ static void settle(struct arguments *a)
 		die("standard input cannot be both the recording and the client");
 	if (!strcmp(a->listen, "-"))
 		keep_stdout(&a->options);
+	if (!strcmp(a->listen, "-")) {
+		signal(SIGPIPE, SIG_IGN);
+		waiting = a->options.out;
+		atexit(answer_failure);
+	}
 	a->options.threads = in->threads;
 }
 
@@ -125,11 +156,20 @@ static void open_tv(struct arguments *a, struct serve_recording *r)
 
 static void open_raw(struct arguments *a, struct serve_recording *r)
 {
+	size_t losses = 0;
+
 	rec_refuse_options(&a->recording);
 	if (!a->in.images)
 		die("no program given: --elf or --raw%s", input_pipe_hint(&a->in));
 	input_open(&a->in);
 	serve_raw_open(r, &a->in);
+	for (size_t i = 0; i < r->nr_tracks; i++)
+		for (size_t n = 0; n < r->track[i]->nr_marks; n++)
+			losses += r->track[i]->mark[n].kind == SERVE_LOSS;
+	if (!losses)
+		return;
+	warn("%zu losses", losses);
+	diagnose(&a->in);
 }
 
 int cmd_gdbserver(int argc, char **argv)
@@ -164,6 +204,7 @@ int cmd_gdbserver(int argc, char **argv)
 		open_data(&a, &r);
 	else
 		open_raw(&a, &r);
+	waiting = -1;
 	whole = serve_link(&r, &a.options, a.listen);
 	serve_recording_free(&r);
 	rec_options_free(&a.recording);

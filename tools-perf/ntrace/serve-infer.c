@@ -386,20 +386,32 @@ static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 	       (s->rec->timed && run->pc >> (s->rec->xlen - 1));
 }
 
-/* Is one between a run of the chunk at hand and the instruction before it? */
+/* A trap that leads behind its instruction, or to that: a host answered, or code that is not traced. */
+static bool is_answered(const struct serve_run *run, uint64_t pc)
+{
+	return nt_type_is_trap(run->type) && pc - serve_run_pc(run, run->insns) <= 4;
+}
+
+/*
+ * Is one between a run of the chunk at hand and the instruction before it? What the chunk before ends
+ * with is not looked at.
+ */
 static bool is_behind_break(const struct serve_infer *s, const struct serve_view *v, uint32_t index)
 {
 	const struct serve_track *t = v->track;
+	const uint64_t pc = serve_run_pc(&t->program->run[v->run[index]], 0);
 
 	for (; index; index--) {
 		const struct serve_run *run = &t->program->run[v->run[index - 1]];
 
+		if (is_answered(run, pc))
+			return true;
 		if (run->insns)
 			return false;
 		if (is_break(s, run))
 			return true;
 	}
-	return t->chunk[v->chunk].paused;
+	return t->chunk[v->chunk].paused || v->chunk;
 }
 
 static void go(struct serve_infer *s, struct serve_view *v, uint64_t insn)

@@ -16,9 +16,13 @@
 #include "gdb.h"
 #include "serve.h"
 
+#define REFUSED	8
+
 struct link {
 	struct serve_session session;
 	int listening;		/* -1: no more clients */
+	int refused[REFUSED];	/* clients, the last ones; 0: none */
+	unsigned int nr_refused;
 	int in, out;
 	bool broken;
 	bool acks;
@@ -78,7 +82,7 @@ static int open_listening(const char *place)
 	}
 	if (!*port || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
 		die("--listen=%s: expected PORT, HOST:PORT or -", place);
-	err = getaddrinfo(*host ? host : NULL, port, &hints, &list);
+	err = getaddrinfo(*host ? host : "127.0.0.1", port, &hints, &list);
 	if (err)
 		die("--listen=%s: %s", place, gai_strerror(err));
 	for (a = list; a && fd < 0; a = a->ai_next)
@@ -103,8 +107,13 @@ static int accept_client(int listening)
 	return fd;
 }
 
-static void refuse_client(const struct link *l)
+/*
+ * The connection stays for a while: closed with packets that nobody has read it would be reset, and the
+ * client might not see the reason.
+ */
+static void refuse_client(struct link *l)
 {
+	int *place = &l->refused[l->nr_refused++ % REFUSED];
 	static const char busy[] = "E.this recording has a client already";
 	char text[sizeof(busy) + 8];
 	int fd = accept_client(l->listening);
@@ -114,7 +123,10 @@ static void refuse_client(const struct link *l)
 		warn("a second client was refused, and has gone");
 	else
 		warn("a second client was refused");
-	close(fd);
+	shutdown(fd, SHUT_WR);
+	if (*place)
+		close(*place);
+	*place = fd;
 }
 
 /* --------------------------------------------------------------- sending - */
@@ -287,6 +299,9 @@ bool serve_link(const struct serve_recording *r, const struct serve_options *opt
 		close(l->in);
 		close(l->listening);
 	}
+	for (size_t i = 0; i < REFUSED; i++)
+		if (l->refused[i])
+			close(l->refused[i]);
 	serve_session_free(&l->session);
 	free(l->taker.body);
 	free(l->frame);

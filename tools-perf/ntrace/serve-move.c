@@ -27,7 +27,8 @@ static void put_signal(struct serve_session *s, unsigned int signal, const char 
 	uint64_t pc;
 
 	serve_session_thread_id(s, s->current, id, sizeof(id));
-	s->chosen = s->current;
+	s->chosen = s->user = s->current;
+	s->lists = 0;
 	s->reply.len = 0;
 	serve_text_put(&s->reply, "T%02uthread:%s;%s", signal, id, what);
 	if (serve_view_pc(serve_session_view(s, s->current), s->at[s->current], &pc)) {

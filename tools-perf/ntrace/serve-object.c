@@ -83,6 +83,7 @@ static bool make_threads(struct serve_session *s, const char *annex, struct serv
 {
 	char id[24];
 
+	s->lists++;
 	serve_text_put(t, "<?xml version=\"1.0\"?>\n<threads>\n");
 	for (size_t i = 0; i < s->rec->nr_tracks; i++) {
 		const struct serve_track *track = s->rec->track[i];
@@ -206,22 +207,22 @@ static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t f
 
 static bool make_btrace(struct serve_session *s, const char *annex, struct serve_text *t)
 {
-	uint64_t at = s->at[s->chosen], first = first_of(s);
-	bool delta = !strcmp(annex, "delta");
+	uint64_t at = s->at[s->chosen], first = first_of(s), *sent = &s->btrace_sent[s->chosen];
+	bool delta = !strcmp(annex, "delta"), new = !strcmp(annex, "new");
 
-	if (!s->btrace)
+	if (!s->btrace || (!delta && !new && strcmp(annex, "all")))
 		return false;
 	/* GDB adds a delta to what it has, and reads `new' when there can be none */
 	if (delta) {
-		if (s->btrace_sent > at || s->btrace_sent < first)
+		if (*sent > at || *sent < first)
 			return false;
-		first = s->btrace_sent;
+		first = *sent;
 	}
 	serve_text_put(t, "<!DOCTYPE btrace SYSTEM \"btrace.dtd\">\n<btrace version=\"1.0\">\n");
-	if (strcmp(annex, "new") || s->btrace_sent != at)
+	if (!new || *sent != at)
 		put_blocks(s, t, first, at, delta);
 	serve_text_put(t, "</btrace>\n");
-	s->btrace_sent = at;
+	*sent = at;
 	return true;
 }
 

@@ -496,7 +496,7 @@ static bool is_of(const struct change *c, int pid, uintptr_t life)
 }
 
 /* Whatever the process had mapped, and when */
-static void add_files(struct source *s, const struct owner *of)
+static void add_files(struct source *s, int pid, uintptr_t life)
 {
 	struct placed *piece = NULL;
 	size_t nr = 0;
@@ -504,7 +504,7 @@ static void add_files(struct source *s, const struct owner *of)
 	for (size_t i = 0; i < s->nr_changes; i++) {
 		const struct change *c = &s->change[i];
 
-		if (!is_of(c, of->pid, of->life))
+		if (!is_of(c, pid, life))
 			continue;
 		s->r->files.space = c->space;
 		if (c->map.file)
@@ -618,7 +618,8 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	chosen = s->by_cpu ? NULL : choose_process(s);
 	remember_process(s, chosen);
 	choose_tracks(s, chosen);
-	if (chosen && chosen->pid > 0)
-		add_files(s, chosen);
+	/* of a CPU, if it had one process */
+	if (s->process > 0)
+		add_files(s, s->process, s->life);
 	add_kernel(s);
 }

@@ -68,8 +68,10 @@ void serve_session_init(struct serve_session *s, const struct serve_recording *r
 	s->view = calloc(r->nr_tracks + 1, sizeof(*s->view));
 	s->at = calloc(r->nr_tracks + 1, sizeof(*s->at));
 	s->past = calloc(r->nr_tracks + 1, sizeof(*s->past));
-	if (!s->view || !s->at || !s->past)
+	s->btrace_sent = calloc(r->nr_tracks + 1, sizeof(*s->btrace_sent));
+	if (!s->view || !s->at || !s->past || !s->btrace_sent)
 		die("%s", nt_strerror(NT_ENOMEM));
+	memset(s->btrace_sent, 0xff, r->nr_tracks * sizeof(*s->btrace_sent));
 	s->infer = serve_infer_new(r);
 	serve_move_sync(s, 0);
 }
@@ -81,6 +83,7 @@ void serve_session_free(struct serve_session *s)
 	free(s->view);
 	free(s->at);
 	free(s->past);
+	free(s->btrace_sent);
 	free(s->object.s);
 	free(s->reply.s);
 	free(s->watch);
@@ -157,6 +160,11 @@ static bool parse_thread(const struct serve_session *s, const char *p, size_t *t
 	return true;
 }
 
+/*
+ * GDB does not tell which thread its user looks at: that is the one that stopped, until `thread N' asks
+ * whether it is alive. Hg goes from one thread to the other in `info threads', too: that reads the list
+ * of threads once more than a stop does.
+ */
 static void choose_thread(struct serve_session *s, const char *p)
 {
 	size_t track;
@@ -167,6 +175,8 @@ static void choose_thread(struct serve_session *s, const char *p)
 	}
 	if (*p == 'g') {
 		s->chosen = track;
+		if (s->lists < 2)
+			s->user = track;
 	} else {
 		s->told = strcmp(p + 1, "-1") && strcmp(p + 1, "0");
 		if (s->told)
@@ -178,8 +188,11 @@ static void choose_thread(struct serve_session *s, const char *p)
 static void is_alive(struct serve_session *s, const char *p)
 {
 	size_t track;
+	bool alive = parse_thread(s, p, &track);
 
-	serve_session_reply(s, parse_thread(s, p, &track) ? "OK" : "E01");
+	if (alive)
+		s->user = track;
+	serve_session_reply(s, alive ? "OK" : "E01");
 }
 
 static void list_threads(struct serve_session *s)
@@ -487,12 +500,12 @@ static void resume(struct serve_session *s, const char *p)
 	free(plan.action);
 }
 
-/* GDB says Hc0, and means the thread that its user looks at. */
+/* GDB says Hc0, and means the thread that its user looks at; with a number, that alone goes. */
 static void go_on(struct serve_session *s, enum serve_how how, bool back)
 {
 	if (!s->told)
-		s->current = s->chosen;
-	serve_move(s, how, back, 0, 0, false);
+		s->current = s->user;
+	serve_move(s, how, back, 0, 0, s->told && s->rec->nr_tracks > 1);
 }
 
 /* --------------------------------------------------------------- objects - */
@@ -575,19 +588,27 @@ static void tell_host(struct serve_session *s)
 
 static void monitor(struct serve_session *s, const char *p)
 {
+	size_t n = 0, before = s->chosen;
 	char command[256];
 	uint64_t byte;
-	size_t n = 0;
 
 	for (; *p; p += 2) {
-		if (n + 1 >= sizeof(command) || !gdb_unhex(p, 1, &byte) || !byte) {
+		if (n + 1 >= sizeof(command)) {
+			serve_session_reply(s, "E.monitor: more than %zu characters", sizeof(command) - 1);
+			return;
+		}
+		if (!gdb_unhex(p, 1, &byte) || !byte) {
 			serve_session_reply(s, "E01");
 			return;
 		}
 		command[n++] = (char)byte;
 	}
+	while (n && command[n - 1] == ' ')
+		n--;
 	command[n] = '\0';
+	s->chosen = s->user;
 	serve_monitor(s, command);
+	s->chosen = before;
 	serve_session_reply(s, "OK");
 }
 
@@ -600,7 +621,7 @@ static void branch_trace(struct serve_session *s, const char *p)
 		return;
 	}
 	s->btrace = on;
-	s->btrace_sent = UINT64_MAX;
+	s->btrace_sent[s->chosen] = UINT64_MAX;
 	serve_session_reply(s, "OK");
 }
 

@@ -444,13 +444,15 @@ struct serve_session {
 	size_t followed;		/* track: all others are where they were at its position */
 	size_t current;			/* track */
 	size_t chosen;			/* by Hg */
-	bool told;			/* by Hc, which thread goes on; else the chosen one */
+	bool told;			/* by Hc, which thread goes on; else the user's */
+	size_t user;			/* that the user looks at, as far as GDB tells */
+	unsigned int lists;		/* of threads that were read since something moved */
 	struct serve_points points;
 	struct serve_infer *infer;
 	struct serve_watch *watch;
 	size_t nr_watches;
 	bool no_ack, swbreak, ended, btrace;
-	uint64_t btrace_sent;
+	uint64_t *btrace_sent;		/* of each track: up to there; UINT64_MAX: nothing */
 	void (*packet)(void *ctx, const char *data, size_t len);	/* to GDB */
 	void *ctx;
 	struct serve_interrupt interrupt;	/* of what moves: nothing moves then */

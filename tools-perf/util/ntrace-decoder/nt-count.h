@@ -128,8 +128,8 @@ struct nt_counts {
 };
 
 /*
- * With the store's lock held, before a batch: what is remembered is of the code that is there now, which
- * another thread may have invalidated since the last batch.
+ * With the store's lock held, before a batch: what is remembered is of the code that is there now,
+ * which another thread may have invalidated since the last batch.
  */
 void nt_count_enter(struct nt_flow *f);
 
