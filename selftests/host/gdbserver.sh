@@ -429,6 +429,7 @@ listening
 exec {one}<>"/dev/tcp/127.0.0.1/$port"
 # the second client gets an error, and the first one goes on
 exec {two}<>"/dev/tcp/127.0.0.1/$port"
+printf '+$qSupported#37' >&$two
 timeout $hang cat <&$two >"$scratch/second"
 exec {two}>&-
 grep -qF 'E.this recording has a client already' "$scratch/second"
@@ -485,6 +486,15 @@ refuses "the kernel's symbols, which were not copied" 'perf record --kcore copie
 verdict $? 'and no file is left'
 refuses 'two files' 'more than one file' --elf "$program" "$mix/L1.bin" "$mix/L2.bin"
 refuses 'standard input twice' 'cannot be both' --listen=- --elf "$program" -
+# GDB has sent a packet before it reads what a command in a pipe says
+printf '+$qSupported#37$vMustReplyEmpty#3a' |
+	"$ntrace" gdbserver - --elf "$program" "$scratch/no-such-file" >"$scratch/got" 2>"$scratch/err"
+[ $? = 2 ] && grep -q 'no-such-file: No such file' "$scratch/err" &&
+	[ "$(grep -o '+$E.ntrace has nothing to serve, and has said why#bf' "$scratch/got" | wc -l)" = 2 ]
+verdict $? 'a pipe, and nothing to serve: GDB reads why'
+"$ntrace" gdbserver - --elf "$program" "$mix/L4.bin" </dev/null >"$scratch/got" 2>"$scratch/err"
+grep -q '^ntrace: [0-9]* losses$' "$scratch/err" && grep -q -e --retstack=3 "$scratch/err"
+verdict $? 'losses, and parameters that would fit, are told at the beginning'
 refuses 'a port above 65535' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
 refuses 'a missing file' 'No such file' - --elf "$program" "$scratch/none"
 refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" \
