@@ -14,7 +14,8 @@ name=builtin
 log=$dir/log
 reason="the driver is built into this kernel"
 # what that is said of
-modules="guest/event: unloading while used is refused
+modules="guest/event: unloading while the area is mapped is refused
+guest/event: unloading while used is refused
 guest/module: does not unload while used
 guest/module: unloads and loads ten times"
 
