@@ -425,7 +425,7 @@ for command in --help --version 'decode --help' "stat $trace" "dump $trace" \
 	# shellcheck disable=SC2086
 	"$ntrace" $command >/dev/full 2>"$scratch/stderr" || status=$?
 	[ $status = 2 ] && [ "$(grep -c 'No space left' "$scratch/stderr")" = 1 ]
-	verdict $? "no room for the output of ${command%%/*}: told once"
+	verdict $? "no room for the output of ${command%%/*}: reported once"
 done
 refuses 'a directory as program' 'Is a directory' decode --elf "$scratch" "$trace"
 refuses 'an empty program' 'not a RISC-V ELF file' decode --elf "$scratch/empty" "$trace"

@@ -494,7 +494,7 @@ printf '+$qSupported#37$vMustReplyEmpty#3a' |
 verdict $? 'a pipe, and nothing to serve: GDB reads why'
 "$ntrace" gdbserver - --elf "$program" "$mix/L4.bin" </dev/null >"$scratch/got" 2>"$scratch/err"
 grep -q '^ntrace: [0-9]* losses$' "$scratch/err" && grep -q -e --retstack=3 "$scratch/err"
-verdict $? 'losses, and parameters that would fit, are told at the beginning'
+verdict $? 'the server reports losses at start, and names parameters that fit'
 refuses 'a port above 65535' 'expected PORT' --listen=66000 --elf "$program" "$mix/L1.bin"
 refuses 'a missing file' 'No such file' - --elf "$program" "$scratch/none"
 refuses 'another program' 'no instruction could be decoded' - --elf "$samples/rv32/rv32.elf" \

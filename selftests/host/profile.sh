@@ -321,7 +321,7 @@ status=0
 verdict $? 'a profile that cannot be made leaves the old one'
 "$ntrace" profile --elf "$program" -o /dev/full "$samples/mix/L0.bin" 2>"$scratch/stderr"
 [ "$(cat "$scratch/stderr")" = 'ntrace: cannot write to /dev/full: No space left on device' ]
-verdict $? 'a full disk is told once, with the name of the file'
+verdict $? 'a full disk is reported once, with the file name'
 
 # refuses DESCRIPTION WORDS ARGUMENT...
 refuses()

@@ -109,6 +109,15 @@ static void serve(void)
 	ask("qSupported:swbreak+");
 }
 
+/* Threads that execute at the same times, each a loop at an address of its own */
+static void serve_loops(size_t threads)
+{
+	begin(threads);
+	for (size_t i = 0; i < threads; i++)
+		put_loop(rec.track[i], 0x1000 * (i + 1), 100, 1000, 100);
+	serve();
+}
+
 static void end(void)
 {
 	serve_session_free(&session);
@@ -294,10 +303,7 @@ static void ended_thread(void **state)
 static void chosen_thread(void **state)
 {
 	(void)state;
-	begin(2);
-	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
-	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
-	serve();
+	serve_loops(2);
 	monitor("goto 100");
 	assert_string_equal(ask("Hg2"), "OK");
 	assert_string_equal(ask("Hc0"), "OK");
@@ -314,17 +320,14 @@ static void chosen_thread(void **state)
 }
 
 /*
- * `info threads' of GDB reads the list of threads once more than a stop does, and registers of each with
- * Hg: after that a packet without a thread is for the user's all the same, who changes it by `thread N',
- * which asks for a sign of life.
+ * `info threads' of GDB reads the list of threads once more than a stop does, and selects each
+ * thread with Hg to read its registers. A packet that names no thread still goes to the user's
+ * thread. GDB's `thread N' changes the user's thread; GDB sends T to check that thread N is alive.
  */
 static void user_thread(void **state)
 {
 	(void)state;
-	begin(3);
-	for (size_t i = 0; i < 3; i++)
-		put_loop(rec.track[i], 0x1000 * (i + 1), 100, 1000, 100);
-	serve();
+	serve_loops(3);
 	assert_string_equal(ask("T2"), "OK");
 	assert_string_equal(ask("Hg2"), "OK");
 	monitor("goto 100");
@@ -349,10 +352,7 @@ static void user_thread(void **state)
 static void back_alone(void **state)
 {
 	(void)state;
-	begin(2);
-	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
-	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
-	serve();
+	serve_loops(2);
 	monitor("thread 1 goto 400");
 	assert_non_null(strstr(ask("vCont;c:2"), "thread:2;replaylog:end"));
 	assert_string_equal(ask("Hc1"), "OK");
@@ -368,10 +368,7 @@ static void back_alone(void **state)
 static void branch_traces(void **state)
 {
 	(void)state;
-	begin(2);
-	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
-	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
-	serve();
+	serve_loops(2);
 	monitor("thread 1 goto 400");
 	for (unsigned int i = 1; i <= 2; i++) {
 		ask("Hg%u", i);
@@ -398,10 +395,7 @@ static void resumption(void **state)
 	uint64_t at[3];
 
 	(void)state;
-	begin(3);
-	for (size_t i = 0; i < 3; i++)
-		put_loop(rec.track[i], 0x1000 * (i + 1), 100, 1000, 100);
-	serve();
+	serve_loops(3);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
 		monitor("thread 1 goto 100");
 		for (size_t k = 0; k < 3; k++)
@@ -433,10 +427,7 @@ static void resumption(void **state)
 static void monitor_thread(void **state)
 {
 	(void)state;
-	begin(2);
-	put_loop(rec.track[0], 0x1000, 100, 1000, 100);
-	put_loop(rec.track[1], 0x2000, 100, 1000, 100);
-	serve();
+	serve_loops(2);
 	assert_non_null(strstr(monitor("thread 2 position"), "b: instruction 0 of 800"));
 	assert_non_null(strstr(monitor("position"), "a: instruction 0 of 800"));
 	assert_non_null(strstr(monitor("thread 2 goto 16"), "b: instruction 16 of 800"));

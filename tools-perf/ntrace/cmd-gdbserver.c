@@ -91,8 +91,8 @@ static void keep_stdout(struct serve_options *o)
 static int waiting = -1;
 
 /*
- * What is wrong was said on standard error, which GDB shows when it has read a reply: each packet gets
- * one, until GDB has enough of them.
+ * GDB shows the error message, from standard error, only after it has read a reply. Answer each
+ * packet with an error until GDB gives up.
  */
 static void answer_failure(void)
 {
@@ -123,9 +123,8 @@ static void settle(struct arguments *a)
 		die("more than one file: `%s' and `%s'", in->file, in->more[0]);
 	if (!strcmp(a->listen, "-") && !strcmp(in->file, "-"))
 		die("standard input cannot be both the recording and the client");
-	if (!strcmp(a->listen, "-"))
-		keep_stdout(&a->options);
 	if (!strcmp(a->listen, "-")) {
+		keep_stdout(&a->options);
 		signal(SIGPIPE, SIG_IGN);
 		waiting = a->options.out;
 		atexit(answer_failure);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file that a command writes: it has its name when it is whole, and what had the name before stays
+ * A file that a command writes gets its name when it is complete. The old file of that name stays
  * until then.
  */
 #include <errno.h>

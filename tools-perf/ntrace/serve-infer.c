@@ -386,7 +386,7 @@ static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 	       (s->rec->timed && run->pc >> (s->rec->xlen - 1));
 }
 
-/* A trap that leads behind its instruction, or to that: a host answered, or code that is not traced. */
+/* A trap that returns at once: a host handled it, or code that is not traced. */
 static bool is_answered(const struct serve_run *run, uint64_t pc)
 {
 	return nt_type_is_trap(run->type) && pc - serve_run_pc(run, run->insns) <= 4;

@@ -108,8 +108,8 @@ static int accept_client(int listening)
 }
 
 /*
- * The connection stays for a while: closed with packets that nobody has read it would be reset, and the
- * client might not see the reason.
+ * Keep the connection open for a while: closing a socket that has unread packets resets the
+ * connection, and the client might not see the reason.
  */
 static void refuse_client(struct link *l)
 {

@@ -161,9 +161,9 @@ static bool parse_thread(const struct serve_session *s, const char *p, size_t *t
 }
 
 /*
- * GDB does not tell which thread its user looks at: that is the one that stopped, until `thread N' asks
- * whether it is alive. Hg goes from one thread to the other in `info threads', too: that reads the list
- * of threads once more than a stop does.
+ * GDB does not tell which thread its user has selected. That is the thread that stopped last, until
+ * `thread N' sends T for another one. Hg does not tell: `info threads' sends Hg for each thread. It
+ * also reads the list of threads once more than a stop does, so Hg is ignored from then on.
  */
 static void choose_thread(struct serve_session *s, const char *p)
 {
