@@ -44,6 +44,44 @@ verdict $? 'each count: lines, discriminators, what was inlined, targets, a copy
 grep -qx 'ntrace: 1 functions left out that have the name of a busier one: GCC knows functions by name' "$scratch/stderr"
 verdict $? 'of two functions with one name the busier one, and a word about it'
 
+# The other compiler's reader of the same counts, which knows the copy by its own name
+profgen=$(find_tool llvm-profgen)
+if [ -n "$profgen" ]; then
+	"$ntrace" profile --format=llvm-profgen --elf "$scratch/prog" "$scratch/trace" \
+		>"$scratch/ranges" &&
+		"$profgen" --binary="$scratch/prog" --unsymbolized-profile="$scratch/ranges" \
+			--use-offset=0 --format=text --output="$scratch/text" >"$scratch/log" 2>&1
+	awk -F: '/^[^ ]/ { name = $1; next }
+		/^ [0-9.]*: [a-z]*:[0-9]*$/ { leaf = "/" $1 ":" $2; gsub(" ", "", leaf); next }
+		/^ [^ ]/ { leaf = "" }
+		{ gsub(/^ *|:/, ""); print name leaf, $0 }' "$scratch/text" |
+		sort >"$scratch/got"
+	sort >"$scratch/want" <<-'END'
+	far 1 3
+	far 2 2
+	main 1 1 outer1
+	main 2 1 outer1
+	main 3 1 outer.constprop.01
+	main 4 1
+	main 5 1
+	outer 1 2
+	outer 2.1 4
+	outer 3 4
+	outer 4 2
+	outer 5 2
+	outer 6 0
+	outer 7 2
+	outer.constprop.0 1 1
+	outer.constprop.0 7 1
+	outer/2:leaf 1 4
+	outer/2:leaf 2 4
+	END
+	cmp "$scratch/want" "$scratch/got"
+	verdict $? 'llvm-profgen reads each count of the lines'
+else
+	verdict 0 'llvm-profgen # SKIP not installed (19 or later)'
+fi
+
 # an address that the program was moved by, and the counts that a file of edges has
 "$ntrace" encode --elf "$scratch/prog@0x100000" --pc <(sed 's/^2/12/' "$scratch/list") -o \
 	"$scratch/moved" &&

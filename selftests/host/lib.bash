@@ -91,6 +91,20 @@ identity()
 	verdict $? "decode, encode, decode: $description"
 }
 
+# find_tool NAME: where it is, of LLVM 19 or later
+find_tool()
+{
+	local dir tool version
+
+	for dir in ${PATH//:/ } /usr/lib/llvm-*/bin; do
+		for tool in "$dir/$1" "$dir/$1"-[0-9]*; do
+			version=$("$tool" --version 2>/dev/null |
+				sed -n 's/.*LLVM version \([0-9]*\).*/\1/p')
+			[ "${version:-0}" -lt 19 ] || { echo "$tool"; return; }
+		done
+	done
+}
+
 # have_captures: skip the test unless $captures has traces of others' encoders
 have_captures()
 {

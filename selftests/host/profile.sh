@@ -338,31 +338,7 @@ refuses 'an unknown format' "\`gprof' is none of llvm-profgen, autofdo, gcc, bol
 refuses 'offsets without a file' 'wants a program as --elf' --format=autofdo \
 	--raw "$scratch/text@0x80000000" "$scratch/moved"
 
-# the tools themselves
-find_tool()	# NAME: of LLVM 19 or later
-{
-	local dir tool version
-
-	for dir in ${PATH//:/ } /usr/lib/llvm-*/bin; do
-		for tool in "$dir/$1" "$dir/$1"-[0-9]*; do
-			version=$("$tool" --version 2>/dev/null |
-				sed -n 's/.*LLVM version \([0-9]*\).*/\1/p')
-			[ "${version:-0}" -lt 19 ] || { echo "$tool"; return; }
-		done
-	done
-}
-profgen=$(find_tool llvm-profgen)
-if [ -n "$profgen" ]; then
-	elf=$samples/rv32/rv32.elf
-	"$ntrace" profile --profile=sifive --elf "$elf" "$samples/rv32/L1.bin" >"$scratch/prof"
-	"$profgen" --binary="$elf" --unsymbolized-profile="$scratch/prof" --use-offset=0 \
-		--format=text \
-		--output="$scratch/text" >"$scratch/log" 2>&1 &&
-		grep -q '^[a-z_0-9]*:[0-9]*:[0-9]*$' "$scratch/text"
-	verdict $? "llvm-profgen reads it"
-else
-	verdict 0 'llvm-profgen # SKIP not installed (19 or later)'
-fi
+# the tool itself
 perf2bolt=$(find_tool perf2bolt)
 if [ -n "$perf2bolt" ]; then
 	"$perf2bolt" "$program" -pa -p "$scratch/bolt" -o "$scratch/fdata" >"$scratch/log" 2>&1 &&
