@@ -3,7 +3,8 @@
 """Files of edges, read as Documentation/trace/ntrace-edges.rst says and with nothing of ntrace's:
 edges.py FILE... prints what they have in all, a recording that is in several counting once:
 "FROM TO KIND COUNT" per edge, places as "build-id+address" or "-".
---host=HOST=UP/DOWN: counts of what was recorded there are multiplied, rounded to the nearest."""
+--host=HOST=UP/DOWN: counts of what was recorded there are multiplied. Rounding carries what it
+leaves over from edge to edge of a kind, in their order, and begins with what the host's name gives."""
 import collections
 import subprocess
 import sys
@@ -63,10 +64,9 @@ def head(text):
 def edges(text, files):
     def place(value):
         if not value:
-            return '-'
+            return ()
         ident, base, _ = files[(value >> 40) - 1]
-        low = value & ((1 << 40) - 1)
-        return f'{ident.hex()}{"@%x" % base if base else ""}+{low:x}'
+        return ident, base, value & ((1 << 40) - 1)
 
     at = before = 0
     while at < len(text):
@@ -74,7 +74,14 @@ def edges(text, files):
         to, at = number(text, at)
         count, at = number(text, at)
         before += first >> 3
-        yield place(before), place(before + (to >> 1 ^ -(to & 1))), KINDS[first & 7], count
+        yield place(before), place(before + (to >> 1 ^ -(to & 1))), first & 7, count
+
+
+def show(place):
+    if not place:
+        return '-'
+    ident, base, low = place
+    return f'{ident.hex()}{"@%x" % base if base else ""}+{low:x}'
 
 
 def main():
@@ -102,11 +109,13 @@ def main():
     total = collections.Counter()
     for host, counts in hosts.items():
         up, down = scale.get(host, (1, 1))
-        for key, n in counts.items():
-            total[key] += (n * up + down // 2) // down
-    for key in sorted(total):
-        if total[key]:
-            print(*key, total[key])
+        rest = [(zlib.crc32(host.encode()) * 0x9e3779b97f4a7c15 & (1 << 64) - 1) % down] * len(KINDS)
+        for key in sorted(counts):
+            product = counts[key] * up + rest[key[2]]
+            total[key] += product // down
+            rest[key[2]] = product % down
+    for start, end, kind in sorted(k for k in total if total[k]):
+        print(show(start), show(end), KINDS[kind], total[start, end, kind])
 
 
 if __name__ == "__main__":

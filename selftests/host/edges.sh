@@ -213,6 +213,16 @@ printf '%s\n' "$scratch/less host0 twice 1 1000 1" "$scratch/more host0 twice 2 
 		"$scratch/said"
 verdict $? 'two counts of one recording: that with more counts'
 
+# ... of which one is in a sum already
+"$ntrace" merge --flatten -o "$scratch/got" "$scratch/less" "$scratch/in/2" &&
+	"$ntrace" merge --flatten "$scratch/got" "$scratch/more" 2>"$scratch/said" |
+	cmp - "$scratch/got" &&
+	grep -q "/more: has other counts of a recording than the sum in .*/got, which they cannot be taken out of: left out\$" \
+		"$scratch/said" &&
+	"$ntrace" merge --flatten "$scratch/got" "$scratch/less" 2>"$scratch/said" |
+	cmp - "$scratch/got" && [ ! -s "$scratch/said" ]
+verdict $? '... of which one is in a sum: that stays, and a word about it'
+
 # more files than are read at a time
 mkdir "$scratch/many"
 for ((i = 1; i <= 1100; i++)); do
@@ -246,6 +256,27 @@ documented ntrace profile --format=edges -o a.edges perf.data &&
 		"$scratch/remap.synced.data" | cmp - "$scratch/got"
 verdict $? 'the commands of the documentation'
 
+# what another host says of another program
+echo "$scratch/absurd evil absurd 7 2 1" | COUNT=18446744073709551614 "$scratch/gen"
+"$ntrace" merge --flatten -o "$scratch/got" "$scratch/doc/a.edges" "$scratch/absurd" &&
+	"$ntrace" profile --elf "$mix" "$scratch/doc/a.edges" >"$scratch/want" &&
+	"$ntrace" profile --elf "$mix" "$scratch/got" | cmp - "$scratch/want" &&
+	[ -s "$scratch/want" ]
+verdict $? 'counts of another program that cannot be'
+
+# files that are empty or cut, beside whole ones
+: >"$scratch/empty"
+head -c 5 "$scratch/doc/a.edges" >"$scratch/cut"
+"$ntrace" profile --elf "$mix" "$scratch/doc/a.edges" >"$scratch/want"
+for order in "$scratch/empty $scratch/cut $scratch/doc/a.edges" \
+	"$scratch/doc/a.edges $scratch/cut $scratch/empty"; do
+	# shellcheck disable=SC2086
+	"$ntrace" profile --elf "$mix" $order >"$scratch/got" 2>"$scratch/said"
+	[ $? = 1 ] && cmp "$scratch/want" "$scratch/got" &&
+		[ "$(grep -c '/empty: .*: left out$\|/cut: .*: left out$' "$scratch/said")" = 2 ]
+	verdict $? "files that are empty or cut are named and left out: ${order##*/} last"
+done
+
 # --- weights and caps ---------------------------------------------------------------------
 
 "$ntrace" merge --flatten --weight=host1=3 --weight=0 --weight=host2=1 "$scratch"/in/* \
@@ -266,6 +297,29 @@ verdict $? '... a cap that is not reached changes nothing'
 [ $? = 2 ] && grep -q 'its counts are weighted or capped: merge what it was made from$' \
 	"$scratch/said"
 verdict $? 'refused: a sum with a weighted one'
+# a host without a name, as --show has it
+"$ntrace" merge --flatten --weight=-=3 -o "$scratch/got" "$scratch/raw" 2>"$scratch/said" &&
+	[ ! -s "$scratch/said" ] &&
+	read_edges "$scratch/raw" | awk '{ $4 *= 3; print }' | cmp - <(read_edges "$scratch/got")
+verdict $? '--weight of the host without a name'
+# counts of one, which as parts of one are nothing or one
+for ((i = 0; i < 40; i++)); do echo "$scratch/small$i small$i small$i 1 1000 2"; done |
+	COUNT=1 "$scratch/gen"
+same=
+for cap in 0 1 499 500 501 999 1000; do
+	"$ntrace" merge --flatten --cap=$cap -o "$scratch/got" "$scratch/small0" &&
+		same+=" $(read_edges "$scratch/got" | awk '{ n += $4 } END { print n + 0 }')"
+done
+[ "$same" = ' 0 1 499 500 501 999 1000' ]
+verdict $? "--cap: so many branches, of counts of one:$same"
+"$ntrace" merge --flatten --cap=100 -o "$scratch/got" "$scratch"/small* &&
+	read_edges "$scratch/got" | awk '{ n += $4; max = $4 > max ? $4 : max }
+		END { print n, NR, max; exit !(n == 4000 && NR > 900 && max < 20) }' >"$scratch/sums"
+verdict $? "... of 40 hosts that ran the same, not the same ones: $(cat "$scratch/sums")"
+"$ntrace" merge --flatten --cap=1000 -o "$scratch/got" "$scratch/doc/a.edges" &&
+	"$ntrace" profile --elf "$mix" "$scratch/got" >"$scratch/sums" 2>"$scratch/said" &&
+	grep -q '^ntrace: [1-9][0-9]* runs left out: their counts are rounded, as those of weights and caps are, and do not fit together$' "$scratch/said"
+verdict $? '... a profile of it: what was rounded is no loss, and a word about it'
 "$ntrace" merge --flatten --weight=host1=2 "$scratch/a" >"$scratch/sums" 2>"$scratch/said"
 [ $? = 2 ] && grep -q 'has a sum of several hosts, which weights and caps cannot tell apart' \
 	"$scratch/said"
@@ -393,6 +447,10 @@ refuses 'no program' 'has counts of several programs: give the one that is meant
 refuses 'another program' 'which has another build-id, but of:' profile --elf "$mix" "$scratch/sum"
 refuses 'edges and a recording' 'is no file of edges' profile --elf "$mix" "$scratch/sum" \
 	"$scratch/file.synced.data"
+refuses 'a choice of processes' '--pid is for a perf.data; a sum of counts does not tell' profile \
+	--pid=3 --elf "$mix" "$scratch/sum"
+refuses 'a recording and edges' 'is no file of edges' profile --elf "$mix" \
+	"$scratch/file.synced.data" "$scratch/sum"
 refuses 'a weight without a sum' 'they want --flatten' merge --weight=2 "$scratch/sum"
 refuses 'two weights of a host' 'is given twice' merge --flatten --weight=a=2 --weight=a=3 \
 	"$scratch/sum"

@@ -87,7 +87,31 @@ static void edges_block(void)
 	check = crc32(check, (uint8_t *)&of, 4);
 }
 
-static void head(const char *host, const char *recording, unsigned int files)
+/* What an edge adds to its place, and how often it was taken */
+static uint64_t draw_edge(uint64_t *count)
+{
+	uint64_t at = draw() % 5 * 2;
+
+	*count = draw() % 4 ? draw() % 100 + 1 : draw() * 10 + 1;
+	if (fixed)
+		*count = fixed;
+	return at;
+}
+
+/* All counts that will be drawn */
+static uint64_t count_all(uint64_t edges)
+{
+	uint64_t before = state, counts = 0, count;
+
+	while (edges--) {
+		draw_edge(&count);
+		counts += count;
+	}
+	state = before;
+	return counts;
+}
+
+static void head(const char *host, const char *recording, unsigned int files, uint64_t branches)
 {
 	uint8_t id[32] = { 0 }, build_id[20] = { 0 };
 	unsigned int i;
@@ -97,7 +121,7 @@ static void head(const char *host, const char *recording, unsigned int files)
 	put(1);
 	put_bytes(id, 32);
 	put_text(host);
-	put(0);
+	put(branches);
 	put(0);
 	put(0);
 	put(0);
@@ -119,18 +143,15 @@ static void head(const char *host, const char *recording, unsigned int files)
 
 static void make(const char *host, const char *recording, uint64_t edges, uint64_t files)
 {
-	uint64_t i, last = 0, count, counts = 0, of_one = edges / files + 1;
+	uint64_t i, last = 0, count, counts = count_all(edges), of_one = edges / files + 1;
 
 	fwrite("NTEDGES\n\1", 1, 9, stdout);
-	head(host, recording, files);
+	head(host, recording, files, counts);
 	for (i = 0; i < edges; i++) {
-		uint64_t at = (i % of_one) * 10 + draw() % 5 * 2;
+		uint64_t at = (i % of_one) * 10 + draw_edge(&count);
 		uint64_t from = (i / of_one + 1) << 40 | (0x10000 + at);
 		int64_t to = (int64_t)(at * 7 % 4096) - 2048;
 
-		count = draw() % 4 ? draw() % 100 + 1 : draw() * 10 + 1;
-		if (fixed)
-			count = fixed;
 		if (len > BLOCK) {
 			edges_block();
 			last = 0;
@@ -139,7 +160,6 @@ static void make(const char *host, const char *recording, uint64_t edges, uint64
 		put((uint64_t)to << 1 ^ (uint64_t)(to >> 63));
 		put(count);
 		last = from;
-		counts += count;
 	}
 	if (len)
 		edges_block();

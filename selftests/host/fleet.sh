@@ -290,6 +290,36 @@ mv "$scratch/moved" "$scratch/prog"
 [ "$(awk '$1 == "all" { print $2, $5 }' "$scratch/report")" = '2 0' ]
 verdict $? "a host's programs, in symfs/: no losses"
 is_truth_at 1 $status "a host's programs, in symfs/" 0 3
+# Whose a program was is what its file says in symfs/, whatever has that name here.
+if [ "$(id -u)" = 0 ]; then
+	new_spool owners
+	echo h00 >"$spool/hosts"
+	send 0 h00
+	mkdir -p "$spool/symfs/h00$scratch"
+	mv "$scratch/prog" "$scratch/moved"
+	cp -R "$scratch/moved" "$spool/symfs/h00$scratch/prog"
+	mkdir "$scratch/prog"
+	: >"$scratch/prog/p0"
+	chown 12345 "$scratch/prog/p0"
+	fleet "$spool"
+	is_truth_at 0 $? "a program of root's, and here a file of another's" 0
+	chown 0 "$scratch/prog/p0"
+	chown 12345 "$spool/symfs/h00$scratch/prog/p0"
+	touch "$spool/symfs/h00$scratch/prog/p0"
+	rm -r "$spool/work"
+	fleet "$spool"
+	[ $? = 1 ] && grep -q '^left out: [1-9][0-9]* transfers of programs that are neither' "$scratch/report" &&
+		grep -qx 'left out: everything that 1 hosts sent' "$scratch/report" &&
+		[ "$(row h00 5)" = 0 ]
+	verdict $? "a program of another's, and here a file of root's: left out, and reported"
+	chown 0 "$spool/symfs/h00$scratch/prog/p0"
+	fleet "$spool"
+	is_truth_at 0 $? "... and counted when it is root's" 0
+	rm -r "$scratch/prog"
+	mv "$scratch/moved" "$scratch/prog"
+else
+	verdict 0 "others' programs # SKIP wants root"
+fi
 # a shared folder whose files have to have names
 build_preload no-tmpfile
 verdict $? 'no-tmpfile'

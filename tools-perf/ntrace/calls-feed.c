@@ -377,7 +377,7 @@ int calls_feed_run(struct calls_feed *f)
 	if (rec_is_data(f->in.file)) {
 		status = of_recording(f);
 	} else {
-		rec_refuse_options(&f->options);
+		rec_refuse_options(&f->options, "a raw trace");
 		status = of_trace(f);
 	}
 	rec_options_free(&f->options);

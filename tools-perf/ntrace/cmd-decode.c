@@ -462,7 +462,7 @@ int cmd_decode(int argc, char **argv)
 	parse_arguments(&argp, argc, argv, &d);
 	if (rec_is_data(d.in.file))
 		return decode_recording(&d);
-	rec_refuse_options(&d.recording);
+	rec_refuse_options(&d.recording, "a raw trace");
 	if (!d.in.images)
 		die("no program given: --elf or --raw%s", input_pipe_hint(&d.in));
 	ctr = !strcmp(d.output->name, "ctr");

@@ -142,7 +142,7 @@ static void open_data(struct arguments *a, struct serve_recording *r)
 
 static void open_tv(struct arguments *a, struct serve_recording *r)
 {
-	rec_refuse_options(&a->recording);
+	rec_refuse_options(&a->recording, "a raw trace");
 	input_open(&a->in);
 	a->params.size = sizeof(a->params);
 	a->params.xlen = a->in.params.xlen;
@@ -157,7 +157,7 @@ static void open_raw(struct arguments *a, struct serve_recording *r)
 {
 	size_t losses = 0;
 
-	rec_refuse_options(&a->recording);
+	rec_refuse_options(&a->recording, "a raw trace");
 	if (!a->in.images)
 		die("no program given: --elf or --raw%s", input_pipe_hint(&a->in));
 	input_open(&a->in);

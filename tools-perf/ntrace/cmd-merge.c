@@ -47,7 +47,8 @@ static void add_weight(struct edges_weight **list, size_t *nr, char *arg, const 
 
 	if (equals) {
 		*equals = '\0';
-		w.host = arg;
+		/* as --show has a host without a name */
+		w.host = strcmp(arg, "-") ? arg : "";
 	}
 	for (i = 0; i < *nr; i++)
 		if (same_host((*list)[i].host, w.host))

@@ -227,9 +227,10 @@ static int write_edges(struct command_profile *cp)
 	if (p->in.elfs)
 		p->recording.program = p->in.elfs->path;
 	edges_write_open(&w, cp->output);
-	losses = edges_count_recording(&w, p->in.file, &p->recording, &cp->choice);
+	losses = edges_count_recording(&w, p->in.file, &p->recording, &cp->choice).losses;
 	for (i = 0; i < p->in.nr_more; i++)
-		losses += edges_count_recording(&w, p->in.more[i], &p->recording, &cp->choice);
+		losses += edges_count_recording(&w, p->in.more[i], &p->recording,
+						&cp->choice).losses;
 	edges_write_close(&w);
 	rec_options_free(&p->recording);
 	input_free(&p->in);

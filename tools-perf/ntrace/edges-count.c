@@ -54,14 +54,17 @@ static char *name_of(const char *path)
 	return name;
 }
 
-/* Whose it was where it ran; if it is not there any more, whose the copy is */
-static enum whose whose(const struct rec_file *f)
+/*
+ * Whose it was where it ran; if it is not there any more, whose the copy is. With --symfs it ran on
+ * another machine, and what has its name here is no relative of it.
+ */
+static enum whose whose(const struct rec *rec, const struct rec_file *f)
 {
 	struct stat st;
 
 	if (f->vdso)
 		return TOLD;
-	if (stat(f->name, &st) && (!f->path || stat(f->path, &st)))
+	if ((rec->options->symfs || stat(f->name, &st)) && (!f->path || stat(f->path, &st)))
 		return OTHERS;
 	return !st.st_uid || st.st_uid == geteuid() ? TOLD : OTHERS;
 }
@@ -74,7 +77,7 @@ static void identify(struct counted_file *c, struct rec *rec, struct rec_file *f
 		c->whose = OTHERS;
 		return;
 	}
-	c->whose = rec_file_open(rec, f) ? whose(f) : OTHERS;
+	c->whose = rec_file_open(rec, f) ? whose(rec, f) : OTHERS;
 	if (f->id.size || f->own_id.size) {
 		set_id(&c->is, f->id.size ? f->id.data : f->own_id.data,
 		       f->id.size ? f->id.size : f->own_id.size);
@@ -330,22 +333,24 @@ static void tell(const struct counting *c)
 		     "between them is not counted");
 }
 
-uint64_t edges_count_recording(struct edges_writer *w, const char *path,
-			       const struct rec_options *options, const struct edges_choice *choice)
+struct edges_missed edges_count_recording(struct edges_writer *w, const char *path,
+					  const struct rec_options *options,
+					  const struct edges_choice *choice)
 {
 	struct counting c;
-	uint64_t losses;
+	struct edges_missed missed;
 
 	counting_init(&c, choice);
 	edges_sha256_file(path, c.recording.id);
 	profile_perf_decode(&c.r, options, path, NULL, NULL);
-	c.recording.losses = losses = c.r.losses + c.r.partial;
+	c.recording.losses = c.r.losses + c.r.partial;
 	if (!c.recording.host)
 		c.recording.host = name_of("");
 	write_part(&c, w);
+	missed = (struct edges_missed){ c.recording.losses, c.recording.others };
 	tell(&c);
 	counting_free(&c);
-	return losses;
+	return missed;
 }
 
 /* ------------------------------------------------------------- raw traces --- */
@@ -442,16 +447,18 @@ static void read_part(struct profile_perf *r, struct edges_merge *m, const struc
 
 	edges_stream_open(&s, part);
 	while (edges_stream_next(&s, &m->codec)) {
-		if (edges_saturate(total, s.e.count))
-			die("%s: its counts add up to more than can be counted: merge with smaller --weight",
-			    r->profile->in.file);
 		e = (struct nt_edge){
 			.from = own_address(r->profile, own, s.e.from),
 			.to = own_address(r->profile, own, s.e.to),
 			.count = s.e.count, .type = (uint8_t)types[s.e.kind],
 		};
-		if (e.from != PROFILE_ELSEWHERE || e.to != PROFILE_ELSEWHERE)
-			profile_perf_add(r, &e);
+		/* of other programs */
+		if (e.from == PROFILE_ELSEWHERE && e.to == PROFILE_ELSEWHERE)
+			continue;
+		if (edges_saturate(total, s.e.count))
+			die("%s: its counts add up to more than can be counted: merge with smaller --weight",
+			    part->path);
+		profile_perf_add(r, &e);
 	}
 }
 
@@ -515,6 +522,7 @@ size_t edges_count_back(struct profile_perf *r)
 		if (!own)
 			die("%s", nt_strerror(NT_ENOMEM));
 		r->partial |= part->head.scaled;
+		r->rounded |= part->head.scaled;
 		if (find_own(&part->head, &program.is, r->profile->in.elfs->path, own)) {
 			read_part(r, &m, part, own, &total);
 			found = true;

@@ -14,9 +14,15 @@ struct edges_choice {
 	bool whole;		/* a file that is damaged ends the command */
 };
 
-/* A part of its own. Returns losses. */
-uint64_t edges_count_recording(struct edges_writer *w, const char *path,
-			       const struct rec_options *options, const struct edges_choice *choice);
+/* What is not in a recording's counts: losses, and transfers of others' programs, left out */
+struct edges_missed {
+	uint64_t losses, others;
+};
+
+/* A part of its own */
+struct edges_missed edges_count_recording(struct edges_writer *w, const char *path,
+					  const struct rec_options *options,
+					  const struct edges_choice *choice);
 /* After profile_open(), in place of profile_make() */
 void edges_count_trace(struct edges_writer *w, struct profile *p);
 

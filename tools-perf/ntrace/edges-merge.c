@@ -55,9 +55,9 @@ static int compare_parts(const void *a, const void *b)
 	return 0;
 }
 
-/* Recordings of parts that count: their ids, then which part each is in */
+/* Recordings of parts that count, and which part each is in */
 struct counted {
-	uint8_t **id;
+	const struct edges_recording **recording;
 	size_t *part;
 	size_t nr, room;
 };
@@ -67,7 +67,8 @@ static size_t find_slot(const struct counted *c, const uint8_t *id)
 	size_t at;
 
 	memcpy(&at, id, sizeof(at));
-	for (at &= c->room - 1; c->id[at] && memcmp(c->id[at], id, EDGES_SHA256);)
+	for (at &= c->room - 1;
+	     c->recording[at] && memcmp(c->recording[at]->id, id, EDGES_SHA256);)
 		at = (at + 1) & (c->room - 1);
 	return at;
 }
@@ -80,9 +81,9 @@ static void make_counted(struct counted *c, const struct edges_merge *m)
 		all += m->parts.part[i].head.nr_recordings;
 	for (c->room = 64; c->room < 2 * all; c->room *= 2)
 		;
-	c->id = calloc(c->room, sizeof(*c->id));
+	c->recording = calloc(c->room, sizeof(*c->recording));
 	c->part = calloc(c->room, sizeof(*c->part));
-	if (!c->id || !c->part)
+	if (!c->recording || !c->part)
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
@@ -103,28 +104,48 @@ static bool same_part(const struct edges_part *a, const struct edges_part *b)
 	       a->totals.check == b->totals.check;
 }
 
+/* Both are of one recording: were they counted alike? */
+static bool same_counts(const struct edges_recording *a, const struct edges_recording *b)
+{
+	return a->branches == b->branches && a->losses == b->losses && a->kernel == b->kernel &&
+	       a->others == b->others;
+}
+
+static void warn_other_counts(const struct edges_part *part, const struct edges_part *other)
+{
+	if (part->head.nr_recordings == other->head.nr_recordings)
+		warn("%s: has other counts of a recording than %s, which has more: left out",
+		     part->path, other->path);
+	else
+		warn("%s: has other counts of a recording than the sum in %s, which they cannot be taken out of: left out",
+		     part->path, other->path);
+}
+
 /* Does it count? Parts come by size, so what it shares recordings with may have all of its. */
 static bool counts(struct counted *c, const struct edges_parts *parts, size_t nr)
 {
 	const struct edges_part *part = &parts->part[nr], *other;
-	const uint8_t *shared = NULL;
+	const struct edges_recording *shared = NULL;
 	size_t i, at, first = 0, n = 0;
+	bool same = true;
 
 	for (i = 0; i < part->head.nr_recordings; i++) {
 		at = find_slot(c, part->head.recording[i].id);
-		if (!c->id[at])
+		if (!c->recording[at])
 			continue;
-		shared = c->id[at];
+		shared = c->recording[at];
+		same &= same_counts(shared, &part->head.recording[i]);
 		if (n++ && c->part[at] != first)
-			refuse_overlap(part, &parts->part[c->part[at]], shared);
+			refuse_overlap(part, &parts->part[c->part[at]], shared->id);
 		first = c->part[at];
 	}
 	other = &parts->part[first];
 	if (n && n < part->head.nr_recordings)
-		refuse_overlap(part, other, shared);
-	if (n && part->head.nr_recordings == other->head.nr_recordings && !same_part(part, other))
-		warn("%s: has other counts of a recording than %s, which has more: left out",
-		     part->path, other->path);
+		refuse_overlap(part, other, shared->id);
+	if (part->head.nr_recordings == other->head.nr_recordings)
+		same = same_part(part, other);
+	if (n && !same)
+		warn_other_counts(part, other);
 	return !n;
 }
 
@@ -134,7 +155,7 @@ static void remember(struct counted *c, const struct edges_part *part, size_t nr
 
 	for (i = 0; i < part->head.nr_recordings; i++) {
 		at = find_slot(c, part->head.recording[i].id);
-		c->id[at] = part->head.recording[i].id;
+		c->recording[at] = &part->head.recording[i];
 		c->part[at] = nr;
 	}
 }
@@ -169,7 +190,7 @@ void edges_merge_settle(struct edges_merge *m)
 		remember(&c, &part, n++);
 	}
 	m->parts.nr = n;
-	free(c.id);
+	free(c.recording);
 	free(c.part);
 	check_scaled(m);
 }
@@ -196,6 +217,7 @@ void edges_merge_write(struct edges_merge *m, struct edges_writer *w)
 struct scale {
 	const char *host;
 	uint64_t up, down;
+	uint64_t rest[EDGES_KINDS];	/* what rounding has left over so far, in parts of down */
 };
 
 struct scales {
@@ -229,17 +251,29 @@ static uint64_t branches_of(const struct edges_merge *m, const char *host)
 	return all;
 }
 
+/*
+ * Hosts that ran the same would round the same edges up, were it not for where each begins. Less
+ * than down, so that the sum of all is exact.
+ */
+static uint64_t first_rest(const char *host, uint64_t down)
+{
+	return edges_crc(0, host, strlen(host)) * 0x9e3779b97f4a7c15ull % down;
+}
+
 static struct scale scale_of(const struct edges_merge *m, const char *host)
 {
 	const struct edges_weight *weight = find_weight(m->weight, m->nr_weights, host);
 	const struct edges_weight *cap = find_weight(m->cap, m->nr_caps, host);
-	struct scale s = { host, weight ? weight->value : 1, 1 };
+	struct scale s = { .host = host, .up = weight ? weight->value : 1, .down = 1 };
 	uint64_t all = branches_of(m, host);
+	size_t kind;
 
 	if (cap && (unsigned __int128)all * s.up > cap->value) {
 		s.up = cap->value;
 		s.down = all;
 	}
+	for (kind = 0; kind < EDGES_KINDS; kind++)
+		s.rest[kind] = first_rest(host, s.down);
 	return s;
 }
 
@@ -276,12 +310,13 @@ static size_t find_scale(struct scales *scales, const struct edges_merge *m,
 	return i;
 }
 
-/* To the nearest; what is halfway goes up. */
-static uint64_t scaled(const struct scale *s, uint64_t count, bool *over)
+/* Each rounded by itself, many small counts would become nothing, or twice as much. */
+static uint64_t scaled(struct scale *s, unsigned int kind, uint64_t count, bool *over)
 {
-	unsigned __int128 product = (unsigned __int128)count * s->up;
+	unsigned __int128 product = (unsigned __int128)count * s->up + s->rest[kind];
 
-	product = (product + s->down / 2) / s->down;
+	s->rest[kind] = (uint64_t)(product % s->down);
+	product /= s->down;
 	if (product <= UINT64_MAX)
 		return (uint64_t)product;
 	*over = true;
@@ -407,7 +442,8 @@ static void put(struct sum *s, struct edges_writer *w, struct edges_edge *e)
 	s->over = false;
 	e->count = s->value[0];
 	for (i = 1; i < s->scales.nr; i++) {
-		over |= edges_saturate(&e->count, scaled(&s->scales.list[i], s->value[i], &over));
+		over |= edges_saturate(&e->count,
+				       scaled(&s->scales.list[i], e->kind, s->value[i], &over));
 		s->value[i] = 0;
 	}
 	s->value[0] = 0;
@@ -459,7 +495,7 @@ static void open_streams(struct sum *s)
 	s->scale = calloc(s->nr + 1, sizeof(*s->scale));
 	s->node = calloc(s->nr + 1, sizeof(*s->node));
 	s->scales.list = array_room(NULL, 0, sizeof(*s->scales.list));
-	s->scales.list[0] = (struct scale){ NULL, 1, 1 };
+	s->scales.list[0] = (struct scale){ .up = 1, .down = 1 };
 	s->scales.nr = 1;
 	if (!s->stream || !s->map || !s->scale || !s->node)
 		die("%s", nt_strerror(NT_ENOMEM));

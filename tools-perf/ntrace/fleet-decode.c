@@ -44,15 +44,15 @@ static void open_leaf(const struct decoding *d, struct edges_writer *w, const ui
 }
 
 static void close_leaf(struct decoding *d, struct edges_writer *w, const uint8_t *id,
-		       const struct edges_totals *t, uint64_t losses)
+		       const struct edges_totals *t, const struct edges_missed *missed)
 {
 	char *name = leaf_name(id, t), *path = fleet_path(d->f, "work/leaves/%02x/%s", id[0], name);
 	char *status;
 
 	w->out.file.path = path;
 	edges_write_close(w);
-	if (asprintf(&status, "%sleaf %s %" PRIu64 " %" PRIu64 "\n", d->status, name, t->branches,
-		     losses) < 0)
+	if (asprintf(&status, "%sleaf %s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", d->status, name,
+		     t->branches, missed->losses, missed->others) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	free(d->status);
 	d->status = status;
@@ -93,14 +93,15 @@ char *fleet_decode_symfs(const struct fleet *f, const char *host)
 static void digest_file(struct edges_sha256 *s, const char *path, size_t skip)
 {
 	struct stat st;
-	char text[96];
+	char text[112];
 	int n;
 
 	/* of a link, what it leads to */
 	if (stat(path, &st))
 		return;
-	n = snprintf(text, sizeof(text), "%llx-%llx.%lx", (unsigned long long)st.st_size,
-		     (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	/* whose it is decides whether it counts */
+	n = snprintf(text, sizeof(text), "%llx-%llx.%lx-%u", (unsigned long long)st.st_size,
+		     (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_uid);
 	edges_sha256_add(s, path + skip, strlen(path + skip) + 1);
 	edges_sha256_add(s, text, n + 1);
 }
@@ -160,8 +161,8 @@ static void take_recording(struct decoding *d, const uint8_t *id)
 	struct edges_choice choice = d->f->choice;
 	struct rec_options options = { .symfs = NULL };
 	char *programs = fleet_decode_symfs(d->f, d->item->host), hex[EDGES_SHA256_HEX];
+	struct edges_missed missed;
 	struct edges_writer w;
-	uint64_t losses;
 
 	if (!perf_is_data(d->item->path))
 		die("is neither a recording nor a file of edges");
@@ -170,9 +171,9 @@ static void take_recording(struct decoding *d, const uint8_t *id)
 	fleet_decode_digest(d->f, programs, hex);
 	choice.whole = true;
 	open_leaf(d, &w, id);
-	losses = edges_count_recording(&w, d->item->path, &options, &choice);
-	close_leaf(d, &w, id, &w.totals, losses);
-	if (losses)
+	missed = edges_count_recording(&w, d->item->path, &options, &choice);
+	close_leaf(d, &w, id, &w.totals, &missed);
+	if (missed.losses || missed.others)
 		note_programs(d, hex);
 	free(programs);
 }
@@ -180,13 +181,15 @@ static void take_recording(struct decoding *d, const uint8_t *id)
 static void take_part(struct decoding *d, const struct edges_part *part, FILE *file)
 {
 	const struct edges_recording *r = part->head.recording;
+	struct edges_missed missed;
 	struct edges_writer w;
 
 	if (part->head.nr_recordings != 1 || part->head.scaled)
 		die("has a sum: of that nobody can tell what counts twice; send edges of recordings as ntrace profile makes them");
 	open_leaf(d, &w, r->id);
 	edges_write_copy(&w, fileno(file), part->begin, part->end, part->totals.edges);
-	close_leaf(d, &w, r->id, &part->totals, r->losses);
+	missed = (struct edges_missed){ r->losses, r->others };
+	close_leaf(d, &w, r->id, &part->totals, &missed);
 }
 
 static void take_edges(struct decoding *d)

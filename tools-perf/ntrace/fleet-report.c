@@ -9,6 +9,8 @@
 
 struct row {
 	uint64_t recordings, bytes, branches, losses, twice, garbage, waiting;
+	uint64_t others;
+	size_t nothing;		/* hosts of which nothing else was executed */
 };
 
 static void add_item(struct row *row, const struct fleet_item *item)
@@ -26,6 +28,7 @@ static void add_item(struct row *row, const struct fleet_item *item)
 		row->recordings++;
 		edges_saturate(&row->branches, item->leaf[i].branches);
 		edges_saturate(&row->losses, item->leaf[i].losses);
+		edges_saturate(&row->others, item->leaf[i].others);
 	}
 }
 
@@ -35,6 +38,8 @@ static void add_row(struct row *sum, const struct row *row)
 	sum->bytes += row->bytes;
 	edges_saturate(&sum->branches, row->branches);
 	edges_saturate(&sum->losses, row->losses);
+	edges_saturate(&sum->others, row->others);
+	sum->nothing += !row->branches && row->others;
 	sum->twice += row->twice;
 	sum->garbage += row->garbage;
 	sum->waiting += row->waiting;
@@ -123,6 +128,15 @@ static size_t print_silent(const struct fleet *f)
 	return silent;
 }
 
+static void print_others(const struct row *sum)
+{
+	if (sum->others)
+		printf("left out: %" PRIu64 " transfers of programs that are neither root's nor yours, see --others\n",
+		       sum->others);
+	if (sum->nothing)
+		printf("left out: everything that %zu hosts sent\n", sum->nothing);
+}
+
 bool fleet_report(struct fleet *f)
 {
 	const struct fleet_item *item = f->item;
@@ -135,11 +149,13 @@ bool fleet_report(struct fleet *f)
 	for (i = 0; i < f->nr_hosts; i++)
 		item = print_host(f, f->host[i], item, &sum);
 	print_row("all", &sum);
+	print_others(&sum);
 	print_reasons(f, FLEET_GARBAGE, "garbage");
 	print_reasons(f, FLEET_PUT_OFF, "not counted");
 	silent = print_silent(f);
 	if (f->saturated)
 		warn("%s: %zu sums have counts that are more than a count can be, and are the most that it can: look for a host whose counts cannot be",
 		     f->spool, f->saturated);
-	return !sum.losses && !sum.garbage && !sum.waiting && !silent && !f->saturated;
+	return !sum.losses && !sum.garbage && !sum.waiting && !sum.nothing && !silent &&
+	       !f->saturated;
 }

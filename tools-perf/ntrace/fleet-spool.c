@@ -209,15 +209,15 @@ static bool is_leaf_name(const char *name)
 	return strspn(name, "0123456789abcdef-") == strlen(name) && strlen(name) == 64 + 3 * 17 - 8;
 }
 
-/* "leaf NAME BRANCHES LOSSES" */
+/* "leaf NAME BRANCHES LOSSES OTHERS" */
 static bool add_leaf(const struct fleet *f, struct fleet_item *item, const char *line)
 {
 	struct fleet_leaf leaf = { .name = NULL };
 	char name[128], *path;
 	bool there;
 
-	if (sscanf(line, "leaf %127s %" SCNu64 " %" SCNu64, name, &leaf.branches, &leaf.losses) != 3 ||
-	    !is_leaf_name(name))
+	if (sscanf(line, "leaf %127s %" SCNu64 " %" SCNu64 " %" SCNu64, name, &leaf.branches,
+		   &leaf.losses, &leaf.others) != 4 || !is_leaf_name(name))
 		return false;
 	path = fleet_path(f, "work/leaves/%.2s/%s", name, name);
 	there = !access(path, F_OK);

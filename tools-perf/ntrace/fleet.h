@@ -28,6 +28,7 @@ enum fleet_state { FLEET_WAITING, FLEET_COUNTED, FLEET_GARBAGE, FLEET_PUT_OFF };
 struct fleet_leaf {
 	char *name;
 	uint64_t branches, losses;
+	uint64_t others;	/* transfers of others' programs, left out */
 	size_t order;		/* as it was sent, by host and name */
 	bool twice;		/* the same recording was sent by another file that comes before */
 };

@@ -285,6 +285,7 @@ static void count_perf(struct profile *p)
 		count_recordings(p, &r);
 	p->losses = r.losses;
 	p->partial = r.partial;
+	p->rounded = r.rounded;
 	p->edges = calloc(r.nr_edges + 1, sizeof(*p->edges));
 	if (!p->edges)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -325,14 +326,36 @@ static int compare(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
+/* Which of the files has edges, or NULL */
+static const char *edges_among(const struct profile *p)
+{
+	size_t i;
+
+	if (edges_is(p->in.file))
+		return p->in.file;
+	for (i = 0; i < p->in.nr_more; i++)
+		if (edges_is(p->in.more[i]))
+			return p->in.more[i];
+	return NULL;
+}
+
+/* Files beside one of edges are named and left out if they are damaged, but not what is whole. */
+static void check_edges(const struct profile *p, const char *edges)
+{
+	size_t i;
+
+	if (perf_is_data(p->in.file))
+		die("%s: is no file of edges, as %s is", p->in.file, edges);
+	for (i = 0; i < p->in.nr_more; i++)
+		if (perf_is_data(p->in.more[i]))
+			die("%s: is no file of edges, as %s is", p->in.more[i], edges);
+}
+
 /* Of raw traces each has its own terms. */
 static void check_more(const struct profile *p)
 {
 	size_t i;
 
-	for (i = 0; p->of_edges && i < p->in.nr_more; i++)
-		if (!edges_is(p->in.more[i]))
-			die("%s: is no file of edges, as %s is", p->in.more[i], p->in.file);
 	for (i = 0; !p->of_edges && i < p->in.nr_more; i++)
 		if (!p->of_perf || (!p->perf.text && !perf_is_data(p->in.more[i])))
 			die("%s: several files have to be recordings, each a perf.data",
@@ -352,14 +375,18 @@ static void find_program(struct profile *p)
 
 void profile_open(struct profile *p)
 {
-	p->of_edges = !p->perf.text && edges_is(p->in.file);
+	const char *edges = p->perf.text ? NULL : edges_among(p);
+
+	p->of_edges = edges;
 	p->of_perf = p->of_edges || p->perf.text || perf_is_data(p->in.file);
+	if (p->of_edges)
+		check_edges(p, edges);
 	check_more(p);
 	if (p->of_edges && !p->in.images)
 		die("%s: has counts of several programs: give the one that is meant as --elf=FILE",
-		    p->in.file);
+		    edges);
 	if (p->of_edges)
-		rec_refuse_options(&p->recording);
+		rec_refuse_options(&p->recording, "a sum of counts");
 	if (!p->in.images && p->of_perf && !p->perf.text)
 		find_program(p);
 	if (!p->in.images)
@@ -370,7 +397,7 @@ void profile_open(struct profile *p)
 	if (p->perf.text)
 		p->perf.perf = NULL;
 	if (!p->of_perf)
-		rec_refuse_options(&p->recording);
+		rec_refuse_options(&p->recording, "a raw trace");
 	p->in.no_trace = p->of_perf;
 	input_open(&p->in);
 	input_check_sources(&p->in);
@@ -404,14 +431,17 @@ static void tell(const struct profile *p)
 	if (p->elsewhere)
 		fprintf(stderr, "ntrace: %" PRIu64 " transfers to or from other code than %s's "
 			"left out\n", p->elsewhere, p->in.elfs->path);
-	if (p->ranges.unmatched)
+	if (p->ranges.unmatched && p->rounded)
+		fprintf(stderr, "ntrace: %" PRIu64 " runs left out: their counts are rounded, as those of "
+			"weights and caps are, and do not fit together\n", p->ranges.unmatched);
+	else if (p->ranges.unmatched)
 		fprintf(stderr, "ntrace: %" PRIu64 " runs left out that overlap others: code "
 			"entered in the middle of instructions\n", p->ranges.unmatched);
 }
 
 int profile_end(struct profile *p)
 {
-	bool lost = p->losses || p->ranges.unmatched || p->damaged;
+	bool lost = p->losses || (p->ranges.unmatched && !p->rounded) || p->damaged;
 
 	tell(p);
 	if (p->losses && !p->of_perf)

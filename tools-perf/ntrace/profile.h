@@ -91,6 +91,7 @@ struct profile {
 	bool of_edges;		/* each FILE has edges */
 	size_t damaged;		/* those that were left out */
 	bool partial;		/* what has no count may have been executed */
+	bool rounded;		/* counts are weighted or capped */
 	/* What is counted goes there, as struct profile_perf has it, and nothing is made of it. */
 	void (*take)(void *ctx, const struct nt_edge *edge);
 	void *ctx;
@@ -125,6 +126,7 @@ struct profile_perf {
 	size_t room, nr_edges;
 	uint64_t losses;
 	bool partial;		/* of snapshots, or samples, of the trace; or counts are scaled */
+	bool rounded;		/* they are */
 	/*
 	 * Of all files of a recording, not of one: where an address is, and who may look at what
 	 * was read

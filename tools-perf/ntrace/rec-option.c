@@ -334,14 +334,14 @@ void rec_options_free(struct rec_options *o)
 	free_list(&o->comms);
 }
 
-void rec_refuse_options(const struct rec_options *o)
+void rec_refuse_options(const struct rec_options *o, const char *what)
 {
 	const char *given = o->cpu ? "cpu" : o->pids.nr ? "pid" : o->tids.nr ? "tid" :
 			    o->comms.nr ? "comm" : o->nr_times ? "time" : o->symfs ? "symfs" :
 			    o->buildid_dir ? "buildid-dir" : o->memory ? "memory" : NULL;
 
 	if (given)
-		die("--%s is for a perf.data; a raw trace does not tell", given);
+		die("--%s is for a perf.data; %s does not tell", given, what);
 }
 
 static error_t parse_either(int key, char *arg, struct argp_state *state)
@@ -372,6 +372,6 @@ bool rec_parse_either(const char *doc, int argc, char **argv, struct input *in,
 		rec_refuse_input(in);
 		return true;
 	}
-	rec_refuse_options(o);
+	rec_refuse_options(o, "a raw trace");
 	return false;
 }

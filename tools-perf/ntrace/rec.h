@@ -384,7 +384,7 @@ struct rec {
 };
 
 /* Options of a recording were given for what is none: ends the command */
-void rec_refuse_options(const struct rec_options *options);
+void rec_refuse_options(const struct rec_options *options, const char *what);
 /* The other way round: a recording tells itself what ran, and how its trace was made. */
 void rec_refuse_input(const struct input *in);
 /*
