@@ -10,9 +10,10 @@ here=$(dirname "$0")
 CC=${CC:-gcc}
 exec 2>"$scratch/stderr"
 
-build_recdata && "$CC" -std=gnu11 -Wall -Wextra -o "$scratch/callprog" \
-	"$top/selftests/host/callprog.c"
-verdict $? 'recdata and callprog'
+build_recdata && for tool in callprog rusage; do
+	"$CC" -std=gnu11 -Wall -Wextra -o "$scratch/$tool" "$top/selftests/host/$tool.c" || break
+done
+verdict $? 'recdata, callprog and rusage'
 
 pprof()		# WHAT FILE
 {
@@ -150,6 +151,42 @@ main f 1 0x1008 5
 END
 cmp "$scratch/want" "$scratch/got"
 verdict $? 'callgrind: each call, from where, how often, and what it took'
+
+# --- deep recursion: as much work and memory as for what has no stacks --------------------
+
+depth=64000
+printf '%s\n' '1000 f' nop 'call 1000' '2000 main' nop 'call 1000' |
+	"$scratch/callprog" >"$scratch/prog" &&
+	awk -v depth=$depth 'BEGIN {
+		print "2000\n2004"
+		while (depth--)
+			print "1000\n1004"
+		print 1000
+	}' >"$scratch/list" &&
+	"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace"
+verdict $? "$depth calls in one another"
+# what it takes: milliseconds of processor time, and KB
+take()		# FORMAT
+{
+	"$scratch/rusage" "$scratch/usage" "$ntrace" profile --format="$1" --elf "$scratch/prog" \
+		"$scratch/trace" >"$scratch/deep.$1" && read -r ms kb _ <"$scratch/usage"
+}
+take callgrind
+verdict $? "callgrind: $ms ms, $kb KB"
+most_ms=$((8 * ms + 100)) most_kb=$((kb + 32768))
+for format in folded pprof; do
+	take $format && [ "$ms" -lt $most_ms ] && [ "$kb" -lt $most_kb ]
+	verdict $? "$format: $ms ms of $most_ms, $kb KB of $most_kb"
+done
+# the middle is left out: beyond 1024 they all are one stack
+awk -v depth=$depth 'BEGIN {
+	for (text = "main"; ++n < 1024; text = text ";f")
+		print text, 2
+	print text, 2 * (depth + 1 - n) + 3
+}' | sort >"$scratch/want"
+sed 's/^\[unknown\];//' "$scratch/deep.folded" | sort | cmp - "$scratch/want" &&
+	pprof folded "$scratch/deep.pprof" | sort | cmp - "$scratch/want"
+verdict $? 'each stack has what it had, the deepest the rest'
 
 # --- labels, files, time ---------------------------------------------------------------
 

@@ -36,6 +36,13 @@ struct numbered {
 	uint64_t number;
 };
 
+/* Of stacks deeper than what is kept: those that differ in their middle only are one */
+struct deep {
+	struct message list;		/* locations */
+	uint32_t label;
+	uint64_t value[3];
+};
+
 struct pprof {
 	const struct stacks *s;
 	struct stacks_files *files;
@@ -43,6 +50,10 @@ struct pprof {
 	void *strings, *locations;
 	uint64_t nr_strings, nr_locations;
 	bool *has_function;		/* by number */
+	uint64_t *caller;		/* locations, by the number of the node called; or 0 */
+	void *deep_tree;
+	struct deep **deep;		/* as they came */
+	size_t nr_deep;
 	bool time;
 	const char *host;
 	char (*hex)[2 * NT_PERFDATA_BUILD_ID_MAX + 1];	/* build-ids of files */
@@ -208,25 +219,28 @@ static void put_number_label(struct pprof *p, struct message *sample, const char
 	put_message(sample, 3, &m);
 }
 
-static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_file *f,
-		 uint64_t addr, const uint64_t value[3])
+/* Where a node was called: every leaf further in asks. */
+static uint64_t caller_of(struct pprof *p, const struct stacks_node *n)
 {
-	const struct stacks_node *n = leaf->node;
-	struct message sample = { .p = NULL }, list = { .p = NULL };
-	struct pprof *p = ctx;
-	const struct stacks_label *label = &p->s->label[leaf->label];
+	const struct calls_function *fn = n->parent->function;
+	uint64_t *id = &p->caller[n->number];
+	const struct stacks_file *f;
 
-	if (!value[STACKS_INSNS] && !value[STACKS_BRANCHES] && !(p->time && value[STACKS_TIME]))
-		return;
-	put_varint(&list, location(p, n->function, f, addr));
-	for (; n->parent; n = n->parent) {
-		if (!stacks_is_kept(leaf->node, n->parent))
-			continue;
-		f = stacks_file_get(p->files, n->parent->function);
-		put_varint(&list, location(p, n->parent->function, f,
-					   stacks_file_address(f, n->site)));
+	if (!*id) {
+		f = stacks_file_get(p->files, fn);
+		*id = location(p, fn, f, stacks_file_address(f, n->site));
 	}
-	put_message(&sample, 1, &list);
+	return *id;
+}
+
+/* `locations' is used up. */
+static void put_sample(struct pprof *p, struct message *locations, uint32_t number,
+		       const uint64_t value[3])
+{
+	const struct stacks_label *label = &p->s->label[number];
+	struct message sample = { .p = NULL }, list = { .p = NULL };
+
+	put_message(&sample, 1, locations);
 	put_varint(&list, value[STACKS_INSNS]);
 	put_varint(&list, value[STACKS_BRANCHES]);
 	if (p->time)
@@ -240,6 +254,70 @@ static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_
 	if (*p->host)
 		put_text_label(p, &sample, "host", p->host);
 	put_message(&p->out, 2, &sample);
+}
+
+static int compare_deep(const void *a, const void *b)
+{
+	const struct deep *x = a, *y = b;
+
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	if (x->list.len != y->list.len)
+		return x->list.len < y->list.len ? -1 : 1;
+	return memcmp(x->list.p, y->list.p, x->list.len);
+}
+
+/* `locations' is used up. */
+static void add_deep(struct pprof *p, struct message *locations, uint32_t label,
+		     const uint64_t value[3])
+{
+	struct deep *own = calloc(1, sizeof(*own)), **found;
+	size_t i;
+
+	if (!own)
+		die("%s", nt_strerror(NT_ENOMEM));
+	own->list = *locations;
+	own->label = label;
+	found = tsearch(own, &p->deep_tree, compare_deep);
+	if (!found)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < 3; i++)
+		(*found)->value[i] += value[i];
+	if (*found != own) {
+		free(own->list.p);
+		free(own);
+		return;
+	}
+	p->deep = array_room(p->deep, p->nr_deep, sizeof(*p->deep));
+	p->deep[p->nr_deep++] = own;
+}
+
+static void put_deep(struct pprof *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_deep; i++)
+		put_sample(p, &p->deep[i]->list, p->deep[i]->label, p->deep[i]->value);
+	tdestroy(p->deep_tree, free);
+	free(p->deep);
+}
+
+static void take(void *ctx, const struct stacks_leaf *leaf, const struct stacks_file *f,
+		 uint64_t addr, const uint64_t value[3])
+{
+	const struct stacks_node *node = leaf->node, *n;
+	struct message list = { .p = NULL };
+	struct pprof *p = ctx;
+
+	if (!value[STACKS_INSNS] && !value[STACKS_BRANCHES] && !(p->time && value[STACKS_TIME]))
+		return;
+	put_varint(&list, location(p, node->function, f, addr));
+	for (n = stacks_called(node, node); n->parent; n = stacks_called(node, n->parent))
+		put_varint(&list, caller_of(p, n));
+	if (node->depth > STACKS_DEPTH)
+		add_deep(p, &list, leaf->label, value);
+	else
+		put_sample(p, &list, leaf->label, value);
 }
 
 /* ------------------------------------------------------------- profiles --- */
@@ -332,7 +410,8 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 		if (s->node[i]->function->number >= functions)
 			functions = s->node[i]->function->number + 1;
 	p.has_function = calloc(functions + 1, sizeof(*p.has_function));
-	if (!p.has_function)
+	p.caller = calloc(s->nr_nodes + 1, sizeof(*p.caller));
+	if (!p.has_function || !p.caller)
 		die("%s", nt_strerror(NT_ENOMEM));
 	string(&p, "");
 	put_type(&p, "instructions", "count");
@@ -340,6 +419,7 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 	if (time)
 		put_type(&p, "time", "nanoseconds");
 	stacks_each(s, files, take, &p);
+	put_deep(&p);
 	p.hex = calloc(files->nr + 1, sizeof(*p.hex));
 	if (!p.hex)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -350,6 +430,7 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 	tdestroy(p.strings, free);
 	tdestroy(p.locations, free);
 	free(p.has_function);
+	free(p.caller);
 	free(p.hex);
 	free(p.out.p);
 }

@@ -3,6 +3,7 @@
  * Stacks as lines of text: folded, for flame graphs, and as callgrind writes them
  */
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,43 +16,49 @@ struct folded {
 	uint64_t value;
 };
 
-static void put_name(FILE *f, const char *name)
+/* One line at a time is made there. */
+struct text {
+	char *p;
+	size_t len, room;
+};
+
+static void put_name(struct text *t, const char *name)
 {
+	size_t len = strlen(name);
+
+	if (t->room - t->len < len + 2) {
+		t->room = 2 * t->room + len + 2;
+		t->p = realloc(t->p, t->room);
+		if (!t->p)
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
 	for (; *name; name++)
-		fputc(*name == ';' ? ':' : utf8_is_control(*name) ? '?' : *name, f);
+		t->p[t->len++] = *name == ';' ? ':' : utf8_is_control(*name) ? '?' : *name;
+	t->p[t->len] = '\0';
 }
 
-static void put_stack(FILE *f, const struct stacks_node *n)
+static void put_stack(struct text *t, const struct stacks_node *n)
 {
 	const struct stacks_node *below[STACKS_DEPTH], *leaf = n;
 	size_t nr = 0;
 
-	for (; n; n = n->parent)
-		if (stacks_is_kept(leaf, n))
-			below[nr++] = n;
+	for (; n; n = stacks_called(leaf, n)->parent)
+		below[nr++] = n;
 	while (nr--) {
-		fputc(';', f);
-		put_name(f, below[nr]->function->name);
+		t->p[t->len++] = ';';
+		put_name(t, below[nr]->function->name);
 	}
 }
 
-static char *stack_text(const struct stacks *s, const struct stacks_leaf *l)
+static void make_text(struct text *t, const struct stacks *s, const struct stacks_leaf *l)
 {
-	char *text;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		die("%s", nt_strerror(NT_ENOMEM));
-	if (s->flat)
-		put_name(f, l->node->function->name);
-	else
-		put_name(f, *s->label[l->label].comm ? s->label[l->label].comm : "[unknown]");
-	if (!s->flat)
-		put_stack(f, l->node);
-	if (fclose(f))
-		die("%s", nt_strerror(NT_ENOMEM));
-	return text;
+	t->len = 0;
+	if (s->flat) {
+		put_name(t, l->node->function->name);
+		return;
+	}
+	put_name(t, *s->label[l->label].comm ? s->label[l->label].comm : "[unknown]");
+	put_stack(t, l->node);
 }
 
 static int compare_folded(const void *a, const void *b)
@@ -75,33 +82,64 @@ static uint64_t value_of(const struct stacks_leaf *l, enum stacks_value value)
 					       l->runs * l->insns;
 }
 
+/* Many stacks may have the same text: those that differ in their middle, of deep recursion. */
+static struct folded *add_text(void **tree, const struct text *t)
+{
+	const struct folded wanted = { .text = t->p };
+	struct folded **found = tfind(&wanted, tree, compare_folded), *own;
+
+	if (found)
+		return *found;
+	own = calloc(1, sizeof(*own));
+	if (own)
+		own->text = strdup(t->p);
+	if (!own || !own->text || !tsearch(own, tree, compare_folded))
+		die("%s", nt_strerror(NT_ENOMEM));
+	return own;
+}
+
+static void put_folded(const void *at, VISIT visit, int depth)
+{
+	const struct folded *f = *(struct folded *const *)at;
+
+	(void)depth;
+	if (visit == postorder || visit == leaf)
+		printf("%s %" PRIu64 "\n", f->text, f->value);
+}
+
+static void free_folded(void *p)
+{
+	struct folded *f = p;
+
+	free(f->text);
+	free(f);
+}
+
 void stacks_print_folded(const struct stacks *s, enum stacks_value value)
 {
-	struct folded *list = NULL;
-	size_t i, n = 0;
+	const struct stacks_leaf *last = NULL;
+	struct text text = { .p = NULL };
+	struct folded *to = NULL;
+	void *tree = NULL;
+	size_t i;
 
 	if (s->nr_leaves)
 		qsort(s->leaf, s->nr_leaves, sizeof(*s->leaf), compare_stacks);
 	for (i = 0; i < s->nr_leaves; i++) {
 		const struct stacks_leaf *l = s->leaf[i];
 
-		if (i && !compare_stacks(&s->leaf[i - 1], &s->leaf[i])) {
-			list[n - 1].value += value_of(l, value);
+		if (!value_of(l, value))
 			continue;
+		if (!last || compare_stacks(&last, &l)) {
+			make_text(&text, s, l);
+			to = add_text(&tree, &text);
 		}
-		list = array_room(list, n, sizeof(*list));
-		list[n++] = (struct folded){ stack_text(s, l), value_of(l, value) };
+		to->value += value_of(l, value);
+		last = l;
 	}
-	if (n)
-		qsort(list, n, sizeof(*list), compare_folded);
-	for (i = 0; i < n; i++) {
-		if (i + 1 < n && !strcmp(list[i].text, list[i + 1].text))
-			list[i + 1].value += list[i].value;
-		else if (list[i].value)
-			printf("%s %" PRIu64 "\n", list[i].text, list[i].value);
-		free(list[i].text);
-	}
-	free(list);
+	twalk(tree, put_folded);
+	tdestroy(tree, free_folded);
+	free(text.p);
 }
 
 /* ------------------------------------------------------------ callgrind --- */

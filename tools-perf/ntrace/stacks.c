@@ -85,8 +85,12 @@ struct stacks_node *stacks_enter(struct stacks *s, struct stacks_node *parent,
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		die("%s", nt_strerror(NT_ENOMEM));
-	*n = (struct stacks_node){ parent, s->node_bucket[at], function, site, called, 0, 0, 0,
-				   (uint32_t)s->nr_nodes, parent ? parent->depth + 1 : 1 };
+	*n = (struct stacks_node){
+		.parent = parent, .next = s->node_bucket[at], .function = function, .site = site,
+		.called = called, .number = (uint32_t)s->nr_nodes,
+		.depth = parent ? parent->depth + 1 : 1,
+	};
+	n->middle = n->depth == STACKS_DEPTH / 2 + 1 ? n : parent ? parent->middle : NULL;
 	s->node_bucket[at] = n;
 	s->node = array_room(s->node, s->nr_nodes, sizeof(*s->node));
 	s->node[s->nr_nodes++] = n;

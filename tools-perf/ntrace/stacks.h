@@ -18,6 +18,7 @@
 struct stacks_node {
 	struct stacks_node *parent;
 	struct stacks_node *next;	/* in its bucket */
+	const struct stacks_node *middle;	/* see stacks_called(), or NULL */
 	const struct calls_function *function;
 	uint64_t site;			/* of the call: in the parent's file */
 	bool called;			/* else that is not known */
@@ -115,6 +116,16 @@ void stacks_files_free(struct stacks_files *files);
 static inline bool stacks_is_kept(const struct stacks_node *leaf, const struct stacks_node *n)
 {
 	return leaf->depth - n->depth < STACKS_DEPTH / 2 || n->depth <= STACKS_DEPTH / 2;
+}
+
+/*
+ * The next frame further out that is kept is the parent of that one: of n, or past the middle. So
+ * no leaf pays for frames of which nothing is written.
+ */
+static inline const struct stacks_node *stacks_called(const struct stacks_node *leaf,
+						      const struct stacks_node *n)
+{
+	return !n->parent || stacks_is_kept(leaf, n->parent) ? n : leaf->middle;
 }
 
 enum stacks_value { STACKS_INSNS, STACKS_BRANCHES, STACKS_TIME };
