@@ -6,6 +6,7 @@ profile.proto gives them. pprof.py WHAT FILE:
     addresses   ADDRESS INSTRUCTIONS, of what ran
     folded      NAME;NAME... VALUE, the first value
     values      sum of each value, by type
+    types       TYPE UNIT, of each value in its order
     labels      KEY=VALUE and the first value's sum
     lines       NAME LINE INSTRUCTIONS
     files       BUILD-ID FILE START LIMIT OFFSET"""
@@ -93,6 +94,9 @@ if sys.argv[1] == 'functions':
 elif sys.argv[1] == 'files':
     for m in maps.values():
         print(strings[m.get(6, 0)] or '-', strings[m[5]], f'{m.get(2, 0):x} {m[3]:x} {m.get(4, 0):x}')
+elif sys.argv[1] == 'types':
+    for t in map(lambda x: dict(fields(x)), parts[1]):
+        print(strings[t[1]], strings[t[2]])
 elif sys.argv[1] == 'values':
     for _, value, _ in samples:
         for kind, n in zip(types, value):

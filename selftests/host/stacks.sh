@@ -225,8 +225,23 @@ verdict $? 'folded: the time of each stack, without that of other tasks'
 "$ntrace" profile --format=pprof "$scratch/times.data" >"$scratch/pb"
 [ "$(pprof values "$scratch/pb" | tr '\n' ' ')" = 'branches 2 instructions 4 time 120 ' ]
 verdict $? 'pprof: time in all'
+printf '%s count\n' instructions branches >"$scratch/want" &&
+	echo 'time nanoseconds' | cat "$scratch/want" - | cmp - <(pprof types "$scratch/pb")
+verdict $? '... in nanoseconds'
 "$ntrace" profile --format=callgrind "$scratch/times.data" | grep -qx 'summary: 4 120'
 verdict $? 'callgrind: the same'
+"$ntrace" profile --format=callgrind "$scratch/times.data" | grep -qx 'events: Ir Ns'
+verdict $? '... in nanoseconds'
+# of a raw trace nobody knows how long a tick is
+"$ntrace" profile --timestamps --format=pprof --elf "$scratch/prog" "$scratch/trace" \
+	>"$scratch/pb" &&
+	echo 'time ticks' | cat "$scratch/want" - | cmp - <(pprof types "$scratch/pb")
+verdict $? 'pprof of a raw trace: in ticks'
+"$ntrace" profile --timestamps --format=callgrind --elf "$scratch/prog" "$scratch/trace" |
+	grep -qx 'events: Ir Ticks'
+verdict $? 'callgrind of a raw trace: in ticks'
+pprof types "$scratch/deep.pprof" | cmp - "$scratch/want"
+verdict $? 'pprof of a raw trace: no time without timestamps'
 
 # --- of edges, which know no stacks ------------------------------------------------------
 

@@ -399,10 +399,12 @@ static void write_out(const struct message *m)
 }
 #endif
 
-void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool time,
+void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, const char *time_unit,
 			const char *host)
 {
-	struct pprof p = { .s = s, .files = files, .time = time, .host = host, .nr_locations = 1 };
+	struct pprof p = {
+		.s = s, .files = files, .time = time_unit, .host = host, .nr_locations = 1
+	};
 	uint32_t functions = 0;
 	size_t i;
 
@@ -416,8 +418,9 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool
 	string(&p, "");
 	put_type(&p, "instructions", "count");
 	put_type(&p, "branches", "count");
-	if (time)
-		put_type(&p, "time", "nanoseconds");
+	/* of a unit that pprof does not know it shows plain numbers, as they are */
+	if (time_unit)
+		put_type(&p, "time", strcmp(time_unit, "ns") ? time_unit : "nanoseconds");
 	stacks_each(s, files, take, &p);
 	put_deep(&p);
 	p.hex = calloc(files->nr + 1, sizeof(*p.hex));

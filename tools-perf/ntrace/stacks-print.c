@@ -275,17 +275,23 @@ static void put_function(struct costs *c, struct stacks_files *files,
 	printf("fn=%s\n", fn->name);
 }
 
-void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, bool time)
+static const char *time_event(const char *unit)
 {
-	struct costs c = { .time = time };
+	return !unit ? "" : strcmp(unit, "ns") ? " Ticks" : " Ns";
+}
+
+void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files,
+			    const char *time_unit)
+{
+	struct costs c = { .time = time_unit };
 	const struct stacks_file *from;
-	uint64_t insns = 0, ns = 0;
+	uint64_t insns = 0, time = 0;
 	size_t i;
 
 	stacks_each(s, files, take_own, &c);
 	for (i = 0; i < c.n; i++) {
 		insns += c.list[i].insns;
-		ns += c.list[i].time;
+		time += c.list[i].time;
 	}
 	for (i = 0; i < s->nr_nodes; i++) {
 		const struct stacks_node *n = s->node[i];
@@ -300,9 +306,10 @@ void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, 
 	}
 	merge_costs(&c);
 	printf("# callgrind format\nversion: 1\ncreator: ntrace " NTRACE_VERSION "\n"
-	       "positions: instr line\nevents: Ir%s\nsummary: %" PRIu64, time ? " Ns" : "", insns);
-	if (time)
-		printf(" %" PRIu64, ns);
+	       "positions: instr line\nevents: Ir%s\nsummary: %" PRIu64, time_event(time_unit),
+	       insns);
+	if (c.time)
+		printf(" %" PRIu64, time);
 	printf("\n");
 	for (i = 0; i < c.n; i++) {
 		if (!i || c.list[i - 1].function != c.list[i].function)

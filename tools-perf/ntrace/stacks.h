@@ -131,8 +131,10 @@ static inline const struct stacks_node *stacks_called(const struct stacks_node *
 enum stacks_value { STACKS_INSNS, STACKS_BRANCHES, STACKS_TIME };
 
 void stacks_print_folded(const struct stacks *s, enum stacks_value value);
-void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files, bool time);
-void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, bool time,
+/* time_unit: as struct calls has it */
+void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files,
+			    const char *time_unit);
+void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, const char *time_unit,
 			const char *host);
 
 /*
