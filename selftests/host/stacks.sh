@@ -265,6 +265,56 @@ verdict $? '... folded: own instructions as ntrace calls has them'
 	[ -s "$scratch/want" ]
 verdict $? '... callgrind: how often each call was made'
 
+# --- which file it was -------------------------------------------------------------------
+
+# A header of notes takes the place of the one behind the last: of build-id 01 ... 14.
+"$scratch/callprog" >"$scratch/named" <<'END' &&
+10000 main
+	nop
+	ecall
+	nop
+	call 10100
+	nop
+	ret
+10100 f
+	nop
+	ret
+END
+	python3 - "$scratch/named" <<'END'
+import struct
+import sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+note = struct.pack('<III4s', 4, 20, 3, b'GNU') + bytes(range(1, 21))
+struct.pack_into('<H', data, 56, 2)
+struct.pack_into('<IIQQQQQQ', data, 64 + 56, 4, 4, 512, 0, 0, len(note), len(note), 4)
+data[512:512 + len(note)] = note
+open(sys.argv[1], 'wb').write(data)
+END
+verdict $? 'a program with a build-id'
+printf '%s\n' '# start 10000 SYNC=5' 10000 '# stop 10004 EVCODE=4' '# start 10008 SYNC=5' 10008 \
+	1000c 10100 10104 10010 '# stop 10014 EVCODE=4' >"$scratch/list" &&
+	encode "$scratch/list" --elf "$scratch/named" &&
+	"$ntrace" profile --format=edges --elf "$scratch/named" -o "$scratch/named.edges" \
+		"$scratch/trace"
+verdict $? 'its edges'
+id=$(printf %02x {1..20})
+cd "$scratch" || exit
+for from in trace named.edges; do
+	"$ntrace" profile --format=pprof --elf named $from >pb &&
+		[ "$(pprof files pb)" = "$id $scratch/named 10000 10108 1000" ]
+	verdict $? "pprof of $from: build-id and whole name"
+	"$ntrace" profile --format=callgrind --elf named $from >callgrind &&
+		awk -F= -v name="$scratch/named" '
+			$1 == "ob" || $1 == "cob" { file = $2 }
+			$1 !~ /^c?fn$/ { next }
+			$2 ~ /^\[/ { bad += file != "???"; next }
+			{ n++; bad += file != name }
+			END { exit !n || bad }' callgrind &&
+		[ "$(grep -c "^ob=$scratch/named\$" callgrind)" = 2 ]
+	verdict $? "callgrind of $from: the program as object, but not of what was not traced"
+done
+cd - >/dev/null || exit
+
 # --- the tools themselves ----------------------------------------------------------------
 
 "$ntrace" profile --format=callgrind "$scratch/file.data" >"$scratch/callgrind.out"

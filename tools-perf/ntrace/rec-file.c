@@ -97,12 +97,12 @@ static bool same_id(const struct nt_perfdata_build_id *a, const uint8_t *id, siz
 	return !memcmp(a->data + size, zero, a->size - size);
 }
 
-static void set_own_id(struct rec_file *f, const uint8_t *id, size_t size)
+static void set_id(struct nt_perfdata_build_id *to, const uint8_t *id, size_t size)
 {
-	if (size > sizeof(f->own_id.data))
+	if (size > sizeof(to->data))
 		return;
-	memcpy(f->own_id.data, id, size);
-	f->own_id.size = (uint8_t)size;
+	memcpy(to->data, id, size);
+	to->size = (uint8_t)size;
 }
 
 enum found { FOUND, NOT_THERE, ANOTHER };	/* the last: it has another build-id */
@@ -135,7 +135,7 @@ static enum found take(struct rec_file *f, const char *path, bool given)
 		close(fd);
 		return ANOTHER;
 	}
-	set_own_id(f, id, size);
+	set_id(&f->own_id, id, size);
 	f->fd = fd;
 	f->path = strdup(path);
 	if (!f->path)
@@ -302,9 +302,23 @@ static void open_vdso(struct rec *rec, struct rec_file *f)
 	elf = elf_memory(rec->info.vdso, rec->info.vdso_size);
 	if (elf) {
 		read_segments(f, elf);
-		set_own_id(f, id, read_build_id(elf, id, sizeof(id)));
+		set_id(&f->own_id, id, read_build_id(elf, id, sizeof(id)));
 	}
 	elf_end(elf);
+}
+
+struct nt_perfdata_build_id rec_file_id(int fd)
+{
+	struct nt_perfdata_build_id own = { .size = 0 };
+	uint8_t id[64];
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf)
+		set_id(&own, id, read_build_id(elf, id, sizeof(id)));
+	elf_end(elf);
+	return own;
 }
 
 bool rec_file_open(struct rec *rec, struct rec_file *f)

@@ -112,6 +112,8 @@ int rec_file_read(struct rec *rec, struct rec_file *f, uint64_t offset, void *bu
 bool rec_file_open(struct rec *rec, struct rec_file *f);
 /* The address that the file itself has for an offset; false: none */
 bool rec_file_address(const struct rec_file *f, uint64_t offset, uint64_t *addr);
+/* The build-id of an ELF file; size 0: it has none */
+struct nt_perfdata_build_id rec_file_id(int fd);
 void rec_files_free(struct rec *rec);
 
 /* ----------------------------------------------------------- rec-task.c - */

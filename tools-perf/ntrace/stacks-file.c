@@ -33,12 +33,13 @@ static void read_segments(struct stacks_file *f)
 
 static void find_file(struct stacks_file *f, struct calls_feed *feed)
 {
+	const struct elf *elf = feed->in.elfs;
 	const struct rec_file *r = f->build;
 
 	if (feed->symbols) {
 		f->raw = true;
-		f->path = feed->in.elfs ? strdup(feed->in.elfs->path) : NULL;
-		f->bias = feed->in.elfs ? feed->in.elfs->bias : 0;
+		f->path = elf ? realpath(elf->path, NULL) ?: strdup(elf->path) : NULL;
+		f->bias = elf ? elf->bias : 0;
 		return;
 	}
 	f->raw = *f->name != '/';
@@ -65,6 +66,8 @@ struct stacks_file *stacks_file_get(struct stacks_files *files, const struct cal
 	f->fd = f->path ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (f->fd >= 0) {
 		read_segments(f);
+		if (!f->build)
+			f->id = rec_file_id(f->fd);
 		source_read(&f->lines, f->path, NULL, NULL);
 	}
 	f->next = files->list;
@@ -93,6 +96,11 @@ uint64_t stacks_file_address(const struct stacks_file *f, uint64_t place)
 	if (f->raw || !s)
 		return place - (f->raw ? f->bias : 0);
 	return place - s->offset + s->addr;
+}
+
+bool stacks_file_has(const struct stacks_file *f, uint64_t place)
+{
+	return segment_of(f, place);
 }
 
 unsigned int stacks_file_insn(const struct stacks_file *f, uint64_t place)

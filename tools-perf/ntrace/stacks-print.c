@@ -223,6 +223,18 @@ static void put_source(const char *key, const char *source)
 	printf("%s=%s\n", key, source ? source : "???");
 }
 
+/* Functions of a recording know their file. */
+static const char *object_of(struct stacks_files *files, const struct calls_function *fn)
+{
+	const struct calls *c = &files->feed->calls;
+	const struct stacks_file *f = stacks_file_get(files, fn);
+
+	if (*fn->file)
+		return fn->file;
+	return fn != c->untraced && fn != c->syscall && stacks_file_has(f, fn->start) ?
+	       f->path : NULL;
+}
+
 /* Lines of a function that were inlined are of other sources. */
 static void put_cost(struct costs *c, const struct cost *cost)
 {
@@ -249,7 +261,7 @@ static void put_call(struct costs *c, struct stacks_files *files, const struct c
 
 	put_cost(c, cost);
 	/* without one it would be the caller's */
-	put_source("cob", *cost->callee->file ? cost->callee->file : NULL);
+	put_source("cob", object_of(files, cost->callee));
 	put_source("cfi", line ? source : NULL);
 	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr,
 	       line);
@@ -270,7 +282,7 @@ static void put_function(struct costs *c, struct stacks_files *files,
 		source = NULL;
 	c->source = source;
 	printf("\n");
-	put_source("ob", *fn->file ? fn->file : NULL);
+	put_source("ob", object_of(files, fn));
 	put_source("fl", source);
 	printf("fn=%s\n", fn->name);
 }

@@ -99,6 +99,8 @@ struct stacks_files {
 struct stacks_file *stacks_file_get(struct stacks_files *files, const struct calls_function *fn);
 /* The address that the file itself has */
 uint64_t stacks_file_address(const struct stacks_file *f, uint64_t place);
+/* Is code of the file there? */
+bool stacks_file_has(const struct stacks_file *f, uint64_t place);
 /* Bytes of the instruction there; 0: not known */
 unsigned int stacks_file_insn(const struct stacks_file *f, uint64_t place);
 /* The line of an address; 0: not known */
