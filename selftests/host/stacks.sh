@@ -314,6 +314,13 @@ for from in trace named.edges; do
 	verdict $? "callgrind of $from: the program as object, but not of what was not traced"
 done
 cd - >/dev/null || exit
+for from in trace named.edges; do
+	"$ntrace" profile --format=pprof --elf "$scratch/named" "$scratch/$from" >"$scratch/pb" &&
+		pprof addresses "$scratch/pb" >"$scratch/$from.addresses"
+done
+printf '%s 1\n' 10000 10008 1000c 10010 10100 10104 | cmp - "$scratch/trace.addresses" &&
+	cmp "$scratch/trace.addresses" "$scratch/named.edges.addresses"
+verdict $? 'of edges, too, an ECALL does not count, as it never retires'
 
 # --- the tools themselves ----------------------------------------------------------------
 

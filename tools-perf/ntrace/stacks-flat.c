@@ -33,28 +33,35 @@ static struct stacks_node *node_at(struct flat *f, uint64_t pc)
 
 static void add_run(struct flat *f, uint64_t from, uint32_t insns, uint64_t count)
 {
+	if (!insns)
+		return;
 	/* one of them is counted by itself */
 	stacks_run(f->s, node_at(f, from), from, insns, &f->label)->runs += count - 1;
 }
 
-/* A run may go on from one function into the next. */
+/*
+ * A run may go on from one function into the next; or behind an ECALL, which never retires, so that
+ * a recording does not count it either.
+ */
 static void add_range(struct flat *f, const struct range *r)
 {
 	const struct stacks_node *node = node_at(f, r->start);
 	uint64_t from = r->start, pc = r->start;
 	uint32_t insns = 0;
 	struct nt_insn insn;
+	bool retires;
 	int len;
 
 	while (pc <= r->end) {
-		if (node_at(f, pc) != node) {
+		len = nt_code_insn(f->code, pc, &insn);
+		retires = len <= 0 || !(insn.flags & NT_INSN_TRAPS);
+		if (!retires || node_at(f, pc) != node) {
 			add_run(f, from, insns, r->count);
 			node = node_at(f, pc);
-			from = pc;
+			from = retires ? pc : pc + len;
 			insns = 0;
 		}
-		insns++;
-		len = nt_code_insn(f->code, pc, &insn);
+		insns += retires;
 		if (len <= 0)
 			break;
 		pc += len;
