@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Profiles are read by the tools that they are for: pprof, callgrind_annotate, llvm-profgen and
 # perf2bolt. The tests of host/ that have checks for these tools run where Debian's are installed,
-# and skip nothing. In make check-all.
+# and skip nothing. systemd reads the units that start ntrace collect. In make check-all.
 
 name=readers
 . "$(dirname "$0")/lib.bash"
@@ -34,4 +34,14 @@ whole profile perf2bolt
 whole gcov llvm-profgen
 whole stacks 'pprof and callgrind_annotate'
 whole records 'callgrind_annotate'
+
+# The program is elsewhere here.
+mkdir -p "$dir/units"
+for unit in ntrace-collect.service ntrace-collect.timer; do
+	sed "s,^ExecStart=/usr/bin/ntrace ,ExecStart=$build/host/ntrace ," \
+		"$top/tools-perf/ntrace/systemd/$unit" >"$dir/units/$unit"
+done
+"$lab/enter" systemd-analyze verify --man=no "$dir"/units/* >"$dir/verify" 2>&1 &&
+	[ ! -s "$dir/verify" ] && grep -q "ExecStart=$build" "$dir/units/ntrace-collect.service"
+ok $? "systemd has nothing to say about the units" "$dir/verify"
 finish
