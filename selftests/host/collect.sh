@@ -26,8 +26,9 @@ collect()
 	local want=$1 recording=$2 status=0
 	shift 2
 
-	cp "$scratch/$recording" "$scratch/from"
-	timeout "$hang" "$ntrace" collect --from="$scratch/from" --state="$state" --room=1M \
+	from=${from_at:-$scratch/from}
+	cp "$scratch/$recording" "$from"
+	timeout "$hang" "$ntrace" collect --from="$from" --state="$state" --room=1M \
 		--host=h07 "$@" "$spool" \
 		>"$scratch/got" 2>"$scratch/said" || status=$?
 	[ $status = "$want" ] && [ ! -s "$scratch/got" ]
@@ -39,6 +40,11 @@ arrived()	# FILE...: these, each under its SHA-256, and nothing else
 	(cd "$spool/incoming/h07" && sha256sum -- * |
 		sed -n 's/^\([0-9a-f]*\)  \1\..*/\1/p' | sort) | cmp - "$scratch/want" &&
 		[ -z "$(find "$spool" -name '.*')" ]
+}
+
+stayed()	# RECORDING: is where it was taken from
+{
+	cmp "$from" "$scratch/$1"
 }
 
 waiting()	# N: so many wait, and no recording
@@ -85,8 +91,13 @@ collect 0 rec.1 --room=4000000000K &&
 verdict $? 'the budget of disk'
 
 head -c 2000 /dev/urandom >"$scratch/noise"
-collect 2 noise && waiting 0 && arrived "$scratch"/{0,1,2,3}.edges
-verdict $? 'what is no recording is not sent'
+collect 2 noise && waiting 0 && arrived "$scratch"/{0,1,2,3}.edges && stayed noise &&
+	grep -q '^ntrace: --from: .*/from is no recording: it has to be a perf.data' "$scratch/said"
+verdict $? 'what is no recording is not sent, and stays'
+head -c 300 "$scratch/rec.3" >"$scratch/cut"
+collect 2 cut && waiting 0 && arrived "$scratch"/{0,1,2,3}.edges && stayed cut &&
+	grep -q '^ntrace: .*/from: nothing of it is sent: it stays where it is$' "$scratch/said"
+verdict $? '... nor one that is cut'
 head -c 20000 "$scratch/rec.3" >"$state/recording"
 mkdir -p "$state/recording.old/kcore_dir" && : >"$state/recording.old/kcore_dir/kcore"
 collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 &&
@@ -94,14 +105,19 @@ collect 0 rec.0 && arrived "$scratch"/{0,1,2,3}.edges && waiting 0 &&
 verdict $? 'what a killed command left goes'
 collect 0 rec.3 --send=recording && arrived "$scratch"/{0,1,2,3}.edges "$scratch/rec.3"
 verdict $? '--send=recording'
-# what is larger than a day may be would wait for ever: it goes, and is said
+# what is larger than a day may be would wait for ever
 size=$(stat -c %s "$scratch/rec.3")
 rm "$state/day"
-collect 1 rec.3 --send=recording --day=$((size - 1)) && waiting 0 &&
-	grep -q 'more than may be sent in a day: dropped (--day)$' "$scratch/said"
-verdict $? 'a recording that is larger than a day may be is dropped'
+collect 1 rec.3 --send=recording --day=$((size - 1)) && waiting 0 && stayed rec.3 &&
+	grep -q '/from has .* more than may be sent in a day (--day)$' "$scratch/said" &&
+	grep -q '/from: nothing of it is sent: it stays where it is$' "$scratch/said"
+verdict $? 'a recording that is larger than a day may be stays'
+size_3=$(stat -c %s "$scratch/3.edges")
+collect 1 rec.3 --day=$((size_3 - 1)) && waiting 0 && stayed rec.3 && [ ! -e "$state/edges" ] &&
+	grep -q 'it stays where it is$' "$scratch/said"
+verdict $? '... and so does one whose edges are'
 mv "$spool/incoming" "$spool/away"
-collect 1 rec.3 --send=recording && waiting 1
+collect 1 rec.3 --send=recording && waiting 1 && [ ! -e "$scratch/from" ]
 mv "$spool/away" "$spool/incoming"
 collect 1 rec.0 --day=$((size - 1)) && waiting 0 && grep -q 'dropped (--day)$' "$scratch/said" &&
 	! grep -q 'nothing recorded' "$scratch/said"
@@ -152,6 +168,27 @@ collect 0 rec.2 && [ ! -s "$scratch/said" ]
 verdict $? 'a time zone that is no file, and a new state folder'
 unset TZ
 
+# a recording on another file system, and one that a link leads to
+elsewhere=$(mktemp -d -p /dev/shm 2>/dev/null) || elsewhere=
+trap 'rm -rf "$scratch" "$elsewhere"' EXIT
+rm -rf "$spool/incoming/h07"
+if [ -n "$elsewhere" ] && [ "$(stat -c %d "$elsewhere")" != "$(stat -c %d "$scratch")" ]; then
+	from_at=$elsewhere/from
+	collect 0 rec.1 && [ ! -e "$from" ] && collect 0 rec.2 --send=recording &&
+		arrived "$scratch/1.edges" "$scratch/rec.2" && waiting 0 && [ ! -e "$from" ]
+	verdict $? 'recordings on another file system'
+else
+	verdict 0 'recordings on another file system # SKIP /dev/shm is none'
+fi
+rm -rf "$spool/incoming/h07"
+cp "$scratch/rec.3" "$scratch/target"
+ln -s target "$scratch/link"
+from_at=$scratch/link
+collect 0 rec.3 --send=recording && arrived "$scratch/rec.3" && [ ! -L "$from" ] &&
+	cmp "$scratch/target" "$scratch/rec.3"
+verdict $? 'of a link, the link goes'
+from_at=
+
 if [ "${groups:-}" = all ]; then
 	# a recording of several times what is decoded in a second
 	sed 's/16 << 20/512 << 20/' "$top/selftests/host/recdata.c" >"$scratch/recdata.c"
@@ -160,8 +197,8 @@ if [ "${groups:-}" = all ]; then
 		-I"$top/uapi" -o "$scratch/recdata" "$scratch/recdata.c" "$out/libntrace.a" -lelf
 	for ((i = 0; i < 6000; i++)); do cat "$mix/L1.bin"; done >"$scratch/trace"
 	"$scratch/recdata" file "$scratch/prog" "$scratch/trace" >"$scratch/large"
-	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time: dropped' \
-		"$scratch/said" && waiting 0
+	collect 2 large --cpu=1 && grep -q 'not counted in 1 s of processor time (--cpu)$' \
+		"$scratch/said" && waiting 0 && stayed large
 	verdict $? 'the budget of processor time'
 fi
 
@@ -174,6 +211,15 @@ refuses()
 	collect 2 rec.0 "$@" && grep -qF -- "$words" "$scratch/said" && [ -e "$scratch/from" ]
 	verdict $? "refused: $description"
 }
+refuses 'a recording that is not there' 'No such file' --from="$scratch/nowhere"
+mkfifo "$scratch/fifo"
+refuses 'a pipe for a recording' 'is no recording' --from="$scratch/fifo"
+mkdir "$scratch/folder"
+cp "$scratch/rec.3" "$scratch/folder/data"
+refuses 'to send a folder' 'is a folder, which is not sent' --from="$scratch/folder" \
+	--send=recording
+cmp "$scratch/folder/data" "$scratch/rec.3"
+verdict $? '... it stays'
 refuses 'a host outside' 'is no name of a folder' --host=../x
 refuses 'no bytes' 'is no number of bytes' --day=many
 refuses 'bytes with too much behind' 'is no number of bytes' --largest=5MB

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collect.h"
+#include "perf-script.h"
 
 enum { OPT_DURATION = 0xd00, OPT_DAY, OPT_ROOM, OPT_LARGEST, OPT_CPU, OPT_STATE, OPT_HOST, OPT_SEND,
        OPT_KERNEL, OPT_OTHERS, OPT_FROM };
@@ -31,7 +32,7 @@ static const struct argp_option options[] = {
 	{ "host", OPT_HOST, "NAME", 0, "this host's name (default: as the system says)", 0 },
 	{ "state", OPT_STATE, "DIR", 0, "where recordings are made and wait (default "
 	  "/var/lib/ntrace-collect)", 0 },
-	{ "from", OPT_FROM, "FILE", 0, "take this recording, which goes, and record nothing", 0 },
+	{ "from", OPT_FROM, "FILE", 0, "take this recording, which goes when it is counted, and record nothing", 0 },
 	{ 0 }
 };
 
@@ -174,20 +175,47 @@ static void remove_recording(const char *path)
 		die("%s: cannot be removed: %s", path, strerror(errno));
 }
 
-/* A recording -> what is to be sent. Returns an exit status. */
-static int prepare(struct collect *c, const char *recording)
+/* Somebody's file: what cannot be counted, or sent, is not ours to remove. */
+static void check_from(const struct collect *c)
+{
+	struct stat st;
+
+	if (!perf_is_data(c->from))
+		die("--from: %s is no recording: it has to be a perf.data, as ntrace record or perf record writes it",
+		    c->from);
+	if (c->whole && !stat(c->from, &st) && S_ISDIR(st.st_mode))
+		die("--from: %s is a folder, which is not sent; --send=edges counts it here", c->from);
+}
+
+/* A recording -> what is to be sent; *waits: it is. Returns an exit status. */
+static int prepare(struct collect *c, const char *recording, bool *waits)
 {
 	char *edges = collect_path(c, "edges");
 	int status = EXIT_WHOLE;
 
 	if (c->whole) {
-		collect_send_add(c, recording, "data");
+		*waits = collect_send_add(c, recording, "data");
 	} else {
 		status = collect_run_count(c, recording, edges);
-		if (status < EXIT_UNUSABLE)
-			collect_send_add(c, edges, "edges");
+		*waits = status < EXIT_UNUSABLE && collect_send_add(c, edges, "edges");
+		remove_recording(edges);
 	}
 	free(edges);
+	return *waits || status ? status : EXIT_LOSSES;
+}
+
+/* A file of --from goes when something of it waits to be sent. */
+static int take(struct collect *c, const char *recording)
+{
+	bool waits;
+	int status = prepare(c, recording, &waits);
+
+	if (waits && c->from)
+		remove_recording(recording);
+	else if (c->from)
+		warn("%s: nothing of it is sent: it stays where it is", recording);
+	else if (!waits)
+		warn("nothing of the recording is sent: it is dropped");
 	return status;
 }
 
@@ -202,12 +230,11 @@ static int record(struct collect *c)
 	remove_recording(old);
 	if (refused) {
 		warn("nothing recorded: %s", refused);
+	} else if (c->from) {
+		status = take(c, c->from);
 	} else {
-		if (!c->from)
-			status = collect_run_record(c, recording);
-		else if (rename(c->from, recording))
-			die("%s: cannot be moved to %s: %s", c->from, recording, strerror(errno));
-		counted = status < EXIT_UNUSABLE ? prepare(c, recording) : status;
+		status = collect_run_record(c, recording);
+		counted = status < EXIT_UNUSABLE ? take(c, recording) : status;
 		status = counted > status ? counted : status;
 		remove_recording(recording);
 	}
@@ -237,12 +264,12 @@ int cmd_collect(int argc, char **argv)
 	if (!c.host)
 		c.host = name_host();
 	check_host(&c);
+	if (c.from)
+		check_from(&c);
 	make_state(&c);
 	collect_budget_read(&c);
-	/* before: it would be in the way; behind: of what came now */
 	dropped = collect_send_drop(&c);
 	status = record(&c);
-	dropped |= collect_send_drop(&c);
 	if ((!collect_send_all(&c) || dropped) && status < EXIT_LOSSES)
 		status = EXIT_LOSSES;
 	return status;

@@ -292,6 +292,7 @@ void outfile_open(struct outfile *o, const char *path);
 void outfile_bytes(struct outfile *o, const void *p, size_t len);
 /* Now it has its name. */
 void outfile_close(struct outfile *o);
+void outfile_copy(const char *from, const char *to);
 
 /* -------------------------------------------------- buffered output ------ */
 

@@ -141,7 +141,6 @@ int collect_run_count(const struct collect *c, const char *from, const char *to)
 		if (errno != EINTR)
 			die("cannot wait for the decoder: %s", strerror(errno));
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-		warn("the recording was not counted in %u s of processor time: dropped (--cpu)",
-		     c->cpu);
+		warn("the recording was not counted in %u s of processor time (--cpu)", c->cpu);
 	return status_of(status, "the decoder");
 }

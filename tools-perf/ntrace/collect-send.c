@@ -54,21 +54,57 @@ static void sync_file(const char *path)
 	close(fd);
 }
 
-/* The new name promises the content, so the content is on the disk first. */
-void collect_send_add(const struct collect *c, const char *path, const char *suffix)
+/* On another disk, it is copied; so it is of what a link leads to, which is not ours. */
+static void move(const struct collect *c, const char *from, const char *to)
 {
-	char *waiting = collect_path(c, "outbox"), hex[EDGES_SHA256_HEX], *to;
+	char *copy;
+	struct stat st;
+
+	if (!lstat(from, &st) && !S_ISLNK(st.st_mode)) {
+		if (!rename(from, to))
+			return;
+		if (errno != EXDEV)
+			die("%s: cannot be moved to %s: %s", from, to, strerror(errno));
+	}
+	copy = collect_path(c, "recording");
+	outfile_copy(from, copy);
+	sync_file(copy);
+	if (rename(copy, to))
+		die("%s: %s", to, strerror(errno));
+	free(copy);
+}
+
+static bool is_too_large(const struct collect *c, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		die("%s: %s", path, strerror(errno));
+	if ((uint64_t)st.st_size <= c->day)
+		return false;
+	warn("%s has %" PRIu64 " bytes, more than may be sent in a day (--day)", path,
+	     (uint64_t)st.st_size);
+	return true;
+}
+
+/* The new name promises the content, so the content is on the disk first. */
+bool collect_send_add(const struct collect *c, const char *path, const char *suffix)
+{
+	char *waiting, hex[EDGES_SHA256_HEX], *to;
 	uint8_t id[EDGES_SHA256];
 
+	if (is_too_large(c, path))
+		return false;
+	waiting = collect_path(c, "outbox");
 	edges_sha256_file(path, id);
 	edges_sha256_hex(id, hex);
 	if (asprintf(&to, "%s/%s.%s", waiting, hex, suffix) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	sync_file(path);
-	if (rename(path, to))
-		die("%s: %s", to, strerror(errno));
+	move(c, path, to);
 	free(to);
 	free(waiting);
+	return true;
 }
 
 /* ------------------------------------------------------------------ the way --- */

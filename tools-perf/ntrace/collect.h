@@ -44,9 +44,12 @@ int collect_run_count(const struct collect *c, const char *from, const char *to)
 
 /* Bytes that wait */
 uint64_t collect_send_waiting(const struct collect *c);
-/* It waits from now on, under the name that its content gives it. */
-void collect_send_add(const struct collect *c, const char *path, const char *suffix);
-/* Drop files larger than a day's budget: they would block the queue for ever. True if there were any */
+/*
+ * It waits from now on, under the name that its content gives it. False, with a word, if it is larger
+ * than a day's budget: then it is where it was.
+ */
+bool collect_send_add(const struct collect *c, const char *path, const char *suffix);
+/* Of what waits, drop what is larger than a day's budget has become. True if there was any */
 bool collect_send_drop(const struct collect *c);
 /* As far as today's budget goes. Returns whether nothing is left that might have been sent. */
 bool collect_send_all(struct collect *c);

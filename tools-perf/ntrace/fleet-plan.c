@@ -4,7 +4,6 @@
  * what it is of: so whoever plans makes the same sums, and finds those that are made.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -222,24 +221,6 @@ void fleet_plan_merge(const struct fleet_node *node)
 	edges_merge_free(&m);
 }
 
-static void copy_sum(const char *from, const char *to)
-{
-	FILE *file = fopen(from, "re");
-	static char buf[1 << 16];
-	struct outfile o;
-	size_t n;
-
-	if (!file)
-		die("%s: %s", from, strerror(errno));
-	outfile_open(&o, to);
-	while ((n = fread(buf, 1, sizeof(buf), file)))
-		outfile_bytes(&o, buf, n);
-	if (ferror(file))
-		die("%s: %s", from, strerror(errno));
-	fclose(file);
-	outfile_close(&o);
-}
-
 void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)
 {
 	char *to = fleet_path(f, "merged/sum.edges"), **keep = calloc(2 * plan->nr, sizeof(*keep));
@@ -247,7 +228,7 @@ void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan)
 
 	if (!keep)
 		die("%s", nt_strerror(NT_ENOMEM));
-	copy_sum(plan->node[plan->nr - 1].path, to);
+	outfile_copy(plan->node[plan->nr - 1].path, to);
 	for (i = 0; i < plan->nr; i++) {
 		keep[2 * i] = strdup(last_part(plan->node[i].path));
 		keep[2 * i + 1] = saturated_path(last_part(plan->node[i].path));

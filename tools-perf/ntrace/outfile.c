@@ -174,3 +174,21 @@ void outfile_close(struct outfile *o)
 	free(o->real);
 	close(o->fd);
 }
+
+void outfile_copy(const char *from, const char *to)
+{
+	FILE *file = fopen(from, "re");
+	static char buf[1 << 16];
+	struct outfile o;
+	size_t n;
+
+	if (!file)
+		die("%s: %s", from, strerror(errno));
+	outfile_open(&o, to);
+	while ((n = fread(buf, 1, sizeof(buf), file)))
+		outfile_bytes(&o, buf, n);
+	if (ferror(file))
+		die("%s: %s", from, strerror(errno));
+	fclose(file);
+	outfile_close(&o);
+}
