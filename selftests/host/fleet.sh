@@ -240,6 +240,16 @@ fleet --elf="$scratch/prog/p0" --elf="$scratch/prog/p1" --format=bolt "$spool" &
 	cmp - "$spool/merged/p1.bolt" &&
 	[ "$(wc -l <"$spool/merged/p0.bolt")" -gt 20 ]
 verdict $? 'profiles of programs'
+# one that did not run: the others, and the report, are made all the same
+rm "$spool"/merged/*.bolt
+fleet --elf="$scratch/prog/p0" --elf="$samples/towers/towers.elf" --elf="$scratch/prog/p1" \
+	--format=bolt "$spool"
+[ $? = 2 ] && [ "$(row all 2)" = "$recordings" ] &&
+	[ "$(cd "$spool/merged" && echo *.bolt)" = 'p0.bolt p1.bolt' ] &&
+	grep -q "/sum.edges: has no edges of .*/towers.elf, which has another build-id, but of:" \
+		"$scratch/said" && grep -q 'p1$' "$scratch/said" &&
+	grep -q "^ntrace: $spool/merged/towers.elf.bolt: not made" "$scratch/said"
+verdict $? '... of which one cannot be made: why is said, and all else is made'
 ln -s "$ntrace" "$scratch/ntrace-fleet"
 find "$spool" -type f | LC_ALL=C sort | xargs -d '\n' sha256sum >"$scratch/want"
 "$scratch/ntrace-fleet" --report "$spool" >"$scratch/got" &&

@@ -221,5 +221,7 @@ int cmd_fleet(int argc, char **argv)
 	fleet_spool_free(&cf.fleet);
 	free(cf.fleet.sbatch);
 	free(cf.program);
+	if (cf.fleet.failed)
+		return EXIT_UNUSABLE;
 	return well ? EXIT_WHOLE : EXIT_LOSSES;
 }

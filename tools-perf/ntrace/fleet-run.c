@@ -109,6 +109,28 @@ static void start(struct pool *p, const struct step *s)
 	p->running++;
 }
 
+/* Of a profile, all that it said is for who runs the command, a line at a time. */
+static void forward(int said)
+{
+	FILE *text = fdopen(dup(said), "r");
+	char *line = NULL, *plain;
+	size_t room = 0;
+	ssize_t n;
+
+	if (!text)
+		die("cannot read what a process said: %s", strerror(errno));
+	fleet_run_progress("", 1, 1);
+	rewind(text);
+	while ((n = getline(&line, &room, text)) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		plain = utf8_plain(line + (*line == '\t'));
+		fprintf(stderr, "%s%s\n", *line == '\t' ? "\t" : "", plain);
+		free(plain);
+	}
+	free(line);
+	fclose(text);
+}
+
 /* The last line that it said, without our name */
 static void last_words(int said, char *line, size_t room)
 {
@@ -179,6 +201,8 @@ static void tell_failure(struct pool *p, const struct worker *w, int status, con
 	fleet_run_progress("", 1, 1);
 	if (WIFSIGNALED(status))
 		warn("%s: not made: its process was ended by signal %d", what, WTERMSIG(status));
+	else if (s->format)
+		warn("%s: not made, as said above", what);
 	else
 		warn("%s: not made: %s", what, words);
 	p->f->failed++;
@@ -219,6 +243,8 @@ static void finish(struct pool *p, struct worker *w, int status)
 {
 	char line[1024];
 
+	if (w->step.format)
+		forward(w->said);
 	if (w->step.item) {
 		finish_decode(p, w, status);
 	} else if (!WIFEXITED(status) || WEXITSTATUS(status) >= EXIT_UNUSABLE) {
@@ -341,20 +367,14 @@ void fleet_run(struct fleet *f)
 	fleet_plan_free(&plan);
 }
 
-/* merged/PROGRAM.FORMAT, which is there when it is whole */
+/* merged/PROGRAM.FORMAT, which is there when it is whole. One that fails is in nobody's way. */
 void fleet_run_profile(struct fleet *f, const char *format, const char *program)
 {
 	char *to = fleet_path(f, "merged/%s.%s", last_part(program), format);
-	char *beside = fleet_path(f, "merged/.ntrace.profile");
 	char *sum = fleet_path(f, "merged/sum.edges");
-	struct step step = { .format = format, .program = program, .output = beside, .input = sum };
+	struct step step = { .format = format, .program = program, .output = to, .input = sum };
 
 	run_steps(f, "writing profiles", &step, 1);
-	if (f->failed)
-		die("%s: not made, as said above", to);
-	if (rename(beside, to))
-		die("%s: %s", to, strerror(errno));
 	free(to);
-	free(beside);
 	free(sum);
 }

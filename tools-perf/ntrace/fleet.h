@@ -134,7 +134,7 @@ struct fleet_share {
 void fleet_run_share(struct fleet *f, const struct fleet_share *share);
 /* Everything, here */
 void fleet_run(struct fleet *f);
-/* Profiles of a program, into merged/ */
+/* A profile of a program, into merged/; if it cannot be made, that is in f->failed */
 void fleet_run_profile(struct fleet *f, const char *format, const char *program);
 /* On a terminal, how far it is; n == of: the line goes away. */
 void fleet_run_progress(const char *what, size_t n, size_t of);
