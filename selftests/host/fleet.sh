@@ -437,6 +437,38 @@ verdict $? '... the same bytes as if it had been there'
 
 "$CC" -O2 -std=gnu11 -Wall -Wextra -o "$scratch/edgesgen" "$here/edgesgen.c"
 verdict $? 'edgesgen'
+# What comes later makes few sums new, be it sent last, before all others, or among them.
+new_spool more
+rm "$spool/hosts"
+mkdir -p "$spool/incoming/h00" "$scratch/made"
+for ((i = 0; i < 300; i++)); do echo "$scratch/made/$i.edges h00 r$i $i 20 1"; done |
+	"$scratch/edgesgen"
+printf "$scratch/made/%d.edges h00 %s 7 20 1\n" 300 '!first' 301 zlast 302 r15x | "$scratch/edgesgen"
+come()	# NUMBER TIME
+{
+	cp "$scratch/made/$1.edges" "$spool/incoming/h00/"
+	touch -d "@$2" "$spool/incoming/h00/$1.edges"
+}
+sums()
+{
+	find "$spool/work/tree" -type f -printf '%f %i %T@\n' | LC_ALL=C sort
+}
+for ((i = 0; i < 300; i++)); do come $i $((1700000000 + 10 * i)); done
+fleet "$spool"
+sums >"$scratch/want"
+most=0
+for came in 300:1699999999 301:1700003000 302:1700001501; do
+	come ${came%:*} ${came#*:}
+	fleet "$spool" || most=1000
+	sums >"$scratch/got"
+	new=$(LC_ALL=C comm -13 "$scratch/want" "$scratch/got" | wc -l)
+	[ "$new" -le $most ] || most=$new
+	cp "$scratch/got" "$scratch/want"
+done
+[ "$(wc -l <"$scratch/want")" -ge 15 ] && [ $most -ge 2 ] && [ $most -le 8 ] &&
+	[ "$(row all 2)" = 303 ] &&
+	cmp "$spool/merged/sum.edges" <("$ntrace" merge --flatten "$scratch"/made/*.edges)
+verdict $? "a recording more: $most of $(wc -l <"$scratch/want") sums are made, the others are kept"
 new_spool saturated
 rm "$spool/hosts"
 for i in 1 2 3; do

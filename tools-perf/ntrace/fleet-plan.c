@@ -2,6 +2,11 @@
 /*
  * The tree of sums. Which recordings there are makes the tree, and the name of a sum is made of
  * what it is of: so whoever plans makes the same sums, and finds those that are made.
+ *
+ * What is summed stands in the order in which it came, and where a group of it begins depends on
+ * names, not on how many are before: so what comes now is in a group or two at the end, what comes
+ * late is in one or two where it belongs, and sums of all others stay as they are. The sum of all is
+ * the same, however it is grouped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +17,10 @@
 
 #define ID	((size_t)2 * EDGES_SHA256)
 
+/* One name in so many begins a group, unless that would leave one with fewer than FLEET_LEAST */
+#define FLEET_BEGINS	16
+#define FLEET_LEAST	2
+
 /* ----------------------------------------------------------------- leaves --- */
 
 /* By name; of one name, the first that was sent */
@@ -21,6 +30,16 @@ static int compare_leaves(const void *a, const void *b)
 	int order = strcmp((*x)->name, (*y)->name);
 
 	return order ? order : (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
+}
+
+/* What came last is at the end; of one time, by name */
+static int compare_times(const void *a, const void *b)
+{
+	const struct fleet_leaf *const *x = a, *const *y = b;
+
+	if ((*x)->time != (*y)->time)
+		return (*x)->time < (*y)->time ? -1 : 1;
+	return strcmp((*x)->name, (*y)->name);
 }
 
 static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
@@ -34,6 +53,7 @@ static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
 			all = array_room(all, *nr, sizeof(*all));
 			all[*nr] = &f->item[i].leaf[k];
 			all[*nr]->order = *nr;
+			all[*nr]->time = f->item[i].time;
 			(*nr)++;
 		}
 	if (*nr)
@@ -59,9 +79,11 @@ static void choose_leaves(struct fleet *f)
 		for (k = last - 1; k > i && !strcmp(all[k - 1]->name, all[last - 1]->name);)
 			k--;
 		all[k]->twice = false;
-		f->leaf[f->nr_leaves++] = all[k]->name;
+		f->leaf[f->nr_leaves++] = all[k];
 	}
 	free(all);
+	if (f->nr_leaves)
+		qsort(f->leaf, f->nr_leaves, sizeof(*f->leaf), compare_times);
 }
 
 /* ------------------------------------------------------------------- tree --- */
@@ -96,6 +118,23 @@ static char *add_node(const struct fleet *f, struct fleet_plan *plan, char *cons
 	return strdup(node->path);
 }
 
+/* A name as good as drawn by lot, so that groups begin where they did before something came */
+static bool begins_group(const char *path)
+{
+	const char *name = last_part(path);
+
+	return edges_crc(0, name, strlen(name)) % FLEET_BEGINS == 0;
+}
+
+static size_t group_length(char *const *from, size_t nr)
+{
+	size_t n = 1;
+
+	while (n < nr && n < FLEET_WIDTH && (n < FLEET_LEAST || !begins_group(from[n])))
+		n++;
+	return n;
+}
+
 /* One level; from: their paths, which become the nodes'. Returns how many */
 static size_t add_level(const struct fleet *f, struct fleet_plan *plan, char **from, size_t nr)
 {
@@ -103,7 +142,7 @@ static size_t add_level(const struct fleet *f, struct fleet_plan *plan, char **f
 
 	plan->levels++;
 	for (i = 0; i < nr; i += n) {
-		n = nr - i < FLEET_WIDTH ? nr - i : FLEET_WIDTH;
+		n = group_length(from + i, nr - i);
 		from[to] = add_node(f, plan, from + i, n);
 		if (!from[to++])
 			die("%s", nt_strerror(NT_ENOMEM));
@@ -111,15 +150,9 @@ static size_t add_level(const struct fleet *f, struct fleet_plan *plan, char **f
 	return to;
 }
 
-unsigned int fleet_plan_levels(size_t n)
+size_t fleet_plan_steps(size_t n)
 {
-	unsigned int levels = 0;
-
-	do {
-		n = (n + FLEET_WIDTH - 1) / FLEET_WIDTH;
-		levels++;
-	} while (n > 1);
-	return levels;
+	return (n + FLEET_BEGINS / 2 - 1) / (FLEET_BEGINS / 2);
 }
 
 void fleet_plan_make(struct fleet *f, struct fleet_plan *plan)
@@ -135,7 +168,8 @@ void fleet_plan_make(struct fleet *f, struct fleet_plan *plan)
 	if (!from)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < f->nr_leaves; i++)
-		from[i] = fleet_path(f, "work/leaves/%.2s/%s", f->leaf[i], f->leaf[i]);
+		from[i] = fleet_path(f, "work/leaves/%.2s/%s", f->leaf[i]->name,
+				     f->leaf[i]->name);
 	nr = f->nr_leaves;
 	do
 		nr = add_level(f, plan, from, nr);

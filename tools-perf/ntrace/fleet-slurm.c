@@ -200,16 +200,16 @@ static struct state look(struct slurm *s)
 
 static void submit_all(struct slurm *s, const struct state *st)
 {
-	unsigned int levels = fleet_plan_levels(s->f->nr_items), i;
 	size_t steps = s->f->nr_items;
+	unsigned int i = 0;
 	char job[64] = "";
 
 	if (st->waiting)
 		submit(s, 0, least(steps, s->f->jobs), job, job, sizeof(job));
-	for (i = 1; i <= (st->levels > levels ? st->levels : levels); i++) {
-		steps = (steps + FLEET_WIDTH - 1) / FLEET_WIDTH;
-		submit(s, i, least(steps, s->f->jobs), job, job, sizeof(job));
-	}
+	do {
+		steps = fleet_plan_steps(steps);
+		submit(s, ++i, least(steps, s->f->jobs), job, job, sizeof(job));
+	} while (steps > 1 || i < st->levels);
 }
 
 static void show(struct slurm *s, const struct state *st)

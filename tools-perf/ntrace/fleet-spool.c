@@ -390,6 +390,7 @@ static void look_at(const struct fleet *f, struct fleet_item *item)
 	}
 	item->state = FLEET_WAITING;
 	item->size = st.st_size;
+	item->time = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	item->status = fleet_path(f, "work/status/%s/%s@%llx-%llx.%lx", item->host, item->name,
 				  (unsigned long long)st.st_size,
 				  (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
@@ -559,7 +560,8 @@ void fleet_spool_free(struct fleet *f)
 	free_names(f->host, f->nr_hosts);
 	free(f->leaf);
 	f->item = NULL;
-	f->host = f->leaf = NULL;
+	f->host = NULL;
+	f->leaf = NULL;
 	f->nr_hosts = f->nr_leaves = f->nr_strays = 0;
 }
 

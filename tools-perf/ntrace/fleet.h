@@ -18,7 +18,10 @@
 
 #include "edges-count.h"
 
-/* Sums that are merged by one step. The tree is the same, whoever works. */
+/*
+ * What one step merges: at most so many, on average 14, and at least two if there are. The tree is the
+ * same, whoever works.
+ */
 #define FLEET_WIDTH	32
 
 /* What became of a file that was sent. Put off: it could not be read here; the next run tries. */
@@ -29,6 +32,7 @@ struct fleet_leaf {
 	char *name;
 	uint64_t branches, losses;
 	uint64_t others;	/* transfers of others' programs, left out */
+	uint64_t time;		/* of the file that was sent, in ns */
 	size_t order;		/* as it was sent, by host and name */
 	bool twice;		/* the same recording was sent by another file that comes before */
 };
@@ -39,7 +43,7 @@ struct fleet_item {
 	char *path;
 	bool stray;		/* in no host's folder */
 	char *status;		/* the path of its status */
-	uint64_t size;
+	uint64_t size, time;	/* in bytes; when it was written, in ns */
 	enum fleet_state state;
 	char *reason;		/* of garbage, and of what is put off */
 	char *programs;		/* those that it was decoded with, if some were missing: a digest */
@@ -56,7 +60,7 @@ struct fleet {
 	size_t nr_items, nr_strays;
 	char **host;			/* those that are expected, and those that sent, by name */
 	size_t nr_hosts;
-	char **leaf;			/* that count, by name; of fleet_item */
+	const struct fleet_leaf **leaf;	/* that count, as they came; of fleet_item */
 	size_t nr_leaves;
 	size_t failed;			/* steps that this machine could not do */
 	size_t saturated;		/* sums with counts that are the most that one can be */
@@ -120,8 +124,8 @@ void fleet_plan_merge(const struct fleet_node *node);
 size_t fleet_plan_saturated(const struct fleet_plan *plan);
 /* Give the sum of all its name, and remove sums of other plans. */
 void fleet_plan_publish(const struct fleet *f, const struct fleet_plan *plan);
-/* So many levels has the tree of n recordings. */
-unsigned int fleet_plan_levels(size_t n);
+/* About so many steps merge n sums, or recordings: rather more than less */
+size_t fleet_plan_steps(size_t n);
 
 /* ---------------------------------------------------------- fleet-run.c --- */
 
