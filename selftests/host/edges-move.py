@@ -74,4 +74,5 @@ def main():
         sys.stdout.buffer.write(block(kind, text))
 
 
-main()
+if __name__ == '__main__':
+    main()

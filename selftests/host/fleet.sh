@@ -604,6 +604,24 @@ refuses 'no task' 'is not STAGE.INDEX.OF' --task=1.2.2 "$spool"
 refuses 'other options than before' 'was counted with other options' --kernel "$spool"
 refuses 'a program that did not run' 'not made' --elf="$samples/towers/towers.elf" \
 	"$scratch/spool.symfs" --others
+# a sum names all its recordings, for which it has 64 MiB: by long names of hosts two have more
+for i in 1 2; do
+	python3 - $i >"$scratch/long.$i" <<-END
+		import sys
+		sys.path.insert(0, '$here')
+		edges = __import__('edges-move')
+		head = edges.put(0) + edges.put(1) + b'$i' * 32
+		head += edges.put(33 << 20) + b'h' * (33 << 20) + edges.put(0) * 5
+		out = sys.stdout.buffer
+		out.write(b'NTEDGES\n\1' + edges.block(b'H', head))
+		out.write(edges.block(b'S', edges.put(0) * 3 + edges.put(edges.zlib.crc32(head))))
+		out.write(edges.block(b'T', edges.put(1) + edges.put(0)))
+	END
+done
+"$ntrace" merge --flatten -o "$scratch/got" "$scratch"/long.[12] 2>"$scratch/said"
+[ $? = 2 ] && grep -q '^ntrace: 2 recordings and 0 files are too many .*: make a sum of some' \
+	"$scratch/said" && "$ntrace" merge -o "$scratch/got" "$scratch"/long.[12]
+verdict $? 'refused: more recordings than a sum may have, with what to do'
 exec {lock}<"$spool/work/lock"
 flock $lock
 refuses 'a second command' 'another ntrace fleet works here' "$spool"

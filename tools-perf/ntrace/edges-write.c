@@ -111,8 +111,8 @@ void edges_write_part(struct edges_writer *w, const struct edges_head *head)
 	for (i = 0; i < head->nr_files; i++)
 		put_file(&b, &head->file[i]);
 	if (b.len > EDGES_BLOCK_MAX)
-		die("%zu recordings and %zu files are too many for one sum", head->nr_recordings,
-		    head->nr_files);
+		die("%zu recordings and %zu files are too many for one sum, which names them all in 64 MiB: make a sum of some at a time, such as of a few days; ntrace profile takes several sums, and ntrace merge without --flatten puts them into one file",
+		    head->nr_recordings, head->nr_files);
 	w->totals = (struct edges_totals){
 		.check = edges_out_block(&w->out, EDGES_HEAD, b.p, b.len),
 	};
