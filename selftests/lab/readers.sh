@@ -23,7 +23,7 @@ whole()
 {
 	local status=0
 
-	"$lab/enter" env top="$top" out="$build/host" timeout 3600 "selftests/host/$1.sh" \
+	"$lab/enter" env top="$top" out="$build/host" timeout 3600 "$top/selftests/host/$1.sh" \
 		>"$dir/$1" 2>&1 || status=$?
 	[ $status = 0 ] && ! grep -n 'SKIP' "$dir/$1" >"$dir/skipped"
 	ok $? "host/$1: $(grep -c '^ok ' "$dir/$1") checks with $2, none skipped" "$dir/skipped" \
