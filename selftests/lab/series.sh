@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make series: a branch for the kernel, here of the files of Linux 6.12 that it touches. The driver
+# make series: a branch for the kernel, here of the files of Linux 6.12 that it touches, and of some
+# beside them, as any tree has. The driver
 # at its end is the project's without anything that is for other kernels, and compiles without
 # warnings; perf at its end is what the graft makes.
 
@@ -19,6 +20,7 @@ git_tree()
 	local top=linux-source-6.12 files
 
 	mapfile -t files < <("$series" --files)
+	files+=(kernel/acct.c kernel/Makefile tools/Makefile tools/virtio)
 	mkdir "$tree"
 	xz -dc "$build/rootfs/usr/src/$top.tar.xz" |
 		tar -x -f - -C "$tree" --strip-components=1 "${files[@]/#/$top/}" &&
