@@ -20,7 +20,9 @@ git_tree()
 	local top=linux-source-6.12 files
 
 	mapfile -t files < <("$series" --files)
-	files+=(kernel/acct.c kernel/Makefile tools/Makefile tools/virtio)
+	files+=(kernel/acct.c kernel/Makefile tools/Makefile tools/virtio tools/testing/selftests/kvm
+		Documentation/trace Documentation/admin-guide/perf
+		Documentation/devicetree/bindings/arm drivers/hwtracing include/linux/perf)
 	mkdir "$tree"
 	xz -dc "$build/rootfs/usr/src/$top.tar.xz" |
 		tar -x -f - -C "$tree" --strip-components=1 "${files[@]/#/$top/}" &&
@@ -42,6 +44,8 @@ sums >"$dir/before"
 ok $? "make series: $(tail -n 1 "$log")" "$log"
 sums | cmp - "$dir/before" >"$log" 2>&1
 ok $? "what is checked out, and the configuration, stay as they were" "$log"
+git -C "$tree" diff --diff-filter=D --name-only master ntrace >"$log" && [ ! -s "$log" ]
+ok $? "no file is removed" "$log"
 git -C "$tree" log --format='%s' master..ntrace | LC_ALL=C sort >"$dir/subjects"
 head -qn 1 "$top"/series/messages/* | LC_ALL=C sort | diff - "$dir/subjects" >"$log"
 ok $? "a commit for each message" "$log"
