@@ -42,6 +42,7 @@ check "and does ROUNDS" grep -q '^# 1 traces' "$dir/out"
 run 'sleep 100' --timeout 10
 check "a hang is a time-out" [ "$status" = 124 ]
 check "and is told" says 'did not finish within 10 s'
+check "with what each hart did" says '^boot: CPU#1, priv [SMU], pc [0-9a-f]*, '
 
 run 'echo c >/proc/sysrq-trigger'
 check "a panic is a failure" [ "$status" = 125 ]
