@@ -54,6 +54,7 @@ recording 6; $record --buildid-mmap -o - -e ntrace//u -- ls / >piped.data
 recording 7
 perf --buildid-dir /mnt/debug record -q -o - -e ntrace//u -- sh -c 'exec ls / >/dev/null' 2>pipe.err |
 	perf script -i - --itrace=be -F event,sym >pipe.txt 2>>pipe.err
+recording 8; $record -e ntrace//u -o prog.data -- prog
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
@@ -101,6 +102,27 @@ host_perf run script -i "$share/piped.data" --itrace=be -F time,event,ip,sym,add
 	pipe "$share/piped.data" "$build/perf-x86_64/perf" "$share/debug" >"$dir/pipe" 2>"$log"
 [ "$(wc -l <"$dir/file")" -gt 1000 ] && cmp "$dir/file" "$dir/pipe" >>"$log"
 ok $? "a pipe decodes as the file does: $(wc -l <"$dir/pipe") lines" "$log"
+
+# --- what perf report shows --------------------------------------------------------
+
+# report ARGUMENT...: of a program with symbols
+report()
+{
+	host_perf run report --stdio -i "$share/prog.data" "$@"
+}
+# entries ARGUMENT...: shares with and without callees, and whose they are
+entries()
+{
+	report "$@" 2>"$log.err" | awk '$1 ~ /^[0-9.]+%$/ && $2 ~ /^[0-9.]+%$/' | sort
+}
+entries -g caller >"$dir/with"
+entries -g none >"$dir/without"
+awk '$NF == "main" && $1 + 0 > 90 && $2 + 0 < 1 { main = 1 } END { exit !main }' "$dir/with" &&
+	diff "$dir/with" "$dir/without" >"$log"
+ok $? "report -g none: callees are added up as with -g: $(wc -l <"$dir/with") entries" "$log"
+report -g none --no-children --sort parent --parent='^main$' >"$log" 2>"$log.err"
+awk '$2 == "main" && $1 + 0 > 90 { main = 1 } END { exit !main }' "$log"
+ok $? "report -g none --parent finds callers" "$log" "$log.err"
 
 # --- damaged files, other files -----------------------------------------------------
 

@@ -23,6 +23,7 @@
 #include "evsel.h"
 #include "machine.h"
 #include "session.h"
+#include "sort.h"
 #include "symbol.h"
 #include "thread.h"
 #include "thread-stack.h"
@@ -741,8 +742,9 @@ static void choose_stacks(struct ntrace *nt)
 		symbol_conf.use_callchain = true;
 		if (callchain_register_param(&callchain_param) < 0) {
 			symbol_conf.use_callchain = false;
-			opts->callchain = false;
-			opts->add_callchain = false;
+			/* perf report -g none shows no chains, but what callees add up to. */
+			if (!symbol_conf.cumulate_callchain && !perf_hpp_list.parent)
+				opts->callchain = opts->add_callchain = false;
 		}
 	}
 
