@@ -491,7 +491,7 @@ static int test_restart(struct ntrace *nt, struct ntrace_queue *q)
 	u64 seen = 0, place;
 	int i;
 
-	nt->opts.period = 1000;
+	nt->opts.period = nt->untimed_period = 1000;
 	nt->opts.period_type = PERF_ITRACE_PERIOD_INSTRUCTIONS;
 	q->nt = nt;
 	q->s.buffer = &buffer;

@@ -289,7 +289,7 @@ struct ntrace {
 
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu);
 pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid);
-u64 ntrace_untimed_period(struct ntrace *nt);
+void ntrace_warn_untimed(const struct ntrace *nt);
 u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task);
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q);
 u64 ntrace_ticks_to_ns(struct ntrace *nt, u64 ticks);

@@ -178,10 +178,13 @@ static bool is_timed(struct nt_session_queue *s, const struct nt_session_window 
 static void enter(struct nt_session_queue *s, const struct nt_session_window *w)
 {
 	struct ntrace_queue *q = queue_of(s);
+	bool timed = is_timed(s, w);
 
 	/* Samples by time, or else by instructions */
-	if (s->timed != is_timed(s, w))
+	if (s->timed != timed)
 		q->period.period = 0;
+	if (!timed)
+		ntrace_warn_untimed(q->nt);
 	ntrace_cycles_window(q, w);
 }
 

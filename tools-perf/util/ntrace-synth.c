@@ -440,7 +440,7 @@ void ntrace_synth_restart(struct ntrace_queue *q)
 
 	if (!q->period.period) {
 		period = samples_by_time(q) ? nt->opts.period << NT_SESSION_CLOCK_SHIFT :
-					      ntrace_untimed_period(nt);
+					      nt->untimed_period;
 		nt_session_period_init(&q->period, period, queue_seed(q), nt->exact_period);
 	} else if (nt->exact_period) {
 		return;

@@ -597,17 +597,14 @@ static void choose_period(struct ntrace *nt)
 }
 
 /* Samples by time are by instructions where trace has no times. */
-u64 ntrace_untimed_period(struct ntrace *nt)
+void ntrace_warn_untimed(const struct ntrace *nt)
 {
 	const struct itrace_synth_opts *opts = &nt->opts;
 
-	if (opts->period_type == PERF_ITRACE_PERIOD_INSTRUCTIONS)
-		return opts->period;
-	if (opts->instructions)
+	if (opts->instructions && opts->period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS)
 		pr_warning_once("ntrace: trace without times: samples every %" PRIu64
 				" instructions instead of every %llu ns\n",
 				nt->untimed_period, opts->period);
-	return nt->untimed_period;
 }
 
 /* --time. With --itrace=T samples have times of another clock. */
