@@ -109,13 +109,13 @@ lost()
 	grep -q 'AUX records have lost trace, though there was room' $log && ! grep -q KVM $log
 }
 
-echo 1..13
+echo 1..14
 check "perf stat: not supported, and the log says why" count
 check "perf stat -a: likewise" count_all
 check "a task, while all CPUs are traced: busy, then not" task_after_cpus
 check "all CPUs, while a task is traced: busy, then not" cpus_after_task
 for option in "frequency (-F option):-F 1000" "period (-c option):-c 1000" \
-		"call chains (-g option):-g"; do
+		"call chains (-g option):-g" "branch stacks (-b, -j options):-b"; do
 	# shellcheck disable=SC2086
 	check "refused in words: ${option#*:}" \
 		refused "${option%:*} with ntrace" ${option#*:} -e ntrace//u

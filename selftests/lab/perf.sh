@@ -30,6 +30,8 @@ refused()
 	refused -k boottime -e ntrace//u
 	refused --overwrite -e ntrace//u
 	refused -Se5M -e ntrace//u
+	refused -b -e ntrace//u
+	refused -e ntrace/branch_type=any/u
 	refused -m,4K -e ntrace//u
 	refused -e ntrace/config=0x100000000/u
 } >refused.txt
@@ -75,6 +77,8 @@ says "-e ntrace//u -e ntrace//k" "only one ntrace event"
 says "-k boottime -e ntrace//u" "clockid.*but monotonic and monotonic_raw"
 says "--overwrite -e ntrace//u" "-S keeps the newest trace"
 says "-Se5M -e ntrace//u" "from 1 to 4194304 bytes"
+says "-b -e ntrace//u" "Cannot use branch stacks (-b, -j options)"
+says "-e ntrace/branch_type=any/u" "Cannot use branch stacks (the term branch_type)"
 says "-m,4K -e ntrace//u" "at least 8KiB"
 says "-e ntrace/config=0x100000000/u" "not supported by kernel"
 

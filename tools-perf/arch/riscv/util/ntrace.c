@@ -136,6 +136,8 @@ static const char *sampling_term(struct evsel *event)
 			return "a frequency (the term freq)";
 		case EVSEL__CONFIG_TERM_CALLGRAPH:
 			return "call chains (the term call-graph)";
+		case EVSEL__CONFIG_TERM_BRANCH:
+			return "branch stacks (the term branch_type)";
 		default:
 			break;
 		}
@@ -156,10 +158,12 @@ static int refuse_sampling(struct perf_pmu *pmu, struct evlist *evlist, struct e
 			what = "a period (-c option)";
 		else if (callchain_param.enabled)
 			what = "call chains (-g option)";
+		else if (opts->branch_stack)
+			what = "branch stacks (-b, -j options)";
 	}
 	if (!what)
 		return 0;
-	pr_err("Cannot use %s with %s: the trace has every instruction. Choose samples and call chains when decoding, e.g. perf report --itrace=i100usg\n",
+	pr_err("Cannot use %s with %s: the trace has every instruction. Choose samples, call chains (g) and branch stacks (l) when decoding, e.g. perf report --itrace=i100usg\n",
 	       what, pmu->name);
 	return -EINVAL;
 }
