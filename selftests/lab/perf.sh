@@ -57,6 +57,7 @@ recording 7
 perf --buildid-dir /mnt/debug record -q -o - -e ntrace//u -- sh -c 'exec ls / >/dev/null' 2>pipe.err |
 	perf script -i - --itrace=be -F event,sym >pipe.txt 2>>pipe.err
 recording 8; $record -e ntrace//u -o prog.data -- prog
+recording 9; $record -Se64K -e ntrace//u -o sized.data -- ls /
 END
 guest run "$dir/record.sh"
 ok $? "recordings" "$dir/run/guest.out"
@@ -130,6 +131,9 @@ ok $? "report -g none --parent finds callers" "$log" "$log.err"
 report --time 1,2 >"$log" 2>&1
 grep -q 'has no samples' "$log" && ! grep -q 'without times' "$log"
 ok $? "report of a time before the trace does not say that trace has no times" "$log"
+got=$(host_perf run script -i "$share/sized.data" --itrace=b -F event 2>"$log" | grep -c branches)
+[ "$got" -gt 1000 ]
+ok $? "a snapshot of -Se64K: $got branches" "$log"
 
 # --- damaged files, other files -----------------------------------------------------
 

@@ -34,18 +34,33 @@
 
 #define NTRACE_SAMPLE_SIZE	KiB(4)
 
-/* -S[e][SIZE] */
+/* As sizes of other options; 0 if it is none */
+static unsigned long long parse_size(const char *str)
+{
+	unsigned long long size;
+	unsigned int shift = 0;
+	char *end;
+
+	errno = 0;
+	size = strtoull(str, &end, 0);
+	if (*end == 'K' || *end == 'M')
+		shift = *end++ == 'K' ? 10 : 20;
+	else if (*end == 'B')
+		end++;
+	return *end || errno || size > ULLONG_MAX >> shift ? 0 : size << shift;
+}
+
+/* -S[e][SIZE[BKM]] */
 int ntrace_snapshot_parse(struct auxtrace_record *itr __maybe_unused, struct record_opts *opts,
 			  const char *str)
 {
 	unsigned long long size = 0;
-	char *end;
 
 	if (str && *str) {
-		errno = 0;
-		size = strtoull(str, &end, 0);
-		if (*end || errno || !size || size > NTRACE_MAX_RING) {
-			pr_err("-S%s: a snapshot has from 1 to %llu bytes\n", str, NTRACE_MAX_RING);
+		size = parse_size(str);
+		if (!size || size > NTRACE_MAX_RING) {
+			pr_err("-S%s: a snapshot has from 1 to %llu bytes, e.g. -S65536 or -S64K\n",
+			       str, NTRACE_MAX_RING);
 			return -EINVAL;
 		}
 	}
