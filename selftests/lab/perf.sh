@@ -131,6 +131,12 @@ ok $? "report -g none --parent finds callers" "$log" "$log.err"
 report --time 1,2 >"$log" 2>&1
 grep -q 'has no samples' "$log" && ! grep -q 'without times' "$log"
 ok $? "report of a time before the trace does not say that trace has no times" "$log"
+report --branch-history >"$log" 2>&1
+grep -q 'add l, e.g. --itrace=i100usl' "$log"
+ok $? "report --branch-history without branches says so" "$log"
+report --branch-history --itrace=i100usl >"$log" 2>&1
+grep -q COND_BWD "$log" && ! grep -q 'add l' "$log"
+ok $? "report --branch-history with them shows them" "$log"
 got=$(host_perf run script -i "$share/sized.data" --itrace=b -F event 2>"$log" | grep -c branches)
 [ "$got" -gt 1000 ]
 ok $? "a snapshot of -Se64K: $got branches" "$log"

@@ -747,6 +747,8 @@ static void choose_stacks(struct ntrace *nt)
 
 	if (opts->last_branch || opts->add_last_branch)
 		nt->br_stack_sz = opts->last_branch_sz;
+	else if (callchain_param.branch_callstack)
+		pr_warning("ntrace: without last branches --branch-history shows call chains only: add l, e.g. --itrace=i100usl\n");
 	nt->callstack = opts->callchain || opts->add_callchain || opts->thread_stack;
 	ntrace_stack_setup(nt);
 }
