@@ -112,30 +112,26 @@ class Elf:
 
 
 class Insn:
-    __slots__ = ("kind", "pc", "next", "bits", "type")
+    __slots__ = ("kind", "pc", "next", "bits", "type", "taken")
 
     def __init__(self, words):
         self.kind = words[0]
         self.pc, self.next = int(words[1], 16), int(words[2], 16)
         self.bits, self.type = words[3], words[4]
-
-    def taken(self):
-        size = len(self.bits) // 2
-        return self.kind == "t" or self.next != self.pc + size or \
+        self.taken = self.kind == "t" or self.next != self.pc + len(self.bits) // 2 or \
             self.type not in ("none", "cond", "exception")
 
 
 def truth():
-    """Instructions and traps, and (kind, pc) of all else. Most lines are there many times."""
+    """Instructions and traps. Most lines are there many times: all of these are one Insn."""
     seen = {}
     with open(ARGS["truth"]) as f:
         for line in f:
-            event = seen.get(line)
-            if event is None:
+            if line not in seen:
                 words = line.split()
-                event = Insn(words) if words[0] in "it" else (words[0], int(words[1], 16) if words[0] in "ber" else 0)
-                seen[line] = event
-            yield event
+                seen[line] = Insn(words) if words[0] in "it" else None
+            if seen[line]:
+                yield seen[line]
 
 
 def output():
@@ -152,20 +148,27 @@ FLAGS = re.compile(r"(?:^|\s)(tr strt|tr end|hw int|[a-z][a-z ]*?)\s*$")
 
 
 class Lines:
-    """What all lines of a list have in common"""
+    """What all lines of a list have in common. What is behind the time is the same in many of them, and
+    looked at once."""
 
     def __init__(self, elf):
         self.elf, self.last, self.number, self.heads = elf, 0, 0, set()
+        self.known = {}
 
-    def head(self, head, line):
+    def look(self, line, what):
+        """what() of the part behind the time"""
         self.number += 1
-        t = TIME.search(head)
+        t = TIME.search(line)
         if t:
             now = int(t[1]) * 10**9 + int(t[2].ljust(9, "0"))
             if now < self.last:
                 die(f"line {self.number}: time goes backwards: {line.rstrip()}")
             self.last = now
-            self.heads.add(head[:t.start()].strip())
+            self.heads.add(line[:t.start()].strip())
+            line = line[t.end():]
+        if line not in self.known:
+            self.known[line] = what(self, line)
+        return self.known[line]
 
     def place(self, addr, name, offset, line):
         if addr and not self.elf.is_in(name, addr, int(offset, 16) if offset else None):
@@ -181,59 +184,63 @@ class Lines:
             die(f"{self.number} lines, expected {least}")
 
 
-def branches(stream=True, most=None):
-    elf = Elf(ARGS["elf"])
-    lines = Lines(elf)
+def branch(lines, line):
+    """... as truthcmp reads it"""
     command = ARGS.get("command", "flags")
     flagged = "flags" in command or command.startswith("ntrace script")
-    for line in output():
-        m = BRANCH.match(line)
-        if not m:
-            die(f"line {lines.number + 1} is no branch: {line.rstrip()}")
-        lines.head(m["head"], line)
-        at, to = int(m[2], 16), int(m[5], 16)
-        lines.place(at, m[3], m[4], line)
-        lines.place(to, m[6], m[7], line)
-        flags = FLAGS.search(m["head"])
-        if flagged and not flags:
-            die(f"line {lines.number} has no flags: {line.rstrip()}")
-        # without flags, address 0 is where trace begins or ends
-        word = flags[1] if flagged else "tr strt" if not at else "tr end" if not to else ""
-        if stream:
-            sys.stdout.write(f"1 [000] branches:u: {word} {at:x} => {to:x}\n")
-    lines.end(int(ARGS.get("least", 1000)) if most is None else most)
-    return lines.number
+    m = BRANCH.match(line)
+    if not m:
+        die(f"line {lines.number} is no branch: {line.rstrip()}")
+    at, to = int(m[2], 16), int(m[5], 16)
+    lines.place(at, m[3], m[4], line)
+    lines.place(to, m[6], m[7], line)
+    flags = FLAGS.search(m["head"])
+    if flagged and not flags:
+        die(f"line {lines.number} has no flags: {line.rstrip()}")
+    # without flags, address 0 is where trace begins or ends
+    word = flags[1] if flagged else "tr strt" if not at else "tr end" if not to else ""
+    return f"1 [000] branches:u: {word} {at:x} => {to:x}\n"
+
+
+def insn(lines, line):
+    m = INSN.match(line)
+    if not m:
+        die(f"line {lines.number} is no instruction: {line.rstrip()}")
+    at = int(m[2], 16)
+    lines.place(at, m[3], m[4], line)
+    if m["insn"]:
+        code = bytes.fromhex(m["insn"].replace(" ", ""))
+        if lines.elf.code(at, len(code)) != code or len(code) != (4 if code[0] & 3 == 3 else 2):
+            die(f"line {lines.number}: not the instruction there: {line.rstrip()}")
+    elif re.search(r"-F \S*\binsn\b", ARGS.get("command", "")):
+        die(f"line {lines.number} has no bytes: {line.rstrip()}")
+    return f"1 [000] instructions:u: {at:x}\n"
+
+
+def branches():
+    lines = Lines(Elf(ARGS["elf"]))
+    sys.stdout.writelines(lines.look(line, branch) for line in output())
+    lines.end(int(ARGS.get("least", 1000)))
 
 
 def insns():
-    elf = Elf(ARGS["elf"])
-    lines = Lines(elf)
-    for line in output():
-        m = INSN.match(line)
-        if not m:
-            die(f"line {lines.number + 1} is no instruction: {line.rstrip()}")
-        lines.head(m["head"], line)
-        at = int(m[2], 16)
-        lines.place(at, m[3], m[4], line)
-        if m["insn"]:
-            code = bytes.fromhex(m["insn"].replace(" ", ""))
-            if elf.code(at, len(code)) != code or len(code) != (4 if code[0] & 3 == 3 else 2):
-                die(f"line {lines.number}: not the instruction there: {line.rstrip()}")
-        elif re.search(r"-F \S*\binsn\b", ARGS.get("command", "")):
-            die(f"line {lines.number} has no bytes: {line.rstrip()}")
-        sys.stdout.write(f"1 [000] instructions:u: {at:x}\n")
+    lines = Lines(Elf(ARGS["elf"]))
+    sys.stdout.writelines(lines.look(line, insn) for line in output())
     lines.end(int(ARGS.get("least", 1000)))
 
 
 def branch_head():
     """The first lines: the first branches of the truth"""
-    count = branches(stream=False, most=int(ARGS.get("least", 10)))
-    expected = [(e.pc, e.next) for e in truth() if isinstance(e, Insn) and e.taken()]
+    lines = Lines(Elf(ARGS["elf"]))
+    for line in output():
+        lines.look(line, branch)
+    lines.end(int(ARGS.get("least", 10)))
+    expected = [(e.pc, e.next) for e in truth() if e.taken]
     shown = [(int(m[2], 16), int(m[5], 16)) for m in map(BRANCH.match, output())]
     shown = [b for b in shown if b[0] and b[1]]
     if shown != expected[:len(shown)]:
         die("not the first branches that ran")
-    print(f"true: {count} lines, the first branches")
+    print(f"true: {lines.number} lines, the first branches")
 
 
 # ------------------------------------------------------------------- shares of functions
@@ -244,15 +251,13 @@ def shares(elf):
     total, stack, on, count = collections.Counter(), [], collections.Counter(), 0
     since, name = {}, {}
     for e in truth():
-        if not isinstance(e, Insn):
-            continue
         if e.pc not in name:
             name[e.pc] = min(elf.functions_at(e.pc), default=None)
         f = name[e.pc]
         if e.kind == "i":
             count += 1
             total[f] += not on[f]
-        if not e.taken():
+        if not e.taken:
             continue
         if e.type in RETURNS:
             for i in range(len(stack) - 1, max(len(stack) - 64, -1), -1):
@@ -352,10 +357,10 @@ def timeline():
     with open(ARGS["full"]) as f:
         full = slices(json.load(f, parse_float=str))
     calls = collections.Counter()
-    for e in truth():
-        if isinstance(e, Insn) and e.type in CALLS and e.taken():
+    for e, count in collections.Counter(truth()).items():
+        if e.type in CALLS and e.taken:
             for n in elf.functions_at(e.next):
-                calls[n] += 1
+                calls[n] += count
     found = collections.Counter(s[0] for s in full if s[1] == "user")
     for n in ("load", "draw", "shade", "fib", "compare"):
         if not calls[n] or found[n] != calls[n]:
@@ -420,7 +425,7 @@ def stat():
         m = re.search(rf"^{name} +(\d+) messages +(\d+) bytes$", text, re.M)
         if not m or (int(m[1]), int(m[2])) != (count[name], size[name]):
             die(f"{name}: {count[name]} messages of {size[name]} bytes, shown {m and m.groups()}")
-    n = sum(1 for e in truth() if isinstance(e, Insn) and e.kind == "i")
+    n = sum(1 for e in truth() if e.kind == "i")
     m = re.search(r"^instructions +(\d+)$", text, re.M)
     if "elf" in ARGS and (not m or int(m[1]) != n):
         die(f"{n} instructions, shown {m and m[1]}")
@@ -435,7 +440,7 @@ def records():
              "swap": "swap", "eret": "eret"}
     depth = int(ARGS.get("depth", 256))
     expected = [(e.pc, e.next, names.get(e.type)) for e in truth()
-                if isinstance(e, Insn) and e.kind == "i" and e.taken() and e.type in names]
+                if e.kind == "i" and e.taken and e.type in names]
     line = re.compile(r"(\d+) ([0-9a-f]+) ([0-9a-f]+) [0-9a-f]+ (\w+)")
     found = [(int(m[2], 16) & ~1, int(m[3], 16) & ~1, m[4]) for m in map(line.match, output()) if m]
     # what led out of user space was a trap: it is in the records, too, as STE says
@@ -451,11 +456,9 @@ def samples():
     """"IP FROM/TO/...": each stack is a run of the truth's branches that ends before that instruction"""
     taken, at = [], collections.defaultdict(list)
     for e in truth():
-        if not isinstance(e, Insn):
-            continue
         if e.kind == "i":
             at[e.pc].append(len(taken))
-        if e.taken():
+        if e.taken:
             taken.append((e.pc, e.next))
     entry = re.compile(r"0x([0-9a-f]+)/0x([0-9a-f]+)/")
     number = position = full = 0
@@ -497,11 +500,11 @@ def profile():
             else:
                 edges[a, b] += n
     count, taken = collections.Counter(), collections.Counter()
-    for e in truth():
-        if isinstance(e, Insn) and e.kind == "i" and elf.code(e.pc, 2):
-            count[e.pc] += 1
-            if e.taken() and e.type != "eret" and elf.code(e.next, 2):
-                taken[e.pc, e.next] += 1
+    for e, n in collections.Counter(truth()).items():
+        if e.kind == "i" and elf.code(e.pc, 2):
+            count[e.pc] += n
+            if e.taken and e.type != "eret" and elf.code(e.next, 2):
+                taken[e.pc, e.next] += n
     change = collections.Counter()
     for a, b, n in runs:
         change[a] += n
@@ -525,7 +528,7 @@ def calls():
     with open(ARGS["lines"]) as f:
         found = [(int(m[2], 16), int(m[5], 16)) for m in map(line.match, f) if m]
     expected = [(e.pc, e.next) for e in truth()
-                if isinstance(e, Insn) and e.kind == "i" and e.taken() and e.type in CALLS | RETURNS]
+                if e.kind == "i" and e.taken and e.type in CALLS | RETURNS]
     if found != expected or len(found) < 1000:
         i = next((i for i, (a, b) in enumerate(zip(found, expected)) if a != b), min(len(found), len(expected)))
         die(f"call or return {i} of {len(expected)}, shown {len(found)}: {found[i:i + 1]}, ran {expected[i:i + 1]}")
@@ -537,7 +540,7 @@ def database():
     db = sqlite3.connect(ARGS["db"])
     word = (1 << 64) - 1
     rows = [(a & word, b & word) for a, b in db.execute("SELECT ip, to_ip FROM samples WHERE id > 0 ORDER BY id")]
-    ran = [e for e in truth() if isinstance(e, Insn)]
+    ran = list(truth())
     if ARGS["kind"] == "samples":
         known = {e.pc for e in ran if e.kind == "i"}
         paths = db.execute("SELECT COUNT(*) FROM call_paths").fetchone()[0]
@@ -546,7 +549,7 @@ def database():
             die(f"{len(rows)} samples of {count} instructions, {paths} call paths")
         print(f"true: {len(rows)} samples, {paths} call paths")
         return
-    taken = [(e.pc, e.next) for e in ran if e.kind == "i" and e.taken()]
+    taken = [(e.pc, e.next) for e in ran if e.kind == "i" and e.taken]
     shown = [r for r in rows if r[0] and r[1]]
     # an ecall is shown with where trace ended, as 0
     if shown != taken or len(shown) < 1000:
@@ -555,7 +558,7 @@ def database():
     found = dict(db.execute("SELECT s.name, COUNT(*) FROM calls c JOIN call_paths p ON c.call_path_id = p.id "
                             "JOIN symbols s ON p.symbol_id = s.id GROUP BY s.name"))
     elf = Elf(ARGS["elf"])
-    entered = collections.Counter(e.next for e in ran if e.kind == "i" and e.type in CALLS and e.taken())
+    entered = collections.Counter(e.next for e in ran if e.kind == "i" and e.type in CALLS and e.taken)
     for name in ("load", "draw", "shade", "fib"):
         n = sum(c for at, c in entered.items() if name in elf.functions_at(at))
         if not n or found.get(name) != n:
