@@ -125,7 +125,7 @@ def jobs():
 
 def guest():
     quote = lambda s: "'" + s.replace("'", "'\\''") + "'"
-    print("export HOME=/mnt/home PAGER=cat; mkdir -p $HOME /tmp/doc")
+    print("export HOME=/tmp/home PAGER=cat; mkdir -p $HOME /tmp/doc")
     # no field tells the CPU in what the pages show: so everything is on one
     print("taskset -p 1 $$ >/dev/null")
     for number, e, how, name, _ in jobs():
@@ -142,6 +142,7 @@ def guest():
         print(e.words.get("after", ":"))
         print(f"mkdir -p /mnt/{name}; cp *.{number} prog /mnt/{name}")
     print("for d in /tmp/doc/*; do cp -r $d/perf.data /mnt/${d##*/}/ 2>/dev/null; done")
+    print("cp -r $HOME /mnt/")
     # what comes behind the last recording is none of its
     print("recording 9999; exit 0")
 
