@@ -148,15 +148,15 @@ FLAGS = re.compile(r"(?:^|\s)(tr strt|tr end|hw int|[a-z][a-z ]*?)\s*$")
 
 
 class Lines:
-    """What all lines of a list have in common. What is behind the time is the same in many of them, and
-    looked at once."""
+    """What all lines of a list have in common. Many lines are equal behind the time: what() runs once
+    for all of these."""
 
     def __init__(self, elf):
         self.elf, self.last, self.number, self.heads = elf, 0, 0, set()
         self.known = {}
 
     def look(self, line, what):
-        """what() of the part behind the time"""
+        """what() of the part behind the time, which it gets as its second argument"""
         self.number += 1
         t = TIME.search(line)
         if t:

@@ -34,7 +34,7 @@
 
 #define NTRACE_SAMPLE_SIZE	KiB(4)
 
-/* As sizes of other options; 0 if it is none */
+/* A number, or one with a unit. parse_tag_value() takes "64Kx", too. Return: 0 if it is no size */
 static unsigned long long parse_size(const char *str)
 {
 	unsigned long long size;
