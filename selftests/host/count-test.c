@@ -682,6 +682,7 @@ static void compare_told(const struct nt_event *ev, int n, uint64_t counted, siz
 	for (; counted; counted--, ++*at) {
 		assert_int_equal(told.ev[*at].kind, NT_EV_BRANCH);
 		assert_false(told.ev[*at].flags & NT_EVF_LEFT);
+		assert_false(nt_type_is_trap(told.ev[*at].type));
 	}
 	for (i = 0; i < n; i++) {
 		if (ev[i].kind == NT_EV_COUNTED) {

@@ -208,6 +208,7 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 	w.high_generation = f->high ? f->high->generation : 0;
 	w.mode = f->mode;
 	w.reported_syncs = f->reported_syncs;
+	w.until_other = f->until_other;
 	if (c->nr_worlds && !memcmp(&c->worlds[c->world], &w, sizeof(w)))
 		return;
 	for (i = 0; i < c->nr_worlds; i++)
@@ -663,7 +664,8 @@ static bool learn_path(struct nt_counts *c, const struct nt_flow *f, const struc
 	path->insns = 0;
 	path->last = NT_EDGE_NONE;
 	for (i = 0; i < n; i++) {
-		if (ev[i].kind != NT_EV_BRANCH)
+		if (ev[i].kind != NT_EV_BRANCH ||
+		    (f->until_other && nt_type_is_trap(ev[i].type)))
 			return false;
 		path->insns += ev[i].insns;
 		k = path_find(c, path, &ev[i], recent);
@@ -819,13 +821,20 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 	return nr_others;
 }
 
-/* Up to the first that is no branch, or leads to nobody knows where.  Their number, or negative */
+/* Neither a trap, nor does it lead to nobody knows where. */
+static bool is_plain(const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) &&
+	       !(ev->flags & NT_EVF_LEFT);
+}
+
+/* Up to the first event that is no plain branch.  Their number, or negative */
 static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       int n)
 {
 	int i, ret;
 
-	for (i = 0; i < n && ev[i].kind == NT_EV_BRANCH && !(ev[i].flags & NT_EVF_LEFT); i++) {
+	for (i = 0; i < n && is_plain(&ev[i]); i++) {
 		c->stats.insns += ev[i].insns;
 		ret = count_branch(c, f, &ev[i]);
 		if (ret)

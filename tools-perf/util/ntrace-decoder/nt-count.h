@@ -45,6 +45,7 @@ struct world {
 	uint32_t low_generation, high_generation;
 	enum nt_mode mode;
 	uint32_t reported_syncs;
+	bool until_other;	/* no memo has a trap */
 };
 
 /* An address in a world; its number stands for it. */

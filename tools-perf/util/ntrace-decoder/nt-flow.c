@@ -320,6 +320,7 @@ static int finish_trap(struct nt_flow *f, struct batch *b, unsigned int type)
 	if (error)
 		return error;
 	add_branch(f, b, type, f->at.pc, to, 0);
+	b->end |= f->until_other;
 	nt_walk_go_to(f, to);
 	return 0;
 }

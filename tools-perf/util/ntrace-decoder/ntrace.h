@@ -955,7 +955,7 @@ static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
 
 /*
  * The same, for who must know what is between other events: counts up to the first that is no
- * BRANCH, or is one with NT_EVF_LEFT.  Writes that one and what is behind it, as nt_flow_next()
+ * BRANCH, is a trap, or has NT_EVF_LEFT.  Writes that one and what is behind it, as nt_flow_next()
  * would; before it, or where the window is consumed or the limit reached, a COUNTED event if any
  * branch was counted. The `insns` of the event behind that one tell nothing: how many instructions
  * retired is in the statistics.
