@@ -29,6 +29,12 @@ recording 1; $record --kcore -e ntrace//k -o on.data -- sh /tmp/on || status=1
 echo 0 >\$events/raw_syscalls/enable
 recording 2; $record --kcore -e ntrace//k -o on-off.data -- sh /tmp/on-off || status=1
 recording 3; $record -e ntrace//k -o none.data -- bounce || status=1
+cat >/tmp/both <<E
+qsort 1
+echo 1 >\$events/raw_syscalls/enable
+qsort 1
+E
+recording 4; $record --kcore -e ntrace// -o both.data -- sh /tmp/both || status=1
 exit \$status
 END
 guest one "$dir/guest.sh"
@@ -73,5 +79,19 @@ compare one 3 none b
 [ $? = 1 ] && grep -q '^different .* insns=0: the decoder reports an error' "$out" &&
 	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
 ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
+# User space is counted, and a window that does not fit is decoded again. Nothing is counted twice:
+# it comes to the same as event by event, which is how an interval is decoded.
+profile()	# NAME OPTION...
+{
+	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$dir/one/share/debug" \
+		--elf="$build/guest/bin/qsort" "${@:2}" "$dir/one/share/both.data" \
+		>"$dir/$1" 2>"$dir/$1.err"
+}
+profile counted && profile single --time=0%-100% && cmp "$dir/counted" "$dir/single" >"$dir/log" &&
+	cmp "$dir/counted.err" "$dir/single.err" >>"$dir/log" &&
+	grep -q 'the kernel was patched while recording' "$dir/counted.err" &&
+	[ "$(wc -l <"$dir/counted")" -ge 1000 ]
+ok $? "a program's profile, the kernel patched meanwhile: $(wc -l <"$dir/counted") lines" \
+	"$dir/log" "$dir/counted.err" "$dir/single.err"
 [ $failures != 0 ] || rm -rf "$dir/one"
 finish

@@ -45,6 +45,7 @@ struct reader {
 	const char *other;	/* another file that there is trace of */
 	bool found;		/* there is of the program's */
 	bool kernel;		/* the program is the kernel, of which there is trace */
+	bool no_kernel;		/* there is trace of the kernel, which is not the program */
 };
 
 /* -------------------------------------------------------------- counts -- */
@@ -236,6 +237,7 @@ static uint64_t own(struct reader *rd, const struct perf_place *place, uint64_t 
 	file = find_file(rd, place->dso);
 	if (file == FILE_OTHER) {
 		found_other(rd, rd->files[rd->last].dso);
+		rd->no_kernel |= is_kernel(place->dso);
 		return PROFILE_ELSEWHERE;
 	}
 	/* the kernel runs at the addresses of vmlinux: there are no offsets in a file */
@@ -428,6 +430,8 @@ static uint64_t own_at(struct native *n, const struct rec_space *space, uint64_t
 	uint64_t h = (addr ^ (uintptr_t)space) * 0x9e3779b97f4a7c15ull;
 	struct known *k = &n->known[h >> 50 & (KNOWN - 1)];
 
+	if (n->rd.no_kernel && rec_is_kernel(&n->rec, addr))
+		return PROFILE_ELSEWHERE;
 	if (k->addr != addr || k->space != space || k->generation != n->generation) {
 		*k = (struct known){ .space = space, .addr = addr, .generation = n->generation };
 		look_up(n, k);
@@ -440,9 +444,9 @@ static uint64_t own_at(struct native *n, const struct rec_space *space, uint64_t
 static void take_branch(void *ctx, const struct rec_sample *s)
 {
 	struct native *n = ctx;
-	const struct rec_space *space = rec_task_space(&n->rec, s->task);
 	struct where *w = find_thread(&n->rd, s->tid, s->cpu);
-	uint64_t from = own_at(n, space, s->ip, &w->bias), to = own_at(n, space, s->addr, &w->bias);
+	uint64_t from = own_at(n, s->space, s->ip, &w->bias);
+	uint64_t to = own_at(n, s->space, s->addr, &w->bias);
 
 	on_branch(&n->rd, w, rec_interval(&n->rec, s->time), rec_line_flags(s->flags), from, to);
 }
@@ -463,7 +467,7 @@ static void take_reach(void *ctx, const struct rec_sample *s)
 	struct native *n = ctx;
 	struct where *w = find_thread(&n->rd, s->tid, s->cpu);
 
-	go_on(w, own_at(n, rec_task_space(&n->rec, s->task), s->addr, &w->bias));
+	go_on(w, own_at(n, s->space, s->addr, &w->bias));
 }
 
 static void take_gone(void *ctx, const struct rec_task *task)

@@ -37,9 +37,6 @@ struct nt_counts *rec_count(const struct rec_queue *q)
 	struct rec *rec = q->rec;
 	const struct rec_output *out = rec->output;
 
-	/* nt-session-replay.c may decode a window twice, and counts cannot be taken back. */
-	if (q->s.patches)
-		return NULL;
 	if (!out->edge || rec->trace.nr_wanted || q->s.guest || !rec_flow_is_chosen(q) ||
 	    (q->space && !is_countable(out, q->space)))
 		return NULL;

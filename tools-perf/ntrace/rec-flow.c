@@ -21,13 +21,14 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 {
 	return (struct rec_sample){
 		.time = q->s.time, .cpu = q->s.cpu, .pid = q->pid, .tid = q->s.tid, .task = q->task,
-		.kernel_at_end = q->s.kernel_at_end,
+		.space = q->space, .kernel_at_end = q->s.kernel_at_end,
 	};
 }
 
 static bool is_wanted_at(const struct rec_queue *q, uint64_t time)
 {
-	return rec_flow_is_chosen(q) && rec_time_is_wanted(q->rec, time);
+	return (q->seen == q->rec->notes_done ? q->chosen : rec_flow_is_chosen(q)) &&
+	       rec_time_is_wanted(q->rec, time);
 }
 
 static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,

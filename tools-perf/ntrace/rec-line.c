@@ -30,7 +30,7 @@ static struct perf_place place_of(struct rec *rec, const struct rec_sample *s, u
 {
 	struct perf_place place = { .addr = addr };
 
-	if (!rec_place(rec, rec_task_space(rec, s->task), addr, &place.dso, &place.offset))
+	if (!rec_place(rec, s->space, addr, &place.dso, &place.offset))
 		place.dso = NULL;
 	return place;
 }

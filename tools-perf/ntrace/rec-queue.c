@@ -21,15 +21,21 @@ void rec_queue_set_tid(struct rec_queue *q, int tid)
 	q->s.tid = tid < 0 ? -1 : tid;
 	q->task = NULL;
 	q->space = NULL;
+	q->seen = 0;
 }
 
 /* As late as can be: a window is entered before all that comes before its time is known. */
 static void look_up_task(struct rec_queue *q)
 {
+	/* Only other events change what is known. */
+	if (q->seen == q->rec->notes_done)
+		return;
+	q->seen = q->rec->notes_done;
 	if (!q->task && q->s.tid >= 0)
 		q->task = rec_task_get(q->rec, q->s.tid, q->s.cpu);
 	q->pid = q->task && q->task->pid >= 0 ? q->task->pid : q->s.tid;
 	q->space = rec_task_space(q->rec, q->task);
+	q->chosen = rec_flow_is_chosen(q);
 }
 
 static void set_tid(struct nt_session_queue *s, pid_t tid)
@@ -139,6 +145,7 @@ static const struct nt_session_host host = {
 	.knows = knows_task,
 	.set_tid = set_tid,
 	.event = on_event,
+	.plain_branches = true,
 	.range = rec_flow_range,
 	.branch = rec_flow_branch,
 	.start = rec_flow_start,

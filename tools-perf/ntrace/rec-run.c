@@ -150,6 +150,7 @@ static void on_exec(struct rec *rec, int tid)
 
 static void on_note(struct rec *rec, const struct rec_note *n)
 {
+	rec->notes_done++;
 	switch (n->type) {
 	case NT_PERFDATA_MMAP:
 	case NT_PERFDATA_MMAP2:
@@ -223,6 +224,7 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 	size_t i;
 
 	rec->output = output;
+	rec->notes_done = 1;
 	make_queues(rec);
 	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	if (!ready)

@@ -224,6 +224,7 @@ struct rec_sample {
 	unsigned int type;		/* enum nt_type; NT_TYPE_NONE where trace begins or ends */
 	int cpu, pid, tid;
 	struct rec_task *task;		/* NULL: not known */
+	struct rec_space *space;	/* its; NULL: it has none */
 	bool kernel_at_end;		/* the kernel's code was that of the recording's end */
 };
 
@@ -278,6 +279,8 @@ struct rec_queue {
 	struct rec_task *task;
 	struct rec_space *space;
 	int pid;
+	size_t seen;		/* notes before these were looked up; 0: not looked up ... */
+	bool chosen;		/* ... and this */
 };
 
 static inline struct rec_queue *rec_queue_of(struct nt_session_queue *s)
@@ -355,6 +358,7 @@ struct rec {
 	struct nt_session_interval *wanted;	/* its */
 	struct rec_queue **queue;
 	unsigned int nr_queues;
+	size_t notes_done;		/* that had effect, and 1 */
 	struct rec_note *note;	/* in the order of time */
 	size_t nr_notes;
 	struct rec_map names;	/* that notes have, each once: by a hash */
@@ -420,7 +424,7 @@ static inline unsigned int rec_interval(const struct rec *rec, uint64_t time)
 
 static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
 {
-	return nt_session_time_is_wanted(&rec->trace, time);
+	return !rec->trace.nr_wanted || nt_session_time_is_wanted(&rec->trace, time);
 }
 
 /* Decode all that was chosen. */

@@ -148,7 +148,7 @@ static void take_run(void *ctx, const struct rec_sample *sample, uint32_t insns)
 	set_process(s, o, s->by_cpu ? -1 : sample->pid);
 	o->track->core = sample->cpu;
 	o->code = kernel ? rec_code_kernel(&s->rec, sample->kernel_at_end) :
-			   rec_code_user(&s->rec, rec_task_space(&s->rec, sample->task));
+			   rec_code_user(&s->rec, sample->space);
 	o->pc = sample->ip;
 	o->insns = insns;
 	o->space = s->spaces;

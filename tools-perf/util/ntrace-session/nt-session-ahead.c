@@ -104,6 +104,7 @@ void nt_session_ahead_reset(struct nt_session_queue *q)
 	q->pace.insns = q->pace.time = 0;
 	q->span = (struct nt_session_span) { .to = q->span.to };
 	q->nr = q->pos = 0;
+	q->losses = 0;
 }
 
 /* Room for two batches behind the events that wait for the end of their span */

@@ -9,6 +9,15 @@
 /* Beyond this number, a difference extends the range before it. */
 #define PATCHES_MAX	4096
 
+static void note_lines(struct nt_session_patches *p, uint64_t start, uint64_t end)
+{
+	uint64_t line;
+
+	for (line = start >> NT_SESSION_PATCHES_LINE; line <= (end - 1) >> NT_SESSION_PATCHES_LINE;
+	     line++)
+		p->lines[line / 64 % 128] |= 1ull << line % 64;
+}
+
 static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
 {
 	struct nt_session_patch *before, *bigger;
@@ -19,6 +28,7 @@ static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
 	before = at ? &p->patch[at - 1] : NULL;
 	if (before && (start <= before->end || p->nr == PATCHES_MAX)) {
 		before->end = end > before->end ? end : before->end;
+		note_lines(p, before->start, before->end);
 		return 0;
 	}
 	bigger = realloc(p->patch, (p->nr + 1) * sizeof(*bigger));
@@ -27,6 +37,7 @@ static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
 	p->patch = bigger;
 	memmove(bigger + at + 1, bigger + at, (p->nr++ - at) * sizeof(*bigger));
 	bigger[at] = (struct nt_session_patch){ start, end, false };
+	note_lines(p, start, end);
 	return 0;
 }
 
@@ -69,6 +80,8 @@ const struct nt_session_patch *nt_session_patches_find(const struct nt_session_p
 {
 	size_t from = 0, to = p->nr;
 
+	if (!to || end <= p->patch[0].start || start >= p->patch[to - 1].end)
+		return NULL;
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 

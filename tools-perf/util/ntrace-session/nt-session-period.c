@@ -69,6 +69,12 @@ uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest;
 
+	/* The usual case takes one division, and the processor does the shorter one faster. */
+	if (a <= UINT32_MAX && b <= UINT32_MAX) {
+		a *= b;
+		return (a | c) <= UINT32_MAX ? (uint32_t)a / (uint32_t)c : a / c;
+	}
+
 	return divide(a, b, &c, &rest);
 }
 

@@ -413,6 +413,7 @@ static int came_otherwise(struct nt_session_queue *q)
 	}
 	/* A decoder that is given the same does the same: this is for errors of ours. */
 	q->replay.left = 0;
+	q->replay.recount = false;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, 0,
 				    "the trace at %#" PRIx64 " was not decoded twice alike",
 				    q->window->offset);
@@ -456,19 +457,58 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 	return ntrace_info_ticks(q->session->info, limit) >> q->ts_shift;
 }
 
+/* Take new events in. A loss may be none, with the other copy of the kernel. */
+static int take_in(struct nt_session_queue *q, int n)
+{
+	int i;
+
+	for (i = 0; i < n && q->patches; i++)
+		q->losses += q->ev[q->nr + i].kind == NT_EV_LOSS;
+	q->nr += n > 0 ? n : 0;
+	return n;
+}
+
+static int decode_events(struct nt_session_queue *q, unsigned int max)
+{
+	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
+}
+
+/*
+ * Is it clear where the task is? Which of two copies of the kernel ran must be found out event by
+ * event, and a trap ends the counting.
+ */
+static bool can_count(const struct nt_session_queue *q)
+{
+	const struct nt_event *last = &q->ev[q->nr - 1];
+
+	return last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT) &&
+	       nt_session_replay_may_count(q);
+}
+
+static bool is_in_patched(struct nt_session_queue *q)
+{
+	return q->patches && q->host->is_kernel(q, q->ev[q->nr - 1].to);
+}
+
 /*
  * Whoever wants sums gets branches one by one behind everything else, until it is clear where the
  * task is.
  */
 static int decode_flow(struct nt_session_queue *q)
 {
-	struct nt_counts *counts = q->host->counts ? q->host->counts(q) : NULL;
-	int n = nt_flow_next(q->flow, q->ev + q->nr, counts ? FIRST : NT_SESSION_BATCH), more;
-	const struct nt_event *last = q->ev + q->nr + n - 1;
+	struct nt_counts *counts = q->host->counts && nt_session_replay_may_count(q) ?
+				   q->host->counts(q) : NULL;
+	int n = decode_events(q, counts ? FIRST : NT_SESSION_BATCH), more;
 
-	if (!counts || n <= 0 || last->kind != NT_EV_BRANCH || last->flags & NT_EVF_LEFT)
+	if (!counts || n <= 0 || !can_count(q))
 		return n;
-	more = nt_flow_count_until(q->flow, counts, q->ev + q->nr + n, NT_SESSION_BATCH);
+	if (is_in_patched(q)) {
+		more = decode_events(q, NT_SESSION_BATCH - FIRST);
+	} else {
+		q->replay.counted = true;
+		more = take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr,
+						      NT_SESSION_BATCH));
+	}
 	return more < 0 ? more : n + more;
 }
 
@@ -485,15 +525,13 @@ static int decode(struct nt_session_queue *q, uint64_t limit)
 		return n;
 	ticks = ticks < turn ? ticks : turn;
 	if (q->quick) {
-		n = nt_session_quick_next(q->quick, q->ev + q->nr, NT_SESSION_BATCH, ticks);
+		n = take_in(q, nt_session_quick_next(q->quick, q->ev + q->nr, NT_SESSION_BATCH,
+						     ticks));
 	} else {
 		nt_flow_limit(q->flow, ticks);
 		n = decode_flow(q);
 	}
-	if (n < 0)
-		return q->host->broken(q, n);
-	q->nr += n;
-	return n;
+	return n < 0 ? q->host->broken(q, n) : n;
 }
 
 static bool is_at_limit(const struct nt_session_queue *q)
@@ -611,7 +649,7 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	int err;
 
-	if (q->replay.left)
+	if (q->replay.left && !nt_session_replay_is_recounted(q, ev))
 		return pass_over(q, ev);
 	if (nt_session_replay_loss(q, ev)) {
 		decode_again(q);
@@ -656,10 +694,14 @@ int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until)
 		if (q->pos == q->span.end)
 			continue;
 		ev = q->ev[q->pos];
-		if (nt_session_queue_event_time(q, &ev) > until)
+		if (!nt_session_plain_ends_before(q, until) &&
+		    nt_session_queue_event_time(q, &ev) > until)
 			break;
 		q->pos++;
+		q->losses -= q->patches && ev.kind == NT_EV_LOSS;
 		err = use_event(q, &ev);
+		if (!err && q->host->plain_branches && ev.kind == NT_EV_BRANCH)
+			err = nt_session_plain_use(q, until);
 		if (err)
 			return err;
 	}

@@ -11,6 +11,9 @@
  * that others change. What was used of the window must come out the same, and is
  * passed over. If it does not, or the message still does not fit, the loss is
  * real, and the last turn is taken back.
+ *
+ * Where branches were counted, nobody knows how many events were used. Then the window is decoded
+ * once more as it was, event by event up to the loss, before the first turn.
  */
 #include <string.h>
 
@@ -96,6 +99,41 @@ bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *e
 	return --r->left || r->sum == r->used_sum;
 }
 
+/* A window that needed a turn is decoded event by event from there on. */
+bool nt_session_replay_may_count(const struct nt_session_queue *q)
+{
+	const struct nt_session_replay *r = &q->replay;
+
+	return !q->patches || (!r->nr && !r->failed && !r->left && !q->losses);
+}
+
+static void recount(struct nt_session_queue *q, const struct nt_event *loss)
+{
+	struct nt_session_replay *r = &q->replay;
+
+	q->kernel_at_end = r->first;
+	r->counted = false;
+	r->recount = true;
+	r->until = loss->offset;
+	r->used = r->used_sum = 0;
+	r->left = UINT64_MAX;
+}
+
+bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	struct nt_session_replay *r = &q->replay;
+
+	if (!r->recount)
+		return false;
+	if (ev->kind != NT_EV_LOSS || ev->offset < r->until) {
+		nt_session_replay_note(q, ev, 1);
+		return false;
+	}
+	r->recount = false;
+	r->left = 0;
+	return true;
+}
+
 static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint64_t time)
 {
 	const struct nt_session_replay *r = &q->replay;
@@ -119,6 +157,10 @@ bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *e
 	time = ev->flags & NT_EVF_TIME && ev->time ? ev->time - 1 : 0;
 	if (nt_session_loss(ev->reason) != NT_SESSION_LOSS_FLOW || !can_turn(q, ev, time))
 		return false;
+	if (r->counted) {
+		recount(q, ev);
+		return true;
+	}
 	r->at = ev->offset;
 	r->turn[r->nr++] = time;
 	r->trial = true;

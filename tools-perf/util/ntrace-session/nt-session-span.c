@@ -63,7 +63,7 @@ bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, 
 /* When instruction number @insn of the span retired */
 uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn)
 {
-	if (insn >= s->insns)
+	if (insn >= s->insns || s->from == s->to)
 		return s->to;
 	return s->from + nt_session_scale(s->to - s->from, insn, s->insns);
 }

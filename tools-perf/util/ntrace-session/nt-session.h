@@ -14,6 +14,7 @@
  *	nt-session-ahead.c	events that wait for the next time that a message tells
  *	nt-session-replay.c	a window once more, where the kernel was patched in it
  *	nt-session-doubt.c	does the trace fit both copies of the kernel there?
+ *	nt-session-plain.c	branches behind branches, at once
  *	nt-session-quick.c	addresses only, without code
  *	nt-session-span.c	the time of each instruction, between those that messages tell
  *	nt-session-time.c	timestamps that wrap
@@ -376,7 +377,25 @@ struct nt_session_patch {
 struct nt_session_patches {
 	struct nt_session_patch *patch;	/* in the order of addresses */
 	size_t		nr;
+	uint64_t	lines[128];	/* a bit for each line that has one, by its lowest bits */
 };
+
+#define NT_SESSION_PATCHES_LINE	6	/* a line has 64 bytes */
+
+/* Is [start, end) near one? False: certainly not */
+static inline bool nt_session_patches_maybe(const struct nt_session_patches *p, uint64_t start,
+					    uint64_t end)
+{
+	uint64_t line = start >> NT_SESSION_PATCHES_LINE;
+	const uint64_t last = (end - 1) >> NT_SESSION_PATCHES_LINE;
+
+	if (start >= end || last - line > 8)
+		return start < end;
+	for (; line <= last; line++)
+		if (p->lines[line / 64 % 128] >> line % 64 & 1)
+			return true;
+	return false;
+}
 
 /* Add the ranges where the copies differ: @len bytes at @addr of each; returns 0 or -ENOMEM */
 int nt_session_patches_compare(struct nt_session_patches *p, uint64_t addr, const uint8_t *first,
@@ -456,6 +475,8 @@ struct nt_session_host {
 	 * nt_session_flow_event(), and through that what follows here.
 	 */
 	int (*event)(struct nt_session_queue *q, const struct nt_event *ev, bool last);
+	/* event() does nothing with a branch behind another but range() and branch(). */
+	bool plain_branches;
 	/* NULL. Events that were used come once more, this was the last one of them. */
 	void (*restart)(struct nt_session_queue *q);
 	/* So many instructions have retired from q->pc on, one behind the other. */
@@ -495,6 +516,9 @@ struct nt_session_replay {
 	unsigned int	failed;		/* turns that were taken back */
 	bool		first;		/* the copy in use when the window began */
 	bool		trial;		/* the last turn may still be wrong */
+	bool		counted;	/* used, used_sum: without branches that were counted */
+	bool		recount;	/* find them out: all up to the loss at `until` was used */
+	uint64_t	until;
 };
 
 /* One decoder: follows one buffer, window by window. Part of what the host has for it */
@@ -540,6 +564,7 @@ struct nt_session_queue {
 	/* what the library gave and has not been used */
 	struct nt_event		*ev;
 	int			nr, pos, room;
+	unsigned int		losses;		/* of them */
 	struct nt_session_span	span;		/* that pos is in, or behind */
 	struct nt_session_pace	pace;		/* its period is the host's */
 	uint64_t		clock;		/* of samples by time, when the span began */
@@ -575,6 +600,13 @@ bool nt_session_queue_is_untimed(struct nt_session_queue *q);
 bool nt_session_queue_is_blind(struct nt_session_queue *q);
 /* When such an event happened, if it is used next */
 uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev);
+
+/* -------------------------------------------------- nt-session-plain.c -- */
+
+/* Is no event of the span later than that? */
+bool nt_session_plain_ends_before(const struct nt_session_queue *q, uint64_t until);
+/* Behind a branch: use those that come next, as far as they are plain, and not later than until. */
+int nt_session_plain_use(struct nt_session_queue *q, uint64_t until);
 
 /* -------------------------------------------------- nt-session-owner.c -- */
 
@@ -631,6 +663,10 @@ bool nt_session_replay_turn(struct nt_session_queue *q);
 bool nt_session_replay_take_back(struct nt_session_queue *q);
 /* An event that was used before came again. False: it was the last one, and they differ. */
 bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
+/* May branches be counted? They are used at once, and what was used may have to come again. */
+bool nt_session_replay_may_count(const struct nt_session_queue *q);
+/* Is the event, which comes again, the one up to which all was used? Then it is a new one. */
+bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev);
 /* A new event: true if the caller has to decode the window again before it is used. */
 bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev);
 
