@@ -17,11 +17,45 @@ static const struct argp_option options_list[] = {
 	{ 0 }
 };
 
+/* Text that many lines have */
+struct text {
+	unsigned int len;
+	char bytes[92];
+};
+
+/* Of a line, up to the second */
+struct head {
+	const struct rec_task *task;
+	int tid, cpu;
+	uint64_t second;
+	unsigned int generation;
+	struct text text;
+};
+
+struct place {
+	const struct rec_space *space;
+	uint64_t addr;
+	unsigned int generation;
+	struct text text;
+};
+
+#define HEADS	64
+#define PLACES	8192
+#define FLAGS	1024
+
+struct kept {
+	struct head heads[HEADS];
+	struct place places[PLACES];
+	struct text flags[FLAGS];
+};
+
 struct script {
 	struct rec_options options;
 	struct rec rec;
 	const char *file;
 	bool insns;
+	unsigned int generation;	/* of names and of what is mapped; from 1 on */
+	struct kept *kept;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -108,37 +142,64 @@ static void put_flags(unsigned int flags)
 	put_padded(text, 15);
 }
 
-static void put_digits(uint64_t value, int width)
+static void put_task(const struct rec_sample *s, uint64_t second)
 {
 	char text[24];
-
-	snprintf(text, sizeof(text), "%0*" PRIu64, width, value);
-	out_str(text);
-}
-
-static void put_head(const struct rec_sample *s)
-{
-	char text[16];
 
 	put_padded(s->task ? s->task->comm : "unknown", -16);
 	snprintf(text, sizeof(text), "%d", s->tid);
 	out_char(' ');
 	put_padded(text, -7);
 	out_str(" [");
-	put_digits(s->cpu, 3);
+	snprintf(text, sizeof(text), "%03d", s->cpu);
+	out_str(text);
 	out_str("] ");
-	snprintf(text, sizeof(text), "%" PRIu64, s->time / 1000000000);
+	snprintf(text, sizeof(text), "%" PRIu64, second);
 	put_padded(text, -5);
 	out_char('.');
-	put_digits(s->time % 1000000000, 9);
-	out_str(": ");
 }
 
-static void put_place(struct script *s, const struct rec_sample *sample, uint64_t addr)
+static void put_text(const struct text *text)
 {
-	uint64_t offset = 0;
-	const char *name = rec_symbol(&s->rec, sample->task, addr, &offset);
+	out_bytes(text->bytes, text->len);
+}
 
+/* What is put next, and is not longer than that, can be kept. */
+#define KEEP_ROOM	sizeof(((struct text *)NULL)->bytes)
+
+static void keep(struct text *text, size_t begin)
+{
+	size_t len;
+	const char *put = out_since(begin, &len);
+
+	text->len = (unsigned int)len;
+	memcpy(text->bytes, put, len);
+}
+
+static void put_head(struct script *s, const struct rec_sample *sample)
+{
+	const uint64_t second = sample->time / 1000000000;
+	struct head *h = &s->kept->heads[(unsigned int)sample->cpu % HEADS];
+	size_t begin;
+
+	if (h->generation == s->generation && h->task == sample->task && h->tid == sample->tid &&
+	    h->cpu == sample->cpu && h->second == second) {
+		put_text(&h->text);
+	} else {
+		begin = out_room(KEEP_ROOM);
+		put_task(sample, second);
+		*h = (struct head){ .task = sample->task, .tid = sample->tid, .cpu = sample->cpu,
+				    .second = second, .generation = s->generation };
+		keep(&h->text, begin);
+	}
+	out_digits(sample->time % 1000000000, 9);
+}
+
+/* Two numbers, and what is between */
+#define NAME_ROOM	(KEEP_ROOM - 40)
+
+static void put_symbol(const char *name, uint64_t addr, uint64_t offset)
+{
 	out_hex(addr);
 	out_char(' ');
 	if (!name) {
@@ -150,12 +211,48 @@ static void put_place(struct script *s, const struct rec_sample *sample, uint64_
 	out_hex(offset);
 }
 
+/* The same places come over and over. */
+static void put_place(struct script *s, const struct rec_sample *sample, uint64_t addr)
+{
+	const uint64_t h = (addr ^ (uintptr_t)sample->space) * 0x9e3779b97f4a7c15ull;
+	struct place *p = &s->kept->places[h >> 32 & (PLACES - 1)];
+	uint64_t offset = 0;
+	const char *name;
+	size_t begin;
+
+	if (p->addr == addr && p->space == sample->space && p->generation == s->generation) {
+		put_text(&p->text);
+		return;
+	}
+	name = rec_symbol(&s->rec, sample->task, addr, &offset);
+	begin = out_room(KEEP_ROOM);
+	put_symbol(name, addr, offset);
+	if (name && strlen(name) > NAME_ROOM)
+		return;
+	*p = (struct place){ .space = sample->space, .addr = addr, .generation = s->generation };
+	keep(&p->text, begin);
+}
+
+static void put_kind(struct script *s, unsigned int flags)
+{
+	struct text *text = &s->kept->flags[flags % FLAGS];
+	size_t begin;
+
+	if (!text->len) {
+		begin = out_room(KEEP_ROOM);
+		out_str(": branches: ");
+		put_flags(flags);
+		out_char(' ');
+		keep(text, begin);
+		return;
+	}
+	put_text(text);
+}
+
 static void put_branch(void *ctx, const struct rec_sample *sample)
 {
-	put_head(sample);
-	out_str("branches: ");
-	put_flags(sample->flags);
-	out_char(' ');
+	put_head(ctx, sample);
+	put_kind(ctx, sample->flags);
 	put_place(ctx, sample, sample->ip);
 	out_str(" => ");
 	put_place(ctx, sample, sample->addr);
@@ -164,8 +261,8 @@ static void put_branch(void *ctx, const struct rec_sample *sample)
 
 static void put_insn(void *ctx, const struct rec_sample *sample)
 {
-	put_head(sample);
-	out_str("instructions: ");
+	put_head(ctx, sample);
+	out_str(": instructions: ");
 	put_place(ctx, sample, sample->ip);
 	out_char('\n');
 }
@@ -186,9 +283,11 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 /* What was lost beside the trace, where it was found out */
 static void put_note(void *ctx, const struct rec_note *n)
 {
+	struct script *s = ctx;
 	char text[120];
 
-	(void)ctx;
+	if (n->type != NT_PERFDATA_SWITCH && n->type != NT_PERFDATA_SWITCH_CPU_WIDE)
+		s->generation++;
 	if (!n->lost)
 		return;
 	snprintf(text, sizeof(text), "# lost time %" PRIu64 ".%09" PRIu64 " cpu %d: %" PRIu64 " %s\n",
@@ -207,11 +306,14 @@ int cmd_script(int argc, char **argv)
 		.doc = "Print what a perf.data has trace of, without perf.",
 		.children = children,
 	};
-	struct script s = { .insns = false };
+	struct script s = { .generation = 1 };
 	struct rec_output output = { .loss = put_loss, .note = put_note, .ctx = &s };
 	int status;
 
 	parse_arguments(&argp, argc, argv, &s);
+	s.kept = calloc(1, sizeof(*s.kept));
+	if (!s.kept)
+		die("%s", nt_strerror(NT_ENOMEM));
 	if (s.insns)
 		output.insn = put_insn;
 	else
@@ -220,6 +322,7 @@ int cmd_script(int argc, char **argv)
 	rec_run(&s.rec, &output);
 	out_flush();
 	out_free();
+	free(s.kept);
 	status = rec_status(&s.rec);
 	rec_free(&s.rec);
 	rec_options_free(&s.options);

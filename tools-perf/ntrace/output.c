@@ -181,6 +181,22 @@ void out_hex(uint64_t value)
 		*--p = "0123456789abcdef"[value & 15];
 }
 
+/* At least so many digits, with zeros on the left */
+void out_digits(uint64_t value, unsigned int width)
+{
+	char *p;
+	unsigned int digits = 1;
+	uint64_t rest;
+
+	for (rest = value; rest >= 10; rest /= 10)
+		digits++;
+	digits = digits > width ? digits : width;
+	need(digits);
+	out.used += digits;
+	for (p = out.text + out.used; digits--; value /= 10)
+		*--p = (char)('0' + value % 10);
+}
+
 void out_dec(uint64_t value)
 {
 	char text[ROOM], *p = text + ROOM;
