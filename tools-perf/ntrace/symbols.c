@@ -321,6 +321,23 @@ struct symbols *symbols_of_memory(void *elf, size_t size, unsigned int xlen)
 	return s;
 }
 
+/* The caller's to free; NULL: the line has no function */
+static char *kallsyms_function(const char *line, uint64_t *addr)
+{
+	char *end;
+
+	*addr = strtoull(line, &end, 16);
+	if (!*addr || end[0] != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
+		return NULL;
+	end += 3;
+	if (*end == '$' || !strncmp(end, ".L", 2))
+		return NULL;
+	end = strndup(end, strcspn(end, " \t\n"));
+	if (!end)
+		die("%s", nt_strerror(NT_ENOMEM));
+	return end;
+}
+
 /*
  * Lines "ADDRESS TYPE NAME", and "[MODULE]" behind a tab; data and local labels are left out. Of
  * several at an address the last counts, as with perf, which takes the others for empty.
@@ -329,15 +346,14 @@ struct symbols *symbols_of_kallsyms(const char *path)
 {
 	struct symbols *s = new_symbols();
 	FILE *f = fopen(path, "re");
-	unsigned long long addr;
-	size_t room = 0;
-	char *name, type;
+	size_t room = 0, line_room = 0;
+	char *line = NULL, *name;
+	uint64_t addr;
 
-	while (f && fscanf(f, "%llx %c %ms%*[^\n]", &addr, &type, &name) == 3) {
-		if (!addr || !strchr("tTwW", type) || *name == '$' || !strncmp(name, ".L", 2)) {
-			free(name);
+	while (f && getline(&line, &line_room, f) > 0) {
+		name = kallsyms_function(line, &addr);
+		if (!name)
 			continue;
-		}
 		if (s->n == room) {
 			room = room ? 2 * room : 4096;
 			s->list = reallocarray(s->list, room, sizeof(*s->list));
@@ -349,6 +365,7 @@ struct symbols *symbols_of_kallsyms(const char *path)
 		s->list[s->n] = (struct symbol){ addr, 0, name, (unsigned int)s->n };
 		s->n++;
 	}
+	free(line);
 	if (f)
 		fclose(f);
 	sort(s);

@@ -2,6 +2,8 @@
 /*
  * Whose the trace of an event that follows tasks is, as far as Ownership messages tell it.
  */
+#include <string.h>
+
 #include "nt-session.h"
 
 #define CSR_SCONTEXT	0x5a8
@@ -73,6 +75,21 @@ static bool is_switched_behind(struct nt_session_queue *q, const struct nt_param
 	return writes;
 }
 
+/* An Ownership message that begins before *at, the last one: where. False: there is none. */
+static bool find_before(const struct nt_session_queue *q, const struct nt_params *params,
+			size_t *at, struct nt_msg *msg)
+{
+	const uint8_t *p;
+
+	while ((p = memrchr(q->data, NT_TCODE_OWNERSHIP << 2, *at))) {
+		*at = (size_t)(p - q->data);
+		if ((p == q->data || (p[-1] & 3) == 3) &&
+		    nt_msg_decode(params, p, q->data_len - *at, msg) > 0 && is_scontext(msg, params))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The kernel tells the next task's number before the event of the previous one
  * stops. In an event that follows tasks that is no switch: trace ends before the
@@ -97,31 +114,22 @@ uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_sess
 				const struct nt_params *params)
 {
 	const size_t none = SIZE_MAX;
-	size_t at = 0, first = none, last = none, own = none;
-	pid_t first_tid = 0, tid;
+	size_t at = q->data_len, last = none;
 	struct nt_msg msg;
-	int n;
+	pid_t tid = 0;
 
 	if (w->shared || w->orphan || !w->of_task || w->tid <= 0 ||
 	    !(w->hw_id & NTRACE_HW_ID_PRIV_S))
 		return UINT64_MAX;
-	while (at < q->data_len) {
-		n = nt_msg_decode(params, q->data + at, q->data_len - at, &msg);
-		if (!n)
-			break;
-		if (n > 0 && is_scontext(&msg, params)) {
-			last = at + msg.idle;
-			tid = (pid_t)(msg.process >> 5);
-			own = tid == w->tid ? last : own;
-			first_tid = first == none ? tid : first_tid;
-			first = first == none ? last : first;
-		}
-		at += n > 0 ? (size_t)n : msg.skip;
+	while (tid != w->tid && find_before(q, params, &at, &msg)) {
+		last = last == none ? at : last;
+		tid = (pid_t)(msg.process >> 5);
 	}
-	if (own == none)
-		return first_tid > 0 && q->host->knows(q, first_tid) ? UINT64_MAX : 0;
+	/* none tells the task: this is the first one */
+	if (tid != w->tid)
+		return tid > 0 && q->host->knows(q, tid) ? UINT64_MAX : 0;
 	if (params->profile == NT_PROFILE_TT_DFD &&
-	    (own == last || is_switched_behind(q, params, last)))
+	    (at == last || is_switched_behind(q, params, last)))
 		return UINT64_MAX;
-	return w->offset + own - q->rest;
+	return w->offset + at - q->rest;
 }
