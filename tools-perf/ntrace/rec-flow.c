@@ -66,30 +66,46 @@ int rec_flow_loss(struct nt_session_queue *s, enum nt_session_loss code, uint64_
 	return 0;
 }
 
-/* So many instructions have retired from q->s.pc on, one behind the other. */
-int rec_flow_range(struct nt_session_queue *s, uint32_t insns)
+static void put_run(struct rec_queue *q, uint32_t insns)
 {
-	struct rec_queue *q = rec_queue_of(s);
+	const struct rec_output *out = q->rec->output;
+	struct rec_sample sample = sample_of(q);
+
+	sample.ip = q->s.pc;
+	out->run(out->ctx, &sample, insns);
+}
+
+static void put_insns(struct rec_queue *q, uint32_t insns)
+{
 	const struct rec_output *out = q->rec->output;
 	struct rec_sample sample = sample_of(q);
 	struct nt_insn insn;
 	uint32_t nth = 0;
 
-	if (is_wanted_at(q, q->s.time)) {
-		q->rec->insns += insns;
-		sample.ip = q->s.pc;
-		if (insns && out->run)
-			out->run(out->ctx, &sample, insns);
-	}
-	if (!insns || !out->insn || !rec_flow_is_chosen(q))
-		return 0;
 	nt_path_linear(q->s.path, rec_queue_code(q, q->s.pc), q->s.pc, insns);
 	while (nt_path_insn(q->s.path, &insn) > 0) {
 		sample.ip = insn.pc;
-		sample.time = nt_session_ahead_time(s, ++nth);
+		sample.time = nt_session_ahead_time(&q->s, ++nth);
 		if (rec_time_is_wanted(q->rec, sample.time))
 			out->insn(out->ctx, &sample);
 	}
+}
+
+/* So many instructions have retired from q->s.pc on, one behind the other. */
+int rec_flow_range(struct nt_session_queue *s, uint32_t insns)
+{
+	struct rec_queue *q = rec_queue_of(s);
+	const struct rec_output *out = q->rec->output;
+
+	if (!insns)
+		return 0;
+	if (is_wanted_at(q, q->s.time)) {
+		q->rec->insns += insns;
+		if (out->run)
+			put_run(q, insns);
+	}
+	if (out->insn && rec_flow_is_chosen(q))
+		put_insns(q, insns);
 	return 0;
 }
 

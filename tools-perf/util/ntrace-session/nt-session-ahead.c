@@ -130,15 +130,3 @@ int nt_session_ahead_room(struct nt_session_queue *q)
 	q->room = room;
 	return 0;
 }
-
-/*
- * When the instruction retired that is @insns behind the last event. Other events of the
- * session were there already: code is read through the mappings that they tell of, so
- * nothing is before them.
- */
-uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns)
-{
-	if (!q->timed)
-		return q->time;
-	return MAX(nt_session_span_at(&q->span, q->span.done + insns), q->session->reached);
-}

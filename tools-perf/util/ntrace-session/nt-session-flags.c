@@ -39,8 +39,8 @@ bool nt_session_is_ecall(struct nt_code *code, uint64_t addr)
 	return code && nt_code_insn(code, addr, &insn) > 0 && insn.raw == ECALL;
 }
 
-uint32_t nt_session_branch_flags(const struct nt_event *ev, struct nt_code *code,
-				 uint64_t *syscall_ip)
+uint32_t nt_session_trap_flags(const struct nt_event *ev, struct nt_code *code,
+			       uint64_t *syscall_ip)
 {
 	uint32_t flags = nt_session_flags(ev->type);
 	uint64_t none = 0;

@@ -437,14 +437,6 @@ bool nt_session_queue_is_blind(struct nt_session_queue *q)
 
 /* ----------------------------------------------------------------- events -- */
 
-/* When the event happened that is used next */
-uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev)
-{
-	uint64_t time = nt_session_ahead_time(q, ev->insns);
-
-	return time > q->time ? time : q->time;
-}
-
 uint64_t nt_session_queue_time(const struct nt_session_queue *q)
 {
 	return nt_session_queue_event_time(q, &q->ev[q->pos]);

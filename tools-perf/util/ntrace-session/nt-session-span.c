@@ -60,14 +60,6 @@ bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, 
 	return all && s->scan > first;
 }
 
-/* When instruction number @insn of the span retired */
-uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn)
-{
-	if (insn >= s->insns || s->from == s->to)
-		return s->to;
-	return s->from + nt_session_scale(s->to - s->from, insn, s->insns);
-}
-
 /* --- the clock of samples ------------------------------------------------------- */
 
 /* What so many instructions take; at the very beginning, a nanosecond each */

@@ -253,10 +253,24 @@ static inline uint64_t nt_session_span_stamp(const struct nt_params *params,
 	return nt_tstamp_behind(last, from, stamp, params->tstamp_bits);
 }
 
+/* a * b / c, cut, or UINT64_MAX; c is not 0 */
+uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c);
+
+/* When instruction number insn of the span retired. Most spans need a short division only. */
+static inline uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn)
+{
+	const uint64_t ns = s->to - s->from;
+
+	if (insn >= s->insns || !ns)
+		return s->to;
+	if (ns <= UINT16_MAX && s->insns <= UINT16_MAX)
+		return s->from + (uint32_t)(ns * insn) / (uint32_t)s->insns;
+	return s->from + nt_session_scale(ns, insn, s->insns);
+}
+
 bool nt_session_span_ends(const struct nt_event *ev);
 bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, int first, int nr,
 			  bool all);
-uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn);
 uint64_t nt_session_pace_of(const struct nt_session_pace *p, uint64_t insns);
 uint64_t nt_session_pace_advance(struct nt_session_pace *p, uint64_t insns, uint64_t time,
 				 bool cut);
@@ -321,8 +335,6 @@ uint64_t nt_session_period_begin(struct nt_session_period *p);
 /* So many units from one sample to the next, at least 1 */
 uint64_t nt_session_period_next(struct nt_session_period *p);
 
-/* a * b / c, cut, or UINT64_MAX; c is not 0 */
-uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c);
 
 /* The same, up or down by chance, so that its mean is exact */
 uint64_t nt_session_period_scale(struct nt_session_period *p, uint64_t a, uint64_t b, uint64_t c);
@@ -346,12 +358,20 @@ enum nt_session_flag {
 uint32_t nt_session_flags(unsigned int type);
 /* Is there an ECALL? code: of user space, NULL is not known */
 bool nt_session_is_ecall(struct nt_code *code, uint64_t addr);
+/* The same of a trap, or the return from one */
+uint32_t nt_session_trap_flags(const struct nt_event *ev, struct nt_code *code,
+			       uint64_t *syscall_ip);
 /*
  * Of a BRANCH. code: of user space at ev->from, wanted for traps only. syscall_ip: of the ECALL
  * that the task is in, 0 none, which is kept; NULL: the task is not known.
  */
-uint32_t nt_session_branch_flags(const struct nt_event *ev, struct nt_code *code,
-				 uint64_t *syscall_ip);
+static inline uint32_t nt_session_branch_flags(const struct nt_event *ev, struct nt_code *code,
+					       uint64_t *syscall_ip)
+{
+	if (ev->type == NT_TYPE_ERET || nt_type_is_trap(ev->type))
+		return nt_session_trap_flags(ev, code, syscall_ip);
+	return nt_session_flags(ev->type);
+}
 
 /* Kinds of losses; their numbers are perf's codes of errors */
 enum nt_session_loss {
@@ -598,8 +618,6 @@ uint64_t nt_session_queue_time(const struct nt_session_queue *q);
 bool nt_session_queue_is_untimed(struct nt_session_queue *q);
 /* ... and of a CPU, without telling whose it is? All of it will be the task's that ran last. */
 bool nt_session_queue_is_blind(struct nt_session_queue *q);
-/* When such an event happened, if it is used next */
-uint64_t nt_session_queue_event_time(const struct nt_session_queue *q, const struct nt_event *ev);
 
 /* -------------------------------------------------- nt-session-plain.c -- */
 
@@ -646,8 +664,29 @@ int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, ui
 void nt_session_ahead_reset(struct nt_session_queue *q);
 /* Room for two batches behind the events that wait for the end of their span */
 int nt_session_ahead_room(struct nt_session_queue *q);
-/* When the instruction retired that is so many behind the last event that was used */
-uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns);
+/*
+ * When the instruction retired that is so many behind the last event that was used. Other events of
+ * the session were there already: code is read through the mappings that they tell of, so nothing
+ * is before them.
+ */
+static inline uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns)
+{
+	uint64_t time;
+
+	if (!q->timed)
+		return q->time;
+	time = nt_session_span_at(&q->span, q->span.done + insns);
+	return time > q->session->reached ? time : q->session->reached;
+}
+
+/* When such an event happened, if it is used next */
+static inline uint64_t nt_session_queue_event_time(const struct nt_session_queue *q,
+						   const struct nt_event *ev)
+{
+	uint64_t time = nt_session_ahead_time(q, ev->insns);
+
+	return time > q->time ? time : q->time;
+}
 
 /* ------------------------------------------------- nt-session-replay.c -- */
 
