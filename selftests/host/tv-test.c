@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -692,74 +691,6 @@ static void test_writer_stops(void **state)
 	assert_int_equal(s.len, 10);
 }
 
-/* ---------------------------------------------------------------- speed */
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int discard(void *ctx, const uint8_t *buf, size_t len)
-{
-	(void)buf;
-	*(uint64_t *)ctx += len;
-	return 0;
-}
-
-#define INSNS 8000000u
-
-static void fill(struct nt_tv_writer *w)
-{
-	for (uint32_t i = 0; i < INSNS; i++) {
-		if (i % 6 == 5)
-			nt_tv_jump(w, i, i, 4);
-		else
-			nt_tv_step(w, i, i & 1 ? 2 : 4);
-	}
-}
-
-/* Prints; fails only when far off the mark, so that a loaded machine passes. */
-static void test_speed(void **state)
-{
-	static uint8_t chunk[65536];
-	uint8_t *all = malloc((size_t)INSNS * 16);
-	struct nt_tv_writer w;
-	struct nt_tv_reader r;
-	struct nt_tv_item it;
-	uint64_t bytes = 0, sum = 0;
-	double t, wr, rd;
-	size_t len;
-
-	(void)state;
-	assert_non_null(all);
-	assert_int_equal(nt_tv_writer_init(&w, &rv64, chunk, sizeof(chunk), discard, &bytes), 0);
-	t = now();
-	fill(&w);
-	assert_int_equal(nt_tv_flush(&w), 0);
-	wr = (double)bytes / (now() - t) * 1e-6;
-
-	assert_int_equal(nt_tv_writer_init(&w, &rv64, all, (size_t)INSNS * 16, NULL, NULL), 0);
-	fill(&w);
-	len = nt_tv_written(&w);
-	assert_int_equal(nt_tv_reader_init(&r, &rv64), 0);
-	t = now();
-	for (size_t at = 0; at < len;) {
-		int n = nt_tv_next(&r, all + at, len - at, &it);
-
-		assert_true(n > 0);
-		at += (size_t)n;
-		sum += it.value;
-	}
-	rd = (double)len / (now() - t) * 1e-6;
-	assert_true(sum);
-	free(all);
-	print_message("# writer %.0f MB/s, reader %.0f MB/s\n", wr, rd);
-	assert_true(wr > 50 && rd > 50);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -777,7 +708,6 @@ int main(void)
 		cmocka_unit_test(test_params),
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_writer_stops),
-		cmocka_unit_test(test_speed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
