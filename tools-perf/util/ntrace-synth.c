@@ -704,6 +704,8 @@ int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 static int passable(const struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 most,
 		    u64 *insns)
 {
+	const struct nt_session_patches *patches = q->nt->poked ? NULL : q->s.patches;
+	u64 pc = q->s.pc;
 	int i;
 
 	*insns = 0;
@@ -711,7 +713,11 @@ static int passable(const struct ntrace_queue *q, const struct nt_event *ev, int
 		if (ev[i].kind != NT_EV_BRANCH || !(q->nt->pass_types >> ev[i].type & 1) ||
 		    *insns + ev[i].insns >= most)
 			break;
+		/* nt_session_doubt() has to look where code that was patched may have run. */
+		if (patches && nt_session_patches_maybe(patches, pc, ev[i].from + 4))
+			break;
 		*insns += ev[i].insns;
+		pc = ev[i].to;
 	}
 	return i;
 }

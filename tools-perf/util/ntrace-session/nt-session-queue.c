@@ -664,8 +664,8 @@ static int pass(struct nt_session_queue *q, uint64_t until)
 {
 	int first = q->pos, n;
 
-	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap ||
-	    (q->patches && q->host->is_patched(q)))
+	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap || q->doubtful ||
+	    q->no_doubt)
 		return 0;
 	n = q->host->pass(q, until);
 	if (n > 0)

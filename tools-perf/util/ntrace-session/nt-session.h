@@ -488,7 +488,10 @@ struct nt_session_host {
 	/* Another task runs from here on, -1 unknown: sets q->tid. */
 	void (*set_tid)(struct nt_session_queue *q, pid_t tid);
 
-	/* NULL. Use up events that nobody looks at, not later than until: how many, or negative */
+	/*
+	 * NULL. Use up events that nobody looks at, not later than until: how many, or negative. None
+	 * of them is one up to which code that was patched may have run, if is_patched() says so.
+	 */
 	int (*pass)(struct nt_session_queue *q, uint64_t until);
 	/*
 	 * An event, at q->time. last: no other is from the same message, as far as is known. Calls
