@@ -357,6 +357,33 @@ static void all_records(void **state)
 	nt_perfdata_free(pd);
 }
 
+/* Two readers of the same bytes do not disturb each other. */
+static void read_again(void **state)
+{
+	struct nt_perfdata_record rec;
+	struct nt_perfdata *pd, *again = reader();
+
+	(void)state;
+	make_all();
+	pd = open_made();
+	first_half(pd);
+	assert_int_equal(nt_perfdata_open_again(again, pd), -NT_PERFDATA_EINVAL);
+	second_half(pd);
+	assert_int_equal(nt_perfdata_open_again(again, pd), 0);
+	assert_int_equal(nt_perfdata_open_again(again, pd), -NT_PERFDATA_EINVAL);
+	first_half(again);
+	assert_int_equal(nt_perfdata_next(pd, &rec), 0);
+	assert_int_equal(nt_perfdata_rewind(pd), 0);
+	first_half(pd);
+	second_half(again);
+	second_half(pd);
+	assert_int_equal(nt_perfdata_rewind(again), 0);
+	nt_perfdata_free(pd);
+	first_half(again);
+	second_half(again);
+	nt_perfdata_free(again);
+}
+
 static void events(void **state)
 {
 	struct nt_perfdata_event e;
@@ -564,7 +591,7 @@ static int open_slow(struct nt_perfdata *pd, size_t step, int *fd, pid_t *child)
 static void pipe_slow(void **state)
 {
 	static const size_t steps[] = { 1, 7, 1000, 1 << 20 };
-	struct nt_perfdata *pd;
+	struct nt_perfdata *pd, *again;
 	unsigned int i;
 	pid_t child;
 	int fd;
@@ -576,7 +603,14 @@ static void pipe_slow(void **state)
 		assert_int_equal(open_slow(pd, steps[i], &fd, &child), 0);
 		check_pipe(pd);
 		/* what came is kept */
+		again = reader();
+		assert_int_equal(nt_perfdata_open_again(again, pd), 0);
 		assert_int_equal(nt_perfdata_rewind(pd), 0);
+		check_pipe(again);
+		check_pipe(pd);
+		assert_int_equal(nt_perfdata_rewind(again), 0);
+		nt_perfdata_free(pd);
+		pd = again;
 		check_pipe(pd);
 		nt_perfdata_free(pd);
 		close(fd);
@@ -1385,6 +1419,27 @@ static void aux_samples(void **state)
 
 #ifdef HAVE_ZSTD
 
+/* A second reader finds them where the first one has put them. */
+static void read_samples_again(struct nt_perfdata *pd)
+{
+	struct nt_perfdata *again = reader();
+	struct nt_perfdata_record rec;
+	uint8_t bytes[16];
+
+	while (nt_perfdata_next(pd, &rec) == 1)
+		;
+	assert_int_equal(nt_perfdata_open_again(again, pd), 0);
+	assert_int_equal(nt_perfdata_rewind(pd), 0);
+	expect(again, &rec, NT_PERFDATA_SAMPLE);
+	assert_int_equal(rec.aux_sample.at, 0);
+	expect(again, &rec, NT_PERFDATA_SAMPLE);
+	expect_end(again);
+	assert_int_equal(nt_perfdata_read(again, rec.aux_sample.file, rec.aux_sample.at, bytes, 16), 8);
+	assert_memory_equal(bytes, "\x99\0\0\0\0\0\0\0", 8);
+	assert_int_equal(nt_perfdata_read(pd, rec.aux_sample.file, rec.aux_sample.at, bytes, 16), 8);
+	nt_perfdata_free(again);
+}
+
 /* Out of compressed records their bytes are there, too, at any time. */
 static void compressed_samples(void **state)
 {
@@ -1424,6 +1479,7 @@ static void compressed_samples(void **state)
 		assert_memory_equal(bytes, "\x99\0\0\0\0\0\0\0", 8);
 		assert_int_equal(nt_perfdata_rewind(pd), 0);
 	}
+	read_samples_again(pd);
 	nt_perfdata_free(pd);
 }
 
@@ -1434,6 +1490,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mmap2),
 		cmocka_unit_test(all_records),
+		cmocka_unit_test(read_again),
 		cmocka_unit_test(aux_samples),
 		cmocka_unit_test(events),
 		cmocka_unit_test(features),

@@ -145,6 +145,7 @@ struct nt_perfdata {
 	struct nt_perfdata_stream stream;
 	int kept;		/* AUX area samples that were compressed; -1: none yet */
 	uint64_t kept_len;	/* since the first record */
+	bool kept_before;	/* by the reader whose files are read again */
 
 	struct nt_perfdata_event *attr;
 	unsigned int nr_attrs;
@@ -173,6 +174,9 @@ nt_perfdata_damaged(struct nt_perfdata *pd, unsigned int source, uint64_t offset
 int nt_perfdata_source_open(struct nt_perfdata *pd, struct nt_perfdata_source *s, const char *path);
 int nt_perfdata_source_fd(struct nt_perfdata *pd, struct nt_perfdata_source *s, int fd,
 			  const char *name);
+/* The same bytes at a place of its own; of a pipe, all that came */
+int nt_perfdata_source_again(struct nt_perfdata *pd, struct nt_perfdata_source *s,
+			     const struct nt_perfdata_source *other);
 void nt_perfdata_source_close(struct nt_perfdata_source *s);
 
 /* As many as there are, up to len; or negative */

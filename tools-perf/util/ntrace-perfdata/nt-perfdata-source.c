@@ -80,6 +80,27 @@ int nt_perfdata_source_open(struct nt_perfdata *pd, struct nt_perfdata_source *s
 	return err;
 }
 
+int nt_perfdata_source_again(struct nt_perfdata *pd, struct nt_perfdata_source *s,
+			     const struct nt_perfdata_source *other)
+{
+	int fd = other->pipe ? other->kept : other->fd;
+
+	*s = *other;
+	s->fd = s->kept = -1;
+	s->pipe = s->own = false;
+	s->ended = true;
+	s->name = strdup(other->name);
+	if (!s->name)
+		return nt_perfdata_fail(pd, NT_PERFDATA_ENOMEM, "out of memory");
+	if (s->memory)
+		return 0;
+	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (s->fd < 0)
+		return nt_perfdata_fail(pd, NT_PERFDATA_EFILE, "%s: %s", s->name, strerror(errno));
+	s->own = true;
+	return 0;
+}
+
 void nt_perfdata_source_close(struct nt_perfdata_source *s)
 {
 	if (s->own)
@@ -128,6 +149,10 @@ static int keep(int fd, uint64_t *size, const uint8_t *buf, size_t len)
 int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len, uint64_t *at)
 {
 	*at = pd->kept_len;
+	if (pd->kept_before) {
+		pd->kept_len += len;
+		return 0;
+	}
 	if (pd->kept < 0)
 		pd->kept = open_nameless();
 	if (pd->kept < 0 || keep(pd->kept, &pd->kept_len, p, len))

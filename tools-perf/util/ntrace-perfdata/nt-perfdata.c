@@ -3,6 +3,7 @@
  * Reading perf.data: opening, and record after record
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,40 @@ int nt_perfdata_open(struct nt_perfdata *pd, const char *path)
 	if (stat(path, &st))
 		return nt_perfdata_fail(pd, NT_PERFDATA_EFILE, "%s: %s", path, strerror(errno));
 	err = S_ISDIR(st.st_mode) ? open_folder(pd, path) : open_file(pd, path);
+	if (err)
+		pd->done = true;
+	return err ? err : begin(pd);
+}
+
+/* AUX area samples that were compressed are kept already. */
+static int keep_again(struct nt_perfdata *pd, const struct nt_perfdata *other)
+{
+	pd->kept_before = true;
+	if (other->kept < 0)
+		return 0;
+	pd->kept = fcntl(other->kept, F_DUPFD_CLOEXEC, 0);
+	return pd->kept < 0 ? nt_perfdata_fail(pd, NT_PERFDATA_EFILE, "%s", strerror(errno)) : 0;
+}
+
+int nt_perfdata_open_again(struct nt_perfdata *pd, const struct nt_perfdata *other)
+{
+	struct nt_perfdata_source *s;
+	unsigned int i;
+	int err = check_unopened(pd);
+
+	if (err)
+		return err;
+	if (!other->opened || !other->done || other->current + 1 < other->nr_sources)
+		return nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "not all records were read before");
+	if (other->folder) {
+		pd->folder = strdup(other->folder);
+		err = pd->folder ? 0 : nt_perfdata_fail(pd, NT_PERFDATA_ENOMEM, "out of memory");
+	}
+	for (i = 0; i < other->nr_sources && !err; i++) {
+		s = new_source(pd);
+		err = s ? nt_perfdata_source_again(pd, s, &other->source[i]) : -NT_PERFDATA_ENOMEM;
+	}
+	err = err ? err : keep_again(pd, other);
 	if (err)
 		pd->done = true;
 	return err ? err : begin(pd);

@@ -78,6 +78,12 @@ int nt_perfdata_open_fd(struct nt_perfdata *pd, int fd, const char *name);
 int nt_perfdata_open_memory(struct nt_perfdata *pd, const void *buf, size_t len);
 
 /*
+ * The same of what another reader has open, all of whose records were read: both read on, each at
+ * its own place, in any order. What came through a pipe is not kept twice.
+ */
+int nt_perfdata_open_again(struct nt_perfdata *pd, const struct nt_perfdata *other);
+
+/*
  * Name of a file beside the data: `name' in the folder that was opened, e.g. "kcore_dir/kcore".
  * Returns its length, cut to `size' like snprintf(); 0 if no folder was opened.
  */
