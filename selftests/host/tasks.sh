@@ -14,7 +14,7 @@ done
 "$ntrace" decode --elf "$program" "$samples/mix/L1.bin" 2>"$scratch/log" | grep -v '^#' |
 	head -n 60 >"$scratch/pc"
 
-# recording NAME PROCESSES IDS WINDOW
+# recording NAME PROCESSES IDS WINDOW [STRETCH]
 recording()
 {
 	awk -v nr="$2" -v ids="$3" '{ pc[NR] = $1 }
@@ -29,7 +29,8 @@ recording()
 		}' "$scratch/pc" >"$scratch/list"
 	"$ntrace" encode --elf "$program" --pc "$scratch/list" -o "$scratch/$1.bin" \
 		2>"$scratch/log" &&
-		"$scratch/tasksdata" "$2" "$3" "$4" "$program" "$scratch/$1.bin" >"$scratch/$1.data"
+		"$scratch/tasksdata" "$2" "$3" "$4" "$program" "$scratch/$1.bin" "${@:5}" \
+			>"$scratch/$1.data"
 }
 
 # own NAME PROCESSES IDS: each process has its trace, one behind the other, under its name
@@ -55,31 +56,38 @@ verdict $? "a process has $each branches"
 recording ten 10 10 1
 recording many 10000 10000 1
 recording batches 2000 2000 40
+recording more 20000 20000 40
 recording whole 2000 2000 2000
 recording again 2000 100 40
+recording mixed 5000 5000 40 2001
 own ten 10 10 'ten processes'
 own many 10000 10000 '10,000 processes'
 own batches 2000 2000 'trace that is decoded behind the ends of forty processes'
+own more 20000 20000 '... of 20,000'
 own whole 2000 2000 'trace that is decoded behind the ends of all'
 own again 2000 100 'IDs that are used again'
+own mixed 5000 5000 'records that are not in the order of time'
 
-# What has to be kept of the file is which records there are: two and a half times their own size at
-# most.
-index=$(($(stat -c %s "$scratch/many.data") - $(stat -c %s "$scratch/many.bin")))
-for command in 'script' 'script --insns' 'decode --output=branch' 'stat' 'calls' \
-	       "profile --format=bolt --elf $program" \
+# take NAME COMMAND...: the kilobytes that a command takes for a recording
+take()
+{
+	kb=0
+	"$scratch/rusage" "$scratch/usage" "$ntrace" "${@:2}" "$scratch/$1.data" >"$scratch/got" \
+		2>"$scratch/stderr" && read -r _ kb _ <"$scratch/usage"
+}
+
+# What stays of the file are its windows, of 72 bytes, in an array that grows to twice its size.
+# Nothing stays of a process that has ended, or of what its records told.
+for command in 'script' 'script --insns' 'decode --output=branch' 'stat' 'calls' 'timeline' \
+	       "profile --format=bolt --elf $program" 'profile --format=edges' \
 	       "profile --format=llvm-profgen --time=0, --elf $program"; do
-	for name in ten many; do
-		# shellcheck disable=SC2086
-		"$scratch/rusage" "$scratch/$name.usage" "$ntrace" $command "$scratch/$name.data" \
-			>"$scratch/got" 2>"$scratch/stderr" && [ -s "$scratch/got" ]
-		status=$?
-		[ $status = 0 ] || break
-	done
-	few=0 kb=0
-	read -r _ few _ <"$scratch/ten.usage"
-	read -r _ kb _ <"$scratch/many.usage"
-	[ $status = 0 ] && [ $(((kb - few) * 1024)) -le $((5 * index / 2)) ]
-	verdict $? "${command%% --elf*}: $kb KB for 10,000 processes, $few KB for ten, $((index / 1024)) KB of records"
+	words=${command%% --elf*}
+	# shellcheck disable=SC2086
+	take ten $command && ten=$kb && take many $command &&
+		[ $(((kb - ten) * 1024)) -le $((10000 * 2 * 72 + (2 << 20))) ]
+	verdict $? "$words: $kb KB for 10,000 windows and processes, $ten KB for ten"
+	# shellcheck disable=SC2086
+	take batches $command && few=$kb && take more $command && [ $((kb - few)) -le 1024 ]
+	verdict $? "$words: $kb KB for 20,000 processes, $few KB for 2,000"
 done
 finish

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A perf.data of many short-lived processes on one CPU: tasksdata NR TIDS WINDOW ELF TRACE >perf.data
+ * A perf.data of many short-lived processes on one CPU: tasksdata NR TIDS WINDOW ELF TRACE [STRETCH] >perf.data
  *
  * Process number i has the ID 1000 + i % TIDS and the name "p<i>". It maps ELF and ends a millisecond
  * after the one before. TRACE has a stretch for each, which a sync message begins, and whose Ownership
  * message names it. One AUX record tells of the trace of WINDOW processes, when all of these have ended.
+ *
+ * STRETCH: records are not in the order of time. Of so many processes those with odd numbers come
+ * behind the others, as if they were of another CPU's buffer. Process 0 was there before: what is
+ * known of it has no time, and comes last, as perf record --tail-synthesize writes it.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -118,39 +122,91 @@ static void put_trace(const uint8_t *trace, size_t len)
 	put(&m, "\0\0\0\0\0\0\0", filled - len);
 }
 
+struct run {
+	const char *path;
+	uint8_t *elf, *trace;
+	size_t len, from, to;
+	unsigned long nr, tids, window;
+	struct nt_params params;
+};
+
+static uint64_t time_of(unsigned long i)
+{
+	return (i + 1) * APART;
+}
+
+static void put_process(const struct run *r, unsigned long i, bool timed)
+{
+	const uint64_t time = timed ? time_of(i) : 0;
+	const int tid = 1000 + (int)(i % r->tids);
+
+	if (timed)
+		put_task(7, tid, time);
+	put_exec(tid, i, time + timed);
+	put_maps(r->path, r->elf, tid, time + 2 * timed);
+	if (timed)
+		put_task(4, tid, time + APART / 2);
+}
+
+/* Its trace is told of, if it is the last one of a window. */
+static void put_trace_of(struct run *r, unsigned long i)
+{
+	r->to = i + 1 == r->nr ? r->len : nt_msg_find_sync(&r->params, r->trace, r->len, r->to + 8);
+	if ((i + 1) % r->window && i + 1 != r->nr)
+		return;
+	put_window(r->from, r->to, PARENT, time_of(i) + APART / 2 + 1);
+	r->from = r->to;
+}
+
+static void put_in_order(struct run *r)
+{
+	unsigned long i;
+
+	for (i = 0; i < r->nr; i++) {
+		put_process(r, i, true);
+		put_trace_of(r, i);
+	}
+}
+
+static void put_stretch(struct run *r, unsigned long first, unsigned long end)
+{
+	unsigned long i;
+
+	for (i = first + first % 2; i < end; i += 2)
+		if (i)
+			put_process(r, i, true);
+	for (i = first + !(first % 2); i < end; i += 2)
+		put_process(r, i, true);
+	for (i = first; i < end; i++)
+		put_trace_of(r, i);
+}
+
 int main(int argc, char **argv)
 {
-	size_t elf_len, len, from = 0, to = 0;
-	unsigned long nr, tids, window, i;
-	struct nt_params p;
+	unsigned long stretch, i;
+	struct run r = { .from = 0 };
 	struct header h;
-	uint8_t *elf, *trace;
+	size_t elf_len;
 
-	if (argc != 6)
+	if (argc != 6 && argc != 7)
 		return 2;
-	nr = strtoul(argv[1], NULL, 0);
-	tids = strtoul(argv[2], NULL, 0);
-	window = strtoul(argv[3], NULL, 0);
-	elf = load(argv[4], &elf_len);
-	trace = load(argv[5], &len);
-	nt_params_init(&p);
+	r.nr = strtoul(argv[1], NULL, 0);
+	r.tids = strtoul(argv[2], NULL, 0);
+	r.window = strtoul(argv[3], NULL, 0);
+	r.path = argv[4];
+	r.elf = load(argv[4], &elf_len);
+	r.trace = load(argv[5], &r.len);
+	stretch = argc == 7 ? strtoul(argv[6], NULL, 0) : 0;
+	nt_params_init(&r.params);
 	h = put_header(&m);
 	put_info();
-	for (i = 0; i < nr; i++) {
-		const uint64_t time = (i + 1) * APART;
-		const int tid = 1000 + (int)(i % tids);
-
-		put_task(7, tid, time);
-		put_exec(tid, i, time + 1);
-		put_maps(argv[4], elf, tid, time + 2);
-		put_task(4, tid, time + APART / 2);
-		to = i + 1 == nr ? len : nt_msg_find_sync(&p, trace, len, to + 8);
-		if ((i + 1) % window && i + 1 != nr)
-			continue;
-		put_window(from, to, PARENT, time + APART / 2 + 1);
-		from = to;
-	}
-	put_trace(trace, len);
+	if (!stretch)
+		put_in_order(&r);
+	for (i = 0; stretch && i < r.nr; i += stretch)
+		put_stretch(&r, i, i + stretch < r.nr ? i + stretch : r.nr);
+	if (stretch)
+		put_process(&r, 0, false);
+	put_trace(r.trace, r.len);
 	put_features(&m, &h, 0, NULL);
 	return fwrite(m.bytes, 1, m.len, stdout) != m.len;
 }

@@ -134,6 +134,7 @@ static void identify_kernel(struct counted_file *k, struct rec *rec)
 	static const char name[] = "[kernel.kallsyms]";
 	const struct nt_perfdata_mmap *m;
 	struct nt_perfdata_file_id id;
+	const struct rec_note *n;
 	size_t i;
 
 	k->whose = KERNELS;
@@ -141,8 +142,9 @@ static void identify_kernel(struct counted_file *k, struct rec *rec)
 	for (i = 0; nt_perfdata_file_id(rec->pd, i, &id) > 0; i++)
 		if (!strcmp(id.name, name))
 			set_id(&k->is, id.build_id.data, id.build_id.size);
-	for (i = 0; i < rec->nr_notes && !k->is.base; i++) {
-		m = rec->note[i].mmap;
+	rec_notes_begin(rec);
+	while (!k->is.base && (n = rec_note_next(rec))) {
+		m = n->mmap;
 		if (!m || strncmp(m->name, name, sizeof(name) - 1))
 			continue;
 		if (!strcmp(m->name + sizeof(name) - 1, "_text"))

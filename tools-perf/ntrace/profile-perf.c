@@ -535,15 +535,16 @@ static void add_id(struct perf_build_ids *ids, const char *name,
 /* Of files that were hit, and of mappings that have theirs */
 static void read_ids(struct native *n)
 {
+	const struct rec_note *note;
 	struct nt_perfdata_file_id id;
 	size_t i;
 
 	for (i = 0; nt_perfdata_file_id(n->rec.pd, i, &id) > 0; i++)
 		add_id(&n->rd.ids, id.name, &id.build_id);
-	for (i = 0; i < n->rec.nr_notes; i++)
-		if (n->rec.note[i].mmap)
-			add_id(&n->rd.ids, n->rec.note[i].mmap->name,
-			       &n->rec.note[i].mmap->build_id);
+	rec_notes_begin(&n->rec);
+	while ((note = rec_note_next(&n->rec)))
+		if (note->mmap)
+			add_id(&n->rd.ids, note->mmap->name, &note->mmap->build_id);
 }
 
 void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,

@@ -9,37 +9,49 @@
 #include "rec.h"
 
 struct started {
-	const struct nt_perfdata_mmap **mmap;	/* what each exec mapped first */
+	struct nt_perfdata_mmap *mmap;	/* what each exec mapped first */
 	size_t nr;
+	struct rec_map waiting;		/* processes that have not mapped it yet */
 };
 
 /* The same file may be started again and again; a build-id tells another build of it. */
 static void add(struct started *s, const struct nt_perfdata_mmap *mmap)
 {
+	struct nt_perfdata_mmap *kept;
 	size_t i;
 
 	for (i = 0; i < s->nr; i++)
-		if (!strcmp(s->mmap[i]->name, mmap->name) &&
-		    !memcmp(&s->mmap[i]->build_id, &mmap->build_id, sizeof(mmap->build_id)))
+		if (!strcmp(s->mmap[i].name, mmap->name) &&
+		    !memcmp(&s->mmap[i].build_id, &mmap->build_id, sizeof(mmap->build_id)))
 			return;
 	s->mmap = array_room(s->mmap, s->nr, sizeof(*s->mmap));
-	s->mmap[s->nr++] = mmap;
+	kept = &s->mmap[s->nr++];
+	*kept = *mmap;
+	kept->name = strdup(mmap->name);
+	if (!kept->name)
+		die("%s", nt_strerror(NT_ENOMEM));
 }
 
 /* The kernel maps the program itself before its loader and its libraries. */
-static void find_first_mmap(struct started *s, const struct rec *rec, size_t exec)
+static void find_programs(struct started *s, struct rec *rec)
 {
-	const struct rec_note *n = &rec->note[exec];
-	size_t i;
+	const struct rec_note *n;
 
-	for (i = exec + 1; i < rec->nr_notes; i++) {
-		const struct rec_note *m = &rec->note[i];
-
-		if (!m->mmap || m->pid != n->pid || *m->mmap->name != '/')
-			continue;
-		add(s, m->mmap);
-		return;
+	rec_notes_begin(rec);
+	while ((n = rec_note_next(rec))) {
+		if (n->type == NT_PERFDATA_COMM && n->misc & NT_PERFDATA_MISC_COMM_EXEC)
+			rec_map_set(&s->waiting, n->pid, s);
+		else if (n->mmap && *n->mmap->name == '/' && rec_map_remove(&s->waiting, n->pid))
+			add(s, n->mmap);
 	}
+	rec_map_free(&s->waiting);
+}
+
+static void started_free(struct started *s)
+{
+	while (s->nr)
+		free((char *)s->mmap[--s->nr].name);
+	free(s->mmap);
 }
 
 static void put_program(const struct nt_perfdata_mmap *m)
@@ -62,7 +74,7 @@ static void __attribute__((noreturn)) refuse(const struct rec *rec, const struct
 	fprintf(stderr, "ntrace: %s: has trace of several programs; give the one that is meant as --elf=FILE:\n",
 		rec->path);
 	for (i = 0; i < s->nr; i++)
-		put_program(s->mmap[i]);
+		put_program(&s->mmap[i]);
 	exit(EXIT_UNUSABLE);
 }
 
@@ -72,22 +84,18 @@ char *rec_program(const char *path, const struct rec_options *options)
 	struct rec_file *f;
 	struct rec rec;
 	char *found;
-	size_t i;
 
 	rec_open(&rec, path, options);
-	for (i = 0; i < rec.nr_notes; i++)
-		if (rec.note[i].type == NT_PERFDATA_COMM &&
-		    rec.note[i].misc & NT_PERFDATA_MISC_COMM_EXEC)
-			find_first_mmap(&s, &rec, i);
+	find_programs(&s, &rec);
 	if (s.nr != 1)
 		refuse(&rec, &s);
-	f = rec_file_get(&rec, s.mmap[0]->name, &s.mmap[0]->build_id);
+	f = rec_file_get(&rec, s.mmap[0].name, &s.mmap[0].build_id);
 	if (!rec_file_open(&rec, f))
 		die("%s: %s is not here; give a copy as --elf=FILE", path, f->name);
 	found = strdup(f->path);
 	if (!found)
 		die("%s", nt_strerror(NT_ENOMEM));
-	free(s.mmap);
+	started_free(&s);
 	rec_free(&rec);
 	return found;
 }

@@ -220,8 +220,8 @@ static void make_queues(struct rec *rec)
 void rec_run(struct rec *rec, const struct rec_output *output)
 {
 	const struct rec_note *n;
+	uint64_t done = 0;
 	bool *ready;
-	size_t i;
 
 	rec->output = output;
 	rec->notes_done = 1;
@@ -229,8 +229,8 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
 	if (!ready)
 		die("%s", nt_strerror(NT_ENOMEM));
-	for (i = 0; i < rec->nr_notes && !is_behind(rec, rec->trace.reached); i++) {
-		n = &rec->note[i];
+	rec_notes_begin(rec);
+	while ((n = rec_note_next(rec)) && !is_behind(rec, rec->trace.reached)) {
 		if (n->time)
 			decode_until(rec, ready, n->time);
 		if (n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE)
@@ -240,9 +240,9 @@ void rec_run(struct rec *rec, const struct rec_output *output)
 		on_note(rec, n);
 		if (output->note)
 			output->note(output->ctx, n);
-		progress(i, rec->nr_notes);
+		progress(done++, rec->notes.nr);
 	}
-	if (i == rec->nr_notes)
+	if (!n)
 		decode_until(rec, ready, UINT64_MAX);
 	rec_count_end(rec);
 	progress_end();

@@ -12,9 +12,6 @@
 
 #include "rec.h"
 
-/* LOST_SAMPLES of what a filter of perf record left out, as it was told to */
-#define MISC_FILTERED	(1 << 15)
-
 bool rec_is_data(const char *path)
 {
 	char magic[8] = "", *inside = NULL;
@@ -160,135 +157,6 @@ static ssize_t read_file(void *ctx, unsigned int file, uint64_t offset, void *bu
 	return n;
 }
 
-/* --------------------------------------------------------------- notes -- */
-
-/* The same text again and again: programs that are started, libraries that they map. */
-static const char *keep(struct rec *rec, const char *name)
-{
-	uint64_t hash = 14695981039346656037ull;
-	const char *p;
-	char *kept;
-
-	for (p = name; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211ull;
-	while ((kept = rec_map_find(&rec->names, (int64_t)hash)) && strcmp(kept, name))
-		hash++;
-	if (kept)
-		return kept;
-	kept = strdup(name);
-	if (!kept)
-		die("%s", nt_strerror(NT_ENOMEM));
-	rec_map_set(&rec->names, (int64_t)hash, kept);
-	return kept;
-}
-
-static struct nt_perfdata_mmap *copy_mmap(struct rec *rec, const struct nt_perfdata_record *r)
-{
-	struct nt_perfdata_mmap *copy = malloc(sizeof(*copy));
-
-	if (!copy)
-		die("%s", nt_strerror(NT_ENOMEM));
-	*copy = r->mmap;
-	copy->name = keep(rec, r->mmap.name);
-	return copy;
-}
-
-static void fill_note(struct rec *rec, struct rec_note *n, const struct nt_perfdata_record *r)
-{
-	switch (r->type) {
-	case NT_PERFDATA_MMAP:
-	case NT_PERFDATA_MMAP2:
-		n->mmap = copy_mmap(rec, r);
-		break;
-	case NT_PERFDATA_COMM:
-		n->pid = r->comm.pid;
-		n->tid = r->comm.tid;
-		n->comm = keep(rec, r->comm.name);
-		break;
-	case NT_PERFDATA_FORK:
-	case NT_PERFDATA_EXIT:
-		n->pid = r->task.pid;
-		n->ppid = r->task.ppid;
-		n->tid = r->task.tid;
-		n->ptid = r->task.ptid;
-		break;
-	case NT_PERFDATA_KSYMBOL:
-		n->start = r->ksymbol.addr;
-		n->end = n->start + r->ksymbol.len;
-		break;
-	case NT_PERFDATA_TEXT_POKE:
-		n->start = r->text_poke.addr;
-		n->end = n->start + (r->text_poke.old_len > r->text_poke.new_len ?
-				     r->text_poke.old_len : r->text_poke.new_len);
-		break;
-	case NT_PERFDATA_LOST:
-	case NT_PERFDATA_LOST_SAMPLES:
-		n->lost = r->misc & MISC_FILTERED ? 0 : r->lost.lost;
-		break;
-	case NT_PERFDATA_ITRACE_START:
-		n->tid = r->itrace_start.tid;
-		break;
-	case NT_PERFDATA_SWITCH_CPU_WIDE:
-		if (r->misc & NT_PERFDATA_MISC_SWITCH_OUT)
-			n->tid = r->other.tid;
-		break;
-	}
-}
-
-static void add_note(struct rec *rec, const struct nt_perfdata_record *r)
-{
-	struct rec_note *n = nt_session_grow(rec->note, rec->nr_notes, sizeof(*n));
-
-	if (!n)
-		die("%s", nt_strerror(NT_ENOMEM));
-	rec->note = n;
-	n += rec->nr_notes++;
-	*n = (struct rec_note){
-		.time = r->has & NT_PERFDATA_HAS_TIME ? r->time : 0, .type = r->type,
-		.misc = r->misc, .cpu = r->has & NT_PERFDATA_HAS_CPU ? (int)r->cpu : -1,
-		.pid = r->pid, .tid = r->tid,
-	};
-	fill_note(rec, n, r);
-}
-
-static bool is_sorted(const struct rec *rec)
-{
-	size_t i;
-
-	for (i = 1; i < rec->nr_notes; i++)
-		if (rec->note[i].time < rec->note[i - 1].time)
-			return false;
-	return true;
-}
-
-/* Those of one time stay in the order of the file. One CPU's are in order, and there may be many. */
-static void sort_notes(struct rec *rec)
-{
-	struct rec_note *from = rec->note, *to, *swap;
-	size_t n = rec->nr_notes, width, i;
-
-	if (is_sorted(rec))
-		return;
-	to = reallocarray(NULL, n + 1, sizeof(*to));
-	if (!to)
-		die("%s", nt_strerror(NT_ENOMEM));
-	for (width = 1; width < n; width *= 2) {
-		for (i = 0; i < n; i += 2 * width) {
-			size_t a = i, b = i + width < n ? i + width : n, out = i;
-			const size_t a_end = b, b_end = i + 2 * width < n ? i + 2 * width : n;
-
-			while (a < a_end || b < b_end)
-				to[out++] = b == b_end || (a < a_end && from[a].time <= from[b].time) ?
-					    from[a++] : from[b++];
-		}
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	rec->note = from;
-	free(to);
-}
-
 /* ------------------------------------------------------------- records -- */
 
 static void take_info(struct rec *rec, const struct nt_perfdata_record *r)
@@ -339,7 +207,7 @@ static void take_record(struct rec *rec, const struct nt_perfdata_record *r)
 		rec->lost += r->lost.lost;
 		break;
 	case NT_PERFDATA_LOST_SAMPLES:
-		if (!(r->misc & MISC_FILTERED))
+		if (!(r->misc & REC_MISC_FILTERED))
 			rec->lost_samples += r->lost.lost;
 		break;
 	case NT_PERFDATA_AUX:
@@ -353,7 +221,7 @@ static void take_record(struct rec *rec, const struct nt_perfdata_record *r)
 		break;
 	}
 	if (r->type < NT_PERFDATA_USER_FIRST)
-		add_note(rec, r);
+		rec_note_see(rec, r);
 }
 
 /* A damaged file is decoded up to the damage. */
@@ -385,11 +253,8 @@ static void find_times(const struct rec *rec, uint64_t *first, uint64_t *last)
 	unsigned int i;
 	size_t k;
 
-	*first = UINT64_MAX;
+	*first = rec->notes.first;
 	*last = 0;
-	for (k = 0; k < rec->nr_notes; k++)
-		if (rec->note[k].time && rec->note[k].time < *first)
-			*first = rec->note[k].time;
 	for (i = 0; i < rec->trace.nr_buffers; i++) {
 		const struct nt_session_buffer *b = rec->trace.buffer[i];
 
@@ -450,17 +315,18 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 		.path = path, .options = o, .pd = nt_perfdata_new(),
 		.chosen = o->cpu || o->pids.nr || o->tids.nr || o->comms.nr,
 		.trace = { .info = &rec->info, .read = read_file, .ctx = rec },
+		.notes = { .first = UINT64_MAX },
 	};
 	if (!rec->pd)
 		die("%s", nt_strerror(NT_ENOMEM));
 	if (nt_perfdata_open(rec->pd, path))
 		die("%s", nt_perfdata_message(rec->pd));
 	read_records(rec);
+	rec_notes_seen(rec);
 	if (!rec->have_info)
 		die("%s: %s", rec->path, rec->damage ? rec->damage :
 		    "has no trace: it was recorded without an ntrace event");
 	tell_lost(rec);
-	sort_notes(rec);
 	ask(rec);
 	check(rec, nt_session_finish(&rec->trace), 0);
 	choose_times(rec);
@@ -479,15 +345,8 @@ int rec_status(const struct rec *rec)
 void rec_free(struct rec *rec)
 {
 	unsigned int i;
-	void *name;
-	size_t k;
 
-	for (k = 0; k < rec->nr_notes; k++)
-		free(rec->note[k].mmap);
-	for (k = 0; (name = rec_map_next(&rec->names, &k));)
-		free(name);
-	rec_map_free(&rec->names);
-	free(rec->note);
+	rec_notes_free(rec);
 	free(rec->damage);
 	free(rec->wanted);
 	rec_code_free(rec);

@@ -4,6 +4,7 @@
  *
  *	rec.c		opening; what was recorded, and where its trace is
  *	rec-option.c	what to decode of it, and where files are
+ *	rec-note.c	the other events, in the order of time
  *	rec-run.c	decoding in the order of time, other events between
  *	rec-queue.c	a buffer's windows -> control flow
  *	rec-flow.c	control flow -> branches and instructions
@@ -329,9 +330,12 @@ void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t
 /* Tell what was counted; what messages stand for is forgotten, too. */
 void rec_count_end(struct rec *rec);
 
-/* --------------------------------------------------------------- rec.c -- */
+/* --------------------------------------------------------- rec-note.c -- */
 
-/* Another event of the recording, until its time has come */
+/* LOST_SAMPLES of what a filter of perf record left out, as it was told to */
+#define REC_MISC_FILTERED	(1 << 15)
+
+/* Another event of the recording */
 struct rec_note {
 	uint64_t time;
 	uint32_t type;
@@ -340,10 +344,40 @@ struct rec_note {
 	int32_t pid, tid;	/* of the record; of SWITCH_CPU_WIDE, ITRACE_START: who comes */
 	int32_t ppid, ptid;
 	uint64_t start, end;	/* of code that changes */
-	struct nt_perfdata_mmap *mmap;	/* MMAP, MMAP2 */
+	const struct nt_perfdata_mmap *mmap;	/* MMAP, MMAP2 */
 	const char *comm;
 	uint64_t lost;		/* LOST, LOST_SAMPLES: so many */
 };
+
+struct rec_notes {
+	uint64_t nr;		/* all that there are */
+	uint64_t first;		/* the least time but 0; UINT64_MAX: none has one */
+	uint64_t *least;	/* of each block of the file and those behind it, see rec-note.c */
+	size_t nr_blocks, nr_in_file;
+	struct rec_note **late;	/* those without a time that come behind some with one */
+	size_t nr_late;
+	/* while they are read: */
+	struct nt_perfdata *pd;
+	bool ended, timed;
+	size_t nr_read, nr_queued;
+	struct rec_waiting {
+		uint64_t time;
+		size_t order;
+		struct rec_note *note;
+		bool late;
+	} *waiting, now;	/* a heap, the next one in front */
+	size_t nr_waiting, room;
+};
+
+/* A record of the recording: all are seen once, and then read as often as need be. */
+void rec_note_see(struct rec *rec, const struct nt_perfdata_record *r);
+void rec_notes_seen(struct rec *rec);
+void rec_notes_begin(struct rec *rec);
+/* In the order of time, and of the file. Valid until the next call. NULL: there are no more */
+const struct rec_note *rec_note_next(struct rec *rec);
+void rec_notes_free(struct rec *rec);
+
+/* --------------------------------------------------------------- rec.c -- */
 
 struct rec {
 	const char *path;
@@ -359,9 +393,7 @@ struct rec {
 	struct rec_queue **queue;
 	unsigned int nr_queues;
 	size_t notes_done;		/* that had effect, and 1 */
-	struct rec_note *note;	/* in the order of time */
-	size_t nr_notes;
-	struct rec_map names;	/* that notes have, each once: by a hash */
+	struct rec_notes notes;
 	bool forked;			/* tasks came while it was recorded */
 	bool told_blind, told_exec;	/* see rec-run.c */
 	bool partial;		/* it has snapshots, or samples, of the trace only */
