@@ -103,20 +103,51 @@ static bool same_label(const struct stacks_label *a, const struct stacks_label *
 	       !strcmp(a->comm, b->comm);
 }
 
+static uint32_t *place_label(const struct stacks *s, const struct stacks_label *label)
+{
+	size_t h = mix(mix(mix(0, label->pid), label->tid), label->cpu), i;
+	const char *p;
+
+	for (p = label->comm; *p; p++)
+		h = mix(h, *p);
+	for (i = h & (s->label_room - 1); s->label_number[i]; i = (i + 1) & (s->label_room - 1))
+		if (same_label(&s->label[s->label_number[i] - 1], label))
+			break;
+	return &s->label_number[i];
+}
+
+/* The table is at most half full. */
+static void grow_labels(struct stacks *s)
+{
+	size_t i;
+
+	if (2 * s->nr_labels < s->label_room)
+		return;
+	s->label_room = s->label_room ? 2 * s->label_room : 64;
+	free(s->label_number);
+	s->label_number = calloc(s->label_room, sizeof(*s->label_number));
+	if (!s->label_number)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < s->nr_labels; i++)
+		*place_label(s, &s->label[i]) = (uint32_t)i + 1;
+}
+
 static uint32_t find_label(struct stacks *s, const struct stacks_label *label)
 {
 	size_t i = s->last_label;
+	uint32_t *number;
 
 	if (i < s->nr_labels && same_label(&s->label[i], label))
 		return (uint32_t)i;
-	for (i = 0; i < s->nr_labels && !same_label(&s->label[i], label); i++)
-		;
-	if (i == s->nr_labels) {
+	grow_labels(s);
+	number = place_label(s, label);
+	if (!*number) {
 		s->label = array_room(s->label, s->nr_labels, sizeof(*s->label));
 		s->label[s->nr_labels++] = *label;
+		*number = (uint32_t)s->nr_labels;
 	}
-	s->last_label = i;
-	return (uint32_t)i;
+	s->last_label = *number - 1;
+	return *number - 1;
 }
 
 struct stacks_leaf *stacks_run(struct stacks *s, const struct stacks_node *node, uint64_t place,
@@ -155,6 +186,7 @@ void stacks_free(struct stacks *s)
 	free(s->node);
 	free(s->leaf);
 	free(s->label);
+	free(s->label_number);
 	free(s->node_bucket);
 	free(s->leaf_bucket);
 }

@@ -51,6 +51,8 @@ struct stacks {
 	size_t nr_leaves;
 	struct stacks_label *label;
 	size_t nr_labels, last_label;
+	uint32_t *label_number;		/* a hash table of numbers, from 1 on; 0 is free */
+	size_t label_room;
 	struct stacks_node **node_bucket;
 	struct stacks_leaf **leaf_bucket;
 	size_t node_room, leaf_room;
