@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # ntrace coverage: a line without a count was never executed only where all of the trace was read;
-# functions of clang's debug information.
+# how often a line was entered; functions of clang's debug information.
 
 . "$(dirname "$0")/lib.bash"
 here=$top/selftests/host
@@ -45,6 +45,16 @@ verdict $? 'a damaged file was left out: lines without a count are unknown'
 		>"$scratch/got" &&
 	grep -q '^LF:' "$scratch/got" && ! grep -q '^DA:[0-9]*,0$' "$scratch/got"
 verdict $? 'counts that were scaled down to 0: the lines are unknown'
+
+# --- a line that control leaves and enters again, and does not ------------------------------
+
+"${compiler[@]}" -march=rv64imac -mabi=lp64 -nostdlib -static -Wl,-Ttext=0x20000 -Wl,--no-relax \
+	-o "$scratch/prog" "$here/cover.S" &&
+	at 0 1 2 3 4 5 6 2 3 4 5 6 2 7 10 11 12 13 12 13 12 13 14 >"$scratch/list" &&
+	"$ntrace" encode --elf "$scratch/prog" --pc "$scratch/list" -o "$scratch/trace" &&
+	lcov 0 "$scratch/trace" && [ "$(grep '^DA' "$scratch/got" | tr '\n' ' ')" = \
+		"DA:10,1 DA:11,3 DA:12,2 DA:13,1 DA:14,3 DA:15,1 " ]
+verdict $? "rounds of loops, and code of no line: $(grep '^DA' "$scratch/got" | tr '\n' ' ')"
 
 # --- clang: DWARF 5, and files by their number from 0 on ----------------------------------
 

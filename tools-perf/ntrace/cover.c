@@ -5,7 +5,8 @@
  * A function's code is cut into blocks, which control enters at the first instruction and leaves
  * behind the last. Each block belongs to the line that it ends on. As gcov counts, a line's count is
  * what enters its blocks from blocks of other lines, and each round of a loop within the line; lines
- * that a block passes count as often as the block.
+ * that a block passes count as often as the block. Compilers give code that they make up the line 0:
+ * it belongs to no line, and does not leave the line that it is between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct block {
 	size_t first, last;	/* instructions */
 	uint64_t count;
 	uint32_t file, line;	/* that it ends on */
+	uint32_t near_file, near_line;	/* of one without a line: those of the block before */
+	size_t seen;		/* by that search */
 };
 
 struct cover_work {
@@ -41,6 +44,9 @@ struct cover_work {
 	size_t nr_insns;
 	struct block *block;
 	size_t nr_blocks;
+	size_t *pending;	/* blocks that a search has seen, and not what comes behind them */
+	size_t nr_pending;
+	size_t search;		/* its number */
 };
 
 /* --------------------------------------------------------- one function -- */
@@ -59,7 +65,7 @@ static void find_line(const struct cover_work *w, const struct cover_function *f
 {
 	const struct source_row *row = source_find(&w->source->lines, insn->pc);
 
-	insn->file = row ? row->file : SOURCE_NONE;
+	insn->file = row && row->line ? row->file : SOURCE_NONE;
 	insn->line = row && row == opening ? f->line : row ? row->line : 0;
 }
 
@@ -168,6 +174,19 @@ static void cut_closing(struct cover_work *w)
 	}
 }
 
+static void set_near(struct cover_work *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->nr_blocks; i++) {
+		struct block *b = &w->block[i];
+		const bool has_line = b->file != SOURCE_NONE || !i;
+
+		b->near_file = has_line ? b->file : b[-1].near_file;
+		b->near_line = has_line ? b->line : b[-1].near_line;
+	}
+}
+
 static void make_blocks(struct cover_work *w)
 {
 	struct block *b = NULL;
@@ -189,6 +208,7 @@ static void make_blocks(struct cover_work *w)
 			b->line = insn->line;
 		}
 	}
+	set_near(w);
 }
 
 /* --------------------------------------------------------------- lines --- */
@@ -203,19 +223,66 @@ static void add_line(struct cover_work *w, uint32_t file, uint32_t line, uint64_
 	c->line[c->nr_lines++] = (struct cover_line){ file, line, count, owns };
 }
 
-/* Of a transfer between blocks: does it count for the line that it leads to? */
-static uint64_t counts(const struct cover_work *w, size_t from, size_t to, uint64_t count)
+static bool is_same_line(const struct block *a, const struct block *b)
+{
+	return a->near_file == b->near_file && a->near_line == b->near_line;
+}
+
+static void visit(struct cover_work *w, size_t n, size_t line_of)
+{
+	struct block *b = &w->block[n];
+
+	if (b->seen == w->search || !is_same_line(b, &w->block[line_of]))
+		return;
+	b->seen = w->search;
+	w->pending = array_room(w->pending, w->nr_pending, sizeof(*w->pending));
+	w->pending[w->nr_pending++] = n;
+}
+
+/* Where control went from a block, on the same line */
+static void visit_next(struct cover_work *w, size_t n)
+{
+	const struct insn *last = &w->insn[w->block[n].last];
+	const struct profile *p = w->profile;
+	size_t e, to;
+
+	if (passed(w, w->block[n].last))
+		visit(w, n + 1, n);
+	if (!is_jump(last))
+		return;
+	for (e = profile_first_edge(p, last->pc); e < p->nr_edges && p->edges[e].from == last->pc; e++) {
+		to = find_insn(w, p->edges[e].to);
+		if (to < w->nr_insns)
+			visit(w, w->insn[to].block, n);
+	}
+}
+
+/* Did control come from block `to' to `from' again without leaving the line? */
+static bool is_round(struct cover_work *w, size_t from, size_t to)
+{
+	w->search++;
+	w->nr_pending = 0;
+	visit(w, to, to);
+	while (w->nr_pending && w->block[from].seen != w->search)
+		visit_next(w, w->pending[--w->nr_pending]);
+	return w->block[from].seen == w->search;
+}
+
+/*
+ * Of a transfer between blocks: does it count for the line that it leads to? On one line that is a
+ * round of a loop. A loop with other lines in it was counted when it came from these.
+ */
+static uint64_t counts(struct cover_work *w, size_t from, size_t to, uint64_t count)
 {
 	const struct block *a = &w->block[from], *b = &w->block[to];
 
-	/* a round of a loop on one line */
-	if (a->file == b->file && a->line == b->line && to > from)
+	if (is_same_line(a, b) && (to > from || !count || !is_round(w, from, to)))
 		return 0;
 	return count;
 }
 
 /* What enters a block: from the block before, by jumps, and from outside of the function */
-static uint64_t entries(const struct cover_work *w, size_t n)
+static uint64_t entries(struct cover_work *w, size_t n)
 {
 	const struct block *b = &w->block[n];
 	const struct insn *first = &w->insn[b->first];
@@ -371,6 +438,7 @@ void cover_make(struct cover *cover, struct cover_source *source, const struct p
 	free(w.steps.list);
 	free(w.insn);
 	free(w.block);
+	free(w.pending);
 }
 
 void cover_free(struct cover *cover)
