@@ -121,6 +121,18 @@ static void read_header(struct nt_perfdata *pd)
 	MUST(n < SIZE_MAX);
 }
 
+/* A second reader of the same, in step with the first one */
+static void read_by_two(struct nt_perfdata *pd, size_t size, uint64_t sum)
+{
+	struct nt_perfdata *again = nt_perfdata_new();
+
+	MUST(again);
+	MUST(!nt_perfdata_open_again(again, pd));
+	MUST(!nt_perfdata_rewind(pd) && read_all(pd, size) == sum);
+	MUST(read_all(again, size) == sum);
+	nt_perfdata_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nt_perfdata *pd = nt_perfdata_new();
@@ -130,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!nt_perfdata_open_memory(pd, data, size)) {
 		sum = read_all(pd, size);
 		read_header(pd);
-		MUST(!nt_perfdata_rewind(pd) && read_all(pd, size) == sum);
+		read_by_two(pd, size, sum);
 	} else {
 		MUST(*nt_perfdata_message(pd));
 	}
