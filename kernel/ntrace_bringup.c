@@ -18,18 +18,11 @@
 
 /* Registers */
 
-/**
- * struct ntrace_bringup_reg - a register
- * @type:	trXxCompType
- * @offset:	of the register
- * @ones:	bits that may be written to find out which are kept
- * @name:	without trTe, trRam and so on
- */
 struct ntrace_bringup_reg {
-	u8 type;
+	u8 type;		/* trXxCompType */
 	u16 offset;
-	u32 ones;
-	const char *name;
+	u32 ones;		/* bits that may be written to find out which are kept */
+	const char *name;	/* without trTe, trRam and so on */
 };
 
 /* Version 0: of what the driver takes for a sink, which is a funnel, too */
@@ -178,40 +171,23 @@ static unsigned long ntrace_bringup_work(unsigned int rounds)
 #define NTRACE_BRINGUP_LOOKS	20000
 #define NTRACE_BRINGUP_WINDOW	SZ_4K
 
-/**
- * struct ntrace_bringup_run - one use of a path
- * @path:	the path, whose sink has a store
- * @config:	of the encoder
- * @size:	of the window
- * @fill:	until the window is full
- * @work:	what the code computed, for the compiler
- * @failed:	a component, or NULL
- * @refused:	the sink did not take the window
- * @used:	bytes that are written, by WP
- * @inside:	WP was in the window
- * @full:	WP has come to the end of it
- * @stopped:	the sink has disabled itself
- * @overflow:	the encoder lost trace, or wanted the hart to wait
- * @empty_ns:	how long the encoder took to get empty
- * @ahead:	looks at a running sink when memory was behind WP
- * @looks:	all of them
- */
+/* One use of a path */
 struct ntrace_bringup_run {
-	struct ntrace_path *path;
+	struct ntrace_path *path;	/* its sink has a store */
 	struct ntrace_encoder_config config;
-	u64 size;
-	bool fill;
-	unsigned long work;
+	u64 size;			/* of the window */
+	bool fill;			/* until the window is full */
+	unsigned long work;		/* what the code computed, for the compiler */
 	struct ntrace_component *failed;
-	bool refused;
-	u64 used;
-	bool inside;
-	bool full;
-	bool stopped;
-	bool overflow;
-	u64 empty_ns;
-	unsigned int ahead;
-	unsigned int looks;
+	bool refused;			/* the sink did not take the window */
+	u64 used;			/* bytes that are written, by WP */
+	bool inside;			/* WP was in the window */
+	bool full;			/* WP has come to the end of it */
+	bool stopped;			/* the sink has disabled itself */
+	bool overflow;			/* the encoder lost trace, or wanted the hart to wait */
+	u64 empty_ns;			/* how long the encoder took to get empty */
+	unsigned int ahead;		/* looks at a running sink when memory was behind WP */
+	unsigned int looks;		/* all of them */
 };
 
 /* Is what stands before WP in memory, while the sink runs? */

@@ -377,12 +377,6 @@ struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8
  * one that knows nothing: it is reset.
  */
 
-/**
- * struct ntrace_clocks - a device's clocks
- * @dev:	the device
- * @nr:		how many; mostly none
- * @clk:	these
- */
 struct ntrace_clocks {
 	struct device *dev;
 	int nr;

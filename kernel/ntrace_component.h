@@ -27,130 +27,102 @@ struct mutex;
 struct ntrace_component;
 struct pid;
 
-/* A trace component: one page of registers behind a `riscv,trace-component` node. */
-
-/**
- * struct ntrace_component_type - what a type of component can do
- * @name:	for messages and sysfs
- * @id:		trXxCompType
- * @ends:	a path may end here
- * @size:	of the structure whose first member is the component
- * @reset:	give every register that may come up undefined a value; Active is 1, Enable is 0
- * @probe:	find out what this one can do, after @reset
- * @enable:	one more path leads through it, from an input: set Enable and see it stick. What
- *		follows is enabled. NULL for an encoder, see ntrace_encoder_start()
- * @disable:	one path less: clear Enable, if it was the last, and wait until the component is
- *		empty. What comes before is. NULL for an encoder, which needs its sink to get there
- * @busy:	must it not be reset? NULL: it may be
- * @group:	sysfs attributes of the component's device
- */
+/* What a type of component can do */
 struct ntrace_component_type {
-	const char *name;
-	u8 id;
-	bool ends;
-	size_t size;
+	const char *name;	/* for messages and sysfs */
+	u8 id;			/* trXxCompType */
+	bool ends;		/* a path may end here */
+	size_t size;		/* of the structure whose first member is the component */
+	/* Give every register that may come up undefined a value; Active is 1, Enable is 0 */
 	int (*reset)(struct ntrace_component *comp);
+	/* Find out what this one can do, after reset */
 	int (*probe)(struct ntrace_component *comp);
+	/*
+	 * One more path leads through it, from an input: set Enable and see it stick. What follows
+	 * is enabled. NULL for an encoder, see ntrace_encoder_start()
+	 */
 	int (*enable)(struct ntrace_component *comp, unsigned int input);
+	/*
+	 * One path less: clear Enable, if it was the last, and wait until the component is empty.
+	 * What comes before is. NULL for an encoder, which needs its sink to get there
+	 */
 	int (*disable)(struct ntrace_component *comp);
+	/* Must it not be reset? NULL: it may be */
 	bool (*busy)(const struct ntrace_component *comp);
-	const struct attribute_group *group;
+	const struct attribute_group *group;	/* sysfs attributes of the component's device */
 };
 
-/**
- * struct ntrace_component - one of them; it may outlive its device's being bound, because events
- *			      refer to it
- * @refs:	the device, while it is bound, and whoever may look at this later
- * @dev:	its platform device
- * @base:	its registers, nobody's once it is unbound
- * @start:	their physical address, for messages
- * @impl:	trXxImpl
- * @type:	from @impl
- * @version0:	its registers are of version 0
- * @cpu:	the CPU that the `cpus` property names, -1 for a shared component
- * @id:		what `sinkid` calls it, should it be a sink
- * @node:	in the list of all components
- * @failed:	a wait ran out of time; the component is held in reset from then on
- * @report:	prints the failure, which may have happened under the run queue lock
- * @what:	the condition that never came true
- * @last:	the register value seen instead
- * @sysfs:	file of the PMU that stands for it, may be NULL
- * @users:	events whose paths lead through it, under ntrace_components_lock
- * @next:	where their trace goes from here
- * @to_funnel:	of an encoder: that is a funnel
- * @timed:	of a funnel: it is on for the time that it hands on
- * @lock:	for @active and what goes with it; interrupts off. A sink's comes before a funnel's
- * @active:	of a component that CPUs share: the paths that are enabled, or wait
- */
+/* It may outlive its device's being bound, because events refer to it. */
 struct ntrace_component {
-	struct kref refs;
+	struct kref refs;		/* the device, while bound, and whoever looks at this */
 	struct device *dev;
-	void __iomem *base;
-	resource_size_t start;
-	u32 impl;
-	const struct ntrace_component_type *type;
-	bool version0;
-	int cpu;
-	u32 id;
+	void __iomem *base;		/* its registers, nobody's once it is unbound */
+	resource_size_t start;		/* their physical address, for messages */
+	u32 impl;			/* trXxImpl */
+	const struct ntrace_component_type *type;	/* from impl */
+	bool version0;			/* its registers are of version 0 */
+	int cpu;			/* that the `cpus` property names, -1: shared */
+	u32 id;				/* what `sinkid` calls it, should it be a sink */
 	struct list_head node;
-	bool failed;
-	struct irq_work report;
-	const char *what;
-	u32 last;
-	struct attribute *sysfs;
-	unsigned int users;
-	struct ntrace_component *next;
-	bool to_funnel;
-	bool timed;
-	raw_spinlock_t lock;
-	unsigned int active;
+	bool failed;			/* a wait ran out of time: it is held in reset */
+	struct irq_work report;		/* prints that, not under the run queue lock */
+	const char *what;		/* the condition that never came true */
+	u32 last;			/* the register value seen instead */
+	struct attribute *sysfs;	/* file of the PMU that stands for it, may be NULL */
+	unsigned int users;		/* events whose paths lead through it, under
+					 * ntrace_components_lock
+					 */
+	struct ntrace_component *next;	/* where their trace goes from here */
+	bool to_funnel;			/* of an encoder: that is a funnel */
+	bool timed;			/* of a funnel: it is on for the time that it hands on */
+	raw_spinlock_t lock;		/* interrupts off; a sink's comes before a funnel's */
+	unsigned int active;		/* if CPUs share it: paths that are enabled, or wait */
 };
 
-/**
- * struct ntrace_variant - what no register tells of an implementation, its compatible does
- * @version0:	trXxCompType, where registers of version 0 do not tell; 0: of version 1
- * @profile:	of an encoder: the deviations of its messages, as a decoder calls them; NULL: none
- * @addr_bits:	of an encoder: bits of an address field, 0: as many as the hart's addresses want
- * @src_bits:	of an encoder: its messages always have SRC, of so many bits
- * @filter_value: of an encoder: its only filter compares with one privilege, and its registers
- *		are elsewhere
- * @can_stall:	of an encoder: a hart that it stalls takes traps, and does not stall in code that
- *		is not traced. Another one could never make room in the AUX buffer.
- * @settles:	of a sink: with its encoder off and empty, and Empty = 1 of its own, all that came
- *		is before the write pointer. Another may keep a part of a unit until it is disabled.
- * @wp_exact:	of a sink: all trace before the write pointer is in memory. Otherwise the write
- *		pointer may count pending writes, and the driver stops the sink before a read.
- * @align:	of a sink: bytes that it writes at a time, 0: what its write pointer tells
- * @headroom:	of a sink: bytes at the end of a window for what is on its way when its encoder
- *		stops. With StopOnWrap the sink stops there, and stops the encoders, too.
- * @overruns:	of a sink: with system memory it may go on at Limit in spite of StopOnWrap
- * @rewinds:	of a sink: it begins at Start whenever it is enabled
- * @wrap_sticks: of a sink: software cannot clear Wrap
- */
+/* What no register tells of an implementation, its compatible does */
 struct ntrace_variant {
+	/* trXxCompType, where registers of version 0 do not tell; 0: of version 1 */
 	u8 version0;
+	/* Of an encoder: the deviations of its messages, as a decoder calls them; NULL: none */
 	const char *profile;
+	/* Of an encoder: bits of an address field, 0: as many as the hart's addresses want */
 	u8 addr_bits;
-	u8 src_bits;
+	u8 src_bits;		/* of an encoder: its messages always have SRC, of so many bits */
+	/* Of an encoder: its only filter compares with one privilege, in registers of its own */
 	bool filter_value;
+	/*
+	 * Of an encoder: a hart that it stalls takes traps, and does not stall in code that is not
+	 * traced. Another one could never make room in the AUX buffer.
+	 */
 	bool can_stall;
+	/*
+	 * Of a sink: with its encoder off and empty, and Empty = 1 of its own, all that came is
+	 * before the write pointer. Another may keep a part of a unit until it is disabled.
+	 */
 	bool settles;
+	/*
+	 * Of a sink: all trace before the write pointer is in memory. Otherwise the write pointer
+	 * may count pending writes, and the driver stops the sink before a read.
+	 */
 	bool wp_exact;
+	/* Of a sink: bytes that it writes at a time, 0: what its write pointer tells */
 	u32 align;
+	/*
+	 * Of a sink: bytes at the end of a window for what is on its way when its encoder stops.
+	 * With StopOnWrap the sink stops there, and stops the encoders, too.
+	 */
 	u32 headroom;
+	/* Of a sink: with system memory it may go on at Limit in spite of StopOnWrap */
 	bool overruns;
-	bool rewinds;
-	bool wrap_sticks;
+	bool rewinds;		/* of a sink: it begins at Start whenever it is enabled */
+	bool wrap_sticks;	/* of a sink: software cannot clear Wrap */
 };
 
-/**
- * struct ntrace_component_listener - told of components that come and go
- * @bound:	@comp is ready for use; an error fails its probe
- * @unbound:	@comp is about to go: nothing may touch its registers, nor use its device for DMA,
- *		when this returns
- */
+/* Told of components that come and go */
 struct ntrace_component_listener {
+	/* It is ready for use; an error fails its probe */
 	int (*bound)(struct ntrace_component *comp);
+	/* It goes: nobody touches its registers, or uses its device for DMA, from the return on */
 	void (*unbound)(struct ntrace_component *comp);
 };
 
@@ -182,15 +154,10 @@ static inline u32 ntrace_write_back(struct ntrace_component *comp, u32 offset, u
 	return ntrace_read(comp, offset);
 }
 
-/**
- * struct ntrace_deadline - bounds a wait in polls and in time
- * @polls:	so far
- * @end:	in nanoseconds; set after the first polls, because a prompt component should not pay
- *		for reading the clock
- */
+/* Bounds a wait in polls and in time */
 struct ntrace_deadline {
-	unsigned int polls;
-	u64 end;
+	unsigned int polls;	/* so far */
+	u64 end;		/* set after some polls: the clock is not read for a prompt one */
 };
 
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
@@ -251,11 +218,7 @@ void ntrace_component_driver_unregister(void);
 
 /* Clocks and power of components. */
 
-/**
- * struct ntrace_awake - harts that are kept out of idle states; at most one request is active
- * @one:	request to a CPU
- * @all:	request to all CPUs
- */
+/* Harts that are kept out of idle states; at most one request is active */
 struct ntrace_awake {
 	struct dev_pm_qos_request one;
 	struct pm_qos_request all;
@@ -268,22 +231,13 @@ void ntrace_power_put(struct ntrace_component *comp);
 
 /* The timestamp unit inside an encoder (a funnel has the same one). */
 
-/**
- * struct ntrace_timestamp - what it turned out to be
- * @mode:	trTsMode, 0: there is none
- * @width:	bits of the counter
- * @prescale:	a tick is 4^prescale of the source's, or of `time` if the source is elsewhere
- * @tracks_time: the counter shows the `time` CSR, prescaled
- * @control:	trTsControl while it runs, without Enable
- * @counter:	where the counter's low half is; the high half is the register behind it
- */
 struct ntrace_timestamp {
-	u8 mode;
-	u8 width;
-	u8 prescale;
-	bool tracks_time;
-	u32 control;
-	u16 counter;
+	u8 mode;		/* trTsMode, 0: there is none */
+	u8 width;		/* bits of the counter */
+	u8 prescale;		/* a tick is 4^prescale ticks of the source, or of `time` */
+	bool tracks_time;	/* the counter shows the `time` CSR, prescaled */
+	u32 control;		/* trTsControl while it runs, without Enable */
+	u16 counter;		/* register: its low half; the high half is behind it */
 };
 
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts);
@@ -293,20 +247,12 @@ void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_tim
 
 /* Filters and comparators of an encoder. */
 
-/**
- * struct ntrace_ranges - which addresses are traced
- * @nr:		how many ranges, 0: all addresses
- * @latch:	there is one, and it is no range: trace runs from @low until @high was executed
- * @low:	first address
- * @high:	the first one behind the range; 0: the range is empty
- *
- * With @latch, NTRACE_NEVER as an address stands for none.
- */
+/* Which addresses are traced. With latch, NTRACE_NEVER as an address stands for none. */
 struct ntrace_ranges {
-	unsigned int nr;
-	bool latch;
-	u64 low[TR_TE_NR_COMPS];
-	u64 high[TR_TE_NR_COMPS];
+	unsigned int nr;		/* how many ranges, 0: all addresses */
+	bool latch;			/* one that is no range: from low until high was executed */
+	u64 low[TR_TE_NR_COMPS];	/* first address */
+	u64 high[TR_TE_NR_COMPS];	/* the first one behind the range; 0: the range is empty */
 };
 
 /* No instruction has an odd address. */
@@ -317,91 +263,49 @@ struct ntrace_ranges {
 /* Of messages as the specification has them */
 #define NTRACE_PROFILE_1_0	"1.0"
 
-/**
- * struct ntrace_encoder_caps - what the WARL fields of an encoder accept
- * @control:	bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC
- * @wired:	bits of trTeControl that are 1 whatever is written, and do no harm: CONTEXT
- * @features:	bits of trTeInstFeatures: SEQUENTIAL_JUMP, REPEATED_HISTORY, ALL_JUMPS,
- *		EXTEND_ADDR_MSB
- * @always:	bits of trTeInstFeatures that are on whatever is asked for
- * @inst_modes:	bit n: trTeInstMode n
- * @retstack:	bit n: trTeInstImplicitReturnMode n
- * @sync_modes:	bit n: trTeInstSyncMode n
- * @sync_max:	the largest trTeInstSyncMax
- * @filters:	how many filters match privilege
- * @filter_value: see struct ntrace_variant
- * @privs:	the privileges that they tell apart
- * @ranges:	how many ranges of addresses they can have besides
- * @latch:	a comparator can remember that trace was started, until it is stopped
- */
+/* What the WARL fields of an encoder accept */
 struct ntrace_encoder_caps {
-	u32 control;
-	u32 wired;
-	u32 features;
-	u32 always;
-	u8 inst_modes;
-	u8 retstack;
-	u8 sync_modes;
-	u8 sync_max;
-	u8 filters;
-	bool filter_value;
-	u8 privs;
-	u8 ranges;
-	bool latch;
+	u32 control;	/* bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC */
+	u32 wired;	/* bits of trTeControl that are 1 whatever is written: CONTEXT */
+	u32 features;	/* bits of trTeInstFeatures */
+	u32 always;	/* bits of trTeInstFeatures that are on whatever is asked for */
+	u8 inst_modes;	/* bit n: trTeInstMode n */
+	u8 retstack;	/* bit n: trTeInstImplicitReturnMode n */
+	u8 sync_modes;	/* bit n: trTeInstSyncMode n */
+	u8 sync_max;	/* the largest trTeInstSyncMax */
+	u8 filters;	/* how many filters match privilege */
+	bool filter_value; /* see struct ntrace_variant */
+	u8 privs;	/* the privileges that they tell apart */
+	u8 ranges;	/* how many ranges of addresses they can have besides */
+	bool latch;	/* a comparator can remember that trace was started, until it is stopped */
 };
 
-/**
- * struct ntrace_encoder_config - register values of an event
- * @control:	trTeControl, without Enable and InstTracing
- * @features:	trTeInstFeatures
- * @ts_control:	trTsControl
- * @privs:	the privileges that filter 0 lets through, 0: no filter
- */
+/* Register values of an event */
 struct ntrace_encoder_config {
-	u32 control;
-	u32 features;
-	u32 ts_control;
-	u32 privs;
+	u32 control;	/* trTeControl, without Enable and InstTracing */
+	u32 features;	/* trTeInstFeatures */
+	u32 ts_control;	/* trTsControl */
+	u32 privs;	/* the privileges that filter 0 lets through, 0: no filter */
 };
 
-/**
- * struct ntrace_encoder - one encoder
- * @comp:	the component that it is
- * @hartid:	of the hart that it looks at
- * @profile:	see struct ntrace_variant
- * @addr_bits:	likewise
- * @caps:	what it can do
- * @ts:		its timestamp unit
- * @src_bits:	trTeSrcBits
- * @src_id:	trTeSrcID
- * @lost:	bits of Control that say that trace was lost, or the hart was to wait
- * @enable:	bits of Control that are written when it is enabled
- * @control:	Control as @config has it, without Enable and InstTracing
- * @config:	what its registers hold, if @config_valid
- * @config_valid: see there
- * @ranges:	how many ranges of addresses its filters hold
- * @paused:	InstTracing stays 0
- * @started:	it is enabled, and InstTracing may change
- * @tracing:	InstTracing as it was written last
- */
 struct ntrace_encoder {
 	struct ntrace_component comp;
 	u64 hartid;
-	const char *profile;
-	u8 addr_bits;
+	const char *profile;		/* see struct ntrace_variant */
+	u8 addr_bits;			/* likewise */
 	struct ntrace_encoder_caps caps;
 	struct ntrace_timestamp ts;
-	u8 src_bits;
-	u16 src_id;
-	u32 lost;
-	u32 enable;
-	u32 control;
-	struct ntrace_encoder_config config;
+	u8 src_bits;			/* trTeSrcBits */
+	u16 src_id;			/* trTeSrcID */
+	u32 lost;			/* bits of Control: trace was lost, or a hart had to wait */
+	u32 enable;			/* bits of Control that are written when it is enabled */
+	u32 control;			/* Control of config, without Enable and InstTracing */
+	struct ntrace_encoder_config config;	/* what its registers hold, if config_valid */
 	bool config_valid;
-	unsigned int ranges;
-	bool paused;
-	bool started;
-	u32 tracing;
+	unsigned int ranges;		/* how many ranges of addresses its filters hold */
+	bool paused;			/* InstTracing stays 0 */
+	bool started;			/* it is enabled, and InstTracing may change */
+	u32 tracing;			/* InstTracing as it was written last */
 };
 
 static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
@@ -539,18 +443,11 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 
 /* The funnel: several streams become one, a message at a time. */
 
-/**
- * struct ntrace_funnel - one funnel
- * @comp:	the component that it is
- * @ts:		its timestamp unit, which others may share
- * @can_disable: inputs that can be disabled
- * @dis_input:	what trFunnelDisInput holds
- */
 struct ntrace_funnel {
 	struct ntrace_component comp;
-	struct ntrace_timestamp ts;
-	u32 can_disable;
-	u32 dis_input;
+	struct ntrace_timestamp ts;	/* its timestamp unit, which others may share */
+	u32 can_disable;		/* inputs that can be disabled */
+	u32 dis_input;			/* what trFunnelDisInput holds */
 };
 
 static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *comp)
@@ -562,111 +459,62 @@ extern const struct ntrace_component_type ntrace_funnel_type;
 
 /* The RAM sink: it writes trace to system memory (SMEM) or to memory of its own (SRAM). */
 
-/**
- * struct ntrace_ramsink_store - memory that is not the AUX area, from which trace is copied
- * @cpu:	where the CPU sees it, NULL for SRAM
- * @bus:	where the sink sees it
- * @size:	in bytes, 0: there is none
- * @dma:	it came from the DMA API and goes back there
- * @pool:	likewise, which takes it from a pool that the tree names
- * @fixed:	the sink fills all of it, or nothing
- * @users:	who want it, if it came from the DMA API
- */
+/* Memory that is not the AUX area, from which trace is copied */
 struct ntrace_ramsink_store {
-	void *cpu;
-	dma_addr_t bus;
-	u64 size;
-	bool dma;
-	bool pool;
-	bool fixed;
-	unsigned int users;
+	void *cpu;		/* where the CPU sees it, NULL for SRAM */
+	dma_addr_t bus;		/* where the sink sees it */
+	u64 size;		/* in bytes, 0: there is none */
+	bool dma;		/* it came from the DMA API and goes back there */
+	bool pool;		/* likewise, which takes it from a pool that the tree names */
+	bool fixed;		/* the sink fills all of it, or nothing */
+	unsigned int users;	/* who want it, if it came from the DMA API */
 };
 
 /* Tells memory that no sink has written: no message has MSEO 2. */
 #define NTRACE_UNWRITTEN_BYTE	0x02
 
-/**
- * struct ntrace_ramsink_layout - where a version has what, beyond what all have in common
- * @mode:	bits of Control: it writes to system memory
- * @stop_on_wrap: likewise: it stops at Limit
- * @error:	likewise: what it wrote did not arrive, write 1 to clear; 0: nothing tells
- * @falls:	Enable is 0 when it has stopped at Limit
- * @highs:	Limit and WP have a high half of their own, like Start
- * @wp:		register, the low half
- */
+/* Where a version has what, beyond what all have in common */
 struct ntrace_ramsink_layout {
-	u32 mode;
-	u32 stop_on_wrap;
-	u32 error;
-	bool falls;
-	bool highs;
-	u16 wp;
+	u32 mode;		/* bits of Control: it writes to system memory */
+	u32 stop_on_wrap;	/* likewise: it stops at Limit */
+	u32 error;		/* likewise: a write failed, write 1 to clear; 0: nothing tells */
+	bool falls;		/* Enable is 0 when it has stopped at Limit */
+	bool highs;		/* Limit and WP have a high half of their own, like Start */
+	u16 wp;			/* register, the low half */
 };
 
-/**
- * struct ntrace_ramsink - one sink
- * @comp:	the component that it is
- * @layout:	of its version
- * @ts:		of version 0: the timestamp unit that encoders share
- * @addr_bits:	width of the addresses it can reach
- * @align:	bytes it writes at a time
- * @unit_unknown: it may write fewer bytes at a time than @align
- * @can_ring:	it can go on at Start when it comes to Limit
- * @settles:	see struct ntrace_variant
- * @wp_exact:	likewise
- * @rewinds:	likewise
- * @wrap_sticks: likewise
- * @headroom:	likewise
- * @overruns:	likewise, of the mode that it is in
- * @has_high:	addresses have a high half
- * @window_max:	bytes that a window of the AUX area may have
- * @stuck:	Wrap, if it was 1 before the sink was enabled
- * @state:	what it may do next, while it has not failed
- * @kept_by:	the CPU that left it enabled when its encoder stopped, -1: none
- * @control:	trRamControl, without Enable
- * @start:	address of the window it is set to
- * @limit:	of the last unit of that window
- * @size:	of that window
- * @guard:	the window's last unit, if the sink may overrun it; what it holds is not trace
- * @guard_bus:	where the sink sees that
- * @store:	its own memory, or the driver's for it
- * @copied:	trace is copied from @store; else the sink writes into the AUX area
- * @shared:	several encoders lead here
- * @owner:	whose events share it
- * @drained:	bytes of the window that are copied, under the lock as what follows
- * @lost:	trace was lost when nobody had an AUX transaction to tell of it
- */
 struct ntrace_ramsink {
 	struct ntrace_component comp;
 	const struct ntrace_ramsink_layout *layout;
-	struct ntrace_timestamp ts;
-	u8 addr_bits;
-	u32 align;
-	bool unit_unknown;
-	bool can_ring;
-	bool settles;
-	bool wp_exact;
-	bool rewinds;
-	bool wrap_sticks;
-	u32 headroom;
-	bool overruns;
-	bool has_high;
-	u64 window_max;
-	u32 stuck;
-	enum ntrace_sink_state state;
-	int kept_by;
-	u32 control;
-	u64 start;
-	u64 limit;
-	u64 size;
-	void *guard;
-	dma_addr_t guard_bus;
-	struct ntrace_ramsink_store store;
-	bool copied;
-	bool shared;
-	struct pid *owner;
-	u64 drained;
-	bool lost;
+	struct ntrace_timestamp ts;	/* of version 0: the timestamp unit that encoders share */
+	u8 addr_bits;			/* width of the addresses it can reach */
+	u32 align;			/* bytes it writes at a time */
+	bool unit_unknown;		/* it may write fewer bytes at a time than align */
+	bool can_ring;			/* it can go on at Start when it comes to Limit */
+	bool settles;			/* see struct ntrace_variant */
+	bool wp_exact;			/* likewise */
+	bool rewinds;			/* likewise */
+	bool wrap_sticks;		/* likewise */
+	u32 headroom;			/* likewise */
+	bool overruns;			/* likewise, of the mode that it is in */
+	bool has_high;			/* addresses have a high half */
+	u64 window_max;			/* bytes that a window of the AUX area may have */
+	u32 stuck;			/* Wrap, if it was 1 before the sink was enabled */
+	enum ntrace_sink_state state;	/* what it may do next, while it has not failed */
+	int kept_by;			/* CPU that stopped its encoder but left it on, -1: none */
+	u32 control;			/* trRamControl, without Enable */
+	u64 start;			/* address of the window it is set to */
+	u64 limit;			/* of the last unit of that window */
+	u64 size;			/* of that window */
+	void *guard;			/* the window's last unit, if the sink may overrun it */
+	dma_addr_t guard_bus;		/* where the sink sees that */
+	struct ntrace_ramsink_store store;	/* its own memory, or the driver's for it */
+	bool copied;			/* trace is copied from store, not written to AUX memory */
+	bool shared;			/* several encoders lead here */
+	struct pid *owner;		/* whose events share it */
+	/* If shared, under comp.lock */
+	u64 drained;			/* bytes of the window that are copied */
+	bool lost;			/* trace was lost when no AUX transaction could tell */
 };
 
 static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *comp)
@@ -841,14 +689,9 @@ static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
 
 /* The bridge to an AMBA trace bus, where CoreSight components take over. */
 
-/**
- * struct ntrace_atb - one bridge
- * @comp:	the component that it is
- * @id:		the trace source that it is on the bus
- */
 struct ntrace_atb {
 	struct ntrace_component comp;
-	u8 id;
+	u8 id;				/* the trace source that it is on the bus */
 };
 
 static inline struct ntrace_atb *to_ntrace_atb(struct ntrace_component *comp)

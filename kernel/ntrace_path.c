@@ -168,18 +168,12 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 
 #define NTRACE_SRC_IDS	BIT(TR_TE_SRC_BITS_MAX)
 
-/**
- * struct ntrace_path_sources - the encoders whose trace can reach a sink
- * @nr:		of these
- * @src_bits:	of the first
- * @ids:	source IDs that are taken
- * @bad:	one whose trace could not be told from another's
- */
+/* The encoders whose trace can reach a sink */
 struct ntrace_path_sources {
 	unsigned int nr;
-	u8 src_bits;
-	DECLARE_BITMAP(ids, NTRACE_SRC_IDS);
-	struct ntrace_encoder *bad;
+	u8 src_bits;			/* of the first */
+	DECLARE_BITMAP(ids, NTRACE_SRC_IDS);	/* source IDs that are taken */
+	struct ntrace_encoder *bad;	/* one whose trace could not be told from another's */
 };
 
 static void ntrace_path_add_source(struct ntrace_path_sources *sources, struct ntrace_encoder *enc)

@@ -13,28 +13,16 @@
 /* Encoder, cascaded funnels, sink */
 #define NTRACE_PATH_MAX		8
 
-/**
- * struct ntrace_path - one way
- * @node:	in the list of all paths in use
- * @users:	events that hold it
- * @gone:	one of its components is unbound: nothing is switched on any more
- * @woken:	its CPU's count of such events, when its components were looked at last
- * @encoder:	where it begins
- * @sink:	where it ends, NULL if that is no RAM sink: its trace does not come to perf
- * @nr:		components on it
- * @comp:	these, from the encoder to the sink
- * @input:	the port of each by which it is entered
- */
 struct ntrace_path {
 	struct list_head node;
-	unsigned int users;
-	bool gone;
-	unsigned int woken;
+	unsigned int users;		/* events that hold it */
+	bool gone;			/* a component is unbound: nothing is switched on */
+	unsigned int woken;		/* wakes of its CPU at the last look at components */
 	struct ntrace_encoder *encoder;
-	struct ntrace_ramsink *sink;
-	unsigned int nr;
-	struct ntrace_component *comp[NTRACE_PATH_MAX];
-	u8 input[NTRACE_PATH_MAX];
+	struct ntrace_ramsink *sink;	/* NULL: it ends in a bridge, nothing comes to perf */
+	unsigned int nr;		/* of components */
+	struct ntrace_component *comp[NTRACE_PATH_MAX];	/* these, from the encoder to the sink */
+	u8 input[NTRACE_PATH_MAX];	/* the port of each by which it is entered */
 };
 
 static inline bool ntrace_path_is_shared(const struct ntrace_path *path)

@@ -27,16 +27,11 @@
 #define ntrace_attr(_attr, _field)	FIELD_GET(NTRACE_CONFIG_##_field, (_attr)->config)
 #define ntrace_attr_sinkid(_attr)	FIELD_GET(NTRACE_CONFIG2_SINKID, (_attr)->config2)
 
-/**
- * struct ntrace_field - a term
- * @name:	its file in format/
- * @word:	of perf_event_attr, as it is called there
- * @mask:	its bits
- */
+/* A term */
 struct ntrace_field {
-	const char *name;
-	const char *word;
-	u64 mask;
+	const char *name;	/* its file in format/ */
+	const char *word;	/* of perf_event_attr, as it is called there */
+	u64 mask;		/* its bits */
 };
 
 #define NTRACE_NR_FIELDS	13
@@ -61,37 +56,22 @@ void ntrace_context_write_current(void);
 
 /* An event: what it asks for, which paths it may use. */
 
-/**
- * struct ntrace_event_cpu - an event on a CPU
- * @path:	NULL if the CPU cannot be traced; it may be gone
- * @config:	the encoder's registers
- */
+/* An event on a CPU */
 struct ntrace_event_cpu {
-	struct ntrace_path *path;
+	struct ntrace_path *path;	/* NULL if the CPU cannot be traced; it may be gone */
 	struct ntrace_encoder_config config;
 };
 
-/**
- * struct ntrace_event - an event; those that children inherit share their parent's
- * @lossless:	the hart stalls rather than lose trace
- * @patient:	it also waits for the reader of a full AUX area
- * @context:	scontext is wanted
- * @owner:	who opened it
- * @full:	the area was full when trace was to go on, and nothing was traced since
- * @untold:	no record has said so, as there was no room at all
- * @reported:	CPUs for which the hardware id record is written
- * @nr:		1 or, for an event that may run anywhere, all CPUs
- * @cpu:	these
- */
+/* An event; those that children inherit share their parent's */
 struct ntrace_event {
-	bool lossless;
-	bool patient;
-	bool context;
-	bool full;
-	bool untold;
-	struct pid *owner;
-	struct cpumask reported;
-	unsigned int nr;
+	bool lossless;			/* the hart stalls rather than lose trace */
+	bool patient;			/* it also waits for the reader of a full AUX area */
+	bool context;			/* scontext is wanted */
+	bool full;			/* the area was full, and nothing was traced since */
+	bool untold;			/* no record has said so, as there was no room at all */
+	struct pid *owner;		/* who opened it */
+	struct cpumask reported;	/* CPUs for which the hardware id record is written */
+	unsigned int nr;		/* 1 or, for an event that may run anywhere, all CPUs */
 	struct ntrace_event_cpu cpu[] __counted_by(nr);
 };
 
@@ -118,33 +98,20 @@ const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event);
 
 /* The AUX area, as sinks see it. */
 
-/**
- * struct ntrace_map - the area for one sink
- * @sink:	the sink, NULL if there is none
- * @addr:	bus address of each chunk, NULL if the sink's trace is copied
- * @nr:		chunks that are mapped
- */
+/* The area for one sink */
 struct ntrace_map {
-	struct ntrace_ramsink *sink;
-	dma_addr_t *addr;
-	unsigned int nr;
+	struct ntrace_ramsink *sink;	/* NULL if there is none */
+	dma_addr_t *addr;		/* bus address of each chunk, NULL: trace is copied */
+	unsigned int nr;		/* chunks that are mapped */
 };
 
-/**
- * struct ntrace_buffer - an AUX area
- * @node:	in the list of all, under ntrace_components_lock
- * @layout:	its chunks
- * @ring:	the newest trace overwrites the oldest
- * @pages:	its pages' addresses; perf's array
- * @nr_maps:	number of
- * @map:	the sinks that the event can reach
- */
+/* An AUX area */
 struct ntrace_buffer {
-	struct list_head node;
+	struct list_head node;		/* under ntrace_components_lock */
 	struct ntrace_aux_layout layout;
-	bool ring;
-	void **pages;
-	unsigned int nr_maps;
+	bool ring;			/* the newest trace overwrites the oldest */
+	void **pages;			/* its pages' addresses; perf's array */
+	unsigned int nr_maps;		/* sinks that the event can reach */
 	struct ntrace_map map[] __counted_by(nr_maps);
 };
 
@@ -205,56 +172,54 @@ static inline u64 ntrace_clock_ns(u64 ticks)
 
 struct ntrace_cpu;
 
-/**
- * struct ntrace_window_ops - a way for trace to get into the AUX area
- * @begin:	what the sink is to write into first, now that a transaction is open. Return: 0 or
- *		-ENOSPC, when there is not enough room
- * @wait:	let the hart fill its encoder and stall, off before. Return: 0, or an error and off
- * @enable:	set the sink and enable the path, as far as @wait did not. Return: 0, or an error
- *		and off
- * @look:	one look at the write pointer. Return: whether @move or @finish is due
- * @period:	when to look next, in nanoseconds
- * @move:	publish, and go on in a new transaction, while the encoder is on; NULL: that cannot
- *		be. Return: 0, -EAGAIN when there is no room and the hart waits, or an error
- * @extend:	give a sink that is full more room, while the encoder is on; NULL: it never is full.
- *		Return: 0, or an error when there is none
- * @finish:	all off, publish and close, if a transaction is open
- * @next:	of windows: one more of the same transaction. Return: 0 or -ENOSPC
- * @fits:	of windows: is there room for a next one behind so many bytes? NULL: @next tells
- * @set:	of windows: set the sink to it
- * @take:	of windows: make visible, in the area, what the sink has written
- * @pass:	of windows: pass over what is left of one; NULL: nothing is
- * @keeps:	of windows: the rest of one may be gone on with later
- */
+/* A way for trace to get into the AUX area */
 struct ntrace_window_ops {
+	/*
+	 * What the sink is to write into first, now that a transaction is open. Return: 0 or
+	 * -ENOSPC, when there is not enough room
+	 */
 	int (*begin)(struct ntrace_cpu *c);
+	/* Let the hart fill its encoder and stall, off before. Return: 0, or an error and off */
 	int (*wait)(struct ntrace_cpu *c);
+	/*
+	 * Set the sink and enable the path, as far as wait did not. Return: 0, or an error and off
+	 */
 	int (*enable)(struct ntrace_cpu *c);
+	/* One look at the write pointer. Return: whether move or finish is due */
 	bool (*look)(struct ntrace_cpu *c);
-	u64 (*period)(const struct ntrace_cpu *c);
+	u64 (*period)(const struct ntrace_cpu *c);	/* when to look next, in nanoseconds */
+	/*
+	 * Publish, and go on in a new transaction, while the encoder is on; NULL: that cannot be.
+	 * Return: 0, -EAGAIN when there is no room and the hart waits, or an error
+	 */
 	int (*move)(struct ntrace_cpu *c);
+	/*
+	 * Give a sink that is full more room, while the encoder is on; NULL: it never is full.
+	 * Return: 0, or an error when there is none
+	 */
 	int (*extend)(struct ntrace_cpu *c);
+	/* All off, publish and close, if a transaction is open */
 	void (*finish)(struct ntrace_cpu *c);
+	/* Of windows: one more of the same transaction. Return: 0 or -ENOSPC */
 	int (*next)(struct ntrace_cpu *c);
+	/* Of windows: is there room for a next one behind so many bytes? NULL: next tells */
 	bool (*fits)(const struct ntrace_cpu *c, u64 end);
-	int (*set)(struct ntrace_cpu *c);
+	int (*set)(struct ntrace_cpu *c);		/* of windows: set the sink to it */
+	/* Of windows: make visible, in the area, what the sink has written */
 	void (*take)(struct ntrace_cpu *c, u64 used);
+	/* Of windows: pass over what is left of one; NULL: nothing is */
 	void (*pass)(struct ntrace_cpu *c, u64 end);
+	/* Of windows: the rest of one may be gone on with later */
 	bool keeps;
 };
 
-/**
- * struct ntrace_ring - a sink's way round an area
- * @head:	bytes that were ever written; modulo the area's size, where the next one goes
- * @begin:	@head when the AUX transaction was opened
- * @synced:	@head up to which the CPU sees what was written
- * @turn:	@head when the sink was enabled, if it begins at Start then
- */
+/* A sink's way round an area */
 struct ntrace_ring {
+	/* Bytes that were ever written; modulo the area's size, where the next one goes */
 	u64 head;
-	u64 begin;
-	u64 synced;
-	u64 turn;
+	u64 begin;	/* head when the AUX transaction was opened */
+	u64 synced;	/* head up to which the CPU sees what was written */
+	u64 turn;	/* head when the sink was enabled, if it begins at Start then */
 };
 
 enum ntrace_cpu_state {
@@ -263,64 +228,35 @@ enum ntrace_cpu_state {
 	NTRACE_WAITING,		/* AUX is full: encoder and shared sink on, an own sink off */
 };
 
-/**
- * struct ntrace_cpu - a CPU's part, touched by that CPU only, with interrupts off
- * @state:	what it is doing
- * @full:	off until the area has room
- * @online:	events may run here
- * @scontext:	the hart has the CSR
- * @asleep:	nothing is switched on now: NTRACE_ASLEEP_
- * @resume:	the event would be running if it were not for that
- * @wakes:	how often components of this CPU may have lost their state, or gone
- * @event:	that has the encoder, NULL if none
- * @path:	of this event
- * @pinned:	the event's context is pinned because of it
- * @ops:	how its trace gets into the area
- * @handle:	AUX transaction
- * @buf:	its area
- * @map:	of the path's sink
- * @limits:	for windows
- * @window:	that the sink writes into
- * @done:	bytes in windows before, of the same transaction
- * @lost:	trace was lost in this transaction
- * @ring:	instead of windows, if the area is circular
- * @kept:	the area that @window is in, if the sink keeps it
- * @kept_head:	head of a transaction that goes on there
- * @resumed:	@window is the rest of an earlier transaction's
- * @timer:	for the next look at the window
- * @armed:	for which period the timer was started last
- * @pace:	how fast it fills
- * @seen:	bytes written at the last look
- * @seen_at:	time of the last look, in ticks
- */
+/* A CPU's part, touched by that CPU only, with interrupts off */
 struct ntrace_cpu {
-	enum ntrace_cpu_state state;
-	bool full;
-	bool online;
-	bool scontext;
-	unsigned int asleep;
-	bool resume;
-	unsigned int wakes;
-	struct perf_event *event;
-	struct ntrace_path *path;
-	bool pinned;
-	const struct ntrace_window_ops *ops;
-	struct perf_output_handle handle;
-	struct ntrace_buffer *buf;
-	struct ntrace_map *map;
-	struct ntrace_aux_limits limits;
-	struct ntrace_aux_window window;
-	u64 done;
-	bool lost;
-	struct ntrace_ring ring;
-	const struct ntrace_buffer *kept;
-	u64 kept_head;
-	bool resumed;
-	struct hrtimer timer;
-	u64 armed;
-	struct ntrace_aux_pace pace;
-	u64 seen;
-	u64 seen_at;
+	enum ntrace_cpu_state state;		/* what it is doing */
+	bool full;				/* off until the area has room */
+	bool online;				/* events may run here */
+	bool scontext;				/* the hart has the CSR */
+	unsigned int asleep;			/* nothing is switched on now: NTRACE_ASLEEP_ */
+	bool resume;				/* otherwise the event would be running */
+	unsigned int wakes;			/* how often components may have lost their state */
+	struct perf_event *event;		/* that has the encoder, NULL if none */
+	struct ntrace_path *path;		/* of this event */
+	bool pinned;				/* the event's context is pinned because of it */
+	const struct ntrace_window_ops *ops;	/* how its trace gets into the area */
+	struct perf_output_handle handle;	/* AUX transaction */
+	struct ntrace_buffer *buf;		/* its area */
+	struct ntrace_map *map;			/* of the path's sink */
+	struct ntrace_aux_limits limits;	/* for windows */
+	struct ntrace_aux_window window;	/* that the sink writes into */
+	u64 done;				/* bytes of the transaction before window */
+	bool lost;				/* trace was lost in this transaction */
+	struct ntrace_ring ring;		/* instead of windows, if the area is circular */
+	const struct ntrace_buffer *kept;	/* that window is in, if the sink keeps it */
+	u64 kept_head;				/* head of a transaction that goes on there */
+	bool resumed;				/* window is the rest of an earlier transaction's */
+	struct hrtimer timer;			/* for the next look at the window */
+	u64 armed;				/* for which period the timer was started last */
+	struct ntrace_aux_pace pace;		/* how fast it fills */
+	u64 seen;				/* bytes written at the last look */
+	u64 seen_at;				/* time of the last look, in ticks */
 };
 
 static inline bool ntrace_cpu_lossless(const struct ntrace_cpu *c)

@@ -153,18 +153,11 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 	return 0;
 }
 
-/**
- * struct ntrace_ramsink_range - what the window registers accept
- * @start_min:	trRamStart after a write of 0
- * @start_max:	of all ones
- * @limit_min:	trRamLimit likewise
- * @limit_max:	likewise
- * @wp_max:	trRamWP of all ones, without Wrap
- */
+/* What the window registers keep of 0 and of all ones */
 struct ntrace_ramsink_range {
 	u64 start_min, start_max;
 	u64 limit_min, limit_max;
-	u64 wp_max;
+	u64 wp_max;			/* without Wrap */
 };
 
 /*
