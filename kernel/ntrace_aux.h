@@ -7,6 +7,7 @@
 #define _NTRACE_AUX_H
 
 #include <linux/bits.h>
+#include <linux/errno.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/sizes.h>
@@ -25,52 +26,32 @@
 /* A store that fills as a whole has to fit into the area so many times. */
 #define NTRACE_AUX_STORES	4
 
-/**
- * struct ntrace_aux_layout - the AUX area as its physically contiguous chunks
- * @size:	in bytes, a power of two
- * @nr:		chunks
- * @end:	offset at which each chunk ends, ascending; the last is @size
- */
+/* The AUX area as its physically contiguous chunks */
 struct ntrace_aux_layout {
-	u64 size;
-	unsigned int nr;
-	u64 *end;
+	u64 size;		/* in bytes, a power of two */
+	unsigned int nr;	/* of chunks */
+	u64 *end;		/* offset at which each chunk ends, ascending; the last is size */
 };
 
-/**
- * struct ntrace_aux_window - a piece of one chunk
- * @chunk:	index of the chunk
- * @offset:	in the chunk
- * @size:	in bytes
- */
+/* A piece of one chunk */
 struct ntrace_aux_window {
 	unsigned int chunk;
-	u64 offset;
+	u64 offset;		/* in the chunk */
 	u64 size;
 };
 
-/**
- * struct ntrace_aux_limits - what a window must respect
- * @align:	bytes that the sink writes at a time
- * @reserve:	bytes at the end of the free space that stay free, to flush into
- * @want:	bytes that are too few to let them fill up: they would, before anybody looks
- * @quantum:	bytes after which the reader should get them
- * @headroom:	bytes at the end of each window that the sink keeps for what is on its way
- */
+/* What a window must respect */
 struct ntrace_aux_limits {
-	u32 align;
-	u32 reserve;
-	u64 want;
-	u64 quantum;
-	u32 headroom;
+	u32 align;	/* bytes that the sink writes at a time */
+	u32 reserve;	/* bytes at the end of the free space that stay free, to flush into */
+	u64 want;	/* bytes that may fill before anybody looks: fewer are no window */
+	u64 quantum;	/* bytes after which the reader should get them */
+	u32 headroom;	/* bytes at a window's end that the sink keeps for what is on its way */
 };
 
-/**
- * struct ntrace_aux_pace - how fast trace comes
- * @rate:	bytes per second: a peak that fades
- */
+/* How fast trace comes */
 struct ntrace_aux_pace {
-	u64 rate;
+	u64 rate;	/* bytes per second: a peak that fades */
 };
 
 /* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
@@ -199,8 +180,17 @@ static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
 		     NTRACE_AUX_MAX_PERIOD_NS);
 }
 
-/* A RAM sink */
-
+/*
+ * What a RAM sink may do when:
+ *
+ *	OFF      --set-->   ARMED    --start-->  RUNNING
+ *	                    ARMED    <--stop--   RUNNING
+ *	OFF      <--reset-- ARMED
+ *	OFF      <--reset-- FAILED, where a sink gets from anywhere when it does not do as told
+ *
+ * A sink that is enabled writes to memory: so it must hold a window that is meant before, which
+ * nobody changes under it, and a reset must not surprise who uses it.
+ */
 enum ntrace_sink_state {
 	NTRACE_SINK_OFF,	/* disabled; its registers hold nothing that is meant */
 	NTRACE_SINK_ARMED,	/* disabled and empty; they hold a window */
@@ -213,22 +203,27 @@ enum ntrace_sink_op {
 	NTRACE_SINK_START,	/* enable, where the write pointer is */
 	NTRACE_SINK_STOP,	/* disable, and wait until it is empty */
 	NTRACE_SINK_RESET,
-	NTRACE_SINK_OPS
 };
 
-extern const s8 ntrace_sink_table[][NTRACE_SINK_OPS];
-
-/**
- * ntrace_sink_next - what becomes of a sink
- * @state:	its state
- * @op:		what is to be done with it
- *
+/*
  * Return: the next state; -EIO when there is nothing to be done, because the sink has failed or is
  * disabled already; -EPERM when it must not be done: that would be a mistake of the driver's
  */
 static inline int ntrace_sink_next(enum ntrace_sink_state state, enum ntrace_sink_op op)
 {
-	return ntrace_sink_table[state][op];
+	if (state == NTRACE_SINK_FAILED)
+		return op == NTRACE_SINK_RESET ? NTRACE_SINK_OFF : -EIO;
+
+	switch (op) {
+	case NTRACE_SINK_SET:
+		return state == NTRACE_SINK_RUNNING ? -EPERM : NTRACE_SINK_ARMED;
+	case NTRACE_SINK_START:
+		return state == NTRACE_SINK_ARMED ? NTRACE_SINK_RUNNING : -EPERM;
+	case NTRACE_SINK_STOP:
+		return state == NTRACE_SINK_RUNNING ? NTRACE_SINK_ARMED : -EIO;
+	default:
+		return state == NTRACE_SINK_RUNNING ? -EPERM : NTRACE_SINK_OFF;
+	}
 }
 
 #endif /* _NTRACE_AUX_H */

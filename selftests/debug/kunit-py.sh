@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # machines: none
 # KUnit of the AUX arithmetic and sink states through the kernel's own kunit.py, on User Mode Linux:
-# a tree of links to the source, with ntrace_aux.c, ntrace_sink.c and their tests as lib/ntrace.
+# a tree of links to the source, with ntrace_aux.c and its tests as lib/ntrace.
 
 name=kunit-py
 . "$(dirname "$0")/../lab/lib.bash"
@@ -31,11 +31,11 @@ link_tree()
 add_sources()
 {
 	mkdir -p "$tree/lib/ntrace"
-	cp "$top"/kernel/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} \
+	cp "$top"/kernel/ntrace_{aux.c,aux.h,regs.h,version0.h,aux_test.c} \
 		"$tree/lib/ntrace/"
 	printf 'config NTRACE_AUX_KUNIT_TEST\n\tbool "ntrace: AUX arithmetic"\n\tdepends on KUNIT=y\n' \
 		>"$tree/lib/ntrace/Kconfig"
-	echo 'obj-y := ntrace_aux.o ntrace_sink.o ntrace_aux_test.o' >"$tree/lib/ntrace/Makefile"
+	echo 'obj-y := ntrace_aux.o ntrace_aux_test.o' >"$tree/lib/ntrace/Makefile"
 	printf 'CONFIG_KUNIT=y\nCONFIG_NTRACE_AUX_KUNIT_TEST=y\n' >"$tree/lib/ntrace/.kunitconfig"
 }
 

@@ -8,7 +8,7 @@ kernel=$top/kernel
 
 # What a source includes from the kernel is in kunit.h.
 for header in $(sed -n 's/^#include <\(.*\)>$/\1/p' \
-	"$kernel"/ntrace_{aux.c,aux.h,regs.h,version0.h,sink.c,aux_test.c} |
+	"$kernel"/ntrace_{aux.c,aux.h,regs.h,version0.h,aux_test.c} |
 	sort -u); do
 	mkdir -p "$scratch/include/${header%/*}"
 	: >"$scratch/include/$header"
@@ -21,7 +21,7 @@ sanitizers=-fsanitize=address,undefined
 echo 'int main(void) { return 0; }' | "$CC" -x c $sanitizers -o "$scratch/try" - 2>/dev/null ||
 	sanitizers=
 if ! "$CC" "${flags[@]}" $sanitizers -o "$scratch/aux" "$kernel/ntrace_aux.c" \
-	"$kernel/ntrace_sink.c" "$kernel/ntrace_aux_test.c" 2>"$scratch/log"; then
+	"$kernel/ntrace_aux_test.c" 2>"$scratch/log"; then
 	sed 's/^/# /' "$scratch/log"
 	verdict 1 "the tests compile without a kernel"
 	finish

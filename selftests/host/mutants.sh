@@ -33,8 +33,8 @@ finds()
 }
 
 fresh
-sed -i 's/\[NTRACE_SINK_STOP\]/[NTRACE_SINK_HALT]/' "$copy/kernel/ntrace_sink.c"
-finds '^sink-stop-off: kernel/ntrace_sink.c has 0 times:$' "a line that has changed"
+sed -i 's/case NTRACE_SINK_STOP/case NTRACE_SINK_HALT/' "$copy/kernel/ntrace_aux.h"
+finds '^sink-stop-off: kernel/ntrace_aux.h has 0 times:$' "a line that has changed"
 fresh
 echo 'u64 left = mark - min(used, mark);' | sed 's/^/\t/' >>"$copy/kernel/ntrace_aux.h"
 finds '^period-used: kernel/ntrace_aux.h has 2 times:$' "a line that is there twice"
