@@ -65,17 +65,23 @@ static void ntrace_cpu_full(struct ntrace_cpu *c)
 
 /* Running */
 
+static void ntrace_cpu_write_hw_id(struct ntrace_cpu *c)
+{
+	struct perf_event *event = c->event->parent ?: c->event;
+	struct ntrace_encoder *enc = c->path->encoder;
+	s64 lost = atomic64_read(&event->lost_samples);
+
+	perf_report_aux_output_id(event, ntrace_config_to_hw_id(&enc->config, enc,
+								ntrace_path_is_shared(c->path)));
+	/* The core only counts records that find no room: the next transaction tries again. */
+	if (atomic64_read(&event->lost_samples) == lost)
+		cpumask_set_cpu(smp_processor_id(), &to_ntrace_event(event)->reported);
+}
+
 static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 {
-	struct ntrace_event *ev = to_ntrace_event(c->event);
-	struct ntrace_encoder *enc = c->path->encoder;
-	int cpu = smp_processor_id();
-
-	if (!cpumask_test_cpu(cpu, &ev->reported) &&
-	    !cpumask_test_and_set_cpu(cpu, &ev->reported))
-		perf_report_aux_output_id(c->event,
-					  ntrace_config_to_hw_id(&enc->config, enc,
-								 ntrace_path_is_shared(c->path)));
+	if (!cpumask_test_cpu(smp_processor_id(), &to_ntrace_event(c->event)->reported))
+		ntrace_cpu_write_hw_id(c);
 }
 
 /* Trace that leaves over a bridge: nothing to open, nothing to move, none of it comes to perf. */

@@ -70,7 +70,7 @@ struct ntrace_event {
 	bool full;			/* the area was full, and nothing was traced since */
 	bool untold;			/* no record has said so, as there was no room at all */
 	struct pid *owner;		/* who opened it */
-	struct cpumask reported;	/* CPUs for which the hardware id record is written */
+	struct cpumask reported;	/* CPUs whose hardware id record is written */
 	unsigned int nr;		/* 1 or, for an event that may run anywhere, all CPUs */
 	struct ntrace_event_cpu cpu[] __counted_by(nr);
 };

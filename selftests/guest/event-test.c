@@ -1163,6 +1163,43 @@ static bool test_record_fields(void)
 	return true;
 }
 
+/* What the hardware does is told once there is room for the record. */
+static bool hw_id_is_repeated(struct session *s)
+{
+	CHECK(!ioctl(s->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	CHECK(session_enable(s));
+	spin(100);
+	CHECK(session_disable(s));
+	CHECK(!ioctl(s->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	session_read(s);
+	CHECK(!s->hw_ids && !s->records);
+
+	for (int i = 0; i < 3; i++) {
+		CHECK(session_enable(s));
+		spin(100);
+		CHECK(session_disable(s));
+	}
+	session_read(s);
+	remark("%u records of the hardware, %u of trace", s->hw_ids, s->records);
+	CHECK(s->hw_ids == 1 && s->records >= 3);
+
+	return true;
+}
+
+static bool test_hw_id_lost(void)
+{
+	struct perf_event_attr attr = user_attr();
+	bool ok;
+
+	pin(0);
+	ok = session_open(&the_session, &attr, 0, 0, AUX_DEFAULT) &&
+	     hw_id_is_repeated(&the_session);
+	unpin();
+	session_close(&the_session);
+
+	return ok;
+}
+
 /* How often trace was begun while the task ran for a third of a second without a system call */
 static bool count_records(struct session *s, struct perf_event_attr *attr, unsigned int *records)
 {
@@ -2259,6 +2296,7 @@ static const struct {
 	{ "R27: BTM: user space of this task, with SRC if the sink is shared",
 	  test_record_btm, true },
 	{ "every optional field at once", test_record_fields, true },
+	{ "a hardware id record that found no room comes later", test_hw_id_lost, true },
 	{ "a frequency does not cut trace into pieces", test_frequency, true },
 	{ "events with different terms in turn", test_reconfigure, true },
 	{ "moving windows, with a reader that keeps up", test_moving, true },
