@@ -7,6 +7,8 @@
  * switch belongs to the next task. With an event that traces the kernel this is visible, and it is
  * the rule.
  */
+#define pr_fmt(fmt) "ntrace: " fmt
+
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
@@ -78,11 +80,11 @@ bool ntrace_context_cpu_online(unsigned int cpu)
 	scoped_guard(irqsave)
 		present = ntrace_context_probe();
 
-	if (present)
-		cpumask_set_cpu(cpu, &ntrace_context_cpus);
-	else
-		cpumask_clear_cpu(cpu, &ntrace_context_cpus);
-	cpumask_set_cpu(cpu, &ntrace_context_probed);
+	cpumask_assign_cpu(cpu, &ntrace_context_cpus, present);
+	/* Events that are open already were taken with this CPU, too. */
+	if (!cpumask_test_and_set_cpu(cpu, &ntrace_context_probed) && !present &&
+	    READ_ONCE(ntrace_context_users))
+		pr_info("CPU %u has no scontext: contextid events are not traced there\n", cpu);
 
 	return present;
 }

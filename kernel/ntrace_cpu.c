@@ -413,7 +413,7 @@ int ntrace_cpu_add(struct perf_event *event, int flags)
 
 	if (!on->path || READ_ONCE(on->path->gone) || !c->online)
 		return -ENODEV;
-	/* The CPU was offline when the event was opened, so nobody knew. */
+	/* The CPU was offline when the event was opened, see ntrace_context_cpu_online(). */
 	if (to_ntrace_event(event)->context && !c->scontext)
 		return -ENODEV;
 	if (c->event)

@@ -91,6 +91,7 @@ struct options {
 	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
 	bool scontext;
 	uint8_t scontext_bits;		/* at most 32 on RV64, by the debug specification */
+	uint8_t scontext_harts;		/* the first ones, that have these bits; 0: all */
 	bool host_clock;
 	bool version0;			/* registers of version 0, and messages like P550's */
 	uint32_t fifo;			/* bytes between encoder and sink */

@@ -112,6 +112,7 @@ static const struct option {
 	{ "sync_modes", U8, &opt.te.syncmodes, .max = 0xf },
 	{ "srcbits_max", U8, &opt.te.srcbits, .max = 12 },
 	{ "scontext_bits", U8, &opt.scontext_bits, .max = 32 },
+	{ "scontext_harts", U8, &opt.scontext_harts, .max = MAX_HARTS },
 	{ "scontext", BOOL, &opt.scontext, &opt.te.context },
 	{ "ts_modes", U8, &opt.te.ts.modes, .max = 0x1f },
 	{ "ts_prescale", U8, &opt.te.ts.prescale, .max = 3 },

@@ -20,6 +20,9 @@ static bool execute(struct hart *h, uint32_t bits)
 	unsigned int rd = bits >> 7 & 31, rs = bits >> 15 & 31, op = bits >> 12 & 3;
 	uint64_t old = h->scontext, operand, mask = (1ull << opt.scontext_bits) - 1;
 
+	if (opt.scontext_harts && h->index >= opt.scontext_harts)
+		mask = 0;
+
 	operand = bits & 1u << 14 ? rs : guest_reg(h, REG_GPR + rs);
 	if (op == 1)
 		h->scontext = operand & mask;
