@@ -125,6 +125,36 @@ static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 		err = ntrace_path_step(path, endpoint, sinkid);
 		if (!err) {
 			of_node_put(endpoint);
+/* Is there an end behind a component? ntrace_components_lock is held. */
+static bool ntrace_path_has_end(const struct ntrace_component *from, unsigned int depth)
+{
+	struct device_node *ports __free(device_node) =
+		of_get_child_by_name(from->dev->of_node, "out-ports");
+	struct ntrace_component *to;
+	struct device_node *endpoint;
+
+	if (from->type->ends)
+		return true;
+	for_each_endpoint_of_node(ports, endpoint) {
+		struct device_node *np __free(device_node) =
+			of_graph_get_remote_port_parent(endpoint);
+
+		to = np ? ntrace_component_find(np) : NULL;
+		if (to && depth < NTRACE_PATH_MAX && ntrace_path_has_end(to, depth + 1)) {
+			of_node_put(endpoint);
+			return true;
+		}
+	}
+
+	return false;
+}
+
+/* Can a CPU be traced, to any end? ntrace_components_lock is held. */
+bool ntrace_path_exists(const struct ntrace_encoder *enc)
+{
+	return ntrace_path_has_end(&enc->comp, 1);
+}
+
 			return 0;
 		}
 		ret = err == -ENOLINK ? ret : err;

@@ -56,6 +56,7 @@ static inline void ntrace_path_unkeep(struct ntrace_ramsink *sink)
 }
 
 extern const struct ntrace_component_type *const ntrace_component_types[];
+bool ntrace_path_exists(const struct ntrace_encoder *enc);
 
 struct ntrace_encoder *ntrace_path_encoder(int cpu);
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner);

@@ -152,7 +152,8 @@ static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, c
 
 	scoped_guard(mutex, &ntrace_components_lock)
 		ntrace_for_each_component(comp, TR_COMP_ENCODER)
-			cpumask_set_cpu(comp->cpu, mask);
+			if (ntrace_path_exists(to_ntrace_encoder(comp)))
+				cpumask_set_cpu(comp->cpu, mask);
 
 	cpumask_and(mask, mask, cpu_online_mask);
 

@@ -72,6 +72,7 @@ refused()	# DESCRIPTION WORDS BOOTOPTION...
 
 refused "no sink" "trace encoder at 0x00000000bf000000: no sink reachable" --without sink0
 check "no sink: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
+check "no sink: a task is traced on the other CPU" answers task
 more refused "no encoder" "CPU [01] cannot be traced" --without encoder0
 more check "no encoder: the other CPU works" answers cpu$((1 - $(faulty_cpu)))
 more refused "R18: an E-Trace encoder" "bf000000 is an E-Trace encoder" --plugin-arg format=0

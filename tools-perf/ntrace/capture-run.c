@@ -98,11 +98,11 @@ static void read_cpus(struct capture *c)
 		if (!capture_list_has(&c->online, c->o.cpus.id[i]))
 			die("-C: CPU %d is not online", c->o.cpus.id[i]);
 		if (!capture_list_has(&c->encoders, c->o.cpus.id[i]))
-			die("-C: CPU %d has no trace encoder", c->o.cpus.id[i]);
+			die("-C: CPU %d has no trace encoder or no sink", c->o.cpus.id[i]);
 	}
 }
 
-/* The trace of a task pauses while the task runs on a CPU without an encoder. */
+/* The trace of a task pauses while the task runs on a CPU without an encoder or a sink. */
 static void warn_of_cpus(const struct capture *c)
 {
 	size_t i;
@@ -110,7 +110,7 @@ static void warn_of_cpus(const struct capture *c)
 	for (i = 0; i < c->online.nr && !c->o.cpus.nr; i++) {
 		if (capture_list_has(&c->encoders, c->online.id[i]))
 			continue;
-		warn("CPU %d, and maybe others, have no trace encoder: what runs there is not recorded",
+		warn("CPU %d, and maybe others, have no trace encoder or no sink: what runs there is not recorded",
 			     c->online.id[i]);
 		break;
 	}

@@ -279,7 +279,7 @@ static int add_tracking_event(struct ntrace_recording *ptr, struct evsel *event,
 	return 0;
 }
 
-/* The trace of a task pauses while the task runs on a CPU without an encoder. */
+/* The trace of a task pauses while the task runs on a CPU without an encoder or a sink. */
 static void warn_of_untraced_cpus(struct perf_pmu *pmu, const struct record_opts *opts)
 {
 	struct perf_cpu_map *online;
@@ -290,7 +290,7 @@ static void warn_of_untraced_cpus(struct perf_pmu *pmu, const struct record_opts
 	online = perf_cpu_map__new_online_cpus();
 	if (online && !perf_cpu_map__equal(online, pmu->cpus)) {
 		cpu_map__snprint(pmu->cpus, list, sizeof(list));
-		pr_warning("Only the CPUs %s have a trace encoder: %s does not record what runs on others\n",
+		pr_warning("Only the CPUs %s have a trace encoder and a sink: %s does not record what runs on others\n",
 			   list, pmu->name);
 	}
 	perf_cpu_map__put(online);
