@@ -10,40 +10,18 @@
 
 #include "ntrace_pmu.h"
 
-/* The terms */
-const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS] = {
-	{ "btm", "config", NTRACE_CONFIG_BTM },
-	{ "contextid", "config", NTRACE_CONFIG_CONTEXTID },
-	{ "timestamp", "config", NTRACE_CONFIG_TIMESTAMP },
-	{ "retstack", "config", NTRACE_CONFIG_RETSTACK },
-	{ "seqjump", "config", NTRACE_CONFIG_SEQJUMP },
-	{ "repeathist", "config", NTRACE_CONFIG_REPEATHIST },
-	{ "extaddr", "config", NTRACE_CONFIG_EXTADDR },
-	{ "alljumps", "config", NTRACE_CONFIG_ALLJUMPS },
-	{ "stall", "config", NTRACE_CONFIG_STALL },
-	{ "mmode", "config", NTRACE_CONFIG_MMODE },
-	{ "syncmode", "config", NTRACE_CONFIG_SYNCMODE },
-	{ "syncmax", "config", NTRACE_CONFIG_SYNCMAX },
-	{ "sinkid", "config2", NTRACE_CONFIG2_SINKID },
-};
-
 /* Does an event ask for what no field stands for? */
 bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
 {
-	u64 config = attr->config, config2 = attr->config2;
-	int i;
+	const u64 known = NTRACE_CONFIG_BTM | NTRACE_CONFIG_CONTEXTID | NTRACE_CONFIG_TIMESTAMP |
+			  NTRACE_CONFIG_RETSTACK | NTRACE_CONFIG_SEQJUMP |
+			  NTRACE_CONFIG_REPEATHIST | NTRACE_CONFIG_EXTADDR |
+			  NTRACE_CONFIG_ALLJUMPS | NTRACE_CONFIG_STALL | NTRACE_CONFIG_MMODE |
+			  NTRACE_CONFIG_SYNCMODE | NTRACE_CONFIG_SYNCMAX;
 
-	for (i = 0; i < NTRACE_NR_FIELDS; i++) {
-		if (!strcmp(ntrace_fields[i].word, "config"))
-			config &= ~ntrace_fields[i].mask;
-		else
-			config2 &= ~ntrace_fields[i].mask;
-	}
-
-	return config || attr->config1 || config2 || attr->config3;
+	return attr->config & ~known || attr->config1 ||
+	       attr->config2 & ~NTRACE_CONFIG2_SINKID || attr->config3;
 }
-
-/* To register values */
 
 static bool ntrace_has_hypervisor(void)
 {

@@ -13,46 +13,43 @@
 #include "ntrace_compat.h"
 #include "ntrace_pmu.h"
 
-/*
- * What the PMU shows of itself: its terms, what the machine can make of them, its CPUs, sinks and
- * encoders.
- */
+/* Terms: where the masks of uapi/linux/ntrace.h are */
 
-/* Terms */
+PMU_FORMAT_ATTR(btm, "config:0");
+PMU_FORMAT_ATTR(contextid, "config:1");
+PMU_FORMAT_ATTR(timestamp, "config:2");
+PMU_FORMAT_ATTR(retstack, "config:3-4");
+PMU_FORMAT_ATTR(seqjump, "config:5");
+PMU_FORMAT_ATTR(repeathist, "config:6");
+PMU_FORMAT_ATTR(extaddr, "config:7");
+PMU_FORMAT_ATTR(alljumps, "config:8");
+PMU_FORMAT_ATTR(stall, "config:9");
+PMU_FORMAT_ATTR(mmode, "config:10");
+PMU_FORMAT_ATTR(syncmode, "config:12-13");
+PMU_FORMAT_ATTR(syncmax, "config:16-19");
+PMU_FORMAT_ATTR(sinkid, "config2:0-31");
 
-static ssize_t ntrace_format_show(struct device *dev, struct device_attribute *attr, char *page)
-{
-	const struct ntrace_field *field = container_of(attr, struct dev_ext_attribute, attr)->var;
-	int low = __ffs64(field->mask), high = fls64(field->mask) - 1;
-
-	return low == high ? sysfs_emit(page, "%s:%d\n", field->word, low)
-			   : sysfs_emit(page, "%s:%d-%d\n", field->word, low, high);
-}
-
-/* Filled from the fields */
-static struct dev_ext_attribute ntrace_formats[NTRACE_NR_FIELDS];
-static struct attribute *ntrace_format_attrs[NTRACE_NR_FIELDS + 1];
+static struct attribute *ntrace_format_attrs[] = {
+	&format_attr_btm.attr,
+	&format_attr_contextid.attr,
+	&format_attr_timestamp.attr,
+	&format_attr_retstack.attr,
+	&format_attr_seqjump.attr,
+	&format_attr_repeathist.attr,
+	&format_attr_extaddr.attr,
+	&format_attr_alljumps.attr,
+	&format_attr_stall.attr,
+	&format_attr_mmode.attr,
+	&format_attr_syncmode.attr,
+	&format_attr_syncmax.attr,
+	&format_attr_sinkid.attr,
+	NULL
+};
 
 static const struct attribute_group ntrace_format_group = {
 	.name	= "format",
 	.attrs	= ntrace_format_attrs,
 };
-
-/* Make the files that stand for fields */
-static void ntrace_sysfs_init(void)
-{
-	struct dev_ext_attribute *format;
-	int i;
-
-	for (i = 0; i < NTRACE_NR_FIELDS; i++) {
-		format = &ntrace_formats[i];
-		format->attr.attr.name = ntrace_fields[i].name;
-		format->attr.attr.mode = 0444;
-		format->attr.show = ntrace_format_show;
-		format->var = (void *)&ntrace_fields[i];
-		ntrace_format_attrs[i] = &format->attr.attr;
-	}
-}
 
 /* What all encoders of this machine can do */
 
@@ -78,11 +75,13 @@ static u32 ntrace_cap_##_name(const struct ntrace_encoder *enc)					\
 {												\
 	return _value;										\
 }												\
-static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *page)	\
+static ssize_t ntrace_cap_##_name##_show(struct device *dev, struct device_attribute *attr,	\
+					 char *page)						\
 {												\
 	return ntrace_cap_show(page, ntrace_cap_##_name, _set);					\
 }												\
-static DEVICE_ATTR_RO(_name)
+static struct device_attribute cap_attr_##_name =						\
+	__ATTR(_name, 0444, ntrace_cap_##_name##_show, NULL)
 
 NTRACE_CAP(htm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_HTM)));
 NTRACE_CAP(btm, false, !!(enc->caps.inst_modes & BIT(TR_TE_INST_MODE_BTM)));
@@ -105,24 +104,24 @@ NTRACE_CAP(latch, false, enc->caps.latch);
 NTRACE_CAP(inhibitsrc, false, !!(enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC));
 
 static struct attribute *ntrace_cap_attrs[] = {
-	&dev_attr_htm.attr,
-	&dev_attr_btm.attr,
-	&dev_attr_contextid.attr,
-	&dev_attr_timestamp.attr,
-	&dev_attr_retstack.attr,
-	&dev_attr_seqjump.attr,
-	&dev_attr_repeathist.attr,
-	&dev_attr_extaddr.attr,
-	&dev_attr_alljumps.attr,
-	&dev_attr_stall.attr,
-	&dev_attr_mmode.attr,
-	&dev_attr_syncmode.attr,
-	&dev_attr_syncmax.attr,
-	&dev_attr_filters.attr,
-	&dev_attr_anyfilter.attr,
-	&dev_attr_cpuwide.attr,
-	&dev_attr_latch.attr,
-	&dev_attr_inhibitsrc.attr,
+	&cap_attr_htm.attr,
+	&cap_attr_btm.attr,
+	&cap_attr_contextid.attr,
+	&cap_attr_timestamp.attr,
+	&cap_attr_retstack.attr,
+	&cap_attr_seqjump.attr,
+	&cap_attr_repeathist.attr,
+	&cap_attr_extaddr.attr,
+	&cap_attr_alljumps.attr,
+	&cap_attr_stall.attr,
+	&cap_attr_mmode.attr,
+	&cap_attr_syncmode.attr,
+	&cap_attr_syncmax.attr,
+	&cap_attr_filters.attr,
+	&cap_attr_anyfilter.attr,
+	&cap_attr_cpuwide.attr,
+	&cap_attr_latch.attr,
+	&cap_attr_inhibitsrc.attr,
 	NULL
 };
 
@@ -132,13 +131,9 @@ static const struct attribute_group ntrace_cap_group = {
 };
 
 /* Filled as sinks come */
-static struct attribute *ntrace_sink_attrs[] = {
-	NULL
-};
-
 static const struct attribute_group ntrace_sink_group = {
 	.name	= "sinks",
-	.attrs	= ntrace_sink_attrs,
+	.attrs	= (struct attribute *[]) { NULL },
 };
 
 /* perf opens a CPU-wide event on these CPUs only. */
@@ -161,13 +156,8 @@ static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_RO(cpumask);
 
-static struct attribute *ntrace_pmu_attrs[] = {
-	&dev_attr_cpumask.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_pmu_group = {
-	.attrs	= ntrace_pmu_attrs,
+	.attrs	= (struct attribute *[]) { &dev_attr_cpumask.attr, NULL },
 };
 
 static const struct attribute_group *ntrace_sysfs_groups[] = {
@@ -308,7 +298,6 @@ static int __init ntrace_init(void)
 
 	if (ntrace_sample_init())
 		ntrace_pmu.snapshot_aux = ntrace_cpu_sample;
-	ntrace_sysfs_init();
 	ret = ntrace_cpu_init();
 	if (ret)
 		return ret;

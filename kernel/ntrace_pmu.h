@@ -27,17 +27,6 @@
 #define ntrace_attr(_attr, _field)	FIELD_GET(NTRACE_CONFIG_##_field, (_attr)->config)
 #define ntrace_attr_sinkid(_attr)	FIELD_GET(NTRACE_CONFIG2_SINKID, (_attr)->config2)
 
-/* A term */
-struct ntrace_field {
-	const char *name;	/* its file in format/ */
-	const char *word;	/* of perf_event_attr, as it is called there */
-	u64 mask;		/* its bits */
-};
-
-#define NTRACE_NR_FIELDS	13
-
-extern const struct ntrace_field ntrace_fields[NTRACE_NR_FIELDS];
-
 bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr);
 u32 ntrace_attr_privs(const struct perf_event_attr *attr);
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,

@@ -34,7 +34,6 @@
 #define     TR_TE_INST_MODE_BTM			3
 #define     TR_TE_INST_MODE_HTM			6
 #define   TR_TE_CONTROL_CONTEXT			BIT(9)
-#define   TR_TE_CONTROL_INST_TRIG_ENABLE	BIT(11)
 #define   TR_TE_CONTROL_STALL_OR_OVERFLOW	BIT(12)	/* write 1 or enable to clear */
 #define   TR_TE_CONTROL_STALL_ENA		BIT(13)
 #define   TR_TE_CONTROL_INHIBIT_SRC		BIT(15)
@@ -80,11 +79,9 @@
 #define TR_TE_TT_FILTER_CONTROL			0x010
 #define TR_TE_TT_FILTER_MATCH_INST		0x014
 
-/* Comparators: two comparisons each, P and S. Input 0 is the instruction's address. */
+/* Comparators: two comparisons each, P and S, of input 0: the instruction's address */
 #define TR_TE_NR_COMPS				8
 #define TR_TE_COMP_CONTROL(j)			(0x600 + 0x20 * (j))
-#define   TR_TE_COMP_P_INPUT			GENMASK(1, 0)
-#define   TR_TE_COMP_S_INPUT			GENMASK(3, 2)
 #define   TR_TE_COMP_P_FUNCTION			GENMASK(6, 4)
 #define   TR_TE_COMP_S_FUNCTION			GENMASK(10, 8)
 #define     TR_TE_COMP_EQ			0
@@ -95,9 +92,7 @@
 #define     TR_TE_COMP_P_AND_S			1
 #define     TR_TE_COMP_LATCH			3	/* set by P, held through S */
 #define TR_TE_COMP_P_MATCH_LOW(j)		(0x610 + 0x20 * (j))
-#define TR_TE_COMP_P_MATCH_HIGH(j)		(0x614 + 0x20 * (j))
 #define TR_TE_COMP_S_MATCH_LOW(j)		(0x618 + 0x20 * (j))
-#define TR_TE_COMP_S_MATCH_HIGH(j)		(0x61c + 0x20 * (j))
 #define     TR_TE_PRIV_U			BIT(0)
 #define     TR_TE_PRIV_S			BIT(1)
 #define     TR_TE_PRIV_M			BIT(3)
