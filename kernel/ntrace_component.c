@@ -36,21 +36,23 @@ MODULE_PARM_DESC(timeout_us, "longest wait for a trace component to do as told, 
 /* Polls that are free of the clock; beyond them a wait is slow anyway */
 #define NTRACE_QUICK_POLLS	16
 
+const struct ntrace_component_type *const ntrace_component_types[] = {
+	&ntrace_encoder_type,
+	&ntrace_funnel_type,
+	&ntrace_ramsink_type,
+	&ntrace_atb_type,
+	NULL
+};
+
 /* The list of components, their sysfs files, paths through them, AUX areas mapped for them */
 DEFINE_MUTEX(ntrace_components_lock);
 static LIST_HEAD(ntrace_components);
-static const struct ntrace_component_type *const *ntrace_types;
 static const struct ntrace_component_listener *ntrace_listener;
 
-/**
- * ntrace_has_register - does a register answer?
- * @comp:	the component, active
- * @offset:	of the register, of which a read changes nothing
- *
- * The specification lets a register that is not there read as 0. On some buses the access is an
- * error instead, and the load an exception.
- *
- * Return: whether it does
+/*
+ * Does a register answer? A read must change nothing, and the component be active. The
+ * specification lets a register that is not there read as 0. On some buses the access is an error
+ * instead, and the load an exception.
  */
 bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 {
@@ -67,8 +69,6 @@ bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 
 	return ok;
 }
-
-/* Waiting */
 
 /*
  * Count one more poll. The specification gives no numbers: hardware may take its time. Callable
@@ -96,12 +96,7 @@ static void ntrace_component_report(struct irq_work *work)
 			    comp->last);
 }
 
-/**
- * ntrace_component_complain - say what a component did not do
- * @comp: the component
- * @what: it did not do
- * @last: value of the register that should have told
- */
+/* Say what a component did not do, and what the register reads that should have told */
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last)
 {
 	comp->what = what;
@@ -109,15 +104,9 @@ void ntrace_component_complain(struct ntrace_component *comp, const char *what, 
 	irq_work_queue(&comp->report);
 }
 
-/**
- * ntrace_component_fail - give up on a component
- * @comp: the component
- * @what: it did not do
- * @last: value of the register that should have told
- *
- * Active = 0 is the one thing left that stops it from writing to memory.
- *
- * Return: -ETIMEDOUT
+/*
+ * Give up on a component, and say why. Active = 0 is the one thing left that stops it from writing
+ * to memory. Return: -ETIMEDOUT
  */
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last)
 {
@@ -142,8 +131,6 @@ int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const cha
 
 	return ntrace_component_fail(comp, what, control);
 }
-
-/* Reset and identification */
 
 /* Bring a component from whatever state to Active, not enabled, nothing undefined */
 int ntrace_component_reset(struct ntrace_component *comp)
@@ -178,12 +165,9 @@ void ntrace_component_wake(struct ntrace_component *comp)
 		ntrace_component_reset(comp);
 }
 
-/**
- * ntrace_component_enable - one more path leads through a component
- * @comp:	the component, its lock held
- * @control:	its Control register, without Enable
- *
- * Return: 0 or an error, and the path does not count
+/*
+ * One more path leads through a component, whose lock is held. @control is without Enable. Return: 0
+ * or an error, and the path does not count
  */
 int ntrace_component_enable(struct ntrace_component *comp, u32 control)
 {
@@ -202,13 +186,7 @@ int ntrace_component_enable(struct ntrace_component *comp, u32 control)
 	return ret;
 }
 
-/**
- * ntrace_component_disable - one path less: the last one disables it
- * @comp:	the component
- * @control:	its Control register, without Enable
- *
- * Return: 0 or an error
- */
+/* One path less: the last one disables it */
 int ntrace_component_disable(struct ntrace_component *comp, u32 control)
 {
 	guard(raw_spinlock)(&comp->lock);
@@ -225,27 +203,15 @@ int ntrace_component_disable(struct ntrace_component *comp, u32 control)
 			   "Enable=0 and Empty=1");
 }
 
-static const struct ntrace_component_type *ntrace_component_type_of(u32 impl)
+static const struct ntrace_component_type *ntrace_component_type_of(u8 id)
 {
 	const struct ntrace_component_type *const *type;
 
-	for (type = ntrace_types; *type; type++)
-		if ((*type)->id == FIELD_GET(TR_IMPL_COMP_TYPE, impl))
+	for (type = ntrace_component_types; *type; type++)
+		if ((*type)->id == id)
 			return *type;
 
 	return NULL;
-}
-
-static const char *ntrace_component_type_name(u32 impl)
-{
-	switch (FIELD_GET(TR_IMPL_COMP_TYPE, impl)) {
-	case TR_COMP_ENCODER:	return "encoder";
-	case TR_COMP_FUNNEL:	return "funnel";
-	case TR_COMP_RAMSINK:	return "RAM sink";
-	case TR_COMP_PIBSINK:	return "PIB sink";
-	case TR_COMP_ATBBRIDGE:	return "ATB bridge";
-	default:		return "component of an unknown type";
-	}
 }
 
 /*
@@ -256,7 +222,7 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 {
 	u32 major = FIELD_GET(TR_IMPL_VER_MAJOR, comp->impl);
 	u32 minor = FIELD_GET(TR_IMPL_VER_MINOR, comp->impl);
-	const char *name = ntrace_component_type_name(comp->impl);
+	const char *name = comp->type->name;
 
 	if (major != 1) {
 		dev_err(comp->dev,
@@ -276,42 +242,30 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 	return 0;
 }
 
-/* What a component of version 0 is stands in the device tree only. */
-static int ntrace_component_identify_version0(struct ntrace_component *comp, u8 id)
+static int ntrace_component_identify(struct ntrace_component *comp)
 {
-	comp->type = ntrace_component_type_of(FIELD_PREP(TR_IMPL_COMP_TYPE, id));
-	comp->version0 = true;
+	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
+	u8 id;
+
+	comp->impl = ntrace_read(comp, TR_IMPL);
+	comp->version0 = variant && variant->version0;
+	/* What a component of version 0 is stands in the device tree only. */
+	id = comp->version0 ? variant->version0 : FIELD_GET(TR_IMPL_COMP_TYPE, comp->impl);
+	comp->type = ntrace_component_type_of(id);
+	if (!comp->type) {
+		dev_err(comp->dev, "trace %s at %pa is not supported (Impl 0x%08x)\n",
+			id == TR_COMP_PIBSINK ? "PIB sink" : "component of an unknown type",
+			&comp->start, comp->impl);
+		return -ENODEV;
+	}
+	if (!comp->version0)
+		return ntrace_component_check_version(comp);
 	if (!FIELD_GET(TR0_IMPL_VERSION, comp->impl))
 		return 0;
 
 	dev_err(comp->dev, "trace component at %pa is not of version 0 (Impl 0x%08x)\n",
 		&comp->start, comp->impl);
 	return -ENODEV;
-}
-
-static int ntrace_component_identify(struct ntrace_component *comp)
-{
-	const struct ntrace_variant *variant = device_get_match_data(comp->dev);
-	const struct ntrace_component_type *type;
-	int ret;
-
-	comp->impl = ntrace_read(comp, TR_IMPL);
-	if (variant && variant->version0)
-		return ntrace_component_identify_version0(comp, variant->version0);
-
-	type = ntrace_component_type_of(comp->impl);
-	if (!type) {
-		dev_err(comp->dev, "trace %s at %pa is not supported (Impl 0x%08x)\n",
-			ntrace_component_type_name(comp->impl), &comp->start, comp->impl);
-		return -ENODEV;
-	}
-
-	ret = ntrace_component_check_version(comp);
-	if (ret)
-		return ret;
-
-	comp->type = type;
-	return 0;
 }
 
 /*
@@ -350,13 +304,7 @@ struct ntrace_component *ntrace_component_find(const struct device_node *np)
 	return NULL;
 }
 
-/**
- * ntrace_component_next - step through the components of a type
- * @comp:	the one before, NULL to begin
- * @type:	trXxCompType
- *
- * Return: the next one, NULL behind the last
- */
+/* The next component of a type, NULL behind the last; the first one behind NULL */
 struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type)
 {
 	lockdep_assert_held(&ntrace_components_lock);
@@ -387,15 +335,11 @@ static void ntrace_power_awake(void *unused)
 {
 }
 
-/**
- * ntrace_power_keep_awake - keep harts out of the idle states that reset components
- * @awake:	to give back to ntrace_power_let_sleep(), zeroed
- * @cpu:	whose encoder is about to be accessed, -1 for a component that several harts share
- *
- * A component that is reset between two accesses forgets the first, and has no effect of the second
- * because Active is 0. May sleep.
- *
- * Return: 0 or an error, with nothing to give back
+/*
+ * Keep a hart, or with -1 all of them, out of the idle states that reset components, until
+ * ntrace_power_let_sleep(). A component that is reset between two accesses forgets the first, and
+ * has no effect of the second because Active is 0. May sleep. Return: 0 or an error, with nothing
+ * to give back. @awake is zeroed.
  */
 int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 {
@@ -443,31 +387,15 @@ static void ntrace_power_exit(void *data)
 	pm_runtime_put_noidle(clocks->dev);
 }
 
-static void ntrace_power_release(struct device *dev, void *res)
-{
-}
-
-static struct ntrace_clocks *ntrace_power_clocks(struct device *dev)
-{
-	return devres_find(dev, ntrace_power_release, NULL, NULL);
-}
-
-/**
- * ntrace_power_init - clocks on, and they stay so until ntrace_power_put()
- * @dev: a component's device, whose power domain is on while it is probed
- *
- * Return: 0 or an error
+/*
+ * Clocks on, and they stay so until ntrace_power_put(). The power domain is on while a device is
+ * probed.
  */
-static int ntrace_power_init(struct device *dev)
+static int ntrace_power_init(struct device *dev, struct ntrace_clocks *clocks)
 {
-	struct ntrace_clocks *clocks;
 	int ret;
 
-	clocks = devres_alloc(ntrace_power_release, sizeof(*clocks), GFP_KERNEL);
-	if (!clocks)
-		return -ENOMEM;
 	clocks->dev = dev;
-	devres_add(dev, clocks);
 
 	ret = devm_clk_bulk_get_all(dev, &clocks->clk);
 	if (ret < 0)
@@ -487,15 +415,6 @@ static int ntrace_power_init(struct device *dev)
 	return devm_pm_runtime_enable(dev);
 }
 
-/*
- * Have a component on before it goes. To disable runtime PM can be to suspend: so it stays on,
- * beyond the end of its structure. Return: whether it is on
- */
-static bool ntrace_power_last(struct ntrace_component *comp)
-{
-	return pm_runtime_get_sync(comp->dev) >= 0;
-}
-
 /* Have a component on, reset if it was not */
 int ntrace_power_get(struct ntrace_component *comp)
 {
@@ -511,11 +430,10 @@ void ntrace_power_put(struct ntrace_component *comp)
 /* Nobody's trace goes through it: it is disabled and empty, or has failed. */
 static int ntrace_power_suspend(struct device *dev)
 {
-	struct ntrace_clocks *clocks = ntrace_power_clocks(dev);
 	struct ntrace_component *comp = dev_get_drvdata(dev);
 
 	ntrace_write(comp, TR_CONTROL, 0);
-	clk_bulk_disable_unprepare(clocks->nr, clocks->clk);
+	clk_bulk_disable_unprepare(comp->clocks->nr, comp->clocks->clk);
 
 	return 0;
 }
@@ -523,8 +441,8 @@ static int ntrace_power_suspend(struct device *dev)
 /* A component that does not come back has said so, and whoever wants it tries again. */
 static int ntrace_power_resume(struct device *dev)
 {
-	struct ntrace_clocks *clocks = ntrace_power_clocks(dev);
 	struct ntrace_component *comp = dev_get_drvdata(dev);
+	struct ntrace_clocks *clocks = comp->clocks;
 	struct ntrace_awake awake = {};
 	int ret;
 
@@ -563,12 +481,6 @@ static int ntrace_component_cpu(struct device *dev)
 	return cpu < 0 ? -ENODEV : cpu;
 }
 
-/* The number that `sinkid` takes; 0 stands for the default sink. */
-static u32 ntrace_component_hash(const char *name)
-{
-	return hashlen_hash(hashlen_string(NULL, name)) ?: 1;
-}
-
 static void ntrace_component_free(struct kref *refs)
 {
 	struct ntrace_component *comp = container_of(refs, struct ntrace_component, refs);
@@ -603,9 +515,10 @@ static void ntrace_component_put_action(void *comp)
  * The type is known only after the first look at the registers, and with it the size of the
  * structure around the component: hence the copy.
  */
-static struct ntrace_component *ntrace_component_create(struct platform_device *pdev, int cpu)
+static struct ntrace_component *ntrace_component_create(struct platform_device *pdev, int cpu,
+							struct ntrace_clocks *clocks)
 {
-	struct ntrace_component first = { .dev = &pdev->dev, .cpu = cpu }, *comp;
+	struct ntrace_component first = { .dev = &pdev->dev, .cpu = cpu, .clocks = clocks }, *comp;
 	struct resource *res;
 	int ret;
 
@@ -614,7 +527,8 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 		return ERR_CAST(first.base);
 	first.start = res->start;
 	init_irq_work(&first.report, ntrace_component_report);
-	first.id = ntrace_component_hash(dev_name(&pdev->dev));
+	/* The number that `sinkid` takes; 0 stands for the default sink. */
+	first.id = hashlen_hash(hashlen_string(NULL, dev_name(&pdev->dev))) ?: 1;
 
 	ret = ntrace_component_reset(&first) ?: ntrace_component_identify(&first);
 	irq_work_sync(&first.report);
@@ -653,13 +567,8 @@ static ssize_t impl_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(impl);
 
-static struct attribute *ntrace_component_attrs[] = {
-	&dev_attr_impl.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_component_group = {
-	.attrs = ntrace_component_attrs,
+	.attrs = (struct attribute *[]) { &dev_attr_impl.attr, NULL },
 };
 
 static int ntrace_component_init(struct ntrace_component *comp)
@@ -696,17 +605,21 @@ static int ntrace_component_probe(struct platform_device *pdev)
 {
 	struct ntrace_awake awake = {};
 	struct ntrace_component *comp;
+	struct ntrace_clocks *clocks;
 	int cpu, ret;
 
+	clocks = devm_kzalloc(&pdev->dev, sizeof(*clocks), GFP_KERNEL);
+	if (!clocks)
+		return -ENOMEM;
 	cpu = ntrace_component_cpu(&pdev->dev);
 	if (cpu < -1)
 		return dev_err_probe(&pdev->dev, cpu, "`cpus` names no CPU of this machine\n");
 
-	ret = ntrace_power_init(&pdev->dev) ?: ntrace_power_keep_awake(&awake, cpu);
+	ret = ntrace_power_init(&pdev->dev, clocks) ?: ntrace_power_keep_awake(&awake, cpu);
 	if (ret)
 		return ret;
 
-	comp = ntrace_component_create(pdev, cpu);
+	comp = ntrace_component_create(pdev, cpu, clocks);
 	ret = PTR_ERR_OR_ZERO(comp);
 	if (!ret) {
 		platform_set_drvdata(pdev, comp);
@@ -722,7 +635,8 @@ static int ntrace_component_probe(struct platform_device *pdev)
 static void ntrace_component_remove(struct platform_device *pdev)
 {
 	struct ntrace_component *comp = platform_get_drvdata(pdev);
-	bool on = ntrace_power_last(comp);
+	/* To disable runtime PM can be to suspend: so it stays on, beyond the end of its structure. */
+	bool on = pm_runtime_get_sync(comp->dev) >= 0;
 
 	scoped_guard(mutex, &ntrace_components_lock) {
 		/* It may be unbound after it was shut down. */
@@ -804,17 +718,9 @@ static struct platform_driver ntrace_component_driver = {
 	.shutdown	= ntrace_component_remove,
 };
 
-/**
- * ntrace_component_driver_register - start claiming nodes
- * @types:	the types that there are, NULL at the end
- * @listener:	told of every component
- *
- * Return: 0 or an error
- */
-int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
-				     const struct ntrace_component_listener *listener)
+/* Start claiming nodes */
+int ntrace_component_driver_register(const struct ntrace_component_listener *listener)
 {
-	ntrace_types = types;
 	ntrace_listener = listener;
 
 	return platform_driver_register(&ntrace_component_driver);

@@ -24,6 +24,7 @@
 
 struct device_node;
 struct mutex;
+struct ntrace_clocks;
 struct ntrace_component;
 struct pid;
 
@@ -56,6 +57,7 @@ struct ntrace_component_type {
 struct ntrace_component {
 	struct kref refs;		/* the device, while bound, and whoever looks at this */
 	struct device *dev;
+	struct ntrace_clocks *clocks;
 	void __iomem *base;		/* its registers, nobody's once it is unbound */
 	resource_size_t start;		/* their physical address, for messages */
 	u32 impl;			/* trXxImpl */
@@ -202,6 +204,7 @@ int ntrace_component_enable(struct ntrace_component *comp, u32 control);
 int ntrace_component_disable(struct ntrace_component *comp, u32 control);
 
 extern const struct of_device_id ntrace_component_of_match[];
+extern const struct ntrace_component_type *const ntrace_component_types[];
 
 extern struct mutex ntrace_components_lock;
 struct ntrace_component *ntrace_component_find(const struct device_node *np);
@@ -212,11 +215,8 @@ struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8
 	for ((comp) = ntrace_component_next(NULL, id); (comp);			\
 	     (comp) = ntrace_component_next(comp, id))
 
-int ntrace_component_driver_register(const struct ntrace_component_type *const *types,
-				     const struct ntrace_component_listener *listener);
+int ntrace_component_driver_register(const struct ntrace_component_listener *listener);
 void ntrace_component_driver_unregister(void);
-
-/* Clocks and power of components. */
 
 /* Harts that are kept out of idle states; at most one request is active */
 struct ntrace_awake {
@@ -229,8 +229,7 @@ void ntrace_power_let_sleep(struct ntrace_awake *awake);
 int ntrace_power_get(struct ntrace_component *comp);
 void ntrace_power_put(struct ntrace_component *comp);
 
-/* The timestamp unit inside an encoder (a funnel has the same one). */
-
+/* The timestamp unit of an encoder or a funnel */
 struct ntrace_timestamp {
 	u8 mode;		/* trTsMode, 0: there is none */
 	u8 width;		/* bits of the counter */
@@ -245,8 +244,6 @@ void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts);
 
-/* Filters and comparators of an encoder. */
-
 /* Which addresses are traced. With latch, NTRACE_NEVER as an address stands for none. */
 struct ntrace_ranges {
 	unsigned int nr;		/* how many ranges, 0: all addresses */
@@ -257,8 +254,6 @@ struct ntrace_ranges {
 
 /* No instruction has an odd address. */
 #define NTRACE_NEVER	U64_MAX
-
-/* The trace encoder of one hart. */
 
 /* Of messages as the specification has them */
 #define NTRACE_PROFILE_1_0	"1.0"
@@ -319,8 +314,6 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 				const struct ntrace_encoder_config *config,
 				const struct ntrace_ranges *ranges);
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
-u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared);
-u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc);
 
 /*
  * Does it leave out any return as long as there were more calls, wherever it leads? After a context
@@ -354,14 +347,7 @@ static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
 	       now->ts_control == config->ts_control && now->privs == config->privs;
 }
 
-/**
- * ntrace_encoder_configure - write what an event wants, unless it is there already
- * @enc:	the encoder, not enabled and empty
- * @config:	the registers
- * @ranges:	the addresses
- *
- * Return: as ntrace_encoder_write_config()
- */
+/* Write what an event wants, unless it is there already. As ntrace_encoder_write_config() */
 static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
 					   const struct ntrace_encoder_config *config,
 					   const struct ntrace_ranges *ranges)
@@ -415,14 +401,10 @@ static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 	ntrace_write(&enc->comp, TR_TE_CONTROL, enc->control | enc->tracing);
 }
 
-/**
- * ntrace_encoder_fell - has it stopped by itself?
- * @enc:	the encoder, enabled
- * @overflow:	set as by ntrace_path_stop_encoder(): the next write may clear what tells
- *
- * What it should have traced since is lost. A sink that is nearly full may clear InstTracing.
- *
- * Return: whether it has
+/*
+ * Has an encoder that is enabled stopped by itself? What it should have traced since is lost. A sink
+ * that is nearly full may clear InstTracing. @overflow is set as by ntrace_path_stop_encoder(): the
+ * next write may clear what tells.
  */
 static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
 {
@@ -441,8 +423,7 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 	return true;
 }
 
-/* The funnel: several streams become one, a message at a time. */
-
+/* Several streams become one, a message at a time. */
 struct ntrace_funnel {
 	struct ntrace_component comp;
 	struct ntrace_timestamp ts;	/* its timestamp unit, which others may share */
@@ -456,8 +437,6 @@ static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *co
 }
 
 extern const struct ntrace_component_type ntrace_funnel_type;
-
-/* The RAM sink: it writes trace to system memory (SMEM) or to memory of its own (SRAM). */
 
 /* Memory that is not the AUX area, from which trace is copied */
 struct ntrace_ramsink_store {
@@ -598,12 +577,9 @@ static inline bool ntrace_ramsink_is_settled(struct ntrace_ramsink *sink)
 	return (ntrace_read(&sink->comp, TR_RAM_CONTROL) & mask) == mask;
 }
 
-/**
- * ntrace_ramsink_advance - look at the rest of the window as if it were all of it
- * @sink: the sink
- * @used: bytes at the beginning of the window
- *
- * Return: false when that cannot be said with the low half of an address
+/*
+ * Look at the rest of the window, behind @used bytes, as if it were all of it. Return: false when
+ * that cannot be said with the low half of an address
  */
 static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
 {
@@ -617,13 +593,7 @@ static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
 	return true;
 }
 
-/**
- * ntrace_ramsink_written - how much of the window is written
- * @sink:	the sink
- * @used:	where to leave it, in bytes
- *
- * Return: false when the write pointer is outside of the window
- */
+/* How many bytes are written? Return: false when the write pointer is outside of the window */
 static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
 {
 	u32 wp = ntrace_read(&sink->comp, sink->layout->wp);
@@ -647,14 +617,10 @@ static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 	return ntrace_ramsink_written(sink, &used) ? used : sink->size;
 }
 
-/**
- * ntrace_ramsink_account - how much of the window is written, now that the sink is off
- * @sink:	the sink
- * @used:	where to leave it, in bytes
- *
- * Return: 0; -ENOSPC when the sink wrapped and overwrote unread trace; or an error after
- * ntrace_component_fail(): a sink whose write pointer is outside of its window may have written
- * anywhere. @used is 0 after an error.
+/*
+ * How many bytes are written, now that the sink is off? Return: 0; -ENOSPC when the sink wrapped and
+ * overwrote unread trace; or an error after ntrace_component_fail(): a sink whose write pointer is
+ * outside of its window may have written anywhere. @used is 0 after an error.
  */
 static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 {
@@ -687,8 +653,7 @@ static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
 	return sink->unit_unknown ? sink->align : 0;
 }
 
-/* The bridge to an AMBA trace bus, where CoreSight components take over. */
-
+/* The bridge to an AMBA trace bus, where CoreSight components take over */
 struct ntrace_atb {
 	struct ntrace_component comp;
 	u8 id;				/* the trace source that it is on the bus */

@@ -84,7 +84,7 @@ static u32 ntrace_attr_to_control(const struct perf_event_attr *attr,
 	       FIELD_PREP(TR_TE_CONTROL_STALL_ENA, ntrace_attr(attr, STALL)) |
 	       FIELD_PREP(TR_TE_CONTROL_SYNC_MODE, ntrace_attr(attr, SYNCMODE)) |
 	       FIELD_PREP(TR_TE_CONTROL_SYNC_MAX, ntrace_attr(attr, SYNCMAX)) |
-	       ntrace_encoder_src_control(enc, shared);
+	       (shared ? 0 : enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC);
 }
 
 static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
@@ -97,7 +97,8 @@ static u32 ntrace_attr_to_features(const struct perf_event_attr *attr,
 	       FIELD_PREP(TR_TE_FEATURES_REPEATED_HISTORY, ntrace_attr(attr, REPEATHIST)) |
 	       FIELD_PREP(TR_TE_FEATURES_ALL_JUMPS, ntrace_attr(attr, ALLJUMPS)) |
 	       FIELD_PREP(TR_TE_FEATURES_EXTEND_ADDR_MSB, ntrace_attr(attr, EXTADDR)) |
-	       ntrace_encoder_src_features(enc);
+	       FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) |
+	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
 }
 
 static u32 ntrace_attr_to_ts_control(const struct perf_event_attr *attr,
@@ -159,13 +160,8 @@ static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
 	return NULL;
 }
 
-/**
- * ntrace_attr_to_config - what an encoder's registers have to hold for an event
- * @attr:	of the event
- * @enc:	the encoder
- * @shared:	its sink takes others' trace too
- * @config:	where to leave it
- *
+/*
+ * What an encoder's registers have to hold for an event, with a sink that others share, or not.
  * Return: 0, or -EOPNOTSUPP, said in words too, when the encoder cannot do it
  */
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
@@ -190,16 +186,7 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
 	return 0;
 }
 
-/* From register values */
-
-/**
- * ntrace_config_to_hw_id - what the reader of the trace needs to know
- * @config:	the encoder's registers
- * @enc:	the encoder
- * @shared:	its sink takes others' trace too
- *
- * Return: the word for PERF_RECORD_AUX_OUTPUT_HW_ID
- */
+/* What the reader of the trace needs to know: the word of PERF_RECORD_AUX_OUTPUT_HW_ID */
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 			   const struct ntrace_encoder *enc, bool shared)
 {

@@ -179,14 +179,7 @@ static bool ntrace_filter_write_value(struct ntrace_component *comp, u32 privs)
 	       ntrace_write_back(comp, TR_TE_INST_FILTERS, !!privs) == !!privs;
 }
 
-/**
- * ntrace_filter_write - let through what an event wants
- * @enc:	the encoder, not enabled
- * @privs:	privileges, 0: all of them
- * @ranges:	addresses
- *
- * Return: whether the encoder took it
- */
+/* Let through what an event wants, with 0 all privileges. Return: whether the encoder took it */
 static bool ntrace_filter_write(struct ntrace_encoder *enc, u32 privs,
 				const struct ntrace_ranges *ranges)
 {
@@ -427,25 +420,6 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 
 /* Configuration */
 
-/**
- * ntrace_encoder_src_control - the SRC part of trTeControl
- * @enc:	the encoder
- * @shared:	its sink takes others' trace too
- *
- * Return: these fields of the register
- */
-u32 ntrace_encoder_src_control(const struct ntrace_encoder *enc, bool shared)
-{
-	return shared ? 0 : enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC;
-}
-
-/* The SRC part of trTeInstFeatures */
-u32 ntrace_encoder_src_features(const struct ntrace_encoder *enc)
-{
-	return FIELD_PREP(TR_TE_FEATURES_SRC_BITS, enc->src_bits) |
-	       FIELD_PREP(TR_TE_FEATURES_SRC_ID, enc->src_id);
-}
-
 /* What version 0 has is always on. */
 static bool ntrace_encoder_write_features(struct ntrace_encoder *enc, u32 features)
 {
@@ -453,13 +427,9 @@ static bool ntrace_encoder_write_features(struct ntrace_encoder *enc, u32 featur
 	       ntrace_write_back(&enc->comp, TR_TE_INST_FEATURES, features) == features;
 }
 
-/**
- * ntrace_encoder_write_config - write what an event wants
- * @enc:	the encoder, not enabled and empty
- * @config:	the registers
- * @ranges:	the addresses
- *
- * Return: 0, or -EIO when the encoder does not keep together what it accepted one by one.
+/*
+ * Write what an event wants to an encoder that is not enabled, and empty. Return: 0, or -EIO when
+ * the encoder does not keep together what it accepted one by one
  */
 int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 				const struct ntrace_encoder_config *config,

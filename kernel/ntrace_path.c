@@ -19,14 +19,6 @@
 #include "ntrace_path.h"
 #include "ntrace_version0.h"
 
-const struct ntrace_component_type *const ntrace_component_types[] = {
-	&ntrace_encoder_type,
-	&ntrace_funnel_type,
-	&ntrace_ramsink_type,
-	&ntrace_atb_type,
-	NULL
-};
-
 /* Polls of the encoder between two looks at whether the sink still takes anything */
 #define NTRACE_SINK_POLLS	8
 
@@ -125,6 +117,14 @@ static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 		err = ntrace_path_step(path, endpoint, sinkid);
 		if (!err) {
 			of_node_put(endpoint);
+			return 0;
+		}
+		ret = err == -ENOLINK ? ret : err;
+	}
+
+	return ret;
+}
+
 /* Is there an end behind a component? ntrace_components_lock is held. */
 static bool ntrace_path_has_end(const struct ntrace_component *from, unsigned int depth)
 {
@@ -153,14 +153,6 @@ static bool ntrace_path_has_end(const struct ntrace_component *from, unsigned in
 bool ntrace_path_exists(const struct ntrace_encoder *enc)
 {
 	return ntrace_path_has_end(&enc->comp, 1);
-}
-
-			return 0;
-		}
-		ret = err == -ENOLINK ? ret : err;
-	}
-
-	return ret;
 }
 
 static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 sinkid)
@@ -388,19 +380,20 @@ static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 	return 0;
 }
 
-/* Others' time: encoders that use it, under ntrace_components_lock */
+/* Encoders that use others' time, under ntrace_components_lock */
 static unsigned int ntrace_path_time_users;
 
 /* In version 0 funnels are sinks, too. */
 static bool ntrace_path_is_funnel(const struct ntrace_component *comp)
 {
-	return comp->type == &ntrace_funnel_type || comp->version0;
+	return comp->type == &ntrace_funnel_type ||
+	       (comp->version0 && comp->type == &ntrace_ramsink_type);
 }
 
 /* A funnel hands on time while it is on, whether or not trace goes through it. */
 static void ntrace_path_time_on(struct ntrace_component *comp)
 {
-	if (!comp->timed && ntrace_path_is_funnel(comp) && comp->type != &ntrace_encoder_type)
+	if (!comp->timed && ntrace_path_is_funnel(comp))
 		comp->timed = !ntrace_power_get(comp);
 }
 
@@ -536,17 +529,11 @@ static int ntrace_path_revive(struct ntrace_path *path)
 	return 0;
 }
 
-/**
- * ntrace_path_get - the path from a CPU's encoder to a sink
- * @cpu:	the CPU
- * @sinkid:	which sink, 0 for the first that is reachable
- * @owner:	for whom
- *
- * ntrace_components_lock is held.
- *
- * Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such sink), -EOPNOTSUPP (something
- * on the way is not supported), -EBUSY (a shared part is in use by others, or for another sink),
- * -EIO (it does not react) or -ENOMEM
+/*
+ * The path from a CPU's encoder to a sink, with 0 to the first that is reachable.
+ * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
+ * sink), -EOPNOTSUPP (something on the way is not supported), -EBUSY (a shared part is in use by
+ * others, or for another sink), -EIO (it does not react) or -ENOMEM
  */
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 {
@@ -575,12 +562,9 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 	return ERR_PTR(ret);
 }
 
-/**
- * ntrace_path_wake - a hart was asleep; what is on its path may have slept, too
- * @path: from its encoder, all off
- *
- * What it shares with others is awake as long as one of them uses it. When all of them slept, the
- * first one to come wakes it.
+/*
+ * A hart was asleep; what is on its path, all off, may have slept, too. What it shares with others
+ * is awake as long as one of them uses it. When all of them slept, the first one to come wakes it.
  */
 void ntrace_path_wake(struct ntrace_path *path)
 {
@@ -591,12 +575,6 @@ void ntrace_path_wake(struct ntrace_path *path)
 }
 
 /* Order */
-
-/* From the encoder straight into a sink: nothing between, nothing that others decide about */
-static bool ntrace_path_is_direct(const struct ntrace_path *path)
-{
-	return path->nr == 2 && path->sink;
-}
 
 /* All of [first, end) are tried, from the encoder's side. Return: 0 or the first error */
 static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int first,
@@ -631,12 +609,8 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
 	return 0;
 }
 
-/**
- * ntrace_path_disable_downstream - disable everything but the encoder, the sink last
- * @path: the path, whose encoder is off or stalled
- *
- * All of them are tried.
- *
+/*
+ * Disable everything but the encoder, which is off or stalled; the sink last. All of them are tried.
  * Return: 0 or the first error
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
@@ -644,51 +618,31 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
 	return ntrace_path_disable_range(path, 1, path->nr);
 }
 
-static __always_inline int __ntrace_path_enable_downstream(struct ntrace_path *path)
+/* Enable everything but the encoder, from the sink up */
+int ntrace_path_enable_downstream(struct ntrace_path *path)
 {
-	if (ntrace_path_is_direct(path))
+	/* Mostly there is nothing between, and nothing that others decide about. */
+	if (path->nr == 2 && path->sink)
 		return ntrace_ramsink_start(path->sink);
 
 	return ntrace_path_enable_range(path, 1, path->nr);
 }
 
-/* Enable everything but the encoder, from the sink up */
-int ntrace_path_enable_downstream(struct ntrace_path *path)
-{
-	return __ntrace_path_enable_downstream(path);
-}
-
-/**
- * ntrace_path_leave_funnels - this path needs its funnels no longer
- * @path: the path, whose encoder is off and empty
- *
- * Funnels that others need stay enabled.
- *
- * Return: 0 or the first error
- */
+/* This path, whose encoder is off and empty, needs its funnels no longer; others may. */
 int ntrace_path_leave_funnels(struct ntrace_path *path)
 {
 	return ntrace_path_disable_range(path, 1, path->nr - 1);
 }
 
-/**
- * ntrace_path_join_funnels - enable what lies between the encoder and the sink
- * @path: the path, whose sink is enabled
- *
- * Return: 0 or an error
- */
+/* Enable what lies between the encoder and the sink, which is enabled */
 int ntrace_path_join_funnels(struct ntrace_path *path)
 {
 	return ntrace_path_enable_range(path, 1, path->nr - 1);
 }
 
-/**
- * ntrace_path_enable_encoder - enable what is left to be enabled
- * @path: the path, the rest of it enabled
- *
- * When it fails, everything is off: a sink must not be left with a window into memory.
- *
- * Return: 0 or an error
+/*
+ * Enable what is left to be enabled. When it fails, everything is off: a sink must not be left with
+ * a window into memory.
  */
 int ntrace_path_enable_encoder(struct ntrace_path *path)
 {
@@ -703,7 +657,7 @@ int ntrace_path_enable_encoder(struct ntrace_path *path)
 /* Enable the whole path, the encoder last. Return: as ntrace_path_enable_encoder() */
 int ntrace_path_enable(struct ntrace_path *path)
 {
-	return __ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
+	return ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
 }
 
 /*
@@ -727,15 +681,11 @@ static int ntrace_path_wait_empty(struct ntrace_path *path, struct ntrace_compon
 	return ntrace_component_fail(comp, "Enable=0 and Empty=1", *control);
 }
 
-/**
- * ntrace_path_stop_encoder - switch the encoder off and let it run dry
- * @path:	the path
- * @overflow:	set when it lost trace, or wanted the hart to wait, since it was enabled
- *
- * What the encoder still holds needs a sink that takes it.
- *
- * Return: 0, -ENOSPC when the sink is full and the encoder is not empty (give the sink another
- * window and call again), -ETIMEDOUT
+/*
+ * Switch the encoder off and let it run dry: what it still holds needs a sink that takes it.
+ * @overflow is set when it lost trace, or wanted the hart to wait, since it was enabled. Return: 0,
+ * -ENOSPC when the sink is full and the encoder is not empty (give the sink another window and call
+ * again), -ETIMEDOUT
  */
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 {
@@ -774,14 +724,11 @@ static int ntrace_path_empty_funnel(struct ntrace_path *path, struct ntrace_comp
 						   ntrace_path_wait_empty(path, funnel, &control);
 }
 
-/**
- * ntrace_path_empty_funnels - disable the funnels of a path, which let go what they hold
- * @path: the path, whose encoder is off and empty, and to whose sink no other path leads
- *
- * Only a funnel that is off says that it is empty.
- *
- * Return: 0, -ENOSPC when the sink is full and a funnel is not empty (give the sink another window
- * and call again), or the first other error
+/*
+ * Disable the funnels of a path, which let go what they hold: only a funnel that is off says that
+ * it is empty. The encoder is off and empty, and no other path leads to the sink. Return: 0,
+ * -ENOSPC when the sink is full and a funnel is not empty (give the sink another window and call
+ * again), or the first other error
  */
 int ntrace_path_empty_funnels(struct ntrace_path *path)
 {
@@ -816,8 +763,6 @@ void ntrace_path_reset_funnels(struct ntrace_path *path)
 	}
 }
 
-/* sysfs */
-
 static ssize_t sink_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct ntrace_component *comp = dev_get_drvdata(dev);
@@ -836,16 +781,11 @@ static ssize_t sink_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(sink);
 
-static struct attribute *ntrace_path_attrs[] = {
-	&dev_attr_sink.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_path_group = {
-	.attrs = ntrace_path_attrs,
+	.attrs = (struct attribute *[]) { &dev_attr_sink.attr, NULL },
 };
 
-/* A part of paths has come: those whose own the time is not may make more of it now. */
+/* With another part of its path, an encoder may find that the time of others is the kernel's. */
 static void ntrace_path_time_bound(void)
 {
 	struct ntrace_component *comp;
@@ -876,8 +816,6 @@ int ntrace_path_bound(struct ntrace_component *comp)
 		       devm_device_add_group(comp->dev, &ntrace_path_group) : 0;
 }
 
-/* Components that go */
-
 static bool ntrace_path_leads_through(const struct ntrace_path *path,
 				      const struct ntrace_component *comp)
 {
@@ -890,10 +828,8 @@ static bool ntrace_path_leads_through(const struct ntrace_path *path,
 	return false;
 }
 
-/**
- * ntrace_path_give_up - a component is about to go: nothing is to be started on paths through it
- * @comp: the component, which is not found any more
- *
+/*
+ * A component is about to go, and not found any more: nothing is to be started on paths through it.
  * ntrace_components_lock is held. What runs has to be stopped then.
  */
 void ntrace_path_give_up(struct ntrace_component *comp)
@@ -905,12 +841,9 @@ void ntrace_path_give_up(struct ntrace_component *comp)
 			WRITE_ONCE(path->gone, true);
 }
 
-/**
- * ntrace_path_gone - nothing runs on paths that were given up
- * @comp: the component because of which
- *
- * The events that hold them want nothing of other components any more: those are free for others.
- * ntrace_components_lock is held.
+/*
+ * Nothing runs on paths that were given up because of a component. The events that hold them want
+ * nothing of other components any more: those are free for others. ntrace_components_lock is held.
  */
 void ntrace_path_gone(struct ntrace_component *comp)
 {

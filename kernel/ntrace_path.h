@@ -55,10 +55,8 @@ static inline void ntrace_path_unkeep(struct ntrace_ramsink *sink)
 	this_cpu_write(ntrace_kept, NULL);
 }
 
-extern const struct ntrace_component_type *const ntrace_component_types[];
-bool ntrace_path_exists(const struct ntrace_encoder *enc);
-
 struct ntrace_encoder *ntrace_path_encoder(int cpu);
+bool ntrace_path_exists(const struct ntrace_encoder *enc);
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner);
 void ntrace_path_put(struct ntrace_path *path);
 

@@ -306,7 +306,7 @@ static int __init ntrace_init(void)
 	if (ret)
 		goto err_cpu;
 
-	ret = ntrace_component_driver_register(ntrace_component_types, &ntrace_pmu_listener);
+	ret = ntrace_component_driver_register(&ntrace_pmu_listener);
 	if (ret)
 		goto err_pmu;
 
