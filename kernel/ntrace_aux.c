@@ -59,13 +59,9 @@ static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64
 	return low;
 }
 
-/**
- * ntrace_aux_piece - the longest piece of free space that a sink can be given
- * @layout:	the area
- * @head:	where it begins, a multiple of @align
- * @space:	bytes that are free from there on
- * @align:	bytes that the sink writes at a time
- * @window:	the piece; its size may be 0. Its chunk, before, is where to look first
+/*
+ * The longest piece of the @space bytes from @head on, a multiple of @align, that a sink can be
+ * given; its size may be 0. The window's chunk, before, is where to look first.
  */
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window)
@@ -107,18 +103,10 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
 		window->size -= min(window->size, ALIGN(margin - rest, (u64)align));
 }
 
-/**
- * ntrace_aux_first - the first window of an AUX transaction
- * @layout:	the area
- * @limits:	what to respect
- * @head:	of the transaction
- * @space:	of the transaction
- * @pad:	bytes to skip first, mostly 0, see ntrace_buffer_skip()
- * @window:	the window, see ntrace_aux_piece()
- *
- * What is left of a chunk may be too little to begin with: it is skipped.
- *
- * Return: 0, or -ENOSPC when the area is as good as full
+/*
+ * The first window of an AUX transaction. What is left of a chunk may be too little to begin with:
+ * it is skipped, see ntrace_buffer_skip(), and @pad is its size. Return: 0, or -ENOSPC when the area
+ * is as good as full
  */
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
@@ -143,16 +131,9 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_first);
 
-/**
- * ntrace_aux_next - one more window for the same transaction, reserve and all
- * @layout:	the area
- * @limits:	what to respect
- * @head:	of the transaction
- * @space:	of the transaction
- * @done:	bytes of its windows so far
- * @window:	the window
- *
- * Return: 0, or -ENOSPC when nothing is left
+/*
+ * One more window for the same transaction, behind @done bytes, reserve and all. Return: 0, or
+ * -ENOSPC when nothing is left
  */
 int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window)
@@ -168,11 +149,9 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
 
 /* Copies */
 
-/**
- * ntrace_aux_limit_store - the limits for windows in a store, whose content is copied
- * @limits:	those of the area
- * @store:	size of the store
- * @fixed:	it fills as a whole, also when it has to be flushed into
+/*
+ * The limits for windows in a store, whose content is copied. A fixed one fills as a whole, also
+ * when it has to be flushed into.
  */
 void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fixed)
 {
@@ -183,17 +162,10 @@ void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fi
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_store);
 
-/**
- * ntrace_aux_bounce - size of a window in a store
- * @limits:	what to respect
- * @space:	of the transaction
- * @taken:	bytes of it that are used, or not to be used
- * @store:	size of the store
- * @fixed:	the store is used as a whole or not at all
- *
- * What is in the window will fit, whatever it turns out to be.
- *
- * Return: the size, 0 when there is no room
+/*
+ * Size of a window in a store, which is used as a whole or not at all if @fixed. What is in the
+ * window will fit into the transaction, of which @taken bytes are not to be used. Return: 0 when
+ * there is no room
  */
 u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 taken, u64 store,
 		      bool fixed)
@@ -207,15 +179,9 @@ u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 tak
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_bounce);
 
-/**
- * ntrace_aux_copyable - how much of what waits in a store can be copied
- * @limits:	what to respect
- * @space:	of the transaction
- * @done:	bytes of it that are used
- * @pending:	bytes that wait
- * @last:	nobody will have more room: take the reserve too
- *
- * Return: bytes, 0 when they have to wait
+/*
+ * How many of the bytes that wait in a store can be copied to a transaction, of which @done are
+ * used. @last: nobody will have more room, so the reserve is taken, too.
  */
 u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 done, u64 pending,
 			bool last)
@@ -232,16 +198,9 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_copyable);
 /* A rate that was never seen before may be so many times the highest that was. */
 #define NTRACE_AUX_SURPRISE	4
 
-/**
- * ntrace_aux_advance - how far a sink came in a circular area
- * @pace:	how fast trace comes
- * @size:	of the area
- * @from:	offset at the last look
- * @to:		offset now
- * @wrapped:	it has been around since it was started
- * @ns:		time between the looks
- *
- * Return: bytes; at least @size if that cannot be ruled out
+/*
+ * How far a sink came in a circular area between two looks. @wrapped: it has been around since it
+ * was started. Return: bytes; at least @size if that cannot be ruled out
  */
 u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
 		       u64 ns)
@@ -282,15 +241,7 @@ void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_row);
 
-/**
- * ntrace_aux_row_period - when to poll next
- * @limits:	of the area
- * @pace:	how fast trace comes
- * @used:	bytes of the window that are written
- * @size:	of the window
- *
- * Return: nanoseconds, in which the window does not fill even if trace comes faster than expected
- */
+/* When to poll next, so that the window does not fill even if trace comes faster than expected */
 u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 			  const struct ntrace_aux_pace *pace, u64 used, u64 size)
 {

@@ -103,14 +103,9 @@ static inline u64 ntrace_aux_want(const struct ntrace_aux_pace *pace, u64 size)
 	return clamp(ntrace_aux_within(pace, NTRACE_AUX_LATENCY_NS), NTRACE_AUX_MIN_WINDOW, most);
 }
 
-/**
- * ntrace_aux_limit - the limits for windows of an area
- * @limits:	where to leave them
- * @pace:	how fast trace comes
- * @size:	of the area
- * @align:	bytes that the sink writes at a time
- * @lossless:	the hart waits for room, possibly through several context switches, each of which
- *		flushes into the reserve
+/*
+ * The limits for windows of an area. @lossless: the hart waits for room, possibly through several
+ * context switches, each of which flushes into the reserve.
  */
 static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 				    const struct ntrace_aux_pace *pace, u64 size, u32 align,
@@ -145,28 +140,13 @@ static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 si
 	return min(limits->quantum, size - min(limits->want, size / 2));
 }
 
-/**
- * ntrace_aux_due - should the window move now?
- * @limits:	of the area
- * @used:	bytes of it that are written
- * @size:	of it
- *
- * Return: whether it should
- */
+/* Should a window of which so much is written move now? */
 static inline bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
 {
 	return used >= ntrace_aux_mark(limits, size);
 }
 
-/**
- * ntrace_aux_period - when to look next
- * @limits:	of the area
- * @pace:	how fast trace comes
- * @used:	bytes of the window that are written
- * @size:	of the window
- *
- * Return: nanoseconds after which the window should be due, at the earliest
- */
+/* When to look next. Return: nanoseconds after which the window should be due, at the earliest */
 static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
 				    const struct ntrace_aux_pace *pace, u64 used, u64 size)
 {

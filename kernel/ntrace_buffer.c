@@ -249,15 +249,7 @@ static int ntrace_buffer_map_all(struct ntrace_buffer *buf, const struct ntrace_
 	return ret;
 }
 
-/**
- * ntrace_buffer_setup - get an AUX area ready for the sinks of an event
- * @event:	perf's event
- * @pages:	of the area
- * @nr_pages:	of these
- * @snapshot:	the newest trace overwrites the oldest
- *
- * Return: what perf calls the buffer, NULL when that is not possible
- */
+/* Get an AUX area ready for the sinks of an event. Return: NULL when that is not possible */
 void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
 {
 	struct ntrace_event *ev = to_ntrace_event(event);
@@ -314,14 +306,7 @@ void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 
 	return buf->pages[offset >> PAGE_SHIFT] + offset_in_page(offset);
 }
 
-/**
- * ntrace_buffer_copy - copy trace into the area
- * @buf:	the area
- * @head:	where to begin
- * @sink:	whose store it is in
- * @from:	offset there
- * @size:	bytes, whole words; there is room for them
- */
+/* Copy trace, whole words that there is room for, from an offset in a store to @head in the area */
 void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
 			u64 size)
 {
@@ -375,26 +360,15 @@ static void ntrace_buffer_write(struct ntrace_buffer *buf, struct ntrace_map *ma
 	}
 }
 
-/**
- * ntrace_buffer_fill_idle - write what may stand between messages
- * @buf:	the area
- * @map:	as the sink sees it
- * @head:	where to begin
- * @size:	bytes
- */
+/* Write what may stand between messages */
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {
 	ntrace_buffer_write(buf, map, head, NULL, size);
 }
 
-/**
- * ntrace_buffer_skip - say that here is no trace
- * @buf:	the area
- * @map:	as the sink sees it
- * @head:	where to begin
- * @size:	bytes
- *
- * It may be much, and interrupts are off: only its begin is written, see NTRACE_AUX_SKIP_MARK.
+/*
+ * Say that here is no trace. It may be much, and interrupts are off: only its begin is written, see
+ * NTRACE_AUX_SKIP_MARK.
  */
 void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {

@@ -89,12 +89,7 @@ bool ntrace_context_cpu_online(unsigned int cpu)
 	return present;
 }
 
-/**
- * ntrace_context_possible - may a hart have scontext?
- * @cpu: the hart's CPU; one that never was online may
- *
- * Return: whether it may
- */
+/* May a hart have scontext? One that never was online may. */
 bool ntrace_context_possible(int cpu)
 {
 	return cpumask_test_cpu(cpu, &ntrace_context_cpus) ||

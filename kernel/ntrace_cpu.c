@@ -467,16 +467,10 @@ static long ntrace_cpu_sample_idle(struct perf_output_handle *handle, unsigned l
 	return size - left;
 }
 
-/**
- * ntrace_cpu_sample - the last bytes of trace, for a sample of another event
- * @event:	perf's event, whose AUX area is circular
- * @handle:	of the sample
- * @size:	how many bytes
- *
+/*
+ * The last bytes of trace of an event whose AUX area is circular, for a sample of another event.
  * Called with interrupts off, in a handler of one. The encoder is emptied for it, which is a wait
- * with an end.
- *
- * Return: how many bytes there are
+ * with an end. Return: how many bytes there are
  */
 long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *handle,
 		       unsigned long size)

@@ -150,10 +150,7 @@ static void ntrace_addr_add_latch(struct ntrace_ranges *ranges,
 	at[0] = range->start ?: filter->path.dentry ? NTRACE_NEVER - 2 : 0;
 }
 
-/**
- * ntrace_addr_sync - take over where the core says that the filters are
- * @event: perf's event, under its filters' lock
- */
+/* Take over where the core says that the filters are, under their lock */
 void ntrace_addr_sync(struct perf_event *event)
 {
 	struct perf_addr_filters_head *head = perf_event_addr_filters(event);

@@ -563,13 +563,9 @@ void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
 			     lower_32_bits(sink->store.bus + from));
 }
 
-/**
- * ntrace_ramsink_copy - copy what was written
- * @sink:	the sink; an SRAM is disabled and empty
- * @from:	offset in the store; the first one after ntrace_ramsink_fetch(), or where the last
- *		copy ended
- * @to:		where to
- * @size:	bytes, whole words
+/*
+ * Copy what was written, in whole words, from an offset in the store: the first one after
+ * ntrace_ramsink_fetch(), or where the last copy ended. An SRAM is disabled and empty.
  */
 void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size)
 {
@@ -584,18 +580,13 @@ void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 si
 		words[i] = ntrace_read(&sink->comp, TR_RAM_DATA);
 }
 
-/**
- * ntrace_ramsink_hand_back - the sink is about to write again
- * @sink: the sink, whose window is set
- */
+/* The sink, whose window is set, is about to write to its store again. */
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 {
 	if (sink->store.dma && !sink->store.pool)
 		dma_sync_single_for_device(sink->comp.dev, sink->store.bus, sink->size,
 					   DMA_FROM_DEVICE);
 }
-
-/* Use */
 
 /* A Wrap that software cannot clear: a reset may. Return: whether the window is set now */
 static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
@@ -673,7 +664,11 @@ static bool ntrace_ramsink_high_is(struct ntrace_ramsink *sink, u64 start, u64 l
 		 ntrace_read(comp, TR_RAM_WP_HIGH) == upper_32_bits(wp)));
 }
 
-/* Start comes before Limit, because what Limit can be may depend on it. */
+/*
+ * Write a window, or a ring, to a sink that is not enabled, and empty: bus address and size in units
+ * of what it writes at a time. Start comes before Limit, because what Limit can be may depend on it.
+ * Return: 0, or -EIO when the sink did not take it as it is; it must not be enabled then.
+ */
 static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size,
 					      u64 at)
 {
@@ -714,16 +709,7 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 	return ntrace_ramsink_refuse(sink, start, limit, wp);
 }
 
-/**
- * ntrace_ramsink_set_window - say where to write
- * @sink:	the sink, not enabled and empty
- * @start:	bus address, a multiple of the write width
- * @size:	in bytes, likewise
- *
- * Start comes before Limit, because what Limit can be may depend on it.
- *
- * Return: 0, or -EIO when the sink did not take the window as it is; it must not be enabled then.
- */
+/* Say where to write. Return: as ntrace_ramsink_set() */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
 	if (sink->overruns)
@@ -734,15 +720,7 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 	return ntrace_ramsink_set(sink, start, size, 0);
 }
 
-/**
- * ntrace_ramsink_set_ring - say where to go round
- * @sink:	the sink, not enabled and empty
- * @start:	bus address, a multiple of the write width
- * @size:	in bytes, likewise
- * @at:		offset at which to begin, likewise
- *
- * Return: as ntrace_ramsink_set_window()
- */
+/* Say where to go round, and at which offset to begin. Return: as ntrace_ramsink_set() */
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
 {
 	sink->control &= ~sink->layout->stop_on_wrap;
@@ -805,13 +783,9 @@ int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
 				     ntrace_read(&sink->comp, sink->layout->wp));
 }
 
-/**
- * ntrace_ramsink_ring_at - where in its ring the sink writes next
- * @sink:	the sink
- * @at:		where to leave it, an offset
- * @wrapped:	it has come past Limit since it was set
- *
- * Return: false when the write pointer is outside of the ring
+/*
+ * Where in its ring does the sink write next, and has it come past Limit since it was set? Return:
+ * false when the write pointer is outside of the ring
  */
 bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 {
@@ -829,11 +803,7 @@ static bool ntrace_ramsink_syncs(const struct ntrace_ramsink *sink)
 	return !sink->copied || (sink->store.dma && !sink->store.pool);
 }
 
-/**
- * ntrace_ramsink_set_guard - write a pattern that an overrun destroys
- * @sink:	the sink, whose window is set
- * @unit:	what it writes last in that window, as the CPU sees it
- */
+/* Write a pattern that an overrun destroys to the last unit of the window, which is set. */
 void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 {
 	struct device *dev = sink->comp.dev;

@@ -70,13 +70,7 @@ static bool ntrace_timestamp_is_elsewhere(const struct ntrace_timestamp *ts)
 	return ts->mode == TR_TS_MODE_SHARED || ts->mode == TR_TS_MODE_EXTERNAL;
 }
 
-/**
- * ntrace_timestamp_check - compare the counter with `time`
- * @comp:	the component that the unit is part of
- * @ts:		the unit, running
- *
- * Once more for a source elsewhere that has begun to run. Sleeps.
- */
+/* Compare a running counter with `time`: again when a source elsewhere has begun to run. Sleeps. */
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	unsigned int prescale = ts->prescale, last = ts->prescale;
@@ -113,11 +107,7 @@ static bool ntrace_timestamp_activate(struct ntrace_component *comp)
 	return false;
 }
 
-/**
- * ntrace_timestamp_run - let the counter run
- * @comp:	the component that the unit is part of
- * @ts:		the unit
- */
+/* Let the counter run */
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
 	if (ts->mode == TR_TS_MODE_NONE || !ntrace_timestamp_activate(comp))
@@ -186,14 +176,14 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 	ntrace_timestamp_run(comp, ts);
 }
 
-/* Find out what an encoder has */
+/* What an encoder has */
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	ntrace_timestamp_choose(comp, ts, TR_TS_CONTROL_ENABLE);
 	ntrace_timestamp_check(comp, ts);
 }
 
-/* Find out what a funnel has, and let it run for those below */
+/* What a funnel has, which runs for those below */
 void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	ntrace_timestamp_choose(comp, ts, 0);

@@ -15,13 +15,9 @@
 struct ntrace_encoder;
 struct ntrace_ramsink;
 
-/**
- * ntrace_version0_te_control - what to write to an encoder
- * @control: trTeControl of 1.0, without Enable and InstTracing
- *
- * There are two periods of synchronisation, in messages and in half-words, and both begin at 2^5.
- *
- * Return: trTeControl of version 0
+/*
+ * trTeControl of version 0 for one of 1.0, without Enable and InstTracing. There are two periods of
+ * synchronisation, in messages and in half-words, and both begin at 2^5.
  */
 static inline u32 ntrace_version0_te_control(u32 control)
 {

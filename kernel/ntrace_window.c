@@ -34,7 +34,11 @@ void ntrace_window_limit(struct ntrace_cpu *c)
 	c->limits.quantum = min_t(u64, c->limits.quantum, READ_ONCE(move_bytes));
 }
 
-static __always_inline void __ntrace_window_stop_encoder(struct ntrace_cpu *c)
+/*
+ * Encoder off and empty. It may hold more than the sink takes at once. When the sink cannot be given
+ * more room, the encoder is emptied by a reset.
+ */
+void ntrace_window_stop_encoder(struct ntrace_cpu *c)
 {
 	unsigned int tries = NTRACE_WINDOW_TRIES;
 	bool overflow = false;
@@ -50,23 +54,16 @@ static __always_inline void __ntrace_window_stop_encoder(struct ntrace_cpu *c)
 		ntrace_component_reset(&c->path->encoder->comp);
 }
 
-/**
- * ntrace_window_stop_encoder - encoder off and empty
- * @c: the CPU, running or waiting
- *
- * The encoder may hold more than the sink takes at once. When the sink cannot be given more room,
- * the encoder is emptied by a reset.
+/*
+ * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
  */
-void ntrace_window_stop_encoder(struct ntrace_cpu *c)
-{
-	__ntrace_window_stop_encoder(c);
-}
-
-static void __ntrace_window_empty_funnels(struct ntrace_cpu *c)
+static void ntrace_window_empty_funnels(struct ntrace_cpu *c)
 {
 	unsigned int tries = NTRACE_WINDOW_TRIES;
 	int ret;
 
+	if (c->path->nr == 2)
+		return;
 	do
 		ret = ntrace_path_empty_funnels(c->path);
 	while (ret == -ENOSPC && tries-- && c->ops->extend && !c->ops->extend(c));
@@ -74,15 +71,6 @@ static void __ntrace_window_empty_funnels(struct ntrace_cpu *c)
 	c->lost |= ret;
 	if (ret == -ENOSPC)
 		ntrace_path_reset_funnels(c->path);
-}
-
-/*
- * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
- */
-static __always_inline void ntrace_window_empty_funnels(struct ntrace_cpu *c)
-{
-	if (c->path->nr > 2)
-		__ntrace_window_empty_funnels(c);
 }
 
 /* Direct */
@@ -354,13 +342,9 @@ static __always_inline bool ntrace_window_keep(struct ntrace_cpu *c)
 	return true;
 }
 
-/**
- * ntrace_window_resume - go on in the window that was left
- * @c: the CPU, a transaction open
- *
- * Else the sink that was left, if any, is disabled.
- *
- * Return: whether the sink is enabled already
+/*
+ * In a transaction that is open, go on in the window that was left. Else the sink that was left, if
+ * any, is disabled. Return: whether the sink is enabled already
  */
 bool ntrace_window_resume(struct ntrace_cpu *c)
 {
@@ -398,7 +382,7 @@ static void ntrace_window_finish(struct ntrace_cpu *c)
 		if (ntrace_window_extend(c))
 			break;
 
-	__ntrace_window_stop_encoder(c);
+	ntrace_window_stop_encoder(c);
 	ntrace_window_empty_funnels(c);
 	if (!c->window.size)
 		c->lost = true;

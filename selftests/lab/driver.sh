@@ -417,7 +417,6 @@ check "a CPU that is offline when its encoder is found: context IDs are possible
 	"contextid 1"
 check "a CPU that is offline when its encoder is found: a task is traced" answers task
 check "a CPU that comes later: context IDs work" answers cpu1
-in_guest 'event-test windows' --topology sram
 in_guest 'perf record -q --per-thread -e ntrace/contextid/u -o /tmp/t -- sh -c \
 	"echo 1 >/sys/devices/system/cpu/cpu1/online"
 cat /sys/bus/event_source/devices/ntrace/caps/contextid | sed "s/^/contextid /"' \
@@ -425,6 +424,7 @@ cat /sys/bus/event_source/devices/ntrace/caps/contextid | sed "s/^/contextid /"'
 check "a CPU that comes later without scontext: the log names it" says \
 	"CPU 1 has no scontext"
 check "a CPU that comes later without scontext: no more context IDs" answers "contextid 0"
+in_guest 'event-test windows' --topology sram
 check "little memory of the sink's own: no loss without a reason" [ "$status" = 0 ]
 # A TID has 22 bits on RV64.
 contexts()	# CAPS-CONTEXTID
