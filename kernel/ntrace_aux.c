@@ -17,6 +17,7 @@
  * small, and belongs to the same AUX record then.
  */
 #include <linux/align.h>
+#include <linux/bitfield.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/math64.h>
@@ -249,3 +250,118 @@ u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 		     NTRACE_AUX_MIN_PERIOD_NS, NTRACE_AUX_ROW_PERIOD_NS);
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_row_period);
+
+/* Filters of addresses */
+
+/* One more filter, behind those that were checked. Return: why it cannot be, or NULL */
+const char *ntrace_ranges_refuse(struct ntrace_ranges_check *check, enum ntrace_ranges_kind kind,
+				 u64 offset, u64 size)
+{
+	const unsigned int *nr = check->nr;
+
+	check->nr[kind]++;
+	if (nr[NTRACE_RANGE] && nr[NTRACE_RANGE_START] + nr[NTRACE_RANGE_STOP])
+		return "ranges, and places to start or stop, do not mix";
+	if (kind == NTRACE_RANGE) {
+		if (offset + size < offset)
+			return "a range ends behind the last address";
+		return nr[kind] > check->comps ? "more ranges than comparators" : NULL;
+	}
+	if (!check->latch || !check->comps)
+		return "start and stop need comparators that latch, which there are not";
+	if (size)
+		return "start and stop are places, not ranges";
+
+	return nr[kind] > 1 ? "there may be one place to start and one to stop" : NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_refuse);
+
+/*
+ * One more filter, at an address. A file that is not mapped has none, and no size: then a range is
+ * empty, and a place is an address that is none, but does not mean "from now".
+ */
+void ntrace_ranges_add(struct ntrace_ranges *ranges, enum ntrace_ranges_kind kind, u64 start,
+		       u64 size, bool file)
+{
+	if (kind == NTRACE_RANGE) {
+		if (ranges->nr == TR_TE_NR_COMPS)
+			return;
+		ranges->low[ranges->nr] = start;
+		ranges->high[ranges->nr] = size || !file ? start + size : 0;
+		ranges->nr++;
+		return;
+	}
+
+	if (!ranges->latch) {
+		ranges->low[0] = NTRACE_NEVER;
+		ranges->high[0] = NTRACE_NEVER;
+	}
+	ranges->latch = true;
+	ranges->nr = 1;
+	if (!start && file)
+		start = NTRACE_NEVER - 2;
+	*(kind == NTRACE_RANGE_START ? ranges->low : ranges->high) = start;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_add);
+
+/* Control of the comparator of each range, or of the one that latches */
+u32 ntrace_ranges_comp_control(const struct ntrace_ranges *ranges)
+{
+	/* Without a place to begin, trace runs until the place to end is reached. */
+	u32 begin = ranges->low[0] == NTRACE_NEVER ? TR_TE_COMP_P_PRIME : TR_TE_COMP_EQ;
+
+	if (!ranges->latch)
+		return FIELD_PREP(TR_TE_COMP_P_FUNCTION, TR_TE_COMP_GE) |
+		       FIELD_PREP(TR_TE_COMP_S_FUNCTION, TR_TE_COMP_LT) |
+		       FIELD_PREP(TR_TE_COMP_MATCH_MODE, TR_TE_COMP_P_AND_S);
+
+	return FIELD_PREP(TR_TE_COMP_P_FUNCTION, begin) |
+	       FIELD_PREP(TR_TE_COMP_S_FUNCTION, TR_TE_COMP_EQ) |
+	       FIELD_PREP(TR_TE_COMP_MATCH_MODE, TR_TE_COMP_LATCH);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_comp_control);
+
+/* Who uses a component */
+
+/*
+ * May one more event use a path? An encoder sends to all outputs that take something. A sink of its
+ * own takes nothing while the encoder is off; a funnel, once its input was used, as long as
+ * anybody's trace goes through. A funnel sends whatever it gets to all its outputs: it can serve one
+ * sink at a time. Return: the component that is in the way, or -1
+ */
+int ntrace_claim_busy(struct ntrace_claim *const *claim, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < nr; i++)
+		if (claim[i]->users && claim[i]->next != claim[i + 1] &&
+		    !(claim[i]->direct && claim[i + 1]->ends))
+			return i;
+
+	return -1;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_claim_busy);
+
+void ntrace_claim_take(struct ntrace_claim *const *claim, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		claim[i]->users++;
+		claim[i]->next = i + 1 < nr ? claim[i + 1] : NULL;
+	}
+	claim[0]->direct = claim[1]->ends;
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_claim_take);
+
+/*
+ * Is a sink in use by others? What lies in a shared one is published by whoever comes by, so all
+ * its users must be the same person's. One that is not shared had but one encoder when somebody
+ * began to use it.
+ */
+bool ntrace_claim_sink_is_busy(const struct ntrace_claim *sink, bool shared, bool other_encoder,
+			       bool other_owner)
+{
+	return sink->users && (shared ? other_owner : other_encoder);
+}
+EXPORT_SYMBOL_IF_KUNIT(ntrace_claim_sink_is_busy);

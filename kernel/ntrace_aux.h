@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic of the AUX area, windows, heads, pace; and what a sink may do when. No hardware, no
- * perf.
+ * Arithmetic of the AUX area, windows, heads, pace; ranges of addresses; who may use a component,
+ * and what a sink may do when. No hardware, no perf.
  */
 #ifndef _NTRACE_AUX_H
 #define _NTRACE_AUX_H
@@ -13,6 +13,8 @@
 #include <linux/sizes.h>
 #include <linux/time64.h>
 #include <linux/types.h>
+
+#include "ntrace_regs.h"
 
 /*
  * No first window is smaller: below it, moving costs more than what it holds. More than any encoder
@@ -86,6 +88,51 @@ void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_
 			  u64 size);
 u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 			  const struct ntrace_aux_pace *pace, u64 used, u64 size);
+
+/* Which addresses are traced. With latch, NTRACE_NEVER as an address stands for none. */
+struct ntrace_ranges {
+	unsigned int nr;		/* how many ranges, 0: all addresses */
+	bool latch;			/* one that is no range: from low until high was executed */
+	u64 low[TR_TE_NR_COMPS];	/* first address */
+	u64 high[TR_TE_NR_COMPS];	/* the first one behind the range; 0: the range is empty */
+};
+
+/* No instruction has an odd address. */
+#define NTRACE_NEVER	U64_MAX
+
+/* A filter of addresses: one range, or a place where trace starts or stops */
+enum ntrace_ranges_kind {
+	NTRACE_RANGE,
+	NTRACE_RANGE_START,
+	NTRACE_RANGE_STOP,
+	NTRACE_RANGE_KINDS
+};
+
+/* What the comparators of all encoders can do, and the filters of an event so far */
+struct ntrace_ranges_check {
+	unsigned int comps;
+	bool latch;
+	unsigned int nr[NTRACE_RANGE_KINDS];
+};
+
+const char *ntrace_ranges_refuse(struct ntrace_ranges_check *check, enum ntrace_ranges_kind kind,
+				 u64 offset, u64 size);
+void ntrace_ranges_add(struct ntrace_ranges *ranges, enum ntrace_ranges_kind kind, u64 start,
+		       u64 size, bool file);
+u32 ntrace_ranges_comp_control(const struct ntrace_ranges *ranges);
+
+/* Who uses a component */
+struct ntrace_claim {
+	unsigned int users;		/* events whose paths lead through it */
+	const struct ntrace_claim *next; /* where their trace goes from here */
+	bool direct;			/* of an encoder: a path may end there */
+	bool ends;			/* a path may end here */
+};
+
+int ntrace_claim_busy(struct ntrace_claim *const *claim, unsigned int nr);
+void ntrace_claim_take(struct ntrace_claim *const *claim, unsigned int nr);
+bool ntrace_claim_sink_is_busy(const struct ntrace_claim *sink, bool shared, bool other_encoder,
+			       bool other_owner);
 
 /* What follows runs at every context switch: a call would cost more than what it is for. */
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the AUX arithmetic: every boundary, by brute force where that is affordable.
+ * KUnit tests of the AUX arithmetic, address filters, claims and sink states: every boundary, by
+ * brute force where that is affordable.
  */
 #include <kunit/test.h>
 #include <linux/align.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 
 #include "ntrace_aux.h"
@@ -812,6 +814,174 @@ static void ntrace_version0_test_reach(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(g + 0x100, g + 0xf8));
 }
 
+/* One filter more; NULL and a word of the reason, or NULL */
+#define expect_filter(test, check, kind, offset, size, word) do {				\
+	const char *_why = ntrace_ranges_refuse(check, kind, offset, size), *_word = word;	\
+												\
+	KUNIT_EXPECT_EQ(test, !_why, !_word);							\
+	if (_why && _word)									\
+		KUNIT_EXPECT_NOT_NULL(test, strstr(_why, _word));				\
+} while (0)
+
+/* Filters one by one: as many ranges as comparators; or a place to start and one to stop */
+static void ntrace_ranges_test_refuse(struct kunit *test)
+{
+	struct ntrace_ranges_check check;
+	unsigned int comps, i;
+
+	for (comps = 0; comps <= TR_TE_NR_COMPS; comps++) {
+		check = (struct ntrace_ranges_check) { .comps = comps };
+		for (i = 0; i < comps; i++)
+			expect_filter(test, &check, NTRACE_RANGE, i, 1, NULL);
+		expect_filter(test, &check, NTRACE_RANGE, i, 1, "more ranges");
+
+		check = (struct ntrace_ranges_check) { .comps = comps, .latch = true };
+		expect_filter(test, &check, NTRACE_RANGE_STOP, 8, 0, comps ? NULL : "latch");
+		expect_filter(test, &check, NTRACE_RANGE_START, 4, 0, comps ? NULL : "latch");
+		expect_filter(test, &check, NTRACE_RANGE_START, 4, 0, comps ? "one" : "latch");
+		expect_filter(test, &check, NTRACE_RANGE_STOP, 4, 0, comps ? "one" : "latch");
+		expect_filter(test, &check, NTRACE_RANGE, 4, 4, "mix");
+	}
+
+	check = (struct ntrace_ranges_check) { .comps = 2 };
+	expect_filter(test, &check, NTRACE_RANGE_START, 0, 0, "latch");
+	expect_filter(test, &check, NTRACE_RANGE, 0, 4, "mix");
+	check = (struct ntrace_ranges_check) { .comps = 2, .latch = true };
+	expect_filter(test, &check, NTRACE_RANGE_START, 0, 4, "places");
+	check = (struct ntrace_ranges_check) { .comps = 2, .latch = true };
+	expect_filter(test, &check, NTRACE_RANGE, U64_MAX - 3, 3, NULL);
+	expect_filter(test, &check, NTRACE_RANGE, U64_MAX - 3, 4, "behind the last");
+	expect_filter(test, &check, NTRACE_RANGE_START, 0, 0, "mix");
+}
+
+/* Each range has a comparator of its own, in the order of the filters. */
+static void ntrace_ranges_test_add(struct kunit *test)
+{
+	struct ntrace_ranges ranges = {};
+	unsigned int i;
+
+	ntrace_ranges_add(&ranges, NTRACE_RANGE, 0x1000, 0x20, true);
+	ntrace_ranges_add(&ranges, NTRACE_RANGE, 0x3000, 0, true);	/* not mapped */
+	ntrace_ranges_add(&ranges, NTRACE_RANGE, 0x5000, 0, false);
+	KUNIT_EXPECT_EQ(test, ranges.nr, 3);
+	KUNIT_EXPECT_EQ(test, ranges.low[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x1020);
+	KUNIT_EXPECT_EQ(test, ranges.low[1], 0x3000);
+	KUNIT_EXPECT_EQ(test, ranges.high[1], 0);
+	KUNIT_EXPECT_EQ(test, ranges.low[2], 0x5000);
+	KUNIT_EXPECT_EQ(test, ranges.high[2], 0x5000);
+	KUNIT_EXPECT_FALSE(test, ranges.latch);
+	/* address >= low and address < high */
+	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x1250);
+
+	for (i = 0; i < 2 * TR_TE_NR_COMPS; i++)
+		ntrace_ranges_add(&ranges, NTRACE_RANGE, 0x10000 * i, 4, true);
+	KUNIT_EXPECT_EQ(test, ranges.nr, TR_TE_NR_COMPS);
+	KUNIT_EXPECT_EQ(test, ranges.low[TR_TE_NR_COMPS - 1], 0x10000 * (TR_TE_NR_COMPS - 4));
+}
+
+/* A place to start and one to stop share a comparator; what is missing is nowhere. */
+static void ntrace_ranges_test_latch(struct kunit *test)
+{
+	struct ntrace_ranges ranges = {};
+
+	ntrace_ranges_add(&ranges, NTRACE_RANGE_STOP, 0x2000, 0, true);
+	KUNIT_EXPECT_TRUE(test, ranges.latch);
+	KUNIT_EXPECT_EQ(test, ranges.nr, 1);
+	KUNIT_EXPECT_EQ(test, ranges.low[0], NTRACE_NEVER);
+	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x2000);
+	/* set at first, until the address is high */
+	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3060);
+	ntrace_ranges_add(&ranges, NTRACE_RANGE_START, 0x1000, 0, true);
+	KUNIT_EXPECT_EQ(test, ranges.nr, 1);
+	KUNIT_EXPECT_EQ(test, ranges.low[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x2000);
+	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3000);
+
+	/* A file that is not mapped: trace neither starts at once nor at 0. An address of 0 is one. */
+	ranges = (struct ntrace_ranges) {};
+	ntrace_ranges_add(&ranges, NTRACE_RANGE_START, 0, 0, true);
+	KUNIT_EXPECT_EQ(test, ranges.low[0], NTRACE_NEVER - 2);
+	KUNIT_EXPECT_EQ(test, ranges.high[0], NTRACE_NEVER);
+	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3000);
+	ntrace_ranges_add(&ranges, NTRACE_RANGE_STOP, 0, 0, false);
+	KUNIT_EXPECT_EQ(test, ranges.high[0], 0);
+}
+
+/* Two encoders, a funnel that leads to either of two sinks, and a sink of the first encoder's own */
+struct ntrace_claim_test {
+	struct ntrace_claim enc[2], funnel, sink[2], own;
+};
+
+#define CLAIM_TEST()	{ .sink = { { .ends = true }, { .ends = true } }, .own = { .ends = true } }
+
+static void release(struct ntrace_claim *const *claim, unsigned int nr)
+{
+	while (nr--)
+		claim[nr]->users--;
+}
+
+/* A funnel serves one sink at a time, until the last user has gone. */
+static void ntrace_claim_test_funnel(struct kunit *test)
+{
+	struct ntrace_claim_test t = CLAIM_TEST();
+	struct ntrace_claim *first[] = { &t.enc[0], &t.funnel, &t.sink[0] };
+	struct ntrace_claim *second[] = { &t.enc[1], &t.funnel, &t.sink[0] };
+	struct ntrace_claim *other[] = { &t.enc[1], &t.funnel, &t.sink[1] };
+
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(first, 3), -1);
+	ntrace_claim_take(first, 3);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(first, 3), -1);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(second, 3), -1);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(other, 3), 1);
+	ntrace_claim_take(second, 3);
+	KUNIT_EXPECT_EQ(test, t.funnel.users, 2);
+	KUNIT_EXPECT_EQ(test, t.sink[0].users, 2);
+	release(first, 3);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(other, 3), 1);
+	release(second, 3);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(other, 3), -1);
+	ntrace_claim_take(other, 3);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(first, 3), 1);
+}
+
+/* An encoder leads to several sinks of its own, but not to one and to a funnel. */
+static void ntrace_claim_test_encoder(struct kunit *test)
+{
+	struct ntrace_claim_test t = CLAIM_TEST();
+	struct ntrace_claim *own[] = { &t.enc[0], &t.own };
+	struct ntrace_claim *direct[] = { &t.enc[0], &t.sink[1] };
+	struct ntrace_claim *funnel[] = { &t.enc[0], &t.funnel, &t.sink[0] };
+
+	ntrace_claim_take(own, 2);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(direct, 2), -1);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), 0);
+	ntrace_claim_take(direct, 2);
+	release(direct, 2);
+	/* the other one is still there */
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(own, 2), -1);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), 0);
+	release(own, 2);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), -1);
+	ntrace_claim_take(funnel, 3);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(own, 2), 0);
+	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), -1);
+}
+
+/* A shared sink is one owner's, another one is one encoder's; without users it is anybody's. */
+static void ntrace_claim_test_sink(struct kunit *test)
+{
+	struct ntrace_claim sink = { .ends = true };
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_FALSE(test, ntrace_claim_sink_is_busy(&sink, i & 1, i & 2, i & 4));
+	sink.users = 1;
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, ntrace_claim_sink_is_busy(&sink, i & 1, i & 2, i & 4),
+				!!(i & 1 ? i & 4 : i & 2));
+}
+
 static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_aux_test_piece),
 	KUNIT_CASE(ntrace_aux_test_hint),
@@ -838,6 +1008,12 @@ static struct kunit_case ntrace_aux_test_cases[] = {
 	KUNIT_CASE(ntrace_sink_test_legal),
 	KUNIT_CASE(ntrace_sink_test_refused),
 	KUNIT_CASE(ntrace_sink_test_walk),
+	KUNIT_CASE(ntrace_ranges_test_refuse),
+	KUNIT_CASE(ntrace_ranges_test_add),
+	KUNIT_CASE(ntrace_ranges_test_latch),
+	KUNIT_CASE(ntrace_claim_test_funnel),
+	KUNIT_CASE(ntrace_claim_test_encoder),
+	KUNIT_CASE(ntrace_claim_test_sink),
 	KUNIT_CASE(ntrace_version0_test_control),
 	KUNIT_CASE(ntrace_version0_test_reach),
 	{}

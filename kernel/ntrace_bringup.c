@@ -113,7 +113,7 @@ static void ntrace_bringup_component(struct seq_file *m, struct ntrace_component
 		seq_printf(m, ".%lu", FIELD_GET(TR_IMPL_VER_MINOR, comp->impl));
 	if (comp->cpu >= 0)
 		seq_printf(m, ", CPU %d", comp->cpu);
-	if (comp->users || comp->timed) {
+	if (comp->claim.users || comp->timed) {
 		seq_puts(m, ", in use, not touched\n");
 		return;
 	}
@@ -456,7 +456,7 @@ static void ntrace_bringup_paths(struct seq_file *m, struct ntrace_component *en
 		if (IS_ERR(path))
 			continue;
 		for (i = 0, users = 0; i < path->nr; i++)
-			users = max(users, path->comp[i]->users);
+			users = max(users, path->comp[i]->claim.users);
 		if (users == 1)
 			ntrace_bringup_path(m, path);
 		ntrace_path_put(path);

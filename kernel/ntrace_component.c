@@ -541,6 +541,7 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 	if (!comp)
 		return ERR_PTR(-ENOMEM);
 	*comp = first;
+	comp->claim.ends = comp->type->ends;
 	kref_init(&comp->refs);
 	raw_spin_lock_init(&comp->lock);
 	get_device(comp->dev);

@@ -71,11 +71,7 @@ struct ntrace_component {
 	const char *what;		/* the condition that never came true */
 	u32 last;			/* the register value seen instead */
 	struct attribute *sysfs;	/* file of the PMU that stands for it, may be NULL */
-	unsigned int users;		/* events whose paths lead through it, under
-					 * ntrace_components_lock
-					 */
-	struct ntrace_component *next;	/* where their trace goes from here */
-	bool to_funnel;			/* of an encoder: that is a funnel */
+	struct ntrace_claim claim;	/* under ntrace_components_lock */
 	bool timed;			/* of a funnel: it is on for the time that it hands on */
 	raw_spinlock_t lock;		/* interrupts off; a sink's comes before a funnel's */
 	unsigned int active;		/* if CPUs share it: paths that are enabled, or wait */
@@ -243,17 +239,6 @@ void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timesta
 void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts);
-
-/* Which addresses are traced. With latch, NTRACE_NEVER as an address stands for none. */
-struct ntrace_ranges {
-	unsigned int nr;		/* how many ranges, 0: all addresses */
-	bool latch;			/* one that is no range: from low until high was executed */
-	u64 low[TR_TE_NR_COMPS];	/* first address */
-	u64 high[TR_TE_NR_COMPS];	/* the first one behind the range; 0: the range is empty */
-};
-
-/* No instruction has an odd address. */
-#define NTRACE_NEVER	U64_MAX
 
 /* Of messages as the specification has them */
 #define NTRACE_PROFILE_1_0	"1.0"

@@ -59,23 +59,6 @@ static void ntrace_filter_probe_filters(struct ntrace_encoder *enc)
 	}
 }
 
-static u32 ntrace_filter_range_control(void)
-{
-	return FIELD_PREP(TR_TE_COMP_P_FUNCTION, TR_TE_COMP_GE) |
-	       FIELD_PREP(TR_TE_COMP_S_FUNCTION, TR_TE_COMP_LT) |
-	       FIELD_PREP(TR_TE_COMP_MATCH_MODE, TR_TE_COMP_P_AND_S);
-}
-
-static u32 ntrace_filter_latch_control(const struct ntrace_ranges *ranges)
-{
-	/* Without a place to begin, trace runs until the place to end is reached. */
-	u32 begin = ranges->low[0] == NTRACE_NEVER ? TR_TE_COMP_P_PRIME : TR_TE_COMP_EQ;
-
-	return FIELD_PREP(TR_TE_COMP_P_FUNCTION, begin) |
-	       FIELD_PREP(TR_TE_COMP_S_FUNCTION, TR_TE_COMP_EQ) |
-	       FIELD_PREP(TR_TE_COMP_MATCH_MODE, TR_TE_COMP_LATCH);
-}
-
 static bool ntrace_filter_write64(struct ntrace_component *comp, u32 low, u64 value)
 {
 	/* The high half is the register behind the low one. Addresses of RV32 do without. */
@@ -88,7 +71,8 @@ static bool ntrace_filter_write64(struct ntrace_component *comp, u32 low, u64 va
 /* A comparator that cannot hold an address of the kernel's is of no use. */
 static bool ntrace_filter_probe_comp(struct ntrace_component *comp, int j)
 {
-	u32 control = ntrace_filter_range_control();
+	static const struct ntrace_ranges range;
+	u32 control = ntrace_ranges_comp_control(&range);
 	bool ok;
 
 	if (!ntrace_has_register(comp, TR_TE_COMP_CONTROL(j)))
@@ -114,7 +98,7 @@ static bool ntrace_filter_probe_latch(struct ntrace_component *comp)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
-		control = ntrace_filter_latch_control(&ranges[i]);
+		control = ntrace_ranges_comp_control(&ranges[i]);
 		ok = ok && ntrace_write_back(comp, TR_TE_COMP_CONTROL(0), control) == control;
 	}
 	ntrace_write(comp, TR_TE_COMP_CONTROL(0), 0);
@@ -145,8 +129,7 @@ static void ntrace_filter_probe(struct ntrace_encoder *enc)
 static bool ntrace_filter_write_comp(struct ntrace_component *comp,
 				     const struct ntrace_ranges *ranges, int j)
 {
-	u32 control = ranges->latch ? ntrace_filter_latch_control(ranges) :
-				      ntrace_filter_range_control();
+	u32 control = ntrace_ranges_comp_control(ranges);
 
 	/* Control last: writing it resets the latch. */
 	ntrace_write(comp, TR_TE_COMP_CONTROL(j), 0);

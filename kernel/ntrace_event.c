@@ -78,76 +78,35 @@ static void ntrace_addr_free(struct perf_event *event)
 	event->hw.addr_filters = NULL;
 }
 
-/* One filter among those before it: nothing, or why it cannot be */
-static const char *ntrace_addr_refuse(const struct perf_addr_filter *filter, unsigned int ranges,
-				      unsigned int starts, unsigned int stops)
+static enum ntrace_ranges_kind ntrace_addr_kind(const struct perf_addr_filter *filter)
 {
-	if (filter->action == PERF_ADDR_FILTER_ACTION_FILTER) {
-		if (filter->offset + filter->size < filter->offset)
-			return "a range ends behind the last address";
-		return starts + stops ? "ranges, and places to start or stop, do not mix" : NULL;
+	switch (filter->action) {
+	case PERF_ADDR_FILTER_ACTION_START:
+		return NTRACE_RANGE_START;
+	case PERF_ADDR_FILTER_ACTION_STOP:
+		return NTRACE_RANGE_STOP;
+	default:
+		return NTRACE_RANGE;
 	}
-	if (!ntrace_addr_latch || !ntrace_addr_nr)
-		return "start and stop need comparators that latch, which there are not";
-	if (filter->size)
-		return "start and stop are places, not ranges";
-	if (ranges)
-		return "ranges, and places to start or stop, do not mix";
-	if (starts > 1 || stops > 1)
-		return "there may be one place to start and one to stop";
-
-	return NULL;
 }
 
 /* Can this be filtered? */
 int ntrace_addr_validate(struct list_head *filters)
 {
-	unsigned int ranges = 0, starts = 0, stops = 0;
+	struct ntrace_ranges_check check = { .comps = ntrace_addr_nr, .latch = ntrace_addr_latch };
 	struct perf_addr_filter *filter;
-	const char *why = NULL;
+	const char *why;
 
 	list_for_each_entry(filter, filters, entry) {
-		ranges += filter->action == PERF_ADDR_FILTER_ACTION_FILTER;
-		starts += filter->action == PERF_ADDR_FILTER_ACTION_START;
-		stops += filter->action == PERF_ADDR_FILTER_ACTION_STOP;
-		why = why ?: ntrace_addr_refuse(filter, ranges, starts, stops);
+		why = ntrace_ranges_refuse(&check, ntrace_addr_kind(filter), filter->offset,
+					   filter->size);
+		if (!why)
+			continue;
+		pr_info_ratelimited("address filters: %s (comparators: %u)\n", why, check.comps);
+		return -EOPNOTSUPP;
 	}
-	if (!why && ranges > ntrace_addr_nr)
-		why = "more ranges than comparators";
-	if (!why)
-		return 0;
 
-	pr_info_ratelimited("address filters: %s (comparators: %u)\n", why,
-			    ntrace_addr_nr);
-	return -EOPNOTSUPP;
-}
-
-/* A file that is not mapped has no addresses, and its range is empty. */
-static void ntrace_addr_add_range(struct ntrace_ranges *ranges,
-				  const struct perf_addr_filter *filter,
-				  const struct perf_addr_filter_range *range)
-{
-	bool mapped = range->size || !filter->path.dentry;
-
-	ranges->low[ranges->nr] = range->start;
-	ranges->high[ranges->nr] = mapped ? range->start + range->size : 0;
-	ranges->nr++;
-}
-
-static void ntrace_addr_add_latch(struct ntrace_ranges *ranges,
-				  const struct perf_addr_filter *filter,
-				  const struct perf_addr_filter_range *range)
-{
-	u64 *at = filter->action == PERF_ADDR_FILTER_ACTION_START ? ranges->low : ranges->high;
-
-	if (!ranges->latch) {
-		ranges->low[0] = NTRACE_NEVER;
-		ranges->high[0] = NTRACE_NEVER;
-	}
-	ranges->latch = true;
-	ranges->nr = 1;
-	/* Where the file is not mapped: an address that is none, but does not mean "from now" */
-	at[0] = range->start ?: filter->path.dentry ? NTRACE_NEVER - 2 : 0;
+	return 0;
 }
 
 /* Take over where the core says that the filters are, under their lock */
@@ -160,12 +119,8 @@ void ntrace_addr_sync(struct perf_event *event)
 
 	memset(ranges, 0, sizeof(*ranges));
 	list_for_each_entry(filter, &head->list, entry) {
-		if (ranges->nr == TR_TE_NR_COMPS)
-			break;
-		if (filter->action == PERF_ADDR_FILTER_ACTION_FILTER)
-			ntrace_addr_add_range(ranges, filter, range);
-		else
-			ntrace_addr_add_latch(ranges, filter, range);
+		ntrace_ranges_add(ranges, ntrace_addr_kind(filter), range->start, range->size,
+				  filter->path.dentry);
 		range++;
 	}
 }

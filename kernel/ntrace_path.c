@@ -293,25 +293,22 @@ static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
 	return -EOPNOTSUPP;
 }
 
-/*
- * One more event for a sink. What lies in a shared one is published by whoever comes by, so all its
- * users must be the same person's.
- */
+/* One more event for a sink */
 static int ntrace_path_claim_sink(struct ntrace_path *path, struct pid *owner)
 {
 	struct ntrace_ramsink *sink = path->sink;
 	int ret;
 
-	if (!sink->comp.users) {
+	if (!sink->comp.claim.users) {
 		ret = ntrace_path_check_sharing(sink);
 		if (ret)
 			return ret;
-	} else if (!sink->shared && !path->users) {
-		/* There was but one encoder when somebody began to use it. */
-		return -EBUSY;
-	} else if (sink->shared && sink->owner != owner) {
-		pr_info_ratelimited("trace RAM sink at %pa is shared, and in use by another task\n",
-				    &sink->comp.start);
+	}
+	if (ntrace_claim_sink_is_busy(&sink->comp.claim, sink->shared, !path->users,
+				      sink->owner != owner)) {
+		if (sink->shared)
+			pr_info_ratelimited("trace RAM sink at %pa is shared, and in use by another task\n",
+					    &sink->comp.start);
 		return -EBUSY;
 	}
 
@@ -330,7 +327,7 @@ static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
 {
 	if (sink->shared || sink->copied)
 		ntrace_ramsink_store_put(sink);
-	if (!sink->comp.users) {
+	if (!sink->comp.claim.users) {
 		ntrace_path_recall(sink);
 		put_pid(sink->owner);
 		sink->owner = NULL;
@@ -338,46 +335,26 @@ static void ntrace_path_release_sink(struct ntrace_ramsink *sink)
 	}
 }
 
-/*
- * An encoder sends to all outputs that take something. A sink of its own takes nothing while the
- * encoder is off; a funnel, once its input was used, as long as anybody's trace goes through.
- */
-static int ntrace_path_claim_encoder(const struct ntrace_path *path)
-{
-	const struct ntrace_component *comp = path->comp[0], *next = path->comp[1];
-
-	if (!comp->users || comp->next == next || (!comp->to_funnel && next->type->ends))
-		return 0;
-
-	pr_info_ratelimited("CPU %d: its encoder is in use for another sink, and at least one of the two is behind a funnel\n",
-			    comp->cpu);
-	return -EBUSY;
-}
-
-/* A funnel sends whatever it gets to all its outputs: it can serve one sink at a time. */
 static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 {
+	struct ntrace_claim *claims[NTRACE_PATH_MAX];
 	unsigned int i;
 	int ret;
 
-	ret = ntrace_path_claim_encoder(path);
-	if (ret)
-		return ret;
-	for (i = 1; i + 1 < path->nr; i++)
-		if (path->comp[i]->users && path->comp[i]->next != path->comp[i + 1])
-			return -EBUSY;
+	for (i = 0; i < path->nr; i++)
+		claims[i] = &path->comp[i]->claim;
+	ret = ntrace_claim_busy(claims, path->nr);
+	if (!ret)
+		pr_info_ratelimited("CPU %d: its encoder is in use for another sink, and at least one of the two is behind a funnel\n",
+				    path->encoder->comp.cpu);
+	if (ret >= 0)
+		return -EBUSY;
 
 	ret = path->sink ? ntrace_path_claim_sink(path, owner) : 0;
-	if (ret)
-		return ret;
+	if (!ret)
+		ntrace_claim_take(claims, path->nr);
 
-	for (i = 0; i < path->nr; i++) {
-		path->comp[i]->users++;
-		path->comp[i]->next = i + 1 < path->nr ? path->comp[i + 1] : NULL;
-	}
-	path->comp[0]->to_funnel = !path->comp[1]->type->ends;
-
-	return 0;
+	return ret;
 }
 
 /* Encoders that use others' time, under ntrace_components_lock */
@@ -458,7 +435,7 @@ static void ntrace_path_release(struct ntrace_path *path)
 	unsigned int i;
 
 	for (i = 0; i < path->nr; i++)
-		path->comp[i]->users--;
+		path->comp[i]->claim.users--;
 	if (path->sink)
 		ntrace_path_release_sink(path->sink);
 	ntrace_path_power_off(path, path->nr);
@@ -522,7 +499,7 @@ static int ntrace_path_revive(struct ntrace_path *path)
 
 	for (i = 0; i < path->nr; i++) {
 		comp = path->comp[i];
-		if (comp->failed && (comp->users || ntrace_component_reset(comp)))
+		if (comp->failed && (comp->claim.users || ntrace_component_reset(comp)))
 			return -EIO;
 	}
 
@@ -794,7 +771,8 @@ static void ntrace_path_time_bound(void)
 	ntrace_path_time_get();
 	ntrace_for_each_component(comp, TR_COMP_ENCODER) {
 		enc = to_ntrace_encoder(comp);
-		if (enc->ts.mode != TR_TS_MODE_SHARED || enc->ts.tracks_time || comp->users)
+		if (enc->ts.mode != TR_TS_MODE_SHARED || enc->ts.tracks_time ||
+		    comp->claim.users)
 			continue;
 		if (ntrace_power_get(comp))
 			continue;

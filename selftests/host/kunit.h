@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-typedef int8_t s8;
 typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -96,6 +96,7 @@ static inline bool kunit_expect(struct kunit *test, bool ok, const char *file, i
 #define KUNIT_EXPECT_GE(test, a, b)	KUNIT_COMPARE(test, a, >=, b)
 #define KUNIT_EXPECT_GT(test, a, b)	KUNIT_COMPARE(test, a, >, b)
 #define KUNIT_EXPECT_TRUE(test, a)	KUNIT_COMPARE(test, !!(a), ==, 1)
+#define KUNIT_EXPECT_NOT_NULL(test, p)	KUNIT_EXPECT_TRUE(test, p)
 #define KUNIT_EXPECT_FALSE(test, a)	KUNIT_COMPARE(test, !!(a), ==, 0)
 #define KUNIT_ASSERT(compared)		do { if (!(compared)) abort(); } while (0)
 #define KUNIT_ASSERT_EQ(test, a, b)	KUNIT_ASSERT(KUNIT_EXPECT_EQ(test, a, b))
