@@ -35,8 +35,7 @@ static int ntrace_atb_probe(struct ntrace_component *comp)
 	if (FIELD_GET(TR_ATB_CONTROL_ID, got) == atb->id)
 		return 0;
 
-	dev_err(comp->dev, "trace ATB bridge at %pa does not keep an ID (Control 0x%08x)\n",
-		&comp->start, got);
+	ntrace_log(err, comp, " does not keep an ID (Control 0x%08x)", got);
 	return -ENODEV;
 }
 
@@ -98,14 +97,12 @@ static ssize_t far_end_show(struct device *dev, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_RO(far_end);
 
-static struct attribute *ntrace_atb_attrs[] = {
-	&dev_attr_atid.attr,
-	&dev_attr_far_end.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_atb_group = {
-	.attrs = ntrace_atb_attrs,
+	.attrs	= (struct attribute *[]) {
+		&dev_attr_atid.attr,
+		&dev_attr_far_end.attr,
+		NULL
+	},
 };
 
 const struct ntrace_component_type ntrace_atb_type = {

@@ -109,9 +109,9 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 		map->addr[i] = dma_map_page_attrs(dev, page, 0, size, DMA_FROM_DEVICE,
 						  DMA_ATTR_SKIP_CPU_SYNC);
 		if (dma_mapping_error(dev, map->addr[i])) {
-			dev_err_ratelimited(dev,
-					    "trace RAM sink at %pa cannot reach the AUX area with its %u address bits\n",
-					    &sink->comp.start, sink->addr_bits);
+			ntrace_log(err_ratelimited, &sink->comp,
+				   " cannot reach the AUX area with its %u address bits",
+				   sink->addr_bits);
 			return -ENOMEM;
 		}
 		dma_sync_single_for_device(dev, map->addr[i], size, DMA_FROM_DEVICE);
@@ -213,15 +213,13 @@ static int ntrace_buffer_setup_ring(struct ntrace_buffer *buf)
 		if (!buf->map[i].sink)
 			continue;
 		if (!buf->map[i].addr) {
-			dev_info_ratelimited(buf->map[i].sink->comp.dev,
-					     "trace RAM sink at %pa cannot write into the AUX area: no snapshots, no AUX area samples\n",
-					     &buf->map[i].sink->comp.start);
+			ntrace_log(info_ratelimited, &buf->map[i].sink->comp,
+				   " cannot write into the AUX area: no snapshots, no AUX area samples");
 			return -EOPNOTSUPP;
 		}
 		if (!buf->map[i].sink->can_ring) {
-			dev_info_ratelimited(buf->map[i].sink->comp.dev,
-					     "trace RAM sink at %pa cannot go round: no snapshots, no AUX area samples\n",
-					     &buf->map[i].sink->comp.start);
+			ntrace_log(info_ratelimited, &buf->map[i].sink->comp,
+				   " cannot go round: no snapshots, no AUX area samples");
 			return -EOPNOTSUPP;
 		}
 		ntrace_buffer_fill_idle(buf, &buf->map[i], 0, buf->layout.size);

@@ -222,22 +222,19 @@ static int ntrace_component_check_version(struct ntrace_component *comp)
 {
 	u32 major = FIELD_GET(TR_IMPL_VER_MAJOR, comp->impl);
 	u32 minor = FIELD_GET(TR_IMPL_VER_MINOR, comp->impl);
-	const char *name = comp->type->name;
 
 	if (major != 1) {
-		dev_err(comp->dev,
-			"trace %s at %pa: version %u.%u is not supported (Impl 0x%08x)\n", name,
-			&comp->start, major, minor, comp->impl);
+		ntrace_log(err, comp, ": version %u.%u is not supported (Impl 0x%08x)", major,
+			   minor, comp->impl);
 		return -ENODEV;
 	}
 
 	if (minor == TR_IMPL_VER_MINOR_EXPERIMENTAL)
-		dev_warn(comp->dev, "trace %s at %pa: version 1.15 is experimental (Impl 0x%08x)\n",
-			 name, &comp->start, comp->impl);
+		ntrace_log(warn, comp, ": version 1.15 is experimental (Impl 0x%08x)", comp->impl);
 	else if (minor)
-		dev_warn(comp->dev,
-			 "trace %s at %pa: version 1.%u is newer than 1.0, using what 1.0 has (Impl 0x%08x)\n",
-			 name, &comp->start, minor, comp->impl);
+		ntrace_log(warn, comp,
+			   ": version 1.%u is newer than 1.0, using what 1.0 has (Impl 0x%08x)",
+			   minor, comp->impl);
 
 	return 0;
 }

@@ -124,6 +124,11 @@ struct ntrace_component_listener {
 	void (*unbound)(struct ntrace_component *comp);
 };
 
+/* dev_err() and the like, of a component whose type is known */
+#define ntrace_log(_level, _comp, _text, ...)							\
+	dev_##_level((_comp)->dev, "trace %s at %pa" _text "\n", (_comp)->type->name,		\
+		     &(_comp)->start, ##__VA_ARGS__)
+
 static inline u32 ntrace_read(struct ntrace_component *comp, u32 offset)
 {
 	return readl(comp->base + offset);
@@ -236,7 +241,6 @@ struct ntrace_timestamp {
 };
 
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts);
-void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts);
 

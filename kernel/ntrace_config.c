@@ -171,8 +171,7 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
 
 	what = ntrace_attr_unsupported(attr, enc) ?: ntrace_attr_unfiltered(attr, enc);
 	if (what) {
-		dev_info_ratelimited(enc->comp.dev, "trace encoder at %pa does not support %s\n",
-				     &enc->comp.start, what);
+		ntrace_log(info_ratelimited, &enc->comp, " does not support %s", what);
 		return -EOPNOTSUPP;
 	}
 

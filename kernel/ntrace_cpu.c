@@ -566,12 +566,10 @@ static void ntrace_cpu_wake(unsigned int why)
 
 static void ntrace_cpu_suspend_here(void *unused)
 {
-	ntrace_cpu_sleep(NTRACE_ASLEEP_SYSTEM);
-}
-
-static void ntrace_cpu_resume_here(void *unused)
-{
-	ntrace_cpu_wake(NTRACE_ASLEEP_SYSTEM);
+	if (READ_ONCE(ntrace_suspended))
+		ntrace_cpu_sleep(NTRACE_ASLEEP_SYSTEM);
+	else
+		ntrace_cpu_wake(NTRACE_ASLEEP_SYSTEM);
 }
 
 /*
@@ -582,7 +580,7 @@ static void ntrace_cpu_suspend(bool suspended)
 {
 	guard(cpus_read_lock)();
 	WRITE_ONCE(ntrace_suspended, suspended);
-	on_each_cpu(suspended ? ntrace_cpu_suspend_here : ntrace_cpu_resume_here, NULL, 1);
+	on_each_cpu(ntrace_cpu_suspend_here, NULL, 1);
 }
 
 /*

@@ -212,22 +212,21 @@ static int ntrace_encoder_probe_format(struct ntrace_encoder *enc)
 	u32 major = FIELD_GET(TR_TE_IMPL_PROTOCOL_MAJOR, comp->impl);
 
 	if (format == TR_TE_FORMAT_ETRACE) {
-		dev_err(comp->dev,
-			"trace encoder at %pa is an E-Trace encoder, only N-Trace is supported (Impl 0x%08x)\n",
-			&comp->start, comp->impl);
+		ntrace_log(err, comp,
+			   " is an E-Trace encoder, only N-Trace is supported (Impl 0x%08x)",
+			   comp->impl);
 		return -ENODEV;
 	}
 	if (format != TR_TE_FORMAT_NTRACE) {
-		dev_err(comp->dev,
-			"trace encoder at %pa has trace format %u, only N-Trace is supported (Impl 0x%08x)\n",
-			&comp->start, format, comp->impl);
+		ntrace_log(err, comp,
+			   " has trace format %u, only N-Trace is supported (Impl 0x%08x)", format,
+			   comp->impl);
 		return -ENODEV;
 	}
 	if (major != 1) {
-		dev_err(comp->dev,
-			"trace encoder at %pa: N-Trace protocol %u.%u is not supported (Impl 0x%08x)\n",
-			&comp->start, major, (u32)FIELD_GET(TR_TE_IMPL_PROTOCOL_MINOR, comp->impl),
-			comp->impl);
+		ntrace_log(err, comp, ": N-Trace protocol %u.%u is not supported (Impl 0x%08x)",
+			   major, (u32)FIELD_GET(TR_TE_IMPL_PROTOCOL_MINOR, comp->impl),
+			   comp->impl);
 		return -ENODEV;
 	}
 
@@ -249,9 +248,7 @@ static int ntrace_encoder_probe_modes(struct ntrace_encoder *enc)
 	if (enc->caps.inst_modes)
 		return 0;
 
-	dev_err(enc->comp.dev,
-		"trace encoder at %pa accepts neither HTM nor BTM (Control 0x%08x)\n",
-		&enc->comp.start, control);
+	ntrace_log(err, &enc->comp, " accepts neither HTM nor BTM (Control 0x%08x)", control);
 	return -ENODEV;
 }
 
@@ -355,8 +352,7 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 	int ret;
 
 	if (comp->cpu < 0) {
-		dev_err(comp->dev, "trace encoder at %pa: no `cpus`, so nobody knows whose it is\n",
-			&comp->start);
+		ntrace_log(err, comp, ": no `cpus`, so nobody knows whose it is");
 		return -ENODEV;
 	}
 
@@ -474,22 +470,20 @@ NTRACE_ATTR(encoder, ts_prescale, "%u", this->ts.prescale);
 NTRACE_ATTR(encoder, ts_freq, "%lu", this->ts.tracks_time ? riscv_timebase : 0);
 NTRACE_ATTR(encoder, ts_clock, "%s", this->ts.tracks_time ? "time" : "none");
 
-static struct attribute *ntrace_encoder_attrs[] = {
-	&dev_attr_hartid.attr,
-	&dev_attr_srcid.attr,
-	&dev_attr_srcbits.attr,
-	&dev_attr_addrbits.attr,
-	&dev_attr_profile.attr,
-	&dev_attr_ts_mode.attr,
-	&dev_attr_ts_width.attr,
-	&dev_attr_ts_prescale.attr,
-	&dev_attr_ts_freq.attr,
-	&dev_attr_ts_clock.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_encoder_group = {
-	.attrs = ntrace_encoder_attrs,
+	.attrs	= (struct attribute *[]) {
+		&dev_attr_hartid.attr,
+		&dev_attr_srcid.attr,
+		&dev_attr_srcbits.attr,
+		&dev_attr_addrbits.attr,
+		&dev_attr_profile.attr,
+		&dev_attr_ts_mode.attr,
+		&dev_attr_ts_width.attr,
+		&dev_attr_ts_prescale.attr,
+		&dev_attr_ts_freq.attr,
+		&dev_attr_ts_clock.attr,
+		NULL
+	},
 };
 
 const struct ntrace_component_type ntrace_encoder_type = {

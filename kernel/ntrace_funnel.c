@@ -37,7 +37,7 @@ static int ntrace_funnel_probe(struct ntrace_component *comp)
 				      TR_FUNNEL_DIS_INPUT_MASK;
 		ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
 	}
-	ntrace_timestamp_probe_funnel(comp, &funnel->ts);
+	ntrace_timestamp_probe(comp, &funnel->ts);
 
 	return 0;
 }
@@ -82,16 +82,14 @@ NTRACE_ATTR(funnel, ts_mode, "%u", this->ts.mode);
 NTRACE_ATTR(funnel, ts_width, "%u", this->ts.width);
 NTRACE_ATTR(funnel, ts_prescale, "%u", this->ts.prescale);
 
-static struct attribute *ntrace_funnel_attrs[] = {
-	&dev_attr_dis_input.attr,
-	&dev_attr_ts_mode.attr,
-	&dev_attr_ts_width.attr,
-	&dev_attr_ts_prescale.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_funnel_group = {
-	.attrs = ntrace_funnel_attrs,
+	.attrs	= (struct attribute *[]) {
+		&dev_attr_dis_input.attr,
+		&dev_attr_ts_mode.attr,
+		&dev_attr_ts_width.attr,
+		&dev_attr_ts_prescale.attr,
+		NULL
+	},
 };
 
 const struct ntrace_component_type ntrace_funnel_type = {

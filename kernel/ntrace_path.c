@@ -41,9 +41,9 @@ struct ntrace_encoder *ntrace_path_encoder(int cpu)
 /* Why a node at the other end of a link cannot be part of a path */
 static int ntrace_path_refuse(struct ntrace_component *from, struct device_node *np)
 {
-	dev_err_ratelimited(from->dev,
-			    "trace %s at %pa leads to %pOF, which is no trace component in use (missing, refused, unbound or of an unsupported type)\n",
-			    from->type->name, &from->start, np);
+	ntrace_log(err_ratelimited, from,
+		   " leads to %pOF, which is no trace component in use (missing, refused, unbound or of an unsupported type)",
+		   np);
 
 	return -ENODEV;
 }
@@ -83,8 +83,8 @@ static int ntrace_path_step(struct ntrace_path *path, struct device_node *endpoi
 	if (!to || to->type == &ntrace_encoder_type)
 		return ntrace_path_refuse(from, np);
 	if (path->nr == NTRACE_PATH_MAX) {
-		dev_err_ratelimited(from->dev, "trace %s at %pa: more than %d components in a row\n",
-				    from->type->name, &from->start, NTRACE_PATH_MAX);
+		ntrace_log(err_ratelimited, from, ": more than %d components in a row",
+			   NTRACE_PATH_MAX);
 		return -EOPNOTSUPP;
 	}
 
@@ -181,8 +181,7 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 	if (sinkid)
 		return ERR_PTR(-EINVAL);
 
-	dev_err_ratelimited(enc->comp.dev, "trace encoder at %pa: no sink reachable\n",
-			    &enc->comp.start);
+	ntrace_log(err_ratelimited, &enc->comp, ": no sink reachable");
 	return ERR_PTR(-ENODEV);
 }
 
@@ -278,18 +277,17 @@ static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
 	if (!sink->shared)
 		return 0;
 	if (sink->headroom) {
-		dev_err_ratelimited(sink->comp.dev,
-				    "trace RAM sink at %pa stops all its encoders when it is read: %u of them cannot share it\n",
-				    &sink->comp.start, sources->nr);
+		ntrace_log(err_ratelimited, &sink->comp,
+			   " stops all its encoders when it is read: %u of them cannot share it",
+			   sources->nr);
 		return -EOPNOTSUPP;
 	}
 	if (!sources->bad)
 		return 0;
 
-	dev_err_ratelimited(sources->bad->comp.dev,
-			    "trace encoder at %pa: source ID %u of %u bits cannot be told from others' in RAM sink at %pa\n",
-			    &sources->bad->comp.start, sources->bad->src_id, sources->bad->src_bits,
-			    &sink->comp.start);
+	ntrace_log(err_ratelimited, &sources->bad->comp,
+		   ": source ID %u of %u bits cannot be told from others' in RAM sink at %pa",
+		   sources->bad->src_id, sources->bad->src_bits, &sink->comp.start);
 	return -EOPNOTSUPP;
 }
 
@@ -839,7 +837,7 @@ void ntrace_path_gone(struct ntrace_component *comp)
 	}
 
 	if (events)
-		dev_info(comp->dev,
-			 "trace %s at %pa: unbound; %u ways of events led through it, there will be no more trace of them\n",
-			 comp->type->name, &comp->start, events);
+		ntrace_log(info, comp,
+			   ": unbound; %u ways of events led through it, there will be no more trace of them",
+			   events);
 }

@@ -29,26 +29,24 @@ PMU_FORMAT_ATTR(syncmode, "config:12-13");
 PMU_FORMAT_ATTR(syncmax, "config:16-19");
 PMU_FORMAT_ATTR(sinkid, "config2:0-31");
 
-static struct attribute *ntrace_format_attrs[] = {
-	&format_attr_btm.attr,
-	&format_attr_contextid.attr,
-	&format_attr_timestamp.attr,
-	&format_attr_retstack.attr,
-	&format_attr_seqjump.attr,
-	&format_attr_repeathist.attr,
-	&format_attr_extaddr.attr,
-	&format_attr_alljumps.attr,
-	&format_attr_stall.attr,
-	&format_attr_mmode.attr,
-	&format_attr_syncmode.attr,
-	&format_attr_syncmax.attr,
-	&format_attr_sinkid.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_format_group = {
 	.name	= "format",
-	.attrs	= ntrace_format_attrs,
+	.attrs	= (struct attribute *[]) {
+		&format_attr_btm.attr,
+		&format_attr_contextid.attr,
+		&format_attr_timestamp.attr,
+		&format_attr_retstack.attr,
+		&format_attr_seqjump.attr,
+		&format_attr_repeathist.attr,
+		&format_attr_extaddr.attr,
+		&format_attr_alljumps.attr,
+		&format_attr_stall.attr,
+		&format_attr_mmode.attr,
+		&format_attr_syncmode.attr,
+		&format_attr_syncmax.attr,
+		&format_attr_sinkid.attr,
+		NULL
+	},
 };
 
 /* What all encoders of this machine can do */
@@ -103,31 +101,29 @@ NTRACE_CAP(cpuwide, false, !ntrace_encoder_counts_calls(enc));
 NTRACE_CAP(latch, false, enc->caps.latch);
 NTRACE_CAP(inhibitsrc, false, !!(enc->caps.control & TR_TE_CONTROL_INHIBIT_SRC));
 
-static struct attribute *ntrace_cap_attrs[] = {
-	&cap_attr_htm.attr,
-	&cap_attr_btm.attr,
-	&cap_attr_contextid.attr,
-	&cap_attr_timestamp.attr,
-	&cap_attr_retstack.attr,
-	&cap_attr_seqjump.attr,
-	&cap_attr_repeathist.attr,
-	&cap_attr_extaddr.attr,
-	&cap_attr_alljumps.attr,
-	&cap_attr_stall.attr,
-	&cap_attr_mmode.attr,
-	&cap_attr_syncmode.attr,
-	&cap_attr_syncmax.attr,
-	&cap_attr_filters.attr,
-	&cap_attr_anyfilter.attr,
-	&cap_attr_cpuwide.attr,
-	&cap_attr_latch.attr,
-	&cap_attr_inhibitsrc.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_cap_group = {
 	.name	= "caps",
-	.attrs	= ntrace_cap_attrs,
+	.attrs	= (struct attribute *[]) {
+		&cap_attr_htm.attr,
+		&cap_attr_btm.attr,
+		&cap_attr_contextid.attr,
+		&cap_attr_timestamp.attr,
+		&cap_attr_retstack.attr,
+		&cap_attr_seqjump.attr,
+		&cap_attr_repeathist.attr,
+		&cap_attr_extaddr.attr,
+		&cap_attr_alljumps.attr,
+		&cap_attr_stall.attr,
+		&cap_attr_mmode.attr,
+		&cap_attr_syncmode.attr,
+		&cap_attr_syncmax.attr,
+		&cap_attr_filters.attr,
+		&cap_attr_anyfilter.attr,
+		&cap_attr_cpuwide.attr,
+		&cap_attr_latch.attr,
+		&cap_attr_inhibitsrc.attr,
+		NULL
+	},
 };
 
 /* Filled as sinks come */

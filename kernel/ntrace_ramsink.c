@@ -133,15 +133,13 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 	u32 control = ntrace_read(comp, TR_RAM_CONTROL);
 
 	if (!(comp->impl & (TR_RAM_IMPL_HAS_SMEM | TR_RAM_IMPL_HAS_SRAM))) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa has neither SMEM nor SRAM mode (Impl 0x%08x)\n",
-			&comp->start, comp->impl);
+		ntrace_log(err, comp, " has neither SMEM nor SRAM mode (Impl 0x%08x)", comp->impl);
 		return -EOPNOTSUPP;
 	}
 	if ((control & mask) != (sink->control & mask)) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa cannot stop when full, or has a memory format of its own (Control 0x%08x)\n",
-			&comp->start, control);
+		ntrace_log(err, comp,
+			   " cannot stop when full, or has a memory format of its own (Control 0x%08x)",
+			   control);
 		return -EOPNOTSUPP;
 	}
 
@@ -197,9 +195,8 @@ static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 si
 	size = ALIGN_DOWN(size, sink->align);
 	if (size < 2 * SZ_1K || bus & (sink->align - 1) ||
 	    fls64(bus + size - 1) > sink->addr_bits) {
-		dev_err(sink->comp.dev,
-			"trace RAM sink at %pa: 0x%llx bytes at 0x%llx are no memory for it\n",
-			&sink->comp.start, size, bus);
+		ntrace_log(err, &sink->comp, ": 0x%llx bytes at 0x%llx are no memory for it", size,
+			   bus);
 		return -EOPNOTSUPP;
 	}
 
@@ -230,8 +227,7 @@ static int ntrace_ramsink_probe_sram(struct ntrace_ramsink *sink,
 	if (lower_32_bits(rp) == lower_32_bits(limit))
 		return 0;
 
-	dev_err(comp->dev, "trace RAM sink at %pa: its SRAM cannot be read (RP 0x%llx)\n",
-		&comp->start, rp);
+	ntrace_log(err, comp, ": its SRAM cannot be read (RP 0x%llx)", rp);
 	return -EOPNOTSUPP;
 }
 
@@ -315,22 +311,18 @@ static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct devic
 	int ret;
 
 	if (ntrace_ramsink_is_pool(np)) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa writes to 0x%llx only, and `memory-region` is a DMA pool\n",
-			&comp->start, range->start_min);
+		ntrace_log(err, comp, " writes to 0x%llx only, and `memory-region` is a DMA pool",
+			   range->start_min);
 		return -EOPNOTSUPP;
 	}
 	ret = of_address_to_resource(np, 0, &res) ?: ntrace_ramsink_map_region(sink, &res, &bus);
 	if (ret) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa: `memory-region` has no address, or none on its bus\n",
-			&comp->start);
+		ntrace_log(err, comp, ": `memory-region` has no address, or none on its bus");
 		return ret;
 	}
 	if (range->start_min == range->start_max && range->start_min != bus) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa writes to 0x%llx only, `memory-region` is at 0x%llx\n",
-			&comp->start, range->start_min, (u64)bus);
+		ntrace_log(err, comp, " writes to 0x%llx only, `memory-region` is at 0x%llx",
+			   range->start_min, (u64)bus);
 		return -EOPNOTSUPP;
 	}
 
@@ -350,9 +342,8 @@ static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 	if (device_iommu_mapped(comp->dev) ||
 	    region_intersects(phys, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
 		    REGION_DISJOINT) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa writes to 0x%llx only, which is not set aside for it\n",
-			&comp->start, range->start_min);
+		ntrace_log(err, comp, " writes to 0x%llx only, which is not set aside for it",
+			   range->start_min);
 		return -EOPNOTSUPP;
 	}
 
@@ -383,9 +374,8 @@ static int ntrace_ramsink_probe_anywhere(struct ntrace_ramsink *sink,
 		/* ones without a gap */
 		if (bits && !(bits & (bits + 1)))
 			continue;
-		dev_err(comp->dev,
-			"trace RAM sink at %pa: %s does not keep addresses (0x%llx of all ones)\n",
-			&comp->start, window[i].name, window[i].kept);
+		ntrace_log(err, comp, ": %s does not keep addresses (0x%llx of all ones)",
+			   window[i].name, window[i].kept);
 		return -EOPNOTSUPP;
 	}
 
@@ -415,8 +405,7 @@ static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 	if (!ret && pool)
 		ret = ntrace_ramsink_use_pool(sink);
 	if (ret)
-		dev_err(comp->dev, "trace RAM sink at %pa: no memory within its %u address bits\n",
-			&comp->start, sink->addr_bits);
+		ntrace_log(err, comp, ": no memory within its %u address bits", sink->addr_bits);
 	/* Windows begin anywhere in the AUX area; the store's beginning is aligned to its size. */
 	sink->copied = copy || pool || dma_addressing_limited(comp->dev) ||
 		       1ULL << __ffs64(range->start_max) > sink->align;
@@ -477,9 +466,9 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	ntrace_ramsink_choose_unit(sink, &range, variant);
 	sink->store.fixed = range.limit_min == range.limit_max;
 	if (sink->align > PAGE_SIZE || sink->addr_bits < 10) {
-		dev_err(comp->dev,
-			"trace RAM sink at %pa: %u address bits, %u bytes at a time are more or less than can be used\n",
-			&comp->start, sink->addr_bits, sink->align);
+		ntrace_log(err, comp,
+			   ": %u address bits, %u bytes at a time are more or less than can be used",
+			   sink->addr_bits, sink->align);
 		return -EOPNOTSUPP;
 	}
 
@@ -514,8 +503,7 @@ static int ntrace_ramsink_store_alloc(struct ntrace_ramsink *sink)
 		return 0;
 	}
 
-	dev_err_ratelimited(sink->comp.dev, "trace RAM sink at %pa: no memory to copy from\n",
-			    &sink->comp.start);
+	ntrace_log(err_ratelimited, &sink->comp, ": no memory to copy from");
 	return -ENOMEM;
 }
 
@@ -842,16 +830,14 @@ NTRACE_ATTR(ramsink, write_width, "%u", this->align);
 NTRACE_ATTR(ramsink, mode, "%s", this->control & this->layout->mode ? "smem" : "sram");
 NTRACE_ATTR(ramsink, size, "%llu", this->store.dma ? 0 : this->store.size);
 
-static struct attribute *ntrace_ramsink_attrs[] = {
-	&dev_attr_address_bits.attr,
-	&dev_attr_write_width.attr,
-	&dev_attr_mode.attr,
-	&dev_attr_size.attr,
-	NULL
-};
-
 static const struct attribute_group ntrace_ramsink_group = {
-	.attrs = ntrace_ramsink_attrs,
+	.attrs	= (struct attribute *[]) {
+		&dev_attr_address_bits.attr,
+		&dev_attr_write_width.attr,
+		&dev_attr_mode.attr,
+		&dev_attr_size.attr,
+		NULL
+	},
 };
 
 const struct ntrace_component_type ntrace_ramsink_type = {

@@ -133,11 +133,10 @@ static bool ntrace_timestamp_may(const struct ntrace_component *comp, u8 mode, u
 }
 
 /*
- * Try the modes, the best first: with a system-wide counter time means the same on all harts.
- * @enable is the bit that makes use of it, which only encoders have.
+ * Try the modes, the best first: with a system-wide counter time means the same on all harts. Enable
+ * makes use of it, which only encoders do; a funnel runs for those below.
  */
-static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace_timestamp *ts,
-				    u32 enable)
+void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	static const u8 modes[] = {
 		TR_TS_MODE_INTERNAL_SYSTEM,
@@ -145,6 +144,7 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 		TR_TS_MODE_SHARED,
 		TR_TS_MODE_INTERNAL_CORE,
 	};
+	u32 enable = comp->type == &ntrace_encoder_type ? TR_TS_CONTROL_ENABLE : 0;
 	u32 want, got;
 	int i;
 
@@ -174,17 +174,6 @@ static void ntrace_timestamp_choose(struct ntrace_component *comp, struct ntrace
 	ts->control = want & ~enable;
 	ts->control |= got & TR_TS_CONTROL_PRESCALE;
 	ntrace_timestamp_run(comp, ts);
-}
-
-/* What an encoder has */
-void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
-{
-	ntrace_timestamp_choose(comp, ts, TR_TS_CONTROL_ENABLE);
-	ntrace_timestamp_check(comp, ts);
-}
-
-/* What a funnel has, which runs for those below */
-void ntrace_timestamp_probe_funnel(struct ntrace_component *comp, struct ntrace_timestamp *ts)
-{
-	ntrace_timestamp_choose(comp, ts, 0);
+	if (enable)
+		ntrace_timestamp_check(comp, ts);
 }

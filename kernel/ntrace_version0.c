@@ -39,9 +39,9 @@ int ntrace_version0_probe_encoder(struct ntrace_encoder *enc)
 	if (!(comp->impl & TR0_IMPL_TO_FUNNEL) ||
 	    FIELD_GET(TR0_SINK, control) != TR0_SINK_FUNNEL ||
 	    FIELD_GET(TR_TE_CONTROL_FORMAT, control) != TR_TE_FORMAT_NTRACE) {
-		dev_err(comp->dev,
-			"trace encoder at %pa does not send N-Trace to a funnel (Impl 0x%08x, Control 0x%08x)\n",
-			&comp->start, comp->impl, control);
+		ntrace_log(err, comp,
+			   " does not send N-Trace to a funnel (Impl 0x%08x, Control 0x%08x)",
+			   comp->impl, control);
 		return -ENODEV;
 	}
 
@@ -50,8 +50,7 @@ int ntrace_version0_probe_encoder(struct ntrace_encoder *enc)
 	if (ntrace_version0_has_mode(enc, TR_TE_INST_MODE_BTM))
 		caps->inst_modes |= BIT(TR_TE_INST_MODE_BTM);
 	if (!caps->inst_modes) {
-		dev_err(comp->dev, "trace encoder at %pa accepts neither HTM nor BTM\n",
-			&comp->start);
+		ntrace_log(err, comp, " accepts neither HTM nor BTM");
 		return -ENODEV;
 	}
 
@@ -124,7 +123,7 @@ int ntrace_version0_probe_sink(struct ntrace_ramsink *sink)
 		dev_err(comp->dev, "trace funnel at %pa: no memory within its %u address bits\n",
 			&comp->start, sink->addr_bits);
 	else
-		ntrace_timestamp_probe_funnel(comp, &sink->ts);
+		ntrace_timestamp_probe(comp, &sink->ts);
 
 	return ret;
 }
