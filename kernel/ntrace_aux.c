@@ -106,8 +106,8 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
 
 /*
  * The first window of an AUX transaction. What is left of a chunk may be too little to begin with:
- * it is skipped, see ntrace_buffer_skip(), and @pad is its size. Return: 0, or -ENOSPC when the area
- * is as good as full
+ * it is skipped, see ntrace_buffer_skip(), and @pad is its size. Return: 0, or -ENOSPC when the
+ * area is as good as full
  */
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
@@ -326,8 +326,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_comp_control);
 /*
  * May one more event use a path? An encoder sends to all outputs that take something. A sink of its
  * own takes nothing while the encoder is off; a funnel, once its input was used, as long as
- * anybody's trace goes through. A funnel sends whatever it gets to all its outputs: it can serve one
- * sink at a time. Return: the component that is in the way, or -1
+ * anybody's trace goes through. A funnel sends whatever it gets to all its outputs: it can serve
+ * one sink at a time. Return: the component that is in the way, or -1
  */
 int ntrace_claim_busy(struct ntrace_claim *const *claim, unsigned int nr)
 {

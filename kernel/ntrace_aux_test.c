@@ -898,7 +898,7 @@ static void ntrace_ranges_test_latch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x2000);
 	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3000);
 
-	/* A file that is not mapped: trace neither starts at once nor at 0. An address of 0 is one. */
+	/* A file that is not mapped: trace starts neither at once nor at 0, which is an address. */
 	ranges = (struct ntrace_ranges) {};
 	ntrace_ranges_add(&ranges, NTRACE_RANGE_START, 0, 0, true);
 	KUNIT_EXPECT_EQ(test, ranges.low[0], NTRACE_NEVER - 2);
@@ -908,7 +908,7 @@ static void ntrace_ranges_test_latch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.high[0], 0);
 }
 
-/* Two encoders, a funnel that leads to either of two sinks, and a sink of the first encoder's own */
+/* Two encoders, a funnel that leads to either of two sinks, and a sink of the first one's own */
 struct ntrace_claim_test {
 	struct ntrace_claim enc[2], funnel, sink[2], own;
 };

@@ -166,8 +166,8 @@ void ntrace_component_wake(struct ntrace_component *comp)
 }
 
 /*
- * One more path leads through a component, whose lock is held. @control is without Enable. Return: 0
- * or an error, and the path does not count
+ * One more path leads through a component, whose lock is held. @control is without Enable. Return:
+ * 0 or an error, and the path does not count
  */
 int ntrace_component_enable(struct ntrace_component *comp, u32 control)
 {
@@ -633,7 +633,7 @@ static int ntrace_component_probe(struct platform_device *pdev)
 static void ntrace_component_remove(struct platform_device *pdev)
 {
 	struct ntrace_component *comp = platform_get_drvdata(pdev);
-	/* To disable runtime PM can be to suspend: so it stays on, beyond the end of its structure. */
+	/* Disabling runtime PM can suspend: so it stays on, beyond the end of its structure. */
 	bool on = pm_runtime_get_sync(comp->dev) >= 0;
 
 	scoped_guard(mutex, &ntrace_components_lock) {

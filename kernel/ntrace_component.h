@@ -79,41 +79,39 @@ struct ntrace_component {
 
 /* What no register tells of an implementation, its compatible does */
 struct ntrace_variant {
-	/* trXxCompType, where registers of version 0 do not tell; 0: of version 1 */
-	u8 version0;
-	/* Of an encoder: the deviations of its messages, as a decoder calls them; NULL: none */
-	const char *profile;
-	/* Of an encoder: bits of an address field, 0: as many as the hart's addresses want */
-	u8 addr_bits;
-	u8 src_bits;		/* of an encoder: its messages always have SRC, of so many bits */
-	/* Of an encoder: its only filter compares with one privilege, in registers of its own */
-	bool filter_value;
+	u8 version0;		/* trXxCompType, where registers do not tell; 0: version 1 */
+
+	/* Of an encoder */
+	const char *profile;	/* deviations of its messages, as decoders call them; NULL: none */
+	u8 addr_bits;		/* of an address field, 0: as many as the hart's addresses want */
+	u8 src_bits;		/* its messages always have SRC, of so many bits */
+	bool filter_value;	/* its one filter compares with one privilege, in other registers */
 	/*
-	 * Of an encoder: a hart that it stalls takes traps, and does not stall in code that is not
-	 * traced. Another one could never make room in the AUX buffer.
+	 * A hart that it stalls takes traps, and does not stall in code that is not traced. Another
+	 * one could never make room in the AUX buffer.
 	 */
 	bool can_stall;
+
+	/* Of a sink */
 	/*
-	 * Of a sink: with its encoder off and empty, and Empty = 1 of its own, all that came is
-	 * before the write pointer. Another may keep a part of a unit until it is disabled.
+	 * With its encoder off and empty, and Empty = 1 of its own, all that came is before the
+	 * write pointer. Another may keep a part of a unit until it is disabled.
 	 */
 	bool settles;
 	/*
-	 * Of a sink: all trace before the write pointer is in memory. Otherwise the write pointer
-	 * may count pending writes, and the driver stops the sink before a read.
+	 * All trace before the write pointer is in memory. Otherwise the write pointer may count
+	 * pending writes, and the driver stops the sink before a read.
 	 */
 	bool wp_exact;
-	/* Of a sink: bytes that it writes at a time, 0: what its write pointer tells */
-	u32 align;
+	u32 align;		/* bytes that it writes at a time, 0: as its write pointer tells */
 	/*
-	 * Of a sink: bytes at the end of a window for what is on its way when its encoder stops.
-	 * With StopOnWrap the sink stops there, and stops the encoders, too.
+	 * Bytes at the end of a window for what is on its way when its encoder stops. With
+	 * StopOnWrap the sink stops there, and stops the encoders, too.
 	 */
 	u32 headroom;
-	/* Of a sink: with system memory it may go on at Limit in spite of StopOnWrap */
-	bool overruns;
-	bool rewinds;		/* of a sink: it begins at Start whenever it is enabled */
-	bool wrap_sticks;	/* of a sink: software cannot clear Wrap */
+	bool overruns;		/* into system memory it may go on at Limit despite StopOnWrap */
+	bool rewinds;		/* it begins at Start whenever it is enabled */
+	bool wrap_sticks;	/* software cannot clear Wrap */
 };
 
 /* Told of components that come and go */
@@ -391,9 +389,9 @@ static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 }
 
 /*
- * Has an encoder that is enabled stopped by itself? What it should have traced since is lost. A sink
- * that is nearly full may clear InstTracing. @overflow is set as by ntrace_path_stop_encoder(): the
- * next write may clear what tells.
+ * Has an encoder that is enabled stopped by itself? What it should have traced since is lost. A
+ * sink that is nearly full may clear InstTracing. @overflow is set as by
+ * ntrace_path_stop_encoder(): the next write may clear what tells.
  */
 static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
 {
@@ -607,9 +605,9 @@ static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 }
 
 /*
- * How many bytes are written, now that the sink is off? Return: 0; -ENOSPC when the sink wrapped and
- * overwrote unread trace; or an error after ntrace_component_fail(): a sink whose write pointer is
- * outside of its window may have written anywhere. @used is 0 after an error.
+ * How many bytes are written, now that the sink is off? Return: 0; -ENOSPC when the sink wrapped
+ * and overwrote unread trace; or an error after ntrace_component_fail(): a sink whose write pointer
+ * is outside of its window may have written anywhere. @used is 0 after an error.
  */
 static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 {

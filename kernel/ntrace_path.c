@@ -585,8 +585,8 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
 }
 
 /*
- * Disable everything but the encoder, which is off or stalled; the sink last. All of them are tried.
- * Return: 0 or the first error
+ * Disable everything but the encoder, which is off or stalled; the sink last. All of them are
+ * tried. Return: 0 or the first error
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {

@@ -163,16 +163,11 @@ struct ntrace_cpu;
 
 /* A way for trace to get into the AUX area */
 struct ntrace_window_ops {
-	/*
-	 * What the sink is to write into first, now that a transaction is open. Return: 0 or
-	 * -ENOSPC, when there is not enough room
-	 */
+	/* What to write into first, in a transaction. Return: 0, -ENOSPC: not enough room */
 	int (*begin)(struct ntrace_cpu *c);
 	/* Let the hart fill its encoder and stall, off before. Return: 0, or an error and off */
 	int (*wait)(struct ntrace_cpu *c);
-	/*
-	 * Set the sink and enable the path, as far as wait did not. Return: 0, or an error and off
-	 */
+	/* Set the sink and enable the path, as far as wait did not. Return: likewise */
 	int (*enable)(struct ntrace_cpu *c);
 	/* One look at the write pointer. Return: whether move or finish is due */
 	bool (*look)(struct ntrace_cpu *c);
@@ -189,17 +184,14 @@ struct ntrace_window_ops {
 	int (*extend)(struct ntrace_cpu *c);
 	/* All off, publish and close, if a transaction is open */
 	void (*finish)(struct ntrace_cpu *c);
-	/* Of windows: one more of the same transaction. Return: 0 or -ENOSPC */
-	int (*next)(struct ntrace_cpu *c);
-	/* Of windows: is there room for a next one behind so many bytes? NULL: next tells */
-	bool (*fits)(const struct ntrace_cpu *c, u64 end);
-	int (*set)(struct ntrace_cpu *c);		/* of windows: set the sink to it */
-	/* Of windows: make visible, in the area, what the sink has written */
-	void (*take)(struct ntrace_cpu *c, u64 used);
-	/* Of windows: pass over what is left of one; NULL: nothing is */
-	void (*pass)(struct ntrace_cpu *c, u64 end);
-	/* Of windows: the rest of one may be gone on with later */
-	bool keeps;
+
+	/* Of windows */
+	int (*next)(struct ntrace_cpu *c);		/* one more of it, or -ENOSPC */
+	bool (*fits)(const struct ntrace_cpu *c, u64 end); /* is there one? NULL: next tells */
+	int (*set)(struct ntrace_cpu *c);		/* set the sink to it */
+	void (*take)(struct ntrace_cpu *c, u64 used);	/* make visible what is written */
+	void (*pass)(struct ntrace_cpu *c, u64 end);	/* pass over the rest; NULL: nothing */
+	bool keeps;					/* its rest may be gone on with later */
 };
 
 /* A sink's way round an area */

@@ -653,9 +653,9 @@ static bool ntrace_ramsink_high_is(struct ntrace_ramsink *sink, u64 start, u64 l
 }
 
 /*
- * Write a window, or a ring, to a sink that is not enabled, and empty: bus address and size in units
- * of what it writes at a time. Start comes before Limit, because what Limit can be may depend on it.
- * Return: 0, or -EIO when the sink did not take it as it is; it must not be enabled then.
+ * Write a window, or a ring, to a sink that is not enabled, and empty: bus address and size in
+ * units of what it writes at a time. Start comes before Limit, because what Limit can be may depend
+ * on it. Return: 0, or -EIO when the sink did not take it as it is; it must not be enabled then.
  */
 static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size,
 					      u64 at)

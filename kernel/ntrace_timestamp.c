@@ -133,8 +133,8 @@ static bool ntrace_timestamp_may(const struct ntrace_component *comp, u8 mode, u
 }
 
 /*
- * Try the modes, the best first: with a system-wide counter time means the same on all harts. Enable
- * makes use of it, which only encoders do; a funnel runs for those below.
+ * Try the modes, the best first: with a system-wide counter time means the same on all harts.
+ * Enable makes use of it, which only encoders do; a funnel runs for those below.
  */
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {

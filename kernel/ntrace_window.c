@@ -35,8 +35,8 @@ void ntrace_window_limit(struct ntrace_cpu *c)
 }
 
 /*
- * Encoder off and empty. It may hold more than the sink takes at once. When the sink cannot be given
- * more room, the encoder is emptied by a reset.
+ * Encoder off and empty. It may hold more than the sink takes at once. When the sink cannot be
+ * given more room, the encoder is emptied by a reset.
  */
 void ntrace_window_stop_encoder(struct ntrace_cpu *c)
 {
