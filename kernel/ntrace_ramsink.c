@@ -606,21 +606,19 @@ static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 l
  */
 static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
 {
-	const u32 limit_high = sink->layout->highs ? TR_RAM_LIMIT_HIGH : 0;
-	const u32 wp_high = sink->layout->highs ? TR_RAM_WP_HIGH : 0;
 	const struct {
-		const char *what;
-		u32 reg, want;
+		const char *high, *low;
+		u32 reg;
+		u64 want;
 	} window[] = {
-		{ "trRamStartHigh to be kept", TR_RAM_START_HIGH, upper_32_bits(start) },
-		{ "trRamLimitHigh to be kept", limit_high, upper_32_bits(limit) },
-		{ "trRamWPHigh to be kept", wp_high, upper_32_bits(wp) },
-		{ "trRamStartLow to be kept", TR_RAM_START_LOW, lower_32_bits(start) },
-		{ "trRamLimitLow to be kept", TR_RAM_LIMIT_LOW, lower_32_bits(limit) },
-		{ "trRamWPLow to be kept", sink->layout->wp, lower_32_bits(wp) },
+		{ "trRamStartHigh to be kept", "trRamStartLow to be kept", TR_RAM_START_LOW,
+		  start },
+		{ "trRamLimitHigh to be kept", "trRamLimitLow to be kept", TR_RAM_LIMIT_LOW,
+		  limit },
+		{ "trRamWPHigh to be kept", "trRamWPLow to be kept", sink->layout->wp, wp },
 	};
 	unsigned int i;
-	u32 got;
+	u64 got;
 
 	got = ntrace_read(&sink->comp, sink->layout->wp);
 	if (got == (lower_32_bits(wp) | TR_RAM_WP_LOW_WRAP) &&
@@ -630,12 +628,13 @@ static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start
 	sink->state = NTRACE_SINK_OFF;
 	sink->size = 0;
 	for (i = 0; i < ARRAY_SIZE(window); i++) {
-		if (!window[i].reg)
+		if (ntrace_ramsink_keeps(sink, window[i].reg, window[i].want))
 			continue;
-		got = ntrace_read(&sink->comp, window[i].reg);
-		if (got == window[i].want)
-			continue;
-		ntrace_component_complain(&sink->comp, window[i].what, got);
+		got = ntrace_ramsink_read64(sink, window[i].reg);
+		if (lower_32_bits(got) != lower_32_bits(window[i].want))
+			ntrace_component_complain(&sink->comp, window[i].low, lower_32_bits(got));
+		else
+			ntrace_component_complain(&sink->comp, window[i].high, upper_32_bits(got));
 		break;
 	}
 
