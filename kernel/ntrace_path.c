@@ -593,14 +593,19 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
 	return ntrace_path_disable_range(path, 1, path->nr);
 }
 
-/* Enable everything but the encoder, from the sink up */
-int ntrace_path_enable_downstream(struct ntrace_path *path)
+static __always_inline int __ntrace_path_enable_downstream(struct ntrace_path *path)
 {
 	/* Mostly there is nothing between, and nothing that others decide about. */
 	if (path->nr == 2 && path->sink)
 		return ntrace_ramsink_start(path->sink);
 
 	return ntrace_path_enable_range(path, 1, path->nr);
+}
+
+/* Enable everything but the encoder, from the sink up */
+int ntrace_path_enable_downstream(struct ntrace_path *path)
+{
+	return __ntrace_path_enable_downstream(path);
 }
 
 /* This path, whose encoder is off and empty, needs its funnels no longer; others may. */
@@ -632,7 +637,7 @@ int ntrace_path_enable_encoder(struct ntrace_path *path)
 /* Enable the whole path, the encoder last. Return: as ntrace_path_enable_encoder() */
 int ntrace_path_enable(struct ntrace_path *path)
 {
-	return ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
+	return __ntrace_path_enable_downstream(path) ?: ntrace_path_enable_encoder(path);
 }
 
 /*

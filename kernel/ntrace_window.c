@@ -38,7 +38,7 @@ void ntrace_window_limit(struct ntrace_cpu *c)
  * Encoder off and empty. It may hold more than the sink takes at once. When the sink cannot be
  * given more room, the encoder is emptied by a reset.
  */
-void ntrace_window_stop_encoder(struct ntrace_cpu *c)
+static __always_inline void __ntrace_window_stop_encoder(struct ntrace_cpu *c)
 {
 	unsigned int tries = NTRACE_WINDOW_TRIES;
 	bool overflow = false;
@@ -54,16 +54,17 @@ void ntrace_window_stop_encoder(struct ntrace_cpu *c)
 		ntrace_component_reset(&c->path->encoder->comp);
 }
 
-/*
- * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
- */
-static void ntrace_window_empty_funnels(struct ntrace_cpu *c)
+/* The same, where it is not at every context switch */
+void ntrace_window_stop_encoder(struct ntrace_cpu *c)
+{
+	__ntrace_window_stop_encoder(c);
+}
+
+static void __ntrace_window_empty_funnels(struct ntrace_cpu *c)
 {
 	unsigned int tries = NTRACE_WINDOW_TRIES;
 	int ret;
 
-	if (c->path->nr == 2)
-		return;
 	do
 		ret = ntrace_path_empty_funnels(c->path);
 	while (ret == -ENOSPC && tries-- && c->ops->extend && !c->ops->extend(c));
@@ -71,6 +72,15 @@ static void ntrace_window_empty_funnels(struct ntrace_cpu *c)
 	c->lost |= ret;
 	if (ret == -ENOSPC)
 		ntrace_path_reset_funnels(c->path);
+}
+
+/*
+ * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
+ */
+static __always_inline void ntrace_window_empty_funnels(struct ntrace_cpu *c)
+{
+	if (c->path->nr > 2)
+		__ntrace_window_empty_funnels(c);
 }
 
 /* Direct */
@@ -382,7 +392,7 @@ static void ntrace_window_finish(struct ntrace_cpu *c)
 		if (ntrace_window_extend(c))
 			break;
 
-	ntrace_window_stop_encoder(c);
+	__ntrace_window_stop_encoder(c);
 	ntrace_window_empty_funnels(c);
 	if (!c->window.size)
 		c->lost = true;
