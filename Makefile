@@ -21,6 +21,7 @@ help:
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
 	@echo '                 (OPTIONS="--minutes 1 --attrs 10000 --unmaps 10000": shorter)'
 	@echo 'make mutants     mistakes put into the driver, each of which a test has to find (an hour)'
+	@echo 'make mutants-user  the same with the libraries and the command (an hour, no root)'
 	@echo 'make lint        checkpatch, sparse, device tree schemas'
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'
@@ -58,6 +59,9 @@ check-debug: lab
 
 mutants: lab
 	@selftests/mutants/run
+
+mutants-user:
+	@selftests/mutants/run --user
 
 lint:
 	@selftests/lint
@@ -109,4 +113,4 @@ clean:
 distclean:
 	@$(lab)/clean --all
 
-.PHONY: help lab demo check check-all check-host check-debug mutants lint shell bench pgo pgo-kernel fuzz coverage tools deb install series modules clean distclean
+.PHONY: help lab demo check check-all check-host check-debug mutants mutants-user lint shell bench pgo pgo-kernel fuzz coverage tools deb install series modules clean distclean

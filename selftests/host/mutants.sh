@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Each mistake of selftests/mutants/list can still be made in the driver's sources, and the test
-# that finds it is there. (make mutants makes them.)
+# that finds it is there. (make mutants makes them.) What mutants-user makes by itself depends on what
+# the sources say, and not on where.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -45,4 +46,30 @@ fresh
 sed -i "s/events with different/events of different/" "$copy/selftests/guest/event-test.c"
 finds '^config-privs: no test of event-test is called events with different terms$' \
 	"a test of the guest that has gone"
+
+user()		# TOP OPTION...
+{
+	python3 "$1/selftests/mutants/user.py" "${@:2}" >"$scratch/log" 2>&1
+}
+
+user "$top" --lookup
+verdict $? "$(tail -n 1 "$scratch/log")"
+sed '/ mutants /d; s/^/# /' "$scratch/log"
+
+fresh
+cp -R "$top/tools-perf" "$copy/"
+user "$copy" --list && cp "$scratch/log" "$scratch/list" &&
+	sed -i '1a\
+\
+/* a comment with if (a < 1) in it */' "$copy"/tools-perf/util/ntrace-decoder/*.c \
+		"$copy"/tools-perf/ntrace/*.c &&
+	user "$copy" --list && [ "$(wc -l <"$scratch/list")" -gt 150 ] &&
+	cmp "$scratch/list" "$scratch/log"
+verdict $? "the same mistakes in sources whose lines have moved"
+
+printf 'tools-perf/ntrace/input.c parse_number() less\n\tif (errno)\nbecause nobody looks\n' \
+	>"$scratch/reasons"
+! REASONS=$scratch/reasons user "$top" --lookup &&
+	grep -q '^tools-perf/ntrace/input.c parse_number() less 1: no such' "$scratch/log"
+verdict $? "a reason for a mistake that cannot be made"
 finish
