@@ -188,6 +188,29 @@ static void chunks(void **state)
 	nt_demux_free(d);
 }
 
+/* Long pieces of many runs: under the sanitizer, each byte and each run has its room. */
+static void growth(void **state)
+{
+	struct nt_demux *d = new_demux();
+	const unsigned int n = 20000;
+	size_t at[2] = { 0, 0 }, where, len;
+	unsigned int i, src;
+	uint64_t offset;
+
+	(void)state;
+	for (i = 0; i < n; i++)
+		put(i & 1, 1 + i);
+	assert_int_equal(split(d, false), stream_len);
+	for (i = 0, where = 0; i < n; i++) {
+		src = i & 1;
+		len = at[src];
+		assert_int_equal(next(d, src, &at[src], &offset), 1 + i);
+		assert_int_equal(offset, 5000 + where);
+		where += at[src] - len;
+	}
+	nt_demux_free(d);
+}
+
 static unsigned int said(uint64_t *what, unsigned int n, const struct nt_demux *d,
 			 unsigned int src, bool *lost)
 {
@@ -279,6 +302,7 @@ int main(void)
 		cmocka_unit_test(damage_again),
 		cmocka_unit_test(chunks),
 		cmocka_unit_test(damage_in_chunks),
+		cmocka_unit_test(growth),
 		cmocka_unit_test(refused),
 	};
 

@@ -755,6 +755,37 @@ static void unknown_members_must_be_0(void **state)
 	assert_null(nt_ctr_new(&ctr.p));
 }
 
+/* A caller with any header since the first; nothing is written behind what it has. */
+static void check_sizes(size_t params_size)
+{
+	const size_t least = offsetof(struct nt_msg, tstamp) + sizeof(uint64_t);
+	static const uint8_t buf[] = { 0x0c, 0x17 };
+	struct nt_params p = plain();
+	struct {
+		struct nt_msg m;
+		uint8_t behind[32];
+	} mine;
+	size_t size, i;
+
+	p.size = params_size;
+	for (size = least - 1; size <= sizeof(struct nt_msg) + 8; size++) {
+		memset(&mine, 0x5a, sizeof(mine));
+		assert_int_equal(nt_msg_decode_sized(&p, buf, sizeof(buf), &mine.m, size),
+				 size < least ? -NT_EINVAL : 2);
+		if (size >= least)
+			assert_int_equal(mine.m.icnt, 5);
+		for (i = size < least ? 0 : size; i < sizeof(mine); i++)
+			assert_int_equal(((uint8_t *)&mine)[i], 0x5a);
+	}
+}
+
+static void messages_of_other_headers(void **state)
+{
+	(void)state;
+	check_sizes(sizeof(struct nt_params));
+	check_sizes(offsetof(struct nt_params, isa) + sizeof(uint32_t));
+}
+
 static void the_version_is_the_header_s(void **state)
 {
 	(void)state;
@@ -967,6 +998,7 @@ int main(void)
 		cmocka_unit_test(sync_is_found),
 		cmocka_unit_test(R64_R69_short_messages_at_once),
 		cmocka_unit_test(unknown_members_must_be_0),
+		cmocka_unit_test(messages_of_other_headers),
 		cmocka_unit_test(the_version_is_the_header_s),
 		cmocka_unit_test(params_are_checked),
 		cmocka_unit_test(branches_are_checked),

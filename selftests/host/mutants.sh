@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Each mistake of selftests/mutants/list can still be made in the driver's sources, and the test
-# that finds it is there. (make mutants makes them.) What mutants-user makes by itself depends on what
-# the sources say, and not on where.
+# that finds it is there (make mutants makes them). What make mutants-user makes by itself depends on
+# what the sources say, and not on where.
 
 . "$(dirname "$0")/lib.bash"
 
