@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "cmocka-tap.h"
+#include "nt-ctr.h"
+#include "nt-tv.h"
 #include "program.h"
 
 /* Allocations until one fails; 0: none does */
@@ -250,6 +252,68 @@ static int encode(void)
 	return 0;
 }
 
+/* Records of branches that were not taken, too: those are looked for in the code. */
+static int record(void)
+{
+	struct nt_ctr_params p;
+	struct nt_params with = params();
+	const struct nt_event ev[] = {
+		{ .kind = NT_EV_START, .to = 0x1000 },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_JUMP, .from = 0x1004, .to = 0x1008, .insns = 2 },
+	};
+	struct nt_code *code = nt_code_new(&with, program_read, &chain);
+	struct nt_ctr *ctr;
+	int ret = -NT_ENOMEM;
+
+	nt_ctr_params_init(&p);
+	ctr = nt_ctr_new(&p);
+	if (ctr && code) {
+		nt_ctr_write(ctr, NT_CTR_M, NT_CSR_MCTRCTL, 3 | NT_CTRCTL_NTBREN);
+		ret = nt_ctr_events(ctr, code, ev, 2);
+	}
+	nt_ctr_free(ctr);
+	nt_code_free(code);
+	return ret;
+}
+
+/* Two sources, whose pieces get the bytes in turn */
+static int demultiplex(void)
+{
+	struct nt_msg m = { .fields = NT_F_SRC | NT_F_ICNT, .tcode = NT_TCODE_DIRECT_BRANCH };
+	struct nt_params p = params();
+	static uint8_t buf[30000];
+	struct nt_demux *d;
+	size_t n, used;
+	int ret;
+
+	p.srcbits = 1;
+	p.src = -1;
+	for (n = 0; n < sizeof(buf) - 8; m.src ^= 1)
+		n += nt_enc_msg(&p, &m, buf + n);
+	d = nt_demux_new(&p);
+	if (!d)
+		return -NT_ENOMEM;
+	ret = nt_demux_split(d, buf, n, 0, false, &used);
+	if (!ret)
+		assert_int_equal(used, n);
+	nt_demux_free(d);
+	return ret;
+}
+
+static int shadow(void)
+{
+	const struct nt_tv_params p = NT_TV_PARAMS_RV64;
+	struct nt_tv_shadow *sh = nt_tv_shadow_new(&p, 100);
+	unsigned int i;
+	int ret = sh ? 0 : -NT_ENOMEM;
+
+	for (i = 0; i < 100 && !ret; i++)
+		if (nt_tv_shadow_write(sh, i * 0x1000, &i, sizeof(i)))
+			ret = -NT_ENOMEM;
+	nt_tv_shadow_free(sh);
+	return ret;
+}
+
 static int add_images(struct nt_image *image)
 {
 	char raw[4096];
@@ -332,6 +396,24 @@ static void encoding(void **state)
 	exhaust(encode, 1);
 }
 
+static void recording(void **state)
+{
+	(void)state;
+	exhaust(record, 4);
+}
+
+static void demultiplexing(void **state)
+{
+	(void)state;
+	exhaust(demultiplex, 8);
+}
+
+static void shadowing(void **state)
+{
+	(void)state;
+	exhaust(shadow, 100);
+}
+
 static void images(void **state)
 {
 	(void)state;
@@ -389,6 +471,9 @@ int main(void)
 		cmocka_unit_test(following),
 		cmocka_unit_test(counting),
 		cmocka_unit_test(encoding),
+		cmocka_unit_test(recording),
+		cmocka_unit_test(demultiplexing),
+		cmocka_unit_test(shadowing),
 		cmocka_unit_test(images),
 		cmocka_unit_test(goes_on),
 	};

@@ -239,6 +239,10 @@ static void r149_r150_depths(void **state)
 	set(c, 0x14f, 999);
 	assert_int_equal(csr(c, 0x14f), 999);
 	nt_ctr_free(c);
+	/* the first power of two that has none */
+	c = make(0, 512);
+	assert_int_equal(csr(c, 0x15f), 7);
+	nt_ctr_free(c);
 }
 
 static void r151_status(void **state)

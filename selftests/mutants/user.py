@@ -43,11 +43,12 @@ COMMAND = "tools-perf/ntrace/"
 # because perf has to be built for it.
 AREAS = [
     ("message", 12, [DECODER + "nt-msg.c", DECODER + "nt-demux.c"],
-     "msg-test demux-test enc-test flow-test golden-test property-test"),
+     "msg-test demux-test enc-test alloc-test flow-test golden-test property-test"),
     ("flow", 22, [DECODER + f for f in ("nt-flow.c", "nt-path.c", "nt-branch.c")],
-     "flow-test loss-test golden-test quick-test property-test work-test count-test encode-test"),
+     "flow-test loss-test golden-test alloc-test quick-test property-test work-test count-test "
+     "encode-test"),
     ("count", 14, [DECODER + f for f in ("nt-count.c", "nt-loop.c", "nt-walk.c")],
-     "flow-test quick-test work-test store-test property-test count-test golden-test"),
+     "flow-test alloc-test quick-test work-test store-test property-test count-test golden-test"),
     ("code", 14, [DECODER + f for f in ("nt-code.c", "nt-store.c", "nt-insn.c", "nt-image.c")],
      "code-test image-test invalidate-test store-test alloc-test flow-test golden-test "
      "command-test property-test"),
@@ -57,9 +58,9 @@ AREAS = [
      "buffer-test period-test session-test tasks recording records threads"),
     ("perfdata", 14, ["tools-perf/util/ntrace-perfdata/*.c"],
      "perfdata-test perfdata-plain-test recording records"),
-    ("ctr", 10, ["tools-perf/util/ntrace-ctr/*.c"], "ctr-test"),
+    ("ctr", 10, ["tools-perf/util/ntrace-ctr/*.c"], "ctr-test alloc-test"),
     ("tv", 14, ["tools-perf/util/ntrace-tv/*.c"],
-     "tv-test tv-state-test serve-state-test tv-verify-test tv-dump tv-stores"),
+     "tv-test tv-state-test alloc-test serve-state-test tv-verify-test tv-dump tv-stores"),
     ("verify", 10, [COMMAND + "tv-*.c"],
      "tv-dump tv-align tv-verify-test tv-stores tv-gdb"),
     ("serve", 12, [COMMAND + "serve-*.c", COMMAND + "gdb-packet.c"],
