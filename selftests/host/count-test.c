@@ -918,6 +918,26 @@ static void memos_of_no_use(void **state)
 	close_traced(&s);
 }
 
+/* Nothing was counted: that is no lack of memory, whatever header the caller has. */
+static void no_edges(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	const size_t least = offsetof(struct nt_edge, type) + 1;
+	size_t n, size;
+
+	(void)state;
+	for (size = least; size <= sizeof(struct nt_edge) + 8; size++) {
+		n = 1;
+		if (size != sizeof(struct nt_edge))
+			assert_non_null(nt_counts_edges_sized(counts, &n, size));
+		else
+			nt_counts_edges(counts, &n);
+		assert_int_equal(n, 0);
+	}
+	assert_null(nt_counts_edges_sized(counts, &n, least - 1));
+	nt_counts_free(counts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -932,6 +952,7 @@ int main(void)
 		cmocka_unit_test(edges_are_of_a_space),
 		cmocka_unit_test(R126_sources_share_memos),
 		cmocka_unit_test(memos_of_no_use),
+		cmocka_unit_test(no_edges),
 	};
 	const char *seed = getenv("SEED");
 

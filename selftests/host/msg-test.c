@@ -855,6 +855,7 @@ static void branches_are_checked(void **state)
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 7, 25, 40 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 255, 255, 255 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x3f, { { 0, 64, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x3f, { { 60, 5, 1 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EINVAL, { 0x7f, 0x0b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0, 1 } } },
 	};
 	struct nt_enc_config c = { .size = sizeof(c), .emit = no_room };

@@ -45,8 +45,8 @@ AREAS = [
     ("message", 12, [DECODER + "nt-msg.c", DECODER + "nt-demux.c"],
      "msg-test demux-test enc-test alloc-test flow-test golden-test property-test"),
     ("flow", 22, [DECODER + f for f in ("nt-flow.c", "nt-path.c", "nt-branch.c")],
-     "flow-test loss-test golden-test alloc-test quick-test property-test work-test count-test "
-     "encode-test"),
+     "msg-test flow-test loss-test golden-test alloc-test quick-test property-test work-test "
+     "count-test encode-test"),
     ("count", 14, [DECODER + f for f in ("nt-count.c", "nt-loop.c", "nt-walk.c")],
      "flow-test alloc-test quick-test work-test store-test property-test count-test golden-test"),
     ("code", 14, [DECODER + f for f in ("nt-code.c", "nt-store.c", "nt-insn.c", "nt-image.c")],
