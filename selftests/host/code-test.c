@@ -221,6 +221,38 @@ static void figures_fit_the_caller(void **state)
 	nt_code_free(code);
 }
 
+static void instructions_fit_the_caller(void **state)
+{
+	const size_t least = offsetof(struct nt_insn, flags) + 1;
+	static struct program mem = { .base = 0x1000 };
+	struct {
+		struct nt_insn insn;
+		uint8_t behind[32];
+	} mine;
+	struct nt_params params;
+	struct nt_code *code;
+	size_t size, i;
+
+	(void)state;
+	org(&mem, 0x1000);
+	j(&mem, 0x1100);
+	nt_params_init(&params);
+	code = nt_code_new(&params, program_read, &mem);
+	assert_non_null(code);
+	for (size = least - 1; size <= sizeof(struct nt_insn) + 8; size++) {
+		memset(&mine, 0xa5, sizeof(mine));
+		assert_int_equal(nt_code_insn_sized(code, 0x1000, &mine.insn, size),
+				 size < least ? -NT_EINVAL : 4);
+		if (size >= least) {
+			assert_int_equal(mine.insn.target, 0x1100);
+			assert_int_equal(mine.insn.flags, NT_INSN_DIRECT);
+		}
+		for (i = size < least ? 0 : size; i < sizeof(mine); i++)
+			assert_int_equal(((uint8_t *)&mine)[i], 0xa5);
+	}
+	nt_code_free(code);
+}
+
 static void half_an_instruction_is_none(void **state)
 {
 	struct program *p = program_new();
@@ -507,6 +539,7 @@ int main(void)
 		cmocka_unit_test(R138_R139_R187_classification),
 		cmocka_unit_test(R143_reserved_in_this_isa),
 		cmocka_unit_test(figures_fit_the_caller),
+		cmocka_unit_test(instructions_fit_the_caller),
 		cmocka_unit_test(half_an_instruction_is_none),
 		cmocka_unit_test(an_instruction_is_decoded_once),
 		cmocka_unit_test(told_of_blocks),
