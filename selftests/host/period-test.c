@@ -157,6 +157,42 @@ static void test_stretches(void **state)
 	}
 }
 
+/* --- the clock of samples ----------------------------------------------------------- */
+
+/* What a span of @insns in @time advances the clock by, when all before were such; least and most */
+static void steady(uint64_t insns, uint64_t time, uint64_t *least, uint64_t *most)
+{
+	struct nt_session_pace p = { .tick = 1 };
+	uint64_t n;
+
+	*least = UINT64_MAX;
+	*most = 0;
+	for (int i = 0; i < 2000; i++) {
+		n = nt_session_pace_advance(&p, insns, time, false);
+		if (i < 1000)
+			continue;
+		*least = n < *least ? n : *least;
+		*most = n > *most ? n : *most;
+	}
+}
+
+/* As fast as the spans are; a span longer than what the average is made of still moves it. */
+static void test_pace(void **state)
+{
+	uint64_t least, most;
+
+	(void)state;
+	steady(1000, 1000, &least, &most);
+	assert_in_range(least, 990, 1000);
+	assert_in_range(most, 990, 1000);
+	steady(100000, 500, &least, &most);
+	assert_in_range(least, 490, 500);
+	assert_in_range(most, 490, 500);
+	steady(1, 2000, &least, &most);
+	assert_in_range(least, 200, 2000);
+	assert_in_range(most, 200, 2000);
+}
+
 /* --- arithmetic --------------------------------------------------------------------- */
 
 static void test_scale(void **state)
@@ -198,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_one),
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_stretches),
+		cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_rounding),
 	};

@@ -55,7 +55,7 @@ AREAS = [
     ("encoder", 10, [DECODER + "nt-enc.c"],
      "enc-test golden-test property-test encode-test"),
     ("session", 30, [SESSION + "*.c"],
-     "buffer-test period-test session-test tasks recording records threads"),
+     "buffer-test period-test session-test tasks records recording"),
     ("perfdata", 14, ["tools-perf/util/ntrace-perfdata/*.c"],
      "perfdata-test perfdata-plain-test recording records"),
     ("ctr", 10, ["tools-perf/util/ntrace-ctr/*.c"], "ctr-test alloc-test"),
@@ -68,15 +68,14 @@ AREAS = [
     ("edges", 10, [COMMAND + "edges-*.c"], "edges fleet collect"),
     ("fleet", 8, [COMMAND + "fleet-*.c", COMMAND + "collect-*.c"], "collect fleet"),
     ("calls", 10, [COMMAND + f for f in ("calls*.c", "timeline*.c", "quantile.c", "stacks*.c")],
-     "timeline calls stacks-test stacks threads"),
+     "timeline calls stacks"),
     ("profile", 10, [COMMAND + f for f in ("profile*.c", "gcov-*.c", "cover*.c", "lines.c",
                                            "source.c")],
      "gcov coverage profile edges"),
     ("input", 14, [COMMAND + f for f in ("rec*.c", "input.c", "pieces.c", "marks.c", "follow.c",
                                          "symbols.c", "ranges.c", "diagnose.c", "cmd-decode.c",
                                          "cmd-encode.c", "perf-script.c")],
-     "golden-test command-test rows live recording diagnose records encode-test tasks calls "
-     "threads"),
+     "golden-test command-test rows live tasks diagnose calls encode-test records recording"),
 ]
 
 PAIRS = {"<": ("less", "<="), "<=": ("less-equal", "<"), ">": ("greater", ">="),
@@ -414,7 +413,7 @@ def try_mutant(mutant, limits):
 def run(mutants, prove):
     tests = list(dict.fromkeys(t for m in mutants for t in m.tests))
     print(f"1..{len(mutants) + (len(tests) if prove else 0)}", flush=True)
-    number, failed, limits, sums = 0, 0, dict.fromkeys(tests, 180), {}
+    number, failed, limits, sums = 0, 0, dict.fromkeys(tests, 120), {}
     # A test that fails without a mistake proves nothing.
     for test in tests if prove else ():
         began = time.monotonic()
