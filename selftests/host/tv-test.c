@@ -621,8 +621,17 @@ static void test_params(void **state)
 	p.mlen = 64;
 	p.xlen = 128;
 	assert_int_equal(nt_tv_writer_init(&w, &p, buf, sizeof(buf), NULL, NULL), -NT_TV_EARG);
-	for (int e = NT_TV_EARG; e <= NT_TV_ETRUNC; e++)
+}
+
+static void test_every_error_has_words(void **state)
+{
+	(void)state;
+	for (int e = NT_TV_EARG; e <= NT_TV_ERESET; e++) {
 		assert_string_not_equal(nt_tv_strerror(-e), nt_tv_strerror(-1));
+		for (int other = NT_TV_EARG; other < e; other++)
+			assert_string_not_equal(nt_tv_strerror(-e), nt_tv_strerror(-other));
+	}
+	assert_string_equal(nt_tv_strerror(-NT_TV_ERESET - 1), nt_tv_strerror(-1));
 }
 
 /* ------------------------------------------------------------- flushing */
@@ -706,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_all_opcodes),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_params),
+		cmocka_unit_test(test_every_error_has_words),
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_writer_stops),
 	};
