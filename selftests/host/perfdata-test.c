@@ -421,6 +421,37 @@ static void events(void **state)
 	nt_perfdata_free(pd);
 }
 
+/* An index may tell of an ID that no event has: nothing is of that ID. */
+static void index_of_no_event(void **state)
+{
+	struct nt_perfdata_record rec;
+	struct nt_perfdata_id id;
+	struct nt_perfdata *pd;
+	struct header h;
+	size_t at = 0;
+
+	(void)state;
+	h = put_header(&m);
+	begin(&m, 69, 0);		/* ID_INDEX */
+	put64(&m, 1);
+	put64(&m, 999);
+	put64(&m, 3);
+	put64(&m, 1);
+	put64(&m, (uint64_t)-1);
+	end(&m);
+	put_features(&m, &h, 0, NULL);
+	pd = open_made();
+	expect(pd, &rec, NT_PERFDATA_ID_INDEX);
+	expect_end(pd);
+	assert_false(nt_perfdata_find_id(pd, 999, &id));
+	while (nt_perfdata_next_id(pd, &at, &id) && id.id != 999)
+		;
+	assert_int_equal(id.id, 999);
+	assert_int_equal(id.event, -1);
+	assert_int_equal(id.idx, 3);
+	nt_perfdata_free(pd);
+}
+
 /* ------------------------------------------------------------- features -- */
 
 static void put_file_id(struct make *f, uint16_t misc, const char *name, bool sized)
@@ -1298,6 +1329,8 @@ static void misuse(void **state)
 	make_all();
 	assert_int_equal(nt_perfdata_open_memory(pd, m.bytes, m.len), 0);
 	assert_int_equal(nt_perfdata_open_memory(pd, m.bytes, m.len), -NT_PERFDATA_EINVAL);
+	assert_int_equal(nt_perfdata_open(pd, "/nonexistent/perf.data"), -NT_PERFDATA_EINVAL);
+	assert_int_equal(nt_perfdata_open_fd(pd, -1, "nothing"), -NT_PERFDATA_EINVAL);
 	/* a caller that knows more than the library */
 	assert_int_equal(nt_perfdata_next_sized(pd, &larger.rec, sizeof(larger)), 1);
 	assert_int_equal(larger.rec.type, NT_PERFDATA_MMAP);
@@ -1488,6 +1521,7 @@ static void compressed_samples(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(index_of_no_event),
 		cmocka_unit_test(mmap2),
 		cmocka_unit_test(all_records),
 		cmocka_unit_test(read_again),

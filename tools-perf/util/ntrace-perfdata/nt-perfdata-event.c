@@ -198,9 +198,11 @@ bool nt_perfdata_find_id_sized(const struct nt_perfdata *pd, uint64_t id,
 {
 	const struct nt_perfdata_id *own = nt_perfdata_event_find(pd, id);
 
-	if (own)
-		hand_out(found, size, own, sizeof(*own));
-	return own;
+	/* ID_INDEX tells of any ID. */
+	if (!own || own->event < 0)
+		return false;
+	hand_out(found, size, own, sizeof(*own));
+	return true;
 }
 
 bool nt_perfdata_next_id_sized(const struct nt_perfdata *pd, size_t *at, struct nt_perfdata_id *id,

@@ -306,7 +306,7 @@ static inline int nt_perfdata_event(const struct nt_perfdata *pd, unsigned int i
 /* What an ID stands for.  From ID_INDEX records: idx, cpu, tid; -1 without one */
 struct nt_perfdata_id {
 	uint64_t id;
-	int32_t event;		/* index */
+	int32_t event;		/* index; -1: no event has it */
 	int32_t idx;		/* number of the buffer */
 	int32_t cpu, tid;
 };
