@@ -134,6 +134,114 @@ sed -n '/table D/,$p' "$scratch/got" | sed 1d |
 		'1 59.00 59 59' '1 64.00 64 68') >>"$scratch/err"
 result $? "bytes by category"
 
+# Which category an instruction is of: its bytes, as they are in memory
+category()	# BYTE...
+{
+	bytes 01 03 $([ $# = 2 ] && echo 10 || echo 11) "$@" 02
+	"$ntrace" tv stat "$scratch/in" 2>>"$scratch/err" |
+		sed -n '/table D$/,$p' | sed -n '2s/  *[0-9].*//p'
+}
+
+: >"$scratch/err"
+while read -r -a insn; do
+	echo "${insn[*]} $(category "${insn[@]}")"
+done <<'END' >"$scratch/got"
+01 00
+05 05
+08 41
+08 c1
+08 21
+2a a0
+01 a0
+01 c1
+02 85
+02 95
+2e 85
+13 00 00 00
+13 05 15 00
+63 00 b5 00
+6f 00 00 00
+ef 00 00 00
+67 80 00 00
+e7 00 05 00
+03 25 05 00
+23 20 a5 00
+2f 25 b5 00
+0f 00 f0 0f
+73 95 05 34
+73 a5 05 34
+73 25 00 34
+73 90 05 34
+73 00 00 00
+07 25 05 00
+27 20 a5 00
+43 f5 c5 00
+53 f5 c5 00
+53 05 05 e0
+53 05 05 c0
+53 15 05 a0
+END
+cat >"$scratch/want" <<'END'
+01 00 nop
+05 05 integer computation
+08 41 load
+08 c1 store
+08 21 fp load
+2a a0 fp store
+01 a0 branch, jump
+01 c1 branch, jump
+02 85 branch, jump
+02 95 branch and link
+2e 85 integer computation
+13 00 00 00 nop
+13 05 15 00 integer computation
+63 00 b5 00 branch, jump
+6f 00 00 00 branch, jump
+ef 00 00 00 branch and link
+67 80 00 00 branch, jump
+e7 00 05 00 branch and link
+03 25 05 00 load
+23 20 a5 00 store
+2f 25 b5 00 sc, amo
+0f 00 f0 0f nop
+73 95 05 34 csr read-write
+73 a5 05 34 csr read-write
+73 25 00 34 csr read only
+73 90 05 34 csr write only
+73 00 00 00 other
+07 25 05 00 fp load
+27 20 a5 00 fp store
+43 f5 c5 00 fp computation
+53 f5 c5 00 fp computation
+53 05 05 e0 fp move
+53 05 05 c0 fp conversion
+53 15 05 a0 fp conversion
+END
+diff -u "$scratch/want" "$scratch/got" >>"$scratch/err"
+result $? "categories of instructions"
+
+# address NAME ONE OTHER WORDS: the only difference that verify tells
+address()
+{
+	local status=0
+
+	"$ntrace" tv verify "$scratch/$2" --against "tv:$scratch/$3" >"$scratch/got" \
+		2>"$scratch/err" || status=$?
+	[ $status = 1 ] && [ "$(grep -v '^#' "$scratch/got" | cut -d';' -f1)" = "$4" ]
+	result $? "$1"
+}
+
+# the second c.nop's, while the first has one in both
+bytes 01 03 10 01 00 07 02 08 00 00 01 00 00 00 00 02 01 03 10 01 00 02
+mv "$scratch/in" "$scratch/less"
+bytes 01 03 10 01 00 07 02 08 00 00 01 00 00 00 00 02 \
+	01 03 10 01 00 07 02 08 00 00 01 00 00 00 00 02
+mv "$scratch/in" "$scratch/more"
+address "an address that the verifier does not tell" more less \
+	'0x10: physical address: trace 1000008, verifier none'
+address "an address that only the verifier tells" less more \
+	'0x10: physical address: trace none, verifier 1000008'
+
 # from-elf: the program is in memory, and nothing else
 elf=$out/samples/towers/towers.elf
 "$ntrace" tv from-elf "$elf" -o "$scratch/in" 2>"$scratch/err" &&
