@@ -21,7 +21,7 @@ help:
 	@echo 'make check-debug the driver under KASAN, lockdep, kmemleak, without memory'
 	@echo '                 (OPTIONS="--minutes 1 --attrs 10000 --unmaps 10000": shorter)'
 	@echo 'make mutants     mistakes put into the driver, each of which a test has to find (an hour)'
-	@echo 'make mutants-user  the same with the libraries and the command (an hour, no root)'
+	@echo 'make mutants-user  the same with the libraries and the command (hours, no root)'
 	@echo 'make lint        checkpatch, sparse, device tree schemas'
 	@echo 'make shell       a shell in the guest, driver loaded'
 	@echo 'make modules     the driver (KDIR=... for another kernel than the guest'"'"'s)'

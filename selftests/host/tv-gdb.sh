@@ -191,6 +191,18 @@ verify 1 "a sweep with every fourth group" --against "gdb-pipe:$stub flags" --sw
 says '0xa0: fcsr: trace 0, verifier 3' "finds it in the next fourth"
 verify 1 "no sweep" --against "gdb-pipe:$stub flags"
 says '0x208: fcsr: trace 0, verifier 3' "finds it at the end"
+# what the trace tells needs none: the first c.addi changes fcsr there
+python3 - "$scratch/trace" "$scratch/fcsr" <<'END'
+import sys
+t = open(sys.argv[1], 'rb').read()
+at = t.index(b'\x01\x03\x10\x05\x05\x05\x0a\x10') + 9
+open(sys.argv[2], 'wb').write(t[:at] + b'\x04\x03\x00' + b'\x03' + bytes(7) + t[at:])
+END
+mv "$scratch/trace" "$scratch/plain"
+mv "$scratch/fcsr" "$scratch/trace"
+verify 1 "a register that only the trace has changed" --against "gdb-pipe:$stub"
+says '0x23: fcsr: trace 3, verifier 0; pc 1000 insn 0505' "is compared in its group"
+mv "$scratch/plain" "$scratch/trace"
 verify 2 "a sweep of nothing" --against "gdb-pipe:$stub" --sweep 0
 says '--sweep: at least 1, not 0' "is refused"
 # a reset in the trace, behind all else, and all else once more
