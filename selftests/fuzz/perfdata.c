@@ -104,7 +104,7 @@ static void read_header(struct nt_perfdata *pd)
 {
 	struct nt_perfdata_file_id id;
 	struct nt_perfdata_event e;
-	struct nt_perfdata_id one;
+	struct nt_perfdata_id one, found;
 	const char *text;
 	size_t i, n = 0;
 
@@ -112,7 +112,7 @@ static void read_header(struct nt_perfdata *pd)
 		;
 	MUST(i == nt_perfdata_events(pd));
 	for (i = 0; nt_perfdata_next_id(pd, &i, &one); n++)
-		MUST(nt_perfdata_find_id(pd, one.id, &one));
+		MUST(nt_perfdata_find_id(pd, one.id, &found) == (one.event >= 0));
 	for (i = 0; nt_perfdata_file_id(pd, i, &id) > 0; i++)
 		n += strlen(id.name) + id.build_id.size;
 	for (i = 0; i < 32; i++)
