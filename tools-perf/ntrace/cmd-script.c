@@ -167,6 +167,12 @@ static void put_text(const struct text *text)
 /* What is put next, and is not longer than that, can be kept. */
 #define KEEP_ROOM	sizeof(((struct text *)NULL)->bytes)
 
+/* Twice the room: a number asks for more than it needs, and what is to be kept must not be flushed. */
+static size_t begin_kept(void)
+{
+	return out_room(2 * KEEP_ROOM);
+}
+
 static void keep(struct text *text, size_t begin)
 {
 	size_t len;
@@ -186,7 +192,7 @@ static void put_head(struct script *s, const struct rec_sample *sample)
 	    h->cpu == sample->cpu && h->second == second) {
 		put_text(&h->text);
 	} else {
-		begin = out_room(KEEP_ROOM);
+		begin = begin_kept();
 		put_task(sample, second);
 		*h = (struct head){ .task = sample->task, .tid = sample->tid, .cpu = sample->cpu,
 				    .second = second, .generation = s->generation };
@@ -225,7 +231,7 @@ static void put_place(struct script *s, const struct rec_sample *sample, uint64_
 		return;
 	}
 	name = rec_symbol(&s->rec, sample->task, addr, &offset);
-	begin = out_room(KEEP_ROOM);
+	begin = begin_kept();
 	put_symbol(name, addr, offset);
 	if (name && strlen(name) > NAME_ROOM)
 		return;
@@ -239,7 +245,7 @@ static void put_kind(struct script *s, unsigned int flags)
 	size_t begin;
 
 	if (!text->len) {
-		begin = out_room(KEEP_ROOM);
+		begin = begin_kept();
 		out_str(": branches: ");
 		put_flags(flags);
 		out_char(' ');
