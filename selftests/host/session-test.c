@@ -356,6 +356,13 @@ static void patches(void **state)
 	assert_ptr_equal(nt_session_patches_find(&all, 0x100c, 0x1011), &all.patch[1]);
 	assert_ptr_equal(nt_session_patches_find(&all, 0x1014, 0x3000), &all.patch[2]);
 	assert_null(nt_session_patches_find(&all, 0x2008, UINT64_MAX));
+	/* by lines of 64 bytes: true of all that is near, and of long ranges */
+	assert_true(nt_session_patches_maybe(&all, 0x1004, 0x1005));
+	assert_true(nt_session_patches_maybe(&all, 0xff0, 0x1001));
+	assert_true(nt_session_patches_maybe(&all, 0x3000, 0x3280));
+	assert_false(nt_session_patches_maybe(&all, 0xff0, 0x1000));
+	assert_false(nt_session_patches_maybe(&all, 0x1040, 0x1044));
+	assert_false(nt_session_patches_maybe(&all, 0x1004, 0x1004));
 	assert_null(nt_session_patches_ran(&all, 0x1000, 4));
 	assert_null(nt_session_patches_ran(&all, 0x100c, 4));
 	p = nt_session_patches_ran(&all, 0x1002, 4);
@@ -371,6 +378,31 @@ static void patches(void **state)
 	assert_null(nt_session_patches_ran(&all, 0x1000, 0x2000));
 	nt_session_patches_free(&all);
 	assert_int_equal(all.nr, 0);
+}
+
+/* There is a limit: beyond it the last range grows, and none is forgotten. */
+static void many_patches(void **state)
+{
+	enum { BYTES = 8192 * 16 };
+	static uint8_t first[BYTES], last[BYTES];
+	struct nt_session_patches all = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < BYTES; i += 16)
+		last[i] = 1;
+	assert_int_equal(nt_session_patches_compare(&all, 0x10000, first, last, BYTES), 0);
+	assert_int_equal(all.nr, 4096);
+	for (i = 0; i < BYTES; i += 16) {
+		assert_non_null(nt_session_patches_find(&all, 0x10000 + i, 0x10001 + i));
+		assert_true(nt_session_patches_maybe(&all, 0x10000 + i, 0x10001 + i));
+	}
+	/* before all others, and then far behind them */
+	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, 1), 0);
+	assert_int_equal(nt_session_patches_compare(&all, 1ull << 40, first, last, BYTES), 0);
+	assert_int_equal(all.nr, 4097);
+	assert_true(nt_session_patches_maybe(&all, (1ull << 40) + 64, (1ull << 40) + 65));
+	nt_session_patches_free(&all);
 }
 
 /* Each sink has a stream of its own. */
@@ -908,6 +940,7 @@ int main(void)
 		cmocka_unit_test(streams_mark_pieces),
 		cmocka_unit_test(passed),
 		cmocka_unit_test(patches),
+		cmocka_unit_test(many_patches),
 		cmocka_unit_test(two_sinks),
 		cmocka_unit_test(samples),
 		cmocka_unit_test(flags),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Where the copies of the kernel's text of the start and of the end of a recording differ */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,13 @@
 
 static void note_lines(struct nt_session_patches *p, uint64_t start, uint64_t end)
 {
+	const uint64_t all = sizeof(p->lines) * CHAR_BIT;
 	uint64_t line;
 
+	if ((end - start) >> NT_SESSION_PATCHES_LINE >= all) {
+		memset(p->lines, 0xff, sizeof(p->lines));
+		return;
+	}
 	for (line = start >> NT_SESSION_PATCHES_LINE; line <= (end - 1) >> NT_SESSION_PATCHES_LINE;
 	     line++)
 		p->lines[line / 64 % 128] |= 1ull << line % 64;
@@ -26,9 +32,11 @@ static int add(struct nt_session_patches *p, uint64_t start, uint64_t end)
 	while (at && p->patch[at - 1].start > start)
 		at--;
 	before = at ? &p->patch[at - 1] : NULL;
-	if (before && (start <= before->end || p->nr == PATCHES_MAX)) {
-		before->end = end > before->end ? end : before->end;
-		note_lines(p, before->start, before->end);
+	if (before && (start <= before->end || p->nr >= PATCHES_MAX)) {
+		if (end > before->end) {
+			note_lines(p, before->end, end);
+			before->end = end;
+		}
 		return 0;
 	}
 	bigger = realloc(p->patch, (p->nr + 1) * sizeof(*bigger));

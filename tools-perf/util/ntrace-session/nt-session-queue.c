@@ -465,10 +465,7 @@ static int decode_events(struct nt_session_queue *q, unsigned int max)
 	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
 
-/*
- * Is it clear where the task is? Which of two copies of the kernel ran must be found out event by
- * event, and a trap ends the counting.
- */
+/* Is it clear where the task is? */
 static bool can_count(const struct nt_session_queue *q)
 {
 	const struct nt_event *last = &q->ev[q->nr - 1];
@@ -477,6 +474,10 @@ static bool can_count(const struct nt_session_queue *q)
 	       nt_session_replay_may_count(q);
 }
 
+/*
+ * Which of two copies of the kernel ran must be found out event by event. A trap ends the counting,
+ * so what follows user space is counted up to the kernel only.
+ */
 static bool is_in_patched(struct nt_session_queue *q)
 {
 	return q->patches && q->host->is_kernel(q, q->ev[q->nr - 1].to);

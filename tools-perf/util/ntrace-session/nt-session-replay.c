@@ -95,6 +95,8 @@ bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *e
 {
 	struct nt_session_replay *r = &q->replay;
 
+	if (r->recount)
+		return ev->kind != NT_EV_LOSS || ev->offset < r->until;
 	r->sum = sum_event(r->sum, ev);
 	return --r->left || r->sum == r->used_sum;
 }
@@ -125,13 +127,14 @@ bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_
 
 	if (!r->recount)
 		return false;
-	if (ev->kind != NT_EV_LOSS || ev->offset < r->until) {
-		nt_session_replay_note(q, ev, 1);
-		return false;
+	if (ev->kind == NT_EV_LOSS && ev->offset == r->until &&
+	    nt_session_loss(ev->reason) == NT_SESSION_LOSS_FLOW) {
+		r->recount = false;
+		r->left = 0;
+		return true;
 	}
-	r->recount = false;
-	r->left = 0;
-	return true;
+	nt_session_replay_note(q, ev, 1);
+	return false;
 }
 
 static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint64_t time)

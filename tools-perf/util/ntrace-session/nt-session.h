@@ -335,7 +335,6 @@ uint64_t nt_session_period_begin(struct nt_session_period *p);
 /* So many units from one sample to the next, at least 1 */
 uint64_t nt_session_period_next(struct nt_session_period *p);
 
-
 /* The same, up or down by chance, so that its mean is exact */
 uint64_t nt_session_period_scale(struct nt_session_period *p, uint64_t a, uint64_t b, uint64_t c);
 
@@ -703,7 +702,8 @@ uint64_t nt_session_replay_limit(const struct nt_session_queue *q);
 bool nt_session_replay_turn(struct nt_session_queue *q);
 /* The last turn was wrong: once more without it, loss and all. False: that was tried before. */
 bool nt_session_replay_take_back(struct nt_session_queue *q);
-/* An event that was used before came again. False: it was the last one, and they differ. */
+/* An event that was used before came again. False: it was the last one, and they differ, or it can be
+ * none of them. */
 bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
 /* May branches be counted? They are used at once, and what was used may have to come again. */
 bool nt_session_replay_may_count(const struct nt_session_queue *q);
