@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The code that trace is read against: bytes of a process or of the kernel, as they are mapped at
- * this moment. A file's code is decoded once for all who map it.
+ * Access to code: the bytes of a process or of the kernel, as they are mapped at the current time.
+ * The code of a file is decoded once for all processes that map it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rec.h"
 
-/* What decoded code may take; what was not executed for the longest time goes first. */
+/* Limit for decoded code. The least recently executed code is freed first. */
 #define CODE_LIMIT	(512ull << 20)
 
 /* ------------------------------------------------------------- the kernel */
@@ -29,7 +29,7 @@ static void made_kernel(void *ctx, uint64_t number, uint64_t pc, size_t len)
 
 /* -------------------------------------------------------------- processes */
 
-/* Looking up a mapping is dear, so more is read than is asked for. */
+/* Looking up a mapping is expensive, so read more than was asked for. */
 static void read_chunk(struct rec_space *space, uint64_t addr)
 {
 	const struct rec_mapping *m = rec_space_find(space, addr);
@@ -100,7 +100,10 @@ struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space)
 	return space->code;
 }
 
-/* The kernel is there once, and may change what its files have. */
+/*
+ * There is one kernel, but it patches its code, so the start and the end of the recording have
+ * separate code.
+ */
 struct nt_code *rec_code_kernel(struct rec *rec, bool at_end)
 {
 	struct rec_space **space = &rec->kernel[at_end];

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Branches of a recording as sums: the library counts edges by address, in each address space, and
- * knows most messages without decoding them again. So one branch costs nothing; what an address
- * stands for is asked once for each edge, before something else is mapped there.
+ * Count the branches of a recording. The library counts edges by address in each address space, and
+ * remembers most messages, so that they need not be decoded again. The file of an address is looked
+ * up only once for each edge, before something else is mapped there.
  */
 #include "rec.h"
 
 /*
- * Start with an empty table after so many new address spaces: most of the old ones have ended, and
- * their edges take memory. The library remembers messages of no more address spaces than that.
+ * Start with an empty table after so many new address spaces. By then, most of the old ones have
+ * ended, and their edges take memory. The library remembers messages for no more address spaces
+ * than that.
  */
 #define SPACES	64
 
-/* Edges don't tell where a run goes on from one file's code to another's. */
+/* Edges do not tell where a run continues from the code of one file to that of another. */
 static bool is_entered(const struct rec_output *out, const struct rec_space *space)
 {
 	const struct rec_mapping *m;

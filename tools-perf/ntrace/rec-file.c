@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which file here is the one that was recorded. Its build-id tells: trace read against another
- * program gives nonsense for a while before it gives losses. Looked for in this order: --symfs,
- * perf's build-id cache, debuginfod's cache, its own path.
+ * Find the files that were recorded, by their build-ids. With another file, the decoder would
+ * produce wrong control flow for a while before it reports losses. Search order: --symfs, perf's
+ * build-id cache, debuginfod's cache, the file's own path.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 /* --------------------------------------------------------------- the ELF - */
 
-/* The build-id among notes: its size, 0 without one */
+/* Find the build-id among notes. Returns its size, or 0. */
 static size_t find_build_id(Elf_Data *data, uint8_t *id, size_t room)
 {
 	size_t at = 0, name, desc;
@@ -35,7 +35,7 @@ static size_t find_build_id(Elf_Data *data, uint8_t *id, size_t room)
 	return 0;
 }
 
-/* Code that a JIT made: perf inject writes files that are loaded without their notes. */
+/* Code of a JIT: perf inject writes ELF files whose PT_LOAD segments do not cover the notes. */
 static size_t read_section_id(Elf *elf, uint8_t *id, size_t room)
 {
 	Elf_Scn *section = NULL;
@@ -87,7 +87,7 @@ static void read_segments(struct rec_file *f, Elf *elf)
 			};
 }
 
-/* perf may fill up those that are short */
+/* perf may pad short build-ids with zeros */
 static bool same_id(const struct nt_perfdata_build_id *a, const uint8_t *id, size_t size)
 {
 	static const uint8_t zero[NT_PERFDATA_BUILD_ID_MAX];
@@ -105,9 +105,9 @@ static void set_id(struct nt_perfdata_build_id *to, const uint8_t *id, size_t si
 	to->size = (uint8_t)size;
 }
 
-enum found { FOUND, NOT_THERE, ANOTHER };	/* the last: it has another build-id */
+enum found { FOUND, NOT_THERE, ANOTHER };	/* ANOTHER: its build-id differs */
 
-/* Takes the file if it is the one. `given': for that one, so that it may be without a build-id. */
+/* Use the file if its build-id matches. With `given', a file without a build-id also matches. */
 static enum found take(struct rec_file *f, const char *path, bool given)
 {
 	uint8_t id[64];
@@ -117,7 +117,7 @@ static enum found take(struct rec_file *f, const char *path, bool given)
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* it may well be there: without it trace would be lost that is not */
+	/* the file may exist; treating it as missing would report losses of trace that is intact */
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO ||
 		       errno == ESTALE))
 		die("%s: %s", path, strerror(errno));
@@ -152,7 +152,7 @@ static void hex_id(const struct nt_perfdata_build_id *id, char *hex)
 {
 	size_t i, size = id->size;
 
-	/* an id of 16 bytes that was filled up to 20 has a name of 32 digits */
+	/* perf pads an id of 16 bytes to 20; the file's name has 32 digits */
 	while (size > 16 && !id->data[size - 1])
 		size--;
 	for (i = 0; i < size; i++)
@@ -203,7 +203,7 @@ static enum found in_symfs(const struct rec *rec, struct rec_file *f)
 	return take(f, path, false);
 }
 
-/* Without a build-id its name has to tell. */
+/* Without a build-id in the file, its name has to match. */
 static enum found in_program(const struct rec *rec, struct rec_file *f)
 {
 	const char *program = rec->options->program, *slash = strrchr(f->name, '/');
@@ -243,7 +243,7 @@ static void open_file(const struct rec *rec, struct rec_file *f)
 
 /* --------------------------------------------------------------- public -- */
 
-/* The header has build-ids of files that were hit, for records that have none. */
+/* For records without a build-id, the header has the build-ids of files that were hit. */
 static void find_id(struct rec *rec, struct rec_file *f)
 {
 	struct nt_perfdata_file_id id;
@@ -281,7 +281,7 @@ struct rec_file *rec_file_get(struct rec *rec, const char *name,
 	return f;
 }
 
-/* The vDSO is in no file: what the kernel of the recording put there is in perf.data. */
+/* The vDSO is not a file. perf.data contains a copy of the recorded kernel's vDSO. */
 static int read_vdso(const struct rec *rec, uint64_t offset, void *buf, size_t len)
 {
 	if (offset >= rec->info.vdso_size)

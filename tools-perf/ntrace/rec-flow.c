@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What nt-session-flow.c says of the control flow -> branches, instructions, losses */
+/* Turn the control flow of nt-session-flow.c into branches, instructions and losses */
 #include <inttypes.h>
 
 #include "rec.h"
@@ -55,7 +55,7 @@ int rec_flow_loss(struct nt_session_queue *s, enum nt_session_loss code, uint64_
 		.tid = s->tid, .text = text,
 	};
 
-	/* Whose or when it was may be unknown: then it may be what is wanted. */
+	/* If the task or the time is not known, assume that the loss is wanted. */
 	if (s->tid < 0 ? !rec_cpu_is_wanted(q->rec->options, s->cpu) : !rec_flow_is_chosen(q))
 		return 0;
 	if (!rec_time_is_wanted(q->rec, s->time ? s->time : s->window ? s->window->time : 0))
@@ -91,7 +91,7 @@ static void put_insns(struct rec_queue *q, uint32_t insns)
 	}
 }
 
-/* So many instructions have retired from q->s.pc on, one behind the other. */
+/* So many consecutive instructions have retired from q->s.pc on. */
 int rec_flow_range(struct nt_session_queue *s, uint32_t insns)
 {
 	struct rec_queue *q = rec_queue_of(s);
@@ -111,7 +111,7 @@ int rec_flow_range(struct nt_session_queue *s, uint32_t insns)
 
 /* -------------------------------------------------------------- branches - */
 
-/* Code at an address of user space, else NULL */
+/* Code at a user space address, else NULL */
 static struct nt_code *user_code(struct rec_queue *q, uint64_t addr)
 {
 	return rec_is_kernel(q->rec, addr) ? NULL : rec_queue_code(q, addr);
@@ -146,7 +146,7 @@ int rec_flow_branch(struct nt_session_queue *s, const struct nt_event *ev)
 	return 0;
 }
 
-/* A task that goes on here did not pause where it stopped, and that was before. */
+/* The task continues on this queue, so an earlier stop on another queue was not a pause. */
 static void stop_elsewhere(struct rec_queue *q)
 {
 	unsigned int i;
@@ -182,7 +182,7 @@ int rec_flow_pause(struct nt_session_queue *s)
 	return 0;
 }
 
-/* Branches were counted up to here. */
+/* The branches up to here were counted. */
 int rec_flow_other(struct nt_session_queue *s, const struct nt_event *ev)
 {
 	struct rec_queue *q = rec_queue_of(s);

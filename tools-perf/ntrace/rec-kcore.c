@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's text as it ran: perf record --kcore copies it when recording starts, and again when
- * it ends. Where the two differ the kernel was patched meanwhile, and neither alone is the truth:
- * see nt-session-replay.c.
+ * The kernel's text as it ran. perf record --kcore copies it when recording starts and again when
+ * it ends. Where the copies differ, the kernel was patched meanwhile, and neither copy alone is
+ * right: see nt-session-replay.c.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -16,7 +16,7 @@
 
 #define CHUNK		((size_t)64 << 10)
 
-/* Of RV32 it is an ELF32, as the copy of perf record is of either. */
+/* The file is an ELF32 or an ELF64: perf record's copy is an ELF32 on RV32. */
 static bool read_segments(struct rec_kcore *k)
 {
 	size_t nr = 0, i;
@@ -105,7 +105,10 @@ static void compare_copies(struct rec *rec)
 	free(buf);
 }
 
-/* Without a copy the kernel's own file does, if that is the program: but for what it patches. */
+/*
+ * Without a copy, use the kernel's own file if it was given as the program. The file does not have
+ * the code that the kernel patches.
+ */
 void rec_kcore_open(struct rec *rec)
 {
 	const char *program = rec->options->program;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Branches and losses of a recording in the words of perf script's lines: for who reads either
+ * Branches and losses of a recording as lines of perf script, for code that handles both
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static unsigned int kind_of(unsigned int flags)
 
 unsigned int rec_line_flags(unsigned int flags)
 {
-	/* Where trace ends no trap is seen, only what would make one. */
+	/* At the end of trace no trap is visible, only the instruction that would cause it. */
 	if (flags & NT_SESSION_END)
 		return PERF_END | (kind_of(flags) & ~PERF_TRAP);
 	return kind_of(flags) | (flags & NT_SESSION_BEGIN ? PERF_BEGIN : 0);

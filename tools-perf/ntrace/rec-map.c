@@ -46,7 +46,7 @@ void rec_map_set(struct rec_map *map, int64_t key, void *value)
 	*e = (struct rec_entry){ key, value };
 }
 
-/* What is behind moves up, so that a search that passes here still finds it. */
+/* Move up the entries that follow, so that a search does not end at the freed entry. */
 static void close_up(struct rec_map *map, size_t at)
 {
 	struct rec_entry *e = map->entry;

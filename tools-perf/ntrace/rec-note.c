@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The other events of a recording, in the order of time. There may be more of them than fit in
- * memory: each process that ran has some, and each switch of tasks. So the file is read twice. At
- * first only the least time in each block of events is kept. Then, while trace is decoded, events
- * are read again, block by block, and wait in a heap until the blocks behind have no earlier one.
- * perf record writes what one CPU's buffer has behind what another's has, so that none waits for
- * long.
+ * The other events of a recording, in the order of time. They may not fit into memory: each process
+ * has some, and so has each task switch. Therefore, the file is read twice. The first pass only
+ * keeps the least time in each block of events. While trace is decoded, the events are read again,
+ * block by block, and wait in a heap until no later block has an earlier event. perf record writes
+ * the buffers of CPUs one after the other, so no event waits for long.
  *
- * Events without a time come first. What perf makes up for tasks that were there before is such;
- * if that is written behind other events (--tail-synthesize), it is kept.
+ * Events without a time come first. perf synthesizes such events for tasks that existed before. If
+ * they follow other events in the file (--tail-synthesize), they are kept in memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static uint64_t time_of(const struct nt_perfdata_record *r)
 	return r->has & NT_PERFDATA_HAS_TIME ? r->time : 0;
 }
 
-/* The note, and behind it what it points to */
+/* A note, with room behind it for the data that it points to */
 static struct rec_note *note_new(const struct nt_perfdata_record *r, size_t behind)
 {
 	struct rec_note *n = malloc(sizeof(*n) + behind);
@@ -218,8 +217,8 @@ static void forget_all(struct rec_notes *s)
 }
 
 /*
- * By a reader of its own: of pipe mode, the first one would forget what records told of events and
- * files.
+ * Use a second reader: in pipe mode, the first one would lose the information about events and
+ * files from earlier records.
  */
 static void open_again(struct rec *rec)
 {
@@ -248,7 +247,7 @@ void rec_notes_begin(struct rec *rec)
 	s->nr_read = s->nr_queued = 0;
 }
 
-/* All without a time that are before it in the file have been read. */
+/* All events without a time that precede this one in the file have been read. */
 static void push_late(struct rec_notes *s)
 {
 	size_t i;
@@ -270,7 +269,7 @@ static void take_record(struct rec_notes *s, const struct nt_perfdata_record *r)
 	s->nr_read++;
 }
 
-/* What is wrong with the file was told when it was opened. */
+/* Damage of the file was reported when it was opened. */
 static void read_block(struct rec_notes *s)
 {
 	const size_t end = s->nr_read + BLOCK;

@@ -49,7 +49,7 @@ static void add_cpus(struct rec_options *o, unsigned int first, unsigned int las
 		o->cpu[first++] = true;
 }
 
-/* A number, behind which *p goes; more than CPU_MAX if there is none */
+/* Parse a number, and move *p behind it. Returns more than CPU_MAX if there is none. */
 static unsigned long parse_cpu(const char **p)
 {
 	unsigned long cpu;
@@ -77,7 +77,7 @@ static void parse_cpus(struct rec_options *o, const char *list)
 	} while (*p++ == ',');
 }
 
-/* Seconds, with at most nine digits behind a dot: *p goes behind them. */
+/* Parse seconds, with at most nine decimal places, and move *p behind them. */
 static bool parse_time(const char **p, uint64_t *ns)
 {
 	uint64_t unit = 100000000;
@@ -97,7 +97,7 @@ static bool parse_time(const char **p, uint64_t *ns)
 	return true;
 }
 
-/* FROM,TO: *p goes behind it. Either may be missing. */
+/* Parse FROM,TO, and move *p behind it. Either may be missing. */
 static bool parse_interval(const char **p, struct nt_session_interval *in)
 {
 	bool from = parse_time(p, &in->from), to;
@@ -112,7 +112,7 @@ static bool parse_interval(const char **p, struct nt_session_interval *in)
 	return (from || to) && in->from <= in->to;
 }
 
-/* A per cent figure, with at most six digits behind a dot: *p goes behind its sign. */
+/* Parse a percentage, with at most six decimal places, and move *p behind the sign. */
 static bool parse_percent(const char **p, uint64_t *part)
 {
 	uint64_t unit = REC_PARTS / 1000;
@@ -132,7 +132,7 @@ static bool parse_percent(const char **p, uint64_t *part)
 	return *end == '%' && *part <= REC_PARTS;
 }
 
-/* A%-B%, A%/N (the Nth of such parts) or A%: *p goes behind it. */
+/* Parse A%-B%, A%/N (the Nth of such parts) or A%, and move *p behind it. */
 static bool parse_part(const char **p, struct nt_session_interval *in)
 {
 	unsigned long long nth;
@@ -160,7 +160,7 @@ static bool parse_part(const char **p, struct nt_session_interval *in)
 	return true;
 }
 
-/* As perf takes it. Of a recording without samples perf itself takes no percentages. */
+/* The syntax is that of perf. perf itself rejects percentages if a recording has no samples. */
 static void parse_times(struct rec_options *o, const char *text)
 {
 	bool parts = strchr(text, '%'), ok;
@@ -257,8 +257,8 @@ static void free_list(struct rec_list *list)
 }
 
 /*
- * Half is for decoded code, which may be forgotten. What else is known of a recording, its tasks,
- * mappings and counts, has no limit of its own: the kernel refuses more, and then the command ends.
+ * Half of the memory is for decoded code, which can be freed. Tasks, mappings and counts have no
+ * limit of their own. The kernel refuses to allocate more, and then the command ends.
  */
 static void parse_memory(struct rec_options *o, const char *text)
 {

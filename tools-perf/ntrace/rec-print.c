@@ -32,17 +32,20 @@ static void put_message(const struct nt_params *params, uint64_t offset, const s
 		printf("0x%08" PRIx64 " - %s\n", offset, text);
 }
 
-/* What is done with a message of so many bytes; or negative: msg->skip bytes are none */
+/*
+ * Called for each message of len bytes, or, with a negative len, for msg->skip bytes that are no
+ * message
+ */
 typedef void (*message_fn)(void *ctx, const struct nt_params *params, uint64_t offset,
 			   const struct nt_msg *msg, int len);
 
-/* Of a message that ends in the next window */
+/* The start of a message that ends in the next window */
 struct rest {
 	uint8_t *data;
 	size_t len;
 };
 
-/* Returns where the last message begins if its end is in the next window. */
+/* Returns the offset of the last message if it ends in the next window. */
 static size_t walk(const struct nt_params *params, uint64_t offset, const uint8_t *data, size_t at,
 		   size_t len, bool more, message_fn fn, void *ctx)
 {
@@ -63,7 +66,7 @@ static size_t walk(const struct nt_params *params, uint64_t offset, const uint8_
 	return at;
 }
 
-/* Print what a dump passes over at the begin of a window. */
+/* Report the bytes that a dump skips at the start of a window. */
 static void put_passed(const struct nt_session_window *w, size_t n)
 {
 	const char *text = nt_session_window_passed_text(w);
@@ -72,7 +75,7 @@ static void put_passed(const struct nt_session_window *w, size_t n)
 		printf("# 0x%08" PRIx64 ": %s, %zu bytes\n", w->offset, text, n);
 }
 
-/* Window number k of a buffer. Returns how many bytes of it there are. */
+/* Walk window k of a buffer. Returns how many bytes it has. */
 static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k, struct rest *rest,
 			  message_fn fn, void *ctx)
 {
@@ -110,8 +113,8 @@ static size_t walk_window(struct rec *rec, struct nt_session_buffer *b, size_t k
 }
 
 /*
- * An AUX record of a CPU's buffer names the task that ran when the buffer was read. Its bytes are
- * the trace of all tasks that ran before, too.
+ * An AUX record of a CPU's buffer names the task that ran when the buffer was read. But its bytes
+ * also contain the trace of all tasks that ran before.
  */
 static bool is_of_nobody(const struct rec *rec, const struct nt_session_buffer *b)
 {
@@ -140,7 +143,7 @@ static bool window_is_wanted(const struct rec *rec, const struct nt_session_buff
 	       rec_list_has_id(&o->tids, w->tid) && rec_list_has_id(&o->pids, w->pid);
 }
 
-/* What is printed without decoding is without names, too. */
+/* Without decoding, the names of tasks are not known. */
 static void refuse_names(const struct rec_options *o)
 {
 	if (o->comms.nr)
@@ -238,7 +241,7 @@ struct counts {
 	struct stat_messages messages;
 	struct stat_totals totals;
 	uint64_t windows, size;
-	bool wanted, echo;	/* the window */
+	bool wanted, echo;	/* properties of the current window */
 };
 
 static void count_message(void *ctx, const struct nt_params *params, uint64_t offset,
@@ -247,7 +250,7 @@ static void count_message(void *ctx, const struct nt_params *params, uint64_t of
 	struct counts *c = ctx;
 
 	(void)offset;
-	/* another CPU's, which counts it */
+	/* the message belongs to another CPU, which counts it */
 	if (!c->wanted || (len > 0 && params->src >= 0 && msg->fields & NT_F_SRC &&
 			   msg->src != params->src))
 		return;
@@ -265,7 +268,7 @@ static void count_branch(void *ctx, const struct rec_sample *s)
 	c->totals.branches += s->type != NT_TYPE_NONE;
 }
 
-/* Of a shared sink's stream, which each CPU has, a byte counts where it was found. */
+/* Each CPU has the stream of a shared sink. Count a byte only where it was found. */
 static void count_windows(struct rec *rec, struct counts *c)
 {
 	struct rest rest = { .len = 0 };
@@ -280,7 +283,7 @@ static void count_windows(struct rec *rec, struct counts *c)
 
 			c->wanted = window_is_wanted(rec, b, w);
 			c->echo = w->echo;
-			/* a message may begin in one that is not wanted */
+			/* a message may begin in a window that is not wanted */
 			if (!w->hw_id || !w->size || !(c->wanted || w->shared))
 				continue;
 			len = walk_window(rec, b, k, &rest, count_message, c);
@@ -312,7 +315,7 @@ int rec_stat(const char *path, const struct rec_options *o)
 		printf("# without messages and bytes of CPUs' buffers, which are of all who ran there\n");
 	else
 		stat_print_messages(&c.messages, "windows", c.size);
-	/* bytes are of whole windows */
+	/* bytes are counted for whole windows only */
 	stat_print_totals(&c.totals, o->nr_times ? 0 : c.size);
 	status = rec_status(&rec);
 	rec_free(&rec);
@@ -326,7 +329,7 @@ struct print {
 	int cpu, pid, tid;	/* of the last mark */
 };
 
-/* Whose what follows is */
+/* Print the task that the following lines belong to, if it has changed. */
 static void put_owner(struct print *p, const struct rec_sample *s)
 {
 	if (!p->marks || (p->cpu == s->cpu && p->pid == s->pid && p->tid == s->tid))
@@ -350,7 +353,7 @@ static void put_insn(void *ctx, const struct rec_sample *s)
 	out_char('\n');
 }
 
-/* Where trace begins or ends: no transfer */
+/* Print where trace begins or ends. This is not a transfer. */
 static void put_edge(const struct print *p, const struct rec_sample *s)
 {
 	if (!p->marks)
@@ -375,7 +378,7 @@ static void put_branch(void *ctx, const struct rec_sample *s)
 	out_char('\n');
 }
 
-/* With addresses: what no instruction tells */
+/* For output of addresses: print transfers that are not evident from the instructions. */
 static void put_mark(void *ctx, const struct rec_sample *s)
 {
 	const struct print *p = ctx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which program was recorded: for a profile of it, unless the user says of which
+ * Find the program that was recorded, to make a profile of it if the user did not name one
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "rec.h"
 
 struct started {
-	struct nt_perfdata_mmap *mmap;	/* what each exec mapped first */
+	struct nt_perfdata_mmap *mmap;	/* the first mapping after each exec */
 	size_t nr;
-	struct rec_map waiting;		/* processes that have not mapped it yet */
+	struct rec_map waiting;		/* processes with an exec, but no mapping yet */
 };
 
-/* The same file may be started again and again; a build-id tells another build of it. */
+/* Ignore a file that was already started. A different build-id means another build of it. */
 static void add(struct started *s, const struct nt_perfdata_mmap *mmap)
 {
 	struct nt_perfdata_mmap *kept;

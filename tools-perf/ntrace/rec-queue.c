@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A recording as the host of a session's queues (ntrace-session/nt-session-queue.c): which task and
- * which code a queue is at. What becomes of its control flow is in rec-flow.c.
+ * Host callbacks of a session's queues (ntrace-session/nt-session-queue.c) for a recording: the
+ * current task and code of a queue. rec-flow.c handles the control flow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +24,13 @@ void rec_queue_set_tid(struct rec_queue *q, int tid)
 	q->seen = 0;
 }
 
-/* As late as can be: a window is entered before all that comes before its time is known. */
+/*
+ * Look the task up as late as possible: when a window is opened, not all earlier records have been
+ * processed yet.
+ */
 static void look_up_task(struct rec_queue *q)
 {
-	/* Only other events change what is known. */
+	/* Only other events can change the result. */
 	if (q->seen == q->rec->notes_done)
 		return;
 	q->seen = q->rec->notes_done;
@@ -75,7 +78,7 @@ static void use_code(struct nt_session_queue *s)
 	struct rec_queue *q = rec_queue_of(s);
 
 	look_up_task(q);
-	/* What a guest runs is in none of the files. */
+	/* The code of a guest is in none of the files. */
 	if (s->guest)
 		nt_flow_set_code(s->flow, NULL, NULL);
 	else
@@ -199,8 +202,8 @@ void rec_queue_flush(struct rec_queue *q, uint64_t before)
 }
 
 /*
- * Trace without times is decoded when the record comes that tells of its window, and is from any time
- * since the window before. Times of messages and of records may differ a little.
+ * Trace without times is decoded when the record of its window arrives. It may be from any time
+ * since the window before. Times of messages and of records may differ slightly.
  */
 uint64_t rec_queue_done(struct rec_queue *q)
 {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decoding in the order of time: before each other event of the recording, trace is decoded up to
- * its time, so that code is read through the mappings that there were when it ran.
+ * Decode in the order of time. Before each other event of the recording, trace is decoded up to the
+ * event's time. So code is read through the mappings that existed when it ran.
  */
 #include <stdlib.h>
 
 #include "rec.h"
 
-/* Of the queues that have an event not later than limit, the first; NULL: none has */
+/*
+ * Find the queue with the earliest event, among those that are ready. *next: the time of the next
+ * queue. NULL: no queue is ready
+ */
 static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_t *next)
 {
 	struct rec_queue *first = NULL;
@@ -44,7 +47,7 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 	return false;
 }
 
-/* Always the queue whose turn it is */
+/* Decode all queues up to the limit, the queue with the earliest event first. */
 static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 {
 	struct rec_queue *q;
@@ -64,7 +67,7 @@ static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 
 /* ------------------------------------------------------ the other events - */
 
-/* Once is enough: the terms of an event do not change. */
+/* One warning is enough: the terms of an event do not change. */
 static void warn_of_switch(struct rec *rec, struct rec_queue *q, int tid)
 {
 	if (rec->told_blind || q->s.tid <= 0 || tid <= 0 || q->s.tid == tid ||
@@ -75,7 +78,7 @@ static void warn_of_switch(struct rec *rec, struct rec_queue *q, int tid)
 	rec->told_blind = true;
 }
 
-/* Who runs on a CPU, where the trace does not say it */
+/* Set the running task of a CPU if the trace does not report it. */
 static void on_switch(struct rec *rec, int cpu, int tid)
 {
 	unsigned int i;
@@ -90,7 +93,7 @@ static void on_switch(struct rec *rec, int cpu, int tid)
 	}
 }
 
-/* A task that leaves the CPU does not pause there, whatever comes next. */
+/* A task that leaves the CPU does not pause there, so deliver stops that are held back. */
 static void flush_cpu(struct rec *rec, int cpu)
 {
 	unsigned int i;
@@ -100,7 +103,10 @@ static void flush_cpu(struct rec *rec, int cpu)
 			rec_queue_flush(rec->queue[i], UINT64_MAX);
 }
 
-/* What runs there has its leader's number now, if it was another thread. A stop before has not. */
+/*
+ * If the task executing on the CPU was not the leader, it now has the leader's tid. Earlier stops
+ * belong to the old tid.
+ */
 static void rename_owner(struct rec *rec, int cpu)
 {
 	unsigned int i;
@@ -116,7 +122,7 @@ static void rename_owner(struct rec *rec, int cpu)
 	}
 }
 
-/* A stop that is held back is of the task that had the number before. */
+/* A stop that is held back belongs to the task that had the tid before. */
 static void flush_task(struct rec *rec, int tid)
 {
 	unsigned int i;
@@ -126,7 +132,7 @@ static void flush_task(struct rec *rec, int tid)
 			rec_queue_flush(rec->queue[i], UINT64_MAX);
 }
 
-/* Who executes a program does not pause where it stopped in user space: it was another program. */
+/* An exec replaces the program, so an earlier stop in user space was not a pause. */
 static void on_exec(struct rec *rec, int tid)
 {
 	unsigned int i;
@@ -136,7 +142,7 @@ static void on_exec(struct rec *rec, int tid)
 
 		if (!q || q->s.tid != tid)
 			continue;
-		/* the first one has no trace before it */
+		/* the first program has no trace before it */
 		if ((rec->images || rec->forked) && !rec->told_exec &&
 		    nt_session_queue_is_untimed(&q->s)) {
 			warn("%s: task %d executed a program in trace without times: what it ran before may be "
@@ -190,7 +196,7 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	}
 }
 
-/* Of what is wanted nothing is to come any more, not even a stop that may be a pause. */
+/* Is nothing that is wanted left to decode, not even a stop that may be a pause? */
 static bool is_behind(const struct rec *rec, uint64_t time)
 {
 	uint64_t before = time > NT_SESSION_PAUSE_NS ? time - NT_SESSION_PAUSE_NS : 0;

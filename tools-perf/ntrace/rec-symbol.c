@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of addresses in a recording: of files from their own symbol tables, of the kernel from the
- * kallsyms that perf record --kcore copied.
+ * Symbols of addresses in a recording. Those of files come from their own symbol tables, those of
+ * the kernel from the kallsyms that perf record --kcore copied.
  */
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tasks, and what processes have mapped, as the records tell up to now. Of a task that has ended all
- * is freed, when no trace from before its end is to come any more.
+ * Tasks and the mappings of processes, as reported by the records so far. An ended task is freed
+ * when no more trace from before its end can follow.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #define PROT_EXEC_BIT	4
 
 /*
- * So many tasks end before the next search for those that can be freed. A search looks at every queue,
- * and delivers the counts of edges.
+ * Search for tasks that can be freed after so many have ended. A search looks at every queue, and
+ * delivers the counts of edges.
  */
 #define ENDED	64
 
@@ -65,13 +65,13 @@ struct rec_space *rec_space_get(struct rec *rec, int pid)
 
 struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task)
 {
-	/* kernel threads have no number of their own but this, and nothing mapped */
+	/* idle tasks share tid 0, and have no mappings */
 	if (!task || task->tid <= 0)
 		return NULL;
 	return rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid);
 }
 
-/* Which process a task is of becomes known. */
+/* Assign a task to its process. */
 static void set_process(struct rec *rec, struct rec_task *task, int pid)
 {
 	struct rec_space *before;
@@ -109,7 +109,7 @@ const struct rec_mapping *rec_space_find(const struct rec_space *space, uint64_t
 	return i < space->nr_maps && space->map[i].start <= addr ? &space->map[i] : NULL;
 }
 
-/* In place of mapping number `at' and `gone' - 1 behind it, these */
+/* Replace `gone' mappings, from index `at' on. */
 static void replace(struct rec_space *space, size_t at, size_t gone,
 		    const struct rec_mapping *with, size_t nr)
 {
@@ -126,7 +126,7 @@ static void replace(struct rec_space *space, size_t at, size_t gone,
 	space->changed = true;
 }
 
-/* What was mapped there is no more; of what it reaches beyond, the rest stays. */
+/* Remove the parts of older mappings that the new one covers. */
 static void add_mapping(struct rec_space *space, const struct rec_mapping *m)
 {
 	size_t first = find(space, m->start), last = first, nr = 0;
@@ -166,7 +166,7 @@ void rec_task_mmap(struct rec *rec, const struct nt_perfdata_mmap *m, bool kerne
 	rec_code_changed(space, map.start, map.end);
 }
 
-/* A new process has the number of one that is gone, and what its parent has mapped. */
+/* A new process may have the pid of an old one. It starts with the mappings of its parent. */
 static void copy_space(struct rec *rec, int pid, int ppid)
 {
 	struct rec_space *space = rec_space_get(rec, pid), *parent = rec_space_get(rec, ppid);
@@ -179,7 +179,7 @@ static void copy_space(struct rec *rec, int pid, int ppid)
 		replace(space, 0, 0, parent->map, parent->nr_maps);
 }
 
-/* Another task has the number of one that has ended. */
+/* A new task has the tid of one that has ended. */
 static void reuse_number(struct rec *rec, struct rec_task *task)
 {
 	task->ended = false;
@@ -196,7 +196,7 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 	set_process(rec, task, pid);
 	task->syscall_ip = 0;
 	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
-	/* the parent may be known by number alone */
+	/* only the parent's tid may be known */
 	if (*parent->comm == ':')
 		snprintf(task->comm, sizeof(task->comm), ":%d", tid);
 	else
@@ -211,10 +211,13 @@ void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exe
 
 	set_process(rec, task, pid);
 	snprintf(task->comm, sizeof(task->comm), "%s", name);
-	/* What was mapped stays until something else is there: where trace ended is still asked for. */
+	/*
+	 * Keep the mappings until they are replaced, because the place where trace ended is still
+	 * looked up.
+	 */
 	if (!exec)
 		return;
-	/* The leader's EXIT was before, if another thread takes its place. */
+	/* If another thread takes the leader's place, the leader's EXIT came before. */
 	task->ended = false;
 	task->image = ++rec->images;
 	rec_code_changed(rec_space_get(rec, pid), 0, 0);
@@ -229,7 +232,7 @@ static void free_space(struct rec_space *space)
 	free(space);
 }
 
-/* All trace before that time has been decoded. */
+/* All trace before the returned time has been decoded. */
 static uint64_t done(const struct rec *rec)
 {
 	uint64_t time = rec->trace.reached > NT_SESSION_PAUSE_NS ? rec->trace.reached - NT_SESSION_PAUSE_NS : 0;
@@ -241,7 +244,7 @@ static uint64_t done(const struct rec *rec)
 	return time;
 }
 
-/* Behind its end a task is still in the kernel, until another one runs. */
+/* After its EXIT, a task is still in the kernel until another one runs. */
 static bool is_running(const struct rec *rec, const struct rec_task *task)
 {
 	const struct rec_space *space = rec_map_find(&rec->spaces, task->pid);
@@ -281,7 +284,7 @@ static void free_ended(struct rec *rec)
 		const struct rec_ended *e = &rec->ended[i];
 		struct rec_task *task = rec_map_find(&rec->tasks, e->tid);
 
-		/* another may have the number now */
+		/* a new task may have the tid */
 		if (!task || !task->ended || task->end != e->time)
 			continue;
 		if (e->time < time && !is_running(rec, task))
@@ -307,7 +310,7 @@ void rec_task_exit(struct rec *rec, int pid, int tid, uint64_t time)
 	task->ended = true;
 	task->end = time;
 	ended[rec->nr_ended++] = (struct rec_ended){ tid, time };
-	/* each is looked at a few times, however many have to stay */
+	/* amortized: each entry is examined a few times only, however many have to stay */
 	if (rec->nr_ended >= ENDED + 2 * rec->ended_left)
 		free_ended(rec);
 }

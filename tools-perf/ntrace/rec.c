@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opening a recording: what was recorded, and which bytes of the file are a window of which
- * buffer. An AUX record comes only when its trace is past, so all records are looked at before anything
- * is decoded.
+ * Open a recording: find out what was recorded, and assign the bytes of the file to windows of
+ * buffers. An AUX record follows its trace, so all records are read before anything is decoded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +20,7 @@ bool rec_is_data(const char *path)
 
 	if (!strcmp(path, "-"))
 		return false;
-	/* before the options: what they may be depends on what the file is */
+	/* check this before the options, because the valid options depend on the kind of file */
 	if (stat(path, &st))
 		die("%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -41,7 +40,7 @@ bool rec_is_data(const char *path)
 
 /* ------------------------------------------------------------- windows -- */
 
-/* Of the session: a negative errno */
+/* Handle an error of the session: a negative errno */
 static void check(const struct rec *rec, int err, uint32_t idx)
 {
 	if (err && idx >= NT_SESSION_BUFFERS_MAX)
@@ -79,14 +78,14 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 
 	if (r->file)
 		die("%s: its trace is in several files (--threads), which is not decoded", rec->path);
-	/* of one that has lost all its bytes nothing is left, not even a mark */
+	/* a fragment that has lost all its bytes is dropped */
 	if (!r->auxtrace.size || r->auxtrace.there)
 		check(rec, nt_session_add_piece(&rec->trace, r->auxtrace.idx, r->auxtrace.cpu,
 						r->auxtrace.tid, &piece, r->auxtrace.reference),
 		      r->auxtrace.idx);
 }
 
-/* Which buffer a record of an event is about: perf numbered them by event ID. */
+/* The buffer that a record belongs to. perf numbers buffers by event ID. */
 static struct nt_perfdata_id id_of(const struct rec *rec, const struct nt_perfdata_record *r)
 {
 	struct nt_perfdata_id id;
@@ -122,7 +121,7 @@ static void add_window(struct rec *rec, const struct nt_perfdata_record *r)
 	check(rec, nt_session_add_window(&rec->trace, id.idx, &window), id.idx);
 }
 
-/* A window and its bytes in one */
+/* A sample contains both a window and its bytes. */
 static void add_sample(struct rec *rec, const struct nt_perfdata_record *r)
 {
 	struct nt_session_window window = window_of(r);
@@ -224,7 +223,7 @@ static void take_record(struct rec *rec, const struct nt_perfdata_record *r)
 		rec_note_see(rec, r);
 }
 
-/* A damaged file is decoded up to the damage. */
+/* Decode a damaged file up to the damage. */
 static void read_records(struct rec *rec)
 {
 	struct nt_perfdata_record r;
@@ -247,7 +246,7 @@ static void read_records(struct rec *rec)
 	progress_end();
 }
 
-/* When the recording began, and when its last trace ended */
+/* The time of the first event or window, and that of the last window */
 static void find_times(const struct rec *rec, uint64_t *first, uint64_t *last)
 {
 	unsigned int i;
@@ -295,8 +294,8 @@ static void choose_times(struct rec *rec)
 }
 
 /*
- * Some kernels report the same loss in both records. A lost sample may have contained trace. Without
- * the other events it is not known which task ran, or which files were mapped.
+ * Some kernels report the same loss in both records. A lost sample may have contained trace. If
+ * other events were lost, the running task and the mapped files are uncertain.
  */
 static void tell_lost(struct rec *rec)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace decode --output=ctr: the control transfer records that a hart's buffer would
- * hold where the trace ends
+ * ntrace decode --output=ctr: the control transfer records that a hart's buffer would contain at
+ * the end of the trace
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void __attribute__((noreturn)) no_field(const struct records *r, const ch
 	die("--%s: no field `%s'; ntrace(1) lists them", option, name ? name : "");
 }
 
-/* "u,ste" or a number, in the bits of the layout chosen */
+/* Parse "u,ste" or a number, according to the chosen layout */
 static uint64_t parse_ctl(const struct records *r, const char *text, const char *option)
 {
 	uint64_t value;
@@ -93,7 +93,7 @@ static uint64_t parse_ctl(const struct records *r, const char *text, const char 
 	return value;
 }
 
-/* On RV32 too with registers of 64 bits: software there would reach no filter. */
+/* Registers have 64 bits, also on RV32: software there could not set the filters. */
 static struct nt_ctr *new_buffer(const struct records *r, const struct input *in)
 {
 	uint64_t modes = parse_ctl(r, "u,s,m", "");
