@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace calls: what the calls of each function took, or each call of one function
+ * ntrace calls: the cost of the calls of each function, or of each call of one function
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct command_calls {
 	struct calls_feed feed;
 	enum calls_format format;
 	const char *function;
-	bool found;		/* it was executed */
+	bool found;		/* the function was executed */
 	bool by_insns, by_time;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace collect: a host records for a while, counts, and sends that, within a budget
+ * ntrace collect: a host records for a while, counts edges, and sends the counts, within a budget
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +123,7 @@ char *collect_path(const struct collect *c, const char *name)
 	return path;
 }
 
-/* Recordings are for nobody else's eyes. */
+/* Make the folders private: recordings contain other people's data. */
 static void make_state(const struct collect *c)
 {
 	char *path = collect_path(c, "outbox");
@@ -136,7 +136,7 @@ static void make_state(const struct collect *c)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die("%s: %s", path, strerror(errno));
-	/* open until the command ends, and its processes, which end with it */
+	/* stays open, and locked, until the command and its child processes end */
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		die("%s: another ntrace collect works there", c->state);
 	free(path);
@@ -168,14 +168,17 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Of --kernel it is a folder. */
+/* With --kernel, a recording is a folder. */
 static void remove_recording(const char *path)
 {
 	if (nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
 		die("%s: cannot be removed: %s", path, strerror(errno));
 }
 
-/* Somebody's file: what cannot be counted, or sent, is not ours to remove. */
+/*
+ * The file of --from belongs to the user, so it must not be removed if it cannot be counted or
+ * sent.
+ */
 static void check_from(const struct collect *c)
 {
 	struct stat st;
@@ -187,7 +190,10 @@ static void check_from(const struct collect *c)
 		die("--from: %s is a folder, which is not sent; --send=edges counts it here", c->from);
 }
 
-/* A recording -> what is to be sent; *waits: it is. Returns an exit status. */
+/*
+ * Turn a recording into what is to be sent. *waits: something waits to be sent. Returns an exit
+ * status.
+ */
 static int prepare(struct collect *c, const char *recording, bool *waits)
 {
 	char *edges = collect_path(c, "edges");
@@ -204,7 +210,7 @@ static int prepare(struct collect *c, const char *recording, bool *waits)
 	return *waits || status ? status : EXIT_LOSSES;
 }
 
-/* A file of --from goes when something of it waits to be sent. */
+/* Remove the file of --from once its content waits to be sent. */
 static int take(struct collect *c, const char *recording)
 {
 	bool waits;
@@ -219,7 +225,7 @@ static int take(struct collect *c, const char *recording)
 	return status;
 }
 
-/* A killed command may have left part of a recording: it is removed. */
+/* Make and count a recording. First remove what a killed command may have left. */
 static int record(struct collect *c)
 {
 	char *recording = collect_path(c, "recording"), *old = collect_path(c, "recording.old");

@@ -99,7 +99,7 @@ int cmd_coverage(int argc, char **argv)
 	profile_open(p);
 	if (!p->in.elfs)
 		die("no program given: --elf%s", input_pipe_hint(&p->in));
-	/* before what may take long */
+	/* fail early, before the work that takes long */
 	cover_dwarf_read(&source, p->in.elfs->path);
 	profile_make(p);
 	code = input_code(&p->in);

@@ -11,17 +11,14 @@
 
 struct view;
 
-/*
- * How to print.  Everything but branches is printed by walking the linear code
- * that each event ends.
- */
+/* An output format. For all formats but branches, the instructions before each event are walked. */
 struct output {
 	const char *name;
 	void (*insn)(struct view *v, const struct nt_insn *insn);
 	void (*event)(struct view *v, const struct nt_event *ev, bool seam);
 };
 
-/* A linear run of instructions, without those that are elsewhere */
+/* A linear run of instructions, without instructions that were executed elsewhere */
 struct run {
 	uint64_t first, last;
 	uint64_t insns;
@@ -36,18 +33,20 @@ struct decode {
 	struct rec_options recording;
 	unsigned long losses;
 	struct symbols *symbols;
-	struct run open;	/* run that the pieces printed so far leave open */
-	struct marks_time time;	/* that they wrote last */
+	struct run open;	/* a run that the end of the pieces printed so far leaves open */
+	struct marks_time time;	/* the time printed last */
 };
 
 #define STRETCHES	4096
 #define STRETCH_INSNS	16
-#define PC_LINE		17	/* of --output=pc, at its longest */
+#define PC_LINE		17	/* the longest line of --output=pc */
 
-/* Instructions in a row, as --output=pc prints them: loops come again and again. */
+/*
+ * Cached text of consecutive instructions for --output=pc. Loops execute the same ones many times.
+ */
 struct stretch {
 	uint64_t pc, last;
-	uint32_t insns;		/* 0: none here */
+	uint32_t insns;		/* 0: empty */
 	bool custom;
 	uint16_t len;
 	char text[STRETCH_INSNS * PC_LINE];
@@ -56,24 +55,24 @@ struct stretch {
 #define TRANSFERS	4096
 #define TRANSFER_LINE	64
 
-/* The same of --output=branch */
+/* The same for --output=branch */
 struct transfer {
 	uint64_t from, to;
 	unsigned int type;
-	unsigned int len;	/* 0: none here */
+	unsigned int len;	/* 0: empty */
 	char text[TRANSFER_LINE];
 };
 
-/* Of each thread */
+/* State of each thread */
 struct printer {
 	struct decode *d;
-	struct stretch *stretches;	/* NULL: not for this output ... */
-	struct transfer *transfers;	/* ... either */
+	struct stretch *stretches;	/* NULL: not used by this output format */
+	struct transfer *transfers;	/* NULL: likewise */
 	struct lines *lines;	/* of instructions */
 	struct nt_path *path;
 };
 
-/* Of each piece of the trace */
+/* State of each piece of the trace */
 struct view {
 	struct piece *piece;
 	struct decode *d;
@@ -81,14 +80,14 @@ struct view {
 	struct nt_path *path;
 	struct stretch *stretches;
 	struct transfer *transfers;
-	uint64_t pc;		/* next to be printed */
-	uint64_t last;		/* that was printed last */
-	bool custom;		/* of an encoding that may do anything */
+	uint64_t pc;		/* address to be printed next */
+	uint64_t last;		/* address printed last */
+	bool custom;		/* of a custom instruction, which may do anything */
 	unsigned long losses;
 	struct marks marks;
-	struct run head;	/* that the pieces before may have begun */
-	struct run tail;	/* ... that those behind will end */
-	bool ended;		/* head has */
+	struct run head;	/* may continue a run of the pieces before */
+	struct run tail;	/* may be continued by the pieces behind */
+	bool ended;		/* head is complete */
 };
 
 static const struct output outputs[];
@@ -163,7 +162,7 @@ static void put_branch(struct view *v, uint64_t from, uint64_t to, unsigned int 
 		out_bytes(t->text, t->len);
 		return;
 	}
-	/* twice: a part of the line wants more room than it takes */
+	/* twice the size: out_hex() and out_str() ask for more room than they use */
 	begin = out_room(2 * sizeof(t->text));
 	out_hex(from);
 	out_char(' ');
@@ -178,7 +177,7 @@ static void put_branch(struct view *v, uint64_t from, uint64_t to, unsigned int 
 	memcpy(t->text, text, len);
 }
 
-/* The one that the event is about is printed by branch_event(). */
+/* The instruction of the event itself is printed by branch_event(). */
 static void branch_insn(struct view *v, const struct nt_insn *insn)
 {
 	if (insn->type == NT_TYPE_COND)
@@ -192,7 +191,7 @@ static void branch_event(struct view *v, const struct nt_event *ev, bool seam)
 		put_branch(v, ev->from, ev->to, ev->type);
 }
 
-/* The run of the first piece's end and the second's beginning */
+/* Join the last run of one piece and the first run of the next */
 static struct run join_runs(struct run a, struct run b)
 {
 	if (!a.insns)
@@ -245,7 +244,7 @@ static const struct output outputs[] = {
 	{ "insn", insn_insn, NULL },
 	{ "branch", branch_insn, branch_event },
 	{ "block", no_insn, block_event },
-	{ "ctr", NULL, NULL },	/* by records_decode() */
+	{ "ctr", NULL, NULL },	/* see records_decode() */
 };
 
 static const struct output *find_output(const char *name)
@@ -260,7 +259,7 @@ static const struct output *find_output(const char *name)
 
 /* -------------------------------------------------------------- walking -- */
 
-/* The linear code up to the event, whose own instruction is left to it. */
+/* Walk the instructions up to the event. The event prints its own instruction. */
 static void walk(struct view *v, const struct nt_event *ev)
 {
 	bool branch = ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type);
@@ -281,7 +280,7 @@ static void walk(struct view *v, const struct nt_event *ev)
 		    "mistake of ntrace", v->d->in.file, (unsigned long long)nt_path_pc(v->path));
 }
 
-/* The same, from what was printed before */
+/* The same, from the cache */
 static void walk_again(struct view *v, const struct nt_event *ev)
 {
 	struct stretch *s = &v->stretches[(v->pc / 2 + 31 * ev->insns) % STRETCHES];
@@ -298,7 +297,7 @@ static void walk_again(struct view *v, const struct nt_event *ev)
 		v->custom = s->custom;
 		return;
 	}
-	/* twice: a line wants more room than it takes */
+	/* twice the size: a line asks for more room than it uses */
 	begin = out_room(2 * sizeof(s->text));
 	walk(v, ev);
 	text = out_since(begin, &len);
@@ -315,7 +314,7 @@ static bool walks(const struct decode *d)
 	return d->output->event != branch_event || d->not_taken;
 }
 
-/* Which transfers the output does not tell: MARKS_* */
+/* The transfers that the output format does not show: MARKS_* */
 static unsigned int untold(const struct view *v, const struct nt_event *ev)
 {
 	if (v->d->output->event == branch_event)
@@ -408,7 +407,7 @@ static void free_printer(void *own)
 
 static void decode(struct decode *d)
 {
-	/* a block does not end there */
+	/* sync messages do not end a block */
 	const bool syncs = !d->no_marks && d->output->event != block_event;
 	const struct consumer consumer = {
 		.syncs = syncs ? 1u << NT_SYNC_TRIGGER | 1u << NT_SYNC_TRACE_EVENT : 0,

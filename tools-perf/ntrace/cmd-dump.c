@@ -19,8 +19,8 @@ static void print_message(const struct input *in, size_t at, const struct nt_msg
 }
 
 /*
- * What the bytes at `at` say; returns how many they are.  Counts bad ones.  0: to be seen when
- * more have come.
+ * Print the message or the bad bytes at `at`, and count bad ones. Returns their length, or 0 if
+ * more data are needed to tell.
  */
 static size_t dump_one(const struct input *in, size_t at, unsigned long *bad)
 {

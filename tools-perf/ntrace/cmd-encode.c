@@ -14,47 +14,47 @@
 #define CACHE_SIZE	16384	/* instructions, by address */
 #define OWED_MAX	16	/* contexts between two instructions */
 
-/* An instruction of the list, classified once */
+/* An instruction of the list, classified once and cached */
 struct entry {
 	struct nt_enc_op op;
 	bool valid;
 	bool traps;		/* never retires */
-	bool anywhere;		/* where it goes is not in the instruction */
+	bool anywhere;		/* the target is not in the instruction */
 	uint64_t value;		/* what LUI and AUIPC write, and the offset of JALR */
 };
 
-/* What to make of an address that nothing explains */
+/* How to handle an address that the instruction before does not lead to */
 enum gaps { GAPS_REFUSE, GAPS_TRAP, GAPS_PAUSE };
 
 struct encode {
 	struct input in;
 	struct nt_enc_config config;
-	struct nt_params params;	/* those of the stream */
+	struct nt_params params;	/* of the stream */
 	enum gaps gaps;
 	const char *list, *output;
 	FILE *from;
-	struct nt_enc *enc;	/* from the first instruction on */
+	struct nt_enc *enc;	/* created at the first instruction */
 	struct entry cache[CACHE_SIZE];
 
-	/* of the list */
-	struct entry last;	/* instruction; what comes next is not yet known */
-	uint8_t upper;		/* register that the one before wrote; 0: none, or unknown */
+	/* state of the list */
+	struct entry last;	/* last instruction, whose successor is not yet known */
+	uint8_t upper;		/* register written before `last'; 0: none, or unknown */
 	uint64_t value;		/* its value */
-	bool open;		/* a stretch is */
-	bool empty;		/* there is no last one in it yet */
-	bool exact;		/* a mark tells what comes next: */
+	bool open;		/* a stretch is open */
+	bool empty;		/* it has no instruction yet */
+	bool exact;		/* a mark says what comes next: */
 	uint64_t next;
-	uint8_t reason;		/* SYNC of the stretch that is to begin */
-	struct mark contexts[2];	/* before that: scontext, hcontext */
+	uint8_t reason;		/* SYNC of the next stretch */
+	struct mark contexts[2];	/* before the encoder exists: scontext, hcontext */
 	bool context_known[2];
-	struct mark owed[OWED_MAX];	/* contexts that the encoder does not send */
+	struct mark owed[OWED_MAX];	/* contexts that the command has to send */
 	unsigned int nr_owed;
-	uint64_t line, bytes, size;	/* read so far, in all (0 unknown) */
+	uint64_t line, bytes, size;	/* read so far, and in all (0: unknown) */
 
-	uint64_t unreported;	/* instructions since the last message that counts */
-	uint64_t ticks;		/* of the trace clock: as marks tell, or instructions so far */
-	bool clock;		/* marks tell */
-	bool stamped;		/* the last mark has the time that was passed on */
+	uint64_t unreported;	/* instructions since the last message with a count */
+	uint64_t ticks;		/* of the trace clock: from marks, or instructions so far */
+	bool clock;		/* the list has marks with times */
+	bool stamped;		/* the time of the last mark is known */
 	bool fresh;		/* the last mark was a start */
 };
 
@@ -142,14 +142,14 @@ static void __attribute__((format(printf, 2, 3), noreturn)) bad_line(const struc
 
 #define INSN_MAX	22	/* bytes of the longest instruction whose length is not reserved */
 
-/* What is at pc, up to so many bytes; how many there are */
+/* Read up to INSN_MAX bytes at pc. Returns how many there are. */
 static unsigned int fetch(struct encode *e, uint64_t pc, uint8_t bytes[INSN_MAX])
 {
 	unsigned int got = 0;
 	int some;
 
 	memset(bytes, 0, INSN_MAX);
-	/* the rest may be in another piece */
+	/* the rest may be in another segment */
 	do {
 		some = nt_image_read(e->in.image, 0, pc + got, bytes + got, INSN_MAX - got);
 		got += some > 0 ? some : 0;
@@ -157,7 +157,7 @@ static unsigned int fetch(struct encode *e, uint64_t pc, uint8_t bytes[INSN_MAX]
 	return got;
 }
 
-/* By the first half-word; 0: reserved, for 192 bits and more */
+/* The length according to the first half-word; 0: reserved, for 192 bits and more */
 static unsigned int insn_length(uint64_t insn)
 {
 	unsigned int more = insn >> 12 & 7;
@@ -171,7 +171,7 @@ static unsigned int insn_length(uint64_t insn)
 	return more < 7 ? 10 + 2 * more : 0;
 }
 
-/* cm.jt and cm.jalt find their target in memory */
+/* cm.jt and cm.jalt read their target from the table in memory */
 static bool table_jump(struct encode *e, uint64_t insn, struct nt_enc_op *op)
 {
 	unsigned int i, size = e->in.params.xlen / 8;
@@ -245,7 +245,7 @@ static const struct entry *lookup(struct encode *e, uint64_t pc)
 
 /* -------------------------------------------------------------- the list - */
 
-/* Where execution goes when nothing interferes, branches not being taken */
+/* The next address if nothing interferes and branches are not taken */
 static uint64_t onward(const struct encode *e, const struct entry *entry)
 {
 	const struct nt_enc_op *op = &entry->op;
@@ -261,8 +261,8 @@ static bool explains(const struct encode *e, const struct entry *entry, uint64_t
 }
 
 /*
- * --seqjump (B.10-1): the target follows from the instruction before, so no message has it.
- * A return is reported even behind such an instruction.
+ * --seqjump (B.10-1): the target follows from the instruction before, so no message reports it.
+ * Returns are reported even behind such an instruction.
  */
 static bool is_sequential(const struct encode *e)
 {
@@ -277,7 +277,7 @@ static uint64_t sequential_target(const struct encode *e)
 	return e->in.params.xlen == 32 ? target & UINT32_MAX : target;
 }
 
-/* May `pc` be next? */
+/* Can `pc` be next? */
 static bool follows(const struct encode *e, uint64_t pc)
 {
 	if (e->exact)
@@ -289,7 +289,7 @@ static bool follows(const struct encode *e, uint64_t pc)
 	return e->last.traps ? pc == e->last.op.pc : explains(e, &e->last, pc);
 }
 
-/* Where the list would go on if nothing interfered */
+/* The next address of the list if nothing interferes */
 static uint64_t expected(const struct encode *e)
 {
 	if (e->exact)
@@ -299,7 +299,7 @@ static uint64_t expected(const struct encode *e)
 	return e->last.traps ? e->last.op.pc : onward(e, &e->last);
 }
 
-/* What marks told before there was an encoder is in its configuration. */
+/* Contexts from marks before the first instruction go into the configuration. */
 static void make_encoder(struct encode *e)
 {
 	unsigned int i;
@@ -329,8 +329,8 @@ static void begin(struct encode *e, uint8_t reason)
 }
 
 /*
- * Execution has arrived at pc, and nothing retires there: an instruction of no length
- * has the encoder tell what led to it.
+ * Execution has arrived at pc, but nothing retires there. Make the encoder report what led to pc,
+ * by means of an instruction without length.
  */
 static void arrive(struct encode *e, uint64_t pc)
 {
@@ -351,7 +351,7 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	return true;
 }
 
-/* Ownership messages that wait for what led to pc. They have no timestamp. */
+/* Send the Ownership messages that had to wait for what led to pc. They have no timestamp. */
 static void send_owed(struct encode *e, uint64_t pc)
 {
 	struct nt_msg msg = { .tcode = NT_TCODE_OWNERSHIP, .fields = NT_F_PROCESS };
@@ -386,7 +386,7 @@ static void pause_trace(struct encode *e)
 	e->open = false;
 }
 
-/* An address that cannot follow from the one before */
+/* Handle an address that cannot follow the one before. */
 static void unexplained(struct encode *e, uint64_t pc)
 {
 	if (e->exact)
@@ -420,7 +420,7 @@ static void add_pc(struct encode *e, uint64_t pc)
 		begin(e, NT_SYNC_TRACE_ENABLE);
 	make_encoder(e);
 	if (!e->empty && !e->exact && e->last.traps)
-		/* one that always traps is in the list: what comes is its handler */
+		/* the instruction always traps, so this is its handler */
 		nt_enc_trap_as(e->enc, e->last.op.pc, NT_TYPE_TRAP);
 	else if (!follows(e, pc))
 		unexplained(e, pc);
@@ -434,7 +434,7 @@ static void add_pc(struct encode *e, uint64_t pc)
 	else if (e->empty)
 		bad_line(e, "trace begins at %" PRIx64 ", an instruction that never retires: leave "
 			 "it out", pc);
-	/* what it made the encoder tell is of those before */
+	/* the messages that this instruction caused count only those before it */
 	e->unreported++;
 	e->upper = upper;
 	e->value = e->last.value;
@@ -465,8 +465,8 @@ static void check_follows(const struct encode *e, const struct mark *m, const ch
 }
 
 /*
- * Without EVCODE no message ends the trace; so it ends with the last one.  One is
- * needed nevertheless where that has not counted all instructions.
+ * Without EVCODE no message ends the trace, so the last message does. If that message does not
+ * count all instructions, one more is needed.
  */
 static void mark_stop(struct encode *e, const struct mark *m)
 {
@@ -499,7 +499,7 @@ static void mark_trap(struct encode *e, const struct mark *m)
 	e->next = m->to;
 }
 
-/* The last instruction is told again, without length, as what it did. */
+/* Retire the last instruction again, without length and as the jump that it was. */
 static void mark_ijump(struct encode *e, const struct mark *m)
 {
 	const struct nt_enc_op jump = { .pc = m->pc, .type = NT_TYPE_IJUMP };
@@ -512,8 +512,8 @@ static void mark_ijump(struct encode *e, const struct mark *m)
 }
 
 /*
- * Where the first sync message is followed by a context, the encoder does that.  Else
- * the Ownership messages are where the marks are, and nowhere else.
+ * If a context follows the first sync message, the encoder sends it. Otherwise, Ownership messages
+ * are sent only where the marks are.
  */
 static void mark_context(struct encode *e, const struct mark *m)
 {
@@ -543,8 +543,8 @@ static void mark_context(struct encode *e, const struct mark *m)
 }
 
 /*
- * What marks have announced up to here is of the time before; but a sync message and
- * the context behind it cannot be parted.
+ * Events that marks announced up to here belong to the old time. But a sync message and the context
+ * behind it cannot be separated.
  */
 static void mark_time(struct encode *e, uint64_t time)
 {
@@ -654,7 +654,7 @@ static uint64_t ticks(void *ctx)
 	return ((struct encode *)ctx)->ticks;
 }
 
-/* By whatever name the output must not be what is read. */
+/* The output must not be one of the input files, under any name. */
 static void check_output(const struct encode *e)
 {
 	struct stat st, list;

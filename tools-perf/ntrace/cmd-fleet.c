@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace fleet: what many hosts have sent, counted and merged
+ * ntrace fleet: count and merge the recordings of many hosts
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void parse_engine(struct command_fleet *cf, const char *arg)
 		die("--engine: `%s' is none of local, slurm", arg);
 }
 
-/* Their profiles are called by their names. */
+/* Profiles are named after their programs, so names must be unique. */
 static void check_programs(const struct command_fleet *cf)
 {
 	size_t i, k;
@@ -143,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Those that this process may use */
+/* The number of CPUs that this process may use */
 static unsigned int count_cpus(void)
 {
 	cpu_set_t set;
@@ -151,7 +151,7 @@ static unsigned int count_cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
 }
 
-/* One part of a job: who began the job looks after the rest. */
+/* Run one task of a cluster job. The process that submitted the job does the rest. */
 static int run_task(struct command_fleet *cf)
 {
 	if (!cf->fleet.jobs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace gdbserver: GDB on a recording, forwards and backwards
+ * ntrace gdbserver: debug a recording with GDB, forwards and backwards
  */
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ struct arguments {
 	struct rec_options recording;
 	struct serve_options options;
 	const char *listen;
-	const char *symbols;	/* file for the kernel's, or NULL */
+	const char *symbols;	/* file with the kernel's symbols, or NULL */
 	bool tv;
 	struct nt_tv_params params;
 };
@@ -79,7 +79,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Packets alone go to standard output: what else would goes to where errors do. */
+/* Only packets may go to standard output, so redirect other output to standard error. */
 static void keep_stdout(struct serve_options *o)
 {
 	o->out = dup(STDOUT_FILENO);
@@ -87,7 +87,7 @@ static void keep_stdout(struct serve_options *o)
 		die("cannot use standard output for packets: %s", strerror(errno));
 }
 
-/* Where GDB waits, as long as there is nothing to serve; -1: nowhere */
+/* Where GDB is waiting until there is something to serve; -1: nowhere */
 static int waiting = -1;
 
 /*

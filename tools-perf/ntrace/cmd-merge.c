@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace merge: counts of many recordings, and their sum
+ * ntrace merge: add up the counts of many recordings
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct command_merge {
 	size_t nr_files;
 };
 
-/* NULL: all others */
+/* NULL stands for all other hosts. */
 static bool same_host(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
@@ -47,7 +47,7 @@ static void add_weight(struct edges_weight **list, size_t *nr, char *arg, const 
 
 	if (equals) {
 		*equals = '\0';
-		/* as --show has a host without a name */
+		/* "-" is a host without a name, as in --show */
 		w.host = strcmp(arg, "-") ? arg : "";
 	}
 	for (i = 0; i < *nr; i++)
@@ -105,7 +105,7 @@ static bool has_host(const struct edges_parts *parts, const char *host)
 	return false;
 }
 
-/* Most likely a name was mistyped. */
+/* A host that is not in the files was most likely mistyped. */
 static void check_hosts(const struct command_merge *cm, const struct edges_weight *list, size_t nr,
 			const char *option)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace profile: counts of transfers and linear runs, exact ones, for compilers
+ * ntrace profile: exact counts of transfers and linear runs, for compilers
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@ struct command_profile;
 
 struct format {
 	const char *name;
-	void (*write)(const struct profile *p);	/* NULL: of edges, source places, or stacks */
-	bool offsets;		/* in the file, not addresses */
-	bool places;		/* in the source */
+	void (*write)(const struct profile *p);	/* NULL: edges, source places or stacks */
+	bool offsets;		/* write offsets in the file, not addresses */
+	bool places;		/* write places in the source */
 	void (*stacks)(const struct command_profile *cp, struct calls_feed *f,
 		       struct stacks_files *files);
 };
@@ -125,7 +125,7 @@ static void write_profgen(const struct profile *p)
 static void write_autofdo(const struct profile *p)
 {
 	write_ranges(p);
-	/* no samples of addresses: the ranges tell more */
+	/* no samples of addresses, because the ranges contain more */
 	printf("0\n");
 	write_branches(p);
 }
@@ -194,7 +194,7 @@ static const struct format *find_format(const char *name)
 
 /* ---------------------------------------------------------------- edges -- */
 
-/* A count is of a whole recording: of parts nobody could say what counts twice. */
+/* Counts are of whole recordings. With parts, merging could not tell what is counted twice. */
 static void check_whole(const struct rec_options *o)
 {
 	if (o->cpu || o->pids.nr || o->tids.nr || o->comms.nr || o->nr_times)
@@ -248,7 +248,7 @@ static int write_places(struct command_profile *cp)
 	profile_open(p);
 	if (!p->in.elfs)
 		die("--format=%s: wants a program as --elf", cp->format->name);
-	/* before what may take long */
+	/* fail early, before the work that takes long */
 	gcov_dwarf_read(&g, p->in.elfs->path);
 	profile_make(p);
 	code = input_code(&p->in);
@@ -279,7 +279,7 @@ static void end_stacks(struct calls_feed *f)
 	calls_free(&f->calls);
 }
 
-/* Of counts alone: each function is a stack. */
+/* From counts alone: each function is a stack of its own. */
 static int write_flat(struct command_profile *cp)
 {
 	struct calls_feed *f = calloc(1, sizeof(*f));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace record: records trace without perf
+ * ntrace record: record trace without perf
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION, OPT_SWITCH, OPT_SWITCH_FILES,
        OPT_SAMPLE };
 
-#define DURATION_MAX	1000000000ULL	/* seconds: ns of it fit into 64 bits */
+#define DURATION_MAX	1000000000ULL	/* in seconds: in ns, it fits into 64 bits */
 #define SAMPLE_MAX	(60 << 10)
 
 static const struct argp_option options[] = {
@@ -50,12 +50,12 @@ static void parse_list(struct capture_list *list, const char *option, const char
 {
 	if (!capture_list_parse(list, arg))
 		die("%s: `%s' is no list of numbers such as 0,2-3", option, arg);
-	/* to the kernel, task 0 is whoever asks */
+	/* for the kernel, task 0 is the calling task */
 	if (strcmp(option, "-C") && capture_list_has(list, 0))
 		die("%s: there is no task 0: whoever idles is traced with its CPU (-C)", option);
 }
 
-/* Pages, or bytes with a letter */
+/* A number of pages, or of bytes with a letter */
 static uint64_t parse_size(const char **p)
 {
 	return arguments_size(p, sysconf(_SC_PAGESIZE));
@@ -97,13 +97,13 @@ static void parse_snapshot(struct capture_options *o, const char *arg)
 	}
 	if (!*arg)
 		return;
-	/* a bare number is of bytes here, as perf has it */
+	/* as in perf, a number without a letter is in bytes here */
 	o->snapshot_size = arguments_size(&arg, 1);
 	if (!o->snapshot_size || *arg)
 		die("-S: a snapshot has a number of bytes such as 65536 or 64K");
 }
 
-/* As perf has it: whole words, and a record that has them is below 64 KiB. */
+/* As in perf: whole words, and the record with the sample must be below 64 KiB. */
 static uint64_t parse_sample(const char *arg)
 {
 	const char *p = arg;
@@ -163,7 +163,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->event = arg;
 		break;
 	case 'o':
-		/* the name of a folder, as a shell completes it */
+		/* shells complete the name of a folder with a slash */
 		for (len = strlen(arg); len > 1 && arg[len - 1] == '/'; len--)
 			arg[len - 1] = '\0';
 		o->output = arg;
@@ -208,7 +208,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->switch_files = parse_count("--switch-max-files", arg);
 		break;
 	case ARGP_KEY_ARGS:
-		/* those of main(), as ours are gone by then */
+		/* point into the argv of main(), because the copy of mark_command() is freed */
 		o->command = o->argv + o->argc - (state->argc - state->next);
 		break;
 	default:
@@ -217,7 +217,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* As perf: without a command a recording of all CPUs or of tasks ends by a signal. */
+/* As in perf: without a command, recording CPUs or tasks ends with a signal. */
 static void check(struct capture_options *o)
 {
 	bool tasks = o->pids.nr || o->tids.nr, cpus = o->all || o->cpus.nr;
@@ -262,7 +262,7 @@ static const struct argp_option *find_long(const char *name)
 	return NULL;
 }
 
-/* Is the argument behind this one the option's? */
+/* Is the next argument the value of this option? */
 static bool takes_next(const char *arg)
 {
 	const struct argp_option *o;
@@ -279,7 +279,7 @@ static bool takes_next(const char *arg)
 	return false;
 }
 
-/* What stands behind the command is the command's, also where it looks like an option of ours. */
+/* Arguments behind the command belong to the command, even if they look like options of ntrace. */
 static char **mark_command(int argc, char **argv, int *nr)
 {
 	char **marked = calloc(argc + 2, sizeof(*marked));

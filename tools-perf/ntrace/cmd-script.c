@@ -17,13 +17,13 @@ static const struct argp_option options_list[] = {
 	{ 0 }
 };
 
-/* Text that many lines have */
+/* Text that is used in many lines */
 struct text {
 	unsigned int len;
 	char bytes[92];
 };
 
-/* Of a line, up to the second */
+/* The start of a line, up to the seconds */
 struct head {
 	const struct rec_task *task;
 	int tid, cpu;
@@ -54,7 +54,7 @@ struct script {
 	struct rec rec;
 	const char *file;
 	bool insns;
-	unsigned int generation;	/* of names and of what is mapped; from 1 on */
+	unsigned int generation;	/* changes with names and mappings; starts at 1 */
 	struct kept *kept;
 };
 
@@ -114,7 +114,7 @@ static const char *kind_of(unsigned int flags)
 	return "";
 }
 
-/* Text, filled up to a width on the right, or on the left if that is negative */
+/* Pad text on the right up to a width, or on the left if the width is negative */
 static void put_padded(const char *text, int width)
 {
 	int len = (int)strlen(text), i;
@@ -126,7 +126,7 @@ static void put_padded(const char *text, int width)
 		out_char(' ');
 }
 
-/* As perf names them: where trace begins or ends, and what did it if anything */
+/* Flags as perf names them: where trace begins or ends, and the kind of branch, if any */
 static void put_flags(unsigned int flags)
 {
 	char text[32];
@@ -164,7 +164,7 @@ static void put_text(const struct text *text)
 	out_bytes(text->bytes, text->len);
 }
 
-/* What is put next, and is not longer than that, can be kept. */
+/* Text of at most this length, printed from here on, can be cached. */
 #define KEEP_ROOM	sizeof(((struct text *)NULL)->bytes)
 
 /* Twice the room: a number asks for more than it needs, and what is to be kept must not be flushed. */
@@ -201,7 +201,7 @@ static void put_head(struct script *s, const struct rec_sample *sample)
 	out_digits(sample->time % 1000000000, 9);
 }
 
-/* Two numbers, and what is between */
+/* Room for two numbers and the characters between them */
 #define NAME_ROOM	(KEEP_ROOM - 40)
 
 static void put_symbol(const char *name, uint64_t addr, uint64_t offset)
@@ -217,7 +217,7 @@ static void put_symbol(const char *name, uint64_t addr, uint64_t offset)
 	out_hex(offset);
 }
 
-/* The same places come over and over. */
+/* Print an address with its symbol. Cached, because the same addresses occur again and again. */
 static void put_place(struct script *s, const struct rec_sample *sample, uint64_t addr)
 {
 	const uint64_t h = (addr ^ (uintptr_t)sample->space) * 0x9e3779b97f4a7c15ull;
@@ -286,7 +286,7 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 	out_char('\n');
 }
 
-/* What was lost beside the trace, where it was found out */
+/* Print a loss of events or samples, where it was found. */
 static void put_note(void *ctx, const struct rec_note *n)
 {
 	struct script *s = ctx;

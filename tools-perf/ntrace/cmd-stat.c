@@ -10,11 +10,11 @@
 
 struct kinds {
 	struct input *in;
-	size_t at;		/* the bytes before that are counted */
+	size_t at;		/* everything before that offset has been counted */
 	struct stat_messages messages;
 };
 
-/* Count the bytes at k->at.  False: wait, the end of the message may still come. */
+/* Count the bytes at k->at. False: wait, because the end of the message may still arrive. */
 static bool count_one(struct kinds *k)
 {
 	const struct input *in = k->in;
@@ -40,7 +40,7 @@ static bool count_one(struct kinds *k)
 	return true;
 }
 
-/* Count the messages before `to`; returns how far that got. */
+/* Count the messages before `to`. Returns the offset that was reached. */
 static size_t count_messages(void *ctx, size_t to)
 {
 	struct kinds *k = ctx;
@@ -50,7 +50,7 @@ static size_t count_messages(void *ctx, size_t to)
 	return k->at;
 }
 
-/* Count them all, waiting for what has not come yet. */
+/* Count all messages, and wait for those that have not arrived yet. */
 static void count_all(struct kinds *k)
 {
 	struct input *in = k->in;
@@ -89,7 +89,7 @@ void stat_print_messages(const struct stat_messages *m, const char *what, uint64
 	printf("%-24s %34" PRIu64 " bytes\n", what, size);
 }
 
-/* What there is to count, one of it in the context of pieces_decode() */
+/* All that is counted, and the context of pieces_decode() */
 struct stat {
 	struct kinds kinds;
 	struct stat_totals totals;
@@ -159,7 +159,7 @@ int cmd_stat(int argc, char **argv)
 	input_open(&in);
 	if (in.params.src >= 0)
 		input_check_sources(&in);
-	/* a file twice; what comes through a pipe is there once */
+	/* read a file twice; data from a pipe can be read only once */
 	if (in.images && in.reserved) {
 		pieces_decode(&in, &consumer);
 		count_all(&stat.kinds);

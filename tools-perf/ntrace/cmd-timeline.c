@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace timeline: who called what, when, for how long; as trace_event JSON, which
- * Perfetto and Chrome draw
+ * ntrace timeline: who called what, when and for how long, as trace_event JSON for Perfetto and
+ * Chrome
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* What is not in the picture */
+/* Report what the timeline does not show. */
 static void tell(const struct timeline_totals *t, const struct timeline_limits *limits)
 {
 	fprintf(stderr, "ntrace: %" PRIu64 " slices of %" PRIu64 " threads", t->slices, t->threads);
@@ -81,7 +81,7 @@ static void tell(const struct timeline_totals *t, const struct timeline_limits *
 	fprintf(stderr, ", %" PRIu64 " losses\n", t->losses);
 }
 
-/* `xlen` is the recording's, if the user did not say another one. */
+/* `xlen` is that of the recording, and the user's option takes precedence. */
 static struct timeline *begin(struct arguments *a, unsigned int xlen)
 {
 	xlen = a->xlen ? a->xlen : xlen;
@@ -111,7 +111,7 @@ struct native {
 	struct rec rec;
 };
 
-/* Calls and returns, of traps too, and where trace begins and ends */
+/* Calls and returns, including traps, and where trace begins and ends */
 #define WANTED	(NT_SESSION_CALL | NT_SESSION_RETURN | NT_SESSION_BEGIN | NT_SESSION_END)
 
 static void take_branch(void *ctx, const struct rec_sample *s)
@@ -144,7 +144,7 @@ static void take_gone(void *ctx, const struct rec_task *task)
 	timeline_gone(n->timeline, task->tid);
 }
 
-/* *losses: of the recording, a damage of the file, too */
+/* *losses: those of the recording, including damage of the file */
 static struct timeline *decode(struct arguments *a, unsigned long *losses)
 {
 	struct native n = { 0 };

@@ -10,8 +10,8 @@
 
 /* Marks of the hardware model's truth streams: custom registers */
 #define REG_MARK	0xc000		/* kind */
-#define REG_VALUE	0xc001		/* thread id, or number of a recording */
-#define REG_UNREPORTED	0xc002		/* instructions that no message told */
+#define REG_VALUE	0xc001		/* thread ID, or number of a recording */
+#define REG_UNREPORTED	0xc002		/* number of instructions that no message reported */
 
 static const char *const marks[] = {
 	NULL, "BEGIN", "END", "OWNER", "DROP", "RESTART", NULL, "RECORDING",
@@ -70,7 +70,7 @@ static void open_input(struct tv_input *in, int argc, char **argv, const char *d
 	tv_open(in);
 }
 
-/* Says what ended the stream too early. Returns the exit status. */
+/* Report what ended the stream prematurely. Returns the exit status. */
 static int finish(struct tv_input *in, int ret)
 {
 	uint64_t at = in->reader.offset;
@@ -191,7 +191,7 @@ static void put_item(const struct nt_tv_item *it)
 	}
 }
 
-/* A line per group, begun with its offset; what is outside of groups is marked. */
+/* Print a line per group, starting with its offset. Items outside of groups are marked. */
 static int dump(struct tv_input *in)
 {
 	struct nt_tv_item it;
@@ -215,7 +215,7 @@ static int dump(struct tv_input *in)
 								 " outside of groups:");
 		}
 		put_item(&it);
-		/* an item outside of groups is a line of its own */
+		/* an item outside of groups gets a line of its own */
 		if (!in->reader.in_group) {
 			out_char('\n');
 			open = false;
@@ -238,13 +238,13 @@ static const char *const opcode_names[] = {
 	[NT_TV_INSN32] = "32-bit instruction",
 };
 
-#define STAT_PAGES	65536	/* of memory that is not looked at */
+#define STAT_PAGES	65536	/* number of memory pages; memory is not examined */
 #define OPCODES	(sizeof(opcode_names) / sizeof(opcode_names[0]))
 
-/* Bytes of groups by category; of a trace whose groups are not as they should be, none */
+/* Bytes of groups by category; none if the groups of the trace are not valid */
 struct sizes {
 	uint64_t count[TV_CLASSES], bytes[TV_CLASSES], most[TV_CLASSES];
-	uint64_t from;		/* of the group that is open */
+	uint64_t from;		/* of the open group */
 	bool refused;
 };
 
@@ -267,7 +267,7 @@ static void add_item(struct sizes *s, struct nt_tv_shadow *sh, const struct tv_i
 
 	if (ret == 1)
 		add_group(s, sh, in->params.xlen == 32, end);
-	/* memory is not what this is about */
+	/* memory is not examined here, so a lack of pages does not matter */
 	if (ret < 0 && ret != -NT_TV_EPAGES && !s->refused) {
 		s->refused = true;
 		fprintf(stderr, "ntrace: %s: offset 0x%" PRIx64 ": %s; not in the table\n", in->path,
@@ -337,7 +337,7 @@ static const struct {
 			"by kind of instruction, beside what the protocol's appendix D tells." },
 };
 
-/* With arguments of their own */
+/* Actions with their own arguments */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
