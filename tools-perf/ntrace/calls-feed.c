@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who called whom, of a recording or a raw trace: what comes out of it as struct calls takes it
+ * Feed a recording or a raw trace to struct calls
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------ functions --- */
 
-/* .cold parts of functions have names of their own. */
+/* The .cold part of a function has its own symbol. */
 static bool is_part(const char *name)
 {
 	const char *dot = strstr(name, ".cold");
@@ -34,7 +34,7 @@ static void look_up(struct calls_feed *f, struct calls_known *k)
 			file = "";
 		else
 			build = rec_file_at(&f->rec, space, k->addr);
-		/* the kernel has no offsets */
+		/* kernel code has no file offset */
 		if (rec_is_kernel(&f->rec, k->addr))
 			place = k->addr;
 	}
@@ -164,7 +164,7 @@ static void take_note(void *ctx, const struct rec_note *n)
 		}
 		/* fall through */
 	case NT_PERFDATA_SWITCH_CPU_WIDE:
-		/* both of its kinds tell who comes */
+		/* both kinds of this event name the next task */
 		calls_switch_in(&f->calls, n->time, n->pid, n->tid, n->cpu);
 		break;
 	case NT_PERFDATA_EXIT:
@@ -175,7 +175,7 @@ static void take_note(void *ctx, const struct rec_note *n)
 			calls_exec(&f->calls, n->pid, n->tid);
 		break;
 	}
-	/* what is mapped where may be something else now */
+	/* mappings may have changed */
 	if (n->type != NT_PERFDATA_SWITCH && n->type != NT_PERFDATA_SWITCH_CPU_WIDE)
 		f->age++;
 }
@@ -227,9 +227,9 @@ static int of_recording(struct calls_feed *f)
 
 struct raw {
 	struct calls_feed *f;
-	struct calls_event now;		/* whose what follows is, and when */
+	struct calls_event now;		/* the current task and time */
 	uint64_t pc, skipped;
-	enum { HELD_NONE, HELD_STOP, HELD_START } held;	/* until what follows is clear */
+	enum { HELD_NONE, HELD_STOP, HELD_START } held;	/* until the next event */
 	uint64_t held_pc, held_time;
 };
 
@@ -281,7 +281,10 @@ static void put_loss(struct raw *r, const struct nt_event *ev)
 	calls_loss(&r->f->calls, &r->now);
 }
 
-/* A stop was the task's before; whose a start is tells the context that follows. */
+/*
+ * A stop that is held back belongs to the task before. A start belongs to the task in the context
+ * that follows.
+ */
 static void put_context(struct raw *r, const struct nt_event *ev)
 {
 	if (r->held == HELD_STOP)

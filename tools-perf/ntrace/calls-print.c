@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace calls: tables, for people and for programs
+ * ntrace calls: tables for people and for programs
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "calls.h"
 
-#define SHOWN	20	/* functions, to people */
+#define SHOWN	20	/* number of functions shown to people */
 
 static const char *took_unit(const struct calls *c)
 {
@@ -17,7 +17,7 @@ static const char *took_unit(const struct calls *c)
 
 /* -------------------------------------------------------------- values --- */
 
-/* People read microseconds; to the nanosecond, for what is counted is exact. */
+/* Format a value for people: in microseconds, to the nanosecond, because values are exact. */
 static void value_text(const char *unit, uint64_t value, char text[32])
 {
 	if (!unit)
@@ -36,7 +36,7 @@ static void put_value(const char *unit, uint64_t value, int width)
 	printf(" %*s", width, text);
 }
 
-/* A point of time, as perf prints it */
+/* A point in time, in perf's format */
 static void time_text(const struct calls *c, uint64_t time, char text[32])
 {
 	if (!c->time_unit)
@@ -129,7 +129,7 @@ static void csv_line(const struct calls *c, struct calls_function *fn)
 	csv_string(fn->file);
 	printf(",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, fn->start,
 	       fn->calls, fn->left, fn->cut, fn->own_insns, fn->total_insns);
-	/* in a recording without time, nothing stands for it */
+	/* without time, the fields are empty */
 	if (c->time_unit)
 		printf(",%" PRIu64 ",%" PRIu64, fn->own_time, fn->total_time);
 	else
@@ -187,7 +187,7 @@ static void json_line(const struct calls *c, struct calls_function *fn)
 
 static bool sorted_by_insns;
 
-/* First those that took most themselves */
+/* The functions that took most by themselves come first. */
 static int compare(const void *a, const void *b)
 {
 	const struct calls_function *x = *(struct calls_function *const *)a;
@@ -202,7 +202,7 @@ static int compare(const void *a, const void *b)
 	return order ?: x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Those that ran */
+/* Sort the functions that were executed */
 static struct calls_function **sort(const struct calls *c, size_t *n)
 {
 	struct calls_function **list = calloc(c->nr_functions + 1, sizeof(*list)), *fn;

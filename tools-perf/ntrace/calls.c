@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What calls took. A frame is a call that is open: what retires is its own while it is the
- * innermost of its thread. A thread has a clock that stands still while another task runs. What an
- * interrupt took is taken off what it interrupted.
+ * The cost of calls. A frame is an open call. Retired instructions count as its own while it is the
+ * innermost frame of its thread. The clock of a thread stands still while another task runs. The
+ * cost of an interrupt is subtracted from that of the interrupted frames.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,39 +13,39 @@
 #include "rec.h"
 #include "stacks.h"
 
-/* Interrupts in one another: from here on their functions are not told apart. */
+/* Functions of interrupts that are nested deeper than this are counted together. */
 #define LEVELS	8
 
 struct frame {
 	struct follow_frame f;
 	struct calls_function *function;
 	const struct calls_function *caller;
-	uint64_t begin;			/* of the trace's time */
-	uint64_t clock, insns;		/* of the thread, at the begin */
+	uint64_t begin;			/* in the time of the trace */
+	uint64_t clock, insns;		/* of the thread, when the frame was entered */
 	uint64_t own_time, own_insns;
-	uint64_t off_time, off_insns;	/* of interrupts */
+	uint64_t off_time, off_insns;	/* of interrupts; not part of the call's cost */
 	int cpu;
-	unsigned int level;		/* so many interrupts are below */
+	unsigned int level;		/* number of interrupt frames up to this frame */
 	bool interrupt, cut;
-	bool inner;			/* its function is open further out, too */
+	bool inner;			/* a frame of the same function is open further out */
 	struct stacks_node *node;
 };
 
 struct calls_thread {
 	struct follow_thread f;
-	struct rec_map open;		/* function and level -> frames, and 1 */
+	struct rec_map open;		/* function and level -> number of frames + 1 */
 	uint64_t now, clock, insns;
-	uint64_t seen;			/* losses */
-	int cpu;			/* where it ran last */
+	uint64_t seen;			/* value of calls.losses at the last event */
+	int cpu;			/* the last CPU */
 	char comm[17];
 	uint64_t end;			/* the time of its EXIT, or 0 */
-	bool known;			/* there was an event */
-	bool away;			/* another task runs */
-	bool outside;			/* it left what is traced with an xRET */
-	bool exec;			/* and it will not come back to what it left */
-	bool tail;			/* a jump from function to function ... */
-	bool of_interrupt;		/* ... in the place of an interrupt's handler */
-	struct stacks_leaf *leaf;	/* what it ran last */
+	bool known;			/* an event of the thread was seen */
+	bool away;			/* another task is running */
+	bool outside;			/* it left traced code with an xRET */
+	bool exec;			/* exec: the open frames will not be returned to */
+	bool tail;			/* entering a frame for a tail call ... */
+	bool of_interrupt;		/* ... in place of an interrupt handler */
+	struct stacks_leaf *leaf;	/* the leaf that ran last */
 };
 
 static struct frame *frame_at(const struct calls *c, const struct calls_thread *th, size_t i)
@@ -97,12 +97,12 @@ static struct calls_function *function_at(struct calls *c, uint64_t addr, bool c
 	return fn ?: calls_function(c, "[unknown]", "", NULL, 0);
 }
 
-/* How many frames of the function are open, before this many are added to them */
+/* Add to the number of open frames of a function. Returns the number before. */
 static uintptr_t count_open(struct calls_thread *th, const struct frame *f, int add)
 {
 	unsigned int level = f->level < LEVELS ? f->level : LEVELS - 1;
 	int64_t key = (int64_t)f->function->number * LEVELS + level;
-	/* 1 is none: what is 0 is not in the map */
+	/* the map cannot store 0, so it contains the number + 1 */
 	uintptr_t n = (uintptr_t)rec_map_find(&th->open, key);
 
 	n += !n;
@@ -114,13 +114,13 @@ static uintptr_t count_open(struct calls_thread *th, const struct frame *f, int 
 
 static bool is_whole(const struct calls_thread *th, const struct frame *f, bool start)
 {
-	/* Nobody knows what ran before; but when the kernel is entered, that is seen. */
+	/* What ran before is not known, unless this is an entry into the kernel. */
 	if (f->f.kind == FOLLOW_BASE && !th->tail)
 		return start && (th->f.nr || th->outside);
 	return true;
 }
 
-/* What an interrupt does is nothing that the interrupted function called. */
+/* An interrupt was not called by the interrupted function. */
 static void enter_node(struct calls *c, struct frame *f, const struct frame *below)
 {
 	bool called = below && !f->interrupt;
@@ -200,7 +200,7 @@ static void leave(void *ctx, struct follow_thread *thread, void *frame, enum fol
 		below->off_time += f->interrupt ? time + f->off_time : f->off_time;
 		below->off_insns += f->interrupt ? insns + f->off_insns : f->off_insns;
 	}
-	/* The end of the trace is no call of what is behind it. */
+	/* A gap that is cut is not a call of what follows the trace. */
 	if (cut && f->f.kind == FOLLOW_GAP)
 		return;
 	if (cut)
@@ -243,7 +243,10 @@ static struct stacks_label label_of(const struct calls_thread *th)
 	return label;
 }
 
-/* What takes time; where nothing was traced, the function itself. */
+/*
+ * The leaf that time is added to: that of the last run, or the function itself if nothing was
+ * traced.
+ */
 static struct stacks_leaf *leaf_of(struct calls *c, struct calls_thread *th, const struct frame *f)
 {
 	const struct stacks_label label = label_of(th);
@@ -253,7 +256,7 @@ static struct stacks_leaf *leaf_of(struct calls *c, struct calls_thread *th, con
 	return th->leaf;
 }
 
-/* From the last event up to here the thread ran, unless it had left. */
+/* The thread ran from the last event to this time, unless it was away. */
 static void advance(struct calls *c, struct calls_thread *th, uint64_t time)
 {
 	struct frame *f = innermost(c, th);
@@ -273,7 +276,7 @@ static void go_away(struct calls *c, struct calls_thread *th, uint64_t time)
 {
 	if (th->away)
 		return;
-	/* nobody says when it left the CPU for the last time */
+	/* no event tells when it left the CPU for the last time */
 	if (th->end && time > th->end)
 		time = th->end;
 	advance(c, th, time);
@@ -295,8 +298,8 @@ static struct calls_thread **running(struct calls *c, int cpu)
 }
 
 /*
- * Where trace was lost, another task may have run that is not traced now: what it does next does
- * not tell whether it returned meanwhile.
+ * In the lost trace, the kernel may have switched to a task that is not traced now. So the thread's
+ * next event does not tell whether it has returned meanwhile.
  */
 static void see_losses(struct calls *c, struct calls_thread *th)
 {
@@ -323,7 +326,7 @@ static void switch_to(struct calls *c, struct calls_thread *th, const struct cal
 	c->last = th;
 }
 
-/* Whose event it is; its time has come. */
+/* The thread of an event; its clock is advanced to the event's time. */
 static struct calls_thread *thread_of(struct calls *c, const struct calls_event *ev)
 {
 	struct calls_thread *th = c->last;
@@ -382,7 +385,7 @@ void calls_exec(struct calls *c, int pid, int tid)
 	struct calls_thread *th = (struct calls_thread *)follow_thread(&c->follow, pid, tid, -1);
 
 	th->exec = true;
-	/* the leader's EXIT was before, if another thread takes its place */
+	/* if another thread takes the leader's place, the leader's EXIT came before */
 	th->end = 0;
 }
 
@@ -461,7 +464,7 @@ static unsigned int flags_of(const struct calls_event *ev)
 	case NT_TYPE_CALL:
 	case NT_TYPE_ICALL:
 	case NT_TYPE_SWAP:
-		/* how code finds out where it is */
+		/* code that reads its own address calls the next instruction */
 		return ev->to == ev->from + 4 || ev->to == ev->from + 2 ? 0 : PERF_CALL;
 	case NT_TYPE_RET:
 		return PERF_RETURN;
@@ -477,7 +480,7 @@ static unsigned int flags_of(const struct calls_event *ev)
 	}
 }
 
-/* A jump to where another function begins */
+/* A jump to the start of another function */
 static bool is_tail(struct calls *c, const struct calls_thread *th, const struct calls_event *ev)
 {
 	const struct frame *f = innermost(c, th);
@@ -491,7 +494,10 @@ static bool is_tail(struct calls *c, const struct calls_thread *th, const struct
 	return f && fn && start && !part && fn != f->function && f->f.kind != FOLLOW_GAP;
 }
 
-/* What the kernel did is over, and so is the trap if it returns there; else that may still be. */
+/*
+ * After an xRET, all kernel frames of the trap have ended. If it leaves traced code, so has the
+ * trap itself.
+ */
 static void end_trap(struct calls *c, struct calls_thread *th, bool outside)
 {
 	size_t nr = th->f.nr;
@@ -503,9 +509,9 @@ static void end_trap(struct calls *c, struct calls_thread *th, bool outside)
 }
 
 /*
- * Trace went on elsewhere in the kernel. Nobody knows what ran in between: of what is open all is
- * cut, up to where an interrupt is, of which the rest does not count. True when it went on in one
- * of these functions: what that had called is over.
+ * Trace continued elsewhere in the kernel, and what ran in between is not known. All open frames
+ * are cut, up to the innermost interrupt. Returns true if one of these frames continues; the frames
+ * that it had called have then ended.
  */
 static bool mark_gap(struct calls *c, struct calls_thread *th, uint64_t to)
 {
@@ -526,7 +532,7 @@ static bool mark_gap(struct calls *c, struct calls_thread *th, uint64_t to)
 	return found;
 }
 
-/* True when nothing else begins. */
+/* Returns true if no new frame begins. */
 static bool on_begin(struct calls *c, struct calls_thread *th, uint64_t to)
 {
 	const struct frame *f = innermost(c, th);
@@ -540,7 +546,7 @@ void calls_transfer(struct calls *c, const struct calls_event *ev)
 	struct calls_thread *th = thread_of(c, ev);
 	struct perf_event_line line = line_of(ev, ev->flags | flags_of(ev));
 
-	/* the name may be another since it ran last */
+	/* the name may have changed since the thread ran last */
 	if (line.flags & PERF_BEGIN)
 		switch_to(c, th, ev);
 	if (line.flags & PERF_ERET)

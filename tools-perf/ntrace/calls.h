@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ntrace calls: what the calls of each function took
+ * ntrace calls: the cost of the calls of each function
  *
  *	cmd-calls.c	the command
- *	calls-feed.c	trace and recordings in, functions of addresses
+ *	calls-feed.c	trace and recordings -> events; functions of addresses
  *	calls.c		calls and their sums
  *	calls-print.c	tables
  *	quantile.c	the distribution of many values in little memory
@@ -17,17 +17,17 @@
 
 /* ---------------------------------------------------------- quantile.c --- */
 
-#define QUANTILE_EXACT	1000	/* up to so many values */
-#define QUANTILE_BITS	6	/* beyond, values of the same power of two are in so many classes */
+#define QUANTILE_EXACT	1000	/* up to so many values are stored */
+#define QUANTILE_BITS	6	/* above, values of the same power of two are in 2^6 classes */
 
 struct quantiles {
 	uint64_t n, sum, max;
-	uint64_t *values;		/* the first QUANTILE_EXACT */
-	uint64_t *classes[65 - QUANTILE_BITS];	/* of all, when there are more */
+	uint64_t *values;		/* the first QUANTILE_EXACT values */
+	uint64_t *classes[65 - QUANTILE_BITS];	/* all values, if there are more */
 };
 
 void quantiles_add(struct quantiles *q, uint64_t value);
-/* The least value that so many of a hundred are not above; 0 of none */
+/* The least value that so many per cent of the values do not exceed; 0 if there are none */
 uint64_t quantiles_at(struct quantiles *q, unsigned int percent);
 void quantiles_free(struct quantiles *q);
 
@@ -36,34 +36,34 @@ void quantiles_free(struct quantiles *q);
 struct calls_function {
 	struct calls_function *next;
 	const char *name, *file;
-	const struct rec_file *build;	/* the file itself, as builds may share a name; or NULL */
+	const struct rec_file *build;	/* file names may not be unique; NULL: not known */
 	uint64_t start;			/* in the file */
-	char address[96];		/* the name of one that has none: FILE+0xSTART */
+	char address[96];		/* the name of a function without a symbol: FILE+0xSTART */
 	unsigned int number;
-	/* All of it that was seen */
+	/* everything that was seen of the function */
 	uint64_t own_insns, own_time, total_insns, total_time;
-	uint64_t calls;			/* whole */
-	uint64_t left;			/* of these, without a return */
+	uint64_t calls;			/* complete calls */
+	uint64_t left;			/* complete calls that did not return */
 	uint64_t cut;
-	struct quantiles took;		/* of whole calls: time or instructions */
-	uint64_t longest, longest_at;	/* what it took, the time it began */
+	struct quantiles took;		/* of complete calls: time or instructions */
+	uint64_t longest, longest_at;	/* its cost, and the time when it began */
 	const struct calls_function *longest_caller;
 };
 
-/* A call that is over */
+/* A call that has ended */
 struct calls_one {
 	const struct calls_function *function, *caller;	/* caller NULL: not known */
 	uint64_t begin, time, insns, own_insns;
-	unsigned int interval;		/* follow_interval() */
+	unsigned int interval;		/* rec_interval() */
 	int cpu, pid, tid;
 	const char *comm;
-	const char *how;		/* whole, left, cut */
+	const char *how;		/* "whole", "left" or "cut" */
 };
 
-/* Where something happened */
+/* An event of a thread */
 struct calls_event {
 	uint64_t time;
-	unsigned int interval;		/* follow_interval() */
+	unsigned int interval;		/* rec_interval() */
 	int cpu, pid, tid;
 	const char *comm;		/* or NULL */
 	uint64_t from, to;
@@ -77,62 +77,66 @@ struct calls {
 	struct follow follow;
 	struct calls_function *functions[CALLS_BUCKETS];
 	unsigned int nr_functions;
-	struct calls_function *untraced, *syscall;	/* for what was not traced */
+	struct calls_function *untraced, *syscall;	/* stand-ins for what was not traced */
 	struct calls_thread **running;	/* by CPU */
 	unsigned int nr_running;
 	struct calls_thread *last;
-	const char *time_unit;		/* "ns", "ticks"; NULL: there is no time */
-	bool by_insns;			/* what calls took is instructions */
-	uint64_t from, to;		/* time; from 0: none yet */
+	const char *time_unit;		/* "ns", "ticks"; NULL: no time */
+	bool by_insns;			/* costs are numbers of instructions */
+	uint64_t from, to;		/* time range; from 0: none yet */
 	uint64_t insns, losses;
 	/*
-	 * The function that addr is in; `start': it begins there. NULL: not known, unless it was
-	 * called. `part': of another function, so that a jump there is no call.
+	 * The function that contains addr. `start': it begins there. `part': it is a part of
+	 * another function, so that a jump there is not a call. NULL: not known, unless it was
+	 * called.
 	 */
 	struct calls_function *(*find)(void *ctx, uint64_t addr, bool called, bool *start,
 				       bool *part);
 	void (*one)(void *ctx, const struct calls_one *call);	/* or NULL */
-	struct stacks *stacks;		/* what ran in which stack is counted there; or NULL */
-	/* Where an address is in its file; with stacks */
+	struct stacks *stacks;		/* counts what ran in which stack; or NULL */
+	/* the offset of an address in its file; needed with stacks */
 	uint64_t (*place)(void *ctx, uint64_t addr);
 	void *ctx;
 };
 
 void calls_init(struct calls *c, uint64_t kernel_from);
 /*
- * The one function of that name, file, build and start. The strings are not copied. Without a name
- * the function is called by its address.
+ * Get the function with this name, file, build and start. The strings are not copied. Without a
+ * name, the function is named after its address.
  */
 struct calls_function *calls_function(struct calls *c, const char *name, const char *file,
 				      const struct rec_file *build, uint64_t start);
-/* So many instructions retired from ev->from on, one behind the other. */
+/* So many consecutive instructions retired from ev->from on. */
 void calls_run(struct calls *c, const struct calls_event *ev, uint64_t insns);
-/* A branch was taken, of any kind, at the end of that run: for stacks. */
+/* A branch of any kind was taken at the end of that run. Needed for stacks. */
 void calls_branch(struct calls *c, const struct calls_event *ev);
-/* A transfer, or where trace begins or ends */
+/* A transfer, or a place where trace begins or ends */
 void calls_transfer(struct calls *c, const struct calls_event *ev);
-/* Nobody knows what ran until the next event. */
+/* What ran until the next event is not known. */
 void calls_gap(struct calls *c, const struct calls_event *ev);
 /* ... because trace was lost */
 void calls_loss(struct calls *c, const struct calls_event *ev);
-/* Another interval begins. */
+/* Another wanted interval begins. */
 void calls_interval(struct calls *c);
-/* A task comes, and who was on that CPU leaves it; or it leaves. */
+/*
+ * A task is switched in, and the previous task of that CPU is switched out; or a task is switched
+ * out.
+ */
 void calls_switch_in(struct calls *c, uint64_t time, int pid, int tid, int cpu);
 void calls_switch_out(struct calls *c, uint64_t time, int pid, int tid, int cpu);
-/* It is going to run another program. */
+/* The task is about to run another program. */
 void calls_exec(struct calls *c, int pid, int tid);
-/* A thread ends: from here on only what is traced of it takes time. */
+/* A thread exits. From now on, only traced code counts as its time. */
 void calls_exit(struct calls *c, uint64_t time, int tid);
-/* A thread has ended: nothing more comes of it. */
+/* A thread has ended, and none of its trace follows. */
 void calls_gone(struct calls *c, int tid);
-/* Of what is open the trace ends. */
+/* End the trace: open frames are cut. */
 void calls_end(struct calls *c);
 void calls_free(struct calls *c);
 
 /* -------------------------------------------------------- calls-feed.c --- */
 
-/* What is known of an address, as long as code stays where it is */
+/* What is known about an address, until mappings change */
 struct calls_known {
 	uint64_t addr;
 	int pid;
@@ -150,26 +154,31 @@ struct calls_feed {
 	struct rec_options options;
 	struct rec rec;
 	struct symbols *symbols;	/* of a raw trace */
-	const struct rec_task *task;	/* whose event it is */
+	const struct rec_task *task;	/* the task of the current event */
 	struct calls_known known[CALLS_KNOWN];
-	unsigned long age;		/* counts what has changed */
+	unsigned long age;		/* incremented when mappings or names may have changed */
 	unsigned int interval;
-	/* What the command does before the first event, and behind the last, of the calls */
+	/* callbacks before the first event, and after the last event of the calls */
 	void (*begin)(struct calls_feed *f);
 	void (*end)(struct calls_feed *f);
 	void *ctx;
 };
 
-/* After f->in and f->options have been set by arguments, which it frees. Exit status */
+/*
+ * Run with f->in and f->options, which were set by arguments. Frees them. Returns the exit status.
+ */
 int calls_feed_run(struct calls_feed *f);
 
 /* ------------------------------------------------------- calls-print.c --- */
 
 enum calls_format { CALLS_TABLE, CALLS_CSV, CALLS_JSON };
 
-/* The functions. `people': an overview before, the first only, and how to see more of `file' */
+/*
+ * Print the functions. `people': print a summary, only the top functions, and how to see more of
+ * `file'.
+ */
 void calls_print(struct calls *c, enum calls_format format, const char *file, bool people);
-/* The single calls, between begin and end */
+/* Print single calls, between begin and end. */
 void calls_print_begin(const struct calls *c, enum calls_format format);
 void calls_print_one(const struct calls *c, enum calls_format format, const struct calls_one *one);
 void calls_print_end(enum calls_format format);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions of a program, of its DWARF information
+ * Functions of a program, from its DWARF information
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void add_pieces(struct cover_function *f, Dwarf_Die *die)
 	qsort(f->piece, f->nr_pieces, sizeof(*f->piece), compare_pieces);
 }
 
-/* What has code: neither declarations nor what was inlined everywhere */
+/* Add functions that have code: neither declarations nor functions that were only inlined. */
 static void add_function(struct source_reader *reader, void *entry, void *ctx)
 {
 	struct cover_function f = { .file = SOURCE_NONE };

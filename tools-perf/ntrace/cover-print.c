@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What ntrace coverage prints. A count of 0 is told as such only where trace is whole: behind a loss
- * nobody knows what ran.
+ * Output of ntrace coverage. A count of 0 is reported only if the trace is complete: after a loss,
+ * it is not known what ran.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,11 +10,11 @@
 
 #include "cover.h"
 
-/* Of one file */
+/* Totals of a file */
 struct part {
 	size_t first_line, nr_lines;
 	size_t first_branch, nr_branches;
-	/* lines, functions and ways of branches: all, those that ran, those that nobody knows of */
+	/* lines, functions and ways of branches: number, executed, unknown */
 	size_t lines[3], functions[3], ways[3];
 };
 
@@ -37,7 +37,7 @@ static bool is_of(const struct cover_function *f, size_t file)
 	return f->known && f->file == file;
 }
 
-/* From where the file before ended */
+/* The part of the next file begins where the part before ended. */
 static struct part next_part(const struct cover *c, const struct part *before, size_t file)
 {
 	struct part p = {
@@ -95,7 +95,7 @@ static void lcov_branches(const struct cover *c, const struct part *p)
 
 	for (i = 0; i < p->nr_branches; i++, b++) {
 		number = i && b->line == b[-1].line ? number + 1 : 0;
-		/* if one way is not known to be unused, lcov has no word for that */
+		/* lcov cannot express that it is not known whether a way was taken */
 		if (is_unknown(c, b->passed) || is_unknown(c, b->taken))
 			continue;
 		lcov_way(b, number, 0, b->passed);

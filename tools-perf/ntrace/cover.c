@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From counts of instructions and transfers to counts of lines, functions and branches
+ * Convert counts of instructions and transfers to counts of lines, functions and branches
  *
- * A function's code is cut into blocks, which control enters at the first instruction and leaves
- * behind the last. Each block belongs to the line that it ends on. As gcov counts, a line's count is
- * what enters its blocks from blocks of other lines, and each round of a loop within the line; lines
- * that a block passes count as often as the block. Compilers give code that they make up the line 0:
- * it belongs to no line, and does not leave the line that it is between.
+ * The code of a function is split into blocks. Control enters a block at its first instruction and
+ * leaves it after the last. A block belongs to the line that it ends on. As in gcov, the count of a
+ * line is the number of times that control enters its blocks from blocks of other lines, plus the
+ * rounds of loops within the line. Lines that a block only passes get the count of the block.
+ * Compilers assign line 0 to code that they generate. Such code belongs to no line, and does not
+ * leave the line around it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,21 +17,21 @@
 /* An instruction of a function */
 struct insn {
 	uint64_t pc, target, count;
-	uint32_t file, line;	/* file SOURCE_NONE: of no line */
+	uint32_t file, line;	/* file SOURCE_NONE: no line */
 	uint8_t len, type;
 	bool direct;
 	bool leads;		/* a block begins here */
-	uint64_t entered;	/* by jumps from the same function */
-	uint64_t taken;		/* transfers from here, wherever to */
+	uint64_t entered;	/* number of jumps to it from the same function */
+	uint64_t taken;		/* number of transfers from it, to any target */
 	size_t block;
 };
 
 struct block {
 	size_t first, last;	/* instructions */
 	uint64_t count;
-	uint32_t file, line;	/* that it ends on */
-	uint32_t near_file, near_line;	/* of one without a line: those of the block before */
-	size_t seen;		/* by that search */
+	uint32_t file, line;	/* of its end */
+	uint32_t near_file, near_line;	/* without a line: those of the block before */
+	size_t seen;		/* number of the last search that reached it */
 };
 
 struct cover_work {
@@ -44,14 +45,14 @@ struct cover_work {
 	size_t nr_insns;
 	struct block *block;
 	size_t nr_blocks;
-	size_t *pending;	/* blocks that a search has seen, and not what comes behind them */
+	size_t *pending;	/* blocks that the search has reached, but not yet followed */
 	size_t nr_pending;
-	size_t search;		/* its number */
+	size_t search;		/* number of the current search */
 };
 
 /* --------------------------------------------------------- one function -- */
 
-/* Of a function's row that is of its opening brace alone, where the compiler put nothing else */
+/* Find the row of a function's opening brace, if the brace has a row of its own. */
 static const struct source_row *find_opening(const struct cover_work *w, const struct cover_function *f)
 {
 	const struct source_row *row = source_find(&w->source->lines, f->entry);
@@ -59,7 +60,7 @@ static const struct source_row *find_opening(const struct cover_work *w, const s
 	return row && !row->replaces && row->file == f->file && row->line > f->line ? row : NULL;
 }
 
-/* The line that an instruction is of; the opening brace belongs to the line with the name. */
+/* Find the line of an instruction. The opening brace belongs to the line with the name. */
 static void find_line(const struct cover_work *w, const struct cover_function *f,
 		      const struct source_row *opening, struct insn *insn)
 {
@@ -69,7 +70,7 @@ static void find_line(const struct cover_work *w, const struct cover_function *f
 	insn->line = row && row == opening ? f->line : row ? row->line : 0;
 }
 
-/* Its instructions, piece by piece: false if code is missing */
+/* Read the instructions of a function, range by range. False if code is missing. */
 static bool read_insns(struct cover_work *w, const struct cover_function *f)
 {
 	const struct source_row *opening = find_opening(w, f);
@@ -95,7 +96,7 @@ static bool read_insns(struct cover_work *w, const struct cover_function *f)
 	return w->nr_insns;
 }
 
-/* The number of an instruction; nr_insns: there is none at this address */
+/* The index of the instruction at an address; nr_insns: none */
 static size_t find_insn(const struct cover_work *w, uint64_t pc)
 {
 	size_t n = array_before(w->insn, w->nr_insns, sizeof(*w->insn), pc);
@@ -103,7 +104,7 @@ static size_t find_insn(const struct cover_work *w, uint64_t pc)
 	return n < w->nr_insns && w->insn[n].pc == pc ? n : w->nr_insns;
 }
 
-/* Calls come back, and their targets are another function's, or another entry of this one. */
+/* Calls return, and their targets are not within the function, except at its entry. */
 static bool is_jump(const struct insn *insn)
 {
 	return insn->type == NT_TYPE_COND || insn->type == NT_TYPE_JUMP ||
@@ -143,8 +144,8 @@ static void count_insns(struct cover_work *w)
 }
 
 /*
- * What goes on from an instruction to the next, or comes back there from a call: none behind a jump,
- * as the next one runs only where jumps lead to it
+ * How often control went from an instruction to the next, or returned there from a call. 0 behind a
+ * jump, because the next instruction is then reached only by jumps.
  */
 static uint64_t passed(const struct cover_work *w, size_t i)
 {
@@ -158,8 +159,8 @@ static uint64_t passed(const struct cover_work *w, size_t i)
 }
 
 /*
- * The closing brace of a function that returns a value is no statement: what is before it ends on
- * the line of a return.
+ * The closing brace of a function that returns a value is not a statement. End the block before it,
+ * on the line of the return statement.
  */
 static void cut_closing(struct cover_work *w)
 {
@@ -239,7 +240,7 @@ static void visit(struct cover_work *w, size_t n, size_t line_of)
 	w->pending[w->nr_pending++] = n;
 }
 
-/* Where control went from a block, on the same line */
+/* Visit the blocks on the same line that control went to from a block. */
 static void visit_next(struct cover_work *w, size_t n)
 {
 	const struct insn *last = &w->insn[w->block[n].last];
@@ -257,7 +258,7 @@ static void visit_next(struct cover_work *w, size_t n)
 	}
 }
 
-/* Did control come from block `to' to `from' again without leaving the line? */
+/* Did control return from block `to' to block `from' without leaving the line? */
 static bool is_round(struct cover_work *w, size_t from, size_t to)
 {
 	w->search++;
@@ -269,8 +270,8 @@ static bool is_round(struct cover_work *w, size_t from, size_t to)
 }
 
 /*
- * Of a transfer between blocks: does it count for the line that it leads to? On one line that is a
- * round of a loop. A loop with other lines in it was counted when it came from these.
+ * Does a transfer between blocks count for the target's line? Within a line, it counts if it is a
+ * round of a loop. A loop that contains other lines is counted when control arrives from these.
  */
 static uint64_t counts(struct cover_work *w, size_t from, size_t to, uint64_t count)
 {
@@ -281,7 +282,9 @@ static uint64_t counts(struct cover_work *w, size_t from, size_t to, uint64_t co
 	return count;
 }
 
-/* What enters a block: from the block before, by jumps, and from outside of the function */
+/*
+ * How often a block was entered: from the block before, by jumps, and from outside of the function
+ */
 static uint64_t entries(struct cover_work *w, size_t n)
 {
 	const struct block *b = &w->block[n];
@@ -358,7 +361,7 @@ static void count_function(struct cover_work *w, struct cover_function *f)
 	entry = find_insn(w, f->entry);
 	if (entry < w->nr_insns && w->insn[entry].count > w->insn[entry].entered)
 		f->count = w->insn[entry].count - w->insn[entry].entered;
-	/* people, and gcov, look for how often a function was called beside its name */
+	/* users and gcov expect the number of calls on the line with the name */
 	row = source_find(&w->source->lines, f->entry);
 	if (!find_opening(w, f) && !(row && row->file == f->file && row->line == f->line))
 		add_line(w, f->file, f->line, f->count, false);
@@ -394,7 +397,9 @@ static int compare_branches(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* A line that blocks end on counts what enters these, and no more when others pass it. */
+/*
+ * If blocks end on a line, count only the entries of these. Blocks that pass the line add nothing.
+ */
 static void merge_lines(struct cover *c)
 {
 	size_t i, n = 0;
