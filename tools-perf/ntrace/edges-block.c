@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file of blocks, each compressed for itself and with a check of its own: so a block can be read
- * alone, and of a file that is damaged or cut that is noticed.
+ * A file of blocks. Each block is compressed by itself and has its own checksum, so that it can be
+ * read alone. Damaged and truncated files are detected.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +19,12 @@
 
 #define LEVEL	1
 
-/* type, length, length as it is stored, check of these and of what is stored; little-endian */
+/* type, length, stored length, checksum of these and of the stored bytes; little-endian */
 #define HEADER	13
 
 /* --------------------------------------------------------------- check --- */
 
-/* CRC-32 as zlib has it, eight bytes at a time */
+/* CRC-32 as in zlib, eight bytes at a time */
 static uint32_t table[8][256];
 
 static void make_table(void)
@@ -90,7 +90,7 @@ void edges_out_open(struct edges_out *o, const char *path)
 		die("edges are no text: write them to a file, with -o FILE or >FILE");
 }
 
-/* What compresses it to less; 0: nothing does */
+/* Compress a block. Returns 0 if it has to be stored uncompressed. */
 static size_t compress(struct edges_out *o, const uint8_t *raw, size_t len)
 {
 #ifdef HAVE_ZSTD

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a recording, or a raw trace, has executed -> edges. Of a recording every file counts that is
- * told; what is not told is elsewhere, so that nothing of it leaves the host.
+ * Convert what a recording or a raw trace has executed to edges. A recording is counted in all
+ * files that are reported. All other code is elsewhere, so that nothing about it leaves the host.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 #include "edges-count.h"
 
-/* Numbers of files while it is counted: these two are none. */
+/* Numbers of files while counting. KERNEL and NOWHERE are not files. */
 enum { KERNEL = 1, NOWHERE, FIRST };
 
-/* Whose a file is */
+/* The owner of a file */
 enum whose { TOLD, KERNELS, OTHERS };
 
 struct counted_file {
@@ -25,15 +25,15 @@ struct counted_file {
 struct counting {
 	const struct edges_choice *choice;
 	struct profile_perf r;
-	struct counted_file *file;	/* by number, from 0 on */
+	struct counted_file *file;	/* indexed by number, starting at 0 */
 	size_t nr_files;
-	struct rec_map numbers;		/* of files, by their address */
+	struct rec_map numbers;		/* rec_file -> number */
 	struct edges_recording recording;
 };
 
 /* -------------------------------------------------------------- files --- */
 
-/* perf fills up those of 16 bytes. */
+/* perf pads build-ids of 16 bytes with zeros. */
 static void set_id(struct edges_file *f, const uint8_t *id, unsigned int size)
 {
 	while (size > 16 && !id[size - 1])
@@ -55,8 +55,8 @@ static char *name_of(const char *path)
 }
 
 /*
- * Whose it was where it ran; if it is not there any more, whose the copy is. With --symfs it ran on
- * another machine, and what has its name here is no relative of it.
+ * The owner of the recorded file, or of its copy if the file no longer exists. With --symfs, the
+ * recording is from another machine, so a local file of the same name is not related to it.
  */
 static enum whose whose(const struct rec *rec, const struct rec_file *f)
 {
@@ -128,7 +128,7 @@ static uint64_t place(void *ctx, struct rec *rec, const struct rec_space *space,
 	return edges_place(number, own);
 }
 
-/* The kernel's build-id, and where its symbol _text was */
+/* Find the kernel's build-id, and the address of its symbol _text. */
 static void identify_kernel(struct counted_file *k, struct rec *rec)
 {
 	static const char name[] = "[kernel.kallsyms]";
@@ -212,7 +212,7 @@ static bool is_told(const struct counting *c, const struct counted_file *f)
 	return f->is.size && (f->whose == TOLD || c->choice->others);
 }
 
-/* Where it is among the files of the head; elsewhere if it is not told */
+/* The place in the files of the head; elsewhere if the file is not reported */
 static uint64_t told_place(const uint64_t *number, uint64_t at)
 {
 	uint64_t to = at == PROFILE_ELSEWHERE ? 0 : number[edges_file_of(at)];
@@ -246,7 +246,7 @@ static struct edges_edge *make_edges(struct counting *c, const uint64_t *number,
 			continue;
 		e = (struct edges_edge){ told_place(number, own->from), told_place(number, own->to),
 					 own->count, kind_of(own) };
-		/* losses and beginnings are of one place only */
+		/* losses and starts have only one end */
 		if (!e.from && !e.to) {
 			count_left_out(c, own);
 			continue;
@@ -260,7 +260,7 @@ static struct edges_edge *make_edges(struct counting *c, const uint64_t *number,
 
 /* ------------------------------------------------------------ recordings --- */
 
-/* Files of one content that were found by several names are one. */
+/* Files with the same content but different names are one file. */
 static void make_head(struct counting *c, struct edges_head *head, uint64_t *number)
 {
 	const struct edges_file *at;
@@ -422,7 +422,10 @@ static void show_files(const struct edges_merge *m)
 			fprintf(stderr, "\t%s\n", m->parts.part[i].head.file[k].name);
 }
 
-/* A file of the part: is it the program, and how far did it lie from where --elf has it? */
+/*
+ * Relation of a file to the program: is it the program, and how far was it moved from the addresses
+ * of --elf?
+ */
 struct own {
 	bool is;
 	uint64_t moved;
@@ -435,7 +438,9 @@ static uint64_t own_address(const struct profile *p, const struct own *own, uint
 	return o->is ? profile_inside(p, edges_address(at) - o->moved) : PROFILE_ELSEWHERE;
 }
 
-/* total: of all parts. What a profile adds up is no more than that. */
+/*
+ * total: sum of all parts. No sum in a profile can be larger, so checking this one is sufficient.
+ */
 static void read_part(struct profile_perf *r, struct edges_merge *m, const struct edges_part *part,
 		      const struct own *own, uint64_t *total)
 {
@@ -464,7 +469,9 @@ static void read_part(struct profile_perf *r, struct edges_merge *m, const struc
 	}
 }
 
-/* A kernel moves itself when it boots. Its recording tells where its symbol _text was. */
+/*
+ * A kernel relocates itself when it boots. The recording contains the address of its symbol _text.
+ */
 static uint64_t moved_by(const struct edges_file *f, const char *elf)
 {
 	uint64_t text;

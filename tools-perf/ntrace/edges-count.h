@@ -8,25 +8,30 @@
 #include "edges.h"
 #include "profile.h"
 
-/* What is told beside the programs of root and of who runs the command */
+/* What is reported, in addition to programs of root and of the user who runs the command */
 struct edges_choice {
 	bool kernel, others;
-	bool whole;		/* a file that is damaged ends the command */
+	bool whole;		/* a damaged file ends the command */
 };
 
-/* What is not in a recording's counts: losses, and transfers of others' programs, left out */
+/*
+ * What the counts of a recording do not contain: losses, and skipped transfers of other users'
+ * programs
+ */
 struct edges_missed {
 	uint64_t losses, others;
 };
 
-/* A part of its own */
+/* Write a recording as a part of its own. */
 struct edges_missed edges_count_recording(struct edges_writer *w, const char *path,
 					  const struct rec_options *options,
 					  const struct edges_choice *choice);
-/* After profile_open(), in place of profile_make() */
+/* Call after profile_open(), instead of profile_make(). */
 void edges_count_trace(struct edges_writer *w, struct profile *p);
 
-/* What files of edges have of r->profile's program. Returns how many files were damaged. */
+/*
+ * Read the counts of r->profile's program from files of edges. Returns the number of damaged files.
+ */
 size_t edges_count_back(struct profile_perf *r);
 
 #endif /* NTRACE_EDGES_COUNT_H */

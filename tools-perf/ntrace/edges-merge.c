@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Adding edges up. A recording counts once, however often and in whatever company it arrives: so
- * recordings stay apart until their sum is asked for, and of what has the same recordings one part
- * is chosen, always the same one. The sum reads all parts side by side, a block of each in memory.
+ * Add up edges. A recording counts only once, even if it arrives several times or in several sums.
+ * Therefore, recordings stay separate until their sum is requested. Of several parts with the same
+ * recordings one is chosen, always the same one. The sum reads all parts in parallel, with one
+ * block of each in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 
 #include "edges.h"
 
-/* Parts that are read side by side; of more, sums are made first. */
+/* Number of parts that are read in parallel. If there are more, partial sums are made first. */
 #define WIDTH	1024
 
 void edges_merge_add(struct edges_merge *m, const char *path)
@@ -28,7 +29,7 @@ void edges_merge_add(struct edges_merge *m, const char *path)
 
 /* ------------------------------------------------------ what counts once --- */
 
-/* What has more comes first; what has as much, in an order of its own. */
+/* Parts with more recordings or counts come first. The rest only makes the order unique. */
 static int compare_parts(const void *a, const void *b)
 {
 	const struct edges_part *x = a, *y = b;
@@ -49,13 +50,13 @@ static int compare_parts(const void *a, const void *b)
 		return p->edges > q->edges ? -1 : 1;
 	if (p->check != q->check)
 		return p->check < q->check ? -1 : 1;
-	/* the same, compressed in another way */
+	/* the same content, compressed differently */
 	if (x->end - x->begin != y->end - y->begin)
 		return x->end - x->begin < y->end - y->begin ? -1 : 1;
 	return 0;
 }
 
-/* Recordings of parts that count, and which part each is in */
+/* Recordings of the parts that count, and the part that each is in */
 struct counted {
 	const struct edges_recording **recording;
 	size_t *part;
@@ -104,7 +105,7 @@ static bool same_part(const struct edges_part *a, const struct edges_part *b)
 	       a->totals.check == b->totals.check;
 }
 
-/* Both are of one recording: were they counted alike? */
+/* Two entries of the same recording: do they have the same counts? */
 static bool same_counts(const struct edges_recording *a, const struct edges_recording *b)
 {
 	return a->branches == b->branches && a->losses == b->losses && a->kernel == b->kernel &&
@@ -121,7 +122,10 @@ static void warn_other_counts(const struct edges_part *part, const struct edges_
 		     part->path, other->path);
 }
 
-/* Does it count? Parts come by size, so what it shares recordings with may have all of its. */
+/*
+ * Does the part count? Parts are sorted by size, so if an earlier part shares recordings with this
+ * one, it may contain all of them.
+ */
 static bool counts(struct counted *c, const struct edges_parts *parts, size_t nr)
 {
 	const struct edges_part *part = &parts->part[nr], *other;
@@ -213,15 +217,15 @@ void edges_merge_write(struct edges_merge *m, struct edges_writer *w)
 
 /* ---------------------------------------------------------------- scales --- */
 
-/* Counts of some hosts become value * up / down. */
+/* The counts of a host are multiplied by up / down. */
 struct scale {
 	const char *host;
 	uint64_t up, down;
-	uint64_t rest[EDGES_KINDS];	/* what rounding has left over so far, in parts of down */
+	uint64_t rest[EDGES_KINDS];	/* remainders of rounding, in units of 1 / down */
 };
 
 struct scales {
-	struct scale *list;	/* the first: 1 */
+	struct scale *list;	/* the first has factor 1 */
 	size_t nr;
 };
 
@@ -252,8 +256,8 @@ static uint64_t branches_of(const struct edges_merge *m, const char *host)
 }
 
 /*
- * Hosts that ran the same would round the same edges up, were it not for where each begins. Less
- * than down, so that the sum of all is exact.
+ * Start with a remainder that differs between hosts, or else hosts that ran the same code would
+ * round the same edges up. It is less than down, so that the total is exact.
  */
 static uint64_t first_rest(const char *host, uint64_t down)
 {
@@ -277,7 +281,7 @@ static struct scale scale_of(const struct edges_merge *m, const char *host)
 	return s;
 }
 
-/* Of a sum of several hosts nobody knows which counts are whose. */
+/* In a sum of several hosts, counts cannot be assigned to hosts. */
 static const char *one_host(const struct edges_part *part)
 {
 	size_t i;
@@ -310,7 +314,10 @@ static size_t find_scale(struct scales *scales, const struct edges_merge *m,
 	return i;
 }
 
-/* Each rounded by itself, many small counts would become nothing, or twice as much. */
+/*
+ * Carry the remainder: if each count was rounded by itself, many small counts would become 0 or
+ * double.
+ */
 static uint64_t scaled(struct scale *s, unsigned int kind, uint64_t count, bool *over)
 {
 	unsigned __int128 product = (unsigned __int128)count * s->up + s->rest[kind];
@@ -325,7 +332,7 @@ static uint64_t scaled(struct scale *s, unsigned int kind, uint64_t count, bool 
 
 /* ------------------------------------------------------------- the heads --- */
 
-/* An edge's place in the order, as one number; of what has ended the highest */
+/* The sort key of an edge, as one number; the maximum for a stream that has ended */
 typedef unsigned __int128 edges_key;
 
 struct runner {
@@ -338,14 +345,14 @@ struct sum {
 	struct edges_head head;
 	struct scales scales;
 	struct edges_stream *stream;
-	uint64_t **map;		/* of each part */
+	uint64_t **map;		/* file numbers of each part -> those of the sum */
 	size_t *scale;
 	size_t nr;
-	/* a tournament: at each node who lost there, at 0 who won */
+	/* a tournament tree: the loser at each node, and the winner at node 0 */
 	struct runner *node;
 	size_t width;
-	uint64_t *value;	/* of this place, by scale */
-	bool over;		/* one of them is more than that */
+	uint64_t *value;	/* sums of the current edge, by scale */
+	bool over;		/* one of them is saturated */
 };
 
 static void add_heads(struct sum *s)
@@ -405,7 +412,7 @@ static inline edges_key key_of(const struct edges_stream *s)
 	       (edges_key)s->e.from << 64 | s->e.to << 3 | s->e.kind;
 }
 
-/* Who wins below a node */
+/* Play all matches below a node. Returns the winner. */
 static struct runner play(struct sum *s, const struct edges_stream *stream, size_t node)
 {
 	struct runner a, b;
@@ -418,7 +425,7 @@ static struct runner play(struct sum *s, const struct edges_stream *stream, size
 	return b.key < a.key ? b : a;
 }
 
-/* The winner has another edge now: who is first? */
+/* The winner's stream has advanced to its next edge. Find the new winner. */
 static inline void replay(struct sum *s, edges_key key)
 {
 	struct runner winner = { key, s->node[0].stream };
@@ -452,7 +459,7 @@ static void put(struct sum *s, struct edges_writer *w, struct edges_edge *e)
 		edges_write_edge(w, e);
 }
 
-/* Streams [first, first + n); scale: of each, or NULL: all are alike */
+/* Add up streams [first, first + n). scale: of each stream, or NULL if all have the same */
 static void add_up(struct sum *s, struct edges_writer *w, size_t first, size_t n,
 		   const size_t *scale)
 {
@@ -511,7 +518,9 @@ static void open_streams(struct sum *s)
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-/* The sum of some streams of one scale becomes a stream: in a file that has no name. */
+/*
+ * Make a stream from the sum of several streams of one scale, in a temporary file without a name.
+ */
 static struct edges_stream make_stream(struct sum *s, size_t first, size_t n)
 {
 	struct scales scales = s->scales;
@@ -537,7 +546,7 @@ static int compare_scales(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Streams of one scale stand together. */
+/* Sort the streams by scale. */
 static void sort_by_scale(struct sum *s)
 {
 	struct edges_stream *stream = calloc(s->nr + 1, sizeof(*stream));
@@ -557,7 +566,7 @@ static void sort_by_scale(struct sum *s)
 	s->stream = stream;
 }
 
-/* Sums of up to WIDTH streams each, of one scale */
+/* Replace streams by sums of up to WIDTH streams of one scale each. */
 static void narrow(struct sum *s)
 {
 	struct edges_stream sum;

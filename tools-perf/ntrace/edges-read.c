@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Blocks -> recordings, files and edges. Whatever a file has, it is looked at before it is used.
+ * Blocks -> recordings, files and edges. Files are not trusted: everything is checked before it is
+ * used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 
 #include "edges.h"
 
-/* Bytes of a block that are still to be read; NULL in p: there were too few */
+/* The rest of a block; p is NULL if the block was too short */
 struct rest {
 	const uint8_t *p, *end;
 };
@@ -49,7 +50,7 @@ static void get(struct rest *r, void *buf, size_t len)
 
 /* ---------------------------------------------------------------- heads --- */
 
-/* A name is for people: what could move their cursor is no part of one. */
+/* Names are shown to people, so control characters must not get into them. */
 static char *get_string(struct rest *r)
 {
 	size_t len = get_number(r), i;
@@ -90,7 +91,10 @@ static void get_file(struct rest *r, struct edges_file *to)
 	to->name = get_string(r);
 }
 
-/* How many of at least so many bytes each: no more than there are bytes for */
+/*
+ * Read a number of elements of at least so many bytes each. Fails if the block is too short for
+ * them.
+ */
 static size_t get_count(struct rest *r, size_t least)
 {
 	uint64_t n = get_number(r);
@@ -168,13 +172,13 @@ static bool is_edge(const struct edges_stream *s, const struct edges_edge *e, bo
 	if (e->kind >= EDGES_KINDS || !e->count || edges_file_of(e->from) > s->nr_files ||
 	    edges_file_of(e->to) > s->nr_files || (!first && edges_compare(&s->last, e) >= 0))
 		return false;
-	/* elsewhere has no addresses */
+	/* `elsewhere' has no addresses */
 	if ((from && !edges_file_of(e->from)) || (to && !edges_file_of(e->to)))
 		return false;
 	return (from || to) && (e->kind != EDGES_BEGIN || !from) && (e->kind != EDGES_LOST || !to);
 }
 
-/* False: the block has something else */
+/* Returns false if the block does not contain a valid edge. */
 static inline bool get_edge(struct edges_stream *s)
 {
 	struct rest r = { s->block.raw + s->at, s->block.raw + s->block.len };
@@ -212,7 +216,7 @@ static bool same_totals(const struct edges_totals *a, const struct edges_totals 
 	       a->check == b->check;
 }
 
-/* All of a block; adds up what is in it. */
+/* Check all edges of a block, and add up their counts. */
 static bool count_edges(struct edges_stream *s, struct edges_totals *t)
 {
 	struct edges_edge before = s->last;
@@ -232,7 +236,7 @@ static bool count_edges(struct edges_stream *s, struct edges_totals *t)
 	return true;
 }
 
-/* s->block has its head. */
+/* s->block contains the head of the part. */
 static const char *read_part(struct edges_stream *s, struct edges_part *part,
 			     struct edges_codec *codec)
 {
@@ -263,7 +267,7 @@ static const char *read_part(struct edges_stream *s, struct edges_part *part,
 	return NULL;
 }
 
-/* The trailer; nothing is behind it. */
+/* Check the trailer, which must be at the end of the file. */
 static const char *read_trailer(struct edges_stream *s, uint64_t nr_parts, uint64_t edges,
 				struct edges_codec *codec)
 {
@@ -342,7 +346,7 @@ static void __attribute__((noreturn)) has_changed(const struct edges_stream *s)
 	die("%s: has changed while it was read", s->path);
 }
 
-/* More files than may be open at a time can be read at a time. */
+/* The number of streams may exceed the limit for open files. */
 static bool next_block(struct edges_stream *s, struct edges_codec *codec)
 {
 	int fd = s->fd < 0 ? open(s->path, O_RDONLY | O_CLOEXEC) : s->fd;

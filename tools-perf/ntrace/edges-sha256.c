@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SHA-256 (FIPS 180-4): what names a recording, as sha256sum prints it
+ * SHA-256 (FIPS 180-4): the ID of a recording, the same that sha256sum prints
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What files of edges have, for people: all that would leave a host with them
+ * Print the content of files of edges for people: everything that would leave a host with them
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 struct row {
 	const struct edges_file *file;
-	uint64_t edges, count;	/* branches from it */
+	uint64_t edges, count;	/* branches from this file */
 };
 
 static void print_hex(const uint8_t *p, size_t n)
@@ -19,7 +19,7 @@ static void print_hex(const uint8_t *p, size_t n)
 		printf("%02x", *p++);
 }
 
-/* The reader lets pass what is no ASCII. */
+/* The reader accepts characters that are not ASCII. */
 static void print_name(const char *name)
 {
 	char *plain = utf8_plain(*name ? name : "-");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recordings, files and edges -> blocks. The same content is always the same bytes.
+ * Recordings, files and edges -> blocks. The same content always results in the same bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "edges.h"
 
-#define EDGE_MAX	30	/* bytes of one: three numbers */
+#define EDGE_MAX	30	/* bytes of an edge: three numbers */
 
 static size_t put_number(uint8_t *p, uint64_t value)
 {
@@ -21,7 +21,7 @@ static size_t put_number(uint8_t *p, uint64_t value)
 	return n;
 }
 
-/* The sign in the lowest bit: what is small in either direction is short. */
+/* Move the sign to the lowest bit, so that small negative numbers are short, too. */
 static uint64_t fold(uint64_t difference)
 {
 	return difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0);
@@ -77,7 +77,7 @@ static void put_file(struct head_buffer *b, const struct edges_file *f)
 	put_string(b, f->name);
 }
 
-/* Of several names of a file, the first in the order of the alphabet */
+/* If a file has several names, the alphabetically first is used. */
 static int compare_named(const void *a, const void *b)
 {
 	int order = edges_compare_files(a, b);
@@ -130,7 +130,7 @@ static void flush_edges(struct edges_writer *w)
 	w->totals.check = edges_check(w->totals.check,
 				      edges_out_block(&w->out, EDGES_DATA, w->raw, w->len));
 	w->len = 0;
-	/* so that a block can be read alone */
+	/* make the next block readable alone */
 	w->last = (struct edges_edge){ 0 };
 }
 

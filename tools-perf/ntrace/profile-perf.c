@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace profile of perf.data: the branches that perf script prints, counted
+ * ntrace profile of perf.data: count the branches that perf script prints
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 #include "profile.h"
 #include "rec.h"
 
-/* Where a thread is, as far as it is in the program */
+/* The position of a thread, if it is in the program */
 struct where {
-	int tid, cpu;		/* the CPU of idle threads only: they share their number */
-	bool inside;		/* the last transfer led into the program, and trace goes on */
-	uint64_t to;		/* there */
-	bool stopped;		/* trace ended inside of it */
-	uint64_t at;		/* before that */
-	uint64_t bias;		/* of where the program was mapped */
-	unsigned int interval;	/* of those that were chosen, the one of its last event */
+	int tid, cpu;		/* cpu: of idle threads only, because they share tid 0 */
+	bool inside;		/* the last transfer led into the program, and trace continues */
+	uint64_t to;		/* the target of that transfer */
+	bool stopped;		/* trace ended inside of the program */
+	uint64_t at;		/* before this address */
+	uint64_t bias;		/* where the program was mapped, minus its own address */
+	unsigned int interval;	/* the wanted interval of its last event */
 };
 
-/* What the program is to a file that perf names */
+/* How the program is related to a file that perf names */
 enum kinship { FILE_OTHER, FILE_OWN, FILE_KERNEL };
 
 struct named {
@@ -32,25 +32,25 @@ struct named {
 
 struct reader {
 	struct profile_perf *result;
-	const char *data;	/* the perf.data */
-	const char *program;	/* the program's file */
+	const char *data;	/* path of the perf.data */
+	const char *program;	/* path of the program */
 	const char *name;	/* the same without folders */
-	const char *build_id;	/* its build-id, or NULL */
+	const char *build_id;	/* of the program, or NULL */
 	struct perf_build_ids ids;
-	const struct rec_file *file;	/* to look for, as builds may share a name; NULL: by name */
-	struct named *files;	/* that there is trace of */
+	const struct rec_file *file;	/* to look up, as names may repeat; NULL: by name */
+	struct named *files;	/* files with trace */
 	size_t nr_files, last;
 	struct rec_map threads;
 	struct where *last_thread;
-	const char *other;	/* another file that there is trace of */
-	bool found;		/* there is of the program's */
-	bool kernel;		/* the program is the kernel, of which there is trace */
-	bool no_kernel;		/* there is trace of the kernel, which is not the program */
+	const char *other;	/* another file that has trace */
+	bool found;		/* the program has trace */
+	bool kernel;		/* the program is the kernel, which has trace */
+	bool no_kernel;		/* the kernel has trace, but is not the program */
 };
 
 /* -------------------------------------------------------------- counts -- */
 
-/* Spreads what is alike in most bits over all */
+/* Spread the bits, because most edges differ in few of them. */
 static size_t hash(const struct nt_edge *e)
 {
 	uint64_t h = e->from * 0x9e3779b97f4a7c15ull ^ (e->to + e->type) * 0xd6e8feb86659fd93ull;
@@ -68,7 +68,7 @@ static struct nt_edge *find(struct nt_edge *table, size_t room, const struct nt_
 	return &table[i];
 }
 
-/* At most half of the table is in use, so there is always an end of a search. */
+/* At most half of the table is in use, so each search ends at a free entry. */
 static void grow(struct profile_perf *r)
 {
 	size_t room = r->room ? 2 * r->room : 64, i;
@@ -145,7 +145,7 @@ static bool is_kernel(const char *dso)
 	return !strncmp(dso, kernel, sizeof(kernel) - 1);
 }
 
-/* By its name alone: perf knows the kernel by another one than its file has. */
+/* Compare names only. perf uses another name for the kernel than that of its file. */
 static bool same_name(const struct reader *rd, const char *dso)
 {
 	return is_kernel(dso) ? !strncmp(rd->name, "vmlinux", 7) :
@@ -162,7 +162,10 @@ static const char *hex_of(const struct nt_perfdata_build_id *id, char *hex)
 	return hex;
 }
 
-/* Build-ids tell, if both are known: then a copy may have any name, and a name may be another's. */
+/*
+ * Compare build-ids if both are known: a copy may have any name, and another file may have the same
+ * name.
+ */
 static enum kinship kinship(const struct reader *rd, const char *dso)
 {
 	const char *id = rd->build_id ? perf_build_id(&rd->ids, dso) : NULL;
@@ -201,7 +204,7 @@ static enum kinship find_file(struct reader *rd, const char *dso)
 	return rd->files[i].kinship;
 }
 
-/* Another build of the program was traced: said before perf decodes for hours. */
+/* Detect trace of another build of the program before perf decodes for hours. */
 static void check_build_ids(const struct reader *rd)
 {
 	const struct perf_build_id *wrong = NULL;
@@ -218,14 +221,17 @@ static void check_build_ids(const struct reader *rd)
 		    "was executed", rd->data, wrong->path, wrong->hex, rd->program, rd->build_id);
 }
 
-/* One that does not depend on the order in which they come; no name of a file is behind the kernel's. */
+/* Choose a name that does not depend on the order of events. The name of the kernel sorts last. */
 static void found_other(struct reader *rd, const char *dso)
 {
 	if (!rd->other || strcmp(dso, rd->other) < 0)
 		rd->other = dso;
 }
 
-/* The program's own address of a place, which is less by *bias; PROFILE_ELSEWHERE of others */
+/*
+ * The program's own address of a place, and the bias that was subtracted; PROFILE_ELSEWHERE for
+ * places outside of the program
+ */
 static uint64_t own(struct reader *rd, const struct perf_place *place, uint64_t *bias)
 {
 	const struct profile *p = rd->result->profile;
@@ -240,7 +246,7 @@ static uint64_t own(struct reader *rd, const struct perf_place *place, uint64_t 
 		rd->no_kernel |= is_kernel(place->dso);
 		return PROFILE_ELSEWHERE;
 	}
-	/* the kernel runs at the addresses of vmlinux: there are no offsets in a file */
+	/* the kernel runs at the addresses of vmlinux, and file offsets are not known */
 	rd->kernel |= file == FILE_KERNEL;
 	addr = file == FILE_KERNEL ? profile_inside(p, place->addr) :
 				     profile_address(p, place->offset);
@@ -260,13 +266,13 @@ static void go_on(struct where *w, uint64_t to)
 	w->stopped = false;
 }
 
-/* Trace may go on where it ended; behind an ECALL, too, which never retires. */
+/* Trace may resume where it ended, or behind an ECALL, which never retires. */
 static bool resumes(const struct where *w, uint64_t to)
 {
 	return w->stopped && (to == w->at || to == w->at + 4);
 }
 
-/* Nothing is known of the rest of the run that the thread is in. */
+/* The rest of the thread's current run is unknown. */
 static void lose(struct reader *rd, struct where *w, uint64_t pc)
 {
 	if (w->inside)
@@ -274,7 +280,7 @@ static void lose(struct reader *rd, struct where *w, uint64_t pc)
 	w->inside = w->stopped = false;
 }
 
-/* Where an interval begins, what comes first is the end of a run whose beginning is not known. */
+/* A run that ends at the start of an interval has an unknown beginning. */
 static void begin_interval(struct reader *rd, struct where *w, unsigned int interval,
 			   unsigned int flags, uint64_t from)
 {
@@ -310,7 +316,7 @@ static void on_branch(struct reader *rd, struct where *w, unsigned int interval,
 	}
 }
 
-/* What was executed up to a loss counts, if it is known where that was. */
+/* Count what was executed before a loss, if its address is known. */
 static void on_error(struct reader *rd, const struct perf_event_line *ev)
 {
 	struct where *w = find_thread(rd, ev->tid, ev->cpu);
@@ -319,7 +325,7 @@ static void on_error(struct reader *rd, const struct perf_event_line *ev)
 	lose(rd, w, ev->from.addr ? ev->from.addr - w->bias : 0);
 }
 
-/* Where the recording ends in the middle of a run, nothing is known of the run's end. */
+/* A run that is open at the end of the recording has an unknown end. */
 static void end_threads(struct reader *rd)
 {
 	struct where *w;
@@ -391,7 +397,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 
 /* ------------------------------------------------------- without perf ---- */
 
-/* What an address is to the program: dear to find out, and asked for over and over */
+/* Cache of own(), which is expensive and called for the same addresses again and again */
 struct known {
 	const struct rec_space *space;
 	uint64_t addr, own, bias;
@@ -404,7 +410,7 @@ struct native {
 	struct reader rd;
 	struct rec rec;
 	struct known *known;
-	unsigned int generation;	/* of what is mapped; from 1 on */
+	unsigned int generation;	/* changes with mappings; starts at 1 */
 };
 
 static void look_up(struct native *n, struct known *k)
@@ -423,7 +429,7 @@ static void look_up(struct native *n, struct known *k)
 	k->own = own(&n->rd, &place, &k->bias);
 }
 
-/* As own() */
+/* own() with a cache */
 static uint64_t own_at(struct native *n, const struct rec_space *space, uint64_t addr,
 		       uint64_t *bias)
 {
@@ -461,7 +467,7 @@ static void take_edge(void *ctx, const struct rec_space *space, const struct nt_
 		  edge->count);
 }
 
-/* Where the last branch led that was counted as an edge */
+/* The target of the last branch that was counted as an edge */
 static void take_reach(void *ctx, const struct rec_sample *s)
 {
 	struct native *n = ctx;
@@ -483,7 +489,7 @@ static void take_gone(void *ctx, const struct rec_task *task)
 	free(w);
 }
 
-/* Other code may be where code was. */
+/* Mappings may have changed. */
 static void take_note(void *ctx, const struct rec_note *note)
 {
 	struct native *n = ctx;
@@ -498,7 +504,7 @@ static enum kinship kinship_of(struct reader *rd, const struct rec_file *file)
 	return find_file(rd, file->name);
 }
 
-/* What the program is entered by is the beginning of a run, be it no branch. */
+/* A run begins where the program is entered, even without a branch. */
 static bool enters(void *ctx, const struct rec_file *from, const struct rec_file *to)
 {
 	struct native *n = ctx;
@@ -523,7 +529,7 @@ static void add_id(struct perf_build_ids *ids, const char *name,
 	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1];
 	size_t i;
 
-	/* a program that was rebuilt while the recording ran has several */
+	/* a program that was rebuilt during the recording has several build-ids */
 	hex_of(id, hex);
 	for (i = 0; i < ids->n; i++)
 		if (!strcmp(ids->list[i].path, name) && !strcmp(ids->list[i].hex, hex))
@@ -532,7 +538,7 @@ static void add_id(struct perf_build_ids *ids, const char *name,
 		perf_build_ids_add(ids, name, hex);
 }
 
-/* Of files that were hit, and of mappings that have theirs */
+/* Read the build-ids of files that were hit, and those in mapping events. */
 static void read_ids(struct native *n)
 {
 	const struct rec_note *note;
@@ -569,7 +575,7 @@ void profile_perf_decode(struct profile_perf *r, const struct rec_options *optio
 		read_ids(&n);
 		check_build_ids(&n.rd);
 	}
-	/* the damage that it was decoded up to */
+	/* losses found when the file was opened, such as damage */
 	r->losses += n.rec.losses;
 	r->partial |= n.rec.partial;
 	rec_run(&n.rec, &output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counting what a program executed: transfers and linear runs, at the addresses that its file has
+ * Count what a program executed: transfers and linear runs, at the addresses of its file
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void read_notes(struct profile *p, Elf *elf, const GElf_Phdr *ph)
 	}
 }
 
-/* A profile is of one file, the first that was given. */
+/* A profile is of one file: the first that was given. */
 static void read_segments(struct profile *p)
 {
 	const struct elf *file = p->in.elfs;
@@ -75,7 +75,7 @@ static void read_segments(struct profile *p)
 	close(fd);
 }
 
-/* The file's own address or offset of pc; false when it is not in the file */
+/* The file's own address or offset of pc; false if pc is outside of the file */
 static bool place(const struct profile *p, uint64_t pc, uint64_t *at)
 {
 	size_t i;
@@ -138,7 +138,7 @@ static void add_event(struct profile *p, const struct nt_event *ev)
 	}
 }
 
-/* Where an instruction leads, as far as a compiler can know */
+/* Is it a transfer that the program makes, and a compiler knows about? */
 static bool of_program(unsigned int type)
 {
 	return type != NT_TYPE_EXCEPTION && type != NT_TYPE_INTERRUPT && type != NT_TYPE_TRAP &&
@@ -200,7 +200,7 @@ static void give(const struct profile *p, uint64_t from, uint64_t to, unsigned i
 		p->take(p->ctx, &e);
 }
 
-/* So far the points have what is no transfer. */
+/* At this point, the points only contain events that are not transfers. */
 static void give_all(const struct profile *p, const struct nt_edge *edges, size_t nr_edges)
 {
 	const struct point *pt;
@@ -272,7 +272,7 @@ static void count_recordings(struct profile *p, struct profile_perf *r)
 		count_recording(p, r, p->in.more[i]);
 }
 
-/* The edges were counted at the addresses that are in the file. */
+/* The edges were counted at the program's own addresses. */
 static void count_perf(struct profile *p)
 {
 	struct profile_perf r = { .profile = p };
@@ -292,7 +292,7 @@ static void count_perf(struct profile *p)
 	for (i = 0; i < r.room; i++) {
 		const struct nt_edge *e = &r.edges[i];
 
-		/* where trace begins or ends nothing was transferred */
+		/* where trace begins or ends, there is no transfer */
 		if (e->count && (e->type == NT_TYPE_NONE || e->type == PROFILE_TYPE_LOST))
 			add_ends(p, e);
 		else if (e->count)
@@ -303,7 +303,9 @@ static void count_perf(struct profile *p)
 	nt_code_free(code);
 }
 
-/* In the file's terms; what is not in the file is dropped. */
+/*
+ * Convert ranges to the file's addresses or offsets, and drop those that are outside of the file.
+ */
 static void place_ranges(struct profile *p)
 {
 	size_t i, n = 0;
@@ -326,7 +328,7 @@ static int compare(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* Which of the files has edges, or NULL */
+/* The first file that contains edges, or NULL */
 static const char *edges_among(const struct profile *p)
 {
 	size_t i;
@@ -339,7 +341,10 @@ static const char *edges_among(const struct profile *p)
 	return NULL;
 }
 
-/* Files beside one of edges are named and left out if they are damaged, but not what is whole. */
+/*
+ * If one file contains edges, the others are skipped if they are damaged. But other kinds of files
+ * are an error.
+ */
 static void check_edges(const struct profile *p, const char *edges)
 {
 	size_t i;
@@ -351,7 +356,7 @@ static void check_edges(const struct profile *p, const char *edges)
 			die("%s: is no file of edges, as %s is", p->in.more[i], edges);
 }
 
-/* Of raw traces each has its own terms. */
+/* Raw traces differ in their parameters, so only one is allowed. */
 static void check_more(const struct profile *p)
 {
 	size_t i;
@@ -362,7 +367,7 @@ static void check_more(const struct profile *p)
 			    p->of_perf ? p->in.more[i] : p->in.file);
 }
 
-/* A recording tells what was executed. */
+/* A recording contains the name of the program. */
 static void find_program(struct profile *p)
 {
 	char *path = rec_program(p->in.file, &p->recording);
@@ -420,7 +425,7 @@ size_t profile_first_edge(const struct profile *p, uint64_t from)
 	return array_before(p->edges, p->nr_edges, sizeof(*p->edges), from);
 }
 
-/* What is not in the profile; stdout is not for people here. */
+/* Report what is missing in the profile, on stderr, because stdout is for programs. */
 static void tell(const struct profile *p)
 {
 	if (p->losses && p->of_perf)

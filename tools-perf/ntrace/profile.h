@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ntrace profile: how often what was executed */
+/* ntrace profile: how often code was executed */
 #ifndef NTRACE_PROFILE_H
 #define NTRACE_PROFILE_H
 
@@ -8,10 +8,9 @@
 #include "rec.h"
 
 /*
- * At an address, how many times execution came or went otherwise than from the
- * instruction before, or to the one behind. Going away before the instruction
- * retires, and coming back to it, are linear: in a trap that is no transfer that
- * the program made.
+ * Counts at an address: how often execution came from elsewhere than the instruction before, or
+ * went elsewhere than to the next instruction. A trap before the instruction retires, and the
+ * return to it, do not break a linear run, because the program did not make this transfer.
  */
 struct point {
 	uint64_t pc;
@@ -19,16 +18,16 @@ struct point {
 	uint64_t back;		/* returns from traps, continuations of the trace */
 	uint64_t out;		/* transfers from it */
 	uint64_t away;		/* traps before it, pauses of the trace */
-	uint64_t lost;		/* the trace was lost before it */
+	uint64_t lost;		/* trace was lost before it */
 };
 
 struct points {
 	struct point *list;
 	size_t n;
-	size_t merged;		/* n after they were last merged */
+	size_t merged;		/* n when the points were last merged */
 };
 
-/* start and end are instructions, both included */
+/* start and end are the addresses of instructions, both included */
 struct range {
 	uint64_t start, end;
 	uint64_t count;
@@ -37,20 +36,20 @@ struct range {
 struct ranges {
 	struct range *list;
 	size_t n;
-	uint64_t unmatched;	/* that went somewhere, nobody knows where */
+	uint64_t unmatched;	/* runs whose end could not be found */
 };
 
-/* Valid until the next is added */
+/* The pointer is valid until the next point is added. */
 struct point *points_add(struct points *points, uint64_t pc);
 
 /*
- * Linear runs that explain all points. Which beginning belongs to which end is
- * not to be known from sums; but how often each instruction and each way from
- * one to the next was taken is. Sorts the points.
+ * Make linear runs that explain all points. Sums do not tell which start of a run belongs to which
+ * end. But the counts of each instruction, and of each step from one to the next, are exact. Sorts
+ * the points.
  */
 void ranges_make(struct ranges *ranges, struct points *points, struct nt_code *code);
 
-/* From addr on, up to the next one's, instructions were executed so often. */
+/* The number of executions from addr up to the addr of the next step */
 struct ranges_step {
 	uint64_t addr, count;
 };
@@ -60,76 +59,79 @@ struct ranges_steps {
 	size_t n;
 };
 
-/* For ranges_count(); the list is the caller's to free. */
+/* For ranges_count(). The caller frees the list. */
 void ranges_steps(struct ranges_steps *steps, const struct ranges *ranges);
 /* How often the instruction at an address was executed */
 uint64_t ranges_count(const struct ranges_steps *steps, uint64_t pc);
 
 /* ------------------------------------------------------------ program ---- */
 
-/* A piece of the program's file, which code may be in */
+/* An executable segment of the program's file */
 struct segment {
 	uint64_t start, size, offset;
 };
 
 struct profile {
 	struct input in;
-	bool offsets;		/* the result has offsets in the file, not addresses */
+	bool offsets;		/* the result contains offsets in the file, not addresses */
 	struct segment *segments;
 	size_t nr_segments;
-	bool anywhere;		/* there is no ELF file: every address is of the program */
+	bool anywhere;		/* no ELF file: all addresses belong to the program */
 	struct points points;
 	struct ranges ranges;
-	struct nt_edge *edges;	/* the program's own */
+	struct nt_edge *edges;	/* within the program */
 	size_t nr_edges;
-	uint64_t elsewhere;	/* transfers that are not */
+	uint64_t elsewhere;	/* transfers to or from other code */
 	uint64_t losses, skipped;
 	struct perf_choice perf;
 	struct rec_options recording;
-	bool of_perf;		/* FILE is a perf.data, or what perf printed */
+	bool of_perf;		/* FILE is a perf.data, or the output of perf */
 	char build_id[PERF_BUILD_ID + 1];	/* of the program, or empty */
-	bool of_edges;		/* each FILE has edges */
-	size_t damaged;		/* those that were left out */
-	bool partial;		/* what has no count may have been executed */
+	bool of_edges;		/* each FILE contains edges */
+	size_t damaged;		/* number of files that were skipped */
+	bool partial;		/* code without a count may have been executed */
 	bool rounded;		/* counts are weighted or capped */
-	/* What is counted goes there, as struct profile_perf has it, and nothing is made of it. */
+	/*
+	 * If set, the edges are passed to it, in the form of struct profile_perf, and no profile is
+	 * made.
+	 */
 	void (*take)(void *ctx, const struct nt_edge *edge);
 	void *ctx;
 };
 
 /*
- * After p->in, p->perf and p->recording have been set by arguments: open what they name. Ends the
- * command if it can't.
+ * Open the files, after p->in, p->perf and p->recording were set by arguments. Ends the command on
+ * errors.
  */
 void profile_open(struct profile *p);
-/* Count; then edges and ranges are those of the program, in the order of addresses. */
+/* Count. After that, edges and ranges are those of the program, sorted by address. */
 void profile_make(struct profile *p);
-/* The first of the edges that come from an address, or what is behind the last edge from before */
+/* The index of the first edge from this address or a higher one */
 size_t profile_first_edge(const struct profile *p, uint64_t from);
-/* Say what is missing, and free everything. The command's exit status */
+/* Report what is missing, and free everything. Returns the exit status. */
 int profile_end(struct profile *p);
 
 /* ------------------------------------------------------- of perf.data ---- */
 
-/* Where the other end of a transfer is when it is not in the program */
+/* The other end of a transfer is outside of the program. */
 #define PROFILE_ELSEWHERE	UINT64_MAX
-/* The end of what is known of a run: beside enum nt_type */
+/* The rest of a run is not known. An addition to enum nt_type */
 #define PROFILE_TYPE_LOST	255
 
 /*
- * Transfers, starts (from elsewhere, NT_TYPE_NONE or, where trace goes on, _ERET), ends
- * (to elsewhere, _TRAP) and losses; those of count 0 are none.
+ * Transfers, starts (from PROFILE_ELSEWHERE, NT_TYPE_NONE or, if trace resumes, _ERET), ends (to
+ * PROFILE_ELSEWHERE, _TRAP) and losses. Entries with count 0 are unused.
  */
 struct profile_perf {
 	const struct profile *profile;
 	struct nt_edge *edges;
 	size_t room, nr_edges;
 	uint64_t losses;
-	bool partial;		/* of snapshots, or samples, of the trace; or counts are scaled */
-	bool rounded;		/* they are */
+	bool partial;		/* only snapshots or samples of the trace, or counts are scaled */
+	bool rounded;		/* counts are scaled */
 	/*
-	 * Of all files of a recording, not of one: where an address is, and who may look at what
-	 * was read
+	 * To count all files of a recording instead of one program: place() maps addresses to
+	 * places, and done() can inspect the recording after decoding.
 	 */
 	uint64_t (*place)(void *ctx, struct rec *rec, const struct rec_space *space, uint64_t addr);
 	void (*done)(void *ctx, struct rec *rec);
@@ -139,19 +141,19 @@ struct profile_perf {
 void profile_perf_add(struct profile_perf *r, const struct nt_edge *edge);
 
 /*
- * Of a perf.data, or of what perf printed if `perf' is NULL. build_id is the program's, as
- * hexadecimal digits, or NULL. Ends the command if it can't.
+ * Read a perf.data, or the output of perf if `perf' is NULL. build_id is that of the program, in
+ * hexadecimal digits, or NULL. Ends the command on errors.
  */
 void profile_perf_read(struct profile_perf *r, const char *perf, const char *file,
 		       const char *program, const char *build_id);
 
-/* The same of a perf.data, without perf */
+/* The same for a perf.data, without perf */
 void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
 			 const char *file, const char *program, const char *build_id);
 
 /* The program's address of an offset in its file, or PROFILE_ELSEWHERE */
 uint64_t profile_address(const struct profile *p, uint64_t offset);
-/* The program's address itself, or PROFILE_ELSEWHERE */
+/* The address itself if it is in the program, or PROFILE_ELSEWHERE */
 uint64_t profile_inside(const struct profile *p, uint64_t addr);
 
 #endif /* NTRACE_PROFILE_H */
