@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From places in files to addresses, instructions and lines
+ * Places in files -> addresses, instructions and lines
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -158,7 +158,7 @@ static int compare_leaves(const void *a, const void *b)
 	return x->insns < y->insns ? -1 : x->insns > y->insns;
 }
 
-/* What was executed at a place, of leaves of one node and one label */
+/* The cost of a place, in leaves with the same node and label */
 struct spot {
 	uint64_t place;
 	uint64_t value[3];
@@ -175,7 +175,10 @@ static void add_spot(struct spots *spots, uint64_t place, const uint64_t value[3
 	spots->list[spots->n++] = (struct spot){ place, { value[0], value[1], value[2] } };
 }
 
-/* Time is the first one's, the branch the last one's. Without code all is the first one's. */
+/*
+ * Distribute the cost of a run to its instructions. The first one gets the time, the last one gets
+ * the branch. Without code, the first one gets everything.
+ */
 static void spread(struct spots *spots, const struct stacks_leaf *l, const struct stacks_file *f)
 {
 	uint64_t place = l->place, value[3] = { 0, 0, l->time };
@@ -184,7 +187,7 @@ static void spread(struct spots *spots, const struct stacks_leaf *l, const struc
 	do {
 		unsigned int len = i + 1 < l->insns ? stacks_file_insn(f, place) : 0;
 
-		/* the last one, or nobody knows where the next one is */
+		/* the last instruction, or the next one cannot be found */
 		value[STACKS_INSNS] = !l->insns ? 0 : len ? l->runs : l->runs * (l->insns - i);
 		value[STACKS_BRANCHES] = len ? 0 : l->branches;
 		add_spot(spots, place, value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where only counts are known, each function is a stack of its own: what ran, and who called whom
- * how often
+ * If only counts are known, each function is a stack of its own, with what it executed, and how
+ * often it called other functions.
  */
 #include "profile.h"
 #include "stacks.h"
@@ -35,13 +35,13 @@ static void add_run(struct flat *f, uint64_t from, uint32_t insns, uint64_t coun
 {
 	if (!insns)
 		return;
-	/* one of them is counted by itself */
+	/* stacks_run() has counted one of them */
 	stacks_run(f->s, node_at(f, from), from, insns, &f->label)->runs += count - 1;
 }
 
 /*
- * A run may go on from one function into the next; or behind an ECALL, which never retires, so that
- * a recording does not count it either.
+ * A run may continue from one function in the next. It may also contain an ECALL, which never
+ * retires, so it is not counted here or in recordings.
  */
 static void add_range(struct flat *f, const struct range *r)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stacks as pprof reads them: a protocol buffer, compressed by gzip. Messages and their fields:
+ * Stacks in the format of pprof: a protocol buffer, compressed by gzip. Messages and their fields:
  *
  *	Profile		1 sample type, 2 sample, 3 mapping, 4 location, 5 function, 6 string,
  *			14 default sample type
@@ -28,7 +28,7 @@ struct message {
 	size_t len, room;
 };
 
-/* A location, or a string: what has a number */
+/* A numbered location or string */
 struct numbered {
 	const char *text;
 	const struct calls_function *function;
@@ -36,7 +36,7 @@ struct numbered {
 	uint64_t number;
 };
 
-/* Of stacks deeper than what is kept: those that differ in their middle only are one */
+/* A stack that is deeper than the limit. Stacks that differ only in the omitted middle are one. */
 struct deep {
 	struct message list;		/* locations */
 	uint32_t label;
@@ -49,10 +49,10 @@ struct pprof {
 	struct message out;
 	void *strings, *locations;
 	uint64_t nr_strings, nr_locations;
-	bool *has_function;		/* by number */
-	uint64_t *caller;		/* locations, by the number of the node called; or 0 */
+	bool *has_function;		/* indexed by number */
+	uint64_t *caller;		/* locations, by number of the called node; or 0 */
 	void *deep_tree;
-	struct deep **deep;		/* as they came */
+	struct deep **deep;		/* in the order of their creation */
 	size_t nr_deep;
 	bool time;
 	const char *host;
@@ -97,7 +97,7 @@ static void put_bytes(struct message *m, unsigned int field, const void *bytes, 
 		put_byte(m, *p++);
 }
 
-/* `inner' is used up. */
+/* Frees the content of `inner'. */
 static void put_message(struct message *m, unsigned int field, struct message *inner)
 {
 	put_bytes(m, field, inner->p, inner->len);
@@ -118,7 +118,7 @@ static int compare_numbered(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Its number; *new: nobody has asked for it before */
+/* Get the number of a location or string. *new: it was added */
 static uint64_t number_of(void **tree, uint64_t *nr, const struct numbered *wanted, bool *new)
 {
 	struct numbered **found = tfind(wanted, tree, compare_numbered), *own;
@@ -151,7 +151,7 @@ static uint64_t string(struct pprof *p, const char *text)
 	return number;
 }
 
-/* Files have addresses of their own: each has its part of all addresses. */
+/* Give each file an address range of its own, because the addresses of files overlap. */
 static uint64_t whole_address(const struct stacks_file *f, uint64_t addr)
 {
 	return f->nr_segments ? ((uint64_t)(f->number - 1) << 40) + addr : addr;
@@ -219,7 +219,7 @@ static void put_number_label(struct pprof *p, struct message *sample, const char
 	put_message(sample, 3, &m);
 }
 
-/* Where a node was called: every leaf further in asks. */
+/* The location of a call, cached because each leaf further in needs it */
 static uint64_t caller_of(struct pprof *p, const struct stacks_node *n)
 {
 	const struct calls_function *fn = n->parent->function;
@@ -233,7 +233,7 @@ static uint64_t caller_of(struct pprof *p, const struct stacks_node *n)
 	return *id;
 }
 
-/* `locations' is used up. */
+/* Frees `locations'. */
 static void put_sample(struct pprof *p, struct message *locations, uint32_t number,
 		       const uint64_t value[3])
 {
@@ -267,7 +267,7 @@ static int compare_deep(const void *a, const void *b)
 	return memcmp(x->list.p, y->list.p, x->list.len);
 }
 
-/* `locations' is used up. */
+/* Frees `locations'. */
 static void add_deep(struct pprof *p, struct message *locations, uint32_t label,
 		     const uint64_t value[3])
 {
@@ -355,7 +355,7 @@ static void put_mapping(struct pprof *p, const struct stacks_file *f)
 	put_message(&p->out, 3, &m);
 }
 
-/* The first is the program, to pprof. */
+/* pprof takes the first mapping for the program. */
 static void put_mappings(struct pprof *p, bool files)
 {
 	const struct stacks_file *f;
@@ -375,7 +375,7 @@ static void write_out(const struct message *m)
 	size_t left = m->len;
 	int ret;
 
-	/* 16: as gzip does it, without a time */
+	/* + 16: gzip format, without a time */
 	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -392,7 +392,7 @@ static void write_out(const struct message *m)
 	deflateEnd(&z);
 }
 #else
-/* pprof reads that, too. */
+/* pprof also reads uncompressed files. */
 static void write_out(const struct message *m)
 {
 	fwrite(m->p, 1, m->len, stdout);
@@ -418,7 +418,7 @@ void stacks_print_pprof(const struct stacks *s, struct stacks_files *files, cons
 	string(&p, "");
 	put_type(&p, "instructions", "count");
 	put_type(&p, "branches", "count");
-	/* of a unit that pprof does not know it shows plain numbers, as they are */
+	/* pprof shows values with an unknown unit as plain numbers */
 	if (time_unit)
 		put_type(&p, "time", strcmp(time_unit, "ns") ? time_unit : "nanoseconds");
 	stacks_each(s, files, take, &p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stacks as lines of text: folded, for flame graphs, and as callgrind writes them
+ * Stacks as text: folded for flame graphs, and in the format of callgrind
  */
 #include <inttypes.h>
 #include <search.h>
@@ -16,7 +16,7 @@ struct folded {
 	uint64_t value;
 };
 
-/* One line at a time is made there. */
+/* A buffer for one line at a time */
 struct text {
 	char *p;
 	size_t len, room;
@@ -82,7 +82,9 @@ static uint64_t value_of(const struct stacks_leaf *l, enum stacks_value value)
 					       l->runs * l->insns;
 }
 
-/* Many stacks may have the same text: those that differ in their middle, of deep recursion. */
+/*
+ * Stacks with the same text are added up: deep recursions that differ only in the omitted middle.
+ */
 static struct folded *add_text(void **tree, const struct text *t)
 {
 	const struct folded wanted = { .text = t->p };
@@ -144,7 +146,7 @@ void stacks_print_folded(const struct stacks *s, enum stacks_value value)
 
 /* ------------------------------------------------------------ callgrind --- */
 
-/* What one instruction of a function cost, or what was called there */
+/* The cost of an instruction of a function, or of the calls from there */
 struct cost {
 	const struct calls_function *function, *callee;
 	uint64_t addr;
@@ -156,7 +158,7 @@ struct costs {
 	size_t n;
 	bool time;
 	const struct stacks_file *file;	/* of the function */
-	const char *source;		/* that lines are of now */
+	const char *source;		/* the source that lines refer to */
 };
 
 static void add_cost(struct costs *c, struct cost cost)
@@ -173,7 +175,7 @@ static void take_own(void *ctx, const struct stacks_leaf *leaf, const struct sta
 				     value[STACKS_TIME] });
 }
 
-/* In the order of names, so that the same trace gives the same text */
+/* Sort by names, so that the same trace always results in the same text. */
 static int compare_functions(const struct calls_function *a, const struct calls_function *b)
 {
 	int order = strcmp(a->file, b->file);
@@ -223,7 +225,7 @@ static void put_source(const char *key, const char *source)
 	printf("%s=%s\n", key, source ? source : "???");
 }
 
-/* Functions of a recording know their file. */
+/* Functions of a recording contain the name of their file. */
 static const char *object_of(struct stacks_files *files, const struct calls_function *fn)
 {
 	const struct calls *c = &files->feed->calls;
@@ -235,7 +237,7 @@ static const char *object_of(struct stacks_files *files, const struct calls_func
 	       f->path : NULL;
 }
 
-/* Lines of a function that were inlined are of other sources. */
+/* Lines of inlined functions are in other sources. */
 static void put_cost(struct costs *c, const struct cost *cost)
 {
 	const char *source = c->source;
@@ -260,7 +262,7 @@ static void put_call(struct costs *c, struct stacks_files *files, const struct c
 	unsigned int line = stacks_file_line(to, addr, &source);
 
 	put_cost(c, cost);
-	/* without one it would be the caller's */
+	/* without a source, callgrind would assume that of the caller */
 	put_source("cob", object_of(files, cost->callee));
 	put_source("cfi", line ? source : NULL);
 	printf("cfn=%s\ncalls=%" PRIu64 " %#" PRIx64 " %u\n", cost->callee->name, cost->calls, addr,
@@ -308,7 +310,7 @@ void stacks_print_callgrind(const struct stacks *s, struct stacks_files *files,
 	for (i = 0; i < s->nr_nodes; i++) {
 		const struct stacks_node *n = s->node[i];
 
-		/* where the trace ends nothing is called */
+		/* the end of the trace is not a call */
 		if (!n->parent || (!s->flat && !n->insns && !n->time))
 			continue;
 		from = stacks_file_get(files, n->parent->function);

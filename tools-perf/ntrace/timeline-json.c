@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * trace_event JSON, written as it comes
+ * Output of trace_event JSON, without buffering
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "timeline.h"
 
-/* Numbers of threads are below this: the kernel's side of one gets another. */
+/* Thread IDs are below this number. It is added for the kernel's side of a thread. */
 #define KERNEL_TRACK	(1 << 23)
 
 static const char *separator = "";
@@ -31,7 +31,7 @@ void json_string(const char *text)
 	free(made);
 }
 
-/* Microseconds, as the format wants them, without rounding */
+/* In microseconds, as the format requires, without rounding */
 static void put_time(const char *name, uint64_t ns)
 {
 	printf(",\"%s\":%" PRIu64 ".%03u", name, ns / 1000, (unsigned int)(ns % 1000));
@@ -69,7 +69,7 @@ void json_track(const struct track *track)
 	printf(",\"args\":{\"name\":");
 	json_string(name);
 	printf("}}");
-	/* user above kernel */
+	/* show user space above the kernel */
 	head(track, 'M', "thread_sort_index", NULL);
 	printf(",\"args\":{\"sort_index\":%d}}", 2 * track->tid + track->kernel);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace timeline: slices of the time between calls and returns
+ * ntrace timeline: slices of time between calls and returns
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "follow.h"
 #include "timeline.h"
 
-/* Idle threads all have number 0. */
+/* All idle threads have tid 0. */
 #define IDLE_TRACK	(1 << 22)
 
 struct frame {
@@ -21,10 +21,10 @@ struct frame {
 struct thread {
 	struct follow_thread f;
 	char *name;
-	uint64_t now;		/* of the last event; no two have the same */
-	bool lost;		/* nobody knows what was executed */
+	uint64_t now;		/* of the last event; unique */
+	bool lost;		/* what was executed is not known */
 	uint64_t lost_since;
-	bool named[2];		/* the track: user, kernel */
+	bool named[2];		/* the names of the tracks were written: user, kernel */
 	char *reason;		/* of the loss */
 };
 
@@ -38,7 +38,7 @@ struct name {
 struct timeline {
 	struct timeline_limits limits;
 	struct timeline_totals totals;
-	uint64_t min, until;	/* slices until min doubles */
+	uint64_t min, until;	/* number of slices until min doubles */
 	struct follow follow;
 	struct name *names[BUCKETS];
 };
@@ -52,7 +52,10 @@ static void *checked(void *p)
 
 /* ------------------------------------------------------------- names --- */
 
-/* The line that has a name goes; programs have few names, compared to calls. */
+/*
+ * Keep a copy of a name, because the line that contains it is freed. Programs have few names,
+ * compared to calls.
+ */
 static const char *keep(struct timeline *t, const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -96,7 +99,7 @@ static struct track track_of(struct thread *th, bool kernel)
 	return track;
 }
 
-/* However long a trace is, what is written of it grows slower and slower. */
+/* Limit the output: the longer the trace, the longer a slice has to be. */
 static void ration(struct timeline *t, struct thread *th)
 {
 	struct track track = track_of(th, false);
@@ -121,7 +124,7 @@ static void put_slice(struct timeline *t, struct thread *th, bool kernel, const 
 	ration(t, th);
 }
 
-/* Why trace ended is known of system calls only. */
+/* The reason for the end of trace is known for system calls only. */
 static const char *frame_name(struct timeline *t, enum follow_kind kind,
 			      const struct perf_event_line *ev, const struct perf_place *at)
 {
@@ -159,8 +162,8 @@ static void leave(void *ctx, struct follow_thread *thread, void *frame, enum fol
 	else
 		put_slice(t, th, f->f.kernel, f->name, category, f->start, th->now);
 	/*
-	 * Viewers add start and duration in floating point, and take what ends with its
-	 * caller, or where the next begins, for longer than it is.
+	 * Viewers add start and duration in floating point. So a slice that ends together with its
+	 * caller, or where the next one begins, may seem to overlap it.
 	 */
 	th->now++;
 }
@@ -182,15 +185,15 @@ static struct thread *find_thread(struct timeline *t, const struct perf_event_li
 }
 
 /*
- * Time of the trace is that of messages, and all branches of one have it: a
- * nanosecond between them lets viewers see what was in what.
+ * All branches of a message have the message's time. Put a nanosecond between them, so that viewers
+ * can nest the slices.
  */
 static void advance(struct thread *th, uint64_t time)
 {
 	th->now = time > th->now ? time : th->now + 1;
 }
 
-/* A program that was executed anew begins anew; names of branches are perf's. */
+/* After an exec, all frames have ended. The comm in lines of branches is that from perf. */
 static void identify(struct timeline *t, struct thread *th, const struct perf_event_line *ev)
 {
 	if (th->f.pid == ev->pid && !strcmp(th->name, ev->comm))
@@ -216,7 +219,7 @@ static void on_loss(struct timeline *t, struct thread *th, const struct perf_eve
 	th->reason = checked(strdup(ev->error));
 }
 
-/* However short it was: a loss is no detail. */
+/* A loss is always shown, however short. */
 static void end_loss(struct timeline *t, struct thread *th)
 {
 	char *text = checked(malloc(strlen(th->reason) + sizeof("lost: ")));

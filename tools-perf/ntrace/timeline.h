@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ntrace timeline: from branches to slices of time */
+/* ntrace timeline: branches -> slices of time */
 #ifndef NTRACE_TIMELINE_H
 #define NTRACE_TIMELINE_H
 
 #include "cmd.h"
 #include "perf-script.h"
 
-#define TIMELINE_DEPTH_MAX	512	/* that viewers draw */
+#define TIMELINE_DEPTH_MAX	512	/* limit of the viewers */
 
 struct timeline_limits {
 	uint64_t min;		/* ns */
 	unsigned int depth;
-	uint64_t slices;	/* written, until min doubles */
-	uint64_t kernel_from;	/* the kernel's addresses begin here */
+	uint64_t slices;	/* number of slices that are written before min doubles */
+	uint64_t kernel_from;	/* the first address of the kernel */
 };
 
 struct timeline_totals {
 	uint64_t slices, left_out, losses, threads;
-	uint64_t min;		/* what it has come to */
+	uint64_t min;		/* the final minimum */
 };
 
 struct timeline;
 
 /*
- * Writes JSON to stdout as it comes: a slice when it ends, so that a thread's stack is
- * all there is to remember. Slices of a track are in the order of their ends.
+ * Write JSON to stdout as slices end, so that only the stacks of threads are kept in memory. The
+ * slices of a track are in the order of their ends.
  */
 struct timeline *timeline_new(const struct timeline_limits *limits);
 void timeline_event(struct timeline *t, const struct perf_event_line *ev);
-/* A thread has ended: nothing more comes of it. */
+/* A thread has ended, and no more of its events follow. */
 void timeline_gone(struct timeline *t, int tid);
-/* Ends what is open, frees. */
+/* End open slices and free everything. */
 void timeline_end(struct timeline *t, struct timeline_totals *totals);
 
 /* --------------------------------------------------- timeline-json.c ----- */
 
-/* A track has slices of one thread, either side of the user/kernel line. */
+/* A track contains the slices of a thread in user space, or in the kernel. */
 struct track {
 	int pid, tid;
-	const char *thread;	/* its name */
+	const char *thread;	/* the name of the thread */
 	bool kernel;
 };
 
-/* Names tell no more than once what a track is. */
+/* A track must be named only once. */
 void json_begin(void);
 void json_track(const struct track *track);
-/* ns; category and detail may be NULL */
+/* Times are in ns. category and detail may be NULL. */
 void json_slice(const struct track *track, const char *name, const char *category,
 		uint64_t start, uint64_t end);
 void json_instant(const struct track *track, const char *name, const char *category,
