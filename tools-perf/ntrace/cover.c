@@ -104,7 +104,7 @@ static size_t find_insn(const struct cover_work *w, uint64_t pc)
 	return n < w->nr_insns && w->insn[n].pc == pc ? n : w->nr_insns;
 }
 
-/* Calls return, and their targets are not within the function, except at its entry. */
+/* Calls return. They lead to another function, or enter this one again. */
 static bool is_jump(const struct insn *insn)
 {
 	return insn->type == NT_TYPE_COND || insn->type == NT_TYPE_JUMP ||
