@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The records that a file begins with: which machine and clock it is of, which ID is whose, and the
- * tasks and mappings that are there.
+ * Write the records at the start of a file: machine and clock, event IDs, and the existing tasks
+ * and mappings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void write_clock(struct capture *c)
 		capture_file_write(c, &rec, sizeof(rec));
 }
 
-/* Which ID is which buffer, CPU and task: as many in a record as it has room for */
+/* Write the buffer, CPU and task of each ID, with as many IDs in a record as fit. */
 static void write_index(struct capture *c)
 {
 	const size_t most = (UINT16_MAX - 16) / 32;
@@ -96,7 +96,7 @@ static void write_info(struct capture *c)
 
 #define FINISHED_INIT	82
 
-/* The command has not begun when the first file does. */
+/* For the first file, the command has not been executed yet. */
 static void write_tasks(struct capture *c)
 {
 	size_t i;

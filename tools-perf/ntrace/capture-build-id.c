@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Build-ids of the files that ran. The kernel tells them with each mapping, as it saw the file
- * then; where it could not, the file is read when the recording ends.
+ * Build-ids of the files that ran. The kernel reports them with each mapping. If it could not read
+ * one, the file is read when the recording ends.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define NOTES_MAX	((size_t)64 << 10)
 #define SEGMENTS_MAX	256
 
-/* @size: 0, none is known */
+/* @size: 0: the build-id is not known */
 static bool is_that(const struct capture_file_id *f, const char *name, const uint8_t *id,
 		    unsigned int size)
 {
@@ -59,7 +59,7 @@ void capture_build_id_note(struct capture *c, uint16_t misc, const char *name, c
 	c->ids = f;
 }
 
-/* GNU's among notes that are aligned to 4 */
+/* Find the GNU note among notes that are aligned to 4 bytes. */
 static unsigned int find_note(const uint8_t *p, size_t len, uint8_t id[BUILD_ID_MAX])
 {
 	uint32_t name, desc, type;

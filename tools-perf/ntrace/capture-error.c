@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel refused, in words, and what to do about it
+ * Explain what the kernel refused, and what to do about it
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -19,10 +19,10 @@
 #define CAP_PERFMON	38
 #endif
 
-/* The inode of the initial user namespace, the same on all Linux machines */
+/* Inode of the initial user namespace, a constant of the kernel */
 #define INIT_USER_NS	0xeffffffdU
 
-/* Of what perf's part has, too: it names the PMU first, and so does the command. */
+/* Print a message that is shared with perf. Both prefix it with "ntrace", so remove one. */
 void capture_say(bool error, const char *text)
 {
 	if (!strncmp(text, "ntrace: ", 8))
@@ -61,7 +61,7 @@ static bool has_capability(unsigned int cap)
 	return !syscall(SYS_capget, &header, data) && data[cap / 32].effective >> cap % 32 & 1;
 }
 
-/* Capabilities of another user namespace do not count. */
+/* Capabilities do not count in another user namespace. */
 static bool in_user_namespace(void)
 {
 	struct stat st;
@@ -75,13 +75,13 @@ static bool may_everything(void)
 	       (has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN));
 }
 
-/* May this user lock as much memory as there is? That is what the kernel asks for buffers. */
+/* May this user lock any amount of memory? The kernel checks this for buffers. */
 bool capture_may_lock(void)
 {
 	return paranoid() < 0 || (!in_user_namespace() && has_capability(CAP_IPC_LOCK));
 }
 
-/* Docker's and podman's filters of system calls have it among those that are refused. */
+/* The default seccomp filters of Docker and podman refuse this system call. */
 static bool has_seccomp(void)
 {
 	char line[128];

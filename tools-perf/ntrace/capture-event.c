@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What -e says: ntrace/TERMS/MODIFIERS, as perf has it
+ * Parse -e: ntrace/TERMS/MODIFIERS, with the syntax of perf
  */
 #include <errno.h>
 #include <dirent.h>
@@ -46,7 +46,7 @@ static void __attribute__((noreturn)) die_term(const char *name)
 	die("-e: the driver has no term `%s'; it has %s, and @NAME, a sink", name, list);
 }
 
-/* NAME or NAME=VALUE */
+/* Parse NAME or NAME=VALUE */
 static void set_term(struct wanted *w, char *term)
 {
 	char *value = strchr(term, '='), *end;
@@ -85,7 +85,7 @@ static void set_terms(struct wanted *w, char *text)
 			set_term(w, term);
 }
 
-/* As perf: without any all is traced but guests; with some only what they name. */
+/* As in perf: by default, everything but guests is traced; with modifiers, only what they name. */
 static void set_modifiers(struct wanted *w, struct perf_event_attr *attr, const char *text)
 {
 	const char *p;
@@ -121,7 +121,7 @@ static void set_modifiers(struct wanted *w, struct perf_event_attr *attr, const 
 	}
 }
 
-/* ntrace//, or ntrace with neither terms nor modifiers: takes it apart. */
+/* Split ntrace/TERMS/MODIFIERS, or ntrace alone. */
 static void split(char *text, char **terms, char **modifiers)
 {
 	char *slash = strchr(text, '/'), *end = slash ? strchr(slash + 1, '/') : NULL;
@@ -138,7 +138,7 @@ static void split(char *text, char **terms, char **modifiers)
 		*end = '\0';
 }
 
-/* @kept: how many bytes of trace are kept at a time, 0: all */
+/* @kept: number of bytes of trace that are kept at a time; 0: all */
 void capture_event_parse(struct capture *c, const char *text, uint64_t kept)
 {
 	struct wanted w = { .terms = { .set_if_unset = set_if_unset, .say = capture_say } };
@@ -156,7 +156,7 @@ void capture_event_parse(struct capture *c, const char *text, uint64_t kept)
 	w.terms.exclude_kernel = attr->exclude_kernel;
 	w.terms.exclude_guest = attr->exclude_guest;
 	w.terms.exclude_host = attr->exclude_host;
-	/* whatever is wrong has been said, and has ended the command */
+	/* in the case of an error, capture_say() has already ended the command */
 	if (ntrace_terms_apply(&w.terms, kept))
 		exit(EXIT_UNUSABLE);
 	attr->type = c->type;

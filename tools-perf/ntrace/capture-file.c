@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writing a perf.data: header, events and their IDs, records with trace between them, and what
- * the header tells beside. The header's size of the data is brought up to date after each round:
- * perf reads nothing of a file whose header says 0, as one is left that was killed.
+ * Write a perf.data: the header, events and their IDs, records with trace between them, and the
+ * sections for features. The data size in the header is updated after each round, so that the file
+ * is readable if the recording is killed: perf reads nothing if the size is 0.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define WAITING_MAX	((size_t)256 << 10)
 #define HEADER_SIZE	104
-#define DATA_SIZE_AT	48	/* where in it the size of the data is */
+#define DATA_SIZE_AT	48	/* offset of the size of the data */
 #define AUXTRACE_SIZE	48
 #define ALIGN8(n)	(((n) + 7) & ~7ULL)
 
@@ -63,14 +63,14 @@ void capture_put_text(struct capture_bytes *b, const char *text, size_t align)
 
 /* -------------------------------------------------------------- opening -- */
 
-/* Names that a recording with --kcore has */
+/* Files of a recording with --kcore */
 static const char *const inside[] = {
 	"data", NTRACE_KCORE_START "/kcore", NTRACE_KCORE_START "/kallsyms",
 	NTRACE_KCORE_START "/modules", NTRACE_KCORE_START,
 	NTRACE_KCORE_END "/kcore", NTRACE_KCORE_END, ""
 };
 
-/* A folder with anything else is no recording: nothing of it is removed. */
+/* A folder with any other file is not a recording, so nothing in it is removed. */
 static void check_folder(const char *old)
 {
 	DIR *dir = opendir(old);
@@ -109,7 +109,7 @@ void capture_file_remove_folder(const char *old)
 	}
 }
 
-/* As perf record does: what was there is kept, as .old. */
+/* As in perf record: rename an existing file to .old. */
 static void keep_old(const char *path)
 {
 	struct stat st;
@@ -124,7 +124,7 @@ static void keep_old(const char *path)
 	if (asprintf(&old, "%s.old", path) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	capture_file_remove_folder(old);
-	/* a folder does not take the place of a file */
+	/* a folder cannot replace a file */
 	if (S_ISDIR(st.st_mode) && unlink(old) && errno != ENOENT)
 		die("%s: cannot be replaced: %s", old, strerror(errno));
 	if (rename(path, old))
@@ -132,7 +132,7 @@ static void keep_old(const char *path)
 	free(old);
 }
 
-/* Nothing was recorded: nothing is left. */
+/* Remove the output, because nothing was recorded. */
 void capture_file_discard(struct capture *c)
 {
 	if (c->o.kcore)
@@ -154,7 +154,7 @@ void capture_file_open(struct capture *c)
 	    (!c->o.kcore && !(f->data = strdup(f->path))))
 		die("%s", nt_strerror(NT_ENOMEM));
 	keep_old(f->path);
-	/* an empty file may be there */
+	/* there may be an empty file */
 	if (c->o.kcore)
 		unlink(f->path);
 	if (c->o.kcore && mkdir(f->path, 0700) && errno != EEXIST)
@@ -166,7 +166,7 @@ void capture_file_open(struct capture *c)
 
 /* -------------------------------------------------------------- writing -- */
 
-/* At the end of the file: how many bytes there was room for */
+/* Append to the file. Returns the number of bytes that were written. */
 static size_t write_out(struct capture_file *f, const uint8_t *p, size_t len)
 {
 	size_t done = 0;
@@ -184,7 +184,7 @@ static size_t write_out(struct capture_file *f, const uint8_t *p, size_t len)
 	return done;
 }
 
-/* The file is full: it ends behind the last record that is whole. */
+/* The disk is full: cut the file behind the last complete record. */
 static void cut_records(struct capture_file *f, size_t written)
 {
 	size_t whole = 0;
@@ -225,7 +225,7 @@ void capture_file_write(struct capture *c, const void *bytes, size_t len)
 	f->at += len;
 }
 
-/* A record that is nothing but its type */
+/* Write a record that consists of its header alone */
 void capture_file_mark(struct capture *c, uint32_t type)
 {
 	const struct perf_event_header header = { .type = type, .size = sizeof(header) };
@@ -233,7 +233,7 @@ void capture_file_mark(struct capture *c, uint32_t type)
 	capture_file_write(c, &header, sizeof(header));
 }
 
-/* All records so far are whole, and are in the file: whoever reads it reads up to here. */
+/* All records so far are complete and written, so readers can read up to here. */
 void capture_file_round(struct capture *c)
 {
 	struct capture_file *f = &c->file;
@@ -305,7 +305,7 @@ static void write_header(struct capture *c, uint64_t data_size, const uint64_t f
 	capture_put64(&b, c->nr_events * attr_size);
 	capture_put64(&b, c->file.start);
 	capture_put64(&b, data_size);
-	capture_put64(&b, 0);		/* event types, which nobody has any more */
+	capture_put64(&b, 0);		/* event types, which are obsolete */
 	capture_put64(&b, 0);
 	capture_put(&b, features, 4 * sizeof(*features));
 	if (pwrite(c->file.fd, b.p, b.len, 0) != (ssize_t)b.len && !c->file.error)
@@ -337,7 +337,9 @@ void capture_file_begin(struct capture *c)
 	free(b.p);
 }
 
-/* Where the last record ends that ends at or before `end'; `at' is where one begins */
+/*
+ * Returns the end of the last record that ends at or before `end'. `at' is the start of a record.
+ */
 static uint64_t records_end(const struct capture_file *f, uint64_t at, uint64_t end)
 {
 	struct perf_event_header header;
@@ -350,8 +352,9 @@ static uint64_t records_end(const struct capture_file *f, uint64_t at, uint64_t 
 }
 
 /*
- * The last records and trace give up their place for what stands behind the data: without that, the
- * rest is worth less. Two pages more than needed, as the disk counts in pages.
+ * Free space for the sections behind the data, at the expense of the last records and trace:
+ * without the sections, the file is hardly usable. Free two more pages than needed, because file
+ * systems allocate pages.
  */
 static void make_room(struct capture_file *f, size_t need)
 {
@@ -376,7 +379,7 @@ static void make_room(struct capture_file *f, size_t need)
 	f->at = records_end(f, at, end);
 }
 
-/* What stands behind the data; false if there is no room for all of it */
+/* Write the sections behind the data. Returns false if there is no room for all of them. */
 static bool write_features(struct capture *c, uint64_t features[4])
 {
 	struct capture_file *f = &c->file;

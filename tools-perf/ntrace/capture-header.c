@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a perf.data's header tells beside the events: machine, command, build-ids, where trace is
+ * Features in the header of a perf.data: machine, command, build-ids, offsets of trace
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define NAME_ALIGN	64
 #define DEVICES		"/sys/bus/event_source/devices"
 
-/* Numbers of perf's; with those that readers of nt_perfdata_ know by name */
+/* perf's numbers, including those that nt_perfdata_ defines */
 enum {
 	FEAT_BUILD_ID = 2, FEAT_HOSTNAME, FEAT_OSRELEASE, FEAT_VERSION, FEAT_ARCH, FEAT_NRCPUS,
 	FEAT_CPUDESC, FEAT_CPUID, FEAT_TOTAL_MEM, FEAT_CMDLINE, FEAT_EVENT_DESC,
@@ -30,7 +30,7 @@ static void put_string(struct capture_bytes *b, const char *text)
 	capture_put_text(b, text, NAME_ALIGN);
 }
 
-/* The value of the first line "NAME : VALUE"; empty without one */
+/* Read the value of the first line "NAME : VALUE"; empty if there is none */
 static void read_value(const char *path, const char *name, char *value, size_t size)
 {
 	char line[512], *colon;
@@ -52,8 +52,8 @@ static void read_value(const char *path, const char *name, char *value, size_t s
 }
 
 /*
- * Is what has the path here what was mapped? In another root it may be another file. Devices of
- * overlayfs and btrfs differ between the two.
+ * Is the file at this path the one that was mapped? The path may mean another file in another root.
+ * The device is not compared for overlayfs and btrfs, where it differs from that in the mapping.
  */
 static bool is_same_file(const struct capture_file_id *id)
 {
@@ -65,7 +65,9 @@ static bool is_same_file(const struct capture_file_id *id)
 	       (st.st_dev == id->dev || !major(st.st_dev));
 }
 
-/* What the kernel did not tell, the file does, unless it has been replaced since. */
+/*
+ * If the kernel did not report the build-id, read it from the file, unless the file was replaced.
+ */
 static unsigned int find_build_id(const struct capture *c, const struct capture_file_id *id,
 				  uint8_t bytes[BUILD_ID_MAX])
 {
@@ -90,7 +92,7 @@ static void put_build_ids(const struct capture *c, struct capture_bytes *b)
 		unsigned int size = find_build_id(c, id, bytes);
 		size_t name = (strlen(id->name) + NAME_ALIGN) / NAME_ALIGN * NAME_ALIGN;
 		struct perf_event_header header = {
-			/* its size is told, too */
+			/* flag: the size is given, too */
 			.misc = id->misc | 1 << 15, .size = sizeof(header) + 4 + 24 + name,
 		};
 
@@ -189,7 +191,7 @@ static void put_pmus(struct capture_bytes *b)
 	free(list.p);
 }
 
-/* Records of trace that were cut off when the disk was full are not there. */
+/* Leave out records of trace that were cut off when the disk was full. */
 static void put_index(const struct capture *c, struct capture_bytes *b)
 {
 	size_t i, n = 0;
@@ -199,7 +201,7 @@ static void put_index(const struct capture *c, struct capture_bytes *b)
 	capture_put64(b, n);
 	for (i = 0; i < n; i++) {
 		capture_put64(b, c->file.trace[i]);
-		capture_put64(b, 48);	/* of the record alone */
+		capture_put64(b, 48);	/* of the record without its trace */
 	}
 }
 
@@ -256,7 +258,7 @@ static void put_feature(const struct capture *c, struct capture_bytes *b, unsign
 	}
 }
 
-/* A section of each that there is, and before them where they are */
+/* Write a section for each available feature, preceded by the table of their offsets */
 void capture_header_make(struct capture *c, struct capture_bytes *b, uint64_t at,
 			 uint64_t *features)
 {

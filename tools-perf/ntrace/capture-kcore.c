@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's text as it ran, with what it patched and its modules: a copy from /proc/kcore when
- * the recording starts, beside the data, and another one when it ends. Where the two differ the
- * kernel was patched meanwhile. Names and folders are those of perf record --kcore.
+ * Copy the kernel's text as it runs, with its patches and modules, from /proc/kcore: when the
+ * recording starts, into the folder of the data, and again when it ends. If the copies differ, the
+ * kernel was patched meanwhile. The names are those of perf record --kcore.
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ struct range {
 	uint64_t start, end;
 };
 
-/* Where the kernel has code */
+/* Address ranges of kernel code */
 struct text {
 	struct range kernel, modules[RANGES_MAX];
 	unsigned int nr;
@@ -61,7 +61,7 @@ static void close_kcore(struct kcore *k)
 	free(k->segment);
 }
 
-/* Modules lie side by side; what the kernel compiled may be far from them. */
+/* Modules are close to each other, but BPF code may be far from them. */
 static void add_address(struct text *t, uint64_t addr)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start = addr & ~(page - 1);
@@ -94,7 +94,7 @@ static void find_text(struct capture *c, struct text *t)
 	}
 }
 
-/* Fail before recording starts, not at its end. */
+/* Detect errors before recording starts, not at its end. */
 void capture_kcore_check(struct capture *c)
 {
 	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
@@ -113,7 +113,7 @@ void capture_kcore_check(struct capture *c)
 	c->kallsyms.len = 0;
 }
 
-/* Those parts of a range that the kernel's image has, as segments of the copy */
+/* Add the parts of a range that /proc/kcore contains, as segments of the copy. */
 static void add_segments(const struct kcore *k, struct range r, Elf64_Phdr *copy, unsigned int *nr)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start, end;
@@ -135,7 +135,7 @@ static void add_segments(const struct kcore *k, struct range r, Elf64_Phdr *copy
 	}
 }
 
-/* A signal may cut a write short, and so does a disk that is nearly full. */
+/* A write may be short because of a signal, or a disk that is nearly full. */
 static int write_bytes(int fd, uint64_t offset, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
@@ -158,7 +158,7 @@ static int copy_bytes(int from, uint64_t at, int to, uint64_t offset, uint64_t l
 
 	while (len) {
 		n = pread(from, buf, len < COPY_SIZE ? len : COPY_SIZE, at);
-		/* what is not mapped now reads as an error: a hole there is as good */
+		/* reading unmapped pages fails, so leave a hole */
 		if (n <= 0) {
 			n = sysconf(_SC_PAGESIZE);
 			n = len < (uint64_t)n ? (ssize_t)len : n;
@@ -266,7 +266,7 @@ static void make_path(const struct capture *c, char **path, const char *dir, con
 		die("%s", nt_strerror(NT_ENOMEM));
 }
 
-/* Without what it asked for there is no recording. */
+/* The recording fails if the copy that the user asked for fails. */
 static void fail(struct capture *c, const char *path, int err)
 {
 	if (!err)
@@ -286,7 +286,7 @@ static void copy_all(struct capture *c)
 	make_path(c, &path[1], NTRACE_KCORE_START, "modules");
 	make_path(c, &path[2], NTRACE_KCORE_START, "kcore");
 	fail(c, path[0], write_file(path[0], symbols, strlen(symbols)));
-	/* a kernel without modules has no such file */
+	/* a kernel without modules does not have this file */
 	if (!capture_read_file("/proc/modules", &modules))
 		fail(c, path[1], write_file(path[1], modules.p, modules.len - 1));
 	fail(c, path[2], copy_start(c, path[2]));
@@ -307,7 +307,9 @@ void capture_kcore_start(struct capture *c)
 	free(dir);
 }
 
-/* The same ranges in the same places. Not having this copy costs a check, not the recording. */
+/*
+ * Copy the same ranges again. Without this copy, only the comparison is missing, so ignore errors.
+ */
 void capture_kcore_end(struct capture *c)
 {
 	char *first, *dir, *path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opening events: of each CPU one for each task that is traced, or one for whoever runs there. All
- * of a CPU write to one buffer. The trace event is opened first, and the AUX area belongs to it.
+ * Open events: on each CPU, one for each traced task, or one for all tasks. All events of a CPU
+ * write to one buffer. The trace event is opened first, because it owns the AUX area.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void set_common(const struct capture *c, struct perf_event_attr *attr)
 {
 	attr->size = sizeof(*attr);
 	attr->sample_period = 1;
-	/* so that a record says whose it is, where and when */
+	/* task, address, CPU and time of each record */
 	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			    PERF_SAMPLE_IDENTIFIER;
 	attr->read_format = PERF_FORMAT_ID;
@@ -36,12 +36,14 @@ static void set_common(const struct capture *c, struct perf_event_attr *attr)
 	attr->disabled = attr->enable_on_exec;
 }
 
-/* A quarter of the buffer, and not half: while nobody reads there is more left to fill. */
+/*
+ * Wake up at a quarter of the buffer instead of half, so that more space is left until it is read.
+ */
 static uint32_t watermark(const struct capture *c)
 {
 	uint64_t quarter = c->aux_size / 4;
 
-	/* Pieces below that would have the driver move windows all the time. */
+	/* With smaller fragments, the driver would switch windows all the time. */
 	if (quarter < WATERMARK_MIN || capture_is_circular(c))
 		return 0;
 	return quarter > UINT32_MAX ? UINT32_MAX : quarter;
@@ -77,7 +79,10 @@ static bool is_accepted(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	return fd >= 0;
 }
 
-/* What decoding needs beside the trace; switches where the trace itself does not tell who runs */
+/*
+ * The event for everything else that decoding needs. Task switches are needed if the trace itself
+ * does not identify tasks.
+ */
 static void make_tasks_event(struct capture *c)
 {
 	const struct perf_event_attr *trace = &c->event[EVENT_TRACE].attr;
@@ -85,13 +90,13 @@ static void make_tasks_event(struct capture *c)
 
 	attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
 	attr->context_switch = !ntrace_terms_get(trace->config, "contextid");
-	/* since Linux 5.12: the file may be another one when the recording has ended */
+	/* since Linux 5.12; the file may have been replaced when the recording ends */
 	probe = *attr;
 	probe.build_id = 1;
 	attr->build_id = is_accepted(&probe, 0, -1);
 }
 
-/* The kernel refuses more than it allows at the moment, which it makes less where samples cost. */
+/* The kernel refuses rates above its current limit, which it lowers if samples take too long. */
 static unsigned int sample_freq(const struct capture *c)
 {
 	unsigned int wanted = c->o.sample_freq ? c->o.sample_freq : SAMPLE_FREQ;
@@ -105,7 +110,7 @@ static unsigned int sample_freq(const struct capture *c)
 	return most;
 }
 
-/* In a group with the trace: it runs while the trace runs. */
+/* In a group with the trace event, so that both run at the same times. */
 static void make_samples_event(struct capture *c)
 {
 	const struct perf_event_attr *trace = &c->event[EVENT_TRACE].attr;
@@ -127,7 +132,10 @@ static void make_samples_event(struct capture *c)
 	attr->exclude_guest = trace->exclude_guest;
 }
 
-/* The kernel's text changes on all CPUs at once, and who traces one task has to know of it, too. */
+/*
+ * The kernel's text changes for all CPUs at once, so this event is also needed when a single task
+ * is traced.
+ */
 static void make_code_event(struct capture *c)
 {
 	struct perf_event_attr *attr;
@@ -166,14 +174,14 @@ static void check_size(const char *what, uint64_t size, uint64_t least)
 		    what, (unsigned long long)least / 1024, (unsigned long long)size);
 }
 
-/* Without privileges both buffers must fit into what a user may lock. */
+/* Without privileges, both buffers must fit into the limit for locked memory. */
 static void choose_sizes(struct capture *c)
 {
 	bool privileged = capture_may_lock();
 
 	c->data_size = c->o.data_size ? c->o.data_size : privileged ? KiB(512) : KiB(256);
 	c->aux_size = c->o.aux_size ? c->o.aux_size : privileged ? MiB(4) : KiB(128);
-	/* no more than a sample needs: the driver begins anew at each sample */
+	/* keep it small: at each sample, the driver restarts the buffer */
 	while (c->o.sample_size && !c->o.aux_size && c->aux_size / 2 >= c->o.sample_size &&
 	       c->aux_size > AUX_MIN)
 		c->aux_size /= 2;
@@ -193,7 +201,7 @@ static void choose_sizes(struct capture *c)
 
 /* -------------------------------------------------------------- opening -- */
 
-/* Each task has events for each CPU: as many files as this process may have */
+/* Each task has events on each CPU, so allow as many open files as possible. */
 static bool raise_limit(void)
 {
 	struct rlimit limit;
@@ -228,13 +236,13 @@ static void set_filter(struct capture *c, int fd)
 	die("--filter: `%s': %s", c->o.filter, strerror(errno));
 }
 
-/* That was opened last: samples have trace of it. */
+/* Samples get their trace from the event that was opened last. */
 static int leader_of(const struct capture *c, unsigned int event)
 {
 	return event && event == c->samples ? c->fd[c->nr_fds - 1].fd : -1;
 }
 
-/* False: the task has gone. */
+/* Returns false if the task has ended. */
 static bool add_fd(struct capture *c, unsigned int event, unsigned int ring, pid_t tid)
 {
 	struct capture_ring *r = &c->ring[ring];
@@ -264,7 +272,7 @@ static bool add_fd(struct capture *c, unsigned int event, unsigned int ring, pid
 	return true;
 }
 
-/* Is this CPU's trace wanted? */
+/* Should this CPU be traced? */
 static bool is_traced(const struct capture *c, int cpu)
 {
 	return capture_list_has(&c->encoders, cpu) &&
@@ -310,7 +318,10 @@ void capture_open(struct capture *c)
 	choose_sizes(c);
 	capture_event_parse(c, c->o.event, c->o.snapshots ? c->o.snapshot_size : c->o.sample_size);
 	make_events(c);
-	/* Tasks come to the chosen CPUs from others, where they were named, and mapped files. */
+	/*
+	 * Record names and mappings on all CPUs, because tasks may have migrated to the chosen
+	 * ones.
+	 */
 	for (i = 0; i < c->online.nr; i++)
 		open_ring(c, c->online.id[i]);
 }
@@ -324,7 +335,7 @@ void capture_enable(struct capture *c, bool on)
 			ioctl(c->fd[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* The recording has ended: so does its cost for those who are traced. */
+/* Close all events, so that the traced tasks are no longer slowed down. */
 void capture_close(struct capture *c)
 {
 	size_t i;

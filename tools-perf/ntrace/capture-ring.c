@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The buffers of the kernel's: records, and beside them trace. What is read makes room for more.
+ * The kernel's buffers for records and for trace. Reading makes room for more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "capture.h"
 #include "cmd.h"
 
-#define TRAILER		32	/* bytes behind each record: pid and tid, time, cpu, id */
+#define TRAILER		32	/* bytes at the end of each record: pid and tid, time, cpu, id */
 #define MISC_BUILD_ID	(1 << 14)
 #define RECORD_LEAST	8
 #define HW_ID_SIZE	(16 + TRAILER)
@@ -44,7 +44,7 @@ void capture_ring_map(struct capture *c, unsigned int number)
 		return;
 	r->page->aux_offset = page + c->data_size;
 	r->page->aux_size = c->aux_size;
-	/* one that cannot be written is circular */
+	/* a mapping without PROT_WRITE makes the AUX buffer circular */
 	p = mmap(NULL, c->aux_size, PROT_READ | (capture_is_circular(c) ? 0 : PROT_WRITE),
 		 MAP_SHARED, r->fd, r->page->aux_offset);
 	if (p == MAP_FAILED)
@@ -80,7 +80,8 @@ static void note_trace(struct capture *c, struct capture_ring *r, const uint8_t 
 }
 
 /*
- * The kernel reports once what an event got; each file needs the newest of each ID, without a time.
+ * The kernel reports the hardware ID of an event only once, but each file needs the newest one of
+ * each event, without a time.
  */
 static void keep_hw_id(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
 {
@@ -173,8 +174,8 @@ static void write_trace(struct capture *c, unsigned int number, uint64_t old, ui
 }
 
 /*
- * Where the driver found no room the kernel has stopped the event, or is about to: with room it can
- * go on. When it has been stopped nobody tells, so that is tried for a while.
+ * When the driver finds no room, the kernel stops the event, or is about to do so. Now there is
+ * room, so restart it. The stop is not reported, so retry for a while.
  */
 static void go_on(struct capture *c, unsigned int number)
 {
@@ -189,8 +190,8 @@ static void go_on(struct capture *c, unsigned int number)
 }
 
 /*
- * A piece of trace ends at a multiple of 8 bytes of the AUX buffer: what is more waits for the next
- * one. The driver's padding ends at such multiples, too, so no piece has a part of it.
+ * A fragment of trace ends at a multiple of 8 bytes in the AUX buffer, and the rest waits for the
+ * next one. The driver's padding also ends at such a multiple, so it is never split.
  */
 static bool drain_trace(struct capture *c, unsigned int number, bool to_the_end)
 {
@@ -232,7 +233,7 @@ bool capture_ring_drain(struct capture *c, unsigned int number, bool to_the_end)
 	return some;
 }
 
-/* The trace stands still: of the newest bytes those that no snapshot has yet. */
+/* Tracing is off. Write the newest bytes that are not in an earlier snapshot. */
 void capture_ring_snapshot(struct capture *c, unsigned int number)
 {
 	struct capture_ring *r = &c->ring[number];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A recording from its begin to its end: the command is started and waits, events are opened, what
- * was there before is written, and then what the buffers have until somebody ends it.
+ * The course of a recording: start the command, which waits, and open events; write the existing
+ * tasks and mappings; then write the content of the buffers until the recording ends.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,8 +20,8 @@
 #include "cmd.h"
 
 /*
- * What waits in the buffers is written at least so often: no more is lost if somebody kills this
- * command. In ms
+ * Write the content of the buffers at least this often, in ms. This limits what is lost if this
+ * command is killed.
  */
 #define ROUND		500
 #define SOON		1
@@ -46,7 +46,7 @@ void capture_list_add(struct capture_list *list, int id)
 	list->id[list->nr++] = id;
 }
 
-/* *p goes behind it. */
+/* *p moves behind the number. */
 static bool take_number(const char **p, unsigned long *val)
 {
 	char *end;
@@ -89,7 +89,7 @@ static void read_cpus(struct capture *c)
 	if (!f || !fgets(line, sizeof(line), f) || !capture_list_parse(&c->online, line))
 		die("/sys/devices/system/cpu/online cannot be read: is /sys mounted?");
 	fclose(f);
-	/* a driver without that file has encoders everywhere */
+	/* a driver without this file has encoders on all CPUs */
 	if (ntrace_pmu_line("cpumask", line, sizeof(line)) <= 0 ||
 	    !capture_list_parse(&c->encoders, line))
 		for (i = 0; i < c->online.nr; i++)
@@ -171,7 +171,7 @@ run_child(char **command, int go, int told, const sigset_t *signals)
 	int err;
 
 	sigprocmask(SIG_SETMASK, signals, NULL);
-	/* if there is nobody any more who records */
+	/* end of file: the recording process has ended */
 	if (read(go, &word, 1) != 1)
 		_exit(EXIT_UNUSABLE);
 	execvp(*command, command);
@@ -181,7 +181,7 @@ run_child(char **command, int go, int told, const sigset_t *signals)
 	_exit(127);
 }
 
-/* The command that runs, for when this one ends without having waited for it; 0: none */
+/* The running command, which is ended if this command ends without waiting for it; 0: none */
 static pid_t running;
 
 static void end_command(void)
@@ -189,11 +189,11 @@ static void end_command(void)
 	if (!running)
 		return;
 	kill(running, SIGTERM);
-	/* it may have been stopped */
+	/* in case it is stopped */
 	kill(running, SIGCONT);
 }
 
-/* The command is not executed before a byte comes through the pipe. */
+/* The child executes the command when a byte arrives through the pipe. */
 static void start_child(struct capture *c, const sigset_t *signals)
 {
 	int go[2], told[2];
@@ -228,7 +228,7 @@ static void let_child_go(struct capture *c)
 		die("%s died before it began", *c->o.command);
 	}
 	close(c->go);
-	/* ends when it has become the command, or could not */
+	/* returns when the child has executed the command, or could not */
 	if (read(c->told, &err, sizeof(err)) == sizeof(err)) {
 		capture_file_discard(c);
 		die("%s: %s", *c->o.command, strerror(err));
@@ -238,7 +238,7 @@ static void let_child_go(struct capture *c)
 	atexit(end_command);
 }
 
-/* Takes the status of a command that has ended. */
+/* Reap a command that has ended. */
 static bool child_ended(struct capture *c)
 {
 	int status = 0;
@@ -303,12 +303,12 @@ static void begin(struct capture *c)
 /* ------------------------------------------------------------- the loop -- */
 
 struct watch {
-	struct pollfd *fd;	/* some of our own, then those of the events */
-	size_t nr, tasks;	/* ... that are tasks' which live */
-	bool ended, switched;	/* the recording, this file of it */
+	struct pollfd *fd;	/* our own file descriptors, followed by those of events */
+	size_t nr, tasks;	/* number of events of live tasks */
+	bool ended, switched;	/* end the recording; switch to the next file */
 };
 
-/* Of 0 ns: never */
+/* 0 ns: never */
 static int make_timer(uint64_t first, uint64_t then)
 {
 	const struct itimerspec time = {
@@ -342,8 +342,8 @@ static void watch_events(const struct capture *c, struct watch *w, int signals)
 		struct pollfd *p = &w->fd[OWN_FDS + i];
 
 		/*
-		 * Whoever is polled takes the buffer's wakeup: so all ask for it, and tasks go on
-		 * doing so when the one whose event the buffer is of has ended.
+		 * Polling any event consumes the wakeup of its buffer. So poll the events of all
+		 * tasks, because the task whose event owns the buffer may end first.
 		 */
 		*p = (struct pollfd){ .fd = f->fd, .events = POLLIN };
 		if (f->tid == -1 && c->ring[f->ring].fd != f->fd)
@@ -352,7 +352,7 @@ static void watch_events(const struct capture *c, struct watch *w, int signals)
 	}
 }
 
-/* A task that has ended, and all that it left, cannot be recorded any more. */
+/* Tasks that have ended, with all their children, have nothing left to record. */
 static void look_at_ends(const struct capture *c, struct watch *w)
 {
 	size_t i;
@@ -409,7 +409,7 @@ static void drain(struct capture *c, bool to_the_end)
 
 	for (i = 0; i < c->nr_rings; i++)
 		some |= capture_ring_drain(c, i, to_the_end);
-	/* records that come later have times behind those of the round before this one */
+	/* from now on, records are later than those of the round before this one */
 	if (some)
 		capture_file_mark(c, NT_PERFDATA_FINISHED_ROUND);
 	capture_file_round(c);
@@ -419,14 +419,14 @@ static void look_at_switch(const struct capture *c, struct watch *w)
 {
 	uint64_t times;
 
-	/* reading it makes it wait for the next time */
+	/* reading re-arms the timer */
 	if (w->fd[FD_SWITCH].revents & POLLIN &&
 	    read(w->fd[FD_SWITCH].fd, &times, sizeof(times)) == sizeof(times))
 		w->switched = true;
 	w->switched |= c->o.switch_size && c->file.at >= c->o.switch_size;
 }
 
-/* The trace stands still while this file is completed and the next one begins. */
+/* Pause the trace, complete this file, and begin the next one. */
 static void switch_file(struct capture *c)
 {
 	capture_enable(c, false);
@@ -460,7 +460,7 @@ static void record(struct capture *c, int signals)
 
 /* -------------------------------------------------------------- the end -- */
 
-/* A command that goes on is asked to end. A second signal ends the wait for it. */
+/* Ask a running command to end, and wait for it. A second signal ends the wait. */
 static void wait_for_child(struct capture *c, int signals)
 {
 	struct pollfd p = { .fd = signals, .events = POLLIN };
@@ -512,8 +512,9 @@ static int end(struct capture *c)
 }
 
 /*
- * Signals come to a file. SIGHUP that is ignored, as under nohup, stays so. A shell without job
- * control has what it starts in the background ignore SIGINT, and means ^C.
+ * Read signals from a file descriptor. If SIGHUP is ignored, as under nohup, leave it so. But do
+ * not leave SIGINT ignored: a shell without job control does this to commands in the background,
+ * and then ^C is expected to work.
  */
 static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *before)
 {
@@ -526,7 +527,7 @@ static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *befo
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		if (ends[i] != SIGHUP || (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN))
 			sigaddset(ours, ends[i]);
-	/* whoever started this may not have wanted to hear of its children */
+	/* the parent process may have ignored SIGCHLD */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(ours, SIGCHLD);
 	if (c->o.snapshots || c->o.switch_by_signal)
@@ -554,10 +555,10 @@ int capture_run(struct capture *c)
 		capture_kcore_check(c);
 	signals = watch_signals(c, &ours, &before);
 	start_child(c, &before);
-	/* to write to a command that has died, or too much for ulimit -f, is an error */
+	/* handle writes to a dead command, or beyond ulimit -f, as errors */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* there is no snapshot to take, and nothing to end for */
+	/* no snapshot or switch was asked for, so SIGUSR2 must not end the recording */
 	if (!c->o.snapshots && !c->o.switch_by_signal)
 		signal(SIGUSR2, SIG_IGN);
 	find_tasks(c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace record --switch-output: the names of files that are complete, and how many are kept
+ * ntrace record --switch-output: names of complete files, and the number of files that are kept
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "capture.h"
 #include "cmd.h"
 
-/* As perf's: FILE.YYYYmmddHHMMSScc, in hundredths of a second */
+/* The name that perf uses: FILE.YYYYmmddHHMMSScc, in hundredths of a second */
 static char *name_at(const char *path, uint64_t hundredths)
 {
 	time_t seconds = hundredths / 100;
@@ -26,7 +26,7 @@ static char *name_at(const char *path, uint64_t hundredths)
 	return name;
 }
 
-/* No file has that name yet. */
+/* Returns a name that does not exist yet. */
 static char *free_name(const char *path)
 {
 	struct timespec now;
@@ -52,7 +52,7 @@ static void remove_oldest(struct capture *c, char **place)
 	free(*place);
 }
 
-/* Of a ring of names the newest takes the oldest one's place. */
+/* Remove the oldest file when the number of files has reached its limit. */
 static void keep(struct capture *c, const char *name)
 {
 	struct capture_names *names = &c->files;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's symbols. It takes the kernel long to write the list, so it is read once.
+ * The kernel's symbols. Reading the list takes long, so it is read only once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,10 @@ static uint64_t take_hex(const char **p)
 	}
 }
 
-/* The next line, "ADDRESS TYPE NAME [MODULE]": *at goes behind it. False: there is none. */
+/*
+ * Parse the next line, "ADDRESS TYPE NAME [MODULE]", and move *at behind it. Returns false at the
+ * end.
+ */
 bool capture_symbol_next(const char **at, struct capture_symbol *s)
 {
 	const char *p = *at, *end = strchrnul(p, '\n');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was there before the recording began: tasks, what they have mapped, the kernel. It is
- * written as records that the kernel would have made, without a time: before all others.
+ * Write what existed before the recording began: tasks, their mappings, and the kernel. The records
+ * look like those of the kernel, but have no time, so that they come first.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -16,11 +16,11 @@
 #include "capture.h"
 #include "cmd.h"
 
-#define TRAILER		32	/* bytes behind each record: pid and tid, time, cpu, id */
+#define TRAILER		32	/* bytes at the end of each record: pid and tid, time, cpu, id */
 #define MISC_BUILD_ID	(1 << 14)
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
-/* A record: `fixed', a name filled up to 8 bytes, and a trailer without a time */
+/* Write a record: `fixed', a name padded to 8 bytes, and a trailer without a time */
 static void write_named(struct capture *c, uint32_t type, uint16_t misc, const void *fixed,
 			size_t len, const char *name)
 {
@@ -67,7 +67,7 @@ struct mapping {
 	uint64_t ino;
 };
 
-/* As MMAP2 has it */
+/* Device and inode in the format of MMAP2 */
 static const uint8_t *inode_of(const struct mapping *m, uint8_t p[16])
 {
 	const uint32_t maj = m->maj, min = m->min;
@@ -106,7 +106,7 @@ static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m,
 	char path[PATH_MAX];
 
 	if (*name == '/' && name[1] != '/') {
-		/* as the task sees it, which may have another root */
+		/* the task may have another root */
 		size = snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name) <
 		       (int)sizeof(path) ? capture_build_id_read(path, id) : 0;
 		capture_build_id_note(c, misc, name, size ? id : inode_of(m, inode), size);
@@ -120,7 +120,7 @@ static void write_mapping(struct capture *c, pid_t pid, const struct mapping *m,
 	write_named(c, PERF_RECORD_MMAP2, misc, &fixed, sizeof(fixed), name);
 }
 
-/* What can be executed, as a thread sees it. False: it sees nothing, for it has ended. */
+/* Write the executable mappings of a thread. Returns false if it has ended, and has none. */
 static bool write_mappings_of(struct capture *c, pid_t pid, pid_t tid)
 {
 	char path[64], *line = NULL;
@@ -156,7 +156,7 @@ static DIR *open_threads(pid_t pid)
 	return opendir(path);
 }
 
-/* The first thread may have ended, while others go on. */
+/* The first thread may have ended while others continue. */
 static void write_mappings(struct capture *c, pid_t pid)
 {
 	bool done = write_mappings_of(c, pid, pid);
@@ -172,7 +172,7 @@ static void write_mappings(struct capture *c, pid_t pid)
 
 /* ------------------------------------------------------------------ tasks - */
 
-/* Of a process that has ended, at most its first thread waits for its parent. */
+/* A process has ended if at most its first thread is left, as a zombie. */
 static bool is_alive(pid_t pid)
 {
 	char path[64], line[512], *behind, state = 'Z';
@@ -207,8 +207,8 @@ static void forget(struct capture_list *live, int pid)
 }
 
 /*
- * Processes that are traced as tasks, for each file to begin with. With exec(2) another thread
- * takes the place of the first one, which ends, and the process goes on.
+ * Maintain the list of traced processes, which is written at the start of each file. If a thread
+ * calls exec(2), it takes the place of the first thread, which ends, and the process continues.
  */
 void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p)
 {
@@ -231,7 +231,7 @@ void capture_task_follow(struct capture *c, const struct perf_event_header *h, c
 		forget(&c->live, pid);
 }
 
-/* Name and parent of a thread; false: it has gone. */
+/* Read the name and parent of a thread. Returns false if it has ended. */
 static bool read_status(pid_t pid, pid_t tid, char comm[16], pid_t *parent)
 {
 	char path[64], line[256];
@@ -288,7 +288,7 @@ void capture_task_write(struct capture *c, pid_t pid, bool forks)
 	struct dirent *entry;
 	DIR *dir;
 
-	/* the first thread before others, which have it as their parent */
+	/* the first thread comes first, because it is the parent of the others */
 	write_thread(c, pid, pid, forks);
 	dir = open_threads(pid);
 	while (dir && (entry = readdir(dir)))
@@ -351,7 +351,7 @@ static void write_modules(struct capture *c)
 		fclose(f);
 }
 
-/* Where the kernel's text is; false: its addresses are not to be seen. */
+/* Find the kernel's text. Returns false if its addresses are hidden. */
 static bool find_kernel(struct capture *c, uint64_t *start, uint64_t *end)
 {
 	const char *at = capture_symbols(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ntrace record: events of the kernel's, their buffers, and the perf.data that they are written to
+ * ntrace record: the kernel's events and their buffers, and the perf.data that they are written to
  */
 #ifndef NTRACE_CAPTURE_H
 #define NTRACE_CAPTURE_H
@@ -26,8 +26,8 @@ struct capture_options {
 	const char *event, *output, *filter;
 	bool all;			/* all CPUs */
 	struct capture_list cpus, pids, tids;
-	uint64_t data_size, aux_size;	/* bytes, 0: what fits */
-	uint64_t duration;		/* in ns, 0: until it ends by itself */
+	uint64_t data_size, aux_size;	/* in bytes; 0: choose */
+	uint64_t duration;		/* in ns; 0: until the recording ends by itself */
 	bool kcore;
 	bool snapshots, snapshot_at_end;
 	uint64_t snapshot_size;
@@ -35,13 +35,13 @@ struct capture_options {
 	uint64_t switch_size, switch_time;	/* bytes, ns; 0: none */
 	uint64_t sample_size;			/* bytes of trace with each sample */
 	unsigned int sample_freq;		/* in Hz, 0: not given */
-	unsigned int switch_files;		/* so many are kept, 0: all */
+	unsigned int switch_files;		/* number of files that are kept, 0: all */
 	char **command;			/* or NULL */
-	int argc;			/* of all, for the header */
+	int argc;			/* of the whole command line, for the header */
 	char **argv;
 };
 
-/* One kind of event, which is open for each CPU and task */
+/* A kind of event, which is opened for each CPU and task */
 struct capture_event {
 	struct perf_event_attr attr;
 	char *name;
@@ -52,7 +52,7 @@ struct capture_event {
 enum {
 	EVENT_TRACE,		/* ntrace: the trace itself */
 	EVENT_TASKS,		/* dummy: names, mappings, forks, switches */
-	NR_EVENTS = 4		/* with those that not every recording has */
+	NR_EVENTS = 4		/* including those that not every recording has */
 };
 
 struct capture_fd {
@@ -63,19 +63,19 @@ struct capture_fd {
 	uint64_t id;
 };
 
-/* What the events of a CPU write to */
+/* The buffer that the events of a CPU write to */
 struct capture_ring {
 	int cpu, fd;
-	pid_t tid;		/* the first task's, -1: of a CPU */
-	bool encoder;		/* so there is trace */
+	pid_t tid;		/* of the first task; -1: a buffer of a CPU */
+	bool encoder;		/* the CPU has an encoder, so there is trace */
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
 	uint8_t *aux;		/* or NULL */
-	uint64_t aux_old;	/* trace before it is in the file */
-	unsigned int stopped;	/* the driver had no room, and may stand still: tries left */
+	uint64_t aux_old;	/* trace before this offset has been written */
+	unsigned int stopped;	/* tries left to restart the event, after the driver had no room */
 };
 
-/* Bytes that grow */
+/* A growing array of bytes */
 struct capture_bytes {
 	uint8_t *p;
 	size_t len, room;
@@ -84,33 +84,33 @@ struct capture_bytes {
 void capture_put(struct capture_bytes *b, const void *bytes, size_t len);
 void capture_put32(struct capture_bytes *b, uint32_t val);
 void capture_put64(struct capture_bytes *b, uint64_t val);
-/* Filled up with zeros to a multiple of `align' */
+/* Pad with zeros to a multiple of `align' */
 void capture_put_text(struct capture_bytes *b, const char *text, size_t align);
 
 /* --- capture-file.c: the perf.data --------------------------------------------- */
 
 struct capture_file {
 	char *path;			/* as given */
-	char *data;			/* the file itself: of a folder the one in it */
+	char *data;			/* path of the file, inside of the folder if there is one */
 	int fd;
-	uint64_t at;			/* where the next byte goes */
+	uint64_t at;			/* current end of the file */
 	uint64_t start;			/* of the data section */
-	struct capture_bytes waiting;	/* not written yet */
-	uint64_t *trace;		/* where the records of trace are */
+	struct capture_bytes waiting;	/* bytes that are not written yet */
+	uint64_t *trace;		/* offsets of the AUXTRACE records */
 	size_t nr_traces;
-	int error;			/* errno: nothing more is written */
-	struct capture_bytes features;	/* what stands behind the data */
+	int error;			/* errno; if set, nothing more is written */
+	struct capture_bytes features;	/* sections behind the data */
 };
 
 struct capture;
 
 void capture_file_open(struct capture *c);
 void capture_file_discard(struct capture *c);
-/* A folder that is a recording, if there is one */
+/* Remove a folder, if it exists and is a recording */
 void capture_file_remove_folder(const char *path);
 void capture_file_begin(struct capture *c);
 void capture_file_write(struct capture *c, const void *bytes, size_t len);
-/* Trace of a ring from `offset' on, in two parts as it lies there */
+/* Write trace of a ring, starting at `offset', in the two parts of a circular buffer */
 void capture_file_trace(struct capture *c, unsigned int ring, uint64_t offset,
 			const uint8_t *part[2], const size_t len[2]);
 void capture_file_mark(struct capture *c, uint32_t type);
@@ -132,23 +132,23 @@ struct capture_file_id {
 	uint16_t misc;
 	int32_t pid;
 	uint8_t size, id[BUILD_ID_MAX];
-	uint64_t dev, ino;	/* of a file without one; 0: not known */
+	uint64_t dev, ino;	/* for files without a build-id; 0: not known */
 	char *name;
 };
 
-/* @size: of the build-id; 0: there is none, and `id' is NULL or maj, min and ino of MMAP2 */
+/* @size: of the build-id. 0: no build-id; then `id' is NULL, or maj, min and ino of MMAP2. */
 void capture_build_id_note(struct capture *c, uint16_t misc, const char *name, const uint8_t *id,
 			   unsigned int size);
-/* Of a file, or of notes as /sys has them: its size, 0 without one */
+/* Read the build-id of an ELF file, or of a file with notes in /sys. Returns its size, or 0. */
 unsigned int capture_build_id_read(const char *path, uint8_t id[BUILD_ID_MAX]);
 unsigned int capture_build_id_notes(const char *path, uint8_t id[BUILD_ID_MAX]);
 
 /* --- capture-ring.c: the buffers ----------------------------------------------- */
 
 void capture_ring_map(struct capture *c, unsigned int ring);
-/* Writes what came since the last time. True: there was something. */
+/* Write what has arrived since the last call. Returns true if there was something. */
 bool capture_ring_drain(struct capture *c, unsigned int ring, bool to_the_end);
-/* Has any to be drained again soon? */
+/* Does a ring need to be drained again soon? */
 bool capture_ring_stopped(const struct capture *c);
 void capture_ring_snapshot(struct capture *c, unsigned int ring);
 
@@ -166,7 +166,7 @@ void __attribute__((noreturn)) capture_die_open(const struct capture *c, unsigne
 void __attribute__((noreturn)) capture_die_map(const struct capture *c, bool aux, int err);
 void capture_say(bool error, const char *text);
 bool capture_may_lock(void);
-/* kernel.NAME, or `otherwise' */
+/* The value of kernel.NAME, or `otherwise' */
 long capture_sysctl(const char *name, long otherwise);
 
 /* --- capture-event.c: what -e says ---------------------------------------------- */
@@ -179,7 +179,7 @@ struct capture_symbol {
 	uint64_t addr;
 	const char *name;	/* `len' bytes */
 	size_t len;
-	bool module;		/* of a module's, or of code that the kernel compiled */
+	bool module;		/* symbol of a module, or of BPF code */
 };
 
 int capture_read_file(const char *path, struct capture_bytes *b);
@@ -196,7 +196,7 @@ static inline bool capture_symbol_is(const struct capture_symbol *s, const char 
 void capture_task_write(struct capture *c, pid_t pid, bool forks);
 void capture_task_write_all(struct capture *c);
 void capture_task_follow(struct capture *c, const struct perf_event_header *h, const uint8_t *p);
-/* The process that a thread is of */
+/* The process of a thread */
 pid_t capture_task_process(pid_t tid);
 void capture_task_write_kernel(struct capture *c);
 void capture_task_write_comm(struct capture *c, pid_t pid, pid_t tid, const char *comm);
@@ -209,8 +209,8 @@ void capture_begin_write(struct capture *c);
 /* --- capture-switch.c: one file after the other --------------------------------- */
 
 struct capture_names {
-	char **name;		/* of the files that are kept, if not all are */
-	size_t nr;		/* files that are complete */
+	char **name;		/* names of the files that are kept, if not all are */
+	size_t nr;		/* number of complete files */
 };
 
 /* Rename the complete file to FILE.TIMESTAMP. */
@@ -227,15 +227,15 @@ void capture_kcore_end(struct capture *c);
 struct capture {
 	struct capture_options o;
 	uint32_t type;			/* of the PMU */
-	struct capture_list online;	/* CPUs */
-	struct capture_list encoders;	/* those of them that have one */
-	struct capture_list tasks;	/* threads that are traced; none: CPUs are */
-	struct capture_list live;	/* their processes, and those that they started */
+	struct capture_list online;	/* online CPUs */
+	struct capture_list encoders;	/* online CPUs with an encoder */
+	struct capture_list tasks;	/* threads to trace; empty: trace CPUs */
+	struct capture_list live;	/* processes of the threads, and those forked from them */
 	bool per_task;
 	struct capture_event event[NR_EVENTS];
 	unsigned int nr_events;
-	unsigned int samples;		/* cpu-clock: each sample has the newest trace; 0: none */
-	unsigned int code;		/* dummy: kernel code that changes, on all CPUs; 0: none */
+	unsigned int samples;		/* cpu-clock event, samples have the newest trace; or 0 */
+	unsigned int code;		/* dummy event: changed kernel code, on all CPUs; or 0 */
 	struct capture_fd *fd;
 	size_t nr_fds;
 	struct capture_ring *ring;
@@ -245,21 +245,21 @@ struct capture {
 	struct capture_file file;
 	bool failed;		/* a file could not be completed */
 	struct capture_names files;
-	struct capture_bytes hw_ids;	/* records */
+	struct capture_bytes hw_ids;	/* the records, with the newest of each ID */
 	struct capture_file_id *ids;
 	struct capture_bytes kallsyms;
-	uint64_t first, last;		/* times of records */
-	uint64_t lost, cut, partial;	/* records; AUX records with such flags */
-	uint64_t pieces;		/* of trace, so far */
-	unsigned int taken;		/* snapshots */
+	uint64_t first, last;		/* earliest and latest time of records */
+	uint64_t lost, cut, partial;	/* lost records; AUX records with such flags */
+	uint64_t pieces;		/* number of fragments of trace so far */
+	unsigned int taken;		/* number of snapshots */
 	pid_t child;
-	int go, told;			/* pipes: the command may start; why it did not */
+	int go, told;			/* pipes: start the command; report why it failed */
 };
 
 /* Returns an exit status. */
 int capture_run(struct capture *c);
 
-/* The buffer for trace keeps the newest, whether anybody reads it or not. */
+/* Does the AUX buffer keep the newest trace, whether it is read or not? */
 static inline bool capture_is_circular(const struct capture *c)
 {
 	return c->o.snapshots || c->o.sample_size;
@@ -267,7 +267,7 @@ static inline bool capture_is_circular(const struct capture *c)
 
 bool capture_list_has(const struct capture_list *list, int id);
 void capture_list_add(struct capture_list *list, int id);
-/* A list such as 0,2-3: false if it is none */
+/* Parse a list such as 0,2-3. Returns false for anything else. */
 bool capture_list_parse(struct capture_list *list, const char *text);
 
 #endif /* NTRACE_CAPTURE_H */
