@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arguments: argp's, and a hint where an option is mistyped
+ * Parse arguments with argp, and suggest a correction for mistyped options
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "cmd.h"
 
-#define WORD_MAX	31	/* longer ones are compared up to here */
-#define NEAR		3	/* typing mistakes at most */
+#define WORD_MAX	31	/* longer words are compared up to here */
+#define NEAR		3	/* number of typing mistakes at most */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -18,7 +18,7 @@ static size_t min3(size_t a, size_t b, size_t c)
 	return c < a ? c : a;
 }
 
-/* Letters to be added, removed or changed to make b of a */
+/* The number of letters to add, remove or change in order to turn a into b */
 static size_t distance(const char *a, const char *b)
 {
 	size_t la = strnlen(a, WORD_MAX), lb = strnlen(b, WORD_MAX), i, j;
@@ -41,7 +41,7 @@ static size_t distance(const char *a, const char *b)
 const char *nearest_word(const char *word, const char *const *words)
 {
 	const char *best = NULL;
-	/* most of it has to be right */
+	/* at least half of the word has to be right */
 	size_t limit = strlen(word) / 2;
 
 	if (limit > NEAR)
@@ -90,7 +90,7 @@ static void collect(struct words *w, const struct argp *argp)
 		collect(w, child->argp);
 }
 
-/* The option that `name` is, or abbreviates; *known, whether there is any */
+/* Find the option that `name` is, or abbreviates. *known: there is at least one */
 static const struct argp_option *find_option(const struct words *w, const char *name, bool *known)
 {
 	size_t i, len = strlen(name);
@@ -100,7 +100,7 @@ static const struct argp_option *find_option(const struct words *w, const char *
 		if (strncmp(w->list[i], name, len))
 			continue;
 		*known = true;
-		/* of several getopt tells which; they can't have arguments behind them */
+		/* if ambiguous, leave the error to getopt */
 		if (!w->list[i][len])
 			return w->option[i];
 	}
@@ -132,7 +132,7 @@ void parse_arguments(const struct argp *argp, int argc, char **argv, void *input
 	int i;
 
 	collect(&w, argp);
-	/* argp's own */
+	/* options of argp itself */
 	add_word(&w, "help", NULL);
 	add_word(&w, "usage", NULL);
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {

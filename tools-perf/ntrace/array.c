@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays that grow
+ * Growing arrays
  */
 #include <stdlib.h>
 

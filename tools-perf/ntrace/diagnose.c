@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is wrong when a trace does not decode: damage, the parameters, or the program?
+ * Find out why a trace does not decode: damage, parameters, or program?
  *
- * The beginning of the trace is decoded with other parameters.  They are named when they
- * fit much better than those that were given.  When none do, but the messages are good
- * ones, each stretch between two addresses is followed on its own: damage spoils few of
- * them, the wrong program most.
+ * The beginning of the trace is decoded with other parameters. They are reported if they fit much
+ * better than the given ones. If none do, but the messages look valid, each stretch between two
+ * addresses is decoded by itself: damage affects few stretches, the wrong program affects most.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,26 +13,26 @@
 
 #include "cmd.h"
 
-#define BYTES		((size_t)64 << 10)	/* of the trace that are looked at */
-#define EVENTS_MAX	(1u << 19)		/* of one try */
-#define FORMS_MAX	8			/* ways to cut messages that are tried with code */
-#define BETTER		4			/* times fewer losses than with what was given */
-#define INFERRED_MIN	4			/* returns or jumps that no damage makes silent */
-#define PROFILE_MIN	4			/* losses: fewer are damage that a profile passes over */
-#define MESSAGES_MIN	16			/* of fewer anything could be said */
+#define BYTES		((size_t)64 << 10)	/* bytes of the trace that are examined */
+#define EVENTS_MAX	(1u << 19)		/* of each trial */
+#define FORMS_MAX	8			/* formats to decode with code, at most */
+#define BETTER		4			/* times fewer losses than with those given */
+#define INFERRED_MIN	4			/* implicit returns or jumps: not damage */
+#define PROFILE_MIN	4			/* losses; fewer may be skipped damage */
+#define MESSAGES_MIN	16			/* with fewer messages, no conclusion is possible */
 #define STRETCHES_MIN	4			/* to tell the wrong program from damage */
-#define FIRST_INSNS	16			/* so few tell nothing */
-#define FITTING_MAX	16			/* stretches that fit the wrong program by chance */
+#define FIRST_INSNS	16			/* so few mean nothing */
+#define FITTING_MAX	16			/* stretches that may fit by chance */
 
-/* What the messages look like with some parameters */
+/* Messages as they look with certain parameters */
 struct looks {
 	unsigned int good, bad;
-	unsigned int syncs;		/* of the good ones */
-	unsigned int sources;		/* different ones */
-	int source;			/* the most frequent */
+	unsigned int syncs;		/* among the good ones */
+	unsigned int sources;		/* number of different sources */
+	int source;			/* the most frequent source */
 };
 
-/* What became of following them through the program */
+/* Result of following the messages through the program */
 struct outcome {
 	uint64_t losses, insns, inferred;
 	uint64_t before;		/* starts before the first loss */
@@ -50,7 +49,7 @@ struct diagnosis {
 	const struct input *in;
 	const uint8_t *buf;
 	size_t len;
-	bool cut;			/* the trace goes on behind */
+	bool cut;			/* the trace continues after the buffer */
 };
 
 /* ------------------------------------------------------------ messages --- */
@@ -106,7 +105,7 @@ static struct looks look_at(const struct diagnosis *d, const struct nt_params *p
 	return l;
 }
 
-/* Few bad ones are damage, not another form of messages. */
+/* A few bad messages are damage, not another format. */
 static bool looks_good(const struct looks *l)
 {
 	return l->good && l->bad * 8 <= l->good;
@@ -114,7 +113,7 @@ static bool looks_good(const struct looks *l)
 
 /* --------------------------------------------------------------- flow ---- */
 
-/* Losses that tell nothing about parameters */
+/* Losses that do not depend on parameters */
 static bool is_innocent(const struct nt_event *ev)
 {
 	return ev->reason == NT_EOVERFLOW || ev->reason == NT_ECUT || ev->reason == NT_EWORK;
@@ -160,7 +159,7 @@ static bool is_better(const struct trial *a, const struct trial *b)
 	return a->changes < b->changes;
 }
 
-/* Is the difference more than chance, or damage that looks like a silent return? */
+/* Is the difference more than chance, or than damage that looks like an implicit return? */
 static bool is_convincing(const struct trial *t, const struct trial *given)
 {
 	const struct nt_params *p = &t->params, *q = &given->params;
@@ -178,7 +177,7 @@ static bool is_convincing(const struct trial *t, const struct trial *given)
 
 /* ------------------------------------------------------------- trying ---- */
 
-/* A profile changes several things at once: the one that matters is the better advice. */
+/* A profile changes several things at once, so prefer an option that changes only one. */
 static unsigned int differences(const struct nt_params *a, const struct nt_params *b)
 {
 	return (a->srcbits != b->srcbits) + (a->timestamps != b->timestamps) +
@@ -188,7 +187,7 @@ static unsigned int differences(const struct nt_params *a, const struct nt_param
 	       (a->addr_bits != b->addr_bits);
 }
 
-/* Of several sources the one that was chosen, or the one with most messages */
+/* Of several sources, choose the given one, or else the one with most messages. */
 static void choose_source(const struct diagnosis *d, struct trial *t)
 {
 	t->params.src = -1;
@@ -198,7 +197,7 @@ static void choose_source(const struct diagnosis *d, struct trial *t)
 		t->params.src = t->looks.source;
 }
 
-/* Sort in, the best looks first; of equal ones those with the fewest sources and changes. */
+/* Insert a trial, sorted by looks, then by the number of sources and of changes. */
 static void add_form(struct trial *forms, unsigned int *n, const struct trial *t)
 {
 	unsigned int i = *n;
@@ -221,7 +220,7 @@ static void add_form(struct trial *forms, unsigned int *n, const struct trial *t
 		forms[i] = *t;
 }
 
-/* The ways to cut the bytes into messages that look good */
+/* Find the message formats that look good. */
 static unsigned int find_forms(const struct diagnosis *d, struct trial *forms)
 {
 	unsigned int srcbits, timestamps, profile, n = 0;
@@ -234,7 +233,7 @@ static unsigned int find_forms(const struct diagnosis *d, struct trial *forms)
 				t.params.srcbits = srcbits;
 				t.params.timestamps = timestamps;
 				t.params.profile = profile;
-				/* SRC has 4 bits there, whatever is said, and there is no BTM */
+				/* SRC always has 4 bits in this profile, and there is no BTM */
 				if (profile == NT_PROFILE_TT_DFD &&
 				    (srcbits != 4 || nt_params_check(&t.params)))
 					continue;
@@ -305,7 +304,7 @@ static void put_number(struct advice *a, const char *name, int now, int given)
 		put_option(a->with, sizeof(a->with), "--%s=%d", name, now);
 }
 
-/* The options that make `given' to `p' */
+/* The options that turn `given' into `p' */
 static void advise(struct advice *a, const struct nt_params *p, const struct nt_params *given)
 {
 
@@ -340,7 +339,7 @@ static void say(const struct diagnosis *d, const struct trial *t, const char *wh
 
 /* ------------------------------------------------------------ program ---- */
 
-/* The messages, but each behind one with an address begins a trace of its own there. */
+/* Copy the messages, and begin a new trace behind each message with an address, at that address. */
 static size_t part(const struct diagnosis *d, uint8_t *to, unsigned int *stretches)
 {
 	struct nt_params p = d->in->params;
@@ -382,9 +381,9 @@ static size_t part(const struct diagnosis *d, uint8_t *to, unsigned int *stretch
 }
 
 /*
- * With the wrong program nearly every sync message leads to a loss.  Of a trace without
- * sync messages one loss is all there is, and behind damage all relative addresses are
- * wrong; but then the stretches before it fit.
+ * With the wrong program, nearly every sync message leads to a loss. A trace without other sync
+ * messages has one loss only. Behind damage, all relative addresses are wrong, but the stretches
+ * before it fit.
  */
 static void doubt_program(const struct diagnosis *d, const struct trial *given)
 {
@@ -430,7 +429,7 @@ static bool diagnose_messages(const struct diagnosis *d, const struct trial *giv
 
 void diagnose(const struct input *in)
 {
-	/* all bits; what virtual addresses have with Sv39, Sv48 and Sv57 */
+	/* full width, and the widths that virtual addresses need in Sv39, Sv48 and Sv57 */
 	static const uint8_t widths[] = { 0, 38, 47, 48, 56 };
 	size_t rest = in->size - in->begin;
 	struct diagnosis d = {
