@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What may be spent: bytes in a day (of UTC), and the disk
+ * The budget: bytes per day (UTC), and disk space
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "collect.h"
 
-/* Of UTC */
+/* The current date, in UTC */
 static void today(char *text, size_t room)
 {
 	time_t now = time(NULL);
@@ -54,7 +54,7 @@ void collect_budget_charge(struct collect *c, uint64_t bytes)
 {
 	char now[sizeof(c->today)];
 
-	/* recording takes time: what was sent before midnight is of another day */
+	/* recording takes time, and a new day may have begun */
 	today(now, sizeof(now));
 	if (strcmp(now, c->today))
 		c->used = 0;

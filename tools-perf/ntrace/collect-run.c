@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The recorder and the decoder, in processes of their own. Recording has the priority that the
- * command has, for the buffers have to be emptied in time; counting takes what nobody else wants.
+ * Run the recorder and the decoder as child processes. The recorder has the priority of the
+ * command, because the buffers must be emptied in time. The decoder only uses idle CPU time.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 
 #include "collect.h"
 
-/* linux/ioprio.h, which C libraries do not have */
+/* from linux/ioprio.h, which C libraries do not provide */
 #define IOPRIO_WHO_PROCESS	1
 #define IOPRIO_CLASS_IDLE	(3 << 13)
 
@@ -30,7 +30,7 @@ static int status_of(int status, const char *what)
 	return EXIT_UNUSABLE;
 }
 
-/* Returns 0 in the child, which goes when its parent does. */
+/* Returns 0 in the child, which is killed when its parent ends. */
 static pid_t begin(void)
 {
 	pid_t parent = getpid(), pid;
@@ -63,7 +63,7 @@ static uint64_t size_of(const char *path)
 	return size;
 }
 
-/* A recording that becomes too large ends there, as if its time were over. */
+/* End a recording that becomes too large, as if its time was over. */
 static int watch(const struct collect *c, pid_t pid, const char *to)
 {
 	const struct timespec soon = { .tv_nsec = 100 * 1000 * 1000 };
@@ -111,7 +111,7 @@ int collect_run_record(const struct collect *c, const char *to)
 
 static void become_idle(const struct collect *c)
 {
-	/* SIGXCPU comes first: SIGKILL may be from somebody else */
+	/* SIGXCPU comes first, and is distinct from a SIGKILL by somebody else */
 	const struct rlimit limit = { c->cpu, c->cpu + 1 };
 	const struct sched_param none = { 0 };
 

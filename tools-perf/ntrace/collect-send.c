@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is to be sent waits in outbox/, under the SHA-256 of its content: so the other side sees
- * whether it has arrived whole, and what is sent once more after a kill is the same file.
+ * Files to be sent wait in outbox/, named by the SHA-256 of their content. So the receiver can
+ * check that a file is complete, and a file that is sent again after a kill is recognised as the
+ * same.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "collect.h"
 #include "edges.h"
 
-/* Seconds after which nobody writes a file any more that has no name yet */
+/* Age in seconds of temporary files that nobody writes any more */
 #define ABANDONED	(24 * 60 * 60)
 
 static DIR *open_outbox(const struct collect *c, char **path)
@@ -54,7 +55,10 @@ static void sync_file(const char *path)
 	close(fd);
 }
 
-/* On another disk, it is copied; so it is of what a link leads to, which is not ours. */
+/*
+ * Copy the file if it is on another disk. Also copy the target of a link, because it is not ours to
+ * move.
+ */
 static void move(const struct collect *c, const char *from, const char *to)
 {
 	char *copy;
@@ -87,7 +91,7 @@ static bool is_too_large(const struct collect *c, const char *path)
 	return true;
 }
 
-/* The new name promises the content, so the content is on the disk first. */
+/* Sync the content to the disk first, because the new name promises it. */
 bool collect_send_add(const struct collect *c, const char *path, const char *suffix)
 {
 	char *waiting, hex[EDGES_SHA256_HEX], *to;
@@ -126,8 +130,8 @@ static const char *copy_bytes(int from, int to)
 }
 
 /*
- * NULL, or what went wrong. It has its name when it is there as a whole. Another host may have our
- * name by mistake: until then it has a name that nobody else writes.
+ * Returns NULL, or an error text. The file gets its name when it is complete. Until then, it has a
+ * unique name, in case another host uses our host name by mistake.
  */
 static const char *copy_file(const char *from, char *beside, const char *to)
 {
@@ -153,13 +157,13 @@ static const char *copy_file(const char *from, char *beside, const char *to)
 	return wrong;
 }
 
-/* incoming/ is who made the spool's; our folder in it is ours. */
+/* incoming/ belongs to the owner of the spool, and our folder in it belongs to us. */
 static const char *make_folder(const char *path)
 {
 	return mkdir(path, 0777) && errno != EEXIST ? strerror(errno) : NULL;
 }
 
-/* What killed senders have left. A host may write there without listing it: then it stays. */
+/* Remove what killed senders have left. If this host may not list the folder, leave it. */
 static void remove_abandoned(const char *folder)
 {
 	time_t now = time(NULL);

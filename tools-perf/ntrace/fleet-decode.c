@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file that was sent -> edges, a file for each recording. That has the recording's number in its
- * name, so what was sent twice is there once. What is not as it was sent counts nothing: part of a
- * recording would count once more when the whole of it arrives.
+ * Convert a received file to edges, a file for each recording. Its name contains the ID of the
+ * recording, so that a recording that was sent twice exists once. A truncated or damaged file is
+ * not counted: part of a recording would count again when the complete recording arrives.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,12 +18,12 @@
 struct decoding {
 	const struct fleet *f;
 	const struct fleet_item *item;
-	char *status;		/* its text */
+	char *status;		/* text of the status file */
 };
 
 /* ----------------------------------------------------------------- leaves --- */
 
-/* The order of names of one recording is that of counts: the last one counts. */
+/* The name sorts by counts. Of several leaves of a recording, only the last one counts. */
 static char *leaf_name(const uint8_t *id, const struct edges_totals *t)
 {
 	char hex[EDGES_SHA256_HEX], *name;
@@ -62,7 +62,7 @@ static void close_leaf(struct decoding *d, struct edges_writer *w, const uint8_t
 
 /* ------------------------------------------------------------------ kinds --- */
 
-/* Whose name is the number of what it has tells by that whether it has arrived whole. */
+/* If the name is the SHA-256 of the content, check that the file is complete. */
 static void check_name(const struct fleet_item *item, const uint8_t *id)
 {
 	char hex[EDGES_SHA256_HEX];
@@ -89,17 +89,17 @@ char *fleet_decode_symfs(const struct fleet *f, const char *host)
 	return path;
 }
 
-/* skip: what the command calls the spool, so that another name for it makes no difference */
+/* skip: length of the spool's path, so that the digest does not depend on it */
 static void digest_file(struct edges_sha256 *s, const char *path, size_t skip)
 {
 	struct stat st;
 	char text[112];
 	int n;
 
-	/* of a link, what it leads to */
+	/* follow links */
 	if (stat(path, &st))
 		return;
-	/* whose it is decides whether it counts */
+	/* the owner decides whether the program is reported */
 	n = snprintf(text, sizeof(text), "%llx-%llx.%lx-%u", (unsigned long long)st.st_size,
 		     (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_uid);
 	edges_sha256_add(s, path + skip, strlen(path + skip) + 1);
@@ -145,7 +145,7 @@ void fleet_decode_digest(const struct fleet *f, const char *symfs, char hex[EDGE
 	edges_sha256_hex(digest, hex);
 }
 
-/* Programs that are missing may come: with others it has to be decoded again. */
+/* Remember the programs, because the file has to be decoded again when missing ones appear. */
 static void note_programs(struct decoding *d, const char *hex)
 {
 	char *status;
@@ -167,7 +167,7 @@ static void take_recording(struct decoding *d, const uint8_t *id)
 	if (!perf_is_data(d->item->path))
 		die("is neither a recording nor a file of edges");
 	options.symfs = programs;
-	/* before: what comes meanwhile may have been missed */
+	/* before decoding, or else a program that appears meanwhile would not be noticed */
 	fleet_decode_digest(d->f, programs, hex);
 	choice.whole = true;
 	open_leaf(d, &w, id);
@@ -214,7 +214,10 @@ static void take_edges(struct decoding *d)
 	edges_codec_free(&codec);
 }
 
-/* What is read. No links: a host may have put one there after the folder was looked at. */
+/*
+ * Check the file again. It must not be a link, which the host may have created after the spool was
+ * read.
+ */
 static void look(const struct fleet_item *item, struct stat *st)
 {
 	char *inside;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tree of sums. Which recordings there are makes the tree, and the name of a sum is made of
- * what it is of: so whoever plans makes the same sums, and finds those that are made.
+ * The tree of sums. The set of recordings determines the tree, and the name of a sum is a digest of
+ * its inputs. So all processes plan the same sums, and find those that exist.
  *
- * What is summed stands in the order in which it came, and where a group of it begins depends on
- * names, not on how many are before: so what comes now is in a group or two at the end, what comes
- * late is in one or two where it belongs, and sums of all others stay as they are. The sum of all is
- * the same, however it is grouped.
+ * Inputs are sorted by arrival. The boundaries of groups depend on names, not on positions. So new
+ * files change one or two groups at the end, late ones change one or two in the middle, and all
+ * other sums stay. The total does not depend on the grouping.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +16,13 @@
 
 #define ID	((size_t)2 * EDGES_SHA256)
 
-/* One name in so many begins a group, unless that would leave one with fewer than FLEET_LEAST */
+/* One in FLEET_BEGINS names begins a group, unless a group would have fewer than FLEET_LEAST */
 #define FLEET_BEGINS	16
 #define FLEET_LEAST	2
 
 /* ----------------------------------------------------------------- leaves --- */
 
-/* By name; of one name, the first that was sent */
+/* Sort by name, and by arrival if names are equal. */
 static int compare_leaves(const void *a, const void *b)
 {
 	const struct fleet_leaf *const *x = a, *const *y = b;
@@ -32,7 +31,7 @@ static int compare_leaves(const void *a, const void *b)
 	return order ? order : (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
-/* What came last is at the end; of one time, by name */
+/* Sort by time, and by name if times are equal. */
 static int compare_times(const void *a, const void *b)
 {
 	const struct fleet_leaf *const *x = a, *const *y = b;
@@ -61,7 +60,7 @@ static struct fleet_leaf **gather(const struct fleet *f, size_t *nr)
 	return all;
 }
 
-/* Of the counts of one recording, those that are most: they are last, and may be there twice. */
+/* Of several counts of a recording, choose the largest. It sorts last, and may exist twice. */
 static void choose_leaves(struct fleet *f)
 {
 	size_t nr, i, k, last;
@@ -118,7 +117,10 @@ static char *add_node(const struct fleet *f, struct fleet_plan *plan, char *cons
 	return strdup(node->path);
 }
 
-/* A name as good as drawn by lot, so that groups begin where they did before something came */
+/*
+ * The CRC of a name is as good as random, and independent of other names. So groups begin at the
+ * same names when files are added.
+ */
 static bool begins_group(const char *path)
 {
 	const char *name = last_part(path);
@@ -135,7 +137,10 @@ static size_t group_length(char *const *from, size_t nr)
 	return n;
 }
 
-/* One level; from: their paths, which become the nodes'. Returns how many */
+/*
+ * Add a level. from: paths of its inputs, replaced by those of its nodes. Returns the number of
+ * nodes.
+ */
 static size_t add_level(const struct fleet *f, struct fleet_plan *plan, char **from, size_t nr)
 {
 	size_t i, n, to = 0;
@@ -194,7 +199,7 @@ void fleet_plan_free(struct fleet_plan *plan)
 
 /* ------------------------------------------------------------------- sums --- */
 
-/* What a disk has lost is made again: for that it has to go. */
+/* Remove a damaged file, so that it is made again. */
 static void add(struct edges_merge *m, const char *path)
 {
 	edges_merge_add(m, path);
@@ -206,7 +211,7 @@ static void add(struct edges_merge *m, const char *path)
 		    path);
 }
 
-/* Kept beside the sum: each run that finds this file warns again. */
+/* Kept next to the sum, so that every run warns. */
 static char *saturated_path(const char *path)
 {
 	char *beside;
@@ -248,7 +253,7 @@ void fleet_plan_merge(const struct fleet_node *node)
 	edges_merge_settle(&m);
 	edges_write_open(&w, node->path);
 	edges_merge_sum(&m, &w);
-	/* before: what is there is done */
+	/* before the sum appears, because an existing sum is not made again */
 	if (m.saturated)
 		mark_saturated(node->path);
 	edges_write_close(&w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A line for each host, and what is wrong
+ * Print a line for each host, and report problems
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 struct row {
 	uint64_t recordings, bytes, branches, losses, twice, garbage, waiting;
 	uint64_t others;
-	size_t nothing;		/* hosts of which nothing else was executed */
+	size_t nothing;		/* hosts that sent only transfers that were skipped */
 };
 
 static void add_item(struct row *row, const struct fleet_item *item)
@@ -45,7 +45,7 @@ static void add_row(struct row *sum, const struct row *row)
 	sum->waiting += row->waiting;
 }
 
-/* Whoever may send may give any name: it is a part of a line, and no line of its own. */
+/* Hosts choose their names, so a name must not break the line. */
 static void print_row(const char *host, const struct row *row)
 {
 	char *name = utf8_plain(host);
@@ -56,13 +56,13 @@ static void print_row(const char *host, const struct row *row)
 	free(name);
 }
 
-/* Behind them are strays. */
+/* Strays come after the items of hosts. */
 static const struct fleet_item *end_of_hosts(const struct fleet *f)
 {
 	return f->item + f->nr_items - f->nr_strays;
 }
 
-/* Items are in the order of hosts. */
+/* Items are sorted by host. */
 static const struct fleet_item *print_host(const struct fleet *f, const char *host,
 					   const struct fleet_item *item, struct row *sum)
 {
@@ -78,7 +78,7 @@ static const struct fleet_item *print_host(const struct fleet *f, const char *ho
 	return item;
 }
 
-/* What is in no host's folder, as of a host `-' */
+/* Print items outside of host folders under the host `-'. */
 static void print_strays(const struct fleet *f, struct row *sum)
 {
 	const struct fleet_item *item = end_of_hosts(f);
@@ -108,7 +108,7 @@ static void print_reasons(const struct fleet *f, enum fleet_state state, const c
 	}
 }
 
-/* Both are sorted. Returns how many hosts sent nothing. */
+/* Print hosts that sent nothing. Both lists are sorted. Returns the number of these hosts. */
 static size_t print_silent(const struct fleet *f)
 {
 	const struct fleet_item *item = f->item, *end = end_of_hosts(f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Steps in processes of their own: a recording at which the decoder stumbles takes nothing else
- * with it, and is named.
+ * Run steps in child processes: if the decoder crashes, only one recording is affected, and it is
+ * reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,20 +15,23 @@
 
 #include "fleet.h"
 
-/* How a step's process ends that has met no garbage, but a full disk or the like */
+/*
+ * Exit status of a child that failed because of this machine, as on a full disk, not because of its
+ * input
+ */
 #define STATUS_MACHINE	70
 
 struct step {
-	struct fleet_item *item;	/* to be decoded; or */
-	const struct fleet_node *node;	/* to be made */
-	const char *format;		/* or a profile */
+	struct fleet_item *item;	/* item to decode; or */
+	const struct fleet_node *node;	/* sum to make; or */
+	const char *format;		/* format of a profile */
 	const char *program, *output;
 	const char *input;
 };
 
 struct worker {
 	pid_t pid;		/* 0: none */
-	int said;		/* what it says */
+	int said;		/* file with its messages */
 	struct step step;
 };
 
@@ -67,7 +70,7 @@ static void make_profile(const struct step *s)
 	exit(cmd_profile(5, argv));
 }
 
-/* The child's life. No lock is held for it: who was killed leaves none. */
+/* The body of a child process. It takes no locks, so a killed child leaves none behind. */
 static void __attribute__((noreturn)) work(struct pool *p, const struct step *s, int said,
 					   pid_t parent)
 {
@@ -109,7 +112,7 @@ static void start(struct pool *p, const struct step *s)
 	p->running++;
 }
 
-/* Of a profile, all that it said is for who runs the command, a line at a time. */
+/* Print all messages of a profile, line by line. */
 static void forward(int said)
 {
 	FILE *text = fdopen(dup(said), "r");
@@ -131,7 +134,7 @@ static void forward(int said)
 	fclose(text);
 }
 
-/* The last line that it said, without our name */
+/* Get the last message, without our name. */
 static void last_words(int said, char *line, size_t room)
 {
 	char text[4096 + 1], *at;
@@ -158,8 +161,9 @@ static bool ends_with(const char *line, const char *words)
 }
 
 /*
- * Was it this machine, or this ntrace, that could not read the file? Whatever fails ends its last
- * line with what the system, or the library, said. Another time, or elsewhere, it may be read.
+ * Did reading fail because of this machine, or this version of ntrace, and not because of the file?
+ * The last message ends with an error text of the system or the library. Such a file is tried
+ * again.
  */
 static bool is_machine(const char *line)
 {
@@ -176,7 +180,7 @@ static bool is_machine(const char *line)
 	       ends_with(line, "has changed while it was read");
 }
 
-/* What ends a process is the fault of what it reads, but for a kill from outside. */
+/* A child that dies is the fault of its input, unless it was killed from outside. */
 static bool is_garbage(int status)
 {
 	if (WIFEXITED(status))
@@ -210,7 +214,7 @@ static void tell_failure(struct pool *p, const struct worker *w, int status, con
 	free(words);
 }
 
-/* Who prints it names the file before. */
+/* The caller prints the path itself. */
 static void cut_path(char *line, const char *path)
 {
 	size_t len = strlen(path);
@@ -367,7 +371,10 @@ void fleet_run(struct fleet *f)
 	fleet_plan_free(&plan);
 }
 
-/* merged/PROGRAM.FORMAT, which is there when it is whole. One that fails is in nobody's way. */
+/*
+ * Make merged/PROGRAM.FORMAT, which appears when it is complete. A failure does not affect other
+ * profiles.
+ */
 void fleet_run_profile(struct fleet *f, const char *format, const char *program)
 {
 	char *to = fleet_path(f, "merged/%s.%s", last_part(program), format);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The steps as job arrays of Slurm, one for decoding and one for each level of sums, each of which
- * waits for the one before. Whether a step was done is seen in the spool alone: what a dead node
- * has left is submitted again.
+ * Run steps as job arrays of Slurm: one for decoding, and one for each level of sums, each of which
+ * waits for the previous one. Only the spool tells whether a step is done, so steps of a dead node
+ * are submitted again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "fleet.h"
 
-/* Rounds in which nothing more gets done */
+/* Number of rounds without progress before giving up */
 #define ROUNDS_IN_VAIN	3
 
 static const char script[] =
@@ -28,7 +28,7 @@ static const char script[] =
 
 struct slurm {
 	struct fleet *f;
-	char name[32];		/* of the jobs: the spool's own */
+	char name[32];		/* of the jobs; unique to the spool */
 	char *script, *log;
 	char program[4096];
 };
@@ -56,7 +56,7 @@ static void __attribute__((noreturn)) execute(char **argv, int out)
 	_exit(127);
 }
 
-/* What a command prints, up to room; returns its exit status. */
+/* Run a command and read its output, up to room bytes. Returns the exit status. */
 static int ask(char **argv, char *text, size_t room)
 {
 	size_t n = 0;
@@ -98,7 +98,10 @@ static void cancel(struct slurm *s)
 	free(name);
 }
 
-/* Are any of the jobs left? must: the controller has to answer; else, if it does not, maybe. */
+/*
+ * Is any job left? must: fail if the controller does not answer; otherwise, assume that one is
+ * left.
+ */
 static bool are_running(struct slurm *s, bool must)
 {
 	char *name, text[64];
@@ -116,7 +119,9 @@ static bool are_running(struct slurm *s, bool must)
 
 /* ------------------------------------------------------------------- jobs --- */
 
-/* Returns the job's number. before: that which has to have ended, or "" */
+/*
+ * Submit a job array, and return its job ID. before: the ID of the job that has to end first, or ""
+ */
 static void submit(struct slurm *s, unsigned int stage, size_t tasks, const char *before, char *job,
 		   size_t room)
 {
@@ -175,12 +180,12 @@ static size_t least(size_t a, size_t b)
 /* ------------------------------------------------------------------ rounds --- */
 
 struct state {
-	size_t waiting;		/* to be decoded */
-	size_t missing;		/* sums */
+	size_t waiting;		/* number of files to be decoded */
+	size_t missing;		/* number of missing sums */
 	unsigned int levels;
 };
 
-/* What is there to be done; to know how many sums, all has to be decoded. */
+/* Determine what is left to do. The number of sums is known when all files are decoded. */
 static struct state look(struct slurm *s)
 {
 	struct state st = { .waiting = 0 };
@@ -228,7 +233,10 @@ static void end_if_interrupted(struct slurm *s)
 	die("ended by signal %d; its jobs are cancelled", (int)interrupted);
 }
 
-/* Those that a command left which was killed. A node that does not answer keeps them for long. */
+/*
+ * Wait for jobs of an earlier command that was killed. A node that does not answer may keep them
+ * for long.
+ */
 static void wait_for_old(struct slurm *s)
 {
 	bool told = false;
@@ -242,17 +250,17 @@ static void wait_for_old(struct slurm *s)
 	}
 }
 
-/* Until nothing is left to do, or nobody does it */
+/* Wait until everything is done, or until no job is left. */
 static struct state wait_for_jobs(struct slurm *s)
 {
 	struct state st;
 	bool running;
 
 	do {
-		/* reading the spool is work, too */
+		/* reading a large spool is expensive */
 		sleep(1 + s->f->nr_items / 10000);
 		end_if_interrupted(s);
-		/* before looking, so that what a job did last is seen */
+		/* before reading the spool, in order not to miss what the last job did */
 		running = are_running(s, false);
 		st = look(s);
 		show(s, &st);
@@ -271,7 +279,7 @@ static void open_slurm(struct slurm *s, struct fleet *f)
 	if (!real || n < 0)
 		die("%s: %s", real ? "/proc/self/exe" : f->spool, strerror(errno));
 	s->program[n] = '\0';
-	/* jobs run elsewhere: by its whole path */
+	/* jobs run in other folders, so use an absolute path */
 	f->spool = real;
 	s->f = f;
 	edges_sha256_begin(&hash);

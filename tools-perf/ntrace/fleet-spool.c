@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The folder of a fleet. Hosts write below incoming/ and nowhere else; what is made of that is in
- * work/, which may be removed: it is made again.
+ * The folder of a fleet. Hosts write only below incoming/. Results are in work/, which may be
+ * removed at any time: it is made again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "fleet.h"
 
-/* So that a name of a status, which is longer, is one that a file can have */
+/* The name of the status file is longer, and must also fit */
 #define NAME_LONGEST	180
 #define STATUS_LONGEST	(1 << 24)
 
@@ -75,7 +75,7 @@ static void make_folders(const struct fleet *f)
 	}
 }
 
-/* The lock goes with the process, however that ends. */
+/* The lock is released when the process ends, for whatever reason. */
 static void lock_spool(struct fleet *f)
 {
 	char *path = fleet_path(f, "work/lock");
@@ -93,7 +93,7 @@ static void lock_spool(struct fleet *f)
 	free(path);
 }
 
-/* What was counted by other rules cannot be added. */
+/* Counts made with different options cannot be added up. */
 static void check_choice(const struct fleet *f)
 {
 	char *path = fleet_path(f, "work/choice"), want[64], have[64] = "";
@@ -158,13 +158,13 @@ void fleet_spool_write(const char *path, const char *text, size_t len)
 	if (fd < 0)
 		die_machine("%s: %s", beside, strerror(errno));
 	write_all(fd, beside, text, len);
-	/* on the disk before it has the name that says so */
+	/* on the disk before it gets its final name */
 	if (fchmod(fd, 0644) || fdatasync(fd) || close(fd) || rename(beside, path))
 		die_machine("%s: %s", path, strerror(errno));
 	free(beside);
 }
 
-/* NULL: it is not there */
+/* NULL: the file does not exist */
 static char *read_text(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -209,7 +209,7 @@ static bool is_leaf_name(const char *name)
 	return strspn(name, "0123456789abcdef-") == strlen(name) && strlen(name) == 64 + 3 * 17 - 8;
 }
 
-/* "leaf NAME BRANCHES LOSSES OTHERS" */
+/* Parse "leaf NAME BRANCHES LOSSES OTHERS" */
 static bool add_leaf(const struct fleet *f, struct fleet_item *item, const char *line)
 {
 	struct fleet_leaf leaf = { .name = NULL };
@@ -230,7 +230,7 @@ static bool add_leaf(const struct fleet *f, struct fleet_item *item, const char 
 	return true;
 }
 
-/* "garbage REASON", "later REASON" */
+/* Parse "garbage REASON" or "later REASON" */
 static bool read_reason(struct fleet_item *item, const char *line)
 {
 	if (strncmp(line, "garbage ", 8) && strncmp(line, "later ", 6))
@@ -240,7 +240,7 @@ static bool read_reason(struct fleet_item *item, const char *line)
 	return true;
 }
 
-/* "programs DIGEST", or a leaf */
+/* Parse "programs DIGEST", or a leaf */
 static bool read_line(const struct fleet *f, struct fleet_item *item, const char *line)
 {
 	if (strncmp(line, "programs ", 9))
@@ -250,7 +250,7 @@ static bool read_line(const struct fleet *f, struct fleet_item *item, const char
 	return true;
 }
 
-/* A status whose leaves are not all there is none: then the file is decoded again. */
+/* If a leaf is missing, the status is ignored, and the file is decoded again. */
 void fleet_spool_read_status(const struct fleet *f, struct fleet_item *item)
 {
 	char *text, *line, *rest;
@@ -302,8 +302,8 @@ static void free_names(char **name, size_t nr)
 }
 
 /*
- * The names in a folder, sorted; those with a dot before are being written. Returns 0, or an errno:
- * then there are none.
+ * List the names in a folder, sorted. With hidden, includes temporary files of ntrace. Returns 0,
+ * or an errno and no names.
  */
 static int try_list(const char *path, char ***names, size_t *nr, bool hidden)
 {
@@ -335,7 +335,7 @@ static int try_list(const char *path, char ***names, size_t *nr, bool hidden)
 	return 0;
 }
 
-/* As that; ends the command where it cannot. */
+/* try_list(), but ends the command on errors */
 static char **list(const char *path, size_t *nr, bool hidden)
 {
 	char **name;
@@ -346,7 +346,7 @@ static char **list(const char *path, size_t *nr, bool hidden)
 	return name;
 }
 
-/* Of a file that cannot be looked at: garbage only if it is not there */
+/* Handle a file that cannot be examined. It is garbage only if it does not exist. */
 static const char *not_seen(struct fleet_item *item, const char *not_there)
 {
 	if (errno == ENOENT || errno == ENOTDIR)
@@ -355,7 +355,10 @@ static const char *not_seen(struct fleet_item *item, const char *not_there)
 	return strerror(errno);
 }
 
-/* NULL, or what is wrong. No links: a host would choose what else is read. */
+/*
+ * Returns NULL, or an error text. Links are refused, or else hosts could choose other files to be
+ * read.
+ */
 static const char *find_data(const struct fleet *f, struct fleet_item *item, struct stat *st)
 {
 	const char *wrong = NULL;
@@ -372,8 +375,8 @@ static const char *find_data(const struct fleet *f, struct fleet_item *item, str
 }
 
 /*
- * What it is, or why it is garbage. The status has size and time in its name, so that a file that
- * was replaced has a status of its own.
+ * Determine the state of an item. The name of its status file contains size and time, so that a
+ * replaced file gets a new status.
  */
 static void look_at(const struct fleet *f, struct fleet_item *item)
 {
@@ -418,7 +421,7 @@ static void add_stray(struct fleet *f, const char *name)
 	f->nr_strays++;
 }
 
-/* Folders that a host has closed are its own matter: they keep nobody else from being counted. */
+/* Skip a folder that the host has made unreadable. Other hosts are counted nevertheless. */
 static void add_closed(struct fleet *f, const char *host, int err)
 {
 	struct fleet_item *item = add_item(f, host, "");
@@ -427,13 +430,13 @@ static void add_closed(struct fleet *f, const char *host, int err)
 	item->reason = copy(strerror(err));
 }
 
-/* Programs of the host that is read */
+/* Digest of the programs of the current host */
 struct programs {
 	char hex[EDGES_SHA256_HEX];
 	bool known;
 };
 
-/* What had losses is decoded again with other programs. */
+/* Decode files with losses again if the programs have changed. */
 static void check_programs(const struct fleet *f, struct fleet_item *item, struct programs *now)
 {
 	char *symfs;
@@ -484,7 +487,7 @@ static void add_host(struct fleet *f, const char *host)
 	f->host[f->nr_hosts++] = copy(host);
 }
 
-/* The list of hosts that are expected, which is optional */
+/* Read the optional list of expected hosts. */
 static void read_expected(struct fleet *f)
 {
 	char *path = fleet_path(f, "hosts"), *text = read_text(path), *line, *rest;
@@ -572,7 +575,10 @@ static bool is_among(char *const *name, size_t nr, const char *one)
 	return nr && bsearch(&one, name, nr, sizeof(*name), compare_names);
 }
 
-/* Of a folder, what killed processes left; and all but what is kept */
+/*
+ * Remove temporary files of killed processes from a folder. With all, remove everything except for
+ * the names to keep.
+ */
 static void clean_folder(const char *path, char *const *keep, size_t nr_keep, bool all)
 {
 	size_t i, nr;
@@ -590,7 +596,7 @@ static void clean_folder(const char *path, char *const *keep, size_t nr_keep, bo
 	free_names(name, nr);
 }
 
-/* Statuses, by host; items are in the same order. */
+/* Clean the statuses of each host. Items are in the same order. */
 static void clean_statuses(struct fleet *f)
 {
 	char *path = fleet_path(f, "work/status"), **host, **keep = NULL, *dir;
@@ -618,7 +624,7 @@ static void clean_statuses(struct fleet *f)
 	free(path);
 }
 
-/* What the run before has put off is done now. */
+/* Try files again that the previous run had put off. */
 static void take_up(struct fleet *f)
 {
 	size_t i;
