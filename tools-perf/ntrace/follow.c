@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Following calls: of branches it makes a stack for each thread
+ * Follow calls: make a stack for each thread from its branches
  */
 #include <stdlib.h>
 
 #include "cmd.h"
 #include "follow.h"
 
-/* A stack that is deeper than any program's has lost its returns. */
+/* A stack that is deeper than that of any program means that returns were missed. */
 #define FRAMES_MAX	65536
 
 /* ----------------------------------------------------------- threads --- */
 
-/* Where it is, or would be */
+/* The pointer to the thread, or to where it has to be inserted */
 static struct follow_thread **find_place(struct follow *f, int tid, int cpu)
 {
 	unsigned int hash = (unsigned int)(tid * 31 + (tid > 0 ? 0 : cpu)) % FOLLOW_BUCKETS;
@@ -108,8 +108,8 @@ void follow_interval(struct follow *f, struct follow_thread *th, unsigned int in
 }
 
 /*
- * The innermost returns, to where only so many frames are left. What is between never will;
- * `own': but the outermost of it, which is returned from.
+ * The innermost frame returns, until only nr frames are left. The frames in between have not
+ * returned, with one exception: with `own', the outermost of them has.
  */
 static void return_to(struct follow *f, struct follow_thread *th, size_t nr, bool own)
 {
@@ -139,14 +139,17 @@ static void push(struct follow *f, struct follow_thread *th, struct follow_frame
 	th->nr++;
 }
 
-/* Does the frame return there? Calls have two or four bytes, most traps return to what trapped. */
+/*
+ * Does the frame return to this address? A call has two or four bytes. Most traps return to the
+ * instruction that trapped.
+ */
 static bool returns_to(const struct follow_frame *fr, uint64_t addr)
 {
 	return addr == fr->from + 2 || addr == fr->from + 4 ||
 	       (fr->kind >= FOLLOW_TRAP && addr == fr->from);
 }
 
-/* The innermost frame of a kind that returns there; -1 without one */
+/* The index of the innermost frame, of at least this kind, that returns to the address; -1: none */
 static long find_return(const struct follow *f, const struct follow_thread *th,
 			enum follow_kind least, uint64_t addr)
 {
@@ -155,7 +158,7 @@ static long find_return(const struct follow *f, const struct follow_thread *th,
 	for (i = (long)th->nr - 1; i >= 0; i--) {
 		const struct follow_frame *fr = frame(f, th, i);
 
-		/* What a trap interrupted is not what the kernel returns to with `ret'. */
+		/* The kernel's `ret' does not return to what a trap interrupted. */
 		if (least < FOLLOW_TRAP && fr->kind >= FOLLOW_TRAP)
 			return -1;
 		if (fr->kind != FOLLOW_BASE && fr->kind >= least && returns_to(fr, addr))
@@ -164,7 +167,7 @@ static long find_return(const struct follow *f, const struct follow_thread *th,
 	return -1;
 }
 
-/* The innermost frame whose function an address is in: longjmp() returns there. */
+/* The innermost frame whose function contains the address: longjmp() returns there. */
 static long find_function(struct follow *f, struct follow_thread *th, uint64_t addr)
 {
 	bool kernel = addr >= f->user.kernel_from;
@@ -176,21 +179,24 @@ static long find_function(struct follow *f, struct follow_thread *th, uint64_t a
 		if (fr->kind != FOLLOW_GAP && fr->kernel == kernel &&
 		    f->user.is_in(f->user.ctx, th, fr, addr))
 			return i;
-		/* The kernel returns with `ret' to nothing that it interrupted. */
+		/* The kernel's `ret' does not return to what it interrupted. */
 		if (kernel && fr->kind >= FOLLOW_TRAP)
 			return -1;
 	}
 	return -1;
 }
 
-/* Code that nothing on the stack called */
+/* Code that no frame on the stack has called */
 static void base(struct follow *f, struct follow_thread *th, const struct perf_event_line *ev,
 		 const struct perf_place *at)
 {
 	push(f, th, (struct follow_frame){ .kind = FOLLOW_BASE }, ev, at);
 }
 
-/* To a caller from before the trace: what there was belongs to what it called. */
+/*
+ * If the return leads to a caller from before the trace, all frames of the called functions have
+ * ended.
+ */
 static void on_return(struct follow *f, struct follow_thread *th, const struct perf_event_line *ev)
 {
 	long at = find_return(f, th, FOLLOW_CALL, ev->to.addr);
@@ -212,8 +218,8 @@ static void on_return(struct follow *f, struct follow_thread *th, const struct p
 }
 
 /*
- * A trap that returns elsewhere, as the kernel's does to a signal handler, stays
- * open: sigreturn comes back to what it left.
+ * If a trap returns elsewhere, for example to a signal handler, its frame stays open: sigreturn
+ * returns to the interrupted code later.
  */
 static void on_resume(struct follow *f, struct follow_thread *th, const struct perf_event_line *ev)
 {

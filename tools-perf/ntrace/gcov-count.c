@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From counts of instructions and transfers to counts of places in the source
+ * Convert counts of instructions and transfers to counts of places in the source
  *
- * A place of a body counts as often as its most executed instruction: instructions of one place are
- * one statement, and some of them may have been moved to where they run less often.
- * Bodies of one function are copies, and add up.
+ * Within a body, the count of a place is that of its most executed instruction. The instructions of
+ * a place belong to one statement, and the compiler may have moved some of them to where they are
+ * executed less often. Bodies of the same function are copies, and their counts are added up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct gcov_work {
 	uint64_t bias;
 	const struct profile *profile;
 	struct ranges_steps steps;
-	struct gcov_insn *insn;		/* of a body, piece by piece */
+	struct gcov_insn *insn;		/* of a body, scope by scope */
 	size_t nr_insns;
 };
 
@@ -70,7 +70,7 @@ static void gcov_add_target(struct gcov_place *place, const char *name, uint64_t
 	place->target[i].count += count;
 }
 
-/* Which functions an indirect call led to */
+/* Add the functions that an indirect call led to. */
 static void gcov_add_targets(const struct gcov_work *w, struct gcov_place *place, uint64_t pc)
 {
 	const struct profile *p = w->profile;
@@ -86,7 +86,7 @@ static void gcov_add_targets(const struct gcov_work *w, struct gcov_place *place
 
 /* ------------------------------------------------------------- bodies ---- */
 
-/* False if code is missing */
+/* Returns false if code is missing. */
 static bool gcov_read_insns(struct gcov_work *w, const struct gcov_body *body)
 {
 	struct nt_insn insn;
@@ -114,7 +114,7 @@ static int gcov_compare_insns(const void *a, const void *b)
 	return x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
-/* The first that is not before pc */
+/* The index of the first instruction at or after pc */
 static size_t gcov_find_insn(const struct gcov_work *w, uint64_t pc)
 {
 	return array_before(w->insn, w->nr_insns, sizeof(*w->insn), pc);
@@ -129,7 +129,7 @@ static bool gcov_executed(const struct gcov_work *w)
 	return i < w->nr_insns;
 }
 
-/* Entered from outside: by whatever does not jump there from the body itself */
+/* How often a body was entered from outside: not by its own jumps */
 static uint64_t gcov_head(const struct gcov_work *w, const struct gcov_body *body)
 {
 	size_t entry = gcov_find_insn(w, body->entry), i, e;
@@ -168,7 +168,7 @@ static void gcov_count_insn(const struct gcov_work *w, const struct gcov_insn *i
 		gcov_add_targets(w, place, insn->pc);
 }
 
-/* The body is counted: adds it to the function's other ones. */
+/* Add the counts of a body to those of the function's earlier bodies. */
 static void gcov_end_body(struct gcov_function *f)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions, and what was inlined into them, of a program's DWARF information
+ * Functions and what was inlined into them, from the DWARF information of a program
  */
 #include <search.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "gcov.h"
 
 #ifdef HAVE_LIBDW
-/* as GCC and LLVM number it; headers before elfutils 0.190 have no name for it */
+/* used by GCC and LLVM; elfutils headers before 0.190 do not define it */
 #ifndef DW_AT_GNU_discriminator
 #define DW_AT_GNU_discriminator	0x2136
 #endif
 
 /* --------------------------------------------------------- functions ----- */
 
-/* Copies that a compiler makes (constprop, part, cold) have the name before the dot. */
+/* Copies made by the compiler (constprop, part, cold) have a suffix that begins with a dot. */
 static char *gcov_name(Dwarf_Die *entry)
 {
 	Dwarf_Attribute attr;
@@ -35,7 +35,7 @@ static char *gcov_name(Dwarf_Die *entry)
 	return own;
 }
 
-/* NULL: it has no name. */
+/* Returns NULL if it has no name. */
 static struct gcov_function *gcov_function(Dwarf_Die *entry)
 {
 	char *name = gcov_name(entry);
@@ -69,7 +69,7 @@ static void gcov_function_free(struct gcov_function *f)
 	free(f);
 }
 
-/* Functions of one name may be different ones, of different files. */
+/* Functions with the same name in different files are different functions. */
 static int gcov_compare_functions(const void *a, const void *b)
 {
 	const struct gcov_function *x = a, *y = b;
@@ -82,7 +82,7 @@ static int gcov_compare_functions(const void *a, const void *b)
 	return strcmp(x->file ?: "", y->file ?: "");
 }
 
-/* Copies of a function are that function. */
+/* Copies of a function are merged with it. */
 static struct gcov_function *gcov_add_function(struct gcov *g, struct gcov_function *f)
 {
 	struct gcov_function **at = tsearch(f, &g->names, gcov_compare_functions);
@@ -94,14 +94,14 @@ static struct gcov_function *gcov_add_function(struct gcov *g, struct gcov_funct
 		gcov_function_free(f);
 		return *at;
 	}
-	/* the unit's names end with libdw's */
+	/* the strings of libdw are freed with it */
 	f->file = f->file ? strdup(f->file) : NULL;
 	g->function = array_room(g->function, g->nr_functions, sizeof(*g->function));
 	g->function[g->nr_functions++] = f;
 	return f;
 }
 
-/* What was inlined from one call is one function, in however many pieces. */
+/* What was inlined from one call is one function, even if it is in several parts. */
 static struct gcov_function *gcov_add_inlined(struct gcov_function *into, struct gcov_function *f)
 {
 	size_t i;
@@ -145,7 +145,7 @@ static uint32_t gcov_number(Dwarf_Die *entry, unsigned int name)
 	return (uint32_t)value;
 }
 
-/* Where in `into' the call was that this was inlined from */
+/* The place of the call in `into' that this was inlined from */
 static uint32_t gcov_call_site(Dwarf_Die *entry, const struct gcov_function *into)
 {
 	uint32_t line = gcov_number(entry, DW_AT_call_line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file that gcc -fauto-profile reads, in version 2 of its format (GCC 14): 32-bit words, little-endian;
- * a count is two of them, the lower half first. Other versions of its reader refuse it.
+ * Write the file that gcc -fauto-profile reads, in version 2 of its format (GCC 14): 32-bit words,
+ * little-endian. A count has two words, the lower half first. GCC refuses other versions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #define GCOV_NAMES	0xaa000000
 #define GCOV_FUNCTIONS	0xac000000
 #define GCOV_MODULES	0xae000000
-/* what the histogram of an indirect call's targets is of; the reader does not look */
+/* kind of histogram for targets of indirect calls; GCC ignores it */
 #define GCOV_INDIRECT_CALL	7
-/* the reader takes the first name's number for none: no function has this name */
+/* GCC takes index 0 for `no name', so put a dummy there */
 #define GCOV_NO_NAME	"-"
 
 struct gcov_writer {
@@ -115,8 +115,8 @@ static int gcov_compare(const void *a, const void *b)
 }
 
 /*
- * Functions of which anything was executed. The reader knows them by their names alone: of several
- * with one name the busiest is written.
+ * Choose the functions that were executed. GCC identifies functions by name only, so of several
+ * with the same name, the most executed one is written.
  */
 static void gcov_choose(struct gcov_writer *w, const struct gcov *g)
 {
@@ -173,7 +173,7 @@ static void gcov_put_function(struct gcov_writer *w, const struct gcov_function 
 
 /* ------------------------------------------------------------ sections --- */
 
-/* The section's length comes before it. */
+/* The length precedes the section. */
 static void gcov_put_section(uint32_t tag, const char *bytes, size_t size)
 {
 	gcov_put(stdout, tag);
@@ -202,7 +202,7 @@ static void gcov_put_functions(struct gcov_writer *w)
 	}
 }
 
-/* None: they are of an optimisation that GCC has no more, but the reader wants the section. */
+/* No modules: GCC has dropped the optimisation that used them, but requires the section. */
 static void gcov_put_modules(struct gcov_writer *w)
 {
 	gcov_put(w->to, 0);

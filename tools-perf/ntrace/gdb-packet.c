@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's remote serial protocol: how a packet's bytes are written, for a client and for a server
+ * GDB's remote serial protocol: the encoding of packets, for a client and for a server
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ int gdb_take(struct gdb_taker *t, char c)
 			t->state = GDB_FIRST;
 			return GDB_MORE;
 		}
-		/* what was before was cut */
+		/* the packet before was cut off */
 		if (c == '$') {
 			t->len = t->sum = 0;
 			return GDB_MORE;
@@ -109,7 +109,7 @@ int gdb_take(struct gdb_taker *t, char c)
 		t->body[t->len] = '\0';
 		return GDB_PACKET;
 	}
-	/* one that is too long is refused at its end */
+	/* a packet that is too long is refused at its end */
 	if (t->len < t->room)
 		t->body[t->len++] = c;
 	return GDB_MORE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's remote serial protocol: the connection, and packets over it
+ * GDB's remote serial protocol: connection and packets
  */
 #include <errno.h>
 #include <netdb.h>
@@ -19,7 +19,7 @@
 #include "cmd.h"
 #include "gdb.h"
 
-#define REPLY_MAX	(1u << 17)	/* of a packet; stubs tell 4 to 130 KiB */
+#define REPLY_MAX	(1u << 17)	/* of a packet; stubs use 4 to 130 KiB */
 #define QUEUE_MAX	(1u << 16)
 
 struct gdb {
@@ -27,11 +27,11 @@ struct gdb {
 	int in, out;
 	pid_t child;
 	unsigned int seconds;
-	bool owes_ack;		/* for the reply that was taken last */
-	bool pipelines;		/* packets may be sent before the replies of others */
+	bool owes_ack;		/* the last reply is not acknowledged yet */
+	bool pipelines;		/* packets may be sent before earlier replies arrive */
 	size_t queued, sent;
 	char queue[QUEUE_MAX];
-	size_t at, got;		/* what was read, and of it, looked at */
+	size_t at, got;		/* bytes parsed, and bytes read */
 	char bytes[1 << 16];
 	char reply[REPLY_MAX];
 };
@@ -53,7 +53,9 @@ static bool is_loopback(const struct sockaddr *a)
 	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/* Stubs take a moment to listen, if they were started together with the command. */
+/*
+ * Retry for a while, because a stub that was started together with this command may not listen yet.
+ */
 static int connect_patiently(const struct sockaddr *a, socklen_t len, unsigned int seconds)
 {
 	for (unsigned int try = 0; ; try++) {
@@ -61,7 +63,7 @@ static int connect_patiently(const struct sockaddr *a, socklen_t len, unsigned i
 		int one = 1;
 
 		if (fd >= 0 && !connect(fd, a, len)) {
-			/* packets are small, and each is waited for */
+			/* packets are small, and the other side waits for each */
 			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 			return fd;
 		}
@@ -130,7 +132,7 @@ static void open_pipe(struct gdb *g, const char *command)
 	if (g->child < 0)
 		die("%s: cannot start it: %s", g->name, strerror(errno));
 	if (!g->child) {
-		/* ended with all that it starts */
+		/* a process group, so that its children can be killed, too */
 		setpgid(0, 0);
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
@@ -146,7 +148,7 @@ static void open_pipe(struct gdb *g, const char *command)
 	g->in = from[0];
 }
 
-/* For whatever ends the command */
+/* For atexit() */
 static struct gdb *to_close;
 
 static void close_it(void)
@@ -173,15 +175,15 @@ struct gdb *gdb_open(const struct gdb_place *place)
 	gdb_packet(g, "qSupported:xmlRegisters=riscv;swbreak-;hwbreak-");
 	gdb_reply(g, NULL);
 	/*
-	 * A stub may want its acknowledgement before anything else.  QEMU's user mode does;
-	 * of system mode, which answers this, it is known that it does not.
+	 * A stub may insist on the acknowledgement before it accepts anything else. QEMU's user
+	 * mode does. Its system mode, which supports this packet, does not.
 	 */
 	gdb_packet(g, "qqemu.PhyMemMode");
 	g->pipelines = !gdb_is_error(gdb_reply(g, NULL));
 	return g;
 }
 
-/* Not to go on by itself when it is let go */
+/* The target must not continue by itself when GDB detaches. */
 static void end_child(struct gdb *g)
 {
 	int status;
@@ -204,7 +206,7 @@ void gdb_close(struct gdb *g)
 
 	if (!g)
 		return;
-	/* whoever is connected may have gone; that is no trouble any more */
+	/* ignore errors, because the other side may have closed the connection */
 	if (!g->child && g->out > 0 && write(g->out, detach, sizeof(detach) - 1) < 0)
 		g->out = -1;
 	end_child(g);
@@ -218,8 +220,8 @@ void gdb_close(struct gdb *g)
 /* ---------------------------------------------------------- packets ------ */
 
 /*
- * All replies but the last of a queue are acknowledged before they came: the way
- * between is reliable, and a stub that runs would stop at any byte.
+ * Acknowledge all replies of a queue but the last before they arrive. The connection is reliable,
+ * and a stub that is running would stop at any byte.
  */
 void gdb_packet(struct gdb *g, const char *fmt, ...)
 {
@@ -263,7 +265,7 @@ static void flush(struct gdb *g)
 {
 	size_t end = g->queued;
 
-	/* the first of them; no packet of ours has this byte inside */
+	/* only the first packet; none of our packets contains this byte */
 	if (!g->pipelines)
 		end = (size_t)((char *)memchr(g->queue + g->sent, '#', g->queued - g->sent) -
 			       g->queue) + 3;
@@ -304,7 +306,7 @@ void gdb_nonsense(const struct gdb *g, const char *expected, const char *got)
 	die("%s: expected %s, got `%.60s'", g->name, expected, got);
 }
 
-/* Expand runs, which have a count, and escaped characters */
+/* Expand run lengths and escaped characters. */
 static size_t put_byte(struct gdb *g, size_t len, char c, unsigned int times)
 {
 	if (len + times >= sizeof(g->reply))
@@ -340,7 +342,7 @@ static size_t read_body(struct gdb *g, unsigned int *sum)
 	return len;
 }
 
-/* Acknowledgements are not counted: whatever is not told again has arrived. */
+/* Acknowledgements are not counted: a packet has arrived unless it is requested again. */
 const char *gdb_reply(struct gdb *g, size_t *len)
 {
 	unsigned int sum;

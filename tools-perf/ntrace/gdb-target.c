@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What registers a stub has: its target description, an XML file that names others.
- * Of them, only <reg> and <xi:include> matter here.
+ * Registers of a stub, from its target description: an XML file that may include others. Only <reg>
+ * and <xi:include> matter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,17 @@
 
 #define FILE_MAX_BYTES	(1u << 20)
 #define FILES		32
-#define REGS		8192u	/* numbers of them */
+#define REGS		8192u	/* register numbers */
 
 struct reading {
 	struct gdb *g;
 	struct gdb_target *t;
-	char (*names)[16];	/* of 0 to GDB_OF */
-	unsigned int next;	/* number of a register that tells none */
+	char (*names)[16];	/* names by number, below GDB_OF */
+	unsigned int next;	/* number of the next register without one */
 	unsigned int files;
 };
 
-/* One of the description's files, in pieces; no NUL is in any */
+/* Read a file of the description, in several packets. It contains no NUL. */
 static char *read_file(struct gdb *g, const char *name)
 {
 	char *text = NULL;
@@ -48,7 +48,7 @@ static char *read_file(struct gdb *g, const char *name)
 	}
 }
 
-/* NAME="value" within the element, which ends at `end' */
+/* Find NAME="value" in the element that ends at `end'. */
 static bool attribute(const char *element, const char *end, const char *name, char *value,
 		      size_t size)
 {
