@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options that say what to decode and how
+ * Options that say what to decode and how, and access to the trace
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ uint64_t parse_number(const char *text, const char *what)
 	unsigned long long v;
 	char *end;
 
-	/* strtoull() takes spaces and signs, too */
+	/* strtoull() also accepts spaces and signs */
 	errno = 0;
 	v = strtoull(text, &end, 0);
 	if (errno || *end || *text < '0' || *text > '9')
@@ -104,7 +104,7 @@ static uint64_t parse_work(const char *text)
 	return n;
 }
 
-/* Split FILE@NUMBER; false when there is no @ with a number behind it. */
+/* Split FILE@NUMBER. Returns false if there is no @ with a number behind it. */
 static bool split_at(char *arg, uint64_t *number)
 {
 	char *at = strrchr(arg, '@'), *end;
@@ -132,7 +132,7 @@ static void add_file(struct elf **last, char *path, uint64_t bias)
 	*last = elf;
 }
 
-/* The library has the XLEN of the first; all have to be of one. */
+/* All files must have the same XLEN. The library takes that of the first one. */
 static void check_xlen(struct input *in, const char *path)
 {
 	struct nt_image *alone = nt_image_new();
@@ -369,10 +369,10 @@ static size_t read_some(int fd, struct input *in, size_t room)
 	return got;
 }
 
-/* More than anyone keeps in memory; devices have no end */
+/* Larger data should not be kept in memory, and devices have no end. */
 #define READ_MAX	((size_t)1 << 30)
 
-/* Pipes, and what else can't be mapped */
+/* For pipes, and other files that cannot be mapped */
 static void read_all(struct input *in, int fd)
 {
 	size_t room = 0, got;
@@ -392,11 +392,11 @@ static void read_all(struct input *in, int fd)
 	} while (got);
 }
 
-/* ---- as it comes */
+/* ---- traces from pipes */
 
 /*
- * A trace that comes has addresses for all of it, and memory for what is not looked at yet:
- * input_progress().  Where so many addresses are not to be had, fewer will do.
+ * Address space is reserved for the whole trace of a pipe, but only the part that is still needed
+ * takes memory: see input_progress(). If the address space is limited, try less.
  */
 #define RESERVED_MAX	((size_t)1 << (sizeof(size_t) > 4 ? 40 : 30))
 #define RESERVED_MIN	((size_t)1 << 28)
@@ -437,7 +437,10 @@ bool input_more(struct input *in)
 	return got;
 }
 
-/* Sources are looked at before anything is decoded; that needs the whole trace. */
+/*
+ * With srcbits, all of the trace is searched for sources before decoding begins, so it cannot be
+ * decoded as it arrives.
+ */
 static bool comes(struct input *in, const struct stat *st)
 {
 	return in->live && (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) &&
@@ -445,8 +448,8 @@ static bool comes(struct input *in, const struct stat *st)
 }
 
 /*
- * A mapped file that someone makes shorter has pages no more: looking at them is
- * SIGBUS.  Nothing can be decoded then, but it can be said; the handler may do little.
+ * If a mapped file is truncated, reading the missing pages causes SIGBUS. Nothing can be decoded
+ * then. Report it, using only functions that are safe in a signal handler.
  */
 static struct {
 	const uint8_t *from;
@@ -465,7 +468,7 @@ static void on_bus_error(int signal, siginfo_t *info, void *context)
 	(void)context;
 	if (info->si_code != BUS_ADRERR)
 		abort();
-	/* there is nobody left to tell that this failed */
+	/* there is no way to report that this failed */
 	if (write(STDERR_FILENO, text, strlen(text)) < 0)
 		_exit(EXIT_UNUSABLE);
 	_exit(EXIT_UNUSABLE);
@@ -510,26 +513,26 @@ static void read_trace(struct input *in)
 	in->fd = fd;
 	if (!in->ended)
 		return;
-	/* standard input may have been read in part */
+	/* part of standard input may have been read already */
 	if (std || !map_trace(in, fd, &st))
 		read_all(in, fd);
 	if (!std)
 		close(fd);
 }
 
-#define DROP	((size_t)1 << 20)	/* at once, and a multiple of any page's size */
+#define DROP	((size_t)1 << 20)	/* bytes to drop at once; a multiple of any page size */
 
 void input_progress(struct input *in, size_t done)
 {
 	if (!in->reserved)
 		progress(done, in->size);
-	/* diagnose() looks at the beginning once more */
+	/* keep the beginning for diagnose() */
 	if (in->reserved && in->dropped < DROP)
 		in->dropped = DROP;
 	if ((!in->mapped && !in->reserved) || done < in->dropped + 2 * DROP)
 		return;
 	done = done / DROP * DROP;
-	/* memory does not grow with the trace; that it can't be had back is no harm */
+	/* keep memory constant for long traces; failure to free it is harmless */
 	madvise(in->trace + in->dropped, done - in->dropped, MADV_DONTNEED);
 	in->dropped = done;
 }
@@ -562,7 +565,7 @@ static void settle_isa(struct input *in)
 		in->params.xlen = xlen;
 }
 
-/* Are there only whole messages from `at` to the sync message? */
+/* Are there only complete messages from `at` to the sync message? */
 static bool whole_messages(const struct input *in, size_t at, size_t sync)
 {
 	while (at < sync) {
@@ -576,13 +579,13 @@ static bool whole_messages(const struct input *in, size_t at, size_t sync)
 	return true;
 }
 
-/* Of a trace that comes: so much is waited for to see where it begins */
+/* Bytes of a pipe to wait for, in order to find where the trace begins */
 #define BEGIN_MAX	((size_t)1 << 20)
 
 /*
- * A circular buffer that has wrapped begins with the end of a message. Messages
- * before the first sync message are of use only to who saw those that are gone:
- * to pass over them is not a loss. Other bytes that are no message are one.
+ * A circular buffer that has wrapped begins with the end of a message. Messages before the first
+ * sync message are useless without those before them, so skipping them is not a loss. But other
+ * bytes that are not a message are one.
  */
 static void find_begin(struct input *in)
 {
@@ -611,7 +614,7 @@ void input_say_begin(const struct input *in)
 		       in->begin);
 }
 
-/* What other tools make, and what has nothing in it */
+/* Refuse files of other tools, and empty ones. */
 static void check_trace(struct input *in)
 {
 	static const struct {
@@ -640,7 +643,7 @@ static void check_trace(struct input *in)
 		    i ? " (idle bytes only)" : "");
 }
 
-/* What a profile leaves no choice of */
+/* Set parameters that the profile dictates. */
 static void settle_profile(struct input *in)
 {
 	struct nt_params *p = &in->params;
@@ -680,9 +683,9 @@ void input_open(struct input *in)
 		find_begin(in);
 }
 
-#define SOURCES		8	/* to be named */
+#define SOURCES		8	/* to be listed */
 
-/* The source that was chosen must be there. */
+/* Check that the chosen source exists. */
 static void check_source(const struct input *in)
 {
 	char text[SOURCES * 6] = "";
@@ -714,7 +717,7 @@ static void check_source(const struct input *in)
 	    n == SOURCES ? "..." : "");
 }
 
-/* A trace of several sources is several streams; one must be chosen. */
+/* If a trace has several sources, these are separate streams, and one must be chosen. */
 void input_check_sources(struct input *in)
 {
 	int first = -1;
@@ -772,7 +775,7 @@ size_t input_find_sync(const struct input *in, size_t from, size_t *end)
 	return in->size;
 }
 
-/* Has the time of a message to be known from all those before it? */
+/* Does the time of a message depend on all messages before it? */
 bool input_clock_wraps(const struct input *in)
 {
 	const struct nt_params *p = &in->params;
@@ -792,7 +795,7 @@ struct nt_flow *input_flow(const struct input *in, struct nt_code *code, size_t 
 	return flow;
 }
 
-/* Is there a file of that name in the folder, or in one of its folders? */
+/* Is the file in the folder, or in one of its subfolders? */
 static bool is_inside(const char *file, const char *folder)
 {
 	char *f = realpath(file, NULL), *d = realpath(folder, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Instructions for people: address, bits, symbol and text. Capstone is only
- * asked what they look like; what they do is libntrace's to know.
+ * Instructions for people: address, bits, symbol and text. Capstone only makes the text. libntrace
+ * determines what an instruction does.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "cmd.h"
 
 #define CACHE_SIZE	16384	/* lines, by address */
-#define TEXT_MAX	512	/* more than all its parts at their longest */
+#define TEXT_MAX	512	/* more than the sum of the longest parts */
 
 struct line {
 	uint64_t pc;
 	uint64_t raw;
-	unsigned int len;	/* of the text; 0 nothing here */
+	unsigned int len;	/* of the text; 0: empty */
 	char text[TEXT_MAX];
 };
 
@@ -32,7 +32,7 @@ struct lines {
 	struct line cache[CACHE_SIZE];
 };
 
-/* What the assembler would take, for what has no better text */
+/* An assembler directive, for instructions without a better text */
 static int put_data(char *text, size_t size, const struct nt_insn *insn)
 {
 	if (insn->len == 2 || insn->len == 4)
@@ -70,7 +70,7 @@ static int put_text(struct lines *l, char *text, size_t size, const struct nt_in
 		return put_data(text, size, insn);
 	for (i = 0; i < 8; i++)
 		bytes[i] = (uint8_t)(insn->raw >> (8 * i));
-	/* an encoding it takes for something shorter is not what was executed */
+	/* Capstone took a part of the encoding for a shorter instruction */
 	if (!cs_disasm_iter(l->capstone, &p, &left, &pc, l->insn) || left)
 		return put_data(text, size, insn);
 	return snprintf(text, size, "%s%s%s", l->insn->mnemonic, *l->insn->op_str ? " " : "",
@@ -118,7 +118,7 @@ static int put_place(const struct lines *l, char *text, size_t size, uint64_t pc
 	uint64_t offset = 0;
 	const char *name = symbols_find(l->symbols, pc, &offset);
 
-	/* the longest mangled names are cut, so that the text has room */
+	/* cut very long mangled names, to leave room for the text */
 	if (!name)
 		return snprintf(text, size, "-");
 	return snprintf(text, size, "%.80s+0x%" PRIx64, name, offset);

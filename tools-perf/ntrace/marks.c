@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Marks of decode and encode: see marks.h */
+/* Marks of decode and encode, see marks.h */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------- writing --- */
 
-/* Whether the time has changed since the piece before is known when that was written. */
+/* Whether the time has changed since the piece before is known only when that was written. */
 static void put_first_time(void *ctx)
 {
 	const struct marks *m = ctx;
@@ -68,7 +68,9 @@ static void put_sync(struct marks *m, const struct nt_event *ev)
 	out_char('\n');
 }
 
-/* A stop that no message told has no time either: the event's is of what came next. */
+/*
+ * A stop that no message reported has no time of its own. The event has the time of what follows.
+ */
 static void put_stop(struct marks *m, const struct nt_event *ev)
 {
 	bool told = ev->reason != NT_EVCODE_NONE;
@@ -121,9 +123,8 @@ void marks_before(struct marks *m, const struct piece *p, const struct nt_event 
 }
 
 /*
- * The time of a message is written behind its last instruction, where the next message
- * has not begun.  The sync message that a piece begins with was written as the last
- * of the piece before.
+ * Write the time of a message behind its last instruction, before the next message begins. The sync
+ * message at the start of a piece was written as the last message of the piece before.
  */
 void marks_behind(struct marks *m, const struct piece *p, const struct nt_event *ev, bool seam,
 		  unsigned int transfers)
@@ -144,7 +145,10 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 			put_start(m, ev);
 		break;
 	case NT_EV_STOP:
-		/* the time of a seam's sync message has been told if it told of a branch, too */
+		/*
+		 * if the sync message of a boundary also reported a branch, its time was already
+		 * written
+		 */
 		if (!seam)
 			put_stop(m, ev);
 		break;
@@ -159,7 +163,9 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 
 /* ------------------------------------------------------------- reading --- */
 
-/* Number behind the word `name`, moving *p behind both; false when there is none. */
+/*
+ * Parse the number behind the word `name`, and move *p behind both. Returns false if there is none.
+ */
 static bool get_number(const char **p, const char *name, int base, uint64_t *value)
 {
 	const char *at = *p + strspn(*p, " ");

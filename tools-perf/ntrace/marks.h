@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Marks: the lines `# ...' between the addresses that decode prints and encode reads.
- * They tell what no instruction tells:
+ * Marks are the lines `# ...' between the addresses that decode prints and encode reads. They
+ * contain what no instruction shows:
  *
  *	# source ID			SRC of the messages that were decoded
  *	# time TICKS			of the messages up to here
@@ -13,7 +13,7 @@
  *	# ijump FROM TO			FROM, of an unknown encoding, led to TO
  *	# loss ...			trace was lost
  *
- * Addresses and contexts are hexadecimal, all else is decimal.
+ * Addresses and contexts are hexadecimal, other numbers are decimal.
  */
 #ifndef NTRACE_MARKS_H
 #define NTRACE_MARKS_H
@@ -22,29 +22,29 @@
 
 /* ------------------------------------------------------------- writing --- */
 
-/* The time that was written last, of all pieces of the trace so far */
+/* The time that was written last, in all pieces so far */
 struct marks_time {
 	bool timed;
 	uint64_t time;
 };
 
-/* What was written of a piece of the trace; 0 at first, but for `before' */
+/* State of writing a piece; all zeros at first, except for `before' */
 struct marks {
-	const struct marks_time *before;	/* of the pieces before, once it is this one's turn */
-	uint64_t first;		/* the time that was written first, if `before' has another */
-	bool timed;		/* `time' was written last */
+	const struct marks_time *before;	/* of pieces before, when it is this one's turn */
+	uint64_t first;		/* the first time in this piece, if it differs from `before' */
+	bool timed;		/* `time' was written */
 	uint64_t time;
-	bool due;		/* due_time is to be written behind the message at due_offset */
+	bool due;		/* write due_time behind the message at due_offset */
 	uint64_t due_time;
 	uint64_t due_offset;
 	bool begun;		/* there was an event */
 };
 
-/* What no other line of the output tells */
+/* Transfers that the rest of the output does not show */
 #define MARKS_TRAP	0x1
-#define MARKS_IJUMP	0x2	/* the event's instruction jumped, as its encoding does not tell */
+#define MARKS_IJUMP	0x2	/* a jump that the encoding does not show */
 
-/* Write the marks that belong before the instructions of an event, and behind them. */
+/* Write the marks that belong before, or behind, the instructions of an event. */
 void marks_before(struct marks *m, const struct piece *p, const struct nt_event *ev);
 void marks_behind(struct marks *m, const struct piece *p, const struct nt_event *ev, bool seam,
 		  unsigned int transfers);
@@ -52,7 +52,7 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 /* ------------------------------------------------------------- reading --- */
 
 enum mark_kind {
-	MARK_NONE,		/* a remark */
+	MARK_NONE,		/* a comment */
 	MARK_SOURCE,
 	MARK_TIME,
 	MARK_START,
@@ -68,14 +68,14 @@ struct mark {
 	enum mark_kind kind;
 	uint64_t pc, to;
 	uint64_t value;		/* source, time, context */
-	bool told;		/* STOP: there is an EVCODE */
+	bool told;		/* STOP: it has an EVCODE */
 	uint8_t reason;		/* SYNC, EVCODE, FORMAT of the Ownership message */
 	uint8_t type;		/* TRAP: enum nt_type */
 	uint8_t priv;
 	bool virt;
 };
 
-/* Read a line that begins with #.  NULL, or what the line should look like. */
+/* Parse a line that begins with #. Returns NULL, or the expected format. */
 const char *mark_parse(const char *text, struct mark *mark);
 
 #endif /* NTRACE_MARKS_H */

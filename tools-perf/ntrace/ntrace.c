@@ -110,14 +110,14 @@ static void usage(FILE *to)
 	      to);
 }
 
-/* Whatever ended the command: what it has said has to be out, also what argp said. */
+/* For atexit(): flush stdout, including the output of argp, and check for errors. */
 static void close_stdout(void)
 {
 	if (!out_whole())
 		_exit(EXIT_UNUSABLE);
 }
 
-/* A link of that name is a command of its own. */
+/* A link named ntrace-fleet stands for `ntrace fleet'. */
 static char **insert_fleet(int *argc, char **argv)
 {
 	char **args;
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	atexit(close_stdout);
 
 	argp_err_exit_status = EXIT_UNUSABLE;
-	/* who reads the output may have enough of it, even if our parent ignores that */
+	/* end when the reader closes the pipe, even if our parent ignores SIGPIPE */
 	signal(SIGPIPE, SIG_DFL);
 	if (argc)
 		argv = insert_fleet(&argc, argv);
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 
 		if (strcmp(argv[1], commands[i].name))
 			continue;
-		/* so that argp's messages name the whole command */
+		/* make argp's messages contain the whole command */
 		snprintf(name, sizeof(name), "ntrace %s", argv[1]);
 		argv[1] = name;
 		return commands[i].run(argc - 1, argv + 1);

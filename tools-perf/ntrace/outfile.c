@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file that a command writes gets its name when it is complete. The old file of that name stays
- * until then.
+ * An output file gets its name when it is complete. Until then, the old file of that name stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 
 #include "cmd.h"
 
-/* The name of a file that is being written: removed, should the command end before it is whole */
+/* Name of the temporary file, which is removed if the command ends before the file is complete */
 static char *unfinished;
 
 static void remove_unfinished(void)
@@ -22,7 +21,10 @@ static void remove_unfinished(void)
 		unlink(unfinished);
 }
 
-/* In a shared folder a file may have to have a name. Who lists the folder knows by the dot. */
+/*
+ * Some file systems, such as NFS, do not support files without a name. The dot shows that the file
+ * is temporary.
+ */
 static int open_named(struct outfile *o, const char *dir)
 {
 	static bool registered;
@@ -48,8 +50,8 @@ static int open_named(struct outfile *o, const char *dir)
 }
 
 /*
- * In the folder of path; it has no name, so it is gone when the command ends, however that is. NFS
- * has no such files.
+ * Make a file without a name in the folder of path, so that it disappears if the command ends in
+ * any way. NFS does not support this.
  */
 static int open_nameless(struct outfile *o, const char *path)
 {
@@ -66,7 +68,7 @@ static int open_nameless(struct outfile *o, const char *path)
 	return fd;
 }
 
-/* A device or a FIFO is written to, and stays what it is. True if path is one; "DIR/" is none. */
+/* Write directly to a device or a FIFO. Returns true if path is one. "DIR/" is not. */
 static bool open_special(struct outfile *o, const char *path)
 {
 	struct stat st;
@@ -83,7 +85,7 @@ static bool open_special(struct outfile *o, const char *path)
 	return true;
 }
 
-/* The file that a link leads to gets the new content, and the link stays. */
+/* If path is a symbolic link, replace the file that it points to, and keep the link. */
 static const char *follow_link(struct outfile *o, const char *path)
 {
 	struct stat st;
@@ -139,7 +141,7 @@ static void close_named(struct outfile *o)
 	free(o->beside);
 }
 
-/* A name that is in use is given to the new file in one step. */
+/* Give the file its name. An existing file is replaced atomically. */
 void outfile_close(struct outfile *o)
 {
 	char *beside, from[32];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Output: millions of short lines, so the formatting is done by hand
+ * Output of millions of short lines, formatted by hand for speed
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 #include "cmd.h"
 
 #define ROOM_FIRST	((size_t)1 << 16)
-/* What one thread keeps while others are before it in the trace */
+/* Buffer of a thread while earlier pieces are being written */
 #define ROOM_MAX	((size_t)8 << 20)
 
-/* The longest thing that is put at once without looking: a number */
+/* Room for a number, the longest text that is written without checking */
 #define ROOM		32
 
-/* What out_later() keeps in mind before it waits for the thread's turn */
+/* Number of calls of out_later() before a thread waits for its turn */
 #define OUT_HOLES	4
 
 /*
- * A command writes one output, but its threads make parts of it at a time: each
- * has a buffer, the only state that the command shares.
+ * Threads make parts of the output of a command at the same time. Each thread has a buffer of its
+ * own.
  */
 static _Thread_local struct {
 	char *text;
@@ -36,7 +36,7 @@ static _Thread_local struct {
 	unsigned int n_holes;
 } out;
 
-/* What stdout is, if it is not what the command was started with */
+/* The file that stdout was redirected to */
 static struct outfile file;
 static bool failed;
 
@@ -132,7 +132,10 @@ static inline void need(size_t room)
 		make_room();
 }
 
-/* There is room for so much: out_since() has it. Returns where that begins. */
+/*
+ * Make room for so many bytes, so that out_since() returns them in one piece. Returns where they
+ * begin.
+ */
 size_t out_room(size_t room)
 {
 	need(room);
@@ -169,7 +172,10 @@ void out_str(const char *s)
 	out_bytes(s, strlen(s));
 }
 
-/* Not digit by digit into out.text: a char may be any of out's members, which are read anew then. */
+/*
+ * Update out.used only once: a store to out.text may alias any member of `out', so that the
+ * compiler would reload it after each digit.
+ */
 void out_hex(uint64_t value)
 {
 	unsigned int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
@@ -181,7 +187,7 @@ void out_hex(uint64_t value)
 		*--p = "0123456789abcdef"[value & 15];
 }
 
-/* At least so many digits, with zeros on the left */
+/* At least so many digits, padded with zeros */
 void out_digits(uint64_t value, unsigned int width)
 {
 	char *p;

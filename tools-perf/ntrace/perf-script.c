@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What `perf script` prints of a trace: perf knows what was mapped where and when,
- * whose the trace is and what its times are, and nobody else needs to.
+ * The output of `perf script' for a trace. perf knows the mappings, tasks and times, so they need
+ * not be known here.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp perf_argp = { .options = options, .parser = parse };
 
-/* With --kcore perf.data is a folder, and `data' in it what else would be the file. */
+/* With --kcore, perf.data is a folder with the file `data'. */
 static FILE *open_data(const char *file)
 {
 	char *inside = NULL;
@@ -57,7 +57,7 @@ static FILE *open_data(const char *file)
 		return NULL;
 	if (stat(file, &st))
 		die("%s: %s", file, strerror(errno));
-	/* what is read of a pipe would be missing afterwards */
+	/* do not read from a pipe: the bytes would be missing later */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return NULL;
 	if (S_ISDIR(st.st_mode) && asprintf(&inside, "%s/data", file) < 0)
@@ -85,8 +85,8 @@ bool perf_is_data(const char *file)
 /* ------------------------------------------------------------- process -- */
 
 /*
- * The shell takes `perf' apart, which may have arguments; `tail' are perf's own, of "$0" on
- * the file and what else is in args.
+ * The shell splits `perf', which may have arguments. `tail' contains perf's own arguments, which
+ * refer to the file as "$0", and to args.
  */
 static void become_perf(const char *perf, const char *tail, const char *const args[3])
 {
@@ -101,7 +101,7 @@ static void become_perf(const char *perf, const char *tail, const char *const ar
 	_exit(127);
 }
 
-/* What it prints, and its number in *child. What `quiet' says on stderr is not worth a word. */
+/* Returns perf's output, and its process ID in *child. quiet: ignore its error messages. */
 static FILE *start_perf(const char *perf, const char *tail, const char *const args[3], bool quiet,
 			pid_t *child)
 {
@@ -223,7 +223,7 @@ void perf_build_ids_read(struct perf_build_ids *ids, const char *perf, const cha
 		add_build_id(ids, line);
 	fclose(in);
 	free(line);
-	/* if perf fails at this, it says why at what is asked of it next */
+	/* if perf fails here, its next call reports why */
 	waitpid(child, NULL, 0);
 }
 
@@ -241,7 +241,7 @@ bool perf_same_build_id(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
-	/* perf may fill up those that are short */
+	/* perf may pad short build-ids with zeros */
 	return !a[strspn(a, "0")] && !b[strspn(b, "0")];
 }
 
@@ -254,7 +254,7 @@ void perf_build_ids_free(struct perf_build_ids *ids)
 
 /* ------------------------------------------------------------- parsing -- */
 
-/* The word that p is at, cut off; p goes behind it and the spaces. */
+/* Cut off the word at p, and move p behind it and the following spaces. */
 static char *word(char **p)
 {
 	char *start = *p, *end = start + strcspn(start, " \t");
@@ -264,7 +264,7 @@ static char *word(char **p)
 	return start;
 }
 
-/* "SECONDS.FRACTION", as many digits as there are */
+/* Parse "SECONDS.FRACTION", with any number of digits. */
 static bool parse_time(const char *text, uint64_t *ns)
 {
 	uint64_t unit = 1000000000;
@@ -294,7 +294,10 @@ static char *behind(char *arrow)
 	return arrow + 4 + strspn(arrow + 4, " ");
 }
 
-/* "ADDRESS SYMBOL" or "ADDRESS (DSO+0xOFFSET)", whichever was asked for; "([DSO])" is no file */
+/*
+ * Parse "ADDRESS SYMBOL" or "ADDRESS (DSO+0xOFFSET)", depending on the requested fields. "([DSO])"
+ * is not a file.
+ */
 static void parse_place(char *p, struct perf_place *place)
 {
 	char *end, *plus;
@@ -337,7 +340,7 @@ static const struct {
 	{ "end", PERF_END },
 };
 
-/* The words before the first address; others (jcc, jmp, tr) tell nothing more. */
+/* Parse the words before the first address. Others (jcc, jmp, tr) have no flag. */
 static unsigned int parse_flags(char **p)
 {
 	unsigned int flags = 0;
@@ -350,11 +353,11 @@ static unsigned int parse_flags(char **p)
 			if (!strcmp(w, flag_words[i].word))
 				flags |= flag_words[i].flags;
 	}
-	/* Where trace ends no trap is seen, only what would make one. */
+	/* At the end of trace no trap is visible, only the instruction that would cause it. */
 	return flags & PERF_END ? flags & ~PERF_TRAP : flags;
 }
 
-/* The name may have spaces, and is filled up in front to 16 characters. */
+/* The name may contain spaces. It is padded on the left to 16 characters. */
 static void parse_comm(char *line, char comm[17])
 {
 	size_t skip = strspn(line, " ");
@@ -380,7 +383,7 @@ static bool parse_branch(char *line, struct perf_event_line *ev)
 	ev->flags = parse_flags(&p);
 	if (!is_address(p))
 		return false;
-	/* a symbol may have an arrow in it, but no address behind that */
+	/* a symbol may contain an arrow, but no address follows that */
 	for (arrow = strstr(p, " => "); arrow; arrow = strstr(arrow + 1, " => "))
 		if (is_address(behind(arrow)))
 			break;
@@ -418,7 +421,7 @@ bool perf_script_next(struct perf_script *s, struct perf_event_line *ev)
 	if (n < 0)
 		return false;
 	memset(ev, 0, sizeof(*ev));
-	/* a branch is cut apart by parsing, and so comes last */
+	/* parse_branch() modifies the line, so it comes last */
 	if (parse_error(s->line, ev) || parse_branch(s->line, ev))
 		return true;
 	die("%s: line %" PRIu64 " is not what perf script prints of a branch: %.60s", s->file, s->nr,

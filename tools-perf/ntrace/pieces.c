@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decoding in threads: sync messages, which decoding could begin with, split the
- * trace. Threads take piece after piece, and write what they made of them in turn.
- * A trace that comes through a pipe is decoded by one thread, in the same pieces.
+ * Decode in threads. The trace is split at sync messages, where decoding can begin. Each thread
+ * takes one piece after another. The output is written in the order of pieces. A trace from a pipe
+ * is decoded by one thread, in the same pieces.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,8 +16,8 @@
 #include "cmd.h"
 
 /*
- * Bytes of a piece at least: many instructions for what beginning one costs, but
- * their text, some megabytes, still fits a thread's buffer.
+ * Minimum size of a piece in bytes: large, compared to the cost of starting to decode. But the text
+ * of its instructions, some megabytes, still fits into a thread's buffer.
  */
 #define PIECE	((size_t)16 << 10)
 
@@ -26,9 +26,9 @@ struct crew {
 	const struct consumer *consumer;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
-	size_t begin;		/* of the next piece to be taken */
-	bool taken;		/* all */
-	unsigned long pieces;	/* taken so far */
+	size_t begin;		/* of the next piece */
+	bool taken;		/* all pieces are taken */
+	unsigned long pieces;	/* number of pieces taken */
 	atomic_ulong turn;	/* number of the piece whose output is being written */
 };
 
@@ -36,8 +36,8 @@ struct worker {
 	struct crew *crew;
 	pthread_t thread;
 	struct piece piece;
-	unsigned long number;	/* of the piece */
-	struct nt_event loss;	/* of a trace that comes: it may go on in what has not come yet */
+	unsigned long number;	/* number of the piece */
+	struct nt_event loss;	/* of a pipe: it may continue in later data */
 	bool losing;
 	void *state;
 };
@@ -66,8 +66,8 @@ static bool take_piece(struct worker *w)
 }
 
 /*
- * Of a trace that comes: is the end of the piece there?  Where it is must not depend on how much
- * came at a time, so the search goes on a little before where it had to stop.
+ * For a trace from a pipe: has the end of the piece arrived? The result must not depend on how much
+ * data arrived at a time, so resume the search a little before the end of the old data.
  */
 static bool find_end(struct crew *c, struct piece *p, size_t *searched)
 {
@@ -118,7 +118,10 @@ static void end_loss(struct worker *w)
 	w->losing = false;
 }
 
-/* Is this event part of a loss, of which one is made of all parts? */
+/*
+ * Merge an event into the loss that is kept, or keep it. Returns true if it must not be delivered
+ * now.
+ */
 static bool keep_loss(struct worker *w, const struct nt_event *ev)
 {
 	struct nt_event *loss = &w->loss;
@@ -136,7 +139,7 @@ static bool keep_loss(struct worker *w, const struct nt_event *ev)
 	return true;
 }
 
-/* All events of what flow has from `at` on */
+/* Deliver all events of the flow, whose input begins at `at`. */
 static void deliver(struct worker *w, struct nt_flow *flow, size_t at)
 {
 	const struct crew *c = w->crew;
@@ -156,7 +159,7 @@ static void deliver(struct worker *w, struct nt_flow *flow, size_t at)
 			consumer->event(&w->piece, w->state, &ev[i], end &&
 					ev[i].kind == NT_EV_STOP && ev[i].reason == NT_EVCODE_NONE);
 		}
-		/* the next piece begins with the message that this one ends with */
+		/* the message at the end of this piece is also the start of the next one */
 		if (c->in->reserved && c->begin > p->begin && done > c->begin)
 			done = c->begin;
 		passed = c->in->reserved && consumer->passed ?
@@ -173,7 +176,7 @@ static void deliver(struct worker *w, struct nt_flow *flow, size_t at)
 static void decode_piece(struct worker *w)
 {
 	const struct piece *p = &w->piece;
-	/* a new one, so that it can't know what this thread did before */
+	/* a new decoder, whose state cannot depend on earlier pieces of this thread */
 	struct nt_flow *flow = input_flow(p->in, p->code, p->begin, p->end);
 
 	nt_flow_report_syncs(flow, w->crew->consumer->syncs);
@@ -181,7 +184,10 @@ static void decode_piece(struct worker *w)
 	nt_flow_free(flow);
 }
 
-/* A piece whose end may still have to come: from c->begin on, which moves behind it */
+/*
+ * Decode a piece whose end may not have arrived. It begins at c->begin, which moves to the next
+ * piece.
+ */
 static void decode_coming(struct worker *w)
 {
 	struct crew *c = w->crew;
@@ -204,7 +210,7 @@ static void decode_coming(struct worker *w)
 		nt_flow_more(flow, c->in->trace + at, end - at, at);
 		deliver(w, flow, at);
 		at += nt_flow_consumed(flow);
-		/* at the end of the trace: once more, closed */
+		/* at the end of the trace: once more, without an open end */
 		if (!found && !p->last)
 			input_more(c->in);
 	} while (!found && !p->last);
@@ -272,7 +278,7 @@ void pieces_decode(struct input *in, const struct consumer *consumer)
 	input_say_begin(in);
 	if (n > in->threads)
 		n = in->threads;
-	/* what comes is decoded as it comes */
+	/* a trace from a pipe is decoded by one thread */
 	if (in->reserved)
 		n = 1;
 	workers = calloc(n, sizeof(*workers));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A progress bar on stderr, for work that takes longer than a moment. None when
- * stderr is no terminal, or when the lines of stdout go to the same one.
+ * A progress bar on stderr, for work that takes longer than a moment. It is not shown if stderr is
+ * not a terminal, or if stdout is a terminal, too.
  */
 #include <stdio.h>
 #include <time.h>
@@ -12,10 +12,10 @@
 #define WIDTH		50
 #define FIRST_MS	700
 #define EVERY_MS	100
-#define LOOK		256	/* calls from one look at the clock to the next */
+#define LOOK		256	/* number of calls before the clock is read again */
 
 static unsigned int calls;
-static uint64_t due;		/* when to draw next, in ms; 0 not yet begun */
+static uint64_t due;		/* when to draw next, in ms; 0: not started */
 static bool drawn, never;
 
 static uint64_t now_ms(void)

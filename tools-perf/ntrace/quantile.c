@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quantiles: exact of few values, of many within the width of a class. There are 64 classes
- * between a power of two and the next, so the middle of one is at most 1/128 from what is in it.
+ * Quantiles. They are exact if there are few values. Otherwise, they are accurate to the width of a
+ * class. There are 64 classes between a power of two and the next one, so the middle of a class
+ * differs from its values by at most 1/128.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void *checked(void *p)
 	return p;
 }
 
-/* The power of two that value is in, from CLASSES on; below, each value has a class. */
+/* The power of two of a value, relative to CLASSES. Smaller values have classes of their own. */
 static unsigned int octave_of(uint64_t value)
 {
 	return value < CLASSES ? 0 : 64 - QUANTILE_BITS - __builtin_clzll(value);
@@ -79,7 +80,7 @@ uint64_t quantiles_at(struct quantiles *q, unsigned int percent)
 
 	if (!q->n)
 		return 0;
-	/* without overflow */
+	/* compute it without overflow */
 	rank = q->n / 100 * percent + (q->n % 100 * percent + 99) / 100;
 	if (q->values) {
 		qsort(q->values, q->n, sizeof(*q->values), compare);

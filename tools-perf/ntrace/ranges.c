@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From counts of transfers to counts of linear runs: as much flows out of an
- * instruction as flows in, so one pass over the code in the order of addresses
- * finds what falls through.
+ * Convert counts of transfers to counts of linear runs. As many runs leave an instruction as enter
+ * it, so a single pass over the code in the order of addresses finds those that fall through.
  */
 #include <stdlib.h>
 
 #include "profile.h"
 
-#define MERGE	65536	/* points, before those at one address become one */
+#define MERGE	65536	/* number of points before those with the same address are merged */
 
 struct sweep {
 	struct ranges *ranges;
 	struct nt_code *code;
 	struct point *next, *end;
-	struct range *open;	/* begun, the oldest first; `end` not yet known */
+	struct range *open;	/* runs whose end is not known yet, the oldest first */
 	size_t first, n;
 	uint64_t flow;		/* the sum of their counts */
 };
@@ -52,7 +51,7 @@ static void merge(struct points *points)
 
 struct point *points_add(struct points *points, uint64_t pc)
 {
-	/* a trace may stop and start many times at few places */
+	/* merge now and then: a trace may stop and start many times at few places */
 	if (points->n >= MERGE && points->n >= 2 * points->merged) {
 		merge(points);
 		points->merged = points->n;
@@ -73,7 +72,7 @@ static void begin(struct sweep *s, uint64_t pc, uint64_t count)
 	s->flow += count;
 }
 
-/* `count` of them end, with the instruction `last`, before reaching pc. */
+/* End `count` runs, after the instruction `last` and before reaching pc. */
 static void end(struct sweep *s, uint64_t last, uint64_t pc, uint64_t count)
 {
 	struct ranges *r = s->ranges;
@@ -82,7 +81,7 @@ static void end(struct sweep *s, uint64_t last, uint64_t pc, uint64_t count)
 		struct range *open = &s->open[s->first];
 		uint64_t part = count < open->count ? count : open->count;
 
-		/* one that began at pc has nothing in it */
+		/* a run that begins at pc is empty */
 		if (open->start != pc) {
 			r->list = array_room(r->list, r->n, sizeof(*r->list));
 			r->list[r->n++] = (struct range){ open->start, last, part };
@@ -95,7 +94,7 @@ static void end(struct sweep *s, uint64_t last, uint64_t pc, uint64_t count)
 	r->unmatched += count;
 }
 
-/* What goes away and comes back has not gone away. */
+/* Leaving for a trap and returning from it cancel each other out. */
 static void join(uint64_t *away, uint64_t *back)
 {
 	uint64_t both = *away < *back ? *away : *back;
@@ -111,7 +110,7 @@ static void give_up(struct sweep *s)
 	s->first = s->n = 0;
 }
 
-/* From one instruction to the next as long as something flows. */
+/* Follow the code from pc as long as runs are open. */
 static void follow(struct sweep *s, uint64_t pc)
 {
 	uint64_t last = pc;
@@ -135,7 +134,7 @@ static void follow(struct sweep *s, uint64_t pc)
 			break;
 		last = pc;
 		pc += len;
-		/* code that is also executed from the middle of its instructions on */
+		/* some runs begin in the middle of this instruction */
 		if (s->next < s->end && s->next->pc < pc)
 			break;
 	} while (s->flow);
@@ -164,7 +163,7 @@ static int compare_steps(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Counts are added modulo 2^64: what ends is taken away. */
+/* Counts are added modulo 2^64, so the end of a range subtracts its count. */
 void ranges_steps(struct ranges_steps *steps, const struct ranges *ranges)
 {
 	size_t i;
@@ -177,7 +176,7 @@ void ranges_steps(struct ranges_steps *steps, const struct ranges *ranges)
 		const struct range *r = &ranges->list[i];
 
 		steps->list[steps->n++] = (struct ranges_step){ r->start, r->count };
-		/* the end is an instruction, too: behind its first byte */
+		/* end at the second byte of the last instruction, which is included */
 		steps->list[steps->n++] = (struct ranges_step){ r->end + 1, -r->count };
 	}
 	qsort(steps->list, steps->n, sizeof(*steps->list), compare_steps);
