@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is known from programs' files alone: what a program cannot write to. Anything else
- * may have had another value.
+ * Memory that is known from the program's files alone: the part that the program cannot write.
+ * Other memory may have had other values.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static int keep_file(struct serve_files *f, const char *path)
 	return fd;
 }
 
-/* Sections tell more than segments: a program without an OS often has one that is all of it. */
+/* Sections are more precise than segments: a bare-metal program often has a single segment. */
 static bool add_sections(struct serve_files *f, Elf *elf, struct serve_part part, uint64_t bias)
 {
 	Elf_Scn *scn = NULL;
@@ -55,7 +55,7 @@ static bool add_sections(struct serve_files *f, Elf *elf, struct serve_part part
 	return any;
 }
 
-/* Headers are in no section. A segment without sections is read-only, or of code. */
+/* Headers are in no section. Without sections, use segments that are read-only or contain code. */
 static void add_segments(struct serve_files *f, Elf *elf, struct serve_part part, uint64_t bias,
 			 bool code)
 {
@@ -107,7 +107,7 @@ bool serve_files_add_raw(struct serve_files *f, const char *path, uint64_t addr)
 	return true;
 }
 
-/* Of a part that is there from now on, what is outside of the addresses */
+/* Add what a part, from now on, has outside of these addresses. */
 static void keep_rest(struct serve_files *f, struct serve_part part, uint64_t start, uint64_t end)
 {
 	struct serve_part behind = part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where one of many addresses is executed next. Which runs have any is found out once; a chunk
- * that has none of those runs is passed over without a look inside.
+ * Find where one of many addresses is executed next. The runs with such an address are determined
+ * once. Chunks without any of these runs are skipped without decoding.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static void renew(struct serve_points *p, const struct serve_program *program)
 
 struct search {
 	const struct serve_points *points;
-	uint64_t low, high;	/* positions that count: [low, high] */
+	uint64_t low, high;	/* positions to search: [low, high] */
 	bool back;
 	struct serve_interrupt *interrupt;
 };
@@ -127,7 +127,7 @@ static bool may_have(const struct serve_points *p, const struct serve_chunk *c)
 	return false;
 }
 
-/* The instruction of a run that is the nearest hit of those that count */
+/* Find the nearest hit in a run, among the positions to search. */
 static bool in_run(const struct search *s, uint32_t hits, uint64_t first, uint64_t *found)
 {
 	for (unsigned int i = 0; i < SERVE_RUN_MAX; i++) {
@@ -158,7 +158,7 @@ static bool in_chunk(struct serve_view *v, const struct search *s, size_t chunk,
 
 /* --------------------------------------------------------------- threads - */
 
-/* Chunks that are looked at side by side, the nearest first */
+/* Chunks that are searched in parallel, the nearest first */
 struct helper {
 	pthread_t thread;
 	struct serve_view *view;
@@ -204,7 +204,7 @@ static bool run_helpers(struct helper *h, unsigned int nr, uint64_t *found)
 	return any;
 }
 
-/* The next chunk that may have one, from *at on; false: none has. */
+/* Advance *at to the next chunk that may contain a hit. Returns false if there is none. */
 static bool next_chunk(const struct serve_track *t, const struct search *s, size_t *at)
 {
 	for (; *at < t->nr_chunks; *at += s->back ? SIZE_MAX : 1) {
@@ -219,7 +219,7 @@ static bool next_chunk(const struct serve_track *t, const struct search *s, size
 	return false;
 }
 
-/* The chunk that the search begins with */
+/* The chunk where the search begins */
 static size_t first_chunk(const struct serve_track *t, const struct search *s)
 {
 	uint64_t from = s->back ? s->high : s->low;
@@ -257,7 +257,7 @@ static bool find(struct serve_view *v, const struct search *s, unsigned int thre
 		}
 		if (n)
 			any = run_helpers(h, n, found);
-		/* the nearest that may have one mostly has it */
+		/* the first chunk usually has a hit, so further threads start only now */
 		wanted = threads;
 	}
 	for (n = 1; n < HELPERS_MAX; n++)
@@ -279,7 +279,7 @@ bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uin
 	renew(p, v->track->program);
 	if (from == to || !p->nr)
 		return false;
-	/* what would be next is in no run */
+	/* the position behind the last instruction is in no run */
 	if (!s.back && s.high >= v->track->insns) {
 		s.high = v->track->insns - 1;
 		if (p->any && s.low <= s.high && find(v, &s, threads, found))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers that follow with certainty from the code and the way through it: of all instructions
- * that were executed shortly before, those that make a value of nothing, or of values that are
+ * Infer registers that follow with certainty from the code and the control flow: examine the
+ * instructions that were executed shortly before, and evaluate those whose operands are constant or
  * known.
  */
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 
 #include "serve.h"
 
-#define BEFORE	4096u		/* instructions that are looked at */
-#define CACHED	4096u		/* of a program that are at hand */
+#define BEFORE	4096u		/* number of instructions to examine */
+#define CACHED	4096u		/* number of instructions in the cache */
 
 struct serve_infer {
 	const struct serve_recording *rec;
-	/* what was asked for last */
+	/* position of the last query */
 	const struct serve_track *track;
 	uint64_t insn;
 	bool valid;
-	uint32_t known;		/* a bit for each */
+	uint32_t known;		/* a bit for each register */
 	uint64_t x[32];
 	struct {
 		uint64_t pc;
@@ -55,7 +55,10 @@ static void forget(struct serve_infer *s, unsigned int rd)
 	s->known &= ~(1u << rd) | 1;
 }
 
-/* One that memory was loaded into, or two: of twice XLEN, unless it is x0, which stays 0 */
+/*
+ * Forget a register that was loaded from memory, or a pair, for loads of twice XLEN. The pair of x0
+ * stays 0.
+ */
 static void forget_loaded(struct serve_infer *s, unsigned int rd, bool two)
 {
 	forget(s, rd);
@@ -78,7 +81,7 @@ static void set(struct serve_infer *s, unsigned int rd, uint64_t value)
 
 /* ---------------------------------------------------------- instructions - */
 
-/* Bits hi to lo of an instruction, at bit `to' of what they are a part of */
+/* Move bits hi to lo of an instruction to bit `to'. */
 static uint32_t part(uint32_t bits, unsigned int hi, unsigned int lo, unsigned int to)
 {
 	return (bits >> lo & ((2u << (hi - lo)) - 1)) << to;
@@ -89,7 +92,7 @@ static int64_t extend(uint32_t value, unsigned int bits)
 	return (int32_t)(value << (32 - bits)) >> (32 - bits);
 }
 
-/* The value of an operation of 64 or 32 bits; false: it is none of those known here */
+/* Evaluate an operation of 64 or 32 bits. Returns false if it is not known here. */
 static bool compute(unsigned int funct3, bool other, uint64_t a, uint64_t b, unsigned int width,
 		    uint64_t *value)
 {
@@ -123,7 +126,7 @@ static void operate(struct serve_infer *s, unsigned int rd, unsigned int funct3,
 		forget(s, rd);
 }
 
-/* OP-IMM and OP-IMM-32; what is no shift of the base has another immediate there. */
+/* OP-IMM and OP-IMM-32. Other shift encodings belong to extensions, and are not evaluated. */
 static void op_imm(struct serve_infer *s, uint32_t bits, unsigned int rd, unsigned int funct3,
 		   unsigned int width)
 {
@@ -149,7 +152,7 @@ static void op(struct serve_infer *s, uint32_t bits, unsigned int rd, unsigned i
 		operate(s, rd, funct3, funct7, bits >> 15 & 31, is_known(s, rs2), s->x[rs2], width);
 }
 
-/* Two registers are the same if a branch says so. */
+/* A branch has shown that two registers are equal. */
 static void make_equal(struct serve_infer *s, unsigned int a, unsigned int b)
 {
 	if (is_known(s, a))
@@ -175,7 +178,7 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 	case 0x6f: case 0x67:	/* JAL, JALR */
 		set(s, rd, pc + 4);
 		break;
-	case 0x63:	/* BEQ, BNE; of the others nothing follows */
+	case 0x63:	/* BEQ, BNE; other branches imply no value */
 		if ((funct3 == 0 && way == WAY_TAKEN) || (funct3 == 1 && way == WAY_PASSED))
 			make_equal(s, rs1, bits >> 20 & 31);
 		break;
@@ -193,17 +196,17 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 		else
 			op(s, bits, rd, funct3, 32);
 		break;
-	case 0x03:	/* loads; ld of RV32 is one of Zilsd */
+	case 0x03:	/* loads; ld on RV32 loads a pair (Zilsd) */
 		forget_loaded(s, rd, xlen == 32 && funct3 == 3);
 		break;
-	case 0x2f:	/* AMO; of twice XLEN is amocas */
+	case 0x2f:	/* AMO; twice XLEN is amocas with pairs */
 		forget_loaded(s, rd, funct3 == (xlen == 32 ? 3 : 4));
 		break;
-	case 0x73: case 0x57:	/* CSRs, what is moved */
+	case 0x73: case 0x57:	/* CSRs, vector instructions that write x registers */
 		forget(s, rd);
 		break;
 	case 0x43: case 0x47: case 0x4b: case 0x4f: case 0x53:
-		/* may be of Zfinx, or of Zdinx, which has a double in two registers of RV32 */
+		/* Zfinx writes x registers, and Zdinx on RV32 writes pairs */
 		forget_loaded(s, rd, xlen == 32 && (bits >> 25 & 3) == 1);
 		break;
 	case 0x23: case 0x0f: case 0x07: case 0x27:
@@ -213,7 +216,7 @@ static void insn32(struct serve_infer *s, uint64_t pc, uint32_t bits, enum way w
 	}
 }
 
-/* c.srli, c.srai, c.andi, and operations of two registers */
+/* c.srli, c.srai, c.andi, and register-register operations */
 static void compressed_alu(struct serve_infer *s, uint32_t bits)
 {
 	unsigned int rd = 8 + (bits >> 7 & 7), rs2 = 8 + (bits >> 2 & 7), kind = bits >> 10 & 3;
@@ -230,7 +233,7 @@ static void compressed_alu(struct serve_infer *s, uint32_t bits)
 			s->x[rs2],
 			xlen);
 	} else if (bits >> 6 & 1) {
-		/* of Zcb, or nobody's */
+		/* Zcb, or reserved */
 		forget(s, rd);
 	} else {
 		operate(s, rd, 0, !(bits >> 5 & 1), rd, is_known(s, rs2), s->x[rs2], 32);
@@ -247,7 +250,7 @@ static void quadrant0(struct serve_infer *s, uint32_t bits)
 			part(bits, 5, 5, 3) | part(bits, 6, 6, 2), s->rec->xlen);
 		break;
 	case 1: case 2: case 3:	/* c.fld, c.lw, and c.ld or c.flw */
-		/* or c.ld of Zclsd */
+		/* or c.ld of Zclsd, which loads a pair */
 		if (bits >> 13 != 1)
 			forget_loaded(s, rd, bits >> 13 == 3 && s->rec->xlen == 32);
 		break;
@@ -309,7 +312,7 @@ static void quadrant2(struct serve_infer *s, uint64_t pc, uint32_t bits)
 	case 2:	/* c.lwsp */
 		forget(s, rd);
 		break;
-	case 3:	/* c.ldsp; on RV32 that of Zclsd, or c.flwsp, which forgets too much */
+	case 3:	/* c.ldsp; on RV32 that of Zclsd, or c.flwsp, for which this forgets too much */
 		forget_loaded(s, rd, xlen == 32);
 		break;
 	case 4:
@@ -320,7 +323,7 @@ static void quadrant2(struct serve_infer *s, uint64_t pc, uint32_t bits)
 		else if (high)		/* c.jalr */
 			set(s, 1, pc + 2);
 		break;
-	case 5:	/* c.fsdsp, or Zcmp and Zcmt, which may write many */
+	case 5:	/* c.fsdsp, or Zcmp and Zcmt, which may write many registers */
 		forget_all(s);
 		break;
 	}
@@ -343,7 +346,7 @@ static void execute(struct serve_infer *s, uint64_t pc, unsigned int len, uint32
 
 /* ------------------------------------------------------------ going there  */
 
-/* False: its bytes are in no file that cannot have changed */
+/* Returns false if the bytes are not in a file, or may have changed */
 static bool read_code(struct serve_infer *s, uint32_t space, uint64_t pc, unsigned int len,
 		      uint32_t *bits)
 {
@@ -378,7 +381,8 @@ static void pass_run(struct serve_infer *s, const struct serve_run *run, unsigne
 }
 
 /*
- * Something else may have been executed in between, or another task: in the kernel of one of many.
+ * Other code may have been executed in between. In the kernel of a recording with several tasks, so
+ * may another task.
  */
 static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 {
@@ -386,15 +390,15 @@ static bool is_break(const struct serve_infer *s, const struct serve_run *run)
 	       (s->rec->timed && run->pc >> (s->rec->xlen - 1));
 }
 
-/* A trap that returns at once: a host handled it, or code that is not traced. */
+/* A trap that returns at once: it was handled by a host, or by code that is not traced. */
 static bool is_answered(const struct serve_run *run, uint64_t pc)
 {
 	return nt_type_is_trap(run->type) && pc - serve_run_pc(run, run->insns) <= 4;
 }
 
 /*
- * Is one between a run of the chunk at hand and the instruction before it? What the chunk before ends
- * with is not looked at.
+ * Is there a break before a run of the current chunk? The end of the chunk before is not examined,
+ * so assume one there.
  */
 static bool is_behind_break(const struct serve_infer *s, const struct serve_view *v, uint32_t index)
 {
@@ -435,12 +439,15 @@ static void go(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 		to = insn - at < run->insns - nth ? nth + (unsigned int)(insn - at) : run->insns;
 		pass_run(s, run, nth, to);
 		at += to - nth;
-		/* a trap leads elsewhere, and back: its handler's instructions are in between */
+		/*
+		 * after a trap, the handler's instructions come between this instruction and the
+		 * next
+		 */
 		next = run->type == NT_TYPE_NONE && to == run->insns ? serve_run_pc(run, to) : 0;
 	}
 }
 
-/* Behind the last instruction that is looked at there may be a break, too. */
+/* There may also be a break behind the last instruction that was examined. */
 static bool breaks_at(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 {
 	const struct serve_track *t = v->track;

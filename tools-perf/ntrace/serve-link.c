@@ -21,15 +21,15 @@
 struct link {
 	struct serve_session session;
 	int listening;		/* -1: no more clients */
-	int refused[REFUSED];	/* clients, the last ones; 0: none */
+	int refused[REFUSED];	/* the latest refused clients; 0: none */
 	unsigned int nr_refused;
 	int in, out;
 	bool broken;
 	bool acks;
-	char bytes[4096];	/* that came, */
-	size_t at, nr;		/* and which of them were not looked at */
+	char bytes[4096];	/* received bytes, ... */
+	size_t at, nr;		/* ... of which [at, nr) are not parsed yet */
 	struct gdb_taker taker;
-	char *frame;		/* the packet that was sent last, for who wants it again */
+	char *frame;		/* the packet that was sent last, in case it is requested again */
 	size_t frame_len, frame_room;
 };
 
@@ -48,7 +48,7 @@ static int listen_at(const struct addrinfo *a)
 	return -1;
 }
 
-/* For whoever wants to know which port was free */
+/* Report which port was chosen. */
 static void say_place(int fd)
 {
 	struct sockaddr_storage a;
@@ -197,7 +197,7 @@ static void take_byte(struct link *l, char c)
 	}
 }
 
-/* Have bytes to look at; false: the client has gone. */
+/* Read more bytes. Returns false if the client has disconnected. */
 static bool fetch(struct link *l)
 {
 	ssize_t n;
@@ -217,8 +217,8 @@ static bool fetch(struct link *l)
 }
 
 /*
- * Is the next thing that the client says that it does not want to wait any more? A client that has
- * gone does not, either. What else it says comes after the reply.
+ * Has the client interrupted the command, or disconnected? Other packets are handled after the
+ * reply.
  */
 static bool is_interrupt(void *ctx)
 {
@@ -241,7 +241,7 @@ static bool is_interrupt(void *ctx)
 	return true;
 }
 
-/* False: the client has gone. */
+/* Returns false if the client has disconnected. */
 static bool take_bytes(struct link *l)
 {
 	if (!fetch(l))
@@ -279,7 +279,7 @@ bool serve_link(const struct serve_recording *r, const struct serve_options *opt
 		die("%s", nt_strerror(NT_ENOMEM));
 	l->taker.room = SERVE_PACKET_MAX;
 	l->acks = true;
-	/* a client that goes is no reason to die */
+	/* do not die if the client disconnects */
 	signal(SIGPIPE, SIG_IGN);
 	l->listening = -1;
 	l->in = STDIN_FILENO;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's `monitor' commands: where in the recording one is, and going elsewhere
+ * GDB's `monitor' commands: report the position in the recording, and go to another one
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -61,7 +61,7 @@ static void say_position(struct serve_session *s)
 
 /* -------------------------------------------------------------- going ---- */
 
-/* Digits, with some behind a dot: what they are in parts of `unit', which is a power of ten */
+/* Parse a decimal number, in parts of `unit', which is a power of ten. */
 static bool parse_decimal(const char *text, uint64_t unit, uint64_t *value, const char **end)
 {
 	uint64_t part = unit / 10;
@@ -81,9 +81,9 @@ static bool parse_decimal(const char *text, uint64_t unit, uint64_t *value, cons
 	return true;
 }
 
-#define PER_CENT	1000000u	/* parts of one */
+#define PER_CENT	1000000u	/* parts of one per cent */
 
-/* False: it is none of what goto takes. */
+/* Returns false if it is not a valid target of goto. */
 static bool parse_target(const struct serve_session *s, const char *text, uint64_t *insn)
 {
 	const struct serve_track *t = current(s);
@@ -136,7 +136,7 @@ static void on_goto(struct serve_session *s, const char *text)
 	s->current = s->chosen;
 	serve_move_sync(s, s->current);
 	say_position(s);
-	/* what is on the stack it keeps elsewhere than registers */
+	/* GDB has separate caches for registers and for the stack */
 	serve_session_say(s, "GDB has not noticed: maintenance flush register-cache%s\n",
 			  s->rec->memory ? ", then maintenance flush dcache" : "");
 }
@@ -149,9 +149,9 @@ static void on_position(struct serve_session *s, const char *text)
 	say_position(s);
 }
 
-#define FRAMES_SAID	64	/* unless more are asked for */
+#define FRAMES_SAID	64	/* unless the user gives a number */
 
-/* As backtrace would have it */
+/* Print a backtrace. */
 static void say_stack(struct serve_session *s, const char *text, bool calls)
 {
 	struct serve_view *v = serve_session_view(s, s->chosen);

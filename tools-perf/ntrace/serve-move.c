@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What moves: steps, and running to the next breakpoint, mark or end. Of several threads the one
- * that gets to something first stops all; the others are then where they were at that time.
+ * Commands that move: steps, and running to the next breakpoint, mark or end. If there are several
+ * threads, the one that is first to reach something stops all. The others are then where they were
+ * at that time.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 
 enum why { WHY_STEP, WHY_POINT, WHY_WATCH, WHY_MARK, WHY_BEGIN, WHY_END, WHY_INTERRUPT };
 
-#define SIGNAL_INT	2	/* as GDB has them */
+#define SIGNAL_INT	2	/* numbers of GDB */
 #define SIGNAL_TRAP	5
 
 struct stop {
 	uint64_t at;
 	enum why why;
-	size_t watch;		/* which of them */
+	size_t watch;		/* index of the watchpoint */
 };
 
 /* ----------------------------------------------------------------- reply - */
@@ -98,7 +99,7 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 		return;
 	case WHY_STEP:
 	case WHY_MARK:
-		/* a step back leaves the mark behind it */
+		/* after a step back, the mark is behind the position */
 		say_mark(s, stop->at + passed, passed ? " (behind this instruction)" : "");
 		put_stop(s, "");
 	}
@@ -106,7 +107,7 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 
 /* ----------------------------------------------------------- one thread -- */
 
-/* The next mark that execution stops at, or the end, either way */
+/* The next mark that stops execution, or the end, in either direction */
 static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back)
 {
 	size_t i = serve_track_first_mark(t, back ? at : at + 1);
@@ -122,11 +123,12 @@ static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back
 	return (struct stop){ serve_track_last(t), WHY_END, 0 };
 }
 
-#define STRETCH	65536u	/* instructions that are gone over without asking whether to go on */
+#define STRETCH	65536u	/* number of instructions between checks for an interrupt */
 
 /*
- * One stops where the instruction is next, forwards before it and back behind it, as RISC-V does: GDB
- * then takes the watchpoints away, makes the step itself and looks at what has changed.
+ * Stop where the accessing instruction is next: before it when going forwards, behind it when going
+ * back. This is what RISC-V does. GDB then removes the watchpoints, steps over the instruction and
+ * looks for changes.
  */
 static void find_touched(struct serve_session *s, size_t track, bool back, struct stop *stop)
 {
@@ -177,13 +179,13 @@ static struct stop step(struct serve_session *s, bool back)
 	return stop;
 }
 
-/* An answer costs more than a run: it is asked for once for many. */
+/* Checking for an interrupt costs more than a run, so do it rarely. */
 static bool may_go_on(struct serve_session *s, unsigned int turns)
 {
 	return turns % SERVE_CHUNK || !serve_interrupted(&s->interrupt);
 }
 
-/* As long as it is in [start, end): runs that are inside as a whole are passed over. */
+/* Step as long as the pc is in [start, end). Runs that are completely inside are skipped. */
 static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t end)
 {
 	struct serve_view *v = serve_session_view(s, s->current);
@@ -212,7 +214,7 @@ static struct stop step_range(struct serve_session *s, uint64_t start, uint64_t 
 	}
 	if (stop.at >= limit.at)
 		stop = limit;
-	/* on the way, not further: what is ahead may be long */
+	/* search only up to here, because the rest may be long */
 	if (serve_find(v, &s->points, at, stop.at, s->options->threads, &s->interrupt, &found))
 		stop = (struct stop){ found, WHY_POINT, 0 };
 	find_touched(s, s->current, false, &stop);
@@ -229,7 +231,9 @@ void serve_move_sync(struct serve_session *s, size_t track)
 	s->followed = track;
 	if (r->nr_tracks < 2 || !serve_track_time_at(r->track[track], s->at[track], &time))
 		return;
-	/* all have one order, by time, then by track: those before this were executed */
+	/*
+	 * threads are ordered by time, then by track: everything before the position was executed
+	 */
 	s->past[track] = false;
 	for (size_t i = 0; i < r->nr_tracks; i++) {
 		uint64_t at = serve_track_since(r->track[i], time, i > track);
@@ -242,8 +246,8 @@ void serve_move_sync(struct serve_session *s, size_t track)
 }
 
 /*
- * Of another thread: what it comes to before this one comes to its stop, in the order of
- * serve_move_sync(). Its own marks and ends do not matter, but breakpoints do.
+ * Find what another thread reaches before the stop of this one, in the order of serve_move_sync().
+ * Breakpoints count, its own marks and ends do not.
  */
 static bool come_first(struct serve_session *s, size_t track, size_t nearest, bool back,
 		       struct stop *best)
@@ -263,7 +267,10 @@ static bool come_first(struct serve_session *s, size_t track, size_t nearest, bo
 	if (back ? bound >= from : bound <= from)
 		return false;
 	stop = (struct stop){ bound, WHY_MARK, 0 };
-	/* unless it was the last to stop, nobody said that there is one where it is */
+	/*
+	 * a breakpoint at the current position was not reported, unless this thread was the last to
+	 * stop
+	 */
 	if (!back && track != s->followed && serve_view_pc(v, from, &pc) &&
 	    serve_points_have(&s->points, pc))
 		stop = (struct stop){ from, WHY_POINT, 0 };
@@ -277,7 +284,9 @@ static bool come_first(struct serve_session *s, size_t track, size_t nearest, bo
 	return true;
 }
 
-/* Other threads stop at breakpoints alone; an end of this one does not end them. */
+/*
+ * Other threads stop only at breakpoints and watchpoints, and continue past the end of this thread.
+ */
 static struct stop others(struct serve_session *s, bool back, struct stop best)
 {
 	size_t first = s->current, nearest = first;
@@ -307,12 +316,12 @@ void serve_move(struct serve_session *s, enum serve_how how, bool back, uint64_t
 		stop = run_to(s, first, back);
 	if (!alone)
 		stop = others(s, back, stop);
-	/* what is nearest is not known: all stay where they are */
+	/* the nearest stop is not known, so all threads stay where they are */
 	if (s->interrupt.came) {
 		s->current = first;
 		stop = (struct stop){ s->at[first], WHY_INTERRUPT, 0 };
 	}
-	/* who does not move takes nobody along */
+	/* if this thread does not move, neither do the others */
 	if (s->at[s->current] != stop.at || s->current != first) {
 		s->at[s->current] = stop.at;
 		if (!alone)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that GDB reads: what registers there are, threads, program and libraries, the branch
- * trace
+ * Objects that GDB reads: target description, threads, program and libraries, branch trace
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -118,7 +117,7 @@ bool serve_object_has_libraries(const struct serve_recording *r)
 	return false;
 }
 
-/* GDB seldom asks, so a library whose addresses no other file ever had is in every list. */
+/* GDB asks rarely, so a library is always in the list if no other file ever had its addresses. */
 static bool make_libraries(struct serve_session *s, const char *annex, struct serve_text *t)
 {
 	uint32_t space = serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);
@@ -141,8 +140,8 @@ static bool make_libraries(struct serve_session *s, const char *annex, struct se
 /* ---------------------------------------------------------- branch trace - */
 
 /*
- * The first instruction of those that GDB is told: as many as fit, but nothing before a loss or a
- * gap
+ * The first instruction of the branch trace for GDB: as many instructions as fit, but nothing
+ * before a loss or a gap
  */
 static uint64_t first_of(const struct serve_session *s)
 {
@@ -169,8 +168,9 @@ static void put_block(struct serve_text *t, struct block *b)
 }
 
 /*
- * Newest first; runs that follow each other without a transfer are one block. The newest ends at
- * the instruction that is next. The oldest of a delta begins where GDB left off: it wants 0 then.
+ * Blocks, the newest first. Consecutive runs without a transfer are one block. The newest block
+ * ends at the next instruction. The oldest block of a delta continues one that GDB already has, so
+ * it begins at 0.
  */
 static void put_blocks(struct serve_session *s, struct serve_text *t, uint64_t first, uint64_t at,
 		       bool delta)
@@ -212,7 +212,7 @@ static bool make_btrace(struct serve_session *s, const char *annex, struct serve
 
 	if (!s->btrace || (!delta && !new && strcmp(annex, "all")))
 		return false;
-	/* GDB adds a delta to what it has, and reads `new' when there can be none */
+	/* GDB appends a delta to its data. If there is no delta, GDB reads `new'. */
 	if (delta) {
 		if (*sent > at || *sent < first)
 			return false;

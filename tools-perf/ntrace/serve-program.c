@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs of linear code, each once: a program executes the same ones again and again
+ * Runs of linear code, stored once, because a program executes the same ones again and again
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static uint32_t *find(const struct serve_program *p, uint64_t pc, unsigned int i
 	return &p->bucket[i];
 }
 
-/* At most half full */
+/* The table is at most half full. */
 static void grow(struct serve_program *p)
 {
 	p->nr_buckets = p->nr_buckets ? 2 * p->nr_buckets : 1024;
@@ -89,7 +89,7 @@ uint32_t serve_program_known(struct serve_program *p, const struct serve_run *ru
 			break;
 		if (p->run[*at - 1].halves == new.halves)
 			return *at - 1;
-		/* other code at the same address, which was written in between */
+		/* code at this address was modified in between */
 		new.space++;
 	}
 	p->run = array_room(p->run, p->nr, sizeof(*p->run));

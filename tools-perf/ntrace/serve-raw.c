@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A raw trace and its program -> a track
+ * Convert a raw trace and its program to a track
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@ struct raw {
 	struct symbols *symbols;
 	uint64_t pc;
 	bool has_pc;
-	bool stopped;		/* trace ended, as it said */
+	bool stopped;		/* a message ended the trace */
 	struct nt_event stop;
-	bool begun;		/* there was an event before */
-	bool seam;		/* only a piece ended */
+	bool begun;		/* there was an earlier event */
+	bool seam;		/* only the piece has ended */
 };
 
-/* Of each thread: the events of its piece, until it is the piece's turn */
+/* The events of a piece, one batch for each thread, until it is the piece's turn */
 struct batch {
 	struct event {
 		struct nt_event ev;
@@ -54,7 +54,7 @@ static void take_event(struct piece *p, void *state, const struct nt_event *ev, 
 	struct batch *b = p->own;
 
 	((struct state *)state)->piece = p;
-	/* what one piece took serves the next */
+	/* reuse the memory for the next piece */
 	if (b->nr == b->room) {
 		b->room = b->room ? 2 * b->room : 1024;
 		b->event = reallocarray(b->event, b->room, sizeof(*b->event));

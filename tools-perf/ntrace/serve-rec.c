@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A perf.data -> a track for each thread of one process, or for each CPU. Each has what it
- * executed in the kernel, too, if that was traced.
+ * Convert a perf.data to tracks: one for each thread of a process, or for each CPU. A track
+ * includes kernel code, if that was traced.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 #include "rec.h"
 #include "serve.h"
 
-/* What becomes a track */
+/* The owner of a track */
 struct owner {
 	struct owner *next;
 	int pid, tid, cpu;
-	uintptr_t life;		/* of the process: its number may be used again */
-	bool gone;		/* another thread has its number */
-	bool named;		/* the track has its name from when it ended */
+	uintptr_t life;		/* of the process, because pids are reused */
+	bool gone;		/* the tid belongs to another thread now */
+	bool named;		/* the track was named when the thread ended */
 	struct rec_task *task;
 	struct serve_track *track;
-	/* a run, until it is known how it was left */
+	/* a run, until the transfer at its end is known */
 	struct nt_code *code;
 	uint64_t pc;
 	uint32_t insns, space;
 	bool pending;
-	int ran;		/* of a CPU: whose instructions were the last */
-	uint64_t stop;		/* where trace ended, until it goes on */
+	int ran;		/* by CPU: tid of the last instructions */
+	uint64_t stop;		/* where trace ended, until it continues */
 	bool stopped;
 	unsigned int losses;
 };
@@ -37,22 +37,22 @@ struct source {
 	struct serve_recording *r;
 	struct owner *owners;
 	bool by_cpu;
-	uint32_t spaces;	/* how often something was mapped, in any of them */
-	struct rec_map lives;	/* how many processes had a number so far, by number */
-	struct change *change;		/* of all processes, in the order of time */
+	uint32_t spaces;	/* number of changes to mappings, in all processes */
+	struct rec_map lives;	/* pid -> number of processes with it so far */
+	struct change *change;		/* of all processes, ordered by time */
 	size_t nr_changes;
 	struct owner *last;
-	/* Whose symbols names are looked up in; 0: not known, -1: of several */
+	/* The process whose symbols are used; 0: not known, -1: several */
 	int process;
 	uintptr_t life;
 };
 
-/* Something was mapped in a process. What was at these addresses is not there any more. */
+/* A new mapping of a process. It replaces what was mapped at these addresses. */
 struct change {
-	uint32_t space;		/* from that one on */
+	uint32_t space;		/* first space in which it is valid */
 	int pid;
 	uintptr_t life;
-	struct rec_mapping map;	/* file NULL: another program is executed, nothing is mapped */
+	struct rec_mapping map;	/* file NULL: exec, nothing is mapped any more */
 };
 
 /* ---------------------------------------------------------------- tracks - */
@@ -62,7 +62,7 @@ static uintptr_t life_of(const struct source *s, int pid)
 	return (uintptr_t)rec_map_find(&s->lives, pid);
 }
 
-/* Which process a thread is of may become known later. */
+/* The process of a thread may become known later. */
 static bool is_owner(const struct owner *o, int pid, int tid, int cpu)
 {
 	return !o->gone && o->tid == tid && o->cpu == cpu &&
@@ -81,7 +81,7 @@ static struct owner *find_owner(struct source *s, int pid, int tid, int cpu)
 {
 	struct owner *o = s->last;
 
-	/* the idle tasks are one for each CPU */
+	/* there is an idle task for each CPU */
 	if (tid > 0 && !s->by_cpu)
 		cpu = -1;
 	if (s->by_cpu)
@@ -120,7 +120,7 @@ static void flush(struct owner *o, unsigned int type)
 
 /* ---------------------------------------------------------------- output - */
 
-/* What another task left behind is none of its calls and registers. */
+/* Calls and registers of the previous task are not valid for this one. */
 static void take_change(struct owner *o, const struct rec_sample *sample)
 {
 	if (o->ran == sample->tid)
@@ -207,7 +207,7 @@ static void take_branch(void *ctx, const struct rec_sample *sample)
 	serve_track_stop(o->track, sample->ip, sample->type == NT_TYPE_NONE);
 }
 
-/* Of no known thread: of whoever was there */
+/* Losses without a known thread concern all threads on the CPU. */
 static bool concerns(const struct source *s, const struct owner *o, const struct rec_loss *loss)
 {
 	if (s->by_cpu)
@@ -231,7 +231,7 @@ static void take_loss(void *ctx, const struct rec_loss *loss)
 	}
 }
 
-/* Whoever has that number, thread or process, is no more. */
+/* End all threads with this tid, or of this process. */
 static void end_owners(struct source *s, int pid, int tid)
 {
 	for (struct owner *o = s->owners; o; o = o->next) {
@@ -248,7 +248,10 @@ static void keep_change(struct source *s, int pid, const struct rec_mapping *map
 	s->change[s->nr_changes++] = (struct change){ s->spaces, pid, life_of(s, pid), *map };
 }
 
-/* A new process has what its parent has; of one that was there before, perf tells all mappings. */
+/*
+ * A new process has the mappings of its parent. For processes that existed before, perf reports all
+ * mappings.
+ */
 static void take_fork(struct source *s, const struct rec_note *note)
 {
 	const struct rec_space *space;
@@ -264,7 +267,7 @@ static void take_fork(struct source *s, const struct rec_note *note)
 		keep_change(s, note->pid, &space->map[i]);
 }
 
-/* It has taken effect: what is there now is what was mapped, if that is code. */
+/* The mapping has taken effect in struct rec. Keep it if it is executable. */
 static void take_mmap(struct source *s, const struct rec_note *note)
 {
 	const struct rec_mapping *map;
@@ -284,13 +287,13 @@ static void keep_name(const struct source *s, struct owner *o)
 	if (!o->task || o->named || s->by_cpu)
 		return;
 	snprintf(o->track->name, sizeof(o->track->name), "%s %d", o->task->comm, o->tid);
-	/* XML has none of them, and lines are made of it */
+	/* XML does not allow control characters, and they would break lines */
 	for (p = o->track->name; *p; p++)
 		if (utf8_is_control(*p))
 			*p = '.';
 }
 
-/* Its number, and its process's, may be another one's from now on. */
+/* From now on, the tid and the pid may belong to others. */
 static void take_exit(struct source *s, const struct rec_note *note)
 {
 	for (struct owner *o = s->owners; o && !s->by_cpu; o = o->next) {
@@ -303,8 +306,8 @@ static void take_exit(struct source *s, const struct rec_note *note)
 }
 
 /*
- * ... unless it takes the place of the leader, whose EXIT came first. Nothing of what it had is
- * mapped any more.
+ * An exec: the thread continues if it takes the place of the leader, whose EXIT came first. All old
+ * mappings are gone.
  */
 static void take_comm(struct source *s, const struct rec_note *note)
 {
@@ -327,7 +330,7 @@ static void take_note(void *ctx, const struct rec_note *note)
 		take_exit(s, note);
 	else if (note->type == NT_PERFDATA_COMM)
 		take_comm(s, note);
-	/* the same address may have other code from now on */
+	/* from now on, the code at these addresses may differ */
 	if (note->mmap || note->start != note->end)
 		s->spaces++;
 	if (note->mmap)
@@ -353,8 +356,8 @@ static uint64_t insns_of(const struct source *s, const struct owner *of)
 }
 
 /*
- * GDB has one address space here: that of the process that executed most instructions. Returns one
- * of its threads, or NULL if there is none.
+ * GDB has only one address space here: that of the process that executed most instructions. Returns
+ * one of its threads, or NULL if there is none.
  */
 static const struct owner *choose_process(const struct source *s)
 {
@@ -414,7 +417,10 @@ static void choose_tracks(struct source *s, const struct owner *chosen)
 
 /* ---------------------------------------------------- programs and files - */
 
-/* The load address of a file, less the address that it says; false: there is no such segment. */
+/*
+ * The load address of a file minus the address in its segment. Returns false if there is no such
+ * segment.
+ */
 static bool find_bias(const struct rec_mapping *m, bool code, uint64_t *bias)
 {
 	const struct rec_file *f = m->file;
@@ -432,8 +438,8 @@ static bool find_bias(const struct rec_mapping *m, bool code, uint64_t *bias)
 }
 
 /*
- * Segments with code count first: the last page of code may contain data, too, whose segment is
- * loaded elsewhere.
+ * Prefer code segments: the last page of code may also contain data, whose segment is loaded
+ * elsewhere.
  */
 static uint64_t bias_of(const struct rec_mapping *m)
 {
@@ -444,14 +450,14 @@ static uint64_t bias_of(const struct rec_mapping *m)
 	return bias;
 }
 
-/* What a program is in, by its load address: a file may be mapped in several pieces. */
+/* A loaded file, identified by its bias, because it may be mapped in several parts */
 struct placed {
 	const struct rec_file *file;
 	uint64_t bias;
 	uint32_t number;	/* of the library */
 };
 
-/* A file that is there already gets nothing but another piece. */
+/* Is the file already in the list? Then this is another part of it. */
 static bool is_there(const struct serve_recording *r, const struct placed *piece, size_t nr,
 		     const struct rec_mapping *m)
 {
@@ -462,7 +468,7 @@ static bool is_there(const struct serve_recording *r, const struct placed *piece
 	return false;
 }
 
-/* Memory that is no file's code, as of a just-in-time compiler */
+/* Memory that is not from a file, as the code of a just-in-time compiler */
 static bool is_anonymous(const struct rec_file *f)
 {
 	return !strncmp(f->name, "//anon", 6) || *f->name == '[';
@@ -495,7 +501,7 @@ static bool is_of(const struct change *c, int pid, uintptr_t life)
 	return c->pid == pid && c->life == life;
 }
 
-/* Whatever the process had mapped, and when */
+/* Add all files that the process had mapped, with their times. */
 static void add_files(struct source *s, int pid, uintptr_t life)
 {
 	struct placed *piece = NULL;
@@ -527,7 +533,7 @@ static void add_kernel(struct source *s)
 
 /* ------------------------------------------------------------- the whole - */
 
-/* What was mapped last at an address, as of a space */
+/* The mapping at an address in a given space */
 static const struct rec_mapping *mapping_at(const struct source *s, uint32_t space, uint64_t addr)
 {
 	for (size_t i = s->nr_changes; i--;) {
@@ -571,7 +577,7 @@ static void free_source(void *ctx)
 	free(s);
 }
 
-/* With --cpu there may be one, too. */
+/* With --cpu, there may also be a single process. */
 static void remember_process(struct source *s, const struct owner *chosen)
 {
 	if (chosen) {
@@ -610,7 +616,7 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	s->r = r;
 	s->by_cpu = options->cpu;
 	rec_open(&s->rec, path, options);
-	/* it goes back in time, too */
+	/* GDB also goes back in time */
 	s->rec.keep_tasks = true;
 	r->xlen = s->rec.info.xlen;
 	rec_run(&s->rec, &output);
@@ -618,7 +624,7 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 	chosen = s->by_cpu ? NULL : choose_process(s);
 	remember_process(s, chosen);
 	choose_tracks(s, chosen);
-	/* of a CPU, if it had one process */
+	/* also for a CPU, if it had only one process */
 	if (s->process > 0)
 		add_files(s, s->process, s->life);
 	add_kernel(s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is served, whichever source it is from: its programs, and its end
+ * A recording to be served, from any source: its programs, and freeing it
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "serve.h"
 
-/* GNU's note that tells which system a program is for */
+/* Does the program have GNU's ABI note, which names the operating system? */
 static bool has_abi_note(Elf *elf, const GElf_Phdr *ph)
 {
 	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)ph->p_offset, ph->p_filesz,
@@ -29,8 +29,8 @@ static bool has_abi_note(Elf *elf, const GElf_Phdr *ph)
 
 struct facts {
 	bool is_linux;
-	uint64_t start, end;	/* of its segments */
-	unsigned int flen;	/* of the registers that calls use */
+	uint64_t start, end;	/* of the loaded segments */
+	unsigned int flen;	/* width of the registers that pass floating-point arguments */
 };
 
 static void read_facts(Elf *elf, struct facts *facts)
@@ -42,7 +42,7 @@ static void read_facts(Elf *elf, struct facts *facts)
 	*facts = (struct facts){ .start = UINT64_MAX };
 	if (!gelf_getehdr(elf, &eh) || elf_getphdrnum(elf, &nr))
 		return;
-	/* GDB refuses a target without the registers that calls of the program use. */
+	/* GDB refuses a target without the registers that the program's calling convention uses. */
 	if (eh.e_flags & EF_RISCV_FLOAT_ABI)
 		facts->flen = (eh.e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_SINGLE ? 32 : 64;
 	for (size_t i = 0; i < nr; i++) {
@@ -58,8 +58,8 @@ static void read_facts(Elf *elf, struct facts *facts)
 }
 
 /*
- * It is not mapped any more. GDB asks for the program's file only once: what is not there all the
- * time is a library.
+ * A library was unmapped. GDB asks for the program's file only once, so a file that is not always
+ * mapped is listed as a library.
  */
 static void end_library(struct serve_recording *r, struct serve_library *l)
 {

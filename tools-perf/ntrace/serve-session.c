@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's packets, one by one, and the replies to those that only ask. A reply is empty when a
- * packet is not known, as the protocol wants it.
+ * Handle GDB's packets, and reply to those that only query. An unknown packet gets an empty reply,
+ * as the protocol requires.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -146,7 +146,7 @@ void serve_session_thread_id(const struct serve_session *s, size_t track, char *
 	snprintf(text, size, "%zx", track + 1);
 }
 
-/* "-1": all, "0": any; false: there is no such thread. */
+/* "-1": all, "0": any. Returns false if there is no such thread. */
 static bool parse_thread(const struct serve_session *s, const char *p, size_t *track)
 {
 	uint64_t id;
@@ -161,9 +161,10 @@ static bool parse_thread(const struct serve_session *s, const char *p, size_t *t
 }
 
 /*
- * GDB does not tell which thread its user has selected. That is the thread that stopped last, until
- * `thread N' sends T for another one. Hg does not tell: `info threads' sends Hg for each thread. It
- * also reads the list of threads once more than a stop does, so Hg is ignored from then on.
+ * GDB does not report which thread its user has selected. Assume the thread that stopped last,
+ * until `thread N' sends T for another one. Hg is not conclusive: `info threads' sends Hg for each
+ * thread. Reading the list of threads once more than after a stop indicates `info threads', so Hg
+ * is ignored from then on.
  */
 static void choose_thread(struct serve_session *s, const char *p)
 {
@@ -201,7 +202,7 @@ static void list_threads(struct serve_session *s)
 
 	s->reply.len = 0;
 	for (size_t i = 0; i < s->rec->nr_tracks; i++) {
-		/* the rest is in qXfer:threads:read, which has room */
+		/* the rest is in qXfer:threads:read, which has no limit */
 		if (s->reply.len + sizeof(id) > SERVE_PACKET_MAX)
 			break;
 		serve_session_thread_id(s, i, id, sizeof(id));
@@ -237,7 +238,7 @@ static unsigned int reg_bytes(const struct serve_session *s, unsigned int reg)
 	return reg < SERVE_REG_FFLAGS ? s->rec->flen / 8 : 4;
 }
 
-/* As NT_TV_REG_ has it */
+/* The NT_TV_REG_ number of a register */
 static unsigned int arch_number(const struct serve_session *s, unsigned int reg)
 {
 	if (reg >= first_csr(s))
@@ -313,7 +314,7 @@ static void one_reg(struct serve_session *s, const char *p)
 
 /* ---------------------------------------------------------------- memory - */
 
-/* What is mapped is what was when the thread was there. */
+/* Use the mappings at the thread's current position. */
 static uint32_t space_of(struct serve_session *s)
 {
 	return serve_view_space(serve_session_view(s, s->chosen), s->at[s->chosen]);
@@ -336,7 +337,7 @@ static void read_memory(struct serve_session *s, const char *p)
 		n = r->memory(r->ctx, r->track[s->chosen], s->at[s->chosen], addr, buf, len);
 	else
 		n = serve_files_read(&r->files, space_of(s), addr, buf, len);
-	/* not known, which is not the same as 0; an empty reply: no such packet */
+	/* memory is not known; an empty reply would mean that the packet is not supported */
 	if (!n) {
 		serve_session_reply(s, "E01");
 		return;
@@ -381,7 +382,7 @@ static void set_point(struct serve_session *s, const char *p, bool set)
 		set_watch(s, &(struct serve_watch){ addr, size ? size : 1, kind }, set);
 		return;
 	}
-	/* it is set or removed once, however often it is said */
+	/* setting or removing a breakpoint twice has no further effect */
 	if (set)
 		serve_points_add(&s->points, addr, (unsigned int)(kind - '0'));
 	else
@@ -391,13 +392,13 @@ static void set_point(struct serve_session *s, const char *p, bool set)
 
 /* -------------------------------------------------------------- movement - */
 
-/* What a vCont packet says */
+/* A parsed vCont packet */
 struct plan {
-	char *action;		/* of each thread; 0: it is to stay */
-	uint64_t start, end;	/* of a range */
+	char *action;		/* of each thread; 0: it stays */
+	uint64_t start, end;	/* of a range step */
 };
 
-/* Of an action, what is behind its letter; false: it is none. */
+/* Parse what follows the letter of an action. Returns false if it is not valid. */
 static bool parse_action(const char **p, char action, struct plan *plan)
 {
 	switch (action) {
@@ -417,7 +418,7 @@ static bool parse_action(const char **p, char action, struct plan *plan)
 	return false;
 }
 
-/* Which threads an action is for: of several actions for one, the first counts. */
+/* Apply an action to its threads. Of several actions for a thread, the first one counts. */
 static bool apply_action(const struct serve_session *s, const char **p, char action,
 			 struct plan *plan)
 {
@@ -461,8 +462,8 @@ static enum serve_how how_of(char action)
 }
 
 /*
- * One thread alone, or all at once: of these one may step. A step of all is the chosen one's, and
- * the others go along.
+ * Move one thread alone, or all at once. In the latter case, one may step. If all step, the chosen
+ * one does, and the others follow.
  */
 static void carry_out(struct serve_session *s, const struct plan *plan)
 {
@@ -500,7 +501,7 @@ static void resume(struct serve_session *s, const char *p)
 	free(plan.action);
 }
 
-/* GDB says Hc0, and means the thread that its user looks at; with a number, that alone goes. */
+/* Hc0 means the thread that the user looks at. Hc with a thread ID means that thread alone. */
 static void go_on(struct serve_session *s, enum serve_how how, bool back)
 {
 	if (!s->told)
@@ -510,7 +511,7 @@ static void go_on(struct serve_session *s, enum serve_how how, bool back)
 
 /* --------------------------------------------------------------- objects - */
 
-/* qXfer:OBJECT:read:ANNEX:OFFSET,LENGTH. What a client reads stays the same while it reads. */
+/* qXfer:OBJECT:read:ANNEX:OFFSET,LENGTH. The object does not change while the client reads it. */
 static void read_object(struct serve_session *s, const char *p)
 {
 	char name[sizeof(s->object_name)], *annex, *colon;
@@ -545,7 +546,7 @@ static void read_object(struct serve_session *s, const char *p)
 		offset = s->object.len;
 	if (len > s->object.len - offset)
 		len = s->object.len - offset;
-	/* each byte may want two */
+	/* each byte may be escaped, and then takes two */
 	if (len > SERVE_PACKET_MAX / 2)
 		len = SERVE_PACKET_MAX / 2;
 	s->reply.len = 0;
@@ -573,7 +574,7 @@ static void tell_features(struct serve_session *s, const char *p)
 	send(s);
 }
 
-/* What LLDB asks instead of reading target.xml */
+/* LLDB asks this instead of reading target.xml. */
 static void tell_host(struct serve_session *s)
 {
 	char triple[64];
@@ -625,7 +626,7 @@ static void branch_trace(struct serve_session *s, const char *p)
 	serve_session_reply(s, "OK");
 }
 
-/* Whatever has a prefix, and what then */
+/* Packets with a prefix, and their handlers */
 static const struct {
 	const char *prefix;
 	void (*handle)(struct serve_session *s, const char *rest);
@@ -638,7 +639,7 @@ static const struct {
 	{ "vCont;", NULL },
 };
 
-/* Words that have one answer */
+/* Packets with a constant reply */
 static const struct {
 	const char *packet, *reply;
 } answers[] = {

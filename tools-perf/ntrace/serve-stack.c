@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The calls that a position is in: from the checkpoint before it, call by call
+ * The call stack at a position: replayed from the checkpoint before it, call by call
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "serve.h"
 
-#define STACK_MAX	65536u	/* deeper than any program's: its returns were not traced */
+#define STACK_MAX	65536u	/* deeper than that of any program: returns were not traced */
 
 static void push(struct serve_stack *s, uint64_t from, uint64_t to, uint64_t ret, bool trap)
 {
@@ -29,7 +29,10 @@ static void pop_to(struct serve_stack *s, size_t nr)
 		s->low = nr;
 }
 
-/* The innermost that returns there; what is inside of it never will. None: all is as it was. */
+/*
+ * Return from the innermost frame with this return address, and drop frames inside of it. Without
+ * one, nothing changes.
+ */
 static void return_to(struct serve_stack *s, uint64_t pc)
 {
 	for (size_t i = s->nr; i && !s->frame[i - 1].trap; i--) {
@@ -40,7 +43,10 @@ static void return_to(struct serve_stack *s, uint64_t pc)
 	}
 }
 
-/* To what trapped, behind it, or to another place: whoever trapped last is done. */
+/*
+ * A trap may return to the trapping instruction, behind it, or elsewhere. In any case, the last
+ * trap has ended.
+ */
 static void return_from_trap(struct serve_stack *s)
 {
 	for (size_t i = s->nr; i; i--) {
@@ -77,7 +83,7 @@ void serve_stack_step(struct serve_stack *s, const struct serve_run *left, uint6
 	}
 }
 
-/* As it was where a chunk begins */
+/* Load the stack at the start of a chunk. */
 static void load(struct serve_stack *s, const struct serve_track *t, size_t chunk)
 {
 	const struct serve_chunk *c = &t->chunk[chunk];
@@ -118,7 +124,7 @@ struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn)
 		const struct serve_run *run = &t->program->run[v->run[i]];
 		uint64_t next = at + run->insns;
 
-		/* behind a mark nothing is known of the calls before it */
+		/* earlier calls are not known behind a mark */
 		if (!serve_track_mark_at(t, next))
 			serve_stack_step(&s, run, t->program->run[v->run[i + 1]].pc);
 		else if (run->insns)

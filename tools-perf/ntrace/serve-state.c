@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checkpoints of a tandem-verification trace: all registers, and the bytes of memory that were told
- * since the checkpoint before. Groups never depend on memory. So going to a checkpoint is to have
- * its registers, and what a byte was is looked up when somebody asks: behind the checkpoint, then
- * in it, then in those before.
+ * Checkpoints of a tandem-verification trace: all registers, and the bytes of memory that were
+ * reported since the previous checkpoint. Groups never depend on memory. So going to a checkpoint
+ * only restores registers. The value of a byte is looked up when it is read: first behind the
+ * checkpoint, then in the checkpoint, then in earlier ones.
  *
- * What was told in one address space is not known in another one. It is not even known when the
- * hart comes back: other harts, or other spaces, may have changed it.
+ * Memory that was reported in an address space is not known in another one. It is not even known
+ * when the hart returns to the first one, because other harts or address spaces may have changed
+ * it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@
 #include "rec.h"
 #include "serve-state.h"
 
-#ifndef SERVE_APART	/* tests may want more of them, and less memory */
-#define SERVE_APART	32768u	/* instructions between two checkpoints, at first */
+#ifndef SERVE_APART	/* tests may use more checkpoints and less memory */
+#define SERVE_APART	32768u	/* initial number of instructions between checkpoints */
 #define SERVE_APART_MAX	262144u
-#define SERVE_KEPT_MAX	((size_t)96 << 20)	/* bytes that all of them take */
+#define SERVE_KEPT_MAX	((size_t)96 << 20)	/* total size of checkpoints, in bytes */
 #endif
 #define PAGE	4096u
 #define PAGES_MAX ((size_t)1 << 18)	/* 1 GiB */
@@ -35,17 +36,17 @@ struct check {
 	size_t nr;
 	uint64_t state[3];	/* pc, privilege mode, mtime */
 	bool has[3];
-	size_t first;		/* checkpoint that has memory of the same address space */
+	size_t first;		/* first checkpoint in the same address space */
 	uint8_t *bytes;		/* see keep_page() */
 	size_t nr_bytes;
 };
 
 static const enum nt_tv_ident idents[3] = { NT_TV_PC, NT_TV_PRIV, NT_TV_MTIME };
 
-/* Of a page in a checkpoint: bytes, each stretch behind its head, up to one of length 0 */
+/* A page in a checkpoint: stretches of bytes, each with a header; the last one has length 0 */
 struct stretch {
 	uint16_t at, len;
-	bool known;		/* no bytes follow if they are not known any more */
+	bool known;		/* false: the bytes are not known any more, and omitted */
 };
 
 struct version {
@@ -55,12 +56,12 @@ struct version {
 
 struct page {
 	uint64_t addr;
-	struct version *version;	/* by checkpoint */
+	struct version *version;	/* sorted by checkpoint */
 	size_t nr;
-	uint64_t *touched;		/* since the last checkpoint, by byte; NULL: none */
+	uint64_t *touched;		/* bytes touched since the last checkpoint; NULL: none */
 };
 
-/* Memory that addresses stand for: all zero if they are those of memory itself */
+/* An address space; all zeros: addresses are physical */
 struct space {
 	uint64_t satp, vsatp, hgatp;
 };
@@ -72,25 +73,25 @@ struct serve_state {
 	struct nt_tv_params params;
 	struct nt_tv_reader reader;
 	struct nt_tv_shadow *shadow;
-	uint64_t insn;		/* that many have retired */
-	uint64_t end;		/* behind the group that was applied last */
+	uint64_t insn;		/* number of retired instructions */
+	uint64_t end;		/* end of the last applied group */
 	bool ended;
-	bool whole;		/* the trace was gone over */
-	bool translated;	/* some address was not the one in memory */
+	bool whole;		/* the whole trace was read */
+	bool translated;	/* some virtual address differed from the physical one */
 	struct check *check;
 	size_t nr_checks;
 	struct rec_map pages;
 	struct page **dirty;
 	size_t nr_dirty;
-	uint64_t apart;		/* instructions between two */
-	size_t limit;		/* bytes that they may take */
-	size_t first;		/* of the address space at hand, as in struct check */
+	uint64_t apart;		/* instructions between checkpoints */
+	size_t limit;		/* total size of checkpoints, in bytes */
+	size_t first;		/* of the current address space, see struct check */
 	struct space space;
-	bool leaving;		/* that space: what is known of memory is of another one */
-	struct nt_tv_item request;	/* outside of groups, for its response */
-	/* where it is, since it went to a checkpoint: */
-	size_t base;		/* that one */
-	bool alone;		/* what checkpoints know of memory is of another space */
+	bool leaving;		/* the hart leaves this space: known memory becomes unknown */
+	struct nt_tv_item request;	/* outside of groups, until its response */
+	/* position since the last restore: */
+	size_t base;		/* the checkpoint that was restored */
+	bool alone;		/* the memory of checkpoints is of another space */
 	uint64_t *lost;		/* bytes that are not known any more */
 	size_t nr_lost;
 };
@@ -137,8 +138,8 @@ void serve_state_free(struct serve_state *s)
 /* ---------------------------------------------------------------- groups - */
 
 /*
- * Bytes that an instruction reads; 0: none. A trace tells the address of a load, but not how
- * much it reads.
+ * The number of bytes that an instruction loads; 0: not a load. A trace contains the address of a
+ * load, but not its size.
  */
 static unsigned int read_bytes(uint32_t insn, unsigned int insn_bytes, bool rv32)
 {
@@ -153,7 +154,7 @@ static unsigned int read_bytes(uint32_t insn, unsigned int insn_bytes, bool rv32
 		return insn >> 27 == 3 ? 0 : 1u << (funct & 3);
 	if (insn_bytes != 2 || insn & 1)
 		return 0;
-	/* c.fld, c.lw, c.ld or c.flw; from the stack, too */
+	/* c.fld, c.lw, c.ld or c.flw, also those relative to sp */
 	if (funct >= 1 && funct <= 3)
 		return funct == 2 || (funct == 3 && rv32) ? 4 : 8;
 	/* c.lbu; c.lhu, c.lh */
@@ -174,13 +175,13 @@ static bool find_address(const struct nt_tv_group *g, unsigned int k, unsigned i
 	return false;
 }
 
-/* The k-th store data belongs to the k-th address: those that the program used are first choice. */
+/* The k-th store data belongs to the k-th address. Prefer virtual addresses. */
 static bool address_of(const struct nt_tv_group *g, unsigned int k, uint64_t *addr)
 {
 	return find_address(g, k, NT_TV_EADDR, addr) || find_address(g, k, NT_TV_PADDR, addr);
 }
 
-/* ... and for the shadow state those of memory */
+/* ... and for the shadow state, prefer physical addresses */
 static bool shadow_address_of(const struct nt_tv_group *g, unsigned int k, uint64_t *addr)
 {
 	return find_address(g, k, NT_TV_PADDR, addr) || find_address(g, k, NT_TV_EADDR, addr);
@@ -218,7 +219,7 @@ static void __attribute__((noreturn)) refuse(const struct serve_state *s, uint64
 	die("%s: offset 0x%" PRIx64 ": %s", s->path, at, nt_tv_strerror(err));
 }
 
-/* 1: a group was applied */
+/* Returns 1 if a group was applied. */
 static int take_item(struct serve_state *s)
 {
 	uint64_t at = s->reader.offset;
@@ -259,7 +260,7 @@ static void keep_registers(struct serve_state *s, struct check *c)
 		c->has[i] = nt_tv_shadow_state(s->shadow, idents[i], &c->state[i]);
 }
 
-/* All that is known of memory is forgotten. */
+/* Restore the registers. All memory is forgotten. */
 static void load(struct serve_state *s, const struct check *c)
 {
 	nt_tv_shadow_forget(s->shadow);
@@ -281,9 +282,9 @@ static bool is_touched(const struct page *p, unsigned int i)
 	return p->touched[i / 64] >> i % 64 & 1;
 }
 
-enum { OPEN, KNOWN, UNKNOWN };	/* a byte that is looked for */
+enum { OPEN, KNOWN, UNKNOWN };	/* state of a byte during a look-up */
 
-/* What a checkpoint has of a page: bytes from `at' on */
+/* Read the bytes of a page, from `at' on, that a checkpoint contains. */
 static void read_version(const struct serve_state *s, const struct version *v, unsigned int at,
 			 uint8_t *buf, uint8_t *found, size_t len)
 {
@@ -317,7 +318,7 @@ static void put_bytes(struct check *c, size_t *room, const void *bytes, size_t l
 	c->nr_bytes += len;
 }
 
-/* What a checkpoint has of a page from now on */
+/* Store the contents of a page in a checkpoint. */
 static void put_page(struct check *c, size_t *room, const uint8_t *bytes, const uint8_t *found)
 {
 	struct stretch t = { .len = 0 };
@@ -376,15 +377,15 @@ size_t serve_state_kept(const struct serve_state *s)
 /* ---------------------------------------------------------------- fewer - */
 
 /*
- * When checkpoints take too much, every other one goes; what it has of memory is in the next one
- * then. The last one stays.
+ * If checkpoints take too much memory, drop every other one, and move its memory contents to the
+ * next one. The last checkpoint stays.
  */
 static size_t number_then(size_t check)
 {
 	return (check + 1) / 2;
 }
 
-/* Does the next one need what this one has? Not in another address space. */
+/* Does the next checkpoint need the contents of this one? Not if its address space differs. */
 static bool is_needed(const struct serve_state *s, size_t check)
 {
 	return check % 2 == 0 || check + 1 == s->nr_checks || s->check[check + 1].first <= check;
@@ -415,7 +416,7 @@ static void thin_page(struct serve_state *s, struct page *p, struct check *new, 
 	p->nr = nr;
 }
 
-/* Registers and the like of those that stay */
+/* Move registers and other state of the remaining checkpoints. */
 static void thin_rest(struct serve_state *s, struct check *new)
 {
 	for (size_t i = 0; i < s->nr_checks; i++) {
@@ -457,7 +458,10 @@ static void thin(struct serve_state *s)
 	s->apart *= 2;
 }
 
-/* A seek is not to take much longer: when they are that far apart, they take what they take. */
+/*
+ * Limit the time of a seek: when checkpoints have reached the maximum distance, their size is not
+ * limited any more.
+ */
 static void make_room(struct serve_state *s)
 {
 	do {
@@ -483,7 +487,7 @@ static void keep(struct serve_state *s)
 		c->bytes = realloc(c->bytes, c->nr_bytes);
 	s->base = s->nr_checks++;
 	s->alone = false;
-	/* what it has need not be in the shadow state any more */
+	/* the shadow state need not contain what is in the checkpoint */
 	load(s, c);
 	if (serve_state_kept(s) > s->limit)
 		make_room(s);
@@ -512,7 +516,7 @@ static struct page *touched_page(struct serve_state *s, uint64_t addr)
 	return p;
 }
 
-/* The group told these bytes, or that they are not known any more. */
+/* These bytes were reported by the group, or became unknown. */
 static void touch(struct serve_state *s, uint64_t addr, uint64_t size)
 {
 	struct page *p = NULL;
@@ -543,7 +547,7 @@ static void touch_request(struct serve_state *s, const struct nt_tv_item *req,
 		touch(s, req->addr, 1ull << req->memsize);
 }
 
-/* As nt_tv_shadow_item() applies the group */
+/* Must match how nt_tv_shadow_item() applies the group. */
 static void touch_all(struct serve_state *s, const struct nt_tv_group *g)
 {
 	unsigned int stores = 0;
@@ -578,7 +582,7 @@ static bool is_translated(const struct space *space)
 	return space->satp | space->vsatp | space->hgatp;
 }
 
-/* 0: addresses are not translated */
+/* Returns 0 if addresses are not translated. */
 static uint64_t table_of(const struct serve_state *s, uint16_t reg)
 {
 	uint64_t value;
@@ -588,7 +592,7 @@ static uint64_t table_of(const struct serve_state *s, uint16_t reg)
 	return value >> (s->params.xlen == 32 ? 31 : 60) ? value : 0;
 }
 
-/* The mode whose loads and stores these are: in machine mode, mstatus can say so. */
+/* Are loads and stores done in machine mode? mstatus may select another mode for them. */
 static bool is_machine(const struct serve_state *s)
 {
 	uint64_t mode, status;
@@ -611,7 +615,7 @@ static struct space space_now(const struct serve_state *s)
 	return now;
 }
 
-/* sfence.vma, hfence.vvma and hfence.gvma, and what Svinval has instead */
+/* sfence.vma, hfence.vvma and hfence.gvma, and those of Svinval */
 static bool is_fence(const struct nt_tv_group *g)
 {
 	unsigned int funct = g->insn >> 25 & ~2u;
@@ -621,8 +625,8 @@ static bool is_fence(const struct nt_tv_group *g)
 }
 
 /*
- * Are the program's addresses physical ones? An address that the trace has once stands for both.
- * Requests have physical addresses.
+ * Are the program's addresses physical? If a group contains an address only once, it is both.
+ * Requests contain physical addresses.
  */
 static bool is_plain(const struct serve_state *s, const struct nt_tv_group *g)
 {
@@ -637,7 +641,7 @@ static bool is_plain(const struct serve_state *s, const struct nt_tv_group *g)
 	return true;
 }
 
-/* What memory has is asked for, or told, by other addresses now: none of it is known. */
+/* From now on, the same addresses mean other memory, so nothing is known. */
 static void enter_space(struct serve_state *s)
 {
 	struct check now = { .insn = s->insn, .offset = s->end };
@@ -677,7 +681,7 @@ static bool apply_group(struct serve_state *s)
 	const struct nt_tv_group *g = nt_tv_shadow_group(s->shadow);
 
 	enter_space(s);
-	/* a checkpoint has all that was before */
+	/* the next checkpoint contains everything before it */
 	if (s->whole && s->base + 1 < s->nr_checks && s->end == s->check[s->base + 1].offset)
 		restore(s, s->base + 1);
 	while (!s->ended) {
@@ -695,7 +699,7 @@ static bool apply_group(struct serve_state *s)
 bool serve_state_next(struct serve_state *s, const struct nt_tv_group **found)
 {
 	enter_space(s);
-	/* right behind an instruction: no response is still to come */
+	/* right behind an instruction, so that no response is pending */
 	if (!s->whole &&
 	    (!s->nr_checks || s->insn >= s->check[s->nr_checks - 1].insn + s->apart))
 		keep(s);
@@ -724,14 +728,14 @@ bool serve_state_is_flat(const struct serve_state *s)
 
 /* ----------------------------------------------------------- going there - */
 
-/* Does the group that is not applied yet have an instruction? */
+/* Does the next group contain an instruction? */
 static bool has_insn_next(const struct serve_state *s)
 {
 	struct nt_tv_reader r = s->reader;
 	struct nt_tv_item item;
 	bool open = s->end != r.offset;
 
-	/* from its BEGIN on, which may have been read */
+	/* start at its BEGIN, which may have been read already */
 	while (r.offset < s->size) {
 		int ret = nt_tv_next(&r, s->trace + r.offset, s->size - r.offset, &item);
 
@@ -764,7 +768,7 @@ void serve_state_goto(struct serve_state *s, uint64_t insn)
 		restore(s, low);
 	while (s->insn < insn && apply_group(s))
 		;
-	/* what happened between two instructions belongs before the second */
+	/* groups between two instructions belong before the second one */
 	while (!s->ended && !has_insn_next(s) && apply_group(s))
 		;
 	enter_space(s);
@@ -777,7 +781,7 @@ static bool is_open(const uint8_t *found, size_t len)
 	return memchr(found, OPEN, len);
 }
 
-/* In one page; the newest first */
+/* Read within a page, newest contents first. */
 static size_t read_page(const struct serve_state *s, uint64_t addr, uint8_t *buf, size_t len)
 {
 	const struct page *p = rec_map_find(&s->pages, (int64_t)(addr / PAGE));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registers and memory of a hart at any position of a tandem-verification trace: from the state
- * that was kept at a checkpoint, and the groups behind it
+ * Registers and memory of a hart at any position of a tandem-verification trace, from the
+ * checkpoint before it and the groups that follow
  */
 #ifndef NTRACE_SERVE_STATE_H
 #define NTRACE_SERVE_STATE_H
@@ -11,39 +11,39 @@
 
 struct serve_state;
 
-/* Of a trace in memory */
+/* The trace is in memory. */
 struct serve_state *serve_state_new(const struct nt_tv_params *params, const uint8_t *trace,
 				    size_t size, const char *path);
 void serve_state_free(struct serve_state *s);
 
 /*
- * The next group; false: there are no more. `found' is valid until the next one. While the trace
- * is gone over the first time, checkpoints are made.
+ * Apply the next group. Returns false at the end. `found' is valid until the next call. Checkpoints
+ * are made when the trace is read for the first time.
  */
 bool serve_state_next(struct serve_state *s, const struct nt_tv_group **found);
-/* Where the program counter is now, if that is known */
+/* The current program counter, if it is known */
 bool serve_state_pc(const struct serve_state *s, uint64_t *pc);
 
-/* Go to where so many instructions have retired. */
+/* Go to the position where so many instructions have retired. */
 void serve_state_goto(struct serve_state *s, uint64_t insn);
 const struct nt_tv_shadow *serve_state_shadow(const struct serve_state *s);
 /*
- * How many bytes of memory from addr on are known there, at most len: what the trace told up to
- * there, in the address space that the hart is in, and since it came to that
+ * Read up to len bytes of memory, and return how many are known: what the trace has reported so
+ * far, in the current address space and since it was entered
  */
 size_t serve_state_read(const struct serve_state *s, uint64_t addr, void *buf, size_t len);
-/* Bytes that all checkpoints take */
+/* Size of all checkpoints, in bytes */
 size_t serve_state_kept(const struct serve_state *s);
-/* Are addresses of memory those that the program uses? */
+/* Are the program's addresses physical? */
 bool serve_state_is_flat(const struct serve_state *s);
 
-/* Memory that an instruction wrote or read */
+/* Memory that an instruction has written or read */
 struct serve_access {
 	uint64_t addr, size;
 	bool write;
 };
 
-/* Those of a group; how many, at most max */
+/* The accesses of a group. Returns their number, at most max. */
 size_t serve_state_accesses(const struct nt_tv_group *g, bool rv32, struct serve_access *access,
 			    size_t max);
 

@@ -31,7 +31,7 @@ static _Noreturn void die_elf(const struct file *f)
 	die("%s: %s", f->path, elf_errmsg(-1));
 }
 
-/* The contents, NULL if there are none, must stay until the file is written. */
+/* The contents must stay valid until the file is written; NULL: none */
 static Elf_Data *add_section(const struct file *f, GElf_Shdr header, void *contents,
 			     Elf_Type type)
 {
@@ -66,7 +66,7 @@ static void add_header(const struct file *f, unsigned int xlen)
 		die_elf(f);
 }
 
-/* Where symbol i ends: where the next begins */
+/* Symbol i ends where the next one begins. */
 static uint64_t end_of(const struct symbols *symbols, size_t i, uint64_t start)
 {
 	uint64_t end = start + 2;
@@ -76,7 +76,7 @@ static uint64_t end_of(const struct symbols *symbols, size_t i, uint64_t start)
 	return end;
 }
 
-/* Fill the table, and put the names into *strings. */
+/* Fill the symbol table, and add the names to *strings. */
 static void add_symbols(const struct file *f, const struct symbols *symbols, unsigned int xlen,
 			void *table, struct serve_text *strings)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a thread executed: the numbers of runs, in chunks. Most runs follow the two before them as
- * they did the last time. So a chunk has how many were as expected, then the number of one that
- * was not, and so on: a small part of the trace's own size, and decoded at once, wherever it is.
+ * What a thread executed: the numbers of runs, in chunks. The next run is predicted from the two
+ * before it, and most predictions are right. So a chunk contains the number of right predictions,
+ * the number of the run that was mispredicted, and so on. This takes a small part of the trace's
+ * size, and a chunk can be decoded quickly, anywhere.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ struct serve_writer {
 	size_t len, room;
 	uint32_t hits;
 	struct serve_stack stack;
-	struct serve_run left;	/* the run before */
+	struct serve_run left;	/* the previous run */
 	bool has_left;
 	bool paused;		/* since the last instruction */
 	uint64_t next_pc;
@@ -183,7 +184,7 @@ void serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const ch
 	va_list ap;
 	int n;
 
-	/* what is left of calls is not known any more */
+	/* calls before the mark are not known any more */
 	serve_stack_forget(&t->writer->stack);
 	t->writer->has_left = false;
 	if (last && last->insn == t->insns &&
@@ -203,7 +204,7 @@ void serve_track_mark(struct serve_track *t, enum serve_mark_kind kind, const ch
 	*last = (struct serve_mark){ t->insns, kind, text };
 }
 
-/* Between two of them it is as if all instructions took the same time. */
+/* Between two times, all instructions are assumed to take equally long. */
 #define TIMES_APART	64u
 
 static bool is_news(const struct serve_track *t, const struct serve_time *last, uint64_t time,
@@ -284,7 +285,7 @@ const struct serve_mark *serve_track_mark_at(const struct serve_track *t, uint64
 	return i < t->nr_marks && t->mark[i].insn == insn ? &t->mark[i] : NULL;
 }
 
-/* Number of the last time that is not behind the instruction, or not later */
+/* The index of the last time that is not after the instruction, or not later */
 static size_t find_time(const struct serve_track *t, uint64_t value, bool by_time)
 {
 	size_t low = 0, high = t->nr_times;
@@ -402,7 +403,7 @@ void serve_view_chunk(struct serve_view *v, size_t chunk)
 	v->start[c->nr_runs] = sum;
 }
 
-/* The chunk that has an instruction; those that have none are before one that has */
+/* The chunk of an instruction. Chunks without instructions precede it. */
 static size_t find_chunk(const struct serve_track *t, uint64_t insn)
 {
 	size_t low = 0, high = t->nr_chunks;

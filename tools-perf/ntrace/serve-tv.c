@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A tandem-verification trace -> a track; registers and memory come with it
+ * Convert a tandem-verification trace to a track, with registers and memory
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +13,17 @@ struct source {
 	struct serve_track *track;
 	struct serve_state *state;
 	const struct input *in;
-	struct nt_params params;	/* of the code: what kind of transfer an instruction is */
+	struct nt_params params;	/* for the code: kinds of transfers */
 	struct serve_files *files;
 	struct symbols *symbols;
-	struct serve_run run;		/* that is not complete */
-	uint64_t next;			/* where it goes on */
+	struct serve_run run;		/* not complete yet */
+	uint64_t next;			/* where it continues */
 	bool begun;
 	uint64_t at;			/* the instruction that was looked at last */
 	unsigned int moves;		/* before memory is given back */
 };
 
-#define PASSED	((size_t)4 << 20)	/* bytes of trace that are given back at once */
+#define PASSED	((size_t)4 << 20)	/* bytes of trace to give back at a time */
 #define MOVES	64u
 
 /* ----------------------------------------------------------------- track - */
@@ -39,7 +39,7 @@ static void end_run(struct source *s, unsigned int type)
 	s->run = (struct serve_run){ .insns = 0 };
 }
 
-/* What a transfer away from the instruction is */
+/* The kind of a transfer from the instruction */
 static unsigned int type_of(const struct source *s, const struct nt_tv_group *g)
 {
 	struct nt_enc_op op;
@@ -112,7 +112,7 @@ static void take_groups(struct source *s, const char *path)
 #define FRM	2u
 #define FCSR	3u
 
-/* A trace that tells fcsr need not tell its parts. */
+/* A trace with fcsr may lack its parts. */
 static bool read_part(struct source *s, unsigned int reg, uint64_t *value)
 {
 	uint64_t fcsr;
@@ -156,7 +156,10 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 	do {
 		if (serve_state_is_flat(s->state))
 			n = serve_state_read(s->state, addr + done, (char *)buf + done, len - done);
-		/* what was neither read nor written yet, byte by byte: the trace goes first */
+		/*
+		 * bytes that were neither read nor written before: one by one, because the trace
+		 * takes precedence
+		 */
 		if (!n)
 			n = serve_files_read(s->files, 0, addr + done, (char *)buf + done, 1);
 		done += n;
@@ -173,14 +176,14 @@ static bool is_touched(const struct source *s, const struct nt_tv_group *g,
 	for (size_t i = 0; i < n; i++) {
 		if (w->kind != '4' && access[i].write != (w->kind == '2'))
 			continue;
-		/* no sums: the last byte of all may be one of them */
+		/* avoid sums, which may overflow at the end of the address space */
 		if (access[i].addr - w->addr < w->size || w->addr - access[i].addr < access[i].size)
 			return true;
 	}
 	return false;
 }
 
-#define STRETCH	65536u		/* instructions that are gone over at once */
+#define STRETCH	65536u		/* number of instructions to examine at once */
 
 static bool in_stretch(struct source *s, uint64_t low, uint64_t high, bool back,
 		       const struct serve_watch *watch, size_t nr, uint64_t *found, size_t *which)
@@ -250,7 +253,7 @@ static void free_source(void *ctx)
 	free(s);
 }
 
-/* All that the trace told of; those of floating point GDB has elsewhere. */
+/* All CSRs that the trace contains, except for those of the FPU, which GDB has elsewhere. */
 static void list_csrs(struct serve_recording *r, const struct nt_tv_shadow *shadow)
 {
 	uint32_t reg = 0;
