@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines of a program's source, of its DWARF information
+ * Source lines of a program, from its DWARF information
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,20 +35,23 @@ struct source_reader {
 	struct source *source;
 	source_function_fn function;
 	void *ctx;
-	const char *dir;		/* where the unit was compiled; NULL: not known */
-	struct rec_map here;		/* the unit's names, as libdw has them -> files, plus 1 */
-	void *names;			/* tsearch()'s tree of all files */
+	const char *dir;		/* compilation directory of the unit; NULL: not known */
+	struct rec_map here;		/* current unit's names, as libdw's pointers -> file + 1 */
+	void *names;			/* tsearch() tree of all files */
 };
 
 /* --------------------------------------------------------------- files --- */
 
-/* A file by its whole name */
+/* A file by its full name */
 struct source_known {
 	const char *name;
 	uint32_t file;
 };
 
-/* File 0 is a unit's first since DWARF 5, and what clang says; older libdw takes 0 for none. */
+/*
+ * Since DWARF 5, file 0 is the first file of a unit, and clang uses it. But older versions of libdw
+ * take 0 for none.
+ */
 const char *source_of_entry(Dwarf_Die *entry)
 {
 	const char *file = dwarf_decl_file(entry);
@@ -68,7 +71,7 @@ const char *source_of_entry(Dwarf_Die *entry)
 	return dwarf_filesrc(files, 0, NULL, NULL);
 }
 
-/* Names of files are relative to where they were compiled. */
+/* Names are relative to the compilation directory. */
 static char *source_full_name(const struct source_reader *r, const char *name)
 {
 	char *full;
@@ -108,7 +111,7 @@ static uint32_t source_add_file(struct source_reader *r, char *full)
 	return (uint32_t)s->nr_files++;
 }
 
-/* There are millions of lines, in thousands of files: a unit's names are looked up by address. */
+/* There are millions of lines, but thousands of files, so look names up by their pointers. */
 uint32_t source_file(struct source_reader *r, const char *name)
 {
 	uintptr_t file = (uintptr_t)rec_map_find(&r->here, (intptr_t)name);
@@ -146,7 +149,7 @@ static void source_add_row(struct source_reader *r, Dwarf_Line *line)
 	s->row[s->nr_rows++] = row;
 }
 
-/* At one address the end of one sequence comes before the beginning of another. */
+/* At the same address, the end of a sequence comes before the start of another one. */
 static int source_compare_rows(const void *a, const void *b)
 {
 	const struct source_row *x = a, *y = b;
@@ -158,7 +161,7 @@ static int source_compare_rows(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of several rows at one address the last one tells: the code is of that line. */
+/* Of several rows at the same address, the last one has the line of the code. */
 static void source_sort_rows(struct source *s)
 {
 	size_t i, n = 0;
@@ -170,7 +173,7 @@ static void source_sort_rows(struct source *s)
 
 		if (replaces) {
 			n--;
-			/* the end of the code before is none of this one's */
+			/* the end of the code before does not belong to this code */
 			replaces = s->row[n].file != SOURCE_NONE;
 		}
 		s->row[n] = s->row[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of addresses, from ELF symbol tables. Only these are read of a file,
- * which may be a kernel with all its debug information.
+ * Symbols of addresses, from ELF symbol tables. Nothing else is read of a file, which may be a
+ * kernel with all its debug information.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -13,12 +13,12 @@
 
 struct symbol {
 	uint64_t start;
-	uint64_t size;		/* 0: up to the next */
+	uint64_t size;		/* 0: up to the next symbol */
 	const char *name;
-	unsigned int rank;	/* of several at one address the highest counts */
+	unsigned int rank;	/* of several symbols at an address, the highest rank is used */
 };
 
-/* A file that the names are in */
+/* A file that contains names */
 struct source {
 	struct source *next;
 	int fd;
@@ -29,11 +29,11 @@ struct symbols {
 	struct symbol *list;
 	size_t n;
 	struct source *sources;
-	char **names;		/* that are in none of these */
+	char **names;		/* names that are in no file */
 	size_t nr_names;
 };
 
-/* Is it code, and no mark of the assembler's? */
+/* Is it a symbol of code, and not one made by the assembler? */
 static bool is_code(Elf *elf, const GElf_Sym *sym, const char *name)
 {
 	unsigned int type = GELF_ST_TYPE(sym->st_info);
@@ -61,7 +61,7 @@ static unsigned int rank(const GElf_Sym *sym)
 static void read_table(struct symbols *s, Elf *elf, Elf_Scn *scn, uint64_t bias, uint64_t mask)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	/* the file's own sh_entsize is not to be trusted */
+	/* do not trust the file's sh_entsize */
 	size_t i, count, size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	GElf_Shdr sh;
 
@@ -133,9 +133,9 @@ bool symbols_value(const char *path, const char *name, uint64_t *value)
 	return found;
 }
 
-/* ---- what is called through the procedure linkage table: in no symbol table */
+/* ---- symbols of PLT entries, which are in no symbol table */
 
-#define PLT_HEADER	32	/* bytes, of RISC-V's psABI */
+#define PLT_HEADER	32	/* in bytes, from the RISC-V psABI */
 #define PLT_ENTRY	16
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
@@ -155,7 +155,7 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted)
 	return NULL;
 }
 
-/* A name of our own */
+/* Add a name that is in no file. */
 static void add_named(struct symbols *s, uint64_t start, uint64_t size, const char *name,
 		      const char *suffix)
 {
@@ -235,7 +235,7 @@ static void read_tables(struct symbols *s, Elf *elf, uint64_t bias, uint64_t mas
 		read_plt(s, elf, bias, mask);
 }
 
-/* Who asks has read the file before, so what goes wrong now costs names only. */
+/* The file has been read successfully before, so an error only causes missing names. */
 static void read_elf(struct symbols *s, const char *path, uint64_t bias, uint64_t mask)
 {
 	struct source *source = new_source(s);
@@ -253,7 +253,7 @@ static int compare(const void *a, const void *b)
 		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	/* as perf chooses: what people call it, and what tells more */
+	/* like perf: prefer names with fewer leading underscores, then longer ones */
 	if (strspn(x->name, "_") != strspn(y->name, "_"))
 		return strspn(x->name, "_") < strspn(y->name, "_") ? -1 : 1;
 	if (strlen(x->name) != strlen(y->name))
@@ -271,7 +271,7 @@ static struct symbols *new_symbols(void)
 	return s;
 }
 
-/* In the order of addresses, one for each */
+/* Sort by address, and keep one symbol for each. */
 static void sort(struct symbols *s)
 {
 	size_t i, n = 0;
@@ -321,7 +321,7 @@ struct symbols *symbols_of_memory(void *elf, size_t size, unsigned int xlen)
 	return s;
 }
 
-/* The caller's to free; NULL: the line has no function */
+/* The caller frees the name; NULL: the line is not a function */
 static char *kallsyms_function(const char *line, uint64_t *addr)
 {
 	char *end;
@@ -339,8 +339,9 @@ static char *kallsyms_function(const char *line, uint64_t *addr)
 }
 
 /*
- * Lines "ADDRESS TYPE NAME", and "[MODULE]" behind a tab; data and local labels are left out. Of
- * several at an address the last counts, as with perf, which takes the others for empty.
+ * Parse lines "ADDRESS TYPE NAME", followed by a tab and "[MODULE]". Data and local labels are
+ * skipped. Of several symbols at an address the last one is used, as in perf, which takes the
+ * others for empty.
  */
 struct symbols *symbols_of_kallsyms(const char *path)
 {

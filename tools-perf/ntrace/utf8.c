@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names as text: the kernel cuts a thread's name at 15 bytes, in the middle of a character, and who
- * sets it may put anything there.
+ * Convert names to valid text. The kernel cuts the name of a thread at 15 bytes, maybe in the
+ * middle of a character, and programs can set any name.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
 
-/* Bytes of the character at s; 0: it is none */
+/* The number of bytes of the character at s; 0: invalid */
 static unsigned int size_at(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -22,7 +22,7 @@ static unsigned int size_at(const char *s)
 	for (i = 1; i < n; i++)
 		if (p[i] >> 6 != 2)
 			return 0;
-	/* longer than it has to be, half of a pair, beyond the last */
+	/* overlong, surrogate, or beyond U+10FFFF */
 	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
 	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
 		return 0;
@@ -52,7 +52,7 @@ const char *utf8_text(const char *s, char **made)
 	return *made;
 }
 
-/* U+0080 to U+009F are controls, too, that some terminals obey. */
+/* U+0080 to U+009F are control characters, too, which some terminals obey. */
 char *utf8_plain(const char *s)
 {
 	char *made, *text, *p, *to;
