@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace tv verify: where two recordings of one run begin.  One may have been switched
- * on later than the other, which then has to be passed over up to there.
+ * ntrace tv verify: align the starts of two recordings of the same run. One recording may have been
+ * started later than the other, whose beginning then has to be skipped.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tv-verify.h"
 
-#define COMMON	1024	/* instructions in a row that make a common beginning */
+#define COMMON	1024	/* number of consecutive instructions that identify a common start */
 
-/* Addresses of instructions in the order of execution, the last COMMON of them */
+/* The last COMMON addresses of instructions, in the order of execution */
 struct recent {
 	uint64_t pc[COMMON];
-	uint64_t n;		/* instructions so far */
+	uint64_t n;		/* number of instructions so far */
 };
 
 static bool next_pc(struct tv_source *s, struct recent *r)
@@ -34,7 +34,7 @@ static void first_pcs(struct tv_source *s, struct recent *r)
 		;
 }
 
-/* Are the last ones what `want` begins with? */
+/* Do the last instructions match the start of `want`? */
 static bool is_at(const struct recent *r, const struct recent *want)
 {
 	uint64_t i;
@@ -47,7 +47,10 @@ static bool is_at(const struct recent *r, const struct recent *want)
 	return true;
 }
 
-/* Instructions of s before those that `want` begins with; r has its first.  -1: not there */
+/*
+ * The number of instructions of s before the start of `want`. r contains the first ones of s. -1:
+ * not found
+ */
 static int64_t find(struct tv_source *s, struct recent *r, const struct recent *want)
 {
 	do {
@@ -68,7 +71,7 @@ int64_t tv_find_start(struct tv_source *s, struct tv_source *other)
 	return find(s, &ours, &theirs);
 }
 
-/* Also traps between the last of them and the first that counts */
+/* Also skips traps between the last of these instructions and pc. */
 bool tv_pass_over(struct tv_source *s, uint64_t insns, uint64_t pc)
 {
 	uint64_t at = ~pc;
@@ -81,7 +84,7 @@ bool tv_pass_over(struct tv_source *s, uint64_t insns, uint64_t pc)
 	return true;
 }
 
-/* The first instruction's; false when there is none */
+/* The address of the first instruction. Returns false if there is none. */
 bool tv_first_pc(struct tv_source *s, uint64_t *pc)
 {
 	struct recent r = { .n = 0 };

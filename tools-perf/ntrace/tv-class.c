@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What kind of instruction a group of a tandem-verification trace is about, in the
- * categories of the protocol's appendix D, and what such an instruction writes
+ * The kind of instruction in a group of a tandem-verification trace, in the categories of the
+ * protocol's appendix D, and what such an instruction writes
  */
 #include "tv-verify.h"
 
-/* In the order of enum tv_class; sizes in bytes for RV64 */
+/* indexed by enum tv_class; sizes in bytes for RV64 */
 const struct tv_class_info tv_classes[TV_CLASSES] = {
 	{ "integer computation", 23 }, { "nop", 12 }, { "branch, jump", 27 },
 	{ "branch and link", 32 }, { "load", 33 }, { "load, virtual", 43 }, { "store", 32 },
@@ -15,7 +15,7 @@ const struct tv_class_info tv_classes[TV_CLASSES] = {
 	{ "interrupt", 59 }, { "exception", 68 }, { "other", 0 }, { "between groups, setup", 0 },
 };
 
-/* Quadrant and funct3, RV64 */
+/* By quadrant and funct3, for RV64 */
 static enum tv_class class_16(uint32_t insn, bool rv32)
 {
 	static const uint8_t classes[3][8] = {
@@ -46,7 +46,7 @@ static enum tv_class class_system(uint32_t insn)
 		return TV_OTHER;
 	if (!rd)
 		return TV_CSR_WRITE;
-	/* set and clear without a bit only read */
+	/* set and clear with x0 only read the CSR */
 	return (funct & 2) && !rs1 ? TV_CSR_READ : TV_CSR;
 }
 
@@ -58,7 +58,7 @@ static enum tv_class class_fp(uint32_t insn)
 	case 0x04:	/* sign injection */
 		return TV_FP_MOVE;
 	case 0x08:
-	case 0x14:	/* comparison: what it writes is as large */
+	case 0x14:	/* comparison: the result has the same size as that of a conversion */
 	case 0x18:
 	case 0x1a:
 		return TV_FP_CONV;
@@ -139,7 +139,7 @@ unsigned int tv_own_registers(const struct nt_tv_group *g, uint16_t *regs)
 		return n;
 	}
 	if (g->insn_bytes == 2) {
-		/* c.fld to one of eight, c.fldsp to any */
+		/* c.fld to one of eight registers, c.fldsp to any */
 		if ((insn & 0xe003) == 0x2000)
 			regs[n++] = NT_TV_REG_F + 8 + (insn >> 2 & 7);
 		if ((insn & 0xe003) == 0x2002)
@@ -204,7 +204,7 @@ unsigned int tv_loads_to(const struct nt_tv_group *g)
 	return 0;
 }
 
-/* c.fsd, c.sw, c.sd (c.fsw), c.sb and c.sh; to the stack, too */
+/* c.fsd, c.sw, c.sd (c.fsw), c.sb and c.sh, also those relative to sp */
 static bool stores_to_16(uint32_t insn, bool rv32, struct tv_operand *to)
 {
 	unsigned int funct = insn >> 13 & 7;
@@ -246,7 +246,7 @@ bool tv_stores_to(const struct nt_tv_group *g, bool rv32, struct tv_operand *to)
 	case 0x27:
 		to->offset = (int16_t)((int32_t)(insn & 0xfe000000) >> 20 | (int32_t)rd);
 		return true;
-	case 0x2f:	/* all but LR; who changes his own address cannot be asked for it */
+	case 0x2f:	/* all but LR; if rd is the base register, the address is lost afterwards */
 		return insn >> 27 != 2 && rd != rs1;
 	}
 	return false;

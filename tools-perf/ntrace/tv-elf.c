@@ -12,13 +12,13 @@
 
 #include "tv.h"
 
-#define STORES	64			/* in a group */
-#define MOST	((uint64_t)1 << 30)	/* of a segment; a header can tell anything */
+#define STORES	64			/* per group */
+#define MOST	((uint64_t)1 << 30)	/* of a segment, because headers may contain any size */
 
 struct loader {
 	const char *path, *to;
 	struct nt_tv_writer w;
-	unsigned int stores;	/* in the group that is open */
+	unsigned int stores;	/* in the open group */
 	uint8_t buf[1 << 16];
 };
 
@@ -75,7 +75,7 @@ static void store(struct loader *l, uint64_t addr, unsigned int memsize, uint64_
 		end_group(l);
 }
 
-/* Aligned, as large as can be */
+/* Store a segment in aligned units, as large as possible. */
 static void store_segment(struct loader *l, const GElf_Phdr *ph, const uint8_t *bytes)
 {
 	uint64_t at = 0;

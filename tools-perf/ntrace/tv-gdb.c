@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace tv verify: a verifier behind GDB's remote protocol, so any simulator or
- * debug probe.
+ * ntrace tv verify: a verifier behind GDB's remote protocol, such as a simulator or a debug probe
  *
- * A step costs two round trips: the step, and everything that is to be compared
- * afterwards, asked for together.  Writes wait for the next of them.
+ * A step costs two round trips: the step itself, and a request for everything that is compared
+ * afterwards. Writes are sent with the next request.
  *
- * The protocol has no interrupts, and stubs keep them off while they step: where the
- * trace takes one, what a hart does then is worked out from the verifier's own
- * state, and written.  WFI would wait for ever; it is passed over, as it may.
+ * The protocol has no interrupts, and stubs suppress them during steps. Where the trace takes an
+ * interrupt, its effects are computed from the verifier's own state, and written. WFI would wait
+ * forever, so it is skipped, which the architecture allows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,9 @@
 #include "tv-verify.h"
 
 #define WFI		0x10500073u
-#define ASKED		64	/* registers at once, besides the integer ones */
+#define ASKED		64	/* registers per request, in addition to the integer registers */
 #define MEMORIES	32
-#define AGAIN		16	/* steps that stop before their instruction, in a row */
+#define AGAIN		16	/* steps in a row that stop before their instruction */
 
 enum { FCSR = 0x003, STVEC = 0x105, SEPC = 0x141, SCAUSE = 0x142, STVAL = 0x143,
        MSTATUS = 0x300, MIDELEG = 0x303, MIE = 0x304, MTVEC = 0x305, MEPC = 0x341, MCAUSE = 0x342,
@@ -34,15 +33,15 @@ struct memory {
 struct remote {
 	struct gdb *g;
 	struct gdb_target *t;
-	const char *reset;	/* the command for it */
+	const char *reset;	/* monitor command for a reset */
 	uint64_t *value;	/* of register n of the target */
 	bool *valid;
-	unsigned int writes;	/* whose replies are to come */
+	unsigned int writes;	/* replies to writes that are pending */
 	uint16_t asked[ASKED];
 	unsigned int n_asked;
 	struct memory memory[MEMORIES];
 	unsigned int n_memory;
-	bool moved;		/* it has stepped since it was reset */
+	bool moved;		/* it has stepped since the reset */
 };
 
 /* ----------------------------------------------------------- registers --- */
@@ -50,11 +49,11 @@ struct remote {
 static void end_writes(struct remote *r)
 {
 	for (; r->writes; r->writes--)
-		/* what can't be written shows when it is compared */
+		/* a failed write shows up in the comparison */
 		gdb_reply(r->g, NULL);
 }
 
-/* All that the stub gives at once; the registers are in it in their order */
+/* Take the reply to `g': the registers in their order */
 static void take_all(struct remote *r)
 {
 	size_t len, at = 0;
@@ -113,7 +112,7 @@ static void write_number(struct remote *r, uint16_t n, uint64_t value)
 		sprintf(hex + 2 * i, "%02x", (unsigned int)(value >> 8 * i & 0xff));
 	gdb_packet(r->g, "P%x=%s", n, hex);
 	r->writes++;
-	/* some of its bits may not stick */
+	/* some bits may be read-only */
 	r->valid[n] = false;
 	if (r->writes >= 64)
 		end_writes(r);
@@ -256,7 +255,7 @@ static void ask_for_group(struct remote *r, const struct nt_tv_group *g)
 		gdb_packet(r->g, "p%x", r->asked[i]);
 }
 
-/* What will be compared, in one round trip */
+/* Request everything that will be compared, in one round trip. */
 static void look(struct remote *r, const struct nt_tv_group *g, uint64_t next_pc)
 {
 	struct tv_store stores[TV_STORES];
@@ -266,7 +265,7 @@ static void look(struct remote *r, const struct nt_tv_group *g, uint64_t next_pc
 	ask_for_group(r, g);
 	for (unsigned int i = 0; i < n; i++)
 		gdb_packet(r->g, "m%llx,%x", (unsigned long long)stores[i].eaddr, stores[i].bytes);
-	/* the next instruction, before it changes anything, itself included */
+	/* the next instruction, before it can modify itself */
 	gdb_packet(r->g, "m%llx,4", (unsigned long long)next_pc);
 	end_writes(r);
 	take_all(r);
@@ -277,14 +276,14 @@ static void look(struct remote *r, const struct nt_tv_group *g, uint64_t next_pc
 	take_memory(r, next_pc, 4);
 }
 
-/* 1 it stopped where it should, 0 the program has ended */
+/* Returns 1 if it stopped as expected, 0 if the program has ended */
 static int step_once(struct remote *r)
 {
 	const char *reply;
 
 	gdb_packet(r->g, "s");
 	end_writes(r);
-	/* what the program prints may come first */
+	/* the program's output may come first */
 	do {
 		reply = gdb_reply(r->g, NULL);
 	} while (*reply == 'O' && reply[1] != 'K');
@@ -311,7 +310,7 @@ static bool read_csrs(struct tv_verifier *v, struct csrs *c)
 	       read_number(r, r->t->priv, &c->priv) && read_number(r, r->t->pc, &c->pc);
 }
 
-/* Privileged architecture, 3.1.6.1: is it taken in this state? */
+/* Privileged architecture, 3.1.6.1: is the interrupt taken in this state? */
 static bool enabled(const struct csrs *c, unsigned int code, bool to_s)
 {
 	unsigned int level = to_s ? 1 : 3;
@@ -336,7 +335,10 @@ static void enter(struct tv_verifier *v, struct csrs *c, uint64_t cause, bool to
 	write_number(r, r->t->pc, (c->vector & ~3ull) + (c->vector & 1 ? 4 * (cause & 63) : 0));
 }
 
-/* One that the verifier would not take stays out, and the difference will show. */
+/*
+ * If the verifier would not take the interrupt, do nothing: the comparison will report the
+ * difference.
+ */
 static void interrupt(struct tv_verifier *v, uint64_t cause)
 {
 	struct csrs c = { .status = 0 };
@@ -353,9 +355,9 @@ static void interrupt(struct tv_verifier *v, uint64_t cause)
 }
 
 /*
- * A step, and a look at what it did. An event of the machine may end QEMU's step before the
- * instruction; QEMU reports a stop all the same. A verifier that has not moved, but should have,
- * steps again. A jump to itself that the trace does not have is a difference as before.
+ * Step, and request what has changed. An event of the machine may end QEMU's step before the
+ * instruction; QEMU reports a stop nevertheless. If the verifier should have moved, but has not,
+ * step again. A jump to itself that the trace does not have is still reported as a difference.
  */
 static int step_insn(struct remote *r, const struct nt_tv_group *g, uint64_t next_pc)
 {
@@ -394,7 +396,7 @@ static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t nex
 
 /* --------------------------------------------------------------- reset --- */
 
-/* One that was just started is fresh; a monitor's command for any other */
+/* A target that was just started needs no reset. Use the monitor command for any other. */
 static void reset(struct tv_verifier *v)
 {
 	struct remote *r = v->own;

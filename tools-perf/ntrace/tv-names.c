@@ -10,7 +10,7 @@ struct csr {
 	const char *name;
 };
 
-/* By number; runs of numbered registers are in csr_runs */
+/* sorted by number; ranges of numbered registers are in csr_runs */
 static const struct csr csrs[] = {
 	{ 0x001, "fflags" }, { 0x002, "frm" }, { 0x003, "fcsr" }, { 0x008, "vstart" },
 	{ 0x009, "vxsat" }, { 0x00a, "vxrm" }, { 0x00f, "vcsr" }, { 0x011, "ssp" },

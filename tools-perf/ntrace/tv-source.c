@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace tv verify: an N-Trace as a partial trace, and what was recorded as verifier
+ * ntrace tv verify: an N-Trace as a partial trace, and a recorded trace as the verifier
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +19,12 @@ struct walker {
 	struct nt_path *path;
 	struct nt_event events[BATCH];
 	int n, i;
-	uint32_t done;		/* instructions of events[i] */
+	uint32_t done;		/* instructions of events[i] that are done */
 	uint64_t pc;
 	uint64_t mask;		/* of addresses */
 	struct nt_tv_group group;
 	struct nt_tv_item pc_item;
-	struct run *runs;	/* RUNS of them */
+	struct run *runs;	/* an array of RUNS elements */
 };
 
 static int told(struct tv_source *s, const struct nt_event *ev, uint64_t to, unsigned int flags)
@@ -41,7 +41,7 @@ static int told(struct tv_source *s, const struct nt_event *ev, uint64_t to, uns
 	return 1;
 }
 
-/* The next of the instructions that the event tells of */
+/* The next instruction of an event */
 static int one_insn(struct tv_source *s, const struct nt_event *ev)
 {
 	struct walker *w = s->own;
@@ -60,7 +60,7 @@ static int one_insn(struct tv_source *s, const struct nt_event *ev)
 	return told(s, ev, last ? ev->to : (w->pc + (unsigned int)len) & w->mask, 0);
 }
 
-/* What is behind the instructions; 0: nothing */
+/* What follows the instructions of an event; 0: nothing */
 static int after_insns(struct tv_source *s, const struct nt_event *ev)
 {
 	struct walker *w = s->own;
@@ -107,13 +107,13 @@ static int ntrace_next(struct tv_source *s)
 /* ------------------------------------------------ runs, as their bytes --- */
 
 /*
- * What a program executes it executes often: the bytes of a run's groups are kept, and
- * comparing is one memcmp().  A reader that is between groups has read the BEGIN
- * of the next, so each group is without its own and with the next one's.
+ * A program executes the same code many times. So the bytes of a run's groups are cached, and a
+ * comparison is a single memcmp(). A reader between groups has already read the BEGIN of the next
+ * one. So the bytes of a group exclude its own BEGIN, and include that of the next group.
  */
 #define RUNS		32768u
-#define RUN_INSNS	1024	/* of a longer one, group by group */
-#define GROUP_BYTES	16	/* the longest: BEGIN, pc, instruction */
+#define RUN_INSNS	1024	/* longer runs are compared group by group */
+#define GROUP_BYTES	16	/* of the longest group: BEGIN, pc, instruction */
 
 struct run {
 	uint64_t pc, to;
@@ -174,12 +174,12 @@ static const struct run *find_run(struct walker *w, const struct nt_event *ev)
 	return NULL;
 }
 
-/* The event that is next, if it is a run that has not been begun; NULL: another */
+/* The next event, if it is a run that has not begun; otherwise NULL */
 static const struct nt_event *next_run(struct walker *w)
 {
 	const struct nt_event *ev = &w->events[w->i];
 
-	/* one that was looked at group by group, and has nothing behind its instructions */
+	/* a run that was compared group by group, with nothing behind its instructions */
 	if (w->i < w->n && w->done && w->done == ev->insns && ev->kind == NT_EV_BRANCH &&
 	    !nt_type_is_trap(ev->type)) {
 		ev = &w->events[++w->i];
@@ -198,7 +198,10 @@ static const struct nt_event *next_run(struct walker *w)
 	       ev->insns > RUN_INSNS ? NULL : ev;
 }
 
-/* Both are where the N-Trace is; an empty group stands for those passed over. */
+/*
+ * Advance both sources to the position of the N-Trace. An empty group stands for those that were
+ * skipped.
+ */
 static void catch_up(const struct walker *w, struct tv_source *ntrace, struct tv_source *tv)
 {
 	const struct tv_input *in = tv->own;
@@ -309,7 +312,7 @@ bool tv_executes(const struct nt_tv_group *g)
 	return !(g->flags & (NT_TV_G_INIT | NT_TV_G_RESET | NT_TV_G_ALONE)) && g->n;
 }
 
-/* It was recorded what was set up; that is not the trace's business. */
+/* Groups with setup are in the recording, but need not be in the trace. */
 static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t next_pc)
 {
 	struct tv_source *s = v->own;
@@ -324,7 +327,7 @@ static int step(struct tv_verifier *v, const struct nt_tv_group *g, uint64_t nex
 	return ret;
 }
 
-/* A reset is in the recording, too. */
+/* Resets are in the recording, too. */
 static void reset(struct tv_verifier *v)
 {
 	(void)v;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ntrace tv verify: a trace against another implementation, group by group, as the
- * protocol's section 3.1 has it, and 3.2 for partial traces
+ * ntrace tv verify: compare a trace with another implementation, group by group, according to
+ * section 3.1 of the protocol, and 3.2 for partial traces
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,31 +11,31 @@
 #include "gdb.h"
 #include "tv-verify.h"
 
-#define PAGES		262144	/* 1 GiB of memory at most, each side */
+#define PAGES		262144	/* at most 1 GiB of memory on each side */
 #define MASKS		64
 
 /*
- * State that the verifier cannot know: some bits of a register, or mtime; and what
- * loads from a range of addresses get
+ * State that the verifier cannot know: bits of a register, mtime, or the results of loads from an
+ * address range
  */
 struct mask {
 	bool mtime, range;
 	uint16_t reg;
 	uint64_t bits;
 	uint64_t first, last;
-	/* of a live verifier: what it was given */
+	/* value that a live verifier was given */
 	bool given;
 	uint64_t value;
 };
 
-/* Elements that a partial trace may be without */
+/* Elements that may be absent in a partial trace */
 enum { ABSENT_X, ABSENT_F, ABSENT_CSR, ABSENT_MEMORY, ABSENT_PRIV, ABSENT_MTIME, ABSENT_ADDR, ABSENTS };
 
 static const char *const absent_names[ABSENTS] = {
 	"x", "f", "csr", "memory", "priv", "mtime", "addr",
 };
 
-/* What only the traced machine itself knows, unless told otherwise */
+/* By default, only the traced machine can know these. */
 #define NONDETERMINISTIC "mip,mtime,time,timeh,cycle,cycleh,instret,instreth,mcycle,mcycleh," \
 	"minstret,minstreth,sc"
 
@@ -43,26 +43,26 @@ struct verify {
 	struct input in;
 	struct nt_tv_params tv;
 	const char *against;
-	uint64_t most;		/* mismatches to print */
+	uint64_t most;		/* maximum number of mismatches to print */
 	struct mask masks[MASKS];
 	unsigned int n_masks;
-	unsigned int absent;	/* ABSENT_*: what the trace never tells */
+	unsigned int absent;	/* ABSENT_*: elements that the trace does not contain */
 	struct tv_source trace, recorded;
 	struct tv_verifier verifier;
 	struct symbols *symbols;
 	struct lines *lines;
 	struct gdb_place place;
 	const char *reset_command;
-	uint64_t sweep;		/* groups from one look at everything to the next */
-	uint64_t limit;		/* groups to verify */
-	uint64_t size;		/* of the trace, for progress; 0 unknown */
+	uint64_t sweep;		/* number of groups between complete comparisons */
+	uint64_t limit;		/* maximum number of groups to verify */
+	uint64_t size;		/* of the trace, for progress; 0: not known */
 	uint64_t groups, insns, mismatches, taken;
-	bool tells_stores;	/* the trace has told of one */
-	bool any_sc;		/* whether SC succeeds is not deterministic */
-	struct tv_store sc;	/* what the verifier's is about to store */
+	bool tells_stores;	/* the trace has reported a store */
+	bool any_sc;		/* success of SC is not deterministic */
+	struct tv_store sc;	/* what the verifier's SC is about to store */
 	uint64_t sc_value;
-	uint64_t transaction;	/* address of the one that was requested last */
-	/* what a live verifier has never told */
+	uint64_t transaction;	/* address of the last requested transaction */
+	/* state that a live verifier has never reported */
 	bool untold[GDB_OF + 2];
 };
 
@@ -98,7 +98,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* FIRST-LAST */
+/* Parse FIRST-LAST */
 static bool find_range(const char *text, struct mask *m)
 {
 	char *end;
@@ -273,7 +273,7 @@ static void open_source(struct verify *v, struct tv_source *s, const char *name)
 		open_tv(v, s, strncmp(name, "tv:", 3) ? name : name + 3);
 }
 
-/* For progress; what comes over a pipe has none */
+/* For progress; not known for pipes */
 static uint64_t size_of(const struct verify *v, const char *ntrace)
 {
 	const struct tv_input *in = v->trace.own;
@@ -325,7 +325,7 @@ static struct tv_source open_again(struct verify *v, const char *name)
 	return s;
 }
 
-/* Move `late` to where `early' begins, if it ever comes there. */
+/* Skip in `late` up to the start of `early', if it gets there. */
 static bool pass_over(struct verify *v, struct tv_source *late, const char *late_name,
 		      const char *early_name)
 {
@@ -350,7 +350,7 @@ static bool can_reopen(const char *name)
 	return strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* An N-Trace and another recording of one run need not have been switched on together. */
+/* An N-Trace and another recording of the same run may have started at different times. */
 static void align(struct verify *v, const char *trace)
 {
 	if (!v->trace.pc_only && !v->verifier.pc_only)
@@ -383,7 +383,7 @@ static void where(const struct verify *v)
 	putchar('\n');
 }
 
-/* True when it is one of those to be printed; then `where' has to follow. */
+/* Returns true if the mismatch has to be printed; then call `where' afterwards. */
 static bool mismatch(struct verify *v)
 {
 	if (v->mismatches++ >= v->most)
@@ -400,7 +400,7 @@ static void differs(struct verify *v, const char *what, uint64_t ours, uint64_t 
 	where(v);
 }
 
-/* Known to one of both only */
+/* Report a value that is known on one side only. */
 static void missing(struct verify *v, const char *what, bool ours, uint64_t value)
 {
 	if (!mismatch(v))
@@ -418,7 +418,7 @@ static bool absent_reg(const struct verify *v, uint16_t reg)
 {
 	unsigned int i = nt_tv_is_fpr(reg) ? ABSENT_F : reg < NT_TV_REG_X ? ABSENT_CSR : ABSENT_X;
 
-	/* marks and the like are no state of a hart */
+	/* marks and other custom registers are not state of a hart */
 	return reg >= NT_TV_REG_CUSTOM || (v->absent >> i & 1);
 }
 
@@ -497,8 +497,8 @@ static void compare_byte(struct verify *v, uint64_t addr)
 }
 
 /*
- * What one of both says it changed.  They were equal before, so all that can differ
- * is among it, also what only the verifier changed.
+ * Compare what one of both sides reports as changed. Both were equal before, so all possible
+ * differences are included, also changes that only the verifier reports.
  */
 static void compare_touched(struct verify *v, const struct nt_tv_group *g)
 {
@@ -525,7 +525,7 @@ static size_t find_item(const struct nt_tv_group *g, size_t i, unsigned int iden
 	return i;
 }
 
-/* The one after the other, and as many */
+/* The addresses must be the same, in the same order. */
 static void compare_addrs(struct verify *v, const struct nt_tv_group *ours,
 			  const struct nt_tv_group *theirs, unsigned int ident, const char *name)
 {
@@ -543,11 +543,11 @@ static void compare_addrs(struct verify *v, const struct nt_tv_group *ours,
 		missing(v, name, false, theirs->items[j].value);
 }
 
-/* What is no state afterwards: the instruction, and where it was */
+/* Compare what is not part of the state: the instruction and its address */
 static void compare_insn(struct verify *v, const struct nt_tv_group *ours,
 			 const struct nt_tv_group *theirs)
 {
-	/* of an N-Trace, traps have none */
+	/* traps of an N-Trace contain no instruction */
 	bool both = ours->insn_bytes && theirs->insn_bytes;
 	bool pc_only = v->trace.pc_only || v->verifier.pc_only;
 
@@ -558,7 +558,7 @@ static void compare_insn(struct verify *v, const struct nt_tv_group *ours,
 		differs(v, "pc before", ours->pc, theirs->pc);
 }
 
-/* Everything that the trace has told: after a mismatch, and now and then */
+/* Compare everything that the trace has reported: after a mismatch, and periodically */
 static void compare_all(struct verify *v)
 {
 	for (uint32_t reg = 0; nt_tv_shadow_next_reg(v->trace.shadow, &reg); reg++)
@@ -607,7 +607,7 @@ static uint16_t xreg(uint32_t insn, unsigned int shift)
 	return (uint16_t)(NT_TV_REG_X + (insn >> shift & 31));
 }
 
-/* Did a store, by its instruction, happen? What traps does not; nor does an SC that fails. */
+/* Has the store of this instruction taken place? Not if it trapped, or if an SC failed. */
 static bool has_stored(const struct verify *v, const struct tv_operand *to, uint64_t *addr)
 {
 	const struct nt_tv_group *g = v->trace.group;
@@ -619,14 +619,14 @@ static bool has_stored(const struct verify *v, const struct tv_operand *to, uint
 	    !nt_tv_shadow_reg(v->trace.shadow, to->base, addr))
 		return false;
 	*addr += (uint64_t)(int64_t)to->offset;
-	/* the result of an SC may be thrown away: then nobody knows */
+	/* if the result of an SC is discarded, its success is not known */
 	return !is_sc(g) ||
 	       (rd != NT_TV_REG_X && nt_tv_shadow_reg(v->trace.shadow, rd, &failed) && !failed);
 }
 
 /*
- * A store that a trace which tells of stores does not tell: a live verifier has it in its memory,
- * and says nothing of it.
+ * Check a store that the trace should have reported, but did not. A live verifier has done the
+ * store in its memory, but does not report it.
  */
 static void compare_untold_store(struct verify *v)
 {
@@ -642,7 +642,7 @@ static void compare_untold_store(struct verify *v)
 		return;
 	for (i = 0; i < g->n; i++)
 		if (g->items[i].opcode == NT_TV_MEMREQ)
-			return;		/* told as transactions */
+			return;		/* reported as transactions */
 	i = find_item(g, 0, NT_TV_PADDR);
 	s.paddr = i < g->n ? g->items[i].value : s.eaddr;
 	s.bytes = to.bytes;
@@ -656,7 +656,7 @@ static void compare_untold_store(struct verify *v)
 		missing(v, what, false, theirs[0]);
 }
 
-/* The instruction that the verifier is about to execute */
+/* Compare the instruction that the verifier is about to execute. */
 static void compare_code(struct verify *v)
 {
 	const struct nt_tv_group *g = v->trace.group;
@@ -669,7 +669,7 @@ static void compare_code(struct verify *v)
 		differs(v, "instruction", g->insn, theirs);
 }
 
-/* A live verifier has only what it has now: that is compared, as far as it may differ. */
+/* A live verifier only has its current state. Compare whatever may differ. */
 static void compare_live(struct verify *v)
 {
 	const struct nt_tv_group *g = v->trace.group;
@@ -728,7 +728,7 @@ static void compare(struct verify *v)
 
 /* -------------------------------------------------------------- copying -- */
 
-/* Inputs of hardware that nobody models */
+/* Copy inputs of hardware that the verifier does not model. */
 static void copy_nondeterministic(struct verify *v)
 {
 	const struct tv_verifier_ops *ops = v->verifier.ops;
@@ -745,7 +745,7 @@ static void copy_nondeterministic(struct verify *v)
 			ops->write_state(&v->verifier, NT_TV_MTIME, ours);
 		if (m->mtime || !nt_tv_shadow_reg(v->trace.shadow, m->reg, &ours))
 			continue;
-		/* a look at it would cost as much as the step */
+		/* reading it would cost as much as the step */
 		if (v->verifier.live && m->given && m->value == ours)
 			continue;
 		m->given = true;
@@ -755,7 +755,7 @@ static void copy_nondeterministic(struct verify *v)
 	}
 }
 
-/* Does it only read what is not deterministic, and which register has that then? */
+/* Does the instruction only read nondeterministic state? Returns the register with the value. */
 static unsigned int taken_register(const struct verify *v, const struct nt_tv_group *g)
 {
 	unsigned int rd = g->insn >> 7 & 31;
@@ -774,7 +774,7 @@ static unsigned int taken_register(const struct verify *v, const struct nt_tv_gr
 	return 0;
 }
 
-/* Whoever stops after LR has lost the reservation by SC: it must be helped then. */
+/* If a debugger stops after LR, the reservation is lost before SC. Prepare to do the store. */
 static void prepare_sc(struct verify *v)
 {
 	const struct tv_verifier_ops *ops = v->verifier.ops;
@@ -787,7 +787,10 @@ static void prepare_sc(struct verify *v)
 		v->sc.bytes = insn & 0x1000 ? 8 : 4;
 }
 
-/* It stores what it would have, not what the trace says: that is still compared. */
+/*
+ * Store what the verifier's SC would have stored, not what the trace reports, which still has to be
+ * compared.
+ */
 static void help_sc(struct verify *v)
 {
 	const struct tv_verifier_ops *ops = v->verifier.ops;
@@ -803,7 +806,7 @@ static void help_sc(struct verify *v)
 	ops->write_memory(&v->verifier, v->sc.eaddr, &v->sc_value, v->sc.bytes);
 }
 
-/* A stub may not let its time be written: then what was read of it is. */
+/* If a stub does not allow its time to be written, write the register that received the time. */
 static void copy_taken(struct verify *v)
 {
 	unsigned int rd = taken_register(v, v->trace.group);
@@ -826,7 +829,7 @@ static void copy_bytes(struct verify *v, uint64_t addr)
 		v->verifier.ops->write_memory(&v->verifier, addr, bytes, n);
 }
 
-/* A debugger, or whoever, changed this; nobody could have computed it. */
+/* Changes by a debugger and the like cannot be computed, so copy them. */
 static void copy_setup(struct verify *v)
 {
 	static const enum nt_tv_ident idents[] = { NT_TV_PC, NT_TV_PRIV, NT_TV_MTIME };
@@ -861,8 +864,8 @@ static void ended(struct verify *v, const char *words)
 }
 
 /*
- * What went over the bus is told behind the instruction: it has been executed by now,
- * and what is in memory is to be compared, not to be copied.
+ * Bus transactions are reported behind the instruction, which has been executed by now. So their
+ * memory contents must be compared, not copied.
  */
 static bool is_transaction(const struct nt_tv_group *g)
 {
@@ -880,7 +883,7 @@ static void compare_transaction(struct verify *v)
 		v->transaction = it->addr;
 		return;
 	}
-	/* a stub's memory is looked at with the group's store data */
+	/* a stub's memory is compared with the group's store data */
 	for (unsigned int i = 0; !v->verifier.live && i < 1u << it->memsize; i++) {
 		uint64_t addr = v->transaction + i;
 
@@ -894,8 +897,8 @@ static void compare_transaction(struct verify *v)
 }
 
 /*
- * A register that changes between groups, when something has been executed: an input, if
- * it is declared as one, else nothing that could have changed.
+ * A register that changes between groups, after execution has begun, is an input if it is declared
+ * as one. Otherwise, nothing could have changed it.
  */
 static bool compare_alone(struct verify *v)
 {
@@ -916,7 +919,7 @@ static bool compare_alone(struct verify *v)
 	return true;
 }
 
-/* False: it cannot go on. */
+/* Returns false if verification cannot continue. */
 static bool verify_group(struct verify *v)
 {
 	uint64_t next_pc = 0;
@@ -952,7 +955,7 @@ static bool verify_group(struct verify *v)
 	return ret > 0;
 }
 
-/* Declared, so that nobody takes it for verified */
+/* List what was not verified, so that nobody assumes it was. */
 static void print_untold(const struct verify *v)
 {
 	bool any = false;
@@ -972,7 +975,7 @@ static void print_untold(const struct verify *v)
 		printf("# values taken from the trace: %" PRIu64 "\n", v->taken);
 }
 
-/* Most of an N-Trace need not be looked at group by group. */
+/* Most of an N-Trace need not be compared group by group. */
 static void ahead(struct verify *v)
 {
 	uint64_t n = 0;

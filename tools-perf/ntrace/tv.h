@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ntrace tv: what its files share */
+/* ntrace tv: shared declarations */
 #ifndef NTRACE_TV_H
 #define NTRACE_TV_H
 
@@ -8,15 +8,12 @@
 #include "cmd.h"
 #include "nt-tv.h"
 
-/*
- * Name of a register: ABI names, CSR names, "customc000"; in buf if it is none
- * of a table.
- */
+/* The name of a register: ABI name, CSR name, or "customc000". Uses buf if it is in no table. */
 const char *tv_reg_name(uint16_t reg, char *buf, size_t size);
 
 /* ------------------------------------------------------------- a file ---- */
 
-/* A trace, read piece by piece */
+/* A trace that is read in parts */
 struct tv_input {
 	struct nt_tv_params params;
 	const char *path;
@@ -27,20 +24,20 @@ struct tv_input {
 	bool eof;
 };
 
-/* path and params are set; dies when that won't do. "-": standard input */
+/* Open path, with params; both are already set. Ends the command on errors. "-": standard input */
 void tv_open(struct tv_input *in);
 
 /* Returns 1 with an item, 0 at the end, or a negative error of nt_tv_. */
 int tv_next_item(struct tv_input *in, struct nt_tv_item *item);
 
-/* The next len bytes, at most 32 KiB, as they are; NULL: there are not so many. */
+/* The next len bytes, at most 32 KiB, without consuming them; NULL: there are fewer */
 const uint8_t *tv_peek(struct tv_input *in, size_t len);
-/* So many of them are done; what begins behind them is in a group. */
+/* Consume len bytes. The next item must be within a group. */
 void tv_pass(struct tv_input *in, size_t len);
 
 /*
- * Feed the shadow until a group is applied: 1, or 0 at the end. An error ends the
- * command in words; *end is the offset behind the group.
+ * Feed items to the shadow until a group is applied. Returns 1, or 0 at the end. Ends the command
+ * on errors. *end: offset behind the group
  */
 int tv_next_group(struct tv_input *in, struct nt_tv_shadow *sh, uint64_t *end);
 
@@ -54,7 +51,7 @@ enum tv_class {
 
 struct tv_class_info {
 	const char *name;
-	unsigned int table;	/* bytes in appendix D; 0: not there */
+	unsigned int table;	/* bytes in appendix D; 0: not listed */
 };
 
 extern const struct tv_class_info tv_classes[TV_CLASSES];
@@ -63,7 +60,7 @@ enum tv_class tv_classify(const struct nt_tv_group *g, bool rv32);
 
 /* -------------------------------------------------------------- actions -- */
 
-/* Each has its own arguments; they return an exit status. */
+/* Actions with their own arguments. They return an exit status. */
 int tv_from_elf(int argc, char **argv);
 int tv_verify(int argc, char **argv);
 
