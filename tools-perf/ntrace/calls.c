@@ -13,7 +13,7 @@
 #include "rec.h"
 #include "stacks.h"
 
-/* Functions of interrupts that are nested deeper than this are counted together. */
+/* Nesting levels of interrupts that count_open() distinguishes */
 #define LEVELS	8
 
 struct frame {

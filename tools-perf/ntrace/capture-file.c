@@ -184,7 +184,7 @@ static size_t write_out(struct capture_file *f, const uint8_t *p, size_t len)
 	return done;
 }
 
-/* The disk is full: cut the file behind the last complete record. */
+/* The disk is full: cut the file after the last complete record. */
 static void cut_records(struct capture_file *f, size_t written)
 {
 	size_t whole = 0;
@@ -352,9 +352,9 @@ static uint64_t records_end(const struct capture_file *f, uint64_t at, uint64_t 
 }
 
 /*
- * Free space for the sections behind the data, at the expense of the last records and trace:
- * without the sections, the file is hardly usable. Free two more pages than needed, because file
- * systems allocate pages.
+ * Free space for the sections after the data, at the expense of the last records and trace: without
+ * the sections, the file is hardly usable. Free two more pages than needed, because file systems
+ * allocate pages.
  */
 static void make_room(struct capture_file *f, size_t need)
 {
@@ -379,7 +379,7 @@ static void make_room(struct capture_file *f, size_t need)
 	f->at = records_end(f, at, end);
 }
 
-/* Write the sections behind the data. Returns false if there is no room for all of them. */
+/* Write the sections after the data. Returns false if there is no room for all of them. */
 static bool write_features(struct capture *c, uint64_t features[4])
 {
 	struct capture_file *f = &c->file;

@@ -61,7 +61,7 @@ static void close_kcore(struct kcore *k)
 	free(k->segment);
 }
 
-/* Modules are close to each other, but BPF code may be far from them. */
+/* Modules are close to each other, but code that the kernel has generated may be far away. */
 static void add_address(struct text *t, uint64_t addr)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start = addr & ~(page - 1);

@@ -16,7 +16,7 @@
 #define MISC_BUILD_ID	(1 << 14)
 #define RECORD_LEAST	8
 #define HW_ID_SIZE	(16 + TRAILER)
-#define SAMPLE_TIME	32	/* behind header, ID, address, pid and tid */
+#define SAMPLE_TIME	32	/* after header, ID, address, pid and tid */
 #define TRIES		50
 
 static uint64_t load(const __u64 *p)

@@ -46,7 +46,7 @@ void capture_list_add(struct capture_list *list, int id)
 	list->id[list->nr++] = id;
 }
 
-/* *p moves behind the number. */
+/* *p moves past the number. */
 static bool take_number(const char **p, unsigned long *val)
 {
 	char *end;

@@ -47,7 +47,7 @@ static uint64_t take_hex(const char **p)
 }
 
 /*
- * Parse the next line, "ADDRESS TYPE NAME [MODULE]", and move *at behind it. Returns false at the
+ * Parse the next line, "ADDRESS TYPE NAME [MODULE]", and move *at past it. Returns false at the
  * end.
  */
 bool capture_symbol_next(const char **at, struct capture_symbol *s)

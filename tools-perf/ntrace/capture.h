@@ -99,7 +99,7 @@ struct capture_file {
 	uint64_t *trace;		/* offsets of the AUXTRACE records */
 	size_t nr_traces;
 	int error;			/* errno; if set, nothing more is written */
-	struct capture_bytes features;	/* sections behind the data */
+	struct capture_bytes features;	/* sections after the data */
 };
 
 struct capture;
@@ -179,7 +179,7 @@ struct capture_symbol {
 	uint64_t addr;
 	const char *name;	/* `len' bytes */
 	size_t len;
-	bool module;		/* symbol of a module, or of BPF code */
+	bool module;		/* of a module, or of code that the kernel has generated */
 };
 
 int capture_read_file(const char *path, struct capture_bytes *b);

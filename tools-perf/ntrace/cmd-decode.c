@@ -11,7 +11,10 @@
 
 struct view;
 
-/* An output format. For all formats but branches, the instructions before each event are walked. */
+/*
+ * An output format. The instructions before each event are walked, except for branches without
+ * --not-taken.
+ */
 struct output {
 	const char *name;
 	void (*insn)(struct view *v, const struct nt_insn *insn);
@@ -85,8 +88,8 @@ struct view {
 	bool custom;		/* of a custom instruction, which may do anything */
 	unsigned long losses;
 	struct marks marks;
-	struct run head;	/* may continue a run of the pieces before */
-	struct run tail;	/* may be continued by the pieces behind */
+	struct run head;	/* may continue a run of earlier pieces */
+	struct run tail;	/* may be continued by later pieces */
 	bool ended;		/* head is complete */
 };
 

@@ -262,7 +262,7 @@ static bool explains(const struct encode *e, const struct entry *entry, uint64_t
 
 /*
  * --seqjump (B.10-1): the target follows from the instruction before, so no message reports it.
- * Returns are reported even behind such an instruction.
+ * Returns are reported even after such an instruction.
  */
 static bool is_sequential(const struct encode *e)
 {
@@ -544,7 +544,7 @@ static void mark_context(struct encode *e, const struct mark *m)
 
 /*
  * Events that marks announced up to here belong to the old time. But a sync message and the context
- * behind it cannot be separated.
+ * after it cannot be separated.
  */
 static void mark_time(struct encode *e, uint64_t time)
 {

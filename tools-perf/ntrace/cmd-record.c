@@ -279,7 +279,7 @@ static bool takes_next(const char *arg)
 	return false;
 }
 
-/* Arguments behind the command belong to the command, even if they look like options of ntrace. */
+/* Arguments after the command belong to the command, even if they look like options of ntrace. */
 static char **mark_command(int argc, char **argv, int *nr)
 {
 	char **marked = calloc(argc + 2, sizeof(*marked));

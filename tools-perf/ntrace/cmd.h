@@ -64,7 +64,7 @@ extern int die_machine_status;
 void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
 
 /*
- * Make room for one more element behind the n elements of the array. The array grows at each power
+ * Make room for one more element after the n elements of the array. The array grows at each power
  * of two. Ends the command if out of memory.
  */
 void *array_room(void *array, size_t n, size_t size);
@@ -88,7 +88,7 @@ void parse_arguments(const struct argp *argp, int argc, char **argv, void *input
 const char *nearest_word(const char *word, const char *const *words);
 /*
  * Parse a size: a number of units of so many bytes, or a number with a letter: B, K, M or G. *p
- * moves behind it. If there is no number, or if the size needs more than 64 bits, *p stays and 0 is
+ * moves past it. If there is no number, or if the size needs more than 64 bits, *p stays and 0 is
  * returned.
  */
 uint64_t arguments_size(const char **p, uint64_t bytes);
@@ -192,7 +192,7 @@ void diagnose(const struct input *in);
 void input_say_begin(const struct input *in);
 
 /*
- * Find the first sync message of the chosen source at or behind `from`, and its end. Returns the
+ * Find the first sync message of the chosen source at or after `from`, and its end. Returns the
  * size of the trace if there is none.
  */
 size_t input_find_sync(const struct input *in, size_t from, size_t *end);
@@ -205,7 +205,7 @@ unsigned int parse_small(const char *text, const char *what, unsigned int max);
 /* ------------------------------------------------------ in pieces -------- */
 
 /*
- * A piece of the trace. It begins with a sync message and ends behind the sync message of the next
+ * A piece of the trace. It begins with a sync message and ends after the sync message of the next
  * piece, whose fields also describe the execution that led to it.
  */
 struct piece {

@@ -144,7 +144,7 @@ static void count_insns(struct cover_work *w)
 }
 
 /*
- * How often control went from an instruction to the next, or returned there from a call. 0 behind a
+ * How often control went from an instruction to the next, or returned there from a call. 0 after a
  * jump, because the next instruction is then reached only by jumps.
  */
 static uint64_t passed(const struct cover_work *w, size_t i)

@@ -339,7 +339,7 @@ static void say(const struct diagnosis *d, const struct trial *t, const char *wh
 
 /* ------------------------------------------------------------ program ---- */
 
-/* Copy the messages, and begin a new trace behind each message with an address, at that address. */
+/* Copy the messages, and begin a new trace after each message with an address, at that address. */
 static size_t part(const struct diagnosis *d, uint8_t *to, unsigned int *stretches)
 {
 	struct nt_params p = d->in->params;

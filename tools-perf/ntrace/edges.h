@@ -155,7 +155,7 @@ void edges_out_end(struct edges_out *o);
 
 /* Does the file begin like a file of edges? */
 bool edges_is(const char *path);
-/* Returns NULL, or an error text. *offset: behind the magic number */
+/* Returns NULL, or an error text. *offset: after the magic number */
 const char *edges_read_magic(int fd, uint64_t *offset);
 /* Returns NULL, or an error text. type 0: end of the file */
 const char *edges_read_block(int fd, uint64_t offset, struct edges_block *b,

@@ -45,7 +45,7 @@ bool gdb_unhex(const char *text, size_t bytes, uint64_t *value);
 /* The value of a hexadecimal digit; -1: not a digit */
 int gdb_digit(char c);
 /*
- * Parse a number in the format of addresses, and move *text behind it. Returns false if there is
+ * Parse a number in the format of addresses, and move *text past it. Returns false if there is
  * none, or if it is too long.
  */
 bool gdb_number(const char **text, uint64_t *value);

@@ -104,7 +104,7 @@ static uint64_t parse_work(const char *text)
 	return n;
 }
 
-/* Split FILE@NUMBER. Returns false if there is no @ with a number behind it. */
+/* Split FILE@NUMBER. Returns false if there is no @ with a number after it. */
 static bool split_at(char *arg, uint64_t *number)
 {
 	char *at = strrchr(arg, '@'), *end;

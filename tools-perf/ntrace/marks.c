@@ -123,7 +123,7 @@ void marks_before(struct marks *m, const struct piece *p, const struct nt_event 
 }
 
 /*
- * Write the time of a message behind its last instruction, before the next message begins. The sync
+ * Write the time of a message after its last instruction, before the next message begins. The sync
  * message at the start of a piece was written as the last message of the piece before.
  */
 void marks_behind(struct marks *m, const struct piece *p, const struct nt_event *ev, bool seam,
@@ -146,8 +146,8 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 		break;
 	case NT_EV_STOP:
 		/*
-		 * if the sync message of a boundary also reported a branch, its time was already
-		 * written
+		 * If the sync message at a boundary also reported a branch, its time was already
+		 * written.
 		 */
 		if (!seam)
 			put_stop(m, ev);
@@ -163,9 +163,7 @@ void marks_behind(struct marks *m, const struct piece *p, const struct nt_event 
 
 /* ------------------------------------------------------------- reading --- */
 
-/*
- * Parse the number behind the word `name`, and move *p behind both. Returns false if there is none.
- */
+/* Parse the number after the word `name`, and move *p past both. Returns false if there is none. */
 static bool get_number(const char **p, const char *name, int base, uint64_t *value)
 {
 	const char *at = *p + strspn(*p, " ");

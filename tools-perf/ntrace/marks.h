@@ -34,7 +34,7 @@ struct marks {
 	uint64_t first;		/* the first time in this piece, if it differs from `before' */
 	bool timed;		/* `time' was written */
 	uint64_t time;
-	bool due;		/* write due_time behind the message at due_offset */
+	bool due;		/* write due_time after the message at due_offset */
 	uint64_t due_time;
 	uint64_t due_offset;
 	bool begun;		/* there was an event */
@@ -44,7 +44,7 @@ struct marks {
 #define MARKS_TRAP	0x1
 #define MARKS_IJUMP	0x2	/* a jump that the encoding does not show */
 
-/* Write the marks that belong before, or behind, the instructions of an event. */
+/* Write the marks that belong before, or after, the instructions of an event. */
 void marks_before(struct marks *m, const struct piece *p, const struct nt_event *ev);
 void marks_behind(struct marks *m, const struct piece *p, const struct nt_event *ev, bool seam,
 		  unsigned int transfers);

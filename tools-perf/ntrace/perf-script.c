@@ -254,7 +254,7 @@ void perf_build_ids_free(struct perf_build_ids *ids)
 
 /* ------------------------------------------------------------- parsing -- */
 
-/* Cut off the word at p, and move p behind it and the following spaces. */
+/* Cut off the word at p, and move p past it and the following spaces. */
 static char *word(char **p)
 {
 	char *start = *p, *end = start + strcspn(start, " \t");

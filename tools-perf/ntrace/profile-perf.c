@@ -266,7 +266,7 @@ static void go_on(struct where *w, uint64_t to)
 	w->stopped = false;
 }
 
-/* Trace may resume where it ended, or behind an ECALL, which never retires. */
+/* Trace may resume where it ended, or after an ECALL, which never retires. */
 static bool resumes(const struct where *w, uint64_t to)
 {
 	return w->stopped && (to == w->at || to == w->at + 4);

@@ -2,7 +2,7 @@
 /*
  * Find the files that were recorded, by their build-ids. With another file, the decoder would
  * produce wrong control flow for a while before it reports losses. Search order: --symfs, perf's
- * build-id cache, debuginfod's cache, the file's own path.
+ * build-id cache, debuginfod's cache, the file's own path, the program that the user named.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -23,7 +23,7 @@ static uint64_t time_of(const struct nt_perfdata_record *r)
 	return r->has & NT_PERFDATA_HAS_TIME ? r->time : 0;
 }
 
-/* A note, with room behind it for the data that it points to */
+/* A note, with room after it for the data that it points to */
 static struct rec_note *note_new(const struct nt_perfdata_record *r, size_t behind)
 {
 	struct rec_note *n = malloc(sizeof(*n) + behind);

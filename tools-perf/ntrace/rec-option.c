@@ -49,7 +49,7 @@ static void add_cpus(struct rec_options *o, unsigned int first, unsigned int las
 		o->cpu[first++] = true;
 }
 
-/* Parse a number, and move *p behind it. Returns more than CPU_MAX if there is none. */
+/* Parse a number, and move *p past it. Returns more than CPU_MAX if there is none. */
 static unsigned long parse_cpu(const char **p)
 {
 	unsigned long cpu;
@@ -77,7 +77,7 @@ static void parse_cpus(struct rec_options *o, const char *list)
 	} while (*p++ == ',');
 }
 
-/* Parse seconds, with at most nine decimal places, and move *p behind them. */
+/* Parse seconds, with at most nine decimal places, and move *p past them. */
 static bool parse_time(const char **p, uint64_t *ns)
 {
 	uint64_t unit = 100000000;
@@ -97,7 +97,7 @@ static bool parse_time(const char **p, uint64_t *ns)
 	return true;
 }
 
-/* Parse FROM,TO, and move *p behind it. Either may be missing. */
+/* Parse FROM,TO, and move *p past it. Either may be missing. */
 static bool parse_interval(const char **p, struct nt_session_interval *in)
 {
 	bool from = parse_time(p, &in->from), to;
@@ -112,7 +112,7 @@ static bool parse_interval(const char **p, struct nt_session_interval *in)
 	return (from || to) && in->from <= in->to;
 }
 
-/* Parse a percentage, with at most six decimal places, and move *p behind the sign. */
+/* Parse a percentage, with at most six decimal places, and move *p past the sign. */
 static bool parse_percent(const char **p, uint64_t *part)
 {
 	uint64_t unit = REC_PARTS / 1000;
@@ -132,7 +132,7 @@ static bool parse_percent(const char **p, uint64_t *part)
 	return *end == '%' && *part <= REC_PARTS;
 }
 
-/* Parse A%-B%, A%/N (the Nth of such parts) or A%, and move *p behind it. */
+/* Parse A%-B%, A%/N (the Nth of such parts) or A%, and move *p past it. */
 static bool parse_part(const char **p, struct nt_session_interval *in)
 {
 	unsigned long long nth;

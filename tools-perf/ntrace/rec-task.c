@@ -86,7 +86,7 @@ static void set_process(struct rec *rec, struct rec_task *task, int pid)
 		rec_space_get(rec, pid)->users++;
 }
 
-/* The first mapping that ends behind an address */
+/* The first mapping that ends after an address */
 static size_t find(const struct rec_space *space, uint64_t addr)
 {
 	size_t low = 0, high = space->nr_maps;

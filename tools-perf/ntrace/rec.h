@@ -264,7 +264,7 @@ struct rec_output {
 	void (*reach)(void *ctx, const struct rec_sample *sample);
 	/*
 	 * Does the consumer need to know when a run continues, without a branch, from the code of
-	 * one file into that of the file mapped behind it? Branches of such address spaces are not
+	 * one file into that of the file mapped after it? Branches of such address spaces are not
 	 * counted.
 	 */
 	bool (*enters)(void *ctx, const struct rec_file *from, const struct rec_file *to);

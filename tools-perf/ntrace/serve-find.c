@@ -279,7 +279,7 @@ bool serve_find(struct serve_view *v, struct serve_points *p, uint64_t from, uin
 	renew(p, v->track->program);
 	if (from == to || !p->nr)
 		return false;
-	/* the position behind the last instruction is in no run */
+	/* the position after the last instruction is in no run */
 	if (!s.back && s.high >= v->track->insns) {
 		s.high = v->track->insns - 1;
 		if (p->any && s.low <= s.high && find(v, &s, threads, found))

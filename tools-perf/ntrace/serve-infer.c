@@ -439,15 +439,12 @@ static void go(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 		to = insn - at < run->insns - nth ? nth + (unsigned int)(insn - at) : run->insns;
 		pass_run(s, run, nth, to);
 		at += to - nth;
-		/*
-		 * after a trap, the handler's instructions come between this instruction and the
-		 * next
-		 */
+		/* after a trap, its handler's instructions come before the next one */
 		next = run->type == NT_TYPE_NONE && to == run->insns ? serve_run_pc(run, to) : 0;
 	}
 }
 
-/* There may also be a break behind the last instruction that was examined. */
+/* There may also be a break after the last instruction that was examined. */
 static bool breaks_at(struct serve_infer *s, struct serve_view *v, uint64_t insn)
 {
 	const struct serve_track *t = v->track;

@@ -99,7 +99,7 @@ static void tell(struct serve_session *s, const struct stop *stop, bool back)
 		return;
 	case WHY_STEP:
 	case WHY_MARK:
-		/* after a step back, the mark is behind the position */
+		/* after a step back, the mark comes after the position */
 		say_mark(s, stop->at + passed, passed ? " (behind this instruction)" : "");
 		put_stop(s, "");
 	}
@@ -126,7 +126,7 @@ static struct stop next_mark(const struct serve_track *t, uint64_t at, bool back
 #define STRETCH	65536u	/* number of instructions between checks for an interrupt */
 
 /*
- * Stop where the accessing instruction is next: before it when going forwards, behind it when going
+ * Stop where the accessing instruction is next: before it when going forwards, after it when going
  * back. This is what RISC-V does. GDB then removes the watchpoints, steps over the instruction and
  * looks for changes.
  */
@@ -231,9 +231,7 @@ void serve_move_sync(struct serve_session *s, size_t track)
 	s->followed = track;
 	if (r->nr_tracks < 2 || !serve_track_time_at(r->track[track], s->at[track], &time))
 		return;
-	/*
-	 * threads are ordered by time, then by track: everything before the position was executed
-	 */
+	/* order: by time, then by track; everything before the position was executed */
 	s->past[track] = false;
 	for (size_t i = 0; i < r->nr_tracks; i++) {
 		uint64_t at = serve_track_since(r->track[i], time, i > track);
@@ -267,10 +265,7 @@ static bool come_first(struct serve_session *s, size_t track, size_t nearest, bo
 	if (back ? bound >= from : bound <= from)
 		return false;
 	stop = (struct stop){ bound, WHY_MARK, 0 };
-	/*
-	 * a breakpoint at the current position was not reported, unless this thread was the last to
-	 * stop
-	 */
+	/* a breakpoint here was not reported yet, unless this thread stopped last */
 	if (!back && track != s->followed && serve_view_pc(v, from, &pc) &&
 	    serve_points_have(&s->points, pc))
 		stop = (struct stop){ from, WHY_POINT, 0 };

@@ -44,8 +44,8 @@ static void return_to(struct serve_stack *s, uint64_t pc)
 }
 
 /*
- * A trap may return to the trapping instruction, behind it, or elsewhere. In any case, the last
- * trap has ended.
+ * A trap may return to the trapping instruction, after it, or elsewhere. In any case, the last trap
+ * has ended.
  */
 static void return_from_trap(struct serve_stack *s)
 {
@@ -124,7 +124,7 @@ struct serve_stack serve_stack_at(struct serve_view *v, uint64_t insn)
 		const struct serve_run *run = &t->program->run[v->run[i]];
 		uint64_t next = at + run->insns;
 
-		/* earlier calls are not known behind a mark */
+		/* earlier calls are not known after a mark */
 		if (!serve_track_mark_at(t, next))
 			serve_stack_step(&s, run, t->program->run[v->run[i + 1]].pc);
 		else if (run->insns)

@@ -2,7 +2,7 @@
 /*
  * Checkpoints of a tandem-verification trace: all registers, and the bytes of memory that were
  * reported since the previous checkpoint. Groups never depend on memory. So going to a checkpoint
- * only restores registers. The value of a byte is looked up when it is read: first behind the
+ * only restores registers. The value of a byte is looked up when it is read: first after the
  * checkpoint, then in the checkpoint, then in earlier ones.
  *
  * Memory that was reported in an address space is not known in another one. It is not even known
@@ -699,7 +699,7 @@ static bool apply_group(struct serve_state *s)
 bool serve_state_next(struct serve_state *s, const struct nt_tv_group **found)
 {
 	enter_space(s);
-	/* right behind an instruction, so that no response is pending */
+	/* right after an instruction, so that no response is pending */
 	if (!s->whole &&
 	    (!s->nr_checks || s->insn >= s->check[s->nr_checks - 1].insn + s->apart))
 		keep(s);

@@ -156,10 +156,7 @@ static size_t read_memory(void *ctx, const struct serve_track *t, uint64_t insn,
 	do {
 		if (serve_state_is_flat(s->state))
 			n = serve_state_read(s->state, addr + done, (char *)buf + done, len - done);
-		/*
-		 * bytes that were neither read nor written before: one by one, because the trace
-		 * takes precedence
-		 */
+		/* bytes without an access so far: one by one, the trace takes precedence */
 		if (!n)
 			n = serve_files_read(s->files, 0, addr + done, (char *)buf + done, 1);
 		done += n;

@@ -52,7 +52,7 @@ struct serve_program {
 void serve_program_init(struct serve_program *p);
 void serve_program_free(struct serve_program *p);
 
-/* The address of instruction nth of a run. With nth == insns, the address behind the run. */
+/* The address of instruction nth of a run. With nth == insns, the address after the run. */
 static inline uint64_t serve_run_pc(const struct serve_run *run, unsigned int nth)
 {
 	uint64_t pc = run->pc;
@@ -107,7 +107,7 @@ enum serve_mark_kind {
 
 /* A discontinuity between two instructions */
 struct serve_mark {
-	uint64_t insn;		/* index of the instruction behind it */
+	uint64_t insn;		/* index of the instruction after it */
 	enum serve_mark_kind kind;
 	char *text;
 };
@@ -166,7 +166,7 @@ void serve_track_stop(struct serve_track *t, uint64_t pc, bool known);
 /* Complete the track. */
 void serve_track_end(struct serve_track *t);
 
-/* The last position: behind the last instruction, if the address of the next one is known */
+/* The last position: after the last instruction, if the address of the next one is known */
 static inline uint64_t serve_track_last(const struct serve_track *t)
 {
 	return t->has_end_pc || !t->insns ? t->insns : t->insns - 1;
@@ -174,7 +174,7 @@ static inline uint64_t serve_track_last(const struct serve_track *t)
 
 /* The mark at a position, or NULL */
 const struct serve_mark *serve_track_mark_at(const struct serve_track *t, uint64_t insn);
-/* The index of the first mark at or behind the position */
+/* The index of the first mark at or after the position */
 size_t serve_track_first_mark(const struct serve_track *t, uint64_t insn);
 
 /* Returns false if the time is not known. */
@@ -183,7 +183,7 @@ bool serve_track_time_at(const struct serve_track *t, uint64_t insn, uint64_t *t
 uint64_t serve_track_at_time(const struct serve_track *t, uint64_t time);
 
 /*
- * The first position that is later or, with `same', not earlier than the time; behind the end if
+ * The first position that is later or, with `same', not earlier than the time; after the end if
  * there is none
  */
 uint64_t serve_track_since(const struct serve_track *t, uint64_t time, bool same);
@@ -442,7 +442,7 @@ struct serve_session {
 	const struct serve_options *options;
 	struct serve_view **view;	/* of each track; NULL: not used yet */
 	uint64_t *at;			/* position in each track */
-	bool *past;			/* behind the last instruction; the next is not known */
+	bool *past;			/* after the last instruction; the next is not known */
 	size_t followed;		/* track that determines the positions of the others */
 	size_t current;			/* track that moved last */
 	size_t chosen;			/* track chosen by Hg */

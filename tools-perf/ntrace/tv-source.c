@@ -179,7 +179,7 @@ static const struct nt_event *next_run(struct walker *w)
 {
 	const struct nt_event *ev = &w->events[w->i];
 
-	/* a run that was compared group by group, with nothing behind its instructions */
+	/* a run that was compared group by group, with nothing after its instructions */
 	if (w->i < w->n && w->done && w->done == ev->insns && ev->kind == NT_EV_BRANCH &&
 	    !nt_type_is_trap(ev->type)) {
 		ev = &w->events[++w->i];

@@ -864,7 +864,7 @@ static void ended(struct verify *v, const char *words)
 }
 
 /*
- * Bus transactions are reported behind the instruction, which has been executed by now. So their
+ * Bus transactions are reported after the instruction, which has been executed by now. So their
  * memory contents must be compared, not copied.
  */
 static bool is_transaction(const struct nt_tv_group *g)

@@ -37,7 +37,7 @@ void tv_pass(struct tv_input *in, size_t len);
 
 /*
  * Feed items to the shadow until a group is applied. Returns 1, or 0 at the end. Ends the command
- * on errors. *end: offset behind the group
+ * on errors. *end: offset after the group
  */
 int tv_next_group(struct tv_input *in, struct nt_tv_shadow *sh, uint64_t *end);
 
