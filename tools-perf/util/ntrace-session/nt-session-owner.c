@@ -83,8 +83,11 @@ static bool find_before(const struct nt_session_queue *q, const struct nt_params
 
 	while ((p = memrchr(q->data, NT_TCODE_OWNERSHIP << 2, *at))) {
 		*at = (size_t)(p - q->data);
-		if ((p == q->data || (p[-1] & 3) == 3) &&
-		    nt_msg_decode(params, p, q->data_len - *at, msg) > 0 && is_scontext(msg, params))
+		/* no message begins but where another one, or idle, ends */
+		if (p > q->data && (p[-1] & 3) != 3)
+			continue;
+		if (nt_msg_decode(params, p, q->data_len - *at, msg) > 0 &&
+		    is_scontext(msg, params))
 			return true;
 	}
 	return false;
