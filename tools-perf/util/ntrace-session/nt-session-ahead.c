@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A queue's events, up to the next time that a message tells: see nt-session-span.c
+ * A queue's events, up to the next timestamp: see nt-session-span.c
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 
-/* Events that may wait for the end of their span, 768 KB of them */
+/* The number of events that may wait for the end of their span: 768 KB */
 #define WAITING_MAX	16384
 
-/* What a message says of its time, on perf's clock */
+/* The time of the event's message on perf's clock */
 static uint64_t message_time(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	if (!q->timed || !(ev->flags & NT_EVF_TIME))
@@ -49,8 +49,8 @@ static void begin_span(struct nt_session_queue *q, bool cut)
 }
 
 /*
- * All of a span was used: begin the next, if all of its events are there. @all: no more
- * events of the last message are going to come.
+ * All of a span was used: begin the next one, if it is complete. @all: no more events of the last
+ * message will come.
  */
 bool nt_session_ahead_next(struct nt_session_queue *q, bool all)
 {
@@ -58,7 +58,7 @@ bool nt_session_ahead_next(struct nt_session_queue *q, bool all)
 
 	if (q->pos == q->nr)
 		return false;
-	/* A CONTEXT is one message, and wants to be used before more is decoded. */
+	/* A CONTEXT is a message of its own, and must be used before more is decoded. */
 	all |= q->ev[q->nr - 1].kind == NT_EV_CONTEXT;
 	if (nt_session_span_scan(&q->span, q->ev, q->pos, q->nr, all || full)) {
 		begin_span(q, full && !all && q->span.scan == q->nr);
@@ -68,9 +68,9 @@ bool nt_session_ahead_next(struct nt_session_queue *q, bool all)
 }
 
 /*
- * The span before was used. Pass over whole spans: those that end among the next @nr events,
- * if that is not later than @until. Returns how many events these are, and in @insns
- * how many instructions of the @insns that all of the @nr have.
+ * The previous span was used. Skip whole spans that end among the next @nr events and not later
+ * than @until. Returns the number of skipped events. On entry, *@insns is the number of
+ * instructions of all @nr events; on return, that of the skipped ones.
  */
 int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, uint64_t *insns)
 {
@@ -78,7 +78,7 @@ int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, ui
 	struct nt_session_span *s = &q->span;
 	uint64_t to;
 
-	/* The last one ends where the next message begins. */
+	/* The last span ends where the next message begins. */
 	if (q->pos + nr == q->nr && nr)
 		*insns -= ev[--nr].insns;
 	while (nr && !(ev[nr - 1].offset != ev[nr].offset && nt_session_span_ends(&ev[nr - 1])))
@@ -97,7 +97,7 @@ int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, ui
 	return nr;
 }
 
-/* What was not used is not wanted; what comes next begins with a START. */
+/* Discard unused events; the next event is a START. */
 void nt_session_ahead_reset(struct nt_session_queue *q)
 {
 	q->clock += q->span.advance;
@@ -107,7 +107,7 @@ void nt_session_ahead_reset(struct nt_session_queue *q)
 	q->losses = 0;
 }
 
-/* Room for two batches behind the events that wait for the end of their span */
+/* Make room for two batches after the events that wait for the end of their span */
 int nt_session_ahead_room(struct nt_session_queue *q)
 {
 	struct nt_session_span *s = &q->span;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which bytes of an AUX buffer are a window. AUX records tell where windows are, AUXTRACE records
- * have the bytes; what only one of the two tells of is found here. Of circular buffers, only what a
- * snapshot took is in the file, and that may begin anywhere in the trace.
+ * Finds the windows of an AUX buffer. AUX records tell where windows are, AUXTRACE records contain
+ * the bytes. This file handles bytes that only one of the two mentions. Of a circular buffer, the
+ * file has only what a snapshot took, which may begin anywhere in the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,24 +12,27 @@
 
 #include "nt-session.h"
 
-/* What perf fills AUXTRACE records up to */
+/* perf pads AUXTRACE records to a multiple of this. */
 #define RECORD_ALIGNMENT	8
 
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 
-/* Room for one more in an array of @nr */
+/* Make room for one more element in an array of @nr */
 void *nt_session_grow(void *array, size_t nr, size_t size)
 {
-	/* At powers of two: the array is full, or is not there. */
+	/* The capacity is the next power of two. */
 	if (nr & (nr - 1))
 		return array;
 	return realloc(array, (nr ? nr * 2 : 1) * size);
 }
 
-/* --- what records tell ------------------------------------------------------ */
+/* --- records ---------------------------------------------------------------- */
 
-/* The mark of a beginning is before all AUX records of the buffer, that of an end behind them. */
+/*
+ * The mark of a beginning comes before all AUX records of the buffer, the mark of an end after
+ * them.
+ */
 static void add_mark(struct nt_session_buffer *b, uint64_t offset, uint64_t time)
 {
 	struct nt_session_mark *mark = b->nr_windows ? &b->end : &b->begin;
@@ -39,7 +42,7 @@ static void add_mark(struct nt_session_buffer *b, uint64_t offset, uint64_t time
 	mark->offset = offset;
 }
 
-/* An AUXTRACE record; without bytes it is a mark, and @reference its time */
+/* An AUXTRACE record. An empty one is a mark, and @reference is its time. */
 int nt_session_buffer_add_piece(struct nt_session_buffer *b, const struct nt_session_piece *piece,
 				uint64_t reference)
 {
@@ -73,7 +76,7 @@ int nt_session_buffer_add_window(struct nt_session_buffer *b,
 	return 0;
 }
 
-/* --- windows in order ------------------------------------------------------- */
+/* --- order of windows ------------------------------------------------------- */
 
 static int by_offset(const void *a, const void *b)
 {
@@ -81,16 +84,16 @@ static int by_offset(const void *a, const void *b)
 
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
-	/* One without bytes goes first: it is about what was before. */
+	/* An empty window goes first: it refers to what was before. */
 	if (x->size != y->size)
 		return x->size < y->size ? -1 : 1;
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
 /*
- * perf record looks twice how far its buffer is filled. What comes between the two
- * looks is written now, and again the next time: records that are the same in
- * all, time included, are one.
+ * perf record reads the head of its ring buffer twice. Records that arrive between the two reads
+ * are written now, and again the next time. So records that are equal in everything, including the
+ * time, are one record.
  */
 static bool is_repeated(const struct nt_session_window *a, const struct nt_session_window *b)
 {
@@ -109,7 +112,7 @@ static void drop_repeated(struct nt_session_buffer *b)
 	b->nr_windows = nr;
 }
 
-/* An AUX record is where its bytes are. When another file has those, it is not about this one. */
+/* An AUX record is in the file that has its bytes. Is this record's trace in another file? */
 static bool is_elsewhere(const struct nt_session_buffer *b, const struct nt_session_window *w)
 {
 	uint64_t end = w->offset + w->size;
@@ -153,11 +156,10 @@ static uint64_t window_end(const struct nt_session_window *w)
 }
 
 /*
- * perf fills every AUXTRACE record up to a multiple of 8 bytes: those bytes are
- * not of the AUX buffer, and the next record begins before them. Of snapshots
- * there may be no next one, though trace goes on, or it begins further behind;
- * but a snapshot ends where a window does, and no window is as short as what it
- * is filled up with.
+ * perf pads every AUXTRACE record to a multiple of 8 bytes. The padding is not part of the AUX
+ * buffer, and the next record begins before it. After a snapshot, there may be no next record
+ * although trace continues, or the next record begins further on. But a snapshot ends where a
+ * window ends, and no window is as short as the padding.
  */
 static void trim_pieces(struct nt_session_buffer *b)
 {
@@ -184,8 +186,8 @@ static void trim_pieces(struct nt_session_buffer *b)
 }
 
 /*
- * Trace without an AUX record: the record itself was lost, or the recording
- * ended before it could be read. It can be decoded, as if it were one window.
+ * Trace without an AUX record: the record itself was lost, or the recording ended before perf could
+ * read it. It can be decoded as if it were one window.
  */
 static int find_orphans(struct nt_session_buffer *b)
 {
@@ -201,7 +203,7 @@ static int find_orphans(struct nt_session_buffer *b)
 			while (w < nr && b->window[w].offset + b->window[w].size <= at)
 				w++;
 			stop = w < nr ? MIN(MAX(b->window[w].offset, at), end) : end;
-			/* Of a snapshot, what perf filled the record up with is still there. */
+			/* In a snapshot, the record's padding is still there. */
 			if (stop - at >= (ring ? RECORD_ALIGNMENT : 1))
 				err = add_orphan(b, at, stop - at, w);
 			at = end;
@@ -216,7 +218,7 @@ static int find_orphans(struct nt_session_buffer *b)
 
 /* --- snapshots -------------------------------------------------------------- */
 
-/* What the piece has of the window. Its end is that of the window, always. */
+/* The part of the window that the piece contains. It always ends where the window ends. */
 static bool intersect(const struct nt_session_window *w, const struct nt_session_piece *p,
 		      struct nt_session_window *part)
 {
@@ -252,8 +254,8 @@ static int clip_window(struct nt_session_buffer *b, const struct nt_session_wind
 }
 
 /*
- * Leave of each window what the snapshots have; the windows are in order. One
- * that does not begin where the one before ended made more than a lap.
+ * Reduce each window to what the snapshots contain; the windows are in order. If a window does not
+ * begin where the previous one ended, the writer made more than one lap.
  */
 static int clip_ring(struct nt_session_buffer *b)
 {
@@ -279,7 +281,7 @@ static int clip_ring(struct nt_session_buffer *b)
 	return err;
 }
 
-/* Put a buffer's windows in order, and find out what there is of them. */
+/* Sort a buffer's windows, and find out which of their bytes are present. */
 int nt_session_buffer_finish(struct nt_session_buffer *b)
 {
 	int err;
@@ -302,9 +304,9 @@ void nt_session_buffer_free(struct nt_session_buffer *b)
 	b->nr_pieces = b->nr_windows = 0;
 }
 
-/* --- what was passed over --------------------------------------------------- */
+/* --- skipped areas ---------------------------------------------------------- */
 
-/* The length that a mark of the driver's tells of what it passed over, 0 if this is none */
+/* The length of the skipped area, if it begins with a mark of the driver; 0: no mark */
 static uint64_t skipped_at(const uint8_t *data, uint64_t len)
 {
 	uint64_t skipped = 0;
@@ -321,7 +323,7 @@ static uint64_t skipped_at(const uint8_t *data, uint64_t len)
 	return skipped >= NTRACE_AUX_SKIP_MARK && skipped <= len ? skipped : 0;
 }
 
-/* Is the rest what the last record of trace was filled up with? See trim_pieces(). */
+/* Is the rest padding of the last AUXTRACE record? See trim_pieces(). */
 static bool is_fill(const uint8_t *data, uint64_t len)
 {
 	uint64_t i;
@@ -333,7 +335,10 @@ static bool is_fill(const uint8_t *data, uint64_t len)
 	return len < RECORD_ALIGNMENT;
 }
 
-/* How many bytes from here on were passed over, with or without a mark, or fill what is behind */
+/*
+ * The number of bytes from here on that the driver skipped, with or without a mark, or that are
+ * padding
+ */
 static uint64_t passed_at(const uint8_t *data, uint64_t len)
 {
 	uint64_t skipped = skipped_at(data, len), idle = 0;
@@ -346,8 +351,8 @@ static uint64_t passed_at(const uint8_t *data, uint64_t len)
 }
 
 /*
- * Idle bytes in place of whatever was there before it was passed over. Trace whose
- * AUX record was lost may be behind that, or before it: then it goes up to the end.
+ * Replace old data in skipped areas with idle bytes. Trace whose AUX record was lost may follow a
+ * skipped area, or precede it: then the area extends to the end.
  */
 void nt_session_buffer_blank(uint8_t *data, uint64_t len)
 {
@@ -362,9 +367,9 @@ void nt_session_buffer_blank(uint8_t *data, uint64_t len)
 	}
 }
 
-/* --- where to begin --------------------------------------------------------- */
+/* --- where decoding begins -------------------------------------------------- */
 
-/* The byte behind the first end of a message */
+/* The byte after the first end of a message */
 static size_t next_message(const uint8_t *data, size_t len)
 {
 	size_t i;
@@ -377,8 +382,8 @@ static size_t next_message(const uint8_t *data, size_t len)
 }
 
 /*
- * The next message from *@at on that can be read: how long it is, and *@at is behind it. 0: there
- * is none, or it is cut.
+ * Decode the next intact message from *@at on and move *@at past it. Returns its length; 0: there
+ * is none, or it is cut off.
  */
 int nt_session_message(const struct nt_params *params, const uint8_t *data, size_t len, size_t *at,
 		       struct nt_msg *msg)
@@ -406,9 +411,9 @@ const char *nt_session_window_passed_text(const struct nt_session_window *w)
 }
 
 /*
- * The number of bytes before the first message with a full address, or before the first message
- * if nt_session_streams_mark() marked the window. @open: the next window continues the stream, so
- * keep a message that is cut at the end.
+ * The number of bytes before the first message with a full address, or before the first message if
+ * nt_session_streams_mark() marked the window. @open: the next window continues the stream, so keep
+ * a message that is cut off at the end.
  */
 size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt_params *params,
 			      const uint8_t *data, size_t len, bool open)
@@ -429,15 +434,15 @@ size_t nt_session_window_skip(const struct nt_session_window *w, const struct nt
 	return open ? at : len;
 }
 
-/* Does the window end inside a message whose beginning is unknown? @skip: bytes to pass over */
+/* Does the window end inside a message whose beginning is unknown? @skip: bytes to skip */
 bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip)
 {
 	return len && skip == len && (data[len - 1] & 3) != 3;
 }
 
 /*
- * Are there messages of the encoder in bytes that are passed over? A message that is cut may be
- * anybody's.
+ * Do skipped bytes contain messages of the encoder? A message that is cut off may be from any
+ * encoder.
  */
 bool nt_session_window_passed(const struct nt_params *params, const uint8_t *data, size_t len)
 {

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Does the trace fit both copies of the kernel's text behind an instruction that was patched?
+ * Does the trace fit both copies of the kernel's text after an instruction that was patched?
  *
  * A static key is a NOP at one time and a jump at another. Usually the next message fits only one
- * of them. If an interrupt comes right behind the instruction, the message fits both: no branch is
+ * of them. If an interrupt comes right after the instruction, the message fits both: no branch is
  * reported on either path, and both paths have the same number of halfwords.
  *
  * Two walkers start at the same address. The first follows the decoder's events through the copy in
  * use. The second goes through the other copy and takes the same outcomes of conditional branches,
- * one by one. The walk ends at the first event that tells more than an outcome. The trace also fits
- * the other copy if the second walker can reach such an event after the same number of halfwords.
+ * one by one. The walk ends at the first event that reports more than an outcome. The trace also
+ * fits the other copy if the second walker can reach such an event after the same number of
+ * halfwords.
  *
- * Later messages are not considered, although the return from the interrupt may tell which path was
- * taken. The second walker learns from the first one where functions return that were called before
- * the walk.
+ * Later messages are not considered, although the return from the interrupt may show which path was
+ * taken. If a function that was called before the walk returns, the second walker takes the return
+ * address from the first walker.
  */
 #include "nt-session.h"
 
 #define CALLS_MAX	64
-/* Returns to callers of before the walk */
+/* Returns from functions that were called before the walk */
 #define OUTER_MAX	16
 /* More instructions than one message reports */
 #define STEPS_MAX	65536
@@ -34,11 +35,11 @@ struct walker {
 	struct nt_code	*code;
 	uint64_t	pc;
 	uint64_t	halfwords;
-	uint64_t	transfers;	/* hash of the taken ones */
+	uint64_t	transfers;	/* hash of taken transfers */
 	unsigned int	steps;
 	unsigned int	calls, returns;	/* entries of call[]; outer returns */
 	uint64_t	call[CALLS_MAX];
-	struct nt_insn	before;		/* the previous instruction, if no transfer */
+	struct nt_insn	before;		/* the previous instruction, unless a transfer */
 };
 
 struct walk {
@@ -98,7 +99,7 @@ static bool is_btm(const struct walk *k)
 	return k->params->mode == NT_MODE_BTM;
 }
 
-/* ----------------------------------------------------- along the events --- */
+/* --------------------------------------------------------- first walker --- */
 
 /* A taken branch whose message has no address */
 static bool is_on_the_way(const struct nt_event *ev)
@@ -145,7 +146,7 @@ static enum step mine_step(struct walk *k, bool *taken)
 	return is_reported(k, i.type) ? STEP_BRANCH : STEP_ON;
 }
 
-/* ------------------------------------------------ through the other copy --- */
+/* --------------------------------------------------------- second walker --- */
 
 /* The target of a jump through the register that AUIPC or LUI before it wrote (seqjump) */
 static bool sequential(const struct walk *k, const struct nt_insn *i, uint64_t *to)
@@ -222,7 +223,10 @@ static bool other_has_outcome(struct walk *k, bool taken)
 	return true;
 }
 
-/* BTM: take the branch that ends where the taken one of the first walker did, none before it. */
+/*
+ * BTM: take the branch that ends at the same count as the first walker's taken branch, and none
+ * before it.
+ */
 static bool other_has_message(struct walk *k)
 {
 	struct nt_insn i;
@@ -240,7 +244,7 @@ static bool other_has_message(struct walk *k)
 	return false;
 }
 
-/* One instruction towards the end, past no reported branch; false: arrived or failed */
+/* Step one instruction towards the end, past no reported branch; false: arrived or failed */
 static bool other_goes_on(struct walk *k, uint64_t halfwords, enum step *s)
 {
 	struct nt_insn i;
@@ -294,7 +298,7 @@ static bool other_ends(struct walk *k)
 	return s == STEP_END && (ev->kind != NT_EV_SYNC || k->other.pc == ev->from);
 }
 
-/* --------------------------------------------------------------- together --- */
+/* ----------------------------------------------------------- both walkers --- */
 
 static enum fit fit_other(struct walk *k)
 {
@@ -324,7 +328,7 @@ static struct nt_code *other_code(struct nt_session_queue *q)
 	return code;
 }
 
-/* The first decoded event from @ev on that tells more than an outcome; NULL: none */
+/* The first decoded event from @ev on that reports more than an outcome; NULL: none */
 static const struct nt_event *find_end(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	const struct nt_event *end = q->ev + q->nr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a transfer does to the flow, and which kind of loss a reason is of, in perf's words.
+ * Flags of transfers and kinds of losses, in perf's terms
  */
 #include "nt-session.h"
 

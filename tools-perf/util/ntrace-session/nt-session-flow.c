@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the decoder says of the control flow -> what a host shows of it: whose it is, where trace
- * begins and ends, what was lost. A stop is held back until it is clear whether it was only a
- * pause.
+ * Converts the decoder's events to what a host shows: owners, where trace begins and ends, and
+ * losses. A stop is held back until it is clear whether it was only a pause.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -22,13 +21,13 @@ int nt_session_flow_loss(struct nt_session_queue *q, enum nt_session_loss code, 
 	return q->host->loss(q, code, ip, text);
 }
 
-/* Nothing lies between q->pc and what comes next, or it is not known. */
+/* Report the instructions from q->pc up to the event. Without q->pc, they are unknown. */
 static int end_range(struct nt_session_queue *q, uint32_t insns)
 {
 	return q->have_pc ? q->host->range(q, insns) : 0;
 }
 
-/* ------------------------------------------------------- what is held back -- */
+/* ------------------------------------------------------------- held events -- */
 
 static void hold(struct nt_session_queue *q, const struct nt_event *ev)
 {
@@ -67,7 +66,7 @@ int nt_session_flow_left(struct nt_session_queue *q, uint64_t time)
 	return q->held_time <= time ? flush_stop(q) : 0;
 }
 
-/* What looked like a pause was one. */
+/* The stop was a pause. */
 static int end_pause(struct nt_session_queue *q)
 {
 	return q->host->pause ? q->host->pause(q) : 0;
@@ -84,9 +83,9 @@ int nt_session_flow_gap(struct nt_session_queue *q)
 	return err;
 }
 
-/* ------------------------------------------------------------- whose it is -- */
+/* ------------------------------------------------------------------- owner -- */
 
-/* Does an Ownership message say whose the trace is? */
+/* Does this Ownership message determine the owner? */
 static bool tells_owner(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	return ntrace_is_scontext(q->params.profile, ev->reason) && q->owned &&
@@ -108,7 +107,7 @@ void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *
 
 	q->guest = ev->flags & NT_EVF_VIRT;
 	if (q->guest != was_guest) {
-		/* A guest numbers its tasks as it likes. */
+		/* The task IDs of a guest mean nothing to the host. */
 		if (q->guest)
 			q->host_tid = q->tid;
 		q->host->set_tid(q, q->guest ? -1 : q->host_tid);
@@ -122,8 +121,8 @@ void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *
 
 /*
  * A held stop belongs to the previous task. So does a stop that looked like a pause, if another
- * task resumes at the same instruction. The kernel's own flow continues there, as the Ownership
- * message names the next task a little before the switch ends.
+ * task resumes at the same instruction. The kernel's own flow continues there, because the
+ * Ownership message names the next task shortly before the switch ends.
  */
 static int on_context(struct nt_session_queue *q, const struct nt_event *ev, bool paused)
 {
@@ -144,9 +143,9 @@ static int on_context(struct nt_session_queue *q, const struct nt_event *ev, boo
 	return err;
 }
 
-/* ------------------------------------------------------------ begin and end -- */
+/* ----------------------------------------------------------- start and stop -- */
 
-/* Trace stopped, and resumes where it stopped: to the program nothing happened. */
+/* Trace stopped, and resumes at the same address: the program did not notice. */
 static bool is_pause(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
@@ -155,7 +154,7 @@ static bool is_pause(const struct nt_session_queue *q, const struct nt_event *ev
 
 /*
  * Trace resumes after a shared sink was full. An encoder that had no room for its messages reports
- * a loss first. It reports none if a part of a message was in the sink, or if a funnel that was off
+ * a loss first. It reports none if the sink contained a part of a message, or if a disabled funnel
  * discarded messages. No trace is missing between a reported stop and a start by enabling.
  */
 static int on_broken(struct nt_session_queue *q, unsigned int sync)
@@ -185,7 +184,7 @@ static int on_start(struct nt_session_queue *q, const struct nt_event *ev)
 		q->resumed_time = q->time;
 	} else {
 		err = flush_held(q);
-		/* Whose it is tells the Ownership message that follows. */
+		/* The Ownership message that follows names the owner. */
 		hold(q, ev);
 	}
 	q->pc = ev->to;
@@ -198,12 +197,12 @@ static int on_stop(struct nt_session_queue *q, const struct nt_event *ev)
 	int err = end_range(q, ev->insns);
 
 	q->have_pc = false;
-	/* The branch before was the end. */
+	/* The previous branch was the end. */
 	if (ev->flags & NT_EVF_LEFT)
 		return err;
-	/* It may be a mere pause. */
+	/* This may be only a pause. */
 	hold(q, ev);
-	/* Here the trace did not say that it stops: it may have gone on. */
+	/* The trace did not report this stop, so it may have continued. */
 	q->unsaid = ev->reason == NT_EVCODE_NONE;
 	if (!err && q->unsaid)
 		err = nt_session_flow_gap(q);
@@ -231,7 +230,7 @@ static int on_loss(struct nt_session_queue *q, const struct nt_event *ev)
 	if (ev->flags & NT_EVF_PC)
 		err = end_range(q, ev->insns);
 	q->have_pc = false;
-	/* Others are of code or of an earlier loss, and not the one that PARTIAL is for. */
+	/* Other losses concern code or an earlier loss, not the one that PARTIAL reports. */
 	q->lost_some |= code == NT_SESSION_LOSS_OVERFLOW || code == NT_SESSION_LOSS_DATA;
 	q->unsaid = q->broken = false;
 	if (q->host->lost)

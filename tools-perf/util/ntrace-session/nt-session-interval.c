@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which windows are decoded where only some times are wanted
+ * Chooses the windows to decode if only some times are wanted
  *
- * Trace of a sink that one CPU has needs nothing of the windows before: each begins with all that a
- * decoder has to know. The stream of a shared sink goes on from window to window, and a decoder of
- * one CPU can begin at that CPU's sync messages alone.
+ * A window of a sink that one CPU uses does not depend on earlier windows: each begins with all
+ * that a decoder has to know. The stream of a shared sink continues from window to window, and the
+ * decoder of one CPU can only begin at that CPU's sync messages.
  */
 #include <stdlib.h>
 
@@ -20,8 +20,8 @@ const struct nt_session_window *nt_session_window_before(const struct nt_session
 }
 
 /*
- * No trace of a window is of before that; 0: that is unknown. A shared sink is emptied while
- * encoders and funnels hold messages, which come in the window behind.
+ * No trace of a window is earlier than this time; 0: unknown. When a shared sink is emptied,
+ * encoders and funnels may still hold messages, which arrive in the next window.
  */
 static uint64_t begin_of(const struct nt_session_buffer *b, size_t i)
 {
@@ -35,7 +35,7 @@ static uint64_t begin_of(const struct nt_session_buffer *b, size_t i)
 	return before ? before->time : 0;
 }
 
-/* Bytes behind the last AUX record may be of any time after it: no record tells. */
+/* Bytes after the last AUX record may be of any later time: no record limits it. */
 static uint64_t end_of(const struct nt_session_buffer *b, size_t i)
 {
 	const uint64_t end = b->window[i].time;
@@ -60,7 +60,7 @@ static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer
 	return !end;
 }
 
-/* Do messages tell all that a CPU's flow and its owner are found by? */
+/* Do the messages contain everything that is needed to find a CPU's flow and its owner? */
 static bool tells_all(const struct nt_session_window *w, const struct nt_params *params,
 		      const uint8_t *data, size_t len)
 {
@@ -80,7 +80,7 @@ static bool tells_all(const struct nt_session_window *w, const struct nt_params 
 	return false;
 }
 
-/* Can a CPU's flow begin in that window of a stream? Without memory it cannot. */
+/* Can a CPU's flow begin in this window of a stream? False if memory is short. */
 static bool can_begin(const struct nt_session *s, const struct nt_session_window *w)
 {
 	struct nt_session_window anywhere = *w;
@@ -126,7 +126,7 @@ size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b
 		i++;
 	if (i == next || i == b->nr_windows || !b->window[i].resume)
 		return i;
-	/* each window is looked at once, even if decoding can begin in none */
+	/* check each window only once, even if decoding can begin in none */
 	b->wanted = i;
 	do
 		i--;

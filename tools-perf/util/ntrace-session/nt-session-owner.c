@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Whose the trace of an event that follows tasks is, as far as Ownership messages tell it.
+ * The owner of the trace of an event that follows tasks, according to Ownership messages
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool is_scontext(const struct nt_msg *msg, const struct nt_params *params
 	       ntrace_is_scontext(params->profile, msg->process & 3);
 }
 
-/* CSRRW and its kin, with scontext */
+/* A CSR instruction that writes scontext */
 static bool writes_scontext(const struct nt_insn *insn)
 {
 	return insn->len == 4 && (insn->raw & 0x7f) == 0x73 && insn->raw & 0x3000 &&
@@ -48,9 +48,9 @@ static bool flow_writes(struct nt_flow *flow, struct nt_path *path, struct nt_co
 }
 
 /*
- * Does the kernel write scontext in the flow from the sync message before the message at `told` on,
- * behind that? There is one write in each switch. Where the kernel's code is missing the window's
- * own flow is a loss, which is reported.
+ * Does the kernel write scontext after the message at `told`? Follow the flow from the sync message
+ * before `told` on. Each switch contains one such write. If the kernel's code is missing, decoding
+ * the window reports a loss.
  */
 static bool is_switched_behind(struct nt_session_queue *q, const struct nt_params *params,
 			       size_t told)
@@ -75,7 +75,7 @@ static bool is_switched_behind(struct nt_session_queue *q, const struct nt_param
 	return writes;
 }
 
-/* An Ownership message that begins before *at, the last one: where. False: there is none. */
+/* Find the last Ownership message that begins before *at. False: there is none. */
 static bool find_before(const struct nt_session_queue *q, const struct nt_params *params,
 			size_t *at, struct nt_msg *msg)
 {
@@ -94,24 +94,21 @@ static bool find_before(const struct nt_session_queue *q, const struct nt_params
 }
 
 /*
- * The kernel tells the next task's number before the event of the previous one
- * stops. In an event that follows tasks that is no switch: trace ends before the
- * next task begins, and the AUX record says who was current until the end. So
- * what the messages tell counts up to where they tell that task last. What the
- * driver passed over has no AUX record, and nobody's name.
+ * The kernel writes the next task's ID before the event of the previous one stops. For an event
+ * that follows tasks, this is not a switch: trace ends before the next task begins, and the AUX
+ * record has the task that was current until the end. So the messages are valid up to the last one
+ * that names this task. Areas that the driver skipped have no AUX record and no owner.
  *
- * Where no message tells that task there are two reasons. The record has the
- * numbers of a PID namespace: then the recording does not know the task that the
- * messages tell. Or perf exchanged the events of two tasks without a stop, and
- * the encoder, which sends Ownership messages at traps alone, was off before the
- * next one: then the messages are right.
+ * If no message names that task, there are two possible reasons. The record may have the IDs of a
+ * PID namespace: then the recording does not know the task that the messages name. Or perf
+ * exchanged the events of two tasks without a stop, and the encoder, which sends Ownership messages
+ * only at traps, was disabled before the next trap: then the messages are right.
  *
- * An encoder that sends them at traps alone may not tell the last task of a
- * window: then all of its messages count. In a switch interrupts are off, but a
- * call of the firmware is a trap, behind which it tells the next task (perf
- * wakes its reader so, when a record of the switch fills the ring). Whether the
- * task that it told last went on, or another was switched to before the stop,
- * only the flow behind that message shows.
+ * An encoder that sends Ownership messages only at traps may not name the last task of a window:
+ * then all of its messages are valid. Interrupts are disabled during a switch, but a call of the
+ * firmware is a trap, after which the encoder names the next task (perf wakes its reader this way
+ * when a record of the switch fills the ring buffer). Only the flow after the last message shows
+ * whether the task that it names continued, or another task was switched to before the stop.
  */
 uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_session_window *w,
 				const struct nt_params *params)
@@ -128,7 +125,7 @@ uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_sess
 		last = last == none ? at : last;
 		tid = (pid_t)(msg.process >> 5);
 	}
-	/* none tells the task: this is the first one */
+	/* no message names the task: this is the first message */
 	if (tid != w->tid)
 		return tid > 0 && q->host->knows(q, tid) ? UINT64_MAX : 0;
 	if (params->profile == NT_PROFILE_TT_DFD &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Where the copies of the kernel's text of the start and of the end of a recording differ */
+/* Ranges where the copies of the kernel's text at the start and at the end of a recording differ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

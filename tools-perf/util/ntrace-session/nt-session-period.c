@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Periods of samples. The same seed gives the same samples, so a file is decoded the same
- * way each time.
+ * Sampling periods. The same seed gives the same samples, so decoding a file is reproducible.
  */
 #include "nt-session.h"
 
-/* Sebastiano Vigna's splitmix64: any state is a good one */
+/* Sebastiano Vigna's splitmix64: any seed is good */
 static uint64_t draw(struct nt_session_period *p)
 {
 	uint64_t x = p->random += 0x9e3779b97f4a7c15ULL;
@@ -15,7 +14,7 @@ static uint64_t draw(struct nt_session_period *p)
 	return x ^ x >> 31;
 }
 
-/* 0 to n - 1; for periods that are far below 2^64 the remainder is as good as uniform. */
+/* 0 to n - 1. For periods far below 2^64, the remainder is uniform enough. */
 static uint64_t below(struct nt_session_period *p, uint64_t n)
 {
 	return draw(p) % n;
@@ -45,8 +44,8 @@ uint64_t nt_session_period_next(struct nt_session_period *p)
 }
 
 /*
- * a * b / c and the remainder, of *c. Only where the product of the remainder of a / c and b
- * has more than 64 bits are low bits given up.
+ * a * b / c and the remainder of the division by *c. Low bits are lost only if the product of a % c
+ * and b exceeds 64 bits.
  */
 static uint64_t divide(uint64_t a, uint64_t b, uint64_t *c, uint64_t *rest)
 {
@@ -69,7 +68,9 @@ uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest;
 
-	/* The usual case takes one division, and the processor does the shorter one faster. */
+	/*
+	 * The usual case needs only one division. Use the 32-bit one if possible, which is faster.
+	 */
 	if (a <= UINT32_MAX && b <= UINT32_MAX) {
 		a *= b;
 		return (a | c) <= UINT32_MAX ? (uint32_t)a / (uint32_t)c : a / c;

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Branches behind a branch, which is what nearly all events are: nothing is held back, and it is
- * clear whose they are and which copy of the code they went through. So nothing has to be asked
- * again for each of them.
+ * Fast path for branches after a branch, which nearly all events are. Nothing is held back, and the
+ * owner and the copy of the code are known, so these checks need not be repeated for each branch.
  */
 #include "nt-session.h"
 
-/* Does nothing but the next event itself matter? */
+/* Does nothing but the next event matter? */
 static bool is_settled(const struct nt_session_queue *q)
 {
 	return q->have_pc && !q->have_held && !q->paused && !q->replay.left && !q->doubtful &&
 	       !q->behind_gap && q->begun;
 }
 
-/* Is none of the span's events later, so that nobody needs to know when they happened? */
+/* Do all events of the span happen up to @until, so that their exact times do not matter? */
 bool nt_session_plain_ends_before(const struct nt_session_queue *q, uint64_t until)
 {
 	return q->time <= until && (!q->timed || (q->span.to <= until &&
 						  q->session->reached <= until));
 }
 
-/* May code that was patched have run up to this branch? nt_session_doubt() is to look, then. */
+/* May patched code have run up to this branch? Then nt_session_doubt() has to check. */
 static bool is_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	if (!q->patches)

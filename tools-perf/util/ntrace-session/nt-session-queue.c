@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One AUX buffer on its way through the decoder: windows in, control flow out, in the order of
- * time. Whose the flow is, and so which code it goes through, comes from Ownership messages where
- * there are any, else from AUX records and context switches.
+ * Decodes one AUX buffer: windows in, control flow out, in time order. The owner of the flow, and
+ * so the code to decode with, comes from Ownership messages if there are any, otherwise from AUX
+ * records and context switches.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +14,10 @@
 
 #include "nt-session.h"
 
-/* No buffer is larger: a size beyond it is damage. */
+/* No buffer is larger: a greater size means a damaged file. */
 #define WINDOW_MAX	(1ull << 32)
 
-/* Events that are decoded one by one before branches are counted */
+/* The number of events to decode one by one before branches are counted */
 #define FIRST		16
 
 int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
@@ -53,9 +53,9 @@ void nt_session_queue_forget_code(struct nt_session_queue *q)
 	nt_path_release(q->path);
 }
 
-/* ------------------------------------------------------- a window's terms -- */
+/* ------------------------------------------------- parameters of a window -- */
 
-/* A thread that goes on elsewhere may find another encoder there. */
+/* A thread that moves to another CPU may find another encoder there. */
 static bool is_made_for(const struct nt_session_queue *q, uint64_t hw_id,
 			const struct nt_params *p)
 {
@@ -107,11 +107,11 @@ static bool is_padding(const struct nt_session_queue *q)
 	return nt_session_is_padding(q->data, q->data_len);
 }
 
-/* --------------------------------------------------------------- its owner -- */
+/* ------------------------------------------------------------------- owner -- */
 
 /*
- * Whose the trace is: Ownership messages tell it, the first of them right behind the first sync.
- * Where there are none, context switches do. A thread's own buffer needs neither.
+ * Choose the source of the owner: Ownership messages, of which the first comes right after the
+ * first sync; otherwise context switches. A thread's own buffer needs neither.
  */
 static void choose_owner(struct nt_session_queue *q, const struct nt_session_window *w)
 {
@@ -132,7 +132,7 @@ static int trim_ownership(struct nt_session_queue *q, const struct nt_session_wi
 		q->owned_until = nt_session_owned_until(q, w, params);
 	if (q->owned_until)
 		return 0;
-	/* A stop before the window was another task's. */
+	/* A stop before the window belongs to another task. */
 	err = q->tid == w->tid ? 0 : nt_session_flow_flush(q, UINT64_MAX);
 	q->host->set_tid(q, w->tid);
 	return err;
@@ -146,7 +146,7 @@ static int enter(struct nt_session_queue *q, struct nt_session_window *w)
 	uint64_t tick;
 	int err;
 
-	/* A thread that goes on elsewhere did not pause: it stopped where it was. */
+	/* A thread that moved to another CPU did not pause: it stopped. */
 	err = q->cpu == w->cpu ? 0 : nt_session_flow_flush(q, UINT64_MAX);
 	q->window = w;
 	q->cpu = w->cpu;
@@ -182,7 +182,7 @@ static void begin_window(struct nt_session_queue *q, const uint8_t *buf, size_t 
 	nt_flow_time_from(q->flow, q->ticks_from);
 }
 
-/* whole: all of the window's bytes are there, as they must be for the next to go on. */
+/* whole: all bytes of the window are present, which the next window needs to continue. */
 static void start_flow(struct nt_session_queue *q, bool whole)
 {
 	const struct nt_session_window *w = q->window;
@@ -195,7 +195,7 @@ static void start_flow(struct nt_session_queue *q, bool whole)
 		     w->offset + q->data_skip - q->rest, open);
 }
 
-/* The window is used up: how many bytes of its data the next one does not begin with */
+/* The window is complete: the number of bytes that the next window does not need */
 static size_t used_bytes(const struct nt_session_queue *q)
 {
 	if (!nt_session_goes_on(q->buffer, q->next_window, true))
@@ -224,8 +224,8 @@ static uint64_t window_ticks(const struct nt_session_queue *q, const struct nt_s
 }
 
 /*
- * Since when the window's times are: it was begun when the one before ended. Samples of an AUX
- * area go back farther than to the sample before.
+ * The earliest time of the window: it began when the previous window ended. AUX area samples reach
+ * back further than the previous sample.
  */
 static uint64_t find_time(const struct nt_session_queue *q, const struct nt_session_window *w,
 			  const struct nt_params *params)
@@ -241,8 +241,8 @@ static uint64_t find_time(const struct nt_session_queue *q, const struct nt_sess
 }
 
 /*
- * Is trace missing between the window before and this one? Samples may have bytes in common, but
- * what is before the first sync of the later one is not decoded.
+ * Is trace missing before this window? Samples may overlap, but nothing before the first sync of
+ * the later sample is decoded.
  */
 static bool is_behind_gap(const struct nt_session_queue *q, const struct nt_session_window *w)
 {
@@ -251,10 +251,10 @@ static bool is_behind_gap(const struct nt_session_queue *q, const struct nt_sess
 	return !w->shared && w->offset != q->next_offset;
 }
 
-/* Of a window that was overwritten in part there may be nothing left to begin with. */
+/* A sample may have no message left to begin with. */
 static int report_no_begin(struct nt_session_queue *q, const struct nt_session_window *w)
 {
-	/* A buffer that was never full, or a stretch of which a few bytes are left */
+	/* No loss: a buffer that was never full, or a stretch with a few bytes left */
 	if (w->shared || q->data_skip < q->data_len || is_padding(q) || !w->sampled)
 		return 0;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
@@ -270,7 +270,10 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 
 	q->begun = q->guest = false;
 	if (is_behind_gap(q, w)) {
-		/* Others may not be as far in time: the first event makes it known. */
+		/*
+		 * Report the gap with the first event: other queues may not have reached this time
+		 * yet.
+		 */
 		q->behind_gap = true;
 		err = nt_session_flow_flush(q, UINT64_MAX);
 	}
@@ -287,7 +290,7 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 		q->data_skip = nt_session_window_skip(w, params, q->data, q->data_len, open);
 		whole &= !nt_session_window_is_middle(q->data, q->data_len, q->data_skip);
 	}
-	/* What was passed over may have been a start, so the next one does not follow a stop. */
+	/* The skipped bytes may contain a start, so the next start does not follow a stop. */
 	q->unsaid |= w->shared && nt_session_window_passed(params, q->data, q->data_skip);
 	q->ticks_from = find_time(q, w, params);
 	start_flow(q, whole);
@@ -325,8 +328,8 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 }
 
 /*
- * What is known to be wrong with a window, before anything of it, but when its time has come: it
- * may have been opened early.
+ * Report a known loss of a window before its first event. Not in open_window(), because a window
+ * may be opened early.
  */
 static int report_early(struct nt_session_queue *q)
 {
@@ -342,7 +345,7 @@ static int report_early(struct nt_session_queue *q)
 				    w->size, w->offset);
 }
 
-/* The end of a window that the file has only the beginning of, behind all that is in it */
+/* Report the missing end of an incomplete window after everything else in it. */
 static int report_missing(struct nt_session_queue *q)
 {
 	const struct nt_session_window *w = q->window;
@@ -355,7 +358,7 @@ static int report_missing(struct nt_session_queue *q)
 				    w->size - len, w->offset + len);
 }
 
-/* A window that lost trace says so in a flag; where messages said it, it is the same loss. */
+/* Report losses that the window's flags report. If messages reported one, it is the same loss. */
 static int report_flags(struct nt_session_queue *q, const struct nt_session_window *w)
 {
 	bool truncated = w->flags & PERF_AUX_FLAG_TRUNCATED;
@@ -397,21 +400,21 @@ static int close_window(struct nt_session_queue *q)
 	return err || w->echo ? err : report_flags(q, w);
 }
 
-/* The window from its beginning, against other code: see nt-session-replay.c. */
+/* Decode the window again from its beginning with other code: see nt-session-replay.c. */
 static void decode_again(struct nt_session_queue *q)
 {
 	q->host->set_tid(q, q->window_tid);
 	start_flow(q, true);
 }
 
-/* What was used of the window did not come again. */
+/* The repeated events differ from the used ones. */
 static int came_otherwise(struct nt_session_queue *q)
 {
 	if (nt_session_replay_take_back(q)) {
 		decode_again(q);
 		return 0;
 	}
-	/* A decoder that is given the same does the same: this is for errors of ours. */
+	/* This can only be a bug: equal input gives equal events. */
 	q->replay.left = 0;
 	q->replay.recount = false;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, 0,
@@ -449,7 +452,7 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 	return ntrace_info_ticks(q->session->info, limit) >> q->ts_shift;
 }
 
-/* Take new events in. A loss may be none, with the other copy of the kernel. */
+/* Add new events. A loss may disappear with the other copy of the kernel. */
 static int take_in(struct nt_session_queue *q, int n)
 {
 	int i;
@@ -465,7 +468,7 @@ static int decode_events(struct nt_session_queue *q, unsigned int max)
 	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
 
-/* Is it clear where the task is? */
+/* Is the task's address known? */
 static bool can_count(const struct nt_session_queue *q)
 {
 	const struct nt_event *last = &q->ev[q->nr - 1];
@@ -484,8 +487,8 @@ static bool is_in_patched(struct nt_session_queue *q)
 }
 
 /*
- * Whoever wants sums gets branches one by one behind everything else, until it is clear where the
- * task is.
+ * If the host wants counts, decode single events after anything but a branch, until the task's
+ * address is known.
  */
 static int decode_flow(struct nt_session_queue *q)
 {
@@ -534,7 +537,7 @@ static bool is_at_limit(const struct nt_session_queue *q)
 	return q->quick ? nt_session_quick_at_limit(q->quick) : nt_flow_at_limit(q->flow);
 }
 
-/* 1: there was none left, or not before the limit */
+/* 1: no window is left, or none before the limit */
 static int next_window(struct nt_session_queue *q, uint64_t limit)
 {
 	struct nt_session_window *w;
@@ -550,7 +553,7 @@ static int next_window(struct nt_session_queue *q, uint64_t limit)
 	return open_window(q, w);
 }
 
-/* There are no more events that are not later than the limit. 1: nor will there be before others */
+/* There are no more events up to the limit. 1: the limit is reached, decode other queues first */
 static int end_batch(struct nt_session_queue *q, uint64_t limit)
 {
 	if (limit_ticks(q, limit) >= nt_session_replay_limit(q) && nt_session_replay_turn(q))
@@ -567,7 +570,7 @@ int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
 	while (q->pos == q->span.end && !nt_session_ahead_next(q, false)) {
 		if (q->window) {
 			ret = decode(q, limit);
-			/* No message is decoded in part: what is there is all of the last one. */
+			/* Messages are never decoded in part, so the last one is complete. */
 			if (!ret && !nt_session_ahead_next(q, true))
 				ret = end_batch(q, limit);
 			else if (ret > 0)
@@ -581,9 +584,9 @@ int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
 	return 1;
 }
 
-/* ------------------------------------------------------------- using them -- */
+/* --------------------------------------------------------------- delivery -- */
 
-/* An event that was used before. Whose the code is must be known again, though. */
+/* Skip an event that was used before. It still determines the owner of the code. */
 static int pass_over(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	if (ev->kind == NT_EV_CONTEXT)
@@ -594,13 +597,13 @@ static int pass_over(struct nt_session_queue *q, const struct nt_event *ev)
 	return nt_session_replay_same(q, ev) ? 0 : came_otherwise(q);
 }
 
-/* The event is the newest: is another one from the same message? */
+/* Is it known that the event is the last one of its message? */
 static bool is_last(const struct nt_session_queue *q, const struct nt_event *ev)
 {
 	return q->pos < q->nr && q->ev[q->pos].offset != ev->offset;
 }
 
-/* Drop the events behind the loss. The last of them tells where the flow goes on. */
+/* Drop the events after the loss. The last of them tells where the flow continues. */
 static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	struct nt_event start = { .from = ev->to, .to = ev->to, .time = ev->time,
@@ -660,7 +663,7 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 	return err;
 }
 
-/* Events that nobody looks at, all at once */
+/* Skip events that produce no output, all at once. */
 static int pass(struct nt_session_queue *q, uint64_t until)
 {
 	int first = q->pos, n;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * --itrace=q: messages without the code. Addresses come in full or as the
- * difference to the one told before, so where indirect transfers, traps and syncs
- * go is known without following what lies between, and without a binary at all;
- * with qq, only the syncs.
+ * --itrace=q: decode messages without code. Addresses are complete, or relative to the previous
+ * one. So the targets of indirect transfers, traps and syncs are known without a binary, and
+ * without following the code between them. With qq, only syncs are decoded.
  */
 #include <stdlib.h>
 
@@ -15,12 +14,12 @@ struct nt_session_quick {
 	const uint8_t		*buf;
 	size_t			len, pos;
 	uint64_t			offset;		/* of the first byte */
-	bool			open_end;	/* there is more behind the last byte */
+	bool			open_end;	/* more bytes follow the last one */
 	bool			inside;		/* ... first the rest of a damaged message */
 	bool			synced;		/* addresses and times are known ... */
 	bool			running;	/* ... and trace is on */
-	bool			lost;		/* a loss was reported; nothing to sync to since */
-	uint64_t			addr;		/* as told last */
+	bool			lost;		/* a loss was reported, and no sync since */
+	uint64_t			addr;		/* of the last message */
 	uint64_t			time, time_from, limit;
 	bool			have_time, at_limit;
 };
@@ -91,7 +90,7 @@ static int lose(struct nt_session_quick *qk, struct nt_event *ev, unsigned int r
 	return 1;
 }
 
-/* False when the message is later than is wanted now. */
+/* False if the message is later than the limit. */
 static bool take_time(struct nt_session_quick *qk, const struct nt_msg *msg)
 {
 	uint64_t time;
@@ -135,7 +134,7 @@ static int on_address(struct nt_session_quick *qk, const struct nt_msg *msg, str
 		*ev = new_event(qk, NT_EV_START);
 		ev->reason = msg->sync;
 	} else if (msg->tcode == NT_TCODE_PROG_TRACE_SYNC) {
-		/* Where execution is, but nothing went there. */
+		/* A position, but no transfer to it */
 		*ev = new_event(qk, NT_EV_NOTICE);
 		ev->flags |= NT_EVF_PC;
 	} else if (sync || !qk->syncs_only) {
@@ -181,7 +180,7 @@ static int on_message(struct nt_session_quick *qk, const struct nt_msg *msg, str
 	return 0;
 }
 
-/* A message that has no end here */
+/* A message that does not end in this window */
 static int on_rest(struct nt_session_quick *qk, const struct nt_msg *msg, struct nt_event *ev)
 {
 	size_t left = qk->len - qk->pos;
@@ -192,7 +191,7 @@ static int on_rest(struct nt_session_quick *qk, const struct nt_msg *msg, struct
 	return msg->idle < left ? lose(qk, ev, NT_ECUT) : 0;
 }
 
-/* Pass over a damaged message. Its end may not be in this window. */
+/* Skip a damaged message. It may not end in this window. */
 static void skip_damaged(struct nt_session_quick *qk, const struct nt_msg *msg)
 {
 	qk->pos += msg->skip;
@@ -207,7 +206,7 @@ static void skip_inside(struct nt_session_quick *qk)
 	qk->inside = qk->inside && qk->open_end;
 }
 
-/* As nt_flow_next(): a batch ends behind a CONTEXT. */
+/* Like nt_flow_next(): a batch ends after a CONTEXT. */
 int nt_session_quick_next(struct nt_session_quick *qk, struct nt_event *ev, unsigned int max,
 			  uint64_t limit)
 {

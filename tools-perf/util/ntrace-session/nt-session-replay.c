@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Kernel code that was patched while it was traced.
+ * Handles kernel code that was patched while it was traced
  *
- * There are two copies of its text, of the start and of the end of the recording
- * of which a host knows. Where the trace does not fit the copy in use, the window is
- * decoded again: with the same copy up to the time of the message that did not
- * fit, from there on with the other one; without timestamps with the other one
- * from the beginning. That can happen several times in a window: static keys are
- * switched one after another, and code that one of them changed runs between two
- * that others change. What was used of the window must come out the same, and is
- * passed over. If it does not, or the message still does not fit, the loss is
- * real, and the last turn is taken back.
+ * A host may have two copies of the kernel's text: of the start and of the end of the recording. If
+ * the trace does not fit the copy in use, the window is decoded again: with the same copy up to the
+ * time of the message that did not fit, and with the other copy from there on; without timestamps,
+ * with the other copy from the beginning. This can happen several times in a window, because static
+ * keys are switched one after another, and code that one switch changed may run between two others.
+ * The events that were already used must be decoded to the same result, and are skipped. If they
+ * differ, or the message still does not fit, the loss is real, and the last switch of the text is
+ * undone.
  *
- * Where branches were counted, nobody knows how many events were used. Then the window is decoded
- * once more as it was, event by event up to the loss, before the first turn.
+ * If branches were counted, the number of used events is unknown. Then the window is first decoded
+ * again as it was, event by event up to the loss.
  */
 #include <string.h>
 
 #include "nt-session.h"
 
 /*
- * Give up after so many turns that did not help: code may be wrong for another reason, errors are
- * many then, and each turn decodes the window from its beginning.
+ * Give up after this many failed attempts: the code may be wrong for another reason. Then there are
+ * many errors, and each attempt decodes the window from its beginning.
  */
 #define MAX_FAILED	16
 
@@ -101,7 +100,7 @@ bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *e
 	return --r->left || r->sum == r->used_sum;
 }
 
-/* A window that needed a turn is decoded event by event from there on. */
+/* Once a window has needed a switch of the text, it is decoded event by event. */
 bool nt_session_replay_may_count(const struct nt_session_queue *q)
 {
 	const struct nt_session_replay *r = &q->replay;
@@ -144,7 +143,10 @@ static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint
 	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
 	    r->nr == NT_SESSION_TURNS || !q->patches || !q->host->is_patched(q))
 		return false;
-	/* Without a time the whole window is decoded with the other copy, which helps once. */
+	/*
+	 * Without a time, the whole window is decoded with the other copy, which can help only
+	 * once.
+	 */
 	return time || !r->nr;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * AUX area samples, which may have bytes in common. Like a snapshot, one may begin anywhere
- * in the trace.
+ * AUX area samples, which may overlap. Like a snapshot, a sample may begin anywhere in the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,12 +8,12 @@
 
 #include "nt-session.h"
 
-/* Fewer bytes that are alike may be alike by chance. */
+/* A shorter overlap may be chance. */
 #define MIN_OVERLAP	16
 
 /*
- * How many of the last bytes of @a are the first of @b? The longest prefix of b
- * that a ends with, by Knuth, Morris and Pratt.
+ * How many of the last bytes of @a are the first bytes of @b? Finds the longest prefix of b that a
+ * ends with (Knuth, Morris, Pratt).
  */
 static ssize_t overlap(const uint8_t *a, size_t len_a, const uint8_t *b, size_t len_b)
 {
@@ -37,7 +36,7 @@ static ssize_t overlap(const uint8_t *a, size_t len_a, const uint8_t *b, size_t 
 	return k;
 }
 
-/* Samples that were taken in quick succession have bytes in common. */
+/* Samples that were taken in quick succession overlap. */
 static int clip_sample(const struct nt_session *s, const struct nt_session_window *last,
 		       struct nt_session_window *w)
 {
@@ -71,7 +70,7 @@ static int by_time(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Of a buffer with AUX area samples, leave these, and each byte once. */
+/* Keep only the AUX area samples of a buffer, and each byte only once. */
 int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b)
 {
 	struct nt_session_window last = { 0 }, *w;

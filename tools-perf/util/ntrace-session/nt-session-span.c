@@ -1,45 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The time of each instruction. A message tells the time of its last transfer. The
- * instructions since the message before are spread evenly between the two times: number k of
- * N is at from + (to - from) * k / N. Such a stretch is a span; a message without TSTAMP is
- * part of the span of the next that has one.
+ * The time of each instruction. A message has the time of its last transfer. The instructions since
+ * the previous message are spread evenly between the two times: number k of N is at from + (to -
+ * from) * k / N. They form a span. A message without TSTAMP belongs to the span of the next message
+ * that has one.
  *
  *	message        A              B                   C
  *	time          100            140                 200
  *	instructions   |..............|...................|
  *	               <- span of B -><--- span of C ----->
  *
- * Samples by time are placed on a clock of their own, which instructions advance, each by
- * the time that one took on average lately. Timestamps themselves would not do. Where a span
- * is shorter than a tick it has no time, or a whole tick, depending on where a tick happens
- * to end; and where nothing retires for a while (WFI, a virtual machine that does not run)
- * one instruction would get all of the samples.
+ * Samples by time use a clock of their own. Each instruction advances it by the recent average time
+ * of an instruction. Timestamps cannot be used directly. A span that is shorter than a tick would
+ * take no time or a whole tick, depending on where the tick ends. And if nothing retires for a
+ * while (WFI, a virtual machine that does not run), one instruction would get all samples.
  */
 #include "nt-session.h"
 
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 
-/* What an average is made of: at least so many ticks, and so many periods */
+/* An average covers at least this many ticks and sampling periods. */
 #define PACE_TICKS	1024
 #define PACE_PERIODS	16
 
-/* A span that takes so many times as long as usual, and some ticks, has nothing more to say. */
+/*
+ * Beyond this multiple of the usual time, plus some ticks, a span counts as a stall, and its excess
+ * time is ignored.
+ */
 #define STALL		16
 #define STALL_TICKS	4
 
-/* --- of events ---------------------------------------------------------------- */
+/* --- spans of events ---------------------------------------------------------- */
 
-/* Is the end of @ev's message where its span ends? */
+/* Does a span end with @ev's message? */
 bool nt_session_span_ends(const struct nt_event *ev)
 {
 	return !(ev->flags & NT_EVF_TIME) || ev->flags & NT_EVF_STAMP;
 }
 
 /*
- * Goes on looking for the end of the span that begins at @first; @all: no more events of its
- * last message are going to come. True if it is found: @s->scan.
+ * Continue to look for the end of the span that begins at @first. @all: no more events of the last
+ * message will come. Returns true if it is found, at @s->scan.
  */
 bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, int first, int nr,
 			  bool all)
@@ -53,7 +55,7 @@ bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, 
 			return true;
 		s->sum += next->insns;
 		s->scan++;
-		/* Before it trace was off. */
+		/* Trace was off before this event. */
 		if (next->kind == NT_EV_START)
 			return true;
 	}
@@ -62,7 +64,7 @@ bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, 
 
 /* --- the clock of samples ------------------------------------------------------- */
 
-/* What so many instructions take; at the very beginning, a nanosecond each */
+/* The time that @insns instructions take; initially, 1 ns each */
 uint64_t nt_session_pace_of(const struct nt_session_pace *p, uint64_t insns)
 {
 	if (!p->time || !p->insns)
@@ -84,10 +86,9 @@ static void pace_add(struct nt_session_pace *p, uint64_t insns, uint64_t time)
 }
 
 /*
- * How far the clock advances in a span, at least 1, or 0 if nothing retired. What that is
- * must not depend on where samples are: so each instruction counts the same in the end,
- * because a sample's weight is the inverse of how fast the clock was. @cut: there is more of
- * the span, in the same time.
+ * How far the clock advances in a span: at least 1, or 0 if nothing retired. The result must not
+ * depend on where samples are. A sample is weighted with the inverse of the clock's speed, so each
+ * instruction counts the same in the end. @cut: more of the span follows, in the same time.
  */
 uint64_t nt_session_pace_advance(struct nt_session_pace *p, uint64_t insns, uint64_t time, bool cut)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sinks that several CPUs share. Whichever CPU comes to look takes what there
- * is into its own AUX buffer, whosever it is, so the sink's stream is in the AUX
- * records of all buffers, in the order of their times, and a message may begin
- * in one and end in the next. SRC in the messages tells whose they are: each CPU
- * gets a buffer of its own that has the whole stream, and its decoder leaves the
- * others'.
+ * Sinks that several CPUs share. Each CPU that polls the sink moves the waiting trace into its own
+ * AUX buffer, whichever CPU it comes from. So the sink's stream is spread over the AUX records of
+ * all buffers, in the order of their times, and a message may begin in one record and end in the
+ * next. SRC in the messages identifies the CPU. Each CPU gets a buffer of its own that contains the
+ * whole stream, and its decoder ignores the messages of other CPUs.
  *
- * What an event uses on a CPU, HW_ID tells: SRC in its messages means that the
- * sink is shared, and which SRC is which CPU.
+ * HW_ID has the parameters of an event on a CPU: SRC in its messages means that the sink is shared,
+ * and which CPU has which SRC.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +16,10 @@
 
 #include "nt-session.h"
 
-/* A window of a shared sink's stream, wherever it was found */
+/* A window of a shared sink's stream, from any buffer */
 struct entry {
 	uint64_t			sink;
-	size_t				nr;	/* in the order of the file */
+	size_t				nr;	/* in file order */
 	struct nt_session_window	*from;
 	struct nt_session_window	window;
 };
@@ -28,11 +27,11 @@ struct entry {
 struct streams {
 	struct entry		*entry;
 	size_t			nr;
-	struct nt_session_terms	*cpu;	/* each that has such a sink, once */
+	struct nt_session_terms	*cpu;	/* each CPU with such a sink, once */
 	size_t			nr_cpus;
 };
 
-/* Which sink a CPU's trace went to: the one that was asked for, or its default */
+/* The sink of a CPU's trace: the requested one, or the CPU's default */
 static uint64_t sink_of(const struct nt_session *session, int cpu)
 {
 	const uint64_t *info = ntrace_info_cpu(session->info, cpu);
@@ -45,8 +44,8 @@ static uint64_t sink_of(const struct nt_session *session, int cpu)
 }
 
 /*
- * Of a circular AUX buffer no one can tell what is missing between two records;
- * a sample is a stretch by itself.
+ * A sample stands alone: in a circular AUX buffer, it is unknown what is missing between two
+ * records.
  */
 static bool is_shared(const struct nt_session_window *w)
 {
@@ -72,7 +71,7 @@ static int add_entry(const struct nt_session *session, struct streams *s,
 	return 0;
 }
 
-/* What was reported last of a CPU counts. */
+/* The last report of a CPU is valid. */
 static int add_cpu(struct streams *s, const struct nt_session_terms *terms)
 {
 	struct nt_session_terms *cpu;
@@ -92,7 +91,7 @@ static int add_cpu(struct streams *s, const struct nt_session_terms *terms)
 	return 0;
 }
 
-/* The windows of shared sinks that a buffer has, and the CPUs that have such a sink */
+/* Find a buffer's windows of shared sinks, and the CPUs that have such a sink. */
 static int find_entries(const struct nt_session *session, struct streams *s,
 			struct nt_session_buffer *b)
 {
@@ -132,7 +131,7 @@ static int by_time(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-/* Trace that was lost, or bytes that are in no order, break the stream. */
+/* Lost trace, or bytes whose order is unknown, break the stream. */
 static bool is_broken(const struct nt_session_window *w)
 {
 	return w->orphan || w->ring ||
@@ -154,7 +153,7 @@ static void link_windows(struct streams *s)
 	}
 }
 
-/* What the CPU is to see of a window. Flags are for the CPU that it came by. */
+/* The window as one CPU's decoder sees it. The flags are for the CPU that read the trace. */
 static struct nt_session_window window_for(const struct entry *entry,
 					   const struct nt_session_terms *terms)
 {
@@ -218,7 +217,9 @@ int nt_session_streams(struct nt_session *session)
 	return err;
 }
 
-/* Does a message go on behind the window's last byte? Idle bytes look like the end of one. */
+/*
+ * Does a message continue after the window's last byte? Idle bytes look like the end of a message.
+ */
 static bool ends_inside(const struct nt_session *session, const struct nt_session_window *w)
 {
 	struct nt_session_window last = *w;
@@ -231,7 +232,7 @@ static bool ends_inside(const struct nt_session *session, const struct nt_sessio
 
 int nt_session_streams_mark(struct nt_session *session)
 {
-	/* the window whose last message goes on */
+	/* the window whose last message continues */
 	struct nt_session_window *inside = NULL;
 	struct streams s = { .nr = 0 };
 	int err = find_streams(session, &s);

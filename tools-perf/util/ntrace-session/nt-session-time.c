@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Timestamps of fewer than 64 bits. How often the counter wrapped before a window, no message of it
- * tells; but the AUX record has the time of the window's end, so its last timestamp stands for
- * the last time before that.
+ * Timestamps of fewer than 64 bits. No message of a window shows how often the counter wrapped
+ * before it. But the AUX record has the time of the window's end, so the last timestamp stands for
+ * the latest possible time before that.
  */
 #include "nt-session.h"
 
@@ -11,7 +11,7 @@ static uint64_t range_of(unsigned int bits)
 	return 1ULL << bits;
 }
 
-/* The first and the last time of messages, as if the first were in the counter's first range */
+/* The first and the last time of the messages, as if the first were in the counter's first range */
 struct span {
 	uint64_t	first, last;
 	bool	known;
@@ -24,7 +24,7 @@ static void take(struct span *s, const struct nt_params *params, const struct nt
 		return;
 	if (!s->known && !nt_tcode_is_sync(msg->tcode))
 		return;
-	/* One range higher, for a time that is before the first by less than the slack */
+	/* Add one range, because a time may precede the first by less than the slack. */
 	if (!s->known)
 		s->first = s->last = range_of(params->tstamp_bits) +
 				     (msg->tstamp & (range_of(params->tstamp_bits) - 1));
@@ -45,9 +45,9 @@ static struct span find_span(const struct nt_params *params, const uint8_t *data
 }
 
 /*
- * No timestamp of a window stands for a time before the one that this returns, in ticks. @begin
- * and @end: between these times the window was written, 0 not known. Where more than one time
- * is possible, all messages are read: the window's last one was written just before the end.
+ * The earliest time, in ticks, of any timestamp of a window. The window was written between @begin
+ * and @end; 0: unknown. If more than one time is possible, all messages are read: the last one was
+ * written just before the end.
  */
 uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, uint64_t end,
 			      const uint8_t *data, size_t len)
@@ -59,7 +59,7 @@ uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, ui
 	if (!params->timestamps || !bits || bits >= 63 || !end)
 		return 0;
 	range = range_of(bits);
-	/* the clock of a record and the trace's may differ by this */
+	/* the clocks of records and of the trace may differ by this */
 	end += nt_tstamp_slack(bits);
 	if (end < range)
 		return 0;
@@ -69,7 +69,7 @@ uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, ui
 	s = find_span(params, data, len);
 	if (!s.known)
 		return end - range + 1;
-	/* The first time behind end - range is the last one up to end. */
+	/* The first time after end - range is the last one up to end. */
 	last = nt_tstamp_widen(end - range + 1, s.last, bits);
 	return last > s.last - s.first ? last - (s.last - s.first) : 0;
 }

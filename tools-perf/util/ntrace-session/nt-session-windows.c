@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The trace that a file has: records in the order of the file become buffers with windows, each
- * under the terms that its event had. All of them are wanted before anything is decoded, because an
- * AUX record comes only when its trace is past.
+ * Converts the records of a file, in file order, to buffers with windows, each with the parameters
+ * of its event. All records must be read before anything is decoded, because an AUX record comes
+ * after its trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ int nt_session_ask(struct nt_session *s, unsigned int idx, int cpu,
 	return 0;
 }
 
-/* What the event was to use on a CPU: its own one, or any that has an encoder */
+/* Derive the parameters of an event on a CPU: on its own CPU, or on any that has an encoder. */
 static int guess_terms(struct nt_session *s, const struct nt_session_asked *asked)
 {
 	const struct nt_session_buffer *b = nt_session_buffer(s, asked->idx);
@@ -134,9 +134,9 @@ static bool lacks_terms(const struct nt_session *s)
 }
 
 /*
- * The kernel tells once what an event uses. In a file that was begun later there is trace before
- * that was told, or it never was: the event's attributes and the description of the machine have
- * it, too.
+ * The kernel reports the parameters of an event once. A file that was begun later has trace from
+ * before the report, or no report at all. The event's attributes and the description of the machine
+ * give the same parameters.
  */
 static int complete_terms(struct nt_session *s)
 {
@@ -183,7 +183,7 @@ int nt_session_add_window(struct nt_session *s, unsigned int idx,
 		return -ENOMEM;
 	w.idx = idx;
 	w.hw_id = terms_of(b, w.cpu);
-	/* A circular buffer has no room that is used up: there the record tells the end. */
+	/* A circular buffer is never used up: its record has the end offset. */
 	if (w.ring)
 		w.offset -= w.size;
 	return nt_session_buffer_add_window(b, &w);
@@ -221,13 +221,13 @@ int nt_session_finish(struct nt_session *s)
 			err = b->sampled ? nt_session_samples_clip(s, b) :
 					   nt_session_buffer_finish(b);
 	}
-	/* once more, for what has no record */
+	/* again, for trace without a record */
 	return err ? err : complete_terms(s);
 }
 
 /* --- bytes ------------------------------------------------------------------ */
 
-/* The first piece that may have the byte at an offset */
+/* The first piece that may contain the byte at an offset */
 static size_t first_piece(const struct nt_session_buffer *b, uint64_t at)
 {
 	size_t low = 0, high = b->nr_pieces;
@@ -245,7 +245,7 @@ static size_t first_piece(const struct nt_session_buffer *b, uint64_t at)
 	return low;
 }
 
-/* From piece number *i on, the one that has the byte at an offset; NULL: none has */
+/* Find the piece with the byte at an offset, from number *i on; NULL: none */
 static const struct nt_session_piece *piece_at(const struct nt_session_buffer *b, size_t *i,
 					       uint64_t at, uint64_t *len)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Recordings of N-Trace: what lies between the records of a perf.data and control flow with
- * CPU, task and time. No part of perf: perf's glue and the ntrace command both have it.
+ * N-Trace recordings: turns the records of a perf.data file into control flow with CPU, task and
+ * time. Used by both perf's glue and the ntrace command.
  *
- *	nt-session-windows.c	records -> buffers with windows, and their terms
+ *	nt-session-windows.c	records -> buffers with windows and their parameters
  *	nt-session-buffer.c	which bytes of an AUX buffer are a window
  *	nt-session-ring.c	AUX area samples
  *	nt-session-stream.c	windows of a sink that several CPUs share
- *	nt-session-queue.c	a buffer's windows -> control flow, in the order of time
- *	nt-session-owner.c	whose the trace in a window is
+ *	nt-session-queue.c	a buffer's windows -> control flow, in time order
+ *	nt-session-owner.c	which task the trace of a window belongs to
  *	nt-session-patches.c	where the kernel was patched during the recording
- *	nt-session-flow.c	what of the control flow a host shows, and what was lost
- *	nt-session-ahead.c	events that wait for the next time that a message tells
- *	nt-session-replay.c	a window once more, where the kernel was patched in it
- *	nt-session-doubt.c	does the trace fit both copies of the kernel there?
- *	nt-session-plain.c	branches behind branches, at once
+ *	nt-session-flow.c	the control flow that a host shows, and losses
+ *	nt-session-ahead.c	events that wait for the next timestamp
+ *	nt-session-replay.c	decodes a window again if the kernel was patched in it
+ *	nt-session-doubt.c	does the trace fit both copies of the kernel's text?
+ *	nt-session-plain.c	fast path for runs of branches
  *	nt-session-quick.c	addresses only, without code
- *	nt-session-span.c	the time of each instruction, between those that messages tell
+ *	nt-session-span.c	the time of each instruction, between timestamps
  *	nt-session-time.c	timestamps that wrap
- *	nt-session-period.c	where the samples of a period are
- *	nt-session-flags.c	transfers and losses in perf's words
- *	nt-session-interval.c	which windows a time needs
+ *	nt-session-period.c	placement of periodic samples
+ *	nt-session-flags.c	transfers and losses in perf's terms
+ *	nt-session-interval.c	the windows needed for a time interval
  *
- * It is built into both, and not installed: its interface is not settled.
+ * The library is linked into both and not installed: its interface is not stable yet.
  */
 #ifndef NT_SESSION_H
 #define NT_SESSION_H
@@ -35,71 +35,71 @@
 #include "ntrace-decoder/ntrace.h"
 #include "ntrace-info.h"
 
-/* Room for one more in an array of nr */
+/* Make room for one more element in an array of nr */
 void *nt_session_grow(void *array, size_t nr, size_t size);
 
 /* ------------------------------------------------- nt-session-buffer.c -- */
 
-/* A PERF_RECORD_AUXTRACE: bytes of the file */
+/* A PERF_RECORD_AUXTRACE: a range of bytes of the file */
 struct nt_session_piece {
 	uint64_t	offset;			/* in the AUX stream of its buffer */
 	uint64_t	size;
 	uint64_t	file_offset;		/* of the first byte */
-	unsigned int	file;			/* of several, as the host numbers them */
+	unsigned int	file;			/* if there are several: the host's number */
 };
 
-/* Where in the trace the first byte of a window is */
+/* What the first byte of a window is */
 enum nt_session_begin {
-	NT_SESSION_BEGIN_SYNC,	/* a sync message begins */
-	NT_SESSION_BEGIN_MESSAGE,	/* some message begins */
+	NT_SESSION_BEGIN_SYNC,	/* the first byte of a sync message */
+	NT_SESSION_BEGIN_MESSAGE,	/* the first byte of any message */
 	NT_SESSION_BEGIN_ANYWHERE,
-	/* Only nt_session_streams_mark() sets these. The window before has the message's begin. */
+	/* Only nt_session_streams_mark() sets these. The message began in the previous window. */
 	NT_SESSION_BEGIN_REST,
 	/* Trace before the window is lost: this may be the rest of a message. */
 	NT_SESSION_BEGIN_LOSS,
 };
 
 /*
- * What one PERF_RECORD_AUX reports: a stretch of trace that begins with a sync;
- * or what a snapshot has of it; or an AUX area sample
+ * The trace of one PERF_RECORD_AUX, which begins with a sync; the part of it that a snapshot
+ * contains; or an AUX area sample
  */
 struct nt_session_window {
 	uint64_t	offset;
 	uint64_t	size;
-	uint64_t	time;			/* of its end, perf's clock; 0 unknown */
+	uint64_t	time;			/* when it ended, perf's clock; 0: unknown */
 	uint64_t	flags;			/* PERF_AUX_FLAG_* */
-	uint64_t	hw_id;			/* the terms in effect, 0 unknown */
+	uint64_t	hw_id;			/* the parameters in effect; 0: unknown */
 	int	cpu;
-	pid_t	pid, tid;		/* current when the window ended */
-	bool	of_task;		/* of an event that follows a task */
-	bool	orphan;			/* no AUX record reports these bytes */
-	bool	ring;			/* of a circular buffer, maybe overwritten */
-	bool	sampled;		/* by another event */
-	bool	shared;			/* of a sink that others use too; then: */
-	bool	resume;			/* it goes on where the one before ended */
-	bool	echo;			/* another CPU took it: its flags are told there */
-	/* Only nt_session_streams_mark() sets this. The next window has the last message's end. */
+	pid_t	pid, tid;		/* the task that was current when the window ended */
+	bool	of_task;		/* from an event that follows a task */
+	bool	orphan;			/* no AUX record covers these bytes */
+	bool	ring;			/* from a circular buffer, may be overwritten */
+	bool	sampled;		/* an AUX area sample of another event */
+	bool	shared;			/* from a sink that other CPUs use, too; then: */
+	bool	resume;			/* continues where the previous window ended */
+	bool	echo;			/* a replica of another CPU's, which has the flags */
+	/* Only nt_session_streams_mark() sets this. The last message ends in the next window. */
 	bool	unfinished;
-	unsigned int idx;		/* of the buffer that has the bytes */
+	unsigned int idx;		/* of the buffer that contains the bytes */
 	enum nt_session_begin begin;
 };
 
 /*
- * Where one file of several begins, or ends (see ntrace-switch.c): AUX records up to that time are
- * about bytes before that offset, and later ones about those behind
+ * Where one of several files begins or ends (see ntrace-switch.c): AUX records up to that time are
+ * about bytes before that offset, later ones about bytes from there on
  */
 struct nt_session_mark {
 	bool	there;
 	uint64_t	time, offset;
 };
 
-/* What an event uses on a CPU, as last reported */
+/* The parameters of an event on a CPU, as last reported */
 struct nt_session_terms {
 	int		cpu;
 	uint64_t	hw_id;
 };
 
-/* An AUX buffer: what one CPU, or one thread, wrote; or a CPU's view of a shared sink's stream */
+/* An AUX buffer: what one CPU or one thread wrote; or one CPU's view of a shared sink's stream */
 struct nt_session_buffer {
 	unsigned int		idx;
 	int			cpu;	/* -1: of a thread */
@@ -108,8 +108,8 @@ struct nt_session_buffer {
 	size_t			nr_pieces;
 	struct nt_session_window	*window;
 	size_t			nr_windows;
-	size_t			wanted;		/* windows before that one are needed, all */
-	bool			unordered;	/* pieces are not by their offsets */
+	size_t			wanted;		/* all windows before this one are needed */
+	bool			unordered;	/* pieces are not sorted by offset */
 	uint64_t		sampled;	/* bytes of AUX area samples so far */
 	struct nt_session_terms	*terms;
 	size_t			nr_terms;
@@ -128,40 +128,41 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 size_t nt_session_window_skip(const struct nt_session_window *window,
 			      const struct nt_params *params, const uint8_t *data, size_t len,
 			      bool open);
-/* What a dump says of bytes that it passes over at the begin of a marked window; else NULL */
+/* What a dump prints for the bytes skipped at the beginning of a marked window; else NULL */
 const char *nt_session_window_passed_text(const struct nt_session_window *window);
 bool nt_session_window_is_middle(const uint8_t *data, size_t len, size_t skip);
 bool nt_session_window_passed(const struct nt_params *params, const uint8_t *data, size_t len);
 
 /* ------------------------------------------------ nt-session-windows.c -- */
 
-/* What an event asked for; cpu -1: on any */
+/* The configuration of an event; cpu -1: any CPU */
 struct nt_session_asked {
 	unsigned int		idx;
 	int			cpu;
 	struct ntrace_asked	what;
 };
 
-/* The trace of a recording. All 0 at first but for info, read and ctx, which are the caller's */
+/* The trace of a recording. The caller sets info, read and ctx, and zeroes the rest. */
 struct nt_session {
 	const struct ntrace_info *info;
-	/* Bytes of the file, as many as there are of len; or negative */
+	/* Read up to len bytes of the file. Returns their number, or a negative error */
 	ssize_t (*read)(void *ctx, unsigned int file, uint64_t file_offset, void *buf, size_t len);
 	void			*ctx;
-	struct nt_session_buffer **buffer;	/* by number; NULL there is none */
+	struct nt_session_buffer **buffer;	/* by index; NULL: none */
 	unsigned int		nr_buffers;
 	struct nt_session_asked	*asked;
 	size_t			nr_asked;
-	uint64_t		sink;		/* that was asked for, 0 the default */
+	uint64_t		sink;		/* requested by the events; 0: default */
 	const struct nt_session_interval *wanted;	/* the caller's; nr_wanted 0: all times */
 	size_t			nr_wanted;
-	uint64_t		reached;	/* the host's: time of the newest other event */
-	size_t			opened;		/* windows so far */
+	uint64_t		reached;	/* set by the host: time of its newest event */
+	size_t			opened;		/* windows opened so far */
 };
 
 /*
- * In the order of the file: an AUXTRACE record, what HW_ID tells, an AUX record, an AUX area
- * sample; and what each ID of an event was asked for, at any time. 0 or a negative errno
+ * Add, in file order: an AUXTRACE record, the content of an HW_ID record, an AUX record, an AUX
+ * area sample. The configuration of each event ID may come at any time. Return 0 or a negative
+ * errno
  */
 int nt_session_add_piece(struct nt_session *s, unsigned int idx, int cpu, pid_t tid,
 			 const struct nt_session_piece *piece, uint64_t reference);
@@ -173,29 +174,28 @@ int nt_session_add_sample(struct nt_session *s, unsigned int idx, int cpu, pid_t
 			  uint64_t file_offset);
 int nt_session_ask(struct nt_session *s, unsigned int idx, int cpu,
 		   const struct ntrace_asked *what);
-/* Then: find out what there is of each window. */
+/* Call this after the last record: it determines the bytes of each window. */
 int nt_session_finish(struct nt_session *s);
 void nt_session_free(struct nt_session *s);
 
-/* The buffer of a number, made if need be; NULL: no memory, or no such number */
+/* The buffer with this index, created if needed; NULL: no memory, or index too large */
 struct nt_session_buffer *nt_session_buffer(struct nt_session *s, unsigned int idx);
-/* No recording has more. */
 #define NT_SESSION_BUFFERS_MAX	65536
 
-/* So many bytes of a window are in the file, from its begin on */
+/* How many bytes of a window are in the file, from its beginning on */
 size_t nt_session_there(const struct nt_session *s, const struct nt_session_window *w);
-/* So many of them, or fewer if the file has become shorter; or negative, of s->read */
+/* Reads that many, or fewer if the file has been truncated; or returns the error of s->read */
 ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w,
 			uint8_t *data, size_t size);
 
-/* Idle bytes: what the driver passed over, which has no AUX record, reads as these. */
+/* Are these idle bytes? Bytes that the driver skipped have no AUX record and read as idle. */
 bool nt_session_is_padding(const uint8_t *data, size_t len);
 
 /* --------------------------- nt-session-ring.c, nt-session-stream.c -- */
 
-/* Of a buffer with AUX area samples, leave these, and each byte once. */
+/* Keep only the AUX area samples of a buffer, and each byte only once. */
 int nt_session_samples_clip(const struct nt_session *s, struct nt_session_buffer *b);
-/* Take the windows of shared sinks out of their buffers, and give each CPU a buffer with all. */
+/* Move the windows of shared sinks from their buffers to one new buffer for each CPU. */
 int nt_session_streams(struct nt_session *s);
 /*
  * For dumps: leave the windows where they are, and mark those that may begin inside a message with
@@ -203,41 +203,42 @@ int nt_session_streams(struct nt_session *s);
  */
 int nt_session_streams_mark(struct nt_session *s);
 /*
- * Does a stream go on in window number next of a buffer? whole: all bytes of the one before are
- * there; else it does not any more.
+ * Does a stream continue in window number next of a buffer? whole: all bytes of the previous window
+ * are present; otherwise, the stream ends there.
  */
 bool nt_session_goes_on(struct nt_session_buffer *b, size_t next, bool whole);
-/* Where messages have a SRC, there may be others', too: decode those of the CPU. */
+/* If messages have a SRC, set the SRC of this CPU, so that messages of others are ignored. */
 void nt_session_choose_src(struct nt_params *params, uint64_t hw_id);
 /*
- * What there is of a message that ends in the next window: none is longer, or even nearly as long
+ * The longest beginning of a message that is kept for the next window. No message comes near this
+ * length.
  */
 #define NT_SESSION_REST_MAX	4096
 
 /* --------------------------- nt-session-span.c and nt-session-time.c -- */
 
-/* The events up to the next time that a message tells: see nt-session-span.c */
+/* The events up to the next timestamp: see nt-session-span.c */
 struct nt_session_span {
-	int	end;		/* index behind its last event; the next span begins there ... */
-	int	scan;		/* ... and no end of that was found before this index */
-	uint64_t	sum;		/* instructions up to there */
+	int	end;		/* index after its last event; the next span begins there ... */
+	int	scan;		/* ... and does not end before this index */
+	uint64_t	sum;		/* instructions up to scan */
 	uint64_t	insns;		/* instructions that retire in the span ... */
 	uint64_t	done;		/* ... up to the last event that was used */
 	uint64_t	from, to;	/* perf's clock */
 	uint64_t	advance;	/* of the clock of samples */
-	bool	known;		/* to is a time */
+	bool	known;		/* to is valid */
 };
 
-/* How fast instructions retired lately */
+/* The recent rate of instructions */
 struct nt_session_pace {
 	uint64_t	insns, time;
-	uint64_t	tick, period;	/* of timestamps, of samples */
+	uint64_t	tick, period;	/* of timestamps and of samples */
 };
 
 /* The clock of samples by time counts 1/1024 ns: several instructions may retire in 1 ns. */
 #define NT_SESSION_CLOCK_SHIFT	10
 
-/* The time that a message with TSTAMP tells, last being the one before, and none before from */
+/* The time of a message with TSTAMP. last: the time before; no time is earlier than from */
 static inline uint64_t nt_session_span_stamp(const struct nt_params *params,
 					     const struct nt_msg *msg, uint64_t last, uint64_t from)
 {
@@ -253,10 +254,10 @@ static inline uint64_t nt_session_span_stamp(const struct nt_params *params,
 	return nt_tstamp_behind(last, from, stamp, params->tstamp_bits);
 }
 
-/* a * b / c, cut, or UINT64_MAX; c is not 0 */
+/* a * b / c, rounded down; UINT64_MAX on overflow; c must not be 0 */
 uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c);
 
-/* When instruction number insn of the span retired. Most spans need a short division only. */
+/* When instruction number insn of the span retired. Most spans need only a short division. */
 static inline uint64_t nt_session_span_at(const struct nt_session_span *s, uint64_t insn)
 {
 	const uint64_t ns = s->to - s->from;
@@ -281,28 +282,28 @@ uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, ui
 /* ----------------------------------------------- nt-session-interval.c -- */
 
 /*
- * After so long without trace, a stop is not a pause between two windows; by so much clocks of
- * trace and of records differ at most.
+ * A stop that lasts longer is not a pause between two windows. The clocks of trace and records
+ * differ by less than this.
  */
 #define NT_SESSION_PAUSE_NS	10000000ULL
 
-/* Times of perf's clock, both included */
+/* On perf's clock, both ends included */
 struct nt_session_interval {
 	uint64_t	from, to;
 };
 
 /*
- * The window to decode next: of a buffer's windows from number next on the first that may have
- * trace of a time that is wanted, or one before it with which decoding has to begin; b->nr_windows
- * if there is none. What is left out is no loss. A window of a shared sink in which decoding begins
- * does not go on from the one before any more.
+ * The window to decode next: the first one from number next on that may contain trace of a wanted
+ * time, or an earlier one if decoding has to begin there; b->nr_windows if there is none. Skipped
+ * windows do not count as losses. If decoding begins in a window of a shared sink, this window no
+ * longer continues the previous one.
  */
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
 
 /*
- * The window of an AUX record that was before: bytes between records tell no time of their own.
- * NULL: there is none
+ * The previous window that has an AUX record. Trace without a record has no time of its own. NULL:
+ * there is none
  */
 const struct nt_session_window *nt_session_window_before(const struct nt_session_buffer *b,
 							 const struct nt_session_window *w);
@@ -310,11 +311,10 @@ const struct nt_session_window *nt_session_window_before(const struct nt_session
 /* ------------------------------------------------- nt-session-period.c -- */
 
 /*
- * What is sampled, instructions or time, is cut into blocks of one period. Each block has
- * one sample, at a random place in it, so every unit is sampled with the same probability,
- * 1 / period, whatever loop it belongs to and however short the stretch is that it is in.
- * A block that begins anew after a gap has its own random place: when the stretch ends
- * before that place, there is no sample of the block.
+ * Instructions or time are divided into blocks of one period. Each block has one sample, at a
+ * random position in it. So every unit is sampled with the same probability, 1 / period, whatever
+ * loop it belongs to, and however short the traced stretch is. A block that begins after a gap gets
+ * a new random position. If the stretch ends before that position, the block has no sample.
  *
  *	|.....x....|..x.......|........x.|x.........|	x sample
  *	<- period ->
@@ -322,25 +322,25 @@ const struct nt_session_window *nt_session_window_before(const struct nt_session
 struct nt_session_period {
 	uint64_t	period;
 	uint64_t	random;		/* state of the generator */
-	uint64_t	rest;		/* of the block, behind its sample */
-	bool		exact;		/* samples are one period apart, without chance */
+	uint64_t	rest;		/* of the block, after its sample */
+	bool		exact;		/* samples are exactly one period apart */
 };
 
 void nt_session_period_init(struct nt_session_period *p, uint64_t period, uint64_t seed,
 			    bool exact);
 
-/* Begin a new block: so many units, at least 1, from here to its sample */
+/* Begin a new block. Returns the number of units up to its sample, at least 1 */
 uint64_t nt_session_period_begin(struct nt_session_period *p);
 
-/* So many units from one sample to the next, at least 1 */
+/* The number of units from one sample to the next, at least 1 */
 uint64_t nt_session_period_next(struct nt_session_period *p);
 
-/* The same, up or down by chance, so that its mean is exact */
+/* a * b / c, rounded up or down at random so that the mean is exact */
 uint64_t nt_session_period_scale(struct nt_session_period *p, uint64_t a, uint64_t b, uint64_t c);
 
 /* -------------------------------------------------- nt-session-flags.c -- */
 
-/* What a transfer is, as perf has it: PERF_IP_FLAG_* */
+/* Kinds of transfers, with the values of perf's PERF_IP_FLAG_* */
 enum nt_session_flag {
 	NT_SESSION_BRANCH	= 1 << 0,
 	NT_SESSION_CALL		= 1 << 1,
@@ -353,16 +353,17 @@ enum nt_session_flag {
 	NT_SESSION_END		= 1 << 9,	/* trace ends: to is 0 */
 };
 
-/* Of a type, enum nt_type, as far as that tells; of none: 0 */
+/* The flags of a type (enum nt_type), as far as the type determines them; 0 for NONE */
 uint32_t nt_session_flags(unsigned int type);
-/* Is there an ECALL? code: of user space, NULL is not known */
+/* Is there an ECALL? code: of user space; NULL: unknown */
 bool nt_session_is_ecall(struct nt_code *code, uint64_t addr);
-/* The same of a trap, or the return from one */
+/* The flags of a trap or of the return from it */
 uint32_t nt_session_trap_flags(const struct nt_event *ev, struct nt_code *code,
 			       uint64_t *syscall_ip);
 /*
- * Of a BRANCH. code: of user space at ev->from, wanted for traps only. syscall_ip: of the ECALL
- * that the task is in, 0 none, which is kept; NULL: the task is not known.
+ * The flags of a BRANCH. code: of user space at ev->from, needed for traps only. syscall_ip: the
+ * address of the ECALL that the task is executing, updated here; 0: none; NULL: the task is
+ * unknown.
  */
 static inline uint32_t nt_session_branch_flags(const struct nt_event *ev, struct nt_code *code,
 					       uint64_t *syscall_ip)
@@ -372,36 +373,36 @@ static inline uint32_t nt_session_branch_flags(const struct nt_event *ev, struct
 	return nt_session_flags(ev->type);
 }
 
-/* Kinds of losses; their numbers are perf's codes of errors */
+/* Kinds of losses. The values are perf's error codes. */
 enum nt_session_loss {
 	NT_SESSION_LOSS_OVERFLOW = 1,	/* the encoder lost messages */
-	NT_SESSION_LOSS_LOST,		/* trace did not get into the file */
-	NT_SESSION_LOSS_CODE,		/* no code for what was executed */
-	NT_SESSION_LOSS_FLOW,		/* trace and code do not fit */
-	NT_SESSION_LOSS_DATA,		/* bytes that are no messages */
+	NT_SESSION_LOSS_LOST,		/* trace is missing in the file */
+	NT_SESSION_LOSS_CODE,		/* code not available */
+	NT_SESSION_LOSS_FLOW,		/* trace and code do not match */
+	NT_SESSION_LOSS_DATA,		/* malformed messages */
 	NT_SESSION_LOSS_FILE,		/* the file is damaged */
 };
 
-/* Of the reason of a LOSS, enum nt_error */
+/* The kind of loss for the reason (enum nt_error) of a LOSS */
 enum nt_session_loss nt_session_loss(unsigned int reason);
 
 /* ------------------------------------------------ nt-session-patches.c -- */
 
-/* Code that was not the same at the start and at the end */
+/* Code that changed between the start and the end of the recording */
 struct nt_session_patch {
 	uint64_t	start, end;
 	bool		told;
 };
 
 struct nt_session_patches {
-	struct nt_session_patch *patch;	/* in the order of addresses */
+	struct nt_session_patch *patch;	/* sorted by address */
 	size_t		nr;
-	uint64_t	lines[128];	/* a bit for each line that has one, by its lowest bits */
+	uint64_t	lines[128];	/* bitmap of patched lines, by their low bits */
 };
 
 #define NT_SESSION_PATCHES_LINE	6	/* a line has 64 bytes */
 
-/* Is [start, end) near one? False: certainly not */
+/* May [start, end) overlap a patch? False: certainly not */
 static inline bool nt_session_patches_maybe(const struct nt_session_patches *p, uint64_t start,
 					    uint64_t end)
 {
@@ -429,13 +430,13 @@ void nt_session_patches_free(struct nt_session_patches *p);
 
 /* -------------------------------------------------- nt-session-quick.c -- */
 
-/* As nt_flow, without code: no event has instructions */
+/* Like nt_flow, but without code: events have no instruction counts */
 struct nt_session_quick;
 
 /* NULL: no memory */
 struct nt_session_quick *nt_session_quick_new(const struct nt_params *params, bool syncs_only);
 void nt_session_quick_free(struct nt_session_quick *qk);
-/* open: there is going to be more; more: it goes on where the window before ended. */
+/* open: more bytes will follow; more: continues where the previous window ended. */
 void nt_session_quick_window(struct nt_session_quick *qk, const uint8_t *buf, size_t len,
 			     uint64_t offset, bool open, bool more);
 void nt_session_quick_time_from(struct nt_session_quick *qk, uint64_t ticks);
@@ -449,25 +450,27 @@ size_t nt_session_quick_consumed(const struct nt_session_quick *qk);
 struct nt_session_queue;
 
 /*
- * What a host does for its queues. Functions that return int return 0, or a negative error that
- * ends the decoding; those marked NULL may be missing.
+ * The callbacks of a host. Functions that return int return 0, or a negative error that ends
+ * decoding. Those marked NULL are optional.
  */
 struct nt_session_host {
 	/* Do the ticks in the window's messages convert to the recording's time? */
 	bool (*is_timed)(struct nt_session_queue *q, const struct nt_session_window *w);
-	/* NULL. A window begins; q->timed is still that of the one before. */
+	/* NULL. A window begins; q->timed is still that of the previous window. */
 	void (*enter)(struct nt_session_queue *q, const struct nt_session_window *w);
 	/*
-	 * NULL. All events of q->window were used. The next window goes on with what is behind the
-	 * first @used bytes of q->data. Not called for a window without bytes, or a refused one.
+	 * NULL. All events of q->window were used. The first @used bytes of q->data were consumed;
+	 * the next window continues with the rest. Not called for an empty or a refused window.
 	 */
 	void (*leave)(struct nt_session_queue *q, size_t used);
-	/* How its messages are to be decoded; code is read so from now on. */
+	/*
+	 * Fill in the parameters to decode the window with. Code is read accordingly from now on.
+	 */
 	int (*terms)(struct nt_session_queue *q, const struct nt_session_window *w,
 		     struct nt_params *params);
 	/* Give q->flow the code of the task that q->tid names. */
 	void (*use_code)(struct nt_session_queue *q);
-	/* NULL. What the branches that follow may be added to, or NULL */
+	/* NULL. Counters to add the following branches to, or NULL */
 	struct nt_counts *(*counts)(struct nt_session_queue *q);
 	/* The decoder failed. */
 	int (*broken)(struct nt_session_queue *q, int err);
@@ -475,131 +478,138 @@ struct nt_session_host {
 	struct nt_code *(*kernel)(struct nt_session_queue *q);
 	bool (*is_kernel)(struct nt_session_queue *q, uint64_t addr);
 	/*
-	 * With q->patches: is the other copy of the kernel's text worth a try? q->kernel_at_end
-	 * says which one use_code() uses.
+	 * With q->patches: is it worth trying the other copy of the kernel's text? q->kernel_at_end
+	 * tells which copy use_code() uses.
 	 */
 	bool (*is_patched)(struct nt_session_queue *q);
 
-	/* The number that the task has now whose trace has this one */
+	/* The current ID of the task that the trace calls tid */
 	pid_t (*owner)(struct nt_session_queue *q, pid_t tid);
-	/* Do records before the window tell of a task? */
+	/* Do records before the window mention this task? */
 	bool (*knows)(struct nt_session_queue *q, pid_t tid);
-	/* Another task runs from here on, -1 unknown: sets q->tid. */
+	/* Another task runs from here on, -1: unknown. Sets q->tid. */
 	void (*set_tid)(struct nt_session_queue *q, pid_t tid);
 
 	/*
-	 * NULL. Use up events that nobody looks at, not later than until: how many, or negative. None
-	 * of them is one up to which code that was patched may have run, if is_patched() says so.
+	 * NULL. Consume events that produce no output, up to the time until. Returns their number,
+	 * or a negative error. If is_patched() is true, it stops before an event up to which
+	 * patched code may have run.
 	 */
 	int (*pass)(struct nt_session_queue *q, uint64_t until);
 	/*
-	 * An event, at q->time. last: no other is from the same message, as far as is known. Calls
-	 * nt_session_flow_event(), and through that what follows here.
+	 * An event, at q->time. last: no more events of the same message are known. Calls
+	 * nt_session_flow_event(), which calls the functions below.
 	 */
 	int (*event)(struct nt_session_queue *q, const struct nt_event *ev, bool last);
-	/* event() does nothing with a branch behind another but range() and branch(). */
+	/* For a branch after a branch, event() only calls range() and branch(). */
 	bool plain_branches;
-	/* NULL. Events that were used come once more, this was the last one of them. */
+	/* NULL. Used events are decoded again; this was the last of them. */
 	void (*restart)(struct nt_session_queue *q);
-	/* So many instructions have retired from q->pc on, one behind the other. */
+	/* insns instructions have retired from q->pc on, without a transfer. */
 	int (*range)(struct nt_session_queue *q, uint32_t insns);
 	int (*branch)(struct nt_session_queue *q, const struct nt_event *ev);
-	/* Trace begins here, and nt_session_flow_left() is for other queues of the task; ends */
+	/*
+	 * Trace begins here. The host calls nt_session_flow_left() for other queues of the task.
+	 * stop(): trace ends
+	 */
 	int (*start)(struct nt_session_queue *q, const struct nt_event *ev);
 	int (*stop)(struct nt_session_queue *q, const struct nt_event *ev);
-	/* NULL. From q->held on, trace was off until q->resumed_time, and the task did not move. */
+	/*
+	 * NULL. Trace was off from q->held until q->resumed_time, and the task stayed at its
+	 * address.
+	 */
 	int (*pause)(struct nt_session_queue *q);
 	/* NULL. An event of any other kind */
 	int (*other)(struct nt_session_queue *q, const struct nt_event *ev);
-	/* NULL. What was called, and returned, from here until trace goes on is not known. */
+	/* NULL. Calls and returns from here until trace resumes are unknown. */
 	void (*lost)(struct nt_session_queue *q);
-	/* ip: where, or 0 */
+	/* ip: the address of the loss, or 0 */
 	int (*loss)(struct nt_session_queue *q, enum nt_session_loss code, uint64_t ip,
 		    const char *text);
-	/* A loss for want of code at ev->to */
+	/* A loss because there is no code at ev->to */
 	int (*no_code)(struct nt_session_queue *q, const struct nt_event *ev);
-	/* The name of what is mapped at an address, or NULL */
+	/* The name of the mapping at an address, or NULL */
 	const char *(*place)(struct nt_session_queue *q, uint64_t addr);
 };
 
-/* As many events as a message can make, and far more than the library wants */
+/* At least as many events as one message can produce */
 #define NT_SESSION_BATCH	256
 
 #define NT_SESSION_TURNS	64
 
 struct nt_session_replay {
 	uint64_t	used;		/* events of the window that were used ... */
-	uint64_t	used_sum;	/* ... and what they were */
-	uint64_t	left;		/* of them, to come again before a new one */
+	uint64_t	used_sum;	/* ... and their checksum */
+	uint64_t	left;		/* used events still to be decoded again */
 	uint64_t	sum;
-	uint64_t	turn[NT_SESSION_TURNS];	/* the other copy is right behind these times */
-	unsigned int	nr, next;	/* of the turns */
-	uint64_t	at;		/* offset of the loss that the last one is for */
-	unsigned int	failed;		/* turns that were taken back */
+	uint64_t	turn[NT_SESSION_TURNS];	/* switch text after these times */
+	unsigned int	nr, next;	/* of turn[] */
+	uint64_t	at;		/* offset of the loss that caused the last turn */
+	unsigned int	failed;		/* turns that were undone */
 	bool		first;		/* the copy in use when the window began */
 	bool		trial;		/* the last turn may still be wrong */
-	bool		counted;	/* used, used_sum: without branches that were counted */
-	bool		recount;	/* find them out: all up to the loss at `until` was used */
+	bool		counted;	/* used and used_sum do not include counted branches */
+	bool		recount;	/* determine used: all up to the loss at `until` */
 	uint64_t	until;
 };
 
-/* One decoder: follows one buffer, window by window. Part of what the host has for it */
+/* The decoder of one buffer, window by window. Embedded in the host's own structure */
 struct nt_session_queue {
 	const struct nt_session_host *host;
 	struct nt_session *session;
 	struct nt_session_buffer *buffer;
-	unsigned int		without_code;	/* the host's: 0, or 1: addresses, 2: of syncs */
-	bool			exact_period;	/* the host's: samples are one period apart */
-	const struct nt_session_patches *patches; /* the host's; NULL: none */
-	struct nt_flow		*flow;		/* one of the two */
+	unsigned int		without_code;	/* set by the host: 0, 1: addresses, 2: of syncs */
+	bool			exact_period;	/* set by the host: samples are one period apart */
+	const struct nt_session_patches *patches; /* owned by the host; NULL: none */
+	struct nt_flow		*flow;		/* either flow or quick is used */
 	struct nt_session_quick	*quick;
 	struct nt_path		*path;		/* for the host to use */
 	uint64_t		hw_id;
-	struct nt_params	params;		/* that it was made for */
+	struct nt_params	params;		/* of flow or quick */
 	/* the window being decoded */
 	size_t			next_window;
 	struct nt_session_window *window;
 	uint8_t			*data;
 	size_t			data_room;
 	size_t			data_len;
-	size_t			data_skip;	/* of it, before decoding can begin */
-	size_t			rest;		/* of it, from the window before */
-	bool			timed;		/* its messages carry the recording's time */
-	bool			owned;		/* its messages tell whose they are ... */
+	size_t			data_skip;	/* bytes of data before decoding begins */
+	size_t			rest;		/* bytes of data kept from the previous window */
+	bool			timed;		/* its messages have the recording's time */
+	bool			owned;		/* its Ownership messages are valid ... */
 	uint64_t		owned_until;	/* ... up to this offset */
-	bool			begun;		/* its own losses are reported */
-	bool			lost_some;	/* messages told a loss in it */
-	bool			unsaid;		/* trace ended, and no message said so */
-	bool			broken;		/* there a shared sink was full, */
-	uint64_t		broken_at;	/* which another CPU's AUX record tells */
+	bool			begun;		/* losses known before decoding are reported */
+	bool			lost_some;	/* messages reported a loss in it */
+	bool			unsaid;		/* trace ended without a message that reports it */
+	bool			broken;		/* a shared sink was full at broken_at, */
+	uint64_t		broken_at;	/* according to another CPU's AUX record */
 	bool			behind_gap;	/* trace is missing before the next event */
-	uint64_t		next_offset;	/* behind its last byte */
+	uint64_t		next_offset;	/* after the last byte of the window */
 	unsigned int		ts_shift;
-	uint64_t		ticks_from;	/* no timestamp of it is of before that */
-	pid_t			window_tid;	/* who ran when it began */
-	bool			guest;		/* V=1: what runs is a guest's ... */
-	pid_t			host_tid;	/* ... by leave of this task */
+	uint64_t		ticks_from;	/* no timestamp of the window is earlier */
+	pid_t			window_tid;	/* the task at the beginning of the window */
+	bool			guest;		/* V=1: a guest runs ... */
+	pid_t			host_tid;	/* ... inside of this host task */
 	struct nt_session_replay replay;
-	unsigned int		doubtful;	/* events left to drop behind a loss */
-	unsigned int		no_doubt;	/* events left that both copies agree on */
+	unsigned int		doubtful;	/* events left to drop after a loss */
+	unsigned int		no_doubt;	/* events left for which both copies agree */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
-	/* what the library gave and has not been used */
+	/* decoded events that have not been used */
 	struct nt_event		*ev;
 	int			nr, pos, room;
-	unsigned int		losses;		/* of them */
-	struct nt_session_span	span;		/* that pos is in, or behind */
-	struct nt_session_pace	pace;		/* its period is the host's */
-	uint64_t		clock;		/* of samples by time, when the span began */
-	/* where the flow is */
+	unsigned int		losses;		/* LOSS events in ev */
+	struct nt_session_span	span;		/* that pos is in, or after */
+	struct nt_session_pace	pace;		/* its period is set by the host */
+	uint64_t		clock;		/* of samples by time, at the span's begin */
+	/* position of the flow */
 	pid_t			tid;
 	int			cpu;
-	uint64_t		time;		/* the recording's */
-	uint64_t		pc;		/* where the linear code began ... */
+	uint64_t		time;		/* the recording's clock */
+	uint64_t		pc;		/* start of the current linear code */
 	bool			have_pc;
-	struct nt_event		held;		/* a START or STOP, until what follows is clear */
+	struct nt_event		held;		/* a START or STOP, until the next event */
 	bool			have_held;
 	uint64_t		held_time;
-	bool			paused;		/* the held stop was one, up to this start */
+	bool			paused;		/* the held stop was a pause, until this start */
 	struct nt_event		resumed;
 	uint64_t		resumed_time;
 };
@@ -608,31 +618,31 @@ struct nt_session_queue {
 int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
 			  struct nt_session *s, struct nt_session_buffer *buffer);
 void nt_session_queue_exit(struct nt_session_queue *q);
-/* Before code is freed */
+/* Call this before code is freed. */
 void nt_session_queue_forget_code(struct nt_session_queue *q);
-/* Have events ready that are not later than limit. 1: there are, 0: not yet or not any more */
+/* Decode events up to the time limit. 1: events are ready, 0: none yet, or none left */
 int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit);
-/* Use up what was fetched, as far as it is not later than until. */
+/* Deliver the fetched events up to the time until. */
 int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until);
-/* Of what was fetched: when is the next event? */
+/* The time of the next fetched event */
 uint64_t nt_session_queue_time(const struct nt_session_queue *q);
-/* Is the trace that comes next without times? Other events have effect before all of it, then. */
+/* Does the next trace lack times? Then other events take effect before all of it. */
 bool nt_session_queue_is_untimed(struct nt_session_queue *q);
-/* ... and of a CPU, without telling whose it is? All of it will be the task's that ran last. */
+/* ... and also lack owners, in a CPU's buffer? Then it counts for the task that ran last. */
 bool nt_session_queue_is_blind(struct nt_session_queue *q);
 
 /* -------------------------------------------------- nt-session-plain.c -- */
 
-/* Is no event of the span later than that? */
+/* Do all events of the span happen up to that time? */
 bool nt_session_plain_ends_before(const struct nt_session_queue *q, uint64_t until);
-/* Behind a branch: use those that come next, as far as they are plain, and not later than until. */
+/* After a branch: use the following plain branches up to the time until. */
 int nt_session_plain_use(struct nt_session_queue *q, uint64_t until);
 
 /* -------------------------------------------------- nt-session-owner.c -- */
 
 /*
- * Up to this offset the Ownership messages of a window tell whose it is; 0: they do not, it is the
- * task's of the AUX record
+ * The offset up to which the Ownership messages of a window are valid; 0: not at all, the window
+ * belongs to the task of the AUX record
  */
 uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_session_window *w,
 				const struct nt_params *params);
@@ -640,13 +650,13 @@ uint64_t nt_session_owned_until(struct nt_session_queue *q, const struct nt_sess
 /* --------------------------------------------------- nt-session-flow.c -- */
 
 int nt_session_flow_event(struct nt_session_queue *q, const struct nt_event *ev);
-/* What an Ownership message tells, and nothing else */
+/* Process an Ownership message, without reporting anything */
 void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *ev);
-/* What is held back since before that time is true: trace that was to resume would have resumed. */
+/* Report a held event that is older than that time: a pause would have ended by then. */
 int nt_session_flow_flush(struct nt_session_queue *q, uint64_t before);
-/* The task goes on elsewhere at that time: a stop that is held back was none of a pause. */
+/* The task continues elsewhere at that time: a held stop was not a pause. */
 int nt_session_flow_left(struct nt_session_queue *q, uint64_t time);
-/* Between what was and what comes next trace is missing. */
+/* Trace is missing between the previous event and the next one. */
 int nt_session_flow_gap(struct nt_session_queue *q);
 int __attribute__((format(printf, 4, 5)))
 nt_session_flow_loss(struct nt_session_queue *q, enum nt_session_loss code, uint64_t ip,
@@ -654,22 +664,21 @@ nt_session_flow_loss(struct nt_session_queue *q, enum nt_session_loss code, uint
 
 /* -------------------------------------------------- nt-session-ahead.c -- */
 
-/* All of a span was used: begin the next, if all of its events are there, or no more will come. */
+/* All of a span was used: begin the next one, if it is complete or no more events will come. */
 bool nt_session_ahead_next(struct nt_session_queue *q, bool all);
 /*
- * The span before was used. Pass over whole spans: those that end among the next nr events, if that
- * is not later than until. Returns how many events these are, and in *insns how many of the
- * instructions that all nr have.
+ * The previous span was used. Skip whole spans that end among the next nr events and not later than
+ * until. Returns the number of skipped events. On entry, *insns is the number of instructions of
+ * all nr events; on return, that of the skipped ones.
  */
 int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, uint64_t *insns);
-/* What was not used is not wanted; what comes next begins with a START. */
+/* Discard unused events; the next event is a START. */
 void nt_session_ahead_reset(struct nt_session_queue *q);
-/* Room for two batches behind the events that wait for the end of their span */
+/* Make room for two batches after the events that wait for the end of their span */
 int nt_session_ahead_room(struct nt_session_queue *q);
 /*
- * When the instruction retired that is so many behind the last event that was used. Other events of
- * the session were there already: code is read through the mappings that they tell of, so nothing
- * is before them.
+ * When the instruction retired that comes insns after the last used event. Not before the newest
+ * other event of the session, because code is read through the mappings that these events describe.
  */
 static inline uint64_t nt_session_ahead_time(const struct nt_session_queue *q, uint64_t insns)
 {
@@ -681,7 +690,7 @@ static inline uint64_t nt_session_ahead_time(const struct nt_session_queue *q, u
 	return time > q->session->reached ? time : q->session->reached;
 }
 
-/* When such an event happened, if it is used next */
+/* When the event happened, if it is used next */
 static inline uint64_t nt_session_queue_event_time(const struct nt_session_queue *q,
 						   const struct nt_event *ev)
 {
@@ -692,32 +701,40 @@ static inline uint64_t nt_session_queue_event_time(const struct nt_session_queue
 
 /* ------------------------------------------------- nt-session-replay.c -- */
 
-/* Only where there is another copy of the kernel is anything decoded again. */
+/* Windows are decoded again only if there is another copy of the kernel. */
 void nt_session_replay_begin(struct nt_session_queue *q);
-/* So many events were used. */
+/* nr events were used. */
 void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *ev, int nr);
-/* Until when the copy in use is the right one, in ticks; UINT64_MAX: no end is known. */
+/* The time in ticks up to which the copy in use is right; UINT64_MAX: no end is known. */
 uint64_t nt_session_replay_limit(const struct nt_session_queue *q);
-/* All up to the limit is decoded: use the other copy. False: there was no limit. */
+/* All events up to the limit are decoded: use the other copy. False: there was no limit. */
 bool nt_session_replay_turn(struct nt_session_queue *q);
-/* The last turn was wrong: once more without it, loss and all. False: that was tried before. */
+/*
+ * The last turn was wrong: decode again without it, and accept the loss. False: there is no turn to
+ * undo.
+ */
 bool nt_session_replay_take_back(struct nt_session_queue *q);
-/* An event that was used before came again. False: it was the last one, and they differ, or it can be
- * none of them. */
+/*
+ * A used event was decoded again. False: it was the last one, and the events differ, or it is none
+ * of the used events.
+ */
 bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
-/* May branches be counted? They are used at once, and what was used may have to come again. */
+/*
+ * May branches be counted? Counting uses them at once, and used events may have to be decoded
+ * again.
+ */
 bool nt_session_replay_may_count(const struct nt_session_queue *q);
-/* Is the event, which comes again, the one up to which all was used? Then it is a new one. */
+/* Is this repeated event the loss up to which all events were used? Then it is a new event. */
 bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev);
-/* A new event: true if the caller has to decode the window again before it is used. */
+/* A new event: returns true if the caller has to decode the window again before using it. */
 bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev);
 
 /* -------------------------------------------------- nt-session-doubt.c -- */
 
 /*
- * Did code that was patched run up to @ev, the next event, and does the trace fit the other copy
- * of the kernel's text on another path, too? Returns the patched range, or NULL. *events: the
- * number of events, from @ev on, that are in doubt; the last one tells where the flow goes on.
+ * Did patched code run up to @ev, the next event, and does the trace also fit the other copy of the
+ * kernel's text on another path? Returns the patched range, or NULL. *events: the number of
+ * doubtful events, from @ev on; the last one tells where the flow continues.
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
