@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few of perf's own functions that are not the same in every kernel tree.
- * ntrace-tree.h is written by the graft: it says what this tree has.
+ * Wrappers for perf functions that differ between kernel trees. The graft script writes
+ * ntrace-tree.h, which says what this tree has.
  */
 #ifndef INCLUDE__PERF_NTRACE_COMPAT_H__
 #define INCLUDE__PERF_NTRACE_COMPAT_H__
@@ -49,7 +49,7 @@ static inline void ntrace_compat_set_config_if_unset(struct perf_pmu *pmu __mayb
 #endif
 }
 
-/* Is the file read through the buffer of a FILE? */
+/* Does perf read the file through a FILE? */
 static inline bool ntrace_compat_use_stdio(const struct perf_data *data)
 {
 #ifdef NTRACE_TREE_FILE_STDIO
@@ -59,7 +59,7 @@ static inline bool ntrace_compat_use_stdio(const struct perf_data *data)
 #endif
 }
 
-/* PERF_RECORD_COMPRESSED2, which 6.12 does not know: a length, and bytes that are filled up */
+/* PERF_RECORD_COMPRESSED2, which 6.12 does not know: a length, and padded bytes */
 #define NTRACE_RECORD_COMPRESSED2	83
 
 static inline void *ntrace_compat_compressed2(union perf_event *event, size_t *len)
@@ -92,7 +92,7 @@ static inline void ntrace_compat_sample_exit(struct perf_sample *sample __maybe_
 #endif
 }
 
-/* Older ones write the index of a branch stack always: take it out of the end of an event. */
+/* Older trees always write the index of a branch stack: remove it from the end of an event. */
 static inline void ntrace_compat_drop_index(union perf_event *event __maybe_unused,
 					    const struct perf_sample *sample __maybe_unused)
 {
@@ -105,7 +105,7 @@ static inline void ntrace_compat_drop_index(union perf_event *event __maybe_unus
 #endif
 }
 
-/* Writes a sample as an event, for `perf inject`. */
+/* Write a sample as an event, for `perf inject`. */
 static inline int ntrace_compat_synthesize(union perf_event *event, u64 type, u64 branch_type,
 					   struct perf_sample *sample)
 {
@@ -130,7 +130,7 @@ static inline int ntrace_compat_synthesize(union perf_event *event, u64 type, u6
 	return err;
 }
 
-/* The first of the event numbers free for synthesized events. */
+/* The first event number that is free for synthesized events */
 static inline u64 ntrace_compat_id_start(struct evsel *evsel)
 {
 #ifdef NTRACE_TREE_ID_RANGE_START

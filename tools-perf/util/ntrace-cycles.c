@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cycles and instructions per cycle. Timestamps in mode Internal Core count the
- * hart's cycles. A message's time is that of its last transfer: there both cycles
- * and instructions are known, and for what lies before it --itrace=A takes those
- * of the message before. What passes while trace is off does not count.
+ * Cycles and instructions per cycle. In the timestamp mode Internal Core, timestamps count the
+ * hart's cycles. A message has the time of its last transfer, where both cycles and instructions
+ * are known. For events before it, --itrace=A uses the values of the previous message. Cycles while
+ * trace is off do not count.
  */
 #include <linux/bitfield.h>
 #include <linux/kernel.h>
@@ -21,7 +21,7 @@ static bool counts_cycles(const u64 *cpu)
 	return cpu && cpu[NTRACE_INFO_CPU_TS_MODE] == TS_MODE_INTERNAL_CORE;
 }
 
-/* Is there a CPU whose timestamps are cycles? */
+/* Does any CPU have timestamps that count cycles? */
 bool ntrace_cycles_possible(const struct ntrace *nt)
 {
 	unsigned int i;
@@ -33,7 +33,7 @@ bool ntrace_cycles_possible(const struct ntrace *nt)
 	return false;
 }
 
-/* The message of @c->ticks is over. */
+/* The message with the time @c->ticks is complete. */
 static void pass(struct ntrace_cycles *c)
 {
 	if (c->known)
@@ -57,7 +57,7 @@ void ntrace_cycles_window(struct ntrace_queue *q, const struct nt_session_window
 		c->mask = (1ULL << cpu[NTRACE_INFO_CPU_TS_WIDTH]) - 1;
 }
 
-/* No one knows what retired meanwhile. */
+/* The instructions and cycles until now are unknown. */
 static void forget(struct ntrace_queue *q)
 {
 	struct ntrace_cycles *c = &q->cycles;
@@ -70,7 +70,7 @@ static void forget(struct ntrace_queue *q)
 	}
 }
 
-/* @last: no other event is from the same message. */
+/* @last: the last event of its message */
 void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool last)
 {
 	struct ntrace_cycles *c = &q->cycles;
@@ -100,7 +100,10 @@ void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool
 		pass(c);
 }
 
-/* How many cycles it took since such a sample told it last, and how many instructions; 0 unknown */
+/*
+ * Store the cycles and instructions since the last sample of this kind. Returns the cycles; 0:
+ * unknown
+ */
 u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum ntrace_ipc which,
 		       u64 insns, bool exact)
 {
@@ -109,7 +112,7 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 
 	if (!c->on || !cycles || !(exact || q->nt->opts.approx_ipc))
 		return 0;
-	/* perf shows no IPC of no instructions: the next sample has these cycles, too. */
+	/* perf shows no IPC without instructions: the next sample gets these cycles, too. */
 	if (which != NTRACE_IPC_CYCLES && insns == c->told[which].insns)
 		return 0;
 	sample->cyc_cnt	 = cycles;
@@ -120,8 +123,8 @@ u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum 
 }
 
 /*
- * A branch stack's entry has the cycles since the entry before. They are known
- * where both are the last of their messages.
+ * The cycles since the previous entry of the branch stack. They are known only if both entries are
+ * the last of their messages.
  */
 u64 ntrace_cycles_of_branch(struct ntrace_queue *q)
 {

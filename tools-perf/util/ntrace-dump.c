@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `perf report -D`, `perf script -D`: the trace message by message.
+ * `perf report -D`, `perf script -D`: dump the trace message by message.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void dump_cut(const struct nt_session_window *w)
 		color_fprintf(stdout, PERF_COLOR_RED, "cut message\n");
 }
 
-/* One message, or what stands where one should. Returns how far to go on. */
+/* Dump one message, or the bytes that should be one. Returns the number of bytes to skip. */
 static size_t dump_one(const struct nt_params *params, const struct nt_session_window *w,
 		       const u8 *buf, size_t len, u64 offset)
 {
@@ -90,7 +90,7 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 	size = nt_session_there(&nt->trace, w);
 	buf = malloc(size + 1);
 	len = buf ? nt_session_read(&nt->trace, w, buf, size) : 0;
-	/* The rest of a message looks like another one. */
+	/* Skip the rest of a message, which looks like another message. */
 	at = len > 0 ? nt_session_window_skip(w, &params, buf, len, false) : 0;
 	if (at && passed) {
 		dump_bytes(buf, at, w->offset);
@@ -103,7 +103,7 @@ static void dump_window(struct ntrace *nt, const struct nt_session_window *w)
 	free(buf);
 }
 
-/* A record's piece is filled up to 8 bytes, and the next piece begins before them. */
+/* A record is padded to 8 bytes, and the next one begins before the padding. */
 static u64 piece_size(const struct nt_session_buffer *b, u64 offset, u64 size)
 {
 	size_t i;
@@ -115,7 +115,7 @@ static u64 piece_size(const struct nt_session_buffer *b, u64 offset, u64 size)
 	return size;
 }
 
-/* The windows that begin in a piece of the file, which is about to be passed over */
+/* Dump the windows that begin in a record's trace, which perf is about to skip. */
 void ntrace_dump_piece(struct ntrace *nt, const struct nt_session_buffer *b, u64 offset,
 		       u64 size)
 {
@@ -125,7 +125,7 @@ void ntrace_dump_piece(struct ntrace *nt, const struct nt_session_buffer *b, u64
 	size = piece_size(b, offset, size);
 	for (i = 0; i < b->nr_windows; i++) {
 		at = b->window[i].offset;
-		/* One without bytes is about what was before. */
+		/* An empty window refers to what was before. */
 		if (at && !b->window[i].size)
 			at--;
 		if (at >= offset && at - offset < size)
@@ -133,7 +133,7 @@ void ntrace_dump_piece(struct ntrace *nt, const struct nt_session_buffer *b, u64
 	}
 }
 
-/* The window that an AUX area sample is */
+/* Dump the window of an AUX area sample. */
 void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample)
 {
 	unsigned int i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is the file that is here the one that was recorded? Its build-id tells; trace
- * read against another program gives nonsense for a while before it gives errors.
+ * Is this the file that was recorded? Compare the build-ids, because decoding with another program
+ * gives wrong results for a while before it gives errors.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool read_at(struct ntrace *nt, struct dso *dso, u64 offset, void *buf, s
 	return dso__data_read_offset(dso, nt->machine, offset, buf, len) == (ssize_t)len;
 }
 
-/* The build-id among the notes; NULL without one */
+/* The build-id in the notes; NULL: none */
 static const u8 *find_build_id(const u8 *note, size_t len, size_t *size)
 {
 	Elf64_Nhdr hdr;
@@ -104,7 +104,7 @@ static bool file_differs(struct ntrace *nt, struct dso *dso)
 	return ident[EI_CLASS] == ELFCLASS32 && differs_32(nt, dso);
 }
 
-/* False if the file is known to be another one. */
+/* False if the file is known to be different */
 bool ntrace_file_fits(struct ntrace *nt, struct dso *dso)
 {
 	long differs = 0;
@@ -115,7 +115,7 @@ bool ntrace_file_fits(struct ntrace *nt, struct dso *dso)
 	if (differs)
 		pr_err("ntrace: %s is not the file that was recorded, its build-id is another: its trace cannot be decoded (see --symfs, perf buildid-cache)\n",
 		       dso__long_name(dso));
-	/* Not being able to remember it costs time only. */
+	/* A failure only costs time. */
 	hashmap__add(nt->files, (long)dso, differs);
 	return !differs;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What tasks were, and are: the records that describe them, each until another takes its place. Of
- * those whose place was taken, whoever fills the history in knows how long they are wanted still.
+ * The history of tasks: the records that describe them. A record is valid until another one
+ * replaces it. The code that fills the history decides how long replaced records are still needed.
  *
  *	process ---- maps of its program
  *	   |
  *	threads ---- FORK, COMM of each
  *
- * perf describes the child of a fork by its parent. Here it gets copies of what its parent had
- * then, so that it does not need the parent any more.
+ * perf describes the child of a fork by its parent. Here, the child gets copies of the parent's
+ * records, so that it no longer depends on the parent.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct process_history {
 
 struct ntrace_history {
 	struct hashmap		*processes, *threads;
-	struct ntrace_record	**running;	/* for each ring: who runs on its CPU */
+	struct ntrace_record	**running;	/* for each ring: the current task's switch */
 	unsigned int		nr_lists;
 	struct list_head	*gone;
 	size_t			gone_size;
@@ -82,7 +82,7 @@ static void keep(struct ntrace_history *h, struct ntrace_record *rec, struct lis
 	list_add_tail(&rec->node, list);
 }
 
-/* Another record took its place. */
+/* Another record replaced this one. */
 static void put_away(struct ntrace_history *h, struct ntrace_record *rec, unsigned int list,
 		     u64 until)
 {
@@ -100,7 +100,7 @@ static void put_all_away(struct ntrace_history *h, struct list_head *records, un
 		put_away(h, rec, list, until);
 }
 
-/* A copy for another task, which it is about from a time on. COMM, MMAP and MMAP2 begin alike. */
+/* Copy a record for another task, valid from @time on. COMM, MMAP and MMAP2 begin alike. */
 static int copy_for(struct ntrace_history *h, struct ntrace_record *rec, pid_t pid, pid_t tid,
 		    u64 time, struct list_head *list)
 {
@@ -200,15 +200,15 @@ static struct thread_history *get_thread(struct ntrace_history *h, struct proces
 
 	if (t && t->process == p)
 		return t;
-	/* Of another process: its end was lost. */
+	/* The thread of another process, whose end was lost */
 	if (t)
 		end_thread(h, t, NTRACE_HISTORY_EXIT, time);
 	return new_thread(h, p, tid);
 }
 
-/* --- what happens to them --------------------------------------------------- */
+/* --- events of tasks -------------------------------------------------------- */
 
-/* Numbers come to new life. Records that told the end of their old one may be lost. */
+/* IDs are reused. The records of the old task's end may be lost. */
 static void end_namesakes(struct ntrace_history *h, const struct perf_record_fork *fork, u64 time)
 {
 	struct process_history *p = find_process(h, fork->pid);
@@ -249,7 +249,7 @@ static int on_fork(struct ntrace_history *h, struct ntrace_record *rec)
 	struct process_history *p;
 	struct thread_history *t;
 
-	/* perf tells it of a task that runs already: what that has is told, too. */
+	/* perf synthesizes this for a task that already runs; its other records follow. */
 	if (!rec->time) {
 		free(rec);
 		return 0;
@@ -261,7 +261,7 @@ static int on_fork(struct ntrace_history *h, struct ntrace_record *rec)
 		free(rec);
 		return -ENOMEM;
 	}
-	/* So it is told of the copies that they are all that there is. */
+	/* With this flag, perf takes only the copies, and inherits nothing. */
 	fork->header.misc |= PERF_RECORD_MISC_FORK_EXEC;
 	keep(h, rec, &t->records);
 	return inherit(h, fork, t, rec->time);
@@ -273,7 +273,7 @@ static void on_exec(struct ntrace_history *h, struct thread_history *t, struct n
 	struct process_history *p = t->process;
 	struct thread_history *other, *next;
 
-	/* Whichever thread it was has the process's number now. */
+	/* The thread that called exec now has the process's ID. */
 	list_for_each_entry_safe(other, next, &p->threads, node) {
 		if (other != t)
 			end_thread(h, other, list, exec->time);
@@ -329,7 +329,7 @@ static bool is_same_map(struct ntrace_record *a, struct ntrace_record *b)
 	       !memcmp((u8 *)x + skip, (u8 *)y + skip, x->header.size - a->ids - skip);
 }
 
-/* Nothing changes where what was mapped last is mapped again, as by compilers at run time. */
+/* Mapping the same again changes nothing; compilers do this at run time. */
 static bool is_mapped(struct process_history *p, struct ntrace_record *rec)
 {
 	struct ntrace_record *old;
@@ -390,9 +390,9 @@ static int on_switch(struct ntrace_history *h, struct ntrace_record *rec)
 	return 0;
 }
 
-/* --- for others ------------------------------------------------------------- */
+/* --- interface -------------------------------------------------------------- */
 
-/* Records come in the order of time. Takes @rec over. */
+/* Add a record, in time order. Takes ownership of @rec. */
 int ntrace_history_add(struct ntrace_history *h, struct ntrace_record *rec)
 {
 	switch (ntrace_record_event(rec)->header.type) {
@@ -422,7 +422,7 @@ static void forget(struct ntrace_history *h, struct ntrace_record *rec)
 	record_free(h, rec);
 }
 
-/* Of what others took the place of on that list, none is wanted that they did before that time. */
+/* Forget the records of a list that were replaced before a time. */
 void ntrace_history_forget(struct ntrace_history *h, unsigned int list, u64 before)
 {
 	struct ntrace_record *rec, *next;
@@ -435,8 +435,8 @@ void ntrace_history_forget(struct ntrace_history *h, unsigned int list, u64 befo
 }
 
 /*
- * No more than @most bytes of what is gone: the oldest is forgotten though it may be wanted.
- * Returns whether something was.
+ * Limit replaced records to @most bytes: forget the oldest, even if they are still needed. Returns
+ * whether any were forgotten.
  */
 bool ntrace_history_limit(struct ntrace_history *h, size_t most)
 {
@@ -502,7 +502,7 @@ static size_t collect(struct ntrace_history *h, struct ntrace_record **to)
 	return n;
 }
 
-/* All of it, in the order of time. Returns the first error of @write. */
+/* Write all records in time order. Returns the first error of @write. */
 int ntrace_history_write(struct ntrace_history *h,
 			 int (*write)(void *ctx, struct ntrace_record *rec), void *ctx)
 {

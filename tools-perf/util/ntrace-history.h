@@ -7,16 +7,19 @@
 
 union perf_event;
 
-/* A record that perf read from a ring, or wrote for a task that ran already (then time is 0) */
+/*
+ * A record that perf read from a ring buffer, or synthesized for a task that already runs (then
+ * time is 0)
+ */
 struct ntrace_record {
 	struct list_head node;
 	u64		time;
-	u64		until;		/* what took its place did so then */
-	u64		seq;		/* of records of one time, the order */
-	u64		round;		/* perf read the rings for so many times */
+	u64		until;		/* when another record replaced this one */
+	u64		seq;		/* the order of records with the same time */
+	u64		round;		/* how many times perf had read the ring buffers */
 	unsigned int	ring;
-	u16		time_at;	/* where its time is: in the identifiers ... */
-	u16		ids;		/* ... and how many bytes those are */
+	u16		time_at;	/* offset of its time, in the identifiers ... */
+	u16		ids;		/* ... and their size in bytes */
 	u64		data[];		/* union perf_event, as long as its header says */
 };
 
@@ -25,14 +28,14 @@ static inline union perf_event *ntrace_record_event(struct ntrace_record *rec)
 	return (union perf_event *)rec->data;
 }
 
-/* What took a record's place */
+/* What replaced a record */
 enum ntrace_history_list {
-	NTRACE_HISTORY_EXIT,		/* the task's end */
-	NTRACE_HISTORY_MAP,		/* another mapping there, another name */
-	NTRACE_HISTORY_RINGS,		/* two for each ring: */
+	NTRACE_HISTORY_EXIT,		/* the end of the task */
+	NTRACE_HISTORY_MAP,		/* a mapping at the same address, or a new name */
+	NTRACE_HISTORY_RINGS,		/* two for each ring buffer: */
 };
 
-/* ... another program, in a task that was on this ring's CPU; another task on this ring's CPU */
+/* ... an exec on this ring buffer's CPU; a switch on this ring buffer's CPU */
 #define NTRACE_HISTORY_EXEC(ring)	(NTRACE_HISTORY_RINGS + 2 * (ring))
 #define NTRACE_HISTORY_SWITCH(ring)	(NTRACE_HISTORY_RINGS + 2 * (ring) + 1)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads PERF_RECORD_AUXTRACE_INFO: see ntrace-info.h for the layout. No part of perf: the ntrace
- * command has this file, too.
+ * Reads PERF_RECORD_AUXTRACE_INFO: see ntrace-info.h for the layout. The ntrace command uses this
+ * file, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "ntrace-info.h"
 
-/* Of a mask with its bits side by side */
+/* For masks of contiguous bits */
 #define GET(mask, word)		(((word) & (mask)) / ((mask) & -(mask)))
 #define PREP(mask, value)	(((uint64_t)(value) * ((mask) & -(mask))) & (mask))
 
@@ -190,7 +190,7 @@ uint64_t ntrace_info_ns(const struct ntrace_info *info, uint64_t ticks)
 	return c->zero + whole * c->mult + ((part * c->mult) >> c->shift);
 }
 
-/* A time before the clock began has nothing traced before it. */
+/* Nothing was traced before the clock began: return 0. */
 uint64_t ntrace_info_ticks(const struct ntrace_info *info, uint64_t ns)
 {
 	const struct ntrace_conversion *c = &info->conversion;
@@ -201,7 +201,10 @@ uint64_t ntrace_info_ticks(const struct ntrace_info *info, uint64_t ns)
 	return ((since / c->mult) << c->shift) + ((since % c->mult) << c->shift) / c->mult;
 }
 
-/* Measured while recording: what perf record put into a TIME_CONV record, @mark its last bytes */
+/*
+ * Use the rate that perf record measured and stored in a TIME_CONV record; @mark: the record's last
+ * bytes
+ */
 void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_conversion *c,
 			   const void *mark)
 {
@@ -210,7 +213,7 @@ void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_convers
 		info->conversion = *c;
 }
 
-/* --- for people ------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------- */
 
 static const struct {
 	uint64_t bit;
@@ -282,7 +285,7 @@ void ntrace_info_print(const struct ntrace_info *info)
 		print_cpu(info->cpu[i]);
 }
 
-/* trTeInstFeatures, of which a HW_ID carries bits 10:0 */
+/* trTeInstFeatures; HW_ID contains bits 10:0 */
 #define FEATURE_SEQUENTIAL_JUMP		0x004
 #define FEATURE_IMPLICIT_RETURN		0x008
 #define FEATURE_RETURN_MODE_SHIFT	6
@@ -300,13 +303,13 @@ static void read_features(unsigned int features, struct nt_params *params)
 	params->seqjump	 = features & FEATURE_SEQUENTIAL_JUMP;
 	params->alljumps = features & FEATURE_ALL_JUMPS;
 	params->extaddr	 = features & FEATURE_EXTEND_ADDR_MSB;
-	/* The enable bit and the mode are two words of the standards for one thing. */
+	/* The standards define both an enable bit and a mode for this feature. */
 	params->retstack = features >> FEATURE_RETURN_MODE_SHIFT & FEATURE_RETURN_MODE_MASK;
 	if (!params->retstack && features & FEATURE_IMPLICIT_RETURN)
 		params->retstack = 3;
 }
 
-/* trTeInstMode; of others than these two, the messages tell */
+/* trTeInstMode; other modes are found from the messages */
 static enum nt_mode read_mode(unsigned int instmode)
 {
 	switch (instmode) {
@@ -324,7 +327,7 @@ uint64_t ntrace_info_kernel_start(const struct ntrace_info *info)
 	return info->xlen == 32 ? NT_RV32_TASK_SIZE : 1ULL << 63;
 }
 
-/* Widths of fields that not every encoder has in full; 0: all bits, or not known. */
+/* Widths of fields that some encoders do not implement in full; 0: all bits, or unknown */
 static void read_widths(const struct ntrace_info *info, int cpu_nr, struct nt_params *params)
 {
 	const uint64_t *cpu = ntrace_info_cpu(info, cpu_nr);
@@ -344,7 +347,7 @@ static int check_version(unsigned int version, char *why)
 		      version, NTRACE_HW_ID_VERSION_2);
 }
 
-/* How messages deviate; the HW_ID tells whether they do. */
+/* How messages deviate from the standard; HW_ID says whether they do. */
 static int read_profile(const struct ntrace_info *info, uint64_t hw_id, int cpu_nr,
 			struct nt_params *params, char *why)
 {
@@ -362,16 +365,19 @@ static int read_profile(const struct ntrace_info *info, uint64_t hw_id, int cpu_
 	return 0;
 }
 
-/* What the library has to know to read trace that a CPU made under these terms. */
+/* The parameters for decoding trace of a CPU under an HW_ID */
 int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
 		       struct nt_params *params, char *why)
 {
 	nt_params_init(params);
 	params->xlen = info->xlen;
 	params->src = -1;
-	/* A hart that spins is worth few bytes: a recording is decoded whole. */
+	/*
+	 * Do not limit the work per byte: a spinning hart produces few bytes, and a recording is
+	 * always decoded completely.
+	 */
 	params->work_per_byte = NT_WORK_UNLIMITED;
-	/* An ISA string that is not one leaves the defaults: encodings that no one disputes. */
+	/* An invalid ISA string leaves the defaults: only unambiguous encodings. */
 	if (info->isa)
 		nt_isa_parse(info->isa, params);
 	params->xlen = info->xlen;
@@ -391,7 +397,7 @@ int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
 	return 0;
 }
 
-/* --- what an event asks for, where no HW_ID tells what it got ---------------- */
+/* --- parameters of an event without HW_ID ------------------------------------ */
 
 static unsigned int features(uint64_t config)
 {
@@ -405,8 +411,8 @@ static unsigned int features(uint64_t config)
 }
 
 /*
- * Has another CPU the same sink? Of one that was chosen by name only its number is known: that is
- * done for sinks that are nobody's own.
+ * Does another CPU have the same sink? For a sink that was chosen by name, only its number is
+ * known: assume that it is shared, because a CPU's own sink need not be chosen.
  */
 static bool has_shared_sink(const struct ntrace_info *info, const uint64_t *cpu, uint64_t sinkid)
 {
@@ -422,9 +428,10 @@ static bool has_shared_sink(const struct ntrace_info *info, const uint64_t *cpu,
 }
 
 /*
- * The kernel reports what an event uses when it is used first on a CPU. A file that begins later
- * (perf record --switch-output) has no such report, but what was asked for, and what the encoder
- * is: the driver gives what it is asked for or refuses. 0 if the CPU is not known either.
+ * The kernel reports the parameters of an event when a CPU first uses it. A file that begins later
+ * (perf record --switch-output) lacks this report, but has the event's configuration and the
+ * encoder's properties. The driver provides what was requested, or refuses it. Returns 0 if the CPU
+ * is unknown, too.
  */
 uint64_t ntrace_info_hw_id(const struct ntrace_info *info, const struct ntrace_asked *asked,
 			   int cpu_nr)

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What perf.data says about RISC-V N-Trace: the layout of
- * PERF_RECORD_AUXTRACE_INFO.
+ * The description of RISC-V N-Trace in perf.data: the layout of PERF_RECORD_AUXTRACE_INFO.
  *
- * The record is a list of 64-bit words, so that a machine of the other
- * endianness reads it: strings and bytes are packed into words by arithmetic,
- * first byte lowest. It goes
+ * The record is a list of 64-bit words, so that a machine of the other endianness can read it.
+ * Strings and bytes are packed into words by arithmetic, first byte lowest. The layout is
  *
  *	header	NTRACE_INFO_HEADER_WORDS words, as many as there are
  *	CPUs	NTRACE_INFO_NR_CPUS blocks of NTRACE_INFO_CPU_WORDS words
  *	items	up to the end: one word, tag in bits 63:32 and bytes in 31:0,
- *		then the bytes, filled up to a word
+ *		then the bytes, padded to a word
  *
- * Words are added at the end of a header or block, items with new tags at the
- * end, with a new minor version: a reader takes what it knows. All else is a
- * new major version, which readers refuse.
+ * A new minor version may add words at the end of the header or of a block, and items with new tags
+ * at the end. Readers ignore what they do not know. Any other change needs a new major version,
+ * which older readers refuse.
  */
 #ifndef INCLUDE__PERF_NTRACE_INFO_H__
 #define INCLUDE__PERF_NTRACE_INFO_H__
@@ -30,9 +28,9 @@
 #define NTRACE_PMU_NAME			"ntrace"
 
 /*
- * Folders in a perf.data of --kcore that have the kernel's text as it was when recording started
- * and when it ended. The second one has the name of a guest's, which no guest can have: perf
- * removes such with the rest of an old perf.data, and refuses to remove others.
+ * Folders in a perf.data of --kcore, with the kernel's text at the start and at the end of the
+ * recording. The second is named like the folder of a guest with an impossible PID: perf removes
+ * such folders together with an old perf.data, and refuses to remove unknown ones.
  */
 #define NTRACE_KCORE_START		"kcore_dir"
 #define NTRACE_KCORE_END		"kcore_dir__4294967295"
@@ -66,7 +64,7 @@ enum {
 #define NTRACE_INFO_TIME_CAP_ZERO	(1ULL << 0)	/* the conversion is valid */
 #define NTRACE_INFO_TIME_CAP_SHORT	(1ULL << 1)	/* counter is time_mask wide */
 
-/* Of each CPU: what its encoder is, not what an event made of it */
+/* For each CPU: the properties of its encoder, not the configuration of an event */
 enum {
 	NTRACE_INFO_CPU_NR,
 	NTRACE_INFO_CPU_HART,
@@ -83,9 +81,9 @@ enum {
 	NTRACE_INFO_CPU_TS_CLOCK,	/* NTRACE_TS_CLOCK_* */
 	NTRACE_INFO_CPU_SINK,		/* four words of a name */
 	NTRACE_INFO_CPU_SINK_END = NTRACE_INFO_CPU_SINK + 3,
-	NTRACE_INFO_CPU_MIN,		/* so many words has layout 1.0 */
+	NTRACE_INFO_CPU_MIN,		/* the number of words in layout 1.0 */
 	/* since layout 1.1 */
-	NTRACE_INFO_CPU_ADDR_BITS = NTRACE_INFO_CPU_MIN, /* of an address field, 0 all */
+	NTRACE_INFO_CPU_ADDR_BITS = NTRACE_INFO_CPU_MIN, /* of an address field; 0: all */
 	/* since layout 1.2 */
 	NTRACE_INFO_CPU_PROFILE,	/* enum nt_profile */
 	NTRACE_INFO_CPU_MAX
@@ -94,8 +92,9 @@ enum {
 #define NTRACE_INFO_SINK_LEN		32
 
 /*
- * The six reserved bytes of a PERF_RECORD_TIME_CONV that is of perf record -k: from the `time` CSR
- * to that clock. The last one of a file has the rate that was measured while it was recorded.
+ * The six reserved bytes of a PERF_RECORD_TIME_CONV of perf record -k: it converts the `time` CSR
+ * to the chosen clock. The last such record of a file has the rate that was measured during the
+ * recording.
  */
 #define NTRACE_TIME_CONV_MARK		"ntrace"
 
@@ -104,7 +103,7 @@ enum {
 /* A profile that perf record does not know */
 #define NTRACE_PROFILE_UNKNOWN		255
 
-#define NTRACE_TS_CLOCK_NONE		0	/* counts something of its own */
+#define NTRACE_TS_CLOCK_NONE		0	/* unrelated to other clocks */
 #define NTRACE_TS_CLOCK_TIME		1	/* counts with the `time` CSR */
 
 #define NTRACE_CAP_HTM			(1ULL << 0)
@@ -116,25 +115,25 @@ enum {
 #define NTRACE_CAP_EXTADDR		(1ULL << 6)
 #define NTRACE_CAP_ALLJUMPS		(1ULL << 7)
 #define NTRACE_CAP_STALL		(1ULL << 8)
-#define NTRACE_CAP_SRC_ALWAYS		(1ULL << 9)	/* also where a sink is its own */
+#define NTRACE_CAP_SRC_ALWAYS		(1ULL << 9)	/* even if the sink is not shared */
 #define NTRACE_CAP_RETSTACK_SHIFT	16	/* mask of accepted values */
 #define NTRACE_CAP_SYNCMODE_SHIFT	20	/* mask of accepted values */
 
-/* Items behind the CPU blocks */
+/* Items after the CPU blocks */
 #define NTRACE_INFO_TAG_ISA		1	/* the ISA string of the first hart */
-#define NTRACE_INFO_TAG_VDSO		2	/* the vDSO, which is in no file */
+#define NTRACE_INFO_TAG_VDSO		2	/* the vDSO, for which there is no file */
 
 /* --- reading it: ntrace-info.c ---------------------------------------------- */
 
-/* Room for the reason of an error */
+/* Space for the reason of an error */
 #define NTRACE_WHY	256
 
-/* From the `time` CSR to the clock of the events, as perf_event_mmap_page has it */
+/* Converts the `time` CSR to the clock of the events, as in perf_event_mmap_page */
 struct ntrace_conversion {
 	uint64_t	zero, cycles, mask;
 	uint32_t	mult;
 	uint16_t	shift;
-	bool		short_counter;	/* it has the bits of mask */
+	bool		short_counter;	/* the counter has only the bits of mask */
 };
 
 struct ntrace_info {
@@ -151,13 +150,13 @@ struct ntrace_info {
 	struct ntrace_conversion conversion;
 };
 
-/* What was asked for when an event was opened: of its perf_event_attr */
+/* The configuration of an event, from its perf_event_attr */
 struct ntrace_asked {
 	uint64_t	config, config2;
 	bool		exclude_user, exclude_kernel;
 };
 
-/* These return 0, or -EINVAL or -ENOMEM and the reason in @why, NTRACE_WHY bytes. */
+/* Return 0, or -EINVAL or -ENOMEM with the reason in @why, NTRACE_WHY bytes. */
 int ntrace_info_read(struct ntrace_info *info, const uint64_t *word, size_t nr, char *why);
 int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
 		       struct nt_params *params, char *why);
@@ -174,8 +173,8 @@ void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_convers
 			   const void *mark);
 
 /*
- * Is the trace in a stream with others'? SRC alone does not tell: some encoders cannot leave it
- * out. Earlier drivers did not know those, and never set PRIVATE.
+ * Is the sink shared with other CPUs? SRC alone does not show this, because some encoders always
+ * send it. Earlier drivers did not know such encoders, and never set PRIVATE.
  */
 static inline bool ntrace_is_shared(uint64_t hw_id)
 {
@@ -183,8 +182,8 @@ static inline bool ntrace_is_shared(uint64_t hw_id)
 }
 
 /*
- * Is this, by its FORMAT, an Ownership message with scontext? Only that is Linux's: the driver puts
- * the TID there. Of tt-dfd the messages do not tell, but the device tree binding.
+ * Is this the FORMAT of Ownership messages with scontext? Only scontext is set by Linux: the driver
+ * writes the TID to it. For tt-dfd, the device tree binding defines this, not the message.
  */
 static inline bool ntrace_is_scontext(unsigned int profile, unsigned int format)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long instructions of RISC-V are, and which of them do not go on with the next: see
+ * The lengths of RISC-V instructions, and which instructions never continue with the next one: see
  * ntrace-insn.h.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@ static bool is_riscv(struct machine *machine)
 	return arch && strstarts(arch, "riscv");
 }
 
-/* Length encodings of more than 32 bits are not ratified: no compiler makes such code. */
+/* Length encodings above 32 bits are not ratified, and no compiler uses them. */
 static int length(const u8 *buf, size_t len)
 {
 	size_t n = len && (buf[0] & 3) == 3 ? 4 : 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's text as it ran: `perf record --kcore` copies it when recording
- * starts, and for ntrace events again when it ends. Where the two differ the
- * kernel was patched meanwhile, and neither alone is the truth.
+ * The kernel's text as it ran: `perf record --kcore` copies it when recording starts and, for
+ * ntrace events, again when recording ends. Where the copies differ, the kernel was patched during
+ * the recording, and neither copy is right for all of the trace.
  */
 #include <elf.h>
 #include <errno.h>
@@ -34,7 +34,7 @@
 /* A kernel's image: /proc/kcore, or a copy of its text */
 struct ntrace_kcore {
 	int		fd;
-	const u8	*bytes;		/* of a copy that is decoded with; or NULL */
+	const u8	*bytes;		/* of a copy that is used for decoding; or NULL */
 	size_t		size;
 	unsigned int	nr;
 	Elf64_Phdr	*segment;
@@ -131,8 +131,8 @@ static int copy_segment(struct ntrace_kcore *now, const Elf64_Phdr *p, int fd, u
 }
 
 /*
- * The same ranges as in the copy of the start, and in the same places: symbols and modules,
- * which take far longer to read than the text, are those of the start.
+ * Copy the same ranges as in the first copy, to the same places. Symbols and modules, which take
+ * far longer to read than the text, are not copied again.
  */
 static int copy_text(struct ntrace_kcore *first, struct ntrace_kcore *now, int fd)
 {
@@ -175,7 +175,7 @@ static int copy_again(const char *from, const char *kcore, const char *to)
 	return err;
 }
 
-/* Where the second copy is: NULL if that is too long for a path. */
+/* The path of the second copy; NULL: too long */
 static const char *end_path(char path[PATH_MAX], const struct perf_data *data)
 {
 	int n = snprintf(path, PATH_MAX, "%s/" NTRACE_KCORE_END "/kcore", data->path);
@@ -183,7 +183,7 @@ static const char *end_path(char path[PATH_MAX], const struct perf_data *data)
 	return n < PATH_MAX ? path : NULL;
 }
 
-/* Not having the second copy costs a check, not the recording. */
+/* Without the second copy, only a check is missing; the recording is usable. */
 void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 		      struct machine *machine)
 {
@@ -191,7 +191,7 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 
 	if (!kcore || !data->is_dir || !ntrace_is_recorded(evlist))
 		return;
-	/* Recording may have failed before there was a first one. */
+	/* Recording may have failed before the first copy was made. */
 	snprintf(first, sizeof(first), "%s/" NTRACE_KCORE_START "/kcore", data->path);
 	if (access(first, F_OK))
 		return;
@@ -205,7 +205,10 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 
 /* --- decoding --------------------------------------------------------------- */
 
-/* It is looked at for every branch whose code is read. Where it cannot be mapped it is read. */
+/*
+ * The image is needed for every branch whose code is read, so map it. If that fails, it is read
+ * from the file.
+ */
 static void map_image(struct ntrace_kcore *k)
 {
 	struct stat st;
@@ -255,7 +258,7 @@ static int compare(struct ntrace_kcore *k, const char *path)
 	return err;
 }
 
-/* NULL: there is no such copy, or none that can be read. */
+/* NULL: there is no second copy, or it cannot be read. */
 struct ntrace_kcore *ntrace_kcore_open(struct perf_data *data)
 {
 	struct ntrace_kcore *k;
@@ -286,14 +289,14 @@ void ntrace_kcore_ran(struct ntrace *nt, u64 pc, size_t len)
 	}
 }
 
-/* Replaces code of the start with what was there at the end. */
+/* Replace code from the start with the code from the end. */
 void ntrace_kcore_read_end(struct ntrace *nt, u64 addr, u8 *buf, size_t len)
 {
 	if (nt->kcore && nt->kcore->patches.nr)
 		kcore_read(nt->kcore, addr, buf, len);
 }
 
-/* NULL: the two copies are the same, or there is one. */
+/* NULL: the two copies are equal, or there is only one. */
 const struct nt_session_patches *ntrace_kcore_patches(const struct ntrace *nt)
 {
 	return nt->kcore && nt->kcore->patches.nr ? &nt->kcore->patches : NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * --itrace=d: how decoding went. Messages, what followed from them, and the other
- * events of the file, in the order in which they were used. Into ntrace.log, or
- * to standard output (+o); all of it, or what came before errors (+e).
+ * --itrace=d: log messages, their results, and the other events of the file, in the order in which
+ * they were used. The log goes to ntrace.log or to standard output (+o), in full or only what
+ * precedes errors (+e).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,15 +22,15 @@
 #define LOG_NAME	"ntrace.log"
 
 struct ntrace_log {
-	FILE	*to;		/* what is logged goes here ... */
-	FILE	*out;		/* ... and here in the end */
-	/* with +e, what was logged last: a ring */
+	FILE	*to;		/* output of the log functions ... */
+	FILE	*out;		/* ... and the final destination */
+	/* with +e, the latest output: a ring buffer */
 	char	*ring;
 	size_t	room, next;
 	bool	full;
 };
 
-/* --- where it goes ---------------------------------------------------------- */
+/* --- destination ------------------------------------------------------------ */
 
 static ssize_t ring_write(void *cookie, const char *text, size_t len)
 {
@@ -57,14 +57,14 @@ static int open_ring(struct ntrace_log *log, size_t room)
 	return log->to ? 0 : -ENOMEM;
 }
 
-/* An error: what led to it is worth reading. */
+/* Write out what led to an error. */
 static void ring_out(struct ntrace_log *log)
 {
 	const char *text = log->ring, *newline;
 
 	fflush(log->to);
 	if (log->full) {
-		/* The oldest line is not whole. */
+		/* The oldest line is incomplete. */
 		newline = memchr(text + log->next, '\n', log->room - log->next);
 		if (newline)
 			fwrite(newline + 1, text + log->room - newline - 1, 1, log->out);
@@ -112,9 +112,9 @@ void ntrace_log_close(struct ntrace *nt)
 	zfree(&nt->log);
 }
 
-/* --- what goes there --------------------------------------------------------- */
+/* --- content ----------------------------------------------------------------- */
 
-/* One message, or what stands where one should. Returns how far to go on. */
+/* Log one message, or the error if there is none. Returns the number of bytes to skip. */
 static size_t log_message(FILE *to, const struct nt_params *params, const u8 *data, size_t len,
 			  u64 offset)
 {
@@ -139,8 +139,9 @@ static size_t log_message(FILE *to, const struct nt_params *params, const u8 *da
 }
 
 /*
- * The messages that begin in the first @end bytes of q->s.data. One that begins in the window
- * before has the offset of its rest, as in a dump: that window may be of another buffer.
+ * Log the messages that begin in the first @end bytes of q->s.data. A message that began in the
+ * previous window gets the offset of its rest, as in a dump, because that window may be from
+ * another buffer.
  */
 static void log_messages(struct ntrace_queue *q, size_t end)
 {
@@ -160,7 +161,7 @@ static void log_messages(struct ntrace_queue *q, size_t end)
 					 w->offset + max(q->logged, rest) - rest);
 }
 
-/* An event of the flow, behind the messages up to the one that it comes from */
+/* Log an event of the flow, after all messages up to the event's own. */
 void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	FILE *to;
@@ -171,7 +172,7 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 	to = q->nt->log->to;
 	if (q->s.window) {
 		at = ev->offset - (q->s.window->offset - q->s.rest);
-		/* What was held back may be of a window before. */
+		/* A held event may be from a previous window. */
 		log_messages(q, at < q->s.data_len ? at + 1 : 0);
 	}
 	switch (ev->kind) {
@@ -197,14 +198,14 @@ void ntrace_log_flow(struct ntrace_queue *q, const struct nt_event *ev)
 	}
 }
 
-/* At the end of a window: its last messages, if no event came from them */
+/* At the end of a window: log its last messages if they produced no event. */
 void ntrace_log_leave(struct ntrace_queue *q, size_t used)
 {
 	if (q->nt->log)
 		log_messages(q, used);
 }
 
-/* An event of the file; with +a in full, with -a not at all */
+/* Log an event of the file; +a: in full, -a: not at all */
 void ntrace_log_event(struct ntrace *nt, union perf_event *event,
 		      const struct perf_sample *sample)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recordings that come through a pipe. An AUX record comes behind its trace, and decoding has to
- * know it before: so the rest of the pipe is kept in a file without a name, which then takes the
- * place of the pipe. perf reads on from there, and trace can be read at any offset.
+ * Recordings that are read from a pipe. An AUX record comes after its trace, but decoding needs it
+ * first. So the rest of the pipe is saved in an unnamed file, which then replaces the pipe. perf
+ * continues to read from this file, and trace can be read at any offset.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE		/* O_TMPFILE */
@@ -26,7 +26,7 @@
 
 #define CHUNK	65536
 
-/* A file without a name in TMPDIR. Return: its descriptor, or a negative error */
+/* Create an unnamed file in TMPDIR. Returns its descriptor, or a negative error */
 int ntrace_pipe_file(void)
 {
 	const char *dir = getenv("TMPDIR") ?: "/tmp";
@@ -67,7 +67,10 @@ static int pipe_copy(struct perf_data *data, int to)
 	return -errno;
 }
 
-/* The offset of the next record, which is behind the one that is processed now */
+/*
+ * The offset of the next record, after the current one. -1: a real pipe, not a file since made of
+ * it
+ */
 static off_t pipe_tell(struct perf_data *data)
 {
 	if (ntrace_compat_use_stdio(data))
@@ -75,7 +78,7 @@ static off_t pipe_tell(struct perf_data *data)
 	return lseek(perf_data__fd(data), 0, SEEK_CUR);
 }
 
-/* A recording made through a pipe may have become a file since. */
+/* Replace the pipe by an unnamed file. */
 static int pipe_keep(struct perf_data *data)
 {
 	int fd = ntrace_pipe_file(), err;
@@ -91,7 +94,7 @@ static int pipe_keep(struct perf_data *data)
 	return err;
 }
 
-/* Return: 0, and *@begin is the offset of the first record behind AUXTRACE_INFO, or an error */
+/* Returns 0, with *@begin set to the offset of the first record after AUXTRACE_INFO, or an error */
 int ntrace_pipe_open(struct perf_session *session, off_t *begin)
 {
 	struct perf_data *data = session->data;
@@ -109,7 +112,10 @@ int ntrace_pipe_open(struct perf_session *session, off_t *begin)
 	return err;
 }
 
-/* Every record from @begin on. Return: 0, the callback's error, or -EIO if the last one is cut. */
+/*
+ * Call @cb for every record from @begin on. Returns 0, the callback's error, or -EIO if the last
+ * record is cut off.
+ */
 int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t cb, void *ctx)
 {
 	char buf[PERF_SAMPLE_MAX_SIZE] __aligned(sizeof(u64));
@@ -141,7 +147,7 @@ int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t
 	}
 }
 
-/* perf reads a pipe from one record to the next, and trace is in between. */
+/* Skip the trace between two records: perf reads a pipe sequentially. */
 int ntrace_pipe_skip(struct perf_session *session, u64 size)
 {
 	char buf[4096];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What perf inject makes of trace is for everybody: older perfs, and programs that
- * read perf.data themselves, refuse attributes that are longer than those they know,
- * even if nothing is in what is more. So they are written as short as they can be.
+ * Makes the output of perf inject readable for other programs. Older perfs, and programs that read
+ * perf.data themselves, refuse attributes that are longer than the ones they know, even if the rest
+ * is zero. So the attributes are written as short as possible.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "session.h"
 #include "ntrace.h"
 
-/* What Linux 5.14 to 6.2 have, and what branch stacks and AUX area samples need */
+/* The size in Linux 5.14 to 6.2, which branch stacks and AUX area samples need */
 #define PLAIN_SIZE	128
 
 static bool read_all(int fd, void *buf, size_t len, u64 offset)
@@ -34,8 +34,8 @@ static bool is_zero(const u8 *p, size_t len)
 }
 
 /*
- * A record of the table has an attribute and a perf_file_section. Makes the shorter
- * ones of them in place; false if one of the attributes needs its length.
+ * Each entry of the table has an attribute and a perf_file_section. Shorten the entries in place;
+ * false if one of the attributes needs its length.
  */
 static bool shorten(u8 *table, u64 nr, u64 size)
 {
@@ -88,7 +88,7 @@ int ntrace_plain_attrs(struct perf_session *session, int fd)
 	table = malloc(header.attrs.size);
 	if (!table)
 		return -ENOMEM;
-	/* The file stays as long as it is: between the table and what follows nobody looks. */
+	/* The file's size does not change: no program reads the gap after the table. */
 	if (!read_all(fd, table, header.attrs.size, header.attrs.offset))
 		err = -EIO;
 	else if (shorten(table, nr, header.attr_size))

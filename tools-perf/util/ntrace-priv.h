@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Decoding of RISC-V N-Trace in perf: what the ntrace-*.c files share.
+ * Decoding of RISC-V N-Trace in perf: declarations for the ntrace-*.c files.
  *
- *	ntrace.c	 the session: events in, in the order of time
- *	ntrace-queue.c	 a session's queues: their tasks, code, losses
+ *	ntrace.c	 the session: processes events in time order
+ *	ntrace-queue.c	 the session's queues: tasks, code, losses
  *	ntrace-synth.c	 control flow -> samples and errors
- *	ntrace-cycles.c	 cycles, where timestamps count them
+ *	ntrace-cycles.c	 cycles, if timestamps count them
  *	ntrace-stack.c	 last branches; samples of other events
- *	ntrace-log.c	 how it went, for those who debug it
+ *	ntrace-log.c	 the debug log
  *	ntrace-space.c	 code bytes of a process and of the kernel
- *	ntrace-file.c	 is a file the one that was recorded?
+ *	ntrace-file.c	 is this the file that was recorded?
  *	ntrace-kcore.c	 the kernel's text at the start and at the end
- *	ntrace-window.c	 finds the windows in the file, and under which terms they are
- *	ntrace-dump.c	 all of it, readable
- *	ntrace-plain.c	 what was injected, for others to read
- *	ntrace-record.c	 what perf record writes beside the trace
- *	ntrace-switch.c	 what a new file needs of those before it (--switch-output)
- *	ntrace-history.c what tasks were, and are
- *	ntrace-insn.c	 instructions, for perf script
+ *	ntrace-window.c	 finds the windows in the file and their parameters
+ *	ntrace-dump.c	 dumps the trace as text
+ *	ntrace-plain.c	 makes injected files readable for other programs
+ *	ntrace-record.c	 what perf record writes in addition to the trace
+ *	ntrace-switch.c	 what a new file needs from earlier ones (--switch-output)
+ *	ntrace-history.c the history of tasks
+ *	ntrace-insn.c	 RISC-V instructions for perf script
  *
- * What is no part of perf, and the ntrace command uses, too: ntrace-info.c (what was
- * recorded, on which machine) and ntrace-session/.
+ * The ntrace command shares ntrace-info.c (what was recorded, on which machine) and
+ * ntrace-session/.
  */
 #ifndef INCLUDE__PERF_NTRACE_PRIV_H__
 #define INCLUDE__PERF_NTRACE_PRIV_H__
@@ -92,7 +92,7 @@ struct ntrace_queue;
 
 /* --- ntrace-cycles.c -------------------------------------------------------- */
 
-/* Kinds of samples that tell cycles, each since the last of its kind */
+/* Kinds of samples with cycles, each counted since the last sample of its kind */
 enum ntrace_ipc {
 	NTRACE_IPC_BRANCHES,
 	NTRACE_IPC_INSTRUCTIONS,
@@ -101,15 +101,15 @@ enum ntrace_ipc {
 };
 
 struct ntrace_cycles {
-	bool		on;		/* timestamps are cycles */
-	bool		known;		/* what base was */
-	bool		exact;		/* count is that of this event ... */
-	bool		was_exact;	/* ... and was that of the event before */
+	bool		on;		/* timestamps count cycles */
+	bool		known;		/* base is valid */
+	bool		exact;		/* count belongs to this event ... */
+	bool		was_exact;	/* ... and belonged to the previous event */
 	unsigned int	shift;
 	u64		mask;
-	u64		base;		/* ticks up to which they are counted */
-	u64		ticks;		/* of the message that events are coming from ... */
-	u64		offset;		/* ... which is there */
+	u64		base;		/* ticks up to which cycles are counted */
+	u64		ticks;		/* of the message of the current events ... */
+	u64		offset;		/* ... and its offset */
 	u64		count;
 	u64		entry;		/* count at the last branch */
 	struct {
@@ -126,7 +126,7 @@ u64 ntrace_cycles_of_branch(struct ntrace_queue *q);
 
 /* --- ntrace-queue.c --------------------------------------------------------- */
 
-/* One decoder: follows one buffer, window by window */
+/* The decoder of one buffer, window by window */
 struct ntrace_queue {
 	struct nt_session_queue	s;
 	struct ntrace		*nt;
@@ -135,11 +135,11 @@ struct ntrace_queue {
 	pid_t			pid;
 	/* periodic samples */
 	struct nt_session_period	period;
-	u64			insns;		/* retired, all in all */
-	u64			sampled_insns;	/* of which up to the last sample */
-	u64			next_sample;	/* on the clock of samples, or which instruction */
+	u64			insns;		/* instructions retired in total */
+	u64			sampled_insns;	/* instructions up to the last sample */
+	u64			next_sample;	/* time or instruction number of the next sample */
 	struct ntrace_cycles	cycles;
-	/* so many bytes of the window's data are in the log */
+	/* number of bytes of the window that are in the log */
 	struct nt_session_window	*logged_window;
 	size_t			logged;
 	/* buffers for samples */
@@ -166,11 +166,11 @@ struct ntrace_synth {
 	u64	branch_type;
 };
 
-/* Traps, by what the trace says of them */
+/* Traps, as the trace distinguishes them */
 enum {
 	NTRACE_EXCEPTION,
 	NTRACE_INTERRUPT,
-	NTRACE_TRAP,			/* one of the two */
+	NTRACE_TRAP,			/* either of the two */
 	NTRACE_TRAPS
 };
 
@@ -224,19 +224,19 @@ void ntrace_dump_sample(struct ntrace *nt, const struct perf_sample *sample);
 
 /* --- ntrace.c --------------------------------------------------------------- */
 
-/* What is remembered of a task while it is elsewhere */
+/* What is remembered of a task while it does not run */
 struct ntrace_task {
 	pid_t	tid;
 	u64	trace_nr;	/* see ntrace_task_trace_nr(); never 0 */
-	u64	losses;		/* of nt->losses those that are in it */
-	u64	syscall_ip;	/* of the ECALL it is in, 0 none */
-	u64	left_at;	/* where its trace ended ... */
-	u64	left_behind;	/* ... or behind it, if that is an ECALL */
-	bool	user;		/* it ran in user space */
-	bool	exec;		/* it is going to run another program */
-	u32	execs;		/* and did so: with each one, call stacks start anew, too */
-	u64	image;		/* number of its process's exec when it came, 0 none */
-	struct ntrace_last *last; /* branches, NULL none yet */
+	u64	losses;		/* the part of nt->losses that trace_nr includes */
+	u64	syscall_ip;	/* of the ECALL that it is executing; 0: none */
+	u64	left_at;	/* address where its trace ended ... */
+	u64	left_behind;	/* ... or after it, if it is an ECALL */
+	bool	user;		/* it has run in user space */
+	bool	exec;		/* it has called exec, and is not in user space yet */
+	u32	execs;		/* execs so far: call stacks restart at each */
+	u64	image;		/* number of its process's exec at its creation; 0: none */
+	struct ntrace_last *last; /* branches; NULL: none yet */
 };
 
 struct ntrace {
@@ -246,35 +246,35 @@ struct ntrace {
 	struct ntrace_info	info;
 	struct nt_session	trace;
 	struct nt_session_interval *wanted;	/* nt->trace.wanted */
-	u64			last_limit;	/* nothing later is decoded */
+	u64			last_limit;	/* no later trace is decoded */
 	struct itrace_synth_opts opts;
 	struct ntrace_queue	**queue;
 	unsigned int		nr_queues;
 	struct auxtrace_heap	heap;
 	struct hashmap		*spaces;	/* by pid */
-	struct ntrace_space	*kernel[2];	/* with its text of the start, of the end */
+	struct ntrace_space	*kernel[2];	/* with the text at the start and at the end */
 	struct ntrace_kcore	*kcore;		/* the kernel's text when recording ended */
-	bool			poked;		/* the kernel tells what it changes */
+	bool			poked;		/* there are records of the kernel's text changes */
 	struct hashmap		*tasks;		/* by tid */
 	u64			images;		/* execs so far */
-	bool			forked;		/* tasks came while it was recorded */
-	u64			losses;		/* in buffers of CPUs */
-	struct hashmap		*files;		/* by dso: is it another file? */
+	bool			forked;		/* tasks were created during the recording */
+	u64			losses;		/* losses in buffers of CPUs */
+	struct hashmap		*files;		/* by dso: is it a different file? */
 	struct nt_params	code_params;
 	struct nt_store		*store;		/* of all spaces */
 	bool			have_code_params;
-	struct nt_branch	*custom;	/* branches of perf's configuration */
+	struct nt_branch	*custom;	/* branch encodings of perf's */
 	u32			nr_custom;
 	struct thread		*unknown_thread;
 	/* samples */
 	bool			timed;		/* samples have times */
-	u64			untimed_period;	/* in instructions, of trace that has no times */
-	bool			exact_period;	/* samples are one period apart, without chance */
+	u64			untimed_period;	/* in instructions, for trace without times */
+	bool			exact_period;	/* samples are exactly one period apart */
 	bool			kernel_traced;
 	bool			callstack;
 	unsigned int		br_stack_sz;
 	u32			branches_filter;
-	u32			pass_types;	/* of transfers that only a sample looks at */
+	u32			pass_types;	/* transfers that produce no output themselves */
 	u64			skip;
 	u64			num_events;
 	struct ntrace_synth	branches;
@@ -297,7 +297,7 @@ u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns);
 
 int ntrace_params(struct ntrace *nt, u64 hw_id, int cpu, struct nt_params *params);
 
-/* The kernel's addresses begin where user space ends: see ntrace_info_kernel_start() */
+/* Kernel addresses begin where user space ends: see ntrace_info_kernel_start() */
 static inline u64 ntrace_kernel_start(const struct ntrace *nt)
 {
 	return ntrace_info_kernel_start(&nt->info);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * perf as the host of a session's queues (ntrace-session/nt-session-queue.c): which task and which
- * code a queue is at, and losses in perf's words. What becomes of its control flow is in
- * ntrace-synth.c.
+ * perf as the host of a session's queues (ntrace-session/nt-session-queue.c): the task and the code
+ * of a queue, and losses in perf's terms. ntrace-synth.c converts the control flow to samples.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +24,7 @@ static struct ntrace_queue *queue_of(struct nt_session_queue *s)
 	return container_of(s, struct ntrace_queue, s);
 }
 
-/* --- who runs --------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------ */
 
 static struct thread *find_thread(struct ntrace *nt, pid_t tid)
 {
@@ -48,15 +47,15 @@ void ntrace_queue_set_tid(struct ntrace_queue *q, pid_t tid)
 	ntrace_queue_renew_thread(q);
 }
 
-/* What perf knows of the thread has changed, or is about to. */
+/* perf's information on the thread has changed, or is about to. */
 void ntrace_queue_renew_thread(struct ntrace_queue *q)
 {
 	thread__zput(q->thread);
 }
 
 /*
- * Looked up as late as can be: a window is entered before all that comes before
- * its time is known. A thread whose process is not known is its own.
+ * Look the thread up as late as possible: when a window is opened, not all earlier records have
+ * been processed yet. A thread whose process is unknown counts as a process of its own.
  */
 void ntrace_queue_look_up_thread(struct ntrace_queue *q)
 {
@@ -100,7 +99,7 @@ static bool is_kernel(struct nt_session_queue *s, uint64_t addr)
 
 static bool is_patched(struct nt_session_queue *s)
 {
-	/* The kernel tells what it changes: no guess */
+	/* TEXT_POKE records report all changes, so do not guess. */
 	return s->patches && !queue_of(s)->nt->poked;
 }
 
@@ -112,7 +111,7 @@ static void use_code(struct nt_session_queue *s)
 	ntrace_queue_look_up_thread(q);
 	if (s->quick)
 		return;
-	/* What a guest runs is in none of the files that perf knows of. */
+	/* perf knows no files with a guest's code. */
 	if (s->guest) {
 		nt_flow_set_code(s->flow, NULL, NULL);
 		return;
@@ -133,7 +132,7 @@ struct nt_code *ntrace_queue_code(struct ntrace_queue *q, u64 addr)
 	return ntrace_space_code(ntrace_space_get(q->nt, q->pid, q->thread));
 }
 
-/* --- terms ------------------------------------------------------------------ */
+/* --- parameters ------------------------------------------------------------- */
 
 static bool same_code(const struct nt_params *a, const struct nt_params *b)
 {
@@ -141,7 +140,7 @@ static bool same_code(const struct nt_params *a, const struct nt_params *b)
 	       a->seqjump == b->seqjump;
 }
 
-/* Code is read with the terms in mind: other terms, other reading. */
+/* Decoded code depends on the parameters: discard it if they change. */
 static void use_code_params(struct ntrace *nt, const struct nt_params *params)
 {
 	if (nt->have_code_params && same_code(&nt->code_params, params))
@@ -180,7 +179,7 @@ static void enter(struct nt_session_queue *s, const struct nt_session_window *w)
 	struct ntrace_queue *q = queue_of(s);
 	bool timed = is_timed(s, w);
 
-	/* Samples by time, or else by instructions */
+	/* Samples are by time, or by instructions if there are no times. */
 	if (s->timed != timed)
 		q->period.period = 0;
 	if (!timed)
@@ -201,7 +200,7 @@ static int broken(struct nt_session_queue *s __maybe_unused, int err)
 
 /* --- losses ----------------------------------------------------------------- */
 
-/* What ran here, and whatever runs here until trace goes on, is not known any more. */
+/* What ran here, and what runs until trace resumes, is unknown. */
 static void lost(struct nt_session_queue *s)
 {
 	struct ntrace_queue *q = queue_of(s);
@@ -223,8 +222,8 @@ static const char *place(struct nt_session_queue *s, u64 addr)
 }
 
 /*
- * perf record --switch-output writes the mappings of tasks into each file in which there is trace
- * of them, unless they were too many, or some were lost.
+ * perf record --switch-output writes the mappings of tasks into each file with trace of these
+ * tasks, unless there were too many mappings, or records were lost.
  */
 static bool is_of_another_file(struct ntrace_queue *q, u64 addr)
 {
@@ -245,13 +244,13 @@ static int no_code(struct nt_session_queue *s, const struct nt_event *ev)
 
 /* --- control flow ----------------------------------------------------------- */
 
-/* --itrace=q: the address that a message tells is all there is. */
+/* --itrace=q: the message's address is all that is known. */
 static int address(struct ntrace_queue *q, const struct nt_event *ev)
 {
 	return q->s.quick && ev->to ? ntrace_synth_address(q, ev->to) : 0;
 }
 
-/* A task that goes on here did not pause where it stopped, and that was before. */
+/* A task that continues here stopped earlier in another queue: that stop was not a pause. */
 static int stop_elsewhere(struct ntrace_queue *q)
 {
 	struct ntrace *nt = q->nt;

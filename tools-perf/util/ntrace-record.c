@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What perf record leaves out of the files behind the first one (--switch-output), and decoding
- * wants: who runs, and what is mapped where.
+ * Adds what perf record omits in all files but the first (--switch-output) and the decoder needs:
+ * running tasks and their mappings.
  */
 #include <linux/compiler.h>
 
@@ -33,9 +33,10 @@ bool ntrace_is_recorded(struct evlist *evlist)
 }
 
 /*
- * What is known of the tasks goes into the new file. Where that is not all, perf looks at which
- * there are: it describes the process that it started or was given, but the event follows its
- * children. Any process may be such a child, also one that was left behind and is nobody's now.
+ * Write everything that is known of tasks into the new file. If this is incomplete, let perf
+ * describe all existing tasks. perf itself only describes the process that it started or was given,
+ * but the event follows its children. Any process may be such a child, even one that was
+ * reparented.
  */
 void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
 			    const struct perf_tool *tool, ntrace_write_t write,
@@ -54,7 +55,7 @@ void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
 		pr_warning("ntrace: cannot describe the tasks in the new file: trace of some cannot be decoded\n");
 }
 
-/* On other architectures nothing is recorded. */
+/* Other architectures record nothing. */
 int __weak ntrace_record_clock(struct auxtrace_record *itr __maybe_unused,
 			       bool end __maybe_unused,
 			       const struct perf_tool *tool __maybe_unused,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The code that a trace is read against: bytes of a process or of the kernel,
- * as perf's maps know them at this moment.
+ * The code for decoding: bytes of a process or of the kernel, according to perf's current maps
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,24 +23,24 @@
 #include "vdso.h"
 #include "ntrace-priv.h"
 
-/* Bytes are looked up by pieces of this size: looking up a map is dear. */
+/* Read bytes in chunks of this size, because looking up a map is expensive. */
 #define CHUNK	256
 
-/* What decoded code may take; what was not executed for the longest time goes first. */
+/* Limit for decoded code; the least recently executed code is dropped first. */
 #define CODE_LIMIT	(512ull << 20)
 
 struct ntrace_space {
 	struct ntrace	*nt;
 	struct thread	*thread;	/* its maps */
 	u8		cpumode;
-	bool		at_end;		/* the kernel's text as it was when recording ended */
+	bool		at_end;		/* the kernel's text at the end of the recording */
 	struct nt_code	*code;
 	u64		chunk_addr;
 	size_t		chunk_len;	/* 0: none */
 	u8		chunk[CHUNK];
 };
 
-/* The vDSO is in no file: what the kernel of the recording put there is in perf.data. */
+/* There is no file of the vDSO; perf.data has a copy from the recording. */
 static ssize_t read_vdso(struct ntrace *nt, u64 offset, u8 *buf, size_t len)
 {
 	if (offset >= nt->info.vdso_size)
@@ -89,7 +88,7 @@ static void read_chunk(struct ntrace_space *s, u64 addr)
 
 	addr_location__init(&al);
 	if (thread__find_map(s->thread, s->cpumode, addr, &al)) {
-		/* A module's map finds its place in the file when it is loaded. */
+		/* Loading a module's map finds its offset in the file. */
 		if (s->cpumode == PERF_RECORD_MISC_KERNEL)
 			map__load(al.map);
 		n = read_map(s, al.map, addr, s->chunk, CHUNK);
@@ -127,8 +126,8 @@ static void space_made(void *ctx, uint64_t space __maybe_unused, uint64_t pc, si
 }
 
 /*
- * A file's code is decoded once for all processes that map it. The machine keeps its dsos, so
- * the address of one stands for it.
+ * A file's code is decoded once for all processes that map it. The machine keeps its dsos, so a
+ * dso's address identifies it.
  */
 static int space_map(void *ctx, uint64_t space __maybe_unused, uint64_t addr,
 		     struct nt_mapping *mapping)
@@ -162,7 +161,7 @@ static struct ntrace_space *space_new(struct ntrace *nt, struct thread *thread, 
 	s->thread = thread__get(thread);
 	if (!nt->store)
 		nt->store = nt_store_new(&nt->code_params, CODE_LIMIT);
-	/* The kernel is there once, and may change what its files have. */
+	/* There is only one kernel, and its code may differ from its files. */
 	s->code = nt_store_code(nt->store, 0, space_read,
 				cpumode == PERF_RECORD_MISC_USER ? space_map : NULL, s);
 	if (!s->code) {
@@ -211,8 +210,8 @@ struct ntrace_space *ntrace_space_get(struct ntrace *nt, pid_t pid, struct threa
 }
 
 /*
- * Loading the kernel's own map can put others in place of all kernel maps: those
- * of a kcore, which has the modules too, as they were in memory.
+ * Loading the kernel's own map may replace all kernel maps with those of a kcore, which contains
+ * the modules, too, as they were in memory.
  */
 static void load_kernel(struct ntrace *nt)
 {
@@ -222,7 +221,7 @@ static void load_kernel(struct ntrace *nt)
 		map__load(map);
 }
 
-/* @at_end: with the text as it was when recording ended, not when it started */
+/* @at_end: with the text at the end of the recording, not at the start */
 struct ntrace_space *ntrace_space_kernel(struct ntrace *nt, bool at_end)
 {
 	struct ntrace_space **s = &nt->kernel[at_end];
@@ -254,7 +253,7 @@ void ntrace_kernel_changed(struct ntrace *nt, u64 start, u64 end)
 	}
 }
 
-/* Before code is freed */
+/* Call this before code is freed. */
 static void forget_code(struct ntrace *nt)
 {
 	unsigned int i;
@@ -265,7 +264,7 @@ static void forget_code(struct ntrace *nt)
 	}
 }
 
-/* A new process has the number of one that is gone. */
+/* A new process has the PID of one that has ended. */
 void ntrace_space_drop(struct ntrace *nt, pid_t pid)
 {
 	struct ntrace_space *s = NULL;
@@ -296,7 +295,7 @@ void ntrace_spaces_free(struct ntrace *nt)
 	nt->store = NULL;
 }
 
-/* The name of what is mapped at an address, for messages */
+/* The name of the mapping at an address, for messages */
 const char *ntrace_space_dso(struct ntrace *nt, struct thread *thread, u64 addr)
 {
 	bool kernel = ntrace_is_kernel(nt, addr);

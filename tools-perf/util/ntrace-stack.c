@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The last branches of each task, and what samples of other events get from the
- * trace: call chains ('G') and last branches ('L').
+ * The last branches of each task, and what samples of other events get from the trace: call chains
+ * ('G') and last branches ('L').
  *
- * perf's own thread stacks keep call chains. The branches they could keep have
- * neither type nor prediction, so these are here.
+ * perf's own thread stacks keep call chains. Their branches would have neither type nor prediction,
+ * so this file keeps branches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,25 +27,26 @@
 #include "ntrace-priv.h"
 
 /*
- * Between what was sampled and the time of its sample the kernel ran. A sample that is from a trap
- * gets what was before that trap, of which the newest are kept: the handler of an interrupt may
- * have any number of branches. Of other samples, as many branches may have to be passed over.
+ * The kernel ran between the sampled instruction and the time of its sample. A sample from a trap
+ * gets the branches before that trap. Only the newest traps are kept, because an interrupt handler
+ * may have any number of branches. For other samples, up to this number of branches may have to be
+ * skipped.
  */
 #define LATE_TRAPS	8U
 #define LATE_BRANCHES	1024
 
-/* Entries are made of these when a sample wants them, which is one time in hundreds. */
+/* Converted to entries when a sample needs them, which is one time in hundreds. */
 struct last_branch {
 	u64	from, to;
 	u16	type;			/* PERF_BR_* */
-	u16	cycles;			/* since the one before, 0 unknown */
+	u16	cycles;			/* since the previous branch; 0: unknown */
 };
 
-/* A ring; the newest entry is the one before @next. What was before traps has the newest first. */
+/* A ring buffer; the newest entry precedes @next. Entries before traps are stored newest first. */
 struct ntrace_last {
 	u64			trace_nr;
 	unsigned int		next, nr, room;
-	unsigned int		traps;	/* the newest is in the place before, modulo LATE_TRAPS */
+	unsigned int		traps;	/* so far; the newest is (traps - 1) % LATE_TRAPS */
 	struct {
 		u64			from;
 		unsigned int		nr;
@@ -79,20 +80,17 @@ static unsigned int entry_type(unsigned int type, u32 flags)
 	case NT_TYPE_ERET:
 		return flags & PERF_IP_FLAG_SYSCALLRET ? PERF_BR_SYSRET : PERF_BR_ERET;
 	default:
-		/* The trace does not say which exception it was, unless it was an ECALL. */
+		/* The trace does not identify the exception, unless it was an ECALL. */
 		return flags & PERF_IP_FLAG_SYSCALLRET ? PERF_BR_SYSCALL : PERF_BR_UNKNOWN;
 	}
 }
 
-/*
- * The trace knows no predictions. The privilege is, as on other architectures, that
- * of the target.
- */
+/* The trace has no predictions. The privilege is that of the target, as on other architectures. */
 static struct branch_entry make_entry(const struct ntrace *nt, const struct last_branch *last)
 {
 	bool kernel = ntrace_is_kernel(nt, last->to ?: last->from);
 
-	/* In one: bit by bit, each would wait for the one before. */
+	/* One initializer: separate bit-field writes would depend on each other. */
 	return (struct branch_entry) {
 		.from = last->from,
 		.to = last->to,
@@ -105,14 +103,14 @@ static struct branch_entry make_entry(const struct ntrace *nt, const struct last
 	};
 }
 
-/* @flags: those of the sample, PERF_IP_FLAG_* */
+/* @flags: the sample's PERF_IP_FLAG_* */
 struct branch_entry ntrace_branch_entry(const struct ntrace *nt, u64 from, u64 to,
 					unsigned int type, u32 flags)
 {
 	return make_entry(nt, &(struct last_branch) { from, to, entry_type(type, flags), 0 });
 }
 
-/* @each: how many entries are kept of what was before a trap */
+/* @each: number of entries that are kept for each trap */
 static struct ntrace_last *last_new(unsigned int room, unsigned int each)
 {
 	struct ntrace_last *last;
@@ -127,14 +125,14 @@ static struct ntrace_last *last_new(unsigned int room, unsigned int each)
 	return last;
 }
 
-/* The ring of a task as it is to be added to: emptied after a loss */
+/* Get a task's ring buffer for adding entries. It is emptied after a loss. */
 static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task)
 {
 	u64 trace_nr = ntrace_task_trace_nr(nt, task);
 	bool late = nt->opts.add_last_branch;
 	struct ntrace_last *last;
 
-	/* An end that is taken back must not have cost the oldest entry. */
+	/* One more entry: removing an end must not have cost the oldest entry. */
 	if (!task->last)
 		task->last = last_new(nt->br_stack_sz + nt->opts.inject +
 				      (late ? LATE_BRANCHES : 0),
@@ -148,7 +146,7 @@ static struct ntrace_last *open_last(struct ntrace *nt, struct ntrace_task *task
 	return last;
 }
 
-/* The entry that has @age newer ones */
+/* The entry with @age newer ones */
 static const struct last_branch *entry_at(const struct ntrace_last *last, unsigned int age)
 {
 	unsigned int at = last->next + last->room - 1 - age;
@@ -176,10 +174,10 @@ static inline void push(struct ntrace_last *last, u64 from, u64 to, u16 type, u1
 }
 
 /*
- * What perf inject makes is read by programs that take an entry from where there is no
- * branch, or to the middle of a function, for one of another binary, and then leave the
- * whole function out. So where trace ended is not among its entries, and where it began
- * only if that is elsewhere: an interrupt or a system call is nothing to the program.
+ * Programs that read the output of perf inject expect entries from a branch to the beginning of a
+ * block. They take any other entry for one of another binary, and then omit the whole function. So
+ * omit the end of trace, and omit the beginning of trace unless it is elsewhere: the program does
+ * not notice an interrupt or a system call.
  */
 static bool begins_elsewhere(struct ntrace_last *last, u64 to)
 {
@@ -215,7 +213,7 @@ int ntrace_last_push(struct ntrace *nt, struct ntrace_task *task, u64 from, u64 
 	return 0;
 }
 
-/* The same for many: taken transfers of types that flags do not matter for */
+/* Push many taken transfers, of types for which flags do not matter. */
 int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const struct nt_event *ev,
 			 int nr)
 {
@@ -226,7 +224,7 @@ int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const stru
 	last = open_last(nt, task);
 	if (!last)
 		return -ENOMEM;
-	/* Those that would be overwritten at once need not be written. */
+	/* Skip those that would be overwritten at once. */
 	if (nr > (int)last->room) {
 		ev += nr - last->room;
 		nr = last->room;
@@ -236,7 +234,7 @@ int ntrace_last_push_all(struct ntrace *nt, struct ntrace_task *task, const stru
 	return 0;
 }
 
-/* The newest branches from @age on */
+/* Append the newest branches from @age on. */
 static void copy_last(const struct ntrace *nt, const struct ntrace_last *last, unsigned int age,
 		      struct branch_stack *stack)
 {
@@ -244,7 +242,7 @@ static void copy_last(const struct ntrace *nt, const struct ntrace_last *last, u
 		stack->entries[stack->nr++] = make_entry(nt, entry_at(last, age));
 }
 
-/* A loss, after which nothing came, leaves nothing either. */
+/* After a loss, old entries are invalid even if nothing has been added. */
 static struct ntrace_last *valid_last(const struct ntrace *nt, struct ntrace_task *task)
 {
 	return task && task->last && task->last->trace_nr == ntrace_task_trace_nr(nt, task) ?
@@ -262,7 +260,7 @@ static struct branch_stack *clear(struct ntrace *nt, struct branch_stack **stack
 	return *stack;
 }
 
-/* The last branches of a task, into *@stack, which is allocated the first time */
+/* Copy the last branches of a task to *@stack, which is allocated on first use. */
 struct branch_stack *ntrace_last_copy(struct ntrace *nt, struct ntrace_task *task,
 				      struct branch_stack **stack)
 {
@@ -284,9 +282,9 @@ static bool is_user(const struct ntrace *nt, u64 addr)
 }
 
 /*
- * How many of the last branches came after @ip was sampled, where it was no trap that the sample is
- * from: for user space those that do not lead there, for the kernel those before the stretch of
- * code that has @ip.
+ * The number of last branches that happened after @ip was sampled, if the sample is not from a
+ * trap. User space: all branches that do not lead to user space. Kernel: all branches after the
+ * linear code that contains @ip.
  */
 static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
 {
@@ -306,7 +304,7 @@ static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_l
 	return age;
 }
 
-/* Into @stack what was before the newest trap at @ip, if that is kept */
+/* Copy the branches before the newest trap at @ip, if they are kept. */
 static bool copy_before_trap(const struct ntrace *nt, const struct ntrace_last *last, u64 ip,
 			     struct branch_stack *stack)
 {
@@ -334,13 +332,13 @@ static void add_last(struct ntrace *nt, struct perf_sample *sample)
 	if (last && !copy_before_trap(nt, last, sample->ip, nt->late_branches))
 		copy_last(nt, last, late_branches(nt, last, sample->ip), nt->late_branches);
 	sample->branch_stack = nt->late_branches;
-	/* The stack has a word for the index, whatever the event's own would have. */
+	/* Our branch stacks have an index word, whatever the event's own have. */
 	sample->no_hw_idx = false;
 }
 
 /*
- * perf's chain of return addresses, behind the address that was sampled. Where the kernel is
- * traced the trap is on the stack, too, that the sample is from: it returns to that address.
+ * Put the sampled address in front of perf's chain of return addresses. If the kernel is traced,
+ * the stack contains the sample's trap, which returns to that address.
  */
 static void put_ip(struct ip_callchain *chain, u64 ip, u64 context, bool there)
 {
@@ -366,7 +364,7 @@ static void add_chain(struct ntrace *nt, struct perf_sample *sample)
 	if (thread && nt->late_chain) {
 		thread_stack__sample_late(thread, sample->cpu, nt->late_chain, sz, sample->ip,
 					  ntrace_kernel_start(nt));
-		/* Without return addresses perf makes a chain of the sampled one alone. */
+		/* If there are no return addresses, perf's chain has only the sampled address. */
 		there = nt->kernel_traced || !thread_stack__depth(thread, sample->cpu);
 		put_ip(nt->late_chain, sample->ip,
 		       is_user(nt, sample->ip) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL,
@@ -376,7 +374,7 @@ static void add_chain(struct ntrace *nt, struct perf_sample *sample)
 	thread__put(thread);
 }
 
-/* A sample of another event, when trace is decoded up to its time */
+/* Complete a sample of another event, after trace has been decoded up to its time. */
 void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample)
 {
 	if (nt->opts.add_callchain && !sample->callchain)
@@ -385,7 +383,7 @@ void ntrace_stack_sample(struct ntrace *nt, struct perf_sample *sample)
 		add_last(nt, sample);
 }
 
-/* What the other events are going to have in their samples */
+/* Announce what the samples of other events will contain. */
 void ntrace_stack_setup(struct ntrace *nt)
 {
 	struct evsel *evsel;

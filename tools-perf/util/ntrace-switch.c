@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * perf record --switch-output: so that each file decodes by itself.
+ * perf record --switch-output: makes each file decodable by itself.
  *
- * The first trace of a new file is of before it was begun, and perf describes the tasks that there
- * are then. So this listens to what perf reads from its rings, keeps what describes tasks as long
- * as trace can come to which it applies, and writes it into each new file, with the times that it
- * has.
+ * The first trace of a new file is older than the file, but perf describes only the tasks that
+ * exist when it begins the file. So this code watches what perf reads from its ring buffers, and
+ * keeps the records that describe tasks as long as trace to which they apply can still arrive. It
+ * writes them into each new file, with their original times.
  *
- * An event that follows tasks has a window for each stay of a task on a CPU, from when it comes
- * until it leaves. Where such a task has ended, and all rings were read since, nothing comes of it
- * any more; where it executes another program, from when it left that CPU. An event of a CPU has
- * windows of whichever tasks ran there since the AUX record before: what is older than the last AUX
- * record of each CPU is no more wanted. So it is with sinks that CPUs share, because anyone's AUX
- * record may report the trace.
+ * An event that follows tasks has a window for each time a task spends on a CPU, from its arrival
+ * until it leaves. When such a task has ended, and all ring buffers have been read since, no more
+ * trace of it can arrive. If it executes another program, the same applies from when it left that
+ * CPU. An event of a CPU has windows of all tasks that ran there since the previous AUX record:
+ * anything older than the last AUX record of each CPU is no longer needed. The same applies to
+ * sinks that CPUs share, because the AUX record of any CPU may report the trace.
  *
- * perf reads one ring after the other, and a ring before the trace that belongs to it. So a file
- * that ends can have trace of a task of which another CPU's ring tells, and trace of which the AUX
- * record is in the ring. What the rings have then is written into both files. A mark in the new one
- * tells which AUX records are about trace in the one before: a PERF_RECORD_AUXTRACE without bytes.
- * Its reference is the time of the last of them, its offset where the trace begins that comes now.
+ * perf reads one ring buffer after the other, and each before the trace that belongs to it. So a
+ * file that ends can have trace of a task that is described in another CPU's ring buffer, and trace
+ * whose AUX record is still in the ring buffer. Records that are then in the ring buffers are
+ * written into both files. A mark in the new file tells which AUX records belong to trace in the
+ * previous file: a PERF_RECORD_AUXTRACE without bytes. Its reference is the time of the last of
+ * these records, and its offset is the beginning of the new file's trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,10 +44,10 @@
 #include "ntrace-history.h"
 #include "ntrace-priv.h"
 
-/* No more than this of what is gone, and half of what is to be in a file */
+/* Limit for replaced records, and half of a file's size */
 #define MOST	(4UL << 20)
 
-/* An AUX record, and where the bytes that it is about end: perf has not read all of them. */
+/* An AUX record whose bytes perf has not read completely, and where they end */
 struct unread {
 	struct ntrace_record	*rec;
 	u64			end;
@@ -54,35 +55,35 @@ struct unread {
 
 struct ring {
 	struct mmap	*map;
-	u64		next;		/* what was seen of it */
+	u64		next;		/* position up to which it was seen */
 	pid_t		tid;		/* of its last record */
-	u64		left;		/* that task had not come before then */
+	u64		left;		/* that task arrived at this time or later */
 	bool		reported;	/* it has AUX records */
-	u64		since;		/* time of the last one of which all bytes were read */
+	u64		since;		/* time of the last AUX record whose bytes were all read */
 	struct unread	*unread;
 	size_t		nr_unread;
 };
 
 static struct {
 	bool			on;
-	bool			describes;	/* tasks, not only AUX records */
+	bool			describes;	/* records describe tasks, not only AUX */
 	struct evlist		*evlist;
-	bool			of_cpus;	/* the event is one of CPUs, and follows no task */
+	bool			of_cpus;	/* the event is for CPUs, not for tasks */
 	size_t			most;
 	bool			circular;	/* snapshots, AUX area samples */
 	bool			shared;		/* sinks that several CPUs share */
-	bool			collecting;	/* what perf writes of tasks that run */
-	bool			lost;		/* records */
+	bool			collecting;	/* collects what perf writes of running tasks */
+	bool			lost;		/* records were lost */
 	unsigned int		nr_rings;
 	struct ring		*ring;
-	union perf_event	*part;		/* a record of which the rest is to come */
+	union perf_event	*part;		/* a record whose rest is still to come */
 	size_t			part_size;
-	u64			round;		/* the rings were read for so many times */
-	struct list_head	queue;		/* in order of time, until all rings were read */
+	u64			round;		/* how many times the rings were read */
+	struct list_head	queue;		/* in time order, until all rings were read */
 	struct ntrace_history	*history;
 } sw;
 
-/* perf finds out itself which tasks there are. */
+/* From now on, perf itself finds the tasks. */
 static void give_up(int err)
 {
 	pr_warning("ntrace: %s: later files do not describe tasks that have ended\n",
@@ -92,7 +93,7 @@ static void give_up(int err)
 
 /* --- records ---------------------------------------------------------------- */
 
-/* How long the identifiers at the end of such an event are, and where its time is among them */
+/* The size of the identifiers at the end of such an event, and the offset of the time in them */
 static unsigned int ids_size(u64 sample_type, unsigned int *time_at)
 {
 	u64 ids = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
@@ -133,7 +134,7 @@ static bool is_about_tasks(const union perf_event *event)
 	}
 }
 
-/* What a record in a ring says of its time, and of the task that made it */
+/* Read the time of a record, and the task that wrote it. */
 static int read_ids(const struct evsel *evsel, union perf_event *event, u64 *time, pid_t *tid)
 {
 	struct perf_sample sample;
@@ -160,13 +161,13 @@ static void enqueue(struct ntrace_record *rec)
 
 /* --- AUX records ------------------------------------------------------------ */
 
-/* In a circular buffer aux_offset is the end. */
+/* In a circular buffer, aux_offset is the end. */
 static u64 aux_end(const struct perf_record_aux *aux)
 {
 	return aux->aux_offset + (aux->flags & PERF_AUX_FLAG_OVERWRITE ? 0 : aux->aux_size);
 }
 
-/* Takes @rec over. */
+/* Takes ownership of @rec. */
 static int on_aux(struct ring *ring, struct ntrace_record *rec)
 {
 	struct unread *unread = nt_session_grow(ring->unread, ring->nr_unread, sizeof(*unread));
@@ -185,7 +186,7 @@ static int on_aux(struct ring *ring, struct ntrace_record *rec)
 	return 0;
 }
 
-/* Bytes of a circular buffer may be read as long as they are there. */
+/* Bytes of a circular buffer may be read until they are overwritten. */
 static u64 read_up_to(const struct ring *ring)
 {
 	const struct auxtrace_mmap *mm = &ring->map->auxtrace_mmap;
@@ -210,11 +211,11 @@ static void drop_read(struct ring *ring)
 	memmove(ring->unread, ring->unread + n, ring->nr_unread * sizeof(*ring->unread));
 }
 
-/* --- what is in the rings --------------------------------------------------- */
+/* --- ring buffers ----------------------------------------------------------- */
 
 typedef int (*on_event_t)(struct ring *ring, union perf_event *event, void *ctx);
 
-/* The end of a ring cuts records: the rest of one that is there in part is what comes next. */
+/* A record may wrap at the end of a ring buffer: complete the record in sw.part. */
 static int on_part(struct ring *ring, const u8 **buf, size_t *size, on_event_t fn, void *ctx)
 {
 	const size_t header = sizeof(struct perf_event_header);
@@ -274,7 +275,7 @@ static int on_event(struct ring *ring, union perf_event *event, void *ctx __mayb
 		free(rec);
 		return err;
 	}
-	/* Another task: the one before had left. */
+	/* Another task: the previous one has left. */
 	if (tid != ring->tid)
 		ring->left = rec->time;
 	ring->tid = tid;
@@ -284,7 +285,7 @@ static int on_event(struct ring *ring, union perf_event *event, void *ctx __mayb
 	return 0;
 }
 
-/* perf has read that much of a ring. */
+/* perf has read @size bytes of a ring buffer. */
 void ntrace_switch_read(struct mmap *map, const void *buf, size_t size)
 {
 	u64 pos = map->core.start - size, seen;
@@ -296,7 +297,7 @@ void ntrace_switch_read(struct mmap *map, const void *buf, size_t size)
 
 		if (ring->map != map)
 			continue;
-		/* What comes while perf reads it reads twice. */
+		/* perf reads records twice that arrive while it reads. */
 		seen = ring->next > pos ? min((size_t)(ring->next - pos), size) : 0;
 		ring->next = max(ring->next, pos + size);
 		err = on_bytes(ring, (const u8 *)buf + seen, size - seen, on_event, NULL);
@@ -306,10 +307,11 @@ void ntrace_switch_read(struct mmap *map, const void *buf, size_t size)
 	}
 }
 
-/* --- what is not wanted any more -------------------------------------------- */
+/* --- records that are no longer needed -------------------------------------- */
 
 /*
- * Takes over what came before the newest record that is of an earlier round: all rings were read.
+ * Add the records up to the newest one of an earlier round to the history: all ring buffers have
+ * been read since.
  */
 static int take_over(void)
 {
@@ -363,7 +365,7 @@ static void forget_gone(void)
 				sw.most >> 10);
 }
 
-/* perf has read all rings. */
+/* perf has read all ring buffers. */
 void ntrace_switch_round(void)
 {
 	int err;
@@ -381,7 +383,7 @@ void ntrace_switch_round(void)
 
 /* --- files ------------------------------------------------------------------ */
 
-/* perf describes a task that runs already. */
+/* perf describes a task that already runs. */
 void ntrace_switch_synthesized(const union perf_event *event)
 {
 	struct ntrace_record *rec;
@@ -412,7 +414,8 @@ static int write_record(void *ctx, struct ntrace_record *rec)
 }
 
 /*
- * AUX records up to that time are about bytes before the offset, and later ones about those behind.
+ * AUX records up to ring->since are about bytes before the offset, later ones about bytes from
+ * there on.
  */
 static int write_mark(struct writer *w, const struct ring *ring)
 {
@@ -434,7 +437,7 @@ static int write_mark(struct writer *w, const struct ring *ring)
 	return write_event(w, &event);
 }
 
-/* Of what perf has not read yet, what is about the file that ends */
+/* Write a record that perf has not read yet, if it is about the file that ends. */
 static int write_ahead(struct ring *ring, union perf_event *event, void *ctx)
 {
 	struct evsel *evsel;
@@ -469,15 +472,15 @@ static int look_ahead(struct ring *ring, struct writer *w)
 		pos += size;
 	}
 	sw.part_size = 0;
-	/* Of AUX records that perf has read, the bytes that it has not are the next file's. */
+	/* The unread bytes of AUX records that perf has read go to the next file. */
 	if (!err && ring->nr_unread && !sw.circular)
 		err = write_mark(w, ring);
 	return err;
 }
 
 /*
- * Where records were lost it is not known what became of the tasks before: what perf finds when it
- * begins the next file is all that is known.
+ * If records were lost, the state of all tasks is unknown: use only what perf finds when it begins
+ * the next file.
  */
 static int forget_all(void)
 {
@@ -527,7 +530,7 @@ static int write_beginning(struct writer *w)
 	return err;
 }
 
-/* A new file begins. Returns 1 if perf has to find out which tasks there are. */
+/* A new file begins. Returns 1 if perf has to find the existing tasks. */
 int ntrace_switch_write(const struct perf_tool *tool, ntrace_write_t write,
 			struct machine *machine)
 {
@@ -548,7 +551,7 @@ int ntrace_switch_write(const struct perf_tool *tool, ntrace_write_t write,
 	return err;
 }
 
-/* Recording begins, into files of at most @size bytes, 0: any. */
+/* Recording begins, into files of at most @size bytes; 0: unlimited */
 void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool several, u64 size)
 {
 	struct mmap *maps = ntrace_compat_evlist_mmap(evlist);
@@ -571,7 +574,10 @@ void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool s
 	}
 	for (i = 0; i < sw.nr_rings; i++)
 		sw.ring[i].map = &maps[i];
-	/* Of the kernel of some CPUs perf records no mappings, and does not hear of all tasks. */
+	/*
+	 * For the kernel alone on selected CPUs, perf records no mappings, and does not see all
+	 * tasks.
+	 */
 	sw.describes = !opts->target.cpu_list || !evlist__first(evlist)->core.attr.exclude_user;
 	sw.on = sw.collecting = true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Control flow -> samples: branches, instructions, errors, and the call chains
- * and branch stacks that go with them.
+ * Converts control flow to samples: branches, instructions, errors, with call chains and branch
+ * stacks
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static_assert(PERF_IP_FLAG_SYSCALLRET == (u64)NT_SESSION_SYSCALL &&
 	      PERF_IP_FLAG_TRACE_BEGIN == (u64)NT_SESSION_BEGIN &&
 	      PERF_IP_FLAG_TRACE_END == (u64)NT_SESSION_END);
 
-/* --- the events that are synthesized ---------------------------------------- */
+/* --- synthesized events ----------------------------------------------------- */
 
 static struct evsel *find_evsel(struct ntrace *nt)
 {
@@ -46,7 +46,7 @@ static struct evsel *find_evsel(struct ntrace *nt)
 	return NULL;
 }
 
-/* Has a sample of this type anything behind its branch stack? */
+/* Is the branch stack the last part of a sample of this type? */
 static bool stack_is_last(u64 sample_type)
 {
 	u64 up_to_it = 2ULL * PERF_SAMPLE_BRANCH_STACK - 1;
@@ -55,8 +55,8 @@ static bool stack_is_last(u64 sample_type)
 }
 
 /*
- * The stacks that samples get here have a word for an index of the hardware's, which
- * has none. In a file it is left out: not all that read branch stacks know of it.
+ * Our branch stacks have a word for a hardware index, which does not exist. Omit the word in files,
+ * because not all readers of branch stacks know it.
  */
 static u64 branch_type(const struct ntrace *nt, u64 sample_type)
 {
@@ -85,8 +85,8 @@ static void init_attr(struct ntrace *nt, struct evsel *evsel, struct perf_event_
 }
 
 /*
- * A command that takes no descriptions of events from a file, as perf data convert does, takes
- * none from here either: then it is put where those of the file's header are.
+ * A command that reads no event descriptions from a file, such as perf data convert, does not take
+ * ours either: then add the event to those of the file's header.
  */
 static int add_attr(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
 {
@@ -143,7 +143,7 @@ static int set_name(struct ntrace *nt, u64 id, const char *name)
 	return 0;
 }
 
-/* They are no events of any hardware: their numbers are far from other synthesized ones. */
+/* Traps are not hardware events: their numbers are far from those of other synthesized events. */
 static int add_traps(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
 {
 	static const char *const names[NTRACE_TRAPS] = {
@@ -165,7 +165,7 @@ static int add_traps(struct ntrace *nt, struct perf_event_attr *attr, u64 id)
 	return err;
 }
 
-/* Transfers that make no sample and change no call chain need only be remembered. */
+/* Transfers that produce no sample and change no call chain need only be remembered. */
 #define JUMP_TYPES	(1U << NT_TYPE_COND | 1U << NT_TYPE_JUMP | 1U << NT_TYPE_JUMP_LINK | \
 			 1U << NT_TYPE_IJUMP | 1U << NT_TYPE_IJUMP_LINK)
 #define CALL_TYPES	(1U << NT_TYPE_CALL | 1U << NT_TYPE_ICALL | 1U << NT_TYPE_SWAP | \
@@ -252,8 +252,8 @@ static void fill_insn(struct ntrace_queue *q, struct perf_sample *sample, u64 ip
 	if (!code || nt_code_insn(code, ip, &insn) < 0)
 		return;
 	/*
-	 * Taken or not: whether a branch was, its successor tells. One that traps does not retire.
-	 * Branch samples have flags of their own.
+	 * The flags do not say whether a branch was taken, its successor does. An instruction that
+	 * traps does not retire. Branch samples set their own flags.
 	 */
 	sample->flags = nt_session_flags(insn.type);
 	sample->insn_len = insn.len;
@@ -318,10 +318,12 @@ static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, unsigned int 
 
 	fill_sample(q, &sample, &nt->branches, from, to);
 	sample.flags = flags;
-	/* As with Intel PT: what a trap is from runs again, so a length is none of its call's. */
+	/*
+	 * Like Intel PT: the trapped instruction runs again, so the call has no instruction length.
+	 */
 	if (flags & PERF_IP_FLAG_CALL && flags & PERF_IP_FLAG_INTERRUPT)
 		sample.insn_len = 0;
-	/* Sorting by branches takes no sample without a stack. */
+	/* Sorting by branches ignores samples without a stack. */
 	if (nt->opts.last_branch && sort__mode == SORT_MODE__BRANCH) {
 		one.nr = 1;
 		one.hw_idx = -1ULL;
@@ -385,8 +387,8 @@ static int cycles_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact)
 }
 
 /*
- * @insns: how many have retired with this one; @exact: it is the last that its
- * message tells; @period: how many it stands for
+ * @insns: instructions retired up to this one; @exact: it is the last of its message; @period: the
+ * number of instructions that it stands for
  */
 static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact, u64 period)
 {
@@ -401,7 +403,7 @@ static int insn_sample(struct ntrace_queue *q, u64 ip, u64 insns, bool exact, u6
 		ntrace_cycles_take(q, &sample, NTRACE_IPC_INSTRUCTIONS, insns, exact);
 		err = deliver(q, &sample, &nt->instructions);
 	}
-	/* As with Intel PT: a count, where one is known, that is all cycles up to here. */
+	/* Like Intel PT: where a count is known, report all cycles up to here. */
 	if (!err && nt->cycles.on)
 		err = cycles_sample(q, ip, insns, true);
 	return err;
@@ -412,7 +414,7 @@ static bool samples_by_time(const struct ntrace_queue *q)
 	return q->nt->opts.period_type != PERF_ITRACE_PERIOD_INSTRUCTIONS && q->s.timed;
 }
 
-/* Where the queue is, in what periods are of */
+/* The queue's position, in the unit of sampling periods */
 static u64 sample_clock(const struct ntrace_queue *q)
 {
 	const struct nt_session_span *s = &q->s.span;
@@ -430,8 +432,9 @@ static u64 queue_seed(const struct ntrace_queue *q)
 }
 
 /*
- * What comes next has nothing to do with what was before: another task, or trace was off.
- * Exact periods go on over that: else nothing of stretches shorter than one were sampled.
+ * The next instructions are unrelated to the previous ones: another task runs, or trace was off.
+ * Exact periods continue nevertheless, otherwise stretches shorter than a period would have no
+ * samples.
  */
 void ntrace_synth_restart(struct ntrace_queue *q)
 {
@@ -448,7 +451,7 @@ void ntrace_synth_restart(struct ntrace_queue *q)
 	q->next_sample = sample_clock(q) + nt_session_period_begin(&q->period);
 }
 
-/* The way through linear code: instruction number @at of it is at @pc. */
+/* A walk through linear code: instruction number @at is at @pc. */
 struct walk {
 	struct nt_path	*path;
 	u64		pc;
@@ -464,7 +467,7 @@ static bool walk_to(struct walk *w, u32 nth)
 	return true;
 }
 
-/* A sample of instruction number @nth, from 1, of the @insns of a range */
+/* Sample instruction number @nth, from 1, of the @insns of a range. */
 static int sample_nth(struct ntrace_queue *q, struct walk *w, u32 nth, u32 insns, u64 period)
 {
 	u64 now = q->s.time;
@@ -483,7 +486,7 @@ static int sample_nth(struct ntrace_queue *q, struct walk *w, u32 nth, u32 insns
 	return err;
 }
 
-/* Samples every so many instructions */
+/* Sample by instructions. */
 static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
 {
 	int err = 0;
@@ -495,7 +498,7 @@ static int sample_by_insns(struct ntrace_queue *q, struct walk *w, u32 insns)
 	return err;
 }
 
-/* The first instruction of the span at which the clock is not before the next sample */
+/* The first instruction of the span at or after the clock of the next sample */
 static u64 due(const struct ntrace_queue *q)
 {
 	const struct nt_session_span *s = &q->s.span;
@@ -508,7 +511,7 @@ static u64 due(const struct ntrace_queue *q)
 	return min(nt_session_scale(ahead - 1, s->insns, s->advance) + 1, s->insns);
 }
 
-/* The clock is so fast that there is no instruction without a sample. */
+/* Is the clock so fast that every instruction has a sample? */
 static bool is_each_due(const struct ntrace_queue *q)
 {
 	return q->s.span.advance / q->period.period >= q->s.span.insns;
@@ -528,9 +531,9 @@ static int sample_each(struct ntrace_queue *q, struct walk *w, u32 insns)
 }
 
 /*
- * Samples every so many nanoseconds, at the instruction that then retired. While instructions
- * are fast there are few samples of them, so each stands for more: for as many as retire in a
- * period at the speed of this span.
+ * Sample by time: the instruction that retired at each sample's time. Fast instructions have few
+ * samples, so each stands for more instructions: as many as retire in a period at the speed of this
+ * span.
  */
 static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 {
@@ -554,7 +557,7 @@ static int sample_by_time(struct ntrace_queue *q, struct walk *w, u32 insns)
 	return err;
 }
 
-/* @insns instructions have retired from q->s.pc on, one behind the other. */
+/* @insns instructions have retired from q->s.pc on, without a transfer. */
 int ntrace_synth_range(struct ntrace_queue *q, u32 insns)
 {
 	struct walk w = { .path = q->s.path, .pc = q->s.pc, .at = 1 };
@@ -574,7 +577,7 @@ int ntrace_synth_range(struct ntrace_queue *q, u32 insns)
 	return err;
 }
 
-/* --itrace=q: all that is known is that execution was there. */
+/* --itrace=q: it is only known that execution reached this address. */
 int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
 {
 	q->insns++;
@@ -583,7 +586,7 @@ int ntrace_synth_address(struct ntrace_queue *q, u64 ip)
 
 /* --- branches --------------------------------------------------------------- */
 
-/* Code at an address of user space, else NULL */
+/* The code at an address of user space; NULL for others */
 static struct nt_code *user_code(struct ntrace_queue *q, u64 addr)
 {
 	return q->s.quick || ntrace_is_kernel(q->nt, addr) ? NULL : ntrace_queue_code(q, addr);
@@ -597,8 +600,8 @@ static u32 branch_flags(struct ntrace_queue *q, const struct nt_event *ev)
 }
 
 /*
- * How far behind @from a call returns: behind the instruction; to the
- * instruction itself after most traps.
+ * Distance from @from to the return address of a call: the length of the instruction; 0 after most
+ * traps, which return to the instruction itself
  */
 static u16 return_distance(struct ntrace_queue *q, u64 from, u32 flags)
 {
@@ -636,8 +639,8 @@ static int transfer(struct ntrace_queue *q, u64 from, u64 to, unsigned int type,
 }
 
 /*
- * A task is in user space: after an exec nobody who called before waits for it. A recording that
- * begins in the exec (enable_on_exec) has nothing of another program.
+ * A task has reached user space: after an exec, no earlier caller gets control again. If a
+ * recording begins in the exec (enable_on_exec), there was no other program.
  */
 static void enter_user(struct ntrace_queue *q, u64 addr)
 {
@@ -663,15 +666,15 @@ int ntrace_synth_branch(struct ntrace_queue *q, const struct nt_event *ev)
 	return err ?: trap_sample(q, ev, flags);
 }
 
-/* Trace of the task goes on where it ended, on whichever CPU that was. */
+/* Trace of the task resumes where it ended, perhaps on another CPU. */
 static bool goes_on(const struct ntrace_task *task, u64 addr)
 {
 	return task && (addr == task->left_at || addr == task->left_behind);
 }
 
 /*
- * perf takes a beginning for a return that was not seen, if there is such a caller.
- * Where nothing was left out there was none, even if it is the address of one.
+ * perf takes a start for an unseen return if there is a matching caller. If nothing is missing,
+ * there was no return, even if a caller has this address.
  */
 int ntrace_synth_start(struct ntrace_queue *q, const struct nt_event *ev)
 {
@@ -698,9 +701,9 @@ int ntrace_synth_stop(struct ntrace_queue *q, const struct nt_event *ev)
 	return transfer(q, ev->from, 0, NT_TYPE_NONE, flags);
 }
 
-/* --- transfers that make no sample --------------------------------------------- */
+/* --- transfers without samples ------------------------------------------------- */
 
-/* How many of the @nr events are transfers before instruction number @most from here */
+/* The number of transfers among the @nr events before instruction number @most from here */
 static int passable(const struct ntrace_queue *q, const struct nt_event *ev, int nr, u64 most,
 		    u64 *insns)
 {
@@ -713,7 +716,7 @@ static int passable(const struct ntrace_queue *q, const struct nt_event *ev, int
 		if (ev[i].kind != NT_EV_BRANCH || !(q->nt->pass_types >> ev[i].type & 1) ||
 		    *insns + ev[i].insns >= most)
 			break;
-		/* nt_session_doubt() has to look where code that was patched may have run. */
+		/* nt_session_doubt() has to check where patched code may have run. */
 		if (patches && nt_session_patches_maybe(patches, pc, ev[i].from + 4))
 			break;
 		*insns += ev[i].insns;
@@ -732,7 +735,7 @@ static void pass_on(struct ntrace_queue *q, int nr, u64 insns)
 	q->s.time	  = max(nt_session_ahead_time(&q->s, 0), q->s.time);
 }
 
-/* Of the span that the queue is in */
+/* Skip transfers of the current span. */
 static int pass_in_span(struct ntrace_queue *q, u64 until)
 {
 	struct nt_session_span *s = &q->s.span;
@@ -755,7 +758,7 @@ static int pass_in_span(struct ntrace_queue *q, u64 until)
 	return nr;
 }
 
-/* Whole spans, when nothing of theirs is wanted: the clock of samples is not */
+/* Skip whole spans, unless samples need the clock. */
 static void pass_spans(struct ntrace_queue *q, u64 until)
 {
 	u64 insns, most = UINT64_MAX;
@@ -772,9 +775,8 @@ static void pass_spans(struct ntrace_queue *q, u64 until)
 }
 
 /*
- * Between two samples there are hundreds of transfers of which nothing is wanted
- * but that they are remembered. Takes those that are next, and not later than
- * @until, in one go. Returns how many.
+ * Between two samples, hundreds of transfers need only be remembered. Take all of the next ones up
+ * to @until at once. Returns their number.
  */
 int ntrace_synth_pass(struct ntrace_queue *q, u64 until)
 {

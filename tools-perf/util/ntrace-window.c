@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds the windows of a file: each PERF_RECORD_AUX reports bytes of an AUX
- * buffer that begin with a sync message, PERF_RECORD_AUXTRACE holds the bytes,
- * PERF_RECORD_AUX_OUTPUT_HW_ID tells under which terms they were made. All of
- * them are looked up before anything is decoded, because an AUX record comes
- * only when its trace is past.
+ * Finds the windows of a file. Each PERF_RECORD_AUX reports bytes of an AUX buffer that begin with
+ * a sync message, PERF_RECORD_AUXTRACE contains the bytes, and PERF_RECORD_AUX_OUTPUT_HW_ID the
+ * parameters of the trace. All of them are read before anything is decoded, because an AUX record
+ * comes after its trace.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,9 +30,9 @@
 struct search {
 	struct ntrace	*nt;
 	struct zstd_data zstd;
-	u8		*unpacked;	/* out of a compressed record, behind what is left */
+	u8		*unpacked;	/* decompressed records, after the unused rest */
 	size_t		rest, room;
-	bool		packed;		/* what is looked at was compressed */
+	bool		packed;		/* the current record was compressed */
 	bool		sampling;	/* some events take AUX area samples */
 	int		err;
 };
@@ -50,7 +49,7 @@ static int add_piece(struct ntrace *nt, const struct perf_record_auxtrace *rec, 
 				    rec->reference);
 }
 
-/* Which buffer a record of an event is about: perf numbered them by event ID. */
+/* The buffer of an event's record: perf numbers buffers by event ID. */
 static int sample_idx(struct ntrace *nt, const struct perf_sample *sample)
 {
 	struct perf_sample_id *sid = evlist__id2sid(nt->session->evlist, sample->id);
@@ -98,7 +97,7 @@ static int add_window(struct search *s, int idx, const struct perf_record_aux *r
 	return nt_session_add_window(&s->nt->trace, idx, &window);
 }
 
-/* The bytes of a sample that was compressed are in no file: they get one. */
+/* A compressed sample has no bytes in the file: copy them to one of our own. */
 static int keep_sample(struct ntrace *nt, const struct perf_sample *sample, u64 *offset)
 {
 	off_t end;
@@ -114,7 +113,7 @@ static int keep_sample(struct ntrace *nt, const struct perf_sample *sample, u64 
 	return 0;
 }
 
-/* An AUX area sample: a piece and a window in one */
+/* Add an AUX area sample, which is both a piece and a window. */
 static int add_sample(struct search *s, int idx, union perf_event *event, u64 offset,
 		      const struct perf_sample *sample)
 {
@@ -171,7 +170,7 @@ static void take_clock(struct ntrace *nt, const struct perf_record_time_conv *ev
 static int search_event(struct perf_session *session, union perf_event *event, u64 offset,
 			void *data);
 
-/* As perf_session__process_compressed_event() takes them: a record may end in the next one. */
+/* Like perf_session__process_compressed_event(): a record may end in the next compressed record. */
 static int search_unpacked(struct search *s, size_t size)
 {
 	union perf_event *event;
@@ -223,7 +222,7 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 	void *packed;
 	size_t len;
 
-	/* perf would look at the same place for ever. */
+	/* perf would read the same record forever. */
 	if (event->header.size < sizeof(event->header)) {
 		pr_err("ntrace: no record at %#" PRIx64 " of the file, but one of %u bytes\n",
 		       offset, event->header.size);
@@ -256,10 +255,7 @@ static int search_event(struct perf_session *session __maybe_unused, union perf_
 	}
 }
 
-/*
- * perf maps the whole file, as long as its header says: what is not there would
- * be found out by a signal.
- */
+/* perf maps the file up to the size in its header: access to missing parts would raise a signal. */
 int ntrace_file_check(struct perf_session *session)
 {
 	u64 end = session->header.data_offset + session->header.data_size;
@@ -326,7 +322,7 @@ static int search_all(struct search *s)
 	return s->err ?: ntrace_pipe_peek(session, begin, search_event, s);
 }
 
-/* @unpacked: of what was compressed */
+/* @unpacked: read from the file of decompressed bytes */
 static ssize_t read_file(void *ctx, unsigned int unpacked, u64 offset, void *buf, size_t len)
 {
 	struct ntrace *nt = ctx;
@@ -370,7 +366,7 @@ int ntrace_windows_find(struct ntrace *nt)
 		pr_err("ntrace: the file ends early, or is damaged: decoding what there is\n");
 	err = s.err ?: ask(nt);
 	err = err ?: nt_session_finish(&nt->trace);
-	/* A dump shows the records as they are. */
+	/* A dump shows the records unchanged. */
 	if (!err)
 		err = dump_trace ? nt_session_streams_mark(&nt->trace) :
 				   nt_session_streams(&nt->trace);

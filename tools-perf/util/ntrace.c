@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RISC-V N-Trace in a perf session: the other events of the file come in here in
- * the order of time, and before each the trace is decoded up to its time, so
- * that code is read through the mappings that there were when it ran.
+ * RISC-V N-Trace in a perf session. The other events of the file arrive here in time order. Before
+ * each event, trace is decoded up to its time, so that code is read through the mappings that
+ * existed when it ran.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ u64 ntrace_ns_to_ticks(struct ntrace *nt, u64 ns)
 	return ntrace_info_ticks(&nt->info, ns);
 }
 
-/* --- terms ------------------------------------------------------------------ */
+/* --- parameters ------------------------------------------------------------- */
 
 int ntrace_params(struct ntrace *nt, u64 hw_id, int cpu, struct nt_params *params)
 {
@@ -85,7 +85,7 @@ static bool equal_long(long a, long b, void *ctx __maybe_unused)
 	return a == b;
 }
 
-/* The idle tasks have one number between them: theirs are told apart by CPU. */
+/* All idle tasks have TID 0, so they are distinguished by CPU. */
 struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 {
 	struct ntrace_task *task = NULL;
@@ -98,7 +98,7 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 	if (!task)
 		return NULL;
 	task->tid = tid;
-	/* 0 is none for perf's thread stacks: a change from it would keep what they have. */
+	/* For perf's thread stacks, 0 means none: a change from 0 would not clear them. */
 	task->trace_nr = 1;
 	task->losses = nt->losses;
 	if (hashmap__add(nt->tasks, key, task))
@@ -107,9 +107,9 @@ struct ntrace_task *ntrace_task(struct ntrace *nt, pid_t tid, int cpu)
 }
 
 /*
- * Whose trace is it that has the number of this task? A thread that executes a program takes its
- * leader's number, and no other thread is left. But scontext, which the driver writes when a task
- * is switched in, and so the Ownership messages, have its old number until then.
+ * The task whose trace has this TID. A thread that executes a program takes the TID of its leader,
+ * and all other threads end. But the driver writes scontext when a task is switched in. Until then
+ * scontext, and so the Ownership messages, have the old TID.
  */
 pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid)
 {
@@ -124,7 +124,7 @@ pid_t ntrace_task_owner(struct ntrace *nt, pid_t tid)
 	return task->image == leader->image ? tid : pid;
 }
 
-/* Call stacks and last branches of a task start anew when this has changed. */
+/* Call stacks and last branches of a task are discarded when this number changes. */
 u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 {
 	if (task->losses != nt->losses)
@@ -134,9 +134,9 @@ u64 ntrace_task_trace_nr(const struct ntrace *nt, struct ntrace_task *task)
 }
 
 /*
- * No one knows what was called, and returned, meanwhile: by a thread whose own the buffer is; on a
- * CPU, by any task that does not run on another one. Each task finds that out when it comes next,
- * so a loss costs the same however many there are.
+ * Calls and returns have been missed: by the thread that owns the buffer, or, on a CPU, by any task
+ * that is not running on another CPU. Each task notices this when it runs next, so the cost of a
+ * loss does not depend on the number of tasks.
  */
 void ntrace_tasks_lost(struct ntrace *nt, const struct ntrace_queue *q)
 {
@@ -174,7 +174,7 @@ static void free_tasks(struct ntrace *nt)
 	hashmap__free(nt->tasks);
 }
 
-/* --- decoding in the order of time ------------------------------------------ */
+/* --- decoding in time order ------------------------------------------------- */
 
 static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
 {
@@ -184,8 +184,8 @@ static bool is_wanted(const struct ntrace *nt, const struct ntrace_queue *q)
 }
 
 /*
- * Puts a queue in its place among those that have events not later than @limit. Events that were
- * decoded wait for the next time that a message tells, however late that is: up to @all.
+ * Insert a queue into the heap if it has events up to @limit. Decoded events may wait for the next
+ * timestamp: look for it up to @all.
  */
 static int enqueue(struct ntrace *nt, unsigned int i, u64 limit, u64 all)
 {
@@ -206,8 +206,8 @@ static int enqueue(struct ntrace *nt, unsigned int i, u64 limit, u64 all)
 }
 
 /*
- * Decode everything up to @limit: always the queue whose turn it is. Behind the last time that is
- * wanted there is nothing to come but a stop that may be a pause.
+ * Decode everything up to @limit, always from the queue with the earliest event. After the last
+ * wanted time, only a stop is left that may be a pause.
  */
 static int decode_until(struct ntrace *nt, u64 limit)
 {
@@ -236,7 +236,7 @@ static int decode_until(struct ntrace *nt, u64 limit)
 			return err;
 	}
 
-	/* Later ones stay fetched, and are queued again with the next limit. */
+	/* Later events stay fetched, and their queues are added again with the next limit. */
 	while (nt->heap.heap_cnt)
 		auxtrace_heap__pop(&nt->heap);
 	return 0;
@@ -252,7 +252,10 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 		ntrace_space_changed(nt, pid, start, start + len);
 }
 
-/* What runs there has its leader's number now, if it was another thread. A stop before has not. */
+/*
+ * The task on this CPU now has its leader's TID, if it was another thread. A stop before the exec
+ * has the old TID.
+ */
 static int rename_owner(struct ntrace *nt, int cpu)
 {
 	unsigned int i;
@@ -270,7 +273,7 @@ static int rename_owner(struct ntrace *nt, int cpu)
 	return err;
 }
 
-/* Trace without times is decoded behind all other events. The first exec has no trace before it. */
+/* Trace without times is decoded after all other events. The first exec has no trace before it. */
 static void warn_of_exec(const struct ntrace *nt, struct ntrace_queue *q, pid_t tid)
 {
 	if ((nt->images || nt->forked) && nt_session_queue_is_untimed(&q->s))
@@ -278,7 +281,7 @@ static void warn_of_exec(const struct ntrace *nt, struct ntrace_queue *q, pid_t 
 				tid);
 }
 
-/* A task is going to be another: what is held back of it is what it was. */
+/* A task is about to change: held events belong to the old one. */
 static int flush_task(struct ntrace *nt, pid_t tid, bool user)
 {
 	unsigned int i;
@@ -289,7 +292,7 @@ static int flush_task(struct ntrace *nt, pid_t tid, bool user)
 
 		if (user && q && q->s.tid == tid)
 			warn_of_exec(nt, q, tid);
-		/* Who executes a program does not pause where it stopped in user space. */
+		/* An exec is not a pause at the address where the task left user space. */
 		if (q && q->s.tid == tid &&
 		    !(user && q->s.have_held && ntrace_is_kernel(nt, q->s.held.from)))
 			err = nt_session_flow_flush(&q->s, UINT64_MAX);
@@ -297,7 +300,7 @@ static int flush_task(struct ntrace *nt, pid_t tid, bool user)
 	return err;
 }
 
-/* Until it is in user space again, its calls are the kernel's. */
+/* Until the task reaches user space again, its calls belong to the kernel. */
 static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 {
 	struct ntrace_task *task = ntrace_task(nt, event->comm.tid, cpu);
@@ -313,14 +316,14 @@ static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 	return rename_owner(nt, cpu);
 }
 
-/* The numbers of a thread, and perhaps process, that are gone have come to new life. */
+/* The TID, and perhaps the PID, of tasks that have ended are reused. */
 static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 {
 	struct ntrace_task *task, *leader;
 	int err = flush_task(nt, event->fork.tid, false);
 	unsigned int i;
 
-	/* Others were there before, and perf describes them. */
+	/* Tasks without a time existed before, and perf describes them. */
 	nt->forked |= time;
 
 	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task)) {
@@ -344,7 +347,7 @@ static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 	return err;
 }
 
-/* Who runs on a CPU, where the trace does not say it */
+/* Set the task of a CPU if the trace does not name it. */
 static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 {
 	unsigned int i;
@@ -362,7 +365,7 @@ static void on_switch(struct ntrace *nt, int cpu, pid_t tid)
 	}
 }
 
-/* A task that leaves the CPU does not pause there, whatever comes next. */
+/* A task that leaves the CPU does not pause there, whatever follows. */
 static bool is_switch(struct ntrace *nt, const union perf_event *event,
 		      const struct perf_sample *sample)
 {
@@ -474,7 +477,7 @@ static int ntrace_process_auxtrace_event(struct perf_session *session, union per
 	struct ntrace *nt = to_ntrace(session);
 	unsigned int idx = event->auxtrace.idx;
 
-	/* All of them are known already, from ntrace_windows_find(). */
+	/* ntrace_windows_find() has already read all of them. */
 	if (perf_data__is_pipe(session->data) && ntrace_pipe_skip(session, event->auxtrace.size))
 		return -EIO;
 	if (dump_trace && idx < nt->trace.nr_buffers && nt->trace.buffer[idx])
@@ -488,7 +491,7 @@ static void ntrace_dump_auxtrace_sample(struct perf_session *session, struct per
 	ntrace_dump_sample(to_ntrace(session), sample);
 }
 
-/* perf's own words for this flag are about virtual machines on x86. */
+/* perf's own message for this flag is about virtual machines on x86. */
 static void warn_about_losses(struct perf_session *session, const struct perf_tool *tool)
 {
 	struct events_stats *stats = &session->evlist->stats;
@@ -500,7 +503,7 @@ static void warn_about_losses(struct perf_session *session, const struct perf_to
 	stats->total_aux_partial = 0;
 }
 
-/* With --time not all are. */
+/* With --time, only some windows are decoded. */
 static void count_windows(const struct ntrace *nt)
 {
 	size_t all = 0;
@@ -576,7 +579,7 @@ static bool ntrace_evsel_is_auxtrace(struct perf_session *session, struct evsel 
 #define DEFAULT_PERIOD_NS	100000	/* perf's own */
 #define UNTIMED_PERIOD		1000
 
-/* No period at all is the shortest that there is: every instruction. */
+/* No period means the shortest: every instruction. */
 static void choose_period(struct ntrace *nt)
 {
 	struct itrace_synth_opts *opts = &nt->opts;
@@ -591,12 +594,12 @@ static void choose_period(struct ntrace *nt)
 		opts->period_type = PERF_ITRACE_PERIOD_NANOSECS;
 	}
 	nt->untimed_period = opts->period;
-	/* What is a good period for times would be hardly a sample of a short program. */
+	/* A good period for times would give hardly any samples of a short program. */
 	if (opts->period_type == PERF_ITRACE_PERIOD_NANOSECS && opts->period == DEFAULT_PERIOD_NS)
 		nt->untimed_period = UNTIMED_PERIOD;
 }
 
-/* Samples by time are by instructions where trace has no times. */
+/* Without times in the trace, samples by time become samples by instructions. */
 void ntrace_warn_untimed(const struct ntrace *nt)
 {
 	const struct itrace_synth_opts *opts = &nt->opts;
@@ -627,13 +630,13 @@ static int choose_times(struct ntrace *nt)
 	}
 	nt->trace.wanted = nt->wanted;
 	nt->trace.nr_wanted = opts->range_num;
-	/* A stop at that time is a pause, or known to be none, so much later. */
+	/* By this time it is known whether a stop at the end is a pause. */
 	if (last < UINT64_MAX - NT_SESSION_PAUSE_NS)
 		nt->last_limit = last + NT_SESSION_PAUSE_NS + 1;
 	return 0;
 }
 
-/* One branch encoding of ntrace.branches.  0 or a negative enum nt_error */
+/* Add one branch encoding of ntrace.branches. 0 or a negative enum nt_error */
 static int add_branch(struct ntrace *nt, const char *text)
 {
 	struct nt_params alone;
@@ -648,14 +651,14 @@ static int add_branch(struct ntrace *nt, const char *text)
 	if (err)
 		return err;
 	nt->nr_custom++;
-	/* not more than there may be, and no instruction of two of them */
+	/* check that there are not too many, and that they do not overlap */
 	nt_params_init(&alone);
 	alone.branches = nt->custom;
 	alone.nr_branches = nt->nr_custom;
 	return nt_params_check(&alone);
 }
 
-/* ntrace.branches: encodings as ntrace --branch takes them, with spaces between */
+/* ntrace.branches: encodings in the format of ntrace --branch, separated by spaces */
 static int read_branches(struct ntrace *nt, const char *value)
 {
 	char *copy = strdup(value), *rest = copy, *word;
@@ -663,7 +666,7 @@ static int read_branches(struct ntrace *nt, const char *value)
 
 	if (!copy)
 		return -ENOMEM;
-	/* of several files with configuration the last one counts */
+	/* the last configuration file wins */
 	nt->nr_custom = 0;
 	while (!err && (word = strsep(&rest, " \t"))) {
 		if (!*word)
@@ -697,7 +700,7 @@ static void choose_samples(struct ntrace *nt)
 	struct itrace_synth_opts none = { .default_no_sample = false };
 	struct itrace_synth_opts *opts = nt->session->itrace_synth_opts;
 
-	/* Not every command has options for trace: perf data convert has none. */
+	/* Not every command has options for trace; perf data convert has none. */
 	if (!opts)
 		opts = &none;
 	if (opts->set) {
@@ -709,7 +712,7 @@ static void choose_samples(struct ntrace *nt)
 			nt->opts.callchain = true;
 			nt->opts.add_callchain = true;
 		}
-		/* As perf documents it: traps are for those who ask. */
+		/* As documented by perf, traps are reported only on request. */
 		nt->opts.intr_events = false;
 		nt->opts.thread_stack = opts->thread_stack;
 		nt->opts.cpu_bitmap = opts->cpu_bitmap;
@@ -730,7 +733,7 @@ static void choose_stacks(struct ntrace *nt)
 {
 	struct itrace_synth_opts *opts = &nt->opts;
 
-	/* Calls and most branches are in the code between the addresses told. */
+	/* With addresses only, calls and most branches are unknown. */
 	if (opts->quick) {
 		opts->callchain = opts->add_callchain = opts->thread_stack = false;
 		opts->last_branch = opts->add_last_branch = false;
@@ -739,7 +742,9 @@ static void choose_stacks(struct ntrace *nt)
 		symbol_conf.use_callchain = true;
 		if (callchain_register_param(&callchain_param) < 0) {
 			symbol_conf.use_callchain = false;
-			/* perf report -g none shows no chains, but what callees add up to. */
+			/*
+			 * perf report -g none shows no chains, but the sums of callees need them.
+			 */
 			if (!symbol_conf.cumulate_callchain && !perf_hpp_list.parent)
 				opts->callchain = opts->add_callchain = false;
 		}
@@ -753,7 +758,7 @@ static void choose_stacks(struct ntrace *nt)
 	ntrace_stack_setup(nt);
 }
 
-/* The kernel's maps are everyone's: this thread stands for whoever is not known. */
+/* All tasks share the kernel's maps: this thread stands for any unknown task. */
 static int make_unknown_thread(struct ntrace *nt)
 {
 	nt->unknown_thread = thread__new(999999999, 999999999);
@@ -806,7 +811,7 @@ static int start(struct ntrace *nt, union perf_event *event)
 		err = perf_config(config, nt);
 	if (!err)
 		err = make_unknown_thread(nt);
-	/* The queues ask for it. */
+	/* The queues need the kcore. */
 	if (!err && !dump_trace)
 		nt->kcore = ntrace_kcore_open(nt->session->data);
 	if (!err)

@@ -17,25 +17,28 @@ struct perf_session;
 struct perf_tool;
 struct record_opts;
 
-/* What perf record hands its events to */
+/* The function of perf record that takes events */
 typedef int (*ntrace_write_t)(const struct perf_tool *tool, union perf_event *event,
 			      struct perf_sample *sample, struct machine *machine);
 
-/* Takes over the decoding of a session that has RISC-V N-Trace. */
+/* Set up the decoding of a session with RISC-V N-Trace. */
 int ntrace_process_auxtrace_info(union perf_event *event, struct perf_session *session);
 
-/* Is it such a session? */
+/* Does this session have RISC-V N-Trace? */
 bool ntrace_is_ours(struct perf_session *session);
 
-/* What was injected is written to @fd: make it readable for others. */
+/* Make the output of perf inject in @fd readable for other programs. */
 int ntrace_plain_attrs(struct perf_session *session, int fd);
 
-/* A new output file begins: who runs, and what is mapped where, as far as perf leaves it out. */
+/* A new output file begins: write running tasks and mappings that perf omits. */
 void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
 			    const struct perf_tool *tool, ntrace_write_t write,
 			    struct machine *machine);
 
-/* perf record with several files: recording begins; what perf reads and writes; files end, begin */
+/*
+ * perf record with several files: start of recording; events that perf reads and writes; end and
+ * start of a file
+ */
 void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool several, u64 size);
 void ntrace_switch_synthesized(const union perf_event *event);
 void ntrace_switch_read(struct mmap *map, const void *buf, size_t size);
@@ -44,17 +47,17 @@ void ntrace_switch_end(const struct perf_tool *tool, ntrace_write_t write, struc
 int ntrace_switch_write(const struct perf_tool *tool, ntrace_write_t write,
 			struct machine *machine);
 
-/* Where a file begins or ends: how the trace's clock goes with the one chosen with -k. */
+/* At the beginning or end of a file: record how the trace's clock relates to the clock of -k. */
 int ntrace_record_clock(struct auxtrace_record *itr, bool end, const struct perf_tool *tool,
 			ntrace_write_t write, struct machine *machine);
 
-/* When recording ends: the kernel's text once more, if it was asked for. */
+/* At the end of a recording: copy the kernel's text again, if requested. */
 void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 		      struct machine *machine);
 
 /*
- * Symbols that the assembler makes for the linker: local labels, and marks of where code of
- * which extensions begins, and data ($x, $xrv64gc, $d.1). They are nobody's functions.
+ * Symbols that the assembler creates for the linker: local labels, and marks where data or code
+ * with some extensions begins ($x, $xrv64gc, $d.1). They are not functions.
  */
 static inline bool ntrace_symbol_is_label(const char *name)
 {
