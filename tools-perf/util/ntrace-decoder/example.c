@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The library in use: print where control went.
+ * Example for the library: print all transfers.
  *	cc example.c $(pkg-config --cflags --libs libntrace) -o example
  *	./example PROGRAM.elf TRACE
  */
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	size = fread(trace, 1, sizeof(trace), f);
 	fclose(f);
 
-	/* the program tells XLEN and extensions, the rest is N-Trace 1.0 */
+	/* XLEN and extensions come from the program, the rest is N-Trace 1.0 */
 	nt_params_init(&params);
 	if (nt_image_isa(image))
 		nt_isa_parse(nt_image_isa(image), &params);

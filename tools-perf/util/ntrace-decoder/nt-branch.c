@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Branches that the caller tells of (nt_params.branches): as text, and what they must keep to
+ * Branch encodings from the caller (nt_params.branches): parsing and checks
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------- checks ---- */
 
-/* Is it settled that an instruction of these bits has a 0 among bits lo to hi? */
+/* Do mask and match require a 0 among bits lo to hi? */
 static bool has_zero(const struct nt_branch *b, unsigned int hi, unsigned int lo)
 {
 	return b->mask & ~b->match & MASK_OF(hi + 1) & ~MASK_OF(lo);
@@ -21,7 +21,7 @@ static bool has_ones(const struct nt_branch *b, unsigned int bits)
 	return !(~b->match & MASK_OF(bits));
 }
 
-/* Bytes of every instruction of these bits; 0: not settled, or more than 8 */
+/* The length in bytes of all matching instructions; 0: undetermined, or more than 8 */
 static unsigned int length(const struct nt_branch *b)
 {
 	if (has_zero(b, 1, 0))
@@ -35,7 +35,7 @@ static unsigned int length(const struct nt_branch *b)
 	return 0;
 }
 
-/* Is it a type that a branch may have? */
+/* Is it the type of a branch? */
 static bool is_kind(unsigned int type)
 {
 	switch (type) {
@@ -50,10 +50,10 @@ static bool is_kind(unsigned int type)
 	}
 }
 
-/* 0, -NT_EOFFSET, or -NT_EKIND when there should be an offset, or none */
+/* 0, -NT_EOFFSET, or -NT_EKIND if an offset is missing or superfluous */
 static int check_offset(const struct nt_branch *b, unsigned int bits, bool wanted)
 {
-	uint64_t from = b->mask, to = 1;	/* bits that are taken */
+	uint64_t from = b->mask, to = 1;	/* bits already used */
 	unsigned int i;
 
 	for (i = 0; i < NT_BRANCH_FIELDS; i++) {
@@ -89,7 +89,7 @@ static int check_branch(const struct nt_branch *b)
 	return check_offset(b, bits, nt_type_has_offset(b->type));
 }
 
-/* Is there an instruction of both? Their lengths are settled by bits that both masks have. */
+/* Can an instruction match both? Both masks have the bits that determine the length. */
 static bool overlap(const struct nt_branch *a, const struct nt_branch *b)
 {
 	return length(a) == length(b) && !((a->match ^ b->match) & a->mask & b->mask);
@@ -127,7 +127,7 @@ static const struct {
 		  { 6, 1, 7 }, { 3, 3, 1 }, { 2, 1, 5 } } },
 };
 
-/* The words of nt_type_name() that are a branch's */
+/* The names of nt_type_name() that are types of branches */
 static const uint8_t types[] = {
 	NT_TYPE_COND, NT_TYPE_JUMP, NT_TYPE_CALL, NT_TYPE_IJUMP, NT_TYPE_ICALL, NT_TYPE_RET,
 	NT_TYPE_SWAP,
@@ -144,7 +144,7 @@ static int digit(char c)
 	return 16;
 }
 
-/* A number of at most `max`, hexadecimal behind 0x; advances *s, or returns false */
+/* A number of at most `max`, hexadecimal after 0x; advances *s, or returns false */
 static bool number(const char **s, uint64_t max, uint64_t *value)
 {
 	int base = 10;
@@ -166,7 +166,7 @@ static bool number(const char **s, uint64_t max, uint64_t *value)
 	return true;
 }
 
-/* Is the word up to a colon or the end this one? */
+/* Does the string up to a colon or its end equal the word? */
 static bool is_word(const char *s, const char *word)
 {
 	size_t n = strlen(word);
@@ -222,7 +222,7 @@ static bool parse_offset(const char *s, struct nt_branch *b)
 	return parse_fields(s, b);
 }
 
-/* What the standard's instructions of this type and length have */
+/* The offset layout of the standard's instructions of this type and length */
 static const char *usual_offset(const struct nt_branch *b)
 {
 	bool cond = b->type == NT_TYPE_COND;

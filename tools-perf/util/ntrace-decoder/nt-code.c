@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An address space: what is mapped where, and blocks made of its instructions
+ * An address space: its mappings, and the blocks made from its instructions
  */
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 /* --------------------------------------------------------------- locks --- */
 
-/* Nothing of an nt_code with a store of its own is used by two threads at a time. */
+/* An nt_code with its own store is used by one thread at a time: no lock is needed. */
 static void code_lock(struct nt_code *code)
 {
 	if (code->store->shared)
@@ -21,7 +21,7 @@ static void code_unlock(struct nt_code *code)
 		pthread_mutex_unlock(&code->store->making);
 }
 
-/* Keep out all who follow blocks. */
+/* Keep out all threads that follow blocks. */
 static void code_lock_all(struct nt_code *code)
 {
 	if (code->store->shared)
@@ -57,7 +57,9 @@ static void read_lock(struct nt_code *code)
 		pthread_rwlock_rdlock(&code->store->lock);
 }
 
-/* Those of two stores are taken by address, and nothing else while one is held. */
+/*
+ * The locks of two stores are taken in the order of addresses, and no other lock while one is held.
+ */
 void nt_code_enter(struct nt_code *low, struct nt_code *high)
 {
 	evict(low);
@@ -82,7 +84,7 @@ void nt_code_leave(struct nt_code *low, struct nt_code *high)
 
 /* ------------------------------------------------------ code in memory --- */
 
-/* How many bytes were read, at least one; or negative: why none */
+/* Returns the number of bytes read, at least one; or a negative error */
 static int read_code(const struct nt_code *code, uint64_t addr, void *buf, size_t len)
 {
 	int got = code->read(code->ctx, code->space, addr & code->store->mask, buf, len);
@@ -94,7 +96,7 @@ static int read_code(const struct nt_code *code, uint64_t addr, void *buf, size_
 	return got == -NT_EFORMAT || got == -NT_ENOTSUP ? got : -NT_EFILE;
 }
 
-/* Have at least `need` bytes at pc in the window.  0, or negative: why there are none */
+/* Make at least `need` bytes at pc available.  Returns 0, or a negative error */
 static int fetch(const struct nt_code *code, uint64_t pc, size_t need, const uint8_t **bytes)
 {
 	struct nt_store *s = code->store;
@@ -120,7 +122,10 @@ static int fetch(const struct nt_code *code, uint64_t pc, size_t need, const uin
 
 /* ------------------------------------------------------- instructions ---- */
 
-/* Where a table jump leads; if the table can't be read it stays indirect, which no trace fits. */
+/*
+ * Read the target of a table jump.  If the table cannot be read, the jump stays indirect, which no
+ * trace matches.
+ */
 static void read_jump(const struct nt_code *code, struct nt_decoded *d)
 {
 	const unsigned int width = code->store->params.xlen / 8;
@@ -152,7 +157,7 @@ static uint64_t get_raw(const uint8_t *bytes, unsigned int len)
 	return raw;
 }
 
-/* Length, or negative: why there is no instruction */
+/* Returns the length, or a negative error */
 static int decode(const struct nt_code *code, uint64_t pc, struct nt_decoded *d)
 {
 	struct nt_insn *i = d->i;
@@ -187,7 +192,7 @@ static struct nt_decoded decoded_in(const struct nt_code *code, struct nt_insn *
 				    .mask = code->store->mask };
 }
 
-/* Where the instruction is remembered, or NULL */
+/* The cache entry of the instruction, or NULL */
 static struct nt_memo *memo_at(const struct nt_code *code, uint64_t pc)
 {
 	struct nt_store *s = code->store;
@@ -296,7 +301,7 @@ static void append(struct nt_block *blk, const struct nt_insn *i)
 	blk->is.insns++;
 }
 
-/* The register that the instruction before wrote */
+/* The register that the previous instruction wrote */
 struct written {
 	int reg;		/* 0: none */
 	uint64_t value;
@@ -304,7 +309,7 @@ struct written {
 };
 
 /*
- * Does this jump go where that register says?  Function returns don't qualify, they are for the
+ * Does this jump go to the address in that register?  Function returns do not qualify, they use the
  * return stack.
  */
 static bool is_sequential(const struct nt_block *blk, const struct nt_decoded *d,
@@ -313,7 +318,7 @@ static bool is_sequential(const struct nt_block *blk, const struct nt_decoded *d
 	return w->reg && d->jumps_to == w->reg && blk->is.end != NT_END_RET;
 }
 
-/* Does an instruction of this length, and for LUI the jump behind it, fit? */
+/* Does an instruction of this length fit, with room for a jump after LUI or AUIPC? */
 static bool fits(const struct nt_block *blk, const struct nt_decoded *d)
 {
 	unsigned int need = d->i->len / 2;
@@ -323,19 +328,23 @@ static bool fits(const struct nt_block *blk, const struct nt_decoded *d)
 	return blk->is.halfwords + need <= NT_BLOCK_MAX;
 }
 
-/* Into blk->is, `one`, `two`: the block, without its last instruction, without its last two */
+/*
+ * The state of a scan: blk->is is the block, `one` the block without its last instruction, `two`
+ * without its last two
+ */
 struct scan {
 	const struct nt_map *map;
 	uint64_t first;		/* the block's address */
 	struct nt_decoded d;
 	struct written w;
 	struct nt_body one, two;
-	bool outside;		/* what is mapped ends before a sequential jump */
+	bool outside;		/* the mapping ends before a sequential jump */
 };
 
 /*
- * What is mapped ends at pc, or in the instruction there, which may be the jump that belongs to the
- * last one. Of a file neither is part: others have something else behind it.  As scan_linear()
+ * The mapping ends at pc, or in the instruction there, which may be the jump that belongs to the
+ * last one. For a file, both are excluded, because other mappings continue differently.  Returns
+ * the same as scan_linear()
  */
 static int scan_outside(const struct nt_code *code, struct scan *s, struct nt_block *blk,
 			uint64_t pc)
@@ -356,7 +365,10 @@ static int scan_outside(const struct nt_code *code, struct scan *s, struct nt_bl
 	return 1;
 }
 
-/* Instructions up to a transfer: 1.  0: the block ends before; or negative: there is none */
+/*
+ * Scan instructions up to a transfer.  Returns 1; 0: the block ends before one; or negative: there
+ * is no instruction
+ */
 static int scan_linear(const struct nt_code *code, struct scan *s, struct nt_block *blk)
 {
 	for (;;) {
@@ -390,16 +402,19 @@ static int scan_linear(const struct nt_code *code, struct scan *s, struct nt_blo
 	}
 }
 
-/* On RV32 a jump over the end of the address space leads elsewhere where the file is elsewhere. */
+/*
+ * On RV32, a jump across the end of the address space leads elsewhere if the file is mapped
+ * elsewhere.
+ */
 static bool wraps(const struct scan *s, uint64_t target)
 {
 	return s->d.params->xlen == 32 && !nt_map_has(s->map, target);
 }
 
 /*
- * Fill a block.  0, or negative: why there is not one instruction.  Positive: the instructions in
- * so many bytes are no part of the file, for what they do depends on where the file is mapped,
- * on other memory, or on what is mapped behind.
+ * Fill a block.  Returns 0, or negative: why there is no instruction.  Positive: the instructions
+ * in this many bytes cannot be shared by the file, because their effect depends on the file's
+ * address, on other memory, or on what is mapped after it.
  */
 static int scan_block(const struct nt_code *code, struct scan *s, struct nt_block *blk)
 {
@@ -411,7 +426,7 @@ static int scan_block(const struct nt_code *code, struct scan *s, struct nt_bloc
 
 	if (ret < 0)
 		return ret;
-	/* only a first instruction may reach beyond the map */
+	/* only the first instruction may extend beyond the map */
 	if (file && bytes && !nt_map_has(s->map, s->first + bytes - 1)) {
 		blk->is = (struct nt_body){ 0 };
 		return bytes;
@@ -438,10 +453,10 @@ static int scan_block(const struct nt_code *code, struct scan *s, struct nt_bloc
 
 /* --------------------------------------------------------------- maps ---- */
 
-/* What is taken for a map where the caller tells of none */
+/* The size of a map if the caller reports none */
 #define PAGE	4096u
 
-/* The number of the first map that ends at pc or behind it */
+/* The index of the first map that ends at or after pc */
 static uint32_t map_search(const struct nt_code *code, uint64_t pc)
 {
 	uint32_t from = 0, to = code->nr_maps;
@@ -467,7 +482,7 @@ static struct nt_text *own_text(struct nt_code *code)
 	return code->own;
 }
 
-/* Room for so many more maps */
+/* Make room for `more` maps. */
 static bool maps_room(struct nt_code *code, uint32_t more)
 {
 	uint32_t max = code->max_maps ? 2 * code->max_maps : 4;
@@ -501,7 +516,7 @@ static void map_free(struct nt_map *map)
 	free(map);
 }
 
-/* There is room. */
+/* The caller has made room. */
 static void map_insert(struct nt_code *code, uint32_t at, struct nt_map *map)
 {
 	memmove(code->maps + at + 1, code->maps + at, (code->nr_maps - at) * sizeof(*code->maps));
@@ -509,7 +524,7 @@ static void map_insert(struct nt_code *code, uint32_t at, struct nt_map *map)
 	code->nr_maps++;
 }
 
-/* What the caller says of pc, between the maps there are */
+/* Ask the caller for the mapping of pc, and clip it to the gap between the known maps. */
 static struct nt_mapping map_ask(const struct nt_code *code, uint32_t at, uint64_t pc, bool *known)
 {
 	const uint64_t mask = code->store->mask;
@@ -521,7 +536,7 @@ static struct nt_mapping map_ask(const struct nt_code *code, uint32_t at, uint64
 	if (!*known)
 		m = (struct nt_mapping){ .start = pc & ~(uint64_t)(PAGE - 1),
 					 .end = (pc | (PAGE - 1)) + 1 };
-	/* A map ends where the other half of the address space begins. */
+	/* Maps end at the boundary between the two halves of the address space. */
 	if (pc >= code->store->params.high_from)
 		first = code->store->params.high_from;
 	else
@@ -536,7 +551,7 @@ static struct nt_mapping map_ask(const struct nt_code *code, uint32_t at, uint64
 	return m;
 }
 
-/* As nt_code_map() */
+/* Like nt_code_map(), without the lock */
 static const struct nt_map *map_get(struct nt_code *code, uint64_t pc, int *error)
 {
 	uint32_t at = map_search(code, pc);
@@ -549,7 +564,7 @@ static const struct nt_map *map_get(struct nt_code *code, uint64_t pc, int *erro
 	if (at < code->nr_maps && nt_map_has(code->maps[at], pc))
 		return code->maps[at];
 	m = map_ask(code, at, pc, &known);
-	/* a damaged trace leads to many places where nothing is: nothing is kept of them */
+	/* a damaged trace leads to many unmapped places: remember nothing about them */
 	ret = known ? 0 : read_code(code, pc, bytes, sizeof(bytes));
 	if (ret < 0) {
 		*error = -ret;
@@ -584,8 +599,8 @@ const struct nt_map *nt_code_map(struct nt_code *code, uint64_t pc, int *error)
 }
 
 /*
- * These bytes of a mapped file are read as the address space's own.  Others may be using the old
- * map, which is kept: what it says of the other bytes is right.  NULL: no memory
+ * Make these bytes of a mapped file part of the address space's own memory.  Other threads may use
+ * the old map, which is kept: it is still right for the other bytes.  NULL: no memory
  */
 static const struct nt_map *map_cut(struct nt_code *code, uint64_t pc, unsigned int bytes)
 {
@@ -634,7 +649,7 @@ static uint32_t block_make(struct nt_code *code, const struct nt_map **map, uint
 		struct nt_insn insn;
 		struct scan s = { .map = *map, .first = pc, .d = decoded_in(code, &insn) };
 
-		/* another thread may have been faster */
+		/* another thread may have made it */
 		n = nt_text_find(code->store, (*map)->text, blk.pc);
 		if (n != NT_BLOCK_NONE && code->store->blocks[n].is.end != NT_END_STALE)
 			return n;
@@ -668,7 +683,7 @@ uint32_t nt_code_block(struct nt_code *code, const struct nt_map **map, uint64_t
 
 /* ------------------------------------------------------- invalidation ---- */
 
-/* What is mapped in a range is to be asked for again. */
+/* The mappings of a range must be requested again. */
 static void maps_drop(struct nt_code *code, uint64_t start, uint64_t last)
 {
 	uint32_t from = map_search(code, start), to = from;
@@ -701,7 +716,7 @@ void nt_code_invalidate(struct nt_code *code, uint64_t start, uint64_t end)
 	code->store->window_len = 0;
 	memo_forget(code->store);
 	if (last >= start && code->own) {
-		/* what counting remembers may be of blocks that were evicted */
+		/* remembered messages may depend on evicted blocks */
 		nt_store_forget(code->store, code->own, start, last);
 		code->generation++;
 	}

@@ -2,16 +2,15 @@
 /*
  * Counting: edges instead of events, and messages that are not decoded again
  *
- * A program in a loop sends the same message from the same place over and over.
- * What such a message led to is kept in a memo, found by the bytes of the
- * message and the decoder's state before it: the state after it, what it did to
- * the return stack, and the edges that were taken. The next time neither is the
- * message parsed nor the code walked, only a counter of the memo is
- * incremented; its edges get their share when it is thrown out, or when
- * somebody asks.
+ * A program in a loop sends the same message from the same place over and over. A memo remembers
+ * the result of such a message. It is found by the bytes of the message and the decoder's state
+ * before it, and contains the state after it, its effect on the return stack, and the edges that
+ * were taken. The next time, the message is neither parsed nor walked, only a counter of the memo
+ * is incremented. The counts are added to the edges when the memo is replaced, or when the caller
+ * asks for them.
  *
- * A memo never stands for a message that failed, that delivered other events
- * than branches, or whose events did not fit one batch.
+ * There are no memos for messages that failed, that caused other events than branches, or whose
+ * events did not fit into one batch.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -64,7 +63,7 @@ static bool edges_grow(struct nt_counts *c)
 	return true;
 }
 
-/* Whose addresses these are: an edge between the two halves is of the low one. */
+/* The address space of an edge: an edge between the two halves belongs to the low one. */
 static uint64_t space_of(const struct nt_flow *f, const struct nt_event *ev)
 {
 	bool high = ev->from >= f->params.high_from && ev->to >= f->params.high_from;
@@ -73,7 +72,7 @@ static uint64_t space_of(const struct nt_flow *f, const struct nt_event *ev)
 	return code ? code->space : 0;
 }
 
-/* The number of an edge, made if need be; NT_EDGE_NONE: no memory */
+/* The index of an edge, made if needed; NT_EDGE_NONE: no memory */
 static uint32_t edge_get(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev)
 {
 	struct nt_edge e = {
@@ -101,7 +100,7 @@ static uint32_t edge_get(struct nt_counts *c, const struct nt_flow *f, const str
 	return n;
 }
 
-/* ---------------------------------------------------------------- spots -- */
+/* ------------------------------------------------------------ locations -- */
 
 static uint32_t spot_slot(const struct nt_counts *c, uint64_t pc, uint32_t world)
 {
@@ -137,7 +136,7 @@ static bool spots_grow(struct nt_counts *c)
 	return true;
 }
 
-/* The number of pc in the world that is now; SPOT_NONE: no room */
+/* The index of pc in the current context; SPOT_NONE: no room */
 static uint32_t spot_get(struct nt_counts *c, uint64_t pc)
 {
 	uint32_t slot, n;
@@ -160,7 +159,7 @@ static uint32_t spot_get(struct nt_counts *c, uint64_t pc)
 
 /* ---------------------------------------------------------------- memos -- */
 
-/* Give the edges what their memo has counted. */
+/* Add a memo's count to its edges. */
 static void settle(struct nt_counts *c, struct memo *m)
 {
 	const struct path *path = &c->paths[m->path];
@@ -193,7 +192,7 @@ static void forget_all(struct nt_counts *c)
 	c->stats.memos = 0;
 }
 
-/* Be in the world of a decoder. */
+/* Select the context of a decoder. */
 static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 {
 	struct world w;
@@ -201,7 +200,7 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 
 	memset(&w, 0, sizeof(w));
 	memcpy(&w.params, &f->params, sizeof(w.params));
-	w.params.src = 0;	/* no key has it */
+	w.params.src = 0;	/* not part of keys */
 	w.low = f->low;
 	w.high = f->high;
 	w.low_generation = f->low ? f->low->generation : 0;
@@ -224,7 +223,7 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 		c->nr_worlds++;
 }
 
-/* ---- the decoder's state, in a word: credit, and what is asked of it */
+/* ---- the decoder's state in a word: credit and flags */
 
 #define STATE_SYNCED	1	/* f->just_synced */
 #define STATE_FLAGS	1
@@ -241,14 +240,14 @@ static void set_state(struct nt_flow *f, int64_t state)
 	f->just_synced = state & STATE_SYNCED;
 }
 
-/* What messages of a kind depend on, and change: bits of state, all or none of spots */
+/* What messages of a kind depend on and change: masks for the state, all or none of a location */
 struct kind {
-	int64_t asks;		/* the state */
+	int64_t asks;		/* of the state */
 	int64_t keeps;		/* of the state */
 	int32_t sets;
-	int32_t adds;		/* the memo's state to it */
+	int32_t adds;		/* mask for the memo's state */
 	uint32_t asks_ref;
-	uint32_t sets_ref;	/* to where it leads */
+	uint32_t sets_ref;	/* set to the message's target */
 };
 
 static const struct kind kinds[64] = {
@@ -265,7 +264,7 @@ static const struct kind kinds[64] = {
 		.asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 };
 
-/* Only these are kept: each asks for something of the state, or keeps it. */
+/* Only these kinds have memos: each depends on the state, or keeps it. */
 static bool is_kept(unsigned int tcode)
 {
 	return kinds[tcode].asks || kinds[tcode].keeps;
@@ -280,7 +279,7 @@ struct key {
 	int64_t state;
 };
 
-/* Where SRC is, if it is always the same */
+/* The position of SRC, if it is constant */
 static uint64_t src_bits(const struct nt_flow *f)
 {
 	return f->params.src < 0 ? 0 : nt_short_src(f->params.srcbits, UINT_MAX);
@@ -299,7 +298,7 @@ NT_INLINE void set_key(struct key *key, const struct nt_short_frame *frame, uint
 	key->state = now->state & kind->asks;
 }
 
-/* The first of the key's two places */
+/* The first of the key's two slots */
 static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 {
 	uint64_t h = key->bytes[0] ^ key->bytes[1] ^ (uint64_t)key->at << 42;
@@ -311,21 +310,21 @@ static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 
 /* ----------------------------------------------------------- replaying --- */
 
-/* What changes with every memo that is replayed, and what the compiler must know does not */
+/* Variables of a replay, and constants that the compiler must recognize as such */
 struct replay {
 	const uint8_t *p;
 	struct before now;
-	uint64_t src_bits, src;	/* of the first word: where SRC is, and what it is to be */
+	uint64_t src_bits, src;	/* of the first word: the mask of SRC, and its expected value */
 	uint64_t time, limit;
-	bool differences;	/* TSTAMP is one, but for sync messages */
+	bool differences;	/* TSTAMP is a difference, except in sync messages */
 	uint64_t hits;
-	const struct memo *last;	/* of those that took a branch; NULL: none did */
+	const struct memo *last;	/* the last memo with a branch; NULL: none */
 	struct stack *stack;
 	const struct spot *spots;
 	struct memo *memos;
 };
 
-/* Does the return stack allow it, and hold what the walk found there? */
+/* Is the return stack deep enough, but not too deep, and has the entries that the walk needs? */
 NT_INLINE bool stack_fits(const struct replay *r, const struct memo *m)
 {
 	const struct stack *s = r->stack;
@@ -367,7 +366,7 @@ NT_INLINE void move_stack(const struct replay *r, const struct memo *m)
 		s->depth = 0;
 }
 
-/* The time that TSTAMP stands for, where it is not just a difference */
+/* The time of a TSTAMP that is not a plain difference */
 static __attribute__((noinline)) uint64_t stamp_time(const struct nt_flow *f, unsigned int tcode,
 						     uint64_t stamp, uint64_t time)
 {
@@ -377,7 +376,7 @@ static __attribute__((noinline)) uint64_t stamp_time(const struct nt_flow *f, un
 				f->params.tstamp_bits);
 }
 
-/* Replay the message at r->p.  False: it is none of those known, nothing was done. */
+/* Replay the message at r->p.  False: there is no memo; nothing was done. */
 NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stamped, bool sourced)
 {
 	struct before *now = &r->now;
@@ -403,7 +402,7 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 	if (!memo_fits(r, m, &key) && !memo_fits(r, ++m, &key))
 		return false;
 	if (m->hits == UINT32_MAX)
-		return false;		/* it is settled when it is learnt again */
+		return false;		/* it is settled when it is learned again */
 	m->hits++;
 	if (m->effect.any)
 		move_stack(r, m);
@@ -433,7 +432,7 @@ REPLAY(replay_stamps, true, false)
 REPLAY(replay_src, false, true)
 REPLAY(replay_all, true, true)
 
-/* Where in the window is the last branch message from `first` to `end`, for RepeatBranch? */
+/* Find the last branch message from `first` to `end` in the window, for RepeatBranch. */
 static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 {
 	while (end > first) {
@@ -449,14 +448,14 @@ static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 	}
 }
 
-/* Behind so many events of the batch, branches were counted of which this was the last. */
+/* Branches were counted after the first `at` events of the batch; the last one was `edge`. */
 static void count_last(struct nt_counts *c, uint32_t edge, unsigned int at)
 {
 	c->last = edge;
 	c->last_at = at;
 }
 
-/* Back to what the rest of the decoder knows */
+/* Write the result back to the decoder's state. */
 static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct replay *r,
 		       const struct batch *b)
 {
@@ -522,7 +521,7 @@ static bool is_call(unsigned int type)
 	return type == NT_TYPE_CALL || type == NT_TYPE_ICALL || type == NT_TYPE_SWAP;
 }
 
-/* A walk's work on the return stack, as it goes on */
+/* A walk's effect on the return stack so far */
 struct stacking {
 	unsigned int pops, pushes, rise;
 	bool drops;
@@ -530,8 +529,8 @@ struct stacking {
 };
 
 /*
- * A return that was inferred needs what it found on the stack; one that the
- * message told only takes it away.  False: more than a memo holds.
+ * An inferred return depends on its entry of the stack; a return with an address only removes it.
+ * False: more than a memo can hold.
  */
 static bool stacking_pop(struct nt_counts *c, const struct nt_event *ev, struct stacking *s)
 {
@@ -549,14 +548,14 @@ static bool stacking_pop(struct nt_counts *c, const struct nt_event *ev, struct 
 	return s->popped[s->pops++] != SPOT_NONE;
 }
 
-/* False: more than a memo holds */
+/* False: more than a memo can hold */
 static bool stacking_branches(struct nt_counts *c, const struct nt_flow *f,
 			      const struct nt_event *ev, unsigned int n, struct stacking *s)
 {
 	unsigned int i, high;
 
 	for (i = 0; i < n; i++) {
-		/* where a SWAP that is a sequential jump goes is not from the stack */
+		/* a SWAP that is a sequential jump does not go to the popped address */
 		if (ev[i].type == NT_TYPE_SWAP && f->params.seqjump)
 			return false;
 		if ((ev[i].type == NT_TYPE_RET || ev[i].type == NT_TYPE_SWAP) &&
@@ -570,7 +569,7 @@ static bool stacking_branches(struct nt_counts *c, const struct nt_flow *f,
 	return s->rise <= RISE_MAX;
 }
 
-/* What the branches of a walk did to the return stack; false: too much */
+/* The effect of a walk's branches on the return stack; false: more than a memo can hold */
 static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
 			 const struct nt_event *ev, unsigned int n, struct memo *m)
 {
@@ -585,7 +584,7 @@ static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
 	if (!stacking_branches(c, f, ev, n, &s) || c->was.depth + s.rise > stack->wrap + 1)
 		return false;
 	if (nt_is_sync(&f->msg))
-		s.pushes = 0;		/* it empties the stack */
+		s.pushes = 0;		/* sync messages empty the stack */
 	if (s.pops + s.pushes > MEMO_STACK)
 		return false;
 	memcpy(m->stack, s.popped, s.pops * sizeof(*m->stack));
@@ -604,14 +603,14 @@ static bool stack_effect(struct nt_counts *c, const struct nt_flow *f,
 	return true;
 }
 
-/* The key of the message that is done; false: it is none that is kept */
+/* The key of the current message; false: it gets no memo */
 static bool learn_key(const struct nt_flow *f, const struct before *was, struct key *key)
 {
 	size_t start = f->msg_offset - f->offset, len = f->pos - start;
 	uint8_t raw[NT_SHORT_ROOM] = { 0 };
 	struct nt_short_frame frame;
 
-	/* what a RepeatBranch message repeats is not its own effect */
+	/* a repeated message is not the effect of the RepeatBranch itself */
 	if (len > MEMO_BYTES || !is_kept(f->buf[start] >> 2))
 		return false;
 	memcpy(raw, f->buf + start, len);
@@ -640,7 +639,7 @@ static bool learn_memo(struct nt_counts *c, const struct nt_flow *f, const struc
 
 #define RECENT		32
 
-/* The number in path of an edge that is there, or path->nr_edges */
+/* The index of a known edge in the path, or path->nr_edges */
 static unsigned int path_find(const struct nt_counts *c, const struct path *path,
 			      const struct nt_event *ev, const uint8_t *recent)
 {
@@ -653,7 +652,7 @@ static unsigned int path_find(const struct nt_counts *c, const struct path *path
 	return e->from == ev->from && e->to == ev->to && e->type == ev->type ? n : path->nr_edges;
 }
 
-/* False: something else than branches, too many, or no memory */
+/* False: other events than branches, too many branches, or no memory */
 static bool learn_path(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       unsigned int n, struct path *path)
 {
@@ -686,7 +685,7 @@ static bool learn_path(struct nt_counts *c, const struct nt_flow *f, const struc
 	return true;
 }
 
-/* An empty one, or the one that was of less use */
+/* An empty slot, or the less used one */
 static struct memo *memo_victim(const struct nt_counts *c, const struct key *key)
 {
 	struct memo *m = memo_slot(c->memos, key);
@@ -696,7 +695,7 @@ static struct memo *memo_victim(const struct nt_counts *c, const struct key *key
 	return m + 1;
 }
 
-/* A message was not found: is it worth to look? */
+/* A message was not found: are memos worth it? */
 static void count_miss(struct nt_counts *c)
 {
 	if (++c->misses < MEMO_MISSES)
@@ -758,7 +757,10 @@ static int count_branch(struct nt_counts *c, const struct nt_flow *f, const stru
 	return 0;
 }
 
-/* Events of which those are branches that memos don't stand for.  Their number, or negative */
+/*
+ * Decode a batch; branches that are part of memos have no events.  Returns the number of events, or
+ * a negative error
+ */
 static int count_batch(struct nt_counts *c, struct nt_flow *f, struct nt_event *ev,
 		       unsigned int max)
 {
@@ -821,14 +823,17 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 	return nr_others;
 }
 
-/* Neither a trap, nor does it lead to nobody knows where. */
+/* A branch, not a trap, with a known target */
 static bool is_plain(const struct nt_event *ev)
 {
 	return ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) &&
 	       !(ev->flags & NT_EVF_LEFT);
 }
 
-/* Up to the first event that is no plain branch.  Their number, or negative */
+/*
+ * Count up to the first event that is not a plain branch.  Returns the number of events, or a
+ * negative error
+ */
 static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       int n)
 {
@@ -843,7 +848,9 @@ static int count_until(struct nt_counts *c, const struct nt_flow *f, const struc
 	return i;
 }
 
-/* Where the last branch led that was counted of a batch with n such events: was there one? */
+/*
+ * Find the target of the last counted branch of a batch with n such events; false: there was none.
+ */
 static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int n, uint64_t *to)
 {
 	if (n && (c->last == NT_EDGE_NONE || c->last_at < (unsigned int)n))
@@ -855,7 +862,7 @@ static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int 
 	return true;
 }
 
-/* What stands for the branches before the event, or the end of what is decoded if that is NULL */
+/* The event for the counted branches before the event `before`; NULL: before the end of decoding */
 static struct nt_event counted(const struct nt_flow *f, const struct nt_event *before, uint64_t to)
 {
 	struct nt_event ev = { .kind = NT_EV_COUNTED, .from = to, .to = to };
@@ -899,8 +906,8 @@ int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_
 }
 
 /*
- * The table of memos is looked up at random, all over it: in huge pages, where
- * the kernel gives some, there are a thousand fewer page faults and TLB entries.
+ * The table of memos is accessed randomly: huge pages, if available, avoid a thousand page faults
+ * and TLB entries.
  */
 static struct memo *memos_new(void)
 {
@@ -987,7 +994,7 @@ const struct nt_edge *nt_counts_edges_sized(struct nt_counts *c, size_t *n, size
 	return (const struct nt_edge *)copy;
 }
 
-/* Instructions of memos that are not settled */
+/* Instructions of memos that are not settled yet */
 static uint64_t unsettled_insns(const struct nt_counts *c)
 {
 	uint64_t insns = 0;

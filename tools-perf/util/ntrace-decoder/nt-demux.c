@@ -2,23 +2,23 @@
 /*
  * A stream of several sources, split into one stream for each.
  *
- * Decoding a stream once for each of N sources reads all messages N times. Here each is read
- * once, and copied to the piece of its source, with where it was. A damaged message may be
- * anyone's, so that it goes to all: to each source once, in front of the source's next good
- * message, because a flow passes over everything from the first damaged one to a sync message.
+ * Decoding a stream once for each of N sources would read all messages N times. Here each message
+ * is read once, and copied to its source's piece, together with its position. A damaged message may
+ * belong to any source, so it is copied to all: once per source, before the source's next good
+ * message, because a flow skips everything from the first damaged message to a sync message.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nt-short.h"
 
-/* What a damaged message does to a flow is settled by fewer bytes, and by its end. */
+/* This much of a damaged message, and its end, determine its effect on a flow. */
 #define BAD_MAX		(NT_MSG_MAX + 64u)
 
 /* Small messages are copied as one piece of this size. */
 #define COPY		16u
 
-/* The bytes of a piece from `at` on are those of the stream from `from` on. */
+/* The piece's bytes from `at` on are the stream's bytes from `from` on. */
 struct run {
 	size_t at;
 	uint64_t from;
@@ -30,15 +30,15 @@ struct piece {
 	struct run *runs;
 	size_t nr_runs, max_runs;
 	uint64_t shift;		/* run.from - run.at of the last */
-	size_t kept;		/* where those begin that are wanted again; SIZE_MAX: none */
-	size_t nr_bad;		/* damaged messages that it does without, or has */
+	size_t kept;		/* where bytes to keep begin; SIZE_MAX: none */
+	size_t nr_bad;		/* damaged messages that it has, or needs not have */
 };
 
 struct bad {
 	size_t at, len;		/* in the buffer */
 };
 
-/* What is split: of the stream from `offset` on */
+/* The bytes to split: the stream from `offset` on */
 struct buffer {
 	const uint8_t *bytes;
 	size_t len;
@@ -47,11 +47,11 @@ struct buffer {
 
 struct nt_demux {
 	struct nt_params params;
-	struct nt_short_kind kinds[64];	/* none, if an address may be too large */
-	uint64_t end;		/* in the stream, of what was split */
-	struct bad *bad;	/* the first one behind each good message */
+	struct nt_short_kind kinds[64];	/* empty if addresses may be too large */
+	uint64_t end;		/* end of the split bytes in the stream */
+	struct bad *bad;	/* the first one after each good message */
 	size_t nr_bad, max_bad;
-	bool inside;		/* what comes first is the rest of a damaged message */
+	bool inside;		/* the next bytes are the rest of a damaged message */
 	unsigned int nr;
 	struct piece piece[];
 };
@@ -107,7 +107,7 @@ static bool piece_grow(struct piece *p, size_t len)
 	return true;
 }
 
-/* The array with room for another element; NULL: no memory, and the array is as it was */
+/* Make room for another element.  NULL: no memory, and the array is unchanged */
 static void *grow(void *array, size_t *max, size_t size)
 {
 	void *bigger = reallocarray(array, 2 * *max + 64, size);
@@ -117,7 +117,7 @@ static void *grow(void *array, size_t *max, size_t size)
 	return bigger;
 }
 
-/* Room for so many bytes more, and another run */
+/* Make room for `len` more bytes, and another run. */
 static __attribute__((noinline)) bool piece_room(struct piece *p, size_t len)
 {
 	struct run *runs = p->runs;
@@ -130,7 +130,7 @@ static __attribute__((noinline)) bool piece_room(struct piece *p, size_t len)
 	return p->room - p->len >= len + COPY || piece_grow(p, len);
 }
 
-/* Bytes of the buffer, from `at` on */
+/* Append bytes of the buffer, from `at` on. */
 NT_INLINE bool piece_put(struct piece *p, const struct buffer *b, size_t at, size_t len)
 {
 	const uint64_t from = b->offset + at, shift = from - p->len;
@@ -153,7 +153,7 @@ static bool piece_add(struct piece *p, const struct buffer *b, size_t at, size_t
 	return piece_put(p, b, at, len);
 }
 
-/* The first of the damaged messages that the piece has nothing of yet */
+/* Append the first of the damaged messages that the piece lacks. */
 static bool piece_add_bad(const struct nt_demux *d, struct piece *p, const struct buffer *b)
 {
 	const struct bad *bad = &d->bad[p->nr_bad];
@@ -165,7 +165,7 @@ static bool piece_add_bad(const struct nt_demux *d, struct piece *p, const struc
 	       piece_add(p, b, bad->at + bad->len - 1, 1);
 }
 
-/* What the caller wants again comes first. */
+/* Put the bytes that the caller wants again in front. */
 static void piece_begin(struct piece *p)
 {
 	size_t kept = p->kept < p->len ? p->kept : p->len, i, n = 0;
@@ -202,7 +202,7 @@ static bool note_bad(struct nt_demux *d, size_t at, size_t len)
 	return true;
 }
 
-/* As nt_msg_get(), of which a good message's source and length are enough here */
+/* Like nt_msg_get(), but for good messages, source and length are enough. */
 static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
 	unsigned int n = 0;
@@ -227,8 +227,8 @@ static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *
 }
 
 /*
- * Pass over the rest of a damaged message. All pieces got its beginning, so all get its end: a flow
- * passes over what is up to there.  Bytes, or negative
+ * Skip the rest of a damaged message. All pieces got its beginning, so all get its end: a flow
+ * skips what is between.  Returns the number of bytes, or a negative error
  */
 static int64_t skip_inside(struct nt_demux *d, const uint8_t *buf, size_t len)
 {
@@ -245,7 +245,7 @@ int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t 
 		   bool open, size_t *consumed)
 {
 	const struct buffer b = { buf, len, offset };
-	bool bad;		/* the message before */
+	bool bad;		/* the previous message was damaged */
 	struct nt_msg msg;
 	size_t pos, at;
 	unsigned int i;

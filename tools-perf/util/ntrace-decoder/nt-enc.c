@@ -7,8 +7,8 @@
 #include "nt-int.h"
 
 #define STACK_DEPTH	32
-#define COUNTER_DEPTH	1023	/* P550: it counts calls */
-/* FORMAT of Ownership messages, and as bits those that are due */
+#define COUNTER_DEPTH	1023	/* P550 only counts calls */
+/* FORMAT of Ownership messages, and bits for those that are due */
 #define FORMAT_PRIV	0
 #define FORMAT_SCONTEXT	2
 #define FORMAT_HCONTEXT	3
@@ -17,9 +17,9 @@
 #define REPEAT_FULL	0x3ffff	/* HREPEAT and B-CNT have 18 bits */
 #define REPEAT_FULL_TT	15	/* tt-dfd: 4 */
 
-#define STRAY		0x03	/* tt-dfd: behind ResourceFull and Ownership */
+#define STRAY		0x03	/* tt-dfd: after ResourceFull and Ownership */
 
-/* A message that may come again, and how many of it are not yet sent */
+/* A message that may repeat, and the number of unsent copies */
 struct repeat {
 	struct nt_msg msg;
 	uint64_t target;		/* of a branch message */
@@ -32,28 +32,28 @@ struct nt_enc {
 	uint64_t mask;			/* of addresses */
 	bool tt_dfd, p550;		/* the profile */
 	unsigned int depth_max;
-	uint32_t icnt_full;		/* I-CNT is reported from here on */
+	uint32_t icnt_full;		/* I-CNT is reported when it reaches this value */
 	uint64_t hist_full;		/* bit of HIST that means full */
-	uint64_t period;		/* of sync messages; 0 none */
+	uint64_t period;		/* of sync messages; 0: none */
 
 	/* what the next message reports */
 	uint32_t icnt;
 	uint64_t hist;
-	uint64_t ref;			/* address last sent */
-	uint64_t time;			/* time last sent */
+	uint64_t ref;			/* last address sent */
+	uint64_t time;			/* last time sent */
 	uint64_t since_sync;		/* units of the period */
 
-	struct nt_enc_op last;		/* retired; where it led is not yet known */
+	struct nt_enc_op last;		/* retired; its target is not yet known */
 	uint8_t trap;			/* enum nt_type of a trap under way */
 	uint8_t sync;			/* SYNC value of a sync message that is due ... */
 	bool sync_due;			/* ... */
-	bool starting;			/* it is the stretch's first */
+	bool starting;			/* the next instruction is the stretch's first */
 	bool open;			/* inside a stretch */
 	bool lost, restart;
-	/* tt-dfd: Ownership behind ProgTraceSync is one message with it, without TSTAMP */
-	bool joined;			/* the next one will be */
-	bool bare;			/* this one is */
-	bool attention;			/* the next instruction needs more than counting */
+	/* tt-dfd: Ownership after ProgTraceSync forms one message with it, without TSTAMP */
+	bool joined;			/* the next message will be joined */
+	bool bare;			/* this message is joined */
+	bool attention;			/* the next instruction must be examined */
 
 	uint8_t upper;			/* rd of the LUI or AUIPC that retired just before */
 	uint8_t owner;			/* Ownership messages that are due */
@@ -64,8 +64,8 @@ struct nt_enc {
 	uint64_t stack[STACK_DEPTH];
 	unsigned int top, depth;
 
-	struct repeat full;		/* ResourceFull with HIST; due: all of them */
-	struct repeat branch;		/* sent last, if .msg.tcode; due: of it again */
+	struct repeat full;		/* ResourceFull with HIST; due: all copies */
+	struct repeat branch;		/* last one sent, if .msg.tcode; due: further copies */
 
 	struct nt_branch branches[];	/* of params */
 };
@@ -92,7 +92,7 @@ static void put_fixed(struct writer *w, unsigned int value, unsigned int bits)
 	}
 }
 
-/* The rest of the byte under construction holds the field's first bits */
+/* The rest of the byte under construction contains the field's first bits */
 static void put_var(struct writer *w, uint64_t value)
 {
 	w->buf[w->len++] = ((w->acc | value << w->bits) & 0x3f) << 2;
@@ -112,7 +112,7 @@ static void put_first(struct writer *w, const struct nt_params *params, uint64_t
 		put_var(w, value);
 }
 
-/* Bytes needed until the topmost bit sent equals all that are not */
+/* Number of bytes until the topmost sent bit equals all bits not sent */
 static unsigned int extended_length(int64_t field)
 {
 	unsigned int n;
@@ -123,7 +123,7 @@ static unsigned int extended_length(int64_t field)
 	return n;
 }
 
-/* An address field, which begins at a byte; only the bits above bit 0 of the address are in it */
+/* An address field, which begins at a byte and lacks bit 0 of the address */
 static void put_addr(struct writer *w, const struct nt_params *params, uint64_t field)
 {
 	unsigned int n, unused = 64 - nt_addr_bits(params);
@@ -220,25 +220,25 @@ static void transmit(struct nt_enc *enc, struct nt_msg *m)
 		enc->restart |= enc->cfg.emit(enc->cfg.ctx, NULL, w.len);
 	else if (!enc->cfg.emit(enc->cfg.ctx, w.buf, w.len)) {
 		enc->lost = true;
-		enc->time = time;	/* the next one's is relative to what was sent */
+		enc->time = time;	/* the next time is relative to the last one sent */
 	}
 	if (enc->cfg.syncmode == 1)
 		enc->since_sync++;
 }
 
-/* Outcomes that a full history holds */
+/* The number of outcomes in a full history */
 static unsigned int full_bits(const struct nt_enc *enc)
 {
 	return __builtin_ctzll(enc->hist_full);
 }
 
-/* What was held back because it might come once more */
+/* Send messages that were held back because they might repeat. */
 static void release(struct nt_enc *enc)
 {
 	struct nt_msg again = { .tcode = NT_TCODE_REPEAT_BRANCH, .fields = NT_F_BCNT };
 
 	if (enc->p550 && enc->full.due) {
-		/* so many were taken, or were not */
+		/* count of taken or not-taken outcomes */
 		enc->full.msg.rcode = enc->full.msg.rdata[0] == enc->hist_full ? 8 : 9;
 		enc->full.msg.rdata[0] = (uint64_t)enc->full.due * full_bits(enc);
 	} else if (enc->full.due > 1) {
@@ -295,7 +295,7 @@ static void send_branch(struct nt_enc *enc, struct nt_msg *m, uint64_t target)
 	r->target = target;
 }
 
-/* Every sync message resets the encoder, and is followed by Ownership */
+/* Every sync message resets the encoder's state and is followed by Ownership */
 static void was_sync(struct nt_enc *enc)
 {
 	enc->depth = 0;
@@ -354,7 +354,7 @@ static void send_prog_trace_sync(struct nt_enc *enc, uint8_t reason, uint64_t pc
 	enc->joined = enc->tt_dfd;
 }
 
-/* An indirect jump, a trap, or (btype 0, with sync due) only a sync message on linear code */
+/* Send an indirect jump, a trap, or (btype 0, with sync due) a sync message on linear code */
 static void send_indirect(struct nt_enc *enc, uint8_t btype, uint64_t pc)
 {
 	bool sync = enc->sync_due, hist = enc->cfg.htm && (enc->hist != 1 || enc->tt_dfd);
@@ -414,7 +414,7 @@ static bool is_run(const struct nt_enc *enc)
 	return enc->p550 && (enc->hist == enc->hist_full || enc->hist == 2 * enc->hist_full - 1);
 }
 
-/* With repeathist the next one is waited for: it may be the same */
+/* With repeathist, wait for the next one, which may be equal */
 static void send_hist_full(struct nt_enc *enc)
 {
 	const uint32_t most = enc->p550 ? REPEAT_FULL / full_bits(enc) : REPEAT_FULL;
@@ -465,7 +465,7 @@ static void send_owner(struct nt_enc *enc, unsigned int format, uint64_t context
 	send(enc, &m);
 }
 
-/* hcontext comes first; a message with a context tells the privilege too */
+/* hcontext comes first; a message with a context also has the privilege */
 static void send_owners(struct nt_enc *enc)
 {
 	unsigned int due = enc->owner;
@@ -499,7 +499,7 @@ static void push(struct nt_enc *enc, uint64_t addr)
 		enc->depth++;
 }
 
-/* Returns whether the return to pc goes without saying */
+/* Returns whether the return to pc needs no message */
 static bool pop(struct nt_enc *enc, uint64_t pc)
 {
 	if (!enc->depth)
@@ -509,13 +509,11 @@ static bool pop(struct nt_enc *enc, uint64_t pc)
 	return enc->params.retstack == 1 || enc->stack[enc->top % STACK_DEPTH] == pc;
 }
 
-/*
- * Where the last instruction led
- */
+/* The target of the last instruction */
 
 static void branch(struct nt_enc *enc, bool taken, uint64_t pc)
 {
-	/* tt-dfd leaves the outcome out where a sync message is due: F-ADDR tells */
+	/* tt-dfd omits the outcome if a sync message is due: F-ADDR shows it */
 	if (enc->cfg.htm && !(enc->tt_dfd && enc->sync_due))
 		enc->hist = enc->hist << 1 | taken;
 	else if (!enc->cfg.htm && taken)
@@ -528,7 +526,7 @@ static bool is_sequential(const struct nt_enc *enc, const struct nt_enc_op *op)
 	       enc->upper == op->base;
 }
 
-/* tt-dfd tells privilege and context at each trap and return from one. */
+/* tt-dfd reports privilege and context at each trap and return from one. */
 static void own_again(struct nt_enc *enc)
 {
 	if (enc->tt_dfd && enc->cfg.context)
@@ -593,7 +591,7 @@ static void check_full(struct nt_enc *enc)
 		send_hist_full(enc);
 		enc->hist = 1;
 	}
-	/* tt-dfd reports a full I-CNT with the history that there is */
+	/* tt-dfd reports a full I-CNT together with the current history */
 	if (enc->icnt >= enc->icnt_full && enc->tt_dfd && enc->hist != 1) {
 		enc->sync_due = true;
 		enc->sync = NT_SYNC_ICNT_FULL;
@@ -613,7 +611,7 @@ static void restart(struct nt_enc *enc, uint64_t pc)
 	send_prog_trace_sync(enc, NT_SYNC_OVERRUN, pc);
 }
 
-/* Execution has arrived at pc: tell what led there, and what became due meanwhile */
+/* Execution has reached pc: report how, and what became due in the meantime */
 static void arrive(struct nt_enc *enc, uint64_t pc)
 {
 	if (enc->period && enc->since_sync >= enc->period && !enc->sync_due) {
@@ -638,7 +636,7 @@ static void arrive(struct nt_enc *enc, uint64_t pc)
 	enc->attention = enc->restart;
 }
 
-/* What 3 bits tell of an instruction: no direct jumps, and all JALR alike */
+/* The type in 3 bits: no direct jumps, and all JALR alike */
 static uint8_t narrow_type(uint8_t type)
 {
 	switch (type) {
@@ -665,12 +663,12 @@ void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op)
 	if (enc->cfg.itype_3) {
 		narrow = *op;
 		narrow.type = narrow_type(op->type);
-		/* a decoder doesn't expect a return to be a sequential jump */
+		/* a decoder does not expect a return to be a sequential jump */
 		if (op->type == NT_TYPE_RET)
 			narrow.base = 0;
 		op = &narrow;
 	}
-	/* the one before, again: execution has not yet arrived behind it */
+	/* an update of the previous op: its target is not known yet */
 	if (!op->len && op->type && op->pc == enc->last.pc) {
 		enc->last.type = op->type;
 		enc->attention = true;
@@ -678,7 +676,7 @@ void nt_enc_retire_op(struct nt_enc *enc, const struct nt_enc_op *op)
 	}
 	if (enc->attention)
 		arrive(enc, op->pc);
-	/* a JALR can be inferred from the LUI before it only inside one message */
+	/* a JALR can only be inferred from a LUI or AUIPC of the same message */
 	enc->upper = enc->icnt ? enc->last.upper : 0;
 	enc->icnt += op->len / 2;
 	enc->last = *op;
@@ -818,13 +816,13 @@ static bool config_is_good(const struct nt_params *p, const struct nt_enc_config
 	if (c->icnt_bits > 22 || (c->icnt_bits && c->icnt_bits < 4) || c->hist_bits > 32 ||
 	    c->hist_bits == 1)
 		return false;
-	/* of P550 the counter cannot be chosen, nor what stands for equal outcomes */
+	/* P550 has a fixed counter and a fixed encoding of equal outcomes */
 	if (p->profile == NT_PROFILE_P550 && (p->retstack > 1 || c->repeathist || c->itype_3))
 		return false;
 	if (nt_is_tt_dfd(p) ? !c->htm || c->repeathist || c->hcontext :
 	    (c->htm && c->repeatbranch) || (c->hcontext && !c->context))
 		return false;
-	/* of returns and of direct jumps 3 bits tell nothing */
+	/* 3 bits do not distinguish returns and direct jumps */
 	return !c->itype_3 || (!p->retstack && !p->alljumps);
 }
 
@@ -995,7 +993,7 @@ static void classify_c2(uint32_t isa, uint32_t i, struct nt_enc_op *op)
 	}
 }
 
-/* The offset, put together from its top bit down */
+/* Assemble the offset from its top bit down */
 static uint64_t told_offset(const struct nt_branch *b, uint64_t insn)
 {
 	uint64_t offset = 0;
@@ -1014,7 +1012,7 @@ static uint64_t told_offset(const struct nt_branch *b, uint64_t insn)
 	return offset;
 }
 
-/* A branch of the caller's table; indirect ones have no offset. */
+/* Classify a branch of the caller's table; indirect ones have no offset. */
 static bool classify_told(const struct nt_params *params, uint64_t insn, struct nt_enc_op *op)
 {
 	const struct nt_branch *b = params->branches, *end = b + params->nr_branches;

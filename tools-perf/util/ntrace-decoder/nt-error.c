@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Errors in words, and the parameters that every layer shares
+ * Error texts, and the parameters that all layers share
  */
 #include <string.h>
 
@@ -183,7 +183,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Length of a multi-letter name, without the version that may follow it. */
+/* Length of a multi-letter name, without the version after it */
 static size_t name_length(const char *s)
 {
 	size_t n = 0, end;
@@ -257,7 +257,7 @@ int nt_isa_parse(const char *isa, struct nt_params *params)
 		}
 		flags |= single_letter(c);
 		s++;
-		/* the p of a version is not the P extension; both are passed over */
+		/* the p of a version is not the P extension; both are skipped */
 		while (is_digit(*s) || (lower(*s) == 'p' && is_digit(s[-1]) && is_digit(s[1])))
 			s++;
 	}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The flow layer: messages and code to control flow
+ * The flow layer: from messages and code to control flow
  *
- * A message tells how far execution went (I-CNT, and the I-CNT of ResourceFull
- * messages before it: the credit), which way each conditional branch on the way
- * went (HIST), and what was at the end of it:
+ * A message reports how far execution went (I-CNT, and the I-CNT of earlier ResourceFull messages:
+ * the credit), the outcome of each conditional branch on the path (HIST), and how the path ended:
  *
  *	begin_*()	message -> how far to walk, and with which outcomes
  *	nt_walk()	through the block graph; may take several batches
@@ -14,7 +13,7 @@
 
 #include "nt-count.h"
 
-/* Calls remembered: by the specification, and by the profiles' counter */
+/* Depth of the return stack: of the specification, and of the profiles' counter */
 #define STACK_1_0	32
 #define STACK_COUNTER	1024
 
@@ -55,7 +54,7 @@ static void stop(struct nt_flow *f, struct batch *b, unsigned int reason, bool e
 	f->stop_valid = exact;
 }
 
-/* Does execution that left at stop_pc go on at addr? */
+/* Does execution that left at stop_pc continue at addr? */
 static bool joins(const struct nt_flow *f, uint64_t addr)
 {
 	struct nt_code *code = nt_walk_code_at(f, f->stop_pc);
@@ -84,7 +83,7 @@ static void start(struct nt_flow *f, struct batch *b, uint64_t addr)
 	nt_walk_go_to(f, addr);
 }
 
-/* What every sync message does to the decoder */
+/* The effect of every sync message on the decoder */
 static void resync(struct nt_flow *f)
 {
 	f->stack.depth = 0;
@@ -97,7 +96,7 @@ static void resync(struct nt_flow *f)
 
 /* ------------------------------------------------------------ HTM or BTM - */
 
-/* What only an encoder in this mode sends: B.2, B.3 */
+/* The mode of messages that only exist in one mode: B.2, B.3 */
 static enum nt_mode mode_told(const struct nt_msg *m)
 {
 	switch (m->tcode) {
@@ -112,7 +111,7 @@ static enum nt_mode mode_told(const struct nt_msg *m)
 	case NT_TCODE_PROG_TRACE_CORRELATION:
 		return m->fields & NT_F_HIST ? NT_MODE_HTM : NT_MODE_UNKNOWN;
 	default:
-		/* IndirectBranch in HTM has an empty HIST, RepeatBranch is open: B.6-6 */
+		/* IndirectBranch in HTM has an empty HIST, RepeatBranch is unspecified: B.6-6 */
 		return NT_MODE_UNKNOWN;
 	}
 }
@@ -126,8 +125,8 @@ static const uint64_t strange[] = {
 };
 
 /*
- * Is the message one of the other mode?  An empty HIST does no harm in BTM, and
- * F-ADDR tells what DirectBranchSync leaves open.
+ * Does the message contradict the mode?  An empty HIST is harmless in BTM, and DirectBranchSync has
+ * an F-ADDR.
  */
 static bool contradicts(const struct nt_flow *f)
 {
@@ -141,8 +140,8 @@ static bool contradicts(const struct nt_flow *f)
 }
 
 /*
- * Were branches without outcome not taken?  In BTM.  In HTM they have outcomes
- * that the message does not tell, which only sync messages may do.
+ * Were branches without outcome not taken?  In BTM, yes.  In HTM, they have outcomes that the
+ * message lacks, which only sync messages may do.
  */
 static bool is_plain(const struct nt_flow *f)
 {
@@ -153,7 +152,7 @@ static bool is_plain(const struct nt_flow *f)
 	return !nt_is_sync(&f->msg) && !(f->msg.fields & NT_F_HIST);
 }
 
-/* ---- beginning: how far to walk */
+/* ---- begin: how far to walk */
 
 static void begin_walk(struct nt_flow *f, const struct walk *w)
 {
@@ -167,7 +166,7 @@ static unsigned int hist_bits(uint64_t hist)
 	return 63 - __builtin_clzll(hist);
 }
 
-/* A message with I-CNT, maybe HIST.  0 or an enum nt_error */
+/* Begin a message with I-CNT, perhaps with HIST.  0 or an enum nt_error */
 static int begin_total(struct nt_flow *f)
 {
 	const struct nt_msg *m = &f->msg;
@@ -192,21 +191,24 @@ static int begin_total(struct nt_flow *f)
 }
 
 /*
- * Half-words in units of work: where each may be a branch that was not taken it is one, else it
- * is a part of what the way takes.
+ * Half-words in units of work: one each if each may be a branch that was not taken, otherwise a
+ * fraction for walking them.
  */
 static int64_t halfword_units(const struct walk *w, int64_t halfwords)
 {
 	return w->plain && halfwords > 0 ? halfwords : halfwords / 16;
 }
 
-/* Is it paid for?  Nothing stops a walk that makes no events, so this is asked before. */
+/*
+ * Is there enough work left?  Check this in advance, because nothing stops a walk that makes no
+ * events.
+ */
 static bool is_paid(const struct nt_flow *f, const struct walk *w)
 {
 	return !w->left || halfword_units(w, w->left) <= f->work;
 }
 
-/* begin_total() of a message that came */
+/* begin_total() for a received message */
 static int begin_message(struct nt_flow *f)
 {
 	int error = begin_total(f);
@@ -214,7 +216,7 @@ static int begin_message(struct nt_flow *f)
 	return error || is_paid(f, &f->walk) ? error : NT_EWORK;
 }
 
-/* ResourceFull with outcomes, once.  0 or an enum nt_error */
+/* Begin ResourceFull with outcomes, once.  0 or an enum nt_error */
 static int begin_outcomes(struct nt_flow *f, uint64_t hist)
 {
 	struct walk w = { .left = HIST_REACH, .by_hist = true, .hist = hist };
@@ -227,7 +229,7 @@ static int begin_outcomes(struct nt_flow *f, uint64_t hist)
 	return 0;
 }
 
-/* ... `times` in all */
+/* ... `times` times */
 static int begin_hist(struct nt_flow *f, uint64_t hist, uint64_t times)
 {
 	if (!hist)
@@ -238,7 +240,7 @@ static int begin_hist(struct nt_flow *f, uint64_t hist, uint64_t times)
 		f->repeats = times - 1;
 		f->rep.whole = false;
 		f->rep.left = 0;
-		/* begin_again() wants it there; what a memo stands for is one walk */
+		/* begin_again() needs it there; a memo is for a single walk */
 		f->msg.hist = hist;
 		if (f->counts)
 			f->counts->was.valid = false;
@@ -284,7 +286,7 @@ static void take_address(struct nt_flow *f)
 		f->msg_target = f->ref = nt_msg_addr(&f->params, &f->msg, f->ref);
 }
 
-/* Once more the outcomes, or the last branch message: to its target, or by its U-ADDR. */
+/* Repeat the outcomes, or the last branch message: to its target, or by its U-ADDR. */
 static int begin_again(struct nt_flow *f)
 {
 	if (f->work < 0)
@@ -306,7 +308,7 @@ static int begin_again(struct nt_flow *f)
 	return begin_total(f);
 }
 
-/* ---- finishing: what the message says about the end of the walk */
+/* ---- finish: what the message says about the end of the walk */
 
 static const uint8_t trap_types[4] = {
 	NT_TYPE_NONE, NT_TYPE_TRAP, NT_TYPE_EXCEPTION, NT_TYPE_INTERRUPT,
@@ -331,7 +333,7 @@ static int finish_indirect(struct nt_flow *f, struct batch *b)
 		return nt_walk_custom(f, b, f->msg_target);
 	if (nt_walk_open_is_direct(f))
 		return NT_ENOBRANCH;
-	/* what the encoder does not know, the code may tell */
+	/* if the encoder does not know the target, the code may */
 	if (f->leaving && nt_walk_open_is_known(f, &f->msg_target))
 		f->leaving = false;
 	return nt_walk_told(f, b, f->msg_target);
@@ -345,7 +347,7 @@ static int finish_direct(struct nt_flow *f, struct batch *b)
 	return 0;
 }
 
-/* Does this sync message say that something else ran, or nothing, before it? */
+/* Does this sync message mean that something else, or nothing, ran before it? */
 static bool restarts(const struct nt_msg *m)
 {
 	switch (m->sync) {
@@ -359,13 +361,13 @@ static bool restarts(const struct nt_msg *m)
 	}
 }
 
-/* Does what was counted lead to the address of the message, without a trap? */
+/* Do the counted instructions lead to the message's address, without a trap? */
 static bool leads_to_address(const struct nt_msg *m)
 {
 	return nt_is_sync(m) && m->sync != NT_SYNC_OVERRUN && !restarts(m) && !m->btype;
 }
 
-/* A mark for who asked for it */
+/* Report a mark, if requested. */
 static void report_sync(struct nt_flow *f, struct batch *b)
 {
 	struct nt_event *ev;
@@ -379,14 +381,14 @@ static void report_sync(struct nt_flow *f, struct batch *b)
 	f->insns = 0;
 }
 
-/* The open block's end, or linear code, has to lead to the sync address. */
+/* The open block's end, or linear code, must lead to the sync address. */
 static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 {
 	uint64_t addr = f->msg_target;
 
 	if (f->open != NT_BLOCK_NONE && !nt_walk_open_is_direct(f))
 		return nt_walk_told(f, b, addr);
-	/* with ProgTraceSync one was taken only if there is no other way to come there */
+	/* with ProgTraceSync, the branch was taken only if there is no other way to the address */
 	if (f->open != NT_BLOCK_NONE && addr == nt_walk_open_target(f) &&
 	    (f->msg.tcode == NT_TCODE_DIRECT_BRANCH_SYNC || !nt_walk_open_leads_on(f))) {
 		nt_walk_direct(f, b);
@@ -394,15 +396,15 @@ static int check_sync(struct nt_flow *f, struct batch *b, bool just_synced)
 	}
 	if (addr == f->at.pc)
 		return nt_walk_silent(f, b);
-	/* a trap right after a trap return: two sync messages, nothing between */
+	/* a trap right after a trap return: two sync messages with nothing between them */
 	if (just_synced && f->empty)
 		return finish_trap(f, b, NT_TYPE_TRAP);
 	return nt_walk_custom(f, b, addr) ? NT_EADDR : 0;
 }
 
 /*
- * No message tells whether the branch that is open was taken: be before it, or it
- * would be taken for one that was not.
+ * No message shows whether the open branch was taken: go back to it, otherwise it would count as
+ * not taken.
  */
 static void leave_open_branch(struct nt_flow *f)
 {
@@ -413,8 +415,8 @@ static void leave_open_branch(struct nt_flow *f)
 }
 
 /*
- * Something else ran.  A return or jump that is open has retired before it, and no
- * message needs to tell where it led.  Is it known where execution was?
+ * Something else ran.  An open return or jump has retired before that, and its target needs no
+ * message.  Returns whether the position is known.
  */
 static bool leave(struct nt_flow *f, struct batch *b)
 {
@@ -457,7 +459,7 @@ static int finish_stop(struct nt_flow *f, struct batch *b)
 	return 0;
 }
 
-/* A message was done, for RepeatBranch to do it again; its address is f->msg_target. */
+/* Remember a complete message for RepeatBranch; its address is f->msg_target. */
 void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 {
 	f->last_at = SIZE_MAX;
@@ -471,7 +473,7 @@ void nt_flow_remember(struct nt_flow *f, const struct nt_msg *msg)
 	f->last.target = f->msg_target;
 }
 
-/* nt_loop() leaves the last message where it is: have it in f->last. */
+/* nt_loop() only stores the position of the last message: decode it to f->last. */
 static void have_last(struct nt_flow *f)
 {
 	size_t at = f->last_at;
@@ -483,7 +485,7 @@ static void have_last(struct nt_flow *f)
 	f->last.target = f->ref;
 }
 
-/* The walk is done.  0 or an enum nt_error */
+/* Complete the message after its walk.  0 or an enum nt_error */
 static int finish(struct nt_flow *f, struct batch *b)
 {
 	bool just_synced = f->just_synced;
@@ -491,7 +493,7 @@ static int finish(struct nt_flow *f, struct batch *b)
 
 	f->stage = NEXT_MESSAGE;
 	f->just_synced = false;
-	if (f->walk.by_hist)	/* as far as it may reach, and outcomes are left? */
+	if (f->walk.by_hist)	/* are outcomes left at the maximum reach? */
 		return f->walk.nbits ? NT_ERANGE : 0;
 	if (f->walk.nbits)
 		return NT_EHIST;
@@ -523,31 +525,34 @@ static bool other_source(const struct nt_flow *f, const struct nt_msg *m)
 }
 
 /*
- * nt_msg_decode() found no end of a message in `left` bytes: is there only
- * idle?  It looks at no more than INT32_MAX bytes at once.
+ * nt_msg_decode() found no end of a message in `left` bytes: are they all idle?  It reads at most
+ * INT32_MAX bytes at once.
  */
 static bool is_idle(const struct nt_msg *m, size_t left)
 {
 	return m->idle == (left < INT32_MAX ? left : INT32_MAX);
 }
 
-/* Pass over a damaged message.  Its end may not be here yet: then `inside`. */
+/* Skip a damaged message.  `inside`: its end has not arrived yet. */
 static void skip_damaged(struct nt_flow *f, const struct nt_msg *m)
 {
 	f->pos += m->skip;
 	f->inside = f->open_end && f->pos == f->len && (f->buf[f->pos - 1] & 3) != 3;
 }
 
-/* ... and over its rest, in bytes that came since */
+/* ... and its rest, in later bytes */
 static void skip_inside(struct nt_flow *f)
 {
 	while (f->inside && f->pos < f->len)
 		f->inside = (f->buf[f->pos++] & 3) != 3;
-	/* what is behind the end of a trace is not the rest of anything */
+	/* after the end of a trace, there is no rest */
 	f->inside = f->inside && f->open_end;
 }
 
-/* Move on to the next sync message, or the end of the window: `skipping` if that may be to come. */
+/*
+ * Skip to the next sync message, or to the end of the window; `skipping` if the message may still
+ * arrive.
+ */
 static void skip_to_sync(struct nt_flow *f)
 {
 	struct nt_msg m;
@@ -576,9 +581,9 @@ static void skip_to_sync(struct nt_flow *f)
 }
 
 /*
- * The half-words of ResourceFull messages did retire, even when the message
- * that should have claimed them never comes.  Walk them as far as the way is
- * certain: over a branch only in what is known to be BTM.
+ * The half-words of ResourceFull messages have retired, even if the message that should claim them
+ * never arrives.  Walk them as far as the path is certain: over a branch only if the mode is known
+ * to be BTM.
  */
 static void drain(struct nt_flow *f, enum nt_error pending)
 {
@@ -595,9 +600,8 @@ static void drain(struct nt_flow *f, enum nt_error pending)
 }
 
 /*
- * What the message at msg_offset says, or its bytes, cannot be followed.  Its
- * events are taken back; if it is a sync message itself, decoding goes on with
- * its address.
+ * The message at msg_offset, or its bytes, cannot be followed.  Its events are dropped; if it is a
+ * sync message itself, decoding continues at its address.
  */
 static void lose(struct nt_flow *f, struct batch *b, enum nt_error reason)
 {
@@ -655,7 +659,7 @@ static void context(struct nt_flow *f, struct batch *b)
 
 /* ------------------------------------------------------- finding the mode - */
 
-/* Messages that tell the mode */
+/* Counts of messages that show the mode */
 struct votes {
 	unsigned int nr[3];	/* by enum nt_mode */
 	enum nt_mode first;
@@ -676,15 +680,15 @@ static enum nt_mode elected(const struct nt_flow *f, const struct votes *v)
 {
 	if (v->nr[NT_MODE_BTM] != v->nr[NT_MODE_HTM])
 		return v->nr[NT_MODE_BTM] > v->nr[NT_MODE_HTM] ? NT_MODE_BTM : NT_MODE_HTM;
-	/* B.3: in HTM it must have HIST; encoders before 1.0 leave an empty one out */
+	/* B.3: in HTM, it must have HIST; encoders before 1.0 omit an empty HIST */
 	if (!v->first && v->stop && !nt_is_sifive(&f->params))
 		return NT_MODE_BTM;
 	return v->first;
 }
 
 /*
- * Infer the mode from the messages at f->pos and behind.  A majority, so that
- * one damaged message does not decide.  False: wait, there will be more of them.
+ * Infer the mode from the messages at f->pos and after it.  The majority decides, so that one
+ * damaged message does not.  False: wait for more messages.
  */
 static bool find_mode(struct nt_flow *f)
 {
@@ -703,7 +707,7 @@ static bool find_mode(struct nt_flow *f)
 		if (ret > 0 && !other_source(f, &m))
 			vote(&v, &m);
 		else if (ret < 0 && pos == f->len)
-			ret = 0;	/* where it ends is not here yet */
+			ret = 0;	/* its end has not arrived yet */
 		if (!ret)
 			break;
 	}
@@ -717,9 +721,8 @@ static bool find_mode(struct nt_flow *f)
 }
 
 /*
- * Have the mode, if there is a way to.  A message that contradicts what was
- * inferred begins another trace, or is damaged: those behind it tell.  False as
- * find_mode()
+ * Find the mode, if possible.  A message that contradicts an inferred mode begins another trace, or
+ * is damaged: the following messages decide.  False: see find_mode()
  */
 static bool have_mode(struct nt_flow *f)
 {
@@ -727,7 +730,7 @@ static bool have_mode(struct nt_flow *f)
 		return true;
 	if (f->mode != NT_MODE_UNKNOWN && !contradicts(f))
 		return true;
-	/* what a memo stands for has nothing to infer */
+	/* messages with a memo need no inference */
 	if (f->counts)
 		f->counts->was.valid = false;
 	return find_mode(f);
@@ -735,7 +738,7 @@ static bool have_mode(struct nt_flow *f)
 
 /* -------------------------------------------------------------- messages - */
 
-/* Messages while nothing is being followed.  0 or an enum nt_error */
+/* Process a message while no flow is followed.  0 or an enum nt_error */
 static int on_stopped(struct nt_flow *f, struct batch *b)
 {
 	if (nt_is_sync(&f->msg)) {
@@ -786,7 +789,7 @@ static int on_message(struct nt_flow *f, struct batch *b)
 	return f->state == RUNNING ? on_running(f, b) : on_stopped(f, b);
 }
 
-/* False when the message is beyond the limit; then nothing has changed. */
+/* False if the message is beyond the limit; then nothing has changed. */
 static bool take_time(struct nt_flow *f)
 {
 	const struct nt_msg *m = &f->msg;
@@ -809,7 +812,10 @@ static bool take_time(struct nt_flow *f)
 	return true;
 }
 
-/* B.8: with timestamps every sync message has one.  Tell of a window's first that has none. */
+/*
+ * B.8: with timestamps, every sync message has one.  Report the first one of a window that lacks
+ * it.
+ */
 static void check_time(struct nt_flow *f, struct batch *b)
 {
 	if (!f->params.timestamps || f->no_time || !nt_is_sync(&f->msg) ||
@@ -819,7 +825,7 @@ static void check_time(struct nt_flow *f, struct batch *b)
 	add_notice(f, b, NT_ENOTIME);
 }
 
-/* The rest of the window is no whole message. */
+/* The rest of the window is not a complete message. */
 static bool end_of_window(struct nt_flow *f, struct batch *b)
 {
 	size_t left = f->len - f->pos;
@@ -846,12 +852,11 @@ static bool end_of_window(struct nt_flow *f, struct batch *b)
 }
 
 /*
- * tt-dfd learns a target from the next instruction.  When trace stops before that, by a filter or
- * because the sink is full, the last transfer has a message with a U-ADDR of 0, or, where a sync
- * message is due, an F-ADDR of 0.  ProgTraceCorrelation with an I-CNT of 0 follows, maybe after
- * Ownership.  With N-Trace 1.0 a trap into what is not traced has no message: make it the end of
- * the stretch.  Of any other transfer the target stays unknown.  False: wait for the messages
- * behind.
+ * tt-dfd knows a target only from the next instruction.  If trace stops before that, because of a
+ * filter or a full sink, the message of the last transfer has a U-ADDR of 0, or an F-ADDR of 0 if a
+ * sync message is due.  ProgTraceCorrelation with an I-CNT of 0 follows, perhaps after Ownership.
+ * In N-Trace 1.0, a trap into untraced code has no message: make it the end of the stretch.  The
+ * target of any other transfer stays unknown.  False: wait for the following messages.
  */
 static bool know_leaving(struct nt_flow *f, size_t len)
 {
@@ -864,7 +869,7 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	    (f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST &&
 	     f->msg.tcode != NT_TCODE_INDIRECT_BRANCH_HIST_SYNC))
 		return true;
-	/* it depends on what is behind, which a memo does not hold */
+	/* this depends on later messages, which a memo does not include */
 	if (f->counts)
 		f->counts->was.valid = false;
 	for (;; pos += ret) {
@@ -880,7 +885,7 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 	if (m.tcode != NT_TCODE_PROG_TRACE_CORRELATION || m.icnt)
 		return true;
 	f->leaving = !f->msg.btype;
-	/* An F-ADDR of 0 is no address to go on from. */
+	/* Decoding cannot continue at an F-ADDR of 0. */
 	f->msg.tcode = NT_TCODE_INDIRECT_BRANCH_HIST;
 	f->msg.fields = (f->msg.fields & ~(NT_F_FADDR | NT_F_SYNC)) | NT_F_UADDR;
 	if (!f->leaving) {
@@ -896,8 +901,8 @@ static bool know_leaving(struct nt_flow *f, size_t len)
 static bool know_repeat(struct nt_flow *f, size_t len);
 
 /*
- * The rest of a loss, in bytes that came since: what is skipped must not depend on how much came at
- * a time.  False: there is none.
+ * Skip the rest of a loss in new bytes: the skipped bytes must not depend on how many arrive at a
+ * time.  False: there is none.
  */
 static bool skip_rest(struct nt_flow *f, struct batch *b)
 {
@@ -915,7 +920,7 @@ static bool skip_rest(struct nt_flow *f, struct batch *b)
 	return true;
 }
 
-/* Decode the next message and begin it.  False: window consumed, or limit. */
+/* Decode the next message and begin it.  False: the window is consumed, or the limit is reached. */
 static bool next_message(struct nt_flow *f, struct batch *b)
 {
 	int error, ret;
@@ -973,17 +978,19 @@ static void finish_drain(struct nt_flow *f, struct batch *b)
 		stop(f, b, NT_EVCODE_NONE, false);
 }
 
-/* --------------------------------------------- messages, and no events of it - */
+/* ---------------------------------- following a message without reporting it - */
 
 static int go_on(struct nt_flow *f, struct batch *b);
 
-/* Is there a message whose events may still have to be taken back? */
+/* Is there a message whose events may still have to be dropped? */
 static bool in_message(const struct nt_flow *f)
 {
 	return f->repeats || (f->stage == WALKING && !f->draining);
 }
 
-/* After how many repetitions may there be an equal one?  U-ADDR leads there and back. */
+/*
+ * After how many repetitions may there be an equal one?  U-ADDR alternates between two addresses.
+ */
 static unsigned int period(const struct nt_flow *f)
 {
 	return f->by_uaddr && f->msg.tcode != NT_TCODE_RESOURCE_FULL && f->last.addr ? 2 : 1;
@@ -1007,8 +1014,8 @@ static bool moves_stack(const struct nt_event *ev)
 }
 
 /*
- * Has a repetition, or a pair of them, led to where it began, so that all others do?
- * Their number, as far as outcomes do not run too far ahead of I-CNT.
+ * Has a repetition, or a pair of them, led back to its beginning, so that all others do?  Returns
+ * their number, as far as outcomes do not run too far ahead of I-CNT.
  */
 static uint64_t equal_repetitions(const struct nt_flow *f, const struct batch *b)
 {
@@ -1029,13 +1036,13 @@ static uint64_t equal_repetitions(const struct nt_flow *f, const struct batch *b
 	return times < most ? times : most;
 }
 
-/* How many more may begin, as begin_again() has it */
+/* How many more repetitions begin_again() would allow */
 static uint64_t affordable(const struct nt_flow *f)
 {
 	return f->work < 0 ? 0 : f->work / f->rep.cost + 1;
 }
 
-/* Copy the events of the last repetition for all those that are equal and have room. */
+/* Copy the events of the last repetition for all equal ones for which there is room. */
 static void copy_repetitions(struct nt_flow *f, struct batch *b)
 {
 	uint64_t times = equal_repetitions(f, b), room, i;
@@ -1055,7 +1062,7 @@ static void copy_repetitions(struct nt_flow *f, struct batch *b)
 	f->rep.whole = false;
 }
 
-/* Follow the message to its end, reporting nothing.  As go_on() */
+/* Follow the message to its end, reporting nothing.  Returns the same as go_on() */
 static int follow_message(struct nt_flow *f)
 {
 	struct nt_event ev[8 * ROOM];
@@ -1070,7 +1077,7 @@ static int follow_message(struct nt_flow *f)
 			b.n = 0;
 		ret = step_message(f, &b);
 		equal = ret ? 0 : equal_repetitions(f, &b);
-		/* it would only come back to here; half a pair may be left */
+		/* all repetitions end here; half a pair may be left */
 		if (equal && equal == f->repeats / period(f)) {
 			if (equal > affordable(f))
 				return NT_EWORK;
@@ -1081,7 +1088,7 @@ static int follow_message(struct nt_flow *f)
 }
 
 /*
- * Follow the message to its end, reporting nothing; then all is as before.  As
+ * Follow the message to its end, reporting nothing, and restore the state.  Returns the same as
  * go_on(); *pc: where it ended.  `save` has room for the return stack.
  */
 static int rehearse(struct nt_flow *f, struct call *save, uint64_t *pc)
@@ -1090,13 +1097,13 @@ static int rehearse(struct nt_flow *f, struct call *save, uint64_t *pc)
 	struct nt_flow was;
 	int ret;
 
-	/* the block that it leads from may lead elsewhere, then */
+	/* the previous block may lead elsewhere in this rehearsal */
 	f->at.link = NT_BLOCK_NONE;
 	was = *f;
 	memcpy(save, f->stack.calls, size);
 	ret = follow_message(f);
 	*pc = f->at.pc;
-	/* what is not refused is done, and paid for, once more */
+	/* an accepted message is walked, and charged, again */
 	if (ret)
 		was.work = f->work;
 	*f = was;
@@ -1104,23 +1111,23 @@ static int rehearse(struct nt_flow *f, struct call *save, uint64_t *pc)
 	return ret;
 }
 
-/* ------------------------------------ what a RepeatBranch message repeats - */
+/* ------------------------------------------------ meaning of RepeatBranch - */
 
-/* Of one way to read it */
+/* The verdict on one interpretation */
 enum verdict {
-	CANNOT_BE,	/* the repetitions do not fit the code */
-	CONTRADICTED,	/* the messages behind do not, then */
+	CANNOT_BE,	/* the repetitions do not match the code */
+	CONTRADICTED,	/* the following messages do not match then */
 	MAY_BE,
-	MAY_BE_YET,	/* the messages that could tell are not here */
+	MAY_BE_YET,	/* the messages that decide have not arrived */
 };
 
-/* Messages that lead somewhere, and say so */
+/* Messages that lead to a known position */
 #define TCODES_LEADING								\
 	(NT_TCODES_SYNC | NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
 	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL) |	\
 	 NT_TCODE_BIT(PROG_TRACE_CORRELATION))
 
-/* Does f->msg tell nothing of where execution came from? */
+/* Does f->msg say nothing about the position before it? */
 static bool tells_nothing(const struct nt_flow *f)
 {
 	const struct nt_msg *m = &f->msg;
@@ -1162,7 +1169,8 @@ static enum verdict try_messages(struct nt_flow *f)
 }
 
 /*
- * The RepeatBranch of `len` bytes at f->pos and those behind, read this way; then all is as before.
+ * Try an interpretation of the RepeatBranch of `len` bytes at f->pos and the following messages,
+ * and restore the state.
  */
 static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 {
@@ -1172,7 +1180,7 @@ static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 	enum verdict v;
 	int ret;
 
-	f->at.link = NT_BLOCK_NONE;	/* as rehearse() */
+	f->at.link = NT_BLOCK_NONE;	/* see rehearse() */
 	was = *f;
 	memcpy(save, f->stack.calls, size);
 	f->pos += len;
@@ -1184,7 +1192,7 @@ static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 		v = try_messages(f);
 	else
 		v = ret < 0 || nt_is_no_code(ret) ? MAY_BE : CANNOT_BE;
-	/* it has to be paid for: many such messages are few bytes */
+	/* charge for it, because many such messages take few bytes */
 	if (v != MAY_BE_YET)
 		was.work = f->work;
 	*f = was;
@@ -1193,9 +1201,9 @@ static enum verdict try_repeat(struct nt_flow *f, size_t len, bool by_uaddr)
 }
 
 /*
- * N-Trace 1.0 says that RepeatBranch repeats the branch, so the target (R107); there are
- * encoders that repeat the message, so U-ADDR.  When it is not known whose trace it is, the
- * code and the messages behind decide, or nobody.  False: wait for those messages.
+ * According to N-Trace 1.0, RepeatBranch repeats the branch, so the target (R107); some encoders
+ * repeat the message, so U-ADDR.  If the encoder is unknown, the code and the following messages
+ * decide, if they can.  False: wait for these messages.
  */
 static bool know_repeat(struct nt_flow *f, size_t len)
 {
@@ -1224,14 +1232,14 @@ static bool know_repeat(struct nt_flow *f, size_t len)
 	return true;
 }
 
-/* ------------------------------------------------- outcomes that HIST lacks - */
+/* --------------------------------------------------------- missing outcomes - */
 
 struct outcomes {
 	uint64_t hist;
 	unsigned int nbits;
 };
 
-/* What becomes of the message with these.  As go_on() */
+/* Try the message with these outcomes.  Returns the same as go_on() */
 static int try_outcomes(struct nt_flow *f, const struct outcomes *o)
 {
 	const struct walk was = f->walk;
@@ -1248,11 +1256,10 @@ static int try_outcomes(struct nt_flow *f, const struct outcomes *o)
 }
 
 /*
- * A sync message has no outcome for the branch at f->at.  In HTM that is legal:
- * ProgTraceSync has no HIST (sync examples, note 2), and encoders leave out the
- * outcome of the branch that they send a periodic sync message at.  F-ADDR is
- * where the outcomes lead.  When exactly one choice of them leads there, these
- * they are.
+ * A sync message lacks the outcome of the branch at f->at.  In HTM, this is legal: ProgTraceSync
+ * has no HIST (sync examples, note 2), and encoders omit the outcome of the branch at which they
+ * send a periodic sync message.  The outcomes must lead to F-ADDR.  If exactly one choice of
+ * outcomes does, take it.
  */
 static int settle(struct nt_flow *f)
 {
@@ -1270,14 +1277,14 @@ static int settle(struct nt_flow *f)
 		ret = try_outcomes(f, &o);
 		if (ret < 0)
 			return ret;
-		/* where unknown code leads is not known */
+		/* unknown code may lead anywhere */
 		if (nt_is_no_code(ret) || (!ret && found.nbits))
 			return -NT_ENOHIST;
 		if (!ret)
 			found = o;
 		if (ret != NT_ENOHIST)
 			continue;
-		/* tt-dfd leaves out that of the last branch, none before it */
+		/* tt-dfd only omits the outcome of the last branch */
 		if (n + 2 > SETTLE_WAYS || nt_is_tt_dfd(&f->params))
 			return -NT_ENOHIST;
 		todo[n++] = (struct outcomes){ o.hist << 1, o.nbits + 1 };
@@ -1287,13 +1294,13 @@ static int settle(struct nt_flow *f)
 		return -NT_ENOHIST;
 	f->walk.hist = found.hist;
 	f->walk.nbits = found.nbits;
-	/* it depends on more than a memo holds */
+	/* this depends on more than a memo contains */
 	if (f->counts)
 		f->counts->was.valid = false;
 	return NT_WALK_ON;
 }
 
-/* The walk met a branch without outcome.  NT_WALK_ON, or a negative enum nt_error */
+/* The walk reached a branch without outcome.  NT_WALK_ON, or a negative enum nt_error */
 static int no_outcome(struct nt_flow *f)
 {
 	int ret;
@@ -1308,7 +1315,7 @@ static int no_outcome(struct nt_flow *f)
 	return f->mode == NT_MODE_UNKNOWN ? -NT_ENOMODE : -NT_ENOHIST;
 }
 
-/* Outcomes of `was` that the walk has used up, and that made no event */
+/* Outcomes of `was` that the walk has used without making an event */
 static unsigned int not_taken(const struct walk *was, const struct walk *now)
 {
 	unsigned int n = was->nbits - now->nbits;
@@ -1329,7 +1336,7 @@ static void charge_walk(struct nt_flow *f, const struct walk *was, unsigned int 
 	f->work -= was->plain && halfwords > 0 ? 0 : units;
 }
 
-/* nt_walk(), but there is an end to the work */
+/* nt_walk() with a limit for the work */
 static int walk(struct nt_flow *f, struct batch *b)
 {
 	const struct walk was = f->walk;
@@ -1341,8 +1348,8 @@ static int walk(struct nt_flow *f, struct batch *b)
 }
 
 /*
- * Go on with f->walk.  0, an enum nt_error that the message is refused for, or
- * negative when decoding cannot go on at all
+ * Continue f->walk.  0, an enum nt_error for which the message is refused, or negative if decoding
+ * cannot continue at all
  */
 static int go_on(struct nt_flow *f, struct batch *b)
 {
@@ -1372,7 +1379,7 @@ static int go_on(struct nt_flow *f, struct batch *b)
 	return -ret;
 }
 
-/* Changes when block numbers and maps are not valid any more */
+/* Changes when block numbers and maps become invalid */
 static uint32_t generation(const struct nt_flow *f)
 {
 	uint32_t sum = 0;
@@ -1394,7 +1401,9 @@ static void check_blocks(struct nt_flow *f)
 
 /* ---------------------------------- batches that end inside a message ----- */
 
-/* Will the message be refused?  As go_on(); then f->at.pc is where it went wrong. */
+/*
+ * Will the message be refused?  Returns the same as go_on(); f->at.pc is then the faulty position.
+ */
 static int look_ahead(struct nt_flow *f)
 {
 	uint64_t pc;
@@ -1406,9 +1415,9 @@ static int look_ahead(struct nt_flow *f)
 }
 
 /*
- * The batch is full.  What it has of a message that is not done with must not
- * be handed out if that message is refused later: the next batch begins with
- * it, unless it is too much; then the message is looked at to its end.
+ * The batch is full.  Events of an incomplete message must not be delivered if the message may be
+ * refused later: the next batch begins with them, unless there are too many; then the message is
+ * followed to its end in advance.
  */
 static int hold_back(struct nt_flow *f, struct batch *b)
 {
@@ -1449,8 +1458,8 @@ static uint64_t store_bytes(const struct nt_flow *f)
 }
 
 /*
- * Counting, a batch may be a whole window, and nothing is evicted meanwhile: so it ends where the
- * store has outgrown its limit, or, if that is exceeded already, has grown by a part of it.
+ * When counting, a batch may be a whole window, and nothing is evicted during a batch: so end it
+ * when the store has exceeded its limit or, if that is already exceeded, has grown by a part of it.
  */
 static uint64_t store_most(const struct nt_flow *f)
 {
@@ -1459,7 +1468,7 @@ static uint64_t store_most(const struct nt_flow *f)
 	return bytes <= limit ? limit : bytes + limit / 64;
 }
 
-/* Fill a batch with room for what was held back.  Events, or negative */
+/* Fill a batch with room for held events.  Returns the number of events, or negative */
 static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	struct batch b = { .ev = ev, .max = max };
@@ -1500,7 +1509,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 
 /* ------------------------------------------------------------- interface - */
 
-/* The same, with the store's lock held */
+/* fill() with the store's lock held */
 static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 {
 	int ret;
@@ -1658,7 +1667,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	if (!f)
 		return NULL;
 	nt_params_get(params, &f->params);
-	/* of the code alone, and the caller's */
+	/* only used by the code, and owned by the caller */
 	f->params.branches = NULL;
 	f->params.nr_branches = 0;
 	f->params.srcbits = nt_srcbits(&f->params);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Code from files: loadable ELF segments and raw memory.  Only the stand-alone
- * library has this; perf finds code its own way.
+ * Code from files: loadable ELF segments and raw memory.  Only in the stand-alone library; perf has
+ * its own code for this.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ struct nt_image {
 
 static void *grow(void *array, size_t count, size_t size)
 {
-	/* a doubling at each power of two */
+	/* the capacity doubles at each power of two */
 	if (count & (count - 1))
 		return array;
 	return reallocarray(array, count ? 2 * count : 1, size);
@@ -57,7 +57,7 @@ static int add_segment(struct nt_image *image, uint64_t start, const uint8_t *by
 	return 0;
 }
 
-/* Map a file for good.  0, -NT_EFILE, -NT_EFORMAT (empty) or -NT_ENOMEM */
+/* Map a file permanently.  0, -NT_EFILE, -NT_EFORMAT (empty) or -NT_ENOMEM */
 static int map_file(struct nt_image *image, int fd, struct mapping *map)
 {
 	struct mapping *maps;
@@ -98,9 +98,8 @@ static int map_path(struct nt_image *image, const char *path, struct mapping *ma
 /* ------------------------------------------------------------------ ELF -- */
 
 /*
- * The ISA string in a .riscv.attributes section: 'A', then vendor sections of
- * a length, a name and attribute lists; of these tag 5 is the string.  The
- * file's bytes are not to be trusted.
+ * The ISA string in a .riscv.attributes section: 'A', then vendor sections with a length, a name
+ * and attribute lists; in these, tag 5 is the string.  The file's content is not trusted.
  */
 struct attrs {
 	const uint8_t *p, *end;
@@ -123,7 +122,7 @@ static uint64_t get_uleb(struct attrs *a)
 	return v;
 }
 
-/* A 0-terminated string; NULL when its end is missing */
+/* A 0-terminated string; NULL if its end is missing */
 static const char *get_string(struct attrs *a)
 {
 	const char *s = (const char *)a->p;
@@ -135,7 +134,7 @@ static const char *get_string(struct attrs *a)
 	return s;
 }
 
-/* Split the next `length`-prefixed piece off; the length counts itself. */
+/* Split off the next piece with a length prefix; the length includes itself. */
 static bool get_piece(struct attrs *a, size_t before, struct attrs *piece)
 {
 	uint32_t len;
@@ -233,7 +232,7 @@ static int add_elf_segments(struct nt_image *image, Elf *elf, const struct mappi
 		GElf_Phdr ph;
 		int ret;
 
-		/* the file may be cut inside of them */
+		/* the file may be truncated inside the program headers */
 		if (!gelf_getphdr(elf, i, &ph))
 			return -NT_EFORMAT;
 		if (ph.p_type != PT_LOAD || !ph.p_filesz)
@@ -246,7 +245,7 @@ static int add_elf_segments(struct nt_image *image, Elf *elf, const struct mappi
 		if (ret)
 			return ret;
 	}
-	/* an object file has none */
+	/* an object file has no segments */
 	return loaded ? 0 : -NT_EFORMAT;
 }
 
@@ -289,7 +288,7 @@ int nt_image_add_raw(struct nt_image *image, const char *path, uint64_t addr)
 	struct mapping map;
 	int ret = map_path(image, path, &map);
 
-	/* nothing of a file is no code, not an error */
+	/* an empty file has no code, which is not an error */
 	if (ret)
 		return ret == -NT_EFORMAT ? 0 : ret;
 	return add_segment(image, addr, map.base, map.size);
@@ -323,7 +322,7 @@ int nt_image_read(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t le
 
 		if (got)
 			return (int)got;
-		/* it comes before those that are still to be looked at */
+		/* it precedes segments that are still to be checked */
 		if (seg->start > addr && seg->start - addr < len)
 			len = seg->start - addr;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Instructions: which of them transfer control, and where to
+ * Instructions: types and targets of control transfers
  */
 #include "nt-code.h"
 
@@ -116,7 +116,7 @@ static void decode_32(struct nt_decoded *d, uint32_t x)
 		d->absolute = true;
 		break;
 	case 0x63:
-		/* BEQI, BNEI compare with the number in the place of rs2 */
+		/* BEQI, BNEI have a number in the place of rs2 */
 		if (BITS(x, 14, 13) != 1 || d->params->isa & NT_ISA_ZIBI)
 			set_direct(d, NT_TYPE_COND, imm_b(x));
 		else
@@ -165,7 +165,7 @@ static void decode_cr(struct nt_decoded *d, unsigned int x)
 		nt_insn_traps(d);	/* C.EBREAK, or reserved */
 }
 
-/* CM.JT and CM.JALT: the target stands in a table, which only the caller can read. */
+/* CM.JT and CM.JALT: the target is in a table, which only the caller can read. */
 static void decode_table_jump(struct nt_decoded *d, unsigned int x)
 {
 	d->index = BITS(x, 9, 2);
@@ -173,7 +173,7 @@ static void decode_table_jump(struct nt_decoded *d, unsigned int x)
 	d->table = true;
 }
 
-/* An encoding that only these extensions define: of a known ISA without them it may jump. */
+/* An encoding that only these extensions define: if a known ISA lacks them, it may jump. */
 static void need_isa(struct nt_decoded *d, uint32_t isa)
 {
 	if (d->params->isa && !(d->params->isa & isa))
@@ -232,7 +232,7 @@ static void decode_16(struct nt_decoded *d, unsigned int x)
 	}
 }
 
-/* ---- what the caller told of */
+/* ---- encodings of the caller */
 
 static int64_t branch_offset(const struct nt_branch *b, uint64_t raw)
 {
@@ -251,7 +251,7 @@ static int64_t branch_offset(const struct nt_branch *b, uint64_t raw)
 	return sext(offset, top);
 }
 
-/* The lengths agree, for mask and match settle theirs. */
+/* The lengths agree, because mask and match determine the length. */
 static bool decode_told(struct nt_decoded *d)
 {
 	uint32_t n;

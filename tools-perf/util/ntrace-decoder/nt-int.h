@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the layers of the library share with each other, and with no others
+ * Declarations that the layers of the library share, but do not export
  */
 #ifndef NTRACE_NT_INT_H
 #define NTRACE_NT_INT_H
@@ -8,52 +8,52 @@
 #include "ntrace.h"
 
 /*
- * Copy parameters of any known size into the current shape.  0, or -NT_EINVAL
- * when there are fewer than the first version of the structure had.
+ * Copy parameters of any known size into the current layout.  0, or -NT_EINVAL if they are smaller
+ * than the first version of the structure.
  */
 int nt_params_get(const struct nt_params *from, struct nt_params *to);
 
 /*
- * The caller's parameters for a function that uses them once and checks nothing: those of an older
+ * The caller's parameters for a function that uses them once and checks nothing; those of an older
  * caller are completed in *copy.
  */
 const struct nt_params *nt_params_use(const struct nt_params *from, struct nt_params *copy);
 
 #define NT_INLINE	static inline __attribute__((always_inline))
 
-/* No structure of a caller's is larger, or `size` was never set. */
+/* No caller's structure is larger: otherwise, `size` was never set. */
 #define NT_SIZE_MAX	4096
 
 /*
- * Copy a caller's structure of `size` bytes into the shape that the library knows, `known` bytes,
- * without its `size`.  Members that the caller does not know are 0.  0, or -NT_EINVAL: it has fewer
- * than the first version's `least` bytes, or members that the library does not know are not 0.
+ * Copy a caller's structure of `size` bytes into the library's layout of `known` bytes, without its
+ * `size`.  Members that the caller does not know are 0.  0, or -NT_EINVAL: it is smaller than the
+ * first version's `least` bytes, or members that the library does not know are not 0.
  */
 int nt_take(void *to, size_t known, const void *from, size_t size, size_t least);
 
 /*
- * Give a caller what it knows of the `known` bytes of a structure: `size` bytes, and 0 for what
- * only it knows.
+ * Copy the `known` bytes of a structure to a caller's structure of `size` bytes; members that only
+ * the caller knows are 0.
  */
 void nt_give(void *to, size_t size, const void *from, size_t known);
 
-/* Bytes of what the library fills, in the first version that had a size */
+/* Size of structures that the library fills, in the first version with a size */
 #define NT_EVENT_LEAST	(offsetof(struct nt_event, flags) + 1)
 #define NT_INSN_LEAST	(offsetof(struct nt_insn, flags) + 1)
 
-/* Did an error of nt_msg_ or nt_flow_ come from what supplies code? */
+/* Did the source of code cause an error of nt_msg_ or nt_flow_? */
 static inline bool nt_is_no_code(int error)
 {
 	return error == NT_EUNMAPPED || (error > NT_OK && error <= NT_EFORMAT);
 }
 
-/* nt_msg_decode(), for callers with the current shape of both structures */
+/* nt_msg_decode() for callers with the current layout of both structures */
 int nt_msg_get(const struct nt_params *params, const uint8_t *buf, size_t len, struct nt_msg *msg);
 
-/* 0, or what is wrong with params->branches: see nt_params_check(). */
+/* 0, or an error of params->branches: see nt_params_check(). */
 int nt_branches_check(const struct nt_params *params);
 
-/* Of the encoders that SiFive made, which are older than 1.0? */
+/* Is it an encoder from SiFive older than 1.0? */
 static inline bool nt_is_sifive(const struct nt_params *params)
 {
 	return params->profile == NT_PROFILE_P550 || params->profile == NT_PROFILE_SIFIVE;
@@ -64,7 +64,9 @@ static inline bool nt_is_tt_dfd(const struct nt_params *params)
 	return params->profile == NT_PROFILE_TT_DFD;
 }
 
-/* Is TSTAMP, but for sync messages, the time since the last one?  Else absolute, or XORed. */
+/*
+ * Is TSTAMP, except in sync messages, the time since the last one?  Otherwise absolute, or XORed.
+ */
 static inline bool nt_stamps_differences(const struct nt_params *params)
 {
 	return !nt_is_tt_dfd(params) && !nt_is_sifive(params);
@@ -76,7 +78,7 @@ static inline unsigned int nt_srcbits(const struct nt_params *params)
 	return nt_is_tt_dfd(params) ? 4 : params->srcbits;
 }
 
-/* Does a branch of this type, in nt_params.branches, have an offset to where it goes? */
+/* Does a branch of this type, in nt_params.branches, have an offset to its target? */
 static inline bool nt_type_has_offset(unsigned int type)
 {
 	return type == NT_TYPE_COND || type == NT_TYPE_CALL || type == NT_TYPE_JUMP ||

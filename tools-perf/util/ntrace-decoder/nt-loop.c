@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The common messages, from bytes to events in one loop
+ * The fast path: common messages, from bytes to events in one loop
  *
- * Most messages are a few bytes long and lead over a few blocks; their way
- * through all layers costs more than their walk.  So the loop here does what
- * nt_msg_decode(), next_message(), nt_walk() and finish() would for a
- * DirectBranch, IndirectBranch, IndirectBranchHist and a ResourceFull with
- * outcomes.  A message that is otherwise is left to next_message().  One that meets
- * something rare on its way, as a block that is not known yet, is left where it is:
- * nt_walk() and finish() go on with it.
+ * Most messages are a few bytes long and lead over a few blocks; their path through all layers
+ * costs more than their walk.  So this loop does the work of nt_msg_decode(), next_message(),
+ * nt_walk() and finish() for DirectBranch, IndirectBranch, IndirectBranchHist and ResourceFull with
+ * outcomes.  Other messages are left to next_message().  If a walk meets something rare, such as an
+ * unknown block, nt_walk() and finish() continue from there.
  */
 #include "nt-count.h"
 #include "nt-walk.h"
 
 /* ---------------------------------------------------------------- bytes -- */
 
-/* What contradicts the mode is not common. */
+/* Messages that contradict the mode are not common. */
 #define BTM_TCODES	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH))
 #define HTM_TCODES	(NT_SHORT_TCODES & ~NT_TCODE_BIT(DIRECT_BRANCH))
 
 struct item {
 	struct nt_short m;
 	size_t pos;		/* in the window */
-	uint64_t to;		/* U-ADDR, absolute */
-	const struct nt_table *table;	/* that is thought to have it, as `pc`; NULL: none */
+	uint64_t to;		/* U-ADDR as an absolute address */
+	const struct nt_table *table;	/* the table that probably has it, as `pc`; NULL: none */
 	uint64_t pc;
 };
 
@@ -37,7 +35,7 @@ NT_INLINE bool has_hist(const struct nt_short *m)
 	return m->tcode == NT_TCODE_RESOURCE_FULL || m->tcode == NT_TCODE_INDIRECT_BRANCH_HIST;
 }
 
-/* One that is longer; false: it is of none of these kinds, or none at all, or cut. */
+/* Decode a longer message; false: it is of another kind, damaged, or cut off. */
 static __attribute__((noinline)) bool get_long(const struct nt_flow *f, uint64_t tcodes,
 					       size_t pos, struct nt_short *m)
 {
@@ -61,7 +59,7 @@ static __attribute__((noinline)) bool get_long(const struct nt_flow *f, uint64_t
 	return true;
 }
 
-/* The message at pos, from where NT_SHORT_ROOM bytes can be read; false: not one of these */
+/* Decode the message at pos, from where NT_SHORT_ROOM bytes can be read; false: another kind */
 NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape, size_t pos,
 			   struct nt_short *m)
 {
@@ -77,21 +75,20 @@ NT_INLINE bool get_message(const struct nt_flow *f, const struct nt_shape *shape
 /* ---------------------------------------------------------- reading ahead - */
 
 /*
- * In a large program the block that an indirect transfer leads to is not in the
- * host's caches, nor is its place in the table.  So some messages are read ahead
- * of the walk, and what they will need is asked for in time: first the place in
- * the table, later the block that the table names, and those behind it.
+ * In a large program, the target block of an indirect transfer is not in the host's caches, nor is
+ * its entry in the table.  So some messages are read ahead of the walk, and their data is
+ * prefetched: first the table entry, later its block and the blocks after it.
  */
-#define AHEAD		32	/* messages that the queue has room for */
-#define AHEAD_HTM	8	/* these are read ahead, which in HTM lead farther */
+#define AHEAD		32	/* capacity of the queue */
+#define AHEAD_HTM	8	/* messages read ahead; in HTM, they cover more code */
 #define AHEAD_BTM	24
 
 struct queue {
 	struct item q[AHEAD];
 	unsigned int first, end;	/* modulo AHEAD */
-	unsigned int depth;		/* when half of that is left, the block is asked for */
-	size_t pos;			/* behind the last, and maybe others' behind that */
-	uint64_t ref;			/* that the next U-ADDR is relative to */
+	unsigned int depth;		/* the block is prefetched when half of this is left */
+	size_t pos;			/* after the last one, and perhaps others' messages */
+	uint64_t ref;			/* base of the next U-ADDR */
 };
 
 NT_INLINE void ask_for_block(const struct nt_store *store, const struct queue *u)
@@ -118,18 +115,20 @@ NT_INLINE void ask_for_block(const struct nt_store *store, const struct queue *u
 	__builtin_prefetch(blk + 192);
 }
 
-/* As nt_msg_addr(), of a U-ADDR */
+/* Like nt_msg_addr(), for a U-ADDR */
 NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uaddr)
 {
 	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
 }
 
-/* Other sources' messages that are passed over to read ahead: those may be read again. */
+/*
+ * Limit for skipping messages of other sources when reading ahead, because they may be read again
+ */
 #define AHEAD_OTHERS	32
 
 /*
- * Have *pos at the next message of this source, behind fewer than `most` of others.  False: it is
- * none of these kinds, or there are more.
+ * Move *pos to the next message of this source, after fewer than `most` messages of others.  False:
+ * it is of another kind, or there are more.
  */
 NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
 		       size_t most, struct item *q)
@@ -144,7 +143,7 @@ NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, si
 	return false;
 }
 
-/* The message in u->q[u->end] is taken in. */
+/* Enqueue the message in u->q[u->end]. */
 NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
 {
 	const struct nt_map *map;
@@ -163,7 +162,7 @@ NT_INLINE void enqueue(const struct nt_flow *f, struct queue *u, struct item *q)
 	__builtin_prefetch(&q->table->entry[nt_table_slot(q->table, nt_code_hash(q->pc))]);
 }
 
-/* The next message; NULL: none of these kinds */
+/* The next message; NULL: another kind */
 NT_INLINE struct item *dequeue(const struct nt_flow *f, const struct nt_shape *shape,
 			       struct queue *u)
 {
@@ -180,7 +179,7 @@ NT_INLINE struct item *dequeue(const struct nt_flow *f, const struct nt_shape *s
 	return &u->q[u->first++ % AHEAD];
 }
 
-/* The same without a queue, and without the address */
+/* The next message without a queue, and without its address */
 NT_INLINE struct item *next_item(const struct nt_flow *f, const struct nt_shape *shape,
 				 size_t *pos, struct item *q)
 {
@@ -189,7 +188,7 @@ NT_INLINE struct item *next_item(const struct nt_flow *f, const struct nt_shape 
 
 /* ------------------------------------------------------------- messages -- */
 
-/* Another map's block at addr; NT_BLOCK_NONE: not known here */
+/* The block at addr in another map; NT_BLOCK_NONE: not known here */
 static __attribute__((noinline)) uint32_t loop_far(const struct nt_flow *f, uint64_t addr,
 						   const struct nt_map **map)
 {
@@ -199,7 +198,7 @@ static __attribute__((noinline)) uint32_t loop_far(const struct nt_flow *f, uint
 	return nt_text_find(f->store, (*map)->text, addr - (*map)->base);
 }
 
-/* The block at `to`, where `blk` leads at its end; NT_BLOCK_NONE: not known here */
+/* The block at `to`, the target of the end of `blk`; NT_BLOCK_NONE: not known here */
 NT_INLINE uint32_t loop_lead(const struct walker *w, struct nt_block *blk, uint64_t to,
 			     const struct nt_map **map)
 {
@@ -222,7 +221,7 @@ NT_INLINE uint32_t loop_lead(const struct walker *w, struct nt_block *blk, uint6
 	return n;
 }
 
-/* The message reports how the block ended at which the walk does; false: leave it to others */
+/* The message reports how the last block of the walk ended; false: leave it to nt_walk() */
 NT_INLINE bool loop_indirect(struct walker *w, struct run *r, struct nt_block *blk, uint64_t to)
 {
 	const unsigned int end = blk->is.end;
@@ -258,7 +257,7 @@ NT_INLINE bool loop_direct(struct walker *w, const struct nt_shape *shape, struc
 	return true;
 }
 
-/* The walk of a message with I-CNT, and what the message tells of its end.  As run_blocks() */
+/* The walk of a message with I-CNT, and its end.  Returns the same as run_blocks() */
 NT_INLINE int loop_walk(struct walker *w, const struct nt_shape *shape, struct run *r,
 			const struct item *q, bool btm)
 {
@@ -282,7 +281,7 @@ NT_INLINE int loop_walk(struct walker *w, const struct nt_shape *shape, struct r
 	return good ? NT_WALK_DONE : ret;
 }
 
-/* Is it known, or quickly known, which block we are at? */
+/* Is the current block known, or quickly found? */
 static bool loop_at(struct nt_flow *f)
 {
 	const struct nt_map *map;
@@ -295,7 +294,7 @@ static bool loop_at(struct nt_flow *f)
 	       !nt_walk_discover(f);
 }
 
-/* May there be messages that can be done here? */
+/* Can messages be processed here? */
 static bool loop_may(struct nt_flow *f)
 {
 	const struct nt_params *p = &f->params;
@@ -306,7 +305,7 @@ static bool loop_may(struct nt_flow *f)
 	       (!f->time_valid || f->time <= f->limit) && loop_at(f);
 }
 
-/* The message that is being done: what it began with */
+/* The current message, and the state at its beginning */
 struct message {
 	const struct item *q;
 	const struct nt_event *ev;
@@ -314,7 +313,7 @@ struct message {
 	uint32_t block, insns;
 };
 
-/* Of the last message, what next_message() would have told */
+/* Set what next_message() would have set for the last message. */
 static void loop_tell(const struct walker *w, struct batch *b, const struct message *m)
 {
 	struct nt_flow *f = w->f;
@@ -329,8 +328,8 @@ static void loop_tell(const struct walker *w, struct batch *b, const struct mess
 }
 
 /*
- * Be behind the last message, or inside, if its walk has come to something rare: `why`.  Was it
- * done?
+ * Store the position: after the last message, or inside it if its walk has reached something rare
+ * (`why`).  Returns whether the message is complete.
  */
 static __attribute__((noinline)) bool loop_store(const struct walker *w, struct batch *b,
 						 struct run *r, const struct message *m, int why)
@@ -353,7 +352,7 @@ static __attribute__((noinline)) bool loop_store(const struct walker *w, struct 
 	return false;
 }
 
-/* The message's time; false: it is beyond the limit */
+/* Take the message's time; false: it is beyond the limit */
 NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *time)
 {
 	const struct nt_flow *f = w->f;
@@ -368,20 +367,20 @@ NT_INLINE bool loop_time(struct walker *w, const struct nt_short *m, uint64_t *t
 	return true;
 }
 
-/* What else changes with the messages */
+/* Other variables of the loop */
 struct loop {
 	size_t pos;		/* in the window */
-	size_t last;		/* as nt_flow.last_at */
+	size_t last;		/* see nt_flow.last_at */
 	uint64_t ref, time;
 	int64_t credit;
-	uint64_t bytes;		/* to pay for the work */
-	uint64_t most;		/* half-words to do: more are left to begin_message() */
-	uint64_t messages;	/* that are done with */
+	uint64_t bytes;		/* that allow work */
+	uint64_t most;		/* limit for half-words: more are left to begin_message() */
+	uint64_t messages;	/* complete messages */
 };
 
 /*
- * Begin the message.  False: it is left to others, all is as it was.  So is one without half-words
- * to walk, which here are more than any.
+ * Begin the message.  False: it is left to next_message(), and nothing has changed.  So is a
+ * message without half-words to walk, which the comparison treats as too many.
  */
 NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct run *r,
 			  const struct item *q, struct loop *l, struct message *m, bool btm)
@@ -395,7 +394,7 @@ NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct
 	if (shape->stamps && !loop_time(w, &q->m, &l->time))
 		return false;
 	*m = (struct message){ q, r->ev, w->base, r->block, r->insns };
-	/* both, or events that load them at once would wait for this one to be stored */
+	/* store both, otherwise events that load them together would wait for this store */
 	w->told.time = l->time;
 	w->told.offset = w->f->offset + l->pos;
 	l->pos += q->m.len;
@@ -407,7 +406,7 @@ NT_INLINE bool loop_begin(struct walker *w, const struct nt_shape *shape, struct
 	return true;
 }
 
-/* Do it.  NT_WALK_DONE, or as run_blocks() */
+/* Process the message.  NT_WALK_DONE, or the same as run_blocks() */
 NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run *r,
 		      struct item *q, struct loop *l, bool ahead, bool btm)
 {
@@ -436,11 +435,11 @@ NT_INLINE int loop_do(struct walker *w, const struct nt_shape *shape, struct run
 	return ret;
 }
 
-/* Messages were begun, of which the last has come to `why`. */
+/* At least one message was begun, and the last one ended with `why`. */
 NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct run *r,
 			const struct loop *l, const struct message *m, int why)
 {
-	/* so that nobody outside gets the address of *r */
+	/* a copy, so that the address of *r is not taken */
 	struct run end = *r;
 	struct nt_flow *f = w->f;
 	const int64_t halfwords = f->work - (int64_t)l->most;
@@ -450,20 +449,20 @@ NT_INLINE bool loop_end(const struct walker *w, struct batch *b, const struct ru
 	f->time = l->time;
 	f->last_at = l->last;
 	f->just_synced = false;
-	/* as charge_walk() has it, but that the bytes of an outcome pay for it */
+	/* like charge_walk(), except that the bytes of outcomes cover their work */
 	f->work += (int64_t)l->bytes * f->work_per_byte;
 	f->work -= (w->plain ? halfwords : halfwords / 16) +
 		   (r->ev - (b->ev + b->n));
 	b->n = r->ev - b->ev;
-	/* without memos: nt_count_learn() does not come to know them */
+	/* without memos, nt_count_learn() is not called for them */
 	if (f->counts && f->counts->pause)
 		f->counts->stats.walks += l->messages;
 	return loop_store(w, b, &end, m, why);
 }
 
 /*
- * One message after the other, as long as they begin before `enough`, at least one.  Messages of
- * other sources before the next are passed over.
+ * Process messages as long as they begin before `enough`, at least one.  Messages of other sources
+ * are skipped.
  */
 NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt_shape *shape,
 			     const struct nt_event *enough, bool ahead, bool btm)
@@ -495,8 +494,8 @@ NT_INLINE bool loop_messages(struct nt_flow *f, struct batch *b, const struct nt
 }
 
 /*
- * One for each shape that is worth it. Those of large programs are apart, so that small ones don't
- * pay for the queue.
+ * One function for each important shape. Large programs have their own, so that small ones do not
+ * need the queue.
  */
 #define LOOP(name, ...)									\
 NT_INLINE bool name(struct nt_flow *f, struct batch *b, const struct nt_event *enough,		\
@@ -541,7 +540,7 @@ bool nt_loop(struct nt_flow *f, struct batch *b, bool one)
 					    const struct nt_event *enough) = {
 		LOOPS(loop_plain), LOOPS(loop_stamps), LOOPS(loop_more), LOOPS(loop_any),
 	};
-	/* of a message that begins before `enough`, nearly always all have room */
+	/* a message that begins before `enough` nearly always fits */
 	const struct nt_event *enough = b->ev + b->max - ROOM - b->max / 8;
 	const struct nt_params *p = &f->params;
 	unsigned int shape = p->srcbits ? 3 : p->extaddr || p->alljumps ? 2 : p->timestamps;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The message layer: bytes to one message
+ * The message layer: from bytes to one message
  *
- * A byte is MDO (6 bits) above MSEO (2 bits).  Fields are packed from the
- * least significant bit on; the first variable field shares a byte with the
- * end of the fixed ones, every later one begins a byte:
+ * A byte is MDO (6 bits) above MSEO (2 bits). Fields are packed from the least significant bit on;
+ * the first variable field shares a byte with the end of the fixed ones, every later one begins a
+ * byte:
  *
  *	 TCODE  SRC  fixed fields  variable   variable    variable
  *	|000000|ssss ff|ff ff vvvv|vvvvvv   |vvvvvv|...  |vvvvvv
@@ -26,10 +26,10 @@
 #define MSEO_END	3	/* end of message, or idle */
 
 #define IDLE		0xff
-/* What a tt-dfd encoder sends behind some ResourceFull and Ownership messages */
+/* A tt-dfd encoder sends this after some ResourceFull and Ownership messages */
 #define STRAY		0x03
 
-/* ------------------------------------------------- what there can be ----- */
+/* ----------------------------------------------------------- layouts ----- */
 
 /*
  * fixed: a 4-bit field, then a 2-bit field; variable: in order, up to a 0.
@@ -86,14 +86,14 @@ struct cursor {
 	const uint8_t *p;
 	const uint8_t *end;
 	unsigned int bit;	/* of the MDO of *p, 0..5 */
-	bool more;		/* the message goes on after what was read */
+	bool more;		/* the message continues after what was read */
 	bool empty;		/* the next variable field has no bits */
 };
 
-/* What a variable field held beyond bit 63 */
+/* The bits of a variable field beyond bit 63 */
 struct excess {
-	unsigned int width;	/* of the field, in bits, zero fill included */
-	bool ones, zeros;	/* there were such bits at 64 and above */
+	unsigned int width;	/* of the field in bits, including zero fill */
+	bool ones, zeros;	/* there were such bits from 64 on */
 };
 
 /* Not an enum nt_error: the buffer ends inside the message */
@@ -120,7 +120,7 @@ static inline int read_byte(struct cursor *c, unsigned int *byte)
 	return MSEO(*byte) == MSEO_RESERVED ? -NT_EMSEO : 0;
 }
 
-/* The rest of a field that is longer than 58 bits, so that some may not fit */
+/* Read the rest of a field of more than 58 bits, some of which may not fit. */
 static int read_long(struct cursor *c, uint64_t *value, struct excess *ex)
 {
 	unsigned int byte;
@@ -181,8 +181,7 @@ static int read_plain(struct cursor *c, uint64_t *value)
 }
 
 /*
- * A field that has more bits than the encoder's addresses: zero fill, or the sign
- * once more.
+ * A field may have more bits than the encoder's addresses: zero fill, or repetitions of the sign.
  */
 static inline bool fits_addr_bits(const struct nt_params *params, uint64_t v, uint64_t mask)
 {
@@ -198,8 +197,8 @@ static inline bool fits_addr_bits(const struct nt_params *params, uint64_t v, ui
 }
 
 /*
- * Address bits from bit 1 on.  With extaddr the top bit of the last MDO stands
- * for all above it; bits beyond XLEN are then allowed to repeat it.
+ * Address bits from bit 1 on.  With extaddr, the top bit of the last MDO is the sign; bits beyond
+ * XLEN may then repeat it.
  */
 static inline int fit_addr(const struct nt_params *params, uint64_t v, const struct excess *ex,
 			   uint64_t *value)
@@ -230,7 +229,7 @@ static int read_addr(struct cursor *c, const struct nt_params *params, uint64_t 
 	return ret ? ret : fit_addr(params, v, &ex, value);
 }
 
-/* Pass over the rest of a message of which only the framing is known. */
+/* Skip the rest of a message of which only the framing is known. */
 static int read_opaque(struct cursor *c)
 {
 	uint64_t v;
@@ -263,8 +262,8 @@ static void set_fixed4(struct nt_msg *msg, uint32_t field, uint32_t value)
 }
 
 /*
- * TCODE, SRC and the fixed fields: at most 24 bits.  Bytes that they fill go
- * on; the one that they end in may end the first variable field too.
+ * Read TCODE, SRC and the fixed fields: at most 24 bits.  The message must continue after bytes
+ * that they fill; the byte in which they end may also end the first variable field.
  */
 static int read_head(struct cursor *c, const struct nt_params *params, struct nt_msg *msg)
 {
@@ -282,7 +281,7 @@ static int read_head(struct cursor *c, const struct nt_params *params, struct nt
 			c->bit = need - have;
 			break;
 		}
-		/* an I-CNT of 0 has no bits where the fixed fields end with a byte */
+		/* tt-dfd: an I-CNT of 0 has no bits if the fixed fields end with a byte */
 		c->empty = need - have == 6 && MSEO(*c->p) == MSEO_FIELD && nt_is_tt_dfd(params);
 		if (MSEO(*c->p) != MSEO_MORE && !c->empty)
 			return MSEO(*c->p) == MSEO_RESERVED ? -NT_EMSEO : -NT_ESHORT;
@@ -322,8 +321,8 @@ static uint64_t *field_place(struct nt_msg *msg, uint32_t field)
 }
 
 /*
- * How many of the layout's variable fields this message has; -1 when a
- * reserved value leaves that open.
+ * The number of the layout's variable fields in this message; -1: unknown because of a reserved
+ * value
  */
 static int var_count(const struct nt_params *params, const struct nt_msg *msg)
 {
@@ -381,9 +380,11 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 	return ret ? ret : read_body(c, params, msg);
 }
 
-/* ------------------------------------------- short messages, at once ----- */
+/* ---------------------------------------------------- short messages ----- */
 
-/* Bytes of the message at buf, from where NT_SHORT_ROOM can be read; 0: left to read_message() */
+/*
+ * Length of the message at buf, from where NT_SHORT_ROOM bytes can be read; 0: use read_message()
+ */
 NT_INLINE unsigned int read_shape(const struct nt_params *params, const struct nt_shape *shape,
 				  const uint8_t *buf, struct nt_msg *msg)
 {
@@ -421,7 +422,7 @@ NT_INLINE unsigned int read_shape(const struct nt_params *params, const struct n
 	return m.len;
 }
 
-/* After bytes that are no message: to behind the next end of one. */
+/* After malformed bytes: skip to the next end of a message. */
 static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 {
 	while (from < len && MSEO(buf[from]) != MSEO_END)
@@ -429,7 +430,7 @@ static size_t skip_length(const uint8_t *buf, size_t from, size_t len)
 	return from < len ? from + 1 : len;
 }
 
-/* Not inlined: the registers that it needs would be saved for short messages too. */
+/* Not inlined, because its registers would be saved for short messages, too. */
 static __attribute__((noinline)) int decode_any(const struct nt_params *params,
 						const uint8_t *buf, size_t len, struct nt_msg *msg)
 {
@@ -438,7 +439,7 @@ static __attribute__((noinline)) int decode_any(const struct nt_params *params,
 	int ret;
 
 	*msg = (struct nt_msg){ .fields = 0 };
-	/* what is returned must be an int: so much idle is returned piecemeal */
+	/* the result must be an int: more idle bytes take several calls */
 	if (len > INT32_MAX)
 		len = INT32_MAX;
 	while (idle < len && (buf[idle] == IDLE || (buf[idle] == STRAY && nt_is_tt_dfd(params))))
@@ -474,13 +475,16 @@ static __attribute__((noinline)) int name(const struct nt_params *params, const 
 	return ret ? (int)ret : decode_any(params, buf, len, msg);				\
 }
 
-/* The compiler leaves out what a stream does not have. */
+/* Specialized functions: the compiler omits what a stream does not have. */
 DECODE_SHAPE(decode_plain, .stamps = false)
 DECODE_SHAPE(decode_stamps, .stamps = true)
 DECODE_SHAPE(decode_more, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
 	     .extaddr = params->extaddr)
 
-/* What BTM consists of, apart: so few registers do that none has to be saved. */
+/*
+ * Separate code for the typical message of BTM: it needs few registers, so that none has to be
+ * saved.
+ */
 NT_INLINE unsigned int read_direct(const uint8_t *buf, bool stamps, struct nt_msg *msg)
 {
 	struct nt_short m;
@@ -565,7 +569,7 @@ size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size
 	return len;
 }
 
-/* Where the message begins that has the byte at `at` */
+/* Beginning of the message with the byte at `at` */
 static size_t begin_of(const uint8_t *buf, size_t at)
 {
 	while (at && MSEO(buf[at - 1]) != MSEO_END)
@@ -600,12 +604,12 @@ uint64_t nt_msg_addr(const struct nt_params *params, const struct nt_msg *msg, u
 	params = nt_params_use(params, &all);
 	if (msg->fields & NT_F_UADDR)
 		addr ^= last;
-	/* whether `last` was extended makes no difference to the bits that count */
+	/* whether `last` was extended does not affect the relevant bits */
 	addr = nt_extend_addr(addr, nt_addr_bits(params));
 	return params->xlen == 32 ? (uint32_t)addr : addr;
 }
 
-/* ------------------------------------------------------------ in words --- */
+/* ---------------------------------------------------------------- text --- */
 
 struct text {
 	char *buf;

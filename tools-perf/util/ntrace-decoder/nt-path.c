@@ -10,14 +10,14 @@ struct nt_path {
 	struct nt_code *code;
 	uint64_t pc;		/* of the next instruction */
 	bool known;		/* pc is */
-	bool branches;		/* the last of `left` is the event's own transfer, taken */
+	bool branches;		/* the last of `left` is the event's own taken transfer */
 	uint32_t left;		/* instructions up to the event */
 
-	/* where the event leads to, for the one behind it */
+	/* the event's target, for the next event */
 	uint64_t to;
 	bool leads, ends;
 
-	/* a block that may be that at pc, as long as nothing has changed */
+	/* a block that may be at pc, valid for this generation */
 	const struct nt_map *map;
 	uint32_t block;
 	uint32_t generation;
@@ -140,7 +140,7 @@ static const struct nt_block *find_block(struct nt_path *p, int *error)
 	return p->block == NT_BLOCK_NONE ? NULL : &store->blocks[p->block];
 }
 
-/* A run of `insns` instructions, one by one: where blocks don't tell */
+/* A run of `insns` single instructions, if blocks cannot be used */
 static int run_insns(struct nt_path *p, struct nt_run *run, uint32_t insns)
 {
 	struct nt_insn insn = { .type = NT_TYPE_NONE };
@@ -172,7 +172,7 @@ static int run_block(struct nt_path *p, struct nt_run *run, const struct nt_bloc
 	run->taken = p->branches && is.insns == p->left;
 	p->pc = run->end;
 	p->left -= is.insns;
-	/* most often that is the next */
+	/* this is usually the next one */
 	p->block = nt_block_link(run->taken ? &blk->taken : &blk->fall);
 	return 1;
 }
@@ -217,7 +217,7 @@ int nt_path_run_sized(struct nt_path *p, struct nt_run *run, size_t size)
 	return ret;
 }
 
-/* Over a block, if there are that many; or over one instruction */
+/* Skip a block, if it fits; or one instruction */
 static int skip_some(struct nt_path *p, uint32_t insns)
 {
 	int error = NT_EUNMAPPED, ret = 1;

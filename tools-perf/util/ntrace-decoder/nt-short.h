@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Common messages of up to 16 bytes, from bytes to fields without a loop over the
- * bytes: DirectBranch, IndirectBranch, IndirectBranchHist, ResourceFull
+ * Decoding of common messages of up to 16 bytes without a loop over the bytes: DirectBranch,
+ * IndirectBranch, IndirectBranchHist, ResourceFull
  *
- * nt-msg.c and nt-loop.c read nearly all messages this way. Whatever is unusual about
- * a message, be it wrong or only long, is left to nt-msg.c, which decides.
+ * nt-msg.c and nt-loop.c read nearly all messages this way. Any unusual message, whether malformed
+ * or only long, is left to nt-msg.c.
  */
 #ifndef NTRACE_NT_SHORT_H
 #define NTRACE_NT_SHORT_H
@@ -14,18 +14,18 @@
 
 #include "nt-int.h"
 
-/* Bytes that must be there to read, whatever the length of the message */
+/* Number of bytes that must be readable, whatever the length of the message */
 #define NT_SHORT_ROOM	24
 
-/* What the messages of a stream have: constants where the compiler shall know */
+/* The properties of a stream's messages: constants, if the compiler shall specialize */
 struct nt_shape {
-	uint64_t tcodes;	/* that are wanted, of NT_SHORT_TCODES */
+	uint64_t tcodes;	/* wanted ones, of NT_SHORT_TCODES */
 	unsigned int addr_bits;	/* see nt_addr_bits() */
 	unsigned int srcbits;
 	bool stamps;		/* messages may end with TSTAMP */
 	bool extaddr;
 	bool alljumps;
-	bool rare;		/* the walk takes what is rare, too */
+	bool rare;		/* the walk handles rare cases, too */
 };
 
 struct nt_short {
@@ -36,7 +36,7 @@ struct nt_short {
 	bool stamped;		/* with TSTAMP */
 	uint64_t icnt;		/* half-words */
 	uint64_t addr;		/* U-ADDR, from bit 1 on, extended */
-	uint64_t hist;		/* with the stop bit; of ResourceFull: RDATA0 */
+	uint64_t hist;		/* with the stop bit; ResourceFull: RDATA0 */
 	uint64_t tstamp;
 };
 
@@ -44,7 +44,7 @@ struct nt_short {
 	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |		\
 	 NT_TCODE_BIT(INDIRECT_BRANCH_HIST) | NT_TCODE_BIT(RESOURCE_FULL))
 
-/* A question about a kind that is not wanted costs nothing. */
+/* Checks for unwanted kinds are free. */
 NT_INLINE bool nt_short_is(const struct nt_shape *shape, const struct nt_short *m,
 			   unsigned int tcode)
 {
@@ -80,17 +80,17 @@ NT_INLINE unsigned int nt_short_gather(uint64_t w)
 }
 
 /*
- * Where the fields of a message are. All of a message of up to 8 bytes is in one word, and is
- * shifted out of it; the fields of a longer one are loaded one by one.
+ * The position of a message's fields. A message of up to 8 bytes is in one word, from which fields
+ * are shifted out; the fields of a longer one are loaded one by one.
  */
 struct nt_short_fields {
 	const uint8_t *p;
-	uint64_t bits;		/* one word: that are not read yet */
+	uint64_t bits;		/* one word: bits that are not read yet */
 	uint64_t ends;		/* one word: bit 8n, otherwise bit n: byte n ends a field */
-	unsigned int at;	/* one word: bits that were read, otherwise bytes */
+	unsigned int at;	/* one word: number of bits read, otherwise bytes */
 };
 
-/* The next field, but for its `low` lowest bits; false: there is none, or it is too long. */
+/* The next field without its `low` lowest bits; false: there is none, or it is too long. */
 NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned int low,
 			     uint64_t *value, unsigned int *width)
 {
@@ -102,7 +102,7 @@ NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned 
 	s->ends &= s->ends - 1;
 	end = one_word ? (end >> 3) * 6 + 6 : end + 1;
 	bits = one_word ? end - s->at : 6 * (end - s->at);
-	/* the first one has to reach beyond the fixed fields */
+	/* the first one must extend beyond the fixed fields */
 	if ((low && bits <= low) || (!one_word && bits > 48))
 		return false;
 	if (!one_word)
@@ -115,7 +115,7 @@ NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned 
 	return true;
 }
 
-/* SRC, B-TYPE and RCODE, from the first bits of the message; how many bits these are */
+/* SRC, B-TYPE and RCODE, from the first bits of the message; returns the number of these bits */
 NT_INLINE unsigned int nt_short_fixed(uint64_t bits, const struct nt_shape *shape,
 				      struct nt_short *m)
 {
@@ -130,7 +130,7 @@ NT_INLINE unsigned int nt_short_fixed(uint64_t bits, const struct nt_shape *shap
 	return at + (full ? 4 : 2);
 }
 
-/* With extaddr, extend U-ADDR.  False: it does not fit an address, or nt-msg.c says how. */
+/* Extend U-ADDR, with extaddr.  False: it does not fit an address, or needs nt-msg.c */
 NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shape *shape,
 			    unsigned int width, struct nt_short *m)
 {
@@ -180,7 +180,7 @@ NT_INLINE uint64_t nt_short_end(uint64_t word)
 	return ends & -ends;
 }
 
-/* All up to and with the byte whose lowest bit is `bit` */
+/* Mask up to and including the byte whose lowest bit is `bit` */
 NT_INLINE uint64_t nt_short_up_to(uint64_t bit)
 {
 	return (bit << 8) - 1;
@@ -192,7 +192,7 @@ NT_INLINE bool nt_short_reserved(uint64_t word, uint64_t bytes)
 	return word >> 1 & ~word & NT_EACH(1) & bytes;
 }
 
-/* TSTAMP of bytes that are in a word, 0 behind them.  False: a reserved MSEO */
+/* TSTAMP from bytes in a word, followed by zeros.  False: a reserved MSEO */
 NT_INLINE bool nt_short_stamp(uint64_t word, uint64_t *stamp)
 {
 	if (word >> 16)
@@ -202,14 +202,14 @@ NT_INLINE bool nt_short_stamp(uint64_t word, uint64_t *stamp)
 	return !nt_short_reserved(word, UINT64_MAX);
 }
 
-/* A message of up to 16 bytes, as it is, but without TSTAMP */
+/* The raw bytes of a message of up to 16 bytes, without TSTAMP */
 struct nt_short_frame {
-	uint64_t word[2];	/* its bytes, 0 behind them */
+	uint64_t word[2];	/* its bytes, followed by zeros */
 	uint64_t stamp;
 	unsigned int len;	/* with TSTAMP */
 };
 
-/* More than 8 bytes, of which `word` are the first. */
+/* A message of more than 8 bytes, of which `word` has the first 8. */
 NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 				   struct nt_short_frame *f)
 {
@@ -241,8 +241,8 @@ NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 }
 
 /*
- * The bytes at p, from where NT_SHORT_ROOM can be read.  False: a longer message.  `stamps`: its
- * last field is TSTAMP; false, then, also when it is its only one, or unusual.
+ * Get the raw bytes at p, from where NT_SHORT_ROOM can be read.  False: the message is longer.
+ * `stamps`: its last field is TSTAMP; false also if this is its only field, or unusual.
  */
 NT_INLINE bool nt_short_frame(const uint8_t *p, bool stamps, struct nt_short_frame *f)
 {
@@ -265,7 +265,7 @@ NT_INLINE bool nt_short_frame(const uint8_t *p, bool stamps, struct nt_short_fra
 	return nt_short_stamp(word >> last >> 8, &f->stamp);
 }
 
-/* SRC as it stands in the first word of a message */
+/* SRC at its position in the first word of a message */
 static inline uint64_t nt_short_src(unsigned int srcbits, unsigned int src)
 {
 	uint64_t word = 0;
@@ -277,7 +277,7 @@ static inline uint64_t nt_short_src(unsigned int srcbits, unsigned int src)
 	return word;
 }
 
-/* One byte of a field, or two, at the lowest end of *w; false: not that many */
+/* Take a field of one or two bytes from the lowest end of *w; false: it is longer */
 NT_INLINE bool nt_short_bytes(uint64_t *w, uint64_t *value, unsigned int *len)
 {
 	bool two = !(*w & 3);
@@ -285,15 +285,15 @@ NT_INLINE bool nt_short_bytes(uint64_t *w, uint64_t *value, unsigned int *len)
 	if (two && !(*w >> 8 & 3))
 		return false;
 	*value = (*w >> 2 & 0x3f) | (two ? (*w >> 10 & 0x3f) << 6 : 0);
-	/* with the end of the field in the lowest bits */
+	/* keep the end of the field in the lowest bits */
 	*w >>= two ? 8 : 0;
 	*len += two ? 2 : 1;
 	return true;
 }
 
 /*
- * A DirectBranch without SRC whose I-CNT takes one byte or two, and TSTAMP, too: what BTM consists
- * of. False: it may be another short message.
+ * A DirectBranch without SRC, with one or two bytes for I-CNT and for TSTAMP: the typical message
+ * of BTM. False: it may be another short message.
  */
 NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
 {
@@ -313,8 +313,8 @@ NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
 }
 
 /*
- * The message at p, from where NT_SHORT_ROOM bytes can be read.  False: none of these, and *m is
- * undefined.
+ * Decode the message at p, from where NT_SHORT_ROOM bytes can be read.  False: another kind, and *m
+ * is undefined.
  */
 NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 			    const struct nt_shape *shape, struct nt_short *m)
@@ -352,10 +352,10 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 	return nt_short_variable(&s, false, params, shape, m);
 }
 
-/* U-ADDR of a message of up to 8 bytes has no more bits. */
+/* The maximum width of U-ADDR in a message of up to 8 bytes */
 #define NT_SHORT_ADDR_MAX	36
 
-/* SRC, from the first word of a message; as nt_short_src() puts it there */
+/* SRC, from the first word of a message; the inverse of nt_short_src() */
 NT_INLINE uint16_t nt_short_source(uint64_t word, unsigned int srcbits)
 {
 	uint64_t src = word >> 10 & 0x3f;
@@ -365,11 +365,11 @@ NT_INLINE uint16_t nt_short_source(uint64_t word, unsigned int srcbits)
 	return src & ((1u << srcbits) - 1);
 }
 
-/* What the first word of a message must be like so that its length is known, by TCODE */
+/* What the first word of a message must have so that its length is known, by TCODE */
 struct nt_short_kind {
-	uint64_t fixed;		/* bytes that end no field, as the fixed ones go on: lowest bits */
-	uint64_t zero;		/* bits that are 0: RCODE is 0 or 1 */
-	unsigned int fields;	/* variable ones, without TSTAMP; 0: none of NT_SHORT_TCODES */
+	uint64_t fixed;		/* bytes inside the fixed fields, which end no field: lowest bits */
+	uint64_t zero;		/* bits that must be 0: RCODE is 0 or 1 */
+	unsigned int fields;	/* variable fields without TSTAMP; 0: not in NT_SHORT_TCODES */
 };
 
 static inline void nt_short_kinds(unsigned int srcbits, struct nt_short_kind kinds[64])
@@ -384,7 +384,7 @@ static inline void nt_short_kinds(unsigned int srcbits, struct nt_short_kind kin
 
 		if (!(NT_SHORT_TCODES >> m.tcode & 1))
 			continue;
-		/* so many bits have the fixed fields */
+		/* number of bits of the fixed fields */
 		low = nt_short_fixed(0, &shape, &m);
 		k->fixed = NT_EACH(1) & ((1ull << low / 6 * 8) - 1);
 		k->fields = m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST ? 3 :

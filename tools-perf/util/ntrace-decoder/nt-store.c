@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The blocks of all programs: where they are kept, found, forgotten and evicted
+ * The blocks of all programs: storage, lookup, invalidation and eviction
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 #include "nt-code.h"
 
-/* All memory is accounted for in store->bytes, which nt_code_enter() reads without a lock. */
+/* store->bytes counts all memory; nt_code_enter() reads it without a lock. */
 static void account(struct nt_store *store, int64_t bytes)
 {
 	__atomic_fetch_add(&store->bytes, bytes, __ATOMIC_RELAXED);
@@ -17,8 +17,8 @@ static void account(struct nt_store *store, int64_t bytes)
 /* -------------------------------------------------------------- table ---- */
 
 /*
- * The table is at most 3/4 full.  The smaller ones before it stay as long as another thread may
- * be reading them.
+ * The table is at most 3/4 full.  Smaller predecessors are kept while other threads may be reading
+ * them.
  */
 #define FIRST_BITS	5
 
@@ -66,7 +66,7 @@ static void table_insert(const struct nt_store *store, struct nt_table *t, uint3
 	nt_block_set_link(&t->entry[slot], tag | n);
 }
 
-/* The blocks of a table, one after the other: NT_BLOCK_NONE at the end */
+/* Iterate over the blocks of a table; NT_BLOCK_NONE at the end */
 static uint32_t table_next(const struct nt_table *t, uint32_t *at)
 {
 	while (*at < 1u << t->bits) {
@@ -120,7 +120,7 @@ static void pages_insert(struct nt_text *text, uint64_t page)
 	text->nr_pages++;
 }
 
-/* The set of all blocks' pages, with room for twice as many */
+/* Build the set of all blocks' pages, with room for twice as many. */
 static bool pages_fill(struct nt_store *store, struct nt_text *text, unsigned int bits)
 {
 	uint64_t *pages = calloc((size_t)1 << bits, sizeof(*pages));
@@ -140,7 +140,7 @@ static bool pages_fill(struct nt_store *store, struct nt_text *text, unsigned in
 	return true;
 }
 
-/* A page for one more block */
+/* Make room for the page of one more block. */
 static bool pages_room(struct nt_store *store, struct nt_text *text)
 {
 	return text->nr_pages < 1u << (text->page_bits - 1) ||
@@ -174,7 +174,7 @@ static bool is_stale(const struct nt_store *store, uint32_t n)
 	return store->blocks[n].is.end == NT_END_STALE;
 }
 
-/* The text has another block with a table jump. */
+/* Record another block with a table jump. */
 static bool note_jump(struct nt_store *store, struct nt_text *text, uint32_t n)
 {
 	uint32_t max = text->max_jumps ? 2 * text->max_jumps : 16, *jumps;
@@ -192,8 +192,8 @@ static bool note_jump(struct nt_store *store, struct nt_text *text, uint32_t n)
 }
 
 /*
- * The text has a block at that address that is stale: `n` takes its place. Others may still come to
- * the old one, and go on with this one.
+ * `n` replaces a stale block at the same address. Other threads may still reach the old block, and
+ * continue with this one.
  */
 static void replace_stale(struct nt_store *store, struct nt_text *text, uint32_t old, uint32_t n)
 {
@@ -236,13 +236,13 @@ uint32_t nt_store_put(struct nt_store *store, struct nt_text *text, const struct
 /* ------------------------------------------------------- invalidation ---- */
 
 /*
- * A block whose code has changed becomes stale: empty, but still that at its
- * address, so what leads to it need not be looked for.  When it is next met
- * another is made.  When most blocks are stale they go, all at once.
+ * A block whose code has changed becomes stale: it is empty, but stays at its address, so that
+ * links to it need not be searched.  The next walk that reaches it makes a new block.  When most
+ * blocks are stale, all of them are dropped at once.
  */
 #define STALE_MANY	1024
 
-/* Bytes from a block's address that it may reach beyond */
+/* Maximum distance from a block's address to its last byte */
 #define BLOCK_REACH	(2 * NT_BLOCK_MAX - 1)
 
 static void make_stale(struct nt_store *store, struct nt_text *text, uint32_t n)
@@ -258,7 +258,7 @@ static void make_stale(struct nt_store *store, struct nt_text *text, uint32_t n)
 
 static bool overlaps(const struct nt_block *blk, uint64_t start, uint64_t last)
 {
-	/* an empty block stands for the instruction that ended it: at most 4 bytes */
+	/* an empty block covers the instruction that ended it: at most 4 bytes */
 	uint64_t bytes = blk->is.halfwords ? 2 * blk->is.halfwords : 4;
 
 	return blk->pc <= last && (blk->pc >= start || start - blk->pc < bytes);
@@ -301,7 +301,7 @@ static void forget_range(struct nt_store *store, struct nt_text *text, uint64_t 
 	}
 }
 
-/* Where CM.JT and CM.JALT go stands in the table, which may have changed. */
+/* The targets of CM.JT and CM.JALT are in the table, which may have changed. */
 static void forget_jumps(struct nt_store *store, struct nt_text *text, uint64_t start,
 			 uint64_t last)
 {
@@ -332,13 +332,13 @@ static void unlink_stale(const struct nt_store *store, uint32_t *link)
 		*link = NT_BLOCK_NONE;
 }
 
-/* `jumps` may have stale ones: what is forgotten again is stale then. */
+/* `jumps` may have stale blocks: those invalidated again */
 static void drop_stale(struct nt_store *store, struct nt_text *text)
 {
 	struct nt_table *t = table_new(store, text->table->bits), *old = text->table;
 	uint32_t at = 0, n, i, nr = 0;
 
-	/* without memory for another the old table will do: it has stale blocks */
+	/* without memory for a new table, keep the old one: it only has stale blocks */
 	if (!t)
 		return;
 	while ((n = table_next(old, &at)) != NT_BLOCK_NONE) {
@@ -361,7 +361,7 @@ static void drop_stale(struct nt_store *store, struct nt_text *text)
 	text->table = t;
 	text->nr_blocks -= text->nr_stale;
 	text->nr_stale = 0;
-	/* without memory for another the old set will do: it has pages too many */
+	/* without memory for a new set, keep the old one: it only has too many pages */
 	pages_fill(store, text, text->page_bits);
 }
 
@@ -432,7 +432,7 @@ struct nt_text *nt_store_text(struct nt_store *store, uint64_t file, uint64_t of
 	return text;
 }
 
-/* No flow has a number of one of its blocks any more. */
+/* No flow refers to these blocks any more. */
 static void drop_blocks(struct nt_store *store, struct nt_text *text)
 {
 	uint32_t at = 0, n;
@@ -455,7 +455,7 @@ void nt_store_drop(struct nt_store *store, struct nt_text *text)
 
 /* ------------------------------------------------------------- eviction -- */
 
-/* Maps lead to it: it stays, with nothing in it. */
+/* Maps refer to the text: keep it, but empty */
 static void text_empty(struct nt_store *store, struct nt_text *text)
 {
 	struct nt_table *t = table_new(store, FIRST_BITS);
@@ -497,7 +497,7 @@ static struct nt_text **texts_by_age(struct nt_store *store, size_t *nr)
 	return all;
 }
 
-/* Down to three quarters of the limit, so that it is not always done again */
+/* Evict down to three quarters of the limit, so that this does not happen too often. */
 void nt_store_evict(struct nt_store *store)
 {
 	struct nt_text **all;
@@ -518,21 +518,21 @@ void nt_store_evict(struct nt_store *store)
 
 /* -------------------------------------------------------------- objects -- */
 
-/* Of an address space that is limited (ulimit -v) a store may take this part. */
+/* The part of a limited address space (ulimit -v) that a store may take */
 #define PART	16
 
 /*
- * Blocks never move, so that they can be followed while others are made: room for all that there
- * may be is set aside, and costs nothing until it is used.
+ * Blocks never move, so that they can be followed while others are made: reserve space for all of
+ * them, which costs nothing until it is used.
  */
 static struct nt_block *blocks_new(struct nt_store *store)
 {
-	/* twice: it is evicted between batches, and a batch may make many */
+	/* twice, because eviction only happens between batches, and a batch may make many */
 	uint64_t max = store->limit / sizeof(struct nt_block) * 2;
 	struct rlimit all;
 	void *blocks;
 
-	/* the last number would not be told apart from an empty place */
+	/* the last number would look like an empty entry */
 	if (max > NT_ENTRY_NUMBER)
 		max = NT_ENTRY_NUMBER;
 	if (!getrlimit(RLIMIT_AS, &all) && all.rlim_cur != RLIM_INFINITY &&
@@ -547,7 +547,7 @@ static struct nt_block *blocks_new(struct nt_store *store)
 		if (blocks == MAP_FAILED)
 			continue;
 		store->max_blocks = (uint32_t)max;
-		/* before all are used */
+		/* evict before all are used */
 		if (store->limit > max / 2 * sizeof(struct nt_block))
 			store->limit = max / 2 * sizeof(struct nt_block);
 		return blocks;
@@ -555,7 +555,7 @@ static struct nt_block *blocks_new(struct nt_store *store)
 	return NULL;
 }
 
-/* The caller's table may be gone when a block is made. */
+/* Copy the table: the caller's may be gone when blocks are made. */
 static bool copy_branches(struct nt_params *params)
 {
 	size_t size = params->nr_branches * sizeof(*params->branches);
@@ -567,7 +567,7 @@ static bool copy_branches(struct nt_params *params)
 	return copy || !size;
 }
 
-/* Less would not hold what a batch of events is made of. */
+/* Less would not be enough for one batch of events. */
 #define LIMIT_LEAST	(1u << 20)
 
 struct nt_store *nt_store_new(const struct nt_params *params, uint64_t limit)
@@ -591,7 +591,7 @@ struct nt_store *nt_store_new(const struct nt_params *params, uint64_t limit)
 	store->bytes = sizeof(*store);
 	store->free = NT_BLOCK_NONE;
 	pthread_rwlockattr_init(&attr);
-	/* or many readers would keep out a thread that invalidates */
+	/* otherwise, many readers could block a thread that invalidates */
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&store->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);

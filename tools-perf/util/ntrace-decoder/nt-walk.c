@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The way through the block graph: outcomes and half-words in, branches out
+ * The walk through the block graph: outcomes and half-words in, branches out
  *
- * Where a walk ends exactly at an instruction whose target only the message
- * knows (or says to have been overtaken by a trap), it is left open: f->open.
+ * If a walk ends exactly at an instruction whose target only the message has (or which a trap has
+ * interrupted, according to the message), it is left open: f->open.
  */
 #include "nt-walk.h"
 
@@ -32,7 +32,7 @@ void nt_walk_go_to(struct nt_flow *f, uint64_t pc)
 	f->at.block = f->at.link = NT_BLOCK_NONE;
 }
 
-/* Blocks in f->map are remembered as leading to each other, not those in another one. */
+/* Only blocks in f->map are linked to each other, not to those of another map. */
 static void be_in(struct nt_flow *f, const struct nt_map *map)
 {
 	if (map == f->map)
@@ -73,7 +73,7 @@ int nt_walk_discover(struct nt_flow *f)
 
 /* ---------------------------------------------------------------- walk --- */
 
-/* The walk ends inside the block, or the block is empty.  As walk_on() */
+/* The walk ends inside the block, or the block is empty.  Returns the same as walk_on() */
 static int walk_part(struct walker *w, struct run *r)
 {
 	const struct nt_block *blk = &w->blocks[r->block];
@@ -124,7 +124,7 @@ static int walk_last(struct walker *w, const struct nt_shape *shape, struct run 
 	return w->by_hist && !r->nbits ? NT_WALK_OUTCOMES : NT_WALK_DONE;
 }
 
-/* As nt_walk(), or NT_WALK_UNKNOWN */
+/* Returns the same as nt_walk(), or NT_WALK_UNKNOWN */
 static int walk_on(struct walker *w, const struct nt_shape *shape, struct run *r)
 {
 	int ret = run_all(w, shape, r);
@@ -169,7 +169,7 @@ int nt_walk(struct nt_flow *f, struct batch *b)
 	return ret;
 }
 
-/* ------------------------------------------- what ends an open block ----- */
+/* ------------------------------------------------------- open blocks ----- */
 
 static const struct nt_block *open_block(const struct nt_flow *f)
 {
@@ -183,7 +183,7 @@ static void add_open_branch(struct nt_flow *f, struct batch *b, unsigned int fla
 	add_branch(f, b, blk->is.type, last_pc(f->map, blk), f->at.pc, flags);
 }
 
-/* What is open leads to addr, by its link if that is there. */
+/* The open block leads to addr, by its link if that is set. */
 static void be_taken(struct nt_flow *f, uint64_t addr)
 {
 	const uint32_t n = nt_block_link(&open_block(f)->taken);
@@ -201,7 +201,7 @@ static void push_open(struct nt_flow *f)
 		push(&f->stack, fall_pc(f, f->map, open_block(f)), f->map, f->open);
 }
 
-/* The message tells where the open block's indirect transfer went.  0 or an enum nt_error */
+/* The message has the target of the open block's indirect transfer.  0 or an enum nt_error */
 int nt_walk_told(struct nt_flow *f, struct batch *b, uint64_t addr)
 {
 	if (open_block(f)->is.seq && nt_walk_open_target(f) != addr)
@@ -223,8 +223,8 @@ void nt_walk_direct(struct nt_flow *f, struct batch *b)
 }
 
 /*
- * The message does not tell about the open block: a branch was not taken, an
- * indirect transfer must be inferred.  0 or an enum nt_error.
+ * The message says nothing about the open block: a branch was not taken, an indirect transfer must
+ * be inferred.  0 or an enum nt_error.
  */
 int nt_walk_silent(struct nt_flow *f, struct batch *b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The walk over blocks, which nt-walk.c and nt-loop.c do, inline in both
+ * The walk over blocks, inline in both nt-walk.c and nt-loop.c
  *
- * nt-loop.c stops at whatever is rare, and nt-walk.c goes on from there.
+ * nt-loop.c stops at rare cases, and nt-walk.c continues from there.
  */
 #ifndef NTRACE_NT_WALK_H
 #define NTRACE_NT_WALK_H
@@ -22,7 +22,7 @@ static inline void push(struct stack *s, uint64_t pc, const struct nt_map *map, 
 		s->depth++;
 }
 
-/* NULL when empty; valid until the next push */
+/* NULL if empty; valid until the next push */
 static inline const struct call *pop(struct stack *s)
 {
 	if (!s->depth)
@@ -34,7 +34,7 @@ static inline const struct call *pop(struct stack *s)
 
 /* -------------------------------------------------------------- blocks --- */
 
-/* Addresses of a block that is in this map: behind it, of its last instruction, of its target */
+/* Addresses of a block in this map: its end, its last instruction, its target */
 NT_INLINE uint64_t fall_pc(const struct nt_flow *f, const struct nt_map *map,
 			   const struct nt_block *blk)
 {
@@ -67,8 +67,8 @@ static inline unsigned int recent_slot(uint64_t pc)
 }
 
 /*
- * The map at pc, if it was met lately: the last one, or another.  No map is on both sides of
- * high_from, so it is one of the right program.
+ * The map at pc, if it was used recently: the last one, or another.  No map spans high_from, so it
+ * belongs to the right program.
  */
 static inline const struct nt_map *recent_map(const struct nt_flow *f, const struct nt_map *map,
 					      uint64_t pc)
@@ -82,9 +82,8 @@ static inline const struct nt_map *recent_map(const struct nt_flow *f, const str
 /* -------------------------------------------------------------- events --- */
 
 /*
- * What the message tells about all events of its walk.  The last 8 bytes of an
- * event are put together in a register: byte by byte they cost more than all
- * else about it.
+ * What the message says about all events of its walk.  The last 8 bytes of an event are assembled
+ * in a register, because byte stores would cost more than the rest of the event.
  */
 struct told {
 	uint64_t time, offset;
@@ -129,28 +128,32 @@ static inline void set_told(const struct nt_flow *f, struct told *told)
 
 /* ---------------------------------------------------------------- walk -- */
 
-/* What a walk has beside, and hardly changes */
+/* State of a walk that hardly changes */
 struct walker {
 	struct nt_flow *f;
 	struct nt_block *blocks;
-	const struct nt_event *full;	/* no room from here on */
+	const struct nt_event *full;	/* end of the room */
 	const struct nt_map *map;	/* of run.block and run.link */
-	uint64_t base;			/* of the map */
+	uint64_t base;			/* base of the map */
 	bool plain;			/* as in struct walk */
 	bool by_hist;
 	struct told told;
 };
 
-/* What changes with every block; only what is inlined gets its address, so it is in registers. */
+/*
+ * State that changes with every block.  Only inline functions get its address, so it stays in
+ * registers.
+ */
 struct run {
 	int64_t left;
 	uint64_t hist;
 	unsigned int nbits;
 	uint32_t insns;
 	struct nt_event *ev;	/* next to be written */
-	uint32_t block;		/* to go on with, or NT_BLOCK_NONE: not known yet */
+	uint32_t block;		/* current block; NT_BLOCK_NONE: not known yet */
 	/*
-	 * of the unknown one: who leads there, by which of its successors; NONE: f->at.pc is right
+	 * for an unknown block: the block that leads to it, and by which successor; NONE: f->at.pc
+	 * is valid
 	 */
 	uint32_t link;
 	bool taken;
@@ -167,7 +170,7 @@ NT_INLINE uint64_t walker_fall(const struct walker *w, const struct nt_block *bl
 	return (nt_block_end(blk) + w->base) & w->f->mask;
 }
 
-/* The block that `link` leads to is `next`. */
+/* `link` leads to the block `next`. */
 NT_INLINE int run_go(struct run *r, uint32_t link, bool taken, uint32_t next)
 {
 	r->block = next;
@@ -191,7 +194,7 @@ NT_INLINE void run_branch(const struct walker *w, struct run *r, const struct nt
 	r->insns = 0;
 }
 
-/* After a branch: where to, or there is no more room */
+/* After a branch: `ret`, or NT_WALK_FULL if there is no more room */
 NT_INLINE int run_room(const struct walker *w, const struct run *r, int ret)
 {
 	return __builtin_expect(r->ev >= w->full, false) ? NT_WALK_FULL : ret;
@@ -209,7 +212,7 @@ NT_INLINE void run_push(const struct walker *w, const struct nt_block *blk, uint
 	push(&w->f->stack, walker_fall(w, blk), w->map, n);
 }
 
-/* Is it known without the message where an indirect transfer leads? */
+/* Can the target of an indirect transfer be inferred? */
 NT_INLINE bool can_infer(const struct nt_flow *f, const struct nt_body *is)
 {
 	return is->seq || (pops(is->end) && f->params.retstack && f->stack.depth);
@@ -220,7 +223,7 @@ static inline int cannot_infer(const struct nt_flow *f, const struct nt_body *is
 	return pops(is->end) && f->params.retstack ? NT_ESTACK : NT_EINDIRECT;
 }
 
-/* Behind the call that the return belongs to, of which the block knows the way */
+/* Continue after the call that the return belongs to; the call's block has the link. */
 NT_INLINE int run_return(struct walker *w, struct run *r, const struct call *call)
 {
 	if (__builtin_expect(call->block == NT_BLOCK_NONE, false)) {
@@ -232,7 +235,7 @@ NT_INLINE int run_return(struct walker *w, struct run *r, const struct call *cal
 	return run_go(r, call->block, false, nt_block_link(&w->blocks[call->block].fall));
 }
 
-/* An indirect transfer that no message reports and that is no return, or an empty block */
+/* An unreported indirect transfer that is not a return, or an empty block */
 NT_INLINE int run_rare(struct walker *w, struct run *r, const struct nt_block *blk)
 {
 	const struct call call = { walker_fall(w, blk), r->block, w->map };
@@ -256,7 +259,7 @@ NT_INLINE int run_rare(struct walker *w, struct run *r, const struct nt_block *b
 	return ret;
 }
 
-/* An indirect transfer that no message reports, or an empty block.  rare: whatever it is */
+/* An unreported indirect transfer, or an empty block.  rare: handle all cases */
 NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_block *blk, bool rare)
 {
 	struct nt_flow *f = w->f;
@@ -269,7 +272,7 @@ NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_bloc
 		run_branch(w, r, blk, call->pc, NT_EVF_INFERRED);
 		return run_room(w, r, run_return(w, r, call));
 	}
-	/* a stale one leads to the one that took its place, if there is one yet */
+	/* a stale block leads to its replacement, if there is one yet */
 	if (blk->is.end == NT_END_STALE && nt_block_link(&blk->taken) != NT_BLOCK_NONE) {
 		r->block = nt_block_link(&blk->taken);
 		return NT_WALK_ON;
@@ -277,7 +280,9 @@ NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_bloc
 	return rare ? run_rare(w, r, blk) : NT_WALK_LAST;
 }
 
-/* Does the trace tell of what ends the block: a conditional branch, with alljumps a direct jump? */
+/*
+ * Does the trace report the end of the block: a conditional branch, or with alljumps a direct jump?
+ */
 NT_INLINE bool is_reported(const struct nt_shape *shape, unsigned int end)
 {
 	return end == NT_END_COND ||
@@ -285,8 +290,9 @@ NT_INLINE bool is_reported(const struct nt_shape *shape, unsigned int end)
 }
 
 /*
- * Over the end of run.block, of which the half-words are counted.  outcomes: there are some;
- * last: it ends where the walk does.  Both are constants to the compiler, but for the last block.
+ * Step over the end of run.block, whose half-words are already counted.  outcomes: there are some;
+ * last: the walk ends with this block.  Both are constants for the compiler, except for the last
+ * block.
  */
 NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct run *r,
 		       const struct nt_block *blk, bool outcomes, bool last)
@@ -322,8 +328,7 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 }
 
 /*
- * Walk from a known block up to the last, or a rare one, or with `outcomes` until these are used
- * up.
+ * Walk from a known block up to the last or a rare one, or with `outcomes` until they are used up.
  */
 NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct run *r,
 			 bool outcomes)
@@ -347,13 +352,13 @@ NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct 
 		r->left += halfwords;
 		r->insns -= blk->is.insns;
 	} else if (outcomes && w->by_hist && ret > 0 && !r->nbits) {
-		/* what is behind the last outcome need not be known, nor have room */
+		/* the block after the last outcome need not be known, nor fit */
 		ret = NT_WALK_OUTCOMES;
 	}
 	return ret;
 }
 
-/* The outcomes, and what is behind them */
+/* Walk the outcomes, then the rest */
 NT_INLINE int run_all(struct walker *w, const struct nt_shape *shape, struct run *r)
 {
 	int ret = run_blocks(w, shape, r, true);
@@ -361,7 +366,7 @@ NT_INLINE int run_all(struct walker *w, const struct nt_shape *shape, struct run
 	return ret == NT_WALK_OUTCOMES && !w->by_hist ? run_blocks(w, shape, r, false) : ret;
 }
 
-/* Begin where *f is. */
+/* Begin at the position of *f. */
 NT_INLINE void run_load(const struct nt_flow *f, struct walker *w, struct run *r)
 {
 	w->blocks = f->store->blocks;
@@ -372,7 +377,7 @@ NT_INLINE void run_load(const struct nt_flow *f, struct walker *w, struct run *r
 	r->taken = false;
 }
 
-/* Be where the run is. */
+/* Store the position of the run. */
 NT_INLINE void run_store(const struct walker *w, const struct run *r)
 {
 	struct nt_flow *f = w->f;
@@ -389,7 +394,7 @@ NT_INLINE void run_store(const struct walker *w, const struct run *r)
 				      walker_fall(w, &w->blocks[r->link]);
 }
 
-/* The run ended with an error: be before that instruction.  Where it leads is not known. */
+/* The run ended with an error: go back to before that instruction.  Its target is not known. */
 NT_INLINE void run_back(const struct walker *w, struct run *r)
 {
 	const struct nt_block *blk = &w->blocks[r->block];
