@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Events that were recorded, and what the IDs in records stand for: event, buffer, CPU, thread
+ * Recorded events, and the meaning of the IDs in records: event, buffer, CPU, thread
  */
 #include <stdlib.h>
 
 #include "nt-perfdata-int.h"
 
-#define ATTR_VER0	64	/* bytes, of Linux 2.6.31; what later ones add is 0 */
+#define ATTR_VER0	64	/* bytes in Linux 2.6.31; later fields are 0 */
 #define EVENTS_MAX	65536
 
 /* ------------------------------------------------------------------ IDs -- */
 
-/* Spreads what is alike in most bits */
+/* Distributes IDs that differ in few bits */
 static size_t hash(uint64_t id)
 {
 	return (id * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
-/* Its place in the table, which is at most half full; id 0 is none. */
+/* The slot of an ID in the table, which is at most half full; id 0: empty */
 static struct nt_perfdata_id *place(struct nt_perfdata_id *table, size_t room, uint64_t id)
 {
 	size_t i = hash(id) & (room - 1);
@@ -89,7 +89,7 @@ int nt_perfdata_event_add_ids(struct nt_perfdata *pd, unsigned int event,
 	return 0;
 }
 
-/* An ID_INDEX record's entries */
+/* Add the entries of an ID_INDEX record. */
 int nt_perfdata_event_index(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 {
 	struct nt_perfdata_id *found;
@@ -113,7 +113,7 @@ int nt_perfdata_event_index(struct nt_perfdata *pd, struct nt_perfdata_cursor *c
 
 /* --------------------------------------------------------------- events -- */
 
-/* Fields of perf_event_attr, in their order */
+/* The fields of perf_event_attr, in order */
 static void unpack(struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 {
 	e->type = nt_perfdata_u32(c);
@@ -125,7 +125,7 @@ static void unpack(struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 	e->flags = nt_perfdata_u64(c);
 	nt_perfdata_u64(c);			/* wakeup_events, bp_type */
 	e->config1 = nt_perfdata_u64(c);
-	/* what an older perf did not know is 0 */
+	/* fields that an older perf did not know are 0 */
 	e->config2 = nt_perfdata_u64(c);
 	e->branch_sample_type = nt_perfdata_u64(c);
 	e->regs_user = nt_perfdata_u64(c);
@@ -134,8 +134,8 @@ static void unpack(struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 }
 
 /*
- * Takes an attr by the size that it tells itself.  -NT_PERFDATA_EDAMAGED: that cannot be, or
- * there are more events than anyone records.
+ * Add an attr, using its own size.  -NT_PERFDATA_EDAMAGED: the size is impossible, or there are too
+ * many events.
  */
 int nt_perfdata_event_add(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 {
@@ -171,7 +171,10 @@ void nt_perfdata_event_free(struct nt_perfdata *pd)
 
 /* --------------------------------------------------------------- public -- */
 
-/* What the library has, as large as the caller knows it; what only that knows is 0. */
+/*
+ * Copy a structure to a caller's, which may have another size; members that only the caller knows
+ * are 0.
+ */
 static void hand_out(void *to, size_t size, const void *from, size_t own)
 {
 	memcpy(to, from, size < own ? size : own);
@@ -198,7 +201,7 @@ bool nt_perfdata_find_id_sized(const struct nt_perfdata *pd, uint64_t id,
 {
 	const struct nt_perfdata_id *own = nt_perfdata_event_find(pd, id);
 
-	/* ID_INDEX tells of any ID. */
+	/* ID_INDEX also has IDs without an event. */
 	if (!own || own->event < 0)
 		return false;
 	hand_out(found, size, own, sizeof(*own));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The header of a perf.data, in the two forms that there are:
+ * The header of a perf.data, in its two forms:
  *
  *	file	"PERFILE2", size, size of an attr, sections of attrs, data, event types, bits of
- *		features; behind the data a section for each feature
- *	pipe	"PERFILE2", 16; all else are records
+ *		features; after the data, a section for each feature
+ *	pipe	"PERFILE2", 16; all else is in records
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 #define PIPE_HEADER	16
 #define FILE_HEADER	104
 #define SECTION		16
-#define FEATURE_MAX	((uint64_t)64 << 20)	/* bytes that a feature may have */
+#define FEATURE_MAX	((uint64_t)64 << 20)	/* maximum size of a feature */
 #define IDS_CHUNK	4096
 
 bool nt_perfdata_is(const void *buf, size_t len)
@@ -85,7 +85,7 @@ static int read_ids(struct nt_perfdata *pd, unsigned int event, struct nt_perfda
 	return 0;
 }
 
-/* The event at an offset: its attr, in `size' bytes, and where its IDs are */
+/* Read the event at an offset: its attr, in `size' bytes, and the section of its IDs */
 static int read_event(struct nt_perfdata *pd, uint64_t offset, uint64_t size)
 {
 	struct nt_perfdata_cursor c;
@@ -126,7 +126,7 @@ static int read_events(struct nt_perfdata *pd, struct nt_perfdata_section attrs,
 
 /* ------------------------------------------------------------- features -- */
 
-/* Where features are.  That they can't be found is no reason not to read the data. */
+/* Find the features.  If this fails, the data can still be read. */
 static int find_features(struct nt_perfdata *pd, const uint8_t *bits)
 {
 	uint64_t at = pd->data.offset + pd->data.size;
@@ -143,7 +143,7 @@ static int find_features(struct nt_perfdata *pd, const uint8_t *bits)
 			return n;
 		pd->feat[i].there = true;
 		c = (struct nt_perfdata_cursor){ p, p + n, false };
-		/* what is beyond the file has no bytes */
+		/* a section beyond the file has no bytes */
 		pd->feat[i].section = (struct nt_perfdata_section){ at, UINT64_MAX };
 		if (n == SECTION)
 			pd->feat[i].section = take_section(&c);
@@ -177,7 +177,7 @@ static int read_feature(struct nt_perfdata *pd, unsigned int i)
 				   "the file ends before feature %u of the header does", i);
 }
 
-/* A HEADER_FEATURE record of pipe mode: number, bytes.  EDAMAGED without a message */
+/* Add a HEADER_FEATURE record of pipe mode: number, bytes.  EDAMAGED without a message */
 int nt_perfdata_header_feature(struct nt_perfdata *pd, const uint8_t *record, uint32_t len)
 {
 	struct nt_perfdata_cursor c = { record + RECORD_HEADER, record + len, false };
@@ -198,7 +198,7 @@ int nt_perfdata_header_feature(struct nt_perfdata *pd, const uint8_t *record, ui
 	return 0;
 }
 
-/* In pipe mode build-ids are records, in a file they are a feature, which has such records. */
+/* In pipe mode, build-ids are records; in a file, they are a feature with such records. */
 int nt_perfdata_header_build_id(struct nt_perfdata *pd, const uint8_t *record, uint32_t len)
 {
 	uint8_t *more;
@@ -301,7 +301,7 @@ int nt_perfdata_feature(struct nt_perfdata *pd, unsigned int feature, const uint
 	return 1;
 }
 
-/* A string is its length, and bytes filled up with zeros. */
+/* A string is a length and bytes padded with zeros. */
 int nt_perfdata_string(struct nt_perfdata *pd, unsigned int feature, unsigned int nr,
 		       const char **string)
 {
@@ -334,7 +334,7 @@ int nt_perfdata_string(struct nt_perfdata *pd, unsigned int feature, unsigned in
 
 #define FILE_ID_SIZE_TOLD	(1 << 15)	/* PERF_RECORD_MISC_BUILD_ID_SIZE */
 
-/* pid, 24 bytes of which 20 are the build-id and one its size, name */
+/* pid, 24 bytes with the build-id in the first 20 and then its size, name */
 static bool take_file_id(struct nt_perfdata_cursor *c, struct nt_perfdata_file_id *id)
 {
 	struct nt_perfdata_cursor in = *c;
@@ -374,7 +374,7 @@ int nt_perfdata_file_id_sized(struct nt_perfdata *pd, size_t nr, struct nt_perfd
 	}
 	if (!len)
 		return 0;
-	/* who asks for one after the other does not begin anew each time */
+	/* continue after the last one, so that iterating does not start over each time */
 	if (nr && nr >= pd->file_id_nr) {
 		i = pd->file_id_nr;
 		at = pd->file_id_at;

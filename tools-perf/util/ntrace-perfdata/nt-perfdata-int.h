@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A reader of perf.data: what its parts share
+ * A reader of perf.data: internal declarations
  *
- *	nt-perfdata.c		opening, and record after record
- *	nt-perfdata-record.c	what is in a record
- *	nt-perfdata-stream.c	records that are compressed
- *	nt-perfdata-header.c	the header: where data is, events, features
- *	nt-perfdata-event.c	events, their IDs, what these stand for
- *	nt-perfdata-source.c	bytes of files, pipes, memory
+ *	nt-perfdata.c		opens files and iterates over records
+ *	nt-perfdata-record.c	parses records
+ *	nt-perfdata-stream.c	compressed records
+ *	nt-perfdata-header.c	the header: position of data, events, features
+ *	nt-perfdata-event.c	events and the meaning of their IDs
+ *	nt-perfdata-source.c	reads files, pipes, memory
  */
 #ifndef NTRACE_NT_PERFDATA_INT_H
 #define NTRACE_NT_PERFDATA_INT_H
@@ -16,12 +16,12 @@
 
 #include "nt-perfdata.h"
 
-#define RECORD_HEADER	8		/* bytes: type, misc, size */
+#define RECORD_HEADER	8		/* in bytes: type, misc, size */
 #define RECORD_MAX	65535		/* its size has 16 bits */
 
-/* ------------------------------------------------------------ unpacking -- */
+/* -------------------------------------------------------------- parsing -- */
 
-/* Takes fields from the front of bytes, never beyond their end: then `bad' is set. */
+/* Takes fields from the front of bytes, but never beyond their end: sets `bad' instead. */
 struct nt_perfdata_cursor {
 	const uint8_t *p, *end;
 	bool bad;
@@ -74,7 +74,7 @@ static inline const uint8_t *nt_perfdata_bytes(struct nt_perfdata_cursor *c, uin
 	return p;
 }
 
-/* Up to its 0, which must be there */
+/* Text up to its terminating 0, which must be present */
 static inline const char *nt_perfdata_text(struct nt_perfdata_cursor *c)
 {
 	const uint8_t *p = c->p, *zero = memchr(p, 0, c->end - p);
@@ -89,15 +89,15 @@ static inline const char *nt_perfdata_text(struct nt_perfdata_cursor *c)
 
 /* ------------------------------------------------------------ structures - */
 
-/* Something to read bytes of */
+/* A source of bytes */
 struct nt_perfdata_source {
 	char *name;
 	int fd;			/* -1: memory */
-	bool own;		/* fd is to be closed */
-	bool pipe;		/* its bytes come once: those that came are in `kept' */
-	bool ended;		/* no more come */
+	bool own;		/* close fd at the end */
+	bool pipe;		/* its bytes arrive once, and are stored in `kept' */
+	bool ended;		/* no more bytes will arrive */
 	int kept;
-	uint64_t size;		/* of a pipe: so far */
+	uint64_t size;		/* of a pipe: received so far */
 	const uint8_t *memory;
 };
 
@@ -108,7 +108,7 @@ struct nt_perfdata_section {
 
 struct nt_perfdata_feat {
 	bool there;
-	bool read;		/* data is */
+	bool read;		/* data was read */
 	struct nt_perfdata_section section;
 	uint8_t *data;
 };
@@ -120,16 +120,16 @@ struct nt_perfdata_stream {
 	size_t in_at, in_len;
 	uint8_t *out;		/* STREAM_ROOM, records from out_at on */
 	size_t out_at, out_len;
-	uint64_t offset;	/* in the file, of the record that it is from */
+	uint64_t offset;	/* of the compressed record in the file */
 };
 
 struct nt_perfdata {
-	char *folder;		/* that was opened, or NULL */
+	char *folder;		/* opened folder, or NULL */
 	struct nt_perfdata_source *source;	/* files */
 	unsigned int nr_sources;
-	bool opened;		/* and the header is read */
+	bool opened;		/* opened, and the header was read */
 	bool pipe_mode;
-	bool unfinished;	/* the header was never completed: nobody knows where data ends */
+	bool unfinished;	/* the header was never completed: the end of the data is unknown */
 	struct nt_perfdata_section data;	/* of the first file */
 
 	/* the window */
@@ -138,14 +138,14 @@ struct nt_perfdata {
 	size_t window_len;
 	unsigned int window_of;	/* source */
 
-	/* where we are */
+	/* current position */
 	unsigned int current;	/* source */
 	uint64_t at, end;
-	bool done;		/* with that source */
+	bool done;		/* this source is finished */
 	struct nt_perfdata_stream stream;
-	int kept;		/* AUX area samples that were compressed; -1: none yet */
-	uint64_t kept_len;	/* since the first record */
-	bool kept_before;	/* by the reader whose files are read again */
+	int kept;		/* file of compressed AUX area samples; -1: none yet */
+	uint64_t kept_len;	/* its length since the first record */
+	bool kept_before;	/* stored by the reader that was opened before */
 
 	struct nt_perfdata_event *attr;
 	unsigned int nr_attrs;
@@ -154,7 +154,7 @@ struct nt_perfdata {
 	struct nt_perfdata_feat feat[NT_PERFDATA_FEAT_MAX];
 	uint8_t *file_ids;	/* pipe mode: HEADER_BUILD_ID records */
 	size_t file_ids_len;
-	size_t file_id_nr, file_id_at;	/* the last that was looked up, and where */
+	size_t file_id_nr, file_id_at;	/* last build-id that was looked up, and its offset */
 
 	char message[512];
 };
@@ -164,7 +164,7 @@ struct nt_perfdata {
 int __attribute__((format(printf, 3, 4)))
 nt_perfdata_fail(struct nt_perfdata *pd, enum nt_perfdata_error error, const char *fmt, ...);
 
-/* -NT_PERFDATA_EDAMAGED; says where in which file */
+/* Returns -NT_PERFDATA_EDAMAGED, with file and offset in the message */
 int __attribute__((format(printf, 4, 5)))
 nt_perfdata_damaged(struct nt_perfdata *pd, unsigned int source, uint64_t offset,
 		    const char *fmt, ...);
@@ -174,23 +174,23 @@ nt_perfdata_damaged(struct nt_perfdata *pd, unsigned int source, uint64_t offset
 int nt_perfdata_source_open(struct nt_perfdata *pd, struct nt_perfdata_source *s, const char *path);
 int nt_perfdata_source_fd(struct nt_perfdata *pd, struct nt_perfdata_source *s, int fd,
 			  const char *name);
-/* The same bytes at a place of its own; of a pipe, all that came */
+/* Open the same bytes with an own position; of a pipe, all that have arrived */
 int nt_perfdata_source_again(struct nt_perfdata *pd, struct nt_perfdata_source *s,
 			     const struct nt_perfdata_source *other);
 void nt_perfdata_source_close(struct nt_perfdata_source *s);
 
-/* As many as there are, up to len; or negative */
+/* Read up to len bytes; returns their number, or a negative error */
 int nt_perfdata_source_read(struct nt_perfdata *pd, struct nt_perfdata_source *s, uint64_t offset,
 			    void *buf, size_t len);
 
-/* AUX area samples that were compressed: to a file of that number, at *at.  0 or negative */
+/* Store a decompressed AUX area sample in the file with this number, at *at.  0 or negative */
 #define KEPT_FILE	UINT32_MAX
 int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len, uint64_t *at);
 int nt_perfdata_source_read_kept(struct nt_perfdata *pd, uint64_t offset, void *buf, size_t len);
 
 /*
- * The same of the source `pd' is at, in place: *p, valid until the next call.  At most
- * WINDOW_SIZE.
+ * Get bytes of the current source in place: *p, valid until the next call.  At most WINDOW_SIZE.
+ * Returns the same as nt_perfdata_source_read()
  */
 #define WINDOW_SIZE	((size_t)256 << 10)
 int nt_perfdata_peek(struct nt_perfdata *pd, uint64_t offset, size_t len, const uint8_t **p);
@@ -204,7 +204,7 @@ void nt_perfdata_header_free(struct nt_perfdata *pd);
 
 /* -------------------------------------------------- nt-perfdata-event.c -- */
 
-/* A perf_event_attr at `at' with `nr' IDs; 0 or negative, EDAMAGED without a message */
+/* Add an event from a perf_event_attr; 0 or negative, EDAMAGED without a message */
 int nt_perfdata_event_add(struct nt_perfdata *pd, struct nt_perfdata_cursor *attr);
 int nt_perfdata_event_add_ids(struct nt_perfdata *pd, unsigned int event,
 			      struct nt_perfdata_cursor *ids);
@@ -214,18 +214,18 @@ void nt_perfdata_event_free(struct nt_perfdata *pd);
 
 /* ------------------------------------------------- nt-perfdata-record.c -- */
 
-/* Takes the record apart.  0, or -NT_PERFDATA_EDAMAGED and why in *what, without place. */
+/* Parse the record.  0, or -NT_PERFDATA_EDAMAGED with the reason in *what, without the position. */
 int nt_perfdata_record_parse(struct nt_perfdata *pd, struct nt_perfdata_record *rec,
 			     const char **what);
 
 /* ------------------------------------------------- nt-perfdata-stream.c -- */
 
-/* A record of compressed ones: those in it come next. */
+/* Add a compressed record: its records come next. */
 int nt_perfdata_stream_add(struct nt_perfdata *pd, const uint8_t *record, uint32_t len,
 			   uint64_t offset);
-/* The next of them: 1, *p and *len; 0: there is none, or not all of it yet */
+/* Get the next of them.  Returns 1, *p and *len; 0: there is none, or it is incomplete */
 int nt_perfdata_stream_next(struct nt_perfdata *pd, const uint8_t **p, uint32_t *len);
-/* Bytes of a record that never came whole */
+/* Number of bytes of an incomplete record */
 size_t nt_perfdata_stream_rest(const struct nt_perfdata *pd);
 void nt_perfdata_stream_reset(struct nt_perfdata *pd);
 void nt_perfdata_stream_free(struct nt_perfdata *pd);

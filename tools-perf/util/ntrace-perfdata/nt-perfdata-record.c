@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is in a record.  The layouts are those of perf_event_open(2) and, from 64 on, of
+ * Parses records.  The layouts are those of perf_event_open(2) and, from 64 on, of
  * tools/lib/perf/include/perf/event.h.
  */
 #include "nt-perfdata-int.h"
 
-/* Bits of sample_type, those that are needed here */
+/* The bits of sample_type that are needed here */
 #define SAMPLE_IP		(1ull << 0)
 #define SAMPLE_TID		(1ull << 1)
 #define SAMPLE_TIME		(1ull << 2)
@@ -22,9 +22,9 @@
 
 #define ID_INDEX_ENTRY		32	/* bytes */
 
-/* ------------------------------------------- whose it is, when it was ---- */
+/* -------------------------------------------------------- identifiers ---- */
 
-/* What the kernel adds to a record, in this order */
+/* What the kernel appends to a record, in this order */
 static const uint64_t trailer[] = {
 	SAMPLE_TID, SAMPLE_TIME, SAMPLE_ID, SAMPLE_STREAM_ID, SAMPLE_CPU, SAMPLE_IDENTIFIER,
 };
@@ -48,7 +48,7 @@ static void set_tid(struct nt_perfdata_record *rec, struct nt_perfdata_cursor *c
 static void set_time(struct nt_perfdata_record *rec, struct nt_perfdata_cursor *c)
 {
 	rec->time = nt_perfdata_u64(c);
-	/* what perf makes up itself has no time */
+	/* records that perf synthesizes have no time */
 	if (rec->time && rec->time != UINT64_MAX)
 		rec->has |= NT_PERFDATA_HAS_TIME;
 }
@@ -105,7 +105,7 @@ static void take_sample(struct nt_perfdata_record *rec, uint64_t type,
 		set_cpu(rec, c);
 }
 
-/* So many elements of so many bytes */
+/* Skip `nr' elements of `size' bytes. */
 static void skip_array(struct nt_perfdata_cursor *c, uint64_t nr, unsigned int size)
 {
 	if (nr > RECORD_MAX)
@@ -135,7 +135,7 @@ static void skip_branches(uint64_t type, struct nt_perfdata_cursor *c)
 
 static void skip_regs(uint64_t mask, struct nt_perfdata_cursor *c)
 {
-	if (nt_perfdata_u64(c))		/* without an ABI there are none */
+	if (nt_perfdata_u64(c))		/* no registers without an ABI */
 		skip_array(c, __builtin_popcountll(mask), 8);
 }
 
@@ -149,11 +149,13 @@ static void skip_stack(struct nt_perfdata_cursor *c)
 	nt_perfdata_u64(c);
 }
 
-/* What is between CPU and the sample of the AUX area, which comes last, in the order of the bits */
+/*
+ * Skip everything between CPU and the AUX area sample, which comes last, in the order of the bits.
+ */
 static void skip_to_aux(const struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 {
 	const uint64_t type = e->sample_type;
-	/* PERIOD is before READ, all others of one word are together but for registers */
+	/* PERIOD comes before READ; all other single words are together, except registers */
 	if (type & 1u << 8)
 		nt_perfdata_u64(c);
 	if (type & 1u << 4)
@@ -177,7 +179,7 @@ static void skip_to_aux(const struct nt_perfdata_event *e, struct nt_perfdata_cu
 	skip_array(c, __builtin_popcountll(type & (1u << 19 | 7u << 21)), 8);
 }
 
-/* Out of a compressed record the bytes are in no file: they get one. */
+/* The bytes of a compressed record are not in the file: copy them to another one. */
 static int take_aux_sample(struct nt_perfdata *pd, struct nt_perfdata_record *rec,
 			   const struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 {
@@ -194,7 +196,7 @@ static int take_aux_sample(struct nt_perfdata *pd, struct nt_perfdata_record *re
 	return nt_perfdata_source_keep(pd, bytes, rec->aux_sample.size, &rec->aux_sample.at);
 }
 
-/* Where in a sample its ID is: a word from the front; -1 it has none */
+/* The position of a sample's ID in words from the front; -1: none */
 static int id_from_front(uint64_t type)
 {
 	if (type & SAMPLE_IDENTIFIER)
@@ -205,7 +207,7 @@ static int id_from_front(uint64_t type)
 	       !!(type & SAMPLE_ADDR);
 }
 
-/* The same in a trailer, from behind, 1 being the last */
+/* The same in a trailer, from the end; 1: the last word */
 static int id_from_end(uint64_t type)
 {
 	if (type & SAMPLE_IDENTIFIER)
@@ -215,7 +217,7 @@ static int id_from_end(uint64_t type)
 	return 1 + !!(type & SAMPLE_STREAM_ID) + !!(type & SAMPLE_CPU);
 }
 
-/* Which event a record is of, -1 not known. perf puts the IDs of all events in one place. */
+/* The event of a record; -1: unknown. perf puts the IDs of all events at the same position. */
 static int find_event(const struct nt_perfdata *pd, const struct nt_perfdata_record *rec)
 {
 	bool sample = rec->type == NT_PERFDATA_SAMPLE;
@@ -236,7 +238,7 @@ static int find_event(const struct nt_perfdata *pd, const struct nt_perfdata_rec
 	if (at < RECORD_HEADER || at + 8 > (int64_t)rec->len)
 		return -1;
 	memcpy(&id, rec->data + at, sizeof(id));
-	/* what perf makes up itself has no ID, and is laid out as for the first event */
+	/* records that perf synthesizes have no ID, and the layout of the first event */
 	if (!id)
 		return 0;
 	found = nt_perfdata_event_find(pd, id);
@@ -378,7 +380,7 @@ static void take_auxtrace(struct nt_perfdata_record *rec, struct nt_perfdata_cur
 	rec->auxtrace.cpu	= nt_perfdata_u32(c);
 }
 
-/* Its message is an array of 64 bytes in the middle; fmt tells whether a time is told. */
+/* The message is an array of 64 bytes in the middle; fmt says whether there is a time. */
 static void take_error(struct nt_perfdata_record *rec, struct nt_perfdata_cursor *c)
 {
 	struct nt_perfdata_cursor message;
@@ -405,7 +407,7 @@ static void take_time_conv(struct nt_perfdata_record *rec, struct nt_perfdata_cu
 	rec->time_conv.shift = nt_perfdata_u64(c);
 	rec->time_conv.mult  = nt_perfdata_u64(c);
 	rec->time_conv.zero  = nt_perfdata_u64(c);
-	/* so long it was before Linux 5.10 */
+	/* end of the record before Linux 5.10 */
 	if (c->p == c->end)
 		return;
 	rec->time_conv.cycles = nt_perfdata_u64(c);
@@ -417,7 +419,7 @@ static void take_time_conv(struct nt_perfdata_record *rec, struct nt_perfdata_cu
 	nt_perfdata_take(c, rec->time_conv.reserved, sizeof(rec->time_conv.reserved));
 }
 
-/* Of pipe mode; the header of a file has them. */
+/* Only in pipe mode; the header of a file has the attrs. */
 static int take_attr(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 {
 	int err;
@@ -433,7 +435,7 @@ static int take_id_index(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 	uint64_t nr = nt_perfdata_u64(c);
 	struct nt_perfdata_cursor entries = *c;
 
-	/* what is behind them is about virtual machines */
+	/* the rest is about virtual machines */
 	if (nr > RECORD_MAX)
 		return -NT_PERFDATA_EDAMAGED;
 	nt_perfdata_bytes(c, nr * ID_INDEX_ENTRY);
@@ -441,7 +443,7 @@ static int take_id_index(struct nt_perfdata *pd, struct nt_perfdata_cursor *c)
 	return c->bad ? -NT_PERFDATA_EDAMAGED : nt_perfdata_event_index(pd, &entries);
 }
 
-/* Records of perf's own */
+/* perf's own records */
 static int take_user(struct nt_perfdata *pd, struct nt_perfdata_record *rec,
 		     struct nt_perfdata_cursor *c)
 {

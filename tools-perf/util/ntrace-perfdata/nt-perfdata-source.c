@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Bytes of files, pipes and memory. Files are read, not mapped: one that someone makes shorter
- * meanwhile has an end, and no signal.
+ * Reads files, pipes and memory. Files are read, not mapped: if another program truncates one, it
+ * just ends, without a signal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #define PIPE_CHUNK	((size_t)64 << 10)
 
-/* A file that nobody else sees, and that is gone with the last descriptor */
+/* Create an unnamed file, which vanishes with its last descriptor. */
 static int open_nameless(void)
 {
 	const char *dir = getenv("TMPDIR");
@@ -145,7 +145,7 @@ static int keep(int fd, uint64_t *size, const uint8_t *buf, size_t len)
 	return 0;
 }
 
-/* Behind nt_perfdata_rewind() the same bytes come to the same places. */
+/* After nt_perfdata_rewind(), the same bytes get the same positions. */
 int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len, uint64_t *at)
 {
 	*at = pd->kept_len;
@@ -162,7 +162,7 @@ int nt_perfdata_source_keep(struct nt_perfdata *pd, const uint8_t *p, size_t len
 	return 0;
 }
 
-/* Wait for a pipe to have come up to that offset, or to end. */
+/* Wait until a pipe has delivered the bytes up to this offset, or has ended. */
 static int wait_for(struct nt_perfdata *pd, struct nt_perfdata_source *s, uint64_t offset)
 {
 	uint8_t buf[PIPE_CHUNK];
@@ -229,7 +229,7 @@ int nt_perfdata_source_read(struct nt_perfdata *pd, struct nt_perfdata_source *s
 	return n;
 }
 
-/* What a pipe has not sent yet is not waited for when the record is there. */
+/* Do not wait for more of a pipe if the record has arrived. */
 static size_t window_wanted(const struct nt_perfdata_source *s, uint64_t offset, size_t len)
 {
 	uint64_t there = s->size > offset ? s->size - offset : 0;
@@ -246,7 +246,7 @@ int nt_perfdata_peek(struct nt_perfdata *pd, uint64_t offset, size_t len, const 
 	int n;
 
 	*p = pd->window;
-	/* no file is so long */
+	/* no file is that long */
 	if (offset > INT64_MAX)
 		return 0;
 	if (pd->window_of != pd->current || offset < pd->window_at ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Records that perf record -z compressed. What COMPRESSED records have is one zstd stream for a
- * file, cut anywhere; what comes out of it are records, which may begin in one and end in the next.
+ * Records that perf record -z compressed. The COMPRESSED records of a file contain one zstd stream,
+ * cut anywhere. Decompressed records may begin in one of them and end in the next.
  */
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@
 #ifdef HAVE_ZSTD
 #include <zstd.h>
 
-/* A record that is there in part, and a block of what comes out */
+/* Room for a partial record and a decompressed block */
 #define STREAM_ROOM	((size_t)2 * RECORD_MAX + 2)
 
-/* COMPRESSED: all behind the header. COMPRESSED2: a size, and that much */
+/* COMPRESSED: everything after the header. COMPRESSED2: a size, and that many bytes */
 static int find_payload(struct nt_perfdata *pd, const uint8_t *record, uint32_t len,
 			uint64_t offset, struct nt_perfdata_cursor *c)
 {
@@ -65,7 +65,7 @@ int nt_perfdata_stream_add(struct nt_perfdata *pd, const uint8_t *record, uint32
 	return 0;
 }
 
-/* More records: 1, 0 all of the compressed record is used, or negative */
+/* Decompress more records.  Returns 1; 0: the compressed record is used up; or negative */
 static int decompress(struct nt_perfdata *pd)
 {
 	struct nt_perfdata_stream *s = &pd->stream;
@@ -86,13 +86,13 @@ static int decompress(struct nt_perfdata *pd)
 					   ZSTD_getErrorName(ret));
 	}
 	s->in_at = in.pos;
-	/* a full buffer may leave something in the stream */
+	/* if the buffer is full, the stream may have more */
 	ret = out.pos - s->out_len;
 	s->out_len = out.pos;
 	return ret != 0;
 }
 
-/* The record at the front: 1; 0: it is not whole */
+/* Is the first record complete?  Returns 1 or 0, or negative */
 static int front(struct nt_perfdata *pd, uint32_t *len)
 {
 	struct nt_perfdata_stream *s = &pd->stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Reading perf.data: opening, and record after record
+ * Reading perf.data: opens files and iterates over records
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "nt-perfdata-int.h"
 
-#define FILES_MAX	65536	/* of a folder */
+#define FILES_MAX	65536	/* in a folder */
 
 /* --------------------------------------------------------------- errors -- */
 
@@ -80,7 +80,7 @@ void nt_perfdata_free(struct nt_perfdata *pd)
 	free(pd);
 }
 
-/* Room for one more; it counts when it is filled in. */
+/* Add a source, to be filled in by the caller. */
 static struct nt_perfdata_source *new_source(struct nt_perfdata *pd)
 {
 	struct nt_perfdata_source *more;
@@ -117,7 +117,7 @@ static int begin(struct nt_perfdata *pd)
 {
 	int err = nt_perfdata_header_read(pd);
 
-	/* opened in vain: there is nothing to be read */
+	/* opening failed: there is nothing to read */
 	pd->done = err;
 	pd->opened = !err;
 	if (!err)
@@ -210,7 +210,7 @@ int nt_perfdata_open(struct nt_perfdata *pd, const char *path)
 	return err ? err : begin(pd);
 }
 
-/* AUX area samples that were compressed are kept already. */
+/* Decompressed AUX area samples are already stored. */
 static int keep_again(struct nt_perfdata *pd, const struct nt_perfdata *other)
 {
 	pd->kept_before = true;
@@ -256,7 +256,7 @@ bool nt_perfdata_is_pipe(const struct nt_perfdata *pd)
 
 /* -------------------------------------------------------------- records -- */
 
-/* Bytes of something else that are behind a record and not counted in its size */
+/* The size of the data after a record that the record's size does not include */
 static int find_payload(struct nt_perfdata *pd, uint32_t type, const uint8_t *p, uint32_t len,
 			uint64_t *payload)
 {
@@ -303,7 +303,7 @@ static int parse(struct nt_perfdata *pd, struct nt_perfdata_record *rec, const u
 	return 1;
 }
 
-/* The file ends `there' bytes behind pd->at, in a record or between two. */
+/* The file ends `there' bytes after pd->at, inside a record or between two. */
 static int ended(struct nt_perfdata *pd, size_t there)
 {
 	size_t rest = nt_perfdata_stream_rest(pd);
@@ -326,7 +326,7 @@ static int ended(struct nt_perfdata *pd, size_t there)
 				   (unsigned long long)(pd->end - pd->at));
 }
 
-/* Trace may be cut, too: the record before tells of more than there is. */
+/* Trace may be truncated, too: the previous record has more bytes than the file. */
 static int check_trace(struct nt_perfdata *pd)
 {
 	const struct nt_perfdata_source *s = &pd->source[pd->current];
@@ -338,7 +338,7 @@ static int check_trace(struct nt_perfdata *pd)
 				   (unsigned long long)(pd->at - s->size));
 }
 
-/* The record at pd->at: its length, 0 at the end, or negative */
+/* Find the record at pd->at.  Returns its length, 0 at the end, or negative */
 static int find_record(struct nt_perfdata *pd, const uint8_t **p)
 {
 	uint64_t left = pd->end - pd->at;
@@ -364,7 +364,7 @@ static int find_record(struct nt_perfdata *pd, const uint8_t **p)
 	return n < 0 || n == size ? n : ended(pd, n);
 }
 
-/* What of the trace behind the record the file has; of a pipe that is known when it came. */
+/* Find out how much of the record's trace is in the file; for a pipe, after it has arrived. */
 static int find_trace(struct nt_perfdata *pd, struct nt_perfdata_record *rec)
 {
 	const struct nt_perfdata_source *s = &pd->source[pd->current];
@@ -388,7 +388,7 @@ static bool is_compressed(uint32_t type)
 	return type == NT_PERFDATA_COMPRESSED || type == NT_PERFDATA_COMPRESSED2;
 }
 
-/* The next record of this file: 1; 0 at its end, or negative */
+/* Get the next record of this file.  Returns 1; 0 at its end, or negative */
 static int next_here(struct nt_perfdata *pd, struct nt_perfdata_record *rec)
 {
 	uint64_t payload, offset;
@@ -402,7 +402,7 @@ static int next_here(struct nt_perfdata *pd, struct nt_perfdata_record *rec)
 			return ret;
 		if (ret) {
 			memcpy(&type, p, sizeof(type));
-			/* trace is never compressed, nor what is */
+			/* trace and compressed records are never compressed */
 			if (is_compressed(type) || type == NT_PERFDATA_AUXTRACE ||
 			    type == NT_PERFDATA_HEADER_TRACING_DATA)
 				return nt_perfdata_damaged(pd, pd->current, pd->stream.offset,
@@ -460,7 +460,7 @@ int nt_perfdata_rewind(struct nt_perfdata *pd)
 {
 	if (!pd->opened)
 		return nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "nothing was opened");
-	/* records tell these again */
+	/* these come again in records */
 	if (pd->pipe_mode) {
 		pd->nr_attrs = pd->nr_ids = 0;
 		if (pd->id_room)

@@ -2,10 +2,10 @@
 /*
  * libntrace-perfdata: reads perf.data files, as perf record writes them
  *
- * A reader gives the records of a recording one after the other, in the order of the file: as
- * they are, and taken apart.  It reads regular files, pipes, folders (--kcore, --threads), each
- * file of --switch-output, and what is compressed (-z).  Trace data is not passed on, but can be
- * read at any time by nt_perfdata_read().
+ * A reader returns the records of a recording one after the other, in file order, both raw and
+ * parsed. It reads regular files, pipes, folders (--kcore, --threads), each file of
+ * --switch-output, and compressed records (-z). Trace data is not part of records, but can be read
+ * at any time with nt_perfdata_read().
  *
  * Conventions, valid for every function below:
  *
@@ -44,9 +44,9 @@ enum nt_perfdata_error {
 	NT_PERFDATA_OK,
 	NT_PERFDATA_EINVAL,	/* an argument is not allowed */
 	NT_PERFDATA_ENOMEM,	/* out of memory */
-	NT_PERFDATA_EFILE,	/* a file cannot be read; errno has more */
+	NT_PERFDATA_EFILE,	/* a file cannot be read; see errno */
 	NT_PERFDATA_EFORMAT,	/* not a perf.data */
-	NT_PERFDATA_EORDER,	/* of a machine of the other byte order */
+	NT_PERFDATA_EORDER,	/* from a machine of the other byte order */
 	NT_PERFDATA_ENOTSUP,	/* a perf.data that this library cannot read */
 	NT_PERFDATA_EDAMAGED,	/* damaged or truncated */
 	NT_PERFDATA_ERROR_MAX
@@ -57,44 +57,44 @@ struct nt_perfdata;
 struct nt_perfdata *nt_perfdata_new(void);
 void nt_perfdata_free(struct nt_perfdata *pd);
 
-/* Words for the last error of this reader, and where it was; "" if there was none */
+/* The text of this reader's last error, with its position; "" if there was none */
 const char *nt_perfdata_message(const struct nt_perfdata *pd);
 
 /* ------------------------------------------------------------- opening ---- */
 
-/* Do these bytes, the first of a file, begin a perf.data of either byte order?  8 will do. */
+/* Do these first bytes of a file begin a perf.data of either byte order?  8 bytes suffice. */
 bool nt_perfdata_is(const void *buf, size_t len);
 
 /*
- * Open a file, a folder, a pipe by its name, or "-", standard input.  Of a folder that has a file
- * `data', that and its data.0, data.1 ... are read.  A reader is opened once.
+ * Open a file, a folder, a pipe by its name, or "-" for standard input.  In a folder with a file
+ * `data', this and data.0, data.1 ... are read.  A reader can be opened only once.
  */
 int nt_perfdata_open(struct nt_perfdata *pd, const char *path);
 
-/* The same of a file descriptor, which stays the caller's and open; `name' is for messages. */
+/* Open a file descriptor, which stays open and the caller's; `name' is for messages. */
 int nt_perfdata_open_fd(struct nt_perfdata *pd, int fd, const char *name);
 
-/* The same of bytes in memory, which stay the caller's, unchanged */
+/* Open bytes in memory, which stay the caller's, unchanged */
 int nt_perfdata_open_memory(struct nt_perfdata *pd, const void *buf, size_t len);
 
 /*
- * The same of what another reader has open, all of whose records were read: both read on, each at
- * its own place, in any order. What came through a pipe is not kept twice.
+ * Open what another reader has open, after all its records were read: both continue at their own
+ * positions, in any order. Data from a pipe is not stored twice.
  */
 int nt_perfdata_open_again(struct nt_perfdata *pd, const struct nt_perfdata *other);
 
 /*
- * Name of a file beside the data: `name' in the folder that was opened, e.g. "kcore_dir/kcore".
- * Returns its length, cut to `size' like snprintf(); 0 if no folder was opened.
+ * The name of a file beside the data: `name' in the opened folder, e.g. "kcore_dir/kcore". Returns
+ * its length, truncated to `size' like snprintf(); 0 if no folder was opened.
  */
 int nt_perfdata_beside(const struct nt_perfdata *pd, const char *name, char *buf, size_t size);
 
-/* Is it of pipe mode (perf record -o -)?  Such a file has no header with sections. */
+/* Is it in pipe mode (perf record -o -)?  Such a file has no header with sections. */
 bool nt_perfdata_is_pipe(const struct nt_perfdata *pd);
 
 /* ------------------------------------------------------------- records ---- */
 
-/* Types of records, those of perf_event_open(2) and those of perf's own (64 and more) */
+/* Types of records: those of perf_event_open(2) and perf's own (64 and more) */
 enum nt_perfdata_type {
 	NT_PERFDATA_MMAP = 1,
 	NT_PERFDATA_LOST = 2,
@@ -123,7 +123,7 @@ enum nt_perfdata_type {
 	NT_PERFDATA_AUXTRACE_ERROR = 72,
 	NT_PERFDATA_TIME_CONV = 79,
 	NT_PERFDATA_HEADER_FEATURE = 80,
-	NT_PERFDATA_COMPRESSED = 81,	/* never seen: what is in them is */
+	NT_PERFDATA_COMPRESSED = 81,	/* never returned: its records are */
 	NT_PERFDATA_COMPRESSED2 = 83,
 };
 
@@ -132,7 +132,7 @@ enum nt_perfdata_type {
 #define NT_PERFDATA_MISC_KERNEL		1
 #define NT_PERFDATA_MISC_USER		2
 #define NT_PERFDATA_MISC_COMM_EXEC	0x2000
-#define NT_PERFDATA_MISC_FORK_EXEC	0x2000	/* made by perf: of who was there before */
+#define NT_PERFDATA_MISC_FORK_EXEC	0x2000	/* synthesized by perf: the task existed before */
 #define NT_PERFDATA_MISC_SWITCH_OUT	0x2000
 
 /* Flags of AUX records */
@@ -149,17 +149,17 @@ struct nt_perfdata_build_id {
 };
 
 struct nt_perfdata_mmap {
-	int32_t pid, tid;	/* pid -1: the kernel's */
+	int32_t pid, tid;	/* pid -1: the kernel */
 	uint64_t start, len, pgoff;
-	uint32_t prot;		/* of MMAP: PROT_EXEC unless misc has data's bit */
+	uint32_t prot;		/* MMAP: PROT_EXEC unless misc has the bit for data */
 	uint32_t flags;
-	uint32_t maj, min;	/* of MMAP2 without build-id */
+	uint32_t maj, min;	/* MMAP2 without build-id */
 	uint64_t ino, ino_generation;
 	struct nt_perfdata_build_id build_id;
 	const char *name;
 };
 
-/* Which members of a record the file tells */
+/* The members of a record that are valid */
 #define NT_PERFDATA_HAS_TID	0x01	/* pid, tid */
 #define NT_PERFDATA_HAS_TIME	0x02
 #define NT_PERFDATA_HAS_CPU	0x04
@@ -169,15 +169,15 @@ struct nt_perfdata_record {
 	uint32_t type;			/* enum nt_perfdata_type, or another one */
 	uint16_t misc;
 	uint8_t has;			/* NT_PERFDATA_HAS_* */
-	bool compressed;		/* it was: offset is that of what it is in */
-	uint32_t file;			/* 0, or of a folder: which file, data.0 being 1 */
+	bool compressed;		/* from a compressed record, whose offset this has */
+	uint32_t file;			/* 0; in a folder: the file, data.0 being 1 */
 	uint64_t offset;		/* in that file */
-	const uint8_t *data;		/* the whole record, its header included */
+	const uint8_t *data;		/* the whole record, including its header */
 	uint32_t len;
-	/* what the kernel adds to a record, or a sample begins with */
+	/* what the kernel appends to a record, or a sample begins with */
 	int32_t pid, tid;
 	uint32_t cpu;
-	int32_t event;			/* index, see nt_perfdata_event(); -1 unknown */
+	int32_t event;			/* index, see nt_perfdata_event(); -1: unknown */
 	uint64_t time, id;
 	union {
 		struct nt_perfdata_mmap mmap;	/* MMAP, MMAP2 */
@@ -195,7 +195,7 @@ struct nt_perfdata_record {
 		struct {
 			int32_t pid, tid;
 		} itrace_start;
-		struct {		/* SWITCH_CPU_WIDE: of the other task */
+		struct {		/* SWITCH_CPU_WIDE: the other task */
 			int32_t pid, tid;
 		} other;
 		struct {		/* LOST; LOST_SAMPLES with id 0 */
@@ -215,13 +215,13 @@ struct nt_perfdata_record {
 		struct {
 			uint64_t addr;
 			uint16_t old_len, new_len;
-			const uint8_t *bytes;	/* the old ones, then the new ones */
+			const uint8_t *bytes;	/* old bytes, then new bytes */
 		} text_poke;
 		uint64_t hw_id;		/* AUX_OUTPUT_HW_ID */
-		struct {		/* SAMPLE: of the AUX area; size 0: none */
+		struct {		/* SAMPLE: AUX area sample; size 0: none */
 			uint64_t size;
 			uint64_t at;	/* of the first byte, for nt_perfdata_read() ... */
-			uint32_t file;	/* ... of this file: where it was compressed, a kept one */
+			uint32_t file;	/* ... of this file; a temporary one if compressed */
 		} aux_sample;
 		struct {
 			uint32_t type;
@@ -233,12 +233,12 @@ struct nt_perfdata_record {
 			uint32_t idx;
 			int32_t tid, cpu;
 			uint64_t at;	/* of the first byte in the file, for nt_perfdata_read() */
-			uint64_t there;	/* bytes that the file has: fewer where it is cut */
+			uint64_t there;	/* bytes in the file: fewer if it is truncated */
 		} auxtrace;
 		struct {
 			uint32_t type, code;
 			int32_t cpu, pid, tid;
-			uint64_t ip, time;	/* time 0: not told */
+			uint64_t ip, time;	/* time 0: unknown */
 			const char *message;
 		} auxtrace_error;
 		struct {
@@ -250,8 +250,8 @@ struct nt_perfdata_record {
 };
 
 /*
- * The next record: 1.  0: there are no more.  After -NT_PERFDATA_EDAMAGED reading can go on: with
- * the next file of a folder, else the next call returns 0.
+ * Get the next record.  Returns 1; 0: there are no more.  After -NT_PERFDATA_EDAMAGED, reading can
+ * continue with the next file of a folder; otherwise, the next call returns 0.
  */
 int nt_perfdata_next_sized(struct nt_perfdata *pd, struct nt_perfdata_record *rec, size_t size);
 
@@ -260,27 +260,27 @@ static inline int nt_perfdata_next(struct nt_perfdata *pd, struct nt_perfdata_re
 	return nt_perfdata_next_sized(pd, rec, sizeof(*rec));
 }
 
-/* Begin again with the first record. */
+/* Start again with the first record. */
 int nt_perfdata_rewind(struct nt_perfdata *pd);
 
 /*
- * Bytes of file number `file', as records tell it, of samples by aux_sample.file: returns how many
- * there are, less than `len' at the end of the file only.  At most INT_MAX.
+ * Read bytes of file number `file', as in records, or aux_sample.file for samples.  Returns the
+ * number of bytes, less than `len' only at the end of the file.  At most INT_MAX.
  */
 int nt_perfdata_read(struct nt_perfdata *pd, unsigned int file, uint64_t offset, void *buf,
 		     size_t len);
 
-/* How much there is to read: bytes of all files, and done so far; of a pipe what came. */
+/* The size of all files, and the part read so far; of a pipe, what has arrived. */
 void nt_perfdata_progress(const struct nt_perfdata *pd, uint64_t *done, uint64_t *total);
 
 /* -------------------------------------------------------------- events ---- */
 
-/* What was recorded: a perf_event_attr */
+/* A recorded event: a perf_event_attr */
 struct nt_perfdata_event {
 	uint32_t type;
 	uint64_t config, config1, config2;
 	uint64_t sample_type, read_format;
-	uint64_t flags;		/* its bit field, bit 0 being `disabled' */
+	uint64_t flags;		/* its bit field; bit 0 is `disabled' */
 	uint32_t nr_ids;
 	uint64_t branch_sample_type, regs_user, regs_intr;
 };
@@ -290,7 +290,7 @@ struct nt_perfdata_event {
 #define NT_PERFDATA_EXCLUDE_KERNEL	(1ull << 5)
 #define NT_PERFDATA_SAMPLE_ID_ALL	(1ull << 18)
 
-/* In pipe mode, as many as records have told so far */
+/* The number of events; in pipe mode, those in records so far */
 unsigned int nt_perfdata_events(const struct nt_perfdata *pd);
 
 /* 0, or -NT_PERFDATA_EINVAL if there is no such event */
@@ -303,11 +303,11 @@ static inline int nt_perfdata_event(const struct nt_perfdata *pd, unsigned int i
 	return nt_perfdata_event_sized(pd, index, event, sizeof(*event));
 }
 
-/* What an ID stands for.  From ID_INDEX records: idx, cpu, tid; -1 without one */
+/* The meaning of an ID.  idx, cpu, tid come from ID_INDEX records; -1 without one */
 struct nt_perfdata_id {
 	uint64_t id;
 	int32_t event;		/* index; -1: no event has it */
-	int32_t idx;		/* number of the buffer */
+	int32_t idx;		/* index of the buffer */
 	int32_t cpu, tid;
 };
 
@@ -321,7 +321,10 @@ static inline bool nt_perfdata_find_id(const struct nt_perfdata *pd, uint64_t id
 	return nt_perfdata_find_id_sized(pd, id, found, sizeof(*found));
 }
 
-/* The IDs known so far, in no particular order: *at is 0 for the first; false behind the last */
+/*
+ * Iterate over the IDs known so far, in no particular order: *at is 0 for the first; false after
+ * the last
+ */
 bool nt_perfdata_next_id_sized(const struct nt_perfdata *pd, size_t *at, struct nt_perfdata_id *id,
 			       size_t size);
 
@@ -333,7 +336,7 @@ static inline bool nt_perfdata_next_id(const struct nt_perfdata *pd, size_t *at,
 
 /* ------------------------------------------------------------ features ---- */
 
-/* What a header tells beside the events */
+/* Features of a header */
 enum nt_perfdata_feature {
 	NT_PERFDATA_FEAT_BUILD_ID = 2,
 	NT_PERFDATA_FEAT_HOSTNAME = 3,
@@ -347,14 +350,14 @@ enum nt_perfdata_feature {
 };
 
 /*
- * The bytes of a feature: 1.  0: the recording does not have it (in pipe mode: has not told it
- * yet).  -NT_PERFDATA_EDAMAGED: it is not where the header says.  The bytes are the reader's.
+ * Get the bytes of a feature, which the reader owns.  Returns 1; 0: the recording does not have it
+ * (in pipe mode: not yet); -NT_PERFDATA_EDAMAGED: it is not where the header says.
  */
 int nt_perfdata_feature(struct nt_perfdata *pd, unsigned int feature, const uint8_t **data,
 			size_t *len);
 
 /*
- * A feature that is one string: HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID; or an
+ * Get a feature that is one string: HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID; or an
  * argument of CMDLINE, from number 0 on.  Returns as above.
  */
 int nt_perfdata_string(struct nt_perfdata *pd, unsigned int feature, unsigned int nr,
@@ -362,13 +365,13 @@ int nt_perfdata_string(struct nt_perfdata *pd, unsigned int feature, unsigned in
 
 /* The build-id of a file */
 struct nt_perfdata_file_id {
-	uint16_t misc;		/* whose it is: NT_PERFDATA_MISC_KERNEL ... */
+	uint16_t misc;		/* the owner: NT_PERFDATA_MISC_KERNEL ... */
 	int32_t pid;
 	struct nt_perfdata_build_id build_id;
 	const char *name;
 };
 
-/* The build-ids of the header, from number 0 on.  Returns as nt_perfdata_feature() */
+/* Get the build-ids of the header, from number 0 on.  Returns the same as nt_perfdata_feature() */
 int nt_perfdata_file_id_sized(struct nt_perfdata *pd, size_t nr, struct nt_perfdata_file_id *id,
 			      size_t size);
 
