@@ -191,7 +191,7 @@ static int path_run(struct nt_path *p, struct nt_run *run)
 	if (!blk)
 		ret = -error;
 	else if (!blk->is.insns)
-		ret = run_insns(p, run, 1);	/* it never retires; the trace knows better */
+		ret = run_insns(p, run, 1);	/* the trace says that it retired */
 	else if (blk->is.insns > p->left)
 		ret = run_insns(p, run, p->left);
 	else
