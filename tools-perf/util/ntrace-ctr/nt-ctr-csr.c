@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Control transfer records: the registers, their two layouts, who may use them
+ * Control transfer records: registers, their two layouts, access rights
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nt-ctr-int.h"
 
-/* ------------------------------------------- the two texts side by side -- */
+/* ----------------------------------------------- the two specifications -- */
 
-/* What control registers have: ratified position, draft position (-1: not there) */
+/* Fields of control registers: ratified position, draft position (-1: none) */
 static const struct field {
 	const char *name, *draft_name;
 	int8_t bit, draft;
@@ -42,15 +42,15 @@ static const struct field {
 #define FIELDS	(sizeof(fields) / sizeof(fields[0]))
 
 #define DRAFT_CLR	(1ull << 7)
-#define DRAFT_DEPTH	16	/* position; 4 bits, a thermometer */
+#define DRAFT_DEPTH	16	/* position; 4 bits, thermometer code */
 
-/* Everything else in which the layouts differ; UINT16_MAX: there is no such CSR */
+/* All other differences of the layouts; UINT16_MAX: no such CSR */
 static const struct layout {
 	uint16_t sctl, sctlh, sstatus, sdepth, vsctl, vsctlh, mctl, mctlh, mstatus;
 	uint8_t frozen;		/* bits of the status register */
 	int8_t wrap;
 	uint32_t wrptr;
-	uint64_t stateen;	/* CTR in mstateen0 and hstateen0 */
+	uint64_t stateen;	/* bit CTR in mstateen0 and hstateen0 */
 } layouts[] = {
 	{
 		NT_CSR_SCTRCTL, UINT16_MAX, NT_CSR_SCTRSTATUS, NT_CSR_SCTRDEPTH,
@@ -79,7 +79,7 @@ const char *nt_ctr_field_name(bool draft, unsigned int bit)
 	return NULL;
 }
 
-/* From a layout's bits to the ratified ones, in which everything is kept, or back */
+/* Convert from a layout to the ratified one, in which everything is stored, or back. */
 static uint64_t convert(const struct nt_ctr *c, uint64_t value, bool back)
 {
 	uint64_t to = 0;
@@ -132,7 +132,7 @@ static bool params_ok(const struct nt_ctr_params *p)
 	return !p->depths;
 }
 
-/* No structure of a caller's is larger, or `size` was never set. */
+/* No caller's structure is larger: otherwise, `size` was never set. */
 #define SIZE_MAX_TAKEN	4096
 
 bool ctr_take(void *to, size_t known, const void *from, size_t size, size_t least)
@@ -150,7 +150,7 @@ bool ctr_take(void *to, size_t known, const void *from, size_t size, size_t leas
 	return true;
 }
 
-/* Bytes of the first version's */
+/* Size of the first version */
 #define PARAMS_LEAST	(offsetof(struct nt_ctr_params, fields) + sizeof(uint64_t))
 
 struct nt_ctr *nt_ctr_new(const struct nt_ctr_params *params)
@@ -214,7 +214,7 @@ uint32_t nt_ctr_depth(const struct nt_ctr *c)
 
 /* ------------------------------------------------------------- contents -- */
 
-/* The encoding of the depth, i of 16 << i; -1: beyond it */
+/* The encoding of the depth: i of 16 << i; -1: none */
 static int depth_code(const struct nt_ctr *c)
 {
 	int i;
@@ -250,14 +250,14 @@ static void write_ctl(struct nt_ctr *c, uint64_t value, bool vs, bool m)
 {
 	uint64_t fixed = ~c->fields, *reg = vs ? &c->vsctl : &c->ctl;
 
-	/* sctrctl's M and MTE ignore writes (R145), vsctrctl has none */
+	/* sctrctl's M and MTE ignore writes (R145), vsctrctl does not have them */
 	if (!m)
 		fixed |= NT_CTRCTL_M | NT_CTRCTL_MTE;
 	*reg = (*reg & fixed) | (convert(c, value, false) & ~fixed);
 	ctr_restart_cycles(c);
 	if (!ctr_is_draft(c))
 		return;
-	if (!vs)	/* the thermometer's marks are the exponent */
+	if (!vs)	/* the number of bits set is the exponent */
 		set_depth(c, (unsigned int)__builtin_popcountll(value >> DRAFT_DEPTH & 15));
 	if (value & DRAFT_CLR) {
 		ctr_zero(c, c->depth);
@@ -298,11 +298,11 @@ enum what {
 	NOTHING, MCTL, SCTL, VSCTL, STATUS, DEPTH, SELECT, IREG, MSTATEEN, HSTATEEN,
 };
 
-/* What a CSR number leads to */
+/* The object of a CSR access */
 struct access {
 	enum what what;
 	bool high;		/* RV32's upper half */
-	unsigned int which;	/* IREG: 1 to 3, 4 reads 0 */
+	unsigned int which;	/* IREG: 1 to 3; 4 reads 0 */
 	uint32_t *select;
 };
 
@@ -329,7 +329,7 @@ static bool indirect(struct nt_ctr *c, unsigned int csr, bool v, struct access *
 	return !reg || a->which;
 }
 
-/* v: VS-mode, for which supervisor registers are the virtual ones (R182) */
+/* v: VS-mode, in which supervisor registers are the virtual ones (R182) */
 static bool find(struct nt_ctr *c, unsigned int csr, bool v, struct access *a)
 {
 	const struct layout *l = layout(c);
@@ -359,13 +359,13 @@ static bool find(struct nt_ctr *c, unsigned int csr, bool v, struct access *a)
 
 static bool selects_entry(const struct nt_ctr *c, const struct access *a)
 {
-	/* the ratified miselect has no entries (R183) */
+	/* the ratified miselect does not select entries (R183) */
 	if (a->select == &c->mselect && !ctr_is_draft(c))
 		return false;
 	return *a->select >= 0x200 && *a->select <= 0x2ff;
 }
 
-/* What the privilege that a number asks for makes of an access; as for every CSR */
+/* Check the privilege in the CSR number, as for every CSR. */
 static int by_privilege(const struct nt_ctr *c, unsigned int mode, unsigned int csr)
 {
 	unsigned int needs = csr >> 8 & 3;
@@ -387,7 +387,7 @@ static int by_privilege(const struct nt_ctr *c, unsigned int mode, unsigned int 
 	}
 }
 
-/* Bits of the state-enable registers without which an access is refused */
+/* Bits of the state-enable registers that an access requires */
 static uint64_t wanted_enables(const struct nt_ctr *c, const struct access *a)
 {
 	switch (a->what) {
@@ -405,7 +405,9 @@ static uint64_t wanted_enables(const struct nt_ctr *c, const struct access *a)
 	}
 }
 
-/* In this order: what M-mode forbids is illegal, whatever the hypervisor says (R177). */
+/*
+ * In this order: an access that M-mode forbids is illegal, whatever the hypervisor allows (R177).
+ */
 static int may(const struct nt_ctr *c, unsigned int mode, unsigned int csr, const struct access *a)
 {
 	uint64_t wanted = wanted_enables(c, a);
@@ -443,7 +445,7 @@ static int begin_access(struct nt_ctr *c, unsigned int mode, unsigned int csr, s
 	return may(c, mode, csr, a);
 }
 
-/* The CTR bit moved between the texts */
+/* Move the CTR bit between the layouts. */
 static uint64_t stateen_value(const struct nt_ctr *c, uint64_t value)
 {
 	return (value & NT_STATEEN_CSRIND) | (value & NT_STATEEN_CTR ? layout(c)->stateen : 0);
@@ -471,7 +473,7 @@ static uint64_t get(struct nt_ctr *c, const struct access *a)
 		return *a->select;
 	case MSTATEEN:
 		return stateen_value(c, c->mstateen);
-	case HSTATEEN:	/* no more than M-mode allows */
+	case HSTATEEN:	/* limited to what M-mode allows */
 		return stateen_value(c, c->hstateen & c->mstateen);
 	case IREG:
 		i = *a->select - 0x200;
@@ -568,7 +570,7 @@ int nt_ctr_clear(struct nt_ctr *c, unsigned int mode)
 		return NT_CTR_ILLEGAL;
 	if (mode == NT_CTR_VU || (mode == NT_CTR_VS && !(c->hstateen & NT_STATEEN_CTR)))
 		return NT_CTR_VIRTUAL;
-	/* of all depths; WRPTR and FROZEN are not among what is cleared (R161) */
+	/* for all depths; WRPTR and FROZEN are not cleared (R161) */
 	ctr_zero(c, c->room);
 	ctr_restart_cycles(c);
 	return 0;

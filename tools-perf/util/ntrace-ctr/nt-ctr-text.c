@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Control transfer records: control registers and records as people write them
+ * Control transfer records: control registers and records as text
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static uint64_t field_of(bool draft, const char *word, size_t len)
 	return 0;
 }
 
-/* 0x... or decimal, of no more than 64 bits */
+/* 0x... or decimal, of at most 64 bits */
 static int parse_number(const char *text, uint64_t *value)
 {
 	const int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Control transfer records: which transfers are recorded, and how
+ * Control transfer records: recording
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +43,8 @@ static bool is_virtual(unsigned int mode)
 }
 
 /*
- * The register whose filters and RASEMU a transfer is under.  Where V changes, it
- * is vsctrctl in either direction (R166); in the draft, the one that is active when
- * the instruction executes.
+ * The register with the filters and RASEMU for a transfer.  If V changes, it is vsctrctl in either
+ * direction (R166); in the draft, it is the register that is active when the instruction executes.
  */
 static uint64_t settings(const struct nt_ctr *c, unsigned int source, unsigned int target)
 {
@@ -55,8 +54,8 @@ static uint64_t settings(const struct nt_ctr *c, unsigned int source, unsigned i
 }
 
 /*
- * What has to be set in which register for a trap from an enabled mode into one that
- * is not (R164): the bits of the target and of all modes on the way to it.
+ * The bits that must be set in each register for a trap from an enabled mode to a disabled one
+ * (R164): those of the target and of all modes between.
  */
 static const struct external {
 	uint8_t source, target;
@@ -72,7 +71,7 @@ static const struct external {
 	{ NT_CTR_VS, NT_CTR_M, NT_CTRCTL_MTE | NT_CTRCTL_STE, 0 },
 };
 
-/* The draft asks the target alone, and the tool, which sets ETEN where it runs. */
+/* In the draft, the target decides, and the tool, which sets ETEN where it runs. */
 static bool draft_external(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
 {
 	if (!(settings(c, t->source, t->target) & CTL_ETEN))
@@ -135,7 +134,7 @@ void ctr_restart_cycles(struct nt_ctr *c)
 
 void nt_ctr_time(struct nt_ctr *c, unsigned int mode, uint64_t time)
 {
-	/* a trace's time may go back: how many cycles passed is not known then */
+	/* a trace's time may go back: then the number of cycles is unknown */
 	if (time < c->last_time)
 		c->exact = false;
 	else if (ctr_enabled(c, mode) && !c->frozen)
@@ -144,8 +143,8 @@ void nt_ctr_time(struct nt_ctr *c, unsigned int mode, uint64_t time)
 }
 
 /*
- * Time passes until the transfer.  Without knowing it, cycles of modes that are not
- * counted can't be told from those that are.
+ * Time passes until the transfer.  If it is unknown, cycles in counting modes cannot be separated
+ * from others.
  */
 static void pass_time(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 {
@@ -155,7 +154,7 @@ static void pass_time(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 		c->exact = false;
 }
 
-/* CCV and CC of a record, from which on is counted anew */
+/* CCV and CC of a record; restarts counting */
 static uint64_t take_cycles(struct nt_ctr *c, bool timed)
 {
 	uint64_t data = 0;
@@ -180,7 +179,7 @@ static void fill(struct nt_ctr *c, struct nt_ctr_entry *e, const struct nt_ctr_t
 	e->data = (t->type | take_cycles(c, t->flags & NT_CTR_TIME)) & c->data_mask;
 }
 
-/* The youngest entry is invalid, and becomes the oldest; its cycles go on counting. */
+/* The youngest entry becomes invalid, and the oldest; its cycles continue to count. */
 static void pop(struct nt_ctr *c)
 {
 	struct nt_ctr_entry *e = ctr_at(c, 0);
@@ -197,7 +196,7 @@ static void pop(struct nt_ctr *c)
 	c->wrptr--;
 }
 
-/* RAS emulation: the buffer is a stack of calls, whatever the filters say (R171, R172). */
+/* RAS emulation: the buffer is a stack of calls, independent of filters (R171, R172). */
 static void emulate(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 {
 	switch (t->type) {
@@ -227,13 +226,13 @@ static bool inhibited(uint64_t set, unsigned int type)
 	if (type == NT_TYPE_TRAP)
 		return !(~set & (NT_CTRCTL_TYPE(NT_TYPE_EXCEPTION) |
 				 NT_CTRCTL_TYPE(NT_TYPE_INTERRUPT)));
-	/* NTBREN has the other polarity (R148) */
+	/* NTBREN has the opposite polarity (R148) */
 	return !(set & NT_CTRCTL_TYPE(type)) == (type == NT_TYPE_NOT_TAKEN);
 }
 
 /*
- * FROZEN is set by a trap, of which there is no record then.  Which register decides
- * depends on where the trap goes (R173-R175); in the draft, on where it comes from.
+ * A trap sets FROZEN instead of being recorded.  The register that decides depends on the trap's
+ * target (R173-R175); in the draft, on its source.
  */
 static bool freezes(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
 {
@@ -246,7 +245,7 @@ static bool freezes(const struct nt_ctr *c, const struct nt_ctr_transfer *t)
 	return false;
 }
 
-/* The table of modes (R163).  What the other mode's pc is, is not told. */
+/* The table of modes (R163).  The pc of the disabled mode is not recorded. */
 static void record(struct nt_ctr *c, const struct nt_ctr_transfer *t, uint64_t set)
 {
 	bool source = ctr_enabled(c, t->source), target = ctr_enabled(c, t->target);
@@ -293,7 +292,7 @@ static void transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 		emulate(c, t);
 }
 
-/* Bytes of the first version's */
+/* Size of the first version */
 #define TRANSFER_LEAST	(offsetof(struct nt_ctr_transfer, flags) + 1)
 
 int nt_ctr_transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
@@ -309,7 +308,7 @@ int nt_ctr_transfer(struct nt_ctr *c, const struct nt_ctr_transfer *t)
 
 /* --------------------------------------------------------------- events -- */
 
-/* Types of transfers within a mode, which change nothing but the buffer */
+/* Types of transfers within a mode, which only affect the buffer */
 #define WITHIN	(~(1u << NT_TYPE_NONE | 1u << NT_TYPE_EXCEPTION | 1u << NT_TYPE_INTERRUPT |	\
 		   1u << NT_TYPE_ERET | 1u << NT_TYPE_TRAP | 1u << 7) & 0xffff)
 
@@ -321,7 +320,7 @@ void ctr_refresh(struct nt_ctr *c)
 	c->plain = c->idle = 0;
 	c->walks = false;
 	if (!ctr_enabled(c, c->mode) || c->frozen) {
-		/* but time passes */
+		/* cycles still count */
 		if (!c->pending.is && !c->params.cycles_per_tick)
 			c->idle = WITHIN;
 		return;
@@ -351,9 +350,9 @@ static uint8_t mode_of_context(const struct nt_event *ev)
 }
 
 /*
- * An Ownership message directly behind a trap or trap return says which mode it has led
- * to, if it has changed the privilege; without any, the address has to do.  The time
- * of a message is that of its last transfer.
+ * An Ownership message right after a trap or trap return has the new mode, if the privilege has
+ * changed; without Ownership messages, derive it from the address.  A message has the time of its
+ * last transfer.
  */
 void ctr_settle(struct nt_ctr *c, const struct nt_event *next)
 {
@@ -370,7 +369,7 @@ void ctr_settle(struct nt_ctr *c, const struct nt_event *next)
 	}
 	if (next && next->offset == c->pending.offset && next->kind != NT_EV_CONTEXT)
 		t->flags &= (uint8_t)~NT_CTR_TIME;
-	/* a message without timestamp has the time of the one before */
+	/* a message without timestamp has the time of the previous one */
 	if (t->flags & NT_CTR_TIME && t->time == c->last_time)
 		t->flags &= (uint8_t)~NT_CTR_TIME;
 	transfer(c, t);
@@ -378,7 +377,7 @@ void ctr_settle(struct nt_ctr *c, const struct nt_event *next)
 	ctr_refresh(c);
 }
 
-/* What the instruction that did not retire tells of a trap */
+/* Derive properties of a trap from the instruction that did not retire. */
 static void look_at_trap(struct nt_code *code, struct nt_ctr_transfer *t)
 {
 	struct nt_insn insn;
@@ -415,7 +414,7 @@ static void branch(struct nt_ctr *c, struct nt_code *code, const struct nt_event
 	ctr_refresh(c);
 }
 
-/* --- not-taken branches: each ends a block that the way to an event goes through -- */
+/* --- not-taken branches: each ends a block on the path to an event -- */
 
 static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
 {
@@ -428,7 +427,10 @@ static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
 	ctr_advance(c);
 }
 
-/* Branches that fell through on the way to an event, whose own instruction is its */
+/*
+ * Record the branches that fell through before an event; the event itself records its own
+ * instruction
+ */
 static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
 {
 	int ret = nt_path_event(c->path, code, ev);
@@ -444,7 +446,7 @@ static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_
 	return ret;
 }
 
-/* What was lost would have come before the next record. */
+/* The lost transfers would precede the next record. */
 static void lose(struct nt_ctr *c)
 {
 	ctr_zero(c, c->room);
@@ -484,7 +486,7 @@ static int event(struct nt_ctr *c, struct nt_code *code, const struct nt_event *
 	return err;
 }
 
-/* Plain events up to one that is not, or the end; *at is where records go */
+/* Record plain events up to another kind, or the end; *at: position of records */
 static const struct nt_event *put_plain(const struct nt_ctr *c, struct nt_ctr_entry **at,
 					const struct nt_event *ev, const struct nt_event *end)
 {
@@ -535,7 +537,7 @@ static unsigned int quick_walk(struct nt_ctr *c, struct nt_code *code, const str
 	return i;
 }
 
-/* Most events: the plain ones that come first.  Returns how many there were. */
+/* Fast path for most events: the leading plain ones.  Returns their number. */
 static unsigned int quick(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,
 			  unsigned int n, int *err)
 {
@@ -544,7 +546,7 @@ static unsigned int quick(struct nt_ctr *c, struct nt_code *code, const struct n
 	if (c->walks)
 		return quick_walk(c, code, ev, n, err);
 	do {
-		/* as many as fit for certain before the buffer begins again */
+		/* as many as certainly fit before the buffer wraps */
 		struct nt_ctr_entry *e = &c->entries[c->wrptr];
 		uint32_t room = c->depth - c->wrptr;
 
@@ -572,12 +574,12 @@ static int events(struct nt_ctr *c, struct nt_code *code, const struct nt_event 
 
 		err = err ? err : e;
 	}
-	/* the caller may free it */
+	/* the caller may free the code */
 	nt_path_release(c->path);
 	return err;
 }
 
-/* Bytes of struct nt_event in the first version */
+/* Size of struct nt_event in the first version */
 #define EVENT_LEAST	(offsetof(struct nt_event, flags) + 1)
 
 int nt_ctr_events_sized(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev,

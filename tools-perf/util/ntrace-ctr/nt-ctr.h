@@ -2,14 +2,13 @@
 /*
  * libntrace-ctr: control transfers -> control transfer records (CTR, Smctr/Ssctr 1.0)
  *
- * A buffer of records with its registers, as a hart has them.  It is driven by
- * transfers, one by one (nt_ctr_transfer()) or as nt_flow_ reports them
- * (nt_ctr_events()), and set up and read through its CSRs by number
- * (nt_ctr_read(), nt_ctr_write()) or entry by entry (nt_ctr_entry()).  Its depth
- * may be beyond any hardware's.  With NT_CTR_DRAFT it is what the draft v0.1.4
- * describes: registers, fields and rules.
+ * A model of a hart's buffer of records, with its registers. Its input is transfers, one by one
+ * (nt_ctr_transfer()) or from nt_flow_ (nt_ctr_events()). It is configured and read through its
+ * CSRs by number (nt_ctr_read(), nt_ctr_write()) or entry by entry (nt_ctr_entry()). Its depth may
+ * exceed that of any hardware. With NT_CTR_DRAFT, it follows the draft v0.1.4: registers, fields
+ * and rules.
  *
- * Transfers, events and programs are libntrace's (ntrace.h), on which this is made.
+ * Transfers, events and programs are those of libntrace (ntrace.h), which this library uses.
  * Conventions, valid for every function below:
  *
  *   Errors	Functions returning int return >= 0 on success and a negative
@@ -45,7 +44,7 @@ extern "C" {
 
 struct nt_ctr;
 
-/* Privilege modes: PRV, and V as bit 2; the Debug Mode of none */
+/* Privilege modes: PRV, with V as bit 2; Debug Mode has no PRV */
 enum nt_ctr_mode {
 	NT_CTR_U = 0,
 	NT_CTR_S = 1,		/* or HS */
@@ -55,12 +54,12 @@ enum nt_ctr_mode {
 	NT_CTR_DEBUG = 8,
 };
 
-/* CSRs of the ratified text; siselect.. also for the draft, as M-mode's mi.. */
+/* CSRs of the ratified specification; siselect.. also for the draft, like M-mode's mi.. */
 enum nt_ctr_csr {
 	NT_CSR_SCTRCTL = 0x14e,
 	NT_CSR_SCTRSTATUS = 0x14f,
 	NT_CSR_SISELECT = 0x150,
-	NT_CSR_SIREG = 0x151,	/* ctrsource of the entry selected */
+	NT_CSR_SIREG = 0x151,	/* ctrsource of the selected entry */
 	NT_CSR_SIREG2 = 0x152,	/* ctrtarget */
 	NT_CSR_SIREG3 = 0x153,	/* ctrdata */
 	NT_CSR_SIREG4 = 0x155,	/* 4 to 6 read 0 */
@@ -69,12 +68,12 @@ enum nt_ctr_csr {
 	NT_CSR_VSCTRCTL = 0x24e,
 	NT_CSR_VSISELECT = 0x250,
 	NT_CSR_VSIREG = 0x251,
-	NT_CSR_MSTATEEN0 = 0x30c, /* bits CTR and CSRIND only; both are 1 at first */
+	NT_CSR_MSTATEEN0 = 0x30c, /* only bits CTR and CSRIND; both are initially 1 */
 	NT_CSR_MCTRCTL = 0x34e,
-	NT_CSR_MISELECT = 0x350, /* the draft only */
+	NT_CSR_MISELECT = 0x350, /* only in the draft */
 	NT_CSR_MIREG = 0x351,
 	NT_CSR_HSTATEEN0 = 0x60c,
-	/* of the draft; those with H are RV32's upper halves */
+	/* of the draft; those with H are the upper halves on RV32 */
 	NT_CSR_DRAFT_SCTRCONTROL = 0x181,
 	NT_CSR_DRAFT_SCTRCONTROLH = 0x182,
 	NT_CSR_DRAFT_SCTRSTATUS = 0x183,
@@ -85,7 +84,7 @@ enum nt_ctr_csr {
 	NT_CSR_DRAFT_MCTRSTATUS = 0x383,
 };
 
-/* Fields of mctrctl, sctrctl and vsctrctl; nt_ctr_field_name() tells the draft's */
+/* Fields of mctrctl, sctrctl and vsctrctl; see nt_ctr_field_name() for those of the draft */
 #define NT_CTRCTL_U		(1ull << 0)
 #define NT_CTRCTL_S		(1ull << 1)
 #define NT_CTRCTL_M		(1ull << 2)
@@ -95,7 +94,7 @@ enum nt_ctr_csr {
 #define NT_CTRCTL_BPFRZ		(1ull << 11)
 #define NT_CTRCTL_LCOFIFRZ	(1ull << 12)
 #define NT_CTRCTL_NTBREN	(1ull << 36)
-/* inhibits records of enum nt_type; of NT_TYPE_NOT_TAKEN it is NTBREN, and enables */
+/* inhibits records of enum nt_type; for NT_TYPE_NOT_TAKEN, it is NTBREN, which enables them */
 #define NT_CTRCTL_TYPE(type)	(1ull << (32 + (type)))
 
 #define NT_CTRSTATUS_FROZEN	(1u << 31)
@@ -118,41 +117,40 @@ enum nt_ctr_csr {
 
 #define NT_CTR_DEPTH_MAX	(1u << 24)
 
-/* Bits of nt_ctr_params.flags; none: all that is optional is implemented */
+/* Bits of nt_ctr_params.flags; none: all optional features are implemented */
 #define NT_CTR_DRAFT		0x01	/* the draft v0.1.4 */
 #define NT_CTR_NO_MISP		0x02	/* ctrtarget.MISP reads 0 */
 #define NT_CTR_NO_TYPE		0x04	/* ctrdata.TYPE reads 0 */
 #define NT_CTR_NO_CC		0x08	/* no cycle counting: CCV, CC read 0 */
-#define NT_CTR_NO_SSCOFPMF	0x10	/* LCOFIFRZ may be left out of `fields` */
+#define NT_CTR_NO_SSCOFPMF	0x10	/* LCOFIFRZ may be missing in `fields` */
 #define NT_CTR_NO_H		0x20	/* no VS, VU; no vs... registers */
 
-/* What kind of buffer it is */
+/* The properties of a buffer */
 struct nt_ctr_params {
 	size_t size;		/* sizeof(struct nt_ctr_params) */
 	uint32_t flags;		/* NT_CTR_* */
 	uint32_t depth;		/* entries, 1 to NT_CTR_DEPTH_MAX */
 	/*
-	 * Bit i: software may choose a depth of 16 << i, i 0 to 4.  0: the depth
-	 * cannot be changed; if it is none of those, sctrdepth reads 7.
+	 * Bit i: software may select a depth of 16 << i, i 0 to 4.  0: the depth is fixed; if it is
+	 * not one of these, sctrdepth reads 7.
 	 */
 	uint8_t depths;
-	uint8_t cce_bits;	/* of ctrdata.CC that are exponent, 0 to 4 */
+	uint8_t cce_bits;	/* number of exponent bits of ctrdata.CC, 0 to 4 */
 	uint8_t xlen;		/* of the registers (MXLEN): 32 or 64 */
-	uint8_t code_xlen;	/* of the code that runs; 0: the same */
+	uint8_t code_xlen;	/* of the executed code; 0: the same */
 	/*
-	 * CPU cycles per tick of nt_event.time, for nt_ctr_events(): known when
-	 * timestamps are of Internal Core mode, and their prescale is.  0: not
-	 * known, and no record has CCV set.
+	 * CPU cycles per tick of nt_event.time, for nt_ctr_events(): known if timestamps have the
+	 * mode Internal Core and their prescaler is known.  0: unknown, and no record has CCV set.
 	 */
 	uint32_t cycles_per_tick;
 	/*
-	 * Optional fields of the control registers that are implemented, at the
-	 * ratified positions (the draft's ETEN: 38); 0: all.
+	 * Implemented optional fields of the control registers, at the ratified positions (the
+	 * draft's ETEN: 38); 0: all.
 	 */
 	uint64_t fields;
 };
 
-/* Set *params to the ratified text, depth 256 of all five, XLEN 64, everything. */
+/* Set *params to the ratified specification, depth 256 of all five, XLEN 64, all features. */
 void nt_ctr_params_init_sized(struct nt_ctr_params *params, size_t size);
 
 static inline void nt_ctr_params_init(struct nt_ctr_params *params)
@@ -160,41 +158,38 @@ static inline void nt_ctr_params_init(struct nt_ctr_params *params)
 	nt_ctr_params_init_sized(params, sizeof(*params));
 }
 
-/* NULL: no memory, or parameters out of range.  Registers and entries are 0. */
+/* NULL: no memory, or parameters out of range.  Registers and entries are initially 0. */
 struct nt_ctr *nt_ctr_new(const struct nt_ctr_params *params);
 void nt_ctr_free(struct nt_ctr *ctr);
 
 /* ---- registers, for software in a mode */
 
-/* How an access ends, if not with 0 */
+/* The result of an access, if not 0 */
 #define NT_CTR_ILLEGAL	1	/* illegal-instruction exception */
 #define NT_CTR_VIRTUAL	2	/* virtual-instruction exception */
 
 /*
- * CSR accesses by software in `mode`: 0, NT_CTR_ILLEGAL, NT_CTR_VIRTUAL, or
- * -NT_EINVAL for a mode that executes nothing.  What the text has depend on the
- * mode does: in VS-mode s... registers stand for vs... ones.  CSRs that are none
- * of CTR's are illegal, as are indirect accesses with another selector.
+ * CSR accesses by software in `mode`: 0, NT_CTR_ILLEGAL, NT_CTR_VIRTUAL, or -NT_EINVAL for a mode
+ * that executes nothing.  Accesses depend on the mode as specified: in VS-mode, s... registers
+ * stand for vs... ones.  CSRs that do not belong to CTR are illegal, and so are indirect accesses
+ * with another selector.
  *
- * sctrstatus.WRPTR has up to 31 bits where depth is beyond 256; the draft's
- * shows 8.  Entries beyond 256 are reached by nt_ctr_entry() only.
+ * sctrstatus.WRPTR has up to 31 bits if the depth exceeds 256; the draft's shows 8. Only
+ * nt_ctr_entry() can access entries beyond 256.
  */
 int nt_ctr_read(struct nt_ctr *ctr, unsigned int mode, unsigned int csr, uint64_t *value);
 int nt_ctr_write(struct nt_ctr *ctr, unsigned int mode, unsigned int csr, uint64_t value);
 
-/* SCTRCLR in `mode`; results as above.  The draft has none: illegal. */
+/* SCTRCLR in `mode`; results as above.  Illegal in the draft. */
 int nt_ctr_clear(struct nt_ctr *ctr, unsigned int mode);
 
-/*
- * Name of a field of the control registers at `bit`, in lower case, NULL when
- * there is none.
- */
+/* The name of the field of the control registers at `bit`, in lower case; NULL if there is none. */
 const char *nt_ctr_field_name(bool draft, unsigned int bit);
 
 /*
- * The value of a control register in its layout: "u,ste,retinh" or a number, 0x...
- * or decimal.  0, or -NT_EINVAL: the word at text + *bad is no field, or what
- * begins like a number is none (*bad is 0).
+ * Parse a control register's value in its layout: "u,ste,retinh" or a number, 0x... or decimal.
+ * Returns 0, or -NT_EINVAL: the word at text + *bad is not a field, or the number is malformed
+ * (*bad is 0).
  */
 int nt_ctr_parse(bool draft, const char *text, uint64_t *value, size_t *bad);
 
@@ -208,39 +203,38 @@ struct nt_ctr_entry {
 };
 
 /*
- * Logical entry i, 0 the youngest.  True when it is valid; all 0 from the depth
- * on.  A trap that was the last event is completed by this: what follows cannot
- * tell its mode any more.
+ * Get logical entry i, 0 being the youngest.  True if it is valid; all 0 from the depth on.  This
+ * completes a trap that was the last event: later events cannot determine its mode any more.
  */
 bool nt_ctr_entry(struct nt_ctr *ctr, uint32_t i, struct nt_ctr_entry *entry);
 
-/* Entries now: logical ones are 0 to this, exclusive */
+/* The current number of entries: logical entries are 0 to this, exclusive */
 uint32_t nt_ctr_depth(const struct nt_ctr *ctr);
 
 /*
- * "SOURCE TARGET DATA TYPE", hexadecimal and nt_type_name()'s word, and " CYCLES"
- * where CCV is set.  The length; with less than 80 bytes of room it may be cut.
+ * Format as "SOURCE TARGET DATA TYPE", hexadecimal and nt_type_name(), and " CYCLES" if CCV is set.
+ * Returns the length; with a buffer of less than 80 bytes, the text may be truncated.
  */
 int nt_ctr_format(const struct nt_ctr_entry *entry, char *buf, size_t size);
 
-/* CC of n cycles, with so many exponent bits (0 to 4); and what CC stands for */
+/* Encode n cycles as CC with this number of exponent bits (0 to 4); decode CC */
 uint16_t nt_ctr_cycles_encode(uint64_t n, unsigned int cce_bits);
 uint32_t nt_ctr_cycles_decode(uint16_t cc);
 
-/* ---- what happens in the hart */
+/* ---- events in the hart */
 
 #define NT_CTR_CAUSE_UNKNOWN	(-1)
-#define NT_CTR_CAUSE_BREAKPOINT	3	/* of exceptions */
-#define NT_CTR_CAUSE_LCOFI	13	/* of interrupts: local counter overflow */
+#define NT_CTR_CAUSE_BREAKPOINT	3	/* for exceptions */
+#define NT_CTR_CAUSE_LCOFI	13	/* for interrupts: local counter overflow */
 
-/* A transfer that took place */
+/* A transfer */
 struct nt_ctr_transfer {
 	size_t size;		/* sizeof(struct nt_ctr_transfer) */
-	uint64_t from;		/* the instruction; of traps epc */
+	uint64_t from;		/* the instruction; for traps, epc */
 	uint64_t to;
-	uint64_t time;		/* with NT_CTR_TIME: cycle of it */
-	int16_t cause;		/* of traps: exception code, or NT_CTR_CAUSE_UNKNOWN */
-	uint8_t type;		/* enum nt_type, of branches not taken too */
+	uint64_t time;		/* with NT_CTR_TIME: its cycle */
+	int16_t cause;		/* for traps: exception code, or NT_CTR_CAUSE_UNKNOWN */
+	uint8_t type;		/* enum nt_type, including branches not taken */
 	uint8_t source, target;	/* enum nt_ctr_mode */
 	uint8_t flags;		/* NT_CTR_TIME, NT_CTR_MISPREDICTED */
 };
@@ -249,39 +243,36 @@ struct nt_ctr_transfer {
 #define NT_CTR_MISPREDICTED	0x2
 
 /*
- * Record the transfer, or not, or freeze.  NT_TYPE_TRAP, of which it is not known
- * whether it is an exception or an interrupt, is recorded unless both are
- * inhibited, and keeps its number, 6, which no hardware's TYPE has.  NT_TYPE_NONE
- * and 7 are no transfers and do nothing.  0, or -NT_EINVAL (the size, or an
- * unknown member).
+ * Process a transfer: record it, ignore it, or freeze.  NT_TYPE_TRAP, which may be an exception or
+ * an interrupt, is recorded unless both are inhibited, and keeps its number, 6, which no hardware
+ * uses as TYPE.  NT_TYPE_NONE and 7 are not transfers and have no effect.  Returns 0, or -NT_EINVAL
+ * (the size, or an unknown member).
  */
 int nt_ctr_transfer(struct nt_ctr *ctr, const struct nt_ctr_transfer *transfer);
 
 /*
- * Up to cycle `time` the hart was in `mode`; for changes of registers in between
- * transfers, which have no time of their own.  If that is before the last time,
- * the next record has no cycles (CCV is 0).
+ * The hart was in `mode` up to cycle `time`; for register changes between transfers, which have no
+ * time of their own.  If this is before the last time, the next record has no cycles (CCV is 0).
  */
 void nt_ctr_time(struct nt_ctr *ctr, unsigned int mode, uint64_t time);
 
 /*
- * Transfers as nt_flow_next() reports them, in any portions.  `code` is the
- * program they are of; it is read at traps (EBREAK is a breakpoint, ECALL an
- * exception) and, with NTBREN, for branches not taken.  It may be NULL if neither
- * matters.
+ * Process transfers as reported by nt_flow_next(), in any portions.  `code` is their program, which
+ * is read at traps (EBREAK is a breakpoint, ECALL an exception) and, with NTBREN, for branches not
+ * taken.  It may be NULL if neither matters.
  *
- * Modes are those of Ownership messages.  While there were none, the mode is taken
- * from the address after START, a trap or a trap return: S with the top bit of XLEN
- * set, else U.  Causes of traps other than EBREAK's are not known to a trace, so
- * nothing freezes for LCOFI.  CCV is set where cycles_per_tick is, for a record
- * whose transfer ended a message with a new time, if the one before was such.
+ * Modes come from Ownership messages.  Until there is one, the mode is derived from the address
+ * after START, a trap or a trap return: S with the top bit of XLEN set, otherwise U.  A trace has
+ * no causes of traps other than EBREAK's, so LCOFI never freezes.  CCV is set if cycles_per_tick
+ * is, for a record whose transfer ended a message with a new time, if the previous record was also
+ * such a record.
  *
- * A LOSS empties the buffer, so that what is in it is always without gaps (under
- * RAS emulation: it has only calls made since).  A STOP does not: what runs while
- * trace pauses for its filters is in modes that records are not wanted of.
+ * A LOSS empties the buffer, so that its content never has gaps (under RAS emulation: it has only
+ * later calls).  A STOP does not: while filters pause the trace, the hart runs in modes without
+ * records.
  *
- * 0, or -NT_EUNMAPPED: some not-taken branches are missing because their code
- * could not be read, or `code` is NULL; all others are there.
+ * Returns 0, or -NT_EUNMAPPED: some not-taken branches are missing because their code could not be
+ * read, or `code` is NULL; all others are recorded.
  */
 int nt_ctr_events_sized(struct nt_ctr *ctr, struct nt_code *code, const struct nt_event *ev,
 			size_t size, unsigned int n);

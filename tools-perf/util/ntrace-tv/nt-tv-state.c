@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The shadow state of tandem verification: a hart's registers and memory, as far
- * as a trace has told them
+ * The shadow state of tandem verification: a hart's registers and memory, as far as a trace
+ * contains them
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define PAGE		4096u
 #define WORDS		64	/* bits of a word */
 
-/* Additional state that stays; each has a bit in `touched` and `known` */
+/* Persistent additional state; each has a bit in `touched` and `known` */
 enum { PC, PRIV, MTIME, STATES, INSN = STATES };
 
 struct page {
@@ -31,7 +31,7 @@ struct nt_tv_shadow {
 	/* pages: an open hash table, at most half full */
 	struct page **pages;
 	size_t n_pages, max_pages, slots;
-	/* the group that is being read */
+	/* the current group */
 	struct nt_tv_item items[NT_TV_GROUP_MAX];
 	size_t n;
 	uint64_t offset;	/* of its BEGIN */
@@ -44,10 +44,10 @@ struct nt_tv_shadow {
 	uint8_t insn_bytes;
 	/* a request outside of groups, for its response */
 	struct nt_tv_item request;
-	/* what has been applied */
+	/* the last applied group */
 	struct nt_tv_group group;
 	uint64_t bad;
-	bool stale;		/* items are those of `group` */
+	bool stale;		/* items belong to `group` */
 };
 
 static bool bit(const uint64_t *map, unsigned int n)
@@ -100,7 +100,7 @@ void nt_tv_shadow_free(struct nt_tv_shadow *sh)
 	free(sh);
 }
 
-/* What is not known need not be cleared: the values are by far the most. */
+/* Unknown values need not be cleared, which are most of the memory. */
 void nt_tv_shadow_forget(struct nt_tv_shadow *sh)
 {
 	free_pages(sh);
@@ -117,7 +117,7 @@ void nt_tv_shadow_forget(struct nt_tv_shadow *sh)
 
 /* --------------------------------------------------------------- memory -- */
 
-/* Where the page is, or would be */
+/* The slot of the page, or a free one for it */
 static size_t slot_of(struct page *const *pages, size_t slots, uint64_t addr)
 {
 	size_t i = (size_t)((addr / PAGE * 0x9e3779b97f4a7c15ull) >> 20) & (slots - 1);
@@ -149,7 +149,7 @@ static int grow(struct nt_tv_shadow *sh)
 	return 0;
 }
 
-/* A page without a byte that is known is no change of the state. */
+/* Adding a page without known bytes does not change the state. */
 static int make_page(struct nt_tv_shadow *sh, uint64_t addr)
 {
 	struct page *page;
@@ -187,7 +187,7 @@ static void put_byte(struct nt_tv_shadow *sh, uint64_t addr, uint8_t value, bool
 		clear_bit(page->known, addr % PAGE);
 }
 
-/* make_pages() came before */
+/* make_pages() must have been called */
 static void put_memory(struct nt_tv_shadow *sh, uint64_t addr, uint64_t value, unsigned int bytes,
 		       bool known)
 {
@@ -342,7 +342,7 @@ static uint64_t amo(unsigned int op, uint64_t old, uint64_t arg, unsigned int by
 	return arg;	/* swap */
 }
 
-/* rsp: NULL when the request was not answered, or not yet */
+/* rsp: NULL if the request has no response, or not yet */
 static void apply_memory(struct nt_tv_shadow *sh, const struct nt_tv_item *req,
 			 const struct nt_tv_item *rsp)
 {
@@ -350,7 +350,7 @@ static void apply_memory(struct nt_tv_shadow *sh, const struct nt_tv_item *req,
 
 	switch (req->memop) {
 	case NT_TV_STORE:
-		/* one that failed may have written any part of it */
+		/* a failed store may have written any part of it */
 		put_memory(sh, req->addr, req->value, bytes, !rsp || !rsp->result);
 		return;
 	case NT_TV_SC:
@@ -378,14 +378,14 @@ static void apply_reg(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 	if (it->opcode == NT_TV_REG)
 		nt_tv_shadow_set_reg(sh, it->reg, it->value);
 	else if (!bit(sh->reg_known, it->reg))
-		return;		/* a change of what is not known */
+		return;		/* a change of an unknown value */
 	else if (it->opcode == NT_TV_REG_ADD)
 		nt_tv_shadow_set_reg(sh, it->reg, sh->reg[it->reg] + it->value);
 	else
 		nt_tv_shadow_set_reg(sh, it->reg, sh->reg[it->reg] | it->value);
 }
 
-/* All else is for the debug specification's reset to say, in items of its own. */
+/* Other state of a reset, according to the debug specification, comes in separate items. */
 static void apply_reset(struct nt_tv_shadow *sh)
 {
 	memset(sh->reg_known, 0, sizeof(sh->reg_known));
@@ -393,7 +393,7 @@ static void apply_reset(struct nt_tv_shadow *sh)
 	set_state(sh, PRIV, 3);
 }
 
-/* The k-th store data belongs to the k-th address, physical ones first choice. */
+/* The k-th store data belongs to the k-th address; physical addresses are preferred. */
 static bool store_addr(const struct nt_tv_item *items, size_t n, unsigned int k, uint64_t *addr)
 {
 	static const uint8_t idents[] = { NT_TV_PADDR, NT_TV_EADDR };
@@ -448,7 +448,7 @@ static int refuse(struct nt_tv_shadow *sh, uint64_t offset, int err)
 	return -err;
 }
 
-/* Pages first: whoever comes so far as to apply cannot fail any more. */
+/* Allocate pages first, so that applying the group cannot fail. */
 static int check_memory(struct nt_tv_shadow *sh, const struct nt_tv_item *items, size_t n)
 {
 	unsigned int stores = 0, addrs[2] = { 0, 0 };
@@ -473,7 +473,7 @@ static int check_memory(struct nt_tv_shadow *sh, const struct nt_tv_item *items,
 			at = it->offset;
 		}
 	}
-	/* one without an address is of a partial trace */
+	/* a single store without an address belongs to a partial trace */
 	if ((stores > 1 || addrs[0] > 1 || addrs[1] > 1) && stores &&
 	    stores != (addrs[0] ? addrs[0] : addrs[1]))
 		return refuse(sh, at, NT_TV_EADDRS);
@@ -494,7 +494,7 @@ static void forget_group(struct nt_tv_shadow *sh)
 	sh->stale = false;
 }
 
-/* The group is complete: 1 applied, 0 there is none, or an error */
+/* The group is complete: apply it.  Returns 1 if applied, 0 if there is none, or an error */
 static int apply_group(struct nt_tv_shadow *sh)
 {
 	int err;
@@ -528,7 +528,7 @@ static bool touch(struct nt_tv_shadow *sh, int i)
 	return true;
 }
 
-/* Would this item make the group ambiguous, or illegal? */
+/* Would this item make the group ambiguous or illegal? */
 static int check_item(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 {
 	const struct nt_tv_item *before = sh->n ? &sh->items[sh->n - 1] : NULL;
@@ -609,7 +609,7 @@ static int check_alone(struct nt_tv_shadow *sh, const struct nt_tv_item *it,
 	return 0;
 }
 
-/* Store data alone has no address: it changes nothing. */
+/* Apply a single item.  Single store data has no address: it changes nothing. */
 static int apply_alone(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 {
 	struct nt_tv_item request = sh->request;
@@ -642,7 +642,7 @@ int nt_tv_shadow_item(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 {
 	int ret = 0;
 
-	/* its items were kept for whoever looks at them */
+	/* the caller could read the old group's items until now */
 	if (sh->stale)
 		forget_group(sh);
 	if (!sh->open && it->opcode != NT_TV_BEGIN)
@@ -655,7 +655,7 @@ int nt_tv_shadow_item(struct nt_tv_shadow *sh, const struct nt_tv_item *it)
 		if (!sh->open)
 			return ret;
 	}
-	/* The new group has no item yet: those of the old may stay until it has. */
+	/* The new group has no items yet, so the old ones may stay. */
 	sh->offset = it->offset;
 	sh->request.opcode = 0;
 	sh->open = true;

@@ -49,12 +49,12 @@ const char *nt_tv_strerror(int err)
 	return "unknown error";
 }
 
-/* The first version's members */
+/* Size of the first version */
 #define PARAMS_LEAST	(offsetof(struct nt_tv_params, flags) + 1)
-/* No structure of a caller's is larger, or `size` was never set. */
+/* No caller's structure is larger: otherwise, `size` was never set. */
 #define PARAMS_MAX	4096
 
-/* Members that are not known here must be 0. */
+/* Unknown members must be 0. */
 static bool params_valid(const struct nt_tv_params *p)
 {
 	size_t i;
@@ -227,7 +227,7 @@ static int read_memreq(struct nt_tv_reader *r, const uint8_t *buf, size_t len,
 	return (int)(head + 1 + it->bytes);
 }
 
-/* Only the request says whether a response carries data. */
+/* Whether a response has data depends on the request. */
 static int read_memrsp(struct nt_tv_reader *r, const uint8_t *buf, size_t len,
 		       struct nt_tv_item *it)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libntrace-tv: the tandem-verification trace protocol (Bluespec, version 2018-11-20),
- * a byte stream of architectural state changes of one hart.
+ * libntrace-tv: the tandem-verification trace protocol (Bluespec, version 2018-11-20), a byte
+ * stream of architectural state changes of one hart.
  *
- * Two independent halves, and what is made of the second's items:
+ * Two independent halves, and a consumer of the reader's items:
  *
- *   writer   appends items to a buffer of the caller's, inline, one bounds
+ *   writer   appends items to the caller's buffer, inline, one bounds
  *            check per item, and hands full buffers to a flush callback
  *   reader   turns bytes into one item at a time and knows nothing but the
  *            parameters and, for a memory response, the request before it
@@ -26,15 +26,14 @@
  *   Threads	There is no global state, and there are no locks. An object may be
  *		used by one thread at a time; different ones by different threads.
  *
- * Decimal and hexadecimal: chapter 2 of the protocol numbers opcodes and
- * identifiers in decimal, its appendix C prints bytes in hexadecimal, so that the
- * 32-bit instruction (17) is printed `11` and the 16-bit one (16) `10`. The
- * identifier of the program counter is 10 in chapter 2, byte 0x0a; appendix C
- * prints it `10` all the same. Byte 0x0a is what is written here, as by the
- * implementations at large. Byte 0x10 names nothing else, so it is read as the
- * program counter too, and told apart by NT_TV_F_PRINTED_PC. Likewise C.4 prints
- * a0 (x10) as 0x1010, which is a6, and C.5 a 32-bit instruction with opcode `10`:
- * those are errors of the examples and have no meaning here.
+ * Decimal and hexadecimal: chapter 2 of the protocol numbers opcodes and identifiers in decimal,
+ * its appendix C prints bytes in hexadecimal, so that the 32-bit instruction (17) is printed `11`
+ * and the 16-bit one (16) `10`. The identifier of the program counter is 10 in chapter 2, byte
+ * 0x0a; appendix C prints it `10` all the same. Byte 0x0a is what is written here, as by the
+ * implementations at large. Byte 0x10 names nothing else, so it is read as the program counter too,
+ * and told apart by NT_TV_F_PRINTED_PC. Likewise C.4 prints a0 (x10) as 0x1010, which is a6, and
+ * C.5 a 32-bit instruction with opcode `10`: those are errors of the examples and have no meaning
+ * here.
  */
 #ifndef NTRACE_NT_TV_H
 #define NTRACE_NT_TV_H
@@ -48,7 +47,7 @@ extern "C" {
 #endif
 
 enum nt_tv_opcode {
-	NT_TV_BEGIN		= 1,	/* begin group; ends an open one */
+	NT_TV_BEGIN		= 1,	/* begin group; ends an open group */
 	NT_TV_END		= 2,	/* end group */
 	NT_TV_INCPC		= 3,	/* pc += length of the group's instruction */
 	NT_TV_REG		= 4,	/* register, full value */
@@ -74,7 +73,7 @@ enum nt_tv_ident {
 	NT_TV_MTIME		= 8,	/* always 64 bits */
 	NT_TV_PC_PADDR		= 9,	/* physical address of the pc, MLEN */
 	NT_TV_PC		= 10,	/* program counter, XLEN */
-	NT_TV_PC_PRINTED	= 16,	/* the same as appendix C prints it */
+	NT_TV_PC_PRINTED	= 16,	/* the same, as printed in appendix C */
 };
 
 enum nt_tv_memop {
@@ -105,9 +104,7 @@ enum nt_tv_memresult {
 #define NT_TV_REG_F		0x1020	/* .. 0x103f, FLEN wide; all others XLEN */
 #define NT_TV_REG_CUSTOM	0xc000	/* .. 0xffff */
 
-/*
- * Errors, returned negative: -NT_TV_EARG and so on; distinct from those of libntrace.
- */
+/* Errors, returned negative: -NT_TV_EARG and so on; distinct from libntrace's. */
 enum nt_tv_error {
 	NT_TV_EARG	= 64,	/* parameters or argument out of range */
 	NT_TV_EOPCODE,		/* no such opcode */
@@ -115,26 +112,26 @@ enum nt_tv_error {
 	NT_TV_EMEMOP,		/* no such memory request opcode */
 	NT_TV_EMEMSIZE,		/* no such memory access size */
 	NT_TV_EMEMRESULT,	/* no such memory response result */
-	NT_TV_EORPHAN,		/* memory response not right behind a request */
+	NT_TV_EORPHAN,		/* memory response not directly after a request */
 	NT_TV_EPADDING,		/* strict: bits beyond MLEN or PRIVLEN are set */
 	NT_TV_EROOM,		/* writer: no room and nothing to flush to */
 	NT_TV_ETRUNC,		/* the stream ends inside an item (callers' use) */
-	/* of the shadow state: items that cannot stand together */
+	/* of the shadow state: conflicting items */
 	NT_TV_ENOINSN,		/* increment pc in a group without an instruction */
-	NT_TV_ENOGROUP,		/* an item that has to be in a group is in none */
+	NT_TV_ENOGROUP,		/* an item outside of groups that must be in a group */
 	NT_TV_EINIT,		/* initialisation with an instruction, increment pc or reset */
 	NT_TV_ETWICE,		/* a second change of the same state in one group */
-	NT_TV_ERSPSIZE,		/* a memory response of another size than its request */
-	NT_TV_EADDRS,		/* store data that may be of several addresses */
+	NT_TV_ERSPSIZE,		/* size of a memory response differs from its request */
+	NT_TV_EADDRS,		/* store data with ambiguous addresses */
 	NT_TV_ELONG,		/* more items in a group than NT_TV_GROUP_MAX */
-	NT_TV_EPAGES,		/* more memory than the shadow may have, or than there is */
+	NT_TV_EPAGES,		/* more memory than allowed for the shadow, or available */
 	NT_TV_ERESET,		/* a reset with an instruction or increment pc */
 };
 
-/* Message for a value that a function here returned; never NULL. */
+/* The text for a function's result; never NULL. */
 const char *nt_tv_strerror(int err);
 
-/* What both sides of a stream must agree on; `size` is sizeof(struct nt_tv_params). */
+/* Parameters on which both sides of a stream must agree; `size` is sizeof(struct nt_tv_params). */
 struct nt_tv_params {
 	size_t size;
 	uint8_t xlen;		/* 32, 64 */
@@ -144,12 +141,12 @@ struct nt_tv_params {
 };
 
 #define NT_TV_P_STRICT		0x01	/* reader: refuse identifier 0x10 and nonzero padding */
-#define NT_TV_P_PRINTED_PC	0x02	/* writer: pc identifier as appendix C prints it */
+#define NT_TV_P_PRINTED_PC	0x02	/* writer: pc identifier as printed in appendix C */
 
 /* rv64gc: XLEN, FLEN, MLEN 64. */
 #define NT_TV_PARAMS_RV64	{ sizeof(struct nt_tv_params), 64, 64, 64, 0 }
 
-/* The longest item: a 64-bit store request of MLEN 64. */
+/* The longest item: a 64-bit store request with MLEN 64. */
 #define NT_TV_ITEM_MAX		18
 
 /* ---------------------------------------------------------------- reader */
@@ -184,7 +181,7 @@ struct nt_tv_item {
 	uint8_t flags;
 };
 
-/* Owned by the caller; fill it with nt_tv_reader_init(), read `offset` as you like. */
+/* Owned by the caller; initialize it with nt_tv_reader_init(), read `offset` at any time. */
 struct nt_tv_reader {
 	uint64_t offset;	/* of the next item; after an error, of the bad byte's item */
 	uint8_t xbytes, fbytes, mbytes;
@@ -192,62 +189,61 @@ struct nt_tv_reader {
 	uint8_t flags;
 	uint8_t bad;		/* after an error: the bad byte, counted from `offset` */
 	bool in_group;
-	int8_t request;		/* opcode of the request just read, or -1 */
+	int8_t request;		/* opcode of the request that was just read, or -1 */
 };
 
 /* Returns 0 or -NT_TV_EARG. */
 int nt_tv_reader_init(struct nt_tv_reader *r, const struct nt_tv_params *p);
 
 /*
- * Read the item at buf. Returns the bytes consumed, 0 when the item does not end
- * within len (call again with more; the reader has not moved), or
- * -NT_TV_EOPCODE, -EIDENT, -EMEMOP, -EMEMSIZE, -EMEMRESULT, -EORPHAN, -EPADDING.
- * The protocol has no sync point: nothing behind a bad item can be trusted.
+ * Read the item at buf. Returns the bytes consumed, 0 if the item does not end within len (call
+ * again with more; the reader has not moved), or -NT_TV_EOPCODE, -EIDENT, -EMEMOP, -EMEMSIZE,
+ * -EMEMRESULT, -EORPHAN, -EPADDING. The protocol has no sync point: nothing after a bad item can be
+ * trusted.
  */
 int nt_tv_next(struct nt_tv_reader *r, const uint8_t *buf, size_t len, struct nt_tv_item *item);
 
 /* ---------------------------------------------------------------- writer */
 
-/* Take `len` bytes from buf, all of them. Returns 0, or a negative value that stops the writer. */
+/* Take all `len` bytes from buf. Returns 0, or a negative value that stops the writer. */
 typedef int (*nt_tv_flush_fn)(void *ctx, const uint8_t *buf, size_t len);
 
-/* Owned by the caller; fill it with nt_tv_writer_init(). */
+/* Owned by the caller; initialize it with nt_tv_writer_init(). */
 struct nt_tv_writer {
 	uint8_t *pos;
 	uint8_t *end;
 	uint8_t *buf;
 	nt_tv_flush_fn flush;
 	void *ctx;
-	uint64_t flushed;	/* bytes handed to flush so far */
+	uint64_t flushed;	/* bytes passed to flush so far */
 	int error;		/* the first error; nothing is written after it */
 	uint8_t xbytes, fbytes, mbytes;
 	uint8_t pc_ident;
 };
 
 /*
- * Write to buf (at least NT_TV_ITEM_MAX bytes), which stays the caller's. Without a
- * flush callback the writer stops with NT_TV_EROOM when less than NT_TV_ITEM_MAX is
- * left. Returns 0 or -NT_TV_EARG.
+ * Write to buf (at least NT_TV_ITEM_MAX bytes), which stays the caller's. Without a flush callback,
+ * the writer stops with NT_TV_EROOM if less than NT_TV_ITEM_MAX is left. Returns 0 or -NT_TV_EARG.
  */
 int nt_tv_writer_init(struct nt_tv_writer *w, const struct nt_tv_params *p, uint8_t *buf,
 		      size_t size, nt_tv_flush_fn flush, void *ctx);
 
-/* Hand over what is buffered. Returns 0, the writer's error or the callback's. */
+/* Pass buffered bytes to the callback. Returns 0, the writer's error or the callback's. */
 int nt_tv_flush(struct nt_tv_writer *w);
 
 /* Slow path of nt_tv_room(). */
 bool nt_tv_make_room(struct nt_tv_writer *w);
 
-/* Bytes written so far, flushed ones included. */
+/* Bytes written so far, including flushed ones. */
 static inline uint64_t nt_tv_written(const struct nt_tv_writer *w)
 {
 	return w->flushed + (uint64_t)(w->pos - w->buf);
 }
 
 /*
- * Room for one item, made by flushing if need be; false after an error. The writers
- * below call it themselves and drop their item when it fails: check w->error,
- * or what nt_tv_flush() returns, when done.
+ * Make room for one item, by flushing if needed; false after an error. The writers below call it
+ * themselves and drop their item if it fails: check w->error, or the result of nt_tv_flush(), at
+ * the end.
  */
 static inline bool nt_tv_room(struct nt_tv_writer *w)
 {
@@ -453,7 +449,7 @@ static inline void nt_tv_memreq(struct nt_tv_writer *w, enum nt_tv_memop memop,
 	w->pos = nt_tv_put(w->pos, data, nt_tv_request_bytes(memop, memsize));
 }
 
-/* Right behind its request, with the request's memop; data is ignored for STORE and SC. */
+/* Directly after its request, with the request's memop; data is ignored for STORE and SC. */
 static inline void nt_tv_memrsp(struct nt_tv_writer *w, enum nt_tv_memop memop,
 				unsigned int memsize, enum nt_tv_memresult result, uint64_t data)
 {
@@ -466,9 +462,9 @@ static inline void nt_tv_memrsp(struct nt_tv_writer *w, enum nt_tv_memop memop,
 }
 
 /*
- * The whole group of an instruction that did nothing but move the pc: to the next
- * instruction, or to new_pc. One bounds check; what a pc-only trace is made of.
- * len: 2 or 4. The group is left open: the next BEGIN ends it.
+ * The complete group of an instruction that only moved the pc: to the next instruction, or to
+ * new_pc. One bounds check; a pc-only trace consists of these. len: 2 or 4. The group is left open:
+ * the next BEGIN ends it.
  */
 static inline void nt_tv_step(struct nt_tv_writer *w, uint32_t insn, unsigned int len)
 {
@@ -503,35 +499,32 @@ static inline void nt_tv_jump(struct nt_tv_writer *w, uint64_t new_pc, uint32_t 
 
 /* ---------------------------------------------------------------- shadow */
 
-/* The most items that a group can have */
+/* The maximum number of items in a group */
 #define NT_TV_GROUP_MAX		1024
 
 /*
- * The architectural state of a hart, as a trace tells it: registers (all of the
- * 16-bit space), pc, privilege mode, mtime, memory.  Whatever no item has told
- * yet is not known, and not made up.
+ * The architectural state of a hart according to a trace: registers (all of the 16-bit space), pc,
+ * privilege mode, mtime, memory.  State that no item has set is unknown.
  *
- * Memory is what stores and memory transactions said.  Store data is put at the
- * physical address of its group, or, without one, at the effective address; data
- * that loads and fetches got is memory, too; an AMO that has been answered writes
- * what it makes of the two values.  It is kept in pages of 4096 bytes.
+ * Memory comes from stores and memory transactions.  Store data goes to the physical address of its
+ * group or, without one, to the effective address; data of loads and fetches is memory, too; an
+ * answered AMO writes its result.  Memory is kept in pages of 4096 bytes.
  */
 struct nt_tv_shadow;
 
 /*
- * pages: the most memory to keep, in pages of 4096 bytes; they are allocated when
- * first written.  NULL: refused parameters or no memory (a shadow without pages has
- * 650 KiB).
+ * pages: the maximum memory in pages of 4096 bytes, which are allocated when first written.  NULL:
+ * parameters refused, or no memory (a shadow without pages takes 650 KiB).
  */
 struct nt_tv_shadow *nt_tv_shadow_new(const struct nt_tv_params *p, size_t pages);
 void nt_tv_shadow_free(struct nt_tv_shadow *sh);
 
-/* As if it were new, for another trace: cheaper than a new one. */
+/* Reset it for another trace, which is cheaper than a new one. */
 void nt_tv_shadow_forget(struct nt_tv_shadow *sh);
 
-/* A group that has been applied */
+/* A group after it was applied */
 struct nt_tv_group {
-	uint64_t offset;		/* of its first item: BEGIN, or what stood alone */
+	uint64_t offset;		/* of its first item: BEGIN, or the single item */
 	const struct nt_tv_item *items;	/* without BEGIN and END */
 	size_t n;
 	uint64_t pc;			/* before the group, with NT_TV_G_PC */
@@ -546,55 +539,54 @@ struct nt_tv_group {
 #define NT_TV_G_ALONE	0x08	/* an item outside of groups */
 
 /*
- * Take the next item.  A group changes the state when it ends, as a whole, also
- * when the end is implied by the next BEGIN; what stands outside of groups at once.
- * Returns 1 when a group has been applied, which nt_tv_shadow_group() then tells;
- * 0 when there was none; or
+ * Process the next item.  A group changes the state as a whole when it ends, even if the next BEGIN
+ * implies the end; items outside of groups change it at once. Returns 1 if a group was applied, see
+ * nt_tv_shadow_group(); 0 if not; or
  *
- *   -NT_TV_ENOINSN	increment pc, and no instruction in the group (or no group)
+ *   -NT_TV_ENOINSN	increment pc without an instruction in the group (or outside of groups)
  *   -NT_TV_ENOGROUP	an instruction, an initialisation or an END outside of groups
  *   -NT_TV_EINIT	initialisation together with an instruction, increment pc, reset
- *   -NT_TV_ERESET	reset together with an instruction, increment pc: which came first?
+ *   -NT_TV_ERESET	reset together with an instruction, increment pc: their order is unknown
  *   -NT_TV_ETWICE	a register, the pc (increment pc counts), the privilege mode, mtime
  *			or the instruction for the second time in the group
- *   -NT_TV_EORPHAN	a response that is not right behind its request
- *   -NT_TV_ERSPSIZE	a response whose size is not its request's
- *   -NT_TV_EADDRS	several store data, and not as many addresses
+ *   -NT_TV_EORPHAN	a response that is not directly after its request
+ *   -NT_TV_ERSPSIZE	a response whose size differs from its request
+ *   -NT_TV_EADDRS	several store data with another number of addresses
  *   -NT_TV_ELONG, -NT_TV_EPAGES
  *
- * After an error nothing of that group is applied: its other items are passed over,
- * and nt_tv_shadow_bad() is the offset of the item that is to blame.
+ * After an error, nothing of this group is applied: its other items are ignored, and
+ * nt_tv_shadow_bad() returns the offset of the faulty item.
  */
 int nt_tv_shadow_item(struct nt_tv_shadow *sh, const struct nt_tv_item *item);
 
-/* The stream has ended: apply a group that is open, if any.  Returns as above. */
+/* The stream has ended: apply an open group, if any.  Returns the same as nt_tv_shadow_item(). */
 int nt_tv_shadow_end(struct nt_tv_shadow *sh);
 
-/* The group applied last; valid until the next item is taken. */
+/* The last applied group; valid until the next item is processed. */
 const struct nt_tv_group *nt_tv_shadow_group(const struct nt_tv_shadow *sh);
 
 uint64_t nt_tv_shadow_bad(const struct nt_tv_shadow *sh);
 
-/* The value of what is known; false, and *value unchanged, of what is not. */
+/* Get a known value; false, and *value unchanged, if it is unknown. */
 bool nt_tv_shadow_reg(const struct nt_tv_shadow *sh, uint16_t reg, uint64_t *value);
 
-/* ident: NT_TV_PC, NT_TV_PRIV, NT_TV_MTIME; of others nothing is known. */
+/* ident: NT_TV_PC, NT_TV_PRIV, NT_TV_MTIME; others are always unknown. */
 bool nt_tv_shadow_state(const struct nt_tv_shadow *sh, enum nt_tv_ident ident, uint64_t *value);
 
-/* Copies bytes of memory from addr on, up to the first that is not known; how many. */
+/* Copy bytes of memory from addr on, up to the first unknown one; returns their number. */
 size_t nt_tv_shadow_read(const struct nt_tv_shadow *sh, uint64_t addr, void *buf, size_t len);
 
 /*
- * The next register that is known, *reg or behind it; the next page of memory of
- * which something is, in no order: *page is 0 at first, then not the caller's to
- * change, and 4096 bytes from *addr on are worth a look.  False: no more.
+ * Find the next known register from *reg on; the next page of memory with known bytes, in no
+ * particular order: *page is initially 0 and must not be changed by the caller, and the page has
+ * 4096 bytes from *addr on.  False: no more.
  */
 bool nt_tv_shadow_next_reg(const struct nt_tv_shadow *sh, uint32_t *reg);
 bool nt_tv_shadow_next_page(const struct nt_tv_shadow *sh, size_t *page, uint64_t *addr);
 
 /*
- * Change what no item does: copy state of another place.  ident as above, of
- * others -NT_TV_EARG; nt_tv_shadow_write() 0 or -NT_TV_EPAGES.
+ * Change the state without an item, to copy it from elsewhere.  ident as above, -NT_TV_EARG for
+ * others; nt_tv_shadow_write() returns 0 or -NT_TV_EPAGES.
  */
 void nt_tv_shadow_set_reg(struct nt_tv_shadow *sh, uint16_t reg, uint64_t value);
 int nt_tv_shadow_set_state(struct nt_tv_shadow *sh, enum nt_tv_ident ident, uint64_t value);
