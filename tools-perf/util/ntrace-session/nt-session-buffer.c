@@ -29,10 +29,7 @@ void *nt_session_grow(void *array, size_t nr, size_t size)
 
 /* --- records ---------------------------------------------------------------- */
 
-/*
- * The mark of a beginning comes before all AUX records of the buffer, the mark of an end after
- * them.
- */
+/* A mark of a beginning precedes all AUX records of the buffer, a mark of an end follows them. */
 static void add_mark(struct nt_session_buffer *b, uint64_t offset, uint64_t time)
 {
 	struct nt_session_mark *mark = b->nr_windows ? &b->end : &b->begin;
@@ -335,10 +332,7 @@ static bool is_fill(const uint8_t *data, uint64_t len)
 	return len < RECORD_ALIGNMENT;
 }
 
-/*
- * The number of bytes from here on that the driver skipped, with or without a mark, or that are
- * padding
- */
+/* The number of bytes from here on that the driver skipped, marked or not, or of padding */
 static uint64_t passed_at(const uint8_t *data, uint64_t len)
 {
 	uint64_t skipped = skipped_at(data, len), idle = 0;

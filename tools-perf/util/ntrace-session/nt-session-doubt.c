@@ -223,10 +223,7 @@ static bool other_has_outcome(struct walk *k, bool taken)
 	return true;
 }
 
-/*
- * BTM: take the branch that ends at the same count as the first walker's taken branch, and none
- * before it.
- */
+/* BTM: take the branch that ends where the first walker's did, and none before it. */
 static bool other_has_message(struct walk *k)
 {
 	struct nt_insn i;

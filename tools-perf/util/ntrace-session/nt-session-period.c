@@ -68,9 +68,7 @@ uint64_t nt_session_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest;
 
-	/*
-	 * The usual case needs only one division. Use the 32-bit one if possible, which is faster.
-	 */
+	/* Usually one division is enough. The 32-bit one is faster. */
 	if (a <= UINT32_MAX && b <= UINT32_MAX) {
 		a *= b;
 		return (a | c) <= UINT32_MAX ? (uint32_t)a / (uint32_t)c : a / c;

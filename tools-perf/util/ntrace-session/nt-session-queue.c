@@ -270,10 +270,7 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 
 	q->begun = q->guest = false;
 	if (is_behind_gap(q, w)) {
-		/*
-		 * Report the gap with the first event: other queues may not have reached this time
-		 * yet.
-		 */
+		/* Other queues may be behind: report the gap with the first event. */
 		q->behind_gap = true;
 		err = nt_session_flow_flush(q, UINT64_MAX);
 	}

@@ -143,10 +143,7 @@ static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint
 	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
 	    r->nr == NT_SESSION_TURNS || !q->patches || !q->host->is_patched(q))
 		return false;
-	/*
-	 * Without a time, the whole window is decoded with the other copy, which can help only
-	 * once.
-	 */
+	/* Without a time, the other copy is used for the whole window, which can help only once. */
 	return time || !r->nr;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The time of each instruction. A message has the time of its last transfer. The instructions since
- * the previous message are spread evenly between the two times: number k of N is at from + (to -
- * from) * k / N. They form a span. A message without TSTAMP belongs to the span of the next message
- * that has one.
+ * the previous message are spread evenly between the two times: instruction k of N is at from + (to
+ * - from) * k / N. They form a span. A message without TSTAMP belongs to the span of the next
+ * message that has one.
  *
  *	message        A              B                   C
  *	time          100            140                 200
@@ -24,10 +24,7 @@
 #define PACE_TICKS	1024
 #define PACE_PERIODS	16
 
-/*
- * Beyond this multiple of the usual time, plus some ticks, a span counts as a stall, and its excess
- * time is ignored.
- */
+/* A span counts at most as this multiple of the usual time, plus some ticks: it is a stall. */
 #define STALL		16
 #define STALL_TICKS	4
 

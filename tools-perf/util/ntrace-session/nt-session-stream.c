@@ -217,9 +217,7 @@ int nt_session_streams(struct nt_session *session)
 	return err;
 }
 
-/*
- * Does a message continue after the window's last byte? Idle bytes look like the end of a message.
- */
+/* Does a message continue after the window? Idle bytes look like the end of a message. */
 static bool ends_inside(const struct nt_session *session, const struct nt_session_window *w)
 {
 	struct nt_session_window last = *w;

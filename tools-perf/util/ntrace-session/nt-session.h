@@ -77,7 +77,7 @@ struct nt_session_window {
 	bool	sampled;		/* an AUX area sample of another event */
 	bool	shared;			/* from a sink that other CPUs use, too; then: */
 	bool	resume;			/* continues where the previous window ended */
-	bool	echo;			/* a replica of another CPU's, which has the flags */
+	bool	echo;			/* a replica: another CPU's window has the flags */
 	/* Only nt_session_streams_mark() sets this. The last message ends in the next window. */
 	bool	unfinished;
 	unsigned int idx;		/* of the buffer that contains the bytes */
@@ -153,7 +153,7 @@ struct nt_session {
 	struct nt_session_asked	*asked;
 	size_t			nr_asked;
 	uint64_t		sink;		/* requested by the events; 0: default */
-	const struct nt_session_interval *wanted;	/* the caller's; nr_wanted 0: all times */
+	const struct nt_session_interval *wanted;	/* owned by the caller; nr_wanted 0: all */
 	size_t			nr_wanted;
 	uint64_t		reached;	/* set by the host: time of its newest event */
 	size_t			opened;		/* windows opened so far */
@@ -184,7 +184,7 @@ struct nt_session_buffer *nt_session_buffer(struct nt_session *s, unsigned int i
 
 /* How many bytes of a window are in the file, from its beginning on */
 size_t nt_session_there(const struct nt_session *s, const struct nt_session_window *w);
-/* Reads that many, or fewer if the file has been truncated; or returns the error of s->read */
+/* Read its bytes, or fewer if the file was truncated. Returns their number, or s->read's error */
 ssize_t nt_session_read(const struct nt_session *s, const struct nt_session_window *w,
 			uint8_t *data, size_t size);
 
@@ -463,9 +463,7 @@ struct nt_session_host {
 	 * the next window continues with the rest. Not called for an empty or a refused window.
 	 */
 	void (*leave)(struct nt_session_queue *q, size_t used);
-	/*
-	 * Fill in the parameters to decode the window with. Code is read accordingly from now on.
-	 */
+	/* Fill in the parameters for decoding the window, which also affect code. */
 	int (*terms)(struct nt_session_queue *q, const struct nt_session_window *w,
 		     struct nt_params *params);
 	/* Give q->flow the code of the task that q->tid names. */
@@ -508,16 +506,10 @@ struct nt_session_host {
 	/* insns instructions have retired from q->pc on, without a transfer. */
 	int (*range)(struct nt_session_queue *q, uint32_t insns);
 	int (*branch)(struct nt_session_queue *q, const struct nt_event *ev);
-	/*
-	 * Trace begins here. The host calls nt_session_flow_left() for other queues of the task.
-	 * stop(): trace ends
-	 */
+	/* Trace begins (call nt_session_flow_left() for other queues of the task), or ends */
 	int (*start)(struct nt_session_queue *q, const struct nt_event *ev);
 	int (*stop)(struct nt_session_queue *q, const struct nt_event *ev);
-	/*
-	 * NULL. Trace was off from q->held until q->resumed_time, and the task stayed at its
-	 * address.
-	 */
+	/* NULL. Trace was off from q->held until q->resumed_time, at the same address. */
 	int (*pause)(struct nt_session_queue *q);
 	/* NULL. An event of any other kind */
 	int (*other)(struct nt_session_queue *q, const struct nt_event *ev);
@@ -709,20 +701,14 @@ void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *e
 uint64_t nt_session_replay_limit(const struct nt_session_queue *q);
 /* All events up to the limit are decoded: use the other copy. False: there was no limit. */
 bool nt_session_replay_turn(struct nt_session_queue *q);
-/*
- * The last turn was wrong: decode again without it, and accept the loss. False: there is no turn to
- * undo.
- */
+/* The last turn was wrong: undo it, and accept the loss. False: there is no turn to undo. */
 bool nt_session_replay_take_back(struct nt_session_queue *q);
 /*
  * A used event was decoded again. False: it was the last one, and the events differ, or it is none
  * of the used events.
  */
 bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
-/*
- * May branches be counted? Counting uses them at once, and used events may have to be decoded
- * again.
- */
+/* May branches be counted? Not if used events may have to be decoded again. */
 bool nt_session_replay_may_count(const struct nt_session_queue *q);
 /* Is this repeated event the loss up to which all events were used? Then it is a new event. */
 bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev);
