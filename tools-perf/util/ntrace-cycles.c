@@ -100,10 +100,7 @@ void ntrace_cycles_event(struct ntrace_queue *q, const struct nt_event *ev, bool
 		pass(c);
 }
 
-/*
- * Store the cycles and instructions since the last sample of this kind. Returns the cycles; 0:
- * unknown
- */
+/* Set cycles and instructions since the last such sample. Returns the cycles; 0: unknown */
 u64 ntrace_cycles_take(struct ntrace_queue *q, struct perf_sample *sample, enum ntrace_ipc which,
 		       u64 insns, bool exact)
 {

@@ -7,10 +7,7 @@
 
 union perf_event;
 
-/*
- * A record that perf read from a ring buffer, or synthesized for a task that already runs (then
- * time is 0)
- */
+/* A record from a ring buffer, or synthesized for a task that already runs (time is 0) */
 struct ntrace_record {
 	struct list_head node;
 	u64		time;

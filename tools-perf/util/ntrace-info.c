@@ -201,10 +201,7 @@ uint64_t ntrace_info_ticks(const struct ntrace_info *info, uint64_t ns)
 	return ((since / c->mult) << c->shift) + ((since % c->mult) << c->shift) / c->mult;
 }
 
-/*
- * Use the rate that perf record measured and stored in a TIME_CONV record; @mark: the record's last
- * bytes
- */
+/* Use the rate from a TIME_CONV record of perf record; @mark: the record's last bytes */
 void ntrace_info_set_clock(struct ntrace_info *info, const struct ntrace_conversion *c,
 			   const void *mark)
 {
@@ -372,10 +369,7 @@ int ntrace_info_params(const struct ntrace_info *info, uint64_t hw_id, int cpu,
 	nt_params_init(params);
 	params->xlen = info->xlen;
 	params->src = -1;
-	/*
-	 * Do not limit the work per byte: a spinning hart produces few bytes, and a recording is
-	 * always decoded completely.
-	 */
+	/* Recordings are decoded completely, even if a spinning hart produces few bytes. */
 	params->work_per_byte = NT_WORK_UNLIMITED;
 	/* An invalid ISA string leaves the defaults: only unambiguous encodings. */
 	if (info->isa)

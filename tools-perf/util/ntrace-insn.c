@@ -47,7 +47,7 @@ const char *ntrace_dump_insn(struct perf_insn *x, u64 ip, u8 *buf, int len, int 
 	return x->out;
 }
 
-/* Jumps, and returns from traps: JAL, JALR, C.J, C.JR, C.JALR (C.EBREAK too), MRET, SRET */
+/* Jumps and trap returns: JAL, JALR, C.J, C.JR, C.JALR (and C.EBREAK), MRET, SRET */
 int ntrace_is_uncond_branch(struct machine *machine, const u8 *buf, size_t len, int is64)
 {
 	u32 insn;

@@ -205,10 +205,7 @@ void ntrace_kcore_end(struct evlist *evlist, bool kcore, struct perf_data *data,
 
 /* --- decoding --------------------------------------------------------------- */
 
-/*
- * The image is needed for every branch whose code is read, so map it. If that fails, it is read
- * from the file.
- */
+/* Map the image, which is needed for every branch. If that fails, read the file. */
 static void map_image(struct ntrace_kcore *k)
 {
 	struct stat st;
@@ -243,7 +240,7 @@ static int compare_segment(struct ntrace_kcore *first, struct ntrace_kcore *k, c
 	return err;
 }
 
-/* Find where @k differs from the copy of the start. */
+/* Find where @k differs from the first copy. */
 static int compare(struct ntrace_kcore *k, const char *path)
 {
 	struct ntrace_kcore *first = open_image(path);

@@ -67,10 +67,7 @@ static int pipe_copy(struct perf_data *data, int to)
 	return -errno;
 }
 
-/*
- * The offset of the next record, after the current one. -1: a real pipe, not a file since made of
- * it
- */
+/* The offset of the next record. -1: a real pipe, not a file that was made from one */
 static off_t pipe_tell(struct perf_data *data)
 {
 	if (ntrace_compat_use_stdio(data))
@@ -112,10 +109,7 @@ int ntrace_pipe_open(struct perf_session *session, off_t *begin)
 	return err;
 }
 
-/*
- * Call @cb for every record from @begin on. Returns 0, the callback's error, or -EIO if the last
- * record is cut off.
- */
+/* Call @cb for each record from @begin on. Returns 0, its error, or -EIO if the last is cut off. */
 int ntrace_pipe_peek(struct perf_session *session, off_t begin, peek_events_cb_t cb, void *ctx)
 {
 	char buf[PERF_SAMPLE_MAX_SIZE] __aligned(sizeof(u64));

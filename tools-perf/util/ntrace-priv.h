@@ -235,7 +235,7 @@ struct ntrace_task {
 	bool	user;		/* it has run in user space */
 	bool	exec;		/* it has called exec, and is not in user space yet */
 	u32	execs;		/* execs so far: call stacks restart at each */
-	u64	image;		/* number of its process's exec at its creation; 0: none */
+	u64	image;		/* number of its last exec, or of its process's at its creation */
 	struct ntrace_last *last; /* branches; NULL: none yet */
 };
 

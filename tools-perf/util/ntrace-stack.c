@@ -174,10 +174,10 @@ static inline void push(struct ntrace_last *last, u64 from, u64 to, u16 type, u1
 }
 
 /*
- * Programs that read the output of perf inject expect entries from a branch to the beginning of a
- * block. They take any other entry for one of another binary, and then omit the whole function. So
- * omit the end of trace, and omit the beginning of trace unless it is elsewhere: the program does
- * not notice an interrupt or a system call.
+ * Some programs that read the output of perf inject take an entry that does not begin at a branch,
+ * or that leads into the middle of a function, for one of another binary, and then omit the whole
+ * function. So omit the end of trace, and omit the beginning of trace unless it is elsewhere: the
+ * program does not notice an interrupt or a system call.
  */
 static bool begins_elsewhere(struct ntrace_last *last, u64 to)
 {
@@ -283,8 +283,8 @@ static bool is_user(const struct ntrace *nt, u64 addr)
 
 /*
  * The number of last branches that happened after @ip was sampled, if the sample is not from a
- * trap. User space: all branches that do not lead to user space. Kernel: all branches after the
- * linear code that contains @ip.
+ * trap. User space: the branches after the last one that leads to user space. Kernel: the branches
+ * after the linear code that contains @ip.
  */
 static unsigned int late_branches(const struct ntrace *nt, const struct ntrace_last *last, u64 ip)
 {

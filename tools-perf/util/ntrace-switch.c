@@ -44,7 +44,7 @@
 #include "ntrace-history.h"
 #include "ntrace-priv.h"
 
-/* Limit for replaced records, and half of a file's size */
+/* Limit for replaced records; half of a file's size if that is smaller */
 #define MOST	(4UL << 20)
 
 /* An AUX record whose bytes perf has not read completely, and where they end */
@@ -574,10 +574,7 @@ void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool s
 	}
 	for (i = 0; i < sw.nr_rings; i++)
 		sw.ring[i].map = &maps[i];
-	/*
-	 * For the kernel alone on selected CPUs, perf records no mappings, and does not see all
-	 * tasks.
-	 */
+	/* For the kernel on selected CPUs, perf records no mappings, and not all tasks. */
 	sw.describes = !opts->target.cpu_list || !evlist__first(evlist)->core.attr.exclude_user;
 	sw.on = sw.collecting = true;
 }

@@ -318,9 +318,7 @@ static int branch_sample(struct ntrace_queue *q, u64 from, u64 to, unsigned int 
 
 	fill_sample(q, &sample, &nt->branches, from, to);
 	sample.flags = flags;
-	/*
-	 * Like Intel PT: the trapped instruction runs again, so the call has no instruction length.
-	 */
+	/* Like Intel PT: no length, because the trapped instruction runs again. */
 	if (flags & PERF_IP_FLAG_CALL && flags & PERF_IP_FLAG_INTERRUPT)
 		sample.insn_len = 0;
 	/* Sorting by branches ignores samples without a stack. */

@@ -252,10 +252,7 @@ static void on_mmap(struct ntrace *nt, u8 mode, pid_t pid, u64 start, u64 len)
 		ntrace_space_changed(nt, pid, start, start + len);
 }
 
-/*
- * The task on this CPU now has its leader's TID, if it was another thread. A stop before the exec
- * has the old TID.
- */
+/* An exec gives a thread its leader's TID. Stops before the exec have the old TID. */
 static int rename_owner(struct ntrace *nt, int cpu)
 {
 	unsigned int i;
@@ -316,7 +313,7 @@ static int on_exec(struct ntrace *nt, union perf_event *event, int cpu)
 	return rename_owner(nt, cpu);
 }
 
-/* The TID, and perhaps the PID, of tasks that have ended are reused. */
+/* The TID, and perhaps the PID, of an ended task is reused. */
 static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 {
 	struct ntrace_task *task, *leader;
@@ -742,9 +739,7 @@ static void choose_stacks(struct ntrace *nt)
 		symbol_conf.use_callchain = true;
 		if (callchain_register_param(&callchain_param) < 0) {
 			symbol_conf.use_callchain = false;
-			/*
-			 * perf report -g none shows no chains, but the sums of callees need them.
-			 */
+			/* perf report -g none needs chains for the sums of callees. */
 			if (!symbol_conf.cumulate_callchain && !perf_hpp_list.parent)
 				opts->callchain = opts->add_callchain = false;
 		}

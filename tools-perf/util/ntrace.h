@@ -35,10 +35,7 @@ void ntrace_record_switched(struct evlist *evlist, struct record_opts *opts,
 			    const struct perf_tool *tool, ntrace_write_t write,
 			    struct machine *machine);
 
-/*
- * perf record with several files: start of recording; events that perf reads and writes; end and
- * start of a file
- */
+/* perf record with several files: recording begins; perf reads, writes; files end, begin */
 void ntrace_switch_start(struct evlist *evlist, struct record_opts *opts, bool several, u64 size);
 void ntrace_switch_synthesized(const union perf_event *event);
 void ntrace_switch_read(struct mmap *map, const void *buf, size_t size);
