@@ -57,9 +57,7 @@ static void read_lock(struct nt_code *code)
 		pthread_rwlock_rdlock(&code->store->lock);
 }
 
-/*
- * The locks of two stores are taken in the order of addresses, and no other lock while one is held.
- */
+/* Take the locks of two stores by address, and no other lock while holding one. */
 void nt_code_enter(struct nt_code *low, struct nt_code *high)
 {
 	evict(low);
@@ -122,10 +120,7 @@ static int fetch(const struct nt_code *code, uint64_t pc, size_t need, const uin
 
 /* ------------------------------------------------------- instructions ---- */
 
-/*
- * Read the target of a table jump.  If the table cannot be read, the jump stays indirect, which no
- * trace matches.
- */
+/* Read a table jump's target.  If that fails, the jump stays indirect: no trace matches it. */
 static void read_jump(const struct nt_code *code, struct nt_decoded *d)
 {
 	const unsigned int width = code->store->params.xlen / 8;
@@ -328,10 +323,7 @@ static bool fits(const struct nt_block *blk, const struct nt_decoded *d)
 	return blk->is.halfwords + need <= NT_BLOCK_MAX;
 }
 
-/*
- * The state of a scan: blk->is is the block, `one` the block without its last instruction, `two`
- * without its last two
- */
+/* blk->is, `one`, `two`: the block, without its last instruction, without its last two */
 struct scan {
 	const struct nt_map *map;
 	uint64_t first;		/* the block's address */
@@ -365,10 +357,7 @@ static int scan_outside(const struct nt_code *code, struct scan *s, struct nt_bl
 	return 1;
 }
 
-/*
- * Scan instructions up to a transfer.  Returns 1; 0: the block ends before one; or negative: there
- * is no instruction
- */
+/* Scan up to a transfer.  1: found, 0: the block ends before one, or negative: no code */
 static int scan_linear(const struct nt_code *code, struct scan *s, struct nt_block *blk)
 {
 	for (;;) {
@@ -402,10 +391,7 @@ static int scan_linear(const struct nt_code *code, struct scan *s, struct nt_blo
 	}
 }
 
-/*
- * On RV32, a jump across the end of the address space leads elsewhere if the file is mapped
- * elsewhere.
- */
+/* On RV32, jumps across the end of the address space depend on where the file is mapped. */
 static bool wraps(const struct scan *s, uint64_t target)
 {
 	return s->d.params->xlen == 32 && !nt_map_has(s->map, target);

@@ -757,10 +757,7 @@ static int count_branch(struct nt_counts *c, const struct nt_flow *f, const stru
 	return 0;
 }
 
-/*
- * Decode a batch; branches that are part of memos have no events.  Returns the number of events, or
- * a negative error
- */
+/* Decode a batch, without the branches of memos.  Number of events, or negative */
 static int count_batch(struct nt_counts *c, struct nt_flow *f, struct nt_event *ev,
 		       unsigned int max)
 {
@@ -830,10 +827,7 @@ static bool is_plain(const struct nt_event *ev)
 	       !(ev->flags & NT_EVF_LEFT);
 }
 
-/*
- * Count up to the first event that is not a plain branch.  Returns the number of events, or a
- * negative error
- */
+/* Count up to the first event that is not a plain branch.  Number of events, or negative */
 static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       int n)
 {
@@ -848,9 +842,7 @@ static int count_until(struct nt_counts *c, const struct nt_flow *f, const struc
 	return i;
 }
 
-/*
- * Find the target of the last counted branch of a batch with n such events; false: there was none.
- */
+/* Find the target of the last counted branch of a batch with n such events; false: none. */
 static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int n, uint64_t *to)
 {
 	if (n && (c->last == NT_EDGE_NONE || c->last_at < (unsigned int)n))

@@ -44,7 +44,7 @@ struct nt_enc {
 	uint64_t since_sync;		/* units of the period */
 
 	struct nt_enc_op last;		/* retired; its target is not yet known */
-	uint8_t trap;			/* enum nt_type of a trap under way */
+	uint8_t trap;			/* enum nt_type of a trap in progress */
 	uint8_t sync;			/* SYNC value of a sync message that is due ... */
 	bool sync_due;			/* ... */
 	bool starting;			/* the next instruction is the stretch's first */
@@ -103,7 +103,7 @@ static void put_var(struct writer *w, uint64_t value)
 	w->buf[w->len - 1] |= MSEO_FIELD;
 }
 
-/* tt-dfd: a field of 0 has no bits where it would begin a byte */
+/* tt-dfd: a field of 0 has no bits if it would begin a byte */
 static void put_first(struct writer *w, const struct nt_params *params, uint64_t value)
 {
 	if (nt_is_tt_dfd(params) && !value && !w->bits)

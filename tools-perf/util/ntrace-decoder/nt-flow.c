@@ -199,10 +199,7 @@ static int64_t halfword_units(const struct walk *w, int64_t halfwords)
 	return w->plain && halfwords > 0 ? halfwords : halfwords / 16;
 }
 
-/*
- * Is there enough work left?  Check this in advance, because nothing stops a walk that makes no
- * events.
- */
+/* Is there enough work left?  Check in advance: nothing stops a walk without events. */
 static bool is_paid(const struct nt_flow *f, const struct walk *w)
 {
 	return !w->left || halfword_units(w, w->left) <= f->work;
@@ -549,10 +546,7 @@ static void skip_inside(struct nt_flow *f)
 	f->inside = f->inside && f->open_end;
 }
 
-/*
- * Skip to the next sync message, or to the end of the window; `skipping` if the message may still
- * arrive.
- */
+/* Skip to the next sync message or the window's end; `skipping`: it may still arrive. */
 static void skip_to_sync(struct nt_flow *f)
 {
 	struct nt_msg m;
@@ -812,10 +806,7 @@ static bool take_time(struct nt_flow *f)
 	return true;
 }
 
-/*
- * B.8: with timestamps, every sync message has one.  Report the first one of a window that lacks
- * it.
- */
+/* B.8: with timestamps, every sync message has one.  Report the first one without. */
 static void check_time(struct nt_flow *f, struct batch *b)
 {
 	if (!f->params.timestamps || f->no_time || !nt_is_sync(&f->msg) ||
@@ -988,9 +979,7 @@ static bool in_message(const struct nt_flow *f)
 	return f->repeats || (f->stage == WALKING && !f->draining);
 }
 
-/*
- * After how many repetitions may there be an equal one?  U-ADDR alternates between two addresses.
- */
+/* After how many repetitions may one be equal?  U-ADDR alternates between two addresses. */
 static unsigned int period(const struct nt_flow *f)
 {
 	return f->by_uaddr && f->msg.tcode != NT_TCODE_RESOURCE_FULL && f->last.addr ? 2 : 1;
@@ -1401,9 +1390,7 @@ static void check_blocks(struct nt_flow *f)
 
 /* ---------------------------------- batches that end inside a message ----- */
 
-/*
- * Will the message be refused?  Returns the same as go_on(); f->at.pc is then the faulty position.
- */
+/* Will the message be refused?  Same result as go_on(); f->at.pc: the faulty position */
 static int look_ahead(struct nt_flow *f)
 {
 	uint64_t pc;

@@ -64,9 +64,7 @@ static inline bool nt_is_tt_dfd(const struct nt_params *params)
 	return params->profile == NT_PROFILE_TT_DFD;
 }
 
-/*
- * Is TSTAMP, except in sync messages, the time since the last one?  Otherwise absolute, or XORed.
- */
+/* Is TSTAMP a difference, except in sync messages?  Otherwise it is absolute, or XORed. */
 static inline bool nt_stamps_differences(const struct nt_params *params)
 {
 	return !nt_is_tt_dfd(params) && !nt_is_sifive(params);

@@ -121,9 +121,7 @@ NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uad
 	return nt_extend_addr(ref ^ uaddr << 1, f->params.addr_bits) & f->mask;
 }
 
-/*
- * Limit for skipping messages of other sources when reading ahead, because they may be read again
- */
+/* Limit for skipping other sources' messages in advance: they may be read again. */
 #define AHEAD_OTHERS	32
 
 /*

@@ -382,9 +382,7 @@ static int read_message(struct cursor *c, const struct nt_params *params, struct
 
 /* ---------------------------------------------------- short messages ----- */
 
-/*
- * Length of the message at buf, from where NT_SHORT_ROOM bytes can be read; 0: use read_message()
- */
+/* Length of the message at buf, with NT_SHORT_ROOM readable bytes; 0: use read_message() */
 NT_INLINE unsigned int read_shape(const struct nt_params *params, const struct nt_shape *shape,
 				  const uint8_t *buf, struct nt_msg *msg)
 {
@@ -481,10 +479,7 @@ DECODE_SHAPE(decode_stamps, .stamps = true)
 DECODE_SHAPE(decode_more, .srcbits = nt_srcbits(params), .stamps = params->timestamps,
 	     .extaddr = params->extaddr)
 
-/*
- * Separate code for the typical message of BTM: it needs few registers, so that none has to be
- * saved.
- */
+/* Separate code for the typical message of BTM needs so few registers that none is saved. */
 NT_INLINE unsigned int read_direct(const uint8_t *buf, bool stamps, struct nt_msg *msg)
 {
 	struct nt_short m;

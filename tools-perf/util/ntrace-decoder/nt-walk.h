@@ -140,10 +140,7 @@ struct walker {
 	struct told told;
 };
 
-/*
- * State that changes with every block.  Only inline functions get its address, so it stays in
- * registers.
- */
+/* State that changes with every block; in registers, as only inline functions take &run. */
 struct run {
 	int64_t left;
 	uint64_t hist;
@@ -280,9 +277,7 @@ NT_INLINE int run_inferred(struct walker *w, struct run *r, const struct nt_bloc
 	return rare ? run_rare(w, r, blk) : NT_WALK_LAST;
 }
 
-/*
- * Does the trace report the end of the block: a conditional branch, or with alljumps a direct jump?
- */
+/* Is the end of the block reported: a conditional branch, or a direct jump with alljumps? */
 NT_INLINE bool is_reported(const struct nt_shape *shape, unsigned int end)
 {
 	return end == NT_END_COND ||

@@ -15,22 +15,21 @@
  * Conventions, valid for every function below:
  *
  *   Errors	Functions returning int return >= 0 on success and a negative
- *		enum nt_error on failure; nt_strerror() takes exactly what was
- *		returned.  Functions returning a pointer return NULL when memory
- *		is short or the parameters are refused (nt_params_check() says
- *		which).
+ *		enum nt_error on failure, which nt_strerror() accepts as it is.
+ *		Functions returning a pointer return NULL if memory is short or
+ *		parameters are refused (nt_params_check() gives the reason).
  *   Sizes	Structures filled by the caller begin with `size`, which the
  *		caller sets to sizeof the structure; members beyond a smaller,
  *		older `size` count as 0.  Members that the library does not know
- *		yet must be 0: a caller that asks for more than exists is refused.
+ *		must be 0: a caller that uses unknown features is refused.
  *		Structures filled by the library have no `size`: functions named
- *		*_sized() take it, and inline functions here pass it on.  Members
+ *		*_sized() take it, and inline functions here pass it.  Members
  *		that only the caller knows are set to 0.
- *   Ownership	What is made by *_new() is freed by *_free(); *_free(NULL) is
- *		allowed.  Parameters are copied.  Buffers and callbacks stay the
- *		caller's and must outlive their use.
- *   Threads	There is no global state.  Objects may be used by one thread at
- *		a time; different objects by different threads.  nt_store_ goes further.
+ *   Ownership	Objects of *_new() are freed by *_free(); *_free(NULL) is
+ *		allowed.  Parameters are copied.  Buffers and callbacks belong to
+ *		the caller and must outlive their use.
+ *   Threads	There is no global state.  An object may be used by one thread at
+ *		a time, different objects by different threads.  nt_store_ allows more.
  *   Addresses	Byte addresses, zero-extended to 64 bits when XLEN is 32.
  *   Lengths	Bytes; I-CNT and counts of half-words are in 2-byte units.
  */
@@ -204,14 +203,14 @@ struct nt_branch {
 struct nt_params {
 	size_t size;		/* sizeof(struct nt_params) */
 	uint8_t xlen;		/* 32 or 64 */
-	/* width of SRC in the stream, 0..12; 0 when inhibited.  With TT_DFD always 4 */
+	/* width of SRC in the stream, 0..12; 0 if inhibited.  Always 4 with TT_DFD */
 	uint8_t srcbits;
 	int32_t src;		/* the source to decode; -1: all (as one stream) */
 	bool timestamps;	/* messages may end with TSTAMP, sync messages do */
 	bool extaddr;		/* trTeInstExtendAddrMSB */
 	bool seqjump;		/* trTeInstEnSequentialJump */
 	bool alljumps;		/* trTeInstEnAllJumps */
-	uint8_t retstack;	/* trTeInstImplicitReturnMode, 0 when not enabled */
+	uint8_t retstack;	/* trTeInstImplicitReturnMode, 0 if not enabled */
 	enum nt_profile profile;
 	uint64_t jvt;		/* the jvt CSR: base of the Zcmt jump table */
 	uint32_t isa;		/* NT_ISA_* */
@@ -416,7 +415,7 @@ int nt_msg_format(const struct nt_msg *msg, char *buf, size_t size);
 /* The specification's name of a TCODE, "Vendor" or "Reserved". */
 const char *nt_tcode_name(unsigned int tcode);
 
-/* True when messages of this TCODE carry SYNC and F-ADDR. */
+/* Do messages of this TCODE have SYNC and F-ADDR? */
 bool nt_tcode_is_sync(unsigned int tcode);
 
 /*
@@ -823,7 +822,7 @@ static inline int nt_flow_next(struct nt_flow *flow, struct nt_event *ev, unsign
 	return nt_flow_next_sized(flow, ev, sizeof(*ev), max);
 }
 
-/* True when nt_flow_next() returned 0 because of nt_flow_limit(). */
+/* Did nt_flow_next() return 0 because of nt_flow_limit()? */
 bool nt_flow_at_limit(const struct nt_flow *flow);
 
 /*
@@ -871,10 +870,7 @@ static inline int nt_path_event(struct nt_path *path, struct nt_code *code,
 	return nt_path_event_sized(path, code, ev, sizeof(*ev));
 }
 
-/*
- * Call this before an nt_code is freed that the path may use: it forgets the code, but not the
- * address.
- */
+/* Call this before freeing an nt_code that the path may use.  The address is kept. */
 void nt_path_release(struct nt_path *path);
 
 /* Iterate over `insns` instructions from pc on. */
@@ -950,9 +946,9 @@ static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
 
 /*
  * Like nt_flow_count(), but counts only up to the first event that is not a BRANCH, is a trap, or
- * has NT_EVF_LEFT, for callers that need the order of other events.  Writes this event and the
+ * has NT_EVF_LEFT, for callers that need the counts between other events. Writes this event and the
  * following ones like nt_flow_next(); before it, or where the window is consumed or the limit
- * reached, a COUNTED event if any branch was counted.  The `insns` of the event after that is
+ * reached, a COUNTED event if any branch was counted. The `insns` of the event after that is
  * meaningless: the statistics have the number of retired instructions.
  */
 int nt_flow_count_until_sized(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
@@ -992,9 +988,9 @@ struct nt_image *nt_image_new(void);
 void nt_image_free(struct nt_image *image);
 
 /*
- * Add the loadable segments of an ELF file, at their virtual addresses plus
- * bias.  0, -NT_EFILE, -NT_EFORMAT (not a RISC-V ELF file) or -NT_ENOMEM.
- * Where images overlap, the one added first counts.
+ * Add the loadable segments of an ELF file, at their virtual addresses plus bias. 0, -NT_EFILE,
+ * -NT_EFORMAT (not a RISC-V ELF file) or -NT_ENOMEM. If images overlap, the first one added is
+ * used.
  */
 int nt_image_add_elf(struct nt_image *image, const char *path, uint64_t bias);
 
