@@ -405,9 +405,7 @@ static uint64_t wanted_enables(const struct nt_ctr *c, const struct access *a)
 	}
 }
 
-/*
- * In this order: an access that M-mode forbids is illegal, whatever the hypervisor allows (R177).
- */
+/* In this order: what M-mode forbids is illegal, whatever the hypervisor allows (R177). */
 static int may(const struct nt_ctr *c, unsigned int mode, unsigned int csr, const struct access *a)
 {
 	uint64_t wanted = wanted_enables(c, a);

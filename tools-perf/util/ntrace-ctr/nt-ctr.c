@@ -427,10 +427,7 @@ static inline void put_not_taken(struct nt_ctr *c, uint64_t from, uint64_t to)
 	ctr_advance(c);
 }
 
-/*
- * Record the branches that fell through before an event; the event itself records its own
- * instruction
- */
+/* Record branches that fell through before an event, but not the event's own instruction. */
 static int fall_through(struct nt_ctr *c, struct nt_code *code, const struct nt_event *ev)
 {
 	int ret = nt_path_event(c->path, code, ev);

@@ -12,20 +12,20 @@
  * Conventions, valid for every function below:
  *
  *   Errors	Functions returning int return >= 0 on success and a negative
- *		enum nt_error on failure, for nt_strerror(); accesses to registers
+ *		enum nt_error on failure, for nt_strerror(); register accesses
  *		that the hart would refuse return NT_CTR_ILLEGAL or NT_CTR_VIRTUAL.
- *		nt_ctr_new() returns NULL when memory is short or the parameters
- *		are refused.
+ *		nt_ctr_new() returns NULL if memory is short or parameters are
+ *		refused.
  *   Sizes	Structures filled by the caller begin with `size`, which the
  *		caller sets to sizeof the structure.  Members that the library does
- *		not know yet must be 0.  Functions named *_sized() take the size of
- *		other structures, and inline functions here pass it on.  An entry is
+ *		not know must be 0.  Functions named *_sized() take the size of
+ *		other structures, and inline functions here pass it.  An entry is
  *		three registers and does not grow.
- *   Ownership	What is made by nt_ctr_new() is freed by nt_ctr_free();
+ *   Ownership	Objects of nt_ctr_new() are freed by nt_ctr_free();
  *		nt_ctr_free(NULL) is allowed.  Parameters are copied, a program is
- *		used during the call only.
+ *		only used during the call.
  *   Threads	There is no global state.  A buffer may be used by one thread at a
- *		time; different ones by different threads.
+ *		time, different buffers by different threads.
  *   Addresses	Byte addresses, zero-extended to 64 bits when XLEN is 32.
  *   Version	LIBNTRACE_VERSION: both libraries are built together.
  */

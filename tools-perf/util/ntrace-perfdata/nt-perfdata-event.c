@@ -171,10 +171,7 @@ void nt_perfdata_event_free(struct nt_perfdata *pd)
 
 /* --------------------------------------------------------------- public -- */
 
-/*
- * Copy a structure to a caller's, which may have another size; members that only the caller knows
- * are 0.
- */
+/* Copy to a caller's structure of another size; members that only the caller knows are 0. */
 static void hand_out(void *to, size_t size, const void *from, size_t own)
 {
 	memcpy(to, from, size < own ? size : own);

@@ -149,9 +149,7 @@ static void skip_stack(struct nt_perfdata_cursor *c)
 	nt_perfdata_u64(c);
 }
 
-/*
- * Skip everything between CPU and the AUX area sample, which comes last, in the order of the bits.
- */
+/* Skip everything between CPU and the AUX area sample at the end, in the order of the bits. */
 static void skip_to_aux(const struct nt_perfdata_event *e, struct nt_perfdata_cursor *c)
 {
 	const uint64_t type = e->sample_type;

@@ -10,23 +10,23 @@
  * Conventions, valid for every function below:
  *
  *   Errors	Functions returning int return >= 0 on success and a negative
- *		enum nt_perfdata_error on failure; nt_perfdata_message() has the words:
- *		which file, at which offset, what was found there.
+ *		enum nt_perfdata_error on failure; nt_perfdata_message() has the
+ *		text, with file, offset and problem.
  *   Damage	A damaged or truncated file is read up to the damage.  Every length
- *		is checked before anything is read by it.
+ *		is checked before use.
  *   Sizes	Structures here are filled by the library and may grow: functions
  *		named *_sized() take the size that the caller knows, and inline
- *		functions pass it on.
- *   Ownership	What is made by nt_perfdata_new() is freed by nt_perfdata_free();
+ *		functions pass it.
+ *   Ownership	Objects of nt_perfdata_new() are freed by nt_perfdata_free();
  *		nt_perfdata_free(NULL) is allowed.  Pointers in a record are valid
  *		until the next call for the same reader.
  *   Threads	There is no global state.  A reader may be used by one thread at a
- *		time; different ones by different threads.
- *   Memory	A window of 256 KiB, what compression needs (at most 128 MiB, by the
- *		format), attributes and IDs of the events, and features that were asked
- *		for.  What comes through a pipe, and samples of the AUX area that were
- *		compressed, are kept in files without names, in TMPDIR.
- *   Byte order	That of this machine.  A file of the other one is refused.
+ *		time, different readers by different threads.
+ *   Memory	A window of 256 KiB, the memory of the decompressor (at most 128 MiB,
+ *		by the format), attributes and IDs of the events, and requested
+ *		features.  Data from a pipe, and decompressed AUX area samples, are
+ *		stored in unnamed files in TMPDIR.
+ *   Byte order	That of this machine.  Files of the other byte order are refused.
  *   Version	LIBNTRACE_VERSION: the libraries are built together.
  */
 #ifndef NT_PERFDATA_H
@@ -321,10 +321,7 @@ static inline bool nt_perfdata_find_id(const struct nt_perfdata *pd, uint64_t id
 	return nt_perfdata_find_id_sized(pd, id, found, sizeof(*found));
 }
 
-/*
- * Iterate over the IDs known so far, in no particular order: *at is 0 for the first; false after
- * the last
- */
+/* Iterate over the known IDs, in no particular order: *at is initially 0; false at the end */
 bool nt_perfdata_next_id_sized(const struct nt_perfdata *pd, size_t *at, struct nt_perfdata_id *id,
 			       size_t size);
 

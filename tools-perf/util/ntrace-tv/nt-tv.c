@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The tandem-verification trace protocol: parameters, reader, writer's slow path. */
+/* The tandem-verification trace protocol: parameters, reader, slow path of the writer */
 #include "nt-tv.h"
 
 const char *nt_tv_strerror(int err)

@@ -7,32 +7,32 @@
  *
  *   writer   appends items to the caller's buffer, inline, one bounds
  *            check per item, and hands full buffers to a flush callback
- *   reader   turns bytes into one item at a time and knows nothing but the
- *            parameters and, for a memory response, the request before it
+ *   reader   decodes one item at a time; its only state is the parameters and,
+ *            for a memory response, the previous request
  *   shadow   applies items, group by group, to a hart's state
  *
  * It needs no other library. Conventions, valid for every function below:
  *
  *   Errors	Functions returning int return >= 0 on success and a negative enum
- *		nt_tv_error on failure; nt_tv_strerror() takes exactly what was
- *		returned. nt_tv_shadow_new() returns NULL when memory is short or
- *		the parameters are refused.
+ *		nt_tv_error on failure, which nt_tv_strerror() accepts as it is.
+ *		nt_tv_shadow_new() returns NULL if memory is short or parameters
+ *		are refused.
  *   Sizes	struct nt_tv_params begins with `size`, which the caller sets to sizeof
  *		the structure; members that the library does not know must be 0.
- *   Ownership	Writers and readers are plain structs of the caller's, and so are
- *		their buffers; the reader never keeps a pointer into the buffer it was
- *		given. Only the shadow allocates: nt_tv_shadow_free() frees it, and
- *		may be called with NULL. Parameters are copied.
+ *   Ownership	Writers, readers and their buffers belong to the caller; the reader
+ *		never keeps a pointer into a buffer. Only the shadow allocates memory:
+ *		nt_tv_shadow_free() frees it, and may be called with NULL. Parameters
+ *		are copied.
  *   Threads	There is no global state, and there are no locks. An object may be
- *		used by one thread at a time; different ones by different threads.
+ *		used by one thread at a time, different objects by different threads.
  *
  * Decimal and hexadecimal: chapter 2 of the protocol numbers opcodes and identifiers in decimal,
  * its appendix C prints bytes in hexadecimal, so that the 32-bit instruction (17) is printed `11`
  * and the 16-bit one (16) `10`. The identifier of the program counter is 10 in chapter 2, byte
- * 0x0a; appendix C prints it `10` all the same. Byte 0x0a is what is written here, as by the
- * implementations at large. Byte 0x10 names nothing else, so it is read as the program counter too,
- * and told apart by NT_TV_F_PRINTED_PC. Likewise C.4 prints a0 (x10) as 0x1010, which is a6, and
- * C.5 a 32-bit instruction with opcode `10`: those are errors of the examples and have no meaning
+ * 0x0a; appendix C prints it `10` nevertheless. The writer emits byte 0x0a, like the known
+ * implementations. Byte 0x10 has no other meaning, so the reader accepts it as the program counter,
+ * too, with the flag NT_TV_F_PRINTED_PC. Likewise, C.4 prints a0 (x10) as 0x1010, which is a6, and
+ * C.5 a 32-bit instruction with opcode `10`: these are errors of the examples and have no meaning
  * here.
  */
 #ifndef NTRACE_NT_TV_H
@@ -55,7 +55,7 @@ enum nt_tv_opcode {
 	NT_TV_REG_OR		= 6,	/* register |= byte */
 	NT_TV_STATE		= 7,	/* additional state, see nt_tv_ident */
 	NT_TV_MEMREQ		= 8,	/* memory request */
-	NT_TV_MEMRSP		= 9,	/* memory response to the request just before */
+	NT_TV_MEMRSP		= 9,	/* memory response to the previous request */
 	NT_TV_RESET		= 10,	/* hart reset */
 	NT_TV_INIT		= 11,	/* state initialisation */
 	NT_TV_INSN16		= 16,	/* 16-bit instruction */
@@ -577,8 +577,8 @@ bool nt_tv_shadow_state(const struct nt_tv_shadow *sh, enum nt_tv_ident ident, u
 size_t nt_tv_shadow_read(const struct nt_tv_shadow *sh, uint64_t addr, void *buf, size_t len);
 
 /*
- * Find the next known register from *reg on; the next page of memory with known bytes, in no
- * particular order: *page is initially 0 and must not be changed by the caller, and the page has
+ * Find the next known register from *reg on; the next page of memory that may have known bytes, in
+ * no particular order: *page is initially 0 and must not be changed by the caller, and the page has
  * 4096 bytes from *addr on.  False: no more.
  */
 bool nt_tv_shadow_next_reg(const struct nt_tv_shadow *sh, uint32_t *reg);
