@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ATB bridge. Trace leaves here: what becomes of it is the business of the CoreSight component at
- * the other end. So a bridge is where a path may end, if somebody asks for it by name, and nothing
- * of that trace comes to perf.
+ * ATB bridge. It hands trace over to a CoreSight component, which is outside of this driver. A path
+ * may end at a bridge if an event selects the bridge by name. perf gets no trace of such a path.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -24,7 +23,7 @@ static int ntrace_atb_reset(struct ntrace_component *comp)
 	return 0;
 }
 
-/* CoreSight hands out identifiers from below; this is the last legal one. */
+/* CoreSight allocates trace IDs from the lowest one up, so default to the highest valid one. */
 static int ntrace_atb_probe(struct ntrace_component *comp)
 {
 	struct ntrace_atb *atb = to_ntrace_atb(comp);
@@ -39,7 +38,7 @@ static int ntrace_atb_probe(struct ntrace_component *comp)
 	return -ENODEV;
 }
 
-/* What is sent must bear the ID from its beginning. */
+/* Set the ID before the bridge is enabled, so that all of the trace carries it. */
 static int ntrace_atb_enable(struct ntrace_component *comp, unsigned int input)
 {
 	u32 control = ntrace_atb_control(to_ntrace_atb(comp));
@@ -63,7 +62,7 @@ static ssize_t atid_show(struct device *dev, struct device_attribute *attr, char
 	return sysfs_emit(buf, "0x%02x\n", READ_ONCE(to_ntrace_atb(dev_get_drvdata(dev))->id));
 }
 
-/* In effect when the bridge is enabled next */
+/* Takes effect when the bridge is enabled next */
 static ssize_t atid_store(struct device *dev, struct device_attribute *attr, const char *buf,
 			  size_t count)
 {
@@ -74,7 +73,7 @@ static ssize_t atid_store(struct device *dev, struct device_attribute *attr, con
 	ret = kstrtou8(buf, 0, &id);
 	if (ret)
 		return ret;
-	/* 0 is no source, 0x70 and above mean something else on the bus. */
+	/* ATB reserves 0 and 0x70 to 0x7f. */
 	if (id < TR_ATB_ID_MIN || id > TR_ATB_ID_MAX)
 		return -EINVAL;
 	WRITE_ONCE(atb->id, id);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where in the AUX area a sink may write, and when its window has to move on.
+ * Where in the AUX area a sink may write, and when the driver has to switch its window.
  *
- * head counts bytes since the buffer came to be; head modulo size is an offset. What is free begins
- * at head and is `space` bytes long, possibly around the end of the area:
+ * head counts bytes since the buffer was allocated; head modulo size is an offset. The free space
+ * begins at head and is `space` bytes long. It may wrap around the end of the area:
  *
  *	tail        head                     chunk end                  head + space
  *	  v           v                          v                           v
@@ -12,9 +12,9 @@
  *	+-------------+--------------------------+------------------+--------+-------+
  *	$ not read by user space yet   # the window   . free, a later window   % reserve
  *
- * A window ends with its chunk: a sink knows only addresses without gaps. The reserve is never
- * handed out as a first window. It takes what is still on its way when a window turned out too
- * small, and belongs to the same AUX record then.
+ * A window ends with its chunk at the latest, because a sink needs contiguous addresses. The
+ * reserve is never used for a first window. It takes the trace that is still in flight when a
+ * window was too small. That trace belongs to the same AUX record.
  */
 #include <linux/align.h>
 #include <linux/bitfield.h>
@@ -32,14 +32,14 @@
 
 /* Windows */
 
-/* Offset in the area at which a chunk begins */
+/* Offset of a chunk in the area */
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk)
 {
 	return chunk ? layout->end[chunk - 1] : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_chunk_start);
 
-/* The chunk that holds an offset: mostly the one that the last offset was in */
+/* Find the chunk that holds an offset. Try the last chunk first: it is the right one mostly. */
 static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64 offset,
 				     unsigned int last)
 {
@@ -61,8 +61,8 @@ static unsigned int ntrace_aux_chunk(const struct ntrace_aux_layout *layout, u64
 }
 
 /*
- * The longest piece of the @space bytes from @head on, a multiple of @align, that a sink can be
- * given; its size may be 0. The window's chunk, before, is where to look first.
+ * Find the longest contiguous window, a multiple of @align, at the beginning of the @space bytes at
+ * @head. Its size may be 0. On entry @window->chunk is a hint: the search begins there.
  */
 void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 space, u32 align,
 		      struct ntrace_aux_window *window)
@@ -75,7 +75,7 @@ void ntrace_aux_piece(const struct ntrace_aux_layout *layout, u64 head, u64 spac
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_piece);
 
-/* Enough to begin with? A chunk that is small as a whole has to do. */
+/* Is the window large enough for a first one? In a small chunk a quarter of the chunk is enough. */
 static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout,
 			      const struct ntrace_aux_limits *limits,
 			      const struct ntrace_aux_window *window)
@@ -90,8 +90,8 @@ static bool ntrace_aux_enough(const struct ntrace_aux_layout *layout,
 }
 
 /*
- * The reserve should not begin with a sliver of a chunk: there would be no room to flush into
- * before the next one.
+ * The reserve should not begin with only a sliver of a chunk: a flush would not fit into it, and
+ * would need a window in the next chunk.
  */
 static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 align,
 				    struct ntrace_aux_window *window)
@@ -105,15 +105,15 @@ static void ntrace_aux_avoid_sliver(const struct ntrace_aux_layout *layout, u32 
 }
 
 /*
- * The first window of an AUX transaction. What is left of a chunk may be too little to begin with:
- * it is skipped, see ntrace_buffer_skip(), and @pad is its size. Return: 0, or -ENOSPC when the
- * area is as good as full
+ * Find the first window of an AUX transaction. If the rest of a chunk is too small, the caller
+ * skips it, see ntrace_buffer_skip(): @pad is set to its size. Return: 0, or -ENOSPC when the area
+ * has no room for a window
  */
 int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		     u64 head, u64 space, u64 *pad, struct ntrace_aux_window *window)
 {
 	u64 usable = space > limits->reserve ? space - limits->reserve : 0;
-	/* Any number of chunks may be too small for a sink that keeps headroom. */
+	/* With headroom, any number of chunks may be too small. */
 	unsigned int most = limits->headroom ? layout->nr + 1 : 2, chunks;
 
 	*pad = ALIGN(head, (u64)limits->align) - head;
@@ -133,8 +133,8 @@ int ntrace_aux_first(const struct ntrace_aux_layout *layout, const struct ntrace
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_first);
 
 /*
- * One more window for the same transaction, behind @done bytes, reserve and all. Return: 0, or
- * -ENOSPC when nothing is left
+ * Find the next window of the same transaction, after @done bytes. It may use the reserve. Return:
+ * 0, or -ENOSPC when no space is left
  */
 int ntrace_aux_next(const struct ntrace_aux_layout *layout, const struct ntrace_aux_limits *limits,
 		    u64 head, u64 space, u64 done, struct ntrace_aux_window *window)
@@ -151,8 +151,8 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_next);
 /* Copies */
 
 /*
- * The limits for windows in a store, whose content is copied. A fixed one fills as a whole, also
- * when it has to be flushed into.
+ * The limits for windows in a bounce buffer of @store bytes. The sink may fill a fixed one to the
+ * end, also during a flush, so the reserve must have room for all of it.
  */
 void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fixed)
 {
@@ -164,9 +164,9 @@ void ntrace_aux_limit_store(struct ntrace_aux_limits *limits, u64 store, bool fi
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_store);
 
 /*
- * Size of a window in a store, which is used as a whole or not at all if @fixed. What is in the
- * window will fit into the transaction, of which @taken bytes are not to be used. Return: 0 when
- * there is no room
+ * Size of a window in a bounce buffer, such that its content fits into the transaction. @taken
+ * bytes of the transaction are not available. If @fixed, the window is the whole bounce buffer.
+ * Return: 0 when there is no room
  */
 u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 taken, u64 store,
 		      bool fixed)
@@ -181,27 +181,28 @@ u64 ntrace_aux_bounce(const struct ntrace_aux_limits *limits, u64 space, u64 tak
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_bounce);
 
 /*
- * How many of the bytes that wait in a store can be copied to a transaction, of which @done are
- * used. @last: nobody will have more room, so the reserve is taken, too.
+ * How many of the @pending bytes in a bounce buffer can be copied to a transaction, of which @done
+ * bytes are used? @last: no later copy will find more room, so use the reserve, too.
  */
 u64 ntrace_aux_copyable(const struct ntrace_aux_limits *limits, u64 space, u64 done, u64 pending,
 			bool last)
 {
 	u64 taken = done + (last ? 0 : limits->reserve);
 
-	/* Words are what is copied, whatever the sink writes at a time. */
+	/* The copy works in words, however many bytes the sink writes at a time. */
 	return space > taken ? ALIGN_DOWN(min(space - taken, pending), (u64)sizeof(u32)) : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_copyable);
 
 /* Circular areas */
 
-/* A rate that was never seen before may be so many times the highest that was. */
+/* Assume that the rate does not exceed the highest one observed by more than this factor. */
 #define NTRACE_AUX_SURPRISE	4
 
 /*
- * How far a sink came in a circular area between two looks. @wrapped: it has been around since it
- * was started. Return: bytes; at least @size if that cannot be ruled out
+ * How many bytes did a sink write to a circular area between two polls, which are @ns apart?
+ * @wrapped: the sink has wrapped since it was started. Return: bytes, at least @size if a full lap
+ * cannot be ruled out
  */
 u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u64 to, bool wrapped,
 		       u64 ns)
@@ -216,7 +217,7 @@ u64 ntrace_aux_advance(const struct ntrace_aux_pace *pace, u64 size, u64 from, u
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_advance);
 
-/* When to look next, so that no lap is missed. Return: nanoseconds */
+/* When to poll next, so that no lap is missed. Return: nanoseconds */
 u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
 {
 	return clamp(div64_u64(size * NSEC_PER_SEC,
@@ -226,13 +227,13 @@ u64 ntrace_aux_lap_period(const struct ntrace_aux_pace *pace, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_lap_period);
 
 /*
- * Sinks that overwrite a window that they fill, so that all of it is lost; and circular areas as a
- * row of such windows.
+ * Sinks that overwrite a window when it is full, so that all trace in it is lost. For such a sink a
+ * circular area is a row of windows, too.
  */
 
 /*
- * The limits for a row of windows. A window that is left early costs nothing, because the next one
- * begins behind its trace. The reader asks for trace when it wants some.
+ * The limits for a row of windows. Leaving a window early costs nothing, because the next one
+ * begins right after its trace. There is no quantum: the reader asks for trace when it needs it.
  */
 void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_aux_pace *pace,
 			  u64 size)
@@ -242,7 +243,7 @@ void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_limit_row);
 
-/* When to poll next, so that the window does not fill even if trace comes faster than expected */
+/* When to poll next, so that the window does not fill even if the rate is higher than expected */
 u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 			  const struct ntrace_aux_pace *pace, u64 used, u64 size)
 {
@@ -251,9 +252,9 @@ u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_aux_row_period);
 
-/* Filters of addresses */
+/* Address filters */
 
-/* One more filter, behind those that were checked. Return: why it cannot be, or NULL */
+/* Check one more filter of an event. Return: NULL, or why the filter is not possible */
 const char *ntrace_ranges_refuse(struct ntrace_ranges_check *check, enum ntrace_ranges_kind kind,
 				 u64 offset, u64 size)
 {
@@ -277,8 +278,9 @@ const char *ntrace_ranges_refuse(struct ntrace_ranges_check *check, enum ntrace_
 EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_refuse);
 
 /*
- * One more filter, at an address. A file that is not mapped has none, and no size: then a range is
- * empty, and a place is an address that is none, but does not mean "from now".
+ * Add a filter. For a file that is not mapped, @start and @size are 0: a range is empty then, and
+ * a start or stop gets an address that never matches (other than NTRACE_NEVER, which as a start
+ * means that trace runs from the beginning).
  */
 void ntrace_ranges_add(struct ntrace_ranges *ranges, enum ntrace_ranges_kind kind, u64 start,
 		       u64 size, bool file)
@@ -304,10 +306,10 @@ void ntrace_ranges_add(struct ntrace_ranges *ranges, enum ntrace_ranges_kind kin
 }
 EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_add);
 
-/* Control of the comparator of each range, or of the one that latches */
+/* Control of the comparator of each range, or of the latching comparator */
 u32 ntrace_ranges_comp_control(const struct ntrace_ranges *ranges)
 {
-	/* Without a place to begin, trace runs until the place to end is reached. */
+	/* Without a start address, trace runs until the stop address is executed. */
 	u32 begin = ranges->low[0] == NTRACE_NEVER ? TR_TE_COMP_P_PRIME : TR_TE_COMP_EQ;
 
 	if (!ranges->latch)
@@ -324,10 +326,10 @@ EXPORT_SYMBOL_IF_KUNIT(ntrace_ranges_comp_control);
 /* Who uses a component */
 
 /*
- * May one more event use a path? An encoder sends to all outputs that take something. A sink of its
- * own takes nothing while the encoder is off; a funnel, once its input was used, as long as
- * anybody's trace goes through. A funnel sends whatever it gets to all its outputs: it can serve
- * one sink at a time. Return: the component that is in the way, or -1
+ * May one more event use a path? An encoder sends trace to all outputs that accept it. The
+ * encoder's own sink accepts none while the encoder is off. A funnel input that was used accepts
+ * trace as long as any path uses the funnel. A funnel sends its trace to all its outputs, so it can
+ * serve only one sink at a time. Return: index of the component that is in the way, or -1
  */
 int ntrace_claim_busy(struct ntrace_claim *const *claim, unsigned int nr)
 {
@@ -355,9 +357,8 @@ void ntrace_claim_take(struct ntrace_claim *const *claim, unsigned int nr)
 EXPORT_SYMBOL_IF_KUNIT(ntrace_claim_take);
 
 /*
- * Is a sink in use by others? What lies in a shared one is published by whoever comes by, so all
- * its users must be the same person's. One that is not shared had but one encoder when somebody
- * began to use it.
+ * Is a sink in use by others? Any user of a shared sink may publish all of the trace in it, so all
+ * events that use it must have the same owner. A sink that is not shared serves one encoder only.
  */
 bool ntrace_claim_sink_is_busy(const struct ntrace_claim *sink, bool shared, bool other_encoder,
 			       bool other_owner)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic of the AUX area, windows, heads, pace; ranges of addresses; who may use a component,
- * and what a sink may do when. No hardware, no perf.
+ * Arithmetic of the AUX area (windows, heads, rates), address filters, claims of components, and
+ * the states of a sink. No hardware access, no perf.
  */
 #ifndef _NTRACE_AUX_H
 #define _NTRACE_AUX_H
@@ -17,15 +17,15 @@
 #include "ntrace_regs.h"
 
 /*
- * No first window is smaller: below it, moving costs more than what it holds. More than any encoder
- * has on its way.
+ * Minimum size of a first window: switching a smaller one costs more than its trace is worth. No
+ * encoder has that much in flight.
  */
 #define NTRACE_AUX_MIN_WINDOW	512U
 
-/* Room that should follow a window, to flush into */
+/* Room for a flush that should follow a window in its chunk */
 #define NTRACE_AUX_MARGIN	2048U
 
-/* A store that fills as a whole has to fit into the area so many times. */
+/* The area has to be this many times as large as a fixed bounce buffer. */
 #define NTRACE_AUX_STORES	4
 
 /* The AUX area as its physically contiguous chunks */
@@ -35,7 +35,7 @@ struct ntrace_aux_layout {
 	u64 *end;		/* offset at which each chunk ends, ascending; the last is size */
 };
 
-/* A piece of one chunk */
+/* A part of one chunk */
 struct ntrace_aux_window {
 	unsigned int chunk;
 	u64 offset;		/* in the chunk */
@@ -45,27 +45,31 @@ struct ntrace_aux_window {
 /* What a window must respect */
 struct ntrace_aux_limits {
 	u32 align;	/* bytes that the sink writes at a time */
-	u32 reserve;	/* bytes at the end of the free space that stay free, to flush into */
-	u64 want;	/* bytes that may fill before anybody looks: fewer are no window */
-	u64 quantum;	/* bytes after which the reader should get them */
-	u32 headroom;	/* bytes at a window's end that the sink keeps for what is on its way */
+	u32 reserve;	/* bytes at the end of the free space that are kept for a flush */
+	u64 want;	/* bytes that may arrive before a poll: minimum size of a window */
+	u64 quantum;	/* bytes after which trace is published to the reader */
+	u32 headroom;	/* bytes at a window's end that the sink keeps for trace in flight */
 };
 
-/* How fast trace comes */
+/* The rate of trace */
 struct ntrace_aux_pace {
 	u64 rate;	/* bytes per second: a peak that fades */
 };
 
-/* A terabyte per second: no memory takes more, and products with times stay within 64 bits. */
+/* A terabyte per second: no memory is faster, and rate times period does not overflow 64 bits. */
 #define NTRACE_AUX_MAX_RATE		BIT_ULL(40)
 /*
- * How long a look may be late: what is left of a chunk and lasts no longer is no window. Where
- * interrupts are off for long, as in a kernel that wakes many tasks, it does happen.
+ * How late a poll may be. The rest of a chunk that would fill in a shorter time is not used as a
+ * window. Polls do come late when interrupts are off for long, as in a kernel that wakes many
+ * tasks.
  */
 #define NTRACE_AUX_LATENCY_NS		(10 * 1000 * 1000ULL)
 #define NTRACE_AUX_MIN_PERIOD_NS	(100 * 1000ULL)
 #define NTRACE_AUX_MAX_PERIOD_NS	(10 * 1000 * 1000ULL)
-/* Where a window that fills is lost: an unexpected burst must not do that between polls. */
+/*
+ * Longest poll period where the trace of a full window is lost: an unexpected burst must not fill
+ * the window between two polls.
+ */
 #define NTRACE_AUX_ROW_PERIOD_NS	(1000 * 1000ULL)
 
 u64 ntrace_aux_chunk_start(const struct ntrace_aux_layout *layout, unsigned int chunk);
@@ -89,18 +93,18 @@ void ntrace_aux_limit_row(struct ntrace_aux_limits *limits, const struct ntrace_
 u64 ntrace_aux_row_period(const struct ntrace_aux_limits *limits,
 			  const struct ntrace_aux_pace *pace, u64 used, u64 size);
 
-/* Which addresses are traced. With latch, NTRACE_NEVER as an address stands for none. */
+/* Which addresses are traced. With latch, NTRACE_NEVER stands for a missing start or stop. */
 struct ntrace_ranges {
 	unsigned int nr;		/* how many ranges, 0: all addresses */
-	bool latch;			/* one that is no range: from low until high was executed */
+	bool latch;			/* start and stop: trace from low until high was executed */
 	u64 low[TR_TE_NR_COMPS];	/* first address */
-	u64 high[TR_TE_NR_COMPS];	/* the first one behind the range; 0: the range is empty */
+	u64 high[TR_TE_NR_COMPS];	/* first address after the range; 0: the range is empty */
 };
 
 /* No instruction has an odd address. */
 #define NTRACE_NEVER	U64_MAX
 
-/* A filter of addresses: one range, or a place where trace starts or stops */
+/* An address filter: a range, or an address at which trace starts or stops */
 enum ntrace_ranges_kind {
 	NTRACE_RANGE,
 	NTRACE_RANGE_START,
@@ -108,7 +112,7 @@ enum ntrace_ranges_kind {
 	NTRACE_RANGE_KINDS
 };
 
-/* What the comparators of all encoders can do, and the filters of an event so far */
+/* The capabilities that all encoders share, and the filters of an event so far */
 struct ntrace_ranges_check {
 	unsigned int comps;
 	bool latch;
@@ -124,8 +128,8 @@ u32 ntrace_ranges_comp_control(const struct ntrace_ranges *ranges);
 /* Who uses a component */
 struct ntrace_claim {
 	unsigned int users;		/* events whose paths lead through it */
-	const struct ntrace_claim *next; /* where their trace goes from here */
-	bool direct;			/* of an encoder: a path may end there */
+	const struct ntrace_claim *next; /* the next component of their paths */
+	bool direct;			/* of an encoder: its users' paths end at the next one */
 	bool ends;			/* a path may end here */
 };
 
@@ -134,15 +138,15 @@ void ntrace_claim_take(struct ntrace_claim *const *claim, unsigned int nr);
 bool ntrace_claim_sink_is_busy(const struct ntrace_claim *sink, bool shared, bool other_encoder,
 			       bool other_owner);
 
-/* What follows runs at every context switch: a call would cost more than what it is for. */
+/* The functions below run at every context switch. They are inline because a call costs more. */
 
-/* Bytes that come within a time, at the rate that is known */
+/* Bytes that arrive within @ns at the current rate */
 static inline u64 ntrace_aux_within(const struct ntrace_aux_pace *pace, u64 ns)
 {
 	return div64_u64(pace->rate * ns, NSEC_PER_SEC);
 }
 
-/* How much of an area of `size` bytes comes before a late poll: less is no window */
+/* Bytes that may arrive before a late poll, in an area of `size` bytes: minimum size of a window */
 static inline u64 ntrace_aux_want(const struct ntrace_aux_pace *pace, u64 size)
 {
 	u64 most = max(size / 16, (u64)NTRACE_AUX_MIN_WINDOW);
@@ -151,8 +155,8 @@ static inline u64 ntrace_aux_want(const struct ntrace_aux_pace *pace, u64 size)
 }
 
 /*
- * The limits for windows of an area. @lossless: the hart waits for room, possibly through several
- * context switches, each of which flushes into the reserve.
+ * The limits for windows of an area. @lossless: the hart may wait for room across several context
+ * switches, and each of them flushes into the reserve.
  */
 static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 				    const struct ntrace_aux_pace *pace, u64 size, u32 align,
@@ -166,8 +170,8 @@ static inline void ntrace_aux_limit(struct ntrace_aux_limits *limits,
 }
 
 /*
- * Take in one more observation. Peaks count at once and fade slowly: expecting a burst costs a few
- * early looks, missing one costs trace.
+ * Update the rate. Peaks count at once and fade slowly: to expect a burst costs a few early polls,
+ * to miss one costs trace.
  */
 static inline void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64 ns)
 {
@@ -177,8 +181,8 @@ static inline void ntrace_aux_learn(struct ntrace_aux_pace *pace, u64 bytes, u64
 }
 
 /*
- * Bytes of a window after which it should move: for the reader's sake, or because the rest may not
- * last.
+ * Bytes after which the driver should switch the window: because the reader should get them, or
+ * because the rest may fill before the next poll.
  */
 static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 size)
 {
@@ -187,13 +191,13 @@ static inline u64 ntrace_aux_mark(const struct ntrace_aux_limits *limits, u64 si
 	return min(limits->quantum, size - min(limits->want, size / 2));
 }
 
-/* Should a window of which so much is written move now? */
+/* Should the driver switch a window with @used bytes of trace now? */
 static inline bool ntrace_aux_due(const struct ntrace_aux_limits *limits, u64 used, u64 size)
 {
 	return used >= ntrace_aux_mark(limits, size);
 }
 
-/* When to look next. Return: nanoseconds after which the window should be due, at the earliest */
+/* When to poll next. Return: nanoseconds after which the window is due at the earliest */
 static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
 				    const struct ntrace_aux_pace *pace, u64 used, u64 size)
 {
@@ -208,33 +212,33 @@ static inline u64 ntrace_aux_period(const struct ntrace_aux_limits *limits,
 }
 
 /*
- * What a RAM sink may do when:
+ * The states of a RAM sink:
  *
  *	OFF      --set-->   ARMED    --start-->  RUNNING
  *	                    ARMED    <--stop--   RUNNING
  *	OFF      <--reset-- ARMED
- *	OFF      <--reset-- FAILED, where a sink gets from anywhere when it does not do as told
+ *	OFF      <--reset-- FAILED, entered from any state when the sink does not respond
  *
- * A sink that is enabled writes to memory: so it must hold a window that is meant before, which
- * nobody changes under it, and a reset must not surprise who uses it.
+ * An enabled sink writes to memory. So its registers must hold a valid window before, the driver
+ * must not change the window while the sink is enabled, and must not reset a running sink.
  */
 enum ntrace_sink_state {
-	NTRACE_SINK_OFF,	/* disabled; its registers hold nothing that is meant */
-	NTRACE_SINK_ARMED,	/* disabled and empty; they hold a window */
+	NTRACE_SINK_OFF,	/* disabled; its registers hold no valid window */
+	NTRACE_SINK_ARMED,	/* disabled and empty; its registers hold a window */
 	NTRACE_SINK_RUNNING,	/* enabled */
 	NTRACE_SINK_FAILED,	/* held in reset */
 };
 
 enum ntrace_sink_op {
 	NTRACE_SINK_SET,	/* write the window's registers */
-	NTRACE_SINK_START,	/* enable, where the write pointer is */
+	NTRACE_SINK_START,	/* enable, at the current write pointer */
 	NTRACE_SINK_STOP,	/* disable, and wait until it is empty */
 	NTRACE_SINK_RESET,
 };
 
 /*
- * Return: the next state; -EIO when there is nothing to be done, because the sink has failed or is
- * disabled already; -EPERM when it must not be done: that would be a mistake of the driver's
+ * Return: the next state; -EIO when the step is not possible, because the sink has failed or is
+ * disabled already; -EPERM when the step is not allowed, which is a bug in the driver
  */
 static inline int ntrace_sink_next(enum ntrace_sink_state state, enum ntrace_sink_op op)
 {

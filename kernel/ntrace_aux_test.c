@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the AUX arithmetic, address filters, claims and sink states: every boundary, by
- * brute force where that is affordable.
+ * KUnit tests of the AUX arithmetic, address filters, claims and sink states. They test every
+ * boundary, by brute force where that is affordable.
  */
 #include <kunit/test.h>
 #include <linux/align.h>
@@ -26,7 +26,7 @@ static struct ntrace_aux_layout layout_of(u64 *end, u64 size, u64 chunk)
 	return layout;
 }
 
-/* The window lies in its chunk, in the free space, behind the pad, and is of whole words. */
+/* The window follows the pad, lies in its chunk and in the free space, and has whole words. */
 static void expect_window(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head,
 			  u64 space, u64 pad, u32 align, const struct ntrace_aux_window *w)
 {
@@ -56,7 +56,7 @@ static void ntrace_aux_test_piece(struct kunit *test)
 		}
 	}
 
-	/* one word, at the very end, and around it */
+	/* one word at the end of the area; a head that wraps around the end */
 	ntrace_aux_piece(&layout, SZ_16K - 4, SZ_8K, 4, &w);
 	KUNIT_EXPECT_EQ(test, w.size, 4);
 	KUNIT_EXPECT_EQ(test, w.chunk, 3);
@@ -64,12 +64,12 @@ static void ntrace_aux_test_piece(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.chunk, 0);
 	KUNIT_EXPECT_EQ(test, w.offset, 0);
 
-	/* less than a word is nothing */
+	/* less than a word gives an empty window */
 	ntrace_aux_piece(&layout, 0, 7, 8, &w);
 	KUNIT_EXPECT_EQ(test, w.size, 0);
 }
 
-/* Wherever one looks first, a piece is the same; also where there is no such chunk. */
+/* The hint does not change the result, even if there is no such chunk. */
 static void ntrace_aux_test_hint(struct kunit *test)
 {
 	u64 end[] = { SZ_4K, SZ_4K + SZ_8K, SZ_16K, SZ_32K };
@@ -91,7 +91,7 @@ static void ntrace_aux_test_hint(struct kunit *test)
 	}
 }
 
-/* Around the end of every chunk, and of the area: at each offset within a margin of it */
+/* Test all offsets near the end of each chunk, and of the area */
 static void expect_ends(struct kunit *test, const struct ntrace_aux_layout *layout, u32 align)
 {
 	struct ntrace_aux_window w = {};
@@ -108,14 +108,14 @@ static void expect_ends(struct kunit *test, const struct ntrace_aux_layout *layo
 			else
 				KUNIT_EXPECT_EQ(test, w.offset, 0);
 
-			/* free space ends there, too: one byte short, just enough, one more */
+			/* the free space ends less than a unit after the chunk, too */
 			ntrace_aux_piece(layout, head, rest + align - 1, align, &w);
 			KUNIT_EXPECT_LT(test, w.size, rest + align);
 		}
 	}
 }
 
-/* Areas of one page to 256 MB, in chunks of one page and in as few as there are */
+/* Areas of one page to 256 MB, in chunks of one page and in as few chunks as possible */
 static void ntrace_aux_test_sizes(struct kunit *test)
 {
 	u64 *end = kunit_kcalloc(test, SZ_256M / SZ_4K, sizeof(*end), GFP_KERNEL);
@@ -149,7 +149,7 @@ static void ntrace_aux_test_uneven(struct kunit *test)
 	}
 }
 
-/* What ntrace_aux_first() promises, for one case. Return: whether there is a window */
+/* Check what ntrace_aux_first() guarantees, for one case. Return: whether there is a window */
 static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *layout,
 			 const struct ntrace_aux_limits *limits, u64 head, u64 space)
 {
@@ -157,7 +157,7 @@ static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *lay
 	u64 pad, done;
 
 	if (ntrace_aux_first(layout, limits, head, space, &pad, &w)) {
-		/* no room, whichever way it is turned: a chunk's rest and a window would not fit */
+		/* really no room: the rest of a chunk and a window do not fit into the space */
 		KUNIT_EXPECT_LT(test, space,
 				limits->reserve + 2 * (limits->want + NTRACE_AUX_MARGIN) +
 					2 * limits->align);
@@ -168,7 +168,7 @@ static bool expect_first(struct kunit *test, const struct ntrace_aux_layout *lay
 	KUNIT_EXPECT_LE(test, pad + w.size + limits->reserve, space);
 	KUNIT_EXPECT_GT(test, w.size, 0);
 
-	/* further windows follow without a gap, down to the last word */
+	/* further windows follow without a gap, to the last word */
 	for (done = w.size; !ntrace_aux_next(layout, limits, head + pad, space - pad, done, &next);
 	     done += next.size)
 		expect_window(test, layout, head + pad + done, space - pad - done, 0, limits->align,
@@ -202,7 +202,7 @@ static void ntrace_aux_test_first(struct kunit *test)
 	}
 }
 
-/* An empty area always gives a window, a full one never does. */
+/* There always is a window in an empty area, and never one in a full area. */
 static void ntrace_aux_test_extremes(struct kunit *test)
 {
 	struct ntrace_aux_pace fast = { .rate = NTRACE_AUX_MAX_RATE };
@@ -228,7 +228,7 @@ static void ntrace_aux_test_extremes(struct kunit *test)
 	}
 }
 
-/* A head that another sink, with narrower words, left behind; a tail wherever user space put it */
+/* A head that a sink with a narrower unit left behind, and a tail at any byte */
 static void ntrace_aux_test_odd(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
@@ -248,7 +248,7 @@ static void ntrace_aux_test_odd(struct kunit *test)
 	}
 }
 
-/* A sink that keeps headroom gets no window that is hardly more, and is looked at before. */
+/* For a sink with headroom, a window is much larger than the headroom, and due before it. */
 static void ntrace_aux_test_headroom(struct kunit *test)
 {
 	struct ntrace_aux_pace pace = { .rate = 1000 * 1000 };
@@ -265,7 +265,7 @@ static void ntrace_aux_test_headroom(struct kunit *test)
 	end[2] = SZ_64K;
 	ntrace_aux_limit(&limits, &pace, SZ_64K, 64, false);
 	limits.headroom = SZ_4K;
-	/* the headroom says when */
+	/* only the headroom decides when a window is due */
 	limits.want = NTRACE_AUX_MIN_WINDOW;
 	limits.quantum = U64_MAX;
 	for (head = 0; head < SZ_128K; head += 64) {
@@ -279,7 +279,7 @@ static void ntrace_aux_test_headroom(struct kunit *test)
 	}
 }
 
-/* Wherever user space put the tail, to the byte, nothing behind it is handed out. */
+/* User space may set the tail to any byte. No window extends beyond it. */
 static void ntrace_aux_test_tail(struct kunit *test)
 {
 	static const u32 aligns[] = { 4, 8, 64 };
@@ -297,7 +297,7 @@ static void ntrace_aux_test_tail(struct kunit *test)
 	}
 }
 
-/* A window of one word: the last before the area is full */
+/* A window of one word: the last one before the area is full */
 static void ntrace_aux_test_word(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
@@ -319,7 +319,7 @@ static void ntrace_aux_test_word(struct kunit *test)
 	}
 }
 
-/* A window that ends at the reserve leaves room behind it in the same chunk, or none. */
+/* After a window that ends at the reserve, the chunk has enough room for a flush, or none. */
 static void ntrace_aux_test_sliver(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
@@ -361,7 +361,7 @@ static void ntrace_aux_test_pace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_aux_period(&limits, &pace, SZ_512K, SZ_512K),
 			NTRACE_AUX_MIN_PERIOD_NS);
 
-	/* quiet: fades, is never 0 at once, and looks become rare */
+	/* without trace the rate fades slowly, and polls become rare */
 	for (i = 0; i < 1000; i++) {
 		before = pace.rate;
 		ntrace_aux_learn(&pace, 0, 10 * NSEC_PER_MSEC);
@@ -378,7 +378,7 @@ static void ntrace_aux_test_pace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, limits.want, SZ_64K);
 }
 
-/* What is wanted, and kept free, of an area: between limits, and more where harts wait for room. */
+/* The limits of want and reserve. The reserve is larger where harts wait for room. */
 static void ntrace_aux_test_limit(struct kunit *test)
 {
 	struct ntrace_aux_pace fast = { .rate = NTRACE_AUX_MAX_RATE }, still = {};
@@ -407,7 +407,7 @@ static void ntrace_aux_test_due(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_128K - 4, SZ_512K));
 	KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, SZ_128K, SZ_512K));
 
-	/* smaller than what the reader waits for: before the rest may not last, 10 ms here */
+	/* smaller than the quantum: due while the rest still lasts for 10 ms */
 	KUNIT_EXPECT_EQ(test, limits.want, 10000);
 	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_64K - 10004, SZ_64K));
 	KUNIT_EXPECT_TRUE(test, ntrace_aux_due(&limits, SZ_64K - 10000, SZ_64K));
@@ -418,7 +418,7 @@ static void ntrace_aux_test_due(struct kunit *test)
 	}
 }
 
-/* The pieces of one copy: they follow each other, stay in their chunks, and leave nothing out. */
+/* The fragments of a copy are contiguous, stay in their chunks, and cover all of it. */
 static void expect_pieces(struct kunit *test, const struct ntrace_aux_layout *layout, u64 head,
 			  u64 size)
 {
@@ -432,7 +432,7 @@ static void expect_pieces(struct kunit *test, const struct ntrace_aux_layout *la
 	}
 }
 
-/* Around the end of the area, from each offset; chunks of one page, areas down to one page */
+/* Wrap around the end of the area, from each offset; areas of one to four chunks of a page */
 static void ntrace_aux_test_copy_pieces(struct kunit *test)
 {
 	u64 end[4], size, head;
@@ -447,7 +447,7 @@ static void ntrace_aux_test_copy_pieces(struct kunit *test)
 	}
 }
 
-/* Nothing is copied that there is no room for, wherever user space put the tail. */
+/* The driver copies no more than there is room for, wherever user space has set the tail. */
 static void ntrace_aux_test_copyable(struct kunit *test)
 {
 	static const u32 aligns[] = { 4, 8, 64 };
@@ -467,7 +467,7 @@ static void ntrace_aux_test_copyable(struct kunit *test)
 					KUNIT_EXPECT_LE(test, n, pending);
 					KUNIT_EXPECT_LE(test, done + n, space);
 					KUNIT_EXPECT_EQ(test, n % sizeof(u32), 0);
-					/* all of it, or all that there is room for */
+					/* all of it, or as much as there is room for */
 					if (n < pending)
 						KUNIT_EXPECT_LT(test, space - done - n, aligns[a]);
 
@@ -492,7 +492,7 @@ static void ntrace_aux_test_copyable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_aux_copyable(&limits, limits.reserve + 4, 0, 8, false), 4);
 }
 
-/* What a window in a store holds fits into the area when it is copied. */
+/* The content of a window in a bounce buffer always fits into the area. */
 static void ntrace_aux_test_bounce(struct kunit *test)
 {
 	struct ntrace_aux_limits limits;
@@ -507,7 +507,7 @@ static void ntrace_aux_test_bounce(struct kunit *test)
 			KUNIT_EXPECT_LE(test, limits.want, store / 2);
 			KUNIT_EXPECT_LE(test, limits.quantum, store / 2);
 
-			/* an empty area always gives one, and room to flush into behind it */
+			/* an empty area always has room for a window, and a flush after it */
 			KUNIT_EXPECT_EQ(test, store,
 					ntrace_aux_bounce(&limits, size - 1, limits.reserve, store,
 							  true));
@@ -528,7 +528,7 @@ static void ntrace_aux_test_bounce(struct kunit *test)
 	}
 }
 
-/* What is left of a chunk is enough to begin with from a boundary on, and so is what is free. */
+/* Minimum sizes of the rest of a chunk, and of the free space, for a first window */
 static void ntrace_aux_test_enough(struct kunit *test)
 {
 	struct ntrace_aux_limits limits = { .align = 4, .reserve = 100, .want = 512 };
@@ -543,7 +543,7 @@ static void ntrace_aux_test_enough(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pad, rest < 512 ? rest : 0);
 	}
 
-	/* no chunk has that much: a quarter of one has to do */
+	/* no chunk is that large: a quarter of a chunk is enough */
 	limits.want = SZ_8K;
 	for (rest = 4; rest < SZ_4K; rest += 4) {
 		KUNIT_ASSERT_EQ(test, 0,
@@ -552,7 +552,7 @@ static void ntrace_aux_test_enough(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pad, rest < SZ_1K ? rest : 0);
 	}
 
-	/* as much as is wanted, and the reserve; behind a pad, too */
+	/* the free space must have room for want and the reserve, and for a pad */
 	limits.want = 512;
 	KUNIT_EXPECT_EQ(test, 0, ntrace_aux_first(&layout, &limits, 0, 612, &pad, &w));
 	KUNIT_EXPECT_EQ(test, w.size, 512);
@@ -562,7 +562,7 @@ static void ntrace_aux_test_enough(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOSPC, ntrace_aux_first(&layout, &limits, 1, 614, &pad, &w));
 }
 
-/* A store takes from the limits what is too much for it, and adds to the reserve what it needs. */
+/* A bounce buffer lowers want and quantum to a part of its size, and raises the reserve. */
 static void ntrace_aux_test_store(struct kunit *test)
 {
 	const struct ntrace_aux_limits area = {
@@ -582,7 +582,7 @@ static void ntrace_aux_test_store(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, limits.reserve, max_t(u64, SZ_4K, store));
 		KUNIT_EXPECT_EQ(test, limits.align, 4);
 
-		/* just room enough for all of it, and a byte less */
+		/* exactly enough room for all of it, and one byte less */
 		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, store + 100, 100, store, true),
 				store);
 		KUNIT_EXPECT_EQ(test, ntrace_aux_bounce(&limits, store + 99, 100, store, true), 0);
@@ -593,7 +593,7 @@ static void ntrace_aux_test_store(struct kunit *test)
 	}
 }
 
-/* A lap counts from the time on in which there can have been one, at four times the rate. */
+/* A lap counts if the sink may have completed one in this time, at four times the rate. */
 static void ntrace_aux_test_advance(struct kunit *test)
 {
 	static const u64 rates[] = { 0, 1, 1000, 1000 * 1000, NTRACE_AUX_MAX_RATE };
@@ -611,7 +611,7 @@ static void ntrace_aux_test_advance(struct kunit *test)
 					ntrace_aux_advance(&pace, size, 0, 100, true, lap + 1));
 			KUNIT_EXPECT_EQ(test, 100,
 					ntrace_aux_advance(&pace, size, 0, 100, false, lap + 1));
-			/* around the end; nowhere */
+			/* around the end; no progress */
 			KUNIT_EXPECT_EQ(test, 8,
 					ntrace_aux_advance(&pace, size, size - 4, 4, true, lap));
 			KUNIT_EXPECT_EQ(test, 0,
@@ -622,7 +622,7 @@ static void ntrace_aux_test_advance(struct kunit *test)
 	}
 }
 
-/* Who looks as often as that, and at most twice as late, never has to assume a lap. */
+/* Polls at this period, or up to twice as late, never have to assume a lap. */
 static void ntrace_aux_test_lap_period(struct kunit *test)
 {
 	struct ntrace_aux_pace pace = {};
@@ -643,7 +643,7 @@ static void ntrace_aux_test_lap_period(struct kunit *test)
 	}
 }
 
-/* Polls of a row of windows, with a rate that is four times the highest one seen before */
+/* Poll a row of windows at four times the highest rate so far. Return: no window became full */
 static bool ntrace_aux_test_row_survives(u64 size, u64 rate, u64 lateness)
 {
 	struct ntrace_aux_pace pace = { .rate = rate / 4 };
@@ -661,14 +661,14 @@ static bool ntrace_aux_test_row_survives(u64 size, u64 rate, u64 lateness)
 	return used < size;
 }
 
-/* A window that a sink fills is lost: it is left before. */
+/* The trace of a full window is lost, so the driver switches windows before they are full. */
 static void ntrace_aux_test_row(struct kunit *test)
 {
 	struct ntrace_aux_limits limits = {};
 	struct ntrace_aux_pace pace = {};
 	u64 rate;
 
-	/* What the reader should get does not matter, only what may come. */
+	/* The quantum does not matter, only the rate does. */
 	limits.quantum = SZ_4K;
 	ntrace_aux_limit_row(&limits, &pace, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ntrace_aux_due(&limits, SZ_512K, SZ_1M));
@@ -688,7 +688,7 @@ static void ntrace_aux_test_row(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, ntrace_aux_test_row_survives(SZ_1M, rate, 500 * 1000));
 }
 
-/* What a sink may do: all of that, and nothing else */
+/* The steps that a sink may take; all others are refused */
 static const struct {
 	enum ntrace_sink_state from;
 	enum ntrace_sink_op op;
@@ -725,8 +725,8 @@ static void ntrace_sink_test_legal(struct kunit *test)
 }
 
 /*
- * To enable a sink without a window, to change the window of one that is enabled, or to reset it,
- * is a mistake. The rest comes of a sink that has failed, or is disabled already.
+ * To enable a sink without a window, or to set or reset a running sink, is a bug (-EPERM). All
+ * other refusals mean that the sink has failed or is disabled already (-EIO).
  */
 static void ntrace_sink_test_refused(struct kunit *test)
 {
@@ -746,7 +746,7 @@ static void ntrace_sink_test_refused(struct kunit *test)
 	}
 }
 
-/* Whatever is tried in whatever order: enabled sinks have a window, and failed ones were reset. */
+/* In any order of steps, an enabled sink has a window, and a failed sink leaves by a reset only. */
 static void ntrace_sink_test_walk(struct kunit *test)
 {
 	enum ntrace_sink_state state = NTRACE_SINK_OFF;
@@ -773,7 +773,7 @@ static void ntrace_sink_test_walk(struct kunit *test)
 	}
 }
 
-/* Version 0: fields are where it has them, and nothing else is written. */
+/* Version 0: each field is at its place in version 0, and no other bits are set. */
 static void ntrace_version0_test_control(struct kunit *test)
 {
 	/* Active, HTM, no SRC, N-Trace */
@@ -784,13 +784,13 @@ static void ntrace_version0_test_control(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(htm), 0x81ff8071);
 	/* BTM+sync */
 	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(0x01000031), 0x81ff0031);
-	/* Trace, Enable and what is read-only come from elsewhere; Context is not there. */
+	/* Enable, InstTracing and read-only bits are dropped, as is Context: version 0 has none */
 	KUNIT_EXPECT_EQ(test, ntrace_version0_te_control(htm | 0x120e), 0x81ff8071);
 
 	for (max = 0; max <= 15; max++) {
 		messages = ntrace_version0_te_control(htm | 1 << 16 | max << 20);
 		icnt = ntrace_version0_te_control(htm | 3 << 16 | max << 20);
-		/* 2^(n + 5) where 1.0 has 2^(n + 4), and 15 would be never */
+		/* 2^(n + 5), while 1.0 has 2^(n + 4); 15 means never */
 		KUNIT_EXPECT_EQ(test, messages >> 16 & 15, max ? max - 1 : 0);
 		KUNIT_EXPECT_EQ(test, messages >> 20 & 15, 15);
 		KUNIT_EXPECT_EQ(test, icnt >> 20 & 15, max ? max - 1 : 0);
@@ -800,7 +800,7 @@ static void ntrace_version0_test_control(struct kunit *test)
 	}
 }
 
-/* Version 0: Limit is in the 4 GiB of the base. */
+/* Version 0: Limit must be in the same 4 GiB as the base. */
 static void ntrace_version0_test_reach(struct kunit *test)
 {
 	const u64 g = 1ULL << 32;
@@ -814,7 +814,7 @@ static void ntrace_version0_test_reach(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ntrace_version0_reaches(g + 0x100, g + 0xf8));
 }
 
-/* One filter more; NULL and a word of the reason, or NULL */
+/* Check one more filter: @word is part of the expected reason, NULL if the filter is valid */
 #define expect_filter(test, check, kind, offset, size, word) do {				\
 	const char *_why = ntrace_ranges_refuse(check, kind, offset, size), *_word = word;	\
 												\
@@ -823,7 +823,7 @@ static void ntrace_version0_test_reach(struct kunit *test)
 		KUNIT_EXPECT_NOT_NULL(test, strstr(_why, _word));				\
 } while (0)
 
-/* Filters one by one: as many ranges as comparators; or a place to start and one to stop */
+/* Valid are as many ranges as comparators, or one start and one stop. */
 static void ntrace_ranges_test_refuse(struct kunit *test)
 {
 	struct ntrace_ranges_check check;
@@ -854,7 +854,7 @@ static void ntrace_ranges_test_refuse(struct kunit *test)
 	expect_filter(test, &check, NTRACE_RANGE_START, 0, 0, "mix");
 }
 
-/* Each range has a comparator of its own, in the order of the filters. */
+/* Each range has its own comparator, in the order of the filters. */
 static void ntrace_ranges_test_add(struct kunit *test)
 {
 	struct ntrace_ranges ranges = {};
@@ -880,7 +880,7 @@ static void ntrace_ranges_test_add(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.low[TR_TE_NR_COMPS - 1], 0x10000 * (TR_TE_NR_COMPS - 4));
 }
 
-/* A place to start and one to stop share a comparator; what is missing is nowhere. */
+/* Start and stop share a comparator. A missing one gets an address that never matches. */
 static void ntrace_ranges_test_latch(struct kunit *test)
 {
 	struct ntrace_ranges ranges = {};
@@ -890,7 +890,7 @@ static void ntrace_ranges_test_latch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.nr, 1);
 	KUNIT_EXPECT_EQ(test, ranges.low[0], NTRACE_NEVER);
 	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x2000);
-	/* set at first, until the address is high */
+	/* the latch is set at first, until the stop address is executed */
 	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3060);
 	ntrace_ranges_add(&ranges, NTRACE_RANGE_START, 0x1000, 0, true);
 	KUNIT_EXPECT_EQ(test, ranges.nr, 1);
@@ -898,7 +898,7 @@ static void ntrace_ranges_test_latch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.high[0], 0x2000);
 	KUNIT_EXPECT_EQ(test, ntrace_ranges_comp_control(&ranges), 0x3000);
 
-	/* A file that is not mapped: trace starts neither at once nor at 0, which is an address. */
+	/* A file that is not mapped: trace starts neither at once nor at address 0. */
 	ranges = (struct ntrace_ranges) {};
 	ntrace_ranges_add(&ranges, NTRACE_RANGE_START, 0, 0, true);
 	KUNIT_EXPECT_EQ(test, ranges.low[0], NTRACE_NEVER - 2);
@@ -908,7 +908,7 @@ static void ntrace_ranges_test_latch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ranges.high[0], 0);
 }
 
-/* Two encoders, a funnel that leads to either of two sinks, and a sink of the first one's own */
+/* Two encoders, a funnel that leads to two sinks, and a sink of the first encoder only */
 struct ntrace_claim_test {
 	struct ntrace_claim enc[2], funnel, sink[2], own;
 };
@@ -921,7 +921,7 @@ static void release(struct ntrace_claim *const *claim, unsigned int nr)
 		claim[nr]->users--;
 }
 
-/* A funnel serves one sink at a time, until the last user has gone. */
+/* A funnel serves one sink at a time, until its last user is gone. */
 static void ntrace_claim_test_funnel(struct kunit *test)
 {
 	struct ntrace_claim_test t = CLAIM_TEST();
@@ -945,7 +945,7 @@ static void ntrace_claim_test_funnel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(first, 3), 1);
 }
 
-/* An encoder leads to several sinks of its own, but not to one and to a funnel. */
+/* An encoder may use several sinks of its own, but not a sink and a funnel. */
 static void ntrace_claim_test_encoder(struct kunit *test)
 {
 	struct ntrace_claim_test t = CLAIM_TEST();
@@ -958,7 +958,7 @@ static void ntrace_claim_test_encoder(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), 0);
 	ntrace_claim_take(direct, 2);
 	release(direct, 2);
-	/* the other one is still there */
+	/* the other user is still there */
 	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(own, 2), -1);
 	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), 0);
 	release(own, 2);
@@ -968,7 +968,7 @@ static void ntrace_claim_test_encoder(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntrace_claim_busy(funnel, 3), -1);
 }
 
-/* A shared sink is one owner's, another one is one encoder's; without users it is anybody's. */
+/* A shared sink has one owner, any other sink one encoder. A sink without users is free. */
 static void ntrace_claim_test_sink(struct kunit *test)
 {
 	struct ntrace_claim sink = { .ends = true };

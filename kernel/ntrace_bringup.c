@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For those who bring up hardware: debugfs ntrace/bringup. Whoever reads it has every component
- * that no event uses reset and looked at, register by register, and every path traces a known piece
- * of the kernel. Whatever is not as the specification says is a line that begins with DIFFERS.
+ * Hardware bring-up: debugfs ntrace/bringup. A read of this file resets each component that no
+ * event uses and lists its registers. It then traces a known piece of kernel code through each
+ * path. Each deviation from the specification is a line that begins with DIFFERS.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -21,11 +21,11 @@
 struct ntrace_bringup_reg {
 	u8 type;		/* trXxCompType */
 	u16 offset;
-	u32 ones;		/* bits that may be written to find out which are kept */
-	const char *name;	/* without trTe, trRam and so on */
+	u32 ones;		/* bits to write as 1, to find out which are kept */
+	const char *name;	/* without a prefix like trTe or trRam */
 };
 
-/* Version 0: of what the driver takes for a sink, which is a funnel, too */
+/* Version 0: the driver's sink is a funnel with a sink in it */
 static const struct ntrace_bringup_reg ntrace_bringup_regs0[] = {
 	{ TR_COMP_ENCODER, TR_TE_CONTROL, 0, "Control" },
 	{ TR_COMP_ENCODER, TR_TE_IMPL, 0, "Impl" },
@@ -133,7 +133,7 @@ static void ntrace_bringup_component(struct seq_file *m, struct ntrace_component
 	ntrace_power_put(comp);
 }
 
-/* What is traced */
+/* The code that is traced */
 
 static noinline unsigned long ntrace_bringup_up(unsigned long x)
 {
@@ -166,31 +166,31 @@ static unsigned long ntrace_bringup_work(unsigned int rounds)
 
 /* Paths */
 
-/* Rounds between two looks at the sink, and looks until a window should be full */
+/* Rounds of work between two polls of the sink, and polls until a window should be full */
 #define NTRACE_BRINGUP_ROUNDS	200
 #define NTRACE_BRINGUP_LOOKS	20000
 #define NTRACE_BRINGUP_WINDOW	SZ_4K
 
 /* One use of a path */
 struct ntrace_bringup_run {
-	struct ntrace_path *path;	/* its sink has a store */
+	struct ntrace_path *path;	/* its sink has a bounce buffer */
 	struct ntrace_encoder_config config;
 	u64 size;			/* of the window */
-	bool fill;			/* until the window is full */
-	unsigned long work;		/* what the code computed, for the compiler */
+	bool fill;			/* trace until the window is full */
+	unsigned long work;		/* result of the code, so that the compiler keeps it */
 	struct ntrace_component *failed;
 	bool refused;			/* the sink did not take the window */
-	u64 used;			/* bytes that are written, by WP */
+	u64 used;			/* bytes written, according to WP */
 	bool inside;			/* WP was in the window */
-	bool full;			/* WP has come to the end of it */
+	bool full;			/* WP has reached the end of the window */
 	bool stopped;			/* the sink has disabled itself */
-	bool overflow;			/* the encoder lost trace, or wanted the hart to wait */
-	u64 empty_ns;			/* how long the encoder took to get empty */
-	unsigned int ahead;		/* looks at a running sink when memory was behind WP */
-	unsigned int looks;		/* all of them */
+	bool overflow;			/* the encoder lost trace, or requested a stall */
+	u64 empty_ns;			/* how long the encoder took to become empty */
+	unsigned int ahead;		/* polls at which WP was ahead of memory */
+	unsigned int looks;		/* polls in total */
 };
 
-/* Is what stands before WP in memory, while the sink runs? */
+/* While the sink runs, check whether all bytes before WP are in memory */
 static void ntrace_bringup_look(struct ntrace_bringup_run *run)
 {
 	struct ntrace_ramsink *sink = run->path->sink;
@@ -227,7 +227,7 @@ static void ntrace_bringup_find_failed(struct ntrace_bringup_run *run)
 			run->failed = run->path->comp[i];
 }
 
-/* A sink that is full: what did not fit is still on its way, and goes with a reset. */
+/* The sink is full. Trace that did not fit is still in flight: a reset discards it. */
 static void ntrace_bringup_stop_full(struct ntrace_bringup_run *run)
 {
 	struct ntrace_path *path = run->path;
@@ -239,7 +239,7 @@ static void ntrace_bringup_stop_full(struct ntrace_bringup_run *run)
 	ntrace_path_leave_funnels(path);
 }
 
-/* All of it arrives. */
+/* Stop in order, so that all trace arrives in the sink */
 static void ntrace_bringup_stop(struct ntrace_bringup_run *run)
 {
 	u64 from = ktime_get_mono_fast_ns();
@@ -250,7 +250,7 @@ static void ntrace_bringup_stop(struct ntrace_bringup_run *run)
 	ntrace_path_disable_downstream(run->path);
 }
 
-/* On the encoder's CPU, in an interrupt */
+/* Runs on the encoder's CPU, in an interrupt */
 static void ntrace_bringup_run_here(void *data)
 {
 	static const struct ntrace_ranges none;
@@ -277,7 +277,10 @@ out:
 	ntrace_bringup_find_failed(run);
 }
 
-/* No window is set afterwards: the next one is written as a whole. */
+/*
+ * Fill the bounce buffer with a pattern that is no trace. Afterwards no window is set, so that the
+ * next one is written as a whole.
+ */
 static void ntrace_bringup_clean(struct ntrace_ramsink *sink)
 {
 	if (!ntrace_ramsink_is_sram(sink)) {
@@ -299,7 +302,7 @@ static u64 ntrace_bringup_untouched(const struct ntrace_ramsink *sink, u64 from,
 	return n;
 }
 
-/* Where WP says that something was written, and where not */
+/* Does the content of memory agree with WP? */
 static void ntrace_bringup_memory(struct seq_file *m, const struct ntrace_bringup_run *run)
 {
 	struct ntrace_ramsink *sink = run->path->sink;
@@ -381,7 +384,7 @@ static bool ntrace_bringup_little(struct seq_file *m, struct ntrace_bringup_run 
 	return true;
 }
 
-/* More than a small window holds, and what is needed to go on */
+/* More trace than a small window holds, and whether the sink can be used again */
 static void ntrace_bringup_much(struct seq_file *m, struct ntrace_bringup_run *run)
 {
 	struct ntrace_ramsink *sink = run->path->sink;
@@ -409,7 +412,7 @@ static void ntrace_bringup_much(struct seq_file *m, struct ntrace_bringup_run *r
 		seq_puts(m, "DIFFERS: a write to WP does not clear Wrap\n");
 }
 
-/* The kernel alone, or everything where there are no filters */
+/* Trace only the kernel, or everything if the encoder has no filters */
 static int ntrace_bringup_config(struct ntrace_bringup_run *run)
 {
 	struct perf_event_attr attr = { .exclude_user = 1, .exclude_guest = 1 };
@@ -444,7 +447,7 @@ static void ntrace_bringup_path(struct seq_file *m, struct ntrace_path *path)
 	ntrace_ramsink_store_put(path->sink);
 }
 
-/* Nobody else may come to use what is used here, as ntrace_components_lock is held. */
+/* ntrace_components_lock is held, so that no event begins to use the same components. */
 static void ntrace_bringup_paths(struct seq_file *m, struct ntrace_component *enc)
 {
 	struct ntrace_component *sink;
@@ -472,7 +475,7 @@ static int ntrace_bringup_show(struct seq_file *m, void *unused)
 	int ret;
 
 	guard(mutex)(&ntrace_components_lock);
-	/* Registers are read and written from this CPU, paths traced from others. */
+	/* This CPU accesses the registers of components whose harts could sleep. */
 	ret = ntrace_power_keep_awake(&awake, -1);
 	if (ret)
 		return ret;
@@ -492,7 +495,7 @@ static int ntrace_bringup_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* What does not fit into the buffer would be done again with a larger one. */
+/* If the buffer were too small, seq_file would run the whole report again with a larger one. */
 static int ntrace_bringup_open(struct inode *inode, struct file *file)
 {
 	return single_open_size(file, ntrace_bringup_show, NULL, SZ_256K);
@@ -508,14 +511,12 @@ static const struct file_operations ntrace_bringup_fops = {
 
 static struct dentry *ntrace_bringup_dir;
 
-/* Make the file */
 void ntrace_bringup_init(void)
 {
 	ntrace_bringup_dir = debugfs_create_dir("ntrace", NULL);
 	debugfs_create_file("bringup", 0400, ntrace_bringup_dir, NULL, &ntrace_bringup_fops);
 }
 
-/* Remove it */
 void ntrace_bringup_exit(void)
 {
 	debugfs_remove_recursive(ntrace_bringup_dir);

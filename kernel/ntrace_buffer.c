@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The AUX area, as sinks see it: contiguous chunks, mapped for each sink that the event can reach.
+ * The AUX area as sinks see it: contiguous chunks, mapped for each sink that the event can reach.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -17,7 +17,7 @@
 
 #define NTRACE_IDLE_BYTE	0xff
 
-/* Below this, moving windows is a large part of the work. */
+/* With chunks smaller than this, switching windows costs too much. */
 #define NTRACE_SMALL_CHUNK	SZ_64K
 
 static LIST_HEAD(ntrace_buffers);	/* under ntrace_components_lock */
@@ -35,7 +35,7 @@ static void ntrace_buffer_unmap(struct ntrace_buffer *buf, struct ntrace_map *ma
 				     DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/* A sink is about to go. No area stays mapped for it. ntrace_components_lock is held. */
+/* Unmap all areas from a sink that is about to be unbound. ntrace_components_lock is held. */
 void ntrace_buffer_unbound(struct ntrace_ramsink *sink)
 {
 	struct ntrace_buffer *buf;
@@ -47,7 +47,7 @@ void ntrace_buffer_unbound(struct ntrace_ramsink *sink)
 				ntrace_buffer_unmap(buf, &buf->map[i]);
 }
 
-/* A sink that fills all of its memory or nothing needs room for all of it, more than once. */
+/* The area must have room for several fillings of a fixed bounce buffer. */
 static int ntrace_buffer_check_store(struct ntrace_buffer *buf, struct ntrace_ramsink *sink)
 {
 	u64 least = sink->store.size * NTRACE_AUX_STORES;
@@ -62,7 +62,7 @@ static int ntrace_buffer_check_store(struct ntrace_buffer *buf, struct ntrace_ra
 	return -EINVAL;
 }
 
-/* A sink that keeps headroom at the end of a window needs windows of more than that. */
+/* If a sink keeps headroom at the end of a window, windows must be larger than the headroom. */
 static int ntrace_buffer_check_chunks(struct ntrace_buffer *buf, struct ntrace_ramsink *sink)
 {
 	u64 largest = 0;
@@ -80,8 +80,8 @@ static int ntrace_buffer_check_chunks(struct ntrace_buffer *buf, struct ntrace_r
 }
 
 /*
- * An area is mapped for each sink that the event can reach, so no mapping owns it: it is handed to
- * each device here, and back and forth as windows move.
+ * An area is mapped for each sink that the event can reach, so no mapping owns the memory. It is
+ * synced for each device here, and for the CPU and the device whenever the window is switched.
  */
 static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 			     struct ntrace_ramsink *sink)
@@ -121,7 +121,7 @@ static int ntrace_buffer_map(struct ntrace_buffer *buf, struct ntrace_map *map,
 	return 0;
 }
 
-/* perf hands out contiguous pages as far as it gets any; find out how far that was. */
+/* perf allocates contiguous pages if it can. Find the chunks that are contiguous. */
 static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u64 max_chunk)
 {
 	u64 start = 0, largest = 0, offset;
@@ -150,7 +150,7 @@ static int ntrace_buffer_find_chunks(struct ntrace_buffer *buf, int nr_pages, u6
 	return 0;
 }
 
-/* Let go of an AUX area */
+/* Free an AUX area */
 void ntrace_buffer_free(void *aux)
 {
 	struct ntrace_buffer *buf = aux;
@@ -196,8 +196,8 @@ static u64 ntrace_event_max_chunk(const struct ntrace_event *ev)
 }
 
 /*
- * A sink goes round what has no gaps in it; perf sees to that, but bounce buffers may be smaller.
- * What was not written yet must not look like trace.
+ * A sink can only wrap in a contiguous area. perf allocates one, but SWIOTLB may limit a mapping to
+ * less. Bytes that no sink has written yet must not look like trace.
  */
 static int ntrace_buffer_setup_ring(struct ntrace_buffer *buf)
 {
@@ -247,7 +247,7 @@ static int ntrace_buffer_map_all(struct ntrace_buffer *buf, const struct ntrace_
 	return ret;
 }
 
-/* Get an AUX area ready for the sinks of an event. Return: NULL when that is not possible */
+/* Set up an AUX area for all sinks of an event. Return: NULL when that is not possible */
 void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
 {
 	struct ntrace_event *ev = to_ntrace_event(event);
@@ -266,7 +266,7 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 	buf->ring = snapshot;
 	buf->pages = pages;
 	buf->nr_maps = ev->nr;
-	/* The area may outlive the event: it stays as long as another event's file maps it. */
+	/* The area may outlive the event: it exists as long as another event's file maps it. */
 	__module_get(THIS_MODULE);
 
 	scoped_guard(mutex, &ntrace_components_lock) {
@@ -281,8 +281,8 @@ void *ntrace_buffer_setup(struct perf_event *event, void **pages, int nr_pages, 
 }
 
 /*
- * The area as one sink sees it. Return: NULL if the area was set up by another event, whose sinks
- * are not this one's
+ * Find the mapping of the area for the path's sink. Return: NULL if another event, which has other
+ * sinks, has set up the area
  */
 struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 					    const struct ntrace_ramsink *sink)
@@ -296,7 +296,7 @@ struct ntrace_map *ntrace_buffer_search_map(struct ntrace_buffer *buf,
 	return NULL;
 }
 
-/* A place in the area, as the CPU sees it, up to the end of its page */
+/* CPU address of an offset in the area, valid to the end of its page */
 void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 offset)
 {
 	offset += ntrace_aux_chunk_start(&buf->layout, chunk);
@@ -304,7 +304,9 @@ void *ntrace_buffer_at(const struct ntrace_buffer *buf, unsigned int chunk, u64 
 	return buf->pages[offset >> PAGE_SHIFT] + offset_in_page(offset);
 }
 
-/* Copy trace, whole words that there is room for, from an offset in a store to @head in the area */
+/*
+ * Copy whole words of trace from an offset in a bounce buffer to @head in the area, which has room
+ */
 void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsink *sink, u64 from,
 			u64 size)
 {
@@ -326,8 +328,8 @@ void ntrace_buffer_copy(struct ntrace_buffer *buf, u64 head, struct ntrace_ramsi
 }
 
 /*
- * Bytes for the area, idle ones if there are none in @from. The sink takes over memory that the CPU
- * wrote: hence the syncs.
+ * Write bytes to the area: those of @from, or idle bytes if @from is NULL. Sync the memory before
+ * and after, because a sink may write to it next.
  */
 static void ntrace_buffer_write(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head,
 				const u8 *from, u64 size)
@@ -358,15 +360,15 @@ static void ntrace_buffer_write(struct ntrace_buffer *buf, struct ntrace_map *ma
 	}
 }
 
-/* Write what may stand between messages */
+/* Fill with idle bytes, which may appear between messages */
 void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {
 	ntrace_buffer_write(buf, map, head, NULL, size);
 }
 
 /*
- * Say that here is no trace. It may be much, and interrupts are off: only its begin is written, see
- * NTRACE_AUX_SKIP_MARK.
+ * Mark @size bytes as no trace. They may be many, and interrupts are off: so write only a mark at
+ * their beginning, see NTRACE_AUX_SKIP_MARK.
  */
 void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size)
 {
@@ -379,15 +381,17 @@ void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 h
 		put_unaligned_le64(size, mark + NTRACE_AUX_SKIP_IDLE);
 		ntrace_buffer_write(buf, map, head, mark, sizeof(mark));
 	}
-	/* perf_aux_output_skip() shows the new head without a record, hence without a barrier. */
+	/*
+	 * perf_aux_output_skip() publishes the new head without a record, hence without a barrier.
+	 */
 	smp_wmb();
 }
 
 /* AUX transactions */
 
 /*
- * The core asks for the event to be disabled when its area is full. The driver looks for room
- * itself, see ntrace_cpu_full(). Interrupts are off, so nobody has acted on the request.
+ * perf's core requests that an event be disabled when its area is full. The driver polls for room
+ * instead, see ntrace_cpu_full(). Interrupts are off, so the request is still pending: cancel it.
  */
 static void ntrace_buffer_stay_enabled(struct perf_event *event)
 {
@@ -396,16 +400,15 @@ static void ntrace_buffer_stay_enabled(struct perf_event *event)
 
 /*
  * Open a transaction. Return: 0, -ENOSPC when the area is full to the last byte, -EINVAL when there
- * is no area for this sink. After an error there is no transaction, no buffer, and no room to copy
- * to.
+ * is no area for this sink. After an error there is neither a transaction nor a buffer.
  */
 int ntrace_buffer_open(struct ntrace_cpu *c)
 {
 	struct perf_output_handle *handle = &c->handle;
 
 	/*
-	 * The core fills this in before it looks for space, and tells the two failures apart in no
-	 * other way.
+	 * perf's core sets handle->rb before it looks for space. Nothing else tells a full area
+	 * from no area.
 	 */
 	handle->rb = NULL;
 	handle->size = 0;
@@ -430,7 +433,7 @@ int ntrace_buffer_open(struct ntrace_cpu *c)
 	return -EINVAL;
 }
 
-/* End a transaction, all of whose trace is accounted in done */
+/* End a transaction. All of its trace is accounted in done. */
 void ntrace_buffer_close(struct ntrace_cpu *c)
 {
 	struct perf_event *event = c->handle.event;

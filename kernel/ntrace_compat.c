@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only a module outside of the kernel's tree needs.
+ * Code that only an out-of-tree module needs: AUX area sampling.
  *
- * AUX area samples: bytes of the AUX area become part of another event's sample.
- *
- * perf's core has the functions for that, but exports them to no module; built into the kernel,
- * this file would be two calls. They are found by their names. Where that cannot be, there is no
- * AUX area sampling, and perf says so.
+ * AUX area samples copy bytes of the AUX area into another event's sample. perf's core has two
+ * functions for this, but does not export them to modules. This file finds them by their names. If
+ * that fails, there is no AUX area sampling, and perf reports that.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -18,17 +16,18 @@
 
 #include "ntrace_compat.h"
 
-/* How far away a function of the same file may be */
+/* Maximum distance between two functions of the same file, in bytes */
 #define NTRACE_NEAR	SZ_32K
 
 static typeof(perf_output_copy_aux) *ntrace_sample_copy_aux;
 static typeof(perf_output_copy) *ntrace_sample_copy;
 
 /*
- * Is it the function that this address is in? Fills in where that one begins, and how long it is.
+ * Is @addr in the function @name? Sets @begin and @size of the function that @addr is in; a size of
+ * 0 means that there is none.
  *
- * Not by a kprobe, which would tell an address at once: its page stays in kallsyms as a module, and
- * perf cannot copy kcore then.
+ * A kprobe would give the address of a function at once. But its page stays in kallsyms as a
+ * module, and then perf cannot copy kcore.
  */
 static bool ntrace_sample_is(const char *name, unsigned long addr, unsigned long *begin,
 			     unsigned long *size)
@@ -48,7 +47,7 @@ static bool ntrace_sample_is(const char *name, unsigned long addr, unsigned long
 	return !strcmp(text, name);
 }
 
-/* They are in the same file as one that is exported. */
+/* Search around an exported function of the same file */
 static void *ntrace_sample_find(const char *name)
 {
 	const unsigned long near = (unsigned long)perf_aux_output_end;
@@ -70,7 +69,7 @@ static void *ntrace_sample_find(const char *name)
 	return NULL;
 }
 
-/* Can samples be taken? */
+/* Find the functions of perf's core. Return: whether AUX area sampling is possible */
 bool ntrace_sample_init(void)
 {
 	ntrace_sample_copy_aux = ntrace_sample_find("perf_output_copy_aux");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What newer kernels have, for older ones, and what the kernel exports to no module. Not needed
- * within a kernel tree.
+ * Backports for older kernels, and functions that the kernel does not export to modules. Not needed
+ * in a kernel tree.
  */
 #ifndef _NTRACE_COMPAT_H
 #define _NTRACE_COMPAT_H
@@ -20,7 +20,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* AUX pause and resume: new in 6.13, and in some older ones since */
+/* AUX pause and resume: new in 6.13, and backported to some older kernels */
 #ifdef PERF_EF_PAUSE
 static inline bool ntrace_aux_paused(const struct perf_event *event)
 {
@@ -38,8 +38,8 @@ static inline bool ntrace_aux_paused(const struct perf_event *event)
 #endif
 
 /*
- * Without an argument since 6.15, and in some older ones since: Debian's 6.12.117 has no argument,
- * 6.12.107 has one. The type says which, and no version number does.
+ * perf_allow_kernel() lost its argument in 6.15, and in some older kernels: Debian's 6.12.107 has
+ * the argument, 6.12.117 does not. So test its type, not the version of the kernel.
  */
 static inline int ntrace_allow_kernel(struct perf_event_attr *attr)
 {
@@ -53,7 +53,7 @@ static inline int ntrace_allow_kernel(struct perf_event_attr *attr)
 	return with_attr ? with_attr(attr) : without();
 }
 
-/* What perf's core has for AUX area samples: usable if ntrace_sample_init() says so */
+/* perf's functions for AUX area samples; only usable if ntrace_sample_init() returned true */
 bool ntrace_sample_init(void);
 unsigned int ntrace_output_copy(struct perf_output_handle *handle, const void *buf,
 				unsigned int len);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Claims the nodes of trace components: maps them, resets them, finds out what they are, decides
- * whether their version is one we know, and bounds every wait for them.
+ * The platform driver of trace components. It maps, resets and identifies each component, checks
+ * its version, and limits the time of every wait for it.
  *
- * What a component is stands in its Impl register, or in its compatible if the register has no
- * place for that (version 0). The device tree says where it is and what it is connected to.
+ * The Impl register tells the type of a component; in version 0 the compatible does, because the
+ * register has no such field. The device tree tells the address and the connections.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -33,7 +33,7 @@ static unsigned int timeout_us = 10000;
 module_param(timeout_us, uint, 0644);
 MODULE_PARM_DESC(timeout_us, "longest wait for a trace component to do as told, in microseconds");
 
-/* Polls that are free of the clock; beyond them a wait is slow anyway */
+/* Number of polls without reading the clock. A wait that needs more polls is slow anyway. */
 #define NTRACE_QUICK_POLLS	16
 
 const struct ntrace_component_type *const ntrace_component_types[] = {
@@ -44,15 +44,15 @@ const struct ntrace_component_type *const ntrace_component_types[] = {
 	NULL
 };
 
-/* The list of components, their sysfs files, paths through them, AUX areas mapped for them */
+/* Protects the list of components, their sysfs files, paths, and AUX areas mapped for sinks */
 DEFINE_MUTEX(ntrace_components_lock);
 static LIST_HEAD(ntrace_components);
 static const struct ntrace_component_listener *ntrace_listener;
 
 /*
- * Does a register answer? A read must change nothing, and the component be active. The
- * specification lets a register that is not there read as 0. On some buses the access is an error
- * instead, and the load an exception.
+ * Can a register be read? The read must have no side effect, and the component must be active. The
+ * specification says that an unimplemented register reads as 0. On some buses the access is an
+ * error instead, and the load raises an exception.
  */
 bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 {
@@ -71,8 +71,8 @@ bool ntrace_has_register(struct ntrace_component *comp, u32 offset)
 }
 
 /*
- * Count one more poll. The specification gives no numbers: hardware may take its time. Callable
- * with interrupts off.
+ * Count one more poll. The specification sets no time limit, so timeout_us does. May be called with
+ * interrupts off. Return: whether the time is over
  */
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline)
 {
@@ -96,7 +96,7 @@ static void ntrace_component_report(struct irq_work *work)
 			    comp->last);
 }
 
-/* Say what a component did not do, and what the register reads that should have told */
+/* Report which condition a component did not fulfil, and what its register reads instead */
 void ntrace_component_complain(struct ntrace_component *comp, const char *what, u32 last)
 {
 	comp->what = what;
@@ -105,8 +105,8 @@ void ntrace_component_complain(struct ntrace_component *comp, const char *what, 
 }
 
 /*
- * Give up on a component, and say why. Active = 0 is the one thing left that stops it from writing
- * to memory. Return: -ETIMEDOUT
+ * Give up on a component, and report why. Active = 0 is the last resort to stop it from writing to
+ * memory. Return: -ETIMEDOUT
  */
 int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 last)
 {
@@ -117,7 +117,7 @@ int ntrace_component_fail(struct ntrace_component *comp, const char *what, u32 l
 	return -ETIMEDOUT;
 }
 
-/* ntrace_wait(), when a first look was not enough */
+/* Slow path of ntrace_wait() */
 int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
 {
 	struct ntrace_deadline deadline = {};
@@ -132,7 +132,9 @@ int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const cha
 	return ntrace_component_fail(comp, what, control);
 }
 
-/* Bring a component from whatever state to Active, not enabled, nothing undefined */
+/*
+ * Reset a component. Afterwards it is active, but not enabled, and all its registers are defined.
+ */
 int ntrace_component_reset(struct ntrace_component *comp)
 {
 	int ret;
@@ -155,8 +157,8 @@ int ntrace_component_reset(struct ntrace_component *comp)
 }
 
 /*
- * Reset a component that forgot what it was, and nobody uses. One that failed is inactive on
- * purpose, and stays so. Interrupts are off.
+ * Reset a component that has lost its state and has no active path. A failed component is inactive
+ * on purpose: leave it so. Interrupts are off.
  */
 void ntrace_component_wake(struct ntrace_component *comp)
 {
@@ -166,8 +168,8 @@ void ntrace_component_wake(struct ntrace_component *comp)
 }
 
 /*
- * One more path leads through a component, whose lock is held. @control is without Enable. Return:
- * 0 or an error, and the path does not count
+ * Enable a component for one more path. Its lock is held. @control is without Enable. Return: 0, or
+ * an error, and the path is not counted
  */
 int ntrace_component_enable(struct ntrace_component *comp, u32 control)
 {
@@ -186,12 +188,12 @@ int ntrace_component_enable(struct ntrace_component *comp, u32 control)
 	return ret;
 }
 
-/* One path less: the last one disables it */
+/* Drop one path from a component. The last one disables the component. */
 int ntrace_component_disable(struct ntrace_component *comp, u32 control)
 {
 	guard(raw_spinlock)(&comp->lock);
 	comp->active--;
-	/* A failed one is held in reset: leave it there. */
+	/* A failed component is held in reset: leave it there. */
 	if (comp->failed)
 		return -EIO;
 	if (comp->active)
@@ -215,8 +217,8 @@ static const struct ntrace_component_type *ntrace_component_type_of(u8 id)
 }
 
 /*
- * Major 0 is a layout from before ratification, a higher major need not look like anything we know.
- * A higher minor only adds to what we use.
+ * Major version 0 has a layout from before ratification. A higher major version may differ in any
+ * way. A higher minor version only adds to 1.0.
  */
 static int ntrace_component_check_version(struct ntrace_component *comp)
 {
@@ -246,7 +248,7 @@ static int ntrace_component_identify(struct ntrace_component *comp)
 
 	comp->impl = ntrace_read(comp, TR_IMPL);
 	comp->version0 = variant && variant->version0;
-	/* What a component of version 0 is stands in the device tree only. */
+	/* Only the device tree tells the type of a component of version 0. */
 	id = comp->version0 ? variant->version0 : FIELD_GET(TR_IMPL_COMP_TYPE, comp->impl);
 	comp->type = ntrace_component_type_of(id);
 	if (!comp->type) {
@@ -266,8 +268,8 @@ static int ntrace_component_identify(struct ntrace_component *comp)
 }
 
 /*
- * For those who have to find out why a component is refused. Only what every component may have
- * (0x000 to 0x03f): beyond, a read can have an effect.
+ * Print registers, to help find out why a component is refused. Print only those that any component
+ * may have (0x000 to 0x03f): a read of the others can have a side effect.
  */
 static void ntrace_component_dump(struct ntrace_component *comp)
 {
@@ -286,9 +288,9 @@ static void ntrace_component_dump(struct ntrace_component *comp)
 	}
 }
 
-/* Looking up. ntrace_components_lock is held */
+/* Lookup. ntrace_components_lock is held. */
 
-/* The component of a device tree node, if it is bound */
+/* Find the component of a device tree node. Return: NULL if it is not bound */
 struct ntrace_component *ntrace_component_find(const struct device_node *np)
 {
 	struct ntrace_component *comp;
@@ -301,7 +303,7 @@ struct ntrace_component *ntrace_component_find(const struct device_node *np)
 	return NULL;
 }
 
-/* The next component of a type, NULL behind the last; the first one behind NULL */
+/* The next component of a type after @comp, or the first one if @comp is NULL. NULL: no more */
 struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8 type)
 {
 	lockdep_assert_held(&ntrace_components_lock);
@@ -316,10 +318,10 @@ struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8
 }
 
 /*
- * Clocks and power of components. A component is on from the first event whose trace goes through
- * it to the end of the last one: tasks come and go much too often for anything less. In between it
- * is inactive, its clocks are off, and its power domain may be. A component that is switched on is
- * one that knows nothing: it is reset.
+ * Clocks and power of components. A component is on while any event exists whose path leads through
+ * it: context switches are too frequent to switch power there. Otherwise it is inactive, its clocks
+ * are off, and its power domain may be off. A component loses its state while it is off, so the
+ * driver resets it when it is switched on.
  */
 
 struct ntrace_clocks {
@@ -333,10 +335,10 @@ static void ntrace_power_awake(void *unused)
 }
 
 /*
- * Keep a hart, or with -1 all of them, out of the idle states that reset components, until
- * ntrace_power_let_sleep(). A component that is reset between two accesses forgets the first, and
- * has no effect of the second because Active is 0. May sleep. Return: 0 or an error, with nothing
- * to give back. @awake is zeroed.
+ * Keep a hart, or all harts if @cpu is -1, out of the idle states that reset components, until
+ * ntrace_power_let_sleep(). If a component were reset between two accesses, it would lose the first
+ * and ignore the second, because Active is 0. @awake must be zeroed. May sleep. Return: 0, or an
+ * error, and there is nothing to undo
  */
 int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 {
@@ -345,12 +347,12 @@ int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 
 	if (cpu < 0) {
 		cpu_latency_qos_add_request(&awake->all, 0);
-		/* A hart that chose its idle state before the request leaves it. */
+		/* Wake harts that entered an idle state before the request. */
 		kick_all_cpus_sync();
 		return 0;
 	}
 
-	/* With "nosmp" a CPU has no device, and is never online. */
+	/* With "nosmp" a CPU without a device is never online. */
 	dev = get_cpu_device(cpu);
 	if (!dev)
 		return 0;
@@ -358,13 +360,15 @@ int ntrace_power_keep_awake(struct ntrace_awake *awake, int cpu)
 	ret = dev_pm_qos_add_request(dev, &awake->one, DEV_PM_QOS_RESUME_LATENCY, 0);
 	if (ret < 0)
 		return ret;
-	/* As above. The call fails if the CPU is offline, when it is in no idle state either. */
+	/*
+	 * As above. The call fails if the CPU is offline, but then it is in no idle state either.
+	 */
 	smp_call_function_single(cpu, ntrace_power_awake, NULL, 1);
 
 	return 0;
 }
 
-/* End what ntrace_power_keep_awake() began */
+/* Undo ntrace_power_keep_awake() */
 void ntrace_power_let_sleep(struct ntrace_awake *awake)
 {
 	if (cpu_latency_qos_request_active(&awake->all))
@@ -373,7 +377,7 @@ void ntrace_power_let_sleep(struct ntrace_awake *awake)
 		dev_pm_qos_remove_request(&awake->one);
 }
 
-/* The registers are nobody's any more; runtime PM is disabled. */
+/* Nobody accesses the registers any more, and runtime PM is disabled. */
 static void ntrace_power_exit(void *data)
 {
 	struct ntrace_clocks *clocks = data;
@@ -385,8 +389,7 @@ static void ntrace_power_exit(void *data)
 }
 
 /*
- * Clocks on, and they stay so until ntrace_power_put(). The power domain is on while a device is
- * probed.
+ * Switch the clocks on, until ntrace_power_put(). The power domain is on already during a probe.
  */
 static int ntrace_power_init(struct device *dev, struct ntrace_clocks *clocks)
 {
@@ -403,7 +406,7 @@ static int ntrace_power_init(struct device *dev, struct ntrace_clocks *clocks)
 	if (ret)
 		return dev_err_probe(dev, ret, "clocks cannot be enabled\n");
 	pm_runtime_set_active(dev);
-	/* Without this reference it could be suspended before anybody knows what it is. */
+	/* Without this reference the device could be suspended before it is identified. */
 	pm_runtime_get_noresume(dev);
 	ret = devm_add_action_or_reset(dev, ntrace_power_exit, clocks);
 	if (ret)
@@ -412,19 +415,19 @@ static int ntrace_power_init(struct device *dev, struct ntrace_clocks *clocks)
 	return devm_pm_runtime_enable(dev);
 }
 
-/* Have a component on, reset if it was not */
+/* Switch a component on, unless it is on. Switching it on resets it. */
 int ntrace_power_get(struct ntrace_component *comp)
 {
 	return pm_runtime_resume_and_get(comp->dev);
 }
 
-/* One user less */
+/* Drop a reference of ntrace_power_get() */
 void ntrace_power_put(struct ntrace_component *comp)
 {
 	pm_runtime_put(comp->dev);
 }
 
-/* Nobody's trace goes through it: it is disabled and empty, or has failed. */
+/* No event uses the component: it is disabled and empty, or has failed. */
 static int ntrace_power_suspend(struct device *dev)
 {
 	struct ntrace_component *comp = dev_get_drvdata(dev);
@@ -435,7 +438,7 @@ static int ntrace_power_suspend(struct device *dev)
 	return 0;
 }
 
-/* A component that does not come back has said so, and whoever wants it tries again. */
+/* If the reset fails, it is reported, and the next path that uses the component tries again. */
 static int ntrace_power_resume(struct device *dev)
 {
 	struct ntrace_component *comp = dev_get_drvdata(dev);
@@ -458,7 +461,7 @@ static int ntrace_power_resume(struct device *dev)
 	return 0;
 }
 
-/* The system sleeps: tracing has stopped before. What is in use is in use again afterwards. */
+/* Tracing has stopped before the system sleeps. Components in use are resumed afterwards. */
 static const struct dev_pm_ops ntrace_power_ops = {
 	SYSTEM_SLEEP_PM_OPS(pm_runtime_force_suspend, pm_runtime_force_resume)
 	RUNTIME_PM_OPS(ntrace_power_suspend, ntrace_power_resume, NULL)
@@ -487,8 +490,8 @@ static void ntrace_component_free(struct kref *refs)
 }
 
 /*
- * See to it that a component can be looked at. Its registers and its device are a matter of
- * ntrace_components_lock.
+ * Keep the structure of a component. Only ntrace_components_lock protects the use of its registers
+ * and its device.
  */
 struct ntrace_component *ntrace_component_get(struct ntrace_component *comp)
 {
@@ -497,7 +500,7 @@ struct ntrace_component *ntrace_component_get(struct ntrace_component *comp)
 	return comp;
 }
 
-/* No longer */
+/* Drop a reference of ntrace_component_get() */
 void ntrace_component_put(struct ntrace_component *comp)
 {
 	kref_put(&comp->refs, ntrace_component_free);
@@ -509,8 +512,8 @@ static void ntrace_component_put_action(void *comp)
 }
 
 /*
- * The type is known only after the first look at the registers, and with it the size of the
- * structure around the component: hence the copy.
+ * The size of the structure around the component depends on its type, which is known only after the
+ * registers have been read. So begin with a component on the stack, and copy it.
  */
 static struct ntrace_component *ntrace_component_create(struct platform_device *pdev, int cpu,
 							struct ntrace_clocks *clocks)
@@ -524,7 +527,7 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 		return ERR_CAST(first.base);
 	first.start = res->start;
 	init_irq_work(&first.report, ntrace_component_report);
-	/* The number that `sinkid` takes; 0 stands for the default sink. */
+	/* Value of `sinkid`, where 0 stands for the default sink. */
 	first.id = hashlen_hash(hashlen_string(NULL, dev_name(&pdev->dev))) ?: 1;
 
 	ret = ntrace_component_reset(&first) ?: ntrace_component_identify(&first);
@@ -544,13 +547,13 @@ static struct ntrace_component *ntrace_component_create(struct platform_device *
 	get_device(comp->dev);
 	init_irq_work(&comp->report, ntrace_component_report);
 
-	/* The device's files, which come later, are gone by then. */
+	/* The sysfs files of the device are created later, so they are removed before this. */
 	ret = devm_add_action_or_reset(&pdev->dev, ntrace_component_put_action, comp);
 
 	return ret ? ERR_PTR(ret) : comp;
 }
 
-/* The last time that anybody touches it */
+/* The last access to a component */
 static void ntrace_component_off(struct ntrace_component *comp)
 {
 	ntrace_write(comp, TR_CONTROL, 0);
@@ -633,11 +636,14 @@ static int ntrace_component_probe(struct platform_device *pdev)
 static void ntrace_component_remove(struct platform_device *pdev)
 {
 	struct ntrace_component *comp = platform_get_drvdata(pdev);
-	/* Disabling runtime PM can suspend: so it stays on, beyond the end of its structure. */
+	/*
+	 * Disabling runtime PM can suspend the device when the structure is gone. So keep it on,
+	 * and do not drop this reference.
+	 */
 	bool on = pm_runtime_get_sync(comp->dev) >= 0;
 
 	scoped_guard(mutex, &ntrace_components_lock) {
-		/* It may be unbound after it was shut down. */
+		/* The device may have been shut down before. */
 		if (list_empty(&comp->node))
 			return;
 		list_del_init(&comp->node);
@@ -649,7 +655,7 @@ static void ntrace_component_remove(struct platform_device *pdev)
 	irq_work_sync(&comp->report);
 }
 
-/* Of the model in selftests/qemu */
+/* The hardware model in selftests/qemu */
 static const struct ntrace_variant ntrace_variant_model = {
 	.can_stall = true,
 };
@@ -659,7 +665,7 @@ static const struct ntrace_variant ntrace_variant_model_sink = {
 	.wp_exact = true,
 };
 
-/* ... with its option addr_bits=48 */
+/* The model with addr_bits=48 */
 static const struct ntrace_variant ntrace_variant_addr48 = {
 	.addr_bits = 48,
 	.can_stall = true,
@@ -680,7 +686,7 @@ static const struct ntrace_variant ntrace_variant_tt_dfd_sink = {
 	.wrap_sticks = true,
 };
 
-/* SiFive's P550: registers of version 0, and a funnel that has the sink in it */
+/* SiFive's P550: registers of version 0, and a funnel with a built-in sink */
 static const struct ntrace_variant ntrace_variant_p550_encoder = {
 	.version0 = TR_COMP_ENCODER,
 	.profile = "p550",
@@ -712,11 +718,10 @@ static struct platform_driver ntrace_component_driver = {
 	},
 	.probe		= ntrace_component_probe,
 	.remove		= ntrace_component_remove,
-	/* The next kernel uses memory as it likes: no sink may write to it any more. */
+	/* No sink may write to memory any more when the next kernel starts (kexec). */
 	.shutdown	= ntrace_component_remove,
 };
 
-/* Start claiming nodes */
 int ntrace_component_driver_register(const struct ntrace_component_listener *listener)
 {
 	ntrace_listener = listener;
@@ -724,7 +729,6 @@ int ntrace_component_driver_register(const struct ntrace_component_listener *lis
 	return platform_driver_register(&ntrace_component_driver);
 }
 
-/* Let go of all of them */
 void ntrace_component_driver_unregister(void)
 {
 	platform_driver_unregister(&ntrace_component_driver);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trace components, the pages of registers behind `riscv,trace-component` nodes, and what types of
- * them there are.
+ * Trace components (pages of registers, one for each `riscv,trace-component` node) and their types.
  */
 #ifndef _NTRACE_COMPONENT_H
 #define _NTRACE_COMPONENT_H
@@ -28,74 +27,74 @@ struct ntrace_clocks;
 struct ntrace_component;
 struct pid;
 
-/* What a type of component can do */
+/* A type of component */
 struct ntrace_component_type {
 	const char *name;	/* for messages and sysfs */
 	u8 id;			/* trXxCompType */
 	bool ends;		/* a path may end here */
 	size_t size;		/* of the structure whose first member is the component */
-	/* Give every register that may come up undefined a value; Active is 1, Enable is 0 */
+	/* Set all registers that may be undefined after reset; Active is 1, Enable is 0 */
 	int (*reset)(struct ntrace_component *comp);
-	/* Find out what this one can do, after reset */
+	/* Find out the capabilities of a component, after a reset */
 	int (*probe)(struct ntrace_component *comp);
 	/*
-	 * One more path leads through it, from an input: set Enable and see it stick. What follows
-	 * is enabled. NULL for an encoder, see ntrace_encoder_start()
+	 * Add a path that enters by an input: set Enable and check that it stays set. Components
+	 * downstream are enabled. NULL for an encoder, see ntrace_encoder_start()
 	 */
 	int (*enable)(struct ntrace_component *comp, unsigned int input);
 	/*
-	 * One path less: clear Enable, if it was the last, and wait until the component is empty.
-	 * What comes before is. NULL for an encoder, which needs its sink to get there
+	 * Drop a path: after the last one, clear Enable and wait until the component is empty.
+	 * Components upstream are empty. NULL for an encoder, which needs its sink to become empty
 	 */
 	int (*disable)(struct ntrace_component *comp);
-	/* Must it not be reset? NULL: it may be */
+	/* Is a reset forbidden now? NULL: it never is */
 	bool (*busy)(const struct ntrace_component *comp);
 	const struct attribute_group *group;	/* sysfs attributes of the component's device */
 };
 
-/* It may outlive its device's being bound, because events refer to it. */
+/* A component. It may outlive the unbinding of its device, because events refer to it. */
 struct ntrace_component {
-	struct kref refs;		/* the device, while bound, and whoever looks at this */
+	struct kref refs;		/* of the bound device, and of ntrace_component_get() */
 	struct device *dev;
 	struct ntrace_clocks *clocks;
-	void __iomem *base;		/* its registers, nobody's once it is unbound */
+	void __iomem *base;		/* its registers, not mapped after it is unbound */
 	resource_size_t start;		/* their physical address, for messages */
 	u32 impl;			/* trXxImpl */
 	const struct ntrace_component_type *type;	/* from impl */
 	bool version0;			/* its registers are of version 0 */
-	int cpu;			/* that the `cpus` property names, -1: shared */
-	u32 id;				/* what `sinkid` calls it, should it be a sink */
+	int cpu;			/* from the `cpus` property, -1: shared */
+	u32 id;				/* value of `sinkid` that selects it, if it is a sink */
 	struct list_head node;
-	bool failed;			/* a wait ran out of time: it is held in reset */
-	struct irq_work report;		/* prints that, not under the run queue lock */
-	const char *what;		/* the condition that never came true */
-	u32 last;			/* the register value seen instead */
-	struct attribute *sysfs;	/* file of the PMU that stands for it, may be NULL */
+	bool failed;			/* a wait timed out: it is held in reset */
+	struct irq_work report;		/* prints the failure, not under the run queue lock */
+	const char *what;		/* the condition that never became true */
+	u32 last;			/* last value of the register */
+	struct attribute *sysfs;	/* its file in the PMU's directory, may be NULL */
 	struct ntrace_claim claim;	/* under ntrace_components_lock */
-	bool timed;			/* of a funnel: it is on for the time that it hands on */
+	bool timed;			/* of a funnel: it is on because it forwards time */
 	raw_spinlock_t lock;		/* interrupts off; a sink's comes before a funnel's */
-	unsigned int active;		/* if CPUs share it: paths that are enabled, or wait */
+	unsigned int active;		/* if CPUs share it: paths that are enabled or wait */
 };
 
-/* What no register tells of an implementation, its compatible does */
+/* Properties of an implementation that no register tells; selected by the compatible */
 struct ntrace_variant {
-	u8 version0;		/* trXxCompType, where registers do not tell; 0: version 1 */
+	u8 version0;		/* trXxCompType of a component of version 0; 0: version 1 */
 
 	/* Of an encoder */
-	const char *profile;	/* deviations of its messages, as decoders call them; NULL: none */
-	u8 addr_bits;		/* of an address field, 0: as many as the hart's addresses want */
-	u8 src_bits;		/* its messages always have SRC, of so many bits */
-	bool filter_value;	/* its one filter compares with one privilege, in other registers */
+	const char *profile;	/* decoder's name for deviations of its messages; NULL: none */
+	u8 addr_bits;		/* of an address field, 0: as many as the hart's addresses have */
+	u8 src_bits;		/* width of SRC, if its messages always have it */
+	bool filter_value;	/* its filter compares with one privilege, in other registers */
 	/*
-	 * A hart that it stalls takes traps, and does not stall in code that is not traced. Another
-	 * one could never make room in the AUX buffer.
+	 * A stalled hart takes traps, and does not stall in code that is not traced. Otherwise the
+	 * driver could never make room in the AUX buffer.
 	 */
 	bool can_stall;
 
 	/* Of a sink */
 	/*
-	 * With its encoder off and empty, and Empty = 1 of its own, all that came is before the
-	 * write pointer. Another may keep a part of a unit until it is disabled.
+	 * When its encoder is off and empty and its own Empty is 1, all trace is before the write
+	 * pointer. Other sinks may hold a partial unit until they are disabled.
 	 */
 	bool settles;
 	/*
@@ -103,26 +102,26 @@ struct ntrace_variant {
 	 * pending writes, and the driver stops the sink before a read.
 	 */
 	bool wp_exact;
-	u32 align;		/* bytes that it writes at a time, 0: as its write pointer tells */
+	u32 align;		/* bytes that it writes at a time, 0: the write pointer tells */
 	/*
-	 * Bytes at the end of a window for what is on its way when its encoder stops. With
-	 * StopOnWrap the sink stops there, and stops the encoders, too.
+	 * Bytes at the end of a window that are reserved for trace in flight. With StopOnWrap the
+	 * sink stops before them, and stops the encoders, too.
 	 */
 	u32 headroom;
-	bool overruns;		/* into system memory it may go on at Limit despite StopOnWrap */
+	bool overruns;		/* in system memory it may wrap at Limit despite StopOnWrap */
 	bool rewinds;		/* it begins at Start whenever it is enabled */
 	bool wrap_sticks;	/* software cannot clear Wrap */
 };
 
-/* Told of components that come and go */
+/* Callbacks for components that are bound and unbound */
 struct ntrace_component_listener {
-	/* It is ready for use; an error fails its probe */
+	/* The component is ready for use; an error fails its probe */
 	int (*bound)(struct ntrace_component *comp);
-	/* It goes: nobody touches its registers, or uses its device for DMA, from the return on */
+	/* After the return nobody may access its registers, or use its device for DMA */
 	void (*unbound)(struct ntrace_component *comp);
 };
 
-/* dev_err() and the like, of a component whose type is known */
+/* dev_err() and the like, for a component whose type is known */
 #define ntrace_log(_level, _comp, _text, ...)							\
 	dev_##_level((_comp)->dev, "trace %s at %pa" _text "\n", (_comp)->type->name,		\
 		     &(_comp)->start, ##__VA_ARGS__)
@@ -137,7 +136,7 @@ static inline void ntrace_write(struct ntrace_component *comp, u32 offset, u32 v
 	writel(value, comp->base + offset);
 }
 
-/* What no memory depends on yet: accesses of one component stay in their order. */
+/* Accesses that are not ordered against memory. Those to one component stay in order. */
 static inline u32 ntrace_read_relaxed(struct ntrace_component *comp, u32 offset)
 {
 	return readl_relaxed(comp->base + offset);
@@ -148,31 +147,31 @@ static inline void ntrace_write_relaxed(struct ntrace_component *comp, u32 offse
 	writel_relaxed(value, comp->base + offset);
 }
 
-/* Write a WARL register and say what became of it. */
+/* Write a WARL register. Return: the value that it kept */
 static inline u32 ntrace_write_back(struct ntrace_component *comp, u32 offset, u32 value)
 {
 	ntrace_write(comp, offset, value);
 	return ntrace_read(comp, offset);
 }
 
-/* Bounds a wait in polls and in time */
+/* Limit of a wait, in polls and in time */
 struct ntrace_deadline {
 	unsigned int polls;	/* so far */
-	u64 end;		/* set after some polls: the clock is not read for a prompt one */
+	u64 end;		/* set after some polls: short waits do not read the clock */
 };
 
 bool ntrace_deadline_passed(struct ntrace_deadline *deadline);
 int ntrace_wait_on(struct ntrace_component *comp, u32 mask, u32 value, const char *what);
 
-/* Is a component off, and everything that it held on its way? */
+/* Is a component disabled and empty? */
 static inline bool ntrace_component_stopped(u32 control)
 {
 	return (control & (TR_CONTROL_ENABLE | TR_CONTROL_EMPTY)) == TR_CONTROL_EMPTY;
 }
 
 /*
- * Wait until the Control register reads as wanted. A prompt component costs one look. Return: 0, or
- * -ETIMEDOUT after ntrace_component_fail()
+ * Wait until the masked bits of Control have a value. A fast component needs one read only. Return:
+ * 0, or -ETIMEDOUT after ntrace_component_fail()
  */
 static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value, const char *what)
 {
@@ -182,7 +181,7 @@ static inline int ntrace_wait(struct ntrace_component *comp, u32 mask, u32 value
 	return ntrace_wait_on(comp, mask, value, what);
 }
 
-/* A file of a component's device; what it shows is of `this` component */
+/* A read-only sysfs file of a component's device. _value may use `this`, the component. */
 #define NTRACE_ATTR(_type, _name, _fmt, _value)							\
 static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
 {												\
@@ -217,7 +216,7 @@ struct ntrace_component *ntrace_component_next(struct ntrace_component *comp, u8
 int ntrace_component_driver_register(const struct ntrace_component_listener *listener);
 void ntrace_component_driver_unregister(void);
 
-/* Harts that are kept out of idle states; at most one request is active */
+/* Requests to keep harts out of idle states; at most one of them is active */
 struct ntrace_awake {
 	struct dev_pm_qos_request one;
 	struct pm_qos_request all;
@@ -230,36 +229,36 @@ void ntrace_power_put(struct ntrace_component *comp);
 
 /* The timestamp unit of an encoder or a funnel */
 struct ntrace_timestamp {
-	u8 mode;		/* trTsMode, 0: there is none */
+	u8 mode;		/* trTsMode, 0: no timestamps */
 	u8 width;		/* bits of the counter */
 	u8 prescale;		/* a tick is 4^prescale ticks of the source, or of `time` */
 	bool tracks_time;	/* the counter shows the `time` CSR, prescaled */
 	u32 control;		/* trTsControl while it runs, without Enable */
-	u16 counter;		/* register: its low half; the high half is behind it */
+	u16 counter;		/* register of the low half; the high half follows */
 };
 
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts);
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts);
 
-/* Of messages as the specification has them */
+/* The profile of encoders whose messages conform to the specification */
 #define NTRACE_PROFILE_1_0	"1.0"
 
 /* What the WARL fields of an encoder accept */
 struct ntrace_encoder_caps {
 	u32 control;	/* bits of trTeControl: CONTEXT, STALL_ENA, INHIBIT_SRC */
-	u32 wired;	/* bits of trTeControl that are 1 whatever is written: CONTEXT */
+	u32 wired;	/* bits of trTeControl that always read 1: CONTEXT */
 	u32 features;	/* bits of trTeInstFeatures */
-	u32 always;	/* bits of trTeInstFeatures that are on whatever is asked for */
+	u32 always;	/* bits of trTeInstFeatures that are always on */
 	u8 inst_modes;	/* bit n: trTeInstMode n */
 	u8 retstack;	/* bit n: trTeInstImplicitReturnMode n */
 	u8 sync_modes;	/* bit n: trTeInstSyncMode n */
 	u8 sync_max;	/* the largest trTeInstSyncMax */
-	u8 filters;	/* how many filters match privilege */
+	u8 filters;	/* number of filters that match privilege */
 	bool filter_value; /* see struct ntrace_variant */
-	u8 privs;	/* the privileges that they tell apart */
-	u8 ranges;	/* how many ranges of addresses they can have besides */
-	bool latch;	/* a comparator can remember that trace was started, until it is stopped */
+	u8 privs;	/* the privileges that the filters can match */
+	u8 ranges;	/* number of address ranges that the filters can match, too */
+	bool latch;	/* comparators can latch: trace from a start to a stop address */
 };
 
 /* Register values of an event */
@@ -267,7 +266,7 @@ struct ntrace_encoder_config {
 	u32 control;	/* trTeControl, without Enable and InstTracing */
 	u32 features;	/* trTeInstFeatures */
 	u32 ts_control;	/* trTsControl */
-	u32 privs;	/* the privileges that filter 0 lets through, 0: no filter */
+	u32 privs;	/* the privileges that filter 0 passes, 0: no filter */
 };
 
 struct ntrace_encoder {
@@ -279,15 +278,15 @@ struct ntrace_encoder {
 	struct ntrace_timestamp ts;
 	u8 src_bits;			/* trTeSrcBits */
 	u16 src_id;			/* trTeSrcID */
-	u32 lost;			/* bits of Control: trace was lost, or a hart had to wait */
-	u32 enable;			/* bits of Control that are written when it is enabled */
+	u32 lost;			/* bits of Control: trace was lost, or a hart stalled */
+	u32 enable;			/* bits of Control to set when it is enabled */
 	u32 control;			/* Control of config, without Enable and InstTracing */
-	struct ntrace_encoder_config config;	/* what its registers hold, if config_valid */
+	struct ntrace_encoder_config config;	/* content of its registers, if config_valid */
 	bool config_valid;
-	unsigned int ranges;		/* how many ranges of addresses its filters hold */
+	unsigned int ranges;		/* number of address ranges in its filters */
 	bool paused;			/* InstTracing stays 0 */
 	bool started;			/* it is enabled, and InstTracing may change */
-	u32 tracing;			/* InstTracing as it was written last */
+	u32 tracing;			/* InstTracing as last written */
 };
 
 static inline struct ntrace_encoder *to_ntrace_encoder(struct ntrace_component *comp)
@@ -303,15 +302,16 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused);
 
 /*
- * Does it leave out any return as long as there were more calls, wherever it leads? After a context
- * switch returns lead to where nobody called from.
+ * Does the encoder omit each return as long as its call counter is not 0, without comparing the
+ * target? Then it must not trace across a context switch: returns of the next task do not match
+ * calls of the previous one.
  */
 static inline bool ntrace_encoder_counts_calls(const struct ntrace_encoder *enc)
 {
 	return enc->caps.always & TR_TE_FEATURES_IMPLICIT_RETURN;
 }
 
-/* The same for an event, which may have asked for it (retstack=1) */
+/* The same for an event, which may request the counter (retstack=1) */
 static inline bool ntrace_config_counts_calls(const struct ntrace_encoder_config *config)
 {
 	return (config->features & (TR_TE_FEATURES_IMPLICIT_RETURN |
@@ -320,7 +320,7 @@ static inline bool ntrace_config_counts_calls(const struct ntrace_encoder_config
 		FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, TR_TE_RETURN_COUNTER));
 }
 
-/* What follows runs at every context switch: a call would cost more than what it is for. */
+/* The functions below run at every context switch. They are inline because a call costs more. */
 
 static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
 					 const struct ntrace_encoder_config *config,
@@ -328,13 +328,13 @@ static inline bool ntrace_encoder_is_set(const struct ntrace_encoder *enc,
 {
 	const struct ntrace_encoder_config *now = &enc->config;
 
-	/* A latch has to be set to its beginning. */
+	/* With address filters, write them again: that resets the latch. */
 	return enc->config_valid && !ranges->nr && !enc->ranges &&
 	       now->control == config->control && now->features == config->features &&
 	       now->ts_control == config->ts_control && now->privs == config->privs;
 }
 
-/* Write what an event wants, unless it is there already. As ntrace_encoder_write_config() */
+/* Fast path of ntrace_encoder_write_config(): skip it if the encoder has this configuration */
 static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
 					   const struct ntrace_encoder_config *config,
 					   const struct ntrace_ranges *ranges)
@@ -345,7 +345,7 @@ static inline int ntrace_encoder_configure(struct ntrace_encoder *enc,
 	return ntrace_encoder_write_config(enc, config, ranges);
 }
 
-/* Write InstTracing. A pause may come in between, and must have the last word. */
+/* Write InstTracing. ntrace_encoder_pause() may interrupt this, so repeat until both agree. */
 static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
 {
 	bool paused;
@@ -359,8 +359,8 @@ static inline void ntrace_encoder_trace(struct ntrace_encoder *enc)
 }
 
 /*
- * Enable it, and let it trace. InstTracing may not be written before Enable reads 1, but in version
- * 0, where it goes with Enable.
+ * Enable the encoder and start tracing. InstTracing must not be written before Enable reads 1. In
+ * version 0 both are written together.
  */
 static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 {
@@ -379,8 +379,8 @@ static inline int ntrace_encoder_start(struct ntrace_encoder *enc)
 }
 
 /*
- * Clear Enable, do not wait. The sticky overflow bit is written 0 and so stays as it is.
- * InstTracing stays as it is, too: from here on a pause does not change it.
+ * Clear Enable, do not wait. The sticky overflow bit is written 0, which does not change it.
+ * InstTracing does not change either: from here on a pause does not write it.
  */
 static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 {
@@ -389,9 +389,9 @@ static inline void ntrace_encoder_stop(struct ntrace_encoder *enc)
 }
 
 /*
- * Has an encoder that is enabled stopped by itself? What it should have traced since is lost. A
- * sink that is nearly full may clear InstTracing. @overflow is set as by
- * ntrace_path_stop_encoder(): the next write may clear what tells.
+ * Has an enabled encoder stopped by itself? A sink that is nearly full may clear InstTracing. The
+ * trace since then is lost. @overflow is set as by ntrace_path_stop_encoder(), because the next
+ * write of Control may clear the sticky bit.
  */
 static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflow)
 {
@@ -410,12 +410,12 @@ static inline bool ntrace_encoder_fell(struct ntrace_encoder *enc, bool *overflo
 	return true;
 }
 
-/* Several streams become one, a message at a time. */
+/* A funnel merges several streams into one, message by message. */
 struct ntrace_funnel {
 	struct ntrace_component comp;
 	struct ntrace_timestamp ts;	/* its timestamp unit, which others may share */
 	u32 can_disable;		/* inputs that can be disabled */
-	u32 dis_input;			/* what trFunnelDisInput holds */
+	u32 dis_input;			/* current value of trFunnelDisInput */
 };
 
 static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *comp)
@@ -425,28 +425,28 @@ static inline struct ntrace_funnel *to_ntrace_funnel(struct ntrace_component *co
 
 extern const struct ntrace_component_type ntrace_funnel_type;
 
-/* Memory that is not the AUX area, from which trace is copied */
+/* A bounce buffer: memory other than the AUX area, from which trace is copied */
 struct ntrace_ramsink_store {
-	void *cpu;		/* where the CPU sees it, NULL for SRAM */
-	dma_addr_t bus;		/* where the sink sees it */
+	void *cpu;		/* CPU address, NULL for SRAM */
+	dma_addr_t bus;		/* bus address for the sink */
 	u64 size;		/* in bytes, 0: there is none */
-	bool dma;		/* it came from the DMA API and goes back there */
-	bool pool;		/* likewise, which takes it from a pool that the tree names */
-	bool fixed;		/* the sink fills all of it, or nothing */
-	unsigned int users;	/* who want it, if it came from the DMA API */
+	bool dma;		/* allocated by the DMA API */
+	bool pool;		/* likewise, from a pool that the device tree names */
+	bool fixed;		/* the sink can only use all of it */
+	unsigned int users;	/* references, if it is allocated by the DMA API */
 };
 
-/* Tells memory that no sink has written: no message has MSEO 2. */
+/* Marks memory that no sink has written yet. No message has a byte with MSEO 2. */
 #define NTRACE_UNWRITTEN_BYTE	0x02
 
-/* Where a version has what, beyond what all have in common */
+/* Differences between the register layouts of versions 0 and 1 */
 struct ntrace_ramsink_layout {
-	u32 mode;		/* bits of Control: it writes to system memory */
-	u32 stop_on_wrap;	/* likewise: it stops at Limit */
-	u32 error;		/* likewise: a write failed, write 1 to clear; 0: nothing tells */
-	bool falls;		/* Enable is 0 when it has stopped at Limit */
-	bool highs;		/* Limit and WP have a high half of their own, like Start */
-	u16 wp;			/* register, the low half */
+	u32 mode;		/* bits of Control: write to system memory */
+	u32 stop_on_wrap;	/* likewise: stop at Limit */
+	u32 error;		/* likewise: a write failed, write 1 to clear; 0: no such bit */
+	bool falls;		/* Enable becomes 0 when the sink stops at Limit */
+	bool highs;		/* Limit and WP have their own high halves, like Start */
+	u16 wp;			/* register of the low half of WP */
 };
 
 struct ntrace_ramsink {
@@ -456,31 +456,31 @@ struct ntrace_ramsink {
 	u8 addr_bits;			/* width of the addresses it can reach */
 	u32 align;			/* bytes it writes at a time */
 	bool unit_unknown;		/* it may write fewer bytes at a time than align */
-	bool can_ring;			/* it can go on at Start when it comes to Limit */
+	bool can_ring;			/* it can wrap from Limit to Start */
 	bool settles;			/* see struct ntrace_variant */
 	bool wp_exact;			/* likewise */
 	bool rewinds;			/* likewise */
 	bool wrap_sticks;		/* likewise */
 	u32 headroom;			/* likewise */
-	bool overruns;			/* likewise, of the mode that it is in */
+	bool overruns;			/* likewise, in its current mode */
 	bool has_high;			/* addresses have a high half */
-	u64 window_max;			/* bytes that a window of the AUX area may have */
+	u64 window_max;			/* maximum size of a window in the AUX area, in bytes */
 	u32 stuck;			/* Wrap, if it was 1 before the sink was enabled */
-	enum ntrace_sink_state state;	/* what it may do next, while it has not failed */
-	int kept_by;			/* CPU that stopped its encoder but left it on, -1: none */
+	enum ntrace_sink_state state;	/* valid while comp.failed is not set */
+	int kept_by;			/* CPU that left it on after stopping the encoder, or -1 */
 	u32 control;			/* trRamControl, without Enable */
-	u64 start;			/* address of the window it is set to */
-	u64 limit;			/* of the last unit of that window */
-	u64 size;			/* of that window */
+	u64 start;			/* address of the current window */
+	u64 limit;			/* address of the last unit of the window */
+	u64 size;			/* size of the window */
 	void *guard;			/* the window's last unit, if the sink may overrun it */
-	dma_addr_t guard_bus;		/* where the sink sees that */
-	struct ntrace_ramsink_store store;	/* its own memory, or the driver's for it */
+	dma_addr_t guard_bus;		/* bus address of guard */
+	struct ntrace_ramsink_store store;	/* its own memory, or the driver's */
 	bool copied;			/* trace is copied from store, not written to AUX memory */
 	bool shared;			/* several encoders lead here */
 	struct pid *owner;		/* whose events share it */
 	/* If shared, under comp.lock */
-	u64 drained;			/* bytes of the window that are copied */
-	bool lost;			/* trace was lost when no AUX transaction could tell */
+	u64 drained;			/* bytes of the window that have been copied */
+	bool lost;			/* trace was lost, and no AUX transaction could report it */
 };
 
 static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *comp)
@@ -488,7 +488,7 @@ static inline struct ntrace_ramsink *to_ntrace_ramsink(struct ntrace_component *
 	return container_of(comp, struct ntrace_ramsink, comp);
 }
 
-/* Does trace have to be fetched word by word? */
+/* Does the driver have to read trace word by word? */
 static inline bool ntrace_ramsink_is_sram(const struct ntrace_ramsink *sink)
 {
 	return sink->store.size && !sink->store.cpu;
@@ -511,9 +511,9 @@ void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size);
 void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size);
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink);
 
-/* What follows runs at every context switch: a call would cost more than what it is for. */
+/* The functions below run at every context switch. They are inline because a call costs more. */
 
-/* May it? Then it does. Return: 0 or -EIO */
+/* Take a step if the state of the sink allows it. Return: 0 or -EIO */
 static inline int ntrace_ramsink_go(struct ntrace_ramsink *sink, enum ntrace_sink_op op)
 {
 	int next = ntrace_sink_next(sink->comp.failed ? NTRACE_SINK_FAILED : sink->state, op);
@@ -527,7 +527,6 @@ static inline int ntrace_ramsink_go(struct ntrace_ramsink *sink, enum ntrace_sin
 	return 0;
 }
 
-/* Enable it */
 static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 {
 	int ret = ntrace_ramsink_go(sink, NTRACE_SINK_START);
@@ -543,7 +542,7 @@ static inline int ntrace_ramsink_start(struct ntrace_ramsink *sink)
 	return ntrace_ramsink_wait_started(sink);
 }
 
-/* Disable it, and wait until it is empty */
+/* Disable the sink, and wait until it is empty */
 static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
 {
 	int ret = ntrace_ramsink_go(sink, NTRACE_SINK_STOP);
@@ -556,7 +555,7 @@ static inline int ntrace_ramsink_stop(struct ntrace_ramsink *sink)
 			   "Enable=0 and Empty=1");
 }
 
-/* Has it nothing on its way, and may more come? */
+/* Is the sink enabled, with no trace in flight? */
 static inline bool ntrace_ramsink_is_settled(struct ntrace_ramsink *sink)
 {
 	const u32 mask = TR_CONTROL_ENABLE | TR_CONTROL_EMPTY;
@@ -565,8 +564,8 @@ static inline bool ntrace_ramsink_is_settled(struct ntrace_ramsink *sink)
 }
 
 /*
- * Look at the rest of the window, behind @used bytes, as if it were all of it. Return: false when
- * that cannot be said with the low half of an address
+ * Continue with the rest of the window, after @used bytes, as a window of its own. Return: false
+ * when the rest begins beyond a 4 GiB boundary: the driver only reads the low half of WP
  */
 static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
 {
@@ -580,12 +579,12 @@ static inline bool ntrace_ramsink_advance(struct ntrace_ramsink *sink, u64 used)
 	return true;
 }
 
-/* How many bytes are written? Return: false when the write pointer is outside of the window */
+/* How many bytes has the sink written? Return: false when WP is outside of the window */
 static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used)
 {
 	u32 wp = ntrace_read(&sink->comp, sink->layout->wp);
 
-	/* A window is far smaller than 4 GiB: the low half is enough. */
+	/* A window is smaller than 4 GiB, so the low half of WP is enough. */
 	*used = (wp ^ sink->stuck) & TR_RAM_WP_LOW_WRAP ?
 			sink->size :
 			(u32)((wp & TR_RAM_WP_LOW_ADDR) - lower_32_bits(sink->start));
@@ -595,7 +594,7 @@ static inline bool ntrace_ramsink_written(struct ntrace_ramsink *sink, u64 *used
 
 /*
  * The same for a poll. A write pointer outside of the window counts as a full window, so that the
- * sink is stopped and ntrace_ramsink_account() finds out.
+ * driver stops the sink and ntrace_ramsink_account() reports the error.
  */
 static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 {
@@ -605,9 +604,9 @@ static inline u64 ntrace_ramsink_used(struct ntrace_ramsink *sink)
 }
 
 /*
- * How many bytes are written, now that the sink is off? Return: 0; -ENOSPC when the sink wrapped
- * and overwrote unread trace; or an error after ntrace_component_fail(): a sink whose write pointer
- * is outside of its window may have written anywhere. @used is 0 after an error.
+ * How many bytes has the sink, which is off, written? Return: 0; -ENOSPC when the sink wrapped and
+ * overwrote unread trace; or an error after ntrace_component_fail(): a sink whose write pointer is
+ * outside of its window may have written anywhere. @used is 0 after an error.
  */
 static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 {
@@ -622,7 +621,7 @@ static inline int ntrace_ramsink_account(struct ntrace_ramsink *sink, u64 *used)
 	return inside ? -ENOSPC : ntrace_ramsink_lost_way(sink);
 }
 
-/* Has something not arrived in memory, now that the sink is off? */
+/* Did a write of the sink, which is off, fail to reach memory? */
 static inline bool ntrace_ramsink_erred(struct ntrace_ramsink *sink)
 {
 	u32 error = sink->layout->error;
@@ -631,7 +630,7 @@ static inline bool ntrace_ramsink_erred(struct ntrace_ramsink *sink)
 }
 
 /*
- * Bytes at the end of a full window that may be no trace. Limit is the address of the last unit of
+ * Bytes at the end of a full window that may not be trace. Limit is the address of the last unit of
  * a window. If the length of a unit is unknown, the driver assumes the longest. A sink with shorter
  * units does not write the rest of the last one.
  */
@@ -643,7 +642,7 @@ static inline u64 ntrace_ramsink_unsure(const struct ntrace_ramsink *sink)
 /* The bridge to an AMBA trace bus, where CoreSight components take over */
 struct ntrace_atb {
 	struct ntrace_component comp;
-	u8 id;				/* the trace source that it is on the bus */
+	u8 id;				/* ATB trace ID */
 };
 
 static inline struct ntrace_atb *to_ntrace_atb(struct ntrace_component *comp)

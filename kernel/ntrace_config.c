@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the user ABI to register values and back: pure functions, which serve validation and use
- * alike.
+ * Conversion of the user ABI to register values and back. These pure functions serve both to
+ * validate events and to configure encoders.
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -10,7 +10,7 @@
 
 #include "ntrace_pmu.h"
 
-/* Does an event ask for what no field stands for? */
+/* Does an event set bits outside of all known fields? */
 bool ntrace_attr_has_unknown_bits(const struct perf_event_attr *attr)
 {
 	const u64 known = NTRACE_CONFIG_BTM | NTRACE_CONFIG_CONTEXTID | NTRACE_CONFIG_TIMESTAMP |
@@ -29,7 +29,7 @@ static bool ntrace_has_hypervisor(void)
 	return __riscv_isa_extension_available(NULL, 'h' - 'a');
 }
 
-/* The privileges that there are */
+/* The privileges that the harts have */
 static u32 ntrace_all_privs(void)
 {
 	u32 privs = TR_TE_PRIV_U | TR_TE_PRIV_S | TR_TE_PRIV_M;
@@ -38,9 +38,8 @@ static u32 ntrace_all_privs(void)
 }
 
 /*
- * The privileges that an event wants to see. Linux in HS mode is both the kernel and the
- * hypervisor: exclude_kernel says whether it is seen, exclude_hv adds nothing. Without the H
- * extension there are no guests, so excluding them is no work.
+ * The privileges that an event traces. Linux in HS mode is both the kernel and the hypervisor:
+ * exclude_kernel decides, exclude_hv has no effect. Without the H extension there are no guests.
  */
 u32 ntrace_attr_privs(const struct perf_event_attr *attr)
 {
@@ -61,8 +60,8 @@ u32 ntrace_attr_privs(const struct perf_event_attr *attr)
 }
 
 /*
- * The filter that lets these privileges through, 0 for none. Guests' privileges may be missing from
- * a filter: then guests are not traced, which shows nobody anything.
+ * The privilege filter of an event, 0 for none. A filter may lack the privileges of guests. Then
+ * guests are not traced, which exposes nothing.
  */
 static u32 ntrace_attr_to_filter(const struct perf_event_attr *attr,
 				 const struct ntrace_encoder *enc)
@@ -107,7 +106,7 @@ static u32 ntrace_attr_to_ts_control(const struct perf_event_attr *attr,
 	return enc->ts.control | FIELD_PREP(TR_TS_CONTROL_ENABLE, ntrace_attr(attr, TIMESTAMP));
 }
 
-/* What keeps an encoder from serving an event: a term, or NULL */
+/* Return: a term of the event that the encoder does not support, or NULL */
 static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr,
 					   const struct ntrace_encoder *enc)
 {
@@ -141,7 +140,7 @@ static const char *ntrace_attr_unsupported(const struct perf_event_attr *attr,
 	return NULL;
 }
 
-/* The same for what to leave out: in words, or NULL */
+/* The same for the choice of privileges. Return: a description, or NULL */
 static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
 					  const struct ntrace_encoder *enc)
 {
@@ -161,8 +160,8 @@ static const char *ntrace_attr_unfiltered(const struct perf_event_attr *attr,
 }
 
 /*
- * What an encoder's registers have to hold for an event, with a sink that others share, or not.
- * Return: 0, or -EOPNOTSUPP, said in words too, when the encoder cannot do it
+ * Compute the register values of an encoder for an event. @shared: other encoders use the same
+ * sink. Return: 0, or -EOPNOTSUPP, with a message, when the encoder does not support the event
  */
 int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrace_encoder *enc,
 			  bool shared, struct ntrace_encoder_config *config)
@@ -185,7 +184,7 @@ int ntrace_attr_to_config(const struct perf_event_attr *attr, const struct ntrac
 	return 0;
 }
 
-/* What the reader of the trace needs to know: the word of PERF_RECORD_AUX_OUTPUT_HW_ID */
+/* What the decoder needs to know: the value of PERF_RECORD_AUX_OUTPUT_HW_ID */
 u64 ntrace_config_to_hw_id(const struct ntrace_encoder_config *config,
 			   const struct ntrace_encoder *enc, bool shared)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * scontext at context switch: the TID, as the initial PID namespace knows it, of the task that
- * runs.
+ * Write scontext at each context switch: the TID of the running task in the initial PID namespace.
  *
- * sched_switch fires before perf takes the previous task's event off the hart, so the tail of the
- * switch belongs to the next task. With an event that traces the kernel this is visible, and it is
- * the rule.
+ * sched_switch fires before perf removes the previous task's event from the hart. So the end of the
+ * switch counts for the next task. This is intended, and visible in kernel traces.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -29,15 +27,15 @@
 static DEFINE_MUTEX(ntrace_context_lock);
 static unsigned int ntrace_context_users;
 static struct tracepoint *ntrace_sched_switch;
-static struct cpumask ntrace_context_cpus;	/* those that have the CSR */
-static struct cpumask ntrace_context_probed;	/* those that were asked */
+static struct cpumask ntrace_context_cpus;	/* CPUs that have the CSR */
+static struct cpumask ntrace_context_probed;	/* CPUs that were probed */
 
-/* Who was switched to last, since there are users; not to be looked into */
+/* The last task switched to since there are users. Compare it only: it may have been freed. */
 static DEFINE_PER_CPU(const struct task_struct *, ntrace_context_task);
 
 /*
- * The CSR may be missing, or closed by mstateen0.CONTEXT: then the instruction traps, and 0 comes
- * back.
+ * Write the CSR. Return: false when the instruction traps, because the CSR does not exist or
+ * mstateen0.CONTEXT does not permit access
  */
 static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 {
@@ -58,7 +56,8 @@ static bool ntrace_context_try_write(unsigned long value, unsigned long *old)
 #define NTRACE_CONTEXT_MASK	(PID_MAX_LIMIT - 1)
 
 /*
- * Both halves of a pattern, so that neither a CSR wired to 0 nor one that reads as garbage passes.
+ * Test two complementary patterns, so that neither a CSR wired to a constant nor one that reads as
+ * garbage passes.
  */
 static bool ntrace_context_probe(void)
 {
@@ -71,17 +70,19 @@ static bool ntrace_context_probe(void)
 	       !((second ^ 0x2aaa5555) & NTRACE_CONTEXT_MASK);
 }
 
-/* Find out whether this hart has a scontext that holds any TID */
+/* Probe whether this hart has an scontext that can hold any TID */
 bool ntrace_context_cpu_online(unsigned int cpu)
 {
 	bool present;
 
-	/* A switch must not come between the probe's writes. */
+	/* No context switch may occur between the writes of the probe. */
 	scoped_guard(irqsave)
 		present = ntrace_context_probe();
 
 	cpumask_assign_cpu(cpu, &ntrace_context_cpus, present);
-	/* Events that are open already were taken with this CPU, too. */
+	/*
+	 * Events that are open already were accepted on the assumption that this CPU has the CSR.
+	 */
 	if (!cpumask_test_and_set_cpu(cpu, &ntrace_context_probed) && !present &&
 	    READ_ONCE(ntrace_context_users))
 		pr_info("CPU %u has no scontext: contextid events are not traced there\n", cpu);
@@ -89,7 +90,7 @@ bool ntrace_context_cpu_online(unsigned int cpu)
 	return present;
 }
 
-/* May a hart have scontext? One that never was online may. */
+/* May a hart have scontext? This is unknown if it was never online. */
 bool ntrace_context_possible(int cpu)
 {
 	return cpumask_test_cpu(cpu, &ntrace_context_cpus) ||
@@ -97,9 +98,9 @@ bool ntrace_context_possible(int cpu)
 }
 
 /*
- * Write the TID of the task that runs on this hart, which has the CSR. Events of a cgroup are added
- * in the middle of a switch, when the previous task is still current: then the CSR has the next
- * one's already.
+ * Write the TID of the current task. This hart has the CSR. perf adds events of a cgroup in the
+ * middle of a switch, when the previous task is still current. Then the CSR already holds the TID
+ * of the next task.
  */
 void ntrace_context_write_current(void)
 {
@@ -128,8 +129,8 @@ static void ntrace_context_match(struct tracepoint *tp, void *priv)
 }
 
 /*
- * Have scontext kept up to date. The first user patches kernel text: not for atomic context.
- * Return: 0 or an error
+ * Keep scontext up to date until ntrace_context_put(). Must not be called in atomic context: the
+ * first user enables a tracepoint, which patches kernel text. Return: 0 or an error
  */
 int ntrace_context_get(void)
 {
@@ -154,7 +155,6 @@ int ntrace_context_get(void)
 	return ret;
 }
 
-/* No longer */
 void ntrace_context_put(void)
 {
 	guard(mutex)(&ntrace_context_lock);
@@ -165,8 +165,8 @@ void ntrace_context_put(void)
 }
 
 /*
- * Wait for probes that still run. Before their code goes. Nothing else waits: a grace period for
- * each event that is closed would be much.
+ * Wait for running tracepoint probes, before the module is unloaded. ntrace_context_put() does not
+ * wait: a grace period for each closed event would be too slow.
  */
 void ntrace_context_exit(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A CPU that traces. While an event runs, a perf AUX transaction is open and the sink writes into a
- * window: of the AUX area itself, where nothing is copied then, or of a store from which it is
- * copied when the window is done. A timer on the same CPU moves the window on before it is full.
+ * Tracing on a CPU. While an event runs, a perf AUX transaction is open, and the sink writes into a
+ * window. The window is a part of the AUX area, or of a bounce buffer from which the driver copies
+ * the trace. A timer on the same CPU switches the window before it is full.
  */
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
@@ -18,21 +18,21 @@
 #include "ntrace_compat.h"
 #include "ntrace_pmu.h"
 
-/* How often the driver looks for room in a full area */
+/* Period of polls for room in a full area */
 #define NTRACE_WAIT_PERIOD_NS	(500 * NSEC_PER_USEC)
 
-/* Why tracing sleeps on a CPU */
+/* Why tracing is suspended on a CPU */
 #define NTRACE_ASLEEP_IDLE	BIT(0)
 #define NTRACE_ASLEEP_SYSTEM	BIT(1)
 
 static DEFINE_PER_CPU(struct ntrace_cpu, ntrace_cpus);
 
-/* The system is suspended. A CPU may come back after that, or never. */
+/* The system is suspended, also for CPUs that come online only later. */
 static bool ntrace_suspended;
 
 u64 ntrace_clock_mult __read_mostly;
 
-/* A component does not do as told, so nothing will be traced: the reader has to know. */
+/* A component failed and nothing will be traced: tell the reader. */
 static void ntrace_cpu_fail(struct ntrace_cpu *c)
 {
 	perf_aux_output_flag(&c->handle, PERF_AUX_FLAG_PARTIAL);
@@ -40,9 +40,10 @@ static void ntrace_cpu_fail(struct ntrace_cpu *c)
 }
 
 /*
- * The area has no room. Say so once, with the encoder off, and look for room until there is some.
- * The core would disable the event and leave it to the reader to enable it. A reader on another CPU
- * may do that before the event is disabled, and nothing would ever wake that reader again.
+ * The area has no room. Report this once, with the encoder off, and poll until there is room.
+ * perf's core would disable the event, and the reader would have to enable it again. But a reader
+ * on another CPU may enable it before it is disabled, and then nothing would ever wake the reader
+ * again.
  */
 static void ntrace_cpu_full(struct ntrace_cpu *c)
 {
@@ -73,7 +74,7 @@ static void ntrace_cpu_write_hw_id(struct ntrace_cpu *c)
 
 	perf_report_aux_output_id(event, ntrace_config_to_hw_id(&enc->config, enc,
 								ntrace_path_is_shared(c->path)));
-	/* The core only counts records that find no room: the next transaction tries again. */
+	/* If the record did not fit, perf's core has counted it as lost: try again next time. */
 	if (atomic64_read(&event->lost_samples) == lost)
 		cpumask_set_cpu(smp_processor_id(), &to_ntrace_event(event)->reported);
 }
@@ -84,7 +85,7 @@ static void ntrace_cpu_report_hw_id(struct ntrace_cpu *c)
 		ntrace_cpu_write_hw_id(c);
 }
 
-/* Trace that leaves over a bridge: nothing to open, nothing to move, none of it comes to perf. */
+/* Paths that end in a bridge: there is no transaction and no window, and perf gets no trace. */
 
 static int ntrace_cpu_enable_away(struct ntrace_cpu *c)
 {
@@ -116,7 +117,7 @@ static const struct ntrace_window_ops *ntrace_cpu_ops(const struct ntrace_cpu *c
 	return c->path->sink->shared ? &ntrace_shared_ops : &ntrace_window_copied;
 }
 
-/* The area is full, but may have room for a flush. */
+/* The area is full. If it has room for a flush, the hart may wait; otherwise switch off. */
 static int ntrace_cpu_wait(struct ntrace_cpu *c)
 {
 	int ret = 0;
@@ -135,7 +136,7 @@ static int ntrace_cpu_wait(struct ntrace_cpu *c)
 	return ret;
 }
 
-/* In a transaction that is open. Return: as ntrace_cpu_run() */
+/* Start in an open transaction. Return: as ntrace_cpu_run() */
 static int ntrace_cpu_run_open(struct ntrace_cpu *c)
 {
 	int ret;
@@ -156,7 +157,7 @@ static int ntrace_cpu_run_open(struct ntrace_cpu *c)
 	return 0;
 }
 
-/* Open a transaction, behind a record of what was lost while none could be opened. */
+/* Open a transaction. If trace was lost while there was no room to report it, do so first. */
 static int ntrace_cpu_open(struct ntrace_cpu *c)
 {
 	struct ntrace_event *ev = to_ntrace_event(c->event);
@@ -173,8 +174,8 @@ static int ntrace_cpu_open(struct ntrace_cpu *c)
 }
 
 /*
- * Open a transaction and start, or go on after waiting. Return: 0 when running, waiting or off for
- * want of room, else an error and off
+ * Open a transaction and start tracing, or continue after a wait. Return: 0 when running, waiting,
+ * or off because there is no room; else an error, and tracing is off
  */
 static int ntrace_cpu_run(struct ntrace_cpu *c)
 {
@@ -200,7 +201,10 @@ static int ntrace_cpu_run(struct ntrace_cpu *c)
 	return ret;
 }
 
-/* What waits has no transaction; one that cannot be opened leaves no buffer. */
+/*
+ * While the hart waits there is no transaction: open one for finish(). If that fails, c->buf is
+ * NULL and nothing is copied.
+ */
 static __always_inline void ntrace_cpu_finish(struct ntrace_cpu *c)
 {
 	c->full = false;
@@ -218,7 +222,7 @@ static u64 ntrace_cpu_period(const struct ntrace_cpu *c)
 }
 
 /*
- * The trace that is there goes to the reader, and tracing goes on. Return: as ntrace_cpu_run()
+ * Publish the trace so far, and continue in a new transaction. Return: as ntrace_cpu_run()
  */
 static int ntrace_cpu_move(struct ntrace_cpu *c)
 {
@@ -235,8 +239,9 @@ static int ntrace_cpu_move(struct ntrace_cpu *c)
 }
 
 /*
- * The next look. It follows from when this one was meant to be, which costs no look at the clock,
- * unless the last one was so long ago, or nobody knows when, that many would be made up for.
+ * Set the timer for the next poll. Count from the expiry of this one, which avoids reading the
+ * clock. But if this poll came very late, or the time of the last one is unknown, count from now,
+ * so that no missed polls are made up for.
  */
 static void ntrace_cpu_forward(struct ntrace_cpu *c, u64 elapsed)
 {
@@ -277,8 +282,8 @@ static enum hrtimer_restart ntrace_cpu_timer(struct hrtimer *timer)
 }
 
 /*
- * See to it that the timer fires in time. One that was started before does, if it was for no longer
- * a time or for the same window: it looks early, which costs less than starting it at every context
+ * Make sure that the timer fires in time. A queued timer is kept if its period was not longer, or
+ * if the window is the same: an early poll costs less than starting the timer at every context
  * switch.
  */
 static void ntrace_cpu_arm(struct ntrace_cpu *c)
@@ -297,8 +302,8 @@ static void ntrace_cpu_arm(struct ntrace_cpu *c)
 }
 
 /*
- * Another event of the group wants trace to pause, or to go on: the transaction stays open. An
- * encoder that is off because the area is full obeys when it is switched on.
+ * Pause or resume tracing for another event of the group. The transaction stays open. If the
+ * encoder is off because the area is full, the pause takes effect when it is switched on.
  */
 static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, bool paused)
 {
@@ -307,8 +312,8 @@ static void ntrace_cpu_pause(struct ntrace_cpu *c, struct perf_event *event, boo
 }
 
 /*
- * Before the first start since components of this CPU may have slept, or gone. Return: whether they
- * can be used
+ * Components of this CPU may have lost their state or may be unbound since the last start. Return:
+ * whether the path can be used
  */
 static bool ntrace_cpu_awake(struct ntrace_cpu *c)
 {
@@ -321,7 +326,7 @@ static bool ntrace_cpu_awake(struct ntrace_cpu *c)
 	return true;
 }
 
-/* Trace ends here, though there is room for more. */
+/* Report a gap in the trace that is not due to a full area. */
 static void ntrace_cpu_break(struct ntrace_cpu *c)
 {
 	int ret = ntrace_buffer_open(c);
@@ -333,7 +338,7 @@ static void ntrace_cpu_break(struct ntrace_cpu *c)
 		ntrace_buffer_close(c);
 }
 
-/* The event that the CPU has, from now on */
+/* Start the event of this CPU */
 static void ntrace_cpu_start_on(struct ntrace_cpu *c, const struct ntrace_event_cpu *on)
 {
 	struct perf_event *event = c->event;
@@ -371,19 +376,19 @@ static void ntrace_cpu_start_on(struct ntrace_cpu *c, const struct ntrace_event_
 
 /* perf callbacks */
 
-/* Switch the encoder on */
+/* perf's start: switch the encoder on, or resume */
 void ntrace_cpu_start(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
 	if (flags & PERF_EF_RESUME)
 		ntrace_cpu_pause(c, event, false);
-	/* The core starts again what it throttled, though a new mapping started it meanwhile. */
+	/* perf unthrottles an event even if a new mapping has started it meanwhile. */
 	else if (c->event == event && event->hw.state & PERF_HES_STOPPED)
 		ntrace_cpu_start_on(c, ntrace_event_cpu(event, smp_processor_id()));
 }
 
-/* Switch the encoder off and publish what it had */
+/* Switch the encoder off and publish its trace, or pause */
 void ntrace_cpu_stop(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -397,15 +402,17 @@ void ntrace_cpu_stop(struct perf_event *event, int flags)
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 
-	/* Throttled with its group, see PERF_EF_UPDATE: nothing else tells of the gap. */
+	/*
+	 * Without PERF_EF_UPDATE the event is throttled with its group: only this reports the gap.
+	 */
 	if (c->state == NTRACE_RUNNING && !(flags & PERF_EF_UPDATE))
 		c->lost = true;
-	/* The timer is left alone: likely a next event starts before it fires. */
+	/* Do not cancel the timer: the next event probably starts before it fires. */
 	ntrace_cpu_finish(c);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 }
 
-/* Give an event the encoder of this CPU */
+/* Assign the encoder of this CPU to an event */
 int ntrace_cpu_add(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -422,9 +429,9 @@ int ntrace_cpu_add(struct perf_event *event, int flags)
 	c->event = event;
 	c->path = on->path;
 	/*
-	 * The core may leave an event alone when a task of a program follows another one. An
-	 * encoder that counts calls has to be off between the two: a context that is pinned stays
-	 * with its task. It is locked now.
+	 * When one thread of a program follows another one, perf may swap their contexts and leave
+	 * the events running. An encoder that counts calls has to be off in between. perf does not
+	 * swap a pinned context. The context is locked now.
 	 */
 	c->pinned = ntrace_config_counts_calls(&on->config);
 	if (c->pinned)
@@ -436,7 +443,6 @@ int ntrace_cpu_add(struct perf_event *event, int flags)
 	return 0;
 }
 
-/* Take it back */
 void ntrace_cpu_del(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -450,8 +456,8 @@ void ntrace_cpu_del(struct perf_event *event, int flags)
 }
 
 /*
- * No trace: the core has made room for @size bytes, and nothing may stay undefined. Return: bytes
- * written
+ * There is no trace. perf's core has reserved @size bytes: fill them, so that none stay undefined.
+ * Return: bytes written
  */
 static long ntrace_cpu_sample_idle(struct perf_output_handle *handle, unsigned long size)
 {
@@ -468,9 +474,9 @@ static long ntrace_cpu_sample_idle(struct perf_output_handle *handle, unsigned l
 }
 
 /*
- * The last bytes of trace of an event whose AUX area is circular, for a sample of another event.
- * Called with interrupts off, in a handler of one. The encoder is emptied for it, which is a wait
- * with an end. Return: how many bytes there are
+ * Copy the last bytes of trace of an event with a circular AUX area into a sample of another event.
+ * Called with interrupts off, in an interrupt handler. This waits, for a limited time, until the
+ * encoder is empty. Return: the number of bytes
  */
 long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *handle,
 		       unsigned long size)
@@ -481,7 +487,7 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	if (c->event != event || c->state != NTRACE_RUNNING || c->ops != &ntrace_window_circular)
 		return ntrace_cpu_sample_idle(handle, size);
 
-	/* A tracepoint on the way, an event of the same group, finds nothing to sample. */
+	/* If a tracepoint of the same group fires in between, it must find nothing to sample. */
 	c->state = NTRACE_OFF;
 	ntrace_window_drain_ring(c);
 	ret = ntrace_output_copy_aux(&c->handle, handle, c->ring.head - size, c->ring.head);
@@ -491,8 +497,8 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	}
 
 	/*
-	 * A component has failed: it said so. What is there so far is not lost. The timer ends by
-	 * itself: the event that is sampled may be in the middle of starting a timer.
+	 * A component has failed and was reported. The trace so far is not lost. Do not cancel the
+	 * timer, it ends by itself: the sampled event may be in the middle of starting a timer.
 	 */
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	c->lost = true;
@@ -501,14 +507,14 @@ long ntrace_cpu_sample(struct perf_event *event, struct perf_output_handle *hand
 	return ret;
 }
 
-/* Components that go */
+/* Components that are unbound */
 
 static void ntrace_cpu_evict_here(void *unused)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 	struct perf_event *event = c->event;
 
-	/* Whatever wants to start looks twice. */
+	/* The next start checks its path again, see ntrace_cpu_awake(). */
 	c->wakes++;
 	ntrace_path_let_go();
 	if (!event || !READ_ONCE(c->path->gone))
@@ -517,7 +523,7 @@ static void ntrace_cpu_evict_here(void *unused)
 	ntrace_cpu_stop(event, PERF_EF_UPDATE);
 	if (c->path->sink)
 		ntrace_cpu_break(c);
-	/* On other CPUs a task may be traced still. */
+	/* Disable the event only if no other CPU can trace it. */
 	if (ntrace_event_is_lost(event)) {
 		event->pending_disable = 1;
 		irq_work_queue(&event->pending_disable_irq);
@@ -525,17 +531,17 @@ static void ntrace_cpu_evict_here(void *unused)
 }
 
 /*
- * Stop what runs on paths that are gone. What was traced so far is published; the last AUX record
- * has a flag. Nothing starts there again.
+ * Stop events on paths that are gone. Their trace so far is published, and the last AUX record has
+ * a flag. No event starts on these paths again.
  */
 void ntrace_cpu_evict(void)
 {
 	on_each_cpu(ntrace_cpu_evict_here, NULL, 1);
 }
 
-/* CPUs that sleep, that come and go */
+/* Idle, suspend and hotplug */
 
-/* Stop what runs on this CPU, for a while. Called with interrupts off. */
+/* Suspend tracing on this CPU. Called with interrupts off. */
 static void ntrace_cpu_sleep(unsigned int why)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -550,7 +556,7 @@ static void ntrace_cpu_sleep(unsigned int why)
 	c->asleep |= why;
 }
 
-/* Go on. Called with interrupts off. */
+/* Resume tracing on this CPU. Called with interrupts off. */
 static void ntrace_cpu_wake(unsigned int why)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -573,8 +579,7 @@ static void ntrace_cpu_suspend_here(void *unused)
 }
 
 /*
- * Stop what runs on all CPUs, or go on. Both hold for CPUs that are offline, too: they look when
- * they come back.
+ * Suspend or resume tracing on all CPUs. Offline CPUs check ntrace_suspended when they come online.
  */
 static void ntrace_cpu_suspend(bool suspended)
 {
@@ -584,12 +589,12 @@ static void ntrace_cpu_suspend(bool suspended)
 }
 
 /*
- * A hart in a deep idle state, or a system that is suspended, may take the state
- * of trace components with it. So tracing stops before, publishing what there is, and begins anew
- * afterwards, with components that are reset if they forgot what they were.
+ * Trace components may lose their state when a hart enters a deep idle state, or when the system is
+ * suspended. So tracing stops before, and publishes its trace. It starts again afterwards. Then the
+ * driver resets components that have lost their state.
  */
 
-/* The hart's own: with interrupts off, on that hart */
+/* Called on the hart that enters or leaves an idle state, with interrupts off */
 static int ntrace_cpu_idle(struct notifier_block *nb, unsigned long action, void *data)
 {
 	switch (action) {
@@ -609,7 +614,7 @@ static struct notifier_block ntrace_cpu_idle_block = {
 	.notifier_call = ntrace_cpu_idle,
 };
 
-/* Before tasks are frozen, and after they are thawed */
+/* Called before tasks are frozen, and after they are thawed */
 static int ntrace_cpu_system(struct notifier_block *nb, unsigned long action, void *data)
 {
 	switch (action) {
@@ -632,7 +637,6 @@ static struct notifier_block ntrace_cpu_system_block = {
 	.notifier_call = ntrace_cpu_system,
 };
 
-/* Events may run on this CPU from now on. */
 static int ntrace_cpu_online(unsigned int cpu)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -645,7 +649,7 @@ static int ntrace_cpu_online(unsigned int cpu)
 	return 0;
 }
 
-/* perf takes its events off the CPU later than this; they find nothing to do then. */
+/* perf removes its events from the CPU only later, when there is nothing left to do. */
 static int ntrace_cpu_offline(unsigned int cpu)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
@@ -663,7 +667,6 @@ static int ntrace_cpu_offline(unsigned int cpu)
 
 static enum cpuhp_state ntrace_cpuhp_state;
 
-/* Get every CPU's part ready */
 int ntrace_cpu_init(void)
 {
 	int cpu, ret;
@@ -695,7 +698,7 @@ err_cpuhp:
 	return ret;
 }
 
-/* No events, and no components, any more */
+/* All events and components are gone. */
 void ntrace_cpu_exit(void)
 {
 	unregister_pm_notifier(&ntrace_cpu_system_block);
