@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Trace encoder: discovery of what its WARL fields accept, configuration, start and stop.
+ * Trace encoder: discovery of its capabilities (WARL fields), configuration, start and stop.
  */
 #include <linux/bitfield.h>
 #include <linux/cpu.h>
@@ -13,16 +13,18 @@
 #include "ntrace_version0.h"
 
 /*
- * Filters and comparators of an encoder. What must hold together is in one filter; filters add up.
- * So each range of addresses has a filter of its own, which also has the event's privileges, and a
- * comparator:
+ * Filters and comparators of an encoder. An instruction is traced if any filter matches; a filter
+ * matches if all of its conditions are true. So each address range has its own filter, with the
+ * privileges of the event, and its own comparator:
  *
  *	filter i: privilege and comparator i        comparator i: address >= low and address < high
  */
 
 /* Discovery */
 
-/* Filters that match privilege, counted from 0 on; then how many of them take a comparator, too. */
+/*
+ * Count the filters that match privilege, and how many of them, from 0 on, take a comparator, too.
+ */
 static void ntrace_filter_probe_filters(struct ntrace_encoder *enc)
 {
 	struct ntrace_component *comp = &enc->comp;
@@ -61,14 +63,14 @@ static void ntrace_filter_probe_filters(struct ntrace_encoder *enc)
 
 static bool ntrace_filter_write64(struct ntrace_component *comp, u32 low, u64 value)
 {
-	/* The high half is the register behind the low one. Addresses of RV32 do without. */
+	/* The next register is the high half. RV32 does not need it. */
 	bool high = ntrace_write_back(comp, low + 4, upper_32_bits(value)) == upper_32_bits(value);
 
 	return ntrace_write_back(comp, low, lower_32_bits(value)) == lower_32_bits(value) &&
 	       (high || IS_ENABLED(CONFIG_32BIT));
 }
 
-/* A comparator that cannot hold an address of the kernel's is of no use. */
+/* A comparator is only usable if it can hold kernel addresses. */
 static bool ntrace_filter_probe_comp(struct ntrace_component *comp, int j)
 {
 	static const struct ntrace_ranges range;
@@ -106,7 +108,6 @@ static bool ntrace_filter_probe_latch(struct ntrace_component *comp)
 	return ok;
 }
 
-/* Probe the registers */
 static void ntrace_filter_probe(struct ntrace_encoder *enc)
 {
 	unsigned int j;
@@ -124,7 +125,7 @@ static void ntrace_filter_probe(struct ntrace_encoder *enc)
 	enc->caps.latch = enc->caps.ranges && ntrace_filter_probe_latch(&enc->comp);
 }
 
-/* Configuration. What to compare with stands before what says to compare. */
+/* Configuration. Operands are written before the controls that enable the comparison. */
 
 static bool ntrace_filter_write_comp(struct ntrace_component *comp,
 				     const struct ntrace_ranges *ranges, int j)
@@ -151,7 +152,7 @@ static bool ntrace_filter_write_one(struct ntrace_component *comp, u32 privs, bo
 	       ntrace_write_back(comp, TR_TE_FILTER_CONTROL(i), match) == match;
 }
 
-/* The filter of tt-dfd. It compares with a privilege, where others have a mask of them. */
+/* The filter of tt-dfd: it compares with one privilege, instead of a mask of privileges. */
 static bool ntrace_filter_write_value(struct ntrace_component *comp, u32 privs)
 {
 	u32 match = privs ? TR_TE_FILTER_ENABLE | TR_TE_FILTER_MATCH_PRIVILEGE : 0;
@@ -162,7 +163,9 @@ static bool ntrace_filter_write_value(struct ntrace_component *comp, u32 privs)
 	       ntrace_write_back(comp, TR_TE_INST_FILTERS, !!privs) == !!privs;
 }
 
-/* Let through what an event wants, with 0 all privileges. Return: whether the encoder took it */
+/*
+ * Write the filters of an event. @privs of 0: all privileges. Return: whether the encoder kept them
+ */
 static bool ntrace_filter_write(struct ntrace_encoder *enc, u32 privs,
 				const struct ntrace_ranges *ranges)
 {
@@ -175,7 +178,7 @@ static bool ntrace_filter_write(struct ntrace_encoder *enc, u32 privs,
 	if (enc->caps.filter_value)
 		return ntrace_filter_write_value(comp, privs);
 
-	/* Filters that are not selected do nothing, whatever they hold. */
+	/* Filters that are not selected have no effect, so do not write them. */
 	for (i = 0; i < nr; i++) {
 		if (ranges->nr && !ntrace_filter_write_comp(comp, ranges, i))
 			return false;
@@ -196,14 +199,14 @@ static bool ntrace_filter_write(struct ntrace_encoder *enc, u32 privs,
 	(TR_CONTROL_ENABLE | TR_TE_CONTROL_INST_TRACING | TR_CONTROL_EMPTY | \
 	 TR_TE_CONTROL_STALL_OR_OVERFLOW)
 
-/* Discovery: write, read back, believe what is read. Enable is 0 all the time */
+/* Discovery: write a field and read it back, while Enable is 0 */
 
 static u32 ntrace_encoder_try(struct ntrace_encoder *enc, u32 control)
 {
 	return ntrace_write_back(&enc->comp, TR_TE_CONTROL, NTRACE_BASE_CONTROL | control);
 }
 
-/* The same compatible stands for E-Trace encoders, and E-Trace is another protocol. */
+/* Refuse E-Trace encoders: they have the same compatible, but use another protocol. */
 static int ntrace_encoder_probe_format(struct ntrace_encoder *enc)
 {
 	struct ntrace_component *comp = &enc->comp;
@@ -262,7 +265,7 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
 	if (!variant || !variant->src_bits)
 		bits |= TR_TE_CONTROL_INHIBIT_SRC;
 
-	/* The specification leaves open what a stalled hart does with traps. */
+	/* The specification does not say whether a stalled hart takes traps. */
 	if (variant && variant->can_stall)
 		bits |= TR_TE_CONTROL_STALL_ENA;
 	caps->control = ntrace_encoder_try(enc, bits) & bits;
@@ -275,7 +278,7 @@ static void ntrace_encoder_probe_control(struct ntrace_encoder *enc,
 
 	caps->sync_max =
 		FIELD_GET(TR_TE_CONTROL_SYNC_MAX, ntrace_encoder_try(enc, TR_TE_CONTROL_SYNC_MAX));
-	/* Unrequested Ownership messages do no harm: their TCODE identifies them. */
+	/* Unrequested Ownership messages are harmless: the decoder knows them by their TCODE. */
 	caps->wired = ntrace_encoder_try(enc, 0) & TR_TE_CONTROL_CONTEXT;
 }
 
@@ -298,8 +301,8 @@ static void ntrace_encoder_probe_features(struct ntrace_encoder *enc)
 }
 
 /*
- * A source ID of its own for every encoder, in a field of the same width for all: streams can then
- * share a sink. An encoder with a sink to itself leaves SRC out where that can be chosen.
+ * Give each encoder a unique source ID, in a field of the same width for all, so that several
+ * streams can share a sink. An encoder with its own sink omits SRC if it can.
  */
 static void ntrace_encoder_probe_source(struct ntrace_encoder *enc, u32 always)
 {
@@ -370,8 +373,8 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 }
 
 /*
- * Every register that may come up undefined. Whoever traces needs more than zeros, but nothing may
- * be left to chance.
+ * Clear all registers that may be undefined after reset. ntrace_encoder_write_config() sets only
+ * some of them.
  */
 static int ntrace_encoder_reset(struct ntrace_component *comp)
 {
@@ -389,7 +392,7 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 		    ntrace_has_register(comp, zeroed[i]))
 			ntrace_write(comp, zeroed[i], 0);
 
-	/* Nothing to resume at the first reset, the counter's origin at a later one. */
+	/* Does nothing at the first reset. At a later one, restart the counter. */
 	ntrace_timestamp_run(comp, &enc->ts);
 	enc->config_valid = false;
 	enc->started = false;
@@ -399,7 +402,7 @@ static int ntrace_encoder_reset(struct ntrace_component *comp)
 
 /* Configuration */
 
-/* What version 0 has is always on. */
+/* The features of version 0 are always on. */
 static bool ntrace_encoder_write_features(struct ntrace_encoder *enc, u32 features)
 {
 	return enc->comp.version0 ||
@@ -407,8 +410,8 @@ static bool ntrace_encoder_write_features(struct ntrace_encoder *enc, u32 featur
 }
 
 /*
- * Write what an event wants to an encoder that is not enabled, and empty. Return: 0, or -EIO when
- * the encoder does not keep together what it accepted one by one
+ * Write the configuration of an event. The encoder must be disabled and empty. Return: 0, or -EIO
+ * when the encoder does not keep the combination, although it accepted each value alone
  */
 int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 				const struct ntrace_encoder_config *config,
@@ -416,7 +419,7 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 {
 	struct ntrace_component *comp = &enc->comp;
 	u32 want = comp->version0 ? ntrace_version0_te_control(config->control) : config->control;
-	/* The period of synchronisation may be wired, and is nothing that decoding depends on. */
+	/* The synchronisation period may be hardwired. Decoding does not depend on it. */
 	u32 any = enc->caps.wired | TR_TE_CONTROL_SYNC_MAX |
 		  (comp->version0 ? TR0_TE_SYNC_MAX_MESSAGES : TR_TE_CONTROL_SYNC_MODE);
 	u32 control;
@@ -446,9 +449,8 @@ int ntrace_encoder_write_config(struct ntrace_encoder *enc,
 /* Start and stop */
 
 /*
- * Stop tracing, or go on, and leave everything else as it is. This may interrupt any other function
- * of this encoder on its hart. The encoder is enabled, and nobody disables it, while @enc->started
- * is set.
+ * Pause or resume tracing, and change nothing else. This may interrupt any other function for this
+ * encoder on its hart. While @enc->started is set, the encoder is enabled and stays so.
  */
 void ntrace_encoder_pause(struct ntrace_encoder *enc, bool paused)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: which are taken, and what each of them holds.
+ * Validation of events, and the resources that they hold.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -12,24 +12,25 @@
 #include "ntrace_pmu.h"
 
 /*
- * Address filters of events (PERF_EVENT_IOC_SET_FILTER): ranges, or one place to start and one to
- * stop. perf's core knows where a file is mapped, and tells.
+ * Address filters of events (PERF_EVENT_IOC_SET_FILTER): ranges, or one start and one stop address.
+ * perf's core converts offsets in files to addresses.
  */
 
-/* What all encoders can do; as they come, it can only become less. */
+/* The capabilities that all encoders share. Each new encoder can only reduce them. */
 static unsigned int ntrace_addr_nr = TR_TE_NR_COMPS;
 static bool ntrace_addr_latch = true;
 
-/* Events without their children, which they outlive. Protected by ntrace_components_lock. */
+/* Events, without children, which parents outlive. Protected by ntrace_components_lock. */
 static unsigned int ntrace_addr_users;
 
-/* A comparator that latches takes two filters: a place to start, and one to stop. */
+/* A latching comparator takes two filters: a start and a stop address. */
 #define NTRACE_LATCH_FILTERS	2U
 
 /*
- * The core sizes what belongs to an event and to each of its children by nr_addr_filters, writes as
- * many entries as there are filters, and frees filters only while there can be any: the number
- * covers all that ntrace_addr_validate() allows, and stays while there are events.
+ * perf's core uses nr_addr_filters as the size of arrays of an event and of its children, but
+ * writes as many entries as there are filters. It also frees filters only if the number is not 0.
+ * So the number must cover all that ntrace_addr_validate() accepts, and must not change while there
+ * are events.
  */
 static void ntrace_addr_set(struct pmu *pmu)
 {
@@ -40,7 +41,7 @@ static void ntrace_addr_set(struct pmu *pmu)
 		pmu->nr_addr_filters = max(ntrace_addr_nr, NTRACE_LATCH_FILTERS);
 }
 
-/* An encoder has come. The number does not grow again if the encoder goes. */
+/* An encoder was bound. The number does not grow again when the encoder is unbound. */
 void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc)
 {
 	ntrace_addr_nr = min_t(unsigned int, ntrace_addr_nr, enc->caps.ranges);
@@ -54,14 +55,14 @@ static void ntrace_addr_get(void)
 	ntrace_addr_users++;
 }
 
-/* With ntrace_components_lock held */
+/* ntrace_components_lock is held. */
 static void ntrace_addr_put(struct pmu *pmu)
 {
 	ntrace_addr_users--;
 	ntrace_addr_set(pmu);
 }
 
-/* Room for an event's ranges; children have their own, for their own mappings */
+/* Allocate the ranges of an event. Children have their own ranges, for their own mappings. */
 static int ntrace_addr_init(struct perf_event *event)
 {
 	struct ntrace_ranges *ranges = kzalloc(sizeof(*ranges), GFP_KERNEL);
@@ -71,7 +72,6 @@ static int ntrace_addr_init(struct perf_event *event)
 	return ranges ? 0 : -ENOMEM;
 }
 
-/* Give it back */
 static void ntrace_addr_free(struct perf_event *event)
 {
 	kfree(event->hw.addr_filters);
@@ -90,7 +90,7 @@ static enum ntrace_ranges_kind ntrace_addr_kind(const struct perf_addr_filter *f
 	}
 }
 
-/* Can this be filtered? */
+/* Can the encoders apply these filters? */
 int ntrace_addr_validate(struct list_head *filters)
 {
 	struct ntrace_ranges_check check = { .comps = ntrace_addr_nr, .latch = ntrace_addr_latch };
@@ -109,7 +109,7 @@ int ntrace_addr_validate(struct list_head *filters)
 	return 0;
 }
 
-/* Take over where the core says that the filters are, under their lock */
+/* Take over the addresses of the filters from perf's core. Called with the filters' lock held. */
 void ntrace_addr_sync(struct perf_event *event)
 {
 	struct perf_addr_filters_head *head = perf_event_addr_filters(event);
@@ -125,7 +125,7 @@ void ntrace_addr_sync(struct perf_event *event)
 	}
 }
 
-/* What is to be traced now */
+/* The current ranges of an event */
 const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event)
 {
 	perf_event_addr_filters_sync(event);
@@ -159,11 +159,11 @@ static int ntrace_event_check(struct perf_event *event)
 		if (ret)
 			return ret;
 	}
-	/* TIDs are those of the initial namespace, which is not everybody's to see. */
+	/* Contexts are TIDs of the initial PID namespace, which other namespaces must not see. */
 	if (ntrace_attr(attr, CONTEXTID) && task_active_pid_ns(current) != &init_pid_ns &&
 	    !perfmon_capable())
 		return -EACCES;
-	/* A hart that stalls takes interrupts only if their handlers do not stall too. */
+	/* A stalled hart can take interrupts only if their handlers do not stall, too. */
 	if (ntrace_attr(attr, STALL) && privs & ~(TR_TE_PRIV_U | TR_TE_PRIV_VU)) {
 		pr_info_ratelimited("stall is for user space only (exclude_kernel, no mmode): a stalled kernel could not make room\n");
 		return -EOPNOTSUPP;
@@ -172,12 +172,15 @@ static int ntrace_event_check(struct perf_event *event)
 	return 0;
 }
 
-/* Between two tasks an encoder that counts calls must be off: an event of a CPU goes on there. */
+/*
+ * An encoder that counts calls must be off between two tasks. A CPU-wide event is not, so it cannot
+ * use such an encoder.
+ */
 static int ntrace_event_check_counter(const struct perf_event *event,
 				      const struct ntrace_encoder *enc,
 				      const struct ntrace_encoder_config *config)
 {
-	/* Where the kernel is not traced, a sync message behind it resets the counter. */
+	/* If the kernel is not traced, the sync message after it resets the counter. */
 	const u32 kernel = TR_TE_PRIV_S | TR_TE_PRIV_VS | TR_TE_PRIV_M;
 
 	if (event->attach_state & PERF_ATTACH_TASK || !ntrace_config_counts_calls(config) ||
@@ -211,8 +214,8 @@ static int ntrace_event_init_cpu(struct perf_event *event, struct ntrace_event *
 }
 
 /*
- * An event for any CPU does with those that can be traced, but not without any. What one encoder
- * lacks, or that it does not react, is no reason not to trace elsewhere.
+ * An event for any CPU needs at least one CPU that can be traced. Skip CPUs that have no encoder or
+ * no such sink, or whose components do not respond. All other errors fail the event.
  */
 static int ntrace_event_init_paths(struct perf_event *event, struct ntrace_event *ev)
 {
@@ -257,7 +260,7 @@ static void ntrace_event_free(struct pmu *pmu, struct ntrace_event *ev)
 	kfree(ev);
 }
 
-/* Has everything gone that it could be traced with? */
+/* Are all paths of an event gone? */
 bool ntrace_event_is_lost(const struct perf_event *event)
 {
 	const struct ntrace_event *ev = to_ntrace_event(event);
@@ -281,7 +284,7 @@ static void ntrace_event_destroy(struct perf_event *event)
 	ntrace_event_free(event->pmu, event->pmu_private);
 }
 
-/* Take an event or refuse it */
+/* Accept or refuse an event */
 int ntrace_event_init(struct perf_event *event)
 {
 	unsigned int nr = event->cpu < 0 ? nr_cpu_ids : 1;
@@ -308,14 +311,14 @@ int ntrace_event_init(struct perf_event *event)
 	ev->nr = nr;
 	ntrace_addr_get();
 	/*
-	 * perf record -F asks all events for a frequency. For its sake the core would stop and
-	 * start this one at every tick, to adjust a period that means nothing.
+	 * perf record -F sets a frequency for all events. perf's core would stop and start this
+	 * event at every tick, to adjust a period that has no meaning.
 	 */
 	event->attr.freq = 0;
 	ev->owner = get_task_pid(current, PIDTYPE_PID);
 	ev->lossless = ntrace_attr(&event->attr, STALL);
 	/*
-	 * On a CPU that is traced whoever runs there, the reader itself might be the one to wait.
+	 * A CPU-wide event must not wait: it might stall the reader that has to make room.
 	 */
 	ev->patient = ev->lossless && event->attach_state & PERF_ATTACH_TASK;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Funnel. It is enabled by the first path that needs it and disabled by the last. Inputs that no
- * path uses are disabled, because what comes in there is somebody else's. An input that was used
- * stays enabled until the funnel is off: what its encoder sent may still wait there, only a funnel
- * that is off says that it is empty, and a disabled input discards.
+ * Funnel. The first path that needs it enables it, and the last one disables it. Inputs that no
+ * path uses are disabled, because their trace belongs to somebody else. An input that was used
+ * stays enabled until the funnel is off: it may still hold trace, a disabled input discards its
+ * trace, and only a funnel that is off reports that it is empty.
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
 
 #include "ntrace_component.h"
 
-/* Every register that may come up undefined */
+/* Set all registers that may be undefined after reset */
 static int ntrace_funnel_reset(struct ntrace_component *comp)
 {
 	struct ntrace_funnel *funnel = to_ntrace_funnel(comp);
@@ -20,7 +20,7 @@ static int ntrace_funnel_reset(struct ntrace_component *comp)
 		ntrace_write(comp, TR_FUNNEL_DIS_INPUT, 0);
 	if (ntrace_has_register(comp, TR_TS_CONTROL))
 		ntrace_write(comp, TR_TS_CONTROL, 0);
-	/* Nothing to resume at the first reset. Active alone makes it forward others' time. */
+	/* Does nothing at the first reset. With Active the funnel forwards the shared time. */
 	ntrace_timestamp_run(comp, &funnel->ts);
 	funnel->dis_input = 0;
 
@@ -42,7 +42,7 @@ static int ntrace_funnel_probe(struct ntrace_component *comp)
 	return 0;
 }
 
-/* One more input that is used. Of a funnel that is off, it is the only one. */
+/* Enable one more input. If the funnel is off, disable all other inputs. */
 static int ntrace_funnel_use_input(struct ntrace_funnel *funnel, unsigned int input)
 {
 	u32 others = funnel->comp.active ? funnel->dis_input : funnel->can_disable;

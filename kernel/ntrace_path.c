@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Paths: found in the graph of the device tree, counted, enabled from the sink up and disabled from
- * the encoder down.
+ * Paths from encoders to sinks: lookup in the graph of the device tree, references, and order.
  *
- * Any other order loses trace: what has no taker is dropped.
+ * A path is enabled from the sink up and disabled from the encoder down. Any other order loses
+ * trace, because a component that is off drops its input.
  */
 #define pr_fmt(fmt) "ntrace: " fmt
 
@@ -19,14 +19,14 @@
 #include "ntrace_path.h"
 #include "ntrace_version0.h"
 
-/* Polls of the encoder between two looks at whether the sink still takes anything */
+/* Number of polls of a component between two checks whether the sink is full */
 #define NTRACE_SINK_POLLS	8
 
 static LIST_HEAD(ntrace_paths);		/* under ntrace_components_lock */
 
 /* The graph */
 
-/* The encoder of a CPU. ntrace_components_lock is held. Return: NULL if it has none */
+/* Find the encoder of a CPU. ntrace_components_lock is held. Return: NULL if there is none */
 struct ntrace_encoder *ntrace_path_encoder(int cpu)
 {
 	struct ntrace_component *comp;
@@ -38,7 +38,7 @@ struct ntrace_encoder *ntrace_path_encoder(int cpu)
 	return NULL;
 }
 
-/* Why a node at the other end of a link cannot be part of a path */
+/* Report a link to a node that cannot be part of a path */
 static int ntrace_path_refuse(struct ntrace_component *from, struct device_node *np)
 {
 	ntrace_log(err_ratelimited, from,
@@ -48,7 +48,7 @@ static int ntrace_path_refuse(struct ntrace_component *from, struct device_node 
 	return -ENODEV;
 }
 
-/* Without a name, trace should get where perf sees it. */
+/* Without a sinkid, only a RAM sink will do, because perf can read it. */
 static bool ntrace_path_is_wanted(const struct ntrace_component *comp, u32 sinkid)
 {
 	return sinkid ? comp->id == sinkid : comp->type == &ntrace_ramsink_type;
@@ -67,8 +67,8 @@ static int ntrace_path_port(struct device_node *endpoint)
 }
 
 /*
- * One link, and what lies behind it. Return: 0 when the end is reached, -ENOLINK when it is another
- * one, or what is wrong with the link
+ * Follow one link and the links after it. Return: 0 when the wanted end is reached, -ENOLINK when
+ * only other ends are, or another error if the link is not usable
  */
 static int ntrace_path_step(struct ntrace_path *path, struct device_node *endpoint, u32 sinkid)
 {
@@ -101,9 +101,8 @@ static int ntrace_path_step(struct ntrace_path *path, struct device_node *endpoi
 }
 
 /*
- * Follow the outputs of the path's last component until an end is reached, the wanted one if any is
- * wanted. When a link leads nowhere the reason is kept, but another link may still do. The length
- * of a path bounds how deep this goes.
+ * Follow the outputs of the path's last component to the wanted end. If a link is not usable, try
+ * the next one, but remember the error. The maximum length of a path limits the recursion.
  */
 static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 {
@@ -125,7 +124,7 @@ static int ntrace_path_walk(struct ntrace_path *path, u32 sinkid)
 	return ret;
 }
 
-/* Is there an end behind a component? ntrace_components_lock is held. */
+/* Does any path from a component reach an end? ntrace_components_lock is held. */
 static bool ntrace_path_has_end(const struct ntrace_component *from, unsigned int depth)
 {
 	struct device_node *ports __free(device_node) =
@@ -149,7 +148,7 @@ static bool ntrace_path_has_end(const struct ntrace_component *from, unsigned in
 	return false;
 }
 
-/* Can a CPU be traced, to any end? ntrace_components_lock is held. */
+/* Does the encoder have a path to any end? ntrace_components_lock is held. */
 bool ntrace_path_exists(const struct ntrace_encoder *enc)
 {
 	return ntrace_path_has_end(&enc->comp, 1);
@@ -192,9 +191,9 @@ static struct ntrace_path *ntrace_path_create(struct ntrace_encoder *enc, u32 si
 /* The encoders whose trace can reach a sink */
 struct ntrace_path_sources {
 	unsigned int nr;
-	u8 src_bits;			/* of the first */
-	DECLARE_BITMAP(ids, NTRACE_SRC_IDS);	/* source IDs that are taken */
-	struct ntrace_encoder *bad;	/* one whose trace could not be told from another's */
+	u8 src_bits;			/* of the first encoder */
+	DECLARE_BITMAP(ids, NTRACE_SRC_IDS);	/* source IDs in use */
+	struct ntrace_encoder *bad;	/* an encoder whose source ID is not distinct */
 };
 
 static void ntrace_path_add_source(struct ntrace_path_sources *sources, struct ntrace_encoder *enc)
@@ -206,7 +205,7 @@ static void ntrace_path_add_source(struct ntrace_path_sources *sources, struct n
 		sources->bad = sources->bad ?: enc;
 }
 
-/* Upstream, as far as components are in use */
+/* Find the encoders upstream of a component, through bound components only */
 static void ntrace_path_find_sources(struct ntrace_component *comp, unsigned int depth,
 				     struct ntrace_path_sources *sources)
 {
@@ -250,8 +249,8 @@ static void ntrace_path_let_go_here(void *unused)
 }
 
 /*
- * See to it that a sink is disabled which no event uses, or not in the memory where its window is.
- * A CPU that is offline has left none enabled.
+ * Disable a sink that a CPU left enabled, because no event uses it any more, or the memory of its
+ * window is freed. An offline CPU has not left any sink enabled.
  */
 void ntrace_path_recall(struct ntrace_ramsink *sink)
 {
@@ -262,8 +261,8 @@ void ntrace_path_recall(struct ntrace_ramsink *sink)
 }
 
 /*
- * Whether a sink that nobody uses yet is shared depends on what leads there. Shared streams have to
- * be told apart.
+ * Find out whether an unused sink is shared, that is, whether several encoders lead to it. If so,
+ * their source IDs must be distinct.
  */
 static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
 {
@@ -291,7 +290,7 @@ static int ntrace_path_check_sharing(struct ntrace_ramsink *sink)
 	return -EOPNOTSUPP;
 }
 
-/* One more event for a sink */
+/* Claim a sink for one more event */
 static int ntrace_path_claim_sink(struct ntrace_path *path, struct pid *owner)
 {
 	struct ntrace_ramsink *sink = path->sink;
@@ -355,7 +354,7 @@ static int ntrace_path_claim(struct ntrace_path *path, struct pid *owner)
 	return ret;
 }
 
-/* Encoders that use others' time, under ntrace_components_lock */
+/* Number of paths whose encoders use shared time. Protected by ntrace_components_lock. */
 static unsigned int ntrace_path_time_users;
 
 /* In version 0 funnels are sinks, too. */
@@ -365,7 +364,7 @@ static bool ntrace_path_is_funnel(const struct ntrace_component *comp)
 	       (comp->version0 && comp->type == &ntrace_ramsink_type);
 }
 
-/* A funnel hands on time while it is on, whether or not trace goes through it. */
+/* A funnel forwards time only while it is on, even if no trace goes through it. */
 static void ntrace_path_time_on(struct ntrace_component *comp)
 {
 	if (!comp->timed && ntrace_path_is_funnel(comp))
@@ -401,7 +400,7 @@ static void ntrace_path_time_put(void)
 		ntrace_path_time_all(ntrace_path_time_off);
 }
 
-/* The first @nr components need not be on any more, as far as this path is concerned. */
+/* Drop the path's power references to its first @nr components */
 static void ntrace_path_power_off(struct ntrace_path *path, unsigned int nr)
 {
 	while (nr)
@@ -477,7 +476,7 @@ static void ntrace_path_drop(struct ntrace_path *path)
 	kfree(path);
 }
 
-/* Give it back. ntrace_components_lock is held. */
+/* Drop a reference of ntrace_path_get(). ntrace_components_lock is held. */
 void ntrace_path_put(struct ntrace_path *path)
 {
 	if (!path->gone)
@@ -487,8 +486,8 @@ void ntrace_path_put(struct ntrace_path *path)
 }
 
 /*
- * A component that failed an earlier event gets another chance, from reset on, once no event holds
- * it any more. As long as one does, a CPU may be using it.
+ * Reset components that failed for an earlier event, and try again. This must not happen while any
+ * event holds the component, because a CPU may be using it.
  */
 static int ntrace_path_revive(struct ntrace_path *path)
 {
@@ -505,10 +504,10 @@ static int ntrace_path_revive(struct ntrace_path *path)
 }
 
 /*
- * The path from a CPU's encoder to a sink, with 0 to the first that is reachable.
+ * Get the path from a CPU's encoder to a sink. @sinkid of 0: the first reachable sink.
  * ntrace_components_lock is held. Return: the path, -ENODEV (no encoder, no sink), -EINVAL (no such
- * sink), -EOPNOTSUPP (something on the way is not supported), -EBUSY (a shared part is in use by
- * others, or for another sink), -EIO (it does not react) or -ENOMEM
+ * sink), -EOPNOTSUPP (a part of the path is not supported), -EBUSY (a shared part is in use by
+ * others, or for another sink), -EIO (a component does not respond) or -ENOMEM
  */
 struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 {
@@ -538,8 +537,9 @@ struct ntrace_path *ntrace_path_get(int cpu, u32 sinkid, struct pid *owner)
 }
 
 /*
- * A hart was asleep; what is on its path, all off, may have slept, too. What it shares with others
- * is awake as long as one of them uses it. When all of them slept, the first one to come wakes it.
+ * A hart was asleep, and components of its path, which is disabled, may have lost their state. A
+ * component that harts share keeps its state as long as one of them uses it. If all of them slept,
+ * the first one that wakes resets it.
  */
 void ntrace_path_wake(struct ntrace_path *path)
 {
@@ -551,7 +551,10 @@ void ntrace_path_wake(struct ntrace_path *path)
 
 /* Order */
 
-/* All of [first, end) are tried, from the encoder's side. Return: 0 or the first error */
+/*
+ * Disable [first, end), from the encoder's side. Errors do not stop it. Return: the first error or
+ * 0
+ */
 static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int first,
 				     unsigned int end)
 {
@@ -565,7 +568,7 @@ static int ntrace_path_disable_range(struct ntrace_path *path, unsigned int firs
 	return ret;
 }
 
-/* The other way round, from the sink's side. When it fails, all of them are as before. */
+/* Enable [first, end), from the sink's side. After an error all of them are as before. */
 static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first, unsigned int end)
 {
 	struct ntrace_component *comp;
@@ -585,8 +588,8 @@ static int ntrace_path_enable_range(struct ntrace_path *path, unsigned int first
 }
 
 /*
- * Disable everything but the encoder, which is off or stalled; the sink last. All of them are
- * tried. Return: 0 or the first error
+ * Disable everything but the encoder, which is off or stalled; the sink last. Errors do not stop
+ * it. Return: 0 or the first error
  */
 int ntrace_path_disable_downstream(struct ntrace_path *path)
 {
@@ -595,7 +598,7 @@ int ntrace_path_disable_downstream(struct ntrace_path *path)
 
 static __always_inline int __ntrace_path_enable_downstream(struct ntrace_path *path)
 {
-	/* Mostly there is nothing between, and nothing that others decide about. */
+	/* Fast path: most sinks are connected directly to the encoder. */
 	if (path->nr == 2 && path->sink)
 		return ntrace_ramsink_start(path->sink);
 
@@ -608,21 +611,21 @@ int ntrace_path_enable_downstream(struct ntrace_path *path)
 	return __ntrace_path_enable_downstream(path);
 }
 
-/* This path, whose encoder is off and empty, needs its funnels no longer; others may. */
+/* Disable the funnels unless other paths use them. This path's encoder is off and empty. */
 int ntrace_path_leave_funnels(struct ntrace_path *path)
 {
 	return ntrace_path_disable_range(path, 1, path->nr - 1);
 }
 
-/* Enable what lies between the encoder and the sink, which is enabled */
+/* Enable the funnels between the encoder and the sink, which is enabled already */
 int ntrace_path_join_funnels(struct ntrace_path *path)
 {
 	return ntrace_path_enable_range(path, 1, path->nr - 1);
 }
 
 /*
- * Enable what is left to be enabled. When it fails, everything is off: a sink must not be left with
- * a window into memory.
+ * Enable the encoder; the rest of the path is enabled. After an error the whole path is off,
+ * because no sink must be left enabled with a window into memory.
  */
 int ntrace_path_enable_encoder(struct ntrace_path *path)
 {
@@ -641,8 +644,8 @@ int ntrace_path_enable(struct ntrace_path *path)
 }
 
 /*
- * Wait until a component is off and empty, when a first look was not enough. Return: 0, -ENOSPC
- * when the sink takes nothing more, or -ETIMEDOUT
+ * Wait until a component is off and empty, if the first read did not show it. Return: 0, -ENOSPC
+ * when the sink is full, or -ETIMEDOUT
  */
 static int ntrace_path_wait_empty(struct ntrace_path *path, struct ntrace_component *comp,
 				  u32 *control)
@@ -662,10 +665,10 @@ static int ntrace_path_wait_empty(struct ntrace_path *path, struct ntrace_compon
 }
 
 /*
- * Switch the encoder off and let it run dry: what it still holds needs a sink that takes it.
- * @overflow is set when it lost trace, or wanted the hart to wait, since it was enabled. Return: 0,
- * -ENOSPC when the sink is full and the encoder is not empty (give the sink another window and call
- * again), -ETIMEDOUT
+ * Switch the encoder off and wait until the sink has taken the rest of its trace. @overflow is set
+ * when the encoder lost trace, or stalled the hart, since it was enabled. Return: 0, -ENOSPC when
+ * the sink is full and the encoder is not empty (give the sink another window and call again), or
+ * -ETIMEDOUT
  */
 int ntrace_path_stop_encoder(struct ntrace_path *path, bool *overflow)
 {
@@ -705,8 +708,8 @@ static int ntrace_path_empty_funnel(struct ntrace_path *path, struct ntrace_comp
 }
 
 /*
- * Disable the funnels of a path, which let go what they hold: only a funnel that is off says that
- * it is empty. The encoder is off and empty, and no other path leads to the sink. Return: 0,
+ * Disable the funnels of a path and wait until they are empty: only a funnel that is off reports
+ * that. The encoder is off and empty, and no other path leads to the sink. Return: 0,
  * -ENOSPC when the sink is full and a funnel is not empty (give the sink another window and call
  * again), or the first other error
  */
@@ -726,8 +729,9 @@ int ntrace_path_empty_funnels(struct ntrace_path *path)
 }
 
 /*
- * Nothing takes what the funnels hold: they forget it. Those behind the first that is not empty are
- * still on. All of them are off afterwards, as for the next path that enables them.
+ * Discard the trace in the funnels, because no sink takes it. Funnels after the first one that is
+ * not empty are still on. Afterwards all of them are off, ready for the next path that enables
+ * them.
  */
 void ntrace_path_reset_funnels(struct ntrace_path *path)
 {
@@ -765,7 +769,10 @@ static const struct attribute_group ntrace_path_group = {
 	.attrs = (struct attribute *[]) { &dev_attr_sink.attr, NULL },
 };
 
-/* With another part of its path, an encoder may find that the time of others is the kernel's. */
+/*
+ * A new component may be the source of an encoder's shared time: check again whether that time is
+ * the kernel's.
+ */
 static void ntrace_path_time_bound(void)
 {
 	struct ntrace_component *comp;
@@ -785,7 +792,7 @@ static void ntrace_path_time_bound(void)
 	ntrace_path_time_put();
 }
 
-/* A component has come */
+/* A component was bound */
 int ntrace_path_bound(struct ntrace_component *comp)
 {
 	if (ntrace_path_time_users)
@@ -810,8 +817,8 @@ static bool ntrace_path_leads_through(const struct ntrace_path *path,
 }
 
 /*
- * A component is about to go, and not found any more: nothing is to be started on paths through it.
- * ntrace_components_lock is held. What runs has to be stopped then.
+ * A component is about to be unbound, and lookups do not find it any more. Mark its paths, so that
+ * nothing is started on them. The caller then stops running events. ntrace_components_lock is held.
  */
 void ntrace_path_give_up(struct ntrace_component *comp)
 {
@@ -823,8 +830,8 @@ void ntrace_path_give_up(struct ntrace_component *comp)
 }
 
 /*
- * Nothing runs on paths that were given up because of a component. The events that hold them want
- * nothing of other components any more: those are free for others. ntrace_components_lock is held.
+ * No event runs any more on paths that were given up because of a component. Release the claims of
+ * their events on other components. ntrace_components_lock is held.
  */
 void ntrace_path_gone(struct ntrace_component *comp)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The way of trace from an encoder to a sink.
+ * Paths of trace from an encoder to a sink.
  */
 #ifndef _NTRACE_PATH_H
 #define _NTRACE_PATH_H
@@ -16,13 +16,13 @@
 struct ntrace_path {
 	struct list_head node;
 	unsigned int users;		/* events that hold it */
-	bool gone;			/* a component is unbound: nothing is switched on */
-	unsigned int woken;		/* wakes of its CPU at the last look at components */
+	bool gone;			/* a component is unbound: it must not be enabled */
+	unsigned int woken;		/* wakes of its CPU when components were checked last */
 	struct ntrace_encoder *encoder;
-	struct ntrace_ramsink *sink;	/* NULL: it ends in a bridge, nothing comes to perf */
+	struct ntrace_ramsink *sink;	/* NULL: it ends in a bridge, perf gets no trace */
 	unsigned int nr;		/* of components */
-	struct ntrace_component *comp[NTRACE_PATH_MAX];	/* these, from the encoder to the sink */
-	u8 input[NTRACE_PATH_MAX];	/* the port of each by which it is entered */
+	struct ntrace_component *comp[NTRACE_PATH_MAX];	/* from the encoder to the sink */
+	u8 input[NTRACE_PATH_MAX];	/* the input port of each component */
 };
 
 static inline bool ntrace_path_is_shared(const struct ntrace_path *path)
@@ -30,10 +30,10 @@ static inline bool ntrace_path_is_shared(const struct ntrace_path *path)
 	return path->sink && path->sink->shared;
 }
 
-/* The sink that a CPU left enabled, with its window, when it stopped its encoder; mostly NULL */
+/* The sink that a CPU left enabled, with its window, when it stopped the encoder, or NULL */
 DECLARE_PER_CPU(struct ntrace_ramsink *, ntrace_kept);
 
-/* Is all that the encoder sent, before it was off and empty, where the write pointer says? */
+/* The encoder is off and empty. Is all of its trace before the sink's write pointer? */
 static inline bool ntrace_path_is_settled(const struct ntrace_path *path)
 {
 	return path->nr == 2 && path->sink->settles && ntrace_ramsink_is_settled(path->sink);

@@ -13,7 +13,7 @@
 #include "ntrace_compat.h"
 #include "ntrace_pmu.h"
 
-/* Terms: where the masks of uapi/linux/ntrace.h are */
+/* Terms, as in the masks of uapi/linux/ntrace.h */
 
 PMU_FORMAT_ATTR(btm, "config:0");
 PMU_FORMAT_ATTR(contextid, "config:1");
@@ -49,9 +49,9 @@ static const struct attribute_group ntrace_format_group = {
 	},
 };
 
-/* What all encoders of this machine can do */
+/* Capabilities that all encoders of this machine share */
 
-/* Of sets of values, those that all encoders accept remain; of numbers, the smallest. */
+/* Show the intersection of a set of values over all encoders, or the minimum of a number */
 static ssize_t ntrace_cap_show(char *page, u32 (*get)(const struct ntrace_encoder *enc), bool set)
 {
 	struct ntrace_component *comp;
@@ -126,13 +126,13 @@ static const struct attribute_group ntrace_cap_group = {
 	},
 };
 
-/* Filled as sinks come */
+/* Files are added when sinks are bound */
 static const struct attribute_group ntrace_sink_group = {
 	.name	= "sinks",
 	.attrs	= (struct attribute *[]) { NULL },
 };
 
-/* perf opens a CPU-wide event on these CPUs only. */
+/* perf opens CPU-wide events on these CPUs only. */
 static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, char *page)
 {
 	struct cpumask *mask __free(kfree) = kzalloc(cpumask_size(), GFP_KERNEL);
@@ -164,7 +164,7 @@ static const struct attribute_group *ntrace_sysfs_groups[] = {
 	NULL
 };
 
-/* Components that come and go */
+/* Components that are bound and unbound */
 
 static ssize_t ntrace_sink_show(struct device *dev, struct device_attribute *attr, char *page)
 {
@@ -206,7 +206,7 @@ static int ntrace_encoder_bound(struct device *pmu, struct ntrace_component *com
 	return ret;
 }
 
-/* A component has come */
+/* A component was bound */
 static int ntrace_sysfs_bound(struct device *pmu, struct ntrace_component *comp)
 {
 	if (comp->type == &ntrace_encoder_type)
@@ -217,7 +217,7 @@ static int ntrace_sysfs_bound(struct device *pmu, struct ntrace_component *comp)
 	return ntrace_sink_bound(pmu, comp);
 }
 
-/* A component is about to go */
+/* A component is about to be unbound */
 static void ntrace_sysfs_unbound(struct device *pmu, struct ntrace_component *comp)
 {
 	char name[16];
@@ -242,8 +242,8 @@ static struct pmu ntrace_pmu = {
 			PERF_PMU_CAP_AUX_PAUSE,
 	.attr_groups = ntrace_sysfs_groups,
 	/*
-	 * Per-task events need a context that is scheduled; the software context has no limit of
-	 * events.
+	 * Per-task events need a context that perf schedules. The software context does not limit
+	 * the number of events.
 	 */
 	.task_ctx_nr = perf_sw_context,
 	.event_init = ntrace_event_init,
@@ -254,7 +254,7 @@ static struct pmu ntrace_pmu = {
 	.read = ntrace_pmu_read,
 	.setup_aux = ntrace_buffer_setup,
 	.free_aux = ntrace_buffer_free,
-	.nr_addr_filters = TR_TE_NR_COMPS,	/* of which the encoders may have fewer */
+	.nr_addr_filters = TR_TE_NR_COMPS,	/* upper limit, see ntrace_addr_set() */
 	.addr_filters_validate = ntrace_addr_validate,
 	.addr_filters_sync = ntrace_addr_sync,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What knows of perf: events, AUX areas, the CPUs that trace.
+ * The parts that depend on perf: events, AUX areas, and tracing on each CPU.
  */
 #ifndef _NTRACE_PMU_H
 #define _NTRACE_PMU_H
@@ -22,7 +22,7 @@
 #include "ntrace_aux.h"
 #include "ntrace_path.h"
 
-/* From perf_event_attr to register values, and from these to what a reader needs to know. */
+/* From perf_event_attr to register values, and from these to what the decoder needs to know */
 
 #define ntrace_attr(_attr, _field)	FIELD_GET(NTRACE_CONFIG_##_field, (_attr)->config)
 #define ntrace_attr_sinkid(_attr)	FIELD_GET(NTRACE_CONFIG2_SINKID, (_attr)->config2)
@@ -43,24 +43,24 @@ void ntrace_context_put(void);
 void ntrace_context_exit(void);
 void ntrace_context_write_current(void);
 
-/* An event: what it asks for, which paths it may use. */
+/* Events: their configuration and their paths */
 
 /* An event on a CPU */
 struct ntrace_event_cpu {
-	struct ntrace_path *path;	/* NULL if the CPU cannot be traced; it may be gone */
+	struct ntrace_path *path;	/* NULL if the CPU cannot be traced; see path->gone */
 	struct ntrace_encoder_config config;
 };
 
-/* An event; those that children inherit share their parent's */
+/* An event. Inherited events share the structure of their parent. */
 struct ntrace_event {
 	bool lossless;			/* the hart stalls rather than lose trace */
 	bool patient;			/* it also waits for the reader of a full AUX area */
 	bool context;			/* scontext is wanted */
 	bool full;			/* the area was full, and nothing was traced since */
-	bool untold;			/* no record has said so, as there was no room at all */
-	struct pid *owner;		/* who opened it */
-	struct cpumask reported;	/* CPUs whose hardware id record is written */
-	unsigned int nr;		/* 1 or, for an event that may run anywhere, all CPUs */
+	bool untold;			/* not reported yet, because there was no room at all */
+	struct pid *owner;		/* the task that opened it */
+	struct cpumask reported;	/* CPUs whose hardware ID record is written */
+	unsigned int nr;		/* 1, or all CPUs for an event that may run anywhere */
 	struct ntrace_event_cpu cpu[] __counted_by(nr);
 };
 
@@ -69,7 +69,7 @@ static inline struct ntrace_event *to_ntrace_event(const struct perf_event *even
 	return event->pmu_private;
 }
 
-/* The event's part on one CPU, which must be its own if it has one */
+/* The event on a CPU. For an event of one CPU, @cpu must be that CPU. */
 static inline struct ntrace_event_cpu *ntrace_event_cpu(struct perf_event *event, int cpu)
 {
 	return &to_ntrace_event(event)->cpu[event->cpu < 0 ? cpu : 0];
@@ -85,9 +85,9 @@ void ntrace_addr_sync(struct perf_event *event);
 void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc);
 const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event);
 
-/* The AUX area, as sinks see it. */
+/* The AUX area as sinks see it */
 
-/* The area for one sink */
+/* Mapping of the area for one sink */
 struct ntrace_map {
 	struct ntrace_ramsink *sink;	/* NULL if there is none */
 	dma_addr_t *addr;		/* bus address of each chunk, NULL: trace is copied */
@@ -99,8 +99,8 @@ struct ntrace_buffer {
 	struct list_head node;		/* under ntrace_components_lock */
 	struct ntrace_aux_layout layout;
 	bool ring;			/* the newest trace overwrites the oldest */
-	void **pages;			/* its pages' addresses; perf's array */
-	unsigned int nr_maps;		/* sinks that the event can reach */
+	void **pages;			/* perf's array of page addresses */
+	unsigned int nr_maps;		/* one for each CPU of the event */
 	struct ntrace_map map[] __counted_by(nr_maps);
 };
 
@@ -116,8 +116,8 @@ void ntrace_buffer_fill_idle(struct ntrace_buffer *buf, struct ntrace_map *map, 
 void ntrace_buffer_skip(struct ntrace_buffer *buf, struct ntrace_map *map, u64 head, u64 size);
 
 /*
- * Ntrace_buffer_search_map(), at every context switch. Mostly the area is this event's own, with a
- * map for each CPU, or for the only one.
+ * Fast path of ntrace_buffer_search_map() for context switches. The area is mostly the event's own,
+ * with a map for each CPU, or for its only CPU.
  */
 static inline struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *buf,
 							const struct ntrace_ramsink *sink)
@@ -131,11 +131,11 @@ static inline struct ntrace_map *ntrace_buffer_find_map(struct ntrace_buffer *bu
 }
 
 /*
- * How much time has passed on this CPU: what a rate takes. local_clock() would tell, in 60
- * instructions, at every context switch.
+ * Elapsed time on a CPU, to compute rates. local_clock() would take 60 instructions at every
+ * context switch.
  */
 
-/* Enough for counters from 1 MHz to 1 GHz: an error below a thousandth, no overflow for days */
+/* For counters from 1 MHz to 1 GHz: error below 0.1 percent, no overflow within days */
 #define NTRACE_CLOCK_SHIFT	10
 
 extern u64 ntrace_clock_mult;
@@ -151,93 +151,96 @@ static inline u64 ntrace_clock(void)
 	return get_cycles64();
 }
 
-/* A distance in nanoseconds */
+/* Convert ticks to nanoseconds */
 static inline u64 ntrace_clock_ns(u64 ticks)
 {
 	return ticks * ntrace_clock_mult >> NTRACE_CLOCK_SHIFT;
 }
 
-/* A CPU that traces */
+/* Tracing on a CPU */
 
 struct ntrace_cpu;
 
-/* A way for trace to get into the AUX area */
+/* Operations that move trace into the AUX area, for one kind of window */
 struct ntrace_window_ops {
-	/* What to write into first, in a transaction. Return: 0, -ENOSPC: not enough room */
+	/* Choose the first window of a transaction. Return: 0, -ENOSPC: not enough room */
 	int (*begin)(struct ntrace_cpu *c);
-	/* Let the hart fill its encoder and stall, off before. Return: 0, or an error and off */
-	int (*wait)(struct ntrace_cpu *c);
-	/* Set the sink and enable the path, as far as wait did not. Return: likewise */
-	int (*enable)(struct ntrace_cpu *c);
-	/* One look at the write pointer. Return: whether move or finish is due */
-	bool (*look)(struct ntrace_cpu *c);
-	u64 (*period)(const struct ntrace_cpu *c);	/* when to look next, in nanoseconds */
 	/*
-	 * Publish, and go on in a new transaction, while the encoder is on; NULL: that cannot be.
+	 * Enable the encoder, so that the hart stalls when it is full. Return: 0, or an error and
+	 * off
+	 */
+	int (*wait)(struct ntrace_cpu *c);
+	/* Set the sink and enable the path, except for what wait() has enabled. Return: likewise */
+	int (*enable)(struct ntrace_cpu *c);
+	/* Poll the write pointer. Return: whether move or finish is due */
+	bool (*look)(struct ntrace_cpu *c);
+	u64 (*period)(const struct ntrace_cpu *c);	/* when to poll next, in nanoseconds */
+	/*
+	 * Publish, and continue in a new transaction, while the encoder is on. NULL: not possible.
 	 * Return: 0, -EAGAIN when there is no room and the hart waits, or an error
 	 */
 	int (*move)(struct ntrace_cpu *c);
 	/*
-	 * Give a sink that is full more room, while the encoder is on; NULL: it never is full.
-	 * Return: 0, or an error when there is none
+	 * Give a full sink more room, while the encoder is on. NULL: the sink never is full.
+	 * Return: 0, or an error when there is no room
 	 */
 	int (*extend)(struct ntrace_cpu *c);
-	/* All off, publish and close, if a transaction is open */
+	/* Switch all off. If a transaction is open, publish and close it */
 	void (*finish)(struct ntrace_cpu *c);
 
-	/* Of windows */
-	int (*next)(struct ntrace_cpu *c);		/* one more of it, or -ENOSPC */
-	bool (*fits)(const struct ntrace_cpu *c, u64 end); /* is there one? NULL: next tells */
-	int (*set)(struct ntrace_cpu *c);		/* set the sink to it */
-	void (*take)(struct ntrace_cpu *c, u64 used);	/* make visible what is written */
-	void (*pass)(struct ntrace_cpu *c, u64 end);	/* pass over the rest; NULL: nothing */
-	bool keeps;					/* its rest may be gone on with later */
+	/* Helpers for windows */
+	int (*next)(struct ntrace_cpu *c);		/* choose the next window, or -ENOSPC */
+	bool (*fits)(const struct ntrace_cpu *c, u64 end); /* will next() succeed? NULL: try it */
+	int (*set)(struct ntrace_cpu *c);		/* set the sink to the window */
+	void (*take)(struct ntrace_cpu *c, u64 used);	/* make written trace visible */
+	void (*pass)(struct ntrace_cpu *c, u64 end);	/* skip the rest; NULL: no need */
+	bool keeps;					/* a later transaction may use the rest */
 };
 
-/* A sink's way round an area */
+/* Position of a sink in a circular area */
 struct ntrace_ring {
-	/* Bytes that were ever written; modulo the area's size, where the next one goes */
+	/* Bytes written since the beginning; modulo the area's size, offset of the next one */
 	u64 head;
 	u64 begin;	/* head when the AUX transaction was opened */
-	u64 synced;	/* head up to which the CPU sees what was written */
-	u64 turn;	/* head when the sink was enabled, if it begins at Start then */
+	u64 synced;	/* head up to which memory is synced for the CPU */
+	u64 turn;	/* head when the sink was enabled, if the sink rewinds to Start */
 };
 
 enum ntrace_cpu_state {
 	NTRACE_OFF,		/* the encoder is off */
-	NTRACE_RUNNING,		/* the path is on, and an AUX transaction open if it has a sink */
-	NTRACE_WAITING,		/* AUX is full: encoder and shared sink on, an own sink off */
+	NTRACE_RUNNING,		/* the path is on; if it has a sink, a transaction is open */
+	NTRACE_WAITING,		/* AUX is full: encoder and shared sink on, private sink off */
 };
 
-/* A CPU's part, touched by that CPU only, with interrupts off */
+/* State of a CPU. Only that CPU accesses it, with interrupts off. */
 struct ntrace_cpu {
-	enum ntrace_cpu_state state;		/* what it is doing */
+	enum ntrace_cpu_state state;
 	bool full;				/* off until the area has room */
 	bool online;				/* events may run here */
 	bool scontext;				/* the hart has the CSR */
-	unsigned int asleep;			/* nothing is switched on now: NTRACE_ASLEEP_ */
-	bool resume;				/* otherwise the event would be running */
+	unsigned int asleep;			/* tracing is suspended: NTRACE_ASLEEP_ */
+	bool resume;				/* start the event when tracing is resumed */
 	unsigned int wakes;			/* how often components may have lost their state */
-	struct perf_event *event;		/* that has the encoder, NULL if none */
-	struct ntrace_path *path;		/* of this event */
-	bool pinned;				/* the event's context is pinned because of it */
-	const struct ntrace_window_ops *ops;	/* how its trace gets into the area */
+	struct perf_event *event;		/* event that uses the encoder, NULL if none */
+	struct ntrace_path *path;		/* path of the event */
+	bool pinned;				/* the driver has pinned the event's context */
+	const struct ntrace_window_ops *ops;	/* operations for the event's windows */
 	struct perf_output_handle handle;	/* AUX transaction */
-	struct ntrace_buffer *buf;		/* its area */
-	struct ntrace_map *map;			/* of the path's sink */
-	struct ntrace_aux_limits limits;	/* for windows */
-	struct ntrace_aux_window window;	/* that the sink writes into */
+	struct ntrace_buffer *buf;		/* AUX area of the transaction */
+	struct ntrace_map *map;			/* mapping for the path's sink */
+	struct ntrace_aux_limits limits;	/* limits for windows */
+	struct ntrace_aux_window window;	/* current window */
 	u64 done;				/* bytes of the transaction before window */
 	bool lost;				/* trace was lost in this transaction */
-	struct ntrace_ring ring;		/* instead of windows, if the area is circular */
-	const struct ntrace_buffer *kept;	/* that window is in, if the sink keeps it */
-	u64 kept_head;				/* head of a transaction that goes on there */
-	bool resumed;				/* window is the rest of an earlier transaction's */
-	struct hrtimer timer;			/* for the next look at the window */
-	u64 armed;				/* for which period the timer was started last */
-	struct ntrace_aux_pace pace;		/* how fast it fills */
-	u64 seen;				/* bytes written at the last look */
-	u64 seen_at;				/* time of the last look, in ticks */
+	struct ntrace_ring ring;		/* used if the area is circular */
+	const struct ntrace_buffer *kept;	/* area of window, if the sink keeps window */
+	u64 kept_head;				/* head of a transaction that can continue there */
+	bool resumed;				/* window is the rest of an earlier one */
+	struct hrtimer timer;			/* for the next poll */
+	u64 armed;				/* last period of the timer */
+	struct ntrace_aux_pace pace;		/* rate of trace */
+	u64 seen;				/* bytes written at the last poll */
+	u64 seen_at;				/* time of the last poll, in ticks */
 };
 
 static inline bool ntrace_cpu_lossless(const struct ntrace_cpu *c)
@@ -250,7 +253,7 @@ static inline bool ntrace_cpu_patient(const struct ntrace_cpu *c)
 	return to_ntrace_event(c->event)->patient;
 }
 
-/* What is written until now, and how fast it came */
+/* Record the result of a poll, and update the rate */
 static __always_inline void ntrace_cpu_see(struct ntrace_cpu *c, u64 used)
 {
 	u64 now = ntrace_clock();
@@ -285,7 +288,7 @@ void ntrace_cpu_evict(void);
 int ntrace_cpu_init(void);
 void ntrace_cpu_exit(void);
 
-/* A report on the hardware, for those who bring it up. */
+/* A report on the hardware, for bring-up */
 
 void ntrace_bringup_init(void);
 void ntrace_bringup_exit(void);

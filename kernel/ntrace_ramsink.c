@@ -12,12 +12,12 @@
  * After the word at Limit, WP is Start again, Wrap (bit 0 of WP) is 1 and, with StopOnWrap, Enable
  * is 0.
  *
- * Whose memory that is:
+ * The memory of a window:
  *
- *	any that the sink can address	the AUX area itself, or a buffer of the driver's
- *	`memory-region` in the tree	that, or a buffer from it if it is a DMA pool
- *	Start does not move		what is there, if it is not the kernel's
- *	the sink's own (SRAM)		read word by word through trRamData
+ *	Start is writable		the AUX area itself, or a bounce buffer
+ *	`memory-region` in the tree	that region, or a bounce buffer from it if it is a DMA pool
+ *	Start is fixed			the memory there, unless the kernel uses it
+ *	SRAM of the sink		read word by word through trRamData
  */
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
@@ -45,19 +45,19 @@ module_param(sram, bool, 0444);
 MODULE_PARM_DESC(sram, "let sinks that have memory of their own write there, not to the system's");
 
 /*
- * Bytes that are copied, or taken back from caches that do not see what sinks write, in one piece:
- * interrupts are off meanwhile, and shall not be for more than 100 microseconds.
+ * Maximum size of a copy, and of a cache sync for a sink that is not coherent. Interrupts are off
+ * meanwhile, and should not be for more than 100 microseconds.
  */
 #define NTRACE_BATCH		SZ_256K
 
-/* A store of the driver's own: this, or what there is, but not less */
+/* Size of a bounce buffer that the driver allocates: try smaller sizes down to the minimum */
 #define NTRACE_STORE_SIZE	NTRACE_BATCH
 #define NTRACE_STORE_MIN	SZ_64K
 
-/* No sink that is known writes more at a time. */
+/* No known sink writes more bytes at a time. */
 #define NTRACE_UNIT_MAX		64
 
-/* Users of stores */
+/* Protects the allocation and the users of bounce buffers */
 static DEFINE_MUTEX(ntrace_store_lock);
 
 static const struct ntrace_ramsink_layout ntrace_ramsink_version1 = {
@@ -75,7 +75,7 @@ static const struct ntrace_ramsink_layout ntrace_ramsink_version0 = {
 	.wp = TR0_WP,
 };
 
-/* The high half is the register behind the low one. */
+/* Does the register have a high half, in the next register? */
 static bool ntrace_ramsink_has_high(const struct ntrace_ramsink *sink, u32 low)
 {
 	return sink->has_high && (sink->layout->highs || low == TR_RAM_START_LOW);
@@ -103,7 +103,7 @@ static bool ntrace_ramsink_keeps(struct ntrace_ramsink *sink, u32 low, u64 value
 	return ntrace_ramsink_read64(sink, low) == value;
 }
 
-/* Mode comes first: the other registers may look different in the other one. */
+/* Set the mode first, because the other registers may depend on it. */
 static int ntrace_ramsink_reset(struct ntrace_component *comp)
 {
 	struct ntrace_ramsink *sink = to_ntrace_ramsink(comp);
@@ -114,7 +114,7 @@ static int ntrace_ramsink_reset(struct ntrace_component *comp)
 	sink->control = TR_CONTROL_ACTIVE | sink->layout->stop_on_wrap |
 			(smem ? sink->layout->mode : 0);
 	ntrace_write(comp, TR_RAM_CONTROL, sink->control);
-	/* Nothing to resume at the first reset, nor without a clock. */
+	/* Does nothing at the first reset, or without a timestamp unit. */
 	ntrace_timestamp_run(comp, &sink->ts);
 	sink->state = NTRACE_SINK_OFF;
 	sink->start = 0;
@@ -151,7 +151,7 @@ static int ntrace_ramsink_probe_mode(struct ntrace_ramsink *sink)
 	return 0;
 }
 
-/* What the window registers keep of 0 and of all ones */
+/* The values that the window registers keep after writing 0 and all ones */
 struct ntrace_ramsink_range {
 	u64 start_min, start_max;
 	u64 limit_min, limit_max;
@@ -159,8 +159,8 @@ struct ntrace_ramsink_range {
 };
 
 /*
- * What do Start, Limit and WP keep of all ones, and of none? Nothing is written to memory
- * meanwhile, and nothing ever will be before the registers hold a window that is meant.
+ * Write all ones and 0 to Start, Limit and WP, and read them back. The sink is disabled, so it does
+ * not write to memory. The driver enables it only after setting a valid window.
  */
 static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 				      struct ntrace_ramsink_range *range)
@@ -183,13 +183,13 @@ static void ntrace_ramsink_try_window(struct ntrace_ramsink *sink,
 	sink->align = range->wp_max ? 1U << __ffs64(range->wp_max) : 4;
 }
 
-/* How much of a region is used: all of it only where Limit cannot move. */
+/* How much of a region to use: all of it only if Limit is fixed */
 static u64 ntrace_ramsink_store_size(const struct ntrace_ramsink *sink, u64 size)
 {
 	return min_t(u64, size, sink->store.fixed ? SZ_1G : NTRACE_BATCH);
 }
 
-/* Memory of a known place: is it as large as it seems, and does the sink reach it? */
+/* Use memory at a known address, if it is large enough and the sink can reach it */
 static int ntrace_ramsink_use_store(struct ntrace_ramsink *sink, u64 bus, u64 size)
 {
 	size = ALIGN_DOWN(size, sink->align);
@@ -219,7 +219,7 @@ static int ntrace_ramsink_probe_sram(struct ntrace_ramsink *sink,
 	if (ret)
 		return ret;
 
-	/* A read pointer that holds still has something to point at. */
+	/* The SRAM can be read if the read pointer keeps an address. */
 	ntrace_ramsink_write64(sink, TR_RAM_LIMIT_LOW, limit);
 	ntrace_ramsink_write64(sink, TR_RAM_RP_LOW, limit);
 	rp = ntrace_ramsink_read64(sink, TR_RAM_RP_LOW);
@@ -255,8 +255,8 @@ static void ntrace_ramsink_unmap_region(void *data)
 }
 
 /*
- * Where the sink finds memory that is not the kernel's. The DMA API maps such memory for an IOMMU
- * only; without one it does not look at dma-ranges.
+ * Find the bus address of memory that the kernel does not manage. The DMA API maps such memory only
+ * if there is an IOMMU; without an IOMMU it ignores dma-ranges.
  */
 static int ntrace_ramsink_map_region(struct ntrace_ramsink *sink, const struct resource *res,
 				     dma_addr_t *bus)
@@ -286,7 +286,7 @@ static void ntrace_ramsink_leave_pool(void *dev)
 	of_reserved_mem_device_release(dev);
 }
 
-/* The DMA API gives out what is in a pool, to others as well. */
+/* The DMA API allocates memory from a pool, which other devices may share. */
 static int ntrace_ramsink_use_pool(struct ntrace_ramsink *sink)
 {
 	struct device *dev = sink->comp.dev;
@@ -301,7 +301,7 @@ static int ntrace_ramsink_use_pool(struct ntrace_ramsink *sink)
 	return devm_add_action_or_reset(dev, ntrace_ramsink_leave_pool, dev);
 }
 
-/* The tree names memory that is the sink's. */
+/* The device tree reserves memory for the sink. */
 static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct device_node *np,
 				       const struct ntrace_ramsink_range *range)
 {
@@ -331,7 +331,7 @@ static int ntrace_ramsink_probe_region(struct ntrace_ramsink *sink, struct devic
 	       ntrace_ramsink_map_store(sink, res.start);
 }
 
-/* The sink insists on a place: it must not be the kernel's, unless the tree gives it away. */
+/* Start is fixed, and the device tree reserves no memory: the kernel must not use this memory. */
 static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 				      const struct ntrace_ramsink_range *range)
 {
@@ -351,7 +351,7 @@ static int ntrace_ramsink_probe_fixed(struct ntrace_ramsink *sink,
 	       ntrace_ramsink_map_store(sink, phys);
 }
 
-/* Memory may be anywhere: the registers must keep any address, up to some width. */
+/* Memory may be anywhere: the registers must keep any address up to some width. */
 static int ntrace_ramsink_probe_anywhere(struct ntrace_ramsink *sink,
 					 const struct ntrace_ramsink_range *range)
 {
@@ -371,7 +371,7 @@ static int ntrace_ramsink_probe_anywhere(struct ntrace_ramsink *sink,
 		bits = window[i].kept;
 		sink->addr_bits = min_t(u32, sink->addr_bits, fls64(bits));
 		bits = bits ? bits >> __ffs64(bits) : 0;
-		/* ones without a gap */
+		/* contiguous ones */
 		if (bits && !(bits & (bits + 1)))
 			continue;
 		ntrace_log(err, comp, ": %s does not keep addresses (0x%llx of all ones)",
@@ -406,7 +406,7 @@ static int ntrace_ramsink_probe_smem(struct ntrace_ramsink *sink,
 		ret = ntrace_ramsink_use_pool(sink);
 	if (ret)
 		ntrace_log(err, comp, ": no memory within its %u address bits", sink->addr_bits);
-	/* Windows begin anywhere in the AUX area; the store's beginning is aligned to its size. */
+	/* Windows in the AUX area begin at any unit. A bounce buffer is aligned to its size. */
 	sink->copied = copy || pool || dma_addressing_limited(comp->dev) ||
 		       1ULL << __ffs64(range->start_max) > sink->align;
 
@@ -431,7 +431,7 @@ static void ntrace_ramsink_choose_unit(struct ntrace_ramsink *sink,
 	} else if (!variant && smem && !fixed && sink->align < NTRACE_UNIT_MAX) {
 		sink->align = NTRACE_UNIT_MAX;
 		sink->unit_unknown = true;
-		/* A message must not have a gap where the sink goes round. */
+		/* Do not let the sink wrap: there could be a gap in a message. */
 		sink->rewinds = true;
 	}
 }
@@ -453,7 +453,7 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 	}
 	sink->has_high = ntrace_has_register(comp, TR_RAM_START_HIGH);
 	sink->window_max = dev_is_dma_coherent(comp->dev) ? U64_MAX : NTRACE_BATCH;
-	/* A class of its own for lockdep: a funnel is locked within. */
+	/* A separate lockdep class: the lock of a funnel nests in this one. */
 	raw_spin_lock_init(&comp->lock);
 	sink->kept_by = -1;
 	if (comp->version0)
@@ -476,9 +476,9 @@ static int ntrace_ramsink_probe(struct ntrace_component *comp)
 							  ntrace_ramsink_probe_sram(sink, &range);
 }
 
-/* Stores */
+/* Bounce buffers */
 
-/* What comes from a pool may have no struct page, so nobody can take it back from caches. */
+/* Memory of a pool may have no struct page, so it cannot be synced: allocate it coherent. */
 static void *ntrace_ramsink_store_memory(struct ntrace_ramsink *sink, size_t size)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
@@ -507,7 +507,7 @@ static int ntrace_ramsink_store_alloc(struct ntrace_ramsink *sink)
 	return -ENOMEM;
 }
 
-/* Make sure that there is memory to copy from */
+/* Get a reference to the bounce buffer, and allocate it if necessary */
 int ntrace_ramsink_store_get(struct ntrace_ramsink *sink)
 {
 	int ret = 0;
@@ -521,7 +521,7 @@ int ntrace_ramsink_store_get(struct ntrace_ramsink *sink)
 	return ret;
 }
 
-/* Give it back */
+/* Drop a reference of ntrace_ramsink_store_get() */
 void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
 {
 	struct ntrace_ramsink_store *store = &sink->store;
@@ -538,7 +538,7 @@ void ntrace_ramsink_store_put(struct ntrace_ramsink *sink)
 	*store = (struct ntrace_ramsink_store) { .fixed = store->fixed, .pool = store->pool };
 }
 
-/* The CPU is about to look at what was written */
+/* The CPU is about to read trace from the bounce buffer. */
 void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
 {
 	if (sink->store.dma && !sink->store.pool)
@@ -552,8 +552,8 @@ void ntrace_ramsink_fetch(struct ntrace_ramsink *sink, u64 from, u64 size)
 }
 
 /*
- * Copy what was written, in whole words, from an offset in the store: the first one after
- * ntrace_ramsink_fetch(), or where the last copy ended. An SRAM is disabled and empty.
+ * Copy whole words of trace from an offset in the bounce buffer: the offset of the last
+ * ntrace_ramsink_fetch(), or the end of the last copy. A sink with SRAM must be disabled and empty.
  */
 void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 size)
 {
@@ -568,7 +568,7 @@ void ntrace_ramsink_copy(struct ntrace_ramsink *sink, u64 from, void *to, u64 si
 		words[i] = ntrace_read(&sink->comp, TR_RAM_DATA);
 }
 
-/* The sink, whose window is set, is about to write to its store again. */
+/* The sink is about to write to its bounce buffer again. Its window is set. */
 void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 {
 	if (sink->store.dma && !sink->store.pool)
@@ -576,7 +576,7 @@ void ntrace_ramsink_hand_back(struct ntrace_ramsink *sink)
 					   DMA_FROM_DEVICE);
 }
 
-/* A Wrap that software cannot clear: a reset may. Return: whether the window is set now */
+/* Software could not clear Wrap: try a reset. Return: whether the window is set now */
 static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
 {
 	u64 size = sink->size;
@@ -601,8 +601,8 @@ static bool ntrace_ramsink_unstick(struct ntrace_ramsink *sink, u64 start, u64 l
 }
 
 /*
- * A sink that lost a bit of its window would write to memory that nobody gave to it: which register
- * is it?
+ * The sink did not keep its window. If it were enabled, it could write to any memory. Report the
+ * register that differs.
  */
 static noinline int ntrace_ramsink_refuse(struct ntrace_ramsink *sink, u64 start, u64 limit, u64 wp)
 {
@@ -652,9 +652,9 @@ static bool ntrace_ramsink_high_is(struct ntrace_ramsink *sink, u64 start, u64 l
 }
 
 /*
- * Write a window, or a ring, to a sink that is not enabled, and empty: bus address and size in
- * units of what it writes at a time. Start comes before Limit, because what Limit can be may depend
- * on it. Return: 0, or -EIO when the sink did not take it as it is; it must not be enabled then.
+ * Set the window, or the ring, of a sink that is disabled and empty. Bus address and size are
+ * multiples of the sink's unit. Write Start before Limit, because the range of Limit may depend on
+ * Start. Return: 0, or -EIO when the sink did not keep the window and must not be enabled
  */
 static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 start, u64 size,
 					      u64 at)
@@ -696,7 +696,7 @@ static __always_inline int ntrace_ramsink_set(struct ntrace_ramsink *sink, u64 s
 	return ntrace_ramsink_refuse(sink, start, limit, wp);
 }
 
-/* Say where to write. Return: as ntrace_ramsink_set() */
+/* Set the window. Return: as ntrace_ramsink_set() */
 int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 {
 	if (sink->overruns)
@@ -707,7 +707,7 @@ int ntrace_ramsink_set_window(struct ntrace_ramsink *sink, u64 start, u64 size)
 	return ntrace_ramsink_set(sink, start, size, 0);
 }
 
-/* Say where to go round, and at which offset to begin. Return: as ntrace_ramsink_set() */
+/* Set a ring, and the offset at which to begin. Return: as ntrace_ramsink_set() */
 int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u64 at)
 {
 	sink->control &= ~sink->layout->stop_on_wrap;
@@ -716,9 +716,9 @@ int ntrace_ramsink_set_ring(struct ntrace_ramsink *sink, u64 start, u64 size, u6
 }
 
 /*
- * The first look did not show Enable=1. When the encoder is on already, it may fill a small window
- * at once: a sink that stops on wrap has then enabled and disabled itself before the first look,
- * and Wrap says so. Return: 0, or -ETIMEDOUT after ntrace_component_fail()
+ * The first read did not show Enable=1. When the encoder is on already, it may fill a small window
+ * at once. A sink that stops on wrap is then disabled again before the first read, and Wrap is set.
+ * Return: 0, or -ETIMEDOUT after ntrace_component_fail()
  */
 int ntrace_ramsink_wait_started(struct ntrace_ramsink *sink)
 {
@@ -755,7 +755,7 @@ static bool ntrace_ramsink_busy(const struct ntrace_component *comp)
 	return !comp->failed && ntrace_sink_next(sink->state, NTRACE_SINK_RESET) < 0;
 }
 
-/* Did the sink, once enabled, run into the end of its window? */
+/* Has an enabled sink stopped at the end of its window? */
 bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 {
 	return !(ntrace_read(&sink->comp, TR_RAM_CONTROL) & TR_CONTROL_ENABLE) ||
@@ -763,7 +763,7 @@ bool ntrace_ramsink_stopped(struct ntrace_ramsink *sink)
 		ntrace_read(&sink->comp, sink->layout->wp) & TR_RAM_WP_LOW_WRAP);
 }
 
-/* The write pointer is outside of the window. Return: an error, after ntrace_component_fail() */
+/* WP is outside of the window. Return: an error, after ntrace_component_fail() */
 int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
 {
 	return ntrace_component_fail(&sink->comp, "trRamWP to stay inside the window",
@@ -771,8 +771,8 @@ int ntrace_ramsink_lost_way(struct ntrace_ramsink *sink)
 }
 
 /*
- * Where in its ring does the sink write next, and has it come past Limit since it was set? Return:
- * false when the write pointer is outside of the ring
+ * Get the offset in the ring that the sink writes next, and whether it has wrapped since the ring
+ * was set. Return: false when WP is outside of the ring
  */
 bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 {
@@ -784,13 +784,13 @@ bool ntrace_ramsink_ring_at(struct ntrace_ramsink *sink, u64 *at, bool *wrapped)
 	return *at < sink->size;
 }
 
-/* Memory of a region or a pool was never handed to the DMA API, and may have no struct page. */
+/* Memory of a region or a pool has no streaming mapping, and may have no struct page. */
 static bool ntrace_ramsink_syncs(const struct ntrace_ramsink *sink)
 {
 	return !sink->copied || (sink->store.dma && !sink->store.pool);
 }
 
-/* Write a pattern that an overrun destroys to the last unit of the window, which is set. */
+/* Write a pattern to the last unit of the window. An overrun overwrites it. The window is set. */
 void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 {
 	struct device *dev = sink->comp.dev;
@@ -806,8 +806,8 @@ void ntrace_ramsink_set_guard(struct ntrace_ramsink *sink, void *unit)
 }
 
 /*
- * Has the sink, which is off, gone beyond its window's end? Then it went on at the beginning, and
- * trace that nobody has read is overwritten.
+ * Has the sink, which is off, overrun its window? Then it has wrapped to the beginning and
+ * overwritten unread trace.
  */
 bool ntrace_ramsink_overran(struct ntrace_ramsink *sink)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Register map of the RISC-V Trace Control Interface 1.0, as far as an N-Trace encoder, a
- * funnel, a RAM sink and an ATB bridge need it.
+ * Register map of the RISC-V Trace Control Interface 1.0, for an N-Trace encoder, a funnel, a RAM
+ * sink and an ATB bridge.
  *
- * Every component is a 4 KiB page of 32-bit registers. Only Control may be touched while its Active
- * bit is 0. Reserved bits are written 0.
+ * Every component is a 4 KiB page of 32-bit registers. While the Active bit of Control is 0, only
+ * Control may be accessed. Reserved bits are written 0.
  */
 #ifndef _NTRACE_REGS_H
 #define _NTRACE_REGS_H
@@ -75,11 +75,11 @@
 #define TR_TE_FILTER_MATCH_INST(i)		(0x404 + 0x20 * (i))
 #define   TR_TE_FILTER_CHOICE_PRIVILEGE		GENMASK(7, 0)	/* bit n: ingress privilege n */
 
-/* Of tt-dfd: a filter that compares with one privilege */
+/* tt-dfd: a filter that compares with one privilege */
 #define TR_TE_TT_FILTER_CONTROL			0x010
 #define TR_TE_TT_FILTER_MATCH_INST		0x014
 
-/* Comparators: two comparisons each, P and S, of input 0: the instruction's address */
+/* Comparators: each compares input 0, the instruction's address, with two values, P and S */
 #define TR_TE_NR_COMPS				8
 #define TR_TE_COMP_CONTROL(j)			(0x600 + 0x20 * (j))
 #define   TR_TE_COMP_P_FUNCTION			GENMASK(6, 4)
@@ -87,10 +87,10 @@
 #define     TR_TE_COMP_EQ			0
 #define     TR_TE_COMP_LT			2
 #define     TR_TE_COMP_GE			5
-#define     TR_TE_COMP_P_PRIME			6	/* never; its latch is set at first */
+#define     TR_TE_COMP_P_PRIME			6	/* never, but the latch is set at first */
 #define   TR_TE_COMP_MATCH_MODE			GENMASK(13, 12)
 #define     TR_TE_COMP_P_AND_S			1
-#define     TR_TE_COMP_LATCH			3	/* set by P, held through S */
+#define     TR_TE_COMP_LATCH			3	/* set by P, cleared after S */
 #define TR_TE_COMP_P_MATCH_LOW(j)		(0x610 + 0x20 * (j))
 #define TR_TE_COMP_S_MATCH_LOW(j)		(0x618 + 0x20 * (j))
 #define     TR_TE_PRIV_U			BIT(0)
@@ -148,8 +148,8 @@
 #define     TR_ATB_ID_MAX			0x6f
 
 /*
- * Version 0, where it differs: P550. Enable, InstTracing, Empty, StallOrOverflow, StallEna,
- * InhibitSrc and the format are where they are in 1.0.
+ * Differences of version 0 (P550). Enable, InstTracing, Empty, StallOrOverflow, StallEna,
+ * InhibitSrc and the format are the same bits as in 1.0.
  */
 #define TR0_STOP_ON_WRAP			BIT(14)
 #define TR0_SINK_ERROR				BIT(27)	/* write 1 to clear */
@@ -167,7 +167,7 @@
 #define TR0_TE_IMPL_SRC_ID			GENMASK(23, 20)
 #define TR0_TE_IMPL_SRC_BITS			GENMASK(26, 24)
 #define TR0_WP					0x01c
-#define TR0_TS_MESSAGES				GENMASK(19, 16)	/* which have TSTAMP */
+#define TR0_TS_MESSAGES				GENMASK(19, 16)	/* messages with TSTAMP */
 #define TR0_TS_COUNTER_LOW			0x044
 #define TR0_TS_COUNTER_HIGH			0x048
 

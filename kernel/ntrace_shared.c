@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sink that the trace of several CPUs goes to. Each of them has an AUX transaction open;
- * whichever comes to look copies what is there, whosever it is, into its own. So the stream goes on
- * from one AUX record to the next in the order of their times, in whatever buffer they are:
+ * A sink that several CPUs share. Each CPU has an open AUX transaction. The CPU that polls copies
+ * all trace in the sink, also that of other CPUs, into its own transaction. So the stream continues
+ * from one AUX record to the next in the order of their times, across the buffers of all CPUs:
  *
  *	        drained            WP                      Limit
  *	           |                |                        |
  *	+----------v----------------v------------------------v-+
  *	| $$$$$$$$ | ############## |                          |
  *	+------------------------------------------------------+
- *	$ in somebody's AUX area   # waits
+ *	$ copied to an AUX area   # pending
  *
- * The sink stops at Limit, so nothing is overwritten that nobody has seen, and harts that stall
- * rather than lose trace do so. Long before that it is stopped, emptied and begun anew; what is
- * upstream holds its messages meanwhile.
+ * The sink stops at Limit, so it never overwrites pending trace, and harts of lossless events
+ * stall. Long before that the driver stops, empties and restarts the sink. Upstream components hold
+ * their messages meanwhile.
  */
 #include <linux/align.h>
 #include <linux/cleanup.h>
@@ -22,9 +22,9 @@
 #include "ntrace_pmu.h"
 
 /*
- * How much of the store is used. What the last user flushes has to fit into its area: no more than
- * a part of that, if nothing may get lost. Without an area nothing is copied: other users keep the
- * window as it is, and the last user may fill the whole store.
+ * How much of the bounce buffer to use. The final flush of the last user has to fit into its area:
+ * for a lossless event use no more than a part of the area's size. Without an area nothing is
+ * copied: if there are other users, the window stays as it is, otherwise it is the whole buffer.
  */
 static u64 ntrace_shared_size(const struct ntrace_cpu *c)
 {
@@ -55,7 +55,7 @@ static int ntrace_shared_begin(struct ntrace_cpu *c)
 	return c->handle.size < c->limits.reserve + c->limits.want ? -ENOSPC : 0;
 }
 
-/* All below: the sink's lock is held */
+/* The functions below are called with the sink's lock held. */
 
 static int ntrace_shared_set_window(struct ntrace_ramsink *sink, u64 size)
 {
@@ -81,8 +81,8 @@ static void ntrace_shared_copy(struct ntrace_cpu *c, u64 used, bool last)
 }
 
 /*
- * The sink is off: take everything that fits. A full one may have cut its last message. Return: 0,
- * or an error when nobody knows what it wrote
+ * The sink is off: copy everything that fits. If the sink is full, its last message may be cut.
+ * Return: 0, or an error when it is unknown what the sink wrote
  */
 static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used, bool *full)
 {
@@ -109,8 +109,9 @@ static int ntrace_shared_empty(struct ntrace_cpu *c, bool last, u64 *used, bool 
 }
 
 /*
- * Empty the sink and begin anew. When that is more than there is room for, it goes on where it is,
- * unless it is full: somebody will come who has room. Return: 0, or an error and the sink is off
+ * Empty and restart the sink. If there is not enough room for its trace and it is not full, it
+ * continues where it is: another user may have room later. Return: 0, or an error and the sink is
+ * off
  */
 static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 {
@@ -119,7 +120,7 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 	u64 used;
 	int ret;
 
-	/* It may be off since nobody had room for what it holds. */
+	/* The sink is off already if no user had room for its trace. */
 	ret = sink->state == NTRACE_SINK_ARMED ? 0 : ntrace_ramsink_stop(sink);
 	if (ret) {
 		c->lost = true;
@@ -131,14 +132,14 @@ static int ntrace_shared_restart(struct ntrace_cpu *c, bool last)
 		return ret;
 	if (sink->drained < used && full)
 		return -ENOSPC;
-	/* Its user may have waited for room before, see ntrace_shared_join(). */
+	/* The window may be the small one of a waiting user, see ntrace_shared_join(). */
 	if (sink->drained == used)
 		ret = ntrace_shared_set_window(sink, ntrace_shared_size(c));
 
 	return ret ?: ntrace_ramsink_start(sink);
 }
 
-/* Can what waits be copied while the sink runs? */
+/* Can pending trace be copied while the sink runs? */
 static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
 {
 	return sink->wp_exact && !sink->comp.failed && !ntrace_ramsink_is_sram(sink) &&
@@ -146,9 +147,9 @@ static bool ntrace_shared_can_read(struct ntrace_ramsink *sink, u64 *used)
 }
 
 /*
- * Copy what the sink holds, while it runs if it can be read then. The driver restarts the sink
- * before it is full. After a copy from the running sink little is left to copy while the sink is
- * off, and the other harts have only their encoders' buffers.
+ * Copy pending trace, while the sink runs if possible. The driver restarts the sink before it is
+ * full. While the sink is off, the other harts have only the buffers of their encoders. A copy from
+ * the running sink keeps this time short.
  */
 static int ntrace_shared_take(struct ntrace_cpu *c)
 {
@@ -164,9 +165,9 @@ static int ntrace_shared_take(struct ntrace_cpu *c)
 }
 
 /*
- * One more user. The first user finds the sink off and empty. While that user waits for room in
- * its area, each context switch publishes what the sink took before the hart stalled. A small
- * window keeps this within the reserve for many switches.
+ * Add a user. The first user finds the sink off and empty. If it waits for room in its area, each
+ * context switch publishes the trace that the sink took before the hart stalled. A small window
+ * keeps this within the reserve for many switches.
  */
 static int ntrace_shared_join(struct ntrace_cpu *c, bool wait)
 {
@@ -194,7 +195,7 @@ static int ntrace_shared_join(struct ntrace_cpu *c, bool wait)
 	return 0;
 }
 
-/* What is lost while a CPU has no transaction is told with the next one that closes. */
+/* A loss without an open transaction is reported with the next transaction that is closed. */
 static void ntrace_shared_close(struct ntrace_cpu *c)
 {
 	struct ntrace_ramsink *sink = c->path->sink;
@@ -204,7 +205,7 @@ static void ntrace_shared_close(struct ntrace_cpu *c)
 	ntrace_buffer_close(c);
 }
 
-/* Trace does not fit into the area, or there is no area any more. */
+/* Report that trace does not fit into the area, or that there is no area any more */
 static void ntrace_shared_no_room(struct ntrace_cpu *c)
 {
 	if (perf_get_aux(&c->handle))
@@ -214,8 +215,8 @@ static void ntrace_shared_no_room(struct ntrace_cpu *c)
 }
 
 /*
- * The last user flushes: funnels into the sink, which must have room for that, and the sink. What
- * then does not fit into the area is lost for want of room there.
+ * The last user flushes the funnels into the sink, which must have room for it, and then the sink
+ * into its area. Trace that does not fit into the area is lost.
  */
 static void ntrace_shared_flush(struct ntrace_cpu *c)
 {
@@ -250,14 +251,14 @@ static void ntrace_shared_leave(struct ntrace_cpu *c)
 		return;
 	}
 
-	/* A sink that failed under another CPU has nothing more of this one's either. */
+	/* If the sink failed while another CPU used it, this CPU's trace is lost, too. */
 	if (ntrace_path_leave_funnels(c->path) || sink->comp.failed)
 		c->lost = true;
 	if (ntrace_shared_can_read(sink, &used))
 		ntrace_shared_copy(c, used, false);
 }
 
-/* Without the lock */
+/* The functions below are called without the sink's lock. */
 
 /* Return: 0, or an error and the path is as before */
 static int ntrace_shared_start(struct ntrace_cpu *c, bool wait)
@@ -288,13 +289,13 @@ static int ntrace_shared_enable(struct ntrace_cpu *c)
 	return c->state == NTRACE_WAITING ? 0 : ntrace_shared_start(c, false);
 }
 
-/* The sink stays enabled: a funnel's input that is disabled discards trace. */
+/* The path is enabled while the hart waits, because a disabled funnel input discards trace. */
 static int ntrace_shared_wait(struct ntrace_cpu *c)
 {
 	return ntrace_shared_start(c, true);
 }
 
-/* Without the lock this is a guess, and a wrong one costs a look at most. */
+/* Without the lock this is an estimate. A wrong one costs at most a poll. */
 static u64 ntrace_shared_pending(const struct ntrace_cpu *c)
 {
 	u64 drained = READ_ONCE(c->path->sink->drained);
@@ -316,7 +317,8 @@ static u64 ntrace_shared_period(const struct ntrace_cpu *c)
 }
 
 /*
- * Publish what waits. Under the lock, so that the records' times are in the order of the stream.
+ * Publish pending trace, under the lock, so that the times of records are in the order of the
+ * stream.
  */
 static int ntrace_shared_move(struct ntrace_cpu *c)
 {
@@ -349,7 +351,7 @@ static int ntrace_shared_extend(struct ntrace_cpu *c)
 	struct ntrace_ramsink *sink = c->path->sink;
 
 	guard(raw_spinlock)(&sink->comp.lock);
-	/* Somebody else may have had it off for a moment. */
+	/* Another CPU may be restarting the sink: it has been off only for a moment. */
 	return ntrace_ramsink_stopped(sink) ? ntrace_shared_restart(c, true) : 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timestamp unit: choose a source, let it count, and find out whether its counter is the one
- * that the kernel's clock is made of. If it is, timestamps convert to perf's clock; if not they
- * only order events.
+ * The timestamp unit: choose a source, start the counter, and find out whether it is the counter of
+ * the kernel's clock. If it is, timestamps convert to perf's clock. Otherwise they only order
+ * events.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -26,8 +26,8 @@ static u64 ntrace_timestamp_read(struct ntrace_component *comp, const struct ntr
 }
 
 /*
- * Is the counter, at one instant, what `time` was just before and just after? Two clock domains may
- * see each other late: a microsecond is allowed for that.
+ * Is the counter between the values of `time` just before and just after? Allow a difference of one
+ * microsecond, because the two may be in different clock domains.
  */
 static bool ntrace_timestamp_matches(struct ntrace_component *comp,
 				     const struct ntrace_timestamp *ts, unsigned int prescale)
@@ -49,7 +49,7 @@ static bool ntrace_timestamp_matches(struct ntrace_component *comp,
 	return ((value - before) & mask) <= after - before;
 }
 
-/* Three looks, at distances that no counter of another rate or origin fits */
+/* Compare at increasing intervals, so that no counter of another rate or origin passes */
 static bool ntrace_timestamp_tracks_time(struct ntrace_component *comp,
 					 const struct ntrace_timestamp *ts, unsigned int prescale)
 {
@@ -64,13 +64,16 @@ static bool ntrace_timestamp_tracks_time(struct ntrace_component *comp,
 	return ntrace_timestamp_matches(comp, ts, prescale);
 }
 
-/* A source elsewhere: what it is divided by does not show here. */
+/* Is the source in another component? Then its prescaler is not visible here. */
 static bool ntrace_timestamp_is_elsewhere(const struct ntrace_timestamp *ts)
 {
 	return ts->mode == TR_TS_MODE_SHARED || ts->mode == TR_TS_MODE_EXTERNAL;
 }
 
-/* Compare a running counter with `time`: again when a source elsewhere has begun to run. Sleeps. */
+/*
+ * Find out whether a running counter tracks `time`. Called again when a source in another component
+ * may have been started. Sleeps.
+ */
 void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {
 	unsigned int prescale = ts->prescale, last = ts->prescale;
@@ -91,8 +94,9 @@ void ntrace_timestamp_check(struct ntrace_component *comp, struct ntrace_timesta
 }
 
 /*
- * Out of reset. While trTsActive reads 0, nothing else is kept; it may also be a copy of the
- * component's Active that always reads 1 (R39). A unit that stays in reset gives no timestamps.
+ * Take the unit out of reset. While trTsActive reads 0, the unit keeps no other fields. trTsActive
+ * may also be a copy of the component's Active that always reads 1 (R39). A unit that stays in
+ * reset gives no timestamps.
  */
 static bool ntrace_timestamp_activate(struct ntrace_component *comp)
 {
@@ -107,18 +111,18 @@ static bool ntrace_timestamp_activate(struct ntrace_component *comp)
 	return false;
 }
 
-/* Let the counter run */
+/* Start the counter */
 void ntrace_timestamp_run(struct ntrace_component *comp, const struct ntrace_timestamp *ts)
 {
 	if (ts->mode == TR_TS_MODE_NONE || !ntrace_timestamp_activate(comp))
 		return;
-	/* Version 0 wants its source before it counts. */
+	/* Version 0 needs the source to be set before it counts. */
 	if (comp->version0)
 		ntrace_write(comp, TR_TS_CONTROL, ts->control & ~TR_TS_CONTROL_COUNT);
 	ntrace_write(comp, TR_TS_CONTROL, ts->control);
 }
 
-/* Control for a mode. In version 0 funnels count, and encoders select the messages with TSTAMP. */
+/* Control for a mode. In version 0 funnels count, and encoders select messages with TSTAMP. */
 static u32 ntrace_timestamp_want(struct ntrace_component *comp, u8 mode, u32 enable)
 {
 	u32 want = TR_TS_CONTROL_ACTIVE | enable | FIELD_PREP(TR_TS_CONTROL_MODE, mode);
@@ -126,15 +130,15 @@ static u32 ntrace_timestamp_want(struct ntrace_component *comp, u8 mode, u32 ena
 	return want | (comp->version0 && enable ? TR0_TS_MESSAGES : TR_TS_CONTROL_COUNT);
 }
 
-/* Version 0: the clock is the funnel's. */
+/* Is a mode possible? In version 0 the funnel has the counter, and encoders share it. */
 static bool ntrace_timestamp_may(const struct ntrace_component *comp, u8 mode, u32 enable)
 {
 	return !comp->version0 || mode == (enable ? TR_TS_MODE_SHARED : TR_TS_MODE_INTERNAL_SYSTEM);
 }
 
 /*
- * Try the modes, the best first: with a system-wide counter time means the same on all harts.
- * Enable makes use of it, which only encoders do; a funnel runs for those below.
+ * Try the modes, the best one first: a system-wide counter gives the same time on all harts. Only
+ * encoders set Enable, to send timestamps. A funnel only forwards its time to them.
  */
 void ntrace_timestamp_probe(struct ntrace_component *comp, struct ntrace_timestamp *ts)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What components of version 0 can do. Their registers do not tell what kind of component they are,
- * the device tree does. A funnel has a sink in it, which writes to system memory: to the driver it
- * is a RAM sink that encoders share.
+ * Discovery of components of version 0. The device tree tells their type, because their registers
+ * do not. A funnel has a built-in sink that writes to system memory: the driver treats it as a RAM
+ * sink that encoders share.
  *
- * Not tried on silicon yet.
+ * Not yet tested on real hardware.
  */
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
@@ -29,7 +29,7 @@ static bool ntrace_version0_has_mode(struct ntrace_encoder *enc, u32 mode)
 	return FIELD_GET(TR_TE_CONTROL_INST_MODE, control) == mode;
 }
 
-/* Find out what an encoder can do */
+/* Find out the capabilities of an encoder */
 int ntrace_version0_probe_encoder(struct ntrace_encoder *enc)
 {
 	struct ntrace_encoder_caps *caps = &enc->caps;
@@ -58,7 +58,7 @@ int ntrace_version0_probe_encoder(struct ntrace_encoder *enc)
 			TR_TE_CONTROL_INHIBIT_SRC;
 	caps->sync_modes = BIT(0) | BIT(TR_TE_SYNC_MESSAGES) | BIT(TR_TE_SYNC_ICNT);
 	caps->sync_max = FIELD_MAX(TR_TE_CONTROL_SYNC_MAX);
-	/* The counter of calls is always on. */
+	/* The call counter is always on. */
 	caps->always = TR_TE_FEATURES_IMPLICIT_RETURN |
 		       FIELD_PREP(TR_TE_FEATURES_IMPLICIT_RETURN_MODE, TR_TE_RETURN_COUNTER);
 	caps->retstack = BIT(0) | BIT(TR_TE_RETURN_COUNTER);
@@ -71,8 +71,8 @@ int ntrace_version0_probe_encoder(struct ntrace_encoder *enc)
 }
 
 /*
- * An encoder that is off says that it lost trace, and must not say so of the next stretch, too. A 0
- * is enough for some of its bits, others want a 1.
+ * The encoder is off and reports lost trace. Clear the bits, so that it does not report the loss
+ * again. Some bits are cleared by writing 0, others by writing 1.
  */
 void ntrace_version0_clear_lost(struct ntrace_encoder *enc)
 {
@@ -82,7 +82,7 @@ void ntrace_version0_clear_lost(struct ntrace_encoder *enc)
 
 /* Sinks */
 
-/* What does a register keep of all ones? It is 0 afterwards. */
+/* Write all ones to a register, and then 0. Return: which ones it kept */
 static u32 ntrace_version0_ones(struct ntrace_component *comp, u32 offset)
 {
 	u32 kept = ntrace_write_back(comp, offset, U32_MAX);
@@ -92,7 +92,7 @@ static u32 ntrace_version0_ones(struct ntrace_component *comp, u32 offset)
 	return kept;
 }
 
-/* Find out where a funnel's sink can write to */
+/* Find out the capabilities of a funnel's sink */
 int ntrace_version0_probe_sink(struct ntrace_ramsink *sink)
 {
 	struct ntrace_component *comp = &sink->comp;
@@ -116,7 +116,7 @@ int ntrace_version0_probe_sink(struct ntrace_ramsink *sink)
 
 	sink->align = unit;
 	sink->addr_bits = fls64(base);
-	/* Windows of the AUX area may lie across a multiple of 4 GiB; the store does not. */
+	/* A window in the AUX area could cross a 4 GiB boundary. A bounce buffer does not. */
 	sink->copied = true;
 	ret = dma_set_mask_and_coherent(comp->dev, DMA_BIT_MASK(sink->addr_bits));
 	if (ret)

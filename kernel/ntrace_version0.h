@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registers of version 0, from before the RISC-V Trace Control Interface was ratified, as SiFive's
- * P550 has them. The driver works with values as 1.0 has them; here is what becomes of them.
+ * Registers of version 0, from before the RISC-V Trace Control Interface was ratified, as in
+ * SiFive's P550. The driver uses the values of 1.0, and converts them here.
  */
 #ifndef _NTRACE_VERSION0_H
 #define _NTRACE_VERSION0_H
@@ -16,8 +16,8 @@ struct ntrace_encoder;
 struct ntrace_ramsink;
 
 /*
- * trTeControl of version 0 for one of 1.0, without Enable and InstTracing. There are two periods of
- * synchronisation, in messages and in half-words, and both begin at 2^5.
+ * Convert trTeControl from 1.0 to version 0, without Enable and InstTracing. Version 0 has two
+ * synchronisation periods, in messages and in half-words, and both begin at 2^5.
  */
 static inline u32 ntrace_version0_te_control(u32 control)
 {
@@ -37,7 +37,7 @@ static inline u32 ntrace_version0_te_control(u32 control)
 	       FIELD_PREP(TR0_TE_SYNC_MAX_ICNT, mode == TR_TE_SYNC_ICNT ? max : TR0_TE_SYNC_OFF);
 }
 
-/* Base and limit of a window have one high half, and WP has none. */
+/* Base and limit share one high half, and WP has none, so a window must not cross 4 GiB. */
 static inline bool ntrace_version0_reaches(u64 start, u64 limit)
 {
 	return limit >= start && !upper_32_bits(start ^ limit);

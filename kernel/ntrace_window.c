@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a sink that is a CPU's own writes into, and how it gets into the AUX area:
+ * Windows of a sink that only one CPU uses:
  *
- *	direct		a window of the area itself: nothing is copied
- *	copied		a window of a store, from which trace is copied when the window is done
+ *	direct		a part of the AUX area itself: nothing is copied
+ *	copied		a part of a bounce buffer: trace is copied when the window is done
  *	circular	the whole area: the newest trace overwrites the oldest
  *
- * A direct window may stay with its sink, which stays enabled, when its encoder stops: an event
- * that comes back to the same place of the same area only starts the encoder.
+ * When the encoder stops, the sink may stay enabled with its direct window. An event that continues
+ * at the same position of the same area then only starts the encoder.
  */
 #include <linux/align.h>
 #include <linux/dma-mapping.h>
@@ -20,10 +20,10 @@ static unsigned int move_bytes = SZ_4M;
 module_param(move_bytes, uint, 0644);
 MODULE_PARM_DESC(move_bytes, "move a window when this much is written, at the latest");
 
-/* How often a sink that is full gets more room to get one encoder empty */
+/* How often a full sink gets another window until the encoder, or the funnels, are empty */
 #define NTRACE_WINDOW_TRIES	64
 
-/* The limits of a transaction's windows */
+/* Set the limits for the windows of a transaction */
 void ntrace_window_limit(struct ntrace_cpu *c)
 {
 	const struct ntrace_ramsink *sink = c->path->sink;
@@ -35,8 +35,8 @@ void ntrace_window_limit(struct ntrace_cpu *c)
 }
 
 /*
- * Encoder off and empty. It may hold more than the sink takes at once. When the sink cannot be
- * given more room, the encoder is emptied by a reset.
+ * Switch the encoder off and empty it. It may hold more than fits into the window. If the sink
+ * cannot get another window, reset the encoder to empty it.
  */
 static __always_inline void __ntrace_window_stop_encoder(struct ntrace_cpu *c)
 {
@@ -54,7 +54,7 @@ static __always_inline void __ntrace_window_stop_encoder(struct ntrace_cpu *c)
 		ntrace_component_reset(&c->path->encoder->comp);
 }
 
-/* The same, where it is not at every context switch */
+/* The same, not inline, for callers that do not run at every context switch */
 void ntrace_window_stop_encoder(struct ntrace_cpu *c)
 {
 	__ntrace_window_stop_encoder(c);
@@ -75,7 +75,7 @@ static void __ntrace_window_empty_funnels(struct ntrace_cpu *c)
 }
 
 /*
- * Funnels off and empty, behind an encoder that is. They, too, may hold more than the sink takes.
+ * Switch the funnels off and empty them, after the encoder. They, too, may hold more than fits.
  */
 static __always_inline void ntrace_window_empty_funnels(struct ntrace_cpu *c)
 {
@@ -85,13 +85,13 @@ static __always_inline void ntrace_window_empty_funnels(struct ntrace_cpu *c)
 
 /* Direct */
 
-/* What the sink writes into the window may take that long to become visible. */
+/* Limit the size of a window, because of the time that a cache sync of it takes */
 static void ntrace_window_cap(struct ntrace_cpu *c)
 {
 	c->window.size = min(c->window.size, c->path->sink->window_max);
 }
 
-/* The first window, behind what has to be passed over. Return: 0 or -ENOSPC */
+/* Choose the first window, and skip the bytes before it. Return: 0 or -ENOSPC */
 static int ntrace_window_first_direct(struct ntrace_cpu *c)
 {
 	u64 pad;
@@ -109,7 +109,7 @@ static int ntrace_window_first_direct(struct ntrace_cpu *c)
 	return perf_aux_output_skip(&c->handle, pad);
 }
 
-/* One more, reserve included. Return: 0 or -ENOSPC */
+/* Choose the next window. It may use the reserve. Return: 0 or -ENOSPC */
 static int ntrace_window_next_direct(struct ntrace_cpu *c)
 {
 	int ret;
@@ -145,14 +145,14 @@ static void ntrace_window_take_direct(struct ntrace_cpu *c, u64 used)
 					      DMA_FROM_DEVICE);
 }
 
-/* What is left of a window that is not gone on with */
+/* Fill the rest of a window that is not continued */
 static void ntrace_window_pass_direct(struct ntrace_cpu *c, u64 end)
 {
 	ntrace_buffer_fill_idle(c->buf, c->map, c->handle.head + c->done, end - c->done);
 	c->done = end;
 }
 
-/* Copied: what a window in the store may hold always fits into the area. */
+/* Copied: the content of a window in the bounce buffer always fits into the area. */
 
 static u64 ntrace_window_bounce(const struct ntrace_cpu *c, u64 taken)
 {
@@ -222,9 +222,8 @@ static int ntrace_window_set(struct ntrace_cpu *c)
 }
 
 /*
- * The sink is off, or has nothing on its way: what did it write? Make that visible before anybody
- * is told. Return: 0, -ENOSPC if the window is full, or another error if nobody knows what the sink
- * did
+ * The sink is off and empty: account its trace, and make it visible before it is published. Return:
+ * 0, -ENOSPC if the window is full, or another error if it is unknown what the sink wrote
  */
 static int ntrace_window_account(struct ntrace_cpu *c)
 {
@@ -233,7 +232,7 @@ static int ntrace_window_account(struct ntrace_cpu *c)
 	int ret;
 
 	ret = ntrace_ramsink_account(c->path->sink, &used);
-	/* After an overrun only one thing is known: the window was too small. */
+	/* After an overrun, let the rate account for a full window at least. */
 	if (ret) {
 		ntrace_cpu_see(c, c->window.size);
 		return ret;
@@ -251,10 +250,11 @@ static int ntrace_window_account(struct ntrace_cpu *c)
 }
 
 /*
- * The window is full, or nearly: take the next one of the same transaction, while the encoder is
- * on. The funnels stay as they are: only the next window takes what they hold. What goes on behind
- * a full window is the rest of a message; what is left of another one becomes idle. Return: 0, or
- * an error and the sink is off (the window's size is 0 then), or -ENOSPC and nothing has changed
+ * The window is full, or nearly full: switch to the next one of the same transaction, while the
+ * encoder is on. The funnels stay enabled, because the next window takes their trace. A message may
+ * continue from a full window in the next one; the rest of a window that is not full is filled with
+ * idle bytes. Return: 0, or an error and the sink is off (the window's size is 0 then), or -ENOSPC
+ * and nothing has changed
  */
 static int ntrace_window_extend(struct ntrace_cpu *c)
 {
@@ -282,7 +282,7 @@ err:
 	return ret;
 }
 
-/* Bytes that the sink still takes. One that keeps headroom always has enough. */
+/* Bytes that the sink can still take. With headroom this always is enough. */
 static u64 ntrace_window_room(const struct ntrace_cpu *c)
 {
 	if (c->path->sink->headroom)
@@ -291,7 +291,7 @@ static u64 ntrace_window_room(const struct ntrace_cpu *c)
 	return c->window.size ? c->window.size - ntrace_ramsink_used(c->path->sink) : 0;
 }
 
-/* The encoder was perhaps on while it waited, and what is downstream was not. */
+/* If the hart was waiting, the encoder is on already, but not the components downstream. */
 static int ntrace_window_enable(struct ntrace_cpu *c)
 {
 	return ntrace_window_set(c) ?:
@@ -299,15 +299,15 @@ static int ntrace_window_enable(struct ntrace_cpu *c)
 					     ntrace_path_enable(c->path));
 }
 
-/* There is room for a flush only: let the encoder fill up and stall the hart. */
+/* There is only room for a flush: let the encoder fill up and stall the hart. */
 static int ntrace_window_wait(struct ntrace_cpu *c)
 {
 	return ntrace_encoder_start(c->path->encoder);
 }
 
 /*
- * A flush to where there is room for it: the encoder holds trace of what the hart did before it
- * stalled, and the reserve is there for that. Return: whether that is possible
+ * End a wait. The encoder holds the trace from before the hart stalled. Set up a window in the
+ * reserve to flush it into. Return: whether that is possible
  */
 static bool ntrace_window_end_wait(struct ntrace_cpu *c)
 {
@@ -328,8 +328,8 @@ static bool ntrace_window_end_wait(struct ntrace_cpu *c)
 }
 
 /*
- * The encoder is off and empty. A sink that says it has nothing on its way can stay enabled, with
- * the rest of its window, if that is enough to go on with. Return: whether it stays so
+ * The encoder is off and empty. A sink without trace in flight can stay enabled with the rest of
+ * its window, if the rest is large enough to continue. Return: whether the sink stays enabled
  */
 static __always_inline bool ntrace_window_keep(struct ntrace_cpu *c)
 {
@@ -353,8 +353,8 @@ static __always_inline bool ntrace_window_keep(struct ntrace_cpu *c)
 }
 
 /*
- * In a transaction that is open, go on in the window that was left. Else the sink that was left, if
- * any, is disabled. Return: whether the sink is enabled already
+ * In an open transaction, continue in the window that ntrace_window_keep() left, if it fits. If
+ * not, disable that sink. Return: whether the sink is enabled already
  */
 bool ntrace_window_resume(struct ntrace_cpu *c)
 {
@@ -363,7 +363,7 @@ bool ntrace_window_resume(struct ntrace_cpu *c)
 	c->resumed = false;
 	if (!sink)
 		return false;
-	/* What is enough depends on how fast trace comes by now. */
+	/* The minimum size depends on the current rate. */
 	c->limits.want = ntrace_aux_want(&c->pace, c->buf->layout.size);
 	if (sink != c->path->sink || c->buf != c->kept || c->handle.head != c->kept_head ||
 	    !c->ops->keeps || ntrace_cpu_lossless(c) || c->window.size < c->limits.want ||
@@ -380,8 +380,8 @@ bool ntrace_window_resume(struct ntrace_cpu *c)
 }
 
 /*
- * Encoder off and empty, then the funnels, then the sink. An encoder whose sink does not take any
- * more may keep what it has, or throw it away: so the sink gets room first.
+ * Switch off and empty the encoder, then the funnels, then the sink. If the sink is full, an
+ * encoder may keep its trace or discard it. So give the sink enough room first.
  */
 static void ntrace_window_finish(struct ntrace_cpu *c)
 {
@@ -448,8 +448,8 @@ const struct ntrace_window_ops ntrace_window_copied = {
 };
 
 /*
- * Circular, for snapshots and AUX area samples. The sink goes round the area and is never stopped
- * for want of room; it resumes where it was:
+ * Circular, for snapshots and AUX area samples. The sink wraps at the end of the area and never
+ * stops because of missing room. It resumes where it was stopped:
  *
  *	Start           WP                              Limit
  *	  |              |                                |
@@ -457,9 +457,9 @@ const struct ntrace_window_ops ntrace_window_copied = {
  *	| newest trace   | oldest trace ................... |
  *	+---------------------------------------------------+
  *
- * Wrap tells one lap from none, but not two from one. So the write pointer is looked at in time for
- * every lap; where that may have failed, one lap too many is counted, which says no more than that
- * nothing older is left.
+ * Wrap tells one lap from none, but not two laps from one. So the driver polls the write pointer at
+ * least once a lap. If a poll may have been too late, it counts an extra lap. This only means that
+ * all older trace is overwritten.
  */
 
 static void ntrace_window_idle_ring(struct ntrace_cpu *c, u64 size)
@@ -477,14 +477,14 @@ static int ntrace_window_begin_ring(struct ntrace_cpu *c)
 	ntrace_aux_limit_row(&c->limits, &c->pace, c->buf->layout.size);
 	c->ring.begin = head;
 	c->ring.head = head;
-	/* Another sink, which writes fewer bytes at a time, may have been here before. */
+	/* A sink with a smaller unit may have used the area before. */
 	ntrace_window_idle_ring(c, ALIGN(head, (u64)c->path->sink->align) - head);
 	c->ring.synced = c->ring.head;
 
 	return 0;
 }
 
-/* Of a sink that begins at Start: its window */
+/* Size of the window of a sink that rewinds to Start */
 static u64 ntrace_window_size_ring(const struct ntrace_cpu *c)
 {
 	u64 size = c->buf->layout.size;
@@ -493,7 +493,8 @@ static u64 ntrace_window_size_ring(const struct ntrace_cpu *c)
 }
 
 /*
- * A sink that cannot go on in the middle gets what is left of the area as a window, or all of it.
+ * The sink rewinds to Start, so it cannot resume in the middle of a ring. Its window is the rest of
+ * the area or, if the rest is too small, the whole area.
  */
 static int ntrace_window_rewind_ring(struct ntrace_cpu *c)
 {
@@ -516,7 +517,7 @@ static int ntrace_window_rewind_ring(struct ntrace_cpu *c)
 	return ret;
 }
 
-/* The sink, which is off, goes on where it was. */
+/* Set the sink, which is off, so that it resumes where it was */
 static int ntrace_window_set_ring(struct ntrace_cpu *c)
 {
 	u64 size = c->buf->layout.size;
@@ -535,9 +536,9 @@ static int ntrace_window_enable_ring(struct ntrace_cpu *c)
 }
 
 /*
- * Has the sink, which is off, come to the area's end, or gone beyond it? After an overrun the order
- * of the window's bytes is unknown, so all of them become idle. Otherwise only the guard and bytes
- * that may not be trace do: the reader gets the whole area.
+ * Has the sink, which is off, reached the end of the area, or overrun it? After an overrun the
+ * order of the window's bytes is unknown, so fill all of it with idle bytes. Otherwise fill only
+ * the last unit, which holds the guard or may not be trace: the reader gets the whole area.
  */
 static bool ntrace_window_overran_ring(struct ntrace_cpu *c)
 {
@@ -554,7 +555,7 @@ static bool ntrace_window_overran_ring(struct ntrace_cpu *c)
 	return overran || full;
 }
 
-/* How far has the sink come? Return: false when its write pointer is outside of the area */
+/* Account the progress of the sink. Return: false when WP is outside of the area */
 static bool ntrace_window_see_ring(struct ntrace_cpu *c)
 {
 	u64 size = c->buf->layout.size, now = ntrace_clock(), bytes, at;
@@ -577,7 +578,10 @@ static bool ntrace_window_see_ring(struct ntrace_cpu *c)
 	return true;
 }
 
-/* It never moves, but a window in it may end, and a sink that writes elsewhere must be stopped. */
+/*
+ * A circular area needs no switch, except for a sink that rewinds, at the end of its window. A sink
+ * whose WP is outside of the area must be stopped.
+ */
 static bool ntrace_window_look_ring(struct ntrace_cpu *c)
 {
 	if (!ntrace_window_see_ring(c))
@@ -603,7 +607,7 @@ static void ntrace_window_sync_piece(struct ntrace_cpu *c, u64 offset, u64 size)
 					      size, DMA_FROM_DEVICE);
 }
 
-/* Make visible what the sink, which is off, wrote. */
+/* Make the trace visible that the sink, which is off, has written */
 static void ntrace_window_sync_ring(struct ntrace_cpu *c)
 {
 	u64 size = c->buf->layout.size;
@@ -616,7 +620,7 @@ static void ntrace_window_sync_ring(struct ntrace_cpu *c)
 	c->ring.synced = c->ring.head;
 }
 
-/* Encoder off, sink off, and what they wrote is there to be read */
+/* Switch encoder, funnels and sink off, and make their trace readable */
 void ntrace_window_drain_ring(struct ntrace_cpu *c)
 {
 	ntrace_window_stop_encoder(c);
@@ -633,7 +637,7 @@ void ntrace_window_drain_ring(struct ntrace_cpu *c)
 	ntrace_window_sync_ring(c);
 }
 
-/* End a transaction, everything off. In a circular area the driver says where the head is. */
+/* End a transaction. Everything is off. For a circular area the driver has to set the head. */
 void ntrace_window_close_ring(struct ntrace_cpu *c)
 {
 	c->state = NTRACE_OFF;
@@ -644,7 +648,7 @@ void ntrace_window_close_ring(struct ntrace_cpu *c)
 
 static void ntrace_window_finish_ring(struct ntrace_cpu *c)
 {
-	/* No sample from within: it would switch everything on again, see ntrace_cpu_sample(). */
+	/* A sample in between would switch everything on again, see ntrace_cpu_sample(). */
 	c->state = NTRACE_OFF;
 	ntrace_window_drain_ring(c);
 	ntrace_window_close_ring(c);
