@@ -14,7 +14,7 @@ void bridge_init(struct bridge *b, const struct bridge_ability *can)
 	b->empty.is = b->empty.shown = true;
 }
 
-/* 0 and 0x70 to 0x7f mean something else on the bus */
+/* ATB reserves 0 and 0x70 to 0x7f. */
 static bool is_reserved(uint32_t id)
 {
 	return !id || id >> BRIDGE_ID_SHIFT >= 0x70;
@@ -30,7 +30,7 @@ static unsigned int write_control(struct bridge *b, uint32_t value)
 	if (!active)
 		b->async_freq = 0;
 	late_bit_set(&b->enable, enable, active ? b->can->enable : now);
-	/* nothing is ever held up in it */
+	/* a bridge never holds trace back */
 	late_bit_set(&b->empty, !enable, enabled && active ? b->can->empty : now);
 	if (!enable || enabled)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A bridge to an AMBA trace bus (RISC-V Trace Control Interface 1.0): registers.  Pure: what goes
- * over it leaves what this model knows about.
+ * A bridge to an AMBA trace bus (RISC-V Trace Control Interface 1.0): registers only.  Trace that
+ * goes over the bridge leaves the model.
  */
 #ifndef BRIDGE_H
 #define BRIDGE_H
@@ -18,7 +18,7 @@
 #define  BRIDGE_ID		(0x7fu << 8)
 #define  BRIDGE_ID_SHIFT	8
 #define BRIDGE_IMPL		0x004
-#define  BRIDGE_ASYNC_FREQ	(7u << 12)	/* here, not in Control */
+#define  BRIDGE_ASYNC_FREQ	(7u << 12)	/* in this register, not in Control */
 
 #define BRIDGE_DO_PULL		(1u << 0)
 
@@ -31,9 +31,9 @@ struct bridge_ability {
 struct bridge {
 	const struct bridge_ability *can;
 	struct late_bit active, enable, empty;
-	uint32_t id, async_freq;	/* in their places */
-	uint64_t bytes;			/* that went over it */
-	unsigned int misuse;		/* enabled with an ID that the bus reserves */
+	uint32_t id, async_freq;	/* not shifted */
+	uint64_t bytes;			/* sent over the bridge */
+	unsigned int misuse;		/* times enabled with a reserved ID */
 };
 
 void bridge_init(struct bridge *b, const struct bridge_ability *can);

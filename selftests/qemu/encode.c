@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The encoder: what its filters pass goes through nt_enc_, a FIFO, and on towards the sink.
+ * The encoder: instructions that its filters pass go through nt_enc_. Messages go through a FIFO to
+ * the sink.
  *
- * What follows takes whole messages at once as long as it is enabled, so the FIFO fills only when
- * something is full or switched off.
+ * Components downstream take whole messages at once while they are enabled, so the FIFO fills only
+ * when one of them is full or off.
  */
 
 #include <stdlib.h>
@@ -11,22 +12,22 @@
 
 #include "model.h"
 
-/* What one block can add to the FIFO, with much to spare */
+/* Upper limit of the bytes that one block can add to the FIFO */
 #define BLOCK_RESERVE	384
-/* Stalls one after the other from which nothing led out */
+/* Number of consecutive stalls in untraced code after which the hart counts as stuck */
 #define STUCK		200000
 
 struct encode {
 	struct nt_enc *enc;
 	bool open;
 	uint8_t start;			/* SYNC of the next stretch */
-	FILE *file;			/* stand-alone */
+	FILE *file;			/* stand-alone: output */
 
 	uint8_t *fifo;
 	unsigned int fill;
-	bool flushing;			/* no loss on demand now */
+	bool flushing;			/* suppresses loss on demand */
 	uint64_t messages, dropped, stalls;
-	unsigned int stuck;		/* stalls one after the other where nothing is traced */
+	unsigned int stuck;		/* consecutive stalls in code that is not traced */
 };
 
 /*
@@ -40,7 +41,7 @@ static unsigned int send(struct hart *h, const uint8_t *buf, unsigned int len)
 	return net_send(h->comp, buf, len);
 }
 
-/* Software sees at once what the encoder does by itself */
+/* Update Control in memory when the encoder has changed it by itself */
 static void show_control(struct hart *h)
 {
 	if (h->comp)
@@ -67,7 +68,7 @@ static bool drain(struct hart *h, unsigned int len)
 	return n;
 }
 
-/* A message, or what is left of it. Returns whether anything was taken. */
+/* Send one message, or the rest of it. Returns whether anything was taken. */
 bool encode_drain_one(struct hart *h)
 {
 	const struct encode *e = h->encode;
@@ -75,7 +76,7 @@ bool encode_drain_one(struct hart *h)
 	return drain(h, funnel_message(e->fifo, e->fill));
 }
 
-/* What is in the FIFO will never arrive */
+/* Discard the content of the FIFO */
 static void discard(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -113,7 +114,7 @@ static void drop(struct hart *h)
 		discard(h);
 }
 
-/* Loss on demand: the vendor register, and every so many messages by option */
+/* Loss on demand: by the vendor register, or periodically by option */
 static bool drop_wanted(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -164,10 +165,10 @@ bool encode_passes(const struct hart *h, enum priv priv)
 	return filters_may_pass(&h->te.filter, priv);
 }
 
-/* Instructions that do not pass matter too: they may set or clear a latch */
+/* Must the encoder see instructions that do not pass? They may set or clear a latch. */
 bool encode_wants_all(const struct hart *h)
 {
-	/* The port of an encoder that is RTL is before its filter. */
+	/* An RTL encoder has its filter after its ingress port. */
 	return h->te.filter.latching || opt.rtl;
 }
 
@@ -181,7 +182,7 @@ static void open_stretch(struct hart *h)
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
 
-/* Where comparators look at addresses, encode_insn() finds out which instruction is the first */
+/* If comparators test addresses, encode_insn() finds the first instruction instead. */
 void encode_open(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -227,10 +228,10 @@ static void gate_insn(struct hart *h, uint64_t pc)
 }
 
 /*
- * What goes through
+ * Input
  */
 
-/* Returns whether it was passed */
+/* Returns whether the instruction is traced */
 bool encode_insn(struct hart *h, const struct nt_enc_op *op)
 {
 	if (opt.rtl)
@@ -282,9 +283,9 @@ void encode_scontext(struct hart *h)
 }
 
 /*
- * The hart waits before an instruction that would be traced as long as there may not be room in
- * the sink for what it makes the encoder say, and for the end of the stretch: so a window never
- * ends in the middle of a message, and nothing is left in the FIFO when software moves it.
+ * Stall the hart before an instruction that would be traced, while the sink may not have room for
+ * its messages and for the end of the stretch. So a window never ends in the middle of a message,
+ * and the FIFO is empty when software switches the window.
  */
 bool encode_stalls(struct hart *h)
 {
@@ -298,7 +299,7 @@ bool encode_stalls(struct hart *h)
 	if (!encode_passes(h, h->priv)) {
 		if (!opt.stall_any)
 			return false;
-		/* Only the kernel of this hart could make room. */
+		/* Only the kernel on this hart could make room, but the hart is stalled. */
 		if (++e->stuck == STUCK)
 			die("hart %u: stalled for ever, in code that is not traced", h->index);
 	}
@@ -358,7 +359,7 @@ static void forget(struct encode *e)
 	e->start = NT_SYNC_TRACE_ENABLE;
 }
 
-/* Enable fell: what the sink does not take now is lost, unless told to wait for ever */
+/* Enable fell: trace that the sink does not take now is lost, or kept with fifo_stuck */
 static void flush(struct hart *h)
 {
 	struct encode *e = h->encode;
@@ -410,7 +411,7 @@ void encode_regs(struct hart *h, unsigned int todo)
 		retire_rewatch(h);
 }
 
-/* Between blocks, where registers may change */
+/* Called between blocks, where registers may change */
 void encode_fault(struct hart *h)
 {
 	struct component *c = h->comp;

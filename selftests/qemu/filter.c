@@ -25,7 +25,7 @@ static bool is_used(const struct filters *f, unsigned int i)
 	return f->selected >> i & 1 && f->control[i] & TE_FILTER_ENABLE;
 }
 
-/* What is looked at for each instruction */
+/* Find the comparators that must be evaluated for each instruction */
 static void update_used(struct filters *f)
 {
 	unsigned int i, j, k;
@@ -61,7 +61,7 @@ static uint32_t warl_filter_control(const struct filters *f, uint32_t value)
 	return control;
 }
 
-/* Inputs: the instruction's address only.  No watchpoints. */
+/* The only input is the instruction's address.  There are no watchpoints. */
 static uint32_t warl_comp_control(const struct filters *f, uint32_t value)
 {
 	uint32_t mode = TE_COMP_MODE(value);
@@ -78,7 +78,7 @@ static void write_comp_control(struct filters *f, struct comparator *c, uint32_t
 		   TE_COMP_P_FUNCTION(c->control) == FN_SPECIAL;
 }
 
-/* The 64-bit value that a register is half of; NULL: it is something else */
+/* The 64-bit value of which a register is one half; NULL: it is another register */
 static uint64_t *half_of(struct comparator *c, unsigned int offset, unsigned int *shift)
 {
 	offset &= 0x1f;
@@ -180,7 +180,7 @@ static bool compare(struct comparator *c, uint64_t pc)
 		return !(p && s);
 	default:
 		on = c->latch || p;
-		c->latch = on && !s;	/* S's instruction is the last */
+		c->latch = on && !s;	/* the instruction at S still passes */
 		return on;
 	}
 }

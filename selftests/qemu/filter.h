@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Filters and comparators of an encoder (RISC-V Trace Control Interface 1.0): registers, and which
- * instructions they pass.  Pure.  By privilege and instruction address; exceptions, data, context
- * and implementation-defined conditions are not there.
+ * instructions they pass, by privilege and instruction address.  Pure.  Not implemented:
+ * exceptions, data, context and implementation-defined conditions.
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -35,13 +35,13 @@ enum comp_mode { COMP_P, COMP_AND, COMP_NAND, COMP_LATCH };
 struct filter_ability {
 	uint8_t filters, comps;
 	uint8_t privileges;		/* mask of MatchChoicePrivilege */
-	uint8_t comp_modes;		/* mask of MatchMode; 0 is always there */
+	uint8_t comp_modes;		/* mask of MatchMode values; 0 is always supported */
 };
 
 struct comparator {
 	uint32_t control;
 	uint64_t p, s;
-	bool latch;			/* mode 3: P came, S has not yet */
+	bool latch;			/* mode 3: set by P, not yet cleared by S */
 };
 
 struct filters {
@@ -49,8 +49,8 @@ struct filters {
 	uint32_t selected;		/* trTeInstFilters */
 	uint32_t control[TE_MAX_FILTERS], inst[TE_MAX_FILTERS];
 	struct comparator comp[TE_MAX_COMPS];
-	uint32_t used;			/* mask of comparators that selected filters look at */
-	bool latching;			/* one of them is in mode 3 */
+	uint32_t used;			/* mask of comparators that selected filters use */
+	bool latching;			/* one of these comparators is in mode 3 */
 };
 
 void filters_init(struct filters *f, const struct filter_ability *can);
@@ -58,10 +58,10 @@ void filters_select(struct filters *f, uint32_t mask);
 void filters_write(struct filters *f, unsigned int offset, uint32_t value);
 uint32_t filters_read(const struct filters *f, unsigned int offset);
 
-/* Could any instruction of that privilege pass? */
+/* Can any instruction of this privilege pass? */
 bool filters_may_pass(const struct filters *f, unsigned int priv);
 
-/* Does this one? Instructions must come one after the other: latches remember. */
+/* Does this instruction pass? Call this for all instructions in order, because of the latches. */
 bool filters_pass(struct filters *f, unsigned int priv, uint64_t pc);
 
 #endif /* FILTER_H */

@@ -37,7 +37,7 @@ static bool append(struct funnel *f, const uint8_t *msg, unsigned int len)
 	return true;
 }
 
-/* What waits at the inputs goes on, as far as there is room */
+/* Move messages from the inputs to the buffer, as far as there is room */
 static bool release(struct funnel *f)
 {
 	unsigned int i;
@@ -80,7 +80,7 @@ static bool holds(const struct funnel *f)
 	return false;
 }
 
-/* Empty is about a disabled funnel: while it is enabled more may come any time */
+/* Only a disabled funnel reports Empty: while it is enabled, more trace may arrive at any time. */
 static void update_empty(struct funnel *f)
 {
 	late_bit_set(&f->empty, !f->enable.is && !f->fill && !holds(f),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A trace funnel (RISC-V Trace Control Interface 1.0): registers and a buffer of whole messages.
- * Pure: what feeds it and what it feeds is the owner's business.
+ * Pure: the owner connects it to other components.
  *
- * With input_fifo a message waits at its input until another one comes to the funnel, or the funnel
- * is switched off: what an encoder sent is not past the inputs when the encoder is empty.
+ * With input_fifo a message waits at its input until another one arrives, or until the funnel is
+ * switched off. So the funnel may hold trace of an encoder that is empty.
  */
 #ifndef FUNNEL_H
 #define FUNNEL_H
@@ -26,7 +26,7 @@
 #define FUNNEL_BUFFER		256	/* several of the longest messages */
 #define FUNNEL_HELD		64	/* the longest message */
 
-#define FUNNEL_DO_PULL		(1u << 0)	/* it takes more than before */
+#define FUNNEL_DO_PULL		(1u << 0)	/* it can take more than before */
 #define FUNNEL_DO_TS_RESET	(1u << 1)
 
 struct funnel_ability {
@@ -40,7 +40,7 @@ struct funnel_ability {
 
 struct funnel {
 	const struct funnel_ability *can;
-	uint32_t inputs;		/* mask of those that there are */
+	uint32_t inputs;		/* mask of the inputs that exist */
 	struct late_bit active, enable, empty;
 	uint32_t dis_input;
 	struct ts_unit ts;
@@ -48,7 +48,7 @@ struct funnel {
 	unsigned int fill;
 	uint8_t held[FUNNEL_INPUTS][FUNNEL_HELD];
 	unsigned int held_len[FUNNEL_INPUTS];
-	bool cut;			/* the sink has the beginning of what is first in buf */
+	bool cut;			/* the sink has the beginning of the first message in buf */
 };
 
 void funnel_init(struct funnel *f, const struct funnel_ability *can, uint32_t inputs);
@@ -56,16 +56,16 @@ unsigned int funnel_write(struct funnel *f, unsigned int offset, uint32_t value)
 uint32_t funnel_read(const struct funnel *f, unsigned int offset);
 void funnel_was_read(struct funnel *f, unsigned int offset);
 
-/* A message, whole: taken, or not. One at a disabled input is taken, and gone. */
+/* Take a whole message, or nothing. A disabled input discards the message. */
 bool funnel_put(struct funnel *f, unsigned int input, const uint8_t *msg, unsigned int len);
 
-/* How long the first message of a buffer is; 0: it has no end there */
+/* Length of the first message in a buffer; 0: the message is not complete */
 unsigned int funnel_message(const uint8_t *buf, unsigned int len);
 
-/* So much of what is in buf has left */
+/* Remove @len bytes that were sent from buf */
 void funnel_took(struct funnel *f, unsigned int len);
 
-/* The hardware's own doing: Enable falls without being asked */
+/* Fault: Enable falls by itself */
 void funnel_drop_enable(struct funnel *f);
 
 #endif /* FUNNEL_H */

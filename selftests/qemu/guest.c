@@ -57,7 +57,7 @@ void guest_init_hart(struct hart *h)
 	h->buf = g_byte_array_sized_new(16);
 }
 
-/* In vcpu_init callbacks */
+/* Only to be called in vcpu_init callbacks */
 struct qemu_plugin_register *guest_find_reg(const char *name)
 {
 	GArray *all = qemu_plugin_get_registers();
@@ -93,8 +93,8 @@ void guest_set_gpr(struct hart *h, unsigned int n, uint64_t value)
 }
 
 /*
- * Time: QEMU's `time` follows the host's monotonic clock, so one reading of the CSR is enough to
- * know it ever after; with -icount it does not, then clock=csr reads the CSR each time.
+ * Time: QEMU's `time` follows the host's monotonic clock, so it is enough to read the CSR once.
+ * With -icount it does not: then clock=csr reads the CSR each time.
  */
 static uint64_t host_ns(void)
 {
@@ -104,7 +104,7 @@ static uint64_t host_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Only where registers can be read */
+/* Only to be called where registers can be read */
 void guest_sync_time(struct hart *h)
 {
 	uint64_t before, after;
@@ -112,7 +112,7 @@ void guest_sync_time(struct hart *h)
 
 	if (h->time_host)
 		return;
-	/* the two clocks must be read together, or they differ for ever */
+	/* read both clocks close together, because the difference is used from now on */
 	for (tries = 0; tries < 100; tries++) {
 		before = host_ns();
 		h->time_base = guest_reg(h, REG_TIME);
@@ -133,7 +133,7 @@ uint64_t guest_time(struct hart *h)
 	return h->time_base + (host_ns() - h->time_host) / NS_PER_TICK;
 }
 
-/* The clock of a core, 100 times as fast */
+/* The clock of a core is 100 times as fast. */
 uint64_t guest_core_clock(struct hart *h)
 {
 	if (!opt.host_clock)
@@ -186,7 +186,7 @@ static bool read_phys(uint64_t addr, void *buf, unsigned int len)
 	return true;
 }
 
-/* Walks the page tables by itself: QEMU's debug access obeys the privilege of the moment */
+/* Walk the page tables here, because QEMU's debug access depends on the current privilege */
 bool guest_read(uint64_t satp, uint64_t vaddr, void *buf, unsigned int len)
 {
 	unsigned int mode = satp >> 60, level;

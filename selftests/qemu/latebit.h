@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A status bit that follows what it reports only after it was read a number of times, or never:
- * hardware may take its time, and a driver's wait that was never exercised is untested.
+ * A status bit that shows a new value only after a number of reads, or never. Real hardware may be
+ * slow, so this tests the waits of the driver.
  */
 #ifndef LATEBIT_H
 #define LATEBIT_H
@@ -16,8 +16,8 @@ struct late_bit_delay {
 };
 
 struct late_bit {
-	bool is;		/* the truth */
-	bool shown;		/* what software reads */
+	bool is;		/* actual value */
+	bool shown;		/* value that software reads */
 	unsigned int left;
 };
 

@@ -2,9 +2,9 @@
 /*
  * The guest's loads and stores of registers.
  *
- * Registers are words of ordinary guest memory that the model keeps up to date: QEMU calls back
- * after an access, so what a read returns has to be there before, and what a write left is put
- * right before the next instruction.
+ * Registers are words of ordinary guest memory that the model keeps up to date. QEMU calls back
+ * after an access. So the value must be in memory before a read, and the model corrects it after a
+ * write, before the next instruction.
  */
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "model.h"
 
 /*
- * The power domain's controller is one that kernels know, JH7110's for what is always on. It has
- * one register, which reads what was written.
+ * The controller of the power domain is JH7110's for always-on domains, because kernels have a
+ * driver for it. Its one register reads as it was written.
  */
 #define POWER_PAGE		0xb0
 #define POWER_ON		(1u << 30)
@@ -53,7 +53,7 @@ void mmio_show_all(struct component *c)
 		show(c, offset);
 }
 
-/* What changes by itself */
+/* Update the registers that change by themselves */
 void mmio_show_status(struct component *c)
 {
 	unsigned int offset;
@@ -64,7 +64,7 @@ void mmio_show_status(struct component *c)
 	if (opt.version0) {
 		for (offset = TS_CONTROL; offset <= TS_COUNTER_LOW; offset += 4)
 			show(c, offset);
-		show(c, RAM_LIMIT_HIGH);	/* is WP */
+		show(c, RAM_LIMIT_HIGH);	/* WP in version 0 */
 	} else if (c->type == COMP_ENCODER || c->type == COMP_FUNNEL) {
 		show(c, TS_CONTROL);
 		show(c, TS_COUNTER_LOW);
@@ -125,8 +125,8 @@ void mmio_log(const struct component *c, const char *what, unsigned int offset, 
 }
 
 /*
- * Accesses.  The hart that stores is not always the one whose encoder it is; everything that it
- * did up to the store itself has retired by now.
+ * Accesses.  A hart may access the encoder of another hart.  All of its instructions up to the
+ * access have retired by now.
  */
 
 static bool store_funnel(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
@@ -138,7 +138,7 @@ static bool store_funnel(struct hart *h, struct component *c, unsigned int offse
 	return todo & FUNNEL_DO_PULL;
 }
 
-/* Returns whether what waits upstream may come now */
+/* Returns whether components upstream may send again */
 static bool store(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
 {
 	unsigned int todo;
@@ -187,7 +187,7 @@ static void load(struct component *c, unsigned int offset)
 	}
 }
 
-/* Broken hardware: its bus answers with ones from now on */
+/* Fault: after a number of accesses all registers read as ones */
 static void count_access(struct component *c)
 {
 	if (!c->fault.ones_after || ++c->accesses != c->fault.ones_after)
@@ -197,8 +197,8 @@ static void count_access(struct component *c)
 }
 
 /*
- * What was stored is not to be read back from memory: meanwhile the model may have shown there
- * what it did by itself.
+ * Take the value of a store from QEMU, not from memory: the model may have updated the register
+ * there meanwhile.
  */
 static bool access_page(struct hart *h, struct component *c, unsigned int offset,
 			qemu_plugin_meminfo_t info)
@@ -246,7 +246,7 @@ static void access_other(struct hart *h, struct component *c, unsigned int offse
 		net_pull(c);
 }
 
-/* Without power there are no registers; they come up as in a reset. */
+/* Without power there are no registers. Switching on resets them. */
 static void set_power(struct hart *h, struct component *c, bool on)
 {
 	if (!on && !c->unpowered)
@@ -266,8 +266,9 @@ static bool all_asleep(void)
 }
 
 /*
- * The power of what harts share: it comes back as from a reset. A hart that accesses registers is
- * awake: an interrupt may end its wait before the wait begins, and then nobody tells of it.
+ * Components that harts share lose power when all harts sleep, which resets them. A hart that
+ * accesses registers counts as awake: if an interrupt ends its wait before it begins, there is no
+ * callback.
  */
 void mmio_lose_shared(struct hart *h)
 {
@@ -344,8 +345,8 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 }
 
 /*
- * Which instructions can be such accesses: 32-bit loads and stores outside of user programs.
- * Kernels run in the upper half of the address space, bare-metal programs in memory itself.
+ * Which instructions can access registers: 32-bit loads and stores outside of user programs.
+ * Kernels run in the upper half of the address space, bare-metal programs at physical addresses.
  */
 static bool is_word_access(uint32_t bits, unsigned int len)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the trace hardware model share.  Callers go down only:
+ * Declarations that the files of the trace hardware model share.  Functions call only downwards:
  *
  *	plugin.c	options, installation, the life of harts
  *	mmio.c		the guest's loads and stores of registers
- *	topology.c	which components there are
+ *	topology.c	the components and their links
  *	scontext.c	the CSR that QEMU lacks
- *	retire.c	what QEMU tells -> instructions retired, traps
+ *	retire.c	QEMU's callbacks -> retired instructions, traps
  *	encode.c	the encoder: gate, nt_enc_, FIFO
- *	rtl-bus.c	the guest's loads and stores, if all that follows is RTL
- *	rtl-feed.c	what retires -> ports of an encoder that is RTL
+ *	rtl-bus.c	the guest's loads and stores of RTL registers
+ *	rtl-feed.c	retired instructions -> ports of an RTL encoder
  *	rtl.c		the RTL: registers, clock, memory
  *	truth.c		the truth: its stream
- *	truth-loss.c	what of it was lost
- *	truth-gate.c	what it takes for traced
- *	state.c		everything that instructions change
- *	net.c		funnels, sinks, bridges: the way of trace behind the encoders
- *	version0.c	the same in registers of version 0
+ *	truth-loss.c	which parts of it were lost
+ *	truth-gate.c	which instructions belong to it
+ *	state.c		full state: everything that instructions change
+ *	net.c		funnels, sinks, bridges: the path of trace after the encoders
+ *	version0.c	registers of version 0
  *	te-regs.c	register file of an encoder		(pure)
  *	filter.c	filters and comparators of an encoder	(pure)
  *	tsunit.c	timestamp unit of encoder or funnel	(pure)
@@ -43,7 +43,7 @@
 
 #define MAX_HARTS	64
 #define PAGE		0x1000u
-#define REG_PAGES	256u		/* register blocks are within so many pages */
+#define REG_PAGES	256u		/* pages that hold the register blocks */
 #define HART_STRIDE	0x2000u		/* without a topology: encoder, then sink */
 
 enum priv {
@@ -76,34 +76,34 @@ struct options {
 	uint64_t regs;			/* address of the register blocks */
 	const char *ram;		/* file behind the guest's memory */
 	uint64_t rambase;
-	uint64_t dma_offset;		/* a sink finds memory so far below of where harts do */
+	uint64_t dma_offset;		/* bus address of memory = physical address - this */
 	const char *trace;		/* stand-alone: trace of hart %d into this file */
 	const char *truth;		/* file of hart %d, or a command after '|' */
 	const char *state;		/* file of hart %d for full state */
-	bool state_user;		/* of U mode only */
-	const char *topology;		/* file that says which components there are */
-	const char *rtl;		/* shared object of hardware that is RTL */
-	bool wants_rtl;			/* the topology does */
-	uint8_t rtl_gap;		/* idle cycles behind what makes messages */
+	bool state_user;		/* state of U mode only */
+	const char *topology;		/* file with components and links */
+	const char *rtl;		/* shared object with the RTL */
+	bool wants_rtl;			/* the topology needs RTL */
+	uint8_t rtl_gap;		/* idle cycles after a block that makes a message */
 	bool rtl_pairs;			/* two blocks in one cycle */
-	const char *sink_log;		/* file for what sinks wrote where */
-	const char *reg_log;		/* file for all accesses of registers */
-	int64_t pid_offset;		/* of pid in task_struct; <0 unknown */
+	const char *sink_log;		/* log file of the sinks' writes to memory */
+	const char *reg_log;		/* log file of all register accesses */
+	int64_t pid_offset;		/* offset of pid in task_struct; <0 unknown */
 	bool scontext;
 	uint8_t scontext_bits;		/* at most 32 on RV64, by the debug specification */
-	uint8_t scontext_harts;		/* the first ones, that have these bits; 0: all */
+	uint8_t scontext_harts;		/* number of harts with scontext_bits, from 0 on; 0: all */
 	bool host_clock;
 	bool version0;			/* registers of version 0, and messages like P550's */
 	uint32_t fifo;			/* bytes between encoder and sink */
 	uint32_t overflow_period, overflow_count;
-	bool lose_suspend, lose_stop;	/* what an encoder does not survive */
-	bool lose_cluster;		/* ... and nothing else when all harts are in that state */
-	bool power_domain;		/* all components are in one */
-	bool stall_any;			/* a hart that stalls does so in code that is not traced, too */
-	bool fifo_stuck;		/* a full sink keeps the encoder from getting empty */
+	bool lose_suspend, lose_stop;	/* when an encoder loses power */
+	bool lose_cluster;		/* shared components lose power when all harts have */
+	bool power_domain;		/* all components are in a power domain */
+	bool stall_any;			/* harts stall in code that is not traced, too */
+	bool fifo_stuck;		/* no encoder becomes empty while its sink is full */
 	uint8_t icnt_bits, hist_bits, addr_bits;
 	bool btype_1;
-	/* stand-alone: what a driver would have programmed */
+	/* stand-alone: register values that a driver would program */
 	uint32_t control, features, ts_control, privileges;
 	uint32_t comp_control;		/* 0: no comparator is in use */
 	uint64_t comp_p, comp_s;
@@ -111,7 +111,7 @@ struct options {
 	struct funnel_ability funnel;
 	struct ram_ability sink;
 	struct bridge_ability bridge;
-	uint32_t sram_size;		/* of sinks whose size the topology does not say */
+	uint32_t sram_size;		/* default size, if the topology gives none */
 };
 
 extern struct options opt;
@@ -123,26 +123,26 @@ struct insn {
 	struct nt_enc_op op;
 	uint32_t bits;
 	uint16_t index;
-	bool context;			/* writes tp or satp: whose the next ones are may change */
+	bool context;			/* writes tp or satp: the task may change after it */
 	struct block *block;
 };
 
 /* A translation block as QEMU executes it: linear code, at one address */
 struct block {
 	uint64_t pc;
-	struct block *origin;		/* the one that callbacks know */
-	struct block *alias;		/* the same code at the next other address */
+	struct block *origin;		/* the block that QEMU's callbacks get */
+	struct block *alias;		/* list of copies at other addresses */
 	uint32_t n;
-	bool partial;			/* QEMU may leave it before its end without telling */
+	bool partial;			/* QEMU may leave it early without a callback */
 	bool context;			/* has an instruction with .context */
 	bool xret;			/* its last instruction returns from a trap */
 	bool wfi;			/* its last instruction waits */
-	uint8_t *truth;			/* all groups as if sequential ... */
-	uint16_t *truth_at;		/* ... and where they begin, n + 1 offsets */
+	uint8_t *truth;			/* all groups, as if execution were sequential */
+	uint16_t *truth_at;		/* offsets of the groups in truth, n + 1 of them */
 	struct insn insn[];
 };
 
-/* Words of each vCPU that generated code uses by itself; the size must be a power of two */
+/* Words of each vCPU that generated code accesses; the size must be a power of two */
 struct score {
 	uint64_t watch;			/* call back at each block */
 	uint64_t armed;			/* call back at blocks that return from a trap */
@@ -160,45 +160,45 @@ struct bus_cache;
 
 struct hart {
 	unsigned int index;
-	atomic_flag lock;		/* of all below, against other harts' register accesses */
+	atomic_flag lock;		/* protects all below from other harts' register accesses */
 
 	struct te_regs te;
-	struct component *comp;		/* the encoder; NULL: it has none */
+	struct component *comp;		/* its encoder, or NULL */
 
 	struct qemu_plugin_register *reg[REG_COUNT];
 	GByteArray *buf;
 	uint64_t time_base, time_host;	/* guest time at a host time */
 	uint64_t scontext;
-	atomic_bool asleep;		/* without power, as far as lose_cluster is concerned */
+	atomic_bool asleep;		/* without power, for lose_cluster */
 
 	struct score *score;
 	enum priv priv;
-	bool in_rom;			/* stand-alone: what QEMU runs before the program */
-	bool priv_stale;		/* read it at the next block */
-	struct block *cur;		/* in execution; NULL: unknown */
-	uint32_t from;			/* its first instruction not accounted for */
+	bool in_rom;			/* stand-alone: in QEMU's code before the program */
+	bool priv_stale;		/* read priv at the next block */
+	struct block *cur;		/* block in execution; NULL: unknown */
+	uint32_t from;			/* first instruction of cur that is not accounted */
 	struct block *keep;		/* copy of cur across a flush of translations */
-	uint64_t next_pc;		/* of the instruction to be accounted for next */
+	uint64_t next_pc;		/* pc of the next instruction to account */
 	uint64_t retired;
 
-	/* the run of instructions that is being accounted for */
+	/* the block of which instructions are being accounted */
 	const struct block *run;
-	uint32_t run_at;		/* where encode.c is */
-	uint32_t run_truth;		/* what truth.c has written */
+	uint32_t run_at;		/* instruction that encode.c is at */
+	uint32_t run_truth;		/* first instruction that truth.c has not written */
 
 	struct encode *encode;
 	struct truth *truth;
-	struct losses *losses;		/* likewise */
-	struct truth_gate *gate;	/* NULL: nobody wants to know the truth */
+	struct losses *losses;		/* NULL without truth */
+	struct truth_gate *gate;	/* likewise */
 	struct state *state;
-	struct feed *feed;		/* RTL only, as is the next */
+	struct feed *feed;		/* RTL only, like bus_cache */
 	struct bus_cache *bus_cache;
 };
 
 extern struct hart *harts[MAX_HARTS];
 extern unsigned int n_harts;
 
-/* Whoever holds it may have been sent to sleep: there are more harts than processors */
+/* Yield at times: there may be more harts than host CPUs, so the owner may not be running. */
 static inline void spin_lock(atomic_flag *lock)
 {
 	unsigned int tries = 0;
@@ -218,7 +218,7 @@ static inline void hart_unlock(struct hart *h)
 	atomic_flag_clear_explicit(&h->lock, memory_order_release);
 }
 
-/* Of a component that is no encoder; those upstream come first */
+/* Lock a component other than an encoder. Lock upstream components first. */
 static inline void comp_lock(struct component *c)
 {
 	spin_lock(&c->lock);
@@ -229,7 +229,7 @@ static inline void comp_unlock(struct component *c)
 	atomic_flag_clear_explicit(&c->lock, memory_order_release);
 }
 
-/* guest.c: registers only in callbacks that QEMU lets read them */
+/* guest.c: registers can be read only in callbacks for which QEMU permits it */
 void guest_init_hart(struct hart *h);
 uint64_t guest_reg(struct hart *h, enum guest_reg reg);
 uint64_t guest_read_reg(struct hart *h, struct qemu_plugin_register *reg);
@@ -356,7 +356,7 @@ bool truth_passes_insn(struct hart *h, uint64_t pc);
 bool truth_by_address(const struct hart *h);
 bool truth_wants_all(const struct hart *h);
 
-/* At once: exit() would call on_exit_qemu(), which takes the locks of all harts. */
+/* Exit immediately: exit() would call on_exit_qemu(), which takes the locks of all harts. */
 #define die(...) do { \
 	fprintf(stderr, "ntrace model: " __VA_ARGS__); \
 	fputc('\n', stderr); \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way of trace behind the encoders: through funnels, into sinks and over bridges.
+ * The path of trace after the encoders: through funnels, into sinks and over bridges.
  *
- * Nothing waits in a component that could go on: whoever brings a message takes it as far as it
- * gets.  What is held up (a sink that is full or switched off) is fetched when there is room again,
- * a message from each input in turn.
+ * The sender moves a message as far downstream as possible, so no component holds a message that
+ * could move on.  Messages that a full or disabled sink holds up are pulled when there is room
+ * again, one from each input in turn.
  */
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "model.h"
 
 /*
- * The log of what sinks wrote into memory: a line for each time that one was enabled, and one for
- * each range of addresses
+ * Log of the sinks' writes to memory: a line each time a sink is enabled, and a line for each range
+ * of addresses
  */
 
 static FILE *log_file;
@@ -70,10 +70,10 @@ void net_log_disable(struct component *c, uint64_t time)
 }
 
 /*
- * Into one component; its lock is held
+ * Input of a component; its lock is held
  */
 
-/* What breaks by itself after so many messages */
+/* Faults after a number of messages */
 static void count_passed(struct component *c)
 {
 	if (!c->fault.enable_after && !c->fault.stray_after)
@@ -104,7 +104,7 @@ static bool takes(const struct component *c)
 	}
 }
 
-/* What is in a funnel leaves as far as it can */
+/* Send messages from a funnel as far as possible */
 static bool forward(struct component *c)
 {
 	const struct link *to = &c->out[0];
@@ -126,7 +126,7 @@ static unsigned int put_funnel(struct component *c, unsigned int input, const ui
 			       unsigned int len)
 {
 	forward(c);
-	/* of version 0 they are one component */
+	/* in version 0 funnel and sink are one component */
 	if (opt.version0 && !takes(c->out[0].to))
 		return 0;
 	if (!funnel_put(&c->funnel, input, msg, len))
@@ -135,7 +135,7 @@ static unsigned int put_funnel(struct component *c, unsigned int input, const ui
 	return len;
 }
 
-/* Returns how much of it was taken: a sink may take a part, others take messages whole */
+/* Returns how many bytes were taken: a sink may take a part, others take whole messages */
 static unsigned int put(struct component *c, unsigned int input, const uint8_t *buf,
 			unsigned int len)
 {
@@ -156,8 +156,8 @@ static unsigned int put(struct component *c, unsigned int input, const uint8_t *
 }
 
 /*
- * Out of an encoder.  With two outputs a message goes to both, as far as they are enabled, and so
- * only when both have room.
+ * Output of an encoder.  A message goes to all enabled outputs, and only when all of them have
+ * room.
  */
 
 static uint64_t room_in(const struct component *c, unsigned int input)
@@ -175,7 +175,7 @@ static uint64_t room_in(const struct component *c, unsigned int input)
 	return room_in(c->out[0].to, c->out[0].input);
 }
 
-/* Read without the locks: what it says may be less true a moment later, and costs only a wait */
+/* Reads without locks: the result may be outdated, which costs at most a wait */
 uint64_t net_room(const struct component *from)
 {
 	uint64_t least = UINT64_MAX, room;
@@ -237,9 +237,9 @@ void net_settle(struct component *from)
 }
 
 /*
- * Time: where a unit's clock comes from.  What an encoder shares is the counter of the funnel that
- * it leads to, and that may share another's.  Counters of funnels are read without their locks: a
- * word, that any hart may bring up to date.
+ * Time: the clock of a timestamp unit.  In shared mode an encoder uses the counter of the funnel
+ * that it leads to, which may share the counter of another funnel.  Counters of funnels are words
+ * that any hart may update, without a lock.
  */
 
 static struct component *funnel_below(const struct component *c)
@@ -252,7 +252,7 @@ static struct component *funnel_below(const struct component *c)
 	return NULL;
 }
 
-/* A funnel that is not active hands no time on */
+/* An inactive funnel does not forward time. */
 static uint64_t shared_time(struct hart *h, const struct component *c)
 {
 	struct component *below = funnel_below(c);
@@ -275,7 +275,7 @@ uint64_t net_time(struct hart *h, struct component *c)
 }
 
 /*
- * There is room again: what waits upstream comes, no lock is held
+ * There is room again: pull messages from upstream. No lock is held.
  */
 
 static bool pull_round(struct component *c)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is between the encoders and the end of the way of trace: components, and the links between
- * them.
+ * The network of trace components and links from the encoders to the sinks.
  *
- * A component but an encoder has a lock of its own, which is taken from the encoder's side to the
- * sink's: hart_lock() first, then those of the funnels on the way, then the sink's.
+ * Each component has a lock; an encoder uses its hart's. Locks are taken from the encoder's side to
+ * the sink's: hart_lock() first, then those of the funnels on the path, then the sink's.
  */
 #ifndef NET_H
 #define NET_H
@@ -30,21 +29,21 @@ struct link {
 	unsigned int input;
 };
 
-/* What a broken component does, and when */
+/* Faults of a component */
 struct fault {
-	uint64_t ones_after;		/* accesses; then all registers read ones. 0: never */
-	uint64_t enable_after;		/* messages, or what of them comes at once; then Enable falls */
-	uint64_t stray_after;		/* likewise; then a sink's WP is not in its window */
+	uint64_t ones_after;		/* accesses until all registers read as ones. 0: never */
+	uint64_t enable_after;		/* messages (or parts of them) until Enable falls */
+	uint64_t stray_after;		/* likewise, until a sink's WP leaves its window */
 	bool dead;
 };
 
 struct component {
 	enum comp_type type;
-	unsigned int number;		/* the hart's, if it is an encoder */
+	unsigned int number;		/* of an encoder: index of its hart */
 	char name[16];
 	uint64_t addr;
 	uint32_t *page;			/* registers as the guest sees them; NULL stand-alone */
-	atomic_flag lock;		/* of all below; an encoder has its hart's */
+	atomic_flag lock;		/* protects all below; an encoder uses its hart's */
 	struct hart *hart;
 	union {
 		struct funnel funnel;
@@ -54,7 +53,7 @@ struct component {
 	struct fault fault;
 	bool unpowered;
 	uint64_t accesses, passed;
-	uint64_t log_from, log_to;	/* what the sink wrote and is not in the log */
+	uint64_t log_from, log_to;	/* range of writes not logged yet */
 
 	/* fixed */
 	struct link out[MAX_OUTPUTS];
@@ -63,8 +62,8 @@ struct component {
 	unsigned int n_in;
 	uint64_t region, region_size;
 	uint32_t sram_size;
-	bool logged;			/* sink_log: enabled last */
-	uint32_t v0_control, v0_ts;	/* bits that only version 0 has */
+	bool logged;			/* sink_log: last logged as enabled */
+	uint32_t v0_control, v0_ts;	/* bits that exist in version 0 only */
 };
 
 #define MAX_COMPONENTS	160
@@ -72,7 +71,7 @@ struct component {
 extern struct component *components[MAX_COMPONENTS];
 extern unsigned int n_components;
 
-/* net.c: what flows */
+/* net.c: messages and time */
 unsigned int net_send(struct component *from, const uint8_t *buf, unsigned int len);
 void net_settle(struct component *from);
 uint64_t net_room(const struct component *from);
@@ -84,7 +83,7 @@ void net_log_enable(struct component *sink, uint64_t time);
 void net_log_disable(struct component *sink, uint64_t time);
 void net_log_store(struct component *sink, uint64_t at, unsigned int len);
 
-/* topology.c: what there is */
+/* topology.c: components and links */
 void topology_read(const char *file);
 void topology_default(void);
 struct component *topology_find(const char *name);

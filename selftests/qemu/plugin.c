@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The trace hardware of a RISC-V machine, as a TCG plugin for QEMU 11.1: per hart an N-Trace
- * encoder and a RAM sink, the scontext CSR, and the truth about what retired.
+ * The trace hardware of a RISC-V machine, as a TCG plugin for QEMU 11.1: for each hart an N-Trace
+ * encoder and a RAM sink, the scontext CSR, and the truth (the retired instructions).
  *
  *	-plugin ntrace-plugin.so,ram=FILE,KEY=VALUE,...	Linux: the guest's driver programs it
  *	-plugin ntrace-plugin.so,trace=FILE,KEY=VALUE,...	stand-alone: traces from reset
  *
- * README in this folder explains all options; an unknown one is refused.
+ * README in this folder explains all options. Unknown options are refused.
  */
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static const struct option {
 	enum kind kind;
 	void *to, *too;
 	uint64_t max;
-	unsigned int shift;	/* FIELD of a register */
+	unsigned int shift;	/* shift of a FIELD in its register */
 } options[] = {
 	{ "regs", U64, &opt.regs, .max = UINT64_MAX },
 	{ "ram", STRING, &opt.ram },
@@ -228,7 +228,7 @@ static bool store(const struct option *o, const char *text)
 	return true;
 }
 
-/* Of all types of components at once */
+/* Sets the option for all types of components */
 static bool parse_active_polls(const char *text)
 {
 	if (!parse_late(text, &opt.te.active))
@@ -255,7 +255,7 @@ static bool parse_flush_polls(const char *text)
 
 struct type_bits {
 	const char *type;
-	uint32_t *bits;			/* of each register */
+	uint32_t *bits;			/* indexed by register */
 };
 
 /* TYPE:OFFSET:MASK */
@@ -298,7 +298,7 @@ static bool parse_stick(const char *text)
 	return parse_bits(text, types, sizeof(types) / sizeof(types[0]));
 }
 
-/* What becomes of single components; they are known later */
+/* Faults of single components, by name, because the components are known only later */
 static struct {
 	char name[16];
 	struct fault fault;
@@ -377,7 +377,7 @@ static void apply_faults(void)
 	}
 }
 
-/* version=0: what SiFive's P550 has, which other options may change */
+/* version=0: defaults as in SiFive's P550, which other options may change */
 static bool parse_version(const char *text)
 {
 	opt.version0 = !strcmp(text, "0");
@@ -474,7 +474,7 @@ static bool parse_btype(const char *text)
 	return opt.btype_1 || !strcmp(text, "23");
 }
 
-/* START:END, or with another meaning of the two */
+/* Two addresses, START:END or START:STOP */
 static bool parse_addresses(const char *text, uint32_t control)
 {
 	char *end;
@@ -484,13 +484,13 @@ static bool parse_addresses(const char *text, uint32_t control)
 	return end != text && *end == ':' && parse_number(end + 1, UINT64_MAX, &opt.comp_s);
 }
 
-/* Instructions at START and above, and below END */
+/* Instructions from START to below END */
 static bool parse_range(const char *text)
 {
 	return parse_addresses(text, FN_GE << 4 | FN_LT << 8 | COMP_AND << 12);
 }
 
-/* From the one at START to the one at STOP */
+/* From the instruction at START to the one at STOP */
 static bool parse_start_stop(const char *text)
 {
 	return parse_addresses(text, FN_EQ << 4 | FN_EQ << 8 | COMP_LATCH << 12);
@@ -585,7 +585,7 @@ static bool check_options(void)
  * Harts
  */
 
-/* Other harts may run on until the process ends: the locks keep them out for good */
+/* Other harts may run until the process ends. Take their locks and never release them. */
 static void on_exit_qemu(void *userdata)
 {
 	unsigned int i;
@@ -614,7 +614,7 @@ static struct hart *new_hart(unsigned int index)
 	return h;
 }
 
-/* QEMU makes the guest's memory before its harts, and those one after the other */
+/* Called for the first hart. QEMU creates the guest's memory before its harts. */
 static void init_components(void)
 {
 	static bool done;

@@ -2,9 +2,9 @@
 /*
  * The part of QEMU's TCG plugin interface, version 7, that the model uses.
  *
- * No distribution ships qemu-plugin.h, so what is called is declared here; the names, values
- * and layouts are QEMU's ABI.  Version 7 passes a user pointer to every callback and the
- * plugin id to none.
+ * No distribution ships qemu-plugin.h, so this file declares the functions that the model calls.
+ * Names, values and layouts are QEMU's ABI.  Version 7 passes a user pointer to every callback, and
+ * the plugin ID to none.
  */
 #ifndef QEMU_PLUGIN_API_H
 #define QEMU_PLUGIN_API_H
@@ -134,7 +134,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin
 void qemu_plugin_register_vcpu_discon_cb(qemu_plugin_id_t id, enum qemu_plugin_discon_type type,
 					 qemu_plugin_vcpu_discon_cb_t cb, void *userdata);
 
-/* What was loaded or stored; the size of the access says which member is meant */
+/* The value that was loaded or stored; the size of the access selects the member */
 typedef struct {
 	int type;
 	union {
@@ -154,7 +154,7 @@ qemu_plugin_mem_value qemu_plugin_mem_get_value(qemu_plugin_meminfo_t info);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *haddr);
-/* As the vCPU whose callback runs would */
+/* Translates as the vCPU whose callback runs */
 bool qemu_plugin_translate_vaddr(uint64_t vaddr, uint64_t *hwaddr);
 
 /* Registers of the vCPU whose callback runs; values in target byte order */

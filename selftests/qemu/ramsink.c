@@ -14,7 +14,7 @@ static unsigned int width(const struct ram_sink *ram)
 	return ram_in_sram(ram) ? RAM_SRAM_WIDTH : ram->can->width;
 }
 
-/* What is hard-wired reads so from the beginning */
+/* If only one memory exists, Mode is hardwired. */
 static uint32_t warl_mode(const struct ram_sink *ram, uint32_t value)
 {
 	bool sram = ram->can->impl & RAM_HAS_SRAM, smem = ram->can->impl & RAM_HAS_SMEM;
@@ -38,7 +38,7 @@ static uint64_t warl_address(const struct ram_sink *ram, uint64_t addr)
 	return (addr < ram->region ? ram->region : addr > last ? last : addr) & mask;
 }
 
-/* Start of memory that is not anyone's choice is fixed, and so may be Limit of an SRAM */
+/* Start is fixed in SRAM and in a region. Limit may be fixed in SRAM. */
 static void set_start(struct ram_sink *ram, uint64_t addr)
 {
 	if (ram_in_sram(ram))
@@ -101,10 +101,10 @@ void ram_set_region(struct ram_sink *ram, uint64_t region, uint64_t size)
 }
 
 /*
- * The way into memory
+ * Writes to memory
  */
 
-/* A word that would land outside memory is lost, like on a bus */
+/* A word outside of memory is lost, like on a bus. */
 static void land(struct ram_sink *ram, uint64_t address, const uint8_t *word)
 {
 	uint64_t at = address - ram->base;
@@ -117,7 +117,7 @@ static void land(struct ram_sink *ram, uint64_t address, const uint8_t *word)
 		ram->misuse++;
 }
 
-/* All that is under way but the newest words */
+/* Write all pending words to memory, except for the newest ones */
 static void land_all_but(struct ram_sink *ram, unsigned int newest)
 {
 	unsigned int i, n = ram->n_late - newest;
@@ -183,7 +183,7 @@ uint64_t ram_room(const struct ram_sink *ram)
 	return ram->limit + width(ram) - ram->wp - ram->fill;
 }
 
-/* The started word is filled up with idle bytes */
+/* Complete the partial word with idle bytes, and write all pending words */
 static void write_through(struct ram_sink *ram)
 {
 	if (ram->fill) {
@@ -223,7 +223,7 @@ void ram_stray(struct ram_sink *ram)
  * Registers
  */
 
-/* Pointers into one memory mean nothing in the other */
+/* A change of Mode resets the pointers, because they belong to the other memory. */
 static void set_control(struct ram_sink *ram, uint32_t value)
 {
 	uint32_t mode = warl_mode(ram, value);
@@ -297,7 +297,7 @@ static void write_pointer(struct ram_sink *ram, unsigned int offset, uint32_t va
 	}
 }
 
-/* The way out of SRAM; SMEM is read as what it is */
+/* trRamData reads SRAM only. Software reads SMEM directly. */
 static bool data_works(const struct ram_sink *ram)
 {
 	return ram_in_sram(ram) && (ram->can->live_data || (!ram->enable.is && ram->empty.is));

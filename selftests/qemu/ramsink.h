@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A RAM sink (RISC-V Trace Control Interface 1.0): registers and the writing of trace into system
- * memory (SMEM) or into memory of its own (SRAM).  Pure: memory is what the owner says it is.
+ * A RAM sink (RISC-V Trace Control Interface 1.0): registers, and writing of trace to system memory
+ * (SMEM) or to its own memory (SRAM).  Pure: the owner provides the memory.
  */
 #ifndef RAMSINK_H
 #define RAMSINK_H
@@ -30,7 +30,7 @@
 #define RAM_RP_LOW		0x028
 #define RAM_DATA		0x040
 
-#define RAM_SRAM_WIDTH		4	/* bytes written at once, whatever SMEM's are */
+#define RAM_SRAM_WIDTH		4	/* bytes written at once to SRAM */
 
 #define RAM_LATE_MAX		16
 
@@ -42,20 +42,20 @@ struct ram_ability {
 	uint8_t addrbits;		/* of Start, Limit and WP; 32: no High registers */
 	uint8_t width;			/* bytes written at once: A of the specification */
 	bool live_data;			/* trRamData works while the sink is enabled */
-	uint8_t late;			/* words that are under way to SMEM when WP has passed them */
-	bool fixed_limit;		/* SRAM: Limit is where its memory ends */
+	uint8_t late;			/* words before WP that are not yet in SMEM */
+	bool fixed_limit;		/* SRAM: Limit is fixed at the end of the memory */
 	bool wrap_sticks;		/* only a reset clears Wrap */
-	bool lazy;			/* a started word waits until the sink is disabled */
+	bool lazy;			/* a partial word waits until the sink is disabled */
 	struct late_bit_delay active, enable, empty;
-	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
-	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */
+	uint32_t nostick[0x1000 / 4];	/* bits that are always written as 0 */
+	uint32_t stick[0x1000 / 4];	/* bits that are always written as 1 */
 };
 
 struct ram_sink {
 	const struct ram_ability *can;
-	uint8_t *mem;			/* system memory ... */
-	uint64_t base, size;		/* ... and where it lies */
-	uint64_t region, region_size;	/* all of it that this sink can reach; size 0: any */
+	uint8_t *mem;			/* system memory */
+	uint64_t base, size;		/* address and size of mem */
+	uint64_t region, region_size;	/* the part that this sink can reach; size 0: all */
 	uint8_t *sram;
 	uint32_t sram_size;
 	struct late_bit active, enable, empty;
@@ -63,15 +63,15 @@ struct ram_sink {
 	uint64_t start, limit, wp;
 	uint32_t rp;
 	bool wrap;
-	unsigned int fill;		/* bytes waiting for a whole word */
+	unsigned int fill;		/* bytes of a partial word */
 	uint8_t word[64];
-	unsigned int n_late;		/* words under way, the oldest first */
+	unsigned int n_late;		/* pending words, the oldest first */
 	uint64_t late_at[RAM_LATE_MAX];
 	uint8_t late[RAM_LATE_MAX][64];
 	uint64_t written;		/* bytes of trace since reset */
 	unsigned int misuse;		/* writes that the specification forbids */
 	bool stray;			/* WP reads as an address outside of the window */
-	void (*wrote)(struct ram_sink *ram, uint64_t at, unsigned int len);	/* into system memory */
+	void (*wrote)(struct ram_sink *ram, uint64_t at, unsigned int len);	/* to SMEM */
 };
 
 void ram_init(struct ram_sink *ram, const struct ram_ability *can, uint8_t *mem, uint64_t base,
@@ -85,9 +85,9 @@ void ram_was_read(struct ram_sink *ram, unsigned int offset);
 /* Returns how many of the bytes the sink took: less than len only if it is or becomes full */
 unsigned int ram_put(struct ram_sink *ram, const uint8_t *buf, unsigned int len);
 
-/* The hardware's own doing: Enable falls without being asked */
+/* Fault: Enable falls by itself */
 void ram_drop_enable(struct ram_sink *ram);
-/* WP reads as an address outside of the window until it is written */
+/* Fault: WP reads as an address outside of the window until it is written */
 void ram_stray(struct ram_sink *ram);
 
 static inline bool ram_in_sram(const struct ram_sink *ram)
@@ -95,9 +95,9 @@ static inline bool ram_in_sram(const struct ram_sink *ram)
 	return !(ram->control & RAM_MODE_SMEM);
 }
 
-/* How many bytes it would take now; UINT64_MAX: it begins anew at the end of its window */
-/* The encoder has flushed: all of that goes to memory, as far as there is room */
+/* The encoder has flushed: write all of its trace to memory, as far as there is room */
 void ram_settle(struct ram_sink *ram);
+/* How many bytes the sink can take now; UINT64_MAX: any number, because it wraps */
 uint64_t ram_room(const struct ram_sink *ram);
 
 #endif /* RAMSINK_H */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What QEMU tells about translation and execution -> instructions retired, traps.
+ * From QEMU's callbacks on translation and execution to retired instructions and traps.
  *
- * QEMU calls back at the beginning of a block, so what a block retired is known when the next one
- * begins, or at a discontinuity.  Between the two it may have left the block early without
- * telling: an access to a device must be a block's last instruction, else the block is left
- * before or behind it and goes on in another one; an atomic operation may be repeated alone.
- * That is why the last instruction of blocks with memory accesses leaves a mark (score.done):
- * without it, the next block's address tells how far this one came.
+ * QEMU calls back at the beginning of a block. Which instructions of a block retired is known only
+ * when the next block begins, or at a discontinuity.  QEMU may leave a block early without a
+ * callback: an access to a device must be the last instruction of a block, otherwise QEMU leaves
+ * the block before or after it and continues in another one; an atomic operation may be repeated
+ * alone. So the last instruction of a block with memory accesses sets score.done. If score.done is
+ * not set, the address of the next block tells how many instructions retired.
  *
- * While no instruction can pass the filter, watch is 0 and blocks run at full speed; the next
- * return from a trap, or trap, is looked at again (armed).
+ * While no instruction can pass the filter, watch is 0 and blocks run at full speed. The next trap,
+ * or return from a trap, checks this again (armed).
  */
 
 #include <sched.h>
@@ -27,7 +27,7 @@ static struct qemu_plugin_scoreboard *board;
  * Accounting
  */
 
-/* Instructions [from, to) of the block retired, next_pc comes after them */
+/* Account instructions [from, to) of a block, which retired. Execution continues at next_pc. */
 static void account(struct hart *h, struct block *b, uint32_t from, uint32_t to, uint64_t next_pc)
 {
 	uint32_t i;
@@ -57,14 +57,14 @@ static uint32_t index_of(const struct block *b, uint64_t pc)
 	return i;
 }
 
-/* How many instructions of the running block retired, if execution goes on at pc without a trap */
+/* How many instructions of the block retired, if execution continues at pc without a trap? */
 static uint32_t retired_before(const struct hart *h, const struct block *b, uint64_t pc)
 {
 	const struct insn *last = &b->insn[b->n - 1];
 
 	if (!h->score->done)
 		return index_of(b, pc);
-	/* only a jump leads to itself: this one is to be repeated */
+	/* only a jump can lead to itself: any other instruction will be repeated */
 	if (pc == last->op.pc && !last->op.type)
 		return b->n - 1;
 	return b->n;
@@ -76,7 +76,7 @@ static uint32_t retired_before_exception(const struct hart *h, const struct bloc
 	uint32_t i = index_of(b, pc);
 
 	if (i < b->n - 1 && b->partial && h->score->done)
-		return b->n;	/* fetched again, behind the end */
+		return b->n;	/* the block had ended, and pc was fetched again */
 	return i;
 }
 
@@ -94,7 +94,7 @@ static void account_block(struct hart *h, uint64_t pc, bool exception)
 	account(h, b, h->from, to, pc);
 }
 
-/* The running instruction of the running block is the last to be accounted for now */
+/* Account the current block up to and including the instruction that executes now */
 void retire_until(struct hart *h, const struct insn *last)
 {
 	const struct nt_enc_op *op;
@@ -106,7 +106,7 @@ void retire_until(struct hart *h, const struct insn *last)
 	h->from = last->index + 1;
 }
 
-/* Registers or privilege have changed: which callbacks are wanted now? */
+/* Registers or privilege have changed: choose the callbacks that are needed now */
 void retire_rewatch(struct hart *h)
 {
 	bool tracing = te_tracing(&h->te);
@@ -162,7 +162,7 @@ static void *arena_alloc(size_t size)
 	return memset(at, 0, size);
 }
 
-/* Block and groups in one piece, so that it can be copied */
+/* Block and groups are contiguous, so that a block can be copied. */
 static size_t block_size(const struct block *b)
 {
 	return sizeof(*b) + b->n * sizeof(b->insn[0]) + (b->n + 1) * sizeof(uint16_t) +
@@ -180,8 +180,9 @@ static void block_link(struct block *b)
 }
 
 /*
- * QEMU translates a page's code once, even if it is mapped at several addresses: what a block's
- * address is, tells only the pc when it is executed.  The kernel's text is at one address.
+ * Get the block at the address where it is executed.  QEMU translates the code of a page only once,
+ * even if the page is mapped at several addresses, so only the pc tells the address of a block.
+ * The kernel's text is at one address.
  */
 static struct block *placed(struct hart *h, struct block *b)
 {
@@ -214,7 +215,7 @@ static struct block *placed(struct hart *h, struct block *b)
 }
 
 /*
- * Callbacks of execution
+ * Execution callbacks
  */
 
 static void on_block(unsigned int vcpu, void *userdata)
@@ -246,7 +247,7 @@ static void on_block(unsigned int vcpu, void *userdata)
 	hart_unlock(h);
 }
 
-/* Nothing passes, but a trap return is about to happen: look at what comes next */
+/* No instruction passes now, but a trap return follows: check the next block */
 static void on_xret(unsigned int vcpu, void *userdata)
 {
 	struct hart *h = harts[vcpu];
@@ -259,7 +260,7 @@ static void on_xret(unsigned int vcpu, void *userdata)
 	hart_unlock(h);
 }
 
-/* A trap closes what the handler's privilege does not pass, else it is part of the trace */
+/* If the handler's privilege does not pass, a trap ends the stretch. Otherwise it is traced. */
 static void trap(struct hart *h, bool interrupt, uint64_t from, uint64_t to,
 		 const struct insn *insn)
 {
@@ -272,7 +273,7 @@ static void trap(struct hart *h, bool interrupt, uint64_t from, uint64_t to,
 	h->next_pc = to;
 }
 
-/* The debugger at the other end of semihosting: debug mode is entered, and left behind EBREAK */
+/* A semihosting call: the hart enters debug mode, and resumes after EBREAK. */
 static void host_call(struct hart *h, uint64_t to)
 {
 	encode_close(h, NT_EVCODE_DEBUG);
@@ -281,8 +282,8 @@ static void host_call(struct hart *h, uint64_t to)
 }
 
 /*
- * The kernel asks the firmware to suspend the hart without keeping its state, or to stop it.  The
- * machine only waits, but an encoder on the hart's power would lose all its registers.
+ * The kernel asks the firmware for a non-retentive suspend of the hart, or to stop it.  QEMU's hart
+ * only waits. On hardware, an encoder in the hart's power domain would lose all its registers.
  */
 static bool loses_power(struct hart *h)
 {
@@ -350,7 +351,7 @@ static void on_discontinuity(unsigned int vcpu, enum qemu_plugin_discon_type typ
 	hart_unlock(h);
 }
 
-/* A hart that waits has retired everything up to its WFI */
+/* A hart that waits has retired all instructions up to its WFI. */
 static void on_idle(unsigned int vcpu, void *userdata)
 {
 	struct hart *h = harts[vcpu];
@@ -383,7 +384,7 @@ static struct block *keep_block(struct block *old, const struct block *b)
 	return copy;
 }
 
-/* All harts have stopped, possibly in the middle of a block */
+/* QEMU flushes its translations. All harts have stopped, possibly in the middle of a block. */
 static void on_flush(void *userdata)
 {
 	unsigned int i;
@@ -396,7 +397,9 @@ static void on_flush(void *userdata)
 	arena.left = 0;
 }
 
-/* Loads, stores, atomics, cache and system operations: what QEMU may leave a block at */
+/*
+ * May QEMU leave a block at this instruction? Loads, stores, atomics, cache and system operations
+ */
 static bool may_leave(uint32_t bits, unsigned int len)
 {
 	if (len == 2)

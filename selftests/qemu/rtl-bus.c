@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The guest's loads and stores of registers that are RTL.
+ * The guest's loads and stores of RTL registers.
  *
- * There is nothing at their addresses as far as QEMU knows: an access there is an access fault, and
- * that is what one is which the RTL's bus refuses.  What the bus accepts never gets to QEMU: it is
- * done here, and the hart resumes behind the instruction.
+ * QEMU has no device at these addresses.  If the RTL's bus accepts an access, it is emulated here,
+ * and the hart resumes after the instruction.  If the bus refuses it, QEMU executes the
+ * instruction, which raises an access fault.
  */
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define CACHE	256			/* pages */
 
-/* Pages that are known to be something else, until a mapping changes */
+/* Cache of pages that hold no registers, valid until a mapping changes */
 struct bus_cache {
 	uint64_t page[CACHE];
 	uint64_t generation;
@@ -21,7 +21,7 @@ struct bus_cache {
 
 static atomic_ullong generation = 1;
 
-/* Offsets that answer; the others are bus errors. Each is asked once. */
+/* Which offsets have a register; the others are bus errors. Each offset is tested once. */
 enum answer { UNKNOWN, YES, NO };
 static uint8_t answers[3][PAGE / 4];
 
@@ -106,7 +106,7 @@ static struct component *find(struct hart *h, uint64_t vaddr, unsigned int *offs
 	return c;
 }
 
-/* Asking is reading, and only trRamData does something about that */
+/* Test a register by reading it. Only a read of trRamData has a side effect, so do not read it. */
 static bool exists(const struct component *c, unsigned int offset)
 {
 	uint8_t *known = &answers[c->type][offset / 4];
@@ -185,7 +185,7 @@ static void on_fence(unsigned int vcpu, void *userdata)
 	generation++;
 }
 
-/* SFENCE.VMA and its kin: another page may be at an address */
+/* SFENCE.VMA and similar instructions, after which an address may map another page */
 static bool is_fence(uint32_t bits, unsigned int len)
 {
 	return len == 4 && (bits & 0x707f) == 0x73 && (bits >> 25 == 0x09 || bits >> 25 == 0x0b ||

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Instructions that retire -> blocks of linear code at the ports of an encoder that is RTL, as the
- * trace ingress port of a hart has them.
+ * From retired instructions to blocks of linear code at the trace ingress port of an RTL encoder.
  *
- * A block ends at a branch, a jump or a trap, and when it is full.  Two go into one cycle, traps
- * and their returns alone.  A jump is not followed by another block in its cycle: two that make a
- * message each lose repeats.  A hart that had a message made of what retired lets some cycles
- * pass, as one does that retires fewer instructions than this, or the encoder has no room for it.
+ * A block ends at a branch, a jump or a trap, and when it is full.  Two blocks fit into a cycle;
+ * traps and their returns have a cycle of their own.  A jump is the last block of its cycle: if two
+ * blocks of a cycle made a message each, repeats would be lost.  After a block that makes a message
+ * the hart idles for some cycles, as a hart that retires fewer instructions would. Otherwise the
+ * encoder would run out of room.
  */
 
 #include <string.h>
 
 #include "model.h"
 
-#define PRIV_IDLE	3		/* around a change of privilege, sampled at another stage */
-#define SETTLE_IDLE	16		/* until all that retired is in messages */
+#define PRIV_IDLE	3		/* around a change of privilege: another stage samples it */
+#define SETTLE_IDLE	16		/* until all retired instructions are in messages */
 #define DEBUG_IDLE	20
 #define MAX_WAIT	100000		/* cycles of backpressure */
 
-/* Registers that this encoder alone has */
+/* Registers that only this encoder has */
 #define RTL_FILTER_CONTROL	0x010
 #define RTL_FILTER_INST		0x014
 
 struct feed {
-	struct rtl_block open;		/* it grows; no half-words: there is none */
-	struct nt_enc_op last;		/* its last instruction */
-	struct rtl_block held;		/* the first of a cycle */
+	struct rtl_block open;		/* current block; halfwords is 0: there is none */
+	struct nt_enc_op last;		/* last instruction of open */
+	struct rtl_block held;		/* first block of a cycle */
 	unsigned int priv;
 	uint64_t time;
-	bool fed;			/* something since tracing began */
+	bool fed;			/* an instruction retired since tracing began */
 	bool tracing;
 };
 
@@ -121,7 +121,7 @@ static uint8_t itype_of(const struct nt_enc_op *op, uint64_t next)
 	}
 }
 
-/* Where execution went on tells what the last instruction did */
+/* The next pc tells whether the last instruction ended the block. */
 static void resolve(struct hart *h, uint64_t next)
 {
 	struct feed *f = h->feed;
@@ -153,7 +153,7 @@ static void set_priv(struct hart *h, unsigned int priv)
 	idle(h, PRIV_IDLE);
 }
 
-/* A block of code begins.  In the middle of one, at an access of a register, time cannot be read. */
+/* Called at the beginning of a block: time cannot be read at a register access within a block. */
 void feed_time(struct hart *h)
 {
 	h->feed->time = guest_time(h);
@@ -181,8 +181,8 @@ bool feed_insn(struct hart *h, const struct nt_enc_op *op)
 }
 
 /*
- * The instruction at pc did not retire; h->priv is the handler's.  Nobody hears of a trap that
- * comes before the first instruction.
+ * The instruction at pc did not retire; h->priv is the handler's.  A trap before the first
+ * instruction is not reported.
  */
 void feed_trap(struct hart *h, uint64_t pc, bool interrupt)
 {
@@ -196,7 +196,7 @@ void feed_trap(struct hart *h, uint64_t pc, bool interrupt)
 	set_priv(h, h->priv);
 }
 
-/* Into debug mode, and on when the next instruction retires */
+/* The hart enters debug mode, and leaves it when the next instruction retires. */
 void feed_debug(struct hart *h)
 {
 	if (!h->feed->tracing)
@@ -208,14 +208,14 @@ void feed_debug(struct hart *h)
 	h->feed->fed = false;
 }
 
-/* The value that scontext has from now on */
+/* scontext changes: feed all instructions before the change */
 void feed_context(struct hart *h)
 {
 	if (h->feed->tracing)
 		flush(h, h->next_pc);
 }
 
-/* All that retired is where it belongs: a register is accessed now */
+/* Feed all retired instructions before a register access */
 void feed_settle(struct hart *h)
 {
 	if (!h->feed->tracing)
@@ -225,8 +225,8 @@ void feed_settle(struct hart *h)
 }
 
 /*
- * Its filter, as one of the model: what the truth takes for traced.  It compares with a privilege,
- * where the model's have a mask of them.
+ * Convert the filter of the RTL to one of the model, for the truth.  The RTL compares with one
+ * privilege, the model with a mask.
  */
 static void mirror_filter(struct hart *h)
 {
@@ -242,7 +242,7 @@ static void mirror_filter(struct hart *h)
 	filters_write(f, TE_FILTER_INST(0), 1u << (priv & 7));
 }
 
-/* Control may have changed: does tracing begin or end? */
+/* Control may have changed: check whether tracing begins or ends */
 void feed_control(struct hart *h)
 {
 	struct feed *f = h->feed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Open RTL in place of the model's encoder, funnel and sink: a shared object that lab/build-rtl
- * made.  What has a clock gets one here, by who has something for it: a cycle is what the harts
- * retired, or part of an access of a register.  Between these its time stands still.
+ * Open RTL instead of the model's encoder, funnel and sink: a shared object that lab/build-rtl
+ * builds.  The RTL has no free-running clock: retired blocks and register accesses advance it by
+ * cycles.
  */
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "model.h"
 
-/* Of its own address space */
+/* Offsets in the RTL's address space */
 #define RTL_ENCODER		0x2000u
 #define RTL_ENCODER_STRIDE	0x9000u
 #define RTL_FUNNEL		0x4000u
@@ -24,7 +24,7 @@ static struct rtl *rtl;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static uint64_t cycles;
 
-/* A byte that would land outside memory is lost, like on a bus */
+/* A byte outside of memory is lost, like on a bus. */
 static void store(void *ctx, uint64_t address, const uint8_t *data, uint64_t strobe)
 {
 	uint64_t size, at = address - opt.rambase;
@@ -64,7 +64,7 @@ static uint32_t place(const struct component *c)
 	}
 }
 
-/* Both return false if the bus says that there is no such register */
+/* rtl_read() and rtl_write() return false on a bus error: there is no such register */
 bool rtl_read(const struct component *c, unsigned int offset, uint32_t *value)
 {
 	bool ok;
@@ -85,7 +85,7 @@ bool rtl_write(const struct component *c, unsigned int offset, uint32_t value)
 	return ok;
 }
 
-/* For the log of what sinks wrote where */
+/* Update the log of the sinks' writes */
 void rtl_sink_control(struct component *c, uint32_t value)
 {
 	bool before = c->sink.enable.is;
@@ -104,7 +104,7 @@ void rtl_sink_control(struct component *c, uint32_t value)
 	net_log_enable(c, 0);
 }
 
-/* What there is one of, in this RTL */
+/* This RTL has one encoder, one funnel and one sink. */
 static void check_components(void)
 {
 	unsigned int i;
@@ -130,7 +130,7 @@ void rtl_init(void)
 		die("rtl: %s is not of this model: run lab/build-rtl", opt.rtl);
 	shim = get();
 	rtl = shim->create(store, NULL);
-	/* the firmware's job: which cores of the cluster there are */
+	/* normally done by firmware: enable the cores of the cluster */
 	if (!shim->write(rtl, RTL_CLUSTER_FUSE, RTL_CORE_ENABLE))
 		die("rtl: no register that enables the cores");
 }

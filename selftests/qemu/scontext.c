@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * scontext (CSR 0x5a8), which QEMU lacks: whoever writes it in S or M mode finds what was
- * written, and the encoder hears of it.  The instruction itself never reaches QEMU: the model
- * does its work and resumes behind it.  In U mode QEMU raises the illegal instruction exception.
+ * scontext (CSR 0x5a8), which QEMU lacks.  In S and M mode QEMU does not execute the instruction:
+ * the model emulates it, tells the encoder about writes, and resumes after it.  In U mode QEMU
+ * raises the illegal instruction exception.
  */
 
 #include "model.h"

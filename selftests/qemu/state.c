@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Full state: every instruction and trap of a hart with all that it changed, in the
- * tandem-verification trace format, from reset on and whatever the encoder does.
+ * Full state: every instruction and trap of a hart with all changes of state, in the
+ * tandem-verification trace format, from reset on, whether the encoder traces or not.
  *
- * QEMU calls back before each instruction; what the one before it did is in the registers then,
- * and its loads and stores were told meanwhile.  Between the two there may have been an interrupt,
- * whose CSR changes are not the instruction's: those of the instruction are worked out.
+ * QEMU calls back before each instruction. Then the registers show the effect of the previous
+ * instruction, and callbacks have reported its loads and stores.  If an interrupt occurred in
+ * between, it has changed CSRs, too: the values before the interrupt are computed.
  *
- * With privilege U alone, what is done elsewhere belongs to the ECALL that asked for it, as a
- * user-mode emulator sees it.
+ * With privilege U only, changes outside of user mode belong to the ECALL that caused them, as in a
+ * user-mode emulator.
  *
- * Not told: CSRs that no table below has, vector registers, what a semihosting call wrote into
- * memory.
+ * Not recorded: CSRs that are not in the table below, vector registers, and memory that a
+ * semihosting call has written.
  */
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "model.h"
 
 #define BUFFER		(1u << 16)
-#define ACCESSES	32		/* of one instruction: Zcmp has up to 13 */
+#define ACCESSES	32		/* maximum for one instruction: Zcmp has up to 13 */
 
 #define INSN_ECALL	0x73
 #define INSN_MRET	0x30200073
@@ -33,7 +33,7 @@ enum {
 	CYCLE = 0xc00, TIME = 0xc01, INSTRET = 0xc02,
 };
 
-/* mstatus: what a trap changes, and what floating-point instructions do */
+/* mstatus: bits that traps and floating-point instructions change */
 #define STATUS_SIE	(1ull << 1)
 #define STATUS_MIE	(1ull << 3)
 #define STATUS_SPIE	(1ull << 5)
@@ -45,7 +45,7 @@ enum {
 			 STATUS_MPP)
 #define STATUS_DIRTY	(3ull << 13 | 1ull << 63)
 
-/* Views of others (sstatus, fflags, sip) are not state of their own */
+/* CSRs, without those that are views of others (sstatus, fflags, sip) */
 static const struct {
 	uint16_t number;
 	const char *name;
@@ -81,15 +81,15 @@ struct state {
 	uint8_t buf[BUFFER];
 	struct reg x[32], f[32], csr[CSRS], mip, priv;
 	bool began;
-	/* the instruction that executes */
+	/* the current instruction */
 	bool pending;
 	uint64_t pc, rs2;
 	uint32_t bits;
 	uint8_t len;
 	struct access access[ACCESSES];
 	unsigned int n;
-	uint64_t moved;			/* the block is executed at another address */
-	bool elsewhere;			/* not in U mode, and that is all that is wanted */
+	uint64_t moved;			/* address of the block minus its translated address */
+	bool elsewhere;			/* not in U mode, and only U mode is recorded */
 };
 
 /*
@@ -101,7 +101,7 @@ static uint64_t now(struct hart *h, const struct reg *r)
 	return r->handle ? guest_read_reg(h, r->handle) : r->told;
 }
 
-/* What differs from what was told goes into the group, the shortest way */
+/* Add a register to the group if it differs from its last recorded value, in the shortest form */
 static void put_change(struct state *s, struct reg *r, uint16_t number, uint64_t value)
 {
 	int64_t by = (int64_t)(value - r->told);
@@ -118,7 +118,7 @@ static void put_change(struct state *s, struct reg *r, uint16_t number, uint64_t
 	r->known = true;
 }
 
-/* Flags are bits, though a number would do as well */
+/* Prefer an OR for flags, although an addition may be as short */
 static void put_fcsr(struct state *s, struct reg *r, uint64_t value)
 {
 	if (r->known && value != r->told && !(r->told & ~value) && (value & ~r->told) <= UINT8_MAX) {
@@ -148,7 +148,7 @@ static bool is_csr(uint32_t bits)
 	return is_system(bits) && bits >> 12 & 3;
 }
 
-/* Loads, computations and moves of floating-point registers; of 16 bits, what RV64 has */
+/* Does the instruction write floating-point registers? 16-bit instructions: those of RV64 */
 static bool is_fp(uint32_t bits, unsigned int len)
 {
 	if (len == 2)
@@ -161,8 +161,8 @@ static bool is_fp(uint32_t bits, unsigned int len)
 }
 
 /*
- * An interrupt came right behind a CSR access or a return: what that left in `number', which the
- * interrupt has overwritten.  value: what the interrupt left
+ * An interrupt came right after a CSR access or a trap return, and has overwritten CSR `number'.
+ * Compute the value that the instruction left.  value: the value after the interrupt
  */
 static uint64_t status_before(const struct state *s, uint64_t told)
 {
@@ -179,7 +179,7 @@ static uint64_t written(const struct state *s, uint64_t told)
 	unsigned int rs1 = s->bits >> 15 & 31, funct = s->bits >> 12 & 7;
 	uint64_t operand = funct & 4 ? rs1 : s->x[rs1].told;
 
-	/* rs1 may be what the instruction has written, too: its old value is what was told */
+	/* use the old value of rs1, as last recorded: the instruction may have overwritten it */
 	switch (funct & 3) {
 	case 1:
 		return operand;
@@ -232,7 +232,7 @@ static void put_csrs(struct hart *h, struct state *s, bool interrupted)
 	}
 }
 
-/* The first one makes the unit dirty */
+/* Record floating-point registers, and FS in mstatus, which the first write makes dirty */
 static void put_fp(struct hart *h, struct state *s)
 {
 	struct reg *status = csr_of(s, MSTATUS), *fcsr = csr_of(s, FCSR);
@@ -247,7 +247,7 @@ static void put_fp(struct hart *h, struct state *s)
 					       (now(h, status) & STATUS_DIRTY));
 }
 
-/* An AMO's load and store are at one address: it is told once */
+/* Load and store of an AMO have the same address: record it once */
 static void put_accesses(struct state *s)
 {
 	unsigned int i;
@@ -276,7 +276,7 @@ static unsigned int memop_of(uint32_t bits)
 	return ops[bits >> 27];
 }
 
-/* What went over the bus: beside the group, which tells the core's view */
+/* Record the bus transaction, in addition to the group, which has the core's view */
 static void put_transaction(struct state *s)
 {
 	const struct access *a = s->access;
@@ -289,7 +289,7 @@ static void put_transaction(struct state *s)
 	nt_tv_memrsp(&s->w, op, a->size, NT_TV_SUCCESS, a->value);
 }
 
-/* Of what it read, some is known to nobody but the hart: told before, outside of groups */
+/* Record inputs that only the hart knows (time, counters, mip), before the group */
 static void put_inputs(struct hart *h, struct state *s)
 {
 	unsigned int rd = s->bits >> 7 & 31, number = s->bits >> 20;
@@ -327,7 +327,7 @@ static void put_priv(struct state *s, uint64_t priv)
 	s->priv.told = priv;
 }
 
-/* Only returns change it; where the interrupt went is its own affair */
+/* Privilege after the instruction, and before an interrupt: only trap returns change it */
 static uint64_t priv_after(struct hart *h, struct state *s, bool interrupted)
 {
 	const struct reg *status = csr_of(s, MSTATUS);
@@ -341,7 +341,7 @@ static uint64_t priv_after(struct hart *h, struct state *s, bool interrupted)
 	return status->told & STATUS_SPP ? PRIV_S : PRIV_U;
 }
 
-/* A store conditional that failed has told of its comparison only */
+/* A failed store conditional has made no access: QEMU has reported the comparison only */
 static void drop_failed(struct hart *h, struct state *s)
 {
 	unsigned int rd = s->bits >> 7 & 31;
@@ -351,7 +351,7 @@ static void drop_failed(struct hart *h, struct state *s)
 		s->n = 0;
 }
 
-/* The instruction has retired, and pc comes next */
+/* Record the pending instruction, which has retired. Execution continues at pc. */
 static void finish(struct hart *h, struct state *s, uint64_t pc, bool interrupted)
 {
 	unsigned int i;
@@ -379,7 +379,7 @@ static void finish(struct hart *h, struct state *s, uint64_t pc, bool interrupte
 	put_transaction(s);
 }
 
-/* As appendix C has it: all of these are written */
+/* Record all of these CSRs, changed or not, as in appendix C */
 static void put_cause(struct hart *h, struct state *s, uint64_t priv)
 {
 	static const uint16_t numbers[2][4] = {
@@ -413,7 +413,7 @@ static void put_trap(struct hart *h, struct state *s, uint64_t to, bool insn)
 }
 
 /*
- * The beginning: reset, and what the hart was found with
+ * The beginning: reset, and the initial state of the hart
  */
 
 static void put_all(struct hart *h, struct state *s)
@@ -468,7 +468,7 @@ static void on_insn(unsigned int vcpu, void *userdata)
 	pc = insn->op.pc + s->moved;
 	if (!s->began)
 		begin(h, s, pc);
-	/* only a jump leads to itself: this one is executed anew */
+	/* only a jump can lead to itself: any other instruction is executed again */
 	if (!s->pending || s->pc != pc || insn->op.type)
 		finish(h, s, pc, false);
 	s->pending = true;
@@ -516,7 +516,7 @@ static void interrupted(struct hart *h, struct state *s, uint64_t from, uint64_t
 	put_trap(h, s, to, false);
 }
 
-/* Semihosting, which changes a0, is like an instruction of the hart */
+/* A semihosting call, which changes a0, counts as an instruction of the hart. */
 void state_discontinuity(struct hart *h, enum qemu_plugin_discon_type type, uint64_t from,
 			 uint64_t to)
 {
@@ -529,7 +529,7 @@ void state_discontinuity(struct hart *h, enum qemu_plugin_discon_type type, uint
 		interrupted(h, s, from, to);
 		return;
 	}
-	/* whoever handles it for U mode does what the instruction is for, or has it repeated */
+	/* U mode only: the handler completes the instruction, or lets it be repeated */
 	if (opt.state_user)
 		return;
 	insn = s->pending && s->pc == from;

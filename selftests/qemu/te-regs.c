@@ -27,10 +27,10 @@ void te_init(struct te_regs *te, const struct te_ability *can)
 }
 
 /*
- * WARL conversions: what is asked for -> what the hardware does
+ * WARL conversions: from the written value to a supported one
  */
 
-/* A mode other than 0 never becomes 0 */
+/* A mode other than 0 never becomes 0. */
 static uint32_t warl_inst_mode(const struct te_ability *can, uint32_t mode)
 {
 	if (!mode)
@@ -126,7 +126,7 @@ static unsigned int write_control(struct te_regs *te, uint32_t value)
 	return todo;
 }
 
-/* Registers that only a disabled encoder takes; filters may change at any time */
+/* Registers that only a disabled encoder accepts. Filters can be written at any time. */
 static unsigned int write_config(struct te_regs *te, unsigned int offset, uint32_t value)
 {
 	if (te->enable.is)
@@ -208,7 +208,7 @@ void te_set_lost(struct te_regs *te)
 	te->control |= TE_STALL_OR_OVERFLOW;
 }
 
-/* The hart's power is gone, and the encoder's with it: it comes up as from power-up */
+/* The hart and its encoder lost power: the encoder comes up as after power-up */
 unsigned int te_power_loss(struct te_regs *te)
 {
 	unsigned int todo = te->active.is ? TE_DO_STOP | TE_DO_RESET : 0;

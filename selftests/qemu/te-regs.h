@@ -2,8 +2,8 @@
 /*
  * Register file of a trace encoder (RISC-V Trace Control Interface 1.0).
  *
- * Pure: it knows neither QEMU nor the encoder behind it.  A write returns what the encoder has
- * to do about it; what the encoder does comes back through te_set_*().
+ * Pure: independent of QEMU and of the encoder.  A write returns the actions that the encoder must
+ * take.  The encoder reports its state through te_set_*().
  */
 #ifndef TE_REGS_H
 #define TE_REGS_H
@@ -50,15 +50,15 @@
 #define TE_MODE_BTM		3
 #define TE_MODE_HTM		6
 
-/* What the encoder must do after a write, in the order of the bits */
+/* Actions of the encoder after a write, in the order of the bits */
 #define TE_DO_STOP		(1u << 0)	/* tracing ends */
-#define TE_DO_FLUSH		(1u << 1)	/* Enable fell: what is buffered leaves */
-#define TE_DO_RESET		(1u << 2)	/* Active fell: everything forgotten */
+#define TE_DO_FLUSH		(1u << 1)	/* Enable fell: buffered trace is sent */
+#define TE_DO_RESET		(1u << 2)	/* Active fell: all state is lost */
 #define TE_DO_START		(1u << 3)	/* tracing begins */
 #define TE_DO_TS_RESET		(1u << 4)
-#define TE_DO_DROP		(1u << 5)	/* te_regs.drop messages */
+#define TE_DO_DROP		(1u << 5)	/* drop te_regs.drop messages */
 
-/* What this encoder is able to do; everything else in its registers is hard-wired to zero */
+/* Capabilities of an encoder; all other fields of its registers are hardwired to 0 */
 struct te_ability {
 	uint32_t impl;
 	uint8_t format;			/* 1 N-Trace, 0 E-Trace */
@@ -70,8 +70,8 @@ struct te_ability {
 	struct filter_ability filter;
 	struct ts_ability ts;
 	struct late_bit_delay active, enable, empty;
-	uint32_t nostick[0x1000 / 4];	/* bits that lose what is written to them ... */
-	uint32_t stick[0x1000 / 4];	/* ... and such that become 1 whatever it is */
+	uint32_t nostick[0x1000 / 4];	/* bits that are always written as 0 */
+	uint32_t stick[0x1000 / 4];	/* bits that are always written as 1 */
 };
 
 struct te_regs {
@@ -89,13 +89,13 @@ unsigned int te_write(struct te_regs *te, unsigned int offset, uint32_t value);
 uint32_t te_read(const struct te_regs *te, unsigned int offset);
 void te_was_read(struct te_regs *te, unsigned int offset);
 
-/* The encoder's own doing */
+/* Changes that the encoder makes by itself */
 void te_set_empty(struct te_regs *te, bool empty);
 void te_set_lost(struct te_regs *te);
 unsigned int te_drop_enable(struct te_regs *te);
 unsigned int te_power_loss(struct te_regs *te);
 
-/* This is the shadow of another register file, whose Control reads so */
+/* Copy Control from another register file, of which this one is a shadow */
 void te_mirror(struct te_regs *te, uint32_t control);
 
 static inline bool te_tracing(const struct te_regs *te)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which components there are, and how they are linked: from a file that lab/topology made, the
- * device tree being made of the same, or else an encoder and a sink for each hart.
+ * The components and their links: from a file that lab/topology makes, together with the device
+ * tree; without a file, an encoder and a sink for each hart.
  *
  *	node NAME ADDRESS [region=ADDRESS+SIZE] [sram=SIZE] [memory=...] [pool=...]
  *	link NAME NAME INPUT
  *
- * Lines that begin with another word are not for the model.
+ * The model ignores lines that begin with another word.
  */
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static struct component *add_node(const char *name, uint64_t addr)
 	c->addr = addr;
 	c->sram_size = opt.sram_size;
 	atomic_flag_clear(&c->lock);
-	/* a hart that this machine does not have needs no encoder */
+	/* ignore encoders of harts that this machine does not have */
 	if (c->type == COMP_ENCODER && c->number < n_harts) {
 		c->hart = harts[c->number];
 		c->hart->comp = c;
@@ -92,7 +92,7 @@ static bool parse_attribute(struct component *c, const char *text)
 	if (sscanf(text, "region=%" G_GINT64_MODIFIER "i+%" G_GINT64_MODIFIER "i%c",
 		   (gint64 *)&c->region, (gint64 *)&c->region_size, &rest) == 2)
 		return c->region_size;
-	/* The device tree's business: this sink can write anywhere. */
+	/* For the device tree only: the model's sink can write anywhere. */
 	if (g_str_has_prefix(text, "memory=") || g_str_has_prefix(text, "pool="))
 		return true;
 	return sscanf(text, "sram=%i%c", (int *)&c->sram_size, &rest) == 1 &&

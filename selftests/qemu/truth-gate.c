@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the truth takes for traced: from the registers as software reads them, in code of its own.
- * The encoder's filters are in filter.c; where the two differ, one of them is wrong.
+ * Which instructions belong to the truth: computed from the registers as software reads them,
+ * independently of the encoder's filters in filter.c. If the two differ, one of them is wrong.
  */
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum { NR_COMPS = 8, NR_FILTERS = 16 };
 struct window {
 	uint64_t p, s;
 	uint32_t control;
-	bool running;			/* of a start and a stop address: started, not stopped */
+	bool running;			/* start/stop: between the start and the stop address */
 };
 
 struct truth_gate {
@@ -67,7 +67,7 @@ bool truth_by_address(const struct hart *h)
 	return h->gate && h->gate->by_address;
 }
 
-/* Instructions that do not pass matter too: they may start or stop something */
+/* Must the gate see instructions that do not pass? They may start or stop a window. */
 bool truth_wants_all(const struct hart *h)
 {
 	unsigned int i;
@@ -93,7 +93,7 @@ bool truth_passes(const struct hart *h, enum priv priv)
 	return pass;
 }
 
-/* Less, equal, greater: which of the three makes each function true */
+/* The table has a mask for each function: true if less (1), equal (2), greater (4) */
 static bool holds(unsigned int function, uint64_t a, uint64_t b)
 {
 	static const uint8_t truth[6] = { 2, 5, 1, 3, 4, 6 };
@@ -122,7 +122,7 @@ static bool in_window(struct window *w, uint64_t pc)
 	return on;
 }
 
-/* The next instruction of the hart, in its order */
+/* Must be called for all instructions of the hart, in order */
 bool truth_passes_insn(struct hart *h, uint64_t pc)
 {
 	struct truth_gate *g = h->gate;

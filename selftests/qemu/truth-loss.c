@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is lost: DROP and RESTART of the truth. They follow from what becomes of each message, and
- * that is decided by who takes its bytes or does not: the FIFO, or what is behind it. Of the
- * encoder this wants to know only when a message was made; how many instructions there were by
- * then is the truth's own count.
+ * Losses: DROP and RESTART marks of the truth. They depend on which messages are lost. This is
+ * known when the FIFO, or a component downstream, takes the bytes of a message or does not. The
+ * encoder only tells when it makes a message; the truth counts the instructions up to then by
+ * itself.
  *
- * Messages wait here until their fate is known, and as long as any does, the truth is held back:
- * what is put into it belongs where the message was made. They are decided in their order.
+ * Messages are queued here until it is known whether they arrive. Meanwhile the truth is held back,
+ * because marks are inserted where the message was made. Messages are decided in their order.
  */
 
 #include <string.h>
 
 #include "model.h"
 
-#define NOW	UINT_MAX		/* as a place in the truth: its end */
+#define NOW	UINT_MAX		/* stands for the end of the truth */
 
 struct message {
-	uint64_t end;			/* where it ends in the hart's trace */
-	uint64_t insns;			/* of the truth when it was made */
-	uint64_t pc;			/* what came next */
-	unsigned int at;		/* where the truth was */
-	bool open;			/* ... and in a stretch */
-	bool refused;			/* it did not get on its way */
+	uint64_t end;			/* offset of its end in the hart's trace */
+	uint64_t insns;			/* instructions in the truth when it was made */
+	uint64_t pc;			/* pc of the next instruction */
+	unsigned int at;		/* offset in the truth when it was made */
+	bool open;			/* it was made within a stretch */
+	bool refused;			/* there was no room for it */
 	bool tells, sync;
 };
 
@@ -29,10 +29,10 @@ struct losses {
 	struct message *queue;		/* a ring, its size a power of two */
 	unsigned int size, first, n;
 	uint64_t made, taken;		/* bytes */
-	uint64_t told;			/* how many instructions what arrived tells of */
-	bool lost;			/* something was, no sync message has arrived since */
-	bool dropping;			/* nothing at all has */
-	bool silent;			/* provided that what waits arrives: lost at the end */
+	uint64_t told;			/* instructions that arrived messages report */
+	bool lost;			/* a message was lost, and no sync message arrived since */
+	bool dropping;			/* a message was lost, and no message arrived since */
+	bool silent;			/* lost will be true even if all queued messages arrive */
 };
 
 static struct message *nth(struct losses *l, unsigned int n)
@@ -56,14 +56,14 @@ static struct message *push(struct hart *h)
 		l->first = 0;
 	}
 	m = nth(l, l->n++);
-	/* in this order: to count is to come to know what is open */
+	/* keep this order: truth_insns() may open or close a stretch */
 	*m = (struct message){ .end = l->made, .at = NOW, .insns = truth_insns(h) };
 	m->open = truth_is_open(h);
 	m->pc = truth_pc(h);
 	return m;
 }
 
-/* A mark was put into the truth that is held back: what is behind it has moved */
+/* A mark was inserted into the truth: correct the offsets after it */
 static void moved(struct losses *l, unsigned int at, unsigned int len)
 {
 	unsigned int i;
@@ -96,7 +96,7 @@ static void vanished(struct hart *h, const struct message *m)
 	l->dropping = l->lost = true;
 }
 
-/* What is known now, in the order in which it was made */
+/* Decide messages in order, as far as it is known whether they arrive */
 static void decide(struct hart *h, bool gone)
 {
 	struct losses *l = h->losses;
@@ -116,14 +116,14 @@ static void decide(struct hart *h, bool gone)
 	truth_release(h);
 }
 
-/* ResourceFull, Ownership and Error alone do not tell how far execution has come */
+/* ResourceFull, Ownership and Error do not tell how far execution has come. */
 static bool tells(unsigned int tcode)
 {
 	return tcode != NT_TCODE_RESOURCE_FULL && tcode != NT_TCODE_OWNERSHIP &&
 	       tcode != NT_TCODE_ERROR;
 }
 
-/* A message was made and is on its way. Error comes first after a loss, then a sync message. */
+/* A message was made and sent. After a loss Error comes first, then a sync message. */
 void loss_message(struct hart *h, const uint8_t *msg, unsigned int len)
 {
 	struct losses *l = h->losses;
@@ -138,7 +138,7 @@ void loss_message(struct hart *h, const uint8_t *msg, unsigned int len)
 	l->silent &= !m->sync;
 }
 
-/* There was no room for one */
+/* There was no room for a message */
 void loss_refused(struct hart *h)
 {
 	struct losses *l = h->losses;
@@ -153,7 +153,7 @@ void loss_refused(struct hart *h)
 	decide(h, false);
 }
 
-/* Bytes arrived, in the order in which they were made */
+/* Bytes arrived, in order */
 void loss_taken(struct hart *h, unsigned int bytes)
 {
 	if (!h->losses)
@@ -171,7 +171,7 @@ void loss_wait(struct hart *h)
 		nth(l, l->n - 1)->at = truth_hold(h);
 }
 
-/* Nothing will arrive of what is on its way, nor of the stretches that began meanwhile */
+/* All queued messages are lost, and with them the stretches that began meanwhile */
 void loss_gone(struct hart *h)
 {
 	struct losses *l = h->losses;
@@ -188,7 +188,7 @@ void loss_gone(struct hart *h)
 	l->taken = l->made;
 }
 
-/* The encoder begins, and knows nothing of what was before */
+/* The encoder starts without knowledge of earlier losses */
 void loss_begin(struct hart *h)
 {
 	struct losses *l = h->losses;
@@ -199,7 +199,7 @@ void loss_begin(struct hart *h)
 	l->told = truth_insns(h);
 }
 
-/* A stretch that begins now is not to be seen in the trace */
+/* Will a stretch that begins now be missing in the trace? */
 bool loss_goes_on(const struct hart *h)
 {
 	return h->losses && h->losses->silent;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The truth: every instruction that retired while the registers said that it be traced, in the
- * tandem-verification trace format.  Cut by a gate of its own; what of it was lost on the way is in
- * truth-loss.c.
+ * The truth: every retired instruction that should be traced according to the registers, in the
+ * tandem-verification trace format.  truth-gate.c selects the instructions, truth-loss.c marks
+ * losses.
  *
  * A group's program counter is the one after its instruction.  Marks are groups with opcode 11
  * (state initialisation) and a register of the custom address space:
  *	0xc000	kind of mark, see below
- *	0xc001	thread id of the running task, 0 unknown; CUT: a0
- *	0xc002	DROP: so many of the instructions before it are in no message that arrived; missing
- *		where a loss goes on at the beginning of another stretch
+ *	0xc001	thread ID of the running task, 0 unknown; CUT: a0
+ *	0xc002	DROP: number of instructions before it that no arrived message reports; absent
+ *		where a loss continues at the beginning of another stretch
  */
 
 #include <stdlib.h>
@@ -43,10 +43,10 @@ struct truth {
 	bool pipe;
 	uint8_t *buf;
 	unsigned int len, size;
-	bool held;			/* nothing of buf may be written yet, ... */
-	GArray *begins;			/* ... where stretches begin in it (behind the mark) */
+	bool held;			/* buf must not be written to the file yet */
+	GArray *begins;			/* while held: offsets in buf after BEGIN marks */
 	bool open;
-	uint64_t insns;			/* that are in it, but for the run that is accounted for */
+	uint64_t insns;			/* instructions written, without the current run */
 	uint64_t satp;
 	uint32_t tid;
 };
@@ -119,8 +119,8 @@ static uint8_t *put_mark(uint8_t *p, enum mark mark)
 }
 
 /*
- * Whose: from satp and the kernel's current task.  In the kernel that is tp, which for a few
- * instructions after a trap is still the program's; in U mode the kernel keeps it in sscratch.
+ * Owner: satp and the kernel's current task.  In the kernel tp points to the task, except for a few
+ * instructions after a trap, where it still is the program's.  In U mode sscratch does.
  */
 
 static uint32_t read_tid(struct hart *h)
@@ -136,7 +136,7 @@ static uint32_t read_tid(struct hart *h)
 	return tid;
 }
 
-/* Returns whether it changed */
+/* Returns whether the owner changed */
 static bool read_owner(struct hart *h)
 {
 	struct truth *t = h->truth;
@@ -158,7 +158,7 @@ static uint8_t *put_owner(uint8_t *p, const struct truth *t)
  * Marks
  */
 
-/* The loss goes on: nobody hears of this beginning */
+/* The loss continues, so the trace does not show this beginning of a stretch */
 static void put_drop_again(struct truth *t)
 {
 	uint8_t *p = room(t, ROOM);
@@ -202,7 +202,7 @@ static void owner(struct hart *h)
 		t->len += put_owner(put_mark(p, MARK_OWNER), t) - p;
 }
 
-/* The instructions of a run before the one that the encoder is at */
+/* Write the instructions of the current run before the one that the encoder is at */
 static void catch_up(struct hart *h)
 {
 	const struct block *b = h->run;
@@ -213,7 +213,7 @@ static void catch_up(struct hart *h)
 	h->run_truth = h->run_at;
 }
 
-/* With what the encoder has of the run, up to the one that it is at */
+/* Count instructions, including those of the current run before the one that the encoder is at */
 uint64_t truth_insns(struct hart *h)
 {
 	const struct truth *t = h->truth;
@@ -234,10 +234,10 @@ bool truth_is_open(const struct hart *h)
 }
 
 /*
- * Holding back: what the sink does not take at once may arrive later, or never
+ * Holding back: trace that the sink does not take at once may arrive later, or never
  */
 
-/* From now on; returns the place in the truth */
+/* Hold the truth back from now on. Returns the offset in the truth. */
 unsigned int truth_hold(struct hart *h)
 {
 	struct truth *t = h->truth;
@@ -251,7 +251,7 @@ unsigned int truth_hold(struct hart *h)
 	return t->len;
 }
 
-/* Put a mark into the truth, where that is held back or at its end. Returns the mark's length. */
+/* Insert a mark into the part of the truth that is held back, or append it. Returns its length. */
 static unsigned int insert(struct hart *h, unsigned int at, const uint8_t *mark, unsigned int len)
 {
 	struct truth *t = h->truth;
@@ -285,7 +285,7 @@ unsigned int truth_restart(struct hart *h, unsigned int at, uint64_t pc)
 	return insert(h, at, mark, put_pc(put_mark(mark, MARK_RESTART), pc) - mark);
 }
 
-/* Nobody will hear of the stretches that began from there on. From the last to the first. */
+/* Mark all stretches that began at or after an offset as lost. From the last to the first. */
 void truth_drop_begins(struct hart *h, unsigned int at)
 {
 	struct truth *t = h->truth;
@@ -318,8 +318,8 @@ bool truth_holds_too_much(const struct hart *h)
 }
 
 /*
- * Cuts: a program that executes the hint `slti x0, a0, 0x54e` marks all harts' truth with the
- * number in a0, so that the recordings of one boot can be told apart.
+ * Cuts: the hint `slti x0, a0, 0x54e` in a program marks the truth of all harts with the number in
+ * a0. This separates the recordings of one boot.
  */
 
 #define CUT_HINT	(0x54eu << 20 | 10 << 15 | 2 << 12 | 0x13)
@@ -419,7 +419,7 @@ static void put_groups(struct hart *h, const struct block *b, uint32_t from, uin
 		owner(h);
 }
 
-/* Where it depends on the address what is traced, one after the other */
+/* If filters test addresses, check each instruction */
 static void put_passed(struct hart *h, const struct block *b, uint32_t from, uint32_t to,
 		       uint64_t next_pc)
 {
@@ -463,7 +463,7 @@ static uint8_t *put_cause(uint8_t *p, struct hart *h)
 	return put_reg(p, csr + 0x43, guest_reg(h, m ? REG_MTVAL : REG_STVAL));
 }
 
-/* A trap into what is not traced ends the stretch and is not told */
+/* A trap to code that is not traced ends the stretch and is not recorded. */
 void truth_trap(struct hart *h, uint64_t to, const struct insn *insn)
 {
 	struct truth *t = h->truth;
@@ -483,7 +483,7 @@ void truth_trap(struct hart *h, uint64_t to, const struct insn *insn)
 	t->len = p - t->buf;
 }
 
-/* Debug mode: nothing of it is seen, and EBREAK did not retire */
+/* Debug mode is not traced, and EBREAK did not retire. */
 void truth_debug(struct hart *h)
 {
 	if (h->truth && h->truth->open)
@@ -491,7 +491,7 @@ void truth_debug(struct hart *h)
 }
 
 /*
- * Translation: the groups of a block as they are if nothing jumps
+ * Translation: the groups of a block, as if execution were sequential
  */
 
 unsigned int truth_translate_size(const struct block *b)

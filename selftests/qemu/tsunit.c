@@ -17,7 +17,7 @@ static bool is_supported(const struct ts_ability *can, unsigned int mode)
 	return can->modes >> mode & 1;
 }
 
-/* What is not there becomes the first that is, but for "none" */
+/* An unsupported mode becomes the first supported one, but not "none". */
 static unsigned int legal_mode(const struct ts_ability *can, unsigned int mode)
 {
 	if (!mode || is_supported(can, mode))
@@ -45,7 +45,7 @@ unsigned int ts_write(struct ts_unit *ts, unsigned int offset, uint32_t value)
 		return 0;
 	if (ts->can->active.polls)
 		late_bit_set(&ts->active, value & TS_ACTIVE, ts->can->active);
-	/* In reset, and on the way out of it, a unit keeps nothing. */
+	/* In reset, and until trTsActive reads 1, the unit keeps no fields. */
 	if (!ts->active.is || !ts->active.shown) {
 		ts->control = 0;
 		return 0;
@@ -76,7 +76,7 @@ void ts_was_read(struct ts_unit *ts, unsigned int offset)
 		late_bit_was_read(&ts->active);
 }
 
-/* A counter that stands still keeps its value; started again it shows what it would have */
+/* A stopped counter keeps its value. When restarted, it continues as if it had never stopped. */
 uint64_t ts_advance(struct ts_unit *ts, uint64_t clock)
 {
 	unsigned int shift = 2 * ((ts->control & TS_PRESCALE) >> TS_PRESCALE_SHIFT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timestamp unit of an encoder or a funnel (RISC-V Trace Control Interface 1.0).  Pure: what
- * it counts is what the owner says the time is.
+ * The timestamp unit of an encoder or a funnel (RISC-V Trace Control Interface 1.0).  Pure: the
+ * owner provides the time.
  */
 #ifndef TSUNIT_H
 #define TSUNIT_H
@@ -30,12 +30,12 @@ enum ts_mode { TS_NONE, TS_EXTERNAL, TS_INTERNAL_SYSTEM, TS_INTERNAL_CORE, TS_SH
 #define TS_DO_RESET		(1u << 0)	/* the counter begins at 0 */
 
 struct ts_ability {
-	uint8_t modes;			/* mask of the accepted trTsMode values; 0: no unit at all */
+	uint8_t modes;			/* mask of the accepted trTsMode values; 0: no unit */
 	uint8_t prescale;		/* the largest */
 	uint8_t prescale_min;		/* the smallest */
 	uint8_t width;
 	bool encoder;			/* has trTsEnable */
-	struct late_bit_delay active;	/* 0: trTsActive reads 1 whatever is written */
+	struct late_bit_delay active;	/* 0: trTsActive always reads 1 */
 };
 
 struct ts_unit {
@@ -43,7 +43,7 @@ struct ts_unit {
 	struct late_bit active;
 	uint32_t control;
 	uint64_t counter;
-	uint64_t zero;			/* the clock when the counter was 0 */
+	uint64_t zero;			/* time at which the counter was 0 */
 };
 
 void ts_init(struct ts_unit *ts, const struct ts_ability *can);
@@ -51,7 +51,7 @@ unsigned int ts_write(struct ts_unit *ts, unsigned int offset, uint32_t value);
 uint32_t ts_read(const struct ts_unit *ts, unsigned int offset);
 void ts_was_read(struct ts_unit *ts, unsigned int offset);
 
-/* Bring the counter up to date with the clock that its mode counts */
+/* Update the counter from the clock of its mode */
 uint64_t ts_advance(struct ts_unit *ts, uint64_t clock);
 void ts_restart(struct ts_unit *ts, uint64_t clock);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers of version 0, from before the Trace Control Interface was ratified, as SiFive's P550
- * has them, in front of the same encoders, funnels and sinks. A funnel and the sink behind it are
- * one component. What these registers do not offer, nobody can switch on.
+ * Registers of version 0, from before the Trace Control Interface was ratified, as in SiFive's
+ * P550, for the same encoders, funnels and sinks. A funnel and its sink are one component. Software
+ * cannot enable features that these registers do not offer.
  */
 
 #include "model.h"
 
-/* Control, of both */
+/* Control of both encoders and funnels */
 #define V0_ACTIVE		(1u << 0)
 #define V0_ENABLE		(1u << 1)
 #define V0_TRACING		(1u << 2)
@@ -35,7 +35,7 @@
 #define V0_WP			0x01c
 #define V0_TS_LOW		0x044
 #define V0_TS_HIGH		0x048
-#define V0_TS_MESSAGES		(0xfu << 16)	/* which messages have TSTAMP */
+#define V0_TS_MESSAGES		(0xfu << 16)	/* messages with TSTAMP */
 #define  V0_TS_ALL		(3u << 16)
 
 #define V0_SRC_BITS		2u
@@ -65,7 +65,7 @@ bool v0_has_timestamps(const struct hart *h)
 	       (h->comp->v0_ts & V0_TS_ALL) == V0_TS_ALL;
 }
 
-/* A period of 2^(n + 5), where 1.0 has 2^(n + 4) */
+/* Convert the period from 2^(n + 5) to that of 1.0, 2^(n + 4) */
 static uint32_t sync_of(uint32_t value)
 {
 	uint32_t btm = value >> V0_SYNC_BTM_SHIFT & 15, inst = value >> V0_SYNC_INST_SHIFT & 15;
@@ -146,7 +146,7 @@ static uint32_t read_encoder(const struct component *c, unsigned int offset)
 }
 
 /*
- * Funnels, which have the sink in them
+ * Funnels with a built-in sink
  */
 
 static struct component *sink_of(const struct component *c)
@@ -178,7 +178,7 @@ static unsigned int set_sink(struct hart *h, struct component *c, uint32_t value
 	return todo & RAM_DO_ENABLE;
 }
 
-/* The sink is enabled first and disabled last. Returns whether what waits upstream may come now */
+/* Enable the sink first and disable it last. Returns whether components upstream may send again. */
 static bool write_funnel_control(struct hart *h, struct component *c, uint32_t value)
 {
 	bool pull = false;
@@ -192,7 +192,7 @@ static bool write_funnel_control(struct hart *h, struct component *c, uint32_t v
 	return pull;
 }
 
-/* Base and limit have one high half, and it is WP's, too */
+/* Base, limit and WP share one high half */
 bool v0_write_funnel(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
 {
 	switch (offset) {
@@ -220,7 +220,7 @@ bool v0_write_funnel(struct hart *h, struct component *c, unsigned int offset, u
 	return false;
 }
 
-/* What of a message did not fit into a window goes into the next one: Empty is the sink's. */
+/* Empty is the sink's: the funnel may hold the rest of a message for the next window. */
 static uint32_t funnel_control(const struct component *c)
 {
 	uint32_t sink = ram_read(&sink_of(c)->sink, RAM_CONTROL);
