@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random events for the ntrace PMU: opened or refused, mapped, switched on, closed; and afterwards
- * the PMU is as it was.
+ * Random events for the ntrace PMU: they are opened or refused, mapped, enabled and closed.
+ * Afterwards the PMU must be in its initial state.
  *
  *	attr-fuzz [COUNT [SEED [others]]]
  *
- * With others that use the PMU, what was opened and what is left says nothing.
- * The same seed asks for the same events. Each attribute is a plain one with some fields made
- * random, so that most of them get further than to the first check.
+ * With "others", other programs use the PMU, too: then the test does not check how many events were
+ * opened and whether any are left. The same seed gives the same events. Each attribute is a valid
+ * one with some random fields, so that most of them get past the first checks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,10 +26,10 @@
 #include "hold.h"
 
 #define ERRNOS		256
-/* One in so many events, and no more than that, finds nothing held for it */
+/* One in FEW events, at most FEW_MOST, runs without hold() */
 #define FEW		5
 #define FEW_MOST	5000UL
-/* From there on it is more of the same, done as fast as possible */
+/* After this many events, run as fast as possible */
 #define MANY		50000UL
 #define TURN		1000UL
 #define PROGRESS	50000UL
@@ -52,7 +52,7 @@ static bool chance(unsigned int n)
 	return !(random64() % n);
 }
 
-/* Few bits, many bits, or a limit */
+/* A value with few bits, with many bits, or a limit */
 static uint64_t random_value(void)
 {
 	switch (random64() % 4) {
@@ -80,7 +80,7 @@ static void sampling_attr(struct perf_event_attr *attr, int type)
 	attr->sample_id_all = 1;
 }
 
-/* The bit-fields behind read_format have no address of their own */
+/* The bit-fields after read_format have no address. */
 static __u64 *attr_flags(struct perf_event_attr *attr)
 {
 	return &attr->read_format + 1;
@@ -91,7 +91,7 @@ static void random_attr(struct perf_event_attr *attr, int type)
 	sampling_attr(attr, type);
 	if (!chance(4))
 		attr->config = random64() & random64() & config_bits;
-	/* Without hold(), its probe waits for a grace period when it comes back. */
+	/* Without hold(), contextid is slow: its probe waits for a grace period. */
 	if (!chance(8))
 		attr->config &= ~NTRACE_CONFIG_CONTEXTID;
 	if (chance(8))
@@ -146,7 +146,7 @@ static int random_open(struct perf_event_attr *attr, int cpus)
 	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags);
 }
 
-/* What perf does with an event, in any order and size */
+/* Use an event like perf does, with random sizes and order */
 static bool random_use(int fd)
 {
 	static const char *const filters[] = {
@@ -177,7 +177,7 @@ static bool random_use(int fd)
 		;
 	if (chance(2))
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	/* the AUX area may go first, or outlive the fd */
+	/* the AUX area may be unmapped before the fd is closed, or after it */
 	if (mapped && chance(2)) {
 		munmap(aux, aux_size);
 		mapped = false;
@@ -196,7 +196,7 @@ static unsigned long refusals[ERRNOS], opened, traced;
 static void fuzz(unsigned long count, int type, bool alone)
 {
 	unsigned long few = count / FEW < FEW_MOST ? count / FEW : FEW_MOST;
-	int cpus = sysconf(_SC_NPROCESSORS_CONF);	/* which reads files */
+	int cpus = sysconf(_SC_NPROCESSORS_CONF);	/* slow: reads files */
 	struct perf_event_attr attr;
 	int held = -1;
 
@@ -218,7 +218,7 @@ static void fuzz(unsigned long count, int type, bool alone)
 			continue;
 		}
 		opened++;
-		/* Mapping costs a hundred times what opening does: a thousandth is enough. */
+		/* Mapping is a hundred times slower than opening, so map only a few events. */
 		if (chance(i < MANY ? 8 : 128))
 			traced += random_use(fd);
 		else
@@ -229,7 +229,7 @@ static void fuzz(unsigned long count, int type, bool alone)
 }
 
 /*
- * What perf and the driver refuse with. ENOMEM: attr.aux_sample_size and the like of absurd size.
+ * Check that only known errors occurred. ENOMEM: attr.aux_sample_size and the like are too large.
  */
 static bool words_are_known(void)
 {
@@ -254,7 +254,7 @@ static bool words_are_known(void)
 
 static bool idle(void)
 {
-	/* The last event's memory goes after a grace period. */
+	/* The last event is freed after a grace period. */
 	for (int i = 0; i < 600; i++) {
 		if (no_users())
 			return true;

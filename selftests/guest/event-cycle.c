@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events opened, mapped, used and closed, again and again: nothing piles up.
+ * Opens, maps, uses and closes events, again and again: memory must not leak.
  *
  *	event-cycle [COUNT]
  *
- * Kinds of events take turns: of a task, of a CPU, never switched on, with an area, with a
- * snapshot.
+ * The kinds of events alternate: of a task, of a CPU, never enabled, with an area, with a snapshot.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +21,7 @@
 
 #define AUX		(64 * 1024UL)
 #define KINDS		4
-/* So many find nothing held for them */
+/* Number of events without hold() */
 #define FEW		1000UL
 
 /* MemAvailable and the like, in KiB */
@@ -65,7 +64,7 @@ static long available(void)
 	return meminfo("MemAvailable") + kept_by_cpus();
 }
 
-/* What the memory went to, if it is not what it was */
+/* Show where memory is used, if some is missing */
 static void show_meminfo(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
@@ -77,7 +76,7 @@ static void show_meminfo(void)
 		fclose(f);
 }
 
-/* false: this one did not work */
+/* Returns false if the event did not work */
 static bool cycle(int type, unsigned int kind)
 {
 	struct perf_event_attr attr = plain_attr(type);
@@ -91,7 +90,7 @@ static bool cycle(int type, unsigned int kind)
 		bytes = trace_shortly(fd, AUX, kind == 3 ? PROT_READ : PROT_READ | PROT_WRITE);
 	close(fd);
 
-	/* an event of CPU 0 may see nothing of a task elsewhere */
+	/* an event of CPU 0 may have no trace if the task runs on another CPU */
 	return bytes > 0 || (cpu && !bytes);
 }
 
@@ -104,7 +103,7 @@ int main(int argc, char **argv)
 	int held = -1;
 
 	printf("1..2\n");
-	/* what is allocated once has been */
+	/* warm up, so that everything that is allocated only once is allocated */
 	for (unsigned int i = 0; i < 100; i++)
 		cycle(type, i % KINDS);
 	before = available();
@@ -117,7 +116,8 @@ int main(int argc, char **argv)
 	if (count > FEW)
 		let_go(held);
 	/*
-	 * Buffers go after a grace period, a few at a time. A page lost in each cycle stays lost.
+	 * Buffers are freed after a grace period, a few at a time, so wait for that. A page that
+	 * leaks in each cycle never comes back.
 	 */
 	for (int i = 0; i < 120; i++) {
 		sleep(1);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ntrace PMU seen through perf_event_open(): what it promises in sysfs, what it refuses, what
- * it records.
+ * Tests of the ntrace PMU through perf_event_open(): sysfs, refusals and recordings.
  *
- * No perf is needed. Each test gets the hardware idle and leaves it so.
+ * perf is not needed. Each test begins with idle hardware, and leaves it idle.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -40,7 +39,7 @@
 
 /* TAP */
 
-/* No test takes as long. */
+/* No test takes longer than this, in seconds */
 #define HANG_S		600
 
 static int test_number, test_failures;
@@ -65,7 +64,7 @@ static void remark(const char *fmt, ...)
 	printf("\n");
 }
 
-/* In a test: leave it, saying where */
+/* Fail the test and report the line if a condition is false */
 #define CHECK(cond)								\
 	do {									\
 		if (!(cond)) {							\
@@ -113,7 +112,7 @@ static long cap(const char *name)
 	return sysfs_number(path);
 }
 
-/* Value of the sink that a CPU's encoder leads to */
+/* sinkid of the sink that a CPU's encoder leads to */
 static long sink_of_cpu(int cpu)
 {
 	char name[64], path[128];
@@ -127,8 +126,8 @@ static long sink_of_cpu(int cpu)
 }
 
 /*
- * A sink that the trace of several CPUs goes to: what it gets is one stream, cut into records
- * wherever it was when somebody came to fetch it.
+ * Do several CPUs share a sink? Then its trace is one stream, which is cut into records at any
+ * byte.
  */
 static bool sink_is_shared(void)
 {
@@ -136,7 +135,7 @@ static bool sink_is_shared(void)
 	       sink_of_cpu(0) == sink_of_cpu(1);
 }
 
-/* Size of the only memory that a sink can write to; 0: it can write to any */
+/* Size of the only memory that a sink can write to; 0: it can write to any memory */
 static long sink_memory(void)
 {
 	char name[64], path[128];
@@ -150,13 +149,13 @@ static long sink_memory(void)
 	return size < 0 ? 0 : size;
 }
 
-/* A sink with so little memory of its own that it may be full before anybody can look */
+/* Is the sink's own memory so small that it may be full before the driver can poll? */
 static bool small_sink(void)
 {
 	return sink_memory() > 0 && sink_memory() <= 1L << 16;
 }
 
-/* What is not written into the AUX area itself is copied there, window by window. */
+/* Does the driver copy trace to the AUX area, window by window? */
 static bool sink_copies(void)
 {
 	return sink_is_shared() || sink_memory() > 0;
@@ -183,7 +182,7 @@ static const struct field {
 	{ "sinkid", "config2", NTRACE_CONFIG2_SINKID },
 };
 
-/* Value of a field, at its place */
+/* Shift a value to its field */
 #define SET(field, value)						\
 	((uint64_t)(value) * (NTRACE_CONFIG_##field & -NTRACE_CONFIG_##field))
 
@@ -201,7 +200,7 @@ static struct perf_event_attr user_attr(void)
 	return attr;
 }
 
-/* errno of an open that must not work; 0 if it did */
+/* errno of an open that should fail; 0 if it succeeded */
 static int refused(struct perf_event_attr attr, pid_t pid, int cpu)
 {
 	int fd = event_open(&attr, pid, cpu);
@@ -223,7 +222,7 @@ static int refused_config(uint64_t config)
 
 #define RECORDS	4096
 
-/* As in the data area: behind the record's own fields stand those that sample_id_all adds */
+/* Layout in the data area: the fields of sample_id_all follow those of the record */
 struct aux_record {
 	uint64_t offset, size, flags;
 	uint32_t pid, tid;
@@ -237,7 +236,7 @@ struct session {
 	uint8_t *data, *aux;
 	uint64_t tail;
 	uint64_t enabled_at;
-	/* found by session_read() */
+	/* set by session_read() */
 	struct aux_record record[RECORDS];
 	unsigned int records;
 	uint64_t hw_id;
@@ -247,7 +246,7 @@ struct session {
 
 static struct session the_session;
 
-/* The `time` CSR, which the model of the hardware reads too */
+/* The `time` CSR, which the hardware model reads, too */
 static unsigned long long ticks(void)
 {
 	unsigned long long now = 0;
@@ -260,8 +259,8 @@ static unsigned long long ticks(void)
 }
 
 /*
- * Into the file that $AUX_PAGES names, if any: when an area was there, and where in physical memory
- * it is, "START END" for each page. Only root is told.
+ * If $AUX_PAGES names a file, log there when an AUX area was mapped and unmapped, and its physical
+ * addresses, "START END" for each page. Only root can see these addresses.
  */
 static FILE *pages_file(void)
 {
@@ -366,7 +365,7 @@ static void session_copy(struct session *s, uint64_t at, void *to, size_t size)
 		bytes[i] = s->data[(at + i) % (DATA_PAGES * PAGE)];
 }
 
-/* Take in all records so far */
+/* Read all records so far */
 static void session_read(struct session *s)
 {
 	uint64_t head = __atomic_load_n(&s->page->data_head, __ATOMIC_ACQUIRE);
@@ -388,7 +387,7 @@ static void session_read(struct session *s)
 	__atomic_store_n(&s->page->data_tail, s->tail, __ATOMIC_RELEASE);
 }
 
-/* All that the records told of is read */
+/* Mark the trace of all records as read */
 static void session_consume_aux(struct session *s)
 {
 	const struct aux_record *last = &s->record[s->records - 1];
@@ -412,7 +411,7 @@ static bool session_disable(struct session *s)
 	return !ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* N-Trace, as far as it takes to see that it is some */
+/* N-Trace, as far as needed to check that it is valid */
 
 enum { TCODE_PTSYNC = 9, TCODE_PTC = 33, TCODE_ERROR = 8, TCODES = 64 };
 
@@ -420,8 +419,8 @@ struct messages {
 	unsigned int count[TCODES];
 	unsigned int total, bad;
 	int first, last;
-	bool stream;	/* goes on from record to record */
-	bool inside;	/* a message that is not at its end */
+	bool stream;	/* messages may continue in the next record */
+	bool inside;	/* within a message */
 };
 
 static void count_messages(struct messages *m, const struct session *s, const struct aux_record *r)
@@ -451,7 +450,7 @@ static void count_messages(struct messages *m, const struct session *s, const st
 		}
 	}
 	m->inside = inside;
-	/* an AUX area that is full may end anywhere */
+	/* a full AUX area may end within a message */
 	m->bad += inside && !m->stream && !(r->flags & PERF_AUX_FLAG_TRUNCATED);
 }
 
@@ -459,7 +458,7 @@ static void count_messages(struct messages *m, const struct session *s, const st
 
 static volatile uint64_t sink;
 
-/* Conditional branches, calls and returns, and no system call */
+/* Conditional branches, calls and returns, without system calls */
 __attribute__((noinline)) static uint64_t step(uint64_t x)
 {
 	return x & 1 ? 3 * x + 1 : x / 2;
@@ -490,7 +489,7 @@ static void unpin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Tests: what sysfs says */
+/* Tests: sysfs */
 
 static bool test_format(void)
 {
@@ -549,7 +548,7 @@ static bool test_encoders(void)
 	return true;
 }
 
-/* A counter that the lab lets follow `time` is found to do so. */
+/* In the test bed the counter tracks `time`, and the driver detects this. */
 static bool test_clock(void)
 {
 	char line[64];
@@ -563,7 +562,7 @@ static bool test_clock(void)
 	return true;
 }
 
-/* Tests: what is refused */
+/* Tests: refusals */
 
 static uint64_t known_bits(const char *word)
 {
@@ -597,7 +596,7 @@ static bool test_unknown_bits(void)
 	return true;
 }
 
-/* Every single-bit capability: 1 opens, 0 is EOPNOTSUPP. */
+/* For each single-bit capability: with 1 an event opens, with 0 it fails with EOPNOTSUPP. */
 static bool test_unsupported(void)
 {
 	static const struct { const char *name; uint64_t config; } field[] = {
@@ -622,8 +621,8 @@ static bool test_unsupported(void)
 }
 
 /*
- * Where the kernel of a CPU is traced, the counter of calls takes returns of one task for those of
- * another. Where user space alone is traced, each return to it resets the counter.
+ * If an event of a CPU traces the kernel, the call counter takes returns of one task for those of
+ * another one. If it traces only user space, each return to user space resets the counter.
  */
 static bool test_counter(void)
 {
@@ -676,7 +675,7 @@ static bool test_privileges(void)
 	return true;
 }
 
-/* What cannot be left out is not left out in silence. */
+/* The driver refuses exclusions that the encoder does not support. */
 static bool test_no_filters(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -749,7 +748,7 @@ static bool test_unprivileged(void)
 	return true;
 }
 
-/* errno of an open by nobody, 0 if it worked; kernel included, on a CPU, or another's task */
+/* errno of an open by user nobody, 0 if it worked: with the kernel, on a CPU, of another task */
 static int nobody_errno;
 
 static bool nobody_opens(uint64_t config, bool kernel, pid_t pid, int cpu)
@@ -783,7 +782,8 @@ static bool set_paranoid(int level)
 }
 
 /*
- * Each level: own user space, own kernel, a CPU, a CPU's kernel; never others', never machine mode
+ * Each level of perf_event_paranoid: own user space, own kernel, a CPU, a CPU's kernel. Tasks of
+ * others and machine mode are never allowed.
  */
 static bool test_paranoid(void)
 {
@@ -826,7 +826,7 @@ static bool test_aux_size(void)
 	return true;
 }
 
-/* A circular area is one piece of memory: larger ones than the kernel has are refused. */
+/* A circular area must be contiguous: sizes that the kernel cannot allocate are refused. */
 static bool test_ring_size(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -844,7 +844,7 @@ static bool test_ring_size(void)
 	return true;
 }
 
-/* The head counts all that was written, and is where the newest trace ends. */
+/* The head counts all bytes written, and marks the end of the newest trace. */
 static bool test_ring(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -876,7 +876,7 @@ static bool test_ring(void)
 	return true;
 }
 
-/* perf stat: trace is nothing that counts */
+/* perf stat: an ntrace event cannot count */
 static bool test_counting(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -921,7 +921,7 @@ static bool somebody_else_shares(void)
 	return !refused(user_attr(), -1, 1);
 }
 
-/* In a process of its own, which opens events of its own */
+/* Run a test in a child process, which opens its own events */
 static bool as_another(bool (*test)(void))
 {
 	int status;
@@ -936,8 +936,7 @@ static bool as_another(bool (*test)(void))
 }
 
 /*
- * Whoever drains a shared sink publishes what is there, whosever it is: so all of it is one
- * owner's.
+ * Each user of a shared sink may publish all trace in it, so all users must have the same owner.
  */
 static bool test_shared_owner(void)
 {
@@ -956,9 +955,9 @@ static bool test_shared_owner(void)
 	return true;
 }
 
-/* Tests: what is recorded */
+/* Tests: recordings */
 
-/* A stream begins with a synchronisation and ends with a correlation, whole. */
+/* A stream has whole messages, from a sync message to a correlation message. */
 static bool check_stream(struct session *s, bool correlated)
 {
 	struct messages m = { .stream = true };
@@ -978,8 +977,8 @@ static bool check_stream(struct session *s, bool correlated)
 }
 
 /*
- * Every record begins with a synchronisation, has whole messages only, and the last one ends with a
- * correlation.
+ * Every record has whole messages, and begins with a sync message. The last one ends with a
+ * correlation message.
  */
 static bool check_trace(struct session *s, bool correlated)
 {
@@ -1028,10 +1027,10 @@ static uint64_t flagged_bytes(const struct session *s)
 	return bytes;
 }
 
-/* Records that are further apart than this have nothing between them: the event was off. */
+/* If records are further apart than this, the event was off in between. */
 #define PAUSE_NS	100000000
 
-/* Nanoseconds that a record took, its looks' period and their latency; 0 if nobody knows */
+/* Time that a record covers, in nanoseconds: poll period and latency; 0 if unknown */
 static uint64_t record_ns(const struct session *s, unsigned int i)
 {
 	uint64_t since = i ? s->record[i - 1].time : s->enabled_at;
@@ -1042,10 +1041,10 @@ static uint64_t record_ns(const struct session *s, unsigned int i)
 }
 
 /*
- * Nothing is lost as long as rate x (period + latency) < window. What a record that lost something
- * holds is a window that was full when somebody came to look, so its time has to have been long
- * enough for that, at the highest rate of the records that lost nothing. (Twice that: the machine
- * is not always as fast.)
+ * Nothing is lost as long as rate x (period + latency) < window. A record with a loss holds a
+ * window that was full at the poll. So its time must be long enough to fill the window, at the
+ * highest rate of the records without a loss. (Allow twice that rate, because the speed of the
+ * machine varies.)
  */
 static bool lost_with_reason(const struct session *s)
 {
@@ -1104,7 +1103,7 @@ static bool record_self(struct session *s, uint64_t config, int cpu)
 	CHECK(s->hw_ids >= 1);
 	CHECK((s->hw_id & NTRACE_HW_ID_VERSION) == NTRACE_HW_ID_VERSION_1);
 	CHECK(sink_is_shared() == !(s->hw_id & NTRACE_HW_ID_PRIVATE));
-	/* A SRC is there for who shares a sink, and takes no room where it can be left out. */
+	/* Messages have SRC if the sink is shared, or if the encoder cannot omit it. */
 	CHECK((sink_is_shared() || !cap("inhibitsrc")) == !!(s->hw_id & NTRACE_HW_ID_SRCBITS));
 	CHECK(s->hw_id & NTRACE_HW_ID_PRIV_U);
 	CHECK(!(s->hw_id & (NTRACE_HW_ID_PRIV_S | NTRACE_HW_ID_PRIV_M)));
@@ -1163,7 +1162,7 @@ static bool test_record_fields(void)
 	return true;
 }
 
-/* What the hardware does is told once there is room for the record. */
+/* The hardware ID record is written as soon as there is room for it. */
 static bool hw_id_is_repeated(struct session *s)
 {
 	CHECK(!ioctl(s->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
@@ -1200,7 +1199,7 @@ static bool test_hw_id_lost(void)
 	return ok;
 }
 
-/* How often trace was begun while the task ran for a third of a second without a system call */
+/* Count how often trace begins while the task runs without system calls, for a third of a second */
 static bool count_records(struct session *s, struct perf_event_attr *attr, unsigned int *records)
 {
 	struct timespec begin, now;
@@ -1222,8 +1221,7 @@ static bool count_records(struct session *s, struct perf_event_attr *attr, unsig
 }
 
 /*
- * A frequency, which `perf record -F` gives to all events, is nothing that would stop trace at
- * every tick.
+ * A frequency, which `perf record -F` sets for all events, must not stop trace at every tick.
  */
 static bool test_frequency(void)
 {
@@ -1241,7 +1239,8 @@ static bool test_frequency(void)
 }
 
 /*
- * Programs with different terms, one after the other, on the same hart: nothing of the first stays.
+ * Events with different terms, one after the other, on the same hart: no setting of an earlier
+ * event may remain.
  */
 static bool reconfigured(void)
 {
@@ -1274,7 +1273,7 @@ static bool reconfigured(void)
 static bool test_reconfigure(void)
 {
 	struct perf_event_attr attr = user_attr();
-	/* the components stay on, so that what they hold is not forgotten between two events */
+	/* keep the components on, so that they are not reset between two events */
 	int other = event_open(&attr, getppid(), -1);
 	bool ok;
 
@@ -1288,8 +1287,8 @@ static bool test_reconfigure(void)
 }
 
 /*
- * Records from *next on: each begins with a synchronisation and is whole, unless it says that trace
- * was lost
+ * Check records from *next on: each begins with a sync message and is complete, unless its flags
+ * report lost trace.
  */
 static bool session_check(struct session *s, struct messages *m, unsigned int *next)
 {
@@ -1322,8 +1321,8 @@ static bool session_check(struct session *s, struct messages *m, unsigned int *n
 }
 
 /*
- * The window moves many times, and the reader keeps up: hardly anything is lost, and nothing
- * without being flagged.
+ * The driver switches the window many times, and the reader keeps up: hardly any trace is lost, and
+ * each loss is flagged.
  */
 static bool test_moving(void)
 {
@@ -1333,7 +1332,7 @@ static bool test_moving(void)
 	unsigned int next = 0;
 
 	CHECK(session_open(s, &attr, 0, -1, AUX_DEFAULT));
-	/* as many rounds as there is room for records, of which a small sink makes very many */
+	/* stop when there is no more room for records: a small sink causes very many */
 	for (int i = 0; i < 40 && s->records < RECORDS / 2; i++) {
 		CHECK(session_enable(s));
 		spin(100000);
@@ -1354,7 +1353,7 @@ static bool test_moving(void)
 	return true;
 }
 
-/* An area so small that bursts overrun its windows: each loss is flagged, and trace goes on. */
+/* The area is so small that bursts overrun its windows: each loss is flagged, trace continues. */
 static bool test_burst(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -1376,7 +1375,7 @@ static bool test_burst(void)
 		if (!partial && s->flags & PERF_AUX_FLAG_PARTIAL)
 			partial = s->records;
 	}
-	/* The fastest are among those that lost something: what is told is no reason here. */
+	/* For information only: the records with the highest rate are those with a loss. */
 	lost_with_reason(s);
 	CHECK(partial);
 	CHECK(s->records >= partial + 10);
@@ -1402,8 +1401,8 @@ static bool spin_until_trace(struct session *s, unsigned int records)
 }
 
 /*
- * Nobody reads: the event reports that once, and traces again when there is room. Nobody enables
- * the event again, because a reader may do that too early.
+ * If nobody reads, the event reports that once, and traces again when there is room. The test does
+ * not enable the event again: a reader may do that too early.
  */
 static bool test_truncated(void)
 {
@@ -1439,8 +1438,8 @@ static bool test_truncated(void)
 }
 
 /*
- * The reader says that it is ahead of what was written: there is no room then, whatever was there
- * before. An area that is unmapped while it is in use looks the same to the driver.
+ * The reader sets the tail ahead of the head. Then there is no room, whatever there was before. An
+ * area that is unmapped while it is in use looks the same to the driver.
  */
 static bool get_ahead(struct session *s)
 {
@@ -1472,7 +1471,7 @@ static bool test_reader_ahead(void)
 	return true;
 }
 
-/* The driver reports the loss before the new trace: the area had no room for a record earlier. */
+/* The driver reports the loss before new trace, as there was no room for a record earlier. */
 static bool test_reader_back(void)
 {
 	struct session *s = &the_session;
@@ -1490,14 +1489,14 @@ static bool test_reader_back(void)
 	return true;
 }
 
-/* A child that stalls while nobody reads; and does not lose a byte when somebody does. */
+/* A child stalls while nobody reads. Once the test reads, no byte is lost. */
 static bool stall_read(struct session *s, pid_t pid, int *status, struct messages *m)
 {
 	struct timespec nap = { .tv_nsec = 20 * 1000 * 1000 };
 	unsigned int idle = 0, next = 0;
 	uint64_t before = 0;
 
-	/* no progress for a while: full, and waiting */
+	/* no progress for a while: the area is full, and the child waits */
 	while (idle < 10) {
 		nanosleep(&nap, NULL);
 		session_read(s);
@@ -1562,7 +1561,7 @@ static bool test_stall(void)
 	return true;
 }
 
-/* The messages of a shared sink's stream, in whoever's records they are */
+/* Count the messages of a shared sink's stream in the records of both sessions */
 static void count_stream(struct messages *m, const struct session *a, const struct session *b)
 {
 	unsigned int i = 0, k = 0;
@@ -1579,7 +1578,7 @@ static void count_stream(struct messages *m, const struct session *a, const stru
 	}
 }
 
-/* A child on a CPU that calls work when the pipe says so */
+/* Fork a child on a CPU that calls work() when it reads from the pipe */
 static pid_t child_on(int cpu, int go[2], void (*work)(void))
 {
 	pid_t pid;
@@ -1600,13 +1599,13 @@ static pid_t child_on(int cpu, int go[2], void (*work)(void))
 
 #define INDIRECT	200000
 
-/* Each turn returns once, which only a message tells. */
+/* Each round has a return, which needs a message. */
 static void spin_indirect(void)
 {
 	spin(INDIRECT);
 }
 
-/* Conditional branches, for ever: a message tells 31 of them. */
+/* Conditional branches, for ever: a message reports 31 of them. */
 static void spin_direct(void)
 {
 	for (unsigned int i = 0; ; i++)
@@ -1615,9 +1614,9 @@ static void spin_direct(void)
 }
 
 /*
- * One child's area is full and nobody reads it, while another's, which shares the sink, has room.
- * Trace of the first one is in the second's records, or the child waits, but none is lost in
- * silence.
+ * The area of one child is full and nobody reads it. The area of another child, which shares the
+ * sink, has room. Then trace of the first child is in the records of the second, or the first child
+ * waits. No trace is lost without a flag.
  */
 static bool test_stall_beside(void)
 {
@@ -1644,7 +1643,7 @@ static bool test_stall_beside(void)
 	CHECK(session_open(&other, &attr, second, -1, 16 * AUX_DEFAULT));
 	CHECK(session_enable(s) && session_enable(&other));
 	CHECK(write(go[1], "ab", 2) == 2);
-	/* to its end, or for a minute without a byte: a busy machine is no reason */
+	/* until it ends, or for a minute without progress, because the machine may be busy */
 	while (idle < 3000 && !waitpid(pid, &status, WNOHANG)) {
 		nanosleep(&nap, NULL);
 		session_read(s);
@@ -1681,8 +1680,8 @@ static bool test_stall_beside(void)
 }
 
 /*
- * The AUX area goes, again and again, while a thread on another CPU is traced into it, and
- * disables, enables and reads its event. What finds no area must not look into one.
+ * Unmap the AUX area again and again, while a thread on another CPU is traced into it, and
+ * disables, enables and reads its event. Without an area the driver must not access it.
  */
 static struct {
 	struct session *s;
@@ -1738,7 +1737,7 @@ static bool unmap_often(unsigned long times, uint64_t config)
 		done++;
 	}
 	unmapping.end = true;
-	/* with stall the thread, whose area is full, waits for room */
+	/* with stall the thread waits for room if its area is full */
 	while (pthread_tryjoin_np(thread, NULL)) {
 		s->page->data_tail = s->page->data_head;
 		s->page->aux_tail = s->page->aux_head;
@@ -1768,7 +1767,7 @@ static bool test_unmap(void)
 	return true;
 }
 
-/* A whole CPU, everything that runs there */
+/* Trace a whole CPU */
 static bool test_cpu_wide(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -1855,7 +1854,7 @@ static bool test_pause(void)
 
 #define TRACEFS	"/sys/kernel/tracing"
 
-/* An event of the group that acts when this task calls the kernel; -1: the kernel cannot tell */
+/* Add an event for a system call with an AUX action to the group; -1: no such tracepoint */
 static int syscall_open(int group, const char *name, unsigned int action)
 {
 	struct perf_event_attr attr = {
@@ -1879,7 +1878,7 @@ static int syscall_open(int group, const char *name, unsigned int action)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Make room, and trace until there is none. */
+/* Make room, and trace until the area is full. */
 static bool fill_area(struct session *s)
 {
 	unsigned int before = s->records;
@@ -1897,8 +1896,8 @@ static bool fill_area(struct session *s)
 }
 
 /*
- * What another event wants while the area is full holds when there is room. The driver finds room
- * by a timer of its own: nobody starts the event again, unless the task happens to be switched.
+ * A pause or resume while the area is full takes effect when there is room. The driver polls for
+ * room with its own timer: perf does not start the event again, unless there is a context switch.
  */
 static bool pause_full(struct session *s)
 {
@@ -1954,7 +1953,7 @@ static bool test_pause_full(void)
 	return true;
 }
 
-/* Tests: again and again */
+/* Tests: repetition */
 
 static bool test_cycles(void)
 {
@@ -1973,8 +1972,8 @@ static bool test_cycles(void)
 }
 
 /*
- * On hardware that fails, which the lab has: what failed is left alone as long as an event holds
- * it, and works no worse afterwards.
+ * On hardware that fails (in the test bed): the driver does not reset a failed component while an
+ * event holds it. Afterwards it resets the component, which works like before.
  */
 static bool test_failed_while_used(void)
 {
@@ -1993,7 +1992,7 @@ static bool test_failed_while_used(void)
 		session_close(s);
 		SKIP("nothing fails here");
 	}
-	/* the second start fails, too, and is reported, too */
+	/* the second start fails and is reported, too */
 	before = s->records;
 	CHECK(session_enable(s));
 	spin(1000);
@@ -2002,7 +2001,7 @@ static bool test_failed_while_used(void)
 	CHECK(s->records > before);
 	CHECK(s->record[s->records - 1].flags & PERF_AUX_FLAG_PARTIAL);
 	CHECK(refused(attr, getppid(), 0) == EIO);
-	/* which is no reason not to trace a task elsewhere */
+	/* a task can still be traced on other CPUs */
 	if (sysconf(_SC_NPROCESSORS_CONF) > 1)
 		CHECK(!refused(attr, getppid(), -1));
 	session_close(s);
@@ -2028,7 +2027,7 @@ static bool test_unload_while_used(void)
 	return true;
 }
 
-/* A software event that shows the area keeps it, and the driver, beyond the trace event's end. */
+/* A software event that maps the area keeps it, and the module, after the trace event is closed. */
 static bool test_unload_while_mapped(void)
 {
 	struct perf_event_attr attr = user_attr(), other = {
@@ -2064,7 +2063,7 @@ static bool test_unload_while_mapped(void)
 	return true;
 }
 
-/* What stands for another sink that a CPU's encoder leads to, or 0 */
+/* sinkid of another sink that a CPU's encoder leads to, or 0 */
 static long second_sink_of_cpu(int cpu)
 {
 	struct perf_event_attr attr = user_attr();
@@ -2086,8 +2085,8 @@ static long second_sink_of_cpu(int cpu)
 }
 
 /*
- * An encoder sends to all of its outputs that take something: while it is used for its own sink, it
- * is not for one behind a funnel, whose reader would get both.
+ * An encoder sends trace to all outputs that accept it. While it is used with its own sink, it
+ * cannot be used with a sink after a funnel, because that sink would get the trace of both.
  */
 static bool test_two_outputs(void)
 {
@@ -2112,7 +2111,7 @@ static bool test_two_outputs(void)
 	return true;
 }
 
-/* Outside what it reports, the area stays as it was, all zeros: R58 */
+/* Outside of the reported trace the area is not written: it stays all zeros (R58). */
 static bool test_red_zone(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -2141,7 +2140,7 @@ static bool test_red_zone(void)
 	return true;
 }
 
-/* Tests: components that go */
+/* Tests: components that are unbound */
 
 /* "bind" or "unbind" a device */
 static bool driver_write(const char *what, const char *device)
@@ -2184,7 +2183,7 @@ struct times {
 	uint64_t value, enabled, running;
 };
 
-/* A component that the event needs goes, and comes back. */
+/* A component that the event needs is unbound, and bound again. */
 static bool check_unbound(struct session *s, const char *device, bool pinned)
 {
 	struct perf_event_attr attr = user_attr();
@@ -2207,7 +2206,7 @@ static bool check_unbound(struct session *s, const char *device, bool pinned)
 	CHECK(read(s->fd, &after, sizeof(after)) == sizeof(after));
 	CHECK(after.running == before.running);
 
-	/* Nobody else gets it, and neither does this one: a pinned event is in error then. */
+	/* Neither other events nor this one can use it: a pinned event gets into error state. */
 	attr.pinned = 0;
 	CHECK(refused(attr, getppid(), 0) == ENODEV);
 	CHECK(session_enable(s));
@@ -2243,7 +2242,7 @@ static bool test_unbind(void)
 	return true;
 }
 
-/* The area of an event whose sink has gone is nobody's, whatever comes and goes. */
+/* An event whose sink was unbound never uses its area again, even if the sink is bound again. */
 static bool test_unbind_area(void)
 {
 	struct perf_event_attr attr = user_attr();
@@ -2268,7 +2267,7 @@ static bool test_unbind_area(void)
 	return true;
 }
 
-/* filters: only with privilege filters, because the test traces user space alone */
+/* filters: needs privilege filters, because the test traces only user space */
 static const struct {
 	const char *name;
 	bool (*run)(void);
@@ -2324,7 +2323,7 @@ static const struct {
 	{ "a sink is unbound under an AUX area", test_unbind_area, true },
 };
 
-/* A file of a task, line by line, each as a comment */
+/* Print a file in /proc of a task, as TAP comments */
 static void show(const char *task, const char *file)
 {
 	char path[300], line[512];
@@ -2338,7 +2337,7 @@ static void show(const char *task, const char *file)
 		fclose(f);
 }
 
-/* A test that does not end is killed: another process says before that where its threads are. */
+/* Start a process that shows where the threads of a hanging test are, before the test is killed. */
 static pid_t watch(void)
 {
 	const long slow = atol(getenv("SLOW") ?: "1");
@@ -2365,7 +2364,7 @@ static pid_t watch(void)
 	_exit(0);
 }
 
-/* One test; a skipped one is ok */
+/* Run a test. A skipped test counts as ok. */
 static void run(unsigned int i)
 {
 	const pid_t watcher = watch();
@@ -2392,8 +2391,8 @@ static void run(unsigned int i)
 }
 
 /*
- * event-test [WORDS [TIMES]]: all tests, or those that have the words in their description; what is
- * done again and again is done so often
+ * event-test [WORDS [TIMES]]: run all tests, or those with WORDS in their description. TIMES is the
+ * number of repetitions in tests that repeat.
  */
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the guest's C tests share: where the PMU is, its events, a short trace */
+/* Helpers that the guest's C tests share: the PMU, its events, a short trace */
 #ifndef SELFTESTS_EVENT_H
 #define SELFTESTS_EVENT_H
 
@@ -31,7 +31,7 @@ static inline long read_number(const char *path)
 	return value;
 }
 
-/* The PMU's type. Without one there is nothing to test: the plan says so, and the program ends. */
+/* The type of the PMU. Without a PMU, print a plan that skips all tests, and exit. */
 static inline int pmu_type_or_skip(void)
 {
 	int type = read_number(PMU "type");
@@ -44,7 +44,7 @@ static inline int pmu_type_or_skip(void)
 	return type;
 }
 
-/* User space, disabled */
+/* A disabled event for user space */
 static inline struct perf_event_attr plain_attr(int type)
 {
 	return (struct perf_event_attr) {
@@ -62,7 +62,7 @@ static inline int event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* An event mapped with so large an AUX area, on for a moment. Bytes of trace, or -1 */
+/* Map an event with an AUX area and enable it for a moment. Returns bytes of trace, or -1 */
 static inline long trace_shortly(int fd, size_t aux_size, int prot)
 {
 	struct perf_event_mmap_page *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every allocation on a path fails once: the first, the second, and so on, until the path needs no
- * more. Wants a kernel with FAILSLAB and FAIL_PAGE_ALLOC.
+ * Lets every allocation of an operation fail once: the first, the second, and so on, until the
+ * operation needs no more. Needs a kernel with FAILSLAB and FAIL_PAGE_ALLOC.
  *
- *	fault-inject load MODULE	insmod, which probes nothing (bind does), and rmmod
- *	fault-inject bind		each component by the driver's bind, after its unbind
- *	fault-inject open		perf_event_open: a task's, a CPU's, each that allocates more
- *	fault-inject mmap		the AUX area of these, one read-only too, and switching on
+ *	fault-inject load MODULE	insmod and rmmod, without probing (see bind)
+ *	fault-inject bind		unbind each component, and bind it again
+ *	fault-inject open		perf_event_open: of a task, a CPU, kinds that allocate more
+ *	fault-inject mmap		map the AUX area of these, one also read-only, and enable
  *
- * /proc/thread-self/fail-nth counts allocations of this task; it is 0 afterwards if that many were
- * made.
+ * /proc/thread-self/fail-nth = N lets the N-th allocation of this task fail. It reads 0 afterwards
+ * if there were that many.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -45,7 +45,7 @@ static bool write_text(const char *path, const char *text)
 	return good;
 }
 
-/* Allocations that may sleep, and those of one page, are to fail too; say nothing of each. */
+/* Let allocations that may sleep, and those of one page, fail, too. Do not print each failure. */
 static bool prepare(void)
 {
 	return write_text(FAIL "failslab/ignore-gfp-wait", "N") &&
@@ -67,7 +67,7 @@ static void arm(unsigned int nth)
 		perror("fail-nth");
 }
 
-/* True if the allocation was reached, and failed */
+/* Returns whether the allocation was reached, and failed */
 static bool disarm(void)
 {
 	char text[16] = "";
@@ -79,7 +79,7 @@ static bool disarm(void)
 	return reached;
 }
 
-/* What is done with the n-th allocation failing, and undone if it worked all the same */
+/* An operation to run with a failing allocation, and how to undo it if it succeeds */
 struct path {
 	const char *name;
 	int (*run)(const struct path *path);
@@ -117,7 +117,7 @@ struct kind {
 	int prot;
 };
 
-/* Events that children inherit allocate more, and cannot be mapped without a CPU. */
+/* Inherited events allocate more. They cannot be mapped without a CPU. */
 static bool inherit;
 
 static int open_event(const struct path *path)
@@ -137,7 +137,7 @@ static void close_event(const struct path *path, int result)
 		close(result);
 }
 
-/* Mapped and traced; the event itself is opened with no fault on its way */
+/* Map the event and enable it. The event is opened without faults. */
 static int map_event(const struct path *path)
 {
 	const struct kind *kind = path->what;
@@ -159,7 +159,7 @@ static int map_event(const struct path *path)
 	return bytes < 0 ? -1 : 0;
 }
 
-/* Does it work when no allocation fails? */
+/* Does the operation succeed when no allocation fails? */
 static bool works(const struct path *path)
 {
 	int result = path->run(path);
@@ -170,7 +170,7 @@ static bool works(const struct path *path)
 	return result >= 0;
 }
 
-/* One line of TAP: how many allocations there were, how many of them were needed */
+/* Print a line of TAP with the number of allocations, and how many of them were required */
 static bool inject(int number, const struct path *path)
 {
 	unsigned int nth, refused = 0;
@@ -281,7 +281,7 @@ static int inject_events(int (*run)(const struct path *), void (*undo)(const str
 
 	printf("1..%d\n", nr);
 	for (int i = 0; i < nr; i++) {
-		/* Not every sink can go round: what fails anyway is not tried with a fault. */
+		/* Not every sink can wrap: skip snapshots if they fail without a fault, too. */
 		if (path[i].what == &snapshot && !works(&path[i]))
 			printf("ok %d - %s # SKIP this sink cannot: %s\n", i + 1, path[i].name,
 			       strerror(errno));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What comes with the first event and goes with the last one takes much longer than an event does:
- * perf's hooks in the scheduler and the probe of sched_switch, which are patched into the kernel's
- * text and wait for grace periods, and components that are reset. Between hold() and let_go() it
- * all stays, for those who open very many.
+ * The first event sets up, and the last one removes, things that take much longer than an event
+ * itself: perf's hooks in the scheduler and the probe of sched_switch, which patch kernel text and
+ * wait for grace periods, and components that are reset. Between hold() and let_go() all of these
+ * are kept, for tests that open very many events.
  */
 #ifndef SELFTESTS_HOLD_H
 #define SELFTESTS_HOLD_H
@@ -21,7 +21,7 @@
 
 #define HOLD_SWITCH	"/sys/kernel/tracing/events/sched/sched_switch/id"
 
-/* "on": all components are, whoever uses them; "auto": as they are wanted */
+/* "on": all components are always on; "auto": components are on while they are used */
 static inline void hold_power(const char *control)
 {
 	struct dirent *entry;
@@ -44,8 +44,8 @@ static inline void hold_power(const char *control)
 }
 
 /*
- * Nobody has an event: the module has no users. A driver that is built in does not count them, but
- * its components are off.
+ * Are there no events? Then the module has no users. A built-in driver does not count users, but
+ * then its components are off.
  */
 static inline bool no_users(void)
 {
@@ -77,8 +77,8 @@ static inline bool no_users(void)
 }
 
 /*
- * Another PMU's event is as good as one of ntrace's for perf and the probe, and refuses none of
- * those. Returns its fd.
+ * An event of another PMU keeps perf's hooks and the probe like an event of ntrace, but does not
+ * make ntrace's events fail with EBUSY. Returns its fd.
  */
 static inline int hold(void)
 {
@@ -110,8 +110,8 @@ static inline void let_go(int fd)
 }
 
 /*
- * Woken up elsewhere each time, it would have every CPU wake up for it. If this one is offline, so
- * be it.
+ * Stay on one CPU, because migration at each wakeup would keep all CPUs busy. Ignore the error if
+ * the CPU is offline.
  */
 static inline void hold_on_cpu(int cpu)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A command whose perf_event_open() a filter of system calls refuses, as the filters of container
- * runtimes do.
+ * Runs a command with a seccomp filter that refuses perf_event_open(), like those of container
+ * runtimes.
  *
  *	no-events COMMAND [ARGUMENT...]
  */

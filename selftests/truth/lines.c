@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Millions of lines a second: no stdio, no regular expressions. */
+/* Parser of decoded lists. It must be fast, so it uses neither stdio nor regular expressions. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const int8_t hex_digit[256] = {
 	['f'] = 16,
 };
 
-/* A run of lower-case hex digits at p; NULL if there is none. Returns its end. */
+/* Parse lower-case hex digits at p. Returns their end, or NULL if there are none. */
 static const char *get_hex(const char *p, const char *end, uint64_t *v)
 {
 	const char *start = p;
@@ -37,7 +37,7 @@ static const char *get_hex(const char *p, const char *end, uint64_t *v)
 	return p == start ? NULL : p;
 }
 
-/* The word that ends at `end`, spaces behind it cut; returns its beginning. */
+/* Find the last word before `end`, and set `end` to its end. Returns its beginning. */
 static const char *last_word(const char *start, const char **end)
 {
 	const char *e = *end, *p;
@@ -50,7 +50,7 @@ static const char *last_word(const char *start, const char **end)
 	return p;
 }
 
-/* That word as a hex number, moving `end` before it */
+/* Parse the last word as a hex number, and set `end` to its beginning */
 static bool last_hex(const char *start, const char **end, uint64_t *v)
 {
 	const char *e = *end;
@@ -69,7 +69,7 @@ static bool has(const struct line *line, const char *word)
 
 /* ------------------------------------------------------------- perf script */
 
-/* The error code by which perf tells what AUX flags say of a whole window */
+/* perf's error code for losses that AUX flags report for a whole window */
 #define PERF_ERROR_LOST	2
 
 static const struct {
@@ -126,8 +126,8 @@ static void perf_branch(struct line *line, const char *flags, const char *end)
 }
 
 /*
- * With a call chain the address is in the lines that follow; what is here is the flags of the
- * instruction, if it is a branch, and the address of no branch, if branches were asked for.
+ * Is this the line of a sample with a call chain? Its address is in the next lines. The line itself
+ * has the flags of the instruction, if that is a branch, and 0 as address if branches are printed.
  */
 static bool is_sample(const char *p, const char *end)
 {
@@ -145,7 +145,7 @@ static bool is_sample(const char *p, const char *end)
 	return p == end || flags.types;
 }
 
-/* "... [CPU] ... EVENT: [FLAGS] IP [=> ADDR]", the tid being the word before [CPU] */
+/* "... TID [CPU] ... EVENT: [FLAGS] IP [=> ADDR]" */
 static bool parse_perf_sample(struct line *line)
 {
 	const char *start = line->text, *end = start + line->len, *p, *body, *e;
@@ -160,7 +160,7 @@ static bool parse_perf_sample(struct line *line)
 		return false;
 	line->tid = atoi(body);
 	body = memrchr(p, ':', (size_t)(end - p));
-	if (!body)	/* no event was asked for */
+	if (!body)	/* the list has no event field */
 		body = memchr(p, ']', (size_t)(end - p));
 	if (!body++)
 		return false;
@@ -178,7 +178,7 @@ static bool parse_perf_sample(struct line *line)
 	return true;
 }
 
-/* Number behind a word; -1 without the word */
+/* The number after a word; -1 without the word */
 static int number_behind(const struct line *line, const char *word)
 {
 	const char *p = memmem(line->text, line->len, word, strlen(word));
@@ -203,7 +203,7 @@ static void parse_perf_error(struct line *line)
 		line->kind = LINE_SINK;
 }
 
-/* Below the line of a sample: callers one by one, then all branches in one line */
+/* Lines after the line of a sample: one for each caller, then one with all branches */
 static bool parse_perf_stack(struct line *line)
 {
 	const char *end = line->text + line->len;
@@ -216,7 +216,7 @@ static bool parse_perf_stack(struct line *line)
 	return line->len > 3 && !memcmp(line->text, " 0x", 3);
 }
 
-/* 1 a line, 0 nothing of interest, -1 not understood */
+/* Returns 1 if the line was parsed, 0 if it is to be ignored, -1 if it is invalid */
 static int parse_perf(struct line *line)
 {
 	const char *p = line->text;
@@ -255,7 +255,7 @@ static int parse_ntrace(struct line *line)
 	line->kind = LINE_LOSS;
 	if (!line->len)
 		return 0;
-	/* all others tell of what no instruction does */
+	/* other comments do not describe control flow */
 	if (*p == '#')
 		return has(line, "# loss ") || has(line, "# note ");
 	line->kind = LINE_INSN;

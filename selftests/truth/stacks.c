@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rules, in words of what retired and not of how anyone keeps stacks:
+ * Call chains and branch stacks, computed from retired instructions by these rules:
  *
- * Branches: every transfer that was taken, every trap, and where trace begins (from 0)
- * and ends (to 0), unless it goes on where it ended. The newest of them, of the task
- * that the sample is of, wherever it ran.
+ * Branch stack: the newest branches of the sample's task, on any CPU. Branches are all taken
+ * transfers and all traps. The beginning (from 0) and the end (to 0) of trace count, too,
+ * unless trace continues where it ended.
  *
- * Calls: a call that was entered and has not returned. It returns with a return to the
- * address behind it (a trap: to what it interrupted, or behind its ECALL). What was
- * called later and did not return itself, because of longjmp, a signal that was handled,
- * or another way through the kernel's switch of tasks, is over then, too. So a frame that
- * longjmp left is still there until something below it returns. Tail calls are jumps.
- * Where trace does not go on where it ended (a signal handler, or behind one), a return
- * may have been missed.
+ * Call chain: all calls that were entered and have not returned. A call returns when a return
+ * goes to the address after it (a trap: to the interrupted instruction, or after its ECALL).
+ * Later calls that have not returned by themselves end then, too. Reasons are longjmp, a
+ * handled signal, or another path through the kernel's context switch. So a frame that longjmp
+ * left stays until an outer call returns. Tail calls are jumps. Where trace does not continue
+ * where it ended (at the beginning or the end of a signal handler), a return may be missing.
  *
  * After a loss nothing is known. A new program has no callers.
  */
@@ -24,7 +23,7 @@
 struct stacks {
 	struct last_branch last[LAST_MAX];	/* a ring, the newest at nr - 1 */
 	uint64_t nr;
-	uint64_t *calls;			/* where they return to, the innermost at the end */
+	uint64_t *calls;			/* return addresses, the innermost one last */
 	unsigned int depth, room;
 };
 
@@ -67,7 +66,7 @@ static void back(struct stacks *s, uint64_t to)
 		}
 }
 
-/* ECALL from U mode is the one trap that returns behind its instruction. */
+/* An ECALL from U mode is the only trap that returns after its instruction. */
 static uint64_t trap_return(const struct truth_event *ev)
 {
 	return ev->value == 8 ? ev->pc + 4 : ev->pc;
@@ -128,7 +127,7 @@ static const struct {
 	{ "SYSRET", 1u << X_ERET }, { "ERET", 1u << X_ERET },
 };
 
-/* perf has no words for exceptions that are no system calls, nor for begins and ends. */
+/* perf has no name for exceptions other than system calls, nor for beginnings and ends. */
 static uint32_t types_named(const char *p, size_t len)
 {
 	for (size_t i = 0; i < sizeof(entry_types) / sizeof(*entry_types); i++)
@@ -229,7 +228,7 @@ const char *stacks_compare(const struct stacks *s, const struct sample *sample, 
 		if (sample->chain[i] != s->calls[s->depth - i])
 			return "another caller";
 	}
-	/* perf counts the marks between user and kernel, which it does not print */
+	/* perf's limit includes the markers between user and kernel, which it does not print */
 	*fewer = sample->chain_nr < s->depth + 1 && sample->chain_nr + 4 < chain;
 	return compare_last(s, sample, last, fewer);
 }

@@ -138,7 +138,7 @@ const char *syms_name(struct syms *s, uint64_t addr, char *buf, size_t size)
 		else
 			hi = mid;
 	}
-	/* far behind the last function it is no longer that function */
+	/* an address far beyond the last function does not belong to it */
 	if (lo && addr - s->list[lo - 1].addr < 0x100000)
 		snprintf(buf, size, "%s+0x%llx", s->list[lo - 1].name,
 			 (unsigned long long)(addr - s->list[lo - 1].addr));

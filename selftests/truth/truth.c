@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads a truth stream group by group and turns groups into events. */
+/* Reads a truth stream group by group, and converts the groups to events. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum mark {
 	MARK_SEGMENT = 7,
 };
 
-/* What one group said */
+/* Content of a group */
 struct group {
 	uint64_t pc, cause, mark, value, unreported, satp;
 	uint32_t insn;
@@ -39,7 +39,7 @@ struct truth {
 	struct group group;
 	bool open;		/* a group has begun */
 	uint64_t pc;
-	/* events read ahead: a ring, its size a power of two */
+	/* events read ahead; the size of the ring is a power of two */
 	struct truth_event *ring;
 	size_t size, head, count;
 };
@@ -156,7 +156,7 @@ const char *truth_name(const struct truth *t)
 	return t->name;
 }
 
-/* A command that failed has not delivered the whole truth. */
+/* If a command failed, the stream is not complete. */
 static void end_of_file(struct truth *t)
 {
 	t->eof = true;
@@ -194,7 +194,7 @@ static void refill(struct truth *t)
 		end_of_file(t);
 }
 
-/* false at the end of the stream */
+/* Returns false at the end of the stream */
 static bool next_item(struct truth *t, struct nt_tv_item *it)
 {
 	for (;;) {
@@ -208,7 +208,7 @@ static bool next_item(struct truth *t, struct nt_tv_item *it)
 			die("%s: offset %llu: %s", t->name,
 			    (unsigned long long)t->reader.offset + t->reader.bad, nt_tv_strerror(n));
 		if (t->eof) {
-			/* Killed emulators leave half an item: what is whole counts. */
+			/* A killed emulator may leave an incomplete item: ignore it. */
 			if (t->at < t->len)
 				fprintf(stderr, "truthcmp: %s: ends inside an item\n", t->name);
 			t->at = t->len;
@@ -326,7 +326,7 @@ static void end_mark(struct truth *t, const struct group *g)
 	};
 }
 
-/* A group is complete: make it an event, if it is one. */
+/* A group is complete: convert it to an event, if it is one. */
 static void end_group(struct truth *t)
 {
 	struct group *g = &t->group;
@@ -355,7 +355,7 @@ static void end_group(struct truth *t)
 	t->pc = ev->next;
 }
 
-/* Read groups until there is at least one more event; false at the end. */
+/* Read groups until there is at least one more event. Returns false at the end. */
 static bool read_event(struct truth *t)
 {
 	size_t before = t->count;

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is what was decoded what ran? Compares decoded control flow, as text on standard
- * input, with the truth streams of the harts, instruction by instruction or branch by
- * branch, first to last, in one pass and without holding a run in memory.
+ * Compares decoded control flow, as text on standard input, with the truth streams of the
+ * harts, instruction by instruction or branch by branch, from the first to the last. It does
+ * this in one pass, and does not keep a run in memory.
  *
- * Instruction list: every INSN of the truth must be there, in order. Nothing marks
- * where one stretch was joined to the next.
+ * Instruction list: it must have every INSN of the truth, in order. Boundaries of stretches
+ * are not visible in the list.
  *
- * Branch list: every taken transfer of the truth must be there. What is taken follows
- * from the truth alone: the pc went elsewhere, or a trap. perf shows an END and
- * the BEGIN after it as `tr end` and `tr strt`; both may be missing when the two
- * sides join (the same pc, or behind an ECALL or EBREAK), and belong to one task.
+ * Branch list: it must have every taken transfer of the truth. The truth alone tells what is
+ * taken: the pc went elsewhere, or there was a trap. perf shows an END and the BEGIN after it
+ * as `tr end` and `tr strt`. Both may be missing if the two sides join (at the same pc, or
+ * after an ECALL or EBREAK) and belong to one task.
  *
- * Samples in a list of branches: at the next instruction of which the number is a multiple
- * of the period, its task's call chain and last branches are as stacks.c rebuilds them. With
- * --allow-loss they may be fewer, as who was on a hart without trace nobody knows, but none
- * of before the last loss: the figure `whole' says how many per cent have them all.
+ * Samples in a branch list: a sample is at the next instruction whose number is a multiple of
+ * the period. Its call chain and branch stack must be equal to those that stacks.c computes.
+ * With --allow-loss they may be shorter, because without trace the tasks on a hart are
+ * unknown. But they must not have entries from before the last loss. The figure `whole' is the
+ * percentage of samples with all entries.
  *
- * Loss: from DROP until the next RESTART or BEGIN nothing of the truth can be decoded,
- * nor what the dropped message would have told about instructions before it: the DROP says
- * how many these are. With --allow-loss each report of the decoder stands for one DROP, the
- * next one: what was told before that DROP was decoded before the report. A DROP without
- * a report is a difference, and so is a report without a DROP. A report that the AUX
- * buffer was full stands for the END at which the driver stopped, and for the DROP before
- * that END if there is one. So does a report that the sink was full: a window that ends
- * exactly with the last message looks to the driver like one that was too small.
+ * Loss: from a DROP to the next RESTART or BEGIN, the truth cannot be decoded. The same holds
+ * for instructions before the DROP that the dropped message would have reported: the DROP has
+ * their number. With --allow-loss each report of the decoder stands for the next DROP: all
+ * instructions reported before that DROP must be decoded before the report. A DROP without a
+ * report is a difference, and so is a report without a DROP. A report that the AUX buffer was
+ * full stands for the END at which the driver stopped, and for the DROP before that END if
+ * there is one. So does a report that the sink was full: if a window ends exactly with the
+ * last message, the driver cannot tell it from one that was too small.
  *
- * Doubt: the decoder reports that the trace fits both copies of a patched kernel. Nothing is compared
- * from there to the next decoded start, which must be the target of a transfer.
+ * Doubt: the decoder reports that the trace fits both copies of a patched kernel. From there
+ * to the next decoded start nothing is compared. The start must be the target of a transfer.
  *
- * Whose: the kernel writes scontext before tp, so the decoder tells the next task while the
- * truth still tells the previous one. Between the two instructions interrupts are off.
- * The decoder may be ahead only there (and, as a message tells several instructions, back
- * to the last indirect jump before), and the next task of the truth must be the one that it
- * told. The longest such tail is the figure `ahead'. With --late-owner the encoder tells it no
- * earlier than at the next sync, trap, or return from one: up to there the decoder may be behind.
+ * Owner: the kernel writes scontext before tp, so the decoder reports the next task while the
+ * truth still has the previous one. Between the two instructions interrupts are off. The
+ * decoder may be ahead only there (and back to the last indirect jump before, because one
+ * message reports several instructions), and its task must be the next task of the truth. The
+ * figure `ahead' is the longest such range. With --late-owner the encoder reports the task only
+ * at the next sync, trap, or trap return: up to there the decoder may be behind.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -51,21 +52,21 @@
 #define TEXT_MAX	200
 #define HARTS		64
 #define TASKS		4096	/* power of two */
-/* No message tells more instructions: I-CNT has at most 22 bits */
+/* Maximum number of instructions in a message: I-CNT has at most 22 bits */
 #define TOLD_MAX	(1u << 22)
-/* More instructions than one message reports behind a patched place */
+/* Upper limit of the events from a doubt to the start after it */
 #define DOUBT_MAX	65536
 #define CSR_SCONTEXT	0x5a8
 #define ECALL_FROM_U	8	/* cause */
 
 struct task {
 	uint32_t tid;
-	int cpu;		/* where it was seen last, -1 nowhere */
-	struct stacks *stacks;	/* NULL not yet */
-	uint64_t program;	/* its page table when it was in user space, 0 not yet */
-	struct truth_event last;	/* of it when its trace ended */
-	bool ended;		/* ... is valid */
-	bool ran;		/* something of it is in the truth */
+	int cpu;		/* CPU where it was seen last, or -1 */
+	struct stacks *stacks;	/* NULL until they are needed */
+	uint64_t program;	/* page table of its last user space, 0 if unknown */
+	struct truth_event last;	/* its last event when its trace ended */
+	bool ended;		/* last is valid */
+	bool ran;		/* the truth has instructions of it */
 };
 
 struct past_line {
@@ -81,39 +82,39 @@ struct past_event {
 struct hart {
 	struct truth *truth;
 	int cpu;
-	bool segmented;		/* one recording of several */
-	/* where the truth is */
+	bool segmented;		/* the stream has several recordings: compare one */
+	/* position in the truth */
 	uint32_t owner;
-	bool owned;		/* ... is valid */
+	bool owned;		/* owner is valid */
 	struct task *task;
-	struct task idle;	/* tasks with number 0 have nothing in common */
+	struct task idle;	/* each hart has its own task 0 */
 	uint64_t satp;
 	bool dropping;		/* DROP taken, RESTART or BEGIN not yet */
 	bool skipping;
 	bool switching;		/* scontext was written, tp not yet */
 	struct truth_event last;	/* the last INSN or TRAP taken */
-	bool hidden;		/* nothing ran since the BEGIN before */
-	uint64_t end_pc;	/* of the last END */
+	bool hidden;		/* no instruction or trap since the last BEGIN */
+	uint64_t end_pc;	/* pc of the last END */
 	bool ended;		/* END taken, BEGIN not yet */
-	bool full_told;		/* a report was for the END of this stretch */
-	/* where the decoder is */
-	bool reported;		/* a loss, whose DROP is the next event */
+	bool full_told;		/* a report for the END of this stretch was seen */
+	/* position of the decoder */
+	bool reported;		/* a loss was reported; its DROP is the next event */
 	bool doubt;		/* reported: nothing is compared up to the next line */
 	bool cut_off;		/* `tr end' where messages were dropped: a report must follow */
-	int64_t ahead_tid;	/* the task that the decoder tells already, -1 none */
-	uint64_t ahead_since;	/* which instruction it began at */
-	int64_t behind_tid;	/* the task that the decoder may still tell, -1 none */
-	bool wrong_task;	/* the truth went on to another one, or with the same */
+	int64_t ahead_tid;	/* next task that the decoder reports already, or -1 */
+	uint64_t ahead_since;	/* number of the instruction where that began */
+	int64_t behind_tid;	/* previous task that the decoder may still report, or -1 */
+	bool wrong_task;	/* the next task of the truth was not ahead_tid */
 	/* samples */
-	uint64_t sampled;	/* the instruction that the last one was of */
-	bool uncounted;		/* trace was lost: nobody knows how many */
+	uint64_t sampled;	/* number of the last sampled instruction */
+	bool uncounted;		/* trace was lost: the number of instructions is unknown */
 	/* figures */
 	uint64_t delivered, skipped, branches, traps, regions, drops, losses, untold, ahead;
 	uint64_t doubts;
-	uint64_t truncated;	/* reports that the AUX buffer was full */
-	uint64_t sinks;		/* ... that the sink was */
-	uint64_t full;		/* of both, those without a DROP */
-	/* for showing a difference */
+	uint64_t truncated;	/* reports of a full AUX buffer */
+	uint64_t sinks;		/* reports of a full sink */
+	uint64_t full;		/* reports of both kinds without a DROP */
+	/* context of a difference */
 	struct past_line lines[CONTEXT];
 	struct past_event events[CONTEXT];
 	uint64_t nlines, nevents;
@@ -131,16 +132,16 @@ struct cmp {
 	struct syms *syms;
 	struct task tasks[TASKS];
 	enum line_format format;
-	bool branches;		/* a list of branches, not of instructions */
+	bool branches;		/* the list has branches, not instructions */
 	bool allow_loss, check_tid, check_types, late_owner;
-	unsigned int chain, last;	/* how many callers and branches a sample has */
+	unsigned int chain, last;	/* maximum callers and branches of a sample */
 	uint64_t period;	/* of samples, 0: there are none */
-	struct sample sample;	/* its lines up to now */
+	struct sample sample;	/* current sample, with its lines so far */
 	uint64_t samples, whole, deepest, ran;
-	uint64_t window;	/* bytes, 0 if not told */
+	uint64_t window;	/* size in bytes, 0 if not given */
 	const char *dump;
-	uint64_t truncated;	/* AUX records that say that the buffer was full */
-	uint64_t partial;	/* ... that trace of theirs was lost */
+	uint64_t truncated;	/* AUX records of a full buffer */
+	uint64_t partial;	/* AUX records with lost trace */
 	uint64_t migrations, nlines;
 	struct figure figures[64];
 	unsigned int nfigures;
@@ -234,7 +235,7 @@ static void show_decoded(struct cmp *c, struct hart *h, const struct line *line)
 	}
 }
 
-/* The first difference is the last thing looked at: what follows would be noise. */
+/* Report the first difference and exit: any further ones would only be consequences. */
 static void __attribute__((noreturn))
 differ(struct cmp *c, struct hart *h, const struct line *line, const char *why)
 {
@@ -287,7 +288,7 @@ static struct task *task_of(struct cmp *c, uint32_t tid)
 	die("more than %d tasks", TASKS);
 }
 
-/* Its call chain and last branches; NULL if nobody asks for them */
+/* The task, with its call chain and branch stack; NULL if samples are not compared */
 static struct task *stacked(struct cmp *c, struct hart *h, int32_t tid)
 {
 	struct task *task;
@@ -302,7 +303,7 @@ static struct task *stacked(struct cmp *c, struct hart *h, int32_t tid)
 
 #define PAGE_TABLE	((1ull << 44) - 1)
 
-/* In user space again: with another page table it is another program. */
+/* A task returns to user space. If its page table has changed, it runs another program. */
 static void enter_user(struct task *task, uint64_t satp)
 {
 	uint64_t program = satp & PAGE_TABLE;
@@ -312,7 +313,7 @@ static void enter_user(struct task *task, uint64_t satp)
 	task->program = program;
 }
 
-/* The switch of tasks is over: the decoder's next task must be the one that runs now. */
+/* A context switch has ended: the task that the decoder reported must be the current one. */
 static void end_switch(struct hart *h)
 {
 	uint64_t tail = h->delivered + h->skipped - h->ahead_since;
@@ -343,7 +344,7 @@ static bool writes_scontext(const struct truth_event *ev)
 	       ev->insn >> 12 & 3 && ev->insn >> 20 == CSR_SCONTEXT;
 }
 
-/* Interrupts are off in a switch of tasks: with a trap or a return from one there is none. */
+/* Interrupts are off in a context switch, so a trap or a trap return ends it. */
 static void note_switch(struct hart *h, const struct truth_event *ev)
 {
 	if (writes_scontext(ev))
@@ -352,13 +353,13 @@ static void note_switch(struct hart *h, const struct truth_event *ev)
 		end_switch(h);
 }
 
-/* Messages are dropped from here on; the count is missing where a loss goes on in another stretch */
+/* Does a loss begin here? A DROP without a count continues a loss in another stretch. */
 static bool is_drop(const struct truth_event *ev)
 {
 	return ev->kind == TRUTH_DROP && ev->value != UINT64_MAX;
 }
 
-/* A stretch whose very beginning is dropped */
+/* Is the beginning of a stretch dropped, too? */
 static bool begins_dropped(struct truth *t, size_t next)
 {
 	const struct truth_event *ev = truth_peek(t, next);
@@ -366,7 +367,7 @@ static bool begins_dropped(struct truth *t, size_t next)
 	return ev && ev->kind == TRUTH_DROP;
 }
 
-/* RESTART or BEGIN after a DROP */
+/* A RESTART or BEGIN ends a DROP. */
 static void end_drop(struct hart *h)
 {
 	if (!begins_dropped(h->truth, 0))
@@ -404,22 +405,24 @@ static void apply(struct cmp *c, struct hart *h, const struct truth_event *ev)
 		}
 		break;
 	case TRUTH_BEGIN:
-		/* only a trap can lead out of what is traced and back to elsewhere */
+		/* if trace resumes elsewhere, there was a trap in code that is not traced */
 		h->traps += h->regions && !h->skipping && ev->pc != h->end_pc;
 		h->regions++;
 		h->hidden = true;
 		h->ended = h->full_told = false;
 		end_drop(h);
-		/* the firmware may interrupt a switch, and returns to where it was */
+		/*
+		 * if the pc is the same, it may be the firmware that interrupted a context switch
+		 */
 		if (!h->owned || ev->tid != h->owner || ev->pc != h->end_pc)
 			set_owner(c, h, ev->tid);
-		/* the encoder names the task where trace begins, too */
+		/* the encoder reports the task where trace begins, too */
 		h->behind_tid = -1;
 		h->satp = ev->value;
 		break;
 	case TRUTH_OWNER:
 		h->satp = ev->value;
-		/* the address space changes first, in the same task */
+		/* the address space may change before the task does */
 		if (ev->tid != h->owner)
 			set_owner(c, h, ev->tid);
 		break;
@@ -448,7 +451,7 @@ static void take(struct cmp *c, struct hart *h, const struct line *line)
 	apply(c, h, &p->ev);
 }
 
-/* The next event of this recording, NULL behind its end */
+/* The next event of this recording, NULL at its end */
 static const struct truth_event *next_event(struct hart *h)
 {
 	const struct truth_event *ev = truth_peek(h->truth, 0);
@@ -468,11 +471,11 @@ static bool is_transfer(const struct truth_event *ev)
 		return false;
 	if (ev->next != ev->pc + ev->len)
 		return true;
-	x = truth_xfer(ev);	/* a jump to the next instruction is one all the same */
+	x = truth_xfer(ev);	/* a jump to the next instruction is a transfer, too */
 	return x != X_NONE && x != X_COND && x != X_EXCEPTION;
 }
 
-/* An event of which the list must have a line */
+/* Must the list have a line for this event? */
 static bool is_required(const struct cmp *c, const struct truth_event *ev)
 {
 	return c->branches ? is_transfer(ev) : ev->kind == TRUTH_INSN;
@@ -480,7 +483,7 @@ static bool is_required(const struct cmp *c, const struct truth_event *ev)
 
 /* ------------------------------------------------------------------- losses */
 
-/* The next DROP, and how many instructions are before it */
+/* Find the next DROP, and count the instructions before it */
 static const struct truth_event *find_drop(struct hart *h, uint64_t *insns)
 {
 	const struct truth_event *ev;
@@ -496,7 +499,7 @@ static const struct truth_event *find_drop(struct hart *h, uint64_t *insns)
 	return NULL;
 }
 
-/* What messages told before the next DROP must have been decoded. */
+/* Instructions that messages report before the next DROP must have been decoded. */
 static void pass_told(struct cmp *c, struct hart *h, const struct line *line)
 {
 	uint64_t insns, told;
@@ -514,7 +517,7 @@ static void pass_told(struct cmp *c, struct hart *h, const struct line *line)
 	}
 }
 
-/* A loss was reported: it is the next one. There may be nothing that could be decoded before it. */
+/* A loss was reported: take events up to and including the next DROP */
 static void pass_drop(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
@@ -539,12 +542,12 @@ static void pass_drop(struct cmp *c, struct hart *h, const struct line *line)
 	h->skipping = false;
 }
 
-/* Is `pc` what a decoder would tell first of the stretch that begins with the next event? */
+/* The next event begins a stretch. Is `pc` the first address that a decoder reports of it? */
 static bool starts_at(const struct cmp *c, struct hart *h, uint64_t pc)
 {
 	const struct truth_event *ev = truth_peek(h->truth, 0);
 
-	/* of a trap at its very beginning, a list of instructions tells nothing */
+	/* a list of instructions does not show a trap at the beginning */
 	for (size_t i = 1; ev && !c->branches && ev->kind != TRUTH_INSN; i++) {
 		ev = truth_peek(h->truth, i);
 		if (ev && ev->kind == TRUTH_DROP)
@@ -553,7 +556,7 @@ static bool starts_at(const struct cmp *c, struct hart *h, uint64_t pc)
 	return ev && ev->pc == pc;
 }
 
-/* Behind a loss the list goes on, at pc if that is known: there the trace must go on. */
+/* The list continues after a loss, at pc if that is known: the trace must restart there. */
 static void restart(struct cmp *c, struct hart *h, const struct line *line, const uint64_t *pc)
 {
 	const struct truth_event *ev;
@@ -571,7 +574,7 @@ static void restart(struct cmp *c, struct hart *h, const struct line *line, cons
 	h->skipping = false;
 }
 
-/* After a loss nothing is known of this task, nor of those that were on this hart last. */
+/* After a loss the stacks of this task, and of tasks that last ran on this hart, are unknown. */
 static void forget(struct cmp *c, struct hart *h, int32_t tid)
 {
 	struct task *task = stacked(c, h, tid);
@@ -584,14 +587,14 @@ static void forget(struct cmp *c, struct hart *h, int32_t tid)
 }
 
 /*
- * The driver stopped because the AUX buffer was full: the truth has an END here, or messages
- * were dropped before that END.
+ * The driver stopped because the AUX buffer was full: the truth must have an END here, or a DROP
+ * before that END.
  */
 static void on_full(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev = truth_peek(h->truth, 0);
 
-	/* Trace cannot even begin in a buffer that still is full: the records tell how often. */
+	/* A start in a full buffer is reported again. fits_dump() checks how often. */
 	if (h->full_told && !c->dump)
 		differ(c, h, line, "the decoder reports one stop twice");
 	h->truncated++;
@@ -610,8 +613,9 @@ static void on_full(struct cmp *c, struct hart *h, const struct line *line)
 }
 
 /*
- * Did trace stop here, without a message that the sink dropped? A dropped message that would have
- * told all that ran since comes first, even if trace stopped and began again in between.
+ * Did trace stop here, without a message that the sink dropped? If a dropped message would have
+ * reported all instructions up to the next DROP, the report is for that DROP, even if trace stopped
+ * and began again in between.
  */
 static bool stops_here(const struct cmp *c, struct hart *h)
 {
@@ -657,7 +661,7 @@ static void on_loss(struct cmp *c, struct hart *h, const struct line *line)
 		pass_drop(c, h, line);
 }
 
-/* The decoder reports a doubt where two paths part, and goes on where they meet. */
+/* The decoder reports a doubt where two paths part, and continues where they meet. */
 static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
 {
 	if (h->doubt)
@@ -668,7 +672,7 @@ static void on_doubt(struct cmp *c, struct hart *h, const struct line *line)
 	forget(c, h, line->tid);
 }
 
-/* Skip to @pc. True: behind a transfer to it; false: at a BEGIN, or there was no doubt */
+/* Skip to @pc after a doubt. True: after a transfer to it; false: at a BEGIN, or no doubt */
 static bool pass_doubt(struct cmp *c, struct hart *h, const struct line *line, uint64_t pc)
 {
 	const struct truth_event *ev;
@@ -694,7 +698,7 @@ static bool pass_doubt(struct cmp *c, struct hart *h, const struct line *line, u
 	return true;
 }
 
-/* Before a line that is no report */
+/* Called before each line that is not a report */
 static void check_cut_off(struct cmp *c, struct hart *h, const struct line *line)
 {
 	if (h->cut_off)
@@ -704,8 +708,8 @@ static void check_cut_off(struct cmp *c, struct hart *h, const struct line *line
 /* -------------------------------------------------------------------- tasks */
 
 /*
- * Is the hart switching tasks, or will it before a message can have told what is before? Such a
- * message is that of a trap and of each jump whose target only the trace tells.
+ * Is the hart in a context switch, or will the next message report one? Traps, and jumps whose
+ * target only the trace tells, cause a message.
  */
 static bool is_switching(struct hart *h)
 {
@@ -730,7 +734,7 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 		return;
 	if (h->wrong_task)
 		differ(c, h, line, "before this, decoded for a task that was not next");
-	/* A sync message may name the task before the next trap. From there on it is known. */
+	/* A sync message may report the task before the next trap does. Then it is known. */
 	if (line->tid == (int64_t)h->owner && line->tid != h->behind_tid)
 		h->behind_tid = -1;
 	if (line->tid == (h->ahead_tid >= 0 ? h->ahead_tid : (int64_t)h->owner) ||
@@ -742,7 +746,7 @@ static void check_tid(struct cmp *c, struct hart *h, const struct line *line, ui
 	h->ahead_since = h->delivered + h->skipped;
 }
 
-/* The truth has more of the stretch that this hart was decoded in, and trace of it was dropped. */
+/* Is there a DROP in the rest of the stretch that this hart is in? */
 static bool is_cut_off(struct hart *h)
 {
 	const struct truth_event *ev;
@@ -753,7 +757,9 @@ static bool is_cut_off(struct hart *h)
 	return h->dropping;
 }
 
-/* What it did last on the hart before may have been lost, and is reported there later. */
+/*
+ * A task has moved to this hart. Its last trace on the previous hart may be lost, reported later.
+ */
 static void note_migration(struct cmp *c, struct hart *h)
 {
 	struct task *task = h->task;
@@ -769,7 +775,7 @@ static void note_migration(struct cmp *c, struct hart *h)
 
 /* ------------------------------------------------------- instruction by instruction */
 
-/* Pass the marks before the next instruction. */
+/* Take all marks before the next instruction. */
 static const struct truth_event *next_insn(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
@@ -797,7 +803,7 @@ static void on_insn(struct cmp *c, struct hart *h, const struct line *line)
 
 /* ------------------------------------------------------------- branch by branch */
 
-/* Does trace begin where it ended, or behind an ECALL or EBREAK at which it ended? */
+/* Does trace begin where it ended, or after an ECALL or EBREAK at which it ended? */
 static bool is_behind(const struct truth_event *last, const struct truth_event *begin)
 {
 	if (begin->pc == last->next)
@@ -814,7 +820,7 @@ static bool is_joined(const struct hart *h, const struct truth_event *begin)
 	return is_behind(&h->last, begin);
 }
 
-/* Another task resumes where the last one stopped: both were interrupted in the same loop. */
+/* Does another task resume where the last one stopped (in the same loop)? */
 static bool is_of_another(const struct cmp *c, const struct hart *h,
 			  const struct truth_event *begin)
 {
@@ -823,8 +829,8 @@ static bool is_of_another(const struct cmp *c, const struct hart *h,
 }
 
 /*
- * Trace begins, and ends before anything retired, as where a system call that a signal interrupted
- * is made again: the encoder has nothing to tell of it.
+ * Does trace begin and end without any retired instruction? The encoder reports nothing then. This
+ * happens when a system call that a signal interrupted is restarted.
  */
 static bool is_empty(struct hart *h)
 {
@@ -833,7 +839,7 @@ static bool is_empty(struct hart *h)
 	return end && end->kind == TRUTH_END;
 }
 
-/* Take an event that the list does not show, if it may be missing from it. */
+/* Take an event that the list does not show, if the list may omit it. */
 static void pass(struct cmp *c, struct hart *h, const struct line *line,
 		 const struct truth_event *ev)
 {
@@ -851,7 +857,7 @@ static bool same_branch(const struct truth_event *ev, const struct line *line)
 		return false;
 	if (ev->pc != line->from || ev->next != line->to)
 		return false;
-	/* a branch to the next instruction, taken or not: the truth can't tell */
+	/* the truth cannot tell whether a branch to the next instruction was taken */
 	return is_transfer(ev) || truth_xfer(ev) == X_COND;
 }
 
@@ -880,7 +886,7 @@ static void stack_branch(struct cmp *c, struct hart *h, int32_t tid, const struc
 	stacks_branch(task->stacks, ev);
 }
 
-/* The BEGIN that was just taken is in the list. */
+/* The list shows the BEGIN that was just taken. */
 static void stack_begin(struct cmp *c, struct hart *h, int32_t tid, const struct truth_event *begin)
 {
 	struct task *task = stacked(c, h, tid);
@@ -892,7 +898,7 @@ static void stack_begin(struct cmp *c, struct hart *h, int32_t tid, const struct
 	stacks_begin(task->stacks, begin->pc, task->ended && is_behind(&task->last, begin));
 }
 
-/* The same behind a loss */
+/* The same after a loss */
 static void stack_resync(struct cmp *c, struct hart *h, const struct line *line)
 {
 	struct truth_event begin = { .kind = TRUTH_BEGIN, .pc = line->to };
@@ -922,7 +928,7 @@ static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
 	take(c, h, line);
 }
 
-/* Trace paused here, and resumed so that the list need not show it. */
+/* Did trace pause here and resume so that the list need not show it? */
 static bool is_pause(struct hart *h)
 {
 	const struct truth_event *begin = truth_peek(h->truth, 1);
@@ -930,7 +936,7 @@ static bool is_pause(struct hart *h)
 	return begin && begin->kind == TRUTH_BEGIN && is_joined(h, begin);
 }
 
-/* A transfer to what is not traced, whose target the trace does not tell */
+/* A transfer to code that is not traced: the trace does not report its target */
 static bool is_leaving(struct hart *h, const struct truth_event *ev, const struct line *line)
 {
 	const struct truth_event *end = truth_peek(h->truth, 1);
@@ -939,7 +945,7 @@ static bool is_leaving(struct hart *h, const struct truth_event *ev, const struc
 	       line->types >> truth_xfer(ev) & 1 && end && end->kind == TRUTH_END;
 }
 
-/* `tr end`: at the END, where the last instruction or the next one is, or the trap. */
+/* `tr end`: its address is that of the last instruction, of the next one, or of the trap. */
 static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
@@ -953,7 +959,7 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 		if (ev->kind == TRUTH_END && (line->from == ev->pc || line->from == h->last.pc))
 			break;
 		if (is_leaving(h, ev, line)) {
-			/* a return from a trap is what tells the next task, at the earliest */
+			/* a trap return reports the next task at the earliest */
 			check_tid(c, h, line, line->from);
 			take(c, h, line);
 			checked = true;
@@ -961,7 +967,7 @@ static void on_stop(struct cmp *c, struct hart *h, const struct line *line)
 		}
 		if (ev->kind == TRUTH_END && !is_pause(h))
 			differ(c, h, line, "trace ended elsewhere");
-		/* the end of a window, in front of the report of its loss */
+		/* the end of a window, before the report of its loss */
 		if (c->allow_loss && (is_required(c, ev) || ev->kind == TRUTH_DROP)) {
 			h->cut_off = true;
 			return;
@@ -1007,7 +1013,7 @@ static void on_start(struct cmp *c, struct hart *h, const struct line *line)
 
 /* ------------------------------------------------------------------ samples */
 
-/* Instruction number `number` if the list can have come to it, NULL if not */
+/* The instruction with this number, or NULL if the list cannot have reached it */
 static const struct truth_event *insn_number(struct hart *h, uint64_t number)
 {
 	const struct truth_event *ev;
@@ -1020,7 +1026,7 @@ static const struct truth_event *insn_number(struct hart *h, uint64_t number)
 			continue;
 		if (++at == number)
 			return ev;
-		/* before the end of a stretch there may be one that is not told */
+		/* the list need not show a transfer at the end of a stretch */
 		if (is_transfer(ev) && truth_peek(h->truth, i + 1) &&
 		    truth_peek(h->truth, i + 1)->kind == TRUTH_INSN)
 			break;
@@ -1028,7 +1034,7 @@ static const struct truth_event *insn_number(struct hart *h, uint64_t number)
 	return NULL;
 }
 
-/* Trace was lost: then it is any of those up to the next transfer. */
+/* The same by pc, if trace was lost: any instruction up to the next transfer will do */
 static const struct truth_event *insn_at(struct hart *h, uint64_t pc)
 {
 	const struct truth_event *ev;
@@ -1042,7 +1048,7 @@ static const struct truth_event *insn_at(struct hart *h, uint64_t pc)
 	return NULL;
 }
 
-/* The lines of a sample are complete. */
+/* All lines of a sample have been read: compare it. */
 static void check_sample(struct cmp *c)
 {
 	struct line line = { .number = c->sample.number, .cpu = c->sample.cpu,
@@ -1076,7 +1082,7 @@ static void check_sample(struct cmp *c)
 	c->sample.number = 0;
 }
 
-/* A line of a sample, or one that ends it */
+/* Handle lines of samples. Any other line ends the current sample. */
 static bool is_of_sample(struct cmp *c, const struct line *line)
 {
 	if (line->kind == LINE_FRAME || line->kind == LINE_LAST) {
@@ -1093,7 +1099,7 @@ static bool is_of_sample(struct cmp *c, const struct line *line)
 	return true;
 }
 
-/* --------------------------------------------------------------- all of it */
+/* ------------------------------------------------------------- all lines */
 
 static struct hart *hart_of(struct cmp *c, const struct line *line)
 {
@@ -1102,7 +1108,7 @@ static struct hart *hart_of(struct cmp *c, const struct line *line)
 	for (unsigned int i = 0; i < c->nharts; i++)
 		if (c->harts[i]->cpu == line->cpu)
 			return c->harts[i];
-	/* an error of no CPU in particular: of the one that its task ran on */
+	/* for an error without a CPU, use the hart that runs its task */
 	for (unsigned int i = 0; i < c->nharts && line->kind >= LINE_DOUBT; i++)
 		if (c->harts[i]->owner == (uint32_t)line->tid)
 			return c->harts[i];
@@ -1150,7 +1156,7 @@ static void on_line(struct cmp *c, struct hart *h, const struct line *line)
 	remember_line(h, line);
 }
 
-/* Nothing more was decoded: then nothing more may have run, except what was lost. */
+/* The list has ended: the rest of the truth must be lost. */
 static void finish(struct cmp *c, struct hart *h)
 {
 	const struct truth_event *ev;
@@ -1205,8 +1211,8 @@ static unsigned long long aux_flags(const char *line)
 }
 
 /*
- * perf record looks twice how far its buffer is filled, and writes what comes between the two looks
- * again the next time. @last is the AUX record before of the same dump, to be freed.
+ * perf record reads the head of its buffer twice, and writes records that arrive in between again
+ * the next time. @last is the previous AUX record of the dump. The caller frees it.
  */
 static bool is_repeated(char **last, const char *line)
 {
@@ -1222,9 +1228,9 @@ static bool is_repeated(char **last, const char *line)
 }
 
 /*
- * Windows, bytes and ResourceFull messages, from `perf report -D`. The driver moves a window
- * when half of it is written, so a record as long as that is one that was moved; shorter ones
- * may end because their task was scheduled out.
+ * Count windows, bytes and ResourceFull messages in the output of `perf report -D`. The driver
+ * switches a window when half of it is written. So a record of at least that size is a switch;
+ * shorter ones may end because their task was scheduled out.
  */
 static void scan_dump(struct cmp *c, const char *spec)
 {
@@ -1309,7 +1315,7 @@ static void sum_up(struct cmp *c, double seconds)
 	set_figure(c, "seconds", seconds);
 }
 
-/* "name=least,..."; says what is short of it, if asked to */
+/* Check "NAME=LEAST,..." against the figures, and print those that are too small if `say' */
 static bool meets_requirements(struct cmp *c, bool say)
 {
 	char *list = strdup(c->require ? c->require : ""), *save, *word, *eq;
@@ -1334,7 +1340,9 @@ static bool meets_requirements(struct cmp *c, bool say)
 	return met;
 }
 
-/* Whether the buffer or a window was full, the truth does not know, but the records do. */
+/*
+ * Compare reports of a full buffer or sink with the AUX records, as the truth has no such events.
+ */
 static bool fits_dump(const struct cmp *c)
 {
 	uint64_t full = 0, sinks = 0;
@@ -1349,7 +1357,7 @@ static bool fits_dump(const struct cmp *c)
 		printf("different insns=%llu: %llu reports of a full AUX buffer, %llu records of one\n",
 		       (unsigned long long)delivered(c), (unsigned long long)full,
 		       (unsigned long long)c->truncated);
-	/* A report of the encoder's own stands for the record's. */
+	/* There may be fewer: the encoder's own report can stand for that of a record. */
 	if (sinks > c->partial)
 		printf("different insns=%llu: %llu reports of a full sink, %llu records of one\n",
 		       (unsigned long long)delivered(c), (unsigned long long)sinks,

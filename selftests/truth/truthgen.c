@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Invents runs for testing truthcmp: truth streams of several harts and, on standard
- * output, the list that a faultless decoder would make of them. The same seed gives
- * the same run in every format.
+ * Generates random runs to test truthcmp: truth streams of several harts and, on standard
+ * output, the list that a correct decoder would print. The same seed gives the same run in
+ * all formats.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ struct hart {
 	uint64_t pc, stop_pc;
 	uint32_t tid, decoded_tid;
 	bool dropping;
-	/* what the next message will tell */
+	/* lines that the next message will report */
 	struct pending pending[PENDING];
 	unsigned int npending;
 };
@@ -40,7 +40,7 @@ struct hart {
 static uint64_t seed = 1;
 static enum format format;
 static unsigned int loss_every;
-static bool mute;	/* another recording than the one to print */
+static bool mute;	/* not the recording to print */
 
 static uint32_t rnd(uint32_t below)
 {
@@ -146,7 +146,7 @@ static void begin(struct hart *h)
 	nt_tv_reg(&h->w, 0x180, 0x8000000000012345);
 	nt_tv_reg(&h->w, 0xc001, h->tid);
 	if (h->dropping) {
-		/* the loss goes on: nobody hears of this beginning */
+		/* the loss continues: the decoder does not see this beginning */
 		mark(h, 4);
 		return;
 	}
@@ -174,7 +174,7 @@ static void retire(struct hart *h, uint32_t insn, unsigned int len)
 
 static void jump(struct hart *h, uint64_t to, uint32_t insn, unsigned int len, const char *word)
 {
-	/* no message tells a jump but not where to */
+	/* a message that reports a jump also reports its target: keep room for both */
 	if (h->npending > PENDING - 2 && !h->dropping)
 		flush_message(h);
 	tell(h, h->pc, 0, "");
@@ -239,7 +239,7 @@ static void restart(struct hart *h)
 	print_branch(h, 0, h->pc, "tr strt");
 }
 
-/* Something arrives, but no sync message, and then nothing again. */
+/* A message arrives, but no sync message, and then messages are dropped again. */
 static void drop_again(struct hart *h)
 {
 	print_loss(h);
@@ -247,7 +247,7 @@ static void drop_again(struct hart *h)
 	nt_tv_reg(&h->w, 0xc002, 0);
 }
 
-/* Recording stops: a flag of the window reports what was lost until then. */
+/* Recording stops: an AUX flag of the window reports the loss. */
 static void stop_window(struct hart *h)
 {
 	bool full = !h->dropping && loss_every && rnd(2) && format <= PERF_BRANCH;
@@ -261,7 +261,7 @@ static void stop_window(struct hart *h)
 	begin(h);
 }
 
-/* The decoder knows the next task before tp does: from the message in which scontext is written. */
+/* The decoder knows the next task from the write of scontext, before tp changes. */
 static void switch_task(struct hart *h)
 {
 	uint32_t next = 100 + rnd(6);
@@ -353,7 +353,7 @@ static void run(struct hart *harts, unsigned int n, unsigned long long steps)
 	}
 }
 
-/* A loop, and what runs behind it: at another place each time */
+/* A loop, and code after it that is at another address each time */
 static void run_loop(struct hart *h, unsigned int passes)
 {
 	const uint64_t start = 0x20000;

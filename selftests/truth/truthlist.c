@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The truth as text, for whoever compares what a command prints with it: a line for each event
- * of a hart's recording, in the order in which it happened.
+ * Prints the truth as text, to compare the output of commands with it: a line for each event of a
+ * hart's recording, in order.
  *
- *	i PC NEXT BYTES TYPE	retired, and went to NEXT; the type of transfer that it is
+ *	i PC NEXT BYTES TYPE	retired, and went to NEXT; the type of transfer
  *	t PC NEXT CAUSE TYPE	trapped
  *	b PC TID		recording begins
  *	e PC			recording ends
- *	o TID			another task's from here on
- *	d, r PC			messages were dropped; trace goes on
+ *	o TID			another task runs from here on
+ *	d, r PC			messages were dropped; trace restarts
  *
  * Numbers are hexadecimal without 0x, TIDs decimal.
  */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is what was decoded part of what ran? For snapshots and samples, of which a trace
- * has only pieces: takes a list of instructions (perf script --itrace=i1i -F
- * cpu,tid,event,ip) and finds it, CPU by CPU and piece by piece, in the truth.
+ * Checks that decoded instructions are a part of the truth, for snapshots and samples, which
+ * hold only fragments of a run: takes a list of instructions (perf script --itrace=i1i -F
+ * cpu,tid,event,ip) and finds its fragments in the truth, CPU by CPU.
  *
- * A piece is as long as decoded and true instructions are the same; the next one is
- * looked for further on. Short ones match anywhere, so there must be few pieces. What the decoder
- * reports as an error is no part of what ran: there must be none, or as few as are asked for.
+ * A fragment is as long as decoded instructions and truth are equal. The next one is searched
+ * after it. Short fragments match anywhere, so their number is limited. The number of errors
+ * that the decoder reports is limited, too, by default to 0.
  *
- * With --reported a piece ends where an error is reported and nowhere else: then all that was lost
- * was told.
+ * With --reported each fragment must end exactly where the decoder reports an error: so all
+ * losses are reported.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "truth.h"
 
 #define HARTS	64
-/* So few instructions are alike by accident */
+/* Up to this many instructions may be equal by accident */
 #define ACCIDENT	16
 
 struct list {
@@ -31,9 +31,9 @@ struct list {
 
 struct hart {
 	struct list truth, decoded;
-	struct list cuts;	/* in decoded: where errors were reported */
+	struct list cuts;	/* positions of errors in decoded */
 	unsigned int pieces;
-	size_t end;		/* in the truth, of the last piece */
+	size_t end;		/* end of the last fragment in the truth */
 };
 
 static struct hart harts[HARTS];
@@ -112,14 +112,14 @@ static size_t same(const struct hart *h, size_t at, size_t from)
 }
 
 /*
- * How far each place of @text is alike with the beginning of @pattern (Z algorithm): linear, where
- * a loop is alike with itself at each of its passes. With @own NULL the text is the pattern, and
- * place 0 is left out.
+ * For each position in @text, compute how many elements equal the beginning of @pattern (Z
+ * algorithm). This takes linear time, even for loops. If @own is NULL, the text is the pattern, and
+ * position 0 is skipped.
  */
 static void match_lengths(const uint64_t *pattern, size_t nr, const uint64_t *text, size_t text_nr,
 			  const size_t *own, size_t *length)
 {
-	size_t begin = 0, end = 0;	/* the match that reaches furthest */
+	size_t begin = 0, end = 0;	/* the match with the highest end */
 
 	for (size_t i = own ? 0 : 1; i < text_nr; i++) {
 		size_t n = 0;
@@ -138,9 +138,9 @@ static void match_lengths(const uint64_t *pattern, size_t nr, const uint64_t *te
 }
 
 /*
- * Where the next piece is, or the end of the truth: the place that is alike for longest, as passes
- * of a loop are alike for long in many. The first one of those that are about as long, since the
- * instruction behind a piece may be alike by accident.
+ * Find the next fragment in the truth: the position with the longest match, because in a loop many
+ * positions match. Of those with about the same length take the first one, because instructions
+ * after a fragment may be equal by accident. Returns the end of the truth if there is none.
  */
 static size_t find(const struct hart *h, size_t at, size_t from)
 {
@@ -161,7 +161,7 @@ static size_t find(const struct hart *h, size_t at, size_t from)
 	return most ? from + i : h->truth.nr;
 }
 
-/* As much as the ends have in common is the last piece. */
+/* The last fragment is the longest common suffix. */
 static size_t last_piece(const struct hart *h)
 {
 	size_t n = 0;
@@ -195,7 +195,7 @@ static bool match(struct hart *h, int cpu, bool last)
 	return false;
 }
 
-/* The truth has instructions [at, end) of what was decoded, in one piece. */
+/* Find decoded instructions [at, end) in the truth as one fragment */
 static bool match_piece(struct hart *h, size_t at, size_t end)
 {
 	const uint64_t *from = h->truth.pc + h->end, *here = from;

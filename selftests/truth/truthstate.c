@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is the truth true? Compares the truth stream of a hart with its full state of the same run,
- * which the model writes by other means: the truth from blocks of code and how far each came, the
- * state from a call before every instruction. What is traced follows here from the state's own
- * privilege and pc, and not from the trace hardware's registers.
+ * Checks the truth: compares the truth stream of a hart with its full state of the same run. The
+ * model writes the two by different means: the truth from blocks of code and how many of their
+ * instructions retired, the state from a callback before every instruction. Here the privilege and
+ * pc of the state decide which instructions are traced, not the registers of the trace hardware.
  *
- * The hart's own counter is a third witness: what the program found `minstret' to have grown by
- * between its first and its last look is how many instructions the truth has between the two (with
- * -icount; without, QEMU has no such counter).
+ * The hart's counter is a third source: the difference between the first and the last value of
+ * `minstret' that the program reads must be the number of instructions in the truth between the two
+ * reads (with -icount only; without it QEMU does not count instructions).
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 enum { MCAUSE = 0x342, SCAUSE = 0x142 };
 
 #define EBREAK		0x100073
-#define SLLI_BEFORE_EBREAK	0x01f01013	/* slli zero, zero, 31: begins a call of the host */
+#define SLLI_BEFORE_EBREAK	0x01f01013	/* slli zero, zero, 31: begins a semihosting call */
 /* csrr RD, minstret */
 #define READS_MINSTRET(insn)	(((insn) & 0xfffff07f) == 0xb0202073)
 #define CONTEXT		6
 #define BUF_SIZE	(1u << 16)
 
-/* What one group of the state says */
+/* Content of a group of the state */
 struct group {
 	uint64_t pc, cause;
 	uint32_t insn;
@@ -48,19 +48,19 @@ struct state {
 /* An instruction or trap of the state */
 struct step {
 	struct truth_event ev;
-	uint8_t priv, after;		/* before and behind it */
+	uint8_t priv, after;		/* privilege before and after it */
 };
 
 struct check {
 	struct state state;
 	struct truth *truth;
-	unsigned int privileges;	/* a mask: what is traced */
-	uint64_t from, to;		/* ... and where */
-	uint64_t base;			/* what is below, QEMU's boot ROM, is not seen */
+	unsigned int privileges;	/* mask of traced privileges */
+	uint64_t from, to;		/* range of traced addresses */
+	uint64_t base;			/* code below (QEMU's boot ROM) is not traced */
 	bool begun, by_address;
-	bool called;			/* the host, by what came last */
+	bool called;			/* the last instruction was a semihosting call */
 	uint64_t insns, traps, stretches;
-	uint64_t first, last;		/* instructions before these looks at minstret */
+	uint64_t first, last;		/* instructions before first and last read of minstret */
 	unsigned int looks;
 	struct truth_event past[CONTEXT];
 	uint64_t npast;
@@ -68,7 +68,7 @@ struct check {
 
 /* ------------------------------------------------------------------ the state */
 
-/* false at the end */
+/* Returns false at the end */
 static bool next_item(struct state *s, struct nt_tv_item *it)
 {
 	int n;
@@ -123,7 +123,7 @@ static void note_item(struct state *s, const struct nt_tv_item *it)
 	}
 }
 
-/* The group is complete. Returns whether it is an instruction or a trap. */
+/* A group is complete. Returns whether it is an instruction or a trap. */
 static bool end_group(struct state *s, struct step *step)
 {
 	const struct group *g = &s->group;
@@ -169,8 +169,9 @@ static bool in_range(const struct check *c, uint64_t pc)
 }
 
 /*
- * A trap is told when both sides are traced. An EBREAK that retired is a call of the host: debug
- * mode, behind which recording begins with the next instruction, wherever a trap has led to.
+ * A trap is recorded if both privileges are traced. An EBREAK that retired is a semihosting call,
+ * which enters debug mode. Afterwards recording begins with the next instruction, also if a trap
+ * comes first.
  */
 static bool is_traced(struct check *c, const struct step *step)
 {
@@ -195,7 +196,7 @@ static bool expected(struct check *c, struct step *step)
 	return false;
 }
 
-/* The next instruction or trap of the truth; traps do not count where addresses are filtered */
+/* The next instruction or trap of the truth; with address filters traps do not count */
 static const struct truth_event *told(struct check *c)
 {
 	const struct truth_event *ev;
@@ -240,7 +241,9 @@ static bool same(const struct truth_event *a, const struct truth_event *b)
 	       a->len == b->len && a->value == b->value;
 }
 
-/* The call of the host that ends the emulator: the block that it is in is never left. */
+/*
+ * Is this the semihosting call that ends the emulator? Its block never ends, so it is not recorded.
+ */
 static bool is_exit(struct check *c, const struct step *step)
 {
 	struct step next;
@@ -248,7 +251,7 @@ static bool is_exit(struct check *c, const struct step *step)
 	return step->ev.len == 4 && step->ev.insn == SLLI_BEFORE_EBREAK && !expected(c, &next);
 }
 
-/* An instruction of the truth was taken: what minstret counts, which traps do not */
+/* Count an event of the truth like minstret, which does not count traps */
 static void count(struct check *c, const struct truth_event *ev)
 {
 	if (ev->kind != TRUTH_INSN)
@@ -284,7 +287,7 @@ static void compare(struct check *c)
 		differ(c, "the truth goes on", ev, NULL);
 }
 
-/* Without a state: the truth alone, to compare it with the counter */
+/* Without a state, count the truth only, to compare it with minstret */
 static void count_all(struct check *c)
 {
 	const struct truth_event *ev;

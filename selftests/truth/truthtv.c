@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How far is a profile from the truth? Counts every instruction that retired, by function or
- * by address, from the truth streams of the harts, and compares that with shares as perf
- * prints them. Prints the total variation between the two, half the sum of all differences,
- * and the sampling error: the total variation that so many independent samples of the truth
- * would have on average, and its standard deviation.
+ * Compares a profile with the truth. Counts all retired instructions in the truth streams of the
+ * harts, by function or by address, and compares them with the shares that perf prints. Prints
+ * the total variation between the two (half the sum of all differences) and the sampling error:
+ * the mean total variation of as many independent samples of the truth, and its standard deviation.
  *
  *	error	sum over all i of E|X_i / n - p_i| / 2, X_i binomial (n, p_i)
  *	sigma	square root of the sum over all i of Var|X_i / n - p_i|, / 2
  *
- * Samples exclude each other, so the deviations of places are not independent: a bound of
- * sigma is what is printed. The total variation may be --most above error plus 3 sigma.
+ * The deviations of functions are not independent, because each sample is in one of them only. So
+ * the printed sigma is an upper bound. The total variation may exceed error plus 3 sigma by --most.
  *
- * Functions: those of ELF files, wherever they were mapped, and of lists like kallsyms.
- * Functions at one address, and functions of one name in one file, are one here: perf
- * shows one of them, and which does not matter.
+ * Functions come from ELF files, at the addresses where they were mapped, and from lists like
+ * kallsyms. Functions at the same address, and functions with the same name in one file, count as
+ * one: perf shows any one of them.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -80,7 +79,7 @@ static double *count_of(struct counts *c, uint64_t addr)
 struct func {
 	uint64_t addr, end;
 	char *name;		/* FILE:NAME */
-	size_t class;		/* index of the function that stands for all like it */
+	size_t class;		/* index of the function that represents its class */
 };
 
 struct funcs {
@@ -88,7 +87,7 @@ struct funcs {
 	size_t count, size;
 };
 
-/* Labels of the assembler and of relaxation are no functions. */
+/* Labels of the assembler and of linker relaxation are not functions. */
 static bool is_label(const char *name)
 {
 	return !*name || *name == '$' || !strncmp(name, ".L", 2);
@@ -135,7 +134,7 @@ static void unite(struct funcs *f, size_t i, size_t k)
 	f->list[class_of(f, i)].class = class_of(f, k);
 }
 
-/* An end that is not told, as in kallsyms, is the next function. */
+/* If the end of a function is unknown, as in kallsyms, it ends at the next function. */
 static void sort(struct funcs *f)
 {
 	struct func **name = calloc(f->count + 1, sizeof(*name));
@@ -162,7 +161,7 @@ static void sort(struct funcs *f)
 	free(name);
 }
 
-/* The class of the function at @addr, SIZE_MAX none: the innermost that has it */
+/* The class of the innermost function at @addr, or SIZE_MAX */
 static size_t find_addr(const struct funcs *f, uint64_t addr)
 {
 	size_t lo = 0, hi = f->count;
@@ -191,13 +190,13 @@ static size_t find_name(const struct funcs *f, const char *name)
 
 /* --- files -------------------------------------------------------------------------- */
 
-/* A part of a file, where it was mapped */
+/* A mapped part of a file */
 struct map {
 	uint64_t start, len, pgoff;
 	const char *label, *path;
 };
 
-/* Addresses in the file that become addresses of the mapping */
+/* Offset from addresses in the file to addresses in the mapping */
 static bool load_bias(Elf *elf, const struct map *m, uint64_t *bias)
 {
 	size_t n;
@@ -365,7 +364,7 @@ static int verdict(struct share *s, size_t n, double samples, double most)
 	return tv * 100 > most;
 }
 
-/* Lines "SHARE FILE:NAME"; what has no name there, as what is none here, is one place */
+/* Read lines "SHARE FILE:NAME". All addresses without a function count as one function. */
 static size_t compare_names(const struct funcs *f, const struct counts *truth, FILE *in,
 			    struct share *s)
 {
@@ -391,7 +390,7 @@ static size_t compare_names(const struct funcs *f, const struct counts *truth, F
 	return n + 1;
 }
 
-/* Lines "WEIGHT ADDRESS". @within: only where the profile has something at all */
+/* Read lines "WEIGHT ADDRESS". @within: only compare addresses that the profile has */
 static size_t compare_addrs(struct counts *truth, FILE *in, bool within, struct share **list)
 {
 	struct counts profile = { 0 };
