@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Stand-alone traces of a bare-metal program with every kind of control transfer: what the library
-# decodes is what the hart retired, in all modes of the encoder, and around losses.
+# Stand-alone traces of a bare-metal program with all kinds of control transfers. The library must
+# decode exactly the instructions that the hart retired, in all modes of the encoder, and around
+# losses.
 
 name=baremetal
 . "$(dirname "$0")/lib.bash"

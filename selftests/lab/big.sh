@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# 64 MB of trace (in make check 21) in one run through a 1 MB AUX buffer. With default options at
-# least 90 % of what ran is decoded, each loss is reported by the decoder, and decoding resumed
-# behind it; with stalling all of it. Recorded to memory first: /mnt is slower than a disk would be.
+# Decodes 64 MB of trace (21 MB in make check), recorded in one run through a 1 MB AUX buffer. With
+# default options at least 90 % of the instructions must be decoded, the decoder must report each
+# loss, and decoding must resume after it. With stalling all of them must be decoded. perf.data goes
+# to memory first, because /mnt is slower than a disk.
 # On a busy machine the driver's timer fires late, or perf reads late, and the emulated sink fills
-# meanwhile. How late it was the guest measures, poll by poll; the 90 % are of the time left. What
-# the driver itself does too late is no part of it.
-# Where time is the instructions that ran (-icount), nobody is late: there ntrace record loses no
-# more than perf record (make check-all alone).
-# For less: JUMPS=1000.
+# meanwhile. The guest measures the delay of each poll, and the 90 % refer to the remaining time.
+# Delays in the driver itself are not excluded.
+# With -icount time is the number of instructions, so nothing is late: there ntrace record must not
+# lose more than perf record (only in make check-all).
+# JUMPS=1000 makes a shorter run.
 
 name=big
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# While nothing is traced, a boot of the guest takes at most twice the processor time that it takes
-# without the model. Time on the clock would depend on what else the machine does.
+# While nothing is traced, a boot of the guest takes at most twice the processor time of a boot
+# without the model. The test does not compare elapsed time, because that depends on the load of the
+# machine.
 
 # alone: compares processor times
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# debugfs ntrace/bringup: of hardware as it should be it reports no difference, of each of
-# more than twenty that are broken, slow or different it says what is: in make check of four, two of
-# them on one machine, in make check-all (groups=all) of all, each on a machine of its own.
+# debugfs ntrace/bringup: the report has no difference on correct hardware, and names the difference
+# on each of more than twenty kinds of broken, slow or different hardware. make check tests four
+# kinds, two of them on one machine; make check-all (groups=all) tests all, each on its own machine.
 
 name=bringup
 . "$(dirname "$0")/lib.bash"

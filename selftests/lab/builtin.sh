@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The driver as a part of the kernel: what make series ends with, on Linux 6.12 and on the newest
-# source at hand, built into a small kernel. That kernel has no module to load. Its KUnit tests run
-# at boot, guest/* pass, and what it records of a program and of itself is what ran. For make
-# check-all alone.
-# TREES="6.12 newest" in the environment: one of them.
+# The driver built into the kernel, as at the end of make series, on Linux 6.12 and on the newest
+# source available, in a small kernel without modules. KUnit tests must succeed at boot, guest/*
+# must pass, and recordings of a program and of the kernel must be equal to the truth. Only in make
+# check-all.
+# TREES="6.12 newest" in the environment selects trees.
 
 name=builtin
 . "$(dirname "$0")/lib.bash"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace calls counts what the hart did: of each function of a program how many calls came to their
-# end, how many were left without a return or cut, and how many instructions retired in it and in
-# what it called. calls.py works that out from the truth, by itself. qsort, which calls as prog does
-# and most often, is judged in make check-all only; here its edges are added up.
+# ntrace calls must count what the hart did. For each function of a program: the calls that
+# returned, the calls that were left without a return or were cut, and the instructions that retired
+# in the function and in its callees. calls.py computes the same from the truth, independently.
+# qsort, which has the most calls of the same kind as prog, is compared in make check-all only; make
+# check only adds up its edges.
 
 name=calls
 smp=1		# one hart's truth is the whole truth, in its order

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The machine of sixteen harts, as lab/topologies has the others.
+# The test of topologies.sh on the machine with sixteen harts.
 
 # alone: with less than two processors the timers of sixteen harts leave no time for anything else
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What code ran, and whose: libraries loaded where others were, code made at run time, the vDSO,
-# tasks told by context switches where the trace does not tell them, other events between the right
-# samples.
+# Which code ran, and for which task: libraries loaded at addresses where others were, code
+# generated at run time, the vDSO, tasks known from context switches if the trace does not tell
+# them, and samples of other events in the right order.
 
 name=code
 . "$(dirname "$0")/lib.bash"

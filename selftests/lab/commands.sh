@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Every command of the documentation runs as it stands there, and what it prints is compared with
-# what the harts did. selftests/documented/commands is the list; a command of a page that is not
-# in the list, or is there without a check, is a failure.
+# Each command in the documentation runs exactly as it is written there, and its output is compared
+# with what the harts did. selftests/documented/commands lists the commands. A command that is in
+# the documentation but not in the list, or is in the list without a check, is a failure.
 
 name=commands
 . "$(dirname "$0")/lib.bash"

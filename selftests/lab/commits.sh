@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Each commit that make series makes, on Linux 6.12 and on the newest source at hand. Whatever of a
-# kernel a commit changes is built at that commit, W=1 and without a warning: for riscv64 as a part
-# of the kernel, as a module and with all that there is switched on, for RV32, and for x86-64 what
-# is not
-# RISC-V's own. So are perf, the selftests, the binding and the pages. checkpatch --strict has
-# nothing to say but what Documentation/cover-letter.rst explains. For make check-all alone:
-# lab/series has the branch itself. TREES="6.12 newest", PARTS="core driver programs perf" and
-# CONFIGURATIONS="riscv64-y riscv64-m riscv64-all rv32-m x86_64" in the environment: some of them.
+# Builds each commit of make series, on Linux 6.12 and on the newest source available. All parts of
+# a kernel that a commit changes are built at that commit, with W=1 and without warnings: for
+# riscv64 built in, as a module, and with all options; for RV32; and for x86-64 those that are not
+# specific to RISC-V. perf, the selftests, the binding and the documentation are built, too.
+# checkpatch --strict must only complain about what Documentation/cover-letter.rst explains. Only in
+# make check-all; lab/series tests the branch itself.
+# TREES="6.12 newest", PARTS="core driver programs perf" and CONFIGURATIONS="riscv64-y riscv64-m
+# riscv64-all rv32-m x86_64" in the environment select parts.
 
 name=commits
 . "$(dirname "$0")/lib.bash"

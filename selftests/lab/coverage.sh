@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace coverage says of a program without counters what gcov says of the same source with them:
-# lines, branches and functions; of optimised code, what ran as the line table has it.
+# ntrace coverage of a program without counters must agree with gcov of the same source with
+# counters: lines, branches and functions. For optimised code it must agree with the line table.
 
 name=coverage
 smp=1		# one hart's truth is the whole truth

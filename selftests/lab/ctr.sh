@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Control transfer records: what QEMU's own implementation held, read by a module in
-# the guest, is what the trace of the same run says it must have held. Many settings of
-# the registers in one recording: 96 that are fixed and 16 at random, 12 of a CPU, in make check-all
-# 220 and 24. SEED=N repeats a run.
+# Control transfer records: the records of QEMU's own implementation, read by a module in the guest,
+# must be equal to those computed from the trace of the same run. One recording has many settings of
+# the registers: 96 fixed ones and 16 random ones for a task, 12 random ones for a CPU; 220 and 24
+# random ones in make check-all. SEED=N repeats a run.
 
 name=ctr
 . "$(dirname "$0")/lib.bash"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Debian packages, for make check-all alone (host/packages compares what debian/ says): built twice,
-# in two places, they have the same bytes. In a pristine Debian for riscv64, booted, and in one for
-# amd64 they are installed as README says, work, are upgraded and purged, and leave nothing behind.
-# What the installed driver and perf record, the installed perf of amd64 decodes to what ran.
-# PARTS="twice install" in the environment: one of them.
+# Debian packages (only in make check-all; host/packages checks debian/). Two builds in different
+# directories must give identical files. The packages are installed in a pristine Debian for
+# riscv64, which is booted, and in one for amd64, as README says. They must work, upgrade, and leave
+# nothing behind when purged. The installed perf for amd64 must decode the recordings of the
+# installed driver and perf correctly.
+# PARTS="twice install" in the environment selects parts.
 
 name=deb
 . "$(dirname "$0")/lib.bash"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Caches that do not see what sinks write: each window is handed to its sink as a whole, and each
-# byte that was written is taken back. The kernel's own functions that do this are watched. (The
-# emulator has no caches, so trace alone would not show a mistake.)
+# Caches that are not coherent with the sinks: the driver must sync each window for its sink as a
+# whole, and each written byte for the CPU. The test observes the kernel's functions for this. (The
+# emulator has no caches, so the trace alone would not show a mistake.)
 
 name=dma
 . "$(dirname "$0")/lib.bash"

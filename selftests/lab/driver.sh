@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The driver on hardware that is incomplete, foreign, different, slow or broken:
-# what it cannot use it names, what it can use works, and nothing hangs. make check has one machine
-# of each kind, groups=all (make check-all) the others, too.
+# The driver on hardware that is incomplete, foreign, different, slow or broken. It must name what
+# it cannot use, use everything else, and never hang. make check tests one machine of each kind,
+# groups=all (make check-all) the others, too.
 
 name=driver
 . "$(dirname "$0")/lib.bash"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Address filters: of what ran, just that is in the trace which the filter names, and
-# all of it; in files wherever they are mapped, in children, in the kernel, between a
-# place to start and one to stop. What the comparators cannot do is refused.
+# Address filters: the trace must have exactly the instructions that the filter selects: in files at
+# any mapping, in children, in the kernel, and between a start and a stop address. Filters that the
+# comparators cannot apply must be refused.
 # R33 R34 R35 R36
 #
-# Each instruction is compared. make check-all compares branches of each recording, too, make check
-# those of two, and leaves a machine without comparators to lab/topologies (p550).
+# All instructions are compared. make check-all compares branches of each recording, too, make check
+# only of two. make check leaves the machine without comparators to lab/topologies (p550).
 
 name=filter
 . "$(dirname "$0")/lib.bash"

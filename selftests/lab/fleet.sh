@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace fleet --engine=slurm with three nodes on this machine, in make check-all: recordings of 20
-# simulated hosts become the sum that they have without Slurm, and the truth's; also when a node and
-# the command are killed, and when submissions are doubled and cut.
+# ntrace fleet --engine=slurm with three nodes on this machine (make check-all): the sum of
+# recordings of 20 simulated hosts must be the same as without Slurm, and agree with the truth. This
+# must also hold when a node and the command are killed, and when submissions are duplicated and
+# truncated.
 
 name=fleet
 . "$(dirname "$0")/lib.bash"

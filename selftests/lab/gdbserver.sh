@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace gdbserver under stock GDB, of three releases of Debian in make check-all, and LLDB: random commands end
-# where the list of what retired says; programs and libraries are found; what README.md shows is
-# what is seen.
+# ntrace gdbserver with stock GDB (of three Debian releases in make check-all) and LLDB: random
+# commands must stop where the list of retired instructions says, programs and libraries must be
+# found, and sessions must look as in README.md.
 
 name=gdbserver
 smp=1		# one hart's truth is the whole truth, in its order

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The graft: into the guest's kernel tree and, in make check-all, the newest to be had, whose perfs
-# pass their own tests and decode alike; done twice it changes nothing; a tree it does not
-# fit is refused as a whole, with the place named.
+# The graft into the guest's kernel tree and, in make check-all, into the newest tree available. The
+# resulting perfs must pass their own tests and decode alike. A second graft must change nothing. A
+# tree that does not fit must be refused as a whole, with the place named.
 
 name=graft
 . "$(dirname "$0")/lib.bash"

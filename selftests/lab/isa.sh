@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Which instructions transfer control, and where to: the library and objdump agree,
-# for every 16-bit encoding and some millions of longer ones, for three ISA strings, in make
-# check-all for more.
+# Which instructions transfer control, and to which address: the library and objdump must agree, for
+# all 16-bit encodings and some millions of longer ones, for three ISA strings, in make check-all
+# for more.
 
 # Inside the lab's tree: an ELF file of the encodings whose attributes name the ISA
 if [ "${1:-}" = --disassemble ]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# --itrace letter by letter, and the fields of perf script: call chains and branch
-# stacks, of the trace's samples and of another event's, against what itrace.py
-# rebuilds from the branches; every list of samples against the list of all.
+# All letters of --itrace, and the fields of perf script: call chains and branch stacks of the
+# trace's samples and of another event's must be equal to those that itrace.py computes from the
+# branches. All lists of samples are compared with the list of all instructions.
 
 name=itrace
 . "$(dirname "$0")/lib.bash"

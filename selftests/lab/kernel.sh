@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# User and kernel together, in HTM with implicit return and in BTM without; the kernel alone;
-# everything that happens on all CPUs. Branches of each recording are compared, with callers and
-# last branches. The kernel's text is the one that ran (--kcore).
+# User space and kernel together, in HTM with implicit return and in BTM without; the kernel alone;
+# and all CPUs with everything that runs on them. Branches of each recording are compared, with call
+# chains and branch stacks. The kernel's text is that of the running kernel (--kcore).
 #
-# In make check what is recorded in HTM is everything on all CPUs, and each instruction of the
-# kernel alone is compared. make check-all has a task in HTM, too, HTM without implicit return, BTM
-# with it, and compares each instruction of user and kernel.
+# In make check only the recording of all CPUs is in HTM, and all instructions of the kernel alone
+# are compared. make check-all records a task in HTM, too, HTM without implicit return and BTM with
+# it, and compares all instructions of user space and kernel.
 
 name=kernel
 . "$(dirname "$0")/lib.bash"

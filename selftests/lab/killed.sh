@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a command leaves behind when it is killed at a random moment: no process, no mount, no file
-# outside build/. ROUNDS=N kills N commands (default 4); SEED=N repeats a run.
+# A command that is killed at a random moment must not leave a process, a mount, or a file outside
+# build/ behind. ROUNDS=N kills N commands (default 4); SEED=N repeats a run.
 #
-# The commands run in an overlay of the root file system, whose upper layer then has every file that
-# was written outside build/. Processes are known by their root directory. The last command makes
-# its own tree of Debian's, from the network.
+# The commands run in an overlay of the root file system. Its upper layer then has all files that
+# were written outside build/. Processes are found by their root directory. The last command creates
+# its own Debian tree, from the network.
 
 # alone: the commands that it kills write to build/check, too
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# selftests/ as kselftests. On this machine, which has no trace hardware, every test skips and says
-# why, from the project and from a kernel tree. What a kernel tree installs is complete: it runs in
-# a guest, which has only that and trace hardware, and a test that fails there is reported.
+# selftests/ as kselftests. On this machine, which has no trace hardware, every test must skip with
+# a reason, both in the project and in a kernel tree. An installation from a kernel tree must be
+# complete: it runs in a guest that has nothing else but trace hardware, and a failing test there
+# must be reported.
 
 name=kselftest
 . "$(dirname "$0")/lib.bash"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The lab itself: what goes wrong in the guest is reported, every way it can.
+# The test bed itself: all kinds of failures in the guest must be reported.
 
 name=lab
 . "$(dirname "$0")/lib.bash"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace coverage says of a program without counters, compiled by clang, what llvm-cov says of the
-# same source with them: functions, lines and branches. llvmcov.py says what is compared, and names
-# each line that is not equal, with the reason. For make check-all alone: clang is in a tree of its
-# own.
+# ntrace coverage of a program without counters, compiled by clang, must agree with llvm-cov of the
+# same source with counters: functions, lines and branches. llvmcov.py documents what is compared,
+# and names each line that differs, with the reason. Only in make check-all: clang is in a separate
+# tree.
 
 name=llvmcov
 . "$(dirname "$0")/lib.bash"

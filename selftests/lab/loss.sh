@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Messages dropped by the encoder, again and again, or an AUX area that is full: each loss is
-# reported once, where messages were dropped, and no other (truthcmp pairs them), decoding resumes
-# where trace does, nothing more is missing than what the dropped messages would have told;
-# where one task runs (list s), no call chain and no branch stack has anything from before a loss.
-# Groups that differ from others in one term only are for make check-all.
+# Messages that the encoder drops repeatedly, or a full AUX area. Each loss must be reported once,
+# where messages were dropped, and nothing else (truthcmp matches them). Decoding must resume where
+# trace does. Nothing more may be missing than what the dropped messages would have reported. If
+# only one task runs (list s), call chains and branch stacks must not have entries from before a
+# loss. Groups that differ from others in one term only are for make check-all.
 
 name=loss
 . "$(dirname "$0")/lib.bash"

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Whose trace is whose, and who gets what. Threads, children, other programs, PID
-# namespaces, whole CPUs and cgroups: each instruction is told under the TID that ran it,
-# in the initial namespace, as the kernel's own current task says. And what was not asked
-# for is not in the trace: the kernel, the firmware, other tasks; sinks write into pages of
-# the event's AUX area only.
+# Tasks and permissions. Threads, children, other programs, PID namespaces, whole CPUs and cgroups:
+# each instruction must have the TID of the task that ran it, in the initial namespace, according to
+# the kernel's current task. The trace must not have anything that was not requested: the kernel,
+# the firmware, other tasks. Sinks must write only to pages of the event's AUX area.
 #
-# make check-all also has a task in a PID namespace beside others' code, and a longer program in the
+# make check-all also tests a task in a PID namespace while others run, and a longer program in the
 # cgroup.
 
 name=owner

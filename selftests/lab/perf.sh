@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# perf's manners: what it cannot record or decode it says in words, and by name;
-# kernel text that was patched while it was traced is decoded all the same.
+# Usability of perf: it must name what it cannot record or decode, and must decode kernel text that
+# was patched while it was traced.
 
 name=perf
 . "$(dirname "$0")/lib.bash"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What perf inject --itrace --strip writes is read by perfs that know nothing of N-Trace, those
-# of Debian 12 (6.1) and 13 (6.12), and by programs that make profiles: llvm-profgen, create_gcov,
-# perf2bolt. Every sample has there what it has here. README's table says which commands of those
-# perfs read the recording itself and the plain file; each of its lines is tried.
+# The output of perf inject --itrace --strip must be readable by perfs without N-Trace support,
+# those of Debian 12 (6.1) and 13 (6.12), and by programs that make profiles: llvm-profgen,
+# create_gcov, perf2bolt. They must see the same samples as our perf. README has a table of the
+# commands of those perfs that can read the recording itself and the plain file: the test checks
+# each of its lines.
 
 name=plain
 . "$(dirname "$0")/lib.bash"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The whole system is suspended, its devices too, while it is traced: trace goes on
-# afterwards, by way of a funnel to a sink that both harts share, which no hart would set
-# up again. All components are in a power domain, which is off while nobody uses any; then they
-# forget everything and answer with ones. The guest's files do not go on: the kernel's virtio
-# transport of 9P, which they come by, is reset with its device and has nothing to set it up again.
-# So this test takes what it needs into memory, and tells what became of it on the console. What was
-# recorded goes out by a transport of which nobody had any files: its driver sets it up again.
+# Suspends the whole system with its devices while it is traced. Trace must continue afterwards,
+# through a funnel to a sink that both harts share, which no hart would set up again by itself. All
+# components are in a power domain that is off while they are unused. While it is off they lose
+# their state and read as ones.
+# The guest loses access to its files: the kernel's virtio transport of 9P is reset with its device,
+# and nothing sets it up again. So the test copies everything it needs to memory, and prints its
+# results on the console. The recording leaves the guest through another transport that had no open
+# files: its driver sets it up again.
 
 name=power
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Scripts in Python (perf script -s) get what perf script prints: the tables of a database, calls
-# with their returns, call chains, events one by one, errors and context switches.
+# Python scripts (perf script -s) must get the same data as perf script prints: database tables,
+# calls with their returns, call chains, single events, errors and context switches.
 
 name=python
 . "$(dirname "$0")/lib.bash"

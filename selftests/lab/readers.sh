@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Profiles are read by the tools that they are for: pprof, callgrind_annotate, llvm-profgen and
-# perf2bolt. The tests of host/ that have checks for these tools run where Debian's are installed,
-# and skip nothing. systemd reads the units that start ntrace collect. In make check-all.
+# Tools that read profiles: pprof, callgrind_annotate, llvm-profgen and perf2bolt. The tests in
+# host/ with checks for these tools run where Debian's versions are installed, and must not skip any
+# of them. systemd must accept the units that start ntrace collect. Only in make check-all.
 
 name=readers
 . "$(dirname "$0")/lib.bash"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace record, which needs no perf: what it records of programs, CPUs, processes and the kernel is
-# decoded to what ran, by perf and by ntrace script, and to the same branches as perf's own
-# recording of the same program. A recorder or a program that is killed and a disk that is full
-# leave a file that is decoded up to there, and what cannot be recorded is refused in words.
+# ntrace record, which does not need perf. perf and ntrace script must decode its recordings of
+# programs, CPUs, processes and the kernel correctly, and to the same branches as perf's own
+# recording of the same program. If the recorder or the program is killed, or the disk is full, the
+# file must be decodable up to that point. What cannot be recorded must be refused with an
+# explanation.
 
 name=recorder
 . "$(dirname "$0")/lib.bash"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a recording has only by chance, made from one: records that come twice or not at all,
-# trace that was lost, gaps between AUX area samples, kernel text poked. No call chain or branch
-# stack reaches across what is missing; across a pause of the window both go on.
+# Rare content of recordings, generated from a normal recording: records that are duplicated or
+# missing, lost trace, gaps between AUX area samples, patched kernel text. No call chain or branch
+# stack may reach across missing trace. Both must continue across a pause of the window.
 
 name=records
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What the driver reads and writes, and in which order, from probe to unload: the model logs every
-# access of a register, registers.awk compares it with what the specification asks of software.
+# The register accesses of the driver and their order, from probe to unload: the model logs all
+# accesses, and registers.awk checks them against the specification's requirements for software.
 
 name=registers
 . "$(dirname "$0")/lib.bash"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Linux on open RTL: perf records through the registers of an encoder, a funnel and a sink that
-# others made, and what it decodes is what the hart retired: user and kernel, a thread and all
-# CPUs, in system memory and in the sink's own, a snapshot, and with losses, all of which are
-# reported. RTL=DIR says where the RTL is; groups=all (make check-all) records more: 20 million
-# instructions of a program, more of the kernel, and every privilege at once.
+# Linux on open RTL: perf records through the registers of an encoder, a funnel and a sink of
+# another project. The decoded instructions must be those that the hart retired: user space and
+# kernel, a thread and all CPUs, in system memory and in the sink's SRAM, a snapshot, and recordings
+# with losses, all of which must be reported. RTL=DIR is the directory of the RTL. groups=all (make
+# check-all) records more: 20 million instructions of a program, more of the kernel, and all
+# privileges at once.
 
 name=rtl-linux
 . "$(dirname "$0")/lib.bash"

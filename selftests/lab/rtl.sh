@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Open RTL in place of the model's encoder, funnel and sink: bare-metal programs that record
-# themselves through its registers. What the library decodes with the RTL's profile is what the hart
-# retired. RTL=DIR says where it is.
+# Open RTL instead of the model's encoder, funnel and sink: bare-metal programs record themselves
+# through its registers. The library, with the RTL's profile, must decode the instructions that the
+# hart retired. RTL=DIR is the directory of the RTL.
 
 name=rtl
 . "$(dirname "$0")/lib.bash"

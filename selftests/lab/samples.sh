@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Samples are where instructions retired: what perf report prints, without options and with four
-# periods, by function, and the same samples by instruction, against every instruction that
-# retired; perf annotate of the function that has most. User space, and the kernel with it; under
-# -icount, where time is instructions, and at the host's pace.
+# Compares profiles with all retired instructions: the output of perf report, with default options
+# and with four periods, by function; the same samples by instruction; and perf annotate of the
+# hottest function. User space, and with the kernel; with -icount, where time is the number of
+# instructions, and in real time.
 #	groups=all	each workload, minutes
 #	PROGRAMS="qsort loop"	these
 

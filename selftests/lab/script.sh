@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace script, profile and timeline, which read perf.data without perf, print what they print with
-# perf: every line of branches and instructions, its time, thread, CPU, flags and symbols; what it
-# cannot decode it refuses in words, and it decodes a file that is cut up to the cut.
+# ntrace script, profile and timeline, which read perf.data without perf. Their output must be the
+# same as with perf: all lines of branches and instructions, with time, thread, CPU, flags and
+# symbols. They must refuse what they cannot decode with an explanation, and decode a truncated file
+# up to its end.
 
 name=script
 . "$(dirname "$0")/lib.bash"

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make series: a branch for the kernel, here of the files of Linux 6.12 that it touches, and of some
-# beside them, as any tree has. The driver
-# at its end is the project's without anything that is for other kernels, and compiles without
-# warnings; perf at its end is what the graft makes.
+# make series: a branch for the kernel, here of those files of Linux 6.12 that it changes, and some
+# others. The driver at its end must be equal to that of the project, without code for other
+# kernels, and compile without warnings. perf at its end must be equal to the result of the graft.
 
 name=series
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The machine goes down, or another kernel is about to start, while everything is traced: every sink
-# is inactive then, for memory is the next kernel's.
+# The machine shuts down, or another kernel is about to start, while everything is traced. All sinks
+# must be inactive then, because the next kernel uses the memory.
 
 name=shutdown
 . "$(dirname "$0")/lib.bash"

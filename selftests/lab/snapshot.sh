@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Trace of which the end is kept: snapshots at exit and by signal, AUX area samples
-# taken by a clock and, where a counter can interrupt, by a counter. All that is decoded
-# did run, the last of it last, and no piece is missing between. Whether perf has to fill a snapshot
-# up is chance: make check tries once, make check-all six times.
+# Recordings of which only the end is kept: snapshots at exit and by signal, AUX area samples by a
+# clock and, if a counter can interrupt, by a counter. All decoded instructions must have run, the
+# last of them at the end, without gaps in between. It depends on chance whether perf has to pad a
+# snapshot: make check tries once, make check-all six times.
 
 name=snapshot
 . "$(dirname "$0")/lib.bash"

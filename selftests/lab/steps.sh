@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A bare-metal program that was compiled without optimisation, recorded as N-Trace and with all its
-# state, in stock GDB: steps from line to line end where the list of what was executed says, by
-# libdw's line table; frames, variables and registers are those of another machine that executes the
-# program step by step; watchpoints stop at each access.
+# Stock GDB on recordings of a bare-metal program that was compiled without optimisation, as N-Trace
+# and with full state. Steps by line must end where the list of executed instructions and libdw's
+# line table say. Frames, variables and registers must be equal to those of another machine that
+# executes the program step by step. Watchpoints must stop at each access.
 
 name=steps
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What people meet when they use perf as they are used to: names of functions, several output files,
-# call chains of other events' samples, fields and converters, containers, clocks of JIT compilers.
+# Common ways to use perf: function names, several output files, call chains of samples of other
+# events, fields and converters, containers, clocks of JIT compilers.
 
 name=stumbles
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Full-state traces of the model, verified instruction by instruction against another QEMU, in
-# system mode and in user mode, over GDB's protocol; faults in such traces, and where they show.
+# Verifies full-state traces of the model instruction by instruction against another QEMU, in system
+# mode and in user mode, over GDB's protocol. Tests also where faults in such traces are detected.
 #	groups=N	of each trace (20000), or all: millions of steps, minutes
 #	faults=N	over GDB (20)
 

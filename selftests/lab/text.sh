@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Kernel text that changes while it is recorded: what ran before fits the copy made at the
-# start, what ran after it the one made at the end, and perf names the ranges. Text that was
-# patched and patched back fits neither: an error, never a wrong branch.
+# Kernel text that changes during a recording: instructions before the change must match the copy
+# made at the start, those after it the copy made at the end, and perf must name the ranges. Text
+# that was patched and restored matches neither copy: that must give an error, never a wrong branch.
 
 name=text
 . "$(dirname "$0")/lib.bash"

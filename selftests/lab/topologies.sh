@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The machines of lab/topologies: the driver brings it up, a program is recorded there that moves
-# to another hart every millisecond, for all CPUs and for its thread, and what perf decodes is what
-# the harts retired. Where CPUs share a sink two of them fill it at once, too, and the harts wait
-# rather than lose trace. For less: TOPOLOGIES="funnel2 sram".
+# The machines of lab/topologies. On each of them the driver must probe all components. A program
+# that moves to another hart every millisecond is recorded, on all CPUs and by thread, and perf must
+# decode the instructions that the harts retired. If CPUs share a sink, two of them also fill it at
+# the same time, and the harts must wait rather than lose trace. TOPOLOGIES="funnel2 sram" selects
+# machines.
 #
-# make check has the machines below: one of each kind, and none that another test of make check
+# make check tests the machines below: one of each kind, and none that another test of make check
 # records on and compares (lab/dma, lab/loss, lab/script, lab/unbind). "A+B" is A with the encoders
-# of B, for what encoders can do has nothing to do with what sinks can do. Where two CPUs fill a
-# sink, and on version 0, the program is not recorded for its thread. make check-all has all
-# machines, one by one, and all recordings.
+# of B, because the capabilities of encoders and sinks are independent. Where two CPUs fill a sink,
+# and on version 0, the program is not recorded by thread. make check-all tests all machines one by
+# one, with all recordings.
 
 name=topologies
 . "$(dirname "$0")/lib.bash"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Trees below build/ that have something mounted inside, as an earlier version could leave them:
-# they are deleted and copied without what is mounted there, or the command refuses in words.
+# Trees below build/ with mounts inside, as an earlier version could leave behind: they must be
+# deleted and copied without the content of the mounts, or the command must refuse with an
+# explanation.
 
 name=trees
 . "$(dirname "$0")/lib.bash"

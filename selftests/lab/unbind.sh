@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What guest/unbind does, on machines that have more than encoders and sinks: funnels in
-# a row, a shared sink, a bridge. What is recorded afterwards is what the harts retired. A
-# component is also probed while the harts that it hangs on have nothing to do, and are in an
-# idle state that resets it: what the driver says of it is the same each time. make check has one
-# machine for each, unbinds an encoder, two funnels and the sink, and probes in 20 rounds; make
-# check-all has two machines for each, all of their components, and 60 rounds.
+# Runs guest/unbind on machines with more than encoders and sinks: funnels in a row, a shared sink,
+# a bridge. Recordings made afterwards must have the instructions that the harts retired. A
+# component is also probed while its harts are in an idle state that resets it: the driver must
+# report the same each time. make check tests one machine of each kind, unbinds an encoder, two
+# funnels and the sink, and probes in 20 rounds. make check-all tests two machines of each kind, all
+# of their components, and 60 rounds.
 
 name=unbind
 . "$(dirname "$0")/lib.bash"

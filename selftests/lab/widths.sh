@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Encoders whose addresses and timestamps have fewer bits than the standard's: the recording says
-# how many, addresses of the kernel are whole, and times are perf's although the counter, of 25
-# bits, wraps every 3.4 s: before the first window, and while nothing is traced. perf test has the
-# rest.
+# Encoders whose addresses and timestamps have fewer bits than in the standard. The recording must
+# tell how many, kernel addresses must be complete, and times must be perf's, although the counter
+# of 25 bits wraps every 3.4 s: before the first window, and while nothing is traced. perf test
+# covers the rest.
 
 name=widths
 . "$(dirname "$0")/lib.bash"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Every workload: what perf decodes is what the harts retired, first to last, branch by branch;
-# every sample among them has the call chain and the last branches that follow from what its task
-# had retired. In HTM with implicit return, two also instruction by instruction, and some in BTM
-# without. make check-all has all in BTM, HTM without and BTM with it, and all by instructions. One
-# boot for each mode. For less:
-# PROGRAMS="loop qsort" MODES=htm-0.
+# All workloads: perf must decode the branches of all retired instructions, from the first to the
+# last. All samples must have the call chain and the branch stack that follow from the instructions
+# of their task. The workloads run in HTM with implicit return, two of them are also compared
+# instruction by instruction, and some run in BTM without implicit return. make check-all runs all
+# of them in BTM, in HTM without implicit return and in BTM with it, and compares all by
+# instructions. Each mode needs one boot.
+# PROGRAMS="loop qsort" MODES=htm-0 selects workloads and modes.
 
 name=workloads
 . "$(dirname "$0")/lib.bash"
