@@ -388,11 +388,10 @@ void ntrace_cpu_start(struct perf_event *event, int flags)
 		ntrace_cpu_start_on(c, ntrace_event_cpu(event, smp_processor_id()));
 }
 
-/* Switch the encoder off and publish its trace, or pause */
-void ntrace_cpu_stop(struct perf_event *event, int flags)
+/* Inline, as this runs at every context switch */
+static __always_inline void __ntrace_cpu_stop(struct ntrace_cpu *c, struct perf_event *event,
+					      int flags)
 {
-	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
-
 	if (flags & PERF_EF_PAUSE) {
 		ntrace_cpu_pause(c, event, true);
 		return;
@@ -410,6 +409,12 @@ void ntrace_cpu_stop(struct perf_event *event, int flags)
 	/* Do not cancel the timer: the next event probably starts before it fires. */
 	ntrace_cpu_finish(c);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+/* Switch the encoder off and publish its trace, or pause */
+void ntrace_cpu_stop(struct perf_event *event, int flags)
+{
+	__ntrace_cpu_stop(this_cpu_ptr(&ntrace_cpus), event, flags);
 }
 
 /* Assign the encoder of this CPU to an event */
@@ -447,7 +452,7 @@ void ntrace_cpu_del(struct perf_event *event, int flags)
 {
 	struct ntrace_cpu *c = this_cpu_ptr(&ntrace_cpus);
 
-	ntrace_cpu_stop(event, PERF_EF_UPDATE);
+	__ntrace_cpu_stop(c, event, PERF_EF_UPDATE);
 	if (c->event != event)
 		return;
 	if (c->pinned)

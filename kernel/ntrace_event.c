@@ -125,14 +125,6 @@ void ntrace_addr_sync(struct perf_event *event)
 	}
 }
 
-/* The current ranges of an event */
-const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event)
-{
-	perf_event_addr_filters_sync(event);
-
-	return event->hw.addr_filters;
-}
-
 /* Events */
 
 static int ntrace_event_check(struct perf_event *event)

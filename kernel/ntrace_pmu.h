@@ -83,7 +83,14 @@ bool ntrace_event_is_lost(const struct perf_event *event);
 int ntrace_addr_validate(struct list_head *filters);
 void ntrace_addr_sync(struct perf_event *event);
 void ntrace_addr_bound(struct pmu *pmu, const struct ntrace_encoder *enc);
-const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event);
+
+/* The current ranges of an event. Inline, as this runs at every context switch. */
+static inline const struct ntrace_ranges *ntrace_addr_ranges(struct perf_event *event)
+{
+	perf_event_addr_filters_sync(event);
+
+	return event->hw.addr_filters;
+}
 
 /* The AUX area as sinks see it */
 
