@@ -269,7 +269,7 @@ const char *ntrace_ranges_refuse(struct ntrace_ranges_check *check, enum ntrace_
 		return nr[kind] > check->comps ? "more ranges than comparators" : NULL;
 	}
 	if (!check->latch || !check->comps)
-		return "start and stop need comparators that latch, which there are not";
+		return "start and stop filters need latching comparators";
 	if (size)
 		return "start and stop are places, not ranges";
 

@@ -849,7 +849,5 @@ void ntrace_path_gone(struct ntrace_component *comp)
 	}
 
 	if (events)
-		ntrace_log(info, comp,
-			   ": unbound; %u ways of events led through it, there will be no more trace of them",
-			   events);
+		ntrace_log(info, comp, ": unbound; %u event paths disabled", events);
 }

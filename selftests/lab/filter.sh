@@ -83,7 +83,7 @@ dmesg | grep 'address filters'
 true
 END
 guest nolatch "$dir/less.sh" --plugin-arg comp_modes=7
-grep -q 'need comparators that latch' "$dir/nolatch/guest.out" &&
+grep -q 'need latching comparators' "$dir/nolatch/guest.out" &&
 	grep -q 'taken: filter' "$dir/nolatch/guest.out" &&
 	! grep -q 'taken: start' "$dir/nolatch/guest.out"
 ok $? "without latches: no start, but ranges" "$dir/nolatch/guest.out"
