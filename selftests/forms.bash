@@ -8,3 +8,9 @@ same_form()
 		-e 's/instructions:[a-zA-Z]*:?/instructions:/' \
 		-e 's/^instruction trace error type 1 time /# loss time /'
 }
+
+# Where two CPUs do something at the same time, perf may take either first.
+by_cpu()
+{
+	sort -s -t '[' -k 2,2.4
+}

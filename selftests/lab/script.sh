@@ -58,12 +58,6 @@ without_plt()
 		-e 's/ __syscall_cancel_arch_start\+/ __syscall_cancel_arch+/g'
 }
 
-# Where two CPUs do something at the same time, perf may take either first.
-by_cpu()
-{
-	sort -s -t '[' -k 2,2.4
-}
-
 # The same, and times have to be in the order that perf has.
 by_cpu_at_a_time()
 {

@@ -48,10 +48,11 @@ ok $? "perf names the ranges" "$err"
 
 # ntrace reads the two copies as perf does.
 host_perf one script -i "$dir/one/share/on.data" --itrace=be --ns \
-	-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>"$dir/log" | same_form >"$dir/want"
+	-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>"$dir/log" | same_form |
+	by_cpu >"$dir/want"
 "$lab/enter" "$build/host/ntrace" script --buildid-dir "$dir/one/share/debug" \
 	"$dir/one/share/on.data" \
-	2>"$dir/err" | same_form >"$dir/got"
+	2>"$dir/err" | same_form | by_cpu >"$dir/got"
 diff "$dir/want" "$dir/got" >"$dir/log" && [ "$(wc -l <"$dir/got")" -ge 100000 ]
 ok $? "ntrace prints the same branches as perf: $(wc -l <"$dir/got")" "$dir/log" "$dir/err"
 patched()
