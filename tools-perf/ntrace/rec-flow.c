@@ -25,10 +25,15 @@ static struct rec_sample sample_of(const struct rec_queue *q)
 	};
 }
 
+/* As rec_flow_is_chosen(), which look_up_task() has called since the last other event */
+static bool is_chosen(const struct rec_queue *q)
+{
+	return q->seen == q->rec->notes_done ? q->chosen : rec_flow_is_chosen(q);
+}
+
 static bool is_wanted_at(const struct rec_queue *q, uint64_t time)
 {
-	return (q->seen == q->rec->notes_done ? q->chosen : rec_flow_is_chosen(q)) &&
-	       rec_time_is_wanted(q->rec, time);
+	return is_chosen(q) && rec_time_is_wanted(q->rec, time);
 }
 
 static void put_branch(struct rec_queue *q, uint64_t from, uint64_t to, unsigned int type,
@@ -104,7 +109,7 @@ int rec_flow_range(struct nt_session_queue *s, uint32_t insns)
 		if (out->run)
 			put_run(q, insns);
 	}
-	if (out->insn && rec_flow_is_chosen(q))
+	if (out->insn && is_chosen(q))
 		put_insns(q, insns);
 	return 0;
 }
