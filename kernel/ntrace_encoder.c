@@ -355,7 +355,7 @@ static int ntrace_encoder_probe(struct ntrace_component *comp)
 	int ret;
 
 	if (comp->cpu < 0) {
-		ntrace_log(err, comp, ": no `cpus`, so nobody knows whose it is");
+		ntrace_log(err, comp, ": no `cpus`, so its CPU is unknown");
 		return -ENODEV;
 	}
 

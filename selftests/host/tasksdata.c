@@ -148,7 +148,7 @@ static void put_process(const struct run *r, unsigned long i, bool timed)
 		put_task(4, tid, time + APART / 2);
 }
 
-/* Its trace is told of, if it is the last one of a window. */
+/* Report its trace, if the process is the last one of a window. */
 static void put_trace_of(struct run *r, unsigned long i)
 {
 	r->to = i + 1 == r->nr ? r->len : nt_msg_find_sync(&r->params, r->trace, r->len, r->to + 8);

@@ -191,7 +191,7 @@ void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len);
 /* ----------------------------------------------------------- rec-code.c - */
 
 /*
- * Set the parameters for decoding code. If they differ from those before, all code is decoded anew.
+ * Set the parameters for decoding code. If they change, all code is decoded again.
  */
 void rec_code_use(struct rec *rec, const struct nt_params *params);
 struct nt_code *rec_code_user(struct rec *rec, struct rec_space *space);
