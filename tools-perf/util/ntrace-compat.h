@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Wrappers for perf functions that differ between kernel trees. The graft script writes
- * ntrace-tree.h, which says what this tree has.
- */
+/* Wrappers for perf functions that differ between kernel trees */
 #ifndef INCLUDE__PERF_NTRACE_COMPAT_H__
 #define INCLUDE__PERF_NTRACE_COMPAT_H__
 
@@ -18,7 +15,7 @@
 #include "pmu.h"
 #include "sample.h"
 #include "synthetic-events.h"
-#include "ntrace-tree.h"
+#include "ntrace-tree.h"	/* the graft script writes what this tree has */
 
 static inline struct perf_evlist *ntrace_compat_evlist_core(struct evlist *evlist)
 {
