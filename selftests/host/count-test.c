@@ -671,19 +671,46 @@ static uint64_t branches_of(struct nt_counts *counts)
 	return sum;
 }
 
+struct range {
+	uint64_t start, end;
+};
+
+static bool overlaps(void *ctx, uint64_t start, uint64_t end)
+{
+	const struct range *r = ctx;
+
+	return start < r->end && r->start < end;
+}
+
+/* Did any of the watched code run before told.ev[at], whose instruction has `len` bytes? */
+static bool ran_before(struct range *watched, size_t at, unsigned int len)
+{
+	const struct nt_event *ev = &told.ev[at], *before = ev;
+
+	do
+		before--;
+	while (before >= told.ev && !nt_event_leads(before));
+	return ev->insns && before >= told.ev && overlaps(watched, before->to, ev->from + len);
+}
+
+static bool is_counted(struct range *watched, size_t at, unsigned int len)
+{
+	const struct nt_event *ev = &told.ev[at];
+
+	return ev->kind == NT_EV_BRANCH && !(ev->flags & NT_EVF_LEFT) &&
+	       !nt_type_is_trap(ev->type) && !ran_before(watched, at, len);
+}
+
 /* The events equal those of nt_flow_next() from *at on, of which so many branches were counted. */
 static void compare_told(const struct nt_event *ev, int n, uint64_t counted, size_t *at,
-			 bool damaged)
+			 bool damaged, struct range *watched)
 {
 	int i;
 
 	assert_int_equal(n && ev->kind == NT_EV_COUNTED, counted > 0);
 	assert_true(*at + counted <= told.n);
-	for (; counted; counted--, ++*at) {
-		assert_int_equal(told.ev[*at].kind, NT_EV_BRANCH);
-		assert_false(told.ev[*at].flags & NT_EVF_LEFT);
-		assert_false(nt_type_is_trap(told.ev[*at].type));
-	}
+	for (; counted; counted--, ++*at)
+		assert_true(is_counted(watched, *at, 2));
 	for (i = 0; i < n; i++) {
 		if (ev[i].kind == NT_EV_COUNTED) {
 			assert_int_equal(i, 0);
@@ -703,13 +730,20 @@ static void compare_told(const struct nt_event *ev, int n, uint64_t counted, siz
 }
 
 /* Now and then a few events, then as many branches as can be counted, in pieces of time */
-static void count_between(struct setting *s, struct nt_counts *counts, bool damaged)
+static void count_between(struct setting *s, struct nt_counts *counts, bool damaged,
+			  struct range *watched)
 {
 	uint64_t limit = s->params.timestamps && rnd(2) ? traced.now - rnd(10000) : UINT64_MAX;
 	struct nt_event ev[256];
-	size_t at = 0;
-	int n;
+	struct nt_counts_stats stats;
+	bool at_limit = false;
+	size_t at = 0, k;
+	uint64_t insns;
+	int n, first, i;
 
+	stats.size = sizeof(stats);
+	nt_counts_get_stats(counts, &stats);
+	insns = -stats.insns;
 	nt_flow_window(s->flow, s->bytes, s->len, 0);
 	nt_flow_limit(s->flow, limit);
 	for (;;) {
@@ -721,7 +755,18 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 		n = events ? nt_flow_next(s->flow, ev, 1 + rnd(40)) :
 			     nt_flow_count_until(s->flow, counts, ev, 256);
 		assert_true(n >= 0);
-		compare_told(ev, n, branches_of(counts) - before, &at, damaged);
+		/* the instructions after the last branch before the limit */
+		if (events && n && at_limit && nt_event_leads(&told.ev[at - 1]))
+			assert_int_equal(ev->insns, told.ev[at].insns);
+		at_limit = !events && nt_flow_at_limit(s->flow) &&
+			   n == (n && ev->kind == NT_EV_COUNTED);
+		compare_told(ev, n, branches_of(counts) - before, &at, damaged, watched);
+		/* nothing ends the counting but what must not be counted */
+		first = n && ev->kind == NT_EV_COUNTED;
+		if (!events && n > first)
+			assert_false(is_counted(watched, at - (size_t)(n - first), 4));
+		for (i = 0; i < n; i++)
+			insns += ev[i].insns;
 		if (n)
 			continue;
 		if (!nt_flow_at_limit(s->flow))
@@ -730,6 +775,12 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 		nt_flow_limit(s->flow, limit);
 	}
 	assert_int_equal(at, told.n);
+	/* each instruction is in an event or in the statistics */
+	nt_counts_get_stats(counts, &stats);
+	insns += stats.insns;
+	for (k = 0; k < told.n; k++)
+		insns -= told.ev[k].insns;
+	assert_int_equal(insns, 0);
 }
 
 /* Only branches are counted; all other events are delivered, and the target of the last branch. */
@@ -743,21 +794,92 @@ static void others_are_told_in_their_place(void **state)
 	(void)state;
 	for (n = 0; n < rounds; n++) {
 		struct nt_counts *counts = nt_counts_new();
+		struct range watched = { 0 };
 
 		assert_non_null(counts);
 		execute(1 + rnd(3000));
+		if (rnd(2)) {
+			watched.start = slot_pc(&prog, rnd(prog.nr)) + rnd(2) * 2;
+			watched.end = watched.start + 2 + rnd(8);
+			nt_counts_watch(counts, overlaps, &watched);
+		}
 		open_traced(&s, &traced.params, &prog.mem);
 		open_traced(&own, &traced.params, &prog.mem);
 		for (pass = 0; pass < 4; pass++) {
 			if (pass == 3)
 				mutate(traced.bytes, traced.len);
 			tell(&own);
-			count_between(&s, counts, pass == 3);
+			count_between(&s, counts, pass == 3, &watched);
 		}
 		nt_counts_free(counts);
 		close_traced(&s);
 		close_traced(&own);
 	}
+	free(told.ev);
+	memset(&told, 0, sizeof(told));
+}
+
+/* Enter a loop at the instruction before its head, where a sync message ends, @n times. */
+static void watched_loop(struct pack *k, struct program *mem, unsigned int n)
+{
+	unsigned int i;
+
+	org(mem, 0x100);
+	add(mem);
+	add(mem);		/* the head */
+	beq(mem, 0x104);
+	j(mem, 0x100);
+	pack_init(k);
+	pack_ptsync(k, 5, 0, 0x104);
+	while (n--) {
+		for (i = 0; i < 5; i++)
+			pack_db(k, 4);
+		pack_ptsync(k, 2, 8, 0x104);
+	}
+	pack_ptc(k, 4, 0, 0);
+	memset(k->buf + k->len, 0xff, 64);
+	k->len += 64;
+}
+
+/* The branch behind a sync message is not counted if watched code ran before the message. */
+static void watched_code_before_a_sync(void **state)
+{
+	struct range watched = { 0x100, 0x104 };
+	struct nt_counts *counts = nt_counts_new();
+	static struct program mem;
+	static struct pack k;
+	struct nt_event ev[256];
+	struct nt_params params;
+	struct setting s, own;
+	unsigned int pass;
+	size_t at;
+	int n;
+
+	(void)state;
+	nt_params_init(&params);
+	params.mode = NT_MODE_BTM;
+	watched_loop(&k, &mem, 20);
+	memcpy(traced.bytes, k.buf, k.len);
+	traced.len = k.len;
+	open_traced(&s, &params, &mem);
+	open_traced(&own, &params, &mem);
+	nt_counts_watch(counts, overlaps, &watched);
+	for (pass = 0; pass < 2; pass++) {
+		tell(&own);
+		nt_flow_window(s.flow, s.bytes, s.len, 0);
+		for (at = 0; at < told.n; ) {
+			uint64_t before = branches_of(counts);
+
+			n = nt_flow_count_until(s.flow, counts, ev, 256);
+			assert_true(n > 0);
+			compare_told(ev, n, branches_of(counts) - before, &at, false, &watched);
+		}
+		/* the first branch of each round, except the first round */
+		assert_int_equal(branches_of(counts), (pass + 1) * (20 * 6 - 19));
+	}
+	nt_counts_free(counts);
+	close_traced(&s);
+	close_traced(&own);
 	free(told.ev);
 	memset(&told, 0, sizeof(told));
 }
@@ -949,6 +1071,7 @@ int main(void)
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
 		cmocka_unit_test(others_are_told_in_their_place),
+		cmocka_unit_test(watched_code_before_a_sync),
 		cmocka_unit_test(edges_are_of_a_space),
 		cmocka_unit_test(R126_sources_share_memos),
 		cmocka_unit_test(memos_of_no_use),

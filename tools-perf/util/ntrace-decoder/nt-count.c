@@ -208,6 +208,10 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 	w.mode = f->mode;
 	w.reported_syncs = f->reported_syncs;
 	w.until_other = f->until_other;
+	if (f->until_other) {
+		w.watch = f->counts->watch.fn;
+		w.watch_ctx = f->counts->watch.ctx;
+	}
 	if (c->nr_worlds && !memcmp(&c->worlds[c->world], &w, sizeof(w)))
 		return;
 	for (i = 0; i < c->nr_worlds; i++)
@@ -471,6 +475,8 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	f->ref = f->msg_target = c->spots[r->now.ref].pc;
 	f->time = r->time;
 	nt_walk_go_to(f, c->spots[r->now.at].pc);
+	/* memos contain no watched code */
+	c->watch.from = f->at.pc;
 	recall(f, first, r->p);
 }
 
@@ -486,7 +492,8 @@ void nt_count_replay(struct nt_flow *f, const struct batch *b)
 	struct replay r = { .p = f->buf + f->pos };
 
 	c->was.valid = false;
-	if (f->state != RUNNING || f->mode == NT_MODE_UNKNOWN)
+	/* the run with the watched code ends in an event, not in a memo */
+	if (f->state != RUNNING || f->mode == NT_MODE_UNKNOWN || c->watch.open)
 		return;
 	if (c->worlds[c->world].mode != f->mode)
 		enter_world(c, f);
@@ -512,6 +519,61 @@ void nt_count_replay(struct nt_flow *f, const struct batch *b)
 	c->was = r.now;
 	c->was.valid = true;
 	c->was.depth = f->stack.depth;
+}
+
+/* ------------------------------------------------------------ watching --- */
+
+/* Longest instruction of a transfer */
+#define TRANSFER_LEN	4
+
+static bool watch_runs(const struct watch *w, const struct nt_event *ev)
+{
+	const uint64_t end = ev->from + (nt_type_is_trap(ev->type) ? 0 : TRANSFER_LEN);
+
+	return ev->insns && w->from < end && w->fn(w->ctx, w->from, end);
+}
+
+/* Check the new ones of n events. Some that were checked may have become memos. */
+static void watch_events(struct watch *w, const struct nt_event *ev, unsigned int n)
+{
+	w->seen = w->seen < n ? w->seen : n;
+	for (; w->seen < n && w->first == UINT_MAX; w->seen++) {
+		const struct nt_event *now = &ev[w->seen];
+
+		if (!nt_event_leads(now))
+			continue;
+		if (now->kind == NT_EV_BRANCH && watch_runs(w, now))
+			w->first = w->seen;
+		w->from = now->to;
+		w->open = false;
+	}
+}
+
+static void watch_begin(struct watch *w, uint64_t from)
+{
+	w->from = from;
+	w->seen = 0;
+	w->first = UINT_MAX;
+	w->open = false;
+}
+
+bool nt_count_watch(struct nt_flow *f, struct batch *b)
+{
+	struct watch *w = &f->counts->watch;
+
+	if (!w->fn || !f->until_other)
+		return false;
+	watch_events(w, b->ev, b->n);
+	b->end |= w->first != UINT_MAX;
+	if (f->at.pc > w->from)
+		w->open |= w->fn(w->ctx, w->from, f->at.pc);
+	return b->end || w->open;
+}
+
+void nt_counts_watch(struct nt_counts *c, nt_watch_fn watch, void *ctx)
+{
+	c->watch.fn = watch;
+	c->watch.ctx = ctx;
 }
 
 /* ------------------------------------------------------------ learning --- */
@@ -720,6 +782,8 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 		return;
 	c->was.valid = false;
 	count_miss(c);
+	if (nt_count_watch(f, b))
+		return;
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
 	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
 	    !learn_path(c, f, ev, n, &path))
@@ -757,6 +821,21 @@ static int count_branch(struct nt_counts *c, const struct nt_flow *f, const stru
 	return 0;
 }
 
+/* Set f->run after a batch if its last transfer was counted. */
+static void count_run(const struct nt_counts *c, struct nt_flow *f, const struct nt_event *ev,
+		      int n)
+{
+	int i = n;
+
+	if (c->last == NT_EDGE_NONE)
+		return;
+	while (i-- > (int)c->last_at)
+		if (nt_event_leads(&ev[i]))
+			return;
+	f->run = c->edges[c->last].to;
+	f->run_ended = n > (int)c->last_at;
+}
+
 /* Decode a batch, without the branches of memos.  Number of events, or negative */
 static int count_batch(struct nt_counts *c, struct nt_flow *f, struct nt_event *ev,
 		       unsigned int max)
@@ -766,9 +845,14 @@ static int count_batch(struct nt_counts *c, struct nt_flow *f, struct nt_event *
 	c->was.valid = false;
 	c->last = NT_EDGE_NONE;
 	c->last_at = 0;
+	watch_begin(&c->watch, f->run);
 	f->counts = c;
 	n = nt_flow_next(f, ev, max);
 	f->counts = NULL;
+	count_run(c, f, ev, n);
+	/* events that wait in f->queue were decoded before */
+	if (n > 0 && c->watch.fn && f->until_other)
+		watch_events(&c->watch, ev, (unsigned int)n);
 	return n;
 }
 
@@ -833,7 +917,7 @@ static int count_until(struct nt_counts *c, const struct nt_flow *f, const struc
 {
 	int i, ret;
 
-	for (i = 0; i < n && is_plain(&ev[i]); i++) {
+	for (i = 0; i < n && is_plain(&ev[i]) && (unsigned int)i != c->watch.first; i++) {
 		c->stats.insns += ev[i].insns;
 		ret = count_branch(c, f, &ev[i]);
 		if (ret)
@@ -868,6 +952,23 @@ static struct nt_event counted(const struct nt_flow *f, const struct nt_event *b
 	return ev;
 }
 
+/*
+ * The limit was reached: set the instructions since the last transfer. Memos count those that end
+ * in no branch with themselves.
+ */
+static void count_rest(struct nt_counts *c, struct nt_flow *f)
+{
+	struct nt_code *code = nt_walk_code_at(f, f->run);
+	unsigned int insns;
+	uint64_t last;
+
+	if (!code || f->run_ended || f->at.pc < f->run || f->stage != NEXT_MESSAGE ||
+	    nt_code_part(code, f->run, (unsigned int)(f->at.pc - f->run) / 2, &last, &insns))
+		return;
+	c->stats.insns += (uint64_t)f->insns - insns;
+	f->insns = insns;
+}
+
 int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
 			      size_t size, unsigned int max)
 {
@@ -887,6 +988,8 @@ int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_
 			return done;
 		any |= count_led(c, ev, done, &to);
 	} while (n && done == n);
+	if (!n && f->at_limit)
+		count_rest(c, f);
 	if (any) {
 		stands = counted(f, done < n ? &ev[done] : NULL, to);
 		nt_give(others, size, &stands, sizeof(stands));

@@ -45,7 +45,9 @@ struct world {
 	uint32_t low_generation, high_generation;
 	enum nt_mode mode;
 	uint32_t reported_syncs;
-	bool until_other;	/* memos contain no traps */
+	bool until_other;	/* memos contain no traps ... */
+	nt_watch_fn watch;	/* ... and no watched code */
+	void *watch_ctx;
 };
 
 /* A location: an address in a context.  Its index identifies it. */
@@ -102,6 +104,16 @@ struct before {
 	unsigned int depth;		/* of the return stack */
 };
 
+/* Finds the events of a batch before which watched code ran, see nt_counts_watch(). */
+struct watch {
+	nt_watch_fn fn;		/* NULL: nothing is watched */
+	void *ctx;
+	uint64_t from;		/* target of the last transfer, or a later address in its run */
+	unsigned int seen;	/* checked events */
+	unsigned int first;	/* the first event with watched code; UINT_MAX: none */
+	bool open;		/* watched code ran after the last event */
+};
+
 struct nt_counts {
 	struct nt_edge *edges;
 	uint32_t nr_edges;
@@ -125,6 +137,7 @@ struct nt_counts {
 	uint32_t misses;	/* recent misses, and stats.hits before them */
 	uint64_t hits_then;
 	uint32_t pause;		/* batches left without memos */
+	struct watch watch;
 	struct nt_counts_stats stats;
 };
 
@@ -133,6 +146,12 @@ struct nt_counts {
  * since the last batch, and memos depend on the code.
  */
 void nt_count_enter(struct nt_flow *f);
+
+/*
+ * Check the code up to f->at for watched code. If it ran, the batch ends with the next event, and
+ * the result is true: the messages since the event before have no memos.
+ */
+bool nt_count_watch(struct nt_flow *f, struct batch *b);
 
 /* Replay all messages from f->pos on whose effect is known, after the events of b. */
 void nt_count_replay(struct nt_flow *f, const struct batch *b);

@@ -1468,7 +1468,11 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	f->at_limit = false;
 	f->rep.whole = false;
 	take_held(f, &b);
-	while (!b.end && b.n + ROOM <= max) {
+	for (;;) {
+		if (f->counts && f->counts->watch.fn)
+			nt_count_watch(f, &b);
+		if (b.end || b.n + ROOM > max)
+			break;
 		if (f->stage == WALKING || f->repeats) {
 			ret = step_message(f, &b);
 			if (ret < 0)
@@ -1517,6 +1521,20 @@ static int fill_safely(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 	return ret;
 }
 
+/* Note where the last of these events leads. */
+static int note_run(struct nt_flow *f, const struct nt_event *ev, int n)
+{
+	int i = n;
+
+	while (i > 0 && !nt_event_leads(&ev[i - 1]))
+		i--;
+	if (n > 0)
+		f->run_ended = i < n;
+	if (i > 0)
+		f->run = ev[i - 1].to;
+	return n;
+}
+
 int nt_flow_events(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned int max)
 {
 	unsigned int n, i;
@@ -1524,7 +1542,7 @@ int nt_flow_events(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned
 
 	if (f->queue_at == f->queue_end) {
 		if (size == sizeof(*ev) && max >= 2 * ROOM && max >= f->nr_held + ROOM)
-			return fill_safely(f, ev, max);
+			return note_run(f, ev, fill_safely(f, ev, max));
 		ret = fill_safely(f, f->queue, QUEUE_MAX);
 		if (ret <= 0)
 			return ret;
@@ -1535,6 +1553,7 @@ int nt_flow_events(struct nt_flow *f, struct nt_event *ev, size_t size, unsigned
 	n = n < max ? n : max;
 	for (i = 0; i < n; i++)
 		nt_give((char *)ev + i * size, size, f->queue + f->queue_at + i, sizeof(*ev));
+	note_run(f, f->queue + f->queue_at, (int)n);
 	f->queue_at += n;
 	return (int)n;
 }

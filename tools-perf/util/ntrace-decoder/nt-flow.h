@@ -197,6 +197,8 @@ struct nt_flow {
 	struct nt_counts *counts;	/* set during nt_flow_count(), or NULL */
 	bool too_much;		/* the batch ended because the store must evict */
 	bool until_other;	/* end batches after events that are not counted */
+	uint64_t run;		/* target of the last transfer that was delivered or counted, */
+	bool run_ended;		/* and another event was delivered after it */
 
 	/*
 	 * A message that does not match the code must not have been reported: its events are held
@@ -238,6 +240,12 @@ static inline unsigned int time_flags(const struct nt_flow *f)
 	if (!f->time_valid)
 		return 0;
 	return NT_EVF_TIME | (f->msg.fields & NT_F_TSTAMP ? NT_EVF_STAMP : 0);
+}
+
+/* Does the event say where the program continues? */
+static inline bool nt_event_leads(const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START;
 }
 
 static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b,

@@ -948,8 +948,8 @@ static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
  * Like nt_flow_count(), but counts only up to the first event that is not a BRANCH, is a trap, or
  * has NT_EVF_LEFT, for callers that need the counts between other events. Writes this event and the
  * following ones like nt_flow_next(); before it, or where the window is consumed or the limit
- * reached, a COUNTED event if any branch was counted. The `insns` of the event after that is
- * meaningless: the statistics have the number of retired instructions.
+ * reached, a COUNTED event if any branch was counted. Unless the limit was reached, the `insns` of
+ * the event after that is meaningless: the statistics have the number of retired instructions.
  */
 int nt_flow_count_until_sized(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
 			      size_t size, unsigned int max);
@@ -959,6 +959,16 @@ static inline int nt_flow_count_until(struct nt_flow *flow, struct nt_counts *co
 {
 	return nt_flow_count_until_sized(flow, counts, ev, sizeof(*ev), max);
 }
+
+/* Is any of the code in [start, end) watched? */
+typedef bool (*nt_watch_fn)(void *ctx, uint64_t start, uint64_t end);
+
+/*
+ * Let nt_flow_count_until() count no BRANCH if watched code ran since the event before: it delivers
+ * the BRANCH like an event of another kind. `watch` may be called with a range that extends up to
+ * two bytes beyond the code that ran, and must always give the same answer. NULL: watch nothing.
+ */
+void nt_counts_watch(struct nt_counts *counts, nt_watch_fn watch, void *ctx);
 
 /*
  * The edges counted so far, *n in all; owned by counts, and valid until it is used again.  NULL: no
