@@ -416,6 +416,10 @@ cases = (('before', 'text', 'start', '000 004', '008 00c 030 034 040 044 048', (
          ('apart', 'text', 'end', '000 004 020 024 040', '044 048', ('htm',), 0),
          ('jumps', 'text', 'end', '000 004', '020 024 040 044 048', ('htm', 'alljumps'), all_jumps),
          ('returns', 'calls', 'start', '000 004 008 00c 030', '034 040 044 048', ('htm', 'retstack=0'), 0))
+# branches before it, so that these are counted
+rounds = {'start': (before + ' ') * 20, 'end': (after + ' ') * 20}
+cases += tuple((name + '-late', elf, copy, rounds[copy] + way, *rest)
+               for name, elf, copy, way, *rest in cases[:4])
 for name, elf, copy, way, back, options, features in cases:
     at = ['ffffffff80001' + a for a in way.split()]
     back = back.split()
@@ -430,7 +434,7 @@ for name in ['once.data', 'patched.data'] + [c[0] + '.data' for c in cases]:
     for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
         if name != 'once.data' or copy == 'start':
             os.makedirs(name + '/' + folder, exist_ok=True)
-            text = 'calls.' if name in ('stacked.data', 'returns.data') else 'text.'
+            text = 'calls.' if name.split('.')[0] in ('stacked', 'returns', 'stacked-late') else 'text.'
             shutil.copy(text + copy, name + '/' + folder + '/kcore')
     shutil.copy('patched' if name == 'once.data' else name[:-5], name + '/data')
     with open(name + '/kcore_dir/kallsyms', 'w') as f:
@@ -469,6 +473,17 @@ for name in before after btm stacked; do
 	diff want got | sed 's/^/# /'
 	cmp -s want got
 	verdict $? '... and what is around it is right'
+done
+for name in before after btm stacked; do
+	losses=$("$ntrace" script $name-late.data 2>/dev/null | grep -c '^# loss')
+	for how in "" --time=0%-100%; do
+		# shellcheck disable=SC2086
+		"$ntrace" stat $how $name-late.data >got$how 2>stderr
+		[ $? = 1 ] && [ $losses -ge 1 ] && grep -qx "losses  *$losses" got$how
+		verdict $? "... nor is it passed over where branches are counted, $name $how" got$how stderr
+	done
+	cmp -s <(grep -E '^(instructions|taken)' got) <(grep -E '^(instructions|taken)' got$how)
+	verdict $? "... and the totals are the same, $name: $(sed -n 's/^instructions  *//p' got), losses: $losses"
 done
 for name in apart jumps returns; do
 	"$ntrace" script $name.data >lines 2>stderr && grep -q 'hw int .* handler' lines

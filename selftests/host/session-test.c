@@ -546,6 +546,45 @@ static void expect_wanted(struct nt_session *s, uint64_t from, uint64_t to, size
 	assert_int_equal(nt_session_wanted(s, s->buffer[0], end), s->buffer[0]->nr_windows);
 }
 
+/* Up to shortly before the next interval, branches need not be known one by one. */
+static void nothing_is_wanted_before_an_interval(void **state)
+{
+	static const struct nt_session_interval wanted[] = {
+		{ 700 * MS, 800 * MS }, { 300 * MS, 400 * MS }, { 0, 10 },
+	};
+	struct nt_session s = { .wanted = wanted, .nr_wanted = 3 };
+
+	(void)state;
+	assert_int_equal(nt_session_unwanted_until(&s, 0), 0);
+	assert_int_equal(nt_session_unwanted_until(&s, 10), 0);
+	assert_int_equal(nt_session_unwanted_until(&s, 11), 300 * MS - MS / 10);
+	assert_true(nt_session_unwanted_until(&s, 400 * MS) < 300 * MS);
+	assert_int_equal(nt_session_unwanted_until(&s, 400 * MS + 1), 700 * MS - MS / 10);
+	assert_true(nt_session_unwanted_until(&s, 800 * MS) < 700 * MS);
+	assert_int_equal(nt_session_unwanted_until(&s, 800 * MS + 1), UINT64_MAX);
+}
+
+/* What a message's outcomes tell does not show which copy of the kernel ran: more events do. */
+static void doubt_needs_the_end_of_a_message(void **state)
+{
+	struct nt_event ev[] = {
+		{ .kind = NT_EV_COUNTED },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_COND },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET, .flags = NT_EVF_INFERRED },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET },
+	};
+	struct nt_session_queue q = { .ev = ev, .nr = 3 };
+
+	(void)state;
+	assert_true(nt_session_doubt_goes_on(&q, 0));
+	assert_true(nt_session_doubt_goes_on(&q, 2));
+	q.nr = 4;
+	assert_false(nt_session_doubt_goes_on(&q, 0));
+	assert_false(nt_session_doubt_goes_on(&q, 3));
+	ev[3] = (struct nt_event){ .kind = NT_EV_CONTEXT };
+	assert_false(nt_session_doubt_goes_on(&q, 1));
+}
+
 static void intervals(void **state)
 {
 	static const struct nt_session_interval first = { 0, 0 };
@@ -948,6 +987,8 @@ int main(void)
 		cmocka_unit_test(owners),
 		cmocka_unit_test(quick_owner),
 		cmocka_unit_test(intervals),
+		cmocka_unit_test(nothing_is_wanted_before_an_interval),
+		cmocka_unit_test(doubt_needs_the_end_of_a_message),
 		cmocka_unit_test(two_intervals),
 		cmocka_unit_test(stream_intervals),
 		cmocka_unit_test(stream_without_sync),

@@ -80,19 +80,49 @@ compare one 3 none b
 [ $? = 1 ] && grep -q '^different .* insns=0: the decoder reports an error' "$out" &&
 	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
 ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
-# User space is counted, and a window that does not fit is decoded again. Nothing is counted twice:
-# it comes to the same as event by event, which is how an interval is decoded.
-profile()	# NAME OPTION...
+# Branches are counted up to patched code, and a window that does not fit is decoded again. Nothing
+# is counted twice: it comes to the same as event by event, which is how an interval is decoded.
+both=$dir/one/share/both.data
+ntrace()	# NAME COMMAND OPTION...
 {
-	"$lab/enter" "$build/host/ntrace" profile --buildid-dir "$dir/one/share/debug" \
-		--elf="$build/guest/bin/qsort" "${@:2}" "$dir/one/share/both.data" \
+	"$lab/enter" "$build/host/ntrace" "${@:2}" --buildid-dir "$dir/one/share/debug" "$both" \
 		>"$dir/$1" 2>"$dir/$1.err"
 }
-profile counted && profile single --time=0%-100% && cmp "$dir/counted" "$dir/single" >"$dir/log" &&
-	cmp "$dir/counted.err" "$dir/single.err" >>"$dir/log" &&
-	grep -q 'the kernel was patched while recording' "$dir/counted.err" &&
-	[ "$(wc -l <"$dir/counted")" -ge 1000 ]
-ok $? "a program's profile, the kernel patched meanwhile: $(wc -l <"$dir/counted") lines" \
-	"$dir/log" "$dir/counted.err" "$dir/single.err"
+cat "$both"/kcore_dir*/kcore >"$dir/vmlinux"
+for program in "$build/guest/bin/qsort" "$dir/vmlinux"; do
+	ntrace counted profile --elf="$program" &&
+		ntrace single profile --elf="$program" --time=0%-100% &&
+		cmp "$dir/counted" "$dir/single" >"$dir/log" &&
+		cmp "$dir/counted.err" "$dir/single.err" >>"$dir/log" &&
+		grep -q 'the kernel was patched while recording' "$dir/counted.err" &&
+		[ "$(wc -l <"$dir/counted")" -ge 1000 ]
+	ok $? "a profile of ${program##*/}, the kernel patched meanwhile: $(wc -l <"$dir/counted") lines" \
+		"$dir/log" "$dir/counted.err" "$dir/single.err"
+done
+totals()	# NAME
+{
+	grep -E '^(instructions|taken|losses)' "$dir/$1"
+}
+ntrace counted stat && ntrace single stat --time=0%-100% &&
+	diff <(totals counted) <(totals single) >"$dir/log" && [ "$(totals counted | wc -l)" = 3 ]
+ok $? "the totals are the same, too: $(totals counted | tr -s ' \n' ' ')" "$dir/log" \
+	"$dir/counted.err" "$dir/single.err"
+
+# What is before an interval is counted and forgotten: the interval is a part of the whole.
+ntrace whole script
+awk 'match($0, /\] +[0-9.]+:/) { print substr($0, RSTART + 1, RLENGTH - 2) + 0, $0 }' \
+	CONVFMT=%.9f OFMT=%.9f "$dir/whole" >"$dir/times"
+time_of()	# PERCENT: of the lines
+{
+	sort -n "$dir/times" | awk -v n=$(($(wc -l <"$dir/times") * $1 / 100)) 'NR == n { print $1 }'
+}
+for part in "20 21" "50 70" "97 99"; do
+	from=$(time_of "${part% *}") to=$(time_of "${part#* }")
+	ntrace part script --time="$from,$to"
+	awk -v from="$from" -v to="$to" '$1 + 0 >= from + 0 && $1 + 0 <= to + 0' "$dir/times" |
+		cut -d' ' -f2- | diff - "$dir/part" >"$dir/log" && [ "$(wc -l <"$dir/part")" -ge 1000 ]
+	ok $? "an interval at ${part% *} % of the branches is a part of the whole: $(wc -l <"$dir/part")" \
+		"$dir/log" "$dir/part.err"
+done
 [ $failures != 0 ] || rm -rf "$dir/one"
 finish

@@ -27,19 +27,30 @@ static bool is_entered(const struct rec_output *out, const struct rec_space *spa
 
 static bool is_countable(const struct rec_output *out, struct rec_space *space)
 {
-	if (space->changed)
+	if (out->enters && space->changed)
 		space->uncounted = is_entered(out, space);
 	space->changed = false;
 	return !space->uncounted && space->pid > 0;
 }
 
-struct nt_counts *rec_count(const struct rec_queue *q)
+/* May the branches be counted? If only some times are wanted, those before them, to skip them. */
+static bool may_count(const struct rec_queue *q, uint64_t *until)
+{
+	const struct rec_output *out = q->rec->output;
+
+	if (q->rec->trace.nr_wanted) {
+		*until = nt_session_unwanted_until(&q->rec->trace, q->s.time);
+		return q->s.timed && *until > q->s.time;
+	}
+	return out->edge && !q->s.guest && rec_flow_is_chosen(q) &&
+	       (!q->space || is_countable(out, q->space));
+}
+
+struct nt_counts *rec_count(const struct rec_queue *q, uint64_t *until)
 {
 	struct rec *rec = q->rec;
-	const struct rec_output *out = rec->output;
 
-	if (!out->edge || rec->trace.nr_wanted || q->s.guest || !rec_flow_is_chosen(q) ||
-	    (q->space && !is_countable(out, q->space)))
+	if (!may_count(q, until))
 		return NULL;
 	if (!rec->counts)
 		rec->counts = nt_counts_new();
@@ -51,8 +62,11 @@ struct nt_counts *rec_count(const struct rec_queue *q)
 static void tell(struct rec *rec)
 {
 	size_t i, n;
-	const struct nt_edge *edge = nt_counts_edges(rec->counts, &n);
+	const struct nt_edge *edge;
 
+	if (rec->trace.nr_wanted)
+		return;
+	edge = nt_counts_edges(rec->counts, &n);
 	if (!edge && n)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < n; i++)
@@ -79,10 +93,14 @@ void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t
 
 void rec_count_end(struct rec *rec)
 {
+	struct nt_counts_stats stats = { .size = sizeof(stats) };
+
 	rec->spaces_made = 0;
 	if (!rec->counts)
 		return;
 	tell(rec);
+	nt_counts_get_stats(rec->counts, &stats);
+	rec->insns += rec->trace.nr_wanted ? 0 : stats.insns;
 	nt_counts_free(rec->counts);
 	rec->counts = NULL;
 }

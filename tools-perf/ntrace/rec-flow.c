@@ -197,7 +197,7 @@ int rec_flow_other(struct nt_session_queue *s, const struct nt_event *ev)
 	if (ev->kind != NT_EV_COUNTED)
 		return 0;
 	sample.addr = ev->to;
-	if (out->reach)
+	if (out->reach && is_wanted_at(q, q->s.time))
 		out->reach(out->ctx, &sample);
 	s->pc = ev->to;
 	s->have_pc = true;

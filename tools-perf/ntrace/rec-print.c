@@ -268,6 +268,14 @@ static void count_branch(void *ctx, const struct rec_sample *s)
 	c->totals.branches += s->type != NT_TYPE_NONE;
 }
 
+static void count_edge(void *ctx, const struct rec_space *space, const struct nt_edge *edge)
+{
+	struct counts *c = ctx;
+
+	(void)space;
+	c->totals.branches += edge->count;
+}
+
 /* Each CPU has the stream of a shared sink. Count a byte only where it was found. */
 static void count_windows(struct rec *rec, struct counts *c)
 {
@@ -299,7 +307,9 @@ static void count_windows(struct rec *rec, struct counts *c)
 int rec_stat(const char *path, const struct rec_options *o)
 {
 	struct counts c = { .windows = 0 };
-	const struct rec_output output = { .branch = count_branch, .loss = put_loss, .ctx = &c };
+	const struct rec_output output = {
+		.branch = count_branch, .edge = count_edge, .loss = put_loss, .ctx = &c,
+	};
 	struct rec rec;
 	int status;
 

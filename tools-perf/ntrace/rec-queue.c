@@ -118,9 +118,9 @@ static bool is_timed(struct nt_session_queue *s, const struct nt_session_window 
 	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME;
 }
 
-static struct nt_counts *counts(struct nt_session_queue *s)
+static struct nt_counts *counts(struct nt_session_queue *s, uint64_t *until)
 {
-	return rec_count(rec_queue_of(s));
+	return rec_count(rec_queue_of(s), until);
 }
 
 static int broken(struct nt_session_queue *s, int err)

@@ -330,8 +330,11 @@ const char *rec_flow_place(struct nt_session_queue *s, uint64_t addr);
 
 /* --------------------------------------------------------- rec-count.c -- */
 
-/* The counts to add the next branches to; NULL: report the branches one by one. */
-struct nt_counts *rec_count(const struct rec_queue *q);
+/*
+ * The counts to add the next branches to, up to about the time *until; NULL: report the branches
+ * one by one.
+ */
+struct nt_counts *rec_count(const struct rec_queue *q, uint64_t *until);
 /* An address space was added. */
 void rec_count_space(struct rec *rec);
 /* The mappings in this range are about to change. */

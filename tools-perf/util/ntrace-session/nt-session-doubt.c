@@ -339,6 +339,16 @@ static const struct nt_event *find_end(const struct nt_session_queue *q, const s
 	       ev : NULL;
 }
 
+bool nt_session_doubt_goes_on(const struct nt_session_queue *q, int first)
+{
+	const struct nt_event *ev = q->ev + first;
+
+	ev += ev->kind == NT_EV_COUNTED;
+	while (ev < q->ev + q->nr && is_on_the_way(ev))
+		ev++;
+	return ev == q->ev + q->nr;
+}
+
 /* Both walkers start at the patched instruction: the path up to there is the same. */
 static enum fit fit_at(struct nt_session_queue *q, const struct nt_event *ev,
 		       const struct nt_event *end, const struct nt_session_patch *patch)

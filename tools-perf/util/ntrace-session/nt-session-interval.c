@@ -116,6 +116,22 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
 	return !s->nr_wanted;
 }
 
+/* Count no branch of the last time before an interval: spans have to be known from their begin. */
+#define BEFORE_NS	100000ull
+
+uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time)
+{
+	uint64_t until = UINT64_MAX, from;
+	size_t i;
+
+	for (i = 0; i < s->nr_wanted; i++) {
+		from = s->wanted[i].from > BEFORE_NS ? s->wanted[i].from - BEFORE_NS : 0;
+		if (s->wanted[i].to >= time && from < until)
+			until = from;
+	}
+	return until;
+}
+
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next)
 {
 	size_t i = next;

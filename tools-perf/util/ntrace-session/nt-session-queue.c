@@ -465,43 +465,56 @@ static int decode_events(struct nt_session_queue *q, unsigned int max)
 	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
 
-/* Is the task's address known? */
-static bool can_count(const struct nt_session_queue *q)
+/* Is the task's address known? The rest of a message has the time of its first events. */
+static bool can_count(const struct nt_session_queue *q, uint64_t until)
 {
 	const struct nt_event *last = &q->ev[q->nr - 1];
 
 	return last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT) &&
-	       nt_session_replay_may_count(q);
+	       last->time <= until && nt_session_replay_may_count(q);
+}
+
+static bool watch_patches(void *patches, uint64_t start, uint64_t end)
+{
+	return nt_session_patches_find(patches, start, end);
 }
 
 /*
- * Which of two copies of the kernel ran must be found out event by event. A trap ends the counting,
- * so what follows user space is counted up to the kernel only.
+ * Count up to patched code, because which copy of the kernel ran must be found out event by event:
+ * then decode the events that nt_session_doubt() needs.
  */
-static bool is_in_patched(struct nt_session_queue *q)
+static int count_events(struct nt_session_queue *q, struct nt_counts *counts, uint64_t ticks)
 {
-	return q->patches && q->host->is_kernel(q, q->ev[q->nr - 1].to);
+	const int first = q->nr;
+	int n;
+
+	q->replay.counted = true;
+	nt_flow_limit(q->flow, ticks);
+	nt_counts_watch(counts, q->patches ? watch_patches : NULL, (void *)q->patches);
+	n = take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr, NT_SESSION_BATCH));
+	while (n > 0 && q->patches && q->nr - first + FIRST < NT_SESSION_BATCH &&
+	       nt_session_doubt_goes_on(q, first))
+		n = decode_events(q, FIRST);
+	return n < 0 ? n : q->nr - first;
 }
 
 /*
  * If the host wants counts, decode single events after anything but a branch, until the task's
  * address is known.
  */
-static int decode_flow(struct nt_session_queue *q)
+static int decode_flow(struct nt_session_queue *q, uint64_t ticks)
 {
+	uint64_t until = UINT64_MAX;
 	struct nt_counts *counts = q->host->counts && nt_session_replay_may_count(q) ?
-				   q->host->counts(q) : NULL;
-	int n = decode_events(q, counts ? FIRST : NT_SESSION_BATCH), more;
+				   q->host->counts(q, &until) : NULL;
+	int n, more;
 
-	if (!counts || n <= 0 || !can_count(q))
+	nt_flow_limit(q->flow, ticks);
+	n = decode_events(q, counts ? FIRST : NT_SESSION_BATCH);
+	until = limit_ticks(q, until);
+	if (!counts || n <= 0 || !can_count(q, until))
 		return n;
-	if (is_in_patched(q)) {
-		more = decode_events(q, NT_SESSION_BATCH - FIRST);
-	} else {
-		q->replay.counted = true;
-		more = take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr,
-						      NT_SESSION_BATCH));
-	}
+	more = count_events(q, counts, until < ticks ? until : ticks);
 	return more < 0 ? more : n + more;
 }
 
@@ -521,8 +534,7 @@ static int decode(struct nt_session_queue *q, uint64_t limit)
 		n = take_in(q, nt_session_quick_next(q->quick, q->ev + q->nr, NT_SESSION_BATCH,
 						     ticks));
 	} else {
-		nt_flow_limit(q->flow, ticks);
-		n = decode_flow(q);
+		n = decode_flow(q, ticks);
 	}
 	return n < 0 ? q->host->broken(q, n) : n;
 }

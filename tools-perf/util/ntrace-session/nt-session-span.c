@@ -47,7 +47,7 @@ bool nt_session_span_scan(struct nt_session_span *s, const struct nt_event *ev, 
 		const struct nt_event *next = ev + s->scan;
 
 		if (s->scan > first &&
-		    (next->kind == NT_EV_START ||
+		    (next->kind == NT_EV_START || next[-1].kind == NT_EV_COUNTED ||
 		     (next->offset != next[-1].offset && nt_session_span_ends(next - 1))))
 			return true;
 		s->sum += next->insns;

@@ -300,6 +300,11 @@ struct nt_session_interval {
  */
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
+/*
+ * What happens until then need not be known branch by branch; at or before @time: nothing may be
+ * skipped now, UINT64_MAX: nothing is wanted any more
+ */
+uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time);
 
 /*
  * The previous window that has an AUX record. Trace without a record has no time of its own. NULL:
@@ -468,8 +473,8 @@ struct nt_session_host {
 		     struct nt_params *params);
 	/* Give q->flow the code of the task that q->tid names. */
 	void (*use_code)(struct nt_session_queue *q);
-	/* NULL. Counters to add the following branches to, or NULL */
-	struct nt_counts *(*counts)(struct nt_session_queue *q);
+	/* NULL. Counters to add the branches up to about the time *until to, or NULL */
+	struct nt_counts *(*counts)(struct nt_session_queue *q, uint64_t *until);
 	/* The decoder failed. */
 	int (*broken)(struct nt_session_queue *q, int err);
 	/* The kernel's code, or NULL */
@@ -724,5 +729,8 @@ bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *e
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
+
+/* Does nt_session_doubt() need more events than q->ev has from @first on? */
+bool nt_session_doubt_goes_on(const struct nt_session_queue *q, int first);
 
 #endif
