@@ -39,14 +39,25 @@ struct place {
 	struct text text;
 };
 
+/* A line from the flags on: nearly all transfers were made before */
+struct tail {
+	const struct rec_space *space;
+	uint64_t ip, addr;
+	unsigned int flags, generation;
+	unsigned int len;		/* 0: too long */
+	char bytes[212];
+};
+
 #define HEADS	64
 #define PLACES	8192
 #define FLAGS	1024
+#define TAILS	16384
 
 struct kept {
 	struct head heads[HEADS];
 	struct place places[PLACES];
 	struct text flags[FLAGS];
+	struct tail tails[TAILS];
 };
 
 struct script {
@@ -198,7 +209,7 @@ static void put_head(struct script *s, const struct rec_sample *sample)
 				    .second = second, .generation = s->generation };
 		keep(&h->text, begin);
 	}
-	out_digits(sample->time % 1000000000, 9);
+	out_nanoseconds(sample->time % 1000000000);
 }
 
 /* Room for two numbers and the characters between them */
@@ -217,16 +228,24 @@ static void put_symbol(const char *name, uint64_t addr, uint64_t offset)
 	out_hex(offset);
 }
 
+/* The address space that the names of these addresses depend on: none for the kernel's */
+static const struct rec_space *space_of(struct script *s, const struct rec_sample *sample,
+					uint64_t a, uint64_t b)
+{
+	return rec_is_kernel(&s->rec, a) && rec_is_kernel(&s->rec, b) ? NULL : sample->space;
+}
+
 /* Print an address with its symbol. Cached, because the same addresses occur again and again. */
 static void put_place(struct script *s, const struct rec_sample *sample, uint64_t addr)
 {
-	const uint64_t h = (addr ^ (uintptr_t)sample->space) * 0x9e3779b97f4a7c15ull;
+	const struct rec_space *space = space_of(s, sample, addr, addr);
+	const uint64_t h = (addr ^ (uintptr_t)space) * 0x9e3779b97f4a7c15ull;
 	struct place *p = &s->kept->places[h >> 32 & (PLACES - 1)];
 	uint64_t offset = 0;
 	const char *name;
 	size_t begin;
 
-	if (p->addr == addr && p->space == sample->space && p->generation == s->generation) {
+	if (p->addr == addr && p->space == space && p->generation == s->generation) {
 		put_text(&p->text);
 		return;
 	}
@@ -235,7 +254,7 @@ static void put_place(struct script *s, const struct rec_sample *sample, uint64_
 	put_symbol(name, addr, offset);
 	if (name && strlen(name) > NAME_ROOM)
 		return;
-	*p = (struct place){ .space = sample->space, .addr = addr, .generation = s->generation };
+	*p = (struct place){ .space = space, .addr = addr, .generation = s->generation };
 	keep(&p->text, begin);
 }
 
@@ -255,14 +274,45 @@ static void put_kind(struct script *s, unsigned int flags)
 	put_text(text);
 }
 
+static void make_tail(struct script *s, const struct rec_sample *sample, struct tail *t)
+{
+	/* twice the room, as in begin_kept() */
+	const size_t begin = out_room(2 * sizeof(t->bytes));
+	const char *put;
+	size_t len;
+
+	put_kind(s, sample->flags);
+	put_place(s, sample, sample->ip);
+	out_str(" => ");
+	put_place(s, sample, sample->addr);
+	out_char('\n');
+	put = out_since(begin, &len);
+	t->len = len <= sizeof(t->bytes) ? (unsigned int)len : 0;
+	memcpy(t->bytes, put, t->len);
+}
+
+static void put_tail(struct script *s, const struct rec_sample *sample)
+{
+	const struct rec_space *space = space_of(s, sample, sample->ip, sample->addr);
+	const uint64_t h = (sample->ip ^ sample->addr << 21 ^ (uintptr_t)space) *
+			   0x9e3779b97f4a7c15ull;
+	struct tail *t = &s->kept->tails[h >> 40 & (TAILS - 1)];
+
+	if (t->len && t->ip == sample->ip && t->addr == sample->addr &&
+	    t->space == space && t->flags == sample->flags &&
+	    t->generation == s->generation) {
+		out_bytes(t->bytes, t->len);
+		return;
+	}
+	*t = (struct tail){ .space = space, .ip = sample->ip, .addr = sample->addr,
+			    .flags = sample->flags, .generation = s->generation };
+	make_tail(s, sample, t);
+}
+
 static void put_branch(void *ctx, const struct rec_sample *sample)
 {
 	put_head(ctx, sample);
-	put_kind(ctx, sample->flags);
-	put_place(ctx, sample, sample->ip);
-	out_str(" => ");
-	put_place(ctx, sample, sample->addr);
-	out_char('\n');
+	put_tail(ctx, sample);
 }
 
 static void put_insn(void *ctx, const struct rec_sample *sample)

@@ -319,7 +319,7 @@ void outfile_copy(const char *from, const char *to);
 void out_hex(uint64_t value);
 size_t out_room(size_t room);
 const char *out_since(size_t begin, size_t *len);
-void out_digits(uint64_t value, unsigned int width);
+void out_nanoseconds(uint32_t ns);
 void out_dec(uint64_t value);
 void out_str(const char *s);
 void out_char(char c);

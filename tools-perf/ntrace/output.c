@@ -187,20 +187,22 @@ void out_hex(uint64_t value)
 		*--p = "0123456789abcdef"[value & 15];
 }
 
-/* At least so many digits, padded with zeros */
-void out_digits(uint64_t value, unsigned int width)
+/* The nine digits of a fraction of a second: one, and four pairs that do not wait for each other */
+void out_nanoseconds(uint32_t ns)
 {
-	char *p;
-	unsigned int digits = 1;
-	uint64_t rest;
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819" "2021222324252627282930313233343536373839"
+		"4041424344454647484950515253545556575859" "6061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
+	const uint32_t high = ns / 10000, low = ns % 10000;
+	char digits[9];
 
-	for (rest = value; rest >= 10; rest /= 10)
-		digits++;
-	digits = digits > width ? digits : width;
-	need(digits);
-	out.used += digits;
-	for (p = out.text + out.used; digits--; value /= 10)
-		*--p = (char)('0' + value % 10);
+	digits[0] = (char)('0' + high / 10000);
+	memcpy(digits + 1, pairs + 2 * (high / 100 % 100), 2);
+	memcpy(digits + 3, pairs + 2 * (high % 100), 2);
+	memcpy(digits + 5, pairs + 2 * (low / 100), 2);
+	memcpy(digits + 7, pairs + 2 * (low % 100), 2);
+	out_bytes(digits, sizeof(digits));
 }
 
 void out_dec(uint64_t value)
