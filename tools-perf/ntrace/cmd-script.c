@@ -45,13 +45,13 @@ struct tail {
 	uint64_t ip, addr;
 	unsigned int flags, generation;
 	unsigned int len;		/* 0: too long */
-	char bytes[212];
+	char bytes[148];
 };
 
 #define HEADS	64
 #define PLACES	8192
 #define FLAGS	1024
-#define TAILS	16384
+#define TAILS	4096
 
 struct kept {
 	struct head heads[HEADS];
