@@ -153,7 +153,8 @@ static void report_blocks(uint64_t label)
 	for (struct block *b = blocks; b; b = b->next) {
 		for (unsigned int i = 0; i < FUNCTIONS; i++) {
 			if (b->during[i])
-				fprintf(out, "at %lu %u %016lx %lu\n", label, i, b->at, b->during[i]);
+				fprintf(out, "at %lu %u %016lx %lu\n", label, i, b->at,
+					b->during[i]);
 			b->during[i] = 0;
 		}
 	}

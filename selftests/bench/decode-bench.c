@@ -321,14 +321,16 @@ static void report(const struct job *job, const char *mode, double best, double 
 
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%-6s insns %" PRIu64 " branches %" PRIu64 " bytes %zu  Minsn/s %.0f Mbranch/s %.1f "
-	       "MB/s %.1f  spread %.0f%%  sum %016" PRIx64 "  blocks %" PRIu64 " code %" PRIu64 " rss %ld KB%s\n",
+	       "MB/s %.1f  spread %.0f%%  sum %016" PRIx64 "  blocks %" PRIu64 " code %" PRIu64
+	       " rss %ld KB%s\n",
 	       mode, job->insns, job->branches, job->len, job->insns / best * 1e-6,
 	       job->branches / best * 1e-6, job->len / best * 1e-6, (worst / best - 1) * 100,
 	       job->sum,
 	       job->code.blocks, job->code.bytes, usage.ru_maxrss,
 	       job->lost ? " LOSSES" : "");
 	if (job->counts.walks)
-		printf("       memo: hits %.2f%% of %" PRIu64 " walks, %" PRIu64 " kept, %" PRIu64 " bytes\n",
+		printf("       memo: hits %.2f%% of %" PRIu64 " walks, %" PRIu64 " kept, %" PRIu64
+		       " bytes\n",
 		       100.0 * job->counts.hits / job->counts.walks, job->counts.walks,
 		       job->counts.memos, job->counts.bytes);
 }

@@ -22,9 +22,11 @@ static void hint(int report, unsigned long x, unsigned long y)
 	register unsigned long a1 __asm__("a1") = y;
 
 	if (report)
-		__asm__ volatile(".word 0x54d << 20 | 10 << 15 | 2 << 12 | 0x13" : : "r"(a0), "r"(a1));
+		__asm__ volatile(".word 0x54d << 20 | 10 << 15 | 2 << 12 | 0x13" : :
+				 "r"(a0), "r"(a1));
 	else
-		__asm__ volatile(".word 0x54c << 20 | 10 << 15 | 2 << 12 | 0x13" : : "r"(a0), "r"(a1));
+		__asm__ volatile(".word 0x54c << 20 | 10 << 15 | 2 << 12 | 0x13" : :
+				 "r"(a0), "r"(a1));
 }
 
 static unsigned long address_of(const char *name)

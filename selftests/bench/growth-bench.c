@@ -304,7 +304,10 @@ static void trace_line(const struct nt_params *params, bool htm, size_t insns, b
 	free(p.trace);
 }
 
-/* Seconds for a call: at most `calls` functions change, one after the other, or memory without code */
+/*
+ * Seconds for a call: at most `calls` functions change, one after the other, or memory without
+ * code
+ */
 static double invalidate(struct program *p, struct decoder *d, size_t calls, bool code)
 {
 	size_t functions = p->size / FUNCTION - 1, n;
@@ -313,7 +316,8 @@ static double invalidate(struct program *p, struct decoder *d, size_t calls, boo
 	calls = calls < functions ? calls : functions;
 	start = now(CLOCK_THREAD_CPUTIME_ID);
 	for (n = 0; n < calls; n++) {
-		uint64_t at = BASE + (code ? (1 + n * (functions / calls)) * FUNCTION : p->size + n * 64);
+		uint64_t at = BASE + (code ? (1 + n * (functions / calls)) * FUNCTION :
+					     p->size + n * 64);
 
 		nt_code_invalidate(d->code, at, at + 64);
 	}

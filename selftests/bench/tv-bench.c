@@ -104,8 +104,8 @@ int main(int argc, char **argv)
 		fclose(f);
 		if (!len)
 			die("an empty trace");
-		printf("%-28s read %5.0f MB/s  write %5.0f MB/s  read and apply %5.0f MB/s\n", argv[i],
-		       read_rate(buf, len, false, &sum), write_rate(buf, len),
+		printf("%-28s read %5.0f MB/s  write %5.0f MB/s  read and apply %5.0f MB/s\n",
+		       argv[i], read_rate(buf, len, false, &sum), write_rate(buf, len),
 		       read_rate(buf, len, true, &sum));
 	}
 	return sum == 42;	/* hardly ever, but who knows that */

@@ -51,8 +51,8 @@ int main(void)
 			reads++;
 			if (nt_ctr_read(ctr, NT_CTR_S, csr, &found) || found != value) {
 				if (wrong++ < 10)
-					printf("line %lu: CSR %#x: hardware %#" PRIx64 ", library %#"
-					       PRIx64 "\n", line, csr, value, found);
+					printf("line %lu: CSR %#x: hardware %#" PRIx64
+					       ", library %#" PRIx64 "\n", line, csr, value, found);
 			}
 		}
 	}

@@ -55,7 +55,8 @@ static void go(struct run *r, unsigned int type, uint64_t from, uint64_t to, int
 	uint64_t ctl = r->what->ctl, vsctl = r->what->vsctl;
 
 	if (departs) {
-		nt_ctr_write(r->ctr, NT_CTR_M, NT_CSR_VSCTRCTL, (vsctl & ~FILTERS) | (ctl & FILTERS));
+		nt_ctr_write(r->ctr, NT_CTR_M, NT_CSR_VSCTRCTL,
+			     (vsctl & ~FILTERS) | (ctl & FILTERS));
 		if (source == NT_CTR_VS && !(vsctl & NT_CTRCTL_STE))
 			nt_ctr_write(r->ctr, NT_CTR_M, NT_CSR_MCTRCTL, ctl & ~NT_CTRCTL_STE);
 	}
@@ -94,7 +95,8 @@ static void all_transfers(struct run *r)
 	if (w->target == NT_CTR_M)
 		return;
 	call_and_return(r, at("handler"), w->target);
-	go(r, NT_TYPE_EXCEPTION, at("up_handler"), at("back"), w->target, NT_CTR_M, cause_of(w->target));
+	go(r, NT_TYPE_EXCEPTION, at("up_handler"), at("back"), w->target, NT_CTR_M,
+	   cause_of(w->target));
 }
 
 /* Is what was recorded what it should be? */
@@ -136,8 +138,8 @@ static void tell(const struct what *w)
 	char line[80];
 	unsigned int i;
 
-	printf("start %d down %d trap %d target %d mctrctl %" PRIx64 " vsctrctl %" PRIx64 "\n", w->start,
-	       w->down, w->trap, w->target, w->ctl, w->vsctl);
+	printf("start %d down %d trap %d target %d mctrctl %" PRIx64 " vsctrctl %" PRIx64 "\n",
+	       w->start, w->down, w->trap, w->target, w->ctl, w->vsctl);
 	for (i = 0; i < w->n; i++) {
 		nt_ctr_format(&w->entry[i], line, sizeof(line));
 		printf("  hardware %s\n", line);
@@ -176,8 +178,8 @@ int main(void)
 		if (line[0] == 's' && n < 16) {
 			n += sscanf(line, "s %15s %" SCNx64, names[n].name, &names[n].at) == 2;
 		} else if (line[0] == 'e' && w.n < 16) {
-			w.n += sscanf(line, "e %" SCNx64 " %" SCNx64 " %" SCNx64, &e->source, &e->target,
-				      &e->data) == 3;
+			w.n += sscanf(line, "e %" SCNx64 " %" SCNx64 " %" SCNx64, &e->source,
+				      &e->target, &e->data) == 3;
 			ended = !strncmp(line, "end", 3);
 		}
 		if ((line[0] == 'c' || ended) && w.start >= 0)
@@ -185,8 +187,8 @@ int main(void)
 		if (line[0] != 'c')
 			continue;
 		w = (struct what){ .start = -1 };
-		if (sscanf(line, "c %d %d %d %d %" SCNx64 " %" SCNx64 " %" SCNx64, &w.start, &w.down,
-			   &w.trap, &w.target, &w.ctl, &w.vsctl, &w.status) != 7) {
+		if (sscanf(line, "c %d %d %d %d %" SCNx64 " %" SCNx64 " %" SCNx64, &w.start,
+			   &w.down, &w.trap, &w.target, &w.ctl, &w.vsctl, &w.status) != 7) {
 			printf("not understood: %s", line);
 			return 2;
 		}

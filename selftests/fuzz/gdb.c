@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GDB's packets, a line each: whatever they say, one reply comes, which fits what was announced; and
- * each thread is somewhere in its recording. What comes as bytes of a stream is packets, or is not.
+ * GDB's packets, a line each: whatever they say, one reply comes, which fits what was announced;
+ * and each thread is somewhere in its recording. What comes as bytes of a stream is packets, or is
+ * not.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static struct serve_csr csrs[] = { { 0x300, "mstatus" }, { 0x7c0, "csr7c0" } };
 static struct serve_track *make_track(const char *name, uint64_t base, unsigned int runs)
 {
 	struct serve_track *t = serve_track_new(&rec.program, name, 1);
-	static const uint8_t types[] = { NT_TYPE_COND, NT_TYPE_CALL, NT_TYPE_RET, NT_TYPE_TRAP, NT_TYPE_ERET };
+	static const uint8_t types[] = { NT_TYPE_COND, NT_TYPE_CALL, NT_TYPE_RET, NT_TYPE_TRAP,
+					 NT_TYPE_ERET };
 	uint32_t chance = 1;
 
 	serve_track_mark(t, SERVE_BEGIN, "begins");

@@ -21,7 +21,8 @@ static void check_inside(const struct nt_perfdata_record *rec, const void *p, si
 {
 	const uint8_t *b = p;
 
-	MUST(b >= rec->data && b <= rec->data + rec->len && len <= (size_t)(rec->data + rec->len - b));
+	MUST(b >= rec->data && b <= rec->data + rec->len &&
+	     len <= (size_t)(rec->data + rec->len - b));
 }
 
 static void check_text(const struct nt_perfdata_record *rec, const char *text)

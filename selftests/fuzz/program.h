@@ -31,7 +31,8 @@ struct fuzz_kind {
 static const struct fuzz_kind fuzz_kinds[] = {
 	{ 0x952e, 2, NT_TYPE_NONE, FZ_PLAIN },
 	{ 0x00b50533, 4, NT_TYPE_NONE, FZ_PLAIN },
-	{ 0x0000000b, 4, NT_TYPE_NONE, FZ_PLAIN },	/* custom, or a branch that parameters tell of */
+	/* custom, or a branch that parameters tell of */
+	{ 0x0000000b, 4, NT_TYPE_NONE, FZ_PLAIN },
 	{ 0x0000001f, 6, NT_TYPE_NONE, FZ_PLAIN },
 	{ 0x00000000, 4, NT_TYPE_COND, FZ_B },
 	{ 0x00001000, 4, NT_TYPE_COND, FZ_B },

@@ -259,7 +259,8 @@ static int record(void)
 	struct nt_params with = params();
 	const struct nt_event ev[] = {
 		{ .kind = NT_EV_START, .to = 0x1000 },
-		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_JUMP, .from = 0x1004, .to = 0x1008, .insns = 2 },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_JUMP, .from = 0x1004, .to = 0x1008,
+		  .insns = 2 },
 	};
 	struct nt_code *code = nt_code_new(&with, program_read, &chain);
 	struct nt_ctr *ctr;

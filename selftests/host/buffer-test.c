@@ -14,7 +14,8 @@
 
 static void add_piece(struct nt_session_buffer *b, uint64_t offset, uint64_t size, uint64_t time)
 {
-	const struct nt_session_piece piece = { .offset = offset, .size = size, .file_offset = 1000 };
+	const struct nt_session_piece piece = { .offset = offset, .size = size,
+						.file_offset = 1000 };
 
 	assert_int_equal(nt_session_buffer_add_piece(b, &piece, time), 0);
 }

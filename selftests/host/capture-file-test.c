@@ -22,7 +22,8 @@
 #define PIECES_FROM	4	/* rounds before have no trace, and that of PIECES_FROM is long */
 
 /* Which feature that is does not matter here */
-void capture_header_make(struct capture *c, struct capture_bytes *b, uint64_t at, uint64_t *features)
+void capture_header_make(struct capture *c, struct capture_bytes *b, uint64_t at,
+			 uint64_t *features)
 {
 	const uint8_t byte = 0xfe;
 	unsigned int i;

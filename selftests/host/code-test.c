@@ -444,12 +444,16 @@ static void told_branches(void **state)
 		{ "0xe003/0x8000", 64, 0x9ffc, 2, NT_TYPE_COND, 0xffe },
 		{ "0xe003/0x8000:jump", 64, 0x9000, 2, NT_TYPE_JUMP, 0x800 },
 		/* 10 bits, the sign at the top of the instruction */
-		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x8000505b, 4, NT_TYPE_COND, 0xc00 },
-		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x7e005fdb, 4, NT_TYPE_COND, 0x13fe },
+		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x8000505b, 4, NT_TYPE_COND,
+		  0xc00 },
+		{ "0x707f/0x505b:cond:31@10,29-25@5,11-8@1", 64, 0x7e005fdb, 4, NT_TYPE_COND,
+		  0x13fe },
 		/* of 48 and 64 bits; forwards and backwards by more than 2 GiB */
-		{ "0x7f/0x1f:jump:47-16@1", 64, 0x80000000001f, 6, NT_TYPE_JUMP, 0xffffffff00001000 },
+		{ "0x7f/0x1f:jump:47-16@1", 64, 0x80000000001f, 6, NT_TYPE_JUMP,
+		  0xffffffff00001000 },
 		{ "0x7f/0x1f:call:47-16@1", 64, 0x00000002001f, 6, NT_TYPE_CALL, 0x1004 },
-		{ "0xff/0x3f:jump:63-8@8", 64, 0x7fffffffffffff3f, 8, NT_TYPE_JUMP, 0x8000000000000f00 },
+		{ "0xff/0x3f:jump:63-8@8", 64, 0x7fffffffffffff3f, 8, NT_TYPE_JUMP,
+		  0x8000000000000f00 },
 		/* what the library knows as something else */
 		{ "0x707f/0x0067:cond", 64, 0x00050467, 4, NT_TYPE_COND, 0x1008 },
 		{ "0xffffffff/0x00000073:ijump", 64, 0x00000073, 4, NT_TYPE_IJUMP, NOWHERE },
@@ -498,7 +502,8 @@ static void told_branches(void **state)
 /* Several in one table, in any order */
 static void the_branch_that_fits(void **state)
 {
-	static const char *const texts[] = { "0xfff/0x02b:jump", "0x707f/0x600b", "0xe003/0x8000:jump" };
+	static const char *const texts[] = { "0xfff/0x02b:jump", "0x707f/0x600b",
+					     "0xe003/0x8000:jump" };
 	struct nt_branch branches[3];
 	struct program *p = program_new();
 	struct nt_params params;

@@ -194,7 +194,8 @@ static void r148_r155_r157_filters(void **state)
 		assert_int_equal(records(ALL, 0, type, S, S, NULL), type != NT_TYPE_NOT_TAKEN);
 		for (other = 1; other < 16; other++)
 			if (TYPES >> other & 1)
-				assert_int_equal(records(ALL | 1ull << (32 + other), 0, type, S, S, NULL),
+				assert_int_equal(records(ALL | 1ull << (32 + other), 0, type, S, S,
+							 NULL),
 						 (type != 4) == (type != other));
 	}
 }
@@ -558,8 +559,10 @@ static void r168_saturation(void **state)
 
 	(void)state;
 	for (bits = 0; bits <= 4; bits++) {
-		assert_int_equal(nt_ctr_cycles_decode(nt_ctr_cycles_encode(UINT64_MAX, bits)), max[bits]);
-		assert_int_equal(nt_ctr_cycles_decode(nt_ctr_cycles_encode(max[bits], bits)), max[bits]);
+		assert_int_equal(nt_ctr_cycles_decode(nt_ctr_cycles_encode(UINT64_MAX, bits)),
+				 max[bits]);
+		assert_int_equal(nt_ctr_cycles_decode(nt_ctr_cycles_encode(max[bits], bits)),
+				 max[bits]);
 		assert_true(nt_ctr_cycles_decode(nt_ctr_cycles_encode(max[bits] / 2, bits)) <
 			    max[bits]);
 	}
@@ -1209,7 +1212,8 @@ static void cycles_of_events(void **state)
 			struct nt_ctr_entry r = entry(c, 6 - i);
 
 			assert_int_equal(r.source, e[i + 1].from | 1);
-			assert_int_equal(r.data & NT_CTRDATA_CCV ? (int)(r.data >> 16) : -1, want[i]);
+			assert_int_equal(r.data & NT_CTRDATA_CCV ? (int)(r.data >> 16) : -1,
+					 want[i]);
 		}
 		nt_ctr_free(c);
 	}
@@ -1411,7 +1415,8 @@ static void same_as_list(const struct list *l, struct nt_ctr *c)
 
 static void one_walk(unsigned int depth, unsigned int steps)
 {
-	static const uint8_t types[] = { 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 9, 13, 9, 13 };
+	static const uint8_t types[] = { 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 9, 13, 9,
+					 13 };
 	const uint64_t odd = 0xff3e00001b87;
 	struct list l = { .depth = depth };
 	struct nt_ctr *c = make(0, depth);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file of edges by hand, as Documentation/trace/ntrace-edges.rst describes it and nothing else, for
- * tests of ntrace merge: edgesgen <LINES, each "FILE HOST RECORDING SEED EDGES FILES"
+ * A file of edges by hand, as Documentation/trace/ntrace-edges.rst describes it and nothing else,
+ * for tests of ntrace merge: edgesgen <LINES, each "FILE HOST RECORDING SEED EDGES FILES"
  *
  * RECORDING is what the recording's number begins with, SEED makes the edges: the same ones are the
  * same. They are of FILES programs, each at one of five places: so files of different seeds have
@@ -179,8 +179,8 @@ int main(void)
 	uint64_t seed, edges, files;
 
 	fixed = getenv("COUNT") ? strtoull(getenv("COUNT"), NULL, 0) : 0;
-	while (scanf("%4095s %63s %63s %" SCNu64 " %" SCNu64 " %" SCNu64, file, host, recording, &seed,
-		     &edges, &files) == 6) {
+	while (scanf("%4095s %63s %63s %" SCNu64 " %" SCNu64 " %" SCNu64, file, host, recording,
+		     &seed, &edges, &files) == 6) {
 		if (!freopen(file, "w", stdout))
 			return 1;
 		state = seed * 77777 + 1;

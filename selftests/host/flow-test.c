@@ -897,7 +897,8 @@ static void R121_mode_is_given(void **state)
 		pack_ptsync(&t->pk, 2, 0, 0x300);
 		pack_ptc(&t->pk, 4, 0, way ? 1 : 2);
 		if (!way)
-			strcpy(strstr(want, "start 2"), "start 2 300\nloss branch history does not fit"
+			strcpy(strstr(want, "start 2"),
+			       "start 2 300\nloss branch history does not fit"
 			       " the code at 10 pc 300 skipped 4\n");
 		expect(t, want);
 	}
@@ -1563,7 +1564,10 @@ static void R94_unclaimed_credit(void **state)
 	expect(t, "start 5 100\ncall 100 200 n1\ncall 200 300 n1\nret 302 204 inferred n2\n"
 	       "ret 204 104 inferred n1\n"
 	       "loss encoder lost messages at 8 pc 108 skipped 3 n1\n");
-	/* in BTM branches before the last instruction were not taken; of the last one nobody knows */
+	/*
+	 * in BTM branches before the last instruction were not taken; of the last one nobody
+	 * knows
+	 */
 	t = loop();
 	pack_db(&t->pk, 3);
 	pack_rf(&t->pk, 0, 3);
@@ -1721,8 +1725,8 @@ static void R124_timestamps(void **state)
 }
 
 /* What a TSTAMP of `bits' bits says: `stamp' behind a time, in a sync message */
-static uint64_t time_behind(unsigned int bits, enum nt_profile profile, uint64_t first, uint64_t stamp,
-			    bool windows)
+static uint64_t time_behind(unsigned int bits, enum nt_profile profile, uint64_t first,
+			    uint64_t stamp, bool windows)
 {
 	struct bench *t = loop();
 	struct nt_event ev[64];

@@ -99,7 +99,8 @@ static void put_said(struct server *s)
 	size_t n = strlen(s->said);
 	unsigned int byte;
 
-	for (const char *p = s->reply + 1; sscanf(p, "%2x", &byte) == 1 && n + 1 < sizeof(s->said); p += 2)
+	for (const char *p = s->reply + 1; sscanf(p, "%2x", &byte) == 1 && n + 1 < sizeof(s->said);
+	     p += 2)
 		s->said[n++] = (char)byte;
 	s->said[n] = '\0';
 }
@@ -264,7 +265,8 @@ static void run(struct client *c, bool back)
 		mark = is_mark(&c->truth, at);
 	}
 	c->at = at;
-	assert_int_equal(!!strstr(reply, back ? "replaylog:begin" : "replaylog:end"), !hit && !mark);
+	assert_int_equal(!!strstr(reply, back ? "replaylog:begin" : "replaylog:end"),
+			 !hit && !mark);
 	assert_int_equal(!!strstr(c->server.said, "lost"), mark || (!back && ends_lost(c)));
 	check_at(&c->server, &c->truth, c->at, !rnd(4));
 }
@@ -323,7 +325,8 @@ static void change_points(struct client *c)
 static void drop_points(struct client *c)
 {
 	while (c->nr_points)
-		assert_string_equal(ask(&c->server, "z0,%" PRIx64 ",2", c->point[--c->nr_points]), "OK");
+		assert_string_equal(ask(&c->server, "z0,%" PRIx64 ",2", c->point[--c->nr_points]),
+				    "OK");
 }
 
 static void command(struct client *c)
@@ -449,7 +452,8 @@ static void check_state(struct server *s, unsigned int xlen, const char *line)
 		}
 		value = strtoull(p, &p, 16);
 		if (strspn(reg, "x") || number(reg, xlen / 8) != value)
-			fail_msg("instruction %lu, x%u: expected %" PRIx64 ", got %.16s", at, i, value, reg);
+			fail_msg("instruction %lu, x%u: expected %" PRIx64 ", got %.16s", at, i,
+				 value, reg);
 	}
 	/* with registers of floating point, and their three of control, which are not known */
 	assert_int_equal(strlen(all), 33 * xlen / 4 + 32 * 16 + 3 * 8);
@@ -522,7 +526,8 @@ static void check_inferred(struct server *s, unsigned int xlen, const char *line
 			continue;
 		known++;
 		if (number(reg, xlen / 8) != value)
-			fail_msg("instruction %lu, x%u: expected %" PRIx64 ", got %.16s", at, i, value, reg);
+			fail_msg("instruction %lu, x%u: expected %" PRIx64 ", got %.16s", at, i,
+				 value, reg);
 	}
 }
 

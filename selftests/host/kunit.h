@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of the kernel and of KUnit as a leaf of the driver and its tests need, to run them without
- * a kernel. Included before everything else; the headers that the sources name are empty.
+ * As much of the kernel and of KUnit as a leaf of the driver and its tests need, to run them
+ * without a kernel. Included before everything else; the headers that the sources name are empty.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -17,7 +17,8 @@ struct linear {
 	uint64_t mask;		/* of addresses */
 	uint64_t pc;
 	bool running;		/* between START and STOP or LOSS */
-	uint64_t walked[LINEAR_MAX];	/* pcs of the last event's instructions, the first of them */
+	/* pcs of the last event's instructions, the first of them */
+	uint64_t walked[LINEAR_MAX];
 	unsigned int nr_walked;
 };
 

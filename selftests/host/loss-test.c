@@ -68,7 +68,7 @@ static char *strdup_printf(const char *format)
 #include "../../tools-perf/util/ntrace-tv/nt-tv.h"
 
 #define CODE	0x80000000ull
-#define NR	4096			/* instructions of the program, 2 bytes each, in one block */
+#define NR	4096		/* instructions of the program, 2 bytes each, in one block */
 
 struct options opt = { .pid_offset = -1 };
 struct hart *harts[MAX_HARTS];

@@ -57,8 +57,9 @@ static int setup(void **state)
 	(void)state;
 	te_can = (struct te_ability){
 		.impl = 0x00010101, .format = 1, .btm = true, .htm = true, .context = true,
-		.ts = { .modes = 5, .width = 56, .encoder = true }, .stall = true, .extaddr = true, .retstack = 9,
-		.syncmodes = 0xe, .srcbits = 12, .filter = { .filters = 4, .privileges = 0xb },
+		.ts = { .modes = 5, .width = 56, .encoder = true }, .stall = true, .extaddr = true,
+		.retstack = 9, .syncmodes = 0xe, .srcbits = 12,
+		.filter = { .filters = 4, .privileges = 0xb },
 	};
 	ram_can = (struct ram_ability){ .impl = 0x2901, .addrbits = 64, .width = 4 };
 	funnel_can = (struct funnel_ability){ .impl = 0x801, .dis_inputs = 0xffff };
@@ -455,7 +456,8 @@ static void r36_functions(void **state)
 		bool below, at, above;
 	} want[] = {
 		{ FN_EQ, 0, 1, 0 }, { FN_NE, 1, 0, 1 }, { FN_LT, 1, 0, 0 }, { FN_LE, 1, 1, 0 },
-		{ FN_GT, 0, 0, 1 }, { FN_GE, 0, 1, 1 }, { FN_SPECIAL, 0, 0, 0 }, { FN_TRUE, 1, 1, 1 },
+		{ FN_GT, 0, 0, 1 }, { FN_GE, 0, 1, 1 }, { FN_SPECIAL, 0, 0, 0 },
+		{ FN_TRUE, 1, 1, 1 },
 	};
 	const uint64_t at = 0xffffffff80000000ull;	/* unsigned, all 64 bits */
 	unsigned int i, mode;
@@ -953,7 +955,9 @@ static void r56_live_data(void **state)
 	assert_int_equal(read_ram(RAM_RP_LOW), 8);
 }
 
-/* When the encoder has flushed, what began a word is in memory, and before WP, unless it is lazy. */
+/*
+ * When the encoder has flushed, what began a word is in memory, and before WP, unless it is lazy.
+ */
 static void r23_settles(void **state)
 {
 	(void)state;

@@ -460,7 +460,8 @@ static void R71_R86_sign_beyond_64_bits(void **state)
 		unsigned int nr;
 		bool fits;
 	} cases[] = {
-		{ { 0x3f }, 1, true }, { { 0x3f, 0x3f }, 2, true }, { { 0x3f, 0x3f, 0x3f }, 3, true },
+		{ { 0x3f }, 1, true }, { { 0x3f, 0x3f }, 2, true },
+		{ { 0x3f, 0x3f, 0x3f }, 3, true },
 		{ { 0x1f }, 1, false }, { { 0x2f }, 1, false }, { { 0x37 }, 1, false },
 		{ { 0x3f, 0x1f }, 2, false }, { { 0x1f, 0x3f }, 2, false },
 		{ { 0x3f, 0x3f, 0x3e }, 3, false }, { { 0x07 }, 1, true },
@@ -850,8 +851,10 @@ static void branches_are_checked(void **state)
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 0 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 2, 1 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 6, 2, 1 } }, NT_TYPE_COND, { 0 } } },
-		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 31, 1, 2 } }, NT_TYPE_COND, { 0 } } },
-		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 30, 1, 1 } }, NT_TYPE_COND, { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 31, 1, 2 } }, NT_TYPE_COND,
+				 { 0 } } },
+		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 31, 1, 1 }, { 30, 1, 1 } }, NT_TYPE_COND,
+				 { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 7, 25, 40 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x0b, { { 255, 255, 255 } }, NT_TYPE_COND, { 0 } } },
 		{ -NT_EOFFSET, { 0x7f, 0x3f, { { 0, 64, 1 } }, NT_TYPE_COND, { 0 } } },
@@ -888,7 +891,8 @@ static void branches_are_checked(void **state)
 	two[1] = cases[1].b;		/* of another length */
 	assert_int_equal(nt_params_check(&p), 0);
 	for (i = 0; i <= NT_BRANCHES_MAX; i++)
-		many[i] = (struct nt_branch){ 0x3fff, i << 7 | 0x0b, { { 31, 1, 1 } }, NT_TYPE_COND, { 0 } };
+		many[i] = (struct nt_branch){ 0x3fff, i << 7 | 0x0b, { { 31, 1, 1 } }, NT_TYPE_COND,
+					      { 0 } };
 	p.branches = many;
 	p.nr_branches = NT_BRANCHES_MAX;
 	assert_int_equal(nt_params_check(&p), 0);
@@ -908,7 +912,8 @@ static void branches_as_text(void **state)
 		"0x707f/0x600b:cond:31", "0x707f/0x600b:cond:31@", "0x707f/0x600b:cond:31@12,",
 		"0x707f/0x600b:cond:7-8@1", "0x707f/0x600b:cond:64@1", "0x707f/0x600b:cond:31@64",
 		"0x707f/0x600b:cond:31-@1", "0x707f/0x600b:cond:-31@1", "0x/0x600b", "0xg/0",
-		"0x10000000000000000/0", "18446744073709551616/0", "0x707f/0x600b ", " 0x707f/0x600b",
+		"0x10000000000000000/0", "18446744073709551616/0", "0x707f/0x600b ",
+		" 0x707f/0x600b",
 		"0x707f/0x600b:cond:31@1,30@2,29@3,28@4,27@5,26@6,25@7,24@8,23@9", "-1/0",
 	};
 	struct nt_branch b, untouched;

@@ -744,7 +744,8 @@ static void folder(void **state)
 	expect(pd, &rec, NT_PERFDATA_AUXTRACE);
 	ret = nt_perfdata_next(pd, &rec);
 	assert_int_equal(ret, -NT_PERFDATA_EDAMAGED);
-	assert_non_null(strstr(nt_perfdata_message(pd), "data.1: at 0: the file ends in a record, 13"));
+	assert_non_null(strstr(nt_perfdata_message(pd),
+			       "data.1: at 0: the file ends in a record, 13"));
 	expect(pd, &rec, NT_PERFDATA_COMM);
 	assert_int_equal(rec.file, 3);
 	expect(pd, &rec, NT_PERFDATA_AUXTRACE);
@@ -1202,10 +1203,12 @@ static void damaged_features(void **state)
 	set64(&m, at + 32 + 8, 10);
 	pd = open_made();
 	assert_int_equal(nt_perfdata_file_id(pd, 0, &id), -NT_PERFDATA_EDAMAGED);
-	assert_non_null(strstr(nt_perfdata_message(pd), "at 0x100000: the file ends before feature 2"));
+	assert_non_null(strstr(nt_perfdata_message(pd),
+			       "at 0x100000: the file ends before feature 2"));
 	assert_int_equal(nt_perfdata_string(pd, NT_PERFDATA_FEAT_HOSTNAME, 0, &text),
 			 -NT_PERFDATA_EDAMAGED);
-	assert_non_null(strstr(nt_perfdata_message(pd), "feature 3 of the header is not in the file"));
+	assert_non_null(strstr(nt_perfdata_message(pd),
+			       "feature 3 of the header is not in the file"));
 	assert_int_equal(nt_perfdata_string(pd, NT_PERFDATA_FEAT_ARCH, 0, &text),
 			 -NT_PERFDATA_EDAMAGED);
 	assert_non_null(strstr(nt_perfdata_message(pd), "feature 6 of the header is no string"));
@@ -1467,9 +1470,11 @@ static void read_samples_again(struct nt_perfdata *pd)
 	assert_int_equal(rec.aux_sample.at, 0);
 	expect(again, &rec, NT_PERFDATA_SAMPLE);
 	expect_end(again);
-	assert_int_equal(nt_perfdata_read(again, rec.aux_sample.file, rec.aux_sample.at, bytes, 16), 8);
+	assert_int_equal(nt_perfdata_read(again, rec.aux_sample.file, rec.aux_sample.at, bytes, 16),
+			 8);
 	assert_memory_equal(bytes, "\x99\0\0\0\0\0\0\0", 8);
-	assert_int_equal(nt_perfdata_read(pd, rec.aux_sample.file, rec.aux_sample.at, bytes, 16), 8);
+	assert_int_equal(nt_perfdata_read(pd, rec.aux_sample.file, rec.aux_sample.at, bytes, 16),
+			 8);
 	nt_perfdata_free(again);
 }
 

@@ -126,7 +126,8 @@ static unsigned int stretch(struct nt_session_period *p, uint64_t length, uint64
 {
 	unsigned int n = 0;
 
-	for (uint64_t at = nt_session_period_begin(p); at <= length; at += nt_session_period_next(p)) {
+	for (uint64_t at = nt_session_period_begin(p); at <= length;
+	     at += nt_session_period_next(p)) {
 		*early += at <= part;
 		n++;
 	}
@@ -153,13 +154,16 @@ static void test_stretches(void **state)
 			fail_msg("stretches of %u: %u samples of %.0f", lengths[i], n, insns);
 		insns = (double)rounds * (lengths[i] / 2);
 		if (fabs((double)early * PERIOD - insns) > error)
-			fail_msg("first halves of %u: %u samples of %.0f", lengths[i], early, insns);
+			fail_msg("first halves of %u: %u samples of %.0f", lengths[i], early,
+				 insns);
 	}
 }
 
 /* --- the clock of samples ----------------------------------------------------------- */
 
-/* What a span of @insns in @time advances the clock by, when all before were such; least and most */
+/*
+ * What a span of @insns in @time advances the clock by, when all before were such; least and most
+ */
 static void steady(uint64_t insns, uint64_t time, uint64_t *least, uint64_t *most)
 {
 	struct nt_session_pace p = { .tick = 1 };

@@ -145,8 +145,9 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	assert_true(r.nr_msgs < MSGS_MAX && r.len + len <= BYTES_MAX);
 	tcode = msg[0] >> 2;
 	*s = (struct sent){ .at = r.len, .len = len, .items = r.nr_items, .time = r.now,
-			    .scontext = r.scontext, .hcontext = r.hcontext, .prv = r.prv, .intact = true,
-			    .sync = nt_tcode_is_sync(tcode), .tells = tells_all(tcode) };
+			    .scontext = r.scontext, .hcontext = r.hcontext, .prv = r.prv,
+			    .intact = true, .sync = nt_tcode_is_sync(tcode),
+			    .tells = tells_all(tcode) };
 	r.nr_msgs++;
 	memcpy(r.bytes + r.len, msg, len);
 	r.len += len;
@@ -183,7 +184,10 @@ static void random_p550(struct nt_params *p, struct nt_enc_config *c)
 {
 	p->profile = NT_PROFILE_P550;
 	p->retstack = 1;
-	/* Programs may be where 48 bits do not reach; a time that is damaged may seem to be 2^40 later. */
+	/*
+	 * Programs may be where 48 bits do not reach; a time that is damaged may seem to be 2^40
+	 * later.
+	 */
 	p->addr_bits = p->xlen - 1;
 	p->tstamp_bits = 64;
 	c->repeathist = c->itype_3 = false;
@@ -350,9 +354,10 @@ static void wrong(const struct check *c, const struct nt_event *ev, int line, co
 	const struct item *it = &r.items[c->item];
 
 	print_message("# options: xlen %u htm %u icnt %u hist %u sync %u/%u retstack %u seqjump %u "
-		      "alljumps %u extaddr %u addr_bits %u context %u srcbits %u\n", p->xlen, r.cfg.htm,
-		      r.cfg.icnt_bits, r.cfg.hist_bits, r.cfg.syncmode, r.cfg.syncmax, p->retstack,
-		      p->seqjump, p->alljumps, p->extaddr, p->addr_bits, r.cfg.context, p->srcbits);
+		      "alljumps %u extaddr %u addr_bits %u context %u srcbits %u\n",
+		      p->xlen, r.cfg.htm, r.cfg.icnt_bits, r.cfg.hist_bits, r.cfg.syncmode,
+		      r.cfg.syncmax, p->retstack, p->seqjump, p->alljumps, p->extaddr, p->addr_bits,
+		      r.cfg.context, p->srcbits);
 	print_message("# event kind %u type %u reason %u %" PRIx64 "->%" PRIx64 " insns %u at %"
 		      PRIu64 "\n", ev->kind, ev->type, ev->reason, ev->from, ev->to, ev->insns,
 		      ev->offset);
@@ -597,8 +602,8 @@ static bool tells_other_mode(const struct nt_msg *msg)
 
 /*
  * Where bytes were cut out, what is left of two messages may look like one, and that may tell the
- * other mode. When the messages behind it do not outvote it, decoding follows it: what is whole does
- * not fit then.
+ * other mode. When the messages behind it do not outvote it, decoding follows it: what is whole
+ * does not fit then.
  */
 static bool is_misled(const struct check *c)
 {
@@ -733,7 +738,9 @@ static void on_event(struct check *c, const struct nt_event *ev)
 	default:
 		CHECK(c, ev->kind == NT_EV_CONTEXT || c->nr_cuts);
 	}
-	/* decoding restarted at an intact sync message: its walk was the last that is not certain */
+	/*
+	 * decoding restarted at an intact sync message: its walk was the last that is not certain
+	 */
 	if (!c->trusted && ev->kind == NT_EV_START && c->sync < c->nr_msgs &&
 	    ev->offset == c->msgs[c->sync].at) {
 		c->trusted = true;
@@ -801,7 +808,8 @@ static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, b
 		for (i = 0; i < n && total < UNTOLD_MAX * 4; i++, total++) {
 			d = mix(mix(mix(d, ev[i].from), ev[i].to), ev[i].time);
 			d = mix(mix(mix(d, ev[i].offset), ev[i].context), ev[i].insns);
-			d = mix(mix(mix(mix(d, ev[i].kind), ev[i].type), ev[i].reason), ev[i].flags);
+			d = mix(mix(mix(mix(d, ev[i].kind), ev[i].type), ev[i].reason),
+				ev[i].flags);
 		}
 	nt_flow_free(flow);
 	return d;
@@ -910,9 +918,9 @@ static void print_sum(void)
 	print_message("# %" PRIu64 " traces (%" PRIu64 " HTM, %" PRIu64 " with repeats, %" PRIu64
 		      " with timestamps, %" PRIu64 " with SRC, %" PRIu64 " of p550, %" PRIu64
 		      " of tt-dfd), %" PRIu64 " messages, %" PRIu64
-		      " bytes; reported %" PRIu64 " instructions, %" PRIu64 " transfers\n", sum.traces,
-		      sum.htm, sum.repeating, sum.timed, sum.sourced, sum.p550, sum.tt_dfd, sum.messages,
-		      sum.bytes, sum.insns, sum.branches);
+		      " bytes; reported %" PRIu64 " instructions, %" PRIu64 " transfers\n",
+		      sum.traces, sum.htm, sum.repeating, sum.timed, sum.sourced, sum.p550,
+		      sum.tt_dfd, sum.messages, sum.bytes, sum.insns, sum.branches);
 	memset(&sum, 0, sizeof(sum));
 }
 
@@ -1055,7 +1063,10 @@ static size_t cut(uint8_t *out, struct sent *msgs, unsigned int *nr_cuts)
 			msgs[m].cuts = *nr_cuts;
 			m++;
 		}
-		/* a message in which a cut begins, or goes on, or which the rest of another swallows */
+		/*
+		 * a message in which a cut begins, or goes on, or which the rest of another
+		 * swallows
+		 */
 		if (m && (gone || (msgs[m - 1].at == len && len && (out[len - 1] & 3) != 3)))
 			msgs[m - 1].intact = false;
 		if (!gone)
@@ -1087,9 +1098,12 @@ static void R72_R115_lost_bytes(void **state)
 				same_quickly(bytes, c.len);
 		}
 	}
-	print_message("# %" PRIu64 " cuts: %" PRIu64 " losses told; %" PRIu64 " stretches between are whole; %" PRIu64
-		      " merged messages look whole, %" PRIu64 " traces have more of another mode; %" PRIu64 " false sync messages; %" PRIu64 " transfers before the cut "
-		      "could be told\n", sum.cuts, sum.told, sum.zones, sum.legal, sum.misled, sum.false_syncs, sum.untold);
+	print_message("# %" PRIu64 " cuts: %" PRIu64 " losses told; %" PRIu64
+		      " stretches between are whole; %" PRIu64
+		      " merged messages look whole, %" PRIu64
+		      " traces have more of another mode; %" PRIu64 " false sync messages; %" PRIu64
+		      " transfers before the cut " "could be told\n", sum.cuts, sum.told,
+		      sum.zones, sum.legal, sum.misled, sum.false_syncs, sum.untold);
 	print_sum();
 }
 

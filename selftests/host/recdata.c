@@ -4,7 +4,8 @@
  *	file		as perf record writes it
  *	pipe		as perf record -o -
  *	compressed	as perf record -z
- *	samples		the trace is in samples of the AUX area; samples-compressed: as perf record -z
+ *	samples		the trace is in samples of the AUX area; samples-compressed: as perf record
+ *			-z
  *	partial		with a flag that trace was lost
  *	switch		two threads of which the trace does not tell, but switches do: the second
  *			begins with the second half of the trace, at a sync message

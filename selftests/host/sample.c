@@ -5,11 +5,11 @@
  *	sample towers|mix|rv32 DIRECTORY
  *
  * writes DIRECTORY/NAME.elf and DIRECTORY/pc.txt, the addresses of the instructions that retire,
- * found by executing the program here; DIRECTORY/state.tv, all that they change, as a tandem-verification
- * trace; and DIRECTORY/states.txt, of some positions the number, what x1 to x31 have, `-' what was not
- * written yet, and the last store: address and value. `towers` is recursion with indirect calls; `mix` has
- * branches by chance, a jump table and loops, too; `rv32` is `towers` and `mix`, smaller, for 32
- * bits. The Makefile has them encoded.
+ * found by executing the program here; DIRECTORY/state.tv, all that they change, as a
+ * tandem-verification trace; and DIRECTORY/states.txt, of some positions the number, what x1 to x31
+ * have, `-' what was not written yet, and the last store: address and value. `towers` is recursion
+ * with indirect calls; `mix` has branches by chance, a jump table and loops, too; `rv32` is
+ * `towers` and `mix`, smaller, for 32 bits. The Makefile has them encoded.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -26,8 +26,8 @@
 #define RETIRED_MAX	1000000u
 
 enum op {
-	ADDI, ADD, SUB, XOR, AND, SLLI, SRLI, LUI, AUIPC, LOAD, STORE, BEQ, BNE, BLT, BGE, JAL, JALR,
-	CSRS, C_LI, C_NOP, C_RET, C_BNEZ,
+	ADDI, ADD, SUB, XOR, AND, SLLI, SRLI, LUI, AUIPC, LOAD, STORE, BEQ, BNE, BLT, BGE, JAL,
+	JALR, CSRS, C_LI, C_NOP, C_RET, C_BNEZ,
 };
 
 enum reg { X0, RA, SP, T0 = 5, T1, T2, S0, S1, A0, A1, A2, A3, A4, A5, S2 = 18, S3 };
@@ -60,7 +60,8 @@ static void fail(const char *what)
 
 /* ------------------------------------------------------------ assembler -- */
 
-static struct insn *put(enum op op, unsigned int rd, unsigned int rs1, unsigned int rs2, int64_t imm)
+static struct insn *put(enum op op, unsigned int rd, unsigned int rs1, unsigned int rs2,
+			int64_t imm)
 {
 	struct insn *i = &insns[nr_insns++];
 
@@ -538,9 +539,9 @@ static void write_elf##bits(void)							\
 		.e_entry = base, .e_phoff = sizeof(eh), .e_flags = 1 /* RVC */,		\
 		.e_ehsize = sizeof(eh), .e_phentsize = sizeof(Elf##bits##_Phdr), .e_phnum = 1,	\
 		.e_shentsize = sizeof(Elf##bits##_Shdr), .e_shnum = 6, .e_shstrndx = 4 };	\
-	Elf##bits##_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = TEXT_OFFSET,	\
-		.p_vaddr = base, .p_paddr = base, .p_filesz = TEXT_SIZE, .p_memsz = TEXT_SIZE,	\
-		.p_align = 0x1000 };							\
+	Elf##bits##_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X,			\
+		.p_offset = TEXT_OFFSET, .p_vaddr = base, .p_paddr = base,		\
+		.p_filesz = TEXT_SIZE, .p_memsz = TEXT_SIZE, .p_align = 0x1000 };	\
 	static const char names[] = "\0.text\0.riscv.attributes\0.symtab\0.strtab\0.shstrtab";	\
 	Elf##bits##_Shdr sh[6] = { { 0 } };						\
 	Elf##bits##_Sym sym[17] = { { 0 } };						\

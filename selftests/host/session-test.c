@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What perf's glue and the command have in common (nt_session_): records become buffers and windows,
- * those of shared sinks and AUX area samples too; terms; transfers and losses in perf's words.
+ * What perf's glue and the command have in common (nt_session_): records become buffers and
+ * windows, those of shared sinks and AUX area samples too; terms; transfers and losses in perf's
+ * words.
  */
 #include "cmocka-tap.h"
 
@@ -168,7 +169,8 @@ static void expect(const struct nt_session_buffer *b, size_t i, unsigned int idx
 	assert_int_equal(w->cpu, b->cpu);
 	assert_int_equal(w->hw_id, HW_ID(b->cpu));
 	assert_true(w->shared);
-	assert_int_equal(w->begin, resume || !i ? NT_SESSION_BEGIN_SYNC : NT_SESSION_BEGIN_ANYWHERE);
+	assert_int_equal(w->begin,
+			 resume || !i ? NT_SESSION_BEGIN_SYNC : NT_SESSION_BEGIN_ANYWHERE);
 }
 
 /* Two CPUs with one sink, and one window of another sink */
@@ -489,7 +491,8 @@ static void flags(void **state)
 
 	(void)state;
 	assert_int_equal(nt_session_flags(NT_TYPE_NONE), 0);
-	assert_int_equal(nt_session_flags(NT_TYPE_COND), NT_SESSION_BRANCH | NT_SESSION_CONDITIONAL);
+	assert_int_equal(nt_session_flags(NT_TYPE_COND),
+			 NT_SESSION_BRANCH | NT_SESSION_CONDITIONAL);
 	assert_int_equal(nt_session_flags(NT_TYPE_IJUMP_LINK), NT_SESSION_BRANCH);
 	assert_int_equal(nt_session_flags(NT_TYPE_SWAP), call);
 	assert_int_equal(nt_session_flags(NT_TYPE_RET), ret);
@@ -533,7 +536,8 @@ static void losses(void **state)
 #define MS	1000000ULL
 
 /* Windows that end every 100 ms: those from `first` on are decoded, up to `end` */
-static void expect_wanted(struct nt_session *s, uint64_t from, uint64_t to, size_t first, size_t end)
+static void expect_wanted(struct nt_session *s, uint64_t from, uint64_t to, size_t first,
+			  size_t end)
 {
 	const struct nt_session_interval wanted = { from, to };
 	size_t i;
@@ -607,7 +611,9 @@ static void intervals(void **state)
 	expect_wanted(&s, 0, 0, 0, 1);
 	expect_wanted(&s, 950 * MS, UINT64_MAX, 9, 10);
 	expect_wanted(&s, 2000 * MS, UINT64_MAX, 10, 10);
-	/* a time that nobody knows may be any; a sample may go back farther than to the one before */
+	/*
+	 * a time that nobody knows may be any; a sample may go back farther than to the one before
+	 */
 	s.buffer[0]->window[1].time = 0;
 	s.buffer[0]->window[8].sampled = true;
 	s.wanted = &first;
@@ -638,8 +644,8 @@ static void two_intervals(void **state)
 }
 
 /*
- * Bytes that the driver passed over have the time of the record behind them: the record's trace began
- * before them. Behind the last record they may be of any later time.
+ * Bytes that the driver passed over have the time of the record behind them: the record's trace
+ * began before them. Behind the last record they may be of any later time.
  */
 static void intervals_behind_orphans(void **state)
 {
@@ -666,8 +672,8 @@ static void intervals_behind_orphans(void **state)
 /* ------------------------------------------------------- whose a window is - */
 
 /*
- * An Ownership message with scontext, six bits a byte. The open RTL has another FORMAT, SRC of 4 bits
- * and one byte more. Return: its length
+ * An Ownership message with scontext, six bits a byte. The open RTL has another FORMAT, SRC of 4
+ * bits and one byte more. Return: its length
  */
 static size_t put_owner(uint8_t *data, bool rtl, uint64_t tid)
 {
@@ -701,7 +707,8 @@ static size_t put_begin(uint8_t *data, bool rtl)
 /* ProgTraceCorrelation: SRC if any, EVCODE, CDF, an I-CNT of one instruction */
 static size_t put_end(uint8_t *data, bool rtl)
 {
-	uint64_t bits = (uint64_t)NT_EVCODE_DISABLE << (rtl ? 10 : 6) | NT_TCODE_PROG_TRACE_CORRELATION;
+	uint64_t bits = (uint64_t)NT_EVCODE_DISABLE << (rtl ? 10 : 6) |
+			NT_TCODE_PROG_TRACE_CORRELATION;
 	size_t len = 0;
 
 	bits |= 2ull << (rtl ? 16 : 12);
@@ -735,7 +742,9 @@ static ssize_t read_stream(void *ctx, unsigned int file, uint64_t offset, void *
 	return len;
 }
 
-/* Messages with SRC of 4 bits: ProgTraceSync of SYNC 5, 1 half-word, one byte of address; Ownership */
+/*
+ * Messages with SRC of 4 bits: ProgTraceSync of SYNC 5, 1 half-word, one byte of address; Ownership
+ */
 static size_t put_sync(uint8_t *data, unsigned int src)
 {
 	uint64_t bits = NT_TCODE_PROG_TRACE_SYNC | src << 6 | 5 << 10 | 1 << 14;
@@ -760,8 +769,8 @@ static size_t put_src_owner(uint8_t *data, unsigned int src)
 
 /*
  * A stream of eight windows of 16 bytes, which go on from one to the next. SRC 1 has a sync message
- * in number 1 and its owner in number 2; SRC 2 has both in number 4. In number 6 is a sync message of
- * the one and the owner of the other.
+ * in number 1 and its owner in number 2; SRC 2 has both in number 4. In number 6 is a sync message
+ * of the one and the owner of the other.
  */
 static void stream_intervals(void **state)
 {
@@ -917,10 +926,12 @@ static void owners(void **state)
 		 */
 		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }, true),
 				 traps ? UINT64_MAX : 0x1000 + SYNC_1_0);
-		assert_int_equal(owned_until(profile, TASK, (const int[]){ TASK, OTHER, -1 }, false),
+		assert_int_equal(owned_until(profile, TASK,
+					     (const int[]){ TASK, OTHER, -1 }, false),
 				 0x1000 + SYNC_1_0 + 2 * traps);
 		/* events exchanged without a stop, which a message tells */
-		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, OTHER, -1 }, false),
+		assert_int_equal(owned_until(profile, OTHER,
+					     (const int[]){ TASK, OTHER, -1 }, false),
 				 traps ? UINT64_MAX : 0x1004 + SYNC_1_0);
 		/* and which none tells before the encoder is off */
 		assert_int_equal(owned_until(profile, OTHER, (const int[]){ TASK, TASK, -1 }, true),
@@ -936,7 +947,9 @@ static void owners(void **state)
 	}
 }
 
-/* Without code, too, an Ownership message tells the task, whose number has no format with TT_DFD. */
+/*
+ * Without code, too, an Ownership message tells the task, whose number has no format with TT_DFD.
+ */
 static void quick_owner(void **state)
 {
 	static const unsigned int profiles[] = { NT_PROFILE_1_0, NT_PROFILE_TT_DFD };

@@ -17,7 +17,8 @@
 
 static void insn(struct stacks *s, uint64_t pc, uint32_t insn, uint64_t next)
 {
-	struct truth_event ev = { .kind = TRUTH_INSN, .pc = pc, .next = next, .insn = insn, .len = 4 };
+	struct truth_event ev = { .kind = TRUTH_INSN, .pc = pc, .next = next, .insn = insn,
+				   .len = 4 };
 
 	stacks_branch(s, &ev);
 }
@@ -143,7 +144,8 @@ static void test_differences(void **state)
 	other(s, "\t 804\n\t 704\n\t 604\n\t 504\n\t 404\n\t 304\n\t 204\n\t 104\n\t 4\n",
 	      "fewer than there were");
 #define CHAIN "\t 804\n\t 704\n\t 604\n\t 504\n\t 404\n\t 304\n\t 204\n\t 104\n\t 4\n"
-	other(s, CHAIN " 0x800/0x900/P/-/-/0/CALL/-  0x700/0x808/P/-/-/0/CALL/- \n", "another branch in the stack");
+	other(s, CHAIN " 0x800/0x900/P/-/-/0/CALL/-  0x700/0x808/P/-/-/0/CALL/- \n",
+	      "another branch in the stack");
 	other(s, CHAIN " 0x800/0x900/P/-/-/0/RET/- \n", "another type in the stack");
 	assert_string_equal(compare(s, "    170 [001] instructions:uH:  0\n\t 7002\n"),
 			    "the sample is elsewhere");

@@ -514,7 +514,8 @@ static void runs(void **state)
 	assert_int_equal(nt_path_event(path, code,
 				       &(struct nt_event){ .kind = NT_EV_BRANCH, .insns = 4,
 							   .type = NT_TYPE_COND,
-							   .from = base(0) + 12, .to = base(0) }), 0);
+							   .from = base(0) + 12, .to = base(0) }),
+			 0);
 	assert_int_equal(nt_path_run(path, &run), 1);
 	assert_true(run.pc == base(0) && run.last == base(0) + 4 && run.end == base(0) + 8);
 	assert_true(run.insns == 2 && run.type == NT_TYPE_COND && !run.taken);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A perf.data of many short-lived processes on one CPU: tasksdata NR TIDS WINDOW ELF TRACE [STRETCH] >perf.data
+ * A perf.data of many short-lived processes on one CPU: tasksdata NR TIDS WINDOW ELF TRACE
+ * [STRETCH] >perf.data
  *
- * Process number i has the ID 1000 + i % TIDS and the name "p<i>". It maps ELF and ends a millisecond
- * after the one before. TRACE has a stretch for each, which a sync message begins, and whose Ownership
- * message names it. One AUX record tells of the trace of WINDOW processes, when all of these have ended.
+ * Process number i has the ID 1000 + i % TIDS and the name "p<i>". It maps ELF and ends a
+ * millisecond after the one before. TRACE has a stretch for each, which a sync message begins, and
+ * whose Ownership message names it. One AUX record tells of the trace of WINDOW processes, when all
+ * of these have ended.
  *
  * STRETCH: records are not in the order of time. Of so many processes those with odd numbers come
  * behind the others, as if they were of another CPU's buffer. Process 0 was there before: what is

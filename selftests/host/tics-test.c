@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The time of events, in a trace that SiFive's E31 made (CAPTURES=DIR/e31_timestamp), is the time that SiFive's decoder gave
- * to their messages; message_tics.txt.xz has a line for each: number from 1 on, time.
+ * The time of events, in a trace that SiFive's E31 made (CAPTURES=DIR/e31_timestamp), is the time
+ * that SiFive's decoder gave to their messages; message_tics.txt.xz has a line for each: number
+ * from 1 on, time.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -492,7 +492,8 @@ static void round_trip(const struct nt_tv_params *p)
 			struct nt_tv_item poison;
 
 			copy.offset -= (unsigned int)n;
-			copy.request = items[i].opcode == NT_TV_MEMRSP ? (int8_t)items[i].memop : -1;
+			copy.request = items[i].opcode == NT_TV_MEMRSP ?
+				       (int8_t)items[i].memop : -1;
 			assert_int_equal(nt_tv_next(&copy, buf + at, (size_t)cut, &poison), 0);
 			assert_int_equal(copy.offset, at);
 		}

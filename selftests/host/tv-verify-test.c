@@ -322,7 +322,8 @@ static bool same_facts(const struct nt_tv_group *a, const struct nt_tv_group *b)
 	if (a->insn_bytes != b->insn_bytes || a->insn != b->insn)
 		return false;
 	while (i < a->n && j < b->n) {
-		if (a->items[i].ident != b->items[j].ident || a->items[i].value != b->items[j].value)
+		if (a->items[i].ident != b->items[j].ident ||
+		    a->items[i].value != b->items[j].value)
 			return false;
 		i = next_addr(a, i + 1);
 		j = next_addr(b, j + 1);
@@ -370,7 +371,8 @@ static int expected(uint64_t *where)
 			ret = REFUSED;
 		else if (ra != rb || (ra && (g->flags != h->flags || !g->n != !h->n)))
 			ret = ra && h->flags & NT_TV_G_ALONE ? BUS : SHAPE;
-		else if (ra && (!same_state(&a, &b, is_memory(g) || is_memory(h)) || !same_facts(g, h)))
+		else if (ra && (!same_state(&a, &b, is_memory(g) || is_memory(h)) ||
+				!same_facts(g, h)))
 			ret = g->flags & NT_TV_G_ALONE && is_memory(g) ? BUS : DIFFERENT;
 		if (rb >= 0 && ret)
 			*where = g->offset;
@@ -398,7 +400,8 @@ static void faults(void **state)
 			else
 				make_run(&good);
 			save("good", &good);
-			assert_int_equal(ntrace_tv(text, sizeof(text), "verify good --against tv:good"), 0);
+			assert_int_equal(ntrace_tv(text, sizeof(text),
+						   "verify good --against tv:good"), 0);
 		}
 		/* not what is set up: nobody but the trace knows that */
 		bit = 8 * good.setup + rnd(8 * (good.len - good.setup));
@@ -409,8 +412,8 @@ static void faults(void **state)
 		what = expected(&where);
 		counts[what]++;
 		status = ntrace_tv(text, sizeof(text), "verify bad --against tv:good");
-		snprintf(want, sizeof(want), what == REFUSED ? "offset 0x%" PRIx64 ":" : "0x%" PRIx64 ":",
-			 where);
+		snprintf(want, sizeof(want),
+			 what == REFUSED ? "offset 0x%" PRIx64 ":" : "0x%" PRIx64 ":", where);
 		if (what == SAME ? status :
 		    what == REFUSED ? status != 2 || !strstr(text, want) :
 		    what == SHAPE ? !status :
@@ -485,11 +488,13 @@ static void one_sample(const char *program, const char *trace)
 	snprintf(path, sizeof(path), "%s/samples/%s/%s", out, program, trace);
 	n = make_truth(elf, list);
 	save("truth", &good);
-	snprintf(want, sizeof(want), "# groups %" PRIu64 " instructions %" PRIu64 " mismatches 0", n + 1, n);
+	snprintf(want, sizeof(want), "# groups %" PRIu64 " instructions %" PRIu64 " mismatches 0",
+		 n + 1, n);
 	assert_int_equal(ntrace_tv(text, sizeof(text), "verify --elf %s truth --against ntrace:%s",
 				   elf, path), 0);
 	assert_memory_equal(text, want, strlen(want));
-	assert_int_equal(ntrace_tv(text, sizeof(text), "verify --elf %s ntrace:%s --against tv:truth",
+	assert_int_equal(ntrace_tv(text, sizeof(text),
+				   "verify --elf %s ntrace:%s --against tv:truth",
 				   elf, path), 0);
 	assert_memory_equal(text, want, strlen(want));
 	/* another branch is taken half-way; a target that is not told by increments */

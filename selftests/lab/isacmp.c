@@ -82,7 +82,8 @@ static void put_system(FILE *f)
 	for (imm = 0; imm < 1 << 12; imm++)
 		for (x = 0; x < 16; x++)
 			put(f, imm << 20 | (x & 1 ? rnd() & 31 : 0) << 15 |
-			    (x & 4 ? rnd() & 7 : 0) << 12 | (x & 2 ? rnd() & 31 : 0) << 7 | 0x73, 4);
+			    (x & 4 ? rnd() & 7 : 0) << 12 | (x & 2 ? rnd() & 31 : 0) << 7 | 0x73,
+			    4);
 }
 
 static int make(const char *seed, const char *path)
@@ -120,7 +121,8 @@ static unsigned int number(const char *s)
 	return (unsigned int)strtoul(s + strcspn(s, "0123456789"), NULL, 10);
 }
 
-static unsigned int link_type(unsigned int rd, unsigned int link, unsigned int none, unsigned int other)
+static unsigned int link_type(unsigned int rd, unsigned int link, unsigned int none,
+			      unsigned int other)
 {
 	if (rd == 1 || rd == 5)
 		return link;
@@ -252,13 +254,18 @@ static bool excepted(const struct said *s, const struct nt_insn *i, const struct
 	/* Reserved for good: whatever is there, it is not a C.JR, and no hart retires it. */
 	if (i->raw == 0x8002 && i->len == 2)
 		return !s->known && (i->flags & NT_INSN_TRAPS);
-	/* A first half-word of all ones is no length at all; objdump shows it as 2 or more bytes. */
+	/*
+	 * A first half-word of all ones is no length at all; objdump shows it as 2 or more bytes.
+	 */
 	if ((i->raw & 0x707f) == 0x707f && i->len == 2)
 		return !s->known && (i->flags & NT_INSN_TRAPS);
 	/* Smrnmi's, which is none of these ISA strings; the bits mean nothing else. */
 	if (i->raw == 0x70200073)
 		return !s->known && i->type == NT_TYPE_ERET;
-	/* Register lists 0 to 3 of CM.POPRET and CM.POPRETZ are reserved; objdump shows them as {ra}. */
+	/*
+	 * Register lists 0 to 3 of CM.POPRET and CM.POPRETZ are reserved; objdump shows them as
+	 * {ra}.
+	 */
 	if ((i->raw & 0xfd03) == 0xbc02 && i->len == 2 && (i->raw >> 4 & 15) < 4)
 		return s->type == NT_TYPE_RET && i->type == NT_TYPE_NONE;
 	/* Without C a half-word is nothing; the library reads it all the same, see NT_ISA_C */
@@ -279,8 +286,9 @@ static int read_code(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t
 	if (addr - JVT >= 256 * width)
 		return 0;
 	for (i = 0; i < len; i++)
-		((uint8_t *)buf)[i] = (uint8_t)(table_entry((unsigned int)((addr - JVT + i) / width)) >>
-						8 * ((addr + i) % width));
+		((uint8_t *)buf)[i] =
+			(uint8_t)(table_entry((unsigned int)((addr - JVT + i) / width)) >>
+				  8 * ((addr + i) % width));
 	return len;
 }
 

@@ -69,7 +69,8 @@ static void memory(void)
 	int i, at;
 
 	for (i = 0; i < 10; i++) {
-		pages = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pages = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
 		expect(pages != MAP_FAILED, "mmap");
 		for (at = 0; at < 16 * PAGE; at += PAGE)
 			pages[at] = 1;
@@ -89,8 +90,10 @@ static void pipes(void)
 	pid = fork();
 	if (!pid) {
 		for (i = 0; i < 100; i++) {
-			expect(read(there[0], text, sizeof(text)) == sizeof(text), "read of a pipe");
-			expect(write(back[1], text, sizeof(text)) == sizeof(text), "write of a pipe");
+			expect(read(there[0], text, sizeof(text)) == sizeof(text),
+			       "read of a pipe");
+			expect(write(back[1], text, sizeof(text)) == sizeof(text),
+			       "write of a pipe");
 		}
 		_exit(0);
 	}

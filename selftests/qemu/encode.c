@@ -132,7 +132,8 @@ static bool emit(void *ctx, const uint8_t *msg, unsigned int len)
 	struct hart *h = ctx;
 	struct encode *e = h->encode;
 
-	if ((!e->flushing && drop_wanted(h)) || e->fill + (msg ? len : 2 * NT_ENC_MSG_MAX) > opt.fifo) {
+	if ((!e->flushing && drop_wanted(h)) ||
+	    e->fill + (msg ? len : 2 * NT_ENC_MSG_MAX) > opt.fifo) {
 		drop(h);
 		return false;
 	}

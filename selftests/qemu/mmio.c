@@ -83,7 +83,8 @@ static uint32_t *page_at(uint64_t addr)
 	uint8_t *ram = guest_ram(&size);
 
 	if (addr < opt.rambase || addr - opt.rambase + PAGE > size)
-		die("register block 0x%llx is outside the guest's memory", (unsigned long long)addr);
+		die("register block 0x%llx is outside the guest's memory",
+		    (unsigned long long)addr);
 	return (uint32_t *)(ram + (addr - opt.rambase));
 }
 

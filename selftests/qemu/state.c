@@ -28,8 +28,8 @@
 #define INSN_SRET	0x10200073
 
 enum {
-	FCSR = 0x003, STVEC = 0x105, SSTATUS = 0x100, SIE = 0x104, SEPC = 0x141, SCAUSE = 0x142, STVAL = 0x143,
-	MSTATUS = 0x300, MEPC = 0x341, MCAUSE = 0x342, MTVAL = 0x343, MIP = 0x344,
+	FCSR = 0x003, STVEC = 0x105, SSTATUS = 0x100, SIE = 0x104, SEPC = 0x141, SCAUSE = 0x142,
+	STVAL = 0x143, MSTATUS = 0x300, MEPC = 0x341, MCAUSE = 0x342, MTVAL = 0x343, MIP = 0x344,
 	CYCLE = 0xc00, TIME = 0xc01, INSTRET = 0xc02,
 };
 
@@ -121,7 +121,8 @@ static void put_change(struct state *s, struct reg *r, uint16_t number, uint64_t
 /* Prefer an OR for flags, although an addition may be as short */
 static void put_fcsr(struct state *s, struct reg *r, uint64_t value)
 {
-	if (r->known && value != r->told && !(r->told & ~value) && (value & ~r->told) <= UINT8_MAX) {
+	if (r->known && value != r->told && !(r->told & ~value) &&
+	    (value & ~r->told) <= UINT8_MAX) {
 		nt_tv_reg_or(&s->w, FCSR, (uint8_t)(value & ~r->told));
 		r->told = value;
 	}

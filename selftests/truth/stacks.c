@@ -121,8 +121,9 @@ static const struct {
 	const char *name;
 	uint32_t types;
 } entry_types[] = {
-	{ "COND", 1u << X_COND }, { "UNCOND", 1u << X_JUMP }, { "IND", 1u << X_IJUMP | 1u << X_SWAP },
-	{ "CALL", 1u << X_CALL }, { "IND_CALL", 1u << X_ICALL },
+	{ "COND", 1u << X_COND }, { "UNCOND", 1u << X_JUMP },
+	{ "IND", 1u << X_IJUMP | 1u << X_SWAP }, { "CALL", 1u << X_CALL },
+	{ "IND_CALL", 1u << X_ICALL },
 	{ "RET", 1u << X_RET }, { "IRQ", 1u << X_INTERRUPT }, { "SYSCALL", 1u << X_EXCEPTION },
 	{ "SYSRET", 1u << X_ERET }, { "ERET", 1u << X_ERET },
 };
@@ -206,7 +207,8 @@ static const char *compare_last(const struct stacks *s, const struct sample *sam
 	for (unsigned int i = 0; i < sample->last_nr; i++) {
 		if (i >= there)
 			return "more branches than there were";
-		if (newest(s, i)->from != sample->last[i].from || newest(s, i)->to != sample->last[i].to)
+		if (newest(s, i)->from != sample->last[i].from ||
+		    newest(s, i)->to != sample->last[i].to)
 			return "another branch in the stack";
 		if (newest(s, i)->types && !(newest(s, i)->types & sample->last[i].types))
 			return "another type in the stack";

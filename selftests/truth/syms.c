@@ -64,7 +64,8 @@ static void add_table(struct syms *s, const uint8_t *file, size_t size, const El
 		return;
 	for (; n--; sym++)
 		if (ELF64_ST_TYPE(sym->st_info) == STT_FUNC && sym->st_name < str->sh_size)
-			add(s, sym->st_value + bias, (const char *)file + str->sh_offset + sym->st_name);
+			add(s, sym->st_value + bias,
+			    (const char *)file + str->sh_offset + sym->st_name);
 }
 
 static bool add_tables(struct syms *s, const uint8_t *file, size_t size, uint64_t bias)

@@ -206,7 +206,8 @@ static bool next_item(struct truth *t, struct nt_tv_item *it)
 		}
 		if (n < 0)
 			die("%s: offset %llu: %s", t->name,
-			    (unsigned long long)t->reader.offset + t->reader.bad, nt_tv_strerror(n));
+			    (unsigned long long)t->reader.offset + t->reader.bad,
+			    nt_tv_strerror(n));
 		if (t->eof) {
 			/* A killed emulator may leave an incomplete item: ignore it. */
 			if (t->at < t->len)

@@ -230,7 +230,8 @@ static void show_decoded(struct cmp *c, struct hart *h, const struct line *line)
 	for (unsigned int i = 0; i < CONTEXT && lines_next(c->lines, &next);) {
 		if (hart_of(c, &next) != h)
 			continue;
-		printf("#   %12llu %.*s\n", (unsigned long long)next.number, (int)next.len, next.text);
+		printf("#   %12llu %.*s\n", (unsigned long long)next.number, (int)next.len,
+		       next.text);
 		i++;
 	}
 }

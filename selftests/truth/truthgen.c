@@ -90,7 +90,8 @@ static void print_branch(struct hart *h, uint64_t from, uint64_t to, const char 
 		if (!strcmp(word, words[i][0]))
 			word = words[i][1];
 	perf_head(h, "branches:u");
-	printf("  %-12s %16llx => %16llx\n", word, (unsigned long long)from, (unsigned long long)to);
+	printf("  %-12s %16llx => %16llx\n", word, (unsigned long long)from,
+	       (unsigned long long)to);
 }
 
 static void print_report(struct hart *h, int code, const char *words)

@@ -24,8 +24,8 @@ static void print_event(const struct truth_event *ev)
 {
 	switch (ev->kind) {
 	case TRUTH_INSN:
-		printf("i %" PRIx64 " %" PRIx64 " %0*x %s\n", ev->pc, ev->next, 2 * ev->len, ev->insn,
-		       xfer_names[truth_xfer(ev)]);
+		printf("i %" PRIx64 " %" PRIx64 " %0*x %s\n", ev->pc, ev->next, 2 * ev->len,
+		       ev->insn, xfer_names[truth_xfer(ev)]);
 		break;
 	case TRUTH_TRAP:
 		printf("t %" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", ev->pc, ev->next, ev->value,
@@ -60,7 +60,8 @@ static void __attribute__((noreturn)) usage(int status)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "segment", required_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "segment", required_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	const struct truth_event *ev;
 	const char *segment = NULL;

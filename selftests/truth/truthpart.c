@@ -180,8 +180,8 @@ static bool match(struct hart *h, int cpu, bool last)
 		here = find(h, at, h->end);
 		if (here == h->truth.nr) {
 			printf("different: CPU %d: decoded instruction %zu of %zu, at %llx, is nowhere in the truth behind instruction %zu of %zu\n",
-			       cpu, at, h->decoded.nr, (unsigned long long)h->decoded.pc[at], h->end,
-			       h->truth.nr);
+			       cpu, at, h->decoded.nr, (unsigned long long)h->decoded.pc[at],
+			       h->end, h->truth.nr);
 			return false;
 		}
 		h->pieces++;
@@ -250,12 +250,15 @@ static void __attribute__((noreturn)) usage(int status)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "truth", required_argument, NULL, 't' }, { "segment", required_argument, NULL, 's' },
-		{ "pieces", required_argument, NULL, 'p' }, { "insns", required_argument, NULL, 'i' },
+		{ "truth", required_argument, NULL, 't' },
+		{ "segment", required_argument, NULL, 's' },
+		{ "pieces", required_argument, NULL, 'p' },
+		{ "insns", required_argument, NULL, 'i' },
 		{ "errors", required_argument, NULL, 'e' }, { "reported", no_argument, NULL, 'r' },
 		{ "last", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
 	};
-	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0, allowed = 0, ran = 0;
+	uint64_t segment = 1, most = UINT64_MAX, least = 1, insns = 0, pieces = 0, allowed = 0,
+		 ran = 0;
 	bool fits = true, last = false, reported = false;
 	const char *truths[HARTS];
 	int c, nr = 0;

@@ -343,9 +343,10 @@ int main(int argc, char **argv)
 {
 	static const struct nt_tv_params params = NT_TV_PARAMS_RV64;
 	static const struct option options[] = {
-		{ "truth", 1, NULL, 't' }, { "state", 1, NULL, 's' }, { "privileges", 1, NULL, 'p' },
-		{ "range", 1, NULL, 'r' }, { "base", 1, NULL, 'b' }, { "insns", 1, NULL, 'i' },
-		{ "counted", 1, NULL, 'c' }, { "help", 0, NULL, 'h' }, { 0 },
+		{ "truth", 1, NULL, 't' }, { "state", 1, NULL, 's' },
+		{ "privileges", 1, NULL, 'p' }, { "range", 1, NULL, 'r' }, { "base", 1, NULL, 'b' },
+		{ "insns", 1, NULL, 'i' }, { "counted", 1, NULL, 'c' }, { "help", 0, NULL, 'h' },
+		{ 0 },
 	};
 	static struct check c = { .privileges = 0xb, .to = UINT64_MAX, .base = 0x80000000 };
 	uint64_t least = 1, counted = UINT64_MAX;
@@ -372,7 +373,8 @@ int main(int argc, char **argv)
 		count_all(&c);
 	if (counted != UINT64_MAX && (c.looks < 2 || c.last - c.first != counted)) {
 		printf("different: %u looks at minstret, which grew by %llu, while %llu were executed\n",
-		       c.looks, (unsigned long long)counted, (unsigned long long)(c.last - c.first));
+		       c.looks, (unsigned long long)counted,
+		       (unsigned long long)(c.last - c.first));
 		return 1;
 	}
 	printf("%s insns=%llu traps=%llu stretches=%llu counted=%llu\n",

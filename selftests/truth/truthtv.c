@@ -487,7 +487,8 @@ int main(int argc, char **argv)
 	if (!ntruths || samples < 1 || optind < argc)
 		usage(2);
 	for (size_t i = 0; i < ntruths; i++)
-		count_truth(&truth, truths[i], segment, strcmp(only, "kernel"), strcmp(only, "user"));
+		count_truth(&truth, truths[i], segment, strcmp(only, "kernel"),
+			    strcmp(only, "user"));
 	if (addresses) {
 		n = compare_addrs(&truth, stdin, within, &shares);
 	} else {

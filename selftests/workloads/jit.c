@@ -65,7 +65,8 @@ static uint64_t now(void)
 
 static int dump_new(const char *dir)
 {
-	struct header h = { 0x4a695444, 1, sizeof(h), EM_RISCV, 0, (uint32_t)getpid(), now(), !monotonic };
+	struct header h = { 0x4a695444, 1, sizeof(h), EM_RISCV, 0, (uint32_t)getpid(), now(),
+			    !monotonic };
 	char path[200];
 	int fd;
 
@@ -111,7 +112,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 4; i++) {
 		expect(run(fd, place, all, sizeof(all), "all", 1000) == 500500, "the sum of all");
 		run_on(1);
-		expect(run(fd, place, odd, sizeof(odd), "odd", 1000) == 250000, "the sum of the odd");
+		expect(run(fd, place, odd, sizeof(odd), "odd", 1000) == 250000,
+		       "the sum of the odd");
 		run_on(0);
 	}
 	return done("jit");

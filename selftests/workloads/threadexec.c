@@ -55,7 +55,10 @@ static void *execute(void *self)
 	const struct sched_param first = { .sched_priority = 1 };
 	char *args[] = { self, "last", NULL };
 
-	/* Without a context switch between the exec and the new program nothing else tells the new TID. */
+	/*
+	 * Without a context switch between the exec and the new program nothing else tells the new
+	 * TID.
+	 */
 	expect(!sched_setscheduler(0, SCHED_FIFO, &first), "sched_setscheduler");
 	run_on(1);
 	compute(2);

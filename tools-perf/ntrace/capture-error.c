@@ -165,7 +165,8 @@ void capture_die_open(const struct capture *c, unsigned int event, int cpu, pid_
 	case EOPNOTSUPP:
 		if (event != EVENT_TRACE)
 			break;
-		die("the driver refuses `%s': %s; dmesg tells more", c->event[event].name, strerror(err));
+		die("the driver refuses `%s': %s; dmesg tells more", c->event[event].name,
+		    strerror(err));
 	case ENOSYS:
 		die("this kernel has no perf events (CONFIG_PERF_EVENTS)");
 	}
@@ -200,5 +201,6 @@ void capture_die_map(const struct capture *c, bool aux, int err)
 			die("the driver takes no buffer of %llu KiB for trace: dmesg tells why; another size: -m ,SIZE",
 			    (unsigned long long)size);
 	}
-	die("cannot map a buffer of %llu KiB for %s: %s", (unsigned long long)size, what, strerror(err));
+	die("cannot map a buffer of %llu KiB for %s: %s", (unsigned long long)size, what,
+	    strerror(err));
 }

@@ -148,8 +148,8 @@ static bool drain_records(struct capture *c, struct capture_ring *r)
 	while (head - at >= sizeof(h)) {
 		copy_out(c, r, at, &h, sizeof(h));
 		if (h.size < RECORD_LEAST || h.size > head - at)
-			die("the kernel's buffer of CPU %d is damaged: a record of %u bytes", r->cpu,
-			    h.size);
+			die("the kernel's buffer of CPU %d is damaged: a record of %u bytes",
+			    r->cpu, h.size);
 		copy_out(c, r, at, record, h.size);
 		note_record(c, r, &h, record);
 		capture_file_write(c, record, h.size);

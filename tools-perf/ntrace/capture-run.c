@@ -525,7 +525,8 @@ static int watch_signals(const struct capture *c, sigset_t *ours, sigset_t *befo
 
 	sigemptyset(ours);
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (ends[i] != SIGHUP || (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN))
+		if (ends[i] != SIGHUP ||
+		    (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN))
 			sigaddset(ours, ends[i]);
 	/* the parent process may have ignored SIGCHLD */
 	signal(SIGCHLD, SIG_DFL);

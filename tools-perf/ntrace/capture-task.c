@@ -339,8 +339,8 @@ static void write_modules(struct capture *c)
 	FILE *f = fopen("/proc/modules", "re");
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &start) != 3 ||
-		    !start)
+		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size,
+			   &start) != 3 || !start)
 			continue;
 		snprintf(mapped, sizeof(mapped), "[%s]", name);
 		write_kernel_map(c, start, start + size, 0, mapped);

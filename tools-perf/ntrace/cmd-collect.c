@@ -22,9 +22,11 @@ static const struct argp_option options[] = {
 	{ "event", 'e', "ntrace/TERMS/MODIFIERS", 0, "what is traced, as of ntrace record", 0 },
 	{ "day", OPT_DAY, "BYTES", 0, "send so many in a day (with K, M or G; default 64M)", 0 },
 	{ "room", OPT_ROOM, "BYTES", 0, "leave so many free on the disk (default 1G)", 0 },
-	{ "largest", OPT_LARGEST, "BYTES", 0, "end a recording that has so many (default 256M)", 0 },
+	{ "largest", OPT_LARGEST, "BYTES", 0, "end a recording that has so many (default 256M)",
+	  0 },
 	{ "cpu", OPT_CPU, "SECONDS", 0, "processor time to count a recording (default 60)", 0 },
-	{ "send", OPT_SEND, "edges|recording", 0, "what leaves the host: counts (default), or what was "
+	{ "send", OPT_SEND, "edges|recording", 0,
+	  "what leaves the host: counts (default), or what was "
 	  "recorded, which SPOOL/symfs/HOST has to have the programs for", 0 },
 	{ "kernel", OPT_KERNEL, NULL, 0, "record and count the kernel, too", 0 },
 	{ "others", OPT_OTHERS, NULL, 0,
@@ -32,7 +34,8 @@ static const struct argp_option options[] = {
 	{ "host", OPT_HOST, "NAME", 0, "this host's name (default: as the system says)", 0 },
 	{ "state", OPT_STATE, "DIR", 0, "where recordings are made and wait (default "
 	  "/var/lib/ntrace-collect)", 0 },
-	{ "from", OPT_FROM, "FILE", 0, "take this recording, which goes when it is counted, and record nothing", 0 },
+	{ "from", OPT_FROM, "FILE", 0,
+	  "take this recording, which goes when it is counted, and record nothing", 0 },
 	{ 0 }
 };
 
@@ -187,7 +190,8 @@ static void check_from(const struct collect *c)
 		die("--from: %s is no recording: it has to be a perf.data, as ntrace record or perf record writes it",
 		    c->from);
 	if (c->whole && !stat(c->from, &st) && S_ISDIR(st.st_mode))
-		die("--from: %s is a folder, which is not sent; --send=edges counts it here", c->from);
+		die("--from: %s is a folder, which is not sent; --send=edges counts it here",
+		    c->from);
 }
 
 /*

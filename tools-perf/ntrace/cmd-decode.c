@@ -127,7 +127,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_OUTPUT:
 		d->output = find_output(arg);
 		if (!d->output)
-			argp_error(state, "--output: `%s' is none of pc, insn, branch, block, ctr", arg);
+			argp_error(state, "--output: `%s' is none of pc, insn, branch, block, ctr",
+				   arg);
 		break;
 	case OPT_NOT_TAKEN:
 		d->not_taken = true;

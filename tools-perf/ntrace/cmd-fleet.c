@@ -15,7 +15,8 @@ enum { OPT_ENGINE = 0xc00, OPT_SBATCH, OPT_KERNEL, OPT_OTHERS, OPT_FORMAT, OPT_E
        OPT_TASK };
 
 static const struct argp_option options[] = {
-	{ "jobs", 'j', "N", 0, "so many processes at a time (default: one for each CPU); with Slurm, "
+	{ "jobs", 'j', "N", 0,
+	  "so many processes at a time (default: one for each CPU); with Slurm, "
 	  "so many tasks of a job array (default: 32)", 0 },
 	{ "engine", OPT_ENGINE, "local|slurm", 0, "who does the work: this machine (default), or "
 	  "Slurm's nodes, which see SPOOL and this program at the same paths", 0 },
@@ -27,8 +28,8 @@ static const struct argp_option options[] = {
 	  "of profiles of --elf (default llvm-profgen)", 0 },
 	{ "elf", OPT_ELF, "FILE", 0, "a program of which to make merged/NAME.FORMAT (several)", 0 },
 	{ "report", OPT_REPORT, NULL, 0, "print the report, and change nothing", 0 },
-	{ "task", OPT_TASK, "STAGE.INDEX.OF", 0, "for jobs that --engine=slurm submits: one task's part",
-	  0 },
+	{ "task", OPT_TASK, "STAGE.INDEX.OF", 0,
+	  "for jobs that --engine=slurm submits: one task's part", 0 },
 	{ 0 }
 };
 

@@ -99,7 +99,8 @@ static void answer_failure(void)
 	static const char text[] = "E.ntrace has nothing to serve, and has said why";
 	struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
 	char bytes[4096], reply[sizeof(text) + 8];
-	int len = snprintf(reply, sizeof(reply), "+$%s#%02x", text, gdb_checksum(text, strlen(text)));
+	int len = snprintf(reply, sizeof(reply), "+$%s#%02x", text,
+			   gdb_checksum(text, strlen(text)));
 	ssize_t n;
 
 	if (waiting < 0 || isatty(STDIN_FILENO))

@@ -52,7 +52,8 @@ static void add_weight(struct edges_weight **list, size_t *nr, char *arg, const 
 	}
 	for (i = 0; i < *nr; i++)
 		if (same_host((*list)[i].host, w.host))
-			die("%s: %s is given twice", option, w.host ? w.host : "that of all other hosts");
+			die("%s: %s is given twice", option,
+			    w.host ? w.host : "that of all other hosts");
 	*list = array_room(*list, *nr, sizeof(**list));
 	(*list)[(*nr)++] = w;
 }

@@ -18,7 +18,8 @@ enum { OPT_KCORE = 0xa00, OPT_FILTER, OPT_DURATION, OPT_SWITCH, OPT_SWITCH_FILES
 #define SAMPLE_MAX	(60 << 10)
 
 static const struct argp_option options[] = {
-	{ "event", 'e', "ntrace/TERMS/MODIFIERS", 0, "what the encoders are to do, and what is traced, "
+	{ "event", 'e', "ntrace/TERMS/MODIFIERS", 0,
+	  "what the encoders are to do, and what is traced, "
 	  "as perf-riscv-ntrace(1) has it: ntrace//u is user space alone (default; with --kcore "
 	  "ntrace//, which is all), ntrace/@SINK/ chooses a sink", 0 },
 	{ "output", 'o', "FILE", 0, "instead of perf.data", 0 },
@@ -26,14 +27,16 @@ static const struct argp_option options[] = {
 	{ "cpu", 'C', "LIST", 0, "whoever runs, on these CPUs, as 0,2-3", 0 },
 	{ "pid", 'p', "LIST", 0, "these processes, and what they start", 0 },
 	{ "tid", 't', "LIST", 0, "these threads, and what they start", 0 },
-	{ "mmap-pages", 'm', "RECORDS,TRACE", 0, "size of the buffers of each CPU, either may be left "
+	{ "mmap-pages", 'm', "RECORDS,TRACE", 0,
+	  "size of the buffers of each CPU, either may be left "
 	  "out: pages, or with B, K, M or G; without privileges 256K,128K, else 512K,4M", 0 },
 	{ "filter", OPT_FILTER, "FILTER", 0, "only these addresses, as the kernel has it: "
 	  "`filter OFFSET/SIZE@FILE', `start OFFSET@FILE,stop OFFSET@FILE'", 0 },
 	{ "duration", OPT_DURATION, "SECONDS", 0, "end the recording then, and COMMAND", 0 },
 	{ "kcore", OPT_KCORE, NULL, 0, "copy the kernel's text, without which its trace cannot be "
 	  "decoded: FILE becomes a folder", 0 },
-	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL, "record nothing but the last SIZE bytes "
+	{ "snapshot", 'S', "[e][SIZE]", OPTION_ARG_OPTIONAL,
+	  "record nothing but the last SIZE bytes "
 	  "of trace, at each SIGUSR2; with e at the end, too", 0 },
 	{ "aux-sample", OPT_SAMPLE, "SIZE", OPTION_ARG_OPTIONAL,
 	  "record samples of the clock, each "

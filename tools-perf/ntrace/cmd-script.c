@@ -178,7 +178,9 @@ static void put_text(const struct text *text)
 /* Text of at most this length, printed from here on, can be cached. */
 #define KEEP_ROOM	sizeof(((struct text *)NULL)->bytes)
 
-/* Twice the room: a number asks for more than it needs, and what is to be kept must not be flushed. */
+/*
+ * Twice the room: a number asks for more than it needs, and what is to be kept must not be flushed.
+ */
 static size_t begin_kept(void)
 {
 	return out_room(2 * KEEP_ROOM);
@@ -346,7 +348,8 @@ static void put_note(void *ctx, const struct rec_note *n)
 		s->generation++;
 	if (!n->lost)
 		return;
-	snprintf(text, sizeof(text), "# lost time %" PRIu64 ".%09" PRIu64 " cpu %d: %" PRIu64 " %s\n",
+	snprintf(text, sizeof(text),
+		 "# lost time %" PRIu64 ".%09" PRIu64 " cpu %d: %" PRIu64 " %s\n",
 		 n->time / 1000000000, n->time % 1000000000, n->cpu, n->lost,
 		 n->type == NT_PERFDATA_LOST ? "events" : "samples");
 	out_str(text);

@@ -75,7 +75,8 @@ static void tell(const struct timeline_totals *t, const struct timeline_limits *
 {
 	fprintf(stderr, "ntrace: %" PRIu64 " slices of %" PRIu64 " threads", t->slices, t->threads);
 	if (t->left_out)
-		fprintf(stderr, ", %" PRIu64 " left out (shorter than %" PRIu64 " ns%s, or deeper than %u)",
+		fprintf(stderr,
+			", %" PRIu64 " left out (shorter than %" PRIu64 " ns%s, or deeper than %u)",
 			t->left_out, limits->min, t->min > limits->min ? " or more" : "",
 			limits->depth);
 	fprintf(stderr, ", %" PRIu64 " losses\n", t->losses);

@@ -25,7 +25,8 @@ static const struct argp_option options[] = {
 	{ "xlen", OPT_XLEN, "N", 0, "32 or 64 (default)", 0 },
 	{ "flen", OPT_FLEN, "N", 0, "32 or 64 (default)", 0 },
 	{ "mlen", OPT_MLEN, "N", 0, "32, 34 or 64; default: XLEN", 0 },
-	{ "strict", OPT_STRICT, NULL, 0, "Refuse the pc as appendix C prints it, and bits that must be 0", 0 },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Refuse the pc as appendix C prints it, and bits that must be 0", 0 },
 	{ 0 },
 };
 
@@ -270,8 +271,8 @@ static void add_item(struct sizes *s, struct nt_tv_shadow *sh, const struct tv_i
 	/* memory is not examined here, so a lack of pages does not matter */
 	if (ret < 0 && ret != -NT_TV_EPAGES && !s->refused) {
 		s->refused = true;
-		fprintf(stderr, "ntrace: %s: offset 0x%" PRIx64 ": %s; not in the table\n", in->path,
-			nt_tv_shadow_bad(sh), nt_tv_strerror(ret));
+		fprintf(stderr, "ntrace: %s: offset 0x%" PRIx64 ": %s; not in the table\n",
+			in->path, nt_tv_shadow_bad(sh), nt_tv_strerror(ret));
 	}
 	if (ret == 1 || it->opcode == NT_TV_BEGIN)
 		s->from = end;

@@ -53,7 +53,8 @@ struct cover_work {
 /* --------------------------------------------------------- one function -- */
 
 /* Find the row of a function's opening brace, if the brace has a row of its own. */
-static const struct source_row *find_opening(const struct cover_work *w, const struct cover_function *f)
+static const struct source_row *find_opening(const struct cover_work *w,
+					     const struct cover_function *f)
 {
 	const struct source_row *row = source_find(&w->source->lines, f->entry);
 
@@ -200,7 +201,8 @@ static void make_blocks(struct cover_work *w)
 		if (!i || insn->leads || insn->pc != insn[-1].pc + insn[-1].len) {
 			w->block = array_room(w->block, w->nr_blocks, sizeof(*w->block));
 			b = &w->block[w->nr_blocks++];
-			*b = (struct block){ .first = i, .count = insn->count, .file = SOURCE_NONE };
+			*b = (struct block){ .first = i, .count = insn->count,
+					     .file = SOURCE_NONE };
 		}
 		insn->block = (size_t)(b - w->block);
 		b->last = i;
@@ -251,7 +253,8 @@ static void visit_next(struct cover_work *w, size_t n)
 		visit(w, n + 1, n);
 	if (!is_jump(last))
 		return;
-	for (e = profile_first_edge(p, last->pc); e < p->nr_edges && p->edges[e].from == last->pc; e++) {
+	for (e = profile_first_edge(p, last->pc); e < p->nr_edges && p->edges[e].from == last->pc;
+	     e++) {
 		to = find_insn(w, p->edges[e].to);
 		if (to < w->nr_insns)
 			visit(w, w->insn[to].block, n);

@@ -137,7 +137,8 @@ static struct outcome follow(const struct diagnosis *d, const struct nt_params *
 	while (events < EVENTS_MAX && (n = nt_flow_next(flow, ev, 256)) > 0) {
 		events += n;
 		for (i = 0; i < n; i++) {
-			bool unknown = alone && (ev[i].reason == NT_ESTACK || ev[i].reason == NT_EINDIRECT);
+			bool unknown = alone &&
+				       (ev[i].reason == NT_ESTACK || ev[i].reason == NT_EINDIRECT);
 
 			o.insns += ev[i].insns;
 			o.before += ev[i].kind == NT_EV_START && !o.losses;
@@ -167,8 +168,8 @@ static bool is_convincing(const struct trial *t, const struct trial *given)
 	bool form = p->srcbits != q->srcbits || p->timestamps != q->timestamps ||
 		    p->profile != q->profile;
 
-	if (t->looks.good < MESSAGES_MIN || t->outcome.losses * BETTER > given->outcome.losses || !t->outcome.insns ||
-	    t->outcome.insns < given->outcome.insns)
+	if (t->looks.good < MESSAGES_MIN || t->outcome.losses * BETTER > given->outcome.losses ||
+	    !t->outcome.insns || t->outcome.insns < given->outcome.insns)
 		return false;
 	if (p->profile != q->profile && given->outcome.losses < t->outcome.losses + PROFILE_MIN)
 		return false;

@@ -480,7 +480,8 @@ static uint64_t moved_by(const struct edges_file *f, const char *elf)
 		return 0;
 	if (!symbols_value(elf, "_text", &text))
 		die("%s: has no symbol _text, and so does not tell how far the kernel moved, which was "
-		    "recorded at %#" PRIx64 ": give a vmlinux with its symbols as --elf", elf, f->base);
+		    "recorded at %#" PRIx64 ": give a vmlinux with its symbols as --elf", elf,
+		    f->base);
 	return f->base - text;
 }
 

@@ -39,7 +39,8 @@ static inline uint64_t edges_file_of(uint64_t place)
 /* Extend the sign, because addresses of the kernel have their upper bits set. */
 static inline uint64_t edges_address(uint64_t place)
 {
-	return (uint64_t)((int64_t)(place << (64 - EDGES_ADDRESS_BITS)) >> (64 - EDGES_ADDRESS_BITS));
+	return (uint64_t)((int64_t)(place << (64 - EDGES_ADDRESS_BITS)) >>
+			  (64 - EDGES_ADDRESS_BITS));
 }
 
 static inline bool edges_address_fits(uint64_t addr)

@@ -58,7 +58,8 @@ static void make_folder(const char *path)
 static void make_folders(const struct fleet *f)
 {
 	static const char *const names[] = {
-		"incoming", "work", "work/leaves", "work/tree", "work/status", "work/slurm", "merged",
+		"incoming", "work", "work/leaves", "work/tree", "work/status", "work/slurm",
+		"merged",
 	};
 	size_t i;
 	char *path;
@@ -120,7 +121,8 @@ void fleet_spool_open(struct fleet *f, bool lock)
 	if (stat(f->spool, &st))
 		die("%s: %s", f->spool, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		die("%s: is no folder, in which hosts have a folder each below incoming/", f->spool);
+		die("%s: is no folder, in which hosts have a folder each below incoming/",
+		    f->spool);
 	if (!lock)
 		return;
 	make_folders(f);
@@ -492,12 +494,14 @@ static void read_expected(struct fleet *f)
 {
 	char *path = fleet_path(f, "hosts"), *text = read_text(path), *line, *rest;
 
-	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
 		line[strcspn(line, " \t\r")] = '\0';
 		if (!*line || *line == '#')
 			continue;
 		if (strchr(line, '/') || *line == '.')
-			die("%s: `%s' is no name of a host, of which each line has one", path, line);
+			die("%s: `%s' is no name of a host, of which each line has one", path,
+			    line);
 		add_host(f, line);
 	}
 	free(text);

@@ -40,7 +40,8 @@ static const struct argp_option options[] = {
 	  "width of the trace clock, which wraps, 8 to 64 (default: 40 for p550 and sifive, else 64)",
 	  2 },
 	{ "profile", OPT_PROFILE, "1.0|p550|sifive|tt-dfd", 0, "which N-Trace it is", 2 },
-	{ "extaddr", OPT_EXTADDR, NULL, 0, "address fields leave out leading bits that are alike", 2 },
+	{ "extaddr", OPT_EXTADDR, NULL, 0,
+	  "address fields leave out leading bits that are alike", 2 },
 	{ "addr-bits", OPT_ADDR_BITS, "N", 0,
 	  "address fields have N bits, the top one is the sign (default: 48 for p550 and sifive on "
 	  "RV64, else all)", 2 },
@@ -53,9 +54,11 @@ static const struct argp_option options[] = {
 	{ "wrapped", OPT_WRAPPED, NULL, 0,
 	  "FILE is a circular buffer: its first bytes are the end of a message", 2 },
 	{ NULL, 0, NULL, 0, "How to work:", 3 },
-	{ "threads", OPT_THREADS, "N", 0, "at most so many threads (decode, stat; others take one)", 3 },
+	{ "threads", OPT_THREADS, "N", 0,
+	  "at most so many threads (decode, stat; others take one)", 3 },
 	{ "work-per-byte", OPT_WORK, "N|all", 0,
-	  "events that a byte of trace may stand for, on average; more is a loss (default: 4096)", 3 },
+	  "events that a byte of trace may stand for, on average; more is a loss (default: 4096)",
+	  3 },
 	{ 0 }
 };
 
@@ -188,7 +191,8 @@ static void add_branch(struct input *in, const char *text)
 	int ret = nt_branch_parse(text, &branch);
 
 	if (ret == -NT_EINVAL)
-		die("--branch: `%s' is not MASK/MATCH[:TYPE[:OFFSET]], as 0x707f/0x600b:cond:b", text);
+		die("--branch: `%s' is not MASK/MATCH[:TYPE[:OFFSET]], as 0x707f/0x600b:cond:b",
+		    text);
 	if (ret)
 		die("--branch: `%s': %s", text, nt_strerror(ret));
 	if (p->nr_branches == NT_BRANCHES_MAX)
@@ -238,7 +242,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_TSTAMP_BITS:
 		p->tstamp_bits = parse_small(arg, "--tstamp-bits", 64);
 		if (p->tstamp_bits < 8)
-			die("--tstamp-bits: a trace clock has 8 bits at least, not %u", p->tstamp_bits);
+			die("--tstamp-bits: a trace clock has 8 bits at least, not %u",
+			    p->tstamp_bits);
 		break;
 	case OPT_PROFILE:
 		p->profile = parse_profile(arg);
@@ -560,7 +565,8 @@ static void settle_isa(struct input *in)
 	if (isa && nt_isa_parse(isa, &in->params))
 		die("--isa: `%s' is not an ISA string; expected one such as rv64imac_zcmp", isa);
 	if (in->isa && (elf || in->xlen_given) && in->params.xlen != xlen)
-		die("--isa=%s: %s %u bits", in->isa, elf ? "the program has" : "--xlen tells", xlen);
+		die("--isa=%s: %s %u bits", in->isa, elf ? "the program has" : "--xlen tells",
+		    xlen);
 	if (!in->isa || in->xlen_given)
 		in->params.xlen = xlen;
 }
@@ -631,7 +637,8 @@ static void check_trace(struct input *in)
 
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		n = strlen(others[i].magic);
-		while (in->size < n && !memcmp(in->trace, others[i].magic, in->size) && input_more(in))
+		while (in->size < n && !memcmp(in->trace, others[i].magic, in->size) &&
+		       input_more(in))
 			;
 		if (in->size >= n && !memcmp(in->trace, others[i].magic, n))
 			die("%s: is %s", in->file, others[i].what);

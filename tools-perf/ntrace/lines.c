@@ -152,7 +152,8 @@ void lines_put(struct lines *l, const struct nt_insn *insn)
 	out_bytes(line->text, line->len);
 }
 
-void lines_words(struct lines *l, uint64_t pc, uint64_t raw, unsigned int len, char *text, size_t size)
+void lines_words(struct lines *l, uint64_t pc, uint64_t raw, unsigned int len, char *text,
+		 size_t size)
 {
 	const struct nt_insn insn = { .pc = pc, .raw = raw, .len = (uint8_t)len };
 

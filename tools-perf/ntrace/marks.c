@@ -207,7 +207,8 @@ static bool parse_time(const char *p, struct mark *m)
 
 static bool parse_start(const char *p, struct mark *m)
 {
-	return get_number(&p, "", 16, &m->pc) && get_small(&p, "SYNC=", 15, &m->reason) && at_end(p);
+	return get_number(&p, "", 16, &m->pc) && get_small(&p, "SYNC=", 15, &m->reason) &&
+	       at_end(p);
 }
 
 static bool parse_stop(const char *p, struct mark *m)

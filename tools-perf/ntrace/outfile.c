@@ -109,7 +109,8 @@ void outfile_open(struct outfile *o, const char *path)
 	if (path)
 		o->fd = open_nameless(o, beside ? beside : path);
 	if (o->fd < 0)
-		die_machine("%s: cannot make a file there: %s", beside ? beside : path, strerror(errno));
+		die_machine("%s: cannot make a file there: %s", beside ? beside : path,
+			    strerror(errno));
 	free(beside);
 }
 

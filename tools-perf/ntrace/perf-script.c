@@ -424,6 +424,6 @@ bool perf_script_next(struct perf_script *s, struct perf_event_line *ev)
 	/* parse_branch() modifies the line, so it comes last */
 	if (parse_error(s->line, ev) || parse_branch(s->line, ev))
 		return true;
-	die("%s: line %" PRIu64 " is not what perf script prints of a branch: %.60s", s->file, s->nr,
-	    s->line);
+	die("%s: line %" PRIu64 " is not what perf script prints of a branch: %.60s", s->file,
+	    s->nr, s->line);
 }

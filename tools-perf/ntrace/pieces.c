@@ -291,8 +291,8 @@ void pieces_decode(struct input *in, const struct consumer *consumer)
 	for (i = 1; i < n; i++) {
 		err = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 		if (err)
-			die("cannot start thread %zu of %zu: %s; --threads asks for fewer", i + 1, n,
-			    strerror(err));
+			die("cannot start thread %zu of %zu: %s; --threads asks for fewer", i + 1,
+			    n, strerror(err));
 	}
 	work(&workers[0]);
 	for (i = 1; i < n; i++)

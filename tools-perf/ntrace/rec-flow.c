@@ -134,7 +134,8 @@ int rec_flow_stop(struct nt_session_queue *s, const struct nt_event *ev)
 	struct rec_queue *q = rec_queue_of(s);
 	unsigned int flags = NT_SESSION_BRANCH | NT_SESSION_END;
 
-	if (ev->reason == NT_EVCODE_DISABLE && nt_session_is_ecall(user_code(q, ev->from), ev->from))
+	if (ev->reason == NT_EVCODE_DISABLE &&
+	    nt_session_is_ecall(user_code(q, ev->from), ev->from))
 		flags |= NT_SESSION_CALL | NT_SESSION_SYSCALL;
 	put_branch(q, ev->from, 0, NT_TYPE_NONE, flags);
 	return 0;

@@ -87,7 +87,8 @@ static void compare_segment(struct rec *rec, const struct rec_segment *s, uint8_
 
 		if (!other)
 			return;
-		if (nt_session_patches_compare(&rec->patches, s->addr + at, buf, buf + CHUNK, other))
+		if (nt_session_patches_compare(&rec->patches, s->addr + at, buf, buf + CHUNK,
+					       other))
 			die("%s", nt_strerror(NT_ENOMEM));
 		at += other;
 	}
@@ -133,7 +134,8 @@ void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len)
 
 	while ((p = nt_session_patches_ran(&rec->patches, pc, len))) {
 		name = rec_symbol(rec, NULL, p->start, &offset);
-		warn("the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64 " in %s differs between start and end",
+		warn("the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64
+		     " in %s differs between start and end",
 		     p->start, p->end, name ? name : "unknown code");
 	}
 }

@@ -15,7 +15,8 @@ static unsigned int kind_of(unsigned int flags)
 		return PERF_TRAP | (flags & NT_SESSION_ASYNC ? PERF_INTERRUPT : 0);
 	if (flags & NT_SESSION_RETURN && flags & (NT_SESSION_SYSCALL | NT_SESSION_INTERRUPT))
 		return PERF_ERET;
-	return (flags & NT_SESSION_CALL ? PERF_CALL : 0) | (flags & NT_SESSION_RETURN ? PERF_RETURN : 0);
+	return (flags & NT_SESSION_CALL ? PERF_CALL : 0) |
+	       (flags & NT_SESSION_RETURN ? PERF_RETURN : 0);
 }
 
 unsigned int rec_line_flags(unsigned int flags)
@@ -50,6 +51,7 @@ void rec_line_loss(struct rec *rec, const struct rec_loss *loss, struct perf_eve
 {
 	*line = (struct perf_event_line){
 		.error = loss->text, .pid = loss->pid, .tid = loss->tid, .cpu = loss->cpu,
-		.time = loss->time, .interval = rec_interval(rec, loss->time), .from.addr = loss->ip,
+		.time = loss->time, .interval = rec_interval(rec, loss->time),
+		.from.addr = loss->ip,
 	};
 }

@@ -24,15 +24,19 @@ static const struct argp_option options[] = {
 	{ "tid", OPT_TID, "LIST", 0, "these threads", 5 },
 	{ "comm", OPT_COMM, "LIST", 0, "what has one of these names, as sh,ls", 5 },
 	{ "comms", 0, NULL, OPTION_ALIAS, NULL, 5 },
-	{ "time", OPT_TIME, "FROM,TO", 0, "between these times, in seconds as they are printed; either "
+	{ "time", OPT_TIME, "FROM,TO", 0,
+	  "between these times, in seconds as they are printed; either "
 	  "may be left out. Several with spaces between; or parts of the recording, as 10%-20%,50%-60%, "
 	  "or 10%/2, the second tenth. Commands may differ by what is at the borders", 5 },
 	{ NULL, 0, NULL, 0, "Where the files are that ran:", 6 },
 	{ "symfs", OPT_SYMFS, "DIR", 0, "DIR has them, at the paths at which they ran", 6 },
-	{ "buildid-dir", OPT_BUILDID_DIR, "DIR", 0, "perf's build-id cache, instead of ~/.debug", 6 },
+	{ "buildid-dir", OPT_BUILDID_DIR, "DIR", 0,
+	  "perf's build-id cache, instead of ~/.debug", 6 },
 	{ NULL, 0, NULL, 0, "What it may take:", 7 },
-	{ "memory", OPT_MEMORY, "SIZE", 0, "at most SIZE of memory, as 512M or 4G: decoded code is forgotten "
-	  "in time, at half of SIZE, and decoded again; with too little for the rest the command ends", 7 },
+	{ "memory", OPT_MEMORY, "SIZE", 0,
+	  "at most SIZE of memory, as 512M or 4G: decoded code is forgotten "
+	  "in time, at half of SIZE, and decoded again; with too little for the rest the command ends",
+	  7 },
 	{ 0 }
 };
 

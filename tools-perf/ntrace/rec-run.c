@@ -55,7 +55,8 @@ static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		ready[i] = rec->queue[i] && rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
+		ready[i] = rec->queue[i] &&
+			   rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
 			   fetch(rec->queue[i], limit);
 	while ((q = first_queue(rec, ready, &next)) && nt_session_queue_time(&q->s) <= limit) {
 		rec_queue_deliver(q, next < limit ? next : limit);

@@ -235,7 +235,8 @@ static void free_space(struct rec_space *space)
 /* All trace before the returned time has been decoded. */
 static uint64_t done(const struct rec *rec)
 {
-	uint64_t time = rec->trace.reached > NT_SESSION_PAUSE_NS ? rec->trace.reached - NT_SESSION_PAUSE_NS : 0;
+	uint64_t time = rec->trace.reached > NT_SESSION_PAUSE_NS ?
+			rec->trace.reached - NT_SESSION_PAUSE_NS : 0;
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
@@ -253,8 +254,9 @@ static bool is_running(const struct rec *rec, const struct rec_task *task)
 	for (i = 0; i < rec->nr_queues; i++) {
 		const struct rec_queue *q = rec->queue[i];
 
-		if (q && (q->task == task || q->s.tid == task->tid || (space && q->space == space) ||
-			  (q->s.guest && q->s.host_tid == task->tid)))
+		if (q &&
+		    (q->task == task || q->s.tid == task->tid || (space && q->space == space) ||
+		     (q->s.guest && q->s.host_tid == task->tid)))
 			return true;
 	}
 	return false;

@@ -77,7 +77,8 @@ static void add_piece(struct rec *rec, const struct nt_perfdata_record *r)
 	};
 
 	if (r->file)
-		die("%s: its trace is in several files (--threads), which is not decoded", rec->path);
+		die("%s: its trace is in several files (--threads), which is not decoded",
+		    rec->path);
 	/* a fragment that has lost all its bytes is dropped */
 	if (!r->auxtrace.size || r->auxtrace.there)
 		check(rec, nt_session_add_piece(&rec->trace, r->auxtrace.idx, r->auxtrace.cpu,
@@ -286,8 +287,10 @@ static void choose_times(struct rec *rec)
 		rec->wanted[i] = o->time[i];
 		if (!o->parts)
 			continue;
-		rec->wanted[i].from = first + (unsigned __int128)(last - first) * o->time[i].from / REC_PARTS;
-		rec->wanted[i].to = first + (unsigned __int128)(last - first) * o->time[i].to / REC_PARTS;
+		rec->wanted[i].from = first + (unsigned __int128)(last - first) * o->time[i].from /
+					      REC_PARTS;
+		rec->wanted[i].to = first + (unsigned __int128)(last - first) * o->time[i].to /
+					    REC_PARTS;
 	}
 	rec->trace.wanted = rec->wanted;
 	rec->trace.nr_wanted = o->nr_times;

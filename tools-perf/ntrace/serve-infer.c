@@ -97,7 +97,8 @@ static bool compute(unsigned int funct3, bool other, uint64_t a, uint64_t b, uns
 		    uint64_t *value)
 {
 	unsigned int shift = (unsigned int)b & (width - 1);
-	int64_t sa = width == 32 ? (int32_t)a : (int64_t)a, sb = width == 32 ? (int32_t)b : (int64_t)b;
+	int64_t sa = width == 32 ? (int32_t)a : (int64_t)a,
+		sb = width == 32 ? (int32_t)b : (int64_t)b;
 	uint64_t ua = width == 32 ? (uint32_t)a : a, ub = width == 32 ? (uint32_t)b : b;
 
 	switch (funct3) {
@@ -357,7 +358,8 @@ static bool read_code(struct serve_infer *s, uint32_t space, uint64_t pc, unsign
 		s->code[i].pc = pc;
 		s->code[i].space = space;
 		s->code[i].there = serve_files_read(&s->rec->files, space, pc, bytes, len) == len;
-		s->code[i].bits = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+		s->code[i].bits = bytes[0] | bytes[1] << 8 | bytes[2] << 16 |
+				  (uint32_t)bytes[3] << 24;
 	}
 	*bits = s->code[i].bits;
 	return s->code[i].there;

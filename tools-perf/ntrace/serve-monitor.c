@@ -45,8 +45,9 @@ static void say_position(struct serve_session *s)
 	const struct serve_track *t = current(s);
 	uint64_t at = s->at[s->chosen], time, pc;
 	char when[64] = "", place[200] = "an unknown address";
-	unsigned int part = t->insns ? (unsigned int)(((unsigned __int128)at * 10000 + t->insns / 2) /
-						     t->insns) : 0;
+	unsigned int part = t->insns ?
+			    (unsigned int)(((unsigned __int128)at * 10000 + t->insns / 2) /
+					   t->insns) : 0;
 
 	if (serve_track_time_at(t, at, &time)) {
 		strcpy(when, ", time ");

@@ -602,8 +602,8 @@ void serve_rec_open(struct serve_recording *r, const char *path, const struct re
 {
 	struct source *s = calloc(1, sizeof(*s));
 	const struct rec_output output = {
-		.run = take_run, .branch = take_branch, .pause = take_pause, .loss = take_loss, .note = take_note,
-		.ctx = s,
+		.run = take_run, .branch = take_branch, .pause = take_pause, .loss = take_loss,
+		.note = take_note, .ctx = s,
 	};
 	const struct owner *chosen;
 

@@ -44,7 +44,8 @@ static void read_facts(Elf *elf, struct facts *facts)
 		return;
 	/* GDB refuses a target without the registers that the program's calling convention uses. */
 	if (eh.e_flags & EF_RISCV_FLOAT_ABI)
-		facts->flen = (eh.e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_SINGLE ? 32 : 64;
+		facts->flen = (eh.e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_SINGLE ?
+			      32 : 64;
 	for (size_t i = 0; i < nr; i++) {
 		if (!gelf_getphdr(elf, (int)i, &ph))
 			continue;

@@ -595,7 +595,8 @@ static void monitor(struct serve_session *s, const char *p)
 
 	for (; *p; p += 2) {
 		if (n + 1 >= sizeof(command)) {
-			serve_session_reply(s, "E.monitor: more than %zu characters", sizeof(command) - 1);
+			serve_session_reply(s, "E.monitor: more than %zu characters",
+					    sizeof(command) - 1);
 			return;
 		}
 		if (!gdb_unhex(p, 1, &byte) || !byte) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Symbols as an ELF file for GDB's symbol-file. All symbols are in one section of code, which has no
- * contents: GDB reads code from the server.
+ * Symbols as an ELF file for GDB's symbol-file. All symbols are in one section of code, which has
+ * no contents: GDB reads code from the server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,8 @@ static uint64_t end_of(const struct symbols *symbols, size_t i, uint64_t start)
 static void add_symbols(const struct file *f, const struct symbols *symbols, unsigned int xlen,
 			void *table, struct serve_text *strings)
 {
-	size_t n = symbols_number(symbols), each = xlen == 32 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
+	size_t n = symbols_number(symbols),
+	       each = xlen == 32 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
 	Elf_Data *data;
 	uint64_t start;
 	size_t i;

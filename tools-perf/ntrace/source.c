@@ -87,7 +87,8 @@ static char *source_full_name(const struct source_reader *r, const char *name)
 
 static int source_compare_known(const void *a, const void *b)
 {
-	return strcmp(((const struct source_known *)a)->name, ((const struct source_known *)b)->name);
+	return strcmp(((const struct source_known *)a)->name,
+		      ((const struct source_known *)b)->name);
 }
 
 static uint32_t source_add_file(struct source_reader *r, char *full)

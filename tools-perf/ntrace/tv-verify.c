@@ -29,7 +29,8 @@ struct mask {
 };
 
 /* Elements that may be absent in a partial trace */
-enum { ABSENT_X, ABSENT_F, ABSENT_CSR, ABSENT_MEMORY, ABSENT_PRIV, ABSENT_MTIME, ABSENT_ADDR, ABSENTS };
+enum { ABSENT_X, ABSENT_F, ABSENT_CSR, ABSENT_MEMORY, ABSENT_PRIV, ABSENT_MTIME, ABSENT_ADDR,
+       ABSENTS };
 
 static const char *const absent_names[ABSENTS] = {
 	"x", "f", "csr", "memory", "priv", "mtime", "addr",
@@ -74,7 +75,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "against", OPT_AGAINST, "tv:FILE|ntrace:FILE|gdb:HOST:PORT|gdb:/SOCKET|gdb-pipe:COMMAND", 0,
+	{ "against", OPT_AGAINST, "tv:FILE|ntrace:FILE|gdb:HOST:PORT|gdb:/SOCKET|gdb-pipe:COMMAND",
+	  0,
 	  "the verifier: a recorded trace of another implementation, an N-Trace, decoded "
 	  "with the program, or whatever a GDB stub is before: a simulator, a debug probe; "
 	  "that of a command by its standard input and output", 0 },
@@ -265,8 +267,8 @@ static void open_source(struct verify *v, struct tv_source *s, const char *name)
 	s->name = name;
 	s->shadow = nt_tv_shadow_new(&v->tv, PAGES);
 	if (!s->shadow)
-		die("--flen is 32 or 64, not %u; --mlen is 32, 34 or 64, not %u: one of them", v->tv.flen,
-		    v->tv.mlen);
+		die("--flen is 32 or 64, not %u; --mlen is 32, 34 or 64, not %u: one of them",
+		    v->tv.flen, v->tv.mlen);
 	if (ntrace_file(name))
 		tv_source_ntrace(s, &v->in);
 	else
@@ -344,7 +346,8 @@ static bool pass_over(struct verify *v, struct tv_source *late, const char *late
 static bool can_reopen(const char *name)
 {
 	const char *colon = strchr(name, ':');
-	const char *path = strncmp(name, "tv:", 3) && strncmp(name, "ntrace:", 7) ? name : colon + 1;
+	const char *path = strncmp(name, "tv:", 3) && strncmp(name, "ntrace:", 7) ?
+			   name : colon + 1;
 	struct stat st;
 
 	return strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode);
@@ -1007,8 +1010,8 @@ static int run(struct verify *v)
 	else if (whole && v->verifier.ops->step(&v->verifier, v->trace.group, 0) > 0)
 		ended(v, "the trace ends, the verifier goes on");
 	print_untold(v);
-	printf("# groups %" PRIu64 " instructions %" PRIu64 " mismatches %" PRIu64 "%s\n", v->groups,
-	       v->insns, v->mismatches,
+	printf("# groups %" PRIu64 " instructions %" PRIu64 " mismatches %" PRIu64 "%s\n",
+	       v->groups, v->insns, v->mismatches,
 	       v->trace.pc_only || v->verifier.pc_only ? " compared: pc, instruction" : "");
 	out_done();
 	return v->mismatches ? EXIT_LOSSES : EXIT_WHOLE;

@@ -152,7 +152,8 @@ static void log_messages(struct ntrace_queue *q, size_t end)
 		q->logged_window = w;
 		q->logged = q->s.data_skip;
 		fprintf(q->nt->log->to,
-			"window %#" PRIx64 ", %#" PRIx64 " bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
+			"window %#" PRIx64 ", %#" PRIx64
+			" bytes, CPU %d, TID %d, terms %#" PRIx64 "\n",
 			w->offset, w->size, w->cpu, w->tid, w->hw_id);
 	}
 	while (q->logged < end)

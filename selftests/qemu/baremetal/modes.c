@@ -19,8 +19,10 @@ enum { U = 0, S = 1, M = 3, VU = 4, VS = 5, NONE = 9 };
 
 #define ROUNDS_EACH	60
 
-#define csr_write(csr, value)	__asm__ volatile("csrw %0, %1" : : "i" (csr), "r" ((uint64_t)(value)))
-#define csr_read(csr)		({ uint64_t v_; __asm__ volatile("csrr %0, %1" : "=r" (v_) : "i" (csr)); v_; })
+#define csr_write(csr, value)							\
+	__asm__ volatile("csrw %0, %1" : : "i" (csr), "r" ((uint64_t)(value)))
+#define csr_read(csr)								\
+	({ uint64_t v_; __asm__ volatile("csrr %0, %1" : "=r" (v_) : "i" (csr)); v_; })
 
 uint64_t saved[16], ctl[2];
 void enter(void);
@@ -73,8 +75,8 @@ static uint64_t any_ctl(void)
 	unsigned int bit;
 
 	for (bit = 0; bit < 48; bit++) {
-		unsigned int odds = bit < 3 ? 70 : bit == 8 || bit == 9 || bit == 11 ? 50 : bit == 7 ? 15 :
-				    bit >= 33 && bit != 38 && bit != 39 ? 20 : 0;
+		unsigned int odds = bit < 3 ? 70 : bit == 8 || bit == 9 || bit == 11 ? 50 :
+				    bit == 7 ? 15 : bit >= 33 && bit != 38 && bit != 39 ? 20 : 0;
 
 		if (rnd(100) < odds)
 			value |= 1ull << bit;
@@ -119,13 +121,14 @@ static void one(int start, int to, int trap, int target)
 	__asm__ volatile("call enter" : : : "ra", "t0", "t1", "t2", "memory");
 	csr_write(0x24e, 0);
 	status = csr_read(0x14f);
-	printf("c %d %d %d %d %llx %llx %llx\n", start, to, trap, target, (unsigned long long)ctl[1],
-	       (unsigned long long)ctl[0], (unsigned long long)status);
+	printf("c %d %d %d %d %llx %llx %llx\n", start, to, trap, target,
+	       (unsigned long long)ctl[1], (unsigned long long)ctl[0], (unsigned long long)status);
 	for (i = 0; i < 16; i++) {
 		csr_write(0x150, 0x200 + i);
 		if (csr_read(0x151) & 1)
 			printf("e %llx %llx %llx\n", (unsigned long long)csr_read(0x151),
-			       (unsigned long long)csr_read(0x152), (unsigned long long)csr_read(0x153));
+			       (unsigned long long)csr_read(0x152),
+			       (unsigned long long)csr_read(0x153));
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs user.bin, which must be in memory at 0x81001000, in U mode, where it is at 0x41001000: answers
- * its system calls as Linux would, and takes timer interrupts all the while,
- * or none, with a TICK of 0. Then it reads no clock either, so that each run is the same.
+ * Runs user.bin, which must be in memory at 0x81001000, in U mode, where it is at 0x41001000:
+ * answers its system calls as Linux would, and takes timer interrupts all the while, or none, with
+ * a TICK of 0. Then it reads no clock either, so that each run is the same.
  */
 
 #include <stdint.h>
@@ -82,7 +82,8 @@ __attribute__((aligned(4096))) static uint64_t table[512];
 static void map(void)
 {
 	table[1] = 0x80000000ul >> 12 << 10 | 0xdf;
-	__asm__ volatile("csrw satp, %0; sfence.vma" : : "r"(8ul << 60 | (uint64_t)table >> 12) : "memory");
+	__asm__ volatile("csrw satp, %0; sfence.vma" : : "r"(8ul << 60 | (uint64_t)table >> 12) :
+			 "memory");
 }
 
 __attribute__((used)) static void begin(void)

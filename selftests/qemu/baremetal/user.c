@@ -112,7 +112,8 @@ __attribute__((used)) static void run(void)
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		x = x * 6364136223846793005 + 1442695040888963407;
-		sum = (sum << 1 | sum >> 63) ^ amos(x >> 20) ^ reserve(x >> 13) ^ fractions(x >> 33);
+		sum = (sum << 1 | sum >> 63) ^ amos(x >> 20) ^ reserve(x >> 13) ^
+		      fractions(x >> 33);
 		for (unsigned int i = 0; i < 40; i++)
 			words[i & 7] += words[(i + sum) & 7] * 31 + i;
 		if (!(round & 63))

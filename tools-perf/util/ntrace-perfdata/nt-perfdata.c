@@ -98,8 +98,8 @@ static struct nt_perfdata_source *new_source(struct nt_perfdata *pd)
 
 static int check_unopened(struct nt_perfdata *pd)
 {
-	return pd->nr_sources ? nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "a reader is opened once") :
-				0;
+	return pd->nr_sources ?
+	       nt_perfdata_fail(pd, NT_PERFDATA_EINVAL, "a reader is opened once") : 0;
 }
 
 static void enter(struct nt_perfdata *pd, unsigned int source)
@@ -189,7 +189,8 @@ static int open_folder(struct nt_perfdata *pd, const char *path)
 	if (err)
 		return err;
 	return i == FILES_MAX ?
-	       nt_perfdata_fail(pd, NT_PERFDATA_ENOTSUP, "%s: has more than %d files", path, i - 1) :
+	       nt_perfdata_fail(pd, NT_PERFDATA_ENOTSUP, "%s: has more than %d files", path,
+				i - 1) :
 	       nt_perfdata_fail(pd, NT_PERFDATA_ENOMEM, "out of memory");
 }
 
@@ -299,7 +300,8 @@ static int parse(struct nt_perfdata *pd, struct nt_perfdata_record *rec, const u
 		return err;
 	if (err)
 		return nt_perfdata_damaged(pd, pd->current, offset,
-					   "a record of type %u, %u bytes, %s", rec->type, len, what);
+					   "a record of type %u, %u bytes, %s", rec->type, len,
+					   what);
 	return 1;
 }
 
@@ -359,7 +361,8 @@ static int find_record(struct nt_perfdata *pd, const uint8_t **p)
 		return nt_perfdata_damaged(pd, pd->current, pd->at,
 					   "a record of %u bytes; expected %d to %llu", size,
 					   RECORD_HEADER,
-					   (unsigned long long)(left < RECORD_MAX ? left : RECORD_MAX));
+					   (unsigned long long)(left < RECORD_MAX ?
+								left : RECORD_MAX));
 	n = nt_perfdata_peek(pd, pd->at, size, p);
 	return n < 0 || n == size ? n : ended(pd, n);
 }

@@ -258,7 +258,8 @@ static int report_no_begin(struct nt_session_queue *q, const struct nt_session_w
 	if (w->shared || q->data_skip < q->data_len || is_padding(q) || !w->sampled)
 		return 0;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
-				    "no full address in a sample of %#" PRIx64 " bytes: see syncmax",
+				    "no full address in a sample of %#" PRIx64
+				    " bytes: see syncmax",
 				    w->size);
 }
 

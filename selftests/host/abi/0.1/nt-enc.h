@@ -60,7 +60,8 @@ struct nt_enc_config {
 	uint64_t (*time)(void *ctx);	/* with params.timestamps */
 	void *ctx;
 	bool repeathist;	/* HTM: send equal full histories once, with a count (RCODE 2) */
-	bool repeatbranch;	/* BTM or TT_DFD only: send equal branch messages once, with a count */
+	/* BTM or TT_DFD only: send equal branch messages once, with a count */
+	bool repeatbranch;
 	bool hcontext;		/* with context: Ownership with hcontext, before scontext */
 	/*
 	 * The ingress port's itype has 3 bits: direct jumps are not told apart from
