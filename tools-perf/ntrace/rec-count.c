@@ -13,22 +13,33 @@
  */
 #define SPACES	64
 
-/* Edges do not tell where a run continues from the code of one file to that of another. */
-static bool is_entered(const struct rec_output *out, const struct rec_space *space)
+/* No code runs past the end of a mapping that is padded: zeros are no instruction. */
+static bool is_padded(struct rec *rec, const struct rec_mapping *m)
 {
+	uint8_t last[2] = { 0, 0 };
+
+	rec_file_read(rec, m->file, m->offset + (m->end - m->start) - sizeof(last), last,
+		      sizeof(last));
+	return !last[0] && !last[1];
+}
+
+/* Edges do not tell where a run continues from the code of one file to that of another. */
+static bool is_entered(struct rec *rec, const struct rec_space *space)
+{
+	const struct rec_output *out = rec->output;
 	const struct rec_mapping *m;
 
 	for (m = space->map; m + 1 < space->map + space->nr_maps; m++)
 		if (m[0].end == m[1].start && m[0].file != m[1].file &&
-		    out->enters(out->ctx, m[0].file, m[1].file))
+		    out->enters(out->ctx, m[0].file, m[1].file) && !is_padded(rec, m))
 			return true;
 	return false;
 }
 
-static bool is_countable(const struct rec_output *out, struct rec_space *space)
+static bool is_countable(struct rec *rec, struct rec_space *space)
 {
-	if (out->enters && space->changed)
-		space->uncounted = is_entered(out, space);
+	if (rec->output->enters && space->changed)
+		space->uncounted = is_entered(rec, space);
 	space->changed = false;
 	return !space->uncounted && space->pid > 0;
 }
@@ -43,7 +54,7 @@ static bool may_count(const struct rec_queue *q, uint64_t *until)
 		return q->s.timed && *until > q->s.time;
 	}
 	return out->edge && !q->s.guest && rec_flow_is_chosen(q) &&
-	       (!q->space || is_countable(out, q->space));
+	       (!q->space || is_countable(q->rec, q->space));
 }
 
 struct nt_counts *rec_count(const struct rec_queue *q, uint64_t *until)
