@@ -729,6 +729,14 @@ static void compare_told(const struct nt_event *ev, int n, uint64_t counted, siz
 	}
 }
 
+/* A mode that is inferred or wrong, and what RepeatBranch repeats, depend on later messages. */
+static bool in_pieces(void)
+{
+	unsigned int mode = traced.cfg.htm ? NT_MODE_HTM : NT_MODE_BTM;
+
+	return rnd(2) && traced.params.mode == mode && !traced.cfg.repeatbranch;
+}
+
 /* Now and then a few events, then as many branches as can be counted, in pieces of time */
 static void count_between(struct setting *s, struct nt_counts *counts, bool damaged,
 			  struct range *watched)
@@ -736,15 +744,17 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 	uint64_t limit = s->params.timestamps && rnd(2) ? traced.now - rnd(10000) : UINT64_MAX;
 	struct nt_event ev[256];
 	struct nt_counts_stats stats;
-	bool at_limit = false;
-	size_t at = 0, k;
+	size_t at = 0, from = 0, end, k;
+	bool at_end = false;
 	uint64_t insns;
 	int n, first, i;
 
 	stats.size = sizeof(stats);
 	nt_counts_get_stats(counts, &stats);
 	insns = -stats.insns;
-	nt_flow_window(s->flow, s->bytes, s->len, 0);
+	end = damaged || !in_pieces() ? s->len : rnd(s->len + 1);
+	nt_flow_open_end(s->flow, end < s->len);
+	nt_flow_window(s->flow, s->bytes, end, 0);
 	nt_flow_limit(s->flow, limit);
 	for (;;) {
 		uint64_t before = branches_of(counts);
@@ -755,11 +765,11 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 		n = events ? nt_flow_next(s->flow, ev, 1 + rnd(40)) :
 			     nt_flow_count_until(s->flow, counts, ev, 256);
 		assert_true(n >= 0);
-		/* the instructions after the last branch before the limit */
-		if (events && n && at_limit && nt_event_leads(&told.ev[at - 1]))
+		/* the instructions after the last branch before the limit, or of a piece */
+		if (events && n && at_end && nt_event_leads(&told.ev[at - 1]))
 			assert_int_equal(ev->insns, told.ev[at].insns);
-		at_limit = !events && nt_flow_at_limit(s->flow) &&
-			   n == (n && ev->kind == NT_EV_COUNTED);
+		if (n || !events)
+			at_end = !events && n == (n && ev->kind == NT_EV_COUNTED);
 		compare_told(ev, n, branches_of(counts) - before, &at, damaged, watched);
 		/* nothing ends the counting but what must not be counted */
 		first = n && ev->kind == NT_EV_COUNTED;
@@ -769,10 +779,17 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 			insns += ev[i].insns;
 		if (n)
 			continue;
-		if (!nt_flow_at_limit(s->flow))
+		if (nt_flow_at_limit(s->flow)) {
+			limit = rnd(20) ? limit + rnd(2000) : UINT64_MAX;
+			nt_flow_limit(s->flow, limit);
+		} else if (end < s->len) {
+			from += nt_flow_consumed(s->flow);
+			end = s->len;
+			nt_flow_open_end(s->flow, false);
+			nt_flow_more(s->flow, s->bytes + from, end - from, from);
+		} else {
 			break;
-		limit = rnd(20) ? limit + rnd(2000) : UINT64_MAX;
-		nt_flow_limit(s->flow, limit);
+		}
 	}
 	assert_int_equal(at, told.n);
 	/* each instruction is in an event or in the statistics */

@@ -953,8 +953,8 @@ static struct nt_event counted(const struct nt_flow *f, const struct nt_event *b
 }
 
 /*
- * The limit was reached: set the instructions since the last transfer. Memos count those that end
- * in no branch with themselves.
+ * There are no more events for now: set the instructions since the last transfer. Memos count those
+ * that end in no branch with themselves.
  */
 static void count_rest(struct nt_counts *c, struct nt_flow *f)
 {
@@ -988,7 +988,7 @@ int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_
 			return done;
 		any |= count_led(c, ev, done, &to);
 	} while (n && done == n);
-	if (!n && f->at_limit)
+	if (!n)
 		count_rest(c, f);
 	if (any) {
 		stands = counted(f, done < n ? &ev[done] : NULL, to);

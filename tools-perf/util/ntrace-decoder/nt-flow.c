@@ -1620,6 +1620,7 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	f->work = f->work_per_byte ? WORK_FIRST / WORK_PER_BYTE * f->work_per_byte : INT64_MAX;
 	f->draining = false;
 	f->insns = 0;
+	f->run_ended = true;
 	f->nr_held = 0;
 	f->queue_at = f->queue_end = 0;
 	f->at_limit = false;
