@@ -370,6 +370,46 @@ verdict $? "a copy of an RV32 kernel's text"
 [ $? = 2 ] && grep -q 'has no symbols of the kernel' stderr
 verdict $? 'symbols without addresses are none'
 
+# --- messages without TSTAMP ------------------------------------------------------------------
+# Their times are between those of the messages before and after them that have one, which may be
+# in an interval that begins between the two.
+make 'messages without TSTAMP' <<'END'
+def without_stamps(trace):
+    """Only sync messages and those without I-CNT keep TSTAMP, their last field."""
+    out, message = bytearray(), bytearray()
+    for byte in trace:
+        message.append(byte)
+        if byte & 3 != 3:
+            continue
+        if message[0] >> 2 in (3, 4, 27, 28):
+            ends = [i for i, b in enumerate(message) if b & 3]
+            message = message[:ends[-2] + 1]
+            message[-1] |= 3
+        out += message
+        message = bytearray()
+    return bytes(out)
+lines = ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64']
+for n in range(2000):
+    lines += ['# time %d' % (1000 + 10000 * (n + 1)), '10000', '10004', '10100', '10104', '10108', '10008']
+lines += ['# time 20002000', '# stop 10000 EVCODE=4']
+trace = encode('one.elf', lines, ('htm', 'syncmode=1', 'syncmax=2'))
+for name, data in ('every', trace), ('some', without_stamps(trace)):
+    r = Recording()
+    r.start('prog', 'one.elf', 100, 10)
+    r.trace(data, 20003000)
+    r.write(name + '.data')
+END
+for name in every some; do
+	bad=0
+	"$ntrace" script $name.data >whole 2>stderr
+	for from in 0.00550 0.00555 0.00560 0.00565 0.00570 0.00575 0.00580; do
+		awk -v from=$from '$4 + 0 >= from && $4 + 0 <= 0.00625' whole >want
+		"$ntrace" script --time=$from,0.00625 $name.data >got 2>>stderr
+		cmp -s want got && [ "$(wc -l <got)" -ge 100 ] || bad=1
+	done
+	verdict $bad "intervals, $name messages have TSTAMP: at least $(wc -l <want) lines" stderr
+done
+
 # --- a kernel that is patched ----------------------------------------------------------------
 k=ffffffff80001
 printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
@@ -388,8 +428,18 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
 			"${k}030 then" nop ret "${k}040 rest" nop nop ret \
 			"${k}080 handler" nop nop mret "${k}0a0 helper" ret |
 			./callprog >calls.$copy || break
-	done && ! cmp -s calls.start calls.end
-verdict $? 'two texts of a kernel, twice'
+	done && ! cmp -s calls.start calls.end &&
+	for way in "start nop" "end jump ${k}008"; do
+		read -r copy insn <<<"$way"
+		{
+			printf '%s\n' "${k}000 first" nop "$insn" "jump ${k}100" "${k}100 chain"
+			for ((at = 0x104; at <= 0x1a0; at += 4)); do
+				printf 'jump ffffffff80001%03x\n' $at
+			done
+			echo ret
+		} | ./callprog >chain.$copy || break
+	done && ! cmp -s chain.start chain.end
+verdict $? 'two texts of a kernel, three times'
 make 'a kernel that is patched, twice' <<'END'
 import shutil
 
@@ -430,11 +480,21 @@ for name, elf, copy, way, back, options, features in cases:
     r.trace(stretch(elf + '.' + copy, 100, 1000, at, 1600, 'ffffffff80001000', prv=1, options=options), 20000,
             mode=3 if options[0] == 'btm' else 6, features=features)
     r.write(name)
-for name in ['once.data', 'patched.data'] + [c[0] + '.data' for c in cases]:
+# more jumps without a message than are decoded at once: what tells that both copies fit comes late
+for times in 1, 2, 5, 20:
+    at = ['ffffffff80001%03x' % a for a in (0, 4, 8, *range(0x100, 0x1a4, 4))] * times
+    r = Recording()
+    r.fork(100, 100, 10)
+    r.comm(100, 100, 'prog', 11)
+    r.trace(stretch('chain.start', 100, 1000, at, 1600, 'ffffffff80001000', prv=1), 20000, mode=6)
+    r.write('chain-%d' % times)
+chains = ['chain-%d.data' % times for times in (1, 2, 5, 20)]
+for name in ['once.data', 'patched.data'] + chains + [c[0] + '.data' for c in cases]:
     for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
         if name != 'once.data' or copy == 'start':
             os.makedirs(name + '/' + folder, exist_ok=True)
-            text = 'calls.' if name.split('.')[0] in ('stacked', 'returns', 'stacked-late') else 'text.'
+            text = 'calls.' if name.split('.')[0] in ('stacked', 'returns', 'stacked-late') else \
+                'chain.' if name in chains else 'text.'
             shutil.copy(text + copy, name + '/' + folder + '/kcore')
     shutil.copy('patched' if name == 'once.data' else name[:-5], name + '/data')
     with open(name + '/kcore_dir/kallsyms', 'w') as f:
@@ -484,6 +544,12 @@ for name in before after btm stacked; do
 	done
 	cmp -s <(grep -E '^(instructions|taken)' got) <(grep -E '^(instructions|taken)' got$how)
 	verdict $? "... and the totals are the same, $name: $(sed -n 's/^instructions  *//p' got), losses: $losses"
+done
+for times in 1 2 5 20; do
+	"$ntrace" stat chain-$times.data >got 2>stderr
+	[ $? = 1 ] && grep -qx "losses  *$times" got &&
+		[ "$("$ntrace" script chain-$times.data 2>stderr | grep -c '^# loss .* ip 0xffffffff80001004 .*: patched here')" = $times ]
+	verdict $? "... nor is it passed over in a long message, $times times" got stderr
 done
 for name in apart jumps returns; do
 	"$ntrace" script $name.data >lines 2>stderr && grep -q 'hw int .* handler' lines

@@ -568,25 +568,44 @@ static void nothing_is_wanted_before_an_interval(void **state)
 	assert_int_equal(nt_session_unwanted_until(&s, 800 * MS + 1), UINT64_MAX);
 }
 
-/* What a message's outcomes tell does not show which copy of the kernel ran: more events do. */
+/*
+ * What a message's outcomes tell does not show which copy of the kernel ran: where patched code ran,
+ * more events have to be decoded.
+ */
 static void doubt_needs_the_end_of_a_message(void **state)
 {
+	static const uint8_t first[4], last[4] = { 1 };
+	struct nt_session_patches all = { 0 };
 	struct nt_event ev[] = {
-		{ .kind = NT_EV_COUNTED },
-		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_COND },
-		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET, .flags = NT_EVF_INFERRED },
-		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET },
+		{ .kind = NT_EV_COUNTED, .to = 0xff0 },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_COND, .from = 0x1008, .to = 0x2000 },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET, .from = 0x2008, .to = 0x3000,
+		  .flags = NT_EVF_INFERRED },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_RET, .from = 0x3008, .to = 0x1000 },
+		{ .kind = NT_EV_CONTEXT },
+		{ .kind = NT_EV_BRANCH, .type = NT_TYPE_JUMP, .from = 0x1004, .to = 0x2000 },
 	};
-	struct nt_session_queue q = { .ev = ev, .nr = 3 };
+	struct nt_session_queue q = { .ev = ev, .nr = 3, .patches = &all };
 
 	(void)state;
-	assert_true(nt_session_doubt_goes_on(&q, 0));
-	assert_true(nt_session_doubt_goes_on(&q, 2));
+	assert_int_equal(nt_session_patches_compare(&all, 0x1000, first, last, 4), 0);
+	assert_true(nt_session_doubt_goes_on(&q));
 	q.nr = 4;
-	assert_false(nt_session_doubt_goes_on(&q, 0));
-	assert_false(nt_session_doubt_goes_on(&q, 3));
-	ev[3] = (struct nt_event){ .kind = NT_EV_CONTEXT };
-	assert_false(nt_session_doubt_goes_on(&q, 1));
+	assert_false(nt_session_doubt_goes_on(&q));
+	/* a later message; a CONTEXT is no transfer */
+	q.nr = 6;
+	assert_true(nt_session_doubt_goes_on(&q));
+	/* without the branch that led there, and with it, and elsewhere */
+	q.pos = 4;
+	assert_false(nt_session_doubt_goes_on(&q));
+	q.have_pc = true;
+	q.pc = 0x1000;
+	assert_true(nt_session_doubt_goes_on(&q));
+	q.pc = 0x1004;
+	assert_false(nt_session_doubt_goes_on(&q));
+	q.pos = q.nr;
+	assert_false(nt_session_doubt_goes_on(&q));
+	nt_session_patches_free(&all);
 }
 
 static void intervals(void **state)

@@ -278,8 +278,8 @@ static void put_kind(struct script *s, unsigned int flags)
 
 static void make_tail(struct script *s, const struct rec_sample *sample, struct tail *t)
 {
-	/* twice the room, as in begin_kept() */
-	const size_t begin = out_room(2 * sizeof(t->bytes));
+	/* what is printed until then must not be flushed: see begin_kept() */
+	const size_t begin = out_room(4 * KEEP_ROOM);
 	const char *put;
 	size_t len;
 

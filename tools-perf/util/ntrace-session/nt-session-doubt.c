@@ -339,14 +339,38 @@ static const struct nt_event *find_end(const struct nt_session_queue *q, const s
 	       ev : NULL;
 }
 
-bool nt_session_doubt_goes_on(const struct nt_session_queue *q, int first)
+/* Where the code before q->ev[i] begins; false: not known */
+static bool run_start(const struct nt_session_queue *q, int i, uint64_t *pc)
 {
-	const struct nt_event *ev = q->ev + first;
+	const struct nt_event *ev;
 
-	ev += ev->kind == NT_EV_COUNTED;
-	while (ev < q->ev + q->nr && is_on_the_way(ev))
-		ev++;
-	return ev == q->ev + q->nr;
+	while (i-- > q->pos) {
+		ev = &q->ev[i];
+		*pc = ev->to;
+		if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START ||
+		    ev->kind == NT_EV_COUNTED)
+			return true;
+		if (ev->kind == NT_EV_STOP || ev->kind == NT_EV_LOSS)
+			return false;
+	}
+	*pc = q->pc;
+	return q->have_pc;
+}
+
+bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
+{
+	int i = q->nr;
+	uint64_t pc;
+
+	if (!q->patches)
+		return false;
+	while (i > q->pos && is_on_the_way(&q->ev[i - 1]))
+		i--;
+	for (; i < q->nr; i++)
+		if (run_start(q, i, &pc) &&
+		    nt_session_patches_find(q->patches, pc, q->ev[i].from + 4))
+			return true;
+	return false;
 }
 
 /* Both walkers start at the patched instruction: the path up to there is the same. */

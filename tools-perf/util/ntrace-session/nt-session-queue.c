@@ -453,10 +453,12 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 /* Add new events. A loss may disappear with the other copy of the kernel. */
 static int take_in(struct nt_session_queue *q, int n)
 {
-	int i;
+	const struct nt_event *ev;
 
-	for (i = 0; i < n && q->patches; i++)
-		q->losses += q->ev[q->nr + i].kind == NT_EV_LOSS;
+	for (ev = q->ev + q->nr; ev < q->ev + q->nr + n; ev++) {
+		q->losses += q->patches && ev->kind == NT_EV_LOSS;
+		q->unstamped |= (ev->flags & (NT_EVF_TIME | NT_EVF_STAMP)) == NT_EVF_TIME;
+	}
 	q->nr += n > 0 ? n : 0;
 	return n;
 }
@@ -480,23 +482,36 @@ static bool watch_patches(void *patches, uint64_t start, uint64_t end)
 	return nt_session_patches_find(patches, start, end);
 }
 
-/*
- * Count up to patched code, because which copy of the kernel ran must be found out event by event:
- * then decode the events that nt_session_doubt() needs.
- */
+/* Decode the events that nt_session_doubt() needs, up to about @most in q->ev. */
+static int look_ahead(struct nt_session_queue *q, int most)
+{
+	int n = 1;
+
+	while (n > 0 && q->nr + FIRST <= most && nt_session_doubt_goes_on(q))
+		n = decode_events(q, FIRST);
+	return n < 0 ? n : 0;
+}
+
+/* Count up to patched code, because which copy of the kernel ran must be found out by events. */
 static int count_events(struct nt_session_queue *q, struct nt_counts *counts, uint64_t ticks)
 {
-	const int first = q->nr;
-	int n;
-
 	q->replay.counted = true;
 	nt_flow_limit(q->flow, ticks);
 	nt_counts_watch(counts, q->patches ? watch_patches : NULL, (void *)q->patches);
-	n = take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr, NT_SESSION_BATCH));
-	while (n > 0 && q->patches && q->nr - first + FIRST < NT_SESSION_BATCH &&
-	       nt_session_doubt_goes_on(q, first))
-		n = decode_events(q, FIRST);
-	return n < 0 ? n : q->nr - first;
+	return take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr, NT_SESSION_BATCH));
+}
+
+static struct nt_counts *counts_of(struct nt_session_queue *q, uint64_t *until)
+{
+	struct nt_counts *counts = NULL;
+
+	*until = UINT64_MAX;
+	if (q->host->counts && nt_session_replay_may_count(q))
+		counts = q->host->counts(q, until);
+	/* A message without TSTAMP may be later than its time says. */
+	if (q->unstamped && *until != UINT64_MAX)
+		return NULL;
+	return counts;
 }
 
 /*
@@ -505,18 +520,22 @@ static int count_events(struct nt_session_queue *q, struct nt_counts *counts, ui
  */
 static int decode_flow(struct nt_session_queue *q, uint64_t ticks)
 {
-	uint64_t until = UINT64_MAX;
-	struct nt_counts *counts = q->host->counts && nt_session_replay_may_count(q) ?
-				   q->host->counts(q, &until) : NULL;
-	int n, more;
+	const int first = q->nr;
+	uint64_t until;
+	struct nt_counts *counts = counts_of(q, &until);
+	int n, err;
 
+	until = limit_ticks(q, until);
 	nt_flow_limit(q->flow, ticks);
 	n = decode_events(q, counts ? FIRST : NT_SESSION_BATCH);
-	until = limit_ticks(q, until);
-	if (!counts || n <= 0 || !can_count(q, until))
+	if (n <= 0)
 		return n;
-	more = count_events(q, counts, until < ticks ? until : ticks);
-	return more < 0 ? more : n + more;
+	err = look_ahead(q, first + (counts ? 1 : 2) * NT_SESSION_BATCH);
+	if (!err && counts && can_count(q, until) && !nt_session_doubt_goes_on(q)) {
+		n = count_events(q, counts, until < ticks ? until : ticks);
+		err = n < 0 ? n : look_ahead(q, first + 2 * NT_SESSION_BATCH);
+	}
+	return err ? err : q->nr - first;
 }
 
 static int decode(struct nt_session_queue *q, uint64_t limit)

@@ -571,7 +571,8 @@ struct nt_session_queue {
 	size_t			data_len;
 	size_t			data_skip;	/* bytes of data before decoding begins */
 	size_t			rest;		/* bytes of data kept from the previous window */
-	bool			timed;		/* its messages have the recording's time */
+	bool			timed;		/* its messages have the recording's time ... */
+	bool			unstamped;	/* ... of which some have no TSTAMP */
 	bool			owned;		/* its Ownership messages are valid ... */
 	uint64_t		owned_until;	/* ... up to this offset */
 	bool			begun;		/* losses known before decoding are reported */
@@ -730,7 +731,7 @@ bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *e
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
 
-/* Does nt_session_doubt() need more events than q->ev has from @first on? */
-bool nt_session_doubt_goes_on(const struct nt_session_queue *q, int first);
+/* Did patched code run in a message whose end nt_session_doubt() needs, and q->ev does not have? */
+bool nt_session_doubt_goes_on(const struct nt_session_queue *q);
 
 #endif
