@@ -569,8 +569,8 @@ static void nothing_is_wanted_before_an_interval(void **state)
 }
 
 /*
- * What a message's outcomes tell does not show which copy of the kernel ran: where patched code ran,
- * more events have to be decoded.
+ * What a message's outcomes tell does not show which copy of the kernel ran: where patched code
+ * ran, more events have to be decoded.
  */
 static void doubt_needs_the_end_of_a_message(void **state)
 {
