@@ -4,6 +4,8 @@
  * remembers most messages, so that they need not be decoded again. The file of an address is looked
  * up only once for each edge, before something else is mapped there.
  */
+#include <string.h>
+
 #include "rec.h"
 
 /*
@@ -13,14 +15,18 @@
  */
 #define SPACES	64
 
-/* No code runs past the end of a mapping that is padded: zeros are no instruction. */
+/*
+ * No code runs past the end of a mapping that is padded. An instruction may end with two zeros, as
+ * NOP does, but none of its parcels before that is zero, too.
+ */
 static bool is_padded(struct rec *rec, const struct rec_mapping *m)
 {
-	uint8_t last[2] = { 0, 0 };
+	static const uint8_t zeros[4];
+	uint8_t last[sizeof(zeros)] = { 0 };
 
 	rec_file_read(rec, m->file, m->offset + (m->end - m->start) - sizeof(last), last,
 		      sizeof(last));
-	return !last[0] && !last[1];
+	return !memcmp(last, zeros, sizeof(last));
 }
 
 /* Edges do not tell where a run continues from the code of one file to that of another. */
