@@ -766,7 +766,7 @@ static void count_between(struct setting *s, struct nt_counts *counts, bool dama
 			     nt_flow_count_until(s->flow, counts, ev, 256);
 		assert_true(n >= 0);
 		/* the instructions after the last branch before the limit, or of a piece */
-		if (events && n && at_end && nt_event_leads(&told.ev[at - 1]))
+		if (events && n && at_end && at && nt_event_leads(&told.ev[at - 1]))
 			assert_int_equal(ev->insns, told.ev[at].insns);
 		if (n || !events)
 			at_end = !events && n == (n && ev->kind == NT_EV_COUNTED);

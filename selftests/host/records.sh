@@ -370,18 +370,39 @@ verdict $? "a copy of an RV32 kernel's text"
 [ $? = 2 ] && grep -q 'has no symbols of the kernel' stderr
 verdict $? 'symbols without addresses are none'
 
+# --- code up to the end of a mapping --------------------------------------------------------------
+# A run continues in the next file, without a branch. The last instruction, NOP, ends with zeros.
+{ echo '10000 lib'; yes nop | head -n 1024; } | ./callprog >below.elf &&
+	printf '%s\n' '11000 main' nop 'jump 10ff0' | ./callprog >above.elf &&
+	{ echo '10000 lib'; yes nop | head -n 1024; printf '%s\n' '11000 main' nop 'jump 10ff0'; } |
+	./callprog >joined.elf
+verdict $? 'a file of code up to its end'
+make 'two files that touch' <<'END'
+r = Recording()
+r.start('prog', 'above.elf', 100, 10)
+for addr, size, offset in segments('below.elf'):
+    r.mmap(100, addr, size, offset, os.path.abspath('below.elf'), 13)
+rounds = ['10ff0', '10ff4', '10ff8', '10ffc', '11000', '11004'] * 100
+r.trace(stretch('joined.elf', 100, 1000, rounds + ['10ff0'], 1500, '10ff4'), 20000)
+r.write('touch.data')
+END
+"$ntrace" profile --format=bolt --elf above.elf touch.data >got 2>stderr
+grep -qx 'F 11004 11004 100' got
+verdict $? 'a run from one into the other: each time' got stderr
+
 # --- messages without TSTAMP ------------------------------------------------------------------
 # Their times are between those of the messages before and after them that have one, which may be
 # in an interval that begins between the two.
 make 'messages without TSTAMP' <<'END'
-def without_stamps(trace):
-    """Only sync messages and those without I-CNT keep TSTAMP, their last field."""
-    out, message = bytearray(), bytearray()
+def without_stamps(trace, stamped):
+    """Behind so many messages, only syncs and those without I-CNT keep TSTAMP, their last field."""
+    out, message, nr = bytearray(), bytearray(), 0
     for byte in trace:
         message.append(byte)
         if byte & 3 != 3:
             continue
-        if message[0] >> 2 in (3, 4, 27, 28):
+        nr += 1
+        if nr > stamped and message[0] >> 2 in (3, 4, 27, 28):
             ends = [i for i, b in enumerate(message) if b & 3]
             message = message[:ends[-2] + 1]
             message[-1] |= 3
@@ -392,22 +413,24 @@ lines = ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64
 for n in range(2000):
     lines += ['# time %d' % (1000 + 10000 * (n + 1)), '10000', '10004', '10100', '10104', '10108', '10008']
 lines += ['# time 20002000', '# stop 10000 EVCODE=4']
-trace = encode('one.elf', lines, ('htm', 'syncmode=1', 'syncmax=2'))
-for name, data in ('every', trace), ('some', without_stamps(trace)):
-    r = Recording()
-    r.start('prog', 'one.elf', 100, 10)
-    r.trace(data, 20003000)
-    r.write(name + '.data')
+for syncmax in 2, 6:
+    trace = encode('one.elf', lines, ('htm', 'syncmode=1', 'syncmax=%d' % syncmax))
+    for name, stamped in ('every', 1 << 20), ('some', 0), ('first', 40):
+        r = Recording()
+        r.start('prog', 'one.elf', 100, 10)
+        r.trace(without_stamps(trace, stamped), 20003000)
+        r.write('%s-%d.data' % (name, syncmax))
 END
-for name in every some; do
+for name in {every,some,first}-{2,6}; do
 	bad=0
 	"$ntrace" script $name.data >whole 2>stderr
-	for from in 0.00550 0.00555 0.00560 0.00565 0.00570 0.00575 0.00580; do
-		awk -v from=$from '$4 + 0 >= from && $4 + 0 <= 0.00625' whole >want
-		"$ntrace" script --time=$from,0.00625 $name.data >got 2>>stderr
+	for from in 0.0015 0.0052 0.0055 0.00565 0.0058 0.008; do
+		to=$(awk -v from=$from 'BEGIN { print from + 0.001 }')
+		awk -v from=$from -v to=$to '$4 + 0 >= from && $4 + 0 <= to' whole >want
+		"$ntrace" script --time=$from,$to $name.data >got 2>>stderr
 		cmp -s want got && [ "$(wc -l <got)" -ge 100 ] || bad=1
 	done
-	verdict $bad "intervals, $name messages have TSTAMP: at least $(wc -l <want) lines" stderr
+	verdict $bad "intervals, $name messages have TSTAMP: $(wc -l <want) lines of $(wc -l <whole)" stderr
 done
 
 # --- a kernel that is patched ----------------------------------------------------------------

@@ -251,6 +251,24 @@ static bool is_behind_gap(const struct nt_session_queue *q, const struct nt_sess
 	return !w->shared && w->offset != q->next_offset;
 }
 
+/*
+ * A message without TSTAMP may be later than its time says. Where some are, what precedes an
+ * interval must not be skipped.
+ */
+static bool lacks_stamps(const struct nt_session_queue *q, const struct nt_params *params)
+{
+	size_t at = q->data_skip;
+	struct nt_msg msg;
+
+	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
+		return false;
+	while (nt_session_message(params, q->data, q->data_len, &at, &msg))
+		if (!(msg.fields & NT_F_TSTAMP) &&
+		    (params->src < 0 || msg.src == (uint16_t)params->src))
+			return true;
+	return false;
+}
+
 /* A sample may have no message left to begin with. */
 static int report_no_begin(struct nt_session_queue *q, const struct nt_session_window *w)
 {
@@ -291,6 +309,7 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 	/* The skipped bytes may contain a start, so the next start does not follow a stop. */
 	q->unsaid |= w->shared && nt_session_window_passed(params, q->data, q->data_skip);
 	q->ticks_from = find_time(q, w, params);
+	q->unstamped = lacks_stamps(q, params);
 	start_flow(q, whole);
 	return report_no_begin(q, w);
 }
@@ -453,12 +472,10 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 /* Add new events. A loss may disappear with the other copy of the kernel. */
 static int take_in(struct nt_session_queue *q, int n)
 {
-	const struct nt_event *ev;
+	int i;
 
-	for (ev = q->ev + q->nr; ev < q->ev + q->nr + n; ev++) {
-		q->losses += q->patches && ev->kind == NT_EV_LOSS;
-		q->unstamped |= (ev->flags & (NT_EVF_TIME | NT_EVF_STAMP)) == NT_EVF_TIME;
-	}
+	for (i = 0; i < n && q->patches; i++)
+		q->losses += q->ev[q->nr + i].kind == NT_EV_LOSS;
 	q->nr += n > 0 ? n : 0;
 	return n;
 }
@@ -508,7 +525,6 @@ static struct nt_counts *counts_of(struct nt_session_queue *q, uint64_t *until)
 	*until = UINT64_MAX;
 	if (q->host->counts && nt_session_replay_may_count(q))
 		counts = q->host->counts(q, until);
-	/* A message without TSTAMP may be later than its time says. */
 	if (q->unstamped && *until != UINT64_MAX)
 		return NULL;
 	return counts;
