@@ -2,8 +2,8 @@
 /*
  * Write CTR's registers at random and read them back: csrrun SEED OUT
  *
- * OUT has lines "w CSR VALUE", "r CSR VALUE", "t CSR ..." (a trap), "c" (SCTRCLR), what csrcmp
- * does again with the library's buffer. "n" begins anew: depth 256, nothing in it.
+ * OUT has lines "w CSR VALUE", "r CSR VALUE", "t CSR ..." (a trap), and "c" (SCTRCLR). csrcmp
+ * repeats them on the library's buffer. "n" starts with an empty buffer of depth 256.
  */
 #include <fcntl.h>
 #include <inttypes.h>

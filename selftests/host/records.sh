@@ -411,7 +411,8 @@ def without_stamps(trace, stamped):
     return bytes(out)
 lines = ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64']
 for n in range(2000):
-    lines += ['# time %d' % (1000 + 10000 * (n + 1)), '10000', '10004', '10100', '10104', '10108', '10008']
+    lines += ['# time %d' % (1000 + 10000 * (n + 1)),
+              '10000', '10004', '10100', '10104', '10108', '10008']
 lines += ['# time 20002000', '# stop 10000 EVCODE=4']
 for syncmax in 2, 6:
     trace = encode('one.elf', lines, ('htm', 'syncmode=1', 'syncmax=%d' % syncmax))

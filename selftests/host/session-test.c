@@ -631,7 +631,8 @@ static void intervals(void **state)
 	expect_wanted(&s, 950 * MS, UINT64_MAX, 9, 10);
 	expect_wanted(&s, 2000 * MS, UINT64_MAX, 10, 10);
 	/*
-	 * a time that nobody knows may be any; a sample may go back farther than to the one before
+	 * A window without a time may have trace of any time. A sample may begin before the end of
+	 * the previous sample.
 	 */
 	s.buffer[0]->window[1].time = 0;
 	s.buffer[0]->window[8].sampled = true;

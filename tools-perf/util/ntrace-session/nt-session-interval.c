@@ -116,7 +116,7 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
 	return !s->nr_wanted;
 }
 
-/* Count no branch of the last time before an interval: spans have to be known from their begin. */
+/* Decode this time before an interval event by event, so that the first span has its beginning. */
 #define BEFORE_NS	100000ull
 
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time)

@@ -485,7 +485,7 @@ static int decode_events(struct nt_session_queue *q, unsigned int max)
 	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
 
-/* Is the task's address known? The rest of a message has the time of its first events. */
+/* Is the task's address known? A message that is later than @until must be decoded to its end. */
 static bool can_count(const struct nt_session_queue *q, uint64_t until)
 {
 	const struct nt_event *last = &q->ev[q->nr - 1];

@@ -301,8 +301,8 @@ struct nt_session_interval {
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
 /*
- * What happens until then need not be known branch by branch; at or before @time: nothing may be
- * skipped now, UINT64_MAX: nothing is wanted any more
+ * Branches between @time and the returned time may be skipped. If the returned time is not later,
+ * none may be skipped. UINT64_MAX: no interval follows.
  */
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time);
 
