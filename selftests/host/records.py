@@ -22,18 +22,28 @@ def text(s):
 
 
 class Recording:
-    def __init__(self, xlen=64):
+    def __init__(self, xlen=64, cpus=1):
         self.out = []
         self.header = b''
-        info = [1 << 16 | 2, 13, 1, 19, PMU, 0, xlen, 1, 0, 1, 0, 0, 0]
-        cpu = [0] * 19
-        cpu[12] = 1
-        self.record(70, 0, struct.pack('<II13Q19Q', 20052, 0, *info, *cpu))
-        self.record(69, 0, struct.pack('<QQQQQ', 1, TRACE, 0, 0, 2**64 - 1))
+        self.cpus = cpus
+        info = [1 << 16 | 2, 13, cpus, 19, PMU, 0, xlen, 1, 0, 1, 0, 0, 0]
+        body = struct.pack('<II13Q', 20052, 0, *info)
+        for number in range(cpus):
+            cpu = [0] * 19
+            cpu[0], cpu[12] = number, 1
+            body += struct.pack('<19Q', *cpu)
+        self.record(70, 0, body)
+        body = struct.pack('<Q', cpus)
+        for cpu in range(cpus):
+            body += struct.pack('<QQQQ', self.trace_id(cpu), cpu, cpu, 2**64 - 1)
+        self.record(69, 0, body)
 
-    def record(self, type, misc, body, pid=None, tid=0, time=0, id=SIDE):
+    def trace_id(self, cpu):
+        return TRACE + 10 * cpu
+
+    def record(self, type, misc, body, pid=None, tid=0, time=0, id=SIDE, cpu=0):
         if pid is not None:
-            body += struct.pack('<iiQIIQ', pid, tid, time, 0, 0, id)
+            body += struct.pack('<iiQIIQ', pid, tid, time, cpu, 0, id)
         self.out.append(struct.pack('<IHH', type, misc, 8 + len(body)) + body)
 
     def comm(self, pid, tid, name, time, exec=True):
@@ -77,12 +87,26 @@ class Recording:
         self.record(71, 0, struct.pack('<QQQIiiI', len(data), 0, 0, 0, -1, 0, 0))
         self.out.append(data)
 
+    def windows(self, cpu, windows, mode=6):
+        """The trace of one CPU: (data, time, tid that was current then, flags of the AUX record)"""
+        terms = 1 | mode << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7
+        self.record(21, 0, struct.pack('<Q', terms), 0, 0, 5, self.trace_id(cpu), cpu)
+        offset = 0
+        for data, time, tid, flags in windows:
+            self.record(11, 0, struct.pack('<QQQ', offset, len(data), flags), tid, tid, time,
+                        self.trace_id(cpu), cpu)
+            self.record(71, 0, struct.pack('<QQQIiiI', len(data), offset, 0, cpu, -1, cpu, 0))
+            self.out.append(data)
+            offset += len(data)
+
     def write(self, name):
         def attr(type, config):
             return struct.pack('<IIQQQQQQQQQ', type, 136, config, 0, SAMPLE_TYPE, 4, 1 << 18 | 1 << 5,
                                0, 0, 0x11, 0x22) + bytes(136 - 80)
-        ids = struct.pack('<QQ', TRACE, SIDE)
-        attrs = attr(PMU, 0x2e) + struct.pack('<QQ', 104, 8) + attr(1, 9) + struct.pack('<QQ', 112, 8)
+        ids = b''.join(struct.pack('<Q', self.trace_id(cpu)) for cpu in range(self.cpus))
+        attrs = attr(PMU, 0x2e) + struct.pack('<QQ', 104, len(ids))
+        attrs += attr(1, 9) + struct.pack('<QQ', 104 + len(ids), 8)
+        ids += struct.pack('<Q', SIDE)
         data = b''.join(self.out)
         # The one feature: that there is trace. perf wants it for the addresses of branches.
         features = bytearray(32)
@@ -145,6 +169,23 @@ def stretch(elf, tid, begin, addresses, end, stop, prv=0, **k):
     return encode(elf, ['# time %d' % begin, '# start %s SYNC=5' % addresses[0],
                         '# context PRV=%d V=0 scontext=%x' % (prv, tid)] + addresses +
                        ['# time %d' % end, '# stop %s EVCODE=4' % stop], **k)
+
+
+def without_stamps(trace, stamped):
+    """Behind so many messages, only syncs and those without I-CNT keep TSTAMP, their last field."""
+    out, message, nr = bytearray(), bytearray(), 0
+    for byte in trace:
+        message.append(byte)
+        if byte & 3 != 3:
+            continue
+        nr += 1
+        if nr > stamped and message[0] >> 2 in (3, 4, 27, 28):
+            ends = [i for i, b in enumerate(message) if b & 3]
+            message = message[:ends[-2] + 1]
+            message[-1] |= 3
+        out += message
+        message = bytearray()
+    return bytes(out)
 
 
 def ask(arguments, packets, timeout=600):

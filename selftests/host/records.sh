@@ -394,21 +394,6 @@ verdict $? 'a run from one into the other: each time' got stderr
 # Their times are between those of the messages before and after them that have one, which may be
 # in an interval that begins between the two.
 make 'messages without TSTAMP' <<'END'
-def without_stamps(trace, stamped):
-    """Behind so many messages, only syncs and those without I-CNT keep TSTAMP, their last field."""
-    out, message, nr = bytearray(), bytearray(), 0
-    for byte in trace:
-        message.append(byte)
-        if byte & 3 != 3:
-            continue
-        nr += 1
-        if nr > stamped and message[0] >> 2 in (3, 4, 27, 28):
-            ends = [i for i, b in enumerate(message) if b & 3]
-            message = message[:ends[-2] + 1]
-            message[-1] |= 3
-        out += message
-        message = bytearray()
-    return bytes(out)
 lines = ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64']
 for n in range(2000):
     lines += ['# time %d' % (1000 + 10000 * (n + 1)),
@@ -433,6 +418,29 @@ for name in {every,some,first}-{2,6}; do
 	done
 	verdict $bad "intervals, $name messages have TSTAMP: $(wc -l <want) lines of $(wc -l <whole)" stderr
 done
+
+# --- a stop and a start at one place --------------------------------------------------------
+make 'trace that stops for 9 and for 12 ms, with another event meanwhile and without' <<'END'
+for name, gap in ('short', 9000000), ('long', 12000000):
+    for meanwhile in False, True:
+        lines = ['# time 1000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64', '10000',
+                 '10004', '# time 2000', '# stop 10100 EVCODE=4', '# time %d' % (2000 + gap),
+                 '# start 10100 SYNC=5', '# context PRV=0 V=0 scontext=64', '10100', '10104', '10108',
+                 '# time %d' % (3000 + gap), '# stop 10008 EVCODE=4']
+        r = Recording()
+        r.start('prog', 'one.elf', 100, 10)
+        if meanwhile:
+            r.comm(101, 101, 'other', 1000 + gap)
+        r.windows(0, [(encode('one.elf', lines), 20000000, 100, 0)])
+        r.write('%s-%d.data' % (name, meanwhile))
+END
+for name in short long; do
+	gives "... $name: another event makes no difference" 0 "$ntrace" script $name-1.data \
+		< <("$ntrace" script $name-0.data)
+done
+[ "$("$ntrace" script short-0.data | grep -c 'tr end\|tr strt')" = 2 ] &&
+	[ "$("$ntrace" script long-0.data | grep -c 'tr end\|tr strt')" = 4 ]
+verdict $? '... 9 ms are a pause, 12 ms are not'
 
 # --- a kernel that is patched ----------------------------------------------------------------
 k=ffffffff80001

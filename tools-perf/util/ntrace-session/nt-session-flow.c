@@ -145,9 +145,14 @@ static int on_context(struct nt_session_queue *q, const struct nt_event *ev, boo
 
 /* ----------------------------------------------------------- start and stop -- */
 
-/* Trace stopped, and resumes at the same address: the program did not notice. */
+/*
+ * Trace stopped, and resumes at the same address soon: the program did not notice. A host delivers
+ * older stops whenever another event comes. The result must not depend on whether one comes.
+ */
 static bool is_pause(const struct nt_session_queue *q, const struct nt_event *ev)
 {
+	if (q->timed && q->time > q->held_time + NT_SESSION_PAUSE_NS)
+		return false;
 	return q->have_held && q->held.kind == NT_EV_STOP && ev->flags & NT_EVF_JOIN &&
 	       ev->to == q->held.from;
 }

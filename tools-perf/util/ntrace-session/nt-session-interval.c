@@ -116,16 +116,14 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
 	return !s->nr_wanted;
 }
 
-/* Decode this time before an interval event by event, so that the first span has its beginning. */
-#define BEFORE_NS	100000ull
-
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time)
 {
 	uint64_t until = UINT64_MAX, from;
 	size_t i;
 
 	for (i = 0; i < s->nr_wanted; i++) {
-		from = s->wanted[i].from > BEFORE_NS ? s->wanted[i].from - BEFORE_NS : 0;
+		from = s->wanted[i].from > NT_SESSION_BEFORE_NS ?
+		       s->wanted[i].from - NT_SESSION_BEFORE_NS : 0;
 		if (s->wanted[i].to >= time && from < until)
 			until = from;
 	}

@@ -287,6 +287,9 @@ uint64_t nt_session_time_from(const struct nt_params *params, uint64_t begin, ui
  */
 #define NT_SESSION_PAUSE_NS	10000000ULL
 
+/* Decode this time before an interval event by event, so that the first span has its beginning. */
+#define NT_SESSION_BEFORE_NS	100000ULL
+
 /* On perf's clock, both ends included */
 struct nt_session_interval {
 	uint64_t	from, to;
