@@ -370,6 +370,7 @@ int cmd_profile(int argc, char **argv)
 	if (cp.value_given && cp.format->stacks != put_folded)
 		die("--value: is for --format=folded");
 	input_refuse_output(&p->in, cp.output);
+	p->recording.threads = p->in.threads;
 	if (!cp.format->write && !cp.format->stacks && !cp.format->places)
 		return write_edges(&cp);
 	if (cp.choice.kernel || cp.choice.others)

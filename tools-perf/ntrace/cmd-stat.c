@@ -151,6 +151,7 @@ int cmd_stat(int argc, char **argv)
 	in.live = true;
 	stat.kinds.in = &in;
 	if (rec_parse_either(doc, argc, argv, &in, &options)) {
+		options.threads = in.threads;
 		status = rec_stat(in.file, &options);
 		rec_options_free(&options);
 		input_free(&in);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "edges-count.h"
+#include "profile-flow.h"
 
 /* Numbers of files while counting. KERNEL and NOWHERE are not files. */
 enum { KERNEL = 1, NOWHERE, FIRST };
@@ -311,6 +312,36 @@ static void counting_free(struct counting *c)
 	free(c->r.edges);
 }
 
+static void counting_init(struct counting *c, const struct edges_choice *choice);
+
+static void *another(void *ctx)
+{
+	struct counting *c = malloc(sizeof(*c));
+
+	if (!c)
+		die("%s", nt_strerror(NT_ENOMEM));
+	counting_init(c, ((const struct counting *)ctx)->choice);
+	return c;
+}
+
+static uint64_t adopt(void *ctx, struct rec *rec, void *other, uint64_t at)
+{
+	const struct counting *o = other;
+	const struct rec_file *file = o->file[edges_file_of(at)].file;
+	struct rec_file *own;
+
+	if (!file)
+		return at;
+	own = rec_file_get(rec, file->name, &file->id);
+	return edges_place(number_of(ctx, rec, own), edges_address(at));
+}
+
+static void drop(void *other)
+{
+	counting_free(other);
+	free(other);
+}
+
 static void counting_init(struct counting *c, const struct edges_choice *choice)
 {
 	*c = (struct counting){ .choice = choice };
@@ -318,6 +349,9 @@ static void counting_init(struct counting *c, const struct edges_choice *choice)
 		add_file(c)->whose = OTHERS;
 	c->r.place = place;
 	c->r.done = done;
+	c->r.another = another;
+	c->r.adopt = adopt;
+	c->r.drop = drop;
 	c->r.ctx = c;
 }
 
@@ -344,7 +378,7 @@ struct edges_missed edges_count_recording(struct edges_writer *w, const char *pa
 
 	counting_init(&c, choice);
 	edges_sha256_file(path, c.recording.id);
-	profile_perf_decode(&c.r, options, path, NULL, NULL);
+	profile_rec_decode(&c.r, options, path, NULL, NULL);
 	c.recording.losses = c.r.losses + c.r.partial;
 	if (!c.recording.host)
 		c.recording.host = name_of("");
@@ -366,7 +400,7 @@ static void take(void *ctx, const struct nt_edge *edge)
 		e.from = edges_place(FIRST, e.from);
 	if (e.to != PROFILE_ELSEWHERE)
 		e.to = edges_place(FIRST, e.to);
-	profile_perf_add(&c->r, &e);
+	profile_flow_add_edge(&c->r, &e);
 }
 
 static void identify_program(struct counted_file *f, const struct profile *p)
@@ -465,7 +499,7 @@ static void read_part(struct profile_perf *r, struct edges_merge *m, const struc
 		if (edges_saturate(total, s.e.count))
 			die("%s: its counts add up to more than can be counted: merge with smaller --weight",
 			    part->path);
-		profile_perf_add(r, &e);
+		profile_flow_add_edge(r, &e);
 	}
 }
 

@@ -130,7 +130,7 @@ void edges_sha256_file(const char *path, uint8_t digest[EDGES_SHA256])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), inside;
 	struct edges_sha256 s;
-	static uint8_t buf[1 << 16];
+	uint8_t buf[1 << 16];
 	struct stat st;
 	ssize_t n;
 

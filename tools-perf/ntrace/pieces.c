@@ -8,10 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "cmd.h"
 
@@ -34,7 +30,6 @@ struct crew {
 
 struct worker {
 	struct crew *crew;
-	pthread_t thread;
 	struct piece piece;
 	unsigned long number;	/* number of the piece */
 	struct nt_event loss;	/* of a pipe: it may continue in later data */
@@ -250,20 +245,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/*
- * glibc reserves 128 MB of addresses for a moment whenever it gives a thread a heap of its own.
- * Under ulimit -v another thread's allocation may fail at that moment, so all threads use one heap.
- */
-static void pieces_limit_heaps(void)
-{
-#ifdef __GLIBC__
-	struct rlimit all;
-
-	if (!getrlimit(RLIMIT_AS, &all) && all.rlim_cur != RLIM_INFINITY)
-		mallopt(M_ARENA_MAX, 1);
-#endif
-}
-
 void pieces_decode(struct input *in, const struct consumer *consumer)
 {
 	struct crew crew = {
@@ -271,7 +252,6 @@ void pieces_decode(struct input *in, const struct consumer *consumer)
 		.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER,
 	};
 	size_t i, n = in->size / PIECE + 1;
-	int err;
 	struct worker *workers;
 
 	input_check_sources(in);
@@ -286,17 +266,7 @@ void pieces_decode(struct input *in, const struct consumer *consumer)
 		die("%s", nt_strerror(NT_ENOMEM));
 	for (i = 0; i < n; i++)
 		workers[i].crew = &crew;
-	if (n > 1)
-		pieces_limit_heaps();
-	for (i = 1; i < n; i++) {
-		err = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-		if (err)
-			die("cannot start thread %zu of %zu: %s; --threads asks for fewer", i + 1,
-			    n, strerror(err));
-	}
-	work(&workers[0]);
-	for (i = 1; i < n; i++)
-		pthread_join(workers[i].thread, NULL);
+	threads_run(n, work, workers, sizeof(*workers));
 	progress_end();
 	free(workers);
 }

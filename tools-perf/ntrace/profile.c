@@ -259,7 +259,7 @@ static void count_recording(struct profile *p, struct profile_perf *r, const cha
 	if (p->perf.text || p->perf.perf)
 		profile_perf_read(r, p->perf.perf, file, p->in.elfs->path, build_id);
 	else
-		profile_perf_decode(r, &p->recording, file, p->in.elfs->path, build_id);
+		profile_rec_decode(r, &p->recording, file, p->in.elfs->path, build_id);
 }
 
 static void count_recordings(struct profile *p, struct profile_perf *r)

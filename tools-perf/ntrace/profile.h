@@ -131,14 +131,17 @@ struct profile_perf {
 	bool rounded;		/* counts are scaled */
 	/*
 	 * To count all files of a recording instead of one program: place() maps addresses to
-	 * places, and done() can inspect the recording after decoding.
+	 * places, and done() can inspect the recording after decoding. Another thread calls
+	 * another() for a context of its own. adopt() then returns the place of this context that
+	 * is that place of the other one.
 	 */
 	uint64_t (*place)(void *ctx, struct rec *rec, const struct rec_space *space, uint64_t addr);
 	void (*done)(void *ctx, struct rec *rec);
+	void *(*another)(void *ctx);
+	uint64_t (*adopt)(void *ctx, struct rec *rec, void *other, uint64_t place);
+	void (*drop)(void *other);
 	void *ctx;
 };
-
-void profile_perf_add(struct profile_perf *r, const struct nt_edge *edge);
 
 /*
  * Read a perf.data, or the output of perf if `perf' is NULL. build_id is that of the program, in
@@ -148,7 +151,7 @@ void profile_perf_read(struct profile_perf *r, const char *perf, const char *fil
 		       const char *program, const char *build_id);
 
 /* The same for a perf.data, without perf */
-void profile_perf_decode(struct profile_perf *r, const struct rec_options *options,
+void profile_rec_decode(struct profile_perf *r, const struct rec_options *options,
 			 const char *file, const char *program, const char *build_id);
 
 /* The program's address of an offset in its file, or PROFILE_ELSEWHERE */

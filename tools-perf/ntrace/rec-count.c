@@ -59,6 +59,12 @@ static bool may_count(const struct rec_queue *q, uint64_t *until)
 		*until = nt_session_unwanted_until(&q->rec->trace, q->s.time);
 		return q->s.timed && *until > q->s.time;
 	}
+	/* The next part skips to its beginning in the same way, and compares: see rec-parts.c. */
+	if (q->rec->until) {
+		*until = q->rec->until - NT_SESSION_BEFORE_NS;
+		if (q->rec->until < NT_SESSION_BEFORE_NS || *until <= q->s.time)
+			return false;
+	}
 	return out->edge && !q->s.guest && rec_flow_is_chosen(q) &&
 	       (!q->space || is_countable(q->rec, q->space));
 }

@@ -212,7 +212,7 @@ static enum found in_program(const struct rec *rec, struct rec_file *f)
 	return program && (same || f->id.size) ? take(f, program, same) : NOT_THERE;
 }
 
-static void open_file(const struct rec *rec, struct rec_file *f)
+static void open_file(struct rec *rec, struct rec_file *f)
 {
 	char hex[2 * NT_PERFDATA_BUILD_ID_MAX + 1] = "";
 	enum found found = in_symfs(rec, f);
@@ -234,11 +234,11 @@ static void open_file(const struct rec *rec, struct rec_file *f)
 	if (found == FOUND || *f->name != '/')
 		return;
 	if (another)
-		warn("%s is not the file that was recorded, its build-id is another, or it has none: its trace cannot be decoded (see --symfs, --buildid-dir)",
-		     f->name);
+		rec_warn(rec, "%s is not the file that was recorded, its build-id is another, or it has none: its trace cannot be decoded (see --symfs, --buildid-dir)",
+			 f->name);
 	else
-		warn("cannot find %s: its trace cannot be decoded (see --symfs, --buildid-dir)",
-		     f->name);
+		rec_warn(rec, "cannot find %s: its trace cannot be decoded (see --symfs, --buildid-dir)",
+			 f->name);
 }
 
 /* --------------------------------------------------------------- public -- */

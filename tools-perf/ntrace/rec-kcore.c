@@ -134,9 +134,9 @@ void rec_kcore_ran(struct rec *rec, uint64_t pc, size_t len)
 
 	while ((p = nt_session_patches_ran(&rec->patches, pc, len))) {
 		name = rec_symbol(rec, NULL, p->start, &offset);
-		warn("the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64
-		     " in %s differs between start and end",
-		     p->start, p->end, name ? name : "unknown code");
+		rec_warn(rec, "the kernel was patched while recording: %#" PRIx64 "..%#" PRIx64
+			 " in %s differs between start and end",
+			 p->start, p->end, name ? name : "unknown code");
 	}
 }
 

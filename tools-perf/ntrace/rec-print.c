@@ -238,6 +238,9 @@ static void put_loss(void *ctx, const struct rec_loss *loss)
 /* ------------------------------------------------------------------ stat - */
 
 struct counts {
+	struct rec *rec;
+	struct rec_loss *loss;	/* of parts other than the first: to be printed in order */
+	size_t nr_losses;
 	struct stat_messages messages;
 	struct stat_totals totals;
 	uint64_t windows, size;
@@ -266,6 +269,21 @@ static void count_branch(void *ctx, const struct rec_sample *s)
 	struct counts *c = ctx;
 
 	c->totals.branches += s->type != NT_TYPE_NONE;
+}
+
+static void count_loss(void *ctx, const struct rec_loss *loss)
+{
+	struct counts *c = ctx;
+
+	if (!c->rec->part) {
+		put_loss(NULL, loss);
+		return;
+	}
+	c->loss = array_room(c->loss, c->nr_losses, sizeof(*c->loss));
+	c->loss[c->nr_losses] = *loss;
+	c->loss[c->nr_losses].text = strdup(loss->text);
+	if (!c->loss[c->nr_losses++].text)
+		die("%s", nt_strerror(NT_ENOMEM));
 }
 
 static void count_edge(void *ctx, const struct rec_space *space, const struct nt_edge *edge)
@@ -304,18 +322,58 @@ static void count_windows(struct rec *rec, struct counts *c)
 	free(rest.data);
 }
 
+static struct rec_output counts_output(struct counts *c)
+{
+	return (struct rec_output){
+		.branch = count_branch, .edge = count_edge, .loss = count_loss, .ctx = c,
+	};
+}
+
+static struct rec_output counts_begin(void *ctx, struct rec *rec)
+{
+	struct counts *c = calloc(1, sizeof(*c));
+
+	(void)ctx;
+	if (!c)
+		die("%s", nt_strerror(NT_ENOMEM));
+	c->rec = rec;
+	return counts_output(c);
+}
+
+static void counts_append(void *ctx, void *other)
+{
+	struct counts *c = ctx;
+	const struct counts *o = other;
+	size_t i;
+
+	c->totals.branches += o->totals.branches;
+	for (i = 0; i < o->nr_losses; i++)
+		put_loss(NULL, &o->loss[i]);
+}
+
+static void counts_drop(void *other)
+{
+	struct counts *c = other;
+
+	while (c->nr_losses)
+		free((char *)c->loss[--c->nr_losses].text);
+	free(c->loss);
+	free(c);
+}
+
 int rec_stat(const char *path, const struct rec_options *o)
 {
-	struct counts c = { .windows = 0 };
-	const struct rec_output output = {
-		.branch = count_branch, .edge = count_edge, .loss = put_loss, .ctx = &c,
+	static const struct rec_parts parts = {
+		.begin = counts_begin, .append = counts_append, .drop = counts_drop,
 	};
 	struct rec rec;
+	struct counts c = { .rec = &rec };
+	const struct rec_output output = counts_output(&c);
 	int status;
 
 	refuse_names(o);
 	rec_open(&rec, path, o);
-	rec_run(&rec, &output);
+	rec_parts_run(&rec, &output, &parts);
 	count_windows(&rec, &c);
 	out_flush();
 	out_free();

@@ -108,14 +108,18 @@ static int terms(struct nt_session_queue *s, const struct nt_session_window *w,
 	return 0;
 }
 
-/* Do the ticks in this window's messages convert to the recording's time? */
-static bool is_timed(struct nt_session_queue *s, const struct nt_session_window *w)
+bool rec_queue_is_timed(const struct rec *rec, const struct nt_session_window *w)
 {
-	const struct ntrace_info *info = s->session->info;
+	const struct ntrace_info *info = &rec->info;
 	const uint64_t *cpu = ntrace_info_cpu(info, w->cpu);
 
 	return info->have_clock && w->hw_id & NTRACE_HW_ID_TIMESTAMP && cpu &&
 	       cpu[NTRACE_INFO_CPU_TS_CLOCK] == NTRACE_TS_CLOCK_TIME;
+}
+
+static bool is_timed(struct nt_session_queue *s, const struct nt_session_window *w)
+{
+	return rec_queue_is_timed(rec_queue_of(s)->rec, w);
 }
 
 static struct nt_counts *counts(struct nt_session_queue *s, uint64_t *until)
@@ -131,6 +135,8 @@ static int broken(struct nt_session_queue *s, int err)
 static int on_event(struct nt_session_queue *s, const struct nt_event *ev, bool last)
 {
 	(void)last;
+	/* A gap has been reported by the losses around it. */
+	s->behind_gap = false;
 	look_up_task(rec_queue_of(s));
 	return nt_session_flow_event(s, ev);
 }

@@ -11,7 +11,7 @@
  * Find the queue with the earliest event, among those that are ready. *next: the time of the next
  * queue. NULL: no queue is ready
  */
-static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_t *next)
+static struct rec_queue *first_queue(struct rec *rec, uint64_t *next)
 {
 	struct rec_queue *first = NULL;
 	uint64_t best = UINT64_MAX;
@@ -21,7 +21,7 @@ static struct rec_queue *first_queue(struct rec *rec, const bool *ready, uint64_
 	for (i = 0; i < rec->nr_queues; i++) {
 		uint64_t time;
 
-		if (!ready[i])
+		if (!rec->ready[i])
 			continue;
 		time = nt_session_queue_time(&rec->queue[i]->s);
 		if (!first || time < best) {
@@ -48,21 +48,21 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 }
 
 /* Decode all queues up to the limit, the queue with the earliest event first. */
-static void decode_until(struct rec *rec, bool *ready, uint64_t limit)
+static void decode_until(struct rec *rec, uint64_t limit)
 {
 	struct rec_queue *q;
 	uint64_t next;
 	unsigned int i;
 
 	for (i = 0; i < rec->nr_queues; i++)
-		ready[i] = rec->queue[i] &&
-			   rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
-			   fetch(rec->queue[i], limit);
-	while ((q = first_queue(rec, ready, &next)) && nt_session_queue_time(&q->s) <= limit) {
+		rec->ready[i] = rec->queue[i] &&
+				rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
+				fetch(rec->queue[i], limit);
+	while ((q = first_queue(rec, &next)) && nt_session_queue_time(&q->s) <= limit) {
 		rec_queue_deliver(q, next < limit ? next : limit);
 		for (i = 0; rec->queue[i] != q; i++)
 			;
-		ready[i] = fetch(q, limit);
+		rec->ready[i] = fetch(q, limit);
 	}
 }
 
@@ -74,7 +74,7 @@ static void warn_of_switch(struct rec *rec, struct rec_queue *q, int tid)
 	if (rec->told_blind || q->s.tid <= 0 || tid <= 0 || q->s.tid == tid ||
 	    !nt_session_queue_is_blind(&q->s))
 		return;
-	warn("%s: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two "
+	rec_warn(rec, "%s: CPU %d: trace that tells neither times nor tasks: what several tasks ran between two "
 	     "AUX records is taken for the last one's", rec->path, q->s.buffer->cpu);
 	rec->told_blind = true;
 }
@@ -146,7 +146,7 @@ static void on_exec(struct rec *rec, int tid)
 		/* the first program has no trace before it */
 		if ((rec->images || rec->forked) && !rec->told_exec &&
 		    nt_session_queue_is_untimed(&q->s)) {
-			warn("%s: task %d executed a program in trace without times: what it ran before may be "
+			rec_warn(rec, "%s: task %d executed a program in trace without times: what it ran before may be "
 			     "taken for the new program's", rec->path, tid);
 			rec->told_exec = true;
 		}
@@ -224,34 +224,64 @@ static void make_queues(struct rec *rec)
 			rec->queue[i] = rec_queue_new(rec, rec->trace.buffer[i]);
 }
 
-void rec_run(struct rec *rec, const struct rec_output *output)
+void rec_run_begin(struct rec *rec, const struct rec_output *output)
 {
-	const struct rec_note *n;
-	uint64_t done = 0;
-	bool *ready;
-
 	rec->output = output;
 	rec->notes_done = 1;
 	make_queues(rec);
-	ready = calloc(rec->nr_queues + 1, sizeof(*ready));
-	if (!ready)
+	rec->ready = calloc(rec->nr_queues + 1, sizeof(*rec->ready));
+	if (!rec->ready)
 		die("%s", nt_strerror(NT_ENOMEM));
 	rec_notes_begin(rec);
-	while ((n = rec_note_next(rec)) && !is_behind(rec, rec->trace.reached)) {
-		if (n->time)
-			decode_until(rec, ready, n->time);
-		if (n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE)
-			flush_cpu(rec, n->cpu);
-		if (n->time > rec->trace.reached)
-			rec->trace.reached = n->time;
-		on_note(rec, n);
-		if (output->note)
-			output->note(output->ctx, n);
-		progress(done++, rec->notes.nr);
+	rec->note = rec_note_next(rec);
+}
+
+static void use_note(struct rec *rec, const struct rec_note *n)
+{
+	if (n->time)
+		decode_until(rec, n->time);
+	if (n->type == NT_PERFDATA_SWITCH || n->type == NT_PERFDATA_SWITCH_CPU_WIDE)
+		flush_cpu(rec, n->cpu);
+	if (n->time > rec->trace.reached)
+		rec->trace.reached = n->time;
+	on_note(rec, n);
+	if (rec->output->note)
+		rec->output->note(rec->output->ctx, n);
+	if (!rec->part)
+		progress(rec->notes_done - 1, rec->notes.nr);
+}
+
+void rec_run_until(struct rec *rec, uint64_t time)
+{
+	while (rec->note && rec->note->time <= time && !is_behind(rec, rec->trace.reached)) {
+		use_note(rec, rec->note);
+		rec->note = rec_note_next(rec);
 	}
-	if (!n)
-		decode_until(rec, ready, UINT64_MAX);
+	if (!rec->note || rec->note->time > time)
+		decode_until(rec, time);
 	rec_count_end(rec);
+}
+
+void rec_run_skip(struct rec *rec, uint64_t time)
+{
+	static const struct rec_output nothing;
+	const struct rec_output *output = rec->output;
+	const struct nt_session_interval rest = { time, UINT64_MAX };
+
+	rec->output = &nothing;
+	rec->trace.wanted = &rest;
+	rec->trace.nr_wanted = 1;
+	rec_run_until(rec, time);
+	rec->trace.wanted = NULL;
+	rec->trace.nr_wanted = 0;
+	rec->output = output;
+	rec->losses = 0;
+	rec->insns = 0;
+}
+
+void rec_run(struct rec *rec, const struct rec_output *output)
+{
+	rec_run_begin(rec, output);
+	rec_run_until(rec, UINT64_MAX);
 	progress_end();
-	free(ready);
 }

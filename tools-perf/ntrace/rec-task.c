@@ -179,22 +179,27 @@ static void copy_space(struct rec *rec, int pid, int ppid)
 		replace(space, 0, 0, parent->map, parent->nr_maps);
 }
 
-/* A new task has the tid of one that has ended. */
-static void reuse_number(struct rec *rec, struct rec_task *task)
+/*
+ * The task for a new thread. What had its tid before has ended, or was only named by damaged trace.
+ */
+static struct rec_task *new_task(struct rec *rec, int tid)
 {
-	task->ended = false;
-	if (rec->output->gone)
+	struct rec_task *task = rec_map_find(&rec->tasks, tid);
+
+	if (task && rec->output->gone)
 		rec->output->gone(rec->output->ctx, task);
+	task = rec_task_get(rec, tid, -1);
+	task->ended = false;
+	task->born = rec->notes_done;
+	task->syscall_ip = 0;
+	return task;
 }
 
 void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 {
-	struct rec_task *task = rec_task_get(rec, tid, -1), *parent = rec_task_get(rec, ptid, -1);
+	struct rec_task *task = new_task(rec, tid), *parent = rec_task_get(rec, ptid, -1);
 
-	if (task->ended)
-		reuse_number(rec, task);
 	set_process(rec, task, pid);
-	task->syscall_ip = 0;
 	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
 	/* only the parent's tid may be known */
 	if (*parent->comm == ':')

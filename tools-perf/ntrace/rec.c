@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -235,7 +236,8 @@ static void read_records(struct rec *rec)
 		if (ret > 0) {
 			take_record(rec, &r);
 			nt_perfdata_progress(rec->pd, &done, &total);
-			progress(done, total);
+			if (!rec->part)
+				progress(done, total);
 			continue;
 		}
 		if (ret != -NT_PERFDATA_EDAMAGED)
@@ -244,7 +246,8 @@ static void read_records(struct rec *rec)
 			rec->damage = strdup(nt_perfdata_message(rec->pd));
 		rec->losses++;
 	}
-	progress_end();
+	if (!rec->part)
+		progress_end();
 }
 
 /* The time of the first event or window, and that of the last window */
@@ -303,17 +306,39 @@ static void choose_times(struct rec *rec)
 static void tell_lost(struct rec *rec)
 {
 	if (rec->lost)
-		warn("%s: %" PRIu64 " events were lost while it was recorded: whose trace is whose, and what code ran, may be wrong from there on; perf record --mmap-pages makes more room",
-		     rec->path, rec->lost);
+		rec_warn(rec, "%s: %" PRIu64 " events were lost while it was recorded: whose trace is whose, and what code ran, may be wrong from there on; perf record --mmap-pages makes more room",
+			 rec->path, rec->lost);
 	else if (rec->lost_samples)
-		warn("%s: %" PRIu64 " samples were lost while it was recorded; perf record --mmap-pages makes more room",
-		     rec->path, rec->lost_samples);
+		rec_warn(rec, "%s: %" PRIu64 " samples were lost while it was recorded; perf record --mmap-pages makes more room",
+			 rec->path, rec->lost_samples);
 	rec->losses += rec->lost || rec->lost_samples;
+}
+
+void rec_warn(struct rec *rec, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		die("%s", nt_strerror(NT_ENOMEM));
+	va_end(ap);
+	if (!rec->part)
+		warn("%s", text);
+	rec->told = array_room(rec->told, rec->nr_told, sizeof(*rec->told));
+	rec->told[rec->nr_told++] = text;
 }
 
 void rec_open(struct rec *rec, const char *path, const struct rec_options *o)
 {
+	rec_open_part(rec, path, o, 0);
+}
+
+void rec_open_part(struct rec *rec, const char *path, const struct rec_options *o,
+		   unsigned int part)
+{
 	*rec = (struct rec){
+		.part = part,
 		.path = path, .options = o, .pd = nt_perfdata_new(),
 		.chosen = o->cpu || o->pids.nr || o->tids.nr || o->comms.nr,
 		.trace = { .info = &rec->info, .read = read_file, .ctx = rec },
@@ -356,6 +381,10 @@ void rec_free(struct rec *rec)
 	for (i = 0; i < rec->nr_queues; i++)
 		rec_queue_free(rec->queue[i]);
 	free(rec->queue);
+	free(rec->ready);
+	while (rec->nr_told)
+		free(rec->told[--rec->nr_told]);
+	free(rec->told);
 	rec_tasks_free(rec);
 	rec_files_free(rec);
 	nt_session_free(&rec->trace);

@@ -6,6 +6,7 @@
  *	rec-option.c	options: what to decode, and where files are
  *	rec-note.c	the other events, in the order of time
  *	rec-run.c	decode in the order of time, interleaved with the other events
+ *	rec-parts.c	decode several parts of the time at once
  *	rec-queue.c	a buffer's windows -> control flow
  *	rec-flow.c	control flow -> branches and instructions
  *	rec-count.c	control flow -> how often each branch was taken
@@ -67,6 +68,7 @@ struct rec_options {
 	bool parts;			/* the times are in units of 1 / REC_PARTS */
 	uint64_t memory;		/* limit for the command, in bytes; 0: none */
 	const char *program;		/* fallback for a file that ran and is not found */
+	unsigned int threads;		/* for rec_parts_run(); 0: one */
 };
 
 /* For argp_children; the parser's input is the struct rec_options. */
@@ -146,6 +148,7 @@ struct rec_task {
 	char comm[17];
 	uint64_t syscall_ip;		/* of the ECALL that the task is executing, or 0 */
 	uint64_t image;			/* the process's exec when the task was created, or 0 */
+	size_t born;			/* notes_done at its FORK event, or 0 */
 	bool ended;			/* ... by an EXIT event at this time: */
 	uint64_t end;
 };
@@ -311,6 +314,8 @@ void rec_queue_set_tid(struct rec_queue *q, int tid);
  */
 uint64_t rec_queue_done(struct rec_queue *q);
 struct nt_code *rec_queue_code(struct rec_queue *q, uint64_t addr);
+/* Do the ticks in this window's messages convert to the recording's time? */
+bool rec_queue_is_timed(const struct rec *rec, const struct nt_session_window *w);
 
 /* ----------------------------------------------------------- rec-flow.c - */
 
@@ -410,9 +415,15 @@ struct rec {
 	struct nt_session trace;
 	struct nt_session_interval *wanted;	/* owned; `trace' points to it */
 	struct rec_queue **queue;
+	bool *ready;			/* does this queue have an event up to the current limit? */
 	unsigned int nr_queues;
 	size_t notes_done;		/* notes that took effect, plus 1 */
 	struct rec_notes notes;
+	const struct rec_note *note;	/* takes effect next */
+	unsigned int part;		/* of rec_parts_run(): 0 is the first */
+	uint64_t until;			/* this part ends then; 0: at the end of the recording */
+	char **told;			/* warnings; only the first part prints them */
+	size_t nr_told;
 	bool forked;			/* tasks were created while recording */
 	bool told_blind, told_exec;	/* see rec-run.c */
 	bool partial;		/* it contains only snapshots or samples of the trace */
@@ -463,6 +474,11 @@ bool rec_is_data(const char *path);
 
 /* Open a recording. Ends the command if it has no N-Trace, or cannot be decoded. */
 void rec_open(struct rec *rec, const char *path, const struct rec_options *options);
+/* The same for a part of rec_parts_run() */
+void rec_open_part(struct rec *rec, const char *path, const struct rec_options *options,
+		   unsigned int part);
+/* warn(); warnings of other parts than the first wait until all are decoded. */
+void __attribute__((format(printf, 2, 3))) rec_warn(struct rec *rec, const char *fmt, ...);
 void rec_free(struct rec *rec);
 
 /*
@@ -486,6 +502,33 @@ static inline bool rec_time_is_wanted(const struct rec *rec, uint64_t time)
 
 /* Decode what was chosen. */
 void rec_run(struct rec *rec, const struct rec_output *output);
+
+/*
+ * The same in steps. rec_run_skip() may follow rec_run_begin(), even several times: it decodes what
+ * is needed to begin at that time, and reports nothing. rec_run_until() reports what is not later
+ * than that time and was not decoded before.
+ */
+void rec_run_begin(struct rec *rec, const struct rec_output *output);
+void rec_run_skip(struct rec *rec, uint64_t time);
+void rec_run_until(struct rec *rec, uint64_t time);
+
+/* --------------------------------------------------------- rec-parts.c -- */
+
+/* How a consumer takes parts. ctx is that of the struct rec_output of the first part. */
+struct rec_parts {
+	/* The output for another part, which rec is decoded for. Called in another thread */
+	struct rec_output (*begin)(void *ctx, struct rec *rec);
+	/* Add the results of the next part, whose output has the context `other'. */
+	void (*append)(void *ctx, void *other);
+	void (*drop)(void *other);
+};
+
+/*
+ * Like rec_run(), but in rec->options->threads threads if the recording can be divided. The
+ * consumer gets the same, except that some branches may come counted or one by one. What it
+ * remembers from one event to the next is unknown at the beginning of a part.
+ */
+void rec_parts_run(struct rec *rec, const struct rec_output *output, const struct rec_parts *parts);
 
 struct perf_event_line;
 

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Decode a recording in threads, each from one time to another
+ *
+ *	part 0	|--------------->.........
+ *	part 1	     s===========|--------------->
+ *	                         T		s: a sync message   ==== decoded without a result
+ *
+ * A part needs the state that the previous part has when it ends. To find that state, the part
+ * decodes from sync messages before its beginning, as for --time. When both are done, the states
+ * are compared: the place in each buffer, the events that wait there, their task and times. If they
+ * differ, the part is dropped, and the previous part goes on through its time. So the result is
+ * that of one thread in any case. Only what a consumer itself remembers is left, see struct
+ * rec_parts.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rec.h"
+
+/* A queue when a part begins or has ended */
+struct state {
+	struct nt_session_queue q;	/* its pointers must not be followed */
+	struct nt_event *waiting;
+	uint64_t at;			/* offset of the byte to decode next */
+	bool is_over;
+};
+
+struct part {
+	struct parts *all;
+	struct rec *rec;
+	struct rec_output output;
+	unsigned int number;
+	uint64_t from;			/* may become later until begun is set */
+	uint64_t to;			/* where the next part begins at the earliest */
+	bool begun;
+	struct state *begin;		/* of each queue */
+};
+
+struct parts {
+	const struct rec_parts *how;
+	struct part *part;
+	size_t nr;
+	struct size_at *list;		/* of all windows */
+	size_t nr_windows;
+	pthread_mutex_t lock;		/* of from and begun of each part */
+	pthread_cond_t begins;
+};
+
+/* ------------------------------------------------------------- division - */
+
+struct size_at {
+	uint64_t time, size;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct size_at *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* Where decoding can begin and end must be told by times. */
+static bool can_be_divided(const struct rec *rec, const struct nt_session_window *w)
+{
+	return rec_queue_is_timed(rec, w) && w->time && !w->ring && !w->sampled;
+}
+
+/* The size of the trace up to each time; NULL: the recording cannot be divided */
+static struct size_at *list_sizes(const struct rec *rec, size_t *nr)
+{
+	struct size_at *list = NULL;
+	unsigned int i;
+	size_t k;
+
+	*nr = 0;
+	for (i = 0; i < rec->trace.nr_buffers; i++) {
+		const struct nt_session_buffer *b = rec->trace.buffer[i];
+
+		for (k = 0; b && k < b->nr_windows; k++) {
+			if (!can_be_divided(rec, &b->window[k])) {
+				free(list);
+				return NULL;
+			}
+			list = array_room(list, *nr, sizeof(*list));
+			list[(*nr)++] = (struct size_at){ b->window[k].time, b->window[k].size };
+		}
+	}
+	if (*nr)
+		qsort(list, *nr, sizeof(*list), compare);
+	for (k = 1; k < *nr; k++)
+		list[k].size += list[k - 1].size;
+	return list;
+}
+
+/* Divide the recording into up to n parts of the same size. */
+static void divide(struct parts *p, const struct rec *rec, size_t n)
+{
+	const struct size_at *list;
+	size_t i;
+
+	p->nr = 1;
+	list = p->list = rec->trace.nr_wanted ? NULL : list_sizes(rec, &p->nr_windows);
+	for (i = 0; list && i < p->nr_windows && p->nr < n; i++) {
+		if (list[i].size < list[p->nr_windows - 1].size / n * p->nr ||
+		    list[i].time <= p->part[p->nr - 1].from ||
+		    list[i].time == list[p->nr_windows - 1].time)
+			continue;
+		p->part[p->nr - 1].to = list[i].time;
+		p->part[p->nr++].from = list[i].time;
+	}
+}
+
+/* The time when the step-th window after this time ends; 0: there is none in the part */
+static uint64_t later(const struct parts *p, const struct part *part, size_t step)
+{
+	size_t i = array_behind(p->list, p->nr_windows, sizeof(*p->list), part->from);
+
+	if (step > p->nr_windows - i ||
+	    (part->number + 1 < p->nr && p->list[i + step - 1].time >= part->to))
+		return 0;
+	return p->list[i + step - 1].time;
+}
+
+/* ---------------------------------------------------------------- states - */
+
+static void take_state(struct state *s, const struct rec_queue *rq)
+{
+	const struct nt_session_queue *q = &rq->s;
+	const int n = q->nr - q->pos;
+
+	s->q = *q;
+	s->at = 0;
+	if (q->window && q->flow)
+		s->at = q->window->offset + q->data_skip - q->rest + nt_flow_consumed(q->flow);
+	s->is_over = !q->window && q->next_window == q->buffer->nr_windows && !n && !q->have_held;
+	s->waiting = calloc(n + 1, sizeof(*s->waiting));
+	if (!s->waiting)
+		die("%s", nt_strerror(NT_ENOMEM));
+	memcpy(s->waiting, q->ev + q->pos, n * sizeof(*s->waiting));
+}
+
+static struct state *take_states(const struct rec *rec)
+{
+	struct state *states = calloc(rec->nr_queues + 1, sizeof(*states));
+	unsigned int i;
+
+	if (!states)
+		die("%s", nt_strerror(NT_ENOMEM));
+	for (i = 0; i < rec->nr_queues; i++)
+		if (rec->queue[i])
+			take_state(&states[i], rec->queue[i]);
+	return states;
+}
+
+static void free_states(struct state *states, unsigned int nr)
+{
+	while (states && nr)
+		free(states[--nr].waiting);
+	free(states);
+}
+
+static bool same_event(const struct nt_event *a, const struct nt_event *b)
+{
+	return a->kind == b->kind && a->flags == b->flags && a->type == b->type &&
+	       a->reason == b->reason && a->from == b->from && a->to == b->to &&
+	       a->insns == b->insns && a->time == b->time && a->offset == b->offset &&
+	       a->context == b->context;
+}
+
+static bool same_waiting(const struct state *a, const struct state *b)
+{
+	const int n = a->q.nr - a->q.pos;
+	int i;
+
+	if (n != b->q.nr - b->q.pos)
+		return false;
+	for (i = 0; i < n; i++)
+		if (!same_event(&a->waiting[i], &b->waiting[i]))
+			return false;
+	return true;
+}
+
+/* The beginning of a span is not needed at its end. */
+static bool same_span(const struct nt_session_queue *a, const struct nt_session_queue *b)
+{
+	const struct nt_session_span *x = &a->span, *y = &b->span;
+	const bool ended = x->done == x->insns && y->done == y->insns;
+
+	return x->to == y->to && x->known == y->known && x->sum == y->sum &&
+	       (ended || (x->from == y->from && x->insns == y->insns && x->done == y->done)) &&
+	       x->end - a->pos == y->end - b->pos && x->scan - a->pos == y->scan - b->pos;
+}
+
+static bool same_held(const struct nt_session_queue *a, const struct nt_session_queue *b)
+{
+	if (a->have_held != b->have_held || a->paused != b->paused)
+		return false;
+	return (!a->have_held ||
+		(a->held_time == b->held_time && same_event(&a->held, &b->held))) &&
+	       (!a->paused ||
+		(a->resumed_time == b->resumed_time && same_event(&a->held, &b->held) &&
+		 same_event(&a->resumed, &b->resumed)));
+}
+
+/* In a window with Ownership messages, the first of them tells the task. */
+static bool same_task(const struct nt_session_queue *a, const struct nt_session_queue *b)
+{
+	return a->cpu == b->cpu && a->tid == b->tid && a->owned == b->owned &&
+	       a->owned_until == b->owned_until && a->guest == b->guest &&
+	       (a->owned || a->window_tid == b->window_tid) &&
+	       (!a->guest || a->host_tid == b->host_tid);
+}
+
+static bool same_flow(const struct nt_session_queue *a, const struct nt_session_queue *b)
+{
+	return a->have_pc == b->have_pc && (!a->have_pc || a->pc == b->pc) &&
+	       a->kernel_at_end == b->kernel_at_end && a->doubtful == b->doubtful &&
+	       a->replay.left == b->replay.left && a->replay.nr == b->replay.nr &&
+	       a->replay.next == b->replay.next && a->replay.trial == b->replay.trial;
+}
+
+static bool same_losses(const struct nt_session_queue *a, const struct nt_session_queue *b)
+{
+	return a->begun == b->begun && a->lost_some == b->lost_some && a->unsaid == b->unsaid &&
+	       a->broken == b->broken && (!a->broken || a->broken_at == b->broken_at) &&
+	       a->next_offset == b->next_offset;
+}
+
+/*
+ * What differs, if anything, is only known for a while: q->time and the clock of samples. No event
+ * that waits is earlier, and no branch has a sample.
+ */
+static bool same_state(const struct state *a, const struct state *b)
+{
+	if (a->is_over && b->is_over)
+		return true;
+	return a->is_over == b->is_over && a->q.next_window == b->q.next_window &&
+	       !a->q.window == !b->q.window && a->at == b->at && a->q.timed == b->q.timed &&
+	       a->q.hw_id == b->q.hw_id && same_waiting(a, b) && same_span(&a->q, &b->q) &&
+	       same_held(&a->q, &b->q) && same_task(&a->q, &b->q) && same_flow(&a->q, &b->q) &&
+	       same_losses(&a->q, &b->q);
+}
+
+/* Has decoding come to where the part began? */
+static bool fits(const struct rec *rec, const struct part *part)
+{
+	struct state *end = take_states(rec);
+	bool same = rec->nr_queues == part->rec->nr_queues;
+	unsigned int i;
+
+	for (i = 0; same && i < rec->nr_queues; i++)
+		if (rec->queue[i])
+			same = same_state(&end[i], &part->begin[i]);
+	free_states(end, rec->nr_queues);
+	return same;
+}
+
+/* ----------------------------------------------------------------- parts - */
+
+/* Is it known what runs in each queue? */
+static bool is_settled(const struct rec *rec)
+{
+	unsigned int i;
+
+	for (i = 0; i < rec->nr_queues; i++) {
+		const struct nt_session_queue *q = rec->queue[i] ? &rec->queue[i]->s : NULL;
+
+		if (q && q->tid < 0 && (q->window || q->next_window < q->buffer->nr_windows))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Begin where it is known what runs in each queue, which a CPU that is idle does not tell for a
+ * while. The previous part waits to be told.
+ */
+static void find_begin(struct part *part)
+{
+	struct parts *all = part->all;
+	size_t step = 1;
+	uint64_t next;
+
+	rec_run_skip(part->rec, part->from);
+	while (!is_settled(part->rec) && (next = later(all, part, step))) {
+		part->from = next;
+		rec_run_skip(part->rec, next);
+		step *= 2;
+	}
+	part->begin = take_states(part->rec);
+	pthread_mutex_lock(&all->lock);
+	part->begun = true;
+	pthread_cond_broadcast(&all->begins);
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* The time when the next part begins; UINT64_MAX: there is none */
+static uint64_t end_of(struct part *part)
+{
+	struct parts *all = part->all;
+
+	if (part->number + 1 == all->nr)
+		return UINT64_MAX;
+	pthread_mutex_lock(&all->lock);
+	while (!part[1].begun)
+		pthread_cond_wait(&all->begins, &all->lock);
+	pthread_mutex_unlock(&all->lock);
+	return part[1].from;
+}
+
+static void run_until(struct rec *rec, uint64_t time)
+{
+	rec->until = time == UINT64_MAX ? 0 : time;
+	rec_run_until(rec, time);
+}
+
+static void *decode(void *arg)
+{
+	struct part *p = arg;
+	struct parts *all = p->all;
+	struct rec *first = all->part[0].rec, *rec = p->rec;
+	const bool last = p->number + 1 == all->nr;
+	const uint64_t to = last ? UINT64_MAX : p->to;
+
+	if (p->number) {
+		rec_open_part(rec, first->path, first->options, p->number);
+		p->output = all->how->begin(all->part[0].output.ctx, rec);
+	}
+	rec_run_begin(rec, &p->output);
+	if (p->number)
+		find_begin(p);
+	run_until(rec, to);
+	if (!last && end_of(p) > to)
+		run_until(rec, end_of(p));
+	return NULL;
+}
+
+static bool has_told(const struct rec *rec, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < rec->nr_told; i++)
+		if (!strcmp(rec->told[i], text))
+			return true;
+	return false;
+}
+
+/* Add the results of a part to those of the first one. */
+static void append(struct part *first, struct part *p)
+{
+	struct rec *rec = first->rec;
+	size_t i;
+
+	if (p == first)
+		return;
+	rec->losses += p->rec->losses;
+	rec->insns += p->rec->insns;
+	for (i = 0; i < p->rec->nr_told; i++)
+		if (!has_told(rec, p->rec->told[i]))
+			rec_warn(rec, "%s", p->rec->told[i]);
+	p->all->how->append(first->output.ctx, p->output.ctx);
+}
+
+static void join(struct parts *p)
+{
+	struct part *last = &p->part[0];
+	size_t i;
+
+	for (i = 1; i < p->nr; i++) {
+		if (fits(last->rec, &p->part[i])) {
+			append(&p->part[0], last);
+			last = &p->part[i];
+		} else {
+			run_until(last->rec, end_of(&p->part[i]));
+		}
+	}
+	append(&p->part[0], last);
+}
+
+static void free_part(struct part *p)
+{
+	free_states(p->begin, p->rec->nr_queues);
+	p->all->how->drop(p->output.ctx);
+	rec_free(p->rec);
+	free(p->rec);
+}
+
+void rec_parts_run(struct rec *rec, const struct rec_output *output, const struct rec_parts *how)
+{
+	const size_t n = rec->options->threads > 1 ? rec->options->threads : 1;
+	struct parts p = {
+		.how = how, .part = calloc(n, sizeof(*p.part)),
+		.lock = PTHREAD_MUTEX_INITIALIZER, .begins = PTHREAD_COND_INITIALIZER,
+	};
+	size_t i;
+
+	if (!p.part)
+		die("%s", nt_strerror(NT_ENOMEM));
+	if (n > 1)
+		divide(&p, rec, n);
+	else
+		p.nr = 1;
+	for (i = 0; i < p.nr; i++) {
+		p.part[i].all = &p;
+		p.part[i].number = (unsigned int)i;
+		p.part[i].rec = i ? calloc(1, sizeof(*rec)) : rec;
+		if (!p.part[i].rec)
+			die("%s", nt_strerror(NT_ENOMEM));
+	}
+	p.part[0].output = *output;
+	threads_run(p.nr, decode, p.part, sizeof(*p.part));
+	join(&p);
+	progress_end();
+	for (i = 1; i < p.nr; i++)
+		free_part(&p.part[i]);
+	free(p.part);
+	free(p.list);
+}
