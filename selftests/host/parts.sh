@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ntrace profile and stat print in threads what one thread prints: for random recordings (parts.py), which
-# are divided at any time, with losses, pauses, and threads that move between CPUs or end there. SEED=N
-# repeats a run.
+# Random recordings (parts.py): with losses, damage and pauses, with threads that move between CPUs or
+# end, divided at any time. ntrace profile and stat print in threads what one thread prints, and
+# ntrace script prints what perf prints. SEED=N repeats a run.
 
 . "$(dirname "$0")/lib.bash"
+. "$(dirname "$0")/../forms.bash"
 command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
 export NTRACE=$ntrace SCRATCH=$scratch PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH=$top/selftests/host
@@ -50,9 +51,30 @@ same()
 	grep -q 'status [01]' one.messages
 }
 
+# Losses have other words in perf, which has less room for them.
+form()
+{
+	same_form | sed -E 's/^(# loss .* code [0-9]+: ).*/\1/; s/^(# loss time 0)\.0+ /\1 /' |
+		LC_ALL=C sort
+}
+perf=$top/build/perf-x86_64/perf
+export HOME=$scratch PERF_CONFIG=$top/selftests/lab/exact.perfconfig
+as_perf()
+{
+	"$ntrace" script r.data 2>err | form >want
+	"$perf" script -i r.data --ns --itrace=be \
+		-F comm,tid,cpu,time,event,ip,sym,symoff,addr,flags 2>err | form >got
+	diff -a want got | head -20 | sed 's/^/# /'
+	cmp -s want got && [ -s got ]
+}
+
 for ((i = 0; i < ${ROUNDS:-16}; i++)); do
 	python3 "$top/selftests/host/parts.py" $((seed + i)) r.data && same
 	verdict $? "a random recording, seed $((seed + i))"
+	if [ -x "$perf" ] && "$perf" version >/dev/null 2>&1; then
+		as_perf
+		verdict $? '... perf prints the same'
+	fi
 done
 
 python3 "$top/selftests/host/parts.py" 7 r.data

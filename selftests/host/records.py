@@ -32,11 +32,11 @@ class Recording:
             cpu = [0] * 19
             cpu[0], cpu[12] = number, 1
             body += struct.pack('<19Q', *cpu)
-        self.record(70, 0, body)
-        body = struct.pack('<Q', cpus)
+        index = struct.pack('<Q', cpus)
         for cpu in range(cpus):
-            body += struct.pack('<QQQQ', self.trace_id(cpu), cpu, cpu, 2**64 - 1)
-        self.record(69, 0, body)
+            index += struct.pack('<QQQQ', self.trace_id(cpu), cpu, cpu, 2**64 - 1)
+        self.record(69, 0, index)
+        self.record(70, 0, body)
 
     def trace_id(self, cpu):
         return TRACE + 10 * cpu

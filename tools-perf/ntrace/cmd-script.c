@@ -157,7 +157,7 @@ static void put_task(const struct rec_sample *s, uint64_t second)
 {
 	char text[24];
 
-	put_padded(s->task ? s->task->comm : "unknown", -16);
+	put_padded(s->task ? s->task->comm : ":-1", -16);
 	snprintf(text, sizeof(text), "%d", s->tid);
 	out_char(' ');
 	put_padded(text, -7);

@@ -44,7 +44,7 @@ void rec_line_branch(struct rec *rec, const struct rec_sample *s, struct perf_ev
 		.flags = rec_line_flags(s->flags),
 		.from = place_of(rec, s, s->ip), .to = place_of(rec, s, s->addr),
 	};
-	snprintf(line->comm, sizeof(line->comm), "%s", s->task ? s->task->comm : "unknown");
+	snprintf(line->comm, sizeof(line->comm), "%s", s->task ? s->task->comm : ":-1");
 }
 
 void rec_line_loss(struct rec *rec, const struct rec_loss *loss, struct perf_event_line *line)
