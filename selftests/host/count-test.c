@@ -13,6 +13,7 @@
 
 #include "cmocka-tap.h"
 #include "nt-count.h"
+#include "nt-short.h"
 #include "pack.h"
 #include "randprog.h"
 
@@ -1006,6 +1007,71 @@ static void R126_sources_share_memos(void **state)
 	}
 }
 
+/* Messages of another source come between those of the trace. */
+static void mix_in_others(const struct nt_params *p, unsigned int bits)
+{
+	static uint8_t own[BYTES_MAX], others[BYTES_MAX];
+	static size_t from[BYTES_MAX];
+	const size_t len = traced.len;
+	size_t at = 0, nr = 0, other;
+	struct nt_msg msg;
+	unsigned int k;
+	int n;
+
+	memcpy(own, traced.bytes, len);
+	change_source(p, bits);
+	memcpy(others, traced.bytes, len);
+	traced.len = 0;
+	while ((n = nt_msg_decode(p, own + at, len - at, &msg)) > 0) {
+		emit(&traced, own + at, n);
+		from[nr++] = at;
+		from[nr] = at += n;
+		for (k = rnd(4); k; k--) {
+			other = rnd(nr);
+			emit(&traced, others + from[other], from[other + 1] - from[other]);
+		}
+	}
+}
+
+/* Messages of others neither count nor keep memos from being found. */
+static void R126_others_between(void **state)
+{
+	unsigned int round;
+
+	(void)state;
+	for (round = 0; round < 100; round++) {
+		struct nt_counts *alone = nt_counts_new(), *among = nt_counts_new();
+		struct sums one = { 0 }, sums = { 0 }, slow = { 0 };
+		struct nt_counts_stats pure, mixed;
+		struct setting s;
+
+		do
+			execute(500 + rnd(2000));
+		while (!traced.params.srcbits || traced.len > BYTES_MAX / 8);
+		open_traced(&s, &traced.params, &prog.mem);
+		count(&s, alone);
+		count(&s, alone);
+		total(alone, &one, &pure);
+		close_traced(&s);
+		mix_in_others(&traced.params, 1 + rnd((1u << traced.params.srcbits) - 1));
+		open_traced(&s, &traced.params, &prog.mem);
+		deliver(&s, &slow);
+		count(&s, among);
+		count(&s, among);
+		total(among, &sums, &mixed);
+		assert_int_equal(sums.branches, one.branches);
+		assert_int_equal(sums.insns, one.insns);
+		assert_true(sums.mix == one.mix);
+		assert_int_equal(2 * slow.branches, one.branches);
+		/* most are skipped at once, unless addresses are short */
+		if (nt_addr_bits(&traced.params) >= NT_SHORT_ADDR_MAX)
+			assert_true(2 * mixed.hits + 16 >= pure.hits);
+		nt_counts_free(alone);
+		nt_counts_free(among);
+		close_traced(&s);
+	}
+}
+
 /* Is there anything in the trace that repeats? A program may go round without a message. */
 static bool repeats(void)
 {
@@ -1091,6 +1157,7 @@ int main(void)
 		cmocka_unit_test(watched_code_before_a_sync),
 		cmocka_unit_test(edges_are_of_a_space),
 		cmocka_unit_test(R126_sources_share_memos),
+		cmocka_unit_test(R126_others_between),
 		cmocka_unit_test(memos_of_no_use),
 		cmocka_unit_test(no_edges),
 	};

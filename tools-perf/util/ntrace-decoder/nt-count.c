@@ -322,6 +322,7 @@ struct replay {
 	uint64_t time, limit;
 	bool differences;	/* TSTAMP is a difference, except in sync messages */
 	uint64_t hits;
+	const uint8_t *branch;	/* with SRC: the last branch message that was replayed, or NULL */
 	const struct memo *last;	/* the last memo with a branch; NULL: none */
 	struct stack *stack;
 	const struct spot *spots;
@@ -390,8 +391,7 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 	struct memo *m;
 	struct key key;
 
-	if (!nt_short_frame(r->p, stamped, &frame) ||
-	    (sourced && (frame.word[0] & r->src_bits) != r->src))
+	if (!nt_short_frame(r->p, stamped, &frame))
 		return false;
 	set_key(&key, &frame, sourced ? r->src_bits : 0, now);
 	kind = key.kind;
@@ -415,9 +415,28 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 	now->state = ((now->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
 	now->ref = (now->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
 	now->at = m->to;
+	if (sourced && kind != &kinds[NT_TCODE_RESOURCE_FULL])
+		r->branch = r->p;
 	r->p += frame.len;
 	r->hits++;
 	return true;
+}
+
+/* Skip the messages of other sources.  False: there is no message of this one, or not at once. */
+NT_INLINE bool skip_others(const struct nt_flow *f, struct replay *r, bool stamped,
+			   const uint8_t *end)
+{
+	unsigned int len;
+
+	while (end - r->p >= NT_SHORT_ROOM) {
+		if ((nt_short_load(r->p) & r->src_bits) == r->src)
+			return true;
+		len = nt_short_length(r->p, f->kinds, stamped);
+		if (!len)
+			return false;
+		r->p += len;
+	}
+	return false;
 }
 
 #define REPLAY(name, stamped, sourced)							\
@@ -426,7 +445,8 @@ name(const struct nt_flow *f, struct replay *io, const uint8_t *end)			\
 {											\
 	struct replay r = *io;								\
 											\
-	while (end - r.p >= NT_SHORT_ROOM && replay_one(f, &r, stamped, sourced))	\
+	while ((sourced ? skip_others(f, &r, stamped, end) :				\
+			  end - r.p >= NT_SHORT_ROOM) && replay_one(f, &r, stamped, sourced)) \
 		;									\
 	*io = r;									\
 }
@@ -436,7 +456,7 @@ REPLAY(replay_stamps, true, false)
 REPLAY(replay_src, false, true)
 REPLAY(replay_all, true, true)
 
-/* Find the last branch message from `first` to `end` in the window, for RepeatBranch. */
+/* Without SRC: find the last branch message from `first` to `end`, for RepeatBranch. */
 static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 {
 	while (end > first) {
@@ -477,7 +497,10 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	nt_walk_go_to(f, c->spots[r->now.at].pc);
 	/* memos contain no watched code */
 	c->watch.from = f->at.pc;
-	recall(f, first, r->p);
+	if (r->branch)
+		f->last_at = r->branch - f->buf;
+	else if (!r->src_bits)
+		recall(f, first, r->p);
 }
 
 void nt_count_enter(struct nt_flow *f)

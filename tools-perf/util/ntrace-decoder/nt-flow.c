@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "nt-count.h"
+#include "nt-short.h"
 
 /* Depth of the return stack: of the specification, and of the profiles' counter */
 #define STACK_1_0	32
@@ -1693,10 +1694,13 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	f->stack.calls = calloc(3 * size, sizeof(*f->stack.calls));
 	f->held = malloc(HELD_MAX * sizeof(*f->held));
 	f->queue = malloc(QUEUE_MAX * sizeof(*f->queue));
-	if (!f->stack.calls || !f->held || !f->queue) {
+	f->kinds = f->params.srcbits ? calloc(64, sizeof(*f->kinds)) : NULL;
+	if (!f->stack.calls || !f->held || !f->queue || (f->params.srcbits && !f->kinds)) {
 		nt_flow_free(f);
 		return NULL;
 	}
+	if (f->kinds && f->params.addr_bits >= NT_SHORT_ADDR_MAX)
+		nt_short_kinds(f->params.srcbits, f->kinds);
 	f->stack.wrap = size - 1;
 	f->mask = f->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	f->mode = f->params.mode;
@@ -1715,5 +1719,6 @@ void nt_flow_free(struct nt_flow *f)
 	free(f->stack.calls);
 	free(f->held);
 	free(f->queue);
+	free(f->kinds);
 	free(f);
 }

@@ -128,6 +128,7 @@ struct branch_msg {
 struct nt_flow {
 	struct nt_params params;
 	uint64_t mask;
+	struct nt_short_kind *kinds;	/* to skip other sources' messages; NULL: no SRC */
 	struct nt_code *low, *high;
 
 	/* the window */

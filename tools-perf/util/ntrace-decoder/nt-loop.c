@@ -124,6 +124,22 @@ NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uad
 /* Limit for skipping other sources' messages in advance: they may be read again. */
 #define AHEAD_OTHERS	32
 
+NT_INLINE bool is_own(const struct nt_flow *f, const struct nt_shape *shape, unsigned int src)
+{
+	return !shape->srcbits || f->params.src < 0 || src == (unsigned int)f->params.src;
+}
+
+/* The length of a common message of another source at pos; 0: it is something else */
+NT_INLINE unsigned int other_length(const struct nt_flow *f, const struct nt_shape *shape,
+				    size_t pos)
+{
+	const uint8_t *p = f->buf + pos;
+
+	if (is_own(f, shape, nt_short_source(nt_short_load(p), shape->srcbits)))
+		return 0;
+	return nt_short_length(p, f->kinds, shape->stamps);
+}
+
 /*
  * Move *pos to the next message of this source, after fewer than `most` messages of others.  False:
  * it is of another kind, or there are more.
@@ -131,12 +147,19 @@ NT_INLINE uint64_t item_addr(const struct nt_flow *f, uint64_t ref, uint64_t uad
 NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, size_t *pos,
 		       size_t most, struct item *q)
 {
-	while (most && f->len - *pos >= NT_SHORT_ROOM && get_message(f, shape, *pos, &q->m)) {
-		q->pos = *pos;
-		if (!shape->srcbits || f->params.src < 0 || q->m.src == f->params.src)
-			return true;
-		*pos += q->m.len;
-		most--;
+	unsigned int len;
+
+	for (; most && f->len - *pos >= NT_SHORT_ROOM; most--) {
+		len = other_length(f, shape, *pos);
+		if (!len) {
+			if (!get_message(f, shape, *pos, &q->m))
+				return false;
+			q->pos = *pos;
+			if (is_own(f, shape, q->m.src))
+				return true;
+			len = q->m.len;
+		}
+		*pos += len;
 	}
 	return false;
 }
