@@ -138,7 +138,8 @@ static void take_state(struct state *s, const struct rec_queue *rq)
 	s->waiting = calloc(n + 1, sizeof(*s->waiting));
 	if (!s->waiting)
 		die("%s", nt_strerror(NT_ENOMEM));
-	memcpy(s->waiting, q->ev + q->pos, n * sizeof(*s->waiting));
+	if (n)
+		memcpy(s->waiting, q->ev + q->pos, n * sizeof(*s->waiting));
 }
 
 static struct state *take_states(const struct rec *rec)
