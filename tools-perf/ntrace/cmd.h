@@ -6,6 +6,7 @@
 #define NTRACE_CMD_H
 
 #include <argp.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,8 @@ void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
  */
 void __attribute__((format(printf, 1, 2), noreturn)) die_machine(const char *fmt, ...);
 extern int die_machine_status;
+/* If it is set, both jump there instead, without a word. */
+extern _Thread_local jmp_buf *die_instead;
 /* Print "ntrace: ..." on stderr and continue. */
 void __attribute__((format(printf, 1, 2))) warn(const char *fmt, ...);
 

@@ -45,9 +45,12 @@ void warn(const char *fmt, ...)
 }
 
 int die_machine_status = EXIT_UNUSABLE;
+_Thread_local jmp_buf *die_instead;
 
 static void say_last(const char *fmt, va_list ap)
 {
+	if (die_instead)
+		longjmp(*die_instead, 1);
 	fflush(stdout);
 	progress_end();
 	fputs("ntrace: ", stderr);

@@ -84,6 +84,12 @@ static size_t born(const struct profile_reader *rd, int tid)
 	return task ? task->born : 0;
 }
 
+/* Does another part precede this one? */
+static bool is_later_part(const struct profile_reader *rd)
+{
+	return rd->rec && rd->rec->part;
+}
+
 static struct profile_where *add_thread(struct profile_reader *rd, int tid, int cpu, size_t born)
 {
 	struct profile_where *w = calloc(1, sizeof(*w));
@@ -93,7 +99,7 @@ static struct profile_where *add_thread(struct profile_reader *rd, int tid, int 
 	w->tid = tid;
 	w->cpu = cpu;
 	w->born = born;
-	w->known = !rd->rec || !rd->rec->part;
+	w->known = !is_later_part(rd);
 	rec_map_set(&rd->threads, thread_key(tid, cpu), w);
 	return w;
 }
@@ -222,13 +228,19 @@ static void forget_thread(struct profile_reader *rd, struct profile_where *w)
 	free(w);
 }
 
-void profile_flow_gone(struct profile_reader *rd, int tid)
+void profile_flow_gone(struct profile_reader *rd, int tid, size_t born)
 {
+	static const struct profile_first first = { .kind = PROFILE_FIRST_GONE };
 	struct profile_where *w = rec_map_find(&rd->threads, thread_key(tid, -1));
 
-	if (!w)
+	if (!w && !is_later_part(rd))
 		return;
-	lose(rd, w, 0);
+	if (!w)
+		w = add_thread(rd, tid, -1, born);
+	if (w->known)
+		lose(rd, w, 0);
+	else
+		add_first(rd, w, &first);
 	forget_thread(rd, w);
 }
 
@@ -259,18 +271,21 @@ static struct profile_where *left_thread(struct profile_reader *rd, const struct
 	return w;
 }
 
-static void append_first(struct profile_reader *rd, const struct profile_first *f, uint64_t from,
-			 uint64_t to)
+static void append_first(struct profile_reader *rd, const struct profile_reader *other,
+			 const struct profile_first *f, profile_flow_adopt adopt)
 {
 	const struct profile_where key = { .tid = f->tid, .cpu = f->cpu, .born = f->born };
 	struct profile_where *w = left_thread(rd, &key);
 
 	if (f->kind == PROFILE_FIRST_BRANCH)
-		count_branch(rd, w, w->interval, f->flags, from, to);
+		count_branch(rd, w, w->interval, f->flags, adopt(rd, other, f->from),
+			     adopt(rd, other, f->to));
 	else
 		lose(rd, w, f->from ? f->from - w->bias : 0);
 	/* what follows is in the other part */
 	w->inside = w->stopped = false;
+	if (f->kind == PROFILE_FIRST_GONE)
+		forget_thread(rd, w);
 }
 
 static void append_thread(struct profile_reader *rd, const struct profile_where *from, uint64_t to,
@@ -288,16 +303,14 @@ static void append_thread(struct profile_reader *rd, const struct profile_where 
 }
 
 void profile_flow_append(struct profile_reader *rd, const struct profile_reader *other,
-			 uint64_t (*adopt)(const struct profile_reader *rd,
-					   const struct profile_reader *other, uint64_t at))
+			 profile_flow_adopt adopt)
 {
 	const struct profile_perf *from = other->result;
 	const struct profile_where *w;
 	size_t i, at = 0;
 
 	for (i = 0; i < other->nr_first; i++)
-		append_first(rd, &other->first[i], adopt(rd, other, other->first[i].from),
-			     adopt(rd, other, other->first[i].to));
+		append_first(rd, other, &other->first[i], adopt);
 	while ((w = rec_map_next(&other->threads, &at)))
 		append_thread(rd, w, w->inside ? adopt(rd, other, w->to) : 0,
 			      w->stopped ? adopt(rd, other, w->at) : 0);

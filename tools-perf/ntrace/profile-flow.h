@@ -32,11 +32,11 @@ struct profile_where {
  * previous part has left the thread.
  */
 struct profile_first {
-	enum { PROFILE_FIRST_BRANCH, PROFILE_FIRST_LOSS } kind;
+	enum { PROFILE_FIRST_BRANCH, PROFILE_FIRST_LOSS, PROFILE_FIRST_GONE } kind;
 	int tid, cpu;
 	size_t born;
 	unsigned int flags;
-	uint64_t from, to;	/* LOSS: from is the address, or 0 */
+	uint64_t from, to;	/* BRANCH: places; LOSS: from is an address, or 0 */
 };
 
 /* How the program is related to a file that perf names */
@@ -84,17 +84,16 @@ void profile_flow_branch(struct profile_reader *rd, struct profile_where *w, uns
 /* Branches up to this place were counted otherwise. */
 void profile_flow_reach(struct profile_where *w, uint64_t to);
 void profile_flow_loss(struct profile_reader *rd, const struct perf_event_line *ev);
-/* A thread has ended. */
-void profile_flow_gone(struct profile_reader *rd, int tid);
+/* A thread has ended. born: see struct profile_where */
+void profile_flow_gone(struct profile_reader *rd, int tid, size_t born);
 /* A run that is open at the end of the recording has an unknown end. */
 void profile_flow_end(struct profile_reader *rd);
-/*
- * Add what the next part of the recording has counted. adopt() returns the place of rd for one of
- * the other reader.
- */
+/* The place of rd that is this place of the other reader */
+typedef uint64_t (*profile_flow_adopt)(const struct profile_reader *rd,
+				       const struct profile_reader *other, uint64_t at);
+/* Add what the next part of the recording has counted. */
 void profile_flow_append(struct profile_reader *rd, const struct profile_reader *other,
-			 uint64_t (*adopt)(const struct profile_reader *rd,
-					   const struct profile_reader *other, uint64_t at));
+			 profile_flow_adopt adopt);
 void profile_flow_free(struct profile_reader *rd);
 
 /* ------------------------------------------------------- profile-own.c -- */

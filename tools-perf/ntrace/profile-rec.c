@@ -92,7 +92,7 @@ static void take_gone(void *ctx, const struct rec_task *task)
 {
 	struct native *n = ctx;
 
-	profile_flow_gone(&n->rd, task->tid);
+	profile_flow_gone(&n->rd, task->tid, task->born);
 }
 
 /* Mappings may have changed. */

@@ -80,14 +80,11 @@ static int map_user(void *ctx, uint64_t number, uint64_t addr, struct nt_mapping
 static struct nt_code *new_code(struct rec *rec, nt_read_fn read, nt_map_fn map,
 				struct rec_space *space, uint64_t number)
 {
-	/* the threads of rec_parts_run() have a store each */
-	const unsigned int stores = rec->options->threads > 1 ? rec->options->threads : 1;
 	uint64_t memory = rec->options->memory;
 	struct nt_code *code;
 
 	if (!rec->store)
-		rec->store = nt_store_new(&rec->code_params, memory ? memory / 2 / stores :
-								      CODE_LIMIT);
+		rec->store = nt_store_new(&rec->code_params, memory ? memory / 2 : CODE_LIMIT);
 	code = rec->store ? nt_store_code(rec->store, number, read, map, space) : NULL;
 	if (!code)
 		die("%s", nt_strerror(NT_ENOMEM));

@@ -8,10 +8,10 @@
  *
  * A part needs the state that the previous part has when it ends. To find that state, the part
  * decodes from sync messages before its beginning, as for --time. When both are done, the states
- * are compared: the place in each buffer, the events that wait there, their task and times. If they
- * differ, the part is dropped, and the previous part goes on through its time. So the result is
- * that of one thread in any case. Only what a consumer itself remembers is left, see struct
- * rec_parts.
+ * are compared: the place in each buffer, the events that wait there, their task and times, and what
+ * is known of tasks. If they differ, the part is dropped, and the previous part goes on through its
+ * time. So the result is that of one thread in any case. Only what a consumer itself remembers is
+ * left, see struct rec_parts. A part that cannot go on is dropped, too: the previous part says why.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,8 +34,9 @@ struct part {
 	unsigned int number;
 	uint64_t from;			/* may become later until begun is set */
 	uint64_t to;			/* where the next part begins at the earliest */
-	bool begun;
+	bool begun, failed;
 	struct state *begin;		/* of each queue */
+	struct rec_map tasks, spaces;	/* copies when it begins: see take_tasks() */
 };
 
 struct parts {
@@ -244,14 +245,83 @@ static bool same_state(const struct state *a, const struct state *b)
 	       same_losses(&a->q, &b->q);
 }
 
+/* Copy what is known of tasks, by tid, and the number of mappings of processes, by pid. */
+static void take_tasks(struct part *part)
+{
+	const struct rec_space *space;
+	const struct rec_task *task;
+	struct rec_task *copy;
+	size_t at = 0;
+
+	while ((task = rec_map_next(&part->rec->tasks, &at))) {
+		if (!task->recorded)
+			continue;
+		copy = malloc(sizeof(*copy));
+		if (!copy)
+			die("%s", nt_strerror(NT_ENOMEM));
+		*copy = *task;
+		rec_map_set(&part->tasks, task->tid, copy);
+	}
+	for (at = 0; (space = rec_map_next(&part->rec->spaces, &at));)
+		if (space->nr_maps)
+			rec_map_set(&part->spaces, space->pid, (void *)space->nr_maps);
+}
+
+static void free_tasks(struct part *part)
+{
+	void *copy;
+	size_t at = 0;
+
+	while ((copy = rec_map_next(&part->tasks, &at)))
+		free(copy);
+	rec_map_free(&part->tasks);
+	rec_map_free(&part->spaces);
+}
+
+static bool same_task_info(const struct rec_task *a, const struct rec_task *b)
+{
+	return a->pid == b->pid && !strcmp(a->comm, b->comm) && a->image == b->image &&
+	       a->born == b->born && a->ended == b->ended && (!a->ended || a->end == b->end);
+}
+
+/*
+ * What the previous part knows of tasks, the part knows, too. Of others, the part knows only that
+ * they have ended: the previous part has freed them already.
+ */
+static bool same_tasks(const struct rec *rec, const struct part *part)
+{
+	const struct rec_task *task, *copy;
+	const struct rec_space *space;
+	size_t at = 0;
+
+	while ((task = rec_map_next(&rec->tasks, &at))) {
+		copy = task->recorded ? rec_map_find(&part->tasks, task->tid) : task;
+		if (!copy || !same_task_info(task, copy))
+			return false;
+	}
+	for (at = 0; (copy = rec_map_next(&part->tasks, &at));) {
+		task = rec_map_find(&rec->tasks, copy->tid);
+		if (!copy->ended && (!task || !task->recorded))
+			return false;
+	}
+	for (at = 0; (space = rec_map_next(&rec->spaces, &at));)
+		if ((size_t)rec_map_find(&part->spaces, space->pid) != space->nr_maps)
+			return false;
+	return true;
+}
+
 /* Has decoding come to where the part began? */
 static bool fits(const struct rec *rec, const struct part *part)
 {
-	struct state *end = take_states(rec);
-	bool same = rec->nr_queues == part->rec->nr_queues;
+	struct state *end;
 	unsigned int i;
+	bool same;
 
-	for (i = 0; same && i < rec->nr_queues; i++)
+	if (part->failed || part->rec->used_ended || rec->nr_queues != part->rec->nr_queues ||
+	    !same_tasks(rec, part))
+		return false;
+	end = take_states(rec);
+	for (i = 0, same = true; same && i < rec->nr_queues; i++)
 		if (rec->queue[i])
 			same = same_state(&end[i], &part->begin[i]);
 	free_states(end, rec->nr_queues);
@@ -274,6 +344,17 @@ static bool is_settled(const struct rec *rec)
 	return true;
 }
 
+/* part->from does not change any more. */
+static void tell_begin(struct part *part)
+{
+	struct parts *all = part->all;
+
+	pthread_mutex_lock(&all->lock);
+	part->begun = true;
+	pthread_cond_broadcast(&all->begins);
+	pthread_mutex_unlock(&all->lock);
+}
+
 /*
  * Begin where it is known what runs in each queue, which a CPU that is idle does not tell for a
  * while. The previous part waits to be told.
@@ -291,10 +372,9 @@ static void find_begin(struct part *part)
 		step *= 2;
 	}
 	part->begin = take_states(part->rec);
-	pthread_mutex_lock(&all->lock);
-	part->begun = true;
-	pthread_cond_broadcast(&all->begins);
-	pthread_mutex_unlock(&all->lock);
+	take_tasks(part);
+	part->rec->begun = part->from;
+	tell_begin(part);
 }
 
 /* The time when the next part begins; UINT64_MAX: there is none */
@@ -317,9 +397,8 @@ static void run_until(struct rec *rec, uint64_t time)
 	rec_run_until(rec, time);
 }
 
-static void *decode(void *arg)
+static void decode_part(struct part *p)
 {
-	struct part *p = arg;
 	struct parts *all = p->all;
 	struct rec *first = all->part[0].rec, *rec = p->rec;
 	const bool last = p->number + 1 == all->nr;
@@ -335,17 +414,25 @@ static void *decode(void *arg)
 	run_until(rec, to);
 	if (!last && end_of(p) > to)
 		run_until(rec, end_of(p));
-	return NULL;
 }
 
-static bool has_told(const struct rec *rec, const char *text)
+static void *decode(void *arg)
 {
-	size_t i;
+	struct part *p = arg;
+	jmp_buf failed;
 
-	for (i = 0; i < rec->nr_told; i++)
-		if (!strcmp(rec->told[i], text))
-			return true;
-	return false;
+	if (!p->number) {
+		decode_part(p);
+		return NULL;
+	}
+	die_instead = &failed;
+	if (setjmp(failed))
+		p->failed = true;
+	else
+		decode_part(p);
+	die_instead = NULL;
+	tell_begin(p);
+	return NULL;
 }
 
 /* Add the results of a part to those of the first one. */
@@ -359,8 +446,7 @@ static void append(struct part *first, struct part *p)
 	rec->losses += p->rec->losses;
 	rec->insns += p->rec->insns;
 	for (i = 0; i < p->rec->nr_told; i++)
-		if (!has_told(rec, p->rec->told[i]))
-			rec_warn(rec, "%s", p->rec->told[i]);
+		rec_warn(rec, "%s", p->rec->told[i]);
 	p->all->how->append(first->output.ctx, p->output.ctx);
 }
 
@@ -380,9 +466,13 @@ static void join(struct parts *p)
 	append(&p->part[0], last);
 }
 
+/* What a failed part has is left alone: it may be incomplete. */
 static void free_part(struct part *p)
 {
+	if (p->failed)
+		return;
 	free_states(p->begin, p->rec->nr_queues);
+	free_tasks(p);
 	p->all->how->drop(p->output.ctx);
 	rec_free(p->rec);
 	free(p->rec);
@@ -390,7 +480,8 @@ static void free_part(struct part *p)
 
 void rec_parts_run(struct rec *rec, const struct rec_output *output, const struct rec_parts *how)
 {
-	const size_t n = rec->options->threads > 1 ? rec->options->threads : 1;
+	const size_t n = rec->options->threads > 1 && !rec->options->memory ?
+			 rec->options->threads : 1;
 	struct parts p = {
 		.how = how, .part = calloc(n, sizeof(*p.part)),
 		.lock = PTHREAD_MUTEX_INITIALIZER, .begins = PTHREAD_COND_INITIALIZER,

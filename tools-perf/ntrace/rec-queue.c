@@ -34,8 +34,10 @@ static void look_up_task(struct rec_queue *q)
 	if (q->seen == q->rec->notes_done)
 		return;
 	q->seen = q->rec->notes_done;
-	if (!q->task && q->s.tid >= 0)
+	if (!q->task && q->s.tid >= 0) {
 		q->task = rec_task_get(q->rec, q->s.tid, q->s.cpu);
+		q->rec->used_ended |= q->task->ended && q->task->end < q->rec->begun;
+	}
 	q->pid = q->task && q->task->pid >= 0 ? q->task->pid : q->s.tid;
 	q->space = rec_task_space(q->rec, q->task);
 	q->chosen = rec_flow_is_chosen(q);
@@ -53,7 +55,9 @@ static pid_t owner(struct nt_session_queue *s, pid_t tid)
 
 static bool knows_task(struct nt_session_queue *s, pid_t tid)
 {
-	return rec_map_find(&rec_queue_of(s)->rec->tasks, tid);
+	const struct rec_task *task = rec_map_find(&rec_queue_of(s)->rec->tasks, tid);
+
+	return task && task->recorded;
 }
 
 /* ------------------------------------------------------------------ code - */

@@ -269,12 +269,14 @@ void rec_run_skip(struct rec *rec, uint64_t time)
 	const struct nt_session_interval rest = { time, UINT64_MAX };
 
 	rec->output = &nothing;
+	rec->skipping = true;
 	rec->trace.wanted = &rest;
 	rec->trace.nr_wanted = 1;
 	rec_run_until(rec, time);
 	rec->trace.wanted = NULL;
 	rec->trace.nr_wanted = 0;
 	rec->output = output;
+	rec->skipping = false;
 	rec->losses = 0;
 	rec->insns = 0;
 }

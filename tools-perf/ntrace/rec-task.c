@@ -71,11 +71,12 @@ struct rec_space *rec_task_space(struct rec *rec, const struct rec_task *task)
 	return rec_space_get(rec, task->pid >= 0 ? task->pid : task->tid);
 }
 
-/* Assign a task to its process. */
+/* Assign a task to its process, as an event says. */
 static void set_process(struct rec *rec, struct rec_task *task, int pid)
 {
 	struct rec_space *before;
 
+	task->recorded = true;
 	if (task->pid == pid)
 		return;
 	before = task->pid > 0 ? rec_map_find(&rec->spaces, task->pid) : NULL;
@@ -200,6 +201,7 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 	struct rec_task *task = new_task(rec, tid), *parent = rec_task_get(rec, ptid, -1);
 
 	set_process(rec, task, pid);
+	parent->recorded = true;
 	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
 	/* only the parent's tid may be known */
 	if (*parent->comm == ':')
@@ -317,8 +319,11 @@ void rec_task_exit(struct rec *rec, int pid, int tid, uint64_t time)
 	task->ended = true;
 	task->end = time;
 	ended[rec->nr_ended++] = (struct rec_ended){ tid, time };
-	/* amortized: each entry is examined a few times only, however many have to stay */
-	if (rec->nr_ended >= ENDED + 2 * rec->ended_left)
+	/*
+	 * Amortized: each entry is examined a few times only, however many have to stay. Before a
+	 * part begins, it does not know which of them run.
+	 */
+	if (!rec->skipping && rec->nr_ended >= ENDED + 2 * rec->ended_left)
 		free_ended(rec);
 }
 

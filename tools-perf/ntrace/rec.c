@@ -314,6 +314,16 @@ static void tell_lost(struct rec *rec)
 	rec->losses += rec->lost || rec->lost_samples;
 }
 
+static bool has_told(const struct rec *rec, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < rec->nr_told; i++)
+		if (!strcmp(rec->told[i], text))
+			return true;
+	return false;
+}
+
 void rec_warn(struct rec *rec, const char *fmt, ...)
 {
 	va_list ap;
@@ -323,6 +333,10 @@ void rec_warn(struct rec *rec, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		die("%s", nt_strerror(NT_ENOMEM));
 	va_end(ap);
+	if (has_told(rec, text)) {
+		free(text);
+		return;
+	}
 	if (!rec->part)
 		warn("%s", text);
 	rec->told = array_room(rec->told, rec->nr_told, sizeof(*rec->told));

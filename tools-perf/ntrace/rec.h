@@ -149,6 +149,7 @@ struct rec_task {
 	uint64_t syscall_ip;		/* of the ECALL that the task is executing, or 0 */
 	uint64_t image;			/* the process's exec when the task was created, or 0 */
 	size_t born;			/* notes_done at its FORK event, or 0 */
+	bool recorded;			/* an event has named it, not only trace */
 	bool ended;			/* ... by an EXIT event at this time: */
 	uint64_t end;
 };
@@ -421,6 +422,9 @@ struct rec {
 	struct rec_notes notes;
 	const struct rec_note *note;	/* takes effect next */
 	unsigned int part;		/* of rec_parts_run(): 0 is the first */
+	bool skipping;			/* see rec_run_skip() */
+	uint64_t begun;			/* when this part began; 0: it is the first one */
+	bool used_ended;		/* it used a task that had ended before it began */
 	uint64_t until;			/* this part ends then; 0: at the end of the recording */
 	char **told;			/* warnings; only the first part prints them */
 	size_t nr_told;
@@ -477,7 +481,7 @@ void rec_open(struct rec *rec, const char *path, const struct rec_options *optio
 /* The same for a part of rec_parts_run() */
 void rec_open_part(struct rec *rec, const char *path, const struct rec_options *options,
 		   unsigned int part);
-/* warn(); warnings of other parts than the first wait until all are decoded. */
+/* warn(), once for equal text; what other parts than the first say waits until all are decoded. */
 void __attribute__((format(printf, 2, 3))) rec_warn(struct rec *rec, const char *fmt, ...);
 void rec_free(struct rec *rec);
 
