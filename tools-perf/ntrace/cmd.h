@@ -208,9 +208,9 @@ unsigned int parse_small(const char *text, const char *what, unsigned int max);
 /* ------------------------------------------------------ threads.c -------- */
 
 /*
- * Call work() for each of n elements of @state, which have @size bytes: for the first in the calling
- * thread, for the others in threads of their own. Returns when all have returned. Ends the command
- * on errors.
+ * Call work() for each of n elements of @state, which have @size bytes: for the first in the
+ * calling thread, for the others in threads of their own. Returns when all have returned. Ends the
+ * command on errors.
  */
 void threads_run(size_t n, void *(*work)(void *), void *state, size_t size);
 

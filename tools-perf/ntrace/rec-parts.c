@@ -8,10 +8,11 @@
  *
  * A part needs the state that the previous part has when it ends. To find that state, the part
  * decodes from sync messages before its beginning, as for --time. When both are done, the states
- * are compared: the place in each buffer, the events that wait there, their task and times, and what
- * is known of tasks. If they differ, the part is dropped, and the previous part goes on through its
- * time. So the result is that of one thread in any case. Only what a consumer itself remembers is
- * left, see struct rec_parts. A part that cannot go on is dropped, too: the previous part says why.
+ * are compared: the place in each buffer, the events that wait there, their task and times, and
+ * what is known of tasks. If they differ, the part is dropped, and the previous part goes on
+ * through its time. So the result is that of one thread in any case. Only what a consumer itself
+ * remembers is left, see struct rec_parts. A part that cannot go on is dropped, too: the previous
+ * part says why.
  */
 #include <pthread.h>
 #include <stdlib.h>
