@@ -185,6 +185,31 @@ r.windows(0, [(first, 5 * MS, 100, 0), window(100, 26 * MS, 27 * MS, closed=28 *
               (encode('one.elf', run(500, 45 * MS, 46 * MS)), 47 * MS, 100, 0)], kernel=True)
 r.windows(1, every_ms(100, 70), kernel=True)
 r.write('named.data')
+# the leader of a process has ended; one of its threads makes another one
+def thread(r, tid, parent, time):
+    r.record(7, 0, struct.pack('<iiiiQ', 100, 100, tid, parent, time), 100, parent, time)
+
+
+r = Recording(cpus=2)
+r.start('prog', 'one.elf', 100, 10)
+thread(r, 101, 100, 15)
+r.start('prog', 'one.elf', 300, 20)
+others(r, 3 * MS)
+r.exit(100, 100, 2 * MS)
+thread(r, 102, 101, 60 * MS)
+r.windows(0, [window(101, 100, MS - 100)] + every_ms(300, 60) +
+          [window(tid, at * MS + 100, at * MS + 500) for tid, at in ((101, 65), (102, 70), (101, 72))])
+r.windows(1, every_ms(300, 80))
+r.write('leader.data')
+# of the parts, one goes on behind another, and ends the command
+r = Recording()
+r.start('prog', 'one.elf', 100, 10)
+r.start('prog', 'one.elf', 200, 20, path='/nowhere/two.elf', build_id=b'b' * 20)
+r.windows(0, [window(200 if 130 <= k < 180 else 100, k * MS + 100, k * MS + 500) for k in range(1, 300)])
+at = [i for i, b in enumerate(r.out) if len(b) >= 8 and struct.unpack_from('<IHH', b)[::2] == (11, len(b))]
+body = struct.pack('<Q', 9 | 6 << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7) + r.out[at[290]][-32:]
+r.out.insert(at[290], struct.pack('<IHH', 21, 0, 8 + len(body)) + body)
+r.write('words.data')
 # the first of a thread in a part is a loss with an address
 base = 0x7f00000000000000
 r = Recording(cpus=2)
@@ -205,10 +230,13 @@ r.windows(1, every_ms(200, 45))
 r.write('loss.data')
 END
 verdict $? 'recordings where the beginning of a part depends on others' log
-for name in exit again names terms named loss; do
+for name in exit again names terms named leader words loss; do
 	cp $name.data r.data && same
 	verdict $? "... $name"
 done
+"$ntrace" script leader.data 2>err | awk '{ print $1, $2 }' | LC_ALL=C sort -u >got
+printf '%s\n' 'prog 101' 'prog 102' 'prog 300' | cmp - got
+verdict $? 'threads keep their number when the leader of their process has ended' got
 
 python3 "$top/selftests/host/parts.py" 7 r.data
 verdict $? 'a recording of many windows'

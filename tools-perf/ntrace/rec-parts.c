@@ -35,7 +35,7 @@ struct part {
 	unsigned int number;
 	uint64_t from;			/* may become later until begun is set */
 	uint64_t to;			/* where the next part begins at the earliest */
-	bool begun, failed;
+	bool begun, failed, accepted;
 	struct state *begin;		/* of each queue */
 	struct rec_map tasks, spaces;	/* copies when it begins: see take_tasks() */
 };
@@ -436,35 +436,58 @@ static void *decode(void *arg)
 	return NULL;
 }
 
-/* Add the results of a part to those of the first one. */
-static void append(struct part *first, struct part *p)
+/* Print what accepted parts have to say, up to @last. */
+static void tell(struct parts *p, size_t last)
 {
-	struct rec *rec = first->rec;
-	size_t i;
+	struct rec *rec = p->part[0].rec;
+	size_t i, k;
 
-	if (p == first)
-		return;
-	rec->losses += p->rec->losses;
-	rec->insns += p->rec->insns;
-	for (i = 0; i < p->rec->nr_told; i++)
-		rec_warn(rec, "%s", p->rec->told[i]);
-	p->all->how->append(first->output.ctx, p->output.ctx);
+	for (i = 1; i <= last; i++)
+		for (k = 0; p->part[i].accepted && k < p->part[i].rec->nr_told; k++)
+			rec_warn(rec, "%s", p->part[i].rec->told[k]);
 }
 
-static void join(struct parts *p)
+/* Does each part fit the one before it? Otherwise that one goes on, which may end the command. */
+static size_t accept_parts(struct parts *p)
 {
-	struct part *last = &p->part[0];
-	size_t i;
+	size_t i, last = 0;
 
 	for (i = 1; i < p->nr; i++) {
-		if (fits(last->rec, &p->part[i])) {
-			append(&p->part[0], last);
-			last = &p->part[i];
+		p->part[i].accepted = fits(p->part[last].rec, &p->part[i]);
+		if (p->part[i].accepted) {
+			last = i;
 		} else {
-			run_until(last->rec, end_of(&p->part[i]));
+			tell(p, last);
+			run_until(p->part[last].rec, end_of(&p->part[i]));
 		}
 	}
-	append(&p->part[0], last);
+	return last;
+}
+
+/* Add the results of the accepted parts to those of the first one. */
+static void join(struct parts *p)
+{
+	const size_t last = accept_parts(p);
+	struct part *first = &p->part[0];
+	bool used_ended = false;
+	size_t i;
+
+	for (i = 1; i <= last; i++)
+		used_ended |= p->part[i].accepted && p->part[i].rec->used_ended;
+	if (used_ended) {
+		run_until(first->rec, UINT64_MAX);
+		return;
+	}
+	tell(p, last);
+	for (i = 1; i <= last; i++) {
+		struct part *part = &p->part[i];
+
+		if (!part->accepted)
+			continue;
+		first->rec->losses += part->rec->losses;
+		first->rec->insns += part->rec->insns;
+		p->how->append(first->output.ctx, part->output.ctx);
+	}
 }
 
 /* What a failed part has is left alone: it may be incomplete. */
@@ -479,10 +502,15 @@ static void free_part(struct part *p)
 	free(p->rec);
 }
 
+/* Parts rely on the events of tasks, and need memory each. */
+static bool is_complete(const struct rec *rec)
+{
+	return !rec->lost && !rec->damage && !rec->options->memory;
+}
+
 void rec_parts_run(struct rec *rec, const struct rec_output *output, const struct rec_parts *how)
 {
-	const size_t n = rec->options->threads > 1 && !rec->options->memory ?
-			 rec->options->threads : 1;
+	const size_t n = is_complete(rec) && rec->options->threads ? rec->options->threads : 1;
 	struct parts p = {
 		.how = how, .part = calloc(n, sizeof(*p.part)),
 		.lock = PTHREAD_MUTEX_INITIALIZER, .begins = PTHREAD_COND_INITIALIZER,

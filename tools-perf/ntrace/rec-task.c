@@ -37,6 +37,15 @@ struct rec_task *rec_task_get(struct rec *rec, int tid, int cpu)
 	return task;
 }
 
+/* The task that an event names. Before a part began, another one may have freed an ended task. */
+static struct rec_task *named_task(struct rec *rec, int tid)
+{
+	struct rec_task *task = rec_task_get(rec, tid, -1);
+
+	rec->used_ended |= task->ended && task->end < rec->begun;
+	return task;
+}
+
 int rec_task_owner(const struct rec *rec, int tid)
 {
 	const struct rec_task *task = rec_map_find(&rec->tasks, tid), *leader;
@@ -158,7 +167,7 @@ void rec_task_mmap(struct rec *rec, const struct nt_perfdata_mmap *m, bool kerne
 		return;
 	}
 	space = rec_space_get(rec, m->pid);
-	set_process(rec, rec_task_get(rec, m->tid, -1), m->pid);
+	set_process(rec, named_task(rec, m->tid), m->pid);
 	if (!(m->prot & PROT_EXEC_BIT) || map.end <= map.start)
 		return;
 	map.file = rec_file_get(rec, m->name, &m->build_id);
@@ -198,11 +207,11 @@ static struct rec_task *new_task(struct rec *rec, int tid)
 
 void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 {
-	struct rec_task *task = new_task(rec, tid), *parent = rec_task_get(rec, ptid, -1);
+	struct rec_task *task = new_task(rec, tid), *parent = named_task(rec, ptid);
 
 	set_process(rec, task, pid);
 	parent->recorded = true;
-	task->image = pid == tid ? 0 : rec_task_get(rec, pid, -1)->image;
+	task->image = pid == tid ? 0 : named_task(rec, pid)->image;
 	/* only the parent's tid may be known */
 	if (*parent->comm == ':')
 		snprintf(task->comm, sizeof(task->comm), ":%d", tid);
@@ -214,7 +223,7 @@ void rec_task_fork(struct rec *rec, int pid, int ppid, int tid, int ptid)
 
 void rec_task_comm(struct rec *rec, int pid, int tid, const char *name, bool exec)
 {
-	struct rec_task *task = rec_task_get(rec, tid, -1);
+	struct rec_task *task = named_task(rec, tid);
 
 	set_process(rec, task, pid);
 	snprintf(task->comm, sizeof(task->comm), "%s", name);
@@ -269,6 +278,14 @@ static bool is_running(const struct rec *rec, const struct rec_task *task)
 	return false;
 }
 
+/* Threads find their process's exec in the leader, which may end before them. */
+static bool is_leading(const struct rec *rec, const struct rec_task *task)
+{
+	const struct rec_space *space = rec_map_find(&rec->spaces, task->pid);
+
+	return task->tid == task->pid && space && space->users > 1;
+}
+
 static void free_task(struct rec *rec, struct rec_task *task)
 {
 	const int pid = task->pid;
@@ -296,7 +313,7 @@ static void free_ended(struct rec *rec)
 		/* a new task may have the tid */
 		if (!task || !task->ended || task->end != e->time)
 			continue;
-		if (e->time < time && !is_running(rec, task))
+		if (e->time < time && !is_running(rec, task) && !is_leading(rec, task))
 			free_task(rec, task);
 		else
 			rec->ended[left++] = *e;

@@ -322,7 +322,8 @@ struct replay {
 	uint64_t time, limit;
 	bool differences;	/* TSTAMP is a difference, except in sync messages */
 	uint64_t hits;
-	const uint8_t *branch;	/* with SRC: the last branch message that was replayed, or NULL */
+	const uint8_t *branch;	/* with SRC: the last branch message that was replayed, or NULL, */
+	size_t others;		/* ... and the bytes of other sources that were skipped */
 	const struct memo *last;	/* the last memo with a branch; NULL: none */
 	struct stack *stack;
 	const struct spot *spots;
@@ -435,6 +436,7 @@ NT_INLINE bool skip_others(const struct nt_flow *f, struct replay *r, bool stamp
 		if (!len)
 			return false;
 		r->p += len;
+		r->others += len;
 	}
 	return false;
 }
@@ -489,7 +491,7 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 		count_last(c, c->paths[r->last->path].last, b->n);
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
-	f->work += (r->p - first) * f->work_per_byte;
+	f->work += (r->p - first - r->others) * f->work_per_byte;
 	f->pos = r->p - f->buf;
 	set_state(f, r->now.state);
 	f->ref = f->msg_target = c->spots[r->now.ref].pc;
