@@ -83,10 +83,11 @@ ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" 
 # Branches are counted up to patched code, and a window that does not fit is decoded again. Nothing
 # is counted twice: it comes to the same as event by event, which is how an interval is decoded.
 both=$dir/one/share/both.data
+# Where both copies fit, there is a loss, and the status is 1.
 ntrace()	# NAME COMMAND OPTION...
 {
 	"$lab/enter" "$build/host/ntrace" "${@:2}" --buildid-dir "$dir/one/share/debug" "$both" \
-		>"$dir/$1" 2>"$dir/$1.err"
+		>"$dir/$1" 2>"$dir/$1.err" || [ $? = 1 ]
 }
 cat "$both"/kcore_dir*/kcore >"$dir/vmlinux"
 for program in "$build/guest/bin/qsort" "$dir/vmlinux"; do
@@ -120,7 +121,7 @@ for part in "20 21" "50 70" "97 99"; do
 	from=$(time_of "${part% *}") to=$(time_of "${part#* }")
 	ntrace part script --time="$from,$to"
 	awk -v from="$from" -v to="$to" '$1 + 0 >= from + 0 && $1 + 0 <= to + 0' "$dir/times" |
-		cut -d' ' -f2- | diff - "$dir/part" >"$dir/log" && [ "$(wc -l <"$dir/part")" -ge 1000 ]
+		cut -d' ' -f2- | diff - <(grep -v '^# loss' "$dir/part") >"$dir/log" && [ "$(wc -l <"$dir/part")" -ge 1000 ]
 	ok $? "an interval at ${part% *} % of the branches is a part of the whole: $(wc -l <"$dir/part")" \
 		"$dir/log" "$dir/part.err"
 done
