@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Random recordings (parts.py): with losses, damage and pauses, with threads that move between CPUs or
-# end, divided at any time. ntrace profile and stat print in threads what one thread prints, and
+# Random recordings (parts.py): with losses, damage and pauses, with threads that move between CPUs
+# or end, divided at any time. ntrace profile and stat print in threads what one thread prints, and
 # ntrace script prints what perf prints. SEED=N repeats a run.
 
-. "$(dirname "$0")/lib.bash"
-. "$(dirname "$0")/../forms.bash"
-command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
-export NTRACE=$ntrace SCRATCH=$scratch PYTHONDONTWRITEBYTECODE=1
-export PYTHONPATH=$top/selftests/host
-cd "$scratch" || exit
+. "$(dirname "$0")/records.bash"
 
 "${CC:-gcc}" -std=gnu11 -Wall -Wextra -o callprog "$top/selftests/host/callprog.c" &&
 	printf '%s\n' '10000 main' nop 'call 10100' 'jump 10000' '10100 f' nop nop ret |
@@ -68,7 +63,8 @@ as_perf()
 }
 
 for ((i = 0; i < ${ROUNDS:-16}; i++)); do
-	python3 "$top/selftests/host/parts.py" $((seed + i)) r.data && same && grep -q 'status [01]' one.messages
+	python3 "$top/selftests/host/parts.py" $((seed + i)) r.data && same &&
+		grep -q 'status [01]' one.messages
 	verdict $? "a random recording, seed $((seed + i))"
 	if [ -x "$perf" ] && "$perf" version >/dev/null 2>&1; then
 		as_perf
@@ -149,7 +145,8 @@ for pid in 100, 200, 300:
 others(r, 37 * MS)
 r.exit(100, 100, 36 * MS)
 begin(100, 75 * MS)
-r.windows(0, [window(100, MS, 9 * MS, 200), window(200, 25 * MS, 30 * MS), window(100, 80 * MS, 85 * MS)])
+r.windows(0, [window(100, MS, 9 * MS, 200), window(200, 25 * MS, 30 * MS),
+              window(100, 80 * MS, 85 * MS)])
 r.windows(1, every_ms(300, 80))
 r.write('again.data')
 # two files of one name; neither is there
@@ -158,14 +155,12 @@ for pid, letter in (100, b'a'), (200, b'b'):
     r.start('prog', 'one.elf', pid, pid, path='/nowhere/one.elf', build_id=letter * 20)
 r.windows(0, every_ms(100, 35) + [window(200, k * MS + 100, k * MS + 500) for k in range(36, 70)])
 r.write('names.data')
-# terms of a version that nobody knows, late
+# late in the recording, the event's parameters have an unknown version
 r = Recording()
 r.start('prog', 'one.elf', 100, 10, path='/nowhere/one.elf')
 r.windows(0, every_ms(100, 300))
-at = [i for i, b in enumerate(r.out) if len(b) >= 8 and struct.unpack_from('<IHH', b)[::2] == (11, len(b))]
-for version, i in (9, at[290]), (7, at[20]):
-    body = struct.pack('<Q', version | 6 << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7) + r.out[i][-32:]
-    r.out.insert(i, struct.pack('<IHH', 21, 0, 8 + len(body)) + body)
+r.unknown_terms(290, 9)
+r.unknown_terms(20, 7)
 r.write('terms.data')
 
 
@@ -205,10 +200,9 @@ r.write('leader.data')
 r = Recording()
 r.start('prog', 'one.elf', 100, 10)
 r.start('prog', 'one.elf', 200, 20, path='/nowhere/two.elf', build_id=b'b' * 20)
-r.windows(0, [window(200 if 130 <= k < 180 else 100, k * MS + 100, k * MS + 500) for k in range(1, 300)])
-at = [i for i, b in enumerate(r.out) if len(b) >= 8 and struct.unpack_from('<IHH', b)[::2] == (11, len(b))]
-body = struct.pack('<Q', 9 | 6 << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7) + r.out[at[290]][-32:]
-r.out.insert(at[290], struct.pack('<IHH', 21, 0, 8 + len(body)) + body)
+r.windows(0, [window(200 if 130 <= k < 180 else 100, k * MS + 100, k * MS + 500)
+              for k in range(1, 300)])
+r.unknown_terms(290, 9)
 r.write('words.data')
 # the first of a thread in a part is a loss with an address
 base = 0x7f00000000000000
@@ -217,7 +211,8 @@ r.start('prog', 'far.elf', 100, 10)
 r.start('prog', 'one.elf', 200, 20)
 loop = ['%x' % (base + a) for a in LOOP]
 data = encode('far.elf', ['# time %d' % MS, '# start %s SYNC=5' % loop[0]] + context(100) + loop * 50 +
-              ['# time %d' % (30 * MS)] + loop * 3 + ['# time %d' % (40 * MS), '# stop %s EVCODE=4' % loop[0]])
+              ['# time %d' % (30 * MS)] + loop * 3 +
+              ['# time %d' % (40 * MS), '# stop %s EVCODE=4' % loop[0]])
 messages, message = [], bytearray()
 for byte in data:
     message.append(byte)

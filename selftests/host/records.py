@@ -99,6 +99,15 @@ class Recording:
             self.out.append(data)
             offset += len(data)
 
+    def unknown_terms(self, nth, version):
+        """Before the nth AUX record, the event's parameters have a version that ntrace refuses."""
+        aux = [i for i, b in enumerate(self.out)
+               if len(b) >= 8 and struct.unpack_from('<IHH', b)[::2] == (11, len(b))]
+        at = aux[nth]
+        body = struct.pack('<Q', version | 6 << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7)
+        body += self.out[at][-32:]
+        self.out.insert(at, struct.pack('<IHH', 21, 0, 8 + len(body)) + body)
+
     def write(self, name):
         def attr(type, config):
             return struct.pack('<IIQQQQQQQQQ', type, 136, config, 0, SAMPLE_TYPE, 4, 1 << 18 | 1 << 5,

@@ -3,12 +3,7 @@
 # What the command makes of unusual recordings, which records.py writes record by record: numbers
 # and paths that are used again, records that were lost, damage, names that are no text.
 
-. "$(dirname "$0")/lib.bash"
-. "$(dirname "$0")/../forms.bash"
-command -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit 4; }
-export NTRACE=$ntrace SCRATCH=$scratch PYTHONDONTWRITEBYTECODE=1
-export PYTHONPATH=$top/selftests/host
-cd "$scratch" || exit
+. "$(dirname "$0")/records.bash"
 
 # make DESCRIPTION <PYTHON: with the module's names
 make()

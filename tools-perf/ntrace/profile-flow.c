@@ -288,17 +288,17 @@ static void append_first(struct profile_reader *rd, const struct profile_reader 
 		forget_thread(rd, w);
 }
 
-static void append_thread(struct profile_reader *rd, const struct profile_where *from, uint64_t to,
-			  uint64_t at)
+static void append_thread(struct profile_reader *rd, const struct profile_reader *other,
+			  const struct profile_where *from, profile_flow_adopt adopt)
 {
 	struct profile_where *w = left_thread(rd, from);
 
 	*w = *from;
 	if (w->stopped)
-		w->at = at;
+		w->at = adopt(rd, other, from->at);
 	if (!w->inside)
 		return;
-	w->to = to;
+	w->to = adopt(rd, other, from->to);
 	w->bias -= w->to - from->to;
 }
 
@@ -312,8 +312,7 @@ void profile_flow_append(struct profile_reader *rd, const struct profile_reader 
 	for (i = 0; i < other->nr_first; i++)
 		append_first(rd, other, &other->first[i], adopt);
 	while ((w = rec_map_next(&other->threads, &at)))
-		append_thread(rd, w, w->inside ? adopt(rd, other, w->to) : 0,
-			      w->stopped ? adopt(rd, other, w->at) : 0);
+		append_thread(rd, other, w, adopt);
 	for (i = 0; i < from->room; i++)
 		if (from->edges[i].count)
 			profile_flow_add(rd->result, adopt(rd, other, from->edges[i].from),

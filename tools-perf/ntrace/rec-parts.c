@@ -232,8 +232,8 @@ static bool same_losses(const struct nt_session_queue *a, const struct nt_sessio
 }
 
 /*
- * What differs, if anything, is only known for a while: q->time and the clock of samples. No event
- * that waits is earlier, and no branch has a sample.
+ * The time of the last event and the clock of samples are not compared. No waiting event is earlier
+ * than the former, and only samples use the latter.
  */
 static bool same_state(const struct state *a, const struct state *b)
 {

@@ -139,7 +139,7 @@ static int broken(struct nt_session_queue *s, int err)
 static int on_event(struct nt_session_queue *s, const struct nt_event *ev, bool last)
 {
 	(void)last;
-	/* A gap has been reported by the losses around it. */
+	/* Only losses show a gap here. The fast path for branches may be used again. */
 	s->behind_gap = false;
 	look_up_task(rec_queue_of(s));
 	return nt_session_flow_event(s, ev);

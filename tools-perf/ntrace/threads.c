@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Threads that work on one thing and end with it */
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cmd.h"
 
