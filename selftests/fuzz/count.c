@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Counting against delivering: what nt_flow_count() adds up, and the events that it passes on, are
- * what nt_flow_next() delivers; for traces that are right, damaged ones, and any bytes.
+ * what nt_flow_next() delivers; for traces that are right, damaged ones, and any bytes. So are
+ * those of nt_flow_count_until(), between which the decoder goes on and returns, and which delivers
+ * each branch behind code that is watched.
  */
 #include "hart.h"
 
@@ -19,13 +21,18 @@ static struct {
 	struct nt_params params;
 	const uint8_t *trace;
 	size_t len;
-	bool invalidate;
+	bool invalidate, returns;
+	uint64_t watch_from, watch_to;
 	/* what the slow path delivers: its edges by hash, and all other events */
 	struct nt_edge edges[EDGE_SLOTS];
+	unsigned int delivered[EDGE_SLOTS];	/* how often each was an event, not counted */
 	uint16_t used[EVENTS_MAX];	/* places in edges */
 	struct nt_event others[EVENTS_MAX];
 	unsigned int nr_edges, nr_others, nr_events;
 	uint64_t insns;
+	uint64_t run;			/* where the code since the last transfer begins ... */
+	bool have_run;			/* ... if known */
+	unsigned int watched;		/* branches behind watched code */
 } c;
 
 static void take_trace(struct input *in)
@@ -34,6 +41,8 @@ static void take_trace(struct input *in)
 	struct damage damage[3];
 
 	c.invalidate = what & 8;
+	c.returns = what & 16;
+	c.watch_from = what >> 5 ? take(in) * 2 : UINT64_MAX;
 	if (what & 1) {
 		take_params(in, &c.params);
 		fuzz_program_make(&c.hart.prog, in, &c.params, false);
@@ -68,11 +77,28 @@ static struct nt_edge *find_edge(uint64_t from, uint64_t to, unsigned int type)
 	}
 }
 
+/* Is the event a branch, and did watched code run before it?  Follow where code begins. */
+static bool ran_watched(const struct nt_event *ev)
+{
+	const bool trap = nt_type_is_trap(ev->type);
+	bool ran = ev->kind == NT_EV_BRANCH && c.have_run && ev->insns &&
+		   c.run < c.watch_to && c.watch_from < ev->from + (trap ? 0 : 2);
+
+	if (ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START || ev->kind == NT_EV_COUNTED) {
+		c.run = ev->to;
+		c.have_run = !(ev->flags & NT_EVF_LEFT);
+	} else if (ev->kind == NT_EV_LOSS || ev->kind == NT_EV_STOP) {
+		c.have_run = false;
+	}
+	return ran;
+}
+
 static void on_event(const struct nt_event *ev)
 {
 	struct nt_edge *e;
 
 	c.insns += ev->insns;
+	c.watched += ran_watched(ev);
 	if (ev->kind != NT_EV_BRANCH) {
 		c.others[c.nr_others++] = *ev;
 		return;
@@ -91,6 +117,7 @@ static bool deliver(struct nt_flow *flow)
 	struct nt_event ev[BATCH];
 	int i, n;
 
+	c.have_run = false;
 	nt_flow_window(flow, c.trace, c.len, 0);
 	while ((n = nt_flow_next(flow, ev, BATCH)) > 0) {
 		c.nr_events += n;
@@ -194,16 +221,115 @@ static void fast(void)
 	nt_counts_free(counts);
 }
 
+static bool is_watched(void *ctx, uint64_t start, uint64_t end)
+{
+	(void)ctx;
+	return start < c.watch_to && c.watch_from < end;
+}
+
+/* Decode what comes next, and return. */
+static void look(struct nt_flow *flow)
+{
+	struct nt_event ev[BATCH];
+	int n = 1, i;
+
+	if (nt_flow_mark(flow))
+		return;
+	for (i = 0; i < 3 && n > 0; i++)
+		n = nt_flow_next(flow, ev, BATCH);
+	MUST(!nt_flow_rewind(flow));
+}
+
+/* A delivered branch is one that is not counted. */
+static void on_delivered(const struct nt_event *ev, unsigned int *other)
+{
+	struct nt_edge *e;
+
+	c.watched -= ran_watched(ev);
+	if (ev->kind == NT_EV_COUNTED) {
+		MUST(ev->from == ev->to);
+	} else if (ev->kind == NT_EV_BRANCH) {
+		e = find_edge(ev->from, ev->to, ev->type);
+		MUST(c.delivered[e - c.edges]++ < e->count);
+	} else {
+		MUST(*other < c.nr_others);
+		compare_event(ev, &c.others[(*other)++]);
+	}
+}
+
+static void count_until(struct nt_flow *flow, struct nt_counts *counts, unsigned int *other)
+{
+	struct nt_event ev[256];
+	int i, n;
+
+	c.have_run = false;
+	nt_flow_window(flow, c.trace, c.len, 0);
+	do {
+		if (c.returns)
+			look(flow);
+		n = nt_flow_count_until(flow, counts, ev, 256);
+		for (i = 0; i < n; i++)
+			on_delivered(&ev[i], other);
+	} while (n > 0);
+	MUST(!n);
+}
+
+/* What was counted and what was delivered are all. */
+static void compare_sums(struct nt_counts *counts)
+{
+	const struct nt_edge *edge, *e;
+	unsigned int nr = 0, i;
+	size_t k, n;
+
+	edge = nt_counts_edges(counts, &n);
+	for (k = 0; k < n; k++) {
+		if (!edge[k].count)
+			continue;
+		e = find_edge(edge[k].from, edge[k].to, edge[k].type);
+		MUST(edge[k].count + c.delivered[e - c.edges] == e->count);
+		nr++;
+	}
+	for (i = 0; i < c.nr_edges; i++)
+		nr -= c.delivered[c.used[i]] < c.edges[c.used[i]].count;
+	MUST(!nr);
+}
+
+static void in_parts(void)
+{
+	struct nt_counts *counts = nt_counts_new();
+	unsigned int i, other = 0;
+	struct nt_code *code;
+	struct nt_flow *flow;
+
+	MUST(counts);
+	nt_counts_watch(counts, c.watch_from != UINT64_MAX ? is_watched : NULL, NULL);
+	begin(&code, &flow);
+	for (i = 0; i < WINDOWS; i++)
+		count_until(flow, counts, &other);
+	MUST(other == c.nr_others);
+	MUST(!c.watched || c.watch_from == UINT64_MAX);
+	compare_sums(counts);
+	end(code, flow);
+	nt_counts_free(counts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, data + size };
 
-	while (c.nr_edges)
+	while (c.nr_edges) {
 		c.edges[c.used[--c.nr_edges]].count = 0;
+		c.delivered[c.used[c.nr_edges]] = 0;
+	}
 	c.nr_others = c.nr_events = 0;
-	c.insns = 0;
+	c.insns = c.watched = 0;
 	take_trace(&in);
-	if (slow())
+	if (c.watch_from != UINT64_MAX)
+		c.watch_from += c.hart.prog.base;
+	c.watch_to = c.watch_from == UINT64_MAX ? 0 : c.watch_from + 8;
+	if (slow()) {
 		fast();
+		in_parts();
+	}
 	return 0;
 }

@@ -79,7 +79,7 @@ static struct {
 	uint64_t traces, insns, branches, messages, bytes;
 	uint64_t cuts, legal, misled, false_syncs, untold, told, zones;
 	uint64_t htm, timed, sourced, repeating;
-	uint64_t unreported, unsettled, p550, tt_dfd, sought;
+	uint64_t unreported, unsettled, p550, tt_dfd, sought, returns;
 } sum;
 
 /* What the next execution has in common with others of one stream, or NULL */
@@ -791,20 +791,67 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 	return (digest ^ value) * 0x100000001b3 ^ digest >> 29;
 }
 
-/* All that is reported of a trace, as one number; `slow`: not by nt_loop() */
-static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, bool slow)
+/* How a trace is decoded */
+enum way {
+	QUICKLY,
+	SLOWLY,		/* without nt_loop() */
+	RETURNING,	/* with limits, and returns to earlier positions */
+};
+
+#define EVENTS		272
+
+/* Decode some batches, or count if there are counts, and return to the position before them. */
+static void go_and_return(struct nt_flow *flow, struct nt_counts *counts)
+{
+	unsigned int max = 1 + rnd(EVENTS), batches = rnd(4);
+	struct nt_event ev[EVENTS];
+	int err = nt_flow_mark(flow), n = 1;
+
+	assert_in_range(err, 0, 1);
+	if (err)
+		return;
+	while (batches-- && n > 0)
+		n = counts ? nt_flow_count_until(flow, counts, ev, EVENTS) :
+			     nt_flow_next(flow, ev, max);
+	assert_int_equal(nt_flow_rewind(flow), 0);
+	sum.returns++;
+}
+
+/* The next batch, after detours */
+static int next_returning(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
+			  unsigned int max)
+{
+	int n;
+
+	if (!rnd(4))
+		nt_flow_limit_offset(flow, nt_flow_consumed(flow) + rnd(200));
+	go_and_return(flow, counts);
+	n = nt_flow_next(flow, ev, max);
+	if (n || !nt_flow_at_limit(flow))
+		return n;
+	nt_flow_limit_offset(flow, UINT64_MAX);
+	go_and_return(flow, counts);
+	return nt_flow_next(flow, ev, max);
+}
+
+/* All that is reported of a trace, as one number */
+static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, enum way way)
 {
 	struct nt_flow *flow = nt_flow_new(&r.params);
+	/* counts take long to make */
+	struct nt_counts *counts = way == RETURNING && !rnd(16) ? nt_counts_new() : NULL;
 	unsigned int max = 1 + rnd(256), total = 0;
 	struct nt_event ev[256];
 	uint64_t d = 0;
 	int i, n;
 
 	assert_non_null(flow);
-	flow->slow = slow;
+	flow->slow = way == SLOWLY;
 	nt_flow_set_code(flow, code, code);
 	nt_flow_window(flow, bytes, len, 0);
-	while (total < UNTOLD_MAX * 4 && (n = nt_flow_next(flow, ev, max)) > 0)
+	while (total < UNTOLD_MAX * 4 &&
+	       (n = way == RETURNING ? next_returning(flow, counts, ev, max) :
+				       nt_flow_next(flow, ev, max)) > 0)
 		for (i = 0; i < n && total < UNTOLD_MAX * 4; i++, total++) {
 			d = mix(mix(mix(d, ev[i].from), ev[i].to), ev[i].time);
 			d = mix(mix(mix(d, ev[i].offset), ev[i].context), ev[i].insns);
@@ -812,18 +859,20 @@ static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, b
 				ev[i].flags);
 		}
 	nt_flow_free(flow);
+	nt_counts_free(counts);
 	return d;
 }
 
-/* The quick way and the long way report the same, whatever the bytes are. */
+/* All ways report the same, whatever the bytes are. */
 static void same_quickly(const uint8_t *bytes, size_t len)
 {
 	struct nt_code *code = nt_code_new(&r.params, program_read, &r.prog.mem);
 	uint64_t slow;
 
 	assert_non_null(code);
-	slow = digest(code, bytes, len, true);
-	assert_true(digest(code, bytes, len, false) == slow);
+	slow = digest(code, bytes, len, SLOWLY);
+	assert_true(digest(code, bytes, len, QUICKLY) == slow);
+	assert_true(digest(code, bytes, len, RETURNING) == slow);
 	nt_code_free(code);
 }
 
@@ -1104,6 +1153,8 @@ static void R72_R115_lost_bytes(void **state)
 		      " traces have more of another mode; %" PRIu64 " false sync messages; %" PRIu64
 		      " transfers before the cut " "could be told\n", sum.cuts, sum.told,
 		      sum.zones, sum.legal, sum.misled, sum.false_syncs, sum.untold);
+	print_message("# %" PRIu64 " returns to an earlier position\n", sum.returns);
+	assert_true(sum.returns > sum.traces);
 	print_sum();
 }
 

@@ -399,7 +399,10 @@ static inline void randprog_make(struct randprog *p, const struct nt_params *par
 
 	memset(p, 0, sizeof(*p));
 	p->params = *params;
-	p->mem.base = random_base(params->xlen);
+	/* An F-ADDR of 0 in front of an end is no address with tt-dfd: see know_leaving(). */
+	do {
+		p->mem.base = random_base(params->xlen);
+	} while (!p->mem.base && params->profile == NT_PROFILE_TT_DFD);
 	random_addr_bits(p);
 	if (params->isa & NT_ISA_ZCMT)
 		p->params.jvt = p->mem.base + JVT_OFFSET;

@@ -512,7 +512,7 @@ void nt_count_enter(struct nt_flow *f)
 
 void nt_count_replay(struct nt_flow *f, const struct batch *b)
 {
-	const uint8_t *const end = f->buf + f->len;
+	const uint8_t *const end = f->buf + f->end;
 	struct nt_counts *c = f->counts;
 	struct replay r = { .p = f->buf + f->pos };
 
@@ -558,6 +558,14 @@ static bool watch_runs(const struct watch *w, const struct nt_event *ev)
 	return ev->insns && w->from < end && w->fn(w->ctx, w->from, end);
 }
 
+/* A message is counted as a whole or not at all: a caller may decode it again. */
+static unsigned int first_of_message(const struct nt_event *ev, unsigned int i)
+{
+	while (i && ev[i - 1].offset == ev[i].offset)
+		i--;
+	return i;
+}
+
 /* Check the new ones of n events. Some that were checked may have become memos. */
 static void watch_events(struct watch *w, const struct nt_event *ev, unsigned int n)
 {
@@ -568,10 +576,27 @@ static void watch_events(struct watch *w, const struct nt_event *ev, unsigned in
 		if (!nt_event_leads(now))
 			continue;
 		if (now->kind == NT_EV_BRANCH && watch_runs(w, now))
-			w->first = w->seen;
+			w->first = first_of_message(ev, w->seen);
 		w->from = now->to;
 		w->open = false;
 	}
+}
+
+/*
+ * Watched code ran since the last transfer.  If this was not counted later, its whole message must
+ * not be counted.
+ */
+static void watch_last(struct nt_counts *c, const struct batch *b)
+{
+	unsigned int i = b->n;
+
+	while (i && !nt_event_leads(&b->ev[i - 1]))
+		i--;
+	if (!i || c->watch.from != b->ev[i - 1].to)
+		return;
+	i = first_of_message(b->ev, i - 1);
+	if (c->last == NT_EDGE_NONE || c->last_at <= i)
+		c->watch.first = i;
 }
 
 static void watch_begin(struct watch *w, uint64_t from)
@@ -589,9 +614,11 @@ bool nt_count_watch(struct nt_flow *f, struct batch *b)
 	if (!w->fn || !f->until_other)
 		return false;
 	watch_events(w, b->ev, b->n);
-	b->end |= w->first != UINT_MAX;
 	if (f->at.pc > w->from)
 		w->open |= w->fn(w->ctx, w->from, f->at.pc);
+	if (w->open && w->first == UINT_MAX)
+		watch_last(f->counts, b);
+	b->end |= w->first != UINT_MAX;
 	return b->end || w->open;
 }
 

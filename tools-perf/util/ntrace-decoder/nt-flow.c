@@ -920,6 +920,10 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	if (f->skipping && skip_rest(f, b))
 		return true;
 	ret = nt_msg_get(&f->params, f->buf + f->pos, f->len - f->pos, &f->msg);
+	if (f->end < f->len && f->pos + f->msg.idle >= f->end) {
+		f->at_limit = true;
+		return false;
+	}
 	if (!ret)
 		return end_of_window(f, b);
 	f->msg_offset = f->offset + f->pos + f->msg.idle;
@@ -1591,6 +1595,21 @@ void nt_flow_limit(struct nt_flow *f, uint64_t ticks)
 	f->limit = ticks;
 }
 
+static void find_end(struct nt_flow *f)
+{
+	f->end = f->len;
+	if (f->limit_offset < f->offset)
+		f->end = 0;
+	else if (f->limit_offset - f->offset < f->len)
+		f->end = f->limit_offset - f->offset;
+}
+
+void nt_flow_limit_offset(struct nt_flow *f, uint64_t offset)
+{
+	f->limit_offset = offset;
+	find_end(f);
+}
+
 void nt_flow_time_from(struct nt_flow *f, uint64_t ticks)
 {
 	f->time_from = ticks;
@@ -1606,9 +1625,12 @@ void nt_flow_set_code(struct nt_flow *f, struct nt_code *low, struct nt_code *hi
 	nt_walk_forget(f);
 }
 
+/* Without bytes, the caller's buffer may be NULL, to which no offset may be added. */
+static const uint8_t no_bytes[1];
+
 void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t offset)
 {
-	f->buf = buf;
+	f->buf = len ? buf : no_bytes;
 	f->len = len;
 	f->pos = 0;
 	f->offset = offset;
@@ -1630,6 +1652,8 @@ void nt_flow_window(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t 
 	resync(f);
 	f->just_synced = false;
 	f->last_sync = UINT64_MAX;
+	f->is_marked = false;
+	find_end(f);
 }
 
 void nt_flow_open_end(struct nt_flow *f, bool open)
@@ -1640,12 +1664,92 @@ void nt_flow_open_end(struct nt_flow *f, bool open)
 void nt_flow_more(struct nt_flow *f, const uint8_t *buf, size_t len, uint64_t offset)
 {
 	f->no_mode -= f->no_mode < f->pos ? f->no_mode : f->pos;
-	f->buf = buf;
+	f->buf = len ? buf : no_bytes;
 	f->len = len;
 	f->pos = 0;
 	f->offset = offset;
 	f->last_at = SIZE_MAX;
 	f->at_limit = false;
+	f->is_marked = false;
+	find_end(f);
+}
+
+/* ------------------------------------------------- returning to a position - */
+
+/*
+ * Room for one copy of the return stack: the other two are only used during a walk. No events are
+ * held or queued where nothing is pending.
+ */
+static struct nt_flow *new_mark(const struct nt_flow *f)
+{
+	struct nt_flow *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->stack.calls = calloc(f->stack.wrap + 1, sizeof(*m->stack.calls));
+	if (m->stack.calls)
+		return m;
+	nt_flow_free(m);
+	return NULL;
+}
+
+/* Copy the state.  Each nt_flow keeps its own memory. */
+static void copy_state(struct nt_flow *to, const struct nt_flow *from)
+{
+	struct nt_event *held = to->held, *queue = to->queue;
+	struct call *calls = to->stack.calls;
+	struct nt_short_kind *kinds = to->kinds;
+	struct nt_flow *marked = to->marked;
+
+	*to = *from;
+	to->stack.calls = calls;
+	to->held = held;
+	to->queue = queue;
+	to->kinds = kinds;
+	to->marked = marked;
+	memcpy(calls, from->stack.calls, (from->stack.wrap + 1) * sizeof(*calls));
+}
+
+/* Has a message begun whose events are not all delivered, or whose outcomes are ahead of I-CNT? */
+static bool is_pending(const struct nt_flow *f)
+{
+	return f->stage != NEXT_MESSAGE || f->repeats || f->nr_held || f->credit ||
+	       f->skipping || f->queue_at != f->queue_end;
+}
+
+int nt_flow_mark(struct nt_flow *f)
+{
+	if (is_pending(f))
+		return 1;
+	f->is_marked = false;
+	if (!f->marked)
+		f->marked = new_mark(f);
+	if (!f->marked)
+		return -NT_ENOMEM;
+	copy_state(f->marked, f);
+	f->is_marked = true;
+	return 0;
+}
+
+int nt_flow_rewind(struct nt_flow *f)
+{
+	const struct nt_flow now = *f;
+
+	if (!f->is_marked)
+		return -NT_EINVAL;
+	copy_state(f, f->marked);
+	f->is_marked = true;
+	f->limit = now.limit;
+	f->reported_syncs = now.reported_syncs;
+	f->open_end = now.open_end;
+	nt_flow_limit_offset(f, now.limit_offset);
+	nt_flow_set_code(f, now.low, now.high);
+	return 0;
+}
+
+uint32_t nt_flow_pending(const struct nt_flow *f)
+{
+	return f->insns;
 }
 
 void nt_flow_skip_partial(struct nt_flow *f)
@@ -1705,7 +1809,7 @@ struct nt_flow *nt_flow_new(const struct nt_params *params)
 	f->mask = f->params.xlen == 32 ? UINT32_MAX : UINT64_MAX;
 	f->mode = f->params.mode;
 	f->by_uaddr = nt_is_tt_dfd(&f->params);
-	f->limit = UINT64_MAX;
+	f->limit = f->limit_offset = UINT64_MAX;
 	f->ahead_from = AHEAD_FROM;
 	f->last_at = SIZE_MAX;
 	nt_walk_forget(f);
@@ -1720,5 +1824,6 @@ void nt_flow_free(struct nt_flow *f)
 	free(f->held);
 	free(f->queue);
 	free(f->kinds);
+	nt_flow_free(f->marked);
 	free(f);
 }

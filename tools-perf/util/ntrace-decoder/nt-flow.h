@@ -134,10 +134,12 @@ struct nt_flow {
 	/* the window */
 	const uint8_t *buf;
 	size_t len, pos;
+	size_t end;		/* len, or where messages begin that are beyond limit_offset */
 	uint64_t offset;
 	bool at_limit;
 	bool open_end;		/* the trace continues after the window */
 	uint64_t limit;
+	uint64_t limit_offset;
 
 	/* of the stream */
 	enum state state;
@@ -214,6 +216,9 @@ struct nt_flow {
 	/* a batch that is handed out in smaller ones */
 	unsigned int queue_at, queue_end;
 	struct nt_event *queue;	/* QUEUE_MAX */
+
+	struct nt_flow *marked;	/* a copy with a stack and held events of its own, or NULL */
+	bool is_marked;
 };
 
 /* The events of one call, and the state to return to if a message is refused */

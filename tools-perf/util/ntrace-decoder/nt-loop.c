@@ -149,7 +149,7 @@ NT_INLINE bool get_own(const struct nt_flow *f, const struct nt_shape *shape, si
 {
 	unsigned int len;
 
-	for (; most && f->len - *pos >= NT_SHORT_ROOM; most--) {
+	for (; most && *pos + NT_SHORT_ROOM <= f->end; most--) {
 		len = other_length(f, shape, *pos);
 		if (!len) {
 			if (!get_message(f, shape, *pos, &q->m))

@@ -799,6 +799,12 @@ void nt_flow_skip_partial(struct nt_flow *flow);
 void nt_flow_limit(struct nt_flow *flow, uint64_t ticks);
 
 /*
+ * Decode no message that begins at `offset` or later, where offsets are as in events; UINT64_MAX
+ * (the default): no limit.
+ */
+void nt_flow_limit_offset(struct nt_flow *flow, uint64_t offset);
+
+/*
  * For a clock of less than 64 bits: no TSTAMP from here on stands for a time before `ticks`.  After
  * nt_flow_window(), this also discards the time of earlier windows: the window may be decoded a
  * second time, or follow a pause in which the clock wrapped, or be the first window of a clock that
@@ -822,7 +828,7 @@ static inline int nt_flow_next(struct nt_flow *flow, struct nt_event *ev, unsign
 	return nt_flow_next_sized(flow, ev, sizeof(*ev), max);
 }
 
-/* Did nt_flow_next() return 0 because of nt_flow_limit()? */
+/* Did nt_flow_next() return 0 because of nt_flow_limit() or nt_flow_limit_offset()? */
 bool nt_flow_at_limit(const struct nt_flow *flow);
 
 /*
@@ -836,6 +842,24 @@ size_t nt_flow_consumed(const struct nt_flow *flow);
  * (nt_flow_count()): decoding from there reaches the current position, too.  UINT64_MAX: none yet.
  */
 uint64_t nt_flow_last_sync(const struct nt_flow *flow);
+
+/*
+ * Remember the position, for nt_flow_rewind(), if nothing is pending at it: no message whose events
+ * are not all delivered, and no outcomes or half-words of ResourceFull. Returns 0; 1: something is
+ * pending, and the previous position stays remembered, if there is one; or -NT_ENOMEM: none is.
+ * nt_flow_window() and nt_flow_more() forget it.
+ */
+int nt_flow_mark(struct nt_flow *flow);
+
+/*
+ * Return to the remembered position, which stays remembered: the events after it are decoded a
+ * second time, with the code and the limits that are set now. Returns 0, or -NT_EINVAL: no position
+ * is remembered.
+ */
+int nt_flow_rewind(struct nt_flow *flow);
+
+/* The number of instructions that have retired since the last event, as far as messages say */
+uint32_t nt_flow_pending(const struct nt_flow *flow);
 
 /* ---- what was executed between two events */
 
@@ -965,7 +989,8 @@ typedef bool (*nt_watch_fn)(void *ctx, uint64_t start, uint64_t end);
 
 /*
  * Let nt_flow_count_until() count no BRANCH if watched code ran since the event before: it delivers
- * the BRANCH like an event of another kind. `watch` may be called with a range that extends up to
+ * the BRANCH like an event of another kind, and so all others of the message in which the code ran.
+ * `watch` may be called with a range that extends up to
  * two bytes beyond the code that ran, and must always give the same answer. NULL: watch nothing.
  */
 void nt_counts_watch(struct nt_counts *counts, nt_watch_fn watch, void *ctx);
