@@ -13,6 +13,9 @@ version=$(sed -n 's/^.define LIBNTRACE_VERSION_[MP][^0-9]*//p' \
 	paste -sd.)
 [ "$(sed -n '1s/^ntrace (\(.*\)) .*/\1/p' "$debian/changelog")" = "$version" ]
 verdict $? 'the changelog has the version of the library'
+[ "$(sed -n 's/^.define LIBNTRACE_TV_VERSION_[MP][^0-9]*//p' \
+	"$top/tools-perf/util/ntrace-tv/nt-tv.h" | paste -sd.)" = "$version" ]
+verdict $? '... which is that of libntrace-tv, too'
 
 # exported LIBRARY: as a symbols file has it
 exported()

@@ -210,6 +210,14 @@ static void read_example(const struct example *ex, const uint8_t *buf, size_t le
 	assert_int_equal(want->opcode, 0);
 }
 
+static void test_version(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_tv_version(), LIBNTRACE_TV_VERSION);
+	assert_true(LIBNTRACE_TV_VERSION >= LIBNTRACE_TV_VERSION_OF(0, 1, 0));
+	assert_true(LIBNTRACE_TV_VERSION < LIBNTRACE_TV_VERSION_OF(1, 0, 0));
+}
+
 static void test_examples_read(void **state)
 {
 	uint8_t buf[128];
@@ -704,6 +712,7 @@ static void test_writer_stops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_version),
 		cmocka_unit_test(test_examples_read),
 		cmocka_unit_test(test_examples_write),
 		cmocka_unit_test(test_examples_as_printed),

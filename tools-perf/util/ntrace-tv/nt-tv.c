@@ -2,6 +2,11 @@
 /* The tandem-verification trace protocol: parameters, reader, slow path of the writer */
 #include "nt-tv.h"
 
+unsigned int nt_tv_version(void)
+{
+	return LIBNTRACE_TV_VERSION;
+}
+
 const char *nt_tv_strerror(int err)
 {
 	switch (-err) {

@@ -46,6 +46,19 @@
 extern "C" {
 #endif
 
+#define LIBNTRACE_TV_VERSION_MAJOR	0
+#define LIBNTRACE_TV_VERSION_MINOR	1
+#define LIBNTRACE_TV_VERSION_PATCH	0
+
+/* For comparisons: LIBNTRACE_TV_VERSION >= LIBNTRACE_TV_VERSION_OF(0, 2, 0) */
+#define LIBNTRACE_TV_VERSION_OF(major, minor, patch)	((major) << 16 | (minor) << 8 | (patch))
+#define LIBNTRACE_TV_VERSION							\
+	LIBNTRACE_TV_VERSION_OF(LIBNTRACE_TV_VERSION_MAJOR, LIBNTRACE_TV_VERSION_MINOR,	\
+				LIBNTRACE_TV_VERSION_PATCH)
+
+/* LIBNTRACE_TV_VERSION of the library in use, whichever one the program was built with */
+unsigned int nt_tv_version(void);
+
 enum nt_tv_opcode {
 	NT_TV_BEGIN		= 1,	/* begin group; ends an open group */
 	NT_TV_END		= 2,	/* end group */
