@@ -132,7 +132,7 @@ cplusplus libntrace-perfdata nt-perfdata.h \
 
 # The sanitizer does not start where addresses are too random
 sanitized=" with the thread sanitizer"
-thread_flags=(-std=gnu11 -D_GNU_SOURCE -I"$folder" -g -pthread)
+thread_flags=(-std=gnu11 -D_GNU_SOURCE -DLIMIT_LEAST=16384u -I"$folder" -g -pthread)
 sources=("$folder"/nt-*.c)
 run=(setarch -R)
 printf 'int main(void) { return 0; }\n' >"$scratch/empty.c"

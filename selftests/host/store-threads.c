@@ -3,18 +3,20 @@
  * Eight threads, one store: store-threads ELF TRACE. Some threads share an address space, others
  * have one of their own, with what is mapped in small pieces; all decode the same trace many
  * times, while one of them says now and then that its code has changed, and another asks for
- * figures. All have to see the same branches, and the thread sanitizer may have nothing to say.
+ * figures. Some address spaces map files of their own, which are more than the store may hold. All
+ * have to see the same branches, and the thread sanitizer may have nothing to say.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ntrace.h"
+#include "nt-code.h"
 
 #define THREADS	8
 #define ROUNDS	12
 #define PIECE	256
+#define FILES_FROM	100
 
 static uint8_t trace[1 << 24];
 static size_t size;
@@ -30,14 +32,18 @@ struct work {
 	int error;
 };
 
-/* A piece of the image is a file; the eighth of each is the process's own memory. */
+/*
+ * A piece of the image is a file, and the eighth of each is the process's own memory. Spaces from
+ * FILES_FROM on share no file with others.
+ */
 static int map_piece(void *ctx, uint64_t space, uint64_t addr, struct nt_mapping *m)
 {
 	(void)ctx;
-	(void)space;
 	m->start = addr & ~(uint64_t)(PIECE - 1);
 	m->end = m->start + PIECE;
 	m->file = addr / PIECE % 8 ? 1 + addr / PIECE : 0;
+	if (m->file && space >= FILES_FROM)
+		m->file += space << 32;
 	return 0;
 }
 
@@ -77,6 +83,11 @@ static int decode(struct work *w, struct nt_code *code)
 	return n;
 }
 
+static uint64_t space_of(const struct work *w, unsigned int round)
+{
+	return w->number > 5 ? FILES_FROM + w->number * ROUNDS + round : w->number;
+}
+
 static void *run(void *arg)
 {
 	struct work *w = arg;
@@ -85,7 +96,7 @@ static void *run(void *arg)
 
 	for (i = 0; i < ROUNDS && !w->error; i++) {
 		if (w->number > 3)
-			own = nt_store_code(store, w->number, read_image, map_piece, image);
+			own = nt_store_code(store, space_of(w, i), read_image, map_piece, image);
 		w->error = decode(w, own ? own : common);
 		nt_code_free(own);
 	}
@@ -133,7 +144,10 @@ int main(int argc, char **argv)
 			return EXIT_FAILURE;
 		}
 	}
-	printf("%llu branches\n", (unsigned long long)w[0].branches);
+	printf("%llu branches, %u evictions\n", (unsigned long long)w[0].branches,
+	       store->generation);
+	if (!store->generation)
+		return EXIT_FAILURE;
 	nt_code_free(common);
 	nt_store_free(store);
 	nt_image_free(image);

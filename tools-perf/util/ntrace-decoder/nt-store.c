@@ -567,8 +567,13 @@ static bool copy_branches(struct nt_params *params)
 	return copy || !size;
 }
 
-/* Less would not be enough for one batch of events. */
+/*
+ * Less would not be enough for one batch of events.  Tests use a small value, so that small
+ * programs are evicted.
+ */
+#ifndef LIMIT_LEAST
 #define LIMIT_LEAST	(1u << 20)
+#endif
 
 struct nt_store *nt_store_new(const struct nt_params *params, uint64_t limit)
 {
