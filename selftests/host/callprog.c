@@ -5,6 +5,7 @@
  *	nop, ret, mret, ecall
  *	call ADDR, jump ADDR	direct ones
  *	ijump		an indirect jump, not by a link register
+ *	skip		a conditional branch over the next instruction
  * Each instruction has four bytes. Addresses are hexadecimal.
  */
 #include <elf.h>
@@ -66,7 +67,7 @@ static uint32_t encode(const char *op, uint64_t to)
 		uint32_t bits;
 	} plain[] = {
 		{ "nop", 0x00000013 }, { "ret", 0x00008067 }, { "mret", 0x30200073 },
-		{ "ecall", 0x00000073 }, { "ijump", 0x00078067 },
+		{ "ecall", 0x00000073 }, { "ijump", 0x00078067 }, { "skip", 0x00000463 },
 	};
 	size_t i;
 

@@ -467,6 +467,47 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
 		} | ./callprog >chain.$copy || break
 	done && ! cmp -s chain.start chain.end
 verdict $? 'two texts of a kernel, three times'
+jumps()		# FROM TO: a chain of jumps, the last of which leads to TO
+{
+	local at
+
+	for ((at = $1 + 4; at <= $2; at += 4)); do
+		printf 'jump ffffffff8000%04x\n' $at
+	done
+}
+for way in start end; do
+	# a batch of events ends inside of the message that does not fit
+	{
+		echo "${k}010 first"; jumps 0x1010 0x119c; echo ret
+		echo "${k}200 chain"; jumps 0x1200 0x138c
+		[ $way = start ] && echo nop || echo "jump ${k}398"
+		printf '%s\n' nop nop ret
+	} | ./callprog >inside.$way &&
+		# ResourceFull messages fit both
+		{
+			echo "${k}000 first"; echo nop
+			[ $way = start ] && echo nop || echo "jump ${k}200"
+			for ((n = 0; n < 40; n++)); do echo skip; done
+			printf '%s\n' nop ret "${k}200 now"
+			for ((n = 0; n < 40; n++)); do echo skip; done
+			printf '%s\n' nop nop nop ret
+		} | ./callprog >full.$way &&
+		# what ran fits neither, and the other copy leads to where there is no code
+		{
+			echo "${k}000 first"; echo nop
+			[ $way = start ] && echo nop || echo "jump ${k}f00"
+			printf '%s\n' nop nop ret
+		} | ./callprog >neither.$way &&
+		# counting ends inside of a message
+		{
+			echo "${k}010 first"; jumps 0x1010 0x105c; echo ret
+			echo "ffffffff80002000 chain"; jumps 0x2000 0x23ec
+			[ $way = start ] && echo nop || echo "jump ffffffff800023f4"
+			jumps 0x23f0 0x24e0; echo ret
+		} | ./callprog >many.$way || break
+done && printf '%s\n' "${k}000 first" nop "jump ${k}020" "${k}020 now" nop nop nop ret |
+	./callprog >neither.real
+verdict $? '... and four more'
 make 'a kernel that is patched, twice' <<'END'
 import shutil
 
@@ -481,6 +522,16 @@ r.comm(100, 100, 'prog', 11)
 r.trace(kernel('text.start', 1000, before, before) + kernel('text.end', 3000, after, after, after) +
         kernel('text.start', 5000, before), 20000)
 r.write('patched')
+# what ran in the window before is no longer mapped when the kernel's other text is found
+one, two = '10000 10004 10100 10104 10108'.split(), '10000 10004 10100 10108'.split()
+r = Recording()
+r.start('prog', 'one.elf', 100, 10)
+for addr, size, offset in segments('two.elf'):
+    r.mmap(100, addr, size, offset, os.path.abspath('two.elf'), 3000)
+r.trace(stretch('one.elf', 100, 1000, one, 1500, '10008') + kernel('text.start', 2000, before) +
+        stretch('two.elf', 100, 4000, two, 4500, '10008') + kernel('text.end', 5000, after) +
+        stretch('two.elf', 100, 6000, two, 6500, '10008') + kernel('text.start', 7000, before), 20000)
+r.write('replaced')
 interrupted = lambda frm, to: ['# interrupt ffffffff80001%s ffffffff80001080' % frm] + \
     ['ffffffff80001' + a for a in ('080', '084', '088', to)]
 all_jumps, implicit_return = 1 << 9, 1 << 3 | 3 << 6
@@ -516,12 +567,42 @@ for times in 1, 2, 5, 20:
     r.trace(stretch('chain.start', 100, 1000, at, 1600, 'ffffffff80001000', prv=1), 20000, mode=6)
     r.write('chain-%d' % times)
 chains = ['chain-%d.data' % times for times in (1, 2, 5, 20)]
-for name in ['once.data', 'patched.data'] + chains + [c[0] + '.data' for c in cases]:
+
+# decoded again with the other copy: name, and stretches of text, first address, addresses
+def low(*ranges):
+    return ['ffffffff8000%04x' % a for r in ranges for a in r]
+first, chain = range(0x1010, 0x11a0, 4), [*range(0x1200, 0x1390, 4), 0x1398]
+again = {
+    'inside': [('inside.end', first, first, chain, first), ('inside.end', first)],
+    'inside2': [('inside.end', first, first, first, first, chain, first, first), ('inside.end', first)],
+    'full': [('full.start', range(0x1000, 0x10b0, 4)),
+             ('full.end', *[[0x1000, 0x1004, *range(0x1200, 0x12b0, 4)]] * 3),
+             ('full.start', range(0x1000, 0x10b0, 4))],
+    'neither': [('neither.start', range(0x1000, 0x1014, 4)),
+                ('neither.real', [0x1000, 0x1004, *range(0x1020, 0x1030, 4)]),
+                ('neither.start', range(0x1000, 0x1014, 4))],
+}
+for k in range(8, 21):
+    part = range(0x1010 + 4 * (20 - k), 0x1060, 4)
+    again['many%d' % k] = [('many.start', part, range(0x2000, 0x24e4, 4), part),
+                           ('many.end', part, [*range(0x2000, 0x23f0, 4), *range(0x23f4, 0x24e4, 4)], part)]
+for name, stretches in again.items():
+    r = Recording()
+    r.fork(100, 100, 10)
+    r.comm(100, 100, 'prog', 11)
+    data = b''
+    for i, (elf, *ranges) in enumerate(stretches):
+        data += stretch(elf, 100, 1000 + 1000 * i, low(*ranges), 1600 + 1000 * i, low(ranges[0])[0], prv=1)
+    r.trace(data, 20000)
+    r.write(name)
+for name in ['once.data', 'patched.data', 'replaced.data'] + chains + [c[0] + '.data' for c in cases] + \
+        [name + '.data' for name in again]:
     for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
         if name != 'once.data' or copy == 'start':
             os.makedirs(name + '/' + folder, exist_ok=True)
             text = 'calls.' if name.split('.')[0] in ('stacked', 'returns', 'stacked-late') else \
-                'chain.' if name in chains else 'text.'
+                'chain.' if name in chains else \
+                name[:-5].strip('0123456789') + '.' if name[:-5] in again else 'text.'
             shutil.copy(text + copy, name + '/' + folder + '/kcore')
     shutil.copy('patched' if name == 'once.data' else name[:-5], name + '/data')
     with open(name + '/kcore_dir/kallsyms', 'w') as f:
@@ -543,6 +624,33 @@ verdict $? '... and where, in words, but nothing of what never ran'
 "$ntrace" profile --format=edges patched.data >got 2>stderr
 grep -qx 'ntrace: 18 transfers of the kernel left out' stderr
 verdict $? '... each counted once'
+before_user='main+0x4 f+0x0,f+0x8 main+0x8'
+after_user='main+0x4 f+0x0,f+0x0 f+0x8,f+0x8 main+0x8'
+tr , '\n' <<<"$before_user,$before,$after_user,$after,$after_user,$before" >want
+"$ntrace" script replaced.data >lines 2>stderr
+verdict $? 'user code was replaced before the kernel was patched' stderr
+sed -E -n 's/.* [0-9a-f]+ ([a-z]+\+0x[0-9a-f]+).* => +[0-9a-f]+ ([a-z]+\+0x[0-9a-f]+).*/\1 \2/p' lines >got
+diff want got | sed 's/^/# /'
+cmp -s want got
+verdict $? '... all of it is decoded once'
+"$ntrace" stat replaced.data >got 2>stderr && grep -qx 'taken transfers  *17' got
+verdict $? '... and counted once' got stderr
+# inside2: seven times 100 or 101 jumps, less the first one's begin, and 100 more; and so on
+for case in inside:501:501 inside2:801:801 full:226:8 many8:657:656 many13:677:676 many16:689:688 many20:705:704; do
+	IFS=: read -r name insns taken <<<$case
+	for how in "" --time=0%-100%; do
+		# shellcheck disable=SC2086
+		"$ntrace" stat $how $name.data >got 2>stderr &&
+			grep -qx "instructions  *$insns" got && grep -qx "taken transfers  *$taken" got
+		verdict $? "decoded again, $name $how: $insns instructions, $taken transfers" got stderr
+	done
+done
+for name in many{8..20}; do "$ntrace" stat $name.data >got 2>&1 || break; done
+verdict $? '... wherever counting ends' got
+"$ntrace" script neither.data >lines 2>stderr
+[ $? = 1 ] && [ "$(grep -c '^# loss' lines)" = 1 ] && [ "$(grep -c 'rst+0x10 => .* first+0x0' lines)" = 2 ] &&
+	[ "$(grep -c '=>' lines)" = 5 ]
+verdict $? 'what fits neither copy is one loss, and what follows is decoded' lines stderr
 # An interrupt right behind the patched instruction fits both copies. It fits one of them where a
 # return or a direct jump is reported.
 for name in before after btm stacked; do

@@ -80,7 +80,7 @@ compare one 3 none b
 [ $? = 1 ] && grep -q '^different .* insns=0: the decoder reports an error' "$out" &&
 	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
 ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
-# Branches are counted up to patched code, and a window that does not fit is decoded again. Nothing
+# Branches are counted up to patched code, and messages that do not fit are decoded again. Nothing
 # is counted twice: it comes to the same as event by event, which is how an interval is decoded.
 both=$dir/one/share/both.data
 # Where both copies fit, there is a loss, and the status is 1.

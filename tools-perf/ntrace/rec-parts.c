@@ -212,7 +212,6 @@ static bool same_task(const struct nt_session_queue *a, const struct nt_session_
 {
 	return a->cpu == b->cpu && a->tid == b->tid && a->owned == b->owned &&
 	       a->owned_until == b->owned_until && a->guest == b->guest &&
-	       (a->owned || a->window_tid == b->window_tid) &&
 	       (!a->guest || a->host_tid == b->host_tid);
 }
 
@@ -220,8 +219,7 @@ static bool same_flow(const struct nt_session_queue *a, const struct nt_session_
 {
 	return a->have_pc == b->have_pc && (!a->have_pc || a->pc == b->pc) &&
 	       a->kernel_at_end == b->kernel_at_end && a->doubtful == b->doubtful &&
-	       a->replay.left == b->replay.left && a->replay.nr == b->replay.nr &&
-	       a->replay.next == b->replay.next && a->replay.trial == b->replay.trial;
+	       a->replay.due == b->replay.due && a->replay.trial == b->replay.trial;
 }
 
 static bool same_losses(const struct nt_session_queue *a, const struct nt_session_queue *b)

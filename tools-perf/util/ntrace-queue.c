@@ -295,11 +295,6 @@ static int pass(struct nt_session_queue *s, u64 until)
 	return q->nt->pass_types ? ntrace_synth_pass(q, until) : 0;
 }
 
-static void restart(struct nt_session_queue *s)
-{
-	ntrace_synth_restart(queue_of(s));
-}
-
 int ntrace_queue_event(struct nt_session_queue *s, const struct nt_event *ev, bool last)
 {
 	struct ntrace_queue *q = queue_of(s);
@@ -335,7 +330,6 @@ static const struct nt_session_host perf_host = {
 	.set_tid	= set_tid,
 	.pass		= pass,
 	.event		= ntrace_queue_event,
-	.restart	= restart,
 	.range		= range,
 	.branch		= branch,
 	.start		= start,

@@ -104,15 +104,12 @@ void nt_session_ahead_reset(struct nt_session_queue *q)
 	q->pace.insns = q->pace.time = 0;
 	q->span = (struct nt_session_span) { .to = q->span.to };
 	q->nr = q->pos = 0;
-	q->losses = 0;
 }
 
-/* Make room for two batches after the events that wait for the end of their span */
-int nt_session_ahead_room(struct nt_session_queue *q)
+/* Forget the events that were used. */
+void nt_session_ahead_move(struct nt_session_queue *q)
 {
 	struct nt_session_span *s = &q->span;
-	struct nt_event *ev;
-	int room;
 
 	if (q->pos)
 		memmove(q->ev, q->ev + q->pos, (q->nr - q->pos) * sizeof(*q->ev));
@@ -120,6 +117,14 @@ int nt_session_ahead_room(struct nt_session_queue *q)
 	s->scan -= q->pos;
 	q->nr	-= q->pos;
 	q->pos	 = 0;
+}
+
+/* Make room for two batches after the events that wait for the end of their span */
+int nt_session_ahead_room(struct nt_session_queue *q)
+{
+	struct nt_event *ev;
+	int room;
+
 	if (q->nr + 2 * NT_SESSION_BATCH <= q->room)
 		return 0;
 	room = q->room ? 2 * q->room : 4 * NT_SESSION_BATCH;

@@ -10,12 +10,15 @@
  * use. The second goes through the other copy and takes the same outcomes of conditional branches,
  * one by one. The walk ends at the first event that reports more than an outcome. The trace also
  * fits the other copy if the second walker can reach such an event after the same number of
- * halfwords.
+ * halfwords. If such an event has not been decoded, the walk ends with the last outcome. Then all
+ * events up to such an event are doubtful, unless the paths have met again.
  *
  * Later messages are not considered, although the return from the interrupt may show which path was
  * taken. If a function that was called before the walk returns, the second walker takes the return
  * address from the first walker.
  */
+#include <string.h>
+
 #include "nt-session.h"
 
 #define CALLS_MAX	64
@@ -38,6 +41,7 @@ struct walker {
 	uint64_t	transfers;	/* hash of taken transfers */
 	unsigned int	steps;
 	unsigned int	calls, returns;	/* entries of call[]; outer returns */
+	bool		forgot;		/* entries of call[] */
 	uint64_t	call[CALLS_MAX];
 	struct nt_insn	before;		/* the previous instruction, unless a transfer */
 };
@@ -45,6 +49,8 @@ struct walker {
 struct walk {
 	const struct nt_params *params;
 	const struct nt_event *ev, *end;	/* next event, last event */
+	bool		open;		/* end is behind the last event, and more will come */
+	bool		unsure;		/* there is no room to follow the walk further */
 	struct walker	mine, other;
 	uint64_t	outer[OUTER_MAX];	/* targets of outer returns */
 };
@@ -60,19 +66,31 @@ static void transfer(struct walker *w, uint64_t to)
 	w->pc = to;
 }
 
-static bool enter_call(struct walker *w, const struct nt_insn *i)
+static void enter_call(struct walker *w, const struct nt_insn *i)
 {
 	if (i->type != NT_TYPE_CALL && i->type != NT_TYPE_ICALL)
-		return true;
-	if (w->calls == CALLS_MAX)
-		return false;
+		return;
+	if (w->calls == CALLS_MAX) {
+		memmove(w->call, w->call + 1, --w->calls * sizeof(w->call[0]));
+		w->forgot = true;
+	}
 	w->call[w->calls++] = i->pc + i->len;
-	return true;
 }
 
-static bool fetch(struct walker *w, struct nt_insn *i)
+static bool fetch(struct walk *k, struct walker *w, struct nt_insn *i)
 {
-	return w->steps++ < STEPS_MAX && nt_code_insn(w->code, w->pc, i) > 0;
+	if (w->steps++ >= STEPS_MAX) {
+		k->unsure = true;
+		return false;
+	}
+	return nt_code_insn(w->code, w->pc, i) > 0;
+}
+
+/* The walk returns from a function that was called before it. */
+static bool leave_outer(struct walk *k, struct walker *w)
+{
+	k->unsure |= w->forgot || w->returns == OUTER_MAX;
+	return !k->unsure;
 }
 
 /* Step over an instruction that is not a taken transfer. */
@@ -101,8 +119,7 @@ static bool is_btm(const struct walk *k)
 
 /* --------------------------------------------------------- first walker --- */
 
-/* A taken branch whose message has no address */
-static bool is_on_the_way(const struct nt_event *ev)
+bool nt_session_doubt_is_on_the_way(const struct nt_event *ev)
 {
 	if (ev->kind != NT_EV_BRANCH || ev->flags & (NT_EVF_SYNC | NT_EVF_LEFT))
 		return false;
@@ -117,12 +134,11 @@ static bool mine_takes(struct walk *k, const struct nt_insn *i)
 	if (i->type == NT_TYPE_RET && w->calls) {
 		w->calls--;
 	} else if (i->type == NT_TYPE_RET) {
-		if (w->returns == OUTER_MAX)
+		if (!leave_outer(k, w))
 			return false;
 		k->outer[w->returns++] = k->ev->to;
 	}
-	if (!enter_call(w, i))
-		return false;
+	enter_call(w, i);
 	transfer(w, k->ev->to);
 	k->ev++;
 	return true;
@@ -134,9 +150,9 @@ static enum step mine_step(struct walk *k, bool *taken)
 	struct walker *w = &k->mine;
 	struct nt_insn i;
 
-	if (k->ev == k->end && w->pc == k->end->from)
+	if (k->ev == k->end && (k->open || w->pc == k->end->from))
 		return STEP_END;
-	if (!fetch(w, &i))
+	if (!fetch(k, w, &i))
 		return STEP_FAILED;
 	*taken = k->ev != k->end && w->pc == k->ev->from;
 	if (!*taken)
@@ -178,12 +194,16 @@ static bool other_takes(struct walk *k, const struct nt_insn *i)
 	struct walker *w = &k->other;
 	uint64_t to = i->target;
 
-	if (is_silent_return(k, i))
+	if (is_silent_return(k, i)) {
+		if (!w->calls && !leave_outer(k, w))
+			return false;
 		to = w->calls ? w->call[--w->calls] : k->outer[w->returns++];
-	else if (!(i->flags & NT_INSN_DIRECT) && (i->type == NT_TYPE_RET || !sequential(k, i, &to)))
+	} else if (!(i->flags & NT_INSN_DIRECT) &&
+		   (i->type == NT_TYPE_RET || !sequential(k, i, &to))) {
+		k->unsure |= i->type == NT_TYPE_RET && k->params->retstack && w->forgot;
 		return false;
-	if (!enter_call(w, i))
-		return false;
+	}
+	enter_call(w, i);
 	w->halfwords += i->len / 2;
 	transfer(w, to);
 	return true;
@@ -196,7 +216,7 @@ static enum step other_step(struct walk *k, uint64_t halfwords, struct nt_insn *
 
 	if (w->halfwords >= halfwords)
 		return w->halfwords == halfwords ? STEP_END : STEP_FAILED;
-	if (!fetch(w, i) || i->flags & NT_INSN_TRAPS)
+	if (!fetch(k, w, i) || i->flags & NT_INSN_TRAPS)
 		return STEP_FAILED;
 	if (is_reported(k, i->type))
 		return STEP_BRANCH;
@@ -270,11 +290,11 @@ static bool other_ends_in_branch(struct walk *k)
 	uint64_t all;
 	enum step s;
 
-	if (!fetch(&k->mine, &i))
+	if (!fetch(k, &k->mine, &i))
 		return false;
 	all = k->mine.halfwords + i.len / 2;
 	do {
-		if (!fetch(&k->other, &i))
+		if (!fetch(k, &k->other, &i))
 			return false;
 		if (k->other.halfwords + i.len / 2 == all)
 			return is_end(k, &i);
@@ -297,19 +317,25 @@ static bool other_ends(struct walk *k)
 
 /* ----------------------------------------------------------- both walkers --- */
 
-static enum fit fit_other(struct walk *k)
+/* Do both walkers reach the end? */
+static bool both_end(struct walk *k)
 {
 	enum step s;
 	bool taken;
 
 	while ((s = mine_step(k, &taken)) != STEP_END) {
 		if (s == STEP_FAILED)
-			return FIT_ONE;
+			return false;
 		if (s == STEP_BRANCH &&
 		    !(is_btm(k) ? !taken || other_has_message(k) : other_has_outcome(k, taken)))
-			return FIT_ONE;
+			return false;
 	}
-	if (!other_ends(k))
+	return k->open || other_ends(k);
+}
+
+static enum fit fit_other(struct walk *k)
+{
+	if (!both_end(k) && !k->unsure)
 		return FIT_ONE;
 	return k->mine.transfers == k->other.transfers && k->mine.pc == k->other.pc ? FIT_SAME :
 										     FIT_BOTH;
@@ -325,18 +351,29 @@ static struct nt_code *other_code(struct nt_session_queue *q)
 	return code;
 }
 
-/* The first decoded event from @ev on that reports more than an outcome; NULL: none */
-static const struct nt_event *find_end(const struct nt_session_queue *q, const struct nt_event *ev)
+static bool is_end_of_walk(const struct nt_event *ev)
 {
-	const struct nt_event *end = q->ev + q->nr;
+	if (ev->flags & NT_EVF_LEFT || (ev->kind == NT_EV_STOP && ev->reason == NT_EVCODE_NONE))
+		return false;
+	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_STOP || ev->kind == NT_EV_SYNC;
+}
 
-	while (ev < end && is_on_the_way(ev))
+/*
+ * The first decoded event from k->ev on that reports more than an outcome. If there is none yet:
+ * behind the last outcome, and k->open. NULL: nothing is reported
+ */
+static const struct nt_event *find_end(const struct nt_session_queue *q, struct walk *k)
+{
+	const struct nt_event *ev = k->ev, *end = q->ev + q->nr;
+
+	while (ev < end && nt_session_doubt_is_on_the_way(ev))
 		ev++;
-	if (ev == end || ev->flags & NT_EVF_LEFT ||
-	    (ev->kind == NT_EV_STOP && ev->reason == NT_EVCODE_NONE))
-		return NULL;
-	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_STOP || ev->kind == NT_EV_SYNC ?
-	       ev : NULL;
+	if (ev < end && is_end_of_walk(ev))
+		return ev;
+	while (ev > k->ev && !is_reported(k, ev[-1].type))
+		ev--;
+	k->open = ev > k->ev;
+	return k->open ? ev : NULL;
 }
 
 /* Where the code before q->ev[i] begins; false: not known */
@@ -364,7 +401,7 @@ bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
 
 	if (!q->patches)
 		return false;
-	while (i > q->pos && is_on_the_way(&q->ev[i - 1]))
+	while (i > q->pos && nt_session_doubt_is_on_the_way(&q->ev[i - 1]))
 		i--;
 	for (; i < q->nr; i++)
 		if (run_start(q, i, &pc) &&
@@ -374,10 +411,10 @@ bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
 }
 
 /* Both walkers start at the patched instruction: the path up to there is the same. */
-static enum fit fit_at(struct nt_session_queue *q, const struct nt_event *ev,
-		       const struct nt_event *end, const struct nt_session_patch *patch)
+static enum fit fit_at(struct nt_session_queue *q, struct walk k,
+		       const struct nt_session_patch *patch)
 {
-	struct walk k = { .params = &q->params, .ev = ev, .end = end };
+	const struct nt_event *ev = k.ev;
 	struct nt_insn i;
 
 	k.mine.code = q->host->kernel(q);
@@ -385,12 +422,35 @@ static enum fit fit_at(struct nt_session_queue *q, const struct nt_event *ev,
 	if (!k.mine.code || !k.other.code)
 		return FIT_ONE;
 	k.mine.pc = q->pc;
-	while (fetch(&k.mine, &i) && k.mine.pc != ev->from && k.mine.pc + i.len <= patch->start)
+	while (fetch(&k, &k.mine, &i) && k.mine.pc != ev->from && k.mine.pc + i.len <= patch->start)
 		pass(&k.mine, &i);
 	k.other.pc = k.mine.pc;
 	k.other.halfwords = k.mine.halfwords;
 	k.other.before = k.mine.before;
 	return fit_other(&k);
+}
+
+/* Compare both ways from each patched place up to @last, from @patch on. */
+static const struct nt_session_patch *
+find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
+	      const struct nt_session_patch *patch, uint64_t last, unsigned int *events)
+{
+	struct walk k = { .params = &q->params, .ev = ev };
+	enum fit fit = FIT_SAME;
+
+	k.end = find_end(q, &k);
+	for (; k.end && patch; patch = nt_session_patches_find(q->patches, patch->end, last)) {
+		enum fit f = fit_at(q, k, patch);
+
+		if (f == FIT_BOTH) {
+			*events = k.open ? NT_SESSION_DOUBT_OPEN : (unsigned int)(k.end - ev) + 1;
+			return patch;
+		}
+		fit = f == FIT_SAME ? fit : FIT_ONE;
+	}
+	if (k.end && !k.open && fit == FIT_SAME)
+		q->no_doubt = (unsigned int)(k.end - ev);
+	return NULL;
 }
 
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
@@ -399,27 +459,14 @@ const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 	/* Only branches executed the instruction at ev->from. */
 	bool before = ev->kind != NT_EV_BRANCH || nt_type_is_trap(ev->type);
 	const uint64_t last = ev->from + (before ? 0 : 4);
-	const struct nt_session_patch *patch = NULL;
-	const struct nt_event *end;
-	enum fit fit = FIT_SAME;
+	const struct nt_session_patch *patch;
 
 	if (q->no_doubt) {
 		q->no_doubt--;
 		return NULL;
 	}
-	if (q->have_pc && (ev->insns || !before) && q->params.mode != NT_MODE_UNKNOWN)
-		patch = nt_session_patches_find(q->patches, q->pc, last);
-	end = patch ? find_end(q, ev) : NULL;
-	for (; end && patch; patch = nt_session_patches_find(q->patches, patch->end, last)) {
-		enum fit f = fit_at(q, ev, end, patch);
-
-		if (f == FIT_BOTH) {
-			*events = (unsigned int)(end - ev) + 1;
-			return patch;
-		}
-		fit = f == FIT_SAME ? fit : FIT_ONE;
-	}
-	if (end && fit == FIT_SAME)
-		q->no_doubt = (unsigned int)(end - ev);
-	return NULL;
+	if (!q->have_pc || (!ev->insns && before) || q->params.mode == NT_MODE_UNKNOWN)
+		return NULL;
+	patch = nt_session_patches_find(q->patches, q->pc, last);
+	return patch ? find_doubtful(q, ev, patch, last, events) : NULL;
 }

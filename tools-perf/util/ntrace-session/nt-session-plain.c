@@ -8,8 +8,8 @@
 /* Does nothing but the next event matter? */
 static bool is_settled(const struct nt_session_queue *q)
 {
-	return q->have_pc && !q->have_held && !q->paused && !q->replay.left && !q->doubtful &&
-	       !q->behind_gap && q->begun;
+	return q->have_pc && !q->have_held && !q->paused && !q->doubtful && !q->behind_gap &&
+	       q->begun;
 }
 
 /* Do all events of the span happen up to @until, so that their exact times do not matter? */
@@ -49,7 +49,6 @@ int nt_session_plain_use(struct nt_session_queue *q, uint64_t until)
 			break;
 		q->time = time;
 		q->pos++;
-		nt_session_replay_note(q, ev, 1);
 		err = q->host->range(q, ev->insns);
 		if (!err)
 			err = q->host->branch(q, ev);

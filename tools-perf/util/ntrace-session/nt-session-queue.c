@@ -20,6 +20,9 @@
 /* The number of events to decode one by one before branches are counted */
 #define FIRST		16
 
+/* About the number of events after which it is in doubt which copy of the kernel's text ran */
+#define AHEAD_MAX	4096
+
 int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
 			  struct nt_session *s, struct nt_session_buffer *buffer)
 {
@@ -298,7 +301,6 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 		err = trim_ownership(q, w, params);
 	if (err)
 		return err;
-	q->window_tid = q->tid;
 	nt_session_replay_begin(q);
 	q->data_skip = 0;
 	if (!w->resume) {
@@ -417,28 +419,6 @@ static int close_window(struct nt_session_queue *q)
 	return err || w->echo ? err : report_flags(q, w);
 }
 
-/* Decode the window again from its beginning with other code: see nt-session-replay.c. */
-static void decode_again(struct nt_session_queue *q)
-{
-	q->host->set_tid(q, q->window_tid);
-	start_flow(q, true);
-}
-
-/* The repeated events differ from the used ones. */
-static int came_otherwise(struct nt_session_queue *q)
-{
-	if (nt_session_replay_take_back(q)) {
-		decode_again(q);
-		return 0;
-	}
-	/* This can only be a bug: equal input gives equal events. */
-	q->replay.left = 0;
-	q->replay.recount = false;
-	return nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, 0,
-				    "the trace at %#" PRIx64 " was not decoded twice alike",
-				    q->window->offset);
-}
-
 bool nt_session_queue_is_untimed(struct nt_session_queue *q)
 {
 	const struct nt_session_buffer *b = q->buffer;
@@ -472,17 +452,17 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 /* Add new events. A loss may disappear with the other copy of the kernel. */
 static int take_in(struct nt_session_queue *q, int n)
 {
-	int i;
-
-	for (i = 0; i < n && q->patches; i++)
-		q->losses += q->ev[q->nr + i].kind == NT_EV_LOSS;
+	if (q->patches && q->flow)
+		n = nt_session_replay_check(q, n);
 	q->nr += n > 0 ? n : 0;
 	return n;
 }
 
 static int decode_events(struct nt_session_queue *q, unsigned int max)
 {
-	return take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
+	int err = q->patches ? nt_session_replay_mark(q) : 0;
+
+	return err ? err : take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
 
 /* Is the task's address known? A message that is later than @until must be decoded to its end. */
@@ -491,7 +471,7 @@ static bool can_count(const struct nt_session_queue *q, uint64_t until)
 	const struct nt_event *last = &q->ev[q->nr - 1];
 
 	return last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT) &&
-	       last->time <= until && nt_session_replay_may_count(q);
+	       last->time <= until && !q->replay.due && !q->doubtful;
 }
 
 static bool watch_patches(void *patches, uint64_t start, uint64_t end)
@@ -499,20 +479,29 @@ static bool watch_patches(void *patches, uint64_t start, uint64_t end)
 	return nt_session_patches_find(patches, start, end);
 }
 
-/* Decode the events that nt_session_doubt() needs, up to about @most in q->ev. */
-static int look_ahead(struct nt_session_queue *q, int most)
+/* Decode the events that nt_session_doubt() needs. */
+static int look_ahead(struct nt_session_queue *q)
 {
+	const int most = q->nr + AHEAD_MAX;
 	int n = 1;
 
-	while (n > 0 && q->nr + FIRST <= most && nt_session_doubt_goes_on(q))
-		n = decode_events(q, FIRST);
+	while (n > 0 && q->nr < most && !q->replay.due && nt_session_doubt_goes_on(q)) {
+		n = nt_session_ahead_room(q);
+		if (!n)
+			n = decode_events(q, NT_SESSION_BATCH);
+	}
 	return n < 0 ? n : 0;
 }
 
 /* Count up to patched code, because which copy of the kernel ran must be found out by events. */
 static int count_events(struct nt_session_queue *q, struct nt_counts *counts, uint64_t ticks)
 {
-	q->replay.counted = true;
+	int err = nt_session_ahead_room(q);
+
+	if (!err && q->patches)
+		err = nt_session_replay_mark(q);
+	if (err)
+		return err;
 	nt_flow_limit(q->flow, ticks);
 	nt_counts_watch(counts, q->patches ? watch_patches : NULL, (void *)q->patches);
 	return take_in(q, nt_flow_count_until(q->flow, counts, q->ev + q->nr, NT_SESSION_BATCH));
@@ -523,7 +512,7 @@ static struct nt_counts *counts_of(struct nt_session_queue *q, uint64_t *until)
 	struct nt_counts *counts = NULL;
 
 	*until = UINT64_MAX;
-	if (q->host->counts && nt_session_replay_may_count(q))
+	if (q->host->counts)
 		counts = q->host->counts(q, until);
 	if (q->unstamped && *until != UINT64_MAX)
 		return NULL;
@@ -546,26 +535,27 @@ static int decode_flow(struct nt_session_queue *q, uint64_t ticks)
 	n = decode_events(q, counts ? FIRST : NT_SESSION_BATCH);
 	if (n <= 0)
 		return n;
-	err = look_ahead(q, first + (counts ? 1 : 2) * NT_SESSION_BATCH);
+	err = look_ahead(q);
 	if (!err && counts && can_count(q, until) && !nt_session_doubt_goes_on(q)) {
 		n = count_events(q, counts, until < ticks ? until : ticks);
-		err = n < 0 ? n : look_ahead(q, first + 2 * NT_SESSION_BATCH);
+		err = n < 0 ? n : look_ahead(q);
 	}
-	return err ? err : q->nr - first;
+	/* Events that waited may have been dropped. */
+	return err ? err : q->nr > first ? q->nr - first : 0;
 }
 
 static int decode(struct nt_session_queue *q, uint64_t limit)
 {
-	uint64_t ticks = limit_ticks(q, limit), turn = nt_session_replay_limit(q);
+	const uint64_t ticks = limit_ticks(q, limit);
 	int n;
 
-	if (!q->window->size)
+	if (!q->window->size || q->replay.due)
 		return 0;
 	q->host->use_code(q);
+	nt_session_ahead_move(q);
 	n = nt_session_ahead_room(q);
 	if (n)
 		return n;
-	ticks = ticks < turn ? ticks : turn;
 	if (q->quick) {
 		n = take_in(q, nt_session_quick_next(q->quick, q->ev + q->nr, NT_SESSION_BATCH,
 						     ticks));
@@ -599,13 +589,11 @@ static int next_window(struct nt_session_queue *q, uint64_t limit)
 }
 
 /* There are no more events up to the limit. 1: the limit is reached, decode other queues first */
-static int end_batch(struct nt_session_queue *q, uint64_t limit)
+static int end_batch(struct nt_session_queue *q)
 {
-	if (limit_ticks(q, limit) >= nt_session_replay_limit(q) && nt_session_replay_turn(q))
+	if (nt_session_replay_turn(q))
 		return 0;
-	if (is_at_limit(q))
-		return 1;
-	return q->replay.left ? came_otherwise(q) : close_window(q);
+	return is_at_limit(q) ? 1 : close_window(q);
 }
 
 int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
@@ -617,7 +605,7 @@ int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
 			ret = decode(q, limit);
 			/* Messages are never decoded in part, so the last one is complete. */
 			if (!ret && !nt_session_ahead_next(q, true))
-				ret = end_batch(q, limit);
+				ret = end_batch(q);
 			else if (ret > 0)
 				ret = 0;
 		} else {
@@ -630,17 +618,6 @@ int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit)
 }
 
 /* --------------------------------------------------------------- delivery -- */
-
-/* Skip an event that was used before. It still determines the owner of the code. */
-static int pass_over(struct nt_session_queue *q, const struct nt_event *ev)
-{
-	if (ev->kind == NT_EV_CONTEXT)
-		nt_session_flow_context(q, ev);
-	q->span.done += ev->insns;
-	if (q->replay.left == 1 && q->host->restart)
-		q->host->restart(q);
-	return nt_session_replay_same(q, ev) ? 0 : came_otherwise(q);
-}
 
 /* Is it known that the event is the last one of its message? */
 static bool is_last(const struct nt_session_queue *q, const struct nt_event *ev)
@@ -657,6 +634,15 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	const bool unsaid = q->unsaid, broken = q->broken;
 	int err;
 
+	if (q->doubtful == NT_SESSION_DOUBT_OPEN) {
+		if (nt_session_doubt_is_on_the_way(ev))
+			return 0;
+		if (ev->kind != NT_EV_BRANCH && ev->kind != NT_EV_STOP && ev->kind != NT_EV_SYNC) {
+			q->doubtful = ev->kind == NT_EV_LOSS ? 0 : q->doubtful;
+			return q->host->event(q, ev, is_last(q, ev));
+		}
+		q->doubtful = 1;
+	}
 	if (--q->doubtful || ev->kind == NT_EV_STOP)
 		return 0;
 	/* The trace did not start here: keep what on_broken() needs for the next real start. */
@@ -690,13 +676,6 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	int err;
 
-	if (q->replay.left && !nt_session_replay_is_recounted(q, ev))
-		return pass_over(q, ev);
-	if (nt_session_replay_loss(q, ev)) {
-		decode_again(q);
-		return 0;
-	}
-	nt_session_replay_note(q, ev, 1);
 	err = report_early(q);
 	if (!err) {
 		q->time = nt_session_queue_event_time(q, ev);
@@ -711,15 +690,9 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 /* Skip events that produce no output, all at once. */
 static int pass(struct nt_session_queue *q, uint64_t until)
 {
-	int first = q->pos, n;
-
-	if (!q->host->pass || q->replay.left || !q->begun || q->behind_gap || q->doubtful ||
-	    q->no_doubt)
+	if (!q->host->pass || !q->begun || q->behind_gap || q->doubtful || q->no_doubt)
 		return 0;
-	n = q->host->pass(q, until);
-	if (n > 0)
-		nt_session_replay_note(q, q->ev + first, n);
-	return n;
+	return q->host->pass(q, until);
 }
 
 int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until)
@@ -739,7 +712,6 @@ int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until)
 		    nt_session_queue_event_time(q, &ev) > until)
 			break;
 		q->pos++;
-		q->losses -= q->patches && ev.kind == NT_EV_LOSS;
 		err = use_event(q, &ev);
 		if (!err && q->host->plain_branches && ev.kind == NT_EV_BRANCH)
 			err = nt_session_plain_use(q, until);

@@ -3,169 +3,312 @@
  * Handles kernel code that was patched while it was traced
  *
  * A host may have two copies of the kernel's text: of the start and of the end of the recording. If
- * the trace does not fit the copy in use, the window is decoded again: with the same copy up to the
- * time of the message that did not fit, and with the other copy from there on; without timestamps,
- * with the other copy from the beginning. This can happen several times in a window, because static
- * keys are switched one after another, and code that one switch changed may run between two others.
- * The events that were already used must be decoded to the same result, and are skipped. If they
- * differ, or the message still does not fit, the loss is real, and the last switch of the text is
- * undone.
+ * a message does not fit the copy in use, it is decoded again with the other copy, which is used
+ * from there on. This can happen several times in a window, because static keys are switched one
+ * after another, and code that one switch changed may run between two others. If the message fits
+ * neither copy, the loss is real, and the copy stays.
  *
- * If branches were counted, the number of used events is unknown. Then the window is first decoded
- * again as it was, event by event up to the loss.
+ * ResourceFull messages fit nearly any code, and DirectBranch messages much of it. So those right
+ * before the message are decoded again, too, unless branches of them were already used or counted.
+ * If that fails, only the message is.
+ *
+ * The decoder is taken back to the position before the batch with the loss, and from there forward
+ * to the first of these messages. All events before it are used before the copy changes, because
+ * nt_session_doubt() and the host's functions ask which copy an event was decoded with.
  */
 #include <string.h>
 
 #include "nt-session.h"
 
-/*
- * Give up after this many failed attempts: the code may be wrong for another reason. Then there are
- * many errors, and each attempt decodes the window from its beginning.
- */
-#define MAX_FAILED	16
-
 void nt_session_replay_begin(struct nt_session_queue *q)
 {
 	memset(&q->replay, 0, sizeof(q->replay));
-	q->replay.first = q->kernel_at_end;
+	if (q->flow)
+		nt_flow_limit_offset(q->flow, UINT64_MAX);
 }
 
-static uint64_t sum_event(uint64_t sum, const struct nt_event *ev)
+/* Offset of the first byte of the decoder's window */
+static uint64_t flow_offset(const struct nt_session_queue *q)
 {
-	sum = (sum ^ ev->from) * 0x9e3779b97f4a7c15ULL;
-	sum = (sum ^ ev->to) * 0x9e3779b97f4a7c15ULL;
-	return sum + ev->kind;
+	return q->window->offset + q->data_skip - q->rest;
 }
 
-void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *ev, int nr)
+/* Decoding is only repeated with the mappings of the first time. */
+static bool can_return(const struct nt_session_queue *q)
+{
+	return q->replay.marked && q->replay.reached == q->session->reached;
+}
+
+int nt_session_replay_mark(struct nt_session_queue *q)
 {
 	struct nt_session_replay *r = &q->replay;
+	int ret;
 
-	if (!q->patches)
-		return;
-	r->used += nr;
-	for (; nr--; ev++)
-		r->used_sum = sum_event(r->used_sum, ev);
+	/* Weak messages behind patched code may have to be decoded again. */
+	if (can_return(q) && nt_session_doubt_goes_on(q))
+		return 0;
+	ret = nt_flow_mark(q->flow);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	r->marked = true;
+	r->mark = flow_offset(q) + nt_flow_consumed(q->flow);
+	r->reached = q->session->reached;
+	return 0;
 }
 
-uint64_t nt_session_replay_limit(const struct nt_session_queue *q)
-{
-	const struct nt_session_replay *r = &q->replay;
+/* ------------------------------------------------------ which messages --- */
 
-	return r->next < r->nr ? r->turn[r->next] : UINT64_MAX;
+/*
+ * Can other code make this loss disappear? Only if the walk through the code has failed. Nothing of
+ * its message is an event then.
+ */
+static bool is_of_walk(const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_LOSS && ev->reason >= NT_EBOUNDARY && ev->reason <= NT_ENOBRANCH;
+}
+
+static bool is_weak(const struct nt_msg *msg)
+{
+	return msg->tcode == NT_TCODE_RESOURCE_FULL || msg->tcode == NT_TCODE_DIRECT_BRANCH;
+}
+
+/*
+ * The offset of the first of the weak messages right before the message at @lost that begins after
+ * @behind, or @lost. 0: the message is damaged.
+ */
+static uint64_t find_first(const struct nt_session_queue *q, uint64_t lost, uint64_t behind)
+{
+	const uint64_t base = flow_offset(q);
+	const uint8_t *data = q->data + q->data_skip;
+	const size_t len = q->data_len - q->data_skip;
+	size_t at = q->replay.mark - base;
+	uint64_t first = lost;
+	struct nt_msg msg;
+
+	while (at < len) {
+		int ret = nt_msg_decode(&q->params, data + at, len - at, &msg);
+		const uint64_t offset = base + at + msg.idle;
+
+		if (offset >= lost)
+			return ret > 0 && !(msg.fields & NT_F_HIST && !msg.hist) ? first : 0;
+		at += ret > 0 ? (size_t)ret : msg.skip;
+		if (ret > 0 && q->params.src >= 0 && msg.src != q->params.src)
+			continue;
+		if (ret <= 0 || !is_weak(&msg) || offset <= behind)
+			first = lost;
+		else if (first == lost)
+			first = offset;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------- going back --- */
+
+struct repeated {
+	uint64_t events;
+	uint64_t insns;		/* of the last events, and since */
+	uint64_t behind;	/* offset of the event before these */
+};
+
+/*
+ * Decode from the mark up to the message at @end a second time, without using the events. Branches
+ * that were counted are events now. *sum: about all events, and those after the first @first ones
+ */
+static int go_before(struct nt_session_queue *q, uint64_t end, uint64_t first,
+		     struct repeated *sum)
+{
+	struct nt_event ev[NT_SESSION_BATCH];
+	int i, n;
+
+	*sum = (struct repeated){ 0 };
+	n = nt_flow_rewind(q->flow);
+	if (n)
+		return n;
+	nt_flow_limit_offset(q->flow, end);
+	while ((n = nt_flow_next(q->flow, ev, NT_SESSION_BATCH)) > 0) {
+		for (i = 0; i < n; i++, sum->events++) {
+			if (sum->events < first)
+				sum->behind = ev[i].offset;
+			else
+				sum->insns += ev[i].insns;
+		}
+	}
+	sum->insns += nt_flow_pending(q->flow);
+	return n;
+}
+
+/* The first of @nr events in q->ev that may be dropped: the others were used, or counted. */
+static int find_free(const struct nt_session_queue *q, int nr)
+{
+	int i = nr;
+
+	while (i > q->pos && q->ev[i - 1].kind != NT_EV_COUNTED)
+		i--;
+	return i;
+}
+
+/* The first of @nr events that begins at @offset or later; not before @first */
+static int find_event(const struct nt_session_queue *q, int first, int nr, uint64_t offset)
+{
+	while (nr > first && q->ev[nr - 1].offset >= offset)
+		nr--;
+	return nr;
+}
+
+/* Use only @keep of the events in q->ev. */
+static void drop_events(struct nt_session_queue *q, int keep)
+{
+	struct nt_session_span *s = &q->span;
+
+	while (s->scan > keep)
+		s->sum -= q->ev[--s->scan].insns;
+	if (q->nr > keep)
+		q->nr = keep;
+}
+
+/*
+ * What the event after COUNTED counts twice if decoding continues behind it: instructions that were
+ * counted with branches before them
+ */
+static int64_t find_excess(const struct nt_session_queue *q, int keep, int nr, uint64_t insns)
+{
+	int64_t excess = (int64_t)insns;
+
+	if (!keep || q->ev[keep - 1].kind != NT_EV_COUNTED)
+		return 0;
+	for (; keep < nr; keep++)
+		excess -= q->ev[keep].insns;
+	return excess;
+}
+
+/*
+ * The event number @lost of @nr in q->ev is a loss: go back to the message that is decoded again.
+ * Returns how many events stay, or a negative error.
+ */
+static int go_back(struct nt_session_queue *q, int lost, int nr)
+{
+	struct nt_session_replay *r = &q->replay;
+	const int free = find_event(q, find_free(q, lost), lost, r->mark);
+	int keep, err;
+	struct repeated sum;
+	uint64_t used;
+
+	if (!find_first(q, r->lost, 0))
+		return nr;
+	err = go_before(q, r->lost, UINT64_MAX, &sum);
+	/* Since the mark, all before those that are free were used, or counted. */
+	used = sum.events - (uint64_t)(lost - free);
+	if (!err)
+		err = go_before(q, r->lost, used, &sum);
+	r->first = r->tries++ ? r->lost : find_first(q, r->lost, sum.behind);
+	keep = find_event(q, free, lost, r->first);
+	r->excess = keep == free ? find_excess(q, keep, lost + 1, sum.insns) : 0;
+	if (!err && r->first < r->lost)
+		err = go_before(q, r->first, 0, &sum);
+	r->tries += r->first == r->lost;
+	r->due = true;
+	return err ? err : keep;
+}
+
+/* ---------------------------------------------------------- both copies --- */
+
+static void use_other_copy(struct nt_session_queue *q)
+{
+	q->kernel_at_end = !q->kernel_at_end;
+	q->host->use_code(q);
+}
+
+/* The other copy did not help: decode the messages with the previous one. */
+static int take_back(struct nt_session_queue *q, int n)
+{
+	struct repeated sum;
+	int err;
+
+	use_other_copy(q);
+	if (!can_return(q))
+		return n;
+	err = go_before(q, q->replay.first, 0, &sum);
+	nt_flow_limit_offset(q->flow, UINT64_MAX);
+	return err ? err : nt_flow_next(q->flow, q->ev + q->nr, NT_SESSION_BATCH);
+}
+
+/* @n events were decoded with the other copy, the first ones after the change. */
+static int judge(struct nt_session_queue *q, int n)
+{
+	struct nt_session_replay *r = &q->replay;
+	const struct nt_event *ev = q->ev + q->nr;
+	int i = 0;
+
+	r->trial = false;
+	while (i < n && ev[i].offset <= r->lost && ev[i].kind != NT_EV_LOSS)
+		i++;
+	if (i < n && ev[i].offset <= r->lost)
+		return take_back(q, n);
+	/* From an earlier mark, some would be decoded with the wrong copy. */
+	r->marked &= r->mark >= r->first;
+	return n;
+}
+
+#define TRIES_MAX	2
+
+static bool may_try(const struct nt_session_replay *r, const struct nt_event *loss)
+{
+	return loss->offset > r->lost || (loss->offset == r->lost && r->tries < TRIES_MAX);
+}
+
+/* The first of @n new events that is a loss to be tried with the other copy, or @n */
+static int find_loss(const struct nt_session_queue *q, int n)
+{
+	const struct nt_event *ev = q->ev + q->nr;
+	int i = 0;
+
+	while (i < n && !(is_of_walk(&ev[i]) && may_try(&q->replay, &ev[i])))
+		i++;
+	return i;
+}
+
+static void take_excess(struct nt_session_replay *r, struct nt_event *ev)
+{
+	const int64_t insns = (int64_t)ev->insns - r->excess;
+
+	ev->insns = insns > 0 ? (uint32_t)insns : 0;
+	r->excess = 0;
+}
+
+int nt_session_replay_check(struct nt_session_queue *q, int n)
+{
+	struct nt_session_replay *r = &q->replay;
+	int i, keep;
+
+	if (n > 0 && r->trial)
+		n = judge(q, n);
+	if (n <= 0)
+		return n;
+	i = find_loss(q, n);
+	if (i < n && can_return(q) && q->host->is_patched(q)) {
+		if (q->ev[q->nr + i].offset != r->lost)
+			r->tries = 0;
+		r->lost = q->ev[q->nr + i].offset;
+		keep = go_back(q, q->nr + i, q->nr + n);
+		if (keep < 0)
+			return keep;
+		n = keep > q->nr ? keep - q->nr : 0;
+		drop_events(q, keep);
+	}
+	if (n > 0 && r->excess && !r->due)
+		take_excess(r, q->ev + q->nr);
+	return n;
 }
 
 bool nt_session_replay_turn(struct nt_session_queue *q)
 {
 	struct nt_session_replay *r = &q->replay;
 
-	if (r->next == r->nr)
+	if (!r->due)
 		return false;
-	r->next++;
-	q->kernel_at_end = !q->kernel_at_end;
-	return true;
-}
-
-/* The caller decodes the window again. */
-static void restart(struct nt_session_queue *q)
-{
-	struct nt_session_replay *r = &q->replay;
-
-	q->kernel_at_end = r->first;
-	r->next = 0;
-	while (r->next < r->nr && !r->turn[r->next])
-		nt_session_replay_turn(q);
-	r->left = r->used;
-	r->sum = 0;
-}
-
-bool nt_session_replay_take_back(struct nt_session_queue *q)
-{
-	if (!q->replay.trial)
-		return false;
-	q->replay.nr--;
-	q->replay.failed++;
-	q->replay.trial = false;
-	restart(q);
-	return true;
-}
-
-bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev)
-{
-	struct nt_session_replay *r = &q->replay;
-
-	if (r->recount)
-		return ev->kind != NT_EV_LOSS || ev->offset < r->until;
-	r->sum = sum_event(r->sum, ev);
-	return --r->left || r->sum == r->used_sum;
-}
-
-/* Once a window has needed a switch of the text, it is decoded event by event. */
-bool nt_session_replay_may_count(const struct nt_session_queue *q)
-{
-	const struct nt_session_replay *r = &q->replay;
-
-	return !q->patches || (!r->nr && !r->failed && !r->left && !q->losses);
-}
-
-static void recount(struct nt_session_queue *q, const struct nt_event *loss)
-{
-	struct nt_session_replay *r = &q->replay;
-
-	q->kernel_at_end = r->first;
-	r->counted = false;
-	r->recount = true;
-	r->until = loss->offset;
-	r->used = r->used_sum = 0;
-	r->left = UINT64_MAX;
-}
-
-bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev)
-{
-	struct nt_session_replay *r = &q->replay;
-
-	if (!r->recount)
-		return false;
-	if (ev->kind == NT_EV_LOSS && ev->offset == r->until &&
-	    nt_session_loss(ev->reason) == NT_SESSION_LOSS_FLOW) {
-		r->recount = false;
-		r->left = 0;
-		return true;
-	}
-	nt_session_replay_note(q, ev, 1);
-	return false;
-}
-
-static bool can_turn(struct nt_session_queue *q, const struct nt_event *ev, uint64_t time)
-{
-	const struct nt_session_replay *r = &q->replay;
-
-	if (q->window->shared || ev->offset <= r->at || r->failed == MAX_FAILED ||
-	    r->nr == NT_SESSION_TURNS || !q->patches || !q->host->is_patched(q))
-		return false;
-	/* Without a time, the other copy is used for the whole window, which can help only once. */
-	return time || !r->nr;
-}
-
-bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev)
-{
-	struct nt_session_replay *r = &q->replay;
-	uint64_t time;
-
-	if (ev->kind != NT_EV_LOSS)
-		return false;
-	if (r->trial && ev->offset == r->at)
-		return nt_session_replay_take_back(q);
-	time = ev->flags & NT_EVF_TIME && ev->time ? ev->time - 1 : 0;
-	if (nt_session_loss(ev->reason) != NT_SESSION_LOSS_FLOW || !can_turn(q, ev, time))
-		return false;
-	if (r->counted) {
-		recount(q, ev);
-		return true;
-	}
-	r->at = ev->offset;
-	r->turn[r->nr++] = time;
+	r->due = false;
 	r->trial = true;
-	restart(q);
+	nt_flow_limit_offset(q->flow, UINT64_MAX);
+	q->kernel_at_end = !q->kernel_at_end;
 	return true;
 }

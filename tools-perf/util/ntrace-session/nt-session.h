@@ -12,7 +12,7 @@
  *	nt-session-patches.c	where the kernel was patched during the recording
  *	nt-session-flow.c	the control flow that a host shows, and losses
  *	nt-session-ahead.c	events that wait for the next timestamp
- *	nt-session-replay.c	decodes a window again if the kernel was patched in it
+ *	nt-session-replay.c	decodes a message again if the kernel was patched
  *	nt-session-doubt.c	does the trace fit both copies of the kernel's text?
  *	nt-session-plain.c	fast path for runs of branches
  *	nt-session-quick.c	addresses only, without code
@@ -27,6 +27,7 @@
 #ifndef NT_SESSION_H
 #define NT_SESSION_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -509,8 +510,6 @@ struct nt_session_host {
 	int (*event)(struct nt_session_queue *q, const struct nt_event *ev, bool last);
 	/* For a branch after a branch, event() only calls range() and branch(). */
 	bool plain_branches;
-	/* NULL. Used events are decoded again; this was the last of them. */
-	void (*restart)(struct nt_session_queue *q);
 	/* insns instructions have retired from q->pc on, without a transfer. */
 	int (*range)(struct nt_session_queue *q, uint32_t insns);
 	int (*branch)(struct nt_session_queue *q, const struct nt_event *ev);
@@ -535,22 +534,16 @@ struct nt_session_host {
 /* At least as many events as one message can produce */
 #define NT_SESSION_BATCH	256
 
-#define NT_SESSION_TURNS	64
-
 struct nt_session_replay {
-	uint64_t	used;		/* events of the window that were used ... */
-	uint64_t	used_sum;	/* ... and their checksum */
-	uint64_t	left;		/* used events still to be decoded again */
-	uint64_t	sum;
-	uint64_t	turn[NT_SESSION_TURNS];	/* switch text after these times */
-	unsigned int	nr, next;	/* of turn[] */
-	uint64_t	at;		/* offset of the loss that caused the last turn */
-	unsigned int	failed;		/* turns that were undone */
-	bool		first;		/* the copy in use when the window began */
-	bool		trial;		/* the last turn may still be wrong */
-	bool		counted;	/* used and used_sum do not include counted branches */
-	bool		recount;	/* determine used: all up to the loss at `until` */
-	uint64_t	until;
+	bool		marked;		/* nt_flow_mark() has remembered this offset: */
+	uint64_t	mark;
+	uint64_t	reached;	/* the session's, then */
+	uint64_t	lost;		/* offset of the last loss that was tried; 0: none yet */
+	uint64_t	first;		/* of the first message that was decoded again */
+	unsigned int	tries;		/* with the other copy */
+	bool		due;		/* use the other copy for it, after all events before it */
+	bool		trial;		/* the next events are decoded with the other copy */
+	int64_t		excess;		/* instructions that the next event has too many */
 };
 
 /* The decoder of one buffer, window by window. Embedded in the host's own structure */
@@ -587,17 +580,15 @@ struct nt_session_queue {
 	uint64_t		next_offset;	/* after the last byte of the window */
 	unsigned int		ts_shift;
 	uint64_t		ticks_from;	/* no timestamp of the window is earlier */
-	pid_t			window_tid;	/* the task at the beginning of the window */
 	bool			guest;		/* V=1: a guest runs ... */
 	pid_t			host_tid;	/* ... inside of this host task */
 	struct nt_session_replay replay;
-	unsigned int		doubtful;	/* events left to drop after a loss */
+	unsigned int		doubtful;	/* events left to drop after a loss, or ..._OPEN */
 	unsigned int		no_doubt;	/* events left for which both copies agree */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* decoded events that have not been used */
 	struct nt_event		*ev;
 	int			nr, pos, room;
-	unsigned int		losses;		/* LOSS events in ev */
 	struct nt_session_span	span;		/* that pos is in, or after */
 	struct nt_session_pace	pace;		/* its period is set by the host */
 	uint64_t		clock;		/* of samples by time, at the span's begin */
@@ -675,6 +666,8 @@ bool nt_session_ahead_next(struct nt_session_queue *q, bool all);
 int nt_session_ahead_pass(struct nt_session_queue *q, int nr, uint64_t until, uint64_t *insns);
 /* Discard unused events; the next event is a START. */
 void nt_session_ahead_reset(struct nt_session_queue *q);
+/* Forget the events that were used. */
+void nt_session_ahead_move(struct nt_session_queue *q);
 /* Make room for two batches after the events that wait for the end of their span */
 int nt_session_ahead_room(struct nt_session_queue *q);
 /*
@@ -702,34 +695,34 @@ static inline uint64_t nt_session_queue_event_time(const struct nt_session_queue
 
 /* ------------------------------------------------- nt-session-replay.c -- */
 
-/* Windows are decoded again only if there is another copy of the kernel. */
+/* A window begins. */
 void nt_session_replay_begin(struct nt_session_queue *q);
-/* nr events were used. */
-void nt_session_replay_note(struct nt_session_queue *q, const struct nt_event *ev, int nr);
-/* The time in ticks up to which the copy in use is right; UINT64_MAX: no end is known. */
-uint64_t nt_session_replay_limit(const struct nt_session_queue *q);
-/* All events up to the limit are decoded: use the other copy. False: there was no limit. */
-bool nt_session_replay_turn(struct nt_session_queue *q);
-/* The last turn was wrong: undo it, and accept the loss. False: there is no turn to undo. */
-bool nt_session_replay_take_back(struct nt_session_queue *q);
+/* Call this before each batch. Returns 0 or a negative error of the decoder */
+int nt_session_replay_mark(struct nt_session_queue *q);
 /*
- * A used event was decoded again. False: it was the last one, and the events differ, or it is none
- * of the used events.
+ * A batch of @n events was decoded to q->ev + q->nr. Returns how many of them are to be used, or a
+ * negative error of the decoder. It may replace them, and drop events before them.
  */
-bool nt_session_replay_same(struct nt_session_queue *q, const struct nt_event *ev);
-/* May branches be counted? Not if used events may have to be decoded again. */
-bool nt_session_replay_may_count(const struct nt_session_queue *q);
-/* Is this repeated event the loss up to which all events were used? Then it is a new event. */
-bool nt_session_replay_is_recounted(struct nt_session_queue *q, const struct nt_event *ev);
-/* A new event: returns true if the caller has to decode the window again before using it. */
-bool nt_session_replay_loss(struct nt_session_queue *q, const struct nt_event *ev);
+int nt_session_replay_check(struct nt_session_queue *q, int n);
+/*
+ * All events before a message that did not fit were used: continue with the other copy. False:
+ * there is no such message.
+ */
+bool nt_session_replay_turn(struct nt_session_queue *q);
 
 /* -------------------------------------------------- nt-session-doubt.c -- */
+
+/* Doubtful are all events up to the first that is not on the way. */
+#define NT_SESSION_DOUBT_OPEN	UINT_MAX
+
+/* A taken branch whose message has no address: both copies of the text may still fit. */
+bool nt_session_doubt_is_on_the_way(const struct nt_event *ev);
 
 /*
  * Did patched code run up to @ev, the next event, and does the trace also fit the other copy of the
  * kernel's text on another path? Returns the patched range, or NULL. *events: the number of
- * doubtful events, from @ev on; the last one tells where the flow continues.
+ * doubtful events, from @ev on, or NT_SESSION_DOUBT_OPEN; the last one tells where the flow
+ * continues.
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
