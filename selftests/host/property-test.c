@@ -819,12 +819,12 @@ static void go_and_return(struct nt_flow *flow, struct nt_counts *counts)
 
 /* The next batch, after detours */
 static int next_returning(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
-			  unsigned int max)
+			  unsigned int max, uint64_t begin)
 {
 	int n;
 
 	if (!rnd(4))
-		nt_flow_limit_offset(flow, nt_flow_consumed(flow) + rnd(200));
+		nt_flow_limit_offset(flow, begin + nt_flow_consumed(flow) + rnd(200));
 	go_and_return(flow, counts);
 	n = nt_flow_next(flow, ev, max);
 	if (n || !nt_flow_at_limit(flow))
@@ -840,6 +840,8 @@ static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, e
 	struct nt_flow *flow = nt_flow_new(&r.params);
 	/* counts take long to make */
 	struct nt_counts *counts = way == RETURNING && !rnd(16) ? nt_counts_new() : NULL;
+	/* offsets may wrap: a stream's first window may begin with the rest of what came before */
+	const uint64_t begin = way == RETURNING && rnd(2) ? -(uint64_t)rnd(1000) : 0;
 	unsigned int max = 1 + rnd(256), total = 0;
 	struct nt_event ev[256];
 	uint64_t d = 0;
@@ -848,13 +850,13 @@ static uint64_t digest(struct nt_code *code, const uint8_t *bytes, size_t len, e
 	assert_non_null(flow);
 	flow->slow = way == SLOWLY;
 	nt_flow_set_code(flow, code, code);
-	nt_flow_window(flow, bytes, len, 0);
+	nt_flow_window(flow, bytes, len, begin);
 	while (total < UNTOLD_MAX * 4 &&
-	       (n = way == RETURNING ? next_returning(flow, counts, ev, max) :
+	       (n = way == RETURNING ? next_returning(flow, counts, ev, max, begin) :
 				       nt_flow_next(flow, ev, max)) > 0)
 		for (i = 0; i < n && total < UNTOLD_MAX * 4; i++, total++) {
 			d = mix(mix(mix(d, ev[i].from), ev[i].to), ev[i].time);
-			d = mix(mix(mix(d, ev[i].offset), ev[i].context), ev[i].insns);
+			d = mix(mix(mix(d, ev[i].offset - begin), ev[i].context), ev[i].insns);
 			d = mix(mix(mix(mix(d, ev[i].kind), ev[i].type), ev[i].reason),
 				ev[i].flags);
 		}

@@ -219,7 +219,8 @@ static bool same_flow(const struct nt_session_queue *a, const struct nt_session_
 {
 	return a->have_pc == b->have_pc && (!a->have_pc || a->pc == b->pc) &&
 	       a->kernel_at_end == b->kernel_at_end && a->doubtful == b->doubtful &&
-	       a->replay.due == b->replay.due && a->replay.trial == b->replay.trial;
+	       a->replay.due == b->replay.due && a->replay.trial == b->replay.trial &&
+	       a->calls_unsure == b->calls_unsure && a->calls == b->calls;
 }
 
 static bool same_losses(const struct nt_session_queue *a, const struct nt_session_queue *b)

@@ -481,6 +481,24 @@ static void count_last(struct nt_counts *c, uint32_t edge, unsigned int at)
 	c->last_at = at;
 }
 
+/*
+ * Must the instructions since the last counted branch be exact?  A caller that watches code may
+ * return to a position behind it.  Then all memos end in a branch.
+ */
+static bool is_exact(const struct nt_flow *f)
+{
+	return f->until_other && f->counts->watch.fn;
+}
+
+/* A branch was counted: what retired before it is counted, too. */
+static void count_pending(struct nt_flow *f)
+{
+	if (!is_exact(f))
+		return;
+	f->counts->stats.insns += f->insns;
+	f->insns = 0;
+}
+
 /* Write the result back to the decoder's state. */
 static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct replay *r,
 		       const struct batch *b)
@@ -489,6 +507,7 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 
 	if (r->last)
 		count_last(c, c->paths[r->last->path].last, b->n);
+	count_pending(f);
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
 	f->work += (r->p - first - r->others) * f->work_per_byte;
@@ -834,7 +853,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 		return;
 	c->was.valid = false;
 	count_miss(c);
-	if (nt_count_watch(f, b))
+	if (nt_count_watch(f, b) || (is_exact(f) && f->insns))
 		return;
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
 	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
@@ -856,6 +875,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	c->paths[m->path] = path;
 	b->n = b->mark;
 	f->insns = b->mark_insns;
+	count_pending(f);
 }
 
 /* ------------------------------------------------------------- interface - */

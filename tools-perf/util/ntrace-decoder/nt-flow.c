@@ -1595,13 +1595,17 @@ void nt_flow_limit(struct nt_flow *f, uint64_t ticks)
 	f->limit = ticks;
 }
 
+/* Offsets may wrap in a window, see nt_flow_limit_offset(). */
 static void find_end(struct nt_flow *f)
 {
-	f->end = f->len;
-	if (f->limit_offset < f->offset)
+	const uint64_t end = f->limit_offset - f->offset;
+
+	if (f->limit_offset == UINT64_MAX)
+		f->end = f->len;
+	else if (end >> 63)
 		f->end = 0;
-	else if (f->limit_offset - f->offset < f->len)
-		f->end = f->limit_offset - f->offset;
+	else
+		f->end = end < f->len ? end : f->len;
 }
 
 void nt_flow_limit_offset(struct nt_flow *f, uint64_t offset)
@@ -1745,11 +1749,6 @@ int nt_flow_rewind(struct nt_flow *f)
 	nt_flow_limit_offset(f, now.limit_offset);
 	nt_flow_set_code(f, now.low, now.high);
 	return 0;
-}
-
-uint32_t nt_flow_pending(const struct nt_flow *f)
-{
-	return f->insns;
 }
 
 void nt_flow_skip_partial(struct nt_flow *f)

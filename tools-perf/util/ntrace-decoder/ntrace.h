@@ -799,8 +799,8 @@ void nt_flow_skip_partial(struct nt_flow *flow);
 void nt_flow_limit(struct nt_flow *flow, uint64_t ticks);
 
 /*
- * Decode no message that begins at `offset` or later, where offsets are as in events; UINT64_MAX
- * (the default): no limit.
+ * Decode no message that begins at `offset` or later, where offsets are as in events, and may wrap
+ * if the window's offset is near UINT64_MAX; UINT64_MAX (the default): no limit.
  */
 void nt_flow_limit_offset(struct nt_flow *flow, uint64_t offset);
 
@@ -857,9 +857,6 @@ int nt_flow_mark(struct nt_flow *flow);
  * is remembered.
  */
 int nt_flow_rewind(struct nt_flow *flow);
-
-/* The number of instructions that have retired since the last event, as far as messages say */
-uint32_t nt_flow_pending(const struct nt_flow *flow);
 
 /* ---- what was executed between two events */
 

@@ -21,7 +21,8 @@
 
 #include "nt-session.h"
 
-#define CALLS_MAX	64
+/* As many as the decoder's return stack of N-Trace 1.0 has */
+#define CALLS_MAX	32
 /* Returns from functions that were called before the walk */
 #define OUTER_MAX	16
 /* More instructions than one message reports */
@@ -50,6 +51,9 @@ struct walk {
 	const struct nt_params *params;
 	const struct nt_event *ev, *end;	/* next event, last event */
 	bool		open;		/* end is behind the last event, and more will come */
+	bool		behind;		/* end is behind the event that leads to a sync message */
+	bool		told;		/* the walk ends with a sync message, */
+	uint64_t	addr;		/* ... and this is its F-ADDR */
 	bool		unsure;		/* there is no room to follow the walk further */
 	struct walker	mine, other;
 	uint64_t	outer[OUTER_MAX];	/* targets of outer returns */
@@ -119,9 +123,16 @@ static bool is_btm(const struct walk *k)
 
 /* --------------------------------------------------------- first walker --- */
 
-bool nt_session_doubt_is_on_the_way(const struct nt_event *ev)
+/* The flow goes on as if the event were not there. */
+static bool is_beside(const struct nt_event *ev)
 {
-	if (ev->kind != NT_EV_BRANCH || ev->flags & (NT_EVF_SYNC | NT_EVF_LEFT))
+	return ev->kind == NT_EV_CONTEXT || ev->kind == NT_EV_NOTICE;
+}
+
+bool nt_session_doubt_is_on_the_way(const struct nt_event *ev, bool last)
+{
+	if (ev->kind != NT_EV_BRANCH || ev->flags & NT_EVF_LEFT ||
+	    (ev->flags & NT_EVF_SYNC && last))
 		return false;
 	return ev->type == NT_TYPE_COND || is_direct(ev->type) || ev->flags & NT_EVF_INFERRED;
 }
@@ -140,7 +151,9 @@ static bool mine_takes(struct walk *k, const struct nt_insn *i)
 	}
 	enter_call(w, i);
 	transfer(w, k->ev->to);
-	k->ev++;
+	do {
+		k->ev++;
+	} while (k->ev != k->end && is_beside(k->ev));
 	return true;
 }
 
@@ -150,7 +163,7 @@ static enum step mine_step(struct walk *k, bool *taken)
 	struct walker *w = &k->mine;
 	struct nt_insn i;
 
-	if (k->ev == k->end && (k->open || w->pc == k->end->from))
+	if (k->ev == k->end && (k->open || k->behind || w->pc == k->end->from))
 		return STEP_END;
 	if (!fetch(k, w, &i))
 		return STEP_FAILED;
@@ -274,32 +287,50 @@ static bool other_goes_on(struct walk *k, uint64_t halfwords, enum step *s)
 	return *s == STEP_ON || *s == STEP_BRANCH;
 }
 
-/* Can this instruction be the branch of the last event? */
-static bool is_end(const struct walk *k, const struct nt_insn *i)
+/*
+ * Can this instruction be at the end instead of the first walker's? A sync message may stand behind
+ * any instruction.
+ */
+static bool is_end(const struct walk *k, const struct nt_insn *mine, const struct nt_insn *i)
 {
-	if (i->type == NT_TYPE_NONE || i->flags & NT_INSN_TRAPS || is_silent_return(k, i))
+	const bool sync = k->end->flags & NT_EVF_SYNC;
+
+	if (i->flags & NT_INSN_TRAPS || is_silent_return(k, i) ||
+	    (!is_btm(k) && is_reported(k, i->type) != is_reported(k, mine->type)))
 		return false;
+	if (i->type == NT_TYPE_NONE)
+		return sync && i->pc + i->len == k->end->to;
 	if (i->flags & NT_INSN_DIRECT)
-		return k->end->flags & NT_EVF_SYNC && i->target == k->end->to;
+		return sync && i->target == k->end->to;
 	return true;
 }
 
 static bool other_ends_in_branch(struct walk *k)
 {
-	struct nt_insn i;
+	struct nt_insn mine, i;
 	uint64_t all;
 	enum step s;
 
-	if (!fetch(k, &k->mine, &i))
+	if (!fetch(k, &k->mine, &mine))
 		return false;
-	all = k->mine.halfwords + i.len / 2;
+	all = k->mine.halfwords + mine.len / 2;
 	do {
 		if (!fetch(k, &k->other, &i))
 			return false;
 		if (k->other.halfwords + i.len / 2 == all)
-			return is_end(k, &i);
+			return is_end(k, &mine, &i);
 	} while (other_goes_on(k, all, &s));
 	return false;
+}
+
+/* Does the sync message at the end tell the target of an indirect jump or return? */
+static bool other_is_told(struct walk *k)
+{
+	struct nt_insn i;
+
+	return fetch(k, &k->other, &i) && i.type != NT_TYPE_NONE &&
+	       !(i.flags & (NT_INSN_DIRECT | NT_INSN_TRAPS)) &&
+	       k->other.halfwords + i.len / 2 == k->mine.halfwords;
 }
 
 /* Can the second walker reach what the last event reports? */
@@ -308,11 +339,13 @@ static bool other_ends(struct walk *k)
 	const struct nt_event *ev = k->end;
 	enum step s;
 
-	if (ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type))
+	if (!k->told && ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type))
 		return other_ends_in_branch(k);
 	while (other_goes_on(k, k->mine.halfwords, &s))
 		;
-	return s == STEP_END && (ev->kind != NT_EV_SYNC || k->other.pc == ev->from);
+	if (s == STEP_FAILED && k->told)
+		return other_is_told(k);
+	return s == STEP_END && (!k->told || k->other.pc == k->addr);
 }
 
 /* ----------------------------------------------------------- both walkers --- */
@@ -351,11 +384,36 @@ static struct nt_code *other_code(struct nt_session_queue *q)
 	return code;
 }
 
+static bool is_on_the_way(const struct nt_session_queue *q, const struct nt_event *ev)
+{
+	const bool last = ev + 1 == q->ev + q->nr || ev[1].offset != ev->offset;
+
+	return nt_session_doubt_is_on_the_way(ev, last);
+}
+
 static bool is_end_of_walk(const struct nt_event *ev)
 {
 	if (ev->flags & NT_EVF_LEFT || (ev->kind == NT_EV_STOP && ev->reason == NT_EVCODE_NONE))
 		return false;
 	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_STOP || ev->kind == NT_EV_SYNC;
+}
+
+/*
+ * A sync message may stand behind any instruction, so the branch before it may be another one, or
+ * none. The walk ends with its address.
+ */
+static const struct nt_event *find_told(struct walk *k, const struct nt_event *ev)
+{
+	if (ev->kind == NT_EV_SYNC) {
+		k->told = true;
+		k->addr = ev->from;
+	} else if (ev->flags & NT_EVF_SYNC && (is_direct(ev->type) || ev->type == NT_TYPE_COND ||
+					       ev->flags & NT_EVF_INFERRED)) {
+		k->told = k->behind = true;
+		k->addr = ev->to;
+		ev++;
+	}
+	return ev;
 }
 
 /*
@@ -366,11 +424,11 @@ static const struct nt_event *find_end(const struct nt_session_queue *q, struct 
 {
 	const struct nt_event *ev = k->ev, *end = q->ev + q->nr;
 
-	while (ev < end && nt_session_doubt_is_on_the_way(ev))
+	while (ev < end && (is_beside(ev) || is_on_the_way(q, ev)))
 		ev++;
 	if (ev < end && is_end_of_walk(ev))
-		return ev;
-	while (ev > k->ev && !is_reported(k, ev[-1].type))
+		return find_told(k, ev);
+	while (ev > k->ev && (is_beside(&ev[-1]) || !is_reported(k, ev[-1].type)))
 		ev--;
 	k->open = ev > k->ev;
 	return k->open ? ev : NULL;
@@ -394,20 +452,31 @@ static bool run_start(const struct nt_session_queue *q, int i, uint64_t *pc)
 	return q->have_pc;
 }
 
-bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
+static bool ran_patched(const struct nt_session_queue *q, int i)
 {
-	int i = q->nr;
 	uint64_t pc;
 
-	if (!q->patches)
-		return false;
-	while (i > q->pos && nt_session_doubt_is_on_the_way(&q->ev[i - 1]))
-		i--;
 	for (; i < q->nr; i++)
 		if (run_start(q, i, &pc) &&
 		    nt_session_patches_find(q->patches, pc, q->ev[i].from + 4))
 			return true;
 	return false;
+}
+
+bool nt_session_doubt_is_possible(const struct nt_session_queue *q)
+{
+	return q->patches && ran_patched(q, q->pos);
+}
+
+bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
+{
+	int i = q->nr;
+
+	if (!q->patches)
+		return false;
+	while (i > q->pos && is_on_the_way(q, &q->ev[i - 1]))
+		i--;
+	return ran_patched(q, i);
 }
 
 /* Both walkers start at the patched instruction: the path up to there is the same. */
@@ -430,6 +499,12 @@ static enum fit fit_at(struct nt_session_queue *q, struct walk k,
 	return fit_other(&k);
 }
 
+/* How many events there are up to the end */
+static unsigned int count_events(const struct walk *k, const struct nt_event *ev)
+{
+	return (unsigned int)(k->end - ev) + !k->behind;
+}
+
 /* Compare both ways from each patched place up to @last, from @patch on. */
 static const struct nt_session_patch *
 find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
@@ -443,13 +518,13 @@ find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
 		enum fit f = fit_at(q, k, patch);
 
 		if (f == FIT_BOTH) {
-			*events = k.open ? NT_SESSION_DOUBT_OPEN : (unsigned int)(k.end - ev) + 1;
+			*events = k.open ? NT_SESSION_DOUBT_OPEN : count_events(&k, ev);
 			return patch;
 		}
 		fit = f == FIT_SAME ? fit : FIT_ONE;
 	}
 	if (k.end && !k.open && fit == FIT_SAME)
-		q->no_doubt = (unsigned int)(k.end - ev);
+		q->no_doubt = count_events(&k, ev) - 1;
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
 static bool is_settled(const struct nt_session_queue *q)
 {
 	return q->have_pc && !q->have_held && !q->paused && !q->doubtful && !q->behind_gap &&
-	       q->begun;
+	       !q->calls_unsure && q->begun;
 }
 
 /* Do all events of the span happen up to @until, so that their exact times do not matter? */

@@ -470,8 +470,8 @@ static bool can_count(const struct nt_session_queue *q, uint64_t until)
 {
 	const struct nt_event *last = &q->ev[q->nr - 1];
 
-	return last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT) &&
-	       last->time <= until && !q->replay.due && !q->doubtful;
+	return q->nr && !q->replay.due && !q->doubtful && !q->calls_unsure &&
+	       last->kind == NT_EV_BRANCH && !(last->flags & NT_EVF_LEFT) && last->time <= until;
 }
 
 static bool watch_patches(void *patches, uint64_t start, uint64_t end)
@@ -536,7 +536,8 @@ static int decode_flow(struct nt_session_queue *q, uint64_t ticks)
 	if (n <= 0)
 		return n;
 	err = look_ahead(q);
-	if (!err && counts && can_count(q, until) && !nt_session_doubt_goes_on(q)) {
+	if (!err && counts && can_count(q, until) && !nt_session_doubt_goes_on(q) &&
+	    !(q->params.retstack && nt_session_doubt_is_possible(q))) {
 		n = count_events(q, counts, until < ticks ? until : ticks);
 		err = n < 0 ? n : look_ahead(q);
 	}
@@ -635,10 +636,11 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	int err;
 
 	if (q->doubtful == NT_SESSION_DOUBT_OPEN) {
-		if (nt_session_doubt_is_on_the_way(ev))
+		if (nt_session_doubt_is_on_the_way(ev, is_last(q, ev)))
 			return 0;
 		if (ev->kind != NT_EV_BRANCH && ev->kind != NT_EV_STOP && ev->kind != NT_EV_SYNC) {
-			q->doubtful = ev->kind == NT_EV_LOSS ? 0 : q->doubtful;
+			if (ev->kind == NT_EV_LOSS || ev->kind == NT_EV_START)
+				q->doubtful = 0;
 			return q->host->event(q, ev, is_last(q, ev));
 		}
 		q->doubtful = 1;
@@ -653,16 +655,56 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	return err;
 }
 
+static bool pops(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_RET || ev->type == NT_TYPE_SWAP;
+}
+
+static bool pushes(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_CALL || ev->type == NT_TYPE_ICALL || ev->type == NT_TYPE_SWAP;
+}
+
+/* Calls of doubtful code may be on the return stack: does the event return from one of them? */
+static bool is_unsure_return(struct nt_session_queue *q, const struct nt_event *ev)
+{
+	const bool sync = ev->flags & NT_EVF_SYNC || ev->kind == NT_EV_SYNC;
+
+	if (ev->kind == NT_EV_START || ev->kind == NT_EV_STOP || ev->kind == NT_EV_LOSS)
+		q->calls_unsure = false;
+	if (!q->calls_unsure)
+		return false;
+	if (ev->kind == NT_EV_BRANCH && pops(ev)) {
+		if (!q->calls && ev->flags & NT_EVF_INFERRED)
+			return true;
+		q->calls -= !!q->calls;
+	}
+	q->calls += ev->kind == NT_EV_BRANCH && pushes(ev);
+	/* A sync message empties the stack. */
+	if (sync && is_last(q, ev))
+		q->calls_unsure = false;
+	return false;
+}
+
 /* Report a loss if the next message fits both copies of the kernel. */
 static int report_doubt(struct nt_session_queue *q, const struct nt_event *ev)
 {
 	const struct nt_session_patch *patch = NULL;
 	int err;
 
+	if (!q->doubtful && is_unsure_return(q, ev)) {
+		q->doubtful = NT_SESSION_DOUBT_OPEN;
+		q->calls = 0;
+		err = nt_session_flow_gap(q);
+		return err ? err : nt_session_flow_loss(q, NT_SESSION_LOSS_FLOW, ev->from,
+			"return behind patched code: AUX %#" PRIx64, ev->offset);
+	}
 	if (q->patches && !q->doubtful && q->host->is_patched(q))
 		patch = nt_session_doubt(q, q->ev + q->pos - 1, &q->doubtful);
 	if (!patch)
 		return 0;
+	q->calls_unsure = q->params.retstack;
+	q->calls = 0;
 	err = nt_session_flow_gap(q);
 	if (err)
 		return err;
@@ -690,7 +732,8 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 /* Skip events that produce no output, all at once. */
 static int pass(struct nt_session_queue *q, uint64_t until)
 {
-	if (!q->host->pass || !q->begun || q->behind_gap || q->doubtful || q->no_doubt)
+	if (!q->host->pass || !q->begun || q->behind_gap || q->doubtful || q->no_doubt ||
+	    q->calls_unsure)
 		return 0;
 	return q->host->pass(q, until);
 }

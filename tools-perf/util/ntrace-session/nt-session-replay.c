@@ -33,10 +33,14 @@ static uint64_t flow_offset(const struct nt_session_queue *q)
 	return q->window->offset + q->data_skip - q->rest;
 }
 
-/* Decoding is only repeated with the mappings of the first time. */
+/*
+ * Decoding is only repeated with the mappings of the first time. Where the rest of a message was
+ * kept from another buffer, offsets may wrap, and cannot be compared.
+ */
 static bool can_return(const struct nt_session_queue *q)
 {
-	return q->replay.marked && q->replay.reached == q->session->reached;
+	return q->replay.marked && q->replay.reached == q->session->reached &&
+	       q->rest <= q->window->offset;
 }
 
 int nt_session_replay_mark(struct nt_session_queue *q)
@@ -106,13 +110,12 @@ static uint64_t find_first(const struct nt_session_queue *q, uint64_t lost, uint
 
 struct repeated {
 	uint64_t events;
-	uint64_t insns;		/* of the last events, and since */
-	uint64_t behind;	/* offset of the event before these */
+	uint64_t behind;	/* offset of the last of the first ones */
 };
 
 /*
  * Decode from the mark up to the message at @end a second time, without using the events. Branches
- * that were counted are events now. *sum: about all events, and those after the first @first ones
+ * that were counted are events now. *sum: about all events, and the first @first ones
  */
 static int go_before(struct nt_session_queue *q, uint64_t end, uint64_t first,
 		     struct repeated *sum)
@@ -126,14 +129,10 @@ static int go_before(struct nt_session_queue *q, uint64_t end, uint64_t first,
 		return n;
 	nt_flow_limit_offset(q->flow, end);
 	while ((n = nt_flow_next(q->flow, ev, NT_SESSION_BATCH)) > 0) {
-		for (i = 0; i < n; i++, sum->events++) {
+		for (i = 0; i < n; i++, sum->events++)
 			if (sum->events < first)
 				sum->behind = ev[i].offset;
-			else
-				sum->insns += ev[i].insns;
-		}
 	}
-	sum->insns += nt_flow_pending(q->flow);
 	return n;
 }
 
@@ -167,21 +166,6 @@ static void drop_events(struct nt_session_queue *q, int keep)
 }
 
 /*
- * What the event after COUNTED counts twice if decoding continues behind it: instructions that were
- * counted with branches before them
- */
-static int64_t find_excess(const struct nt_session_queue *q, int keep, int nr, uint64_t insns)
-{
-	int64_t excess = (int64_t)insns;
-
-	if (!keep || q->ev[keep - 1].kind != NT_EV_COUNTED)
-		return 0;
-	for (; keep < nr; keep++)
-		excess -= q->ev[keep].insns;
-	return excess;
-}
-
-/*
  * The event number @lost of @nr in q->ev is a loss: go back to the message that is decoded again.
  * Returns how many events stay, or a negative error.
  */
@@ -202,7 +186,6 @@ static int go_back(struct nt_session_queue *q, int lost, int nr)
 		err = go_before(q, r->lost, used, &sum);
 	r->first = r->tries++ ? r->lost : find_first(q, r->lost, sum.behind);
 	keep = find_event(q, free, lost, r->first);
-	r->excess = keep == free ? find_excess(q, keep, lost + 1, sum.insns) : 0;
 	if (!err && r->first < r->lost)
 		err = go_before(q, r->first, 0, &sum);
 	r->tries += r->first == r->lost;
@@ -218,14 +201,17 @@ static void use_other_copy(struct nt_session_queue *q)
 	q->host->use_code(q);
 }
 
-/* The other copy did not help: decode the messages with the previous one. */
+/*
+ * The other copy did not help: decode the messages with the previous one, unless some events were
+ * used.
+ */
 static int take_back(struct nt_session_queue *q, int n)
 {
 	struct repeated sum;
 	int err;
 
 	use_other_copy(q);
-	if (!can_return(q))
+	if (!can_return(q) || q->replay.batches > 1)
 		return n;
 	err = go_before(q, q->replay.first, 0, &sum);
 	nt_flow_limit_offset(q->flow, UINT64_MAX);
@@ -239,10 +225,13 @@ static int judge(struct nt_session_queue *q, int n)
 	const struct nt_event *ev = q->ev + q->nr;
 	int i = 0;
 
-	r->trial = false;
+	r->batches++;
 	while (i < n && ev[i].offset <= r->lost && ev[i].kind != NT_EV_LOSS)
 		i++;
-	if (i < n && ev[i].offset <= r->lost)
+	if (i == n)
+		return n;
+	r->trial = false;
+	if (ev[i].offset <= r->lost)
 		return take_back(q, n);
 	/* From an earlier mark, some would be decoded with the wrong copy. */
 	r->marked &= r->mark >= r->first;
@@ -267,14 +256,6 @@ static int find_loss(const struct nt_session_queue *q, int n)
 	return i;
 }
 
-static void take_excess(struct nt_session_replay *r, struct nt_event *ev)
-{
-	const int64_t insns = (int64_t)ev->insns - r->excess;
-
-	ev->insns = insns > 0 ? (uint32_t)insns : 0;
-	r->excess = 0;
-}
-
 int nt_session_replay_check(struct nt_session_queue *q, int n)
 {
 	struct nt_session_replay *r = &q->replay;
@@ -295,8 +276,6 @@ int nt_session_replay_check(struct nt_session_queue *q, int n)
 		n = keep > q->nr ? keep - q->nr : 0;
 		drop_events(q, keep);
 	}
-	if (n > 0 && r->excess && !r->due)
-		take_excess(r, q->ev + q->nr);
 	return n;
 }
 
@@ -308,6 +287,7 @@ bool nt_session_replay_turn(struct nt_session_queue *q)
 		return false;
 	r->due = false;
 	r->trial = true;
+	r->batches = 0;
 	nt_flow_limit_offset(q->flow, UINT64_MAX);
 	q->kernel_at_end = !q->kernel_at_end;
 	return true;

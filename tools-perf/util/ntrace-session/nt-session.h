@@ -543,7 +543,7 @@ struct nt_session_replay {
 	unsigned int	tries;		/* with the other copy */
 	bool		due;		/* use the other copy for it, after all events before it */
 	bool		trial;		/* the next events are decoded with the other copy */
-	int64_t		excess;		/* instructions that the next event has too many */
+	unsigned int	batches;	/* since then */
 };
 
 /* The decoder of one buffer, window by window. Embedded in the host's own structure */
@@ -585,6 +585,8 @@ struct nt_session_queue {
 	struct nt_session_replay replay;
 	unsigned int		doubtful;	/* events left to drop after a loss, or ..._OPEN */
 	unsigned int		no_doubt;	/* events left for which both copies agree */
+	bool			calls_unsure;	/* the return stack may be wrong, but for ... */
+	unsigned int		calls;		/* ... so many calls since */
 	bool			kernel_at_end;	/* the copy of the kernel's text in use */
 	/* decoded events that have not been used */
 	struct nt_event		*ev;
@@ -715,8 +717,11 @@ bool nt_session_replay_turn(struct nt_session_queue *q);
 /* Doubtful are all events up to the first that is not on the way. */
 #define NT_SESSION_DOUBT_OPEN	UINT_MAX
 
-/* A taken branch whose message has no address: both copies of the text may still fit. */
-bool nt_session_doubt_is_on_the_way(const struct nt_event *ev);
+/*
+ * A taken branch whose message has no address, or the address of a later event: both copies of the
+ * text may still fit. @last: the event is the last of its message.
+ */
+bool nt_session_doubt_is_on_the_way(const struct nt_event *ev, bool last);
 
 /*
  * Did patched code run up to @ev, the next event, and does the trace also fit the other copy of the
@@ -726,6 +731,9 @@ bool nt_session_doubt_is_on_the_way(const struct nt_event *ev);
  */
 const struct nt_session_patch *nt_session_doubt(struct nt_session_queue *q,
 						const struct nt_event *ev, unsigned int *events);
+
+/* Did patched code run up to one of the events that wait? */
+bool nt_session_doubt_is_possible(const struct nt_session_queue *q);
 
 /* Did patched code run in a message whose end nt_session_doubt() needs, and q->ev does not have? */
 bool nt_session_doubt_goes_on(const struct nt_session_queue *q);
