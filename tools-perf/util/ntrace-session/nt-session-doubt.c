@@ -386,7 +386,8 @@ static struct nt_code *other_code(struct nt_session_queue *q)
 
 static bool is_on_the_way(const struct nt_session_queue *q, const struct nt_event *ev)
 {
-	const bool last = ev + 1 == q->ev + q->nr || ev[1].offset != ev->offset;
+	/* Behind the last decoded event, more of its message may come. */
+	const bool last = ev + 1 < q->ev + q->nr && ev[1].offset != ev->offset;
 
 	return nt_session_doubt_is_on_the_way(ev, last);
 }
