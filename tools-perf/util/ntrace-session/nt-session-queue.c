@@ -460,7 +460,7 @@ static int take_in(struct nt_session_queue *q, int n)
 
 static int decode_events(struct nt_session_queue *q, unsigned int max)
 {
-	int err = q->patches ? nt_session_replay_mark(q) : 0;
+	int err = nt_session_replay_mark(q);
 
 	return err ? err : take_in(q, nt_flow_next(q->flow, q->ev + q->nr, max));
 }
@@ -498,7 +498,7 @@ static int count_events(struct nt_session_queue *q, struct nt_counts *counts, ui
 {
 	int err = nt_session_ahead_room(q);
 
-	if (!err && q->patches)
+	if (!err)
 		err = nt_session_replay_mark(q);
 	if (err)
 		return err;

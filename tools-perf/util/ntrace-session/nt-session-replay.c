@@ -48,6 +48,8 @@ int nt_session_replay_mark(struct nt_session_queue *q)
 	struct nt_session_replay *r = &q->replay;
 	int ret;
 
+	if (!q->patches)
+		return 0;
 	/* Weak messages behind patched code may have to be decoded again. */
 	if (can_return(q) && nt_session_doubt_goes_on(q))
 		return 0;
