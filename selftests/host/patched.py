@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A random kernel that is patched while it runs: patched.py SEED NAME
 
-NAME.data is a recording with two copies of a program's text, which differ in some instructions. Each
-stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO.
+NAME.data is a recording with two copies of a program's text, which differ in some instructions.
+Each stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO.
 """
 import os
 import random

@@ -25,8 +25,10 @@ is_right()
 	sed -E -n 's/.* ([0-9a-f]{16}) .* => +([0-9a-f]{16}) .*/\1 \2/p' lines >got
 	# lines of got, in order, are lines of want
 	awk 'NR == FNR { want[++n] = $0; next }
-		{ do i++; while (i <= n && want[i] != $0); if (i > n) { print "# wrong: line " FNR ": " $0; exit 1 } }' \
-		r.want got || return 1
+		{
+			do i++; while (i <= n && want[i] != $0)
+			if (i > n) { print "# wrong: line " FNR ": " $0; exit 1 }
+		}' r.want got || return 1
 	[ $losses != 0 ] || cmp r.want got || return 1
 	"$ntrace" stat r.data >counted 2>>stderr
 	"$ntrace" stat --time=0%-100% r.data >single 2>>stderr
