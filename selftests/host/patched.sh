@@ -12,6 +12,8 @@ seed=${SEED:-$RANDOM}
 echo "# SEED=$seed"
 recordings=40
 [ "${groups:-}" != all ] || recordings=1000
+# with which earlier versions printed wrong transfers without a loss, or counted others
+known="37 40 51 63 65 81 102 107 151 1021 1033 2162"
 
 # is_right: r.data against r.want
 is_right()
@@ -36,13 +38,25 @@ is_right()
 		cmp <(grep -E '^(instr|taken|losses)' counted) <(grep -E '^(instr|taken|losses)' single)
 }
 
-all=0 lost=0 bad=0
-for ((n = 0; n < recordings; n++)); do
-	python3 "$top/selftests/host/patched.py" $((seed + n)) r && is_right >why 2>&1 && continue
-	echo "# SEED=$((seed + n)):"
-	head -n 5 why stderr | sed 's/^/# /'
-	bad=1
-done
-verdict $bad "$recordings kernels: $all transfers, $lost losses"
+# all_are_right DESCRIPTION SEED...
+all_are_right()
+{
+	local description=$1 bad=0 kernel
+	shift
+
+	all=0 lost=0
+	for kernel; do
+		python3 "$top/selftests/host/patched.py" $kernel r && is_right >why 2>&1 && continue
+		echo "# SEED=$kernel:"
+		head -n 5 why stderr | sed 's/^/# /'
+		bad=1
+	done
+	verdict $bad "$# $description: $all transfers, $lost losses"
+}
+
+# shellcheck disable=SC2086
+all_are_right 'kernels of earlier mistakes' $known
+# shellcheck disable=SC2046
+all_are_right 'random kernels' $(seq $seed $((seed + recordings - 1)))
 
 finish
