@@ -275,6 +275,8 @@ intervals()	# NAME: at the beginning, in the middle and at the end
 		interval "$1" "$from" "$to"
 	done
 }
+# Events of two CPUs at one time have no order, and it may depend on the first decoded window
+order=by_cpu_at_a_time
 intervals system
 group=shared order=by_cpu
 more intervals many
