@@ -121,7 +121,7 @@ for part in "20 21" "50 70" "97 99"; do
 	from=$(time_of "${part% *}") to=$(time_of "${part#* }")
 	ntrace part script --time="$from,$to"
 	awk -v from="$from" -v to="$to" '$1 + 0 >= from + 0 && $1 + 0 <= to + 0' "$dir/times" |
-		cut -d' ' -f2- | diff - <(grep -v '^# loss' "$dir/part") >"$dir/log" &&
+		cut -d' ' -f2- | by_cpu | diff - <(grep -v '^# loss' "$dir/part" | by_cpu) >"$dir/log" &&
 		[ "$(wc -l <"$dir/part")" -ge 1000 ]
 	ok $? "an interval at ${part% *} % of the branches is a part of the whole: $(wc -l <"$dir/part")" \
 		"$dir/log" "$dir/part.err"
