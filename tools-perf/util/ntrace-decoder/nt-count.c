@@ -325,9 +325,11 @@ struct replay {
 	const uint8_t *branch;	/* with SRC: the last branch message that was replayed, or NULL, */
 	size_t others;		/* ... and the bytes of other sources that were skipped */
 	const struct memo *last;	/* the last memo with a branch; NULL: none */
+	uint32_t straight;	/* instructions of the memos behind that one */
 	struct stack *stack;
 	const struct spot *spots;
 	struct memo *memos;
+	const struct path *paths;
 };
 
 /* Is the return stack deep enough, but not too deep, and has the entries that the walk needs? */
@@ -411,7 +413,12 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 	m->hits++;
 	if (m->effect.any)
 		move_stack(r, m);
-	r->last = m->effect.linear ? r->last : m;
+	if (m->effect.linear) {
+		r->straight += r->paths[m->path].insns;
+	} else {
+		r->last = m;
+		r->straight = 0;
+	}
 	r->time = time;
 	now->state = ((now->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
 	now->ref = (now->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
@@ -482,21 +489,13 @@ static void count_last(struct nt_counts *c, uint32_t edge, unsigned int at)
 }
 
 /*
- * Must the instructions since the last counted branch be exact?  A caller that watches code may
- * return to a position behind it.  Then all memos end in a branch.
+ * Memos count all of their instructions, but those behind the last branch are of the next event:
+ * @pending ones were before the memos, and @tail are behind them.
  */
-static bool is_exact(const struct nt_flow *f)
+static void count_pending(struct nt_counts *c, struct nt_flow *f, uint32_t pending, uint32_t tail)
 {
-	return f->until_other && f->counts->watch.fn;
-}
-
-/* A branch was counted: what retired before it is counted, too. */
-static void count_pending(struct nt_flow *f)
-{
-	if (!is_exact(f))
-		return;
-	f->counts->stats.insns += f->insns;
-	f->insns = 0;
+	c->stats.insns += (uint64_t)pending - tail;
+	f->insns = tail;
 }
 
 /* Write the result back to the decoder's state. */
@@ -504,10 +503,11 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 		       const struct batch *b)
 {
 	const uint8_t *first = f->buf + f->pos;
+	const struct path *last = r->last ? &c->paths[r->last->path] : NULL;
 
-	if (r->last)
-		count_last(c, c->paths[r->last->path].last, b->n);
-	count_pending(f);
+	if (last)
+		count_last(c, last->last, b->n);
+	count_pending(c, f, f->insns, (last ? last->tail : f->insns) + r->straight);
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
 	f->work += (r->p - first - r->others) * f->work_per_byte;
@@ -549,6 +549,7 @@ void nt_count_replay(struct nt_flow *f, const struct batch *b)
 	r.stack = &f->stack;
 	r.spots = c->spots;
 	r.memos = c->memos;
+	r.paths = c->paths;
 	r.src_bits = src_bits(f);
 	r.src = r.src_bits & nt_short_src(f->params.srcbits, (unsigned int)f->params.src);
 	r.time = f->time;
@@ -853,13 +854,14 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 		return;
 	c->was.valid = false;
 	count_miss(c);
-	if (nt_count_watch(f, b) || (is_exact(f) && f->insns))
+	if (nt_count_watch(f, b))
 		return;
 	if (n > UINT8_MAX || !learn_key(f, &c->was, &key) ||
 	    !stack_effect(c, f, ev, n, &fresh) || !learn_memo(c, f, &key, &fresh) ||
 	    !learn_path(c, f, ev, n, &path))
 		return;
 	path.insns += f->insns - b->mark_insns;
+	path.tail = f->insns;
 	fresh.effect.linear = !n;
 	if (n)
 		count_last(c, path.last, b->mark);
@@ -874,8 +876,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	*m = fresh;
 	c->paths[m->path] = path;
 	b->n = b->mark;
-	f->insns = b->mark_insns;
-	count_pending(f);
+	count_pending(c, f, b->mark_insns, f->insns);
 }
 
 /* ------------------------------------------------------------- interface - */
@@ -1024,23 +1025,6 @@ static struct nt_event counted(const struct nt_flow *f, const struct nt_event *b
 	return ev;
 }
 
-/*
- * There are no more events for now: set the instructions since the last transfer. Memos count those
- * that end in no branch with themselves.
- */
-static void count_rest(struct nt_counts *c, struct nt_flow *f)
-{
-	struct nt_code *code = nt_walk_code_at(f, f->run);
-	unsigned int insns;
-	uint64_t last;
-
-	if (!code || f->run_ended || f->at.pc < f->run || f->stage != NEXT_MESSAGE ||
-	    nt_code_part(code, f->run, (unsigned int)(f->at.pc - f->run) / 2, &last, &insns))
-		return;
-	c->stats.insns += (uint64_t)f->insns - insns;
-	f->insns = insns;
-}
-
 int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
 			      size_t size, unsigned int max)
 {
@@ -1060,8 +1044,6 @@ int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_
 			return done;
 		any |= count_led(c, ev, done, &to);
 	} while (n && done == n);
-	if (!n)
-		count_rest(c, f);
 	if (any) {
 		stands = counted(f, done < n ? &ev[done] : NULL, to);
 		nt_give(others, size, &stands, sizeof(stands));

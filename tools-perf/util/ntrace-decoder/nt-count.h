@@ -90,6 +90,7 @@ struct memo {
 /* The path that a message describes */
 struct path {
 	uint32_t insns;
+	uint32_t tail;		/* with edges: those of insns behind the last one */
 	uint32_t nr_edges;
 	uint32_t edges[MEMO_EDGES];
 	uint8_t times[MEMO_EDGES];

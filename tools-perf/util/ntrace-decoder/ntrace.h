@@ -969,8 +969,8 @@ static inline int nt_flow_count(struct nt_flow *flow, struct nt_counts *counts,
  * Like nt_flow_count(), but counts only up to the first event that is not a BRANCH, is a trap, or
  * has NT_EVF_LEFT, for callers that need the counts between other events. Writes this event and the
  * following ones like nt_flow_next(); before it, or where the window is consumed or the limit
- * reached, a COUNTED event if any branch was counted. The `insns` of an event that this call
- * writes after a COUNTED is meaningless: the statistics have the number of retired instructions.
+ * reached, a COUNTED event if any branch was counted. The `insns` of the event after a COUNTED is
+ * that of nt_flow_next(): what retired after the last counted branch.
  */
 int nt_flow_count_until_sized(struct nt_flow *flow, struct nt_counts *counts, struct nt_event *ev,
 			      size_t size, unsigned int max);
