@@ -203,7 +203,7 @@ bool rec_queue_fetch(struct rec_queue *q, uint64_t limit)
 
 void rec_queue_deliver(struct rec_queue *q, uint64_t until)
 {
-	check(q, nt_session_queue_deliver(&q->s, until));
+	check(q, nt_session_queue_deliver(&q->s, until, until));
 }
 
 void rec_queue_flush(struct rec_queue *q, uint64_t before)

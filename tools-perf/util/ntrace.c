@@ -229,7 +229,7 @@ static int decode_until(struct ntrace *nt, u64 limit)
 		i = nt->heap.heap_array[0].queue_nr;
 		auxtrace_heap__pop(&nt->heap);
 		until = nt->heap.heap_cnt ? min(limit, nt->heap.heap_array[0].ordinal) : limit;
-		err = nt_session_queue_deliver(&nt->queue[i]->s, until);
+		err = nt_session_queue_deliver(&nt->queue[i]->s, until, limit);
 		if (!err)
 			err = enqueue(nt, i, limit, all);
 		if (err)

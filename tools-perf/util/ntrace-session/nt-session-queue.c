@@ -738,14 +738,14 @@ static int pass(struct nt_session_queue *q, uint64_t until)
 	return q->host->pass(q, until);
 }
 
-int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until)
+int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until, uint64_t limit)
 {
 	int err;
 
 	while (q->pos < q->span.end || nt_session_ahead_next(q, false)) {
 		struct nt_event ev;
 
-		err = pass(q, until);
+		err = pass(q, limit);
 		if (err < 0)
 			return err;
 		if (q->pos == q->span.end)

@@ -616,8 +616,11 @@ void nt_session_queue_exit(struct nt_session_queue *q);
 void nt_session_queue_forget_code(struct nt_session_queue *q);
 /* Decode events up to the time limit. 1: events are ready, 0: none yet, or none left */
 int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit);
-/* Deliver the fetched events up to the time until. */
-int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until);
+/*
+ * Deliver the fetched events up to the time @until, where another queue has one. Events that produce
+ * no output may be passed up to @limit: they have no order between queues.
+ */
+int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until, uint64_t limit);
 /* The time of the next fetched event */
 uint64_t nt_session_queue_time(const struct nt_session_queue *q);
 /* Does the next trace lack times? Then other events take effect before all of it. */
