@@ -56,7 +56,7 @@ AREAS = [
     ("encoder", 10, [DECODER + "nt-enc.c"],
      "enc-test golden-test property-test encode-test"),
     ("session", 30, [SESSION + "*.c"],
-     "buffer-test period-test session-test tasks records recording"),
+     "buffer-test period-test session-test tasks records recording patched parts"),
     ("perfdata", 14, ["tools-perf/util/ntrace-perfdata/*.c"],
      "perfdata-test perfdata-plain-test recording records"),
     ("ctr", 10, ["tools-perf/util/ntrace-ctr/*.c"], "ctr-test alloc-test"),
