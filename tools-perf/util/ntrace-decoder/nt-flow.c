@@ -1249,6 +1249,8 @@ static int try_outcomes(struct nt_flow *f, const struct outcomes *o)
 	return ret;
 }
 
+#define BRANCH_HALFWORDS	2
+
 /*
  * A sync message lacks the outcome of the branch at f->at.  In HTM, this is legal: ProgTraceSync
  * has no HIST (sync examples, note 2), and encoders omit the outcome of the branch at which they
@@ -1261,6 +1263,9 @@ static int settle(struct nt_flow *f)
 	int64_t reach = SETTLE_REACH;
 	unsigned int n = 2;
 
+	/* Behind HIST, only the branch at which the message was sent can lack its outcome. */
+	if (f->msg.fields & NT_F_HIST && f->walk.left > BRANCH_HALFWORDS)
+		return -NT_ENOHIST;
 	while (n) {
 		const struct outcomes o = todo[--n];
 		int ret;
