@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A random kernel that is patched while it runs: patched.py SEED NAME
+"""A random kernel that is patched while it runs: patched.py SEED NAME [syncs]
 
 NAME.data is a recording with two copies of a program's text, which differ in some instructions.
-Each stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO.
+Each stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO. With "syncs",
+the encoder sends sync messages again and again, some of which lack outcomes of branches. It has no
+return stack then: returns from functions that were called before patched code can be mistaken, see
+nt-session-doubt.c.
 """
 import os
 import random
@@ -66,8 +69,10 @@ def run(text, length):
     return path, at
 
 
-def main(name):
-    options, mode, features = random.choice(FORMS)
+def main(name, syncs):
+    options, mode, features = random.choice(FORMS[:1] + FORMS[2:] if syncs else FORMS)
+    if syncs:
+        options += ('syncmode=%d' % random.randint(1, 3), 'syncmax=%d' % random.randint(0, 4))
     texts = make_texts(random.choice((10, 40, 200)))
     trace, want, time = b'', [], 1000
     for copy, text in texts.items():
@@ -97,4 +102,4 @@ def main(name):
 
 
 random.seed(int(sys.argv[1]))
-main(sys.argv[2])
+main(sys.argv[2], sys.argv[3:] == ['syncs'])

@@ -14,6 +14,7 @@ recordings=40
 [ "${groups:-}" != all ] || recordings=1000
 # with which earlier versions printed wrong transfers without a loss, or counted others
 known="37 40 51 63 65 81 102 107 151 1021 1033 2162"
+known_syncs="98 99 107 112"
 
 # is_right: r.data against r.want
 is_right()
@@ -38,16 +39,17 @@ is_right()
 		cmp <(grep -E '^(instr|taken|losses)' counted) <(grep -E '^(instr|taken|losses)' single)
 }
 
-# all_are_right DESCRIPTION SEED...
+# all_are_right DESCRIPTION syncs|"" SEED...
 all_are_right()
 {
-	local description=$1 bad=0 kernel
-	shift
+	local description=$1 syncs=$2 bad=0 kernel
+	shift 2
 
 	all=0 lost=0
 	for kernel; do
-		python3 "$top/selftests/host/patched.py" $kernel r && is_right >why 2>&1 && continue
-		echo "# SEED=$kernel:"
+		# shellcheck disable=SC2086
+		python3 "$top/selftests/host/patched.py" $kernel r $syncs && is_right >why 2>&1 && continue
+		echo "# SEED=$kernel $syncs:"
 		head -n 5 why stderr | sed 's/^/# /'
 		bad=1
 	done
@@ -55,8 +57,12 @@ all_are_right()
 }
 
 # shellcheck disable=SC2086
-all_are_right 'kernels of earlier mistakes' $known
+all_are_right 'kernels of earlier mistakes' '' $known
+# shellcheck disable=SC2086
+all_are_right '... with sync messages' syncs $known_syncs
 # shellcheck disable=SC2046
-all_are_right 'random kernels' $(seq $seed $((seed + recordings - 1)))
+all_are_right 'random kernels' '' $(seq $seed $((seed + recordings - 1)))
+# shellcheck disable=SC2046
+all_are_right '... with sync messages' syncs $(seq $seed $((seed + recordings / 2 - 1)))
 
 finish

@@ -481,11 +481,15 @@ static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
 	}
 }
 
-/* Branches were counted after the first `at` events of the batch; the last one was `edge`. */
-static void count_last(struct nt_counts *c, uint32_t edge, unsigned int at)
+/*
+ * Branches were counted after the first `at` events of the batch, of messages up to f->pos. The
+ * last one was `edge`.
+ */
+static void count_last(struct nt_counts *c, const struct nt_flow *f, uint32_t edge, unsigned int at)
 {
 	c->last = edge;
 	c->last_at = at;
+	c->last_offset = f->offset + f->pos - 1;
 }
 
 /*
@@ -505,13 +509,13 @@ static void end_replay(struct nt_flow *f, struct nt_counts *c, const struct repl
 	const uint8_t *first = f->buf + f->pos;
 	const struct path *last = r->last ? &c->paths[r->last->path] : NULL;
 
-	if (last)
-		count_last(c, last->last, b->n);
 	count_pending(c, f, f->insns, (last ? last->tail : f->insns) + r->straight);
 	c->stats.hits += r->hits;
 	c->stats.walks += r->hits;
 	f->work += (r->p - first - r->others) * f->work_per_byte;
 	f->pos = r->p - f->buf;
+	if (last)
+		count_last(c, f, last->last, b->n);
 	set_state(f, r->now.state);
 	f->ref = f->msg_target = c->spots[r->now.ref].pc;
 	f->time = r->time;
@@ -864,7 +868,7 @@ void nt_count_learn(struct nt_flow *f, struct batch *b)
 	path.tail = f->insns;
 	fresh.effect.linear = !n;
 	if (n)
-		count_last(c, path.last, b->mark);
+		count_last(c, f, path.last, b->mark);
 	m = memo_victim(c, &key);
 	if (m->at == SPOT_NONE) {
 		fresh.path = c->nr_paths++;
@@ -999,39 +1003,39 @@ static int count_until(struct nt_counts *c, const struct nt_flow *f, const struc
 	return i;
 }
 
-/* Find the target of the last counted branch of a batch with n such events; false: none. */
-static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int n, uint64_t *to)
+/* Find the last counted branch of a batch with n such events; false: none. */
+static bool count_led(const struct nt_counts *c, const struct nt_event *ev, int n,
+		      struct nt_event *led)
 {
-	if (n && (c->last == NT_EDGE_NONE || c->last_at < (unsigned int)n))
-		*to = ev[n - 1].to;
-	else if (c->last != NT_EDGE_NONE)
-		*to = c->edges[c->last].to;
-	else
+	if (n && (c->last == NT_EDGE_NONE || c->last_at < (unsigned int)n)) {
+		led->to = ev[n - 1].to;
+		led->offset = ev[n - 1].offset;
+	} else if (c->last != NT_EDGE_NONE) {
+		led->to = c->edges[c->last].to;
+		led->offset = c->last_offset;
+	} else {
 		return false;
+	}
+	led->from = led->to;
 	return true;
 }
 
-/* The event for the counted branches before the event `before`; NULL: before the end of decoding */
-static struct nt_event counted(const struct nt_flow *f, const struct nt_event *before, uint64_t to)
+/* The time of the counted branches before the event `before`; NULL: before the end of decoding */
+static void count_time(const struct nt_flow *f, const struct nt_event *before, struct nt_event *ev)
 {
-	struct nt_event ev = { .kind = NT_EV_COUNTED, .from = to, .to = to };
-
-	ev.time = before ? before->time : f->time;
-	ev.offset = before ? before->offset : f->offset + f->pos;
+	ev->time = before ? before->time : f->time;
 	if (before)
-		ev.flags = before->flags & (NT_EVF_TIME | NT_EVF_STAMP);
+		ev->flags = before->flags & (NT_EVF_TIME | NT_EVF_STAMP);
 	else if (f->time_valid)
-		ev.flags = NT_EVF_TIME | NT_EVF_STAMP;
-	return ev;
+		ev->flags = NT_EVF_TIME | NT_EVF_STAMP;
 }
 
 int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event *others,
 			      size_t size, unsigned int max)
 {
 	int n, i, nr = 0, done, ret = count_begin(c, size, max);
-	struct nt_event ev[255], stands;
+	struct nt_event ev[255], stands = { .kind = NT_EV_COUNTED };
 	bool any = false;
-	uint64_t to = 0;
 
 	if (ret)
 		return ret;
@@ -1042,10 +1046,10 @@ int nt_flow_count_until_sized(struct nt_flow *f, struct nt_counts *c, struct nt_
 		done = n < 0 ? n : count_until(c, f, ev, n);
 		if (done < 0)
 			return done;
-		any |= count_led(c, ev, done, &to);
+		any |= count_led(c, ev, done, &stands);
 	} while (n && done == n);
 	if (any) {
-		stands = counted(f, done < n ? &ev[done] : NULL, to);
+		count_time(f, done < n ? &ev[done] : NULL, &stands);
 		nt_give(others, size, &stands, sizeof(stands));
 		nr++;
 	}

@@ -123,6 +123,7 @@ struct nt_counts {
 	unsigned int table_bits;
 	uint32_t last;			/* last counted edge of this batch, if any */
 	unsigned int last_at;		/* events of the batch before it */
+	uint64_t last_offset;		/* of a byte of the last message that was counted with it */
 
 	struct spot *spots;		/* the first one is SPOT_NONE */
 	uint32_t nr_spots;

@@ -692,7 +692,8 @@ enum nt_event_kind {
  *		message, the first such one of the window, lacks its timestamp.
  *
  * COUNTED	only of nt_flow_count_until(): branches were counted, the last one
- *		led to from = to.  insns = 0.
+ *		led to from = to.  insns = 0.  offset: inside of that one's message,
+ *		or a later one that was counted.
  *
  * SYNC		a sync message that neither began nor restarted trace, if
  *		nt_flow_report_syncs() selected its reason: a trigger, a

@@ -13,10 +13,17 @@
  * halfwords. If such an event has not been decoded, the walk ends with the last outcome. Then all
  * events up to such an event are doubtful, unless the paths have met again.
  *
+ * A sync message may stand behind any instruction, and ends the walk at its F-ADDR. ProgTraceSync
+ * has no HIST, and others may lack the outcome of the branch at which they were sent. The decoder
+ * infers such outcomes from the copy in use, so the second walker tries both.
+ *
  * Later messages are not considered, although the return from the interrupt may show which path was
  * taken. If a function that was called before the walk returns, the second walker takes the return
- * address from the first walker.
+ * address from the first walker. If only the second walker returns from it, it does not know where
+ * to, and the trace is taken to fit only the copy in use. This may be wrong, but is rare; to report
+ * each such return would make most trace of patched functions a loss.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "nt-session.h"
@@ -25,8 +32,12 @@
 #define CALLS_MAX	32
 /* Returns from functions that were called before the walk */
 #define OUTER_MAX	16
-/* More instructions than one message reports */
+/* More instructions than one message reports, and more branches without outcome */
 #define STEPS_MAX	65536
+#define TRIES_MAX	64
+#define BRANCH_HALFWORDS	2
+
+#define MIN(a, b)	((a) < (b) ? (a) : (b))
 
 #define OPCODE(raw)	((raw) & 0x7f)
 #define OPCODE_AUIPC	0x17
@@ -51,9 +62,10 @@ struct walk {
 	const struct nt_params *params;
 	const struct nt_event *ev, *end;	/* next event, last event */
 	bool		open;		/* end is behind the last event, and more will come */
-	bool		behind;		/* end is behind the event that leads to a sync message */
-	bool		told;		/* the walk ends with a sync message, */
-	uint64_t	addr;		/* ... and this is its F-ADDR */
+	bool		told;		/* the walk ends with a sync message, before end, */
+	uint64_t	addr;		/* ... and this is its F-ADDR. */
+	bool		hist;		/* It has HIST; */
+	const struct nt_event *free;	/* ... else outcomes from here on may be inferred. */
 	bool		unsure;		/* there is no room to follow the walk further */
 	struct walker	mine, other;
 	uint64_t	outer[OUTER_MAX];	/* targets of outer returns */
@@ -163,7 +175,7 @@ static enum step mine_step(struct walk *k, bool *taken)
 	struct walker *w = &k->mine;
 	struct nt_insn i;
 
-	if (k->ev == k->end && (k->open || k->behind || w->pc == k->end->from))
+	if (k->ev == k->end && (k->open || w->pc == (k->told ? k->addr : k->end->from)))
 		return STEP_END;
 	if (!fetch(k, w, &i))
 		return STEP_FAILED;
@@ -287,22 +299,12 @@ static bool other_goes_on(struct walk *k, uint64_t halfwords, enum step *s)
 	return *s == STEP_ON || *s == STEP_BRANCH;
 }
 
-/*
- * Can this instruction be at the end instead of the first walker's? A sync message may stand behind
- * any instruction.
- */
+/* Can this instruction be at the end instead of the first walker's? */
 static bool is_end(const struct walk *k, const struct nt_insn *mine, const struct nt_insn *i)
 {
-	const bool sync = k->end->flags & NT_EVF_SYNC;
-
-	if (i->flags & NT_INSN_TRAPS || is_silent_return(k, i) ||
-	    (!is_btm(k) && is_reported(k, i->type) != is_reported(k, mine->type)))
-		return false;
-	if (i->type == NT_TYPE_NONE)
-		return sync && i->pc + i->len == k->end->to;
-	if (i->flags & NT_INSN_DIRECT)
-		return sync && i->target == k->end->to;
-	return true;
+	return i->type != NT_TYPE_NONE && !(i->flags & (NT_INSN_DIRECT | NT_INSN_TRAPS)) &&
+	       !is_silent_return(k, i) &&
+	       (is_btm(k) || is_reported(k, i->type) == is_reported(k, mine->type));
 }
 
 static bool other_ends_in_branch(struct walk *k)
@@ -333,12 +335,74 @@ static bool other_is_told(struct walk *k)
 	       k->other.halfwords + i.len / 2 == k->mine.halfwords;
 }
 
+static bool is_same(const struct walk *k)
+{
+	return k->mine.transfers == k->other.transfers && k->mine.pc == k->other.pc;
+}
+
+/* HTM: go to the next branch without outcome. STEP_END: arrived where the sync message tells */
+static enum step other_tries_to(struct walk *k, struct nt_insn *i)
+{
+	enum step s;
+
+	while ((s = other_step(k, k->mine.halfwords, i)) == STEP_ON)
+		;
+	if (s == STEP_BRANCH && k->hist &&
+	    k->mine.halfwords - k->other.halfwords > BRANCH_HALFWORDS)
+		return STEP_FAILED;
+	if (s == STEP_END && k->other.pc != k->addr)
+		return STEP_FAILED;
+	if (s == STEP_FAILED && other_is_told(k))
+		return STEP_END;
+	return s;
+}
+
+/* Is there a way to the end that is not the first walker's? If not: is there any? */
+static bool other_tries(struct walk *k)
+{
+	struct walker todo[TRIES_MAX], same = k->other, before;
+	unsigned int n = 0, steps = k->other.steps;
+	bool found = false;
+	struct nt_insn i;
+	enum step s;
+
+	todo[n++] = k->other;
+	while (n && !k->unsure) {
+		k->other = todo[--n];
+		k->other.steps = steps;
+		s = other_tries_to(k, &i);
+		steps = k->other.steps;
+		if (s == STEP_END && !is_same(k))
+			return true;
+		if (s == STEP_END) {
+			found = true;
+			same = k->other;
+		}
+		if (s != STEP_BRANCH)
+			continue;
+		k->unsure |= n + 2 > TRIES_MAX;
+		if (k->unsure)
+			break;
+		before = k->other;
+		if (other_takes(k, &i))
+			todo[n++] = k->other;
+		if (i.type == NT_TYPE_COND) {
+			pass(&before, &i);
+			todo[n++] = before;
+		}
+	}
+	k->other = same;
+	return found;
+}
+
 /* Can the second walker reach what the last event reports? */
 static bool other_ends(struct walk *k)
 {
 	const struct nt_event *ev = k->end;
 	enum step s;
 
+	if (k->told && !is_btm(k))
+		return other_tries(k);
 	if (!k->told && ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type))
 		return other_ends_in_branch(k);
 	while (other_goes_on(k, k->mine.halfwords, &s))
@@ -350,19 +414,33 @@ static bool other_ends(struct walk *k)
 
 /* ----------------------------------------------------------- both walkers --- */
 
+/* Is this the first walker's last branch, whose outcome the sync message at the end may lack? */
+static bool is_last_branch(const struct walk *k)
+{
+	return k->told && k->ev == k->end && k->mine.pc == k->addr;
+}
+
+static bool other_follows(struct walk *k, bool taken)
+{
+	if (is_btm(k))
+		return !taken || other_has_message(k);
+	return is_last_branch(k) || other_has_outcome(k, taken);
+}
+
 /* Do both walkers reach the end? */
 static bool both_end(struct walk *k)
 {
+	bool free, taken;
 	enum step s;
-	bool taken;
 
-	while ((s = mine_step(k, &taken)) != STEP_END) {
+	do {
+		free = k->free && k->ev >= k->free;
+		s = mine_step(k, &taken);
 		if (s == STEP_FAILED)
 			return false;
-		if (s == STEP_BRANCH &&
-		    !(is_btm(k) ? !taken || other_has_message(k) : other_has_outcome(k, taken)))
+		if (s == STEP_BRANCH && !free && !other_follows(k, taken))
 			return false;
-	}
+	} while (s != STEP_END);
 	return k->open || other_ends(k);
 }
 
@@ -370,8 +448,7 @@ static enum fit fit_other(struct walk *k)
 {
 	if (!both_end(k) && !k->unsure)
 		return FIT_ONE;
-	return k->mine.transfers == k->other.transfers && k->mine.pc == k->other.pc ? FIT_SAME :
-										     FIT_BOTH;
+	return is_same(k) ? FIT_SAME : FIT_BOTH;
 }
 
 static struct nt_code *other_code(struct nt_session_queue *q)
@@ -399,40 +476,103 @@ static bool is_end_of_walk(const struct nt_event *ev)
 	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_STOP || ev->kind == NT_EV_SYNC;
 }
 
-/*
- * A sync message may stand behind any instruction, so the branch before it may be another one, or
- * none. The walk ends with its address.
- */
-static const struct nt_event *find_told(struct walk *k, const struct nt_event *ev)
+/* If a sync message has other events, it began or ended trace, or reported a trap. */
+static bool is_of_sync(const struct nt_event *ev)
 {
-	if (ev->kind == NT_EV_SYNC) {
-		k->told = true;
-		k->addr = ev->from;
-	} else if (ev->flags & NT_EVF_SYNC && (is_direct(ev->type) || ev->type == NT_TYPE_COND ||
-					       ev->flags & NT_EVF_INFERRED)) {
-		k->told = k->behind = true;
-		k->addr = ev->to;
-		ev++;
-	}
-	return ev;
+	return is_beside(ev) || ev->kind == NT_EV_SYNC ||
+	       (ev->kind == NT_EV_BRANCH && !(ev->flags & NT_EVF_LEFT) &&
+		!nt_type_is_trap(ev->type));
+}
+
+static bool is_before(uint64_t offset, uint64_t other)
+{
+	return (int64_t)(offset - other) < 0;
 }
 
 /*
- * The first decoded event from k->ev on that reports more than an outcome. If there is none yet:
- * behind the last outcome, and k->open. NULL: nothing is reported
+ * Let the walk from @patch on end at the sync message at @offset. False: the message says nothing
+ * about it.
  */
-static const struct nt_event *find_end(const struct nt_session_queue *q, struct walk *k)
+static bool end_at_sync(const struct nt_session_queue *q, struct walk *k, uint64_t offset,
+			const struct nt_msg *msg, const struct nt_session_patch *patch)
+{
+	const struct nt_event *ev = k->ev, *last = q->ev + q->nr, *first;
+	const uint64_t addr = nt_msg_addr(&q->params, msg, 0);
+
+	while (ev < last && is_before(ev->offset, offset))
+		ev++;
+	first = ev;
+	while (ev < last && ev->offset == offset && is_of_sync(ev))
+		ev++;
+	/* If the last event is of this message, there may be more. */
+	if (ev == last || ev->offset == offset || (ev == k->ev && addr <= patch->start))
+		return false;
+	k->end = ev;
+	k->open = false;
+	k->told = true;
+	k->addr = addr;
+	k->hist = msg->fields & NT_F_HIST;
+	k->free = k->hist || is_btm(k) ? NULL : first;
+	return true;
+}
+
+/* Look for a sync message among those from the previous event on, up to @end. */
+static void find_sync(const struct nt_session_queue *q, struct walk *k, uint64_t end,
+		      const struct nt_session_patch *patch)
+{
+	const uint64_t base = nt_session_queue_offset(q);
+	const uint8_t *data = q->data + q->data_skip;
+	const size_t len = q->data_len - q->data_skip;
+	const bool same = k->ev->offset == q->used;
+	size_t at = is_before(base, q->used) ? q->used - base : 0;
+	struct nt_msg msg;
+	uint64_t offset;
+	int n;
+
+	while ((n = nt_session_message(&q->params, data, len, &at, &msg))) {
+		offset = base + at - (size_t)n + msg.idle;
+		if (is_before(end, offset))
+			return;
+		if ((q->params.src >= 0 && msg.src != q->params.src) ||
+		    !nt_tcode_is_sync(msg.tcode) || is_before(offset, q->used + !same))
+			continue;
+		if (end_at_sync(q, k, offset, &msg, patch))
+			return;
+	}
+}
+
+/*
+ * k->end: the first decoded event from k->ev on that reports more than an outcome. If there is none
+ * yet: behind the last outcome, and k->open. NULL: nothing is reported
+ */
+static void find_event(const struct nt_session_queue *q, struct walk *k)
 {
 	const struct nt_event *ev = k->ev, *end = q->ev + q->nr;
 
 	while (ev < end && (is_beside(ev) || is_on_the_way(q, ev)))
 		ev++;
+	k->end = ev;
 	if (ev < end && is_end_of_walk(ev))
-		return find_told(k, ev);
+		return;
 	while (ev > k->ev && (is_beside(&ev[-1]) || !is_reported(k, ev[-1].type)))
 		ev--;
 	k->open = ev > k->ev;
-	return k->open ? ev : NULL;
+	k->end = k->open ? ev : NULL;
+}
+
+/* Where does the walk from @patch on end? False: nothing is reported */
+static bool find_end(const struct nt_session_queue *q, struct walk *k,
+		     const struct nt_session_patch *patch)
+{
+	const struct nt_event *last;
+
+	find_event(q, k);
+	last = k->end && !k->open ? k->end : q->ev + q->nr - 1;
+	find_sync(q, k, last->offset, patch);
+	/* The message is of the previous window. */
+	k->unsure |= k->end && !k->open && !k->told && is_of_sync(k->end) &&
+		     k->end->flags & NT_EVF_SYNC;
+	return k->end;
 }
 
 /* Where the code before q->ev[i] begins; false: not known */
@@ -481,29 +621,32 @@ bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
 }
 
 /* Both walkers start at the patched instruction: the path up to there is the same. */
-static enum fit fit_at(struct nt_session_queue *q, struct walk k,
+static enum fit fit_at(struct nt_session_queue *q, struct walk *k,
 		       const struct nt_session_patch *patch)
 {
-	const struct nt_event *ev = k.ev;
+	const uint64_t from = k->ev->from;
+	struct walker *w = &k->mine;
 	struct nt_insn i;
 
-	k.mine.code = q->host->kernel(q);
-	k.other.code = other_code(q);
-	if (!k.mine.code || !k.other.code)
+	w->code = q->host->kernel(q);
+	k->other.code = other_code(q);
+	if (!w->code || !k->other.code)
 		return FIT_ONE;
-	k.mine.pc = q->pc;
-	while (fetch(&k, &k.mine, &i) && k.mine.pc != ev->from && k.mine.pc + i.len <= patch->start)
-		pass(&k.mine, &i);
-	k.other.pc = k.mine.pc;
-	k.other.halfwords = k.mine.halfwords;
-	k.other.before = k.mine.before;
-	return fit_other(&k);
+	w->pc = q->pc;
+	while (fetch(k, w, &i) && w->pc != from && w->pc + i.len <= patch->start)
+		pass(w, &i);
+	k->other.pc = w->pc;
+	k->other.halfwords = w->halfwords;
+	k->other.before = w->before;
+	return fit_other(k);
 }
 
 /* How many events there are up to the end */
 static unsigned int count_events(const struct walk *k, const struct nt_event *ev)
 {
-	return (unsigned int)(k->end - ev) + !k->behind;
+	const unsigned int events = (unsigned int)(k->end - ev) + !k->told;
+
+	return events ? events : 1;
 }
 
 /* Compare both ways from each patched place up to @last, from @patch on. */
@@ -511,21 +654,22 @@ static const struct nt_session_patch *
 find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
 	      const struct nt_session_patch *patch, uint64_t last, unsigned int *events)
 {
-	struct walk k = { .params = &q->params, .ev = ev };
-	enum fit fit = FIT_SAME;
+	unsigned int same = UINT_MAX;
 
-	k.end = find_end(q, &k);
-	for (; k.end && patch; patch = nt_session_patches_find(q->patches, patch->end, last)) {
-		enum fit f = fit_at(q, k, patch);
+	for (; patch; patch = nt_session_patches_find(q->patches, patch->end, last)) {
+		struct walk k = { .params = &q->params, .ev = ev };
+		enum fit fit = find_end(q, &k, patch) ? fit_at(q, &k, patch) : FIT_ONE;
 
-		if (f == FIT_BOTH) {
+		if (fit == FIT_BOTH) {
 			*events = k.open ? NT_SESSION_DOUBT_OPEN : count_events(&k, ev);
 			return patch;
 		}
-		fit = f == FIT_SAME ? fit : FIT_ONE;
+		if (fit == FIT_ONE || k.open)
+			same = 1;
+		else
+			same = MIN(same, count_events(&k, ev));
 	}
-	if (k.end && !k.open && fit == FIT_SAME)
-		q->no_doubt = count_events(&k, ev) - 1;
+	q->no_doubt = same - 1;
 	return NULL;
 }
 

@@ -726,16 +726,22 @@ static int use_event(struct nt_session_queue *q, const struct nt_event *ev)
 	if (!err)
 		err = q->doubtful ? use_doubtful(q, ev) : q->host->event(q, ev, is_last(q, ev));
 	q->span.done += ev->insns;
+	q->used = ev->offset;
 	return err;
 }
 
 /* Skip events that produce no output, all at once. */
 static int pass(struct nt_session_queue *q, uint64_t until)
 {
+	int n;
+
 	if (!q->host->pass || !q->begun || q->behind_gap || q->doubtful || q->no_doubt ||
 	    q->calls_unsure)
 		return 0;
-	return q->host->pass(q, until);
+	n = q->host->pass(q, until);
+	if (n > 0)
+		q->used = q->ev[q->pos - 1].offset;
+	return n;
 }
 
 int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until, uint64_t limit)

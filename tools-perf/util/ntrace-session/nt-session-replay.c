@@ -27,12 +27,6 @@ void nt_session_replay_begin(struct nt_session_queue *q)
 		nt_flow_limit_offset(q->flow, UINT64_MAX);
 }
 
-/* Offset of the first byte of the decoder's window */
-static uint64_t flow_offset(const struct nt_session_queue *q)
-{
-	return q->window->offset + q->data_skip - q->rest;
-}
-
 /*
  * Decoding is only repeated with the mappings of the first time. Where the rest of a message was
  * kept from another buffer, offsets may wrap, and cannot be compared.
@@ -57,7 +51,7 @@ int nt_session_replay_mark(struct nt_session_queue *q)
 	if (ret)
 		return ret < 0 ? ret : 0;
 	r->marked = true;
-	r->mark = flow_offset(q) + nt_flow_consumed(q->flow);
+	r->mark = nt_session_queue_offset(q) + nt_flow_consumed(q->flow);
 	r->reached = q->session->reached;
 	return 0;
 }
@@ -84,7 +78,7 @@ static bool is_weak(const struct nt_msg *msg)
  */
 static uint64_t find_first(const struct nt_session_queue *q, uint64_t lost, uint64_t behind)
 {
-	const uint64_t base = flow_offset(q);
+	const uint64_t base = nt_session_queue_offset(q);
 	const uint8_t *data = q->data + q->data_skip;
 	const size_t len = q->data_len - q->data_skip;
 	size_t at = q->replay.mark - base;

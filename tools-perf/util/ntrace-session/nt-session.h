@@ -583,6 +583,7 @@ struct nt_session_queue {
 	bool			guest;		/* V=1: a guest runs ... */
 	pid_t			host_tid;	/* ... inside of this host task */
 	struct nt_session_replay replay;
+	uint64_t		used;		/* offset in the message of the last used event */
 	unsigned int		doubtful;	/* events left to drop after a loss, or ..._OPEN */
 	unsigned int		no_doubt;	/* events left for which both copies agree */
 	bool			calls_unsure;	/* the return stack may be wrong, but for ... */
@@ -608,6 +609,12 @@ struct nt_session_queue {
 	uint64_t		resumed_time;
 };
 
+/* The AUX offset of the first byte that the decoder got */
+static inline uint64_t nt_session_queue_offset(const struct nt_session_queue *q)
+{
+	return q->window->offset + q->data_skip - q->rest;
+}
+
 /* 0 or a negative errno */
 int nt_session_queue_init(struct nt_session_queue *q, const struct nt_session_host *host,
 			  struct nt_session *s, struct nt_session_buffer *buffer);
@@ -617,8 +624,8 @@ void nt_session_queue_forget_code(struct nt_session_queue *q);
 /* Decode events up to the time limit. 1: events are ready, 0: none yet, or none left */
 int nt_session_queue_fetch(struct nt_session_queue *q, uint64_t limit);
 /*
- * Deliver the fetched events up to the time @until, where another queue has one. Events that produce
- * no output may be passed up to @limit: they have no order between queues.
+ * Deliver the fetched events up to the time @until, where another queue has one. Events that
+ * produce no output may be passed up to @limit: they have no order between queues.
  */
 int nt_session_queue_deliver(struct nt_session_queue *q, uint64_t until, uint64_t limit);
 /* The time of the next fetched event */
