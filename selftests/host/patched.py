@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A random kernel that is patched while it runs: patched.py SEED NAME [syncs]
+"""A random kernel that is patched while it runs: patched.py SEED NAME [flat | syncs]
 
 NAME.data is a recording with two copies of a program's text, which differ in some instructions.
-Each stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO. With "syncs",
-the encoder sends sync messages again and again, some of which lack outcomes of branches. It has no
-return stack then: returns from functions that were called before patched code can be mistaken, see
-nt-session-doubt.c.
+Each stretch of trace ran in one of them. NAME.want has each taken transfer: FROM TO.
+
+"flat": the encoder has no return stack, with which returns from functions that were called before
+patched code can be mistaken, see nt-session-doubt.c. "syncs": the encoder also sends sync messages
+again and again, some of which lack outcomes of branches.
 """
 import os
 import random
@@ -69,9 +70,9 @@ def run(text, length):
     return path, at
 
 
-def main(name, syncs):
-    options, mode, features = random.choice(FORMS[:1] + FORMS[2:] if syncs else FORMS)
-    if syncs:
+def main(name, kind):
+    options, mode, features = random.choice(FORMS[:1] + FORMS[2:] if kind else FORMS)
+    if kind == 'syncs':
         options += ('syncmode=%d' % random.randint(1, 3), 'syncmax=%d' % random.randint(0, 4))
     texts = make_texts(random.choice((10, 40, 200)))
     trace, want, time = b'', [], 1000
@@ -102,4 +103,4 @@ def main(name, syncs):
 
 
 random.seed(int(sys.argv[1]))
-main(sys.argv[2], sys.argv[3:] == ['syncs'])
+main(sys.argv[2], sys.argv[3] if sys.argv[3:] else '')

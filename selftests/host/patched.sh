@@ -39,17 +39,17 @@ is_right()
 		cmp <(grep -E '^(instr|taken|losses)' counted) <(grep -E '^(instr|taken|losses)' single)
 }
 
-# all_are_right DESCRIPTION syncs|"" SEED...
+# all_are_right DESCRIPTION KIND SEED...
 all_are_right()
 {
-	local description=$1 syncs=$2 bad=0 kernel
+	local description=$1 kind=$2 bad=0 kernel
 	shift 2
 
 	all=0 lost=0
 	for kernel; do
 		# shellcheck disable=SC2086
-		python3 "$top/selftests/host/patched.py" $kernel r $syncs && is_right >why 2>&1 && continue
-		echo "# SEED=$kernel $syncs:"
+		python3 "$top/selftests/host/patched.py" $kernel r $kind && is_right >why 2>&1 && continue
+		echo "# SEED=$kernel $kind:"
 		head -n 5 why stderr | sed 's/^/# /'
 		bad=1
 	done
@@ -61,7 +61,7 @@ all_are_right 'kernels of earlier mistakes' '' $known
 # shellcheck disable=SC2086
 all_are_right '... with sync messages' syncs $known_syncs
 # shellcheck disable=SC2046
-all_are_right 'random kernels' '' $(seq $seed $((seed + recordings - 1)))
+all_are_right 'random kernels' flat $(seq $seed $((seed + recordings - 1)))
 # shellcheck disable=SC2046
 all_are_right '... with sync messages' syncs $(seq $seed $((seed + recordings / 2 - 1)))
 

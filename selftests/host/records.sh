@@ -456,6 +456,12 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
 			"${k}080 handler" nop nop mret "${k}0a0 helper" ret |
 			./callprog >calls.$copy || break
 	done && ! cmp -s calls.start calls.end &&
+	for way in "start nop" "end jump ${k}020"; do
+		read -r copy insn <<<"$way"
+		printf '%s\n' "${k}000 first" nop nop "$insn" nop "jump ${k}030" "${k}020 now" nop ret \
+			"${k}030 then" nop ret "${k}040 rest" nop nop ret "${k}080 handler" nop nop mret |
+			./callprog >late.$copy || break
+	done && ! cmp -s late.start late.end &&
 	for way in "start nop" "end jump ${k}008"; do
 		read -r copy insn <<<"$way"
 		{
@@ -466,7 +472,7 @@ printf '%s\n' "${k}000 first" nop nop nop "jump ${k}030" "${k}020 now" nop ret \
 			echo ret
 		} | ./callprog >chain.$copy || break
 	done && ! cmp -s chain.start chain.end
-verdict $? 'two texts of a kernel, three times'
+verdict $? 'two texts of a kernel, four times'
 jumps()		# FROM TO: a chain of jumps, the last of which leads to TO
 {
 	local at
@@ -568,6 +574,46 @@ for times in 1, 2, 5, 20:
     r.write('chain-%d' % times)
 chains = ['chain-%d.data' % times for times in (1, 2, 5, 20)]
 
+# a sync message without an event, which was used; one inside of what was patched; one before a record
+def one_context(trace):
+    out, message, nr = bytearray(), bytearray(), 0
+    for byte in trace:
+        message.append(byte)
+        if byte & 3 == 3:
+            nr += message[0] >> 2 == 2
+            if message[0] >> 2 != 2 or nr == 1:
+                out += message
+            message.clear()
+    return bytes(out)
+shutil.copy('late.start', 'wide.start')
+with open('late.end', 'rb') as f:
+    text = bytearray(f.read())
+at = text.index(bytes.fromhex('13000000' * 2)) + 4
+text[at:at + 4] = bytes.fromhex('13001000')
+with open('wide.end', 'wb') as f:
+    f.write(text)
+syncs = {
+    'late1': ('late.end', '030 034 040 044 sync:048 048 000 004 008 int 020 024 040 044 048', 2, 0),
+    'wide1': ('wide.end', '000 004 sync:008 008 int 020 024 040 044 048', None, 0),
+    'late2': ('late.start', '000 004 008 00c 010 030 034 sync:040 time:1300 040 044 time:1500 '
+              '048 040 044 048', None, 1400),
+}
+for name, (elf, way, stamped, record) in syncs.items():
+    at = []
+    for a in way.split():
+        kind, _, value = a.partition(':')
+        at += ['# sync ffffffff80001%s SYNC=2' % value] if kind == 'sync' else \
+            ['# time ' + value] if kind == 'time' else \
+            interrupted('020', '')[:-1] if kind == 'int' else ['ffffffff80001' + a]
+    data = one_context(stretch(elf, 100, 1000, at, 1600, 'ffffffff80001000', prv=1))
+    r = Recording()
+    r.fork(100, 100, 10)
+    r.comm(100, 100, 'prog', 11)
+    r.trace(data if stamped is None else without_stamps(data, stamped), 20000, mode=6)
+    if record:
+        r.comm(101, 101, 'other', record)
+    r.write(name)
+
 # decoded again with the other copy: name, and stretches of text, first address, addresses
 def low(*ranges):
     return ['ffffffff8000%04x' % a for r in ranges for a in r]
@@ -599,13 +645,13 @@ for name, stretches in again.items():
     r.trace(data, 20000)
     r.write(name)
 for name in ['once.data', 'patched.data', 'replaced.data'] + chains + \
-        [c[0] + '.data' for c in cases] + [name + '.data' for name in again]:
+        [c[0] + '.data' for c in cases] + [name + '.data' for name in [*again, *syncs]]:
     for copy, folder in ('start', 'kcore_dir'), ('end', 'kcore_dir__4294967295'):
         if name != 'once.data' or copy == 'start':
             os.makedirs(name + '/' + folder, exist_ok=True)
             text = 'calls.' if name.split('.')[0] in ('stacked', 'returns', 'stacked-late') else \
                 'chain.' if name in chains else \
-                name[:-5].strip('0123456789') + '.' if name[:-5] in again else 'text.'
+                name[:-5].strip('0123456789') + '.' if name[:-5] in [*again, *syncs] else 'text.'
             shutil.copy(text + copy, name + '/' + folder + '/kcore')
     shutil.copy('patched' if name == 'once.data' else name[:-5], name + '/data')
     with open(name + '/kcore_dir/kallsyms', 'w') as f:
@@ -695,6 +741,14 @@ for times in 1 2 5 20; do
 		[ "$("$ntrace" script chain-$times.data 2>stderr | grep -c '^# loss .* ip 0xffffffff80001004 .*: patched here')" = $times ]
 	verdict $? "... nor is it passed over in a long message, $times times" got stderr
 done
+for name in late1 wide1; do
+	"$ntrace" script $name.data >lines 2>stderr
+	[ $? = 1 ] && [ "$(grep -c '^# loss .*: patched here, both copies of the kernel fit' lines)" = 1 ] &&
+		! grep -q 'first+0xc => ' lines
+	verdict $? "... nor is it passed over where a sync message is near, $name" lines stderr
+done
+"$ntrace" script late2.data >lines 2>stderr && [ "$(grep -c '=>' lines)" = 6 ]
+verdict $? '... one copy fits up to a sync message, and another record follows: nothing is lost' lines stderr
 for name in apart jumps returns; do
 	"$ntrace" script $name.data >lines 2>stderr && grep -q 'hw int .* handler' lines
 	verdict $? "... one copy fits, $name: nothing is lost" lines stderr

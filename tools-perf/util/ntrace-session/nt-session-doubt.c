@@ -391,7 +391,9 @@ static bool other_tries(struct walk *k)
 			todo[n++] = before;
 		}
 	}
-	k->other = same;
+	/* Else k->other is where it gave up. */
+	if (!k->unsure)
+		k->other = same;
 	return found;
 }
 
@@ -489,12 +491,19 @@ static bool is_before(uint64_t offset, uint64_t other)
 	return (int64_t)(offset - other) < 0;
 }
 
+/* May more events of the message come behind this one, whatever its flags? */
+static bool may_go_on(const struct nt_event *ev)
+{
+	return ev->kind != NT_EV_BRANCH || ev->type == NT_TYPE_COND || is_direct(ev->type) ||
+	       ev->flags & NT_EVF_INFERRED;
+}
+
 /*
- * Let the walk from @patch on end at the sync message at @offset. False: the message says nothing
- * about it.
+ * Let the walk from the address @from on end at the sync message at @offset. False: the message
+ * says nothing about it.
  */
 static bool end_at_sync(const struct nt_session_queue *q, struct walk *k, uint64_t offset,
-			const struct nt_msg *msg, const struct nt_session_patch *patch)
+			const struct nt_msg *msg, uint64_t from)
 {
 	const struct nt_event *ev = k->ev, *last = q->ev + q->nr, *first;
 	const uint64_t addr = nt_msg_addr(&q->params, msg, 0);
@@ -504,8 +513,10 @@ static bool end_at_sync(const struct nt_session_queue *q, struct walk *k, uint64
 	first = ev;
 	while (ev < last && ev->offset == offset && is_of_sync(ev))
 		ev++;
-	/* If the last event is of this message, there may be more. */
-	if (ev == last || ev->offset == offset || (ev == k->ev && addr <= patch->start))
+	if (ev == last ? ev == first || may_go_on(&ev[-1]) : ev->offset == offset)
+		return false;
+	/* A message without an event stands in the code before the next one. */
+	if (ev == k->ev && (addr <= from || addr > ev->from))
 		return false;
 	k->end = ev;
 	k->open = false;
@@ -518,7 +529,7 @@ static bool end_at_sync(const struct nt_session_queue *q, struct walk *k, uint64
 
 /* Look for a sync message among those from the previous event on, up to @end. */
 static void find_sync(const struct nt_session_queue *q, struct walk *k, uint64_t end,
-		      const struct nt_session_patch *patch)
+		      uint64_t from)
 {
 	const uint64_t base = nt_session_queue_offset(q);
 	const uint8_t *data = q->data + q->data_skip;
@@ -536,7 +547,7 @@ static void find_sync(const struct nt_session_queue *q, struct walk *k, uint64_t
 		if ((q->params.src >= 0 && msg.src != q->params.src) ||
 		    !nt_tcode_is_sync(msg.tcode) || is_before(offset, q->used + !same))
 			continue;
-		if (end_at_sync(q, k, offset, &msg, patch))
+		if (end_at_sync(q, k, offset, &msg, from))
 			return;
 	}
 }
@@ -560,18 +571,14 @@ static void find_event(const struct nt_session_queue *q, struct walk *k)
 	k->end = k->open ? ev : NULL;
 }
 
-/* Where does the walk from @patch on end? False: nothing is reported */
-static bool find_end(const struct nt_session_queue *q, struct walk *k,
-		     const struct nt_session_patch *patch)
+/* Where does the walk from the address @from on end? False: nothing is reported */
+static bool find_end(const struct nt_session_queue *q, struct walk *k, uint64_t from)
 {
 	const struct nt_event *last;
 
 	find_event(q, k);
 	last = k->end && !k->open ? k->end : q->ev + q->nr - 1;
-	find_sync(q, k, last->offset, patch);
-	/* The message is of the previous window. */
-	k->unsure |= k->end && !k->open && !k->told && is_of_sync(k->end) &&
-		     k->end->flags & NT_EVF_SYNC;
+	find_sync(q, k, last->offset, from);
 	return k->end;
 }
 
@@ -620,9 +627,8 @@ bool nt_session_doubt_goes_on(const struct nt_session_queue *q)
 	return ran_patched(q, i);
 }
 
-/* Both walkers start at the patched instruction: the path up to there is the same. */
-static enum fit fit_at(struct nt_session_queue *q, struct walk *k,
-		       const struct nt_session_patch *patch)
+/* Both walkers start at @start, a patched instruction: the path up to there is the same. */
+static enum fit fit_at(struct nt_session_queue *q, struct walk *k, uint64_t start)
 {
 	const uint64_t from = k->ev->from;
 	struct walker *w = &k->mine;
@@ -633,7 +639,7 @@ static enum fit fit_at(struct nt_session_queue *q, struct walk *k,
 	if (!w->code || !k->other.code)
 		return FIT_ONE;
 	w->pc = q->pc;
-	while (fetch(k, w, &i) && w->pc != from && w->pc + i.len <= patch->start)
+	while (fetch(k, w, &i) && w->pc != from && w->pc + i.len <= start)
 		pass(w, &i);
 	k->other.pc = w->pc;
 	k->other.halfwords = w->halfwords;
@@ -655,10 +661,11 @@ find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
 	      const struct nt_session_patch *patch, uint64_t last, unsigned int *events)
 {
 	unsigned int same = UINT_MAX;
+	uint64_t from = patch->start;
 
-	for (; patch; patch = nt_session_patches_find(q->patches, patch->end, last)) {
+	while (patch) {
 		struct walk k = { .params = &q->params, .ev = ev };
-		enum fit fit = find_end(q, &k, patch) ? fit_at(q, &k, patch) : FIT_ONE;
+		enum fit fit = find_end(q, &k, from) ? fit_at(q, &k, from) : FIT_ONE;
 
 		if (fit == FIT_BOTH) {
 			*events = k.open ? NT_SESSION_DOUBT_OPEN : count_events(&k, ev);
@@ -668,6 +675,14 @@ find_doubtful(struct nt_session_queue *q, const struct nt_event *ev,
 			same = 1;
 		else
 			same = MIN(same, count_events(&k, ev));
+		/* A sync message may stand inside of what was patched. */
+		from = patch->end;
+		if (k.told && k.end == ev && k.addr < from) {
+			from = k.addr;
+			continue;
+		}
+		patch = nt_session_patches_find(q->patches, from, last);
+		from = patch ? patch->start : 0;
 	}
 	q->no_doubt = same - 1;
 	return NULL;

@@ -53,6 +53,7 @@ int nt_session_plain_use(struct nt_session_queue *q, uint64_t until)
 		if (!err)
 			err = q->host->branch(q, ev);
 		q->pc = ev->to;
+		q->used = ev->offset;
 		q->span.done += ev->insns;
 	}
 	return err;

@@ -192,6 +192,7 @@ static void start_flow(struct nt_session_queue *q, bool whole)
 	bool open = nt_session_goes_on(q->buffer, q->next_window, whole);
 
 	q->no_doubt = 0;
+	q->used = nt_session_queue_offset(q) - 1;
 	if (!w->resume)
 		nt_session_ahead_reset(q);
 	begin_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
