@@ -585,18 +585,22 @@ def one_context(trace):
                 out += message
             message.clear()
     return bytes(out)
-shutil.copy('late.start', 'wide.start')
-with open('late.end', 'rb') as f:
-    text = bytearray(f.read())
-at = text.index(bytes.fromhex('13000000' * 2)) + 4
-text[at:at + 4] = bytes.fromhex('13001000')
-with open('wide.end', 'wb') as f:
-    f.write(text)
+def other_nop(text, new):   # the second NOP is another one
+    shutil.copy('late.start', new + '.start')
+    with open(text, 'rb') as f:
+        text = bytearray(f.read())
+    at = text.index(bytes.fromhex('13000000' * 2)) + 4
+    text[at:at + 4] = bytes.fromhex('13001000')
+    with open(new + '.end', 'wb') as f:
+        f.write(text)
+other_nop('late.end', 'wide')
+other_nop('late.start', 'same')
 syncs = {
     'late1': ('late.end', '030 034 040 044 sync:048 048 000 004 008 int 020 024 040 044 048', 2, 0),
     'wide1': ('wide.end', '000 004 sync:008 008 int 020 024 040 044 048', None, 0),
     'late2': ('late.start', '000 004 008 00c 010 030 034 sync:040 time:1300 040 044 time:1500 '
               '048 040 044 048', None, 1400),
+    'same1': ('same.start', '000 004 008 00c 010 030 034 sync:040 040 044 048', None, 0),
 }
 for name, (elf, way, stamped, record) in syncs.items():
     at = []
@@ -749,6 +753,8 @@ for name in late1 wide1; do
 done
 "$ntrace" script late2.data >lines 2>stderr && [ "$(grep -c '=>' lines)" = 6 ]
 verdict $? '... one copy fits up to a sync message, and another record follows: nothing is lost' lines stderr
+"$ntrace" script same1.data >lines 2>stderr && [ "$(grep -c '=>' lines)" = 5 ]
+verdict $? '... both copies fit on the same path up to a sync message: nothing is lost' lines stderr
 for name in apart jumps returns; do
 	"$ntrace" script $name.data >lines 2>stderr && grep -q 'hw int .* handler' lines
 	verdict $? "... one copy fits, $name: nothing is lost" lines stderr

@@ -325,14 +325,17 @@ static bool other_ends_in_branch(struct walk *k)
 	return false;
 }
 
-/* Does the sync message at the end tell the target of an indirect jump or return? */
+/* Does the sync message at the end tell the target of an indirect jump or return? Go there. */
 static bool other_is_told(struct walk *k)
 {
 	struct nt_insn i;
 
-	return fetch(k, &k->other, &i) && i.type != NT_TYPE_NONE &&
-	       !(i.flags & (NT_INSN_DIRECT | NT_INSN_TRAPS)) &&
-	       k->other.halfwords + i.len / 2 == k->mine.halfwords;
+	if (!fetch(k, &k->other, &i) || i.type == NT_TYPE_NONE ||
+	    i.flags & (NT_INSN_DIRECT | NT_INSN_TRAPS) ||
+	    k->other.halfwords + i.len / 2 != k->mine.halfwords)
+		return false;
+	transfer(&k->other, k->addr);
+	return true;
 }
 
 static bool is_same(const struct walk *k)
