@@ -1263,8 +1263,12 @@ static int settle(struct nt_flow *f)
 	int64_t reach = SETTLE_REACH;
 	unsigned int n = 2;
 
-	/* Behind HIST, only the branch at which the message was sent can lack its outcome. */
-	if (f->msg.fields & NT_F_HIST && f->walk.left > BRANCH_HALFWORDS)
+	/*
+	 * Behind HIST, only the branch at which the message was sent can lack its outcome. tt-dfd
+	 * also sends it later.
+	 */
+	if (f->msg.fields & NT_F_HIST && f->walk.left > BRANCH_HALFWORDS &&
+	    !nt_is_tt_dfd(&f->params))
 		return -NT_ENOHIST;
 	while (n) {
 		const struct outcomes o = todo[--n];

@@ -525,7 +525,8 @@ static bool end_at_sync(const struct nt_session_queue *q, struct walk *k, uint64
 	k->open = false;
 	k->told = true;
 	k->addr = addr;
-	k->hist = msg->fields & NT_F_HIST;
+	/* tt-dfd may lack the last outcome wherever the branch is. */
+	k->hist = msg->fields & NT_F_HIST && q->params.profile != NT_PROFILE_TT_DFD;
 	k->free = k->hist || is_btm(k) ? NULL : first;
 	return true;
 }
