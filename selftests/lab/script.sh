@@ -58,16 +58,32 @@ without_plt()
 		-e 's/ __syscall_cancel_arch_start\+/ __syscall_cancel_arch+/g'
 }
 
-# The same, and times have to be in the order that perf has.
+# The same, and times have to be in the order that perf has. A start is printed with the next event
+# of its CPU, so it belongs to the time of the next line.
 by_cpu_at_a_time()
 {
-	awk '{ cpu = time = ""
-		if (match($0, /\[[0-9]+\] +[0-9]+\.[0-9]+:/)) {
-			split(substr($0, RSTART + 1, RLENGTH - 2), at, /\] +/)
-			cpu = at[1]; time = at[2]
+	awk 'function put(line) {
+			match(line, /\[[0-9]+\]/)
+			print group "\t" (RSTART ? substr(line, RSTART + 1, RLENGTH - 2) : "") "\t" line
 		}
-		group += time == "" || time != last; last = time
-		print group "\t" cpu "\t" $0 }' | sort -s -t "$(printf '\t')" -k 1,1n -k 2,2 | cut -f 3-
+		/ tr strt / { starts[n++] = $0; next }
+		{
+			time = ""
+			if (match($0, /\[[0-9]+\] +[0-9]+\.[0-9]+:/)) {
+				split(substr($0, RSTART + 1, RLENGTH - 2), at, /\] +/)
+				time = at[2]
+			}
+			group += time == "" || time != last; last = time
+			for (i = 0; i < n; i++)
+				put(starts[i])
+			n = 0
+			put($0)
+		}
+		END {
+			group++
+			for (i = 0; i < n; i++)
+				put(starts[i])
+		}' | sort -s -t "$(printf '\t')" -k 1,1n -k 2,2 | cut -f 3-
 }
 
 # like_perf NAME ITRACE FIELDS [OPTION...]: line for line, of the guest $group. Leaves
