@@ -180,20 +180,35 @@ def stretch(elf, tid, begin, addresses, end, stop, prv=0, **k):
                        ['# time %d' % end, '# stop %s EVCODE=4' % stop], **k)
 
 
-def without_stamps(trace, stamped):
-    """Behind so many messages, only syncs and those without I-CNT keep TSTAMP, their last field."""
-    out, message, nr = bytearray(), bytearray(), 0
+def messages(trace):
+    """The messages of a trace: MSEO 3 ends each"""
+    message = bytearray()
     for byte in trace:
         message.append(byte)
-        if byte & 3 != 3:
-            continue
-        nr += 1
-        if nr > stamped and message[0] >> 2 in (3, 4, 27, 28):
+        if byte & 3 == 3:
+            yield message
+            message = bytearray()
+
+
+def without_stamps(trace, stamped):
+    """Behind so many messages, only syncs and those without I-CNT keep TSTAMP, their last field."""
+    out = bytearray()
+    for nr, message in enumerate(messages(trace)):
+        if nr >= stamped and message[0] >> 2 in (3, 4, 27, 28):
             ends = [i for i, b in enumerate(message) if b & 3]
             message = message[:ends[-2] + 1]
             message[-1] |= 3
         out += message
-        message = bytearray()
+    return bytes(out)
+
+
+def one_context(trace):
+    """The same with no other Ownership message than the first"""
+    out, contexts = bytearray(), 0
+    for message in messages(trace):
+        contexts += message[0] >> 2 == 2
+        if message[0] >> 2 != 2 or contexts == 1:
+            out += message
     return bytes(out)
 
 

@@ -574,17 +574,8 @@ for times in 1, 2, 5, 20:
     r.write('chain-%d' % times)
 chains = ['chain-%d.data' % times for times in (1, 2, 5, 20)]
 
-# a sync message without an event, which was used; one inside of what was patched; one before a record
-def one_context(trace):
-    out, message, nr = bytearray(), bytearray(), 0
-    for byte in trace:
-        message.append(byte)
-        if byte & 3 == 3:
-            nr += message[0] >> 2 == 2
-            if message[0] >> 2 != 2 or nr == 1:
-                out += message
-            message.clear()
-    return bytes(out)
+# sync messages: one without an event, which was used, one inside of what was patched, one before a
+# record, and one where both copies agree
 def other_nop(text, new):   # the second NOP is another one
     shutil.copy('late.start', new + '.start')
     with open(text, 'rb') as f:
@@ -747,12 +738,13 @@ for times in 1 2 5 20; do
 done
 for name in late1 wide1; do
 	"$ntrace" script $name.data >lines 2>stderr
-	[ $? = 1 ] && [ "$(grep -c '^# loss .*: patched here, both copies of the kernel fit' lines)" = 1 ] &&
-		! grep -q 'first+0xc => ' lines
+	[ $? = 1 ] && ! grep -q 'first+0xc => ' lines &&
+		[ "$(grep -c '^# loss .*: patched here, both copies of the kernel fit' lines)" = 1 ]
 	verdict $? "... nor is it passed over where a sync message is near, $name" lines stderr
 done
 "$ntrace" script late2.data >lines 2>stderr && [ "$(grep -c '=>' lines)" = 6 ]
-verdict $? '... one copy fits up to a sync message, and another record follows: nothing is lost' lines stderr
+verdict $? '... one copy fits up to a sync message, and another record follows: nothing is lost' \
+	lines stderr
 "$ntrace" script same1.data >lines 2>stderr && [ "$(grep -c '=>' lines)" = 5 ]
 verdict $? '... both copies fit on the same path up to a sync message: nothing is lost' lines stderr
 for name in apart jumps returns; do

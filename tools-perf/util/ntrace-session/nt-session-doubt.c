@@ -481,7 +481,7 @@ static bool is_end_of_walk(const struct nt_event *ev)
 	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_STOP || ev->kind == NT_EV_SYNC;
 }
 
-/* If a sync message has other events, it began or ended trace, or reported a trap. */
+/* May a sync message in the middle of trace have this event? Not where trace begins, or traps. */
 static bool is_of_sync(const struct nt_event *ev)
 {
 	return is_beside(ev) || ev->kind == NT_EV_SYNC ||
