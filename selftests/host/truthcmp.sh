@@ -286,6 +286,28 @@ of_lines 'tr end  jmp' "perf-branch: ... another type" \
 of_lines 'tr end  jcc' "perf-branch: ... from elsewhere" \
 	'NR == at { $(NF - 2) = "12346" } { print }'
 
+# A system call where trace ended: nothing retired in between, so an encoder may report a trap
+gen perf-branch 2
+"$bin/truthlist" truth.0 >truth.list && "$bin/truthlist" truth.1 >>truth.list
+awk 'NR == FNR { ended["e" == $1 ? $2 : ""]; next }
+	{ cpu = $2 }
+	/tr end/ { before[cpu] = NR; end[cpu] = $0; line[NR] = $0; next }
+	/tr strt/ && before[cpu] && match(end[cpu], /branches:u: +tr end +/) {
+		was = substr(end[cpu], RSTART + RLENGTH)
+		sub(/ *=>.*/, "", was)
+		called = $0
+		sub(/tr strt.*=>/, sprintf("%-12s %16s =>", "syscall", was), called)
+		if (was in ended) { line[before[cpu]] = ""; line[NR] = called; before[cpu] = 0; next }
+	}
+	{ before[cpu] = 0; line[NR] = $0 }
+	END { for (i = 1; i <= NR; i++) if (line[i] != "") print line[i] }' truth.list list >list2
+mv list2 list
+expect 0 "perf-branch: system calls where trace ended"
+of_lines syscall "perf-branch: ... an exception instead" \
+	'NR == at { sub(/syscall/, "int    ") } { print }'
+of_lines syscall "perf-branch: ... from elsewhere" 'NR == at { $(NF - 2) = "12346" } { print }'
+of_lines syscall "perf-branch: ... to elsewhere" 'NR == at { $NF = "12346" } { print }'
+
 # An encoder that tells a task only at the next trap, or return from one
 gen perf-branch 2
 cp list whole

@@ -908,15 +908,49 @@ static void stack_resync(struct cmp *c, struct hart *h, const struct line *line)
 	stack_begin(c, h, line->tid, &begin);
 }
 
+/*
+ * A system call where trace ended: the ECALL does not retire, so nothing did between the END and
+ * the BEGIN. An encoder may report a trap instead of a pause.
+ */
+static bool is_call_at_end(struct hart *h, const struct line *line, struct truth_event *call)
+{
+	const struct truth_event *end = truth_peek(h->truth, 0);
+	const struct truth_event *begin = truth_peek(h->truth, 1);
+
+	if (line->syscall <= 0 || !end || end->kind != TRUTH_END || end->pc != line->from ||
+	    !begin || begin->kind != TRUTH_BEGIN || begin->pc != line->to)
+		return false;
+	*call = (struct truth_event){ .kind = TRUTH_TRAP, .pc = end->pc, .next = begin->pc,
+				      .value = ECALL_FROM_U };
+	return true;
+}
+
+/* The list shows the BEGIN as the target of a system call. */
+static void on_call_at_end(struct cmp *c, struct hart *h, const struct line *line,
+			   const struct truth_event *call)
+{
+	take(c, h, line);
+	take(c, h, line);
+	check_tid(c, h, line, call->next);
+	note_migration(c, h);
+	h->branches++;
+	stack_branch(c, h, line->tid, call);
+}
+
 static void on_branch(struct cmp *c, struct hart *h, const struct line *line)
 {
 	const struct truth_event *ev;
+	struct truth_event call;
 
 	restart(c, h, line, NULL);
 	for (;;) {
 		ev = next_event(h);
 		if (ev && same_branch(ev, line))
 			break;
+		if (ev && is_call_at_end(h, line, &call)) {
+			on_call_at_end(c, h, line, &call);
+			return;
+		}
 		if (!ev)
 			differ(c, h, line, "decoded more than ran");
 		pass(c, h, line, ev);
