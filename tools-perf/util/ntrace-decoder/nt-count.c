@@ -230,37 +230,36 @@ static void enter_world(struct nt_counts *c, const struct nt_flow *f)
 /* ---- the decoder's state in a word: credit and flags */
 
 #define STATE_SYNCED	1	/* f->just_synced */
-#define STATE_FLAGS	1
-#define STATE_CREDIT	(~(int64_t)STATE_FLAGS)
+#define STATE_CREDIT	(~(int64_t)STATE_SYNCED)
 
 static int64_t get_state(const struct nt_flow *f)
 {
-	return f->credit * (STATE_FLAGS + 1) | (f->just_synced ? STATE_SYNCED : 0);
+	return f->credit * 2 | (f->just_synced ? STATE_SYNCED : 0);
 }
 
 static void set_state(struct nt_flow *f, int64_t state)
 {
-	f->credit = (state & STATE_CREDIT) / (STATE_FLAGS + 1);
+	f->credit = (state & STATE_CREDIT) / 2;
 	f->just_synced = state & STATE_SYNCED;
 }
 
-/* What messages of a kind depend on and change: masks for the state, all or none of a location */
+/*
+ * What messages of a kind depend on and change. ResourceFull adds the memo's state to the credit,
+ * whatever it was. The others depend on the state, and set it.
+ */
 struct kind {
-	int64_t asks;		/* of the state */
-	int64_t keeps;		/* of the state */
+	int64_t asks;		/* of the state: all or nothing */
 	int32_t sets;
-	int32_t adds;		/* mask for the memo's state */
-	uint32_t asks_ref;
-	uint32_t sets_ref;	/* set to the message's target */
+	uint32_t asks_ref;	/* all or nothing */
+	uint32_t sets_ref;	/* all or nothing: set to the message's target */
+	bool adds;
 };
 
 static const struct kind kinds[64] = {
-	[NT_TCODE_DIRECT_BRANCH] = { .asks = STATE_CREDIT },
-	[NT_TCODE_INDIRECT_BRANCH] = {
-		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
-	[NT_TCODE_INDIRECT_BRANCH_HIST] = {
-		.asks = STATE_CREDIT, .asks_ref = ~0u, .sets_ref = ~0u },
-	[NT_TCODE_RESOURCE_FULL] = { .keeps = ~STATE_SYNCED, .adds = ~0 },
+	[NT_TCODE_DIRECT_BRANCH] = { .asks = ~0ll },
+	[NT_TCODE_INDIRECT_BRANCH] = { .asks = ~0ll, .asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_INDIRECT_BRANCH_HIST] = { .asks = ~0ll, .asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_RESOURCE_FULL] = { .adds = true },
 	[NT_TCODE_PROG_TRACE_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_DIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_INDIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
@@ -268,18 +267,28 @@ static const struct kind kinds[64] = {
 		.asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 };
 
-/* Only these kinds have memos: each depends on the state, or keeps it. */
+/* The same for the most frequent messages, in constants */
+#define COMMON_TCODES	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
+			 NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
+
+NT_INLINE struct kind common_kind(unsigned int tcode)
+{
+	const uint32_t ref = tcode == NT_TCODE_DIRECT_BRANCH ? 0 : ~0u;
+
+	return (struct kind){ .asks = ~0ll, .asks_ref = ref, .sets_ref = ref };
+}
+
+/* Only these kinds have memos. */
 static bool is_kept(unsigned int tcode)
 {
-	return kinds[tcode].asks || kinds[tcode].keeps;
+	return kinds[tcode].asks || kinds[tcode].adds;
 }
 
 /* ---- keys */
 
 struct key {
-	uint64_t bytes[MEMO_BYTES / 8];	/* without SRC and the timestamp */
+	uint64_t bytes[MEMO_BYTES / 8];	/* see struct nt_short_frame */
 	uint32_t at, ref;
-	const struct kind *kind;
 	int64_t state;
 };
 
@@ -289,23 +298,20 @@ static uint64_t src_bits(const struct nt_flow *f)
 	return f->params.src < 0 ? 0 : nt_short_src(f->params.srcbits, UINT_MAX);
 }
 
-NT_INLINE void set_key(struct key *key, const struct nt_short_frame *frame, uint64_t src,
-		       const struct before *now)
+NT_INLINE void set_key(struct key *key, const struct nt_short_frame *frame,
+		       const struct kind *kind, const struct before *now)
 {
-	const struct kind *kind = &kinds[frame->word[0] >> 2 & 0x3f];
-
-	key->bytes[0] = frame->word[0] & ~src;
+	key->bytes[0] = frame->word[0];
 	key->bytes[1] = frame->word[1];
-	key->kind = kind;
 	key->at = now->at;
 	key->ref = now->ref & kind->asks_ref;
-	key->state = now->state & kind->asks;
+	key->state = now->state;
 }
 
 /* The first of the key's two slots */
 static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 {
-	uint64_t h = key->bytes[0] ^ key->bytes[1] ^ (uint64_t)key->at << 42;
+	uint64_t h = key->bytes[0] ^ key->bytes[1] ^ key->at;
 
 	h ^= h >> 32;
 	h *= 0xff51afd7ed558ccdu;
@@ -316,7 +322,7 @@ static inline struct memo *memo_slot(struct memo *memos, const struct key *key)
 
 /* Variables of a replay, and constants that the compiler must recognize as such */
 struct replay {
-	const uint8_t *p;
+	const uint8_t *p, *last_start;	/* a message behind that one may be incomplete */
 	struct before now;
 	uint64_t src_bits, src;	/* of the first word: the mask of SRC, and its expected value */
 	uint64_t time, limit;
@@ -346,11 +352,12 @@ NT_INLINE bool stack_fits(const struct replay *r, const struct memo *m)
 	return true;
 }
 
-NT_INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct key *key)
+NT_INLINE bool memo_fits(const struct replay *r, const struct memo *m, const struct key *key,
+			 const struct kind *kind)
 {
 	if ((m->bytes[0] ^ key->bytes[0]) | (m->bytes[1] ^ key->bytes[1]) |
 	    (m->at ^ key->at) | (m->ref ^ key->ref) |
-	    (uint64_t)((m->state ^ key->state) & ~(int64_t)key->kind->adds))
+	    (uint64_t)((m->state ^ key->state) & kind->asks))
 		return false;
 	return !m->effect.any || stack_fits(r, m);
 }
@@ -384,59 +391,68 @@ static __attribute__((noinline)) uint64_t stamp_time(const struct nt_flow *f, un
 				f->params.tstamp_bits);
 }
 
-/* Replay the message at r->p.  False: there is no memo; nothing was done. */
-NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stamped, bool sourced)
+/* Replay the message at r->p, of this kind.  False: there is no memo; nothing was done. */
+NT_INLINE bool replay_kind(const struct nt_flow *f, struct replay *r,
+			   const struct nt_short_frame *frame, const struct kind kind,
+			   bool stamped, bool sourced)
 {
 	struct before *now = &r->now;
-	struct nt_short_frame frame;
-	const struct kind *kind;
 	uint64_t time = r->time;
 	struct memo *m;
 	struct key key;
 
-	if (!nt_short_frame(r->p, stamped, &frame))
-		return false;
-	set_key(&key, &frame, sourced ? r->src_bits : 0, now);
-	kind = key.kind;
+	set_key(&key, frame, &kind, now);
 	if (stamped) {
-		time += frame.stamp;
-		if (__builtin_expect(kind->sets || !r->differences, false))
-			time = stamp_time(f, frame.word[0] >> 2 & 0x3f, frame.stamp, r->time);
+		time += frame->stamp;
+		if (__builtin_expect(kind.sets || !r->differences, false))
+			time = stamp_time(f, frame->tcode, frame->stamp, r->time);
 		if (time > r->limit)
 			return false;
 	}
 	m = memo_slot(r->memos, &key);
-	if (!memo_fits(r, m, &key) && !memo_fits(r, ++m, &key))
+	if (!memo_fits(r, m, &key, &kind) && !memo_fits(r, ++m, &key, &kind))
 		return false;
-	if (m->hits == UINT32_MAX)
-		return false;		/* it is settled when it is learned again */
-	m->hits++;
+	if (__builtin_add_overflow(m->hits, 1, &m->hits)) {
+		m->hits = UINT32_MAX;	/* it is settled when it is learned again */
+		return false;
+	}
 	if (m->effect.any)
 		move_stack(r, m);
-	if (m->effect.linear) {
+	if (m->effect.any && m->effect.linear) {
 		r->straight += r->paths[m->path].insns;
 	} else {
 		r->last = m;
 		r->straight = 0;
 	}
 	r->time = time;
-	now->state = ((now->state & kind->keeps) | kind->sets) + (m->state & kind->adds);
-	now->ref = (now->ref & ~kind->sets_ref) | (m->to & kind->sets_ref);
+	now->state = kind.adds ? (now->state & STATE_CREDIT) + m->state : kind.sets;
+	now->ref ^= (now->ref ^ m->to) & kind.sets_ref;
 	now->at = m->to;
-	if (sourced && kind != &kinds[NT_TCODE_RESOURCE_FULL])
+	if (sourced && !kind.adds)
 		r->branch = r->p;
-	r->p += frame.len;
+	r->p += frame->len;
 	r->hits++;
 	return true;
 }
 
+/* The same, of any kind */
+NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stamped, bool sourced)
+{
+	struct nt_short_frame frame;
+
+	if (!nt_short_frame(r->p, stamped, sourced ? r->src_bits : 0, &frame))
+		return false;
+	if (COMMON_TCODES >> frame.tcode & 1)
+		return replay_kind(f, r, &frame, common_kind(frame.tcode), stamped, sourced);
+	return replay_kind(f, r, &frame, kinds[frame.tcode], stamped, sourced);
+}
+
 /* Skip the messages of other sources.  False: there is no message of this one, or not at once. */
-NT_INLINE bool skip_others(const struct nt_flow *f, struct replay *r, bool stamped,
-			   const uint8_t *end)
+NT_INLINE bool skip_others(const struct nt_flow *f, struct replay *r, bool stamped)
 {
 	unsigned int len;
 
-	while (end - r->p >= NT_SHORT_ROOM) {
+	while (r->p <= r->last_start) {
 		if ((nt_short_load(r->p) & r->src_bits) == r->src)
 			return true;
 		len = nt_short_length(r->p, f->kinds, stamped);
@@ -449,13 +465,12 @@ NT_INLINE bool skip_others(const struct nt_flow *f, struct replay *r, bool stamp
 }
 
 #define REPLAY(name, stamped, sourced)							\
-static __attribute__((noinline)) void							\
-name(const struct nt_flow *f, struct replay *io, const uint8_t *end)			\
+static __attribute__((noinline)) void name(const struct nt_flow *f, struct replay *io)	\
 {											\
 	struct replay r = *io;								\
 											\
-	while ((sourced ? skip_others(f, &r, stamped, end) :				\
-			  end - r.p >= NT_SHORT_ROOM) && replay_one(f, &r, stamped, sourced)) \
+	while ((sourced ? skip_others(f, &r, stamped) : r.p <= r.last_start) &&		\
+	       replay_one(f, &r, stamped, sourced))					\
 		;									\
 	*io = r;									\
 }
@@ -464,6 +479,14 @@ REPLAY(replay_plain, false, false)
 REPLAY(replay_stamps, true, false)
 REPLAY(replay_src, false, true)
 REPLAY(replay_all, true, true)
+
+static void replay(const struct nt_flow *f, struct replay *r)
+{
+	if (!f->params.timestamps)
+		(r->src_bits ? replay_src : replay_plain)(f, r);
+	else if (f->time_valid)
+		(r->src_bits ? replay_all : replay_stamps)(f, r);
+}
 
 /* Without SRC: find the last branch message from `first` to `end`, for RepeatBranch. */
 static void recall(struct nt_flow *f, const uint8_t *first, const uint8_t *end)
@@ -535,7 +558,6 @@ void nt_count_enter(struct nt_flow *f)
 
 void nt_count_replay(struct nt_flow *f, const struct batch *b)
 {
-	const uint8_t *const end = f->buf + f->end;
 	struct nt_counts *c = f->counts;
 	struct replay r = { .p = f->buf + f->pos };
 
@@ -559,10 +581,10 @@ void nt_count_replay(struct nt_flow *f, const struct batch *b)
 	r.time = f->time;
 	r.limit = f->limit;
 	r.differences = nt_stamps_differences(&f->params);
-	if (!f->params.timestamps)
-		(r.src_bits ? replay_src : replay_plain)(f, &r, end);
-	else if (f->time_valid)
-		(r.src_bits ? replay_all : replay_stamps)(f, &r, end);
+	if (f->end - f->pos >= NT_SHORT_ROOM) {
+		r.last_start = f->buf + f->end - NT_SHORT_ROOM;
+		replay(f, &r);
+	}
 	if (r.hits)
 		end_replay(f, c, &r, b);
 	c->was = r.now;
@@ -753,9 +775,9 @@ static bool learn_key(const struct nt_flow *f, const struct before *was, struct 
 		return false;
 	memcpy(raw, f->buf + start, len);
 	if ((f->params.timestamps && !(f->msg.fields & NT_F_TSTAMP)) ||
-	    !nt_short_frame(raw, f->params.timestamps, &frame))
+	    !nt_short_frame(raw, f->params.timestamps, src_bits(f), &frame))
 		return false;
-	set_key(key, &frame, src_bits(f), was);
+	set_key(key, &frame, &kinds[frame.tcode], was);
 	return true;
 }
 
@@ -764,7 +786,7 @@ static bool learn_memo(struct nt_counts *c, const struct nt_flow *f, const struc
 {
 	int64_t state = key->state;
 
-	if (key->kind->adds)
+	if (kinds[f->msg.tcode].adds)
 		state = (get_state(f) & STATE_CREDIT) - (c->was.state & STATE_CREDIT);
 	memcpy(m->bytes, key->bytes, sizeof(m->bytes));
 	m->at = key->at;

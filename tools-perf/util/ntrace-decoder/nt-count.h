@@ -77,7 +77,7 @@ union effect {
  * `ref` and `state` are 0 as far as they have no influence, see struct kind.
  */
 struct memo {
-	uint64_t bytes[MEMO_BYTES / 8];	/* without the timestamp; padded with 0 */
+	uint64_t bytes[MEMO_BYTES / 8];	/* see struct nt_short_frame */
 	uint32_t at, to;		/* locations; at SPOT_NONE: unused */
 	uint32_t ref;			/* location */
 	int32_t state;			/* see nt-count.c; ResourceFull: the difference */

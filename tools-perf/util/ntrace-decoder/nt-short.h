@@ -192,24 +192,29 @@ NT_INLINE bool nt_short_reserved(uint64_t word, uint64_t bytes)
 	return word >> 1 & ~word & NT_EACH(1) & bytes;
 }
 
-/* TSTAMP from bytes in a word, followed by zeros.  False: a reserved MSEO */
-NT_INLINE bool nt_short_stamp(uint64_t word, uint64_t *stamp)
-{
-	if (word >> 16)
-		*stamp = nt_short_pack(word);
-	else
-		*stamp = (word >> 2 & 0x3f) | (word >> 4 & 0xfc0);
-	return !nt_short_reserved(word, UINT64_MAX);
-}
-
-/* The raw bytes of a message of up to 16 bytes, without TSTAMP */
+/*
+ * A message of up to 16 bytes without SRC and TSTAMP: different words if the messages differ. Up to
+ * 8 bytes are the upper ones of word[0], and word[1] is 0.
+ */
 struct nt_short_frame {
-	uint64_t word[2];	/* its bytes, followed by zeros */
+	uint64_t word[2];
 	uint64_t stamp;
-	unsigned int len;	/* with TSTAMP */
+	unsigned int tcode;
+	unsigned int len;	/* in bytes, with TSTAMP */
 };
 
-/* A message of more than 8 bytes, of which `word` has the first 8. */
+/* TSTAMP from the bytes of a field, followed by zeros.  False: a reserved MSEO */
+NT_INLINE bool nt_short_stamp(uint64_t field, uint64_t *stamp)
+{
+	if (__builtin_expect(field >> 16 != 0, false)) {
+		*stamp = nt_short_pack(field);
+		return !nt_short_reserved(field, UINT64_MAX);
+	}
+	*stamp = (field >> 2 & 0x3f) | (field >> 4 & 0xfc0);
+	return (field & 3) != 2;
+}
+
+/* The same for a message of more than 8 bytes, of which `word` has the first 8, without SRC. */
 NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 				   struct nt_short_frame *f)
 {
@@ -232,7 +237,7 @@ NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 		last = ends ? 1 + ((63 ^ (unsigned int)__builtin_clzll(ends)) >> 3) : 0;
 		if (!ends || f->len - last > 8)
 			return false;
-		f->word[0] &= UINT64_MAX >> (64 - 8 * last);
+		f->word[0] <<= 64 - 8 * last;
 		f->word[1] = 0;
 	}
 	return nt_short_stamp(nt_short_load(p + last) &
@@ -241,28 +246,33 @@ NT_INLINE bool nt_short_frame_long(const uint8_t *p, uint64_t word, bool stamps,
 }
 
 /*
- * Get the raw bytes at p, from where NT_SHORT_ROOM can be read.  False: the message is longer.
- * `stamps`: its last field is TSTAMP; false also if this is its only field, or unusual.
+ * Get the frame of the message at p, from where NT_SHORT_ROOM can be read.  False: the message is
+ * longer.  `stamps`: its last field is TSTAMP; false also if this is its only field, or unusual.
+ * `src`: the position of SRC, see nt_short_src()
  */
-NT_INLINE bool nt_short_frame(const uint8_t *p, bool stamps, struct nt_short_frame *f)
+NT_INLINE bool nt_short_frame(const uint8_t *p, bool stamps, uint64_t src,
+			      struct nt_short_frame *f)
 {
-	uint64_t word = nt_short_load(p), end = nt_short_end(word), ends;
+	uint64_t word = nt_short_load(p) & ~src, end = word & (word >> 1) & NT_EACH(1), ends;
 	unsigned int last;
 
+	f->tcode = word >> 2 & 0x3f;
 	if (!end)
 		return nt_short_frame_long(p, word, stamps, f);
-	f->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
-	f->word[0] = word & nt_short_up_to(end);
+	last = (unsigned int)__builtin_ctzll(end);
+	f->len = (last >> 3) + 1;
+	f->word[0] = word << (56 ^ last);
 	f->word[1] = 0;
 	if (!stamps)
 		return true;
-	ends = word & NT_EACH(1) & (end - 1);
+	ends = f->word[0] & NT_EACH(1) >> 8;
 	if (!ends)
 		return false;
+	/* up to the last field but one */
 	last = 63 ^ (unsigned int)__builtin_clzll(ends);
-	word = f->word[0];
-	f->word[0] = word & nt_short_up_to(1ull << last);
-	return nt_short_stamp(word >> last >> 8, &f->stamp);
+	word = f->word[0] >> last >> 8;
+	f->word[0] <<= 56 ^ last;
+	return nt_short_stamp(word, &f->stamp);
 }
 
 /* SRC at its position in the first word of a message */
