@@ -202,20 +202,6 @@ static bool note_bad(struct nt_demux *d, size_t at, size_t len)
 	return true;
 }
 
-/* Like nt_msg_get(), but for good messages, source and length are enough. */
-static int get(const struct nt_demux *d, const uint8_t *buf, size_t len, struct nt_msg *msg)
-{
-	unsigned int n = 0;
-
-	if (len >= NT_SHORT_ROOM)
-		n = nt_short_length(buf, d->kinds, d->params.timestamps);
-	if (!n)
-		return nt_msg_get(&d->params, buf, len, msg);
-	msg->src = nt_short_source(nt_short_load(buf), d->params.srcbits);
-	msg->idle = 0;
-	return (int)n;
-}
-
 static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *b, size_t at,
 		     size_t len)
 {
@@ -224,6 +210,24 @@ static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *
 	if (p->nr_bad < d->nr_bad && !piece_add_bad(d, p, b))
 		return false;
 	return piece_put(p, b, at, len);
+}
+
+/* Put good messages of up to COPY bytes, from pos on.  Returns the position behind them. */
+NT_INLINE size_t put_short(struct nt_demux *d, const struct buffer *b, size_t pos, bool stamps)
+{
+	const unsigned int srcbits = d->params.srcbits;
+	const size_t nr_bad = d->nr_bad;
+
+	while (b->len - pos >= NT_SHORT_ROOM) {
+		const uint8_t *at = b->bytes + pos;
+		const unsigned int len = nt_short_length(at, d->kinds, stamps);
+		struct piece *p = &d->piece[nt_short_source(nt_short_load(at), srcbits)];
+
+		if (!len || p->nr_bad < nr_bad || !piece_put(p, b, pos, len))
+			break;
+		pos += len;
+	}
+	return pos;
 }
 
 /*
@@ -261,7 +265,13 @@ int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t 
 	pos = (size_t)rest;
 	bad = pos > 0;
 	while (pos < len) {
-		ret = get(d, buf + pos, len - pos, &msg);
+		at = pos;
+		pos = d->params.timestamps ? put_short(d, &b, pos, true) :
+					     put_short(d, &b, pos, false);
+		bad &= pos == at;
+		if (pos == len)
+			break;
+		ret = nt_msg_get(&d->params, buf + pos, len - pos, &msg);
 		at = pos + msg.idle;
 		if (ret > 0) {
 			pos += ret;

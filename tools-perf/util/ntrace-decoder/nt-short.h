@@ -377,9 +377,9 @@ NT_INLINE uint16_t nt_short_source(uint64_t word, unsigned int srcbits)
 
 /* What the first word of a message must have so that its length is known, by TCODE */
 struct nt_short_kind {
-	uint64_t fixed;		/* bytes inside the fixed fields, which end no field: lowest bits */
-	uint64_t zero;		/* bits that must be 0: RCODE is 0 or 1 */
-	unsigned int fields;	/* variable fields without TSTAMP; 0: not in NT_SHORT_TCODES */
+	uint64_t zero;		/* no field ends inside the fixed fields; RCODE is 0 or 1 */
+	uint16_t fields;	/* variable fields without TSTAMP; 0: not in NT_SHORT_TCODES */
+	uint16_t fixed;		/* bit n: byte n has only fixed fields */
 };
 
 static inline void nt_short_kinds(unsigned int srcbits, struct nt_short_kind kinds[64])
@@ -396,31 +396,63 @@ static inline void nt_short_kinds(unsigned int srcbits, struct nt_short_kind kin
 			continue;
 		/* number of bits of the fixed fields */
 		low = nt_short_fixed(0, &shape, &m);
-		k->fixed = NT_EACH(1) & ((1ull << low / 6 * 8) - 1);
+		k->fixed = (uint16_t)((1u << low / 6) - 1);
+		k->zero = NT_EACH(1) & ((1ull << low / 6 * 8) - 1);
 		k->fields = m.tcode == NT_TCODE_INDIRECT_BRANCH_HIST ? 3 :
 			    m.tcode == NT_TCODE_INDIRECT_BRANCH ? 2 : 1;
 		if (m.tcode == NT_TCODE_RESOURCE_FULL)
-			k->zero = nt_short_src(low - 6, UINT_MAX) &
-				  ~nt_short_src(low - 9, UINT_MAX);
+			k->zero |= nt_short_src(low - 6, UINT_MAX) &
+				   ~nt_short_src(low - 9, UINT_MAX);
 	}
 }
 
 /*
+ * The length of a message of 9 to 16 bytes, of which `word` has the first 8.  0: it is longer, or
+ * has a field of more than 6 bytes, which may be too large for an address.
+ */
+NT_INLINE unsigned int nt_short_length_long(const uint8_t *p, uint64_t word,
+					    const struct nt_short_kind *k, bool stamps)
+{
+	const uint64_t more = nt_short_load(p + 8), end = nt_short_end(more);
+	const uint64_t bytes = nt_short_up_to(end);
+	const uint64_t first = word & NT_EACH(1), second = more & NT_EACH(1) & bytes;
+	unsigned int near, len;
+
+	if (!end || nt_short_reserved(word, UINT64_MAX) || nt_short_reserved(more, bytes) ||
+	    (unsigned int)((first + second) * NT_EACH(1) >> 56) - k->fields > stamps)
+		return 0;
+	len = ((unsigned int)__builtin_ctzll(end) >> 3) + 9;
+	/* bytes that end a field or are fixed, then bytes up to 1, 3 and 5 before such a byte */
+	near = nt_short_gather(first) | nt_short_gather(second) << 8 | k->fixed;
+	near |= near >> 1;
+	near |= near >> 2;
+	near |= near >> 2;
+	return ~near & ((1u << len) - 1) ? 0 : len;
+}
+
+/*
  * The length of the message at p, from where NT_SHORT_ROOM bytes can be read.  0: it has more than
- * 8 bytes, or nt_short_get() would not take it.
+ * 16 bytes, or a long field, or nt_short_get() would not take it.
  */
 NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_short_kind kinds[64],
 				       bool stamps)
 {
-	const uint64_t word = nt_short_load(p), end = nt_short_end(word);
-	const uint64_t bytes = nt_short_up_to(end), ends = word & NT_EACH(1) & bytes;
+	const uint64_t word = nt_short_load(p), end = word & (word >> 1) & NT_EACH(1);
 	const struct nt_short_kind *k = &kinds[p[0] >> 2];
+	unsigned int last;
+	uint64_t whole;
 
-	if (!end || !k->fields || word & k->zero || ends & k->fixed ||
-	    nt_short_reserved(word, bytes) ||
-	    (unsigned int)(ends * NT_EACH(1) >> 56) - k->fields > stamps)
+	if (!k->fields || word & k->zero)
 		return 0;
-	return ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
+	if (!end)
+		return nt_short_length_long(p, word, k, stamps);
+	last = (unsigned int)__builtin_ctzll(end);
+	/* at the upper end, without what follows */
+	whole = word << (56 ^ last);
+	if (nt_short_reserved(whole, UINT64_MAX) ||
+	    (unsigned int)((whole & NT_EACH(1)) * NT_EACH(1) >> 56) - k->fields > stamps)
+		return 0;
+	return (last >> 3) + 1;
 }
 
 #endif /* NTRACE_NT_SHORT_H */
