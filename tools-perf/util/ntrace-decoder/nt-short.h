@@ -81,36 +81,52 @@ NT_INLINE unsigned int nt_short_gather(uint64_t w)
 
 /*
  * The position of a message's fields. A message of up to 8 bytes is in one word, from which fields
- * are shifted out; the fields of a longer one are loaded one by one.
+ * are cut; the fields of a longer one are loaded one by one.
  */
 struct nt_short_fields {
 	const uint8_t *p;
-	uint64_t bits;		/* one word: bits that are not read yet */
+	uint64_t bits;		/* of one word */
 	uint64_t ends;		/* one word: bit 8n, otherwise bit n: byte n ends a field */
-	unsigned int at;	/* one word: number of bits read, otherwise bytes */
+	unsigned int at;	/* one word: bits before the next field, otherwise bytes */
 };
 
-/* The next field without its `low` lowest bits; false: there is none, or it is too long. */
-NT_INLINE bool nt_short_next(struct nt_short_fields *s, bool one_word, unsigned int low,
-			     uint64_t *value, unsigned int *width)
+/* One word: the bits up to the end of the next field, which must exist */
+NT_INLINE unsigned int nt_short_field_end(const struct nt_short_fields *s)
+{
+	return ((unsigned int)__builtin_ctzll(s->ends) * 3 + 24) / 4;
+}
+
+/* The next field of a message of one word.  There must be one, of at least one bit. */
+NT_INLINE uint64_t nt_short_cut(struct nt_short_fields *s, unsigned int *width)
+{
+	unsigned int end = nt_short_field_end(s);
+	uint64_t value = s->bits << (64 - end) >> (64 - end + s->at);
+
+	s->ends &= s->ends - 1;
+	*width = end - s->at;
+	s->at = end;
+	return value;
+}
+
+/*
+ * The next field of a longer message without its `low` lowest bits; false: there is none, or it is
+ * too long.
+ */
+NT_INLINE bool nt_short_next(struct nt_short_fields *s, unsigned int low, uint64_t *value,
+			     unsigned int *width)
 {
 	unsigned int end, bits;
 
 	if (!s->ends)
 		return false;
-	end = (unsigned int)__builtin_ctzll(s->ends);
+	end = (unsigned int)__builtin_ctzll(s->ends) + 1;
 	s->ends &= s->ends - 1;
-	end = one_word ? (end >> 3) * 6 + 6 : end + 1;
-	bits = one_word ? end - s->at : 6 * (end - s->at);
+	bits = 6 * (end - s->at);
 	/* the first one must extend beyond the fixed fields */
-	if ((low && bits <= low) || (!one_word && bits > 48))
+	if ((low && bits <= low) || bits > 48)
 		return false;
-	if (!one_word)
-		s->bits = nt_short_pack(nt_short_load(s->p + s->at));
-	*value = (s->bits & ((1ull << bits) - 1)) >> low;
+	*value = (nt_short_pack(nt_short_load(s->p + s->at)) & ((1ull << bits) - 1)) >> low;
 	*width = bits - low;
-	if (one_word)
-		s->bits >>= bits;
 	s->at = end;
 	return true;
 }
@@ -145,29 +161,64 @@ NT_INLINE bool nt_short_fit(const struct nt_params *params, const struct nt_shap
 	return m->addr >> (shape->addr_bits - 1) == mask >> (shape->addr_bits - 1);
 }
 
-NT_INLINE bool nt_short_variable(struct nt_short_fields *s, bool one_word,
-				 const struct nt_params *params, const struct nt_shape *shape,
-				 struct nt_short *m)
+/* The variable fields of a message of one word */
+NT_INLINE bool nt_short_one(struct nt_short_fields *s, const struct nt_params *params,
+			    const struct nt_shape *shape, struct nt_short *m)
 {
-	uint64_t first = one_word ? s->bits : nt_short_pack(nt_short_load(s->p));
-	unsigned int low = nt_short_fixed(first, shape, m), width;
-	bool hist = nt_short_is(shape, m, NT_TCODE_INDIRECT_BRANCH_HIST);
+	const bool full = nt_short_is(shape, m, NT_TCODE_RESOURCE_FULL);
+	const bool direct = nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH);
+	const bool hist = nt_short_is(shape, m, NT_TCODE_INDIRECT_BRANCH_HIST);
+	const unsigned int n = (unsigned int)(s->ends * NT_EACH(1) >> 56);
+	const unsigned int fields = hist ? 3 : full || direct ? 1 : 2;
+	unsigned int width;
+
+	s->at = nt_short_fixed(s->bits, shape, m);
+	/* the first field must extend beyond the fixed ones */
+	if (n - fields > shape->stamps || nt_short_field_end(s) <= s->at)
+		return false;
+	m->stamped = shape->stamps && n > fields;
+	if (full) {
+		if (m->fixed > 1)
+			return false;
+		m->hist = nt_short_cut(s, &width);
+	} else {
+		m->icnt = nt_short_cut(s, &width);
+		if (!direct) {
+			m->addr = nt_short_cut(s, &width);
+			if (!nt_short_fit(params, shape, width, m))
+				return false;
+		}
+		if (hist)
+			m->hist = nt_short_cut(s, &width);
+	}
+	if (m->stamped)
+		m->tstamp = nt_short_cut(s, &width);
+	return true;
+}
+
+/* The variable fields of a longer message */
+NT_INLINE bool nt_short_more(struct nt_short_fields *s, const struct nt_params *params,
+			     const struct nt_shape *shape, struct nt_short *m)
+{
+	const unsigned int low = nt_short_fixed(nt_short_pack(nt_short_load(s->p)), shape, m);
+	unsigned int width;
 
 	if (nt_short_is(shape, m, NT_TCODE_RESOURCE_FULL)) {
-		if (m->fixed > 1 || !nt_short_next(s, one_word, low, &m->hist, &width))
+		if (m->fixed > 1 || !nt_short_next(s, low, &m->hist, &width))
 			return false;
 	} else {
-		if (!nt_short_next(s, one_word, low, &m->icnt, &width))
+		if (!nt_short_next(s, low, &m->icnt, &width))
 			return false;
 		if (!nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH) &&
-		    (!nt_short_next(s, one_word, 0, &m->addr, &width) ||
+		    (!nt_short_next(s, 0, &m->addr, &width) ||
 		     !nt_short_fit(params, shape, width, m)))
 			return false;
-		if (hist && !nt_short_next(s, one_word, 0, &m->hist, &width))
+		if (nt_short_is(shape, m, NT_TCODE_INDIRECT_BRANCH_HIST) &&
+		    !nt_short_next(s, 0, &m->hist, &width))
 			return false;
 	}
 	m->stamped = shape->stamps && s->ends;
-	if (m->stamped && !nt_short_next(s, one_word, 0, &m->tstamp, &width))
+	if (m->stamped && !nt_short_next(s, 0, &m->tstamp, &width))
 		return false;
 	return !s->ends;
 }
@@ -346,7 +397,7 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 		m->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 		s.bits = nt_short_pack(word);
 		s.ends = word & NT_EACH(1) & mask;
-		return nt_short_variable(&s, true, params, shape, m);
+		return nt_short_one(&s, params, shape, m);
 	}
 	more = nt_short_load(p + 8);
 	ends = nt_short_gather(word & NT_EACH(1)) | nt_short_gather(more & NT_EACH(1)) << 8;
@@ -359,7 +410,7 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 		return false;
 	m->len = (unsigned int)__builtin_ctz(last) + 1;
 	s.ends = ends & mask;
-	return nt_short_variable(&s, false, params, shape, m);
+	return nt_short_more(&s, params, shape, m);
 }
 
 /* The maximum width of U-ADDR in a message of up to 8 bytes */
