@@ -312,10 +312,17 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 	} else if (end == NT_END_LINEAR) {
 		return run_fall(r, blk);
 	} else if (end > NT_END_CALL) {
-		if (!last || w->by_hist)
-			return run_inferred(w, r, blk, shape->rare);
-		run_fall(r, blk);
-		return NT_WALK_OPEN;
+		if (last && !w->by_hist) {
+			run_fall(r, blk);
+			return NT_WALK_OPEN;
+		}
+		ret = run_inferred(w, r, blk, shape->rare);
+		if (ret == NT_WALK_LAST && !last) {
+			/* before the block again */
+			r->left += blk->is.halfwords;
+			r->insns -= blk->is.insns;
+		}
+		return ret;
 	}
 	if (end == NT_END_CALL)
 		run_push(w, blk, r->block);
@@ -329,28 +336,21 @@ NT_INLINE int run_blocks(struct walker *w, const struct nt_shape *shape, struct 
 			 bool outcomes)
 {
 	const struct nt_block *blk;
-	unsigned int halfwords;
 	int ret;
 
 	do {
 		if (outcomes && !r->nbits)
 			return NT_WALK_OUTCOMES;
 		blk = &w->blocks[r->block];
-		halfwords = blk->is.halfwords;
-		if (halfwords >= r->left)
+		if (blk->is.halfwords >= r->left)
 			return NT_WALK_LAST;
-		r->left -= halfwords;
+		r->left -= blk->is.halfwords;
 		r->insns += blk->is.insns;
 		ret = run_step(w, shape, r, blk, outcomes, false);
 	} while (ret == NT_WALK_ON);
-	if (ret == NT_WALK_LAST) {
-		r->left += halfwords;
-		r->insns -= blk->is.insns;
-	} else if (outcomes && w->by_hist && ret > 0 && !r->nbits) {
-		/* the block after the last outcome need not be known, nor fit */
-		ret = NT_WALK_OUTCOMES;
-	}
-	return ret;
+	/* the block after the last outcome need not be known, nor fit */
+	return outcomes && w->by_hist && ret > 0 && ret != NT_WALK_LAST && !r->nbits ?
+	       NT_WALK_OUTCOMES : ret;
 }
 
 /* Walk the outcomes, then the rest */
