@@ -395,6 +395,18 @@ int nt_session_message(const struct nt_params *params, const uint8_t *data, size
 	return 0;
 }
 
+/* The same, without the messages of other sources */
+int nt_session_own_message(const struct nt_params *params, const uint8_t *data, size_t len,
+			   size_t *at, struct nt_msg *msg)
+{
+	int n;
+
+	do {
+		n = nt_session_message(params, data, len, at, msg);
+	} while (n && !nt_session_is_own(params, msg));
+	return n;
+}
+
 const char *nt_session_window_passed_text(const struct nt_session_window *w)
 {
 	if (w->begin == NT_SESSION_BEGIN_REST)
@@ -443,8 +455,7 @@ bool nt_session_window_passed(const struct nt_params *params, const uint8_t *dat
 	struct nt_msg msg;
 	size_t at = 0;
 
-	while (nt_session_message(params, data, len, &at, &msg))
-		if (msg.src == params->src)
-			return true;
+	if (nt_session_own_message(params, data, len, &at, &msg))
+		return true;
 	return at < len && msg.idle < len - at;
 }

@@ -544,12 +544,11 @@ static void find_sync(const struct nt_session_queue *q, struct walk *k, uint64_t
 	uint64_t offset;
 	int n;
 
-	while ((n = nt_session_message(&q->params, data, len, &at, &msg))) {
+	while ((n = nt_session_own_message(&q->params, data, len, &at, &msg))) {
 		offset = base + at - (size_t)n + msg.idle;
 		if (is_before(end, offset))
 			return;
-		if ((q->params.src >= 0 && msg.src != q->params.src) ||
-		    !nt_tcode_is_sync(msg.tcode) || is_before(offset, q->used + !same))
+		if (!nt_tcode_is_sync(msg.tcode) || is_before(offset, q->used + !same))
 			continue;
 		if (end_at_sync(q, k, offset, &msg, from))
 			return;

@@ -68,9 +68,7 @@ static bool tells_all(const struct nt_session_window *w, const struct nt_params 
 	bool sync = false;
 	struct nt_msg msg;
 
-	while (nt_session_message(params, data, len, &at, &msg)) {
-		if (msg.src != params->src)
-			continue;
+	while (nt_session_own_message(params, data, len, &at, &msg)) {
 		sync |= nt_tcode_is_sync(msg.tcode);
 		if (sync && (!(w->hw_id & NTRACE_HW_ID_CONTEXT) ||
 			     (msg.tcode == NT_TCODE_OWNERSHIP &&

@@ -266,9 +266,8 @@ static bool lacks_stamps(const struct nt_session_queue *q, const struct nt_param
 
 	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
 		return false;
-	while (nt_session_message(params, q->data, q->data_len, &at, &msg))
-		if (!(msg.fields & NT_F_TSTAMP) &&
-		    (params->src < 0 || msg.src == (uint16_t)params->src))
+	while (nt_session_own_message(params, q->data, q->data_len, &at, &msg))
+		if (!(msg.fields & NT_F_TSTAMP))
 			return true;
 	return false;
 }

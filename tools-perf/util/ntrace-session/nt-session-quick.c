@@ -225,7 +225,7 @@ int nt_session_quick_next(struct nt_session_quick *qk, struct nt_event *ev, unsi
 			skip_damaged(qk, &msg);
 			continue;
 		}
-		if (!(msg.fields & NT_F_SRC) || qk->params.src < 0 || msg.src == qk->params.src) {
+		if (nt_session_is_own(&qk->params, &msg)) {
 			if (!take_time(qk, &msg)) {
 				qk->at_limit = true;
 				return n;

@@ -92,7 +92,7 @@ static uint64_t find_first(const struct nt_session_queue *q, uint64_t lost, uint
 		if (offset >= lost)
 			return ret > 0 && !(msg.fields & NT_F_HIST && !msg.hist) ? first : 0;
 		at += ret > 0 ? (size_t)ret : msg.skip;
-		if (ret > 0 && q->params.src >= 0 && msg.src != q->params.src)
+		if (ret > 0 && !nt_session_is_own(&q->params, &msg))
 			continue;
 		if (ret <= 0 || !is_weak(&msg) || offset <= behind)
 			first = lost;

@@ -19,10 +19,7 @@ struct span {
 
 static void take(struct span *s, const struct nt_params *params, const struct nt_msg *msg)
 {
-	if (!(msg->fields & NT_F_TSTAMP) ||
-	    (msg->fields & NT_F_SRC && params->src >= 0 && msg->src != params->src))
-		return;
-	if (!s->known && !nt_tcode_is_sync(msg->tcode))
+	if (!(msg->fields & NT_F_TSTAMP) || (!s->known && !nt_tcode_is_sync(msg->tcode)))
 		return;
 	/* Add one range, because a time may precede the first by less than the slack. */
 	if (!s->known)
@@ -39,7 +36,7 @@ static struct span find_span(const struct nt_params *params, const uint8_t *data
 	struct nt_msg msg;
 	size_t at = 0;
 
-	while (nt_session_message(params, data, len, &at, &msg))
+	while (nt_session_own_message(params, data, len, &at, &msg))
 		take(&s, params, &msg);
 	return s;
 }

@@ -117,6 +117,12 @@ struct nt_session_buffer {
 	struct nt_session_mark	begin, end;
 };
 
+/* Is the message of the source that is decoded? */
+static inline bool nt_session_is_own(const struct nt_params *params, const struct nt_msg *msg)
+{
+	return !(msg->fields & NT_F_SRC) || params->src < 0 || msg->src == params->src;
+}
+
 int nt_session_buffer_add_piece(struct nt_session_buffer *buffer,
 				const struct nt_session_piece *piece, uint64_t reference);
 int nt_session_buffer_add_window(struct nt_session_buffer *buffer,
@@ -126,6 +132,8 @@ void nt_session_buffer_free(struct nt_session_buffer *buffer);
 void nt_session_buffer_blank(uint8_t *data, uint64_t len);
 int nt_session_message(const struct nt_params *params, const uint8_t *data, size_t len, size_t *at,
 		       struct nt_msg *msg);
+int nt_session_own_message(const struct nt_params *params, const uint8_t *data, size_t len,
+			   size_t *at, struct nt_msg *msg);
 size_t nt_session_window_skip(const struct nt_session_window *window,
 			      const struct nt_params *params, const uint8_t *data, size_t len,
 			      bool open);
