@@ -373,22 +373,20 @@ NT_INLINE bool nt_short_direct(uint64_t w, bool stamps, struct nt_short *m)
 	return nt_short_bytes(&w, &m->tstamp, &m->len) && (w & 3) == 3;
 }
 
-/*
- * Decode the message at p, from where NT_SHORT_ROOM bytes can be read.  False: another kind, and *m
- * is undefined.
- */
-NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
-			    const struct nt_shape *shape, struct nt_short *m)
+/* Decode a message of this kind, a constant: what only other kinds have is not compiled. */
+NT_INLINE bool nt_short_get_kind(const uint8_t *p, const struct nt_params *params,
+				 struct nt_shape shape, unsigned int tcode, struct nt_short *m)
 {
 	uint64_t word = nt_short_load(p), more, end = nt_short_end(word), mask;
 	struct nt_short_fields s = { .p = p };
 	unsigned int ends, last;
 
-	m->tcode = p[0] >> 2;
-	if (!(shape->tcodes >> m->tcode & 1) || p[0] & 3)
+	if (!(shape.tcodes >> tcode & 1))
 		return false;
-	if (nt_short_is(shape, m, NT_TCODE_DIRECT_BRANCH) && !shape->srcbits &&
-	    nt_short_direct(word, shape->stamps, m))
+	shape.tcodes = 1ull << tcode;
+	m->tcode = (uint8_t)tcode;
+	if (nt_short_is(&shape, m, NT_TCODE_DIRECT_BRANCH) && !shape.srcbits &&
+	    nt_short_direct(word, shape.stamps, m))
 		return true;
 	if (end) {
 		mask = nt_short_up_to(end);
@@ -397,7 +395,7 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 		m->len = ((unsigned int)__builtin_ctzll(end) >> 3) + 1;
 		s.bits = nt_short_pack(word);
 		s.ends = word & NT_EACH(1) & mask;
-		return nt_short_one(&s, params, shape, m);
+		return nt_short_one(&s, params, &shape, m);
 	}
 	more = nt_short_load(p + 8);
 	ends = nt_short_gather(word & NT_EACH(1)) | nt_short_gather(more & NT_EACH(1)) << 8;
@@ -410,7 +408,28 @@ NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
 		return false;
 	m->len = (unsigned int)__builtin_ctz(last) + 1;
 	s.ends = ends & mask;
-	return nt_short_more(&s, params, shape, m);
+	return nt_short_more(&s, params, &shape, m);
+}
+
+/*
+ * Decode the message at p, from where NT_SHORT_ROOM bytes can be read.  False: another kind, and *m
+ * is undefined.
+ */
+NT_INLINE bool nt_short_get(const uint8_t *p, const struct nt_params *params,
+			    const struct nt_shape *shape, struct nt_short *m)
+{
+	switch (p[0]) {
+	case NT_TCODE_DIRECT_BRANCH << 2:
+		return nt_short_get_kind(p, params, *shape, NT_TCODE_DIRECT_BRANCH, m);
+	case NT_TCODE_INDIRECT_BRANCH << 2:
+		return nt_short_get_kind(p, params, *shape, NT_TCODE_INDIRECT_BRANCH, m);
+	case NT_TCODE_INDIRECT_BRANCH_HIST << 2:
+		return nt_short_get_kind(p, params, *shape, NT_TCODE_INDIRECT_BRANCH_HIST, m);
+	case NT_TCODE_RESOURCE_FULL << 2:
+		return nt_short_get_kind(p, params, *shape, NT_TCODE_RESOURCE_FULL, m);
+	default:
+		return false;
+	}
 }
 
 /* The maximum width of U-ADDR in a message of up to 8 bytes */
