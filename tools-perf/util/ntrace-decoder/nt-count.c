@@ -255,10 +255,13 @@ struct kind {
 	bool adds;
 };
 
+#define KIND_DIRECT	{ .asks = ~0ll }
+#define KIND_INDIRECT	{ .asks = ~0ll, .asks_ref = ~0u, .sets_ref = ~0u }
+
 static const struct kind kinds[64] = {
-	[NT_TCODE_DIRECT_BRANCH] = { .asks = ~0ll },
-	[NT_TCODE_INDIRECT_BRANCH] = { .asks = ~0ll, .asks_ref = ~0u, .sets_ref = ~0u },
-	[NT_TCODE_INDIRECT_BRANCH_HIST] = { .asks = ~0ll, .asks_ref = ~0u, .sets_ref = ~0u },
+	[NT_TCODE_DIRECT_BRANCH] = KIND_DIRECT,
+	[NT_TCODE_INDIRECT_BRANCH] = KIND_INDIRECT,
+	[NT_TCODE_INDIRECT_BRANCH_HIST] = KIND_INDIRECT,
 	[NT_TCODE_RESOURCE_FULL] = { .adds = true },
 	[NT_TCODE_PROG_TRACE_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 	[NT_TCODE_DIRECT_BRANCH_SYNC] = { .asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
@@ -266,17 +269,6 @@ static const struct kind kinds[64] = {
 	[NT_TCODE_INDIRECT_BRANCH_HIST_SYNC] = {
 		.asks = ~0ll, .sets = STATE_SYNCED, .sets_ref = ~0u },
 };
-
-/* The same for the most frequent messages, in constants */
-#define COMMON_TCODES	(NT_TCODE_BIT(DIRECT_BRANCH) | NT_TCODE_BIT(INDIRECT_BRANCH) |	\
-			 NT_TCODE_BIT(INDIRECT_BRANCH_HIST))
-
-NT_INLINE struct kind common_kind(unsigned int tcode)
-{
-	const uint32_t ref = tcode == NT_TCODE_DIRECT_BRANCH ? 0 : ~0u;
-
-	return (struct kind){ .asks = ~0ll, .asks_ref = ref, .sets_ref = ref };
-}
 
 /* Only these kinds have memos. */
 static bool is_kept(unsigned int tcode)
@@ -442,9 +434,17 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 
 	if (!nt_short_frame(r->p, stamped, sourced ? r->src_bits : 0, &frame))
 		return false;
-	if (COMMON_TCODES >> frame.tcode & 1)
-		return replay_kind(f, r, &frame, common_kind(frame.tcode), stamped, sourced);
-	return replay_kind(f, r, &frame, kinds[frame.tcode], stamped, sourced);
+	/* The frequent kinds are constants, and have code of their own. */
+	switch (frame.tcode) {
+	case NT_TCODE_DIRECT_BRANCH:
+		return replay_kind(f, r, &frame, (struct kind)KIND_DIRECT, stamped, sourced);
+	case NT_TCODE_INDIRECT_BRANCH:
+	case NT_TCODE_INDIRECT_BRANCH_HIST:
+		return replay_kind(f, r, &frame, (struct kind)KIND_INDIRECT, stamped,
+				   sourced);
+	default:
+		return replay_kind(f, r, &frame, kinds[frame.tcode], stamped, sourced);
+	}
 }
 
 /* Skip the messages of other sources.  False: there is no message of this one, or not at once. */
