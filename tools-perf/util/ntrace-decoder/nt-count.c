@@ -443,7 +443,9 @@ NT_INLINE bool replay_one(const struct nt_flow *f, struct replay *r, bool stampe
 		return replay_kind(f, r, &frame, (struct kind)KIND_INDIRECT, stamped,
 				   sourced);
 	default:
-		return replay_kind(f, r, &frame, kinds[frame.tcode], stamped, sourced);
+		/* a frame does not show a first byte of 0 */
+		return is_kept(frame.tcode) &&
+		       replay_kind(f, r, &frame, kinds[frame.tcode], stamped, sourced);
 	}
 }
 

@@ -244,8 +244,8 @@ NT_INLINE bool nt_short_reserved(uint64_t word, uint64_t bytes)
 }
 
 /*
- * A message of up to 16 bytes without SRC and TSTAMP: different words if the messages differ. Up to
- * 8 bytes are the upper ones of word[0], and word[1] is 0.
+ * A message of up to 16 bytes without SRC and TSTAMP: different words if messages with a TCODE that
+ * is not 0 differ. Up to 8 bytes are the upper ones of word[0], and word[1] is 0.
  */
 struct nt_short_frame {
 	uint64_t word[2];
