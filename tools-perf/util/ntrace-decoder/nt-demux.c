@@ -212,22 +212,24 @@ static bool put_good(struct nt_demux *d, unsigned int src, const struct buffer *
 	return piece_put(p, b, at, len);
 }
 
-/* Put good messages of up to COPY bytes, from pos on.  Returns the position behind them. */
-NT_INLINE size_t put_short(struct nt_demux *d, const struct buffer *b, size_t pos, bool stamps)
+/* Put good messages of up to COPY bytes, and move *pos behind them.  False: no memory */
+NT_INLINE bool put_short(struct nt_demux *d, const struct buffer *b, size_t *pos, bool stamps)
 {
 	const unsigned int srcbits = d->params.srcbits;
 	const size_t nr_bad = d->nr_bad;
 
-	while (b->len - pos >= NT_SHORT_ROOM) {
-		const uint8_t *at = b->bytes + pos;
+	while (b->len - *pos >= NT_SHORT_ROOM) {
+		const uint8_t *at = b->bytes + *pos;
 		const unsigned int len = nt_short_length(at, d->kinds, stamps);
 		struct piece *p = &d->piece[nt_short_source(nt_short_load(at), srcbits)];
 
-		if (!len || p->nr_bad < nr_bad || !piece_put(p, b, pos, len))
+		if (!len || p->nr_bad < nr_bad)
 			break;
-		pos += len;
+		if (!piece_put(p, b, *pos, len))
+			return false;
+		*pos += len;
 	}
-	return pos;
+	return true;
 }
 
 /*
@@ -266,8 +268,9 @@ int nt_demux_split(struct nt_demux *d, const uint8_t *buf, size_t len, uint64_t 
 	bad = pos > 0;
 	while (pos < len) {
 		at = pos;
-		pos = d->params.timestamps ? put_short(d, &b, pos, true) :
-					     put_short(d, &b, pos, false);
+		if (!(d->params.timestamps ? put_short(d, &b, &pos, true) :
+					     put_short(d, &b, &pos, false)))
+			return -NT_ENOMEM;
 		bad &= pos == at;
 		if (pos == len)
 			break;
