@@ -654,6 +654,14 @@ static bool check_length(const struct nt_params *p, const uint8_t *buf, const st
 	return true;
 }
 
+/* The length of a message of n bytes without its last field */
+static unsigned int without_last(const uint8_t *buf, unsigned int n)
+{
+	for (n--; n && !(buf[n - 1] & 1); n--)
+		;
+	return n;
+}
+
 /* Of a good message: its bytes without TSTAMP and SRC */
 static void check_frame(const struct nt_params *p, const uint8_t *buf, const struct nt_msg *msg,
 			int n)
@@ -670,9 +678,7 @@ static void check_frame(const struct nt_params *p, const uint8_t *buf, const str
 	assert_int_equal(frame.tcode, msg->tcode);
 	if (stamped) {
 		assert_true(frame.stamp == msg->tstamp);
-		/* without the last field, and what has no end before */
-		while (!(buf[--n - 1] & 3))
-			;
+		n = without_last(buf, n);
 	}
 	memcpy(bytes, buf, n);
 	word[0] = nt_short_load(bytes) & ~src;
@@ -693,8 +699,7 @@ static bool check_bad_frame(const struct nt_params *p, const uint8_t *buf)
 
 	if (!p->timestamps || !nt_short_frame(buf, true, src, &frame))
 		return false;
-	for (n = frame.len - 1; n && !(buf[n - 1] & 1); n--)
-		;
+	n = without_last(buf, frame.len);
 	memcpy(other, buf, n);
 	other[n] = 3;
 	/* one without TSTAMP has no frame */

@@ -10,7 +10,8 @@
  * Branch list: it must have every taken transfer of the truth. The truth alone tells what is
  * taken: the pc went elsewhere, or there was a trap. perf shows an END and the BEGIN after it
  * as `tr end` and `tr strt`. Both may be missing if the two sides join (at the same pc, or
- * after an ECALL or EBREAK) and belong to one task.
+ * after an ECALL or EBREAK) and belong to one task. A system call from where trace ended to where
+ * trace begins stands for both.
  *
  * Samples in a branch list: a sample is at the next instruction whose number is a multiple of
  * the period. Its call chain and branch stack must be equal to those that stacks.c computes.

@@ -244,8 +244,8 @@ static void set_state(struct nt_flow *f, int64_t state)
 }
 
 /*
- * What messages of a kind depend on and change. ResourceFull adds the memo's state to the credit,
- * whatever it was. The others depend on the state, and set it.
+ * What messages of a kind depend on and change. ResourceFull does not depend on the state, and adds
+ * that of the memo to the credit. The others depend on the state, and set it.
  */
 struct kind {
 	int64_t asks;		/* of the state: all or nothing */
@@ -410,7 +410,7 @@ NT_INLINE bool replay_kind(const struct nt_flow *f, struct replay *r,
 	}
 	if (m->effect.any)
 		move_stack(r, m);
-	if (m->effect.any && m->effect.linear) {
+	if (m->effect.linear) {
 		r->straight += r->paths[m->path].insns;
 	} else {
 		r->last = m;

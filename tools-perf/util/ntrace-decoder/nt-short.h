@@ -517,7 +517,7 @@ NT_INLINE unsigned int nt_short_length(const uint8_t *p, const struct nt_short_k
 	if (!end)
 		return nt_short_length_long(p, word, k, stamps);
 	last = (unsigned int)__builtin_ctzll(end);
-	/* at the upper end, without what follows */
+	/* the message at the upper end of a word, without the bytes behind it */
 	whole = word << (56 ^ last);
 	if (nt_short_reserved(whole, UINT64_MAX) ||
 	    (unsigned int)((whole & NT_EACH(1)) * NT_EACH(1) >> 56) - k->fields > stamps)

@@ -318,7 +318,7 @@ NT_INLINE int run_step(struct walker *w, const struct nt_shape *shape, struct ru
 		}
 		ret = run_inferred(w, r, blk, shape->rare);
 		if (ret == NT_WALK_LAST && !last) {
-			/* before the block again */
+			/* go back to before the block */
 			r->left += blk->is.halfwords;
 			r->insns -= blk->is.insns;
 		}
