@@ -310,6 +310,9 @@ good()		# DESCRIPTION BOOTOPTION...
 
 	shift
 	in_guest event-test "$@"
+	# the tests that failed, before what the kernel said
+	grep '^not ok' "$dir/out" | cat - "$dir/err" >"$dir/why"
+	mv "$dir/why" "$dir/err"
 	check "$what" [ "$status" = 0 ]
 }
 

@@ -76,6 +76,15 @@ function forget(name,	i, n, o)
 	aim[name] = ""
 }
 
+# A sink that is disabled while its encoder is on gets another window, and nothing but the sink is
+# written until it is enabled again.
+function switched(	name)
+{
+	for (name in switching)
+		check("R13", 0)
+	delete switching
+}
+
 # Control is written
 function control(name, value,	on)
 {
@@ -110,8 +119,16 @@ function control(name, value,	on)
 			check("R44", dis_input[name] != number("ffff"))
 		aim[name] = ""
 	}
-	if (!on && bits(last[name], 1, 1) && kind(name) != "encoder" && strict)
-		check("R13", upstream_off(name))
+	if (kind(name) == "encoder")
+		switched()
+	if (kind(name) == "sink" && strict) {
+		if (on)
+			delete switching[name]
+		else if (bits(last[name], 1, 1) && !upstream_off(name))
+			switching[name] = 1
+		else if (bits(last[name], 1, 1))
+			check("R13", 1)
+	}
 	last[name] = value
 	seen[name] = 1
 }
@@ -225,6 +242,7 @@ $2 == "write" {
 !(name in identified) { accessed[name] = accessed[name] $3 " " }
 
 END {
+	switched()
 	for (name in seen)
 		check("R14", !bits(last[name], 1, 1))
 	for (r in checks)

@@ -14,6 +14,7 @@ record="perf record -q -m,1M -o data"
 $record -e ntrace//u -- qsort
 $record -e ntrace/retstack=0,syncmode=1/u -- loop
 $record -e ntrace/contextid,timestamp/u -a -- loop
+perf record -q -m,8 -o data -e ntrace//u -- bigtrace 50	# fills windows
 $record -e ntrace//u --filter 'filter main @ /bin/loop' -- loop || echo "no filters"
 $record -e ntrace//u -a -- sh -c 'echo 0 >/sys/devices/system/cpu/cpu1/online; loop
 	echo 1 >/sys/devices/system/cpu/cpu1/online; loop'
