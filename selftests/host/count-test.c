@@ -890,6 +890,77 @@ static void others_are_told_in_their_place(void **state)
 	memset(&told, 0, sizeof(told));
 }
 
+/* A DirectBranch whose I-CNT has so many leading zeros that no memo stands for it */
+static void pack_long(struct pack *k)
+{
+	k->buf[k->len++] = NT_TCODE_DIRECT_BRANCH << 2;
+	k->buf[k->len++] = 4 << 2;
+	memset(k->buf + k->len, 0, 16);
+	k->len += 16;
+	k->buf[k->len++] = 1;		/* the end of I-CNT */
+	k->buf[k->len++] = 1 << 2 | 3;	/* TSTAMP */
+}
+
+/*
+ * A message that lacks its TSTAMP is a NOTICE before its branch. The batch ends between the two, and
+ * the next one must not count what is behind the message before it tells the NOTICE. The batch
+ * holds the NOTICE back if it has another event.
+ */
+static void a_notice_is_told_in_its_place(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	static struct program mem;
+	static struct pack k;
+	struct range watched = { 0 };
+	struct nt_event ev[256];
+	struct nt_params params;
+	struct setting s, own;
+	unsigned int pass, i;
+	size_t at;
+	int n;
+
+	(void)state;
+	nt_params_init(&params);
+	params.mode = NT_MODE_BTM;
+	params.timestamps = true;
+	org(&mem, 0x100);
+	add(&mem);
+	beq(&mem, 0x100);
+	pack_init(&k);
+	k.timestamp = 1;
+	pack_ptsync(&k, 5, 0, 0x100);
+	for (i = 0; i < 10; i++)
+		pack_db(&k, 4);
+	pack_long(&k);
+	k.timestamp = -1;
+	pack_dbsync(&k, 2, 4, 0x100);
+	k.timestamp = 1;
+	for (i = 0; i < 10; i++)
+		pack_db(&k, 4);
+	memset(k.buf + k.len, 0xff, 64);
+	k.len += 64;
+	memcpy(traced.bytes, k.buf, k.len);
+	traced.len = k.len;
+	open_traced(&s, &params, &mem);
+	open_traced(&own, &params, &mem);
+	for (pass = 0; pass < 2; pass++) {
+		tell(&own);
+		nt_flow_window(s.flow, s.bytes, s.len, 0);
+		for (at = 0; at < told.n; ) {
+			uint64_t before = branches_of(counts);
+
+			n = nt_flow_count_until(s.flow, counts, ev, 256);
+			assert_true(n > 0);
+			compare_told(ev, n, branches_of(counts) - before, &at, false, &watched);
+		}
+	}
+	nt_counts_free(counts);
+	close_traced(&s);
+	close_traced(&own);
+	free(told.ev);
+	memset(&told, 0, sizeof(told));
+}
+
 /* Enter a loop at the instruction before its head, where a sync message ends, @n times. */
 static void watched_loop(struct pack *k, struct program *mem, unsigned int n)
 {
@@ -1211,6 +1282,7 @@ int main(void)
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
 		cmocka_unit_test(others_are_told_in_their_place),
+		cmocka_unit_test(a_notice_is_told_in_its_place),
 		cmocka_unit_test(watched_code_before_a_sync),
 		cmocka_unit_test(edges_are_of_a_space),
 		cmocka_unit_test(R126_sources_share_memos),

@@ -1005,20 +1005,13 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 	return nr_others;
 }
 
-/* A branch, not a trap, with a known target */
-static bool is_plain(const struct nt_event *ev)
-{
-	return ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) &&
-	       !(ev->flags & NT_EVF_LEFT);
-}
-
 /* Count up to the first event that is not a plain branch.  Number of events, or negative */
 static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       int n)
 {
 	int i, ret;
 
-	for (i = 0; i < n && is_plain(&ev[i]) && (unsigned int)i != c->watch.first; i++) {
+	for (i = 0; i < n && nt_event_is_plain(&ev[i]) && (unsigned int)i != c->watch.first; i++) {
 		c->stats.insns += ev[i].insns;
 		ret = count_branch(c, f, &ev[i]);
 		if (ret)

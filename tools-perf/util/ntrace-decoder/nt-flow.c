@@ -1441,8 +1441,11 @@ static int hold_back(struct nt_flow *f, struct batch *b)
 	return ret < 0 ? ret : 0;
 }
 
+/* After an event that is not counted, no memo may count before the batch is delivered. */
 static void take_held(struct nt_flow *f, struct batch *b)
 {
+	unsigned int i;
+
 	mark(f, b);
 	if (f->sure || !in_message(f))
 		return;
@@ -1451,6 +1454,8 @@ static void take_held(struct nt_flow *f, struct batch *b)
 	b->mark_pc = f->held_pc;
 	b->mark_insns = f->held_insns;
 	f->nr_held = 0;
+	for (i = 0; f->until_other && i < b->n; i++)
+		b->last |= !nt_event_is_plain(&b->ev[i]);
 }
 
 static uint64_t store_bytes(const struct nt_flow *f)
@@ -1495,6 +1500,7 @@ static int fill(struct nt_flow *f, struct nt_event *ev, unsigned int max)
 				lose(f, &b, (enum nt_error)ret);
 			else
 				copy_repetitions(f, &b);
+			b.end |= b.last && !in_message(f);
 		} else {
 			memos = f->counts && !f->counts->pause;
 			if (memos)

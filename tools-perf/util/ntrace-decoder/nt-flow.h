@@ -226,6 +226,7 @@ struct batch {
 	struct nt_event *ev;
 	unsigned int n, max;
 	bool end;		/* no more in this batch */
+	bool last;		/* no more messages */
 	unsigned int mark;
 	uint64_t mark_pc;
 	uint32_t mark_insns;
@@ -252,6 +253,13 @@ static inline unsigned int time_flags(const struct nt_flow *f)
 static inline bool nt_event_leads(const struct nt_event *ev)
 {
 	return ev->kind == NT_EV_BRANCH || ev->kind == NT_EV_START;
+}
+
+/* A branch, not a trap, with a known target */
+static inline bool nt_event_is_plain(const struct nt_event *ev)
+{
+	return ev->kind == NT_EV_BRANCH && !nt_type_is_trap(ev->type) &&
+	       !(ev->flags & NT_EVF_LEFT);
 }
 
 static inline struct nt_event *add_event(struct nt_flow *f, struct batch *b,
