@@ -1878,17 +1878,23 @@ static int syscall_open(int group, const char *name, unsigned int action)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Does the last record say that the area is full? It may be older than the room that was made. */
+static bool area_is_full(const struct session *s)
+{
+	const struct aux_record *last = &s->record[s->records - 1];
+
+	return s->records && last->flags & PERF_AUX_FLAG_TRUNCATED &&
+	       last->offset + last->size - s->page->aux_tail > s->page->aux_size / 2;
+}
+
 /* Make room, and trace until the area is full. */
 static bool fill_area(struct session *s)
 {
-	unsigned int before = s->records;
-
 	session_consume_aux(s);
 	for (int i = 0; i < 1000; i++) {
 		spin(10000);
 		session_read(s);
-		if (s->records != before &&
-		    s->record[s->records - 1].flags & PERF_AUX_FLAG_TRUNCATED)
+		if (area_is_full(s))
 			return true;
 	}
 
@@ -1905,6 +1911,9 @@ static bool pause_full(struct session *s)
 
 	CHECK(fill_area(s));
 	syscall(SYS_getppid);
+	/* A context switch publishes what was traced before the pause. */
+	usleep(1000);
+	session_read(s);
 	bytes = trace_bytes(s);
 	session_consume_aux(s);
 	for (int i = 0; i < 20; i++) {
