@@ -87,9 +87,10 @@ class Recording:
         self.record(71, 0, struct.pack('<QQQIiiI', len(data), 0, 0, 0, -1, 0, 0))
         self.out.append(data)
 
-    def windows(self, cpu, windows, mode=6, kernel=False):
+    def windows(self, cpu, windows, mode=6, kernel=False, shared=False):
         """The trace of one CPU: (data, time, tid that was current then, flags of the AUX record)"""
-        terms = 1 | mode << 4 | 1 << 24 | 1 << 41 | 1 << 23 | 1 << 7 | kernel << 25
+        sharing = 1 << 19 if shared else 1 << 41	# SRC of a bit, or a private sink
+        terms = 1 | mode << 4 | 1 << 24 | sharing | 1 << 23 | 1 << 7 | kernel << 25
         self.record(21, 0, struct.pack('<Q', terms), 0, 0, 5, self.trace_id(cpu), cpu)
         offset = 0
         for data, time, tid, flags in windows:

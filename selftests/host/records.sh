@@ -414,6 +414,33 @@ for name in {every,some,first}-{2,6}; do
 	verdict $bad "intervals, $name messages have TSTAMP: $(wc -l <want) lines of $(wc -l <whole)" stderr
 done
 
+# --- a shared sink that was full ------------------------------------------------------------
+# The driver flags the loss that an Error message tells of. The next window may begin inside a
+# message, so its first message is left out: that is another loss.
+make 'windows of a shared sink, with losses' <<'END'
+there = ['10000', '10004', '10100', '10104', '10108']
+lines = ['# time 30000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64']
+lines += ['10000', '10004', '10100', '10104', '10108', '10008'] * 200
+lines += ['# time 40000', '# stop 10000 EVCODE=4']
+options = 'htm', 'srcbits=1', 'src=0'
+later = encode('one.elf', lines, options + ('syncmode=1', 'syncmax=1'))
+overflow = bytes([8 << 2, 0, 2 << 2 | 1, 1 << 2 | 3])
+first = stretch('one.elf', 100, 1000, there, 1500, '10008', options=options)
+second = stretch('one.elf', 100, 10000, there, 11000, '10008', options=options)
+for name, data, flags in (('none', first + second, 0), ('told', first + overflow + second, 0),
+                          ('flag', first + second, 4), ('both', first + overflow + second, 4)):
+    r = Recording(cpus=2)
+    r.start('prog', 'one.elf', 100, 10)
+    r.windows(0, [(data, 20000, 100, flags), (later, 50000, 100, 0)], shared=True)
+    r.write('shared-%s.data' % name)
+END
+for expected in none:0 told:1 flag:1 both:2; do
+	name=${expected%:*}
+	"$ntrace" script shared-$name.data >got 2>stderr
+	[ "$(grep -c '^# loss' got)" = ${expected#*:} ] && [ "$(grep -c 'tr strt' got)" = 3 ]
+	verdict $? "a loss in a shared sink's window ($name): ${expected#*:} losses" got stderr
+done
+
 # --- a stop and a start at one place --------------------------------------------------------
 make 'trace that stops for 9 and for 12 ms, with another event meanwhile and without' <<'END'
 for name, gap in ('short', 9000000), ('long', 12000000):

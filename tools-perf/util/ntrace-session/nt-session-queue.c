@@ -377,15 +377,12 @@ static int report_missing(struct nt_session_queue *q)
 				    w->size - len, w->offset + len);
 }
 
-/* Report losses that the window's flags report. If messages reported one, it is the same loss. */
+/* Report the loss that the window's flags report. */
 static int report_flags(struct nt_session_queue *q, const struct nt_session_window *w)
 {
 	bool truncated = w->flags & PERF_AUX_FLAG_TRUNCATED;
-	int err;
+	int err = nt_session_flow_gap(q);
 
-	if (!truncated && (!(w->flags & PERF_AUX_FLAG_PARTIAL) || q->lost_some))
-		return 0;
-	err = nt_session_flow_gap(q);
 	return err ? err : nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
 						"trace lost: %s at %#" PRIx64,
 						truncated ? "AUX buffer full" : "the sink was full",
@@ -405,18 +402,27 @@ static int leave(struct nt_session_queue *q)
 	return err ? err : keep_rest(q, used);
 }
 
+/*
+ * If messages reported a loss, PARTIAL reports the same one. But the next window of a shared sink
+ * begins behind a message that may be a start, see on_broken().
+ */
 static int close_window(struct nt_session_queue *q)
 {
 	struct nt_session_window *w = q->window;
 	int err = w->size ? leave(q) : 0;
+	const bool told = q->lost_some && !(w->flags & PERF_AUX_FLAG_TRUNCATED);
 
 	q->window = NULL;
-	if (w->echo && w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)) {
+	if (err || !(w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)))
+		return err;
+	if (!w->echo && !told)
+		return report_flags(q, w);
+	if (w->shared) {
 		q->unsaid |= q->have_pc;
 		q->broken = true;
 		q->broken_at = w->offset + w->size;
 	}
-	return err || w->echo ? err : report_flags(q, w);
+	return 0;
 }
 
 bool nt_session_queue_is_untimed(struct nt_session_queue *q)
