@@ -14,6 +14,7 @@ SEED	?= 20260101
 help:
 	@echo 'make demo        record a program in an emulated machine and decode it'
 	@echo 'make check       every test (T=PATTERN: some, e.g. T="guest/*")'
+	@echo '                 (DELAY=60: its harts stop at random, for up to 60 ms)'
 	@echo '                 (CAPTURES=DIR: traces of others'"'"' encoders, RTL=DIR: open RTL of'
 	@echo '                 hardware, see selftests/README)'
 	@echo 'make check-all   check, and what takes longer: each broken machine, long recordings (hours)'
