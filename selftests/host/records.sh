@@ -414,10 +414,10 @@ for name in {every,some,first}-{2,6}; do
 	verdict $bad "intervals, $name messages have TSTAMP: $(wc -l <want) lines of $(wc -l <whole)" stderr
 done
 
-# --- a shared sink that was full ------------------------------------------------------------
-# The driver flags the loss that an Error message tells of. The next window may begin inside a
-# message, so its first message is left out: that is another loss.
-make 'windows of a shared sink, with losses' <<'END'
+# --- a sink that was full --------------------------------------------------------------------
+# The driver flags the loss that an Error message tells of. The next window of a shared sink may
+# begin inside a message, so its first message is left out: that is another loss.
+make 'windows with losses' <<'END'
 there = ['10000', '10004', '10100', '10104', '10108']
 lines = ['# time 30000', '# start 10000 SYNC=5', '# context PRV=0 V=0 scontext=64']
 lines += ['10000', '10004', '10100', '10104', '10108', '10008'] * 200
@@ -433,12 +433,24 @@ for name, data, flags in (('none', first + second, 0), ('told', first + overflow
     r.start('prog', 'one.elf', 100, 10)
     r.windows(0, [(data, 20000, 100, flags), (later, 50000, 100, 0)], shared=True)
     r.write('shared-%s.data' % name)
+# The trace of a private sink's window ends before the message that says that it stops.
+later = encode('one.elf', lines)
+first = stretch('one.elf', 100, 1000, there, 1500, '10008')
+second = stretch('one.elf', 100, 10000, there, 11000, '10008')
+overflow = bytes([8 << 2, 0, 1 << 2 | 1, 1 << 2 | 3])
+cut = b''.join(list(messages(second))[:-1])
+for name, data in ('whole', first + overflow + second), ('cut', first + overflow + cut):
+    r = Recording()
+    r.start('prog', 'one.elf', 100, 10)
+    r.windows(0, [(data, 20000, 100, 4), (later, 50000, 100, 0)])
+    r.write('private-%s.data' % name)
 END
-for expected in none:0 told:1 flag:1 both:2; do
+for expected in shared-none:0 shared-told:1 shared-flag:1 shared-both:2 private-whole:1 \
+	private-cut:2; do
 	name=${expected%:*}
-	"$ntrace" script shared-$name.data >got 2>stderr
+	"$ntrace" script $name.data >got 2>stderr
 	[ "$(grep -c '^# loss' got)" = ${expected#*:} ] && [ "$(grep -c 'tr strt' got)" = 3 ]
-	verdict $? "a loss in a shared sink's window ($name): ${expected#*:} losses" got stderr
+	verdict $? "losses in a sink's window ($name): ${expected#*:}" got stderr
 done
 
 # --- a stop and a start at one place --------------------------------------------------------

@@ -403,14 +403,15 @@ static int leave(struct nt_session_queue *q)
 }
 
 /*
- * If messages reported a loss, PARTIAL reports the same one. But the next window of a shared sink
- * begins behind a message that may be a start, see on_broken().
+ * If messages reported a loss, PARTIAL reports the same one, unless the trace also ends without a
+ * stop. But the next window of a shared sink begins behind a message that may be a start, see
+ * on_broken().
  */
 static int close_window(struct nt_session_queue *q)
 {
 	struct nt_session_window *w = q->window;
 	int err = w->size ? leave(q) : 0;
-	const bool told = q->lost_some && !(w->flags & PERF_AUX_FLAG_TRUNCATED);
+	const bool told = q->lost_some && !q->unsaid && !(w->flags & PERF_AUX_FLAG_TRUNCATED);
 
 	q->window = NULL;
 	if (err || !(w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)))
