@@ -902,8 +902,8 @@ static void pack_long(struct pack *k)
 }
 
 /*
- * A message that lacks its TSTAMP is a NOTICE before its branch. The batch ends between the two, and
- * the next one must not count what is behind the message before it tells the NOTICE. The batch
+ * A message that lacks its TSTAMP is a NOTICE before its branch. The batch ends between the two,
+ * and the next one must not count what is behind the message before it tells the NOTICE. The batch
  * holds the NOTICE back if it has another event.
  */
 static void a_notice_is_told_in_its_place(void **state)
