@@ -88,17 +88,20 @@ class Recording:
         self.out.append(data)
 
     def windows(self, cpu, windows, mode=6, kernel=False, shared=False):
-        """The trace of one CPU: (data, time, tid that was current then, flags of the AUX record)"""
-        sharing = 1 << 19 if shared else 1 << 41	# SRC of a bit, or a private sink
+        """The trace in one CPU's buffer: (data, time, tid that was current then, flags of the AUX record,
+        None: there is no such record; and so many bytes that the file does not have)"""
+        sharing = 1 << 19 | cpu << 27 if shared else 1 << 41	# one bit of SRC, or a private sink
         terms = 1 | mode << 4 | 1 << 24 | sharing | 1 << 23 | 1 << 7 | kernel << 25
         self.record(21, 0, struct.pack('<Q', terms), 0, 0, 5, self.trace_id(cpu), cpu)
         offset = 0
-        for data, time, tid, flags in windows:
-            self.record(11, 0, struct.pack('<QQQ', offset, len(data), flags), tid, tid, time,
-                        self.trace_id(cpu), cpu)
+        for data, time, tid, flags, *more in windows:
+            size = len(data) + sum(more)
+            if flags is not None:
+                self.record(11, 0, struct.pack('<QQQ', offset, size, flags), tid, tid, time,
+                            self.trace_id(cpu), cpu)
             self.record(71, 0, struct.pack('<QQQIiiI', len(data), offset, 0, cpu, -1, cpu, 0))
             self.out.append(data)
-            offset += len(data)
+            offset += size
 
     def unknown_terms(self, nth, version):
         """Before the nth AUX record, the event's parameters have a version that ntrace refuses."""

@@ -226,7 +226,8 @@ static bool same_flow(const struct nt_session_queue *a, const struct nt_session_
 static bool same_losses(const struct nt_session_queue *a, const struct nt_session_queue *b)
 {
 	return a->begun == b->begun && a->lost_some == b->lost_some && a->unsaid == b->unsaid &&
-	       a->broken == b->broken && (!a->broken || a->broken_at == b->broken_at) &&
+	       a->after_loss == b->after_loss && a->broken == b->broken &&
+	       (!a->broken || a->broken_at == b->broken_at) &&
 	       a->next_offset == b->next_offset;
 }
 

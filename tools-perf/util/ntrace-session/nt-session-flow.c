@@ -164,16 +164,22 @@ static bool is_pause(const struct nt_session_queue *q, const struct nt_event *ev
  */
 static int on_broken(struct nt_session_queue *q, unsigned int sync)
 {
-	bool broken = q->broken && (q->unsaid || sync != NT_SYNC_TRACE_ENABLE);
+	const char *broken = q->unsaid || sync != NT_SYNC_TRACE_ENABLE ? q->broken : NULL;
 	int err;
 
-	q->unsaid = q->broken = false;
+	q->unsaid = false;
+	q->broken = NULL;
 	if (!broken)
 		return 0;
 	err = nt_session_flow_gap(q);
 	return err ? err : nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
-						"trace lost: the shared sink was full at %#" PRIx64,
+						"trace lost: %s at %#" PRIx64, broken,
 						q->broken_at);
+}
+
+int nt_session_flow_unstarted(struct nt_session_queue *q)
+{
+	return on_broken(q, NT_SYNC_TRACE_ENABLE);
 }
 
 static int on_start(struct nt_session_queue *q, const struct nt_event *ev)
@@ -182,6 +188,7 @@ static int on_start(struct nt_session_queue *q, const struct nt_event *ev)
 
 	if (err)
 		return err;
+	q->after_loss = false;
 	if (is_pause(q, ev)) {
 		q->have_held = false;
 		q->paused = true;
@@ -237,7 +244,9 @@ static int on_loss(struct nt_session_queue *q, const struct nt_event *ev)
 	q->have_pc = false;
 	/* Other losses concern code or an earlier loss, not the one that PARTIAL reports. */
 	q->lost_some |= code == NT_SESSION_LOSS_OVERFLOW || code == NT_SESSION_LOSS_DATA;
-	q->unsaid = q->broken = false;
+	q->unsaid = false;
+	q->broken = NULL;
+	q->after_loss = true;
 	if (q->host->lost)
 		q->host->lost(q);
 	if (err)

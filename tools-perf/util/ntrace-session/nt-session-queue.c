@@ -305,7 +305,8 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 	q->data_skip = 0;
 	if (!w->resume) {
 		open = nt_session_goes_on(q->buffer, q->next_window, whole);
-		q->data_skip = nt_session_window_skip(w, params, q->data, q->data_len, open);
+		q->data_skip = w->unplaced ? q->data_len :
+			nt_session_window_skip(w, params, q->data, q->data_len, open);
 		whole &= !nt_session_window_is_middle(q->data, q->data_len, q->data_skip);
 	}
 	/* The skipped bytes may contain a start, so the next start does not follow a stop. */
@@ -346,6 +347,21 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 	return err ? err : begin_flow(q, w, &params);
 }
 
+#define LOST_RECORD	"an AUX record of the shared sink was lost"
+
+/*
+ * The stream of a shared sink lacks trace at this offset, perhaps of this CPU: see on_broken(). What
+ * follows a loss, up to the next start, is a part of that loss.
+ */
+static void tear(struct nt_session_queue *q, const char *why, uint64_t at, bool unsaid)
+{
+	if (q->after_loss)
+		return;
+	q->unsaid |= unsaid || q->have_pc;
+	q->broken = why;
+	q->broken_at = at;
+}
+
 /*
  * Report a known loss of a window before its first event. Not in open_window(), because a window
  * may be opened early.
@@ -357,8 +373,11 @@ static int report_early(struct nt_session_queue *q)
 	if (q->begun)
 		return 0;
 	q->begun = true;
+	if (w->shared && (w->torn || w->orphan) && !is_padding(q))
+		tear(q, LOST_RECORD, w->offset, true);
 	if (!w->orphan || w->echo || is_padding(q))
 		return 0;
+	q->broken = NULL;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
 				    "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 				    w->size, w->offset);
@@ -370,8 +389,13 @@ static int report_missing(struct nt_session_queue *q)
 	const struct nt_session_window *w = q->window;
 	size_t len = q->data_len - q->rest;
 
-	if (len >= w->size || w->echo)
+	if (len >= w->size)
 		return 0;
+	if (w->shared)
+		tear(q, "bytes of the shared sink are not in the file", w->offset + len, true);
+	if (w->echo)
+		return 0;
+	q->broken = NULL;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_FILE, 0,
 				    "%#" PRIx64 " bytes not in the file at %#" PRIx64,
 				    w->size - len, w->offset + len);
@@ -383,6 +407,7 @@ static int report_flags(struct nt_session_queue *q, const struct nt_session_wind
 	bool truncated = w->flags & PERF_AUX_FLAG_TRUNCATED;
 	int err = nt_session_flow_gap(q);
 
+	q->broken = NULL;
 	return err ? err : nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
 						"trace lost: %s at %#" PRIx64,
 						truncated ? "AUX buffer full" : "the sink was full",
@@ -414,15 +439,14 @@ static int close_window(struct nt_session_queue *q)
 	const bool told = q->lost_some && !q->unsaid && !(w->flags & PERF_AUX_FLAG_TRUNCATED);
 
 	q->window = NULL;
+	if (!err && w->shared && w->orphan)
+		tear(q, LOST_RECORD, w->offset + w->size, false);
 	if (err || !(w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL)))
 		return err;
 	if (!w->echo && !told)
 		return report_flags(q, w);
-	if (w->shared) {
-		q->unsaid |= q->have_pc;
-		q->broken = true;
-		q->broken_at = w->offset + w->size;
-	}
+	if (w->shared)
+		tear(q, "the shared sink was full", w->offset + w->size, false);
 	return 0;
 }
 
@@ -585,6 +609,8 @@ static int next_window(struct nt_session_queue *q, uint64_t limit)
 {
 	struct nt_session_window *w;
 
+	if (q->next_window == q->buffer->nr_windows)
+		return nt_session_flow_unstarted(q) ?: 1;
 	q->next_window = nt_session_wanted(q->session, q->buffer, q->next_window);
 	if (q->next_window == q->buffer->nr_windows)
 		return 1;
@@ -639,7 +665,8 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	struct nt_event start = { .from = ev->to, .to = ev->to, .time = ev->time,
 				  .offset = ev->offset, .kind = NT_EV_START,
 				  .flags = ev->flags & (NT_EVF_TIME | NT_EVF_STAMP) };
-	const bool unsaid = q->unsaid, broken = q->broken;
+	const char *broken = q->broken;
+	const bool unsaid = q->unsaid;
 	int err;
 
 	if (q->doubtful == NT_SESSION_DOUBT_OPEN) {
@@ -655,7 +682,7 @@ static int use_doubtful(struct nt_session_queue *q, const struct nt_event *ev)
 	if (--q->doubtful || ev->kind == NT_EV_STOP)
 		return 0;
 	/* The trace did not start here: keep what on_broken() needs for the next real start. */
-	q->broken = false;
+	q->broken = NULL;
 	err = q->host->event(q, &start, is_last(q, ev));
 	q->unsaid = unsaid;
 	q->broken = broken;

@@ -20,6 +20,8 @@
 struct entry {
 	uint64_t			sink;
 	size_t				nr;	/* in file order */
+	uint64_t			time;	/* of its AUX record, or an orphan's next one */
+	uint64_t			after;	/* time of the AUX record before it in its buffer */
 	struct nt_session_window	*from;
 	struct nt_session_window	window;
 };
@@ -53,7 +55,7 @@ static bool is_shared(const struct nt_session_window *w)
 }
 
 static int add_entry(const struct nt_session *session, struct streams *s,
-		     struct nt_session_window *w)
+		     struct nt_session_window *w, uint64_t time, uint64_t after)
 {
 	struct entry *entry = nt_session_grow(s->entry, s->nr, sizeof(*entry));
 
@@ -63,6 +65,8 @@ static int add_entry(const struct nt_session *session, struct streams *s,
 	entry[s->nr] = (struct entry) {
 		.sink = sink_of(session, w->cpu),
 		.nr = s->nr,
+		.time = time,
+		.after = after,
 		.from = w,
 		.window = *w,
 	};
@@ -95,12 +99,19 @@ static int add_cpu(struct streams *s, const struct nt_session_terms *terms)
 static int find_entries(const struct nt_session *session, struct streams *s,
 			struct nt_session_buffer *b)
 {
-	size_t i;
+	size_t i, last = b->nr_windows;
+	uint64_t after = 0;
 	int err = 0;
 
+	while (last && b->window[last - 1].orphan)
+		last--;
 	for (i = 0; i < b->nr_windows && !err; i++) {
-		if (is_shared(&b->window[i]))
-			err = add_entry(session, s, &b->window[i]);
+		struct nt_session_window *w = &b->window[i];
+
+		if (is_shared(w))
+			err = add_entry(session, s, w, i < last ? w->time : UINT64_MAX, after);
+		if (!w->orphan)
+			after = w->time;
 	}
 	for (i = 0; i < b->nr_terms && !err; i++) {
 		if (ntrace_is_shared(b->terms[i].hw_id))
@@ -126,8 +137,8 @@ static int by_time(const void *a, const void *b)
 
 	if (x->sink != y->sink)
 		return x->sink < y->sink ? -1 : 1;
-	if (x->window.time != y->window.time)
-		return x->window.time < y->window.time ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
@@ -136,6 +147,27 @@ static bool is_broken(const struct nt_session_window *w)
 {
 	return w->orphan || w->ring ||
 	       w->flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL);
+}
+
+/*
+ * An orphan is sorted before the next AUX record of its buffer. Its bytes may belong before any
+ * window of another buffer that is between that one and the one before.
+ */
+static void tear_windows(struct streams *s, size_t orphan)
+{
+	struct entry *e = &s->entry[orphan];
+	size_t i;
+
+	for (i = orphan; i; i--) {
+		struct entry *between = &s->entry[i - 1];
+
+		if (between->sink != e->sink || between->time <= e->after)
+			return;
+		e->window.unplaced = true;
+		between->window.torn = true;
+		between->window.resume = false;
+		between->window.begin = NT_SESSION_BEGIN_ANYWHERE;
+	}
 }
 
 static void link_windows(struct streams *s)
@@ -151,6 +183,9 @@ static void link_windows(struct streams *s)
 		if (!w->resume && !(first && ordered))
 			w->begin = NT_SESSION_BEGIN_ANYWHERE;
 	}
+	for (i = 0; i < s->nr; i++)
+		if (s->entry[i].window.orphan)
+			tear_windows(s, i);
 }
 
 /* The window as one CPU's decoder sees it. The flags are for the CPU that read the trace. */

@@ -79,6 +79,8 @@ struct nt_session_window {
 	bool	shared;			/* from a sink that other CPUs use, too; then: */
 	bool	resume;			/* continues where the previous window ended */
 	bool	echo;			/* a replica: another CPU's window has the flags */
+	bool	torn;			/* an orphan's bytes may belong before it */
+	bool	unplaced;		/* an orphan whose place in the stream is unknown */
 	/* Only nt_session_streams_mark() sets this. The last message ends in the next window. */
 	bool	unfinished;
 	unsigned int idx;		/* of the buffer that contains the bytes */
@@ -582,8 +584,9 @@ struct nt_session_queue {
 	bool			begun;		/* losses known before decoding are reported */
 	bool			lost_some;	/* messages reported a loss in it */
 	bool			unsaid;		/* trace ended without a message that reports it */
-	bool			broken;		/* a shared sink was full at broken_at, */
-	uint64_t		broken_at;	/* according to another CPU's AUX record */
+	bool			after_loss;	/* a loss was reported, and no start since */
+	const char		*broken;	/* why the stream of a shared sink lacks trace ... */
+	uint64_t		broken_at;	/* ... at this offset; NULL: it lacks none */
 	bool			behind_gap;	/* trace is missing before the next event */
 	uint64_t		next_offset;	/* after the last byte of the window */
 	unsigned int		ts_shift;
@@ -668,6 +671,8 @@ void nt_session_flow_context(struct nt_session_queue *q, const struct nt_event *
 int nt_session_flow_flush(struct nt_session_queue *q, uint64_t before);
 /* The task continues elsewhere at that time: a held stop was not a pause. */
 int nt_session_flow_left(struct nt_session_queue *q, uint64_t time);
+/* No window is left: report what the stream of a shared sink lacks, if no start told of it. */
+int nt_session_flow_unstarted(struct nt_session_queue *q);
 /* Trace is missing between the previous event and the next one. */
 int nt_session_flow_gap(struct nt_session_queue *q);
 int __attribute__((format(printf, 4, 5)))
