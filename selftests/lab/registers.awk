@@ -76,13 +76,23 @@ function forget(name,	i, n, o)
 	aim[name] = ""
 }
 
-# A sink that is disabled while its encoder is on gets another window, and nothing but the sink is
-# written until it is enabled again.
-function switched(	name)
+function leads(name, sink,	i)
 {
-	for (name in switching)
-		check("R13", 0)
-	delete switching
+	for (i = 0; i < links; i++)
+		if (from[i] == name && (to[i] == sink || leads(to[i], sink)))
+			return 1
+	return 0
+}
+
+# A sink that is disabled while its encoder is on gets another window: Control of the encoder is not
+# written until the sink is enabled again.
+function not_switched(name,	sink)
+{
+	for (sink in switching)
+		if (leads(name, sink)) {
+			check("R13", 0)
+			delete switching[sink]
+		}
 }
 
 # Control is written
@@ -120,14 +130,14 @@ function control(name, value,	on)
 		aim[name] = ""
 	}
 	if (kind(name) == "encoder")
-		switched()
+		not_switched(name)
 	if (kind(name) == "sink" && strict) {
+		if (on != bits(last[name], 1, 1) && (on ? name in switching : upstream_off(name)))
+			check("R13", 1)
 		if (on)
 			delete switching[name]
 		else if (bits(last[name], 1, 1) && !upstream_off(name))
 			switching[name] = 1
-		else if (bits(last[name], 1, 1))
-			check("R13", 1)
 	}
 	last[name] = value
 	seen[name] = 1
@@ -180,6 +190,7 @@ function write_sink(name, offset, value)
 }
 
 BEGIN {
+	links = 0
 	fields["encoder 000"] = "0 3 4 3 9 1 11 1 12 1 13 1 15 3 20 4 24 3"
 	fields["funnel 000"] = "0 2"
 	fields["sink 000"] = "0 2 4 1 8 1 9 2"
@@ -242,7 +253,8 @@ $2 == "write" {
 !(name in identified) { accessed[name] = accessed[name] $3 " " }
 
 END {
-	switched()
+	for (name in switching)
+		check("R13", 0)
 	for (name in seen)
 		check("R14", !bits(last[name], 1, 1))
 	for (r in checks)
