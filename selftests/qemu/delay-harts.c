@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stop single harts of a QEMU at random, as a busy machine does: delay-harts PID MS
+ * Stop single harts of a QEMU at random, as a busy machine does: delay-harts PID MS [SEED]
  *
- * A hart is a thread of QEMU's. Up to MS/2 milliseconds after the last one was stopped, one of them
- * is stopped for up to MS milliseconds. Ends with QEMU. SEED=N in the environment repeats the times
- * and the harts, as far as the machine lets it. A stopped thread continues when this process ends.
+ * A hart is a thread of QEMU's. Up to MS/2 milliseconds after the last one continued, one of them
+ * is stopped for up to MS milliseconds. Ends with QEMU. SEED repeats the times and the harts, as
+ * far as the machine lets it. A stopped thread continues when this process ends.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 static pid_t harts[HARTS];
 static unsigned int nr_harts;
 
-/* QEMU calls the thread of hart N "CPU N/TCG". */
+/* QEMU calls the thread of hart N "CPU N/TCG", or one for all harts "ALL CPUs/TCG". */
 static bool is_hart(const char *pid, const char *tid)
 {
 	char path[300], name[32] = "";
@@ -37,7 +37,7 @@ static bool is_hart(const char *pid, const char *tid)
 		name[0] = 0;
 	fclose(f);
 
-	return !strncmp(name, "CPU ", 4);
+	return strstr(name, "CPU");
 }
 
 /* False: the process has ended */
@@ -60,7 +60,6 @@ static bool find_harts(const char *pid)
 	return true;
 }
 
-/* Nothing if there is nothing to wait for */
 static void sleep_up_to(unsigned int ms)
 {
 	usleep((unsigned long)random() % (ms * 1000UL + 1));
@@ -105,21 +104,21 @@ static bool delay(pid_t tid, unsigned int ms)
 
 int main(int argc, char **argv)
 {
-	unsigned int ms = argc == 3 ? atoi(argv[2]) : 0, i;
-	const char *seed = getenv("SEED");
+	unsigned int ms = argc == 3 || argc == 4 ? atoi(argv[2]) : 0, n, i;
 
 	if (!ms) {
-		fprintf(stderr, "usage: delay-harts PID MS\n");
+		fprintf(stderr, "usage: delay-harts PID MS [SEED]\n");
 		return 2;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	srandom(seed ? strtoul(seed, NULL, 0) : (unsigned int)getpid());
+	srandom(argc == 4 ? strtoul(argv[3], NULL, 0) : (unsigned long)getpid());
+	/* QEMU makes the threads one after the other. */
 	do {
+		n = nr_harts;
 		usleep(50000);
 		if (!find_harts(argv[1]))
 			return 0;
-	} while (!nr_harts);
-	/* QEMU makes the threads of all harts before the first one runs. */
+	} while (!nr_harts || nr_harts != n);
 	for (i = 0; i < nr_harts; i++) {
 		if (ptrace(PTRACE_SEIZE, harts[i], NULL, NULL)) {
 			fprintf(stderr, "delay-harts: thread %d: %s\n", harts[i], strerror(errno));

@@ -350,8 +350,8 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 #define LOST_RECORD	"an AUX record of the shared sink was lost"
 
 /*
- * The stream of a shared sink lacks trace at this offset, perhaps of this CPU: see on_broken(). What
- * follows a loss, up to the next start, is a part of that loss.
+ * The stream of a shared sink lacks trace at this offset, perhaps of this CPU: see on_broken().
+ * What follows a loss, up to the next start, is a part of that loss.
  */
 static void tear(struct nt_session_queue *q, const char *why, uint64_t at, bool unsaid)
 {

@@ -585,7 +585,7 @@ struct nt_session_queue {
 	bool			lost_some;	/* messages reported a loss in it */
 	bool			unsaid;		/* trace ended without a message that reports it */
 	bool			after_loss;	/* a loss was reported, and no start since */
-	const char		*broken;	/* why the stream of a shared sink lacks trace ... */
+	const char		*broken;	/* why a shared sink's stream lacks trace ... */
 	uint64_t		broken_at;	/* ... at this offset; NULL: it lacks none */
 	bool			behind_gap;	/* trace is missing before the next event */
 	uint64_t		next_offset;	/* after the last byte of the window */
