@@ -127,7 +127,7 @@ int main(void)
 	eh.e_shoff = sh[3].sh_offset + sizeof(strings);
 	fwrite(&eh, sizeof(eh), 1, stdout);
 	fwrite(&ph, sizeof(ph), 1, stdout);
-	while (ftell(stdout) < 0x1000)
+	for (size_t i = sizeof(eh) + sizeof(ph); i < 0x1000; i++)
 		putchar(0);
 	fwrite(code, sizeof(code), 1, stdout);
 	fwrite(symbols, sizeof(symbols), 1, stdout);

@@ -429,7 +429,7 @@ static int leave(struct nt_session_queue *q)
 
 /*
  * If messages reported a loss, PARTIAL reports the same one, unless the trace also ends without a
- * stop. But the next window of a shared sink begins behind a message that may be a start, see
+ * stop. But the first message of a shared sink's next window is left out, and may be a start: see
  * on_broken().
  */
 static int close_window(struct nt_session_queue *q)
