@@ -428,7 +428,8 @@ overflow = bytes([8 << 2, 0, 2 << 2 | 1, 1 << 2 | 3])
 first = stretch('one.elf', 100, 1000, there, 1500, '10008', options=options)
 second = stretch('one.elf', 100, 10000, there, 11000, '10008', options=options)
 for name, data, flags in (('none', first + second, 0), ('told', first + overflow + second, 0),
-                          ('flag', first + second, 4), ('both', first + overflow + second, 4)):
+                          ('flag', first + second, 4), ('both', first + overflow + second, 4),
+                          ('last', first + overflow, 4)):
     r = Recording(cpus=2)
     r.start('prog', 'one.elf', 100, 10)
     r.windows(0, [(data, 20000, 100, flags), (later, 50000, 100, 0)], shared=True)
@@ -445,12 +446,12 @@ for name, data in ('whole', first + overflow + second), ('cut', first + overflow
     r.windows(0, [(data, 20000, 100, 4), (later, 50000, 100, 0)])
     r.write('private-%s.data' % name)
 END
-for expected in shared-none:0 shared-told:1 shared-flag:1 shared-both:2 private-whole:1 \
-	private-cut:2; do
-	name=${expected%:*}
+for expected in shared-none:0:3 shared-told:1:3 shared-flag:1:3 shared-both:2:3 shared-last:1:2 \
+	private-whole:1:3 private-cut:2:3; do
+	IFS=: read -r name losses starts <<<"$expected"
 	"$ntrace" script $name.data >got 2>stderr
-	[ "$(grep -c '^# loss' got)" = ${expected#*:} ] && [ "$(grep -c 'tr strt' got)" = 3 ]
-	verdict $? "losses in a sink's window ($name): ${expected#*:}" got stderr
+	[ "$(grep -c '^# loss' got)" = $losses ] && [ "$(grep -c 'tr strt' got)" = $starts ]
+	verdict $? "losses in a sink's window ($name): $losses" got stderr
 done
 
 # Two CPUs share a sink, and the last messages of a window with trace of both are not in the file, or
@@ -462,16 +463,21 @@ def part(number):
     return b''.join(stretch('one.elf', 100 + src, 10000 * number + 1000 * src, there,
                             10000 * number + 1000 * src + 500, '10008',
                             options=('htm', 'srcbits=1', 'src=%d' % src)) for src in (0, 1))
-whole = [(part(n), 10000 * n + 2000, 100, 0) for n in range(1, 7)]
+whole = [(part(n), 10000 * n + 2000, 100, 0) for n in range(1, 8)]
+def lost(n):
+    return whole[n][0], 0, 101, None
 second = b''.join(list(messages(whole[1][0]))[:-2])
 missing = len(whole[1][0]) - len(second)
-for name, window in (('nothing', whole[1]), ('bytes', (second, 22000, 101, 0, missing)),
-                     ('record', (whole[1][0], 22000, 101, None))):
+for name, windows in (('nothing', (whole[1], whole[3], whole[5])),
+                      ('bytes', ((second, 22000, 101, 0, missing), whole[3], whole[5])),
+                      ('record', (lost(1), whole[3], whole[5])),
+                      ('records', (whole[1], lost(3), lost(5), (part(8), 82000, 101, 0))),
+                      ('end', (whole[1], whole[3], lost(5)))):
     r = Recording(cpus=2)
     r.start('prog', 'one.elf', 100, 10)
     r.start('prog', 'one.elf', 101, 20)
-    r.windows(0, [whole[0], whole[2], whole[4]], shared=True)
-    r.windows(1, [window, whole[3], whole[5]], shared=True)
+    r.windows(0, [whole[0], whole[2], whole[4], whole[6]], shared=True)
+    r.windows(1, windows, shared=True)
     r.write('two-%s.data' % name)
 # no start behind a loss that the flags alone tell of
 later = list(messages(encode('one.elf', ['# time 30000', '# start 10000 SYNC=5'] + there * 9,
@@ -484,8 +490,8 @@ r.windows(0, [(part(1) + overflow + part(2), 25000, 100, 4), (b''.join(later[1:]
 r.write('two-start.data')
 END
 # Each place where the window may belong is a loss.
-for expected in nothing:0:0 bytes:1:1 record:1:4 start:2:0; do
-	IFS=: read -r name first second <<<"$expected"
+for expected in nothing:0:0:14 bytes:1:1:13 record:1:3:9 records:1:5:8 end:1:3:10 start:2:0:2; do
+	IFS=: read -r name first second starts <<<"$expected"
 	"$ntrace" script two-$name.data >got 2>stderr
 	bad=0
 	for cpu in 0 1; do
@@ -493,7 +499,8 @@ for expected in nothing:0:0 bytes:1:1 record:1:4 start:2:0; do
 			got || bad=1
 	done
 	[ $bad = 0 ] && [ "$(grep -c '^# loss.* cpu 0 ' got)" = $first ] &&
-		[ "$(grep -c '^# loss.* cpu 1 ' got)" = $second ]
+		[ "$(grep -c '^# loss.* cpu 1 ' got)" = $second ] &&
+		[ "$(grep -c 'tr strt' got)" = $starts ]
 	verdict $? "a shared sink, missing: $name: losses of two CPUs: $first and $second" got stderr
 done
 

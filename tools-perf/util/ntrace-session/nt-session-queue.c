@@ -378,6 +378,7 @@ static int report_early(struct nt_session_queue *q)
 	if (!w->orphan || w->echo || is_padding(q))
 		return 0;
 	q->broken = NULL;
+	q->after_loss |= w->unplaced;
 	return nt_session_flow_loss(q, NT_SESSION_LOSS_LOST, 0,
 				    "AUX record lost for %#" PRIx64 " at %#" PRIx64,
 				    w->size, w->offset);
