@@ -901,6 +901,47 @@ static void pack_long(struct pack *k)
 	k->buf[k->len++] = 1 << 2 | 3;	/* TSTAMP */
 }
 
+/* Count a trace twice, and compare with what is told. @branches: how many are counted each time */
+static void count_packed(struct pack *k, struct program *mem, bool timestamps,
+			 struct range *watched, unsigned int branches)
+{
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_event ev[256];
+	struct nt_params params;
+	struct setting s, own;
+	unsigned int pass;
+	size_t at;
+	int n;
+
+	nt_params_init(&params);
+	params.mode = NT_MODE_BTM;
+	params.timestamps = timestamps;
+	memset(k->buf + k->len, 0xff, 64);
+	k->len += 64;
+	memcpy(traced.bytes, k->buf, k->len);
+	traced.len = k->len;
+	open_traced(&s, &params, mem);
+	open_traced(&own, &params, mem);
+	nt_counts_watch(counts, watched->end ? overlaps : NULL, watched);
+	for (pass = 1; pass <= 2; pass++) {
+		tell(&own);
+		nt_flow_window(s.flow, s.bytes, s.len, 0);
+		for (at = 0; at < told.n; ) {
+			uint64_t before = branches_of(counts);
+
+			n = nt_flow_count_until(s.flow, counts, ev, 256);
+			assert_true(n > 0);
+			compare_told(ev, n, branches_of(counts) - before, &at, false, watched);
+		}
+		assert_int_equal(branches_of(counts), pass * branches);
+	}
+	nt_counts_free(counts);
+	close_traced(&s);
+	close_traced(&own);
+	free(told.ev);
+	memset(&told, 0, sizeof(told));
+}
+
 /*
  * A message that lacks its TSTAMP is a NOTICE before its branch. The batch ends between the two,
  * and the next one must not count what is behind the message before it tells the NOTICE. The batch
@@ -908,21 +949,12 @@ static void pack_long(struct pack *k)
  */
 static void a_notice_is_told_in_its_place(void **state)
 {
-	struct nt_counts *counts = nt_counts_new();
+	struct range watched = { 0 };
 	static struct program mem;
 	static struct pack k;
-	struct range watched = { 0 };
-	struct nt_event ev[256];
-	struct nt_params params;
-	struct setting s, own;
-	unsigned int pass, i;
-	size_t at;
-	int n;
+	unsigned int i;
 
 	(void)state;
-	nt_params_init(&params);
-	params.mode = NT_MODE_BTM;
-	params.timestamps = true;
 	org(&mem, 0x100);
 	add(&mem);
 	beq(&mem, 0x100);
@@ -937,28 +969,8 @@ static void a_notice_is_told_in_its_place(void **state)
 	k.timestamp = 1;
 	for (i = 0; i < 10; i++)
 		pack_db(&k, 4);
-	memset(k.buf + k.len, 0xff, 64);
-	k.len += 64;
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &params, &mem);
-	open_traced(&own, &params, &mem);
-	for (pass = 0; pass < 2; pass++) {
-		tell(&own);
-		nt_flow_window(s.flow, s.bytes, s.len, 0);
-		for (at = 0; at < told.n; ) {
-			uint64_t before = branches_of(counts);
-
-			n = nt_flow_count_until(s.flow, counts, ev, 256);
-			assert_true(n > 0);
-			compare_told(ev, n, branches_of(counts) - before, &at, false, &watched);
-		}
-	}
-	nt_counts_free(counts);
-	close_traced(&s);
-	close_traced(&own);
-	free(told.ev);
-	memset(&told, 0, sizeof(told));
+	/* The branch behind the NOTICE is told with it. */
+	count_packed(&k, &mem, true, &watched, 21);
 }
 
 /* Enter a loop at the instruction before its head, where a sync message ends, @n times. */
@@ -979,54 +991,22 @@ static void watched_loop(struct pack *k, struct program *mem, unsigned int n)
 		pack_ptsync(k, 2, 8, 0x104);
 	}
 	pack_ptc(k, 4, 0, 0);
-	memset(k->buf + k->len, 0xff, 64);
-	k->len += 64;
 }
 
 /* The branch behind a sync message is not counted if watched code ran before the message. */
 static void watched_code_before_a_sync(void **state)
 {
 	struct range watched = { 0x100, 0x104 };
-	struct nt_counts *counts = nt_counts_new();
 	static struct program mem;
 	static struct pack k;
-	struct nt_event ev[256];
-	struct nt_params params;
-	struct setting s, own;
-	unsigned int pass;
-	size_t at;
-	int n;
 
 	(void)state;
-	nt_params_init(&params);
-	params.mode = NT_MODE_BTM;
 	watched_loop(&k, &mem, 20);
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &params, &mem);
-	open_traced(&own, &params, &mem);
-	nt_counts_watch(counts, overlaps, &watched);
-	for (pass = 0; pass < 2; pass++) {
-		tell(&own);
-		nt_flow_window(s.flow, s.bytes, s.len, 0);
-		for (at = 0; at < told.n; ) {
-			uint64_t before = branches_of(counts);
-
-			n = nt_flow_count_until(s.flow, counts, ev, 256);
-			assert_true(n > 0);
-			compare_told(ev, n, branches_of(counts) - before, &at, false, &watched);
-		}
-		/*
-		 * Not counted: the last branch of each round, whose message runs watched code
-		 * behind it, and the first branch behind that
-		 */
-		assert_int_equal(branches_of(counts), (pass + 1) * (20 * 6 - 20 - 19));
-	}
-	nt_counts_free(counts);
-	close_traced(&s);
-	close_traced(&own);
-	free(told.ev);
-	memset(&told, 0, sizeof(told));
+	/*
+	 * Not counted: the last branch of each round, whose message runs watched code behind it,
+	 * and the first branch behind that
+	 */
+	count_packed(&k, &mem, false, &watched, 20 * 6 - 20 - 19);
 }
 
 /* One program in two address spaces, and edges of each */
