@@ -347,7 +347,7 @@ static int open_window(struct nt_session_queue *q, struct nt_session_window *w)
 	return err ? err : begin_flow(q, w, &params);
 }
 
-#define LOST_RECORD	"an AUX record of the shared sink was lost"
+#define LOST_RECORD	"the shared sink's AUX record is lost"
 
 /*
  * The stream of a shared sink lacks trace at this offset, perhaps of this CPU: see on_broken().
@@ -393,7 +393,7 @@ static int report_missing(struct nt_session_queue *q)
 	if (len >= w->size)
 		return 0;
 	if (w->shared)
-		tear(q, "bytes of the shared sink are not in the file", w->offset + len, true);
+		tear(q, "the shared sink's bytes are missing", w->offset + len, true);
 	if (w->echo)
 		return 0;
 	q->broken = NULL;
