@@ -18,7 +18,7 @@ recording 1; $record -e ntrace//u -o user.data -- qsort
 recording 2; $record --kcore -e ntrace// -o kernel.data -- ls /
 recording 3; $record -e ntrace//u -o small.data -- ls /
 recording 4; $record --aux-sample=8192 -m 8M,16K -c 1000000 -e '{ntrace//u,cpu-clock:u}' -o clock.data -- qsort
-recording 5; $record -m,64K -e ntrace//u -o pieces.data -- qsort
+recording 5; $record -m,64K -e ntrace/stall/u -o pieces.data -- qsort
 # The AUX buffer is full now and then, where perf is late.
 recording 6; $record -m,8K -e ntrace//u -o full.data -- qsort
 true
@@ -250,9 +250,10 @@ same_messages cut
 [ "$(grep -c "^  ${size%:}: cut message" "$dir/log.messages")" = 1 ]
 ok $? "d: a message that the end of a window cuts, at ${size%:}" "$dir/log.messages"
 # perf fills AUXTRACE records up to 8 bytes: a window that begins there belongs to the next record.
+# The harts stall, so a late perf loses no trace, and has a record for each 64 KB at least.
 same_messages pieces
 records=$(grep -a -c 'PERF_RECORD_AUXTRACE size' "$dir/dump")
-[ "$records" -ge 2 ]
+[ "$records" -ge 4 ]
 ok $? "-D: several records: $records"
 same_messages full
 ! grep -q '^event ' "$dir/log.txt" && script small d+o+a ip >"$log" &&
