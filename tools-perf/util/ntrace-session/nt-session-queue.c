@@ -373,9 +373,11 @@ static int report_early(struct nt_session_queue *q)
 	if (q->begun)
 		return 0;
 	q->begun = true;
-	if (w->shared && (w->torn || w->orphan) && !is_padding(q))
+	if ((!w->orphan && !w->torn) || is_padding(q))
+		return 0;
+	if (w->shared)
 		tear(q, LOST_RECORD, w->offset, true);
-	if (!w->orphan || w->echo || is_padding(q))
+	if (!w->orphan || w->echo)
 		return 0;
 	q->broken = NULL;
 	q->after_loss |= w->unplaced;
