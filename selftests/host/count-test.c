@@ -901,7 +901,10 @@ static void pack_long(struct pack *k)
 	k->buf[k->len++] = 1 << 2 | 3;	/* TSTAMP */
 }
 
-/* Count a trace twice, and compare with what is told. @branches: how many are counted each time */
+/*
+ * Count the branches of a trace twice, and compare with the events of nt_flow_next(). @branches:
+ * the number of branches that each pass counts
+ */
 static void count_packed(struct pack *k, struct program *mem, bool timestamps,
 			 struct range *watched, unsigned int branches)
 {
@@ -969,7 +972,7 @@ static void a_notice_is_told_in_its_place(void **state)
 	k.timestamp = 1;
 	for (i = 0; i < 10; i++)
 		pack_db(&k, 4);
-	/* The branch behind the NOTICE is told with it. */
+	/* The branch of the NOTICE's message is an event, and not counted. */
 	count_packed(&k, &mem, true, &watched, 21);
 }
 

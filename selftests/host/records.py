@@ -88,8 +88,8 @@ class Recording:
         self.out.append(data)
 
     def windows(self, cpu, windows, mode=6, kernel=False, shared=False):
-        """The trace in one CPU's buffer: (data, time, tid that was current then, flags of the AUX record,
-        None: there is no such record; and so many bytes that the file does not have)"""
+        """The trace in one CPU's buffer: (data, time, tid that was current then, flags of the AUX
+        record, or None without one; and optionally the number of bytes that the file lacks)"""
         sharing = 1 << 19 | cpu << 27 if shared else 1 << 41	# one bit of SRC, or a private sink
         terms = 1 | mode << 4 | 1 << 24 | sharing | 1 << 23 | 1 << 7 | kernel << 25
         self.record(21, 0, struct.pack('<Q', terms), 0, 0, 5, self.trace_id(cpu), cpu)
