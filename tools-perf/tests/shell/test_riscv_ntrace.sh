@@ -145,8 +145,9 @@ test_filter()
 }
 
 # Each instruction is behind the one before it, or where the next of the branches goes. A trap
-# out of what is traced is from an instruction that is not in the list, or comes later. To awk
-# 12e338 is a number, if it is not made a string.
+# out of what is traced is from an instruction that is not in the list, or comes later. If the
+# trap repeats, a piece of the trace has no instruction. To awk 12e338 is a number, if it is not
+# made a string.
 cat > "${temp_dir}/insns.awk" << "_end_of_file_"
 function low(address) {
 	return value[substr(address, length(address) - 2)]
@@ -178,29 +179,51 @@ function wrong(what) {
 BEGIN {
 	for (i = 0; i < 4096; i++)
 		value[sprintf("%03x", i)] = i
-	ended = 1
 	next_branch()
 }
 
-{
-	here = $1 ""
-	if (target == "0" && (source == ip || follows(source))) {
-		ended = 1
-		next_branch()
-	}
-	if (ended) {
-		if (source != "0" || target != here)
-			wrong("trace goes on at " target)
+# The trace ends at the last instruction, or before the next one.
+function ends() {
+	return target == "0" && (source == ip || follows(source))
+}
+
+# Trace goes on here, or where the last instruction was: then it ran in this piece only. There may
+# be pieces without an instruction before.
+function begins(    start, empty) {
+	while (NR == 1 || ends()) {
+		if (target == "0")
+			next_branch()
+		if (source != "0")
+			wrong("no piece begins, the next branch is from " source)
+		start = target
 		pieces++
 		next_branch()
-	} else if (source == ip) {
+		if (start == here)
+			return 1
+		empty = target == "0" && source == start
+		if (!empty && !(alone && start == ip))
+			wrong("trace goes on at " start)
+		if (empty)
+			ip = start
+	}
+	return 0
+}
+
+function follow() {
+	if (source == ip) {
 		if (target != here)
 			wrong("the branch there goes to " target)
 		next_branch()
 	} else if (!follows(here)) {
 		wrong("no branch goes there, the next is from " source)
 	}
-	ended = 0
+}
+
+{
+	here = $1 ""
+	alone = begins()
+	if (!alone)
+		follow()
 	ip = here
 	len = $3
 }
