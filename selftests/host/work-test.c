@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cmocka-tap.h"
 #include "nt-flow.h"
@@ -478,6 +479,55 @@ static void R106_repetitions_with_calls(void **state)
 	}
 }
 
+/*
+ * A shared sink, and a hart that is idle: 1 MB of another hart's messages before one that the fast
+ * loops leave to the rest of the decoder. No 1 MB may take a minute of processor time. This takes
+ * milliseconds; minutes, if the decoder looks past all of the others before it skips one.
+ */
+static void messages_of_others_are_passed_once(void **state)
+{
+	static uint8_t buf[1 << 20];
+	const clock_t begun = clock();
+	struct nt_counts *counts = nt_counts_new();
+	struct nt_event ev[256];
+	struct nt_flow *flow;
+	struct nt_code *code;
+	size_t own, len;
+	int n, events = 0;
+
+	(void)state;
+	begin();
+	params.mode = NT_MODE_HTM;
+	params.srcbits = pk.srcbits = 2;
+	params.src = pk.src = 1;
+	pk.len = 0;
+	put_bytes(&prog, 0xa001, 2);	/* c.j . */
+	pack_ptsync(&pk, NT_SYNC_TRACE_ENABLE, 0, 0x1000);
+	pack_ownership(&pk, 5 << 5 | 2);
+	own = pk.len;
+	pk.src = 2;
+	pack_db(&pk, 4);
+	memcpy(buf, pk.buf, own);
+	for (len = own; len + pk.len < sizeof(buf); len += pk.len - own)
+		memcpy(buf + len, pk.buf + own, pk.len - own);
+	memcpy(buf + len, pk.buf, own);
+	code = nt_code_new(&params, program_read, &prog);
+	flow = nt_flow_new(&params);
+	assert_non_null(code);
+	assert_non_null(flow);
+	assert_non_null(counts);
+	nt_flow_set_code(flow, code, code);
+	nt_flow_window(flow, buf, len + own, 0);
+	while ((n = nt_flow_count_until(flow, counts, ev, 256)) > 0)
+		events += n;
+	assert_int_equal(n, 0);
+	assert_in_range(events, 4, 16);
+	nt_flow_free(flow);
+	nt_code_free(code);
+	nt_counts_free(counts);
+	assert_in_range((clock() - begun) / CLOCKS_PER_SEC, 0, 59);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +546,7 @@ int main(void)
 		cmocka_unit_test(R96_histories_too_far_ahead),
 		cmocka_unit_test(R106_R110_all_repetitions_that_are_legal),
 		cmocka_unit_test(R106_repetitions_with_calls),
+		cmocka_unit_test(messages_of_others_are_passed_once),
 	};
 
 	return RUN_TAP(tests);

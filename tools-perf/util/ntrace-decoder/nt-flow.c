@@ -912,6 +912,25 @@ static bool skip_rest(struct nt_flow *f, struct batch *b)
 	return true;
 }
 
+/*
+ * Skip common messages of other sources at once. Before each message that is left to
+ * next_message(), the replay of memos and nt_loop() look past them for one of their own.
+ */
+static void skip_others(struct nt_flow *f)
+{
+	const unsigned int bits = f->params.srcbits, own = (unsigned int)f->params.src;
+	const uint8_t *p = f->buf + f->pos;
+	unsigned int len;
+
+	while (f->pos + NT_SHORT_ROOM <= f->end && nt_short_source(nt_short_load(p), bits) != own) {
+		len = nt_short_length(p, f->kinds, f->params.timestamps);
+		if (!len)
+			break;
+		p += len;
+		f->pos += len;
+	}
+}
+
 /* Decode the next message and begin it.  False: the window is consumed, or the limit is reached. */
 static bool next_message(struct nt_flow *f, struct batch *b)
 {
@@ -937,6 +956,7 @@ static bool next_message(struct nt_flow *f, struct batch *b)
 	}
 	if (other_source(f, &f->msg)) {
 		f->pos += ret;
+		skip_others(f);
 		return true;
 	}
 	if (!have_mode(f) || !know_leaving(f, ret) || !know_repeat(f, ret))
