@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "nt-session.h"
+#include "pack.h"
 
 /* Two CPUs, whose encoders' sources are 1 and 2 */
 #define SRC_OF(cpu)	((uint64_t)((cpu) + 1))
@@ -487,7 +488,8 @@ static void flags(void **state)
 	struct nt_event ev = { .from = 0x1000, .to = 0xffffffff80000000 };
 	struct nt_params params;
 	struct nt_code *code;
-	uint64_t syscall = 0;
+	struct nt_session_syscall syscall = { 0 };
+	struct nt_session s = { 0 };
 
 	(void)state;
 	assert_int_equal(nt_session_flags(NT_TYPE_NONE), 0);
@@ -504,20 +506,39 @@ static void flags(void **state)
 	assert_non_null(code);
 	/* an ECALL, and its return, which is behind it; then it is over */
 	ev.type = NT_TYPE_EXCEPTION;
-	assert_int_equal(nt_session_branch_flags(&ev, code, &syscall), call | NT_SESSION_SYSCALL);
-	assert_int_equal(syscall, 0x1000);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), call | NT_SESSION_SYSCALL);
+	assert_int_equal(syscall.ip, 0x1000);
 	ev = (struct nt_event){ .type = NT_TYPE_ERET, .from = ev.to, .to = 0x1000 };
-	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
 	ev.to = 0x1004;
-	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_SYSCALL);
-	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
 	/* no ECALL; code that is not known; a task that is not */
 	ev = (struct nt_event){ .type = NT_TYPE_TRAP, .from = 0x1004 };
-	assert_int_equal(nt_session_branch_flags(&ev, code, &syscall), call | NT_SESSION_INTERRUPT);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), call | NT_SESSION_INTERRUPT);
 	ev.from = 0x1000;
-	assert_int_equal(nt_session_branch_flags(&ev, NULL, &syscall), call | NT_SESSION_INTERRUPT);
-	assert_int_equal(syscall, 0);
-	assert_int_equal(nt_session_branch_flags(&ev, code, NULL), call | NT_SESSION_SYSCALL);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), call | NT_SESSION_INTERRUPT);
+	assert_int_equal(syscall.ip, 0);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, NULL), call | NT_SESSION_SYSCALL);
+
+	/* no trap seen yet: behind an ECALL and elsewhere; then none is executed, until some trace is
+	 * skipped */
+	syscall = (struct nt_session_syscall){ 0 };
+	ev = (struct nt_event){ .type = NT_TYPE_ERET, .to = 0x1008 };
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
+	syscall.known = 0;
+	ev.to = 0x1004;
+	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
+	s.skips++;
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_SYSCALL);
+	/* an interrupt from user space: none is executed */
+	syscall.known = 0;
+	ev = (struct nt_event){ .type = NT_TYPE_INTERRUPT, .from = 0x1004 };
+	nt_session_branch_flags(&s, &ev, code, &syscall);
+	ev = (struct nt_event){ .type = NT_TYPE_ERET, .to = 0x1004 };
+	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
 	nt_code_free(code);
 }
 
@@ -841,6 +862,131 @@ static void stream_intervals(void **state)
 	nt_session_free(&s);
 }
 
+/* ------------------------------------------------- inside of a window - */
+
+#define GROUPS	100
+#define BEFORE	NT_SESSION_BEFORE_NS
+
+/* A sync message each 1000 ns, an Ownership message behind it unless 30 <= group < 60, branches */
+static void pack_groups(struct pack *p, size_t *group)
+{
+	unsigned int i, k;
+
+	pack_init(p);
+	for (i = 0; i < GROUPS; i++) {
+		group[i] = p->len;
+		p->timestamp = 1000 * i;
+		pack_ptsync(p, NT_SYNC_PERIODIC, 0, 0x1000);
+		p->timestamp = 1;
+		if (i < 30 || i >= 60)
+			pack_ownership(p, 5 << 5 | 2);
+		for (k = 0; k < 50; k++) {
+			p->timestamp = i == 70 && k == 9 ? -1 : 10;
+			pack_db(p, 4);
+		}
+	}
+}
+
+/* The time of the group that decoding begins with, for an interval from this time on */
+static int begin_of(struct nt_session_queue *q, const struct nt_params *params,
+		    const size_t *group, uint64_t from)
+{
+	const struct nt_session_interval wanted = { from + BEFORE, from + BEFORE + 10 };
+	struct nt_session *s = q->session;
+	unsigned int i;
+	size_t at;
+
+	s->wanted = &wanted;
+	s->nr_wanted = 1;
+	at = nt_session_interval_begin(q, &s->buffer[0]->window[1], params);
+	s->nr_wanted = 0;
+	for (i = 0; i < GROUPS; i++)
+		if (group[i] == at)
+			return (int)i * 1000;
+	return at == q->data_skip ? -1 : -2;
+}
+
+static bool unstamped(struct nt_session_queue *q, const struct nt_params *params, size_t at,
+		      uint64_t from)
+{
+	const struct nt_session_interval wanted = { from, from + 10 };
+	bool is;
+
+	q->session->wanted = &wanted;
+	q->session->nr_wanted = 1;
+	is = nt_session_interval_unstamped(q, params, at);
+	q->session->nr_wanted = 0;
+	return is;
+}
+
+/* What precedes the last sync message before an interval is not decoded. */
+static void begin_inside(void **state)
+{
+	struct ntrace_info timed = info;
+	struct nt_session s = new_session();
+	struct nt_session_queue q = { .session = &s, .timed = true, .owned = true };
+	struct nt_params params;
+	static size_t group[GROUPS];
+	static struct pack p;
+
+	(void)state;
+	timed.conversion.mult = 1;
+	s.info = &timed;
+	nt_params_init(&params);
+	params.timestamps = true;
+	params.tstamp_bits = 64;
+	pack_groups(&p, group);
+	assert_true(p.len < sizeof(p.buf) && group[1] < 256 && group[31] - group[30] < 256);
+	add_window(&s, 0, 0, 16, 10, 0);
+	add_window(&s, 0, 16, p.len, 1000 * GROUPS, 0);
+	q.buffer = s.buffer[0];
+	q.data = p.buf;
+	q.data_len = p.len;
+	q.data_skip = 7;	/* where no message begins: decode all of it */
+
+	/* no more than NEAR bytes, three groups, before the last one that is early enough */
+	assert_in_range(begin_of(&q, &params, group, 20500), 17000, 20000);
+	assert_in_range(begin_of(&q, &params, group, 99999), 96000, 99000);
+	/* a time that a sync message has: what follows may be wanted */
+	assert_in_range(begin_of(&q, &params, group, 21000), 18000, 21000);
+	/* whose the others are is not known */
+	assert_in_range(begin_of(&q, &params, group, 59500), 27000, 29000);
+	q.owned = false;
+	assert_in_range(begin_of(&q, &params, group, 59500), 56000, 59000);
+	/* nothing is early enough, or everything may be wanted */
+	assert_int_equal(begin_of(&q, &params, group, 500), -1);
+	s.buffer[0]->window[0].time = BEFORE + 30000;
+	assert_int_equal(begin_of(&q, &params, group, 20500), -1);
+	s.buffer[0]->window[0].time = 10;
+
+	/* the clock wraps every 65,536 ns: only in a shorter window is it known how often it did */
+	params.tstamp_bits = 16;
+	assert_int_equal(begin_of(&q, &params, group, 20500), -1);
+	s.buffer[0]->window[0].time = 50000;
+	q.ticks_from = 100000 - 65536 + 1;
+	assert_in_range(begin_of(&q, &params, group, 60500), 57000, 60000);
+	params.tstamp_bits = 64;
+	q.ticks_from = 0;
+
+	/* a sample's beginning is anywhere, and an orphan has no time */
+	s.buffer[0]->window[1].sampled = true;
+	assert_int_equal(begin_of(&q, &params, group, 60500), -1);
+	s.buffer[0]->window[1].sampled = false;
+	s.buffer[0]->window[1].orphan = true;
+	assert_int_equal(begin_of(&q, &params, group, 60500), -1);
+	s.buffer[0]->window[1].orphan = false;
+	params.timestamps = false;
+	assert_int_equal(begin_of(&q, &params, group, 60500), -1);
+	params.timestamps = true;
+
+	/* a message of group 70 has no TSTAMP, which matters between there and the interval */
+	assert_true(unstamped(&q, &params, group[60], 80000));
+	assert_true(unstamped(&q, &params, group[70], 80000));
+	assert_false(unstamped(&q, &params, group[71], 80000));
+	assert_false(unstamped(&q, &params, group[60], 69500));
+	nt_session_free(&s);
+}
+
 /* A CPU that has no sync message in a long stream: each window is looked at once. */
 static void stream_without_sync(void **state)
 {
@@ -1024,6 +1170,7 @@ int main(void)
 		cmocka_unit_test(doubt_needs_the_end_of_a_message),
 		cmocka_unit_test(two_intervals),
 		cmocka_unit_test(stream_intervals),
+		cmocka_unit_test(begin_inside),
 		cmocka_unit_test(stream_without_sync),
 		cmocka_unit_test(intervals_behind_orphans),
 	};

@@ -57,7 +57,7 @@ static bool may_count(const struct rec_queue *q, uint64_t *until)
 
 	if (q->rec->trace.nr_wanted) {
 		*until = nt_session_unwanted_until(&q->rec->trace, q->s.time);
-		return q->s.timed && *until > q->s.time;
+		return q->s.timed && *until > q->s.time && *until != UINT64_MAX;
 	}
 	/* The next part skips to its beginning in the same way, and compares: see rec-parts.c. */
 	if (q->rec->until) {

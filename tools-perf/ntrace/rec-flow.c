@@ -124,9 +124,11 @@ static struct nt_code *user_code(struct rec_queue *q, uint64_t addr)
 
 static unsigned int branch_flags(struct rec_queue *q, const struct nt_event *ev)
 {
-	struct nt_code *code = nt_type_is_trap(ev->type) ? user_code(q, ev->from) : NULL;
+	struct nt_code *code = NULL;
 
-	return nt_session_branch_flags(ev, code, q->task ? &q->task->syscall_ip : NULL);
+	if (nt_session_flags_need_code(ev))
+		code = user_code(q, nt_session_flags_addr(ev));
+	return nt_session_branch_flags(&q->rec->trace, ev, code, q->task ? &q->task->syscall : NULL);
 }
 
 int rec_flow_stop(struct nt_session_queue *s, const struct nt_event *ev)

@@ -294,6 +294,22 @@ static void count_edge(void *ctx, const struct rec_space *space, const struct nt
 	c->totals.branches += edge->count;
 }
 
+/* May a message that begins in window k end in one that is wanted? */
+static bool reaches_wanted(const struct rec *rec, const struct nt_session_buffer *b, size_t k)
+{
+	uint64_t between = 0;
+	size_t i;
+
+	for (i = k + 1; i < b->nr_windows && b->window[i].resume; i++) {
+		if (window_is_wanted(rec, b, &b->window[i]))
+			return true;
+		between += b->window[i].size;
+		if (between > NT_SESSION_REST_MAX)
+			break;
+	}
+	return false;
+}
+
 /* Each CPU has the stream of a shared sink. Count a byte only where it was found. */
 static void count_windows(struct rec *rec, struct counts *c)
 {
@@ -309,8 +325,7 @@ static void count_windows(struct rec *rec, struct counts *c)
 
 			c->wanted = window_is_wanted(rec, b, w);
 			c->echo = w->echo;
-			/* a message may begin in a window that is not wanted */
-			if (!w->hw_id || !w->size || !(c->wanted || w->shared))
+			if (!w->hw_id || !w->size || !(c->wanted || reaches_wanted(rec, b, k)))
 				continue;
 			len = walk_window(rec, b, k, &rest, count_message, c);
 			if (c->wanted && !c->echo) {

@@ -47,23 +47,41 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 	return false;
 }
 
-/* Decode all queues up to the limit, the queue with the earliest event first. */
+/* Behind this time, no event is wanted, and a stop that is still held back was no pause. */
+static uint64_t wanted_until(const struct rec *rec)
+{
+	uint64_t to = rec->trace.nr_wanted ? 0 : UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < rec->trace.nr_wanted; i++)
+		if (rec->trace.wanted[i].to > to)
+			to = rec->trace.wanted[i].to;
+	return to < UINT64_MAX - NT_SESSION_PAUSE_NS ? to + NT_SESSION_PAUSE_NS : UINT64_MAX;
+}
+
+/*
+ * Decode all queues up to the limit, the queue with the earliest event first. Events that are not
+ * wanted any more are decoded nevertheless, because a message may begin before its time.
+ */
 static void decode_until(struct rec *rec, uint64_t limit)
 {
+	const uint64_t end = wanted_until(rec), to = limit < end ? limit : end;
 	struct rec_queue *q;
 	uint64_t next;
 	unsigned int i;
-
 	for (i = 0; i < rec->nr_queues; i++)
 		rec->ready[i] = rec->queue[i] &&
 				rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
 				fetch(rec->queue[i], limit);
-	while ((q = first_queue(rec, &next)) && nt_session_queue_time(&q->s) <= limit) {
-		rec_queue_deliver(q, next < limit ? next : limit);
+	while ((q = first_queue(rec, &next)) && nt_session_queue_time(&q->s) <= to) {
+		rec_queue_deliver(q, next < to ? next : to);
 		for (i = 0; rec->queue[i] != q; i++)
 			;
 		rec->ready[i] = fetch(q, limit);
 	}
+	for (i = 0; limit > end && i < rec->nr_queues; i++)
+		if (rec->ready[i])
+			rec_queue_flush(rec->queue[i], end - NT_SESSION_PAUSE_NS + 1);
 }
 
 /* ------------------------------------------------------ the other events - */
@@ -197,18 +215,6 @@ static void on_note(struct rec *rec, const struct rec_note *n)
 	}
 }
 
-/* Is nothing that is wanted left to decode, not even a stop that may be a pause? */
-static bool is_behind(const struct rec *rec, uint64_t time)
-{
-	uint64_t before = time > NT_SESSION_PAUSE_NS ? time - NT_SESSION_PAUSE_NS : 0;
-	size_t i;
-
-	for (i = 0; i < rec->trace.nr_wanted; i++)
-		if (before <= rec->trace.wanted[i].to)
-			return false;
-	return rec->trace.nr_wanted;
-}
-
 static void make_queues(struct rec *rec)
 {
 	unsigned int i;
@@ -253,7 +259,7 @@ static void use_note(struct rec *rec, const struct rec_note *n)
 
 void rec_run_until(struct rec *rec, uint64_t time)
 {
-	while (rec->note && rec->note->time <= time && !is_behind(rec, rec->trace.reached)) {
+	while (rec->note && rec->note->time <= time && rec->trace.reached <= wanted_until(rec)) {
 		use_note(rec, rec->note);
 		rec->note = rec_note_next(rec);
 	}

@@ -201,7 +201,7 @@ static struct rec_task *new_task(struct rec *rec, int tid)
 	task = rec_task_get(rec, tid, -1);
 	task->ended = false;
 	task->born = rec->notes_done;
-	task->syscall_ip = 0;
+	task->syscall = (struct nt_session_syscall){ 0 };
 	return task;
 }
 

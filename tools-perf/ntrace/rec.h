@@ -146,7 +146,7 @@ struct rec_space {
 struct rec_task {
 	int pid, tid;			/* pid -1: not known */
 	char comm[17];
-	uint64_t syscall_ip;		/* of the ECALL that the task is executing, or 0 */
+	struct nt_session_syscall syscall;
 	uint64_t image;			/* the process's exec when the task was created, or 0 */
 	size_t born;			/* notes_done at its FORK event, or 0 */
 	bool recorded;			/* an event has named it, not only trace */

@@ -229,7 +229,7 @@ struct ntrace_task {
 	pid_t	tid;
 	u64	trace_nr;	/* see ntrace_task_trace_nr(); never 0 */
 	u64	losses;		/* the part of nt->losses that trace_nr includes */
-	u64	syscall_ip;	/* of the ECALL that it is executing; 0: none */
+	struct nt_session_syscall syscall;
 	u64	left_at;	/* address where its trace ended ... */
 	u64	left_behind;	/* ... or after it, if it is an ECALL */
 	bool	user;		/* it has run in user space */

@@ -592,9 +592,11 @@ static struct nt_code *user_code(struct ntrace_queue *q, u64 addr)
 
 static u32 branch_flags(struct ntrace_queue *q, const struct nt_event *ev)
 {
-	struct nt_code *code = nt_type_is_trap(ev->type) ? user_code(q, ev->from) : NULL;
+	struct nt_code *code = NULL;
 
-	return nt_session_branch_flags(ev, code, q->task ? &q->task->syscall_ip : NULL);
+	if (nt_session_flags_need_code(ev))
+		code = user_code(q, nt_session_flags_addr(ev));
+	return nt_session_branch_flags(&q->nt->trace, ev, code, q->task ? &q->task->syscall : NULL);
 }
 
 /*

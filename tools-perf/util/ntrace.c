@@ -325,7 +325,8 @@ static int on_fork(struct ntrace *nt, union perf_event *event, u64 time)
 
 	if (hashmap__find(nt->tasks, (long)(pid_t)event->fork.tid, &task)) {
 		task->trace_nr++;
-		task->syscall_ip = task->left_at = task->left_behind = task->image = 0;
+		task->syscall = (struct nt_session_syscall){ 0 };
+		task->left_at = task->left_behind = task->image = 0;
 		task->exec = task->user = false;
 	}
 	if (event->fork.pid != event->fork.tid &&

@@ -39,30 +39,34 @@ bool nt_session_is_ecall(struct nt_code *code, uint64_t addr)
 	return code && nt_code_insn(code, addr, &insn) > 0 && insn.raw == ECALL;
 }
 
-uint32_t nt_session_trap_flags(const struct nt_event *ev, struct nt_code *code,
-			       uint64_t *syscall_ip)
+/* Does the return lead behind the ECALL that the task executes, or may execute? */
+static bool ends_syscall(const struct nt_event *ev, struct nt_code *code,
+			 const struct nt_session_syscall *call, bool known)
 {
-	uint32_t flags = nt_session_flags(ev->type);
-	uint64_t none = 0;
+	if (known && !call->ip)
+		return false;
+	return (known && ev->to == call->ip + 4) ||
+	       (ev->to >= 4 && nt_session_is_ecall(code, ev->to - 4));
+}
 
-	if (!syscall_ip)
-		syscall_ip = &none;
-	switch (ev->type) {
-	case NT_TYPE_EXCEPTION:
-	case NT_TYPE_TRAP:
-		if (!nt_session_is_ecall(code, ev->from))
-			return flags;
-		*syscall_ip = ev->from;
-		break;
-	case NT_TYPE_ERET:
-		if (!*syscall_ip || ev->to != *syscall_ip + 4)
-			return flags;
-		*syscall_ip = 0;
-		break;
-	default:
-		return flags;
+uint32_t nt_session_trap_flags(const struct nt_session *s, const struct nt_event *ev,
+			       struct nt_code *code, struct nt_session_syscall *call)
+{
+	const uint32_t flags = nt_session_flags(ev->type);
+	struct nt_session_syscall none = { 0 };
+	bool is_syscall;
+
+	if (!call)
+		call = &none;
+	if (ev->type == NT_TYPE_ERET)
+		is_syscall = ends_syscall(ev, code, call, call->known == s->skips + 1);
+	else
+		is_syscall = ev->type != NT_TYPE_INTERRUPT && nt_session_is_ecall(code, ev->from);
+	if (is_syscall || code) {
+		call->ip = is_syscall && ev->type != NT_TYPE_ERET ? ev->from : 0;
+		call->known = s->skips + 1;
 	}
-	return (flags & ~(uint32_t)NT_SESSION_INTERRUPT) | NT_SESSION_SYSCALL;
+	return is_syscall ? (flags & ~(uint32_t)NT_SESSION_INTERRUPT) | NT_SESSION_SYSCALL : flags;
 }
 
 enum nt_session_loss nt_session_loss(unsigned int reason)

@@ -4,7 +4,8 @@
  *
  * A window of a sink that one CPU uses does not depend on earlier windows: each begins with all
  * that a decoder has to know. The stream of a shared sink continues from window to window, and the
- * decoder of one CPU can only begin at that CPU's sync messages.
+ * decoder of one CPU can only begin at that CPU's sync messages. In a window, what precedes the
+ * last sync message before the interval need not be decoded, if its task is known.
  */
 #include <stdlib.h>
 
@@ -60,6 +61,12 @@ static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer
 	return !end;
 }
 
+static bool tells_task(const struct nt_params *params, const struct nt_msg *msg)
+{
+	return msg->tcode == NT_TCODE_OWNERSHIP &&
+	       ntrace_is_scontext(params->profile, msg->process & 3);
+}
+
 /* Do the messages contain everything that is needed to find a CPU's flow and its owner? */
 static bool tells_all(const struct nt_session_window *w, const struct nt_params *params,
 		      const uint8_t *data, size_t len)
@@ -70,9 +77,7 @@ static bool tells_all(const struct nt_session_window *w, const struct nt_params 
 
 	while (nt_session_own_message(params, data, len, &at, &msg)) {
 		sync |= nt_tcode_is_sync(msg.tcode);
-		if (sync && (!(w->hw_id & NTRACE_HW_ID_CONTEXT) ||
-			     (msg.tcode == NT_TCODE_OWNERSHIP &&
-			      ntrace_is_scontext(params->profile, msg.process & 3))))
+		if (sync && (!(w->hw_id & NTRACE_HW_ID_CONTEXT) || tells_task(params, &msg)))
 			return true;
 	}
 	return false;
@@ -148,4 +153,100 @@ size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b
 		b->window[i].begin = NT_SESSION_BEGIN_ANYWHERE;
 	}
 	return i;
+}
+
+/* ------------------------------------------------- inside of a window -- */
+
+/* The search for a sync message ends when this many bytes are left. */
+#define NEAR	256
+
+/* Can decoding begin with the message at an offset? Sets *ticks to its time. */
+static bool begins_at(const struct nt_session_queue *q, const struct nt_params *params, size_t at,
+		      uint64_t *ticks)
+{
+	struct nt_msg msg;
+	int n = nt_msg_decode(params, q->data + at, q->data_len - at, &msg);
+
+	if (n <= 0 || !(msg.fields & NT_F_TSTAMP))
+		return false;
+	*ticks = nt_tstamp_widen(q->ticks_from, msg.tstamp, params->tstamp_bits);
+	at += (size_t)n;
+	return !q->owned || (nt_session_own_message(params, q->data, q->data_len, &at, &msg) &&
+			     tells_task(params, &msg));
+}
+
+/* The last sync message between two offsets that decoding can begin with, or @high if none can */
+static size_t find_between(const struct nt_session_queue *q, const struct nt_params *params,
+			   size_t low, size_t high, uint64_t *ticks)
+{
+	size_t at = high;
+
+	do {
+		at = nt_msg_find_sync_before(params, q->data, q->data_len, at);
+		if (at == q->data_len || at <= low)
+			return high;
+	} while (!begins_at(q, params, at, ticks));
+	return at;
+}
+
+static uint64_t ticks_of(const struct nt_session_queue *q, uint64_t time)
+{
+	return ntrace_info_ticks(q->session->info, time) >> q->ts_shift;
+}
+
+/* Is the time of each timestamp of the window known without those before it? */
+static bool is_one_range(const struct nt_session_queue *q, const struct nt_session_window *before,
+			 const struct nt_session_window *w, const struct nt_params *params)
+{
+	const unsigned int bits = params->tstamp_bits;
+
+	return bits >= 63 || ticks_of(q, w->time) - ticks_of(q, before->time) <
+			     (1ull << bits) - nt_tstamp_slack(bits);
+}
+
+size_t nt_session_interval_begin(const struct nt_session_queue *q,
+				 const struct nt_session_window *w, const struct nt_params *params)
+{
+	const struct nt_session_window *before = nt_session_window_before(q->buffer, w);
+	size_t low = q->data_skip, high = q->data_len, best = low, mid, at;
+	uint64_t until, ticks;
+
+	if (!before || w->sampled || w->orphan || !params->timestamps ||
+	    !is_one_range(q, before, w, params))
+		return best;
+	until = nt_session_unwanted_until(q->session, before->time);
+	if (until == UINT64_MAX || until <= before->time)
+		return best;
+	until = ticks_of(q, until);
+	while (high - low > NEAR) {
+		mid = low + (high - low) / 2;
+		at = find_between(q, params, low, mid, &ticks);
+		if (at != mid && ticks > until) {
+			high = at;
+			continue;
+		}
+		best = at == mid ? best : at;
+		low = mid;
+	}
+	return best;
+}
+
+bool nt_session_interval_unstamped(const struct nt_session_queue *q,
+				   const struct nt_params *params, size_t at)
+{
+	const struct nt_session *s = q->session;
+	uint64_t last = 0, until = 0;
+	struct nt_msg msg;
+	size_t i;
+
+	for (i = 0; i < s->nr_wanted; i++)
+		if (s->wanted[i].from > until)
+			until = s->wanted[i].from;
+	until = ticks_of(q, until);
+	while (last <= until && nt_session_own_message(params, q->data, q->data_len, &at, &msg)) {
+		if (!(msg.fields & NT_F_TSTAMP))
+			return true;
+		last = nt_session_span_stamp(params, &msg, last, q->ticks_from);
+	}
+	return false;
 }

@@ -168,10 +168,8 @@ static int enter(struct nt_session_queue *q, struct nt_session_window *w)
 }
 
 static void begin_window(struct nt_session_queue *q, const uint8_t *buf, size_t len,
-			 uint64_t offset, bool open)
+			 uint64_t offset, bool open, bool more)
 {
-	bool more = q->window->resume;
-
 	if (q->quick) {
 		nt_session_quick_window(q->quick, buf, len, offset, open, more);
 		nt_session_quick_time_from(q->quick, q->ticks_from);
@@ -185,18 +183,21 @@ static void begin_window(struct nt_session_queue *q, const uint8_t *buf, size_t 
 	nt_flow_time_from(q->flow, q->ticks_from);
 }
 
-/* whole: all bytes of the window are present, which the next window needs to continue. */
-static void start_flow(struct nt_session_queue *q, bool whole)
+/*
+ * whole: all bytes of the window are present, which the next window needs to continue. more: this
+ * one continues the previous one.
+ */
+static void start_flow(struct nt_session_queue *q, bool whole, bool more)
 {
 	const struct nt_session_window *w = q->window;
 	bool open = nt_session_goes_on(q->buffer, q->next_window, whole);
 
 	q->no_doubt = 0;
 	q->used = nt_session_queue_offset(q) - 1;
-	if (!w->resume)
+	if (!more)
 		nt_session_ahead_reset(q);
 	begin_window(q, q->data + q->data_skip, q->data_len - q->data_skip,
-		     w->offset + q->data_skip - q->rest, open);
+		     w->offset + q->data_skip - q->rest, open, more);
 }
 
 /* The window is complete: the number of bytes that the next window does not need */
@@ -255,23 +256,6 @@ static bool is_behind_gap(const struct nt_session_queue *q, const struct nt_sess
 	return !w->shared && w->offset != q->next_offset;
 }
 
-/*
- * A message without TSTAMP may be later than its time says. Where some are, what precedes an
- * interval must not be skipped.
- */
-static bool lacks_stamps(const struct nt_session_queue *q, const struct nt_params *params)
-{
-	size_t at = q->data_skip;
-	struct nt_msg msg;
-
-	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
-		return false;
-	while (nt_session_own_message(params, q->data, q->data_len, &at, &msg))
-		if (!(msg.fields & NT_F_TSTAMP))
-			return true;
-	return false;
-}
-
 /* A sample may have no message left to begin with. */
 static int report_no_begin(struct nt_session_queue *q, const struct nt_session_window *w)
 {
@@ -284,18 +268,44 @@ static int report_no_begin(struct nt_session_queue *q, const struct nt_session_w
 				    w->size);
 }
 
+static int start_behind_gap(struct nt_session_queue *q)
+{
+	/* Other queues may be behind: report the gap with the first event. */
+	q->behind_gap = true;
+	return nt_session_flow_flush(q, UINT64_MAX);
+}
+
+/*
+ * If the host only counts what precedes an interval, begin as late as possible. Then the window
+ * does not continue the previous one: clears *more.
+ */
+static int skip_unwanted(struct nt_session_queue *q, const struct nt_session_window *w,
+			 const struct nt_params *params, bool *more)
+{
+	size_t at;
+
+	q->unstamped = false;
+	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
+		return 0;
+	at = nt_session_interval_begin(q, w, params);
+	q->unstamped = nt_session_interval_unstamped(q, params, at);
+	if (at == q->data_skip)
+		return 0;
+	q->data_skip = at;
+	*more = false;
+	q->session->skips++;
+	return start_behind_gap(q);
+}
+
 static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 		      const struct nt_params *params)
 {
-	bool whole = q->data_len - q->rest == w->size, open;
+	bool whole = q->data_len - q->rest == w->size, more = w->resume, open;
 	int err = 0;
 
 	q->begun = q->guest = false;
-	if (is_behind_gap(q, w)) {
-		/* Other queues may be behind: report the gap with the first event. */
-		q->behind_gap = true;
-		err = nt_session_flow_flush(q, UINT64_MAX);
-	}
+	if (is_behind_gap(q, w))
+		err = start_behind_gap(q);
 	q->next_offset = w->offset + q->data_len - q->rest;
 	if (!err)
 		err = trim_ownership(q, w, params);
@@ -312,8 +322,10 @@ static int begin_flow(struct nt_session_queue *q, struct nt_session_window *w,
 	/* The skipped bytes may contain a start, so the next start does not follow a stop. */
 	q->unsaid |= w->shared && nt_session_window_passed(params, q->data, q->data_skip);
 	q->ticks_from = find_time(q, w, params);
-	q->unstamped = lacks_stamps(q, params);
-	start_flow(q, whole);
+	err = skip_unwanted(q, w, params, &more);
+	if (err)
+		return err;
+	start_flow(q, whole, more);
 	return report_no_begin(q, w);
 }
 
@@ -610,11 +622,13 @@ static bool is_at_limit(const struct nt_session_queue *q)
 /* 1: no window is left, or none before the limit */
 static int next_window(struct nt_session_queue *q, uint64_t limit)
 {
+	const size_t next = q->next_window;
 	struct nt_session_window *w;
 
 	if (q->next_window == q->buffer->nr_windows)
 		return nt_session_flow_unstarted(q) ?: 1;
 	q->next_window = nt_session_wanted(q->session, q->buffer, q->next_window);
+	q->session->skips += q->next_window > next;
 	if (q->next_window == q->buffer->nr_windows)
 		return 1;
 	w = &q->buffer->window[q->next_window];

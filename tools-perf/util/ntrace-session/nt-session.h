@@ -166,6 +166,7 @@ struct nt_session {
 	uint64_t		sink;		/* requested by the events; 0: default */
 	const struct nt_session_interval *wanted;	/* owned by the caller; nr_wanted 0: all */
 	size_t			nr_wanted;
+	uint64_t		skips;		/* how often trace that is not wanted was skipped */
 	uint64_t		reached;	/* set by the host: time of its newest event */
 	size_t			opened;		/* windows opened so far */
 };
@@ -320,6 +321,22 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
  */
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time);
 
+struct nt_session_queue;
+
+/*
+ * Where to begin in the window that the queue has loaded, if what precedes an interval may be
+ * skipped: the offset in q->data of a sync message before the interval, or q->data_skip
+ */
+size_t nt_session_interval_begin(const struct nt_session_queue *q,
+				 const struct nt_session_window *w,
+				 const struct nt_params *params);
+/*
+ * A message without TSTAMP may be later than its time says. Are there any from this offset of
+ * q->data up to the last interval? Then nothing may be skipped.
+ */
+bool nt_session_interval_unstamped(const struct nt_session_queue *q,
+				   const struct nt_params *params, size_t at);
+
 /*
  * The previous window that has an AUX record. Trace without a record has no time of its own. NULL:
  * there is none
@@ -376,19 +393,38 @@ enum nt_session_flag {
 uint32_t nt_session_flags(unsigned int type);
 /* Is there an ECALL? code: of user space; NULL: unknown */
 bool nt_session_is_ecall(struct nt_code *code, uint64_t addr);
+/* The ECALL that a task executes. Zeros: not known yet. */
+struct nt_session_syscall {
+	uint64_t	ip;		/* its address; 0: none */
+	uint64_t	known;		/* s->skips + 1 when it was found out */
+};
+
 /* The flags of a trap or of the return from it */
-uint32_t nt_session_trap_flags(const struct nt_event *ev, struct nt_code *code,
-			       uint64_t *syscall_ip);
-/*
- * The flags of a BRANCH. code: of user space at ev->from, needed for traps only. syscall_ip: the
- * address of the ECALL that the task is executing, updated here; 0: none; NULL: the task is
- * unknown.
- */
-static inline uint32_t nt_session_branch_flags(const struct nt_event *ev, struct nt_code *code,
-					       uint64_t *syscall_ip)
+uint32_t nt_session_trap_flags(const struct nt_session *s, const struct nt_event *ev,
+			       struct nt_code *code, struct nt_session_syscall *call);
+
+/* The address in user space, if it is one, whose code nt_session_branch_flags() needs */
+static inline uint64_t nt_session_flags_addr(const struct nt_event *ev)
 {
-	if (ev->type == NT_TYPE_ERET || nt_type_is_trap(ev->type))
-		return nt_session_trap_flags(ev, code, syscall_ip);
+	return ev->type == NT_TYPE_ERET ? ev->to : ev->from;
+}
+
+static inline bool nt_session_flags_need_code(const struct nt_event *ev)
+{
+	return ev->type == NT_TYPE_ERET || nt_type_is_trap(ev->type);
+}
+
+/*
+ * The flags of a BRANCH. code: of user space at nt_session_flags_addr(), only if they need code.
+ * call: of the task, updated here; NULL: the task is unknown. A return behind an ECALL ends a
+ * system call, unless it is known that the task executes none.
+ */
+static inline uint32_t nt_session_branch_flags(const struct nt_session *s,
+					       const struct nt_event *ev, struct nt_code *code,
+					       struct nt_session_syscall *call)
+{
+	if (nt_session_flags_need_code(ev))
+		return nt_session_trap_flags(s, ev, code, call);
 	return nt_session_flags(ev->type);
 }
 
@@ -466,7 +502,6 @@ size_t nt_session_quick_consumed(const struct nt_session_quick *qk);
 
 /* -------------------------------------------------- nt-session-queue.c -- */
 
-struct nt_session_queue;
 
 /*
  * The callbacks of a host. Functions that return int return 0, or a negative error that ends
