@@ -465,6 +465,61 @@ static void R124_limit_holds_a_hit_back(void **state)
 	close_traced(&s);
 }
 
+/*
+ * A message that was begun without a limit is later than the limit that is set now: its events are
+ * delivered, also those that wait for its end. So a caller that decodes an interval event by event
+ * has all of them.
+ */
+static void R124_begun_message_is_not_counted(void **state)
+{
+	struct nt_counts *counts = nt_counts_new();
+	static struct program mem;
+	static struct pack k;
+	struct nt_params params;
+	struct nt_event ev[256];
+	unsigned int first, late, i;
+	struct setting s;
+	int n;
+
+	(void)state;
+	org(&mem, 0x100);
+	add(&mem);
+	beq(&mem, 0x100);
+	nt_params_init(&params);
+	params.timestamps = true;
+	params.mode = NT_MODE_HTM;
+	pack_init(&k);
+	k.timestamp = 1000;
+	pack_ptsync(&k, 5, 0, 0x100);
+	k.timestamp = 10;
+	pack_rf(&k, 1, 0x1f);
+	k.timestamp = 1000;
+	pack_rf(&k, 1, (2u << 30) - 1);
+	memset(k.buf + k.len, 0xff, 64);
+	k.len += 64;
+	memcpy(traced.bytes, k.buf, k.len);
+	traced.len = k.len;
+	open_traced(&s, &params, &mem);
+	for (first = 9; first < 60; first++) {
+		late = 0;
+		nt_flow_window(s.flow, s.bytes, s.len, 0);
+		nt_flow_limit(s.flow, UINT64_MAX);
+		n = nt_flow_next(s.flow, ev, first);
+		for (i = 0; i < (unsigned int)n; i++)
+			late += ev[i].kind == NT_EV_BRANCH && ev[i].time == 2010;
+		nt_flow_limit(s.flow, 1500);
+		while ((n = nt_flow_count_until(s.flow, counts, ev, 256)) > 0)
+			for (i = 0; i < (unsigned int)n; i++)
+				late += ev[i].kind == NT_EV_BRANCH && ev[i].time == 2010;
+		assert_int_equal(n, 0);
+		/* it was not begun, or all of its 30 branches are there */
+		assert_true(!late || late == 30);
+		assert_true(late || first < 16);
+	}
+	nt_counts_free(counts);
+	close_traced(&s);
+}
+
 /* ------------------------------------------------------ random programs -- */
 
 static struct randprog prog;
@@ -1262,6 +1317,7 @@ int main(void)
 		cmocka_unit_test(debug_status_is_no_hit),
 		cmocka_unit_test(R131_a_hit_needs_room_on_the_stack),
 		cmocka_unit_test(R124_limit_holds_a_hit_back),
+		cmocka_unit_test(R124_begun_message_is_not_counted),
 		cmocka_unit_test(R124_hits_of_a_clock_that_wraps),
 		cmocka_unit_test(random_programs_are_counted),
 		cmocka_unit_test(others_are_told_in_their_place),

@@ -2921,6 +2921,64 @@ static void arguments_are_checked(void **state)
 	assert_null(nt_code_new(&p, NULL, NULL));
 }
 
+static void pack_kind(struct pack *k, unsigned int kind)
+{
+	switch (kind) {
+	case 0: pack_db(k, 100); break;
+	case 1: pack_ib(k, 0, 3, 0x123456789); break;
+	case 2: pack_ibh(k, 0, 300, 0x12, 0x155); break;
+	case 3: pack_rf(k, 1, 0x7fffffff); break;
+	case 4: pack_ptsync(k, 2, 7, 0xffffffff80001234); break;
+	case 5: pack_ownership(k, 1234 << 5 | 2); break;
+	case 6: pack_repeat(k, 1000); break;
+	case 7: pack_error(k, 0, 1); break;
+	case 8: pack_rf2(k, 0x15, 77); break;
+	default: pack_ptc(k, 4, 9, 0);
+	}
+}
+
+/* Each kind of message without TSTAMP is found between others that have one. */
+static void R124_find_the_one_without_time(void **state)
+{
+	unsigned int kind, src, before, i;
+	struct nt_params params;
+	static struct pack k;
+	size_t at, found;
+
+	(void)state;
+	nt_params_init(&params);
+	params.timestamps = true;
+	params.mode = NT_MODE_HTM;
+	for (kind = 0; kind < 10; kind++)
+	for (src = 0; src < 3; src++)
+	for (before = 0; before < 12; before++) {
+		pack_init(&k);
+		params.srcbits = k.srcbits = src ? 2 : 0;
+		params.src = k.src = src ? 1 : 0;
+		k.timestamp = 1000000;
+		for (i = 0; i < before; i++)
+			pack_kind(&k, i % 10);
+		at = k.len;
+		k.timestamp = -1;
+		/* of another source it does not matter */
+		k.src = src == 2 ? 3 : k.src;
+		pack_kind(&k, kind);
+		k.src = src ? 1 : 0;
+		k.timestamp = 3;
+		for (i = 0; i < 12; i++)
+			pack_kind(&k, (i + kind) % 10);
+		found = nt_msg_find_unstamped(&params, k.buf, k.len, 0);
+		assert_int_equal(found, src == 2 ? k.len : at);
+		assert_int_equal(nt_msg_find_unstamped(&params, k.buf, k.len, at),
+				 src == 2 ? k.len : at);
+		assert_int_equal(nt_msg_find_unstamped(&params, k.buf, at, 0), at);
+		assert_int_equal(nt_msg_find_unstamped(&params, k.buf, k.len, k.len + 1), k.len);
+		while (k.buf[at++] % 4 != 3)
+			;
+		assert_int_equal(nt_msg_find_unstamped(&params, k.buf, k.len, at), k.len);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -2999,6 +3057,7 @@ int main(void)
 		cmocka_unit_test(R94_another_window_meanwhile),
 		cmocka_unit_test(R71_address_too_wide),
 		cmocka_unit_test(R106_repeat_behind_resource_full),
+		cmocka_unit_test(R124_find_the_one_without_time),
 		cmocka_unit_test(refused_messages_report_nothing),
 		cmocka_unit_test(endless_jump_under_history),
 		cmocka_unit_test(code_is_invalidated),

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A random recording: parts.py SEED FILE
+"""A random recording: parts.py SEED FILE [intact]
 
 Threads of three processes run a loop of one of two programs on three CPUs. They move between CPUs,
 pause, end, and are followed by others with their numbers. At the start of the function, one thread
 may be followed by another without a stop, as in the kernel's switch. Each CPU's trace has many
-windows. In some of them trace is lost, a byte is wrong, or messages have no times.
+windows. In some of them trace is lost, a byte is wrong (unless it is to be intact), or messages have
+no times.
 """
 import random
 import sys
@@ -41,7 +42,7 @@ class Cpu:
     def __init__(self, number):
         self.number, self.time, self.lines, self.windows, self.last = number, 1000, [], [], None
 
-    def close(self, rnd, without):
+    def close(self, rnd, without, intact):
         """Ends the window"""
         if not self.lines:
             return
@@ -50,7 +51,8 @@ class Cpu:
         kind = rnd.random()
         if kind < 0.1:
             at = rnd.choice([0, 4, rnd.randrange(len(data))])
-            data = data[:at] + bytes([data[at] ^ 1 << rnd.randrange(8)]) + data[at + 1:]
+            wrong = data[:at] + bytes([data[at] ^ 1 << rnd.randrange(8)]) + data[at + 1:]
+            data = data if intact else wrong
         elif kind < without:
             data = without_stamps(data, rnd.choice([0, 40]))
         flags = rnd.choice([0, 0, 0, 0, 0, 1, 8])
@@ -120,7 +122,7 @@ def live(r, rnd, threads, cpu, next_pid):
     return next_pid
 
 
-def main(seed, name):
+def main(seed, name, intact=False):
     rnd = random.Random(seed)
     r = Recording(cpus=CPUS)
     threads, cpus, next_pid = [], [Cpu(i) for i in range(CPUS)], 200
@@ -146,12 +148,12 @@ def main(seed, name):
         cpu.time += rnd.choice([10, 1000, 30000])
         cpu.stretch(rnd, thread, threads)
         if rnd.random() < 0.3:
-            cpu.close(rnd, without)
+            cpu.close(rnd, without, intact)
         next_pid = live(r, rnd, threads, cpu, next_pid)
     for cpu in cpus:
-        cpu.close(rnd, without)
+        cpu.close(rnd, without, intact)
         r.windows(cpu.number, cpu.windows)
     r.write(name)
 
 
-main(int(sys.argv[1]), sys.argv[2])
+main(int(sys.argv[1]), *sys.argv[2:])

@@ -81,7 +81,7 @@ F 10000 10004 3
 F 10100 10100 3
 F 10108 10108 3
 END
-gives '... branch by branch, too' 0 bolt --time=0, --buildid-dir=ids --elf $id1 builds.data <<'END'
+gives '... branch by branch, too' 0 bolt --one-by-one --buildid-dir=ids --elf $id1 builds.data <<'END'
 B 10004 10100 1 0
 B 10108 10008 1 0
 F 10000 10004 1
@@ -774,7 +774,7 @@ verdict $? '... and counted once' got stderr
 for case in inside:501:501 inside2:801:801 full:226:8 \
 	many8:657:656 many13:677:676 many16:689:688 many20:705:704; do
 	IFS=: read -r name insns taken <<<$case
-	for how in "" --time=0%-100%; do
+	for how in "" --one-by-one --time=0%-100%; do
 		# shellcheck disable=SC2086
 		"$ntrace" stat $how $name.data >got 2>stderr &&
 			grep -qx "instructions  *$insns" got &&
@@ -812,7 +812,7 @@ for name in before after btm stacked; do
 done
 for name in before after btm stacked; do
 	losses=$("$ntrace" script $name-late.data 2>/dev/null | grep -c '^# loss')
-	for how in "" --time=0%-100%; do
+	for how in "" --one-by-one --time=0%-100%; do
 		# shellcheck disable=SC2086
 		"$ntrace" stat $how $name-late.data >got$how 2>stderr
 		[ $? = 1 ] && [ $losses -ge 1 ] && grep -qx "losses  *$losses" got$how

@@ -880,10 +880,9 @@ static void pack_groups(struct pack *p, size_t *group)
 		p->timestamp = 1;
 		if (i < 30 || i >= 60)
 			pack_ownership(p, 5 << 5 | 2);
-		for (k = 0; k < 50; k++) {
-			p->timestamp = i == 70 && k == 9 ? -1 : 10;
+		p->timestamp = 10;
+		for (k = 0; k < 50; k++)
 			pack_db(p, 4);
-		}
 	}
 }
 
@@ -904,19 +903,6 @@ static int begin_of(struct nt_session_queue *q, const struct nt_params *params,
 		if (group[i] == at)
 			return (int)i * 1000;
 	return at == q->data_skip ? -1 : -2;
-}
-
-static bool unstamped(struct nt_session_queue *q, const struct nt_params *params, size_t at,
-		      uint64_t from)
-{
-	const struct nt_session_interval wanted = { from, from + 10 };
-	bool is;
-
-	q->session->wanted = &wanted;
-	q->session->nr_wanted = 1;
-	is = nt_session_interval_unstamped(q, params, at);
-	q->session->nr_wanted = 0;
-	return is;
 }
 
 /* What precedes the last sync message before an interval is not decoded. */
@@ -978,12 +964,6 @@ static void begin_inside(void **state)
 	params.timestamps = false;
 	assert_int_equal(begin_of(&q, &params, group, 60500), -1);
 	params.timestamps = true;
-
-	/* a message of group 70 has no TSTAMP, which matters between there and the interval */
-	assert_true(unstamped(&q, &params, group[60], 80000));
-	assert_true(unstamped(&q, &params, group[70], 80000));
-	assert_false(unstamped(&q, &params, group[71], 80000));
-	assert_false(unstamped(&q, &params, group[60], 69500));
 	nt_session_free(&s);
 }
 

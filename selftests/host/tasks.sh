@@ -92,7 +92,7 @@ grows_by()
 # Nothing stays of a process that has ended, or of what its records told.
 for command in 'script' 'script --insns' 'decode --output=branch' 'stat' 'calls' 'timeline' \
 	       "profile --format=bolt --elf $program" 'profile --format=edges' \
-	       "profile --format=llvm-profgen --time=0, --elf $program"; do
+	       "profile --format=llvm-profgen --one-by-one --elf $program"; do
 	words=${command%% --elf*}
 	# shellcheck disable=SC2086
 	grows_by $((10000 * 2 * 72 + (2 << 20))) ten many $command

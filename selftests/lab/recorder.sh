@@ -115,8 +115,10 @@ i=0; for f in /tmp/folder.data.*; do i=$((i + 1)); cp -r "$f" folder$i.data; rm 
 # a process whose first thread has ended, and then the program that its other thread executes
 recording 26; UNTIL_EXEC=/tmp/exec UNTIL_END=/tmp/end ntrace record --switch-output -e ntrace//u \
 	-o /tmp/leader.data -- leaderless & recorder=$!
-comes /tmp/leader.data 2000; switched leader 1; comes /tmp/leader.data 2000
->/tmp/exec; switched leader 2; comes /tmp/leader.data 2000; switched leader 3; comes /tmp/leader.data 2000
+# more than the beginning of a program: on a busy machine its 8 KB may be all for a while
+comes /tmp/leader.data 20000; switched leader 1; comes /tmp/leader.data 20000
+>/tmp/exec; switched leader 2; comes /tmp/leader.data 20000; switched leader 3
+comes /tmp/leader.data 20000
 >/tmp/end; run wait $recorder
 i=0; for f in /tmp/leader.data.*; do i=$((i + 1)); mv "$f" leader$i.data; done
 # The kernel takes fewer samples than the user asks for.

@@ -165,8 +165,8 @@ ok $? "user: a profile of $lines lines as with perf" "$dir/profile.err"
 profile_like_perf fork busybox
 ok $? "fork: a profile of $lines lines as with perf" "$dir/profile.err"
 
-# What is counted as edges is what comes branch by branch to who asks for times: of every file that
-# a recording may have trace of; make check-all does that for every recording, in every format.
+# What is counted as edges is what comes branch by branch, of every file that a recording may have
+# trace of; make check-all does that for every recording, in every format.
 cat >"$dir/counts.sh" <<'END'
 ntrace=$1 share=$2 data=$3 to=$4 formats=$5 bad=0 all=0
 shift 5
@@ -178,7 +178,7 @@ profile()	# TO PROGRAM OPTION...
 for program; do
 	for format in $formats; do
 		profile "$to/edges" "$program"
-		profile "$to/branches" "$program" --time=0,
+		profile "$to/branches" "$program" --one-by-one
 		cmp "$to/edges" "$to/branches" && cmp "$to/edges.err" "$to/branches.err" ||
 			{ echo "$program: $format differs"; bad=1; }
 		[ -s "$to/edges" ] || break

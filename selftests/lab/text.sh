@@ -81,7 +81,7 @@ compare one 3 none b
 	grep -q 'cannot read \[kernel.kallsyms\], executed at .*--kcore' "$err"
 ok $? "without a copy of the kernel's text perf says so, and what to do" "$out" "$err"
 # Branches are counted up to patched code, and messages that do not fit are decoded again. Nothing
-# is counted twice: it comes to the same as event by event, which is how an interval is decoded.
+# is counted twice: it comes to the same as branch by branch.
 both=$dir/one/share/both.data
 # Where both copies fit, there is a loss, and the status is 1.
 ntrace()	# NAME COMMAND OPTION...
@@ -92,7 +92,7 @@ ntrace()	# NAME COMMAND OPTION...
 cat "$both"/kcore_dir*/kcore >"$dir/vmlinux"
 for program in "$build/guest/bin/qsort" "$dir/vmlinux"; do
 	ntrace counted profile --elf="$program" &&
-		ntrace single profile --elf="$program" --time=0%-100% &&
+		ntrace single profile --elf="$program" --one-by-one &&
 		cmp "$dir/counted" "$dir/single" >"$dir/log" &&
 		cmp "$dir/counted.err" "$dir/single.err" >>"$dir/log" &&
 		grep -q 'the kernel was patched while recording' "$dir/counted.err" &&
@@ -104,7 +104,7 @@ totals()	# NAME
 {
 	grep -E '^(instructions|taken|losses)' "$dir/$1"
 }
-ntrace counted stat && ntrace single stat --time=0%-100% &&
+ntrace counted stat && ntrace single stat --one-by-one &&
 	diff <(totals counted) <(totals single) >"$dir/log" && [ "$(totals counted | wc -l)" = 3 ]
 ok $? "the totals are the same, too: $(totals counted | tr -s ' \n' ' ')" "$dir/log" \
 	"$dir/counted.err" "$dir/single.err"

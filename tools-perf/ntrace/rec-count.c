@@ -50,21 +50,34 @@ static bool is_countable(struct rec *rec, struct rec_space *space)
 	return !space->uncounted && space->pid > 0;
 }
 
-/* May the branches be counted? If only some times are wanted, those before them, to skip them. */
+/* Is something before this time left to count? Branches are counted up to a little before. */
+static bool is_before(const struct rec_queue *q, uint64_t time, uint64_t *until)
+{
+	*until = time - NT_SESSION_BEFORE_NS;
+	return time >= NT_SESSION_BEFORE_NS && *until > q->s.time;
+}
+
+/* May branches that are not wanted be counted, to skip them? */
+static bool may_skip(const struct rec_queue *q, uint64_t *until)
+{
+	if (!q->rec->trace.nr_wanted || !q->s.timed)
+		return false;
+	*until = nt_session_unwanted_until(&q->rec->trace, q->s.time);
+	return *until > q->s.time && *until != UINT64_MAX;
+}
+
+/* May branches of the output be counted? */
 static bool may_count(const struct rec_queue *q, uint64_t *until)
 {
 	const struct rec_output *out = q->rec->output;
+	const struct nt_session *s = &q->rec->trace;
 
-	if (q->rec->trace.nr_wanted) {
-		*until = nt_session_unwanted_until(&q->rec->trace, q->s.time);
-		return q->s.timed && *until > q->s.time && *until != UINT64_MAX;
-	}
+	if (s->nr_wanted &&
+	    (!q->s.timed || !is_before(q, nt_session_wanted_until(s, q->s.time), until)))
+		return false;
 	/* The next part skips to its beginning in the same way, and compares: see rec-parts.c. */
-	if (q->rec->until) {
-		*until = q->rec->until - NT_SESSION_BEFORE_NS;
-		if (q->rec->until < NT_SESSION_BEFORE_NS || *until <= q->s.time)
-			return false;
-	}
+	if (q->rec->until && !is_before(q, q->rec->until, until))
+		return false;
 	return out->edge && !q->s.guest && rec_flow_is_chosen(q) &&
 	       (!q->space || is_countable(q->rec, q->space));
 }
@@ -72,14 +85,21 @@ static bool may_count(const struct rec_queue *q, uint64_t *until)
 struct nt_counts *rec_count(const struct rec_queue *q, uint64_t *until)
 {
 	struct rec *rec = q->rec;
+	struct nt_counts **counts;
 
-	if (!may_count(q, until))
+	if (rec->options->one_by_one)
 		return NULL;
-	if (!rec->counts)
-		rec->counts = nt_counts_new();
-	if (!rec->counts)
+	if (may_skip(q, until))
+		counts = &rec->skipped;
+	else if (may_count(q, until))
+		counts = &rec->counts;
+	else
+		return NULL;
+	if (!*counts)
+		*counts = nt_counts_new();
+	if (!*counts)
 		die("%s", nt_strerror(NT_ENOMEM));
-	return rec->counts;
+	return *counts;
 }
 
 static void tell(struct rec *rec)
@@ -87,8 +107,6 @@ static void tell(struct rec *rec)
 	size_t i, n;
 	const struct nt_edge *edge;
 
-	if (rec->trace.nr_wanted)
-		return;
 	edge = nt_counts_edges(rec->counts, &n);
 	if (!edge && n)
 		die("%s", nt_strerror(NT_ENOMEM));
@@ -108,7 +126,11 @@ void rec_count_space(struct rec *rec)
 void rec_count_changing(struct rec *rec, const struct rec_space *space, uint64_t start,
 			uint64_t end)
 {
-	if (!rec->counts || !nt_counts_have(rec->counts, (uint64_t)space->pid, start, end))
+	const uint64_t pid = (uint64_t)space->pid;
+
+	if (rec->skipped && nt_counts_have(rec->skipped, pid, start, end))
+		nt_counts_clear(rec->skipped);
+	if (!rec->counts || !nt_counts_have(rec->counts, pid, start, end))
 		return;
 	tell(rec);
 	nt_counts_clear(rec->counts);
@@ -119,11 +141,13 @@ void rec_count_end(struct rec *rec)
 	struct nt_counts_stats stats = { .size = sizeof(stats) };
 
 	rec->spaces_made = 0;
+	nt_counts_free(rec->skipped);
+	rec->skipped = NULL;
 	if (!rec->counts)
 		return;
 	tell(rec);
 	nt_counts_get_stats(rec->counts, &stats);
-	rec->insns += rec->trace.nr_wanted ? 0 : stats.insns;
+	rec->insns += stats.insns;
 	nt_counts_free(rec->counts);
 	rec->counts = NULL;
 }

@@ -14,7 +14,7 @@
 
 enum {
 	OPT_SYMFS = 0x500, OPT_BUILDID_DIR, OPT_CPU, OPT_PID, OPT_TID, OPT_COMM,
-	OPT_TIME, OPT_MEMORY,
+	OPT_TIME, OPT_MEMORY, OPT_ONE_BY_ONE,
 };
 
 static const struct argp_option options[] = {
@@ -37,6 +37,9 @@ static const struct argp_option options[] = {
 	  "at most SIZE of memory, as 512M or 4G: decoded code is forgotten "
 	  "in time, at half of SIZE, and decoded again; with too little for the rest the command ends",
 	  7 },
+	{ "one-by-one", OPT_ONE_BY_ONE, NULL, 0,
+	  "decode every branch by itself, instead of counting most of them: to check that the result "
+	  "is the same", 7 },
 	{ 0 }
 };
 
@@ -308,6 +311,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_TIME:
 		parse_times(o, arg);
 		break;
+	case OPT_ONE_BY_ONE:
+		o->one_by_one = true;
+		break;
 	case OPT_MEMORY:
 		parse_memory(o, arg);
 		break;
@@ -342,7 +348,8 @@ void rec_refuse_options(const struct rec_options *o, const char *what)
 {
 	const char *given = o->cpu ? "cpu" : o->pids.nr ? "pid" : o->tids.nr ? "tid" :
 			    o->comms.nr ? "comm" : o->nr_times ? "time" : o->symfs ? "symfs" :
-			    o->buildid_dir ? "buildid-dir" : o->memory ? "memory" : NULL;
+			    o->buildid_dir ? "buildid-dir" : o->memory ? "memory" :
+			    o->one_by_one ? "one-by-one" : NULL;
 
 	if (given)
 		die("--%s is for a perf.data; %s does not tell", given, what);

@@ -69,6 +69,7 @@ struct rec_options {
 	uint64_t memory;		/* limit for the command, in bytes; 0: none */
 	const char *program;		/* fallback for a file that ran and is not found */
 	unsigned int threads;		/* for rec_parts_run(); 0: one */
+	bool one_by_one;		/* count no branches, see rec-count.c */
 };
 
 /* For argp_children; the parser's input is the struct rec_options. */
@@ -452,7 +453,9 @@ struct rec {
 	bool kernel_symbols_read;
 	struct nt_store *store;
 	struct nt_params code_params;
-	struct nt_counts *counts;	/* see rec-count.c; NULL: none */
+	/* see rec-count.c; NULL: none */
+	struct nt_counts *counts;	/* of the output */
+	struct nt_counts *skipped;	/* of what is not wanted */
 };
 
 /* Options for recordings were given for something else: ends the command */

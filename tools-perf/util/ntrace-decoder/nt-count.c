@@ -1005,13 +1005,23 @@ int nt_flow_count_sized(struct nt_flow *f, struct nt_counts *c, struct nt_event 
 	return nr_others;
 }
 
-/* Count up to the first event that is not a plain branch.  Number of events, or negative */
+/* Was the event decoded before the limit was set, and is later? */
+static bool is_late(const struct nt_flow *f, const struct nt_event *ev)
+{
+	return ev->time > f->limit && ev->flags & NT_EVF_TIME;
+}
+
+/*
+ * Count up to the first event that is not a plain branch, or is later than the limit.  Number of
+ * events, or negative
+ */
 static int count_until(struct nt_counts *c, const struct nt_flow *f, const struct nt_event *ev,
 		       int n)
 {
 	int i, ret;
 
-	for (i = 0; i < n && nt_event_is_plain(&ev[i]) && (unsigned int)i != c->watch.first; i++) {
+	for (i = 0; i < n && nt_event_is_plain(&ev[i]) && (unsigned int)i != c->watch.first &&
+	     !is_late(f, &ev[i]); i++) {
 		c->stats.insns += ev[i].insns;
 		ret = count_branch(c, f, &ev[i]);
 		if (ret)

@@ -591,6 +591,38 @@ size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *bu
 	return len;
 }
 
+size_t nt_msg_find_unstamped(const struct nt_params *params, const uint8_t *buf, size_t len,
+			     size_t from)
+{
+	size_t at = from < len ? from : len;
+	struct nt_short_kind kinds[64];
+	struct nt_params all;
+	struct nt_msg msg;
+	unsigned int i;
+	int ret;
+
+	params = nt_params_use(params, &all);
+	nt_short_kinds(nt_srcbits(params), kinds);
+	/* TSTAMP is one more field, and must be there */
+	for (i = 0; i < 64; i++)
+		kinds[i].fields += !!kinds[i].fields;
+	while (at < len) {
+		ret = at + NT_SHORT_ROOM <= len ? (int)nt_short_length(buf + at, kinds, false) : 0;
+		if (ret) {
+			at += (size_t)ret;
+			continue;
+		}
+		ret = nt_msg_get(params, buf + at, len - at, &msg);
+		if (!ret)
+			break;
+		if (ret > 0 && !(msg.fields & NT_F_TSTAMP) &&
+		    (!(msg.fields & NT_F_SRC) || params->src < 0 || msg.src == params->src))
+			return at + msg.idle;
+		at += ret > 0 ? (size_t)ret : msg.skip;
+	}
+	return len;
+}
+
 uint64_t nt_msg_addr(const struct nt_params *params, const struct nt_msg *msg, uint64_t last)
 {
 	uint64_t addr = msg->addr << 1;

@@ -434,6 +434,13 @@ size_t nt_msg_find_sync(const struct nt_params *params, const uint8_t *buf, size
 size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *buf, size_t len,
 			       size_t before);
 
+/*
+ * Offset of the first message of params->src at or after `from` that has no TSTAMP, or len if there
+ * is none.  `from` must be where a message or idle begins.  Damaged messages do not count.
+ */
+size_t nt_msg_find_unstamped(const struct nt_params *params, const uint8_t *buf, size_t len,
+			     size_t from);
+
 /* ---- a stream of several sources, split into one stream for each */
 
 struct nt_demux;

@@ -119,6 +119,17 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
 	return !s->nr_wanted;
 }
 
+uint64_t nt_session_wanted_until(const struct nt_session *s, uint64_t time)
+{
+	uint64_t until = 0;
+	size_t i;
+
+	for (i = 0; i < s->nr_wanted; i++)
+		if (s->wanted[i].from <= time && s->wanted[i].to > until)
+			until = s->wanted[i].to;
+	return until > time ? until : 0;
+}
+
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time)
 {
 	uint64_t until = UINT64_MAX, from;
@@ -229,24 +240,4 @@ size_t nt_session_interval_begin(const struct nt_session_queue *q,
 		low = mid;
 	}
 	return best;
-}
-
-bool nt_session_interval_unstamped(const struct nt_session_queue *q,
-				   const struct nt_params *params, size_t at)
-{
-	const struct nt_session *s = q->session;
-	uint64_t last = 0, until = 0;
-	struct nt_msg msg;
-	size_t i;
-
-	for (i = 0; i < s->nr_wanted; i++)
-		if (s->wanted[i].from > until)
-			until = s->wanted[i].from;
-	until = ticks_of(q, until);
-	while (last <= until && nt_session_own_message(params, q->data, q->data_len, &at, &msg)) {
-		if (!(msg.fields & NT_F_TSTAMP))
-			return true;
-		last = nt_session_span_stamp(params, &msg, last, q->ticks_from);
-	}
-	return false;
 }

@@ -284,11 +284,12 @@ static int skip_unwanted(struct nt_session_queue *q, const struct nt_session_win
 {
 	size_t at;
 
+	/* a message without TSTAMP may be later than its time says */
 	q->unstamped = false;
 	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
 		return 0;
 	at = nt_session_interval_begin(q, w, params);
-	q->unstamped = nt_session_interval_unstamped(q, params, at);
+	q->unstamped = nt_msg_find_unstamped(params, q->data, q->data_len, at) < q->data_len;
 	if (at == q->data_skip)
 		return 0;
 	q->data_skip = at;

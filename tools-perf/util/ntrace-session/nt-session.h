@@ -315,6 +315,8 @@ struct nt_session_interval {
  */
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
+/* The end of the interval that contains @time and more than that; 0: there is none */
+uint64_t nt_session_wanted_until(const struct nt_session *s, uint64_t time);
 /*
  * Branches between @time and the returned time may be skipped. If the returned time is not later,
  * none may be skipped. UINT64_MAX: no interval follows.
@@ -330,12 +332,6 @@ struct nt_session_queue;
 size_t nt_session_interval_begin(const struct nt_session_queue *q,
 				 const struct nt_session_window *w,
 				 const struct nt_params *params);
-/*
- * A message without TSTAMP may be later than its time says. Are there any from this offset of
- * q->data up to the last interval? Then nothing may be skipped.
- */
-bool nt_session_interval_unstamped(const struct nt_session_queue *q,
-				   const struct nt_params *params, size_t at);
 
 /*
  * The previous window that has an AUX record. Trace without a record has no time of its own. NULL:
