@@ -579,11 +579,17 @@ def auxtrace(data):
 
 
 def trace():
-    """The bytes behind the AUXTRACE records of a perf.data, to standard output"""
+    """The bytes behind the AUXTRACE records of a perf.data, to standard output. A record is padded to 8
+    bytes, and the next one of its buffer begins where the padding does."""
     with open(ARGS["out"], "rb") as f:
         data = f.read()
+    buffers = {}
     for start, end in auxtrace(data):
-        sys.stdout.buffer.write(data[start:end])
+        offset, _, idx = struct.unpack_from("<QQI", data, start - 32)
+        first, trace = buffers.setdefault(idx, (offset, bytearray()))
+        trace[offset - first:] = data[start:end]
+    for _, trace in buffers.values():
+        sys.stdout.buffer.write(trace)
 
 
 def damage():
