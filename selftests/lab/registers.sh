@@ -71,4 +71,14 @@ kept "R26 R28: source IDs of a sink's encoders differ, and are of one width" fun
 kept "R44: a funnel's inputs do not stay as probing left them" funnel2
 kept "R51: the window is written to a sink that is off and empty" funnel2
 
+# QEMU's callbacks are how the model learns of an access. A write that comes without one is in the
+# guest's memory: the driver reads it back, and believes it. The model finds it at the next access.
+cat >"$dir/missed.sh" <<'END'
+cd /mnt; recording 1; perf record -q -e ntrace//u -o qsort.data -- qsort
+END
+guest missed "$dir/missed.sh" --plugin-arg miss=7 --plugin-arg "reg_log=$dir/missed.log"
+ok $? "each seventh write comes without a callback: recorded" "$dir/missed/guest.out"
+compare missed 1 qsort i1ie --require insns=100000 && grep -q ' missed ' "$dir/missed.log"
+ok $? "... and found: $(grep -c ' missed ' "$dir/missed.log"), $(figures)" "$out" "$err"
+
 finish

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model.h"
 
@@ -40,7 +41,8 @@ static uint32_t read_reg(const struct component *c, unsigned int offset)
 
 static void show(struct component *c, unsigned int offset)
 {
-	c->page[offset / 4] = c->fault.dead || c->unpowered ? UINT32_MAX : read_reg(c, offset);
+	c->shown[offset / 4] = c->fault.dead || c->unpowered ? UINT32_MAX : read_reg(c, offset);
+	c->page[offset / 4] = c->shown[offset / 4];
 }
 
 void mmio_show_all(struct component *c)
@@ -108,6 +110,9 @@ void mmio_init(void)
 			    (unsigned long long)c->addr);
 		at_page[page] = c;
 		c->page = page_at(c->addr);
+		c->shown = calloc(PAGE / 4, sizeof(*c->shown));
+		if (!c->shown)
+			die("out of memory");
 		c->unpowered = opt.power_domain;
 		mmio_show_all(c);
 	}
@@ -197,6 +202,51 @@ static void count_access(struct component *c)
 	mmio_show_all(c);
 }
 
+static bool put(struct hart *h, struct component *c, unsigned int offset, uint32_t value)
+{
+	bool pull = false;
+
+	if (!c->unpowered)
+		pull = store(h, c, offset, value);
+	if (offset || c->unpowered)
+		show(c, offset);
+	else
+		mmio_show_all(c);
+	return pull;
+}
+
+/* Is everything as the model has shown it, but for the word at `offset` after a store to it? */
+static bool is_as_shown(const struct component *c, unsigned int offset, bool is_store)
+{
+	const unsigned int rest = offset + (is_store ? 4 : 0);
+
+	return !memcmp(c->page, c->shown, offset) &&
+	       !memcmp(c->page + rest / 4, c->shown + rest / 4, PAGE - rest);
+}
+
+/*
+ * A word that is not as the model has shown it was written, but there was no callback: take the
+ * write now. Otherwise the guest would read what it wrote, and the model would never know. A store
+ * to `offset` is the access at hand.
+ */
+static bool catch_up(struct hart *h, struct component *c, unsigned int offset, bool is_store)
+{
+	bool pull = false;
+	unsigned int at;
+	uint32_t value;
+
+	for (at = is_as_shown(c, offset, is_store) ? PAGE : 0; at < PAGE; at += 4) {
+		value = c->page[at / 4];
+		if (value == c->shown[at / 4] || (is_store && at == offset))
+			continue;
+		fprintf(stderr, "ntrace model: %s: a write of %08x to %03x came without a callback\n",
+			c->name, value, at);
+		mmio_log(c, "missed", at, value);
+		pull |= put(h, c, at, value);
+	}
+	return pull;
+}
+
 /*
  * Take the value of a store from QEMU, not from memory: the model may have updated the register
  * there meanwhile.
@@ -204,22 +254,16 @@ static void count_access(struct component *c)
 static bool access_page(struct hart *h, struct component *c, unsigned int offset,
 			qemu_plugin_meminfo_t info)
 {
-	bool pull = false;
+	const bool is_store = qemu_plugin_mem_is_store(info);
+	const uint32_t value = qemu_plugin_mem_get_value(info).data.u32;
+	bool pull = catch_up(h, c, offset, is_store);
 
 	count_access(c);
-	mmio_log(c, qemu_plugin_mem_is_store(info) ? "write" : "read", offset,
-		 qemu_plugin_mem_get_value(info).data.u32);
-	if (qemu_plugin_mem_is_store(info) && c->unpowered) {
-		show(c, offset);
-	} else if (qemu_plugin_mem_is_store(info)) {
-		pull = store(h, c, offset, qemu_plugin_mem_get_value(info).data.u32);
-		if (offset)
-			show(c, offset);
-		else
-			mmio_show_all(c);
-	} else {
+	mmio_log(c, is_store ? "write" : "read", offset, value);
+	if (is_store)
+		pull |= put(h, c, offset, value);
+	else
 		load(c, offset);
-	}
 	mmio_show_status(c);
 	return pull;
 }
@@ -330,6 +374,8 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (at >= REG_PAGES * PAGE)
 		return;
 	c = at_page[at / PAGE];
+	if (opt.miss && qemu_plugin_mem_is_store(info) && !(++h->stores % opt.miss))
+		return;
 	if (!c && !(at / PAGE == POWER_PAGE && opt.power_domain))
 		return;
 

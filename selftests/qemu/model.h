@@ -101,6 +101,7 @@ struct options {
 	bool power_domain;		/* all components are in a power domain */
 	bool stall_any;			/* harts stall in code that is not traced, too */
 	bool fifo_stuck;		/* no encoder becomes empty while its sink is full */
+	uint32_t miss;			/* each so many register writes QEMU does not call back; 0: none */
 	uint8_t icnt_bits, hist_bits, addr_bits;
 	bool btype_1;
 	/* stand-alone: register values that a driver would program */
@@ -170,6 +171,7 @@ struct hart {
 	uint64_t time_base, time_host;	/* guest time at a host time */
 	uint64_t scontext;
 	atomic_bool asleep;		/* without power, for lose_cluster */
+	uint32_t stores;		/* to registers, if some are missed */
 
 	struct score *score;
 	enum priv priv;

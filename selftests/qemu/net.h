@@ -43,6 +43,7 @@ struct component {
 	char name[16];
 	uint64_t addr;
 	uint32_t *page;			/* registers as the guest sees them; NULL stand-alone */
+	uint32_t *shown;		/* the same, as the model wrote them */
 	atomic_flag lock;		/* protects all below; an encoder uses its hart's */
 	struct hart *hart;
 	union {

@@ -132,6 +132,7 @@ static const struct option {
 	{ "addrbits", U8, &opt.sink.addrbits, .max = 64 },
 	{ "stall_any", BOOL, &opt.stall_any },
 	{ "fifo_stuck", BOOL, &opt.fifo_stuck },
+	{ "miss", U32, &opt.miss, .max = UINT32_MAX },
 	{ "icnt_bits", U8, &opt.icnt_bits, .max = 22 },
 	{ "addr_bits", U8, &opt.addr_bits, .max = 63 },
 	{ "hist_bits", U8, &opt.hist_bits, .max = 32 },
