@@ -481,6 +481,8 @@ static int read_code(void *ctx, uint64_t space, uint64_t addr, void *buf, size_t
 	return (int)len;
 }
 
+#define FLAGS(code, syscall)	nt_session_branch_flags(&s, &ev, code, syscall)
+
 static void flags(void **state)
 {
 	const uint32_t call = NT_SESSION_BRANCH | NT_SESSION_CALL;
@@ -506,39 +508,38 @@ static void flags(void **state)
 	assert_non_null(code);
 	/* an ECALL, and its return, which is behind it; then it is over */
 	ev.type = NT_TYPE_EXCEPTION;
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), call | NT_SESSION_SYSCALL);
+	assert_int_equal(FLAGS(code, &syscall), call | NT_SESSION_SYSCALL);
 	assert_int_equal(syscall.ip, 0x1000);
 	ev = (struct nt_event){ .type = NT_TYPE_ERET, .from = ev.to, .to = 0x1000 };
-	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(NULL, &syscall), ret | NT_SESSION_INTERRUPT);
 	ev.to = 0x1004;
-	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_SYSCALL);
-	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(NULL, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(FLAGS(NULL, &syscall), ret | NT_SESSION_INTERRUPT);
 	/* no ECALL; code that is not known; a task that is not */
 	ev = (struct nt_event){ .type = NT_TYPE_TRAP, .from = 0x1004 };
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), call | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(code, &syscall), call | NT_SESSION_INTERRUPT);
 	ev.from = 0x1000;
-	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), call | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(NULL, &syscall), call | NT_SESSION_INTERRUPT);
 	assert_int_equal(syscall.ip, 0);
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, NULL), call | NT_SESSION_SYSCALL);
+	assert_int_equal(FLAGS(code, NULL), call | NT_SESSION_SYSCALL);
 
-	/* no trap seen yet: behind an ECALL and elsewhere; then none is executed, until some trace is
-	 * skipped */
+	/* no trap seen yet: behind an ECALL and elsewhere; then none, until trace is skipped */
 	syscall = (struct nt_session_syscall){ 0 };
 	ev = (struct nt_event){ .type = NT_TYPE_ERET, .to = 0x1008 };
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(code, &syscall), ret | NT_SESSION_INTERRUPT);
 	syscall.known = 0;
 	ev.to = 0x1004;
-	assert_int_equal(nt_session_branch_flags(&s, &ev, NULL, &syscall), ret | NT_SESSION_INTERRUPT);
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_SYSCALL);
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(NULL, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(code, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(FLAGS(code, &syscall), ret | NT_SESSION_INTERRUPT);
 	s.skips++;
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_SYSCALL);
+	assert_int_equal(FLAGS(code, &syscall), ret | NT_SESSION_SYSCALL);
 	/* an interrupt from user space: none is executed */
 	syscall.known = 0;
 	ev = (struct nt_event){ .type = NT_TYPE_INTERRUPT, .from = 0x1004 };
-	nt_session_branch_flags(&s, &ev, code, &syscall);
+	FLAGS(code, &syscall);
 	ev = (struct nt_event){ .type = NT_TYPE_ERET, .to = 0x1004 };
-	assert_int_equal(nt_session_branch_flags(&s, &ev, code, &syscall), ret | NT_SESSION_INTERRUPT);
+	assert_int_equal(FLAGS(code, &syscall), ret | NT_SESSION_INTERRUPT);
 	nt_code_free(code);
 }
 

@@ -101,7 +101,7 @@ struct options {
 	bool power_domain;		/* all components are in a power domain */
 	bool stall_any;			/* harts stall in code that is not traced, too */
 	bool fifo_stuck;		/* no encoder becomes empty while its sink is full */
-	uint32_t miss;			/* each so many register writes QEMU does not call back; 0: none */
+	uint32_t miss;			/* each so many register writes come without a callback */
 	uint8_t icnt_bits, hist_bits, addr_bits;
 	bool btype_1;
 	/* stand-alone: register values that a driver would program */

@@ -128,7 +128,8 @@ static unsigned int branch_flags(struct rec_queue *q, const struct nt_event *ev)
 
 	if (nt_session_flags_need_code(ev))
 		code = user_code(q, nt_session_flags_addr(ev));
-	return nt_session_branch_flags(&q->rec->trace, ev, code, q->task ? &q->task->syscall : NULL);
+	return nt_session_branch_flags(&q->rec->trace, ev, code,
+				       q->task ? &q->task->syscall : NULL);
 }
 
 int rec_flow_stop(struct nt_session_queue *s, const struct nt_event *ev)
