@@ -55,7 +55,7 @@ class Cpu:
             data = data if intact else wrong
         elif kind < without:
             data = without_stamps(data, rnd.choice([0, 40]))
-        flags = rnd.choice([0, 0, 0, 0, 0, 1, 8])
+        flags = rnd.choice([0, 0, 0, 0, 0, 1, 4])
         self.windows.append((data, self.time, self.last.tid, flags))
         self.lines = []
 

@@ -62,38 +62,53 @@ counted_as_single()
 	done
 }
 
-# Lines of transfers with a time between $1 and $2, in ns
-transfers_between()
+# Lines of transfers and losses of these times, FROM,TO in ns
+within()
 {
-	awk -v from="$1" -v to="$2" '$0 !~ / tr (strt|end) |^#/ {
+	awk -v intervals="$*" 'BEGIN { nr = split(intervals, interval, " ") }
+	$0 !~ / tr (strt|end) / {
 		at = $4
 		gsub(/[.:]/, "", at)
-		if (at + 0 >= from && at + 0 <= to)
-			print
+		for (i = 1; i <= nr; i++) {
+			split(interval[i], end, ",")
+			if (at + 0 >= end[1] + 0 && at + 0 <= end[2] + 0) {
+				print
+				next
+			}
+		}
 	}' | LC_ALL=C sort
 }
 
-# Some times of a recording are a part of the whole, and counting gives the same there, too. Where a
-# byte of a time is wrong, what is in an interval depends on where decoding begins.
+# is_part FROM,TO...: in ns. What is printed of these times is a part of the whole, and counting
+# gives the same there, too.
+is_part()
+{
+	local when= in
+
+	for in; do
+		when+=" $(awk -F, '{ printf "%.9f,%.9f", $1 / 1e9, $2 / 1e9 }' <<<"$in")"
+	done
+	"$ntrace" script r.data 2>err | within "$@" >want
+	"$ntrace" script --time="${when# }" r.data 2>err | within "$@" >got
+	cmp -s want got && counted_as_single --time="${when# }" && return
+	echo "# --time='${when# }'"
+	diff want got | head -10 | sed 's/^/# /'
+	return 1
+}
+
+# Where a byte of a time is wrong, what is in an interval depends on where decoding begins.
 intervals()
 {
-	local from to when
+	local from to next
 
-	"$ntrace" script r.data 2>err >whole
-	awk '/ => / && !/^#/ { gsub(/[.:]/, "", $4); print $4 + 0 }' whole | sort -n >times
-	for _ in 1 2 3 4 5 6; do
+	"$ntrace" script r.data 2>err |
+		awk '/ => / && !/^#/ { gsub(/[.:]/, "", $4); print $4 + 0 }' | sort -n >times
+	for _ in 1 2 3; do
 		from=$(sed -n "$((RANDOM * RANDOM % $(wc -l <times) + 1))p" times)
 		to=$((from + RANDOM * RANDOM % (RANDOM % 2 ? 100000 : 10000000)))
-		when=$((from / 1000000000)).$(printf %09d $((from % 1000000000)))
-		when=$when,$((to / 1000000000)).$(printf %09d $((to % 1000000000)))
-		transfers_between $from $to <whole >want
-		"$ntrace" script --time=$when r.data 2>err | transfers_between $from $to >got
-		if ! cmp -s want got; then
-			echo "# script --time=$when"
-			diff want got | head -10 | sed 's/^/# /'
-			return 1
-		fi
-		counted_as_single --time=$when || return 1
+		next=$((to + RANDOM * RANDOM % 10000000))
+		is_part $from,$to && is_part $from,$to $next,$((next + RANDOM * RANDOM % 1000000)) &&
+			is_part $from,$to $((from / 2 + to / 2)),$next || return 1
 	done
 }
 
@@ -133,7 +148,7 @@ printf '%s\n' '7f00000000010000 main' nop 'call 7f00000000010100' 'jump 7f000000
 python3 - >log 2>&1 <<'END'
 import os
 import struct
-from records import Recording, encode, segments
+from records import Recording, encode, messages, segments
 
 MS = 1000000
 LOOP = [0x10000, 0x10004, 0x10100, 0x10104, 0x10108, 0x10008]
@@ -268,22 +283,49 @@ loop = ['%x' % (base + a) for a in LOOP]
 data = encode('far.elf', ['# time %d' % MS, '# start %s SYNC=5' % loop[0]] + context(100) + loop * 50 +
               ['# time %d' % (30 * MS)] + loop * 3 +
               ['# time %d' % (40 * MS), '# stop %s EVCODE=4' % loop[0]])
-messages, message = [], bytearray()
-for byte in data:
-    message.append(byte)
-    if byte & 3 == 3:
-        messages.append(message)
-        message = bytearray()
-[m for m in messages if len(m) > 6][1][1] ^= 0x10
-r.windows(0, [(b''.join(messages), 40 * MS + 10, 100, 0)])
+parts = list(messages(data))
+[m for m in parts if len(m) > 6][1][1] ^= 0x10
+r.windows(0, [(b''.join(parts), 40 * MS + 10, 100, 0)])
 r.windows(1, every_ms(200, 45))
 r.write('loss.data')
+
+
+def stretch(begin, end, nr=400, last=None):
+    run = ['# start 10000 SYNC=5'] + context(100)
+    for k in range(nr):
+        run += ['%x' % a for a in LOOP] + ['# time %d' % (begin + (end - begin) * k // nr)]
+    return ['# time %d' % begin] + run[:last] + ['# time %d' % end, '# stop 10000 EVCODE=4']
+
+
+# a shared sink: what a funnel held came a window later
+shared = ('htm', 'srcbits=1', 'src=0')
+r = Recording(cpus=2)
+r.start('prog', 'one.elf', 100, 10)
+r.windows(0, [(encode('one.elf', stretch(MS, 2 * MS) + stretch(3 * MS, 4 * MS), shared), 5 * MS, 100, 0),
+              (encode('one.elf', stretch(4200000, 4900000) + stretch(7 * MS, 7100000) +
+                      stretch(9 * MS, 10 * MS), shared), 10000100, 100, 0)], shared=True)
+r.write('late.data')
+# a message reports the loss that the window's flag reports
+r = Recording()
+r.start('prog', 'one.elf', 100, 10)
+data = encode('one.elf', stretch(3 * MS, 4 * MS, 40)[:-1] +
+              ['# stop 10000', '# start 10000 SYNC=7'] + stretch(4 * MS, 5 * MS, 40)[2:] +
+              stretch(6 * MS, 7 * MS))
+parts = list(messages(data))
+at = [i for i, m in enumerate(parts) if m[0] >> 2 == 9 and m[1] >> 2 & 15 == 7][0]
+parts.insert(at, bytes([8 << 2, 1, 5 << 2 | 3]))	# Error, with a TSTAMP of 5
+r.windows(0, [window(100, MS, 2 * MS, closed=2000100), (b''.join(parts), 7000100, 100, 4)])
+r.write('partial.data')
 END
 verdict $? 'recordings where the beginning of a part depends on others' log
 for name in exit again names terms named leader words loss; do
 	cp $name.data r.data && same
 	verdict $? "... $name"
 done
+cp late.data r.data && is_part 4200000,4950000 9300000,9500000
+verdict $? 'two intervals of a shared sink, of which a funnel held something back'
+cp partial.data r.data && is_part 6500000,8000000
+verdict $? 'a loss before an interval is not reported again'
 "$ntrace" script leader.data 2>err | awk '{ print $1, $2 }' | LC_ALL=C sort -u >got
 printf '%s\n' 'prog 101' 'prog 102' 'prog 300' | cmp - got
 verdict $? 'threads keep their number when the leader of their process has ended' got

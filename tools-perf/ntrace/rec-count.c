@@ -53,8 +53,10 @@ static bool is_countable(struct rec *rec, struct rec_space *space)
 /* Is something before this time left to count? Branches are counted up to a little before. */
 static bool is_before(const struct rec_queue *q, uint64_t time, uint64_t *until)
 {
+	if (time < NT_SESSION_BEFORE_NS)
+		return false;
 	*until = time - NT_SESSION_BEFORE_NS;
-	return time >= NT_SESSION_BEFORE_NS && *until > q->s.time;
+	return *until > q->s.time;
 }
 
 /* May branches that are not wanted be counted, to skip them? */

@@ -26,7 +26,8 @@ static const struct argp_option options[] = {
 	{ "comms", 0, NULL, OPTION_ALIAS, NULL, 5 },
 	{ "time", OPT_TIME, "FROM,TO", 0,
 	  "between these times, in seconds as they are printed; either "
-	  "may be left out. Several with spaces between; or parts of the recording, as 10%-20%,50%-60%, "
+	  "may be left out. Several with spaces between, which are one where they overlap; or parts "
+	  "of the recording, as 10%-20%,50%-60%, "
 	  "or 10%/2, the second tenth. Commands may differ by what is at the borders", 5 },
 	{ NULL, 0, NULL, 0, "Where the files are that ran:", 6 },
 	{ "symfs", OPT_SYMFS, "DIR", 0, "DIR has them, at the paths at which they ran", 6 },

@@ -47,8 +47,8 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 	return false;
 }
 
-/* Behind this time, no event is wanted, and a stop that is still held back was no pause. */
-static uint64_t wanted_until(const struct rec *rec)
+/* The last time that is wanted */
+static uint64_t last_wanted(const struct rec *rec)
 {
 	uint64_t to = rec->trace.nr_wanted ? 0 : UINT64_MAX;
 	size_t i;
@@ -56,7 +56,15 @@ static uint64_t wanted_until(const struct rec *rec)
 	for (i = 0; i < rec->trace.nr_wanted; i++)
 		if (rec->trace.wanted[i].to > to)
 			to = rec->trace.wanted[i].to;
-	return to < UINT64_MAX - NT_SESSION_PAUSE_NS ? to + NT_SESSION_PAUSE_NS : UINT64_MAX;
+	return to;
+}
+
+/* Behind this time, no event is wanted, and a stop that is still held back was no pause. */
+static uint64_t wanted_until(const struct rec *rec)
+{
+	const uint64_t last = last_wanted(rec);
+
+	return last < UINT64_MAX - NT_SESSION_PAUSE_NS ? last + NT_SESSION_PAUSE_NS : UINT64_MAX;
 }
 
 /*
@@ -69,6 +77,7 @@ static void decode_until(struct rec *rec, uint64_t limit)
 	struct rec_queue *q;
 	uint64_t next;
 	unsigned int i;
+
 	for (i = 0; i < rec->nr_queues; i++)
 		rec->ready[i] = rec->queue[i] &&
 				rec_cpu_is_wanted(rec->options, rec->queue[i]->s.buffer->cpu) &&
@@ -81,7 +90,7 @@ static void decode_until(struct rec *rec, uint64_t limit)
 	}
 	for (i = 0; limit > end && i < rec->nr_queues; i++)
 		if (rec->ready[i])
-			rec_queue_flush(rec->queue[i], end - NT_SESSION_PAUSE_NS + 1);
+			rec_queue_flush(rec->queue[i], last_wanted(rec) + 1);
 }
 
 /* ------------------------------------------------------ the other events - */

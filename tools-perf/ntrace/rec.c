@@ -274,6 +274,28 @@ static void find_times(const struct rec *rec, uint64_t *first, uint64_t *last)
 		*first = *last;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct nt_session_interval *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Sort intervals, and let those that overlap be one. Returns their number. */
+static size_t merge_times(struct nt_session_interval *in, size_t nr)
+{
+	size_t i, last = 0;
+
+	qsort(in, nr, sizeof(*in), compare_times);
+	for (i = 1; i < nr; i++) {
+		if (in[i].from > in[last].to)
+			in[++last] = in[i];
+		else if (in[i].to > in[last].to)
+			in[last].to = in[i].to;
+	}
+	return last + 1;
+}
+
 static void choose_times(struct rec *rec)
 {
 	const struct rec_options *o = rec->options;
@@ -296,7 +318,7 @@ static void choose_times(struct rec *rec)
 					    REC_PARTS;
 	}
 	rec->trace.wanted = rec->wanted;
-	rec->trace.nr_wanted = o->nr_times;
+	rec->trace.nr_wanted = merge_times(rec->wanted, o->nr_times);
 }
 
 /*

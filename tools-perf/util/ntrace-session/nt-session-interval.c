@@ -9,6 +9,8 @@
  */
 #include <stdlib.h>
 
+#include <linux/perf_event.h>
+
 #include "nt-session.h"
 
 const struct nt_session_window *nt_session_window_before(const struct nt_session_buffer *b,
@@ -61,9 +63,12 @@ static bool is_wanted(const struct nt_session *s, const struct nt_session_buffer
 	return !end;
 }
 
+/* Does the message name a task of the host? */
 static bool tells_task(const struct nt_params *params, const struct nt_msg *msg)
 {
-	return msg->tcode == NT_TCODE_OWNERSHIP &&
+	const bool guest = msg->process & 0x10;	/* V */
+
+	return msg->tcode == NT_TCODE_OWNERSHIP && !guest &&
 	       ntrace_is_scontext(params->profile, msg->process & 3);
 }
 
@@ -194,7 +199,7 @@ static size_t find_between(const struct nt_session_queue *q, const struct nt_par
 
 	do {
 		at = nt_msg_find_sync_before(params, q->data, q->data_len, at);
-		if (at == q->data_len || at <= low)
+		if (at == q->data_len || at < low)
 			return high;
 	} while (!begins_at(q, params, at, ticks));
 	return at;
@@ -206,27 +211,28 @@ static uint64_t ticks_of(const struct nt_session_queue *q, uint64_t time)
 }
 
 /* Is the time of each timestamp of the window known without those before it? */
-static bool is_one_range(const struct nt_session_queue *q, const struct nt_session_window *before,
+static bool is_one_range(const struct nt_session_queue *q, uint64_t begin,
 			 const struct nt_session_window *w, const struct nt_params *params)
 {
 	const unsigned int bits = params->tstamp_bits;
 
-	return bits >= 63 || ticks_of(q, w->time) - ticks_of(q, before->time) <
+	return bits >= 63 || ticks_of(q, w->time) - ticks_of(q, begin) <
 			     (1ull << bits) - nt_tstamp_slack(bits);
 }
 
 size_t nt_session_interval_begin(const struct nt_session_queue *q,
 				 const struct nt_session_window *w, const struct nt_params *params)
 {
-	const struct nt_session_window *before = nt_session_window_before(q->buffer, w);
+	const uint64_t begin = begin_of(q->buffer, w - q->buffer->window);
 	size_t low = q->data_skip, high = q->data_len, best = low, mid, at;
 	uint64_t until, ticks;
 
-	if (!before || w->sampled || w->orphan || !params->timestamps ||
-	    !is_one_range(q, before, w, params))
+	/* Whether messages reported the loss of a PARTIAL window, decoding all of it tells. */
+	if (!begin || w->orphan || w->flags & PERF_AUX_FLAG_PARTIAL || !params->timestamps ||
+	    !is_one_range(q, begin, w, params))
 		return best;
-	until = nt_session_unwanted_until(q->session, before->time);
-	if (until == UINT64_MAX || until <= before->time)
+	until = nt_session_unwanted_until(q->session, begin);
+	if (until == UINT64_MAX || until <= begin)
 		return best;
 	until = ticks_of(q, until);
 	while (high - low > NEAR) {

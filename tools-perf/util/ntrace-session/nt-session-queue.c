@@ -282,18 +282,21 @@ static int start_behind_gap(struct nt_session_queue *q)
 static int skip_unwanted(struct nt_session_queue *q, const struct nt_session_window *w,
 			 const struct nt_params *params, bool *more)
 {
-	size_t at;
+	size_t at = q->data_skip;
+	uint64_t until;
 
-	/* a message without TSTAMP may be later than its time says */
 	q->unstamped = false;
 	if (!q->session->nr_wanted || !q->host->counts || !q->timed)
 		return 0;
-	at = nt_session_interval_begin(q, w, params);
+	if (q->host->counts(q, &until))
+		at = nt_session_interval_begin(q, w, params);
+	/* a message without TSTAMP may be later than its time says */
 	q->unstamped = nt_msg_find_unstamped(params, q->data, q->data_len, at) < q->data_len;
 	if (at == q->data_skip)
 		return 0;
 	q->data_skip = at;
-	*more = false;
+	q->doubtful = 0;
+	q->calls_unsure = *more = false;
 	q->session->skips++;
 	return start_behind_gap(q);
 }

@@ -498,7 +498,6 @@ size_t nt_session_quick_consumed(const struct nt_session_quick *qk);
 
 /* -------------------------------------------------- nt-session-queue.c -- */
 
-
 /*
  * The callbacks of a host. Functions that return int return 0, or a negative error that ends
  * decoding. Those marked NULL are optional.
