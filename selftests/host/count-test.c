@@ -229,7 +229,7 @@ static void retire(uint64_t pc)
 	nt_enc_retire(traced.enc, pc, insn, 4);
 }
 
-static void open_traced(struct setting *s, struct nt_params *params, void *mem)
+static void open_traced(struct setting *s, const struct nt_params *params, void *mem)
 {
 	s->params = *params;
 	s->image = NULL;
@@ -241,6 +241,17 @@ static void open_traced(struct setting *s, struct nt_params *params, void *mem)
 	assert_non_null(s->flow);
 	nt_flow_set_code(s->flow, s->code, s->code);
 	nt_flow_report_syncs(s->flow, traced.syncs);
+}
+
+/* The same for messages that a test has packed, with idle bytes behind them */
+static void open_packed(struct setting *s, const struct nt_params *params, struct program *mem,
+			struct pack *k)
+{
+	memset(k->buf + k->len, 0xff, 64);
+	k->len += 64;
+	memcpy(traced.bytes, k->buf, k->len);
+	traced.len = k->len;
+	open_traced(s, params, mem);
 }
 
 static void close_traced(struct setting *s)
@@ -340,11 +351,7 @@ static void debug_status_is_no_hit(void **state)
 			k.buf[k.len++] = 0;
 		pack_db(&k, 4);
 	}
-	memset(k.buf + k.len, 0xff, 64);
-	k.len += 64;
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &traced.params, &traced.mem);
+	open_packed(&s, &traced.params, &traced.mem, &k);
 	deliver(&s, &slow);
 	count(&s, counts);
 	total(counts, &fast, &stats);
@@ -444,11 +451,7 @@ static void R124_limit_holds_a_hit_back(void **state)
 	k.timestamp = 1;
 	for (i = 0; i < 100; i++)
 		pack_db(&k, 4);
-	memset(k.buf + k.len, 0xff, 64);
-	k.len += 64;
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &params, &mem);
+	open_packed(&s, &params, &mem, &k);
 	nt_flow_window(s.flow, s.bytes, s.len, 0);
 	for (limit = 1000; limit < 1100; limit++) {
 		stats.size = sizeof(stats);
@@ -495,11 +498,7 @@ static void R124_begun_message_is_not_counted(void **state)
 	pack_rf(&k, 1, 0x1f);
 	k.timestamp = 1000;
 	pack_rf(&k, 1, (2u << 30) - 1);
-	memset(k.buf + k.len, 0xff, 64);
-	k.len += 64;
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &params, &mem);
+	open_packed(&s, &params, &mem, &k);
 	for (first = 9; first < 60; first++) {
 		late = 0;
 		nt_flow_window(s.flow, s.bytes, s.len, 0);
@@ -647,11 +646,7 @@ static void R124_hits_of_a_clock_that_wraps(void **state)
 	}
 	k.timestamp = 1;
 	pack_ptc(&k, 4, 2, 0);
-	memset(k.buf + k.len, 0xff, 64);
-	k.len += 64;
-	memcpy(traced.bytes, k.buf, k.len);
-	traced.len = k.len;
-	open_traced(&s, &params, &mem);
+	open_packed(&s, &params, &mem, &k);
 	nt_flow_window(s.flow, s.bytes, s.len, 0);
 	while ((n = nt_flow_count(s.flow, counts, ev, 256)) > 0)
 		time = ev[n - 1].time;
