@@ -101,9 +101,10 @@ ok $? "perf report: $(cat "$dir/samples") samples" "$dir/report.out" "$dir/repor
 pieces sram 1 sram "all but what is reported" --reported --insns 1000000 --errors 1000
 pieces run 5 snapshot "the end is what ran last" --last --insns 100000 --pieces 8 --errors 8
 pieces lossy 1 lossy "each loss is reported" --reported --insns 20000 --errors 1000
-grep -q 'the sink was full' "$dir/lossy/lossy.txt"
-ok $? "losses: $(grep -c 'the sink was full' "$dir/lossy/lossy.txt") of a full sink" \
-	"$dir/lossy/lossy.out"
+# On a busy machine perf may come so late that the area is full before the sink ever is.
+grep -qE 'the sink was full|AUX buffer full' "$dir/lossy/lossy.txt"
+ok $? "losses: $(grep -c 'the sink was full' "$dir/lossy/lossy.txt") of a full sink, $(grep -c \
+	'AUX buffer full' "$dir/lossy/lossy.txt") of a full area" "$dir/lossy/lossy.out"
 
 share=$dir/run/share
 for words in 'pass one privilege or everything' 'stall' 'needs 16 KiB in one piece'; do
