@@ -579,8 +579,8 @@ def auxtrace(data):
 
 
 def trace():
-    """The bytes behind the AUXTRACE records of a perf.data, to standard output. A record is padded to 8
-    bytes, and the next one of its buffer begins where the padding does."""
+    """The bytes behind the AUXTRACE records of a perf.data, to standard output. A record is padded
+    to 8 bytes, and the next one of its buffer begins where the padding does."""
     with open(ARGS["out"], "rb") as f:
         data = f.read()
     buffers = {}

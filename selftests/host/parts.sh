@@ -301,7 +301,8 @@ def stretch(begin, end, nr=400, last=None):
 shared = ('htm', 'srcbits=1', 'src=0')
 r = Recording(cpus=2)
 r.start('prog', 'one.elf', 100, 10)
-r.windows(0, [(encode('one.elf', stretch(MS, 2 * MS) + stretch(3 * MS, 4 * MS), shared), 5 * MS, 100, 0),
+early = encode('one.elf', stretch(MS, 2 * MS) + stretch(3 * MS, 4 * MS), shared)
+r.windows(0, [(early, 5 * MS, 100, 0),
               (encode('one.elf', stretch(4200000, 4900000) + stretch(7 * MS, 7100000) +
                       stretch(9 * MS, 10 * MS), shared), 10000100, 100, 0)], shared=True)
 r.write('late.data')

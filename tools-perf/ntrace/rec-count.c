@@ -73,9 +73,10 @@ static bool may_count(const struct rec_queue *q, uint64_t *until)
 {
 	const struct rec_output *out = q->rec->output;
 	const struct nt_session *s = &q->rec->trace;
+	const unsigned int i = rec_interval(q->rec, q->s.time);
 
 	if (s->nr_wanted &&
-	    (!q->s.timed || !is_before(q, nt_session_wanted_until(s, q->s.time), until)))
+	    (!q->s.timed || i == s->nr_wanted || !is_before(q, s->wanted[i].to, until)))
 		return false;
 	/* The next part skips to its beginning in the same way, and compares: see rec-parts.c. */
 	if (q->rec->until && !is_before(q, q->rec->until, until))

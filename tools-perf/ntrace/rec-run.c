@@ -47,16 +47,12 @@ static bool fetch(struct rec_queue *q, uint64_t limit)
 	return false;
 }
 
-/* The last time that is wanted */
+/* The last time that is wanted; the intervals are sorted */
 static uint64_t last_wanted(const struct rec *rec)
 {
-	uint64_t to = rec->trace.nr_wanted ? 0 : UINT64_MAX;
-	size_t i;
+	const struct nt_session *s = &rec->trace;
 
-	for (i = 0; i < rec->trace.nr_wanted; i++)
-		if (rec->trace.wanted[i].to > to)
-			to = rec->trace.wanted[i].to;
-	return to;
+	return s->nr_wanted ? s->wanted[s->nr_wanted - 1].to : UINT64_MAX;
 }
 
 /* Behind this time, no event is wanted, and a stop that is still held back was no pause. */

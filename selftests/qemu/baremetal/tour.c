@@ -227,9 +227,9 @@ int main(void)
 	/* On a busy machine, QEMU may be late with the first tick. */
 	while (!ticks)
 		__asm__ volatile("wfi");
-	printf("tour: sum %lx illegal %lu fault %lu ecall %lu user %lu %s\n", sum,
+	printf("tour: sum %lx illegal %lu fault %lu ecall %lu user %lu ticked\n", sum,
 	       traps[CAUSE_ILLEGAL], traps[CAUSE_LOAD_FAULT], traps[CAUSE_ECALL_M],
-	       traps[CAUSE_ECALL_U], "ticked");
+	       traps[CAUSE_ECALL_U]);
 	printf("tour: counted %lu\n", counted);
 	return 0;
 }

@@ -572,6 +572,11 @@ static size_t begin_of(const uint8_t *buf, size_t at)
 	return at;
 }
 
+static bool is_own(const struct nt_params *params, const struct nt_msg *msg)
+{
+	return !(msg->fields & NT_F_SRC) || params->src < 0 || msg->src == params->src;
+}
+
 size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *buf, size_t len,
 			       size_t before)
 {
@@ -585,7 +590,7 @@ size_t nt_msg_find_sync_before(const struct nt_params *params, const uint8_t *bu
 		if (!nt_tcode_is_sync(buf[at] >> 2) ||
 		    nt_msg_get(params, buf + at, len - at, &msg) <= 0 || msg.idle)
 			continue;
-		if (!(msg.fields & NT_F_SRC) || params->src < 0 || msg.src == params->src)
+		if (is_own(params, &msg))
 			return at;
 	}
 	return len;
@@ -615,8 +620,7 @@ size_t nt_msg_find_unstamped(const struct nt_params *params, const uint8_t *buf,
 		ret = nt_msg_get(params, buf + at, len - at, &msg);
 		if (!ret)
 			break;
-		if (ret > 0 && !(msg.fields & NT_F_TSTAMP) &&
-		    (!(msg.fields & NT_F_SRC) || params->src < 0 || msg.src == params->src))
+		if (ret > 0 && !(msg.fields & NT_F_TSTAMP) && is_own(params, &msg))
 			return at + msg.idle;
 		at += ret > 0 ? (size_t)ret : msg.skip;
 	}

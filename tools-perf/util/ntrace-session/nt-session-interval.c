@@ -124,17 +124,6 @@ bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time)
 	return !s->nr_wanted;
 }
 
-uint64_t nt_session_wanted_until(const struct nt_session *s, uint64_t time)
-{
-	uint64_t until = 0;
-	size_t i;
-
-	for (i = 0; i < s->nr_wanted; i++)
-		if (s->wanted[i].from <= time && s->wanted[i].to > until)
-			until = s->wanted[i].to;
-	return until > time ? until : 0;
-}
-
 uint64_t nt_session_unwanted_until(const struct nt_session *s, uint64_t time)
 {
 	uint64_t until = UINT64_MAX, from;
@@ -205,19 +194,16 @@ static size_t find_between(const struct nt_session_queue *q, const struct nt_par
 	return at;
 }
 
-static uint64_t ticks_of(const struct nt_session_queue *q, uint64_t time)
-{
-	return ntrace_info_ticks(q->session->info, time) >> q->ts_shift;
-}
-
 /* Is the time of each timestamp of the window known without those before it? */
 static bool is_one_range(const struct nt_session_queue *q, uint64_t begin,
 			 const struct nt_session_window *w, const struct nt_params *params)
 {
 	const unsigned int bits = params->tstamp_bits;
 
-	return bits >= 63 || ticks_of(q, w->time) - ticks_of(q, begin) <
-			     (1ull << bits) - nt_tstamp_slack(bits);
+	if (bits >= 63)
+		return true;
+	return nt_session_queue_ticks(q, w->time) - nt_session_queue_ticks(q, begin) <
+	       (1ull << bits) - nt_tstamp_slack(bits);
 }
 
 size_t nt_session_interval_begin(const struct nt_session_queue *q,
@@ -234,7 +220,7 @@ size_t nt_session_interval_begin(const struct nt_session_queue *q,
 	until = nt_session_unwanted_until(q->session, begin);
 	if (until == UINT64_MAX || until <= begin)
 		return best;
-	until = ticks_of(q, until);
+	until = nt_session_queue_ticks(q, until);
 	while (high - low > NEAR) {
 		mid = low + (high - low) / 2;
 		at = find_between(q, params, low, mid, &ticks);

@@ -225,7 +225,7 @@ static int keep_rest(struct nt_session_queue *q, size_t used)
 
 static uint64_t window_ticks(const struct nt_session_queue *q, const struct nt_session_window *w)
 {
-	return w->time ? ntrace_info_ticks(q->session->info, w->time) >> q->ts_shift : 0;
+	return w->time ? nt_session_queue_ticks(q, w->time) : 0;
 }
 
 /*
@@ -496,7 +496,7 @@ static uint64_t limit_ticks(const struct nt_session_queue *q, uint64_t limit)
 {
 	if (!q->timed || limit == UINT64_MAX)
 		return UINT64_MAX;
-	return ntrace_info_ticks(q->session->info, limit) >> q->ts_shift;
+	return nt_session_queue_ticks(q, limit);
 }
 
 /* Add new events. A loss may disappear with the other copy of the kernel. */

@@ -315,8 +315,6 @@ struct nt_session_interval {
  */
 size_t nt_session_wanted(const struct nt_session *s, struct nt_session_buffer *b, size_t next);
 bool nt_session_time_is_wanted(const struct nt_session *s, uint64_t time);
-/* The end of the interval that contains @time and more than that; 0: there is none */
-uint64_t nt_session_wanted_until(const struct nt_session *s, uint64_t time);
 /*
  * Branches between @time and the returned time may be skipped. If the returned time is not later,
  * none may be skipped. UINT64_MAX: no interval follows.
@@ -737,6 +735,12 @@ static inline uint64_t nt_session_ahead_time(const struct nt_session_queue *q, u
 		return q->time;
 	time = nt_session_span_at(&q->span, q->span.done + insns);
 	return time > q->session->reached ? time : q->session->reached;
+}
+
+/* A time of perf's clock in ticks of the window's messages */
+static inline uint64_t nt_session_queue_ticks(const struct nt_session_queue *q, uint64_t time)
+{
+	return ntrace_info_ticks(q->session->info, time) >> q->ts_shift;
 }
 
 /* When the event happened, if it is used next */
